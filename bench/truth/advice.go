@@ -48,7 +48,7 @@ func (c testCase) isAdvised(l *look) bool {
 
 // followAdvice starts the service anew with and without the setting that explain advises, by turns, and measures both.
 // A case whose advice names no setting that can be set has nothing to follow.
-func followAdvice(ctx context.Context, o options, c testCase, k *kept, save func() error) error {
+func followAdvice(ctx context.Context, o options, c testCase, k *caseRun, save func() error) error {
 	if !c.isAdvised(k.Look) {
 		return nil
 	}
@@ -76,7 +76,7 @@ func followAdvice(ctx context.Context, o options, c testCase, k *kept, save func
 }
 
 // startAndRun starts the service on a stage of its own, warms it up and measures once.
-func startAndRun(ctx context.Context, o options, c testCase, k *kept, way string, round int) (r oneRun, err error) {
+func startAndRun(ctx context.Context, o options, c testCase, k *caseRun, way string, round int) (r oneRun, err error) {
 	s, err := openStage(o.host, c)
 	if err != nil {
 		return r, err
@@ -109,8 +109,8 @@ type followed struct {
 }
 
 // followedOf sums up what was measured of a case's advice; nil: it has none, or it was not measured.
-func followedOf(c testCase, k kept) *followed {
-	runs := kept{Runs: k.Followed}
+func followedOf(c testCase, k caseRun) *followed {
+	runs := caseRun{Runs: k.Followed}
 	before, after := runs.figures(asItWas), runs.figures(adviceFollowed)
 	if !c.isAdvised(k.Look) || before.Rounds == 0 || after.Rounds == 0 {
 		return nil
@@ -126,7 +126,7 @@ func followedOf(c testCase, k kept) *followed {
 }
 
 // besideOf is the median of the rounds' p99s of another kind of requests, in ms; NaN: it was not measured.
-func (k *kept) besideOf(variant, name string) float64 {
+func (k *caseRun) besideOf(variant, name string) float64 {
 	var all []float64
 	for _, r := range k.runsOf(variant) {
 		if p99, ok := r.Beside[name]; ok {

@@ -34,7 +34,7 @@ func TestFollowedAdvice(t *testing.T) {
 		"a case without a setting":   {c: nginxGzip(), look: advised, runs: slower, none: true},
 		"never looked at":            {c: c, runs: slower, none: true},
 	} {
-		f := followedOf(test.c, kept{Look: test.look, Followed: test.runs})
+		f := followedOf(test.c, caseRun{Look: test.look, Followed: test.runs})
 		if (f == nil) != test.none {
 			t.Errorf("%s: %+v, want none: %v", name, f, test.none)
 			continue
@@ -43,7 +43,7 @@ func TestFollowedAdvice(t *testing.T) {
 			t.Errorf("%s: harmed %v, helped %v", name, f.harmed, f.helped)
 		}
 	}
-	f := followedOf(c, kept{Look: advised, Followed: slower})
+	f := followedOf(c, caseRun{Look: advised, Followed: slower})
 	if f.beside["login"] != [2]float64{105, 210} {
 		t.Errorf("the other requests: %v", f.beside)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // figures of a variant that decide: p99s in ms, or seconds for a unit of work.
-func (k *kept) figures(variant string) study.Spread {
+func (k *caseRun) figures(variant string) study.Spread {
 	var values []float64
 	for _, r := range k.Runs {
 		switch {
@@ -59,7 +59,7 @@ type finding struct {
 
 // judge compares what fix chose with every variant that grants no more CPU than the
 // limit. An answer without a remedy at equal CPU comes to leaving it.
-func judge(c testCase, k kept) finding {
+func judge(c testCase, k caseRun) finding {
 	if k.Fix == nil {
 		return finding{Why: "fix was not run"}
 	}
@@ -112,7 +112,7 @@ func compare(a, b float64) int {
 }
 
 // differs says in a sentence what is wrong; "": nothing is.
-func (f *finding) differs(c testCase, k kept, work bool) string {
+func (f *finding) differs(c testCase, k caseRun, work bool) string {
 	var all []string
 	if f.Worse {
 		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)", spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
@@ -133,7 +133,7 @@ func (f *finding) differs(c testCase, k kept, work bool) string {
 func (f *finding) good() bool { return f.Known && f.IsBest && !f.Worse && f.Why == "" }
 
 // work tells whether the case counts work instead of latencies.
-func (k *kept) work() bool {
+func (k *caseRun) work() bool {
 	return slices.ContainsFunc(k.Runs, func(r oneRun) bool { return r.Done != nil })
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // measuredCase is a kept case whose variants had these p99s.
-func measuredCase(chosen string, p99s map[string][]float64) kept {
-	k := kept{Case: "x", Complete: true, Rounds: 3, Look: &look{Cause: "burst", Verdict: "why"}, Fix: &fixed{Tries: []try{}}}
+func measuredCase(chosen string, p99s map[string][]float64) caseRun {
+	k := caseRun{Case: "x", Complete: true, Rounds: 3, Look: &look{Cause: "burst", Verdict: "why"}, Fix: &fixed{Tries: []try{}}}
 	granted := map[string]float64{"pin 1": 1, "raise 2x": 1}
 	for _, name := range []string{leaveIt, "burst 50ms", "narrow", "pin 1", "raise 2x"} {
 		values, ok := p99s[name]
@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 	c := testCase{name: "x", limit: 0.5}
 	leave, low, middle := []float64{100, 110, 120}, []float64{10, 11, 12}, []float64{50, 55, 60}
 	for name, test := range map[string]struct {
-		k             kept
+		k             caseRun
 		isBest, worse bool
 		best, why     string
 	}{

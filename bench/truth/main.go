@@ -122,7 +122,7 @@ func run(ctx context.Context) error {
 	if *only {
 		o.tryOnly = true
 		for _, c := range chosen {
-			err := measure(ctx, o, c, &kept{Case: c.name}, func() error { return nil })
+			err := measure(ctx, o, c, &caseRun{Case: c.name}, func() error { return nil })
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -134,7 +134,7 @@ func run(ctx context.Context) error {
 	}
 	var failed []error
 	for _, c := range chosen {
-		k, err := readKept(*dir, c.name)
+		k, err := readCase(*dir, c.name)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func run(ctx context.Context) error {
 			}
 			err = followAdvice(ctx, o, c, &k, save)
 		} else {
-			result, readErr := readKept(*results, c.name)
+			result, readErr := readCase(*results, c.name)
 			if readErr != nil {
 				return readErr
 			}
@@ -153,7 +153,7 @@ func run(ctx context.Context) error {
 				continue
 			}
 			if k.Complete && *which != "" || k.Rounds != o.rounds || k.Each != o.each {
-				k = kept{Case: c.name}
+				k = caseRun{Case: c.name}
 			}
 			if err = measure(ctx, o, c, &k, save); err == nil {
 				err = followAdvice(ctx, o, c, &k, save)
@@ -205,7 +205,7 @@ func choose(names string) ([]testCase, error) {
 // result in the folder results follows, where it is of the same measurement.
 func lookAgain(ctx context.Context, o options, results string, of []testCase) error {
 	for _, c := range of {
-		k, err := readKept(o.keep, c.name)
+		k, err := readCase(o.keep, c.name)
 		if err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func lookAgain(ctx context.Context, o options, results string, of []testCase) er
 		if err := k.write(o.keep); err != nil {
 			return err
 		}
-		result, err := readKept(results, c.name)
+		result, err := readCase(results, c.name)
 		if err != nil {
 			return err
 		}
@@ -244,11 +244,11 @@ func lookAgain(ctx context.Context, o options, results string, of []testCase) er
 
 // writePage writes a page of all results in a folder, with what the page as it is says of services without one. Without
 // any result the page stays as it is.
-func writePage(dir, out string, page func([]testCase, []kept) string) error {
-	var all []kept
+func writePage(dir, out string, page func([]testCase, []caseRun) string) error {
+	var all []caseRun
 	measured := map[string]bool{}
 	for _, c := range cases() {
-		k, err := readKept(dir, c.name)
+		k, err := readCase(dir, c.name)
 		if err != nil {
 			return err
 		}

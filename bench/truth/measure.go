@@ -34,7 +34,7 @@ const lookFor = 6 * time.Second
 
 // measure measures what a case still lacks, and saves after each step. The error says
 // why the case could not be measured.
-func measure(ctx context.Context, o options, c testCase, k *kept, save func() error) (err error) {
+func measure(ctx context.Context, o options, c testCase, k *caseRun, save func() error) (err error) {
 	if missing := c.missing(); missing != "" {
 		return errors.New(missing)
 	}
@@ -75,7 +75,7 @@ func measure(ctx context.Context, o options, c testCase, k *kept, save func() er
 type measurement struct {
 	o    options
 	c    testCase
-	k    *kept
+	k    *caseRun
 	s    *stage
 	t    tool
 	of   service

@@ -8,7 +8,7 @@ import (
 
 func TestOtherLoad(t *testing.T) {
 	of := func(recorded uint64, rounds ...uint64) *scored {
-		k := kept{Each: 4 * time.Second, Look: &look{
+		k := caseRun{Each: 4 * time.Second, Look: &look{
 			Window: 6, Requests: &recorded, RequestsP99: new(170.9), Rows: []row{{Remedy: "none", Requests: new(182.0)}},
 		}}
 		for i, n := range rounds {

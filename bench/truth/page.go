@@ -15,12 +15,12 @@ type page struct{ study.Page }
 // judged is a case with what was kept of it.
 type judged struct {
 	c testCase
-	k kept
+	k caseRun
 	f finding
 }
 
 // markdown is the page of all cases: misses first, then all in their order.
-func markdown(of []testCase, all []kept) string {
+func markdown(of []testCase, all []caseRun) string {
 	var p page
 	var done, missed []judged
 	var open []string
@@ -207,13 +207,13 @@ func (p *page) service(j judged) {
 }
 
 // begin writes the head of a case and what explain says of it.
-func (p *page) begin(c testCase, k kept) {
+func (p *page) begin(c testCase, k caseRun) {
 	p.Line("\n## `%s`, limit %s\n\n%s", c.name, text.CPUs(c.limit), c.truth)
 	p.Line("\n- **explain**: %s. %s", orMissing(k.Look.Cause), text.Sanitize(k.Look.Verdict, 0))
 }
 
 // measuredOn ends a case.
-func (p *page) measuredOn(k kept) {
+func (p *page) measuredOn(k caseRun) {
 	by := ""
 	if k.Commit != "" {
 		by = ", commit " + text.Shown(k.Commit)
@@ -267,7 +267,7 @@ func (j judged) variant(t *study.Table, v variant) {
 }
 
 // runsOf returns the measured rounds of a variant.
-func (k *kept) runsOf(variant string) []oneRun {
+func (k *caseRun) runsOf(variant string) []oneRun {
 	var all []oneRun
 	for _, r := range k.Runs {
 		if r.Variant == variant && r.Round > 0 {

@@ -20,7 +20,7 @@ func TestPage(t *testing.T) {
 	bad := measuredCase("", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
 	bad.Runs[1].LateP99 = new(30.0)
 	bad.Runs[0].Errors, bad.Runs[0].FirstFail = 3, "refused"
-	page := markdown(of, []kept{good, bad, {NotRun: "memcached is not installed: apt-get install memcached"}, {}})
+	page := markdown(of, []caseRun{good, bad, {NotRun: "memcached is not installed: apt-get install memcached"}, {}})
 	rest := page
 	for _, want := range []string{
 		"Of 2 services the choice was the best at equal CPU in 1, what fix left in force in 1. The choice was worse than leaving it in 0.",
@@ -49,7 +49,7 @@ func TestPage(t *testing.T) {
 func TestPageOfWork(t *testing.T) {
 	k := measuredCase("", map[string][]float64{leaveIt: {1}})
 	k.Runs = []oneRun{{Variant: leaveIt, Round: 1, Done: new(2.0)}}
-	page := markdown([]testCase{{name: "build", limit: 0.5}}, []kept{k})
+	page := markdown([]testCase{{name: "build", limit: 0.5}}, []caseRun{k})
 	if !strings.Contains(page, "| **leave it** | 0.5 | 0.50 s each (0.50 to 0.50) | - |") {
 		t.Error(page)
 	}
@@ -61,17 +61,17 @@ func TestKept(t *testing.T) {
 	if err := k.write(dir); err != nil {
 		t.Fatal(err)
 	}
-	back, err := readKept(dir, "x")
+	back, err := readCase(dir, "x")
 	if err != nil || !back.has(leaveIt, 3) || back.has(leaveIt, 4) || back.Fix.Chosen != "burst 50ms" {
 		t.Errorf("%+v, %v", back, err)
 	}
-	if never, err := readKept(dir, "y"); err != nil || never.Complete || len(never.Runs) != 0 {
+	if never, err := readCase(dir, "y"); err != nil || never.Complete || len(never.Runs) != 0 {
 		t.Errorf("%+v, %v", never, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "z.json"), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readKept(dir, "z"); err == nil || !strings.Contains(err.Error(), "z.json") {
+	if _, err := readCase(dir, "z"); err == nil || !strings.Contains(err.Error(), "z.json") {
 		t.Errorf("a damaged case: %v", err)
 	}
 }

@@ -23,14 +23,14 @@ const (
 // A page that withEarlier made is an earlier page of the next one: its sums are those of the first page.
 func withEarlier(page, earlier string, has func(name string) bool) string {
 	var names []string
-	var kept strings.Builder
+	var sectionsLeft strings.Builder
 	short := ""
 	for _, s := range sections(earlier) {
 		name, is := serviceOf(s)
 		switch {
 		case is && !has(name):
 			names = append(names, name)
-			kept.WriteString("\n" + s)
+			sectionsLeft.WriteString("\n" + s)
 		case strings.HasPrefix(s, earlierShort+"\n"):
 			short = s
 		case short == "" && strings.HasPrefix(s, "## In short\n"):
@@ -46,7 +46,7 @@ func withEarlier(page, earlier string, has func(name string) bool) string {
 	if short != "" {
 		page += "\n" + short
 	}
-	return page + kept.String()
+	return page + sectionsLeft.String()
 }
 
 // sections splits a page before each heading of the second level; what precedes the first is left out. Each ends with one
@@ -72,7 +72,7 @@ func serviceOf(section string) (name string, is bool) {
 }
 
 // measuredAt is when and with which program a case was measured, for a table.
-func (k *kept) measuredAt() string {
+func (k *caseRun) measuredAt() string {
 	if k.Commit == "" {
 		return k.Day()
 	}

@@ -71,7 +71,7 @@ func TestWritePage(t *testing.T) {
 	if err := k.write(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []func([]testCase, []kept) string{truthMarkdown, markdown} {
+	for _, page := range []func([]testCase, []caseRun) string{truthMarkdown, markdown} {
 		if err := os.WriteFile(out, before, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ const (
 )
 
 // scoreOf compares a case with what was kept of it. The tool must have looked at it.
-func scoreOf(c testCase, k kept) score {
+func scoreOf(c testCase, k caseRun) score {
 	l := k.Look
 	s := score{Alert: l.Periods > 0 && float64(l.Throttled) > alertShare*float64(l.Periods)}
 	if c.healthy {
@@ -107,7 +107,7 @@ func waits(name string, parts []string) bool {
 }
 
 // effectsOf compares every remedy that was forecast and measured.
-func effectsOf(k kept) []effect {
+func effectsOf(k caseRun) []effect {
 	rows := k.Look.Rows
 	none, leave := rowOf(rows, leaveIt), k.figures(leaveIt)
 	if none == nil || leave.Rounds == 0 {
@@ -155,7 +155,7 @@ func near(value, came float64) bool { return math.Abs(value/came-1) <= closeShar
 func (e *effect) comparable() bool { return e.Fair && e.Steady && !e.Mixed }
 
 // factor is the median of the rounds' p99 as a factor of leaving it in the same round.
-func (k *kept) factor(variant string) float64 {
+func (k *caseRun) factor(variant string) float64 {
 	var all []float64
 	for _, r := range k.runsOf(variant) {
 		for _, left := range k.runsOf(leaveIt) {
@@ -171,7 +171,7 @@ func (k *kept) factor(variant string) float64 {
 }
 
 // agree counts the rounds of a variant within closeShare of the median of the others.
-func (k *kept) agree(variant string) (within, rounds int) {
+func (k *caseRun) agree(variant string) (within, rounds int) {
 	var all []float64
 	for _, r := range k.runsOf(variant) {
 		if r.P99 != nil {
@@ -188,12 +188,12 @@ func (k *kept) agree(variant string) (within, rounds int) {
 }
 
 // mixed tells whether the case has kinds of requests beside the one that is judged.
-func (k *kept) mixed() bool {
+func (k *caseRun) mixed() bool {
 	return slices.ContainsFunc(k.Runs, func(r oneRun) bool { return len(r.Beside) > 0 })
 }
 
 // fair tells whether a variant's p99 can be compared with a forecast.
-func (k *kept) fair(variant string) bool {
+func (k *caseRun) fair(variant string) bool {
 	requests := uint64(0)
 	for _, r := range k.runsOf(variant) {
 		if r.clientLate() || r.Errors > 0 {

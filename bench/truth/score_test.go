@@ -6,9 +6,9 @@ import (
 )
 
 // lookedAt is a case whose forecast said 10 ms for leaving it and 5 ms for narrow.
-func lookedAt(came ...float64) kept {
+func lookedAt(came ...float64) caseRun {
 	p99 := func(v float64) *float64 { return &v }
-	k := kept{
+	k := caseRun{
 		Case: "c", Complete: true, Rounds: len(came),
 		Look:     &look{Cause: "pool", Guilty: []string{"sorter"}, Suffers: "server", Judged: "server", Rows: []row{{Remedy: "none", Judged: p99(10)}, {Remedy: "narrow", Judged: p99(5)}}},
 		Variants: []variant{{Name: leaveIt}, {Name: "narrow", Args: []string{"--remedy", "narrow"}}},
@@ -117,7 +117,7 @@ func TestScoreOfAnInterval(t *testing.T) {
 func TestCoverageOnThePage(t *testing.T) {
 	k := lookedAt(5, 5.1, 5.2)
 	k.Look.Rows[1].Range = &between{Low: 4, High: 6}
-	text := truthMarkdown([]testCase{sick()}, []kept{k})
+	text := truthMarkdown([]testCase{sick()}, []caseRun{k})
 	for _, want := range []string{
 		"| the forecast's interval contains p99, rows that can be judged | 1 of 2 (50 %) | 80 % |", // leaving it has no interval but its point
 		"| of these, services that are odd in the alphabet, and even ones | 1 of 2 (50 %), not measured | |",
@@ -141,7 +141,7 @@ func TestFalseAlarms(t *testing.T) {
 		"a remedy":       {look{Cause: "none", Recommended: "narrow"}, true},
 		"alert, no more": {look{Cause: "none", Throttled: 26, Periods: 100}, false},
 	} {
-		s := scoreOf(testCase{healthy: true}, kept{Look: &test.look})
+		s := scoreOf(testCase{healthy: true}, caseRun{Look: &test.look})
 		if s.FalseAlarm != test.alarm {
 			t.Errorf("%s: %+v", name, s)
 		}
@@ -154,7 +154,7 @@ func TestFalseAlarms(t *testing.T) {
 func TestTruthPage(t *testing.T) {
 	missed := lookedAt(20, 21, 22)
 	of := []testCase{sick(), {name: "open", causes: []string{"burst"}}}
-	text := truthMarkdown(of, []kept{missed, {Case: "open"}})
+	text := truthMarkdown(of, []caseRun{missed, {Case: "open"}})
 	for _, want := range []string{
 		"| cause and guilty part right, healthy services included | 1 of 1 |", "0 of 1 (0 %)", "## Misses",
 		"narrow: forecast 0.50 of p99, came 2.08", "`open`: not measured yet", "| **wrong** |",

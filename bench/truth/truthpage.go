@@ -15,12 +15,12 @@ import (
 // scored is a case with its score.
 type scored struct {
 	c testCase
-	k kept
+	k caseRun
 	s score
 }
 
 // truthMarkdown is docs/results/truth.md: how right explain and forecast are on real services.
-func truthMarkdown(of []testCase, all []kept) string {
+func truthMarkdown(of []testCase, all []caseRun) string {
 	var p page
 	var done []scored
 	var open []string

@@ -160,7 +160,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		return facts, err
 	}
 	if a.recorder != nil {
-		env.Kept = func(ctx context.Context) (fix.Learned, string) {
+		env.Earlier = func(ctx context.Context) (fix.Learned, string) {
 			return a.recorder.recordedOf(ctx, f.observation.CgroupID, f.observation.Container)
 		}
 	}
@@ -200,8 +200,8 @@ func chosenFrom(p policy.Proposal) string {
 		return "no recording"
 	case k.From != "":
 		return text.Shown(k.From)
-	case k.NotKept != "":
-		return "a new recording: " + text.Shown(k.NotKept)
+	case k.NotEarlier != "":
+		return "a new recording: " + text.Shown(k.NotEarlier)
 	}
 	return "a new recording"
 }

@@ -31,9 +31,9 @@ type Env struct {
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Learn records the target for a while; nil: this host cannot record.
 	Learn func(ctx context.Context, target container.Container, length time.Duration) (Learned, error)
-	// Kept gives a recording of the target that exists already, after waiting for one that is under way. The text says why none
+	// Earlier gives a recording of the target that exists already, after waiting for one that is under way. The text says why none
 	// may be chosen from; "": one may. nil: none are kept.
-	Kept func(ctx context.Context) (Learned, string)
+	Earlier func(ctx context.Context) (Learned, string)
 	// SchedExt says that this host can narrow by sched_ext.
 	SchedExt bool
 	// Each begins a forecast and returns what runs its replays: see forecast.Options.Each. nil: one after the other.
@@ -196,24 +196,24 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 
 // run is one fix under way.
 type run struct {
-	env       Env
-	o         Options
-	res       Result
-	plan      remedy.Plan
-	own       observe.Observation
-	used      map[string]float64
-	facts     hoststate.Facts
-	neighbour map[string]hoststate.Observed
-	known     *policy.Known // nil: nothing was recorded
-	runs      *forecast.Runs
-	before    slo.Answer
-	last      apply.Result    // of the try before
-	looked    time.Duration   // how long the target was recorded
-	notKept   string          // why no kept recording was chosen from; "": there is none, or it was
-	pools     []Pool          // of the try under way
-	asked     bool            // the latency source, before
-	cause     *diagnose.Cause // as told; nil: it was not
-	noFinding bool
+	env        Env
+	o          Options
+	res        Result
+	plan       remedy.Plan
+	own        observe.Observation
+	used       map[string]float64
+	facts      hoststate.Facts
+	neighbour  map[string]hoststate.Observed
+	known      *policy.Known // nil: nothing was recorded
+	runs       *forecast.Runs
+	before     slo.Answer
+	last       apply.Result    // of the try before
+	looked     time.Duration   // how long the target was recorded
+	notEarlier string          // why no earlier recording was chosen from; "": there is none, or it was
+	pools      []Pool          // of the try under way
+	asked      bool            // the latency source, before
+	cause      *diagnose.Cause // as told; nil: it was not
+	noFinding  bool
 }
 
 func (r *run) say(format string, args ...any) {

@@ -54,7 +54,7 @@ func (r *run) look(ctx context.Context) error {
 	// A remedy that is asked for by name is judged by the recording, unless the user's own latency judges it.
 	learns := r.env.Learn != nil && !r.o.Plain && (r.o.Wish.Auto || r.env.Latencies == nil)
 	r.looked = r.o.Window
-	kept := r.keptRecording(ctx, learns)
+	earlier := r.earlierRecording(ctx, learns)
 	seen, learned, err := r.watch(ctx, r.o.All, learns, r.looked)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *run) look(ctx context.Context) error {
 	r.res.Before = figures(r.neighbour[r.o.Target.Group.Path])
 	r.res.StoppedAbove = r.above(r.res.Before)
 	if learns {
-		if err := r.learn(ctx, r.chosenFrom(learned, kept)); err != nil {
+		if err := r.learn(ctx, r.chosenFrom(learned, earlier)); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 			return err
 		}
 		if again && learned.From != "" {
-			r.notKept = "it shows too few throttled periods, and a longer one was made"
+			r.notEarlier = "it shows too few throttled periods, and a longer one was made"
 		}
 		learned = more
 	}
@@ -210,7 +210,7 @@ func (r *run) longer(ctx context.Context, learned Learned, over, most time.Durat
 func (r *run) forecast(learned Learned) error {
 	r.known = &policy.Known{Explanation: learned.Explanation, Missing: learned.Missing, From: learned.From, Tried: map[int]string{}}
 	if r.known.From == "" {
-		r.known.NotKept = r.notKept
+		r.known.NotEarlier = r.notEarlier
 	}
 	if e := learned.Explanation; e != nil {
 		r.res.Cause = text.Sanitize(e.Verdict, 0)

@@ -22,9 +22,9 @@ type Known struct {
 	// Forecast has the remedies' rows; nil: nothing could be forecast, and Missing says why.
 	Forecast *forecast.Forecast
 	Missing  string
-	// From names the recording where it was made before; "": it was made for this choice, and NotKept says why an earlier one
+	// From names the recording where it was made before; "": it was made for this choice, and NotEarlier says why an earlier one
 	// was not taken ("": there is none).
-	From, NotKept string
+	From, NotEarlier string
 	// Corrections are factors by which the container's own past outcomes move the forecast, by remedy.
 	Corrections map[string]float64
 	// Tried says of rows of Forecast, by index, what came of them a moment ago.

@@ -38,7 +38,7 @@ func TestChoosesFromAKeptRecording(t *testing.T) {
 			}
 			kept.From, kept.Runs = "a file", nil // its runs are never compared
 			b.used = tc.use * *kept.Explanation.MeanWidth
-			b.env.Kept = func(context.Context) (Learned, string) { return kept, tc.missing }
+			b.env.Earlier = func(context.Context) (Learned, string) { return kept, tc.missing }
 			want, recorded := 2, 0
 			if b.length = tc.length; b.length > 0 {
 				want++ // for longer
@@ -52,8 +52,8 @@ func TestChoosesFromAKeptRecording(t *testing.T) {
 				t.Fatalf("%s, %v, %d recordings: %s", got.Verdict, err, recorded, got.Why)
 			}
 			known := got.Proposal.Known
-			if fromKept := tc.notKept == ""; (known.From == "a file") != fromKept || !strings.Contains(known.NotKept, tc.notKept) {
-				t.Errorf("from %q, not kept: %q", known.From, known.NotKept)
+			if fromKept := tc.notKept == ""; (known.From == "a file") != fromKept || !strings.Contains(known.NotEarlier, tc.notKept) {
+				t.Errorf("from %q, not kept: %q", known.From, known.NotEarlier)
 			}
 			held, err := apply.Status(b.env.Apply)
 			if err != nil || len(held) != 1 || strings.Contains(held[0].Outcome.Note, "; chosen from a file") != (tc.notKept == "") {

@@ -8,8 +8,8 @@ import (
 	"github.com/unthrottle/unthrottle/bench/study"
 )
 
-// kept is one case as it is kept, complete or under way.
-type kept struct {
+// caseRun is one case with what was measured of it, complete or under way.
+type caseRun struct {
 	study.Made
 	Case     string        `json:"case"`
 	Rounds   int           `json:"rounds"`
@@ -104,26 +104,26 @@ type oneRun struct {
 	LateP99 *float64 `json:"client_late_p99_ms"`
 }
 
-func keptName(dir, name string) string { return filepath.Join(dir, name+".json") }
+func caseFile(dir, name string) string { return filepath.Join(dir, name+".json") }
 
 // recordedName is the recording that a case's first look is made of.
 func recordedName(dir, name string) string { return filepath.Join(dir, name+".rec") }
 
-// readKept reads a case; one that was never begun is empty.
-func readKept(dir, name string) (kept, error) {
-	k := kept{Case: name}
-	_, err := study.Read(keptName(dir, name), &k)
+// readCase reads a case; one that was never begun is empty.
+func readCase(dir, name string) (caseRun, error) {
+	k := caseRun{Case: name}
+	_, err := study.Read(caseFile(dir, name), &k)
 	if err == nil && k.Case != name {
-		err = fmt.Errorf("%s: it is of case %.60q: remove it, and it is measured again", keptName(dir, name), k.Case)
+		err = fmt.Errorf("%s: it is of case %.60q: remove it, and it is measured again", caseFile(dir, name), k.Case)
 	}
 	return k, err
 }
 
 // write keeps the case, whole or not at all.
-func (k *kept) write(dir string) error { return study.Write(keptName(dir, k.Case), k) }
+func (k *caseRun) write(dir string) error { return study.Write(caseFile(dir, k.Case), k) }
 
 // has tells whether a variant was measured in a round.
-func (k *kept) has(variant string, round int) bool { return hasRun(k.Runs, variant, round) }
+func (k *caseRun) has(variant string, round int) bool { return hasRun(k.Runs, variant, round) }
 
 func hasRun(runs []oneRun, variant string, round int) bool {
 	for _, r := range runs {

@@ -21,9 +21,9 @@
 //     within answerTime, and stays.
 //  5. Without a session all writes are direct.
 //
-// The journal is not this package's: package apply journals a write before it calls the FS, and reads it back afterwards. A
-// write-back has no entry, because it leaves each setting as it was before the update. If this process is killed between
-// the two, the settings have the runtime's copy, as after any update by the runtime itself.
+// The journal is not this package's: package apply journals a write before it calls the FS, and reads it back afterwards. The
+// entry has the other settings with their values ([through.Beside]). If this process is killed between an update and its
+// write-back, the next writer writes them back.
 //
 // # Example
 //

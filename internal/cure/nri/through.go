@@ -132,20 +132,14 @@ func setLimit(u *api.ContainerUpdate, quota, period string) bool {
 	return true
 }
 
-// setting is a file of a container with its value.
-type setting struct {
-	controller        cgroup.Controller
-	path, file, value string
-}
-
 // others are the settings of a container that an update of one file must leave as they are. A container has the same path
 // in all hierarchies.
-func (t through) others(path, changing string) []setting {
+func (t through) others(path, changing string) []cgroup.Value {
 	v, _ := t.Version(cgroup.CPU)
-	var all []setting
+	var all []cgroup.Value
 	add := func(c cgroup.Controller, file string) {
 		if value, err := t.Read(c, path, file); err == nil && file != changing {
-			all = append(all, setting{c, path, file, value})
+			all = append(all, cgroup.Value{Controller: c, Path: path, File: file, Value: value})
 		}
 	}
 	for _, file := range cgroup.LimitFiles(v) {
@@ -156,21 +150,41 @@ func (t through) others(path, changing string) []setting {
 	return all
 }
 
+// Beside are the settings that an update of one file may change too: see cgroup.Besides.
+func (t through) Beside(c cgroup.Controller, path, file, value string) (all []cgroup.Beside) {
+	s, id := t.plugin.managed(path)
+	if s == nil {
+		return nil
+	}
+	if _, ok := t.update(c, path, file, value); !ok {
+		return nil
+	}
+	copied := t.plugin.copyOf(id)
+	for _, v := range t.others(path, file) {
+		becomes, known := copied.value(v.File)
+		if !known {
+			becomes = ""
+		}
+		all = append(all, cgroup.Beside{Value: v, Becomes: becomes})
+	}
+	return all
+}
+
 // writeBack undoes what an update changed beside the setting that was meant: what now has the runtime's copy of it. Another
 // value is another program's, such as the kubelet's resize meanwhile, and stays. Of a setting whose copy is not known that
 // holds if the runtime told of a resize meanwhile.
-func (t through) writeBack(others []setting, copied copied, resized bool) {
+func (t through) writeBack(others []cgroup.Value, copied copied, resized bool) {
 	for _, s := range others {
-		now, err := t.Read(s.controller, s.path, s.file)
-		if err != nil || change.Same(s.file, now, s.value) {
+		now, err := t.Read(s.Controller, s.Path, s.File)
+		if err != nil || change.Same(s.File, now, s.Value) {
 			continue
 		}
-		log := t.plugin.o.Log.With("cgroup", text.EscapePath(s.path), "file", s.file, "was", s.value, "became", now)
-		if value, ok := copied.value(s.file); ok && !change.Same(s.file, now, value) || !ok && resized {
+		log := t.plugin.o.Log.With("cgroup", text.EscapePath(s.Path), "file", s.File, "was", s.Value, "became", now)
+		if value, ok := copied.value(s.File); ok && !change.Same(s.File, now, value) || !ok && resized {
 			log.Info("another program changed a setting during an NRI update: it stays")
 			continue
 		}
-		err = t.FS.Write(s.controller, s.path, s.file, s.value)
+		err = t.FS.Write(s.Controller, s.Path, s.File, s.Value)
 		log.Warn("an NRI update changed another setting too: written back", "error", err)
 	}
 }

@@ -178,8 +178,8 @@ func TestAResizeDuringAnUpdateStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := model(t, cgroup.V1)
-			for _, w := range []setting{{cgroup.CPU, path, quota, "10000"}, {cgroup.CPUSet, path, cgroup.FileCPUs, "0-3"}} {
-				if err := k.Write(w.controller, w.path, w.file, w.value); err != nil {
+			for _, w := range []cgroup.Value{{Controller: cgroup.CPU, Path: path, File: quota, Value: "10000"}, {Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs, Value: "0-3"}} {
+				if err := k.Write(w.Controller, w.Path, w.File, w.Value); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -205,6 +205,36 @@ func TestAResizeDuringAnUpdateStays(t *testing.T) {
 				t.Errorf("the runtime's copy of the CPUs is %q", got)
 			}
 		})
+	}
+}
+
+// What an update may change beside its setting is told with the runtime's copy, as far as that is known.
+func TestBeside(t *testing.T) {
+	const quota = "cpu.cfs_quota_us"
+	k := model(t, cgroup.V1)
+	if err := k.Write(cgroup.CPU, path, quota, "10000"); err != nil {
+		t.Fatal(err)
+	}
+	p := live(&runtime{})
+	fs := p.Through(k).(cgroup.Besides)
+	becomes := func(on string) map[string]string {
+		all := map[string]string{}
+		for _, b := range fs.Beside(cgroup.CPUSet, on, cgroup.FileCPUs, "0-1") {
+			all[b.File] = b.Value.Value + " becomes " + b.Becomes
+		}
+		return all
+	}
+	if got := becomes(path)[quota]; got != "10000 becomes " {
+		t.Errorf("before the runtime told: %q", got)
+	}
+	h := handlers{p, p.session}
+	_, _ = h.Synchronize(t.Context(), nil, []*api.Container{{Id: id, Linux: &api.LinuxContainer{CgroupsPath: path,
+		Resources: &api.LinuxResources{Cpu: &api.LinuxCPU{Quota: api.Int64(40000), Cpus: "0-3"}}}}})
+	if got := becomes(path); got[quota] != "10000 becomes 40000" || got[cgroup.FileCPUs] != "" {
+		t.Errorf("once it told: %q", got)
+	}
+	if got := becomes("/system.slice"); len(got) > 0 {
+		t.Errorf("of a cgroup that is no container's: %q", got)
 	}
 }
 

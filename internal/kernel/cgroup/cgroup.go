@@ -51,6 +51,26 @@ type Group struct {
 	CPUSetPath, CPUAcctPath string
 }
 
+// Value is the value of one file of one cgroup.
+type Value struct {
+	Controller        Controller
+	Path, File, Value string
+}
+
+// Besides is an FS whose Write may, before it returns, change other files of the cgroup for a moment too: one that asks a
+// container runtime, which writes its own copy of all of them.
+type Besides interface {
+	// Beside are these files with their values now, which they have again once Write has returned.
+	Beside(c Controller, path, file, value string) []Beside
+}
+
+// Beside is a file that a write may change for a moment.
+type Beside struct {
+	Value
+	// Becomes is the value that it has meanwhile; "": it is not known.
+	Becomes string
+}
+
 // FS makes every read and write of a cgroup setting. *Host is the real one; cgroupmodel.Kernel keeps the kernel's rules
 // in memory. Paths are the kernel's ("/a/b"), raw bytes in a Go string, never interpreted. Failures are *Error.
 type FS interface {

@@ -21,14 +21,18 @@ type run struct {
 	left []txn.Skip
 }
 
-// start opens the journal for writing; the caller closes it.
+// start opens the journal for writing, and ends what a write that was cut off left beside it; the caller closes the journal.
 func start(ctx context.Context, env Env) (*run, error) {
 	j, err := env.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	res := newResult()
-	return &run{world: world{env}, j: j, res: &res}, nil
+	r := &run{world: world{env}, j: j, res: &res}
+	if err := r.restoreBeside(); err != nil {
+		return nil, errors.Join(fmt.Errorf("ending a write that was interrupted: %w", err), j.Close())
+	}
+	return r, nil
 }
 
 // journalFailed marks an error of the journal: nothing may be written any more.
@@ -45,6 +49,7 @@ func (r *run) step(ctx context.Context, id string, c change.Change) error {
 	if c.Kind == change.KindTask || c.Kind == change.KindCgroup {
 		w.Want = journal.Path(c.To)
 	}
+	w.Beside = r.beside(c)
 	if err := r.j.Append(true, journal.Record{Write: &w}); err != nil {
 		return journalFailed{err}
 	}

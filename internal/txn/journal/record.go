@@ -108,6 +108,18 @@ type Write struct {
 	Setting
 	Before Path `json:"before"`
 	Want   Path `json:"want"`
+	// Beside are files that the write may change for a moment too (cgroup.Besides). Where no Done follows, they may still
+	// have another value than here.
+	Beside []Beside `json:"beside,omitempty"`
+}
+
+// Beside is a file of the cgroup of a write that must keep its value.
+type Beside struct {
+	Controller cgroup.Controller `json:"controller"`
+	File       string            `json:"file"`
+	Value      Path              `json:"value"`
+	// Becomes is the value that it has meanwhile; "": it is not known.
+	Becomes Path `json:"becomes,omitempty"`
 }
 
 // Done is the value as read back after write N.

@@ -126,6 +126,15 @@ func (s *State) Last(k Setting) (Last, bool) {
 	return *l, true
 }
 
+// CutOff is the last write of all, if it was begun and nothing is known of its end; false: there is none.
+func (s *State) CutOff() (Write, bool) {
+	l := s.byN[s.next-1]
+	if l == nil || l.Done != nil {
+		return Write{}, false
+	}
+	return l.Write, true
+}
+
 // Held is one transaction's hold on a setting.
 type Held struct {
 	Txn  *Txn

@@ -1,0 +1,3 @@
+module github.com/unthrottle/unthrottle/libs/go
+
+go 1.25.0

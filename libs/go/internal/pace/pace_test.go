@@ -1,0 +1,130 @@
+package pace
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+func TestDecide(t *testing.T) {
+	quota := func(elapsed, used time.Duration) Period {
+		return Period{Quota: 70 * ms, Length: 100 * ms, Elapsed: elapsed, Used: used}
+	}
+	work := Work{Cost: 30 * ms, Reserve: 7 * ms}
+	for name, c := range map[string]struct {
+		period Period
+		work   Work
+		wait   time.Duration // 0: now
+	}{
+		"a fresh quota":                {quota(0, 0), work, 0},
+		"the example of doc.go":        {quota(50*ms, 45*ms), work, 26635515},
+		"near the end the next pays":   {quota(77*ms, 45*ms), work, 0},
+		"nothing left":                 {quota(60*ms, 70*ms), work, 40 * ms},
+		"overdrawn":                    {quota(60*ms, 90*ms), work, 40 * ms},
+		"a second task beside it":      {quota(0, 0), Work{Cost: 30 * ms, Running: 1, Reserve: 7 * ms}, 0},
+		"a third does not fit":         {quota(0, 0), Work{Cost: 30 * ms, Running: 2, Reserve: 7 * ms}, 77198698},
+		"slack is kept":                {quota(20*ms, 35*ms), Work{Cost: 30 * ms, Slack: 6 * ms}, 51 * ms},
+		"a task that is free":          {quota(20*ms, 69*ms), Work{}, 0},
+		"no quota":                     {Period{Length: 100 * ms}, work, 0},
+		"the clock went back":          {quota(-1, 70*ms), work, 0},
+		"the clock is a period ahead":  {quota(100*ms, 70*ms), work, 0},
+		"CPU time went back":           {quota(0, -1), work, 0},
+		"a task of longer than a year": {quota(0, 0), Work{Cost: 1 << 62}, 30 * ms},
+	} {
+		now, wait := Decide(c.period, c.work)
+		if now != (c.wait == 0) || wait != c.wait {
+			t.Errorf("%s: %v, %v; want %v", name, now, wait, c.wait)
+		}
+	}
+}
+
+// What waits may start when Decide said, if nothing else ran meanwhile, and never waits longer than a period.
+func TestAWaitIsNeverInVain(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		p := Period{Quota: time.Duration(1 + r.Int64N(int64(200*ms))), Length: ms + time.Duration(r.Int64N(int64(time.Second)))}
+		p.Elapsed = time.Duration(r.Int64N(int64(p.Length)))
+		p.Used = time.Duration(r.Int64N(int64(2 * p.Quota)))
+		w := Work{Cost: time.Duration(r.Int64N(int64(100 * ms))), Running: r.IntN(9), Reserve: p.Quota / 10, Slack: p.Quota / 20}
+		now, wait := Decide(p, w)
+		if now {
+			continue
+		}
+		if wait <= 0 || wait > p.Length {
+			t.Fatalf("%+v %+v: waits %v", p, w, wait)
+		}
+		p.Elapsed += wait + 1
+		if p.Elapsed >= p.Length {
+			continue // a new quota
+		}
+		if now, again := Decide(p, w); !now && again > 10*time.Nanosecond {
+			t.Fatalf("%+v %+v: after %v it waits %v more", p, w, wait, again)
+		}
+	}
+}
+
+// kernel counts periods that begin at a phase, while work runs.
+type kernel struct{ phase, period time.Duration }
+
+func (k kernel) at(t time.Duration) uint64 { return uint64(floor(t-k.phase, k.period) + 1000) }
+
+// learn reads when the phase says, each reading late by up to 3 ms and 50 us long.
+func learn(p *Phase, k kernel, t time.Duration, readings int, r *rand.Rand) time.Duration {
+	for range readings {
+		t = p.Next(t) + time.Duration(r.Int64N(int64(3*ms)))
+		p.Add(Sample{From: t, To: t + 50*time.Microsecond, Periods: k.at(t + 20*time.Microsecond)})
+	}
+	return t
+}
+
+func TestPhaseIsLearntInASecond(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		k := kernel{time.Duration(r.Int64N(int64(100 * ms))), 100 * ms}
+		var p Phase
+		p.Restart(k.period)
+		at := learn(&p, k, time.Duration(r.Int64N(int64(time.Hour))), 60, r)
+		if !p.Known() {
+			t.Fatalf("phase %v is not known after 60 readings: %+v", k.phase, p)
+		}
+		at += 10 * time.Minute
+		begin := p.Begin(at)
+		if begin > at || at-begin >= k.period {
+			t.Fatalf("the period of %v begins at %v", at, begin)
+		}
+		off := (begin - k.phase) % k.period
+		if off > k.period/2 {
+			off -= k.period
+		}
+		if off < 0 || off > k.period/exact {
+			t.Fatalf("phase %v is off by %v", k.phase, off)
+		}
+		// A quota that is written begins periods anew; the phase follows.
+		k.phase += 37 * ms
+		learn(&p, k, at, 120, r)
+		if off := (p.Begin(at+time.Hour) - k.phase) % k.period; !p.Known() || off < 0 || off > k.period/exact {
+			t.Fatalf("after another phase: %+v off by %v", p, off)
+		}
+	}
+}
+
+func TestWhatSaysNothingTeachesNothing(t *testing.T) {
+	for name, s := range map[string][2]Sample{
+		"idle":                   {{10 * ms, 10 * ms, 5}, {60 * ms, 60 * ms, 5}},
+		"two steps":              {{10 * ms, 10 * ms, 5}, {60 * ms, 60 * ms, 7}},
+		"a period apart":         {{10 * ms, 10 * ms, 5}, {110 * ms, 110 * ms, 6}},
+		"the clock went back":    {{10 * ms, 10 * ms, 5}, {5 * ms, 5 * ms, 6}},
+		"the counter went back":  {{10 * ms, 10 * ms, 5}, {20 * ms, 20 * ms, 4}},
+		"the clock went forward": {{10 * ms, 10 * ms, 5}, {time.Hour, time.Hour, 6}},
+	} {
+		var p Phase
+		p.Restart(100 * ms)
+		p.Add(s[0])
+		p.Add(s[1])
+		if p.Known() || p.width != 0 {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}

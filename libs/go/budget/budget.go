@@ -1,0 +1,332 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options of [Setup]. The zero value is right for most programs.
+type Options struct {
+	// Warn is told once for each cause that makes the budget let everything run; nil: slog.Warn.
+	Warn func(error)
+	// KeepGOMAXPROCS leaves GOMAXPROCS alone.
+	KeepGOMAXPROCS bool
+	// NoPacing leaves only permits and rejection.
+	NoPacing bool
+}
+
+// Budget is the CPU budget of a process. All methods may be called by many goroutines.
+type Budget struct {
+	options Options
+	world   world
+	begun   time.Time
+	pacer   pacer
+	queues  [classes]queue
+	waiters sync.Pool
+	// appWaits is how many App tasks wait; Background looks at it without App's lock.
+	appWaits atomic.Int64
+
+	mu     sync.Mutex
+	seen   Snapshot // its Classes are read when asked
+	warned map[string]bool
+}
+
+// world is what the budget touches.
+type world struct {
+	files fs.FS // the root of the file system
+	cpu   func() (time.Duration, error)
+	// procs sets GOMAXPROCS; 0 gives it back to Go. nil: it is the user's.
+	procs func(int)
+	cpus  int
+}
+
+var process struct {
+	sync.Mutex
+	budget *Budget
+}
+
+// Setup starts the budget of the process with options. It fails if it has been started.
+func Setup(o Options) error {
+	process.Lock()
+	defer process.Unlock()
+	if process.budget != nil {
+		return errors.New("budget: Setup after the budget of this process started; call it before the first Process")
+	}
+	process.budget = start(context.Background(), o, world{os.DirFS("/"), processCPUTime, setProcs(), hostCPUs()})
+	return nil
+}
+
+// Process is the budget of this process. The first call starts it, with the zero [Options], if [Setup] did not.
+func Process() *Budget {
+	process.Lock()
+	b := process.budget
+	process.Unlock()
+	if b == nil {
+		_ = Setup(Options{}) // another goroutine may have been first
+		return Process()
+	}
+	return b
+}
+
+// start begins to watch the limit until the context ends. It has read it once when it returns.
+func start(ctx context.Context, o Options, w world) *Budget {
+	b := &Budget{options: o, world: w, begun: time.Now(), warned: make(map[string]bool)}
+	if o.Warn == nil {
+		b.options.Warn = func(err error) { slog.Warn(err.Error()) }
+	}
+	b.pacer.cpu, b.pacer.busy = w.cpu, 1
+	for i := range b.queues {
+		b.queues[i].class = Class(i)
+	}
+	b.waiters.New = func() any { return &waiter{ready: make(chan struct{}, 1)} }
+	watch := watcher{b: b}
+	watch.poll()
+	go watch.run(ctx)
+	return b
+}
+
+// now is the time since the start, by a clock that does not jump.
+func (b *Budget) now() time.Duration { return time.Since(b.begun) }
+
+// warn tells of a cause once.
+func (b *Budget) warn(cause string, err error) {
+	b.mu.Lock()
+	told := b.warned[cause]
+	b.warned[cause] = true
+	b.mu.Unlock()
+	if !told {
+		b.options.Warn(err)
+	}
+}
+
+// Permit is the right of one task to run. It is released once.
+type Permit struct {
+	b      *Budget
+	class  Class
+	since  time.Duration
+	second uint32
+	// checked is when Checkpoint was called last.
+	checked time.Duration
+}
+
+// Do runs a task when its class has a permit for it and the quota covers it. The error is the context's, if that ends before
+// the task starts.
+func (b *Budget) Do(ctx context.Context, class Class, task func()) error {
+	p, err := b.acquire(ctx, class, 0)
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	task()
+	return nil
+}
+
+// Acquire waits for a permit of a class. The caller releases it.
+func (b *Budget) Acquire(ctx context.Context, class Class) (Permit, error) {
+	return b.acquire(ctx, class, 0)
+}
+
+// AcquireWithin is Acquire for a task that is of use only if it starts within a time. It fails with [ErrLate] at once if the
+// tasks that wait, at the pace of the last ones, take longer; and after that time at the latest.
+func (b *Budget) AcquireWithin(ctx context.Context, class Class, within time.Duration) (Permit, error) {
+	return b.acquire(ctx, class, max(1, within))
+}
+
+// acquire has no bound for within 0.
+func (b *Budget) acquire(ctx context.Context, class Class, within time.Duration) (Permit, error) {
+	if err := ctx.Err(); err != nil {
+		return Permit{}, err
+	}
+	q := &b.queues[class]
+	now := b.now()
+	q.mu.Lock()
+	if q.head == nil && q.free() && b.mayStart(q, now, now) {
+		p := q.start(now)
+		q.mu.Unlock()
+		p.b = b
+		return p, nil
+	}
+	if within > 0 && q.expected() > within {
+		q.late++
+		q.mu.Unlock()
+		return Permit{}, ErrLate
+	}
+	w := b.waiters.Get().(*waiter)
+	w.since, w.granted = now, false
+	if q.head == nil {
+		q.lastGrant = 0 // nothing waited until now
+	}
+	q.push(w)
+	if class == App {
+		b.appWaits.Add(1)
+	}
+	q.mu.Unlock()
+	return b.wait(ctx, q, w, within)
+}
+
+func (b *Budget) wait(ctx context.Context, q *queue, w *waiter, within time.Duration) (p Permit, err error) {
+	var late <-chan time.Time
+	if within > 0 {
+		timer := time.NewTimer(within)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-late:
+		err = ErrLate
+	}
+	q.mu.Lock()
+	if err != nil && !w.granted {
+		q.remove(w)
+		if q.class == App {
+			b.appWaits.Add(-1)
+		}
+		if errors.Is(err, ErrLate) {
+			q.late++
+		}
+		b.grant(q, b.now())
+		q.mu.Unlock()
+		b.waiters.Put(w)
+		return Permit{}, err
+	}
+	// A permit that was granted while the context ended is used: the task does not start later than it may.
+	if err != nil {
+		<-w.ready
+	}
+	p = w.permit
+	q.mu.Unlock()
+	b.waiters.Put(w)
+	p.b = b
+	return p, nil
+}
+
+// backgroundWaits is how long Background yields to App at most.
+const backgroundWaits = time.Second
+
+// mayStart reports whether pacing lets the next task of a class start, which has waited since a time. If not, it arranges that
+// the class is asked again. The queue is locked.
+func (b *Budget) mayStart(q *queue, now, since time.Duration) bool {
+	if q.class == IO || !b.pacer.on.Load() {
+		return true
+	}
+	if q.class == Background && b.appWaits.Load() > 0 && now-since < backgroundWaits {
+		b.ask(q, 10*time.Millisecond)
+		return false
+	}
+	ok, wait := b.pacer.decide(now, q.class, q.cost.high(), q.running-q.overdue)
+	if !ok {
+		q.held++
+		b.ask(q, wait)
+	}
+	return ok
+}
+
+// ask looks again at a class after a time. The queue is locked.
+func (b *Budget) ask(q *queue, after time.Duration) {
+	if q.armed {
+		return
+	}
+	q.armed = true
+	if q.timer == nil {
+		q.timer = time.AfterFunc(after, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.armed = false
+			b.grant(q, b.now())
+		})
+		return
+	}
+	q.timer.Reset(after)
+}
+
+// grant starts those that wait, as many as may. The queue is locked.
+func (b *Budget) grant(q *queue, now time.Duration) {
+	for q.head != nil && q.free() && b.mayStart(q, now, q.head.since) {
+		w := q.head
+		q.remove(w)
+		if q.class == App {
+			b.appWaits.Add(-1)
+		}
+		if q.lastGrant > 0 {
+			q.between.add(now - q.lastGrant)
+		}
+		if q.lastGrant = now; q.head == nil {
+			q.lastGrant = 0
+		}
+		w.permit, w.granted = q.start(now), true
+		w.ready <- struct{}{}
+	}
+}
+
+// Release ends the task.
+func (p *Permit) Release() {
+	b := p.b
+	if b == nil {
+		return
+	}
+	p.b = nil
+	q := &b.queues[p.class]
+	now := b.now()
+	q.mu.Lock()
+	q.running--
+	q.finished++
+	q.forget(p.second)
+	q.ran += now - p.since
+	q.cost.add(now - p.since)
+	if q.head != nil {
+		b.grant(q, now)
+	}
+	q.mu.Unlock()
+}
+
+// Checkpoint lets a long task hold back. Call it every millisecond or so of work, without locks held: it returns at once while
+// the quota covers the work, and else waits, with the permit. The error is the context's.
+func (p *Permit) Checkpoint(ctx context.Context) error {
+	b := p.b
+	if b == nil || p.class == IO {
+		return ctx.Err()
+	}
+	q := &b.queues[p.class]
+	now := b.now()
+	if last := max(p.checked, p.since); b.pacer.on.Load() {
+		for {
+			q.mu.Lock()
+			others := q.running - q.overdue - 1
+			q.mu.Unlock()
+			ok, wait := b.pacer.decide(now, p.class, now-last, max(0, others))
+			if ok {
+				break
+			}
+			q.mu.Lock()
+			q.held++
+			q.mu.Unlock()
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return ctx.Err()
+			}
+			last = b.now() - (now - last)
+			now = b.now()
+		}
+	}
+	p.checked = now
+	q.mu.Lock()
+	if p.second != q.second {
+		q.forget(p.second)
+		q.ages[q.second%overdueAfter]++
+		p.second = q.second
+	}
+	q.mu.Unlock()
+	return ctx.Err()
+}

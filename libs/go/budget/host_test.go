@@ -1,0 +1,114 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/unthrottle/unthrottle/libs/go/internal/pace"
+)
+
+const ms = time.Millisecond
+
+// host is a machine with one cgroup of v2, in fake time. Tasks of the test use CPU time while they burn.
+type host struct {
+	mu            sync.Mutex
+	begun         time.Time
+	quota, period time.Duration // quota 0: max
+	phase         time.Duration
+	broken        error
+	burning       int
+	used          time.Duration
+	at            time.Duration
+	others        time.Duration // CPU time of the rest of the container, per second
+	procs         []int
+	warnings      []string
+}
+
+func newHost(quota time.Duration) *host {
+	return &host{begun: time.Now(), quota: quota, period: 100 * ms, phase: 37 * ms}
+}
+
+// start starts a budget on the host, until the test's context ends.
+func (h *host) start(t *testing.T, o Options) *Budget {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	o.Warn = func(err error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.warnings = append(h.warnings, err.Error())
+	}
+	return start(ctx, o, world{h, h.cpu, func(n int) { h.procs = append(h.procs, n) }, 8})
+}
+
+func (h *host) settle() {
+	now := time.Since(h.begun)
+	h.used += time.Duration(h.burning) * (now - h.at)
+	h.at = now
+}
+
+func (h *host) cpu() (time.Duration, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.settle()
+	return h.used, nil
+}
+
+// burn uses CPU time.
+func (h *host) burn(d time.Duration) {
+	h.mu.Lock()
+	h.settle()
+	h.burning++
+	h.mu.Unlock()
+	time.Sleep(d)
+	h.mu.Lock()
+	h.settle()
+	h.burning--
+	h.mu.Unlock()
+}
+
+func (h *host) set(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+}
+
+// Open is the file system of the host.
+func (h *host) Open(name string) (fs.File, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.broken != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: h.broken}
+	}
+	h.settle()
+	quota := "max"
+	if h.quota > 0 {
+		quota = fmt.Sprint(h.quota.Microseconds())
+	}
+	periods := int64((h.at - h.phase + h.period) / h.period)
+	return fstest.MapFS{
+		"proc/self/cgroup":        {Data: []byte("0::/a\n")},
+		"proc/self/mountinfo":     {Data: []byte("30 29 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")},
+		"sys/fs/cgroup/a/cpu.max": {Data: fmt.Appendf(nil, "%s %d\n", quota, h.period.Microseconds())},
+		"sys/fs/cgroup/a/cpu.stat": {Data: fmt.Appendf(nil, "usage_usec %d\nnr_periods %d\nnr_throttled 0\nthrottled_usec 0\n",
+			(h.used + time.Duration(float64(h.others)*h.at.Seconds())).Microseconds(), periods)},
+	}.Open(name)
+}
+
+func (h *host) warned() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.warnings
+}
+
+var errGone = errors.New("input/output error")
+
+// sampleOf is a reading of nr_periods in periods that begin at 0.
+func sampleOf(at, period time.Duration) pace.Sample {
+	return pace.Sample{From: at, To: at + 1, Periods: uint64(at / period)}
+}

@@ -42,6 +42,11 @@ need-go:
 build: need-go ## bin/unthrottle, static
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/unthrottle ./cmd/unthrottle
 
+.PHONY: fleet
+fleet: need-go ## bin/unthrottle-fleet, for 'unthrottle fleet': with DuckDB, so that it needs a C++ compiler, and is not static
+	@command -v g++ >/dev/null || command -v c++ >/dev/null || { echo "a C++ compiler is missing: apt-get install g++" >&2; exit 1; }
+	@CGO_ENABLED=1 $(GO) -C fleet build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/unthrottle-fleet ./cmd/unthrottle-fleet
+
 .PHONY: demo
 demo: build ## build, then show throttling and its end on this host (as root)
 	@$(BIN)/unthrottle demo $(DEMO)
@@ -50,7 +55,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
 TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus tools/helm tools/kubernetes
-TESTED_MODULES := $(filter-out $(TOOL_MODULES),$(MODULES))
+TESTED_MODULES := $(filter-out $(TOOL_MODULES) fleet,$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
 .PHONY: lint
@@ -59,6 +64,7 @@ lint: need-go ## gofmt, go vet and staticcheck, in every module
 	@$(GO) vet -tags 'accuracy confusion' ./...
 	@$(STATICCHECK) ./...
 	@for m in $(TESTED_MODULES); do $(GO) -C $$m vet ./...; done
+	@$(call with-c++,vet ./...)
 
 # Generated files, the import table and the shown output are tests like any other. The go command caches what has not
 # changed. vet has had its turn.
@@ -69,6 +75,11 @@ check: lint test-modules ## before a commit: lint, and every test that needs no 
 .PHONY: test-modules
 test-modules: need-go
 	@for m in $(TESTED_MODULES); do $(GO) -C $$m test -short -vet=off ./... | sed -u '/^ok  /d; /no test files\]$$/d'; done
+	@$(call with-c++,test -short -vet=off ./...) | sed -u '/^ok  /d; /no test files\]$$/d'
+
+# $(1) is what go does in fleet, the module that embeds DuckDB.
+with-c++ = if command -v g++ >/dev/null || command -v c++ >/dev/null; then CGO_ENABLED=1 $(GO) -C fleet $(1); \
+  else echo "fleet: NOT DONE (go $(1)): a C++ compiler is missing: apt-get install g++"; fi
 
 .PHONY: tidy
 tidy: need-go ## every go.mod and go.sum is tidy (fetches what the modules' own tests import, once)

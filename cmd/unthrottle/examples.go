@@ -18,6 +18,7 @@ var examples = map[string]string{
   unthrottle check --json`,
 	"export": `  sudo unthrottle export --dir /var/lib/unthrottle/fleet --cluster eu1
   sudo unthrottle export --dir rows --for 1h`,
+	"fleet": `  unthrottle fleet report /srv/fleet`,
 	"inside": `  unthrottle inside
   unthrottle inside --for 30s --json             in a container of any platform`,
 	"runtimes": `  sudo unthrottle runtimes checkout

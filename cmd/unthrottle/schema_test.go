@@ -26,6 +26,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/defrag"
 	"github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/fix"
+	fleetview "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	"github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 	insideview "github.com/unthrottle/unthrottle/internal/ui/report/inside"
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
@@ -51,7 +52,7 @@ var documents = map[string]reflect.Type{
 	"demo": reflect.TypeFor[demo.Result](), "simulate": reflect.TypeFor[simulate.Simulation](),
 	"run": reflect.TypeFor[trial.Trial](), "run_plan": reflect.TypeFor[runview.Plan](),
 	"bench_service": reflect.TypeFor[capacity.Result](), "bench_latency": reflect.TypeFor[latency.Result](),
-	"export":   reflect.TypeFor[Exported](),
+	"export": reflect.TypeFor[Exported](), "fleet_report": reflect.TypeFor[fleetview.Document](),
 	"runtimes": reflect.TypeFor[runtimesview.Document](), "sized": reflect.TypeFor[sizedview.Document](),
 	"inside":        reflect.TypeFor[insideview.Document](),
 	"policy":        reflect.TypeFor[policy.Report](),

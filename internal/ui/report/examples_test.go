@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"testing/fstest"
 	"time"
@@ -31,6 +32,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/demo"
 	"github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/fix"
+	"github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	forecastview "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
 	policyview "github.com/unthrottle/unthrottle/internal/ui/report/policy"
@@ -89,6 +91,7 @@ func examples() map[string]view {
 		"explain": func(w io.Writer, s page.Style) error {
 			return explain.Write(w, *explanation(), explain.Options{Style: s, Recommended: c})
 		},
+		"fleet":   func(w io.Writer, s page.Style) error { return fleet.Write(w, manyHosts(), s) },
 		"run":     func(w io.Writer, s page.Style) error { return run.Write(w, ran(), s) },
 		"demo":    func(w io.Writer, s page.Style) error { return demo.Write(w, demonstrated(), s) },
 		"latency": func(w io.Writer, s page.Style) error { return bench.Latency(w, slept(), s) },
@@ -258,4 +261,29 @@ func policies() []policy.ReportContainer {
 		of("shop/search/index", "narrow", policy.Treatment{Remedy: "narrow", Transaction: "20261123-074452-de0d12"}),
 		of("shop/mail", "", policy.Treatment{}),
 	}
+}
+
+// manyHosts is a report of rows in which little is as it should be.
+func manyHosts() fleet.Document {
+	d := fleet.Document{
+		From: now.Add(-24 * time.Hour), Until: now, Bound: 0.001, Containers: 240, Hosts: 12,
+		Ledger:  fleet.Ledger{CoresNow: 812, CoresAfter: 640.3, Rounding: 3.4, Saved: 171.7, SavedLow: 22, SavedHigh: 300.5},
+		Applied: []fleet.Applied{{Remedy: "burst", Containers: 8, StoppedBefore: new(0.12), StoppedAfter: new(0.0001), CoresBefore: new(16.0), CoresAfter: new(16.0)}, {Remedy: "pin", Containers: 2}},
+		Unknown: []fleet.Unknown{{Reason: "no limit of its own", Containers: 3, Cores: 4.5}, {Reason: "demand was not measured: the probe needs root and BPF", Containers: 1}},
+		Input: fleet.Input{Files: 300, Refused: []fleet.Refused{{File: "/srv/fleet/cluster=eu1/date=2026-11-25/hour=12/n\x1b[2J17.parquet", Why: "No magic bytes found at end of file"}}, RefusedMore: 4,
+			Rows: 70000, Copies: 1, Overlapping: 12, Problems: []fleet.Problem{{Why: "it is not of five minutes", Rows: 2, File: "/srv/fleet/a.parquet", Row: 7}},
+			Ahead: []fleet.Ahead{{Host: "eu1/n3", Seconds: 7200}}, AheadMore: 2},
+	}
+	for i := range 20 {
+		cores, share := float64(2+i*3), float64(i)/100
+		s := fleet.Service{Name: fmt.Sprintf("service-with-a-long-name-%d/app", i), Containers: 1 + i, Hosts: 1 + i/2, CoresNow: new(cores), CoresAfter: new(cores * 0.8),
+			CoresAfterLow: new(cores * 0.3), CoresAfterHigh: new(cores), Limit: new(1.6), LimitLow: new(0.6), LimitHigh: new(2.0), Remedy: new(fleet.Lower),
+			RunnablePerCore: new(0.5 + float64(i*i)/10), StoppedShare: &share, StoppedShareLow: &share, UsedCPUs: new(0.4), StoppedBy: new("own")}
+		s.SpentBy = &s.Name
+		d.Services = append(d.Services, s)
+	}
+	d.Services[19].Name, d.Services[19].SpentBy, d.Services[19].StoppedBy = "<b>\x1b[2J\u202e", new("<script>alert(1)</script>"), new("pod")
+	d.Services[18].SpentBy, d.Services[18].StoppedBy = nil, new("slice")
+	d.Services = append(d.Services, fleet.Service{Containers: 1, Unknown: 1})
+	return d
 }

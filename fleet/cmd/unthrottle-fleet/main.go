@@ -1,0 +1,251 @@
+// Command unthrottle-fleet answers questions about the rows of many hosts. `unthrottle fleet` starts it. It is a program of its own
+// because DuckDB needs cgo.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/fleet/duckdb"
+	"github.com/unthrottle/unthrottle/fleet/report"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/outfile"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
+)
+
+// version of the program; the build sets it.
+var version = "dev"
+
+// Exit codes, as those of unthrottle.
+const (
+	exitFailure       = 2
+	exitNotMeasurable = 3
+	exitInterrupted   = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newRoot().ExecuteContext(ctx)
+	interrupted := ctx.Err() != nil
+	stop()
+	os.Exit(exitCode(err, interrupted))
+}
+
+// exitCode prints an error and turns it into the process's exit code.
+func exitCode(err error, interrupted bool) int {
+	switch {
+	case err == nil:
+		return 0
+	case interrupted:
+		say("unthrottle fleet: interrupted")
+		return exitInterrupted
+	}
+	say("unthrottle fleet: %v", err)
+	if errors.As(err, new(*report.NoRows)) || errors.As(err, new(*noFiles)) {
+		return exitNotMeasurable
+	}
+	return exitFailure
+}
+
+// say writes a message for people; data goes to standard output only.
+func say(format string, args ...any) { terminal.Message(os.Stderr, fmt.Sprintf(format, args...)) }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "unthrottle-fleet",
+		Short:         "Questions over the rows of many hosts",
+		Version:       version,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "unthrottle fleet"},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newReport())
+	return root
+}
+
+// options are the flags of report.
+type options struct {
+	output   string
+	json     bool
+	html     string
+	bound    string
+	memoryMB int
+	ascii    bool
+}
+
+func newReport() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "report DIR",
+		Short: "Which services a quota stops, and how many cores come back",
+		Long: `Read what 'unthrottle export' and agents wrote below DIR, of any number of
+hosts and days: which services have more runnable threads than cores, which are
+stopped and who spends their quota, and how small each limit may be at the same
+stops. The last is an estimate from histograms of demand, with its bounds.
+
+What cannot be read or cannot be is left out, and told.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("report: give one folder: 'unthrottle fleet report DIR'")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			bound, err := o.check()
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), args[0], o, bound, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	flags.BoolVar(&o.json, "json", false, "short for --output json")
+	flags.StringVar(&o.html, "html", "", "also write a page, all in one file, to `FILE`")
+	flags.StringVar(&o.bound, "bound", "0.1%", "stopped for more than this `SHARE` of the time to work is too much")
+	flags.IntVar(&o.memoryMB, "memory", 2048, "`MIB` of memory for the rows; what is more goes to TMPDIR")
+	flags.BoolVar(&o.ascii, "ascii", false, "no characters beyond ASCII")
+	return cmd
+}
+
+// check checks the flags, and returns the bound.
+func (o *options) check() (bound float64, err error) {
+	number, percent := strings.CutSuffix(o.bound, "%")
+	if bound, err = text.ParseDecimal(number); percent {
+		bound /= 100
+	}
+	switch {
+	case o.output != "text" && o.output != "json":
+		return 0, fmt.Errorf("--output %s: choose text or json", text.Quoted(o.output))
+	case err != nil || !(bound > 0 && bound < 1):
+		return 0, fmt.Errorf("--bound %s: give a share of the time above 0%% and below 100%%", text.Quoted(o.bound))
+	case o.memoryMB < 128:
+		return 0, fmt.Errorf("--memory %d: give at least 128 MiB", o.memoryMB)
+	}
+	o.json = o.json || o.output == "json"
+	return bound, nil
+}
+
+// noFiles is the error for a folder without files of rows.
+type noFiles struct{ dir string }
+
+func (e *noFiles) Error() string {
+	return fmt.Sprintf("%s has no file of rows (*.parquet): 'unthrottle export --dir %s' makes some", text.Sanitize(e.dir, 0), text.Sanitize(e.dir, 0))
+}
+
+// run makes and writes the report.
+func run(ctx context.Context, dir string, o options, bound float64, out io.Writer) (err error) {
+	files, unread, err := filesOf(dir)
+	if err != nil {
+		return err
+	}
+	var page *outfile.File
+	if o.html != "" {
+		if page, err = outfile.Create(o.html); err != nil {
+			return err
+		}
+		defer func() {
+			if page != nil {
+				err = errors.Join(err, page.End(false))
+			}
+		}()
+	}
+	db, err := duckdb.Open(ctx, o.memoryMB)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	refused, err := db.Load(ctx, files)
+	if err != nil {
+		return err
+	}
+	of := report.Options{Files: files, Refused: unread, Now: time.Now(), Bound: bound}
+	for _, r := range refused {
+		of.Refused = append(of.Refused, view.Refused{File: r.File, Why: text.Sanitize(r.Err.Error(), 400)})
+	}
+	d, err := report.Make(ctx, db, of)
+	if none := new(report.NoRows); errors.As(err, &none) {
+		for _, line := range view.LeftOut(none.Input) {
+			say("%s", line)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if page != nil {
+		whole := page
+		page = nil
+		if err := whole.WriteAll(func(w io.Writer) error { return view.HTML(w, d, webpage.Origin{Version: version}) }); err != nil {
+			return err
+		}
+		say("the page is in %s", text.Sanitize(o.html, 0))
+	}
+	if o.json {
+		return jsonout.Write(out, "fleet_report", d)
+	}
+	style := terminal.Style(os.Stdout)
+	style.ASCII = style.ASCII || o.ascii
+	return view.Write(out, d, style)
+}
+
+// filesOf are the files of rows below a folder, in the order of their names, with absolute names. unread are folders below it that
+// cannot be read.
+func filesOf(dir string) (files []string, unread []view.Refused, err error) {
+	if strings.Contains(dir, "://") {
+		return nil, nil, fmt.Errorf("%s: this version reads folders: copy or mount the store, such as by 'aws s3 sync' or rclone", text.Sanitize(dir, 0))
+	}
+	root, err := filepath.Abs(dir)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s: no such folder", text.Sanitize(dir, 0))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", text.Sanitize(dir, 0), err)
+	}
+	if info, err := os.Stat(root); err == nil && !info.IsDir() {
+		return nil, nil, fmt.Errorf("%s: it is no folder: give the one that 'export --dir' names", text.Sanitize(dir, 0))
+	}
+	err = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil && name == root:
+			return err
+		case err != nil:
+			unread = append(unread, view.Refused{File: name, Why: err.Error()})
+			return fs.SkipDir
+		case strings.HasSuffix(name, ".parquet.damaged"):
+			unread = append(unread, view.Refused{File: name, Why: "the program that wrote it found it damaged, and put it aside"})
+		case !strings.HasSuffix(name, ".parquet"):
+		case !e.Type().IsRegular():
+			unread = append(unread, view.Refused{File: name, Why: "it is no regular file"})
+		default:
+			files = append(files, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", text.Sanitize(dir, 0), err)
+	}
+	if len(files) == 0 && len(unread) == 0 {
+		return nil, nil, &noFiles{dir}
+	}
+	slices.Sort(files)
+	return files, unread, nil
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
+)
+
+// called is what a call prints, and its error.
+func called(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := newRoot()
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// rows writes an hour of so many containers, and returns the folder.
+func rows(t *testing.T, containers int) string {
+	t.Helper()
+	dir, noon := t.TempDir(), time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	var all []fleet.Row
+	for slot := range 12 {
+		at := noon.Add(time.Duration(slot) * fleet.SlotLength)
+		for i := range containers {
+			levels := []fleet.Level{{CPUs: 0, Microseconds: 250_000_000}, {CPUs: 1, Microseconds: 49_000_000}, {CPUs: 3, Microseconds: 1_000_000}}
+			all = append(all, fleet.Row{Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: 300, Samples: 300, Cluster: "eu1", Node: fmt.Sprint("n", i%3), Pod: fmt.Sprint("cart-", i),
+				Container: "app", Service: "cart/app", Cgroup: int64(i), LimitCPUs: new(4.0), OwnLimitCPUs: new(4.0), LimitScope: "own", UsedCPUSeconds: new(52.0), WantedCPUSeconds: new(52.0),
+				StoppedLowSeconds: new(0.0), StoppedHighSeconds: new(0.0), Width: levels, Wanted: levels})
+		}
+	}
+	if err := store.Write(dir, all); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Text, JSON as its schema says, and the page.
+func TestReport(t *testing.T) {
+	dir := rows(t, 6)
+	out, err := called(t, "report", dir)
+	if err != nil || !strings.Contains(out, "6 containers of 1 service on 3 hosts") || !strings.Contains(out, "cart/app") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	page := filepath.Join(t.TempDir(), "fleet.html")
+	out, err = called(t, "report", dir, "-o", "json", "--html", page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../../docs/reference/schema/fleet_report.v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	var document map[string]any
+	if err := errors.Join(json.Unmarshal(text, &schema), json.Unmarshal([]byte(out), &document)); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(document); err != nil {
+		t.Errorf("%v in\n%s", err, out)
+	}
+	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "cart/app") {
+		t.Errorf("%v\n%s", err, html)
+	}
+	if again, err := called(t, "report", dir, "--json"); err != nil || again != out {
+		t.Errorf("another answer to the same question: %v\n%s", err, again)
+	}
+}
+
+// Mistakes name what is wrong and the way out, and leave no page.
+func TestMistakes(t *testing.T) {
+	dir, empty := rows(t, 1), t.TempDir()
+	file := filepath.Join(empty, "x")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+		code int
+	}{
+		{[]string{"report"}, "give one folder", exitFailure},
+		{[]string{"report", "/no/such"}, "/no/such: no such folder", exitFailure},
+		{[]string{"report", file}, "it is no folder", exitFailure},
+		{[]string{"report", empty}, "no file of rows (*.parquet): 'unthrottle export", exitNotMeasurable},
+		{[]string{"report", "s3://bucket/rows"}, "this version reads folders", exitFailure},
+		{[]string{"report", dir, "-o", "yaml"}, "choose text or json", exitFailure},
+		{[]string{"report", dir, "--bound", "0"}, "above 0% and below 100%", exitFailure},
+		{[]string{"report", dir, "--bound", "x"}, "above 0% and below 100%", exitFailure},
+		{[]string{"report", dir, "--memory", "1"}, "at least 128 MiB", exitFailure},
+		{[]string{"report", dir, "--html", filepath.Join(empty, "no", "such.html")}, "there is no folder", exitFailure},
+		{[]string{"nonsense"}, `unknown command "nonsense"`, exitFailure},
+	} {
+		_, err := called(t, c.args...)
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q: %v, want %q", c.args, err, c.says)
+			continue
+		}
+		if code := exitCode(err, false); code != c.code {
+			t.Errorf("%q: exit code %d, want %d", c.args, code, c.code)
+		}
+	}
+}
+
+// A folder of which every file is damaged leaves no page.
+func TestNoPageOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "n1.parquet"), []byte("cut"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := called(t, "report", dir, "--html", filepath.Join(dir, "page.html"))
+	if code := exitCode(err, false); code != exitNotMeasurable {
+		t.Errorf("%v: exit code %d", err, code)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*page*")); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if hidden, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(hidden) != 0 {
+		t.Errorf("left %v, %v", hidden, err)
+	}
+}
+
+// Files that export put aside and what is no file are told, and files beside them are left alone.
+func TestFilesOf(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.parquet", "b.parquet.damaged", "README.md", ".b.parquet.part"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "zero.parquet")); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	files, unread, err := filesOf(link)
+	if err != nil || len(files) != 1 || filepath.Base(files[0]) != "a.parquet" || len(unread) != 2 {
+		t.Errorf("%q, %+v, %v", files, unread, err)
+	}
+}
+
+// The page of the command has all flags.
+func TestFlags(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/reference/fleet.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help, err := called(t, "report", "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range regexp.MustCompile(`--[a-z-]+`).FindAllString(help, -1) {
+		if f != "--help" && f != "--output" && !strings.Contains(string(page), f) {
+			t.Errorf("%s is not in the page", f)
+		}
+	}
+}

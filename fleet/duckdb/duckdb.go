@@ -1,0 +1,251 @@
+// Package duckdb asks questions of a fleet's rows by DuckDB, in this process.
+//
+// # Problem
+//
+// A folder has files of many hosts and days. Some are cut off, are of another program, or lack a column, and DuckDB refuses a
+// question on all of them for one that it cannot read. It also keeps to no bound of memory by itself.
+//
+// # Rule
+//
+// [DB.Load] copies the files' rows into a database of its own, in a temporary folder that Close removes. It takes some files at once.
+// Where they are refused it halves them until it has the files that are at fault; those are told, and the rest is loaded. Questions
+// are plain SQL on the tables that they name: what only DuckDB knows, such as nested lists, is in this package alone.
+//
+// # Limits
+//
+// A page within a file that was changed on the disk and can still be unpacked is not noticed here; rows that cannot be are found by
+// the report's own rules.
+package duckdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	_ "github.com/duckdb/duckdb-go/v2" // the driver
+)
+
+// filesAtOnce is how many files one statement reads.
+const filesAtOnce = 256
+
+// DB is a database for one report.
+type DB struct {
+	db  *sql.DB
+	dir string
+	// Batch is how many files one statement reads; 0: filesAtOnce. Tests set it.
+	Batch int
+}
+
+// Refused is a file whose rows could not be read, and why.
+type Refused struct {
+	File string
+	Err  error
+}
+
+// Open makes a database. memoryMB bounds what DuckDB holds in memory; what is more goes to the temporary folder.
+func Open(ctx context.Context, memoryMB int) (*DB, error) {
+	dir, err := os.MkdirTemp("", "unthrottle-fleet-")
+	if err != nil {
+		return nil, fmt.Errorf("a folder for the database: %w; TMPDIR names another place", err)
+	}
+	db, err := sql.Open("duckdb", filepath.Join(dir, "rows.duckdb"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open DuckDB: %w", err), os.RemoveAll(dir))
+	}
+	d := &DB{db: db, dir: dir}
+	for _, setting := range []string{
+		fmt.Sprintf("SET memory_limit = '%dMB'", memoryMB),
+		"SET temp_directory = " + quoted(filepath.Join(dir, "spilled")),
+		"SET autoinstall_known_extensions = false", // nothing is fetched
+		"SET preserve_insertion_order = false",
+		"CREATE TABLE files (file_no INTEGER, name VARCHAR)",
+		loaded,
+	} {
+		if _, err := db.ExecContext(ctx, setting); err != nil {
+			return nil, errors.Join(fmt.Errorf("DuckDB: %w", err), d.Close())
+		}
+	}
+	return d, nil
+}
+
+// Close ends the database and removes its folder.
+func (d *DB) Close() error { return errors.Join(d.db.Close(), os.RemoveAll(d.dir)) }
+
+// column is one that is read: its name in the files, in the database, and what it becomes.
+type column struct{ name, becomes, as string }
+
+// columns are those of docs/reference/fleet-rows.md that the report asks of, in the order of the table.
+var columns = []column{
+	{"schema", "schema_version", "INTEGER"}, {"start", "start_ms", "BIGINT"}, {"began", "began_ms", "BIGINT"}, {"seconds", "seconds", "DOUBLE"},
+	{"samples", "samples", "INTEGER"}, {"cluster", "cluster", "VARCHAR"}, {"node", "node", "VARCHAR"}, {"namespace", "namespace", "VARCHAR"},
+	{"pod", "pod", "VARCHAR"}, {"container", "container", "VARCHAR"}, {"service", "service", "VARCHAR"}, {"cgroup", "cgroup", "BIGINT"},
+	{"limit_cpus", "limit_cpus", "DOUBLE"}, {"own_limit_cpus", "own_limit_cpus", "DOUBLE"}, {"request_cpus", "request_cpus", "DOUBLE"},
+	{"allowed_cpus", "allowed_cpus", "INTEGER"}, {"used_cpu_seconds", "used_cpu_seconds", "DOUBLE"}, {"wanted_cpu_seconds", "wanted_cpu_seconds", "DOUBLE"},
+	{"stopped_low_seconds", "stopped_low_seconds", "DOUBLE"}, {"stopped_high_seconds", "stopped_high_seconds", "DOUBLE"},
+	{"throttled_own_seconds", "throttled_own_seconds", "DOUBLE"}, {"throttled_pod_seconds", "throttled_pod_seconds", "DOUBLE"},
+	{"throttled_slice_seconds", "throttled_slice_seconds", "DOUBLE"}, {"throttled_inside_seconds", "throttled_inside_seconds", "DOUBLE"},
+	{"remedy", "remedy", "VARCHAR"}, {"width", "width", levels}, {"wanted", "wanted", levels},
+}
+
+const levels = "STRUCT(cpus INTEGER, microseconds BIGINT)[]"
+
+// loaded makes the table of all rows.
+var loaded = func() string {
+	var of strings.Builder
+	of.WriteString("CREATE TABLE loaded (file_no INTEGER, file_row BIGINT")
+	for _, c := range columns {
+		fmt.Fprintf(&of, ", %s %s", c.becomes, c.as)
+	}
+	return of.String() + ")"
+}()
+
+// read is the statement that reads some files.
+func read(files []string) string {
+	var of strings.Builder
+	of.WriteString("INSERT INTO loaded SELECT f.file_no, r.file_row_number")
+	for _, c := range columns {
+		switch c.as {
+		case levels: // by the names of the fields: a cast of a list whose fields have other names gives nulls, for all files at once
+			fmt.Fprintf(&of, ", [{'cpus': CAST(l.cpus AS INTEGER), 'microseconds': CAST(l.microseconds AS BIGINT)} FOR l IN r.%s]", c.name)
+		case "VARCHAR":
+			fmt.Fprintf(&of, ", coalesce(CAST(r.%s AS VARCHAR), '')", c.name)
+		case "BIGINT":
+			if strings.HasSuffix(c.becomes, "_ms") {
+				fmt.Fprintf(&of, ", epoch_ms(CAST(r.%s AS TIMESTAMPTZ))", c.name)
+				continue
+			}
+			fallthrough
+		default:
+			fmt.Fprintf(&of, ", CAST(r.%s AS %s)", c.name, c.as)
+		}
+	}
+	of.WriteString(" FROM read_parquet([")
+	for i, name := range files {
+		if i > 0 {
+			of.WriteString(", ")
+		}
+		of.WriteString(quoted(literal.Replace(name)))
+	}
+	of.WriteString("], filename = true, file_row_number = true, hive_partitioning = false) r JOIN files f ON f.name = r.filename")
+	return of.String()
+}
+
+// literal makes a pattern of a name that matches that name alone.
+var literal = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]")
+
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// Load reads the rows of files, whose number is their place in the list. Their names are absolute. Files that cannot be read come
+// back; an error means that the database itself failed.
+func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err error) {
+	at := d.Batch
+	if at == 0 {
+		at = filesAtOnce
+	}
+	for no := 0; no < len(files); no += at {
+		batch := files[no:min(no+at, len(files))]
+		var names []string
+		for i, name := range batch {
+			if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+				refused = append(refused, Refused{name, errors.New("its name is not UTF-8")})
+				continue
+			}
+			if _, err := d.db.ExecContext(ctx, "INSERT INTO files VALUES (?, ?)", no+i, name); err != nil {
+				return refused, fmt.Errorf("DuckDB: %w", err)
+			}
+			names = append(names, name)
+		}
+		bad, err := d.load(ctx, names)
+		refused = append(refused, bad...)
+		if err != nil {
+			return refused, err
+		}
+	}
+	return refused, nil
+}
+
+// load reads files, or finds by halves those that cannot be read.
+func (d *DB) load(ctx context.Context, files []string) ([]Refused, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	_, err := d.db.ExecContext(ctx, read(files))
+	switch {
+	case err == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	if _, dead := d.db.ExecContext(ctx, "SELECT 1"); dead != nil {
+		return nil, fmt.Errorf("DuckDB gave up at one of %d files from %s on (%w): move these aside and ask again", len(files), files[0], err)
+	}
+	if full(err) {
+		return nil, fmt.Errorf("DuckDB has no room: %w; TMPDIR names another place, --memory gives more", err)
+	}
+	if len(files) == 1 {
+		return []Refused{{files[0], why(err)}}, nil
+	}
+	first, err := d.load(ctx, files[:len(files)/2])
+	if err != nil {
+		return first, err
+	}
+	rest, err := d.load(ctx, files[len(files)/2:])
+	return append(first, rest...), err
+}
+
+// why is DuckDB's reason without what it says of the statement.
+func why(err error) error {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	if _, column, ok := strings.Cut(first, "does not have a column named "); ok {
+		return fmt.Errorf("it has no column %s: it is another program's, or of another version", column)
+	}
+	return errors.New(first)
+}
+
+// full reports whether an error is about this machine and not about a file.
+func full(err error) bool {
+	s := err.Error()
+	return strings.Contains(s, "Out of Memory") || strings.Contains(s, "No space left") || strings.Contains(s, "max_temp_directory_size")
+}
+
+// Keep makes a table of a question's answer.
+func (d *DB) Keep(ctx context.Context, name, question string) error {
+	return d.exec(ctx, name, "CREATE TABLE "+name+" AS "+question)
+}
+
+// Levels makes a view of the histograms in a table: a line for each level, with kind (width, wanted), cpus and microseconds beside
+// the table's other columns.
+func (d *DB) Levels(ctx context.Context, name, of string) error {
+	part := func(kind string) string {
+		return "SELECT *, '" + kind + "' AS kind, unnest(" + kind + ") AS level FROM " + of
+	}
+	return d.exec(ctx, name, "CREATE VIEW "+name+" AS SELECT * EXCLUDE (width, wanted, level), level.cpus AS cpus, level.microseconds AS microseconds FROM ("+
+		part("width")+" UNION ALL "+part("wanted")+")")
+}
+
+func (d *DB) exec(ctx context.Context, name, statement string) error {
+	if _, err := d.db.ExecContext(ctx, statement); err != nil {
+		return fmt.Errorf("DuckDB: %s: %w", name, err)
+	}
+	return nil
+}
+
+// Ask answers a question line by line.
+func (d *DB) Ask(ctx context.Context, question string, line func(scan func(...any) error) error) error {
+	rows, err := d.db.QueryContext(ctx, question)
+	if err != nil {
+		return fmt.Errorf("DuckDB: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := line(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

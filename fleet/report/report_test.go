@@ -1,0 +1,495 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/unthrottle/unthrottle/fleet/duckdb"
+	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+)
+
+var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+// rowOf is a row of five minutes: 100 s at one CPU, 1 s at wide CPUs, the rest idle; never stopped.
+func rowOf(service string, no int, at time.Time, limit float64, wide int32) fleet.Row {
+	levels := []fleet.Level{{CPUs: 0, Microseconds: 199_000_000}, {CPUs: 1, Microseconds: 100_000_000}, {CPUs: wide, Microseconds: 1_000_000}}
+	r := fleet.Row{
+		Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: 300, Samples: 300, Cluster: "eu1", Node: fmt.Sprintf("n%d", no%2), Namespace: "shop",
+		Pod: fmt.Sprintf("%s-%d", service, no), Container: "app", Service: service + "/app", Runtime: "containerd", Cgroup: int64(1000 + no),
+		LimitCPUs: new(limit), LimitScope: "own", OwnLimitCPUs: new(limit), AllowedCPUs: new(int32(64)),
+		UsedCPUSeconds: new(100 + float64(wide)), WantedCPUSeconds: new(100 + float64(wide)), StoppedLowSeconds: new(0.0), StoppedHighSeconds: new(0.0),
+		StoppedIntervals: new(int64(0)), ThrottledOwnSeconds: new(0.0), ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
+		Periods: new(int64(3000)), ThrottledPeriods: new(int64(0)), WidthMax: new(wide), Width: levels, Wanted: levels,
+	}
+	return r
+}
+
+// part is a row of a part of the five minutes.
+func part(r fleet.Row, from, seconds int64) fleet.Row {
+	r.Began, r.Seconds, r.Samples = r.Start.Add(time.Duration(from)*time.Second), float64(seconds), int32(seconds)
+	shorter := func(v *float64) *float64 { return new(*v * float64(seconds) / 300) }
+	r.UsedCPUSeconds, r.WantedCPUSeconds = shorter(r.UsedCPUSeconds), shorter(r.WantedCPUSeconds)
+	for _, levels := range []*[]fleet.Level{&r.Width, &r.Wanted} {
+		*levels = slices.Clone(*levels)
+		for i := range *levels {
+			(*levels)[i].Microseconds = (*levels)[i].Microseconds * seconds / 300
+		}
+	}
+	return r
+}
+
+// asked makes the report of what is below a folder.
+func asked(t *testing.T, dir string, batch int) (view.Document, error) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "*.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(files)
+	db, err := duckdb.Open(t.Context(), 512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	db.Batch = batch
+	bad, err := db.Load(t.Context(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Files: files, Now: noon.Add(time.Hour), Bound: 0.001}
+	for _, r := range bad {
+		o.Refused = append(o.Refused, view.Refused{File: r.File, Why: r.Err.Error()})
+	}
+	return Make(t.Context(), db, o)
+}
+
+// written writes rows and makes their report.
+func written(t *testing.T, rows ...fleet.Row) (view.Document, string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := store.Write(dir, rows); err != nil {
+		t.Fatal(err)
+	}
+	d, err := asked(t, dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, dir
+}
+
+func serviceOf(t *testing.T, d view.Document, name string) view.Service {
+	t.Helper()
+	for _, s := range d.Services {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("no service %s in %+v", name, d.Services)
+	return view.Service{}
+}
+
+func near(t *testing.T, what string, got *float64, want float64) {
+	t.Helper()
+	if got == nil || math.Abs(*got-want) > 1e-5 {
+		t.Errorf("%s: %s, want %v", what, shown(got), want)
+	}
+}
+
+func shown(v *float64) string {
+	if v == nil {
+		return "null"
+	}
+	return fmt.Sprint(*v)
+}
+
+func missing(t *testing.T, what string, got *float64) {
+	t.Helper()
+	if got != nil {
+		t.Errorf("%s: %v, want null", what, *got)
+	}
+}
+
+// A service of which all is known: its figures are those of the rows by hand.
+func TestLedger(t *testing.T) {
+	var rows []fleet.Row
+	for slot := range 3 {
+		for no := range 4 {
+			rows = append(rows, rowOf("cart", no, noon.Add(time.Duration(slot)*fleet.SlotLength), 8, 4))
+		}
+	}
+	d, _ := written(t, rows...)
+	if d.Containers != 4 || d.Hosts != 2 || d.Input.Rows != 12 || !d.From.Equal(noon) || !d.Until.Equal(noon.Add(15*time.Minute)) {
+		t.Errorf("%+v", d)
+	}
+	s := serviceOf(t, d, "cart/app")
+	near(t, "now", s.CoresNow, 32)
+	// 303 s at one CPU and 3 s at 4: stopped for 3*(4/L-1), at most 1/999 of 303 s. 4/(1+0.1011...) is 3.63; mean 104/300.
+	near(t, "limit", s.Limit, 3.7)
+	near(t, "low", s.LimitLow, 104.0/300)
+	near(t, "high", s.LimitHigh, 4)
+	near(t, "after", s.CoresAfter, 4*3.7)
+	near(t, "after, low", s.CoresAfterLow, 4*0.4)
+	near(t, "after, high", s.CoresAfterHigh, 16)
+	near(t, "runnable per core", s.RunnablePerCore, (100+4)/101.0/8)
+	near(t, "stopped", s.StoppedShare, 0)
+	near(t, "used", s.UsedCPUs, 104.0/300)
+	if s.Remedy == nil || *s.Remedy != view.Lower || s.Containers != 4 || s.Hosts != 2 || s.SpentBy != nil || s.Unknown != 0 {
+		t.Errorf("%+v", s)
+	}
+	l := d.Ledger
+	near(t, "ledger now", &l.CoresNow, 32)
+	near(t, "ledger after", &l.CoresAfter, 14.8)
+	near(t, "saved", &l.Saved, 17.2)
+	near(t, "saved, low", &l.SavedLow, 16)
+	near(t, "saved, high", &l.SavedHigh, 32-1.6)
+	if !(l.Rounding > 0 && l.Rounding < 0.4) || l.Fragmentation != nil || l.Failover != nil || len(d.Unknown) != 0 {
+		t.Errorf("%+v, %+v", l, d.Unknown)
+	}
+}
+
+// The limit of a service is what its widest container needs, and none gets more than it has.
+func TestWidestContainerDecides(t *testing.T) {
+	d, _ := written(t, rowOf("cart", 0, noon, 8, 2), rowOf("cart", 1, noon, 8, 6), rowOf("cart", 2, noon, 1.5, 2))
+	s := serviceOf(t, d, "cart/app")
+	near(t, "high", s.LimitHigh, 6)
+	near(t, "after", s.CoresAfter, 2**s.Limit+1.5)
+	if *s.Limit <= 5 || *s.Limit > 6 {
+		t.Errorf("limit %v", *s.Limit)
+	}
+}
+
+// What rows do not tell is not known: such containers keep what they have, and are counted by their reason.
+func TestUnknown(t *testing.T) {
+	change := func(no int, of func(r *fleet.Row)) fleet.Row {
+		r := rowOf(fmt.Sprintf("s%d", no), no, noon, 4, 2)
+		of(&r)
+		return r
+	}
+	d, _ := written(t,
+		change(1, func(r *fleet.Row) { r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = nil, nil, "" }),
+		change(2, func(r *fleet.Row) { r.LimitCPUs, r.OwnLimitCPUs, r.RequestCPUs = nil, nil, new(2.5) }),
+		change(3, func(r *fleet.Row) { r.LimitCPUs, r.LimitScope = new(3.0), "pod" }),
+		change(4, func(r *fleet.Row) { r.Remedy = "narrow" }),
+		change(5, func(r *fleet.Row) {
+			r.Width, r.Wanted, r.WantedCPUSeconds, r.WidthMax, r.StoppedLowSeconds, r.StoppedHighSeconds = nil, nil, nil, nil, nil, nil
+		}),
+		change(6, func(r *fleet.Row) { *r = part(*r, 100, 200) }),
+		change(7, func(r *fleet.Row) {
+			r.Wanted = []fleet.Level{{CPUs: 0, Microseconds: 299_900_000}, {CPUs: 1, Microseconds: 100_000}}
+		}),
+		rowOf("known", 8, noon, 4, 2),
+	)
+	var got []string
+	for _, u := range d.Unknown {
+		got = append(got, fmt.Sprintf("%d %v %s", u.Containers, u.Cores, u.Reason))
+	}
+	slices.Sort(got)
+	want := []string{"1 0 " + noCores, "1 2.5 " + noLimit, "1 4 " + otherLimit, "1 4 " + capped, "1 4 " + notMeasured, "1 4 " + tooShort, "1 4 " + idle}
+	if slices.Sort(want); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	near(t, "now", &d.Ledger.CoresNow, 2.5+6*4)
+	near(t, "all savings are the known one's", &d.Ledger.Saved, 4-*serviceOf(t, d, "known/app").CoresAfter)
+	if s := serviceOf(t, d, "s5/app"); s.CoresAfter != nil || s.Remedy != nil || s.StoppedShare != nil || s.RunnablePerCore != nil || s.Unknown != 1 {
+		t.Errorf("not measured: %+v", s)
+	}
+	missing(t, "cores of what has no limit", serviceOf(t, d, "s1/app").CoresNow)
+}
+
+// Stopped by its own quota, by its pod's, which a sidecar spends, and by one further up.
+func TestWhoSpends(t *testing.T) {
+	stopped := func(r fleet.Row, seconds float64) fleet.Row {
+		r.StoppedLowSeconds, r.StoppedHighSeconds, r.ThrottledOwnSeconds = new(seconds), new(seconds), new(seconds)
+		return r
+	}
+	own := stopped(rowOf("own", 0, noon, 2, 8), 30)
+	app := stopped(rowOf("app", 1, noon, 2, 8), 15)
+	app.ThrottledOwnSeconds, app.ThrottledPodSeconds = new(1.0), new(14.0)
+	sidecar := rowOf("proxy", 1, noon, 2, 4)
+	sidecar.Pod, sidecar.Container, sidecar.Cgroup, sidecar.UsedCPUSeconds = app.Pod, "proxy", 77, new(250.0)
+	slice := stopped(rowOf("slice", 2, noon, 2, 8), 3)
+	slice.ThrottledOwnSeconds, slice.ThrottledSliceSeconds = new(0.0), new(3.0)
+	d, _ := written(t, own, app, sidecar, slice)
+	for name, want := range map[string][2]string{"own/app": {"own", "own/app"}, "app/app": {"pod", "proxy/app"}, "slice/app": {"slice", ""}, "proxy/app": {"", ""}} {
+		s, by, spent := serviceOf(t, d, name), "", ""
+		if s.StoppedBy != nil {
+			by = *s.StoppedBy
+		}
+		if s.SpentBy != nil {
+			spent = *s.SpentBy
+		}
+		if by != want[0] || spent != want[1] {
+			t.Errorf("%s: by %q, spent by %q, want %q", name, by, spent, want)
+		}
+	}
+	near(t, "stopped", serviceOf(t, d, "own/app").StoppedShare, 0.1)
+	// It is stopped already: at the same stops nothing can go, and the limit that would end them is said.
+	s := serviceOf(t, d, "own/app")
+	near(t, "after", s.CoresAfter, 2)
+	if *s.Remedy != view.Leave || *s.Limit < 7 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// What a remedy did is over the containers that have rows without it too. Sizes are those of the limit of now.
+func TestApplied(t *testing.T) {
+	before, after := rowOf("cart", 0, noon, 2, 8), rowOf("cart", 0, noon.Add(fleet.SlotLength), 3, 8)
+	before.StoppedLowSeconds, before.StoppedHighSeconds, before.ThrottledOwnSeconds = new(30.0), new(30.0), new(60.0)
+	after.Remedy = "raise"
+	only := rowOf("mail", 1, noon, 2, 2)
+	only.Remedy = "burst"
+	d, _ := written(t, before, after, only)
+	if len(d.Applied) != 1 || d.Applied[0].Remedy != "raise" || d.Applied[0].Containers != 1 {
+		t.Fatalf("%+v", d.Applied)
+	}
+	a := d.Applied[0]
+	near(t, "before", a.StoppedBefore, 0.1)
+	near(t, "after", a.StoppedAfter, 0)
+	near(t, "cores before", a.CoresBefore, 2)
+	near(t, "cores after", a.CoresAfter, 3)
+	missing(t, "forecast", a.StoppedForecast)
+	near(t, "now", serviceOf(t, d, "cart/app").CoresNow, 3)
+}
+
+// Exclusive CPUs come back whole.
+func TestPinned(t *testing.T) {
+	r := rowOf("db", 0, noon, 2, 3)
+	r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope, r.AllowedCPUs, r.Remedy = nil, nil, "", new(int32(8)), "pin"
+	d, _ := written(t, r)
+	s := serviceOf(t, d, "db/app")
+	near(t, "now", s.CoresNow, 8)
+	near(t, "after", s.CoresAfter, 3)
+	if !(d.Ledger.Rounding > 0 && d.Ledger.Rounding < 1) {
+		t.Errorf("rounding %v", d.Ledger.Rounding)
+	}
+}
+
+// Containers that ended are not there now, and what they needed counts.
+func TestEndedContainers(t *testing.T) {
+	old := rowOf("cart", 0, noon, 8, 5)
+	var rows []fleet.Row
+	for i := range 4 {
+		fresh := rowOf("cart", 2, noon.Add(time.Duration(i)*fleet.SlotLength), 8, 2) // on the same host
+		rows = append(rows, fresh)
+	}
+	d, _ := written(t, append(rows, old)...)
+	s := serviceOf(t, d, "cart/app")
+	if d.Containers != 1 || s.Containers != 1 {
+		t.Errorf("%d containers", d.Containers)
+	}
+	near(t, "now", s.CoresNow, 8)
+	near(t, "high", s.LimitHigh, 5)
+}
+
+// Rows that are there twice count once, wherever the copy is; so do the same five minutes as two programs saw them. Two programs one
+// after the other have a row each.
+func TestRowsCountOnce(t *testing.T) {
+	r := rowOf("cart", 0, noon, 8, 4)
+	unfinished, beside := part(r, 0, 100), part(r, 150, 150)
+	mail := rowOf("mail", 1, noon, 4, 2)
+	one := t.TempDir()
+	for i, rows := range [][]fleet.Row{{r, part(mail, 0, 140), part(mail, 150, 150)}, {unfinished, beside}} {
+		dir := t.TempDir()
+		if err := store.Write(dir, rows); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(filepath.Join(one, fmt.Sprint("cluster=copy", i)), os.DirFS(filepath.Join(dir, "cluster=eu1"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := asked(t, one, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Input.Rows != 5 || d.Input.Copies != 1 || d.Input.Overlapping != 1 || d.Containers != 2 {
+		t.Errorf("%+v, %d containers", d.Input, d.Containers)
+	}
+	near(t, "now", &d.Ledger.CoresNow, 12)
+	near(t, "of the row that saw most", serviceOf(t, d, "cart/app").UsedCPUs, 104.0/300)
+	if u := serviceOf(t, d, "mail/app").Unknown; u != 0 {
+		t.Error("both rows of a slot make five minutes")
+	}
+}
+
+// A file that is cut off, one of nothing, one of something else, and one without a column are named, and the others count. So are rows
+// that cannot be. However many files are read at once.
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	at := func(node string) string {
+		return filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", node+".parquet")
+	}
+	var rows []fleet.Row
+	for no := range 20 {
+		r := rowOf("cart", no, noon, 8, 4)
+		r.Node = fmt.Sprintf("n%02d", no)
+		rows = append(rows, r)
+	}
+	bad := map[string]func(r *fleet.Row){
+		"used": func(r *fleet.Row) { r.UsedCPUSeconds = new(1e12) }, "nan": func(r *fleet.Row) { r.OwnLimitCPUs = new(math.NaN()) },
+		"stopped": func(r *fleet.Row) { r.StoppedHighSeconds = new(900.0) }, "start": func(r *fleet.Row) { r.Start, r.Began = noon.Add(time.Second), noon.Add(time.Second) },
+		"histogram": func(r *fleet.Row) { r.Wanted = []fleet.Level{{CPUs: 1, Microseconds: 1e12}} }, "schema": func(r *fleet.Row) { r.Schema = 9 },
+		"negative": func(r *fleet.Row) { r.Width = []fleet.Level{{CPUs: -1, Microseconds: 5}} },
+	}
+	for name, of := range bad {
+		r := rowOf("bad", 1, noon, 8, 4)
+		r.Node = "bad-" + name
+		of(&r)
+		rows = append(rows, r)
+	}
+	if err := store.Write(dir, rows); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(at("n05"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type other struct {
+		Schema int32 `parquet:"schema"`
+	}
+	if err := errors.Join(os.WriteFile(at("n05"), whole[:len(whole)/2], 0o644), os.WriteFile(at("n07"), nil, 0o644), os.WriteFile(at("n11"), []byte("no Parquet at all"), 0o644),
+		parquet.WriteFile(at("n13"), []other{{1}})); err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range []int{0, 1, 3} {
+		d, err := asked(t, dir, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refused []string
+		for _, r := range d.Input.Refused {
+			refused = append(refused, filepath.Base(r.File))
+		}
+		if slices.Sort(refused); !slices.Equal(refused, []string{"n05.parquet", "n07.parquet", "n11.parquet", "n13.parquet"}) {
+			t.Errorf("%q", refused)
+		}
+		if !slices.ContainsFunc(d.Input.Refused, func(r view.Refused) bool {
+			return strings.Contains(r.Why, `no column "start"`) && !strings.Contains(r.Why, "\n")
+		}) {
+			t.Errorf("the column that is missing is not named: %+v", d.Input.Refused)
+		}
+		left := int64(0)
+		for _, p := range d.Input.Problems {
+			if left += p.Rows; !strings.Contains(p.File, "bad-") {
+				t.Errorf("%+v", p)
+			}
+		}
+		if left != int64(len(bad)) || d.Containers != 16 || d.Input.Rows != int64(16+len(bad)) {
+			t.Errorf("%d rows left out, %d containers, %d rows", left, d.Containers, d.Input.Rows)
+		}
+	}
+}
+
+// Bytes that changed on the disk never end the program: a file is refused, or its rows are judged.
+func TestChangedBytes(t *testing.T) {
+	dir := t.TempDir()
+	if err := store.Write(dir, []fleet.Row{rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4)}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", "n0.parquet")
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(whole); i += 1 + len(whole)/30 {
+		changed := slices.Clone(whole)
+		changed[i] ^= 0x5a
+		if err := os.WriteFile(name, changed, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d, err := asked(t, dir, 0)
+		if err != nil {
+			t.Fatalf("byte %d: %v", i, err)
+		}
+		if d.Containers < 1 || d.Input.Files != 2 {
+			t.Errorf("byte %d: the other host's container is gone: %+v", i, d)
+		}
+	}
+}
+
+// Names of strangers are data: for SQL, for patterns of files, and for folders.
+func TestHostileNames(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a'; DROP TABLE loaded; --[1]*?\n")
+	r := rowOf("cart", 0, noon, 8, 4)
+	r.Service, r.Node = "x'); DROP TABLE loaded; --\x1b[2J<script>", "[n]*'?"
+	if err := store.Write(dir, []fleet.Row{r, rowOf("cart", 1, noon, 8, 4)}); err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, glob := range []string{"n1.parquet", "%5Bn%5D%2A%27%3F.parquet"} {
+		files = append(files, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", glob))
+	}
+	db, err := duckdb.Open(t.Context(), 512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if refused, err := db.Load(t.Context(), files); err != nil || len(refused) != 0 {
+		t.Fatalf("%+v, %v", refused, err)
+	}
+	d, err := Make(t.Context(), db, Options{Files: files, Now: noon, Bound: 0.001})
+	if err != nil || d.Containers != 2 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	serviceOf(t, d, r.Service)
+}
+
+// A clock that is ahead is told.
+func TestClocksAhead(t *testing.T) {
+	ahead := rowOf("cart", 1, noon.Add(3*time.Hour), 8, 4)
+	d, _ := written(t, rowOf("cart", 0, noon, 8, 4), ahead)
+	if len(d.Input.Ahead) != 1 || d.Input.Ahead[0].Host != "eu1/n1" || d.Input.Ahead[0].Seconds != 7200 || d.Containers != 2 {
+		t.Errorf("%+v", d.Input)
+	}
+}
+
+// Without a row that counts there is no report, and the error has what was there.
+func TestNoRows(t *testing.T) {
+	dir := t.TempDir()
+	r := rowOf("cart", 0, noon, 8, 4)
+	r.Schema = 9
+	if err := store.Write(dir, []fleet.Row{r}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := asked(t, dir, 0)
+	none := new(NoRows)
+	if !errors.As(err, &none) || none.Input.Rows != 1 || len(none.Input.Problems) != 1 || !strings.Contains(err.Error(), "unthrottle export") {
+		t.Errorf("%v, %+v", err, none.Input)
+	}
+}
+
+// An end that is asked for ends it, and the folder of the database goes.
+func TestCancelled(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	db, err := duckdb.Open(t.Context(), 512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.Load(ctx, []string{"/nothing.parquet"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left in TMPDIR: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,24 @@
+-- The rows that count, with the number of their container. Of a row that is there twice the one with the most rounds counts: it is
+-- the newest. Where two programs observed a container at the same time, the row that saw most of the five minutes counts.
+WITH sound AS (
+  SELECT l.*, DENSE_RANK() OVER (ORDER BY l.cluster, l.node, l.namespace, l.pod, l.container, l.cgroup) AS container_no
+  FROM loaded l
+  LEFT JOIN unsound u ON u.file_no = l.file_no AND u.file_row = l.file_row
+  WHERE u.file_no IS NULL
+),
+copies AS (
+  SELECT s.*, ROW_NUMBER() OVER (PARTITION BY container_no, began_ms ORDER BY samples DESC, seconds DESC, file_no DESC, file_row DESC) AS copy_no
+  FROM sound s
+),
+neighbours AS (
+  SELECT c.*,
+    CASE WHEN LAG(began_ms + 1000 * seconds) OVER (PARTITION BY container_no, start_ms ORDER BY began_ms) > began_ms + 1000 THEN 1 ELSE 0 END AS begins_early
+  FROM copies c
+  WHERE copy_no = 1
+),
+slots AS (
+  SELECT n.*, MAX(begins_early) OVER (PARTITION BY container_no, start_ms) AS slot_overlaps,
+    ROW_NUMBER() OVER (PARTITION BY container_no, start_ms ORDER BY seconds DESC, began_ms DESC) AS most_no
+  FROM neighbours n
+)
+SELECT * FROM slots WHERE slot_overlaps = 0 OR most_no = 1

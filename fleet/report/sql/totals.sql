@@ -1,0 +1,13 @@
+-- How much there is: rows that were read, that are sound, that are left of copies, and that count; hosts, and from when to when.
+SELECT
+  (SELECT COUNT(*) FROM loaded) AS rows_read,
+  (SELECT COUNT(*) FROM unsound) AS rows_unsound,
+  (SELECT COUNT(*) FROM (
+    SELECT DISTINCT l.cluster, l.node, l.namespace, l.pod, l.container, l.cgroup, l.began_ms
+    FROM loaded l
+    LEFT JOIN unsound u ON u.file_no = l.file_no AND u.file_row = l.file_row
+    WHERE u.file_no IS NULL
+  ) d) AS rows_once,
+  (SELECT COUNT(*) FROM fleet_rows) AS rows_used,
+  (SELECT MIN(began_ms) FROM fleet_rows) AS first_ms,
+  (SELECT CAST(MAX(began_ms + 1000 * seconds) AS BIGINT) FROM fleet_rows) AS last_ms

@@ -1,0 +1,35 @@
+-- Rows that say what cannot be, with what that is: they are left out, and told.
+WITH histograms AS (
+  SELECT DISTINCT file_no, file_row
+  FROM (
+    SELECT file_no, file_row, kind
+    FROM loaded_levels
+    GROUP BY file_no, file_row, kind
+    HAVING COUNT(microseconds) < COUNT(*) OR COUNT(cpus) < COUNT(*) OR MIN(microseconds) < 0 OR MIN(cpus) < 0 OR MAX(cpus) > 8192
+      OR SUM(CAST(microseconds AS DOUBLE)) > 1000000 * (1.1 * MAX(seconds) + 1)
+  ) h
+),
+judged AS (
+  SELECT l.file_no, l.file_row,
+    CASE
+      WHEN l.schema_version IS NULL OR l.schema_version <> 1 THEN 'it has another version of the columns'
+      WHEN l.start_ms IS NULL OR MOD(l.start_ms, 300000) <> 0 THEN 'its start is no multiple of five minutes'
+      WHEN l.began_ms IS NULL OR l.began_ms < l.start_ms OR l.began_ms >= l.start_ms + 300000 THEN 'it began outside its five minutes'
+      WHEN l.seconds IS NULL OR NOT (l.seconds > 0 AND l.seconds <= 600) THEN 'it is not of five minutes'
+      WHEN NOT (l.own_limit_cpus > 0 AND l.own_limit_cpus <= 65536) OR NOT (l.request_cpus >= 0 AND l.request_cpus <= 65536) OR l.allowed_cpus <= 0
+        THEN 'a limit or request is not within zero and 65536 CPUs'
+      WHEN NOT (l.used_cpu_seconds >= 0 AND l.used_cpu_seconds <= 8192 * l.seconds)
+        OR NOT (l.wanted_cpu_seconds >= 0 AND l.wanted_cpu_seconds <= 1000000 * l.seconds)
+        OR NOT (l.throttled_own_seconds >= 0 AND l.throttled_own_seconds <= 8192 * l.seconds)
+        OR NOT (l.throttled_pod_seconds >= 0 AND l.throttled_pod_seconds <= 8192 * l.seconds)
+        OR NOT (l.throttled_slice_seconds >= 0 AND l.throttled_slice_seconds <= 8192 * l.seconds)
+        OR NOT (l.throttled_inside_seconds >= 0 AND l.throttled_inside_seconds <= 8192 * l.seconds)
+        THEN 'a CPU time is below zero or more than a host has, as after a reset of counters'
+      WHEN NOT (l.stopped_low_seconds >= 0 AND l.stopped_low_seconds <= l.stopped_high_seconds + 0.001
+        AND l.stopped_high_seconds <= 1.1 * l.seconds + 1) THEN 'its stopped time is not within the time that was observed'
+      WHEN h.file_no IS NOT NULL THEN 'a histogram is not within the time that was observed'
+    END AS problem
+  FROM loaded l
+  LEFT JOIN histograms h ON h.file_no = l.file_no AND h.file_row = l.file_row
+)
+SELECT file_no, file_row, problem FROM judged WHERE problem IS NOT NULL

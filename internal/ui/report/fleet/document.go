@@ -1,0 +1,126 @@
+package fleet
+
+import "time"
+
+// Document is the JSON of `unthrottle fleet report`. What is not known is null.
+type Document struct {
+	// From and Until are the first and the last moment that a row is of.
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
+	// Bound is the share of its time to work for which a quota may stop a container that is called fine.
+	Bound float64 `json:"bound"`
+	// Containers are those that run at the end of their host's rows.
+	Containers int       `json:"containers"`
+	Hosts      int       `json:"hosts"`
+	Services   []Service `json:"services"`
+	Ledger     Ledger    `json:"ledger"`
+	Applied    []Applied `json:"applied"`
+	Unknown    []Unknown `json:"unknown"`
+	Input      Input     `json:"input"`
+}
+
+// Service is what is known of one service's containers.
+type Service struct {
+	Name       string `json:"name"`
+	Containers int    `json:"containers"`
+	Hosts      int    `json:"hosts"`
+	// CoresNow are the limits of its containers, or what they request. CoresAfter is what they need; low and high are the least that
+	// any order of their demand needs, and what stops none. Containers of which it is not known keep what they have.
+	CoresNow       *float64 `json:"cores_now"`
+	CoresAfter     *float64 `json:"cores_after"`
+	CoresAfterLow  *float64 `json:"cores_after_low"`
+	CoresAfterHigh *float64 `json:"cores_after_high"`
+	// Limit is the right-sized limit of one container: of the one that needs most.
+	Limit     *float64 `json:"limit_cpus"`
+	LimitLow  *float64 `json:"limit_cpus_low"`
+	LimitHigh *float64 `json:"limit_cpus_high"`
+	// Remedy is lower or leave; null: not known.
+	Remedy *string `json:"remedy"`
+	// RunnablePerCore is the mean of running and runnable threads per core of the limit, while there is any.
+	RunnablePerCore *float64 `json:"runnable_per_core"`
+	// StoppedShare is the share of the time in which a quota stopped a container, at most; StoppedShareLow at least.
+	StoppedShare    *float64 `json:"stopped_share"`
+	StoppedShareLow *float64 `json:"stopped_share_low"`
+	UsedCPUs        *float64 `json:"used_cpus"`
+	// StoppedBy is whose quota stops it most: own, pod, slice or inside. SpentBy is the service that spends that quota.
+	StoppedBy *string `json:"stopped_by"`
+	SpentBy   *string `json:"spent_by"`
+	// Unknown is how many of its containers keep what they have because what they need is not known.
+	Unknown int `json:"unknown"`
+}
+
+// Remedies of a Service.
+const (
+	Lower = "lower"
+	Leave = "leave"
+)
+
+// Ledger is the sum over all services.
+type Ledger struct {
+	CoresNow   float64 `json:"cores_now"`
+	CoresAfter float64 `json:"cores_after"`
+	// Rounding is what CoresAfter has above what is needed: limits are tenths of a CPU, exclusive CPUs are whole.
+	Rounding float64 `json:"rounding"`
+	// Fragmentation and Failover are null: rows do not tell them.
+	Fragmentation *float64 `json:"fragmentation"`
+	Failover      *float64 `json:"failover"`
+	Saved         float64  `json:"saved"`
+	SavedLow      float64  `json:"saved_low"`
+	SavedHigh     float64  `json:"saved_high"`
+}
+
+// Applied is what came of a remedy, over the containers that have rows without it and with it.
+type Applied struct {
+	Remedy        string   `json:"remedy"`
+	Containers    int      `json:"containers"`
+	StoppedBefore *float64 `json:"stopped_share_before"`
+	StoppedAfter  *float64 `json:"stopped_share_after"`
+	// StoppedForecast is null: rows have no forecast.
+	StoppedForecast *float64 `json:"stopped_share_forecast"`
+	CoresBefore     *float64 `json:"cores_before"`
+	CoresAfter      *float64 `json:"cores_after"`
+}
+
+// Unknown is a reason for which the needs of containers are not known.
+type Unknown struct {
+	Reason     string `json:"reason"`
+	Containers int    `json:"containers"`
+	// Cores are what they have.
+	Cores float64 `json:"cores"`
+}
+
+// Input is what was read, and what was left out of it.
+type Input struct {
+	Files   int       `json:"files"`
+	Refused []Refused `json:"files_left_out"`
+	// RefusedMore is how many more files were left out than are listed.
+	RefusedMore int   `json:"files_left_out_more"`
+	Rows        int64 `json:"rows"`
+	// Copies are rows that were there twice, Overlapping those of two programs that observed the same five minutes: one of each counts.
+	Copies      int64     `json:"rows_copied"`
+	Overlapping int64     `json:"rows_overlapping"`
+	Problems    []Problem `json:"rows_left_out"`
+	// Ahead are hosts whose newest rows begin after the moment of the report.
+	Ahead     []Ahead `json:"clocks_ahead"`
+	AheadMore int     `json:"clocks_ahead_more"`
+}
+
+// Refused is a file that cannot be read.
+type Refused struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
+// Problem is what is wrong with some rows. File and Row name the first; rows count from 0.
+type Problem struct {
+	Why  string `json:"why"`
+	Rows int64  `json:"rows"`
+	File string `json:"file"`
+	Row  int64  `json:"row"`
+}
+
+// Ahead is a host with a clock that is ahead.
+type Ahead struct {
+	Host    string  `json:"host"`
+	Seconds float64 `json:"seconds"`
+}

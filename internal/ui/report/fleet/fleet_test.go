@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"html"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
+)
+
+var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+func document() Document {
+	return Document{
+		From: noon, Until: noon.Add(time.Hour), Bound: 0.001, Containers: 3, Hosts: 2,
+		Ledger: Ledger{CoresNow: 24, CoresAfter: 11.1, Rounding: 0.3, Saved: 12.9, SavedLow: 12, SavedHigh: 22.8},
+		Services: []Service{
+			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8), CoresAfterHigh: new(8.0), Limit: new(3.7), Remedy: new(Lower), RunnablePerCore: new(0.13)},
+			{Name: "<script>\u202e", Containers: 1, CoresNow: new(8.0), CoresAfter: new(8.0), CoresAfterLow: new(0.4), CoresAfterHigh: new(8.0), Remedy: new(Leave), RunnablePerCore: new(12.5),
+				StoppedShare: new(0.25), StoppedBy: new("pod"), SpentBy: new("cart/app")},
+			{Name: "", Containers: 1, Unknown: 1},
+		},
+		Applied: []Applied{{Remedy: "burst", Containers: 1, StoppedBefore: new(0.1), StoppedAfter: new(0.0)}},
+		Unknown: []Unknown{{Reason: "no limit of its own", Containers: 1}},
+		Input:   Input{Refused: []Refused{{"/a\x1b/b.parquet", "cut off"}}, Problems: []Problem{{"it is not of five minutes", 2, "/c.parquet", 4}}, Copies: 1},
+	}
+}
+
+// What is not known is shown as such, and each order has its services.
+func TestWrite(t *testing.T) {
+	var b strings.Builder
+	if err := Write(&b, document(), page.Style{Width: 160}); err != nil {
+		t.Fatal(err)
+	}
+	s := b.String()
+	for _, want := range []string{"3 containers of 3 services on 2 hosts, 2026-11-25 12:00 to 2026-11-25 13:00 UTC (1 h)", "now 24.0, after 11.1: 12.9 saved, between 12.0 and 22.8",
+		"fragmentation of exclusive CPUs is not known", "headroom for a failover is not known", "more than 0.1 % of its time to work", "0.8-8.0", "25.0 %",
+		"1 container with 0.0 cores: no limit of its own", "/a\\x1b/b.parquet: cut off", "2 rows, the first is row 4 of /c.parquet: it is not of five minutes", "1 copy of a row"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("no %q in\n%s", want, s)
+		}
+	}
+	saves, rest, _ := strings.Cut(s, "Most runnable")
+	runnable, stopped, _ := strings.Cut(rest, "Stopped most")
+	if strings.Contains(saves, "script") || strings.Index(runnable, "script") > strings.Index(runnable, "cart/app") || !strings.Contains(stopped, "script") {
+		t.Errorf("the orders:\n%s", s)
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for want, v := range map[string]*float64{"-": nil, "0.0 %": new(0.0), "<0.1 %": new(0.0001), "0.1 %": new(0.001), "12.5 %": new(0.125)} {
+		if got := percent(v); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// The page has what the text has, loads nothing and runs nothing.
+func TestHTML(t *testing.T) {
+	for _, d := range []Document{document(), {}} {
+		var b strings.Builder
+		if err := HTML(&b, d, webpage.Origin{Version: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		s := b.String()
+		for _, never := range []string{"<script", "http://", "https://", "url(", "src=", "href=", "ZgotmplZ", "NaN", "Inf", "\x1b", "\u202e"} {
+			if strings.Contains(s, never) {
+				t.Errorf("%q in the page", never)
+			}
+		}
+		if d.Containers == 0 {
+			continue
+		}
+		shown := strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(s, " "))), " ")
+		for _, want := range []string{"12.9 saved, between 12.0 and 22.8", "3 containers of 3 services", "<script>", "cart/app", "What remedies did", "burst", "Not known", "Left out", "/c.parquet"} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("no %q in the page:\n%s", want, shown)
+			}
+		}
+		if dots := strings.Count(s, "<circle"); dots != 2+2 { // the ledger's range, and two services
+			t.Errorf("%d dots", dots)
+		}
+	}
+}
+
+// Logarithmic axes hold every value, also a single one.
+func TestScale(t *testing.T) {
+	for _, values := range [][]float64{{1}, {0.03, 400}, {10}} {
+		s := newScale(50, 710)
+		for _, v := range values {
+			s.take(v)
+		}
+		for _, v := range values {
+			if at := s.at(v); math.IsNaN(at) || at < 50 || at > 710 {
+				t.Errorf("%v of %v at %v", v, values, at)
+			}
+		}
+		if ticks := s.ticks(); len(ticks) < 2 || ticks[0].At != 50 {
+			t.Errorf("%v: %v", values, ticks)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package fleet
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
+)
+
+//go:embed page.html
+var pageHTML string
+
+var pageTemplate = webpage.Template("fleet", pageHTML)
+
+// HTML writes the document as one page that loads nothing and runs no script.
+func HTML(w io.Writer, d Document, from webpage.Origin) error {
+	p := htmlPage{
+		Head:  webpage.Head{Title: "unthrottle fleet report", Name: "How many cores come back", From: from, Facts: []webpage.Fact{{Name: "of", Value: head(d)}}},
+		Level: "near", Verdict: ledger(d.Ledger)[0], Lines: ledger(d.Ledger)[1:], Assumes: assumes(d),
+		Ledger: bars(d.Ledger), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
+	}
+	if d.Ledger.SavedLow > 0 {
+		p.Level = "fine"
+	}
+	for _, c := range columns {
+		p.Columns = append(p.Columns, strings.ToLower(c.Name))
+	}
+	for _, r := range rankings(d.Services) {
+		shown := pageRanking{Title: r.title, More: r.left}
+		for _, s := range r.of {
+			shown.Rows = append(shown.Rows, pageRow{figures(s), 100 * *r.by(s) / *r.by(r.of[0])})
+		}
+		p.Rankings = append(p.Rankings, shown)
+	}
+	for _, a := range d.Applied {
+		p.Applied = append(p.Applied, outcome(a))
+	}
+	for _, u := range d.Unknown {
+		p.Unknown = append(p.Unknown, unknown(u))
+	}
+	return pageTemplate.Execute(w, p)
+}
+
+// htmlPage is what the template shows.
+type htmlPage struct {
+	Head             webpage.Head
+	Level, Verdict   string // Level is the verdict's class
+	Lines            []string
+	Assumes          string
+	Ledger           []pageBar
+	Picture          *picture
+	Columns          []string
+	Rankings         []pageRanking
+	Applied          [][]string
+	Unknown, LeftOut []string
+}
+
+// pageBar is a bar of the ledger with the range of what it stands for, in units of the drawing.
+type pageBar struct {
+	Name, Value      string
+	Y, Middle, Text  int
+	Width, Low, High float64
+	Ranged           bool
+}
+
+// bars are those of the ledger; none without cores.
+func bars(l Ledger) []pageBar {
+	const left, room, height = 110.0, 500.0, 36
+	if !(l.CoresNow > 0) {
+		return nil
+	}
+	all := []pageBar{
+		{Name: "now", Value: fmt.Sprintf("%.1f", l.CoresNow), Width: room},
+		{Name: "needed", Value: fmt.Sprintf("%.1f", l.CoresAfter), Width: room * l.CoresAfter / l.CoresNow, Ranged: true,
+			Low: left + room*(l.CoresNow-l.SavedHigh)/l.CoresNow, High: left + room*(l.CoresNow-l.SavedLow)/l.CoresNow},
+		{Name: "of it rounding", Value: fmt.Sprintf("%.1f", l.Rounding), Width: room * l.Rounding / l.CoresNow},
+	}
+	for i := range all {
+		all[i].Y, all[i].Middle, all[i].Text = 8+i*height, 19+i*height, 24+i*height
+	}
+	return all
+}
+
+type pageRanking struct {
+	Title string
+	Rows  []pageRow
+	More  int
+}
+
+// pageRow is a service with the length of its bar.
+type pageRow struct {
+	Cells   []string
+	Percent float64
+}
+
+// maxDots bounds the picture.
+const maxDots = 2000
+
+// picture is services by their cores and their runnable threads per core, both logarithmic.
+type picture struct {
+	Across, Up []tick
+	Dots       []dot
+	More       int
+}
+
+type tick struct {
+	Name string
+	At   float64
+}
+
+type dot struct {
+	X, Y        float64
+	Class, Name string
+}
+
+// pictureOf draws the services of which both are known; nil: there are none.
+func pictureOf(all []Service) *picture {
+	var drawn []Service
+	for _, s := range all {
+		if s.CoresNow != nil && *s.CoresNow > 0 && s.RunnablePerCore != nil && *s.RunnablePerCore > 0 {
+			drawn = append(drawn, s)
+		}
+	}
+	if len(drawn) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(drawn, func(a, b Service) int { return cmp.Compare(*b.CoresNow, *a.CoresNow) })
+	p := &picture{More: max(0, len(drawn)-maxDots)}
+	drawn = drawn[:min(len(drawn), maxDots)]
+	across, up := newScale(50, 710), newScale(290, 10)
+	for _, s := range drawn {
+		across.take(*s.CoresNow)
+		up.take(*s.RunnablePerCore)
+	}
+	p.Across, p.Up = across.ticks(), up.ticks()
+	for _, s := range drawn {
+		class := "dot"
+		if s.StoppedShare != nil && *s.StoppedShare > 0.01 {
+			class = "bar over"
+		}
+		p.Dots = append(p.Dots, dot{across.at(*s.CoresNow), up.at(*s.RunnablePerCore), class, fmt.Sprintf("%s: %s, %s runnable per core, stopped %s",
+			shownName(s.Name), text.CPUs(*s.CoresNow), figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare))})
+	}
+	return p
+}
+
+// scale maps values to a stretch of the drawing by their logarithm, between whole powers of ten.
+type scale struct{ from, to, low, high float64 }
+
+func newScale(from, to float64) *scale { return &scale{from, to, math.Inf(1), math.Inf(-1)} }
+
+func (s *scale) take(v float64) {
+	l := math.Log10(v)
+	s.low, s.high = min(s.low, math.Floor(l)), max(s.high, math.Ceil(l), math.Floor(l)+1)
+}
+
+func (s *scale) at(v float64) float64 {
+	return s.from + (s.to-s.from)*(math.Log10(v)-s.low)/(s.high-s.low)
+}
+
+func (s *scale) ticks() (all []tick) {
+	for l := s.low; l <= s.high; l++ {
+		v := math.Pow(10, l)
+		all = append(all, tick{figure.Trimmed(v), s.at(v)})
+	}
+	return all
+}

@@ -1,0 +1,234 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
+)
+
+// most is how many services a table of the text has.
+const most = 15
+
+// Write writes the document as text.
+func Write(w io.Writer, d Document, style page.Style) error {
+	p := page.New(style, 0, 0)
+	p.Paragraph(head(d))
+	p.Section(p.Bolden("Cores at the same stops"))
+	for _, line := range ledger(d.Ledger) {
+		p.Hanging("  ", line)
+	}
+	p.Hanging("  ", assumes(d))
+	for _, r := range rankings(d.Services) {
+		p.Section(p.Bolden(r.title))
+		services(p, r)
+	}
+	if len(d.Applied) > 0 {
+		p.Section(p.Bolden("What remedies did"))
+		t := table.New([]table.Column{{Name: "REMEDY"}, {Name: "CONTAINERS", Right: true}, {Name: "STOPPED BEFORE", Right: true}, {Name: "AFTER", Right: true},
+			{Name: "FORECAST", Right: true, Spare: 1}, {Name: "CORES BEFORE", Right: true}, {Name: "AFTER", Right: true}})
+		for _, a := range d.Applied {
+			t.Add(cells(outcome(a)...))
+		}
+		t.Fit(p.Columns)
+		t.Write(p, true)
+	}
+	if len(d.Unknown) > 0 {
+		p.Section(p.Bolden("Not known: these containers keep what they have"))
+		for _, u := range d.Unknown {
+			p.Hanging("  ", unknown(u))
+		}
+	}
+	if left := LeftOut(d.Input); len(left) > 0 {
+		p.Section(p.Bolden("Left out"))
+		for _, line := range left {
+			p.Hanging("  ", line)
+		}
+	}
+	return p.Send(w)
+}
+
+// outcome is the cells of what a remedy did.
+func outcome(a Applied) []string {
+	return []string{text.Shown(a.Remedy), strconv.Itoa(a.Containers), percent(a.StoppedBefore), percent(a.StoppedAfter), percent(a.StoppedForecast),
+		figure.Fixed(a.CoresBefore, 1), figure.Fixed(a.CoresAfter, 1)}
+}
+
+func cells(all ...string) (row []table.Cell) {
+	for _, c := range all {
+		row = append(row, table.Cell{Text: c})
+	}
+	return row
+}
+
+// head says what the report is of.
+func head(d Document) string {
+	const form = "2006-01-02 15:04"
+	return fmt.Sprintf("%s of %s on %s, %s to %s UTC (%s)", text.Count(d.Containers, "container"), text.Count(len(d.Services), "service"), text.Count(d.Hosts, "host"),
+		d.From.UTC().Format(form), d.Until.UTC().Format(form), text.Duration(d.Until.Sub(d.From).Round(time.Minute)))
+}
+
+// ledger are the lines of the ledger.
+func ledger(l Ledger) []string {
+	lines := []string{
+		fmt.Sprintf("now %.1f, after %.1f: %.1f saved, between %.1f and %.1f", l.CoresNow, l.CoresAfter, l.Saved, l.SavedLow, l.SavedHigh),
+		fmt.Sprintf("rounding up takes %.1f of what is needed after", l.Rounding),
+	}
+	for _, n := range []struct {
+		name  string
+		cores *float64
+	}{{"fragmentation of exclusive CPUs", l.Fragmentation}, {"headroom for a failover", l.Failover}} {
+		if n.cores == nil {
+			lines = append(lines, n.name+" is not known from rows, and not in these figures")
+		} else {
+			lines = append(lines, fmt.Sprintf("%s takes %.1f", n.name, *n.cores))
+		}
+	}
+	return lines
+}
+
+// assumes says what the figures rest on.
+func assumes(d Document) string {
+	return fmt.Sprintf("An estimate from histograms of demand: 'after' is the least limit with which a quota stops no container for more than %s of its time to work, "+
+		"whatever the order of that demand. The lower bound of what is needed is the mean of its busiest five minutes, the upper one its widest moment. "+
+		"Rows have no latencies, and the time to come is taken to be like this one.", percent(&d.Bound))
+}
+
+// ranking is the services in one order.
+type ranking struct {
+	title string
+	by    func(Service) *float64
+	of    []Service
+	left  int // beyond most
+}
+
+// rankings are the orders that people look for, without those that have no service.
+func rankings(all []Service) (found []ranking) {
+	for _, r := range []struct {
+		title string
+		by    func(s Service) *float64
+	}{
+		{"Services that save most", saved},
+		{"Most runnable threads per reserved core, while any is runnable", func(s Service) *float64 { return s.RunnablePerCore }},
+		{"Stopped most", func(s Service) *float64 { return s.StoppedShare }},
+	} {
+		var some []Service
+		for _, s := range all {
+			if v := r.by(s); v != nil && *v > 0 {
+				some = append(some, s)
+			}
+		}
+		slices.SortStableFunc(some, func(a, b Service) int { return cmp.Or(cmp.Compare(*r.by(b), *r.by(a)), cmp.Compare(a.Name, b.Name)) })
+		if len(some) > 0 {
+			found = append(found, ranking{r.title, r.by, some[:min(most, len(some))], max(0, len(some)-most)})
+		}
+	}
+	return found
+}
+
+// saved is what a service needs less than it has; nil: not known.
+func saved(s Service) *float64 {
+	if s.CoresNow == nil || s.CoresAfter == nil {
+		return nil
+	}
+	return new(*s.CoresNow - *s.CoresAfter)
+}
+
+// columns are those of a table of services.
+var columns = []table.Column{{Name: "SERVICE", Least: 12}, {Name: "CONTAINERS", Right: true, Spare: 3}, {Name: "CORES", Right: true}, {Name: "AFTER", Right: true},
+	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"}, {Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true},
+	{Name: "SPENT BY", Least: 8, Spare: 1}}
+
+// figures are a service's cells, in the order of columns.
+func figures(s Service) []string {
+	remedy, spender := figure.Missing, figure.Missing
+	if s.Remedy != nil {
+		remedy = *s.Remedy
+	}
+	switch {
+	case s.SpentBy != nil && *s.SpentBy == s.Name:
+		spender = "itself"
+	case s.SpentBy != nil:
+		spender = shownName(*s.SpentBy)
+	case s.StoppedBy != nil:
+		spender = "a " + *s.StoppedBy + "'s"
+	}
+	return []string{shownName(s.Name), strconv.Itoa(s.Containers), figure.Fixed(s.CoresNow, 1), figure.Fixed(s.CoresAfter, 1), between(s.CoresAfterLow, s.CoresAfterHigh),
+		figure.Fixed(s.Limit, 1), remedy, figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare), spender}
+}
+
+func services(p *page.Page, r ranking) {
+	t := table.New(columns)
+	for _, s := range r.of {
+		t.Add(cells(figures(s)...))
+	}
+	t.Fit(p.Columns)
+	t.Write(p, true)
+	t.Missing(p)
+	if r.left > 0 {
+		p.Paragraph(fmt.Sprintf("and %d more (--json has all)", r.left))
+	}
+}
+
+// shownName is a stranger's name, or that there is none.
+func shownName(name string) string {
+	if name == "" {
+		return "(no name)"
+	}
+	return text.Shown(name)
+}
+
+func between(low, high *float64) string {
+	if low == nil || high == nil {
+		return figure.Missing
+	}
+	return fmt.Sprintf("%.1f-%.1f", *low, *high)
+}
+
+// percent is a share of the time.
+func percent(share *float64) string {
+	switch {
+	case share == nil:
+		return figure.Missing
+	case *share > 0 && *share < 0.0005:
+		return "<0.1 %"
+	}
+	return strconv.FormatFloat(100**share, 'f', 1, 64) + " %"
+}
+
+func unknown(u Unknown) string {
+	return fmt.Sprintf("%s with %.1f cores: %s", text.Count(u.Containers, "container"), u.Cores, u.Reason)
+}
+
+// LeftOut says what of the files does not count.
+func LeftOut(in Input) (lines []string) {
+	for _, f := range in.Refused {
+		lines = append(lines, fmt.Sprintf("%s: %s", text.Sanitize(f.File, 0), text.Sanitize(f.Why, 0)))
+	}
+	if in.RefusedMore > 0 {
+		lines = append(lines, "and "+text.Count(in.RefusedMore, "file")+" more")
+	}
+	for _, p := range in.Problems {
+		lines = append(lines, fmt.Sprintf("%s, the first is row %d of %s: %s", text.Count(int(p.Rows), "row"), p.Row, text.Sanitize(p.File, 0), p.Why))
+	}
+	if in.Copies > 0 {
+		lines = append(lines, text.CountOf(int(in.Copies), "copy of a row", "copies of rows"))
+	}
+	if in.Overlapping > 0 {
+		lines = append(lines, text.Count(int(in.Overlapping), "row")+" of five minutes that another program observed too")
+	}
+	for _, h := range in.Ahead {
+		lines = append(lines, fmt.Sprintf("nothing of host %s, but its clock is %s ahead", text.Shown(h.Host), text.Duration(time.Duration(h.Seconds*float64(time.Second)))))
+	}
+	if in.AheadMore > 0 {
+		lines = append(lines, "nor of "+text.Count(in.AheadMore, "host")+" more with such clocks")
+	}
+	return lines
+}

@@ -170,12 +170,14 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 	return fix.Run(ctx, hostEnv(ctx, h, env, w, latencies), o)
 }
 
-// withTarget adds a target to the list of containers, which has leaf cgroups only, where it has children.
+// withTarget adds a target to the list of containers where it is none of them but has some below it. These then are the
+// target's: what stops one of them stops the target.
 func withTarget(all []container.Container, target container.Container) []container.Container {
 	if slices.ContainsFunc(all, func(c container.Container) bool { return c.Group.Path == target.Group.Path }) {
 		return all
 	}
-	return append(slices.Clone(all), target)
+	others := slices.DeleteFunc(slices.Clone(all), func(c container.Container) bool { return cgroup.Below(c.Group.Path, target.Group.Path) })
+	return append(others, target)
 }
 
 // hostEnv connects package fix to this host.

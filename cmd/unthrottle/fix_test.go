@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
@@ -39,6 +42,21 @@ func TestFixExitCodes(t *testing.T) {
 		cmd.SetOut(io.Discard)
 		if got := exitCode(showFix(cmd, tc.result, tc.err, output{}), false); got != tc.want {
 			t.Errorf("%s: exit code %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// A target that is no container of the list stands for those below it; any other is in the list already.
+func TestTargetsInTheList(t *testing.T) {
+	at := func(path string) container.Container { return container.Container{Group: cgroup.Group{Path: path}} }
+	all := []container.Container{at("/a/x"), at("/a/y"), at("/ab"), at("/b")}
+	for target, want := range map[string][]string{"/b": {"/a/x", "/a/y", "/ab", "/b"}, "/a": {"/ab", "/b", "/a"}, "/a/y": {"/a/x", "/a/y", "/ab", "/b"}} {
+		var got []string
+		for _, c := range withTarget(all, at(target)) {
+			got = append(got, c.Group.Path)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", target, got, want)
 		}
 	}
 }

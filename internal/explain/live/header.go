@@ -165,7 +165,7 @@ func (o Options) completeProcesses(h *recording.Header) {
 	for _, pid := range slices.Sorted(maps.Keys(o.processes)) {
 		p := o.processes[pid]
 		h.Processes = append(h.Processes, recording.Process{TGID: pid, Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
-			Libraries: p.Libraries, Go: p.Go, Holds: p.Holds})
+			Libraries: p.Libraries, Unnamed: p.Unnamed, Go: p.Go, Holds: p.Holds})
 	}
 }
 
@@ -175,7 +175,7 @@ func processesOf(h *recording.Header, later []recording.Process, looked map[uint
 	all := map[uint32]threadpool.Process{}
 	for _, p := range slices.Concat(h.Processes, later) {
 		all[p.TGID] = threadpool.Process{TGID: int(p.TGID), Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
-			Libraries: p.Libraries, Go: p.Go, Holds: p.Holds}
+			Libraries: p.Libraries, Unnamed: p.Unnamed, Go: p.Go, Holds: p.Holds}
 	}
 	for _, t := range h.Threads {
 		if p, ok := all[t.TGID]; ok && t.TID == t.TGID && p.Comm == "" {

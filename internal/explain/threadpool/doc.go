@@ -14,8 +14,8 @@
 //  2. [Table.Match] looks a thread's name up in the table of known pools (pools.yaml, see [Known]). A comm
 //     matches a full name in three ways: as it is, as its first 15 bytes, or as newer JDKs shorten it (the
 //     first 7, "..", and the last 6). Many libraries name no thread, and comm is then the program's name. In
-//     that case the executable, the mapped libraries and the command line decide ([Process]; package identify
-//     reads it). An ambiguous name gives several rows, best first.
+//     that case the executable, the command line, and the library that started the threads decide ([Process];
+//     package identify reads it). An ambiguous name gives several rows, best first.
 //  3. [Row.Advice] says in a sentence which setting sizes the pool, the library's default for n CPUs, and the
 //     size that fits a limit.
 //
@@ -25,7 +25,7 @@
 //	GC Thread#11     GC Thread#*       HotSpot's parallel GC                -XX:ParallelGCThreads=2
 //	nioEventLoopGro  nioEventLoopGro   Netty's NIO event loop, first 15     -Dio.netty.eventLoopThreads=2
 //	nioEven..up-2-1  nioEven..up-*-*   the same, shortened by a newer JDK
-//	python3          python3           with libopenblas mapped: OpenBLAS    OPENBLAS_NUM_THREADS=2
+//	python3          python3           started by libopenblas: OpenBLAS     OPENBLAS_NUM_THREADS=2
 //
 // # Limits
 //

@@ -64,12 +64,19 @@ func (e evidence) byGo(built string) bool {
 		(e.GoBefore == "" || version.Compare(built, e.GoBefore) < 0)
 }
 
-// judge compares the evidence with a process. because is empty unless a part of the evidence is met.
-func (e evidence) judge(p *Process) (v verdict, because string) {
+// judge compares the evidence with a process. because is empty unless a part of the evidence is met. unnamed: it is of threads
+// without a name of their own. A library that is mapped need not own these.
+func (e evidence) judge(p *Process, unnamed bool) (v verdict, because string) {
 	if e.none() || p == nil {
 		return unknown, ""
 	}
-	missing := false
+	if unnamed && p.Unnamed != "" && p.Unnamed != path.Base(p.Exe) {
+		if !matchesAny(e.Libraries, p.Unnamed) {
+			return contradicted, ""
+		}
+		return met, text.Sanitize(p.Unnamed, maxShown) + " started its threads"
+	}
+	missing := unnamed && p.Unnamed == "" && len(e.Libraries) > 0
 	if len(e.Exe) > 0 {
 		for _, name := range []string{path.Base(p.Exe), p.Comm} {
 			if name != "" && matchesAny(e.Exe, name) {
@@ -78,12 +85,14 @@ func (e evidence) judge(p *Process) (v verdict, because string) {
 		}
 		missing = missing || p.Exe == "" && p.Comm == ""
 	}
-	for _, file := range p.Libraries {
-		if name := path.Base(file); matchesAny(e.Libraries, name) {
-			return met, text.Sanitize(name, maxShown) + " is mapped"
+	if !unnamed {
+		for _, file := range p.Libraries {
+			if name := path.Base(file); matchesAny(e.Libraries, name) {
+				return met, text.Sanitize(name, maxShown) + " is mapped"
+			}
 		}
+		missing = missing || len(e.Libraries) > 0 && p.Libraries == nil
 	}
-	missing = missing || len(e.Libraries) > 0 && p.Libraries == nil
 	for _, part := range e.Arguments {
 		if slices.ContainsFunc(p.Cmdline, func(arg string) bool { return strings.Contains(arg, part) }) {
 			return met, "its command line has " + part

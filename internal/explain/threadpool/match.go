@@ -31,7 +31,7 @@ func (t *Table) Match(comm string, p *Process) []Row {
 		if !ok {
 			continue
 		}
-		v, because := r.when.judge(p)
+		v, because := r.when.judge(p, r.Unnamed())
 		if r.generic && v != met {
 			continue
 		}

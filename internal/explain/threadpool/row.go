@@ -70,6 +70,9 @@ type Process struct {
 	Cmdline []string // arguments, the program's name first
 	// Libraries has the paths of mapped files; nil: unknown.
 	Libraries []string
+	// Unnamed is the name of the file whose code most of the threads without a name of their own were started with, by their CPU
+	// time; "": unknown, or there are none.
+	Unnamed string
 	// Go is the version of Go that built the executable; "": unknown, or no Go program.
 	Go string
 	// Holds has the libraries known to be linked into the executable, such as "rayon".

@@ -169,7 +169,7 @@ func (s Setting) Name() string {
 func (t *Table) RuntimesOf(p *Process) []string {
 	var keys []string
 	for _, r := range t.runtimes {
-		if v, _ := r.when.judge(p); v == met {
+		if v, _ := r.when.judge(p, false); v == met {
 			keys = append(keys, r.Key)
 		}
 	}

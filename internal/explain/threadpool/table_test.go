@@ -1,6 +1,7 @@
 package threadpool
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,9 @@ func (e example) process() *Process {
 	p := &Process{Exe: e.Exe, Libraries: e.Maps, Cmdline: e.Args, Go: e.Go, Holds: e.Holds}
 	if e.Thread == "" {
 		p.Comm = e.Comm
+		if len(e.Maps) > 0 {
+			p.Unnamed = path.Base(e.Maps[0])
+		}
 	}
 	if p.Libraries == nil {
 		p.Libraries = []string{}
@@ -85,6 +89,7 @@ func TestBestRow(t *testing.T) {
 	java := &Process{Exe: "/usr/lib/jvm/java-17/bin/java", Libraries: []string{"/usr/lib/jvm/java-17/lib/server/libjvm.so"}, Cmdline: []string{"java"}}
 	native := &Process{Exe: "/usr/bin/app", Libraries: []string{"/lib/libc.so.6"}, Cmdline: []string{"app"}}
 	numpy := &Process{Comm: "python3", Exe: "/usr/bin/python3.11", Libraries: []string{"/x/numpy.libs/libscipy_openblas64_-ff.so", "/x/libgomp-a3.so.1.0.0"}, Cmdline: []string{"python3"}}
+	started := func(by string) *Process { p := *numpy; p.Unnamed = by; return &p }
 	for _, c := range []struct {
 		comm string
 		p    *Process
@@ -119,8 +124,13 @@ func TestBestRow(t *testing.T) {
 		{"connection", &Process{Exe: "/usr/sbin/mysqld"}, "mysql-connection"},
 		{"connection", native, ""},
 		{"TCPHandler", &Process{Exe: "/usr/bin/clickhouse-server"}, "clickhouse-connection"},
-		{"python3", numpy, "openblas openmp python-executor-unnamed"},
-		{"python3.11", numpy, "openblas openmp python-executor-unnamed"},
+		{"python3", numpy, "python-executor-unnamed"}, // a library that is mapped need not own them
+		{"python3", started("libscipy_openblas64_-ff.so"), "openblas"},
+		{"python3.11", started("libgomp-a3.so.1.0.0"), "openmp"},
+		{"python3", started("onnxruntime_pybind11_state.so"), ""},
+		{"python3", started("python3.11"), "python-executor-unnamed"},
+		{"node", &Process{Exe: "/usr/bin/node", Unnamed: "libuv.so.1.0.0"}, "libuv-unnamed"},
+		{"node", &Process{Exe: "/usr/bin/node", Unnamed: "libnode.so.108"}, "node-v8-unnamed"},
 		{"worker", numpy, ""},
 		{"node", &Process{Exe: "/usr/bin/node", Libraries: []string{}}, "libuv-unnamed node-v8-unnamed"},
 		{"app", &Process{Exe: "/srv/app", Go: "go1.26.8"}, "go"},
@@ -176,8 +186,8 @@ func TestDoubt(t *testing.T) {
 		{"data-plane-kafk", "; its name may as well be of Kafka broker's network threads.", nil},
 		{"elasticsearch[n", "; its name may as well be of Elasticsearch's writes or Elasticsearch's search coordination or 5 others.", nil},
 		{"elasticsearch[node][search][T#1]", ", from its next start on.", nil},
-		{"python3", "; its name may as well be of OpenMP (libgomp, libomp) or Python's unnamed threads (main thread, ThreadPoolExecutor, or one per request).",
-			&Process{Comm: "python3", Exe: "/usr/bin/python3.11", Libraries: []string{"/x/libopenblas.so.0", "/x/libgomp.so.1"}}},
+		{"python3", "; its name may as well be of Python's unnamed threads (main thread, ThreadPoolExecutor, or one per request).",
+			&Process{Comm: "python3", Exe: "/usr/bin/python3.11", Cmdline: []string{"python3", "-m", "uvicorn"}}},
 	} {
 		if got := table.Match(c.comm, c.p)[0].Advice(64, 32, 2, 64); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%q: %s\nwant at its end %s", c.comm, got, c.want)

@@ -100,6 +100,9 @@ type Process struct {
 	Exe       string   `json:"exe,omitempty"`
 	Cmdline   []string `json:"cmdline,omitempty"`
 	Libraries []string `json:"libraries,omitempty"`
+	// Unnamed is the name of the file whose code most of the threads named as the program were started with, by their CPU time;
+	// "": not known, or there are none.
+	Unnamed string `json:"unnamed,omitempty"`
 	// Go is the version of Go that built the executable; "" unless known to be a Go program.
 	Go string `json:"go,omitempty"`
 	// Holds are libraries known to be linked into the executable, such as "rayon".

@@ -75,7 +75,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newReport())
+	root.AddCommand(newReport(), newGenerate())
 	return root
 }
 
@@ -126,19 +126,26 @@ What cannot be read or cannot be is left out, and told.`,
 
 // check checks the flags, and returns the bound.
 func (o *options) check() (bound float64, err error) {
-	number, percent := strings.CutSuffix(o.bound, "%")
-	if bound, err = text.ParseDecimal(number); percent {
-		bound /= 100
-	}
 	switch {
 	case o.output != "text" && o.output != "json":
 		return 0, fmt.Errorf("--output %s: choose text or json", text.Quoted(o.output))
-	case err != nil || !(bound > 0 && bound < 1):
-		return 0, fmt.Errorf("--bound %s: give a share of the time above 0%% and below 100%%", text.Quoted(o.bound))
 	case o.memoryMB < 128:
 		return 0, fmt.Errorf("--memory %d: give at least 128 MiB", o.memoryMB)
 	}
 	o.json = o.json || o.output == "json"
+	return parseBound(o.bound)
+}
+
+// parseBound reads a share of the time between 0 and 1: "5%" or "0.05".
+func parseBound(value string) (float64, error) {
+	number, percent := strings.CutSuffix(value, "%")
+	bound, err := text.ParseDecimal(number)
+	if percent {
+		bound /= 100
+	}
+	if err != nil || !(bound > 0 && bound < 1) {
+		return 0, fmt.Errorf("--bound %s: give a share of the time above 0%% and below 100%%", text.Quoted(value))
+	}
 	return bound, nil
 }
 

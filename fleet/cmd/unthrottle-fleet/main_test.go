@@ -108,6 +108,11 @@ func TestMistakes(t *testing.T) {
 		{[]string{"report", dir, "--bound", "x"}, "above 0% and below 100%", exitFailure},
 		{[]string{"report", dir, "--memory", "1"}, "at least 128 MiB", exitFailure},
 		{[]string{"report", dir, "--html", filepath.Join(empty, "no", "such.html")}, "there is no folder", exitFailure},
+		{[]string{"generate"}, "--out DIR", exitFailure},
+		{[]string{"generate", "--out", dir}, "is not empty", exitFailure},
+		{[]string{"generate", "--out", filepath.Join(empty, "new"), "--hosts", "0"}, "give --hosts of 1 or more", exitFailure},
+		{[]string{"generate", "--out", filepath.Join(empty, "new"), "--for", "90m"}, "whole hours", exitFailure},
+		{[]string{"generate", "there"}, "give the folder with --out", exitFailure},
 		{[]string{"nonsense"}, `unknown command "nonsense"`, exitFailure},
 	} {
 		_, err := called(t, c.args...)
@@ -136,6 +141,18 @@ func TestNoPageOfNothing(t *testing.T) {
 	}
 	if hidden, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(hidden) != 0 {
 		t.Errorf("left %v, %v", hidden, err)
+	}
+}
+
+// A generated fleet is one to report on.
+func TestGenerate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	out, err := called(t, "generate", "--hosts", "2", "--containers", "5", "--for", "1h", "--out", dir)
+	if err != nil || !strings.Contains(out, "60 rows of 5 containers of 3 services on 2 hosts") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out, err := called(t, "report", dir); err != nil || !strings.Contains(out, "5 containers of 3 services on 2 hosts") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
@@ -170,6 +187,11 @@ func TestFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	more, err := called(t, "generate", "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help += more
 	for _, f := range regexp.MustCompile(`--[a-z-]+`).FindAllString(help, -1) {
 		if f != "--help" && f != "--output" && !strings.Contains(string(page), f) {
 			t.Errorf("%s is not in the page", f)

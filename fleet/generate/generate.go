@@ -1,0 +1,230 @@
+package generate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
+)
+
+// Options say how large the fleet is.
+type Options struct {
+	Hosts, Containers int
+	Seed              uint64
+	// Start is the beginning of the first hour, Hours how many there are.
+	Start time.Time
+	Hours int
+	// Bound is the share of its time to work for which a quota may stop a container, for the truth.
+	Bound float64
+}
+
+// Truth is truth.json: what is so in the fleet.
+type Truth struct {
+	Seed       uint64    `json:"seed"`
+	Hosts      int       `json:"hosts"`
+	Containers int       `json:"containers"`
+	Rows       int       `json:"rows"`
+	Bound      float64   `json:"bound"`
+	CoresNow   float64   `json:"cores_now"`
+	CoresAfter float64   `json:"cores_after"`
+	Services   []Service `json:"services"`
+}
+
+// Service is the truth about one service. LeastLimit is the smallest limit at which its most loaded container is stopped for at most
+// the bound of its time to work; CoresAfter has no container above its limit of now.
+type Service struct {
+	Name         string  `json:"name"`
+	Containers   int     `json:"containers"`
+	LimitCPUs    float64 `json:"limit_cpus"`
+	LeastLimit   float64 `json:"least_limit_cpus"`
+	CoresAfter   float64 `json:"cores_after"`
+	StoppedShare float64 `json:"stopped_share"`
+}
+
+// service is one that is being made.
+type service struct {
+	name     string
+	replicas int
+	limit    float64
+	ran      [levels]ran
+	truth    Service
+	// seen is for how many slots a container of it was at each level: all its containers have the same day.
+	seen [levels]int
+}
+
+// Make writes the rows of a fleet and truth.json below a folder.
+func Make(ctx context.Context, dir string, o Options) (Truth, error) {
+	all := draw(o)
+	truth := Truth{Seed: o.Seed, Hosts: o.Hosts, Containers: o.Containers, Bound: o.Bound, Rows: o.Containers * o.Hours * slotsPerHour}
+	for i := range all {
+		s := all[i].truth
+		truth.Services = append(truth.Services, s)
+		truth.CoresNow += float64(s.Containers) * s.LimitCPUs
+		truth.CoresAfter += s.CoresAfter
+	}
+	slices.SortFunc(truth.Services, func(a, b Service) int { return cmp.Compare(a.Name, b.Name) })
+	if err := write(ctx, dir, all, o); err != nil {
+		return truth, err
+	}
+	text, err := json.MarshalIndent(truth, "", "  ")
+	if err != nil {
+		return truth, err
+	}
+	return truth, renameio.WriteFile(filepath.Join(dir, "truth.json"), append(text, '\n'), 0o644)
+}
+
+const slotsPerHour = int(time.Hour / fleet.SlotLength)
+
+// limits are those that services draw.
+var limits = []float64{0.5, 1, 1, 2, 2, 4, 8, 16}
+
+// draw draws the services: a few are large, most are small.
+func draw(o Options) []service {
+	n := max(1, min(o.Containers, o.Containers/40+3))
+	all := make([]service, n)
+	weights := 0.0
+	for i := range all {
+		weights += 1 / float64(i+1)
+	}
+	left := o.Containers - n // each has one
+	for i := range all {
+		chance := rand.New(rand.NewPCG(o.Seed, uint64(i)))
+		s := &all[i]
+		s.name, s.limit = fmt.Sprintf("service-%05d/app", i), limits[chance.IntN(len(limits))]
+		s.replicas = 1 + int(float64(o.Containers-n)/float64(i+1)/weights)
+		left -= s.replicas - 1
+		if i == 0 {
+			continue // it gets what rounding leaves, below
+		}
+		s.demand(chance, i, o)
+	}
+	all[0].replicas += left
+	all[0].demand(rand.New(rand.NewPCG(o.Seed, uint64(n))), 0, o)
+	return all
+}
+
+// demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too large to keep.
+func (s *service) demand(chance *rand.Rand, no int, o Options) {
+	var demands [levels]demand
+	p := profileOf(chance, s.limit)
+	for level := range levels {
+		demands[level] = p.at(chance, level)
+		s.ran[level] = demands[level].under(s.limit)
+	}
+	for slot := range o.Hours * slotsPerHour {
+		s.seen[levelAt(no, slot)]++
+	}
+	s.truth = s.found(&demands, o.Bound)
+}
+
+// levelAt is the level of load of a service in a slot: low at night and high at noon, each service with an hour of its own.
+func levelAt(service, slot int) int {
+	hour := float64(slot)/float64(slotsPerHour) + float64(service%5)
+	return min(levels-1, int(float64(levels)*(0.5-0.5*math.Cos(2*math.Pi*hour/24))))
+}
+
+// found is the truth, by halves, on the demands that were drawn.
+func (s *service) found(demands *[levels]demand, bound float64) Service {
+	share := func(limit float64) (ofWork, ofTime float64) {
+		var stopped, busy time.Duration
+		slots := 0
+		for level, times := range s.seen {
+			if times == 0 {
+				continue
+			}
+			r := demands[level].under(limit)
+			stopped, busy, slots = stopped+time.Duration(times)*r.stopped, busy+time.Duration(times)*r.busy, slots+times
+		}
+		return float64(stopped) / float64(stopped+busy), stopped.Seconds() / (float64(slots) * fleet.SlotLength.Seconds())
+	}
+	below, enough := 0.0, 0.0
+	for level := range demands {
+		for _, w := range demands[level].width {
+			enough = max(enough, float64(w))
+		}
+	}
+	for enough-below > 0.001 {
+		middle := (below + enough) / 2
+		if of, _ := share(middle); of <= bound {
+			enough = middle
+		} else {
+			below = middle
+		}
+	}
+	_, stopped := share(s.limit)
+	return Service{s.name, s.replicas, s.limit, enough, float64(s.replicas) * min(s.limit, leastlimit.Tenths(enough)), stopped}
+}
+
+// write writes the files, a host's hour each.
+func write(ctx context.Context, dir string, all []service, o Options) error {
+	on := make([][]int, o.Hosts) // numbers of containers
+	of := make([]int, 0, o.Containers)
+	for i := range all {
+		for range all[i].replicas {
+			on[len(of)%o.Hosts] = append(on[len(of)%o.Hosts], len(of))
+			of = append(of, i)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for host := range on {
+		for hour := range o.Hours {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			var rows []fleet.Row
+			for _, no := range on[host] {
+				for slot := hour * slotsPerHour; slot < (hour+1)*slotsPerHour; slot++ {
+					s := &all[of[no]]
+					rows = append(rows, s.row(levelAt(of[no], slot), o.Start.Add(time.Duration(slot)*fleet.SlotLength), host, no))
+				}
+			}
+			if err := store.Write(dir, rows); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// row is a container's five minutes at a level of load.
+func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
+	r := &s.ran[level]
+	wanted := histogram(r.wanted)
+	demanded := 0.0
+	for _, l := range wanted {
+		demanded += float64(l.CPUs) * float64(l.Microseconds) / 1e6
+	}
+	stopped := r.stopped.Seconds()
+	return fleet.Row{
+		Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: fleet.SlotLength.Seconds(), Samples: 300,
+		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Pod: fmt.Sprintf("pod-%06d", no), Container: "app", Service: s.name, Cgroup: int64(no + 1),
+		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(64)),
+		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped, StoppedHighSeconds: &stopped,
+		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
+		Periods: new(int64(periods)), ThrottledPeriods: &r.throttled, Width: histogram(r.width), Wanted: wanted,
+	}
+}
+
+func histogram(of map[int32]time.Duration) (all []fleet.Level) {
+	for cpus, d := range of {
+		if us := d.Microseconds(); us > 0 {
+			all = append(all, fleet.Level{CPUs: cpus, Microseconds: us})
+		}
+	}
+	slices.SortFunc(all, func(a, b fleet.Level) int { return cmp.Compare(a.CPUs, b.CPUs) })
+	return all
+}

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -45,7 +46,7 @@ const maxFile = 256 << 20
 func Write(dir string, rows []fleet.Row) error {
 	files := map[string][]fleet.Row{}
 	for _, r := range rows {
-		name := filepath.Join(dir, partition(r))
+		name := filepath.Join(dir, File(&r))
 		files[name] = append(files[name], r)
 	}
 	var errs []error
@@ -55,8 +56,8 @@ func Write(dir string, rows []fleet.Row) error {
 	return errors.Join(errs...)
 }
 
-// partition is the file of a row below the folder.
-func partition(r fleet.Row) string {
+// File is the file of a row, below the folder.
+func File(r *fleet.Row) string {
 	at := r.Start.UTC()
 	return filepath.Join("cluster="+safe(r.Cluster), "date="+at.Format(time.DateOnly), fmt.Sprintf("hour=%02d", at.Hour()), safe(r.Node)+".parquet")
 }
@@ -120,17 +121,22 @@ func write(name string, rows []fleet.Row) error {
 		return err
 	}
 	defer f.Cleanup()
-	w := parquet.NewGenericWriter[fleet.Row](f, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("unthrottle.schema", fmt.Sprint(fleet.SchemaVersion)))
-	if _, err := w.Write(rows); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if err := w.Close(); err != nil {
+	if err := Encode(f, rows); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
+}
+
+// Encode writes rows as a file has them.
+func Encode(to io.Writer, rows []fleet.Row) error {
+	w := parquet.NewGenericWriter[fleet.Row](to, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("unthrottle.schema", fmt.Sprint(fleet.SchemaVersion)))
+	if _, err := w.Write(rows); err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // Read reads the rows of one file. The error names the file.

@@ -79,7 +79,7 @@ func TestTwoProgramsInASlot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if rows, err := Read(filepath.Join(dir, partition(first[0]))); err != nil || len(rows) != 2 {
+	if rows, err := Read(filepath.Join(dir, File(&first[0]))); err != nil || len(rows) != 2 {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 }
@@ -103,7 +103,7 @@ func TestDamagedFile(t *testing.T) {
 			if err := Write(dir, slot(noon, 3)); err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join(dir, partition(slot(noon, 1)[0]))
+			file := filepath.Join(dir, File(&slot(noon, 1)[0]))
 			whole, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -131,7 +131,7 @@ func TestDamagedFile(t *testing.T) {
 func TestPartition(t *testing.T) {
 	for node, want := range map[string]string{"n1": "n1", "../../etc/x": "..%2F..%2Fetc%2Fx", "": "unknown", "..": "%2E", "a b": "a%20b"} {
 		r := fleet.Row{Start: noon, Cluster: "c/d", Node: node}
-		if got := partition(r); got != filepath.Join("cluster=c%2Fd", "date=2026-11-25", "hour=12", want+".parquet") {
+		if got := File(&r); got != filepath.Join("cluster=c%2Fd", "date=2026-11-25", "hour=12", want+".parquet") {
 			t.Errorf("%q: %s", node, got)
 		}
 	}
@@ -142,7 +142,7 @@ func FuzzRead(f *testing.F) {
 	if err := Write(dir, slot(noon, 2)); err != nil {
 		f.Fatal(err)
 	}
-	whole, err := os.ReadFile(filepath.Join(dir, partition(slot(noon, 1)[0])))
+	whole, err := os.ReadFile(filepath.Join(dir, File(&slot(noon, 1)[0])))
 	if err != nil {
 		f.Fatal(err)
 	}

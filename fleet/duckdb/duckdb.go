@@ -30,8 +30,14 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2" // the driver
 )
 
-// filesAtOnce is how many files one statement reads.
-const filesAtOnce = 256
+// filesAtOnce is how many files one statement reads. Each statement waits for the disk once.
+const filesAtOnce = 1024
+
+// file is one with its number.
+type file struct {
+	no   int
+	name string
+}
 
 // DB is a database for one report.
 type DB struct {
@@ -63,7 +69,6 @@ func Open(ctx context.Context, memoryMB int) (*DB, error) {
 		"SET temp_directory = " + quoted(filepath.Join(dir, "spilled")),
 		"SET autoinstall_known_extensions = false", // nothing is fetched
 		"SET preserve_insertion_order = false",
-		"CREATE TABLE files (file_no INTEGER, name VARCHAR)",
 		loaded,
 	} {
 		if _, err := db.ExecContext(ctx, setting); err != nil {
@@ -105,7 +110,7 @@ var loaded = func() string {
 }()
 
 // read is the statement that reads some files.
-func read(files []string) string {
+func read(files []file) string {
 	var of strings.Builder
 	of.WriteString("INSERT INTO loaded SELECT f.file_no, r.file_row_number")
 	for _, c := range columns {
@@ -125,13 +130,20 @@ func read(files []string) string {
 		}
 	}
 	of.WriteString(" FROM read_parquet([")
-	for i, name := range files {
+	for i, f := range files {
 		if i > 0 {
 			of.WriteString(", ")
 		}
-		of.WriteString(quoted(literal.Replace(name)))
+		of.WriteString(quoted(literal.Replace(f.name)))
 	}
-	of.WriteString("], filename = true, file_row_number = true, hive_partitioning = false) r JOIN files f ON f.name = r.filename")
+	of.WriteString("], filename = true, file_row_number = true, hive_partitioning = false) r JOIN (VALUES ")
+	for i, f := range files {
+		if i > 0 {
+			of.WriteString(", ")
+		}
+		fmt.Fprintf(&of, "(%d, %s)", f.no, quoted(f.name))
+	}
+	of.WriteString(") f(file_no, name) ON f.name = r.filename")
 	return of.String()
 }
 
@@ -149,18 +161,15 @@ func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err e
 	}
 	for no := 0; no < len(files); no += at {
 		batch := files[no:min(no+at, len(files))]
-		var names []string
+		var sound []file
 		for i, name := range batch {
 			if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
 				refused = append(refused, Refused{name, errors.New("its name is not UTF-8")})
 				continue
 			}
-			if _, err := d.db.ExecContext(ctx, "INSERT INTO files VALUES (?, ?)", no+i, name); err != nil {
-				return refused, fmt.Errorf("DuckDB: %w", err)
-			}
-			names = append(names, name)
+			sound = append(sound, file{no + i, name})
 		}
-		bad, err := d.load(ctx, names)
+		bad, err := d.load(ctx, sound)
 		refused = append(refused, bad...)
 		if err != nil {
 			return refused, err
@@ -170,7 +179,7 @@ func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err e
 }
 
 // load reads files, or finds by halves those that cannot be read.
-func (d *DB) load(ctx context.Context, files []string) ([]Refused, error) {
+func (d *DB) load(ctx context.Context, files []file) ([]Refused, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
@@ -182,13 +191,13 @@ func (d *DB) load(ctx context.Context, files []string) ([]Refused, error) {
 		return nil, ctx.Err()
 	}
 	if _, dead := d.db.ExecContext(ctx, "SELECT 1"); dead != nil {
-		return nil, fmt.Errorf("DuckDB gave up at one of %d files from %s on (%w): move these aside and ask again", len(files), files[0], err)
+		return nil, fmt.Errorf("DuckDB gave up at one of %d files from %s on (%w): move these aside and ask again", len(files), files[0].name, err)
 	}
 	if full(err) {
 		return nil, fmt.Errorf("DuckDB has no room: %w; TMPDIR names another place, --memory gives more", err)
 	}
 	if len(files) == 1 {
-		return []Refused{{files[0], why(err)}}, nil
+		return []Refused{{files[0].name, why(err)}}, nil
 	}
 	first, err := d.load(ctx, files[:len(files)/2])
 	if err != nil {

@@ -148,7 +148,7 @@ func yawsBaskets() testCase {
 			if err != nil {
 				return service{}, err
 			}
-			if err := s.start(program{args: []string{"yaws", "--conf", config, "--id", "truth"}}); err != nil {
+			if err := s.start(program{args: []string{"yaws", "--conf", config, "--id", "truth", "--erlarg", "-noinput"}}); err != nil {
 				return service{}, err
 			}
 			page := request{Protocol: protocolHTTP, Text: "http://" + addr + "/basket.yaws"}

@@ -23,7 +23,7 @@ func TestSizes(t *testing.T) {
 		{0.5, 8, false, Sizes{1, [...]int{4, 1, 1}}},
 		{1, 8, true, Sizes{2, [...]int{4, 1, 1}}},
 		{1.5, 8, true, Sizes{3, [...]int{8, 2, 1}}},
-		{1.5, 2, true, Sizes{2, [...]int{8, 2, 1}}},
+		{1.5, 2, true, Sizes{3, [...]int{8, 2, 1}}},
 		{1.5, 8, false, Sizes{1, [...]int{8, 1, 1}}},
 		{4, 8, true, Sizes{0, [...]int{16, 4, 2}}},
 		{8, 8, true, Sizes{}},

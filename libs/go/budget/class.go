@@ -48,7 +48,7 @@ func SizesOf(limitCPUs float64, hostCPUs int, paced bool) Sizes {
 	if limitCPUs < 2 {
 		s.GOMAXPROCS = down
 		if paced {
-			s.GOMAXPROCS = min(up+1, hostCPUs)
+			s.GOMAXPROCS = up + 1
 		}
 	}
 	return s

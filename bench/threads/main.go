@@ -1,0 +1,146 @@
+// Command threads measures what libs/go does for a real net/http service under a CPU limit, and writes docs/results/threads.md.
+//
+// # Rule
+//
+// A service and its client are children in cgroups of the sandbox; the service's has the quota. The client sends pings and work
+// at times that do not depend on the answers, and counts latencies from the intended time. The counters of the service's cgroup
+// are the kernel's. Rounds have all variants in turn. What was measured is kept line by line; a later run goes on from there.
+//
+// # Limits
+//
+// Service and client share the host's CPUs, at the highest weight. What else runs on the host makes latencies longer for all
+// variants alike.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+)
+
+func main() {
+	if done, err := asChild(os.Args[1:]); done {
+		exit(err)
+	}
+	records := flag.String("records", "bench/threads/records.jsonl", "where pieces are kept")
+	out := flag.String("out", "docs/results/threads.md", "the page")
+	rounds := flag.Int("rounds", 3, "how many rounds there are in all; 0: only the page is written")
+	length := flag.Duration("each", 10*time.Second, "how long bursts are measured")
+	flag.Parse()
+	exit(run(*records, *out, *rounds, *length))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "threads:", err)
+		os.Exit(2)
+	}
+	os.Exit(0)
+}
+
+// asChild is the life of a child, if the arguments are one's.
+func asChild(args []string) (bool, error) {
+	switch {
+	case len(args) == 2 && args[0] == "-service":
+		return true, serve(variant(args[1]), false)
+	case len(args) == 2 && args[0] == "-spiral":
+		return true, serve(variant(args[1]), true)
+	case len(args) == 1 && args[0] == "-client":
+		return true, load()
+	}
+	return false, nil
+}
+
+// step is a piece to be measured.
+type step struct {
+	part     string
+	limit    float64
+	works    int
+	variants []variant
+}
+
+var plan = []step{
+	{partBursts, 0.7, 6, []variant{plain, sized, permit, paced}},
+	{partBursts, 1.5, 12, []variant{plain, sized, permit, paced}},
+	{partSpiral, 0.5, 0, []variant{plain, paced, shedAt}},
+}
+
+func open(exe string) (*bench, error) {
+	host, err := cgroup.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	box, err := sandbox.Open(sandbox.Options{Host: host, Prefix: "unthrottle-threads-"})
+	if err != nil {
+		return nil, err
+	}
+	perSecond := roundsPer(time.Second)
+	return &bench{box: box, exe: exe, rounds: func(d time.Duration) int { return int(float64(perSecond) * d.Seconds()) }}, nil
+}
+
+func run(records, out string, rounds int, length time.Duration) (err error) {
+	lines, err := study.ReadLines[piece](records)
+	if err != nil {
+		return err
+	}
+	if rounds > 0 {
+		exe, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		b, err := open(exe)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(measure(b, lines, rounds, length), b.box.Remove()); err != nil {
+			return err
+		}
+	}
+	return study.WritePage(out, page(lines.All))
+}
+
+// measure measures the pieces that are missing.
+func measure(b *bench, lines *study.Lines[piece], rounds int, length time.Duration) error {
+	for round := range rounds {
+		for _, s := range plan {
+			for i := range s.variants {
+				v := s.variants[(i+round)%len(s.variants)]
+				if has(lines.All, s, v, round+1) {
+					continue
+				}
+				var p piece
+				var err error
+				if s.part == partSpiral {
+					p, err = b.spiral(v, uint64(round))
+				} else {
+					p, err = b.bursts(v, s.limit, s.works, length)
+				}
+				if err != nil {
+					return err
+				}
+				p.Made, p.Round = study.Now(time.Now()), round+1
+				if err := lines.Add(p); err != nil {
+					return err
+				}
+				fmt.Printf("%s under %g CPUs, %s, round %d: %d of %d periods throttled, ping p99 %.1f ms, %d of %d works\n",
+					s.part, s.limit, v, round+1, p.Throttled, p.Periods, p.PingP99MS, p.WorksDone, p.Works)
+			}
+		}
+	}
+	return nil
+}
+
+func has(all []piece, s step, v variant, round int) bool {
+	for _, p := range all {
+		if p.Part == s.part && p.Limit == s.limit && p.Variant == v && p.Round == round {
+			return true
+		}
+	}
+	return false
+}

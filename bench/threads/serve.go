@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/libs/go/budget"
+	"github.com/unthrottle/unthrottle/libs/go/shed"
+)
+
+// variant is how the service is made.
+type variant string
+
+const (
+	plain  variant = "plain"
+	sized  variant = "GOMAXPROCS of sized"
+	permit variant = "permits"
+	paced  variant = "permits and pacing"
+	shedAt variant = "permits, pacing and shedding"
+)
+
+// about says in the page what a variant is.
+func (v variant) about() string {
+	return map[variant]string{
+		plain:  "net/http as it is; Go's own GOMAXPROCS",
+		sized:  "the same with the GOMAXPROCS that `unthrottle sized` sets: the limit rounded down",
+		permit: "pings in class IO, work in class App, `NoPacing`",
+		paced:  "the same with pacing, as the library does by itself",
+		shedAt: "the same, and work that would wait longer than 150 ms is answered 503",
+	}[v]
+}
+
+// environment is what the service's process gets beside its own.
+func (v variant) environment(limitCPUs float64) []string {
+	if v == sized {
+		return []string{"GOMAXPROCS=" + strconv.Itoa(max(1, int(limitCPUs)))}
+	}
+	return nil
+}
+
+// block is what one round of work hashes.
+var block [4096]byte
+
+// burn computes so many rounds.
+func burn(rounds int) byte {
+	var sum [sha256.Size]byte
+	for range rounds {
+		sum = sha256.Sum256(block[:])
+	}
+	return sum[0]
+}
+
+// roundsPer measures how many rounds a thread makes in a time on the CPU.
+func roundsPer(d time.Duration) int {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread := func() time.Duration {
+		var ts unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // fails for a bad pointer only
+		return time.Duration(ts.Nano())
+	}
+	const sample = 200 * time.Millisecond
+	n, begun := 0, thread()
+	for thread()-begun < sample {
+		burn(20)
+		n += 20
+	}
+	return int(float64(n) * float64(d) / float64(sample))
+}
+
+// inflation is by how much a request's work grows for each request that is on its way, as with a heap that fills: that of
+// examples/scenarios/death-spiral-small.yaml.
+const inflation = 0.006
+
+// handler answers /ping at once and /work?rounds=N after N rounds; with inflate=1 they grow with the requests on their way.
+func handler(onTheirWay *atomic.Int64) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/ping", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "pong") })
+	mux.HandleFunc("/work", func(w http.ResponseWriter, r *http.Request) {
+		rounds, err := strconv.Atoi(r.FormValue("rounds"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if r.FormValue("inflate") != "" {
+			rounds += int(float64(rounds) * inflation * float64(onTheirWay.Load()))
+		}
+		fmt.Fprint(w, burn(rounds))
+	})
+	return mux
+}
+
+// limited is at most 8 requests at once and 150 that wait, as in the scenario.
+func limited(next http.Handler) http.Handler {
+	threads, queue := make(chan struct{}, 8), make(chan struct{}, 8+150)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case queue <- struct{}{}:
+			defer func() { <-queue }()
+		default:
+			http.Error(w, "queue full", http.StatusServiceUnavailable)
+			return
+		}
+		threads <- struct{}{}
+		defer func() { <-threads }()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func classOf(r *http.Request) budget.Class {
+	if r.URL.Path == "/ping" {
+		return budget.IO
+	}
+	return budget.App
+}
+
+// serve is the whole life of a service: it waits for a line, serves until standard input ends, and says its address.
+func serve(v variant, spiral bool) error {
+	in := bufio.NewReader(os.Stdin)
+	if _, err := in.ReadString('\n'); err != nil {
+		return fmt.Errorf("the line that says it may start: %w", err)
+	}
+	var onTheirWay atomic.Int64
+	h := handler(&onTheirWay)
+	if spiral {
+		h = limited(h)
+	}
+	if v == permit || v == paced || v == shedAt {
+		if err := budget.Setup(budget.Options{NoPacing: v == permit}); err != nil {
+			return err
+		}
+		rule := shed.Rule{Class: classOf}
+		if v == shedAt {
+			rule.Objective = map[budget.Class]time.Duration{budget.App: 150 * time.Millisecond}
+		}
+		h = shed.Handler(budget.Process(), rule, h)
+	}
+	within := h
+	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		onTheirWay.Add(1)
+		defer onTheirWay.Add(-1)
+		within.ServeHTTP(w, r)
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	server := http.Server{Handler: h}
+	ended := make(chan error)
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		ended <- server.Close()
+	}()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-ended
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/test/lab/require"
+)
+
+func TestMain(m *testing.M) {
+	if done, err := asChild(os.Args[1:]); done {
+		exit(err)
+	}
+	os.Exit(m.Run())
+}
+
+// The published page is what its records say.
+func TestThePageIsOfItsRecords(t *testing.T) {
+	lines, err := study.ReadLines[piece]("records.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../docs/results/threads.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := page(lines.All); string(got) != want {
+		t.Errorf("docs/results/threads.md is out of date: make results-threads; it would read\n%s", want)
+	}
+}
+
+func TestMissedAimsComeFirst(t *testing.T) {
+	of := func(limit float64, v variant, throttled uint64, p99 float64) piece {
+		return piece{Part: partBursts, Limit: limit, Variant: v, Periods: 100, Throttled: throttled, PingP99MS: p99, Works: 10, WorksDone: 10}
+	}
+	text := page([]piece{of(0.7, plain, 50, 100), of(0.7, paced, 4, 30), {Part: partSpiral, Limit: 0.5, Variant: shedAt},
+		{Part: partSpiral, Limit: 0.5, Variant: plain, RecoveredS: new(2.0)}})
+	for _, want := range []string{"0.7 CPUs: ping p99, of that without | 0.30 | 0.2 | MISSED", "the worst round | 10.00 | 3 | MISSED",
+		"0.7 CPUs: throttled periods, of those without | 0.08 | 0.1 | met", "0.7 CPUs: work done, of that without | 1.00 | 0.95 | met",
+		"| plain | 50 (50 to 50) |", "| plain | 2 |", "| permits, pacing and shedding | not until the end |"} {
+		_, rest, ok := strings.Cut(text, want)
+		if !ok {
+			t.Fatalf("no %q, in this order, in\n%s", want, text)
+		}
+		text = rest
+	}
+	if text := page(nil); !strings.Contains(text, "Nothing is measured yet") {
+		t.Error(text)
+	}
+}
+
+func TestRecovered(t *testing.T) {
+	answersOf := func(bad ...time.Duration) (all []answer) {
+		for at := time.Duration(0); at < spiralFor; at += 100 * time.Millisecond {
+			a := answer{At: at, MS: 10, OK: true}
+			for _, second := range bad {
+				if at >= second && at < second+time.Second {
+					a.MS = 300
+				}
+			}
+			all = append(all, a)
+		}
+		return all
+	}
+	for want, answers := range map[float64][]answer{0: answersOf(3 * time.Second), 1: answersOf(5 * time.Second), 3: answersOf(5*time.Second, 7*time.Second)} {
+		if got := recovered(answers, spiralFor, spiralTimeout); got == nil || *got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	if got := recovered(answersOf(14*time.Second), spiralFor, spiralTimeout); got != nil {
+		t.Errorf("bad in the last second: %v", *got)
+	}
+}
+
+// On a real kernel, under 0.7 and 1.5 CPUs, a real service with the library is stopped in fewer periods than without, and does
+// its work. Latencies are of the study: they depend on what else the host does.
+func TestTheKernelStopsFewerPeriods(t *testing.T) {
+	require.Root(t)
+	require.CgroupV1(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.box.Remove(); err != nil {
+			t.Errorf("left behind: %v", err)
+		}
+	})
+	for _, c := range []struct {
+		limit float64
+		works int
+	}{{0.7, 6}, {1.5, 12}} {
+		var got [2]piece
+		for i, v := range []variant{plain, paced} {
+			if got[i], err = b.bursts(v, c.limit, c.works, 3*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		said := fmt.Sprintf("%g CPUs: %d of %d periods throttled without, %d of %d with; ping p99 %.1f and %.1f ms", c.limit,
+			got[0].Throttled, got[0].Periods, got[1].Throttled, got[1].Periods, got[0].PingP99MS, got[1].PingP99MS)
+		t.Log(said)
+		if got[0].Throttled < 3 {
+			t.Logf("%g CPUs: the service without the library is hardly throttled here, so that there is nothing to compare", c.limit)
+			continue
+		}
+		if throttledShare(got[1]) > throttledShare(got[0])/2 {
+			t.Errorf("%s: more than half", said)
+		}
+		if got[1].WorksDone*20 < got[0].WorksDone*19 {
+			t.Errorf("%g CPUs: %d works done with the library, %d without", c.limit, got[1].WorksDone, got[0].WorksDone)
+		}
+	}
+}
+
+// A child says what is wrong, and what it started is removed.
+func TestAChildThatFailsIsSaid(t *testing.T) {
+	require.Root(t)
+	require.CgroupV1(t)
+	missing := filepath.Join(t.TempDir(), "missing")
+	b, err := open(missing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.bursts(plain, 0.7, 1, time.Second); err == nil || !strings.Contains(err.Error(), missing) {
+		t.Errorf("%v", err)
+	}
+	if err := b.box.Remove(); err != nil {
+		t.Error(err)
+	}
+}

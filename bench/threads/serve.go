@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,6 +103,11 @@ func handler(onTheirWay *atomic.Int64) http.Handler {
 	return mux
 }
 
+// snapshot answers with the budget as JSON.
+func snapshot(w http.ResponseWriter, _ *http.Request) {
+	_ = json.NewEncoder(w).Encode(budget.Process().Snapshot()) // the client sees what is missing
+}
+
 // limited is at most 8 requests at once and 150 that wait, as in the scenario.
 func limited(next http.Handler) http.Handler {
 	threads, queue := make(chan struct{}, 8), make(chan struct{}, 8+150)
@@ -146,6 +152,12 @@ func serve(v variant, spiral bool) error {
 			rule.Objective = map[budget.Class]time.Duration{budget.App: 150 * time.Millisecond}
 		}
 		h = shed.Handler(budget.Process(), rule, h)
+	}
+	if v == paced {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/snapshot", snapshot)
+		mux.Handle("/", h)
+		h = mux
 	}
 	within := h
 	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +12,9 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/libs/go/budget"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
@@ -118,6 +124,80 @@ func TestTheKernelStopsFewerPeriods(t *testing.T) {
 		if got[1].WorksDone*20 < got[0].WorksDone*19 {
 			t.Errorf("%g CPUs: %d works done with the library, %d without", c.limit, got[1].WorksDone, got[0].WorksDone)
 		}
+	}
+}
+
+// A limit that is written while the service runs is followed, and so is one that goes away and one of a parent.
+func TestTheLimitIsFollowed(t *testing.T) {
+	require.Root(t)
+	require.CgroupV1(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.box.Remove(); err != nil {
+			t.Errorf("left behind: %v", err)
+		}
+	})
+	limitOf := func(quota time.Duration) cgroup.Limit { return cgroup.Limit{Quota: quota, Period: period} }
+	g, service, err := b.child(limitOf(70*time.Millisecond), nil, "-service", string(paced))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := service.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := io.WriteString(service.in, "start\n"); err != nil {
+		t.Fatal(err)
+	}
+	address, err := service.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	see := func(want float64, procs int) {
+		t.Helper()
+		var s budget.Snapshot
+		for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(20 * time.Millisecond) {
+			r, err := http.Get("http://" + strings.TrimSpace(address) + "/snapshot")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s = budget.Snapshot{}
+			err = json.NewDecoder(r.Body).Decode(&s)
+			r.Body.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (s.LimitCPUs == nil) == (want == 0) && (want == 0 || *s.LimitCPUs == want) && s.GOMAXPROCS == procs {
+				t.Logf("%g CPUs after %v", want, time.Since(begun).Round(time.Millisecond))
+				return
+			}
+		}
+		t.Fatalf("a limit of %g CPUs was not followed within a minute: %+v", want, s)
+	}
+	see(0.7, 2)
+	// v1 refuses a child's quota above its parent's.
+	top := b.box.Top()
+	for _, step := range []struct {
+		group *sandbox.Group
+		limit cgroup.Limit
+		want  float64
+		procs int
+	}{
+		{g, limitOf(150 * time.Millisecond), 1.5, 3}, {g, limitOf(50 * time.Millisecond), 0.5, 2}, {top, limitOf(110 * time.Millisecond), 0.5, 2},
+		{g, cgroup.Unlimited(), 1.1, 3}, {top, cgroup.Unlimited(), 0, 0},
+	} {
+		if err := step.group.SetLimit(step.limit); err != nil {
+			t.Fatal(err)
+		}
+		see(step.want, step.procs)
 	}
 }
 

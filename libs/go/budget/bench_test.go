@@ -43,3 +43,17 @@ func BenchmarkTask(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkContended is the same from all CPUs at once.
+func BenchmarkContended(b *testing.B) {
+	h := newHost(7900 * ms)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	budget := start(ctx, Options{}, world{h, processCPUTime, func(int) {}, 80})
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			_ = budget.Do(ctx, App, func() {})
+		}
+	})
+}

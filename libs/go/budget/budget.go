@@ -118,7 +118,7 @@ type Permit struct {
 // Do runs a task when its class has a permit for it and the quota covers it. The error is the context's, if that ends before
 // the task starts.
 func (b *Budget) Do(ctx context.Context, class Class, task func()) error {
-	p, err := b.acquire(ctx, class, 0)
+	p, err := b.acquire(ctx, class, 0, false)
 	if err != nil {
 		return err
 	}
@@ -129,24 +129,24 @@ func (b *Budget) Do(ctx context.Context, class Class, task func()) error {
 
 // Acquire waits for a permit of a class. The caller releases it.
 func (b *Budget) Acquire(ctx context.Context, class Class) (Permit, error) {
-	return b.acquire(ctx, class, 0)
+	return b.acquire(ctx, class, 0, false)
 }
 
 // AcquireWithin is Acquire for a task that is of use only if it starts within a time. It fails with [ErrLate] at once if the
 // tasks that wait, at the pace of the last ones, take longer; and after that time at the latest.
 func (b *Budget) AcquireWithin(ctx context.Context, class Class, within time.Duration) (Permit, error) {
-	return b.acquire(ctx, class, max(1, within))
+	return b.acquire(ctx, class, max(1, within), false)
 }
 
-// acquire has no bound for within 0.
-func (b *Budget) acquire(ctx context.Context, class Class, within time.Duration) (Permit, error) {
+// acquire has no bound for within 0. A task that goes on after it waited for something else (again) is the next of its class.
+func (b *Budget) acquire(ctx context.Context, class Class, within time.Duration, again bool) (Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return Permit{}, err
 	}
 	q := &b.queues[class]
 	now := b.now()
 	q.mu.Lock()
-	if q.head == nil && q.free() && b.mayStart(q, now, now) {
+	if (q.head == nil || again) && q.free() && b.mayStart(q, now, now) {
 		p := q.start(now)
 		q.mu.Unlock()
 		p.b = b
@@ -162,7 +162,11 @@ func (b *Budget) acquire(ctx context.Context, class Class, within time.Duration)
 	if q.head == nil {
 		q.lastGrant = 0 // nothing waited until now
 	}
-	q.push(w)
+	if again {
+		q.pushFirst(w)
+	} else {
+		q.push(w)
+	}
 	if class == App {
 		b.appWaits.Add(1)
 	}
@@ -286,6 +290,20 @@ func (p *Permit) Release() {
 		b.grant(q, now)
 	}
 	q.mu.Unlock()
+}
+
+// Wait runs what a task waits for, such as a query of a database, while others may use its permit. After that the task is the
+// next of its class. The error is the context's; then the task has no permit any more.
+func (p *Permit) Wait(ctx context.Context, wait func()) error {
+	b, class := p.b, p.class
+	p.Release()
+	wait()
+	if b == nil {
+		return ctx.Err()
+	}
+	again, err := b.acquire(ctx, class, 0, true)
+	*p = again
+	return err
 }
 
 // Checkpoint lets a long task hold back. Call it every millisecond or so of work, without locks held: it returns at once while

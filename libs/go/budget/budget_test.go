@@ -495,3 +495,46 @@ func TestTheBudgetOfTheProcess(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+func TestWhoWaitsForADatabaseLendsItsPermitAndIsNextAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newHost(70*ms).start(t, Options{NoPacing: true})
+		var order []string
+		go func() {
+			p, err := b.Acquire(t.Context(), App)
+			must(t, err)
+			defer p.Release()
+			ctx := WithPermit(t.Context(), &p)
+			must(t, Checkpoint(ctx))
+			must(t, Wait(ctx, func() { time.Sleep(15 * ms) }))
+			order = append(order, "after the query")
+		}()
+		synctest.Wait()
+		for range 3 {
+			go b.Do(t.Context(), App, func() {
+				time.Sleep(10 * ms)
+				order = append(order, "another")
+			})
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if want := "another another after the query another"; strings.Join(order, " ") != want {
+			t.Errorf("%q, want %q", order, want)
+		}
+		if s := b.Snapshot().Classes[App]; s.Running != 0 || s.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		p, err := b.Acquire(ctx, App)
+		must(t, err)
+		if err := p.Wait(ctx, cancel); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		p.Release() // of no effect: it has none any more
+		ran := false
+		must(t, Wait(t.Context(), func() { ran = true }))
+		if s := b.Snapshot().Classes[App]; !ran || s.Running != 0 {
+			t.Errorf("ran %v, %+v", ran, s)
+		}
+	})
+}

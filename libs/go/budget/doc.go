@@ -17,7 +17,8 @@
 //  4. Pacing: App and Background start only while what is left of this period's quota covers them and a reserve for IO. Else
 //     they wait for the next period, or for its last part, which the next quota pays.
 //  5. [Budget.AcquireWithin] rejects what would wait too long, as it arrives. The packages shed and grpcshed build on it.
-//  6. What goes wrong makes the budget let everything run, as without the library, and tells [Options.Warn] once for each cause:
+//  6. A task that waits for something else, such as a database, does so in [Wait]: others use its permit meanwhile.
+//  7. What goes wrong makes the budget let everything run, as without the library, and tells [Options.Warn] once for each cause:
 //     files that cannot be read, a limit that goes away, a task that never returns.
 //
 // # Example

@@ -105,6 +105,17 @@ func (q *queue) push(w *waiter) {
 	q.waiting++
 }
 
+func (q *queue) pushFirst(w *waiter) {
+	w.prev, w.next = nil, q.head
+	if q.head == nil {
+		q.tail = w
+	} else {
+		q.head.prev = w
+	}
+	q.head = w
+	q.waiting++
+}
+
 func (q *queue) remove(w *waiter) {
 	if w.prev == nil {
 		q.head = w.next

@@ -51,6 +51,6 @@ func Unary(b shed.Acquirer, rule Rule) grpc.UnaryServerInterceptor {
 			return nil, err
 		}
 		defer permit.Release()
-		return handler(ctx, req)
+		return handler(budget.WithPermit(ctx, &permit), req)
 	}
 }

@@ -13,6 +13,8 @@
 //
 // # Limits
 //
+// A handler holds its permit while it waits for a database, unless it waits within [budget.Wait].
+//
 // The objective bounds the wait before the handler, not the handler. A request that may not be tried again should not be shed:
 // give its class no objective.
 package shed
@@ -63,6 +65,6 @@ func Handler(b Acquirer, rule Rule, next http.Handler) http.Handler {
 			return // the client has gone
 		}
 		defer permit.Release()
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(budget.WithPermit(r.Context(), &permit)))
 	})
 }

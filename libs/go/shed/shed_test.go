@@ -73,7 +73,16 @@ func TestHandler(t *testing.T) {
 // The real budget of this process is an Acquirer, and a panic of a handler gives its permit back.
 func TestAPanicReleases(t *testing.T) {
 	b := budget.Process()
-	h := Handler(b, Rule{}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	h := Handler(b, Rule{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if err := budget.Wait(r.Context(), func() {
+			if n := b.Snapshot().Classes[budget.App].Running; n != 0 {
+				t.Errorf("a handler that waits for a database keeps its permit: %d run", n)
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+		panic(http.ErrAbortHandler)
+	}))
 	func() {
 		defer func() { _ = recover() }()
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))

@@ -29,6 +29,19 @@ func programs(t *testing.T, page string) (all []string) {
 	return all
 }
 
+// The core has no dependency outside the standard library.
+func TestTheCoreRequiresNoModule(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if word, _, _ := strings.Cut(line, " "); strings.TrimSpace(word) == "require" {
+			t.Errorf("go.mod has %q", line)
+		}
+	}
+}
+
 // Each program that README and the page show is built and answers a request.
 func TestTheProgramsOfThePagesRun(t *testing.T) {
 	module, err := os.Getwd()

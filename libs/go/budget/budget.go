@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,7 +59,7 @@ func Setup(o Options) error {
 	if process.budget != nil {
 		return errors.New("budget: Setup after the budget of this process started; call it before the first Process")
 	}
-	process.budget = start(context.Background(), o, world{os.DirFS("/"), processCPUTime, setProcs(), hostCPUs()})
+	process.budget = start(context.Background(), o, world{os.DirFS("/"), processCPUTime, setProcs(), runtime.NumCPU()})
 	return nil
 }
 

@@ -17,22 +17,22 @@ func TestSizes(t *testing.T) {
 		limit float64
 		cpus  int
 		paced bool
-		want  Sizes
+		want  sizes
 	}{
-		{0.5, 8, true, Sizes{2, [...]int{4, 1, 1}}},
-		{0.5, 8, false, Sizes{1, [...]int{4, 1, 1}}},
-		{1, 8, true, Sizes{2, [...]int{4, 1, 1}}},
-		{1.5, 8, true, Sizes{3, [...]int{8, 2, 1}}},
-		{1.5, 2, true, Sizes{3, [...]int{8, 2, 1}}},
-		{1.5, 8, false, Sizes{1, [...]int{8, 1, 1}}},
-		{4, 8, true, Sizes{0, [...]int{16, 4, 2}}},
-		{8, 8, true, Sizes{}},
-		{math.Inf(1), 8, true, Sizes{}},
-		{0, 8, true, Sizes{}},
-		{math.NaN(), 8, true, Sizes{}},
-		{1e-9, 8, true, Sizes{2, [...]int{4, 1, 1}}},
+		{0.5, 8, true, sizes{2, [...]int{4, 1, 1}}},
+		{0.5, 8, false, sizes{1, [...]int{4, 1, 1}}},
+		{1, 8, true, sizes{2, [...]int{4, 1, 1}}},
+		{1.5, 8, true, sizes{3, [...]int{8, 2, 1}}},
+		{1.5, 2, true, sizes{3, [...]int{8, 2, 1}}},
+		{1.5, 8, false, sizes{1, [...]int{8, 1, 1}}},
+		{4, 8, true, sizes{0, [...]int{16, 4, 2}}},
+		{8, 8, true, sizes{}},
+		{math.Inf(1), 8, true, sizes{}},
+		{0, 8, true, sizes{}},
+		{math.NaN(), 8, true, sizes{}},
+		{1e-9, 8, true, sizes{2, [...]int{4, 1, 1}}},
 	} {
-		if got := SizesOf(c.limit, c.cpus, c.paced); got != c.want {
+		if got := sizesOf(c.limit, c.cpus, c.paced); got != c.want {
 			t.Errorf("%v of %d CPUs, paced %v: %+v, want %+v", c.limit, c.cpus, c.paced, got, c.want)
 		}
 	}
@@ -356,6 +356,27 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		unbounded(t, b)
 		if len(h.warned()) != 1 {
 			t.Errorf("warnings: %q", h.warned())
+		}
+	})
+}
+
+// Without the counters of periods the phase cannot be learnt: sizes hold, and nothing is held back.
+func TestWithoutCountersThereIsNoPacing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(150 * ms)
+		h.noCounters = true
+		b := h.start(t, Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer time.Sleep(time.Second) // the tasks end
+		defer cancel()
+		load(ctx, h, b, App, 6, 5*ms)
+		time.Sleep(10 * time.Second)
+		s := b.Snapshot()
+		if app := s.Classes[App]; s.Paced || app.Permits != 1 || app.Held != 0 || app.Finished < 1900 || s.Periods != nil {
+			t.Errorf("%+v", s)
+		}
+		if w := h.warned(); len(w) != 1 || !strings.Contains(w[0], "cpu.stat: no nr_periods; nothing is held back") {
+			t.Errorf("warnings: %q", w)
 		}
 	})
 }

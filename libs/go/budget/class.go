@@ -1,9 +1,6 @@
 package budget
 
-import (
-	"math"
-	"runtime"
-)
+import "math"
 
 // Class says what a task may be made to wait for.
 type Class int
@@ -25,23 +22,24 @@ var Classes = [classes]Class{IO, App, Background}
 // String is the class as gauges name it.
 func (c Class) String() string { return [...]string{"io", "app", "background"}[c] }
 
-// Sizes are what a limit means for a process.
-type Sizes struct {
+// sizes are what a limit means for a process.
+type sizes struct {
 	// GOMAXPROCS is 0 where Go's own choice is right.
 	GOMAXPROCS int
 	// Permits are how many tasks of each class run at once; 0: as many as come.
 	Permits [classes]int
 }
 
-// SizesOf is what a limit of so many CPUs means, on a machine with so many. paced says that App and Background hold back in
+// sizesOf is what a limit of so many CPUs means, on a machine with so many. paced says that App and Background hold back in
 // time. Then the limit is rounded up, since pacing keeps its fraction, and GOMAXPROCS has room for IO beside App. Without
-// pacing it is rounded down: a wider process would use up the quota early.
-func SizesOf(limitCPUs float64, hostCPUs int, paced bool) Sizes {
+// pacing it is rounded down: a wider process would use up the quota early. A limit that the machine does not have is none.
+// GOMAXPROCS may be above the machine's CPUs: IO then has a thread that the kernel runs beside those of App.
+func sizesOf(limitCPUs float64, hostCPUs int, paced bool) sizes {
 	if !(limitCPUs > 0) || limitCPUs >= float64(hostCPUs) {
-		return Sizes{}
+		return sizes{}
 	}
 	up, down := int(math.Ceil(limitCPUs)), max(1, int(limitCPUs))
-	s := Sizes{Permits: [classes]int{IO: 4 * up, App: down, Background: max(1, down/2)}}
+	s := sizes{Permits: [classes]int{IO: 4 * up, App: down, Background: max(1, down/2)}}
 	if paced {
 		s.Permits[App] = up
 	}
@@ -53,5 +51,3 @@ func SizesOf(limitCPUs float64, hostCPUs int, paced bool) Sizes {
 	}
 	return s
 }
-
-func hostCPUs() int { return runtime.NumCPU() }

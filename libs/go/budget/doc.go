@@ -11,7 +11,7 @@
 //
 //  1. One budget for the process ([Process]) follows the limit: the least quota / period along the path of its cgroup, v1 or
 //     v2. It is read four times a second, so that a resize in place is in force within 2 seconds.
-//  2. GOMAXPROCS below a limit of 2 CPUs is what the budget's tasks need ([Sizes]). A GOMAXPROCS of the user's own wins.
+//  2. GOMAXPROCS below a limit of 2 CPUs is what the budget's tasks need. A GOMAXPROCS of the user's own wins.
 //  3. A task has a class. [IO] is short, does not block, and never waits behind the others. [App] may wait for some
 //     milliseconds; [Background] yields to App. Each class has so many permits as fit the limit.
 //  4. Pacing: App and Background start only while what is left of this period's quota covers them and a reserve for IO. Else
@@ -33,6 +33,8 @@
 // A task that runs is not stopped. A long one calls [Permit.Checkpoint], or its CPU time is spent at once. A task's cost is
 // learnt from the earlier ones of its class: classes of very different tasks are paced worse. The phase of the period is learnt
 // from cpu.stat within a second or two of work; until then nothing is held back. The garbage collector is not held back.
+//
+// A child process has a budget of its own. Its CPU time is, to this one, that of the rest of the container.
 //
 // Where App and Background hardly run, or where there is no limit, the library brings nothing.
 //

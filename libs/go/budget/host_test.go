@@ -22,6 +22,7 @@ type host struct {
 	quota, period time.Duration // quota 0: max
 	phase         time.Duration
 	broken        error
+	noCounters    bool // cpu.stat has no nr_periods
 	burning       int
 	used          time.Duration
 	at            time.Duration
@@ -91,12 +92,16 @@ func (h *host) Open(name string) (fs.File, error) {
 		quota = fmt.Sprint(h.quota.Microseconds())
 	}
 	periods := int64((h.at - h.phase + h.period) / h.period)
+	stat := fmt.Sprintf("nr_periods %d\nnr_throttled 0\nthrottled_usec 0\n", periods)
+	if h.noCounters {
+		stat = ""
+	}
 	return fstest.MapFS{
 		"proc/self/cgroup":        {Data: []byte("0::/a\n")},
 		"proc/self/mountinfo":     {Data: []byte("30 29 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")},
 		"sys/fs/cgroup/a/cpu.max": {Data: fmt.Appendf(nil, "%s %d\n", quota, h.period.Microseconds())},
-		"sys/fs/cgroup/a/cpu.stat": {Data: fmt.Appendf(nil, "usage_usec %d\nnr_periods %d\nnr_throttled 0\nthrottled_usec 0\n",
-			(h.used + time.Duration(float64(h.others)*h.at.Seconds())).Microseconds(), periods)},
+		"sys/fs/cgroup/a/cpu.stat": {Data: fmt.Appendf(nil, "usage_usec %d\n%s",
+			(h.used + time.Duration(float64(h.others)*h.at.Seconds())).Microseconds(), stat)},
 	}.Open(name)
 }
 

@@ -126,17 +126,17 @@ func (w *watcher) apply(l limit.Limit) {
 			paced = false
 		}
 	}
-	var sizes Sizes
+	var fits sizes
 	if l.Limited() {
-		sizes = SizesOf(l.CPUs(), b.world.cpus, paced)
-		paced = paced && sizes != Sizes{}
+		fits = sizesOf(l.CPUs(), b.world.cpus, paced)
+		paced = paced && fits != sizes{}
 	}
 	b.pacer.mu.Lock()
 	b.pacer.on.Store(paced)
 	b.pacer.quota, b.pacer.period, b.pacer.others = l.Quota, l.Period, 0
 	b.pacer.phase.Restart(l.Period)
 	b.pacer.mu.Unlock()
-	w.setProcs(sizes.GOMAXPROCS)
+	w.setProcs(fits.GOMAXPROCS)
 	b.mu.Lock()
 	b.seen.LimitCPUs, b.seen.GOMAXPROCS = nil, w.procs
 	if l.Limited() {
@@ -147,7 +147,7 @@ func (w *watcher) apply(l limit.Limit) {
 	for i := range b.queues {
 		q := &b.queues[i]
 		q.mu.Lock()
-		q.permits = sizes.Permits[i]
+		q.permits = fits.Permits[i]
 		b.grant(q, b.now())
 		q.mu.Unlock()
 	}

@@ -152,7 +152,7 @@ test-measuring-json: need-go need-cc lab
 	@needs=($$($(LAB) needs $(MEASURING))); CGO_ENABLED=1 $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true
 	$(call on-this-kernel,1,--alone $(WAITING))
 	$(call on-this-kernel,1,$(MEASURING))
-	@CGO_ENABLED=1 $(GO) -C bench/threads test -exec $(SEEDED) -race -vet=off -count=1 -timeout 15m -json ./... | $(call record,kernel)
+	@for m in libs/go bench/threads; do CGO_ENABLED=1 $(GO) -C $$m test -exec $(SEEDED) -race -vet=off -count=1 -timeout 15m -json ./... || true; done | $(call record,kernel)
 
 .PHONY: test-kernel-json
 test-kernel-json: test-waiting-json

@@ -68,6 +68,8 @@ type step struct {
 var plan = []step{
 	{partBursts, 0.7, 6, []variant{plain, sized, permit, paced}},
 	{partBursts, 1.5, 12, []variant{plain, sized, permit, paced}},
+	{partOverload, 0.7, 10, []variant{plain, paced}},
+	{partOverload, 1.5, 20, []variant{plain, paced}},
 	{partSpiral, 0.5, 0, []variant{plain, paced, shedAt}},
 }
 
@@ -124,6 +126,7 @@ func measure(b *bench, lines *study.Lines[piece], rounds int, length time.Durati
 				if err != nil {
 					return err
 				}
+				p.Part = s.part
 				p.Made, p.Round = study.Now(time.Now()), round+1
 				if err := lines.Add(p); err != nil {
 					return err

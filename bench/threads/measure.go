@@ -23,11 +23,11 @@ const period = 100 * time.Millisecond
 // piece is one measurement: a line of records.jsonl.
 type piece struct {
 	study.Made
-	Part    string  `json:"part"` // partBursts or partSpiral
+	Part    string  `json:"part"` // partBursts, partOverload or partSpiral
 	Limit   float64 `json:"limit_cpus"`
 	Variant variant `json:"variant"`
 	Round   int     `json:"round"`
-	// Of bursts.
+	// Of bursts and overload.
 	Periods     uint64  `json:"periods"`
 	Throttled   uint64  `json:"throttled_periods"`
 	ThrottledMS float64 `json:"throttled_ms"` // the kernel's sum over CPUs
@@ -44,8 +44,9 @@ type piece struct {
 }
 
 const (
-	partBursts = "bursts"
-	partSpiral = "spiral"
+	partBursts   = "bursts"
+	partOverload = "overload" // bursts of more work than the limit carries
+	partSpiral   = "spiral"
 )
 
 // bench is where pieces are measured.

@@ -19,7 +19,7 @@ func page(all []piece) string {
 	}
 	judge(&p, all)
 	for _, s := range plan {
-		if s.part == partBursts {
+		if s.part != partSpiral {
 			tableOfBursts(&p, all, s)
 		}
 	}
@@ -75,7 +75,7 @@ func aims(all []piece) (found []aim) {
 				if of.least {
 					met = r >= of.bound
 				}
-				found = append(found, aim{fmt.Sprintf("%g CPUs: %s", s.limit, of.what), r, of.bound, met})
+				found = append(found, aim{fmt.Sprintf("%g CPUs%s: %s", s.limit, inWords[s.part], of.what), r, of.bound, met})
 			}
 		}
 	}
@@ -127,8 +127,11 @@ func spread(v []float64, decimals int) string {
 	return fmt.Sprintf("%.*f (%.*f to %.*f)", decimals, s.Median, decimals, s.Low, decimals, s.High)
 }
 
+// inWords is what a part adds to a limit.
+var inWords = map[string]string{partOverload: ", overloaded"}
+
 func tableOfBursts(p *study.Page, all []piece, s step) {
-	p.Line("\n## %g CPUs: pings beside bursts of work", s.limit)
+	p.Line("\n## %g CPUs%s: pings beside bursts of work", s.limit, inWords[s.part])
 	p.Line("\nA ping each 5 ms; each 250 ms %d works of 20 ms of CPU time at once: %.2f CPUs of work. The median of the rounds, and their range.",
 		s.works, float64(s.works)*20/250)
 	t := p.Table("variant", "throttled periods, %:", "ping p50, ms:", "ping p99, ms:", "work p50, ms:", "work p99, ms:", "work done, %:", "CPUs used:", "rounds:")

@@ -32,7 +32,8 @@
 //
 // A task that runs is not stopped. A long one calls [Permit.Checkpoint], or its CPU time is spent at once. A task's cost is
 // learnt from the earlier ones of its class: classes of very different tasks are paced worse. The phase of the period is learnt
-// from cpu.stat within a second or two of work; until then nothing is held back. The garbage collector is not held back.
+// from cpu.stat within a second or two of work; until then nothing is held back. The garbage collector is not held back. A
+// process that always wants more than the limit gets some 90 % of it: the rest is the reserve, and the quota that CPUs keep.
 //
 // A child process has a budget of its own. Its CPU time is, to this one, that of the rest of the container.
 //

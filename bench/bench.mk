@@ -31,7 +31,7 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 	@$(GO) build -o $(BIN)/results ./bench/results
 	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -parts $(RESULTS_PARTS) -out docs/results/service.md
 
-# What the remedies are worth on 16 CPUs, in guests of the lab in slow time: docs/results/wide.md. It measures what is missing in
+# What the remedies are worth on 8 to 32 CPUs, in guests of the lab in slow time: docs/results/wide.md. It measures what is missing in
 # bench/wide/records.jsonl, in order of worth, for WIDE_FOR of a quiet host; a later run goes on from there, also after Ctrl-C.
 # WIDE_FOR=0 only writes the page.
 WIDE_FOR ?= 30m
@@ -42,7 +42,7 @@ wide-build: lab
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/wide ./bench/wide
 
 .PHONY: results-wide
-results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 16 CPUs, for WIDE_FOR=30m; goes on where it ended
+results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 8 to 32 CPUs, for WIDE_FOR=30m (WIDE=-plan: the plan); goes on where it ended
 	@$(BIN)/wide -what service -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
 
 .PHONY: accuracy-wide

@@ -129,7 +129,11 @@ func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (m message, e
 		return m, err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	at := capacity.At{Shape: p.Shape, Remedy: p.Remedy, Share: p.Share, For: time.Duration(p.Seconds * float64(time.Second)), Seed: uint64(p.Repeat)}
+	remedy := p.Remedy
+	if remedy == longCredit {
+		remedy = capacity.NarrowSchedExt
+	}
+	at := capacity.At{Shape: p.Shape, Remedy: remedy, Share: p.Share, For: time.Duration(p.Seconds * float64(time.Second)), Seed: uint64(p.Repeat)}
 	if m.Load, err = bed.Load(at); err != nil {
 		return m, err
 	}
@@ -146,9 +150,9 @@ func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (m message, e
 	}
 	var capped *scheduler
 	var around func(cgroup.Group) (func() error, error)
-	if p.Remedy == capacity.NarrowSchedExt {
+	if remedy == capacity.NarrowSchedExt {
 		around = func(of cgroup.Group) (func() error, error) {
-			capped, err = narrow(host, of, p.Limit)
+			capped, err = narrow(host, of, p.Limit, creditOf(p.Remedy, p.Limit))
 			return capped.end, err
 		}
 	}
@@ -174,8 +178,16 @@ type scheduler struct {
 	stats scx.Stats
 }
 
+// creditOf is the CPU time that a container with a limit can save below it.
+func creditOf(remedy string, limit int) time.Duration {
+	if remedy == longCredit {
+		return time.Duration(limit) * time.Second
+	}
+	return widthcap.Of(float64(limit)).Credit
+}
+
 // narrow caps a cgroup as `unthrottle apply --remedy narrow --via sched_ext` does.
-func narrow(host *cgroup.Host, of cgroup.Group, limit int) (*scheduler, error) {
+func narrow(host *cgroup.Host, of cgroup.Group, limit int, credit time.Duration) (*scheduler, error) {
 	id, err := host.ID(cgroup.CPU, of.Path)
 	if err != nil {
 		return nil, err
@@ -185,7 +197,7 @@ func narrow(host *cgroup.Host, of cgroup.Group, limit int) (*scheduler, error) {
 		return nil, err
 	}
 	c := widthcap.Of(float64(limit))
-	if err := held.Set(id, scx.Cap{CPUs: c.CPUs, Credit: c.Credit, Widest: c.Widest}); err != nil {
+	if err := held.Set(id, scx.Cap{CPUs: c.CPUs, Credit: credit, Widest: c.Widest}); err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
 	return &scheduler{held: held, id: id}, nil

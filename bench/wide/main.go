@@ -1,11 +1,11 @@
-// Command wide measures what the remedies are worth on 16 CPUs, in a guest of the lab whose clock runs slower than the
+// Command wide measures what the remedies are worth on 8 to 32 CPUs, in a guest of the lab whose clock runs slower than the
 // host's, and writes docs/results/wide.md: what `make results-wide` and `make accuracy-wide` run.
 //
 // # Problem
 //
 // A search for the highest load within an objective takes 3 to 5 loads of some seconds for each remedy and repeat. A second
-// of a guest with 16 busy CPUs takes 20 seconds of this host. All shapes and remedies are a day of a quiet machine, which
-// nobody has in one piece.
+// of a guest with 16 busy CPUs takes 20 seconds of this host, one with 8 takes 10. All shapes and remedies are a night of a
+// quiet machine, which nobody has in one piece. So there is a plan (stages), in order of worth, whose grid is measured on 8 CPUs.
 //
 // # Rule
 //
@@ -90,6 +90,7 @@ func run(ctx context.Context) error {
 	keep := flag.String("keep", ".cache/wide", "`FOLDER` of recordings")
 	last := flag.Duration("for", 30*time.Minute, "begin no piece that would end later; 0: only write the page")
 	only := flag.Int("pieces", 0, "measure at most so `MANY` pieces; 0: as many as fit")
+	plan := flag.Bool("plan", false, "print the plan, what of it is measured, and the hours that are left; measure nothing")
 	k := flag.Int("slow", 0, "measure the first missing pieces at this `K` instead of their own; 0: their own")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -102,6 +103,9 @@ func run(ctx context.Context) error {
 	have, err := readRecords(*file)
 	if err != nil {
 		return err
+	}
+	if *plan {
+		return printPlan(os.Stdout, have)
 	}
 	program, err := os.Executable()
 	if err != nil {

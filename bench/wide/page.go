@@ -17,6 +17,7 @@ import (
 type page struct {
 	study.Page
 	have *records
+	at   host // of the section under way
 }
 
 // notYet is a cell that has no measurement.
@@ -24,12 +25,9 @@ const notYet = "not measured yet"
 
 // names of remedies on the page.
 var names = map[string]string{
-	capacity.Quota: "quota", capacity.Burst: "burst of one quota", capacity.NarrowSchedExt: "narrow by sched_ext, credit 0.8 s", capacity.Pin: "pin, narrow by cpuset",
-	capacity.Period: "period of 10 ms", capacity.Cpuset: "quota on 4 CPUs", capacity.Pools: "pools sized by the limit",
+	capacity.Quota: "quota", capacity.Burst: "burst of one quota", capacity.NarrowSchedExt: "narrow by sched_ext", longCredit: "narrow by sched_ext, long credit", capacity.Pin: "pin, narrow by cpuset",
+	capacity.Period: "period of 10 ms", capacity.Cpuset: "quota on as many CPUs", capacity.Pools: "pools sized by the limit",
 }
-
-// allRemedies are the page's rows.
-func allRemedies() []string { return append(slices.Clone(remedies), more...) }
 
 // repeats is how many repeats a page looks for.
 const repeats = 5
@@ -37,13 +35,18 @@ const repeats = 5
 // markdown is the page of all records.
 func markdown(have *records) string {
 	p := page{have: have}
-	p.Line("# Wide: %d CPUs, a limit of %d, milliseconds of a slowed guest", wideCPUs, limitCPUs)
-	p.Line("\nWritten by `make results-wide` and `make accuracy-wide` from bench/wide/records.jsonl. A guest of the [lab](../lab.md) with %d CPUs and Linux %s runs", wideCPUs, p.release())
-	p.Line("K = %d times slower than its host. The service may use 15 CPUs: it can be nearly four times as wide as its limit.", mainK)
-	p.short()
-	for _, shape := range shapes {
-		p.shape(shape)
+	p.Line("# Wide: a container that may be four times as wide as its limit, on 8, 16 and 32 CPUs")
+	p.Line("\nWritten by `make results-wide` and `make accuracy-wide` from bench/wide/records.jsonl. Milliseconds are those of guests of the [lab](../lab.md) with Linux %s,", p.release())
+	p.Line("which run K times slower than their host.")
+	for _, h := range []host{wide, small, widest} {
+		p.at = h
+		p.Line("\n## %d CPUs, a limit of %d, K = %d", h.CPUs, h.Limit, h.K)
+		p.short()
+		for _, shape := range shapes {
+			p.shape(shape)
+		}
 	}
+	p.Line("\nWhere 8 CPUs do not stand for more: their run queues are balanced in one domain, and a pin takes a quarter of few CPUs.")
 	p.factors()
 	p.accuracy()
 	p.how()
@@ -70,10 +73,12 @@ func (p *page) ratio(shape, remedy string) (is string, n int) {
 	var exact []float64
 	bound := ""
 	for repeat := 1; repeat <= repeats; repeat++ {
-		of, ok := p.have.kneeOf(mainK, shape, remedy, repeat)
-		quota, okQuota := p.have.kneeOf(mainK, shape, capacity.Quota, repeat)
+		of, ok := p.have.kneeOf(p.at, shape, remedy, repeat)
+		quota, okQuota := p.have.kneeOf(p.at, shape, capacity.Quota, repeat)
 		switch {
-		case !ok || !okQuota || of.Open || quota.Open:
+		case !ok || !okQuota || quota.Open || of.Open && of.Share == of.Upto:
+		case of.Open: // the load that was met
+			bound = fmt.Sprintf("at least %.2f so far", of.Share/quota.Share)
 		case of.AtLeast && quota.AtLeast, of.AtMost && quota.AtMost:
 			bound = "both beyond the grid"
 		case of.AtLeast || quota.AtMost:
@@ -103,7 +108,7 @@ func (p *page) short() {
 	}
 	p.Line("\nThe highest load that keeps p99 of the short requests within %d ms, over that of the plain quota in the same repeat (range of the repeats):", boundMs)
 	t := p.Table(heads...)
-	for _, shape := range shapes {
+	for _, shape := range p.shapes() {
 		row := []any{"`" + shape + "`", p.knees(shape, capacity.Quota)}
 		for _, name := range allRemedies()[1:] {
 			is, _ := p.ratio(shape, name)
@@ -111,15 +116,34 @@ func (p *page) short() {
 		}
 		t.Row(row...)
 	}
-	p.Line("\nLoads are shares of what %d CPUs can carry. Pin and narrow by a cpuset have the same settings here: the limit is whole, and nothing else runs. \"Quota on", limitCPUs)
-	p.Line("%d CPUs\" keeps the quota too, as in Uber's experiment.", limitCPUs)
+	p.Line("\nLoads are shares of what %d CPUs can carry. Pin and narrow by a cpuset have the same settings here: the limit is whole, and nothing else runs. \"Quota on", p.at.Limit)
+	p.Line("as many CPUs\" keeps the quota too, as in Uber's experiment. Narrow has a credit of %v, with the long one %v.", creditOf(capacity.NarrowSchedExt, p.at.Limit), creditOf(longCredit, p.at.Limit))
+}
+
+// shapes are those with a point on the host of the section; without any, all that the plan has there.
+func (p *page) shapes() (all []string) {
+	for _, shape := range shapes {
+		if p.measured(shape) {
+			all = append(all, shape)
+		}
+	}
+	if len(all) == 0 {
+		return shapes
+	}
+	return all
+}
+
+func (p *page) measured(shape string) bool {
+	return slices.ContainsFunc(p.have.All, func(r record) bool {
+		return r.Piece.Kind == point && r.Piece.Shape == shape && r.Piece.Machine == p.at.machine()
+	})
 }
 
 // knees are the highest loads of all repeats, as text.
 func (p *page) knees(shape, remedy string) string {
 	var all []string
 	for repeat := 1; repeat <= repeats; repeat++ {
-		k, ok := p.have.kneeOf(mainK, shape, remedy, repeat)
+		k, ok := p.have.kneeOf(p.at, shape, remedy, repeat)
 		if !ok {
 			continue
 		}
@@ -148,9 +172,9 @@ func (k knee) String() string {
 }
 
 // points are a remedy's figures at a level, of all repeats.
-func (p *page) points(k int, shape, remedy string, level int) (all []*figures) {
+func (p *page) points(h host, shape, remedy string, level int) (all []*figures) {
 	for repeat := 1; repeat <= repeats; repeat++ {
-		if r := p.have.find(pointOf(k, shape, remedy, level, repeat)); r != nil {
+		if r := p.have.find(pointOf(h, shape, remedy, level, repeat)); r != nil {
 			all = append(all, r.Point)
 		}
 	}
@@ -158,13 +182,10 @@ func (p *page) points(k int, shape, remedy string, level int) (all []*figures) {
 }
 
 func (p *page) shape(shape string) {
-	p.Line("\n## `%s`", shape)
-	if !slices.ContainsFunc(p.have.All, func(r record) bool {
-		return r.Piece.Kind == point && r.Piece.Shape == shape && r.Piece.Machine.K == mainK
-	}) {
-		p.Line("\nNo point is measured yet.")
+	if !p.measured(shape) {
 		return
 	}
+	p.Line("\n### `%s`", shape)
 	heads := []string{"remedy", "highest load (repeats)", "predicted"}
 	for _, share := range levels {
 		heads = append(heads, fmt.Sprintf("p99 ms at %.0f %%", 100*share))
@@ -183,7 +204,7 @@ func (p *page) shape(shape string) {
 
 // p99 of a level: that of all repeats together.
 func (p *page) p99(shape, remedy string, level int) string {
-	points := p.points(mainK, shape, remedy, level)
+	points := p.points(p.at, shape, remedy, level)
 	switch len(points) {
 	case 0:
 		return ""
@@ -196,7 +217,7 @@ func (p *page) p99(shape, remedy string, level int) string {
 // forecasts of a shape's recording, nil where there is none.
 func (p *page) forecasts(shape string) *forecasts {
 	for level := range levels {
-		of := pointOf(mainK, shape, capacity.Quota, level, 1)
+		of := pointOf(p.at, shape, capacity.Quota, level, 1)
 		of.Kind = recording
 		if r := p.have.find(of); r != nil {
 			return r.Forecast
@@ -208,7 +229,7 @@ func (p *page) forecasts(shape string) *forecasts {
 // predicted is the load at which a forecast has a remedy miss the objective, as a share of what the limit can carry.
 func (p *page) predicted(shape, remedy string) string {
 	for level := range levels {
-		of := pointOf(mainK, shape, capacity.Quota, level, 1)
+		of := pointOf(p.at, shape, capacity.Quota, level, 1)
 		of.Kind = recording
 		r := p.have.find(of)
 		if r == nil || r.Forecast == nil {
@@ -244,7 +265,7 @@ func (p *page) details(shape string) {
 	t := p.Table("load", "/s", "remedy", "repeats", "p50 ms", "p99", "p99.9", "requests", "failed", "CPUs used", "throttled periods", "switches /s", "widest")
 	for level, share := range levels {
 		for _, name := range allRemedies() {
-			points := p.points(mainK, shape, name, level)
+			points := p.points(p.at, shape, name, level)
 			if len(points) == 0 {
 				continue
 			}
@@ -278,12 +299,12 @@ func (p *page) details(shape string) {
 
 // factors compares the same points, with the same requests, at other factors of slowing.
 func (p *page) factors() {
-	all := []int{mainK / 2, mainK, 2 * mainK}
+	all := []int{wide.K / 2, wide.K, 2 * wide.K}
 	p.Line("\n## K against K\n\nThe same points of `%s` at %.0f %%, with the same requests. Where slowing is enough, K changes nothing but by chance.", capacity.Shard, 100*levels[comparedLevel])
 	t := p.Table("remedy", "K", "p50 ms", "p99 ms", "CPUs used", "throttled periods", "a switch, us", "a sleep of 1 ms ends late, us")
 	for _, name := range []string{capacity.Quota, capacity.Burst, capacity.Pin} {
 		for _, k := range all {
-			r := p.have.find(pointOf(k, capacity.Shard, name, comparedLevel, 1))
+			r := p.have.find(pointOf(host{wide.CPUs, wide.Limit, k}, capacity.Shard, name, comparedLevel, 1))
 			if r == nil {
 				t.Rowf("%s | %d | %s", names[name], k, notYet)
 				continue
@@ -300,7 +321,7 @@ func (p *page) factors() {
 
 // accuracy is the simulator beside the guest's kernel.
 func (p *page) accuracy() {
-	p.Line("\n## The simulator beside this kernel\n\nScenarios on %d CPUs, %d s, by the rule of [accuracy](accuracy.md): the median of %d simulated runs beside the real ones. Self: the share of real runs that agree with the others.", wideCPUs, scenarioSeconds, simulatedSeeds)
+	p.Line("\n## The simulator beside this kernel\n\nScenarios on %d CPUs, %d s, by the rule of [accuracy](accuracy.md): the median of %d simulated runs beside the real ones. Self: the share of real runs that agree with the others.", wide.CPUs, scenarioSeconds, simulatedSeeds)
 	t := p.Table("scenario", "", "real runs", "figures that agree", "misses: simulated, real", "self")
 	agree, all := 0, 0
 	for _, w := range wideScenarios {
@@ -334,8 +355,8 @@ func (p *page) accuracy() {
 // how says how it was measured, and what is missing.
 func (p *page) how() {
 	p.Line("\n## How it is measured\n")
-	p.Line("A piece is one shape under one remedy at one load for %d s of guest time, with the requests of one repeat: about %.0f s of two host CPUs. A search halves the", pointSeconds,
-		pointOf(mainK, capacity.Shard, capacity.Quota, 0, 1).takes().Seconds())
+	p.Line("A piece is one shape under one remedy at one load for %d s of guest time, with the requests of one repeat: about %.0f s of two host CPUs on 16. A search halves the", pointSeconds,
+		pointOf(wide, capacity.Shard, capacity.Quota, 0, 1).takes().Seconds())
 	p.Line("interval on the grid of loads. Between the highest load that kept the objective and the lowest that missed it, p99 is taken to grow by equal factors. p99 and")
 	p.Line("p99.9 of several repeats are of all their requests together; \"-\" where fewer than 10 requests lie beyond. A piece counts only if its calibration is ok.")
 	points, others, late := 0, []float64{}, []float64{}

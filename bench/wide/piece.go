@@ -46,7 +46,7 @@ type piece struct {
 func (p piece) String() string {
 	switch p.Kind {
 	case point, recording:
-		return fmt.Sprintf("K=%d %s of %s, %s, %.0f %%, repeat %d", p.Machine.K, p.Kind, p.Shape, p.Remedy, 100*p.Share, p.Repeat)
+		return fmt.Sprintf("%d CPUs, K=%d %s of %s, %s, %.0f %%, repeat %d", p.Machine.CPUs, p.Machine.K, p.Kind, p.Shape, p.Remedy, 100*p.Share, p.Repeat)
 	case real:
 		return fmt.Sprintf("K=%d scenario %s, repeat %d", p.Machine.K, p.Scenario, p.Repeat)
 	}
@@ -55,100 +55,146 @@ func (p piece) String() string {
 
 const (
 	edition = 1
-	// limitCPUs of 16: a container can be four times as wide as its limit.
-	limitCPUs = 4
-	wideCPUs  = 16
-	mainK     = 20
-	kernel    = "6.18" // the lab's oldest that has sched_ext
+	kernel  = "6.18" // the lab's oldest that has sched_ext
 	// pointSeconds and scenarioSeconds are how long each is measured, in guest time: 30 periods.
 	pointSeconds, scenarioSeconds = 3, 3
 	boundMs                       = 50
 )
 
+// host is a guest with a container's limit on it. The container can be four times as wide as its limit on each.
+type host struct{ CPUs, Limit, K int }
+
+// The hosts. On the small one a piece takes half as long, so the whole grid is measured there. Where load balancing over many
+// CPUs counts, only the larger ones tell.
+var (
+	small  = host{8, 2, 10}
+	wide   = host{16, 4, 20}
+	widest = host{32, 8, 40}
+)
+
+func (h host) machine() machine { return machine{kernel, h.CPUs, h.K} }
+
 // levels are the loads at which every shape and remedy is measured, so that figures of different days add up and remedies
 // are compared at the same load.
 var levels = []float64{0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
+
+// longCredit is narrow by sched_ext with a credit of 1 s for each CPU of the limit, five times the default.
+const longCredit = "narrow-sched_ext-long"
 
 // remedies in the order in which they are measured, the quota first.
 var remedies = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin, capacity.Period, capacity.Cpuset}
 
 // more are remedies that are measured when the others are.
-var more = []string{capacity.Pools}
+var more = []string{capacity.Pools, longCredit}
 
-func machineOf(k int) machine { return machine{kernel, wideCPUs, k} }
+// allRemedies are the page's rows.
+func allRemedies() []string { return append(slices.Clone(remedies), more...) }
 
-func pointOf(k int, shape, remedy string, level, repeat int) piece {
-	return piece{machineOf(k), point, edition, shape, remedy, limitCPUs, levels[level], "", pointSeconds, repeat}
+func pointOf(h host, shape, remedy string, level, repeat int) piece {
+	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], "", pointSeconds, repeat}
 }
 
-// missing are the points that can be measured next, in order of worth. They depend on what was measured: each remedy's search
-// asks for one load at a time.
-func missing(have *records) (all []piece) {
-	add := func(p piece) {
-		if have.wanted(p) && !slices.Contains(all, p) {
-			all = append(all, p)
-		}
+// stage is a part of the plan, whose pieces are measured before those of the next one.
+type stage struct {
+	about string
+	// next are its pieces that can be measured now. They depend on what was measured: each remedy's search asks for one load at a
+	// time.
+	next func(have *records) []piece
+	// covers reports whether a piece is one of them.
+	covers func(piece) bool
+}
+
+// of are the pieces of one kind on some hosts, from one repeat to another, of shapes.
+func of(k kind, hosts []host, from, to int, shapes ...string) func(piece) bool {
+	return func(p piece) bool {
+		return p.Kind == k && p.Repeat >= from && p.Repeat <= to && slices.Contains(shapes, p.Shape) &&
+			slices.ContainsFunc(hosts, func(h host) bool { return h.machine() == p.Machine })
 	}
-	// pass is one repeat of a shape: the next load of each remedy.
-	pass := func(shape string, repeat int, names []string) {
-		for _, name := range names {
-			if level, ok := have.next(mainK, shape, name, repeat); ok {
-				add(pointOf(mainK, shape, name, level, repeat))
+}
+
+// pass is one repeat of shapes on a host: the next load of each remedy.
+func pass(h host, repeat int, names []string, of ...string) func(*records) []piece {
+	return func(have *records) (all []piece) {
+		for _, shape := range of {
+			for _, name := range names {
+				if level, ok := have.next(h, shape, name, repeat); ok {
+					all = append(all, pointOf(h, shape, name, level, repeat))
+				}
 			}
 		}
+		return all
 	}
-	// recorded is the plain quota at the highest load at which it kept its objective, or the lowest.
-	recorded := func(shape string) {
-		if _, ok := have.next(mainK, shape, capacity.Quota, 1); ok {
-			return
+}
+
+// at are points of remedies at fixed loads.
+func at(h host, names []string, loads []int, of ...string) func(*records) []piece {
+	return func(*records) (all []piece) {
+		for _, shape := range of {
+			for _, level := range loads {
+				for _, name := range names {
+					all = append(all, pointOf(h, shape, name, level, 1))
+				}
+			}
 		}
-		met, _ := have.bracket(mainK, shape, capacity.Quota, 1)
-		p := pointOf(mainK, shape, capacity.Quota, max(0, met), 1)
-		p.Kind = recording
-		add(p)
+		return all
 	}
-	// compared are the same points at another K, with the same requests: whether slowing is enough.
-	compared := func(k int) {
-		for _, name := range []string{capacity.Quota, capacity.Burst, capacity.Pin} {
-			add(pointOf(k, capacity.Shard, name, comparedLevel, 1))
+}
+
+// recorded is the plain quota of a shape at the highest load at which it kept its objective, or the lowest, once its search has ended.
+func recorded(h host, of ...string) func(*records) []piece {
+	return func(have *records) (all []piece) {
+		for _, shape := range of {
+			if _, open := have.next(h, shape, capacity.Quota, 1); open {
+				continue
+			}
+			met, _ := have.bracket(h, shape, capacity.Quota, 1)
+			p := pointOf(h, shape, capacity.Quota, max(0, met), 1)
+			p.Kind = recording
+			all = append(all, p)
+		}
+		return all
+	}
+}
+
+// few are the remedies that are compared where a piece is dear.
+var few = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin}
+
+// stages are the plan, in order of worth.
+func stages() []stage {
+	all, kAgain := allRemedies(), []string{capacity.Quota, capacity.Burst, capacity.Pin}
+	slower, faster := host{wide.CPUs, wide.Limit, 2 * wide.K}, host{wide.CPUs, wide.Limit, wide.K / 2}
+	return []stage{
+		{"shard on 16 CPUs, once", pass(wide, 1, remedies, capacity.Shard), of(point, []host{wide}, 1, 1, capacity.Shard)},
+		{"pools and mixed on 8 CPUs, once", pass(small, 1, all, "pools", "mixed"), of(point, []host{small}, 1, 1, "pools", "mixed")},
+		{"recordings of these for forecasts", recorded(small, "pools", "mixed"), of(recording, []host{small}, 1, 1, "pools", "mixed")},
+		{"pools and mixed on 8 CPUs, twice more", func(have *records) []piece {
+			return append(pass(small, 2, all, "pools", "mixed")(have), pass(small, 3, all, "pools", "mixed")(have)...)
+		}, of(point, []host{small}, 2, 3, "pools", "mixed")},
+		{"pools on 16 CPUs, once", pass(wide, 1, few, "pools"), of(point, []host{wide}, 1, 1, "pools")},
+		{"K against K", func(have *records) []piece {
+			return append(at(faster, kAgain, []int{comparedLevel}, capacity.Shard)(have), at(slower, kAgain, []int{comparedLevel}, capacity.Shard)(have)...)
+		}, of(point, []host{faster, slower}, 1, 1, capacity.Shard)},
+		{"shard, pool and gc on 8 CPUs, two loads each", at(small, all, []int{comparedLevel, comparedLevel + 2}, capacity.Shard, "pool", "gc"), of(point, []host{small}, 1, 1, capacity.Shard, "pool", "gc")},
+		{"shard on 32 CPUs, one load", at(widest, few, []int{comparedLevel}, capacity.Shard), of(point, []host{widest}, 1, 1, capacity.Shard)},
+		{"shard on 16 CPUs, twice more", func(have *records) []piece {
+			return append(pass(wide, 2, few, capacity.Shard)(have), pass(wide, 3, few, capacity.Shard)(have)...)
+		}, of(point, []host{wide}, 2, 3, capacity.Shard)},
+	}
+}
+
+// missing are the points that can be measured next.
+func missing(have *records) (all []piece) {
+	for _, s := range stages() {
+		for _, p := range s.next(have) {
+			if have.wanted(p) && !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+		if len(all) > 0 {
+			return all
 		}
 	}
-	pass(capacity.Shard, 1, remedies)
-	recorded(capacity.Shard)
-	if len(all) > 0 {
-		return all
-	}
-	compared(2 * mainK / 4)
-	pass("pool", 1, remedies)
-	recorded("pool")
-	if len(all) > 0 {
-		return all
-	}
-	for repeat := 2; repeat <= 3; repeat++ {
-		pass(capacity.Shard, repeat, remedies)
-	}
-	pass(capacity.Shard, 1, more)
-	compared(2 * mainK)
-	if len(all) > 0 {
-		return all
-	}
-	for _, shape := range []string{"pools", "gc", "mixed"} {
-		pass(shape, 1, append(slices.Clone(remedies), more...))
-		recorded(shape)
-	}
-	pass("pool", 1, more)
-	if len(all) > 0 {
-		return all
-	}
-	for repeat := 2; repeat <= 3; repeat++ {
-		for _, shape := range shapes {
-			pass(shape, repeat, append(slices.Clone(remedies), more...))
-		}
-	}
-	for repeat := 4; repeat <= 5; repeat++ {
-		pass(capacity.Shard, repeat, remedies)
-	}
-	return all
+	return nil
 }
 
 // comparedLevel is where a search begins, so that each remedy has it.
@@ -158,10 +204,10 @@ const comparedLevel = 3
 var shapes = []string{capacity.Shard, "pool", "pools", "gc", "mixed"}
 
 // bracket is the highest level that was met below the lowest one that was missed; -1 and len(levels) where there is none.
-func (r *records) bracket(k int, shape, remedy string, repeat int) (met, missed int) {
+func (r *records) bracket(h host, shape, remedy string, repeat int) (met, missed int) {
 	met, missed = -1, len(levels)
 	for level := range levels {
-		got := r.find(pointOf(k, shape, remedy, level, repeat))
+		got := r.find(pointOf(h, shape, remedy, level, repeat))
 		switch {
 		case got == nil:
 		case !got.Point.Met:
@@ -175,8 +221,8 @@ func (r *records) bracket(k int, shape, remedy string, repeat int) (met, missed 
 
 // next is the level that a search asks for; false: it has ended. A first search halves the interval; later ones begin where it ended,
 // and go one level up or down.
-func (r *records) next(k int, shape, remedy string, repeat int) (int, bool) {
-	met, missed := r.bracket(k, shape, remedy, repeat)
+func (r *records) next(h host, shape, remedy string, repeat int) (int, bool) {
+	met, missed := r.bracket(h, shape, remedy, repeat)
 	switch {
 	case missed-met <= 1:
 		return 0, false
@@ -187,7 +233,7 @@ func (r *records) next(k int, shape, remedy string, repeat int) (int, bool) {
 	case missed < len(levels):
 		return missed - 1, true
 	}
-	first, _ := r.bracket(k, shape, remedy, 1)
+	first, _ := r.bracket(h, shape, remedy, 1)
 	return max(0, first), true
 }
 
@@ -201,12 +247,12 @@ type knee struct {
 }
 
 // kneeOf is what the points of one repeat say; false: there are none.
-func (r *records) kneeOf(k int, shape, remedy string, repeat int) (knee, bool) {
-	met, missed := r.bracket(k, shape, remedy, repeat)
+func (r *records) kneeOf(h host, shape, remedy string, repeat int) (knee, bool) {
+	met, missed := r.bracket(h, shape, remedy, repeat)
 	if met < 0 && missed == len(levels) {
 		return knee{}, false
 	}
-	_, open := r.next(k, shape, remedy, repeat)
+	_, open := r.next(h, shape, remedy, repeat)
 	switch {
 	case missed == len(levels):
 		return knee{Share: levels[met], AtLeast: !open, Open: open, Upto: math.Inf(1)}, true
@@ -215,7 +261,7 @@ func (r *records) kneeOf(k int, shape, remedy string, repeat int) (knee, bool) {
 	case open:
 		return knee{Share: levels[met], Open: true, Upto: levels[missed]}, true
 	}
-	below, above := r.find(pointOf(k, shape, remedy, met, repeat)).Point, r.find(pointOf(k, shape, remedy, missed, repeat)).Point
+	below, above := r.find(pointOf(h, shape, remedy, met, repeat)).Point, r.find(pointOf(h, shape, remedy, missed, repeat)).Point
 	at := 0.0
 	if below.P99 != nil && above.P99 != nil && *above.P99 > boundMs && *below.P99 > 0 && *below.P99 < *above.P99 {
 		at = math.Log(boundMs / *below.P99) / math.Log(*above.P99 / *below.P99)
@@ -239,9 +285,11 @@ func (p piece) takes() time.Duration {
 // boots is about how long a guest takes until its first piece.
 func (m machine) boots() time.Duration { return 25*time.Second + time.Duration(m.K)*time.Second }
 
+// mostOfGuest is how many pieces a guest measures: then the searches ask for other loads.
+const mostOfGuest = 6
+
 // batch are the pieces for the next guest: those of the first one's machine, as long as there is time; none: too little is left.
 func batch(all []piece, left time.Duration) (now []piece) {
-	const most = 6 // then the searches ask for other loads
 	if len(all) == 0 {
 		return nil
 	}
@@ -250,7 +298,7 @@ func batch(all []piece, left time.Duration) (now []piece) {
 		if p.Machine != all[0].Machine {
 			continue
 		}
-		if left -= p.takes(); left < 0 || len(now) == most {
+		if left -= p.takes(); left < 0 || len(now) == mostOfGuest {
 			break
 		}
 		now = append(now, p)

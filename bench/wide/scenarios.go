@@ -46,11 +46,11 @@ func scenarioOf(p piece) (scenario.Scenario, error) {
 }
 
 func scenarioPiece(name string, repeat int) piece {
-	return piece{Machine: machineOf(mainK), Kind: real, Edition: edition, Scenario: name, Seconds: scenarioSeconds, Repeat: repeat}
+	return piece{Machine: wide.machine(), Kind: real, Edition: edition, Scenario: name, Seconds: scenarioSeconds, Repeat: repeat}
 }
 
 func costsPiece(repeat int) piece {
-	return piece{Machine: machineOf(mainK), Kind: costs, Edition: edition, Seconds: 0.5, Repeat: repeat}
+	return piece{Machine: wide.machine(), Kind: costs, Edition: edition, Seconds: 0.5, Repeat: repeat}
 }
 
 // missingScenarios are the scenarios that can be run next: each once, then each again.

@@ -18,6 +18,8 @@ type caseRun struct {
 	// NotRun says why the case could not be measured; "": it could.
 	NotRun string `json:"not_run,omitempty"`
 	Look   *look  `json:"look"`
+	// Longer is a second look, for longerLook: what a longer recording buys; null: there is none.
+	Longer *look  `json:"longer_look,omitempty"`
 	Fix    *fixed `json:"fix"`
 	// Variants are what was applied, "leave it" first.
 	Variants []variant `json:"variants"`
@@ -108,6 +110,9 @@ func caseFile(dir, name string) string { return filepath.Join(dir, name+".json")
 
 // recordedName is the recording that a case's first look is made of.
 func recordedName(dir, name string) string { return filepath.Join(dir, name+".rec") }
+
+// longerName is the recording of the second look.
+func longerName(dir, name string) string { return filepath.Join(dir, name+".longer.rec") }
 
 // readCase reads a case; one that was never begun is empty.
 func readCase(dir, name string) (caseRun, error) {

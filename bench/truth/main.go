@@ -226,6 +226,11 @@ func lookAgain(ctx context.Context, o options, results string, of []testCase) er
 		}
 		say("%s: %s %s; recommended: %s %s", c.name, l.Cause, strings.Join(l.Guilty, ", "), l.Answer, l.Recommended)
 		k.Look = l
+		if _, err := os.Stat(longerName(o.keep, c.name)); err == nil {
+			if k.Longer, err = t.lookAgain(ctx, longerName(o.keep, c.name)); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
 		if err := k.write(o.keep); err != nil {
 			return err
 		}

@@ -29,8 +29,9 @@ type options struct {
 	tryOnly bool
 }
 
-// lookFor is how long is recorded before anything is changed.
-const lookFor = 6 * time.Second
+// lookFor is how long is recorded before anything is changed, longerLook how long once more, to tell what a longer recording
+// buys.
+const lookFor, longerLook = 6 * time.Second, 24 * time.Second
 
 // measure measures what a case still lacks, and saves after each step. The error says
 // why the case could not be measured.
@@ -139,6 +140,11 @@ func (m *measurement) ask(ctx context.Context) error {
 		return err
 	}
 	say("%s: %s; recommended: %s %s", m.c.name, m.k.Look.Cause, m.k.Look.Answer, m.k.Look.Recommended)
+	if !m.c.healthy {
+		if m.k.Longer, err = m.t.look(ctx, longerLook, longerName(m.o.keep, m.c.name)); err != nil {
+			return err
+		}
+	}
 	if !m.o.noFix {
 		if m.k.Fix, err = m.t.fix(ctx); err != nil {
 			return err

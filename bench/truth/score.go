@@ -21,8 +21,9 @@ type score struct {
 	FalseAlarm bool
 	// Alert: the alert of the kubernetes-mixin would fire (CPUThrottlingHigh: more than a quarter of the periods).
 	Alert bool
-	// Effects has each remedy that was applied for real and forecast.
-	Effects []effect
+	// Effects has each remedy that was applied for real and forecast. Longer is the same of the longer recording; none where
+	// there is none.
+	Effects, Longer []effect
 }
 
 // effect is what a remedy was forecast to do to p99, and what it did.
@@ -80,7 +81,7 @@ func scoreOf(c testCase, k caseRun) score {
 	s.Suffers = s.Cause && (l.Suffers == "" || waits(l.Suffers, c.suffers))
 	s.Judges = l.Judged == "" || waits(l.Judged, c.suffers)
 	if !k.work() {
-		s.Effects = effectsOf(k)
+		s.Effects, s.Longer = effectsOf(k, l), effectsOf(k, k.Longer)
 	}
 	return s
 }
@@ -106,9 +107,12 @@ func waits(name string, parts []string) bool {
 	return named([]string{name}, parts)
 }
 
-// effectsOf compares every remedy that was forecast and measured.
-func effectsOf(k caseRun) []effect {
-	rows := k.Look.Rows
+// effectsOf compares every remedy that was forecast from a look and measured.
+func effectsOf(k caseRun, l *look) []effect {
+	if l == nil {
+		return nil
+	}
+	rows := l.Rows
 	none, leave := rowOf(rows, leaveIt), k.figures(leaveIt)
 	if none == nil || leave.Rounds == 0 {
 		return nil

@@ -173,3 +173,18 @@ func TestReasonsHaveCases(t *testing.T) {
 		}
 	}
 }
+
+// A longer recording is scored by what the same rounds came to, beside the shorter one of the same services.
+func TestLongerRecordings(t *testing.T) {
+	k, alone := lookedAt(5, 5.1, 5.2), lookedAt(5, 5.1, 5.2)
+	longer := *k.Look
+	longer.Rows = []row{{Remedy: "none", Judged: new(10.0)}, {Remedy: "narrow", Judged: new(8.0)}}
+	k.Longer = &longer
+	text := truthMarkdown([]testCase{sick(), sick()}, []caseRun{k, alone})
+	if want := "| p99 within a quarter, of services recorded twice: from 6 s, and from 24 s | 2 of 2 (100 %), 1 of 2 (50 %) | 80 % |"; !strings.Contains(text, want) {
+		t.Errorf("the page lacks %q:\n%s", want, text)
+	}
+	if strings.Contains(truthMarkdown([]testCase{sick()}, []caseRun{alone}), "recorded twice") {
+		t.Error("a longer recording that nobody made")
+	}
+}

@@ -73,6 +73,7 @@ type tally struct {
 	followed, harmed                     int      // advice that was followed for real, and where that made the part that waits slower
 	calm                                 []string // of recordings that caught a calm time, or another load than the rounds
 	p99                                  fits
+	longer, shorter                      fits    // of the longer recordings, and of the others of the same services
 	halves                               [2]fits // of the services in alphabetical order: the odd ones, the even ones
 }
 
@@ -154,7 +155,13 @@ func tallyOf(all []scored) (t tally) {
 			t.effects += count(e.Real)
 			t.signs += count(e.Real && e.Sign)
 			t.p99.add(&e)
+			if len(j.s.Longer) > 0 {
+				t.shorter.add(&e)
+			}
 			t.halves[slices.Index(names, j.c.name)%2].add(&e)
+		}
+		for _, e := range j.s.Longer {
+			t.longer.add(&e)
 		}
 	}
 	return t
@@ -181,6 +188,11 @@ func (p *page) tally(t tally) {
 	table.Rowf("the same, rows that can be judged | %s | 80 %%", share(of.judgedNear, of.judged))
 	table.Rowf("of these, services that are odd in the alphabet, and even ones | %s, %s",
 		share(t.halves[0].judgedNear, t.halves[0].judged), share(t.halves[1].judgedNear, t.halves[1].judged))
+	if t.longer.judged > 0 {
+		table.Rowf("p99 within a quarter, of services recorded twice: from %.0f s, and from %.0f s | %s, %s | 80 %%", lookFor.Seconds(), longerLook.Seconds(),
+			share(t.shorter.judgedNear, t.shorter.judged), share(t.longer.judgedNear, t.longer.judged))
+		table.Rowf("their intervals contain p99 | %s, %s | 80 %%", share(t.shorter.judgedWithin, t.shorter.judged), share(t.longer.judgedWithin, t.longer.judged))
+	}
 	table.Rowf("of these, leaving it: the recording against another time | %s", share(of.leaveNear, of.leave))
 	table.Rowf("rows that cannot be judged: the rounds differ by more than a quarter | %d of %d", of.noisy, of.fair)
 	table.Rowf("rows that cannot be judged: the client's p99 is of one of two kinds of requests | %d of %d", of.mixed, of.fair)

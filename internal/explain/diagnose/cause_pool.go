@@ -12,10 +12,11 @@ const (
 	// another pool. victimSpent is the largest share of the stopped pool: with more it stops itself.
 	poolSpent   = 0.5
 	victimSpent = 1.0 / 3
-	// A pool comes in bursts of its own if it used more than selfMost of the quota in a period, and selfSwing
-	// times its average. The quota would stop it without the other pool too.
+	// A pool comes in bursts of its own if it used more than selfMost of the quota in selfOften of the throttled periods, and
+	// selfSwing times its average. The quota would stop it without the other pool too.
 	selfMost  = 0.6
 	selfSwing = 2.5
+	selfOften = 0.1
 	// The quota must have held threads of the victim back for victimStopped of the stopped time, in at least
 	// victimHolds intervals. From victimLead on, and with victimWork of all CPU time, this is the first
 	// cause. Below, its threads hardly work, as those of a runtime, and another cause that fits comes first. A pool that is
@@ -148,7 +149,7 @@ func (p *pool) doesWork(of *figures) bool { return float64(p.cpu) >= victimWork*
 
 func (p *pool) stopsItself(of *figures) bool {
 	most, mean := float64(p.most[of.track]), float64(p.cpu)*float64(of.period)/float64(of.window)
-	return most > selfMost*float64(of.quota) && most > selfSwing*mean
+	return most > selfMost*float64(of.quota) && most > selfSwing*mean && float64(p.large[of.track]) >= selfOften*float64(of.sums.throttled)
 }
 
 func capital(s string) string {

@@ -71,6 +71,14 @@ var cases = map[string]struct {
 		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms, requests...) })
 		return s
 	}},
+	"pool, though the one that waits once took most of a quota itself": {first: diagnose.Pool, guilty: "gc-*", suffers: "request-*", length: 4 * time.Second, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+		gc, requests := s.Threads("gc", 6), s.Threads("request", 2)
+		s.Repeat(20, 200*ms, func(at time.Duration) { s.Work(at, 10*ms, gc...) })
+		s.Repeat(400, 10*ms, func(at time.Duration) { s.Work(at, ms/4, requests...) })
+		s.Work(2100*ms, 20*ms, requests...)
+		return s
+	}},
 	"shortage, with the sleeper as the article has it": {first: diagnose.Shortage, next: diagnose.Pool, guilty: "burner-*", says: []string{"needs more CPU than it has", "`burner-*`"}, build: func() *rt.Schedule {
 		s := rt.New(4).Limit(200*ms, 100*ms).Process("bench")
 		burners, sleeper := s.Threads("burner", 32), s.Threads("sleeper", 1)

@@ -33,6 +33,7 @@ type pool struct {
 	period    [maxTracks]int64
 	throttled [maxTracks]int64
 	most      [maxTracks]int64 // CPU time of the period with most of it
+	large     [maxTracks]int   // throttled periods in which it used more than selfMost of the quota
 
 	delay, response distribution
 	waited          distribution // of each run, from wake-up to sleep, without its CPU time

@@ -192,6 +192,9 @@ func (t *track) close(a *Analysis, end int64, throttled bool) {
 	for _, p := range a.pools.all {
 		if throttled {
 			p.throttled[t.index] += p.period[t.index]
+			if float64(p.period[t.index]) > selfMost*float64(t.quota) {
+				p.large[t.index]++
+			}
 		}
 		p.most[t.index] = max(p.most[t.index], p.period[t.index])
 		p.period[t.index] = 0

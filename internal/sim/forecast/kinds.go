@@ -100,6 +100,9 @@ const (
 	otherWork = 8.0
 	// valley is the share of a kind's requests that may lie within a factor of two of the bound between them.
 	valley = 0.1
+	// leastLarge is how many requests of much more work are a kind of their own. With fewer than requests.Least it is not judged
+	// itself. Left among the others, two exports in a hundred requests would be the p99 of all.
+	leastLarge = 5
 )
 
 // byWork splits a kind in two where the work of its requests has two groups with little between them.
@@ -115,7 +118,7 @@ func (l *Load) byWork(k Kind) []kindOf {
 	}
 	slices.Sort(works)
 	bound, widest := 0.0, 2.0 // the widest gap between neighbours, as a factor
-	for i := requests.Least; i <= len(works)-requests.Least; i++ {
+	for i := requests.Least; i <= len(works)-leastLarge; i++ {
 		if gap := works[i] / works[i-1]; gap > widest {
 			bound, widest = math.Sqrt(works[i]*works[i-1]), gap
 		}
@@ -128,11 +131,14 @@ func (l *Load) byWork(k Kind) []kindOf {
 	}
 	at, _ := slices.BinarySearch(works, bound)
 	low, high := works[:at], works[at:]
-	if min(len(low), len(high)) < requests.Least || high[len(high)/2] < otherWork*low[len(low)/2] {
+	if len(low) < requests.Least || len(high) < leastLarge || high[len(high)/2] < otherWork*low[len(low)/2] {
 		return whole
 	}
 	less, more := k, k
 	less.To, more.From = time.Duration(bound), time.Duration(bound)
+	if len(high) < requests.Least {
+		return []kindOf{{less, l.requestsOf(less)}}
+	}
 	return []kindOf{{less, l.requestsOf(less)}, {more, l.requestsOf(more)}}
 }
 
@@ -146,7 +152,7 @@ func valleyOf(works []float64) float64 {
 	best, fewest := 0.0, len(works)
 	for at := works[0] * 2; at < works[len(works)-1]/2; at *= math.Sqrt2 {
 		below, above, here := within(0, at), within(at, math.Inf(1)), within(at/2, at*2)
-		if min(below, above) >= requests.Least && float64(here) <= valley*float64(min(below, above)) && here < fewest {
+		if below >= requests.Least && above >= leastLarge && float64(here) <= valley*float64(min(below, above)) && here < fewest {
 			best, fewest = at, here
 		}
 	}

@@ -90,6 +90,12 @@ bench-simulate: need-go ## the simulator's events per second beside a bare heap'
 results-coarse: need-go ## docs/results/coarse.md: the error of the period model against the simulator (seconds)
 	@$(GO) test -count=1 -run TestErrorAgainstSimulate ./internal/sim/simulate/coarse -update
 
+FLEET_SERVICES ?= 200
+
+.PHONY: results-fleet
+results-fleet: need-go ## docs/results/fleet.md: the error of what rows of a fleet tell against the simulator (minutes; FLEET_SERVICES=N)
+	@$(GO) test -count=1 -timeout 1h -run TestErrorAgainstSimulate ./internal/fleet/periodmodel -update -services $(FLEET_SERVICES)
+
 # Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services' packages; what is missing is
 # named on the page with the way to install it. What is under way is kept in .cache/truth, and a later run goes on from
 # there, also after Ctrl-C. A service measured to its end is a file in bench/truth/results, to be committed: the pages are

@@ -127,6 +127,8 @@ func export(ctx context.Context, h *cgroup.Host, below string, lasts time.Durati
 		defer cancel()
 	}
 	sink := collect.New(o)
+	periods, endPeriods := context.WithCancel(ctx)
+	ended := periodsInto(periods, sink, p)
 	var last []observe.Observation
 	began := time.Now()
 	err := observe.NewWatcher(h, watch).Run(ctx, func(s observe.Snapshot) {
@@ -136,7 +138,32 @@ func export(ctx context.Context, h *cgroup.Host, below string, lasts time.Durati
 	if ctx.Err() != nil && (err == nil || errors.Is(err, ctx.Err())) {
 		err = nil // the time is over, or the user ended it: both are an end
 	}
+	endPeriods()
+	<-ended
 	written, closed := sink.Close(last)
 	result.Rows, result.Containers, result.WindowSeconds = written, len(last), time.Since(began).Seconds()
 	return result, errors.Join(err, closed)
+}
+
+// periodsInto gives the sink a row per period until ctx ends, and then closes the channel. Where the kernel gives none, rows are kept
+// without.
+func periodsInto(ctx context.Context, sink *collect.Sink, p *probe.Probe) <-chan struct{} {
+	ended := make(chan struct{})
+	if p == nil {
+		close(ended)
+		return ended
+	}
+	sink.Feed(true)
+	go func() {
+		defer close(ended)
+		err := p.PeriodRows(ctx, func(r probe.PeriodRow) error {
+			sink.Period(r)
+			return nil
+		})
+		if err != nil {
+			sink.Feed(false)
+			say("what other limits would have done is not kept: %v", err)
+		}
+	}()
+	return ended
 }

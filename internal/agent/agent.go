@@ -99,6 +99,9 @@ type agent struct {
 	heldNow     []txn.InForce
 	historyRead bool
 
+	// sink keeps rows for questions over many hosts; nil: the rules ask for none.
+	sink *collect.Sink
+
 	mu        sync.Mutex
 	latest    observe.Snapshot      // the newest round; taken by acting
 	shown     []observe.Observation // those of the newest round, for GET /containers
@@ -132,6 +135,9 @@ func Run(ctx context.Context, c Config) error {
 				cancel(fmt.Errorf("%s: %w", name, err))
 			}
 		})
+	}
+	if err := a.export(); err != nil {
+		return err
 	}
 	a.startFlight(part)
 	registry := a.registry()
@@ -190,10 +196,7 @@ func (a *agent) watch(ctx context.Context) error {
 	}
 	listed := container.DefaultOptions()
 	listed.Scope = a.Rules.Scope
-	sink, err := a.export()
-	if err != nil {
-		return err
-	}
+	sink := a.sink
 	var last []observe.Observation
 	w := observe.NewWatcher(a.Host, observe.WatchOptions{
 		Sampler: sampler,
@@ -233,23 +236,24 @@ func (a *agent) watch(ctx context.Context) error {
 	})
 }
 
-// export starts what keeps rows for questions over many hosts; nil: the rules ask for none.
-func (a *agent) export() (*collect.Sink, error) {
+// export starts what keeps rows for questions over many hosts, if the rules ask for them.
+func (a *agent) export() error {
 	of := a.Rules.Export
 	if of.Dir == "" {
-		return nil, nil
+		return nil
 	}
 	if of.Node == "" {
 		name, err := os.Hostname()
 		if err != nil {
-			return nil, fmt.Errorf("export: this host's name: %w; name the node in the rules (export: node)", err)
+			return fmt.Errorf("export: this host's name: %w; name the node in the rules (export: node)", err)
 		}
 		of.Node = name
 	}
-	return collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir, FS: a.Host,
+	a.sink = collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir, FS: a.Host,
 		InForce: func() ([]txn.InForce, error) { return apply.Status(a.Env) },
 		Failed:  func(err error) { a.Log.Error("rows of the fleet could not be kept for now", "error", err) },
-	}), nil
+	})
+	return nil
 }
 
 // newcomersAhead has what is in force looked after in each of the next rounds. It does not wait.

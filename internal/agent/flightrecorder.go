@@ -95,7 +95,18 @@ func newRecorder(a *agent) *recorder {
 
 // keepPeriods takes the probe's rows in until ctx ends.
 func (r *recorder) keepPeriods(ctx context.Context) error {
+	if r.sink != nil {
+		r.sink.Feed(true)
+		defer func() {
+			if r.budget.sheds(shedPeriods) { // else the agent ends, and the slot under way is kept as it is
+				r.sink.Feed(false)
+			}
+		}()
+	}
 	return r.Flight.Probe.PeriodRows(ctx, func(row probe.PeriodRow) error {
+		if r.sink != nil {
+			r.sink.Period(row)
+		}
 		end := wall(row.EndNS)
 		r.mu.Lock()
 		defer r.mu.Unlock()

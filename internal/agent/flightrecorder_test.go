@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
@@ -93,6 +95,38 @@ func TestRowsOfKnownContainersAreKept(t *testing.T) {
 	}
 	if back, err := flightrecorder.Load(a.Flight.Dir); err != nil || len(back.Containers()) != 1 || back.Containers()[0].Name != "web" {
 		t.Errorf("on disk: %v", err)
+	}
+}
+
+// The fleet's rows have what other limits would have done, from the same rows per period.
+func TestRowsPerPeriodAreExported(t *testing.T) {
+	a, p := flightAgent(t, nil)
+	dir, noon := t.TempDir(), time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	a.Rules.Export.Dir, a.Rules.Export.Node = dir, "n1"
+	if err := a.export(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- a.recorder.keepPeriods(ctx) }()
+	p.rows <- probe.PeriodRow{Cgroup: 99, LengthNS: 1e8} // from here on it feeds
+	for i := range 3 {
+		o := stoppedFor(7, "web", 0)
+		o.Start = noon.Add(time.Duration(i) * time.Second)
+		o.Levels = []cgroup.Level{{Path: "/web", Limit: cgroup.Limit{Quota: 1e8, Period: 1e8}}}
+		a.sink.Round([]observe.Observation{o})
+		p.rows <- probe.PeriodRow{Cgroup: 7, LengthNS: 1e9, MeanWidth: 0.15, MostWidth: 3}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.sink.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := store.Read(filepath.Join(dir, "cluster=unknown", "date=2026-11-25", "hour=12", "n1.parquet"))
+	if err != nil || len(rows) != 1 || rows[0].CandidateSeconds == nil || *rows[0].CandidateSeconds != 2 || len(rows[0].Candidates) == 0 {
+		t.Errorf("%v: %+v", err, rows)
 	}
 }
 

@@ -12,6 +12,9 @@
 // histograms add up over the rounds. A slot is a stretch of UTC; a round belongs to the slot in which it began. What was not
 // measured in any round of the slot is nil and never 0.
 //
+// Where the probe tells of each period ([Rows.AddPeriod]), a row also has what other limits would have done: package periodmodel says
+// why that is kept, and not the periods' demand.
+//
 // # Worked example
 //
 //	rows := fleet.NewRows(fleet.Names{Cluster: "eu1", Node: "n17"})

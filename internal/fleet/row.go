@@ -65,6 +65,14 @@ type Row struct {
 	Width  []Level `parquet:"width,list"`
 	Wanted []Level `parquet:"wanted,list"`
 
+	// Candidates say what other limits than its own would have done, with a period of PeriodMicroseconds: see package periodmodel.
+	// CandidateSeconds is for how much of Seconds that is known; nil: no quota of its own, or no rows per period. CandidateFrom is
+	// the least step that serves what came; above the last of Candidates nothing is stopped.
+	PeriodMicroseconds *int64      `parquet:"period_microseconds,optional"`
+	CandidateSeconds   *float64    `parquet:"candidate_seconds,optional"`
+	CandidateFrom      *int32      `parquet:"candidate_from,optional"`
+	Candidates         []Candidate `parquet:"candidates,list"`
+
 	// Remedy is what was in force at the end of the slot; "": none of ours.
 	Remedy string `parquet:"remedy,dict"`
 }
@@ -73,4 +81,14 @@ type Row struct {
 type Level struct {
 	CPUs         int32 `parquet:"cpus"`
 	Microseconds int64 `parquet:"microseconds"`
+}
+
+// Candidate is one limit, of 2^(Step/4) CPUs, and what it would have done; the last two with a burst of one quota.
+type Candidate struct {
+	Step                     int32 `parquet:"step,dict"`
+	StoppedMicroseconds      int64 `parquet:"stopped_microseconds,dict"`
+	ThrottledPeriods         int32 `parquet:"throttled_periods,dict"`
+	DelayMicroseconds        int64 `parquet:"delay_microseconds,dict"`
+	BurstStoppedMicroseconds int64 `parquet:"burst_stopped_microseconds,dict"`
+	BurstDelayMicroseconds   int64 `parquet:"burst_delay_microseconds,dict"`
 }

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -25,8 +27,17 @@ type Rows struct {
 	names Names
 	slot  time.Time
 	open  map[key]*sum
+	// models are of the containers with a quota of their own, by cgroup, while rows per period come; nil: they do not.
+	models map[uint64]*model
 	// Left is how many containers the current slot has no row for, beyond MaxContainers.
 	Left int
+}
+
+// model is what the periods of one container tell.
+type model struct {
+	*periodmodel.Model
+	// seen: the slot under way has rounds of it.
+	seen bool
 }
 
 type key struct {
@@ -38,6 +49,8 @@ type key struct {
 type sum struct {
 	row           Row
 	width, wanted []time.Duration
+	// fed is for how much of the time rows per period came.
+	fed time.Duration
 }
 
 // NewRows begins.
@@ -66,19 +79,65 @@ func (r *Rows) Add(round []observe.Observation) (done []Row) {
 			continue
 		}
 		s.add(o)
+		r.model(s, o)
 	}
 	return done
 }
 
+// Feed says whether AddPeriod gets the rows of all periods from now on.
+func (r *Rows) Feed(on bool) {
+	r.models = nil // what came meanwhile is not known
+	if on {
+		r.models = map[uint64]*model{}
+	}
+}
+
+// model begins with a container's periods, or goes on. Another period of its quota, and rows per period that came only now, begin anew.
+func (r *Rows) model(s *sum, o *observe.Observation) {
+	if r.models == nil || o.CgroupID == 0 || len(o.Levels) == 0 || !o.Levels[0].Limit.Limited() {
+		return
+	}
+	period := o.Levels[0].Limit.Period
+	m := r.models[o.CgroupID]
+	if m == nil || m.Period() != period {
+		r.models[o.CgroupID] = &model{periodmodel.New(period), true}
+		s.fed = 0
+		return
+	}
+	m.seen = true
+	s.fed += o.Window
+}
+
+// AddPeriod takes a period of a container's own quota. It counts for the slot under way: a row comes up to half a second late. Those of
+// containers that no round has told of yet are dropped.
+func (r *Rows) AddPeriod(p counts.PeriodRow) {
+	m := r.models[p.Cgroup]
+	if m == nil {
+		return
+	}
+	length := float64(p.LengthNS)
+	m.Add(periodmodel.Period{Length: time.Duration(length), Used: time.Duration(p.MeanWidth * length), Width: p.MostWidth,
+		Stopped: time.Duration(p.StoppedShare * length), Throttled: p.Throttled})
+}
+
 // Finish ends the current slot and returns its rows, by service, pod, container and cgroup: equal names side by side pack well.
 func (r *Rows) Finish() (done []Row) {
-	for _, s := range r.open {
+	for k, s := range r.open {
 		s.finish()
+		if m := r.models[k.cgroup]; m != nil && s.fed > 0 {
+			s.row.candidates(m.Period(), m.Take(s.fed))
+		}
 		done = append(done, s.row)
 	}
 	slices.SortFunc(done, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container), cmp.Compare(a.Cgroup, b.Cgroup))
 	})
+	for id, m := range r.models {
+		if !m.seen {
+			delete(r.models, id)
+		}
+		m.seen = false
+	}
 	clear(r.open)
 	r.Left = 0
 	return done
@@ -212,6 +271,15 @@ func (s *sum) finish() {
 	}
 	w.WantedCPUSeconds = &demand
 	w.WantedP50, w.WantedP95, w.WantedP99, w.WantedMax = quantile(w.Wanted, 0.5), quantile(w.Wanted, 0.95), quantile(w.Wanted, 0.99), new(last(w.Wanted))
+}
+
+// candidates takes what the periods tell.
+func (w *Row) candidates(period time.Duration, o periodmodel.Outcome) {
+	w.PeriodMicroseconds, w.CandidateSeconds, w.CandidateFrom = new(period.Microseconds()), new(o.Known.Seconds()), new(int32(o.From))
+	for _, c := range o.Candidates {
+		w.Candidates = append(w.Candidates, Candidate{int32(c.Step), c.Stopped.Microseconds(), int32(c.Throttled), c.Delay.Microseconds(),
+			c.BurstStopped.Microseconds(), c.BurstDelay.Microseconds()})
+	}
 }
 
 // levels are those of a histogram that any time was spent at.

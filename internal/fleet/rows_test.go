@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 )
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -63,6 +64,55 @@ func TestRowsAddUp(t *testing.T) {
 	}
 	if again := rows.Finish(); len(again) != 0 {
 		t.Errorf("twice: %+v", again)
+	}
+}
+
+// Rows per period become what other limits would have done. Without them, before they came, and after another period of the quota that is not
+// known.
+func TestCandidates(t *testing.T) {
+	rows := NewRows(Names{})
+	limited := func(at time.Time) []observe.Observation {
+		o := observed(at)
+		o.Levels = []cgroup.Level{{Path: o.Container.Group.Path, Limit: cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}}}
+		return []observe.Observation{o}
+	}
+	second := func(i int, feed bool) (done []Row) {
+		done = rows.Add(limited(noon.Add(time.Duration(i) * time.Second)))
+		if feed { // ten periods, one of which has 150 ms of work, 3 wide
+			rows.AddPeriod(counts.PeriodRow{Cgroup: 7, LengthNS: 1e9, MeanWidth: 0.15, MostWidth: 3})
+			rows.AddPeriod(counts.PeriodRow{Cgroup: 99, LengthNS: 1e9, MeanWidth: 8, MostWidth: 8}) // of another container
+		}
+		return done
+	}
+	var done []Row
+	for i := range 301 {
+		done = append(done, second(i, false)...)
+	}
+	if len(done) != 1 || done[0].CandidateSeconds != nil || done[0].PeriodMicroseconds != nil || len(done[0].Candidates) != 0 {
+		t.Fatalf("without rows per period: %+v", done)
+	}
+	rows.Feed(true)
+	done = nil
+	for i := 301; i < 901; i++ {
+		done = append(done, second(i, true)...)
+	}
+	if len(done) != 2 {
+		t.Fatalf("%d rows", len(done))
+	}
+	r := done[1]
+	if *r.PeriodMicroseconds != 100_000 || *r.CandidateSeconds != 300 || *r.CandidateFrom != -8 || len(r.Candidates) == 0 {
+		t.Fatalf("%+v", r)
+	}
+	first, last := r.Candidates[0], r.Candidates[len(r.Candidates)-1]
+	if first.Step != -8 || last.Step != 2 || last.ThrottledPeriods < 299 || last.StoppedMicroseconds <= 0 || last.BurstStoppedMicroseconds != 0 || first.BurstStoppedMicroseconds == 0 {
+		t.Errorf("%+v", r.Candidates)
+	}
+	if early := done[0]; *early.CandidateSeconds != 298 { // of its first two rounds one was without, and one began
+		t.Errorf("known for %v s", *early.CandidateSeconds)
+	}
+	rows.Feed(false)
+	if rest := rows.Finish(); len(rest) != 1 || rest[0].CandidateSeconds != nil {
+		t.Errorf("after they ended: %+v", rest)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
@@ -36,12 +37,13 @@ type Options struct {
 	write func(dir string, rows []fleet.Row) error
 }
 
-// Sink takes rounds of observations. Round is of one goroutine.
+// Sink takes rounds of observations. Round and Close are of one goroutine, Feed and Period may be of another.
 type Sink struct {
-	o    Options
-	rows *fleet.Rows
-	wake chan struct{}
-	done chan struct{}
+	o      Options
+	rowsMu sync.Mutex
+	rows   *fleet.Rows
+	wake   chan struct{}
+	done   chan struct{}
 
 	mu      sync.Mutex
 	waiting []fleet.Row
@@ -62,9 +64,26 @@ func New(o Options) *Sink {
 
 // Round takes the observations of one round. It does not wait for the disk.
 func (s *Sink) Round(observations []observe.Observation) {
-	if done := s.rows.Add(observations); len(done) > 0 {
+	s.rowsMu.Lock()
+	done := s.rows.Add(observations)
+	s.rowsMu.Unlock()
+	if len(done) > 0 {
 		s.hand(s.described(done, observations))
 	}
+}
+
+// Feed says whether Period gets the rows of all periods from now on.
+func (s *Sink) Feed(on bool) {
+	s.rowsMu.Lock()
+	defer s.rowsMu.Unlock()
+	s.rows.Feed(on)
+}
+
+// Period takes a row of the probe's PeriodRows.
+func (s *Sink) Period(p counts.PeriodRow) {
+	s.rowsMu.Lock()
+	defer s.rowsMu.Unlock()
+	s.rows.AddPeriod(p)
 }
 
 // described fills in what only the end of a slot needs: it is read once for each container, and not in each round.
@@ -173,8 +192,11 @@ func (s *Sink) Close(now []observe.Observation) (written int, err error) {
 	s.mu.Unlock()
 	close(s.wake)
 	<-s.done
+	s.rowsMu.Lock()
+	rest := s.rows.Finish()
+	s.rowsMu.Unlock()
 	s.mu.Lock()
-	s.waiting = append(s.waiting, s.described(s.rows.Finish(), now)...)
+	s.waiting = append(s.waiting, s.described(rest, now)...)
 	s.mu.Unlock()
 	err = s.flush()
 	if s.lost > 0 {

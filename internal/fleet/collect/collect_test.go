@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
@@ -55,6 +56,36 @@ func TestSink(t *testing.T) {
 	}
 	if again, err := s.Close(nil); again != 9 || err != nil {
 		t.Errorf("closed twice: %d, %v", again, err)
+	}
+}
+
+// Rows per period come from another goroutine.
+func TestPeriods(t *testing.T) {
+	var rows []fleet.Row
+	s := New(Options{Dir: "x", write: func(_ string, of []fleet.Row) error { rows = append(rows, of...); return nil }})
+	s.Feed(true)
+	limited := func(i int) []observe.Observation {
+		all := round(noon.Add(time.Duration(i)*time.Second), 1)
+		all[0].Levels = []cgroup.Level{{Path: "/a", Limit: cgroup.Limit{Quota: 100 * time.Millisecond, Period: 100 * time.Millisecond}}}
+		return all
+	}
+	s.Round(limited(0))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 100 {
+			s.Period(counts.PeriodRow{Cgroup: 1, LengthNS: 1e8, MeanWidth: 1.5, MostWidth: 3})
+		}
+	}()
+	for i := range 10 {
+		s.Round(limited(1 + i))
+	}
+	<-done
+	s.Feed(false)
+	s.Feed(true)
+	s.Period(counts.PeriodRow{Cgroup: 1, LengthNS: 1e8, MeanWidth: 9, MostWidth: 9}) // no round has told of it since
+	if _, err := s.Close(nil); err != nil || len(rows) != 1 || rows[0].CandidateSeconds != nil {
+		t.Errorf("%v: %+v", err, rows)
 	}
 }
 

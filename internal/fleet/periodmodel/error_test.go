@@ -153,7 +153,7 @@ func measured(t testing.TB, services int) (e errors) {
 		for _, p := range now.periods {
 			m.Add(p)
 		}
-		o := m.Take()
+		o := m.Take(episodes * seconds * time.Second)
 		if o.Known < episodes*seconds*time.Second*9/10 {
 			e.unknown++
 			continue
@@ -206,8 +206,9 @@ func (e *errors) figures() []figure {
 	return []figure{
 		{"throttled share of periods", e.throttled, 0.05, 0.9, 0.85},
 		{"99th percentile of the response", e.p99, 0.3, 0.8, 0.6},
-		{"least limit, stopped for at most 2 % now", e.least, 0.15, 0.8, 0.8},
-		{"least limit, stopped for longer now", e.leastStopped, 0.15, 0.8, 0.2},
+		{"least limit", slices.Concat(e.least, e.leastStopped), 0.15, 0.8, 0.6},
+		{"of it, stopped for at most 2 % now", e.least, 0.15, 0.8, 0.8},
+		{"of it, stopped for longer now", e.leastStopped, 0.5, 0.8, 0.7},
 	}
 }
 
@@ -243,7 +244,7 @@ threads, requests in groups. Shares and the 99th percentile are at 0.7, 1 and 1.
 
 var (
 	update   = flag.Bool("update", false, "write docs/results/fleet.md anew")
-	services = flag.Int("services", 30, "how many services are drawn")
+	services = flag.Int("services", 20, "how many services are drawn")
 )
 
 // The error of the model against the simulator, for the same services in each run.

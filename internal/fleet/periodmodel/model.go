@@ -66,10 +66,11 @@ type Outcome struct {
 
 // Model steps one container through its periods under each candidate limit. It is not safe for concurrent use.
 type Model struct {
-	period  int64
-	steps   []step
-	known   int64
-	width   int32 // of the last period with work
+	period int64
+	steps  []step
+	width  int32 // of the last period with work
+	// unknown is time of which it is not known what came, since the last Take.
+	unknown time.Duration
 	stretch stretch
 }
 
@@ -77,6 +78,7 @@ type Model struct {
 type stretch struct {
 	periods []Period
 	width   int32 // the most of any
+	length  time.Duration
 	// unknown: it is longer than LongestStretch, or rows are missing.
 	unknown bool
 }
@@ -113,13 +115,15 @@ func (m *Model) Add(p Period) {
 	// More than one period has room for: rows before this one are missing.
 	s.unknown = s.unknown || periods > 1 && int64(p.Used) > int64(p.Width)*m.period*11/10
 	s.unknown = s.unknown || len(s.periods) == LongestStretch
-	if s.width = max(s.width, int32(p.Width)); !s.unknown {
+	s.width, s.length = max(s.width, int32(p.Width)), s.length+p.Length
+	if !s.unknown {
 		s.periods = append(s.periods, p)
 	}
 	if p.Throttled {
 		return
 	}
 	if s.unknown {
+		m.unknown += s.length
 		m.forget()
 	} else {
 		m.arrive()
@@ -165,7 +169,6 @@ func (m *Model) forget() {
 
 // idle takes periods in which nothing came.
 func (m *Model) idle(periods int) {
-	m.known += int64(periods) * m.period
 	for i := range m.steps {
 		s := &m.steps[i]
 		quota := m.quota(i)
@@ -177,7 +180,6 @@ func (m *Model) idle(periods int) {
 
 // step takes one period of demand.
 func (m *Model) step(work int64, width int32) {
-	m.known += m.period
 	m.width = width
 	// A limit of as many CPUs as are ever in use stops nothing.
 	for len(m.steps) <= Highest-Lowest && CPUs(Lowest+len(m.steps)) < float64(width) {
@@ -233,13 +235,16 @@ func (t *track) run(l *coarse.Limit, work int64, width int32) {
 	}
 }
 
-// Take returns what became of the periods since the last Take. Backlogs go on.
-func (m *Model) Take() Outcome {
-	o := Outcome{Known: time.Duration(m.known), From: Lowest}
+// Take returns what became of the time since the last Take. Backlogs go on.
+func (m *Model) Take(elapsed time.Duration) Outcome {
+	if s := &m.stretch; s.unknown { // one that has not ended
+		m.unknown, s.length = m.unknown+s.length, 0
+	}
+	o := Outcome{Known: max(0, elapsed-m.unknown), From: Lowest}
 	last := -1
 	for i := range m.steps {
 		s := &m.steps[i]
-		if s.over || float64(s.plain.stopped) > tooMuchStopped*float64(m.known) {
+		if s.over || float64(s.plain.stopped) > tooMuchStopped*float64(elapsed) {
 			o.From, last = Lowest+i+1, -1
 			continue
 		}
@@ -260,7 +265,7 @@ func (m *Model) Take() Outcome {
 		s.plain = track{state: s.plain.state}
 		s.burst = track{state: s.burst.state}
 	}
-	m.known = 0
+	m.unknown = 0
 	return o
 }
 

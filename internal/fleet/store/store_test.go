@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/unthrottle/unthrottle/internal/fleet"
 )
 
@@ -31,6 +33,12 @@ func slot(at time.Time, containers int) (rows []fleet.Row) {
 		}
 		for l := range 24 {
 			r.Wanted = append(r.Wanted, fleet.Level{CPUs: int32(l), Microseconds: int64(150_000_000>>l + i*6101 + at.Minute()*15485)})
+		}
+		r.PeriodMicroseconds, r.CandidateSeconds, r.CandidateFrom = new(int64(100_000)), new(299.7), new(int32(i%7))
+		for l := range 10 { // four binary digits, as package periodmodel has them
+			size := int64(8+(i*5+l*3+at.Minute())%8) << max(0, 22-2*l)
+			r.Candidates = append(r.Candidates, fleet.Candidate{Step: int32(i%7 + l), StoppedMicroseconds: size, ThrottledPeriods: int32(900 >> l), DelayMicroseconds: size >> 6,
+				BurstStoppedMicroseconds: size >> 4, BurstDelayMicroseconds: size >> 8})
 		}
 		rows = append(rows, r)
 	}
@@ -66,6 +74,49 @@ func TestAnHour(t *testing.T) {
 	first := rows[0]
 	if first.Service != "cart-0/app" || !first.Start.Equal(noon) || *first.UsedCPUSeconds != 123.456+float64(noon.Minute()) || len(first.Wanted) != 24 || first.Wanted[3].CPUs != 3 {
 		t.Errorf("%+v", first)
+	}
+}
+
+// A file of an older program, without the columns of candidate limits, is read and added to: these are not known.
+func TestOlderFile(t *testing.T) {
+	type older struct {
+		Schema    int32         `parquet:"schema"`
+		Start     time.Time     `parquet:"start,timestamp(millisecond)"`
+		Began     time.Time     `parquet:"began,timestamp(millisecond)"`
+		Seconds   float64       `parquet:"seconds"`
+		Samples   int32         `parquet:"samples"`
+		Cluster   string        `parquet:"cluster,dict"`
+		Node      string        `parquet:"node,dict"`
+		Namespace string        `parquet:"namespace,dict"`
+		Pod       string        `parquet:"pod,dict"`
+		Container string        `parquet:"container,dict"`
+		Service   string        `parquet:"service,dict"`
+		Cgroup    int64         `parquet:"cgroup"`
+		Width     []fleet.Level `parquet:"width,list"`
+		Remedy    string        `parquet:"remedy,dict"`
+	}
+	dir := t.TempDir()
+	next := slot(noon.Add(fleet.SlotLength), 1)
+	name := filepath.Join(dir, File(&next[0]))
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := older{Schema: 1, Start: noon, Began: noon, Seconds: 300, Samples: 300, Cluster: "eu1", Node: "n17", Container: "app", Service: "cart", Cgroup: 5,
+		Width: []fleet.Level{{CPUs: 1, Microseconds: 7}}, Remedy: "burst"}
+	if err := parquet.WriteFile(name, []older{old}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir, next); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := Read(name)
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for _, r := range rows {
+		if isOld := r.Service == "cart"; isOld != (r.CandidateSeconds == nil) || isOld != (len(r.Candidates) == 0) || isOld != (r.Remedy == "burst") || len(r.Width) == 0 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 

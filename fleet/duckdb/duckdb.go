@@ -8,7 +8,8 @@
 // # Rule
 //
 // [DB.Load] copies the files' rows into a database of its own, in a temporary folder that Close removes. It takes some files at once.
-// Where they are refused it halves them until it has the files that are at fault; those are told, and the rest is loaded. Questions
+// Where they are refused it halves them until it has the files that are at fault; those are told, and the rest is loaded. Files of
+// older programs, without the newer columns, are read without. Questions
 // are plain SQL on the tables that they name: what only DuckDB knows, such as nested lists, is in this package alone.
 //
 // # Limits
@@ -24,6 +25,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -84,6 +86,9 @@ func (d *DB) Close() error { return errors.Join(d.db.Close(), os.RemoveAll(d.dir
 // column is one that is read: its name in the files, in the database, and what it becomes.
 type column struct{ name, becomes, as string }
 
+// newer are the columns that files of older programs have not: they are null there.
+var newer = []string{"period_microseconds", "candidate_seconds", "candidate_from", "candidates"}
+
 // columns are those of docs/reference/fleet-rows.md that the report asks of, in the order of the table.
 var columns = []column{
 	{"schema", "schema_version", "INTEGER"}, {"start", "start_ms", "BIGINT"}, {"began", "began_ms", "BIGINT"}, {"seconds", "seconds", "DOUBLE"},
@@ -95,9 +100,22 @@ var columns = []column{
 	{"throttled_own_seconds", "throttled_own_seconds", "DOUBLE"}, {"throttled_pod_seconds", "throttled_pod_seconds", "DOUBLE"},
 	{"throttled_slice_seconds", "throttled_slice_seconds", "DOUBLE"}, {"throttled_inside_seconds", "throttled_inside_seconds", "DOUBLE"},
 	{"remedy", "remedy", "VARCHAR"}, {"width", "width", levels}, {"wanted", "wanted", levels},
+	{"period_microseconds", "period_us", "BIGINT"}, {"candidate_seconds", "candidate_seconds", "DOUBLE"}, {"candidate_from", "candidate_from", "INTEGER"},
+	{"candidates", "candidates", candidates},
 }
 
-const levels = "STRUCT(cpus INTEGER, microseconds BIGINT)[]"
+const (
+	levels     = "STRUCT(cpus INTEGER, microseconds BIGINT)[]"
+	candidates = "STRUCT(step INTEGER, stopped_us BIGINT, throttled BIGINT, delay_us BIGINT, burst_stopped_us BIGINT, burst_delay_us BIGINT)[]"
+)
+
+// fields are those of the lists: by their names, since a cast of a list whose fields have other names gives nulls, for all files at once.
+var fields = map[string]string{
+	levels: "[{'cpus': CAST(l.cpus AS INTEGER), 'microseconds': CAST(l.microseconds AS BIGINT)} FOR l IN r.%s]",
+	candidates: "[{'step': CAST(l.step AS INTEGER), 'stopped_us': CAST(l.stopped_microseconds AS BIGINT), 'throttled': CAST(l.throttled_periods AS BIGINT), " +
+		"'delay_us': CAST(l.delay_microseconds AS BIGINT), 'burst_stopped_us': CAST(l.burst_stopped_microseconds AS BIGINT), " +
+		"'burst_delay_us': CAST(l.burst_delay_microseconds AS BIGINT)} FOR l IN r.%s]",
+}
 
 // loaded makes the table of all rows.
 var loaded = func() string {
@@ -109,14 +127,18 @@ var loaded = func() string {
 	return of.String() + ")"
 }()
 
-// read is the statement that reads some files.
-func read(files []file) string {
+// read is the statement that reads some files. older: they have not the newer columns.
+func read(files []file, older bool) string {
 	var of strings.Builder
 	of.WriteString("INSERT INTO loaded SELECT f.file_no, r.file_row_number")
 	for _, c := range columns {
+		if older && slices.Contains(newer, c.name) {
+			fmt.Fprintf(&of, ", CAST(NULL AS %s)", c.as)
+			continue
+		}
 		switch c.as {
-		case levels: // by the names of the fields: a cast of a list whose fields have other names gives nulls, for all files at once
-			fmt.Fprintf(&of, ", [{'cpus': CAST(l.cpus AS INTEGER), 'microseconds': CAST(l.microseconds AS BIGINT)} FOR l IN r.%s]", c.name)
+		case levels, candidates:
+			fmt.Fprintf(&of, ", "+fields[c.as], c.name)
 		case "VARCHAR":
 			fmt.Fprintf(&of, ", coalesce(CAST(r.%s AS VARCHAR), '')", c.name)
 		case "BIGINT":
@@ -169,7 +191,7 @@ func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err e
 			}
 			sound = append(sound, file{no + i, name})
 		}
-		bad, err := d.load(ctx, sound)
+		bad, err := d.load(ctx, sound, false)
 		refused = append(refused, bad...)
 		if err != nil {
 			return refused, err
@@ -179,11 +201,11 @@ func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err e
 }
 
 // load reads files, or finds by halves those that cannot be read.
-func (d *DB) load(ctx context.Context, files []file) ([]Refused, error) {
+func (d *DB) load(ctx context.Context, files []file, older bool) ([]Refused, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	_, err := d.db.ExecContext(ctx, read(files))
+	_, err := d.db.ExecContext(ctx, read(files, older))
 	switch {
 	case err == nil:
 		return nil, nil
@@ -196,15 +218,52 @@ func (d *DB) load(ctx context.Context, files []file) ([]Refused, error) {
 	if full(err) {
 		return nil, fmt.Errorf("DuckDB has no room: %w; TMPDIR names another place, --memory gives more", err)
 	}
-	if len(files) == 1 {
+	parts := [2][]file{files[:len(files)/2], files[len(files)/2:]}
+	olders := [2]bool{older, older}
+	if lacks := slices.ContainsFunc(newer, func(name string) bool { return strings.Contains(err.Error(), `"`+name+`"`) }); lacks && !older {
+		// Of a file whose columns cannot be read the next statement says why.
+		if old, known := d.older(ctx, files); known {
+			parts, olders = old, [2]bool{true, false}
+		}
+	}
+	if len(files) == 1 && olders[0] == older {
 		return []Refused{{files[0].name, why(err)}}, nil
 	}
-	first, err := d.load(ctx, files[:len(files)/2])
+	first, err := d.load(ctx, parts[0], olders[0])
 	if err != nil {
 		return first, err
 	}
-	rest, err := d.load(ctx, files[len(files)/2:])
+	rest, err := d.load(ctx, parts[1], olders[1])
 	return append(first, rest...), err
+}
+
+// older parts files into those of older programs and the others. known is false where their columns cannot be read, and where none is
+// older.
+func (d *DB) older(ctx context.Context, files []file) (parts [2][]file, known bool) {
+	var names []string
+	for _, f := range files {
+		names = append(names, quoted(literal.Replace(f.name)))
+	}
+	has := map[string]int{}
+	err := d.Ask(ctx, "SELECT file_name, CAST(COUNT(*) AS INTEGER) FROM parquet_schema(["+strings.Join(names, ", ")+"]) WHERE name IN ('"+strings.Join(newer, "', '")+"') GROUP BY file_name",
+		func(scan func(...any) error) error {
+			var name string
+			var n int
+			err := scan(&name, &n)
+			has[name] = n
+			return err
+		})
+	if err != nil {
+		return parts, false
+	}
+	for _, f := range files {
+		at := 0
+		if has[f.name] >= len(newer) {
+			at = 1
+		}
+		parts[at] = append(parts[at], f)
+	}
+	return parts, len(parts[0]) > 0
 }
 
 // why is DuckDB's reason without what it says of the statement.
@@ -233,8 +292,16 @@ func (d *DB) Levels(ctx context.Context, name, of string) error {
 	part := func(kind string) string {
 		return "SELECT *, '" + kind + "' AS kind, unnest(" + kind + ") AS level FROM " + of
 	}
-	return d.exec(ctx, name, "CREATE VIEW "+name+" AS SELECT * EXCLUDE (width, wanted, level), level.cpus AS cpus, level.microseconds AS microseconds FROM ("+
+	return d.exec(ctx, name, "CREATE VIEW "+name+" AS SELECT * EXCLUDE (width, wanted, candidates, level), level.cpus AS cpus, level.microseconds AS microseconds FROM ("+
 		part("width")+" UNION ALL "+part("wanted")+")")
+}
+
+// Candidates makes a view of what other limits would have done in a table: a line for each limit, with its step and figures beside the
+// table's other columns.
+func (d *DB) Candidates(ctx context.Context, name, of string) error {
+	return d.exec(ctx, name, "CREATE VIEW "+name+" AS SELECT * EXCLUDE (width, wanted, candidates, candidate), candidate.step AS step, candidate.stopped_us AS stopped_us, "+
+		"candidate.throttled AS throttled, candidate.delay_us AS delay_us, candidate.burst_stopped_us AS burst_stopped_us, candidate.burst_delay_us AS burst_delay_us "+
+		"FROM (SELECT *, unnest(candidates) AS candidate FROM "+of+")")
 }
 
 func (d *DB) exec(ctx context.Context, name, statement string) error {

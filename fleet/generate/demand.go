@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate/coarse"
 )
 
@@ -65,10 +66,14 @@ type ran struct {
 	throttled           int64
 }
 
-// under steps a demand through the period model. What waits behind the quota stays as wide as it came.
-func (d *demand) under(limitCPUs float64) ran {
+// under steps a demand through the period model, with a burst of one quota or none. What waits behind the quota stays as wide as it
+// came. other is told of the periods, if it is not nil.
+func (d *demand) under(limitCPUs float64, burst bool, other *periodmodel.Model) ran {
 	r := ran{width: map[int32]time.Duration{}, wanted: map[int32]time.Duration{}}
 	l := coarse.Limit{QuotaNS: int64(limitCPUs * float64(period)), PeriodNS: int64(period)}
+	if burst {
+		l.BurstNS = l.QuotaNS
+	}
 	var s coarse.State
 	var last int32
 	for i, work := range d.workNS {
@@ -89,6 +94,9 @@ func (d *demand) under(limitCPUs float64) ran {
 		r.busy += on
 		if p.Throttled {
 			r.throttled++
+		}
+		if other != nil {
+			other.Add(periodmodel.Period{Length: period, Used: time.Duration(p.UsedNS), Width: int(width), Stopped: stopped, Throttled: p.Throttled})
 		}
 	}
 	return r

@@ -9,8 +9,9 @@
 //
 // A service draws its replicas, its limit and its demand from a seed: work that comes in each period of 100 ms, how wide it runs, and
 // how both change over the day. Its demand at each of [levels] levels of load is stepped period by period through
-// internal/sim/simulate/coarse under its limit, and makes the row of five minutes of a container at that level. The truth is from the
-// same demands: the least limit at which the model stops a container for at most the bound.
+// internal/sim/simulate/coarse under its limit, and makes the row of five minutes of a container at that level. What its periods tell of other limits is
+// internal/fleet/periodmodel's, as on a host. The truth is from the same demands: the least limit at which the model stops a container for at
+// most the bound.
 //
 // # Limits
 //

@@ -17,6 +17,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
 )
 
@@ -44,14 +45,16 @@ type Truth struct {
 }
 
 // Service is the truth about one service. LeastLimit is the smallest limit at which its most loaded container is stopped for at most
-// the bound of its time to work; CoresAfter has no container above its limit of now.
+// the bound of its time to work. CoresAfter is what is needed to be stopped for at most that, or no longer than now, and CoresAfterBurst the
+// same with a burst of one quota; no container has more than now.
 type Service struct {
-	Name         string  `json:"name"`
-	Containers   int     `json:"containers"`
-	LimitCPUs    float64 `json:"limit_cpus"`
-	LeastLimit   float64 `json:"least_limit_cpus"`
-	CoresAfter   float64 `json:"cores_after"`
-	StoppedShare float64 `json:"stopped_share"`
+	Name            string  `json:"name"`
+	Containers      int     `json:"containers"`
+	LimitCPUs       float64 `json:"limit_cpus"`
+	LeastLimit      float64 `json:"least_limit_cpus"`
+	CoresAfter      float64 `json:"cores_after"`
+	CoresAfterBurst float64 `json:"cores_after_burst"`
+	StoppedShare    float64 `json:"stopped_share"`
 }
 
 // service is one that is being made.
@@ -60,7 +63,9 @@ type service struct {
 	replicas int
 	limit    float64
 	ran      [levels]ran
-	truth    Service
+	// other is what the periods of each level tell of other limits.
+	other [levels]periodmodel.Outcome
+	truth Service
 	// seen is for how many slots a container of it was at each level: all its containers have the same day.
 	seen [levels]int
 }
@@ -122,7 +127,9 @@ func (s *service) demand(chance *rand.Rand, no int, o Options) {
 	p := profileOf(chance, s.limit)
 	for level := range levels {
 		demands[level] = p.at(chance, level)
-		s.ran[level] = demands[level].under(s.limit)
+		other := periodmodel.New(period)
+		s.ran[level] = demands[level].under(s.limit, false, other)
+		s.other[level] = other.Take(fleet.SlotLength)
 	}
 	for slot := range o.Hours * slotsPerHour {
 		s.seen[levelAt(no, slot)]++
@@ -138,34 +145,40 @@ func levelAt(service, slot int) int {
 
 // found is the truth, by halves, on the demands that were drawn.
 func (s *service) found(demands *[levels]demand, bound float64) Service {
-	share := func(limit float64) (ofWork, ofTime float64) {
+	share := func(limit float64, burst bool) (ofWork, ofTime float64) {
 		var stopped, busy time.Duration
 		slots := 0
 		for level, times := range s.seen {
 			if times == 0 {
 				continue
 			}
-			r := demands[level].under(limit)
+			r := demands[level].under(limit, burst, nil)
 			stopped, busy, slots = stopped+time.Duration(times)*r.stopped, busy+time.Duration(times)*r.busy, slots+times
 		}
 		return float64(stopped) / float64(stopped+busy), stopped.Seconds() / (float64(slots) * fleet.SlotLength.Seconds())
 	}
-	below, enough := 0.0, 0.0
+	widest := 0.0
 	for level := range demands {
 		for _, w := range demands[level].width {
-			enough = max(enough, float64(w))
+			widest = max(widest, float64(w))
 		}
 	}
-	for enough-below > 0.001 {
-		middle := (below + enough) / 2
-		if of, _ := share(middle); of <= bound {
-			enough = middle
-		} else {
-			below = middle
+	least := func(may float64, burst bool) float64 {
+		below, enough := 0.0, widest
+		for enough-below > 0.001 {
+			middle := (below + enough) / 2
+			if of, _ := share(middle, burst); of <= may {
+				enough = middle
+			} else {
+				below = middle
+			}
 		}
+		return enough
 	}
-	_, stopped := share(s.limit)
-	return Service{s.name, s.replicas, s.limit, enough, float64(s.replicas) * min(s.limit, leastlimit.Tenths(enough)), stopped}
+	cores := func(limit float64) float64 { return float64(s.replicas) * min(s.limit, leastlimit.Tenths(limit)) }
+	now, stopped := share(s.limit, false)
+	same := max(bound, now)
+	return Service{s.name, s.replicas, s.limit, least(bound, false), cores(least(same, false)), cores(least(same, true)), stopped}
 }
 
 // write writes the files, a host's hour each.
@@ -229,7 +242,7 @@ func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
 		demanded += float64(l.CPUs) * float64(l.Microseconds) / 1e6
 	}
 	stopped := r.stopped.Seconds()
-	return fleet.Row{
+	row := fleet.Row{
 		Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: fleet.SlotLength.Seconds(), Samples: 300,
 		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Pod: fmt.Sprintf("pod-%06d", no), Container: "app", Service: s.name, Cgroup: int64(no + 1),
 		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(64)),
@@ -237,6 +250,8 @@ func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
 		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
 		Periods: new(int64(periods)), ThrottledPeriods: &r.throttled, Width: histogram(r.width), Wanted: wanted,
 	}
+	row.SetCandidates(period, s.other[level])
+	return row
 }
 
 func histogram(of map[int32]time.Duration) (all []fleet.Level) {

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,6 +29,8 @@ type Engine interface {
 	Keep(ctx context.Context, name, question string) error
 	// Levels makes a view of the histograms in a table.
 	Levels(ctx context.Context, name, of string) error
+	// Candidates makes a view of what other limits would have done in a table.
+	Candidates(ctx context.Context, name, of string) error
 	// Ask answers a question line by line.
 	Ask(ctx context.Context, question string, line func(scan func(...any) error) error) error
 }
@@ -69,7 +72,7 @@ func Make(ctx context.Context, e Engine, o Options) (view.Document, error) {
 
 // prepare makes the tables that the questions are about.
 func prepare(ctx context.Context, e Engine) error {
-	if err := e.Levels(ctx, "loaded_levels", "loaded"); err != nil {
+	if err := errors.Join(e.Levels(ctx, "loaded_levels", "loaded"), e.Candidates(ctx, "loaded_candidates", "loaded")); err != nil {
 		return err
 	}
 	for _, name := range []string{"unsound", "fleet_rows", "containers"} {
@@ -77,7 +80,7 @@ func prepare(ctx context.Context, e Engine) error {
 			return err
 		}
 	}
-	return e.Levels(ctx, "fleet_levels", "fleet_rows")
+	return errors.Join(e.Levels(ctx, "fleet_levels", "fleet_rows"), e.Candidates(ctx, "fleet_candidates", "fleet_rows"))
 }
 
 // input says what was read, and what of it does not count.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -280,6 +281,98 @@ func TestPinned(t *testing.T) {
 	}
 }
 
+// candidates are those of a row: a container that one CPU stops for 3 s and two for 30 ms; with a burst one CPU stops it for 30 ms.
+func withCandidates(r fleet.Row) fleet.Row {
+	r.PeriodMicroseconds, r.CandidateSeconds, r.CandidateFrom = new(int64(100_000)), new(300.0), new(int32(0))
+	for i, stopped := range []int64{3_000_000, 1_000_000, 300_000, 100_000, 30_000} {
+		r.Candidates = append(r.Candidates, fleet.Candidate{Step: int32(i), StoppedMicroseconds: stopped, ThrottledPeriods: int32(stopped / 50_000), DelayMicroseconds: 0, BurstStoppedMicroseconds: stopped / 100})
+	}
+	return r
+}
+
+// With periods the least limit is read off what other limits would have done; a burst that saves much more is the remedy.
+func TestPeriodsTell(t *testing.T) {
+	d, _ := written(t, withCandidates(rowOf("cart", 0, noon, 4, 4)), rowOf("mail", 1, noon, 4, 4))
+	s := serviceOf(t, d, "cart/app")
+	// 101 s to work: between the third candidate and the fourth, by the logarithm of the share.
+	third, fourth := 0.3/101.3, 0.1/101.1
+	limit := math.Exp2((2 + math.Log(third/0.001)/math.Log(third/fourth)) / 4)
+	near(t, "limit", s.Limit, 1.7)
+	near(t, "low", s.LimitLow, limit/1.15)
+	near(t, "high", s.LimitHigh, limit*1.15)
+	if *s.Remedy != view.Burst || s.ByBounds != 0 {
+		t.Errorf("%+v", s)
+	}
+	near(t, "after", s.CoresAfter, 1) // the least that serves what came
+	if by := serviceOf(t, d, "mail/app"); by.ByBounds != 1 || *by.Remedy != view.Lower || d.ByBounds != 1 {
+		t.Errorf("%+v, %d by bounds", by, d.ByBounds)
+	}
+	// Too little of the time is known.
+	little := withCandidates(rowOf("cart", 0, noon, 4, 4))
+	*little.CandidateSeconds = 250
+	if d, _ := written(t, little); d.ByBounds != 1 {
+		t.Errorf("%d by bounds", d.ByBounds)
+	}
+	// A container that is stopped as much as its limit says keeps it, without a burst.
+	held := withCandidates(rowOf("cart", 0, noon, 1, 4))
+	for i := range held.Candidates {
+		held.Candidates[i].BurstStoppedMicroseconds = held.Candidates[i].StoppedMicroseconds
+	}
+	d, _ = written(t, held)
+	if s := serviceOf(t, d, "cart/app"); *s.Remedy != view.Leave || *s.CoresAfter != 1 || *s.Limit != 1.7 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Files of older programs, without the newer columns, count beside others, however many are read at once.
+func TestOlderFiles(t *testing.T) {
+	dir := t.TempDir()
+	var rows []fleet.Row
+	for no := range 6 {
+		r := withCandidates(rowOf("cart", no, noon, 4, 4))
+		r.Node = fmt.Sprintf("n%d", no)
+		rows = append(rows, r)
+	}
+	if err := store.Write(dir, rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, no := range []int{0, 3, 4} {
+		older(t, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", fmt.Sprintf("n%d.parquet", no)), rows[no])
+	}
+	for _, batch := range []int{0, 1, 4} {
+		d, err := asked(t, dir, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Containers != 6 || d.ByBounds != 3 || len(d.Input.Refused) != 0 || len(d.Input.Problems) != 0 {
+			t.Errorf("%d files at once: %d containers, %d by bounds, %+v", batch, d.Containers, d.ByBounds, d.Input)
+		}
+	}
+}
+
+// older writes a row as programs before the columns of periods did.
+func older(t *testing.T, name string, r fleet.Row) {
+	t.Helper()
+	var kept []reflect.StructField
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[fleet.Row]()) {
+		if !strings.Contains(f.Name, "Candidate") && f.Name != "PeriodMicroseconds" {
+			kept = append(kept, reflect.StructField{Name: f.Name, Type: f.Type, Tag: f.Tag})
+		}
+	}
+	row := reflect.New(reflect.StructOf(kept)).Elem()
+	for i, f := range kept {
+		row.Field(i).Set(reflect.ValueOf(r).FieldByName(f.Name))
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := parquet.NewWriter(f, parquet.SchemaOf(row.Addr().Interface()))
+	if err := errors.Join(w.Write(row.Addr().Interface()), w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Containers that ended are not there now, and what they needed counts.
 func TestEndedContainers(t *testing.T) {
 	old := rowOf("cart", 0, noon, 8, 5)
@@ -344,6 +437,9 @@ func TestBadInput(t *testing.T) {
 		"used": func(r *fleet.Row) { r.UsedCPUSeconds = new(1e12) }, "nan": func(r *fleet.Row) { r.OwnLimitCPUs = new(math.NaN()) },
 		"stopped": func(r *fleet.Row) { r.StoppedHighSeconds = new(900.0) }, "start": func(r *fleet.Row) { r.Start, r.Began = noon.Add(time.Second), noon.Add(time.Second) },
 		"histogram": func(r *fleet.Row) { r.Wanted = []fleet.Level{{CPUs: 1, Microseconds: 1e12}} }, "schema": func(r *fleet.Row) { r.Schema = 9 },
+		"step": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 99 }, "twice": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
+		"longer": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[2].StoppedMicroseconds = 1e12 }, "known": func(r *fleet.Row) { *r = withCandidates(*r); *r.CandidateSeconds = -1 },
+		"period":   func(r *fleet.Row) { *r = withCandidates(*r); *r.PeriodMicroseconds = 0 },
 		"negative": func(r *fleet.Row) { r.Width = []fleet.Level{{CPUs: -1, Microseconds: 5}} },
 	}
 	for name, of := range bad {

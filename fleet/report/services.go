@@ -5,9 +5,11 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
@@ -21,6 +23,10 @@ type sized struct {
 	cores                        *float64
 	measured, stopped, widestUse *float64
 	width, wanted                []leastlimit.Level
+	// What its periods tell: nil, and no limits, where that was not kept.
+	periodSeconds, periods *float64
+	from                   *int32
+	candidates             []periodmodel.Candidate
 }
 
 // Reasons for which a container's need is not known. Users read them.
@@ -78,15 +84,61 @@ func (c *sized) demand() leastlimit.Demand {
 	return d
 }
 
-// need is what one container of a service needs: the most of what is known of any.
-type need struct {
-	leastlimit.Needs
-	known bool
+// leastKnown is the part of the time for which it must be known what came in which period.
+const leastKnown = 0.9
+
+// curve is what other limits would have done; nil: periods were not kept, or tell of too little of the time.
+func (c *sized) curve(demand *leastlimit.Demand) *periodmodel.Curve {
+	if c.pinned() || c.periodSeconds == nil || c.periods == nil || c.from == nil || *c.periodSeconds < leastKnown**c.measured {
+		return nil
+	}
+	curve := &periodmodel.Curve{Busy: time.Duration(demand.BusySeconds() * float64(time.Second)), Periods: *c.periods}
+	curve.Add(periodmodel.Outcome{From: int(*c.from), Candidates: c.candidates})
+	return curve
 }
 
-func (n *need) take(of leastlimit.Needs) {
-	n.known = true
-	n.Low, n.Safe, n.High = max(n.Low, of.Low), max(n.Safe, of.Safe), max(n.High, of.High)
+// size is a limit that is enough, with its bounds.
+type size struct{ at, low, high float64 }
+
+func (s *size) take(of size) {
+	s.at, s.low, s.high = max(s.at, of.at), max(s.low, of.low), max(s.high, of.high)
+}
+
+// need is what one container of a service needs: the most of what is known of any.
+type need struct {
+	// limit stops it for at most the bound. lower does so, or stops it no longer than now where that is more; burst does that with a
+	// burst of one quota. burst is infinite where that is not known.
+	limit, lower, burst size
+}
+
+// needOf is what a container needs. byPeriods: its periods tell; else all orders of its demand are bounded.
+func (c *sized) needOf(demand *leastlimit.Demand, bound float64) (n need, byPeriods bool) {
+	all := demand.Least(bound)
+	curve := c.curve(demand)
+	if curve == nil {
+		of, unknown := size{all.Safe, all.Low, all.High}, math.Inf(1)
+		return need{of, of, size{unknown, unknown, unknown}}, false
+	}
+	bursts := c.remedy == string(remedy.Burst)
+	present, served := curve.At(*c.ownLimit, bursts)
+	off := periodmodel.Off(present.StoppedShare)
+	least := func(stopped float64, burst bool) size {
+		at := max(curve.Least(periodmodel.Point{StoppedShare: stopped, Delay: present.Delay}, burst), all.Low)
+		return size{at, max(all.Low, at/(1+off)), at * (1 + off)}
+	}
+	same := max(bound, present.StoppedShare)
+	n = need{least(bound, bursts), least(same, bursts), least(same, true)}
+	if !served { // it is less than what came: nothing of it can go
+		now := size{*c.ownLimit, *c.ownLimit, *c.ownLimit}
+		n.lower, n.burst = now, now
+	}
+	return n, true
+}
+
+func (n *need) take(of need) {
+	n.limit.take(of.limit)
+	n.lower.take(of.lower)
+	n.burst.take(of.burst)
 }
 
 // services answers the services' part, the ledger and what is not known.
@@ -95,7 +147,7 @@ func services(ctx context.Context, e Engine, o Options, d *view.Document) error 
 	if err != nil {
 		return err
 	}
-	needs, whys := map[string]*need{}, make([]string, len(all))
+	needs, whys, byBounds := map[string]*need{}, make([]string, len(all)), make([]bool, len(all))
 	for i := range all {
 		c := &all[i]
 		demand := c.demand()
@@ -105,7 +157,9 @@ func services(ctx context.Context, e Engine, o Options, d *view.Document) error 
 		if needs[c.service] == nil {
 			needs[c.service] = &need{}
 		}
-		needs[c.service].take(demand.Least(o.Bound))
+		n, byPeriods := c.needOf(&demand, o.Bound)
+		needs[c.service].take(n)
+		byBounds[i] = !byPeriods
 	}
 	sums, reasons := map[string]*sum{}, map[string]*view.Unknown{}
 	for i := range all {
@@ -118,6 +172,10 @@ func services(ctx context.Context, e Engine, o Options, d *view.Document) error 
 			sums[c.service] = &sum{}
 		}
 		sums[c.service].add(c, whys[i], needs[c.service])
+		if byBounds[i] {
+			d.ByBounds++
+			sums[c.service].byBounds++
+		}
 		if whys[i] != "" {
 			if reasons[whys[i]] == nil {
 				reasons[whys[i]] = &view.Unknown{Reason: whys[i]}
@@ -141,8 +199,16 @@ func services(ctx context.Context, e Engine, o Options, d *view.Document) error 
 
 // sum is what the containers of one service have and need now.
 type sum struct {
-	cores, after, low, high, rounding float64
-	sized, unknown                    int
+	cores                    float64
+	lower, burst             needed
+	sized, unknown, byBounds int
+}
+
+// needed is what remains with one remedy. rounding is what it has above what is needed.
+type needed struct{ after, low, high, rounding float64 }
+
+func (n *needed) add(of needed) {
+	n.after, n.low, n.high, n.rounding = n.after+of.after, n.low+of.low, n.high+of.high, n.rounding+of.rounding
 }
 
 func (s *sum) add(c *sized, why string, n *need) {
@@ -154,7 +220,8 @@ func (s *sum) add(c *sized, why string, n *need) {
 	s.cores += now
 	if why != "" {
 		s.unknown++
-		s.after, s.low, s.high = s.after+now, s.low+now, s.high+now
+		s.lower.add(needed{now, now, now, 0})
+		s.burst.add(needed{now, now, now, 0})
 		return
 	}
 	s.sized++
@@ -163,18 +230,36 @@ func (s *sum) add(c *sized, why string, n *need) {
 		whole = leastlimit.Whole
 	}
 	at := func(cpus float64) float64 { return min(now, whole(cpus)) }
-	s.after, s.low, s.high = s.after+at(n.Safe), s.low+at(n.Low), s.high+at(n.High)
-	s.rounding += at(n.Safe) - min(now, n.Safe)
+	of := func(n size) needed { return needed{at(n.at), at(n.low), at(n.high), at(n.at) - min(now, n.at)} }
+	s.lower.add(of(n.lower))
+	s.burst.add(of(n.burst))
+}
+
+// muchMore is which part of its cores a burst must save beyond a lower limit alone: it is one more setting to keep.
+const muchMore = 0.05
+
+// remedy is what gives most back, and what remains with it.
+func (s *sum) remedy() (string, needed) {
+	const noise = 0.05 // half a step of a limit
+	switch {
+	case s.burst.after < s.lower.after-max(noise, muchMore*s.cores):
+		return view.Burst, s.burst
+	case s.lower.after < s.cores-noise:
+		return view.Lower, s.lower
+	}
+	return view.Leave, s.lower
 }
 
 // ledger adds up the services.
 func ledger(all map[string]*sum) view.Ledger {
-	var total sum
+	cores, total := 0.0, needed{}
 	for _, s := range all {
-		total.cores, total.after, total.low, total.high, total.rounding = total.cores+s.cores, total.after+s.after, total.low+s.low, total.high+s.high, total.rounding+s.rounding
+		cores += s.cores
+		_, of := s.remedy()
+		total.add(of)
 	}
-	l := view.Ledger{CoresNow: total.cores, CoresAfter: total.after, Rounding: total.rounding,
-		Saved: total.cores - total.after, SavedLow: total.cores - total.high, SavedHigh: total.cores - total.low}
+	l := view.Ledger{CoresNow: cores, CoresAfter: total.after, Rounding: total.rounding,
+		Saved: cores - total.after, SavedLow: cores - total.high, SavedHigh: cores - total.low}
 	round(&l.CoresNow, &l.CoresAfter, &l.Rounding, &l.Saved, &l.SavedLow, &l.SavedHigh)
 	return l
 }
@@ -185,7 +270,8 @@ func containers(ctx context.Context, e Engine) (all []sized, err error) {
 	if err := e.Ask(ctx, question("sizes"), func(scan func(...any) error) error {
 		var c sized
 		var now int
-		if err := scan(&c.no, &c.service, &c.remedy, &c.limit, &c.ownLimit, &c.allowed, &now, &c.cores, &c.measured, &c.stopped, &c.widestUse); err != nil {
+		if err := scan(&c.no, &c.service, &c.remedy, &c.limit, &c.ownLimit, &c.allowed, &now, &c.cores, &c.measured, &c.stopped, &c.widestUse,
+			&c.periodSeconds, &c.periods, &c.from); err != nil {
 			return err
 		}
 		c.now = now == 1
@@ -208,6 +294,21 @@ func containers(ctx context.Context, e Engine) (all []sized, err error) {
 		} else {
 			c.wanted = append(c.wanted, l)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = e.Ask(ctx, question("candidates"), func(scan func(...any) error) error {
+		var no, stopped, delay, burstStopped, burstDelay int64
+		var l periodmodel.Candidate
+		if err := scan(&no, &l.Step, &stopped, &l.Throttled, &delay, &burstStopped, &burstDelay); err != nil {
+			return err
+		}
+		us := func(v int64) time.Duration { return time.Duration(v) * time.Microsecond }
+		l.Stopped, l.Delay, l.BurstStopped, l.BurstDelay = us(stopped), us(delay), us(burstStopped), us(burstDelay)
+		c := &all[at[no]]
+		c.candidates = append(c.candidates, l)
 		return nil
 	})
 	return all, err
@@ -244,16 +345,13 @@ func pictures(ctx context.Context, e Engine, d *view.Document, needs map[string]
 			}
 		}
 		if n := needs[s.Name]; n != nil {
-			s.Limit, s.LimitLow, s.LimitHigh = new(leastlimit.Tenths(n.Safe)), new(n.Low), new(n.High)
+			s.Limit, s.LimitLow, s.LimitHigh = new(leastlimit.Tenths(n.limit.at)), new(n.limit.low), new(n.limit.high)
 		}
 		if of := sums[s.Name]; of != nil {
-			s.Unknown = of.unknown
+			s.Unknown, s.ByBounds = of.unknown, of.byBounds
 			if of.sized > 0 {
-				s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh = &of.after, &of.low, &of.high
-				s.Remedy = new(view.Leave)
-				if of.after < of.cores-0.05 {
-					s.Remedy = new(view.Lower)
-				}
+				remedy, remains := of.remedy()
+				s.Remedy, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh = &remedy, &remains.after, &remains.low, &remains.high
 			}
 		}
 		round(s.CoresNow, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh, s.Limit, s.LimitLow, s.LimitHigh, s.RunnablePerCore, s.StoppedShare, s.StoppedShareLow, s.UsedCPUs)

@@ -125,7 +125,7 @@ func (r *Rows) Finish() (done []Row) {
 	for k, s := range r.open {
 		s.finish()
 		if m := r.models[k.cgroup]; m != nil && s.fed > 0 {
-			s.row.candidates(m.Period(), m.Take(s.fed))
+			s.row.SetCandidates(m.Period(), m.Take(s.fed))
 		}
 		done = append(done, s.row)
 	}
@@ -273,8 +273,8 @@ func (s *sum) finish() {
 	w.WantedP50, w.WantedP95, w.WantedP99, w.WantedMax = quantile(w.Wanted, 0.5), quantile(w.Wanted, 0.95), quantile(w.Wanted, 0.99), new(last(w.Wanted))
 }
 
-// candidates takes what the periods tell.
-func (w *Row) candidates(period time.Duration, o periodmodel.Outcome) {
+// SetCandidates takes what the periods tell.
+func (w *Row) SetCandidates(period time.Duration, o periodmodel.Outcome) {
 	w.PeriodMicroseconds, w.CandidateSeconds, w.CandidateFrom = new(period.Microseconds()), new(o.Known.Seconds()), new(int32(o.From))
 	for _, c := range o.Candidates {
 		w.Candidates = append(w.Candidates, Candidate{int32(c.Step), c.Stopped.Microseconds(), int32(c.Throttled), c.Delay.Microseconds(),

@@ -97,7 +97,7 @@ func newReport() *cobra.Command {
 		Long: `Read what 'unthrottle export' and agents wrote below DIR, of any number of
 hosts and days: which services have more runnable threads than cores, which are
 stopped and who spends their quota, and how small each limit may be at the same
-stops. The last is an estimate from histograms of demand, with its bounds.
+stops, with a burst or without. The last is an estimate, with its bounds.
 
 What cannot be read or cannot be is left out, and told.`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -19,7 +19,10 @@ SELECT l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.ser
   l.allowed_cpus, l.runs_now, l.cores_now,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.seconds END) AS measured_seconds,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.stopped_high_seconds END) AS stopped_high_seconds,
-  MAX(CASE WHEN r.seconds >= 60 THEN r.used_cpu_seconds / r.seconds END) AS widest_mean_cpus
+  MAX(CASE WHEN r.seconds >= 60 THEN r.used_cpu_seconds / r.seconds END) AS widest_mean_cpus,
+  SUM(CASE WHEN r.candidate_seconds >= 60 THEN r.candidate_seconds END) AS candidate_seconds,
+  SUM(CASE WHEN r.candidate_seconds >= 60 THEN 1000000 * r.candidate_seconds / r.period_us END) AS candidate_periods,
+  MAX(CASE WHEN r.candidate_seconds >= 60 THEN r.candidate_from END) AS candidate_from
 FROM latest l
 JOIN fleet_rows r ON r.container_no = l.container_no AND r.remedy = l.remedy
   AND COALESCE(r.own_limit_cpus, 0) = COALESCE(l.own_limit_cpus, 0) AND COALESCE(r.allowed_cpus, 0) = COALESCE(l.allowed_cpus, 0)

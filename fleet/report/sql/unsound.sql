@@ -9,6 +9,17 @@ WITH histograms AS (
       OR SUM(CAST(microseconds AS DOUBLE)) > 1000000 * (1.1 * MAX(seconds) + 1)
   ) h
 ),
+others AS (
+  SELECT file_no, file_row
+  FROM loaded_candidates
+  GROUP BY file_no, file_row
+  HAVING COUNT(step) < COUNT(*) OR COUNT(DISTINCT step) < COUNT(*) OR MIN(step) < -16 OR MAX(step) > 36
+    OR COUNT(stopped_us) < COUNT(*) OR MIN(stopped_us) < 0 OR MAX(stopped_us) > 1000000 * (1.2 * MAX(seconds) + 1)
+    OR COUNT(burst_stopped_us) < COUNT(*) OR MIN(burst_stopped_us) < 0 OR MAX(burst_stopped_us) > 1000000 * (1.2 * MAX(seconds) + 1)
+    OR COUNT(throttled) < COUNT(*) OR MIN(throttled) < 0 OR MAX(throttled) > 1000000
+    OR COUNT(delay_us) < COUNT(*) OR MIN(delay_us) < 0 OR MAX(delay_us) > 100000000
+    OR COUNT(burst_delay_us) < COUNT(*) OR MIN(burst_delay_us) < 0 OR MAX(burst_delay_us) > 100000000
+),
 judged AS (
   SELECT l.file_no, l.file_row,
     CASE
@@ -28,8 +39,13 @@ judged AS (
       WHEN NOT (l.stopped_low_seconds >= 0 AND l.stopped_low_seconds <= l.stopped_high_seconds + 0.001
         AND l.stopped_high_seconds <= 1.1 * l.seconds + 1) THEN 'its stopped time is not within the time that was observed'
       WHEN h.file_no IS NOT NULL THEN 'a histogram is not within the time that was observed'
+      WHEN o.file_no IS NOT NULL OR NOT (l.candidate_seconds >= 0 AND l.candidate_seconds <= 1.1 * l.seconds + 1)
+        OR NOT (l.period_us >= 1000 AND l.period_us <= 1000000) OR NOT (l.candidate_from >= -16 AND l.candidate_from <= 37)
+        OR (l.candidate_seconds IS NOT NULL AND (l.period_us IS NULL OR l.candidate_from IS NULL))
+        THEN 'what other limits would have done is not within the time that was observed'
     END AS problem
   FROM loaded l
   LEFT JOIN histograms h ON h.file_no = l.file_no AND h.file_row = l.file_row
+  LEFT JOIN others o ON o.file_no = l.file_no AND o.file_row = l.file_row
 )
 SELECT file_no, file_row, problem FROM judged WHERE problem IS NOT NULL

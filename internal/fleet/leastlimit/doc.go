@@ -27,6 +27,8 @@
 //
 // # Limits
 //
+// Rows with periods tell more: see package periodmodel. This is for those without.
+//
 // The demand of the time that the rows have is taken to be that of the time to come. Burst, the overrun of a tick and the slices
 // that CPUs keep are left out. Latencies are not in rows: what keeps the 99th percentile as it is, is that there is next to no
 // stop. docs/reference/fleet.md says the same to users.

@@ -10,13 +10,15 @@ type Document struct {
 	// Bound is the share of its time to work for which a quota may stop a container that is called fine.
 	Bound float64 `json:"bound"`
 	// Containers are those that run at the end of their host's rows.
-	Containers int       `json:"containers"`
-	Hosts      int       `json:"hosts"`
-	Services   []Service `json:"services"`
-	Ledger     Ledger    `json:"ledger"`
-	Applied    []Applied `json:"applied"`
-	Unknown    []Unknown `json:"unknown"`
-	Input      Input     `json:"input"`
+	Containers int `json:"containers"`
+	Hosts      int `json:"hosts"`
+	// ByBounds is how many of them are sized by what serves every order of their demand: see Service.
+	ByBounds int       `json:"by_bounds"`
+	Services []Service `json:"services"`
+	Ledger   Ledger    `json:"ledger"`
+	Applied  []Applied `json:"applied"`
+	Unknown  []Unknown `json:"unknown"`
+	Input    Input     `json:"input"`
 }
 
 // Service is what is known of one service's containers.
@@ -24,8 +26,8 @@ type Service struct {
 	Name       string `json:"name"`
 	Containers int    `json:"containers"`
 	Hosts      int    `json:"hosts"`
-	// CoresNow are the limits of its containers, or what they request. CoresAfter is what they need; low and high are the least that
-	// any order of their demand needs, and what stops none. Containers of which it is not known keep what they have.
+	// CoresNow are the limits of its containers, or what they request. CoresAfter is what they need with the remedy, between low and
+	// high. Containers of which it is not known keep what they have.
 	CoresNow       *float64 `json:"cores_now"`
 	CoresAfter     *float64 `json:"cores_after"`
 	CoresAfterLow  *float64 `json:"cores_after_low"`
@@ -34,7 +36,7 @@ type Service struct {
 	Limit     *float64 `json:"limit_cpus"`
 	LimitLow  *float64 `json:"limit_cpus_low"`
 	LimitHigh *float64 `json:"limit_cpus_high"`
-	// Remedy is lower or leave; null: not known.
+	// Remedy is lower, burst or leave; null: not known.
 	Remedy *string `json:"remedy"`
 	// RunnablePerCore is the mean of running and runnable threads per core of the limit, while there is any.
 	RunnablePerCore *float64 `json:"runnable_per_core"`
@@ -47,11 +49,14 @@ type Service struct {
 	SpentBy   *string `json:"spent_by"`
 	// Unknown is how many of its containers keep what they have because what they need is not known.
 	Unknown int `json:"unknown"`
+	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of their demand.
+	ByBounds int `json:"by_bounds"`
 }
 
 // Remedies of a Service.
 const (
-	Lower = "lower"
+	Lower = "lower" // a lower limit
+	Burst = "burst" // a lower limit, with a burst of one quota
 	Leave = "leave"
 )
 

@@ -16,7 +16,7 @@ var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
 func document() Document {
 	return Document{
-		From: noon, Until: noon.Add(time.Hour), Bound: 0.001, Containers: 3, Hosts: 2,
+		From: noon, Until: noon.Add(time.Hour), Bound: 0.001, Containers: 3, ByBounds: 2, Hosts: 2,
 		Ledger: Ledger{CoresNow: 24, CoresAfter: 11.1, Rounding: 0.3, Saved: 12.9, SavedLow: 12, SavedHigh: 22.8},
 		Services: []Service{
 			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8), CoresAfterHigh: new(8.0), Limit: new(3.7), Remedy: new(Lower), RunnablePerCore: new(0.13)},
@@ -38,7 +38,7 @@ func TestWrite(t *testing.T) {
 	}
 	s := b.String()
 	for _, want := range []string{"3 containers of 3 services on 2 hosts, 2026-11-25 12:00 to 2026-11-25 13:00 UTC (1 h)", "now 24.0, after 11.1: 12.9 saved, between 12.0 and 22.8",
-		"fragmentation of exclusive CPUs is not known", "headroom for a failover is not known", "more than 0.1 % of its time to work", "0.8-8.0", "25.0 %",
+		"fragmentation of exclusive CPUs is not known", "headroom for a failover is not known", "time to work than now, or than 0.1 %", "Rows of 2 containers have no periods", "0.8-8.0", "25.0 %",
 		"1 container with 0.0 cores: no limit of its own", "/a\\x1b/b.parquet: cut off", "2 rows, the first is row 4 of /c.parquet: it is not of five minutes", "1 copy of a row"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("no %q in\n%s", want, s)

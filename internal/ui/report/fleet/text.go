@@ -96,9 +96,14 @@ func ledger(l Ledger) []string {
 
 // assumes says what the figures rest on.
 func assumes(d Document) string {
-	return fmt.Sprintf("An estimate from histograms of demand: 'after' is the least limit with which a quota stops no container for more than %s of its time to work, "+
-		"whatever the order of that demand. The lower bound of what is needed is the mean of its busiest five minutes, the upper one its widest moment. "+
-		"Rows have no latencies, and the time to come is taken to be like this one.", percent(&d.Bound))
+	said := fmt.Sprintf("An estimate: 'after' is the least limit, with a burst of one quota where that is the remedy, with which a quota stops no container "+
+		"for a larger share of its time to work than now, or than %s, and delays no more work. It is modelled from what came in each period, "+
+		"and the bounds are what the model may be off by.", percent(&d.Bound))
+	if d.ByBounds > 0 {
+		said += fmt.Sprintf(" Rows of %s have no periods: there 'after' serves every order of what they wanted, the lower bound is the mean of the busiest "+
+			"five minutes, and the upper one the widest moment.", text.Count(d.ByBounds, "container"))
+	}
+	return said + " Rows have no latencies, and the time to come is taken to be like this one."
 }
 
 // ranking is the services in one order.

@@ -55,11 +55,11 @@ type exact struct {
 	busy               time.Duration
 }
 
-func (s *service) under(t testing.TB, limit float64, timeline int) (e exact) {
+func (s *service) under(t testing.TB, limit float64, burst bool, timeline int) (e exact) {
 	var took []float64
 	throttled, stopped := uint64(0), 0.0
 	for i := range s.at {
-		result := s.run(t, i, limit, simulate.Options{Seed: 1, Timeline: timeline, Times: func(_ string, d time.Duration) { took = append(took, float64(d)) }})
+		result := s.run(t, i, limit, burst, simulate.Options{Seed: 1, Timeline: timeline, Times: func(_ string, d time.Duration) { took = append(took, float64(d)) }})
 		if limit > 0 {
 			c := result.Outcome.Cgroups["app"]
 			throttled, stopped = throttled+c.ThrottledPeriods, stopped+*c.StoppedSeconds
@@ -75,7 +75,7 @@ func (s *service) under(t testing.TB, limit float64, timeline int) (e exact) {
 }
 
 // run simulates one episode.
-func (s *service) run(t testing.TB, episode int, limit float64, o simulate.Options) simulate.Result {
+func (s *service) run(t testing.TB, episode int, limit float64, burst bool, o simulate.Options) simulate.Result {
 	var at strings.Builder
 	for i, a := range s.at[episode] {
 		if i > 0 {
@@ -85,7 +85,11 @@ func (s *service) run(t testing.TB, episode int, limit float64, o simulate.Optio
 	}
 	group := "{}"
 	if limit > 0 {
-		group = fmt.Sprintf("{quota: %v, period: 100ms}", time.Duration(limit*float64(period)).Round(time.Microsecond))
+		quota, saved := time.Duration(limit*float64(period)).Round(time.Microsecond), time.Duration(0)
+		if burst {
+			saved = quota
+		}
+		group = fmt.Sprintf("{quota: %v, period: 100ms, burst: %v}", quota, saved)
 	}
 	sc, err := scenario.Parse("drawn", fmt.Appendf(nil, `version: 1
 duration: %ds
@@ -137,6 +141,8 @@ type errors struct {
 	p99               []float64 // of what the simulator says, at these limits
 	// Least limits, of what the simulator says: of services that their limit stops for at most calm of the time to work, and of the others.
 	least, leastStopped []float64
+	// leastBurst are those with a burst, of the first kind.
+	leastBurst []float64
 }
 
 // calm is the stopped share up to which a service shows what it wants.
@@ -148,7 +154,7 @@ func measured(t testing.TB, services int) (e errors) {
 	e.services = services
 	for range services {
 		s := drawn(r)
-		now := s.under(t, s.limit, seconds*10)
+		now := s.under(t, s.limit, false, seconds*10)
 		m := periodmodel.New(period)
 		for _, p := range now.periods {
 			m.Add(p)
@@ -160,19 +166,21 @@ func measured(t testing.TB, services int) (e errors) {
 		}
 		c := periodmodel.Curve{Busy: now.busy, Periods: float64(o.Known / period)}
 		c.Add(o)
-		free := s.under(t, 0, 0).p99
+		free := s.under(t, 0, false, 0).p99
 		for _, part := range []float64{0.7, 1, 1.4} {
 			got, ok := c.At(s.limit*part, false)
 			if !ok {
 				continue // it does not serve the demand: whatever is said of it is said by that
 			}
-			want := s.under(t, s.limit*part, 0)
+			want := s.under(t, s.limit*part, false, 0)
 			e.throttled = append(e.throttled, math.Abs(got.ThrottledShare-want.throttled))
 			e.p99 = append(e.p99, math.Abs(float64(free+got.Delay)/float64(want.p99)-1))
 		}
-		off := math.Abs(c.Least(periodmodel.Point{StoppedShare: bound, Delay: time.Hour}, false)/s.least(t) - 1)
+		may := periodmodel.Point{StoppedShare: bound, Delay: time.Hour}
+		off := math.Abs(c.Least(may, false)/s.least(t, false) - 1)
 		if now.stopped <= calm {
 			e.least = append(e.least, off)
+			e.leastBurst = append(e.leastBurst, math.Abs(c.Least(may, true)/s.least(t, true)-1))
 		} else {
 			e.leastStopped = append(e.leastStopped, off)
 		}
@@ -181,11 +189,11 @@ func measured(t testing.TB, services int) (e errors) {
 }
 
 // least is the least limit by the simulator, by halves.
-func (s *service) least(t testing.TB) float64 {
+func (s *service) least(t testing.TB, burst bool) float64 {
 	low, high := 0.05, 16.0
 	for high/low > 1.02 {
 		middle := math.Sqrt(low * high)
-		if s.under(t, middle, 0).stopped <= bound {
+		if s.under(t, middle, burst, 0).stopped <= bound {
 			high = middle
 		} else {
 			low = middle
@@ -207,8 +215,9 @@ func (e *errors) figures() []figure {
 		{"throttled share of periods", e.throttled, 0.05, 0.9, 0.85},
 		{"99th percentile of the response", e.p99, 0.3, 0.8, 0.6},
 		{"least limit", slices.Concat(e.least, e.leastStopped), 0.15, 0.8, 0.6},
-		{"of it, stopped for at most 2 % now", e.least, 0.15, 0.8, 0.8},
-		{"of it, stopped for longer now", e.leastStopped, 0.5, 0.8, 0.7},
+		{"least limit, stopped for at most 2 % now", e.least, 0.15, 0.8, 0.8},
+		{"the same with a burst of one quota", e.leastBurst, 0.15, 0.8, 0.8},
+		{"least limit, stopped for longer now", e.leastStopped, 0.5, 0.8, 0.7},
 	}
 }
 

@@ -27,7 +27,7 @@ type Curve struct {
 }
 
 // Off is by which part a least limit may be off, for a container with so large a stopped share at its limit of now. docs/results/fleet.md
-// has in how many cases it was not: in nine of ten.
+// has in how many cases it was not: in nine of ten, where there was more than a single stop.
 func Off(stoppedShare float64) float64 {
 	if stoppedShare > 0.02 {
 		return 0.5 // what came while it was held back is told less well

@@ -22,6 +22,8 @@ const (
 	seconds  = 20
 	episodes = 4
 	bound    = 0.01
+	// fine is the bound of the report: in so short a time it is one stop.
+	fine = 0.001
 )
 
 // service is one that is drawn: requests in groups, as of a pool that is fed in bursts, under a limit that stops it or does not.
@@ -141,8 +143,8 @@ type errors struct {
 	p99               []float64 // of what the simulator says, at these limits
 	// Least limits, of what the simulator says: of services that their limit stops for at most calm of the time to work, and of the others.
 	least, leastStopped []float64
-	// leastBurst are those with a burst, of the first kind.
-	leastBurst []float64
+	// Those with a burst, and for the fine bound, of the first kind.
+	leastBurst, leastFine []float64
 }
 
 // calm is the stopped share up to which a service shows what it wants.
@@ -177,10 +179,11 @@ func measured(t testing.TB, services int) (e errors) {
 			e.p99 = append(e.p99, math.Abs(float64(free+got.Delay)/float64(want.p99)-1))
 		}
 		may := periodmodel.Point{StoppedShare: bound, Delay: time.Hour}
-		off := math.Abs(c.Least(may, false)/s.least(t, false) - 1)
+		off := math.Abs(c.Least(may, false)/s.least(t, bound, false) - 1)
 		if now.stopped <= calm {
 			e.least = append(e.least, off)
-			e.leastBurst = append(e.leastBurst, math.Abs(c.Least(may, true)/s.least(t, true)-1))
+			e.leastBurst = append(e.leastBurst, math.Abs(c.Least(may, true)/s.least(t, bound, true)-1))
+			e.leastFine = append(e.leastFine, math.Abs(c.Least(periodmodel.Point{StoppedShare: fine, Delay: time.Hour}, false)/s.least(t, fine, false)-1))
 		} else {
 			e.leastStopped = append(e.leastStopped, off)
 		}
@@ -189,7 +192,7 @@ func measured(t testing.TB, services int) (e errors) {
 }
 
 // least is the least limit by the simulator, by halves.
-func (s *service) least(t testing.TB, burst bool) float64 {
+func (s *service) least(t testing.TB, bound float64, burst bool) float64 {
 	low, high := 0.05, 16.0
 	for high/low > 1.02 {
 		middle := math.Sqrt(low * high)
@@ -217,6 +220,7 @@ func (e *errors) figures() []figure {
 		{"least limit", slices.Concat(e.least, e.leastStopped), 0.15, 0.8, 0.6},
 		{"least limit, stopped for at most 2 % now", e.least, 0.15, 0.8, 0.8},
 		{"the same with a burst of one quota", e.leastBurst, 0.15, 0.8, 0.8},
+		{"the same for 0.1 %, in so short a time one stop", e.leastFine, 0.15, 0.8, 0.5},
 		{"least limit, stopped for longer now", e.leastStopped, 0.5, 0.8, 0.7},
 	}
 }

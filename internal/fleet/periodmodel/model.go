@@ -85,6 +85,7 @@ type stretch struct {
 
 // step is one candidate limit.
 type step struct {
+	quota        int64
 	plain, burst track
 	// over: the limit is less than what is needed.
 	over bool
@@ -136,7 +137,7 @@ func (m *Model) Add(p Period) {
 func (m *Model) arrive() {
 	all := m.stretch.periods
 	waited := int64(0) // of what ran in the period after
-	came := make([]int64, len(all))
+	var came [LongestStretch]int64
 	for i := len(all) - 1; i >= 0; i-- {
 		used := int64(all[i].Used)
 		came[i], waited = used+waited, 0
@@ -145,7 +146,7 @@ func (m *Model) arrive() {
 			came[i] -= waited
 		}
 	}
-	for _, work := range came {
+	for _, work := range came[:len(all)] {
 		m.step(work, m.stretch.width)
 	}
 }
@@ -171,9 +172,8 @@ func (m *Model) forget() {
 func (m *Model) idle(periods int) {
 	for i := range m.steps {
 		s := &m.steps[i]
-		quota := m.quota(i)
-		for n := periods; n > 0 && !s.over && (s.plain.state.BacklogNS > 0 || s.plain.state.SavedNS < 0 || s.burst.state.BacklogNS > 0 || s.burst.state.SavedNS < quota); n-- {
-			m.run(i, 0, m.width)
+		for n := periods; n > 0 && !s.over && (s.plain.state.BacklogNS > 0 || s.plain.state.SavedNS < 0 || s.burst.state.BacklogNS > 0 || s.burst.state.SavedNS < s.quota); n-- {
+			s.run(m.period, 0, m.width)
 		}
 	}
 }
@@ -183,25 +183,23 @@ func (m *Model) step(work int64, width int32) {
 	m.width = width
 	// A limit of as many CPUs as are ever in use stops nothing.
 	for len(m.steps) <= Highest-Lowest && CPUs(Lowest+len(m.steps)) < float64(width) {
-		m.steps = append(m.steps, step{burst: track{state: coarse.State{SavedNS: m.quota(len(m.steps))}}})
+		quota := int64(CPUs(Lowest+len(m.steps)) * float64(m.period))
+		m.steps = append(m.steps, step{quota: quota, burst: track{state: coarse.State{SavedNS: quota}}})
 	}
 	for i := range m.steps {
 		if !m.steps[i].over {
-			m.run(i, work, width)
+			m.steps[i].run(m.period, work, width)
 		}
 	}
 }
 
-func (m *Model) quota(i int) int64 { return int64(CPUs(Lowest+i) * float64(m.period)) }
-
 // run steps one candidate.
-func (m *Model) run(i int, work int64, width int32) {
-	s, quota := &m.steps[i], m.quota(i)
-	limit := coarse.Limit{QuotaNS: quota, PeriodNS: m.period, TickNS: tick}
+func (s *step) run(period, work int64, width int32) {
+	limit := coarse.Limit{QuotaNS: s.quota, PeriodNS: period, TickNS: tick}
 	s.plain.run(&limit, work, width)
-	limit.BurstNS = quota
+	limit.BurstNS = s.quota
 	s.burst.run(&limit, work, width)
-	s.over = s.plain.state.BacklogNS > tooLongQueue*quota
+	s.over = s.plain.state.BacklogNS > tooLongQueue*s.quota
 }
 
 func (t *track) run(l *coarse.Limit, work int64, width int32) {

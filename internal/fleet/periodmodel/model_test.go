@@ -2,6 +2,7 @@ package periodmodel
 
 import (
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
@@ -194,4 +195,30 @@ func TestCurve(t *testing.T) {
 			}
 		}
 	})
+}
+
+// BenchmarkAdd is one period of a container that is up to 16 wide.
+func BenchmarkAdd(b *testing.B) {
+	m := New(period)
+	r := rand.New(rand.NewPCG(1, 1))
+	for b.Loop() {
+		m.Add(Period{Length: period, Used: time.Duration(r.Int64N(int64(2 * period))), Width: 1 + r.IntN(16)})
+	}
+}
+
+// A period makes no garbage, throttled or not.
+func TestAddAllocatesNothing(t *testing.T) {
+	m, p := New(period), Period{Length: period, Used: 3 * period, Width: 8, Stopped: 60 * ms}
+	add := func() {
+		for range 6 {
+			p.Throttled = true
+			m.Add(p)
+		}
+		p.Throttled = false
+		m.Add(p)
+	}
+	add()
+	if n := testing.AllocsPerRun(100, add); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
 }

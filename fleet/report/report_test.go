@@ -304,7 +304,8 @@ func TestPeriodsTell(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	near(t, "after", s.CoresAfter, 1) // the least that serves what came
-	if by := serviceOf(t, d, "mail/app"); by.ByBounds != 1 || *by.Remedy != view.Lower || d.ByBounds != 1 {
+	near(t, "limit with a burst", s.BurstLimit, 1)
+	if by := serviceOf(t, d, "mail/app"); by.ByBounds != 1 || by.BurstLimit != nil || *by.Remedy != view.Lower || d.ByBounds != 1 {
 		t.Errorf("%+v, %d by bounds", by, d.ByBounds)
 	}
 	// Too little of the time is known.

@@ -346,6 +346,9 @@ func pictures(ctx context.Context, e Engine, d *view.Document, needs map[string]
 		}
 		if n := needs[s.Name]; n != nil {
 			s.Limit, s.LimitLow, s.LimitHigh = new(leastlimit.Tenths(n.limit.at)), new(n.limit.low), new(n.limit.high)
+			if !math.IsInf(n.burst.at, 1) {
+				s.BurstLimit = new(leastlimit.Tenths(n.burst.at))
+			}
 		}
 		if of := sums[s.Name]; of != nil {
 			s.Unknown, s.ByBounds = of.unknown, of.byBounds
@@ -354,7 +357,7 @@ func pictures(ctx context.Context, e Engine, d *view.Document, needs map[string]
 				s.Remedy, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh = &remedy, &remains.after, &remains.low, &remains.high
 			}
 		}
-		round(s.CoresNow, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh, s.Limit, s.LimitLow, s.LimitHigh, s.RunnablePerCore, s.StoppedShare, s.StoppedShareLow, s.UsedCPUs)
+		round(s.CoresNow, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh, s.Limit, s.LimitLow, s.LimitHigh, s.BurstLimit, s.RunnablePerCore, s.StoppedShare, s.StoppedShareLow, s.UsedCPUs)
 		d.Services = append(d.Services, s)
 		return nil
 	})

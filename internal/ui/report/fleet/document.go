@@ -36,6 +36,8 @@ type Service struct {
 	Limit     *float64 `json:"limit_cpus"`
 	LimitLow  *float64 `json:"limit_cpus_low"`
 	LimitHigh *float64 `json:"limit_cpus_high"`
+	// BurstLimit is the limit that goes with the remedy burst; null: not known.
+	BurstLimit *float64 `json:"burst_limit_cpus"`
 	// Remedy is lower, burst or leave; null: not known.
 	Remedy *string `json:"remedy"`
 	// RunnablePerCore is the mean of running and runnable threads per core of the limit, while there is any.

@@ -141,12 +141,19 @@ func hosts(ctx context.Context, e Engine, o Options, d *view.Document) error {
 
 // applied says what remedies did.
 func applied(ctx context.Context, e Engine, _ Options, d *view.Document) error {
+	foretold, err := forecasts(ctx, e)
+	if err != nil {
+		return err
+	}
 	return e.Ask(ctx, question("applied"), func(scan func(...any) error) error {
 		var a view.Applied
 		if err := scan(&a.Remedy, &a.Containers, &a.StoppedBefore, &a.StoppedAfter, &a.CoresBefore, &a.CoresAfter); err != nil {
 			return err
 		}
-		round(a.StoppedBefore, a.StoppedAfter, a.CoresBefore, a.CoresAfter)
+		if share, ok := foretold[a.Remedy]; ok {
+			a.StoppedForecast = &share
+		}
+		round(a.StoppedForecast, a.StoppedBefore, a.StoppedAfter, a.CoresBefore, a.CoresAfter)
 		d.Applied = append(d.Applied, a)
 		return nil
 	})

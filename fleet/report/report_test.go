@@ -268,6 +268,35 @@ func TestApplied(t *testing.T) {
 	near(t, "now", serviceOf(t, d, "cart/app").CoresNow, 3)
 }
 
+// The periods before a remedy foretell it, if those of all its containers do, and for remedies that rows can tell of.
+func TestAppliedAsForetold(t *testing.T) {
+	pair := func(service string, no int, remedy string, limit float64, periods bool) []fleet.Row {
+		before, after := rowOf(service, no, noon, 1, 8), rowOf(service, no, noon.Add(fleet.SlotLength), limit, 8)
+		if periods {
+			before = withCandidates(before)
+		}
+		after.Remedy = remedy
+		return []fleet.Row{before, after}
+	}
+	d, _ := written(t, slices.Concat(pair("a", 0, "raise", 2, true), pair("b", 1, "raise", 1, true), pair("c", 2, "burst", 1, true), pair("d", 3, "pin", 1, true),
+		pair("e", 4, "period", 1, true))...)
+	got := map[string]*float64{}
+	for _, a := range d.Applied {
+		got[a.Remedy] = a.StoppedForecast
+	}
+	if len(got) != 4 {
+		t.Errorf("%+v", d.Applied)
+	}
+	near(t, "raise", got["raise"], (0.03+3)/600)
+	near(t, "burst", got["burst"], 0.03/300)
+	missing(t, "pin", got["pin"])
+	missing(t, "period", got["period"])
+	d, _ = written(t, slices.Concat(pair("a", 0, "raise", 2, true), pair("b", 1, "raise", 2, false))...)
+	missing(t, "of some only", d.Applied[0].StoppedForecast)
+	d, _ = written(t, pair("a", 0, "raise", 0.5, true)...)
+	missing(t, "a limit that does not serve", d.Applied[0].StoppedForecast)
+}
+
 // Exclusive CPUs come back whole.
 func TestPinned(t *testing.T) {
 	r := rowOf("db", 0, noon, 2, 3)

@@ -8,6 +8,8 @@ import (
 
 // Point is what a limit does to a container.
 type Point struct {
+	// Stopped is for how long the quota stops it in all. Least does not look at it.
+	Stopped time.Duration
 	// StoppedShare is the share of its time to work in which the quota stops it. ThrottledShare is of all periods.
 	StoppedShare, ThrottledShare float64
 	// Delay is the 99th percentile of how much later work is done, in the worst of the rows.
@@ -66,6 +68,7 @@ func (c *Curve) at(step int, burst bool) (p Point, ok bool) {
 	} else if c.Periods > 0 {
 		p.ThrottledShare = float64(of.Throttled) / c.Periods
 	}
+	p.Stopped = stopped
 	if all := c.Busy + stopped; all > 0 {
 		p.StoppedShare = float64(stopped) / float64(all)
 	}
@@ -75,19 +78,25 @@ func (c *Curve) at(step int, burst bool) (p Point, ok bool) {
 // At is what a limit does, between the candidates beside it. ok is false for a limit that does not serve the demand. ThrottledShare is 0 with
 // burst: rows do not have it.
 func (c *Curve) At(limitCPUs float64, burst bool) (p Point, ok bool) {
-	place := max(math.Log2(limitCPUs)*PerDoubling, Lowest)
-	low, part := math.Floor(place), place-math.Floor(place)
-	above, ok := c.at(int(math.Ceil(place)), burst)
+	step, part := beside(limitCPUs)
+	above, ok := c.at(step, burst)
 	if !ok {
 		return Point{}, false
 	}
-	below, ok := c.at(int(low), burst)
-	if !ok || part == 0 {
+	below, ok := c.at(step-1, burst)
+	if !ok || part == 1 {
 		return above, true // at least that
 	}
 	mix := func(a, b float64) float64 { return a + (b-a)*part }
-	return Point{mix(below.StoppedShare, above.StoppedShare), mix(below.ThrottledShare, above.ThrottledShare),
+	return Point{time.Duration(mix(float64(below.Stopped), float64(above.Stopped))), mix(below.StoppedShare, above.StoppedShare), mix(below.ThrottledShare, above.ThrottledShare),
 		time.Duration(mix(float64(below.Delay), float64(above.Delay)))}, true
+}
+
+// beside is the candidate at or above a limit, and how far above the one below it the limit is, from 0 to 1.
+func beside(limitCPUs float64) (step int, part float64) {
+	place := max(math.Log2(limitCPUs)*PerDoubling, Lowest)
+	step = int(math.Ceil(place))
+	return step, 1 - (float64(step) - place)
 }
 
 // Least is the least limit that does no more than may, in CPUs. A limit as low as the lowest candidate is told as that.

@@ -82,7 +82,7 @@ type Applied struct {
 	Containers    int      `json:"containers"`
 	StoppedBefore *float64 `json:"stopped_share_before"`
 	StoppedAfter  *float64 `json:"stopped_share_after"`
-	// StoppedForecast is null: rows have no forecast.
+	// StoppedForecast is what the periods before foretold of a burst or a larger limit; null: they do not tell that of each container.
 	StoppedForecast *float64 `json:"stopped_share_forecast"`
 	CoresBefore     *float64 `json:"cores_before"`
 	CoresAfter      *float64 `json:"cores_after"`

@@ -76,6 +76,14 @@ check: lint test-modules ## before a commit: lint, and every test that needs no 
 test-modules: need-go
 	@for m in $(TESTED_MODULES); do $(GO) -C $$m test -short -vet=off ./... | sed -u '/^ok  /d; /no test files\]$$/d'; done
 	@$(call with-c++,test -short -vet=off ./...) | sed -u '/^ok  /d; /no test files\]$$/d'
+	@if command -v javac >/dev/null && command -v mvn >/dev/null; then $(MAKE) --no-print-directory $(JAVA_TESTED); \
+	  else echo "libs/java: NOT DONE (mvn verify): a JDK of 17 or newer or Maven is missing: apt-get install openjdk-17-jdk-headless maven"; fi
+
+# Maven tests again only what has changed since it passed; the pages hold programs that it runs. It prints what failed.
+JAVA_TESTED := .cache/java/tested
+$(JAVA_TESTED): README.md docs/howto/in-your-jvm-code.md $(shell git ls-files libs/java)
+	@mkdir -p $(@D) && mvn -B -ntp -q -f libs/java/pom.xml verify >$(@D)/output.txt 2>&1 || { cat $(@D)/output.txt; exit 1; }
+	@touch $@
 
 # $(1) is what go does in fleet, the module that embeds DuckDB.
 with-c++ = if command -v g++ >/dev/null || command -v c++ >/dev/null; then CGO_ENABLED=1 $(GO) -C fleet $(1); \

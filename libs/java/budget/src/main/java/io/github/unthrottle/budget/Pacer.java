@@ -1,0 +1,96 @@
+package io.github.unthrottle.budget;
+
+/** Knows where in its period the process is, and what of the quota is used. */
+final class Pacer {
+    /** The part of the quota that APP leaves for IO and the collector, and what BACKGROUND leaves. */
+    private static final double RESERVED = 0.1;
+    private static final double BACKGROUND_RESERVED = 0.3;
+    /** sched_cfs_bandwidth_slice_us: a CPU may keep so much quota from the others for a while. */
+    private static final long SLICE = 5_000_000;
+    /** How many times a period CPU time is read at most. The kernel adds to it in ticks of 1 to 10 ms. */
+    private static final int STEPS = 100;
+
+    /** Reads CPU time in nanoseconds; below 0: it is not known. */
+    interface CpuTime {
+        long nanos();
+    }
+
+    /** Whether work is held back. It is read on each start of a task, without the lock. */
+    volatile boolean on;
+
+    private CpuTime cpu;
+    private long quota;
+    private long period;
+    private final Phase phase = new Phase();
+    /** CPU time a period of the rest of the container, which it uses at any time of the period. */
+    private long others;
+    /** The part of a task's wall time that is CPU time. */
+    private double busy = 1;
+    // When the current period began, the CPU time then; time and CPU time of the last reading.
+    private long begin;
+    private long base;
+    private long at;
+    private long used;
+
+    /** Follows another limit. */
+    synchronized void follow(Limit l, CpuTime source, boolean paced) {
+        quota = l.quotaNanos();
+        period = l.periodNanos();
+        cpu = source;
+        others = 0;
+        at = 0;
+        begin = 0;
+        phase.restart(period);
+        on = paced;
+    }
+
+    synchronized boolean known() {
+        return on && phase.known();
+    }
+
+    synchronized long next(long after) {
+        return phase.next(after);
+    }
+
+    synchronized void learn(long from, long to, long periods) {
+        phase.add(from, to, periods);
+    }
+
+    /** Learns which part of the tasks' wall time was CPU time. */
+    synchronized void learnBusy(double part) {
+        busy += (Math.min(1, part) - busy) / 4;
+    }
+
+    /** Learns how many CPUs the rest of the container uses. */
+    synchronized void learnOthers(double cpus) {
+        others += (long) ((Math.max(0, cpus) * period - others) / 2);
+    }
+
+    /** How long a task of a class waits; 0: it starts. What is not known lets it start. */
+    synchronized long decide(long now, TaskClass c, long cost, int running) {
+        if (c == TaskClass.IO || !on || !phase.known()) {
+            return 0;
+        }
+        long began = phase.begin(now);
+        if (now - at > period / STEPS || began != begin || now < at) {
+            long n = cpu.nanos();
+            if (n < 0) {
+                return 0;
+            }
+            if (began != begin) {
+                base = n;
+                // CPU time at the beginning of the period lies between the last reading and this one.
+                long span = now - at;
+                if (at < began && at > 0 && span > 0 && span < 2 * period) {
+                    base = used + (long) ((double) (n - used) * (began - at) / span);
+                }
+                begin = began;
+            }
+            at = now;
+            used = n;
+        }
+        double share = c == TaskClass.BACKGROUND ? BACKGROUND_RESERVED : RESERVED;
+        return Pace.decide(quota, period, now - begin, used - base, (long) (cost * busy), running,
+                (long) (share * quota) + others, Math.min(SLICE, quota / 8));
+    }
+}

@@ -1,0 +1,104 @@
+package io.github.unthrottle.budget;
+
+/**
+ * What is known of when periods begin. The counter nr_periods goes up there: each pair of readings with one step between them
+ * bounds the beginning, and the bounds of all pairs are intersected. Times are nanoseconds of a clock that does not jump.
+ *
+ * <p>Sources: kernel/sched/fair.c at 6.18, do_sched_cfs_period_timer (nr_periods counts periods in which the group ran or was
+ * throttled), start_cfs_bandwidth (the phase stays over idle periods).
+ */
+final class Phase {
+    /** The width of the bounds that is enough, as a part of the period. */
+    static final int EXACT = 64;
+
+    private long period;
+    // The beginning of one period lies in (from, from+width]. width 0: nothing is known.
+    private long from;
+    private long width;
+    private long lastFrom;
+    private long lastTo;
+    private long lastPeriods;
+    private boolean sampled;
+
+    /** Forgets what was learnt: the limit was written. */
+    void restart(long periodNanos) {
+        period = periodNanos;
+        from = 0;
+        width = 0;
+        sampled = false;
+    }
+
+    /** Whether the beginning is known well enough to pace by. */
+    boolean known() {
+        return width > 0 && width <= period / EXACT;
+    }
+
+    long width() {
+        return width;
+    }
+
+    /** When the period that contains a time began. Call it only if the phase is known. */
+    long begin(long at) {
+        long begin = from + width;
+        return begin + Math.floorDiv(at - begin, period) * period;
+    }
+
+    /**
+     * Learns from a reading of nr_periods between two times. Readings that are a period apart or more, or whose clock went back,
+     * say nothing. Bounds that contradict what is known mean that the phase is another: it is learnt again.
+     */
+    void add(long readFrom, long readTo, long periods) {
+        long before = lastFrom;
+        boolean step = sampled && period > 0 && periods == lastPeriods + 1 && readTo > lastFrom && readFrom >= lastTo
+                && readTo - lastFrom < period;
+        lastFrom = readFrom;
+        lastTo = readTo;
+        lastPeriods = periods;
+        sampled = true;
+        if (!step) {
+            return;
+        }
+        long w = readTo - before;
+        if (width == 0) {
+            from = before;
+            width = w;
+            return;
+        }
+        // The new bounds are moved by whole periods to where they begin after the known ones, or to one period before that.
+        long f = before - Math.floorDiv(before - from, period) * period;
+        long low = f;
+        long high = Math.min(f + w, from + width);
+        long l = Math.max(f - period, from);
+        long h = Math.min(f - period + w, from + width);
+        if (h - l > high - low) {
+            low = l;
+            high = h;
+        }
+        if (high <= low) {
+            low = before;
+            high = readTo;
+        }
+        from = low;
+        width = high - low;
+    }
+
+    /**
+     * When to read the counter again, after a time: at the lower bound, the middle and the upper bound of where a period may
+     * begin, so that one step of the counter halves the bounds; and far from there, where a step says that they are wrong.
+     */
+    long next(long after) {
+        if (width == 0) {
+            return after + period / 4;
+        }
+        long next = after + period;
+        next = Math.min(next, following(from, after));
+        next = Math.min(next, following(from + width / 2, after));
+        next = Math.min(next, following(from + width, after));
+        return Math.min(next, following(from + period / 2, after));
+    }
+
+    /** The first moment after a time that is whole periods from another. */
+    private long following(long at, long after) {
+        return at + (Math.floorDiv(after - at, period) + 1) * period;
+    }
+}

@@ -1,0 +1,108 @@
+package io.github.unthrottle.budget;
+
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/** This machine, with one thread for alarms. */
+final class ThisHost implements Host {
+    private final long begun = System.nanoTime() - 1;
+    private final java.lang.management.OperatingSystemMXBean system = ManagementFactory.getOperatingSystemMXBean();
+    private final Thread thread = new Thread(this::ring, "unthrottle-budget");
+    private volatile SetAlarm[] alarms = {};
+
+    @Override
+    public long nanos() {
+        return System.nanoTime() - begun;
+    }
+
+    @Override
+    public String read(String name) throws IOException {
+        return new String(Files.readAllBytes(Path.of(name)), StandardCharsets.ISO_8859_1);
+    }
+
+    @Override
+    public Reading open(String name) throws IOException {
+        RandomAccessFile file = new RandomAccessFile(name, "r");
+        return new Reading() {
+            @Override
+            public int read(byte[] into) throws IOException {
+                file.seek(0);
+                return file.read(into);
+            }
+
+            @Override
+            public void close() throws IOException {
+                file.close();
+            }
+        };
+    }
+
+    @Override
+    public long processCpuNanos() {
+        return system instanceof com.sun.management.OperatingSystemMXBean s ? s.getProcessCpuTime() : -1;
+    }
+
+    @Override
+    public void sleep(long nanos) throws InterruptedException {
+        TimeUnit.NANOSECONDS.sleep(nanos);
+    }
+
+    @Override
+    public synchronized Alarm alarm(Runnable task) {
+        SetAlarm[] more = Arrays.copyOf(alarms, alarms.length + 1);
+        SetAlarm a = new SetAlarm(task);
+        more[alarms.length] = a;
+        alarms = more;
+        if (thread.getState() == Thread.State.NEW) {
+            thread.setDaemon(true);
+            thread.start();
+        }
+        return a;
+    }
+
+    private final class SetAlarm implements Alarm {
+        final Runnable task;
+        volatile long at = Long.MAX_VALUE;
+
+        SetAlarm(Runnable task) {
+            this.task = task;
+        }
+
+        @Override
+        public void set(long when) {
+            boolean earlier = when < at;
+            at = when;
+            if (earlier) {
+                LockSupport.unpark(thread);
+            }
+        }
+    }
+
+    private void ring() {
+        while (true) {
+            long next = Long.MAX_VALUE;
+            for (SetAlarm a : alarms) {
+                if (a.at <= nanos()) {
+                    a.at = Long.MAX_VALUE;
+                    try {
+                        a.task.run();
+                    } catch (RuntimeException | Error e) {
+                        thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
+                    }
+                }
+                next = Math.min(next, a.at);
+            }
+            long wait = next - nanos();
+            if (wait > 0) {
+                LockSupport.parkNanos(this, wait);
+            }
+        }
+    }
+}

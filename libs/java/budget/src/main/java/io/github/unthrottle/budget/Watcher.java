@@ -1,0 +1,277 @@
+package io.github.unthrottle.budget;
+
+import java.io.IOException;
+
+/** Follows the limit, finds tasks that do not return, and learns the phase of the period. */
+final class Watcher {
+    /** How often the limit is read. */
+    static final long POLL_EVERY = 250_000_000;
+    /** How many times in a row the limit may be unreadable before it counts as none. */
+    private static final int FAILURES = 2;
+    /** How often a phase that is known is compared with cpu.stat. */
+    private static final long CHECK_EVERY = 2_000_000_000;
+    private static final long SECOND = 1_000_000_000;
+
+    /** What was seen last, as {@link Snapshot} has it. */
+    record Seen(Double limitCpus, Double usedCpus, Long periods, Long stopped) {
+        static final Seen NOTHING = new Seen(null, null, null, null);
+    }
+
+    private final CpuBudget b;
+    private final Host host;
+    private final Host.Alarm alarm;
+    private Limit limit = Limit.NONE;
+    private int hostCpus;
+    private int failed;
+    private boolean applied;
+    private long nextPoll;
+    private long nextCheck;
+    private long nextSecond;
+    // The last readings.
+    private long at;
+    private long own = -1;
+    private long started;
+    private long ran;
+    private boolean active; // APP or BACKGROUND ran since
+    private Host.Reading usage;
+    private Pacer.CpuTime group; // null: only this process's CPU time is known
+    // The last readings for the rest of the container.
+    private long othersAt;
+    private long othersOwn = -1;
+    private long othersGroup;
+    private Seen seen = Seen.NOTHING;
+
+    Watcher(CpuBudget b) {
+        this.b = b;
+        this.host = b.host;
+        alarm = host.alarm(this::look);
+    }
+
+    void start() {
+        nextSecond = host.nanos() + SECOND;
+        look();
+    }
+
+    private void look() {
+        try {
+            long now = host.nanos();
+            if (now >= nextSecond) {
+                nextSecond = now + SECOND;
+                second();
+            }
+            if (now >= nextPoll) {
+                nextPoll = now + POLL_EVERY;
+                poll();
+            }
+            alarm.set(Math.max(sample(), host.nanos()));
+        } catch (RuntimeException | LinkageError e) {
+            b.warn("watcher", "the CPU limit is no longer followed: " + e + "; the program runs on as without one");
+            limit = Limit.NONE;
+            apply();
+            alarm.set(host.nanos() + SECOND);
+        }
+    }
+
+    /** Finds tasks that do not return. */
+    private void second() {
+        for (TaskClass c : TaskClass.values()) {
+            ClassQueue q = b.queue(c);
+            int n;
+            Waiter told = null;
+            synchronized (q) {
+                n = q.tick();
+                if (n > 0) {
+                    told = b.grant(q, host.nanos());
+                }
+            }
+            Waiter.tellAll(told);
+            if (n > 0) {
+                b.warn("overdue", "a task of class " + c.label() + " has run for " + ClassQueue.OVERDUE_AFTER
+                        + " s without checkpoint: its permit is given to others; end the task, or call checkpoint in it");
+            }
+        }
+    }
+
+    /** Reads the limit and what was used. */
+    private void poll() {
+        Limit l;
+        try {
+            l = Limit.read(host);
+            failed = 0;
+        } catch (IOException | RuntimeException e) {
+            failed++;
+            if (failed < FAILURES && applied) {
+                return;
+            }
+            b.warn("unreadable", "the CPU limit of this process: " + e.getMessage() + "; the program runs on as without a limit");
+            l = Limit.NONE;
+        }
+        int cpus = Cpus.allowed(host);
+        if (!applied || !l.equals(limit) || cpus != hostCpus) {
+            if (failed == 0 && limit.limited() && !l.limited()) {
+                b.warn("gone", "the CPU limit is gone; the program runs on as without one");
+            }
+            limit = l;
+            hostCpus = cpus;
+            applied = true;
+            apply();
+        }
+        use();
+    }
+
+    /** Makes the limit the one in force. */
+    private void apply() {
+        boolean paced = limit.limited() && !b.options.noPacing();
+        if (usage != null) {
+            close(usage);
+            usage = null;
+        }
+        group = null;
+        othersOwn = -1;
+        Pacer.CpuTime source = host::processCpuNanos;
+        if (paced) {
+            source = source();
+            try {
+                limit.counters(host);
+                if (source.nanos() < 0) {
+                    throw new IOException("the CPU time of this process is not known");
+                }
+            } catch (IOException | RuntimeException e) {
+                b.warn("counters", e.getMessage() + "; nothing is held back");
+                paced = false;
+            }
+        }
+        Sizes fits = limit.limited() ? Sizes.of(limit.cpus(), hostCpus, paced) : Sizes.UNBOUNDED;
+        b.pacer.follow(limit, source, paced && !fits.equals(Sizes.UNBOUNDED));
+        show(new Seen(limit.limited() ? limit.cpus() : null, seen.usedCpus, null, null));
+        b.resize(fits);
+    }
+
+    /**
+     * What the quota is spent on: CPU time of the level that has it, with the rest of the container. Where it cannot be read, CPU
+     * time of this process, which the JDK counts in ticks of 10 ms.
+     */
+    private Pacer.CpuTime source() {
+        if (limit.usage() != null) {
+            try {
+                Host.Reading file = host.open(limit.usage());
+                usage = file;
+                Limit l = limit;
+                byte[] text = new byte[64];
+                Pacer.CpuTime reader = () -> {
+                    try {
+                        return l.usage(text, file.read(text));
+                    } catch (IOException e) {
+                        return -1;
+                    }
+                };
+                if (reader.nanos() >= 0) {
+                    group = reader;
+                    return reader;
+                }
+            } catch (IOException | RuntimeException e) {
+                // the process's own is the next best
+            }
+        }
+        return host::processCpuNanos;
+    }
+
+    private static void close(Host.Reading file) {
+        try {
+            file.close();
+        } catch (IOException e) {
+            // it was only read
+        }
+    }
+
+    private void show(Seen s) {
+        seen = s;
+        b.seen(s);
+    }
+
+    /** Reads CPU time and counters. */
+    private void use() {
+        long now = host.nanos();
+        long cpu = host.processCpuNanos();
+        long nowStarted = 0;
+        long nowRan = 0;
+        int open = 0;
+        for (TaskClass c : TaskClass.values()) {
+            if (c == TaskClass.IO) {
+                continue;
+            }
+            ClassQueue q = b.queue(c);
+            synchronized (q) {
+                nowStarted += q.started;
+                nowRan += q.ran;
+                open += q.running + q.waiting;
+            }
+        }
+        active = nowStarted != started || open > 0;
+        long taskTime = nowRan - ran;
+        long span = now - at;
+        Double cpus = null;
+        if (own >= 0 && cpu >= own && span > 0) {
+            cpus = (double) (cpu - own) / span;
+            // Where tasks were on the CPU for all their time, more CPU time than theirs is of IO and the collector.
+            if (taskTime > span / 50) {
+                b.pacer.learnBusy((double) (cpu - own) / taskTime);
+            }
+        }
+        others(now, cpu);
+        started = nowStarted;
+        ran = nowRan;
+        at = now;
+        own = cpu;
+        Long periods = null;
+        Long stopped = null;
+        if (limit.limited()) {
+            try {
+                Limit.Counters c = limit.counters(host);
+                periods = c.periods();
+                stopped = c.throttled();
+            } catch (IOException | RuntimeException e) {
+                // not measured
+            }
+        }
+        show(new Seen(seen.limitCpus, cpus, periods, stopped));
+    }
+
+    /** Measures each second what the rest of the container uses: over less, the ticks of the JDK's figure would count as theirs. */
+    private void others(long now, long cpu) {
+        if (group == null || cpu < 0 || now - othersAt < SECOND && othersOwn >= 0) {
+            return;
+        }
+        long all = group.nanos();
+        if (othersOwn >= 0 && cpu >= othersOwn && all >= othersGroup) {
+            b.pacer.learnOthers((double) (all - othersGroup - (cpu - othersOwn)) / (now - othersAt));
+        }
+        othersAt = now;
+        othersOwn = all < 0 ? -1 : cpu;
+        othersGroup = all;
+    }
+
+    /** Learns the phase of the period while there is work to be held back. It returns when to come again. */
+    private long sample() {
+        Pacer p = b.pacer;
+        long next = Math.min(nextPoll, nextSecond);
+        if (!p.on || !active) {
+            return next;
+        }
+        long now = host.nanos();
+        boolean known = p.known();
+        if (known && now > nextCheck + limit.periodNanos()) {
+            nextCheck = now + CHECK_EVERY;
+        }
+        if (known && now < nextCheck) {
+            return next;
+        }
+        try {
+            long periods = limit.counters(host).periods();
+            p.learn(now, host.nanos(), periods);
+        } catch (IOException | RuntimeException e) {
+            return next; // the next poll says what is wrong
+        }
+        return Math.min(p.next(now), next);
+    }
+}

@@ -507,10 +507,51 @@ public final class CpuBudget {
         };
     }
 
+    /**
+     * Keeps a pool at so many threads as the limit carries, until the result is closed. Its size now is the largest.
+     *
+     * @param threadsPerPermit 1 for threads that compute; for threads that wait for others, how many of them keep one CPU busy
+     */
+    public Following follow(Pool pool, TaskClass c, double threadsPerPermit) {
+        return follow(pool, c, threadsPerPermit, pool.size());
+    }
+
+    /** {@link #follow(Pool, TaskClass, double)} up to another size, which the pool also has without a limit. */
+    public Following follow(Pool pool, TaskClass c, double threadsPerPermit, int largest) {
+        if (!(threadsPerPermit > 0) || largest < 1) {
+            throw new IllegalArgumentException(pool.name() + ": " + threadsPerPermit + " threads a permit, at most " + largest
+                    + ": a pool has a thread at least");
+        }
+        ClassQueue q = queues[c.ordinal()];
+        return onChange(() -> {
+            int permits;
+            synchronized (q) {
+                permits = q.permits;
+            }
+            int threads = permits == 0 ? largest : (int) Math.max(1, Math.min(largest, Math.ceil(permits * threadsPerPermit)));
+            if (threads == pool.size()) {
+                return;
+            }
+            try {
+                pool.resize(threads);
+            } catch (UnsupportedOperationException e) {
+                warn("pool " + pool.name(), pool.name() + " has " + pool.size() + " threads, " + threads + " fit the limit: " + e.getMessage());
+            }
+        });
+    }
+
     /** What follows the limit until it is closed. */
     public interface Following extends AutoCloseable {
         @Override
         void close();
+    }
+
+    /** How long one more task of a class would wait, in nanoseconds, at the pace of the last ones. */
+    public long expectedNanos(TaskClass c) {
+        ClassQueue q = queues[c.ordinal()];
+        synchronized (q) {
+            return q.expected();
+        }
     }
 
     ClassQueue queue(TaskClass c) {

@@ -145,10 +145,10 @@ final class ClassQueue {
     }
 
     /**
-     * How long one more task would wait: the tasks before it, at the pace of the last ones. Without one before it nothing is
+     * How long one more task would wait: the tasks before it, here and elsewhere, at the pace of the last ones. Without one before it nothing is
      * expected, so that a class that rejected everything begins again by itself.
      */
-    long expected() {
-        return waiting * between.value();
+    long expected(int ahead) {
+        return (waiting + ahead) * between.value();
     }
 }

@@ -245,7 +245,7 @@ public final class CpuBudget {
             if (q.head == null && q.free() && mayStart(q, now, now)) {
                 w.second = q.start();
                 w.started = now;
-            } else if (limit > 0 && q.expected() > limit) {
+            } else if (limit > 0 && q.expected(0) > limit) {
                 q.late++;
                 w.started = -1;
             } else {
@@ -317,7 +317,7 @@ public final class CpuBudget {
                 p.take(c, now, q.start());
                 return true;
             }
-            if (within > 0 && q.expected() > within) {
+            if (within > 0 && q.expected(0) > within) {
                 q.late++;
                 return false;
             }
@@ -546,11 +546,15 @@ public final class CpuBudget {
         void close();
     }
 
-    /** How long one more task of a class would wait, in nanoseconds, at the pace of the last ones. */
-    public long expectedNanos(TaskClass c) {
+    /**
+     * How long one more task of a class would wait, in nanoseconds, at the pace of the last ones.
+     *
+     * @param ahead tasks before it that are not with the budget yet, such as those in the queues of threads that wait for permits
+     */
+    public long expectedNanos(TaskClass c, int ahead) {
         ClassQueue q = queues[c.ordinal()];
         synchronized (q) {
-            return q.expected();
+            return q.expected(ahead);
         }
     }
 
@@ -570,7 +574,7 @@ public final class CpuBudget {
         for (ClassQueue q : queues) {
             synchronized (q) {
                 classes[q.taskClass.ordinal()] = new Snapshot.Tasks(q.permits, q.running, q.waiting, q.overdue, q.started, q.finished,
-                        q.held, q.late, q.expected());
+                        q.held, q.late, q.expected(0));
                 waiting += q.waiting;
             }
         }

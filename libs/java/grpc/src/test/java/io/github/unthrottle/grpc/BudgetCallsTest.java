@@ -1,0 +1,99 @@
+package io.github.unthrottle.grpc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.github.unthrottle.budget.FakeLimit;
+import io.github.unthrottle.budget.Permit;
+import io.github.unthrottle.budget.TaskClass;
+import io.grpc.CallOptions;
+import io.grpc.ManagedChannel;
+import io.grpc.MethodDescriptor;
+import io.grpc.Server;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.inprocess.InProcessChannelBuilder;
+import io.grpc.inprocess.InProcessServerBuilder;
+import io.grpc.stub.ClientCalls;
+import io.grpc.stub.ServerCalls;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class BudgetCallsTest {
+    private static final MethodDescriptor.Marshaller<String> TEXT = new MethodDescriptor.Marshaller<>() {
+        @Override
+        public InputStream stream(String text) {
+            return new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8));
+        }
+
+        @Override
+        public String parse(InputStream in) {
+            try {
+                return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+            } catch (IOException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    };
+
+    private static MethodDescriptor<String, String> method(String name) {
+        return MethodDescriptor.newBuilder(TEXT, TEXT).setType(MethodDescriptor.MethodType.UNARY).setFullMethodName("s/" + name).build();
+    }
+
+    @Test
+    void callsRunWithinTheBudgetAndLateOnesAreRejected() throws Exception {
+        FakeLimit limit = new FakeLimit(1); // 1 permit of APP
+        ExecutorService threads = Executors.newCachedThreadPool();
+        BudgetCalls calls = new BudgetCalls(limit.budget, threads, m -> m.equals("s/check") ? TaskClass.IO : TaskClass.APP,
+                Map.of(TaskClass.APP, Duration.ofMillis(35), TaskClass.IO, Duration.ofMillis(1)));
+        ServerServiceDefinition.Builder service = ServerServiceDefinition.builder("s");
+        for (String name : new String[] {"work", "check"}) {
+            TaskClass c = name.equals("work") ? TaskClass.APP : TaskClass.IO;
+            service.addMethod(method(name), ServerCalls.asyncUnaryCall((String q, io.grpc.stub.StreamObserver<String> to) -> {
+                to.onNext(q + " " + limit.budget.snapshot().of(c).running());
+                to.onCompleted();
+            }));
+        }
+        Server server = InProcessServerBuilder.forName("budget").executor(threads).callExecutor(calls).intercept(calls).addService(service.build())
+                .build().start();
+        ManagedChannel channel = InProcessChannelBuilder.forName("budget").build();
+        try {
+            assertEquals("a 1", call(channel, "work", "a"));
+            ArrayDeque<Permit> permits = new ArrayDeque<>();
+            for (int i = 0; i < 12; i++) {
+                limit.budget.acquire(TaskClass.APP, null, permits::add, null);
+            }
+            for (int i = 0; i < 4; i++) {
+                limit.pass(10_000_000);
+                permits.poll().close();
+            }
+            assertEquals("b 1", call(channel, "check", "b")); // IO never waits behind APP
+            StatusRuntimeException late = assertThrows(StatusRuntimeException.class, () -> call(channel, "work", "c"));
+            assertEquals(Status.Code.UNAVAILABLE, late.getStatus().getCode());
+            while (!permits.isEmpty()) {
+                permits.poll().close();
+            }
+            assertEquals("d 1", call(channel, "work", "d"));
+        } finally {
+            channel.shutdownNow();
+            server.shutdownNow().awaitTermination(60, TimeUnit.SECONDS);
+            threads.shutdown();
+        }
+    }
+
+    private static String call(ManagedChannel channel, String method, String text) {
+        return ClientCalls.blockingUnaryCall(channel, method(method), CallOptions.DEFAULT, text);
+    }
+}

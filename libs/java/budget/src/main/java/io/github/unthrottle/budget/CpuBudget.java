@@ -546,6 +546,11 @@ public final class CpuBudget {
         void close();
     }
 
+    /** How many CPUs this process may run on, whatever its quota; at most 10,000, and so many where it is not known. */
+    public int allowedCpus() {
+        return Math.min(10_000, Cpus.allowed(host));
+    }
+
     /**
      * How long one more task of a class would wait, in nanoseconds, at the pace of the last ones.
      *

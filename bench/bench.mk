@@ -49,11 +49,11 @@ results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on
 accuracy-wide: wide-build ## docs/results/wide.md: the simulator beside a kernel on 16 CPUs, for WIDE_FOR=30m; goes on where it ended
 	@$(BIN)/wide -what accuracy -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
 
-# What libs/go does for a net/http service on this host. It measures what is missing in bench/threads/records.jsonl.
+# What libs/go does for a net/http service on this host, and libs/java, once it is built, for one of Netty. It measures what is missing in bench/threads/records.jsonl.
 THREADS ?=
 
 .PHONY: results-threads
-results-threads: need-go ## docs/results/threads.md: a Go service under a limit, with and without libs/go (as root, 8 minutes; THREADS='-rounds 0': the page)
+results-threads: need-go ## docs/results/threads.md: a Go service and one of Netty under a limit, with and without the library (as root, 15 minutes; THREADS='-rounds 0': the page)
 	@mkdir -p $(BIN)
 	@$(GO) -C bench/threads build -o ../../$(BIN)/threads .
 	@$(BIN)/threads $(THREADS)

@@ -1,4 +1,4 @@
-// Command threads measures what libs/go does for a real net/http service under a CPU limit, and writes docs/results/threads.md.
+// Command threads measures what libs/go does for a real net/http service under a CPU limit, and libs/java for one of Netty, and writes docs/results/threads.md.
 //
 // # Rule
 //
@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
@@ -57,6 +58,18 @@ func asChild(args []string) (bool, error) {
 	return false, nil
 }
 
+// missing says why the JVM's service cannot be started; nil: it can.
+func (b *bench) missing() error {
+	_, err := os.Stat(b.jar)
+	if err == nil {
+		_, err = exec.LookPath("java")
+	}
+	if err != nil {
+		return fmt.Errorf("the variants of Netty: NOT DONE: %w: apt-get install openjdk-17-jdk-headless maven, then mvn -f libs/java/pom.xml verify", err)
+	}
+	return nil
+}
+
 // step is a piece to be measured.
 type step struct {
 	part     string
@@ -68,6 +81,8 @@ type step struct {
 var plan = []step{
 	{partBursts, 0.7, 6, []variant{plain, sized, permit, paced}},
 	{partBursts, 1.5, 12, []variant{plain, sized, permit, paced}},
+	{partNetty, 0.7, 6, []variant{nettyInline, nettyOffloaded, nettyPaced}},
+	{partNetty, 1.5, 12, []variant{nettyInline, nettyOffloaded, nettyPaced}},
 	{partOverload, 0.7, 10, []variant{plain, paced}},
 	{partOverload, 1.5, 20, []variant{plain, paced}},
 	{partSpiral, 0.5, 0, []variant{plain, paced, shedAt}},
@@ -83,7 +98,7 @@ func open(exe string) (*bench, error) {
 		return nil, err
 	}
 	perSecond := roundsPer(time.Second)
-	return &bench{box: box, exe: exe, rounds: func(d time.Duration) int { return int(float64(perSecond) * d.Seconds()) }}, nil
+	return &bench{box: box, exe: exe, jar: "libs/java/bench/target/unthrottle-bench.jar", rounds: func(d time.Duration) int { return int(float64(perSecond) * d.Seconds()) }}, nil
 }
 
 func run(records, out string, rounds int, length time.Duration) (err error) {
@@ -107,10 +122,25 @@ func run(records, out string, rounds int, length time.Duration) (err error) {
 	return study.WritePage(out, page(lines.All))
 }
 
+// ends are the variants of a step without the library and with it.
+func (s step) ends() (without, with variant) {
+	if s.part == partNetty {
+		return nettyInline, nettyPaced
+	}
+	return plain, paced
+}
+
 // measure measures the pieces that are missing.
 func measure(b *bench, lines *study.Lines[piece], rounds int, length time.Duration) error {
+	missing := b.missing()
+	if missing != nil {
+		fmt.Fprintln(os.Stderr, missing)
+	}
 	for round := range rounds {
 		for _, s := range plan {
+			if s.part == partNetty && missing != nil {
+				continue
+			}
 			for i := range s.variants {
 				v := s.variants[(i+round)%len(s.variants)]
 				if has(lines.All, s, v, round+1) {

@@ -23,7 +23,7 @@ const period = 100 * time.Millisecond
 // piece is one measurement: a line of records.jsonl.
 type piece struct {
 	study.Made
-	Part    string  `json:"part"` // partBursts, partOverload or partSpiral
+	Part    string  `json:"part"` // partBursts, partNetty, partOverload or partSpiral
 	Limit   float64 `json:"limit_cpus"`
 	Variant variant `json:"variant"`
 	Round   int     `json:"round"`
@@ -45,6 +45,7 @@ type piece struct {
 
 const (
 	partBursts   = "bursts"
+	partNetty    = "netty"    // the same bursts at a service of the JVM
 	partOverload = "overload" // bursts of more work than the limit carries
 	partSpiral   = "spiral"
 )
@@ -53,12 +54,13 @@ const (
 type bench struct {
 	box    *sandbox.Sandbox
 	exe    string
+	jar    string                  // of libs/java/bench
 	rounds func(time.Duration) int // of CPU time
 	groups int
 }
 
-// child starts this program as a child in a new cgroup. It waits for its first line.
-func (b *bench) child(limit cgroup.Limit, environment []string, args ...string) (*sandbox.Group, *process, error) {
+// child starts a program in a new cgroup.
+func (b *bench) child(limit cgroup.Limit, environment []string, program string, args ...string) (*sandbox.Group, *process, error) {
 	b.groups++
 	g, err := b.box.Group(fmt.Sprintf("g%d", b.groups))
 	if err != nil {
@@ -69,7 +71,7 @@ func (b *bench) child(limit cgroup.Limit, environment []string, args ...string) 
 			return nil, nil, err
 		}
 	}
-	p := &process{cmd: exec.Command(b.exe, args...)}
+	p := &process{cmd: exec.Command(program, args...)}
 	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stderr = &p.said
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -110,13 +112,10 @@ func (p *process) end() error {
 	return err
 }
 
-// settle is how long the service runs before it is measured: the library learns the phase of the period meanwhile.
-const settle = 4 * time.Second
-
 // bursts measures a variant under a limit for a time.
 func (b *bench) bursts(v variant, limitCPUs float64, works int, d time.Duration) (p piece, err error) {
 	p = piece{Part: partBursts, Limit: limitCPUs, Variant: v}
-	work := fmt.Sprintf("/work?rounds=%d", b.rounds(20*time.Millisecond))
+	work, settle := b.work(v, 20*time.Millisecond), v.settle()
 	requests := bursts(settle+d, works, work)
 	before, after, answers, err := b.run(v, limitCPUs, loadSpec{Requests: requests, Timeout: 30 * time.Second}, d, "-service")
 	if err != nil {
@@ -142,8 +141,9 @@ func (b *bench) bursts(v variant, limitCPUs float64, works int, d time.Duration)
 }
 
 // run starts service and client, and reads the counters of the service's cgroup at the beginning and the end of the last d.
-func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration, command string) (before, after cgroup.Stat, answers []answer, err error) {
-	g, service, err := b.child(cgroup.Limit{Quota: time.Duration(limitCPUs * float64(period)), Period: period}, v.environment(limitCPUs), command, string(v))
+func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration, part string) (before, after cgroup.Stat, answers []answer, err error) {
+	command := b.command(v, part)
+	g, service, err := b.child(cgroup.Limit{Quota: time.Duration(limitCPUs * float64(period)), Period: period}, v.environment(limitCPUs), command[0], command[1:]...)
 	if err != nil {
 		return
 	}
@@ -155,7 +155,7 @@ func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration
 		return
 	}
 	spec.Address = strings.TrimSpace(spec.Address)
-	_, client, err := b.child(cgroup.Unlimited(), nil, "-client")
+	_, client, err := b.child(cgroup.Unlimited(), nil, b.exe, "-client")
 	if err != nil {
 		return
 	}
@@ -163,7 +163,7 @@ func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration
 	if err = json.NewEncoder(client.in).Encode(spec); err != nil {
 		return
 	}
-	time.Sleep(settle)
+	time.Sleep(v.settle())
 	if before, err = g.Stat(); err != nil {
 		return
 	}
@@ -187,7 +187,7 @@ func (b *bench) spiral(v variant, seed uint64) (p piece, err error) {
 	requests := spike(spiralFor, seed, func(cpu time.Duration) string {
 		return fmt.Sprintf("/work?inflate=1&rounds=%d", b.rounds(cpu))
 	})
-	_, _, answers, err := b.run(v, p.Limit, loadSpec{Requests: requests, Timeout: spiralTimeout, Retries: 1}, spiralFor-settle, "-spiral")
+	_, _, answers, err := b.run(v, p.Limit, loadSpec{Requests: requests, Timeout: spiralTimeout, Retries: 1}, spiralFor-v.settle(), "-spiral")
 	if err != nil {
 		return p, err
 	}

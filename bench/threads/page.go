@@ -19,7 +19,7 @@ func page(all []piece) string {
 	}
 	judge(&p, all)
 	for _, s := range plan {
-		if s.part != partSpiral {
+		if s.part != partSpiral && (s.part != partNetty || measured(all, s)) {
 			tableOfBursts(&p, all, s)
 		}
 	}
@@ -53,8 +53,9 @@ type aim struct {
 // aims are those of bursts under each limit, and of the spiral, as far as they are measured.
 func aims(all []piece) (found []aim) {
 	for _, s := range plan {
+		base, library := s.ends()
 		ratio := func(of func(piece) float64) (float64, bool) {
-			with, without := study.SpreadOf(values(all, s, paced, of)), study.SpreadOf(values(all, s, plain, of))
+			with, without := study.SpreadOf(values(all, s, library, of)), study.SpreadOf(values(all, s, base, of))
 			return with.Median / without.Median, with.Rounds > 0 && without.Rounds > 0 && without.Median > 0
 		}
 		if s.part == partSpiral {
@@ -103,9 +104,10 @@ func judge(p *study.Page, all []piece) {
 	})
 	p.Line("\n## In short")
 	for _, s := range plan {
-		with, without := values(all, s, paced, workP99), values(all, s, plain, workP99)
-		if s.part == partBursts && len(with) > 0 && len(without) > 0 {
-			p.Line("\nThe price under %g CPUs: work that is held back has a p99 of %s ms, without the library %s ms.", s.limit, spread(with, 0), spread(without, 0))
+		base, library := s.ends()
+		with, without := values(all, s, library, workP99), values(all, s, base, workP99)
+		if (s.part == partBursts || s.part == partNetty) && len(with) > 0 && len(without) > 0 {
+			p.Line("\nThe price under %g CPUs%s: work that is held back has a p99 of %s ms, without the library %s ms.", s.limit, inWords[s.part], spread(with, 0), spread(without, 0))
 		}
 	}
 	t := p.Table("aim", "measured:", "bound:", "")
@@ -128,7 +130,12 @@ func spread(v []float64, decimals int) string {
 }
 
 // inWords is what a part adds to a limit.
-var inWords = map[string]string{partOverload: ", overloaded"}
+var inWords = map[string]string{partOverload: ", overloaded", partNetty: ", Netty"}
+
+// measured reports whether a step has a piece.
+func measured(all []piece, s step) bool {
+	return slices.ContainsFunc(all, func(p piece) bool { return p.Part == s.part && p.Limit == s.limit })
+}
 
 func tableOfBursts(p *study.Page, all []piece, s step) {
 	p.Line("\n## %g CPUs%s: pings beside bursts of work", s.limit, inWords[s.part])
@@ -168,14 +175,16 @@ func tableOfSpiral(p *study.Page, all []piece) {
 func how(p *study.Page, all []piece) {
 	p.Line("\n## The variants")
 	t := p.Table("variant", "is")
-	for _, v := range []variant{plain, sized, permit, paced, shedAt} {
-		t.Row(v, v.about())
+	for _, v := range []variant{plain, sized, permit, paced, shedAt, nettyInline, nettyOffloaded, nettyPaced} {
+		if ofNetty[v] == "" || slices.ContainsFunc(all, func(p piece) bool { return p.Variant == v }) {
+			t.Row(v, v.about())
+		}
 	}
 	last := all[len(all)-1]
 	p.Line("\n## How it was measured")
 	p.Line("\n%s, period 100 ms, last on %s. Service and client are processes in cgroups of their own at the highest CPU weight. Latencies", last.Machine, last.Day())
 	p.Line("run from the intended time. Throttled periods are the kernel's nr_throttled / nr_periods. Variants take turns within a round. The first 4 s of")
-	p.Line("each run are not counted: the library learns the phase of the period in them.")
+	p.Line("each run are not counted, 12 s of a JVM: the library learns the phase of the period in them, and the JVM compiles.")
 	p.Line("\nOther work ran on this host meanwhile, so latencies are upper bounds. On a host of 2 CPUs a service is never wider than 2; wider hosts were not")
 	p.Line("measured, nor cgroup v2. `go test -bench Task ./budget` in `libs/go` shows what a task costs.")
 }

@@ -30,7 +30,39 @@ const (
 	permit variant = "permits"
 	paced  variant = "permits and pacing"
 	shedAt variant = "permits, pacing and shedding"
+
+	nettyInline    variant = "Netty, work on the event loops"
+	nettyOffloaded variant = "Netty, work offloaded"
+	nettyPaced     variant = "Netty, work offloaded within the budget"
 )
+
+// ofNetty are the variants of a service of the JVM, by their names there.
+var ofNetty = map[variant]string{nettyInline: "inline", nettyOffloaded: "offloaded", nettyPaced: "budget"}
+
+// command starts a service: this program, or a JVM with the jar of libs/java/bench.
+func (b *bench) command(v variant, part string) []string {
+	if name := ofNetty[v]; name != "" {
+		return []string{"java", "-cp", b.jar, "io.github.unthrottle.bench.NettyService", name}
+	}
+	return []string{b.exe, part, string(v)}
+}
+
+// settle is how long a service runs before it is measured. The library learns the phase of the period meanwhile, and a JVM
+// compiles.
+func (v variant) settle() time.Duration {
+	if ofNetty[v] != "" {
+		return 12 * time.Second
+	}
+	return 4 * time.Second
+}
+
+// work is the path of a request that takes so much CPU time.
+func (b *bench) work(v variant, cpu time.Duration) string {
+	if ofNetty[v] != "" {
+		return fmt.Sprintf("/work?cpu_us=%d", cpu.Microseconds())
+	}
+	return fmt.Sprintf("/work?rounds=%d", b.rounds(cpu))
+}
 
 // about says in the page what a variant is.
 func (v variant) about() string {
@@ -40,6 +72,10 @@ func (v variant) about() string {
 		permit: "pings in class IO, work in class App, `NoPacing`",
 		paced:  "the same with pacing, as the library does by itself",
 		shedAt: "the same, and work that would wait longer than 150 ms is answered 503",
+
+		nettyInline:    "Netty 4.1 as it is: pings and work on its event loops, twice as many as the JVM's processors",
+		nettyOffloaded: "the same, with the work in a DefaultEventExecutorGroup of as many threads",
+		nettyPaced:     "the same, with the work in a BudgetEventExecutorGroup of `libs/java`",
 	}[v]
 }
 

@@ -55,6 +55,14 @@ func TestMissedAimsComeFirst(t *testing.T) {
 		}
 		text = rest
 	}
+	text = page([]piece{of(0.7, plain, 50, 100), {Part: partNetty, Limit: 0.7, Variant: nettyInline, Periods: 100, Throttled: 50, PingP99MS: 100, Works: 10, WorksDone: 10},
+		{Part: partNetty, Limit: 0.7, Variant: nettyPaced, Periods: 100, Throttled: 4, PingP99MS: 30, Works: 10, WorksDone: 10}})
+	for _, want := range []string{"0.7 CPUs, Netty: ping p99, of that without | 0.30 | 0.2 | MISSED", "0.7 CPUs, Netty: throttled periods, of those without | 0.08 | 0.1 | met",
+		"| Netty, work on the event loops | 50 (50 to 50) |", "| Netty, work on the event loops | Netty 4.1 as it is"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
 	if text := page(nil); !strings.Contains(text, "Nothing is measured yet") {
 		t.Error(text)
 	}
@@ -145,7 +153,7 @@ func TestTheLimitIsFollowed(t *testing.T) {
 		}
 	})
 	limitOf := func(quota time.Duration) cgroup.Limit { return cgroup.Limit{Quota: quota, Period: period} }
-	g, service, err := b.child(limitOf(70*time.Millisecond), nil, "-service", string(paced))
+	g, service, err := b.child(limitOf(70*time.Millisecond), nil, exe, "-service", string(paced))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,317 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Moments are cumulants of how many CPUs a container wants at a moment.
+type Moments struct{ Mean, Variance, Third float64 }
+
+// Container is one to place.
+type Container struct {
+	// On is the number of the host that it is on; -1: none.
+	On int
+	// Demand is what it wants in each phase; all containers have equally many phases.
+	Demand []Moments
+	// MostCPUs is the most that it ever wants.
+	MostCPUs float64
+	// ExclusiveCPUs, if above 0, are CPUs of its own, rounded up to whole ones; Demand then does not count.
+	ExclusiveCPUs float64
+	MemoryBytes   int64
+	// Stays: it is never moved, and its host may be empty otherwise, such as for a service of the host itself.
+	Stays bool
+}
+
+// Host is one that may hold containers.
+type Host struct {
+	CPUs        float64
+	MemoryBytes int64
+}
+
+// Options bound a plan.
+type Options struct {
+	// Risk is the share of the time for which a host's containers may want more CPUs than it has, between 0 and 0.5.
+	Risk float64
+	// Moves is how many containers may move; below 0: any.
+	Moves int
+}
+
+// Plan says where containers go.
+type Plan struct {
+	// On is each container's host; -1: none, for those that have none now and fit nowhere.
+	On []int
+	// HostsNow and Hosts are how many hosts have a container that may be moved: now, and with the plan.
+	HostsNow, Hosts int
+	// LowerBound is how many hosts every plan needs that leaves none over its capacity.
+	LowerBound int
+	// Moves is how many containers have another host than now.
+	Moves int
+	// OverNow and Over are how many hosts want more than they have, with the risk: now, and with the plan.
+	OverNow, Over int
+	// Unplaced is how many containers have no host.
+	Unplaced int
+}
+
+// Make makes a plan.
+func Make(containers []Container, hosts []Host, o Options) Plan {
+	s := newState(containers, hosts, o.Risk)
+	bound, hostsNow, overNow := s.lowerBound(), s.used(), s.over()
+	s.drain(o.Moves)
+	best := s.plan()
+	if o.Moves < 0 {
+		if anew := newState(containers, hosts, o.Risk); anew.packAnew() {
+			if p := anew.plan(); cmp.Or(cmp.Compare(p.Unplaced, best.Unplaced), cmp.Compare(p.Over, best.Over), cmp.Compare(p.Hosts, best.Hosts), cmp.Compare(p.Moves, best.Moves)) < 0 {
+				best = p
+			}
+		}
+	}
+	best.LowerBound, best.HostsNow, best.OverNow = bound, hostsNow, overNow
+	return best
+}
+
+// state is a placement under way.
+type state struct {
+	containers []Container
+	hosts      []Host
+	phases     int
+	z, skew    float64
+	on         []int
+	// held are the hosts' sums of moments, a host's phases side by side; most and memory are sums too.
+	held   []Moments
+	most   []float64
+	memory []int64
+	// movable is how many containers of a host may be moved.
+	movable []int
+	// exclusive is the demand of containers with exclusive CPUs, by their number.
+	exclusive map[float64][]Moments
+}
+
+func newState(containers []Container, hosts []Host, risk float64) *state {
+	s := &state{containers: containers, hosts: hosts, on: make([]int, len(containers)), most: make([]float64, len(hosts)),
+		memory: make([]int64, len(hosts)), movable: make([]int, len(hosts)), exclusive: map[float64][]Moments{}}
+	s.z = math.Sqrt2 * math.Erfinv(1-2*risk)
+	s.skew = max(0, (s.z*s.z-1)/6)
+	s.phases = 1
+	for i := range containers {
+		s.phases = max(s.phases, len(containers[i].Demand))
+	}
+	s.held = make([]Moments, s.phases*len(hosts))
+	for i := range containers {
+		s.on[i] = -1
+		if at := containers[i].On; at >= 0 {
+			s.put(i, at)
+		}
+	}
+	return s
+}
+
+// demand is what a container wants in each phase, and at most.
+func (s *state) demand(i int) ([]Moments, float64) {
+	c := &s.containers[i]
+	if c.ExclusiveCPUs <= 0 {
+		return c.Demand, c.MostCPUs
+	}
+	whole := math.Ceil(c.ExclusiveCPUs)
+	d := s.exclusive[whole]
+	if d == nil {
+		d = make([]Moments, s.phases)
+		for k := range d {
+			d[k].Mean = whole
+		}
+		s.exclusive[whole] = d
+	}
+	return d, whole
+}
+
+// put places a container.
+func (s *state) put(i, host int) {
+	s.on[i] = host
+	s.change(i, host, 1)
+}
+
+// take removes a container from its host.
+func (s *state) take(i int) {
+	host := s.on[i]
+	s.on[i] = -1
+	s.change(i, host, -1)
+}
+
+func (s *state) change(i, host int, by float64) {
+	d, most := s.demand(i)
+	held := s.held[host*s.phases:]
+	for k := range d {
+		held[k].Mean += by * d[k].Mean
+		held[k].Variance += by * d[k].Variance
+		held[k].Third += by * d[k].Third
+	}
+	s.most[host] += by * most
+	s.memory[host] += int64(by) * s.containers[i].MemoryBytes
+	if !s.containers[i].Stays {
+		s.movable[host] += int(by)
+	}
+}
+
+// rounding is what sums of CPUs may be off by: a host that is exactly full is not over.
+const rounding = 1e-9
+
+// quantile is what is exceeded for the risk, of sums of moments and of most.
+func (s *state) quantile(m Moments, most float64) float64 {
+	if m.Variance <= rounding {
+		return min(m.Mean, most)
+	}
+	return min(most, m.Mean+s.z*math.Sqrt(m.Variance)+s.skew*max(0, m.Third)/m.Variance)
+}
+
+// fits tells whether a host holds a container beside those that it has.
+func (s *state) fits(i, host int) bool {
+	h := &s.hosts[host]
+	if s.memory[host]+s.containers[i].MemoryBytes > h.MemoryBytes {
+		return false
+	}
+	d, most := s.demand(i)
+	if most += s.most[host]; most <= h.CPUs+rounding {
+		return true
+	}
+	held := s.held[host*s.phases : (host+1)*s.phases]
+	for k := range d {
+		sum := Moments{held[k].Mean + d[k].Mean, held[k].Variance + d[k].Variance, held[k].Third + d[k].Third}
+		if s.quantile(sum, most) > h.CPUs+rounding {
+			return false
+		}
+	}
+	return true
+}
+
+// wants is what a host's containers want in the phase in which they want most.
+func (s *state) wants(host int) (cpus float64) {
+	for _, m := range s.held[host*s.phases : (host+1)*s.phases] {
+		cpus = max(cpus, s.quantile(m, s.most[host]))
+	}
+	return cpus
+}
+
+// isOver tells whether a host has too little.
+func (s *state) isOver(host int) bool {
+	return s.memory[host] > s.hosts[host].MemoryBytes || s.wants(host) > s.hosts[host].CPUs+rounding
+}
+
+func (s *state) over() (n int) {
+	for h := range s.hosts {
+		if s.isOver(h) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *state) used() (n int) {
+	for _, m := range s.movable {
+		if m > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *state) plan() Plan {
+	p := Plan{On: s.on, Hosts: s.used(), Over: s.over()}
+	for i, on := range s.on {
+		switch {
+		case on < 0:
+			p.Unplaced++
+		case s.containers[i].On >= 0 && on != s.containers[i].On:
+			p.Moves++
+		}
+	}
+	return p
+}
+
+// need is about what a container takes of a host of its own size: the mean in the phase that has most, and some of the spread.
+func (s *state) need(i int) (cpus float64) {
+	d, most := s.demand(i)
+	for k := range d {
+		cpus = max(cpus, d[k].Mean+math.Sqrt(d[k].Variance))
+	}
+	return min(cpus, most)
+}
+
+// lowerBound is how many hosts every placement needs.
+//
+// Let S be the largest sqrt(variance) that a host can hold. Then sqrt(V) >= V/S and third/V >= third/S^2 for the V of each host, so that
+// the quantile is at least the sum over its containers of mean + z*variance/S + skew*third/S^2, or of their most where that is less. The
+// sums of all containers must fit into the largest hosts together. S follows from mean + z*S <= CPUs and variance <= ratio*mean.
+func (s *state) lowerBound() int {
+	most, memory, moved := 0.0, int64(0), false
+	rooms := make([]float64, len(s.hosts))
+	memories := make([]int64, len(s.hosts))
+	for h := range s.hosts {
+		most = max(most, s.hosts[h].CPUs)
+		memories[h] = s.hosts[h].MemoryBytes
+	}
+	for i := range s.containers {
+		if c := &s.containers[i]; c.Stays {
+			if c.On >= 0 {
+				memories[c.On] -= c.MemoryBytes
+			}
+		} else {
+			memory, moved = memory+c.MemoryBytes, true
+		}
+	}
+	if !moved {
+		return 0
+	}
+	slices.SortFunc(memories, func(a, b int64) int { return cmp.Compare(b, a) })
+	bound := max(1, enough(memories, memory))
+	for k := range s.phases {
+		ratio := 0.0
+		for h := range s.hosts {
+			rooms[h] = s.hosts[h].CPUs
+		}
+		for i := range s.containers {
+			d, _ := s.demand(i)
+			if k >= len(d) {
+				continue
+			}
+			if c := &s.containers[i]; c.Stays {
+				if c.On >= 0 {
+					rooms[c.On] -= d[k].Mean
+				}
+			}
+			if d[k].Mean > 0 {
+				ratio = max(ratio, d[k].Variance/d[k].Mean)
+			}
+		}
+		widest := most / s.z
+		if ratio > 0 {
+			widest = ratio / 2 * (math.Sqrt(s.z*s.z+4*most/ratio) - s.z)
+		}
+		sum := 0.0
+		for i := range s.containers {
+			d, atMost := s.demand(i)
+			if s.containers[i].Stays || k >= len(d) {
+				continue
+			}
+			size := d[k].Mean
+			if widest > 0 && d[k].Variance > rounding {
+				size += s.z*d[k].Variance/widest + s.skew*max(0, d[k].Third)/(widest*widest)
+			}
+			sum += min(size, atMost)
+		}
+		slices.SortFunc(rooms, func(a, b float64) int { return cmp.Compare(b, a) })
+		bound = max(bound, enough(rooms, sum*(1-rounding)))
+	}
+	return bound
+}
+
+// enough is how many of the largest rooms hold a sum; all of them if they do not.
+func enough[N int64 | float64](rooms []N, sum N) int {
+	for n, room := range rooms {
+		if sum <= 0 {
+			return n
+		}
+		sum -= max(0, room)
+	}
+	return len(rooms)
+}

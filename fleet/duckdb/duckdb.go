@@ -86,8 +86,12 @@ func (d *DB) Close() error { return errors.Join(d.db.Close(), os.RemoveAll(d.dir
 // column is one that is read: its name in the files, in the database, and what it becomes.
 type column struct{ name, becomes, as string }
 
-// newer are the columns that files of older programs have not: they are null there.
-var newer = []string{"period_microseconds", "candidate_seconds", "candidate_from", "candidates"}
+// generations are the columns that came later, in their order: files of older programs have only the first generations, or none. What they
+// have not is null there.
+var generations = [][]string{
+	{"period_microseconds", "candidate_seconds", "candidate_from", "candidates"},
+	{"host_cpus", "host_memory_bytes", "memory_bytes"},
+}
 
 // columns are those of docs/reference/fleet-rows.md that the report asks of, in the order of the table.
 var columns = []column{
@@ -101,7 +105,8 @@ var columns = []column{
 	{"throttled_slice_seconds", "throttled_slice_seconds", "DOUBLE"}, {"throttled_inside_seconds", "throttled_inside_seconds", "DOUBLE"},
 	{"remedy", "remedy", "VARCHAR"}, {"width", "width", levels}, {"wanted", "wanted", levels},
 	{"period_microseconds", "period_us", "BIGINT"}, {"candidate_seconds", "candidate_seconds", "DOUBLE"}, {"candidate_from", "candidate_from", "INTEGER"},
-	{"candidates", "candidates", candidates},
+	{"candidates", "candidates", candidates}, {"runtime", "runtime", "VARCHAR"},
+	{"host_cpus", "host_cpus", "INTEGER"}, {"host_memory_bytes", "host_memory_bytes", "BIGINT"}, {"memory_bytes", "memory_bytes", "BIGINT"},
 }
 
 const (
@@ -127,12 +132,13 @@ var loaded = func() string {
 	return of.String() + ")"
 }()
 
-// read is the statement that reads some files. older: they have not the newer columns.
-func read(files []file, older bool) string {
+// read is the statement that reads some files, which have so many generations of columns.
+func read(files []file, age int) string {
+	lack := slices.Concat(generations[age:]...)
 	var of strings.Builder
 	of.WriteString("INSERT INTO loaded SELECT f.file_no, r.file_row_number")
 	for _, c := range columns {
-		if older && slices.Contains(newer, c.name) {
+		if slices.Contains(lack, c.name) {
 			fmt.Fprintf(&of, ", CAST(NULL AS %s)", c.as)
 			continue
 		}
@@ -191,7 +197,7 @@ func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err e
 			}
 			sound = append(sound, file{no + i, name})
 		}
-		bad, err := d.load(ctx, sound, false)
+		bad, err := d.load(ctx, sound, len(generations))
 		refused = append(refused, bad...)
 		if err != nil {
 			return refused, err
@@ -200,12 +206,12 @@ func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err e
 	return refused, nil
 }
 
-// load reads files, or finds by halves those that cannot be read.
-func (d *DB) load(ctx context.Context, files []file, older bool) ([]Refused, error) {
+// load reads files with so many generations of columns, or finds by halves those that cannot be read.
+func (d *DB) load(ctx context.Context, files []file, age int) ([]Refused, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	_, err := d.db.ExecContext(ctx, read(files, older))
+	_, err := d.db.ExecContext(ctx, read(files, age))
 	switch {
 	case err == nil:
 		return nil, nil
@@ -218,52 +224,57 @@ func (d *DB) load(ctx context.Context, files []file, older bool) ([]Refused, err
 	if full(err) {
 		return nil, fmt.Errorf("DuckDB has no room: %w; TMPDIR names another place, --memory gives more", err)
 	}
-	parts := [2][]file{files[:len(files)/2], files[len(files)/2:]}
-	olders := [2]bool{older, older}
-	if lacks := slices.ContainsFunc(newer, func(name string) bool { return strings.Contains(err.Error(), `"`+name+`"`) }); lacks && !older {
-		// Of a file whose columns cannot be read the next statement says why.
-		if old, known := d.older(ctx, files); known {
-			parts, olders = old, [2]bool{true, false}
+	if slices.ContainsFunc(slices.Concat(generations[:age]...), func(name string) bool { return strings.Contains(err.Error(), `"`+name+`"`) }) {
+		// Of a file whose columns cannot be read the statement for it alone says why.
+		if ages, known := d.ages(ctx, files, age); known {
+			var refused []Refused
+			for of, some := range ages {
+				bad, err := d.load(ctx, some, of)
+				if refused = append(refused, bad...); err != nil {
+					return refused, err
+				}
+			}
+			return refused, nil
 		}
 	}
-	if len(files) == 1 && olders[0] == older {
+	if len(files) == 1 {
 		return []Refused{{files[0].name, why(err)}}, nil
 	}
-	first, err := d.load(ctx, parts[0], olders[0])
+	first, err := d.load(ctx, files[:len(files)/2], age)
 	if err != nil {
 		return first, err
 	}
-	rest, err := d.load(ctx, parts[1], olders[1])
+	rest, err := d.load(ctx, files[len(files)/2:], age)
 	return append(first, rest...), err
 }
 
-// older parts files into those of older programs and the others. known is false where their columns cannot be read, and where none is
-// older.
-func (d *DB) older(ctx context.Context, files []file) (parts [2][]file, known bool) {
+// ages parts files by how many generations of columns they have, up to age. known is false where their columns cannot be read, and where
+// none is older than age.
+func (d *DB) ages(ctx context.Context, files []file, age int) (ages [][]file, known bool) {
 	var names []string
 	for _, f := range files {
 		names = append(names, quoted(literal.Replace(f.name)))
 	}
-	has := map[string]int{}
-	err := d.Ask(ctx, "SELECT file_name, CAST(COUNT(*) AS INTEGER) FROM parquet_schema(["+strings.Join(names, ", ")+"]) WHERE name IN ('"+strings.Join(newer, "', '")+"') GROUP BY file_name",
+	has := map[string][]string{}
+	err := d.Ask(ctx, "SELECT file_name, name FROM parquet_schema(["+strings.Join(names, ", ")+"]) WHERE name IN ('"+strings.Join(slices.Concat(generations...), "', '")+"')",
 		func(scan func(...any) error) error {
-			var name string
-			var n int
-			err := scan(&name, &n)
-			has[name] = n
+			var file, column string
+			err := scan(&file, &column)
+			has[file] = append(has[file], column)
 			return err
 		})
 	if err != nil {
-		return parts, false
+		return nil, false
 	}
+	ages = make([][]file, age+1)
 	for _, f := range files {
-		at := 0
-		if has[f.name] >= len(newer) {
-			at = 1
+		of := 0
+		for of < age && !slices.ContainsFunc(generations[of], func(name string) bool { return !slices.Contains(has[f.name], name) }) {
+			of++
 		}
-		parts[at] = append(parts[at], f)
+		ages[of] = append(ages[of], f)
 	}
-	return parts, len(parts[0]) > 0
+	return ages, len(ages[age]) < len(files)
 }
 
 // why is DuckDB's reason without what it says of the statement.

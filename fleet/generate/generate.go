@@ -62,7 +62,9 @@ type service struct {
 	name     string
 	replicas int
 	limit    float64
-	ran      [levels]ran
+	// memoryBytes is what each of its containers has, with its limit.
+	memoryBytes int64
+	ran         [levels]ran
 	// other is what the periods of each level tell of other limits.
 	other [levels]periodmodel.Outcome
 	truth Service
@@ -91,6 +93,12 @@ func Make(ctx context.Context, dir string, o Options) (Truth, error) {
 	return truth, renameio.WriteFile(filepath.Join(dir, "truth.json"), append(text, '\n'), 0o644)
 }
 
+// Every host of the fleet has as much.
+const (
+	hostCPUs        = 64
+	hostMemoryBytes = 256 << 30
+)
+
 const slotsPerHour = int(time.Hour / fleet.SlotLength)
 
 // limits are those that services draw.
@@ -109,6 +117,7 @@ func draw(o Options) []service {
 		chance := rand.New(rand.NewPCG(o.Seed, uint64(i)))
 		s := &all[i]
 		s.name, s.limit = fmt.Sprintf("service-%05d/app", i), limits[chance.IntN(len(limits))]
+		s.memoryBytes = int64(s.limit*(1+float64(i%4))) << 29 // 0.5 to 2 GiB per CPU, not drawn: what is drawn stays as it was
 		s.replicas = 1 + int(float64(o.Containers-n)/float64(i+1)/weights)
 		left -= s.replicas - 1
 		if i == 0 {
@@ -245,9 +254,10 @@ func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
 	row := fleet.Row{
 		Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: fleet.SlotLength.Seconds(), Samples: 300,
 		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Pod: fmt.Sprintf("pod-%06d", no), Container: "app", Service: s.name, Cgroup: int64(no + 1),
-		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(64)),
+		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(hostCPUs)),
 		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped, StoppedHighSeconds: &stopped,
 		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
+		HostCPUs: new(int32(hostCPUs)), HostMemoryBytes: new(int64(hostMemoryBytes)), MemoryBytes: new(s.memoryBytes),
 		Periods: new(int64(periods)), ThrottledPeriods: &r.throttled, Width: histogram(r.width), Wanted: wanted,
 	}
 	row.SetCandidates(period, s.other[level])

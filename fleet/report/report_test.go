@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -366,8 +367,8 @@ func TestOlderFiles(t *testing.T) {
 	if err := store.Write(dir, rows); err != nil {
 		t.Fatal(err)
 	}
-	for _, no := range []int{0, 3, 4} {
-		older(t, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", fmt.Sprintf("n%d.parquet", no)), rows[no])
+	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 3: laterColumns, 4: laterColumns} {
+		older(t, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", fmt.Sprintf("n%d.parquet", no)), rows[no], columns)
 	}
 	for _, batch := range []int{0, 1, 4} {
 		d, err := asked(t, dir, batch)
@@ -380,12 +381,18 @@ func TestOlderFiles(t *testing.T) {
 	}
 }
 
-// older writes a row as programs before the columns of periods did.
-func older(t *testing.T, name string, r fleet.Row) {
+// Columns that programs before them do not have: those of the host and of memory, and before these those of periods.
+var (
+	hostColumns  = regexp.MustCompile("^Host|^Memory")
+	laterColumns = regexp.MustCompile("^Host|^Memory|Candidate|^PeriodMicroseconds$")
+)
+
+// older writes a row as programs without some columns did.
+func older(t *testing.T, name string, r fleet.Row, without *regexp.Regexp) {
 	t.Helper()
 	var kept []reflect.StructField
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[fleet.Row]()) {
-		if !strings.Contains(f.Name, "Candidate") && f.Name != "PeriodMicroseconds" {
+		if !without.MatchString(f.Name) {
 			kept = append(kept, reflect.StructField{Name: f.Name, Type: f.Type, Tag: f.Tag})
 		}
 	}
@@ -470,6 +477,8 @@ func TestBadInput(t *testing.T) {
 		"step": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 99 }, "twice": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
 		"longer": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[2].StoppedMicroseconds = 1e12 }, "known": func(r *fleet.Row) { *r = withCandidates(*r); *r.CandidateSeconds = -1 },
 		"period":   func(r *fleet.Row) { *r = withCandidates(*r); *r.PeriodMicroseconds = 0 },
+		"host":     func(r *fleet.Row) { r.HostCPUs = new(int32(0)) },
+		"memory":   func(r *fleet.Row) { r.MemoryBytes = new(int64(-1)) },
 		"negative": func(r *fleet.Row) { r.Width = []fleet.Level{{CPUs: -1, Microseconds: 5}} },
 	}
 	for name, of := range bad {

@@ -73,6 +73,12 @@ type Row struct {
 	CandidateFrom      *int32      `parquet:"candidate_from,optional"`
 	Candidates         []Candidate `parquet:"candidates,list"`
 
+	// HostCPUs are the CPUs that the container's host has online, HostMemoryBytes its memory. MemoryBytes is what the container may need
+	// of it: its limit, or without a limit below that what it uses, without file pages that the kernel reclaims first. At the end of the slot.
+	HostCPUs        *int32 `parquet:"host_cpus,optional"`
+	HostMemoryBytes *int64 `parquet:"host_memory_bytes,optional"`
+	MemoryBytes     *int64 `parquet:"memory_bytes,optional"`
+
 	// Remedy is what was in force at the end of the slot; "": none of ours.
 	Remedy string `parquet:"remedy,dict"`
 }

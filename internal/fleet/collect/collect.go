@@ -8,12 +8,15 @@ package collect
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"sync"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -27,8 +30,10 @@ type Options struct {
 	Names fleet.Names
 	// Dir is the folder.
 	Dir string
-	// FS reads weights; nil: requests are not known.
+	// FS reads weights and memory; nil: requests and memory are not known.
 	FS cgroup.FS
+	// Proc is the host's proc file system; nil: its CPUs and memory are not known.
+	Proc fs.FS
 	// InForce returns what is in force; nil, or an error: nothing is known to be.
 	InForce func() ([]txn.InForce, error)
 	// Failed is told of rows that could not be written; nil: nobody is. It is called from a goroutine of the sink.
@@ -100,12 +105,45 @@ func (s *Sink) described(rows []fleet.Row, now []observe.Observation) []fleet.Ro
 			}
 		}
 	}
+	hostCPUs, hostMemory := s.host()
 	for i := range rows {
+		rows[i].HostCPUs, rows[i].HostMemoryBytes = hostCPUs, hostMemory
 		if c := paths[rows[i].Cgroup]; c != nil {
-			rows[i].Remedy, rows[i].RequestCPUs = remedies[c.Group.Path], s.request(c)
+			rows[i].Remedy, rows[i].RequestCPUs, rows[i].MemoryBytes = remedies[c.Group.Path], s.request(c), s.memory(c, hostMemory)
 		}
 	}
 	return rows
+}
+
+// host is how many CPUs the host has online, and its memory; nil: it is not known.
+func (s *Sink) host() (cpus *int32, memoryBytes *int64) {
+	if s.o.Proc == nil {
+		return nil, nil
+	}
+	if stat, err := procfs.ReadStat(s.o.Proc); err == nil {
+		cpus = new(int32(len(stat.CPUs)))
+	}
+	if bytes, err := procfs.ReadMemTotal(s.o.Proc); err == nil {
+		memoryBytes = &bytes
+	}
+	return cpus, memoryBytes
+}
+
+// memory is what a container may need; nil: it is not known. Runtimes give a container the same path in all hierarchies; where the memory
+// hierarchy has none at that path, or it is the top, whose memory is all containers', it is not known.
+func (s *Sink) memory(c *container.Container, host *int64) *int64 {
+	if s.o.FS == nil || c.Group.Path == "/" {
+		return nil
+	}
+	m, err := cgroup.ReadMemory(s.o.FS, c.Group.Path)
+	if err != nil {
+		return nil
+	}
+	need := m.WorkingBytes
+	if limit := m.LimitBytes; limit != nil && (host == nil || *limit < uint64(*host)) {
+		need = *limit
+	}
+	return new(int64(min(need, math.MaxInt64)))
 }
 
 // request is what a pod's container requests, by its weight; nil: it is in no pod, or the host has cgroup v2, where runtimes turn

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
@@ -130,5 +131,51 @@ func TestSinkIsBounded(t *testing.T) {
 	}
 	if _, err := s.Close(nil); err == nil || s.Lost() == 0 {
 		t.Errorf("%v, lost %d", err, s.Lost())
+	}
+}
+
+// memoryFS is cgroups of which only the memory is known.
+type memoryFS struct {
+	cgroup.FS
+	files map[string]string
+}
+
+func (f memoryFS) Version(c cgroup.Controller) (cgroup.Version, bool) {
+	return cgroup.V2, c == cgroup.Memory
+}
+
+func (f memoryFS) Read(_ cgroup.Controller, path, file string) (string, error) {
+	if text, ok := f.files[path+"/"+file]; ok {
+		return text, nil
+	}
+	return "", errors.New("no such file")
+}
+
+// Rows have the host's CPUs and memory, and what each container may need: its limit, or its use where the limit is none.
+func TestHostAndMemory(t *testing.T) {
+	files := map[string]string{}
+	for path, limit := range map[string]string{"/a": "max", "/b": "3000", "/c": "99999999"} {
+		files[path+"/memory.max"], files[path+"/memory.current"], files[path+"/memory.stat"] = limit, "2000", "inactive_file 500"
+	}
+	var kept []fleet.Row
+	s := New(Options{FS: memoryFS{files: files}, write: func(_ string, rows []fleet.Row) error { kept = rows; return nil },
+		Proc: fstest.MapFS{"meminfo": {Data: []byte("MemTotal: 10 kB\n")}, "stat": {Data: []byte("cpu 1 2 3 4 5 6 7 8\ncpu0 1 2 3 4 5 6 7 8\ncpu5 1 2 3 4 5 6 7 8\n")}}})
+	s.Round(round(noon, 4))
+	if _, err := s.Close(round(noon, 4)); err != nil || len(kept) != 4 {
+		t.Fatalf("%d rows, %v", len(kept), err)
+	}
+	for i, want := range []int64{1500, 3000, 1500, 0} {
+		r := kept[i]
+		if r.HostCPUs == nil || *r.HostCPUs != 2 || r.HostMemoryBytes == nil || *r.HostMemoryBytes != 10240 {
+			t.Errorf("%s: host %v, %v", r.Container, r.HostCPUs, r.HostMemoryBytes)
+		}
+		if (r.MemoryBytes != nil) != (want > 0) || want > 0 && *r.MemoryBytes != want {
+			t.Errorf("%s: %v, want %d", r.Container, r.MemoryBytes, want)
+		}
+	}
+	bare := New(Options{write: func(_ string, rows []fleet.Row) error { kept = rows; return nil }})
+	bare.Round(round(noon, 1))
+	if _, err := bare.Close(nil); err != nil || kept[0].HostCPUs != nil || kept[0].HostMemoryBytes != nil || kept[0].MemoryBytes != nil {
+		t.Errorf("of nothing: %+v, %v", kept[0], err)
 	}
 }

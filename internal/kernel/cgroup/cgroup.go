@@ -10,9 +10,10 @@ const (
 	CPU     Controller = "cpu"     // quota, burst, weight, throttling counters
 	CPUSet  Controller = "cpuset"  // which CPUs and memory nodes
 	CPUAcct Controller = "cpuacct" // CPU time used; on v2 part of cpu
+	Memory  Controller = "memory"  // only read, by ReadMemory
 )
 
-// Controllers lists all of them, in a fixed order.
+// Controllers lists those about CPUs, in a fixed order: all but Memory.
 func Controllers() []Controller { return []Controller{CPU, CPUSet, CPUAcct} }
 
 // Version is the cgroup interface version of one hierarchy.

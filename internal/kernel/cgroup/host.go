@@ -81,7 +81,11 @@ func (h *Host) SameHierarchy(a, b Controller) bool {
 // Mode returns "v1", "v2", "mixed" (controllers on both) or "none" (neither cpu, cpuset nor cpuacct is mounted).
 func (h *Host) Mode() string {
 	mode := "none"
-	for _, m := range h.mounts {
+	for _, c := range Controllers() {
+		m, ok := h.mounts[c]
+		if !ok {
+			continue
+		}
 		switch v := m.Version.String(); {
 		case mode == "none":
 			mode = v

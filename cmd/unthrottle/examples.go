@@ -18,7 +18,8 @@ var examples = map[string]string{
   unthrottle check --json`,
 	"export": `  sudo unthrottle export --dir /var/lib/unthrottle/fleet --cluster eu1
   sudo unthrottle export --dir rows --for 1h`,
-	"fleet": `  unthrottle fleet report /srv/fleet`,
+	"fleet": `  unthrottle fleet report /srv/fleet
+  unthrottle fleet plan /srv/fleet`,
 	"inside": `  unthrottle inside
   unthrottle inside --for 30s --json             in a container of any platform`,
 	"runtimes": `  sudo unthrottle runtimes checkout

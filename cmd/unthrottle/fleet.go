@@ -27,6 +27,7 @@ number of hosts and days.
 
   fleet report DIR     which services a quota stops, who spends it, and how
                        small each limit may be at the same stops
+  fleet plan DIR       which container on which host, so that few are used
   fleet generate       rows of a fleet that is drawn, with its truth
 
 This starts the program unthrottle-fleet, from the folder of this one or from

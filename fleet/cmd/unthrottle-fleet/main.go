@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/unthrottle/unthrottle/fleet/duckdb"
 	"github.com/unthrottle/unthrottle/fleet/report"
@@ -24,6 +25,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
@@ -56,7 +58,7 @@ func exitCode(err error, interrupted bool) int {
 		return exitInterrupted
 	}
 	say("unthrottle fleet: %v", err)
-	if errors.As(err, new(*report.NoRows)) || errors.As(err, new(*noFiles)) {
+	if errors.As(err, new(*report.NoRows)) || errors.As(err, new(*report.NoHosts)) || errors.As(err, new(*noFiles)) {
 		return exitNotMeasurable
 	}
 	return exitFailure
@@ -75,18 +77,59 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newReport(), newGenerate())
+	root.AddCommand(newReport(), newPlan(), newGenerate())
 	return root
+}
+
+// shared are the flags of all commands that read rows.
+type shared struct {
+	output   string
+	json     bool
+	memoryMB int
+	ascii    bool
+}
+
+func (o *shared) add(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	flags.BoolVar(&o.json, "json", false, "short for --output json")
+	flags.IntVar(&o.memoryMB, "memory", 2048, "`MIB` of memory for the rows; what is more goes to TMPDIR")
+	flags.BoolVar(&o.ascii, "ascii", false, "no characters beyond ASCII")
+}
+
+// check checks them, and sets json.
+func (o *shared) check() error {
+	switch {
+	case o.output != "text" && o.output != "json":
+		return fmt.Errorf("--output %s: choose text or json", text.Quoted(o.output))
+	case o.memoryMB < 128:
+		return fmt.Errorf("--memory %d: give at least 128 MiB", o.memoryMB)
+	}
+	o.json = o.json || o.output == "json"
+	return nil
+}
+
+// style is that of the text.
+func (o *shared) style() page.Style {
+	style := terminal.Style(os.Stdout)
+	style.ASCII = style.ASCII || o.ascii
+	return style
+}
+
+// oneFolder is the check of a command's arguments that takes a folder.
+func oneFolder(command string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s: give one folder: 'unthrottle fleet %s DIR'", command, command)
+		}
+		return nil
+	}
 }
 
 // options are the flags of report.
 type options struct {
-	output   string
-	json     bool
-	html     string
-	bound    string
-	memoryMB int
-	ascii    bool
+	shared
+	html  string
+	bound string
 }
 
 func newReport() *cobra.Command {
@@ -100,14 +143,12 @@ stopped and who spends their quota, and how small each limit may be at the same
 stops, with a burst or without. The last is an estimate, with its bounds.
 
 What cannot be read or cannot be is left out, and told.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("report: give one folder: 'unthrottle fleet report DIR'")
-			}
-			return nil
-		},
+		Args: oneFolder("report"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			bound, err := o.check()
+			if err := o.check(); err != nil {
+				return err
+			}
+			bound, err := parseBound(o.bound)
 			if err != nil {
 				return err
 			}
@@ -115,39 +156,26 @@ What cannot be read or cannot be is left out, and told.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.output, "output", "o", "text", "`FORMAT` of the result: text or json")
-	flags.BoolVar(&o.json, "json", false, "short for --output json")
+	o.shared.add(flags)
 	flags.StringVar(&o.html, "html", "", "also write a page, all in one file, to `FILE`")
 	flags.StringVar(&o.bound, "bound", "0.1%", "stopped for more than this `SHARE` of the time to work is too much")
-	flags.IntVar(&o.memoryMB, "memory", 2048, "`MIB` of memory for the rows; what is more goes to TMPDIR")
-	flags.BoolVar(&o.ascii, "ascii", false, "no characters beyond ASCII")
 	return cmd
 }
 
-// check checks the flags, and returns the bound.
-func (o *options) check() (bound float64, err error) {
-	switch {
-	case o.output != "text" && o.output != "json":
-		return 0, fmt.Errorf("--output %s: choose text or json", text.Quoted(o.output))
-	case o.memoryMB < 128:
-		return 0, fmt.Errorf("--memory %d: give at least 128 MiB", o.memoryMB)
+// parseShare reads a flag that is a share of the time above 0 and below so many percent: "5%" or "0.05".
+func parseShare(flag, value string, below int) (float64, error) {
+	number, percent := strings.CutSuffix(value, "%")
+	share, err := text.ParseDecimal(number)
+	if percent {
+		share /= 100
 	}
-	o.json = o.json || o.output == "json"
-	return parseBound(o.bound)
+	if err != nil || !(share > 0 && 100*share < float64(below)) {
+		return 0, fmt.Errorf("--%s %s: give a share of the time above 0%% and below %d%%", flag, text.Quoted(value), below)
+	}
+	return share, nil
 }
 
-// parseBound reads a share of the time between 0 and 1: "5%" or "0.05".
-func parseBound(value string) (float64, error) {
-	number, percent := strings.CutSuffix(value, "%")
-	bound, err := text.ParseDecimal(number)
-	if percent {
-		bound /= 100
-	}
-	if err != nil || !(bound > 0 && bound < 1) {
-		return 0, fmt.Errorf("--bound %s: give a share of the time above 0%% and below 100%%", text.Quoted(value))
-	}
-	return bound, nil
-}
+func parseBound(value string) (float64, error) { return parseShare("bound", value, 100) }
 
 // noFiles is the error for a folder without files of rows.
 type noFiles struct{ dir string }
@@ -173,25 +201,12 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 			}
 		}()
 	}
-	db, err := duckdb.Open(ctx, o.memoryMB)
-	if err != nil {
+	var d view.Document
+	err = ask(ctx, files, unread, o.memoryMB, func(db *duckdb.DB, of report.Options) (err error) {
+		of.Bound = bound
+		d, err = report.Make(ctx, db, of)
 		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	refused, err := db.Load(ctx, files)
-	if err != nil {
-		return err
-	}
-	of := report.Options{Files: files, Refused: unread, Now: time.Now(), Bound: bound}
-	for _, r := range refused {
-		of.Refused = append(of.Refused, view.Refused{File: r.File, Why: text.Sanitize(r.Err.Error(), 400)})
-	}
-	d, err := report.Make(ctx, db, of)
-	if none := new(report.NoRows); errors.As(err, &none) {
-		for _, line := range view.LeftOut(none.Input) {
-			say("%s", line)
-		}
-	}
+	})
 	if err != nil {
 		return err
 	}
@@ -206,9 +221,31 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 	if o.json {
 		return jsonout.Write(out, "fleet_report", d)
 	}
-	style := terminal.Style(os.Stdout)
-	style.ASCII = style.ASCII || o.ascii
-	return view.Write(out, d, style)
+	return view.Write(out, d, o.style())
+}
+
+// ask loads files and asks questions of their rows. Where no row counts it says what was left out.
+func ask(ctx context.Context, files []string, unread []view.Refused, memoryMB int, questions func(*duckdb.DB, report.Options) error) (err error) {
+	db, err := duckdb.Open(ctx, memoryMB)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	refused, err := db.Load(ctx, files)
+	if err != nil {
+		return err
+	}
+	of := report.Options{Files: files, Refused: unread, Now: time.Now()}
+	for _, r := range refused {
+		of.Refused = append(of.Refused, view.Refused{File: r.File, Why: text.Sanitize(r.Err.Error(), 400)})
+	}
+	err = questions(db, of)
+	if none := new(report.NoRows); errors.As(err, &none) {
+		for _, line := range view.LeftOut(none.Input) {
+			say("%s", line)
+		}
+	}
+	return err
 }
 
 // filesOf are the files of rows below a folder, in the order of their names, with absolute names. unread are folders below it that

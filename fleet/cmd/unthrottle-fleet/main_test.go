@@ -50,6 +50,48 @@ func rows(t *testing.T, containers int) string {
 	return dir
 }
 
+// validated reads a document, and compares it with its schema.
+func validated(t *testing.T, name, out string) (document map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/reference/schema/" + name + ".v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := errors.Join(json.Unmarshal(text, &schema), json.Unmarshal([]byte(out), &document)); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(document); err != nil {
+		t.Errorf("%v in\n%s", err, out)
+	}
+	return document
+}
+
+// A generated fleet gets a plan, as text and as JSON, with no more moves than it may.
+func TestPlan(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	if _, err := called(t, "generate", "--hosts", "6", "--containers", "24", "--for", "1h", "--out", dir); err != nil {
+		t.Fatal(err)
+	}
+	out, err := called(t, "plan", dir)
+	if err != nil || !strings.Contains(out, "24 containers on 6 hosts now") || !strings.Contains(out, "Emptied hosts") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err = called(t, "plan", dir, "--moves", "5", "-o", "json"); err != nil {
+		t.Fatal(err)
+	}
+	d := validated(t, "fleet_plan", out)
+	moves, _ := d["moves"].(float64)
+	list, _ := d["move_list"].([]any)
+	if moves < 1 || moves > 5 || len(list) != int(moves) || d["moves_at_most"] != 5.0 || d["hosts_now"] != 6.0 {
+		t.Errorf("%s", out)
+	}
+}
+
 // Text, JSON as its schema says, and the page.
 func TestReport(t *testing.T) {
 	dir := rows(t, 6)
@@ -62,22 +104,7 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../../../docs/reference/schema/fleet_report.v1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var schema jsonschema.Schema
-	var document map[string]any
-	if err := errors.Join(json.Unmarshal(text, &schema), json.Unmarshal([]byte(out), &document)); err != nil {
-		t.Fatal(err)
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := resolved.Validate(document); err != nil {
-		t.Errorf("%v in\n%s", err, out)
-	}
+	validated(t, "fleet_report", out)
 	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "cart/app") {
 		t.Errorf("%v\n%s", err, html)
 	}
@@ -108,6 +135,12 @@ func TestMistakes(t *testing.T) {
 		{[]string{"report", dir, "--bound", "x"}, "above 0% and below 100%", exitFailure},
 		{[]string{"report", dir, "--memory", "1"}, "at least 128 MiB", exitFailure},
 		{[]string{"report", dir, "--html", filepath.Join(empty, "no", "such.html")}, "there is no folder", exitFailure},
+		{[]string{"plan"}, "give one folder", exitFailure},
+		{[]string{"plan", empty}, "no file of rows (*.parquet): 'unthrottle export", exitNotMeasurable},
+		{[]string{"plan", dir}, "do not tell their CPUs and memory", exitNotMeasurable},
+		{[]string{"plan", dir, "--risk", "60%"}, "above 0% and below 50%", exitFailure},
+		{[]string{"plan", dir, "--moves", "-1"}, "give 0 or more", exitFailure},
+		{[]string{"plan", dir, "-o", "yaml"}, "choose text or json", exitFailure},
 		{[]string{"generate"}, "--out DIR", exitFailure},
 		{[]string{"generate", "--out", dir}, "is not empty", exitFailure},
 		{[]string{"generate", "--out", filepath.Join(empty, "new"), "--hosts", "0"}, "give --hosts of 1 or more", exitFailure},
@@ -177,24 +210,21 @@ func TestFilesOf(t *testing.T) {
 	}
 }
 
-// The page of the command has all flags.
+// The pages of the commands have all flags.
 func TestFlags(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/reference/fleet.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	help, err := called(t, "report", "--help")
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := called(t, "generate", "--help")
-	if err != nil {
-		t.Fatal(err)
-	}
-	help += more
-	for _, f := range regexp.MustCompile(`--[a-z-]+`).FindAllString(help, -1) {
-		if f != "--help" && f != "--output" && !strings.Contains(string(page), f) {
-			t.Errorf("%s is not in the page", f)
+	for command, name := range map[string]string{"report": "fleet", "generate": "fleet", "plan": "fleet-plan"} {
+		page, err := os.ReadFile("../../../docs/reference/" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		help, err := called(t, command, "--help")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range regexp.MustCompile(`--[a-z-]+`).FindAllString(help, -1) {
+			if f != "--help" && f != "--output" && !strings.Contains(string(page), f) {
+				t.Errorf("%s is not in the page %s", f, name)
+			}
 		}
 	}
 }

@@ -51,6 +51,30 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// A plan says what moves, what stays and why, and how much more there is.
+func TestWritePlan(t *testing.T) {
+	d := Plan{Risk: 0.0001, Containers: 40, HostsNow: 30, Hosts: 10, LowerBound: 9, Moves: 20, OverNow: 2, Over: 1, HostsUnknown: 1, ContainersUnknown: 3,
+		Stay: []Stay{{"its memory is not known", 2}}, Input: document().Input}
+	for range 20 {
+		d.Emptied = append(d.Emptied, Host{"eu1", "n\x1b7"})
+		d.MoveList = append(d.MoveList, Move{Service: "<b>\u202e", Pod: "cart-1", From: "a", To: "b"})
+	}
+	var b strings.Builder
+	if err := WritePlan(&b, d, page.Style{Width: 160}); err != nil {
+		t.Fatal(err)
+	}
+	s := b.String()
+	for _, want := range []string{"40 containers on 30 hosts now, on 10 hosts with 20 moves; every plan needs at least 9", "more than 0.01 % of the time, or more memory: 2 now, 1 with the plan",
+		"2 containers: its memory is not known", "3 containers on 1 host whose CPUs or memory are not known", "cart-1", "/c.parquet"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("no %q in\n%s", want, s)
+		}
+	}
+	if strings.Count(s, "and 5 more") != 2 || strings.ContainsAny(s, "\x1b\u202e") {
+		t.Errorf("%q", s)
+	}
+}
+
 func TestPercent(t *testing.T) {
 	for want, v := range map[string]*float64{"-": nil, "0.0 %": new(0.0), "<0.1 %": new(0.0001), "0.1 %": new(0.001), "12.5 %": new(0.125)} {
 		if got := percent(v); got != want {

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/fleet/duckdb"
+	"github.com/unthrottle/unthrottle/fleet/report"
+	"github.com/unthrottle/unthrottle/internal/fleet/plan"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+)
+
+// anyMoves is --moves where it is not given.
+const anyMoves = -1
+
+func newPlan() *cobra.Command {
+	var o shared
+	var risk string
+	var moves int
+	cmd := &cobra.Command{
+		Use:   "plan DIR",
+		Short: "Which container on which host, so that few hosts are used",
+		Long: `Read what 'unthrottle export' and agents wrote below DIR, and place the containers
+that run now on few hosts of their cluster: by the demand that a host's containers
+have together, at each time of the day, and by memory. No host is short of CPUs for
+more than the risk. With --moves the plan keeps to that many moves, those first
+that empty a host for least.
+
+It moves nothing. Rules of affinity and room for failovers are not in the rows.`,
+		Args: oneFolder("plan"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			share, err := parseShare("risk", risk, 50)
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("moves") && moves < 0 {
+				return errors.New("--moves: give 0 or more, or leave it out for any number")
+			}
+			may := report.PlanOptions{Options: plan.Options{Risk: share, Moves: moves}, Clock: time.Now}
+			return makePlan(cmd.Context(), args[0], o, may, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	o.add(flags)
+	flags.IntVar(&moves, "moves", anyMoves, "move at most `N` containers (default: any number)")
+	flags.StringVar(&risk, "risk", "0.1%", "a host's containers may want more CPUs than it has for this `SHARE` of the time")
+	flags.Lookup("moves").DefValue = "0" // the text says what it is
+	return cmd
+}
+
+// makePlan makes and writes a plan.
+func makePlan(ctx context.Context, dir string, o shared, may report.PlanOptions, out io.Writer) error {
+	files, unread, err := filesOf(dir)
+	if err != nil {
+		return err
+	}
+	var d view.Plan
+	err = ask(ctx, files, unread, o.memoryMB, func(db *duckdb.DB, of report.Options) (err error) {
+		d, err = report.MakePlan(ctx, db, of, may)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return jsonout.Write(out, "fleet_plan", d)
+	}
+	return view.WritePlan(out, d, o.style())
+}

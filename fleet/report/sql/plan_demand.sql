@@ -1,0 +1,13 @@
+-- What each container that runs now wants in each three hours of the day (UTC): for how long, the sums of CPUs, of their squares and of their
+-- cubes over that time, and the most. Threads pile up behind a quota, so that where one stopped the container its width counts, not what it wanted.
+SELECT v.container_no, CAST((MOD(v.start_ms, 86400000) - MOD(v.start_ms, 10800000)) / 10800000 AS INTEGER) AS phase,
+  CAST(SUM(v.microseconds) AS DOUBLE) AS us,
+  SUM(CAST(v.cpus AS DOUBLE) * v.microseconds) AS cpu_us,
+  SUM(CAST(v.cpus AS DOUBLE) * v.cpus * v.microseconds) AS square_us,
+  SUM(CAST(v.cpus AS DOUBLE) * v.cpus * v.cpus * v.microseconds) AS cube_us,
+  MAX(v.cpus) AS most
+FROM fleet_levels v
+JOIN containers c ON c.container_no = v.container_no AND c.runs_now = 1
+WHERE v.wanted_cpu_seconds IS NOT NULL AND v.kind = CASE WHEN v.stopped_high_seconds > 0 THEN 'width' ELSE 'wanted' END AND v.microseconds > 0
+GROUP BY v.container_no, CAST((MOD(v.start_ms, 86400000) - MOD(v.start_ms, 10800000)) / 10800000 AS INTEGER)
+ORDER BY v.container_no, phase

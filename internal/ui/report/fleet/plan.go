@@ -1,0 +1,113 @@
+package fleet
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
+)
+
+// Plan is the JSON of `unthrottle fleet plan`.
+type Plan struct {
+	// From and Until are the first and the last moment that a row is of.
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
+	// Risk is the share of the time for which a host's containers may want more CPUs than it has. MovesAtMost is the budget; null: none.
+	Risk        float64 `json:"risk"`
+	MovesAtMost *int    `json:"moves_at_most"`
+	Containers  int     `json:"containers"`
+	// HostsNow and Hosts are how many hosts have containers that may move: now, and with the plan. LowerBound is how many every plan needs.
+	HostsNow   int `json:"hosts_now"`
+	Hosts      int `json:"hosts"`
+	LowerBound int `json:"lower_bound"`
+	Moves      int `json:"moves"`
+	// OverNow and Over are how many hosts want more than they have, with that risk: now, and with the plan.
+	OverNow int `json:"hosts_over_now"`
+	Over    int `json:"hosts_over"`
+	// Seconds is how long the plan took, without reading the rows.
+	Seconds float64 `json:"seconds"`
+	Stay    []Stay  `json:"stay"`
+	// HostsUnknown are hosts whose CPUs or memory are not known, ContainersUnknown their containers: neither is part of the plan.
+	HostsUnknown      int    `json:"hosts_unknown"`
+	ContainersUnknown int    `json:"containers_unknown"`
+	Emptied           []Host `json:"emptied"`
+	MoveList          []Move `json:"move_list"`
+	Input             Input  `json:"input"`
+}
+
+// Stay is a reason for which containers are not moved.
+type Stay struct {
+	Reason     string `json:"reason"`
+	Containers int    `json:"containers"`
+}
+
+// Host is the name of a host.
+type Host struct {
+	Cluster string `json:"cluster"`
+	Node    string `json:"node"`
+}
+
+// Move is a container that goes from one host to another.
+type Move struct {
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	Container string `json:"container"`
+	Service   string `json:"service"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+}
+
+// WritePlan writes a plan as text.
+func WritePlan(w io.Writer, d Plan, style page.Style) error {
+	p := page.New(style, 0, 0)
+	p.Paragraph(fmt.Sprintf("%s on %s now, on %s with %s; every plan needs at least %d", text.Count(d.Containers, "container"), text.Count(d.HostsNow, "host"),
+		text.Count(d.Hosts, "host"), text.Count(d.Moves, "move"), d.LowerBound))
+	p.Hanging("  ", fmt.Sprintf("hosts whose containers want more CPUs than they have for more than %s of the time, or more memory: %d now, %d with the plan", risk(d.Risk), d.OverNow, d.Over))
+	if len(d.Stay) > 0 || d.HostsUnknown > 0 {
+		p.Section(p.Bolden("Not moved"))
+		for _, s := range d.Stay {
+			p.Hanging("  ", text.Count(s.Containers, "container")+": "+s.Reason)
+		}
+		if d.HostsUnknown > 0 {
+			p.Hanging("  ", fmt.Sprintf("%s on %s whose CPUs or memory are not known: no part of the plan", text.Count(d.ContainersUnknown, "container"), text.Count(d.HostsUnknown, "host")))
+		}
+	}
+	if len(d.Emptied) > 0 {
+		p.Section(p.Bolden("Emptied hosts"))
+		var names []string
+		for _, h := range d.Emptied[:min(most, len(d.Emptied))] {
+			names = append(names, shownName(h.Node))
+		}
+		p.Hanging("  ", strings.Join(names, ", "))
+		if more := len(d.Emptied) - most; more > 0 {
+			p.Paragraph(fmt.Sprintf("and %d more (--json has all)", more))
+		}
+	}
+	if len(d.MoveList) > 0 {
+		p.Section(p.Bolden("Moves"))
+		t := table.New([]table.Column{{Name: "SERVICE", Least: 12}, {Name: "POD", Least: 8, Spare: 1}, {Name: "FROM", Least: 6}, {Name: "TO", Least: 6}})
+		for _, m := range d.MoveList[:min(most, len(d.MoveList))] {
+			t.Add(cells(shownName(m.Service), shownName(m.Pod), shownName(m.From), shownName(m.To)))
+		}
+		t.Fit(p.Columns)
+		t.Write(p, true)
+		if more := len(d.MoveList) - most; more > 0 {
+			p.Paragraph(fmt.Sprintf("and %d more (--json has all)", more))
+		}
+	}
+	if left := LeftOut(d.Input); len(left) > 0 {
+		p.Section(p.Bolden("Left out"))
+		for _, line := range left {
+			p.Hanging("  ", line)
+		}
+	}
+	return p.Send(w)
+}
+
+// risk is a share of the time that is often small.
+func risk(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }

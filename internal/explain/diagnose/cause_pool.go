@@ -134,6 +134,8 @@ func (of *figures) rankOf(victim *pool, culprits []*pool) int {
 	switch {
 	case float64(by) >= ofOneChain*float64(victim.woken.all) && by > 0:
 		return rankPoolToo
+	case of.answered >= leastAnswers && !victim.answers(of): // whoever answers is not held back by others
+		return rankPoolToo
 	case !victim.answers(of) && (!victim.doesWork(of) || float64(victim.stopped) < victimLead*float64(of.stopped)):
 		return rankPoolToo
 	case victim.serves(of) && of.limit > 0 && float64(victim.cpu) < servedBy*of.limit*float64(of.window):

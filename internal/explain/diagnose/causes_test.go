@@ -137,6 +137,14 @@ var cases = map[string]struct {
 		first: diagnose.Pool, next: diagnose.TinyLimit, guilty: "gzip", suffers: "server-*", length: 4 * time.Second, build: func() *rt.Schedule {
 			return besideAReport(true)
 		}},
+	"a pool that answers in bursts, and stops one that does not": {first: diagnose.Burst, next: diagnose.Pool, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms).Process("beam")
+		schedulers, dirty := s.Threads("scheduler", 8), s.Threads("dirty", 2)
+		s.Answers(schedulers...)
+		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at+10*ms, 8*ms, schedulers...) })
+		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms/10, dirty...) })
+		return s
+	}},
 	"the same, and another pool answers": {first: diagnose.TinyLimit, length: 4 * time.Second, build: func() *rt.Schedule { return besideAReport(false) }},
 	"more than its own limit wanted all the time, under an ancestor's quota": {first: diagnose.Shortage, next: diagnose.Ancestor, says: []string{"its own limit of 0.5 CPUs all the time", "`burner-*`"}, build: func() *rt.Schedule {
 		s := rt.New(2).Limit(50*ms, 100*ms).ParentLimit(40*ms, 100*ms)

@@ -27,8 +27,8 @@ func newPlan() *cobra.Command {
 		Short: "Which container on which host, so that few hosts are used",
 		Long: `Read what 'unthrottle export' and agents wrote below DIR, and place the containers
 that run now on few hosts of their cluster: by the demand that a host's containers
-have together, at each time of the day, and by memory. No host is short of CPUs for
-more than the risk. With --moves the plan keeps to that many moves, those first
+have together, at each time of the day, and by memory. A host is short of CPUs for
+about the risk at most, by an approximation. With --moves the plan keeps to that many moves, those first
 that empty a host for least.
 
 It moves nothing. Rules of affinity and room for failovers are not in the rows.`,

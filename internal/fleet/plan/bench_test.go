@@ -37,21 +37,47 @@ func fleetOf(hosts, containers int) ([]levelled, []Host) {
 			shares := make([]float64, limit+1)
 			// Binomial: as many threads as its limit, each at work so much of the time.
 			p := math.Pow(1-load, float64(limit))
-			sum := Moments{}
 			for n := range shares {
 				shares[n] = p
-				sum.Mean += p * float64(n)
 				p *= float64(limit-n) / float64(n+1) * load / (1 - load)
 			}
-			for n, p := range shares {
-				d := float64(n) - sum.Mean
-				sum.Variance, sum.Third = sum.Variance+p*d*d, sum.Third+p*d*d*d
-			}
-			c.shares[k], c.Demand = shares, append(c.Demand, sum)
+			c.shares[k], c.Demand = shares, append(c.Demand, momentsOf(shares))
 		}
 		c.MostCPUs = float64(limit)
 	}
 	return all, hs
+}
+
+// burstyFleet draws containers that are idle but for rare bursts, up to three times as wide as their limit: the worst case for sums of moments.
+func burstyFleet(hosts, containers int) ([]levelled, []Host) {
+	chance := rand.New(rand.NewPCG(3, 4))
+	all, hs := make([]levelled, containers), slices.Repeat([]Host{{64, 256 << 30}}, hosts)
+	for i := range all {
+		c := &all[i]
+		limit := []int{1, 2, 2, 4, 4, 8, 8, 16}[chance.IntN(8)]
+		base := 0.3 * float64(limit) * chance.Float64()
+		low, wide := int(base), 1+chance.IntN(3*limit+2)
+		burst := 0.002 + 0.02*chance.Float64()
+		shares := make([]float64, max(wide, low+1)+1)
+		shares[low] = (1 - burst) * (1 - (base - float64(low)))
+		shares[low+1] += (1 - burst) * (base - float64(low))
+		shares[len(shares)-1] += burst
+		c.request, c.On, c.MemoryBytes, c.shares = float64(limit), i%hosts, 1<<28, [][]float64{shares}
+		c.Demand, c.MostCPUs = []Moments{momentsOf(shares)}, float64(len(shares)-1)
+	}
+	return all, hs
+}
+
+// momentsOf are those of a distribution.
+func momentsOf(shares []float64) (m Moments) {
+	for n, p := range shares {
+		m.Mean += p * float64(n)
+	}
+	for n, p := range shares {
+		d := float64(n) - m.Mean
+		m.Variance, m.Third = m.Variance+p*d*d, m.Third+p*d*d*d
+	}
+	return m
 }
 
 // constant is a container that always wants so much, for rules that add up sizes.
@@ -83,14 +109,8 @@ func (c *levelled) p95() float64 {
 
 // sigmas is it for a rule of mean and deviation over the day.
 func (c *levelled) sigmas() Container {
-	var m Moments
-	all := c.whole()
-	for n, p := range all {
-		m.Mean += p * float64(n)
-	}
-	for n, p := range all {
-		m.Variance += p * (float64(n) - m.Mean) * (float64(n) - m.Mean)
-	}
+	m := momentsOf(c.whole())
+	m.Third = 0 // the rule has none
 	return Container{On: c.On, MemoryBytes: c.MemoryBytes, Demand: []Moments{m}, MostCPUs: c.request}
 }
 
@@ -116,9 +136,9 @@ func firstFit(containers []Container, hosts []Host, risk float64) []int {
 	return s.on
 }
 
-// became is how many hosts a placement uses, and for how much of the time the worst of every 50th and all of these want more than they
-// have, by their whole distributions.
-func became(on []int, all []levelled, hosts []Host) (used int, short, worst float64) {
+// became is how many hosts a placement uses, and for how much of the time every so-many-th of these wants more than it has, by the
+// containers' whole distributions: on average and at worst.
+func became(on []int, all []levelled, hosts []Host, every int) (used int, short, worst float64) {
 	by := make([][]int, len(hosts))
 	for i, h := range on {
 		if h < 0 {
@@ -131,7 +151,7 @@ func became(on []int, all []levelled, hosts []Host) (used int, short, worst floa
 		if len(of) == 0 {
 			continue
 		}
-		if used++; used%50 != 1 {
+		if used++; (used-1)%every != 0 {
 			continue
 		}
 		looked++
@@ -182,14 +202,41 @@ var rules = []struct {
 	}},
 }
 
-// The plan keeps to its risk where demands are whole distributions, and takes fewer hosts than requests do.
+// The plan takes fewer hosts than requests do, and keeps to its risk by the whole distributions: within a fifth where threads come and go,
+// and within a factor of four where containers burst rarely and wide. The sums of moments are off by that much; the page says so.
 func TestRiskIsKept(t *testing.T) {
-	all, hosts := fleetOf(400, 2000)
-	byRequests, _, _ := became(rules[0].place(all, hosts), all, hosts)
-	used, _, worst := became(rules[len(rules)-1].place(all, hosts), all, hosts)
-	if worst > 0.0015 || used >= byRequests {
-		t.Errorf("%d hosts, %d by requests; the worst is short for %v of the time", used, byRequests, worst)
+	for _, c := range []struct {
+		name string
+		of   func(hosts, containers int) ([]levelled, []Host)
+		most float64
+	}{{"threads", fleetOf, 0.0012}, {"bursts", burstyFleet, 0.004}} {
+		all, hosts := c.of(1500, 3000)
+		byRequests, _, _ := became(rules[0].place(all, hosts), all, hosts, 1)
+		used, short, worst := became(rules[len(rules)-1].place(all, hosts), all, hosts, 1)
+		if worst > c.most || short > 0.001 || used >= byRequests {
+			t.Errorf("%s: %d hosts, %d by requests; short for %v of the time, the worst for %v", c.name, used, byRequests, short, worst)
+		}
 	}
+}
+
+// BenchmarkBursts is the comparison where demands burst rarely and wide.
+func BenchmarkBursts(b *testing.B) {
+	all, hosts := burstyFleet(4000, 12500)
+	for _, r := range rules {
+		b.Run(r.name, func(b *testing.B) { compare(b, r.place, all, hosts, 1) })
+	}
+}
+
+// compare measures a rule, and says what its placement is worth.
+func compare(b *testing.B, place func([]levelled, []Host) []int, all []levelled, hosts []Host, every int) {
+	var on []int
+	for b.Loop() {
+		on = place(all, hosts)
+	}
+	used, short, worst := became(on, all, hosts, every)
+	b.ReportMetric(float64(used), "hosts")
+	b.ReportMetric(1e6*short, "ppm-short")
+	b.ReportMetric(1e6*worst, "ppm-short-worst")
 }
 
 func BenchmarkFleet(b *testing.B) {
@@ -200,16 +247,7 @@ func BenchmarkFleet(b *testing.B) {
 		b.Run(scale.name, func(b *testing.B) {
 			all, hosts := fleetOf(scale.hosts, scale.containers)
 			for _, r := range rules {
-				b.Run(r.name, func(b *testing.B) {
-					var on []int
-					for b.Loop() {
-						on = r.place(all, hosts)
-					}
-					used, short, worst := became(on, all, hosts)
-					b.ReportMetric(float64(used), "hosts")
-					b.ReportMetric(1e6*short, "ppm-short")
-					b.ReportMetric(1e6*worst, "ppm-short-worst")
-				})
+				b.Run(r.name, func(b *testing.B) { compare(b, r.place, all, hosts, 50) })
 			}
 			b.Run("bound", func(b *testing.B) {
 				containers := containersOf(all, func(c *levelled) Container { return c.Container })

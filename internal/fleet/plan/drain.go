@@ -32,12 +32,12 @@ func (s *state) drain(moves int) {
 		slices.SortFunc(of, func(a, b int) int { return cmp.Or(cmp.Compare(needs[b], needs[a]), cmp.Compare(a, b)) })
 	}
 	// Hosts to drain come last, so that what is moved goes to hosts that stay.
-	order := make([]int, len(s.hosts))
+	order, wants := make([]int, len(s.hosts)), make([]float64, len(s.hosts))
 	for h := range order {
-		order[h] = h
+		order[h], wants[h] = h, s.wants(h)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(len(on[b]), len(on[a])), cmp.Compare(s.wants(b), s.wants(a)), cmp.Compare(a, b))
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(len(on[b]), len(on[a])), cmp.Compare(wants[b], wants[a]), cmp.Compare(a, b))
 	})
 	d := drainer{s: s, finder: newFinder(s, order), on: on, needs: needs}
 	d.spare, _ = slices.BinarySearchFunc(order, 0, func(host, least int) int { return cmp.Compare(least, s.movable[host]) })

@@ -62,6 +62,7 @@ func Make(containers []Container, hosts []Host, o Options) Plan {
 	best := s.plan()
 	if o.Moves < 0 {
 		if anew := newState(containers, hosts, o.Risk); anew.packAnew() {
+			rename(anew.on, containers, hosts) // equal hosts: the sums of plan stay as they are
 			if p := anew.plan(); cmp.Or(cmp.Compare(p.Unplaced, best.Unplaced), cmp.Compare(p.Over, best.Over), cmp.Compare(p.Hosts, best.Hosts), cmp.Compare(p.Moves, best.Moves)) < 0 {
 				best = p
 			}

@@ -185,3 +185,20 @@ func TestFewestMovesFirst(t *testing.T) {
 		}
 	}
 }
+
+// A placement anew keeps the hosts' names where it can: of equal hosts, those that have most of the containers.
+func TestRename(t *testing.T) {
+	containers := []Container{{On: 2}, {On: 2}, {On: 0}, {On: 1}, {On: 3, Stays: true}, {On: -1}}
+	hosts := []Host{{CPUs: 8}, {CPUs: 8}, {CPUs: 8}, {CPUs: 8}}
+	on := []int{0, 0, 0, 1, 3, 2}
+	rename(on, containers, hosts)
+	if want := []int{2, 2, 2, 1, 3, 0}; !slices.Equal(on, want) {
+		t.Errorf("%v, want %v", on, want)
+	}
+	hosts[2].CPUs = 9
+	on = []int{0, 0, 0, 1, 3, 2}
+	rename(on, containers, hosts)
+	if want := []int{0, 0, 0, 1, 3, 2}; !slices.Equal(on, want) {
+		t.Errorf("%v, want %v: a host of 9 CPUs is another", on, want)
+	}
+}

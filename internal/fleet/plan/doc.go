@@ -13,6 +13,9 @@
 //
 //	min(sum of most, mean + z*sqrt(variance) + (z*z-1)/6 * third/variance)
 //
+// Where one container has most of the spread, that is too little. Its moments tell how wide it bursts and for what share of the time, as if it had
+// two levels. The host must also hold the widest such burst, with what the others want beside it for all but risk/share of that time.
+//
 // It holds in each phase: what all services do at noon is not pooled away. Memory is a sum. Exclusive CPUs are whole, and demand of their own.
 //
 // [Make] makes two plans and keeps the one with fewer hosts, and of two equal ones that with fewer moves. One drains hosts into others, those
@@ -27,7 +30,7 @@
 // # Limits
 //
 // Two or three moments are not a distribution. Where containers burst rarely and wide, most hosts are short for less than the risk, and some
-// for up to four times of it: a test holds that. Of few containers the correction errs above: the two of the example want more than 6 for
+// for up to twice of it: a test holds that. Of few containers the correction errs above: the two of the example want more than 6 for
 // 0.0001 of the time. Placement has no rules of affinity, and does not know which containers a failing host would take along. The lower
 // bound is of the linear relaxation of this rule: no plan by it can use fewer hosts, and the best one may use more.
 //

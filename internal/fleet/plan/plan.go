@@ -77,12 +77,18 @@ type state struct {
 	containers []Container
 	hosts      []Host
 	phases     int
+	risk       float64
 	z, skew    float64
 	on         []int
 	// held are the hosts' sums of moments, a host's phases side by side; most and memory are sums too.
 	held   []Moments
 	most   []float64
 	memory []int64
+	// bursts are those of each container, its phases side by side; those that come for less than the risk are left out.
+	bursts []burst
+	// widest are the widest bursts of a single container, as held; members are the containers of each host.
+	widest  []burst
+	members [][]int
 	// movable is how many containers of a host may be moved.
 	movable []int
 	// exclusive is the demand of containers with exclusive CPUs, by their number.
@@ -92,13 +98,15 @@ type state struct {
 func newState(containers []Container, hosts []Host, risk float64) *state {
 	s := &state{containers: containers, hosts: hosts, on: make([]int, len(containers)), most: make([]float64, len(hosts)),
 		memory: make([]int64, len(hosts)), movable: make([]int, len(hosts)), exclusive: map[float64][]Moments{}}
-	s.z = math.Sqrt2 * math.Erfinv(1-2*risk)
+	s.risk, s.z = risk, normal(risk)
 	s.skew = max(0, (s.z*s.z-1)/6)
 	s.phases = 1
 	for i := range containers {
 		s.phases = max(s.phases, len(containers[i].Demand))
 	}
-	s.held = make([]Moments, s.phases*len(hosts))
+	s.held, s.widest = make([]Moments, s.phases*len(hosts)), make([]burst, s.phases*len(hosts))
+	s.members = make([][]int, len(hosts))
+	s.bursts = burstsOf(containers, s.phases, risk)
 	for i := range containers {
 		s.on[i] = -1
 		if at := containers[i].On; at >= 0 {
@@ -129,7 +137,19 @@ func (s *state) demand(i int) ([]Moments, float64) {
 // put places a container.
 func (s *state) put(i, host int) {
 	s.on[i] = host
+	s.members[host] = append(s.members[host], i)
 	s.change(i, host, 1)
+	s.widen(i, host)
+}
+
+// widen takes note of a container's bursts.
+func (s *state) widen(i, host int) {
+	widest := s.widest[host*s.phases:]
+	for k, b := range s.bursts[i*s.phases : (i+1)*s.phases] {
+		if b.width > widest[k].width {
+			widest[k] = b
+		}
+	}
 }
 
 // take removes a container from its host.
@@ -137,6 +157,14 @@ func (s *state) take(i int) {
 	host := s.on[i]
 	s.on[i] = -1
 	s.change(i, host, -1)
+	of := s.members[host]
+	at := slices.Index(of, i)
+	of[at] = of[len(of)-1]
+	s.members[host] = of[:len(of)-1]
+	clear(s.widest[host*s.phases : (host+1)*s.phases])
+	for _, other := range s.members[host] {
+		s.widen(other, host)
+	}
 }
 
 func (s *state) change(i, host int, by float64) {
@@ -157,12 +185,51 @@ func (s *state) change(i, host int, by float64) {
 // rounding is what sums of CPUs may be off by: a host that is exactly full is not over.
 const rounding = 1e-9
 
-// quantile is what is exceeded for the risk, of sums of moments and of most.
-func (s *state) quantile(m Moments, most float64) float64 {
+// normal is the quantile of the normal distribution that is exceeded for a share of the time.
+func normal(share float64) float64 { return math.Sqrt2 * math.Erfinv(1-2*share) }
+
+// burst is what the moments of one container tell of it if it has two levels: how much wider the upper one is, and for what share of the time.
+// z is the normal quantile that what is beside it exceeds for the risk, given that it bursts.
+type burst struct{ width, share, variance, z float64 }
+
+// burstsOf are the bursts of containers that come for more than the risk.
+func burstsOf(containers []Container, phases int, risk float64) []burst {
+	all := make([]burst, len(containers)*phases)
+	for i := range containers {
+		if containers[i].ExclusiveCPUs > 0 {
+			continue
+		}
+		for k, m := range containers[i].Demand {
+			if b := burstOf(m); b.share > risk {
+				b.z = normal(risk / b.share)
+				all[i*phases+k] = b
+			}
+		}
+	}
+	return all
+}
+
+// burstOf is the burst that moments tell of; none where most of the time is at the upper level.
+func burstOf(m Moments) burst {
+	if m.Variance <= rounding || m.Third <= 0 {
+		return burst{}
+	}
+	// Of a share p and a width w the variance is w^2*p*(1-p), the third moment that times w*(1-2*p).
+	w := math.Sqrt(4*m.Variance + (m.Third/m.Variance)*(m.Third/m.Variance))
+	return burst{width: w, share: (1 - m.Third/m.Variance/w) / 2, variance: m.Variance}
+}
+
+// quantile is what is exceeded for the risk, of sums of moments and of most: that of all together, or of the widest burst with the others
+// beside it, which is more where one container has most of the spread.
+func (s *state) quantile(m Moments, most float64, b burst) float64 {
 	if m.Variance <= rounding {
 		return min(m.Mean, most)
 	}
-	return min(most, m.Mean+s.z*math.Sqrt(m.Variance)+s.skew*max(0, m.Third)/m.Variance)
+	pooled := m.Mean + s.z*math.Sqrt(m.Variance) + s.skew*max(0, m.Third)/m.Variance
+	if b.width > 0 {
+		pooled = max(pooled, m.Mean+b.width*(1-b.share)+b.z*math.Sqrt(max(0, m.Variance-b.variance)))
+	}
+	return min(most, pooled)
 }
 
 // fits tells whether a host holds a container beside those that it has.
@@ -178,7 +245,11 @@ func (s *state) fits(i, host int) bool {
 	held := s.held[host*s.phases : (host+1)*s.phases]
 	for k := range d {
 		sum := Moments{held[k].Mean + d[k].Mean, held[k].Variance + d[k].Variance, held[k].Third + d[k].Third}
-		if s.quantile(sum, most) > h.CPUs+rounding {
+		b := s.widest[host*s.phases+k]
+		if own := s.bursts[i*s.phases+k]; own.width > b.width {
+			b = own
+		}
+		if s.quantile(sum, most, b) > h.CPUs+rounding {
 			return false
 		}
 	}
@@ -187,8 +258,8 @@ func (s *state) fits(i, host int) bool {
 
 // wants is what a host's containers want in the phase in which they want most.
 func (s *state) wants(host int) (cpus float64) {
-	for _, m := range s.held[host*s.phases : (host+1)*s.phases] {
-		cpus = max(cpus, s.quantile(m, s.most[host]))
+	for k, m := range s.held[host*s.phases : (host+1)*s.phases] {
+		cpus = max(cpus, s.quantile(m, s.most[host], s.widest[host*s.phases+k]))
 	}
 	return cpus
 }

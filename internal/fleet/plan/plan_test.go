@@ -202,3 +202,31 @@ func TestRename(t *testing.T) {
 		t.Errorf("%v, want %v: a host of 9 CPUs is another", on, want)
 	}
 }
+
+// The moments of two levels tell them again, and one wide container bursts for more than the risk: the host must hold it beside the others.
+func TestWidestBurst(t *testing.T) {
+	for _, c := range []struct{ most, share float64 }{{40, 0.003}, {5, 0.2}, {2, 0.49}} {
+		b := burstOf(bursty(1, 1+c.most, c.share)[0])
+		if math.Abs(b.width-c.most) > 1e-6 || math.Abs(b.share-c.share) > 1e-6 {
+			t.Errorf("%+v: %+v", c, b)
+		}
+	}
+	for _, m := range []Moments{{Mean: 3}, bursty(1, 5, 0.9)[0]} {
+		if b := burstOf(m); b != (burst{}) {
+			t.Errorf("%+v: %+v", m, b)
+		}
+	}
+	containers := []Container{{On: 0, Demand: bursty(1, 41, 0.003), MostCPUs: 41}}
+	for range 60 { // 30 CPUs with a deviation of 3.87, of which 0.43 beside the burst: 72.7 in all; pooled it is 58.6
+		containers = append(containers, Container{On: 0, Demand: bursty(0, 1, 0.5), MostCPUs: 1})
+	}
+	for cpus, want := range map[float64]int{72.5: 1, 73: 0} {
+		if p := Make(containers, []Host{{CPUs: cpus}}, Options{Risk: 0.001}); p.OverNow != want {
+			t.Errorf("%v CPUs: %+v", cpus, p)
+		}
+	}
+	p := Make(containers[1:], []Host{{CPUs: 45}, {CPUs: 45}}, Options{Risk: 0.001})
+	if q := Make(containers, []Host{{CPUs: 45}, {CPUs: 45}}, Options{Risk: 0.001, Moves: 1}); p.OverNow != 0 || q.OverNow != 1 || q.Over != 0 || q.Moves != 1 {
+		t.Errorf("without the burst %+v, with it %+v", p, q)
+	}
+}

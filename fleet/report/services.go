@@ -57,9 +57,9 @@ func (c *sized) why(demand *leastlimit.Demand) string {
 		return noLimit
 	case !c.pinned() && c.limit != nil && *c.limit < *c.ownLimit*(1-1e-6):
 		return otherLimit
-	case c.measured == nil || c.stopped == nil || c.widestUse == nil:
+	case c.measured == nil || c.stopped == nil:
 		return notMeasured
-	case *c.measured < leastMeasured:
+	case *c.measured < leastMeasured || c.widestUse == nil: // a row of less than a minute has no mean that counts
 		return tooShort
 	case demand.BusySeconds() < leastBusy:
 		return idle

@@ -72,7 +72,7 @@ func cells(all ...string) (row []table.Cell) {
 func head(d Document) string {
 	const form = "2006-01-02 15:04"
 	return fmt.Sprintf("%s of %s on %s, %s to %s UTC (%s)", text.Count(d.Containers, "container"), text.Count(len(d.Services), "service"), text.Count(d.Hosts, "host"),
-		d.From.UTC().Format(form), d.Until.UTC().Format(form), text.Duration(d.Until.Sub(d.From).Round(time.Minute)))
+		d.From.UTC().Format(form), d.Until.UTC().Format(form), text.Duration(rounded(d.Until.Sub(d.From))))
 }
 
 // ledger are the lines of the ledger.
@@ -236,4 +236,12 @@ func LeftOut(in Input) (lines []string) {
 		lines = append(lines, "nor of "+text.Count(in.AheadMore, "host")+" more with such clocks")
 	}
 	return lines
+}
+
+// rounded is a length to the minute, below two minutes to the second.
+func rounded(d time.Duration) time.Duration {
+	if d < 2*time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Minute)
 }

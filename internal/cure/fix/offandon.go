@@ -37,8 +37,11 @@ func (r *run) offAndOn(ctx context.Context, e verdict.Evidence, j verdict.Judgem
 	if !r.res.Kept {
 		return j, fmt.Errorf("applying it again changed nothing: another program wrote the same meanwhile; see unthrottle status")
 	}
+	if off.Runs == nil {
+		return j, nil // there is nothing to compare with
+	}
 	later, err := r.settled(ctx, length)
-	if err != nil || off.Runs == nil {
+	if err != nil {
 		return j, err
 	}
 	first := r.runs

@@ -144,6 +144,7 @@ func (o *Options) lookAtProcesses() {
 			if err != nil {
 				o.notes = append(o.notes, fmt.Sprintf("process %d: %v", pid, err))
 			}
+			p.Unnamed = identify.Owner(pid, p.Comm)
 			o.processes[uint32(pid)] = p
 		}
 		return nil

@@ -201,10 +201,7 @@ func (b *builder) onWakeup(e *recording.Event) {
 	}
 	t.handed, t.byWaker = 0, 0
 	if waker != nil && waker != t {
-		t.byWaker = waker.run
-		if waker.state == recording.Running {
-			t.byWaker += b.now - waker.onAt
-		}
+		t.byWaker = int64(b.atWork(waker))
 		t.handed = t.byWaker + waker.byWaker
 	}
 	t.woken, t.ran = b.now, false

@@ -22,9 +22,20 @@ const (
 	maxLooks, pause      = 4, 5 * time.Millisecond
 )
 
-// owner returns the file whose code runs most CPU time of the threads that are named as the program, by the function that
-// each was started with; "": there are no such threads, or none of them sleeps, or they cannot be read.
-func (d *process) owner(comm string, mapped []segment) (most string) {
+// Owner returns the name of the file whose code runs most CPU time of the threads that are called comm, as the program is, by
+// the function that each was started with; "": there are no such threads, or none of them sleeps, or they cannot be read. It
+// reads their stacks, and waits a little where all of them run.
+func Owner(pid int, comm string) (most string) {
+	d, err := openProcess(pid)
+	if err != nil {
+		return ""
+	}
+	defer d.close()
+	text, err := d.read("maps", maxMaps)
+	if err != nil {
+		return ""
+	}
+	mapped := segments(text)
 	for look := range maxLooks {
 		if look > 0 {
 			time.Sleep(pause)

@@ -58,7 +58,6 @@ func Look(pid int) (threadpool.Process, error) {
 	note(err)
 	if err == nil {
 		p.Libraries = libraries(maps)
-		p.Unnamed = d.owner(p.Comm, segments(maps))
 	}
 	if p.Exe != "" {
 		err := d.scanExecutable(&p)

@@ -172,9 +172,9 @@ func (k knee) String() string {
 }
 
 // points are a remedy's figures at a level, of all repeats.
-func (p *page) points(h host, shape, remedy string, level int) (all []*figures) {
+func (p *page) points(shape, remedy string, level int) (all []*figures) {
 	for repeat := 1; repeat <= repeats; repeat++ {
-		if r := p.have.find(pointOf(h, shape, remedy, level, repeat)); r != nil {
+		if r := p.have.find(pointOf(p.at, shape, remedy, level, repeat)); r != nil {
 			all = append(all, r.Point)
 		}
 	}
@@ -204,7 +204,7 @@ func (p *page) shape(shape string) {
 
 // p99 of a level: that of all repeats together.
 func (p *page) p99(shape, remedy string, level int) string {
-	points := p.points(p.at, shape, remedy, level)
+	points := p.points(shape, remedy, level)
 	switch len(points) {
 	case 0:
 		return ""
@@ -265,7 +265,7 @@ func (p *page) details(shape string) {
 	t := p.Table("load", "/s", "remedy", "repeats", "p50 ms", "p99", "p99.9", "requests", "failed", "CPUs used", "throttled periods", "switches /s", "widest")
 	for level, share := range levels {
 		for _, name := range allRemedies() {
-			points := p.points(p.at, shape, name, level)
+			points := p.points(shape, name, level)
 			if len(points) == 0 {
 				continue
 			}

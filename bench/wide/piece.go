@@ -96,64 +96,65 @@ func pointOf(h host, shape, remedy string, level, repeat int) piece {
 
 // stage is a part of the plan, whose pieces are measured before those of the next one.
 type stage struct {
-	about string
-	// next are its pieces that can be measured now. They depend on what was measured: each remedy's search asks for one load at a
-	// time.
-	next func(have *records) []piece
-	// covers reports whether a piece is one of them.
-	covers func(piece) bool
+	about    string
+	kind     kind
+	hosts    []host
+	repeats  []int
+	shapes   []string
+	remedies []string // of points
+	// loads are the levels of points; none: each remedy's search asks for one at a time.
+	loads []int
 }
 
-// of are the pieces of one kind on some hosts, from one repeat to another, of shapes.
-func of(k kind, hosts []host, from, to int, shapes ...string) func(piece) bool {
-	return func(p piece) bool {
-		return p.Kind == k && p.Repeat >= from && p.Repeat <= to && slices.Contains(shapes, p.Shape) &&
-			slices.ContainsFunc(hosts, func(h host) bool { return h.machine() == p.Machine })
-	}
-}
-
-// pass is one repeat of shapes on a host: the next load of each remedy.
-func pass(h host, repeat int, names []string, of ...string) func(*records) []piece {
-	return func(have *records) (all []piece) {
-		for _, shape := range of {
-			for _, name := range names {
-				if level, ok := have.next(h, shape, name, repeat); ok {
-					all = append(all, pointOf(h, shape, name, level, repeat))
-				}
+// next are the stage's pieces that can be measured now. They depend on what was measured.
+func (s stage) next(have *records) (all []piece) {
+	for _, h := range s.hosts {
+		for _, repeat := range s.repeats {
+			for _, shape := range s.shapes {
+				all = append(all, s.of(have, h, shape, repeat)...)
 			}
 		}
-		return all
 	}
+	return all
 }
 
-// at are points of remedies at fixed loads.
-func at(h host, names []string, loads []int, of ...string) func(*records) []piece {
-	return func(*records) (all []piece) {
-		for _, shape := range of {
-			for _, level := range loads {
-				for _, name := range names {
-					all = append(all, pointOf(h, shape, name, level, 1))
-				}
-			}
+// of are those of one shape in one repeat on one host.
+func (s stage) of(have *records, h host, shape string, repeat int) (all []piece) {
+	if s.kind == recording {
+		return recorded(have, h, shape)
+	}
+	for _, level := range s.loads {
+		for _, name := range s.remedies {
+			all = append(all, pointOf(h, shape, name, level, repeat))
 		}
+	}
+	if s.loads != nil {
 		return all
 	}
+	for _, name := range s.remedies {
+		if level, ok := have.next(h, shape, name, repeat); ok {
+			all = append(all, pointOf(h, shape, name, level, repeat))
+		}
+	}
+	return all
 }
 
-// recorded is the plain quota of a shape at the highest load at which it kept its objective, or the lowest, once its search has ended.
-func recorded(h host, of ...string) func(*records) []piece {
-	return func(have *records) (all []piece) {
-		for _, shape := range of {
-			if _, open := have.next(h, shape, capacity.Quota, 1); open {
-				continue
-			}
-			met, _ := have.bracket(h, shape, capacity.Quota, 1)
-			p := pointOf(h, shape, capacity.Quota, max(0, met), 1)
-			p.Kind = recording
-			all = append(all, p)
-		}
-		return all
+// covers reports whether a piece is one of the stage's.
+func (s stage) covers(p piece) bool {
+	return p.Kind == s.kind && slices.Contains(s.repeats, p.Repeat) && slices.Contains(s.shapes, p.Shape) &&
+		slices.ContainsFunc(s.hosts, func(h host) bool { return h.machine() == p.Machine })
+}
+
+// recorded is the plain quota of a shape at the highest load at which it kept its objective, or the lowest, once its search has
+// ended; none before.
+func recorded(have *records, h host, shape string) []piece {
+	if _, open := have.next(h, shape, capacity.Quota, 1); open {
+		return nil
 	}
+	met, _ := have.bracket(h, shape, capacity.Quota, 1)
+	p := pointOf(h, shape, capacity.Quota, max(0, met), 1)
+	p.Kind = recording
+	return []piece{p}
 }
 
 // few are the remedies that are compared where a piece is dear.
@@ -163,22 +164,17 @@ var few = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capa
 func stages() []stage {
 	all, kAgain := allRemedies(), []string{capacity.Quota, capacity.Burst, capacity.Pin}
 	slower, faster := host{wide.CPUs, wide.Limit, 2 * wide.K}, host{wide.CPUs, wide.Limit, wide.K / 2}
+	shard, once, twiceMore, one := []string{capacity.Shard}, []int{1}, []int{2, 3}, []int{comparedLevel}
 	return []stage{
-		{"shard on 16 CPUs, once", pass(wide, 1, remedies, capacity.Shard), of(point, []host{wide}, 1, 1, capacity.Shard)},
-		{"pools and mixed on 8 CPUs, once", pass(small, 1, all, "pools", "mixed"), of(point, []host{small}, 1, 1, "pools", "mixed")},
-		{"recordings of these for forecasts", recorded(small, "pools", "mixed"), of(recording, []host{small}, 1, 1, "pools", "mixed")},
-		{"pools and mixed on 8 CPUs, twice more", func(have *records) []piece {
-			return append(pass(small, 2, all, "pools", "mixed")(have), pass(small, 3, all, "pools", "mixed")(have)...)
-		}, of(point, []host{small}, 2, 3, "pools", "mixed")},
-		{"pools on 16 CPUs, once", pass(wide, 1, few, "pools"), of(point, []host{wide}, 1, 1, "pools")},
-		{"K against K", func(have *records) []piece {
-			return append(at(faster, kAgain, []int{comparedLevel}, capacity.Shard)(have), at(slower, kAgain, []int{comparedLevel}, capacity.Shard)(have)...)
-		}, of(point, []host{faster, slower}, 1, 1, capacity.Shard)},
-		{"shard, pool and gc on 8 CPUs, two loads each", at(small, all, []int{comparedLevel, comparedLevel + 2}, capacity.Shard, "pool", "gc"), of(point, []host{small}, 1, 1, capacity.Shard, "pool", "gc")},
-		{"shard on 32 CPUs, one load", at(widest, few, []int{comparedLevel}, capacity.Shard), of(point, []host{widest}, 1, 1, capacity.Shard)},
-		{"shard on 16 CPUs, twice more", func(have *records) []piece {
-			return append(pass(wide, 2, few, capacity.Shard)(have), pass(wide, 3, few, capacity.Shard)(have)...)
-		}, of(point, []host{wide}, 2, 3, capacity.Shard)},
+		{"shard on 16 CPUs, once", point, []host{wide}, once, shard, remedies, nil},
+		{"pools and mixed on 8 CPUs, once", point, []host{small}, once, []string{"pools", "mixed"}, all, nil},
+		{"recordings of these for forecasts", recording, []host{small}, once, []string{"pools", "mixed"}, nil, nil},
+		{"pools and mixed on 8 CPUs, twice more", point, []host{small}, twiceMore, []string{"pools", "mixed"}, all, nil},
+		{"pools on 16 CPUs, once", point, []host{wide}, once, []string{"pools"}, few, nil},
+		{"K against K", point, []host{faster, slower}, once, shard, kAgain, one},
+		{"shard, pool and gc on 8 CPUs, two loads each", point, []host{small}, once, []string{capacity.Shard, "pool", "gc"}, all, []int{comparedLevel, comparedLevel + 2}},
+		{"shard on 32 CPUs, one load", point, []host{widest}, once, shard, few, one},
+		{"shard on 16 CPUs, twice more", point, []host{wide}, twiceMore, shard, few, nil},
 	}
 }
 

@@ -91,9 +91,9 @@ func TestRecovered(t *testing.T) {
 	}
 }
 
-// On a real kernel, under 0.7 and 1.5 CPUs, a real service with the library is stopped in fewer periods than without, and does
-// its work. Latencies are of the study: they depend on what else the host does.
-func TestTheKernelStopsFewerPeriods(t *testing.T) {
+// onTheKernel is where pieces are measured, on a real kernel; what it made goes with the test.
+func onTheKernel(t *testing.T) *bench {
+	t.Helper()
 	require.Root(t)
 	require.CgroupV1(t)
 	exe, err := os.Executable()
@@ -109,12 +109,20 @@ func TestTheKernelStopsFewerPeriods(t *testing.T) {
 			t.Errorf("left behind: %v", err)
 		}
 	})
+	return b
+}
+
+// On a real kernel, under 0.7 and 1.5 CPUs, a real service with the library is stopped in fewer periods than without, and does
+// its work. Latencies are of the study: they depend on what else the host does.
+func TestTheKernelStopsFewerPeriods(t *testing.T) {
+	b := onTheKernel(t)
 	for _, c := range []struct {
 		limit float64
 		works int
 	}{{0.7, 6}, {1.5, 12}} {
 		var got [2]piece
 		for i, v := range []variant{plain, paced} {
+			var err error
 			if got[i], err = b.bursts(v, c.limit, c.works, 3*time.Second); err != nil {
 				t.Fatal(err)
 			}
@@ -137,23 +145,9 @@ func TestTheKernelStopsFewerPeriods(t *testing.T) {
 
 // A limit that is written while the service runs is followed, and so is one that goes away and one of a parent.
 func TestTheLimitIsFollowed(t *testing.T) {
-	require.Root(t)
-	require.CgroupV1(t)
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := open(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.box.Remove(); err != nil {
-			t.Errorf("left behind: %v", err)
-		}
-	})
+	b := onTheKernel(t)
 	limitOf := func(quota time.Duration) cgroup.Limit { return cgroup.Limit{Quota: quota, Period: period} }
-	g, service, err := b.child(limitOf(70*time.Millisecond), nil, exe, "-service", string(paced))
+	g, service, err := b.child(limitOf(70*time.Millisecond), nil, b.exe, "-service", string(paced))
 	if err != nil {
 		t.Fatal(err)
 	}

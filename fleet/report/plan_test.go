@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -17,31 +16,21 @@ import (
 )
 
 // planned makes the plan of rows, by a clock that goes on for a second each time.
-func planned(t *testing.T, moves int, rows ...fleet.Row) (view.Plan, error) {
+func planned(t *testing.T, moves int, rows ...fleet.Row) (made view.Plan, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := store.Write(dir, rows); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "*.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := duckdb.Open(t.Context(), 512)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if bad, err := db.Load(t.Context(), files); err != nil || len(bad) > 0 {
-		t.Fatalf("%+v, %v", bad, err)
-	}
 	now := noon
 	clock := func() time.Time { now = now.Add(time.Second); return now }
-	return MakePlan(t.Context(), db, Options{Files: files, Now: noon.Add(time.Hour)}, PlanOptions{plan.Options{Risk: 0.001, Moves: moves}, clock})
+	loaded(t, dir, 0, func(db *duckdb.DB, files []string, bad []duckdb.Refused) {
+		if len(bad) > 0 {
+			t.Fatalf("%+v", bad)
+		}
+		made, err = MakePlan(t.Context(), db, Options{Files: files, Now: noon.Add(time.Hour)}, PlanOptions{plan.Options{Risk: 0.001, Moves: moves}, clock})
+	})
+	return made, err
 }
 
 // on is a row on a host of 16 CPUs and 64 GiB, with a GiB for itself.

@@ -86,14 +86,35 @@ func TestPackages(t *testing.T) {
 	if len(image) != 1 {
 		t.Errorf("the image holds more than the program: %q", slices.Sorted(maps.Keys(image)))
 	}
+	fleet := untarred(t, unzipped(t, members(t, one("unthrottle-fleet_1.2.3-1_*.deb"))["/data.tar.gz"]))["/usr/bin/unthrottle-fleet"]
+	for what, other := range map[string][]byte{
+		"rpm":     payload(t, one("unthrottle-fleet-1.2.3-1.*.rpm"))["/usr/bin/unthrottle-fleet"],
+		"tarball": untarred(t, unzipped(t, one("unthrottle-fleet-v1.2.3-linux-*.tar.gz")))["/unthrottle-fleet-v1.2.3-linux-"+runtime.GOARCH+"/unthrottle-fleet"],
+		"image":   imageLayer(t, one("unthrottle-fleet-v1.2.3-linux-*.oci.tar"))["/usr/bin/unthrottle-fleet"],
+	} {
+		if !bytes.Equal(other, fleet) {
+			t.Errorf("%s has another unthrottle-fleet than the deb: %d bytes and %d", what, len(other), len(fleet))
+		}
+	}
 
 	unpacked := filepath.Join(dir, "unthrottle")
-	if err := os.WriteFile(unpacked, program, 0o755); err != nil {
-		t.Fatal(err)
+	for name, of := range map[string][]byte{unpacked: program, unpacked + "-fleet": fleet} {
+		if err := os.WriteFile(name, of, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		static(t, name)
+		if out, err := exec.CommandContext(t.Context(), name, "--version").Output(); err != nil || !strings.Contains(string(out), "v1.2.3") {
+			t.Errorf("%s --version: %q, %v", name, out, err)
+		}
 	}
-	static(t, unpacked)
-	if out, err := exec.CommandContext(t.Context(), unpacked, "--version").Output(); err != nil || !strings.Contains(string(out), "v1.2.3") {
-		t.Errorf("--version: %q, %v", out, err)
+	// One starts the other from its own folder, and DuckDB is in it.
+	out, err := exec.CommandContext(t.Context(), unpacked, "fleet", "generate", "--hosts", "1", "--containers", "2", "--for", "1h", "--out", filepath.Join(dir, "rows")).CombinedOutput()
+	if err != nil {
+		t.Errorf("fleet generate: %v\n%s", err, out)
+	}
+	out, err = exec.CommandContext(t.Context(), unpacked, "fleet", "report", filepath.Join(dir, "rows")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "2 containers") {
+		t.Errorf("fleet report: %v\n%s", err, out)
 	}
 	config := filepath.Join(dir, "unthrottle.yaml")
 	if err := os.WriteFile(config, files["/etc/unthrottle.yaml"], 0o600); err != nil {

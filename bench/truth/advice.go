@@ -61,7 +61,11 @@ func followAdvice(ctx context.Context, o options, c testCase, k *caseRun, save f
 			if hasRun(k.Followed, way, round) {
 				continue
 			}
-			r, err := startAndRun(ctx, o, c, k, way, round)
+			var r oneRun
+			err := o.alone.Do(ctx, func() (err error) {
+				r, err = startAndRun(ctx, o, c, k, way, round)
+				return err
+			})
 			if err != nil {
 				return fmt.Errorf("%s: %w", way, err)
 			}

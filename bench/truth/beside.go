@@ -175,6 +175,7 @@ TCPAddr 127.0.0.1
 TCPSocket %[2]s
 MaxThreads 4
 User root
+DisableCache yes
 `
 
 func clamdScans() testCase {

@@ -86,6 +86,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
 	flag.BoolVar(&o.noFix, "no-fix", false, "do not run fix: measure what explain and forecast say, and what each remedy brings")
 	adviceOnly := flag.Bool("advice", false, "measure only what following explain's advice brings, of cases that were measured before")
+	alone := flag.String("alone", "", "hold a lock on `FILE` while it measures: who starts other work by 'flock FILE COMMAND' waits until it does not")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
@@ -103,6 +104,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if o.exe, err = filepath.Abs(*exe); err != nil {
+		return err
+	}
+	if o.alone, err = study.OpenAlone(*alone); err != nil {
 		return err
 	}
 	write := func() error {

@@ -23,6 +23,7 @@ type options struct {
 	keep   string // folder
 	rounds int
 	each   time.Duration
+	alone  study.Alone
 	// noFix leaves fix out.
 	noFix bool
 	// tryOnly ends a case after its warming up.
@@ -87,7 +88,11 @@ func (m *measurement) all(ctx context.Context) error {
 	defer m.disturb(ctx)()
 	// A service is not at its usual pace in its first seconds.
 	const warm = 3 * time.Second
-	first, err := m.run(ctx, leaveIt, 0, warm)
+	var first oneRun
+	err := m.o.alone.Do(ctx, func() (err error) {
+		first, err = m.run(ctx, leaveIt, 0, warm)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -95,7 +100,7 @@ func (m *measurement) all(ctx context.Context) error {
 	if m.o.tryOnly {
 		return nil
 	}
-	if err := m.ask(ctx); err != nil {
+	if err := m.o.alone.Do(ctx, func() error { return m.ask(ctx) }); err != nil {
 		return err
 	}
 	variants := m.k.Variants
@@ -103,7 +108,7 @@ func (m *measurement) all(ctx context.Context) error {
 		if m.k.has(variants[i].Name, round) {
 			continue
 		}
-		if err := m.variant(ctx, &variants[i], round); err != nil {
+		if err := m.o.alone.Do(ctx, func() error { return m.variant(ctx, &variants[i], round) }); err != nil {
 			return err
 		}
 		if err := m.save(); err != nil {

@@ -292,7 +292,7 @@ $(BIN)/crictl: tools/crictl/go.sum
 # Needs Docker, Podman and containerd; each runs in folders of its own. crictl, helm and a containerd 2 of today take ten
 # minutes of CPU time to build, once for each state of the files that pin them. E2E is further flags: E2E='-only chart'.
 .PHONY: e2e
-e2e: agent-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) ## beside real Docker, Podman and containerd: names, fixes, drift, restore, NRI, the chart (as root, 3 minutes)
+e2e: agent-image fleet $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) ## beside real Docker, Podman and containerd: names, rows of the fleet and their report, fixes, drift, restore, NRI, the chart (as root, 4 minutes)
 	@$(GO) run ./test/e2e -exe $(BIN)/unthrottle -crictl $(BIN)/crictl -containerd $(CONTAINERD) -image $(AGENT_IMAGE) -helm $(HELM) $(E2E)
 
 # Kubernetes' programs and its etcd take half an hour of CPU time to build, once for each state of the files that pin them.

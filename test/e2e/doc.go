@@ -9,7 +9,8 @@
 //
 // Docker, Podman, the distribution's containerd and a containerd 2 that tools/containerd pins (both with CRI pods) run here
 // at the same time, each in folders of its own below one temporary folder: nothing of a runtime that is installed is used
-// or changed. A few containers with small limits run in them. In the last, the agent runs in pods with the rights that the
+// or changed. A few containers with small limits run in them. An agent keeps rows of
+// Docker's, is killed, and the fleet's report is made of them. In the containerd 2, the agent runs in pods with the rights that the
 // chart gives it; helm must render the golden files that the pods are made from. Each
 // check is one line, "ok" or "FAIL" with the reason; the last line is "N passed, N failed". A runtime that is missing is a
 // failed check that names the way to install it. At the end all that was started is stopped and removed, and the last

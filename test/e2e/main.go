@@ -100,6 +100,7 @@ func (s *suite) all(bin string, only []string, o chartOptions) {
 	}
 	if d != nil {
 		s.dockerNames(d)
+		s.fleet(d)
 		s.cure(d)
 	}
 	if p != nil {

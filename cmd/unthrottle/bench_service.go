@@ -104,7 +104,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 		}
 	}
 	// Begun before the measurement: a page that cannot be written is an error now.
-	page, err := beginPage(f.html)
+	page, err := begin(f.html)
 	if err != nil {
 		return fmt.Errorf("--html %w", err)
 	}
@@ -122,7 +122,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	} else {
 		err = view.Service(cmd.OutOrStdout(), result, outStyle())
 	}
-	if err := errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result, thisHost()) })); err != nil {
+	if err := errors.Join(err, page.write(pageIsIn, func(w io.Writer) error { return view.ServiceHTML(w, result, thisHost()) })); err != nil {
 		return err
 	}
 	sayNext(f.out, next.List)

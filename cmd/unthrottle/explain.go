@@ -33,6 +33,7 @@ type explainFlags struct {
 	out              output
 	ask, ascii       bool
 	html, record, at string
+	perfetto         string
 	flight           string
 	bound            bound
 }
@@ -60,7 +61,7 @@ cannot tell is said.`,
   sudo unthrottle explain cart --at 03:12`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(rejectEmptyFlags(cmd, "html", "record", "at", "flight-dir"), f.check(cmd)); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "html", "record", "at", "flight-dir", "perfetto"), f.check(cmd)); err != nil {
 				return err
 			}
 			return runExplain(cmd.Context(), args[0], f, cmd.OutOrStdout())
@@ -71,6 +72,7 @@ cannot tell is said.`,
 	f.out.add(cmd)
 	shareString(cmd, &f.html, "html", "", ", for an incident")
 	flags.StringVar(&f.record, "record", "", "also keep the recording in `FILE`")
+	flags.StringVar(&f.perfetto, "perfetto", "", "also write each thread's schedule to `FILE`, for ui.perfetto.dev; FILE.gz is compressed")
 	flags.StringVar(&f.at, "at", "", "explain a `MOMENT` of the past from the agent's flight recorder: 03:12, \"2026-03-04 03:12\", 20m ago as 20m")
 	flags.StringVar(&f.flight, "flight-dir", defaultFlightDir(), "`DIR` of the agent's flight recorder")
 	flags.BoolVar(&f.ask, "ask-jvm", false, "ask JVMs for their threads' full names: stops each at a safepoint for a moment")
@@ -83,11 +85,16 @@ func (f *explainFlags) check(cmd *cobra.Command) error {
 	if f.length < live.MinRecording || f.length > probe.MaxRecording {
 		return fmt.Errorf("--for %v: give a time from %v to %v", plainTime(f.length), live.MinRecording, plainTime(probe.MaxRecording))
 	}
-	if f.at != "" && (f.record != "" || cmd.Flags().Changed("for") || f.ask) {
-		return errors.New("--at looks at the past: it goes with none of --for, --record and --ask-jvm")
+	if f.at != "" && (f.record != "" || f.perfetto != "" || cmd.Flags().Changed("for") || f.ask) {
+		return errors.New("--at looks at the past: it goes with none of --for, --record, --perfetto and --ask-jvm")
 	}
-	if f.html != "" && f.record != "" && outfile.Same(f.html, f.record) {
-		return errors.New("--html and --record name the same file: one would replace the other")
+	files := []struct{ flag, name string }{{"--html", f.html}, {"--record", f.record}, {"--perfetto", f.perfetto}}
+	for i, one := range files {
+		for _, other := range files[:i] {
+			if one.name != "" && other.name != "" && outfile.Same(one.name, other.name) {
+				return fmt.Errorf("%s and %s name the same file: one would replace the other", other.flag, one.flag)
+			}
+		}
 	}
 	return nil
 }
@@ -98,8 +105,13 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	recorded := "" // the file that has the recording; "": there is none
 	var host *beside
 	// Begun before the recording: a page that cannot be written is an error now.
-	page, err := beginPage(f.html)
+	page, err := begin(f.html)
 	if err != nil {
+		return err
+	}
+	trace, err := begin(f.perfetto)
+	if err != nil {
+		page.abandon()
 		return err
 	}
 	switch {
@@ -129,6 +141,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	}
 	if err != nil {
 		page.abandon()
+		trace.abandon()
 		return err
 	}
 	o, shown, from := advised(ctx, e.Pools, target, recorded, host)
@@ -138,7 +151,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	} else {
 		err = view.Write(out, e, o)
 	}
-	err = errors.Join(err, page.write(func(w io.Writer) error { return view.HTML(w, e, from, o) }))
+	err = errors.Join(err, page.write(pageIsIn, func(w io.Writer) error { return view.HTML(w, e, from, o) }), writeTrace(ctx, trace, recorded))
 	if err := errors.Join(err, kept); err != nil {
 		return err
 	}

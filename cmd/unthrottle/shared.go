@@ -159,15 +159,17 @@ func rejectPairs(cmd *cobra.Command, flag, because string, others ...string) err
 	return nil
 }
 
-// htmlPage is the page of --html; nil: none is wanted.
-type htmlPage struct {
+// pageIsIn tells where a page of --html is.
+const pageIsIn = "the page is in %s"
+
+// wanted is a file that a flag names for output beside the result; nil: none is.
+type wanted struct {
 	*outfile.File
 	name string
 }
 
-// beginPage begins a page before the measurement, so that a page that cannot be
-// written is told then.
-func beginPage(name string) (*htmlPage, error) {
+// begin begins the file before the measurement, so that one that cannot be written is told then.
+func begin(name string) (*wanted, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -175,19 +177,26 @@ func beginPage(name string) (*htmlPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &htmlPage{file, name}, nil
+	return &wanted{file, name}, nil
 }
 
-// write writes the page whole and says where it is.
-func (p *htmlPage) write(content func(io.Writer) error) error {
-	if p == nil {
+// write writes the file whole and says where it is: told is a sentence with %s for its name.
+func (f *wanted) write(told string, content func(io.Writer) error) error {
+	if f == nil {
 		return nil
 	}
-	if err := p.WriteAll(content); err != nil {
+	if err := f.WriteAll(content); err != nil {
 		return err
 	}
-	say("the page is in %s", text.Sanitize(p.name, 0))
+	say(told, text.Sanitize(f.name, 0))
 	return nil
+}
+
+// abandon removes the unfinished file.
+func (f *wanted) abandon() {
+	if f != nil {
+		_ = f.End(false)
+	}
 }
 
 // thisHost says where the figures of a page come from: this host, now. What cannot be read is left out.
@@ -195,11 +204,4 @@ func thisHost() webpage.Origin {
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return webpage.Origin{Host: text.Sanitize(host, 0), Kernel: strings.TrimSpace(string(kernel)), Version: version}
-}
-
-// abandon removes the unfinished page.
-func (p *htmlPage) abandon() {
-	if p != nil {
-		_ = p.End(false)
-	}
 }

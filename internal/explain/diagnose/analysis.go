@@ -32,7 +32,9 @@ type Analysis struct {
 
 	width, wanted    timeHistogram
 	sampled          timeHistogram
-	held             int   // threads that a quota holds back now
+	held             int // threads that a quota holds back now
+	toldWidth        int // as Options.Counts was called last
+	toldWanted       int
 	wide             int64 // time wider than the limit
 	cpuTime          int64
 	stopped          int64
@@ -134,6 +136,10 @@ func (a *Analysis) advance(at int64) {
 	from, d := a.now, at-a.now
 	a.now = at
 	width, wanted := a.width.n, a.wanted.n
+	if a.o.Counts != nil && (width != a.toldWidth || wanted != a.toldWanted) {
+		a.toldWidth, a.toldWanted = width, wanted
+		a.o.Counts(span(from), width, wanted)
+	}
 	a.width.add(d)
 	a.wanted.add(d)
 	a.sampled.n = width

@@ -182,9 +182,11 @@ func (a *Analysis) onRelease(e *recording.Event) {
 
 // rename puts a thread into the pool of its name.
 func (a *Analysis) rename(t *thread, tgid uint32, comm string) {
+	a.endSpell(t)
 	if tgid != 0 {
 		t.tgid = tgid
 	}
+	t.comm = comm
 	pool := a.pools.find(a.byTGID[t.tgid], a.o.PoolOf(t.tid, t.tgid, comm))
 	if pool == t.pool {
 		return

@@ -23,6 +23,7 @@ func (a *Analysis) Finish(f recording.Footer) Explanation {
 		a.countHolder(c)
 		a.countWaiters(c)
 	}
+	a.endSpells()
 	for _, t := range a.threads {
 		a.leavePool(t)
 		if t.heldBy >= 0 {

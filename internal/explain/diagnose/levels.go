@@ -9,6 +9,7 @@ type level struct {
 	recording.Level
 	own     bool  // the container's own cgroup or one below it
 	held    int   // threads that it holds back now
+	heldAt  int64 // since when it does without a pause
 	stopped int64 // time in which it held any thread back
 
 	// Figures of its period timer.

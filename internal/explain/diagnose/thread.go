@@ -10,7 +10,9 @@ type thread struct {
 	tid, tgid uint32
 	cgroup    uint64
 	pool      int
+	comm      string
 	state     recording.State
+	since     int64 // the beginning of the spell that goes on
 	cpu       int32 // the CPU on which it runs, waits or last ran
 	class     int
 	heldBy    int // index of the level that holds it back while it waits; -1: none
@@ -120,6 +122,7 @@ func (a *Analysis) setState(t *thread, s recording.State) {
 	if t.state == s {
 		return
 	}
+	a.endSpell(t)
 	if t.state == recording.Runnable {
 		a.unhold(t)
 		a.addWaiters(t.cpu, t.pool, t.class, -1)
@@ -162,6 +165,7 @@ func (a *Analysis) startRunning(t *thread, n int32, c *cpu) {
 		a.leaveUnseen(t)
 	}
 	a.setState(t, recording.Sleeping) // takes it out of the queue in which it waits
+	a.endSpell(t)
 	a.setHolder(n, c, true, t, 0)
 	t.state, t.cpu = recording.Running, n
 	a.wanted.n++
@@ -181,6 +185,7 @@ func (a *Analysis) stopRunning(t *thread, state recording.State) {
 		a.countHolder(c)
 		c.thread = nil
 	}
+	a.endSpell(t)
 	a.endSlice(t)
 	a.pools.all[t.pool].end(a.now)
 	a.wanted.n--
@@ -244,6 +249,7 @@ func (a *Analysis) hold(t *thread, level int) {
 	if t.heldBy == level {
 		return
 	}
+	a.endSpell(t)
 	if t.heldBy >= 0 {
 		a.unhold(t)
 	}
@@ -251,7 +257,9 @@ func (a *Analysis) hold(t *thread, level int) {
 	a.addWaiters(t.cpu, t.pool, t.class, -1)
 	t.heldBy, t.heldAt = level, a.now
 	l := &a.levels.all[level]
-	l.held++
+	if l.held++; l.held == 1 {
+		l.heldAt = a.now
+	}
 	a.held++
 	for _, track := range a.tracks {
 		track.heldBack(a.now, level)
@@ -264,11 +272,14 @@ func (a *Analysis) unhold(t *thread) {
 	if t.heldBy < 0 {
 		return
 	}
+	a.endSpell(t)
 	l := &a.levels.all[t.heldBy]
 	p := a.pools.all[t.pool]
 	p.waiting.add(quotaReason(l), a.now-t.heldAt)
 	p.release(a.now)
-	l.held--
+	if l.held--; l.held == 0 {
+		a.endStop(l)
+	}
 	a.held--
 	t.heldBy = -1
 	a.addWaiters(t.cpu, t.pool, t.class, 1)

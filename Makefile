@@ -326,6 +326,10 @@ e2e-kubernetes: agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd
 	  -kubernetes $(KUBERNETES) -said $(KUBERNETES_SAID) -only kubernetes $(E2E)
 	@UNTHROTTLE_TUTORIAL=$(abspath $(KUBERNETES_SAID)) $(GO) test -count=1 -run '^TestKubernetesTutorial$$' ./test/docs $(DOCS)
 
+.PHONY: e2e-spans
+e2e-spans: build ## spans of a service with OpenTelemetry's SDK, with what its quota stopped (as root, 10 seconds, on an idle host)
+	@$(GO) -C test/otel run . -exe $(abspath $(BIN))/unthrottle
+
 .PHONY: e2e-install
 e2e-install: ## installs what make e2e runs, on Debian (as root; a package may start its service)
 	@apt-get install -y --no-install-recommends docker.io podman conmon containerd runc busybox-static

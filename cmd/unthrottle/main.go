@@ -68,7 +68,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 		&cobra.Group{ID: groupChange, Title: "Change (journalled, can be undone):"},
 	)
 	root.AddCommand(
-		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newInside(), newRuntimes(), newTopology(), newStatus(), newPolicy(), newExport(), newFleet(), newBugReport(), newVersion(),
+		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newInside(), newRuntimes(), newSpans(), newTopology(), newStatus(), newPolicy(), newExport(), newFleet(), newBugReport(), newVersion(),
 		newDemo(), newSimulate(), newRun(), newSized(), newPlace(), newBench(),
 		newFix(), newApply(), newDefrag(), newRestore(), newAgent(),
 	)

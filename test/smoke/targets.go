@@ -49,6 +49,7 @@ var forms = []form{
 	{target: "soak-world", args: []string{"WORLD_ROUNDS=2000"}},
 	{target: "bench-simulate", args: []string{"BENCHTIME=1x"}},
 	{target: "results-coarse"},
+	{target: "e2e-spans"},
 	{target: "results-fleet", args: []string{"FLEET_SERVICES=30"}},
 	{target: "results-threads", args: []string{"THREADS=-rounds 0"}},
 	{target: "results-wide", args: []string{"WIDE_FOR=0"}},

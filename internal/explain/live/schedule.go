@@ -3,18 +3,19 @@ package live
 import (
 	"errors"
 	"io"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // Schedule reads a recording and tells what its threads did, one spell after the other: begin gets the header, and returns who listens.
-// Of a recording that was cut off or is damaged it tells up to there, and says so by an error that wraps [recording.ErrDamaged] or by
-// cut.
-func Schedule(r io.Reader, begin func(recording.Header) diagnose.Options) (cut bool, err error) {
+// end is how long it is, from its beginning. Of one that was cut off it tells up to there; of one that is damaged too, with an error that
+// wraps [recording.ErrDamaged].
+func Schedule(r io.Reader, begin func(recording.Header) diagnose.Options) (end time.Duration, err error) {
 	in, err := recording.NewReader(r)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	a := diagnose.New(in.Header, begin(in.Header))
 	var event recording.Event
@@ -26,10 +27,12 @@ func Schedule(r io.Reader, begin func(recording.Header) diagnose.Options) (cut b
 		a.Add(&event)
 		last = max(last, event.AtNS)
 	}
-	if !errors.Is(err, io.EOF) {
-		a.Finish(recording.Footer{EndNS: last})
-		return false, err
+	footer := in.Footer()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	} else {
+		footer = recording.Footer{EndNS: last}
 	}
-	a.Finish(in.Footer())
-	return in.Truncated(), nil
+	a.Finish(footer)
+	return time.Duration(footer.EndNS), err
 }

@@ -36,12 +36,12 @@ func traced(t *testing.T, r recording.Recording) (events []event, about map[stri
 		t.Fatal(err)
 	}
 	var of *Trace
-	cut, err := live.Schedule(&file, func(h recording.Header) diagnose.Options {
+	end, err := live.Schedule(&file, func(h recording.Header) diagnose.Options {
 		of = Begin(&out, h)
 		return of.Watch()
 	})
-	if err := errors.Join(err, of.End()); err != nil || cut {
-		t.Fatal(err, cut)
+	if err := errors.Join(err, of.End()); err != nil || end != time.Duration(r.Footer.EndNS) {
+		t.Fatal(err, end)
 	}
 	var trace struct {
 		TraceEvents []event

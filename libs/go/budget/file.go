@@ -55,6 +55,9 @@ func (f *file) text(s Snapshot) []byte {
 		fmt.Fprintf(&b, "limit_cpus %s\n", strconv.FormatFloat(*s.LimitCPUs, 'f', -1, 64))
 	}
 	fmt.Fprintf(&b, "paced %t\n", s.Paced)
+	if s.GOMAXPROCS > 0 {
+		fmt.Fprintf(&b, "gomaxprocs %d\n", s.GOMAXPROCS)
+	}
 	for _, c := range Classes {
 		fmt.Fprintf(&b, "permits %s %d\n", c, s.Classes[c].Permits)
 	}

@@ -25,6 +25,7 @@ type Load struct {
 	// limit at or above it.
 	container, binding int
 	pods               []int   // cgroups of the container's pod
+	hasBudget          bool    // a process of it has the project's library in force
 	limit              float64 // of binding, in CPUs
 	Pools              []*Pool
 	requests           []recordedRequest

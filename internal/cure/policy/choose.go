@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/cure/incode"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
@@ -96,6 +97,8 @@ type Choice struct {
 	Certain bool
 	// Advice is a setting of the service that would help beside the remedy; "": none.
 	Advice string
+	// Write is what to write into the program, where the row or the advice is a change of its code.
+	Write []incode.Language
 	// Not says of every other row, in the order of the table, why it is not the first.
 	Not []NotChosen
 	// Refused, Unseen and Notes are those of Terms. Refused also has the rows that no host can do.
@@ -142,7 +145,7 @@ const (
 // objective of 20 ms, raise is chosen.
 func Choose(f *forecast.Forecast, t Terms) Choice {
 	t = t.withoutPlans(f)
-	c := &choice{f: f, t: t, out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
+	c := &choice{f: f, t: t, out: Choice{Row: -1, Write: []incode.Language{}, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
 	c.decide()
 	c.explainRest()
 	return c.out
@@ -331,6 +334,7 @@ func (c *choice) lowest() {
 	if row := c.setting(); row >= 0 {
 		what := "a smaller pool would: " + c.name(row) + " (modelled)"
 		if c.f.Rows[row].Remedy.InCode() {
+			c.out.Write = incode.Of(c.f.Languages)
 			what = "a change of the program would: " + c.name(row)
 		}
 		c.answer(AnswerSetting, row, fmt.Sprintf("no remedy at the same CPU shortens %s; %s", c.judged(c.none), what))
@@ -390,6 +394,7 @@ func (c *choice) recommend(all []int, granted bool, why string) {
 	if i := c.setting(); i >= 0 && *c.f.Rows[i].Judged < *row.Judged {
 		what := "modelled, a setting of the service"
 		if c.f.Rows[i].Remedy.InCode() {
+			c.out.Write = incode.Of(c.f.Languages)
 			what = "a change of the program's code"
 		}
 		c.out.Advice = fmt.Sprintf("%s: %s (%s)", c.name(i), c.latencies(i), what)

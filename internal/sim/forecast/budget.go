@@ -3,9 +3,12 @@ package forecast
 import (
 	"fmt"
 	"math"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -13,6 +16,26 @@ import (
 // appWork is the CPU time from which on a work is taken for one of class App: shorter ones are answers from memory, health
 // checks and turns of event loops. It is the bound of explain for application work on threads made for I/O.
 const appWork = time.Millisecond
+
+// The languages that have the project's library.
+const (
+	LanguageGo  = "go"
+	LanguageJVM = "jvm"
+)
+
+// languagesOf are those of processes, each once.
+func languagesOf(all []recording.Process) (languages []string) {
+	for _, p := range all {
+		if p.Go != "" {
+			languages = append(languages, LanguageGo)
+		}
+		if slices.ContainsFunc(p.Libraries, func(l string) bool { return path.Base(l) == "libjvm.so" }) {
+			languages = append(languages, LanguageJVM)
+		}
+	}
+	slices.Sort(languages)
+	return slices.Compact(languages)
+}
 
 // budgetEffect is that of the project's library in the program: work of class App takes one of as many permits as the limit
 // carries, and holds back while the rest of the period's quota does not cover it. The work and its threads are as recorded.
@@ -29,10 +52,10 @@ var budgetEffect = &Effect{
 	},
 }
 
-// budgeted returns the remedy of the library; none: a process has it in force already, the limit is no limit of this host, or no
-// work is long enough to be held back.
+// budgeted returns the remedy of the library; none: no process is of a language that has it, one has it in force already, the limit
+// is no limit of this host, or no work is long enough to be held back.
 func (l *Load) budgeted() []Remedy {
-	if l.hasBudget || l.limit >= float64(l.recordedScenario.Host.CPUs) || !l.hasAppWork() {
+	if len(l.languages) == 0 || l.hasBudget || l.limit >= float64(l.recordedScenario.Host.CPUs) || !l.hasAppWork() {
 		return nil
 	}
 	return []Remedy{{Name: Budget, CPUs: int(math.Ceil(l.limit))}}

@@ -1,11 +1,28 @@
 package forecast
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
+
+// ofGo makes the processes of a recording Go programs.
+func ofGo(r recording.Recording) recording.Recording {
+	r.Header.Processes = []recording.Process{{TGID: 1, Go: "go1.26.0"}}
+	return r
+}
+
+func TestLanguages(t *testing.T) {
+	all := []recording.Process{{Go: "go1.26.0"}, {Libraries: []string{"/usr/lib/libc.so.6"}}, {Go: "go1.25.0"}, {Libraries: []string{"/opt/java/lib/server/libjvm.so"}}}
+	if got := languagesOf(all); !slices.Equal(got, []string{LanguageGo, LanguageJVM}) {
+		t.Errorf("%q", got)
+	}
+	if got := languagesOf(all[1:2]); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}
 
 // budgetRow is the row of the library in a forecast, and that of leaving it; nil: there is none.
 func budgetRow(t *testing.T, l *Load, o Options) (budget, none *Row) {
@@ -31,7 +48,7 @@ func budgetRow(t *testing.T, l *Load, o Options) (budget, none *Row) {
 // Work of 8 ms is held back so that no period is throttled, at no more CPUs at once than there are permits. The row has the error
 // of real runs.
 func TestBudgetHoldsWorkBack(t *testing.T) {
-	budget, none := budgetRow(t, loadOf(t, bursts()), Options{Seeds: 3, Seed: 1, Calibration: Tested()})
+	budget, none := budgetRow(t, loadOf(t, ofGo(bursts())), Options{Seeds: 3, Seed: 1, Calibration: Tested()})
 	if budget == nil {
 		t.Fatal("no row")
 	}
@@ -51,10 +68,10 @@ func TestBudgetHoldsWorkBack(t *testing.T) {
 
 // A program that has the library, work that is short, and the runtime's own threads have no such row.
 func TestNoBudgetWhereItBringsNothing(t *testing.T) {
-	had := bursts()
-	had.Header.Processes = []recording.Process{{TGID: 1, Budget: &recording.Budget{}}}
-	short := burstsOf("http-worker", 900*time.Microsecond)
-	for name, r := range map[string]recording.Recording{"in force": had, "short work": short, "the runtime's own": burstsOf("VirtualThread-unparker", 8*ms)} {
+	had := ofGo(bursts())
+	had.Header.Processes[0].Budget = &recording.Budget{}
+	short := ofGo(burstsOf("http-worker", 900*time.Microsecond))
+	for name, r := range map[string]recording.Recording{"in force": had, "short work": short, "the runtime's own": ofGo(burstsOf("VirtualThread-unparker", 8*ms)), "of another language": bursts()} {
 		if row, _ := budgetRow(t, loadOf(t, r), Options{Seeds: 1, Seed: 1}); row != nil {
 			t.Errorf("%s: %+v", name, row)
 		}

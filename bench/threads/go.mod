@@ -14,5 +14,6 @@ require (
 
 require (
 	github.com/google/renameio/v2 v2.0.2 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3 // indirect
 )

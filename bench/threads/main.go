@@ -31,10 +31,11 @@ func main() {
 	}
 	records := flag.String("records", "bench/threads/records.jsonl", "where pieces are kept")
 	out := flag.String("out", "docs/results/threads.md", "the page")
+	ofForecast := flag.String("error", "internal/sim/forecast/budget.json", "the error of a forecast's row of the library")
 	rounds := flag.Int("rounds", 3, "how many rounds there are in all; 0: only the page is written")
 	length := flag.Duration("each", 10*time.Second, "how long bursts are measured")
 	flag.Parse()
-	exit(run(*records, *out, *rounds, *length))
+	exit(run(*records, *out, *ofForecast, *rounds, *length))
 }
 
 func exit(err error) {
@@ -101,7 +102,7 @@ func open(exe string) (*bench, error) {
 	return &bench{box: box, exe: exe, jar: "libs/java/bench/target/unthrottle-bench.jar", rounds: func(d time.Duration) int { return int(float64(perSecond) * d.Seconds()) }}, nil
 }
 
-func run(records, out string, rounds int, length time.Duration) (err error) {
+func run(records, out, ofForecast string, rounds int, length time.Duration) (err error) {
 	lines, err := study.ReadLines[piece](records)
 	if err != nil {
 		return err
@@ -118,6 +119,13 @@ func run(records, out string, rounds int, length time.Duration) (err error) {
 		if err := errors.Join(measure(b, lines, rounds, length), b.box.Remove()); err != nil {
 			return err
 		}
+	}
+	text, err := budgetJSON(lines.All)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(ofForecast, text, 0o644); err != nil {
+		return err
 	}
 	return study.WritePage(out, page(lines.All))
 }

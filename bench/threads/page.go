@@ -24,6 +24,9 @@ func page(all []piece) string {
 		}
 	}
 	tableOfSpiral(&p, all)
+	if err := tableOfForecast(&p, all); err != nil {
+		p.Line("\nWhat a forecast says of it could not be simulated: %v.", err)
+	}
 	how(&p, all)
 	return p.String()
 }

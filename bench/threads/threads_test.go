@@ -40,6 +40,25 @@ func TestThePageIsOfItsRecords(t *testing.T) {
 	}
 }
 
+// The error of a forecast's row of the library is that of the records.
+func TestTheErrorOfForecastsIsOfTheRecords(t *testing.T) {
+	lines, err := study.ReadLines[piece]("records.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../internal/sim/forecast/budget.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := budgetJSON(lines.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("internal/sim/forecast/budget.json is out of date: make results-threads; it would be\n%s", want)
+	}
+}
+
 func TestMissedAimsComeFirst(t *testing.T) {
 	of := func(limit float64, v variant, throttled uint64, p99 float64) piece {
 		return piece{Part: partBursts, Limit: limit, Variant: v, Periods: 100, Throttled: throttled, PingP99MS: p99, Works: 10, WorksDone: 10}

@@ -12,10 +12,12 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
+	"github.com/unthrottle/unthrottle/internal/cure/incode"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/changes"
@@ -84,6 +86,9 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 	r := remedy.Request{Kind: remedy.Kind(f.kind), Via: f.via, Credit: f.credit, Immovable: f.immovable, Class: f.class, Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
+	if f.kind == forecast.Budget {
+		return r, inCode()
+	}
 	if f.kind != "" && !slices.Contains(remedy.Kinds(), r.Kind) {
 		return r, fmt.Errorf("--remedy %s: choose %s%s", f.kind, remedy.Names(), text.DidYouMean(f.kind, kindNames()))
 	}
@@ -108,6 +113,15 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 		r.Reserve = &set
 	}
 	return r, nil
+}
+
+// inCode is the error for the row of a forecast that is a change of the program.
+func inCode() error {
+	var all []string
+	for _, language := range incode.All() {
+		all = append(all, strings.Join(language.Text(), "\n"))
+	}
+	return fmt.Errorf("--remedy %s: it is a change of the program's code, that no plan can make\n%s", forecast.Budget, strings.Join(all, "\n"))
 }
 
 // validateFlags refuses values that make no sense and flags of another remedy: to

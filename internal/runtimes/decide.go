@@ -32,6 +32,8 @@ type Decision struct {
 	// Assumed are the figures that the runtime decided once, at its start, and that no one told it: they are right only if the
 	// limit has not changed since.
 	Assumed []string `json:"assumed"`
+	// Budget is what the project's library in the process says that it has in force; null: it says nothing.
+	Budget *threadpool.Budget `json:"cpu_budget"`
 	// Live says that the runtime follows a limit that changes while it runs.
 	Live bool `json:"live"`
 }
@@ -40,7 +42,7 @@ type Decision struct {
 func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 	var all []Decision
 	for _, key := range t.RuntimesOf(&p.Process) {
-		d := Decision{PID: p.TGID, Version: version(key, p.Process), Decided: map[string]int{}, Fits: map[string]int{},
+		d := Decision{PID: p.TGID, Budget: p.Budget, Version: version(key, p.Process), Decided: map[string]int{}, Fits: map[string]int{},
 			Told: map[string]string{}, Settings: map[string]string{}, Assumed: []string{}}
 		processors, told := 0, false
 		for _, of := range t.Settings() {
@@ -68,6 +70,9 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 			} else if !of.Live {
 				d.Assumed = append(d.Assumed, of.Decides)
 			}
+		}
+		if b := p.Budget; b != nil && b.GOMAXPROCS > 0 && strings.HasPrefix(key, "go") {
+			d.Decided["processors"], d.Told["processors"], d.Live = b.GOMAXPROCS, "libs/go", true
 		}
 		if len(d.Decided) > 0 {
 			all = append(all, d)

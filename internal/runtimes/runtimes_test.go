@@ -128,6 +128,11 @@ func TestDecide(t *testing.T) {
 	if d.Decided["processors"] != 5 || d.Fits["processors"] != 1 || d.Version == nil || *d.Version != "go1.26.8" || d.Settings["processors"] != "GOMAXPROCS" {
 		t.Errorf("Go: %+v", d)
 	}
+	budget := &threadpool.Budget{GOMAXPROCS: 3}
+	d = of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.26.8", Budget: budget}}, 1.5)
+	if d.Decided["processors"] != 3 || d.Told["processors"] != "libs/go" || !d.Live || d.Budget != budget {
+		t.Errorf("Go with the library: %+v", d)
+	}
 	if d := of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.22.1"}}, 1.5); d.Decided["processors"] != 8 || d.Live {
 		t.Errorf("old Go: %+v", d)
 	}

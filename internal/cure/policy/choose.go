@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/cure/incode"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
@@ -96,6 +97,8 @@ type Choice struct {
 	Certain bool
 	// Advice is a setting of the service that would help beside the remedy; "": none.
 	Advice string
+	// Write is what to write into the program, where the row or the advice is a change of its code.
+	Write []incode.Language
 	// Not says of every other row, in the order of the table, why it is not the first.
 	Not []NotChosen
 	// Refused, Unseen and Notes are those of Terms. Refused also has the rows that no host can do.
@@ -142,7 +145,7 @@ const (
 // objective of 20 ms, raise is chosen.
 func Choose(f *forecast.Forecast, t Terms) Choice {
 	t = t.withoutPlans(f)
-	c := &choice{f: f, t: t, out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
+	c := &choice{f: f, t: t, out: Choice{Row: -1, Write: []incode.Language{}, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
 	c.decide()
 	c.explainRest()
 	return c.out
@@ -232,7 +235,7 @@ func (c *choice) nothingWaits() {
 // possible: the row is a remedy that was replayed at the recorded load of the host, can be done here, and was not tried.
 func (c *choice) possible(i int) bool {
 	r := &c.f.Rows[i]
-	return r.HostLoad == 0 && r.Refused == "" && c.t.Refused[i] == "" && c.t.Tried[i] == "" && !r.Remedy.Modelled() && r.Remedy.Name != forecast.None
+	return r.HostLoad == 0 && r.Refused == "" && c.t.Refused[i] == "" && c.t.Tried[i] == "" && !r.Remedy.OfService() && r.Remedy.Name != forecast.None
 }
 
 // extra is how many CPUs beyond the limit a row grants; without any bound, infinitely many.
@@ -329,7 +332,12 @@ func (c *choice) lowest() {
 		return
 	}
 	if row := c.setting(); row >= 0 {
-		c.answer(AnswerSetting, row, fmt.Sprintf("no remedy at the same CPU shortens %s; a smaller pool would: %s (modelled)", c.judged(c.none), c.name(row)))
+		what := "a smaller pool would: " + c.name(row) + " (modelled)"
+		if c.f.Rows[row].Remedy.InCode() {
+			c.out.Write = incode.Of(c.f.Languages)
+			what = "a change of the program would: " + c.name(row)
+		}
+		c.answer(AnswerSetting, row, fmt.Sprintf("no remedy at the same CPU shortens %s; %s", c.judged(c.none), what))
 		return
 	}
 	if all := c.rows(helps(false), c.byCPUs); len(all) > 0 {
@@ -384,20 +392,30 @@ func (c *choice) recommend(all []int, granted bool, why string) {
 		c.out.Why += uncertain(row)
 	}
 	if i := c.setting(); i >= 0 && *c.f.Rows[i].Judged < *row.Judged {
-		c.out.Advice = fmt.Sprintf("%s: %s (modelled, a setting of the service)", c.name(i), c.latencies(i))
+		what := "modelled, a setting of the service"
+		if c.f.Rows[i].Remedy.InCode() {
+			c.out.Write = incode.Of(c.f.Languages)
+			what = "a change of the program's code"
+		}
+		c.out.Advice = fmt.Sprintf("%s: %s (%s)", c.name(i), c.latencies(i), what)
 	}
 }
 
-// setting is the resized pool that helps most; -1: none does.
+// setting is the resized pool, or the change of the program's code, that helps most; -1: none does. A setting goes first where it
+// helps as much.
 func (c *choice) setting() int {
-	best := -1
+	best, least := -1, math.Inf(1)
 	for i := range c.f.Rows {
 		r := &c.f.Rows[i]
-		if r.Remedy.Name != forecast.Pools || r.HostLoad != 0 || r.Refused != "" || !c.settingHelps(r) {
+		if r.Remedy.Name != forecast.Pools && !r.Remedy.InCode() || r.HostLoad != 0 || r.Refused != "" || !c.settingHelps(r) {
 			continue
 		}
-		if best < 0 || *r.Judged < *c.f.Rows[best].Judged {
-			best = i
+		ms := *r.Judged
+		if r.Remedy.InCode() {
+			ms *= 1 + tieShare
+		}
+		if ms < least {
+			best, least = i, ms
 		}
 	}
 	return best

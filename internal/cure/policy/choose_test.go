@@ -101,6 +101,10 @@ func pools(ms float64, limit float64) forecast.Row {
 	return row(forecast.Remedy{Name: forecast.Pools, CPUs: 2}, ms, limit)
 }
 
+func inCode(ms float64, limit float64) forecast.Row {
+	return row(forecast.Remedy{Name: forecast.Budget, CPUs: 1}, ms, limit)
+}
+
 // The first cases are the measured ones that the rule must get right (docs/results, and real services).
 func TestChoose(t *testing.T) {
 	objective := func(d time.Duration) *forecast.Objective {
@@ -131,6 +135,9 @@ func TestChoose(t *testing.T) {
 		{"only more CPU helps: the least of it", made(1, none(90, 1), pin(95, 1), raise(40, 1.5, 1), raise(5, 2, 1), weight(4)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 1.5 CPUs, 0.5 more than the limit"},
 		{"raise may be: it is the best", made(1, none(90, 1), burst(60, 1), raise(5, 2, 1)), nil, mayRaise, AnswerRemedy, forecast.Raise, true, ""},
 		{"a smaller pool is the only help", made(1, none(90, 1), burst(89, 1), pools(20, 1), raise(5, 2, 1)), nil, Terms{}, AnswerSetting, forecast.Pools, false, "modelled"},
+		{"a change of the program is the only help", made(1, none(90, 1), burst(89, 1), inCode(20, 1), raise(5, 2, 1)), nil, Terms{}, AnswerSetting, forecast.Budget, false, "a change of the program would"},
+		{"a setting goes before a change of the program that helps as much", made(1, none(90, 1), inCode(19.5, 1), pools(20, 1)), nil, Terms{}, AnswerSetting, forecast.Pools, false, "a smaller pool"},
+		{"a remedy goes before a change of the program", made(1, none(90, 1), burst(20, 1), inCode(19, 1)), nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
 		{"an uncertain gain is said", made(1, none(90, 1), wide(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "reaches above leaving it"},
 		{"a gain without an interval is said", made(1, none(90, 1), unknown(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "error is not known"},
 		{"nothing waits: more CPU", made(1, none(0, 1), pin(0, 1), raise(0, 1.5, 1), raise(0, 2, 1)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "only more CPU brings more work"},

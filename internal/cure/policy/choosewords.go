@@ -23,6 +23,8 @@ func (c *choice) explainRest() {
 func (c *choice) whyNot(i int) string {
 	r := &c.f.Rows[i]
 	switch {
+	case r.Remedy.InCode():
+		return "it is a change of the program's code, that no plan can make"
 	case r.Refused != "":
 		return r.Refused
 	case c.t.Tried[i] != "":

@@ -39,7 +39,7 @@ func (h Here) plans(f *forecast.Forecast) (map[int]planned, map[int]string, erro
 	plans, refused := map[int]planned{}, map[int]string{}
 	for i := range f.Rows {
 		row := &f.Rows[i]
-		if row.HostLoad != 0 || row.Refused != "" || row.Remedy.Name == forecast.None || row.Remedy.Modelled() {
+		if row.HostLoad != 0 || row.Refused != "" || row.Remedy.Name == forecast.None || row.Remedy.OfService() {
 			continue
 		}
 		request, why := remedy.RequestOf(row.Remedy, h.Settings)

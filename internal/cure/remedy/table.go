@@ -136,6 +136,9 @@ func RequestOf(row forecast.Remedy, settings Request) (r Request, refused string
 	r = settings
 	of, ok := OfRow(row)
 	if !ok {
+		if row.InCode() {
+			return r, "it is a change of the program's code"
+		}
 		return r, "it is a setting of the service"
 	}
 	r.Kind = of.Kind

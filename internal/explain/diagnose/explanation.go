@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 )
 
 // Cause is the key of a cause.
@@ -84,6 +85,9 @@ type Explanation struct {
 	Overview []Stretch
 	// Pools has the pools that ran or waited, most CPU time first; nil: not measured.
 	Pools []PoolUse
+	// Budgets are what processes say that they have in force to stay within the limit; nil: none says it. [Analysis] does not
+	// set them.
+	Budgets []Budget
 	// Requests are those that clients outside sent; nil: not measured. [Analysis] does not set them.
 	Requests *requests.Requests
 	// CostOfWidth compares the CPU time per run wider than the limit and not; nil: too few runs of either.
@@ -158,11 +162,21 @@ type PoolUse struct {
 	Widest       int
 	// The entry of the pool table; empty: unknown.
 	Library, Setting, Advice string
+	// Class is that of the tasks that its threads ran last, as their process says: "io", "app" or "background"; "": it says
+	// none, or several.
+	Class string
 	// OnIOThread says that application work ran on threads made for I/O.
 	OnIOThread bool
 	// Delay is the time from wake-up to running, Response from wake-up to the next sleep; nil: no wake-ups.
 	Delay, Response *Quantiles
 	Waiting         map[Reason]time.Duration // as in Explanation
+}
+
+// Budget is what the project's library in a process has in force, as the process says.
+type Budget struct {
+	TGID    uint32
+	Process string
+	threadpool.Budget
 }
 
 // Quantiles of a distribution of times.

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -25,6 +27,9 @@ type names struct {
 	fold  *threadpool.Names
 	roles *roles.Roles        // nil: not known yet
 	first map[string][]thread // the first thread of each process, by pool
+	// classes are those of threads, class is that of all threads of a pool that have one: "" where they differ.
+	classes map[uint32]string
+	class   map[string]string
 }
 
 type thread struct {
@@ -39,13 +44,15 @@ const (
 	maxNamedOf   = 16
 )
 
-func newNames(r *roles.Roles) *names {
-	return &names{fold: threadpool.NewNames(maxPoolNames), roles: r, first: map[string][]thread{}}
+func newNames(known facts) *names {
+	return &names{fold: threadpool.NewNames(maxPoolNames), roles: known.roles, first: map[string][]thread{},
+		classes: known.said.classes, class: map[string]string{}}
 }
 
 // pool names the pool of a thread; it is for diagnose.Options.PoolOf.
 func (n *names) pool(tid, tgid uint32, comm string) string {
 	pool := n.roles.Pool(tid, n.fold.Of(tgid, comm))
+	n.addClass(pool, n.classes[tid])
 	known, ok := n.first[pool]
 	if !ok && len(n.first) >= maxNamed || len(known) >= maxNamedOf ||
 		slices.ContainsFunc(known, func(t thread) bool { return t.tgid == tgid }) {
@@ -53,6 +60,29 @@ func (n *names) pool(tid, tgid uint32, comm string) string {
 	}
 	n.first[pool] = append(known, thread{tgid, comm})
 	return pool
+}
+
+// addClass notes the class of a thread of a pool; "": the thread has none.
+func (n *names) addClass(pool, class string) {
+	known, ok := n.class[pool]
+	switch {
+	case class == "":
+	case !ok && len(n.class) < maxNamed:
+		n.class[pool] = class
+	case ok && known != class:
+		n.class[pool] = ""
+	}
+}
+
+// budgets are what processes say that they have in force, by their number.
+func budgets(processes map[uint32]threadpool.Process) (all []diagnose.Budget) {
+	for _, tgid := range slices.Sorted(maps.Keys(processes)) {
+		p := processes[tgid]
+		if b := p.Budget; b != nil {
+			all = append(all, diagnose.Budget{TGID: tgid, Process: cmp.Or(p.Comm, path.Base(p.Exe)), Budget: b.Known()})
+		}
+	}
+	return all
 }
 
 // of returns a thread of a pool, from the pool's own process if it is known.

@@ -18,7 +18,7 @@ func TestAdvice(t *testing.T) {
 		{TGID: 10, Exe: "/usr/bin/java", Cmdline: []string{"java"}, Libraries: []string{"/usr/lib/jvm/lib/server/libjvm.so"}},
 		{TGID: 20, Exe: "/usr/bin/app", Cmdline: []string{"app"}, Libraries: []string{}},
 	}, Threads: []recording.Thread{{TID: 10, TGID: 10, Comm: "java"}, {TID: 20, TGID: 20, Comm: "app"}}}
-	n := newNames(nil)
+	n := newNames(facts{})
 	gc := n.pool(11, 10, "GC Thread#11")
 	nio := n.pool(11, 10, "nioEventLoopGro")
 	own := n.pool(21, 20, "my-own-3")
@@ -47,6 +47,30 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+// Threads have the names that their process gave them, and a pool has the class of its threads, if it is one.
+func TestWhatProcessesSayOfTheirThreads(t *testing.T) {
+	h := &recording.Header{Threads: []recording.Thread{
+		{TID: 10, TGID: 10, Comm: "elasticsearch[n"}, {TID: 11, TGID: 10, Comm: "elasticsearch[n"}, {TID: 12, TGID: 10, Comm: "elasticsearch[n"}, {TID: 13, TGID: 10, Comm: "mixed-1"}, {TID: 14, TGID: 10, Comm: "mixed-2"},
+	}}
+	budget := &threadpool.Budget{Paced: true, Permits: map[string]int{"app": 2, "root": 7}}
+	a := newAnalysis(h, facts{said: said{names: map[uint32]string{10: "elasticsearch[node-1][search][T#1]", 11: "elasticsearch[node-1][write][T#1]"},
+		classes: map[uint32]string{10: "app", 11: "background", 13: "app", 14: "io"}}, processes: map[uint32]threadpool.Process{10: {TGID: 10, Comm: "java", Budget: budget}}})
+	for _, thread := range a.header.Threads {
+		pool := a.names.pool(thread.TID, thread.TGID, thread.Comm)
+		want := map[uint32]string{10: "app", 11: "background"}[thread.TID]
+		if got := a.names.class[pool]; thread.TID < 13 && got != want {
+			t.Errorf("%s: class %q, want %q", pool, got, want)
+		}
+	}
+	if got := a.names.class["mixed-*"]; got != "" {
+		t.Errorf("a pool of two classes: %q", got)
+	}
+	all := budgets(a.known.processes)
+	if len(all) != 1 || all[0].TGID != 10 || all[0].Process != "java" || len(all[0].Permits) != 1 || !all[0].Paced {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A setting that sizes those who wait too is not advised: the pool of a database's connections of both kinds.
 func TestNoAdviceForASharedSetting(t *testing.T) {
 	h := &recording.Header{CPUsAllowed: cpuset.New(0, 1, 2, 3), Processes: []recording.Process{
@@ -58,7 +82,7 @@ func TestNoAdviceForASharedSetting(t *testing.T) {
 		process string // of the short runs
 		advised bool
 	}{"of one process": {"java", false}, "of another": {"other", true}} {
-		n := newNames(nil)
+		n := newNames(facts{})
 		n.first[long] = []thread{{10, "GC Thread#11"}}
 		n.first[short] = []thread{{20, "GC Thread#1"}}
 		e := diagnose.Explanation{LimitCPUs: new(2.0), Cause: diagnose.Pool, Pools: []diagnose.PoolUse{
@@ -74,7 +98,7 @@ func TestNoAdviceForASharedSetting(t *testing.T) {
 
 // Two processes with pools of one name: each gets the thread of its own.
 func TestNamesKeepProcessesApart(t *testing.T) {
-	n := newNames(nil)
+	n := newNames(facts{})
 	a, b := n.pool(1, 1, "worker-1"), n.pool(2, 2, "worker-7")
 	if a != b {
 		t.Fatalf("%q, %q", a, b)
@@ -89,7 +113,7 @@ func TestNamesKeepProcessesApart(t *testing.T) {
 
 // A process that renames its threads without end does not grow what is remembered.
 func TestNamesAreBounded(t *testing.T) {
-	n := newNames(nil)
+	n := newNames(facts{})
 	for i := range 200_000 {
 		n.pool(1, uint32(i%2000), fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26))
 	}

@@ -14,10 +14,13 @@ import (
 
 // facts are what is known of a recording's threads beyond its events.
 type facts struct {
-	jvm       map[uint32]string             // threads' full names from a JVM
+	said      said                          // threads' full names and classes
 	processes map[uint32]threadpool.Process // as read from /proc
 	roles     *roles.Roles                  // nil: not known yet
 }
+
+// said is what processes say of their threads, by thread id.
+type said struct{ names, classes map[uint32]string }
 
 // analysis turns a recording, live or from a file, into an explanation. A first reading finds the roles of the threads,
 // and a second one explains with them.
@@ -32,7 +35,7 @@ type analysis struct {
 
 // newAnalysis begins with a recording's header.
 func newAnalysis(h *recording.Header, known facts) *analysis {
-	a := &analysis{header: *h, known: known, names: newNames(known.roles)}
+	a := &analysis{header: *h, known: known, names: newNames(known)}
 	a.header.Threads = slices.Clone(h.Threads)
 	for i := range a.header.Threads {
 		t := &a.header.Threads[i]
@@ -46,9 +49,9 @@ func newAnalysis(h *recording.Header, known facts) *analysis {
 	return a
 }
 
-// called returns a thread's full name if a JVM gave it, else its comm.
+// called returns a thread's full name if its process gave it, else its comm.
 func (a *analysis) called(tid uint32, comm string) string {
-	if name, ok := a.known.jvm[tid]; ok {
+	if name, ok := a.known.said.names[tid]; ok {
 		return name
 	}
 	return comm
@@ -77,7 +80,12 @@ func (a *analysis) again(f recording.Footer) (with facts, ok bool) {
 func (a *analysis) end(f recording.Footer) diagnose.Explanation {
 	e := a.diagnosis.Finish(f)
 	e.Requests = a.requests.Finish()
-	advise(&e, threadpool.Known(), a.names, processesOf(&a.header, f.Processes, a.known.processes), &a.header)
+	processes := processesOf(&a.header, f.Processes, a.known.processes)
+	advise(&e, threadpool.Known(), a.names, processes, &a.header)
+	e.Budgets = budgets(processes)
+	for i := range e.Pools {
+		e.Pools[i].Class = a.names.class[e.Pools[i].Name]
+	}
 	return e
 }
 

@@ -121,7 +121,7 @@ func levelOf(fsys cgroup.FS, l cgroup.Level) recording.Level {
 // lookAtProcesses reads the facts of each process of the target that show the library of a pool. It runs
 // before the recording, which would otherwise show its work.
 func (o *Options) lookAtProcesses() {
-	o.processes = map[uint32]threadpool.Process{}
+	o.processes, o.said = map[uint32]threadpool.Process{}, said{map[uint32]string{}, map[uint32]string{}}
 	if proc, err := fs.Sub(o.Root, "proc"); err == nil {
 		if age, ok := container.Age(o.Host, proc, o.Target); ok {
 			o.age = &age
@@ -145,6 +145,15 @@ func (o *Options) lookAtProcesses() {
 				o.notes = append(o.notes, fmt.Sprintf("process %d: %v", pid, err))
 			}
 			p.Unnamed = identify.Owner(pid, p.Comm)
+			own, err := identify.Budget(pid)
+			if err != nil {
+				o.notes = append(o.notes, err.Error())
+			}
+			if own != nil {
+				p.Budget = &own.Budget
+				maps.Copy(o.said.names, own.Names)
+				maps.Copy(o.said.classes, own.Classes)
+			}
 			o.processes[uint32(pid)] = p
 		}
 		return nil
@@ -166,7 +175,7 @@ func (o Options) completeProcesses(h *recording.Header) {
 	for _, pid := range slices.Sorted(maps.Keys(o.processes)) {
 		p := o.processes[pid]
 		h.Processes = append(h.Processes, recording.Process{TGID: pid, Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
-			Libraries: p.Libraries, Unnamed: p.Unnamed, Go: p.Go, Holds: p.Holds})
+			Libraries: p.Libraries, Unnamed: p.Unnamed, Go: p.Go, Holds: p.Holds, Budget: (*recording.Budget)(p.Budget)})
 	}
 }
 
@@ -176,7 +185,7 @@ func processesOf(h *recording.Header, later []recording.Process, looked map[uint
 	all := map[uint32]threadpool.Process{}
 	for _, p := range slices.Concat(h.Processes, later) {
 		all[p.TGID] = threadpool.Process{TGID: int(p.TGID), Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
-			Libraries: p.Libraries, Unnamed: p.Unnamed, Go: p.Go, Holds: p.Holds}
+			Libraries: p.Libraries, Unnamed: p.Unnamed, Go: p.Go, Holds: p.Holds, Budget: (*threadpool.Budget)(p.Budget)}
 	}
 	for _, t := range h.Threads {
 		if p, ok := all[t.TGID]; ok && t.TID == t.TGID && p.Comm == "" {

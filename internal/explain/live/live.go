@@ -42,6 +42,7 @@ type Options struct {
 	Began func()
 
 	processes map[uint32]threadpool.Process // the target's processes
+	said      said                          // what they say of their threads
 	age       *time.Duration                // of its oldest process; nil: not known
 	notes     []string                      // facts that were not readable
 }
@@ -125,11 +126,10 @@ func (o Options) counters(ctx context.Context, refused *probe.Unavailable) (diag
 func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanation, error) {
 	var a *analysis
 	var k keeper
-	var jvm map[uint32]string
 	copied := &tee{keep: o.Keep}
-	looked := func() { jvm = o.askJVMs(ctx) }
+	looked := func() { maps.Copy(o.said.names, o.askJVMs(ctx)) }
 	footer, ended, err := o.take(ctx, p, looked, func(h *recording.Header) {
-		a = newAnalysis(h, facts{jvm: jvm, processes: o.processes})
+		a = newAnalysis(h, facts{said: o.said, processes: o.processes})
 		k.begin(copied, h)
 	}, func(e *recording.Event) {
 		k.add(e)

@@ -79,4 +79,6 @@ type Process struct {
 	Holds []string
 	// CPUsItSees is the CPU count that an option gave the runtime; nil: unknown.
 	CPUsItSees *float64
+	// Budget is what the project's library in it says that it has in force; nil: it says nothing.
+	Budget *Budget
 }

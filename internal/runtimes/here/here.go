@@ -117,6 +117,13 @@ func Processes(h *cgroup.Host, path string) (all []runtimes.Process, notes []str
 		if unread != nil {
 			notes = append(notes, unread.Error())
 		}
+		said, err := identify.Budget(pid)
+		if err != nil {
+			notes = append(notes, err.Error())
+		}
+		if said != nil {
+			p.Budget = &said.Budget
+		}
 		if p.Host == 0 {
 			p.Host = cpus(0)
 		}

@@ -107,6 +107,19 @@ type Process struct {
 	Go string `json:"go,omitempty"`
 	// Holds are libraries known to be linked into the executable, such as "rayon".
 	Holds []string `json:"holds,omitempty"`
+	// Budget is what the project's library in it said that it had in force; nil: nothing.
+	Budget *Budget `json:"budget,omitempty"`
+}
+
+// Budget is what a process says that it has in force to stay within its limit: a claim.
+type Budget struct {
+	LimitCPUs *float64 `json:"limit_cpus,omitempty"` // nil: it knows of none
+	// Paced says that work of the classes app and background holds back in time.
+	Paced bool `json:"paced"`
+	// Permits are how many tasks of a class run at once; 0: as many as come.
+	Permits map[string]int `json:"permits,omitempty"`
+	// GOMAXPROCS is what it set; 0: nothing.
+	GOMAXPROCS int `json:"gomaxprocs,omitempty"`
 }
 
 // Features says what the kernel lets the probe see.

@@ -271,6 +271,8 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	if n := b.leftOut.count; n > 0 {
 		l.note("the replay leaves out %s%d threads beyond the first %d", text.Either(b.leftOut.uncounted, "at least ", ""), n, maxThreads)
 	}
+	l.languages = languagesOf(b.h.Processes)
+	l.hasBudget = slices.ContainsFunc(b.h.Processes, func(p recording.Process) bool { return p.Budget != nil })
 	b.load = l
 	if err := b.assemble(l); err != nil {
 		return nil, err

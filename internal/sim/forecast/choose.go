@@ -66,11 +66,11 @@ func (m *maker) cost(row *Row) (cpus, lost float64, changes int) {
 }
 
 // choose finds the cheapest remedy that keeps the objective at the recorded load of the host. It chooses
-// among replayed rows only: a modelled row is advice.
+// among remedies only: a setting of the service, or a change of its code, is advice.
 func (m *maker) choose() {
 	for i := range m.f.Rows {
 		row := &m.f.Rows[i]
-		if row.HostLoad != 0 || row.Refused != "" || !row.Meets || row.Remedy.Modelled() {
+		if row.HostLoad != 0 || row.Refused != "" || !row.Meets || row.Remedy.OfService() {
 			continue
 		}
 		if m.f.Cheapest >= 0 && m.compare(row, &m.f.Rows[m.f.Cheapest]) >= 0 {

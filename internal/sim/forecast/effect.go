@@ -36,6 +36,8 @@ type Effect struct {
 	NoQuota bool
 	// Modelled: other threads take the work than in the recording, so that its rows are no replay.
 	Modelled bool
+	// InCode: it is a change of the program's code.
+	InCode bool
 }
 
 // Container is what an Effect makes its rows of.
@@ -86,6 +88,6 @@ func Effects() []*Effect {
 
 // effects are all that are known by name.
 var effects = append(Effects(), &Effect{Name: None, Text: func(float64, Remedy) string { return "leave it" }},
-	poolsEffect, shardsEffect)
+	poolsEffect, shardsEffect, budgetEffect)
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -61,6 +61,8 @@ type Forecast struct {
 	Judged *Judged
 	// Kinds are the kinds of requests, of which Judged has one; nil: too few were seen. A remedy must harm none of them.
 	Kinds []KindSeen
+	// Languages are those of the recorded processes that have the project's library: LanguageGo, LanguageJVM.
+	Languages []string
 	// MostResponses is how many responses the recording has of the pool with most.
 	MostResponses uint64
 	Rows          []Row
@@ -121,7 +123,7 @@ func Make(l *Load, o Options) (*Forecast, error) {
 func makeRows(l *Load, o Options) (*maker, error) {
 	f := &Forecast{
 		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, CPUs: l.recordedScenario.Host.CPUs,
-		Objective: o.Objective, Cheapest: -1, Notes: l.notes,
+		Objective: o.Objective, Cheapest: -1, Notes: l.notes, Languages: l.languages,
 	}
 	for _, p := range l.Pools {
 		f.MostResponses = max(f.MostResponses, p.recorded.Response.Count())

@@ -37,7 +37,7 @@ func FuzzBuilder(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1}, {Name: Pools, CPUs: 1, Pool: AllPools}, {Name: Shards, Factor: 0.5}} {
+		for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1}, {Name: Pools, CPUs: 1, Pool: AllPools}, {Name: Budget, CPUs: 1}, {Name: Shards, Factor: 0.5}} {
 			out, err := l.run(trial{remedy: r, load: 1, hostLoad: 0.5, seed: 1})
 			if err != nil {
 				t.Fatalf("%+v: %v", r, err)

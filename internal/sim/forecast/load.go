@@ -24,8 +24,10 @@ type Load struct {
 	// container and binding are cgroups of recordedScenario: the container's own, and the one with the least
 	// limit at or above it.
 	container, binding int
-	pods               []int   // cgroups of the container's pod
-	limit              float64 // of binding, in CPUs
+	pods               []int    // cgroups of the container's pod
+	languages          []string // of its processes, those that have the project's library: see Forecast.Languages
+	hasBudget          bool     // a process of it has that library in force
+	limit              float64  // of binding, in CPUs
 	Pools              []*Pool
 	requests           []recordedRequest
 	recorded           recordedFigures

@@ -32,10 +32,13 @@ func loadOf(t rapid.TB, r recording.Recording) *Load {
 }
 
 // bursts is a pool whose threads wake together and spend the quota.
-func bursts() recording.Recording {
+func bursts() recording.Recording { return burstsOf("http-worker", 8*ms) }
+
+// burstsOf is that with works of a length, in threads of a name.
+func burstsOf(name string, work time.Duration) recording.Recording {
 	s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
-	w := s.Threads("http-worker", 8)
-	s.Repeat(8, 250*ms, func(at time.Duration) { s.Work(at, 8*ms, w...) })
+	w := s.Threads(name, 8)
+	s.Repeat(8, 250*ms, func(at time.Duration) { s.Work(at, work, w...) })
 	return s.Run(2 * time.Second)
 }
 

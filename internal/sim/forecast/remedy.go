@@ -20,12 +20,13 @@ const (
 	Raise  = "raise"
 	Pools  = "pools"
 	Shards = "shards"
+	Budget = "budget"
 )
 
 // Remedy is one setting to forecast.
 type Remedy struct {
 	Name string
-	// CPUs is the number of CPUs of Pin, of threads of Pools, and of CPUs of Narrow (0: the limit rounded
+	// CPUs is the number of CPUs of Pin, of threads of Pools, of permits of Budget, and of CPUs of Narrow (0: the limit rounded
 	// up).
 	CPUs int
 	// Burst is that of Burst, and of a Narrow that keeps its period (0: its period is short). Period is that of Period, and of a Burst with a shorter period (0: as it is).
@@ -44,6 +45,12 @@ const AllPools = -1
 
 // Modelled reports whether other threads take the work than in the recording, so that the row is no replay.
 func (r Remedy) Modelled() bool { return r.effect().Modelled }
+
+// InCode reports whether the row is a change of the program's code, that no plan can do.
+func (r Remedy) InCode() bool { return r.effect().InCode }
+
+// OfService reports whether only the owners of the service can do it.
+func (r Remedy) OfService() bool { return r.Modelled() || r.InCode() }
 
 // Change orders remedies by how much they change for others; larger is more.
 func (r Remedy) Change() int { return r.effect().Change }
@@ -65,7 +72,7 @@ func (l *Load) remedies(effects []*Effect, cpus int, schedExt bool) []Remedy {
 			all = append(all, r)
 		}
 	}
-	all = append(all, l.resized()...)
+	all = append(append(all, l.resized()...), l.budgeted()...)
 	return append(all, Remedy{Name: Shards, Factor: 0.5}, Remedy{Name: Shards, Factor: 2})
 }
 

@@ -101,6 +101,9 @@ func (l *Load) run(t trial) (result, error) {
 			return result{refused: err}, nil
 		}
 	}
+	if t.remedy.Name == Budget {
+		replay.Gate = l.gate(t.remedy)
+	}
 	if t.load != 1 {
 		replay.Requests = nil
 		l.scaleArrivals(&s, &replay, of, t.load)

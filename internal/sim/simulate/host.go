@@ -120,6 +120,7 @@ type host struct {
 	late     []int // threads of one queue: see takeLate
 	events   uint64
 	replay   *replayer                                 // nil: there is no replay
+	gate     *gate                                     // nil: no work is held back
 	times    func(workload string, took time.Duration) // nil: no caller asks for times
 
 	eevdf                             bool
@@ -129,7 +130,7 @@ type host struct {
 // slots are the beginnings of each sort of event in the queue. Events at one time come in the order of the
 // sorts.
 type slots struct {
-	period, slack, credit, ipi, work, arrive, timeout, retry, done, account, tick, wake, end int
+	period, slack, credit, ipi, work, arrive, timeout, retry, gate, done, account, tick, wake, end int
 }
 
 func (h *host) rq(g, c int) *rq { return &h.rqs[g*h.ncpu+c] }
@@ -148,7 +149,7 @@ func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 	take := func(n int) int { at += n; return at - n }
 	h.slots = slots{
 		period: take(groups), slack: take(groups), credit: take(groups), ipi: take(groups * h.ncpu), work: take(works),
-		arrive: take(streams), timeout: take(works), retry: take(works),
+		arrive: take(streams), timeout: take(works), retry: take(works), gate: take(1),
 		done: take(h.ncpu), account: take(h.ncpu), tick: take(h.ncpu), wake: take(threads), end: at,
 	}
 	h.queue = newQueue(at)

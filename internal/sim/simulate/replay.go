@@ -81,6 +81,8 @@ type Replay struct {
 	WakeOrders []WakeOrder
 	// Requests are when the data of each request arrived, since the beginning; nil: StepReply has no effect.
 	Requests []time.Duration
+	// Gate holds work back; nil: none is.
+	Gate *Gate
 	// Phase is the beginning of a period of each cgroup, by index in the scenario. bandwidth.Never or a
 	// missing entry: random.
 	Phase []time.Duration
@@ -174,6 +176,9 @@ func (r *Replay) check(s *scenario.Scenario) error {
 		if at < 0 {
 			return fmt.Errorf("replay: request %d arrives at %v", i, at)
 		}
+	}
+	if err := r.Gate.check(len(s.Cgroups), len(s.Workloads)); err != nil {
+		return err
 	}
 	n := 0
 	for _, w := range s.Workloads {
@@ -311,6 +316,7 @@ func (h *host) addReplay(r *Replay) error {
 		}
 	}
 	h.findHolders()
+	h.addGate(r.Gate)
 	for i, phase := range r.Phase {
 		if i+1 >= len(h.groups) || phase < 0 || h.groups[i+1].bw == nil {
 			continue

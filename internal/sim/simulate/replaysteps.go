@@ -21,6 +21,15 @@ func (h *host) startReplay(i int) {
 // happen as soon as it has a CPU.
 func (h *host) replayWake(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
+	r.sleeps, r.fresh, th.busy = false, true, r.came != never
+	if th.left = h.mustWait(t); th.left == 0 {
+		h.replayResume(t)
+	}
+}
+
+// replayResume makes a thread that has no CPU do the next step of its script.
+func (h *host) replayResume(t int) {
+	r, th := &h.replay.threads[t], &h.threads[t]
 	th.left = 0
 	if steps := h.replay.scripts[r.script].steps; r.at < len(steps) && steps[r.at].Kind == StepRun {
 		th.left = steps[r.at].For
@@ -29,7 +38,6 @@ func (h *host) replayWake(t int) {
 	if spec := &h.replay.Threads[t]; spec.Home && th.allowed.has(spec.CPU) {
 		th.cpu = spec.CPU
 	}
-	r.sleeps, r.fresh, th.busy = false, true, r.came != never
 	h.wake(t, false)
 }
 
@@ -72,6 +80,13 @@ func (h *host) replayOn(t int) {
 		r.at++
 		switch {
 		case step.Kind == StepRun:
+			r.at--
+			if d := h.mustWait(t); d > 0 {
+				h.block(t)
+				th.left = d
+				return
+			}
+			r.at++
 			h.goOn(t, step.For)
 			return
 		case step.Kind == StepWake:
@@ -175,6 +190,7 @@ func (h *host) replayEnd(t int) {
 		h.measured(&h.works[th.work], h.now-r.came)
 	}
 	r.came, r.taken, th.busy = never, false, false
+	h.letGo(t)
 }
 
 func (h *host) replayIdle(t int) {

@@ -102,8 +102,10 @@ func (h *host) run() {
 			h.onArrival(slot - s.arrive)
 		case slot < s.retry:
 			h.onTimeout(slot - s.timeout)
-		case slot < s.done:
+		case slot < s.gate:
 			h.onRetry(slot - s.retry)
+		case slot < s.done:
+			h.openGate()
 		case slot < s.account:
 			h.onDone(slot - s.done)
 		case slot < s.tick:

@@ -282,6 +282,9 @@ func (h *host) onTimer(g int, period bool) {
 	bw := h.groups[g].bw
 	if period {
 		h.freed = bw.PeriodTimer(h.now, h.freed[:0])
+		if h.gate != nil && h.gate.Cgroup+1 == g {
+			h.gatePeriod(bw)
+		}
 	} else {
 		h.freed = bw.SlackTimer(h.now, h.freed[:0])
 	}

@@ -81,6 +81,7 @@ func (h *host) nextWork(t int) bool {
 	case shared.ready.n > 0 && r.sleeps:
 		h.replayBegin(t, shared.ready.pop())
 	case shared.ready.n > 0:
+		h.letGo(t)
 		r.script, r.at = shared.ready.pop().script, 0
 		h.replay.scripts[r.script].begun = true
 		return true

@@ -23,7 +23,7 @@ func BenchmarkTask(b *testing.B) {
 			h := newHost(7900 * ms) // of 79 CPUs: in force and paced, and never used up
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			budget := start(ctx, Options{}, world{h, processCPUTime, func(int) {}, 80})
+			budget := start(ctx, Options{}, world{h, processCPUTime, func(int) {}, 80, file{}})
 			const n = 5_000_000
 			begun := time.Now()
 			for range n {
@@ -49,7 +49,7 @@ func BenchmarkContended(b *testing.B) {
 	h := newHost(7900 * ms)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	budget := start(ctx, Options{}, world{h, processCPUTime, func(int) {}, 80})
+	budget := start(ctx, Options{}, world{h, processCPUTime, func(int) {}, 80, file{}})
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

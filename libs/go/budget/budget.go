@@ -45,6 +45,8 @@ type world struct {
 	// procs sets GOMAXPROCS; 0 gives it back to Go. nil: it is the user's.
 	procs func(int)
 	cpus  int
+	// says is what others read of the budget.
+	says file
 }
 
 var process struct {
@@ -59,7 +61,11 @@ func Setup(o Options) error {
 	if process.budget != nil {
 		return errors.New("budget: Setup after the budget of this process started; call it before the first Process")
 	}
-	process.budget = start(context.Background(), o, world{os.DirFS("/"), processCPUTime, setProcs(), runtime.NumCPU()})
+	says, err := newFile(os.Getenv(fileVariable))
+	process.budget = start(context.Background(), o, world{os.DirFS("/"), processCPUTime, setProcs(), runtime.NumCPU(), says})
+	if err != nil {
+		process.budget.warn("file", err)
+	}
 	return nil
 }
 

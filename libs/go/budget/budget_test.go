@@ -447,7 +447,7 @@ func TestTheUsersGOMAXPROCSWins(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		var said []string
-		b := start(ctx, Options{Warn: func(err error) { said = append(said, err.Error()) }}, world{h, h.cpu, nil, 8})
+		b := start(ctx, Options{Warn: func(err error) { said = append(said, err.Error()) }}, world{h, h.cpu, nil, 8, file{}})
 		if len(said) != 1 || !strings.Contains(said[0], "GOMAXPROCS is set in the environment and stays; 2 fits the limit of 0.7 CPUs") {
 			t.Errorf("%q", said)
 		}

@@ -29,6 +29,7 @@ type host struct {
 	others        time.Duration // CPU time of the rest of the container, per second
 	procs         []int
 	warnings      []string
+	says          file
 }
 
 func newHost(quota time.Duration) *host {
@@ -44,7 +45,7 @@ func (h *host) start(t *testing.T, o Options) *Budget {
 		defer h.mu.Unlock()
 		h.warnings = append(h.warnings, err.Error())
 	}
-	return start(ctx, o, world{h, h.cpu, func(n int) { h.procs = append(h.procs, n) }, 8})
+	return start(ctx, o, world{h, h.cpu, func(n int) { h.procs = append(h.procs, n) }, 8, h.says})
 }
 
 func (h *host) settle() {

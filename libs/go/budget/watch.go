@@ -110,6 +110,12 @@ func (w *watcher) poll() {
 		w.apply(l)
 	}
 	w.use()
+	if b.world.says.path == "" {
+		return
+	}
+	if err := b.world.says.write(b.Snapshot()); err != nil {
+		b.warn("file", fmt.Errorf("%w; the program runs on without the file", err))
+	}
 }
 
 // apply makes a limit the one in force.

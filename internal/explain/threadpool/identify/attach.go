@@ -52,9 +52,9 @@ func (t *target) connect(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// below opens a path below the JVM's root. It follows links as the JVM itself would.
-func (t *target) below(path string, flags, mode uint64) (int, error) {
-	return unix.Openat2(t.root, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode,
+// below opens a path below a process's root. It follows links as the process itself would.
+func below(root int, path string, flags, mode uint64) (int, error) {
+	return unix.Openat2(root, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
 }
 
@@ -63,7 +63,7 @@ func (t *target) dial() (net.Conn, error) {
 	name := t.file("java_pid")
 	var fd int
 	err := asUser(t.uid, t.gid, func() error {
-		at, err := t.below(name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+		at, err := below(t.root, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 		if err != nil {
 			return &os.PathError{Op: "open its socket", Path: "/" + name, Err: err}
 		}
@@ -99,7 +99,7 @@ func (t *target) trigger() (forget func(), err error) {
 	name := t.file("attach_pid")
 	made := false
 	err = asUser(t.uid, t.gid, func() error {
-		fd, err := t.below(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
+		fd, err := below(t.root, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
 		if errors.Is(err, unix.EEXIST) {
 			return nil // another program asks the JVM right now
 		}
@@ -118,7 +118,7 @@ func (t *target) trigger() (forget func(), err error) {
 		}
 		// A file that stays does no harm: the JVM looks for it at SIGQUIT only.
 		_ = asUser(t.uid, t.gid, func() error {
-			tmp, err := t.below("tmp", unix.O_PATH|unix.O_DIRECTORY, 0)
+			tmp, err := below(t.root, "tmp", unix.O_PATH|unix.O_DIRECTORY, 0)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,11 @@
 // [Look] only reads /proc. Its reads are bounded. It never follows a path that the process names; such paths
 // are text.
 //
+// [Budget] reads the one file that a process names for that: by the variable UNTHROTTLE_BUDGET_FILE, or by the option of
+// the project's Java agent. The look-up stays below the process's own root (openat2, RESOLVE_IN_ROOT). The file must be a
+// plain one of the process's own user, must name the process by its number and its start, and is bounded in size and time.
+// What it says is a claim of the process about itself.
+//
 // [JVM] talks to the process, which stops it at a safepoint for a moment. It is for users who ask for that,
 // never for an agent. It implements HotSpot's attach protocol and acts as the process's own user. So the
 // target needs no jcmd, and we can do no more to it than its own user. The steps:

@@ -73,7 +73,7 @@ func askJVM(ctx context.Context, pid int) (map[uint32]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.ownThreads(parseDump(dump), s.nested)
+	return ownThreads(d, parseDump(dump), s.nested)
 }
 
 // mustBeJVM makes sure that SIGQUIT would not kill the process.
@@ -123,9 +123,9 @@ func threadDump(ctx context.Context, conn net.Conn) ([]byte, error) {
 	return parseReply(reply)
 }
 
-// ownThreads returns names by thread id in our PID namespace, only of the process's own threads.
-func (d *process) ownThreads(byInner map[uint32]string, nested bool) (map[uint32]string, error) {
-	names := map[uint32]string{}
+// ownThreads returns what is said of threads by thread id in our PID namespace, only of the process's own threads.
+func ownThreads[T any](d *process, byInner map[uint32]T, nested bool) (map[uint32]T, error) {
+	said := map[uint32]T{}
 	dir, err := d.open("task", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (d *process) ownThreads(byInner map[uint32]string, nested bool) (map[uint32
 				}
 				inner = s.inner
 			}
-			if name, ok := byInner[inner]; ok {
-				names[tid] = name
+			if of, ok := byInner[inner]; ok {
+				said[tid] = of
 			}
 		}
 		read += len(tasks)
@@ -159,8 +159,8 @@ func (d *process) ownThreads(byInner map[uint32]string, nested bool) (map[uint32
 			break // the end, or the process's
 		}
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("none of the %d threads in its dump is one of its own", len(byInner))
+	if len(said) == 0 {
+		return nil, fmt.Errorf("none of the %d threads that it names is one of its own", len(byInner))
 	}
-	return names, nil
+	return said, nil
 }

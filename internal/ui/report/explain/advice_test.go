@@ -6,8 +6,24 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
+
+// What a process says of itself is shown with the process, and a pool's class with the pool.
+func TestBudgetText(t *testing.T) {
+	b := diagnose.Budget{TGID: 7, Process: "ja\x1bva", Budget: threadpool.Budget{LimitCPUs: new(1.5), Paced: true, GOMAXPROCS: 3, Permits: map[string]int{"app": 2, "io": 0}}}
+	want := `ja\x1bva (process 7) says that its CPU budget is in force: limit 1.5 CPUs, pacing on, any number of io tasks at once, 2 app tasks at once, GOMAXPROCS 3.`
+	if got := budgetText(b); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := budgetText(diagnose.Budget{TGID: 7, Process: "x"}); !strings.Contains(got, "it knows of no limit, pacing off.") {
+		t.Errorf("%q", got)
+	}
+	if got := poolAdvice(diagnose.PoolUse{Class: "app", Library: "Tomcat"}); got != "class app; Tomcat" {
+		t.Errorf("%q", got)
+	}
+}
 
 // Advice stays only where the forecast's row of that pool supports it, with what the row says beside it.
 func TestAdviceWithItsRow(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
@@ -27,11 +28,13 @@ type item struct {
 	Width            []jsonBar       `json:"width"`
 	Wanted           []jsonBar       `json:"wanted"`
 	Pools            []jsonPool      `json:"pools"`
-	Requests         *jsonRequests   `json:"requests"`
-	Waiting          jsonWaits       `json:"waiting"`
-	Neighbours       []jsonNeighbour `json:"neighbours"`
-	LostEvents       *uint64         `json:"lost_events"`
-	Checks           []jsonCheck     `json:"checks"`
+	// Budgets are what processes say that they have in force to stay within the limit; null: none says it.
+	Budgets    []jsonBudget    `json:"cpu_budgets"`
+	Requests   *jsonRequests   `json:"requests"`
+	Waiting    jsonWaits       `json:"waiting"`
+	Neighbours []jsonNeighbour `json:"neighbours"`
+	LostEvents *uint64         `json:"lost_events"`
+	Checks     []jsonCheck     `json:"checks"`
 
 	Target        string     `json:"target"`
 	Start         *time.Time `json:"start"`
@@ -106,7 +109,16 @@ type jsonPool struct {
 	ResponseP99           *float64  `json:"response_p99_ms"`
 	Process               *string   `json:"process"`
 	OnIOThread            *bool     `json:"application_work_on_io_threads"`
+	Class                 *string   `json:"class"` // of its threads' last tasks, as their process says
 	Waiting               jsonWaits `json:"waiting"`
+}
+
+// jsonBudget is what a process says that its library has in force. limit_cpus null: it knows of no limit. A permit of 0 is as
+// many tasks as come.
+type jsonBudget struct {
+	PID     uint32 `json:"pid"`
+	Process string `json:"process"`
+	threadpool.Budget
 }
 
 // jsonRequests are requests of clients outside. seen_by null: the recording has no reads and writes of sockets. The
@@ -227,6 +239,9 @@ func itemOf(e diagnose.Explanation) item {
 		}
 	})
 	item.Pools = listed(e.Pools, poolOf)
+	item.Budgets = listed(e.Budgets, func(b diagnose.Budget) jsonBudget {
+		return jsonBudget{b.TGID, validText(b.Process), b.Budget}
+	})
 	item.Requests = requestsOf(e.Requests)
 	item.Neighbours = listed(e.Neighbours, func(n diagnose.NeighbourUse) jsonNeighbour {
 		return jsonNeighbour{validText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(), n.Throttled, n.Toggling, n.Client}
@@ -307,7 +322,7 @@ func poolOf(p diagnose.PoolUse) jsonPool {
 		Name: validText(p.Name), Threads: p.Threads, CPUSeconds: p.CPU.Seconds(),
 		CPUSecondsInThrottled: figure.Seconds(p.CPUThrottled), Widest: p.Widest,
 		Library: known(p.Library), Setting: known(p.Setting), Advice: known(p.Advice),
-		Process: known(p.Process), Waiting: waitsOf(p.Waiting),
+		Process: known(p.Process), Class: known(p.Class), Waiting: waitsOf(p.Waiting),
 	}
 	if p.Library != "" {
 		item.OnIOThread = &p.OnIOThread

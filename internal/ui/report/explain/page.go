@@ -56,7 +56,8 @@ type htmlPage struct {
 	Timeline        *pageTimeline
 	Pools           []pagePool
 	MorePools       int
-	OfThreads       string // why responses are those of threads
+	Budgets         []string // as budgetText
+	OfThreads       string   // why responses are those of threads
 	Requests        *pageRequests
 	PeriodsKnown    bool
 	WidthCost       string
@@ -129,6 +130,9 @@ func pageOf(e *diagnose.Explanation) htmlPage {
 	p.Causes = pageCauses(e)
 	p.Pools = pagePools(e)
 	p.MorePools = len(e.Pools) - len(p.Pools)
+	for _, b := range e.Budgets[:min(len(e.Budgets), maxPools)] {
+		p.Budgets = append(p.Budgets, budgetText(b))
+	}
 	p.OfThreads, p.Requests = ofThreads(e.Requests), pageRequestsOf(e.Requests)
 	for _, r := range reasonsSeen(e.Waiting) {
 		p.Reasons = append(p.Reasons, pageReason{reasonClass(r), r.Long, text.Duration(e.Waiting[r.Reason])})

@@ -74,9 +74,21 @@ func (x *view) spenders() {
 			x.Hanging("  ", name+": "+text)
 		}
 	}
+	for i, b := range x.e.Budgets {
+		if i == maxPools {
+			x.Line(fmt.Sprintf("and %s more in --json", text.Count(len(x.e.Budgets)-i, "CPU budget")))
+			break
+		}
+		x.Hanging("  ", budgetText(b))
+	}
 	if text := widthCost(x.e); text != "" {
 		x.Hanging("  ", text)
 	}
+}
+
+// budgetText says what the project's library in a process has in force.
+func budgetText(b diagnose.Budget) string {
+	return fmt.Sprintf("%s (process %d) says that its CPU budget is in force: %s.", shownName(b.Process), b.TGID, b.Text())
 }
 
 // poolFigures has as text what poolTable has in columns.
@@ -157,6 +169,9 @@ func Check(pools []diagnose.PoolUse, f *forecast.Forecast) {
 // poolAdvice is what the pool table knows of a pool, in one text. The advice names library and setting itself.
 func poolAdvice(p diagnose.PoolUse) string {
 	var parts []string
+	if p.Class != "" {
+		parts = append(parts, "class "+shownText(p.Class))
+	}
 	switch {
 	case p.Advice != "":
 		parts = append(parts, shownText(strings.TrimSuffix(p.Advice, ".")))

@@ -46,6 +46,8 @@ func Write(w io.Writer, d Document, style page.Style) error {
 			setting := p.Settings[figure]
 			by := "its rule"
 			switch {
+			case p.Told[figure] != "" && p.Live:
+				by = "told, live"
 			case p.Told[figure] != "":
 				by = "told"
 			case setting == "" && slices.Contains(p.Assumed, figure):
@@ -60,5 +62,15 @@ func Write(w io.Writer, d Document, style page.Style) error {
 			fmt.Fprintf(rows, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", p.PID, name, figure, p.Decided[figure], p.Fits[figure], by, setting)
 		}
 	}
-	return rows.Flush()
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	said := map[int]bool{}
+	for _, p := range d.Processes {
+		if p.Budget != nil && !said[p.PID] {
+			said[p.PID] = true
+			fmt.Fprintf(w, "process %d says that its CPU budget is in force: %s.\n", p.PID, p.Budget.Text())
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/cure/incode"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -165,6 +166,8 @@ type Recommended struct {
 	// WithinError: the whole interval is better than leaving it, or within the objective.
 	WithinError bool    `json:"within_error"`
 	Advice      *string `json:"advice"`
+	// Write is what to write into the program, by language, where the row or the advice is a change of its code.
+	Write []incode.Language `json:"write"`
 	// NotHere are the rows that this host cannot do. HostUnseen says why it was not looked at what this host can do; null: it was.
 	// Notes say what else limits the choice.
 	NotHere    []NotHereRow `json:"not_here"`
@@ -184,7 +187,7 @@ type NotHereRow struct {
 
 // NewRecommended shows a choice.
 func NewRecommended(f *forecast.Forecast, c *policy.Choice) *Recommended {
-	r := &Recommended{Answer: string(c.Answer), Why: c.Why, WithinError: c.Certain, Judged: NewJudged(f)}
+	r := &Recommended{Answer: string(c.Answer), Why: c.Why, WithinError: c.Certain, Judged: NewJudged(f), Write: append([]incode.Language{}, c.Write...)}
 	if c.Row >= 0 {
 		of := f.Rows[c.Row].Remedy
 		r.Row, r.Remedy, r.Parameters = &c.Row, &of.Name, of.Parameters()

@@ -43,6 +43,9 @@ func Sentences(c *policy.Choice) []string {
 	if c.Advice != "" {
 		lines = append(lines, "Beside it: "+text.Shown(c.Advice)+".")
 	}
+	for _, language := range c.Write {
+		lines = append(lines, language.Text()...)
+	}
 	if c.Unseen != "" {
 		lines = append(lines, "What this host can do was not looked at: "+text.Shown(c.Unseen)+".")
 	}

@@ -3,6 +3,7 @@ package io.github.unthrottle.agent;
 import io.github.unthrottle.budget.CpuBudget;
 import io.github.unthrottle.budget.Pools;
 import io.github.unthrottle.budget.TaskClass;
+import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
@@ -14,7 +15,7 @@ import java.util.concurrent.ForkJoinPool;
  *
  * <ul>
  * <li>{@code tomcat=8}: Tomcat's pools, as JMX shows them, have 8 threads for each CPU of the limit.
- * <li>{@code threads=FILE}: keeps a file with a line "TID NAME" for each thread, for tools that see names cut to 15 bytes.
+ * <li>{@code threads=FILE}: keeps a file of what the budget has in force, and of the name and the class of each thread, for tools outside.
  * </ul>
  *
  * <p>It changes no class. What goes wrong is said, and the program runs on as without it.
@@ -63,7 +64,11 @@ public final class Agent {
             new JmxTomcats(ManagementFactory.getPlatformMBeanServer(), budget, tomcat).watch();
         }
         if (threads != null) {
-            ThreadNames.write(threads);
+            try {
+                ThreadNames.write(threads, budget);
+            } catch (IOException e) {
+                say("threads=" + threads + ": " + e);
+            }
         }
     }
 

@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.unthrottle.budget.CpuBudget;
 import io.github.unthrottle.budget.FakeLimit;
+import io.github.unthrottle.budget.TaskClass;
 import java.io.File;
 import java.io.OutputStream;
 import java.lang.management.ManagementFactory;
@@ -58,6 +60,11 @@ class AgentTest {
     }
 
     @Test
+    void aProcessIsItsNumberAndStart() {
+        assertEquals("7 4711", ThreadNames.processOf("7 (a b) c) S" + " 1".repeat(18) + " 4711 0"));
+    }
+
+    @Test
     void optionsThatMakeNoSenseSayWhatThereIs() {
         FakeLimit limit = new FakeLimit(1);
         for (String wrong : new String[] {"tomcat=many", "tomcat=0", "tomcats=8", "threads="}) {
@@ -99,6 +106,15 @@ class AgentTest {
             String tid = line.substring(0, line.indexOf(' '));
             Path comm = Path.of("/proc/" + program.pid() + "/task/" + tid + "/comm");
             assertTrue(want.startsWith(Files.readString(comm).strip()), line);
+            while (!Files.readString(threads).lines().anyMatch(("class background " + tid)::equals)) {
+                assertTrue(program.isAlive(), () -> "the program ended: " + read(folder.resolve("said")));
+                Thread.sleep(50);
+            }
+            List<String> lines = Files.readAllLines(threads);
+            assertEquals("unthrottle-budget 1", lines.get(0));
+            assertEquals("process " + ThreadNames.processOf(Files.readString(Path.of("/proc/" + program.pid() + "/stat"))), lines.get(1));
+            assertTrue(lines.stream().anyMatch(l -> l.matches("permits app \\d+")), lines.toString());
+            assertTrue(lines.stream().anyMatch(l -> l.matches("paced (true|false)")), lines.toString());
         } finally {
             program.destroy();
             program.waitFor();
@@ -121,6 +137,7 @@ class AgentTest {
             Thread t = new Thread(() -> {
                 for (long n = 0; ; n++) {
                     try {
+                        CpuBudget.ofProcess().run(TaskClass.BACKGROUND, () -> {});
                         Thread.sleep(10);
                     } catch (InterruptedException e) {
                         return;

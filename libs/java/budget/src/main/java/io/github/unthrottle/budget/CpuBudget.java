@@ -3,10 +3,14 @@ package io.github.unthrottle.budget;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -39,7 +43,9 @@ public final class CpuBudget {
     private final ClassQueue[] queues = new ClassQueue[CLASSES.length];
     /** How many APP tasks wait; BACKGROUND looks at it without APP's lock. */
     private final AtomicInteger appWaits = new AtomicInteger();
-    private final ThreadLocal<OfThread> ofThread = ThreadLocal.withInitial(OfThread::new);
+    private final ThreadLocal<OfThread> ofThread = ThreadLocal.withInitial(this::ofNewThread);
+    /** What threads ran last, as long as they live; null: {@link #rememberThreads} was not called. */
+    private volatile Map<Thread, OfThread> threads;
     private final Set<String> warned = new HashSet<>();
     private final List<Runnable> listeners = new ArrayList<>();
     private volatile Watcher.Seen seen = Watcher.Seen.NOTHING;
@@ -48,6 +54,50 @@ public final class CpuBudget {
     private static final class OfThread {
         Permit spare;
         Permit current;
+        /** The class of the last task; null: there was none. Others read it without a lock. */
+        TaskClass last;
+
+        void begin(Permit p) {
+            current = p;
+            last = p.taskClass;
+        }
+    }
+
+    /** Bounds what is remembered of threads. */
+    private static final int MOST_THREADS = 20_000;
+
+    private OfThread ofNewThread() {
+        OfThread t = new OfThread();
+        Map<Thread, OfThread> all = threads;
+        // A virtual thread has no number in the kernel. Its group has this name, by the documentation of Thread.
+        ThreadGroup group = Thread.currentThread().getThreadGroup();
+        if (all != null && all.size() < MOST_THREADS && group != null && !group.getName().equals("VirtualThreads")) {
+            all.put(Thread.currentThread(), t);
+        }
+        return t;
+    }
+
+    /** Remembers from now on what threads run their first task, for {@link #classesOfThreads}. */
+    public synchronized void rememberThreads() {
+        if (threads == null) {
+            threads = Collections.synchronizedMap(new WeakHashMap<>());
+        }
+    }
+
+    /** The class of each thread's last task; none of threads that had their first one before {@link #rememberThreads}. */
+    public Map<Thread, TaskClass> classesOfThreads() {
+        Map<Thread, TaskClass> classes = new HashMap<>();
+        Map<Thread, OfThread> all = threads;
+        if (all != null) {
+            synchronized (all) {
+                all.forEach((thread, t) -> {
+                    if (t.last != null) {
+                        classes.put(thread, t.last);
+                    }
+                });
+            }
+        }
+        return classes;
     }
 
     /** Starts the budget of the process with options. It fails if it has been started. */
@@ -120,7 +170,7 @@ public final class CpuBudget {
         Permit outer = t.current;
         try {
             acquire(p, c, 0, false);
-            t.current = p;
+            t.begin(p);
             task.run();
         } finally {
             p.close();
@@ -157,7 +207,7 @@ public final class CpuBudget {
 
     private static <T> T within(OfThread t, Permit p, Callable<T> task) throws Exception {
         Permit outer = t.current;
-        t.current = p;
+        t.begin(p);
         try {
             return task.call();
         } finally {
@@ -220,7 +270,7 @@ public final class CpuBudget {
     private void runWith(Permit permit, Runnable task) {
         OfThread t = ofThread.get();
         Permit outer = t.current;
-        t.current = permit;
+        t.begin(permit);
         try {
             task.run();
         } finally {

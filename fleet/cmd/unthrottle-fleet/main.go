@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/unthrottle/unthrottle/fleet/duckdb"
+	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
@@ -202,9 +203,9 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 		}()
 	}
 	var d view.Document
-	err = ask(ctx, files, unread, o.memoryMB, func(db *duckdb.DB, of report.Options) (err error) {
+	err = ask(ctx, files, unread, &o.shared, func(e engine.Engine, of report.Options) (err error) {
 		of.Bound = bound
-		d, err = report.Make(ctx, db, of)
+		d, err = report.Make(ctx, e, of)
 		return err
 	})
 	if err != nil {
@@ -224,22 +225,14 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 	return view.Write(out, d, o.style())
 }
 
-// ask loads files and asks questions of their rows. Where no row counts it says what was left out.
-func ask(ctx context.Context, files []string, unread []view.Refused, memoryMB int, questions func(*duckdb.DB, report.Options) error) (err error) {
-	db, err := duckdb.Open(ctx, memoryMB)
+// ask asks questions of the rows of files. Where no row counts it says what was left out.
+func ask(ctx context.Context, files []string, unread []view.Refused, o *shared, questions func(engine.Engine, report.Options) error) (err error) {
+	db, err := duckdb.Open(ctx, o.memoryMB)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	refused, err := db.Load(ctx, files)
-	if err != nil {
-		return err
-	}
-	of := report.Options{Files: files, Refused: unread, Now: time.Now()}
-	for _, r := range refused {
-		of.Refused = append(of.Refused, view.Refused{File: r.File, Why: text.Sanitize(r.Err.Error(), 400)})
-	}
-	err = questions(db, of)
+	err = questions(db, report.Options{Files: files, Refused: unread, Now: time.Now()})
 	if none := new(report.NoRows); errors.As(err, &none) {
 		for _, line := range view.LeftOut(none.Input) {
 			say("%s", line)

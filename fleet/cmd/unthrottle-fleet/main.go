@@ -22,6 +22,7 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/duckdb"
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
+	"github.com/unthrottle/unthrottle/fleet/spark"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
@@ -88,12 +89,15 @@ type shared struct {
 	json     bool
 	memoryMB int
 	ascii    bool
+	on       string
+	master   spark.Master // what on says; "": DuckDB
 }
 
 func (o *shared) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.output, "output", "o", "text", "`FORMAT` of the result: text or json")
 	flags.BoolVar(&o.json, "json", false, "short for --output json")
 	flags.IntVar(&o.memoryMB, "memory", 2048, "`MIB` of memory for the rows; what is more goes to TMPDIR")
+	flags.StringVar(&o.on, "on", "", "ask on Apache Spark, on this `MASTER`: spark://HOST:7077, k8s://…, local[2], local-cluster[2,1,2048]")
 	flags.BoolVar(&o.ascii, "ascii", false, "no characters beyond ASCII")
 }
 
@@ -106,6 +110,13 @@ func (o *shared) check() error {
 		return fmt.Errorf("--memory %d: give at least 128 MiB", o.memoryMB)
 	}
 	o.json = o.json || o.output == "json"
+	if o.on == "" {
+		return nil
+	}
+	var err error
+	if o.master, err = spark.ParseMaster(o.on); err != nil {
+		return fmt.Errorf("--on: %w", err)
+	}
 	return nil
 }
 
@@ -227,18 +238,50 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 
 // ask asks questions of the rows of files. Where no row counts it says what was left out.
 func ask(ctx context.Context, files []string, unread []view.Refused, o *shared, questions func(engine.Engine, report.Options) error) (err error) {
-	db, err := duckdb.Open(ctx, o.memoryMB)
+	e, closed, err := o.engine(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	err = questions(db, report.Options{Files: files, Refused: unread, Now: time.Now()})
+	defer func() { err = errors.Join(err, closed()) }()
+	err = questions(e, report.Options{Files: files, Refused: unread, Now: time.Now()})
 	if none := new(report.NoRows); errors.As(err, &none) {
 		for _, line := range view.LeftOut(none.Input) {
 			say("%s", line)
 		}
 	}
 	return err
+}
+
+// engine opens the one that was asked for.
+func (o *shared) engine(ctx context.Context) (e engine.Engine, closed func() error, err error) {
+	if o.master == "" {
+		db, err := duckdb.Open(ctx, o.memoryMB)
+		if err != nil {
+			return nil, nil, err
+		}
+		return db, db.Close, nil
+	}
+	submit, err := spark.Find(os.Getenv)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
+	}
+	s, err := spark.Open(spark.Options{Master: o.master, Submit: submit, MemoryMB: o.memoryMB, Progress: told})
+	if err != nil {
+		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
+	}
+	return s, s.Close, nil
+}
+
+// told says how far Spark is.
+func told(s spark.Step) {
+	switch s.Step {
+	case spark.Started:
+		say("Spark has started")
+	case spark.Made:
+		say("Spark: %s in %s", text.Count(int(s.Rows), "row"), s.Name)
+	case spark.Answered:
+		say("Spark: %s answered", text.Count(int(s.Rows), "question"))
+	}
 }
 
 // filesOf are the files of rows below a folder, in the order of their names, with absolute names. unread are folders below it that

@@ -15,7 +15,8 @@
 // # Limits
 //
 // A page within a file that was changed on the disk and can still be unpacked is not noticed here; rows that cannot be are found by
-// the report's own rules.
+// the report's own rules. DuckDB does not find a file whose path has both a backslash and one of * ? [: it is told as one that
+// cannot be read.
 package duckdb
 
 import (

@@ -21,5 +21,5 @@
 // # Limits
 //
 // The folder of rows must have the same path on every machine on which Spark runs. Spark does not see files whose names begin with a dot
-// or an underscore: they are left out, and told. Two unequal orders of adding up differ in the last digits of a sum.
+// or an underscore, nor names with a colon, nor paths with a colon beside a character of patterns: they are left out, and told. Two unequal orders of adding up differ in the last digits of a sum.
 package spark

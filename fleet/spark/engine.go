@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"time"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 )
@@ -33,8 +34,8 @@ type Options struct {
 type Engine struct {
 	o   Options
 	dir string
-	// started is told of the group of Spark's processes. Tests set it.
-	started func(group int)
+	// patience is how long Spark gets to end by itself when it is asked to.
+	patience time.Duration
 }
 
 var _ engine.Engine = (*Engine)(nil)
@@ -48,7 +49,7 @@ func Open(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a folder for Spark: %w; TMPDIR names another place", err)
 	}
-	return &Engine{o: o, dir: dir}, nil
+	return &Engine{o: o, dir: dir, patience: 10 * time.Second}, nil
 }
 
 // Close removes the folder of the run.
@@ -117,7 +118,7 @@ func scan(values []json.RawMessage, to []any) error {
 		return fmt.Errorf("%d columns, not %d", len(values), len(to))
 	}
 	for i, v := range values {
-		if bytes.Equal(v, []byte("null")) && reflect.TypeOf(to[i]).Elem().Kind() != reflect.Pointer {
+		if kind := reflect.TypeOf(to[i]).Elem().Kind(); bytes.Equal(v, []byte("null")) && kind != reflect.Pointer && kind != reflect.Interface {
 			return fmt.Errorf("column %d is null", i)
 		}
 		if err := json.Unmarshal(v, to[i]); err != nil {

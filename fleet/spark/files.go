@@ -44,6 +44,9 @@ func described(ctx context.Context, files []string) ([]description, []error) {
 	return all, errs
 }
 
+// wild are the characters of patterns of files.
+const wild = `*?[]{}\`
+
 // describe reads the description of one file.
 func describe(name string) (d description, err error) {
 	// A file that is cut off or not Parquet makes the library panic in places.
@@ -55,8 +58,13 @@ func describe(name string) (d description, err error) {
 	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
 		return d, errors.New("its name is not UTF-8")
 	}
-	if base := filepath.Base(name); base[0] == '.' || base[0] == '_' {
+	switch base := filepath.Base(name); {
+	case base[0] == '.' || base[0] == '_':
 		return d, fmt.Errorf("Spark leaves out files whose names begin with %q: without --on it counts", base[:1])
+	case strings.Contains(base, ":"):
+		return d, errors.New("Spark reads no file with a colon in its name: without --on it counts")
+	case strings.Contains(name, ":") && strings.ContainsAny(name, wild):
+		return d, errors.New("Spark finds no file whose path has a colon and one of " + wild + ": without --on it counts")
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -112,6 +112,13 @@ func (e *Engine) environment(submit string) ([]string, error) {
 	if e.o.Master.here() {
 		env = append(env, "SPARK_LOCAL_IP=127.0.0.1")
 	}
+	if _, ok := e.o.Master.clusterHere(); ok {
+		home, err := e.home(submit)
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, "SPARK_HOME="+home)
+	}
 	if os.Getenv("PYSPARK_PYTHON") == "" && os.Getenv("PYSPARK_DRIVER_PYTHON") == "" {
 		// That of a virtual environment that holds Spark, which need not be the one in PATH.
 		if python, err := exec.LookPath(filepath.Join(filepath.Dir(submit), "python3")); err == nil {
@@ -121,11 +128,40 @@ func (e *Engine) environment(submit string) ([]string, error) {
 	return env, os.Mkdir(filepath.Join(e.dir, "spilled"), 0o700)
 }
 
+// home is a folder with links to what Spark's own has: the workers of a local cluster write into a folder "work" there.
+func (e *Engine) home(submit string) (string, error) {
+	of := os.Getenv("SPARK_HOME")
+	if of == "" {
+		of = filepath.Dir(filepath.Dir(submit))
+	}
+	if _, err := os.Stat(filepath.Join(of, "jars")); err != nil { // it is not of an archive of Spark, but of Python's package
+		found, err := exec.Command(filepath.Join(filepath.Dir(submit), "python3"), filepath.Join(filepath.Dir(submit), "find_spark_home.py")).Output()
+		if err != nil {
+			return "", fmt.Errorf("%s: find the folder of Spark: %w: set SPARK_HOME", text.Shown(submit), err)
+		}
+		of = strings.TrimSpace(string(found))
+	}
+	has, err := os.ReadDir(of)
+	if err != nil {
+		return "", fmt.Errorf("the folder of Spark: %w: set SPARK_HOME", err)
+	}
+	home := filepath.Join(e.dir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return "", err
+	}
+	for _, entry := range has {
+		if entry.Name() == "work" {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(of, entry.Name()), filepath.Join(home, entry.Name())); err != nil {
+			return "", err
+		}
+	}
+	return home, nil
+}
+
 // optionText makes a part of a quoted option of Java.
 var optionText = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-// patience is how long Spark gets to end by itself when it is asked to.
-const patience = 10 * time.Second
 
 // submit runs the job to its end.
 func (e *Engine) submit(ctx context.Context) (err error) {
@@ -152,9 +188,6 @@ func (e *Engine) submit(ctx context.Context) (err error) {
 		return fmt.Errorf("start %s: %w", text.Shown(e.o.Submit), err)
 	}
 	group := cmd.Process.Pid
-	if e.started != nil {
-		e.started(group)
-	}
 	var ends sync.WaitGroup
 	ended := make(chan struct{})
 	ends.Go(func() { // until it has ended its number is its own: Wait comes after this
@@ -164,7 +197,7 @@ func (e *Engine) submit(ctx context.Context) (err error) {
 			_ = unix.Kill(-group, unix.SIGTERM)
 			select {
 			case <-ended:
-			case <-time.After(patience):
+			case <-time.After(e.patience):
 			}
 		}
 		_ = unix.Kill(-group, unix.SIGKILL) // what is left of it

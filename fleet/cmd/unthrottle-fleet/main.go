@@ -154,7 +154,8 @@ hosts and days: which services have more runnable threads than cores, which are
 stopped and who spends their quota, and how small each limit may be at the same
 stops, with a burst or without. The last is an estimate, with its bounds.
 
-What cannot be read or cannot be is left out, and told.`,
+What cannot be read or cannot be is left out, and told. With --on the same
+questions are asked on Apache Spark, by spark-submit.`,
 		Args: oneFolder("report"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -244,6 +245,9 @@ func ask(ctx context.Context, files []string, unread []view.Refused, o *shared, 
 	}
 	defer func() { err = errors.Join(err, closed()) }()
 	err = questions(e, report.Options{Files: files, Refused: unread, Now: time.Now()})
+	if errors.As(err, new(*duckdb.Full)) {
+		err = fmt.Errorf("%w; or ask Spark, which shares the rows among machines: the same command with --on spark://HOST:7077", err)
+	}
 	if none := new(report.NoRows); errors.As(err, &none) {
 		for _, line := range view.LeftOut(none.Input) {
 			say("%s", line)

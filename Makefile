@@ -94,6 +94,17 @@ $(JAVA_TESTED): README.md docs/howto/in-your-jvm-code.md $(shell git ls-files li
 with-c++ = if command -v g++ >/dev/null || command -v c++ >/dev/null; then CGO_ENABLED=1 $(GO) -C fleet $(1); \
   else echo "fleet: NOT DONE (go $(1)): a C++ compiler is missing: apt-get install g++"; fi
 
+# PySpark brings Spark's own jars; its version and sums are in tools/spark.
+SPARK := .cache/spark
+$(SPARK)/bin/spark-submit: tools/spark/requirements.txt
+	@command -v python3 >/dev/null || { echo "Python is missing: apt-get install python3-venv" >&2; exit 1; }
+	@python3 -m venv $(SPARK) && $(SPARK)/bin/pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
+.PHONY: spark
+spark: need-go $(SPARK)/bin/spark-submit ## the fleet's questions on Apache Spark beside DuckDB: row for row equal (Java 17 or 21; 500 MB from PyPI, once; minutes)
+	@PATH="$(CURDIR)/$(SPARK)/bin:$$PATH" UNTHROTTLE_MUST=spark CGO_ENABLED=1 $(GO) -C fleet test -vet=off -count=1 -timeout 60m -run Spark ./report
+
 .PHONY: tidy
 tidy: need-go ## every go.mod and go.sum is tidy (fetches what the modules' own tests import, once)
 	@for m in . $(MODULES); do $(GO) -C $$m mod tidy -diff || { echo "in $$m: go mod tidy" >&2; exit 1; }; done

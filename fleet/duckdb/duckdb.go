@@ -7,7 +7,7 @@
 //
 // # Rule
 //
-// [DB.Load] copies the files' rows into a database of its own, in a temporary folder that Close removes. It takes some files at once.
+// [DB.Prepare] copies the files' rows into a database of its own, in a temporary folder that Close removes. It takes some files at once.
 // Where they are refused it halves them until it has the files that are at fault; those are told, and the rest is loaded. Files of
 // older programs, without the newer columns, are read without. Questions
 // are plain SQL on the tables that they name: what only DuckDB knows, such as nested lists, is in this package alone.
@@ -15,7 +15,8 @@
 // # Limits
 //
 // A page within a file that was changed on the disk and can still be unpacked is not noticed here; rows that cannot be are found by
-// the report's own rules.
+// the report's own rules. DuckDB does not find a file whose path has both a backslash and one of * ? [: it is told as one that
+// cannot be read.
 package duckdb
 
 import (
@@ -30,6 +31,8 @@ import (
 	"unicode/utf8"
 
 	_ "github.com/duckdb/duckdb-go/v2" // the driver
+
+	"github.com/unthrottle/unthrottle/fleet/engine"
 )
 
 // filesAtOnce is how many files one statement reads. Each statement waits for the disk once.
@@ -46,13 +49,8 @@ type DB struct {
 	db  *sql.DB
 	dir string
 	// Batch is how many files one statement reads; 0: filesAtOnce. Tests set it.
-	Batch int
-}
-
-// Refused is a file whose rows could not be read, and why.
-type Refused struct {
-	File string
-	Err  error
+	Batch     int
+	questions map[string]string
 }
 
 // Open makes a database. memoryMB bounds what DuckDB holds in memory; what is more goes to the temporary folder.
@@ -83,79 +81,60 @@ func Open(ctx context.Context, memoryMB int) (*DB, error) {
 // Close ends the database and removes its folder.
 func (d *DB) Close() error { return errors.Join(d.db.Close(), os.RemoveAll(d.dir)) }
 
-// column is one that is read: its name in the files, in the database, and what it becomes.
-type column struct{ name, becomes, as string }
+// types are DuckDB's names of what columns hold; those of lists are made of their fields.
+var types = map[engine.Kind]string{engine.Integer: "INTEGER", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "VARCHAR", engine.Milliseconds: "BIGINT"}
 
-// generations are the columns that came later, in their order: files of older programs have only the first generations, or none. What they
-// have not is null there.
-var generations = [][]string{
-	{"period_microseconds", "candidate_seconds", "candidate_from", "candidates"},
-	{"host_cpus", "host_memory_bytes", "memory_bytes"},
+func typeOf(is engine.Kind) string {
+	fields := is.Fields()
+	if fields == nil {
+		return types[is]
+	}
+	var of []string
+	for _, f := range fields {
+		of = append(of, f.Becomes+" "+types[f.Is])
+	}
+	return "STRUCT(" + strings.Join(of, ", ") + ")[]"
 }
 
-// columns are those of docs/reference/fleet-rows.md that the report asks of, in the order of the table.
-var columns = []column{
-	{"schema", "schema_version", "INTEGER"}, {"start", "start_ms", "BIGINT"}, {"began", "began_ms", "BIGINT"}, {"seconds", "seconds", "DOUBLE"},
-	{"samples", "samples", "INTEGER"}, {"cluster", "cluster", "VARCHAR"}, {"node", "node", "VARCHAR"}, {"namespace", "namespace", "VARCHAR"},
-	{"pod", "pod", "VARCHAR"}, {"container", "container", "VARCHAR"}, {"service", "service", "VARCHAR"}, {"cgroup", "cgroup", "BIGINT"},
-	{"limit_cpus", "limit_cpus", "DOUBLE"}, {"own_limit_cpus", "own_limit_cpus", "DOUBLE"}, {"request_cpus", "request_cpus", "DOUBLE"},
-	{"allowed_cpus", "allowed_cpus", "INTEGER"}, {"used_cpu_seconds", "used_cpu_seconds", "DOUBLE"}, {"wanted_cpu_seconds", "wanted_cpu_seconds", "DOUBLE"},
-	{"stopped_low_seconds", "stopped_low_seconds", "DOUBLE"}, {"stopped_high_seconds", "stopped_high_seconds", "DOUBLE"},
-	{"throttled_own_seconds", "throttled_own_seconds", "DOUBLE"}, {"throttled_pod_seconds", "throttled_pod_seconds", "DOUBLE"},
-	{"throttled_slice_seconds", "throttled_slice_seconds", "DOUBLE"}, {"throttled_inside_seconds", "throttled_inside_seconds", "DOUBLE"},
-	{"remedy", "remedy", "VARCHAR"}, {"width", "width", levels}, {"wanted", "wanted", levels},
-	{"period_microseconds", "period_us", "BIGINT"}, {"candidate_seconds", "candidate_seconds", "DOUBLE"}, {"candidate_from", "candidate_from", "INTEGER"},
-	{"candidates", "candidates", candidates}, {"runtime", "runtime", "VARCHAR"},
-	{"host_cpus", "host_cpus", "INTEGER"}, {"host_memory_bytes", "host_memory_bytes", "BIGINT"}, {"memory_bytes", "memory_bytes", "BIGINT"},
-}
-
-const (
-	levels     = "STRUCT(cpus INTEGER, microseconds BIGINT)[]"
-	candidates = "STRUCT(step INTEGER, stopped_us BIGINT, throttled BIGINT, delay_us BIGINT, burst_stopped_us BIGINT, burst_delay_us BIGINT)[]"
-)
-
-// fields are those of the lists: by their names, since a cast of a list whose fields have other names gives nulls, for all files at once.
-var fields = map[string]string{
-	levels: "[{'cpus': CAST(l.cpus AS INTEGER), 'microseconds': CAST(l.microseconds AS BIGINT)} FOR l IN r.%s]",
-	candidates: "[{'step': CAST(l.step AS INTEGER), 'stopped_us': CAST(l.stopped_microseconds AS BIGINT), 'throttled': CAST(l.throttled_periods AS BIGINT), " +
-		"'delay_us': CAST(l.delay_microseconds AS BIGINT), 'burst_stopped_us': CAST(l.burst_stopped_microseconds AS BIGINT), " +
-		"'burst_delay_us': CAST(l.burst_delay_microseconds AS BIGINT)} FOR l IN r.%s]",
+// value is what a column becomes. Elements of lists by the names of their fields, since a cast of a list whose fields have other names gives
+// nulls, for all files at once.
+func value(c engine.Column) string {
+	switch c.Is {
+	case engine.Levels, engine.Candidates:
+		var of []string
+		for _, f := range c.Is.Fields() {
+			of = append(of, fmt.Sprintf("'%s': CAST(l.%s AS %s)", f.Becomes, f.Name, types[f.Is]))
+		}
+		return "[{" + strings.Join(of, ", ") + "} FOR l IN r." + c.Name + "]"
+	case engine.Text:
+		return "coalesce(CAST(r." + c.Name + " AS VARCHAR), '')"
+	case engine.Milliseconds:
+		return "epoch_ms(CAST(r." + c.Name + " AS TIMESTAMPTZ))"
+	}
+	return "CAST(r." + c.Name + " AS " + types[c.Is] + ")"
 }
 
 // loaded makes the table of all rows.
 var loaded = func() string {
 	var of strings.Builder
 	of.WriteString("CREATE TABLE loaded (file_no INTEGER, file_row BIGINT")
-	for _, c := range columns {
-		fmt.Fprintf(&of, ", %s %s", c.becomes, c.as)
+	for _, c := range engine.Columns {
+		fmt.Fprintf(&of, ", %s %s", c.Becomes, typeOf(c.Is))
 	}
 	return of.String() + ")"
 }()
 
 // read is the statement that reads some files, which have so many generations of columns.
 func read(files []file, age int) string {
-	lack := slices.Concat(generations[age:]...)
+	lack := engine.Lack(age)
 	var of strings.Builder
 	of.WriteString("INSERT INTO loaded SELECT f.file_no, r.file_row_number")
-	for _, c := range columns {
-		if slices.Contains(lack, c.name) {
-			fmt.Fprintf(&of, ", CAST(NULL AS %s)", c.as)
+	for _, c := range engine.Columns {
+		if slices.Contains(lack, c.Name) {
+			fmt.Fprintf(&of, ", CAST(NULL AS %s)", typeOf(c.Is))
 			continue
 		}
-		switch c.as {
-		case levels, candidates:
-			fmt.Fprintf(&of, ", "+fields[c.as], c.name)
-		case "VARCHAR":
-			fmt.Fprintf(&of, ", coalesce(CAST(r.%s AS VARCHAR), '')", c.name)
-		case "BIGINT":
-			if strings.HasSuffix(c.becomes, "_ms") {
-				fmt.Fprintf(&of, ", epoch_ms(CAST(r.%s AS TIMESTAMPTZ))", c.name)
-				continue
-			}
-			fallthrough
-		default:
-			fmt.Fprintf(&of, ", CAST(r.%s AS %s)", c.name, c.as)
-		}
+		of.WriteString(", " + value(c))
 	}
 	of.WriteString(" FROM read_parquet([")
 	for i, f := range files {
@@ -180,9 +159,43 @@ var literal = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]")
 
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Load reads the rows of files, whose number is their place in the list. Their names are absolute. Files that cannot be read come
-// back; an error means that the database itself failed.
-func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err error) {
+// Prepare reads files and makes the tables of a script. An error of type *Full says that this machine has no room.
+func (d *DB) Prepare(ctx context.Context, files []string, s engine.Script) ([]engine.Refused, error) {
+	refused, err := d.loadAll(ctx, files)
+	if err != nil {
+		return refused, err
+	}
+	for _, t := range s.Tables {
+		statement := "CREATE TABLE " + t.Name + " AS " + t.SQL
+		if t.List != 0 {
+			statement = "CREATE VIEW " + t.Name + " AS " + lines(t.List, t.Of)
+		}
+		if _, err := d.db.ExecContext(ctx, statement); err != nil {
+			return refused, failed(t.Name, err)
+		}
+	}
+	d.questions = map[string]string{}
+	for _, q := range s.Questions {
+		d.questions[q.Name] = q.SQL
+	}
+	return refused, nil
+}
+
+// lines has a line for each element of the lists of a kind in a table.
+func lines(list engine.Kind, of string) string {
+	var parts, fields []string
+	for _, name := range list.Lists() {
+		parts = append(parts, "SELECT *, '"+name+"' AS kind, unnest("+name+") AS element FROM "+of)
+	}
+	for _, f := range list.Fields() {
+		fields = append(fields, "element."+f.Becomes+" AS "+f.Becomes)
+	}
+	lists := slices.Concat(engine.Levels.Lists(), engine.Candidates.Lists(), []string{"element"})
+	return "SELECT * EXCLUDE (" + strings.Join(lists, ", ") + "), " + strings.Join(fields, ", ") + " FROM (" + strings.Join(parts, " UNION ALL ") + ")"
+}
+
+// loadAll reads the rows of files.
+func (d *DB) loadAll(ctx context.Context, files []string) (refused []engine.Refused, err error) {
 	at := d.Batch
 	if at == 0 {
 		at = filesAtOnce
@@ -192,12 +205,12 @@ func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err e
 		var sound []file
 		for i, name := range batch {
 			if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
-				refused = append(refused, Refused{name, errors.New("its name is not UTF-8")})
+				refused = append(refused, engine.Refused{File: name, Err: errors.New("its name is not UTF-8")})
 				continue
 			}
 			sound = append(sound, file{no + i, name})
 		}
-		bad, err := d.load(ctx, sound, len(generations))
+		bad, err := d.load(ctx, sound, engine.Newest)
 		refused = append(refused, bad...)
 		if err != nil {
 			return refused, err
@@ -207,7 +220,7 @@ func (d *DB) Load(ctx context.Context, files []string) (refused []Refused, err e
 }
 
 // load reads files with so many generations of columns, or finds by halves those that cannot be read.
-func (d *DB) load(ctx context.Context, files []file, age int) ([]Refused, error) {
+func (d *DB) load(ctx context.Context, files []file, age int) ([]engine.Refused, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
@@ -222,12 +235,12 @@ func (d *DB) load(ctx context.Context, files []file, age int) ([]Refused, error)
 		return nil, fmt.Errorf("DuckDB gave up at one of %d files from %s on (%w): move these aside and ask again", len(files), files[0].name, err)
 	}
 	if full(err) {
-		return nil, fmt.Errorf("DuckDB has no room: %w; TMPDIR names another place, --memory gives more", err)
+		return nil, &Full{err}
 	}
-	if slices.ContainsFunc(slices.Concat(generations[:age]...), func(name string) bool { return strings.Contains(err.Error(), `"`+name+`"`) }) {
+	if slices.ContainsFunc(engine.Later(age), func(name string) bool { return strings.Contains(err.Error(), `"`+name+`"`) }) {
 		// Of a file whose columns cannot be read the statement for it alone says why.
 		if ages, known := d.ages(ctx, files, age); known {
-			var refused []Refused
+			var refused []engine.Refused
 			for of, some := range ages {
 				bad, err := d.load(ctx, some, of)
 				if refused = append(refused, bad...); err != nil {
@@ -238,7 +251,7 @@ func (d *DB) load(ctx context.Context, files []file, age int) ([]Refused, error)
 		}
 	}
 	if len(files) == 1 {
-		return []Refused{{files[0].name, why(err)}}, nil
+		return []engine.Refused{{File: files[0].name, Err: why(err)}}, nil
 	}
 	first, err := d.load(ctx, files[:len(files)/2], age)
 	if err != nil {
@@ -256,7 +269,7 @@ func (d *DB) ages(ctx context.Context, files []file, age int) (ages [][]file, kn
 		names = append(names, quoted(literal.Replace(f.name)))
 	}
 	has := map[string][]string{}
-	err := d.Ask(ctx, "SELECT file_name, name FROM parquet_schema(["+strings.Join(names, ", ")+"]) WHERE name IN ('"+strings.Join(slices.Concat(generations...), "', '")+"')",
+	err := d.lines(ctx, "SELECT file_name, name FROM parquet_schema(["+strings.Join(names, ", ")+"]) WHERE name IN ('"+strings.Join(engine.Lack(0), "', '")+"')",
 		func(scan func(...any) error) error {
 			var file, column string
 			err := scan(&file, &column)
@@ -268,10 +281,7 @@ func (d *DB) ages(ctx context.Context, files []file, age int) (ages [][]file, kn
 	}
 	ages = make([][]file, age+1)
 	for _, f := range files {
-		of := 0
-		for of < age && !slices.ContainsFunc(generations[of], func(name string) bool { return !slices.Contains(has[f.name], name) }) {
-			of++
-		}
+		of := min(age, engine.Age(func(name string) bool { return slices.Contains(has[f.name], name) }))
 		ages[of] = append(ages[of], f)
 	}
 	return ages, len(ages[age]) < len(files)
@@ -281,52 +291,51 @@ func (d *DB) ages(ctx context.Context, files []file, age int) (ages [][]file, kn
 func why(err error) error {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	if _, column, ok := strings.Cut(first, "does not have a column named "); ok {
-		return fmt.Errorf("it has no column %s: it is another program's, or of another version", column)
+		return engine.NoColumn(column)
 	}
 	return errors.New(first)
 }
 
+// Full is the error where this machine has no room for the rows.
+type Full struct{ Err error }
+
+func (f *Full) Error() string {
+	return fmt.Sprintf("DuckDB has no room: %v; TMPDIR names another place, --memory gives more", f.Err)
+}
+
+// Unwrap is what DuckDB says.
+func (f *Full) Unwrap() error { return f.Err }
+
 // full reports whether an error is about this machine and not about a file.
 func full(err error) bool {
-	s := err.Error()
-	return strings.Contains(s, "Out of Memory") || strings.Contains(s, "No space left") || strings.Contains(s, "max_temp_directory_size")
+	return slices.ContainsFunc([]string{"Out of Memory", "No space left", "max_temp_directory_size", "Too many open files"},
+		func(says string) bool { return strings.Contains(err.Error(), says) })
 }
 
-// Keep makes a table of a question's answer.
-func (d *DB) Keep(ctx context.Context, name, question string) error {
-	return d.exec(ctx, name, "CREATE TABLE "+name+" AS "+question)
-}
-
-// Levels makes a view of the histograms in a table: a line for each level, with kind (width, wanted), cpus and microseconds beside
-// the table's other columns.
-func (d *DB) Levels(ctx context.Context, name, of string) error {
-	part := func(kind string) string {
-		return "SELECT *, '" + kind + "' AS kind, unnest(" + kind + ") AS level FROM " + of
+// failed is the error of a table or a question.
+func failed(name string, err error) error {
+	if full(err) {
+		err = &Full{err}
 	}
-	return d.exec(ctx, name, "CREATE VIEW "+name+" AS SELECT * EXCLUDE (width, wanted, candidates, level), level.cpus AS cpus, level.microseconds AS microseconds FROM ("+
-		part("width")+" UNION ALL "+part("wanted")+")")
+	return fmt.Errorf("DuckDB: %s: %w", name, err)
 }
 
-// Candidates makes a view of what other limits would have done in a table: a line for each limit, with its step and figures beside the
-// table's other columns.
-func (d *DB) Candidates(ctx context.Context, name, of string) error {
-	return d.exec(ctx, name, "CREATE VIEW "+name+" AS SELECT * EXCLUDE (width, wanted, candidates, candidate), candidate.step AS step, candidate.stopped_us AS stopped_us, "+
-		"candidate.throttled AS throttled, candidate.delay_us AS delay_us, candidate.burst_stopped_us AS burst_stopped_us, candidate.burst_delay_us AS burst_delay_us "+
-		"FROM (SELECT *, unnest(candidates) AS candidate FROM "+of+")")
-}
-
-func (d *DB) exec(ctx context.Context, name, statement string) error {
-	if _, err := d.db.ExecContext(ctx, statement); err != nil {
-		return fmt.Errorf("DuckDB: %s: %w", name, err)
+// Ask answers a question line by line.
+func (d *DB) Ask(ctx context.Context, name string, line func(scan func(...any) error) error) error {
+	question, ok := d.questions[name]
+	if !ok {
+		return fmt.Errorf("DuckDB: no question %s", name)
+	}
+	if err := d.lines(ctx, question, line); err != nil {
+		return failed(name, err)
 	}
 	return nil
 }
 
-// Ask answers a question line by line.
-func (d *DB) Ask(ctx context.Context, question string, line func(scan func(...any) error) error) error {
-	rows, err := d.db.QueryContext(ctx, question)
+func (d *DB) lines(ctx context.Context, statement string, line func(scan func(...any) error) error) error {
+	rows, err := d.db.QueryContext(ctx, statement)
 	if err != nil {
-		return fmt.Errorf("DuckDB: %w", err)
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
 )
@@ -22,9 +23,9 @@ type treated struct {
 
 // forecasts are the stopped shares that the periods before each remedy foretold, over all its containers. A remedy of which they do not tell
 // that of every container has none: it would be compared with others.
-func forecasts(ctx context.Context, e Engine) (map[string]float64, error) {
+func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error) {
 	var all []treated
-	err := e.Ask(ctx, question("forecasts"), func(scan func(...any) error) error {
+	err := e.Ask(ctx, "forecasts", func(scan func(...any) error) error {
 		var t treated
 		var step *int32
 		var stopped, burst *int64

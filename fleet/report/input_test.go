@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/unthrottle/unthrottle/fleet/duckdb"
+	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
@@ -219,16 +220,8 @@ func TestHostileNames(t *testing.T) {
 	for _, glob := range []string{"n1.parquet", "%5Bn%5D%2A%27%3F.parquet"} {
 		files = append(files, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", glob))
 	}
-	db, err := duckdb.Open(t.Context(), 512)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if refused, err := db.Load(t.Context(), files); err != nil || len(refused) != 0 {
-		t.Fatalf("%+v, %v", refused, err)
-	}
-	d, err := Make(t.Context(), db, Options{Files: files, Now: noon, Bound: 0.001})
-	if err != nil || d.Containers != 2 {
+	d, err := Make(t.Context(), opened(t, 0), Options{Files: files, Now: noon, Bound: 0.001})
+	if err != nil || d.Containers != 2 || len(d.Input.Refused) != 0 {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	serviceOf(t, d, r.Service)
@@ -268,7 +261,7 @@ func TestCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := db.Load(ctx, []string{"/nothing.parquet"}); !errors.Is(err, context.Canceled) {
+	if _, err := db.Prepare(ctx, []string{"/nothing.parquet"}, engine.Script{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if err := db.Close(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/fleet/plan"
@@ -52,12 +53,12 @@ type PlanOptions struct {
 }
 
 // MakePlan makes a plan. Containers move within their cluster. A budget of moves goes to the clusters in the order of their names.
-func MakePlan(ctx context.Context, e Engine, o Options, may PlanOptions) (view.Plan, error) {
+func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Plan, error) {
 	d := view.Plan{Risk: may.Risk, Stay: []view.Stay{}, Emptied: []view.Host{}, MoveList: []view.Move{}}
 	if may.Moves >= 0 {
 		d.MovesAtMost = &may.Moves
 	}
-	if err := prepare(ctx, e); err != nil {
+	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers"); err != nil {
 		return d, err
 	}
 	var read view.Document
@@ -88,8 +89,8 @@ func MakePlan(ctx context.Context, e Engine, o Options, may PlanOptions) (view.P
 }
 
 // clustersOf are the hosts whose CPUs and memory are known, by cluster; unknown is how many others there are.
-func clustersOf(ctx context.Context, e Engine) (all []*cluster, unknown int, err error) {
-	err = e.Ask(ctx, question("plan_hosts"), func(scan func(...any) error) error {
+func clustersOf(ctx context.Context, e engine.Engine) (all []*cluster, unknown int, err error) {
+	err = e.Ask(ctx, "plan_hosts", func(scan func(...any) error) error {
 		var name, node string
 		var cpus *int
 		var memory *int64
@@ -112,9 +113,9 @@ func clustersOf(ctx context.Context, e Engine) (all []*cluster, unknown int, err
 }
 
 // containersOf adds the containers to their clusters, with what they want.
-func containersOf(ctx context.Context, e Engine, clusters []*cluster, d *view.Plan) error {
+func containersOf(ctx context.Context, e engine.Engine, clusters []*cluster, d *view.Plan) error {
 	demands := map[int64]*demandOfDay{}
-	if err := e.Ask(ctx, question("plan_demand"), func(scan func(...any) error) error {
+	if err := e.Ask(ctx, "plan_demand", func(scan func(...any) error) error {
 		var no int64
 		var phase int
 		var s sums
@@ -132,7 +133,7 @@ func containersOf(ctx context.Context, e Engine, clusters []*cluster, d *view.Pl
 		return err
 	}
 	at, stay := 0, map[string]int{}
-	err := e.Ask(ctx, question("plan_containers"), func(scan func(...any) error) error {
+	err := e.Ask(ctx, "plan_containers", func(scan func(...any) error) error {
 		var no int64
 		var name, node, of, runtime string
 		var m view.Move

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/fleet/duckdb"
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/fleet/plan"
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
@@ -24,12 +23,10 @@ func planned(t *testing.T, moves int, rows ...fleet.Row) (made view.Plan, err er
 	}
 	now := noon
 	clock := func() time.Time { now = now.Add(time.Second); return now }
-	loaded(t, dir, 0, func(db *duckdb.DB, files []string, bad []duckdb.Refused) {
-		if len(bad) > 0 {
-			t.Fatalf("%+v", bad)
-		}
-		made, err = MakePlan(t.Context(), db, Options{Files: files, Now: noon.Add(time.Hour)}, PlanOptions{plan.Options{Risk: 0.001, Moves: moves}, clock})
-	})
+	made, err = MakePlan(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour)}, PlanOptions{plan.Options{Risk: 0.001, Moves: moves}, clock})
+	if len(made.Input.Refused) > 0 {
+		t.Fatalf("%+v", made.Input.Refused)
+	}
 	return made, err
 }
 

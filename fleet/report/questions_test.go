@@ -15,7 +15,7 @@ import (
 )
 
 // ansi are the functions that the questions may call: SQL's own, which every engine has.
-var ansi = []string{"SUM", "MIN", "MAX", "COUNT", "CAST", "COALESCE", "MOD", "ROW_NUMBER", "DENSE_RANK", "LAG"}
+var ansi = []string{"SUM", "MIN", "MAX", "COUNT", "CAST", "COALESCE", "MOD", "ROW_NUMBER", "FLOOR", "LAG"}
 
 // words that stand before a parenthesis and are no functions.
 var words = []string{"OVER", "AS", "FROM", "JOIN", "AND", "OR", "NOT", "IN", "WHERE", "ON", "SELECT"}

@@ -3,10 +3,10 @@ package report
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
@@ -23,21 +23,39 @@ func question(name string) string {
 	return string(text)
 }
 
-// Engine is what holds the rows, in a table "loaded" with file_no and file_row beside the columns.
-type Engine interface {
-	// Keep makes a table of a question's answer.
-	Keep(ctx context.Context, name, question string) error
-	// Levels makes a view of the histograms in a table.
-	Levels(ctx context.Context, name, of string) error
-	// Candidates makes a view of what other limits would have done in a table.
-	Candidates(ctx context.Context, name, of string) error
-	// Ask answers a question line by line.
-	Ask(ctx context.Context, question string, line func(scan func(...any) error) error) error
+// script is what is asked of an engine: the tables that all questions are about, and some questions.
+func script(names ...string) engine.Script {
+	s := engine.Script{Tables: []engine.Table{
+		{Name: "loaded_levels", List: engine.Levels, Of: "loaded"},
+		{Name: "loaded_candidates", List: engine.Candidates, Of: "loaded"},
+		{Name: "unsound", SQL: question("unsound")},
+		{Name: "container_names", SQL: question("container_names")},
+		{Name: "fleet_rows", SQL: question("fleet_rows")},
+		{Name: "containers", SQL: question("containers")},
+		{Name: "fleet_levels", List: engine.Levels, Of: "fleet_rows"},
+		{Name: "fleet_candidates", List: engine.Candidates, Of: "fleet_rows"},
+	}}
+	for _, name := range names {
+		s.Questions = append(s.Questions, engine.Question{Name: name, SQL: question(name)})
+	}
+	return s
 }
+
+// prepare makes the tables, and adds files that the engine could not read to those that are left out.
+func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) error {
+	refused, err := e.Prepare(ctx, o.Files, script(names...))
+	for _, r := range refused {
+		o.Refused = append(o.Refused, view.Refused{File: r.File, Why: text.Sanitize(r.Err.Error(), maxReason)})
+	}
+	return err
+}
+
+// maxReason bounds the reason for which a file is left out.
+const maxReason = 400
 
 // Options are what the rows do not say.
 type Options struct {
-	// Files are those that were read; a row's file_no is its place there. Refused are those of them that could not be.
+	// Files are those to read; a row's file_no is its place there. Refused are others that cannot be.
 	Files   []string
 	Refused []view.Refused
 	// Now is the moment of the report; Bound the share of its time to work for which a quota may stop a container.
@@ -57,12 +75,12 @@ func (e *NoRows) Error() string {
 const maxTold = 20
 
 // Make makes the report.
-func Make(ctx context.Context, e Engine, o Options) (view.Document, error) {
+func Make(ctx context.Context, e engine.Engine, o Options) (view.Document, error) {
 	d := view.Document{Bound: o.Bound, Services: []view.Service{}, Applied: []view.Applied{}, Unknown: []view.Unknown{}}
-	if err := prepare(ctx, e); err != nil {
+	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "services", "forecasts", "applied"); err != nil {
 		return d, err
 	}
-	for _, part := range []func(context.Context, Engine, Options, *view.Document) error{input, services, applied} {
+	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, applied} {
 		if err := part(ctx, e, o, &d); err != nil {
 			return d, err
 		}
@@ -70,34 +88,21 @@ func Make(ctx context.Context, e Engine, o Options) (view.Document, error) {
 	return d, nil
 }
 
-// prepare makes the tables that the questions are about.
-func prepare(ctx context.Context, e Engine) error {
-	if err := errors.Join(e.Levels(ctx, "loaded_levels", "loaded"), e.Candidates(ctx, "loaded_candidates", "loaded")); err != nil {
-		return err
-	}
-	for _, name := range []string{"unsound", "fleet_rows", "containers"} {
-		if err := e.Keep(ctx, name, question(name)); err != nil {
-			return err
-		}
-	}
-	return errors.Join(e.Levels(ctx, "fleet_levels", "fleet_rows"), e.Candidates(ctx, "fleet_candidates", "fleet_rows"))
-}
-
 // input says what was read, and what of it does not count.
-func input(ctx context.Context, e Engine, o Options, d *view.Document) error {
+func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
 	in := &d.Input
 	*in = view.Input{Files: len(o.Files), Refused: []view.Refused{}, Problems: []view.Problem{}, Ahead: []view.Ahead{}}
 	in.Refused = append(in.Refused, o.Refused[:min(len(o.Refused), maxTold)]...)
 	in.RefusedMore = len(o.Refused) - len(in.Refused)
 	var unsound, once, used int64
 	var first, last *int64
-	if err := e.Ask(ctx, question("totals"), func(scan func(...any) error) error {
+	if err := e.Ask(ctx, "totals", func(scan func(...any) error) error {
 		return scan(&in.Rows, &unsound, &once, &used, &first, &last)
 	}); err != nil {
 		return err
 	}
 	in.Copies, in.Overlapping = in.Rows-unsound-once, once-used
-	if err := e.Ask(ctx, question("problems"), func(scan func(...any) error) error {
+	if err := e.Ask(ctx, "problems", func(scan func(...any) error) error {
 		var p view.Problem
 		var file int
 		if err := scan(&p.Why, &p.Rows, &file, &p.Row); err != nil {
@@ -117,8 +122,8 @@ func input(ctx context.Context, e Engine, o Options, d *view.Document) error {
 }
 
 // hosts counts the hosts, and finds clocks that are ahead by more than a minute.
-func hosts(ctx context.Context, e Engine, o Options, d *view.Document) error {
-	return e.Ask(ctx, question("hosts"), func(scan func(...any) error) error {
+func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
+	return e.Ask(ctx, "hosts", func(scan func(...any) error) error {
 		var cluster, node string
 		var newest int64
 		if err := scan(&cluster, &node, &newest); err != nil {
@@ -140,12 +145,12 @@ func hosts(ctx context.Context, e Engine, o Options, d *view.Document) error {
 }
 
 // applied says what remedies did.
-func applied(ctx context.Context, e Engine, _ Options, d *view.Document) error {
+func applied(ctx context.Context, e engine.Engine, _ Options, d *view.Document) error {
 	foretold, err := forecasts(ctx, e)
 	if err != nil {
 		return err
 	}
-	return e.Ask(ctx, question("applied"), func(scan func(...any) error) error {
+	return e.Ask(ctx, "applied", func(scan func(...any) error) error {
 		var a view.Applied
 		if err := scan(&a.Remedy, &a.Containers, &a.StoppedBefore, &a.StoppedAfter, &a.CoresBefore, &a.CoresAfter); err != nil {
 			return err

@@ -44,42 +44,37 @@ func part(r fleet.Row, from, seconds int64) fleet.Row {
 	return r
 }
 
-// loaded loads what is below a folder for a while, the files in a fixed order. batch 0 is the usual one.
-func loaded(t *testing.T, dir string, batch int, do func(db *duckdb.DB, files []string, bad []duckdb.Refused)) {
+// filesIn are the files below a folder, in a fixed order.
+func filesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "*.parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(files)
+	return files
+}
+
+// opened is a database for this test that reads so many files at once; 0: as many as usual.
+func opened(t *testing.T, batch int) *duckdb.DB {
+	t.Helper()
 	db, err := duckdb.Open(t.Context(), 512)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	db.Batch = batch
-	bad, err := db.Load(t.Context(), files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	do(db, files, bad)
+	return db
 }
 
 // asked makes the report of what is below a folder.
-func asked(t *testing.T, dir string, batch int) (d view.Document, err error) {
+func asked(t *testing.T, dir string, batch int) (view.Document, error) {
 	t.Helper()
-	loaded(t, dir, batch, func(db *duckdb.DB, files []string, bad []duckdb.Refused) {
-		o := Options{Files: files, Now: noon.Add(time.Hour), Bound: 0.001}
-		for _, r := range bad {
-			o.Refused = append(o.Refused, view.Refused{File: r.File, Why: r.Err.Error()})
-		}
-		d, err = Make(t.Context(), db, o)
-	})
-	return d, err
+	return Make(t.Context(), opened(t, batch), Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour), Bound: 0.001})
 }
 
 // written writes rows and makes their report.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
 	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
@@ -142,7 +143,7 @@ func (n *need) take(of need) {
 }
 
 // services answers the services' part, the ledger and what is not known.
-func services(ctx context.Context, e Engine, o Options, d *view.Document) error {
+func services(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
 	all, err := containers(ctx, e)
 	if err != nil {
 		return err
@@ -265,9 +266,9 @@ func ledger(all map[string]*sum) view.Ledger {
 }
 
 // containers reads the containers and their histograms.
-func containers(ctx context.Context, e Engine) (all []sized, err error) {
+func containers(ctx context.Context, e engine.Engine) (all []sized, err error) {
 	at := map[int64]int{}
-	if err := e.Ask(ctx, question("sizes"), func(scan func(...any) error) error {
+	if err := e.Ask(ctx, "sizes", func(scan func(...any) error) error {
 		var c sized
 		var now int
 		if err := scan(&c.no, &c.service, &c.remedy, &c.limit, &c.ownLimit, &c.allowed, &now, &c.cores, &c.measured, &c.stopped, &c.widestUse,
@@ -281,7 +282,7 @@ func containers(ctx context.Context, e Engine) (all []sized, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	err = e.Ask(ctx, question("demand"), func(scan func(...any) error) error {
+	err = e.Ask(ctx, "demand", func(scan func(...any) error) error {
 		var no int64
 		var kind string
 		var l leastlimit.Level
@@ -299,7 +300,7 @@ func containers(ctx context.Context, e Engine) (all []sized, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = e.Ask(ctx, question("candidates"), func(scan func(...any) error) error {
+	err = e.Ask(ctx, "candidates", func(scan func(...any) error) error {
 		var no, stopped, delay, burstStopped, burstDelay int64
 		var l periodmodel.Candidate
 		if err := scan(&no, &l.Step, &stopped, &l.Throttled, &delay, &burstStopped, &burstDelay); err != nil {
@@ -315,9 +316,9 @@ func containers(ctx context.Context, e Engine) (all []sized, err error) {
 }
 
 // pictures makes the services of the document.
-func pictures(ctx context.Context, e Engine, d *view.Document, needs map[string]*need, sums map[string]*sum) error {
+func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[string]*need, sums map[string]*sum) error {
 	spenders := map[string]string{}
-	if err := e.Ask(ctx, question("spenders"), func(scan func(...any) error) error {
+	if err := e.Ask(ctx, "spenders", func(scan func(...any) error) error {
 		var service, by string
 		if err := scan(&service, &by); err != nil {
 			return err
@@ -327,7 +328,7 @@ func pictures(ctx context.Context, e Engine, d *view.Document, needs map[string]
 	}); err != nil {
 		return err
 	}
-	return e.Ask(ctx, question("services"), func(scan func(...any) error) error {
+	return e.Ask(ctx, "services", func(scan func(...any) error) error {
 		var s view.Service
 		var by [4]*float64
 		if err := scan(&s.Name, &s.Containers, &s.Hosts, &s.CoresNow, &s.RunnablePerCore, &s.StoppedShareLow, &s.StoppedShare, &s.UsedCPUs,

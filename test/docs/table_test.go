@@ -119,6 +119,7 @@ var table = []row{
 	{page: "docs/reference/explain.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines, parts: explainParts},
 	{page: "docs/reference/explain.md", command: "unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines},
 	{page: "docs/reference/fix.md", command: fixCart, scene: cart, width: fixColumns, byPage: true, optional: fixLines},
+	{page: "docs/reference/fleet.md", command: "unthrottle fleet generate --hosts 4 --containers 40 --for 2h --seed 1 --out gen", elsewhere: "needs Spark, and takes minutes: make spark compares the engines"},
 	{page: "docs/reference/flight-recorder.md", command: "sudo unthrottle explain checkout --at 03:12", elsewhere: "shows no output; internal/agent and internal/explain/live have the tests of the flight recorder"},
 	{page: "docs/reference/forecast.md", command: "unthrottle forecast service-pools-small.utr --slo 'p99<50ms' --load 1..3 --host-load 0%", elsewhere: "searches loads for minutes; TestForecastJSON and its neighbours in cmd/unthrottle"},
 	{page: "docs/reference/inside.md", command: "unthrottle inside", elsewhere: "runs inside a container with a quota; internal/inside/spin has the test of it"},

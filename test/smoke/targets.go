@@ -39,6 +39,7 @@ var forms = []form{
 	{target: "image", args: []string{"ARCHS=arm64"}},
 	{target: "plugin", args: []string{"ARCHS=arm64"}},
 	{target: "fleet", elsewhere: "make install-fleet runs it"},
+	{target: "spark"},
 	{target: "man"},
 	{target: "fuzz", args: []string{"FUZZTIME=1x", "FUZZ_CHECKS=10", "FUZZ_PACKAGES=./internal/kernel/procfs ./internal/kernel/irq"}},
 	{target: "accuracy", args: []string{"DRAWS=1", "REPEATS=1", "SECONDS=1"}},

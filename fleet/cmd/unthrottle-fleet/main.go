@@ -20,7 +20,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/unthrottle/unthrottle/fleet/duckdb"
+	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
+	"github.com/unthrottle/unthrottle/fleet/spark"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
@@ -87,12 +89,15 @@ type shared struct {
 	json     bool
 	memoryMB int
 	ascii    bool
+	on       string
+	master   spark.Master // what on says; "": DuckDB
 }
 
 func (o *shared) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.output, "output", "o", "text", "`FORMAT` of the result: text or json")
 	flags.BoolVar(&o.json, "json", false, "short for --output json")
 	flags.IntVar(&o.memoryMB, "memory", 2048, "`MIB` of memory for the rows; what is more goes to TMPDIR")
+	flags.StringVar(&o.on, "on", "", "ask on Apache Spark, on this `MASTER`: spark://HOST:7077, k8s://…, local[2], local-cluster[2,1,2048]")
 	flags.BoolVar(&o.ascii, "ascii", false, "no characters beyond ASCII")
 }
 
@@ -105,6 +110,13 @@ func (o *shared) check() error {
 		return fmt.Errorf("--memory %d: give at least 128 MiB", o.memoryMB)
 	}
 	o.json = o.json || o.output == "json"
+	if o.on == "" {
+		return nil
+	}
+	var err error
+	if o.master, err = spark.ParseMaster(o.on); err != nil {
+		return fmt.Errorf("--on: %w", err)
+	}
 	return nil
 }
 
@@ -142,7 +154,8 @@ hosts and days: which services have more runnable threads than cores, which are
 stopped and who spends their quota, and how small each limit may be at the same
 stops, with a burst or without. The last is an estimate, with its bounds.
 
-What cannot be read or cannot be is left out, and told.`,
+What cannot be read or cannot be is left out, and told. With --on the same
+questions are asked on Apache Spark, by spark-submit.`,
 		Args: oneFolder("report"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -202,9 +215,9 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 		}()
 	}
 	var d view.Document
-	err = ask(ctx, files, unread, o.memoryMB, func(db *duckdb.DB, of report.Options) (err error) {
+	err = ask(ctx, files, unread, &o.shared, func(e engine.Engine, of report.Options) (err error) {
 		of.Bound = bound
-		d, err = report.Make(ctx, db, of)
+		d, err = report.Make(ctx, e, of)
 		return err
 	})
 	if err != nil {
@@ -224,28 +237,55 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 	return view.Write(out, d, o.style())
 }
 
-// ask loads files and asks questions of their rows. Where no row counts it says what was left out.
-func ask(ctx context.Context, files []string, unread []view.Refused, memoryMB int, questions func(*duckdb.DB, report.Options) error) (err error) {
-	db, err := duckdb.Open(ctx, memoryMB)
+// ask asks questions of the rows of files. Where no row counts it says what was left out.
+func ask(ctx context.Context, files []string, unread []view.Refused, o *shared, questions func(engine.Engine, report.Options) error) (err error) {
+	e, closed, err := o.engine(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	refused, err := db.Load(ctx, files)
-	if err != nil {
-		return err
+	defer func() { err = errors.Join(err, closed()) }()
+	err = questions(e, report.Options{Files: files, Refused: unread, Now: time.Now()})
+	if errors.As(err, new(*duckdb.Full)) {
+		err = fmt.Errorf("%w; or ask Spark, which shares the rows among machines: the same command with --on spark://HOST:7077", err)
 	}
-	of := report.Options{Files: files, Refused: unread, Now: time.Now()}
-	for _, r := range refused {
-		of.Refused = append(of.Refused, view.Refused{File: r.File, Why: text.Sanitize(r.Err.Error(), 400)})
-	}
-	err = questions(db, of)
 	if none := new(report.NoRows); errors.As(err, &none) {
 		for _, line := range view.LeftOut(none.Input) {
 			say("%s", line)
 		}
 	}
 	return err
+}
+
+// engine opens the one that was asked for.
+func (o *shared) engine(ctx context.Context) (e engine.Engine, closed func() error, err error) {
+	if o.master == "" {
+		db, err := duckdb.Open(ctx, o.memoryMB)
+		if err != nil {
+			return nil, nil, err
+		}
+		return db, db.Close, nil
+	}
+	submit, err := spark.Find(os.Getenv)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
+	}
+	s, err := spark.Open(spark.Options{Master: o.master, Submit: submit, MemoryMB: o.memoryMB, Progress: told})
+	if err != nil {
+		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
+	}
+	return s, s.Close, nil
+}
+
+// told says how far Spark is.
+func told(s spark.Step) {
+	switch s.Step {
+	case spark.Started:
+		say("Spark has started")
+	case spark.Made:
+		say("Spark: %s in %s", text.Count(int(s.Rows), "row"), s.Name)
+	case spark.Answered:
+		say("Spark: %s answered", text.Count(int(s.Rows), "question"))
+	}
 }
 
 // filesOf are the files of rows below a folder, in the order of their names, with absolute names. unread are folders below it that

@@ -14,6 +14,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/unthrottle/unthrottle/fleet/duckdb"
+	"github.com/unthrottle/unthrottle/fleet/engine"
+	"github.com/unthrottle/unthrottle/fleet/report"
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
 )
@@ -134,6 +137,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"report", dir, "--bound", "0"}, "above 0% and below 100%", exitFailure},
 		{[]string{"report", dir, "--bound", "x"}, "above 0% and below 100%", exitFailure},
 		{[]string{"report", dir, "--memory", "1"}, "at least 128 MiB", exitFailure},
+		{[]string{"report", dir, "--on", "spark://a:7077 --conf x"}, "is no master of Spark: give spark://HOST:7077", exitFailure},
+		{[]string{"plan", dir, "--on", "yarn"}, "is no master of Spark", exitFailure},
 		{[]string{"report", dir, "--html", filepath.Join(empty, "no", "such.html")}, "there is no folder", exitFailure},
 		{[]string{"plan"}, "give one folder", exitFailure},
 		{[]string{"plan", empty}, "no file of rows (*.parquet): 'unthrottle export", exitNotMeasurable},
@@ -156,6 +161,20 @@ func TestMistakes(t *testing.T) {
 		if code := exitCode(err, false); code != c.code {
 			t.Errorf("%q: exit code %d, want %d", c.args, code, c.code)
 		}
+	}
+}
+
+// Where DuckDB has no room the error names the way to Spark; without Spark, what brings it.
+func TestNoRoom(t *testing.T) {
+	full := &duckdb.Full{Err: errors.New("Out of Memory")}
+	err := ask(t.Context(), nil, nil, &shared{memoryMB: 128}, func(engine.Engine, report.Options) error { return fmt.Errorf("containers: %w", full) })
+	if err == nil || !strings.Contains(err.Error(), "--memory gives more; or ask Spark") || !strings.Contains(err.Error(), "--on spark://HOST:7077") {
+		t.Errorf("%v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("SPARK_HOME", "")
+	if _, err := called(t, "report", rows(t, 1), "--on", "local[2]"); err == nil || !strings.Contains(err.Error(), "--on local[2]: spark-submit is neither") || !strings.Contains(err.Error(), "pip install") {
+		t.Errorf("%v", err)
 	}
 }
 

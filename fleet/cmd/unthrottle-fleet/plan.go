@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/fleet/duckdb"
+	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
 	"github.com/unthrottle/unthrottle/internal/fleet/plan"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
@@ -63,8 +63,8 @@ func makePlan(ctx context.Context, dir string, o shared, may report.PlanOptions,
 		return err
 	}
 	var d view.Plan
-	err = ask(ctx, files, unread, o.memoryMB, func(db *duckdb.DB, of report.Options) (err error) {
-		d, err = report.MakePlan(ctx, db, of, may)
+	err = ask(ctx, files, unread, &o, func(e engine.Engine, of report.Options) (err error) {
+		d, err = report.MakePlan(ctx, e, of, may)
 		return err
 	})
 	if err != nil {

@@ -1,8 +1,10 @@
 -- The rows that count, with the number of their container. Of a row that is there twice the one with the most rounds counts: it is
 -- the newest. Where two programs observed a container at the same time, the row that saw most of the five minutes counts.
 WITH sound AS (
-  SELECT l.*, DENSE_RANK() OVER (ORDER BY l.cluster, l.node, l.namespace, l.pod, l.container, l.cgroup) AS container_no
+  SELECT l.*, c.container_no
   FROM loaded l
+  JOIN container_names c ON c.cluster = l.cluster AND c.node = l.node AND c.namespace = l.namespace AND c.pod = l.pod
+    AND c.container = l.container AND c.cgroup = COALESCE(l.cgroup, -1)
   LEFT JOIN unsound u ON u.file_no = l.file_no AND u.file_row = l.file_row
   WHERE u.file_no IS NULL
 ),

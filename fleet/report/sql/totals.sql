@@ -10,4 +10,4 @@ SELECT
   ) d) AS rows_once,
   (SELECT COUNT(*) FROM fleet_rows) AS rows_used,
   (SELECT MIN(began_ms) FROM fleet_rows) AS first_ms,
-  (SELECT CAST(MAX(began_ms + 1000 * seconds) AS BIGINT) FROM fleet_rows) AS last_ms
+  (SELECT CAST(FLOOR(MAX(began_ms + 1000 * seconds) + 0.5) AS BIGINT) FROM fleet_rows) AS last_ms

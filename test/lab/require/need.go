@@ -20,6 +20,7 @@ const (
 	needBPF      = "bpf"
 	needJDK      = "jdk"
 	needCC       = "cc"
+	needSpark    = "spark"
 	needKernel   = "kernel"
 	needSlow     = "slow"
 	needTestAll  = "test-all"
@@ -91,7 +92,7 @@ func mustHave(list string, n need) (bool, error) {
 }
 
 func needNames() []string {
-	return []string{needRoot, needV1, needV2, needCPUs, needSchedExt, needBPF, needJDK, needCC, needKernel, needSlow, needTestAll}
+	return []string{needRoot, needV1, needV2, needCPUs, needSchedExt, needBPF, needJDK, needCC, needSpark, needKernel, needSlow, needTestAll}
 }
 
 func known(name string) bool {

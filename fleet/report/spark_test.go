@@ -1,0 +1,326 @@
+package report
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/fleet/engine"
+	"github.com/unthrottle/unthrottle/fleet/generate"
+	"github.com/unthrottle/unthrottle/fleet/spark"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+	"github.com/unthrottle/unthrottle/test/lab/require"
+)
+
+// localCluster has two workers, each a process of its own.
+const localCluster = spark.Master("local-cluster[2,1,1024]")
+
+// hardFleet writes a fleet with all that makes engines differ, and returns its files and which of them cannot be read.
+func hardFleet(t *testing.T) (files, bad []string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "a'; DROP TABLE loaded; --[1]*?{a,b} +%20é\n")
+	if _, err := generate.Make(t.Context(), dir, generate.Options{Hosts: 3, Containers: 12, Seed: 5, Start: noon, Hours: 1, Bound: 0.001}); err != nil {
+		t.Fatal(err)
+	}
+	var rows []fleet.Row
+	for no := range 150 { // one service that is most of the fleet
+		for slot := range 2 {
+			r := withCandidates(rowOf("huge", no, noon.Add(time.Duration(slot)*fleet.SlotLength), 8, int32(2+no%7)))
+			r.Node, r.StoppedHighSeconds, r.ThrottledPodSeconds = "huge", new(float64(no)/100), new(float64(no%3))
+			rows = append(rows, r)
+		}
+	}
+	for no, node := range []string{"[n]*'?{a,b}", "x+y z%", "ü\U0001f600", "--", "'"} {
+		r := rowOf("cart", no, noon, 8, 4)
+		r.Node, r.Service, r.Pod = node, "x'); DROP TABLE loaded; --\x1b[2J<script>\\"+node, node
+		rows = append(rows, r)
+		r.Start, r.Began = noon.Add(fleet.SlotLength), noon.Add(fleet.SlotLength+1500*time.Millisecond)
+		r.RequestCPUs, r.OwnLimitCPUs, r.LimitCPUs, r.UsedCPUSeconds, r.WantedCPUSeconds = nil, nil, nil, nil, nil
+		r.StoppedLowSeconds, r.StoppedHighSeconds, r.AllowedCPUs, r.Width, r.Wanted = nil, nil, nil, nil, nil
+		rows = append(rows, r)
+	}
+	for slot := range 4 { // a burst that came into force
+		r := withCandidates(rowOf("mail", 3, noon.Add(time.Duration(slot)*fleet.SlotLength), 4, 6))
+		if r.StoppedHighSeconds = new(5.0); slot > 1 {
+			r.Remedy, r.StoppedHighSeconds = string(remedy.Burst), new(1.0)
+		}
+		rows = append(rows, r)
+	}
+	for no, of := range []func(*fleet.Row){
+		func(r *fleet.Row) { r.Schema = 9 }, func(r *fleet.Row) { r.OwnLimitCPUs = new(math.NaN()) }, func(r *fleet.Row) { r.UsedCPUSeconds = new(math.Inf(1)) },
+		func(r *fleet.Row) { r.Width = []fleet.Level{{CPUs: -1, Microseconds: 5}} }, func(r *fleet.Row) { r.Start = noon.Add(time.Second) },
+		func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
+	} {
+		r := rowOf("bad", no, noon, 8, 4)
+		of(&r)
+		rows = append(rows, r)
+	}
+	late := rowOf("huge", 1, noon.Add(-time.Hour), 8, 4)
+	late.Node = "huge"
+	beside := rowOf("beside", 1, noon, 8, 4)
+	errs := []error{store.Write(dir, rows), store.Write(dir, []fleet.Row{late, part(beside, 0, 200)})}
+	copies := t.TempDir()
+	errs = append(errs, store.Write(copies, []fleet.Row{part(beside, 150, 150), rows[0], rows[1]}),
+		os.CopyFS(filepath.Join(dir, "cluster=copy"), os.DirFS(filepath.Join(copies, "cluster=eu1"))))
+	hour := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12")
+	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns} {
+		r := withCandidates(rowOf("older", no, noon, 4, 4))
+		r.Node = fmt.Sprint("older", no)
+		older(t, filepath.Join(hour, r.Node+".parquet"), r, columns)
+	}
+	of := func(name string) string { return filepath.Join(hour, name+".parquet") }
+	huge, err := os.ReadFile(of("huge"))
+	errs = append(errs, err)
+	changed := slices.Clone(huge)
+	for i := range 200 { // within the pages
+		changed[len(changed)/8+i] ^= 0x5a
+	}
+	errs = append(errs, os.WriteFile(of("cut"), huge[:len(huge)/2], 0o644), os.WriteFile(of("changed"), changed, 0o644), os.WriteFile(of("empty"), nil, 0o644),
+		os.WriteFile(of("other"), []byte("no Parquet at all"), 0o644))
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	joined(t, of("n0"), of("joined"))
+	colon := rowOf("cart", 9, noon, 8, 4)
+	colon.Cluster = "eu:2"
+	plain := t.TempDir() // Spark does not find a colon beside a character of patterns
+	if err := store.Write(plain, []fleet.Row{colon}); err != nil {
+		t.Fatal(err)
+	}
+	files = filesIn(t, plain)
+	if err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(name, ".parquet") {
+			files = append(files, name)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files, []string{of("changed"), of("cut"), of("empty"), of("other")}
+}
+
+// joined writes the rows of one file as DuckDB does, as the page of the report says.
+func joined(t *testing.T, from, to string) {
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+	plain := filepath.Join(t.TempDir(), "joined.parquet")
+	rows, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(plain, rows, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "COPY (SELECT * FROM read_parquet("+quoted(plain)+", hive_partitioning = false)) TO "+quoted(plain+".new")+" (FORMAT parquet, COMPRESSION zstd)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(plain+".new", to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answers are the rows of every question, and the files that were left out.
+func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][]any, refused []string) {
+	t.Helper()
+	s := script("totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "services", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers")
+	left, err := e.Prepare(t.Context(), files, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range left {
+		refused = append(refused, r.File)
+	}
+	slices.Sort(refused)
+	rows = map[string][][]any{}
+	for _, q := range s.Questions {
+		if err := e.Ask(t.Context(), q.Name, func(scan func(...any) error) error {
+			row := make([]any, columnsOf[q.Name])
+			to := make([]any, len(row))
+			for i := range row {
+				to[i] = &row[i]
+			}
+			err := scan(to...)
+			for i, v := range row {
+				row[i] = plainValue(v)
+			}
+			rows[q.Name] = append(rows[q.Name], row)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rows, refused
+}
+
+// columnsOf is how many columns each answer has.
+var columnsOf = map[string]int{"totals": 6, "problems": 4, "hosts": 3, "sizes": 14, "demand": 4, "candidates": 7, "spenders": 2, "services": 12, "forecasts": 9, "applied": 6,
+	"plan_hosts": 4, "plan_demand": 7, "plan_containers": 13}
+
+// plainValue is a value whatever type an engine gave it.
+func plainValue(v any) any {
+	switch v := v.(type) {
+	case int8:
+		return float64(v)
+	case int32:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(v).Float64()
+		return f
+	}
+	return v
+}
+
+// sameRows compares answers. Two orders of adding up differ in the last digits.
+func sameRows(t *testing.T, want, got map[string][][]any) {
+	t.Helper()
+	for name := range want {
+		if len(want[name]) != len(got[name]) {
+			t.Errorf("%s: %d rows, not %d", name, len(got[name]), len(want[name]))
+			continue
+		}
+		for i, row := range want[name] {
+			if !slices.EqualFunc(row, got[name][i], func(a, b any) bool {
+				x, isX := a.(float64)
+				y, isY := b.(float64)
+				if isX && isY {
+					return math.Abs(x-y) <= 1e-9*max(1, math.Abs(x))
+				}
+				return a == b
+			}) {
+				t.Errorf("%s, row %d:\n%v, not\n%v", name, i, got[name][i], row)
+			}
+		}
+	}
+}
+
+// onSpark is a run of Spark for this test.
+func onSpark(t *testing.T, submit string, progress func(spark.Step)) *spark.Engine {
+	t.Helper()
+	e, err := spark.Open(spark.Options{Master: localCluster, Submit: submit, MemoryMB: 1024, Progress: progress})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// Row for row the two engines say the same, and leave the same files out; also where a worker of Spark is killed once it holds rows. So the reports are
+// equal.
+func TestSparkIsDuckDB(t *testing.T) {
+	submit := require.Spark(t)
+	files, bad := hardFleet(t)
+	want, refused := answers(t, opened(t, 0), files)
+	if !slices.Equal(refused, bad) {
+		t.Fatalf("DuckDB leaves out %q", refused)
+	}
+	for name := range columnsOf {
+		if len(want[name]) == 0 {
+			t.Errorf("%s: the fleet has no row of it", name)
+		}
+	}
+	t.Run("whole", func(t *testing.T) {
+		got, refused := answers(t, onSpark(t, submit, nil), files)
+		if !slices.Equal(refused, bad) {
+			t.Errorf("Spark leaves out %q", refused)
+		}
+		sameRows(t, want, got)
+	})
+	t.Run("a worker is killed", func(t *testing.T) {
+		var killed atomic.Int64
+		e := onSpark(t, submit, func(s spark.Step) {
+			if s.Step == spark.Made && s.Name == "unsound" {
+				killed.Add(int64(killWorker(t)))
+			}
+		})
+		o := Options{Files: files, Now: noon.Add(time.Hour), Bound: 0.001}
+		got, err := Make(t.Context(), e, o)
+		if err != nil || killed.Load() != 1 {
+			t.Fatalf("%d workers were killed: %v", killed.Load(), err)
+		}
+		want, err := Make(t.Context(), opened(t, 0), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []*view.Document{&want, &got} { // engines have words of their own for what is wrong with a file
+			slices.SortFunc(d.Input.Refused, func(a, b view.Refused) int { return strings.Compare(a.File, b.File) })
+			for i := range d.Input.Refused {
+				d.Input.Refused[i].Why = ""
+			}
+		}
+		a, errA := json.MarshalIndent(want, "", " ")
+		b, errB := json.MarshalIndent(got, "", " ")
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			t.Errorf("%v, %v: DuckDB:\n%s\nSpark:\n%s", errA, errB, a, b)
+		}
+	})
+}
+
+// killWorker kills one process that runs tasks, of the Spark that this test started.
+func killWorker(t *testing.T) (killed int) {
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Error(err)
+	}
+	group := -1
+	for _, p := range processes {
+		if parent, of, _ := processOf(p); parent == os.Getpid() && group < 0 && of != unix.Getpgrp() {
+			group = of
+		}
+	}
+	for _, p := range processes {
+		no, err := strconv.Atoi(filepath.Base(p))
+		if _, of, line := processOf(p); err == nil && group > 0 && of == group && strings.Contains(line, "CoarseGrainedExecutorBackend") && killed == 0 {
+			if err := unix.Kill(no, unix.SIGKILL); err == nil {
+				killed++
+			}
+		}
+	}
+	return killed
+}
+
+// processOf is the parent, the group and the command line of a process.
+func processOf(dir string) (parent, group int, line string) {
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return 0, 0, ""
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 3 {
+		return 0, 0, ""
+	}
+	parent, _ = strconv.Atoi(fields[1])
+	group, _ = strconv.Atoi(fields[2])
+	command, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+	return parent, group, strings.ReplaceAll(string(command), "\x00", " ")
+}

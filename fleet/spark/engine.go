@@ -1,0 +1,129 @@
+package spark
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"github.com/unthrottle/unthrottle/fleet/engine"
+)
+
+//go:embed job.py
+var jobText []byte
+
+// Options say how Spark is run.
+type Options struct {
+	Master Master
+	// Submit is the program spark-submit: see [Find].
+	Submit string
+	// MemoryMB bounds the memory of the driver, which with local[N] holds the rows.
+	MemoryMB int
+	// Progress is told of each step; nil: nothing is.
+	Progress func(Step)
+}
+
+// Engine is one run of Spark.
+type Engine struct {
+	o   Options
+	dir string
+	// patience is how long Spark gets to end by itself when it is asked to.
+	patience time.Duration
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// Open makes a folder for a run, and checks that there is Java. Close removes the folder.
+func Open(o Options) (*Engine, error) {
+	if err := needJava(os.Getenv); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "unthrottle-fleet-")
+	if err != nil {
+		return nil, fmt.Errorf("a folder for Spark: %w; TMPDIR names another place", err)
+	}
+	return &Engine{o: o, dir: dir, patience: 10 * time.Second}, nil
+}
+
+// Close removes the folder of the run.
+func (e *Engine) Close() error { return os.RemoveAll(e.dir) }
+
+// Prepare runs Spark: it makes the tables and answers all questions of a script.
+func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (refused []engine.Refused, err error) {
+	of, errs := described(ctx, files)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var sound []int
+	for no, err := range errs {
+		if err != nil {
+			refused = append(refused, engine.Refused{File: files[no], Err: err})
+			continue
+		}
+		sound = append(sound, no)
+	}
+	out := filepath.Join(e.dir, "answers")
+	j := newJob(files, of, sound, s, out)
+	text, err := json.Marshal(j)
+	if err != nil {
+		return refused, err
+	}
+	if err := errors.Join(os.Mkdir(out, 0o700), os.WriteFile(filepath.Join(e.dir, "job.py"), jobText, 0o600), os.WriteFile(filepath.Join(e.dir, "job.json"), text, 0o600)); err != nil {
+		return refused, err
+	}
+	if err := e.submit(ctx); err != nil {
+		return refused, err
+	}
+	err = e.Ask(ctx, damaged, func(scan func(...any) error) error {
+		var no int
+		if err := scan(&no); err != nil {
+			return err
+		}
+		refused = append(refused, engine.Refused{File: files[no], Err: errors.New("Spark cannot read all of its rows: it is damaged, or its columns are of types that Spark does not read")})
+		return nil
+	})
+	return refused, err
+}
+
+// Ask reads the answer to a question.
+func (e *Engine) Ask(_ context.Context, name string, line func(scan func(...any) error) error) error {
+	f, err := os.Open(filepath.Join(e.dir, "answers", name))
+	if err != nil {
+		return fmt.Errorf("Spark's answer: %w", err)
+	}
+	defer f.Close()
+	rows := json.NewDecoder(bufio.NewReader(f))
+	for rows.More() {
+		var values []json.RawMessage
+		if err := rows.Decode(&values); err != nil {
+			return fmt.Errorf("Spark's answer to %s: %w", name, err)
+		}
+		if err := line(func(to ...any) error { return scan(values, to) }); err != nil {
+			return fmt.Errorf("Spark's answer to %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// scan sets what to points to.
+func scan(values []json.RawMessage, to []any) error {
+	if len(values) != len(to) {
+		return fmt.Errorf("%d columns, not %d", len(values), len(to))
+	}
+	for i, v := range values {
+		if kind := reflect.TypeOf(to[i]).Elem().Kind(); bytes.Equal(v, []byte("null")) && kind != reflect.Pointer && kind != reflect.Interface {
+			return fmt.Errorf("column %d is null", i)
+		}
+		if err := json.Unmarshal(v, to[i]); err != nil {
+			return fmt.Errorf("column %d: %w", i, err)
+		}
+	}
+	return nil
+}

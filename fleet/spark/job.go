@@ -1,0 +1,150 @@
+package spark
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/fleet/engine"
+)
+
+// job is what job.py does, as JSON.
+type job struct {
+	// Files are those of view "files": number, path and rows.
+	Files [][3]any `json:"files"`
+	// Groups are files with equal types; each is a view, with file_path and file_row beside the columns.
+	Groups []group `json:"groups"`
+	// Tables are made in their order, Questions answered into Out.
+	Tables    []statement `json:"tables"`
+	Questions []statement `json:"questions"`
+	Out       string      `json:"out"`
+}
+
+type group struct {
+	View   string   `json:"view"`
+	Schema string   `json:"schema"`
+	Paths  []string `json:"paths"`
+	age    int
+}
+
+type statement struct {
+	Name string `json:"name"`
+	SQL  string `json:"sql"`
+	// Keep says that Spark keeps the answer.
+	Keep bool `json:"keep"`
+}
+
+// newJob is the job of a script on files that descriptions are of. damaged is the question that finds files of which Spark could not read every row.
+func newJob(files []string, of []description, sound []int, s engine.Script, out string) job {
+	j := job{Out: out, Files: [][3]any{}, Groups: []group{}}
+	at := map[description]int{}
+	for _, no := range sound {
+		d := of[no]
+		j.Files = append(j.Files, [3]any{no, files[no], d.rows})
+		d.rows = 0
+		i, ok := at[d]
+		if !ok {
+			i = len(j.Groups)
+			at[d] = i
+			j.Groups = append(j.Groups, group{View: fmt.Sprint("files_", i), Schema: d.schema, age: d.age})
+		}
+		j.Groups[i].Paths = append(j.Groups[i].Paths, "file://"+literal.Replace(files[no]))
+	}
+	read := []string{nothing()}
+	for _, g := range j.Groups {
+		read = append(read, selected(g))
+	}
+	j.Tables = []statement{
+		{"rows_read", strings.Join(read, "\nUNION ALL\n"), true},
+		{"files_damaged", "SELECT f.file_no FROM files f LEFT JOIN (SELECT file_no, COUNT(*) AS row_count FROM rows_read GROUP BY file_no) r ON r.file_no = f.file_no " +
+			"WHERE COALESCE(r.row_count, 0) <> f.row_count", true},
+		{"loaded", "SELECT * FROM rows_read r WHERE NOT EXISTS (SELECT * FROM files_damaged d WHERE d.file_no = r.file_no)", false},
+	}
+	for _, t := range s.Tables {
+		if t.List != 0 {
+			j.Tables = append(j.Tables, statement{t.Name, lines(t.List, t.Of), false})
+		} else {
+			j.Tables = append(j.Tables, statement{t.Name, t.SQL, true})
+		}
+	}
+	j.Questions = []statement{{Name: damaged, SQL: "SELECT file_no FROM files_damaged ORDER BY file_no"}}
+	for _, q := range s.Questions {
+		j.Questions = append(j.Questions, statement{Name: q.Name, SQL: q.SQL})
+	}
+	return j
+}
+
+// damaged is the question for files of which Spark could not read every row.
+const damaged = "files_damaged"
+
+// literal makes a pattern of a name that matches that name alone.
+var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`)
+
+// types are Spark's names of what columns hold; those of lists are made of their fields.
+var types = map[engine.Kind]string{engine.Integer: "INT", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "STRING", engine.Milliseconds: "BIGINT"}
+
+func typeOf(is engine.Kind) string {
+	fields := is.Fields()
+	if fields == nil {
+		return types[is]
+	}
+	var of []string
+	for _, f := range fields {
+		of = append(of, f.Becomes+": "+types[f.Is])
+	}
+	return "ARRAY<STRUCT<" + strings.Join(of, ", ") + ">>"
+}
+
+// value is what a column becomes. What does not fit is null: one row must not end the run.
+func value(c engine.Column) string {
+	switch c.Is {
+	case engine.Levels, engine.Candidates:
+		var of []string
+		for _, f := range c.Is.Fields() {
+			of = append(of, fmt.Sprintf("'%s', TRY_CAST(l.%s AS %s)", f.Becomes, f.Name, types[f.Is]))
+		}
+		return "transform(r." + c.Name + ", l -> named_struct(" + strings.Join(of, ", ") + "))"
+	case engine.Text:
+		return "COALESCE(r." + c.Name + ", '')"
+	case engine.Milliseconds:
+		return "unix_millis(r." + c.Name + ")"
+	}
+	return "TRY_CAST(r." + c.Name + " AS " + types[c.Is] + ")"
+}
+
+// selected are the rows of a group. A file's path is there as a URI, in which a plus is a plus.
+func selected(g group) string {
+	lack := engine.Lack(g.age)
+	var of strings.Builder
+	of.WriteString("SELECT f.file_no, r.file_row")
+	for _, c := range engine.Columns {
+		as := value(c)
+		if slices.Contains(lack, c.Name) {
+			as = "CAST(NULL AS " + typeOf(c.Is) + ")"
+		}
+		of.WriteString(", " + as + " AS " + c.Becomes)
+	}
+	return of.String() + " FROM " + g.View + " r JOIN files f ON f.path = regexp_replace(url_decode(replace(r.file_path, '+', '%2B')), '^file:/+', '/')"
+}
+
+// nothing has the columns and no row: there may be no sound file.
+func nothing() string {
+	of := "SELECT CAST(NULL AS INT) AS file_no, CAST(NULL AS BIGINT) AS file_row"
+	for _, c := range engine.Columns {
+		of += ", CAST(NULL AS " + typeOf(c.Is) + ") AS " + c.Becomes
+	}
+	return of + " WHERE FALSE"
+}
+
+// lines has a line for each element of the lists of a kind in a table.
+func lines(list engine.Kind, of string) string {
+	var parts, fields []string
+	for _, f := range list.Fields() {
+		fields = append(fields, "element."+f.Becomes+" AS "+f.Becomes)
+	}
+	lists := strings.Join(slices.Concat(engine.Levels.Lists(), engine.Candidates.Lists()), ", ")
+	for _, name := range list.Lists() {
+		parts = append(parts, "SELECT r.* EXCEPT ("+lists+"), '"+name+"' AS kind, "+strings.Join(fields, ", ")+" FROM "+of+" r LATERAL VIEW explode("+name+") e AS element")
+	}
+	return strings.Join(parts, "\nUNION ALL\n")
+}

@@ -1,0 +1,44 @@
+"""What spark-submit runs: registers files, runs statements, writes answers. All of it is in the file that the argument names."""
+
+import json
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+
+def told(**what):
+    # One write a line: Spark's own lines may stand between ours.
+    sys.stdout.write("\nunthrottle " + json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def run(job):
+    spark = SparkSession.builder.getOrCreate()
+    told(step="started")
+    spark.createDataFrame([tuple(f) for f in job["files"]], "file_no INT, path STRING, row_count BIGINT").createOrReplaceTempView("files")
+    for g in job["groups"]:
+        rows = spark.read.schema(g["schema"]).parquet(*g["paths"])
+        rows.select("*", "_metadata.file_path", rows["_metadata.row_index"].alias("file_row")).createOrReplaceTempView(g["view"])
+    for t in job["tables"]:
+        table = spark.sql(t["sql"])
+        if t["keep"]:
+            table = table.persist()
+            told(step="made", name=t["name"], rows=table.count())
+        table.createOrReplaceTempView(t["name"])
+    for q in job["questions"]:
+        with open(os.path.join(job["out"], q["name"]), "w", encoding="utf-8") as answer:
+            for row in spark.sql(q["sql"]).toLocalIterator():
+                answer.write(json.dumps(list(row)) + "\n")
+    told(step="answered", rows=len(job["questions"]))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], encoding="utf-8") as text:
+        job = json.load(text)
+    try:
+        run(job)
+    except Exception as e:
+        told(step="failed", name=str(e)[:2000])
+        raise

@@ -22,10 +22,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -71,19 +71,20 @@ class BudgetCallsTest {
         ManagedChannel channel = InProcessChannelBuilder.forName("budget").build();
         try {
             assertEquals("a 1", call(channel, "work", "a"));
-            ArrayDeque<Permit> permits = new ArrayDeque<>();
+            // A call gives its permit back after its answer was sent: the first of these may come a little later.
+            LinkedBlockingQueue<Permit> permits = new LinkedBlockingQueue<>();
             for (int i = 0; i < 12; i++) {
                 limit.budget.acquire(TaskClass.APP, null, permits::add, null);
             }
             for (int i = 0; i < 4; i++) {
                 limit.pass(10_000_000);
-                permits.poll().close();
+                permits.take().close();
             }
             assertEquals("b 1", call(channel, "check", "b")); // IO never waits behind APP
             StatusRuntimeException late = assertThrows(StatusRuntimeException.class, () -> call(channel, "work", "c"));
             assertEquals(Status.Code.UNAVAILABLE, late.getStatus().getCode());
-            while (!permits.isEmpty()) {
-                permits.poll().close();
+            for (int i = 4; i < 12; i++) {
+                permits.take().close();
             }
             assertEquals("d 1", call(channel, "work", "d"));
         } finally {

@@ -32,7 +32,7 @@ func findSpark() (string, error) {
 		java = filepath.Join(home, "bin", java)
 	}
 	if _, err := exec.LookPath(java); err != nil {
-		return "", fmt.Errorf("Java for Spark: %w", err)
+		return "", fmt.Errorf("the Java that Spark needs: %w", err)
 	}
 	return submit, nil
 }

@@ -56,7 +56,7 @@ func TestRowsAddUp(t *testing.T) {
 	if *r.WantedP50 != 0 || *r.WantedP95 != 4 || *r.WantedP99 != 4 || *r.WantedMax != 4 || *r.WidthMax != 2 || len(r.Wanted) != 4 {
 		t.Errorf("wanted %+v", r)
 	}
-	if r.Service != "cart/app" || r.LimitScope != container.ScopePod || r.Cluster != "eu1" {
+	if r.Service != "shop/cart/app" || r.LimitScope != container.ScopePod || r.Cluster != "eu1" {
 		t.Errorf("%+v", r)
 	}
 	if rest := rows.Finish(); len(rest) != 1 || rest[0].Samples != 1 || !rest[0].Start.Equal(noon.Add(SlotLength)) {
@@ -151,14 +151,14 @@ func TestRowsAreBounded(t *testing.T) {
 
 func TestServiceOf(t *testing.T) {
 	for pod, want := range map[string]string{
-		"cart-7d9c5b8f6-x2x4x": "cart/c", "db-0": "db/c", "log-x2x4x": "log/c", "a-b-c": "a-b-c/c", "job-27893450-kx7vd": "job-27893450/c", "x": "x/c", "-": "-/c", "a-": "a-/c",
+		"cart-7d9c5b8f6-x2x4x": "cart/c", "db-0": "db/c", "log-x2x4x": "log/c", "a-b-c": "a-b-c/c", "nightly-27893450-kx7vd": "nightly/c", "job-2789-kx7vd": "job-2789/c", "x": "x/c", "-": "-/c", "a-": "a-/c",
 		"my-api-v2-5f6d8c9bb-q2w4z": "my-api-v2/c",
 	} {
 		if got := ServiceOf(&container.Container{Pod: pod, ContainerName: "c"}); got != want {
 			t.Errorf("%s: %s, want %s", pod, got, want)
 		}
 	}
-	for want, c := range map[string]container.Container{"shop/web": {Project: "shop", Service: "web", Name: "x"}, "ssh.service": {Unit: "ssh.service", Name: "ssh"}, "redis": {Name: "redis"}} {
+	for want, c := range map[string]container.Container{"shop/db/app": {Namespace: "shop", Pod: "db-0", ContainerName: "app"}, "shop/web": {Project: "shop", Service: "web", Name: "x"}, "ssh.service": {Unit: "ssh.service", Name: "ssh"}, "redis": {Name: "redis"}} {
 		if got := ServiceOf(&c); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

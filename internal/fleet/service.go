@@ -6,15 +6,16 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 )
 
-// ServiceOf is what the replicas of one workload have in common: of a pod its controller's name and the container's, by the forms
-// of names that Kubernetes makes; of compose the service; of a unit the unit; else the container's name.
+// ServiceOf is what the replicas of one workload have in common: of a pod its namespace, its controller's name and the container's, by
+// the forms of names that Kubernetes makes; of compose the service; of a unit the unit; else the container's name.
 //
-// Worked example: cart-7d9c5b8f6-x2x4x (Deployment), db-0 (StatefulSet) and log-x2x4x (DaemonSet) with a container app are
-// cart/app, db/app and log/app. A name that has none of these forms is its own workload.
+// Worked example: cart-7d9c5b8f6-x2x4x (Deployment), db-0 (StatefulSet) and log-x2x4x (DaemonSet) with a container app, in the namespace
+// shop, are shop/cart/app, shop/db/app and shop/log/app. A name that has none of these forms is its own workload. Services of one name in
+// two namespaces are two: another team's cart has another limit.
 func ServiceOf(c *container.Container) string {
 	switch {
 	case c.Pod != "":
-		return workloadOf(c.Pod) + "/" + c.ContainerName
+		return strings.TrimPrefix(c.Namespace+"/"+workloadOf(c.Pod)+"/"+c.ContainerName, "/")
 	case c.Service != "":
 		return strings.Trim(c.Project+"/"+c.Service, "/")
 	case c.Unit != "":
@@ -34,9 +35,10 @@ func workloadOf(pod string) string {
 	case len(last) != 5 || !isSafe(last):
 		return pod
 	}
-	// DaemonSet, Job; or below a ReplicaSet, whose name ends in the hash of its template.
-	if deployment, hash, ok := cutLast(head); ok && len(hash) >= 6 && len(hash) <= 10 && isSafe(hash) {
-		return deployment
+	// DaemonSet, Job; or below a ReplicaSet, whose name ends in the hash of its template, or a CronJob's Job, whose name ends in the
+	// minutes since 1970 (8 digits from 1989 to 2160).
+	if above, hash, ok := cutLast(head); ok && (len(hash) >= 6 && len(hash) <= 10 && isSafe(hash) || len(hash) == 8 && isNumber(hash)) {
+		return above
 	}
 	return head
 }

@@ -6,7 +6,7 @@
         nightly.scheduleAtFixedRate(new TimerTask() {
             public void run() {
                 java.util.zip.Deflater d = new java.util.zip.Deflater(9);
-                byte[] in = new byte[2 << 20], out = new byte[1 << 20];
+                byte[] in = new byte[4 << 20], out = new byte[1 << 20];
                 Random of = new Random(1);
                 for (int i = 0; i < in.length; i++) in[i] = (byte) "0123456789abcdef".charAt(of.nextInt(16));
                 d.setInput(in);

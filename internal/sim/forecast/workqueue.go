@@ -18,17 +18,23 @@ type workQueue struct {
 	// order. timed counts wake-ups by timers and devices.
 	wakeups, oldest, newest, timed int
 	chance                         float64
+	woken                          map[*thread]int // of wakeups, those of each thread
 }
 
 // minWakeups is the number of wake-ups from which on a pool's order counts.
 const minWakeups = 30
 
+// minElsewhere is the share of the wake-ups that threads other than the one with most must have. A worker that sleeps last is always
+// the same one, until work comes while it is at work. One thread that takes what comes for all others, by the same name, is woken
+// alone: a poller, or an acceptor.
+const minElsewhere = 0.05
+
 // wakeOrder returns the order in which a shared queue wakes the threads. It is NotShared unless the wake-ups
-// are nearer to an order than to chance.
+// are nearer to an order than to chance, and not those of one thread.
 func (q *workQueue) wakeOrder() simulate.WakeOrder {
 	ordered := func(n int) bool { return float64(n)-q.chance >= float64(q.wakeups)-float64(n) }
 	switch {
-	case q.wakeups < minWakeups || q.timed > q.wakeups:
+	case q.wakeups < minWakeups || q.timed > q.wakeups || float64(q.elsewhere()) < minElsewhere*float64(q.wakeups):
 		return simulate.NotShared
 	case ordered(q.oldest):
 		return simulate.OldestFirst
@@ -38,8 +44,19 @@ func (q *workQueue) wakeOrder() simulate.WakeOrder {
 	return simulate.NotShared
 }
 
+// elsewhere is how many of the wake-ups were of other threads than the one with most.
+func (q *workQueue) elsewhere() int {
+	most := 0
+	for _, n := range q.woken {
+		most = max(most, n)
+	}
+	return q.wakeups - most
+}
+
 // forget drops what was counted, so that the queue is not shared.
-func (q *workQueue) forget() { q.wakeups, q.oldest, q.newest, q.timed, q.chance = 0, 0, 0, 0, 0 }
+func (q *workQueue) forget() {
+	q.wakeups, q.oldest, q.newest, q.timed, q.chance, q.woken = 0, 0, 0, 0, 0, map[*thread]int{}
+}
 
 // enterSleep notes that a thread fell asleep.
 func (b *builder) enterSleep(t *thread) {
@@ -81,6 +98,7 @@ func (b *builder) noteWakeup(t, waker *thread, timed bool) bool {
 	t.ranks = append(t.ranks, rank)
 	if q.asleep.Len() > 1 {
 		q.wakeups++
+		q.woken[t]++
 		q.chance += 1 / float64(q.asleep.Len())
 		if rank.oldest {
 			q.oldest++
@@ -127,7 +145,7 @@ func (b *builder) joinPool(t *thread, p *Pool) {
 func (b *builder) queueOf(p *Pool) *workQueue {
 	q := b.queues[p]
 	if q == nil {
-		q = new(workQueue)
+		q = &workQueue{woken: map[*thread]int{}}
 		b.queues[p] = q
 	}
 	return q

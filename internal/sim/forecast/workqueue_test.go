@@ -95,3 +95,27 @@ func TestWorkQueue(t *testing.T) {
 		}
 	}
 }
+
+// One thread that is woken for all others of its name, such as a poller, shares no queue with them, though it always fell asleep last.
+func TestAPollerOfTheSameName(t *testing.T) {
+	s := rt.New(2).Limit(200*ms, 100*ms).Process("app")
+	pool := s.Threads("http", 4)
+	at := func(d time.Duration, e recording.Event) { e.AtNS = d.Nanoseconds(); s.Add(e) }
+	for i := range 100 {
+		now, worker := time.Duration(1+i)*10*ms, pool[1+i%3]
+		at(now, recording.Event{Kind: recording.Wakeup, Thread: pool[0], Owner: recording.FirstOwner})
+		at(now, recording.Event{Kind: recording.Switch, NextThread: pool[0]})
+		at(now+ms, recording.Event{Kind: recording.Wakeup, Thread: worker, CPU: 1, Waker: pool[0]})
+		at(now+ms, recording.Event{Kind: recording.Switch, NextThread: worker, CPU: 1})
+		at(now+2*ms, recording.Event{Kind: recording.Switch, Thread: worker, CPU: 1})
+		at(now+3*ms, recording.Event{Kind: recording.Switch, Thread: pool[0]})
+	}
+	l := loadOf(t, s.Run(1100*ms))
+	for _, p := range l.Pools {
+		for _, w := range p.workloads {
+			if got := l.replay.WakeOrders[w]; got != simulate.NotShared {
+				t.Errorf("%s: wake order %d, want none", p.Name, got)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/incode"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -13,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Answer is what a choice says to do.
@@ -166,6 +168,7 @@ func (c *choice) decide() {
 			return
 		}
 		defer func() {
+			c.tryLeastStopped()
 			c.out.Certain = false
 			c.out.Why += "; " + why + ": a trial tells"
 		}()
@@ -202,6 +205,24 @@ func (c *choice) unreliable() string {
 		return "the replay of the recording differs from the recording in " + figure + ", so its forecasts mean little"
 	}
 	return ""
+}
+
+// tryLeastStopped tries what ends the stops, where the replay has lost the latency that was recorded: it has nothing left to shorten then, and
+// its stopped time agrees.
+func (c *choice) tryLeastStopped() {
+	was := c.f.Check.Judged
+	lost := was.Recorded != nil && was.Replayed != nil && *was.Replayed < *was.Recorded
+	if c.out.Answer != AnswerLeave || !lost || slices.Contains(c.f.Check.FailedBeside(), forecast.StoppedTime) {
+		return
+	}
+	stopped := func(i int) time.Duration { return c.f.Rows[i].Figures.Stopped }
+	all := c.rows(func(i int) bool { return c.may(i) && stopped(i) <= c.none.Figures.Stopped/2 && c.harms(i) == "" },
+		func(a, b int) int { return cmp.Compare(stopped(a), stopped(b)) })
+	if len(all) == 0 || c.none.Figures.Stopped.Seconds() <= leastStopped*c.f.Window.Seconds() {
+		return
+	}
+	c.answer(AnswerRemedy, all[0], fmt.Sprintf("%s: stopped for %s of %s, not for %s", c.name(all[0]), text.Duration(stopped(all[0])), text.Duration(c.f.Window), text.Duration(c.none.Figures.Stopped)))
+	c.out.Next = append(c.out.Next, all[1:]...)
 }
 
 func bound(o *forecast.Objective) float64 { return float64(o.Bound.Microseconds()) / 1000 }

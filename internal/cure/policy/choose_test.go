@@ -211,6 +211,31 @@ func TestChooseNothingOfAReplayThatDiffers(t *testing.T) {
 	}
 }
 
+// Where the replay has lost the latency, a trial takes what ends the stops.
+func TestChooseOfALatencyThatIsLost(t *testing.T) {
+	lost := func(recorded float64) *forecast.Forecast {
+		f := made(1, none(1, 1), burst(1, 1), narrow(1, 1))
+		f.Rows[0].Figures.CPU = f.Window / 2
+		for i := range f.Rows {
+			f.Rows[i].Judged = new(0.0)
+		}
+		f.Check.Judged = forecast.Figure{Recorded: &recorded, Replayed: new(0.0)}
+		f.Rows[0].Figures.Stopped, f.Rows[1].Figures.Stopped, f.Rows[2].Figures.Stopped = f.Window/4, f.Window/6, f.Window/50
+		return f
+	}
+	got := Choose(lost(56), Terms{Trial: true})
+	if got.Answer != AnswerRemedy || got.Row != 2 || got.Certain || len(got.Next) != 0 || !strings.Contains(got.Why, "stopped for") || !strings.Contains(got.Why, "a trial tells") {
+		t.Errorf("%+v", got)
+	}
+	differs := lost(56)
+	differs.Check.Stopped = forecast.Figure{Recorded: new(9.0), Replayed: new(1.0)}
+	for name, c := range map[string]Choice{"no trial": Choose(lost(56), Terms{}), "the stopped time differs too": Choose(differs, Terms{Trial: true})} {
+		if c.Answer == AnswerRemedy {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
 // A remedy that is asked for by name is not applied without a word on its forecast.
 func TestOfAsked(t *testing.T) {
 	differs := made(1, none(90, 1), burst(10, 1))

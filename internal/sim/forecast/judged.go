@@ -285,10 +285,13 @@ func (c SelfCheck) Failed() string {
 	return ""
 }
 
+// StoppedTime is the name of that figure in FailedBeside.
+const StoppedTime = "stopped time"
+
 // FailedBeside says which figures beside the judged one cannot be relied on.
 func (c SelfCheck) FailedBeside() (figures []string) {
 	if c.Stopped.far(failedStopped, failedRatio) {
-		figures = append(figures, "stopped time")
+		figures = append(figures, StoppedTime)
 	}
 	if c.ThrottledPeriods.far(failedPeriods, failedRatio) {
 		figures = append(figures, "throttled periods")

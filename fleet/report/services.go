@@ -17,7 +17,9 @@ import (
 // sized is a container, with what is known of its demand.
 type sized struct {
 	no                           int64
+	node, namespace, pod, name   string
 	service, remedy              string
+	request                      *float64
 	limit, ownLimit              *float64
 	allowed                      *int32
 	now                          bool
@@ -162,7 +164,7 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 		needs[c.service].take(n)
 		byBounds[i] = !byPeriods
 	}
-	sums, reasons := map[string]*sum{}, map[string]*view.Unknown{}
+	sums, reasons, workloads := map[string]*sum{}, map[string]*view.Unknown{}, workloads{}
 	for i := range all {
 		c := &all[i]
 		if !c.now {
@@ -173,6 +175,7 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 			sums[c.service] = &sum{}
 		}
 		sums[c.service].add(c, whys[i], needs[c.service])
+		workloads.add(c)
 		if byBounds[i] {
 			d.ByBounds++
 			sums[c.service].byBounds++
@@ -195,7 +198,7 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 		return cmp.Or(cmp.Compare(b.Containers, a.Containers), cmp.Compare(a.Reason, b.Reason))
 	})
 	d.Ledger = ledger(sums)
-	return pictures(ctx, e, d, needs, sums)
+	return pictures(ctx, e, d, needs, sums, workloads)
 }
 
 // sum is what the containers of one service have and need now.
@@ -271,7 +274,7 @@ func containers(ctx context.Context, e engine.Engine) (all []sized, err error) {
 	if err := e.Ask(ctx, "sizes", func(scan func(...any) error) error {
 		var c sized
 		var now int
-		if err := scan(&c.no, &c.service, &c.remedy, &c.limit, &c.ownLimit, &c.allowed, &now, &c.cores, &c.measured, &c.stopped, &c.widestUse,
+		if err := scan(&c.no, &c.node, &c.namespace, &c.pod, &c.name, &c.service, &c.remedy, &c.limit, &c.ownLimit, &c.request, &c.allowed, &now, &c.cores, &c.measured, &c.stopped, &c.widestUse,
 			&c.periodSeconds, &c.periods, &c.from); err != nil {
 			return err
 		}
@@ -316,7 +319,7 @@ func containers(ctx context.Context, e engine.Engine) (all []sized, err error) {
 }
 
 // pictures makes the services of the document.
-func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[string]*need, sums map[string]*sum) error {
+func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[string]*need, sums map[string]*sum, of workloads) error {
 	spenders := map[string]string{}
 	if err := e.Ask(ctx, "spenders", func(scan func(...any) error) error {
 		var service, by string
@@ -345,6 +348,7 @@ func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[
 				s.SpentBy = &by
 			}
 		}
+		s.Workload = of.of(s.Name, d.Hosts)
 		if n := needs[s.Name]; n != nil {
 			s.Limit, s.LimitLow, s.LimitHigh = new(leastlimit.Tenths(n.limit.at)), new(n.limit.low), new(n.limit.high)
 			if !math.IsInf(n.burst.at, 1) {

@@ -15,7 +15,8 @@ import (
 func ServiceOf(c *container.Container) string {
 	switch {
 	case c.Pod != "":
-		return strings.TrimPrefix(c.Namespace+"/"+workloadOf(c.Pod)+"/"+c.ContainerName, "/")
+		of, _ := WorkloadOf(c.Pod)
+		return strings.TrimPrefix(c.Namespace+"/"+of+"/"+c.ContainerName, "/")
 	case c.Service != "":
 		return strings.Trim(c.Project+"/"+c.Service, "/")
 	case c.Unit != "":
@@ -24,23 +25,36 @@ func ServiceOf(c *container.Container) string {
 	return c.Name
 }
 
-// workloadOf cuts what a controller of Kubernetes adds to a pod's name.
-func workloadOf(pod string) string {
+// Kinds of controllers that a pod's name tells; "" tells none.
+const (
+	Deployment  = "Deployment"
+	StatefulSet = "StatefulSet"
+	// DaemonSetOrJob: pods of both have names of one form.
+	DaemonSetOrJob = "DaemonSet or Job"
+	CronJob        = "CronJob"
+)
+
+// WorkloadOf cuts what a controller of Kubernetes adds to a pod's name, and says which kind adds that.
+func WorkloadOf(pod string) (name, kind string) {
 	head, last, ok := cutLast(pod)
 	switch {
 	case !ok:
-		return pod
-	case isNumber(last): // StatefulSet
-		return head
+		return pod, ""
+	case isNumber(last):
+		return head, StatefulSet
 	case len(last) != 5 || !isSafe(last):
-		return pod
+		return pod, ""
 	}
-	// DaemonSet, Job; or below a ReplicaSet, whose name ends in the hash of its template, or a CronJob's Job, whose name ends in the
-	// minutes since 1970 (8 digits from 1989 to 2160).
-	if above, hash, ok := cutLast(head); ok && (len(hash) >= 6 && len(hash) <= 10 && isSafe(hash) || len(hash) == 8 && isNumber(hash)) {
-		return above
+	// Below a ReplicaSet, whose name ends in the hash of its template, or a CronJob's Job, whose name ends in the minutes since 1970 (8
+	// digits from 1989 to 2160).
+	above, hash, ok := cutLast(head)
+	switch {
+	case ok && len(hash) == 8 && isNumber(hash):
+		return above, CronJob
+	case ok && len(hash) >= 6 && len(hash) <= 10 && isSafe(hash):
+		return above, Deployment
 	}
-	return head
+	return head, DaemonSetOrJob
 }
 
 func cutLast(name string) (head, last string, ok bool) {

@@ -50,6 +50,9 @@ func Rules() ([]Rule, error) {
 	return all, nil
 }
 
+// FleetDashboard is the file of the one whose figures come from 'unthrottle fleet report --metrics', and not from agents.
+const FleetDashboard = "dashboards/fleet.json"
+
 // Dashboard is one of Grafana, as far as it asks Prometheus.
 type Dashboard struct {
 	File       string `json:"-"`

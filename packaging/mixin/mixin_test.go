@@ -103,7 +103,7 @@ func TestPagesNameRules(t *testing.T) {
 // variable.
 func TestDashboards(t *testing.T) {
 	boards, err := Dashboards()
-	if err != nil || len(boards) != 2 {
+	if err != nil || len(boards) != 3 {
 		t.Fatalf("%d dashboards, %v", len(boards), err)
 	}
 	for _, d := range boards {

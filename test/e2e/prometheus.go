@@ -54,6 +54,9 @@ func (s *suite) prometheus(bin string) {
 	}
 	s.answered(api, "recorded series", records)
 	for _, d := range boards {
+		if d.File == mixin.FleetDashboard { // its figures come from a report over many hosts
+			continue
+		}
 		var queries []string
 		for _, p := range d.Panels {
 			for _, t := range p.Targets {

@@ -24,11 +24,9 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/report"
 	"github.com/unthrottle/unthrottle/fleet/spark"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -140,7 +138,7 @@ func oneFolder(command string) cobra.PositionalArgs {
 // options are the flags of report.
 type options struct {
 	shared
-	html  string
+	outputs
 	bound string
 }
 
@@ -170,7 +168,7 @@ questions are asked on Apache Spark, by spark-submit.`,
 	}
 	flags := cmd.Flags()
 	o.shared.add(flags)
-	flags.StringVar(&o.html, "html", "", "also write a page, all in one file, to `FILE`")
+	o.outputs.add(flags)
 	flags.StringVar(&o.bound, "bound", "0.1%", "stopped for more than this `SHARE` of the time to work is too much")
 	return cmd
 }
@@ -203,17 +201,10 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 	if err != nil {
 		return err
 	}
-	var page *outfile.File
-	if o.html != "" {
-		if page, err = outfile.Create(o.html); err != nil {
-			return err
-		}
-		defer func() {
-			if page != nil {
-				err = errors.Join(err, page.End(false))
-			}
-		}()
+	if err := o.outputs.begin(); err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, o.outputs.abandon()) }()
 	var d view.Document
 	err = ask(ctx, files, unread, &o.shared, func(e engine.Engine, of report.Options) (err error) {
 		of.Bound = bound
@@ -223,13 +214,8 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 	if err != nil {
 		return err
 	}
-	if page != nil {
-		whole := page
-		page = nil
-		if err := whole.WriteAll(func(w io.Writer) error { return view.HTML(w, d, webpage.Origin{Version: version}) }); err != nil {
-			return err
-		}
-		say("the page is in %s", text.Sanitize(o.html, 0))
+	if err := o.outputs.write(d); err != nil {
+		return err
 	}
 	if o.json {
 		return jsonout.Write(out, "fleet_report", d)

@@ -111,6 +111,17 @@ func TestReport(t *testing.T) {
 	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "cart/app") {
 		t.Errorf("%v\n%s", err, html)
 	}
+	figures, patches := filepath.Join(t.TempDir(), "fleet.prom"), filepath.Join(t.TempDir(), "patches")
+	if _, err = called(t, "report", dir, "--metrics", figures, "--patches", patches); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(figures); err != nil || !strings.Contains(string(text), `unthrottle_fleet_service_cores{service="cart/app",state="now"}`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	// Its containers have pods, but no namespace.
+	if of, err := filepath.Glob(filepath.Join(patches, "*", "*")); err != nil || len(of) != 0 {
+		t.Errorf("patches %q, %v", of, err)
+	}
 	if again, err := called(t, "report", dir, "--json"); err != nil || again != out {
 		t.Errorf("another answer to the same question: %v\n%s", err, again)
 	}

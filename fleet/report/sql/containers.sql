@@ -7,7 +7,7 @@ WITH ranked AS (
   FROM fleet_rows r
 ),
 latest AS (
-  SELECT container_no, cluster, node, namespace, pod, container, service, remedy, limit_cpus, own_limit_cpus, allowed_cpus,
+  SELECT container_no, cluster, node, namespace, pod, container, service, remedy, limit_cpus, own_limit_cpus, request_cpus, allowed_cpus,
     CASE WHEN start_ms >= host_last_ms - 300000 THEN 1 ELSE 0 END AS runs_now,
     CASE WHEN remedy = 'pin' THEN CAST(allowed_cpus AS DOUBLE)
       WHEN own_limit_cpus IS NOT NULL THEN own_limit_cpus
@@ -16,7 +16,7 @@ latest AS (
   WHERE last_no = 1
 )
 SELECT l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.service, l.remedy, l.limit_cpus, l.own_limit_cpus,
-  l.allowed_cpus, l.runs_now, l.cores_now,
+  l.request_cpus, l.allowed_cpus, l.runs_now, l.cores_now,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.seconds END) AS measured_seconds,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.stopped_high_seconds END) AS stopped_high_seconds,
   MAX(CASE WHEN r.seconds >= 60 THEN r.used_cpu_seconds / r.seconds END) AS widest_mean_cpus,
@@ -27,4 +27,4 @@ FROM latest l
 JOIN fleet_rows r ON r.container_no = l.container_no AND r.remedy = l.remedy
   AND COALESCE(r.own_limit_cpus, 0) = COALESCE(l.own_limit_cpus, 0) AND COALESCE(r.allowed_cpus, 0) = COALESCE(l.allowed_cpus, 0)
 GROUP BY l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.service, l.remedy, l.limit_cpus, l.own_limit_cpus,
-  l.allowed_cpus, l.runs_now, l.cores_now
+  l.request_cpus, l.allowed_cpus, l.runs_now, l.cores_now

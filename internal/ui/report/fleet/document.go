@@ -26,6 +26,8 @@ type Service struct {
 	Name       string `json:"name"`
 	Containers int    `json:"containers"`
 	Hosts      int    `json:"hosts"`
+	// Workload is null outside of Kubernetes, and where the kind of the controller is not known.
+	Workload *Workload `json:"workload"`
 	// CoresNow are the limits of its containers, or what they request. CoresAfter is what they need with the remedy, between low and
 	// high. Containers of which it is not known keep what they have.
 	CoresNow       *float64 `json:"cores_now"`
@@ -54,6 +56,21 @@ type Service struct {
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of their demand.
 	ByBounds int `json:"by_bounds"`
 }
+
+// Workload is the controller in Kubernetes whose template has the limit of a service.
+type Workload struct {
+	// Kind is Deployment, StatefulSet or DaemonSet, by the form of its pods' names.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Container string `json:"container"`
+	// LimitCPUs and RequestCPUs are those of each of its containers now; null: none, or they differ.
+	LimitCPUs   *float64 `json:"limit_cpus"`
+	RequestCPUs *float64 `json:"request_cpus"`
+}
+
+// DaemonSet is the kind of a Workload that has a pod on each host.
+const DaemonSet = "DaemonSet"
 
 // Remedies of a Service.
 const (

@@ -59,9 +59,9 @@ type Service struct {
 
 // service is one that is being made.
 type service struct {
-	name     string
-	replicas int
-	limit    float64
+	name, workload string
+	replicas       int
+	limit          float64
 	// memoryBytes is what each of its containers has, with its limit.
 	memoryBytes int64
 	ran         [levels]ran
@@ -116,7 +116,8 @@ func draw(o Options) []service {
 	for i := range all {
 		chance := rand.New(rand.NewPCG(o.Seed, uint64(i)))
 		s := &all[i]
-		s.name, s.limit = fmt.Sprintf("service-%05d/app", i), limits[chance.IntN(len(limits))]
+		s.workload, s.limit = fmt.Sprintf("service-%05d", i), limits[chance.IntN(len(limits))]
+		s.name = namespace + "/" + s.workload + "/app"
 		s.memoryBytes = int64(s.limit*(1+float64(i%4))) << 29 // 0.5 to 2 GiB per CPU, not drawn: what is drawn stays as it was
 		s.replicas = 1 + int(float64(o.Containers-n)/float64(i+1)/weights)
 		left -= s.replicas - 1
@@ -242,6 +243,20 @@ func create(name string, rows []fleet.Row) error {
 	return nil
 }
 
+// namespace is that of all pods.
+const namespace = "shop"
+
+// podName is that of a Deployment's pod: with the hash of a template, and letters that Kubernetes draws from.
+func podName(workload string, no int) string {
+	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	var suffix [5]byte
+	for i := range suffix {
+		suffix[i] = letters[no%len(letters)]
+		no /= len(letters)
+	}
+	return workload + "-7d9c5b8f6-" + string(suffix[:])
+}
+
 // row is a container's five minutes at a level of load.
 func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
 	r := &s.ran[level]
@@ -253,7 +268,7 @@ func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
 	stopped := r.stopped.Seconds()
 	row := fleet.Row{
 		Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: fleet.SlotLength.Seconds(), Samples: 300,
-		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Pod: fmt.Sprintf("pod-%06d", no), Container: "app", Service: s.name, Cgroup: int64(no + 1),
+		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Namespace: namespace, Pod: podName(s.workload, no), Container: "app", Service: s.name, Cgroup: int64(no + 1),
 		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(hostCPUs)),
 		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped, StoppedHighSeconds: &stopped,
 		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),

@@ -87,6 +87,9 @@ func (o *outputs) write(d view.Document) error {
 		return nil
 	}
 	patches, left := view.Patches(d)
+	if err := os.MkdirAll(o.patches, 0o755); err != nil {
+		return fmt.Errorf("--patches: %w", err)
+	}
 	for _, p := range patches {
 		name := filepath.Join(o.patches, filepath.FromSlash(p.Name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

@@ -147,7 +147,7 @@ func saved(s Service) *float64 {
 }
 
 // columns are those of a table of services.
-var columns = []table.Column{{Name: "SERVICE", Least: 12}, {Name: "CONTAINERS", Right: true, Spare: 3}, {Name: "CORES", Right: true}, {Name: "AFTER", Right: true},
+var columns = []table.Column{{Name: "SERVICE", Least: 30}, {Name: "CONTAINERS", Right: true, Spare: 3}, {Name: "CORES", Right: true}, {Name: "AFTER", Right: true},
 	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"}, {Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true},
 	{Name: "SPENT BY", Least: 8, Spare: 1}}
 

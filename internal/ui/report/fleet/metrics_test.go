@@ -55,7 +55,7 @@ func TestTheDashboardNamesWhatIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range regexp.MustCompile("unthrottle_fleet_\\w+").FindAllString(string(page), -1) {
+	for _, name := range regexp.MustCompile(`unthrottle_fleet_\w+`).FindAllString(string(page), -1) {
 		if written[name] == nil {
 			t.Errorf("docs/reference/fleet.md names %s, which is not written", name)
 		}

@@ -58,7 +58,7 @@ func exitCode(err error, interrupted bool) int {
 		return exitInterrupted
 	}
 	say("unthrottle fleet: %v", err)
-	if errors.As(err, new(*report.NoRows)) || errors.As(err, new(*report.NoHosts)) || errors.As(err, new(*noFiles)) {
+	if errors.As(err, new(*report.NoRows)) || errors.As(err, new(*report.NoHosts)) || errors.As(err, new(*noFiles)) || errors.As(err, new(*noCounters)) {
 		return exitNotMeasurable
 	}
 	return exitFailure
@@ -77,7 +77,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newReport(), newPlan(), newGenerate())
+	root.AddCommand(newReport(), newPlan(), newImport(), newGenerate())
 	return root
 }
 

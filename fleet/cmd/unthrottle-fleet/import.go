@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/fleet/counters"
+	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// importOptions are the flags of import.
+type importOptions struct {
+	out, cluster, nodeLabel, match string
+	until, tokenFile               string
+	lasts                          time.Duration
+}
+
+// longestImport bounds what one call asks for.
+const longestImport = 31 * 24 * time.Hour
+
+func newImport() *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:   "import URL --out DIR",
+		Short: "Make rows of what a Prometheus keeps of the kubelets' counters",
+		Long: `Make rows of the counters that kubelets have and a Prometheus keeps, so that 'report' can begin before there are
+agents. Counters tell who is stopped, and what all have and use. They do not tell what a container wants, so that
+no limit is sized by them: 'export' or an agent does.
+
+URL is that of the Prometheus, or of what answers as one does (Thanos, Mimir, VictoriaMetrics).`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("import: give the Prometheus: 'unthrottle fleet import http://HOST:9090 --out DIR'")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, err := o.options(args[0], time.Now())
+			if err != nil {
+				return fmt.Errorf("import: %w", err)
+			}
+			rows, err := counters.Import(cmd.Context(), of)
+			if err != nil {
+				return fmt.Errorf("import: %s: %w; %s kept so far: the same call again goes on with the same result", text.Sanitize(args[0], 0), err, text.Count(rows, "row"))
+			}
+			if rows == 0 {
+				return &noCounters{args[0], of}
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", text.Count(rows, "row"), text.Sanitize(o.out, 0))
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.out, "out", "", "`DIR` for the files; rows that are there already are replaced")
+	flags.StringVar(&o.cluster, "cluster", "", "`NAME` of the cluster, for the rows")
+	flags.StringVar(&o.nodeLabel, "node-label", "node", "`LABEL` that names a container's node; instance where there is no other")
+	flags.StringVar(&o.match, "match", "", "further matchers of PromQL, such as 'namespace=\"shop\"': `MATCHERS`")
+	flags.StringVar(&o.until, "until", "", "last `MOMENT`, as 2026-03-04T05:00:00Z; now if not given; whole hours count")
+	flags.DurationVar(&o.lasts, "for", 24*time.Hour, "how long before that, in whole hours, up to 744h")
+	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` with a bearer token")
+	return cmd
+}
+
+// noCounters is the error for a Prometheus without counters of containers.
+type noCounters struct {
+	address string
+	of      counters.Options
+}
+
+func (e *noCounters) Error() string {
+	return fmt.Sprintf("import: %s has no container_cpu_usage_seconds_total of containers from %s to %s: does it scrape the kubelets' /metrics/cadvisor? If its series name the node otherwise: --node-label instance",
+		text.Sanitize(e.address, 0), e.of.From.UTC().Format(time.RFC3339), e.of.Until.UTC().Format(time.RFC3339))
+}
+
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+// options checks the flags.
+func (o *importOptions) options(address string, now time.Time) (of counters.Options, err error) {
+	of = counters.Options{Cluster: o.cluster, NodeLabel: o.nodeLabel, Match: o.match, Until: now.UTC().Truncate(time.Hour)}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return of, fmt.Errorf("%s is no address of a Prometheus: give http://HOST:9090", text.Quoted(address))
+	case o.out == "":
+		return of, errors.New("give a folder for the files: --out DIR")
+	case !labelName.MatchString(o.nodeLabel):
+		return of, fmt.Errorf("--node-label %s is no label's name", text.Quoted(o.nodeLabel))
+	case o.lasts < time.Hour || o.lasts > longestImport || o.lasts%time.Hour != 0:
+		return of, errors.New("--for: give whole hours, from 1h to 744h")
+	}
+	if o.until != "" {
+		at, err := time.Parse(time.RFC3339, o.until)
+		if err != nil {
+			return of, fmt.Errorf("--until %s: give a moment as 2026-03-04T05:00:00Z", text.Quoted(o.until))
+		}
+		of.Until = at.UTC().Truncate(time.Hour)
+	}
+	of.From = of.Until.Add(-o.lasts)
+	of.Keep = func(hour time.Time, rows []fleet.Row) error {
+		say("%s of %s", text.Count(len(rows), "row"), hour.Format("2006-01-02 15:04"))
+		return store.Write(o.out, rows)
+	}
+	of.Ask, err = o.ask(address)
+	return of, err
+}
+
+// ask asks the Prometheus.
+func (o *importOptions) ask(address string) (counters.Ask, error) {
+	var trip http.RoundTripper = http.DefaultTransport
+	if o.tokenFile != "" {
+		token, err := os.ReadFile(o.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("--token-file: %w", err)
+		}
+		trip = bearer(strings.TrimSpace(string(token)))
+	}
+	client, err := api.NewClient(api.Config{Address: address, RoundTripper: trip})
+	if err != nil {
+		return nil, err
+	}
+	const patience = 2 * time.Minute // Prometheus' own
+	asked := v1.NewAPI(client)
+	return func(ctx context.Context, query string, from, until time.Time, step time.Duration) (model.Matrix, error) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		answer, warnings, _, err := asked.QueryRange(ctx, query, v1.Range{Start: from, End: until, Step: step})
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range warnings { // such as of a store that did not answer
+			say("it warns: %s", text.Sanitize(w, 0))
+		}
+		m, ok := answer.(model.Matrix)
+		if !ok {
+			return nil, fmt.Errorf("it answered a %s, and not a range", answer.Type())
+		}
+		return m, nil
+	}, nil
+}
+
+// bearer adds a token to each request.
+type bearer string
+
+// RoundTrip is that of http.RoundTripper.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}

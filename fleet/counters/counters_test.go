@@ -1,0 +1,137 @@
+package counters
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/unthrottle/unthrottle/internal/fleet"
+)
+
+var hour = time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
+
+// kept is what a Prometheus answers, by a part of the query.
+type kept map[string][]*model.SampleStream
+
+func series(value float64, at time.Time, labels ...string) *model.SampleStream {
+	s := &model.SampleStream{Metric: model.Metric{}}
+	for i := 0; i < len(labels); i += 2 {
+		s.Metric[model.LabelName(labels[i])] = model.LabelValue(labels[i+1])
+	}
+	s.Values = []model.SamplePair{{Timestamp: model.TimeFromUnixNano(at.UnixNano()), Value: model.SampleValue(value)}}
+	return s
+}
+
+func (k kept) ask(_ context.Context, query string, from, until time.Time, step time.Duration) (model.Matrix, error) {
+	if from.Sub(hour) != 5*time.Minute || until.Sub(hour) != time.Hour || step != 5*time.Minute {
+		return nil, errors.New("another range is wanted")
+	}
+	for part, all := range k {
+		if strings.Contains(query, part) {
+			if all == nil {
+				return nil, errors.New("it is down")
+			}
+			return all, nil
+		}
+	}
+	return nil, nil
+}
+
+// imported are the rows of one hour.
+func imported(t *testing.T, k kept, change func(*Options)) []fleet.Row {
+	t.Helper()
+	var all []fleet.Row
+	o := Options{Ask: k.ask, Cluster: "eu1", NodeLabel: "node", From: hour, Until: hour.Add(time.Hour), Keep: func(_ time.Time, rows []fleet.Row) error {
+		all = append(all, rows...)
+		return nil
+	}}
+	if change != nil {
+		change(&o)
+	}
+	if n, err := Import(t.Context(), o); err != nil || n != len(all) {
+		t.Fatalf("%d rows of %d, %v", len(all), n, err)
+	}
+	return all
+}
+
+// The worked example of the package: what counters tell, and what they do not.
+func TestImport(t *testing.T) {
+	cart := []string{"node", "n1", "namespace", "shop", "pod", "cart-7d9c5b8f6-x2x4x", "container", "app"}
+	at := hour.Add(10 * time.Minute)
+	rows := imported(t, kept{
+		"usage_seconds":                  {series(90, at, cart...), series(3, at, "node", "n1", "namespace", "shop", "pod", "free", "container", "app")},
+		"cfs_periods":                    {series(2999.6, at, cart...)},
+		"throttled_periods":              {series(120, at, cart...)},
+		"throttled_seconds":              {series(20, at, cart...)},
+		"spec_cpu_quota":                 {series(0.5, at, cart...)},
+		"(container_spec_cpu_period":     {series(100000, at, cart...)},
+		"spec_cpu_shares":                {series(256, at, cart...), series(2, at, "node", "n1", "namespace", "shop", "pod", "free", "container", "app")},
+		"working_set":                    {series(1<<30, at, cart...)},
+		"machine_cpu_cores":              {series(4, at, "node", "n1")},
+		"machine_memory_bytes":           {series(16<<30, at, "node", "n1")},
+		"a metric that nobody asked for": {},
+	}, nil)
+	if len(rows) != 2 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	r := rows[0]
+	if r.Start != hour.Add(5*time.Minute) || r.Service != "shop/cart/app" || r.Cluster != "eu1" || r.Node != "n1" || *r.UsedCPUSeconds != 90 || *r.OwnLimitCPUs != 0.5 ||
+		*r.RequestCPUs != 0.25 || *r.Periods != 3000 || *r.ThrottledPeriods != 120 || *r.StoppedLowSeconds != 5 || math.Abs(*r.StoppedHighSeconds-12) > 1e-9 ||
+		*r.MemoryBytes != 1<<30 || *r.HostCPUs != 4 || *r.HostMemoryBytes != 16<<30 || *r.PeriodMicroseconds != 100000 {
+		t.Errorf("%+v", r)
+	}
+	if r.WantedCPUSeconds != nil || r.Width != nil || r.Candidates != nil || r.CandidateSeconds != nil {
+		t.Errorf("it tells what counters do not: %+v", r)
+	}
+	free := rows[1]
+	if free.OwnLimitCPUs != nil || free.RequestCPUs != nil || free.StoppedHighSeconds != nil || free.ThrottledPeriods != nil || free.Service != "shop/free/app" {
+		t.Errorf("%+v", free)
+	}
+	if r.Cgroup == free.Cgroup || r.Cgroup <= 0 {
+		t.Errorf("cgroups %d and %d", r.Cgroup, free.Cgroup)
+	}
+}
+
+// What makes no sense is not known, and strangers' names are data.
+func TestImportOfNonsense(t *testing.T) {
+	at := hour.Add(time.Hour)
+	bad := []string{"node", "n\x1b[2J", "namespace", "a", "pod", "b-0", "container", "c"}
+	rows := imported(t, kept{
+		"usage_seconds":     {series(1, at, bad...), series(math.NaN(), at, "node", "n", "container", "x"), series(1, hour.Add(7*time.Minute), "node", "n", "container", "between")},
+		"spec_cpu_quota":    {series(math.Inf(1), at, bad...)},
+		"throttled_periods": {series(-3, at, bad...)},
+	}, nil)
+	if len(rows) != 1 || rows[0].Node != `n\x1b[2J` || rows[0].OwnLimitCPUs != nil || rows[0].ThrottledPeriods != nil || rows[0].Start != hour.Add(55*time.Minute) {
+		t.Errorf("%+v", rows)
+	}
+}
+
+func TestImportFails(t *testing.T) {
+	o := Options{Ask: kept{"cfs_periods": nil}.ask, NodeLabel: "instance", Match: `namespace="shop"`, From: hour, Until: hour.Add(time.Hour)}
+	_, err := Import(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "it is down") || !strings.Contains(err.Error(), "2026-03-04 05:00") ||
+		!strings.Contains(err.Error(), `by (instance, namespace, pod, container) (increase(container_cpu_cfs_periods_total{container!="",container!="POD",namespace="shop"}[5m]))`) {
+		t.Errorf("error: %v", err)
+	}
+	full := errors.New("no room")
+	o = Options{Ask: kept{"usage_seconds": {series(1, hour.Add(5*time.Minute), "container", "c")}}.ask, From: hour, Until: hour.Add(time.Hour),
+		Keep: func(time.Time, []fleet.Row) error { return full }}
+	if _, err := Import(t.Context(), o); !errors.Is(err, full) {
+		t.Errorf("error: %v", err)
+	}
+	if all := slices.Collect(func(yield func(string) bool) {
+		for f := range numberOfFigures {
+			if !yield(o.query(f)) {
+				return
+			}
+		}
+	}); len(slices.Compact(slices.Sorted(slices.Values(all)))) != int(numberOfFigures) {
+		t.Errorf("two figures are asked by one query: %q", all)
+	}
+}

@@ -242,7 +242,7 @@ func TestFilesOf(t *testing.T) {
 
 // The pages of the commands have all flags.
 func TestFlags(t *testing.T) {
-	for command, name := range map[string]string{"report": "fleet", "generate": "fleet", "plan": "fleet-plan"} {
+	for command, name := range map[string]string{"report": "fleet", "generate": "fleet", "import": "fleet", "plan": "fleet-plan"} {
 		page, err := os.ReadFile("../../../docs/reference/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)

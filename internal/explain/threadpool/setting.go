@@ -28,6 +28,8 @@ type Setting struct {
 	Unverified  bool
 	// Live says that the runtime itself follows a limit that changes, unless it was told a value.
 	Live bool
+	// Collectors are the collectors of a JVM that have the figure; nil: all.
+	Collectors []string
 
 	written string
 	rule    *expr // of the runtime: limit and host to n
@@ -54,12 +56,13 @@ type settingEntry struct {
 	Live       bool     `yaml:"live"`
 	Source     string   `yaml:"source"`
 	Unverified bool     `yaml:"unverified"`
+	Collectors []string `yaml:"collectors"`
 }
 
 // addSetting checks an entry and appends it.
 func (t *Table) addSetting(e settingEntry) (err error) {
 	s := Setting{Key: e.Key, Of: e.Runtime, Decides: e.Decides, Env: e.Env, Option: e.Option, Argument: e.Argument, Program: e.Program,
-		Why: e.Why, Source: e.Source, Unverified: e.Unverified, Live: e.Live, written: e.As}
+		Why: e.Why, Source: e.Source, Unverified: e.Unverified, Live: e.Live, Collectors: e.Collectors, written: e.As}
 	runtime, known := t.runtime(e.Runtime)
 	switch {
 	case e.Key == "" || slices.ContainsFunc(t.settings, func(o Setting) bool { return o.Key == e.Key }):
@@ -101,6 +104,9 @@ func (t *Table) addFollower(s Setting, e settingEntry) error {
 		return errors.New("follows a setting above it, by the formula of a pool")
 	}
 	s.follows = true
+	if setting := t.rows[p].Setting; strings.HasPrefix(setting, "-") {
+		s.Option = setting
+	}
 	s.size, s.fit = t.rows[p].size, t.settings[i].fit
 	s.Live, s.Source, s.Unverified = false, t.rows[p].Source, t.rows[p].Unverified
 	t.settings = append(t.settings, s)
@@ -133,6 +139,18 @@ func (s Setting) Fits(limitCPUs float64, host int) int {
 	return n
 }
 
+// usualCollector is the one of a JVM that does not say which it has.
+const usualCollector = "G1"
+
+// IsOf reports whether a process of the setting's runtime has the figure.
+func (s Setting) IsOf(p *Process) bool {
+	collector := usualCollector
+	if p.JVM != nil && p.JVM.Collector != "" {
+		collector = p.JVM.Collector
+	}
+	return s.Collectors == nil || slices.Contains(s.Collectors, collector)
+}
+
 // Follows reports whether the figure has no setting of its own here, because it follows the runtime's processors.
 func (s Setting) Follows() bool { return s.follows }
 
@@ -160,7 +178,7 @@ func (s Setting) Name() string {
 	case s.Argument != "":
 		return s.Argument
 	case s.Option != "":
-		return s.Env + " " + s.Option
+		return strings.TrimSpace(s.Env + " " + s.Option)
 	}
 	return s.Env
 }

@@ -44,11 +44,16 @@ type Decision struct {
 func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 	var all []Decision
 	for _, key := range t.RuntimesOf(&p.Process) {
-		d := Decision{PID: p.TGID, Budget: p.Budget, Version: version(key, p.Process), Decided: map[string]int{}, Fits: map[string]int{},
+		v := ""
+		known := version(key, p.Process)
+		if known != nil {
+			v = *known
+		}
+		d := Decision{PID: p.TGID, Budget: p.Budget, Version: known, Decided: map[string]int{}, Fits: map[string]int{},
 			Told: map[string]string{}, Settings: map[string]string{}, Assumed: []string{}, Said: []string{}}
 		processors := 0 // that it was told
 		for _, of := range t.Settings() {
-			if of.Of != key || !of.IsOf(&p.Process) {
+			if of.Of != key || !of.IsOf(&p.Process, v) {
 				continue
 			}
 			d.Runtime = of.Runtime
@@ -61,7 +66,9 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 				d.follow(of, p.JVM, n, has, processors)
 				continue
 			}
-			d.Settings[of.Decides] = of.Name()
+			if of.CanBeTold() {
+				d.Settings[of.Decides] = of.Name()
+			}
 			d.Live = d.Live || of.Live
 			if has {
 				d.Decided[of.Decides], processors = n, n
@@ -102,6 +109,9 @@ func (d *Decision) follow(of threadpool.Setting, jvm *threadpool.JVM, n int, tol
 
 // given is the value that a running process was given of a setting. A JVM's own list of its options holds those of files too.
 func given(of threadpool.Setting, p Process) (value string, has bool) {
+	if of.Name() == "" {
+		return "", false
+	}
 	if of.Of == "jvm" && p.JVM != nil {
 		return optionIn(p.JVM.Options, of.Option)
 	}
@@ -109,7 +119,7 @@ func given(of threadpool.Setting, p Process) (value string, has bool) {
 }
 
 // versioned finds a version in a file's name: python3.11, libruby.so.3.3.
-var versioned = regexp.MustCompile(`^(?:python|pypy|libpython|libruby)[^0-9]*([0-9]+\.[0-9]+)`)
+var versioned = regexp.MustCompile(`^(?:python|pypy|libpython|ruby|libruby)[^0-9]*([0-9]+\.[0-9]+)`)
 
 func version(key string, p threadpool.Process) *string {
 	if strings.HasPrefix(key, "go") && p.Go != "" {

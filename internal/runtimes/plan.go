@@ -53,7 +53,7 @@ func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Star
 		note = fmt.Sprintf("; there is no limit: %g times the request of %s", times, text.CPUs(l.Request))
 	}
 	for _, of := range t.Settings() {
-		if of.Follows() || of.Argument != "" && !isProgram(of, args) {
+		if !of.CanBeTold() || of.Argument != "" && !isProgram(of, args) {
 			continue
 		}
 		row := Row{Runtime: of.Runtime, Setting: of.Name(), WouldBe: fmt.Sprint(of.Decided(l.CPUs, l.Host)), Why: of.Why + note}

@@ -151,8 +151,20 @@ func TestDecide(t *testing.T) {
 	if d := of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.22.1"}}, 1.5); d.Decided["processors"] != 8 || d.Live {
 		t.Errorf("old Go: %+v", d)
 	}
-	d = of(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.11"}, Env: []string{"PYTHON_CPU_COUNT=nonsense"}}, 0)
-	if d.Decided["processors"] != 8 || d.Fits["processors"] != 8 || d.Version == nil || *d.Version != "3.11" || len(d.Told) != 0 {
+	d = of(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.11"}, Env: []string{"PYTHON_CPU_COUNT=3"}}, 0)
+	if d.Decided["processors"] != 8 || len(d.Told) != 0 || len(d.Settings) != 0 {
+		t.Errorf("Python that reads no variable: %+v", d)
+	}
+	for exe, want := range map[string]int{"/usr/bin/python3.13": 3, "/usr/bin/python3.9": 8, "/usr/bin/python": 3} {
+		if d := of(Process{Process: threadpool.Process{Exe: exe}, Env: []string{"PYTHON_CPU_COUNT=3"}}, 0); d.Decided["processors"] != want {
+			t.Errorf("%s: %+v", exe, d)
+		}
+	}
+	if all := Decide(known, Process{Process: threadpool.Process{Exe: "/usr/bin/ruby3.1"}, Host: 8}, 1); all != nil {
+		t.Errorf("Ruby before 3.3: %+v", all)
+	}
+	d = of(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.13"}, Env: []string{"PYTHON_CPU_COUNT=nonsense"}}, 0)
+	if d.Decided["processors"] != 8 || d.Fits["processors"] != 8 || d.Version == nil || *d.Version != "3.13" || len(d.Told) != 0 {
 		t.Errorf("Python without a limit: %+v", d)
 	}
 	if all := Decide(known, Process{Process: threadpool.Process{Exe: "/bin/sh", Libraries: []string{}}, Host: 8}, 1); all != nil {

@@ -18,7 +18,7 @@ type Setting struct {
 	// Decides names the figure, such as "processors" or "gc_threads".
 	Decides string
 	// Env is the environment variable that sets it. With Option, the variable holds several options and this is one. ""
-	// is a figure that has none: it follows another.
+	// is a figure that has none.
 	Env, Option string
 	// Argument is the argument that sets it, for programs whose file has one of these names.
 	Argument string
@@ -30,6 +30,8 @@ type Setting struct {
 	Live bool
 	// Collectors are the collectors of a JVM that have the figure; nil: all.
 	Collectors []string
+	// Since and Before are the versions of the runtime that have the figure, and have it no longer: "3.13"; "": all.
+	Since, Before string
 
 	written string
 	rule    *expr // of the runtime: limit and host to n
@@ -57,12 +59,14 @@ type settingEntry struct {
 	Source     string   `yaml:"source"`
 	Unverified bool     `yaml:"unverified"`
 	Collectors []string `yaml:"collectors"`
+	Since      string   `yaml:"since"`
+	Before     string   `yaml:"before"`
 }
 
 // addSetting checks an entry and appends it.
 func (t *Table) addSetting(e settingEntry) (err error) {
 	s := Setting{Key: e.Key, Of: e.Runtime, Decides: e.Decides, Env: e.Env, Option: e.Option, Argument: e.Argument, Program: e.Program,
-		Why: e.Why, Source: e.Source, Unverified: e.Unverified, Live: e.Live, Collectors: e.Collectors, written: e.As}
+		Why: e.Why, Source: e.Source, Unverified: e.Unverified, Live: e.Live, Collectors: e.Collectors, Since: e.Since, Before: e.Before, written: e.As}
 	runtime, known := t.runtime(e.Runtime)
 	switch {
 	case e.Key == "" || slices.ContainsFunc(t.settings, func(o Setting) bool { return o.Key == e.Key }):
@@ -83,8 +87,13 @@ func (t *Table) addSetting(e settingEntry) (err error) {
 	if e.Follows != "" {
 		return t.addFollower(s, e)
 	}
-	if e.Env+e.Argument == "" || e.Why == "" || e.Source == "" {
+	if e.Env+e.Argument+e.Before == "" || e.Why == "" || e.Source == "" {
 		return errors.New("needs env or argument, why and source")
+	}
+	for _, version := range []string{e.Since, e.Before} {
+		if _, ok := ordered(version); !ok && version != "" {
+			return fmt.Errorf("%.20q is no version such as 3.13", version)
+		}
 	}
 	if s.size, err = parseFormula(e.Formula, "n"); err != nil {
 		return err
@@ -142,14 +151,33 @@ func (s Setting) Fits(limitCPUs float64, host int) int {
 // usualCollector is the one of a JVM that does not say which it has.
 const usualCollector = "G1"
 
-// IsOf reports whether a process of the setting's runtime has the figure.
-func (s Setting) IsOf(p *Process) bool {
+// IsOf reports whether a process of the setting's runtime has the figure, in a version of the runtime. A version that is not
+// known ("") counts as a new one.
+func (s Setting) IsOf(p *Process, version string) bool {
+	at, known := ordered(version)
+	since, _ := ordered(s.Since)
+	before, _ := ordered(s.Before)
+	if known && at < since || s.Before != "" && (!known || at >= before) {
+		return false
+	}
 	collector := usualCollector
 	if p.JVM != nil && p.JVM.Collector != "" {
 		collector = p.JVM.Collector
 	}
 	return s.Collectors == nil || slices.Contains(s.Collectors, collector)
 }
+
+// ordered is a version's major and minor number as one that grows with them.
+func ordered(version string) (n int, ok bool) {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < 0 || minor < 0 || max(major, minor) >= 1000 {
+		return 0, false
+	}
+	return 1000*major + minor, true
+}
+
+// CanBeTold reports whether the figure has a variable or an argument of its own.
+func (s Setting) CanBeTold() bool { return s.Env+s.Argument != "" }
 
 // Follows reports whether the figure has no setting of its own here, because it follows the runtime's processors.
 func (s Setting) Follows() bool { return s.follows }

@@ -250,6 +250,7 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, argument: --a, formula: n, fit: limit, why: w, source: s}]", "program for its argument"},
 		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: n, why: w, source: s}]", `setting "k": fit: formula`},
 		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, follows: j, pool: p}]", "follows a setting above it"},
+		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: limit, since: new, why: w, source: s}]", "no version"},
 		{"pools: 3", "YAML"},
 		{"\x00", "YAML"},
 		{strings.Repeat(" ", maxTable+1), "at most"},

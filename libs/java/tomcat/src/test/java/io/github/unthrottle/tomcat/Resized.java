@@ -37,6 +37,7 @@ final class Resized {
         budget.follow(new TomcatPool(connector), TaskClass.APP, 8);
         budget.follow(Pools.of("work", work), TaskClass.APP, 1);
         budget.follow(Pools.of("common", ForkJoinPool.commonPool()), TaskClass.APP, 1, 7);
+        budget.follow(Pools.collector(), TaskClass.APP, 1, 7);
         budget.onChange(() -> followed = budget.snapshot().limitCpus()); // it is told after the pools
     }
 

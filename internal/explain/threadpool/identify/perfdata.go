@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"regexp"
 	"strconv"
@@ -58,7 +59,11 @@ func readPerfData(pid int) (*threadpool.JVM, error) {
 	if name == "" {
 		return nil, nil
 	}
-	if text, err = d.ownFile(name, s.uid, maxPerfData); err != nil {
+	text, err = d.ownFile(name, s.uid, maxPerfData)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // the JVM ends, or something cleaned its /tmp
+	}
+	if err != nil {
 		return nil, err
 	}
 	return parsePerfData(text)

@@ -138,3 +138,34 @@ func FuzzParsePerfData(f *testing.F) {
 		}
 	})
 }
+
+// A program that maps a file of such a name is asked no more than a JVM is.
+func TestPerfDataOfHostileProcesses(t *testing.T) {
+	require.Root(t)
+	folder := filepath.Join(t.TempDir(), "tmp", "hsperfdata_root")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, fmt.Sprint(os.Getpid()))
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(4096); err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(mapped)
+	// The name is looked up below the root, where there is none: it is not the mapped one.
+	if jvm, err := PerfData(os.Getpid()); jvm != nil || err != nil {
+		t.Errorf("%+v, %v", jvm, err)
+	}
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil || perfDataFile(text, uint32(os.Getpid())) == "" {
+		t.Errorf("the mapped file is not found: %v", err)
+	}
+}

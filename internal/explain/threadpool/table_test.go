@@ -195,6 +195,16 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
+// A JVM's options from variables and files count as those of its command line do.
+func TestGivenByTheJVMItself(t *testing.T) {
+	one := 1.0
+	p := Process{Cmdline: []string{"java"}, JVM: &JVM{Options: []string{"-XX:ActiveProcessorCount=1", "-XX:ParallelGCThreads=1"}, Processors: &one}}
+	row := knownOnce().Match("GC Thread#0", &p)[0]
+	if row.Given != "-XX:ParallelGCThreads=1" || row.sees == nil || *row.sees != 1 {
+		t.Errorf("%q, %v", row.Given, row.sees)
+	}
+}
+
 func TestGiven(t *testing.T) {
 	for _, c := range []struct {
 		comm    string

@@ -106,6 +106,7 @@ func parsePerfData(data []byte) (*threadpool.JVM, error) {
 		addPerfData(jvm, order, data[at:at+length])
 		at += length
 	}
+	jvm.Processors = processorCount(jvm.Options)
 	return jvm, nil
 }
 

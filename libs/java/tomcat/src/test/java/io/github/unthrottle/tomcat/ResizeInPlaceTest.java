@@ -3,89 +3,98 @@ package io.github.unthrottle.tomcat;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Arrays;
+import io.github.unthrottle.budget.CpuBudget;
+import io.github.unthrottle.budget.Pools;
+import io.github.unthrottle.budget.RealLimit;
+import io.github.unthrottle.budget.TaskClass;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
-import java.util.stream.Stream;
-import org.junit.jupiter.api.Assumptions;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.catalina.connector.Connector;
+import org.apache.catalina.startup.Tomcat;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
-/** A JVM in a cgroup of this kernel, whose limit changes while it works. */
+/** Tomcat and the JDK's pools in a cgroup of this kernel, whose limit changes while they work. */
 class ResizeInPlaceTest {
-    private static final Pattern LINE = Pattern.compile("limit (\\S+) permits (\\d+) tomcat (\\d+) work (\\d+) at once (\\d+) common (\\d+) looks (\\d+) ms (\\d+)");
-    /** Two seconds of the library's looks, four a second. */
-    private static final int MOST_LOOKS = 8;
+    private static final int LARGEST = 7;
 
     @Test
-    void poolsFollowALimitThatChanges(@TempDir Path folder) throws Exception {
+    void poolsFollowALimitThatChanges() throws Exception {
         int version = Runtime.version().feature();
-        List<String> lines = run(folder);
-        List<String> sizes = new ArrayList<>();
-        List<String> warnings = new ArrayList<>();
-        for (String line : lines) {
-            Matcher m = LINE.matcher(line);
-            if (line.startsWith("warned: ")) {
-                warnings.add(line);
-            } else if (m.matches()) {
-                sizes.add(m.group(1) + " " + m.group(2) + " " + m.group(3) + " " + m.group(4) + " " + m.group(5) + " " + m.group(6));
-                System.out.println(line);
-                assertTrue(Integer.parseInt(m.group(7)) <= MOST_LOOKS, line);
-            }
-        }
-        String common = version >= 19 ? "2" : "1";
-        assertEquals(List.of("0.5 1 8 1 1 1", "1.5 2 16 2 2 " + common, "0.5 1 8 1 1 1"), sizes, lines::toString);
+        boolean wide = Runtime.getRuntime().availableProcessors() > 4; // else 4 CPUs are no limit
+        List<String> lines = RealLimit.run(Program.class);
+        String small = "permits 1, tomcat 8, work 1, at once 1, common 1";
+        assertEquals(List.of("0.5: " + small, "1.5: permits 2, tomcat 16, work 2, at once 2, common " + (version >= 19 ? 2 : 1),
+                "4.0: permits " + (wide ? "4, tomcat 30, work 4, at once 4" : "0, tomcat 30, work 8, at once 8") + ", common "
+                        + (version < 19 ? 1 : wide ? 4 : LARGEST), "0.5: " + small), RealLimit.sizes(lines), lines::toString);
+        List<String> warnings = lines.stream().filter(line -> line.startsWith("warned: ")).toList();
         String said = String.join("\n", warnings);
+        assertTrue(said.contains("the collector has 1 threads, 2 fit the limit: the JVM takes their number at its start; restart with "
+                + "-XX:ParallelGCThreads=2"), said);
         assertEquals(version < 19, said.contains("common has 1 threads, 2 fit the limit: Java " + version
                 + " takes the size of a ForkJoinPool at its start; restart with -Djava.util.concurrent.ForkJoinPool.common.parallelism=2"), said);
-        assertTrue(said.contains("the collector has 1 threads, 2 fit the limit: the JVM takes their number at its start; restart with -XX:ParallelGCThreads=2"), said);
         assertEquals(version < 19 ? 2 : 1, warnings.size(), said);
     }
 
-    /** The lines of the program, which runs in a cgroup of its own with 0.5 CPUs. */
-    private static List<String> run(Path folder) throws IOException, InterruptedException {
-        needs(Runtime.getRuntime().availableProcessors() >= 2, "two CPUs");
-        Path mount = cpuMount();
-        needs(mount != null && Files.isWritable(mount), "root, and the cpu controller on cgroup v1");
-        Path group = mount.resolve("unthrottle-java-test-" + ProcessHandle.current().pid());
-        Files.createDirectory(group);
-        try {
-            Files.writeString(group.resolve("cpu.cfs_quota_us"), "50000");
-            List<String> command = new ArrayList<>(List.of("sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", group.resolve("cgroup.procs").toString(),
-                    Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1", "-XX:+UseParallelGC", "-Xmx64m", "-cp",
-                    System.getProperty("java.class.path"), Resized.class.getName(), group.resolve("cpu.cfs_quota_us").toString(), folder.toString()));
-            Process program = new ProcessBuilder(command).redirectErrorStream(true).start();
-            try {
-                List<String> lines = new String(program.getInputStream().readAllBytes(), StandardCharsets.UTF_8).lines().toList();
-                assertEquals(0, program.waitFor(), lines::toString);
-                return lines;
-            } finally {
-                program.destroyForcibly().waitFor();
+    /** The program of the test. */
+    static final class Program {
+        private static final int TASKS = 24;
+
+        private Program() {}
+
+        public static void main(String[] args) throws Exception {
+            CpuBudget budget = CpuBudget.setup(new CpuBudget.Options(text -> System.out.println("warned: " + text), false));
+            Tomcat tomcat = new Tomcat();
+            tomcat.setBaseDir(System.getProperty("java.io.tmpdir"));
+            tomcat.setPort(0);
+            Connector connector = tomcat.getConnector();
+            connector.setProperty("address", "127.0.0.1");
+            connector.setProperty("maxThreads", "30");
+            tomcat.start();
+            var http = (org.apache.tomcat.util.threads.ThreadPoolExecutor) connector.getProtocolHandler().getExecutor();
+            ThreadPoolExecutor work = (ThreadPoolExecutor) Executors.newFixedThreadPool(8);
+            ForkJoinPool common = ForkJoinPool.commonPool();
+            budget.follow(new TomcatPool(connector), TaskClass.APP, 8);
+            budget.follow(Pools.of("work", work), TaskClass.APP, 1);
+            budget.follow(Pools.of("common", common), TaskClass.APP, 1, LARGEST);
+            budget.follow(Pools.collector(), TaskClass.APP, 1, LARGEST);
+            RealLimit.change(budget, args[0], () -> work.getPoolSize() <= work.getMaximumPoolSize(),
+                    () -> "permits " + budget.snapshot().of(TaskClass.APP).permits() + ", tomcat " + http.getMaximumPoolSize() + ", work "
+                            + work.getMaximumPoolSize() + ", at once " + atOnce(work) + ", common " + common.getParallelism());
+            System.exit(0);
+        }
+
+        /** How many tasks of a pool run at once at most. The first ones wait for each other, so that slowness does not part them. */
+        private static int atOnce(ThreadPoolExecutor work) {
+            AtomicInteger running = new AtomicInteger();
+            AtomicInteger most = new AtomicInteger();
+            CountDownLatch all = new CountDownLatch(work.getMaximumPoolSize());
+            CountDownLatch done = new CountDownLatch(TASKS);
+            for (int i = 0; i < TASKS; i++) {
+                work.execute(() -> {
+                    most.accumulateAndGet(running.incrementAndGet(), Math::max);
+                    all.countDown();
+                    await(all);
+                    running.decrementAndGet();
+                    done.countDown();
+                });
             }
-        } finally {
-            Files.delete(group);
+            await(done);
+            return most.get();
         }
-    }
 
-    /** Where the cpu controller of cgroup v1 is mounted; null: nowhere. */
-    private static Path cpuMount() throws IOException {
-        try (Stream<String> mounts = Files.lines(Path.of("/proc/self/mounts"))) {
-            return mounts.map(line -> line.split(" "))
-                    .filter(f -> f.length > 3 && f[2].equals("cgroup") && Arrays.asList(f[3].split(",")).contains("cpu"))
-                    .map(f -> Path.of(f[1])).findFirst().orElse(null);
+        private static void await(CountDownLatch latch) {
+            try {
+                if (!latch.await(1, TimeUnit.MINUTES)) {
+                    throw new IllegalStateException("tasks did not end within a minute");
+                }
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
         }
-    }
-
-    private static void needs(boolean there, String what) {
-        if (!there) {
-            System.out.println("NOT DONE: ResizeInPlaceTest needs " + what); // make check shows it
-        }
-        Assumptions.assumeTrue(there, "needs " + what);
     }
 }

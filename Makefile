@@ -88,6 +88,7 @@ test-modules: need-go
 JAVA_TESTED := .cache/java/tested
 $(JAVA_TESTED): README.md docs/howto/in-your-jvm-code.md $(shell git ls-files libs/java)
 	@mkdir -p $(@D) && mvn -B -ntp -q -f libs/java/pom.xml verify >$(@D)/output.txt 2>&1 || { cat $(@D)/output.txt; exit 1; }
+	@sed -n 's|^NOT DONE: |libs/java: NOT DONE: |p' $(@D)/output.txt
 	@touch $@
 
 # $(1) is what go does in fleet, the module that embeds DuckDB.

@@ -182,7 +182,7 @@ func TestTheLimitIsFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	see := func(want float64, procs int) {
+	see := func(want float64, procs, permits int) {
 		t.Helper()
 		var s budget.Snapshot
 		for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(20 * time.Millisecond) {
@@ -196,14 +196,14 @@ func TestTheLimitIsFollowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (s.LimitCPUs == nil) == (want == 0) && (want == 0 || *s.LimitCPUs == want) && s.GOMAXPROCS == procs {
+			if (s.LimitCPUs == nil) == (want == 0) && (want == 0 || *s.LimitCPUs == want) && s.GOMAXPROCS == procs && s.Classes[budget.App].Permits == permits {
 				t.Logf("%g CPUs after %v", want, time.Since(begun).Round(time.Millisecond))
 				return
 			}
 		}
 		t.Fatalf("a limit of %g CPUs was not followed within a minute: %+v", want, s)
 	}
-	see(0.7, 2)
+	see(0.7, 2, 1)
 	// v1 refuses a child's quota above its parent's.
 	top := b.box.Top()
 	for _, step := range []struct {
@@ -211,14 +211,15 @@ func TestTheLimitIsFollowed(t *testing.T) {
 		limit cgroup.Limit
 		want  float64
 		procs int
+		app   int // permits
 	}{
-		{g, limitOf(150 * time.Millisecond), 1.5, 3}, {g, limitOf(50 * time.Millisecond), 0.5, 2}, {top, limitOf(110 * time.Millisecond), 0.5, 2},
-		{g, cgroup.Unlimited(), 1.1, 3}, {top, cgroup.Unlimited(), 0, 0},
+		{g, limitOf(150 * time.Millisecond), 1.5, 3, 2}, {g, limitOf(50 * time.Millisecond), 0.5, 2, 1}, {top, limitOf(110 * time.Millisecond), 0.5, 2, 1},
+		{g, cgroup.Unlimited(), 1.1, 3, 2}, {top, cgroup.Unlimited(), 0, 0, 0},
 	} {
 		if err := step.group.SetLimit(step.limit); err != nil {
 			t.Fatal(err)
 		}
-		see(step.want, step.procs)
+		see(step.want, step.procs, step.app)
 	}
 }
 

@@ -32,6 +32,8 @@ type Decision struct {
 	// Assumed are the figures that the runtime decided once, at its start, and that no one told it: they are right only if the
 	// limit has not changed since.
 	Assumed []string `json:"assumed"`
+	// Said are the figures that the process itself says: a JVM, in its performance data.
+	Said []string `json:"said"`
 	// Budget is what the project's library in the process says that it has in force; null: it says nothing.
 	Budget *threadpool.Budget `json:"cpu_budget"`
 	// Live says that the runtime follows a limit that changes while it runs.
@@ -42,29 +44,34 @@ type Decision struct {
 func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 	var all []Decision
 	for _, key := range t.RuntimesOf(&p.Process) {
-		d := Decision{PID: p.TGID, Budget: p.Budget, Version: version(key, p.Process), Decided: map[string]int{}, Fits: map[string]int{},
-			Told: map[string]string{}, Settings: map[string]string{}, Assumed: []string{}}
-		processors, told := 0, false
+		v := ""
+		known := version(key, p.Process)
+		if known != nil {
+			v = *known
+		}
+		d := Decision{PID: p.TGID, Budget: p.Budget, Version: known, Decided: map[string]int{}, Fits: map[string]int{},
+			Told: map[string]string{}, Settings: map[string]string{}, Assumed: []string{}, Said: []string{}}
+		processors := 0 // that it was told
 		for _, of := range t.Settings() {
-			if of.Of != key {
+			if of.Of != key || !of.IsOf(&p.Process, v) {
 				continue
 			}
 			d.Runtime = of.Runtime
 			d.Fits[of.Decides] = of.Fits(limitCPUs, p.Host)
 			d.Decided[of.Decides] = of.Decided(limitCPUs, p.Host)
+			value, has := given(of, p)
+			n, readable := of.Read(value)
+			has = has && readable
 			if of.Follows() {
-				if told {
-					d.Decided[of.Decides] = of.Told(processors)
-				} else {
-					d.Assumed = append(d.Assumed, of.Decides)
-				}
+				d.follow(of, p.JVM, n, has, processors)
 				continue
 			}
-			d.Settings[of.Decides] = of.Name()
+			if of.CanBeTold() {
+				d.Settings[of.Decides] = of.Name()
+			}
 			d.Live = d.Live || of.Live
-			value, has := existing(of, p.Env, p.Cmdline)
-			if n, ok := of.Read(value); has && ok {
-				d.Decided[of.Decides], processors, told = n, n, true
+			if has {
+				d.Decided[of.Decides], processors = n, n
 				d.Told[of.Decides] = of.Name()
 				d.Live = false
 			} else if !of.Live {
@@ -81,12 +88,45 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 	return all
 }
 
+// follow adds a figure that has no variable of its own: the JVM says it, or an option told it (n), or it follows from the
+// processors that the runtime was told (0: none).
+func (d *Decision) follow(of threadpool.Setting, jvm *threadpool.JVM, n int, told bool, processors int) {
+	if told {
+		d.Told[of.Decides], d.Settings[of.Decides] = of.Name(), of.Name()
+	}
+	switch {
+	case of.Decides == "compiler_threads" && jvm != nil && jvm.CompilerThreads > 0:
+		d.Decided[of.Decides] = jvm.CompilerThreads
+		d.Said = append(d.Said, of.Decides)
+	case told:
+		d.Decided[of.Decides] = n
+	case processors > 0:
+		d.Decided[of.Decides] = of.Told(processors)
+	default:
+		d.Assumed = append(d.Assumed, of.Decides)
+	}
+}
+
+// given is the value that a running process was given of a setting. A JVM's own list of its options holds those of files too.
+func given(of threadpool.Setting, p Process) (value string, has bool) {
+	if of.Name() == "" {
+		return "", false
+	}
+	if of.Of == "jvm" && p.JVM != nil {
+		return optionIn(p.JVM.Options, of.Option)
+	}
+	return existing(of, p.Env, p.Cmdline)
+}
+
 // versioned finds a version in a file's name: python3.11, libruby.so.3.3.
-var versioned = regexp.MustCompile(`^(?:python|pypy|libpython|libruby)[^0-9]*([0-9]+\.[0-9]+)`)
+var versioned = regexp.MustCompile(`^(?:python|pypy|libpython|ruby|libruby)[^0-9]*([0-9]+\.[0-9]+)`)
 
 func version(key string, p threadpool.Process) *string {
 	if strings.HasPrefix(key, "go") && p.Go != "" {
 		return &p.Go
+	}
+	if key == "jvm" && p.JVM != nil && p.JVM.Version != "" {
+		return &p.JVM.Version
 	}
 	if key == "python" || key == "ruby" {
 		for _, file := range append([]string{p.Exe}, p.Libraries...) {

@@ -53,7 +53,7 @@ func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Star
 		note = fmt.Sprintf("; there is no limit: %g times the request of %s", times, text.CPUs(l.Request))
 	}
 	for _, of := range t.Settings() {
-		if of.Follows() || of.Argument != "" && !isProgram(of, args) {
+		if !of.CanBeTold() || of.Argument != "" && !isProgram(of, args) {
 			continue
 		}
 		row := Row{Runtime: of.Runtime, Setting: of.Name(), WouldBe: fmt.Sprint(of.Decided(l.CPUs, l.Host)), Why: of.Why + note}
@@ -84,20 +84,27 @@ func existing(of threadpool.Setting, env, args []string) (value string, has bool
 	if of.Argument != "" {
 		return optionIn(args, of.Argument)
 	}
-	value, has = variable(env, of.Env)
 	if of.Option == "" {
+		value, has = variable(env, of.Env)
 		return value, has && value != ""
 	}
-	if found, ok := optionIn(strings.Fields(value), of.Option); ok {
-		return found, true
+	before, after := []string{of.Env}, []string(nil)
+	switch {
+	case of.Of == "jvm": // the launcher's own variable comes right before the arguments
+		before, after = []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"}, []string{"_JAVA_OPTIONS"}
+	case of.Env == "ERL_FLAGS":
+		before, after = []string{"ERL_AFLAGS"}, []string{of.Env, "ERL_ZFLAGS"}
 	}
-	if of.Env == "JAVA_TOOL_OPTIONS" { // the launcher's own variable
-		more, _ := variable(env, "JDK_JAVA_OPTIONS")
-		if found, ok := optionIn(strings.Fields(more), of.Option); ok {
-			return found, true
-		}
+	return optionIn(slices.Concat(words(env, before), args, words(env, after)), of.Option)
+}
+
+// words are those of variables that hold options.
+func words(env, names []string) (all []string) {
+	for _, name := range names {
+		value, _ := variable(env, name)
+		all = append(all, strings.Fields(value)...)
 	}
-	return optionIn(args, of.Option)
+	return all
 }
 
 // optionIn finds "--option=value" or "--option value"; the last one counts.

@@ -124,6 +124,21 @@ func TestDecide(t *testing.T) {
 	if d := of(Process{Process: java}, 3.5); d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 2 || d.Live || d.Told["processors"] == "" || len(d.Assumed) != 0 {
 		t.Errorf("told by a flag: %+v", d)
 	}
+	if d := of(Process{Process: java, Env: []string{"JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=5"}}, 3.5); d.Decided["processors"] != 2 {
+		t.Errorf("the command line counts before the variable: %+v", d)
+	}
+	java.Cmdline = []string{"java", "@file", "-XX:ConcGCThreads=7"}
+	java.JVM = &threadpool.JVM{Version: "17.0.15", CompilerThreads: 9, Collector: "G1", Options: []string{"-XX:ActiveProcessorCount=2", "-XX:ParallelGCThreads=6"}}
+	d = of(Process{Process: java, Env: []string{"_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"}}, 3.5)
+	if d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 6 || d.Told["gc_threads"] != "-XX:ParallelGCThreads" || d.Decided["concurrent_gc_threads"] != 1 ||
+		d.Decided["compiler_threads"] != 9 || !slices.Equal(d.Said, []string{"compiler_threads"}) || *d.Version != "17.0.15" || len(d.Assumed) != 0 {
+		t.Errorf("what the JVM says of itself: %+v", d)
+	}
+	java.JVM = &threadpool.JVM{Collector: "Serial"}
+	d = of(Process{Process: java}, 3.5)
+	if _, has := d.Decided["concurrent_gc_threads"]; has || d.Decided["gc_threads"] != 1 || d.Decided["compiler_threads"] != 3 || !slices.Contains(d.Assumed, "compiler_threads") {
+		t.Errorf("the serial collector: %+v", d)
+	}
 	d = of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.26.8"}, Env: []string{"GOMAXPROCS=5"}}, 1.5)
 	if d.Decided["processors"] != 5 || d.Fits["processors"] != 1 || d.Version == nil || *d.Version != "go1.26.8" || d.Settings["processors"] != "GOMAXPROCS" {
 		t.Errorf("Go: %+v", d)
@@ -136,8 +151,20 @@ func TestDecide(t *testing.T) {
 	if d := of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.22.1"}}, 1.5); d.Decided["processors"] != 8 || d.Live {
 		t.Errorf("old Go: %+v", d)
 	}
-	d = of(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.11"}, Env: []string{"PYTHON_CPU_COUNT=nonsense"}}, 0)
-	if d.Decided["processors"] != 8 || d.Fits["processors"] != 8 || d.Version == nil || *d.Version != "3.11" || len(d.Told) != 0 {
+	d = of(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.11"}, Env: []string{"PYTHON_CPU_COUNT=3"}}, 0)
+	if d.Decided["processors"] != 8 || len(d.Told) != 0 || len(d.Settings) != 0 {
+		t.Errorf("Python that reads no variable: %+v", d)
+	}
+	for exe, want := range map[string]int{"/usr/bin/python3.13": 3, "/usr/bin/python3.9": 8, "/usr/bin/python": 3} {
+		if d := of(Process{Process: threadpool.Process{Exe: exe}, Env: []string{"PYTHON_CPU_COUNT=3"}}, 0); d.Decided["processors"] != want {
+			t.Errorf("%s: %+v", exe, d)
+		}
+	}
+	if all := Decide(known, Process{Process: threadpool.Process{Exe: "/usr/bin/ruby3.1"}, Host: 8}, 1); all != nil {
+		t.Errorf("Ruby before 3.3: %+v", all)
+	}
+	d = of(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.13"}, Env: []string{"PYTHON_CPU_COUNT=nonsense"}}, 0)
+	if d.Decided["processors"] != 8 || d.Fits["processors"] != 8 || d.Version == nil || *d.Version != "3.13" || len(d.Told) != 0 {
 		t.Errorf("Python without a limit: %+v", d)
 	}
 	if all := Decide(known, Process{Process: threadpool.Process{Exe: "/bin/sh", Libraries: []string{}}, Host: 8}, 1); all != nil {

@@ -145,6 +145,9 @@ func (o *Options) lookAtProcesses() {
 				o.notes = append(o.notes, fmt.Sprintf("process %d: %v", pid, err))
 			}
 			p.Unnamed = identify.Owner(pid, p.Comm)
+			if p.JVM, err = identify.PerfData(pid); err != nil {
+				o.notes = append(o.notes, err.Error())
+			}
 			own, err := identify.Budget(pid)
 			if err != nil {
 				o.notes = append(o.notes, err.Error())

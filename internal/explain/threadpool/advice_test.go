@@ -114,7 +114,7 @@ func TestAdvice(t *testing.T) {
 		{told, 8, 8, 2, 16,
 			"Netty's NIO event loop: 8 threads and 8 at once are more than the limit of 2 CPUs: set -Dio.netty.eventLoopThreads to 2 (default max(1, 2 * n), 8 for 4 CPUs that it was told), from its next start on."},
 		{given, 16, 16, 2.5, 16,
-			"HotSpot's parallel collector threads (G1, Parallel): 16 threads and 16 at once are more than the limit of 2.5 CPUs: set -XX:ParallelGCThreads to 2 (its command line has -XX:ParallelGCThreads=16), from its next start on."},
+			"HotSpot's parallel collector threads (G1, Parallel): 16 threads and 16 at once are more than the limit of 2.5 CPUs: set -XX:ParallelGCThreads to 2 (it was started with -XX:ParallelGCThreads=16), from its next start on."},
 		{rowOf(t, "tomcat"), 200, 32, 4, 16, // 200 threads were 32 wide: 25 are 4 wide
 			"Tomcat's worker threads (Spring Boot): 200 threads and 32 at once are more than the limit of 4 CPUs: set server.tomcat.threads.max to 25 (default 200: at least 10), while it runs, by maxThreads of the connector over JMX."},
 		{rowOf(t, "hotspot-jit"), 15, 9, 1, 16, // refuses less than 2

@@ -10,7 +10,7 @@ import (
 // describeDefault describes the default, and a value on the command line, for use in brackets.
 func (r Row) describeDefault(limitCPUs float64, hostCPUs int) string {
 	if r.Given != "" {
-		return "its command line has " + r.Given
+		return "it was started with " + r.Given
 	}
 	usual := r.defaultText()
 	if r.size == nil || !r.size.uses("n") {

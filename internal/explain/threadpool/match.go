@@ -59,6 +59,10 @@ func (t *Table) Match(comm string, p *Process) []Row {
 		if p != nil {
 			row.sees = p.CPUsItSees
 			row.Given = row.given(p.Cmdline)
+			if p.JVM != nil { // its options are those of variables and files, too
+				row.sees = p.JVM.Processors
+				row.Given = row.given(slices.Concat(p.JVM.Options, p.Cmdline))
+			}
 		}
 		rows = append(rows, row)
 	}

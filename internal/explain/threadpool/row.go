@@ -81,4 +81,19 @@ type Process struct {
 	CPUsItSees *float64
 	// Budget is what the project's library in it says that it has in force; nil: it says nothing.
 	Budget *Budget
+	// JVM is what a HotSpot JVM says of itself; nil: it is none, or says nothing.
+	JVM *JVM
+}
+
+// JVM is what a HotSpot JVM says in its performance data. The process wrote it, so it is a claim.
+type JVM struct {
+	Version string // such as 17.0.15; "": it does not say
+	// Options are those that it took, from its command line, variables and files. A word of one that has blanks is one for itself.
+	Options []string
+	// Processors is the CPU count that one of them gave it; nil: none did.
+	Processors *float64
+	// CompilerThreads are how many threads it compiles with at most; 0: it does not say.
+	CompilerThreads int
+	// Collector is G1, Parallel, Serial, Shenandoah or Z; "": another, or it does not say.
+	Collector string
 }

@@ -18,7 +18,7 @@ type Setting struct {
 	// Decides names the figure, such as "processors" or "gc_threads".
 	Decides string
 	// Env is the environment variable that sets it. With Option, the variable holds several options and this is one. ""
-	// is a figure that has none: it follows another.
+	// is a figure that has none.
 	Env, Option string
 	// Argument is the argument that sets it, for programs whose file has one of these names.
 	Argument string
@@ -28,6 +28,10 @@ type Setting struct {
 	Unverified  bool
 	// Live says that the runtime itself follows a limit that changes, unless it was told a value.
 	Live bool
+	// Collectors are the collectors of a JVM that have the figure; nil: all.
+	Collectors []string
+	// Since and Before are the versions of the runtime that have the figure, and have it no longer: "3.13"; "": all.
+	Since, Before string
 
 	written string
 	rule    *expr // of the runtime: limit and host to n
@@ -54,12 +58,15 @@ type settingEntry struct {
 	Live       bool     `yaml:"live"`
 	Source     string   `yaml:"source"`
 	Unverified bool     `yaml:"unverified"`
+	Collectors []string `yaml:"collectors"`
+	Since      string   `yaml:"since"`
+	Before     string   `yaml:"before"`
 }
 
 // addSetting checks an entry and appends it.
 func (t *Table) addSetting(e settingEntry) (err error) {
 	s := Setting{Key: e.Key, Of: e.Runtime, Decides: e.Decides, Env: e.Env, Option: e.Option, Argument: e.Argument, Program: e.Program,
-		Why: e.Why, Source: e.Source, Unverified: e.Unverified, Live: e.Live, written: e.As}
+		Why: e.Why, Source: e.Source, Unverified: e.Unverified, Live: e.Live, Collectors: e.Collectors, Since: e.Since, Before: e.Before, written: e.As}
 	runtime, known := t.runtime(e.Runtime)
 	switch {
 	case e.Key == "" || slices.ContainsFunc(t.settings, func(o Setting) bool { return o.Key == e.Key }):
@@ -80,8 +87,13 @@ func (t *Table) addSetting(e settingEntry) (err error) {
 	if e.Follows != "" {
 		return t.addFollower(s, e)
 	}
-	if e.Env+e.Argument == "" || e.Why == "" || e.Source == "" {
+	if e.Env+e.Argument+e.Before == "" || e.Why == "" || e.Source == "" {
 		return errors.New("needs env or argument, why and source")
+	}
+	for _, version := range []string{e.Since, e.Before} {
+		if _, ok := ordered(version); !ok && version != "" {
+			return fmt.Errorf("%.20q is no version such as 3.13", version)
+		}
 	}
 	if s.size, err = parseFormula(e.Formula, "n"); err != nil {
 		return err
@@ -101,6 +113,9 @@ func (t *Table) addFollower(s Setting, e settingEntry) error {
 		return errors.New("follows a setting above it, by the formula of a pool")
 	}
 	s.follows = true
+	if setting := t.rows[p].Setting; strings.HasPrefix(setting, "-") {
+		s.Option = setting
+	}
 	s.size, s.fit = t.rows[p].size, t.settings[i].fit
 	s.Live, s.Source, s.Unverified = false, t.rows[p].Source, t.rows[p].Unverified
 	t.settings = append(t.settings, s)
@@ -133,6 +148,37 @@ func (s Setting) Fits(limitCPUs float64, host int) int {
 	return n
 }
 
+// usualCollector is the one of a JVM that does not say which it has.
+const usualCollector = "G1"
+
+// IsOf reports whether a process of the setting's runtime has the figure, in a version of the runtime. A version that is not
+// known ("") counts as a new one.
+func (s Setting) IsOf(p *Process, version string) bool {
+	at, known := ordered(version)
+	since, _ := ordered(s.Since)
+	before, _ := ordered(s.Before)
+	if known && at < since || s.Before != "" && (!known || at >= before) {
+		return false
+	}
+	collector := usualCollector
+	if p.JVM != nil && p.JVM.Collector != "" {
+		collector = p.JVM.Collector
+	}
+	return s.Collectors == nil || slices.Contains(s.Collectors, collector)
+}
+
+// ordered is a version's major and minor number as one that grows with them.
+func ordered(version string) (n int, ok bool) {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < 0 || minor < 0 || max(major, minor) >= 1000 {
+		return 0, false
+	}
+	return 1000*major + minor, true
+}
+
+// CanBeTold reports whether the figure has a variable or an argument of its own.
+func (s Setting) CanBeTold() bool { return s.Env+s.Argument != "" }
+
 // Follows reports whether the figure has no setting of its own here, because it follows the runtime's processors.
 func (s Setting) Follows() bool { return s.follows }
 
@@ -160,7 +206,7 @@ func (s Setting) Name() string {
 	case s.Argument != "":
 		return s.Argument
 	case s.Option != "":
-		return s.Env + " " + s.Option
+		return strings.TrimSpace(s.Env + " " + s.Option)
 	}
 	return s.Env
 }

@@ -195,6 +195,16 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
+// A JVM's options from variables and files count as those of its command line do.
+func TestGivenByTheJVMItself(t *testing.T) {
+	one := 1.0
+	p := Process{Cmdline: []string{"java"}, JVM: &JVM{Options: []string{"-XX:ActiveProcessorCount=1", "-XX:ParallelGCThreads=1"}, Processors: &one}}
+	row := knownOnce().Match("GC Thread#0", &p)[0]
+	if row.Given != "-XX:ParallelGCThreads=1" || row.sees == nil || *row.sees != 1 {
+		t.Errorf("%q, %v", row.Given, row.sees)
+	}
+}
+
 func TestGiven(t *testing.T) {
 	for _, c := range []struct {
 		comm    string
@@ -250,6 +260,7 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, argument: --a, formula: n, fit: limit, why: w, source: s}]", "program for its argument"},
 		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: n, why: w, source: s}]", `setting "k": fit: formula`},
 		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, follows: j, pool: p}]", "follows a setting above it"},
+		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: limit, since: new, why: w, source: s}]", "no version"},
 		{"pools: 3", "YAML"},
 		{"\x00", "YAML"},
 		{strings.Repeat(" ", maxTable+1), "at most"},

@@ -124,6 +124,9 @@ func Processes(h *cgroup.Host, path string) (all []runtimes.Process, notes []str
 		if said != nil {
 			p.Budget = &said.Budget
 		}
+		if p.JVM, err = identify.PerfData(pid); err != nil {
+			notes = append(notes, err.Error())
+		}
 		if p.Host == 0 {
 			p.Host = cpus(0)
 		}

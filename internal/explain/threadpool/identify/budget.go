@@ -4,16 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
@@ -33,41 +28,11 @@ const (
 	budgetFirstLine             = "unthrottle-budget 1"
 	maxBudget                   = 4 << 20 // bytes of the file
 	maxBudgetCPUs               = 1e6
-	// budgetWait bounds the time of [Budget]: a file system of the process's own may never answer.
-	budgetWait = time.Second
 )
-
-// budgetReaders bounds how many readers wait for file systems that do not answer.
-var budgetReaders = make(chan struct{}, 8)
 
 // Budget reads what a process says of itself; nil: it names no file, or it may not be looked at. It takes at most a second.
 func Budget(pid int) (*Said, error) {
-	select {
-	case budgetReaders <- struct{}{}:
-	default:
-		return nil, fmt.Errorf("process %d: its budget file: too many others have not answered yet", pid)
-	}
-	type answer struct {
-		said *Said
-		err  error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		defer func() { <-budgetReaders }()
-		said, err := readBudget(pid)
-		done <- answer{said, err}
-	}()
-	timer := time.NewTimer(budgetWait)
-	defer timer.Stop()
-	select {
-	case a := <-done:
-		if a.err != nil {
-			return nil, fmt.Errorf("process %d: its budget file: %w", pid, a.err)
-		}
-		return a.said, nil
-	case <-timer.C:
-		return nil, fmt.Errorf("process %d: its budget file: the file system did not answer within %v", pid, budgetWait)
-	}
+	return answered(pid, "its budget file", readBudget)
 }
 
 func readBudget(pid int) (*Said, error) {
@@ -155,37 +120,6 @@ func budgetFile(args, env []string) string {
 		}
 	}
 	return ""
-}
-
-// ownFile reads a file of at most so many bytes below the process's root, if it is a plain file of the process's own user. The
-// look-up stays below that root, whatever links it meets, and opens nothing but a plain file.
-func (d *process) ownFile(name string, uid uint32, most int64) ([]byte, error) {
-	root, err := unix.Openat(d.fd, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("its root folder: %w (run as root, or as its user)", err)
-	}
-	defer unix.Close(root)
-	at, err := below(root, strings.TrimLeft(name, "/"), unix.O_PATH|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: name, Err: err}
-	}
-	defer unix.Close(at)
-	var st unix.Stat_t
-	if err := unix.Fstat(at, &st); err != nil {
-		return nil, err
-	}
-	switch {
-	case st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != uid:
-		return nil, fmt.Errorf("%q is no plain file of user %d", name, uid)
-	case st.Size > most:
-		return nil, fmt.Errorf("%q has %d bytes, more than %d", name, st.Size, most)
-	}
-	f, err := os.Open("/proc/self/fd/" + strconv.Itoa(at)) // the very file that was looked at
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // budgetText is the content of such a file.

@@ -17,6 +17,10 @@
 // plain one of the process's own user, must name the process by its number and its start, and is bounded in size and time.
 // What it says is a claim of the process about itself.
 //
+// [PerfData] reads a HotSpot JVM's performance data, which it keeps in a mapped file below its /tmp, under the same rules: its
+// version, options, collector, and how many threads it compiles with. The JVM takes no part in that. It does not say there how
+// many processors it sees, or how many threads its collector has.
+//
 // [JVM] talks to the process, which stops it at a safepoint for a moment. It is for users who ask for that,
 // never for an agent. It implements HotSpot's attach protocol and acts as the process's own user. So the
 // target needs no jcmd, and we can do no more to it than its own user. The steps:
@@ -39,7 +43,8 @@
 //
 // # Sources
 //
-// OpenJDK src/hotspot/os/posix/attachListener_posix.cpp (AttachListener::is_init_trigger,
+// OpenJDK src/hotspot/share/runtime/perfMemory.hpp and perfData.hpp (PerfDataPrologue, PerfDataEntry),
+// src/hotspot/os/posix/attachListener_posix.cpp (AttachListener::is_init_trigger,
 // PosixAttachListener::dequeue: the checks of users and the request),
 // src/jdk.attach/linux/classes/sun/tools/attach/VirtualMachineImpl.java; proc(5), openat2(2), pidfd_open(2),
 // setresuid(2).

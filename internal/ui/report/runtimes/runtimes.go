@@ -50,6 +50,8 @@ func Write(w io.Writer, d Document, style page.Style) error {
 				by = "told, live"
 			case p.Told[figure] != "":
 				by = "told"
+			case slices.Contains(p.Said, figure):
+				by, setting = "its own word", "-"
 			case setting == "" && slices.Contains(p.Assumed, figure):
 				by, setting = "its rule, at its start", "-"
 			case setting == "":

@@ -60,6 +60,7 @@ public final class Agent {
         if (Runtime.version().feature() >= 21) {
             budget.follow(Pools.virtualThreads(), TaskClass.APP, 1, Math.min(256, cpus));
         }
+        budget.follow(Pools.collector(), TaskClass.APP, 1);
         if (tomcat > 0) {
             new JmxTomcats(ManagementFactory.getPlatformMBeanServer(), budget, tomcat).watch();
         }

@@ -12,6 +12,7 @@ import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
+import javax.management.openmbean.CompositeData;
 
 /** The pools of the JDK, for {@link CpuBudget#follow}. */
 public final class Pools {
@@ -136,6 +137,35 @@ public final class Pools {
                 } catch (JMException e) {
                     throw new IllegalStateException(e);
                 }
+            }
+        };
+    }
+
+    /** The threads with which the collector works in pauses. They cannot be resized: a limit that they do not fit is said. */
+    public static Pool collector() {
+        return new Pool() {
+            @Override
+            public String name() {
+                return "the collector";
+            }
+
+            /** 1 where the JVM does not say it, so that nothing is said of it. */
+            @Override
+            public int size() {
+                try {
+                    Object flag = ManagementFactory.getPlatformMBeanServer().invoke(
+                            new ObjectName("com.sun.management:type=HotSpotDiagnostic"), "getVMOption",
+                            new Object[] {"ParallelGCThreads"}, new String[] {String.class.getName()});
+                    return Math.max(1, Integer.parseInt((String) ((CompositeData) flag).get("value")));
+                } catch (JMException | RuntimeException e) {
+                    return 1;
+                }
+            }
+
+            @Override
+            public void resize(int threads) {
+                throw new UnsupportedOperationException(
+                        "the JVM takes their number at its start; restart with -XX:ParallelGCThreads=" + threads);
             }
         };
     }

@@ -78,6 +78,17 @@ class PoolsTest {
     }
 
     @Test
+    void theCollectorNeedsARestart() {
+        int size = Pools.collector().size();
+        limit.budget.follow(Pools.collector(), TaskClass.APP, size, size);
+        assertEquals(List.of(), limit.warnings()); // it has as many as fit
+        limit.budget.follow(Pools.collector(), TaskClass.APP, 50);
+        limit.budget.follow(Pools.collector(), TaskClass.APP, 50, 100);
+        assertEquals(List.of("the collector has " + size
+                + " threads, 100 fit the limit: the JVM takes their number at its start; restart with -XX:ParallelGCThreads=100"), limit.warnings());
+    }
+
+    @Test
     void aPoolHasAThreadAtLeast() {
         Pool pool = Pools.of("own", new ForkJoinPool(1));
         assertThrows(IllegalArgumentException.class, () -> limit.budget.follow(pool, TaskClass.APP, 0));

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/runtimes"
+	"github.com/unthrottle/unthrottle/internal/runtimes/here"
+	"github.com/unthrottle/unthrottle/test/lab/require"
+)
+
+// realRuntime is a program that prints what its runtime decided as "figure=n ..." and then waits for the end of its input.
+type realRuntime struct {
+	key string // of the runtime in the data file
+	// make returns the program's command line. An error says what this machine lacks.
+	make func(t *testing.T, dir string) ([]string, error)
+	// deaf says that the program does not read the variable, so that its figure is the runtime's own with it as well.
+	deaf bool
+	// unread are figures that the data file has and the program cannot say.
+	unread []string
+	// asked is the line of a program that prints none.
+	asked func(t *testing.T, pid int) string
+}
+
+var realRuntimes = map[string]realRuntime{
+	"go": {key: "go", make: func(t *testing.T, dir string) ([]string, error) {
+		return built(dir, "go", "build", "-o", "{}", "./testdata/runtimes/gofigures")
+	}},
+	"openmp": {key: "openmp", make: func(t *testing.T, dir string) ([]string, error) {
+		return built(dir, "gcc", "-fopenmp", "-o", "{}", "testdata/runtimes/figures.c")
+	}},
+	"rust": {key: "rust", deaf: true, unread: []string{"tokio_workers", "rayon_threads"}, make: func(t *testing.T, dir string) ([]string, error) {
+		return built(dir, "rustc", "-o", "{}", "testdata/runtimes/figures.rs")
+	}},
+	"node": {key: "libuv", make: func(t *testing.T, dir string) ([]string, error) {
+		return found("node", "testdata/runtimes/figures.js")
+	}},
+	"python": {key: "python", make: func(t *testing.T, dir string) ([]string, error) {
+		return pythonOf(func(minor int) bool { return minor >= 13 }, "3.13 or newer")
+	}},
+	"python before 3.13": {key: "python", deaf: true, make: func(t *testing.T, dir string) ([]string, error) {
+		return pythonOf(func(minor int) bool { return minor < 13 }, "before 3.13")
+	}},
+	"erlang": {key: "erlang", make: func(t *testing.T, dir string) ([]string, error) {
+		if _, err := exec.LookPath("erl"); err != nil {
+			return nil, err
+		}
+		// OTP 25 finds the limit only where mountinfo has an optional field, such as shared:1.
+		return found("unshare", "--mount", "--propagation", "shared", "erl", "-noshell", "-noinput", "-eval", `io:format("schedulers=~b dirty_cpu_schedulers=~b~n", `+
+			`[erlang:system_info(schedulers_online), erlang:system_info(dirty_cpu_schedulers_online)]).`)
+	}},
+	"nginx": {key: "nginx", deaf: true, make: nginxOf, asked: workersOf},
+}
+
+// TestSizedForReal starts real programs of the runtimes of the data file, as they are and under `sized`, and compares what each
+// runtime says with its row and with what `runtimes` reads.
+func TestSizedForReal(t *testing.T) {
+	tr := cgrouptest.New(t)
+	if require.InLab() {
+		t.Skip("needs v1: each runtime starts eight times, for which the guest has not the CPU time; runs in a host with cgroup v1")
+	}
+	all := maps.Clone(realRuntimes)
+	for _, java := range require.JDK(t) {
+		all["java of "+filepath.Base(filepath.Dir(filepath.Dir(java)))] = realRuntime{key: "jvm", make: func(t *testing.T, dir string) ([]string, error) {
+			if _, err := built(dir, "javac", "--release", "17", "-d", "{}", "testdata/runtimes/Figures.java"); err != nil {
+				return nil, err
+			}
+			return []string{java, "-Xmx32m", "-XX:TieredStopAtLevel=4", "-cp", filepath.Join(dir, "program"), "Figures"}, nil
+		}}
+	}
+	for _, of := range threadpool.Known().Settings() {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(all)), func(r realRuntime) bool { return r.key == of.Of }) {
+			all[of.Of] = realRuntime{key: of.Of, make: func(*testing.T, string) ([]string, error) {
+				return nil, errors.New("no program of it is here")
+			}}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) { all[name].check(t, tr, strings.ReplaceAll(name, " ", "-")) })
+	}
+}
+
+func (r realRuntime) check(t *testing.T, tr *cgrouptest.Tree, name string) {
+	command, err := r.make(t, t.TempDir())
+	if err != nil {
+		t.Skipf("needs %s: %v; runs in a host with it", r.key, err)
+	}
+	var started []*startedRuntime
+	for _, limit := range []float64{0.5, 1, 1.5, 4} {
+		for _, sized := range []bool{false, true} {
+			path := tr.Make(fmt.Sprintf("%s/%v-%t", name, limit, sized))
+			tr.Limit(path, limit)
+			started = append(started, &startedRuntime{realRuntime: r, path: path, limit: limit, sized: sized})
+			started[len(started)-1].start(t, tr, command)
+		}
+	}
+	for _, s := range started {
+		s.check(t)
+	}
+}
+
+// startedRuntime is a program that runs in a cgroup of its own.
+type startedRuntime struct {
+	realRuntime
+	path  string
+	limit float64
+	sized bool
+	pid   int
+	out   *bufio.Reader
+}
+
+func (s *startedRuntime) start(t *testing.T, tr *cgrouptest.Tree, command []string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.sized {
+		command = append([]string{exe, "sized", "--"}, command...)
+	}
+	cmd := exec.Command("sh", append([]string{"-c", `read _ && exec "$@"`, "sh"}, command...)...) // it waits until it is in its cgroup
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "GOMAXPROCS=") }), envMain+"=1")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.out = bufio.NewReader(stdout)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.pid = cmd.Process.Pid
+	t.Cleanup(func() {
+		cmd.Process.Signal(os.Interrupt) // nginx ends its workers
+		stdin.Close()
+		time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
+		cmd.Wait()
+	})
+	for _, controller := range cgroup.Controllers() {
+		if _, ok := tr.Host.Version(controller); ok {
+			if err := tr.Host.Attach(controller, s.path, cmd.Process.Pid); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := fmt.Fprintln(stdin); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check compares three sources: the program's word, what `runtimes` says of it, and the row of the data file.
+func (s *startedRuntime) check(t *testing.T) {
+	t.Helper()
+	line, err := "", error(nil)
+	if s.asked != nil {
+		line = s.asked(t, s.pid)
+	} else if line, err = s.out.ReadString('\n'); err != nil {
+		t.Fatalf("%s: %q, %v", s.path, line, err)
+	}
+	says := map[string]int{}
+	for _, word := range strings.Fields(line) {
+		figure, value, _ := strings.Cut(word, "=")
+		if says[figure], err = strconv.Atoi(value); err != nil {
+			t.Fatalf("%s: %q: %v", s.path, line, err)
+		}
+	}
+	d, err := runtimesOf(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime := runtimeNamed(s.key)
+	i := slices.IndexFunc(d.Processes, func(p runtimes.Decision) bool { return p.Runtime == runtime })
+	if i < 0 || len(d.Notes) > 0 {
+		t.Fatalf("%s: no %s in %+v", s.path, runtime, d)
+	}
+	decision := d.Processes[i]
+	for figure, decided := range decision.Decided {
+		said, ok := says[figure]
+		switch {
+		case !ok && !slices.Contains(s.unread, figure):
+			t.Errorf("%s: the program says nothing of %s: %q", s.path, figure, line)
+		case ok && said != decided:
+			t.Errorf("%s: %s is %d, by runtimes %d (%+v)", s.path, figure, said, decided, decision)
+		}
+	}
+	host, err := here.Limits()
+	if host.Host == 0 {
+		t.Fatal(err)
+	}
+	for _, of := range threadpool.Known().Settings() {
+		said, ok := says[of.Decides]
+		if of.Of != s.key || !ok || !of.CanBeTold() {
+			continue
+		}
+		if fits := of.Fits(s.limit, host.Host); decision.Fits[of.Decides] != fits {
+			t.Errorf("%s: %s: by its row %d fit, by runtimes %d", s.path, of.Decides, fits, decision.Fits[of.Decides])
+		}
+		row := of.Decided(s.limit, host.Host)
+		if s.sized && !s.deaf {
+			row = of.Fits(s.limit, host.Host)
+			if decision.Told[of.Decides] != of.Name() {
+				t.Errorf("%s: runtimes does not see that %s told %s: %+v", s.path, of.Name(), of.Decides, decision)
+			}
+		}
+		if said != row {
+			t.Errorf("%s: %s is %d, by its row %d", s.path, of.Decides, said, row)
+		}
+	}
+}
+
+func runtimeNamed(key string) string {
+	for _, of := range threadpool.Known().Settings() {
+		if of.Of == key {
+			return of.Runtime
+		}
+	}
+	return ""
+}
+
+// built compiles a program into dir/program, {} in the command.
+func built(dir string, command ...string) ([]string, error) {
+	exe := filepath.Join(dir, "program")
+	for i, word := range command {
+		command[i] = strings.ReplaceAll(word, "{}", exe)
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return nil, err
+	}
+	if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", command[0], err, out)
+	}
+	return []string{exe}, nil
+}
+
+func found(command ...string) ([]string, error) {
+	_, err := exec.LookPath(command[0])
+	return command, err
+}
+
+// pythonOf finds a CPython 3 whose minor version is wanted. A command of that name may be a script that finds the program.
+func pythonOf(wanted func(minor int) bool, kind string) ([]string, error) {
+	candidates := []string{"python3"}
+	if home, err := os.UserHomeDir(); err == nil {
+		all, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.*/bin/python3")) // PATH has one of them
+		candidates = append(candidates, all...)
+	}
+	for _, name := range candidates {
+		text, err := exec.Command(name, "-c", "import sys; print(sys.version_info[1], sys.executable)").Output()
+		var minor int
+		var exe string
+		if _, scan := fmt.Sscan(string(text), &minor, &exe); err != nil || scan != nil || !wanted(minor) {
+			continue
+		}
+		return []string{exe, "-c", "import os, sys\nprint('processors=%d' % getattr(os, 'process_cpu_count', os.cpu_count)(), flush=True)\nsys.stdin.read(1)"}, nil
+	}
+	return nil, fmt.Errorf("no Python %s", kind)
+}
+
+// nginxOf is nginx with as many workers as it decides.
+func nginxOf(t *testing.T, dir string) ([]string, error) {
+	if _, err := exec.LookPath("nginx"); err != nil {
+		return nil, err
+	}
+	config := filepath.Join(dir, "nginx.conf")
+	text := "daemon off; worker_processes auto; pid " + dir + "/nginx.pid; error_log stderr crit; events {}"
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"nginx", "-e", "stderr", "-c", config}, nil
+}
+
+// workersOf waits until nginx has a worker for each CPU.
+func workersOf(t *testing.T, pid int) string {
+	t.Helper()
+	want, err := here.Limits()
+	if want.Host == 0 {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+		if n := len(strings.Fields(string(children))); err != nil || n == want.Host || time.Now().After(end) {
+			return fmt.Sprintf("workers=%d", n)
+		}
+	}
+}

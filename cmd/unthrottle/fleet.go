@@ -30,6 +30,8 @@ number of hosts and days.
   fleet plan DIR       which container on which host, so that few are used
   fleet generate       rows of a fleet that is drawn, with its truth
 
+DIR may be s3://BUCKET/PREFIX, of AWS or another store with that protocol.
+
 This starts the program unthrottle-fleet, from the folder of this one or from
 PATH, with the same arguments. 'fleet COMMAND --help' shows its flags. 'make
 fleet' in the source tree builds it; it needs a C++ compiler.`,

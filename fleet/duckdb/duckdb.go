@@ -7,7 +7,7 @@
 //
 // # Rule
 //
-// [DB.Prepare] copies the files' rows into a database of its own, in a temporary folder that Close removes. It takes some files at once.
+// [DB.Prepare] copies the files' rows into a database of its own, in a folder that the caller makes and removes. It takes some files at once.
 // Where they are refused it halves them until it has the files that are at fault; those are told, and the rest is loaded. Files of
 // older programs, without the newer columns, are read without. Questions
 // are plain SQL on the tables that they name: what only DuckDB knows, such as nested lists, is in this package alone.
@@ -24,7 +24,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,24 +45,19 @@ type file struct {
 
 // DB is a database for one report.
 type DB struct {
-	db  *sql.DB
-	dir string
+	db *sql.DB
 	// Batch is how many files one statement reads; 0: filesAtOnce. Tests set it.
 	Batch     int
 	questions map[string]string
 }
 
-// Open makes a database. memoryMB bounds what DuckDB holds in memory; what is more goes to the temporary folder.
-func Open(ctx context.Context, memoryMB int) (*DB, error) {
-	dir, err := os.MkdirTemp("", "unthrottle-fleet-")
-	if err != nil {
-		return nil, fmt.Errorf("a folder for the database: %w; TMPDIR names another place", err)
-	}
+// Open makes a database in a folder. memoryMB bounds what DuckDB holds in memory; what is more goes to the folder.
+func Open(ctx context.Context, dir string, memoryMB int) (*DB, error) {
 	db, err := sql.Open("duckdb", filepath.Join(dir, "rows.duckdb"))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open DuckDB: %w", err), os.RemoveAll(dir))
+		return nil, fmt.Errorf("open DuckDB: %w", err)
 	}
-	d := &DB{db: db, dir: dir}
+	d := &DB{db: db}
 	for _, setting := range []string{
 		fmt.Sprintf("SET memory_limit = '%dMB'", memoryMB),
 		"SET temp_directory = " + quoted(filepath.Join(dir, "spilled")),
@@ -78,8 +72,8 @@ func Open(ctx context.Context, memoryMB int) (*DB, error) {
 	return d, nil
 }
 
-// Close ends the database and removes its folder.
-func (d *DB) Close() error { return errors.Join(d.db.Close(), os.RemoveAll(d.dir)) }
+// Close ends the database.
+func (d *DB) Close() error { return d.db.Close() }
 
 // types are DuckDB's names of what columns hold; those of lists are made of their fields.
 var types = map[engine.Kind]string{engine.Integer: "INTEGER", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "VARCHAR", engine.Milliseconds: "BIGINT"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
@@ -45,9 +46,18 @@ func script(names ...string) engine.Script {
 func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) error {
 	refused, err := e.Prepare(ctx, o.Files, script(names...))
 	for _, r := range refused {
-		o.Refused = append(o.Refused, view.Refused{File: r.File, Why: text.Sanitize(r.Err.Error(), maxReason)})
+		name := o.name(r.File)
+		o.Refused = append(o.Refused, view.Refused{File: name, Why: text.Sanitize(strings.ReplaceAll(r.Err.Error(), r.File, name), maxReason)})
 	}
 	return err
+}
+
+// name is what the report calls a file.
+func (o *Options) name(file string) string {
+	if name, ok := o.Names[file]; ok {
+		return name
+	}
+	return file
 }
 
 // maxReason bounds the reason for which a file is left out.
@@ -58,6 +68,8 @@ type Options struct {
 	// Files are those to read; a row's file_no is its place there. Refused are others that cannot be.
 	Files   []string
 	Refused []view.Refused
+	// Names are what the report calls files that were fetched, by their place on the disk.
+	Names map[string]string
 	// Now is the moment of the report; Bound the share of its time to work for which a quota may stop a container.
 	Now   time.Time
 	Bound float64
@@ -108,7 +120,7 @@ func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 		if err := scan(&p.Why, &p.Rows, &file, &p.Row); err != nil {
 			return err
 		}
-		p.File = o.Files[file]
+		p.File = o.name(o.Files[file])
 		in.Problems = append(in.Problems, p)
 		return nil
 	}); err != nil {

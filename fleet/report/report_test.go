@@ -58,7 +58,7 @@ func filesIn(t *testing.T, dir string) []string {
 // opened is a database for this test that reads so many files at once; 0: as many as usual.
 func opened(t *testing.T, batch int) *duckdb.DB {
 	t.Helper()
-	db, err := duckdb.Open(t.Context(), 512)
+	db, err := duckdb.Open(t.Context(), t.TempDir(), 512)
 	if err != nil {
 		t.Fatal(err)
 	}

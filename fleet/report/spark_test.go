@@ -222,15 +222,10 @@ func sameRows(t *testing.T, want, got map[string][][]any) {
 // onSpark is a run of Spark for this test.
 func onSpark(t *testing.T, submit string, progress func(spark.Step)) *spark.Engine {
 	t.Helper()
-	e, err := spark.Open(spark.Options{Master: localCluster, Submit: submit, MemoryMB: 1024, Progress: progress})
+	e, err := spark.Open(spark.Options{Master: localCluster, Submit: submit, MemoryMB: 1024, Dir: t.TempDir(), Progress: progress})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return e
 }
 

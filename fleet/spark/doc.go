@@ -16,7 +16,7 @@
 // and compared with what the file says; one that lacks any is left out whole, and told, as package duckdb does.
 //
 // Spark's processes are a group of their own. It ends when Prepare does, also when Prepare is cancelled, and when this program is killed.
-// The temporary folder has the job, the answers, Spark's log and what Spark keeps on a local disk; [Engine.Close] removes it.
+// The temporary folder has the job, the answers, Spark's log and what Spark keeps on a local disk; the caller removes it.
 //
 // # Limits
 //

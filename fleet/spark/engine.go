@@ -24,6 +24,8 @@ type Options struct {
 	Master Master
 	// Submit is the program spark-submit: see [Find].
 	Submit string
+	// Dir is a folder for the run, which the caller makes and removes.
+	Dir string
 	// MemoryMB bounds the memory of the driver, which with local[N] holds the rows.
 	MemoryMB int
 	// Progress is told of each step; nil: nothing is.
@@ -32,28 +34,20 @@ type Options struct {
 
 // Engine is one run of Spark.
 type Engine struct {
-	o   Options
-	dir string
+	o Options
 	// patience is how long Spark gets to end by itself when it is asked to.
 	patience time.Duration
 }
 
 var _ engine.Engine = (*Engine)(nil)
 
-// Open makes a folder for a run, and checks that there is Java. Close removes the folder.
+// Open begins a run, and checks that there is Java.
 func Open(o Options) (*Engine, error) {
 	if err := needJava(os.Getenv); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "unthrottle-fleet-")
-	if err != nil {
-		return nil, fmt.Errorf("a folder for Spark: %w; TMPDIR names another place", err)
-	}
-	return &Engine{o: o, dir: dir, patience: 10 * time.Second}, nil
+	return &Engine{o: o, patience: 10 * time.Second}, nil
 }
-
-// Close removes the folder of the run.
-func (e *Engine) Close() error { return os.RemoveAll(e.dir) }
 
 // Prepare runs Spark: it makes the tables and answers all questions of a script.
 func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (refused []engine.Refused, err error) {
@@ -69,13 +63,13 @@ func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (
 		}
 		sound = append(sound, no)
 	}
-	out := filepath.Join(e.dir, "answers")
+	out := filepath.Join(e.o.Dir, "answers")
 	j := newJob(files, of, sound, s, out)
 	text, err := json.Marshal(j)
 	if err != nil {
 		return refused, err
 	}
-	if err := errors.Join(os.Mkdir(out, 0o700), os.WriteFile(filepath.Join(e.dir, "job.py"), jobText, 0o600), os.WriteFile(filepath.Join(e.dir, "job.json"), text, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(out, 0o700), os.WriteFile(filepath.Join(e.o.Dir, "job.py"), jobText, 0o600), os.WriteFile(filepath.Join(e.o.Dir, "job.json"), text, 0o600)); err != nil {
 		return refused, err
 	}
 	if err := e.submit(ctx); err != nil {
@@ -94,7 +88,7 @@ func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (
 
 // Ask reads the answer to a question.
 func (e *Engine) Ask(_ context.Context, name string, line func(scan func(...any) error) error) error {
-	f, err := os.Open(filepath.Join(e.dir, "answers", name))
+	f, err := os.Open(filepath.Join(e.o.Dir, "answers", name))
 	if err != nil {
 		return fmt.Errorf("Spark's answer: %w", err)
 	}

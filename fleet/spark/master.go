@@ -25,8 +25,8 @@ func ParseMaster(s string) (Master, error) {
 	return Master(s), nil
 }
 
-// here reports whether all of Spark runs on this machine.
-func (m Master) here() bool { return strings.HasPrefix(string(m), "local") }
+// Here reports whether all of Spark runs on this machine.
+func (m Master) Here() bool { return strings.HasPrefix(string(m), "local") }
 
 // clusterHere is the memory in MiB of each worker of a local cluster; ok is false for other masters.
 func (m Master) clusterHere() (memoryMB string, ok bool) {

@@ -87,8 +87,8 @@ func FuzzDescribe(f *testing.F) {
 	})
 }
 
-// pretending starts a shell script in Spark's place, and returns the engine and the folder for temporary files.
-func pretending(t *testing.T, script string) (*Engine, string) {
+// pretending starts a shell script in Spark's place, and returns the engine.
+func pretending(t *testing.T, script string) *Engine {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"spark-submit": script, "java": ""} {
@@ -99,23 +99,21 @@ func pretending(t *testing.T, script string) (*Engine, string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("JAVA_HOME", "")
 	t.Setenv("SPARK_HOME", "")
-	temp := t.TempDir()
-	t.Setenv("TMPDIR", temp)
 	submit, err := Find(os.Getenv)
 	if err != nil || filepath.Dir(submit) != dir {
 		t.Fatalf("%s: %v", submit, err)
 	}
-	e, err := Open(Options{Master: "local[2]", Submit: submit, MemoryMB: 512})
+	e, err := Open(Options{Master: "local[2]", Submit: submit, MemoryMB: 512, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e, temp
+	return e
 }
 
 // Names, paths and statements reach the job as values in a file; answers come back as what was asked for.
 func TestAnswers(t *testing.T) {
 	file := written(t)
-	e, temp := pretending(t, `for last in "$@"; do :; done
+	e := pretending(t, `for last in "$@"; do :; done
 out=$(dirname "$last")/answers
 printf '%s\n' "$@" >"$out/arguments"
 echo '[0]' >"$out/files_damaged"
@@ -153,7 +151,7 @@ echo noise; printf '\nunthrottle {"step": "made", "name": "unsound", "rows": 7}\
 			t.Errorf("%v", err)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(e.dir, "job.json"))
+	text, err := os.ReadFile(filepath.Join(e.o.Dir, "job.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,24 +159,17 @@ echo noise; printf '\nunthrottle {"step": "made", "name": "unsound", "rows": 7}\
 	if err := json.Unmarshal(text, &j); err != nil || len(j.Groups) != 1 || j.Groups[0].Paths[0] != "file://"+file || len(j.Questions) != 2 {
 		t.Errorf("%s: %v", text, err)
 	}
-	arguments, err := os.ReadFile(filepath.Join(e.dir, "answers", "arguments"))
+	arguments, err := os.ReadFile(filepath.Join(e.o.Dir, "answers", "arguments"))
 	if err != nil || !strings.Contains(string(arguments), "--master\nlocal[2]\n") || strings.Contains(string(arguments), file) {
 		t.Errorf("%s: %v", arguments, err)
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
 // A failure has the reason and the end of the log, without what the terminal would obey.
 func TestFailure(t *testing.T) {
-	e, _ := pretending(t, `i=0; while [ $i -lt 500 ]; do echo "line $i" >&2; i=$((i+1)); done
+	e := pretending(t, `i=0; while [ $i -lt 500 ]; do echo "line $i" >&2; i=$((i+1)); done
 echo "  at org.apache.spark.Inner" >&2; printf 'the last \033[2J word\n' >&2
 printf 'unthrottle {"step": "failed", "name": "[TABLE] it is gone\\nand much more"}\n'; exit 3`)
-	defer e.Close()
 	_, err := e.Prepare(t.Context(), nil, engine.Script{})
 	failed := new(Failed)
 	if !errors.As(err, &failed) || len(failed.Log) != logLines || !strings.Contains(failed.Log[logLines-1], "word") {
@@ -192,17 +183,16 @@ printf 'unthrottle {"step": "failed", "name": "[TABLE] it is gone\\nand much mor
 
 // An end that is asked for ends all of Spark's processes, also those that do not listen.
 func TestCancelled(t *testing.T) {
-	e, _ := pretending(t, `trap '' TERM
+	e := pretending(t, `trap '' TERM
 sh -c 'trap "" TERM; while :; do sleep 1; done' & echo $! >"$TMPDIR/child"
 printf 'unthrottle {"step": "started"}\n'; wait; while :; do sleep 1; done`)
-	defer e.Close()
 	e.patience = time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	e.o.Progress = func(Step) { cancel() }
 	if _, err := e.Prepare(ctx, nil, engine.Script{}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v", err)
 	}
-	text, err := os.ReadFile(filepath.Join(e.dir, "child"))
+	text, err := os.ReadFile(filepath.Join(e.o.Dir, "child"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (e *Engine) arguments() []string {
 		"spark.sql.files.ignoreMissingFiles=false", // a worker without the folder is a failure
 		"spark.sql.shuffle.partitions=" + fmt.Sprint(e.partitions()),
 	}
-	if e.o.Master.here() {
+	if e.o.Master.Here() {
 		settings = append(settings, "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
 	}
 	if memory, ok := e.o.Master.clusterHere(); ok {
@@ -94,12 +94,12 @@ func (e *Engine) arguments() []string {
 	for _, s := range settings {
 		args = append(args, "--conf", s)
 	}
-	return append(args, filepath.Join(e.dir, "job.py"), filepath.Join(e.dir, "job.json"))
+	return append(args, filepath.Join(e.o.Dir, "job.py"), filepath.Join(e.o.Dir, "job.json"))
 }
 
 // partitions is into how many parts Spark shares rows by a key. It joins small ones; here it starts with few, since each costs a task.
 func (e *Engine) partitions() int {
-	if e.o.Master.here() {
+	if e.o.Master.Here() {
 		return 4 * runtime.NumCPU()
 	}
 	return 400
@@ -107,9 +107,9 @@ func (e *Engine) partitions() int {
 
 // environment is that of Spark's processes.
 func (e *Engine) environment(submit string) ([]string, error) {
-	env := append(os.Environ(), "TMPDIR="+e.dir, "SPARK_LOCAL_DIRS="+filepath.Join(e.dir, "spilled"),
-		"SPARK_SUBMIT_OPTS="+strings.TrimSpace(os.Getenv("SPARK_SUBMIT_OPTS")+` "-Djava.io.tmpdir=`+optionText.Replace(e.dir)+`"`))
-	if e.o.Master.here() {
+	env := append(os.Environ(), "TMPDIR="+e.o.Dir, "SPARK_LOCAL_DIRS="+filepath.Join(e.o.Dir, "spilled"),
+		"SPARK_SUBMIT_OPTS="+strings.TrimSpace(os.Getenv("SPARK_SUBMIT_OPTS")+` "-Djava.io.tmpdir=`+optionText.Replace(e.o.Dir)+`"`))
+	if e.o.Master.Here() {
 		env = append(env, "SPARK_LOCAL_IP=127.0.0.1")
 	}
 	if _, ok := e.o.Master.clusterHere(); ok {
@@ -125,7 +125,7 @@ func (e *Engine) environment(submit string) ([]string, error) {
 			env = append(env, "PYSPARK_DRIVER_PYTHON="+python)
 		}
 	}
-	return env, os.Mkdir(filepath.Join(e.dir, "spilled"), 0o700)
+	return env, os.Mkdir(filepath.Join(e.o.Dir, "spilled"), 0o700)
 }
 
 // home is a folder with links to what Spark's own has: the workers of a local cluster write into a folder "work" there.
@@ -145,7 +145,7 @@ func (e *Engine) home(submit string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the folder of Spark: %w: set SPARK_HOME", err)
 	}
-	home := filepath.Join(e.dir, "home")
+	home := filepath.Join(e.o.Dir, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return "", err
 	}
@@ -165,14 +165,14 @@ var optionText = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // submit runs the job to its end.
 func (e *Engine) submit(ctx context.Context) (err error) {
-	logName := filepath.Join(e.dir, "spark.log")
+	logName := filepath.Join(e.o.Dir, "spark.log")
 	log, err := os.Create(logName)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	cmd := exec.Command(e.o.Submit, e.arguments()...)
-	cmd.Dir, cmd.Stderr = e.dir, log
+	cmd.Dir, cmd.Stderr = e.o.Dir, log
 	if cmd.Env, err = e.environment(e.o.Submit); err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (f *Failed) Error() string {
 		s += "\n  the end of its log:\n  " + strings.Join(f.Log, "\n  ")
 	}
 	s += "\nIt needs Spark 4 with Java 17 or 21"
-	if !f.Master.here() {
+	if !f.Master.Here() {
 		s += ", and the folder of rows at the same path on each machine"
 	}
 	return s

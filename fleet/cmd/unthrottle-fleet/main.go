@@ -7,21 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	_ "golang.org/x/crypto/x509roots/fallback" // roots for https where the host has none, as in the image
 
 	"github.com/unthrottle/unthrottle/fleet/duckdb"
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
+	"github.com/unthrottle/unthrottle/fleet/scratch"
 	"github.com/unthrottle/unthrottle/fleet/spark"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
@@ -87,6 +86,7 @@ type shared struct {
 	json     bool
 	memoryMB int
 	ascii    bool
+	diskMB   int
 	on       string
 	master   spark.Master // what on says; "": DuckDB
 }
@@ -95,15 +95,21 @@ func (o *shared) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.output, "output", "o", "text", "`FORMAT` of the result: text or json")
 	flags.BoolVar(&o.json, "json", false, "short for --output json")
 	flags.IntVar(&o.memoryMB, "memory", 2048, "`MIB` of memory for the rows; what is more goes to TMPDIR")
+	flags.IntVar(&o.diskMB, "disk", 0, "`MIB` of TMPDIR for files that come from s3:// (default: half of what is free)")
 	flags.StringVar(&o.on, "on", "", "ask on Apache Spark, on this `MASTER`: spark://HOST:7077, k8s://…, local[2], local-cluster[2,1,2048]")
 	flags.BoolVar(&o.ascii, "ascii", false, "no characters beyond ASCII")
 }
+
+// maxDiskMB is a TiB for each of a thousand disks.
+const maxDiskMB = 1 << 30
 
 // check checks them, and sets json.
 func (o *shared) check() error {
 	switch {
 	case o.output != "text" && o.output != "json":
 		return fmt.Errorf("--output %s: choose text or json", text.Quoted(o.output))
+	case o.diskMB < 0 || o.diskMB > maxDiskMB:
+		return fmt.Errorf("--disk %d: give 1 to %d MiB, or leave it out for half of what is free", o.diskMB, maxDiskMB)
 	case o.memoryMB < 128:
 		return fmt.Errorf("--memory %d: give at least 128 MiB", o.memoryMB)
 	}
@@ -125,11 +131,11 @@ func (o *shared) style() page.Style {
 	return style
 }
 
-// oneFolder is the check of a command's arguments that takes a folder.
+// oneFolder is the check of a command's arguments that takes a folder, or a place in a store.
 func oneFolder(command string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("%s: give one folder: 'unthrottle fleet %s DIR'", command, command)
+			return fmt.Errorf("%s: give one folder: 'unthrottle fleet %s DIR', or s3://BUCKET/PREFIX", command, command)
 		}
 		return nil
 	}
@@ -145,12 +151,16 @@ type options struct {
 func newReport() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "report DIR",
+		Use:   "report DIR|s3://BUCKET/PREFIX",
 		Short: "Which services a quota stops, and how many cores come back",
 		Long: `Read what 'unthrottle export' and agents wrote below DIR, of any number of
 hosts and days: which services have more runnable threads than cores, which are
 stopped and who spends their quota, and how small each limit may be at the same
 stops, with a burst or without. The last is an estimate, with its bounds.
+
+From s3:// the files are fetched into TMPDIR first. Endpoint and credentials are
+those of the AWS command line (AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID,
+AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE).
 
 What cannot be read or cannot be is left out, and told. With --on the same
 questions are asked on Apache Spark, by spark-submit.`,
@@ -188,25 +198,14 @@ func parseShare(flag, value string, below int) (float64, error) {
 
 func parseBound(value string) (float64, error) { return parseShare("bound", value, 100) }
 
-// noFiles is the error for a folder without files of rows.
-type noFiles struct{ dir string }
-
-func (e *noFiles) Error() string {
-	return fmt.Sprintf("%s has no file of rows (*.parquet): 'unthrottle export --dir %s' makes some", text.Sanitize(e.dir, 0), text.Sanitize(e.dir, 0))
-}
-
 // run makes and writes the report.
-func run(ctx context.Context, dir string, o options, bound float64, out io.Writer) (err error) {
-	files, unread, err := filesOf(dir)
-	if err != nil {
-		return err
-	}
-	if err := o.outputs.begin(); err != nil {
+func run(ctx context.Context, from string, o options, bound float64, out io.Writer) (err error) {
+	if err := o.outputs.begin(from); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.outputs.abandon()) }()
 	var d view.Document
-	err = ask(ctx, files, unread, &o.shared, func(e engine.Engine, of report.Options) (err error) {
+	err = ask(ctx, from, &o.shared, func(e engine.Engine, of report.Options) (err error) {
 		of.Bound = bound
 		d, err = report.Make(ctx, e, of)
 		return err
@@ -223,14 +222,27 @@ func run(ctx context.Context, dir string, o options, bound float64, out io.Write
 	return view.Write(out, d, o.style())
 }
 
-// ask asks questions of the rows of files. Where no row counts it says what was left out.
-func ask(ctx context.Context, files []string, unread []view.Refused, o *shared, questions func(engine.Engine, report.Options) error) (err error) {
-	e, closed, err := o.engine(ctx)
+// ask asks questions of the rows below a folder or a place in a store. Where no row counts it says what was left out.
+func ask(ctx context.Context, from string, o *shared, questions func(engine.Engine, report.Options) error) (err error) {
+	dir, removed, err := scratch.Make()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Remove()) }()
+	if removed > 0 {
+		say("removed %s of runs that were killed", text.Count(removed, "temporary folder"))
+	}
+	of, err := o.inputOf(ctx, from, dir)
+	if err != nil {
+		return err
+	}
+	e, closed, err := o.engine(ctx, dir.Name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
-	err = questions(e, report.Options{Files: files, Refused: unread, Now: time.Now()})
+	of.Now = time.Now()
+	err = questions(e, of)
 	if errors.As(err, new(*duckdb.Full)) {
 		err = fmt.Errorf("%w; or ask Spark, which shares the rows among machines: the same command with --on spark://HOST:7077", err)
 	}
@@ -242,10 +254,10 @@ func ask(ctx context.Context, files []string, unread []view.Refused, o *shared, 
 	return err
 }
 
-// engine opens the one that was asked for.
-func (o *shared) engine(ctx context.Context) (e engine.Engine, closed func() error, err error) {
+// engine opens the one that was asked for, in a temporary folder.
+func (o *shared) engine(ctx context.Context, dir string) (e engine.Engine, closed func() error, err error) {
 	if o.master == "" {
-		db, err := duckdb.Open(ctx, o.memoryMB)
+		db, err := duckdb.Open(ctx, dir, o.memoryMB)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -255,11 +267,11 @@ func (o *shared) engine(ctx context.Context) (e engine.Engine, closed func() err
 	if err != nil {
 		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
 	}
-	s, err := spark.Open(spark.Options{Master: o.master, Submit: submit, MemoryMB: o.memoryMB, Progress: told})
+	s, err := spark.Open(spark.Options{Master: o.master, Submit: submit, Dir: dir, MemoryMB: o.memoryMB, Progress: told})
 	if err != nil {
 		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
 	}
-	return s, s.Close, nil
+	return s, func() error { return nil }, nil
 }
 
 // told says how far Spark is.
@@ -272,50 +284,4 @@ func told(s spark.Step) {
 	case spark.Answered:
 		say("Spark: %s answered", text.Count(int(s.Rows), "question"))
 	}
-}
-
-// filesOf are the files of rows below a folder, in the order of their names, with absolute names. unread are folders below it that
-// cannot be read.
-func filesOf(dir string) (files []string, unread []view.Refused, err error) {
-	if strings.Contains(dir, "://") {
-		return nil, nil, fmt.Errorf("%s: this version reads folders: copy or mount the store, such as by 'aws s3 sync' or rclone", text.Sanitize(dir, 0))
-	}
-	root, err := filepath.Abs(dir)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s: no such folder", text.Sanitize(dir, 0))
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", text.Sanitize(dir, 0), err)
-	}
-	if info, err := os.Stat(root); err == nil && !info.IsDir() {
-		return nil, nil, fmt.Errorf("%s: it is no folder: give the one that 'export --dir' names", text.Sanitize(dir, 0))
-	}
-	err = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil && name == root:
-			return err
-		case err != nil:
-			unread = append(unread, view.Refused{File: name, Why: err.Error()})
-			return fs.SkipDir
-		case strings.HasSuffix(name, ".parquet.damaged"):
-			unread = append(unread, view.Refused{File: name, Why: "the program that wrote it found it damaged, and put it aside"})
-		case !strings.HasSuffix(name, ".parquet"):
-		case !e.Type().IsRegular():
-			unread = append(unread, view.Refused{File: name, Why: "it is no regular file"})
-		default:
-			files = append(files, name)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", text.Sanitize(dir, 0), err)
-	}
-	if len(files) == 0 && len(unread) == 0 {
-		return nil, nil, &noFiles{dir}
-	}
-	slices.Sort(files)
-	return files, unread, nil
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,7 +146,11 @@ func TestMistakes(t *testing.T) {
 		{[]string{"report", "/no/such"}, "/no/such: no such folder", exitFailure},
 		{[]string{"report", file}, "it is no folder", exitFailure},
 		{[]string{"report", empty}, "no file of rows (*.parquet): 'unthrottle export", exitNotMeasurable},
-		{[]string{"report", "s3://bucket/rows"}, "this version reads folders", exitFailure},
+		{[]string{"report", "gs://bucket/rows"}, "this version reads folders and s3://BUCKET/PREFIX", exitFailure},
+		{[]string{"report", "s3a://bucket/rows"}, "give s3://BUCKET/PREFIX", exitFailure},
+		{[]string{"plan", "s3:///rows"}, "is no name of a bucket", exitFailure},
+		{[]string{"report", "s3://bucket/rows", "--on", "spark://a:7077"}, "Spark's other machines do not see", exitFailure},
+		{[]string{"report", dir, "--disk", "-1"}, "leave it out for half of what is free", exitFailure},
 		{[]string{"report", dir, "-o", "yaml"}, "choose text or json", exitFailure},
 		{[]string{"report", dir, "--bound", "0"}, "above 0% and below 100%", exitFailure},
 		{[]string{"report", dir, "--bound", "x"}, "above 0% and below 100%", exitFailure},
@@ -178,7 +185,7 @@ func TestMistakes(t *testing.T) {
 // Where DuckDB has no room the error names the way to Spark; without Spark, what brings it.
 func TestNoRoom(t *testing.T) {
 	full := &duckdb.Full{Err: errors.New("Out of Memory")}
-	err := ask(t.Context(), nil, nil, &shared{memoryMB: 128}, func(engine.Engine, report.Options) error { return fmt.Errorf("containers: %w", full) })
+	err := ask(t.Context(), rows(t, 1), &shared{memoryMB: 128}, func(engine.Engine, report.Options) error { return fmt.Errorf("containers: %w", full) })
 	if err == nil || !strings.Contains(err.Error(), "--memory gives more; or ask Spark") || !strings.Contains(err.Error(), "--on spark://HOST:7077") {
 		t.Errorf("%v", err)
 	}
@@ -186,6 +193,50 @@ func TestNoRoom(t *testing.T) {
 	t.Setenv("SPARK_HOME", "")
 	if _, err := called(t, "report", rows(t, 1), "--on", "local[2]"); err == nil || !strings.Contains(err.Error(), "--on local[2]: spark-submit is neither") || !strings.Contains(err.Error(), "pip install") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The tables are what JSON has, by DuckDB's reading of them, whole or not at all, and not among the rows.
+func TestTables(t *testing.T) {
+	dir, tables := rows(t, 6), filepath.Join(t.TempDir(), "tables")
+	for range 2 { // the second time over the first
+		if _, err := called(t, "report", dir, "--parquet", tables); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names := left(t, tables); !slices.Equal(names, []string{"applied.parquet", "ledger.parquet", "services.parquet", "unknown.parquet"}) {
+		t.Errorf("%q", names)
+	}
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var name string
+	var containers int
+	var after, saved float64
+	var until time.Time
+	err = db.QueryRow("SELECT s.name, s.containers, s.cores_after, l.saved, l.report_until FROM read_parquet('"+tables+"/services.parquet') s JOIN read_parquet('"+tables+"/ledger.parquet') l USING (report_until)").Scan(&name, &containers, &after, &saved, &until)
+	if err != nil || name != "cart/app" || containers != 6 || math.Abs(24-after-saved) > 1e-6 || !until.Equal(time.Date(2026, 11, 25, 13, 0, 0, 0, time.UTC)) {
+		t.Errorf("%s, %d containers, %v after, %v saved, until %v: %v", name, containers, after, saved, until, err)
+	}
+	for _, c := range []struct {
+		from, to, says string
+	}{
+		{dir, filepath.Join(dir, "tables"), "it is in the folder of the rows"},
+		{dir, dir, "it is in the folder of the rows"},
+		{dir, filepath.Join(tables, "no", "such"), "make it first"},
+		{dir, filepath.Join(tables, "ledger.parquet"), "ledger.parquet"},
+		{"/no/such", filepath.Join(tables, "new"), "no such folder"},
+	} {
+		if _, err := called(t, "report", c.from, "--parquet", c.to); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.to, err)
+		}
+	}
+	for _, where := range []string{dir, tables} {
+		if names := left(t, where); slices.ContainsFunc(names, func(name string) bool { return name == "tables" || name == "new" || name[0] == '.' }) {
+			t.Errorf("left: %q", names)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/pflag"
@@ -18,8 +19,10 @@ import (
 
 // outputs are the files that a report is written to beside its text or JSON; "": none.
 type outputs struct {
-	html, metrics, patches string
-	begun                  []begun
+	html, metrics, parquet, patches string
+	begun                           []begun
+	// made is a folder that was made for files that are not written yet.
+	made string
 }
 
 // begun is a file that is begun before the rows are read, so that one that cannot be written is told then.
@@ -33,11 +36,12 @@ type begun struct {
 func (o *outputs) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.html, "html", "", "also write a page, all in one file, to `FILE`")
 	flags.StringVar(&o.metrics, "metrics", "", "also write figures for Prometheus to `FILE`, such as for node_exporter's textfile collector")
+	flags.StringVar(&o.parquet, "parquet", "", "also write the report's tables, a file of Parquet each, to `DIR`")
 	flags.StringVar(&o.patches, "patches", "", "also write patches of Kubernetes' workloads to `DIR`, for limits that are surely enough")
 }
 
-// begin begins the files.
-func (o *outputs) begin() error {
+// begin begins the files of a report on rows below a folder.
+func (o *outputs) begin(from string) error {
 	if o.html != "" && o.metrics != "" && outfile.Same(o.html, o.metrics) {
 		return errors.New("--html and --metrics name the same file: one would replace the other")
 	}
@@ -48,10 +52,19 @@ func (o *outputs) begin() error {
 			return fmt.Errorf("--patches: %w", err)
 		}
 	}
-	for _, b := range []begun{
+	all := []begun{
 		{name: o.html, what: "page is", of: func(w io.Writer, d view.Document) error { return view.HTML(w, d, webpage.Origin{Version: version}) }},
 		{name: o.metrics, what: "figures for Prometheus are", of: view.Metrics},
-	} {
+	}
+	if o.parquet != "" {
+		if err := o.makeFolder(from); err != nil {
+			return errors.Join(err, o.abandon())
+		}
+		for _, table := range view.Tables {
+			all = append(all, begun{name: filepath.Join(o.parquet, table.Name+".parquet"), what: "table is", of: table.Write})
+		}
+	}
+	for _, b := range all {
 		if b.name == "" {
 			continue
 		}
@@ -64,17 +77,52 @@ func (o *outputs) begin() error {
 	return nil
 }
 
+// makeFolder makes the folder of the tables.
+func (o *outputs) makeFolder(from string) error {
+	switch err := os.Mkdir(o.parquet, 0o777); {
+	case err == nil:
+		o.made = o.parquet
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("--parquet: there is no folder %s: make it first", text.Sanitize(filepath.Dir(o.parquet), 0))
+	case !errors.Is(err, os.ErrExist):
+		return fmt.Errorf("--parquet: %w", err)
+	}
+	if below(o.parquet, from) {
+		return fmt.Errorf("--parquet %s: it is in the folder of the rows, where the next report would take its files for rows: give another", text.Sanitize(o.parquet, 0))
+	}
+	return nil
+}
+
+// below reports whether a folder is another one or in it.
+func below(dir, other string) bool {
+	real := func(name string) string {
+		if abs, err := filepath.Abs(name); err == nil {
+			name = abs
+		}
+		if link, err := filepath.EvalSymlinks(name); err == nil {
+			name = link
+		}
+		return name
+	}
+	path, err := filepath.Rel(real(other), real(dir))
+	return err == nil && path != ".." && !strings.HasPrefix(path, "../")
+}
+
 // abandon removes what was begun and not written.
 func (o *outputs) abandon() (err error) {
 	for _, b := range o.begun {
 		err = errors.Join(err, b.file.End(false))
 	}
-	o.begun = nil
+	if o.made != "" {
+		err = errors.Join(err, os.Remove(o.made))
+	}
+	o.begun, o.made = nil, ""
 	return err
 }
 
 // write writes the files, each whole.
 func (o *outputs) write(d view.Document) error {
+	o.made = ""
 	for len(o.begun) > 0 {
 		b := o.begun[0]
 		o.begun = o.begun[1:]

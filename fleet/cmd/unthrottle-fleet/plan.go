@@ -23,7 +23,7 @@ func newPlan() *cobra.Command {
 	var risk string
 	var moves int
 	cmd := &cobra.Command{
-		Use:   "plan DIR",
+		Use:   "plan DIR|s3://BUCKET/PREFIX",
 		Short: "Which container on which host, so that few hosts are used",
 		Long: `Read what 'unthrottle export' and agents wrote below DIR, and place the containers
 that run now on few hosts of their cluster: by the demand that a host's containers
@@ -57,13 +57,9 @@ It moves nothing. Rules of affinity and room for failovers are not in the rows.`
 }
 
 // makePlan makes and writes a plan.
-func makePlan(ctx context.Context, dir string, o shared, may report.PlanOptions, out io.Writer) error {
-	files, unread, err := filesOf(dir)
-	if err != nil {
-		return err
-	}
+func makePlan(ctx context.Context, from string, o shared, may report.PlanOptions, out io.Writer) error {
 	var d view.Plan
-	err = ask(ctx, files, unread, &o, func(e engine.Engine, of report.Options) (err error) {
+	err := ask(ctx, from, &o, func(e engine.Engine, of report.Options) (err error) {
 		d, err = report.MakePlan(ctx, e, of, may)
 		return err
 	})

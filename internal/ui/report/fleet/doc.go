@@ -1,4 +1,5 @@
-// Package fleet shows what `unthrottle fleet report` found in the rows of many hosts: as text, as JSON and as a page; and what `unthrottle fleet
+// Package fleet shows what `unthrottle fleet report` found in the rows of many hosts: as text, as JSON, as a page
+// and as files of Parquet; and what `unthrottle fleet
 // plan` would move, as text and JSON.
 //
 // # Rule

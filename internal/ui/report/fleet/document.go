@@ -23,50 +23,50 @@ type Document struct {
 
 // Service is what is known of one service's containers.
 type Service struct {
-	Name       string `json:"name"`
-	Containers int    `json:"containers"`
-	Hosts      int    `json:"hosts"`
+	Name       string `json:"name" parquet:"name"`
+	Containers int    `json:"containers" parquet:"containers"`
+	Hosts      int    `json:"hosts" parquet:"hosts"`
 	// Workload is null outside of Kubernetes, and where the kind of the controller is not known.
-	Workload *Workload `json:"workload"`
+	Workload *Workload `json:"workload" parquet:"workload,optional"`
 	// CoresNow are the limits of its containers, or what they request. CoresAfter is what they need with the remedy, between low and
 	// high. Containers of which it is not known keep what they have.
-	CoresNow       *float64 `json:"cores_now"`
-	CoresAfter     *float64 `json:"cores_after"`
-	CoresAfterLow  *float64 `json:"cores_after_low"`
-	CoresAfterHigh *float64 `json:"cores_after_high"`
+	CoresNow       *float64 `json:"cores_now" parquet:"cores_now,optional"`
+	CoresAfter     *float64 `json:"cores_after" parquet:"cores_after,optional"`
+	CoresAfterLow  *float64 `json:"cores_after_low" parquet:"cores_after_low,optional"`
+	CoresAfterHigh *float64 `json:"cores_after_high" parquet:"cores_after_high,optional"`
 	// Limit is the right-sized limit of one container: of the one that needs most.
-	Limit     *float64 `json:"limit_cpus"`
-	LimitLow  *float64 `json:"limit_cpus_low"`
-	LimitHigh *float64 `json:"limit_cpus_high"`
+	Limit     *float64 `json:"limit_cpus" parquet:"limit_cpus,optional"`
+	LimitLow  *float64 `json:"limit_cpus_low" parquet:"limit_cpus_low,optional"`
+	LimitHigh *float64 `json:"limit_cpus_high" parquet:"limit_cpus_high,optional"`
 	// BurstLimit is the limit that goes with the remedy burst; null: not known.
-	BurstLimit *float64 `json:"burst_limit_cpus"`
+	BurstLimit *float64 `json:"burst_limit_cpus" parquet:"burst_limit_cpus,optional"`
 	// Remedy is lower, burst or leave; null: not known.
-	Remedy *string `json:"remedy"`
+	Remedy *string `json:"remedy" parquet:"remedy,optional"`
 	// RunnablePerCore is the mean of running and runnable threads per core of the limit, while there is any.
-	RunnablePerCore *float64 `json:"runnable_per_core"`
+	RunnablePerCore *float64 `json:"runnable_per_core" parquet:"runnable_per_core,optional"`
 	// StoppedShare is the share of the time in which a quota stopped a container, at most; StoppedShareLow at least.
-	StoppedShare    *float64 `json:"stopped_share"`
-	StoppedShareLow *float64 `json:"stopped_share_low"`
-	UsedCPUs        *float64 `json:"used_cpus"`
+	StoppedShare    *float64 `json:"stopped_share" parquet:"stopped_share,optional"`
+	StoppedShareLow *float64 `json:"stopped_share_low" parquet:"stopped_share_low,optional"`
+	UsedCPUs        *float64 `json:"used_cpus" parquet:"used_cpus,optional"`
 	// StoppedBy is whose quota stops it most: own, pod, slice or inside. SpentBy is the service that spends that quota.
-	StoppedBy *string `json:"stopped_by"`
-	SpentBy   *string `json:"spent_by"`
+	StoppedBy *string `json:"stopped_by" parquet:"stopped_by,optional"`
+	SpentBy   *string `json:"spent_by" parquet:"spent_by,optional"`
 	// Unknown is how many of its containers keep what they have because what they need is not known.
-	Unknown int `json:"unknown"`
+	Unknown int `json:"unknown" parquet:"unknown"`
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of their demand.
-	ByBounds int `json:"by_bounds"`
+	ByBounds int `json:"by_bounds" parquet:"by_bounds"`
 }
 
 // Workload is the controller in Kubernetes whose template has the limit of a service.
 type Workload struct {
 	// Kind is Deployment, StatefulSet or DaemonSet, by the form of its pods' names.
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Container string `json:"container"`
+	Kind      string `json:"kind" parquet:"kind"`
+	Namespace string `json:"namespace" parquet:"namespace"`
+	Name      string `json:"name" parquet:"name"`
+	Container string `json:"container" parquet:"container"`
 	// LimitCPUs and RequestCPUs are those of each of its containers now; null: none, or they differ.
-	LimitCPUs   *float64 `json:"limit_cpus"`
-	RequestCPUs *float64 `json:"request_cpus"`
+	LimitCPUs   *float64 `json:"limit_cpus" parquet:"limit_cpus,optional"`
+	RequestCPUs *float64 `json:"request_cpus" parquet:"request_cpus,optional"`
 }
 
 // DaemonSet is the kind of a Workload that has a pod on each host.
@@ -81,36 +81,36 @@ const (
 
 // Ledger is the sum over all services.
 type Ledger struct {
-	CoresNow   float64 `json:"cores_now"`
-	CoresAfter float64 `json:"cores_after"`
+	CoresNow   float64 `json:"cores_now" parquet:"cores_now"`
+	CoresAfter float64 `json:"cores_after" parquet:"cores_after"`
 	// Rounding is what CoresAfter has above what is needed: limits are tenths of a CPU, exclusive CPUs are whole.
-	Rounding float64 `json:"rounding"`
+	Rounding float64 `json:"rounding" parquet:"rounding"`
 	// Fragmentation and Failover are null: rows do not tell them.
-	Fragmentation *float64 `json:"fragmentation"`
-	Failover      *float64 `json:"failover"`
-	Saved         float64  `json:"saved"`
-	SavedLow      float64  `json:"saved_low"`
-	SavedHigh     float64  `json:"saved_high"`
+	Fragmentation *float64 `json:"fragmentation" parquet:"fragmentation,optional"`
+	Failover      *float64 `json:"failover" parquet:"failover,optional"`
+	Saved         float64  `json:"saved" parquet:"saved"`
+	SavedLow      float64  `json:"saved_low" parquet:"saved_low"`
+	SavedHigh     float64  `json:"saved_high" parquet:"saved_high"`
 }
 
 // Applied is what came of a remedy, over the containers that have rows without it and with it.
 type Applied struct {
-	Remedy        string   `json:"remedy"`
-	Containers    int      `json:"containers"`
-	StoppedBefore *float64 `json:"stopped_share_before"`
-	StoppedAfter  *float64 `json:"stopped_share_after"`
+	Remedy        string   `json:"remedy" parquet:"remedy"`
+	Containers    int      `json:"containers" parquet:"containers"`
+	StoppedBefore *float64 `json:"stopped_share_before" parquet:"stopped_share_before,optional"`
+	StoppedAfter  *float64 `json:"stopped_share_after" parquet:"stopped_share_after,optional"`
 	// StoppedForecast is what the periods before foretold of a burst or a larger limit; null: they do not tell that of each container.
-	StoppedForecast *float64 `json:"stopped_share_forecast"`
-	CoresBefore     *float64 `json:"cores_before"`
-	CoresAfter      *float64 `json:"cores_after"`
+	StoppedForecast *float64 `json:"stopped_share_forecast" parquet:"stopped_share_forecast,optional"`
+	CoresBefore     *float64 `json:"cores_before" parquet:"cores_before,optional"`
+	CoresAfter      *float64 `json:"cores_after" parquet:"cores_after,optional"`
 }
 
 // Unknown is a reason for which the needs of containers are not known.
 type Unknown struct {
-	Reason     string `json:"reason"`
-	Containers int    `json:"containers"`
+	Reason     string `json:"reason" parquet:"reason"`
+	Containers int    `json:"containers" parquet:"containers"`
 	// Cores are what they have.
-	Cores float64 `json:"cores"`
+	Cores float64 `json:"cores" parquet:"cores"`
 }
 
 // Input is what was read, and what was left out of it.

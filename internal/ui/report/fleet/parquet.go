@@ -1,0 +1,85 @@
+package fleet
+
+import (
+	"io"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// TablesVersion is that of the columns of [Tables]. A change that older readers would misread counts it up; docs/reference/fleet.md has
+// the columns, and a test compares them.
+const TablesVersion = "1"
+
+// Table is a part of the document as a file of Parquet, NAME.parquet.
+type Table struct {
+	Name  string
+	Write func(io.Writer, Document) error
+}
+
+// Tables are the parts that have a file. Each row says of which report it is, so that files of several reports are one table.
+var Tables = []Table{
+	tableOf("services", func(d Document) (rows []serviceRow) {
+		for _, s := range d.Services {
+			rows = append(rows, serviceRow{about(d), s})
+		}
+		return rows
+	}),
+	tableOf("ledger", func(d Document) []ledgerRow {
+		return []ledgerRow{{about(d), d.Containers, d.Hosts, d.ByBounds, d.Ledger}}
+	}),
+	tableOf("applied", func(d Document) (rows []appliedRow) {
+		for _, a := range d.Applied {
+			rows = append(rows, appliedRow{about(d), a})
+		}
+		return rows
+	}),
+	tableOf("unknown", func(d Document) (rows []unknownRow) {
+		for _, u := range d.Unknown {
+			rows = append(rows, unknownRow{about(d), u})
+		}
+		return rows
+	}),
+}
+
+// ofReport says of which report a row is.
+type ofReport struct {
+	From  time.Time `parquet:"report_from,timestamp(millisecond)"`
+	Until time.Time `parquet:"report_until,timestamp(millisecond)"`
+	Bound float64   `parquet:"bound"`
+}
+
+func about(d Document) ofReport { return ofReport{d.From, d.Until, d.Bound} }
+
+type serviceRow struct {
+	ofReport
+	Service
+}
+
+type ledgerRow struct {
+	ofReport
+	Containers int `parquet:"containers"`
+	Hosts      int `parquet:"hosts"`
+	ByBounds   int `parquet:"by_bounds"`
+	Ledger
+}
+
+type appliedRow struct {
+	ofReport
+	Applied
+}
+
+type unknownRow struct {
+	ofReport
+	Unknown
+}
+
+func tableOf[R any](name string, rows func(Document) []R) Table {
+	return Table{name, func(to io.Writer, d Document) error {
+		w := parquet.NewGenericWriter[R](to, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("unthrottle.report", TablesVersion))
+		if _, err := w.Write(rows(d)); err != nil {
+			return err
+		}
+		return w.Close()
+	}}
+}

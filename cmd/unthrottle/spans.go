@@ -98,10 +98,22 @@ func recordedStops(ctx context.Context, name string) (*spans.Container, error) {
 	defer file.Close()
 	var c spans.Container
 	var stops []diagnose.Stop
+	var idle []spans.Idle
+	ran := true // as of the last count
+	count := func(from time.Duration, width, _ int) {
+		switch {
+		case width == 0 && ran:
+			idle = append(idle, spans.Idle{From: from})
+		case width > 0 && !ran:
+			idle[len(idle)-1].To = from
+		}
+		ran = width > 0
+	}
 	end, err := live.Schedule(file, func(h recording.Header) diagnose.Options {
 		c.Target, c.Begin = h.Target, h.Created
-		return diagnose.Options{Stops: func(s diagnose.Stop) { stops = append(stops, s) }}
+		return diagnose.Options{Stops: func(s diagnose.Stop) { stops = append(stops, s) }, Counts: count}
 	})
+	count(end, 1, 1)
 	if err != nil && (end == 0 || !errors.Is(err, recording.ErrDamaged)) {
 		return nil, live.Named(name, err)
 	}
@@ -109,7 +121,7 @@ func recordedStops(ctx context.Context, name string) (*spans.Container, error) {
 		say("%s: %v: what comes after %v of it is not known", text.Sanitize(name, 0), err, plainTime(end.Round(time.Millisecond)))
 	}
 	c.End = c.Begin.Add(end)
-	c.SetStops(stops)
+	c.SetStops(spans.Whole(stops, idle))
 	return &c, nil
 }
 

@@ -24,6 +24,6 @@
 //
 // # Limits
 //
-// A stop is of the container: a quota held back at least one of its threads. A span that waits for a database meanwhile was not delayed by
-// it. Spans and recording must be of clocks that agree: the same host's, or hosts that keep time.
+// A stop is of the container. A span that waits for a database meanwhile was not delayed by it. While some threads still run on what
+// their CPU has left of the quota (a slice, 5 ms), and others are held back, nothing is told of either. Spans and recording must be of clocks that agree: the same host's, or hosts that keep time.
 package spans

@@ -42,6 +42,31 @@ type Container struct {
 	ended []time.Duration
 }
 
+// Idle is a stretch of time in which none of the container's threads ran.
+type Idle struct{ From, To time.Duration }
+
+// Whole are the parts of stops in which nothing ran: what a quota left of the last CPU's slice some threads may still have while others
+// are held back, and whose span that was a recording does not say. idle is in the order of time.
+func Whole(stops []diagnose.Stop, idle []Idle) (whole []diagnose.Stop) {
+	for _, s := range stops {
+		first, _ := slices.BinarySearchFunc(idle, s.From, func(of Idle, from time.Duration) int {
+			if of.To <= from {
+				return -1
+			}
+			return 1
+		})
+		for _, of := range idle[first:] {
+			if of.From >= s.To {
+				break
+			}
+			part := s
+			part.From, part.To = max(s.From, of.From), min(s.To, of.To)
+			whole = append(whole, part)
+		}
+	}
+	return whole
+}
+
 // SetStops gives it the stops, in any order.
 func (c *Container) SetStops(stops []diagnose.Stop) {
 	c.stops = slices.SortedStableFunc(slices.Values(stops), func(a, b diagnose.Stop) int {

@@ -3,6 +3,7 @@ package spans
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,16 @@ func TestAddRefuses(t *testing.T) {
 		if _, _, err := c.Add([]byte(in)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", in, err, says)
 		}
+	}
+}
+
+// Only time in which nothing ran is told of spans.
+func TestWhole(t *testing.T) {
+	stops := []diagnose.Stop{{From: 40 * ms, To: 100 * ms, Own: true}, {From: 90 * ms, To: 95 * ms, Cgroup: "/p"}, {From: 200 * ms, To: 210 * ms, Own: true}}
+	idle := []Idle{{0, 10 * ms}, {43 * ms, 60 * ms}, {61 * ms, 120 * ms}, {150 * ms, 200 * ms}, {210 * ms, 300 * ms}}
+	want := []diagnose.Stop{{From: 43 * ms, To: 60 * ms, Own: true}, {From: 61 * ms, To: 100 * ms, Own: true}, {From: 90 * ms, To: 95 * ms, Cgroup: "/p"}}
+	if got := Whole(stops, idle); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

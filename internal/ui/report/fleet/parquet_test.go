@@ -42,6 +42,7 @@ func read[R any](t *testing.T, name string, d Document) []R {
 // What a table has is what the document has; what is not known is null.
 func TestTables(t *testing.T) {
 	d := document()
+	d.Services[1].Workload = &Workload{Kind: "Deployment", Namespace: "shop", Name: "cart", Container: "app", LimitCPUs: new(4.0)}
 	if got := read[Service](t, "services", d); !reflect.DeepEqual(got, d.Services) {
 		t.Errorf("%+v", got)
 	}

@@ -137,8 +137,17 @@ func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (m message, e
 	if m.Load, err = bed.Load(at); err != nil {
 		return m, err
 	}
+	changed, err := settingOf(p.Setting)
+	if err != nil {
+		return m, err
+	}
+	back, err := changed.apply()
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, back()) }()
 	var file bytes.Buffer
-	var beside func(context.Context, cgroup.Group) error
+	beside := changed.load(host, p)
 	if p.Kind == recording {
 		const more = time.Second // the load lasts a little longer than the recording, which takes a moment to begin
 		d := at.For

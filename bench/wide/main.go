@@ -33,6 +33,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -91,14 +92,18 @@ func run(ctx context.Context) error {
 	last := flag.Duration("for", 30*time.Minute, "begin no piece that would end later; 0: only write the page")
 	only := flag.Int("pieces", 0, "measure at most so `MANY` pieces; 0: as many as fit")
 	plan := flag.Bool("plan", false, "print the plan, what of it is measured, and the hours that are left; measure nothing")
+	part := flag.String("part", "", "of service, measure only the parts of the plan that have `TEXT` in their name")
 	k := flag.Int("slow", 0, "measure the first missing pieces at this `K` instead of their own; 0: their own")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
 	}
-	missing, ok := map[string]func(*records) []piece{"service": missing, "accuracy": missingScenarios}[*what]
+	missing, ok := map[string]func(*records) []piece{"service": missingOf(*part), "accuracy": missingScenarios}[*what]
 	if !ok {
 		return fmt.Errorf("-what %s: choose service or accuracy", *what)
+	}
+	if !slices.ContainsFunc(stages(), func(s stage) bool { return strings.Contains(s.about, *part) }) {
+		return fmt.Errorf("-part %q: no part of the plan has that in its name; -plan lists them", *part)
 	}
 	have, err := readRecords(*file)
 	if err != nil {

@@ -27,6 +27,7 @@ const notYet = "not measured yet"
 var names = map[string]string{
 	capacity.Quota: "quota", capacity.Burst: "burst of one quota", capacity.NarrowSchedExt: "narrow by sched_ext", longCredit: "narrow by sched_ext, long credit", capacity.Pin: "pin, narrow by cpuset",
 	capacity.Period: "period of 10 ms", capacity.Cpuset: "quota on as many CPUs", capacity.Pools: "pools sized by the limit",
+	capacity.BurstPeriod: "period of 10 ms with a burst of one quota", capacity.Twice: "twice the quota", capacity.Weight: "shares only, no quota",
 }
 
 // repeats is how many repeats a page looks for.
@@ -47,6 +48,7 @@ func markdown(have *records) string {
 		}
 	}
 	p.Line("\nWhere 8 CPUs do not stand for more: their run queues are balanced in one domain, and a pin takes a quarter of few CPUs.")
+	p.settings()
 	p.factors()
 	p.accuracy()
 	p.how()

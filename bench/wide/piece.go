@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
@@ -41,12 +42,18 @@ type piece struct {
 	Scenario string  `json:"scenario,omitempty"`
 	Seconds  float64 `json:"seconds"`
 	Repeat   int     `json:"repeat"` // from 1; the seed of what comes when
+	// Setting is what the guest has of seed 000's tunables; "": all is as usual.
+	Setting string `json:"setting,omitempty"`
 }
 
 func (p piece) String() string {
 	switch p.Kind {
 	case point, recording:
-		return fmt.Sprintf("%d CPUs, K=%d %s of %s, %s, %.0f %%, repeat %d", p.Machine.CPUs, p.Machine.K, p.Kind, p.Shape, p.Remedy, 100*p.Share, p.Repeat)
+		changed := ""
+		if p.Setting != "" {
+			changed = ", " + p.Setting
+		}
+		return fmt.Sprintf("%d CPUs, K=%d %s of %s, %s%s, %.0f %%, repeat %d", p.Machine.CPUs, p.Machine.K, p.Kind, p.Shape, p.Remedy, changed, 100*p.Share, p.Repeat)
 	case real:
 		return fmt.Sprintf("K=%d scenario %s, repeat %d", p.Machine.K, p.Scenario, p.Repeat)
 	}
@@ -91,7 +98,7 @@ var more = []string{capacity.Pools, longCredit}
 func allRemedies() []string { return append(slices.Clone(remedies), more...) }
 
 func pointOf(h host, shape, remedy string, level, repeat int) piece {
-	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], "", pointSeconds, repeat}
+	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], "", pointSeconds, repeat, ""}
 }
 
 // stage is a part of the plan, whose pieces are measured before those of the next one.
@@ -104,6 +111,8 @@ type stage struct {
 	remedies []string // of points
 	// loads are the levels of points; none: each remedy's search asks for one at a time.
 	loads []int
+	// settings are of points of the plain quota at these loads.
+	settings []string
 }
 
 // next are the stage's pieces that can be measured now. They depend on what was measured.
@@ -127,6 +136,9 @@ func (s stage) of(have *records, h host, shape string, repeat int) (all []piece)
 		for _, name := range s.remedies {
 			all = append(all, pointOf(h, shape, name, level, repeat))
 		}
+		for _, name := range s.settings {
+			all = append(all, withSetting(h, shape, name, level, repeat))
+		}
 	}
 	if s.loads != nil {
 		return all
@@ -141,6 +153,9 @@ func (s stage) of(have *records, h host, shape string, repeat int) (all []piece)
 
 // covers reports whether a piece is one of the stage's.
 func (s stage) covers(p piece) bool {
+	if p.Setting != "" && !slices.Contains(s.settings, p.Setting) {
+		return false
+	}
 	return p.Kind == s.kind && slices.Contains(s.repeats, p.Repeat) && slices.Contains(s.shapes, p.Shape) &&
 		slices.ContainsFunc(s.hosts, func(h host) bool { return h.machine() == p.Machine })
 }
@@ -166,21 +181,32 @@ func stages() []stage {
 	slower, faster := host{wide.CPUs, wide.Limit, 2 * wide.K}, host{wide.CPUs, wide.Limit, wide.K / 2}
 	shard, once, twiceMore, one := []string{capacity.Shard}, []int{1}, []int{2, 3}, []int{comparedLevel}
 	return []stage{
-		{"shard on 16 CPUs, once", point, []host{wide}, once, shard, remedies, nil},
-		{"pools and mixed on 8 CPUs, once", point, []host{small}, once, []string{"pools", "mixed"}, all, nil},
-		{"recordings of these for forecasts", recording, []host{small}, once, []string{"pools", "mixed"}, nil, nil},
-		{"pools and mixed on 8 CPUs, twice more", point, []host{small}, twiceMore, []string{"pools", "mixed"}, all, nil},
-		{"pools on 16 CPUs, once", point, []host{wide}, once, []string{"pools"}, few, nil},
-		{"K against K", point, []host{faster, slower}, once, shard, kAgain, one},
-		{"shard, pool and gc on 8 CPUs, two loads each", point, []host{small}, once, []string{capacity.Shard, "pool", "gc"}, all, []int{comparedLevel, comparedLevel + 2}},
-		{"shard on 32 CPUs, one load", point, []host{widest}, once, shard, few, one},
-		{"shard on 16 CPUs, twice more", point, []host{wide}, twiceMore, shard, few, nil},
+		{"shard on 16 CPUs, once", point, []host{wide}, once, shard, remedies, nil, nil},
+		{"pools and mixed on 8 CPUs, once", point, []host{small}, once, []string{"pools", "mixed"}, all, nil, nil},
+		{"recordings of these for forecasts", recording, []host{small}, once, []string{"pools", "mixed"}, nil, nil, nil},
+		{"pools and mixed on 8 CPUs, twice more", point, []host{small}, twiceMore, []string{"pools", "mixed"}, all, nil, nil},
+		{"pools on 16 CPUs, once", point, []host{wide}, once, []string{"pools"}, few, nil, nil},
+		{"seed 000's tunables on 8 CPUs, one load", point, []host{small}, once, shard, tunables, one, settingNames()},
+		{"K against K", point, []host{faster, slower}, once, shard, kAgain, one, nil},
+		{"shard, pool and gc on 8 CPUs, two loads each", point, []host{small}, once, []string{capacity.Shard, "pool", "gc"}, all, []int{comparedLevel, comparedLevel + 2}, nil},
+		{"shard on 32 CPUs, one load", point, []host{widest}, once, shard, few, one, nil},
+		{"shard on 16 CPUs, twice more", point, []host{wide}, twiceMore, shard, few, nil, nil},
 	}
 }
 
 // missing are the points that can be measured next.
-func missing(have *records) (all []piece) {
-	for _, s := range stages() {
+func missing(have *records) []piece { return missingOf("")(have) }
+
+// missingOf are those of the parts of the plan that have a text in their name.
+func missingOf(part string) func(have *records) []piece {
+	return func(have *records) []piece {
+		return next(have, slices.DeleteFunc(stages(), func(s stage) bool { return !strings.Contains(s.about, part) }))
+	}
+}
+
+// next are the pieces of the first stage that has some to measure.
+func next(have *records, stages []stage) (all []piece) {
+	for _, s := range stages {
 		for _, p := range s.next(have) {
 			if have.wanted(p) && !slices.Contains(all, p) {
 				all = append(all, p)

@@ -19,6 +19,8 @@ import (
 // Remedies that only single points have: a search of many minutes on two CPUs does not need them.
 const (
 	Cpuset         = "cpuset"           // the quota, on as many CPUs as the limit
+	BurstPeriod    = "burst-period"     // the same limit over 10 ms, with a burst as large as that quota
+	Twice          = "twice"            // twice the limit
 	NarrowSchedExt = "narrow-sched_ext" // at no moment wider than the limit but on credit, by the scheduler of sched_ext
 )
 
@@ -137,7 +139,7 @@ func shard(cpus, limit int) Shape {
 }
 
 // pointRemedies are the remedies of single points.
-func pointRemedies() []string { return append(remedies(), Cpuset, NarrowSchedExt) }
+func pointRemedies() []string { return append(remedies(), Cpuset, BurstPeriod, Twice, NarrowSchedExt) }
 
 // pointVariant is a remedy of a single point. What NarrowSchedExt adds to the quota is the caller's.
 func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (variant, error) {
@@ -145,8 +147,10 @@ func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (vari
 	switch {
 	case !slices.Contains(pointRemedies(), name):
 		return variant{}, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(pointRemedies(), ", "))
-	case name == Cpuset, name == NarrowSchedExt:
+	case name == Cpuset, name == Twice, name == NarrowSchedExt:
 		base = Quota
+	case name == BurstPeriod:
+		base = Period
 	}
 	made, err := variants([]string{base}, shape, cpus, lastCPUs(cpus, limit), limit)
 	if err != nil {
@@ -154,8 +158,13 @@ func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (vari
 	}
 	a := made[0]
 	a.name = name
-	if name == Cpuset {
+	switch name {
+	case Cpuset:
 		a.cpus = lastCPUs(cpus, limit)
+	case Twice:
+		a.limit.Quota, a.granted = 2*a.limit.Quota, 2*a.granted
+	case BurstPeriod:
+		a.limit.Burst = a.limit.Quota
 	}
 	return a, nil
 }

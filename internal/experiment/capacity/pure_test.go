@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/cpuset"
 	"pgregory.net/rapid"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/objective"
@@ -273,5 +275,27 @@ func TestRemaining(t *testing.T) {
 		if got := remaining(c.done, 5*time.Second, c.ended, c.planned); got != c.want {
 			t.Errorf("%d of %d steps after %v: %v left, want %v", c.ended, c.planned, c.done, got, c.want)
 		}
+	}
+}
+
+// What single points have beyond the remedies of the bench.
+func TestPointVariants(t *testing.T) {
+	cpus := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
+	shape, err := pointShape(Shard, 8, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ms = time.Millisecond
+	for name, want := range map[string]cgroup.Limit{
+		Quota: {Quota: 200 * ms, Period: 100 * ms}, Twice: {Quota: 400 * ms, Period: 100 * ms}, Cpuset: {Quota: 200 * ms, Period: 100 * ms},
+		BurstPeriod: {Quota: 20 * ms, Period: 10 * ms, Burst: 20 * ms},
+	} {
+		a, err := pointVariant(name, shape, cpus, 2)
+		if err != nil || a.limit != want || a.name != name || (name == Cpuset) != (a.cpus.Size() == 2) {
+			t.Errorf("%s: %+v, %v", name, a, err)
+		}
+	}
+	if _, err := pointVariant("nonsense", shape, cpus, 2); err == nil {
+		t.Error("there is a remedy nonsense")
 	}
 }

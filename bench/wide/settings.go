@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/realrun"
+)
+
+// setting is one of seed 000's list of tunables: what is other than usual while a point of the plain quota is measured.
+type setting struct {
+	name, about string
+	// file and value: what the kernel is told; "": nothing.
+	file, value string
+	// hostLoad is the share of all CPUs that other containers use meanwhile.
+	hostLoad float64
+}
+
+// settings are the rows of the page that need one. Other tunables are remedies: see tunables.
+var settings = []setting{
+	{"slice-1ms", "sched_cfs_bandwidth_slice_us 1000, not 5000", "/proc/sys/kernel/sched_cfs_bandwidth_slice_us", "1000", 0},
+	{"slice-20ms", "sched_cfs_bandwidth_slice_us 20000, not 5000", "/proc/sys/kernel/sched_cfs_bandwidth_slice_us", "20000", 0},
+	{"base-slice-500us", "base_slice_ns 500000", "/sys/kernel/debug/sched/base_slice_ns", "500000", 0},
+	{"base-slice-10ms", "base_slice_ns 10000000", "/sys/kernel/debug/sched/base_slice_ns", "10000000", 0},
+	{"scaling-none", "tunable_scaling none, not by the logarithm of the CPUs", "/sys/kernel/debug/sched/tunable_scaling", "0", 0},
+	{"autogroup-off", "sched_autogroup_enabled 0", "/proc/sys/kernel/sched_autogroup_enabled", "0", 0},
+	{"host-50", "others use half of the host", "", "", 0.5},
+	{"host-90", "others use nine tenths of the host", "", "", 0.9},
+}
+
+// tunables are the remedies of that list; the plain quota is what all are compared with.
+var tunables = []string{capacity.Quota, capacity.Period, capacity.Burst, capacity.BurstPeriod, capacity.Twice, capacity.Weight, capacity.Pools}
+
+// settingNames are the names of all settings.
+func settingNames() (all []string) {
+	for _, s := range settings {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// settingOf is that of a piece; one without a name changes nothing.
+func settingOf(name string) (setting, error) {
+	if name == "" {
+		return setting{}, nil
+	}
+	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name })
+	if i < 0 {
+		return setting{}, fmt.Errorf("no setting %.40q", name)
+	}
+	return settings[i], nil
+}
+
+// apply tells the kernel of the guest, and returns what tells it the old value again.
+func (s setting) apply() (back func() error, err error) {
+	if s.file == "" {
+		return func() error { return nil }, nil
+	}
+	const debugfs = "/sys/kernel/debug"
+	old, err := os.ReadFile(s.file)
+	if errors.Is(err, os.ErrNotExist) && strings.HasPrefix(s.file, debugfs) {
+		if err := unix.Mount("debugfs", debugfs, "debugfs", 0, ""); err != nil && !errors.Is(err, unix.EBUSY) {
+			return nil, fmt.Errorf("mount %s: %w", debugfs, err)
+		}
+		old, err = os.ReadFile(s.file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: this kernel has no such setting: %w", s.name, err)
+	}
+	write := func(value string) error { return os.WriteFile(filepath.Clean(s.file), []byte(value), 0o644) }
+	if err := write(s.value); err != nil {
+		return nil, err
+	}
+	return func() error { return write(strings.TrimSpace(string(old))) }, nil
+}
+
+// load keeps other containers busy meanwhile; nil: there are none. Each of a thread for each CPU works that share of each 10 ms, so that
+// none fills a CPU.
+func (s setting) load(host *cgroup.Host, p piece) func(context.Context, cgroup.Group) error {
+	if s.hostLoad == 0 {
+		return nil
+	}
+	return func(ctx context.Context, _ cgroup.Group) error {
+		of, err := neighbours(p, s.hostLoad)
+		if err != nil {
+			return err
+		}
+		_, err = realrun.Run(ctx, of, realrun.Options{Host: host, Seed: uint64(p.Repeat)})
+		return err
+	}
+}
+
+// neighbours is the scenario of other containers that use a share of all CPUs.
+func neighbours(p piece, share float64) (scenario.Scenario, error) {
+	const turn = 10 * time.Millisecond
+	on := time.Duration(share * float64(turn))
+	return scenario.Parse("neighbours", fmt.Appendf(nil, "version: 1\nduration: %v\nhost: {cpus: %d, hz: %d, kernel: %q, cgroup_version: 2}\ncgroups:\n  others: {}\nworkloads:\n  others: {kind: neighbour, cgroup: others, threads: %d, on: %v, off: %v}\n",
+		time.Duration(p.Seconds*float64(time.Second)), p.Machine.CPUs, guestHZ, p.Machine.Kernel, p.Machine.CPUs, on, turn-on))
+}
+
+// withSetting is a point of the plain quota with a setting.
+func withSetting(h host, shape, name string, level, repeat int) piece {
+	p := pointOf(h, shape, capacity.Quota, level, repeat)
+	p.Setting = name
+	return p
+}
+
+// settings are the page's rows of seed 000's list.
+func (p *page) settings() {
+	p.Line("\n## Seed 000's tunables\n\n`%s` on %d CPUs with a limit of %d at %.0f %%, the plain quota with one thing changed. Factor: p99 over that of the plain quota with the same requests.",
+		capacity.Shard, small.CPUs, small.Limit, 100*levels[comparedLevel])
+	quota := p.have.find(pointOf(small, capacity.Shard, capacity.Quota, comparedLevel, 1))
+	t := p.Table("changed", "p50 ms", "p99 ms", "factor", "CPUs used", "throttled periods")
+	row := func(about string, of piece) {
+		r := p.have.find(of)
+		if r == nil {
+			t.Rowf("%s | %s", about, notYet)
+			return
+		}
+		factor, throttled := "-", "-"
+		if quota != nil && quota.Point.P99 != nil && r.Point.P99 != nil && *quota.Point.P99 > 0 {
+			factor = fmt.Sprintf("%.2f", *r.Point.P99 / *quota.Point.P99)
+		}
+		if r.Point.Periods != nil && r.Point.Throttled != nil {
+			throttled = fmt.Sprintf("%d of %d", *r.Point.Throttled, *r.Point.Periods)
+		}
+		t.Rowf("%s | %s | %s | %s | %s | %s", about, study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), factor, study.Decimals(r.Point.CPUUsed, 2), throttled)
+	}
+	for _, name := range tunables {
+		row(names[name], pointOf(small, capacity.Shard, name, comparedLevel, 1))
+	}
+	for _, s := range settings {
+		row(s.about, withSetting(small, capacity.Shard, s.name, comparedLevel, 1))
+	}
+	p.Line("\nThe scheduler's features and other containers that spike at the same time are not among them.")
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+)
+
+// A setting is in force until it is put back, and one that the kernel does not have says so.
+func TestSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "slice")
+	if err := os.WriteFile(file, []byte("5000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is := func() string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	back, err := setting{name: "slice", file: file, value: "1000"}.apply()
+	if err != nil || is() != "1000" {
+		t.Fatalf("%v; it is %q", err, is())
+	}
+	if err := back(); err != nil || is() != "5000" {
+		t.Errorf("%v; then %q", err, is())
+	}
+	if _, err := (setting{name: "slice", file: file + "x", value: "1"}).apply(); err == nil || !strings.Contains(err.Error(), "this kernel has no such setting") {
+		t.Errorf("error: %v", err)
+	}
+	if _, err := settingOf("nonsense"); err == nil {
+		t.Error("there is a setting nonsense")
+	}
+	for _, name := range append(settingNames(), "") {
+		if s, err := settingOf(name); err != nil || s.name != name || s.file == "" && s.hostLoad == 0 && name != "" {
+			t.Errorf("%q: %+v, %v", name, s, err)
+		}
+	}
+}
+
+// Other containers use the share of the host that is said.
+func TestNeighbours(t *testing.T) {
+	p := withSetting(small, capacity.Shard, "host-90", comparedLevel, 1)
+	s, err := neighbours(p, 0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := s.Workloads[0]
+	if on, off := w.On.Seconds(), w.Off.Seconds(); s.Host.CPUs != small.CPUs || on/(on+off) < 0.899 || on/(on+off) > 0.901 {
+		t.Errorf("%+v", w)
+	}
+}
+
+// The plan has each tunable once, and a piece with a setting is no piece of another stage.
+func TestTunablesAreInThePlan(t *testing.T) {
+	want := map[string]bool{}
+	for _, name := range settingNames() {
+		want[name] = true
+	}
+	stagesOf := 0
+	for _, s := range stages() {
+		if s.covers(withSetting(small, capacity.Shard, "host-90", comparedLevel, 1)) {
+			stagesOf++
+		}
+		for _, p := range s.next(&records{failed: map[piece]int{}}) {
+			if p.Setting != "" && (!want[p.Setting] || p.Remedy != capacity.Quota) {
+				t.Errorf("%v: it is there twice, or of another remedy", p)
+			}
+			delete(want, p.Setting)
+		}
+	}
+	if len(want) > 0 || stagesOf != 1 {
+		t.Errorf("missing %v; %d stages have it", want, stagesOf)
+	}
+}

@@ -43,6 +43,7 @@ type message struct {
 	Load      float64             `json:"load_rps,omitempty"` // of a recording
 	Outcome   *scenario.Outcome   `json:"outcome,omitempty"`
 	Costs     *scenario.WakeCosts `json:"wake_costs,omitempty"`
+	Narrow    *narrowFigure       `json:"narrow,omitempty"`
 }
 
 // inside measures pieces in the guest. A piece that fails says so, and the next one begins.
@@ -104,6 +105,9 @@ func measure(ctx context.Context, host *cgroup.Host, p piece) (m message, err er
 		}
 		m.Outcome = &r.Outcome
 		return m, nil
+	case narrowed:
+		m.Narrow, err = measureNarrow(ctx, host, p)
+		return m, err
 	case costs:
 		var outcomes []scenario.Outcome
 		for _, s := range accuracy.Calibrations(time.Duration(p.Seconds * float64(time.Second))) {

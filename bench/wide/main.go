@@ -51,6 +51,7 @@ import (
 // children are what this program starts itself as.
 var children = map[string]func() int{
 	workload.ChildCommand: workload.ChildMain, service.Command: service.Main, loadgen.Command: loadgen.Main, threads.Command: threads.Main,
+	loaderCommand: loaderMain,
 }
 
 func main() {
@@ -185,7 +186,7 @@ func (j *job) done(p piece, m message, release string, calibration slow.Result, 
 		fmt.Fprintf(j.say, "%s  %v: not used: %s (%s)\n", time.Now().Format("15:04:05"), p, failed, record{Point: m.Point}.short())
 		return nil
 	}
-	r := record{Piece: p, Made: study.Now(time.Now()), Release: release, Calibration: calibration, Point: m.Point, Outcome: m.Outcome, Costs: m.Costs}
+	r := record{Piece: p, Made: study.Now(time.Now()), Release: release, Calibration: calibration, Point: m.Point, Outcome: m.Outcome, Costs: m.Costs, Narrow: m.Narrow}
 	if p.Kind == recording {
 		name := filepath.Join(j.keep, strings.NewReplacer(" ", "-", "%", "", ",", "").Replace(p.String())+".rec")
 		if err := os.MkdirAll(j.keep, 0o755); err != nil {
@@ -220,6 +221,8 @@ func (r record) short() string {
 	switch {
 	case r.Point != nil:
 		return fmt.Sprintf("p50 %s, p99 %s ms, %s CPUs, met %v", study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), r.Point.Met)
+	case r.Narrow != nil:
+		return fmt.Sprintf("%.4g, met %v", r.Narrow.Value, r.Narrow.Met)
 	case r.Forecast != nil && r.Forecast.Why != "":
 		return "recorded; no forecast: " + r.Forecast.Why
 	case r.Forecast != nil:

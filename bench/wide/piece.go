@@ -24,6 +24,7 @@ const (
 	point     kind = "point"     // a service under a remedy at one load
 	recording kind = "recording" // the same, recorded, and what forecast says of it
 	real      kind = "scenario"  // a scenario for real
+	narrowed  kind = "narrow"    // a row of narrow's own table
 	costs     kind = "costs"     // what a wake-up costs, which the simulator has to know
 )
 
@@ -38,7 +39,7 @@ type piece struct {
 	Remedy string  `json:"remedy,omitempty"`
 	Limit  int     `json:"limit_cpus,omitempty"`
 	Share  float64 `json:"share,omitempty"` // of what the limit's CPUs can carry
-	// Of scenarios.
+	// Of scenarios, and the row's name of narrow's table.
 	Scenario string  `json:"scenario,omitempty"`
 	Seconds  float64 `json:"seconds"`
 	Repeat   int     `json:"repeat"` // from 1; the seed of what comes when
@@ -54,6 +55,8 @@ func (p piece) String() string {
 			changed = ", " + p.Setting
 		}
 		return fmt.Sprintf("%d CPUs, K=%d %s of %s, %s%s, %.0f %%, repeat %d", p.Machine.CPUs, p.Machine.K, p.Kind, p.Shape, p.Remedy, changed, 100*p.Share, p.Repeat)
+	case narrowed:
+		return fmt.Sprintf("%d CPUs, K=%d narrow %s, repeat %d", p.Machine.CPUs, p.Machine.K, p.Scenario, p.Repeat)
 	case real:
 		return fmt.Sprintf("K=%d scenario %s, repeat %d", p.Machine.K, p.Scenario, p.Repeat)
 	}
@@ -129,8 +132,14 @@ func (s stage) next(have *records) (all []piece) {
 
 // of are those of one shape in one repeat on one host.
 func (s stage) of(have *records, h host, shape string, repeat int) (all []piece) {
-	if s.kind == recording {
+	switch s.kind {
+	case recording:
 		return recorded(have, h, shape)
+	case narrowed:
+		for _, r := range narrowRows {
+			all = append(all, narrowPiece(r.name, repeat))
+		}
+		return all
 	}
 	for _, level := range s.loads {
 		for _, name := range s.remedies {
@@ -187,6 +196,7 @@ func stages() []stage {
 		{"pools and mixed on 8 CPUs, twice more", point, []host{small}, twiceMore, []string{"pools", "mixed"}, all, nil, nil},
 		{"pools on 16 CPUs, once", point, []host{wide}, once, []string{"pools"}, few, nil, nil},
 		{"seed 000's tunables on 8 CPUs, one load", point, []host{small}, once, shard, tunables, one, settingNames()},
+		{"narrow by itself on 8 CPUs", narrowed, []host{small}, []int{1, 2, 3}, []string{""}, nil, nil, nil},
 		{"K against K", point, []host{faster, slower}, once, shard, kAgain, one, nil},
 		{"shard, pool and gc on 8 CPUs, two loads each", point, []host{small}, once, []string{capacity.Shard, "pool", "gc"}, all, []int{comparedLevel, comparedLevel + 2}, nil},
 		{"shard on 32 CPUs, one load", point, []host{widest}, once, shard, few, one, nil},
@@ -194,7 +204,7 @@ func stages() []stage {
 	}
 }
 
-// missing are the points that can be measured next.
+// missing are the pieces that can be measured next.
 func missing(have *records) []piece { return missingOf("")(have) }
 
 // missingOf are those of the parts of the plan that have a text in their name.

@@ -22,6 +22,7 @@ type record struct {
 	Forecast *forecasts          `json:"forecast,omitempty"`
 	Outcome  *scenario.Outcome   `json:"outcome,omitempty"`
 	Costs    *scenario.WakeCosts `json:"wake_costs,omitempty"`
+	Narrow   *narrowFigure       `json:"narrow,omitempty"`
 }
 
 // figures of a point. A figure that was not measured is nil.

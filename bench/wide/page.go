@@ -49,6 +49,7 @@ func markdown(have *records) string {
 	}
 	p.Line("\nWhere 8 CPUs do not stand for more: their run queues are balanced in one domain, and a pin takes a quarter of few CPUs.")
 	p.narrow()
+	p.predictability()
 	p.settings()
 	p.factors()
 	p.accuracy()

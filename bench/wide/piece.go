@@ -114,8 +114,8 @@ type stage struct {
 	remedies []string // of points
 	// loads are the levels of points; none: each remedy's search asks for one at a time.
 	loads []int
-	// settings are of points of the plain quota at these loads.
-	settings []string
+	// settings are of points of the remedies in changed, at these loads.
+	settings, changed []string
 }
 
 // next are the stage's pieces that can be measured now. They depend on what was measured.
@@ -145,8 +145,10 @@ func (s stage) of(have *records, h host, shape string, repeat int) (all []piece)
 		for _, name := range s.remedies {
 			all = append(all, pointOf(h, shape, name, level, repeat))
 		}
-		for _, name := range s.settings {
-			all = append(all, withSetting(h, shape, name, level, repeat))
+		for _, name := range s.changed {
+			for _, setting := range s.settings {
+				all = append(all, withSetting(h, shape, name, setting, level, repeat))
+			}
 		}
 	}
 	if s.loads != nil {
@@ -162,7 +164,7 @@ func (s stage) of(have *records, h host, shape string, repeat int) (all []piece)
 
 // covers reports whether a piece is one of the stage's.
 func (s stage) covers(p piece) bool {
-	if p.Setting != "" && !slices.Contains(s.settings, p.Setting) {
+	if p.Setting != "" && (!slices.Contains(s.settings, p.Setting) || !slices.Contains(s.changed, p.Remedy)) {
 		return false
 	}
 	return p.Kind == s.kind && slices.Contains(s.repeats, p.Repeat) && slices.Contains(s.shapes, p.Shape) &&
@@ -190,17 +192,18 @@ func stages() []stage {
 	slower, faster := host{wide.CPUs, wide.Limit, 2 * wide.K}, host{wide.CPUs, wide.Limit, wide.K / 2}
 	shard, once, twiceMore, one := []string{capacity.Shard}, []int{1}, []int{2, 3}, []int{comparedLevel}
 	return []stage{
-		{"shard on 16 CPUs, once", point, []host{wide}, once, shard, remedies, nil, nil},
-		{"pools and mixed on 8 CPUs, once", point, []host{small}, once, []string{"pools", "mixed"}, all, nil, nil},
-		{"recordings of these for forecasts", recording, []host{small}, once, []string{"pools", "mixed"}, nil, nil, nil},
-		{"pools and mixed on 8 CPUs, twice more", point, []host{small}, twiceMore, []string{"pools", "mixed"}, all, nil, nil},
-		{"pools on 16 CPUs, once", point, []host{wide}, once, []string{"pools"}, few, nil, nil},
-		{"seed 000's tunables on 8 CPUs, one load", point, []host{small}, once, shard, tunables, one, settingNames()},
-		{"narrow by itself on 8 CPUs", narrowed, []host{small}, []int{1, 2, 3}, []string{""}, nil, nil, nil},
-		{"K against K", point, []host{faster, slower}, once, shard, kAgain, one, nil},
-		{"shard, pool and gc on 8 CPUs, two loads each", point, []host{small}, once, []string{capacity.Shard, "pool", "gc"}, all, []int{comparedLevel, comparedLevel + 2}, nil},
-		{"shard on 32 CPUs, one load", point, []host{widest}, once, shard, few, one, nil},
-		{"shard on 16 CPUs, twice more", point, []host{wide}, twiceMore, shard, few, nil, nil},
+		{"shard on 16 CPUs, once", point, []host{wide}, once, shard, remedies, nil, nil, nil},
+		{"pools and mixed on 8 CPUs, once", point, []host{small}, once, []string{"pools", "mixed"}, all, nil, nil, nil},
+		{"recordings of these for forecasts", recording, []host{small}, once, []string{"pools", "mixed"}, nil, nil, nil, nil},
+		{"pools and mixed on 8 CPUs, twice more", point, []host{small}, twiceMore, []string{"pools", "mixed"}, all, nil, nil, nil},
+		{"pools on 16 CPUs, once", point, []host{wide}, once, []string{"pools"}, few, nil, nil, nil},
+		{"seed 000's tunables on 8 CPUs, one load", point, []host{small}, once, shard, tunables, one, settingNames(), []string{capacity.Quota}},
+		{"predictability on 8 CPUs, one load", point, []host{small}, once, shard, predictable, one, []string{fullHost}, predictable},
+		{"narrow by itself on 8 CPUs", narrowed, []host{small}, []int{1, 2, 3}, []string{""}, nil, nil, nil, nil},
+		{"K against K", point, []host{faster, slower}, once, shard, kAgain, one, nil, nil},
+		{"shard, pool and gc on 8 CPUs, two loads each", point, []host{small}, once, []string{capacity.Shard, "pool", "gc"}, all, []int{comparedLevel, comparedLevel + 2}, nil, nil},
+		{"shard on 32 CPUs, one load", point, []host{widest}, once, shard, few, one, nil, nil},
+		{"shard on 16 CPUs, twice more", point, []host{wide}, twiceMore, shard, few, nil, nil, nil},
 	}
 }
 

@@ -37,7 +37,7 @@ var settings = []setting{
 	{"scaling-none", "tunable_scaling none, not by the logarithm of the CPUs", "/sys/kernel/debug/sched/tunable_scaling", "0", 0},
 	{"autogroup-off", "sched_autogroup_enabled 0", "/proc/sys/kernel/sched_autogroup_enabled", "0", 0},
 	{"host-50", "others use half of the host", "", "", 0.5},
-	{"host-90", "others use nine tenths of the host", "", "", 0.9},
+	{fullHost, "others use nine tenths of the host", "", "", 0.9},
 }
 
 // tunables are the remedies of that list; the plain quota is what all are compared with.
@@ -110,11 +110,34 @@ func neighbours(p piece, share float64) (scenario.Scenario, error) {
 		time.Duration(p.Seconds*float64(time.Second)), p.Machine.CPUs, guestHZ, p.Machine.Kernel, p.Machine.CPUs, on, turn-on))
 }
 
-// withSetting is a point of the plain quota with a setting.
-func withSetting(h host, shape, name string, level, repeat int) piece {
-	p := pointOf(h, shape, capacity.Quota, level, repeat)
+// withSetting is a point with a setting.
+func withSetting(h host, shape, remedy, name string, level, repeat int) piece {
+	p := pointOf(h, shape, remedy, level, repeat)
 	p.Setting = name
 	return p
+}
+
+// fullHost is the setting that predictability is told by: the p99 beside others that use most of the host, over that on an empty one.
+const fullHost = "host-90"
+
+// predictable are the remedies whose predictability is compared.
+var predictable = []string{capacity.NarrowSchedExt, capacity.Burst, capacity.Weight}
+
+// mostUnpredictable is the bound for narrow.
+const mostUnpredictable = 1.2
+
+// predictability is the page's table of it.
+func (p *page) predictability() {
+	p.Line("\n### Predictability\n\np99 of `%s` at %.0f %% while others use nine tenths of the host, over that on an empty one; for narrow at most %g.", capacity.Shard, 100*levels[comparedLevel], mostUnpredictable)
+	t := p.Table("remedy", "p99 ms, empty host", "full host", "factor")
+	for _, name := range predictable {
+		empty, full := p.have.find(pointOf(small, capacity.Shard, name, comparedLevel, 1)), p.have.find(withSetting(small, capacity.Shard, name, fullHost, comparedLevel, 1))
+		if empty == nil || full == nil || empty.Point.P99 == nil || full.Point.P99 == nil || !(*empty.Point.P99 > 0) {
+			t.Rowf("%s | %s", names[name], notYet)
+			continue
+		}
+		t.Rowf("%s | %s | %s | %.2f", names[name], study.Decimals(empty.Point.P99, 1), study.Decimals(full.Point.P99, 1), *full.Point.P99 / *empty.Point.P99)
+	}
 }
 
 // settings are the page's rows of seed 000's list.
@@ -142,7 +165,7 @@ func (p *page) settings() {
 		row(names[name], pointOf(small, capacity.Shard, name, comparedLevel, 1))
 	}
 	for _, s := range settings {
-		row(s.about, withSetting(small, capacity.Shard, s.name, comparedLevel, 1))
+		row(s.about, withSetting(small, capacity.Shard, capacity.Quota, s.name, comparedLevel, 1))
 	}
 	p.Line("\nThe scheduler's features and other containers that spike at the same time are not among them.")
 }

@@ -44,7 +44,7 @@ func TestSettings(t *testing.T) {
 
 // Other containers use the share of the host that is said.
 func TestNeighbours(t *testing.T) {
-	p := withSetting(small, capacity.Shard, "host-90", comparedLevel, 1)
+	p := withSetting(small, capacity.Shard, capacity.Quota, fullHost, comparedLevel, 1)
 	s, err := neighbours(p, 0.9)
 	if err != nil {
 		t.Fatal(err)
@@ -63,12 +63,15 @@ func TestTunablesAreInThePlan(t *testing.T) {
 	}
 	stagesOf := 0
 	for _, s := range stages() {
-		if s.covers(withSetting(small, capacity.Shard, "host-90", comparedLevel, 1)) {
+		if s.covers(withSetting(small, capacity.Shard, capacity.Quota, fullHost, comparedLevel, 1)) {
 			stagesOf++
 		}
 		for _, p := range s.next(&records{failed: map[piece]int{}}) {
-			if p.Setting != "" && (!want[p.Setting] || p.Remedy != capacity.Quota) {
-				t.Errorf("%v: it is there twice, or of another remedy", p)
+			if p.Remedy != capacity.Quota || p.Setting == "" {
+				continue
+			}
+			if !want[p.Setting] {
+				t.Errorf("%v: it is there twice", p)
 			}
 			delete(want, p.Setting)
 		}

@@ -167,5 +167,5 @@ func (p *page) settings() {
 	for _, s := range settings {
 		row(s.about, withSetting(small, capacity.Shard, capacity.Quota, s.name, comparedLevel, 1))
 	}
-	p.Line("\nThe scheduler's features and other containers that spike at the same time are not among them.")
+	p.Line("\nOf one repeat of %d periods: factors between 0.8 and 1.25 are as likely chance. The scheduler's features and other containers that spike at the same time are not among them.", pointSeconds*10)
 }

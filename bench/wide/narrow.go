@@ -158,6 +158,14 @@ func (b *narrowBed) burners(c capped, n int) error {
 	return nil
 }
 
+// stopLast ends what was started last.
+func (b *narrowBed) stopLast() error {
+	last := len(b.work) - 1
+	p := b.work[last]
+	b.work = b.work[:last]
+	return p.Stop()
+}
+
 // mean is how many CPUs a cgroup uses on average.
 func mean(ctx context.Context, c capped, d time.Duration) (float64, error) {
 	before, err := c.group.Stat()
@@ -280,21 +288,15 @@ func idleHalf(credit time.Duration) func(context.Context, *narrowBed) (float64, 
 			if err := clock.Sleep(ctx, half); err != nil {
 				return 0, err
 			}
-			p, err := b.burn(c, 8, seldom)
-			if err != nil {
+			if err := b.burners(c, 8); err != nil {
 				return 0, err
 			}
-			go func() {
-				for range p.Records() { // until it ends
-				}
-			}()
 			cpus, err := mean(ctx, c, half)
 			if err != nil {
 				return 0, err
 			}
 			used += cpus * half.Seconds()
-			b.work = b.work[:len(b.work)-1]
-			if err := p.Stop(); err != nil {
+			if err := b.stopLast(); err != nil {
 				return 0, err
 			}
 		}
@@ -323,9 +325,8 @@ func (b *narrowBed) sleepsOf(ctx context.Context, c capped) (p99 time.Duration, 
 			return 0, ctx.Err()
 		}
 	}
-	b.work = slices.DeleteFunc(b.work, func(other *workload.Process) bool { return other == p })
 	slices.Sort(took)
-	return took[sleeps*99/100], p.Stop()
+	return took[sleeps*99/100], b.stopLast()
 }
 
 func sleeperBeside(ctx context.Context, b *narrowBed) (float64, error) {

@@ -27,15 +27,7 @@ func reading(r io.ReadSeeker, known facts) (diagnose.Explanation, error) {
 		return diagnose.Explanation{}, err
 	}
 	a := newAnalysis(&in.Header, known)
-	var event recording.Event
-	var last int64
-	for {
-		if err = in.Next(&event); err != nil {
-			break
-		}
-		a.add(&event)
-		last = max(last, event.AtNS)
-	}
+	last, err := each(in, a.add)
 	damaged := errors.Is(err, recording.ErrDamaged)
 	switch {
 	case !damaged && !errors.Is(err, io.EOF):

@@ -18,15 +18,7 @@ func Schedule(r io.Reader, begin func(recording.Header) diagnose.Options) (end t
 		return 0, err
 	}
 	a := diagnose.New(in.Header, begin(in.Header))
-	var event recording.Event
-	var last int64
-	for {
-		if err = in.Next(&event); err != nil {
-			break
-		}
-		a.Add(&event)
-		last = max(last, event.AtNS)
-	}
+	last, err := each(in, a.Add)
 	footer := in.Footer()
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -35,4 +27,16 @@ func Schedule(r io.Reader, begin func(recording.Header) diagnose.Options) (end t
 	}
 	a.Finish(footer)
 	return time.Duration(footer.EndNS), err
+}
+
+// each hands on every event that can be read. err is why there are no more: io.EOF, or what is wrong; last is the time of the latest event.
+func each(in *recording.Reader, take func(*recording.Event)) (last int64, err error) {
+	var event recording.Event
+	for {
+		if err = in.Next(&event); err != nil {
+			return last, err
+		}
+		take(&event)
+		last = max(last, event.AtNS)
+	}
 }

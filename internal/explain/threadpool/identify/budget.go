@@ -53,15 +53,12 @@ func readBudget(pid int) (*Said, error) {
 	if name == "" {
 		return nil, nil
 	}
-	text, err := d.read("status", maxSmall)
+	s, err := d.status()
 	if err != nil {
 		return nil, err
 	}
-	s, err := parseStatus(text)
+	text, err := d.ownFile(name, s.uid, maxBudget)
 	if err != nil {
-		return nil, err
-	}
-	if text, err = d.ownFile(name, s.uid, maxBudget); err != nil {
 		return nil, err
 	}
 	b, err := parseBudget(text)

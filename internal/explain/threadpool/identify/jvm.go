@@ -89,11 +89,7 @@ func (d *process) mustBeJVM() (status, error) {
 	if !slices.ContainsFunc(libraries(maps), isHotSpot) {
 		return status{}, fmt.Errorf("%w: libjvm.so is not mapped", errNotJVM)
 	}
-	text, err := d.read("status", maxSmall)
-	if err != nil {
-		return status{}, err
-	}
-	s, err := parseStatus(text)
+	s, err := d.status()
 	if err != nil {
 		return s, err
 	}

@@ -47,11 +47,7 @@ func readPerfData(pid int) (*threadpool.JVM, error) {
 	if err != nil {
 		return nil, nil // Look says what may not be read
 	}
-	text, err := d.read("status", maxSmall)
-	if err != nil {
-		return nil, err
-	}
-	s, err := parseStatus(text)
+	s, err := d.status()
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +55,7 @@ func readPerfData(pid int) (*threadpool.JVM, error) {
 	if name == "" {
 		return nil, nil
 	}
-	text, err = d.ownFile(name, s.uid, maxPerfData)
+	text, err := d.ownFile(name, s.uid, maxPerfData)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil // the JVM ends, or something cleaned its /tmp
 	}

@@ -54,3 +54,12 @@ func number(text string, base int, to *uint32) bool {
 	*to = uint32(n)
 	return err == nil
 }
+
+// status reads that of the process.
+func (d *process) status() (status, error) {
+	text, err := d.read("status", maxSmall)
+	if err != nil {
+		return status{}, err
+	}
+	return parseStatus(text)
+}

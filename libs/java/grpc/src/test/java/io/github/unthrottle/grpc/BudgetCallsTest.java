@@ -77,8 +77,9 @@ class BudgetCallsTest {
                 limit.budget.acquire(TaskClass.APP, null, permits::add, null);
             }
             for (int i = 0; i < 4; i++) {
-                limit.pass(10_000_000);
-                permits.take().close();
+                Permit held = permits.take();
+                limit.pass(10_000_000); // while it is held, or its task cost nothing
+                held.close();
             }
             assertEquals("b 1", call(channel, "check", "b")); // IO never waits behind APP
             StatusRuntimeException late = assertThrows(StatusRuntimeException.class, () -> call(channel, "work", "c"));

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,9 +67,13 @@ func (t tool) version(ctx context.Context) (string, error) {
 	return commit, nil
 }
 
-// lastLines cuts a text from the front.
+// lastLines cuts a text from the front. Of a crash it keeps what comes first, which says where.
 func lastLines(s string, most int) string {
 	s = strings.TrimSpace(s)
+	if i := strings.Index(s, "\npanic: "); i >= 0 {
+		const trace = 4000
+		return s[i+1 : min(len(s), i+trace)]
+	}
 	return s[max(0, len(s)-most):]
 }
 
@@ -220,7 +225,8 @@ type fixJSON struct {
 	Tries   []struct {
 		try
 		Expected *struct {
-			Low *float64 `json:"pool_p99_ms_low"`
+			Pool     *float64 `json:"pool_p99_ms_low"`
+			Requests *float64 `json:"requests_p99_ms_low"`
 		} `json:"expected"`
 	} `json:"tries"`
 }
@@ -250,7 +256,7 @@ func (f *fixJSON) outcome() *fixed {
 		name := t.Remedy
 		var low *float64
 		if t.Expected != nil {
-			low = t.Expected.Low
+			low = cmp.Or(t.Expected.Requests, t.Expected.Pool)
 		}
 		if found := appliedRow(f.Rows, t.Remedy, low); found != nil {
 			name = found.name()
@@ -268,7 +274,7 @@ func (f *fixJSON) outcome() *fixed {
 }
 
 // appliedRow finds the row of a try: of rows of the same kind, the one with the
-// forecast interval that the try expected.
+// forecast interval that the try expected, of requests or of the judged pool.
 func appliedRow(rows []row, remedy string, low *float64) *row {
 	var first *row
 	for i := range rows {
@@ -279,8 +285,10 @@ func appliedRow(rows []row, remedy string, low *float64) *row {
 		if first == nil {
 			first = r
 		}
-		if low != nil && r.Range != nil && math.Abs(r.Range.Low-*low) < 1e-6 {
-			return r
+		for _, in := range []*between{r.RequestsRange, r.Range} {
+			if low != nil && in != nil && math.Abs(in.Low-*low) < 1e-6 {
+				return r
+			}
 		}
 	}
 	return first

@@ -57,6 +57,10 @@ func TestOutcome(t *testing.T) {
 	if r := f.outcome(); r.Chosen != "burst 10ms, period 20ms" || r.Left != "pin 1" || !r.Applied || len(r.Tries) != 2 || r.Tries[0].Kept {
 		t.Errorf("%+v", r)
 	}
+	f.Tries[0].Expected.Pool, f.Tries[0].Expected.Requests = nil, new(9.0)
+	if r := f.outcome(); r.Chosen != "burst 10ms, period 20ms" {
+		t.Errorf("by requests: %+v", r)
+	}
 	f.Tries, f.Chosen = nil, &recommended{Answer: "more-cpu", Row: new(6)}
 	if r := f.outcome(); r.Chosen != "weight" || r.Applied || r.Answer != "more-cpu" || r.Left != "" {
 		t.Errorf("%+v", r)

@@ -41,6 +41,8 @@ var Columns = []Column{
 	{"period_microseconds", "period_us", BigInt}, {"candidate_seconds", "candidate_seconds", Double}, {"candidate_from", "candidate_from", Integer},
 	{"candidates", "candidates", Candidates}, {"runtime", "runtime", Text},
 	{"host_cpus", "host_cpus", Integer}, {"host_memory_bytes", "host_memory_bytes", BigInt}, {"memory_bytes", "memory_bytes", BigInt},
+	{"waiting_quota_seconds", "waiting_quota_seconds", Double}, {"waiting_ancestor_seconds", "waiting_ancestor_seconds", Double},
+	{"waiting_contention_seconds", "waiting_contention_seconds", Double}, {"waiting_unclear_seconds", "waiting_unclear_seconds", Double},
 }
 
 // Fields are the columns of a list's elements.
@@ -70,6 +72,7 @@ func (k Kind) Lists() (names []string) {
 var generations = [][]string{
 	{"period_microseconds", "candidate_seconds", "candidate_from", "candidates"},
 	{"host_cpus", "host_memory_bytes", "memory_bytes"},
+	{"waiting_quota_seconds", "waiting_ancestor_seconds", "waiting_contention_seconds", "waiting_unclear_seconds"},
 }
 
 // Newest is the age of files that have all columns.

@@ -273,6 +273,7 @@ func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
 		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped, StoppedHighSeconds: &stopped,
 		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
 		HostCPUs: new(int32(hostCPUs)), HostMemoryBytes: new(int64(hostMemoryBytes)), MemoryBytes: new(s.memoryBytes),
+		WaitingQuotaSeconds: new(max(0, demanded-r.used.Seconds())), WaitingAncestorSeconds: new(0.0), WaitingContentionSeconds: new(0.0), WaitingUnclearSeconds: new(0.0),
 		Periods: new(int64(periods)), ThrottledPeriods: &r.throttled, Width: histogram(r.width), Wanted: wanted,
 	}
 	row.SetCandidates(period, s.other[level])

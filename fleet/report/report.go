@@ -73,6 +73,8 @@ type Options struct {
 	// Now is the moment of the report; Bound the share of its time to work for which a quota may stop a container.
 	Now   time.Time
 	Bound float64
+	// Failover is how many hosts may fail at once: the containers that are left then carry what the others did. 0: nothing is kept for that.
+	Failover int
 }
 
 // NoRows is the error for files without one row that counts. Input says what was in them.

@@ -52,8 +52,14 @@ type Row struct {
 	ThrottledPodSeconds    *float64 `parquet:"throttled_pod_seconds,optional"`
 	ThrottledSliceSeconds  *float64 `parquet:"throttled_slice_seconds,optional"`
 	ThrottledInsideSeconds *float64 `parquet:"throttled_inside_seconds,optional"`
-	Periods                *int64   `parquet:"periods,optional"`
-	ThrottledPeriods       *int64   `parquet:"throttled_periods,optional"`
+	// Waiting is thread time in which runnable threads had no CPU, by cause: see observe.Waiting. Behind its own quota and an ancestor's is at
+	// most, Contention (others or its own threads held the CPUs) at least, and Unclear is by how much both may be off.
+	WaitingQuotaSeconds      *float64 `parquet:"waiting_quota_seconds,optional"`
+	WaitingAncestorSeconds   *float64 `parquet:"waiting_ancestor_seconds,optional"`
+	WaitingContentionSeconds *float64 `parquet:"waiting_contention_seconds,optional"`
+	WaitingUnclearSeconds    *float64 `parquet:"waiting_unclear_seconds,optional"`
+	Periods                  *int64   `parquet:"periods,optional"`
+	ThrottledPeriods         *int64   `parquet:"throttled_periods,optional"`
 
 	// WidthMax is the most CPUs in use at once, WantedP50 to WantedMax are quantiles over time of running and runnable threads.
 	WidthMax  *int32 `parquet:"width_max,optional"`

@@ -206,6 +206,12 @@ func (s *sum) add(o *observe.Observation) {
 			plus(&w.ThrottledSliceSeconds, share.Seconds)
 		}
 	}
+	if wait, ok := o.Waiting(); ok {
+		plus(&w.WaitingQuotaSeconds, wait.Quota.Seconds())
+		plus(&w.WaitingAncestorSeconds, wait.Ancestor.Seconds())
+		plus(&w.WaitingContentionSeconds, wait.Contention.Seconds())
+		plus(&w.WaitingUnclearSeconds, wait.Unclear.Seconds())
+	}
 	s.width, s.wanted = merged(s.width, o.Width), merged(s.wanted, o.Wanted)
 }
 
@@ -218,8 +224,6 @@ func scopeOf(o *observe.Observation, path string) string {
 	switch {
 	case path == "":
 		return ""
-	case path == observe.BySelf:
-		return container.ScopeOwn
 	case path != own && cgroup.Below(path, own):
 		return scopeInside
 	}

@@ -22,7 +22,7 @@ func observed(at time.Time) observe.Observation {
 		Container: c, CgroupID: 7, Start: at, Window: time.Second, UsedCPUs: new(0.5), LimitCPUs: new(0.5), LimitAt: pod,
 		StoppedLow: new(100 * time.Millisecond), StoppedHigh: new(100 * time.Millisecond), StoppedIntervals: new(uint64(2)),
 		Periods: new(uint64(10)), ThrottledPeriods: new(uint64(3)), ThrottledSeconds: new(0.3),
-		ThrottledByAll: []observe.Share{{Path: observe.BySelf, Seconds: 0.1}, {Path: pod, Seconds: 0.2}},
+		ThrottledByAll: []observe.Share{{Path: pod + "/app", Seconds: 0.1}, {Path: pod, Seconds: 0.2}},
 		Width:          []time.Duration{600 * time.Millisecond, 300 * time.Millisecond, 100 * time.Millisecond},
 		Wanted:         []time.Duration{500 * time.Millisecond, 300 * time.Millisecond, 100 * time.Millisecond, 0, 100 * time.Millisecond},
 	}
@@ -47,6 +47,11 @@ func TestRowsAddUp(t *testing.T) {
 	near("used", r.UsedCPUSeconds, 150)
 	near("wanted", r.WantedCPUSeconds, 300*(0.3+0.2+0.4))
 	near("stopped", r.StoppedLowSeconds, 30)
+	// Wanted less width is 0.9 - 0.5 in each second: at most four threads waited for the pod's quota in its tenth, less the width of none.
+	near("waited for its own quota", r.WaitingQuotaSeconds, 300*0.4/3)
+	near("for the pod's", r.WaitingAncestorSeconds, 300*0.4*2/3)
+	near("for CPUs of others", r.WaitingContentionSeconds, 0)
+	near("one of both", r.WaitingUnclearSeconds, 300*0.3)
 	near("own", r.ThrottledOwnSeconds, 30)
 	near("pod's", r.ThrottledPodSeconds, 60)
 	near("further up", r.ThrottledSliceSeconds, 0)

@@ -145,7 +145,8 @@ func oneFolder(command string) cobra.PositionalArgs {
 type options struct {
 	shared
 	outputs
-	bound string
+	bound    string
+	failover int
 }
 
 func newReport() *cobra.Command {
@@ -173,15 +174,22 @@ questions are asked on Apache Spark, by spark-submit.`,
 			if err != nil {
 				return err
 			}
+			if o.failover < 0 || o.failover > maxFailover {
+				return fmt.Errorf("--failover %d: give how many hosts may fail at once, 0 to %d", o.failover, maxFailover)
+			}
 			return run(cmd.Context(), args[0], o, bound, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
 	o.shared.add(flags)
 	o.outputs.add(flags)
+	flags.IntVar(&o.failover, "failover", 0, "keep what the others need when this `NUMBER` of hosts fail at once")
 	flags.StringVar(&o.bound, "bound", "0.1%", "stopped for more than this `SHARE` of the time to work is too much")
 	return cmd
 }
+
+// maxFailover is more hosts than fail at once.
+const maxFailover = 1000
 
 // parseShare reads a flag that is a share of the time above 0 and below so many percent: "5%" or "0.05".
 func parseShare(flag, value string, below int) (float64, error) {
@@ -206,7 +214,7 @@ func run(ctx context.Context, from string, o options, bound float64, out io.Writ
 	defer func() { err = errors.Join(err, o.outputs.abandon()) }()
 	var d view.Document
 	err = ask(ctx, from, &o.shared, func(e engine.Engine, of report.Options) (err error) {
-		of.Bound = bound
+		of.Bound, of.Failover = bound, o.failover
 		d, err = report.Make(ctx, e, of)
 		return err
 	})

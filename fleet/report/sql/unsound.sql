@@ -40,6 +40,10 @@ judged AS (
         AND l.stopped_high_seconds <= 1.1 * l.seconds + 1) THEN 'its stopped time is not within the time that was observed'
       WHEN NOT (l.host_cpus > 0 AND l.host_cpus <= 8192) OR NOT (l.host_memory_bytes > 0 AND l.host_memory_bytes <= 1125899906842624)
         OR NOT (l.memory_bytes >= 0 AND l.memory_bytes <= 1125899906842624) THEN 'its host or its memory is not within 8192 CPUs and 1 PiB'
+      WHEN NOT (l.waiting_quota_seconds >= 0 AND l.waiting_ancestor_seconds >= 0 AND l.waiting_contention_seconds >= 0 AND l.waiting_unclear_seconds >= 0
+        AND l.waiting_unclear_seconds <= l.waiting_quota_seconds + l.waiting_ancestor_seconds + 0.001
+        AND l.waiting_quota_seconds + l.waiting_ancestor_seconds + l.waiting_contention_seconds <= 1.1 * l.wanted_cpu_seconds + 1)
+        THEN 'its threads waited for more time than they wanted a CPU'
       WHEN h.file_no IS NOT NULL THEN 'a histogram is not within the time that was observed'
       WHEN o.file_no IS NOT NULL OR NOT (l.candidate_seconds >= 0 AND l.candidate_seconds <= 1.1 * l.seconds + 1)
         OR NOT (l.period_us >= 1000 AND l.period_us <= 1000000) OR NOT (l.candidate_from >= -16 AND l.candidate_from <= 37)

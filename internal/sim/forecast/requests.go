@@ -113,24 +113,27 @@ func (b *builder) onSend(e *recording.Event) {
 // nobody waits for a single one.
 const closedShare, leastOfClosed = 0.8, 5
 
-// tellClosedLoops marks the requests of clients with a closed loop.
-func (b *builder) tellClosedLoops() {
+// tellRequests completes the requests once all events are there, and roles are told apart: which pool answered, and whether the client has a
+// closed loop. It may be called again.
+func (b *builder) tellRequests() {
 	for i := range b.requests {
-		if x := b.exchanges[b.requests[i].socket]; x != nil {
+		r := &b.requests[i]
+		if x := b.exchanges[r.socket]; x != nil {
 			n := x.atOnce + x.later
-			b.requests[i].closed = n >= leastOfClosed && float64(x.atOnce) >= closedShare*float64(n)
+			r.closed = n >= leastOfClosed && float64(x.atOnce) >= closedShare*float64(n)
+		}
+		if r.writer != nil {
+			r.pool, r.writer = r.writer.pool, nil // a thread holds all that was recorded of it
 		}
 	}
 }
 
 // arrivals gives the replay its requests.
 func (a *assembly) arrivals() {
-	a.tellClosedLoops()
+	a.tellRequests()
 	a.l.requests = a.requests
 	for i := range a.requests {
-		r := &a.requests[i]
-		r.pool, r.writer = r.writer.pool, nil // a thread holds all that was recorded of it
-		a.l.replay.Requests = append(a.l.replay.Requests, r.began)
+		a.l.replay.Requests = append(a.l.replay.Requests, a.requests[i].began)
 	}
 }
 

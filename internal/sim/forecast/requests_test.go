@@ -157,6 +157,28 @@ func TestClosedLoopOfAClient(t *testing.T) {
 	}
 }
 
+// Without a limit, as after a pin, nothing can be replayed; who answered which request is known all the same.
+func TestRequestsWithoutALimit(t *testing.T) {
+	r := answered(60, 0)
+	for i := range r.Header.Levels {
+		r.Header.Levels[i].QuotaNS = nil
+	}
+	b, err := newBuilder(r.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Events {
+		b.add(&r.Events[i])
+	}
+	if _, err := b.finish(r.Footer); err == nil {
+		t.Fatal("a recording without a limit can be replayed")
+	}
+	runs := b.keptRuns(end{footer: r.Footer})
+	if all, of, none := len(runs.Requests(Kind{})), len(runs.Requests(Kind{Pool: "server-*"})), len(runs.Requests(Kind{Pool: "other"})); all == 0 || of != all || none != 0 {
+		t.Errorf("%d requests, %d and %d of the pools %q", all, of, none, runs.Pools())
+	}
+}
+
 // The quantile is one that can be told within the longest look.
 func TestTellable(t *testing.T) {
 	for _, c := range []struct {

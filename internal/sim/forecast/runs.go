@@ -94,7 +94,7 @@ func (b *builder) keptRuns(end end) *Runs {
 		return nil
 	}
 	lost := float64(max(b.lost, end.footer.LostEvents)) / float64(max(b.events, 1))
-	b.tellClosedLoops()
+	b.tellRequests()
 	runs := &Runs{time.Duration(window), lost, map[string][]Run{}, b.requests}
 	for _, t := range b.order {
 		for _, r := range t.ended {

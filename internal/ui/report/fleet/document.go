@@ -13,12 +13,16 @@ type Document struct {
 	Containers int `json:"containers"`
 	Hosts      int `json:"hosts"`
 	// ByBounds is how many of them are sized by what serves every order of their demand: see Service.
-	ByBounds int       `json:"by_bounds"`
-	Services []Service `json:"services"`
-	Ledger   Ledger    `json:"ledger"`
-	Applied  []Applied `json:"applied"`
-	Unknown  []Unknown `json:"unknown"`
-	Input    Input     `json:"input"`
+	ByBounds int `json:"by_bounds"`
+	// FailoverHosts is for how many hosts that fail at once cores are kept; 0: for none. FailoverNone is how many services would have no container
+	// left then, so that nothing is kept for them.
+	FailoverHosts int       `json:"failover_hosts"`
+	FailoverNone  int       `json:"failover_none"`
+	Services      []Service `json:"services"`
+	Ledger        Ledger    `json:"ledger"`
+	Applied       []Applied `json:"applied"`
+	Unknown       []Unknown `json:"unknown"`
+	Input         Input     `json:"input"`
 }
 
 // Service is what is known of one service's containers.
@@ -48,13 +52,30 @@ type Service struct {
 	StoppedShare    *float64 `json:"stopped_share" parquet:"stopped_share,optional"`
 	StoppedShareLow *float64 `json:"stopped_share_low" parquet:"stopped_share_low,optional"`
 	UsedCPUs        *float64 `json:"used_cpus" parquet:"used_cpus,optional"`
+	// ContendedShare is the part of the time in which its threads ran or were runnable that they waited for a CPU which others held, or more
+	// of its own threads than there are CPUs: at most; ContendedShareLow at least. No quota of its own mends that.
+	ContendedShare    *float64 `json:"contended_share" parquet:"contended_share,optional"`
+	ContendedShareLow *float64 `json:"contended_share_low" parquet:"contended_share_low,optional"`
 	// StoppedBy is whose quota stops it most: own, pod, slice or inside. SpentBy is the service that spends that quota.
 	StoppedBy *string `json:"stopped_by" parquet:"stopped_by,optional"`
 	SpentBy   *string `json:"spent_by" parquet:"spent_by,optional"`
+	// Half and Double are the service as half and as twice as many containers, which serve as much together, with the same remedy; null: it has
+	// one container, what one needs is not known, or none would be left when hosts fail.
+	Half   *Shards `json:"half" parquet:"half,optional"`
+	Double *Shards `json:"double" parquet:"double,optional"`
 	// Unknown is how many of its containers keep what they have because what they need is not known.
 	Unknown int `json:"unknown" parquet:"unknown"`
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of their demand.
 	ByBounds int `json:"by_bounds" parquet:"by_bounds"`
+}
+
+// Shards are the containers of a service, if there were another number of them: what each needs as its limit, and all together.
+type Shards struct {
+	Containers int     `json:"containers" parquet:"containers"`
+	Limit      float64 `json:"limit_cpus" parquet:"limit_cpus"`
+	Cores      float64 `json:"cores" parquet:"cores"`
+	CoresLow   float64 `json:"cores_low" parquet:"cores_low"`
+	CoresHigh  float64 `json:"cores_high" parquet:"cores_high"`
 }
 
 // Workload is the controller in Kubernetes whose template has the limit of a service.
@@ -85,7 +106,7 @@ type Ledger struct {
 	CoresAfter float64 `json:"cores_after" parquet:"cores_after"`
 	// Rounding is what CoresAfter has above what is needed: limits are tenths of a CPU, exclusive CPUs are whole.
 	Rounding float64 `json:"rounding" parquet:"rounding"`
-	// Fragmentation and Failover are null: rows do not tell them.
+	// Failover is what CoresAfter has for hosts that fail; null: nothing was asked to be kept. Fragmentation is null: rows do not tell it.
 	Fragmentation *float64 `json:"fragmentation" parquet:"fragmentation,optional"`
 	Failover      *float64 `json:"failover" parquet:"failover,optional"`
 	Saved         float64  `json:"saved" parquet:"saved"`

@@ -19,7 +19,8 @@ func document() Document {
 		From: noon, Until: noon.Add(time.Hour), Bound: 0.001, Containers: 3, ByBounds: 2, Hosts: 2,
 		Ledger: Ledger{CoresNow: 24, CoresAfter: 11.1, Rounding: 0.3, Saved: 12.9, SavedLow: 12, SavedHigh: 22.8},
 		Services: []Service{
-			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8), CoresAfterHigh: new(8.0), Limit: new(3.7), Remedy: new(Lower), RunnablePerCore: new(0.13)},
+			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8), CoresAfterHigh: new(8.0), Limit: new(3.7), Remedy: new(Lower), RunnablePerCore: new(0.13),
+				ContendedShareLow: new(0.07), ContendedShare: new(0.09), Half: &Shards{1, 4.2, 4.2, 3.6, 7.4}, Double: &Shards{4, 2.5, 10, 7.4, 14.8}},
 			{Name: "<script>\u202e", Containers: 1, CoresNow: new(8.0), CoresAfter: new(8.0), CoresAfterLow: new(0.4), CoresAfterHigh: new(8.0), Remedy: new(Leave), RunnablePerCore: new(12.5),
 				StoppedShare: new(0.25), StoppedBy: new("pod"), SpentBy: new("cart/app")},
 			{Name: "", Containers: 1, Unknown: 1},
@@ -38,7 +39,7 @@ func TestWrite(t *testing.T) {
 	}
 	s := b.String()
 	for _, want := range []string{"3 containers of 3 services on 2 hosts, 2026-11-25 12:00 to 2026-11-25 13:00 UTC (1 h)", "now 24.0, after 11.1: 12.9 saved, between 12.0 and 22.8",
-		"fragmentation of exclusive CPUs is not known", "headroom for a failover is not known", "time to work than now, or than 0.1 %", "Rows of 2 containers have no periods", "0.8-8.0", "25.0 %",
+		"fragmentation of exclusive CPUs is not known", "nothing is kept for hosts that fail (--failover 1 keeps it)", "7.0 %", "3.6-7.4", "7.4-14.8", "time to work than now, or than 0.1 %", "Rows of 2 containers have no periods", "0.8-8.0", "25.0 %",
 		"1 container with 0.0 cores: no limit of its own", "/a\\x1b/b.parquet: cut off", "2 rows, the first is row 4 of /c.parquet: it is not of five minutes", "1 copy of a row"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("no %q in\n%s", want, s)
@@ -48,6 +49,19 @@ func TestWrite(t *testing.T) {
 	runnable, stopped, _ := strings.Cut(rest, "Stopped most")
 	if strings.Contains(saves, "script") || strings.Index(runnable, "script") > strings.Index(runnable, "cart/app") || !strings.Contains(stopped, "script") {
 		t.Errorf("the orders:\n%s", s)
+	}
+}
+
+// What is kept for hosts that fail is told, and for whom nothing helps.
+func TestFailoverIsTold(t *testing.T) {
+	d := document()
+	d.FailoverHosts, d.FailoverNone, d.Ledger.Failover = 1, 2, new(3.25)
+	want := "headroom for any one host that fails takes 3.2; 2 services would have no container left, and nothing is kept for that"
+	if got := ledger(d); got[len(got)-1] != want {
+		t.Errorf("%q", got)
+	}
+	if d.FailoverHosts, d.FailoverNone = 2, 0; ledger(d)[3] != "headroom for 2 hosts that fail takes 3.2" {
+		t.Errorf("%q", ledger(d))
 	}
 }
 

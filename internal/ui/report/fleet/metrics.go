@@ -63,6 +63,7 @@ func Metrics(w io.Writer, d Document) error {
 func serviceMetrics(r *prometheus.Registry, all []Service) {
 	cores := gauges(r, "unthrottle_fleet_service_cores", "Cores of a service: now, and after at the same stops with the bounds of the estimate.", "service", "state")
 	stopped := gauges(r, "unthrottle_fleet_service_stopped_ratio", "Share of the time in which a quota stopped the service's containers, at most.", "service")
+	contended := gauges(r, "unthrottle_fleet_service_contended_ratio", "Part of the time in which the service's threads ran or were runnable that they waited for a CPU which others or they themselves held, at least.", "service")
 	runnable := gauges(r, "unthrottle_fleet_service_runnable_per_core", "Running and runnable threads per core of the limit, while there is any.", "service")
 	known := func(v *float64) float64 {
 		if v == nil {
@@ -88,6 +89,9 @@ func serviceMetrics(r *prometheus.Registry, all []Service) {
 		}
 		if s.StoppedShare != nil {
 			stopped.WithLabelValues(name).Set(*s.StoppedShare)
+		}
+		if s.ContendedShareLow != nil {
+			contended.WithLabelValues(name).Set(*s.ContendedShareLow)
 		}
 		if s.RunnablePerCore != nil {
 			runnable.WithLabelValues(name).Set(*s.RunnablePerCore)

@@ -23,7 +23,7 @@ var pageTemplate = webpage.Template("fleet", pageHTML)
 func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	p := htmlPage{
 		Head:  webpage.Head{Title: "unthrottle fleet report", Name: "How many cores come back", From: from, Facts: []webpage.Fact{{Name: "of", Value: head(d)}}},
-		Level: "near", Verdict: ledger(d.Ledger)[0], Lines: ledger(d.Ledger)[1:], Assumes: assumes(d),
+		Level: "near", Verdict: ledger(d)[0], Lines: ledger(d)[1:], Assumes: assumes(d),
 		Ledger: bars(d.Ledger), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
 	}
 	if d.Ledger.SavedLow > 0 {
@@ -38,6 +38,15 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 			shown.Rows = append(shown.Rows, pageRow{figures(s), 100 * *r.by(s) / *r.by(r.of[0])})
 		}
 		p.Rankings = append(p.Rankings, shown)
+	}
+	if some, left := sharded(d.Services); len(some) > 0 {
+		p.Shards = &pageTable{Title: shardsTitle, Assumes: shardsAssume, More: left}
+		for _, c := range shardColumns {
+			p.Shards.Columns = append(p.Shards.Columns, strings.ToLower(c.Name))
+		}
+		for _, s := range some {
+			p.Shards.Rows = append(p.Shards.Rows, shards(s))
+		}
 	}
 	for _, a := range d.Applied {
 		p.Applied = append(p.Applied, outcome(a))
@@ -58,8 +67,17 @@ type htmlPage struct {
 	Picture          *picture
 	Columns          []string
 	Rankings         []pageRanking
+	Shards           *pageTable
 	Applied          [][]string
 	Unknown, LeftOut []string
+}
+
+// pageTable is a table with what it rests on below.
+type pageTable struct {
+	Title, Assumes string
+	Columns        []string
+	Rows           [][]string
+	More           int
 }
 
 // pageBar is a bar of the ledger with the range of what it stands for, in units of the drawing.

@@ -22,13 +22,27 @@ func Write(w io.Writer, d Document, style page.Style) error {
 	p := page.New(style, 0, 0)
 	p.Paragraph(head(d))
 	p.Section(p.Bolden("Cores at the same stops"))
-	for _, line := range ledger(d.Ledger) {
+	for _, line := range ledger(d) {
 		p.Hanging("  ", line)
 	}
 	p.Hanging("  ", assumes(d))
 	for _, r := range rankings(d.Services) {
 		p.Section(p.Bolden(r.title))
 		services(p, r)
+	}
+	if some, left := sharded(d.Services); len(some) > 0 {
+		p.Section(p.Bolden(shardsTitle))
+		t := table.New(shardColumns)
+		for _, s := range some {
+			t.Add(cells(shards(s)...))
+		}
+		t.Fit(p.Columns)
+		t.Write(p, true)
+		t.Missing(p)
+		if left > 0 {
+			p.Paragraph(fmt.Sprintf("and %d more (--json has all)", left))
+		}
+		p.Paragraph(shardsAssume)
 	}
 	if len(d.Applied) > 0 {
 		p.Section(p.Bolden("What remedies did"))
@@ -76,22 +90,28 @@ func head(d Document) string {
 }
 
 // ledger are the lines of the ledger.
-func ledger(l Ledger) []string {
+func ledger(d Document) []string {
+	l := d.Ledger
 	lines := []string{
 		fmt.Sprintf("now %.1f, after %.1f: %.1f saved, between %.1f and %.1f", l.CoresNow, l.CoresAfter, l.Saved, l.SavedLow, l.SavedHigh),
 		fmt.Sprintf("rounding up takes %.1f of what is needed after", l.Rounding),
 	}
-	for _, n := range []struct {
-		name  string
-		cores *float64
-	}{{"fragmentation of exclusive CPUs", l.Fragmentation}, {"headroom for a failover", l.Failover}} {
-		if n.cores == nil {
-			lines = append(lines, n.name+" is not known from rows, and not in these figures")
-		} else {
-			lines = append(lines, fmt.Sprintf("%s takes %.1f", n.name, *n.cores))
-		}
+	if l.Fragmentation == nil {
+		lines = append(lines, "fragmentation of exclusive CPUs is not known from rows, and not in these figures")
+	} else {
+		lines = append(lines, fmt.Sprintf("fragmentation of exclusive CPUs takes %.1f", *l.Fragmentation))
 	}
-	return lines
+	if l.Failover == nil {
+		return append(lines, "nothing is kept for hosts that fail (--failover 1 keeps it)")
+	}
+	line := fmt.Sprintf("headroom for %s that fail takes %.1f", text.Count(d.FailoverHosts, "host"), *l.Failover)
+	if d.FailoverHosts == 1 {
+		line = fmt.Sprintf("headroom for any one host that fails takes %.1f", *l.Failover)
+	}
+	if d.FailoverNone > 0 {
+		line += fmt.Sprintf("; %s would have no container left, and nothing is kept for that", text.Count(d.FailoverNone, "service"))
+	}
+	return append(lines, line)
 }
 
 // assumes says what the figures rest on.
@@ -123,6 +143,7 @@ func rankings(all []Service) (found []ranking) {
 		{"Services that save most", saved},
 		{"Most runnable threads per reserved core, while any is runnable", func(s Service) *float64 { return s.RunnablePerCore }},
 		{"Stopped most", func(s Service) *float64 { return s.StoppedShare }},
+		{"Waited most for CPUs that others held, or more threads of their own than CPUs", func(s Service) *float64 { return s.ContendedShareLow }},
 	} {
 		var some []Service
 		for _, s := range all {
@@ -148,7 +169,7 @@ func saved(s Service) *float64 {
 
 // columns are those of a table of services.
 var columns = []table.Column{{Name: "SERVICE", Least: 30}, {Name: "CONTAINERS", Right: true, Spare: 3}, {Name: "CORES", Right: true}, {Name: "AFTER", Right: true},
-	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"}, {Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true},
+	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"}, {Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true}, {Name: "CONTENDED", Right: true, Spare: 5},
 	{Name: "SPENT BY", Least: 8, Spare: 1}}
 
 // figures are a service's cells, in the order of columns.
@@ -166,7 +187,43 @@ func figures(s Service) []string {
 		spender = "a " + *s.StoppedBy + "'s"
 	}
 	return []string{shownName(s.Name), strconv.Itoa(s.Containers), figure.Fixed(s.CoresNow, 1), figure.Fixed(s.CoresAfter, 1), between(s.CoresAfterLow, s.CoresAfterHigh),
-		figure.Fixed(s.Limit, 1), remedy, figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare), spender}
+		figure.Fixed(s.Limit, 1), remedy, figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare), percent(s.ContendedShareLow), spender}
+}
+
+// shardsTitle and shardsAssume stand around the table of shards.
+const (
+	shardsTitle  = "The same as half and as twice as many containers"
+	shardsAssume = "Where requests come to containers independently of each other: wide moments of two seldom meet. " +
+		"What each container costs by itself (memory, caches, a collector) is not in it."
+)
+
+// shardColumns are those of the table of shards.
+var shardColumns = []table.Column{{Name: "SERVICE", Least: 24}, {Name: "CONTAINERS", Right: true}, {Name: "AFTER", Right: true}, {Name: "HALF", Right: true}, {Name: "LIMIT", Right: true, Spare: 2},
+	{Name: "CORES", Right: true}, {Name: "BETWEEN", Right: true, Spare: 1}, {Name: "TWICE", Right: true}, {Name: "LIMIT", Right: true, Spare: 2}, {Name: "CORES", Right: true}, {Name: "BETWEEN", Right: true, Spare: 1}}
+
+// shards are a service's cells, in the order of shardColumns.
+func shards(s Service) []string {
+	row := []string{shownName(s.Name), strconv.Itoa(s.Containers), figure.Fixed(s.CoresAfter, 1)}
+	for _, of := range []*Shards{s.Half, s.Double} {
+		if of == nil {
+			row = append(row, figure.Missing, figure.Missing, figure.Missing, figure.Missing)
+			continue
+		}
+		row = append(row, strconv.Itoa(of.Containers), figure.Fixed(&of.Limit, 1), figure.Fixed(&of.Cores, 1), between(&of.CoresLow, &of.CoresHigh))
+	}
+	return row
+}
+
+// sharded are the services that would save most as half as many containers, and how many more would save something.
+func sharded(all []Service) (some []Service, left int) {
+	for _, s := range all {
+		if s.Half != nil && s.CoresAfter != nil && s.Half.Cores < *s.CoresAfter {
+			some = append(some, s)
+		}
+	}
+	saves := func(s Service) float64 { return *s.CoresAfter - s.Half.Cores }
+	slices.SortStableFunc(some, func(a, b Service) int { return cmp.Or(cmp.Compare(saves(b), saves(a)), cmp.Compare(a.Name, b.Name)) })
+	return some[:min(most, len(some))], max(0, len(some)-most)
 }
 
 func services(p *page.Page, r ranking) {

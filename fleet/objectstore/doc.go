@@ -1,4 +1,5 @@
-// Package objectstore fetches a fleet's files of rows from a store with Amazon's S3 protocol, such as AWS, MinIO, Ceph and Google's.
+// Package objectstore fetches a fleet's files of rows from a store with Amazon's S3 protocol, such as AWS, MinIO, Ceph and Google's, and
+// brings them there ([Push]).
 //
 // # Problem
 //

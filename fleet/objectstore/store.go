@@ -185,7 +185,7 @@ func (s *Store) explained(name string, err error) error {
 	case slices.Contains(refusals, of.Code) && who == "":
 		err = fmt.Errorf("%s denies access without credentials (%s): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE", s.endpoint, says)
 	case slices.Contains(refusals, of.Code):
-		err = fmt.Errorf("%s denies access (%s) to the credentials of %s: they need s3:ListBucket for the bucket and s3:GetObject for its objects", s.endpoint, says, who)
+		err = fmt.Errorf("%s denies access (%s) to the credentials of %s: they need s3:ListBucket for the bucket and s3:GetObject for its objects, to push s3:PutObject", s.endpoint, says, who)
 	case slices.Contains([]string{"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "InvalidRegion"}, of.Code):
 		err = fmt.Errorf("%s does not hold the bucket (%s): name its region in AWS_REGION", s.endpoint, says)
 	case of.Code != "" && of.StatusCode != 0:

@@ -179,7 +179,7 @@ func (c *choice) decide() {
 	case objective != nil && c.none.Judged != nil && *c.none.Judged <= bound(objective):
 		c.answer(AnswerLeave, -1, "the objective is met as it is: "+c.judged(c.none))
 		c.out.Certain = c.none.JudgedRange != nil && c.none.JudgedRange.High <= bound(objective)
-	case objective == nil && share <= leastStopped:
+	case objective == nil && share <= leastStopped && !c.halves():
 		c.answer(AnswerLeave, -1, "it is hardly ever stopped")
 		c.out.Certain = true
 	case c.none.Judged == nil:
@@ -266,6 +266,21 @@ func (c *choice) extra(i int) float64 {
 		return math.Inf(1)
 	}
 	return max(0, *reserved-c.f.Limit)
+}
+
+// halves tells whether a row with no more CPUs surely halves what requests take. Then their slowest are those that few stops hit: a quota that
+// stops a service for less than a hundredth of the time can hit more than a hundredth of its requests, since both come in bursts.
+//
+// Worked example: Node answers 200 requests a second, and ten log-ins a second spend its quota now and then. It is stopped for 0.9 % of the
+// time. A burst takes the p99 of its requests from 9.6 ms to 2.9 ms (0.7 to 6.2): it is tried.
+func (c *choice) halves() bool {
+	if c.none.Judged == nil || c.f.Judged == nil || c.f.Judged.Of != forecast.OfRequests {
+		return false
+	}
+	return len(c.rows(func(i int) bool {
+		r := &c.f.Rows[i]
+		return c.may(i) && c.helps(r.Judged) && *r.Judged <= *c.none.Judged/2 && r.JudgedRange != nil && r.JudgedRange.High < *c.none.Judged && c.harms(i) == ""
+	}, c.byLatency)) > 0
 }
 
 // may tells whether a row grants no more CPU than the limit, or was asked for.

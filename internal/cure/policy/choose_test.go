@@ -313,3 +313,28 @@ func TestHarmIsTold(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// A service that is stopped for less than a hundredth of the time is left alone, unless that is what its slowest requests are made of.
+func TestFewStopsThatHitRequests(t *testing.T) {
+	burst := forecast.Remedy{Name: forecast.Burst, Burst: 80 * time.Millisecond}
+	for name, c := range map[string]struct {
+		burst float64
+		of    string
+		want  Answer
+	}{
+		"a burst takes a tail of requests to a third": {2.9, forecast.OfRequests, AnswerRemedy},
+		"a little off":             {7, forecast.OfRequests, AnswerLeave},
+		"wake-ups are no requests": {2.9, forecast.OfPool, AnswerLeave},
+	} {
+		f := made(0.8, none(9.6, 0.8), row(burst, c.burst, 0.8))
+		f.Rows[0].Figures.Stopped, f.Judged.Of = 90*time.Millisecond, c.of
+		if got := Choose(f, Terms{}); got.Answer != c.want {
+			t.Errorf("%s: %s, %s", name, got.Answer, got.Why)
+		}
+	}
+	f := made(0.8, none(9.6, 0.8), wide(row(burst, 4.8, 0.8))) // it may not help at all
+	f.Rows[0].Figures.Stopped, f.Judged.Of = 90*time.Millisecond, forecast.OfRequests
+	if got := Choose(f, Terms{}); got.Answer != AnswerLeave {
+		t.Errorf("not sure: %s, %s", got.Answer, got.Why)
+	}
+}

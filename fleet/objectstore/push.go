@@ -1,0 +1,216 @@
+package objectstore
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// pushedAtOnce is how many files are pushed at once: a host has few, and other work.
+const pushedAtOnce = 4
+
+// Push brings files of a folder into a place in a store, again and again: what is there already does not go a second time.
+type Push struct {
+	Store *Store
+	// Dir is the folder. Its files *.parquet have the same names below the place.
+	Dir string
+	// known is what was in the store when it was last looked at, by name.
+	known map[string]version
+}
+
+// version tells whether a file has changed.
+type version struct {
+	bytes  int64
+	change time.Time
+}
+
+// Pushed is what became of one call.
+type Pushed struct {
+	// Files is how many the folder has, Sent how many of them were new or had changed, Bytes what those have.
+	Files, Sent int
+	Bytes       int64
+	// Failed are those that could not be sent, by their names in the folder.
+	Failed []Left
+}
+
+// Do pushes what is new. The error is about the store or the folder as a whole; what is wrong with one file is in Failed.
+func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
+	names, failed, err := filesIn(p.Dir)
+	if err != nil {
+		return done, err
+	}
+	done.Files, done.Failed = len(names), failed
+	if p.known == nil {
+		p.known = map[string]version{}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	work := make(chan string)
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for range min(len(names), pushedAtOnce) {
+		workers.Go(func() {
+			for name := range work {
+				sent, why, err := p.one(ctx, name, &mu)
+				if err != nil {
+					cancel(err)
+					continue
+				}
+				mu.Lock()
+				switch {
+				case why != "":
+					done.Failed = append(done.Failed, Left{name, why})
+				case sent != nil:
+					done.Sent, done.Bytes = done.Sent+1, done.Bytes+sent.bytes
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- name
+	}
+	close(work)
+	workers.Wait()
+	slices.SortFunc(done.Failed, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
+	if ctx.Err() != nil {
+		return done, context.Cause(ctx)
+	}
+	for name := range p.known {
+		if _, ok := slices.BinarySearch(names, name); !ok {
+			delete(p.known, name) // removed here; in the store it stays
+		}
+	}
+	return done, nil
+}
+
+// filesIn are the names of the files of rows in a folder, relative to it and in order. A part of it that cannot be read comes back.
+func filesIn(dir string) (names []string, failed []Left, err error) {
+	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		of, relErr := filepath.Rel(dir, name)
+		switch {
+		case err != nil && name == dir:
+			return err
+		case err != nil || relErr != nil:
+			failed = append(failed, Left{of, errors.Join(err, relErr).Error()})
+			if e != nil && e.IsDir() {
+				return fs.SkipDir
+			}
+		case strings.HasSuffix(name, ".parquet") && e.Type().IsRegular():
+			names = append(names, of)
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return names, failed, err
+}
+
+// one pushes one file, if it is not there. sent is what went; why is for what reason it did not go, alone.
+func (p *Push) one(ctx context.Context, name string, mu *sync.Mutex) (sent *version, why string, err error) {
+	f, err := os.Open(filepath.Join(p.Dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil // removed since
+	}
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	defer f.Close()
+	// The file is replaced and never written to: what is open stays whole.
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	is := version{info.Size(), info.ModTime()}
+	if is.bytes == 0 {
+		return nil, "it is empty", nil
+	}
+	mu.Lock()
+	known := p.known[name] == is
+	mu.Unlock()
+	if known {
+		return nil, "", nil
+	}
+	sum := md5.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return nil, err.Error(), nil
+	}
+	key := p.Store.place.Below + filepath.ToSlash(name)
+	there := p.Store.has(ctx, key, is, hex.EncodeToString(sum.Sum(nil)))
+	if !there {
+		if why, err = p.Store.put(ctx, key, f, is.bytes, base64.StdEncoding.EncodeToString(sum.Sum(nil))); why != "" || err != nil {
+			return nil, why, err
+		}
+		sent = &is
+	}
+	mu.Lock()
+	p.known[name] = is
+	mu.Unlock()
+	return sent, "", nil
+}
+
+// has reports whether the store has a file. Where it does not say, such as to those who may only write, it has it not.
+//
+// The entity's tag is its MD5 sum, unless the store encrypts with keys of its own or has got it in parts. Then an object of the same size
+// that came after the last change of the file is taken for it.
+func (s *Store) has(ctx context.Context, key string, is version, sum string) bool {
+	o, err := s.client.StatObject(ctx, s.place.Bucket, key, minio.StatObjectOptions{})
+	return err == nil && o.Size == is.bytes && (strings.Trim(o.ETag, `"`) == sum || o.LastModified.After(is.change))
+}
+
+// put writes an object, whole or not at all. why is the store's reason to refuse it alone.
+func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, sum string) (why string, err error) {
+	for attempt := 1; ; attempt++ {
+		err = s.send(ctx, key, f, bytes, sum)
+		if err == nil {
+			return "", nil
+		}
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if own := new(local); errors.As(err, own) {
+			return own.error.Error(), nil
+		}
+		switch of := response(err); {
+		case of.StatusCode == http.StatusBadRequest && slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, of.Code):
+			return "the store refuses it: " + text.Sanitize(of.Code+": "+of.Message, maxReason), nil
+		case of.StatusCode != 0 || attempt == attempts: // the client has repeated what may be repeated
+			return "", s.explained(s.place.name(key), err)
+		}
+	}
+}
+
+// send sends a file once.
+func (s *Store) send(ctx context.Context, key string, f *os.File, bytes int64, sum string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(s.patience, func() { cancel(fmt.Errorf("nothing went for %s", text.Duration(s.patience))) })
+	defer stalled.Stop()
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return local{err}
+	}
+	_, err := s.client.PutObject(ctx, s.place.Bucket, key, &watched{f, func() { stalled.Reset(s.patience) }}, bytes, sum, "",
+		minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet", DisableMultipart: true})
+	if err != nil {
+		return cause(ctx, err)
+	}
+	return nil
+}

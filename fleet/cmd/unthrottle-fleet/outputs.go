@@ -14,13 +14,14 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
 )
 
 // outputs are the files that a report is written to beside its text or JSON; "": none.
 type outputs struct {
-	html, metrics, parquet, patches string
-	begun                           []begun
+	html, metrics, parquet, patches, jsonFile string
+	begun                                     []begun
 	// made is a folder that was made for files that are not written yet.
 	made string
 }
@@ -36,14 +37,20 @@ type begun struct {
 func (o *outputs) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.html, "html", "", "also write a page, all in one file, to `FILE`")
 	flags.StringVar(&o.metrics, "metrics", "", "also write figures for Prometheus to `FILE`, such as for node_exporter's textfile collector")
+	flags.StringVar(&o.jsonFile, "json-file", "", "also write the JSON to `FILE`")
 	flags.StringVar(&o.parquet, "parquet", "", "also write the report's tables, a file of Parquet each, to `DIR`")
 	flags.StringVar(&o.patches, "patches", "", "also write patches of Kubernetes' workloads to `DIR`, for limits that are surely enough")
 }
 
 // begin begins the files of a report on rows below a folder.
 func (o *outputs) begin(from string) error {
-	if o.html != "" && o.metrics != "" && outfile.Same(o.html, o.metrics) {
-		return errors.New("--html and --metrics name the same file: one would replace the other")
+	files := []struct{ flag, name string }{{"html", o.html}, {"metrics", o.metrics}, {"json-file", o.jsonFile}}
+	for i, a := range files {
+		for _, b := range files[i+1:] {
+			if a.name != "" && b.name != "" && outfile.Same(a.name, b.name) {
+				return fmt.Errorf("--%s and --%s name the same file: one would replace the other", a.flag, b.flag)
+			}
+		}
 	}
 	if o.patches != "" {
 		if of, err := os.ReadDir(o.patches); err == nil && len(of) > 0 {
@@ -55,6 +62,7 @@ func (o *outputs) begin(from string) error {
 	all := []begun{
 		{name: o.html, what: "page is", of: func(w io.Writer, d view.Document) error { return view.HTML(w, d, webpage.Origin{Version: version}) }},
 		{name: o.metrics, what: "figures for Prometheus are", of: view.Metrics},
+		{name: o.jsonFile, what: "JSON is", of: func(w io.Writer, d view.Document) error { return jsonout.Write(w, "fleet_report", d) }},
 	}
 	if o.parquet != "" {
 		if err := o.makeFolder(from); err != nil {

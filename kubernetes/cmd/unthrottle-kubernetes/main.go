@@ -1,5 +1,5 @@
 // Unthrottle-kubernetes is the agent's sidecar in Kubernetes: it turns policies into the agent's rules file, and shows users what
-// the agent sees of their pods.
+// the agent sees of their pods. As a job of its own it is a recommender of VerticalPodAutoscalers.
 package main
 
 import (
@@ -28,6 +28,7 @@ import (
 	"github.com/unthrottle/unthrottle/kubernetes/controller"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
+	"github.com/unthrottle/unthrottle/kubernetes/recommender"
 )
 
 const usage = `unthrottle-kubernetes stands beside the agent of one node.
@@ -39,6 +40,9 @@ const usage = `unthrottle-kubernetes stands beside the agent of one node.
   unthrottle-kubernetes read  --agent URL --listen ADDRESS
       shows each user what the agent sees of the pods that the user may get;
       'kubectl unthrottle' reads it
+  unthrottle-kubernetes recommend --report FILE
+      gives VerticalPodAutoscalers that name the recommender "unthrottle" what the
+      JSON of 'unthrottle fleet report' says, once; it stands beside no agent
 
 `
 
@@ -73,16 +77,18 @@ func run(ctx context.Context, args []string) error {
 	agent := flags.String("agent", reader.DefaultAgent, "the `URL` of the agent, or unix:PATH, the socket of its --answers")
 	listen := flags.String("listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
 	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each ends what the agent is trying")
+	report := flags.String("report", "", "the `FILE` with the JSON of 'unthrottle fleet report'")
+	oldest := flags.Duration("oldest", 48*time.Hour, "do nothing with a report whose last row is older than this `TIME`")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read"}, args[0]) {
+	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read", "recommend"}, args[0]) {
 		if err := flags.Parse(args); err != nil {
 			return err
 		}
 		flags.Usage()
-		return errors.New("say init, watch or read")
+		return errors.New("say init, watch, read or recommend")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -93,6 +99,9 @@ func run(ctx context.Context, args []string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if args[0] == "read" {
 		return read(ctx, *kubeconfig, *listen, *agent, log)
+	}
+	if args[0] == "recommend" {
+		return recommend(ctx, *kubeconfig, *report, *oldest, log)
 	}
 	own, err := infile.ReadAll(ctx, *base, nil, policy.MaxConfigBytes)
 	if err != nil {
@@ -141,6 +150,45 @@ func read(ctx context.Context, kubeconfig, listen, agent string, log *slog.Logge
 	return reader.Serve(ctx, listen, reader.Options{Agent: agent, Access: reader.Cluster(client), Log: log}, func(at net.Addr) {
 		log.Info("users read here", "listen", at.String(), "agent", agent)
 	})
+}
+
+// recommend gives the autoscalers of the cluster what a report says.
+func recommend(ctx context.Context, kubeconfig, file string, oldest time.Duration, log *slog.Logger) error {
+	if file == "" {
+		return errors.New("recommend: give a report: --report FILE, as 'unthrottle fleet report DIR --json-file FILE' writes it")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := recommender.ReadReport(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if age := time.Since(r.Until); age > oldest {
+		return fmt.Errorf("%s: its last row is of %s, older than %s: make a new report, or give another --oldest", file, r.Until.UTC().Format(time.RFC3339), oldest)
+	}
+	config, err := api(kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	done, err := recommender.Update(ctx, client, &r, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, why := range done.Failed {
+		log.Warn("an autoscaler was left as it is", "why", why)
+	}
+	log.Info("recommended", "autoscalers", done.Objects, "written", done.Written, "known", done.Known)
+	if len(done.Failed) > 0 {
+		return fmt.Errorf("%d of %d autoscalers were left as they are", len(done.Failed), done.Objects)
+	}
+	return nil
 }
 
 // api says how to reach the API server.

@@ -1,0 +1,179 @@
+package recommender
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+const report = `{"schema":"fleet_report","version":1,"until":"2026-11-25T11:00:00Z","services":[
+ {"workload":{"kind":"Deployment","namespace":"shop","name":"cart","container":"app"},"limit_cpus":0.9,"limit_cpus_low":0.8,"limit_cpus_high":1.1,"unknown":0},
+ {"workload":{"kind":"Deployment","namespace":"shop","name":"cart","container":"proxy"},"limit_cpus":null,"limit_cpus_low":null,"limit_cpus_high":null,"unknown":1},
+ {"workload":null,"limit_cpus":1,"limit_cpus_low":1,"limit_cpus_high":1,"unknown":0}]}`
+
+func read(t *testing.T) *Report {
+	t.Helper()
+	r, err := ReadReport(strings.NewReader(report))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+func TestReadReport(t *testing.T) {
+	for _, bad := range []string{"", "{", `{"schema":"fix","version":1}`, `{"schema":"fleet_report","version":2}`, `[]`} {
+		if _, err := ReadReport(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q is a report", bad)
+		}
+	}
+}
+
+// The request that makes the right limit, by the proportion of the template, within what the object allows.
+func TestFor(t *testing.T) {
+	cart := Target{"Deployment", "shop", "cart"}
+	for name, c := range map[string]struct {
+		of     Target
+		c      Container
+		p      Policy
+		target string // "": none
+		lower  string
+		why    string
+	}{
+		"half of the limit":       {cart, Container{"app", new(1.0), new(2.0)}, Policy{}, "550m", "400m", ""},
+		"no request is the limit": {cart, Container{"app", nil, new(2.0)}, Policy{}, "1100m", "800m", ""},
+		"within bounds":           {cart, Container{"app", new(1.0), new(2.0)}, Policy{Least: new(0.45), Most: new(0.5)}, "500m", "450m", ""},
+		"off":                     {cart, Container{"app", new(1.0), new(2.0)}, Policy{Off: true}, "", "", "its policy is Off"},
+		"requests only":           {cart, Container{"app", new(1.0), new(2.0)}, Policy{RequestsOnly: true}, "", "", "controls requests only"},
+		"no limit":                {cart, Container{"app", new(1.0), nil}, Policy{}, "", "", "has no limit"},
+		"not sized":               {cart, Container{"proxy", nil, new(2.0)}, Policy{}, "", "", "what it needs is not known"},
+		"another namespace":       {Target{"Deployment", "stock", "cart"}, Container{"app", nil, new(2.0)}, Policy{}, "", "", "the report does not have it"},
+		"requests nothing":        {cart, Container{"app", new(0.0), new(2.0)}, Policy{}, "", "", "requests no CPU"},
+	} {
+		all, left := For(read(t), c.of, []Container{c.c}, func(string) Policy { return c.p })
+		switch {
+		case c.target == "" && (len(all) != 0 || len(left) != 1 || !strings.Contains(left[0], c.why)):
+			t.Errorf("%s: %+v, %q", name, all, left)
+		case c.target != "" && (len(all) != 1 || len(left) != 0 || all[0].Target["cpu"] != c.target || all[0].Upper["cpu"] != c.target || all[0].Lower["cpu"] != c.lower):
+			t.Errorf("%s: %+v, %q", name, all, left)
+		}
+	}
+}
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+const autoscaler = `{"apiVersion":"autoscaling.k8s.io/v1","kind":"VerticalPodAutoscaler","metadata":{"namespace":"shop","name":"NAME"},
+ "spec":{"targetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"TARGET"},"recommenders":[{"name":"RECOMMENDER"}],
+  "resourcePolicy":{"containerPolicies":[{"containerName":"*","maxAllowed":{"cpu":"450m"}},{"containerName":"app","minAllowed":{"cpu":"100m"}}]}}}`
+
+const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"cart"},"spec":{"template":{"spec":{"containers":[
+ {"name":"app","resources":{"requests":{"cpu":1},"limits":{"cpu":"2"}}},{"name":"proxy","resources":{"limits":{"cpu":"500m"}}}]}}}}`
+
+func cluster(t *testing.T) *fake.FakeDynamicClient {
+	t.Helper()
+	of := func(name, target, recommender string) *unstructured.Unstructured {
+		return object(t, strings.NewReplacer("NAME", name, "TARGET", target, "RECOMMENDER", recommender).Replace(autoscaler))
+	}
+	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{autoscalers: "VerticalPodAutoscalerList"},
+		of("cart", "cart", Name), of("other", "cart", "default"), of("lost", "nothing", Name), object(t, deployment))
+}
+
+func status(t *testing.T, c *fake.FakeDynamicClient, name string) map[string]any {
+	t.Helper()
+	u, err := c.Resource(autoscalers).Namespace("shop").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, _, _ := unstructured.NestedMap(u.Object, "status")
+	return of
+}
+
+// Objects that name this recommender get what the report knows, once; others are left alone.
+func TestUpdate(t *testing.T) {
+	c := cluster(t)
+	done, err := Update(t.Context(), c, read(t), noon)
+	if err != nil || done.Objects != 2 || done.Written != 2 || done.Known != 0 || len(done.Failed) != 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	is := status(t, c, "cart")
+	all, _, _ := unstructured.NestedSlice(is, "recommendation", "containerRecommendations")
+	if len(all) != 1 {
+		t.Fatalf("%+v", is)
+	}
+	one := all[0].(map[string]any)
+	if target, _, _ := unstructured.NestedString(one, "target", "cpu"); one["containerName"] != "app" || target != "550m" {
+		t.Errorf("%+v", one)
+	}
+	conditions, _, _ := unstructured.NestedSlice(is, "conditions")
+	if of := conditions[0].(map[string]any); len(conditions) != 1 || of["status"] != "True" || of["type"] != provided || of["message"] != "proxy: what it needs is not known" || of["lastTransitionTime"] != "2026-11-25T12:00:00Z" {
+		t.Errorf("%+v", conditions)
+	}
+	if status(t, c, "other") != nil {
+		t.Error("another recommender's object has changed")
+	}
+	lost, _, _ := unstructured.NestedSlice(status(t, c, "lost"), "conditions")
+	if of := lost[0].(map[string]any); of["status"] != "False" || !strings.Contains(of["message"].(string), "there is no Deployment") {
+		t.Errorf("%+v", lost)
+	}
+	// The same again is written no more, and what becomes unknown stays.
+	if done, err = Update(t.Context(), c, read(t), noon.Add(time.Hour)); err != nil || done.Written != 0 {
+		t.Errorf("again: %+v, %v", done, err)
+	}
+	unknown := read(t)
+	unknown.Services[0].Unknown = 1
+	if done, err = Update(t.Context(), c, unknown, noon.Add(2*time.Hour)); err != nil || done.Written != 1 {
+		t.Errorf("unknown: %+v, %v", done, err)
+	}
+	if all, _, _ := unstructured.NestedSlice(status(t, c, "cart"), "recommendation", "containerRecommendations"); len(all) != 1 {
+		t.Errorf("it is gone: %+v", status(t, c, "cart"))
+	}
+}
+
+// What one object's API call says does not end the others; older definitions have no status of their own.
+func TestUpdateFails(t *testing.T) {
+	c := cluster(t)
+	c.PrependReactor("patch", "verticalpodautoscalers", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		of := a.(clienttesting.PatchAction)
+		switch {
+		case of.GetName() == "lost":
+			return true, nil, errors.New("it says\x1b no")
+		case of.GetSubresource() == "status":
+			return true, nil, apierrors.NewNotFound(autoscalers.GroupResource(), of.GetName())
+		}
+		return false, nil, nil
+	})
+	done, err := Update(t.Context(), c, read(t), noon)
+	if err != nil || done.Written != 1 || !slices.Equal(done.Failed, []string{`shop/lost: it says\x1b no`}) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if status(t, c, "cart") == nil {
+		t.Error("nothing was written")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c.PrependReactor("get", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, ctx.Err() })
+	if _, err := Update(ctx, c, read(t), noon); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,238 @@
+package recommender
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+var autoscalers = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1", Resource: "verticalpodautoscalers"}
+
+// workloads are the kinds that a report knows.
+var workloads = map[string]string{"Deployment": "deployments", "StatefulSet": "statefulsets", "DaemonSet": "daemonsets"}
+
+// pageLength bounds the objects of one answer.
+const pageLength = 500
+
+// maxMessage bounds a condition's message.
+const maxMessage = 1000
+
+// Done is what became of the objects.
+type Done struct {
+	// Objects name this recommender; Written of them have another status than before, Known have a recommendation for each container.
+	Objects, Written, Known int
+	// Failed are those that could not be read or written, by the reason.
+	Failed []string
+}
+
+// Update gives each object that names the recommender its recommendation. The error is about the API server; what is wrong with one object is in Failed.
+func Update(ctx context.Context, client dynamic.Interface, r *Report, now time.Time) (done Done, err error) {
+	for more := ""; ; {
+		list, err := client.Resource(autoscalers).List(ctx, metav1.ListOptions{Limit: pageLength, Continue: more})
+		if apierrors.IsNotFound(err) {
+			return done, fmt.Errorf("the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1: install the Vertical Pod Autoscaler first (%w)", err)
+		}
+		if err != nil {
+			return done, err
+		}
+		for i := range list.Items {
+			u := &list.Items[i]
+			if !named(u) {
+				continue
+			}
+			done.Objects++
+			written, known, err := update(ctx, client, r, u, now)
+			switch {
+			case ctx.Err() != nil:
+				return done, ctx.Err()
+			case err != nil:
+				done.Failed = append(done.Failed, text.Sanitize(fmt.Sprintf("%s/%s: %v", u.GetNamespace(), u.GetName(), err), maxMessage))
+				continue
+			}
+			if written {
+				done.Written++
+			}
+			if known {
+				done.Known++
+			}
+		}
+		if more = list.GetContinue(); more == "" {
+			return done, nil
+		}
+	}
+}
+
+// named reports whether an object names this recommender.
+func named(u *unstructured.Unstructured) bool {
+	all, _, _ := unstructured.NestedSlice(u.Object, "spec", "recommenders")
+	return slices.ContainsFunc(all, func(one any) bool {
+		of, ok := one.(map[string]any)
+		return ok && of["name"] == Name
+	})
+}
+
+// update writes the status of one object, if it is another than before.
+func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstructured.Unstructured, now time.Time) (written, known bool, err error) {
+	kind, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "kind")
+	name, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "name")
+	of := Target{kind, u.GetNamespace(), name}
+	var all []Recommendation
+	var why []string
+	if plural := workloads[kind]; plural == "" {
+		why = []string{"its target is a " + text.Quoted(kind) + ", and not a Deployment, StatefulSet or DaemonSet"}
+	} else {
+		target, err := client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: plural}).Namespace(of.Namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			why = []string{"there is no " + kind + " " + text.Quoted(name)}
+		case err != nil:
+			return false, false, err
+		default:
+			all, why = For(r, of, containersOf(target), policyOf(u))
+		}
+	}
+	patch, err := patchOf(u, all, why, now)
+	if err != nil || patch == nil {
+		return false, len(why) == 0, err
+	}
+	write := func(parts ...string) error {
+		_, err := client.Resource(autoscalers).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "unthrottle-recommender"}, parts...)
+		return err
+	}
+	if err = write("status"); apierrors.IsNotFound(err) {
+		err = write() // definitions before 1.0 have no status of their own
+	}
+	return err == nil, len(why) == 0, err
+}
+
+// containersOf are the containers of a workload's template.
+func containersOf(target *unstructured.Unstructured) (all []Container) {
+	list, _, _ := unstructured.NestedSlice(target.Object, "spec", "template", "spec", "containers")
+	for _, one := range list {
+		of, ok := one.(map[string]any)
+		if !ok {
+			continue
+		}
+		name, _, _ := unstructured.NestedString(of, "name")
+		all = append(all, Container{name, cpuOf(of, "resources", "requests"), cpuOf(of, "resources", "limits")})
+	}
+	return all
+}
+
+// cpuOf reads a number of CPUs below some keys; nil: there is none.
+func cpuOf(of map[string]any, keys ...string) *float64 {
+	value, ok, _ := unstructured.NestedFieldNoCopy(of, append(keys, "cpu")...)
+	if !ok {
+		return nil
+	}
+	q, err := resource.ParseQuantity(fmt.Sprint(value))
+	if err != nil {
+		return nil
+	}
+	return new(q.AsApproximateFloat64())
+}
+
+// policyOf finds what an object says of a container: under its name, else under "*".
+func policyOf(u *unstructured.Unstructured) func(container string) Policy {
+	list, _, _ := unstructured.NestedSlice(u.Object, "spec", "resourcePolicy", "containerPolicies")
+	return func(container string) (p Policy) {
+		for _, name := range []string{"*", container} { // its own is the last
+			for _, one := range list {
+				of, ok := one.(map[string]any)
+				if !ok || of["containerName"] != name {
+					continue
+				}
+				p = Policy{Off: of["mode"] == "Off", RequestsOnly: of["controlledValues"] == "RequestsOnly", Least: cpuOf(of, "minAllowed"), Most: cpuOf(of, "maxAllowed")}
+				if controlled, ok, _ := unstructured.NestedStringSlice(of, "controlledResources"); ok && !slices.Contains(controlled, "cpu") {
+					p.Off = true
+				}
+			}
+		}
+		return p
+	}
+}
+
+// provided is the type of an object's condition that it has a recommendation.
+const provided = "RecommendationProvided"
+
+// patchOf is the change of an object's status; nil: none. Containers of which nothing is known keep what they had.
+func patchOf(u *unstructured.Unstructured, all []Recommendation, why []string, now time.Time) ([]byte, error) {
+	was, _, _ := unstructured.NestedSlice(u.Object, "status", "recommendation", "containerRecommendations")
+	var next []any
+	for _, one := range was {
+		of, ok := one.(map[string]any)
+		if ok && slices.ContainsFunc(why, func(w string) bool { return strings.HasPrefix(w, fmt.Sprint(of["containerName"])+": ") }) {
+			next = append(next, of)
+		}
+	}
+	for _, one := range all {
+		next = append(next, one)
+	}
+	status := map[string]any{}
+	if len(next) > 0 {
+		status["recommendation"] = map[string]any{"containerRecommendations": next}
+	}
+	state, reason := "True", "FleetReport"
+	if len(all) == 0 {
+		state, reason = "False", "NotKnown"
+	}
+	message := text.Sanitize(strings.Join(why, "; "), maxMessage)
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	since := now.UTC().Format(time.RFC3339)
+	kept := []any{}
+	for _, one := range conditions {
+		of, ok := one.(map[string]any)
+		if !ok || of["type"] != provided {
+			kept = append(kept, one)
+		} else if at, ok := of["lastTransitionTime"].(string); ok && of["status"] == state {
+			since = at
+		}
+	}
+	status["conditions"] = append(kept, map[string]any{"type": provided, "status": state, "reason": reason, "message": message, "lastTransitionTime": since})
+	// The same in the same form: what there is may have keys in another order.
+	before, err := json.Marshal(map[string]any{"recommendation": map[string]any{"containerRecommendations": was}, "conditions": conditions})
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	if same(before, encoded) {
+		return nil, nil
+	}
+	return json.Marshal(map[string]any{"status": json.RawMessage(encoded)})
+}
+
+// same reports whether two statuses say the same.
+func same(a, b []byte) bool {
+	canonical := func(of []byte) string {
+		var v map[string]any
+		if json.Unmarshal(of, &v) != nil {
+			return ""
+		}
+		if r, ok := v["recommendation"].(map[string]any); ok && r["containerRecommendations"] == nil {
+			delete(v, "recommendation")
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+	is := canonical(a)
+	return is != "" && is == canonical(b)
+}

@@ -48,6 +48,8 @@ type cluster struct {
 // PlanOptions are what a plan may do.
 type PlanOptions struct {
 	plan.Options
+	// Secondary says which services yield to all others, beside containers with that remedy in force; nil: none.
+	Secondary func(service string) bool
 	// Clock is what the plan's time is measured by.
 	Clock func() time.Time
 }
@@ -73,7 +75,7 @@ func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 	if d.HostsUnknown = unknown; len(clusters) == 0 {
 		return d, &NoHosts{unknown}
 	}
-	if err := containersOf(ctx, e, clusters, &d); err != nil {
+	if err := containersOf(ctx, e, clusters, may.Secondary, &d); err != nil {
 		return d, err
 	}
 	began, left := may.Clock(), may.Moves
@@ -113,7 +115,7 @@ func clustersOf(ctx context.Context, e engine.Engine) (all []*cluster, unknown i
 }
 
 // containersOf adds the containers to their clusters, with what they want.
-func containersOf(ctx context.Context, e engine.Engine, clusters []*cluster, d *view.Plan) error {
+func containersOf(ctx context.Context, e engine.Engine, clusters []*cluster, secondary func(service string) bool, d *view.Plan) error {
 	demands := map[int64]*demandOfDay{}
 	if err := e.Ask(ctx, "plan_demand", func(scan func(...any) error) error {
 		var no int64
@@ -157,6 +159,9 @@ func containersOf(ctx context.Context, e engine.Engine, clusters []*cluster, d *
 		switch demand := demands[no]; {
 		case of == string(remedy.Pin) && allowed != nil:
 			p.ExclusiveCPUs = float64(*allowed)
+			if demand != nil { // what it leaves idle of them is there for secondaries
+				p.Demand, p.MostCPUs = demand.moments()
+			}
 		case demand != nil:
 			p.Demand, p.MostCPUs = demand.moments()
 		case cores != nil:
@@ -178,6 +183,9 @@ func containersOf(ctx context.Context, e engine.Engine, clusters []*cluster, d *
 		if why != "" {
 			stay[why]++
 			p.Stays = true
+		}
+		if p.Secondary = p.ExclusiveCPUs == 0 && (of == string(remedy.Secondary) || secondary != nil && secondary(m.Service)); p.Secondary {
+			d.Secondaries++
 		}
 		m.Cluster, m.From = name, node
 		c.containers, c.names = append(c.containers, p), append(c.names, m)

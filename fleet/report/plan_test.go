@@ -23,7 +23,7 @@ func planned(t *testing.T, moves int, rows ...fleet.Row) (made view.Plan, err er
 	}
 	now := noon
 	clock := func() time.Time { now = now.Add(time.Second); return now }
-	made, err = MakePlan(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour)}, PlanOptions{plan.Options{Risk: 0.001, Moves: moves}, clock})
+	made, err = MakePlan(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour)}, PlanOptions{Options: plan.Options{Risk: 0.001, Moves: moves}, Clock: clock})
 	if len(made.Input.Refused) > 0 {
 		t.Fatalf("%+v", made.Input.Refused)
 	}
@@ -101,6 +101,25 @@ func TestMemoryAndPinned(t *testing.T) {
 		d, err := planned(t, -1, rows...)
 		if err != nil || d.Hosts != 2 || d.LowerBound != 2 || len(d.Stay) != 0 {
 			t.Errorf("%+v, %v", d, err)
+		}
+	}
+}
+
+// Secondaries are those with that remedy, and those that are named; they fill what pinned containers leave idle.
+func TestPlanOfSecondaries(t *testing.T) {
+	pinned := on("a", "web", 1)
+	pinned.Remedy, pinned.AllowedCPUs = "pin", new(int32(16)) // the whole host, of which it uses a third of a CPU
+	batch, report := on("b", "batch", 2), on("c", "report", 3)
+	batch.Remedy = "secondary"
+	dir := t.TempDir()
+	if err := store.Write(dir, []fleet.Row{pinned, batch, report}); err != nil {
+		t.Fatal(err)
+	}
+	for named, want := range map[string][2]int{"report/app": {2, 1}, "": {1, 2}} {
+		d, err := MakePlan(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour)},
+			PlanOptions{Options: plan.Options{Risk: 0.001, Moves: -1}, Secondary: func(service string) bool { return service == named }, Clock: time.Now})
+		if err != nil || d.Secondaries != want[0] || d.Hosts != want[1] || d.Over != 0 {
+			t.Errorf("%q: %+v, %v", named, d, err)
 		}
 	}
 }

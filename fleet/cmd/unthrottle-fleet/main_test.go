@@ -309,3 +309,18 @@ func TestFlags(t *testing.T) {
 		}
 	}
 }
+
+// A pattern is of a service's name or of its first parts.
+func TestSecondaryPatterns(t *testing.T) {
+	for pattern, want := range map[string]string{"batch": "batch/report/app", "batch/*": "batch/report/app", "batch/re*/app": "batch/report/app", "cron.service": "cron.service"} {
+		of, err := matching([]string{"nothing", pattern})
+		if err != nil || !of(want) || of("shop/batch/app") || of("batches/report/app") || of("") {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+	for _, bad := range []string{"", "[", "a["} {
+		if _, err := matching([]string{bad}); err == nil {
+			t.Errorf("%q is a pattern", bad)
+		}
+	}
+}

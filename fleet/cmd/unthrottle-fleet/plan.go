@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
 	"github.com/unthrottle/unthrottle/internal/fleet/plan"
+	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 )
@@ -22,6 +26,7 @@ func newPlan() *cobra.Command {
 	var o shared
 	var risk string
 	var moves int
+	var secondaries []string
 	cmd := &cobra.Command{
 		Use:   "plan DIR|s3://BUCKET/PREFIX",
 		Short: "Which container on which host, so that few hosts are used",
@@ -44,16 +49,39 @@ It moves nothing. Rules of affinity and room for failovers are not in the rows.`
 			if cmd.Flags().Changed("moves") && moves < 0 {
 				return errors.New("--moves: give 0 or more, or leave it out for any number")
 			}
-			may := report.PlanOptions{Options: plan.Options{Risk: share, Moves: moves}, Clock: time.Now}
+			secondary, err := matching(secondaries)
+			if err != nil {
+				return err
+			}
+			may := report.PlanOptions{Options: plan.Options{Risk: share, Moves: moves}, Secondary: secondary, Clock: time.Now}
 			return makePlan(cmd.Context(), args[0], o, may, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
 	o.add(flags)
 	flags.IntVar(&moves, "moves", anyMoves, "move at most `N` containers (default: any number)")
+	flags.StringArrayVar(&secondaries, "secondary", nil, "plan the services that match `PATTERN` as if they yielded to all others, such as 'batch/*'; may be given again")
 	flags.StringVar(&risk, "risk", "0.1%", "a host's containers may want more CPUs than it has for this `SHARE` of the time")
 	flags.Lookup("moves").DefValue = "0" // the text says what it is
 	return cmd
+}
+
+// matching tells which services match one of some patterns: the whole name, or its first parts. "batch" and "batch/*" match "batch/report/app".
+func matching(patterns []string) (func(service string) bool, error) {
+	for _, p := range patterns {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			return nil, fmt.Errorf("--secondary %s: it is no pattern of a service's name, such as 'batch/*'", text.Quoted(p))
+		}
+	}
+	return func(service string) bool {
+		for _, p := range patterns {
+			parts := strings.SplitN(service, "/", strings.Count(p, "/")+2)
+			if ok, _ := path.Match(p, strings.Join(parts[:min(len(parts), strings.Count(p, "/")+1)], "/")); ok {
+				return true
+			}
+		}
+		return false
+	}, nil
 }
 
 // makePlan makes and writes a plan.

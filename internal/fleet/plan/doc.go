@@ -18,6 +18,9 @@
 //
 // It holds in each phase: what all services do at noon is not pooled away. Memory is a sum. Exclusive CPUs are whole, and demand of their own.
 //
+// Secondaries yield to all others: what these want does not change by them. They run on what is left, exclusive CPUs that are idle included, and need
+// it on average: the means of all containers of a host are at most its CPUs.
+//
 // [Make] makes two plans and keeps the one with fewer hosts, and of two equal ones that with fewer moves. One drains hosts into others, those
 // with fewest containers first. The other packs all anew: host by host, always the container whose shape suits best what is left of it. A
 // budget of moves leaves only the first.

@@ -164,13 +164,23 @@ func (d *drainer) empty(host, among int) bool {
 	return true
 }
 
+// tiers are the others and the secondaries: they have other CPUs left.
+const tiers = 2
+
+func tierOf(secondary bool) int {
+	if secondary {
+		return 1
+	}
+	return 0
+}
+
 // finder finds hosts with room: a tree over their order, each node with the most CPUs and memory that one below it has left.
 type finder struct {
 	s      *state
 	order  []int
 	place  []int // of a host in the order
 	leaves int
-	cpus   []float64
+	cpus   [tiers][]float64
 	memory []int64
 	// closed is a host that is not to be found; -1: none.
 	closed int
@@ -182,9 +192,15 @@ func newFinder(s *state, order []int) *finder {
 	for f.leaves < len(order) {
 		f.leaves *= 2
 	}
-	f.cpus, f.memory = make([]float64, 2*f.leaves), make([]int64, 2*f.leaves)
-	for n := range f.cpus {
-		f.cpus[n], f.memory[n] = -1, -1
+	f.memory = make([]int64, 2*f.leaves)
+	for t := range f.tiers() {
+		f.cpus[t] = make([]float64, 2*f.leaves)
+	}
+	for n := range f.memory {
+		f.memory[n] = -1
+		for t := range f.tiers() {
+			f.cpus[t][n] = -1
+		}
 	}
 	for at, host := range order {
 		f.place[host] = at
@@ -196,13 +212,27 @@ func newFinder(s *state, order []int) *finder {
 	return f
 }
 
+// tiers is how many there are.
+func (f *finder) tiers() int {
+	if f.s.tiers {
+		return tiers
+	}
+	return 1
+}
+
 func (f *finder) set(at int) {
 	host := f.order[at]
-	f.cpus[f.leaves+at], f.memory[f.leaves+at] = f.s.hosts[host].CPUs-f.s.wants(host), f.s.hosts[host].MemoryBytes-f.s.memory[host]
+	f.memory[f.leaves+at] = f.s.hosts[host].MemoryBytes - f.s.memory[host]
+	for t := range f.tiers() {
+		f.cpus[t][f.leaves+at] = f.s.left(host, t == tierOf(true))
+	}
 }
 
 func (f *finder) sum(n int) {
-	f.cpus[n], f.memory[n] = max(f.cpus[2*n], f.cpus[2*n+1]), max(f.memory[2*n], f.memory[2*n+1])
+	f.memory[n] = max(f.memory[2*n], f.memory[2*n+1])
+	for t := range f.tiers() {
+		f.cpus[t][n] = max(f.cpus[t][2*n], f.cpus[t][2*n+1])
+	}
 }
 
 // changed takes note of a host whose containers changed.
@@ -221,7 +251,7 @@ func (f *finder) find(i int, need float64, among int) int {
 }
 
 func (f *finder) below(n, from, width, i int, need float64, among int) int {
-	if from >= among || f.tries == 0 || f.cpus[n] < need || f.memory[n] < f.s.containers[i].MemoryBytes {
+	if from >= among || f.tries == 0 || f.cpus[tierOf(f.s.containers[i].Secondary)][n] < need || f.memory[n] < f.s.containers[i].MemoryBytes {
 		return -1
 	}
 	if width == 1 {

@@ -10,6 +10,7 @@ import (
 type shape struct {
 	cpus, memory float64 // of the containers, on average
 	left         []int   // the largest is last
+	secondary    bool
 }
 
 const (
@@ -31,20 +32,8 @@ func (s *state) packAnew() bool {
 			break
 		}
 		clear(refused)
-		for {
-			at := s.suits(shapes, refused, host)
-			if at < 0 {
-				break
-			}
-			g := &shapes[at]
-			i := g.left[len(g.left)-1]
-			if !s.fits(i, host) {
-				refused[at] = true
-				continue
-			}
-			s.put(i, host)
-			g.left = g.left[:len(g.left)-1]
-			left--
+		for _, secondary := range []bool{false, true} { // what the others leave idle is known only then
+			left -= s.fill(shapes, refused, host, secondary)
 		}
 	}
 	for n := range shapes {
@@ -57,18 +46,37 @@ func (s *state) packAnew() bool {
 	return true
 }
 
+// fill places secondaries, or others, on a host until none fits, and returns how many.
+func (s *state) fill(shapes []shape, refused []bool, host int, secondary bool) (placed int) {
+	for {
+		at := s.suits(shapes, refused, host, secondary)
+		if at < 0 {
+			return placed
+		}
+		g := &shapes[at]
+		i := g.left[len(g.left)-1]
+		if !s.fits(i, host) {
+			refused[at] = true
+			continue
+		}
+		s.put(i, host)
+		g.left = g.left[:len(g.left)-1]
+		placed++
+	}
+}
+
 // suits is the shape whose product with what a host has left is greatest; -1: none may fit.
-func (s *state) suits(shapes []shape, refused []bool, host int) int {
+func (s *state) suits(shapes []shape, refused []bool, host int, secondary bool) int {
 	h := &s.hosts[host]
 	if h.CPUs <= 0 {
 		return -1
 	}
 	bytes := max(1, float64(h.MemoryBytes))
-	cpus, memory := (h.CPUs-s.wants(host))/h.CPUs, (bytes-float64(s.memory[host]))/bytes
+	cpus, memory := s.left(host, secondary)/h.CPUs, (bytes-float64(s.memory[host]))/bytes
 	best, found := 0.0, -1
 	for n := range shapes {
 		g := &shapes[n]
-		if refused[n] || len(g.left) == 0 {
+		if refused[n] || len(g.left) == 0 || g.secondary != secondary {
 			continue
 		}
 		if product := cpus*g.cpus/h.CPUs + memory*g.memory/bytes; found < 0 || product > best {
@@ -80,7 +88,10 @@ func (s *state) suits(shapes []shape, refused []bool, host int) int {
 
 // shapes takes all containers that may be moved from their hosts, and groups them.
 func (s *state) shapes() []shape {
-	type key struct{ size, shape int }
+	type key struct {
+		size, shape int
+		secondary   bool
+	}
 	groups := map[key]*shape{}
 	needs := make([]float64, len(s.containers))
 	for i := range s.containers {
@@ -92,10 +103,10 @@ func (s *state) shapes() []shape {
 		}
 		needs[i] = s.need(i)
 		memory := float64(s.containers[i].MemoryBytes)
-		k := key{octave(needs[i]*1024, sizesPerOctave), octave(memory/max(needs[i], 1e-3), shapesPerOctave)}
+		k := key{octave(needs[i]*1024, sizesPerOctave), octave(memory/max(needs[i], 1e-3), shapesPerOctave), s.containers[i].Secondary}
 		g := groups[k]
 		if g == nil {
-			g = &shape{}
+			g = &shape{secondary: k.secondary}
 			groups[k] = g
 		}
 		g.cpus, g.memory, g.left = g.cpus+needs[i], g.memory+memory, append(g.left, i)

@@ -17,9 +17,11 @@ type Container struct {
 	Demand []Moments
 	// MostCPUs is the most that it ever wants.
 	MostCPUs float64
-	// ExclusiveCPUs, if above 0, are CPUs of its own, rounded up to whole ones; Demand then does not count.
+	// ExclusiveCPUs, if above 0, are CPUs of its own, rounded up to whole ones; Demand then only tells what of them it leaves idle.
 	ExclusiveCPUs float64
 	MemoryBytes   int64
+	// Secondary: it yields to all others, and runs on what they leave idle. Only its mean counts.
+	Secondary bool
 	// Stays: it is never moved, and its host may be empty otherwise, such as for a service of the host itself.
 	Stays bool
 }
@@ -84,6 +86,9 @@ type state struct {
 	held   []Moments
 	most   []float64
 	memory []int64
+	// tiers: there are secondaries. means are the sums of the means of all containers on each host, as held; nil without secondaries.
+	tiers bool
+	means []float64
 	// bursts are those of each container, its phases side by side; those that come for less than the risk are left out.
 	bursts []burst
 	// widest are the widest bursts of a single container, as held; members are the containers of each host.
@@ -106,6 +111,9 @@ func newState(containers []Container, hosts []Host, risk float64) *state {
 	}
 	s.held, s.widest = make([]Moments, s.phases*len(hosts)), make([]burst, s.phases*len(hosts))
 	s.members = make([][]int, len(hosts))
+	if s.tiers = slices.ContainsFunc(containers, func(c Container) bool { return c.Secondary }); s.tiers {
+		s.means = make([]float64, s.phases*len(hosts))
+	}
 	s.bursts = burstsOf(containers, s.phases, risk)
 	for i := range containers {
 		s.on[i] = -1
@@ -132,6 +140,16 @@ func (s *state) demand(i int) ([]Moments, float64) {
 		s.exclusive[whole] = d
 	}
 	return d, whole
+}
+
+// mean is what a container uses on average in a phase.
+func (s *state) mean(i, phase int) float64 {
+	if c := &s.containers[i]; phase < len(c.Demand) {
+		return c.Demand[phase].Mean
+	} else if len(c.Demand) == 0 && c.ExclusiveCPUs > 0 {
+		return math.Ceil(c.ExclusiveCPUs)
+	}
+	return 0
 }
 
 // put places a container.
@@ -168,6 +186,18 @@ func (s *state) take(i int) {
 }
 
 func (s *state) change(i, host int, by float64) {
+	s.memory[host] += int64(by) * s.containers[i].MemoryBytes
+	if !s.containers[i].Stays {
+		s.movable[host] += int(by)
+	}
+	if s.tiers {
+		for k := range s.phases {
+			s.means[host*s.phases+k] += by * s.mean(i, k)
+		}
+		if s.containers[i].Secondary {
+			return
+		}
+	}
 	d, most := s.demand(i)
 	held := s.held[host*s.phases:]
 	for k := range d {
@@ -176,10 +206,6 @@ func (s *state) change(i, host int, by float64) {
 		held[k].Third += by * d[k].Third
 	}
 	s.most[host] += by * most
-	s.memory[host] += int64(by) * s.containers[i].MemoryBytes
-	if !s.containers[i].Stays {
-		s.movable[host] += int(by)
-	}
 }
 
 // rounding is what sums of CPUs may be off by: a host that is exactly full is not over.
@@ -196,7 +222,7 @@ type burst struct{ width, share, variance, z float64 }
 func burstsOf(containers []Container, phases int, risk float64) []burst {
 	all := make([]burst, len(containers)*phases)
 	for i := range containers {
-		if containers[i].ExclusiveCPUs > 0 {
+		if containers[i].ExclusiveCPUs > 0 || containers[i].Secondary {
 			continue
 		}
 		for k, m := range containers[i].Demand {
@@ -238,6 +264,16 @@ func (s *state) fits(i, host int) bool {
 	if s.memory[host]+s.containers[i].MemoryBytes > h.MemoryBytes {
 		return false
 	}
+	if s.tiers {
+		for k, used := range s.means[host*s.phases : (host+1)*s.phases] {
+			if used+s.mean(i, k) > h.CPUs+rounding {
+				return false
+			}
+		}
+		if s.containers[i].Secondary {
+			return true
+		}
+	}
 	d, most := s.demand(i)
 	if most += s.most[host]; most <= h.CPUs+rounding {
 		return true
@@ -264,9 +300,22 @@ func (s *state) wants(host int) (cpus float64) {
 	return cpus
 }
 
+// left is how many CPUs a host has left for a container, of the secondaries or of the others: what the others do not want, and what all do not
+// use.
+func (s *state) left(host int, secondary bool) float64 {
+	left := s.hosts[host].CPUs
+	if s.tiers {
+		left -= slices.Max(s.means[host*s.phases : (host+1)*s.phases])
+	}
+	if secondary {
+		return left
+	}
+	return min(left, s.hosts[host].CPUs-s.wants(host))
+}
+
 // isOver tells whether a host has too little.
 func (s *state) isOver(host int) bool {
-	return s.memory[host] > s.hosts[host].MemoryBytes || s.wants(host) > s.hosts[host].CPUs+rounding
+	return s.memory[host] > s.hosts[host].MemoryBytes || s.left(host, false) < -rounding
 }
 
 func (s *state) over() (n int) {
@@ -302,6 +351,12 @@ func (s *state) plan() Plan {
 
 // need is about what a container takes of a host of its own size: the mean in the phase that has most, and some of the spread.
 func (s *state) need(i int) (cpus float64) {
+	if s.containers[i].Secondary {
+		for k := range s.phases {
+			cpus = max(cpus, s.mean(i, k))
+		}
+		return cpus
+	}
 	d, most := s.demand(i)
 	for k := range d {
 		cpus = max(cpus, d[k].Mean+math.Sqrt(d[k].Variance))
@@ -343,7 +398,7 @@ func (s *state) lowerBound() int {
 		}
 		for i := range s.containers {
 			d, _ := s.demand(i)
-			if k >= len(d) {
+			if k >= len(d) || s.containers[i].Secondary {
 				continue
 			}
 			if c := &s.containers[i]; c.Stays {
@@ -362,7 +417,7 @@ func (s *state) lowerBound() int {
 		sum := 0.0
 		for i := range s.containers {
 			d, atMost := s.demand(i)
-			if s.containers[i].Stays || k >= len(d) {
+			if s.containers[i].Stays || s.containers[i].Secondary || k >= len(d) {
 				continue
 			}
 			size := d[k].Mean
@@ -373,8 +428,29 @@ func (s *state) lowerBound() int {
 		}
 		slices.SortFunc(rooms, func(a, b float64) int { return cmp.Compare(b, a) })
 		bound = max(bound, enough(rooms, sum*(1-rounding)))
+		if s.tiers {
+			bound = max(bound, s.enoughForMeans(rooms, k))
+		}
 	}
 	return bound
+}
+
+// enoughForMeans is how many hosts every placement needs for what all containers use in a phase. rooms is memory to work in.
+func (s *state) enoughForMeans(rooms []float64, phase int) int {
+	for h := range s.hosts {
+		rooms[h] = s.hosts[h].CPUs
+	}
+	sum := 0.0
+	for i := range s.containers {
+		switch c := &s.containers[i]; {
+		case !c.Stays:
+			sum += s.mean(i, phase)
+		case c.On >= 0:
+			rooms[c.On] -= s.mean(i, phase)
+		}
+	}
+	slices.SortFunc(rooms, func(a, b float64) int { return cmp.Compare(b, a) })
+	return enough(rooms, sum*(1-rounding))
 }
 
 // enough is how many of the largest rooms hold a sum; all of them if they do not.

@@ -32,6 +32,7 @@ func drawn(t *rapid.T) ([]Container, []Host, Options) {
 		hosts[h] = Host{CPUs: float64(rapid.IntRange(1, 64).Draw(t, "cpus")), MemoryBytes: int64(rapid.IntRange(0, 64).Draw(t, "memory"))}
 	}
 	containers := make([]Container, rapid.IntRange(0, 40).Draw(t, "containers"))
+	tiers := rapid.Bool().Draw(t, "tiers")
 	for i := range containers {
 		c := &containers[i]
 		c.On = rapid.IntRange(-1, len(hosts)-1).Draw(t, "on")
@@ -40,6 +41,7 @@ func drawn(t *rapid.T) ([]Container, []Host, Options) {
 		if rapid.IntRange(0, 9).Draw(t, "exclusive") == 0 {
 			c.ExclusiveCPUs = rapid.Float64Range(0.1, 8).Draw(t, "pinned")
 		}
+		c.Secondary = tiers && c.ExclusiveCPUs == 0 && rapid.IntRange(0, 2).Draw(t, "secondary") == 0
 		for range phases {
 			base := rapid.Float64Range(0, 4).Draw(t, "base")
 			most := base + rapid.Float64Range(0, 8).Draw(t, "burst")
@@ -58,11 +60,18 @@ func isOver(on []int, containers []Container, host int, h Host, risk float64) bo
 		var sum Moments
 		most, any := 0.0, false
 		memory = 0
+		used, secondaries := 0.0, false
 		for i, c := range containers {
 			if on[i] != host {
 				continue
 			}
 			memory += c.MemoryBytes
+			if k < len(c.Demand) {
+				used += c.Demand[k].Mean // of exclusive CPUs too: what they leave idle is there for secondaries
+			}
+			if secondaries = secondaries || c.Secondary; c.Secondary {
+				continue
+			}
 			if c.ExclusiveCPUs > 0 {
 				sum.Mean, most, any = sum.Mean+math.Ceil(c.ExclusiveCPUs), most+math.Ceil(c.ExclusiveCPUs), true
 				continue
@@ -71,6 +80,9 @@ func isOver(on []int, containers []Container, host int, h Host, risk float64) bo
 			if k < len(c.Demand) {
 				sum, any = Moments{sum.Mean + c.Demand[k].Mean, sum.Variance + c.Demand[k].Variance, sum.Third + c.Demand[k].Third}, true
 			}
+		}
+		if secondaries && used > h.CPUs+1e-5 {
+			return true
 		}
 		wants := sum.Mean
 		if sum.Variance > 1e-6 {
@@ -228,5 +240,34 @@ func TestWidestBurst(t *testing.T) {
 	p := Make(containers[1:], []Host{{CPUs: 45}, {CPUs: 45}}, Options{Risk: 0.001})
 	if q := Make(containers, []Host{{CPUs: 45}, {CPUs: 45}}, Options{Risk: 0.001, Moves: 1}); p.OverNow != 0 || q.OverNow != 1 || q.Over != 0 || q.Moves != 1 {
 		t.Errorf("without the burst %+v, with it %+v", p, q)
+	}
+}
+
+// Secondaries fill what the others leave idle, exclusive CPUs too, and do not count for the risk. What they need on average has room.
+func TestSecondaries(t *testing.T) {
+	web := Container{On: 0, Demand: bursty(1, 8, 0.01), MostCPUs: 8, MemoryBytes: 1}
+	pinned := Container{On: 1, Demand: bursty(1, 4, 0.01), MostCPUs: 4, ExclusiveCPUs: 4, MemoryBytes: 1}
+	batch := func(on int, cpus float64) Container {
+		return Container{On: on, Demand: []Moments{{cpus, 4, 8}}, MostCPUs: 16, MemoryBytes: 1, Secondary: true}
+	}
+	hosts := slices.Repeat([]Host{{CPUs: 12, MemoryBytes: 8}}, 4)
+	all := []Container{web, pinned, batch(2, 6), batch(3, 3.5)}
+	p := Make(all, hosts, Options{Risk: 0.001, Moves: -1})
+	if p.Hosts != 1 || p.LowerBound != 1 || p.Over != 0 { // 1.07 + 1.03 + 9.5 CPUs on average, 8 + 4 at most
+		t.Errorf("%+v", p)
+	}
+	all[3] = batch(3, 5)
+	if p = Make(all, hosts, Options{Risk: 0.001, Moves: -1}); p.Hosts != 2 || p.LowerBound != 2 || p.Over != 0 {
+		t.Errorf("no room for the means: %+v", p)
+	}
+	for i := range all {
+		all[i].Secondary = false
+	}
+	if p = Make(all, hosts, Options{Risk: 0.001, Moves: -1}); p.Hosts < 3 {
+		t.Errorf("of one tier: %+v", p)
+	}
+	// A host whose means are too much for it is relieved.
+	if p = Make([]Container{web, batch(0, 8), batch(0, 4)}, hosts, Options{Risk: 0.001, Moves: 1}); p.OverNow != 1 || p.Over != 0 || p.Moves != 1 {
+		t.Errorf("%+v", p)
 	}
 }

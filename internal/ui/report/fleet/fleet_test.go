@@ -67,7 +67,7 @@ func TestFailoverIsTold(t *testing.T) {
 
 // A plan says what moves, what stays and why, and how much more there is.
 func TestWritePlan(t *testing.T) {
-	d := Plan{Risk: 0.0001, Containers: 40, HostsNow: 30, Hosts: 10, LowerBound: 9, Moves: 20, OverNow: 2, Over: 1, HostsUnknown: 1, ContainersUnknown: 3,
+	d := Plan{Risk: 0.0001, Containers: 40, Secondaries: 3, HostsNow: 30, Hosts: 10, LowerBound: 9, Moves: 20, OverNow: 2, Over: 1, HostsUnknown: 1, ContainersUnknown: 3,
 		Stay: []Stay{{"its memory is not known", 2}}, Input: document().Input}
 	for range 20 {
 		d.Emptied = append(d.Emptied, Host{"eu1", "n\x1b7"})
@@ -79,7 +79,7 @@ func TestWritePlan(t *testing.T) {
 	}
 	s := b.String()
 	for _, want := range []string{"40 containers on 30 hosts now, on 10 hosts with 20 moves; every plan needs at least 9", "more than 0.01 % of the time, or more memory: 2 now, 1 with the plan",
-		"2 containers: its memory is not known", "3 containers on 1 host whose CPUs or memory are not known", "cart-1", "/c.parquet"} {
+		"2 containers: its memory is not known", "3 containers are secondaries", "3 containers on 1 host whose CPUs or memory are not known", "cart-1", "/c.parquet"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("no %q in\n%s", want, s)
 		}

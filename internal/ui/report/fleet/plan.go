@@ -20,6 +20,8 @@ type Plan struct {
 	Risk        float64 `json:"risk"`
 	MovesAtMost *int    `json:"moves_at_most"`
 	Containers  int     `json:"containers"`
+	// Secondaries are those of them that yield to all others, and need on average what these leave idle.
+	Secondaries int `json:"secondaries"`
 	// HostsNow and Hosts are how many hosts have containers that may move: now, and with the plan. LowerBound is how many every plan needs.
 	HostsNow   int `json:"hosts_now"`
 	Hosts      int `json:"hosts"`
@@ -68,6 +70,10 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	p.Paragraph(fmt.Sprintf("%s on %s now, on %s with %s; every plan needs at least %d", text.Count(d.Containers, "container"), text.Count(d.HostsNow, "host"),
 		text.Count(d.Hosts, "host"), text.Count(d.Moves, "move"), d.LowerBound))
 	p.Hanging("  ", fmt.Sprintf("hosts whose containers want more CPUs than they have for more than %s of the time, or more memory: %d now, %d with the plan", risk(d.Risk), d.OverNow, d.Over))
+	if d.Secondaries > 0 {
+		p.Hanging("  ", text.CountOf(d.Secondaries, "container is a secondary: it yields to all others, and is placed where there is room on average",
+			"containers are secondaries: they yield to all others, and are placed where there is room on average"))
+	}
 	if len(d.Stay) > 0 || d.HostsUnknown > 0 {
 		p.Section(p.Bolden("Not moved"))
 		for _, s := range d.Stay {

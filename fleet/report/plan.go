@@ -56,7 +56,7 @@ type PlanOptions struct {
 
 // MakePlan makes a plan. Containers move within their cluster. A budget of moves goes to the clusters in the order of their names.
 func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Plan, error) {
-	d := view.Plan{Risk: may.Risk, Stay: []view.Stay{}, Emptied: []view.Host{}, MoveList: []view.Move{}}
+	d := view.Plan{Risk: may.Risk, Reserve: may.Reserve, Stay: []view.Stay{}, Emptied: []view.Host{}, MoveList: []view.Move{}}
 	if may.Moves >= 0 {
 		d.MovesAtMost = &may.Moves
 	}
@@ -80,7 +80,7 @@ func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 	}
 	began, left := may.Clock(), may.Moves
 	for _, c := range clusters {
-		p := plan.Make(c.containers, c.hosts, plan.Options{Risk: may.Risk, Moves: left})
+		p := plan.Make(c.containers, c.hosts, plan.Options{Risk: may.Risk, Reserve: may.Reserve, Moves: left})
 		if left >= 0 {
 			left -= p.Moves
 		}

@@ -199,7 +199,7 @@ func parseShare(flag, value string, below int) (float64, error) {
 		share /= 100
 	}
 	if err != nil || !(share > 0 && 100*share < float64(below)) {
-		return 0, fmt.Errorf("--%s %s: give a share of the time above 0%% and below %d%%", flag, text.Quoted(value), below)
+		return 0, fmt.Errorf("--%s %s: give a share above 0%% and below %d%%", flag, text.Quoted(value), below)
 	}
 	return share, nil
 }

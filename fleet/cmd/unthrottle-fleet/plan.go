@@ -24,7 +24,7 @@ const anyMoves = -1
 
 func newPlan() *cobra.Command {
 	var o shared
-	var risk string
+	var risk, reserve string
 	var moves int
 	var secondaries []string
 	cmd := &cobra.Command{
@@ -36,7 +36,9 @@ have together, at each time of the day, and by memory. A host is short of CPUs f
 about the risk at most, by an approximation. With --moves the plan keeps to that many moves, those first
 that empty a host for least.
 
-It moves nothing. Rules of affinity and room for failovers are not in the rows.`,
+The risk holds if the time to come is like that of the rows; --reserve is for what is not.
+
+It moves nothing. Rules of affinity are not in the rows.`,
 		Args: oneFolder("plan"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -53,7 +55,13 @@ It moves nothing. Rules of affinity and room for failovers are not in the rows.`
 			if err != nil {
 				return err
 			}
-			may := report.PlanOptions{Options: plan.Options{Risk: share, Moves: moves}, Secondary: secondary, Clock: time.Now}
+			var kept float64
+			if cmd.Flags().Changed("reserve") {
+				if kept, err = parseShare("reserve", reserve, 90); err != nil {
+					return err
+				}
+			}
+			may := report.PlanOptions{Options: plan.Options{Risk: share, Reserve: kept, Moves: moves}, Secondary: secondary, Clock: time.Now}
 			return makePlan(cmd.Context(), args[0], o, may, cmd.OutOrStdout())
 		},
 	}
@@ -62,6 +70,7 @@ It moves nothing. Rules of affinity and room for failovers are not in the rows.`
 	flags.IntVar(&moves, "moves", anyMoves, "move at most `N` containers (default: any number)")
 	flags.StringArrayVar(&secondaries, "secondary", nil, "plan the services that match `PATTERN` as if they yielded to all others, such as 'batch/*'; may be given again")
 	flags.StringVar(&risk, "risk", "0.1%", "a host's containers may want more CPUs than it has for this `SHARE` of the time")
+	flags.StringVar(&reserve, "reserve", "", "leave this `SHARE` of each host's CPUs and memory alone, such as 10%, for what grows and for hosts that fail")
 	flags.Lookup("moves").DefValue = "0" // the text says what it is
 	return cmd
 }

@@ -36,6 +36,8 @@ type Host struct {
 type Options struct {
 	// Risk is the share of the time for which a host's containers may want more CPUs than it has, between 0 and 0.5.
 	Risk float64
+	// Reserve is the share of each host's CPUs and memory that is left alone, from 0 to below 1.
+	Reserve float64
 	// Moves is how many containers may move; below 0: any.
 	Moves int
 }
@@ -58,6 +60,12 @@ type Plan struct {
 
 // Make makes a plan.
 func Make(containers []Container, hosts []Host, o Options) Plan {
+	if o.Reserve > 0 {
+		hosts = slices.Clone(hosts)
+		for h := range hosts {
+			hosts[h].CPUs, hosts[h].MemoryBytes = (1-o.Reserve)*hosts[h].CPUs, int64((1-o.Reserve)*float64(hosts[h].MemoryBytes))
+		}
+	}
 	s := newState(containers, hosts, o.Risk)
 	bound, hostsNow, overNow := s.lowerBound(), s.used(), s.over()
 	s.drain(o.Moves)

@@ -49,7 +49,8 @@ func drawn(t *rapid.T) ([]Container, []Host, Options) {
 			c.Demand = append(c.Demand, bursty(base, most, rapid.Float64Range(0, 1).Draw(t, "share"))...)
 		}
 	}
-	return containers, hosts, Options{Risk: rapid.SampledFrom([]float64{0.001, 0.05, 0.4}).Draw(t, "risk"), Moves: rapid.IntRange(-1, 12).Draw(t, "moves")}
+	return containers, hosts, Options{Risk: rapid.SampledFrom([]float64{0.001, 0.05, 0.4}).Draw(t, "risk"), Moves: rapid.IntRange(-1, 12).Draw(t, "moves"),
+		Reserve: rapid.SampledFrom([]float64{0, 0, 0.2}).Draw(t, "reserve")}
 }
 
 // isOver tells it from the definition, by sums of its own.
@@ -135,11 +136,12 @@ func TestPlans(t *testing.T) {
 		}
 		over := 0
 		for h := range hosts {
-			if !isOver(p.On, containers, h, hosts[h], o.Risk) {
+			left := Host{(1 - o.Reserve) * hosts[h].CPUs, int64((1 - o.Reserve) * float64(hosts[h].MemoryBytes))}
+			if !isOver(p.On, containers, h, left, o.Risk) {
 				continue
 			}
 			over++
-			if !isOver(was, containers, h, hosts[h], o.Risk) {
+			if !isOver(was, containers, h, left, o.Risk) {
 				t.Fatalf("host %d had enough, and has too little", h)
 			}
 		}

@@ -19,6 +19,8 @@ type Plan struct {
 	// Risk is the share of the time for which a host's containers may want more CPUs than it has. MovesAtMost is the budget; null: none.
 	Risk        float64 `json:"risk"`
 	MovesAtMost *int    `json:"moves_at_most"`
+	// Reserve is the share of each host's CPUs and memory that the plan leaves alone.
+	Reserve float64 `json:"reserve"`
 	Containers  int     `json:"containers"`
 	// Secondaries are those of them that yield to all others, and need on average what these leave idle.
 	Secondaries int `json:"secondaries"`
@@ -69,7 +71,11 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	p := page.New(style, 0, 0)
 	p.Paragraph(fmt.Sprintf("%s on %s now, on %s with %s; every plan needs at least %d", text.Count(d.Containers, "container"), text.Count(d.HostsNow, "host"),
 		text.Count(d.Hosts, "host"), text.Count(d.Moves, "move"), d.LowerBound))
-	p.Hanging("  ", fmt.Sprintf("hosts whose containers want more CPUs than they have for more than %s of the time, or more memory: %d now, %d with the plan", risk(d.Risk), d.OverNow, d.Over))
+	have := "they have"
+	if d.Reserve > 0 {
+		have = fmt.Sprintf("%s of what they have", risk(1-d.Reserve))
+	}
+	p.Hanging("  ", fmt.Sprintf("hosts whose containers want more CPUs than %s for more than %s of the time, or more memory: %d now, %d with the plan", have, risk(d.Risk), d.OverNow, d.Over))
 	if d.Secondaries > 0 {
 		p.Hanging("  ", text.CountOf(d.Secondaries, "container is a secondary: it yields to all others, and is placed where there is room on average",
 			"containers are secondaries: they yield to all others, and are placed where there is room on average"))

@@ -28,6 +28,8 @@ type Options struct {
 	// Start is the beginning of the first hour, Hours how many there are.
 	Start time.Time
 	Hours int
+	// Joined: the rows of all hosts in an hour are one file, or few, as store.Join makes them.
+	Joined bool
 	// Bound is the share of its time to work for which a quota may stop a container, for the truth.
 	Bound float64
 }
@@ -204,24 +206,35 @@ func write(ctx context.Context, dir string, all []service, o Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for host := range on {
-		for hour := range o.Hours {
+	rowsOf := func(host, hour int) (rows []fleet.Row) {
+		for _, no := range on[host] {
+			for slot := hour * slotsPerHour; slot < (hour+1)*slotsPerHour; slot++ {
+				s := &all[of[no]]
+				rows = append(rows, s.row(levelAt(of[no], slot), o.Start.Add(time.Duration(slot)*fleet.SlotLength), host, no))
+			}
+		}
+		return rows
+	}
+	for hour := range o.Hours {
+		var rows []fleet.Row
+		files := 0
+		for host := range on {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			var rows []fleet.Row
-			for _, no := range on[host] {
-				for slot := hour * slotsPerHour; slot < (hour+1)*slotsPerHour; slot++ {
-					s := &all[of[no]]
-					rows = append(rows, s.row(levelAt(of[no], slot), o.Start.Add(time.Duration(slot)*fleet.SlotLength), host, no))
-				}
-			}
-			if len(rows) == 0 {
+			rows = append(rows, rowsOf(host, hour)...)
+			if o.Joined && len(rows) < store.RowsOfFile && host < len(on)-1 || len(rows) == 0 {
 				continue
 			}
-			if err := create(filepath.Join(dir, store.File(&rows[0])), rows); err != nil {
+			name := filepath.Join(dir, store.File(&rows[0]))
+			if o.Joined {
+				name = filepath.Join(filepath.Dir(name), store.JoinedFile(files))
+				slices.SortStableFunc(rows, func(a, b fleet.Row) int { return cmp.Compare(a.Service, b.Service) })
+			}
+			if err := create(name, rows); err != nil {
 				return err
 			}
+			files, rows = files+1, rows[:0]
 		}
 	}
 	return nil

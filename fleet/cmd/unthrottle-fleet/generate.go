@@ -64,6 +64,7 @@ are drawn, not recorded: the figures say nothing about a fleet of yours.`,
 	flags.IntVar(&o.Containers, "containers", 200, "`M` containers, spread over the hosts")
 	flags.Uint64Var(&o.Seed, "seed", 1, "random seed")
 	flags.DurationVar(&lasts, "for", 24*time.Hour, "how long, in whole hours")
+	flags.BoolVar(&o.Joined, "joined", false, "write the files of each hour joined, as 'join' does: for many hosts")
 	flags.StringVar(&out, "out", "", "`DIR` for the files, empty or not there")
 	flags.StringVar(&bound, "bound", "0.1%", "of the truth: stopped for more than this `SHARE` of the time to work is too much")
 	return cmd

@@ -76,7 +76,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newReport(), newPlan(), newPush(), newImport(), newGenerate())
+	root.AddCommand(newReport(), newPlan(), newPush(), newJoin(), newImport(), newGenerate())
 	return root
 }
 

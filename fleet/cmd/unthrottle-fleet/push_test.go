@@ -106,3 +106,37 @@ func TestPushIsUsedWrongly(t *testing.T) {
 		}
 	}
 }
+
+// Joined files give the same report, whether the generator or join made them.
+func TestJoinAndReport(t *testing.T) {
+	plain, joined := filepath.Join(t.TempDir(), "plain"), filepath.Join(t.TempDir(), "joined")
+	for _, args := range [][]string{{"--out", plain}, {"--out", joined, "--joined"}} {
+		if _, err := command(t.Context(), append([]string{"generate", "--hosts", "4", "--containers", "40", "--for", "2h"}, args...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report := func(dir string) string {
+		out, err := command(t.Context(), "report", dir, "--json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(out, `"input"`) // how many files there are differs
+		return head
+	}
+	want := report(plain)
+	if got := report(joined); got != want {
+		t.Errorf("generated:\n%s\nwant\n%s", got, want)
+	}
+	out, err := command(t.Context(), "join", plain, "--after", "0s")
+	if err != nil || out != "2 hours: 8 files, now 2\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if got := report(plain); got != want {
+		t.Errorf("joined:\n%s\nwant\n%s", got, want)
+	}
+	for _, args := range [][]string{{"join"}, {"join", "s3://bucket/fleet"}, {"join", plain, "--after", "-1s"}, {"join", filepath.Join(plain, "none")}} {
+		if _, err := command(t.Context(), args...); err == nil {
+			t.Errorf("%q succeeds", args)
+		}
+	}
+}

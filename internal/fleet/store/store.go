@@ -86,14 +86,17 @@ func add(name string, rows []fleet.Row) error {
 		}
 		damaged = &Damaged{name, aside, err}
 	}
-	all := slices.Concat(old, rows)
+	return errors.Join(damaged, write(name, merged(slices.Concat(old, rows))))
+}
+
+// merged leaves of rows of the same cgroup and beginning the last one, and puts a container's rows together: what does not change packs to nothing.
+func merged(all []fleet.Row) []fleet.Row {
 	type id struct {
-		began  int64
-		cgroup int64
-		name   string
+		node, name    string
+		began, cgroup int64
 	}
 	of := func(r *fleet.Row) id {
-		return id{r.Began.UnixMilli(), r.Cgroup, r.Namespace + "/" + r.Pod + "/" + r.Container}
+		return id{r.Node, r.Namespace + "/" + r.Pod + "/" + r.Container, r.Began.UnixMilli(), r.Cgroup}
 	}
 	newest := map[id]int{}
 	for i := range all {
@@ -105,11 +108,11 @@ func add(name string, rows []fleet.Row) error {
 			kept = append(kept, all[i])
 		}
 	}
-	// One container's rows stand together: what does not change packs to nothing.
 	slices.SortStableFunc(kept, func(a, b fleet.Row) int {
-		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container), cmp.Compare(a.Cgroup, b.Cgroup), a.Start.Compare(b.Start))
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container), cmp.Compare(a.Cgroup, b.Cgroup),
+			a.Start.Compare(b.Start))
 	})
-	return errors.Join(damaged, write(name, kept))
+	return kept
 }
 
 func write(name string, rows []fleet.Row) error {

@@ -20,8 +20,8 @@ type Plan struct {
 	Risk        float64 `json:"risk"`
 	MovesAtMost *int    `json:"moves_at_most"`
 	// Reserve is the share of each host's CPUs and memory that the plan leaves alone.
-	Reserve float64 `json:"reserve"`
-	Containers  int     `json:"containers"`
+	Reserve    float64 `json:"reserve"`
+	Containers int     `json:"containers"`
 	// Secondaries are those of them that yield to all others, and need on average what these leave idle.
 	Secondaries int `json:"secondaries"`
 	// HostsNow and Hosts are how many hosts have containers that may move: now, and with the plan. LowerBound is how many every plan needs.

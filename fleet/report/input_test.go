@@ -34,7 +34,7 @@ func TestOlderFiles(t *testing.T) {
 	if err := store.Write(dir, rows); err != nil {
 		t.Fatal(err)
 	}
-	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 3: laterColumns, 4: laterColumns} {
+	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 2: waitingColumns, 3: laterColumns, 4: laterColumns} {
 		older(t, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", fmt.Sprintf("n%d.parquet", no)), rows[no], columns)
 	}
 	for _, batch := range []int{0, 1, 4} {
@@ -48,10 +48,11 @@ func TestOlderFiles(t *testing.T) {
 	}
 }
 
-// Columns that programs before them do not have: those of the host and of memory, and before these those of periods.
+// Columns that programs before them do not have: those of waiting, before these those of the host and of memory, and before these those of periods.
 var (
-	hostColumns  = regexp.MustCompile("^Host|^Memory")
-	laterColumns = regexp.MustCompile("^Host|^Memory|Candidate|^PeriodMicroseconds$")
+	waitingColumns = regexp.MustCompile("^Waiting")
+	hostColumns    = regexp.MustCompile("^Waiting|^Host|^Memory")
+	laterColumns   = regexp.MustCompile("^Waiting|^Host|^Memory|Candidate|^PeriodMicroseconds$")
 )
 
 // older writes a row as programs without some columns did.
@@ -124,6 +125,7 @@ func TestBadInput(t *testing.T) {
 		"used": func(r *fleet.Row) { r.UsedCPUSeconds = new(1e12) }, "nan": func(r *fleet.Row) { r.OwnLimitCPUs = new(math.NaN()) },
 		"stopped": func(r *fleet.Row) { r.StoppedHighSeconds = new(900.0) }, "start": func(r *fleet.Row) { r.Start, r.Began = noon.Add(time.Second), noon.Add(time.Second) },
 		"histogram": func(r *fleet.Row) { r.Wanted = []fleet.Level{{CPUs: 1, Microseconds: 1e12}} }, "schema": func(r *fleet.Row) { r.Schema = 9 },
+		"extreme": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = math.MaxInt32 }, "least": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[0].Step = math.MinInt32 },
 		"step": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 99 }, "twice": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
 		"longer": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[2].StoppedMicroseconds = 1e12 }, "known": func(r *fleet.Row) { *r = withCandidates(*r); *r.CandidateSeconds = -1 },
 		"period":   func(r *fleet.Row) { *r = withCandidates(*r); *r.PeriodMicroseconds = 0 },

@@ -1,7 +1,8 @@
 -- The rows that count, with the number of their container. Of a row that is there twice the one with the most rounds counts: it is
--- the newest. Where two programs observed a container at the same time, the row that saw most of the five minutes counts.
+-- the newest. Where two programs observed a container at the same time, the row that saw most of the five minutes counts. Only what
+-- that is told by is put in order: the rows themselves, with their lists, are fetched at the end.
 WITH sound AS (
-  SELECT l.*, c.container_no
+  SELECT l.file_no, l.file_row, l.start_ms, l.began_ms, l.seconds, l.samples, c.container_no
   FROM loaded l
   JOIN container_names c ON c.cluster = l.cluster AND c.node = l.node AND c.namespace = l.namespace AND c.pod = l.pod
     AND c.container = l.container AND c.cgroup = COALESCE(l.cgroup, -1)
@@ -23,4 +24,7 @@ slots AS (
     ROW_NUMBER() OVER (PARTITION BY container_no, start_ms ORDER BY seconds DESC, began_ms DESC) AS most_no
   FROM neighbours n
 )
-SELECT * FROM slots WHERE slot_overlaps = 0 OR most_no = 1
+SELECT l.*, s.container_no
+FROM loaded l
+JOIN slots s ON s.file_no = l.file_no AND s.file_row = l.file_row
+WHERE s.slot_overlaps = 0 OR s.most_no = 1

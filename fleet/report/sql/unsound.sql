@@ -11,9 +11,12 @@ WITH histograms AS (
 ),
 others AS (
   SELECT file_no, file_row
-  FROM loaded_candidates
+  FROM (SELECT c.*, CAST(c.step AS DOUBLE) AS s FROM loaded_candidates c) d
   GROUP BY file_no, file_row
-  HAVING COUNT(step) < COUNT(*) OR COUNT(DISTINCT step) < COUNT(*) OR MIN(step) < -16 OR MAX(step) > 36
+  -- Steps follow each other without a gap: the sums of such numbers and of their squares tell it sooner than counting different ones.
+  HAVING COUNT(step) < COUNT(*) OR MIN(step) < -16 OR MAX(step) > 36
+    OR MAX(s) - MIN(s) + 1 <> COUNT(*) OR 2 * SUM(s) <> COUNT(*) * (MIN(s) + MAX(s))
+    OR 6 * SUM(s * s) <> MAX(s) * (MAX(s) + 1) * (2 * MAX(s) + 1) - (MIN(s) - 1) * MIN(s) * (2 * MIN(s) - 1)
     OR COUNT(stopped_us) < COUNT(*) OR MIN(stopped_us) < 0 OR MAX(stopped_us) > 1000000 * (1.2 * MAX(seconds) + 1)
     OR COUNT(burst_stopped_us) < COUNT(*) OR MIN(burst_stopped_us) < 0 OR MAX(burst_stopped_us) > 1000000 * (1.2 * MAX(seconds) + 1)
     OR COUNT(throttled) < COUNT(*) OR MIN(throttled) < 0 OR MAX(throttled) > 1000000

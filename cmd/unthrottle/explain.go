@@ -144,7 +144,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 		trace.abandon()
 		return err
 	}
-	o, shown, from := advised(ctx, e.Pools, target, recorded, host)
+	o, shown, from := advised(ctx, &e, target, recorded, host)
 	o.Style = styleOf(f.ascii)
 	if f.out.json() {
 		err = view.JSON(out, e, shown)
@@ -160,8 +160,8 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 }
 
 // advised is what the forecast of the recording recommends, as text and as JSON, and where the recording comes from. It
-// takes the advice that the forecast contradicts from the pools. host is nil for a recording's file.
-func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded string, host *beside) (o view.Options, shown *rows.Recommended, from webpage.Origin) {
+// takes what the forecast contradicts from the explanation. host is nil for a recording's file.
+func advised(ctx context.Context, e *diagnose.Explanation, target, recorded string, host *beside) (o view.Options, shown *rows.Recommended, from webpage.Origin) {
 	made, err := forecastOf(ctx, recorded, recorded != target)
 	from.Version = version
 	if recorded != target { // of this host, now
@@ -178,7 +178,7 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 			say("%s", what)
 		}
 		made, choice := host.choose(ctx, made)
-		shown = o.Recommend(pools, made, &choice)
+		shown = o.Recommend(e, made, &choice)
 		if recorded != target {
 			o.Next = next.Flags{}.Chosen(target, &choice)
 		} else {

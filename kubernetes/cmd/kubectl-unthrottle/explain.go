@@ -25,7 +25,7 @@ func (p *plugin) newExplain() *cobra.Command {
 				if err != nil {
 					o.NotForecast = err.Error()
 				} else {
-					shown = o.Recommend(e.Pools, made, &choice)
+					shown = o.Recommend(&e, made, &choice)
 				}
 				if p.output == "json" {
 					return explainview.JSON(p.Out, e, shown)

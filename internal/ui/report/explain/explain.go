@@ -32,14 +32,23 @@ type Options struct {
 }
 
 // Recommend puts a forecast of the same recording, and the choice from it, into the options, and returns the choice for JSON. It
-// takes the advice that the forecast contradicts from the pools.
-func (o *Options) Recommend(pools []diagnose.PoolUse, f *forecast.Forecast, c *policy.Choice) *rows.Recommended {
+// takes the advice that the forecast contradicts from the explanation, and a verdict that nothing is wrong where few stops make up the slowest
+// requests.
+func (o *Options) Recommend(e *diagnose.Explanation, f *forecast.Forecast, c *policy.Choice) *rows.Recommended {
 	o.Recommended, o.Forecast = c, f
 	if c.Answer != policy.AnswerLeave || !c.Certain {
 		o.NotHere = rows.NotHere(f, c) // else nothing is to be done
 	}
-	Check(pools, f)
+	Check(e.Pools, f)
+	if o.fewStops(e) && e.Stopped != nil && *e.Stopped > 0 {
+		e.Verdict = fmt.Sprintf("A quota held it back for only %s of %s, but the slowest of its requests waited for that.", text.Duration(*e.Stopped), text.Duration(e.Window))
+	}
 	return rows.NewRecommended(f, c)
+}
+
+// fewStops reports that no cause was found, and a remedy is recommended all the same.
+func (o *Options) fewStops(e *diagnose.Explanation) bool {
+	return e.Cause == diagnose.None && o.Recommended != nil && o.Recommended.Answer == policy.AnswerRemedy
 }
 
 // Bounds of the width, and on how much is shown for people; JSON has all of it.
@@ -60,13 +69,14 @@ type view struct {
 	*page.Page
 	e     *diagnose.Explanation
 	ascii bool
+	few   bool // Options.fewStops
 }
 
 // Write writes why a container was stopped: the verdict with its evidence, the histogram of CPUs in use, the timeline,
 // who spent the quota, the slowest requests, where waiting went, the runnable threads per reserved core. Then come the checks that failed and
 // what was not measured, and at the end what is recommended. A section without a figure is left out; the last section has the reason.
 func Write(w io.Writer, e diagnose.Explanation, o Options) error {
-	x := &view{page.New(o.Style, minWidth, maxWidth), &e, o.ASCII}
+	x := &view{page.New(o.Style, minWidth, maxWidth), &e, o.ASCII, o.fewStops(&e)}
 	x.verdict()
 	x.histogram()
 	x.timeline()
@@ -106,7 +116,7 @@ func (x *view) verdict() {
 	}
 	x.Line("")
 	for _, line := range text.Fill(shownText(e.Verdict), x.Columns) {
-		x.Line(x.Paint(severity(e), x.Bolden(line)))
+		x.Line(x.Paint(severity(e, x.few), x.Bolden(line)))
 	}
 	if s := e.Startup; s != nil {
 		x.Hanging("", startup(*s))
@@ -155,8 +165,10 @@ const alarm = 0.05
 
 // severity is the colour of an explanation: red where it is stopped, yellow where another cause was found or it is
 // stopped now and then, green where it is fine, none where that was not measured.
-func severity(e *diagnose.Explanation) string {
+func severity(e *diagnose.Explanation, fewStops bool) string {
 	switch {
+	case fewStops:
+		return page.Amber
 	case e.Cause == diagnose.None:
 		return page.Green
 	case e.Cause == "":

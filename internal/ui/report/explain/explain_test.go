@@ -10,8 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 )
@@ -346,6 +348,24 @@ func TestTime(t *testing.T) {
 	} {
 		if got := text.Duration(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}
+
+// Where few stops are no cause, and a remedy halves what requests take all the same, nothing says that nothing is wrong.
+func TestFewStops(t *testing.T) {
+	e := example()
+	e.Cause, e.Causes, e.Verdict, e.Stopped = diagnose.None, nil, "Nothing wrong: a quota held it back for only 65 ms of 10 s.", new(65*ms)
+	f := &forecast.Forecast{Window: 10 * time.Second, Rows: []forecast.Row{{Remedy: forecast.Remedy{Name: forecast.None}}, {Remedy: forecast.Remedy{Name: forecast.Burst, Burst: 80 * ms}}}}
+	for answer, want := range map[policy.Answer]string{policy.AnswerRemedy: "only 65 ms of 10 s, but the slowest of its requests waited for that", policy.AnswerLeave: "Nothing wrong"} {
+		e, o := e, Options{Style: page.Style{Width: 200}}
+		o.Recommend(&e, f, &policy.Choice{Answer: answer, Row: 1, Why: "why"})
+		var b strings.Builder
+		if err := Write(&b, e, o); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%s: %v\n%s", answer, err, b.String())
+		}
+		if state, _ := stateOf(&e, o.fewStops(&e)); (state == "few stops") != (answer == policy.AnswerRemedy) {
+			t.Errorf("%s: %q", answer, state)
 		}
 	}
 }

@@ -23,7 +23,7 @@ var pageTemplate = webpage.Template("explain", pageHTML)
 // HTML writes an explanation as one page for an incident: all in one file, nothing loaded from anywhere, no
 // script. Where it comes from, the verdict and the next step are at the top; else it has what Write has, in the same order.
 func HTML(w io.Writer, e diagnose.Explanation, from webpage.Origin, o Options) error {
-	shown := pageOf(&e)
+	shown := pageOf(&e, &o)
 	shown.Head.From = from
 	shown.Next = o.Next
 	if o.Recommended != nil && o.Forecast != nil {
@@ -116,7 +116,7 @@ const (
 	maxPageCauses     = 11
 )
 
-func pageOf(e *diagnose.Explanation) htmlPage {
+func pageOf(e *diagnose.Explanation, o *Options) htmlPage {
 	p := htmlPage{
 		Head:    webpage.Head{Title: shownName(e.Target) + ": " + string(e.Cause) + " - unthrottle", Name: shownName(e.Target), Facts: originFacts(e)},
 		Verdict: shownText(e.Verdict),
@@ -126,7 +126,7 @@ func pageOf(e *diagnose.Explanation) htmlPage {
 	if e.LostEvents != nil {
 		p.Lost = *e.LostEvents
 	}
-	p.State, p.Level = stateOf(e)
+	p.State, p.Level = stateOf(e, o.fewStops(e))
 	p.Causes = pageCauses(e)
 	p.Pools = pagePools(e)
 	p.MorePools = len(e.Pools) - len(p.Pools)
@@ -179,12 +179,12 @@ func originFacts(e *diagnose.Explanation) []webpage.Fact {
 }
 
 // stateOf is the container in a word, and the class that colours it.
-func stateOf(e *diagnose.Explanation) (state, class string) {
-	switch severity(e) {
+func stateOf(e *diagnose.Explanation, fewStops bool) (state, class string) {
+	switch severity(e, fewStops) {
 	case page.Red:
 		return "stopped by a quota: " + string(e.Cause), ""
 	case page.Amber:
-		return string(e.Cause), "near"
+		return text.Either(fewStops, "few stops", string(e.Cause)), "near"
 	case page.Green:
 		return "fine", "fine"
 	}

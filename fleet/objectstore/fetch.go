@@ -127,19 +127,29 @@ const gone = "NoSuchKey"
 
 // fetchOne fetches one object. why is the store's answer for which it is left out.
 func (s *Store) fetchOne(ctx context.Context, key, to string, take func(n int) error) (why, err error) {
+	alone := func(of minio.ErrorResponse) bool {
+		return slices.Contains([]string{gone, "AccessDenied", "InvalidObjectState"}, of.Code) // the last is of an archive
+	}
+	why, err = s.attempted(ctx, key, "came", alone, func(ctx context.Context, alive func()) error { return s.transfer(ctx, alive, key, to, take) })
+	if own := new(local); errors.As(err, own) {
+		err = own.error
+	}
+	return why, err
+}
+
+// attempted does a transfer of an object, and again where it is cut off or stands still. once tells alive of each part that came or went, as moves says.
+// why is an answer of the store that is about this object alone; an error that is local comes back as it is.
+func (s *Store) attempted(ctx context.Context, key, moves string, alone func(minio.ErrorResponse) bool, once func(ctx context.Context, alive func()) error) (why, err error) {
 	for attempt := 1; ; attempt++ {
-		err = s.transfer(ctx, key, to, take)
-		if err == nil {
-			return nil, nil
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if own := new(local); errors.As(err, own) {
-			return nil, own.error
-		}
+		err = s.watch(ctx, moves, once)
 		switch of := response(err); {
-		case slices.Contains([]string{gone, "AccessDenied", "InvalidObjectState"}, of.Code): // the last is of an archive
+		case err == nil:
+			return nil, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case errors.As(err, new(local)):
+			return nil, err
+		case alone(of):
 			return err, nil
 		case of.StatusCode != 0 || attempt == attempts: // the client has repeated what may be repeated
 			return nil, s.explained(s.place.name(key), err)
@@ -147,12 +157,17 @@ func (s *Store) fetchOne(ctx context.Context, key, to string, take func(n int) e
 	}
 }
 
-// transfer writes an object to a file, whole or not at all.
-func (s *Store) transfer(ctx context.Context, key, to string, take func(n int) error) (err error) {
+// watch ends a transfer that stands still.
+func (s *Store) watch(ctx context.Context, moves string, once func(ctx context.Context, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := time.AfterFunc(s.patience, func() { cancel(fmt.Errorf("nothing came for %s", text.Duration(s.patience))) })
+	stalled := time.AfterFunc(s.patience, func() { cancel(fmt.Errorf("nothing %s for %s", moves, text.Duration(s.patience))) })
 	defer stalled.Stop()
+	return once(ctx, func() { stalled.Reset(s.patience) })
+}
+
+// transfer writes an object to a file, whole or not at all.
+func (s *Store) transfer(ctx context.Context, alive func(), key, to string, take func(n int) error) (err error) {
 	body, of, _, err := s.client.GetObject(ctx, s.place.Bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return cause(ctx, err)
@@ -162,7 +177,7 @@ func (s *Store) transfer(ctx context.Context, key, to string, take func(n int) e
 	if err != nil {
 		return local{err}
 	}
-	n, err := io.Copy(&sink{f, take}, &watched{body, func() { stalled.Reset(s.patience) }})
+	n, err := io.Copy(&sink{f, take}, &watched{body, alive})
 	if err == nil && of.Size >= 0 && n != of.Size {
 		err = io.ErrUnexpectedEOF
 	}
@@ -178,7 +193,7 @@ func (s *Store) transfer(ctx context.Context, key, to string, take func(n int) e
 
 // cause is why a transfer ended: an end by this program hides behind the context's.
 func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err

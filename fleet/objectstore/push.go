@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -176,41 +175,25 @@ func (s *Store) has(ctx context.Context, key string, is version, sum string) boo
 	return err == nil && o.Size == is.bytes && (strings.Trim(o.ETag, `"`) == sum || o.LastModified.After(is.change))
 }
 
-// put writes an object, whole or not at all. why is the store's reason to refuse it alone.
+// put writes an object, whole or not at all. why is the reason for which it alone does not go.
 func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, sum string) (why string, err error) {
-	for attempt := 1; ; attempt++ {
-		err = s.send(ctx, key, f, bytes, sum)
-		if err == nil {
-			return "", nil
-		}
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		if own := new(local); errors.As(err, own) {
-			return own.error.Error(), nil
-		}
-		switch of := response(err); {
-		case of.StatusCode == http.StatusBadRequest && slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, of.Code):
-			return "the store refuses it: " + text.Sanitize(of.Code+": "+of.Message, maxReason), nil
-		case of.StatusCode != 0 || attempt == attempts: // the client has repeated what may be repeated
-			return "", s.explained(s.place.name(key), err)
-		}
+	alone := func(of minio.ErrorResponse) bool {
+		return of.StatusCode == http.StatusBadRequest && slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, of.Code)
 	}
-}
-
-// send sends a file once.
-func (s *Store) send(ctx context.Context, key string, f *os.File, bytes int64, sum string) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stalled := time.AfterFunc(s.patience, func() { cancel(fmt.Errorf("nothing went for %s", text.Duration(s.patience))) })
-	defer stalled.Stop()
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return local{err}
-	}
-	_, err := s.client.PutObject(ctx, s.place.Bucket, key, &watched{f, func() { stalled.Reset(s.patience) }}, bytes, sum, "",
-		minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet", DisableMultipart: true})
-	if err != nil {
+	refused, err := s.attempted(ctx, key, "went", alone, func(ctx context.Context, alive func()) error {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return local{err}
+		}
+		_, err := s.client.PutObject(ctx, s.place.Bucket, key, &watched{f, alive}, bytes, sum, "",
+			minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet", DisableMultipart: true})
 		return cause(ctx, err)
+	})
+	switch own := new(local); {
+	case errors.As(err, own):
+		return own.Error(), nil
+	case refused != nil:
+		of := response(refused)
+		why = "the store refuses it: " + text.Sanitize(of.Code+": "+of.Message, maxReason)
 	}
-	return nil
+	return why, err
 }

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
@@ -16,10 +18,7 @@ func (s *sum) shards(n *need, fail int, times float64) *view.Shards {
 	}
 	// As even as can be: the fullest hosts have one more than the others.
 	on := map[string]int{}
-	names := make([]string, 0, len(s.on))
-	for name := range s.on {
-		names = append(names, name)
-	}
+	names := slices.Collect(maps.Keys(s.on))
 	for i := range containers {
 		on[names[i%len(names)]]++
 	}

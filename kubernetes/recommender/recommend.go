@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -84,12 +85,17 @@ type Recommendation struct {
 // Target is what an object is about.
 type Target struct{ Kind, Namespace, Name string }
 
-// For are the recommendations for the containers of a workload, in their order. left says of each other container why it has none.
-func For(r *Report, of Target, containers []Container, policy func(container string) Policy) (all []Recommendation, left []string) {
+// Left is a container without a recommendation, and why; of "" that is so of all.
+type Left struct{ Container, Why string }
+
+func (l Left) String() string { return strings.TrimPrefix(l.Container+": "+l.Why, ": ") }
+
+// For are the recommendations for the containers of a workload, in their order. left are the others.
+func For(r *Report, of Target, containers []Container, policy func(container string) Policy) (all []Recommendation, left []Left) {
 	for _, c := range containers {
 		one, why := r.one(of, c, policy(c.Name))
 		if why != "" {
-			left = append(left, c.Name+": "+why)
+			left = append(left, Left{c.Name, why})
 			continue
 		}
 		all = append(all, one)

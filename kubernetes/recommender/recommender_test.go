@@ -65,7 +65,7 @@ func TestFor(t *testing.T) {
 	} {
 		all, left := For(read(t), c.of, []Container{c.c}, func(string) Policy { return c.p })
 		switch {
-		case c.target == "" && (len(all) != 0 || len(left) != 1 || !strings.Contains(left[0], c.why)):
+		case c.target == "" && (len(all) != 0 || len(left) != 1 || !strings.Contains(left[0].String(), c.why)):
 			t.Errorf("%s: %+v, %q", name, all, left)
 		case c.target != "" && (len(all) != 1 || len(left) != 0 || all[0].Target["cpu"] != c.target || all[0].Upper["cpu"] != c.target || all[0].Lower["cpu"] != c.lower):
 			t.Errorf("%s: %+v, %q", name, all, left)

@@ -90,23 +90,23 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "name")
 	of := Target{kind, u.GetNamespace(), name}
 	var all []Recommendation
-	var why []string
+	var left []Left
 	if plural := workloads[kind]; plural == "" {
-		why = []string{"its target is a " + text.Quoted(kind) + ", and not a Deployment, StatefulSet or DaemonSet"}
+		left = []Left{{Why: "its target is a " + text.Quoted(kind) + ", and not a Deployment, StatefulSet or DaemonSet"}}
 	} else {
 		target, err := client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: plural}).Namespace(of.Namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			why = []string{"there is no " + kind + " " + text.Quoted(name)}
+			left = []Left{{Why: "there is no " + kind + " " + text.Quoted(name)}}
 		case err != nil:
 			return false, false, err
 		default:
-			all, why = For(r, of, containersOf(target), policyOf(u))
+			all, left = For(r, of, containersOf(target), policyOf(u))
 		}
 	}
-	patch, err := patchOf(u, all, why, now)
+	patch, err := patchOf(u, all, left, now)
 	if err != nil || patch == nil {
-		return false, len(why) == 0, err
+		return false, len(left) == 0, err
 	}
 	write := func(parts ...string) error {
 		_, err := client.Resource(autoscalers).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "unthrottle-recommender"}, parts...)
@@ -115,7 +115,7 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 	if err = write("status"); apierrors.IsNotFound(err) {
 		err = write() // definitions before 1.0 have no status of their own
 	}
-	return err == nil, len(why) == 0, err
+	return err == nil, len(left) == 0, err
 }
 
 // containersOf are the containers of a workload's template.
@@ -169,12 +169,12 @@ func policyOf(u *unstructured.Unstructured) func(container string) Policy {
 const provided = "RecommendationProvided"
 
 // patchOf is the change of an object's status; nil: none. Containers of which nothing is known keep what they had.
-func patchOf(u *unstructured.Unstructured, all []Recommendation, why []string, now time.Time) ([]byte, error) {
+func patchOf(u *unstructured.Unstructured, all []Recommendation, left []Left, now time.Time) ([]byte, error) {
 	was, _, _ := unstructured.NestedSlice(u.Object, "status", "recommendation", "containerRecommendations")
 	var next []any
 	for _, one := range was {
 		of, ok := one.(map[string]any)
-		if ok && slices.ContainsFunc(why, func(w string) bool { return strings.HasPrefix(w, fmt.Sprint(of["containerName"])+": ") }) {
+		if ok && slices.ContainsFunc(left, func(l Left) bool { return l.Container == of["containerName"] }) {
 			next = append(next, of)
 		}
 	}
@@ -188,6 +188,10 @@ func patchOf(u *unstructured.Unstructured, all []Recommendation, why []string, n
 	state, reason := "True", "FleetReport"
 	if len(all) == 0 {
 		state, reason = "False", "NotKnown"
+	}
+	var why []string
+	for _, l := range left {
+		why = append(why, l.String())
 	}
 	message := text.Sanitize(strings.Join(why, "; "), maxMessage)
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")

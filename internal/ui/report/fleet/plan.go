@@ -96,9 +96,7 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 			names = append(names, shownName(h.Node))
 		}
 		p.Hanging("  ", strings.Join(names, ", "))
-		if more := len(d.Emptied) - most; more > 0 {
-			p.Paragraph(fmt.Sprintf("and %d more (--json has all)", more))
-		}
+		more(p, len(d.Emptied)-most)
 	}
 	if len(d.MoveList) > 0 {
 		p.Section(p.Bolden("Moves"))
@@ -108,9 +106,7 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 		}
 		t.Fit(p.Columns)
 		t.Write(p, true)
-		if more := len(d.MoveList) - most; more > 0 {
-			p.Paragraph(fmt.Sprintf("and %d more (--json has all)", more))
-		}
+		more(p, len(d.MoveList)-most)
 	}
 	if left := LeftOut(d.Input); len(left) > 0 {
 		p.Section(p.Bolden("Left out"))

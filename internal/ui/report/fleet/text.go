@@ -36,12 +36,7 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		for _, s := range some {
 			t.Add(cells(shards(s)...))
 		}
-		t.Fit(p.Columns)
-		t.Write(p, true)
-		t.Missing(p)
-		if left > 0 {
-			p.Paragraph(fmt.Sprintf("and %d more (--json has all)", left))
-		}
+		writeTable(p, t, left)
 		p.Paragraph(shardsAssume)
 	}
 	if len(d.Applied) > 0 {
@@ -231,11 +226,21 @@ func services(p *page.Page, r ranking) {
 	for _, s := range r.of {
 		t.Add(cells(figures(s)...))
 	}
+	writeTable(p, t, r.left)
+}
+
+// writeTable writes a table of which so many rows are left out.
+func writeTable(p *page.Page, t *table.Table, left int) {
 	t.Fit(p.Columns)
 	t.Write(p, true)
 	t.Missing(p)
-	if r.left > 0 {
-		p.Paragraph(fmt.Sprintf("and %d more (--json has all)", r.left))
+	more(p, left)
+}
+
+// more says how many lines are left out.
+func more(p *page.Page, left int) {
+	if left > 0 {
+		p.Paragraph(fmt.Sprintf("and %d more (--json has all)", left))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -132,6 +133,38 @@ func TestLooksForLonger(t *testing.T) {
 		return strings.Contains(s, "throttled periods in 2") && strings.Contains(s, "looking for")
 	}) {
 		t.Errorf("said %q", b.said)
+	}
+}
+
+// A calm time at first does not end it, where the counters say that the quota stops it now and then: a longer recording shows that.
+// A container that never was throttled is not looked at for longer.
+func TestLooksForLongerInACalmTime(t *testing.T) {
+	for before, want := range map[float64]string{0.05: verdict.Better, 0: verdictNothing} {
+		b := newBench(t)
+		first := true
+		b.learns(func(s *recordingtest.Schedule, length time.Duration) {
+			if first {
+				first = false
+				w := s.Threads("timer", 1)
+				s.Repeat(int(length/(10*curetest.Tick)), 10*curetest.Tick, func(at time.Duration) { s.Work(at, curetest.Tick/10, w...) })
+				return
+			}
+			curetest.Bursts(s, length)
+		})
+		b.options.Yes, b.calmAtFirst, b.throttledBefore = true, true, before
+		got, err := b.run()
+		if err != nil || got.Verdict != want {
+			t.Errorf("throttled before %g: %s, %s, %v; said %q", before, got.Verdict, got.Why, err, b.said)
+		}
+		longer := slices.ContainsFunc(b.said, func(s string) bool {
+			return strings.Contains(s, "no throttled period in 1 s, but 5 % of those before: looking for 20 s more")
+		})
+		if longer != (before > 0) {
+			t.Errorf("throttled before %g: said %q", before, b.said)
+		}
+		if high := got.Before.StoppedPerSecondHigh; before > 0 && (high == nil || *high < 0.01) {
+			t.Errorf("before %+v", got.Before)
+		}
 	}
 }
 

@@ -129,7 +129,7 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 		if learned.From != "" {
 			over = e.Window.Round(time.Second)
 		}
-		more, again, err := r.longer(ctx, learned, over, longestOfPool, int(*e.ThrottledPeriods), enoughPeriods, "throttled period")
+		more, again, err := r.morePeriods(ctx, learned, over)
 		if err != nil {
 			return err
 		}
@@ -137,11 +137,12 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 			r.notEarlier = "it shows too few throttled periods, and a longer one was made"
 		}
 		learned = more
+		r.seenLonger(learned)
 	}
 	if err := r.explained(learned.Explanation); err != nil {
 		return err
 	}
-	if err := r.forecast(learned); err != nil || r.known.Forecast == nil || !r.judgedByRuns() || !r.res.StoppedAbove {
+	if err := r.forecast(learned); err != nil || r.known.Forecast == nil || !r.judgedByRuns() || !r.res.StoppedAbove && !policy.SlowsRequests(r.known, r.o.Wish) {
 		return err
 	}
 	more, again, err := r.enough(ctx, learned)
@@ -157,6 +158,37 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 		return err
 	}
 	return r.forecast(learned)
+}
+
+// morePeriods records once more where a recording shows too few throttled periods. Where it shows none it is a calm time, or a container
+// that is never stopped: the counters since the cgroup was made tell.
+func (r *run) morePeriods(ctx context.Context, learned Learned, over time.Duration) (_ Learned, again bool, err error) {
+	e, before := learned.Explanation, r.own.ThrottledBefore
+	seen := int(*e.ThrottledPeriods)
+	if seen > 0 || e.Periods == nil || before == nil {
+		return r.longer(ctx, learned, over, longestOfPool, seen, enoughPeriods, "throttled period")
+	}
+	if expected := *before * float64(*e.Periods) * longestOfPool.Seconds() / over.Seconds(); expected < 1 {
+		return learned, false, nil
+	}
+	why := fmt.Sprintf("no throttled period in %s, but %.2g %% of those before", text.Duration(over), 100**before)
+	return r.again(ctx, learned, over, longestOfPool, why)
+}
+
+// seenLonger counts what a recording saw of the container's stops where it is longer than the look at the counters, and that look saw less.
+func (r *run) seenLonger(learned Learned) {
+	e := learned.Explanation
+	if learned.From != "" || e == nil || e.Stopped == nil || r.own.StoppedHigh == nil || e.Window <= r.own.Window {
+		return
+	}
+	stopped := time.Duration(float64(*e.Stopped) * r.own.Window.Seconds() / e.Window.Seconds())
+	if r.res.StoppedAbove || stopped <= *r.own.StoppedHigh {
+		return
+	}
+	r.own.StoppedLow, r.own.StoppedHigh = &stopped, &stopped
+	seen := policy.Observed(r.own)
+	r.neighbour[r.o.Target.Group.Path], r.res.Before = seen, figures(seen)
+	r.res.StoppedAbove = r.above(r.res.Before)
 }
 
 // enough records once more where the recording has too few of what is judged for the verdict to come: requests for the
@@ -191,10 +223,15 @@ func (r *run) longer(ctx context.Context, learned Learned, over, most time.Durat
 		return learned, false, nil
 	}
 	length := min(most, over*time.Duration(enough)/time.Duration(seen)).Round(time.Second)
+	return r.again(ctx, learned, over, length, text.Count(seen, of)+" in "+text.Duration(over))
+}
+
+// again records once more for longer than the last time, if length is longer. why says what that one lacks.
+func (r *run) again(ctx context.Context, learned Learned, over, length time.Duration, why string) (_ Learned, again bool, err error) {
 	if length <= over {
 		return learned, false, nil
 	}
-	r.say("%s in %s: looking for %s more", text.Count(seen, of), text.Duration(over), text.Duration(length))
+	r.say("%s: looking for %s more", why, text.Duration(length))
 	more, err := r.env.Learn(ctx, r.o.Target, length)
 	switch {
 	case ctx.Err() != nil:

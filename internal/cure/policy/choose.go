@@ -146,11 +146,15 @@ const (
 // is chosen: pin grants 0.4 CPUs more and does not help, and raise was not asked for. With --may raise and an
 // objective of 20 ms, raise is chosen.
 func Choose(f *forecast.Forecast, t Terms) Choice {
-	t = t.withoutPlans(f)
-	c := &choice{f: f, t: t, out: Choice{Row: -1, Write: []incode.Language{}, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
+	c := newChoice(f, t)
 	c.decide()
 	c.explainRest()
 	return c.out
+}
+
+func newChoice(f *forecast.Forecast, t Terms) *choice {
+	t = t.withoutPlans(f)
+	return &choice{f: f, t: t, out: Choice{Row: -1, Write: []incode.Language{}, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
 }
 
 // choice is the state of Choose.

@@ -338,3 +338,42 @@ func TestFewStopsThatHitRequests(t *testing.T) {
 		t.Errorf("not sure: %s, %s", got.Answer, got.Why)
 	}
 }
+
+// Counters that show next to no stopped time do not end a fix whose recording shows that the slowest requests wait for it.
+func TestProposeWhereFewStopsHitRequests(t *testing.T) {
+	burst := forecast.Remedy{Name: forecast.Burst, Burst: 80 * time.Millisecond}
+	known := func(ms float64, change func(*forecast.Forecast)) *Known {
+		f := made(0.8, none(9.6, 0.8), row(burst, ms, 0.8))
+		f.Rows[0].Figures.Stopped, f.Judged.Of = 90*time.Millisecond, forecast.OfRequests
+		change(f)
+		return &Known{Forecast: f}
+	}
+	asIs := func(*forecast.Forecast) {}
+	differs := func(f *forecast.Forecast) {
+		f.Check.Judged = forecast.Figure{Recorded: new(10.0), Replayed: new(90.0)}
+	}
+	for name, c := range map[string]struct {
+		known *Known
+		wish  Wish
+		want  remedy.Kind
+		says  string
+	}{
+		"a burst takes the tail to a third":  {known(2.9, asIs), Wish{Auto: true}, remedy.Burst, "stopped for at most 2 ms of each second, and its slowest requests wait for that; burst"},
+		"and is asked for":                   {known(2.9, asIs), Wish{Request: remedy.Request{Kind: remedy.Burst}}, remedy.Burst, "asked for"},
+		"a little off":                       {known(7, asIs), Wish{Auto: true}, "", "nothing to fix"},
+		"the replay differs":                 {known(2.9, differs), Wish{Auto: true}, "", "nothing to fix"},
+		"it was tried":                       {&Known{Forecast: known(2.9, asIs).Forecast, Tried: map[int]string{1: "no change"}}, Wish{Auto: true}, "", "nothing to fix"},
+		"a bound above the default is meant": {known(2.9, asIs), Wish{Auto: true, Bound: 0.05}, "", "nothing to fix"},
+		"nothing was forecast":               {&Known{}, Wish{Auto: true}, "", "nothing to fix"},
+	} {
+		f, a := facts(t, 4, 0.8)
+		got, err := Propose(seen(a, 0.8, 0.4, 2*time.Millisecond), f, c.wish, c.known)
+		var kind remedy.Kind
+		if got.Plan != nil {
+			kind = got.Plan.Remedy
+		}
+		if err != nil || kind != c.want || !strings.Contains(got.Why, c.says) {
+			t.Errorf("%s: %q, %s, %v", name, kind, got.Why, err)
+		}
+	}
+}

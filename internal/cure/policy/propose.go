@@ -99,6 +99,10 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 		return choice.asked()
 	}
 	above := measured && high > bound
+	found := fmt.Sprintf("stopped for %s to %s of each second", milliseconds(low), milliseconds(high))
+	if !above && measured && bound <= DefaultBound && SlowsRequests(known, w) {
+		above, found = true, fmt.Sprintf("stopped for at most %s of each second, and its slowest requests wait for that", milliseconds(high))
+	}
 	switch inside := o.Inside(); {
 	case above && inside != "":
 		return Proposal{Why: fmt.Sprintf("stopped for %s to %s of each second by the quota of a cgroup in it; name that one: %s",
@@ -113,7 +117,6 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 		return Proposal{Why: fmt.Sprintf("nothing to fix: stopped for at most %s of each second, and up to %s is no finding",
 			milliseconds(high), milliseconds(bound)) + periods(o)}, nil
 	}
-	found := fmt.Sprintf("stopped for %s to %s of each second", milliseconds(low), milliseconds(high))
 	choice := chooser{f: f, o: o, w: w, seen: Observed(o), found: found, out: Proposal{Known: known}}
 	switch {
 	case known == nil || known.Forecast == nil:
@@ -130,6 +133,16 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 		return choice.forecast(&moved)
 	}
 	return choice.asked()
+}
+
+// SlowsRequests tells whether the few stops of a container make its slowest requests, by a forecast that can be relied on: a
+// remedy with no more CPUs surely halves what they take. known is what a recording tells; nil: there is none.
+func SlowsRequests(known *Known, w Wish) bool {
+	if known == nil || known.Forecast == nil {
+		return false
+	}
+	c := newChoice(corrected(known.Forecast, known.Corrections), Terms{May: w.May, Tried: known.Tried})
+	return c.unreliable() == "" && c.halves()
 }
 
 // Observed is an observation as remedies read it.

@@ -37,6 +37,7 @@ func Delta(prev, cur *Sample) Observation {
 		o.ThrottledSeconds = new(t.Local.Seconds())
 	}
 	ownLevel(&o, &t, prev, cur)
+	o.ThrottledBefore = throttledBefore(prev.Levels)
 	for i := 1; i < len(cur.Levels); i++ {
 		ancestor(&t, &prev.Levels[i], &cur.Levels[i])
 	}
@@ -61,6 +62,21 @@ func ownLevel(o *Observation, t *Throttle, prev, cur *Sample) {
 		o.ThrottledPeriods = new(t.ThrottledPeriods)
 		o.OwnThrottledSeconds = new(t.Own.Seconds())
 	}
+}
+
+// throttledBefore is Observation.ThrottledBefore by the counters at the start of a window.
+func throttledBefore(levels []LevelSample) *float64 {
+	var most *float64
+	for i := range levels {
+		is := &levels[i].Stat
+		if !is.HasBandwidth || is.Periods == 0 || !levels[i].Limit.Limited() {
+			continue
+		}
+		if share := float64(is.ThrottledPeriods) / float64(is.Periods); most == nil || share > *most {
+			most = &share
+		}
+	}
+	return most
 }
 
 // ancestor adds one level above, if it has or had a quota.

@@ -39,6 +39,9 @@ type Observation struct {
 	UsedCPUs *float64
 	// Periods and ThrottledPeriods count those of the container's own quota (nr_periods, nr_throttled).
 	Periods, ThrottledPeriods *uint64
+	// ThrottledBefore is the share of the periods that were throttled from the making of the cgroup to the start of the
+	// window, 0 to 1: the highest of its own level and the levels above. nil means not measured, or that no period ended.
+	ThrottledBefore *float64
 	// ThrottledSeconds is the gain of cpu.stat.local: throttled by the own or an ancestor's quota, a sum over CPUs. It
 	// is nil on kernels before 6.6, which have no such file. OwnThrottledSeconds is the throttled time of cpu.stat: the
 	// own quota only, also a sum over CPUs.

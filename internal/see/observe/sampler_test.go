@@ -54,6 +54,7 @@ func TestOneWindow(t *testing.T) {
 			{"used", *a.UsedCPUs, 0.5},
 			{"periods", *a.Periods, uint64(10)},
 			{"throttled periods", *a.ThrottledPeriods, uint64(2)},
+			{"throttled before", *a.ThrottledBefore, 0.9},
 			{"throttled seconds", *a.ThrottledSeconds, 0.5},
 			{"own throttled seconds", *a.OwnThrottledSeconds, 0.1},
 			{"low", *a.StoppedLow, 125 * ms},

@@ -94,7 +94,7 @@ func typeOf(is engine.Kind) string {
 // nulls, for all files at once.
 func value(c engine.Column) string {
 	switch c.Is {
-	case engine.Levels, engine.Candidates:
+	case engine.Levels, engine.Candidates, engine.Stops:
 		var of []string
 		for _, f := range c.Is.Fields() {
 			of = append(of, fmt.Sprintf("'%s': CAST(l.%s AS %s)", f.Becomes, f.Name, types[f.Is]))
@@ -184,7 +184,7 @@ func lines(list engine.Kind, of string) string {
 	for _, f := range list.Fields() {
 		fields = append(fields, "element."+f.Becomes+" AS "+f.Becomes)
 	}
-	lists := slices.Concat(engine.Levels.Lists(), engine.Candidates.Lists(), []string{"element"})
+	lists := append(engine.Lists(), "element")
 	return "SELECT * EXCLUDE (" + strings.Join(lists, ", ") + "), " + strings.Join(fields, ", ") + " FROM (" + strings.Join(parts, " UNION ALL ") + ")"
 }
 

@@ -8,7 +8,7 @@ import (
 // Kind is what a column holds.
 type Kind int
 
-// Kinds of columns. Text is never null, but empty. Milliseconds are since 1970. Levels and Candidates are lists.
+// Kinds of columns. Text is never null, but empty. Milliseconds are since 1970. Levels, Candidates and Stops are lists.
 const (
 	Integer Kind = iota + 1 // of 32 bits
 	BigInt                  // of 64 bits
@@ -19,6 +19,8 @@ const (
 	Levels
 	// Candidates are other limits. A table of their lines has the fields of the list.
 	Candidates
+	// Stops are lengths of stops. A table of their lines has the fields of the list.
+	Stops
 )
 
 // Column is one that is read: its name in the files, and in the table.
@@ -43,9 +45,10 @@ var Columns = []Column{
 	{"host_cpus", "host_cpus", Integer}, {"host_memory_bytes", "host_memory_bytes", BigInt}, {"memory_bytes", "memory_bytes", BigInt},
 	{"waiting_quota_seconds", "waiting_quota_seconds", Double}, {"waiting_ancestor_seconds", "waiting_ancestor_seconds", Double},
 	{"waiting_contention_seconds", "waiting_contention_seconds", Double}, {"waiting_unclear_seconds", "waiting_unclear_seconds", Double},
+	{"stops", "stops", Stops},
 }
 
-// Fields are the columns of a list's elements.
+// Fields are the columns of a list's elements; nil: the kind is no list.
 func (k Kind) Fields() []Column {
 	switch k {
 	case Levels:
@@ -53,8 +56,20 @@ func (k Kind) Fields() []Column {
 	case Candidates:
 		return []Column{{"step", "step", Integer}, {"stopped_microseconds", "stopped_us", BigInt}, {"throttled_periods", "throttled", BigInt},
 			{"delay_microseconds", "delay_us", BigInt}, {"burst_stopped_microseconds", "burst_stopped_us", BigInt}, {"burst_delay_microseconds", "burst_delay_us", BigInt}}
+	case Stops:
+		return []Column{{"microseconds", "stop_us", BigInt}, {"periods", "stopped_periods", BigInt}}
 	}
 	return nil
+}
+
+// Lists are all columns that hold lists.
+func Lists() (names []string) {
+	for _, c := range Columns {
+		if c.Is.Fields() != nil {
+			names = append(names, c.Becomes)
+		}
+	}
+	return names
 }
 
 // Lists are the columns that hold lists of a kind.
@@ -73,6 +88,7 @@ var generations = [][]string{
 	{"period_microseconds", "candidate_seconds", "candidate_from", "candidates"},
 	{"host_cpus", "host_memory_bytes", "memory_bytes"},
 	{"waiting_quota_seconds", "waiting_ancestor_seconds", "waiting_contention_seconds", "waiting_unclear_seconds"},
+	{"stops"},
 }
 
 // Newest is the age of files that have all columns.

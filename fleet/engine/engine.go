@@ -39,7 +39,7 @@ type Script struct {
 type Question struct{ Name, SQL string }
 
 // Table is the answer to a question, which is kept, or of the lists in the table Of a line for each element. A line has the columns of the
-// table, and those of the list: see [Levels] and [Candidates].
+// table, and those of the list: see [Levels], [Candidates] and [Stops].
 type Table struct {
 	Name string
 	SQL  string

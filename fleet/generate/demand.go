@@ -64,6 +64,7 @@ type ran struct {
 	width, wanted       map[int32]time.Duration
 	used, stopped, busy time.Duration
 	throttled           int64
+	stops               fleet.Stops
 }
 
 // under steps a demand through the period model, with a burst of one quota or none. What waits behind the quota stays as wide as it
@@ -91,6 +92,7 @@ func (d *demand) under(limitCPUs float64, burst bool, other *periodmodel.Model) 
 		r.wanted[0] += period - on - stopped
 		r.used += time.Duration(p.UsedNS)
 		r.stopped += stopped
+		r.stops.Add(stopped)
 		r.busy += on
 		if p.Throttled {
 			r.throttled++

@@ -290,6 +290,7 @@ func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
 		Periods: new(int64(periods)), ThrottledPeriods: &r.throttled, Width: histogram(r.width), Wanted: wanted,
 	}
 	row.SetCandidates(period, s.other[level])
+	row.Stops = r.stops.List()
 	return row
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +110,24 @@ func TestContended(t *testing.T) {
 	missing(t, "not measured", serviceOf(t, d, "old/app").ContendedShare)
 	if !slices.ContainsFunc(d.Input.Problems, func(p view.Problem) bool {
 		return p.Why == "its threads waited for more time than they wanted a CPU" && p.Rows == 1
+	}) {
+		t.Errorf("%+v", d.Input.Problems)
+	}
+}
+
+// How long stops take is by the periods of all of a service's rows. A row with an impossible stop is left out.
+func TestStopLengths(t *testing.T) {
+	first, then, other, wrong := rowOf("cart", 1, noon, 8, 4), rowOf("cart", 2, noon, 8, 4), rowOf("other", 3, noon, 8, 4), rowOf("wrong", 4, noon, 8, 4)
+	first.Stops = []fleet.Stop{{Microseconds: 12288, Periods: 60}, {Microseconds: 49152, Periods: 1}}
+	then.Stops = []fleet.Stop{{Microseconds: 12288, Periods: 37}, {Microseconds: 98304, Periods: 2}}
+	wrong.Stops = []fleet.Stop{{Microseconds: 2_000_000, Periods: 1}}
+	d, _ := written(t, first, then, other, wrong)
+	s := serviceOf(t, d, "cart/app")
+	near(t, "median", s.StopP50, 12.288)
+	near(t, "p99", s.StopP99, 98.304)
+	missing(t, "never stopped", serviceOf(t, d, "other/app").StopP99)
+	if !slices.ContainsFunc(d.Input.Problems, func(p view.Problem) bool {
+		return strings.HasPrefix(p.Why, "a stop is longer than a period may be") && p.Rows == 1
 	}) {
 		t.Errorf("%+v", d.Input.Problems)
 	}

@@ -157,6 +157,10 @@ func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[
 	}); err != nil {
 		return err
 	}
+	stops, err := stopsOf(ctx, e)
+	if err != nil {
+		return err
+	}
 	return e.Ask(ctx, "services", func(scan func(...any) error) error {
 		var s view.Service
 		var by [4]*float64
@@ -165,6 +169,7 @@ func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[
 			return err
 		}
 		s.StoppedBy = stopper(s.StoppedShare, by)
+		s.StopP50, s.StopP99 = stops[s.Name].quantile(0.5), stops[s.Name].quantile(0.99)
 		switch {
 		case s.StoppedBy == nil:
 		case *s.StoppedBy == stoppers[0]:

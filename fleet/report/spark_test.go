@@ -47,6 +47,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 			r := withCandidates(rowOf("huge", no, noon.Add(time.Duration(slot)*fleet.SlotLength), 8, int32(2+no%7)))
 			r.Node, r.StoppedHighSeconds, r.ThrottledPodSeconds = "huge", new(float64(no)/100), new(float64(no%3))
 			r.WaitingQuotaSeconds, r.WaitingAncestorSeconds, r.WaitingContentionSeconds, r.WaitingUnclearSeconds = new(1.0), new(2.0), new(float64(no)/7), new(0.5)
+			r.Stops = []fleet.Stop{{Microseconds: 4096, Periods: int32(1 + no)}, {Microseconds: 98_304, Periods: 2}}
 			rows = append(rows, r)
 		}
 	}
@@ -70,6 +71,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		func(r *fleet.Row) { r.Schema = 9 }, func(r *fleet.Row) { r.OwnLimitCPUs = new(math.NaN()) }, func(r *fleet.Row) { r.UsedCPUSeconds = new(math.Inf(1)) },
 		func(r *fleet.Row) { r.Width = []fleet.Level{{CPUs: -1, Microseconds: 5}} }, func(r *fleet.Row) { r.Start = noon.Add(time.Second) },
 		func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
+		func(r *fleet.Row) { r.Stops = []fleet.Stop{{Microseconds: 4096, Periods: -1}} },
 	} {
 		r := rowOf("bad", no, noon, 8, 4)
 		of(&r)
@@ -83,7 +85,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	errs = append(errs, store.Write(copies, []fleet.Row{part(beside, 150, 150), rows[0], rows[1]}),
 		os.CopyFS(filepath.Join(dir, "cluster=copy"), os.DirFS(filepath.Join(copies, "cluster=eu1"))))
 	hour := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12")
-	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns, waitingColumns} {
+	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns, waitingColumns, stopColumns} {
 		r := withCandidates(rowOf("older", no, noon, 4, 4))
 		r.Node = fmt.Sprint("older", no)
 		older(t, filepath.Join(hour, r.Node+".parquet"), r, columns)
@@ -147,7 +149,7 @@ func joined(t *testing.T, from, to string) {
 // answers are the rows of every question, and the files that were left out.
 func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][]any, refused []string) {
 	t.Helper()
-	s := script("totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "services", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers")
+	s := script("totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "services", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers")
 	left, err := e.Prepare(t.Context(), files, s)
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +180,7 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 }
 
 // columnsOf is how many columns each answer has.
-var columnsOf = map[string]int{"totals": 6, "problems": 4, "hosts": 3, "sizes": 20, "demand": 4, "candidates": 7, "spenders": 2, "services": 14, "forecasts": 9, "applied": 6,
+var columnsOf = map[string]int{"totals": 6, "problems": 4, "hosts": 3, "sizes": 20, "demand": 4, "candidates": 7, "spenders": 2, "stops": 3, "services": 14, "forecasts": 9, "applied": 6,
 	"plan_hosts": 4, "plan_demand": 7, "plan_containers": 13}
 
 // plainValue is a value whatever type an engine gave it.

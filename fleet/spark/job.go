@@ -98,7 +98,7 @@ func typeOf(is engine.Kind) string {
 // value is what a column becomes. What does not fit is null: one row must not end the run.
 func value(c engine.Column) string {
 	switch c.Is {
-	case engine.Levels, engine.Candidates:
+	case engine.Levels, engine.Candidates, engine.Stops:
 		var of []string
 		for _, f := range c.Is.Fields() {
 			of = append(of, fmt.Sprintf("'%s', TRY_CAST(l.%s AS %s)", f.Becomes, f.Name, types[f.Is]))
@@ -142,7 +142,7 @@ func lines(list engine.Kind, of string) string {
 	for _, f := range list.Fields() {
 		fields = append(fields, "element."+f.Becomes+" AS "+f.Becomes)
 	}
-	lists := strings.Join(slices.Concat(engine.Levels.Lists(), engine.Candidates.Lists()), ", ")
+	lists := strings.Join(engine.Lists(), ", ")
 	for _, name := range list.Lists() {
 		parts = append(parts, "SELECT r.* EXCEPT ("+lists+"), '"+name+"' AS kind, "+strings.Join(fields, ", ")+" FROM "+of+" r LATERAL VIEW explode("+name+") e AS element")
 	}

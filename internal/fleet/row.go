@@ -78,6 +78,8 @@ type Row struct {
 	CandidateSeconds   *float64    `parquet:"candidate_seconds,optional"`
 	CandidateFrom      *int32      `parquet:"candidate_from,optional"`
 	Candidates         []Candidate `parquet:"candidates,list"`
+	// Stops are the lengths of the stops by its own quota, in the CandidateSeconds.
+	Stops []Stop `parquet:"stops,list"`
 
 	// HostCPUs are the CPUs that the container's host has online, HostMemoryBytes its memory. MemoryBytes is what the container may need
 	// of it: its limit, or without a limit below that what it uses, without file pages that the kernel reclaims first. At the end of the slot.

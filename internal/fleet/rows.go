@@ -36,6 +36,7 @@ type Rows struct {
 // model is what the periods of one container tell.
 type model struct {
 	*periodmodel.Model
+	stops Stops
 	// seen: the slot under way has rounds of it.
 	seen bool
 }
@@ -100,7 +101,7 @@ func (r *Rows) model(s *sum, o *observe.Observation) {
 	period := o.Levels[0].Limit.Period
 	m := r.models[o.CgroupID]
 	if m == nil || m.Period() != period {
-		r.models[o.CgroupID] = &model{periodmodel.New(period), true}
+		r.models[o.CgroupID] = &model{Model: periodmodel.New(period), seen: true}
 		s.fed = 0
 		return
 	}
@@ -116,8 +117,10 @@ func (r *Rows) AddPeriod(p counts.PeriodRow) {
 		return
 	}
 	length := float64(p.LengthNS)
+	stopped := time.Duration(p.StoppedShare * length)
+	m.stops.Add(stopped)
 	m.Add(periodmodel.Period{Length: time.Duration(length), Used: time.Duration(p.MeanWidth * length), Width: p.MostWidth,
-		Stopped: time.Duration(p.StoppedShare * length), Throttled: p.Throttled})
+		Stopped: stopped, Throttled: p.Throttled})
 }
 
 // Finish ends the current slot and returns its rows, by service, pod, container and cgroup: equal names side by side pack well.
@@ -126,6 +129,7 @@ func (r *Rows) Finish() (done []Row) {
 		s.finish()
 		if m := r.models[k.cgroup]; m != nil && s.fed > 0 {
 			s.row.SetCandidates(m.Period(), m.Take(s.fed))
+			s.row.Stops, m.stops = m.stops.List(), Stops{}
 		}
 		done = append(done, s.row)
 	}

@@ -85,6 +85,7 @@ func TestCandidates(t *testing.T) {
 		done = rows.Add(limited(noon.Add(time.Duration(i) * time.Second)))
 		if feed { // ten periods, one of which has 150 ms of work, 3 wide
 			rows.AddPeriod(counts.PeriodRow{Cgroup: 7, LengthNS: 1e9, MeanWidth: 0.15, MostWidth: 3})
+			rows.AddPeriod(counts.PeriodRow{Cgroup: 7, LengthNS: 1e8, MeanWidth: 0.1, MostWidth: 1, StoppedShare: float64(i%2) * 0.6})
 			rows.AddPeriod(counts.PeriodRow{Cgroup: 99, LengthNS: 1e9, MeanWidth: 8, MostWidth: 8}) // of another container
 		}
 		return done
@@ -111,6 +112,9 @@ func TestCandidates(t *testing.T) {
 	first, last := r.Candidates[0], r.Candidates[len(r.Candidates)-1]
 	if first.Step != -8 || last.Step != 2 || last.ThrottledPeriods < 299 || last.StoppedMicroseconds <= 0 || last.BurstStoppedMicroseconds != 0 || first.BurstStoppedMicroseconds == 0 {
 		t.Errorf("%+v", r.Candidates)
+	}
+	if len(r.Stops) != 1 || r.Stops[0] != (Stop{65_536, 150}) {
+		t.Errorf("stops of 60 ms in every other second: %+v", r.Stops)
 	}
 	if early := done[0]; *early.CandidateSeconds != 298 { // of its first two rounds one was without, and one began
 		t.Errorf("known for %v s", *early.CandidateSeconds)

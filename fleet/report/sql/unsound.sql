@@ -23,6 +23,13 @@ others AS (
     OR COUNT(delay_us) < COUNT(*) OR MIN(delay_us) < 0 OR MAX(delay_us) > 100000000
     OR COUNT(burst_delay_us) < COUNT(*) OR MIN(burst_delay_us) < 0 OR MAX(burst_delay_us) > 100000000
 ),
+stops AS (
+  SELECT file_no, file_row
+  FROM loaded_stops
+  GROUP BY file_no, file_row
+  HAVING COUNT(stop_us) < COUNT(*) OR COUNT(stopped_periods) < COUNT(*) OR MIN(stop_us) <= 0 OR MAX(stop_us) > 1048576 OR MIN(stopped_periods) <= 0
+    OR SUM(CAST(stopped_periods AS DOUBLE)) > 1000000
+),
 judged AS (
   SELECT l.file_no, l.file_row,
     CASE
@@ -47,6 +54,7 @@ judged AS (
         AND l.waiting_unclear_seconds <= l.waiting_quota_seconds + l.waiting_ancestor_seconds + 0.001
         AND l.waiting_quota_seconds + l.waiting_ancestor_seconds + l.waiting_contention_seconds <= 1.1 * l.wanted_cpu_seconds + 1)
         THEN 'its threads waited for more time than they wanted a CPU'
+      WHEN s.file_no IS NOT NULL THEN 'a stop is longer than a period may be, or there are more of them than periods'
       WHEN h.file_no IS NOT NULL THEN 'a histogram is not within the time that was observed'
       WHEN o.file_no IS NOT NULL OR NOT (l.candidate_seconds >= 0 AND l.candidate_seconds <= 1.1 * l.seconds + 1)
         OR NOT (l.period_us >= 1000 AND l.period_us <= 1000000) OR NOT (l.candidate_from >= -16 AND l.candidate_from <= 37)
@@ -56,5 +64,6 @@ judged AS (
   FROM loaded l
   LEFT JOIN histograms h ON h.file_no = l.file_no AND h.file_row = l.file_row
   LEFT JOIN others o ON o.file_no = l.file_no AND o.file_row = l.file_row
+  LEFT JOIN stops s ON s.file_no = l.file_no AND s.file_row = l.file_row
 )
 SELECT file_no, file_row, problem FROM judged WHERE problem IS NOT NULL

@@ -52,6 +52,10 @@ type Service struct {
 	StoppedShare    *float64 `json:"stopped_share" parquet:"stopped_share,optional"`
 	StoppedShareLow *float64 `json:"stopped_share_low" parquet:"stopped_share_low,optional"`
 	UsedCPUs        *float64 `json:"used_cpus" parquet:"used_cpus,optional"`
+	// StopP50 and StopP99 are how long its own quota stopped a container within one period, of the periods in which it did: half of the stops
+	// and 99 in a hundred are no longer. Lengths are told apart by a third of them. Null: it did not, or no rows have periods.
+	StopP50 *float64 `json:"stop_p50_ms" parquet:"stop_p50_ms,optional"`
+	StopP99 *float64 `json:"stop_p99_ms" parquet:"stop_p99_ms,optional"`
 	// ContendedShare is the part of the time in which its threads ran or were runnable that they waited for a CPU which others held, or more
 	// of its own threads than there are CPUs: at most; ContendedShareLow at least. No quota of its own mends that.
 	ContendedShare    *float64 `json:"contended_share" parquet:"contended_share,optional"`

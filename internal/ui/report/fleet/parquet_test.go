@@ -93,7 +93,7 @@ func TestTablesAreInTheirPage(t *testing.T) {
 			continue
 		}
 		var got []string
-		for _, name := range regexp.MustCompile("`([a-z_.]+)`").FindAllSubmatch(m[1], -1) {
+		for _, name := range regexp.MustCompile("`([a-z0-9_.]+)`").FindAllSubmatch(m[1], -1) {
 			got = append(got, string(name[1]))
 		}
 		if !slices.Equal(got, want) {

@@ -164,7 +164,7 @@ func saved(s Service) *float64 {
 
 // columns are those of a table of services.
 var columns = []table.Column{{Name: "SERVICE", Least: 30}, {Name: "CONTAINERS", Right: true, Spare: 3}, {Name: "CORES", Right: true}, {Name: "AFTER", Right: true},
-	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"}, {Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true}, {Name: "CONTENDED", Right: true, Spare: 5},
+	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"}, {Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true}, {Name: "STOP P99", Right: true, Spare: 6}, {Name: "CONTENDED", Right: true, Spare: 5},
 	{Name: "SPENT BY", Least: 8, Spare: 1}}
 
 // figures are a service's cells, in the order of columns.
@@ -182,7 +182,7 @@ func figures(s Service) []string {
 		spender = "a " + *s.StoppedBy + "'s"
 	}
 	return []string{shownName(s.Name), strconv.Itoa(s.Containers), figure.Fixed(s.CoresNow, 1), figure.Fixed(s.CoresAfter, 1), between(s.CoresAfterLow, s.CoresAfterHigh),
-		figure.Fixed(s.Limit, 1), remedy, figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare), percent(s.ContendedShareLow), spender}
+		figure.Fixed(s.Limit, 1), remedy, figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare), stopLength(s.StopP99), percent(s.ContendedShareLow), spender}
 }
 
 // shardsTitle and shardsAssume stand around the table of shards.
@@ -260,6 +260,14 @@ func between(low, high *float64) string {
 }
 
 // percent is a share of the time.
+// stopLength is how long a stop takes, in ms.
+func stopLength(ms *float64) string {
+	if ms == nil {
+		return figure.Missing
+	}
+	return strconv.FormatFloat(*ms, 'g', 2, 64) + " ms"
+}
+
 func percent(share *float64) string {
 	switch {
 	case share == nil:

@@ -19,6 +19,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
 	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 )
 
 // Options say how large the fleet is.
@@ -76,7 +77,10 @@ type service struct {
 
 // Make writes the rows of a fleet and truth.json below a folder.
 func Make(ctx context.Context, dir string, o Options) (Truth, error) {
-	all := draw(o)
+	all, err := draw(ctx, o)
+	if err != nil {
+		return Truth{}, err
+	}
 	truth := Truth{Seed: o.Seed, Hosts: o.Hosts, Containers: o.Containers, Bound: o.Bound, Rows: o.Containers * o.Hours * slotsPerHour}
 	for i := range all {
 		s := all[i].truth
@@ -107,7 +111,7 @@ const slotsPerHour = int(time.Hour / fleet.SlotLength)
 var limits = []float64{0.5, 1, 1, 2, 2, 4, 8, 16}
 
 // draw draws the services: a few are large, most are small.
-func draw(o Options) []service {
+func draw(ctx context.Context, o Options) ([]service, error) {
 	n := max(1, min(o.Containers, o.Containers/40+3))
 	all := make([]service, n)
 	weights := 0.0
@@ -115,6 +119,7 @@ func draw(o Options) []service {
 		weights += 1 / float64(i+1)
 	}
 	left := o.Containers - n // each has one
+	chances := make([]*rand.Rand, n)
 	for i := range all {
 		chance := rand.New(rand.NewPCG(o.Seed, uint64(i)))
 		s := &all[i]
@@ -123,14 +128,14 @@ func draw(o Options) []service {
 		s.memoryBytes = int64(s.limit*(1+float64(i%4))) << 29 // 0.5 to 2 GiB per CPU, not drawn: what is drawn stays as it was
 		s.replicas = 1 + int(float64(o.Containers-n)/float64(i+1)/weights)
 		left -= s.replicas - 1
-		if i == 0 {
-			continue // it gets what rounding leaves, below
-		}
-		s.demand(chance, i, o)
+		chances[i] = chance
 	}
-	all[0].replicas += left
-	all[0].demand(rand.New(rand.NewPCG(o.Seed, uint64(n))), 0, o)
-	return all
+	all[0].replicas += left // what rounding leaves
+	chances[0] = rand.New(rand.NewPCG(o.Seed, uint64(n)))
+	return all, parallel.OnAllCores(ctx)(n, func(i int) error {
+		all[i].demand(chances[i], i, o)
+		return nil
+	})
 }
 
 // demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too large to keep.
@@ -206,38 +211,41 @@ func write(ctx context.Context, dir string, all []service, o Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	rowsOf := func(host, hour int) (rows []fleet.Row) {
-		for _, no := range on[host] {
-			for slot := hour * slotsPerHour; slot < (hour+1)*slotsPerHour; slot++ {
-				s := &all[of[no]]
-				rows = append(rows, s.row(levelAt(of[no], slot), o.Start.Add(time.Duration(slot)*fleet.SlotLength), host, no))
-			}
-		}
-		return rows
-	}
-	for hour := range o.Hours {
+	files := filesOf(on, o.Joined)
+	return parallel.OnAllCores(ctx)(o.Hours*len(files), func(i int) error {
+		hour, file := i/len(files), i%len(files)
 		var rows []fleet.Row
-		files := 0
-		for host := range on {
-			if err := ctx.Err(); err != nil {
-				return err
+		for host := files[file].first; host < files[file].end; host++ {
+			for _, no := range on[host] {
+				for slot := hour * slotsPerHour; slot < (hour+1)*slotsPerHour; slot++ {
+					rows = append(rows, all[of[no]].row(levelAt(of[no], slot), o.Start.Add(time.Duration(slot)*fleet.SlotLength), host, no))
+				}
 			}
-			rows = append(rows, rowsOf(host, hour)...)
-			if o.Joined && len(rows) < store.RowsOfFile && host < len(on)-1 || len(rows) == 0 {
-				continue
-			}
-			name := filepath.Join(dir, store.File(&rows[0]))
-			if o.Joined {
-				name = filepath.Join(filepath.Dir(name), store.JoinedFile(files))
-				slices.SortStableFunc(rows, func(a, b fleet.Row) int { return cmp.Compare(a.Service, b.Service) })
-			}
-			if err := create(name, rows); err != nil {
-				return err
-			}
-			files, rows = files+1, rows[:0]
 		}
+		name := filepath.Join(dir, store.File(&rows[0]))
+		if o.Joined {
+			name = filepath.Join(filepath.Dir(name), store.JoinedFile(file))
+			slices.SortStableFunc(rows, func(a, b fleet.Row) int { return cmp.Compare(a.Service, b.Service) })
+		}
+		return create(name, rows)
+	})
+}
+
+// hosts are those from first to before end.
+type hosts struct{ first, end int }
+
+// filesOf are the hosts whose rows of an hour are in a file: each its own, or so many together that a file has as many rows as store.Join
+// makes. on are the containers of each host; none is without.
+func filesOf(on [][]int, joined bool) (files []hosts) {
+	first, rows := 0, 0
+	for host := range on {
+		if rows += len(on[host]) * slotsPerHour; joined && rows < store.RowsOfFile && host < len(on)-1 {
+			continue
+		}
+		files = append(files, hosts{first, host + 1})
+		first, rows = host+1, 0
 	}
-	return nil
+	return files
 }
 
 // create writes a file that is not there yet. Unlike store.Write it does not wait for the disk, which is most of its time: what a

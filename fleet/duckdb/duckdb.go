@@ -108,14 +108,14 @@ func value(c engine.Column) string {
 	return "CAST(r." + c.Name + " AS " + types[c.Is] + ")"
 }
 
-// loaded makes the table of all rows.
+// loaded makes the table of all rows, with a number of the container that made gives later.
 var loaded = func() string {
 	var of strings.Builder
 	of.WriteString("CREATE TABLE loaded (file_no INTEGER, file_row BIGINT")
 	for _, c := range engine.Columns {
 		fmt.Fprintf(&of, ", %s %s", c.Becomes, typeOf(c.Is))
 	}
-	return of.String() + ")"
+	return of.String() + ", container_no BIGINT)"
 }()
 
 // read is the statement that reads some files, which have so many generations of columns.
@@ -130,6 +130,7 @@ func read(files []file, age int) string {
 		}
 		of.WriteString(", " + value(c))
 	}
+	of.WriteString(", NULL")
 	of.WriteString(" FROM read_parquet([")
 	for i, f := range files {
 		if i > 0 {
@@ -160,12 +161,10 @@ func (d *DB) Prepare(ctx context.Context, files []string, s engine.Script) ([]en
 		return refused, err
 	}
 	for _, t := range s.Tables {
-		statement := "CREATE TABLE " + t.Name + " AS " + t.SQL
-		if t.List != 0 {
-			statement = "CREATE VIEW " + t.Name + " AS " + lines(t.List, t.Of)
-		}
-		if _, err := d.db.ExecContext(ctx, statement); err != nil {
-			return refused, failed(t.Name, err)
+		for _, statement := range made(t) {
+			if _, err := d.db.ExecContext(ctx, statement); err != nil {
+				return refused, failed(t.Name, err)
+			}
 		}
 	}
 	d.questions = map[string]string{}
@@ -173,6 +172,21 @@ func (d *DB) Prepare(ctx context.Context, files []string, s engine.Script) ([]en
 		d.questions[q.Name] = q.SQL
 	}
 	return refused, nil
+}
+
+// made are the statements that make a table. A row's number is written beside it: to copy the rows, with their lists, takes twenty times as
+// long, and as much room as they have.
+func made(t engine.Table) []string {
+	switch {
+	case t.List != 0:
+		return []string{"CREATE VIEW " + t.Name + " AS " + lines(t.List, t.Of)}
+	case t.Numbered != "":
+		return []string{
+			"UPDATE " + t.Of + " SET container_no = n.container_no FROM " + t.Numbered + " n WHERE n.file_no = " + t.Of + ".file_no AND n.file_row = " + t.Of + ".file_row",
+			"CREATE VIEW " + t.Name + " AS SELECT * FROM " + t.Of + " WHERE container_no IS NOT NULL",
+		}
+	}
+	return []string{"CREATE TABLE " + t.Name + " AS " + t.SQL}
 }
 
 // lines has a line for each element of the lists of a kind in a table.

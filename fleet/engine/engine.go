@@ -38,11 +38,13 @@ type Script struct {
 // Question is one in SQL.
 type Question struct{ Name, SQL string }
 
-// Table is the answer to a question, which is kept, or of the lists in the table Of a line for each element. A line has the columns of the
-// table, and those of the list: see [Levels], [Candidates] and [Stops].
+// Table is one of three. With SQL it is the answer to a question, which is kept. With List it has a line for each element of the lists in the
+// table Of: the columns of the table, and those of the list ([Levels], [Candidates] and [Stops]). With Numbered it has the rows of the table Of,
+// which is "loaded", that the table Numbered has by file_no and file_row, with its container_no beside.
 type Table struct {
-	Name string
-	SQL  string
-	List Kind
-	Of   string
+	Name     string
+	SQL      string
+	List     Kind
+	Of       string
+	Numbered string
 }

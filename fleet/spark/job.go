@@ -61,9 +61,12 @@ func newJob(files []string, of []description, sound []int, s engine.Script, out 
 		{"loaded", "SELECT * FROM rows_read r WHERE NOT EXISTS (SELECT * FROM files_damaged d WHERE d.file_no = r.file_no)", false},
 	}
 	for _, t := range s.Tables {
-		if t.List != 0 {
+		switch {
+		case t.List != 0:
 			j.Tables = append(j.Tables, statement{t.Name, lines(t.List, t.Of), false})
-		} else {
+		case t.Numbered != "":
+			j.Tables = append(j.Tables, statement{t.Name, numbered(t.Of, t.Numbered), true})
+		default:
 			j.Tables = append(j.Tables, statement{t.Name, t.SQL, true})
 		}
 	}
@@ -134,6 +137,11 @@ func nothing() string {
 		of += ", CAST(NULL AS " + typeOf(c.Is) + ") AS " + c.Becomes
 	}
 	return of + " WHERE FALSE"
+}
+
+// numbered are the rows of a table that another one numbers.
+func numbered(of, by string) string {
+	return "SELECT r.*, n.container_no FROM " + of + " r JOIN " + by + " n ON n.file_no = r.file_no AND n.file_row = r.file_row"
 }
 
 // lines has a line for each element of the lists of a kind in a table.

@@ -45,6 +45,19 @@ var realRuntimes = map[string]realRuntime{
 	"rust": {key: "rust", deaf: true, unread: []string{"tokio_workers", "rayon_threads"}, make: func(t *testing.T, dir string) ([]string, error) {
 		return built(dir, "rustc", "-o", "{}", "testdata/runtimes/figures.rs")
 	}},
+	"tokio and rayon": {key: "rust", make: func(t *testing.T, dir string) ([]string, error) {
+		if _, err := built(dir, "cargo", "build", "--release", "--quiet", "--locked", "--manifest-path", "testdata/runtimes/rustfigures/Cargo.toml", "--target-dir", dir); err != nil {
+			return nil, err
+		}
+		return []string{filepath.Join(dir, "release", "program")}, nil
+	}},
+	"openblas": {key: "openblas", make: func(t *testing.T, dir string) ([]string, error) {
+		command, err := built(dir, "gcc", "-o", "{}", "testdata/runtimes/openblas.c", "-ldl")
+		if err == nil && exec.Command(command[0]).Run() != nil {
+			err = errors.New("libopenblas.so.0 is missing: apt-get install libopenblas0-pthread")
+		}
+		return command, err
+	}},
 	"node": {key: "libuv", make: func(t *testing.T, dir string) ([]string, error) {
 		return found("node", "testdata/runtimes/figures.js")
 	}},

@@ -1,6 +1,6 @@
 -- The rows that count, with the number of their container. Of a row that is there twice the one with the most rounds counts: it is
--- the newest. Where two programs observed a container at the same time, the row that saw most of the five minutes counts. Only rows with
--- another of the same container and five minutes are put in order: there are few.
+-- the newest. Where two programs observed a container at the same time, the row that saw most of the five minutes counts. "sound" is asked
+-- for once: the plan of each question on Spark holds that of every table below it, as often as it is asked for.
 WITH sound AS (
   SELECT l.file_no, l.file_row, l.start_ms, l.began_ms, l.seconds, l.samples, c.container_no
   FROM loaded l
@@ -9,13 +9,9 @@ WITH sound AS (
   LEFT JOIN unsound u ON u.file_no = l.file_no AND u.file_row = l.file_row
   WHERE u.file_no IS NULL
 ),
-crowded AS (
-  SELECT container_no, start_ms FROM sound GROUP BY container_no, start_ms HAVING COUNT(*) > 1
-),
 copies AS (
-  SELECT s.*, ROW_NUMBER() OVER (PARTITION BY s.container_no, s.began_ms ORDER BY s.samples DESC, s.seconds DESC, s.file_no DESC, s.file_row DESC) AS copy_no
+  SELECT s.*, ROW_NUMBER() OVER (PARTITION BY container_no, began_ms ORDER BY samples DESC, seconds DESC, file_no DESC, file_row DESC) AS copy_no
   FROM sound s
-  JOIN crowded c ON c.container_no = s.container_no AND c.start_ms = s.start_ms
 ),
 neighbours AS (
   SELECT c.*,
@@ -29,8 +25,3 @@ slots AS (
   FROM neighbours n
 )
 SELECT file_no, file_row, container_no FROM slots WHERE slot_overlaps = 0 OR most_no = 1
-UNION ALL
-SELECT s.file_no, s.file_row, s.container_no
-FROM sound s
-LEFT JOIN crowded c ON c.container_no = s.container_no AND c.start_ms = s.start_ms
-WHERE c.container_no IS NULL

@@ -84,7 +84,7 @@ const spareUse = 0.8
 
 // Propose chooses a remedy. Time counts, not periods: a container whose stopped
 // time is below the bound has no finding, however many of its periods were
-// throttled. Then the forecast chooses: see Choose. Without one (known is nil, or
+// throttled, unless its few stops make its slowest requests: see SlowsRequests. Then the forecast chooses: see Choose. Without one (known is nil, or
 // has none) the order is by what counters show: see withoutForecast.
 //
 // A secondary that is asked for needs no finding: it is not for its own sake.

@@ -71,7 +71,6 @@ func JudgeRequests(e Evidence, quantile float64, before, after Requests, promise
 		was, is, before.perSecond(), after.perSecond(), before.CPUs, after.CPUs)
 	if !promised && j.Verdict == Better && MiddleLoses(was, is, j.Before.Value, j.After.Value) {
 		j.Verdict, j.Why = Worse, j.Why+"; the middle loses more than the tail gains"
-		return j, false
 	}
 	fewer, many := after.perSecond() < (1-SameWork)*before.perSecond(), after.perSecond() > (1+SameWork)*before.perSecond()
 	if fewer && j.Verdict == Better || many && (j.Verdict == Worse || j.Verdict == NoChange) {

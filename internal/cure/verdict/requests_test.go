@@ -23,6 +23,8 @@ func stoppedRequests(n int, slow, quick float64) Requests {
 func TestJudgeRequests(t *testing.T) {
 	thinned := stoppedRequests(700, 10, 2)
 	thinned.Window *= 2
+	crowded := stoppedRequests(900, 30, 28)
+	crowded.Window = crowded.Window * 2 / 3
 	for name, c := range map[string]struct {
 		before, after Requests
 		objective     bool
@@ -34,6 +36,7 @@ func TestJudgeRequests(t *testing.T) {
 		"nothing":                          {stoppedRequests(600, 58, 2), stoppedRequests(600, 58, 2), false, NoChange, false, "median from 2.003 ms to 2.003 ms"},
 		"worse":                            {stoppedRequests(600, 20, 2), stoppedRequests(600, 90, 2), false, Worse, false, ""},
 		"the middle loses more":            {stoppedRequests(600, 58, 2), stoppedRequests(600, 30, 28), false, Worse, false, "the middle loses more than the tail gains"},
+		"but more requests came":           {stoppedRequests(600, 58, 2), crowded, false, Unverified, true, "other work came than before"},
 		"and an objective stands above it": {stoppedRequests(600, 58, 2), stoppedRequests(600, 30, 28), true, Better, false, ""},
 		"432 do not tell p99":              {stoppedRequests(432, 58, 2), stoppedRequests(600, 17, 4), false, Unverified, true, "432 requests before and 600 after are too few to tell p99: 500 are needed"},
 		"better, with half the requests":   {stoppedRequests(700, 58, 2), thinned, false, Unverified, true, "other work came than before"},

@@ -222,8 +222,8 @@ func sameRows(t *testing.T, want, got map[string][][]any) {
 	}
 }
 
-// onSpark is a run of Spark for this test, with the driver's memory that the program gives by itself. With 1 GiB the driver, which has the cluster's master and
-// workers in its process, ran out of it at the last of thirteen questions: plans of views are large.
+// onSpark is a run of Spark for this test, with the driver's memory that the program gives by itself: the driver has the cluster's master and workers in its
+// process.
 func onSpark(t *testing.T, submit string, progress func(spark.Step)) *spark.Engine {
 	t.Helper()
 	e, err := spark.Open(spark.Options{Master: localCluster, Submit: submit, MemoryMB: 2048, Dir: t.TempDir(), Progress: progress})

@@ -4,13 +4,24 @@ import json
 import os
 import sys
 
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
 
 
 def told(**what):
     # One write a line: Spark's own lines may stand between ours.
     sys.stdout.write("\nunthrottle " + json.dumps(what) + "\n")
     sys.stdout.flush()
+
+
+def anew(spark, table):
+    # A view's plan holds those of all tables below it, as often as they are named: after some tables the driver has no memory for it. Here the
+    # plan begins at the table's rows. Rows that a lost worker held are made again all the same.
+    try:
+        made = table._jdf
+        return DataFrame(spark._jsparkSession.internalCreateDataFrame(made.queryExecution().toRdd(), made.schema(), False), spark)
+    except Py4JError:  # a Spark without that
+        return table
 
 
 def run(job):
@@ -23,7 +34,7 @@ def run(job):
     for t in job["tables"]:
         table = spark.sql(t["sql"])
         if t["keep"]:
-            table = table.persist()
+            table = anew(spark, table).persist()
             told(step="made", name=t["name"], rows=table.count())
         table.createOrReplaceTempView(t["name"])
     for q in job["questions"]:

@@ -1,6 +1,6 @@
 -- The rows that count, with the number of their container. Of a row that is there twice the one with the most rounds counts: it is
--- the newest. Where two programs observed a container at the same time, the row that saw most of the five minutes counts. "sound" is asked
--- for once: the plan of each question on Spark holds that of every table below it, as often as it is asked for.
+-- the newest. Where two programs observed a container at the same time, the row that saw most of the five minutes counts. Only what
+-- that is told by is put in order, and not the rows themselves.
 WITH sound AS (
   SELECT l.file_no, l.file_row, l.start_ms, l.began_ms, l.seconds, l.samples, c.container_no
   FROM loaded l

@@ -18,7 +18,7 @@ func mariadbSort() testCase {
 		causes:  []string{"pool", "shortage"},
 		guilty:  []string{"(long runs)"},
 		suffers: []string{"mariadbd"},
-		needs:   []need{{"mariadbd", "mariadb-server-core"}, {"mariadb-install-db", "mariadb-server-core"}},
+		needs:   []need{{"mariadbd", "mariadb-server-core"}, {"mariadb-install-db", "mariadb-server-core"}, {"my_print_defaults", "mariadb-client-core"}},
 		setting: setting{name: "thread_pool_size", advised: []string{"--thread-handling=pool-of-threads", "--thread-pool-size=1"}},
 		start:   startMariaDB,
 	}

@@ -93,13 +93,14 @@ func typeOf(is engine.Kind) string {
 // value is what a column becomes. Elements of lists by the names of their fields, since a cast of a list whose fields have other names gives
 // nulls, for all files at once.
 func value(c engine.Column) string {
-	switch c.Is {
-	case engine.Levels, engine.Candidates, engine.Stops:
+	if fields := c.Is.Fields(); fields != nil {
 		var of []string
-		for _, f := range c.Is.Fields() {
+		for _, f := range fields {
 			of = append(of, fmt.Sprintf("'%s': CAST(l.%s AS %s)", f.Becomes, f.Name, types[f.Is]))
 		}
 		return "[{" + strings.Join(of, ", ") + "} FOR l IN r." + c.Name + "]"
+	}
+	switch c.Is {
 	case engine.Text:
 		return "coalesce(CAST(r." + c.Name + " AS VARCHAR), '')"
 	case engine.Milliseconds:

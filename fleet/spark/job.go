@@ -100,13 +100,14 @@ func typeOf(is engine.Kind) string {
 
 // value is what a column becomes. What does not fit is null: one row must not end the run.
 func value(c engine.Column) string {
-	switch c.Is {
-	case engine.Levels, engine.Candidates, engine.Stops:
+	if fields := c.Is.Fields(); fields != nil {
 		var of []string
-		for _, f := range c.Is.Fields() {
+		for _, f := range fields {
 			of = append(of, fmt.Sprintf("'%s', TRY_CAST(l.%s AS %s)", f.Becomes, f.Name, types[f.Is]))
 		}
 		return "transform(r." + c.Name + ", l -> named_struct(" + strings.Join(of, ", ") + "))"
+	}
+	switch c.Is {
 	case engine.Text:
 		return "COALESCE(r." + c.Name + ", '')"
 	case engine.Milliseconds:

@@ -259,15 +259,15 @@ func between(low, high *float64) string {
 	return fmt.Sprintf("%.1f-%.1f", *low, *high)
 }
 
-// percent is a share of the time.
-// stopLength is how long a stop takes, in ms.
+// stopLength is how long a stop takes.
 func stopLength(ms *float64) string {
 	if ms == nil {
 		return figure.Missing
 	}
-	return strconv.FormatFloat(*ms, 'g', 2, 64) + " ms"
+	return text.Duration(time.Duration(*ms * float64(time.Millisecond)))
 }
 
+// percent is a share of the time.
 func percent(share *float64) string {
 	switch {
 	case share == nil:

@@ -38,7 +38,7 @@ WIDE_FOR ?= 30m
 WIDE ?=
 
 .PHONY: wide-build
-wide-build: lab
+wide-build: build lab
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/wide ./bench/wide
 
 .PHONY: results-wide

@@ -76,3 +76,5 @@ require (
 )
 
 replace github.com/unthrottle/unthrottle => ../
+
+replace github.com/unthrottle/unthrottle/libs/go => ../libs/go

@@ -74,3 +74,5 @@ require (
 )
 
 replace github.com/unthrottle/unthrottle => ../
+
+replace github.com/unthrottle/unthrottle/libs/go => ../libs/go

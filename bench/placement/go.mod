@@ -22,3 +22,5 @@ require (
 )
 
 replace github.com/containers/nri-plugins/pkg/topology => ./nritopology
+
+replace github.com/unthrottle/unthrottle/libs/go => ../../libs/go

@@ -1,4 +1,4 @@
-// Command threads measures what libs/go does for a real net/http service under a CPU limit, and libs/java for one of Netty, and writes docs/results/threads.md.
+// Command threads measures what libs/go does for a real net/http service under a CPU limit, and libs/java for those of Netty and Finagle, and writes docs/results/threads.md.
 //
 // # Rule
 //
@@ -66,7 +66,7 @@ func (b *bench) missing() error {
 		_, err = exec.LookPath("java")
 	}
 	if err != nil {
-		return fmt.Errorf("the variants of Netty: NOT DONE: %w: apt-get install openjdk-17-jdk-headless maven, then mvn -f libs/java/pom.xml verify", err)
+		return fmt.Errorf("the variants of Netty and Finagle: NOT DONE: %w: apt-get install openjdk-17-jdk-headless maven, then mvn -f libs/java/pom.xml verify", err)
 	}
 	return nil
 }
@@ -145,6 +145,11 @@ func measure(b *bench, lines *study.Lines[piece], rounds int, length time.Durati
 		fmt.Fprintln(os.Stderr, missing)
 	}
 	for round := range rounds {
+		if missing == nil {
+			if err := b.finagle(lines, round+1, length); err != nil {
+				return err
+			}
+		}
 		for _, s := range plan {
 			if s.part == partNetty && missing != nil {
 				continue

@@ -27,7 +27,9 @@ type piece struct {
 	Limit   float64 `json:"limit_cpus"`
 	Variant variant `json:"variant"`
 	Round   int     `json:"round"`
-	// Of bursts and overload.
+	// Share is the load of a point of Finagle, of what the limit can carry.
+	Share float64 `json:"share,omitempty"`
+	// Of bursts, overload and Finagle.
 	Periods     uint64  `json:"periods"`
 	Throttled   uint64  `json:"throttled_periods"`
 	ThrottledMS float64 `json:"throttled_ms"` // the kernel's sum over CPUs
@@ -113,10 +115,14 @@ func (p *process) end() error {
 }
 
 // bursts measures a variant under a limit for a time.
-func (b *bench) bursts(v variant, limitCPUs float64, works int, d time.Duration) (p piece, err error) {
+func (b *bench) bursts(v variant, limitCPUs float64, works int, d time.Duration) (piece, error) {
+	return b.answered(v, limitCPUs, bursts(v.settle()+d, works, b.work(v, 20*time.Millisecond)), d)
+}
+
+// answered measures how pings and works are answered in the last d of a load.
+func (b *bench) answered(v variant, limitCPUs float64, requests []request, d time.Duration) (p piece, err error) {
 	p = piece{Part: partBursts, Limit: limitCPUs, Variant: v}
-	work, settle := b.work(v, 20*time.Millisecond), v.settle()
-	requests := bursts(settle+d, works, work)
+	settle := v.settle()
 	before, after, answers, err := b.run(v, limitCPUs, loadSpec{Requests: requests, Timeout: 30 * time.Second}, d, "-service")
 	if err != nil {
 		return p, err
@@ -127,7 +133,7 @@ func (b *bench) bursts(v variant, limitCPUs float64, works int, d time.Duration)
 		p.UsedCPUs = (*after.Usage - *before.Usage).Seconds() / d.Seconds()
 	}
 	p.PingP50MS, p.PingP99MS = quantile(requests, answers, "/ping", settle, 0.5), quantile(requests, answers, "/ping", settle, 0.99)
-	p.WorkP50MS, p.WorkP99MS = quantile(requests, answers, work, settle, 0.5), quantile(requests, answers, work, settle, 0.99)
+	p.WorkP50MS, p.WorkP99MS = quantile(requests, answers, "/work", settle, 0.5), quantile(requests, answers, "/work", settle, 0.99)
 	end := settle + d + time.Second
 	for i, a := range answers {
 		if requests[i].Path != "/ping" && a.At >= settle {

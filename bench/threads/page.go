@@ -23,6 +23,9 @@ func page(all []piece) string {
 			tableOfBursts(&p, all, s)
 		}
 	}
+	if slices.ContainsFunc(all, func(p piece) bool { return p.Part == partFinagle }) {
+		tableOfKnees(&p, all)
+	}
 	tableOfSpiral(&p, all)
 	if err := tableOfForecast(&p, all); err != nil {
 		p.Line("\nWhat a forecast says of it could not be simulated: %v.", err)
@@ -82,6 +85,9 @@ func aims(all []piece) (found []aim) {
 				found = append(found, aim{fmt.Sprintf("%g CPUs%s: %s", s.limit, inWords[s.part], of.what), r, of.bound, met})
 			}
 		}
+	}
+	if a, ok := kneeAim(all); ok {
+		found = append(found, a)
 	}
 	return found
 }
@@ -178,8 +184,8 @@ func tableOfSpiral(p *study.Page, all []piece) {
 func how(p *study.Page, all []piece) {
 	p.Line("\n## The variants")
 	t := p.Table("variant", "is")
-	for _, v := range []variant{plain, sized, permit, paced, shedAt, nettyInline, nettyOffloaded, nettyPaced} {
-		if ofNetty[v] == "" || slices.ContainsFunc(all, func(p piece) bool { return p.Variant == v }) {
+	for _, v := range []variant{plain, sized, permit, paced, shedAt, nettyInline, nettyOffloaded, nettyPaced, finagleInline, finagleOffloaded, finagleBudget} {
+		if !v.ofJVM() || slices.ContainsFunc(all, func(p piece) bool { return p.Variant == v }) {
 			t.Row(v, v.about())
 		}
 	}

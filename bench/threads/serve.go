@@ -34,6 +34,10 @@ const (
 	nettyInline    variant = "Netty, work on the event loops"
 	nettyOffloaded variant = "Netty, work offloaded"
 	nettyPaced     variant = "Netty, work offloaded within the budget"
+
+	finagleInline    variant = "Finagle, work on the event loops"
+	finagleOffloaded variant = "Finagle, its Offload Filter"
+	finagleBudget    variant = "Finagle, work within the budget"
 )
 
 // ofNetty are the variants of a service of the JVM, by their names there.
@@ -41,6 +45,9 @@ var ofNetty = map[variant]string{nettyInline: "inline", nettyOffloaded: "offload
 
 // command starts a service: this program, or a JVM with the jar of libs/java/bench.
 func (b *bench) command(v variant, part string) []string {
+	if ofFinagle[v] != "" {
+		return b.finagleCommand(v)
+	}
 	if name := ofNetty[v]; name != "" {
 		return []string{"java", "-cp", b.jar, "io.github.unthrottle.bench.NettyService", name}
 	}
@@ -50,11 +57,14 @@ func (b *bench) command(v variant, part string) []string {
 // settle is how long a service runs before it is measured. The library learns the phase of the period meanwhile, and a JVM
 // compiles.
 func (v variant) settle() time.Duration {
-	if ofNetty[v] != "" {
+	if v.ofJVM() {
 		return 12 * time.Second
 	}
 	return 4 * time.Second
 }
+
+// ofJVM: the service is one of the JVM.
+func (v variant) ofJVM() bool { return ofNetty[v] != "" || ofFinagle[v] != "" }
 
 // work is the path of a request that takes so much CPU time.
 func (b *bench) work(v variant, cpu time.Duration) string {
@@ -76,6 +86,10 @@ func (v variant) about() string {
 		nettyInline:    "Netty 4.1 as it is: pings and work on its event loops, twice as many as the JVM's processors",
 		nettyOffloaded: "the same, with the work in a DefaultEventExecutorGroup of as many threads",
 		nettyPaced:     "the same, with the work in a BudgetEventExecutorGroup of `libs/java`",
+
+		finagleInline:    "Finagle 24.2 as it is: all requests on its event loops, twice as many as the JVM's processors",
+		finagleOffloaded: "the same with `-Dcom.twitter.finagle.offload.auto=true`: all requests on threads of Finagle's pool",
+		finagleBudget:    "the same with BudgetRequests of `libs/java`: pings in class IO on the event loops, work in class App",
 	}[v]
 }
 

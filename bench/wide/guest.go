@@ -25,6 +25,7 @@ import (
 type guest struct {
 	lab     string    // the program
 	program string    // this one, statically linked
+	tool    string    // unthrottle, statically linked
 	say     io.Writer // what goes on
 	// done gets each piece as it ends. failed is why there is none.
 	done func(p piece, m message, release string, calibration slow.Result, failed string) error
@@ -113,7 +114,7 @@ func (g *guest) run(ctx context.Context, pieces []piece) error {
 		limit += 3 * p.takes() / time.Duration(p.Machine.K)
 	}
 	cmd := exec.CommandContext(ctx, g.lab, "run", "--slow", fmt.Sprint(m.K), "--smp", fmt.Sprint(m.CPUs), "--kernel", m.Kernel, "--timeout", limit.String(),
-		"--file", piecesPath+"="+list, "--file", "/wide/wide="+g.program, "--", "/wide/wide", insideCommand)
+		"--file", piecesPath+"="+list, "--file", "/wide/wide="+g.program, "--file", toolPath+"="+g.tool, "--", "/wide/wide", insideCommand)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stderr = g.say

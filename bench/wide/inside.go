@@ -44,6 +44,7 @@ type message struct {
 	Outcome   *scenario.Outcome   `json:"outcome,omitempty"`
 	Costs     *scenario.WakeCosts `json:"wake_costs,omitempty"`
 	Narrow    *narrowFigure       `json:"narrow,omitempty"`
+	Fix       *fixFigures         `json:"fix,omitempty"`
 }
 
 // inside measures pieces in the guest. A piece that fails says so, and the next one begins.
@@ -105,6 +106,9 @@ func measure(ctx context.Context, host *cgroup.Host, p piece) (m message, err er
 		}
 		m.Outcome = &r.Outcome
 		return m, nil
+	case fixed:
+		m.Fix, err = measureFix(ctx, host, p)
+		return m, err
 	case narrowed:
 		m.Narrow, err = measureNarrow(ctx, host, p)
 		return m, err

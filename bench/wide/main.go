@@ -80,6 +80,7 @@ type job struct {
 	keep    string // folder of recordings
 	until   time.Time
 	say     io.Writer
+	alone   study.Alone // held while a guest runs
 	// later are recordings to forecast when the guest has ended: a forecast takes the CPUs that the guest needs.
 	later []func() error
 }
@@ -87,6 +88,7 @@ type job struct {
 func run(ctx context.Context) error {
 	what := flag.String("what", "service", "service or accuracy")
 	lab := flag.String("lab", "bin/lab", "the lab `PROGRAM`")
+	tool := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM`, whose fix is measured")
 	file := flag.String("records", "bench/wide/records.jsonl", "`FILE` with a line for each piece that was measured")
 	page := flag.String("page", "docs/results/wide.md", "`FILE` to write")
 	keep := flag.String("keep", ".cache/wide", "`FOLDER` of recordings")
@@ -94,6 +96,7 @@ func run(ctx context.Context) error {
 	only := flag.Int("pieces", 0, "measure at most so `MANY` pieces; 0: as many as fit")
 	plan := flag.Bool("plan", false, "print the plan, what of it is measured, and the hours that are left; measure nothing")
 	part := flag.String("part", "", "of service, measure only the parts of the plan that have `TEXT` in their name")
+	alone := flag.String("alone", "", "hold a lock on `FILE` while a guest runs: who starts other work by 'flock FILE COMMAND' waits until it has ended")
 	k := flag.Int("slow", 0, "measure the first missing pieces at this `K` instead of their own; 0: their own")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -118,6 +121,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	j := &job{missing: missing, records: have, page: *page, keep: *keep, until: time.Now().Add(*last), say: os.Stderr}
+	if j.alone, err = study.OpenAlone(*alone); err != nil {
+		return err
+	}
 	if *k > 0 {
 		j.missing = func(r *records) (all []piece) {
 			for _, p := range missing(r) {
@@ -129,7 +135,7 @@ func run(ctx context.Context) error {
 		}
 	}
 	if *last > 0 {
-		if err := j.measure(ctx, &guest{lab: *lab, program: program, say: os.Stderr, done: j.done}, *only); err != nil {
+		if err := j.measure(ctx, &guest{lab: *lab, program: program, tool: *tool, say: os.Stderr, done: j.done}, *only); err != nil {
 			return err
 		}
 	}
@@ -159,7 +165,7 @@ func (j *job) measure(ctx context.Context, g *guest, only int) error {
 			return nil
 		}
 		before := len(j.records.All)
-		err := g.run(ctx, now)
+		err := j.alone.Do(ctx, func() error { return g.run(ctx, now) })
 		for _, forecast := range j.later {
 			err = errors.Join(err, forecast())
 		}
@@ -186,7 +192,7 @@ func (j *job) done(p piece, m message, release string, calibration slow.Result, 
 		fmt.Fprintf(j.say, "%s  %v: not used: %s (%s)\n", time.Now().Format("15:04:05"), p, failed, record{Point: m.Point}.short())
 		return nil
 	}
-	r := record{Piece: p, Made: study.Now(time.Now()), Release: release, Calibration: calibration, Point: m.Point, Outcome: m.Outcome, Costs: m.Costs, Narrow: m.Narrow}
+	r := record{Piece: p, Made: study.Now(time.Now()), Release: release, Calibration: calibration, Point: m.Point, Outcome: m.Outcome, Costs: m.Costs, Narrow: m.Narrow, Fix: m.Fix}
 	if p.Kind == recording {
 		name := filepath.Join(j.keep, strings.NewReplacer(" ", "-", "%", "", ",", "").Replace(p.String())+".rec")
 		if err := os.MkdirAll(j.keep, 0o755); err != nil {
@@ -223,6 +229,10 @@ func (r record) short() string {
 		return fmt.Sprintf("p50 %s, p99 %s ms, %s CPUs, met %v", study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), r.Point.Met)
 	case r.Narrow != nil:
 		return fmt.Sprintf("%.4g, met %v", r.Narrow.Value, r.Narrow.Met)
+	case r.Fix != nil && r.Fix.left() != nil:
+		return fmt.Sprintf("fix left %v after %.0f s", r.Fix.left(), r.Fix.Seconds)
+	case r.Fix != nil:
+		return fmt.Sprintf("fix left nothing after %.0f s: %s", r.Fix.Seconds, r.Fix.Why)
 	case r.Forecast != nil && r.Forecast.Why != "":
 		return "recorded; no forecast: " + r.Forecast.Why
 	case r.Forecast != nil:

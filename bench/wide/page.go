@@ -43,6 +43,9 @@ func markdown(have *records) string {
 		p.at = h
 		p.Line("\n## %d CPUs, a limit of %d, K = %d", h.CPUs, h.Limit, h.K)
 		p.short()
+		if h == small {
+			p.fixes()
+		}
 		for _, shape := range shapes {
 			p.shape(shape)
 		}

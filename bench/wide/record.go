@@ -23,6 +23,7 @@ type record struct {
 	Outcome  *scenario.Outcome   `json:"outcome,omitempty"`
 	Costs    *scenario.WakeCosts `json:"wake_costs,omitempty"`
 	Narrow   *narrowFigure       `json:"narrow,omitempty"`
+	Fix      *fixFigures         `json:"fix,omitempty"`
 }
 
 // figures of a point. A figure that was not measured is nil.

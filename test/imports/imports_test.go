@@ -48,7 +48,8 @@ var table = []row{
 	{"internal/explain", []string{"internal/see", "internal/container", "internal/kernel", "bandwidth", "topology"}},
 	{"internal/runtimes", []string{"internal/explain/threadpool", "internal/kernel"}},
 	{"internal/scenario", []string{"bandwidth", "topology"}},
-	{"internal/load", []string{"internal/scenario", "internal/see/recording", "internal/explain/diagnose", "internal/kernel", "topology"}},
+	{"internal/load", []string{"internal/scenario", "internal/see/recording", "internal/explain/diagnose", "internal/kernel", "topology", "libs/go/budget"}},
+	{"libs/go", nil}, // a module of its own, which may import nothing of this one
 	{"internal/sim/simulate", []string{"internal/scenario", "bandwidth", "topology"}},
 	{"internal/sim/forecast", []string{"internal/sim/simulate", "internal/scenario", "internal/explain", "internal/see/recording", "bandwidth", "topology"}},
 	{"internal/sim", []string{"internal/load", "internal/scenario", "internal/see", "internal/kernel", "bandwidth", "topology"}},

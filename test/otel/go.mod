@@ -40,3 +40,5 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3 // indirect
 )
+
+replace github.com/unthrottle/unthrottle/libs/go => ../../libs/go

@@ -111,7 +111,7 @@ func (p *Points) Measure(ctx context.Context, at At, around func(cgroup.Group) (
 // pointShape is newShape with Shard.
 func pointShape(name string, cpus, limit int) (Shape, error) {
 	if name == Shard {
-		return shard(cpus, limit), nil
+		return shard(cpus, limit).held(cpus), nil
 	}
 	return newShape(name, cpus, limit)
 }
@@ -139,7 +139,9 @@ func shard(cpus, limit int) Shape {
 }
 
 // pointRemedies are the remedies of single points.
-func pointRemedies() []string { return append(remedies(), Cpuset, BurstPeriod, Twice, NarrowSchedExt) }
+func pointRemedies() []string {
+	return append(remedies(), Budget, Cpuset, BurstPeriod, Twice, NarrowSchedExt)
+}
 
 // pointVariant is a remedy of a single point. What NarrowSchedExt adds to the quota is the caller's.
 func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (variant, error) {

@@ -16,8 +16,9 @@ type Shape struct {
 	Name  string
 	About string
 	// Service as it comes, its pools sized by the host's CPUs; Sized with its pools
-	// sized by the limit instead.
-	Service, Sized service.Spec
+	// sized by the limit instead. Held is Service with its long work in the library's class App: the requests that are not in the
+	// objective, or all where there are no others.
+	Service, Sized, Held service.Spec
 	// Streams of one request per second in all; a plan's factor is then the load.
 	Streams []loadgen.Stream
 	// CPU that one request needs on average, collections included.
@@ -42,17 +43,31 @@ func pool(name string, threads int) service.Pool {
 // each pool has two threads per CPU of the host, the advice that seed 000 found
 // everywhere.
 func newShape(name string, cpus, limit int) (Shape, error) {
-	switch name {
-	case "pool":
-		return onePool(cpus, limit), nil
-	case "pools":
-		return severalPools(cpus, limit), nil
-	case "gc":
-		return collecting(cpus, limit), nil
-	case "mixed":
-		return mixed(cpus, limit), nil
+	made, ok := map[string]func(cpus, limit int) Shape{"pool": onePool, "pools": severalPools, "gc": collecting, "mixed": mixed}[name]
+	if !ok {
+		return Shape{}, fmt.Errorf("shape %.40q: choose from %s", name, strings.Join(Shapes(), ", "))
 	}
-	return Shape{}, fmt.Errorf("shape %.40q: choose from %s", name, strings.Join(Shapes(), ", "))
+	return made(cpus, limit).held(cpus), nil
+}
+
+// held fills in the service with its long work in class App. Work on the I/O threads goes to a pool of its own for that.
+func (s Shape) held(cpus int) Shape {
+	const offloaded = "app-worker"
+	s.Held = s.Service
+	s.Held.Classes, s.Held.Pools = slices.Clone(s.Service.Classes), slices.Clone(s.Service.Pools)
+	for _, stream := range s.Streams {
+		if hasBackground(s.Streams) && !stream.Background {
+			continue
+		}
+		c := &s.Held.Classes[stream.Class]
+		if c.Held = true; c.Pool != "" {
+			continue
+		}
+		if c.Pool = offloaded; !slices.ContainsFunc(s.Held.Pools, func(p service.Pool) bool { return p.Name == offloaded }) {
+			s.Held.Pools = append(s.Held.Pools, pool(offloaded, 2*cpus))
+		}
+	}
+	return s
 }
 
 func onePool(cpus, limit int) Shape {

@@ -40,7 +40,7 @@ const Prefix = "unthrottle-bench-"
 const (
 	// settle is from the start of the processes to the first request.
 	settle = 150 * time.Millisecond
-	// warm is how long the load runs before it is measured.
+	// warm is how long the load runs before it is measured, where no library has to learn.
 	warm = 400 * time.Millisecond
 	// timeout is when a client gives a request up.
 	timeout = time.Second
@@ -111,9 +111,9 @@ func (b *testbed) set(a variant) error {
 func (b *testbed) run(ctx context.Context, a variant, streams []loadgen.Stream, load float64, d time.Duration, seed uint64) (step, error) {
 	plan := loadgen.Plan{
 		Seed: seed, Streams: streams, Timeout: timeout, LateAfter: b.late,
-		Phases: []loadgen.Phase{{For: warm, Factor: load}, {For: d, Factor: load, Measured: true}},
+		Phases: []loadgen.Phase{{For: a.warm(), Factor: load}, {For: d, Factor: load, Measured: true}},
 	}
-	measured, result, err := b.measure(ctx, a, plan, warm, d)
+	measured, result, err := b.measure(ctx, a, plan, a.warm(), d)
 	if err != nil {
 		return step{}, fmt.Errorf("remedy %s, %.0f requests per second: %w", a.name, load, err)
 	}

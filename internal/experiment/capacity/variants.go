@@ -23,6 +23,17 @@ type variant struct {
 	granted float64 // CPUs that it may use on average, alone on the host
 }
 
+// learns is how long the library needs to find where the kernel's periods begin.
+const learns = 3 * time.Second
+
+// warm is how long the load runs before it is measured.
+func (a variant) warm() time.Duration {
+	if a.name == Budget {
+		return warm + learns
+	}
+	return warm
+}
+
 // The remedies, in the order of the table. The first is what the others are
 // compared with.
 const (
@@ -33,14 +44,16 @@ const (
 	Weight = "weight" // no limit
 	Pin    = "pin"    // as many CPUs as the limit, no quota
 	Pools  = "pools"  // the limit, with pools sized by it
+	Budget = "budget" // the limit, and long work within the budget of the project's library; where it is asked for
 	Fix    = "fix"    // what fix chooses from a recording of the plain limit; where it is asked for
 )
 
 // remedies are the variants that are measured by default.
 func remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
 
-// Variants are the names of all variants. Fix is measured only where it is asked for, since it needs a recording.
-func Variants() []string { return append(remedies(), Fix) }
+// Variants are the names of all variants. Fix is measured only where it is asked for, since it needs a recording; Budget too, since each
+// of its steps takes seconds more.
+func Variants() []string { return append(remedies(), Budget, Fix) }
 
 // ShortPeriod of the variant Period.
 const ShortPeriod = 10 * time.Millisecond
@@ -77,6 +90,8 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 			a.limit, a.cpus = cgroup.Unlimited(), pinned
 		case Pools:
 			a.service = shape.Sized
+		case Budget:
+			a.service = shape.Held
 		default:
 			return nil, fmt.Errorf("remedy %.40q: choose from %s%s", name, strings.Join(Variants(), ", "), text.DidYouMean(name, Variants()))
 		}

@@ -10,7 +10,8 @@ import (
 
 // A Gate holds work of a replay back as the project's library does in a program (libs/go/budget): work of a class takes one of
 // its permits, and starts only while what is left of the period's quota covers it. It is a copy of that library's rule, since a
-// program outside cannot import it; the two have the same worked example in their tests.
+// program outside cannot import it; the two have the same worked example in their tests. What the library learns of the slack is not
+// replayed: it stays at the slice that it begins with.
 //
 // Worked example: 70 of 100 ms, a tenth in reserve, one permit. After 50 ms 45 ms are used. A work of 30 ms needs 30, and 20 are
 // left without the slack of 5: it waits. With r ms of the period left it needs r, and 0.07 r are reserved: 20 ms cover both
@@ -212,11 +213,16 @@ func holdBack(limit bandwidth.Limit, elapsed, used, cost time.Duration, running 
 	}
 	rest := limit.Period - elapsed
 	threads := float64(running + 1)
-	left := float64(limit.Quota - used - min(gateSlice, limit.Quota/8))
+	fresh := float64(limit.Quota - min(gateSlice, limit.Quota/8))
+	left := fresh - float64(used)
 	reserve := gateReserve * float64(limit.Quota) / float64(limit.Period)
-	if left >= threads*float64(min(cost, rest))+reserve*float64(rest) {
-		return 0
+	start := rest
+	if left < threads*float64(min(cost, rest))+reserve*float64(rest) {
+		start = min(rest, time.Duration(math.Max(0, left)/(threads+reserve)))
 	}
-	covered := time.Duration(math.Max(0, left) / (threads + reserve))
-	return max(0, rest-covered)
+	over := func(from float64) bool { return threads*(float64(cost)-from) > fresh }
+	if over(float64(start)) && !over(fresh/(threads+reserve)) {
+		return rest
+	}
+	return rest - start
 }

@@ -26,6 +26,8 @@ type host struct {
 	burning       int
 	used          time.Duration
 	at            time.Duration
+	inPeriod      time.Duration // used in this period
+	throttled     int
 	others        time.Duration // CPU time of the rest of the container, per second
 	procs         []int
 	warnings      []string
@@ -50,8 +52,18 @@ func (h *host) start(t *testing.T, o Options) *Budget {
 
 func (h *host) settle() {
 	now := time.Since(h.begun)
-	h.used += time.Duration(h.burning) * (now - h.at)
-	h.at = now
+	for h.at < now {
+		until := min(now, h.at+h.period-(h.at+h.period-h.phase)%h.period)
+		ran := time.Duration(h.burning) * (until - h.at)
+		h.used += ran
+		h.inPeriod += ran
+		if h.at = until; (h.at+h.period-h.phase)%h.period == 0 {
+			if h.quota > 0 && h.inPeriod > h.quota {
+				h.throttled++ // the tasks of this host run on all the same
+			}
+			h.inPeriod = 0
+		}
+	}
 }
 
 func (h *host) cpu() (time.Duration, error) {
@@ -93,7 +105,7 @@ func (h *host) Open(name string) (fs.File, error) {
 		quota = fmt.Sprint(h.quota.Microseconds())
 	}
 	periods := int64((h.at - h.phase + h.period) / h.period)
-	stat := fmt.Sprintf("nr_periods %d\nnr_throttled 0\nthrottled_usec 0\n", periods)
+	stat := fmt.Sprintf("nr_periods %d\nnr_throttled %d\nthrottled_usec 0\n", periods, h.throttled)
 	if h.noCounters {
 		stat = ""
 	}

@@ -11,8 +11,6 @@ import (
 const (
 	// reserved is the part of the quota that App leaves for IO and the collector, backgroundReserved what Background leaves.
 	reserved, backgroundReserved = 0.1, 0.3
-	// slice is sched_cfs_bandwidth_slice_us: a CPU may keep so much quota from the others for a while.
-	slice = 5 * time.Millisecond
 	// steps is how many times a period CPU time is read at most.
 	steps = 500
 )
@@ -26,6 +24,9 @@ type pacer struct {
 	mu            sync.Mutex
 	quota, period time.Duration
 	phase         pace.Phase
+	slack         pace.Slack
+	// held: a task was held back since the slack was learnt last.
+	held bool
 	// others is CPU time per period of the rest of the container.
 	others time.Duration
 	// busy is the part of a task's wall time that is CPU time.
@@ -74,10 +75,12 @@ func (p *pacer) decide(now time.Duration, class Class, cost time.Duration, runni
 	if class == Background {
 		share = backgroundReserved
 	}
-	return pace.Decide(m, pace.Work{
+	start, wait := pace.Decide(m, pace.Work{
 		Cost:    time.Duration(float64(cost) * p.busy),
 		Running: running,
 		Reserve: time.Duration(share * float64(p.quota)),
-		Slack:   min(slice, p.quota/8),
+		Slack:   p.slack.Kept(),
 	})
+	p.held = p.held || !start
+	return start, wait
 }

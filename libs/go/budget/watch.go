@@ -45,6 +45,7 @@ type watcher struct {
 	// The last readings.
 	at, own, group time.Duration
 	groupKnown     bool
+	counted        *limit.Counters // nil: not known
 	started        uint64
 	finished       time.Duration // wall time of finished tasks
 	active         bool          // App or Background ran since
@@ -121,7 +122,7 @@ func (w *watcher) poll() {
 // apply makes a limit the one in force.
 func (w *watcher) apply(l limit.Limit) {
 	b := w.b
-	w.limit, w.groupKnown = l, false
+	w.limit, w.groupKnown, w.counted = l, false, nil
 	paced := l.Limited() && !b.options.NoPacing
 	if paced {
 		if _, err := b.world.cpu(); err != nil {
@@ -141,6 +142,7 @@ func (w *watcher) apply(l limit.Limit) {
 	b.pacer.on.Store(paced)
 	b.pacer.quota, b.pacer.period, b.pacer.others = l.Quota, l.Period, 0
 	b.pacer.phase.Restart(l.Period)
+	b.pacer.slack.Restart(l.Quota)
 	b.pacer.mu.Unlock()
 	w.setProcs(fits.GOMAXPROCS)
 	b.mu.Lock()
@@ -223,6 +225,23 @@ func (w *watcher) use() {
 		b.seen.Periods, b.seen.Stopped = &counters.Periods, &counters.Throttled
 	}
 	b.mu.Unlock()
+	w.slack(counters, err == nil)
+}
+
+// slack learns from the counters how much quota to keep.
+func (w *watcher) slack(now limit.Counters, ok bool) {
+	before := w.counted
+	if w.counted = nil; !ok {
+		return
+	}
+	w.counted = &now
+	p := &w.b.pacer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if before != nil && now.Periods >= before.Periods && now.Throttled >= before.Throttled {
+		p.slack.Learn(now.Periods-before.Periods, now.Throttled-before.Throttled, p.held)
+	}
+	p.held = false
 }
 
 // sample learns the phase of the period while there is work to be held back. It returns when to come again.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"runtime"
 	"strconv"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/libs/go/budget"
 )
 
 // request is one on its way through the service. A connection's descriptor may belong
@@ -31,6 +33,7 @@ type server struct {
 	world       world
 	gc          *collector
 	admission   admission
+	budget      *budget.Budget // nil: no work is held back
 
 	served, refused, unknown, lost atomic.Uint64
 }
@@ -85,8 +88,11 @@ func newServer(spec Spec, listen int) (*server, error) {
 	return s, nil
 }
 
-// start starts all threads and returns when each of them runs.
+// start starts all threads and returns when each of them runs. The library is started here, when the limit is in force.
 func (s *server) start() {
+	if s.spec.held() {
+		s.budget = budget.Process()
+	}
 	var started sync.WaitGroup
 	thread := func(name string, run func()) {
 		started.Add(1)
@@ -166,10 +172,21 @@ func (a *admission) admits() bool {
 func (s *server) work(q *queue) {
 	for {
 		r, behind := q.take()
+		permit := s.hold(r)
 		s.world.enter()
 		s.serve(r, behind)
 		s.world.leave()
+		permit.Release()
 	}
+}
+
+// hold waits until the library lets a request's work start. Without the library the permit is none, and Release does nothing.
+func (s *server) hold(r request) budget.Permit {
+	if s.budget == nil || !s.spec.Classes[r.Class].Held {
+		return budget.Permit{}
+	}
+	p, _ := s.budget.Acquire(context.Background(), budget.App) // fails only when the context ends
+	return p
 }
 
 // serve does a request's work: it touches the shared data, works on its own,

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/workload/child"
@@ -65,6 +66,14 @@ type Class struct {
 	Touches int
 	// Locked is the share of Work under the lock that all requests share, 0 to 1.
 	Locked float64
+	// Held: its work waits for a permit of class App of the project's library (libs/go/budget), which holds it back in time. It needs a
+	// pool, since a reader that waits reads nothing.
+	Held bool
+}
+
+// held reports whether some work is within the library's budget.
+func (s Spec) held() bool {
+	return slices.ContainsFunc(s.Classes, func(c Class) bool { return c.Held })
 }
 
 // GC is a stop-the-world collector.
@@ -153,6 +162,8 @@ func (c Class) check(pools map[string]bool, shared int) error {
 		return fmt.Errorf("touches %d: outside 0 to %d", c.Touches, maxTouches)
 	case c.Touches > 0 && shared < line:
 		return fmt.Errorf("touches %d cache lines of shared data, and there is none", c.Touches)
+	case c.Held && c.Pool == "":
+		return fmt.Errorf("held: it needs a pool, since an I/O thread that waits reads nothing")
 	case !(c.Locked >= 0 && c.Locked <= 1):
 		return fmt.Errorf("locked %g: a share is from 0 to 1", c.Locked)
 	}

@@ -28,13 +28,16 @@ func Decide(p Period, w Work) (now bool, wait time.Duration) {
 	threads := float64(w.Running + 1)
 	left := float64(p.Quota - p.Used - w.Slack)
 	reserve := float64(w.Reserve) / float64(p.Length) // CPUs
-	if left >= threads*float64(min(w.Cost, rest))+reserve*float64(rest) {
-		return true, 0
-	}
 	// left = (threads + reserve) * r has the largest rest r that the quota covers whatever the cost.
-	covered := time.Duration(max(0, left) / (threads + reserve))
-	if wait = rest - covered; wait <= 0 {
-		return true, 0
+	start := rest
+	if left < threads*float64(min(w.Cost, rest))+reserve*float64(rest) {
+		start = min(rest, time.Duration(max(0, left)/(threads+reserve)))
 	}
-	return false, wait
+	// What is left of the task then is of the next quota. Where that is too small, a start with a fresh one may be early enough.
+	fresh := float64(p.Quota - w.Slack)
+	over := func(from float64) bool { return threads*(float64(w.Cost)-from) > fresh }
+	if over(float64(start)) && !over(fresh/(threads+reserve)) {
+		return false, rest
+	}
+	return start == rest, rest - start
 }

@@ -31,6 +31,8 @@ func TestDecide(t *testing.T) {
 		"the clock went back":          {quota(-1, 70*ms), work, 0},
 		"the clock is a period ahead":  {quota(100*ms, 70*ms), work, 0},
 		"CPU time went back":           {quota(0, -1), work, 0},
+		"the next would be overdrawn":  {Period{Quota: 50 * ms, Length: 100 * ms, Elapsed: 92 * ms}, Work{Cost: 60 * ms}, 8 * ms},
+		"any is too early for it":      {Period{Quota: 50 * ms, Length: 100 * ms, Elapsed: 92 * ms}, Work{Cost: 200 * ms}, 0},
 		"a task of longer than a year": {quota(0, 0), Work{Cost: 1 << 62}, 30 * ms},
 	} {
 		now, wait := Decide(c.period, c.work)

@@ -24,22 +24,11 @@ import io.netty.handler.codec.http.QueryStringDecoder;
 import io.netty.util.NettyRuntime;
 import io.netty.util.concurrent.DefaultEventExecutorGroup;
 import io.netty.util.concurrent.EventExecutorGroup;
-import java.io.BufferedReader;
-import java.io.IOException;
-import java.io.InputStreamReader;
-import java.lang.management.ManagementFactory;
-import java.lang.management.ThreadMXBean;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
 
-/**
- * A service for bench/threads: it waits for a line, serves until standard input ends, and says its address. /ping is answered at once,
- * /work?cpu_us=N after so much CPU time of its thread.
- */
+/** A {@link Child} with Netty. */
 public final class NettyService {
-    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
-
     private NettyService() {}
 
     /** Where the work of requests is done; null: on the event loop. */
@@ -54,19 +43,8 @@ public final class NettyService {
     }
 
     /** The life of a service. */
-    public static void main(String[] variant) throws IOException, InterruptedException {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        if (in.readLine() == null) {
-            return;
-        }
-        EventLoopGroup loops = new NioEventLoopGroup();
-        EventExecutorGroup workers = workers(variant[0]);
-        InetSocketAddress at = (InetSocketAddress) serve(loops, workers).localAddress();
-        System.out.println(at.getAddress().getHostAddress() + ":" + at.getPort());
-        while (in.readLine() != null) {
-            // standard input ends when the service is no longer wanted
-        }
-        System.exit(0);
+    public static void main(String[] variant) throws Exception {
+        Child.live(() -> (InetSocketAddress) serve(new NioEventLoopGroup(), workers(variant[0])).localAddress());
     }
 
     static Channel serve(EventLoopGroup loops, EventExecutorGroup workers) throws InterruptedException {
@@ -103,19 +81,11 @@ public final class NettyService {
     private static final class Work extends SimpleChannelInboundHandler<FullHttpRequest> {
         @Override
         protected void channelRead0(ChannelHandlerContext context, FullHttpRequest request) {
-            List<String> cpu = new QueryStringDecoder(request.uri()).parameters().get("cpu_us");
-            long nanos;
-            try {
-                nanos = 1000 * Long.parseLong(cpu == null ? "" : cpu.get(0));
-            } catch (NumberFormatException e) {
+            if (Child.work(new QueryStringDecoder(request.uri()).parameters().get("cpu_us"))) {
+                answer(context, HttpResponseStatus.OK, Thread.currentThread().getName());
+            } else {
                 answer(context, HttpResponseStatus.BAD_REQUEST, "cpu_us is a number of microseconds");
-                return;
             }
-            long end = THREADS.getCurrentThreadCpuTime() + nanos;
-            while (THREADS.getCurrentThreadCpuTime() < end) {
-                Thread.onSpinWait();
-            }
-            answer(context, HttpResponseStatus.OK, Thread.currentThread().getName());
         }
     }
 }

@@ -5,7 +5,8 @@ package io.github.unthrottle.budget;
  *
  * <p>A task may start if what is left of the quota covers it, the tasks that run, and a reserve for the work that must not wait.
  * A task needs its cost, but at most what is left of the period for one thread: the rest is of the next quota. The reserve
- * shrinks with the period, down to the slack, which the kernel may keep on other CPUs.
+ * shrinks with the period, down to the slack, which the kernel may keep on other CPUs. A task that would leave more to the next
+ * quota than that has waits for the next period.
  *
  * <p>Example: 70 of 100 ms, 10 % in reserve, no slack, one thread. After 50 ms 45 ms are used. A task of 30 ms needs 30, 25 are
  * left: it waits. With r ms of the period left it needs r, and 0.07 r are reserved: 25 ms cover both at r = 23.3. So it starts in
@@ -35,11 +36,16 @@ final class Pace {
         double threads = running + 1.0;
         double left = (double) quota - used - slack;
         double reserveCpus = (double) reserve / period;
-        if (left >= threads * Math.min(cost, rest) + reserveCpus * rest) {
-            return 0;
-        }
         // left = (threads + reserve) * r has the largest rest r that the quota covers whatever the cost.
-        long covered = (long) (Math.max(0, left) / (threads + reserveCpus));
-        return Math.max(0, rest - covered);
+        long start = rest;
+        if (left < threads * Math.min(cost, rest) + reserveCpus * rest) {
+            start = Math.min(rest, (long) (Math.max(0, left) / (threads + reserveCpus)));
+        }
+        // What is left of the task then is of the next quota. Where that is too small, a start with a fresh one may be early enough.
+        double fresh = (double) quota - slack;
+        if (threads * ((double) cost - start) > fresh && threads * (cost - fresh / (threads + reserveCpus)) <= fresh) {
+            return rest;
+        }
+        return rest - start;
     }
 }

@@ -5,8 +5,6 @@ final class Pacer {
     /** The part of the quota that APP leaves for IO and the collector, and what BACKGROUND leaves. */
     private static final double RESERVED = 0.1;
     private static final double BACKGROUND_RESERVED = 0.3;
-    /** sched_cfs_bandwidth_slice_us: a CPU may keep so much quota from the others for a while. */
-    private static final long SLICE = 5_000_000;
     /** How many times a period CPU time is read at most. The kernel adds to it in ticks of 1 to 10 ms. */
     private static final int STEPS = 100;
 
@@ -22,6 +20,9 @@ final class Pacer {
     private long quota;
     private long period;
     private final Phase phase = new Phase();
+    private final Slack slack = new Slack();
+    /** Whether a task was held back since the slack was learnt last. */
+    private boolean held;
     /** CPU time a period of the rest of the container, which it uses at any time of the period. */
     private long others;
     /** The part of a task's wall time that is CPU time. */
@@ -41,6 +42,8 @@ final class Pacer {
         at = 0;
         begin = 0;
         phase.restart(period);
+        slack.restart(quota);
+        held = false;
         on = paced;
     }
 
@@ -54,6 +57,14 @@ final class Pacer {
 
     synchronized void learn(long from, long to, long periods) {
         phase.add(from, to, periods);
+    }
+
+    /** Learns how much quota to keep from what the kernel counted since the last call; below 0: that is not known. */
+    synchronized void learnSlack(long periods, long stopped) {
+        if (periods >= 0 && stopped >= 0) {
+            slack.learn(periods, stopped, held);
+        }
+        held = false;
     }
 
     /** Learns which part of the tasks' wall time was CPU time. */
@@ -90,7 +101,9 @@ final class Pacer {
             used = n;
         }
         double share = c == TaskClass.BACKGROUND ? BACKGROUND_RESERVED : RESERVED;
-        return Pace.decide(quota, period, now - begin, used - base, (long) (cost * busy), running,
-                (long) (share * quota) + others, Math.min(SLICE, quota / 8));
+        long wait = Pace.decide(quota, period, now - begin, used - base, (long) (cost * busy), running,
+                (long) (share * quota) + others, slack.kept());
+        held |= wait > 0;
+        return wait;
     }
 }

@@ -33,6 +33,7 @@ final class Watcher {
     private long started;
     private long ran;
     private boolean active; // APP or BACKGROUND ran since
+    private Limit.Counters counted; // null: not known
     private Host.Reading usage;
     private Pacer.CpuTime group; // null: only this process's CPU time is known
     // The last readings for the rest of the container.
@@ -127,6 +128,7 @@ final class Watcher {
             usage = null;
         }
         group = null;
+        counted = null;
         othersOwn = -1;
         Pacer.CpuTime source = host::processCpuNanos;
         if (paced) {
@@ -225,14 +227,19 @@ final class Watcher {
         own = cpu;
         Long periods = null;
         Long stopped = null;
+        Limit.Counters before = counted;
+        counted = null;
         if (limit.limited()) {
             try {
-                Limit.Counters c = limit.counters(host);
-                periods = c.periods();
-                stopped = c.throttled();
+                counted = limit.counters(host);
+                periods = counted.periods();
+                stopped = counted.throttled();
             } catch (IOException | RuntimeException e) {
                 // not measured
             }
+        }
+        if (before != null && counted != null) {
+            b.pacer.learnSlack(counted.periods() - before.periods(), counted.throttled() - before.throttled());
         }
         show(new Seen(seen.limitCpus, cpus, periods, stopped));
     }

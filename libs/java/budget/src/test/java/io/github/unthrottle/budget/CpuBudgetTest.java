@@ -71,12 +71,16 @@ class CpuBudgetTest {
                     h.load(b, APP, 6, task, 60 * SECOND);
                     h.pass(3 * SECOND);
                     assertTrue(b.snapshot().paced());
+                    String of = "quota " + quota + ", tasks of " + task + ": ";
                     long sum = 0;
-                    for (long used : periods(h, 50)) {
-                        assertTrue(used <= quota, "quota " + quota + ", tasks of " + task + ": " + used);
+                    int over = 0; // a slack that shrinks until a stop costs one period in 20, by a part of the quota
+                    for (long used : periods(h, 200)) {
+                        assertTrue(used <= quota + quota / 6, of + used);
+                        over += used > quota ? 1 : 0;
                         sum += used;
                     }
-                    assertTrue(sum >= 50 * quota * 75 / 100, "quota " + quota + ", tasks of " + task + ": only " + sum + " of " + 50 * quota);
+                    assertTrue(over <= 16, of + over + " of 200 periods are over");
+                    assertTrue(sum >= 200 * quota * 75 / 100, of + "only " + sum + " of " + 200 * quota);
                     assertTrue(b.snapshot().of(APP).held() > 0);
                     assertEquals(List.of(), h.warnings);
                 }

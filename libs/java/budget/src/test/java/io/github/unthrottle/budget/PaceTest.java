@@ -29,6 +29,8 @@ class PaceTest {
         waits(0, -1, 70 * MS, cost, 0, reserve, 0); // the clock went back
         waits(0, 100 * MS, 70 * MS, cost, 0, reserve, 0); // the clock is a period ahead
         waits(0, 0, -1, cost, 0, reserve, 0); // CPU time went back
+        waits(8 * MS, 92 * MS, 0, 80 * MS, 0, 0, 0); // the next quota would be overdrawn
+        waits(0, 92 * MS, 0, 200 * MS, 0, 0, 0); // any start is too early for it
         waits(30 * MS, 0, 0, 1L << 62, 0, 0, 0); // a task of longer than a year
         assertEquals(0, Pace.decide(0, 100 * MS, 0, 0, cost, 0, reserve, 0)); // no quota
     }
@@ -102,5 +104,26 @@ class PaceTest {
             assertFalse(p.known());
             assertEquals(0, p.width());
         }
+    }
+
+    @Test
+    void slackShrinksWithoutStopsAndDoublesAfterOne() {
+        Slack s = new Slack();
+        s.restart(70 * MS);
+        s.learn(10, 10, false);
+        assertEquals(5 * MS, s.kept(), "what nothing was held back for teaches nothing");
+        for (int i = 0; i < 10; i++) {
+            s.learn(2, 0, true);
+        }
+        long before = s.kept();
+        assertTrue(before >= 5 * MS / 2 && before <= 3 * MS, "20 periods without a stop leave " + before);
+        s.learn(2, 1, true);
+        assertEquals(2 * before, s.kept());
+        s.learn(1L << 60, 0, true);
+        assertTrue(s.kept() >= MS / 2 && s.kept() <= MS, "it shrinks to " + s.kept());
+        for (int i = 0; i < 100; i++) {
+            s.learn(1, 1, true);
+        }
+        assertEquals(70 * MS / 6, s.kept());
     }
 }

@@ -30,6 +30,8 @@ final class SimulatedHost implements Host {
     int burning;
     long used;
     private long settled;
+    private long inPeriod; // used in this period
+    private long throttled;
     /** CPU time of the rest of the container, in nanoseconds a second. */
     double others;
     final List<String> warnings = new ArrayList<>();
@@ -63,8 +65,19 @@ final class SimulatedHost implements Host {
     }
 
     private void settle() {
-        used += burning * (now - settled);
-        settled = now;
+        while (settled < now) {
+            long until = Math.min(now, settled + period - Math.floorMod(settled - phase, period));
+            long ran = burning * (until - settled);
+            used += ran;
+            inPeriod += ran + (long) (others * (until - settled) / SECOND);
+            settled = until;
+            if (Math.floorMod(settled - phase, period) == 0) {
+                if (quota > 0 && inPeriod > quota) {
+                    throttled++; // the tasks of this host run on all the same
+                }
+                inPeriod = 0;
+            }
+        }
     }
 
     long usedNow() {
@@ -124,7 +137,7 @@ final class SimulatedHost implements Host {
                 return (quota == 0 ? "max" : String.valueOf(quota / 1000)) + " " + period / 1000 + "\n";
             case "/sys/fs/cgroup/a/cpu.stat":
                 String usage = noUsage ? "" : "usage_usec " + (used + (long) (others * now / SECOND)) / 1000 + "\n";
-                return usage + (noCounters ? "" : "nr_periods " + Math.floorDiv(now - phase + period, period) + "\nnr_throttled 0\n");
+                return usage + (noCounters ? "" : "nr_periods " + Math.floorDiv(now - phase + period, period) + "\nnr_throttled " + throttled + "\n");
             default:
                 throw new NoSuchFileException(name);
         }

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// fixFigures are what `unthrottle fix --yes` came to, run as a user would while the service has its load. It is read from its JSON.
+type fixFigures struct {
+	Load    float64  `json:"load_rps"`
+	Seconds float64  `json:"seconds"` // that it took
+	Remedy  string   `json:"remedy"`
+	Why     string   `json:"why"`
+	Kept    bool     `json:"kept"`
+	Tries   []fixTry `json:"tries"`
+	// Judgement is of the last try; nil: nothing was tried.
+	Judgement *struct {
+		Verdict  string     `json:"verdict"`
+		Quantile float64    `json:"quantile"`
+		Before   *fixSpread `json:"before"`
+		After    *fixSpread `json:"after"`
+	} `json:"judgement"`
+}
+
+// fixTry is a remedy that it tried.
+type fixTry struct {
+	Remedy     string            `json:"remedy"`
+	Parameters map[string]string `json:"parameters"`
+	Verdict    string            `json:"verdict"`
+	Kept       bool              `json:"kept"`
+}
+
+// fixSpread is a quantile of what requests took.
+type fixSpread struct {
+	Value float64 `json:"value_ms"`
+}
+
+// toolPath is the program in the guest.
+const toolPath = "/wide/unthrottle"
+
+// fixSeconds bounds a run of fix: a look of a minute at most, and three tries.
+const fixSeconds = 150
+
+func fixedOf(h host, shape string, level, repeat int) piece {
+	p := pointOf(h, shape, capacity.Quota, level, repeat)
+	p.Kind, p.Seconds = fixed, fixSeconds
+	return p
+}
+
+// measureFix runs fix beside a service under the plain quota, and ends the load with it.
+func measureFix(ctx context.Context, host *cgroup.Host, p piece) (f *fixFigures, err error) {
+	bed, err := capacity.OpenPoints(capacity.Options{Host: host}, p.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	at := capacity.At{Shape: p.Shape, Remedy: capacity.Quota, Share: p.Share, For: time.Duration(p.Seconds * float64(time.Second)), Seed: uint64(p.Repeat)}
+	load, err := bed.Load(at)
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var failed error
+	_, err = bed.Measure(ctx, at, nil, func(ctx context.Context, of cgroup.Group) error {
+		defer end()
+		began := time.Now()
+		if f, failed = runFix(ctx, of.Path); failed == nil {
+			f.Load, f.Seconds = load, time.Since(began).Seconds()
+		}
+		return failed
+	})
+	if failed == nil && f != nil {
+		return f, nil // the load was ended by fix's end
+	}
+	return nil, cmp.Or(failed, err)
+}
+
+// runFix runs fix on a cgroup. Its exit code 1 says that the container is still stopped: that is a figure, no failure.
+func runFix(ctx context.Context, path string) (*fixFigures, error) {
+	cmd := exec.CommandContext(ctx, toolPath, "fix", path, "--yes", "--output", "json")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = time.Minute
+	var words bytes.Buffer
+	cmd.Stderr = &words
+	out, err := cmd.Output()
+	var f fixFigures
+	if bad := json.Unmarshal(out, &f); bad != nil {
+		return nil, fmt.Errorf("fix: %w: %.600s", cmp.Or(err, bad), words.String())
+	}
+	return &f, nil
+}
+
+// left is what fix left in force; nil: nothing.
+func (f *fixFigures) left() *fixTry {
+	for i := range f.Tries {
+		if f.Tries[i].Kept {
+			return &f.Tries[i]
+		}
+	}
+	return nil
+}
+
+func (t fixTry) String() string {
+	text := t.Remedy
+	for _, name := range []string{"to", "burst", "period", "credit", "cpus", "via"} {
+		switch v := t.Parameters[name]; {
+		case v == "":
+		case name == t.Remedy:
+			text += " " + v
+		default:
+			text += ", " + name + " " + v
+		}
+	}
+	return text
+}
+
+// row is the remedy of the page's tables that is like what fix left; "": none is.
+func (t fixTry) row() string {
+	switch {
+	case t.Remedy == capacity.Burst && t.Parameters["period"] != "":
+		return capacity.BurstPeriod
+	case t.Remedy == "narrow" && t.Parameters["via"] == "sched_ext":
+		return capacity.NarrowSchedExt
+	case t.Remedy == "narrow":
+		return capacity.Pin
+	}
+	return t.Remedy
+}
+
+// fixes is the page's table of what fix came to.
+func (p *page) fixes() {
+	p.Line("\n### What `fix` does\n\n`unthrottle fix --yes` beside each service at %.0f %%, in such a guest. It records, forecasts, applies, measures again, and undoes what did not help.", 100*levels[comparedLevel])
+	t := p.Table("shape", "tried", "left in force", "judged", "before, ms", "after, ms", "highest load of that remedy over the quota's", "seconds")
+	for _, shape := range shapes {
+		r := p.have.find(fixedOf(p.at, shape, comparedLevel, 1))
+		if r == nil {
+			t.Rowf("`%s` | %s", shape, notYet)
+			continue
+		}
+		f := r.Fix
+		var tried []string
+		for _, one := range f.Tries {
+			tried = append(tried, fmt.Sprintf("%v: %s", one, one.Verdict))
+		}
+		is, ratio := "nothing: "+f.Why, "-"
+		if left := f.left(); left != nil {
+			is = left.String()
+			ratio, _ = p.ratio(shape, left.row())
+		}
+		judged, before, after := "-", "-", "-"
+		if j := f.Judgement; j != nil {
+			judged = fmt.Sprintf("p%g", 100*j.Quantile)
+			if j.Before != nil && j.After != nil {
+				before, after = study.Decimals(&j.Before.Value, 1), study.Decimals(&j.After.Value, 1)
+			}
+		}
+		t.Rowf("`%s` | %s | %s | %s | %s | %s | %s | %.0f", shape, cmp.Or(strings.Join(tried, "; "), "-"), is, judged, before, after, ratio, f.Seconds)
+	}
+}

@@ -193,7 +193,7 @@ func how(p *study.Page, all []piece) {
 	p.Line("\n## How it was measured")
 	p.Line("\n%s, period 100 ms, last on %s. Service and client are processes in cgroups of their own at the highest CPU weight. Latencies", last.Machine, last.Day())
 	p.Line("run from the intended time. Throttled periods are the kernel's nr_throttled / nr_periods. Variants take turns within a round. The first 4 s of")
-	p.Line("each run are not counted, 12 s of a JVM: the library learns the phase of the period in them, and the JVM compiles.")
+	p.Line("each run are not counted, 45 s of Netty, 12 s of Finagle: the library learns the phase of the period in them, and the JVM compiles.")
 	p.Line("\nOther work ran on this host meanwhile, so latencies are upper bounds. On a host of 2 CPUs a service is never wider than 2; wider hosts were not")
 	p.Line("measured, nor cgroup v2. `go test -bench Task ./budget` in `libs/go` shows what a task costs.")
 }

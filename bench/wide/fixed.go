@@ -158,7 +158,7 @@ func (p *page) fixes() {
 		is, ratio := "nothing: "+f.Why, "-"
 		if left := f.left(); left != nil {
 			is = left.String()
-			ratio, _ = p.ratio(shape, left.row())
+			ratio = p.gain(shape, left.row()).String()
 		}
 		judged, before, after := "-", "-", "-"
 		if j := f.Judgement; j != nil {

@@ -27,7 +27,7 @@ const notYet = "not measured yet"
 var names = map[string]string{
 	capacity.Quota: "quota", capacity.Burst: "burst of one quota", capacity.NarrowSchedExt: "narrow by sched_ext", longCredit: "narrow by sched_ext, long credit", capacity.Pin: "pin, narrow by cpuset",
 	capacity.Period: "period of 10 ms", capacity.Cpuset: "quota on as many CPUs", capacity.Pools: "pools sized by the limit",
-	capacity.BurstPeriod: "period of 10 ms with a burst of one quota", capacity.Twice: "twice the quota", capacity.Weight: "shares only, no quota",
+	capacity.BurstPeriod: "period of 10 ms with a burst of one quota", capacity.Twice: "twice the quota", capacity.Budget: "the library in the program", capacity.Weight: "shares only, no quota",
 }
 
 // repeats is how many repeats a page looks for.
@@ -39,6 +39,7 @@ func markdown(have *records) string {
 	p.Line("# Wide: a container that may be four times as wide as its limit, on 8, 16 and 32 CPUs")
 	p.Line("\nWritten by `make results-wide` and `make accuracy-wide` from bench/wide/records.jsonl. Milliseconds are those of guests of the [lab](../lab.md) with Linux %s,", p.release())
 	p.Line("which run K times slower than their host.")
+	p.answers()
 	for _, h := range []host{wide, small, widest} {
 		p.at = h
 		p.Line("\n## %d CPUs, a limit of %d, K = %d", h.CPUs, h.Limit, h.K)
@@ -74,37 +75,67 @@ func (p *page) release() string {
 	return strings.Join(all, ", ")
 }
 
-// ratio is the highest load of a remedy over the quota's of the same repeat, as text, and how many repeats it is of. What is open or out
-// of the grid is a bound.
-func (p *page) ratio(shape, remedy string) (is string, n int) {
-	var exact []float64
-	bound := ""
+// gain is the highest load of a remedy over the quota's of the same repeat. The zero value: it is not known.
+type gain struct {
+	exact []float64 // of each repeat that has one
+	// Without an exact one: a bound in words, and its factor.
+	bound string
+	at    float64
+	// unfinished: the search goes on, so that the bound is one so far.
+	unfinished bool
+	// beyond: both loads are beyond the grid, so that nothing is known of their ratio.
+	beyond bool
+}
+
+// gain compares all repeats. What is open or out of the grid is a bound.
+func (p *page) gain(shape, remedy string) (g gain) {
 	for repeat := 1; repeat <= repeats; repeat++ {
 		of, ok := p.have.kneeOf(p.at, shape, remedy, repeat)
 		quota, okQuota := p.have.kneeOf(p.at, shape, capacity.Quota, repeat)
-		switch {
-		case !ok || !okQuota || quota.Open || of.Open && of.Share == of.Upto:
-		case of.Open: // the load that was met
-			bound = fmt.Sprintf("at least %.2f so far", of.Share/quota.Share)
-		case of.AtLeast && quota.AtLeast, of.AtMost && quota.AtMost:
-			bound = "both beyond the grid"
-		case of.AtLeast || quota.AtMost:
-			bound = fmt.Sprintf("at least %.2f", of.Share/quota.Share)
-		case of.AtMost || quota.AtLeast:
-			bound = fmt.Sprintf("at most %.2f", of.Share/quota.Share)
-		default:
-			exact = append(exact, of.Share/quota.Share)
+		if !ok || !okQuota || quota.Open || of.Open && of.Share == of.Upto {
+			continue
 		}
+		one := gain{exact: g.exact, at: of.Share / quota.Share}
+		switch {
+		case of.Open: // the load that was met
+			one.bound, one.unfinished = "at least ", true
+		case of.AtLeast && quota.AtLeast, of.AtMost && quota.AtMost:
+			one.beyond = true
+		case of.AtLeast || quota.AtMost:
+			one.bound = "at least "
+		case of.AtMost || quota.AtLeast:
+			one.bound = "at most "
+		default:
+			g.exact = append(g.exact, one.at)
+			continue
+		}
+		g = one
 	}
+	return g
+}
+
+// factor is the median, or the bound; false: neither is known.
+func (g gain) factor() (float64, bool) {
+	if len(g.exact) > 0 {
+		return stats.Median(g.exact), true
+	}
+	return g.at, g.bound != "" && !g.unfinished
+}
+
+func (g gain) String() string {
 	switch {
-	case len(exact) > 1:
-		return fmt.Sprintf("**%.2f** (%.2f to %.2f)", stats.Median(exact), slices.Min(exact), slices.Max(exact)), len(exact)
-	case len(exact) == 1:
-		return fmt.Sprintf("**%.2f**", exact[0]), 1
-	case bound != "":
-		return bound, 1
+	case len(g.exact) > 1:
+		return fmt.Sprintf("**%.2f** (%.2f to %.2f)", stats.Median(g.exact), slices.Min(g.exact), slices.Max(g.exact))
+	case len(g.exact) == 1:
+		return fmt.Sprintf("**%.2f**", g.exact[0])
+	case g.beyond:
+		return "both beyond the grid"
+	case g.bound != "" && g.unfinished:
+		return fmt.Sprintf("%s%.2f so far", g.bound, g.at)
+	case g.bound != "":
+		return fmt.Sprintf("%s%.2f", g.bound, g.at)
 	}
-	return notYet, 0
+	return notYet
 }
 
 // short is the page's first table.
@@ -118,8 +149,7 @@ func (p *page) short() {
 	for _, shape := range p.shapes() {
 		row := []any{"`" + shape + "`", p.knees(shape, capacity.Quota)}
 		for _, name := range allRemedies()[1:] {
-			is, _ := p.ratio(shape, name)
-			row = append(row, is)
+			row = append(row, p.gain(shape, name))
 		}
 		t.Row(row...)
 	}

@@ -96,7 +96,7 @@ const longCredit = "narrow-sched_ext-long"
 var remedies = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin, capacity.Period, capacity.Cpuset}
 
 // more are remedies that are measured when the others are.
-var more = []string{capacity.Pools, longCredit}
+var more = []string{capacity.Pools, longCredit, capacity.Budget}
 
 // allRemedies are the page's rows.
 func allRemedies() []string { return append(slices.Clone(remedies), more...) }
@@ -316,6 +316,9 @@ func (r *records) kneeOf(h host, shape, remedy string, repeat int) (knee, bool) 
 func (p piece) takes() time.Duration {
 	const around = 1.4 // seconds of guest time: start, warming up, the end
 	guest := p.Seconds + around
+	if p.Remedy == capacity.Budget {
+		guest += capacity.Learns.Seconds()
+	}
 	switch p.Kind {
 	case recording:
 		guest += 2

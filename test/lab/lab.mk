@@ -41,6 +41,10 @@ LAB_SLOW_TESTS ?= TestSeed003InMilliseconds
 lab-slow: lab ## 32 burning threads beside one that sleeps, on 16 CPUs in slow time: latencies in ms (6 minutes of both CPUs)
 	@$(LAB) test --smp $(LAB_SLOW_SMP) --slow $(LAB_SLOW) --run '$(LAB_SLOW_TESTS)' ./test/lab/experiments
 
+.PHONY: lab-java
+lab-java: lab ## JVMs with libs/java follow a limit that changes, on cgroup v2 (needs a JDK of 17 and Maven; 5 minutes)
+	@test/lab/java.sh $(LAB)
+
 LAB_KERNELS ?= $(shell $(LAB) list --kernels)
 LAB_KERNEL_TESTS ?= TestLimit|TestQuota|TestGuest|TestCounts|TestMoves|TestRecording
 .PHONY: lab-kernels

@@ -98,6 +98,7 @@ var forms = []form{
 	{target: "accuracy-lab", elsewhere: "fetches kernels, and runs for minutes on each; make lab-test has the same test in short"},
 	{target: "accuracy-forecast", elsewhere: "an hour, and six minutes with one workload; its parts are tested in internal/sim/forecast"},
 	{target: "lab-kernel-affected", elsewhere: "builds two kernels for minutes, from sources that apt must know"},
+	{target: "lab-java", elsewhere: "starts JVMs in a guest for minutes; on the host their tests are those of test-modules"},
 }
 
 // targets lists the targets of the Makefile in dir and of the files that it includes.

@@ -23,13 +23,13 @@ type variant struct {
 	granted float64 // CPUs that it may use on average, alone on the host
 }
 
-// learns is how long the library needs to find where the kernel's periods begin.
-const learns = 3 * time.Second
+// Learns is how long the library gets to find where the kernel's periods begin.
+const Learns = 3 * time.Second
 
 // warm is how long the load runs before it is measured.
 func (a variant) warm() time.Duration {
 	if a.name == Budget {
-		return warm + learns
+		return warm + Learns
 	}
 	return warm
 }

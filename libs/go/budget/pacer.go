@@ -27,7 +27,7 @@ type pacer struct {
 	slack         pace.Slack
 	// held: a task was held back since the slack was learnt last.
 	held bool
-	// others is CPU time per period of the rest of the container.
+	// others is CPU time per period of the rest of the container; its noise may take it below 0.
 	others time.Duration
 	// busy is the part of a task's wall time that is CPU time.
 	busy float64
@@ -57,7 +57,7 @@ func (p *pacer) moment(now time.Duration) (pace.Period, bool) {
 		p.at, p.used = now, used
 	}
 	// When in the period the others use their part is not known: it is not for this process at any time.
-	return pace.Period{Quota: max(1, p.quota-p.others), Length: p.period, Elapsed: now - begin, Used: p.used - p.base}, true
+	return pace.Period{Quota: max(1, p.quota-max(0, p.others)), Length: p.period, Elapsed: now - begin, Used: p.used - p.base}, true
 }
 
 // decide reports whether a task of a class may start, or when to ask again.

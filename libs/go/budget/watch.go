@@ -17,6 +17,8 @@ const (
 	pollEvery = 250 * time.Millisecond
 	// failures is how many times in a row the limit may be unreadable before it counts as none.
 	failures = 2
+	// overslept is the part of a period from which on a reading that comes late did so because the process was stopped.
+	overslept = 50
 	// checkEvery is how often a phase that is known is compared with cpu.stat.
 	checkEvery = 2 * time.Second
 )
@@ -50,6 +52,9 @@ type watcher struct {
 	finished       time.Duration // wall time of finished tasks
 	active         bool          // App or Background ran since
 	procs          int           // what was set
+	// asked is when the watcher wanted to come again, throttled what the last sample of the phase counted.
+	asked     time.Duration
+	throttled uint64
 }
 
 func (w *watcher) run(ctx context.Context) {
@@ -69,7 +74,8 @@ func (w *watcher) run(ctx context.Context) {
 		if now >= w.nextPoll {
 			w.poll()
 		}
-		timer.Reset(max(0, w.sample()-w.b.now()))
+		w.asked = w.sample()
+		timer.Reset(max(0, w.asked-w.b.now()))
 	}
 }
 
@@ -205,7 +211,8 @@ func (w *watcher) use() {
 		return
 	}
 	group, err := w.limit.Used(b.world.files)
-	others := max(0, group-w.group-used)
+	// Both counters are late by up to a tick. So a difference can be below 0, and only the mean of many is what others use.
+	others := group - w.group - used
 	b.pacer.mu.Lock()
 	if err == nil && w.groupKnown && b.pacer.period > 0 {
 		perPeriod := time.Duration(float64(others) * float64(b.pacer.period) / float64(span))
@@ -262,8 +269,10 @@ func (w *watcher) sample() time.Duration {
 	}
 	c, err := w.limit.Counters(w.b.world.files)
 	if err == nil {
+		resumed := c.Throttled > w.throttled && now > w.asked+w.limit.Period/overslept
+		w.throttled = c.Throttled
 		p.mu.Lock()
-		p.phase.Add(pace.Sample{From: now, To: w.b.now(), Periods: c.Periods})
+		p.phase.Add(pace.Sample{From: now, To: w.b.now(), Periods: c.Periods, Resumed: resumed})
 		p.mu.Unlock()
 	}
 	return min(next, w.nextPoll)

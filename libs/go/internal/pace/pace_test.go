@@ -112,14 +112,45 @@ func TestPhaseIsLearntInASecond(t *testing.T) {
 	}
 }
 
+// A process that is stopped for the last 30 ms of each period reads only before that, and right after a period began.
+func TestPhaseIsLearntWhileStopped(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		k := kernel{time.Duration(r.Int64N(int64(100 * ms))), 100 * ms}
+		var p Phase
+		p.Restart(k.period)
+		at := time.Duration(r.Int64N(int64(time.Hour)))
+		for reading := 0; reading < 100 && !p.Known(); reading++ {
+			asked := p.Next(at)
+			at = asked + time.Duration(r.Int64N(int64(200*time.Microsecond)))
+			resumed := false
+			if into := at - k.phase - floor(at-k.phase, k.period)*k.period; into > 70*ms {
+				at += k.period - into + 50*time.Microsecond + time.Duration(r.ExpFloat64()*float64(500*time.Microsecond))
+				resumed = true
+			}
+			p.Add(Sample{From: at, To: at + 50*time.Microsecond, Periods: k.at(at + 20*time.Microsecond), Resumed: resumed})
+		}
+		if !p.Known() {
+			t.Fatalf("phase %v is not known after 100 readings: %+v", k.phase, p)
+		}
+		off := (p.Begin(at+time.Minute) - k.phase) % k.period
+		if off > k.period/2 {
+			off -= k.period
+		}
+		if off < 0 || off > 3*ms {
+			t.Fatalf("phase %v is off by %v", k.phase, off)
+		}
+	}
+}
+
 func TestWhatSaysNothingTeachesNothing(t *testing.T) {
 	for name, s := range map[string][2]Sample{
-		"idle":                   {{10 * ms, 10 * ms, 5}, {60 * ms, 60 * ms, 5}},
-		"two steps":              {{10 * ms, 10 * ms, 5}, {60 * ms, 60 * ms, 7}},
-		"a period apart":         {{10 * ms, 10 * ms, 5}, {110 * ms, 110 * ms, 6}},
-		"the clock went back":    {{10 * ms, 10 * ms, 5}, {5 * ms, 5 * ms, 6}},
-		"the counter went back":  {{10 * ms, 10 * ms, 5}, {20 * ms, 20 * ms, 4}},
-		"the clock went forward": {{10 * ms, 10 * ms, 5}, {time.Hour, time.Hour, 6}},
+		"idle":                   {{10 * ms, 10 * ms, 5, false}, {60 * ms, 60 * ms, 5, false}},
+		"two steps":              {{10 * ms, 10 * ms, 5, false}, {60 * ms, 60 * ms, 7, false}},
+		"a period apart":         {{10 * ms, 10 * ms, 5, false}, {110 * ms, 110 * ms, 6, false}},
+		"the clock went back":    {{10 * ms, 10 * ms, 5, false}, {5 * ms, 5 * ms, 6, false}},
+		"the counter went back":  {{10 * ms, 10 * ms, 5, false}, {20 * ms, 20 * ms, 4, false}},
+		"the clock went forward": {{10 * ms, 10 * ms, 5, false}, {time.Hour, time.Hour, 6, false}},
 	} {
 		var p Phase
 		p.Restart(100 * ms)

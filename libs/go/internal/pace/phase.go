@@ -6,6 +6,8 @@ import "time"
 type Sample struct {
 	From, To time.Duration
 	Periods  uint64
+	// Resumed: the reading was to come earlier, and the kernel had stopped the process until a period began.
+	Resumed bool
 }
 
 // Phase is what is known of when periods begin. The zero value knows nothing.
@@ -15,7 +17,12 @@ type Phase struct {
 	from, width time.Duration
 	last        Sample
 	sampled     bool
+	// resumes are how many of the bounds ended a stop.
+	resumes int
 }
+
+// enoughResumes is how many readings right after a stop are enough. Each may come late, because other threads run first: the earliest counts.
+const enoughResumes = 4
 
 // exact is the width of the bounds that is enough, as a part of the period.
 const exact = 64
@@ -43,6 +50,9 @@ func floor(a, b time.Duration) time.Duration {
 
 // Add learns from a sample. Readings that are a period apart or more, or whose clock went back, say nothing. Bounds that
 // contradict what is known mean that the phase is another: it is learnt again.
+//
+// A process that is stopped to the end of each period can read nothing shortly before a period begins, so that the lower bound stays
+// far off. But it runs again when the period begins: the earliest of some such readings is the beginning.
 func (p *Phase) Add(s Sample) {
 	before, ok := p.last, p.sampled
 	p.last, p.sampled = s, true
@@ -52,6 +62,7 @@ func (p *Phase) Add(s Sample) {
 	from, width := before.From, s.To-before.From
 	if p.width == 0 {
 		p.from, p.width = from, width
+		p.resume(s)
 		return
 	}
 	// The new bounds are moved by whole periods to where they begin after the known ones, or to one period before that.
@@ -61,9 +72,20 @@ func (p *Phase) Add(s Sample) {
 		low, high = l, h
 	}
 	if high <= low {
-		low, high = before.From, s.To
+		low, high, p.resumes = before.From, s.To, 0
 	}
 	p.from, p.width = low, high-low
+	p.resume(s)
+}
+
+// resume counts a reading right after a stop, and takes the upper bound for the beginning when there are enough.
+func (p *Phase) resume(s Sample) {
+	if !s.Resumed {
+		return
+	}
+	if p.resumes++; p.resumes >= enoughResumes && p.width > p.period/exact {
+		p.from, p.width = p.from+p.width-p.period/exact, p.period/exact
+	}
 }
 
 // Next is when to read the counter again, after a time: at the lower bound, the middle and the upper bound of where a period

@@ -55,8 +55,8 @@ final class Pacer {
         return phase.next(after);
     }
 
-    synchronized void learn(long from, long to, long periods) {
-        phase.add(from, to, periods);
+    synchronized void learn(long from, long to, long periods, boolean resumed) {
+        phase.add(from, to, periods, resumed);
     }
 
     /** Learns how much quota to keep from what the kernel counted since the last call; below 0: that is not known. */
@@ -72,9 +72,9 @@ final class Pacer {
         busy += (Math.min(1, part) - busy) / 4;
     }
 
-    /** Learns how many CPUs the rest of the container uses. */
+    /** Learns how many CPUs the rest of the container uses. Both counters are late by up to a tick, so that one figure may be below 0. */
     synchronized void learnOthers(double cpus) {
-        others += (long) ((Math.max(0, cpus) * period - others) / 2);
+        others += (long) ((cpus * period - others) / 2);
     }
 
     /** How long a task of a class waits; 0: it starts. What is not known lets it start. */
@@ -102,7 +102,7 @@ final class Pacer {
         }
         double share = c == TaskClass.BACKGROUND ? BACKGROUND_RESERVED : RESERVED;
         long wait = Pace.decide(quota, period, now - begin, used - base, (long) (cost * busy), running,
-                (long) (share * quota) + others, slack.kept());
+                (long) (share * quota) + Math.max(0, others), slack.kept());
         held |= wait > 0;
         return wait;
     }

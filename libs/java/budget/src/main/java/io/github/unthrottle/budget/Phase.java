@@ -10,6 +10,8 @@ package io.github.unthrottle.budget;
 final class Phase {
     /** The width of the bounds that is enough, as a part of the period. */
     static final int EXACT = 64;
+    /** How many readings right after a stop are enough. Each may come late, because other threads run first: the earliest counts. */
+    private static final int ENOUGH_RESUMES = 4;
 
     private long period;
     // The beginning of one period lies in (from, from+width]. width 0: nothing is known.
@@ -19,6 +21,7 @@ final class Phase {
     private long lastTo;
     private long lastPeriods;
     private boolean sampled;
+    private int resumes; // how many of the bounds ended a stop
 
     /** Forgets what was learnt: the limit was written. */
     void restart(long periodNanos) {
@@ -26,6 +29,7 @@ final class Phase {
         from = 0;
         width = 0;
         sampled = false;
+        resumes = 0;
     }
 
     /** Whether the beginning is known well enough to pace by. */
@@ -46,8 +50,13 @@ final class Phase {
     /**
      * Learns from a reading of nr_periods between two times. Readings that are a period apart or more, or whose clock went back,
      * say nothing. Bounds that contradict what is known mean that the phase is another: it is learnt again.
+     *
+     * <p>A process that is stopped to the end of each period can read nothing shortly before a period begins, so that the lower bound
+     * stays far off. But it runs again when the period begins: the earliest of some such readings is the beginning.
+     *
+     * @param resumed the reading was to come earlier, and the kernel had stopped the process until a period began
      */
-    void add(long readFrom, long readTo, long periods) {
+    void add(long readFrom, long readTo, long periods, boolean resumed) {
         long before = lastFrom;
         boolean step = sampled && period > 0 && periods == lastPeriods + 1 && readTo > lastFrom && readFrom >= lastTo
                 && readTo - lastFrom < period;
@@ -62,6 +71,7 @@ final class Phase {
         if (width == 0) {
             from = before;
             width = w;
+            resume(resumed);
             return;
         }
         // The new bounds are moved by whole periods to where they begin after the known ones, or to one period before that.
@@ -77,9 +87,19 @@ final class Phase {
         if (high <= low) {
             low = before;
             high = readTo;
+            resumes = 0;
         }
         from = low;
         width = high - low;
+        resume(resumed);
+    }
+
+    /** Counts a reading right after a stop, and takes the upper bound for the beginning when there are enough. */
+    private void resume(boolean resumed) {
+        if (resumed && ++resumes >= ENOUGH_RESUMES && width > period / EXACT) {
+            from += width - period / EXACT;
+            width = period / EXACT;
+        }
     }
 
     /**

@@ -11,6 +11,8 @@ final class Watcher {
     /** How often a phase that is known is compared with cpu.stat. */
     private static final long CHECK_EVERY = 2_000_000_000;
     private static final long SECOND = 1_000_000_000;
+    /** The part of a period from which on a reading that comes late did so because the process was stopped. */
+    private static final int OVERSLEPT = 50;
 
     /** What was seen last, as {@link Snapshot} has it. */
     record Seen(Double limitCpus, Double usedCpus, Long periods, Long stopped) {
@@ -27,6 +29,8 @@ final class Watcher {
     private long nextPoll;
     private long nextCheck;
     private long nextSecond;
+    private long asked; // when it wanted to come again
+    private long sampled; // stopped periods at the last sample of the phase
     // The last readings.
     private long at;
     private long own = -1;
@@ -64,7 +68,8 @@ final class Watcher {
                 nextPoll = now + POLL_EVERY;
                 poll();
             }
-            alarm.set(Math.max(sample(), host.nanos()));
+            asked = Math.max(sample(), host.nanos());
+            alarm.set(asked);
         } catch (RuntimeException | LinkageError e) {
             b.warn("watcher", "the CPU limit is no longer followed: " + e + "; the program runs on as without one");
             limit = Limit.NONE;
@@ -274,8 +279,10 @@ final class Watcher {
             return next;
         }
         try {
-            long periods = limit.counters(host).periods();
-            p.learn(now, host.nanos(), periods);
+            Limit.Counters c = limit.counters(host);
+            boolean resumed = c.throttled() > sampled && now > asked + limit.periodNanos() / OVERSLEPT;
+            sampled = c.throttled();
+            p.learn(now, host.nanos(), c.periods(), resumed);
         } catch (IOException | RuntimeException e) {
             return next; // the next poll says what is wrong
         }

@@ -59,7 +59,7 @@ class PaceTest {
     private static long learn(Phase p, long phase, long period, long t, int readings, Random r) {
         for (int i = 0; i < readings; i++) {
             t = p.next(t) + r.nextInt((int) (3 * MS));
-            p.add(t, t + 50_000, Math.floorDiv(t + 20_000 - phase, period) + 1000);
+            p.add(t, t + 50_000, Math.floorDiv(t + 20_000 - phase, period) + 1000, false);
         }
         return t;
     }
@@ -99,10 +99,35 @@ class PaceTest {
         }) {
             Phase p = new Phase();
             p.restart(100 * MS);
-            p.add(10 * MS, 10 * MS, 5);
-            p.add(second[0], second[0], second[1]);
+            p.add(10 * MS, 10 * MS, 5, false);
+            p.add(second[0], second[0], second[1], false);
             assertFalse(p.known());
             assertEquals(0, p.width());
+        }
+    }
+
+    /** A process that is stopped for the last 30 ms of each period reads only before that, and right after a period began. */
+    @Test
+    void phaseIsLearntWhileStopped() {
+        Random r = new Random(7);
+        long period = 100 * MS;
+        for (int n = 0; n < 300; n++) {
+            long phase = r.nextInt((int) period);
+            Phase p = new Phase();
+            p.restart(period);
+            long at = r.nextInt(Integer.MAX_VALUE);
+            for (int reading = 0; reading < 100 && !p.known(); reading++) {
+                at = p.next(at) + r.nextInt(200_000);
+                long into = Math.floorMod(at - phase, period);
+                boolean resumed = into > 70 * MS;
+                if (resumed) {
+                    at += period - into + 50_000 + r.nextInt(1_000_000);
+                }
+                p.add(at, at + 50_000, Math.floorDiv(at + 20_000 - phase, period) + 1000, resumed);
+            }
+            assertTrue(p.known(), "phase " + phase + " is not known after 100 readings");
+            long off = Math.floorMod(p.begin(at) - phase, period);
+            assertTrue(off <= 2 * MS, "phase " + phase + " is off by " + off);
         }
     }
 

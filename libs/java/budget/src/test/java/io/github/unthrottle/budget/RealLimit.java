@@ -23,6 +23,7 @@ public final class RealLimit {
     private static final double AT_START = 0.5;
     private static final double[] LATER = {1.5, 4, 0.5};
     private static final String LOOKS = " looks ";
+    private static final String MAX = "cpu.max"; // of v2
 
     private RealLimit() {}
 
@@ -33,11 +34,11 @@ public final class RealLimit {
     public static List<String> run(Class<?> program) throws IOException, InterruptedException {
         needs(Runtime.getRuntime().availableProcessors() >= 2, "two CPUs");
         Path mount = cpuMount();
-        needs(mount != null && Files.isWritable(mount), "root, and the cpu controller on cgroup v1");
+        needs(mount != null && Files.isWritable(mount), "root, and the cpu controller: on cgroup v1, or handed to the cgroups below the root of v2");
         Path group = mount.resolve("unthrottle-java-test-" + ProcessHandle.current().pid());
         Files.createDirectory(group);
         try {
-            Path quota = group.resolve("cpu.cfs_quota_us");
+            Path quota = group.resolve(Files.exists(group.resolve(MAX)) ? MAX : "cpu.cfs_quota_us");
             write(quota, AT_START);
             List<String> command = new ArrayList<>(List.of("sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", group.resolve("cgroup.procs").toString(),
                     Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1", "-XX:+UseParallelGC", "-Xmx64m",
@@ -110,15 +111,26 @@ public final class RealLimit {
     }
 
     private static void write(Path quota, double limit) throws IOException {
-        Files.writeString(quota, Long.toString(Math.round(limit * 100_000)));
+        String micros = Long.toString(Math.round(limit * 100_000));
+        Files.writeString(quota, quota.endsWith(MAX) ? micros + " 100000" : micros);
     }
 
-    /** Where the cpu controller of cgroup v1 is mounted; null: nowhere. */
+    /** Where cgroups with the cpu controller can be made; null: nowhere. */
     private static Path cpuMount() throws IOException {
         try (Stream<String> mounts = Files.lines(Path.of("/proc/self/mounts"))) {
-            return mounts.map(line -> line.split(" "))
-                    .filter(f -> f.length > 3 && f[2].equals("cgroup") && Arrays.asList(f[3].split(",")).contains("cpu"))
+            return mounts.map(line -> line.split(" ")).filter(f -> f.length > 3 && hasCpu(f[2], f[3], Path.of(f[1])))
                     .map(f -> Path.of(f[1])).findFirst().orElse(null);
+        }
+    }
+
+    private static boolean hasCpu(String type, String options, Path mount) {
+        if (type.equals("cgroup")) {
+            return Arrays.asList(options.split(",")).contains("cpu");
+        }
+        try {
+            return type.equals("cgroup2") && Arrays.asList(Files.readString(mount.resolve("cgroup.subtree_control")).trim().split(" ")).contains("cpu");
+        } catch (IOException e) {
+            return false;
         }
     }
 

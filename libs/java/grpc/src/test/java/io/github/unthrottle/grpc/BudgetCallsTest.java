@@ -8,7 +8,6 @@ import io.github.unthrottle.budget.Permit;
 import io.github.unthrottle.budget.TaskClass;
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
-import io.grpc.MethodDescriptor;
 import io.grpc.Server;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.Status;
@@ -17,10 +16,6 @@ import io.grpc.inprocess.InProcessChannelBuilder;
 import io.grpc.inprocess.InProcessServerBuilder;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ServerCalls;
-import java.io.ByteArrayInputStream;
-import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
@@ -32,26 +27,6 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class BudgetCallsTest {
-    private static final MethodDescriptor.Marshaller<String> TEXT = new MethodDescriptor.Marshaller<>() {
-        @Override
-        public InputStream stream(String text) {
-            return new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8));
-        }
-
-        @Override
-        public String parse(InputStream in) {
-            try {
-                return new String(in.readAllBytes(), StandardCharsets.UTF_8);
-            } catch (IOException e) {
-                throw new IllegalStateException(e);
-            }
-        }
-    };
-
-    private static MethodDescriptor<String, String> method(String name) {
-        return MethodDescriptor.newBuilder(TEXT, TEXT).setType(MethodDescriptor.MethodType.UNARY).setFullMethodName("s/" + name).build();
-    }
-
     @Test
     void callsRunWithinTheBudgetAndLateOnesAreRejected() throws Exception {
         FakeLimit limit = new FakeLimit(1); // 1 permit of APP
@@ -61,7 +36,7 @@ class BudgetCallsTest {
         ServerServiceDefinition.Builder service = ServerServiceDefinition.builder("s");
         for (String name : new String[] {"work", "check"}) {
             TaskClass c = name.equals("work") ? TaskClass.APP : TaskClass.IO;
-            service.addMethod(method(name), ServerCalls.asyncUnaryCall((String q, io.grpc.stub.StreamObserver<String> to) -> {
+            service.addMethod(Texts.method(name), ServerCalls.asyncUnaryCall((String q, io.grpc.stub.StreamObserver<String> to) -> {
                 to.onNext(q + " " + limit.budget.snapshot().of(c).running());
                 to.onCompleted();
             }));
@@ -96,6 +71,6 @@ class BudgetCallsTest {
     }
 
     private static String call(ManagedChannel channel, String method, String text) {
-        return ClientCalls.blockingUnaryCall(channel, method(method), CallOptions.DEFAULT, text);
+        return ClientCalls.blockingUnaryCall(channel, Texts.method(method), CallOptions.DEFAULT, text);
     }
 }

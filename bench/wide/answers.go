@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+)
+
+// answers are the page's first lines: what each remedy gains at equal CPU, and whether the published claims come out.
+func (p *page) answers() {
+	p.Line("\n## In short\n")
+	p.Line("The highest load whose p99 stays within %d ms, as a multiple of the plain quota's at equal CPU, for services that nobody tuned:\n", boundMs)
+	for _, of := range []struct {
+		at    host
+		shape string
+		about string
+	}{
+		{small, "pools", "short requests beside bursts of jobs"}, {small, "mixed", "pings and bursts of long work on the same threads"},
+		{wide, "pools", "the same as the first"}, {wide, capacity.Shard, "a shard of seed 000's service"},
+	} {
+		p.at = of.at
+		p.Line("- %d CPUs, a limit of %d, `%s` (%s): %s.", of.at.CPUs, of.at.Limit, of.shape, of.about, p.gains(of.shape))
+	}
+	p.fixInShort()
+	p.claims()
+}
+
+// gains are the remedies' gains of a shape, the largest first.
+func (p *page) gains(shape string) string {
+	factors, texts := map[string]float64{}, map[string]string{}
+	var all []string
+	for _, name := range allRemedies()[1:] {
+		g := p.gain(shape, name)
+		if n, ok := g.factor(); ok {
+			factors[name], texts[name] = n, names[name]+" "+g.inWords()
+			all = append(all, name)
+		}
+	}
+	if len(all) == 0 {
+		return notYet
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(factors[b], factors[a]) })
+	for i, name := range all {
+		all[i] = texts[name]
+	}
+	return strings.Join(all, ", ")
+}
+
+// inWords is a factor within a sentence.
+func (g gain) inWords() string {
+	n, _ := g.factor()
+	if len(g.exact) > 0 {
+		return fmt.Sprintf("%.2f", n)
+	}
+	return fmt.Sprintf("%s%.2f", g.bound, n)
+}
+
+// fixInShort says what fix left in force.
+func (p *page) fixInShort() {
+	p.at = small
+	var left []string
+	for _, shape := range shapes {
+		r := p.have.find(fixedOf(small, shape, comparedLevel, 1))
+		if r == nil {
+			continue
+		}
+		text := "nothing"
+		if t := r.Fix.left(); t != nil {
+			text = t.String()
+			if j := r.Fix.Judgement; j != nil && j.Before != nil && j.After != nil {
+				text += fmt.Sprintf(" (p%g %s to %s ms)", 100*j.Quantile, study.Decimals(&j.Before.Value, 1), study.Decimals(&j.After.Value, 1))
+			}
+		}
+		left = append(left, fmt.Sprintf("`%s` %s", shape, text))
+	}
+	if len(left) == 0 {
+		left = []string{notYet}
+	}
+	p.Line("- What `fix` left in force by itself on %d CPUs, at %.0f %%: %s.", small.CPUs, 100*levels[comparedLevel], strings.Join(left, "; "))
+}
+
+// claims sets the seeds' figures beside ours.
+func (p *page) claims() {
+	p.Line("\nThe published figures:\n")
+	best, of := 0.0, ""
+	for _, at := range []host{small, wide} {
+		p.at = at
+		for _, shape := range shapes {
+			for _, name := range []string{capacity.NarrowSchedExt, longCredit} {
+				g := p.gain(shape, name)
+				if n, ok := g.factor(); ok && n > best {
+					best, of = n, fmt.Sprintf("%s with %s, `%s` on %d CPUs", g.inWords(), names[name], shape, at.CPUs)
+				}
+			}
+		}
+	}
+	if of == "" {
+		of = notYet
+	}
+	p.Line("- \"1.6 to 2 times the load\" (a kernel that bounds the width): the largest of ours is %s.", of)
+	p.at = wide
+	p.Line("- \"P99 falls by half\" (quotas become exclusive CPUs): %s.", p.halving())
+	p.Line("- Slices of quota that expire made p99 long before Linux 5.4; this kernel has none. The slice's size is a row [below](#seed-000s-tunables).")
+}
+
+// halving is p99 on exclusive CPUs beside the quota's, at the load where both are measured, for each shape.
+func (p *page) halving() string {
+	var all []string
+	for _, shape := range shapes {
+		quota, pin := p.points(shape, capacity.Quota, comparedLevel), p.points(shape, capacity.Pin, comparedLevel)
+		if len(quota) > 0 && len(pin) > 0 {
+			all = append(all, fmt.Sprintf("`%s` %s to %s ms", shape, p.p99(shape, capacity.Quota, comparedLevel), p.p99(shape, capacity.Pin, comparedLevel)))
+		}
+	}
+	if len(all) == 0 {
+		return notYet
+	}
+	return fmt.Sprintf("at %.0f %% on %d CPUs %s; threads sized for the wide host wait their turn there", 100*levels[comparedLevel], p.at.CPUs, strings.Join(all, ", "))
+}

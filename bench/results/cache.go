@@ -24,9 +24,11 @@ type measured struct {
 	NotPredicted string           `json:"not_foretold,omitempty"`
 	Spiral       *capacity.Spiral `json:"spiral,omitempty"`
 	Price        *capacity.Price  `json:"price,omitempty"`
-	Repeats      int              `json:"repeats"`
-	Steps        int              `json:"steps"`
-	Step         time.Duration    `json:"step_ns"`
+	// Library are the shapes of libraryShapes with the library in the program.
+	Library []capacity.Result `json:"library,omitempty"`
+	Repeats int               `json:"repeats"`
+	Steps   int               `json:"steps"`
+	Step    time.Duration     `json:"step_ns"`
 }
 
 func keptName(dir, part string) string { return filepath.Join(dir, part+".json") }

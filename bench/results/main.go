@@ -94,7 +94,13 @@ func progress(e capacity.Event) {
 }
 
 // parts are the names of what can be measured, in their usual order.
-func parts() []string { return append(capacity.Shapes(), "spike", "price") }
+func parts() []string { return append(capacity.Shapes(), libraryPart, "spike", "price") }
+
+// libraryPart measures the variant with the library, whose steps are longer, beside the quota and pools sized by it.
+const libraryPart = "library"
+
+// libraryShapes have long work to hold back.
+var libraryShapes = []string{"pools", "mixed"}
 
 // measure does the chosen parts one after the other, and writes what there is
 // after each. A part that cannot be measured is written down as that, unless it
@@ -162,9 +168,20 @@ func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m
 	}
 	o.Shape, o.Repeats, o.Steps, o.Step = name, s.repeats, s.steps, s.step
 	m.Repeats, m.Steps, m.Step = o.Repeats, o.Steps, o.Step
+	if name == libraryPart {
+		o.Remedies = []string{capacity.Quota, capacity.Pools, capacity.Budget}
+		for _, o.Shape = range libraryShapes {
+			r, err := capacity.Run(ctx, o)
+			if err != nil {
+				return m, fmt.Errorf("%s: %w", o.Shape, err)
+			}
+			m.Library = append(m.Library, r)
+		}
+		return m, nil
+	}
 	recorded := recorder{host: o.Host}
 	o.Record = recorded.record
-	o.Remedies, o.Choose = capacity.Variants(), choose(o.Host)
+	o.Remedies, o.Choose = slices.DeleteFunc(capacity.Variants(), func(name string) bool { return name == capacity.Budget }), choose(o.Host)
 	r, err := capacity.Run(ctx, o)
 	if err != nil {
 		return m, err

@@ -94,6 +94,8 @@ func (p *page) part(m measured) {
 		p.Line("\n## `%s`\n\nNot measured: %s", m.Part, m.Failed)
 	case m.Shape != nil:
 		p.shape(m)
+	case m.Library != nil:
+		p.library(m.Library)
 	case m.Spiral != nil:
 		p.spike(*m.Spiral)
 	case m.Price != nil:
@@ -129,19 +131,7 @@ func (p *page) shape(of measured) {
 	p.Line("\n%s. Limit %s; objective p%s within %s ms, at most %s %% errors.", upper(r.About), text.Count(r.Limit, "CPU"), number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
 	t := p.Table("remedy", "CPUs granted", "highest load /s (repeats)", "to the quota", "interval", "predicted", "noisy")
 	for _, m := range r.Remedies {
-		load := "none met"
-		if m.MaxLoad != nil {
-			load = fmt.Sprintf("%.0f", *m.MaxLoad)
-		}
-		var loads []string
-		for _, l := range m.Loads {
-			loads = append(loads, fmt.Sprintf("%.0f", l))
-		}
-		interval := "-"
-		if m.RatioLow != nil {
-			interval = fmt.Sprintf("%.2f to %.2f", *m.RatioLow, *m.RatioHigh)
-		}
-		t.Rowf("%s | %s | %s (%s) | %s | %s | %s | %s", m.Remedy, study.Decimals(m.CPUsGranted, 1), load, strings.Join(loads, ", "), study.Decimals(m.Ratio, 2), interval,
+		t.Rowf("%s | %s | %s | %s | %s | %s | %s", m.Remedy, study.Decimals(m.CPUsGranted, 1), loadsText(m), study.Decimals(m.Ratio, 2), intervalText(m),
 			of.Predicted.text(m.Remedy), strings.Join(m.Why, "; "))
 	}
 	p.Line("\n%s", verdict(r))
@@ -155,6 +145,40 @@ func (p *page) shape(of measured) {
 			if i < len(m.Points) {
 				point(t, m.Remedy, m.Points[i])
 			}
+		}
+	}
+}
+
+// loadsText is the highest load of a remedy, with those of its repeats.
+func loadsText(m capacity.Remedy) string {
+	load := "none met"
+	if m.MaxLoad != nil {
+		load = fmt.Sprintf("%.0f", *m.MaxLoad)
+	}
+	var loads []string
+	for _, l := range m.Loads {
+		loads = append(loads, fmt.Sprintf("%.0f", l))
+	}
+	return fmt.Sprintf("%s (%s)", load, strings.Join(loads, ", "))
+}
+
+// intervalText is that of the ratio to the quota.
+func intervalText(m capacity.Remedy) string {
+	if m.RatioLow == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f to %.2f", *m.RatioLow, *m.RatioHigh)
+}
+
+// library is the table of the variant with the library in the program.
+func (p *page) library(all []capacity.Result) {
+	p.Line("\n## The library in the program")
+	p.Line("\n`budget`: long work within the budget of [the library](../howto/in-your-go-code.md), as [bench service](../reference/bench-service.md#remedies) has it, beside pools")
+	p.Line("sized by the limit. Each step runs %v longer before it counts.", capacity.Learns)
+	t := p.Table("shape", "remedy", "highest load /s (repeats)", "to the quota", "interval", "noisy")
+	for _, r := range all {
+		for _, m := range r.Remedies {
+			t.Rowf("`%s` | %s | %s | %s | %s | %s", r.Shape, m.Remedy, loadsText(m), study.Decimals(m.Ratio, 2), intervalText(m), strings.Join(m.Why, "; "))
 		}
 	}
 }

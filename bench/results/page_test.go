@@ -34,6 +34,7 @@ func TestPage(t *testing.T) {
 	for _, m := range []measured{
 		{Part: "price", Scale: "quick", Price: &price},
 		{Part: "gc", Failed: "no luck"},
+		{Part: libraryPart, Scale: "full", Library: []capacity.Result{pools}},
 		{Part: "spike", Scale: "full", Spiral: &spiral, Repeats: 1},
 		{Part: "pools", Scale: "quick", Made: study.Made{Machine: study.Machine()}, Shape: &pools, Predicted: &forecasts, Repeats: 3, Steps: 2, Step: 2 * time.Second},
 	} {
@@ -57,6 +58,7 @@ func TestPage(t *testing.T) {
 		"| 50 % | 200 | quota | 1.0 | - |", "5 of 60", "5.0 to 10.0",
 		"Linux", "scale quick, 3 repeats of each search, 2 steps of 2s.",
 		"## `gc`", "Not measured: no luck",
+		"## The library in the program", "| `pools` | pin | 600 (600) | 1.50 | 1.40 to 1.60 |",
 		"| quota | 1.0 | - | never, 3.25 | 50 % |", "| no retries | 0 | 100 % |", "scale full, 1 repeat.",
 		"| quota | 1.0 | 10.0 | 12.5 | 1.25 | 1.20 to 1.30 | - | - |",
 		"Not measured yet: `pool`, `mixed`.",

@@ -115,11 +115,13 @@ func (f *fixFigures) left() *fixTry {
 
 func (t fixTry) String() string {
 	text := t.Remedy
-	for _, name := range []string{"to", "burst", "period", "credit", "cpus", "via"} {
+	for _, name := range []string{"to", "burst", "period", "cap", "cpus"} {
 		switch v := t.Parameters[name]; {
 		case v == "":
 		case name == t.Remedy:
 			text += " " + v
+		case name == "cap": // of narrow by sched_ext
+			text += " to " + v
 		default:
 			text += ", " + name + " " + v
 		}
@@ -132,7 +134,7 @@ func (t fixTry) row() string {
 	switch {
 	case t.Remedy == capacity.Burst && t.Parameters["period"] != "":
 		return capacity.BurstPeriod
-	case t.Remedy == "narrow" && t.Parameters["via"] == "sched_ext":
+	case t.Remedy == "narrow" && t.Parameters["cap"] != "":
 		return capacity.NarrowSchedExt
 	case t.Remedy == "narrow":
 		return capacity.Pin

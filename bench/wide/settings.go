@@ -24,20 +24,22 @@ type setting struct {
 	name, about string
 	// file and value: what the kernel is told; "": nothing.
 	file, value string
-	// hostLoad is the share of all CPUs that other containers use meanwhile.
-	hostLoad float64
+	// beside is what other containers do meanwhile; nil: there are none.
+	beside func(p piece) (scenario.Scenario, error)
 }
 
 // settings are the rows of the page that need one. Other tunables are remedies: see tunables.
 var settings = []setting{
-	{"slice-1ms", "sched_cfs_bandwidth_slice_us 1000, not 5000", "/proc/sys/kernel/sched_cfs_bandwidth_slice_us", "1000", 0},
-	{"slice-20ms", "sched_cfs_bandwidth_slice_us 20000, not 5000", "/proc/sys/kernel/sched_cfs_bandwidth_slice_us", "20000", 0},
-	{"base-slice-500us", "base_slice_ns 500000", "/sys/kernel/debug/sched/base_slice_ns", "500000", 0},
-	{"base-slice-10ms", "base_slice_ns 10000000", "/sys/kernel/debug/sched/base_slice_ns", "10000000", 0},
-	{"scaling-none", "tunable_scaling none, not by the logarithm of the CPUs", "/sys/kernel/debug/sched/tunable_scaling", "0", 0},
-	{"autogroup-off", "sched_autogroup_enabled 0", "/proc/sys/kernel/sched_autogroup_enabled", "0", 0},
-	{"host-50", "others use half of the host", "", "", 0.5},
-	{fullHost, "others use nine tenths of the host", "", "", 0.9},
+	{"slice-1ms", "sched_cfs_bandwidth_slice_us 1000, not 5000", "/proc/sys/kernel/sched_cfs_bandwidth_slice_us", "1000", nil},
+	{"slice-20ms", "sched_cfs_bandwidth_slice_us 20000, not 5000", "/proc/sys/kernel/sched_cfs_bandwidth_slice_us", "20000", nil},
+	{"base-slice-500us", "base_slice_ns 500000", "/sys/kernel/debug/sched/base_slice_ns", "500000", nil},
+	{"base-slice-10ms", "base_slice_ns 10000000", "/sys/kernel/debug/sched/base_slice_ns", "10000000", nil},
+	{"scaling-none", "tunable_scaling none, not by the logarithm of the CPUs", "/sys/kernel/debug/sched/tunable_scaling", "0", nil},
+	{"autogroup-off", "sched_autogroup_enabled 0", "/proc/sys/kernel/sched_autogroup_enabled", "0", nil},
+	{"host-50", "others use half of the host", "", "", neighbours(0.5)},
+	{fullHost, "others use nine tenths of the host", "", "", neighbours(0.9)},
+	{"spikes-together", "three services of its size spike at the same time, 20 ms on all CPUs in each 240 ms", "", "", spikes(0)},
+	{"spikes-apart", "the same three, one after the other", "", "", spikes(spikeEvery / 3)},
 }
 
 // tunables are the remedies of that list; the plain quota is what all are compared with.
@@ -86,14 +88,13 @@ func (s setting) apply() (back func() error, err error) {
 	return func() error { return write(strings.TrimSpace(string(old))) }, nil
 }
 
-// load keeps other containers busy meanwhile; nil: there are none. Each of a thread for each CPU works that share of each 10 ms, so that
-// none fills a CPU.
+// load keeps other containers busy meanwhile; nil: there are none.
 func (s setting) load(host *cgroup.Host, p piece) func(context.Context, cgroup.Group) error {
-	if s.hostLoad == 0 {
+	if s.beside == nil {
 		return nil
 	}
 	return func(ctx context.Context, _ cgroup.Group) error {
-		of, err := neighbours(p, s.hostLoad)
+		of, err := s.beside(p)
 		if err != nil {
 			return err
 		}
@@ -102,12 +103,35 @@ func (s setting) load(host *cgroup.Host, p piece) func(context.Context, cgroup.G
 	}
 }
 
-// neighbours is the scenario of other containers that use a share of all CPUs.
-func neighbours(p piece, share float64) (scenario.Scenario, error) {
+// beside is a scenario of other containers on the guest of a piece.
+func beside(p piece, cgroups, workloads string) (scenario.Scenario, error) {
+	return scenario.Parse("neighbours", fmt.Appendf(nil, "version: 1\nduration: %v\nhost: {cpus: %d, hz: %d, kernel: %q, cgroup_version: 2}\ncgroups: {%s}\nworkloads: {%s}\n",
+		time.Duration(p.Seconds*float64(time.Second)), p.Machine.CPUs, guestHZ, p.Machine.Kernel, cgroups, workloads))
+}
+
+// neighbours use a share of all CPUs: a thread for each works that share of each 10 ms, so that none fills a CPU.
+func neighbours(share float64) func(piece) (scenario.Scenario, error) {
 	const turn = 10 * time.Millisecond
 	on := time.Duration(share * float64(turn))
-	return scenario.Parse("neighbours", fmt.Appendf(nil, "version: 1\nduration: %v\nhost: {cpus: %d, hz: %d, kernel: %q, cgroup_version: 2}\ncgroups:\n  others: {}\nworkloads:\n  others: {kind: neighbour, cgroup: others, threads: %d, on: %v, off: %v}\n",
-		time.Duration(p.Seconds*float64(time.Second)), p.Machine.CPUs, guestHZ, p.Machine.Kernel, p.Machine.CPUs, on, turn-on))
+	return func(p piece) (scenario.Scenario, error) {
+		return beside(p, "others: {}", fmt.Sprintf("others: {kind: neighbour, cgroup: others, threads: %d, on: %v, off: %v}", p.Machine.CPUs, on, turn-on))
+	}
+}
+
+// spikeEvery is how often each of three services spikes, for spikeFor.
+const spikeEvery, spikeFor = 240 * time.Millisecond, 20 * time.Millisecond
+
+// spikes are three services under a limit as large as the piece's, which spike on all CPUs, each so much later than the one before.
+func spikes(later time.Duration) func(piece) (scenario.Scenario, error) {
+	return func(p piece) (scenario.Scenario, error) {
+		var cgroups, workloads []string
+		for i := range 3 {
+			cgroups = append(cgroups, fmt.Sprintf("other-%d: {quota: %dms, period: 100ms}", i, 100*p.Limit))
+			workloads = append(workloads, fmt.Sprintf("other-%d: {kind: neighbour, cgroup: other-%d, threads: %d, on: %v, off: %v, start: %v}", i, i, p.Machine.CPUs,
+				spikeFor, spikeEvery-spikeFor, time.Duration(i)*later))
+		}
+		return beside(p, strings.Join(cgroups, ", "), strings.Join(workloads, ", "))
+	}
 }
 
 // withSetting is a point with a setting.
@@ -167,5 +191,5 @@ func (p *page) settings() {
 	for _, s := range settings {
 		row(s.about, withSetting(small, capacity.Shard, capacity.Quota, s.name, comparedLevel, 1))
 	}
-	p.Line("\nOf one repeat of %d periods: factors between 0.8 and 1.25 are as likely chance. The scheduler's features and other containers that spike at the same time are not among them.", pointSeconds*10)
+	p.Line("\nOf one repeat of %d periods: factors between 0.8 and 1.25 are as likely chance. The scheduler's features and a limit of each shard's rate are not among them.", pointSeconds*10)
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 )
@@ -36,7 +37,7 @@ func TestSettings(t *testing.T) {
 		t.Error("there is a setting nonsense")
 	}
 	for _, name := range append(settingNames(), "") {
-		if s, err := settingOf(name); err != nil || s.name != name || s.file == "" && s.hostLoad == 0 && name != "" {
+		if s, err := settingOf(name); err != nil || s.name != name || s.file == "" && s.beside == nil && name != "" {
 			t.Errorf("%q: %+v, %v", name, s, err)
 		}
 	}
@@ -45,13 +46,33 @@ func TestSettings(t *testing.T) {
 // Other containers use the share of the host that is said.
 func TestNeighbours(t *testing.T) {
 	p := withSetting(small, capacity.Shard, capacity.Quota, fullHost, comparedLevel, 1)
-	s, err := neighbours(p, 0.9)
+	s, err := neighbours(0.9)(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := s.Workloads[0]
 	if on, off := w.On.Seconds(), w.Off.Seconds(); s.Host.CPUs != small.CPUs || on/(on+off) < 0.899 || on/(on+off) > 0.901 {
 		t.Errorf("%+v", w)
+	}
+}
+
+// Three services spike on all CPUs at the same time, or one after the other, each within its limit.
+func TestSpikes(t *testing.T) {
+	p := withSetting(small, capacity.Shard, capacity.Quota, "spikes-apart", comparedLevel, 1)
+	for _, later := range []time.Duration{0, 80 * time.Millisecond} {
+		s, err := spikes(later)(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Workloads) != 3 {
+			t.Fatalf("%d workloads", len(s.Workloads))
+		}
+		for i, w := range s.Workloads {
+			limit := s.Cgroups[w.Cgroup].Limit.CPUs()
+			if w.Threads != small.CPUs || w.Start != time.Duration(i)*later || limit != float64(small.Limit) || w.On.Seconds()*float64(w.Threads) > 0.1*limit {
+				t.Errorf("%+v under %g CPUs", w, limit)
+			}
+		}
 	}
 }
 

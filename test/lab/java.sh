@@ -37,7 +37,9 @@ while [ "$1" != -- ]; do
 	mkdir -p "$at/of/unthrottle-$m"
 	cp -r "$tree/libs/java/$m/target/classes" "$tree/libs/java/$m/target/test-classes" "$at/of/unthrottle-$m/"
 	of=/java/of/unthrottle-$m
-	commands="$commands && /java/jre/bin/java -jar /java/$(basename "$at"/junit-platform-console-standalone-*.jar) execute --disable-banner --details=summary -cp $of/classes:$of/test-classes:\$(echo $of/*.jar | tr ' ' ':') --select-class io.github.unthrottle.$m.ResizeInPlaceTest"
+	# The tests start a JVM of their own with the class path of theirs.
+	path="$of/classes:$of/test-classes:\$(echo $of/*.jar | tr ' ' ':'):/java/$(basename "$at"/junit-platform-console-standalone-*.jar)"
+	commands="$commands && /java/jre/bin/java -cp $path org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=summary --fail-if-no-tests --select-class io.github.unthrottle.$m.ResizeInPlaceTest"
 done
 shift
 out=$at/output.txt

@@ -175,12 +175,19 @@ func (p *page) library(all []capacity.Result) {
 	p.Line("\n## The library in the program")
 	p.Line("\n`budget`: long work within the budget of [the library](../howto/in-your-go-code.md), as [bench service](../reference/bench-service.md#remedies) has it, beside pools")
 	p.Line("sized by the limit. Each step runs %v longer before it counts.", capacity.Learns)
-	t := p.Table("shape", "remedy", "highest load /s (repeats)", "to the quota", "interval", "noisy")
+	t := p.Table("shape", "remedy", "highest load /s (repeats)", "of what the limit carries", "to the quota", "interval", "noisy")
 	for _, r := range all {
+		carries, err := capacity.Carries(r.Shape, r.Limit)
 		for _, m := range r.Remedies {
-			t.Rowf("`%s` | %s | %s | %s | %s | %s", r.Shape, m.Remedy, loadsText(m), study.Decimals(m.Ratio, 2), intervalText(m), strings.Join(m.Why, "; "))
+			share := "-"
+			if err == nil && m.MaxLoad != nil {
+				share = fmt.Sprintf("%.0f %%", 100**m.MaxLoad/carries)
+			}
+			t.Rowf("`%s` | %s | %s | %s | %s | %s | %s", r.Shape, m.Remedy, loadsText(m), share, study.Decimals(m.Ratio, 2), intervalText(m), strings.Join(m.Why, "; "))
 		}
 	}
+	p.Line("\nThe objective is on the short requests. Above 100 %% of what the limit carries they are within it all the same, and the long ones wait without end:")
+	p.Line("such a row says that the short ones no longer depend on the load, and no more. Ratios up to 100 %% are worth their number.")
 }
 
 // text is a remedy's forecast in a table.

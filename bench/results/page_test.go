@@ -58,7 +58,7 @@ func TestPage(t *testing.T) {
 		"| 50 % | 200 | quota | 1.0 | - |", "5 of 60", "5.0 to 10.0",
 		"Linux", "scale quick, 3 repeats of each search, 2 steps of 2s.",
 		"## `gc`", "Not measured: no luck",
-		"## The library in the program", "| `pools` | pin | 600 (600) | 1.50 | 1.40 to 1.60 |",
+		"## The library in the program", "| `pools` | pin | 600 (600) | 109 % | 1.50 | 1.40 to 1.60 |",
 		"| quota | 1.0 | - | never, 3.25 | 50 % |", "| no retries | 0 | 100 % |", "scale full, 1 repeat.",
 		"| quota | 1.0 | 10.0 | 12.5 | 1.25 | 1.20 to 1.30 | - | - |",
 		"Not measured yet: `pool`, `mixed`.",

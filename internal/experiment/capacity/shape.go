@@ -50,6 +50,16 @@ func newShape(name string, cpus, limit int) (Shape, error) {
 	return made(cpus, limit).held(cpus), nil
 }
 
+// Carries is how many requests per second of a shape so many CPUs can do, the long ones included. Above it the long ones wait without end,
+// which an objective on the short ones does not see.
+func Carries(shape string, cpus int) (float64, error) {
+	s, err := newShape(shape, cpus, cpus)
+	if err != nil {
+		return 0, err
+	}
+	return float64(cpus) / s.CPU.Seconds(), nil
+}
+
 // held fills in the service with its long work in class App. Work on the I/O threads goes to a pool of its own for that.
 func (s Shape) held(cpus int) Shape {
 	const offloaded = "app-worker"

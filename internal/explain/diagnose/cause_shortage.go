@@ -40,11 +40,19 @@ func shortage(of *figures) (found, bool) {
 		formatShare(of.use()), formatCPUs(of.limit), of.meanWanted, formatTime(of.above), float64(of.above)/float64(of.period))
 	who := ""
 	if p := of.spender(); p != nil {
-		who = fmt.Sprintf(", most of it by %s of %s", text.Count(p.threads, "thread"), formatPool(p))
+		who = fmt.Sprintf(", most of it%s by %s of %s", of.whereSpent(), text.Count(p.threads, "thread"), formatPool(p))
 	}
 	f.verdict = fmt.Sprintf("It needs more CPU than it has: %.1f threads wanted a CPU on average and the limit is %s; %s of it was used%s; the container %s.",
 		of.meanWanted, formatCPUs(of.limit), formatShare(of.use()), who, stoppedText(of))
 	return f, true
+}
+
+// whereSpent says that a spender is that of throttled periods, where these are few: in the others another may have used more.
+func (of *figures) whereSpent() string {
+	if of.periods == nil || of.throttledPeriods == nil || *of.throttledPeriods*2 > *of.periods {
+		return ""
+	}
+	return " in throttled periods"
 }
 
 func shortageBelowAncestor(of *figures) found {

@@ -168,12 +168,17 @@ func (b *narrowBed) stopLast() error {
 
 // mean is how many CPUs a cgroup uses on average.
 func mean(ctx context.Context, c capped, d time.Duration) (float64, error) {
+	return meanWhile(c, func() error { return clock.Sleep(ctx, d) })
+}
+
+// meanWhile is the same while something is done.
+func meanWhile(c capped, during func() error) (float64, error) {
 	before, err := c.group.Stat()
 	if err != nil {
 		return 0, err
 	}
 	at := time.Now()
-	if err := clock.Sleep(ctx, d); err != nil {
+	if err := during(); err != nil {
 		return 0, err
 	}
 	after, err := c.group.Stat()
@@ -283,24 +288,25 @@ func idleHalf(credit time.Duration) func(context.Context, *narrowBed) (float64, 
 		if err := b.cap(c, scx.Cap{CPUs: narrowLimit, Credit: credit}); err != nil {
 			return 0, err
 		}
-		used, began := 0.0, time.Now()
-		for range 4 {
-			if err := clock.Sleep(ctx, half); err != nil {
-				return 0, err
+		// All that they use counts, also while they are started and stopped.
+		use, err = meanWhile(c, func() error {
+			for range 4 {
+				if err := clock.Sleep(ctx, half); err != nil {
+					return err
+				}
+				if err := b.burners(c, 8); err != nil {
+					return err
+				}
+				if err := clock.Sleep(ctx, half); err != nil {
+					return err
+				}
+				if err := b.stopLast(); err != nil {
+					return err
+				}
 			}
-			if err := b.burners(c, 8); err != nil {
-				return 0, err
-			}
-			cpus, err := mean(ctx, c, half)
-			if err != nil {
-				return 0, err
-			}
-			used += cpus * half.Seconds()
-			if err := b.stopLast(); err != nil {
-				return 0, err
-			}
-		}
-		return used / time.Since(began).Seconds() / narrowLimit, nil
+			return nil
+		})
+		return use / narrowLimit, err
 	}
 }
 

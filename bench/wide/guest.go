@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -114,7 +115,11 @@ func (g *guest) run(ctx context.Context, pieces []piece) error {
 		limit += 3 * p.takes() / time.Duration(p.Machine.K)
 	}
 	cmd := exec.CommandContext(ctx, g.lab, "run", "--slow", fmt.Sprint(m.K), "--smp", fmt.Sprint(m.CPUs), "--kernel", m.Kernel, "--timeout", limit.String(),
-		"--file", piecesPath+"="+list, "--file", "/wide/wide="+g.program, "--file", toolPath+"="+g.tool, "--", "/wide/wide", insideCommand)
+		"--file", piecesPath+"="+list, "--file", "/wide/wide="+g.program)
+	if slices.ContainsFunc(pieces, func(p piece) bool { return p.Kind == fixed }) {
+		cmd.Args = append(cmd.Args, "--file", toolPath+"="+g.tool)
+	}
+	cmd.Args = append(cmd.Args, "--", "/wide/wide", insideCommand)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stderr = g.say

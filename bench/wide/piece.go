@@ -325,8 +325,7 @@ func (p piece) takes() time.Duration {
 	case fixed:
 		const usual = 40 // of the bound: a look and the try that helps
 		guest = usual
-	}
-	if p.Kind == costs {
+	case costs:
 		guest = 3*p.Seconds + around
 	}
 	return time.Duration(guest * float64(p.Machine.K) * float64(time.Second))

@@ -111,7 +111,7 @@ func (p *Points) Measure(ctx context.Context, at At, around func(cgroup.Group) (
 // pointShape is newShape with Shard.
 func pointShape(name string, cpus, limit int) (Shape, error) {
 	if name == Shard {
-		return shard(cpus, limit).held(cpus), nil
+		return shard(cpus, limit), nil
 	}
 	return newShape(name, cpus, limit)
 }

@@ -16,9 +16,8 @@ type Shape struct {
 	Name  string
 	About string
 	// Service as it comes, its pools sized by the host's CPUs; Sized with its pools
-	// sized by the limit instead. Held is Service with its long work in the library's class App: the requests that are not in the
-	// objective, or all where there are no others.
-	Service, Sized, Held service.Spec
+	// sized by the limit instead.
+	Service, Sized service.Spec
 	// Streams of one request per second in all; a plan's factor is then the load.
 	Streams []loadgen.Stream
 	// CPU that one request needs on average, collections included.
@@ -47,7 +46,7 @@ func newShape(name string, cpus, limit int) (Shape, error) {
 	if !ok {
 		return Shape{}, fmt.Errorf("shape %.40q: choose from %s", name, strings.Join(Shapes(), ", "))
 	}
-	return made(cpus, limit).held(cpus), nil
+	return made(cpus, limit), nil
 }
 
 // Carries is how many requests per second of a shape so many CPUs can do, the long ones included. Above it the long ones wait without end,
@@ -60,24 +59,25 @@ func Carries(shape string, cpus int) (float64, error) {
 	return float64(cpus) / s.CPU.Seconds(), nil
 }
 
-// held fills in the service with its long work in class App. Work on the I/O threads goes to a pool of its own for that.
-func (s Shape) held(cpus int) Shape {
+// held is the service as it comes, on so many CPUs, with its long work in the library's class App: the requests that are not in the
+// objective, or all where there are no others. Work on the I/O threads goes to a pool of its own for that.
+func (s Shape) held(cpus int) service.Spec {
 	const offloaded = "app-worker"
-	s.Held = s.Service
-	s.Held.Classes, s.Held.Pools = slices.Clone(s.Service.Classes), slices.Clone(s.Service.Pools)
+	of := s.Service
+	of.Classes, of.Pools = slices.Clone(of.Classes), slices.Clone(of.Pools)
 	for _, stream := range s.Streams {
 		if hasBackground(s.Streams) && !stream.Background {
 			continue
 		}
-		c := &s.Held.Classes[stream.Class]
+		c := &of.Classes[stream.Class]
 		if c.Held = true; c.Pool != "" {
 			continue
 		}
-		if c.Pool = offloaded; !slices.ContainsFunc(s.Held.Pools, func(p service.Pool) bool { return p.Name == offloaded }) {
-			s.Held.Pools = append(s.Held.Pools, pool(offloaded, 2*cpus))
+		if c.Pool = offloaded; !slices.ContainsFunc(of.Pools, func(p service.Pool) bool { return p.Name == offloaded }) {
+			of.Pools = append(of.Pools, pool(offloaded, 2*cpus))
 		}
 	}
-	return s
+	return of
 }
 
 func onePool(cpus, limit int) Shape {

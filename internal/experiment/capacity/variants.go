@@ -91,7 +91,7 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 		case Pools:
 			a.service = shape.Sized
 		case Budget:
-			a.service = shape.Held
+			a.service = shape.held(cpus.Size())
 		default:
 			return nil, fmt.Errorf("remedy %.40q: choose from %s%s", name, strings.Join(Variants(), ", "), text.DidYouMean(name, Variants()))
 		}

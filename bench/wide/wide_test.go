@@ -117,6 +117,27 @@ func TestOrderOfWorth(t *testing.T) {
 	}
 }
 
+// What fix left is named, and compared with the row of the page that is like it.
+func TestWhatFixLeft(t *testing.T) {
+	for _, c := range []struct {
+		of        fixTry
+		text, row string
+	}{
+		{fixTry{Remedy: "narrow", Parameters: map[string]string{"cap": "2 CPUs, credit 400ms"}}, "narrow to 2 CPUs, credit 400ms", capacity.NarrowSchedExt},
+		{fixTry{Remedy: "narrow", Parameters: map[string]string{"cpus": "2"}}, "narrow, cpus 2", capacity.Pin},
+		{fixTry{Remedy: "burst", Parameters: map[string]string{"burst": "20ms", "period": "10ms"}}, "burst 20ms, period 10ms", capacity.BurstPeriod},
+		{fixTry{Remedy: "burst"}, "burst", capacity.Burst},
+	} {
+		if got := c.of.String(); got != c.text || c.of.row() != c.row {
+			t.Errorf("%q, row %q; want %q, %q", got, c.of.row(), c.text, c.row)
+		}
+	}
+	f := fixFigures{Tries: []fixTry{{Remedy: "pin", Verdict: "worse"}, {Remedy: "burst", Kept: true}}}
+	if left := f.left(); left == nil || left.Remedy != "burst" {
+		t.Errorf("left %v", left)
+	}
+}
+
 func TestKneeWhileOpen(t *testing.T) {
 	have := &records{}
 	add := func(level int, met bool) {

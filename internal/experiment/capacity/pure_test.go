@@ -243,6 +243,19 @@ func TestShapesAreSoundOnEveryHost(t *testing.T) {
 			if err := s.Sized.Check(); err != nil {
 				t.Errorf("%s on %d CPUs, sized: %v", name, cpus, err)
 			}
+			held := s.held(cpus)
+			held.Deadline = time.Minute
+			if err := held.Check(); err != nil {
+				t.Errorf("%s on %d CPUs, held: %v", name, cpus, err)
+			}
+			for _, stream := range s.Streams {
+				if got := held.Classes[stream.Class].Held; got != (stream.Background || !hasBackground(s.Streams)) || s.Service.Classes[stream.Class].Held {
+					t.Errorf("%s: %s is held %v", name, stream.Name, got)
+				}
+			}
+			if carries, err := Carries(name, limitCPUs(cpus)); err != nil || math.Abs(carries*s.CPU.Seconds()-float64(limitCPUs(cpus))) > 1e-6 {
+				t.Errorf("%s: %d CPUs carry %g /s: %v", name, limitCPUs(cpus), carries, err)
+			}
 			sum, foregrounds := 0.0, 0
 			for _, stream := range s.Streams {
 				sum += stream.PerSecond

@@ -26,6 +26,7 @@ func TestHoldBack(t *testing.T) {
 		"all is used":                  {50 * ms, 90 * ms, 1, 0, 50 * ms, 50 * ms},
 		"a period that makes no sense": {150 * ms, 90 * ms, 1, 0, 0, 0},
 		"nothing is used":              {0, 0, 20 * ms, 1, 0, 0},
+		"the next would be overdrawn":  {92 * ms, 0, 80 * ms, 0, 8 * ms, 8 * ms},
 	} {
 		if got := holdBack(limit, c.elapsed, c.used, c.cost, c.running); got < c.least || got > c.most {
 			t.Errorf("%s: %v, want %v to %v", name, got, c.least, c.most)

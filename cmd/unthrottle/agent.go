@@ -142,7 +142,7 @@ func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flig
 	if p == nil {
 		return agent.Flight{Missing: missing}, done
 	}
-	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Read: learn.File, Record: func(ctx context.Context, c container.Container, w io.Writer) error {
+	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Read: learn.File, Explain: live.File, Record: func(ctx context.Context, c container.Container, w io.Writer) error {
 		all, err := list(h, "")
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ Trino. The agent does the same all the time with 'export' in its rules.`,
 					return fmt.Errorf("this host's name: %w; give one with --node", err)
 				}
 			}
-			done, err := export(cmd.Context(), h, prefix, lasts, collect.Options{Names: names, Dir: dir, FS: h, Proc: os.DirFS("/proc"), InForce: journalled(cmd, &w, h)})
+			done, err := export(cmd.Context(), h, prefix, lasts, collect.Options{Names: names, Dir: dir, FS: h, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"), InForce: journalled(cmd, &w, h)})
 			if err != nil {
 				return err
 			}

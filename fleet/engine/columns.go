@@ -8,7 +8,7 @@ import (
 // Kind is what a column holds.
 type Kind int
 
-// Kinds of columns. Text is never null, but empty. Milliseconds are since 1970. Levels, Candidates and Stops are lists.
+// Kinds of columns. Text is never null, but empty. Milliseconds are since 1970. Levels and what comes after are lists.
 const (
 	Integer Kind = iota + 1 // of 32 bits
 	BigInt                  // of 64 bits
@@ -19,8 +19,10 @@ const (
 	Levels
 	// Candidates are other limits. A table of their lines has the fields of the list.
 	Candidates
-	// Stops are lengths of stops. A table of their lines has the fields of the list.
+	// Stops are lengths of stops, Responses of runs by role, Requests of requests. A table of their lines has the fields of the list.
 	Stops
+	Responses
+	Requests
 )
 
 // Column is one that is read: its name in the files, and in the table.
@@ -45,7 +47,8 @@ var Columns = []Column{
 	{"host_cpus", "host_cpus", Integer}, {"host_memory_bytes", "host_memory_bytes", BigInt}, {"memory_bytes", "memory_bytes", BigInt},
 	{"waiting_quota_seconds", "waiting_quota_seconds", Double}, {"waiting_ancestor_seconds", "waiting_ancestor_seconds", Double},
 	{"waiting_contention_seconds", "waiting_contention_seconds", Double}, {"waiting_unclear_seconds", "waiting_unclear_seconds", Double},
-	{"stops", "stops", Stops},
+	{"stops", "stops", Stops}, {"recorded_seconds", "recorded_seconds", Double}, {"responses", "responses", Responses},
+	{"request_count", "request_count", BigInt}, {"requests", "requests", Requests}, {"host_groups", "host_groups", Text}, {"cpu_list", "cpu_list", Text},
 }
 
 // Fields are the columns of a list's elements; nil: the kind is no list.
@@ -58,6 +61,10 @@ func (k Kind) Fields() []Column {
 			{"delay_microseconds", "delay_us", BigInt}, {"burst_stopped_microseconds", "burst_stopped_us", BigInt}, {"burst_delay_microseconds", "burst_delay_us", BigInt}}
 	case Stops:
 		return []Column{{"microseconds", "stop_us", BigInt}, {"periods", "stopped_periods", BigInt}}
+	case Responses:
+		return []Column{{"role", "role", Text}, {"microseconds", "response_us", BigInt}, {"count", "runs", BigInt}}
+	case Requests:
+		return []Column{{"microseconds", "request_us", BigInt}, {"count", "answered", BigInt}}
 	}
 	return nil
 }
@@ -89,6 +96,7 @@ var generations = [][]string{
 	{"host_cpus", "host_memory_bytes", "memory_bytes"},
 	{"waiting_quota_seconds", "waiting_ancestor_seconds", "waiting_contention_seconds", "waiting_unclear_seconds"},
 	{"stops"},
+	{"recorded_seconds", "responses", "request_count", "requests", "host_groups", "cpu_list"},
 }
 
 // Newest is the age of files that have all columns.

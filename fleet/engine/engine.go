@@ -39,7 +39,7 @@ type Script struct {
 type Question struct{ Name, SQL string }
 
 // Table is one of three. With SQL it is the answer to a question, which is kept. With List it has a line for each element of the lists in the
-// table Of: the columns of the table, and those of the list ([Levels], [Candidates] and [Stops]). With Numbered it has the rows of the table Of,
+// table Of: the columns of the table, and those of the list ([Levels], [Candidates] and so on). With Numbered it has the rows of the table Of,
 // which is "loaded", that the table Numbered has by file_no and file_row, with its container_no beside.
 type Table struct {
 	Name     string

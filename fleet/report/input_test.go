@@ -26,7 +26,7 @@ import (
 func TestOlderFiles(t *testing.T) {
 	dir := t.TempDir()
 	var rows []fleet.Row
-	for no := range 7 {
+	for no := range 8 {
 		r := withCandidates(rowOf("cart", no, noon, 4, 4))
 		r.Node = fmt.Sprintf("n%d", no)
 		rows = append(rows, r)
@@ -34,7 +34,7 @@ func TestOlderFiles(t *testing.T) {
 	if err := store.Write(dir, rows); err != nil {
 		t.Fatal(err)
 	}
-	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 2: waitingColumns, 3: laterColumns, 4: laterColumns, 5: stopColumns} {
+	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 2: waitingColumns, 3: laterColumns, 4: laterColumns, 5: stopColumns, 6: recordingColumns} {
 		older(t, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", fmt.Sprintf("n%d.parquet", no)), rows[no], columns)
 	}
 	for _, batch := range []int{0, 1, 4} {
@@ -42,19 +42,22 @@ func TestOlderFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Containers != 7 || d.ByBounds != 3 || len(d.Input.Refused) != 0 || len(d.Input.Problems) != 0 {
+		if d.Containers != 8 || d.ByBounds != 3 || len(d.Input.Refused) != 0 || len(d.Input.Problems) != 0 {
 			t.Errorf("%d files at once: %d containers, %d by bounds, %+v", batch, d.Containers, d.ByBounds, d.Input)
 		}
 	}
 }
 
-// Columns that programs before them do not have: that of stops, before it those of waiting, before these those of the host and of memory, and before these those of periods.
+// Columns that programs before them do not have: those of recordings and of CPU lists, before them that of stops, before it those of waiting, before these those of the host and of memory, and before these those of periods.
 var (
-	stopColumns    = regexp.MustCompile("^Stops$")
-	waitingColumns = regexp.MustCompile("^Stops$|^Waiting")
-	hostColumns    = regexp.MustCompile("^Stops$|^Waiting|^Host|^Memory")
-	laterColumns   = regexp.MustCompile("^Stops$|^Waiting|^Host|^Memory|Candidate|^PeriodMicroseconds$")
+	recordingColumns = regexp.MustCompile(newestColumns)
+	stopColumns      = regexp.MustCompile(newestColumns + "|^Stops$")
+	waitingColumns   = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting")
+	hostColumns      = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting|^Host|^Memory")
+	laterColumns     = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting|^Host|^Memory|Candidate|^PeriodMicroseconds$")
 )
+
+const newestColumns = "^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
 
 // older writes a row as programs without some columns did.
 func older(t *testing.T, name string, r fleet.Row, without *regexp.Regexp) {

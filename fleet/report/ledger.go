@@ -85,8 +85,18 @@ func (s *sum) remedy() (string, needed) {
 	return view.Leave, s.lower
 }
 
-// ledger adds up the services, with what is kept for so many hosts that fail.
-func ledger(all map[string]*sum, fail int) view.Ledger {
+// exclusive is how many CPUs of its own a pinned container of this service keeps.
+func (s *sum) exclusive(now float64, n *need) int {
+	of := n.lower
+	if remedy, _ := s.remedy(); remedy == view.Burst {
+		of = n.burst
+	}
+	return int(min(now, leastlimit.Whole(of.times(s.load).at)))
+}
+
+// ledger adds up the services, with what is kept for so many hosts that fail, and takes off what comes back and is of no use to others; nil: that is
+// not known, and not taken off.
+func ledger(all map[string]*sum, fail int, fragmented *float64) view.Ledger {
 	cores, total := 0.0, needed{}
 	for _, s := range all {
 		cores += s.cores
@@ -97,6 +107,10 @@ func ledger(all map[string]*sum, fail int) view.Ledger {
 		Saved: cores - total.after, SavedLow: cores - total.high, SavedHigh: cores - total.low}
 	if fail > 0 {
 		l.Failover = &total.failover
+	}
+	if fragmented != nil {
+		l.Fragmentation = fragmented
+		l.Saved, l.SavedLow, l.SavedHigh = l.Saved-*fragmented, l.SavedLow-min(*fragmented, l.SavedLow), l.SavedHigh-*fragmented
 	}
 	round(&l.CoresNow, &l.CoresAfter, &l.Rounding, &l.Saved, &l.SavedLow, &l.SavedHigh, l.Failover)
 	return l

@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/fleet/plan"
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
@@ -41,8 +42,11 @@ type cluster struct {
 	number     map[string]int
 	hosts      []plan.Host
 	containers []plan.Container
-	// names are the containers, side by side.
-	names []view.Move
+	// names are the containers, side by side, numbers those of the rows.
+	names   []view.Move
+	numbers []int64
+	// groups are how the hosts' CPUs are grouped, side by side; "": not known.
+	groups []string
 }
 
 // PlanOptions are what a plan may do.
@@ -60,7 +64,7 @@ func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 	if may.Moves >= 0 {
 		d.MovesAtMost = &may.Moves
 	}
-	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers"); err != nil {
+	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"); err != nil {
 		return d, err
 	}
 	var read view.Document
@@ -78,13 +82,24 @@ func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 	if err := containersOf(ctx, e, clusters, may.Secondary, &d); err != nil {
 		return d, err
 	}
+	sets, err := exclusiveOf(ctx, e)
+	if err != nil {
+		return d, err
+	}
 	began, left := may.Clock(), may.Moves
 	for _, c := range clusters {
-		p := plan.Make(c.containers, c.hosts, plan.Options{Risk: may.Risk, Reserve: may.Reserve, Moves: left})
+		of := plan.Options{Risk: may.Risk, Reserve: may.Reserve, Moves: left}
+		ways, best := plan.Ways(c.containers, c.hosts, of)
+		if err := parallel.OnAllCores(ctx)(len(ways), func(i int) error { ways[i](); return nil }); err != nil {
+			return d, err
+		}
+		p := best()
 		if left >= 0 {
 			left -= p.Moves
 		}
-		c.add(&p, &d)
+		rounds, tight := plan.Rounds(c.containers, c.hosts, p.On, of)
+		d.MovesTight += tight
+		c.add(&p, rounds, c.lay(sets, &p, rounds, &d), &d)
 	}
 	d.Seconds = may.Clock().Sub(began).Seconds()
 	return d, nil
@@ -96,7 +111,8 @@ func clustersOf(ctx context.Context, e engine.Engine) (all []*cluster, unknown i
 		var name, node string
 		var cpus *int
 		var memory *int64
-		if err := scan(&name, &node, &cpus, &memory); err != nil {
+		var groups string
+		if err := scan(&name, &node, &cpus, &memory, &groups); err != nil {
 			return err
 		}
 		if cpus == nil || memory == nil {
@@ -108,7 +124,7 @@ func clustersOf(ctx context.Context, e engine.Engine) (all []*cluster, unknown i
 		}
 		c := all[len(all)-1]
 		c.number[node] = len(c.hosts)
-		c.nodes, c.hosts = append(c.nodes, node), append(c.hosts, plan.Host{CPUs: float64(*cpus), MemoryBytes: *memory})
+		c.nodes, c.hosts, c.groups = append(c.nodes, node), append(c.hosts, plan.Host{CPUs: float64(*cpus), MemoryBytes: *memory}), append(c.groups, groups)
 		return nil
 	})
 	return all, unknown, err
@@ -188,7 +204,7 @@ func containersOf(ctx context.Context, e engine.Engine, clusters []*cluster, sec
 			d.Secondaries++
 		}
 		m.Cluster, m.From = name, node
-		c.containers, c.names = append(c.containers, p), append(c.names, m)
+		c.containers, c.names, c.numbers = append(c.containers, p), append(c.names, m), append(c.numbers, no)
 		d.Containers++
 		return nil
 	})
@@ -231,8 +247,8 @@ func (c *cluster) keepThoseOnEachHost() (kept int) {
 	return kept
 }
 
-// add adds a cluster's plan to the document.
-func (c *cluster) add(p *plan.Plan, d *view.Plan) {
+// add adds a cluster's plan to the document. cpus are the exclusive CPUs of the containers that move, by their places.
+func (c *cluster) add(p *plan.Plan, rounds []int, cpus map[int]string, d *view.Plan) {
 	d.HostsNow, d.Hosts, d.LowerBound, d.Moves = d.HostsNow+p.HostsNow, d.Hosts+p.Hosts, d.LowerBound+p.LowerBound, d.Moves+p.Moves
 	d.OverNow, d.Over = d.OverNow+p.OverNow, d.Over+p.Over
 	now, then := make([]bool, len(c.hosts)), make([]bool, len(c.hosts))
@@ -243,7 +259,11 @@ func (c *cluster) add(p *plan.Plan, d *view.Plan) {
 		}
 		if to != from {
 			m := c.names[i]
-			m.To = c.nodes[to]
+			m.To, m.Round = c.nodes[to], rounds[i]
+			if list, ok := cpus[i]; ok {
+				m.CPUs = &list
+			}
+			d.Rounds = max(d.Rounds, m.Round)
 			d.MoveList = append(d.MoveList, m)
 		}
 	}

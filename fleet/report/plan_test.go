@@ -51,7 +51,7 @@ func TestMakePlan(t *testing.T) {
 		if err != nil || d.Hosts != want.Hosts || d.Moves != want.Moves || len(d.MoveList) != want.Moves || d.HostsNow != 4 || d.LowerBound != 2 || d.Containers != 7 || d.Over != 0 || d.Seconds != 1 {
 			t.Fatalf("%d moves: %+v, %v", moves, d, err)
 		}
-		if moves == 2 && (d.MoveList[0] != view.Move{Cluster: "eu1", Namespace: "shop", Pod: "cart-5", Container: "app", Service: "cart/app", From: "c", To: "a"} || !slices.Equal(d.Emptied, []view.Host{{Cluster: "eu1", Node: "c"}})) {
+		if moves == 2 && (d.MoveList[0] != view.Move{Cluster: "eu1", Namespace: "shop", Pod: "cart-5", Container: "app", Service: "cart/app", From: "c", To: "a", Round: 1} || !slices.Equal(d.Emptied, []view.Host{{Cluster: "eu1", Node: "c"}})) {
 			t.Errorf("%+v", d)
 		}
 	}

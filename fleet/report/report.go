@@ -30,6 +30,8 @@ func script(names ...string) engine.Script {
 		{Name: "loaded_levels", List: engine.Levels, Of: "loaded"},
 		{Name: "loaded_candidates", List: engine.Candidates, Of: "loaded"},
 		{Name: "loaded_stops", List: engine.Stops, Of: "loaded"},
+		{Name: "loaded_responses", List: engine.Responses, Of: "loaded"},
+		{Name: "loaded_requests", List: engine.Requests, Of: "loaded"},
 		{Name: "unsound", SQL: question("unsound")},
 		{Name: "container_names", SQL: question("container_names")},
 		{Name: "counted", SQL: question("counted")},
@@ -38,6 +40,8 @@ func script(names ...string) engine.Script {
 		{Name: "fleet_levels", List: engine.Levels, Of: "fleet_rows"},
 		{Name: "fleet_candidates", List: engine.Candidates, Of: "fleet_rows"},
 		{Name: "fleet_stops", List: engine.Stops, Of: "fleet_rows"},
+		{Name: "fleet_responses", List: engine.Responses, Of: "fleet_rows"},
+		{Name: "fleet_requests", List: engine.Requests, Of: "fleet_rows"},
 	}}
 	for _, name := range names {
 		s.Questions = append(s.Questions, engine.Question{Name: name, SQL: question(name)})
@@ -94,7 +98,7 @@ const maxTold = 20
 // Make makes the report.
 func Make(ctx context.Context, e engine.Engine, o Options) (view.Document, error) {
 	d := view.Document{Bound: o.Bound, Services: []view.Service{}, Applied: []view.Applied{}, Unknown: []view.Unknown{}}
-	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "services", "forecasts", "applied"); err != nil {
+	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses", "exclusive", "services", "forecasts", "applied"); err != nil {
 		return d, err
 	}
 	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, applied} {

@@ -156,7 +156,7 @@ func TestLedger(t *testing.T) {
 	near(t, "saved", &l.Saved, 17.2)
 	near(t, "saved, low", &l.SavedLow, 16)
 	near(t, "saved, high", &l.SavedHigh, 32-1.6)
-	if !(l.Rounding > 0 && l.Rounding < 0.4) || l.Fragmentation != nil || l.Failover != nil || len(d.Unknown) != 0 {
+	if !(l.Rounding > 0 && l.Rounding < 0.4) || l.Fragmentation == nil || *l.Fragmentation != 0 || l.Failover != nil || len(d.Unknown) != 0 {
 		t.Errorf("%+v, %+v", l, d.Unknown)
 	}
 }

@@ -74,7 +74,11 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 	slices.SortFunc(d.Unknown, func(a, b view.Unknown) int {
 		return cmp.Or(cmp.Compare(b.Containers, a.Containers), cmp.Compare(a.Reason, b.Reason))
 	})
-	d.Ledger, d.FailoverHosts = ledger(sums, o.Failover), o.Failover
+	fragmented, err := fragmentation(ctx, e, all, sums, needs)
+	if err != nil {
+		return err
+	}
+	d.Ledger, d.FailoverHosts = ledger(sums, o.Failover, fragmented), o.Failover
 	return pictures(ctx, e, d, needs, sums, workloads)
 }
 
@@ -157,7 +161,15 @@ func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[
 	}); err != nil {
 		return err
 	}
-	stops, err := stopsOf(ctx, e)
+	stops, err := lengthsOf(ctx, e, "stops")
+	if err != nil {
+		return err
+	}
+	requests, err := lengthsOf(ctx, e, "requests")
+	if err != nil {
+		return err
+	}
+	roles, err := rolesOf(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -170,6 +182,10 @@ func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[
 		}
 		s.StoppedBy = stopper(s.StoppedShare, by)
 		s.StopP50, s.StopP99 = stops[s.Name].quantile(0.5), stops[s.Name].quantile(0.99)
+		if of := requests[s.Name]; of.count() >= leastRequests {
+			s.Requests, s.RequestP50, s.RequestP99 = new(of.count()), of.quantile(0.5), of.quantile(0.99)
+		}
+		s.Roles = append([]view.Role{}, roles[s.Name]...)
 		switch {
 		case s.StoppedBy == nil:
 		case *s.StoppedBy == stoppers[0]:

@@ -48,6 +48,11 @@ func hardFleet(t *testing.T) (files, bad []string) {
 			r.Node, r.StoppedHighSeconds, r.ThrottledPodSeconds = "huge", new(float64(no)/100), new(float64(no%3))
 			r.WaitingQuotaSeconds, r.WaitingAncestorSeconds, r.WaitingContentionSeconds, r.WaitingUnclearSeconds = new(1.0), new(2.0), new(float64(no)/7), new(0.5)
 			r.Stops = []fleet.Stop{{Microseconds: 4096, Periods: int32(1 + no)}, {Microseconds: 98_304, Periods: 2}}
+			if no%5 == 0 {
+				r.RecordedSeconds, r.RequestCount = new(10.0), new(int64(no+3))
+				r.Requests = []fleet.Request{{Microseconds: 2048, Count: int32(no + 2)}, {Microseconds: 98_304, Count: 1}}
+				r.Responses = []fleet.Response{{Role: "http-'\"\u2028", Microseconds: 2048, Count: 5}, {Role: "http-'\"\u2028", Microseconds: 98_304, Count: 1}, {Role: "main", Microseconds: 16, Count: int32(1 + no)}}
+			}
 			rows = append(rows, r)
 		}
 	}
@@ -72,11 +77,17 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		func(r *fleet.Row) { r.Width = []fleet.Level{{CPUs: -1, Microseconds: 5}} }, func(r *fleet.Row) { r.Start = noon.Add(time.Second) },
 		func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
 		func(r *fleet.Row) { r.Stops = []fleet.Stop{{Microseconds: 4096, Periods: -1}} },
+		func(r *fleet.Row) { r.Requests = []fleet.Request{{Microseconds: 1 << 40, Count: 1}} },
+		func(r *fleet.Row) { r.Responses = []fleet.Response{{Role: "main", Microseconds: 16, Count: 0}} },
+		func(r *fleet.Row) { r.RecordedSeconds = new(-1.0) },
 	} {
 		r := rowOf("bad", no, noon, 8, 4)
 		of(&r)
 		rows = append(rows, r)
 	}
+	pinned := rowOf("web", 4, noon, 4, 3)
+	pinned.Remedy, pinned.AllowedCPUs, pinned.HostGroups, pinned.CPUList = string(remedy.Pin), new(int32(4)), eightThreads, "0-1,4-5"
+	rows = append(rows, pinned)
 	late := rowOf("huge", 1, noon.Add(-time.Hour), 8, 4)
 	late.Node = "huge"
 	beside := rowOf("beside", 1, noon, 8, 4)
@@ -149,7 +160,7 @@ func joined(t *testing.T, from, to string) {
 // answers are the rows of every question, and the files that were left out.
 func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][]any, refused []string) {
 	t.Helper()
-	s := script("totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "services", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers")
+	s := script("totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses", "exclusive", "services", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers")
 	left, err := e.Prepare(t.Context(), files, s)
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +191,8 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 }
 
 // columnsOf is how many columns each answer has.
-var columnsOf = map[string]int{"totals": 6, "problems": 4, "hosts": 3, "sizes": 20, "demand": 4, "candidates": 7, "spenders": 2, "stops": 3, "services": 14, "forecasts": 9, "applied": 6,
-	"plan_hosts": 4, "plan_demand": 7, "plan_containers": 13}
+var columnsOf = map[string]int{"totals": 6, "problems": 4, "hosts": 3, "sizes": 20, "demand": 4, "candidates": 7, "spenders": 2, "stops": 3, "requests": 3, "responses": 4, "exclusive": 3, "services": 14, "forecasts": 9, "applied": 6,
+	"plan_hosts": 5, "plan_demand": 7, "plan_containers": 13}
 
 // plainValue is a value whatever type an engine gave it.
 func plainValue(v any) any {

@@ -249,7 +249,7 @@ func (a *agent) export() error {
 		}
 		of.Node = name
 	}
-	a.sink = collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir, FS: a.Host, Proc: os.DirFS("/proc"),
+	a.sink = collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir, FS: a.Host, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"),
 		InForce: func() ([]txn.InForce, error) { return apply.Status(a.Env) },
 		Failed:  func(err error) { a.Log.Error("rows of the fleet could not be kept for now", "error", err) },
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -34,6 +35,8 @@ type Flight struct {
 	// Record makes a recording of one container of RecordFor length, Read reads one.
 	Record func(ctx context.Context, c container.Container, w io.Writer) error
 	Read   func(ctx context.Context, file string) (fix.Learned, error)
+	// Explain explains one: rows of the fleet have its responses and requests.
+	Explain func(ctx context.Context, file string) (diagnose.Explanation, error)
 	// Dir is where periods and recordings are kept.
 	Dir string
 }
@@ -232,6 +235,9 @@ func (r *recorder) recordOne(ctx context.Context, d dueRecording) {
 		return r.Flight.Record(ctx, d.container, w)
 	})
 	end(kept.File, err)
+	if err == nil {
+		r.tellSink(ctx, d.id, kept.File)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -247,6 +253,21 @@ func (r *recorder) recordOne(ctx context.Context, d dueRecording) {
 		r.Log.Info("an old recording made room", "file", filepath.Base(k.File))
 	}
 	r.Log.Info("recorded a container that was stopped", "container", name, "file", filepath.Base(kept.File), "bytes", kept.Size)
+}
+
+// tellSink adds what a recording tells to the rows that are kept, if any are.
+func (r *recorder) tellSink(ctx context.Context, id uint64, file string) {
+	if r.sink == nil || r.Flight.Explain == nil {
+		return
+	}
+	e, err := r.Flight.Explain(ctx, file)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.Log.Warn("a recording adds nothing to the rows of the fleet", "file", filepath.Base(file), "error", err)
+		}
+		return
+	}
+	r.sink.Recording(id, &e)
 }
 
 // startFlight begins what needs the probe, and says so where there is none.

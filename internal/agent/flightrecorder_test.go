@@ -17,12 +17,16 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	recorded "github.com/unthrottle/unthrottle/internal/explain/requests"
+	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
@@ -127,6 +131,44 @@ func TestRowsPerPeriodAreExported(t *testing.T) {
 	rows, err := store.Read(filepath.Join(dir, "cluster=unknown", "date=2026-11-25", "hour=12", "n1.parquet"))
 	if err != nil || len(rows) != 1 || rows[0].CandidateSeconds == nil || *rows[0].CandidateSeconds != 2 || len(rows[0].Candidates) == 0 {
 		t.Errorf("%v: %+v", err, rows)
+	}
+}
+
+// What the agent's own recordings tell is in the row of their slot; one that cannot be explained adds nothing, and is told.
+func TestRecordingsAreExported(t *testing.T) {
+	a, _ := flightAgent(t, func(_ context.Context, _ container.Container, w io.Writer) error {
+		_, err := io.WriteString(w, "events")
+		return err
+	})
+	var log strings.Builder
+	a.Log = slog.New(slog.NewTextHandler(&log, nil))
+	dir, noon := t.TempDir(), time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	a.Rules.Export.Dir, a.Rules.Export.Node = dir, "n1"
+	if err := a.export(); err != nil {
+		t.Fatal(err)
+	}
+	a.Flight.Explain = func(context.Context, string) (diagnose.Explanation, error) {
+		return diagnose.Explanation{Window: RecordFor, Requests: &recorded.Requests{Seen: true, Count: 30, Lengths: []stats.Length{{UpTo: 98_304 * time.Microsecond, Count: 30}}},
+			Pools: []diagnose.PoolUse{{Name: "http", Response: &diagnose.Quantiles{Lengths: []stats.Length{{UpTo: 3072 * time.Microsecond, Count: 30}}}}, {Name: "never"}}}, nil
+	}
+	o := stoppedFor(7, "web", 0)
+	o.Start = noon
+	a.sink.Round([]observe.Observation{o})
+	a.recorder.recordOne(t.Context(), dueRecording{o.Container, 7})
+	a.Flight.Explain = func(context.Context, string) (diagnose.Explanation, error) {
+		return diagnose.Explanation{}, errors.New("no events")
+	}
+	a.recorder.recordOne(t.Context(), dueRecording{o.Container, 7})
+	if _, err := a.sink.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := store.Read(filepath.Join(dir, "cluster=unknown", "date=2026-11-25", "hour=12", "n1.parquet"))
+	if err != nil || len(rows) != 1 || rows[0].RecordedSeconds == nil || *rows[0].RecordedSeconds != 10 || *rows[0].RequestCount != 30 || len(rows[0].Requests) != 1 ||
+		len(rows[0].Responses) != 1 || rows[0].Responses[0] != (fleet.Response{Role: "http", Microseconds: 3072, Count: 30}) {
+		t.Errorf("%v: %+v", err, rows)
+	}
+	if !strings.Contains(log.String(), "no events") {
+		t.Errorf("a recording that adds nothing is not told:\n%s", log.String())
 	}
 }
 

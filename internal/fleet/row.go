@@ -81,6 +81,19 @@ type Row struct {
 	// Stops are the lengths of the stops by its own quota, in the CandidateSeconds.
 	Stops []Stop `parquet:"stops,list"`
 
+	// RecordedSeconds is how much of the slot the agent's recordings are of, that it made by itself because the container was stopped; nil: there
+	// is none. Responses are the times from wake-up to sleep in them, by role, of the roles with most of them. Requests are those that clients
+	// outside the container sent, and RequestCount is how many there were; nil: the recordings do not show them.
+	RecordedSeconds *float64   `parquet:"recorded_seconds,optional"`
+	Responses       []Response `parquet:"responses,list"`
+	RequestCount    *int64     `parquet:"request_count,optional"`
+	Requests        []Request  `parquet:"requests,list"`
+
+	// HostGroups are how the host's CPUs are grouped: see topology's Text; "": not known. CPUList are those that the container may use, where
+	// they are not all of the host's.
+	HostGroups string `parquet:"host_groups,dict"`
+	CPUList    string `parquet:"cpu_list,dict"`
+
 	// HostCPUs are the CPUs that the container's host has online, HostMemoryBytes its memory. MemoryBytes is what the container may need
 	// of it: its limit, or without a limit below that what it uses, without file pages that the kernel reclaims first. At the end of the slot.
 	HostCPUs        *int32 `parquet:"host_cpus,optional"`

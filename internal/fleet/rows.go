@@ -52,6 +52,8 @@ type sum struct {
 	width, wanted []time.Duration
 	// fed is for how much of the time rows per period came.
 	fed time.Duration
+	// recorded is what recordings tell; nil: there was none.
+	recorded *recorded
 }
 
 // NewRows begins.
@@ -123,6 +125,20 @@ func (r *Rows) AddPeriod(p counts.PeriodRow) {
 		Stopped: stopped, Throttled: p.Throttled})
 }
 
+// AddRecording takes what a recording of a container told. It counts for the slot under way, in which the recording ended or was read. That of
+// a container that the slot has no row of is dropped.
+func (r *Rows) AddRecording(cgroup uint64, of Recorded) {
+	for k, s := range r.open {
+		if k.cgroup == cgroup {
+			if s.recorded == nil {
+				s.recorded = &recorded{}
+			}
+			s.recorded.add(of)
+			return
+		}
+	}
+}
+
 // Finish ends the current slot and returns its rows, by service, pod, container and cgroup: equal names side by side pack well.
 func (r *Rows) Finish() (done []Row) {
 	for k, s := range r.open {
@@ -130,6 +146,9 @@ func (r *Rows) Finish() (done []Row) {
 		if m := r.models[k.cgroup]; m != nil && s.fed > 0 {
 			s.row.SetCandidates(m.Period(), m.Take(s.fed))
 			s.row.Stops, m.stops = m.stops.List(), Stops{}
+		}
+		if s.recorded != nil {
+			s.recorded.into(&s.row)
 		}
 		done = append(done, s.row)
 	}
@@ -181,7 +200,7 @@ func (s *sum) add(o *observe.Observation) {
 		}
 	}
 	if n := o.CPUsAllowed.Size(); n > 0 {
-		w.AllowedCPUs = new(int32(n))
+		w.AllowedCPUs, w.CPUList = new(int32(n)), o.CPUsAllowed.String()
 	}
 	if o.UsedCPUs != nil {
 		plus(&w.UsedCPUSeconds, *o.UsedCPUs*o.Window.Seconds())

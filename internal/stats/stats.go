@@ -3,7 +3,8 @@
 // [Median] interpolates between the two middle values of an even number;
 // [Rank] does not interpolate: it returns a value that was measured, as tables
 // of latencies promise (nearest-rank method: the ceil(q n)-th smallest). [Ratios]
-// compares pairs of measurements, with an interval.
+// compares pairs of measurements, with an interval. [Lengths] counts times in
+// so few bins that they can be kept and added up.
 //
 // Worked example: of 1, 2, 3, 10 the median is 2.5, Rank 0.5 is 2 and Rank 0.99
 // is 10.

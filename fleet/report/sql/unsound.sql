@@ -30,6 +30,11 @@ stops AS (
   HAVING COUNT(stop_us) < COUNT(*) OR COUNT(stopped_periods) < COUNT(*) OR MIN(stop_us) <= 0 OR MAX(stop_us) > 1048576 OR MIN(stopped_periods) <= 0
     OR SUM(CAST(stopped_periods AS DOUBLE)) > 1000000
 ),
+recordings AS (
+  SELECT file_no, file_row FROM loaded_responses WHERE NOT COALESCE(role IS NOT NULL AND response_us > 0 AND response_us <= 67108864 AND runs > 0 AND runs <= 100000000, FALSE)
+  UNION
+  SELECT file_no, file_row FROM loaded_requests WHERE NOT COALESCE(request_us > 0 AND request_us <= 67108864 AND answered > 0 AND answered <= 100000000, FALSE)
+),
 judged AS (
   SELECT l.file_no, l.file_row,
     CASE
@@ -55,6 +60,8 @@ judged AS (
         AND l.waiting_quota_seconds + l.waiting_ancestor_seconds + l.waiting_contention_seconds <= 1.1 * l.wanted_cpu_seconds + 1)
         THEN 'its threads waited for more time than they wanted a CPU'
       WHEN s.file_no IS NOT NULL THEN 'a stop is longer than a period may be, or there are more of them than periods'
+      WHEN r.file_no IS NOT NULL OR NOT (l.recorded_seconds > 0 AND l.recorded_seconds <= 3600) OR NOT (l.request_count >= 0 AND l.request_count <= 1000000000)
+        THEN 'a response or a request is longer than a minute, or there are more of them than a recording has'
       WHEN h.file_no IS NOT NULL THEN 'a histogram is not within the time that was observed'
       WHEN o.file_no IS NOT NULL OR NOT (l.candidate_seconds >= 0 AND l.candidate_seconds <= 1.1 * l.seconds + 1)
         OR NOT (l.period_us >= 1000 AND l.period_us <= 1000000) OR NOT (l.candidate_from >= -16 AND l.candidate_from <= 37)
@@ -65,5 +72,6 @@ judged AS (
   LEFT JOIN histograms h ON h.file_no = l.file_no AND h.file_row = l.file_row
   LEFT JOIN others o ON o.file_no = l.file_no AND o.file_row = l.file_row
   LEFT JOIN stops s ON s.file_no = l.file_no AND s.file_row = l.file_row
+  LEFT JOIN recordings r ON r.file_no = l.file_no AND r.file_row = l.file_row
 )
 SELECT file_no, file_row, problem FROM judged WHERE problem IS NOT NULL

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"math/bits"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // distribution is a distribution of times in buckets of 1/64 of their size, so quantiles are at most 1.6 % too
@@ -62,8 +64,12 @@ func (s *distribution) quantiles() *Quantiles {
 	if s.count == 0 {
 		return nil
 	}
+	var lengths stats.Lengths
+	for i, n := range s.buckets {
+		lengths.Add(max(time.Microsecond, time.Duration(bucketEnd(i))), int(n))
+	}
 	return &Quantiles{
 		Count: s.count, P50: time.Duration(s.quantile(0.5)), P90: time.Duration(s.quantile(0.9)),
-		P99: time.Duration(s.quantile(0.99)), Max: time.Duration(s.most),
+		P99: time.Duration(s.quantile(0.99)), Max: time.Duration(s.most), Lengths: lengths.All(),
 	}
 }

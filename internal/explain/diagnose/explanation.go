@@ -5,6 +5,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Cause is the key of a cause.
@@ -183,6 +184,8 @@ type Budget struct {
 type Quantiles struct {
 	Count              int
 	P50, P90, P99, Max time.Duration
+	// Lengths are all of it, in few bins.
+	Lengths []stats.Length
 }
 
 // WidthCost is the CPU time per run (from wake-up to sleep) by width.

@@ -1,6 +1,10 @@
 package requests
 
-import "time"
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
+)
 
 // Least is how many requests are enough to speak of requests.
 const Least = 20
@@ -18,6 +22,8 @@ type Requests struct {
 	Merged int
 	// Quantiles of their times, by nearest rank, and the longest; of the first million. Without meaning if Count is 0.
 	P50, P90, P99, Max time.Duration
+	// Lengths are the first million in few bins.
+	Lengths []stats.Length
 	// Slowest are up to ten, the slowest first.
 	Slowest []Request
 }

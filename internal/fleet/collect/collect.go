@@ -13,13 +13,16 @@ import (
 	"sync"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 // maxWaiting bounds the rows that wait for the disk: two hours of 400 containers.
@@ -34,6 +37,8 @@ type Options struct {
 	FS cgroup.FS
 	// Proc is the host's proc file system; nil: its CPUs and memory are not known.
 	Proc fs.FS
+	// Sys is the host's sys file system; nil: how its CPUs are grouped is not known.
+	Sys fs.FS
 	// InForce returns what is in force; nil, or an error: nothing is known to be.
 	InForce func() ([]txn.InForce, error)
 	// Failed is told of rows that could not be written; nil: nobody is. It is called from a goroutine of the sink.
@@ -91,6 +96,27 @@ func (s *Sink) Period(p counts.PeriodRow) {
 	s.rows.AddPeriod(p)
 }
 
+// Recording takes what a recording of a container tells. Its slot is the one under way.
+func (s *Sink) Recording(cgroup uint64, e *diagnose.Explanation) {
+	s.rowsMu.Lock()
+	defer s.rowsMu.Unlock()
+	s.rows.AddRecording(cgroup, recorded(e))
+}
+
+// recorded is what an explanation adds to a row. Pools of one name, as those of two processes, are one role.
+func recorded(e *diagnose.Explanation) fleet.Recorded {
+	of := fleet.Recorded{Seconds: e.Window.Seconds(), Responses: map[string][]stats.Length{}}
+	for i := range e.Pools {
+		if p := &e.Pools[i]; p.Response != nil {
+			of.Responses[p.Name] = append(of.Responses[p.Name], p.Response.Lengths...)
+		}
+	}
+	if r := e.Requests; r != nil && r.Seen {
+		of.Requests, of.RequestsSeen = r.Lengths, true
+	}
+	return of
+}
+
 // described fills in what only the end of a slot needs: it is read once for each container, and not in each round.
 func (s *Sink) described(rows []fleet.Row, now []observe.Observation) []fleet.Row {
 	paths := map[int64]*container.Container{}
@@ -106,8 +132,12 @@ func (s *Sink) described(rows []fleet.Row, now []observe.Observation) []fleet.Ro
 		}
 	}
 	hostCPUs, hostMemory := s.host()
+	groups := s.groups()
 	for i := range rows {
-		rows[i].HostCPUs, rows[i].HostMemoryBytes = hostCPUs, hostMemory
+		rows[i].HostCPUs, rows[i].HostMemoryBytes, rows[i].HostGroups = hostCPUs, hostMemory, groups
+		if allowed := rows[i].AllowedCPUs; allowed != nil && hostCPUs != nil && *allowed == *hostCPUs {
+			rows[i].CPUList = "" // all of the host's
+		}
 		if c := paths[rows[i].Cgroup]; c != nil {
 			rows[i].Remedy, rows[i].RequestCPUs, rows[i].MemoryBytes = remedies[c.Group.Path], s.request(c), s.memory(c, hostMemory)
 		}
@@ -127,6 +157,18 @@ func (s *Sink) host() (cpus *int32, memoryBytes *int64) {
 		memoryBytes = &bytes
 	}
 	return cpus, memoryBytes
+}
+
+// groups are how the host's CPUs are grouped; "": it is not known.
+func (s *Sink) groups() string {
+	if s.o.Sys == nil {
+		return ""
+	}
+	m, err := topology.Read(s.o.Sys)
+	if err != nil {
+		return ""
+	}
+	return m.GroupText()
 }
 
 // memory is what a container may need; nil: it is not known. Runtimes give a container the same path in all hierarchies; where the memory
@@ -164,15 +206,18 @@ func (s *Sink) request(c *container.Container) *float64 {
 
 func (s *Sink) hand(rows []fleet.Row) {
 	s.mu.Lock()
-	s.waiting = append(s.waiting, rows...)
-	if over := len(s.waiting) - maxWaiting; over > 0 {
-		s.waiting, s.lost = s.waiting[over:], s.lost+over
-	}
+	s.keep(append(s.waiting, rows...))
 	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// keep has the newest rows wait, and counts those that are too many. The caller holds mu.
+func (s *Sink) keep(rows []fleet.Row) {
+	over := max(0, len(rows)-maxWaiting)
+	s.waiting, s.lost = rows[over:], s.lost+over
 }
 
 func (s *Sink) run() {
@@ -198,7 +243,7 @@ func (s *Sink) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil && !onlyDamaged(err) {
-		s.waiting = append(rows, s.waiting...)
+		s.keep(append(rows, s.waiting...))
 		return err
 	}
 	s.written += len(rows)

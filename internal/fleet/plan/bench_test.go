@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 )
 
 // levelled is a container with its whole distribution: for each phase the share of the time at each number of CPUs.
@@ -252,6 +254,29 @@ func BenchmarkFleet(b *testing.B) {
 			for _, r := range rules {
 				b.Run(r.name, func(b *testing.B) { compare(b, r.place, all, hosts, 50) })
 			}
+			b.Run("this plan, its ways at once", func(b *testing.B) {
+				containers := containersOf(all, func(c *levelled) Container { return c.Container })
+				for b.Loop() {
+					ways, best := Ways(containers, hosts, Options{Risk: 0.001, Moves: -1})
+					if err := parallel.OnAllCores(b.Context())(len(ways), func(i int) error { ways[i](); return nil }); err != nil {
+						b.Fatal(err)
+					}
+					best()
+				}
+			})
+			b.Run("rounds", func(b *testing.B) {
+				containers := containersOf(all, func(c *levelled) Container { return c.Container })
+				o := Options{Risk: 0.001, Moves: -1}
+				p := Make(containers, hosts, o)
+				most, tight := 0, 0
+				for b.Loop() {
+					var round []int
+					round, tight = Rounds(containers, hosts, p.On, o)
+					most = slices.Max(round)
+				}
+				b.ReportMetric(float64(most), "rounds")
+				b.ReportMetric(float64(tight), "tight")
+			})
 			b.Run("bound", func(b *testing.B) {
 				containers := containersOf(all, func(c *levelled) Container { return c.Container })
 				var p Plan

@@ -60,26 +60,55 @@ type Plan struct {
 
 // Make makes a plan.
 func Make(containers []Container, hosts []Host, o Options) Plan {
-	if o.Reserve > 0 {
-		hosts = slices.Clone(hosts)
-		for h := range hosts {
-			hosts[h].CPUs, hosts[h].MemoryBytes = (1-o.Reserve)*hosts[h].CPUs, int64((1-o.Reserve)*float64(hosts[h].MemoryBytes))
-		}
+	ways, best := Ways(containers, hosts, o)
+	for _, way := range ways {
+		way()
 	}
-	s := newState(containers, hosts, o.Risk)
-	bound, hostsNow, overNow := s.lowerBound(), s.used(), s.over()
-	s.drain(o.Moves)
-	best := s.plan()
+	return best()
+}
+
+// Ways are the ways in which a plan is made, each once. They do not depend on each other, and may run at the same time. When all have run best returns
+// the best of their plans.
+func Ways(containers []Container, hosts []Host, o Options) (ways []func(), best func() Plan) {
+	hosts = reserved(hosts, o.Reserve)
+	var drained, anew Plan
+	packed := false
+	ways = append(ways, func() {
+		s := newState(containers, hosts, o.Risk)
+		bound, hostsNow, overNow := s.lowerBound(), s.used(), s.over()
+		s.drain(o.Moves)
+		drained = s.plan()
+		drained.LowerBound, drained.HostsNow, drained.OverNow = bound, hostsNow, overNow
+	})
 	if o.Moves < 0 {
-		if anew := newState(containers, hosts, o.Risk); anew.packAnew() {
-			rename(anew.on, containers, hosts) // equal hosts: the sums of plan stay as they are
-			if p := anew.plan(); cmp.Or(cmp.Compare(p.Unplaced, best.Unplaced), cmp.Compare(p.Over, best.Over), cmp.Compare(p.Hosts, best.Hosts), cmp.Compare(p.Moves, best.Moves)) < 0 {
-				best = p
+		ways = append(ways, func() {
+			s := newState(containers, hosts, o.Risk)
+			if packed = s.packAnew(); packed {
+				rename(s.on, containers, hosts) // equal hosts: the sums of plan stay as they are
+				anew = s.plan()
 			}
-		}
+		})
 	}
-	best.LowerBound, best.HostsNow, best.OverNow = bound, hostsNow, overNow
-	return best
+	return ways, func() Plan {
+		a, b := &anew, &drained
+		if packed && cmp.Or(cmp.Compare(a.Unplaced, b.Unplaced), cmp.Compare(a.Over, b.Over), cmp.Compare(a.Hosts, b.Hosts), cmp.Compare(a.Moves, b.Moves)) < 0 {
+			a.LowerBound, a.HostsNow, a.OverNow = b.LowerBound, b.HostsNow, b.OverNow
+			return *a
+		}
+		return *b
+	}
+}
+
+// reserved are the hosts without the share of each that is left alone.
+func reserved(hosts []Host, share float64) []Host {
+	if share <= 0 {
+		return hosts
+	}
+	hosts = slices.Clone(hosts)
+	for h := range hosts {
+		hosts[h].CPUs, hosts[h].MemoryBytes = (1-share)*hosts[h].CPUs, int64((1-share)*float64(hosts[h].MemoryBytes))
+	}
+	return hosts
 }
 
 // state is a placement under way.

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -40,9 +41,30 @@ func slot(at time.Time, containers int) (rows []fleet.Row) {
 			r.Candidates = append(r.Candidates, fleet.Candidate{Step: int32(i%7 + l), StoppedMicroseconds: size, ThrottledPeriods: int32(900 >> l), DelayMicroseconds: size >> 6,
 				BurstStoppedMicroseconds: size >> 4, BurstDelayMicroseconds: size >> 8})
 		}
+		r.HostGroups, r.CPUList = sixtyFour(), "" // no cpuset of its own
+		if i == at.Minute()/5*4 {                 // the agent records at most 12 times an hour
+			r.RecordedSeconds, r.RequestCount = new(10.0), new(int64(4321))
+			for l := range 14 {
+				r.Requests = append(r.Requests, fleet.Request{Microseconds: 256 << l, Count: int32(i*31%97 + l)})
+				for role := range 8 {
+					r.Responses = append(r.Responses, fleet.Response{Role: fmt.Sprint("pool-", role), Microseconds: 256 << l, Count: int32(i*13%89 + l*role + 1)})
+				}
+			}
+		}
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// sixtyFour is a host of 64 CPUs on two sockets with four L3 caches each.
+func sixtyFour() string {
+	m := topology.Machine{}
+	for id := range 64 {
+		core := id % 32
+		m.CPUs = append(m.CPUs, topology.CPU{ID: id, Online: true, Socket: topology.ID(core / 16), Die: topology.Unknown, NUMANode: topology.ID(core / 16), L3: topology.ID(core / 4),
+			Core: topology.ID(core), Cluster: topology.Unknown})
+	}
+	return m.GroupText()
 }
 
 // A container-hour is at most 2 KB, and slots that are written one after the other, some twice, are there once.

@@ -29,6 +29,14 @@ func speaker(t *testing.T, file string) (pid int, head string) {
 		cmd.Wait()
 	})
 	pid = cmd.Process.Pid
+	// The kernel tells the parent that the program runs before its variables can be read.
+	for environ := ""; !strings.Contains(environ, budgetVariable); {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		environ = string(text)
+	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		t.Fatal(err)

@@ -56,6 +56,13 @@ type Service struct {
 	// and 99 in a hundred are no longer. Lengths are told apart by a third of them. Null: it did not, or no rows have periods.
 	StopP50 *float64 `json:"stop_p50_ms" parquet:"stop_p50_ms,optional"`
 	StopP99 *float64 `json:"stop_p99_ms" parquet:"stop_p99_ms,optional"`
+	// Requests is how many requests agents recorded while the service was stopped, RequestP50 and RequestP99 how long they took. Null: fewer than
+	// 20, or no recording shows them.
+	Requests   *int64   `json:"requests" parquet:"requests,optional"`
+	RequestP50 *float64 `json:"request_p50_ms" parquet:"request_p50_ms,optional"`
+	RequestP99 *float64 `json:"request_p99_ms" parquet:"request_p99_ms,optional"`
+	// Roles are the roles with most runs in these recordings; none: there is no recording. They have a table of their own.
+	Roles []Role `json:"roles" parquet:"-"`
 	// ContendedShare is the part of the time in which its threads ran or were runnable that they waited for a CPU which others held, or more
 	// of its own threads than there are CPUs: at most; ContendedShareLow at least. No quota of its own mends that.
 	ContendedShare    *float64 `json:"contended_share" parquet:"contended_share,optional"`
@@ -71,6 +78,14 @@ type Service struct {
 	Unknown int `json:"unknown" parquet:"unknown"`
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of their demand.
 	ByBounds int `json:"by_bounds" parquet:"by_bounds"`
+}
+
+// Role is what threads of one pool took from wake-up to sleep.
+type Role struct {
+	Name string  `json:"name" parquet:"name"`
+	Runs int64   `json:"runs" parquet:"runs"`
+	P50  float64 `json:"response_p50_ms" parquet:"response_p50_ms"`
+	P99  float64 `json:"response_p99_ms" parquet:"response_p99_ms"`
 }
 
 // Shards are the containers of a service, if there were another number of them: what each needs as its limit, and all together.
@@ -110,7 +125,8 @@ type Ledger struct {
 	CoresAfter float64 `json:"cores_after" parquet:"cores_after"`
 	// Rounding is what CoresAfter has above what is needed: limits are tenths of a CPU, exclusive CPUs are whole.
 	Rounding float64 `json:"rounding" parquet:"rounding"`
-	// Failover is what CoresAfter has for hosts that fail; null: nothing was asked to be kept. Fragmentation is null: rows do not tell it.
+	// Failover is what CoresAfter has for hosts that fail; null: nothing was asked to be kept. Fragmentation is what pinned
+	// containers give back as odd threads of cores, which no set of whole cores can have: it is not in Saved. Null: rows do not tell which CPUs they have.
 	Fragmentation *float64 `json:"fragmentation" parquet:"fragmentation,optional"`
 	Failover      *float64 `json:"failover" parquet:"failover,optional"`
 	Saved         float64  `json:"saved" parquet:"saved"`

@@ -25,6 +25,14 @@ var Tables = []Table{
 		}
 		return rows
 	}),
+	tableOf("roles", func(d Document) (rows []roleRow) {
+		for _, s := range d.Services {
+			for _, r := range s.Roles {
+				rows = append(rows, roleRow{about(d), s.Name, r})
+			}
+		}
+		return rows
+	}),
 	tableOf("ledger", func(d Document) []ledgerRow {
 		return []ledgerRow{{about(d), d.Containers, d.Hosts, d.ByBounds, d.Ledger}}
 	}),
@@ -54,6 +62,12 @@ func about(d Document) ofReport { return ofReport{d.From, d.Until, d.Bound} }
 type serviceRow struct {
 	ofReport
 	Service
+}
+
+type roleRow struct {
+	ofReport
+	Service string `parquet:"service"`
+	Role
 }
 
 type ledgerRow struct {

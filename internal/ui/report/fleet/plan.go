@@ -3,10 +3,12 @@ package fleet
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
@@ -36,11 +38,17 @@ type Plan struct {
 	Seconds float64 `json:"seconds"`
 	Stay    []Stay  `json:"stay"`
 	// HostsUnknown are hosts whose CPUs or memory are not known, ContainersUnknown their containers: neither is part of the plan.
-	HostsUnknown      int    `json:"hosts_unknown"`
-	ContainersUnknown int    `json:"containers_unknown"`
-	Emptied           []Host `json:"emptied"`
-	MoveList          []Move `json:"move_list"`
-	Input             Input  `json:"input"`
+	HostsUnknown      int `json:"hosts_unknown"`
+	ContainersUnknown int `json:"containers_unknown"`
+	// Rounds is in how many rounds the moves can be made: those of one at once, so that no host holds more than it has meanwhile. MovesTight is how
+	// many have no such order, and come in the last round.
+	Rounds     int `json:"rounds"`
+	MovesTight int `json:"moves_tight"`
+	// Exclusive is about containers with exclusive CPUs; null: there are none.
+	Exclusive *Exclusive `json:"exclusive"`
+	Emptied   []Host     `json:"emptied"`
+	MoveList  []Move     `json:"move_list"`
+	Input     Input      `json:"input"`
 }
 
 // Stay is a reason for which containers are not moved.
@@ -64,6 +72,33 @@ type Move struct {
 	Service   string `json:"service"`
 	From      string `json:"from"`
 	To        string `json:"to"`
+	// Round is the first round in which it can move, from 1.
+	Round int `json:"round"`
+	// CPUs are the exclusive ones that it gets there, as a list; null: it has none, or it is not known how CPUs lie there.
+	CPUs *string `json:"cpus"`
+}
+
+// Exclusive is how exclusive CPUs lie on the hosts' sockets, NUMA nodes and L3 caches.
+type Exclusive struct {
+	Containers int `json:"containers"`
+	// Unknown is how many of them are on hosts of which it is not known how CPUs lie, or which they have.
+	Unknown int `json:"unknown"`
+	// CrossingNow is how many touch more groups than they must: now, with the plan, and after the repairs.
+	CrossingNow      int `json:"crossing_now"`
+	Crossing         int `json:"crossing"`
+	CrossingRepaired int `json:"crossing_repaired"`
+	// Repairs are moves within hosts after the last round, in their order.
+	Repairs []Repair `json:"repairs"`
+}
+
+// Repair is a container that gets other CPUs of its host.
+type Repair struct {
+	Cluster   string `json:"cluster"`
+	Node      string `json:"node"`
+	Pod       string `json:"pod"`
+	Container string `json:"container"`
+	From      string `json:"from"`
+	To        string `json:"to"`
 }
 
 // WritePlan writes a plan as text.
@@ -79,6 +114,12 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	if d.Secondaries > 0 {
 		p.Hanging("  ", text.CountOf(d.Secondaries, "container is a secondary: it yields to all others, and is placed where there is room on average",
 			"containers are secondaries: they yield to all others, and are placed where there is room on average"))
+	}
+	if d.Rounds > 1 || d.MovesTight > 0 {
+		p.Hanging("  ", rounds(d))
+	}
+	if x := d.Exclusive; x != nil {
+		p.Hanging("  ", exclusive(x))
 	}
 	if len(d.Stay) > 0 || d.HostsUnknown > 0 {
 		p.Section(p.Bolden("Not moved"))
@@ -100,13 +141,27 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	}
 	if len(d.MoveList) > 0 {
 		p.Section(p.Bolden("Moves"))
-		t := table.New([]table.Column{{Name: "SERVICE", Least: 12}, {Name: "POD", Least: 8, Spare: 1}, {Name: "FROM", Least: 6}, {Name: "TO", Least: 6}})
+		t := table.New([]table.Column{{Name: "ROUND", Right: true}, {Name: "SERVICE", Least: 12}, {Name: "POD", Least: 8, Spare: 1}, {Name: "FROM", Least: 6}, {Name: "TO", Least: 6}, {Name: "CPUS", Spare: 2}})
 		for _, m := range d.MoveList[:min(most, len(d.MoveList))] {
-			t.Add(cells(shownName(m.Service), shownName(m.Pod), shownName(m.From), shownName(m.To)))
+			cpus := figure.Missing
+			if m.CPUs != nil {
+				cpus = *m.CPUs
+			}
+			t.Add(cells(strconv.Itoa(m.Round), shownName(m.Service), shownName(m.Pod), shownName(m.From), shownName(m.To), cpus))
 		}
 		t.Fit(p.Columns)
 		t.Write(p, true)
 		more(p, len(d.MoveList)-most)
+	}
+	if d.Exclusive != nil && len(d.Exclusive.Repairs) > 0 {
+		p.Section(p.Bolden("Exclusive CPUs, after the moves"))
+		t := table.New([]table.Column{{Name: "NODE", Least: 6}, {Name: "POD", Least: 8, Spare: 1}, {Name: "CONTAINER", Least: 6}, {Name: "FROM"}, {Name: "TO"}})
+		for _, r := range d.Exclusive.Repairs[:min(most, len(d.Exclusive.Repairs))] {
+			t.Add(cells(shownName(r.Node), shownName(r.Pod), shownName(r.Container), r.From, r.To))
+		}
+		t.Fit(p.Columns)
+		t.Write(p, true)
+		more(p, len(d.Exclusive.Repairs)-most)
 	}
 	if left := LeftOut(d.Input); len(left) > 0 {
 		p.Section(p.Bolden("Left out"))
@@ -115,6 +170,25 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 		}
 	}
 	return p.Send(w)
+}
+
+// rounds says in which order the moves can be made.
+func rounds(d Plan) string {
+	said := fmt.Sprintf("the moves take %s: those of one at once, so that no host holds more than it has meanwhile", text.Count(d.Rounds, "round"))
+	if d.MovesTight > 0 {
+		said += fmt.Sprintf("; %s no such order, and come in the last round", text.CountOf(d.MovesTight, "move has", "moves have"))
+	}
+	return said
+}
+
+// exclusive says how exclusive CPUs lie.
+func exclusive(x *Exclusive) string {
+	said := fmt.Sprintf("%s exclusive CPUs: %d touch more sockets, NUMA nodes or L3 caches than they must now, %d with the plan, %d after %s on their hosts",
+		text.CountOf(x.Containers-x.Unknown, "container has", "containers have"), x.CrossingNow, x.Crossing, x.CrossingRepaired, text.Count(len(x.Repairs), "repair"))
+	if x.Unknown > 0 {
+		said += fmt.Sprintf("; of %d more rows do not tell how they lie", x.Unknown)
+	}
+	return said
 }
 
 // risk is a share of the time that is often small.

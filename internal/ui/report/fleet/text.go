@@ -92,9 +92,9 @@ func ledger(d Document) []string {
 		fmt.Sprintf("rounding up takes %.1f of what is needed after", l.Rounding),
 	}
 	if l.Fragmentation == nil {
-		lines = append(lines, "fragmentation of exclusive CPUs is not known from rows, and not in these figures")
+		lines = append(lines, "fragmentation of exclusive CPUs is not known from these rows, and not in these figures")
 	} else {
-		lines = append(lines, fmt.Sprintf("fragmentation of exclusive CPUs takes %.1f", *l.Fragmentation))
+		lines = append(lines, fmt.Sprintf("fragmentation of exclusive CPUs takes %.1f of what comes back: odd threads of cores", *l.Fragmentation))
 	}
 	if l.Failover == nil {
 		return append(lines, "nothing is kept for hosts that fail (--failover 1 keeps it)")
@@ -164,7 +164,7 @@ func saved(s Service) *float64 {
 
 // columns are those of a table of services.
 var columns = []table.Column{{Name: "SERVICE", Least: 30}, {Name: "CONTAINERS", Right: true, Spare: 3}, {Name: "CORES", Right: true}, {Name: "AFTER", Right: true},
-	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"}, {Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true}, {Name: "STOP P99", Right: true, Spare: 6}, {Name: "CONTENDED", Right: true, Spare: 5},
+	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"}, {Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true}, {Name: "STOP P99", Right: true, Spare: 6}, {Name: "REQUEST P99", Right: true, Spare: 7}, {Name: "CONTENDED", Right: true, Spare: 5},
 	{Name: "SPENT BY", Least: 8, Spare: 1}}
 
 // figures are a service's cells, in the order of columns.
@@ -182,7 +182,7 @@ func figures(s Service) []string {
 		spender = "a " + *s.StoppedBy + "'s"
 	}
 	return []string{shownName(s.Name), strconv.Itoa(s.Containers), figure.Fixed(s.CoresNow, 1), figure.Fixed(s.CoresAfter, 1), between(s.CoresAfterLow, s.CoresAfterHigh),
-		figure.Fixed(s.Limit, 1), remedy, figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare), stopLength(s.StopP99), percent(s.ContendedShareLow), spender}
+		figure.Fixed(s.Limit, 1), remedy, figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare), stopLength(s.StopP99), stopLength(s.RequestP99), percent(s.ContendedShareLow), spender}
 }
 
 // shardsTitle and shardsAssume stand around the table of shards.

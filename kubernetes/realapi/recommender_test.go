@@ -124,6 +124,7 @@ func (r *recommender) writes(report string, objects, written int) {
 func (r *recommender) fails(report string, says ...string) {
 	r.t.Helper()
 	out, err := r.run(report)
+	out = strings.ReplaceAll(out, `\"`, `"`) // the log quotes what it is told
 	if err == nil || slices.ContainsFunc(says, func(s string) bool { return !strings.Contains(out, s) }) {
 		r.t.Errorf("%v, want %q:\n%s", err, says, out)
 	}
@@ -440,16 +441,19 @@ func TestRecommender(t *testing.T) {
 	})
 
 	t.Run("more than a page", func(t *testing.T) {
-		const many = 510
-		for i := range many {
-			u := docs(t, []byte(cartAutoscalers))[0]
+		// The API server lists them by namespace and name: the two that name this recommender are on the second page.
+		for i := range 510 {
+			u := ofCart[2].DeepCopy()
+			if i >= 508 {
+				u = ofCart[0].DeepCopy()
+			}
 			u.SetNamespace("shop-b")
-			u.SetName(fmt.Sprint("cart-", i))
+			u.SetName(fmt.Sprintf("cart-%03d", i))
 			if _, err := s.objects.Resource(autoscalers).Namespace("shop-b").Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r.writes(known(first), 2+many, many)
+		r.writes(known(first), 2+2, 2)
 		if err := s.objects.Resource(autoscalers).Namespace("shop-b").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -462,7 +466,7 @@ func TestRecommender(t *testing.T) {
 		}
 		eventually(t, "the definition has no status", func() bool { err = r.status("other", "{}"); return apierrors.IsNotFound(err) }, func() string { return fmt.Sprint(err) })
 		s.makes("a workload", docs(t, []byte(cartDeployment)))
-		r.fails(known(first), "shop-a/cart: it is gone, or its definition has no subresource status and the role needs patch on verticalpodautoscalers: ", `cannot patch resource "verticalpodautoscalers"`)
+		r.fails(known(first), "shop-a/cart: it is gone, or its definition has no subresource status: ", `cannot patch resource "verticalpodautoscalers" `, "; let the role patch verticalpodautoscalers, too")
 		r.may(append(slices.Clone(r.role.Rules), rbac.PolicyRule{APIGroups: []string{autoscalers.Group}, Resources: []string{autoscalers.Resource}, Verbs: []string{"patch"}}), true,
 			authz.ResourceAttributes{Verb: "patch", Group: autoscalers.Group, Resource: autoscalers.Resource, Namespace: "shop-a"})
 		r.writes(known(first), 2, 2)

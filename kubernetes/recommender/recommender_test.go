@@ -280,7 +280,20 @@ func TestUpdateFails(t *testing.T) {
 	if status(t, c, "cart") == nil {
 		t.Error("nothing was written")
 	}
-	// What refuses has a way out.
+	// What refuses has a way out, which is another right where the definition has no status of its own.
+	c.PrependReactor("patch", "verticalpodautoscalers", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetSubresource() == "status" {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(autoscalers.GroupResource(), "cart", errors.New("no"))
+	})
+	c.PrependReactor("patch", "verticalpodautoscalers", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return a.GetSubresource() == "status", nil, apierrors.NewNotFound(autoscalers.GroupResource(), "cart")
+	})
+	done, err = Update(t.Context(), c, &Report{}, noon)
+	if err != nil || len(done.Failed) != 2 || !strings.HasPrefix(done.Failed[0], "shop/cart: it is gone, or its definition has no subresource status: ") || !strings.HasSuffix(done.Failed[0], "; let the role patch verticalpodautoscalers, too") {
+		t.Errorf("%+v, %v", done, err)
+	}
 	for name, no := range map[string]error{
 		"the role of examples/kubernetes/recommender.yaml": apierrors.NewForbidden(autoscalers.GroupResource(), "", errors.New("no")),
 		"give another in --kubeconfig":                     apierrors.NewUnauthorized("no"),

@@ -129,7 +129,8 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 	if err = write("status"); apierrors.IsNotFound(err) {
 		// Definitions before 1.0 have no status of their own.
 		if err = write(); apierrors.IsForbidden(err) {
-			err = fmt.Errorf("it is gone, or its definition has no subresource status and the role needs patch on verticalpodautoscalers: %w", err)
+			// Without %w: the example's role, which others are told to give, is not enough.
+			err = fmt.Errorf("it is gone, or its definition has no subresource status: %v; let the role patch verticalpodautoscalers, too", err)
 		}
 	}
 	return err == nil, len(left) == 0, err

@@ -28,8 +28,8 @@
 //
 // An object that controls requests only is left alone: a limit is what the report is about. So is a container without a limit in its template.
 //
-// The autoscaler's updater replaces a pod within the bounds, too, once it has run for 12 hours and its requests are 10% or more from their targets.
-// Both are flags of the updater, and no recommendation changes that.
+// Within the bounds the autoscaler's updater replaces a pod, too, if it is older than 12 hours and its requests are 10% or more from their targets. Both
+// are flags of the updater, and no recommendation changes that.
 //
 // # Sources
 //

@@ -5,6 +5,9 @@
 // builds the programs and runs the tests.
 //
 // The objects are those of packaging/chart/golden, which are what helm makes of the chart (make e2e). So the service account has
-// the chart's rights and no others. There is no kubelet: the program runs as a process of the test, with the arguments that the
-// DaemonSet has, and a service account's token.
+// the chart's rights and no others. The recommender's objects are those of examples/kubernetes/recommender.yaml. The definition of
+// VerticalPodAutoscalers is from their own module, which the go command fetches once: that needs the network.
+//
+// There is no kubelet: the program runs as a process of the test, with the arguments that the DaemonSet or the example has, and a
+// service account's token.
 package realapi

@@ -94,14 +94,19 @@ func (s *server) now(u *unstructured.Unstructured) *unstructured.Unstructured {
 
 // conditions are the conditions of the newest spec, a line for each: TYPE=STATUS REASON: MESSAGE.
 func conditions(u *unstructured.Unstructured) string {
-	var out strings.Builder
 	if at, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); at != u.GetGeneration() {
 		return fmt.Sprintf("of generation %d, not %d", at, u.GetGeneration())
 	}
+	return said(u)
+}
+
+// said are the conditions of an object, a line for each: TYPE=STATUS REASON: MESSAGE.
+func said(u *unstructured.Unstructured) string {
+	var out strings.Builder
 	all, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range all {
 		c := c.(map[string]any)
-		fmt.Fprintf(&out, "%s=%s %s: %s\n", c["type"], c["status"], c["reason"], c["message"])
+		fmt.Fprintf(&out, "%v=%v %v: %v\n", c["type"], c["status"], c["reason"], c["message"])
 	}
 	return out.String()
 }

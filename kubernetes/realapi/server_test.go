@@ -263,7 +263,13 @@ func (s *server) create(u *unstructured.Unstructured) error {
 // install makes the objects of a golden file that are not there yet.
 func (s *server) install(name string) {
 	s.t.Helper()
-	for _, u := range golden(s.t, name) {
+	s.makes(name, golden(s.t, name))
+}
+
+// makes makes objects that are not there yet, and waits until definitions are served.
+func (s *server) makes(name string, all []*unstructured.Unstructured) {
+	s.t.Helper()
+	for _, u := range all {
 		if err := s.create(u); err != nil && !apierrors.IsAlreadyExists(err) {
 			s.t.Fatalf("%s: %s %s: %v", name, u.GetKind(), u.GetName(), err)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +19,8 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
+
+var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
@@ -150,6 +154,112 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// An object whose workload is gone keeps its recommendation; a container that the template no longer has loses it. Both are written once.
+func TestUpdateKeeps(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*testing.T, *fake.FakeDynamicClient)
+		kept   []string
+		why    string
+	}{
+		"the workload is gone": {func(t *testing.T, c *fake.FakeDynamicClient) {
+			if err := c.Resource(deployments).Namespace("shop").Delete(t.Context(), "cart", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"app"}, `there is no Deployment "cart"`},
+		"its container has another name": {func(t *testing.T, c *fake.FakeDynamicClient) {
+			u := object(t, strings.Replace(deployment, `"name":"app"`, `"name":"web"`, 1))
+			if _, err := c.Resource(deployments).Namespace("shop").Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, "web: the report does not have it; proxy: what it needs is not known"},
+	} {
+		cl := cluster(t)
+		if done, err := Update(t.Context(), cl, read(t), noon); err != nil || done.Written != 2 {
+			t.Fatalf("%s: %+v, %v", name, done, err)
+		}
+		c.change(t, cl)
+		for _, want := range []int{1, 0} {
+			if done, err := Update(t.Context(), cl, read(t), noon); err != nil || done.Written != want {
+				t.Errorf("%s: %+v, %v, want %d written", name, done, err, want)
+			}
+			var kept []string
+			is := status(t, cl, "cart")
+			all, _, _ := unstructured.NestedSlice(is, "recommendation", "containerRecommendations")
+			for _, one := range all {
+				kept = append(kept, one.(map[string]any)["containerName"].(string))
+			}
+			conditions, _, _ := unstructured.NestedSlice(is, "conditions")
+			if of := conditions[0].(map[string]any); !slices.Equal(kept, c.kept) || of["status"] != "False" || of["message"] != c.why {
+				t.Errorf("%s: %+v", name, is)
+			}
+		}
+	}
+}
+
+// A kind of another group is no workload of ours, whatever its name is.
+func TestUpdateOtherGroups(t *testing.T) {
+	c := cluster(t)
+	u, err := c.Resource(autoscalers).Namespace("shop").Get(t.Context(), "cart", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(u.Object, "apps.kruise.io/v1beta1", "spec", "targetRef", "apiVersion"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Resource(autoscalers).Namespace("shop").Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Update(t.Context(), c, read(t), noon); err != nil {
+		t.Fatal(err)
+	}
+	conditions, _, _ := unstructured.NestedSlice(status(t, c, "cart"), "conditions")
+	if of := conditions[0].(map[string]any); of["status"] != "False" || !strings.Contains(of["message"].(string), `a "Deployment" of "apps.kruise.io/v1beta1"`) {
+		t.Errorf("%+v", conditions)
+	}
+}
+
+// What is read of a report is in its schema.
+func TestReportIsTheSchemas(t *testing.T) {
+	type schema struct {
+		Properties map[string]schema
+		Items      *schema
+	}
+	file, err := os.ReadFile("../../docs/reference/schema/fleet_report.v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole schema
+	if err := json.Unmarshal(file, &whole); err != nil {
+		t.Fatal(err)
+	}
+	var look func(at string, of reflect.Type, is schema)
+	look = func(at string, of reflect.Type, is schema) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			if of.Kind() == reflect.Slice {
+				if is.Items == nil {
+					t.Errorf("%s is no array", at)
+					return
+				}
+				is = *is.Items
+			}
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct || of == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for field := range of.Fields() {
+			key := field.Tag.Get("json")
+			next, ok := is.Properties[key]
+			if !ok {
+				t.Errorf("%s has no %s", at, key)
+				continue
+			}
+			look(at+"."+key, field.Type, next)
+		}
+	}
+	look("the report", reflect.TypeFor[Report](), whole)
+}
+
 // What one object's API call says does not end the others; older definitions have no status of their own.
 func TestUpdateFails(t *testing.T) {
 	c := cluster(t)
@@ -169,6 +279,30 @@ func TestUpdateFails(t *testing.T) {
 	}
 	if status(t, c, "cart") == nil {
 		t.Error("nothing was written")
+	}
+	// What refuses has a way out, which is another right where the definition has no status of its own.
+	c.PrependReactor("patch", "verticalpodautoscalers", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetSubresource() == "status" {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(autoscalers.GroupResource(), "cart", errors.New("no"))
+	})
+	c.PrependReactor("patch", "verticalpodautoscalers", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return a.GetSubresource() == "status", nil, apierrors.NewNotFound(autoscalers.GroupResource(), "cart")
+	})
+	done, err = Update(t.Context(), c, &Report{}, noon)
+	if err != nil || len(done.Failed) != 2 || !strings.HasPrefix(done.Failed[0], "shop/cart: it is gone, or its definition has no subresource status: ") || !strings.HasSuffix(done.Failed[0], "; let the role patch verticalpodautoscalers, too") {
+		t.Errorf("%+v, %v", done, err)
+	}
+	for name, no := range map[string]error{
+		"the role of examples/kubernetes/recommender.yaml": apierrors.NewForbidden(autoscalers.GroupResource(), "", errors.New("no")),
+		"give another in --kubeconfig":                     apierrors.NewUnauthorized("no"),
+	} {
+		c := cluster(t)
+		c.PrependReactor("list", "verticalpodautoscalers", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, no })
+		if _, err := Update(t.Context(), c, read(t), noon); err == nil || !strings.Contains(err.Error(), name) || !errors.Is(err, no) {
+			t.Errorf("%v, want %q", err, name)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

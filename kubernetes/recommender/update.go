@@ -46,7 +46,7 @@ func Update(ctx context.Context, client dynamic.Interface, r *Report, now time.T
 			return done, fmt.Errorf("the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1: install the Vertical Pod Autoscaler first (%w)", err)
 		}
 		if err != nil {
-			return done, err
+			return done, fmt.Errorf("the VerticalPodAutoscalers cannot be listed: %w", advised(err))
 		}
 		for i := range list.Items {
 			u := &list.Items[i]
@@ -59,7 +59,7 @@ func Update(ctx context.Context, client dynamic.Interface, r *Report, now time.T
 			case ctx.Err() != nil:
 				return done, ctx.Err()
 			case err != nil:
-				done.Failed = append(done.Failed, text.Sanitize(fmt.Sprintf("%s/%s: %v", u.GetNamespace(), u.GetName(), err), maxMessage))
+				done.Failed = append(done.Failed, text.Sanitize(fmt.Sprintf("%s/%s: %v", u.GetNamespace(), u.GetName(), advised(err)), maxMessage))
 				continue
 			}
 			if written {
@@ -75,6 +75,17 @@ func Update(ctx context.Context, client dynamic.Interface, r *Report, now time.T
 	}
 }
 
+// advised adds the way out to an answer that refuses.
+func advised(err error) error {
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w; give the service account the role of examples/kubernetes/recommender.yaml", err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the API server does not take the token: %w; give another in --kubeconfig, or run as the service account of examples/kubernetes/recommender.yaml", err)
+	}
+	return err
+}
+
 // named reports whether an object names this recommender.
 func named(u *unstructured.Unstructured) bool {
 	all, _, _ := unstructured.NestedSlice(u.Object, "spec", "recommenders")
@@ -86,13 +97,16 @@ func named(u *unstructured.Unstructured) bool {
 
 // update writes the status of one object, if it is another than before.
 func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstructured.Unstructured, now time.Time) (written, known bool, err error) {
+	version, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "apiVersion")
 	kind, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "kind")
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "name")
 	of := Target{kind, u.GetNamespace(), name}
 	var all []Recommendation
 	var left []Left
-	if plural := workloads[kind]; plural == "" {
-		left = []Left{{Why: "its target is a " + text.Quoted(kind) + ", and not a Deployment, StatefulSet or DaemonSet"}}
+	// Other groups have kinds of the same names, such as the StatefulSet of apps.kruise.io.
+	group, _, _ := strings.Cut(version, "/")
+	if plural := workloads[kind]; plural == "" || group != "" && group != "apps" {
+		left = []Left{{Why: "its target is a " + text.Quoted(kind) + " of " + text.Quoted(version) + ", and not a Deployment, StatefulSet or DaemonSet of apps/v1"}}
 	} else {
 		target, err := client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: plural}).Namespace(of.Namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -113,7 +127,11 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 		return err
 	}
 	if err = write("status"); apierrors.IsNotFound(err) {
-		err = write() // definitions before 1.0 have no status of their own
+		// Definitions before 1.0 have no status of their own.
+		if err = write(); apierrors.IsForbidden(err) {
+			// Without %w: the example's role, which others are told to give, is not enough.
+			err = fmt.Errorf("it is gone, or its definition has no subresource status: %v; let the role patch verticalpodautoscalers, too", err)
+		}
 	}
 	return err == nil, len(left) == 0, err
 }
@@ -168,13 +186,14 @@ func policyOf(u *unstructured.Unstructured) func(container string) Policy {
 // provided is the type of an object's condition that it has a recommendation.
 const provided = "RecommendationProvided"
 
-// patchOf is the change of an object's status; nil: none. Containers of which nothing is known keep what they had.
+// patchOf is the change of an object's status; nil: none. Containers of which nothing is known keep what they had, and those that the template
+// no longer has lose it.
 func patchOf(u *unstructured.Unstructured, all []Recommendation, left []Left, now time.Time) ([]byte, error) {
 	was, _, _ := unstructured.NestedSlice(u.Object, "status", "recommendation", "containerRecommendations")
 	var next []any
 	for _, one := range was {
 		of, ok := one.(map[string]any)
-		if ok && slices.ContainsFunc(left, func(l Left) bool { return l.Container == of["containerName"] }) {
+		if ok && slices.ContainsFunc(left, func(l Left) bool { return l.Container == "" || l.Container == of["containerName"] }) {
 			next = append(next, of)
 		}
 	}
@@ -184,6 +203,8 @@ func patchOf(u *unstructured.Unstructured, all []Recommendation, left []Left, no
 	status := map[string]any{}
 	if len(next) > 0 {
 		status["recommendation"] = map[string]any{"containerRecommendations": next}
+	} else if len(was) > 0 {
+		status["recommendation"] = nil // a merge patch keeps a key that it does not have
 	}
 	state, reason := "True", "FleetReport"
 	if len(all) == 0 {

@@ -88,7 +88,7 @@ var forms = []form{
 	{target: "e2e-kubernetes", elsewhere: "builds Kubernetes for half an hour; what the agent does in its pods is tested by make e2e and in internal/agent"},
 	{target: "sidecar-image", elsewhere: "make e2e-kubernetes runs it; make image writes the same"},
 	{target: "agent-image", elsewhere: "make e2e runs it; make image writes the same"},
-	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller is tested with a stand-in of the API server"},
+	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller and kubernetes/recommender are tested with a stand-in of the API server"},
 	{target: "e2e-install", elsewhere: "installs packages"},
 	{target: "docs", elsewhere: "make test compares what it would write (test/docs)"},
 	{target: "generate", elsewhere: "needs clang 14; TestObjectsAreFresh of internal/see/probe asks for it after a change"},

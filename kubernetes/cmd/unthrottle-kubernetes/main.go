@@ -46,10 +46,11 @@ const usage = `unthrottle-kubernetes stands beside the agent of one node.
 
 `
 
-// A reader asks as often as its users do; the API server's own fairness bounds it.
+// A reader asks as often as its users do, and a recommender twice for each object; the API server's own fairness bounds them. client-go's
+// 5 requests per second would take a recommender an hour for 9,000 objects.
 const (
-	readQPS   = 50
-	readBurst = 100
+	clientQPS   = 50
+	clientBurst = 100
 )
 
 func main() {
@@ -142,7 +143,7 @@ func read(ctx context.Context, kubeconfig, listen, agent string, log *slog.Logge
 	if err != nil {
 		return err
 	}
-	config.QPS, config.Burst = readQPS, readBurst
+	config.QPS, config.Burst = clientQPS, clientBurst
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
@@ -173,6 +174,7 @@ func recommend(ctx context.Context, kubeconfig, file string, oldest time.Duratio
 	if err != nil {
 		return err
 	}
+	config.QPS, config.Burst = clientQPS, clientBurst
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err

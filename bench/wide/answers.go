@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 )
 
@@ -72,7 +71,8 @@ func (p *page) fixInShort() {
 		if t := r.Fix.left(); t != nil {
 			text = t.String()
 			if j := r.Fix.Judgement; j != nil && j.Before != nil && j.After != nil {
-				text += fmt.Sprintf(" (p%g %s to %s ms)", 100*j.Quantile, study.Decimals(&j.Before.Value, 1), study.Decimals(&j.After.Value, 1))
+				before, after := j.spread()
+				text += fmt.Sprintf(" (p%g of threads %s to %s)", 100*j.Quantile, before, after)
 			}
 		}
 		left = append(left, fmt.Sprintf("`%s` %s", shape, text))

@@ -26,12 +26,25 @@ type fixFigures struct {
 	Kept    bool     `json:"kept"`
 	Tries   []fixTry `json:"tries"`
 	// Judgement is of the last try; nil: nothing was tried.
-	Judgement *struct {
-		Verdict  string     `json:"verdict"`
-		Quantile float64    `json:"quantile"`
-		Before   *fixSpread `json:"before"`
-		After    *fixSpread `json:"after"`
-	} `json:"judgement"`
+	Judgement *fixJudgement `json:"judgement"`
+}
+
+// fixJudgement is what fix saw of the judged pool's threads, before and after. PerCPU: as multiples of a run's own CPU time, since other work came.
+type fixJudgement struct {
+	Verdict  string     `json:"verdict"`
+	Quantile float64    `json:"quantile"`
+	PerCPU   bool       `json:"per_cpu"`
+	Before   *fixSpread `json:"before"`
+	After    *fixSpread `json:"after"`
+}
+
+// spread says from what to what the quantile went, with its unit.
+func (j *fixJudgement) spread() (before, after string) {
+	unit := " ms"
+	if j.PerCPU {
+		unit = " times its CPU time"
+	}
+	return study.Decimals(&j.Before.Value, 1) + unit, study.Decimals(&j.After.Value, 1) + unit
 }
 
 // fixTry is a remedy that it tried.
@@ -42,7 +55,7 @@ type fixTry struct {
 	Kept       bool              `json:"kept"`
 }
 
-// fixSpread is a quantile of what requests took.
+// fixSpread is a quantile of what threads took from wake-up to sleep, or of how many times its CPU time a run took.
 type fixSpread struct {
 	Value float64 `json:"value_ms"`
 }
@@ -145,7 +158,7 @@ func (t fixTry) row() string {
 // fixes is the page's table of what fix came to.
 func (p *page) fixes() {
 	p.Line("\n### What `fix` does\n\n`unthrottle fix --yes` beside each service at %.0f %%, in such a guest. It records, forecasts, applies, measures again, and undoes what did not help.", 100*levels[comparedLevel])
-	t := p.Table("shape", "tried", "left in force", "judged", "before, ms", "after, ms", "highest load of that remedy over the quota's", "seconds")
+	t := p.Table("shape", "tried", "left in force", "judged, of threads", "before", "after", "highest load of that remedy over the quota's", "seconds")
 	for _, shape := range shapes {
 		r := p.have.find(fixedOf(p.at, shape, comparedLevel, 1))
 		if r == nil {
@@ -166,7 +179,7 @@ func (p *page) fixes() {
 		if j := f.Judgement; j != nil {
 			judged = fmt.Sprintf("p%g", 100*j.Quantile)
 			if j.Before != nil && j.After != nil {
-				before, after = study.Decimals(&j.Before.Value, 1), study.Decimals(&j.After.Value, 1)
+				before, after = j.spread()
 			}
 		}
 		t.Rowf("`%s` | %s | %s | %s | %s | %s | %s | %.0f", shape, cmp.Or(strings.Join(tried, "; "), "-"), is, judged, before, after, ratio, f.Seconds)

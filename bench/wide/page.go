@@ -85,6 +85,8 @@ type gain struct {
 	unfinished bool
 	// beyond: both loads are beyond the grid, so that nothing is known of their ratio.
 	beyond bool
+	// between is what is known where the plan has no search, but some loads: from what to what it may be.
+	between [2]float64
 }
 
 // gain compares all repeats. What is open or out of the grid is a bound.
@@ -92,6 +94,10 @@ func (p *page) gain(shape, remedy string) (g gain) {
 	for repeat := 1; repeat <= repeats; repeat++ {
 		of, ok := p.have.kneeOf(p.at, shape, remedy, repeat)
 		quota, okQuota := p.have.kneeOf(p.at, shape, capacity.Quota, repeat)
+		if ok && okQuota && !searched(p.at, shape, remedy) {
+			g.between = quotients(of, quota)
+			continue
+		}
 		if !ok || !okQuota || quota.Open || of.Open && of.Share == of.Upto {
 			continue
 		}
@@ -114,6 +120,19 @@ func (p *page) gain(shape, remedy string) (g gain) {
 	return g
 }
 
+// quotients are the least and the largest ratio of two highest loads of which only bounds are known.
+func quotients(of, quota knee) [2]float64 {
+	bounds := func(k knee) (low, high float64) {
+		if k.Share == k.Upto { // none was met
+			return 0, k.Upto
+		}
+		return k.Share, k.Upto
+	}
+	low, high := bounds(of)
+	quotaLow, quotaHigh := bounds(quota)
+	return [2]float64{low / quotaHigh, high / quotaLow} // over infinity it is 0, over 0 infinity
+}
+
 // factor is the median, or the bound; false: neither is known.
 func (g gain) factor() (float64, bool) {
 	if len(g.exact) > 0 {
@@ -130,6 +149,14 @@ func (g gain) String() string {
 		return fmt.Sprintf("**%.2f**", g.exact[0])
 	case g.beyond:
 		return "both beyond the grid"
+	case g.between[0] >= 1:
+		return fmt.Sprintf("at least %.2f", g.between[0])
+	case g.between[1] > 0 && g.between[1] <= 1:
+		return fmt.Sprintf("at most %.2f", g.between[1])
+	case g.between[0] > 0 && !math.IsInf(g.between[1], 1):
+		return fmt.Sprintf("%.2f to %.2f", g.between[0], g.between[1])
+	case g.between[1] > 0:
+		return "not told by these loads"
 	case g.bound != "" && g.unfinished:
 		return fmt.Sprintf("%s%.2f so far", g.bound, g.at)
 	case g.bound != "":
@@ -141,14 +168,21 @@ func (g gain) String() string {
 // short is the page's first table.
 func (p *page) short() {
 	heads := []string{"shape", "highest load with the quota"}
-	for _, name := range allRemedies()[1:] {
+	compared := slices.DeleteFunc(allRemedies(), func(name string) bool {
+		return name == capacity.Quota || !slices.ContainsFunc(p.shapes(), func(shape string) bool { return planned(point, p.at, shape, name) })
+	})
+	for _, name := range compared {
 		heads = append(heads, names[name])
 	}
 	p.Line("\nThe highest load that keeps p99 of the short requests within %d ms, over that of the plain quota in the same repeat (range of the repeats):", boundMs)
 	t := p.Table(heads...)
 	for _, shape := range p.shapes() {
 		row := []any{"`" + shape + "`", p.knees(shape, capacity.Quota)}
-		for _, name := range allRemedies()[1:] {
+		for _, name := range compared {
+			if !planned(point, p.at, shape, name) {
+				row = append(row, "-")
+				continue
+			}
 			row = append(row, p.gain(shape, name))
 		}
 		t.Row(row...)
@@ -184,7 +218,11 @@ func (p *page) knees(shape, remedy string) string {
 		if !ok {
 			continue
 		}
-		all = append(all, k.String())
+		if text := k.String(); searched(p.at, shape, remedy) {
+			all = append(all, text)
+		} else {
+			all = append(all, strings.TrimSuffix(text, ", open"))
+		}
 	}
 	if len(all) == 0 {
 		return notYet
@@ -223,13 +261,23 @@ func (p *page) shape(shape string) {
 		return
 	}
 	p.Line("\n### `%s`", shape)
-	heads := []string{"remedy", "highest load (repeats)", "predicted"}
+	heads := []string{"remedy", "highest load (repeats)"}
+	predicted := planned(recording, p.at, shape, capacity.Quota)
+	if predicted {
+		heads = append(heads, "predicted")
+	}
 	for _, share := range levels {
 		heads = append(heads, fmt.Sprintf("p99 ms at %.0f %%", 100*share))
 	}
 	t := p.Table(heads...)
 	for _, name := range allRemedies() {
-		row := []any{names[name], p.knees(shape, name), p.predicted(shape, name)}
+		if !planned(point, p.at, shape, name) {
+			continue
+		}
+		row := []any{names[name], p.knees(shape, name)}
+		if predicted {
+			row = append(row, p.predicted(shape, name))
+		}
 		for level := range levels {
 			row = append(row, p.p99(shape, name, level))
 		}

@@ -168,6 +168,20 @@ func (s stage) of(have *records, h host, shape string, repeat int) (all []piece)
 	return all
 }
 
+// planned tells whether the plan has pieces of a kind and a remedy of a shape, without a setting.
+func planned(of kind, h host, shape, remedy string) bool {
+	return slices.ContainsFunc(stages(), func(s stage) bool { return s.has(of, h, shape, remedy) })
+}
+
+// searched tells whether the plan searches a remedy's highest load; else it has some loads, or none.
+func searched(h host, shape, remedy string) bool {
+	return slices.ContainsFunc(stages(), func(s stage) bool { return s.loads == nil && s.has(point, h, shape, remedy) })
+}
+
+func (s stage) has(of kind, h host, shape, remedy string) bool {
+	return s.kind == of && slices.Contains(s.hosts, h) && slices.Contains(s.shapes, shape) && (of != point || slices.Contains(s.remedies, remedy))
+}
+
 // covers reports whether a piece is one of the stage's.
 func (s stage) covers(p piece) bool {
 	if p.Setting != "" && (!slices.Contains(s.settings, p.Setting) || !slices.Contains(s.changed, p.Remedy)) {

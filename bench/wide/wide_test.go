@@ -117,6 +117,34 @@ func TestOrderOfWorth(t *testing.T) {
 	}
 }
 
+// Of two loads each a page says what they tell of the ratio, and no more.
+func TestTwoLoadsTellBounds(t *testing.T) {
+	for _, c := range []struct {
+		quota, of [2]bool // met at 60 and at 80 %
+		want      string
+	}{
+		{[2]bool{false, false}, [2]bool{true, true}, "at least 1.33"},
+		{[2]bool{true, false}, [2]bool{true, true}, "at least 1.00"},
+		{[2]bool{true, false}, [2]bool{true, false}, "0.75 to 1.33"},
+		{[2]bool{true, false}, [2]bool{false, false}, "at most 1.00"},
+		{[2]bool{false, false}, [2]bool{false, false}, "not told by these loads"},
+		{[2]bool{true, true}, [2]bool{true, true}, "not told by these loads"},
+	} {
+		have := &records{}
+		for i, level := range []int{comparedLevel, comparedLevel + 2} {
+			have.All = append(have.All, record{Piece: pointOf(small, "pool", capacity.Quota, level, 1), Point: &figures{Met: c.quota[i]}},
+				record{Piece: pointOf(small, "pool", capacity.Burst, level, 1), Point: &figures{Met: c.of[i]}})
+		}
+		p := page{have: have, at: small}
+		if got := p.gain("pool", capacity.Burst).String(); got != c.want {
+			t.Errorf("quota %v, burst %v: %s, want %s", c.quota, c.of, got, c.want)
+		}
+	}
+	if planned(point, wide, "pools", capacity.Pools) || !planned(point, wide, "pools", capacity.Burst) || searched(small, "pool", capacity.Burst) || !searched(small, "mixed", capacity.Burst) {
+		t.Error("the plan has other pieces")
+	}
+}
+
 // What fix left is named, and compared with the row of the page that is like it.
 func TestWhatFixLeft(t *testing.T) {
 	for _, c := range []struct {

@@ -44,6 +44,10 @@ type figures struct {
 	// Widest and AtCap are what the scheduler of narrow counted; nil: it was not in force.
 	Widest *int     `json:"widest,omitempty"`
 	AtCap  *float64 `json:"at_cap_seconds,omitempty"`
+	// LateP99 is how late the generator itself sent, which the latencies have in them. Others are the CPUs that others used. Nil: an
+	// older piece does not have it.
+	LateP99 *float64 `json:"late_p99_ms,omitempty"`
+	Others  *float64 `json:"others_cpu,omitempty"`
 }
 
 // slotCount is [slot, requests].
@@ -62,7 +66,8 @@ func slotOf(ms float64) int {
 func figuresOf(m capacity.Measured) *figures {
 	p := m.Point
 	f := &figures{Load: p.Load, Met: p.Met, Requests: p.Requests, Failed: p.Failed, P50: quantileMs(m.Latency, 0.5), P99: quantileMs(m.Latency, 0.99),
-		Max: p.Max, CPUUsed: p.CPUUsed, Periods: p.Periods, Throttled: p.ThrottledPeriods, Switches: p.Switches}
+		Max: p.Max, CPUUsed: p.CPUUsed, Periods: p.Periods, Throttled: p.ThrottledPeriods, Switches: p.Switches,
+		LateP99: new(float64(m.LateP99.Microseconds()) / 1000), Others: m.Others}
 	counts := map[int]int{}
 	for _, b := range m.Latency.Bins() {
 		counts[slotOf(float64((b.From+b.To)/2)/1e6)] += int(b.Count)

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // setting is one of seed 000's list of tunables: what is other than usual while a point of the plain quota is measured.
@@ -36,8 +37,8 @@ var settings = []setting{
 	{"base-slice-10ms", "base_slice_ns 10000000", "/sys/kernel/debug/sched/base_slice_ns", "10000000", nil},
 	{"scaling-none", "tunable_scaling none, not by the logarithm of the CPUs", "/sys/kernel/debug/sched/tunable_scaling", "0", nil},
 	{"autogroup-off", "sched_autogroup_enabled 0", "/proc/sys/kernel/sched_autogroup_enabled", "0", nil},
-	{"host-50", "others use half of the host", "", "", neighbours(0.5)},
-	{fullHost, "others use nine tenths of the host", "", "", neighbours(0.9)},
+	{"host-50", "others want half of the host", "", "", neighbours(0.5)},
+	{fullHost, "others want nine tenths of the host", "", "", neighbours(0.9)},
 	{"spikes-together", "three services of its size spike at the same time, 20 ms on all CPUs in each 240 ms", "", "", spikes(0)},
 	{"spikes-apart", "the same three, one after the other", "", "", spikes(spikeEvery / 3)},
 }
@@ -109,7 +110,8 @@ func beside(p piece, cgroups, workloads string) (scenario.Scenario, error) {
 		time.Duration(p.Seconds*float64(time.Second)), p.Machine.CPUs, guestHZ, p.Machine.Kernel, cgroups, workloads))
 }
 
-// neighbours use a share of all CPUs: a thread for each works that share of each 10 ms, so that none fills a CPU.
+// neighbours want a share of all CPUs: a thread for each works that share of each 10 ms by the clock, all at the same time. A CPU that
+// another container takes meanwhile is lost to them.
 func neighbours(share float64) func(piece) (scenario.Scenario, error) {
 	const turn = 10 * time.Millisecond
 	on := time.Duration(share * float64(turn))
@@ -152,15 +154,25 @@ const mostUnpredictable = 1.2
 
 // predictability is the page's table of it.
 func (p *page) predictability() {
-	p.Line("\n### Predictability\n\np99 of `%s` at %.0f %% while others use nine tenths of the host, over that on an empty one; for narrow at most %g.", capacity.Shard, 100*levels[comparedLevel], mostUnpredictable)
-	t := p.Table("remedy", "p99 ms, empty host", "full host", "factor")
+	p.Line("\n### Predictability\n\np99 of `%s` at %.0f %% while others want nine tenths of the host, over that on an empty one; for narrow at most %g. Late: p99 of how late the generator itself sent, which p99 has in it.", capacity.Shard, 100*levels[comparedLevel], mostUnpredictable)
+	t := p.Table("remedy", "p99 ms, empty host", "late", "full host", "late", "factor", "CPUs that others got")
+	var faster []float64 // how much faster a guest's CPU is while it is the only busy one
 	for _, name := range predictable {
 		empty, full := p.have.find(pointOf(small, capacity.Shard, name, comparedLevel, 1)), p.have.find(withSetting(small, capacity.Shard, name, fullHost, comparedLevel, 1))
 		if empty == nil || full == nil || empty.Point.P99 == nil || full.Point.P99 == nil || !(*empty.Point.P99 > 0) {
 			t.Rowf("%s | %s", names[name], notYet)
 			continue
 		}
-		t.Rowf("%s | %s | %s | %.2f", names[name], study.Decimals(empty.Point.P99, 1), study.Decimals(full.Point.P99, 1), *full.Point.P99 / *empty.Point.P99)
+		t.Rowf("%s | %s | %s | %s | %s | %.2f | %s", names[name], study.Decimals(empty.Point.P99, 1), study.Decimals(empty.Point.LateP99, 1), study.Decimals(full.Point.P99, 1),
+			study.Decimals(full.Point.LateP99, 1), *full.Point.P99 / *empty.Point.P99, study.Decimals(full.Point.Others, 1))
+		if c := full.Calibration; c.LoopRateAll > 0 {
+			faster = append(faster, c.LoopRateOne/c.LoopRateAll)
+		}
+	}
+	p.Line("\nThe others work 9 of each 10 ms, all at the same time, and have the same weight. Meanwhile no CPU is free, so that each thread that wakes up waits for one.")
+	if len(faster) > 0 {
+		p.Line("A CPU of this guest is %.1f times as fast while no other one is busy. So a full host also slows what is not given as CPU time: sending, reading and switching.", stats.Median(faster))
+		p.Line("The generator's lateness shows it. So the bound of %g cannot be judged in such a guest. [Where the time goes](../concepts/narrow.md#beside-a-full-host).", mostUnpredictable)
 	}
 }
 

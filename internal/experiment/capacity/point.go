@@ -48,6 +48,10 @@ type At struct {
 type Measured struct {
 	Point   Point
 	Latency loadgen.Latency // of the requests of the objective
+	// LateP99 is how late the generator itself sent at most 99 of 100 requests. Latencies have it in them.
+	LateP99 time.Duration
+	// Others are the CPUs that all else on the host used but the generator; nil: not measured.
+	Others *float64
 }
 
 // OpenPoints makes the cgroups of a bench with a limit of so many CPUs. Close removes them.
@@ -105,7 +109,7 @@ func (p *Points) Measure(ctx context.Context, at At, around func(cgroup.Group) (
 	if why := s.own.Saturated(); why != "" {
 		return m, &Saturated{why}
 	}
-	return Measured{pointOf(at.Share, []step{s}, p.o.Objective), s.service.Latency}, nil
+	return Measured{pointOf(at.Share, []step{s}, p.o.Objective), s.service.Latency, s.own.LateP99, s.others}, nil
 }
 
 // pointShape is newShape with Shard.

@@ -38,11 +38,7 @@ type granted struct {
 // to use credit that lasts for four ticks at the full width, or fills three quarters of the bucket; here 8 ms, or a half,
 // are enough.
 func TestCreditAsInBPF(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "bucket")
-	build := exec.CommandContext(t.Context(), require.CCompiler(t), "-std=gnu17", "-O1", "-w", "-o", program, "../../widthcap/scx/testdata/bucket.c")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build.Args, err, out)
-	}
+	program := buildBucket(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, limit := range []float64{0.3, 0.5, 1, 1.5, 2, 2.5, 4, 7.25} {
 		for _, perCPU := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond} {
@@ -55,6 +51,44 @@ func TestCreditAsInBPF(t *testing.T) {
 					c.wanted = append(c.wanted, slices.Repeat([]int{[]int{0, 0, 1, 3, 8, 32}[rng.IntN(6)]}, 1+rng.IntN(300))...)
 				}
 				c.compare(t, c.inBPF(t, program), c.inSimulator())
+			}
+		}
+	}
+}
+
+// buildBucket builds the scheduler's rule of credit for this machine.
+func buildBucket(t *testing.T) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "bucket")
+	build := exec.CommandContext(t.Context(), require.CCompiler(t), "-std=gnu17", "-O1", "-w", "-o", program, "../../widthcap/scx/testdata/bucket.c")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build.Args, err, out)
+	}
+	return program
+}
+
+// TestIdleHalf is seed 000's counterexample: a group that rests for half of each second, and then uses all it may. Without
+// credit it gets half of its limit, with a credit of what half a second saves nearly all of it.
+func TestIdleHalf(t *testing.T) {
+	program := buildBucket(t)
+	const limit, cycles = 2, 4
+	for _, credit := range []time.Duration{0, time.Second, 2 * time.Second} {
+		c := capped{limit, credit, 0, 8, nil}
+		for range cycles {
+			c.wanted = append(append(c.wanted, make([]int, 500)...), slices.Repeat([]int{8}, 500)...)
+		}
+		rules := map[string][]granted{"in BPF": c.inBPF(t, program)}
+		if credit > 0 { // the simulator has a rule of credit only where there is some
+			rules["here"] = c.inSimulator()
+		}
+		for where, got := range rules {
+			var sum float64
+			for _, g := range got {
+				sum += g.cpuMS
+			}
+			share := sum / (limit * cycles * 1000)
+			if credit == 0 && math.Abs(share-0.5) > 0.02 || credit > 0 && (share < 0.95 || share > 1.01) {
+				t.Errorf("credit %v: %.3f of the limit %s", credit, share, where)
 			}
 		}
 	}

@@ -63,7 +63,7 @@ type bpfWish struct {
 	Limit  uint64
 	Credit uint64
 	Widest uint32
-	Unused uint32
+	Since  uint32
 }
 
 // Names of all BPF objects in the ELF.

@@ -70,7 +70,12 @@ func (c *Caps) Set(cgroupID uint64, want Cap) error {
 	if cgroupID == 0 {
 		return errors.New("a cap needs a cgroup; its id is 0")
 	}
-	err := c.maps[bpfMapWishes].Put(cgroupID, wishOf(want))
+	wish := wishOf(want)
+	var err error
+	if wish.Since, err = c.since(cgroupID); err != nil {
+		return err
+	}
+	err = c.maps[bpfMapWishes].Put(cgroupID, wish)
 	if errors.Is(err, unix.E2BIG) {
 		return fmt.Errorf("cgroup %d: %w: %d have one; Options.Cgroups sets how many", cgroupID, ErrFull, c.maps[bpfMapWishes].MaxEntries())
 	}
@@ -78,6 +83,27 @@ func (c *Caps) Set(cgroupID uint64, want Cap) error {
 		return fmt.Errorf("cgroup %d: set its cap: %w", cgroupID, err)
 	}
 	return c.announce()
+}
+
+// sinceBits is SINCE of bpf/scx.h.
+const sinceBits = 20
+
+// since is from when on a cgroup saves credit: since it has had a cap, by the clock of the scheduler's ticks, which come 50 times
+// a second at least.
+func (c *Caps) since(cgroupID uint64) (uint32, error) {
+	var was bpfWish
+	err := c.maps[bpfMapWishes].Lookup(cgroupID, &was)
+	if err == nil && was.Since != 0 {
+		return was.Since, nil
+	}
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return 0, fmt.Errorf("cgroup %d: read its cap: %w", cgroupID, err)
+	}
+	var k bpfControl
+	if err := c.maps[bpfMapControls].Lookup(uint32(0), &k); err != nil {
+		return 0, fmt.Errorf("scheduler: %w", err)
+	}
+	return uint32(k.Beat >> sinceBits), nil
 }
 
 // Remove takes a cgroup's cap away. The error is ErrNoCap if it has none: its cap ends with the cgroup.

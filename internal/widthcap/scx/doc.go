@@ -47,7 +47,7 @@
 //   - One scheduler runs on a host. While ours does, every thread of the fair class is under it, capped or not.
 //   - When a CPU goes offline or comes online, the kernel ends the scheduler (ErrRestart). The loader loads it again.
 //   - Linux 6.18 does not tell schedulers of cpu.idle: such a cgroup shares by its weight.
-//   - A bucket begins empty when the first thread of its cgroup runs. A slot is free some 100 ns before the kernel's
+//   - A bucket begins empty when its cgroup gets the cap. A slot is free some 100 ns before the kernel's
 //     switch is complete, which a probe may see as one CPU more.
 //   - Mean use stays some per cent below a limit that is a fraction, by the time that waking a CPU takes.
 //

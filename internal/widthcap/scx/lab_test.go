@@ -157,7 +157,7 @@ func TestScheduler(t *testing.T) {
 	tr := cgrouptest.New(t)
 	s := load(t, scx.Options{})
 	for name, test := range map[string]func(*testing.T, *scx.Scheduler, *cgrouptest.Tree){
-		"width": neverWider, "mean": meanUse, "credit": creditIsSpent, "nested": nestedCaps, "limits": limitsOfOthers,
+		"width": neverWider, "mean": meanUse, "credit": creditIsSpent, "rests": restsBeforeItRuns, "nested": nestedCaps, "limits": limitsOfOthers,
 		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners, "changes": changesUnderLoad, "many": manyCgroups,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -280,6 +280,29 @@ func creditIsSpent(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	}
 	stop()
 	rest()
+	settled(t, s, g)
+}
+
+// restsBeforeItRuns checks that a group saves while it has a cap and no thread.
+func restsBeforeItRuns(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
+	const limit, credit = 2, 2 * time.Second
+	g := newGroup(t, tr, "rests")
+	must(t, s.Set(g.id, scx.Cap{CPUs: limit, Credit: credit}))
+	time.Sleep(credit / limit / 2)
+	must(t, s.Set(g.id, scx.Cap{CPUs: limit, Credit: credit})) // again: it keeps what it has saved
+	stop := g.burn(t, 16)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		stats, err := s.Stats(g.id)
+		must(t, err)
+		if stats.Widest > limit+int(stats.Joined) {
+			t.Logf("%+v", stats)
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it has never been wide: %+v", stats)
+		}
+	}
+	stop()
 	settled(t, s, g)
 }
 

@@ -15,6 +15,17 @@ static __always_inline __s32 widest_of(const struct wish *w, __u32 ncpu)
 	return w->widest && w->widest < ncpu ? w->widest : ncpu;
 }
 
+/* saved returns the credit of a cgroup of which no thread has run since its wish came. Every 52 days it begins anew. */
+static __always_inline __s64 saved(const struct wish *w, __u64 now)
+{
+	__u32 age = (__u32)(now >> SINCE) - w->since;
+	__u64 all = (__u64)age * w->limit / MILLION;
+
+	if (!w->since)
+		return 0;
+	return all < w->credit >> SINCE ? all << SINCE : w->credit;
+}
+
 /* settle brings a row to the moment now, and decides how many slots it has. The caller holds the lock. */
 static __always_inline void settle(struct row *r, __u64 now, __u32 ncpu)
 {

@@ -34,7 +34,7 @@ static long claim_row(__u32 i, struct claim *c)
 
 static char full[] = "no room for the caps and limits of so many cgroups";
 
-/* new_row makes the row of a cgroup, with an empty bucket. */
+/* new_row makes the row of a cgroup, with what it has saved since it got its cap. */
 __noinline __u32 new_row(__u64 cgid)
 {
 	struct claim c = {.cgid = cgid};
@@ -58,7 +58,8 @@ __noinline __u32 new_row(__u64 cgid)
 	wish_of(cgid, &w);
 	bpf_spin_lock(&r->lock);
 	r->wish = w;
-	r->level = r->at_cap = r->waited = r->joined = r->cut = 0;
+	r->level = saved(&w, now);
+	r->at_cap = r->waited = r->joined = r->cut = 0;
 	r->up = r->wide = r->drain = r->most = 0;
 	r->at = now;
 	settle(r, now, ncpu);

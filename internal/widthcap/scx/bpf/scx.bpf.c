@@ -408,7 +408,7 @@ static __always_inline void limit_of_cgroup(__u64 cgid, __u64 period, __u64 quot
 	if (quota == ~0ULL || !period) {
 		bpf_map_delete_elem(&limits, &cgid);
 	} else {
-		struct wish w = {.limit = quota * MILLION / period, .credit = (quota + burst) * 1000};
+		struct wish w = {.limit = quota * MILLION / period, .credit = (quota + burst) * 1000, .since = bpf_ktime_get_ns() >> SINCE};
 		if (bpf_map_update_elem(&limits, &cgid, &w, BPF_ANY))
 			fault(LOST_LIMIT);
 	}

@@ -23,6 +23,7 @@ enum {
 #define IDLE_TICK (20 * MS)  /* and while none has */
 #define TURN (8 * MS)	     /* of a fraction, at the longest half of it */
 #define DRAIN (100 * MS)     /* of each of the two steps in which a row without a cap becomes free */
+#define SINCE 20	     /* wish.since is the time in ns, shifted right by so many bits */
 #define PREEMPT_GAP (MS / 5) /* between two threads of a row that are stopped for one that woke */
 #define SHARED ((1ULL << 62) - 1) /* the queue of threads without a cap; row n has queue n + 1 */
 
@@ -31,7 +32,7 @@ struct wish {
 	__u64 limit;  /* millionths of a CPU */
 	__u64 credit; /* ns */
 	__u32 widest; /* 0: all CPUs */
-	__u32 unused;
+	__u32 since;  /* when it came, see saved; 0: not known */
 };
 
 /* A capped cgroup. The lock guards all but what is said to be without it. */
@@ -87,7 +88,7 @@ struct thread {
 };
 
 struct control {
-	__u64 beat; /* CLOCK_MONOTONIC of the last tick */
+	__u64 beat; /* CLOCK_MONOTONIC of the last tick, before the first one of the start */
 	__u32 generation; /* of thread.row: incremented when the set of caps changes */
 	__u32 unused;
 };

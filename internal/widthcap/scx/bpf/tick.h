@@ -148,10 +148,12 @@ static __always_inline __s32 start_ticking(void)
 {
 	__u32 zero = 0;
 	struct ticker *t = bpf_map_lookup_elem(&tickers, &zero);
+	struct control *k = control();
 	__s32 err;
 
-	if (!t)
+	if (!t || !k)
 		return -ENOMEM;
+	k->beat = bpf_ktime_get_ns(); /* a cap that is set before the first tick has its time from here */
 	err = bpf_timer_init(&t->timer, &tickers, CLOCK_MONOTONIC);
 	if (!err)
 		err = bpf_timer_set_callback(&t->timer, on_tick);

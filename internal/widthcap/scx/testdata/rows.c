@@ -129,9 +129,38 @@ static int becomes_free(void)
 	return 0;
 }
 
+/* A cgroup that rests has saved since it got its cap, and not since its first thread ran. */
+static int saves_from_its_cap(void)
+{
+	int failed = 0;
+
+	for (int older = 0; older < 2; older++)
+		for (int i = 0; i < 4; i++) {
+			static const struct { __u64 rests, credit, saved; } c[] = {
+				{0, 1000 * MS, 0}, {250 * MS, 1000 * MS, 500 * MS}, {900 * MS, 1000 * MS, 1000 * MS}, {3600000 * MS, 3600000 * MS, 3600000 * MS},
+			};
+			__u64 id = WEB;
+			struct wish w = {.limit = 2 * MILLION, .credit = c[i].credit};
+
+			reset();
+			memset(&thread, 0, sizeof(thread));
+			task.sched_task_group = &web_group;
+			due = -1;
+			w.since = older ? 0 : now_ns >> SINCE; /* 0: an older program set it */
+			bpf_map_update_elem(&wishes, &id, &w, BPF_ANY);
+			now_ns += c[i].rests;
+			__s64 level = host.rows[look_up() - 1].level, off = level - (__s64)(older ? 0 : c[i].saved);
+			if (off > (__s64)(4 * MS) || off < -(__s64)(4 * MS)) {
+				printf("after a rest of %llu ms it has saved %lld ns\n", c[i].rests / MS, level);
+				failed = 1;
+			}
+		}
+	return failed;
+}
+
 int main(void)
 {
-	int failed = waits_below() + becomes_free();
+	int failed = waits_below() + becomes_free() + saves_from_its_cap();
 	long tried = 0;
 
 	for (long at = 0;; at++) {

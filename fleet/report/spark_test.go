@@ -77,8 +77,14 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		func(r *fleet.Row) { r.Width = []fleet.Level{{CPUs: -1, Microseconds: 5}} }, func(r *fleet.Row) { r.Start = noon.Add(time.Second) },
 		func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
 		func(r *fleet.Row) { r.Stops = []fleet.Stop{{Microseconds: 4096, Periods: -1}} },
-		func(r *fleet.Row) { r.Requests = []fleet.Request{{Microseconds: 1 << 40, Count: 1}} },
-		func(r *fleet.Row) { r.Responses = []fleet.Response{{Role: "main", Microseconds: 16, Count: 0}} },
+		func(r *fleet.Row) {
+			r.RecordedSeconds = new(10.0)
+			r.Requests = []fleet.Request{{Microseconds: 1 << 40, Count: 1}}
+		},
+		func(r *fleet.Row) {
+			r.RecordedSeconds = new(10.0)
+			r.Responses = []fleet.Response{{Role: "main", Microseconds: 16, Count: 0}}
+		},
 		func(r *fleet.Row) { r.RecordedSeconds = new(-1.0) },
 	} {
 		r := rowOf("bad", no, noon, 8, 4)

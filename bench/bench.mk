@@ -113,3 +113,10 @@ truth: build ## docs/results/{fix,truth}.md: what is said of real services, what
 truth-again: build ## docs/results/truth.md: explains and forecasts the kept recordings of make truth again (a minute)
 	@$(GO) build -o $(BIN)/truth ./bench/truth
 	@$(BIN)/truth -exe $(BIN)/unthrottle -again
+
+# The demand of real services, for generated fleets: each of bench/truth's that demanded (bench/truth/demand.go) names, for 21 s without a
+# quota that it meets, then replayed on 32 CPUs. TRUTH=redis-bgsave,nginx-gzip records these alone; the others stay as they are.
+.PHONY: truth-demand
+truth-demand: build ## fleet/generate/recorded.json: the demand of real services, for 'fleet generate' (as root, a minute each; TRUTH=NAME)
+	@$(GO) build -o $(BIN)/truth ./bench/truth
+	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -demand fleet/generate/recorded.json

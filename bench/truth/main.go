@@ -81,6 +81,7 @@ func run(ctx context.Context) error {
 	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
 	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
 	o := options{}
+	demand := flag.String("demand", "", "measure nothing: record cases without a quota, and write their demand to `FILE`, for generated fleets; without -cases, all that have a kind")
 	only := flag.Bool("try", false, "start each case, load it for 3 s, show what came, and keep nothing")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
@@ -122,6 +123,12 @@ func run(ctx context.Context) error {
 	}
 	if o.host, err = cgroup.Open("/proc"); err != nil {
 		return err
+	}
+	if *demand != "" {
+		if *which == "" {
+			chosen = slices.DeleteFunc(chosen, func(c testCase) bool { return demanded[c.name] == "" })
+		}
+		return recordDemands(ctx, o, chosen, *demand)
 	}
 	if *only {
 		o.tryOnly = true

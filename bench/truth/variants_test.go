@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/fleet/recorded"
 )
 
 const forecastRows = `[
@@ -99,5 +101,47 @@ func TestCases(t *testing.T) {
 	}
 	if _, err := choose("redis-bgsave,nothing"); err == nil || !strings.Contains(err.Error(), "choose from redis-bgsave") {
 		t.Error(err)
+	}
+}
+
+// Each case whose demand is recorded is one, with a kind of its own, and no pod's container.
+func TestDemanded(t *testing.T) {
+	kinds := map[string]bool{}
+	for name, kind := range demanded {
+		i := slices.IndexFunc(cases(), func(c testCase) bool { return c.name == name })
+		if i < 0 || cases()[i].pod || kinds[kind] || kind == "" {
+			t.Errorf("%s, %q: no case, a pod, or a kind that another has", name, kind)
+		}
+		kinds[kind] = true
+	}
+}
+
+func TestDemandBesideWhatWasCounted(t *testing.T) {
+	even := func(n int, work int64) recorded.Service {
+		s := recorded.Service{PeriodUS: 100_000, RecordedCPUs: 2}
+		for range n {
+			s.WorkUS, s.Width = append(s.WorkUS, work), append(s.Width, 2)
+		}
+		return s
+	}
+	good, early := even(200, 50_000), even(200, 50_000)
+	for i := 150; i < 200; i++ {
+		early.WorkUS[i] = 0
+	}
+	for what, c := range map[string]struct {
+		s       recorded.Service
+		counted oneRun
+		fine    bool
+	}{
+		"equal":     {good, oneRun{UsedCPUs: 0.5, Periods: 200}, true},
+		"near":      {good, oneRun{UsedCPUs: 0.55, Periods: 200}, true},
+		"half":      {good, oneRun{UsedCPUs: 1, Periods: 200}, false},
+		"full host": {good, oneRun{UsedCPUs: 0.5, OthersCPUs: 1.4, Periods: 200}, false},
+		"throttled": {good, oneRun{UsedCPUs: 0.5, Periods: 200, Throttled: 1}, false},
+		"runs out":  {early, oneRun{UsedCPUs: 0.375, Periods: 200}, false},
+	} {
+		if err := checkDemand(&c.s, c.counted); (err == nil) != c.fine {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -28,7 +28,7 @@ number of hosts and days.
   fleet report DIR     which services a quota stops, who spends it, and how
                        small each limit may be at the same stops
   fleet plan DIR       which container on which host, so that few are used
-  fleet generate       rows of a fleet that is drawn, with its truth
+  fleet generate       rows of a made-up fleet, of recordings, with its truth
 
 DIR may be s3://BUCKET/PREFIX, of AWS or another store with that protocol.
 

@@ -34,8 +34,8 @@ type profile struct {
 }
 
 // profileOf draws a service that a limit holds back a little, or not at all.
-func profileOf(chance *rand.Rand, limit float64) profile {
-	p := profile{
+func profileOf(chance *rand.Rand, limit float64) *profile {
+	p := &profile{
 		base:       limit * (0.05 + 0.5*chance.Float64()*chance.Float64()),
 		burstEvery: 5 + chance.IntN(100),
 	}

@@ -31,13 +31,17 @@ type Options struct {
 	Hours int
 	// Joined: the rows of all hosts in an hour are one file, or few, as store.Join makes them.
 	Joined bool
+	// Drawn: demands are drawn from the seed. Otherwise they are of recordings of real services.
+	Drawn bool
 	// Bound is the share of its time to work for which a quota may stop a container, for the truth.
 	Bound float64
 }
 
 // Truth is truth.json: what is so in the fleet.
 type Truth struct {
-	Seed       uint64    `json:"seed"`
+	Seed uint64 `json:"seed"`
+	// Demand is Recorded or Drawn.
+	Demand     string    `json:"demand"`
 	Hosts      int       `json:"hosts"`
 	Containers int       `json:"containers"`
 	Rows       int       `json:"rows"`
@@ -47,17 +51,26 @@ type Truth struct {
 	Services   []Service `json:"services"`
 }
 
-// Service is the truth about one service. LeastLimit is the smallest limit at which its most loaded container is stopped for at most
-// the bound of its time to work. CoresAfter is what is needed to be stopped for at most that, or no longer than now, and CoresAfterBurst the
-// same with a burst of one quota; no container has more than now.
+// The kinds of demand.
+const (
+	Recorded = "recorded"
+	Drawn    = "drawn"
+)
+
+// Service is the truth about one service, whose containers want the same. Recording is the kind of service whose demand it has; "": it is drawn.
+// LeastLimit is the smallest limit at which its most loaded container is stopped for at most the bound of its time to work. CoresAfter is what is
+// needed to be stopped for at most that, or no longer than now, and CoresAfterBurst the same with a burst of one quota; no container has
+// more than now. StoppedShare is of all time, with the limit of now, and StoppedShareAfter with that of CoresAfter.
 type Service struct {
-	Name            string  `json:"name"`
-	Containers      int     `json:"containers"`
-	LimitCPUs       float64 `json:"limit_cpus"`
-	LeastLimit      float64 `json:"least_limit_cpus"`
-	CoresAfter      float64 `json:"cores_after"`
-	CoresAfterBurst float64 `json:"cores_after_burst"`
-	StoppedShare    float64 `json:"stopped_share"`
+	Name              string  `json:"name"`
+	Recording         string  `json:"recording,omitempty"`
+	Containers        int     `json:"containers"`
+	LimitCPUs         float64 `json:"limit_cpus"`
+	LeastLimit        float64 `json:"least_limit_cpus"`
+	CoresAfter        float64 `json:"cores_after"`
+	CoresAfterBurst   float64 `json:"cores_after_burst"`
+	StoppedShare      float64 `json:"stopped_share"`
+	StoppedShareAfter float64 `json:"stopped_share_after"`
 }
 
 // service is one that is being made.
@@ -81,7 +94,10 @@ func Make(ctx context.Context, dir string, o Options) (Truth, error) {
 	if err != nil {
 		return Truth{}, err
 	}
-	truth := Truth{Seed: o.Seed, Hosts: o.Hosts, Containers: o.Containers, Bound: o.Bound, Rows: o.Containers * o.Hours * slotsPerHour}
+	truth := Truth{Seed: o.Seed, Demand: Recorded, Hosts: o.Hosts, Containers: o.Containers, Bound: o.Bound, Rows: o.Containers * o.Hours * slotsPerHour}
+	if o.Drawn {
+		truth.Demand = Drawn
+	}
 	for i := range all {
 		s := all[i].truth
 		truth.Services = append(truth.Services, s)
@@ -112,6 +128,10 @@ var limits = []float64{0.5, 1, 1, 2, 2, 4, 8, 16}
 
 // draw draws the services: a few are large, most are small.
 func draw(ctx context.Context, o Options) ([]service, error) {
+	of, err := recordings()
+	if err != nil {
+		return nil, fmt.Errorf("recorded.json: %w", err)
+	}
 	n := max(1, min(o.Containers, o.Containers/40+3))
 	all := make([]service, n)
 	weights := 0.0
@@ -133,15 +153,27 @@ func draw(ctx context.Context, o Options) ([]service, error) {
 	all[0].replicas += left // what rounding leaves
 	chances[0] = rand.New(rand.NewPCG(o.Seed, uint64(n)))
 	return all, parallel.OnAllCores(ctx)(n, func(i int) error {
-		all[i].demand(chances[i], i, o)
+		all[i].demand(chances[i], of, i, o)
 		return nil
 	})
 }
 
+// wish is what a service's containers want.
+type wish interface {
+	at(chance *rand.Rand, level int) demand
+}
+
 // demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too large to keep.
-func (s *service) demand(chance *rand.Rand, no int, o Options) {
+func (s *service) demand(chance *rand.Rand, of []recording, no int, o Options) {
 	var demands [levels]demand
-	p := profileOf(chance, s.limit)
+	var p wish
+	kind := ""
+	if o.Drawn {
+		p = profileOf(chance, s.limit)
+	} else {
+		r := replayOf(chance, of, s.limit)
+		p, kind = &r, r.of.kind
+	}
 	for level := range levels {
 		demands[level] = p.at(chance, level)
 		other := periodmodel.New(period)
@@ -152,6 +184,7 @@ func (s *service) demand(chance *rand.Rand, no int, o Options) {
 		s.seen[levelAt(no, slot)]++
 	}
 	s.truth = s.found(&demands, o.Bound)
+	s.truth.Recording = kind
 }
 
 // levelAt is the level of load of a service in a slot: low at night and high at noon, each service with an hour of its own.
@@ -171,6 +204,9 @@ func (s *service) found(demands *[levels]demand, bound float64) Service {
 			}
 			r := demands[level].under(limit, burst, nil)
 			stopped, busy, slots = stopped+time.Duration(times)*r.stopped, busy+time.Duration(times)*r.busy, slots+times
+		}
+		if stopped+busy == 0 { // at little load, a service may want nothing for all of the time
+			return 0, 0
 		}
 		return float64(stopped) / float64(stopped+busy), stopped.Seconds() / (float64(slots) * fleet.SlotLength.Seconds())
 	}
@@ -192,10 +228,15 @@ func (s *service) found(demands *[levels]demand, bound float64) Service {
 		}
 		return enough
 	}
-	cores := func(limit float64) float64 { return float64(s.replicas) * min(s.limit, leastlimit.Tenths(limit)) }
 	now, stopped := share(s.limit, false)
 	same := max(bound, now)
-	return Service{s.name, s.replicas, s.limit, least(bound, false), cores(least(same, false)), cores(least(same, true)), stopped}
+	after := func(burst bool) float64 { return min(s.limit, leastlimit.Tenths(least(same, burst))) }
+	_, stoppedAfter := share(after(false), false)
+	return Service{
+		Name: s.name, Containers: s.replicas, LimitCPUs: s.limit, LeastLimit: least(bound, false),
+		CoresAfter: float64(s.replicas) * after(false), CoresAfterBurst: float64(s.replicas) * after(true),
+		StoppedShare: stopped, StoppedShareAfter: stoppedAfter,
+	}
 }
 
 // write writes the files, a host's hour each.

@@ -63,6 +63,7 @@ var table = []row{
 	{"internal/fleet/leastlimit", nil},
 	{"internal/fleet/periodmodel", []string{"internal/sim/simulate/coarse"}},
 	{"internal/fleet/plan", nil},
+	{"internal/fleet/recorded", nil},
 	{"internal/fleet/collect", []string{"internal/fleet", "internal/txn", "internal/see", "internal/container", "internal/kernel"}},
 	{"internal/bugreport", nil},
 	{"internal/experiment", []string{"internal/sim", "internal/scenario", "internal/load", "internal/kernel", "bandwidth", "topology", "placement"}},
@@ -88,7 +89,7 @@ var unreached = []struct {
 	{"pure rooms load no BPF, start no process and make no system call of their own", []string{
 		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/container/names", "internal/objective", "internal/strictyaml",
 		"internal/inside", "internal/runtimes", "internal/explain/diagnose", "internal/explain/requests", "internal/explain/roles", "internal/explain/threadpool",
-		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast", "internal/fleet/leastlimit", "internal/fleet/periodmodel", "internal/fleet/plan",
+		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast", "internal/fleet/leastlimit", "internal/fleet/periodmodel", "internal/fleet/plan", "internal/fleet/recorded",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{
 		"internal/txn", "internal/txn/change", "internal/cure/hoststate", "internal/cure/remedy", "internal/cure/verdict", "internal/cure/policy", "internal/widthcap",

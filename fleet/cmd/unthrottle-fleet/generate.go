@@ -14,16 +14,17 @@ import (
 )
 
 func newGenerate() *cobra.Command {
-	var out, bound string
+	var out, bound, demand string
 	var lasts time.Duration
 	o := generate.Options{Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)} // a day of the past: equal seeds give equal files
 	cmd := &cobra.Command{
 		Use:   "generate --hosts N --containers M --out DIR",
 		Short: "Make the rows of a fleet that never was, with the truth about it",
-		Long: `Write rows as 'unthrottle export' does, of services whose limits and demands are
-drawn from a seed and stepped through the period model, and truth.json: what
-each service needs at least. For trying 'report', and measuring it. The demands
-are drawn, not recorded: the figures say nothing about a fleet of yours.`,
+		Long: `Write rows as 'unthrottle export' does, and truth.json: what each service needs
+at least. For trying 'report', and measuring it. Each service wants CPUs as a
+recording of a real one did, at a size and a load that are drawn from a seed, and
+is stepped through the period model. Limits, sizes and loads are drawn, so that
+the figures say nothing about a fleet of yours.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("generate: %s: give the folder with --out", text.Quoted(args[0]))
@@ -34,6 +35,10 @@ are drawn, not recorded: the figures say nothing about a fleet of yours.`,
 			if o.Bound, err = parseBound(bound); err != nil {
 				return err
 			}
+			if demand != generate.Recorded && demand != generate.Drawn {
+				return fmt.Errorf("generate: --demand %s: give %s or %s", text.Quoted(demand), generate.Recorded, generate.Drawn)
+			}
+			o.Drawn = demand == generate.Drawn
 			o.Hours = int(lasts / time.Hour)
 			switch {
 			case out == "":
@@ -65,6 +70,7 @@ are drawn, not recorded: the figures say nothing about a fleet of yours.`,
 	flags.Uint64Var(&o.Seed, "seed", 1, "random seed")
 	flags.DurationVar(&lasts, "for", 24*time.Hour, "how long, in whole hours")
 	flags.BoolVar(&o.Joined, "joined", false, "write the files of each hour joined, as 'join' does: for many hosts")
+	flags.StringVar(&demand, "demand", generate.Recorded, "`KIND` of demand: of recordings of real services (recorded), or drawn like the rest (drawn)")
 	flags.StringVar(&out, "out", "", "`DIR` for the files, empty or not there")
 	flags.StringVar(&bound, "bound", "0.1%", "of the truth: stopped for more than this `SHARE` of the time to work is too much")
 	return cmd

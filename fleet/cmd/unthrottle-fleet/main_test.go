@@ -268,6 +268,11 @@ func TestGenerate(t *testing.T) {
 	if out, err := called(t, "report", dir); err != nil || !strings.Contains(out, "5 containers of 3 services on 2 hosts") {
 		t.Errorf("%v: %s", err, out)
 	}
+	for _, demand := range []string{"", "real"} {
+		if _, err := called(t, "generate", "--demand", demand, "--out", filepath.Join(t.TempDir(), "new")); err == nil || !strings.Contains(err.Error(), "give recorded or drawn") {
+			t.Errorf("--demand %q: %v", demand, err)
+		}
+	}
 }
 
 // Files that export put aside and what is no file are told, and files beside them are left alone.

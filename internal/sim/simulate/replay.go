@@ -139,6 +139,7 @@ type ReplayResult struct {
 	Times   []ReplayTimes // by workload
 	// Requests are how long each of Replay.Requests took, from its arrival to its StepReply or to the end.
 	Requests []time.Duration
+	Timeline []Timeline // of Options.Timeline
 	Events   uint64
 }
 
@@ -164,11 +165,12 @@ func RunReplay(s scenario.Scenario, r *Replay, o Options) (ReplayResult, error) 
 		return ReplayResult{}, err
 	}
 	h.replay.responses = o.Responses
+	h.addTimelines(min(o.Timeline, MaxTimeline))
 	h.run()
 	for t := range h.replay.threads {
 		h.replayUnfinished(t)
 	}
-	return ReplayResult{Outcome: h.outcome(), Times: h.replay.times, Requests: h.replay.tookUntil(h.now), Events: h.events}, nil
+	return ReplayResult{Outcome: h.outcome(), Times: h.replay.times, Requests: h.replay.tookUntil(h.now), Timeline: h.timelines(), Events: h.events}, nil
 }
 
 func (r *Replay) check(s *scenario.Scenario) error {

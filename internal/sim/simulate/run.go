@@ -65,12 +65,7 @@ func Run(s scenario.Scenario, o Options) (Result, error) {
 	accounts := h.addAccounts(o.Explain)
 	h.times = o.Times
 	h.run()
-	r := Result{Outcome: h.outcome(), Events: h.events}
-	for _, g := range h.groups {
-		if g.timeline != nil {
-			r.Timeline = append(r.Timeline, *g.timeline)
-		}
-	}
+	r := Result{Outcome: h.outcome(), Timeline: h.timelines(), Events: h.events}
 	for _, a := range accounts {
 		r.Explain = append(r.Explain, a.result())
 	}
@@ -135,6 +130,16 @@ func (h *host) addTimelines(periods int) {
 		period := g.bw.Limit().Period
 		g.timeline = newTimeline(h.scenario.Cgroups[i-1].Name, g.bw.PeriodAt()%period, period, min(periods, int(h.scenario.Duration/period)))
 	}
+}
+
+// timelines are those that addTimelines began.
+func (h *host) timelines() (all []Timeline) {
+	for _, g := range h.groups {
+		if g.timeline != nil {
+			all = append(all, *g.timeline)
+		}
+	}
+	return all
 }
 
 // account collects the steps of one period at a time, with those of its end.

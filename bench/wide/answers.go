@@ -71,7 +71,7 @@ func (p *page) fixInShort() {
 		if t := r.Fix.left(); t != nil {
 			text = t.String()
 			if j := r.Fix.Judgement; j != nil && j.Before != nil && j.After != nil {
-				before, after := j.spread()
+				before, after := judged(j)
 				text += fmt.Sprintf(" (p%g of threads %s to %s)", 100*j.Quantile, before, after)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -26,20 +27,11 @@ type fixFigures struct {
 	Kept    bool     `json:"kept"`
 	Tries   []fixTry `json:"tries"`
 	// Judgement is of the last try; nil: nothing was tried.
-	Judgement *fixJudgement `json:"judgement"`
+	Judgement *verdict.Judgement `json:"judgement"`
 }
 
-// fixJudgement is what fix saw of the judged pool's threads, before and after. PerCPU: as multiples of a run's own CPU time, since other work came.
-type fixJudgement struct {
-	Verdict  string     `json:"verdict"`
-	Quantile float64    `json:"quantile"`
-	PerCPU   bool       `json:"per_cpu"`
-	Before   *fixSpread `json:"before"`
-	After    *fixSpread `json:"after"`
-}
-
-// spread says from what to what the quantile went, with its unit.
-func (j *fixJudgement) spread() (before, after string) {
+// judged says from what to what the judged quantile of the pool's threads went, with its unit.
+func judged(j *verdict.Judgement) (before, after string) {
 	unit := " ms"
 	if j.PerCPU {
 		unit = " times its CPU time"
@@ -53,11 +45,6 @@ type fixTry struct {
 	Parameters map[string]string `json:"parameters"`
 	Verdict    string            `json:"verdict"`
 	Kept       bool              `json:"kept"`
-}
-
-// fixSpread is a quantile of what threads took from wake-up to sleep, or of how many times its CPU time a run took.
-type fixSpread struct {
-	Value float64 `json:"value_ms"`
 }
 
 // toolPath is the program in the guest.
@@ -175,13 +162,13 @@ func (p *page) fixes() {
 			is = left.String()
 			ratio = p.gain(shape, left.row()).String()
 		}
-		judged, before, after := "-", "-", "-"
+		quantile, before, after := "-", "-", "-"
 		if j := f.Judgement; j != nil {
-			judged = fmt.Sprintf("p%g", 100*j.Quantile)
+			quantile = fmt.Sprintf("p%g", 100*j.Quantile)
 			if j.Before != nil && j.After != nil {
-				before, after = j.spread()
+				before, after = judged(j)
 			}
 		}
-		t.Rowf("`%s` | %s | %s | %s | %s | %s | %s | %.0f", shape, cmp.Or(strings.Join(tried, "; "), "-"), is, judged, before, after, ratio, f.Seconds)
+		t.Rowf("`%s` | %s | %s | %s | %s | %s | %s | %.0f", shape, cmp.Or(strings.Join(tried, "; "), "-"), is, quantile, before, after, ratio, f.Seconds)
 	}
 }

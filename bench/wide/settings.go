@@ -157,6 +157,7 @@ func (p *page) predictability() {
 	p.Line("\n### Predictability\n\np99 of `%s` at %.0f %% while others want nine tenths of the host, over that on an empty one; for narrow at most %g. Late: p99 of how late the generator itself sent, which p99 has in it.", capacity.Shard, 100*levels[comparedLevel], mostUnpredictable)
 	t := p.Table("remedy", "p99 ms, empty host", "late", "full host", "late", "factor", "CPUs that others got")
 	var faster []float64 // how much faster a guest's CPU is while it is the only busy one
+	late := false        // it is measured how late the generator sent
 	for _, name := range predictable {
 		empty, full := p.have.find(pointOf(small, capacity.Shard, name, comparedLevel, 1)), p.have.find(withSetting(small, capacity.Shard, name, fullHost, comparedLevel, 1))
 		if empty == nil || full == nil || empty.Point.P99 == nil || full.Point.P99 == nil || !(*empty.Point.P99 > 0) {
@@ -165,6 +166,7 @@ func (p *page) predictability() {
 		}
 		t.Rowf("%s | %s | %s | %s | %s | %.2f | %s", names[name], study.Decimals(empty.Point.P99, 1), study.Decimals(empty.Point.LateP99, 1), study.Decimals(full.Point.P99, 1),
 			study.Decimals(full.Point.LateP99, 1), *full.Point.P99 / *empty.Point.P99, study.Decimals(full.Point.Others, 1))
+		late = late || full.Point.LateP99 != nil
 		if c := full.Calibration; c.LoopRateAll > 0 {
 			faster = append(faster, c.LoopRateOne/c.LoopRateAll)
 		}
@@ -172,7 +174,10 @@ func (p *page) predictability() {
 	p.Line("\nThe others work 9 of each 10 ms, all at the same time, and have the same weight. Meanwhile no CPU is free, so that each thread that wakes up waits for one.")
 	if len(faster) > 0 {
 		p.Line("A CPU of this guest is %.1f times as fast while no other one is busy. So a full host also slows what is not given as CPU time: sending, reading and switching.", stats.Median(faster))
-		p.Line("The generator's lateness shows it. So the bound of %g cannot be judged in such a guest. [Where the time goes](../concepts/narrow.md#beside-a-full-host).", mostUnpredictable)
+		if late {
+			p.Line("The generator's lateness shows it.")
+		}
+		p.Line("So the bound of %g cannot be judged in such a guest. [Where the time goes](../concepts/narrow.md#beside-a-full-host).", mostUnpredictable)
 	}
 }
 

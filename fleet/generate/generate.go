@@ -231,10 +231,11 @@ func (s *service) found(demands *[levels]demand, bound float64) Service {
 	now, stopped := share(s.limit, false)
 	same := max(bound, now)
 	after := func(burst bool) float64 { return min(s.limit, leastlimit.Tenths(least(same, burst))) }
-	_, stoppedAfter := share(after(false), false)
+	limit := after(false)
+	_, stoppedAfter := share(limit, false)
 	return Service{
 		Name: s.name, Containers: s.replicas, LimitCPUs: s.limit, LeastLimit: least(bound, false),
-		CoresAfter: float64(s.replicas) * after(false), CoresAfterBurst: float64(s.replicas) * after(true),
+		CoresAfter: float64(s.replicas) * limit, CoresAfterBurst: float64(s.replicas) * after(true),
 		StoppedShare: stopped, StoppedShareAfter: stoppedAfter,
 	}
 }

@@ -52,9 +52,6 @@ func (l lengths) quantile(q float64) *float64 {
 	return nil
 }
 
-// leastRequests is how many requests are enough to speak of them, as in package requests of the core.
-const leastRequests = 20
-
 // mostRoles bounds the roles of a service in the document.
 const mostRoles = 8
 

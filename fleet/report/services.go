@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
+	requestscan "github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
 	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
@@ -182,7 +183,7 @@ func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[
 		}
 		s.StoppedBy = stopper(s.StoppedShare, by)
 		s.StopP50, s.StopP99 = stops[s.Name].quantile(0.5), stops[s.Name].quantile(0.99)
-		if of := requests[s.Name]; of.count() >= leastRequests {
+		if of := requests[s.Name]; of.count() >= requestscan.Least {
 			s.Requests, s.RequestP50, s.RequestP99 = new(of.count()), of.quantile(0.5), of.quantile(0.99)
 		}
 		s.Roles = append([]view.Role{}, roles[s.Name]...)

@@ -89,7 +89,7 @@ type Row struct {
 	RequestCount    *int64     `parquet:"request_count,optional"`
 	Requests        []Request  `parquet:"requests,list"`
 
-	// HostGroups are how the host's CPUs are grouped: see topology's Text; "": not known. CPUList are those that the container may use, where
+	// HostGroups are how the host's CPUs are grouped: see topology.Machine.GroupText; "": not known. CPUList are those that the container may use, where
 	// they are not all of the host's.
 	HostGroups string `parquet:"host_groups,dict"`
 	CPUList    string `parquet:"cpu_list,dict"`

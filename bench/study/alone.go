@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -18,9 +19,6 @@ type Alone struct{ file *os.File }
 
 // givenFor is how long others have to take the lock. flock(2) has no queue: who gives it back and asks at once would get it again.
 const givenFor = 100 * time.Millisecond
-
-// lockPoll is how often a study asks. flock(2) can block, but not until a context ends.
-const lockPoll = 20 * time.Millisecond
 
 // OpenAlone opens the file, which need not be there; "": none.
 func OpenAlone(name string) (Alone, error) {
@@ -39,23 +37,40 @@ func (a Alone) Do(ctx context.Context, measure func() error) (err error) {
 	if a.file == nil {
 		return measure()
 	}
-	for {
-		err := unix.Flock(int(a.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			break
-		}
-		if err != unix.EWOULDBLOCK && err != unix.EINTR {
-			return fmt.Errorf("lock %s: %w", a.file.Name(), err)
-		}
-		if err := clock.Sleep(ctx, lockPoll); err != nil {
-			return err
-		}
+	if err := a.lock(ctx); err != nil {
+		return err
 	}
 	defer func() {
-		if unlocked := unix.Flock(int(a.file.Fd()), unix.LOCK_UN); unlocked != nil && err == nil {
-			err = fmt.Errorf("unlock %s: %w", a.file.Name(), unlocked)
-		}
+		err = errors.Join(err, a.flock(unix.LOCK_UN))
 		_ = clock.Sleep(ctx, givenFor) // an interrupt ends the next measurement
 	}()
 	return measure()
+}
+
+// lock waits as those do who start `flock FILE COMMAND`: who asks from time to time never gets what others wait for. Nothing ends a wait for flock(2), so
+// that one which nobody needs any more goes on, and gives the lock back.
+func (a Alone) lock(ctx context.Context) error {
+	locked := make(chan error, 1)
+	go func() { locked <- a.flock(unix.LOCK_EX) }()
+	select {
+	case err := <-locked:
+		return err
+	case <-ctx.Done():
+		go func() {
+			if <-locked == nil {
+				_ = a.flock(unix.LOCK_UN) // the end of the process does it too
+			}
+		}()
+		return ctx.Err()
+	}
+}
+
+func (a Alone) flock(how int) error {
+	for {
+		if err := unix.Flock(int(a.file.Fd()), how); err == nil {
+			return nil
+		} else if err != unix.EINTR {
+			return fmt.Errorf("lock or unlock %s: %w", a.file.Name(), err)
+		}
+	}
 }

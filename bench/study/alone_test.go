@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +31,7 @@ func TestAlone(t *testing.T) {
 		}
 		return failed
 	})
-	if err != failed {
+	if !errors.Is(err, failed) {
 		t.Errorf("error: %v", err)
 	}
 	if err := lock(); err != nil {
@@ -42,6 +43,19 @@ func TestAlone(t *testing.T) {
 	cancel()
 	if err := <-measured; !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
+	}
+	// Who waits gets the lock when the other gives it back, also after a wait that was interrupted.
+	go func() { measured <- a.Do(t.Context(), func() error { return nil }) }()
+	select {
+	case err := <-measured:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	if err := unix.Flock(int(other.Fd()), unix.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-measured; err != nil {
+		t.Errorf("after the other: %v", err)
 	}
 	if none, err := OpenAlone(""); err != nil || none.Do(ctx, func() error { return nil }) != nil {
 		t.Errorf("without a file: %v", err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 )
 
@@ -102,22 +103,64 @@ func (p *page) claims() {
 		of = notYet
 	}
 	p.Line("- \"1.6 to 2 times the load\" (a kernel that bounds the width): the largest of ours is %s.", of)
-	p.at = wide
 	p.Line("- \"P99 falls by half\" (quotas become exclusive CPUs): %s.", p.halving())
 	p.Line("- Slices of quota that expire made p99 long before Linux 5.4; this kernel has none. The slice's size is a row [below](#seed-000s-tunables).")
 }
 
-// halving is p99 on exclusive CPUs beside the quota's, at the load where both are measured, for each shape.
+// pinnedAt is p99 at one load under the quota, on exclusive CPUs, and there with pools sized by them; nil: not measured.
+type pinnedAt struct {
+	of               string
+	quota, pin, both *float64
+}
+
+func (a pinnedAt) String() string {
+	text := fmt.Sprintf("%s %s, %s", a.of, study.Decimals(a.quota, 0), study.Decimals(a.pin, 0))
+	if a.both != nil {
+		text += ", " + study.Decimals(a.both, 0)
+	}
+	return text
+}
+
+// halved is how much of the quota's p99 counts as half: one repeat of 30 periods is not that exact.
+const halved = 0.6
+
+// halving compares p99 on exclusive CPUs with the quota's, at each load where both are measured.
 func (p *page) halving() string {
-	var all []string
-	for _, shape := range shapes {
-		quota, pin := p.points(shape, capacity.Quota, comparedLevel), p.points(shape, capacity.Pin, comparedLevel)
-		if len(quota) > 0 && len(pin) > 0 {
-			all = append(all, fmt.Sprintf("`%s` %s to %s ms", shape, p.p99(shape, capacity.Quota, comparedLevel), p.p99(shape, capacity.Pin, comparedLevel)))
+	var come, rest []string
+	sized, sizedCome := 0, 0
+	for _, p.at = range []host{small, wide, widest} {
+		for _, shape := range shapes {
+			for level, share := range levels {
+				a := pinnedAt{fmt.Sprintf("`%s` at %.0f %% on %d CPUs", shape, 100*share, p.at.CPUs), p.p99Ms(shape, capacity.Quota, level), p.p99Ms(shape, capacity.Pin, level), p.p99Ms(shape, capacity.PinPools, level)}
+				if a.quota == nil || a.pin == nil {
+					continue
+				}
+				if *a.pin <= halved**a.quota {
+					come = append(come, a.String())
+				} else {
+					rest = append(rest, a.String())
+				}
+				if a.both != nil {
+					if sized++; *a.both <= halved**a.quota {
+						sizedCome++
+					}
+				}
+			}
 		}
 	}
-	if len(all) == 0 {
+	if len(come)+len(rest) == 0 {
 		return notYet
 	}
-	return fmt.Sprintf("at %.0f %% on %d CPUs %s; threads sized for the wide host wait their turn there", 100*levels[comparedLevel], p.at.CPUs, strings.Join(all, ", "))
+	text := fmt.Sprintf("of %d loads it comes out at %d", len(come)+len(rest), len(come))
+	if len(come) > 0 {
+		text += " (" + strings.Join(come, "; ") + ": ms with the quota, on exclusive CPUs, and there with pools sized by them)"
+	}
+	text += ". Elsewhere threads sized for the wide host wait their turn"
+	if sized > 0 {
+		text += fmt.Sprintf(": with pools sized by the CPUs too, it comes out at %d of %d loads", sizedCome, sized)
+	}
+	if len(rest) > 0 {
+		text += " (" + strings.Join(rest, "; ") + ")"
+	}
+	return text
 }

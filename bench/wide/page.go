@@ -28,6 +28,7 @@ var names = map[string]string{
 	capacity.Quota: "quota", capacity.Burst: "burst of one quota", capacity.NarrowSchedExt: "narrow by sched_ext", longCredit: "narrow by sched_ext, long credit", capacity.Pin: "pin, narrow by cpuset",
 	capacity.Period: "period of 10 ms", capacity.Cpuset: "quota on as many CPUs", capacity.Pools: "pools sized by the limit",
 	capacity.BurstPeriod: "period of 10 ms with a burst of one quota", capacity.Twice: "twice the quota", capacity.Budget: "the library in the program", capacity.Weight: "shares only, no quota",
+	capacity.PinPools: "pin, pools sized by it", capacity.RateLimit: "requests beyond what the limit carries are refused",
 }
 
 // repeats is how many repeats a page looks for.
@@ -168,7 +169,7 @@ func (g gain) String() string {
 // short is the page's first table.
 func (p *page) short() {
 	heads := []string{"shape", "highest load with the quota"}
-	compared := slices.DeleteFunc(allRemedies(), func(name string) bool {
+	compared := slices.DeleteFunc(rows(), func(name string) bool {
 		return name == capacity.Quota || !slices.ContainsFunc(p.shapes(), func(shape string) bool { return planned(point, p.at, shape, name) })
 	})
 	for _, name := range compared {
@@ -270,7 +271,7 @@ func (p *page) shape(shape string) {
 		heads = append(heads, fmt.Sprintf("p99 ms at %.0f %%", 100*share))
 	}
 	t := p.Table(heads...)
-	for _, name := range allRemedies() {
+	for _, name := range rows() {
 		if !planned(point, p.at, shape, name) {
 			continue
 		}
@@ -287,16 +288,24 @@ func (p *page) shape(shape string) {
 	p.details(shape)
 }
 
-// p99 of a level: that of all repeats together.
+// p99 of a level, as text; "": it is not measured.
 func (p *page) p99(shape, remedy string, level int) string {
+	if len(p.points(shape, remedy, level)) == 0 {
+		return ""
+	}
+	return study.Decimals(p.p99Ms(shape, remedy, level), 0)
+}
+
+// p99Ms of a level: that of all repeats together. Nil: it is not measured, or too few requests lie beyond.
+func (p *page) p99Ms(shape, remedy string, level int) *float64 {
 	points := p.points(shape, remedy, level)
 	switch len(points) {
 	case 0:
-		return ""
+		return nil
 	case 1:
-		return study.Decimals(points[0].P99, 0)
+		return points[0].P99
 	}
-	return study.Decimals(pooled(points, 0.99), 0)
+	return pooled(points, 0.99)
 }
 
 // forecasts of a shape's recording, nil where there is none.
@@ -349,7 +358,7 @@ func (p *page) told(shape string) {
 func (p *page) details(shape string) {
 	t := p.Table("load", "/s", "remedy", "repeats", "p50 ms", "p99", "p99.9", "requests", "failed", "CPUs used", "throttled periods", "switches /s", "widest")
 	for level, share := range levels {
-		for _, name := range allRemedies() {
+		for _, name := range rows() {
 			points := p.points(shape, name, level)
 			if len(points) == 0 {
 				continue

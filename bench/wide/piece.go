@@ -98,8 +98,11 @@ var remedies = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt,
 // more are remedies that are measured when the others are.
 var more = []string{capacity.Pools, longCredit, capacity.Budget}
 
-// allRemedies are the page's rows.
+// allRemedies are those of the grid.
 func allRemedies() []string { return append(slices.Clone(remedies), more...) }
+
+// rows are the page's rows.
+func rows() []string { return append(allRemedies(), capacity.PinPools) }
 
 func pointOf(h host, shape, remedy string, level, repeat int) piece {
 	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], "", pointSeconds, repeat, ""}
@@ -203,30 +206,39 @@ func recorded(have *records, h host, shape string) []piece {
 	return []piece{p}
 }
 
+// pinned are exclusive CPUs as they are, and with pools that are sized by them, as a program does that asks for its CPUs when it starts.
+var pinned = []string{capacity.Quota, capacity.Pin, capacity.PinPools}
+
 // few are the remedies that are compared where a piece is dear.
 var few = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin}
 
 // stages are the plan, in order of worth: each cell of the page once before any is measured again.
-func stages() []stage {
+func stages() (stages []stage) {
 	all, kAgain := allRemedies(), []string{capacity.Quota, capacity.Burst, capacity.Pin}
 	slower, faster := host{wide.CPUs, wide.Limit, 2 * wide.K}, host{wide.CPUs, wide.Limit, wide.K / 2}
-	shard, once, twiceMore, one := []string{capacity.Shard}, []int{1}, []int{2, 3}, []int{comparedLevel}
-	return []stage{
+	shard, once, one, two := []string{capacity.Shard}, []int{1}, []int{comparedLevel}, []int{comparedLevel, comparedLevel + 2}
+	stages = []stage{
 		{"shard on 16 CPUs, once", point, []host{wide}, once, shard, remedies, nil, nil, nil},
 		{"pools and mixed on 8 CPUs, once", point, []host{small}, once, []string{"pools", "mixed"}, all, nil, nil, nil},
 		{"recordings of these for forecasts", recording, []host{small}, once, []string{"pools", "mixed"}, nil, nil, nil, nil},
 		{"pools on 16 CPUs, once", point, []host{wide}, once, []string{"pools"}, few, nil, nil, nil},
-		{"shard, pool and gc on 8 CPUs, two loads each", point, []host{small}, once, []string{capacity.Shard, "pool", "gc"}, all, []int{comparedLevel, comparedLevel + 2}, nil, nil},
+		{"shard, pool and gc on 8 CPUs, two loads each", point, []host{small}, once, []string{capacity.Shard, "pool", "gc"}, all, two, nil, nil},
 		{"seed 000's tunables on 8 CPUs, one load", point, []host{small}, once, shard, tunables, one, settingNames(), []string{capacity.Quota}},
 		{"predictability on 8 CPUs, one load", point, []host{small}, once, shard, predictable, one, []string{fullHost}, predictable},
 		{"narrow by itself on 8 CPUs, once", narrowed, []host{small}, once, []string{""}, nil, nil, nil, nil},
 		{"fix on 8 CPUs, one load", fixed, []host{small}, once, []string{"pools", "mixed", capacity.Shard, "pool", "gc"}, nil, one, nil, nil},
 		{"shard on 32 CPUs, one load", point, []host{widest}, once, shard, few, one, nil, nil},
 		{"K against K", point, []host{faster, slower}, once, shard, kAgain, one, nil, nil},
-		{"pools and mixed on 8 CPUs, twice more", point, []host{small}, twiceMore, []string{"pools", "mixed"}, all, nil, nil, nil},
-		{"shard on 16 CPUs, twice more", point, []host{wide}, twiceMore, shard, few, nil, nil, nil},
-		{"narrow by itself on 8 CPUs, twice more", narrowed, []host{small}, twiceMore, []string{""}, nil, nil, nil, nil},
+		{"exclusive CPUs and pools sized by them, two loads each", point, []host{small, wide}, once, []string{capacity.Shard, "pools"}, pinned, two, nil, nil},
 	}
+	for _, again := range []int{2, 3} {
+		nth, only := fmt.Sprintf(", repeat %d", again), []int{again}
+		stages = append(stages,
+			stage{"pools and mixed on 8 CPUs" + nth, point, []host{small}, only, []string{"pools", "mixed"}, all, nil, nil, nil},
+			stage{"shard on 16 CPUs" + nth, point, []host{wide}, only, shard, few, nil, nil, nil},
+			stage{"narrow by itself on 8 CPUs" + nth, narrowed, []host{small}, only, []string{""}, nil, nil, nil, nil})
+	}
+	return stages
 }
 
 // missing are the pieces that can be measured next.

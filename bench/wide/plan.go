@@ -19,7 +19,7 @@ type part struct {
 func planOf(have *records) (all []part) {
 	sofar := &records{failed: map[piece]int{}}
 	sofar.All = append(sofar.All, have.All...)
-	seen := map[piece]bool{}
+	seen, counted := map[piece]bool{}, map[piece]bool{}
 	for _, s := range stages() {
 		is := part{about: s.about}
 		for {
@@ -41,8 +41,9 @@ func planOf(have *records) (all []part) {
 			}
 		}
 		for _, r := range have.All {
-			if s.covers(r.Piece) {
+			if s.covers(r.Piece) && !counted[r.Piece] { // stages share pieces
 				is.measured++
+				counted[r.Piece] = true
 			}
 		}
 		all = append(all, is)

@@ -44,7 +44,7 @@ var settings = []setting{
 }
 
 // tunables are the remedies of that list; the plain quota is what all are compared with.
-var tunables = []string{capacity.Quota, capacity.Period, capacity.Burst, capacity.BurstPeriod, capacity.Twice, capacity.Weight, capacity.Pools}
+var tunables = []string{capacity.Quota, capacity.Period, capacity.Burst, capacity.BurstPeriod, capacity.Twice, capacity.Weight, capacity.Pools, capacity.RateLimit}
 
 // settingNames are the names of all settings.
 func settingNames() (all []string) {
@@ -186,7 +186,7 @@ func (p *page) settings() {
 	p.Line("\n## Seed 000's tunables\n\n`%s` on %d CPUs with a limit of %d at %.0f %%, the plain quota with one thing changed. Factor: p99 over that of the plain quota with the same requests.",
 		capacity.Shard, small.CPUs, small.Limit, 100*levels[comparedLevel])
 	quota := p.have.find(pointOf(small, capacity.Shard, capacity.Quota, comparedLevel, 1))
-	t := p.Table("changed", "p50 ms", "p99 ms", "factor", "CPUs used", "throttled periods")
+	t := p.Table("changed", "p50 ms", "p99 ms", "factor", "requests", "failed", "CPUs used", "throttled periods")
 	row := func(about string, of piece) {
 		r := p.have.find(of)
 		if r == nil {
@@ -200,7 +200,7 @@ func (p *page) settings() {
 		if r.Point.Periods != nil && r.Point.Throttled != nil {
 			throttled = fmt.Sprintf("%d of %d", *r.Point.Throttled, *r.Point.Periods)
 		}
-		t.Rowf("%s | %s | %s | %s | %s | %s", about, study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), factor, study.Decimals(r.Point.CPUUsed, 2), throttled)
+		t.Rowf("%s | %s | %s | %s | %d | %d | %s | %s", about, study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), factor, r.Point.Requests, r.Point.Failed, study.Decimals(r.Point.CPUUsed, 2), throttled)
 	}
 	for _, name := range tunables {
 		row(names[name], pointOf(small, capacity.Shard, name, comparedLevel, 1))
@@ -208,5 +208,5 @@ func (p *page) settings() {
 	for _, s := range settings {
 		row(s.about, withSetting(small, capacity.Shard, capacity.Quota, s.name, comparedLevel, 1))
 	}
-	p.Line("\nOf one repeat of %d periods: factors between 0.8 and 1.25 are as likely chance. The scheduler's features and a limit of each shard's rate are not among them.", pointSeconds*10)
+	p.Line("\nOf one repeat of %d periods: factors between 0.8 and 1.25 are as likely chance. The scheduler's features are not among them. Failed: refused by the rate limit, which lets in what the limit can carry on average, and a fifth of a period's at once.", pointSeconds*10)
 }

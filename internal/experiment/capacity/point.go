@@ -22,6 +22,8 @@ const (
 	BurstPeriod    = "burst-period"     // the same limit over 10 ms, with a burst as large as that quota
 	Twice          = "twice"            // twice the limit
 	NarrowSchedExt = "narrow-sched_ext" // at no moment wider than the limit but on credit, by the scheduler of sched_ext
+	PinPools       = "pin-pools"        // as many CPUs as the limit, no quota, with pools sized by them
+	RateLimit      = "rate-limit"       // the quota, and requests beyond what the limit can carry are refused
 )
 
 // Shard is the shape of one shard of seed 000: examples/scenarios/service-pools.yaml in proportion to the limit.
@@ -144,7 +146,16 @@ func shard(cpus, limit int) Shape {
 
 // pointRemedies are the remedies of single points.
 func pointRemedies() []string {
-	return append(remedies(), Budget, Cpuset, BurstPeriod, Twice, NarrowSchedExt)
+	return append(remedies(), Budget, Cpuset, BurstPeriod, Twice, NarrowSchedExt, PinPools, RateLimit)
+}
+
+// admittedAtOnce is how much work a rate limit lets in at once, in periods of the quota: a fifth of one is no stop.
+const admittedAtOnce = 0.2
+
+// carried is the rate limit of one shard: as many requests as the limit's CPUs can do, on average.
+func carried(shape Shape, limit int) scenario.RateLimit {
+	perSecond := float64(limit) / shape.CPU.Seconds()
+	return scenario.RateLimit{PerSecond: perSecond, Burst: max(1, int(admittedAtOnce*perSecond*cgroup.DefaultPeriod.Seconds()))}
 }
 
 // pointVariant is a remedy of a single point. What NarrowSchedExt adds to the quota is the caller's.
@@ -153,8 +164,10 @@ func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (vari
 	switch {
 	case !slices.Contains(pointRemedies(), name):
 		return variant{}, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(pointRemedies(), ", "))
-	case name == Cpuset, name == Twice, name == NarrowSchedExt:
+	case name == Cpuset, name == Twice, name == NarrowSchedExt, name == RateLimit:
 		base = Quota
+	case name == PinPools:
+		base = Pin
 	case name == BurstPeriod:
 		base = Period
 	}
@@ -171,6 +184,10 @@ func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (vari
 		a.limit.Quota, a.granted = 2*a.limit.Quota, 2*a.granted
 	case BurstPeriod:
 		a.limit.Burst = a.limit.Quota
+	case PinPools:
+		a.service = shape.Sized
+	case RateLimit:
+		a.service.RateLimit = carried(shape, limit)
 	}
 	return a, nil
 }

@@ -107,7 +107,7 @@ func (p *page) claims() {
 	p.Line("- Slices of quota that expire made p99 long before Linux 5.4; this kernel has none. The slice's size is a row [below](#seed-000s-tunables).")
 }
 
-// pinnedAt is p99 at one load under the quota, on exclusive CPUs, and there with pools sized by them; nil: not measured.
+// pinnedAt is p99 in ms at one load under the quota, on exclusive CPUs, and there with pools sized by them. Nil: not measured.
 type pinnedAt struct {
 	of               string
 	quota, pin, both *float64
@@ -126,8 +126,8 @@ const halved = 0.6
 
 // halving compares p99 on exclusive CPUs with the quota's, at each load where both are measured.
 func (p *page) halving() string {
-	var come, rest []string
-	sized, sizedCome := 0, 0
+	all, sized, sizedCome := 0, 0, 0
+	var come, both []string
 	for _, p.at = range []host{small, wide, widest} {
 		for _, shape := range shapes {
 			for level, share := range levels {
@@ -135,32 +135,31 @@ func (p *page) halving() string {
 				if a.quota == nil || a.pin == nil {
 					continue
 				}
+				all++
 				if *a.pin <= halved**a.quota {
 					come = append(come, a.String())
-				} else {
-					rest = append(rest, a.String())
 				}
-				if a.both != nil {
-					if sized++; *a.both <= halved**a.quota {
-						sizedCome++
-					}
+				if a.both == nil {
+					continue
+				}
+				sized++
+				both = append(both, a.String())
+				if *a.both <= halved**a.quota {
+					sizedCome++
 				}
 			}
 		}
 	}
-	if len(come)+len(rest) == 0 {
+	if all == 0 {
 		return notYet
 	}
-	text := fmt.Sprintf("of %d loads it comes out at %d", len(come)+len(rest), len(come))
+	text := fmt.Sprintf("it does at %d of %d loads", len(come), all)
 	if len(come) > 0 {
-		text += " (" + strings.Join(come, "; ") + ": ms with the quota, on exclusive CPUs, and there with pools sized by them)"
+		text += " (ms before and after: " + strings.Join(come, "; ") + ")"
 	}
-	text += ". Elsewhere threads sized for the wide host wait their turn"
+	text += ". Elsewhere threads sized for the wide host wait their turn on few CPUs"
 	if sized > 0 {
-		text += fmt.Sprintf(": with pools sized by the CPUs too, it comes out at %d of %d loads", sizedCome, sized)
-	}
-	if len(rest) > 0 {
-		text += " (" + strings.Join(rest, "; ") + ")"
+		text += fmt.Sprintf(". With pools sized by these CPUs it does at %d of %d (before, after, and with such pools: %s)", sizedCome, sized, strings.Join(both, "; "))
 	}
 	return text
 }

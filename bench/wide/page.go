@@ -56,6 +56,7 @@ func markdown(have *records) string {
 	p.narrow()
 	p.predictability()
 	p.settings()
+	p.seed003()
 	p.factors()
 	p.accuracy()
 	p.how()

@@ -120,6 +120,7 @@ type stage struct {
 	loads []int
 	// settings are of points of the remedies in changed, at these loads.
 	settings, changed []string
+	scenarios         []string
 }
 
 // next are the stage's pieces that can be measured now. They depend on what was measured.
@@ -142,6 +143,11 @@ func (s stage) of(have *records, h host, shape string, repeat int) (all []piece)
 	case fixed:
 		for _, level := range s.loads {
 			all = append(all, fixedOf(h, shape, level, repeat))
+		}
+		return all
+	case real:
+		for _, name := range s.scenarios {
+			all = append(all, scenarioPiece(h, name, repeat))
 		}
 		return all
 	case narrowed:
@@ -190,7 +196,7 @@ func (s stage) covers(p piece) bool {
 	if p.Setting != "" && (!slices.Contains(s.settings, p.Setting) || !slices.Contains(s.changed, p.Remedy)) {
 		return false
 	}
-	return p.Kind == s.kind && slices.Contains(s.repeats, p.Repeat) && slices.Contains(s.shapes, p.Shape) &&
+	return p.Kind == s.kind && slices.Contains(s.repeats, p.Repeat) && slices.Contains(s.shapes, p.Shape) && (s.scenarios == nil || slices.Contains(s.scenarios, p.Scenario)) &&
 		slices.ContainsFunc(s.hosts, func(h host) bool { return h.machine() == p.Machine })
 }
 
@@ -218,25 +224,26 @@ func stages() (stages []stage) {
 	slower, faster := host{wide.CPUs, wide.Limit, 2 * wide.K}, host{wide.CPUs, wide.Limit, wide.K / 2}
 	shard, once, one, two := []string{capacity.Shard}, []int{1}, []int{comparedLevel}, []int{comparedLevel, comparedLevel + 2}
 	stages = []stage{
-		{"shard on 16 CPUs, once", point, []host{wide}, once, shard, remedies, nil, nil, nil},
-		{"pools and mixed on 8 CPUs, once", point, []host{small}, once, []string{"pools", "mixed"}, all, nil, nil, nil},
-		{"recordings of these for forecasts", recording, []host{small}, once, []string{"pools", "mixed"}, nil, nil, nil, nil},
-		{"pools on 16 CPUs, once", point, []host{wide}, once, []string{"pools"}, few, nil, nil, nil},
-		{"shard, pool and gc on 8 CPUs, two loads each", point, []host{small}, once, []string{capacity.Shard, "pool", "gc"}, all, two, nil, nil},
-		{"seed 000's tunables on 8 CPUs, one load", point, []host{small}, once, shard, tunables, one, settingNames(), []string{capacity.Quota}},
-		{"predictability on 8 CPUs, one load", point, []host{small}, once, shard, predictable, one, []string{fullHost}, predictable},
-		{"narrow by itself on 8 CPUs, once", narrowed, []host{small}, once, []string{""}, nil, nil, nil, nil},
-		{"fix on 8 CPUs, one load", fixed, []host{small}, once, []string{"pools", "mixed", capacity.Shard, "pool", "gc"}, nil, one, nil, nil},
-		{"shard on 32 CPUs, one load", point, []host{widest}, once, shard, few, one, nil, nil},
-		{"K against K", point, []host{faster, slower}, once, shard, kAgain, one, nil, nil},
-		{"exclusive CPUs and pools sized by them, two loads each", point, []host{small, wide}, once, []string{capacity.Shard, "pools"}, pinned, two, nil, nil},
+		{about: "shard on 16 CPUs, once", kind: point, hosts: []host{wide}, repeats: once, shapes: shard, remedies: remedies},
+		{about: "pools and mixed on 8 CPUs, once", kind: point, hosts: []host{small}, repeats: once, shapes: []string{"pools", "mixed"}, remedies: all},
+		{about: "recordings of these for forecasts", kind: recording, hosts: []host{small}, repeats: once, shapes: []string{"pools", "mixed"}},
+		{about: "pools on 16 CPUs, once", kind: point, hosts: []host{wide}, repeats: once, shapes: []string{"pools"}, remedies: few},
+		{about: "shard, pool and gc on 8 CPUs, two loads each", kind: point, hosts: []host{small}, repeats: once, shapes: []string{capacity.Shard, "pool", "gc"}, remedies: all, loads: two},
+		{about: "seed 000's tunables on 8 CPUs, one load", kind: point, hosts: []host{small}, repeats: once, shapes: shard, remedies: tunables, loads: one, settings: settingNames(), changed: []string{capacity.Quota}},
+		{about: "predictability on 8 CPUs, one load", kind: point, hosts: []host{small}, repeats: once, shapes: shard, remedies: predictable, loads: one, settings: []string{fullHost}, changed: predictable},
+		{about: "narrow by itself on 8 CPUs, once", kind: narrowed, hosts: []host{small}, repeats: once, shapes: []string{""}},
+		{about: "fix on 8 CPUs, one load", kind: fixed, hosts: []host{small}, repeats: once, shapes: []string{"pools", "mixed", capacity.Shard, "pool", "gc"}, loads: one},
+		{about: "shard on 32 CPUs, one load", kind: point, hosts: []host{widest}, repeats: once, shapes: shard, remedies: few, loads: one},
+		{about: "K against K", kind: point, hosts: []host{faster, slower}, repeats: once, shapes: shard, remedies: kAgain, loads: one},
+		{about: "seed 003 at two K", kind: real, hosts: seed003Ks(), repeats: []int{1, 2, 3}, shapes: []string{""}, scenarios: seed003},
+		{about: "exclusive CPUs and pools sized by them, two loads each", kind: point, hosts: []host{small, wide}, repeats: once, shapes: []string{capacity.Shard, "pools"}, remedies: pinned, loads: two},
 	}
 	for _, again := range []int{2, 3} {
 		nth, only := fmt.Sprintf(", repeat %d", again), []int{again}
 		stages = append(stages,
-			stage{"pools and mixed on 8 CPUs" + nth, point, []host{small}, only, []string{"pools", "mixed"}, all, nil, nil, nil},
-			stage{"shard on 16 CPUs" + nth, point, []host{wide}, only, shard, few, nil, nil, nil},
-			stage{"narrow by itself on 8 CPUs" + nth, narrowed, []host{small}, only, []string{""}, nil, nil, nil, nil})
+			stage{about: "pools and mixed on 8 CPUs" + nth, kind: point, hosts: []host{small}, repeats: only, shapes: []string{"pools", "mixed"}, remedies: all},
+			stage{about: "shard on 16 CPUs" + nth, kind: point, hosts: []host{wide}, repeats: only, shapes: shard, remedies: few},
+			stage{about: "narrow by itself on 8 CPUs" + nth, kind: narrowed, hosts: []host{small}, repeats: only, shapes: []string{""}})
 	}
 	return stages
 }

@@ -24,8 +24,8 @@ var wideScenarios = []wideScenario{
 		"burn: {kind: burn, cgroup: a, threads: 16}\n  sleeper: {kind: sleeper, cgroup: a, run: 20us, sleep: 5ms}"},
 	{"nested", "a pod of 4 CPUs over a container of 2 that burns and one that serves", "pod: {quota: 400ms}\n  a: {parent: pod, quota: 200ms}\n  b: {parent: pod}",
 		"a-burn: {kind: burn, cgroup: a, threads: 8}\n  b-pool: {kind: sleep-run, cgroup: b, threads: 24, run: {exponential: 4ms}, sleep: {exponential: 50ms}}"},
-	{"cpuset", "16 threads burn under a quota and a cpuset of its size", "a: {quota: 400ms, cpus: \"4-7\"}",
-		"burn: {kind: burn, cgroup: a, threads: 16}\n  sleeper: {kind: sleeper, cgroup: a, run: 20us, sleep: 10ms}"},
+	{"cpuset", "the first with a cpuset of the quota's size too", "a: {quota: 400ms, cpus: \"4-7\"}",
+		"burn: {kind: burn, cgroup: a, threads: 32}\n  sleeper: {kind: sleeper, cgroup: a, run: 20us, sleep: 10ms}"},
 }
 
 // scenarioRepeats are the real runs of each scenario: with fewer than three the kernel's agreement with itself is a coin.
@@ -45,8 +45,8 @@ func scenarioOf(p piece) (scenario.Scenario, error) {
 		time.Duration(p.Seconds*float64(time.Second)), p.Machine.CPUs, guestHZ, p.Machine.Kernel, w.cgroups, w.workloads))
 }
 
-func scenarioPiece(name string, repeat int) piece {
-	return piece{Machine: wide.machine(), Kind: real, Edition: edition, Scenario: name, Seconds: scenarioSeconds, Repeat: repeat}
+func scenarioPiece(h host, name string, repeat int) piece {
+	return piece{Machine: h.machine(), Kind: real, Edition: edition, Scenario: name, Seconds: scenarioSeconds, Repeat: repeat}
 }
 
 func costsPiece(repeat int) piece {
@@ -63,7 +63,7 @@ func missingScenarios(have *records) (all []piece) {
 	for repeat := 1; repeat <= scenarioRepeats; repeat++ {
 		add(costsPiece(repeat))
 		for _, w := range wideScenarios {
-			add(scenarioPiece(w.name, repeat))
+			add(scenarioPiece(wide, w.name, repeat))
 		}
 	}
 	return all
@@ -77,7 +77,7 @@ func judgement(have *records, w wideScenario) (j accuracy.Judgement, runs int, e
 	var outcomes []scenario.Outcome
 	var paid []scenario.WakeCosts
 	for repeat := 1; repeat <= scenarioRepeats; repeat++ {
-		if r := have.find(scenarioPiece(w.name, repeat)); r != nil {
+		if r := have.find(scenarioPiece(wide, w.name, repeat)); r != nil {
 			outcomes = append(outcomes, *r.Outcome)
 		}
 		if r := have.find(costsPiece(repeat)); r != nil {
@@ -87,7 +87,7 @@ func judgement(have *records, w wideScenario) (j accuracy.Judgement, runs int, e
 	if len(outcomes) < 2 {
 		return j, len(outcomes), nil
 	}
-	s, err := scenarioOf(scenarioPiece(w.name, 1))
+	s, err := scenarioOf(scenarioPiece(wide, w.name, 1))
 	if err != nil {
 		return j, 0, err
 	}

@@ -30,6 +30,9 @@ func measuredAs(p piece, knee float64) record {
 			Periods: new(uint64(30)), Throttled: new(uint64(3)), Latencies: []slotCount{{slotOf(p99 / 10), 1970}, {slotOf(p99), 30}}}
 	case fixed:
 		r.Fix = &fixFigures{Load: 1000 * p.Share, Seconds: 40, Remedy: capacity.Burst, Kept: true, Tries: []fixTry{{capacity.Burst, map[string]string{"burst": "200ms"}, "better", true}}}
+	case real:
+		r.Outcome = &scenario.Outcome{Cgroups: map[string]scenario.CgroupOutcome{"a": {Periods: 30, ThrottledPeriods: 29}},
+			Workloads: map[string]scenario.WorkloadOutcome{"sleeper": {Latencies: scenario.Latencies{P50: new(101.), P99: new(190. + float64(p.Repeat))}}}}
 	case recording:
 		r.Forecast = &forecasts{Load: 1000 * p.Share, Rows: []predict.Row{{Remedy: capacity.Quota, BreaksAt: new(1.25)}, {Remedy: capacity.Burst}}}
 	}
@@ -79,7 +82,7 @@ func TestSearchesEnd(t *testing.T) {
 		t.Errorf("read again it asks for %v", missing(again))
 	}
 	page := markdown(again)
-	for _, want := range []string{"| `pools` | 45 %, 45 %, 45 %", "**1.89** (1.89 to 1.89)", "at least 2.00", "at most 0.67", "predicted", "| 50 % |", "above", "9 of 90", "burst 200ms: better", "## 32 CPUs, a limit of 8, K = 40", "K against K"} {
+	for _, want := range []string{"| `pools` | 45 %, 45 %, 45 %", "**1.89** (1.89 to 1.89)", "at least 2.00", "at most 0.67", "predicted", "| 50 % |", "above", "9 of 90", "burst 200ms: better", "## 32 CPUs, a limit of 8, K = 40", "K against K", "| quota | 10 | 3 | 29 of 30, 29 of 30, 29 of 30 | 101 (101 to 101) | 192 (191 to 193) |"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)
 		}

@@ -392,28 +392,6 @@ func (p *page) details(shape string) {
 	}
 }
 
-// factors compares the same points, with the same requests, at other factors of slowing.
-func (p *page) factors() {
-	all := []int{wide.K / 2, wide.K, 2 * wide.K}
-	p.Line("\n## K against K\n\nThe same points of `%s` at %.0f %%, with the same requests. Where slowing is enough, K changes nothing but by chance.", capacity.Shard, 100*levels[comparedLevel])
-	t := p.Table("remedy", "K", "p50 ms", "p99 ms", "CPUs used", "throttled periods", "a switch, us", "a sleep of 1 ms ends late, us")
-	for _, name := range []string{capacity.Quota, capacity.Burst, capacity.Pin} {
-		for _, k := range all {
-			r := p.have.find(pointOf(host{wide.CPUs, wide.Limit, k}, capacity.Shard, name, comparedLevel, 1))
-			if r == nil {
-				t.Rowf("%s | %d | %s", names[name], k, notYet)
-				continue
-			}
-			throttled := "-"
-			if r.Point.Periods != nil && r.Point.Throttled != nil {
-				throttled = fmt.Sprintf("%d of %d", *r.Point.Throttled, *r.Point.Periods)
-			}
-			t.Rowf("%s | %d | %s | %s | %s | %s | %.1f | %.0f", names[name], k, study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), throttled,
-				r.Calibration.SwitchNs/1e3, r.Calibration.SleepLateUs)
-		}
-	}
-}
-
 // accuracy is the simulator beside the guest's kernel.
 func (p *page) accuracy() {
 	p.Line("\n## The simulator beside this kernel\n\nScenarios on %d CPUs, %d s, by the rule of [accuracy](accuracy.md): the median of %d simulated runs beside the real ones. Self: the share of real runs that agree with the others.", wide.CPUs, scenarioSeconds, simulatedSeeds)

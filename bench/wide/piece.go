@@ -81,6 +81,8 @@ var (
 	small  = host{8, 2, 10}
 	wide   = host{16, 4, 20}
 	widest = host{32, 8, 40}
+	// patient is the small one at a K at which a CPU is as fast while all are busy as one of the small host's is while no other is.
+	patient = host{small.CPUs, small.Limit, 5 * small.K}
 )
 
 func (h host) machine() machine { return machine{kernel, h.CPUs, h.K} }
@@ -231,6 +233,7 @@ func stages() (stages []stage) {
 		{about: "shard, pool and gc on 8 CPUs, two loads each", kind: point, hosts: []host{small}, repeats: once, shapes: []string{capacity.Shard, "pool", "gc"}, remedies: all, loads: two},
 		{about: "seed 000's tunables on 8 CPUs, one load", kind: point, hosts: []host{small}, repeats: once, shapes: shard, remedies: tunables, loads: one, settings: settingNames(), changed: []string{capacity.Quota}},
 		{about: "predictability on 8 CPUs, one load", kind: point, hosts: []host{small}, repeats: once, shapes: shard, remedies: predictable, loads: one, settings: []string{fullHost}, changed: predictable},
+		{about: "predictability at a K where full and empty are equally fast", kind: point, hosts: []host{patient}, repeats: once, shapes: shard, remedies: bounding, loads: one, settings: []string{fullHost}, changed: bounding},
 		{about: "narrow by itself on 8 CPUs, once", kind: narrowed, hosts: []host{small}, repeats: once, shapes: []string{""}},
 		{about: "fix on 8 CPUs, one load", kind: fixed, hosts: []host{small}, repeats: once, shapes: []string{"pools", "mixed", capacity.Shard, "pool", "gc"}, loads: one},
 		{about: "shard on 32 CPUs, one load", kind: point, hosts: []host{widest}, repeats: once, shapes: shard, remedies: few, loads: one},

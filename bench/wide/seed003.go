@@ -18,11 +18,12 @@ func seed003Ks() []host { return []host{{wide.CPUs, wide.Limit, wide.K / 2}, wid
 func (p *page) seed003() {
 	p.Line("\n## Seed 003 in milliseconds\n\n32 threads burn beside a sleeper of 10 ms under a limit of %d CPUs of %d, %d s each, at two K. Published: 150 of 161 periods throttled, sleeps of 96 to 117 ms and a second", wide.Limit, wide.CPUs, scenarioSeconds)
 	p.Line("mode around 190 ms; with a cpuset of the limit 13 of 154. Equal figures of two K say that slowing is enough.")
-	t := p.Table("limit", "K", "runs", "throttled periods, each run", "p50 of the sleeps, ms", "p99")
+	p.Line("A period has about as many short sleeps as long ones, so that half of them is the one or the other by chance; p90 is not.")
+	t := p.Table("limit", "K", "runs", "throttled periods, each run", "p90 of the sleeps, ms", "p99")
 	for _, name := range seed003 {
 		for _, h := range seed003Ks() {
 			var throttled []string
-			var p50, p99 []float64
+			var p90, p99 []float64
 			for repeat := 1; repeat <= scenarioRepeats; repeat++ {
 				r := p.have.find(scenarioPiece(h, name, repeat))
 				if r == nil {
@@ -30,13 +31,13 @@ func (p *page) seed003() {
 				}
 				c := r.Outcome.Cgroups["a"]
 				throttled = append(throttled, fmt.Sprintf("%d of %d", c.ThrottledPeriods, c.Periods))
-				p50, p99 = withFigure(p50, p99, r.Outcome.Workloads["sleeper"].Latencies)
+				p90, p99 = withFigure(p90, p99, r.Outcome.Workloads["sleeper"].Latencies)
 			}
 			if len(throttled) == 0 {
 				t.Rowf("%s | %d | 0 | %s", seed003Names[name], h.K, notYet)
 				continue
 			}
-			t.Rowf("%s | %d | %d | %s | %s | %s", seed003Names[name], h.K, len(throttled), strings.Join(throttled, ", "), spread(p50), spread(p99))
+			t.Rowf("%s | %d | %d | %s | %s | %s", seed003Names[name], h.K, len(throttled), strings.Join(throttled, ", "), spread(p90), spread(p99))
 		}
 	}
 }
@@ -45,14 +46,14 @@ func (p *page) seed003() {
 var seed003Names = map[string]string{"burners": "quota", "cpuset": "quota, and a cpuset of its size"}
 
 // withFigure adds what a run counted.
-func withFigure(p50, p99 []float64, l scenario.Latencies) (_, _ []float64) {
-	if l.P50 != nil {
-		p50 = append(p50, *l.P50)
+func withFigure(p90, p99 []float64, l scenario.Latencies) (_, _ []float64) {
+	if l.P90 != nil {
+		p90 = append(p90, *l.P90)
 	}
 	if l.P99 != nil {
 		p99 = append(p99, *l.P99)
 	}
-	return p50, p99
+	return p90, p99
 }
 
 // spread is the median of several runs with the least and the largest; "-" without any.

@@ -149,35 +149,41 @@ const fullHost = "host-90"
 // predictable are the remedies whose predictability is compared.
 var predictable = []string{capacity.NarrowSchedExt, capacity.Burst, capacity.Weight}
 
+// bounding are those that keep the limit, which are compared where a piece is dear.
+var bounding = []string{capacity.NarrowSchedExt, capacity.Burst}
+
 // mostUnpredictable is the bound for narrow.
 const mostUnpredictable = 1.2
 
 // predictability is the page's table of it.
 func (p *page) predictability() {
 	p.Line("\n### Predictability\n\np99 of `%s` at %.0f %% while others want nine tenths of the host, over that on an empty one; for narrow at most %g. Late: p99 of how late the generator itself sent, which p99 has in it.", capacity.Shard, 100*levels[comparedLevel], mostUnpredictable)
-	t := p.Table("remedy", "p99 ms, empty host", "late", "full host", "late", "factor", "CPUs that others got")
+	t := p.Table("remedy", "K", "p50 ms, empty host", "p99", "late", "p50, full host", "p99", "late", "factor of p99", "CPUs that others got")
 	var faster []float64 // how much faster a guest's CPU is while it is the only busy one
-	late := false        // it is measured how late the generator sent
-	for _, name := range predictable {
-		empty, full := p.have.find(pointOf(small, capacity.Shard, name, comparedLevel, 1)), p.have.find(withSetting(small, capacity.Shard, name, fullHost, comparedLevel, 1))
+	row := func(h host, name string) {
+		empty, full := p.have.find(pointOf(h, capacity.Shard, name, comparedLevel, 1)), p.have.find(withSetting(h, capacity.Shard, name, fullHost, comparedLevel, 1))
 		if empty == nil || full == nil || empty.Point.P99 == nil || full.Point.P99 == nil || !(*empty.Point.P99 > 0) {
-			t.Rowf("%s | %s", names[name], notYet)
-			continue
+			t.Rowf("%s | %d | %s", names[name], h.K, notYet)
+			return
 		}
-		t.Rowf("%s | %s | %s | %s | %s | %.2f | %s", names[name], study.Decimals(empty.Point.P99, 1), study.Decimals(empty.Point.LateP99, 1), study.Decimals(full.Point.P99, 1),
-			study.Decimals(full.Point.LateP99, 1), *full.Point.P99 / *empty.Point.P99, study.Decimals(full.Point.Others, 1))
-		late = late || full.Point.LateP99 != nil
-		if c := full.Calibration; c.LoopRateAll > 0 {
+		of := func(r *record) string {
+			return study.Decimals(r.Point.P50, 1) + " | " + study.Decimals(r.Point.P99, 1) + " | " + study.Decimals(r.Point.LateP99, 1)
+		}
+		t.Rowf("%s | %d | %s | %s | %.2f | %s", names[name], h.K, of(empty), of(full), *full.Point.P99 / *empty.Point.P99, study.Decimals(full.Point.Others, 1))
+		if c := full.Calibration; c.LoopRateAll > 0 && h == small {
 			faster = append(faster, c.LoopRateOne/c.LoopRateAll)
 		}
 	}
+	for _, name := range predictable {
+		row(small, name)
+	}
+	for _, name := range bounding {
+		row(patient, name)
+	}
 	p.Line("\nThe others work 9 of each 10 ms, all at the same time, and have the same weight. Meanwhile no CPU is free, so that each thread that wakes up waits for one.")
 	if len(faster) > 0 {
-		p.Line("A CPU of this guest is %.1f times as fast while no other one is busy. So a full host also slows what is not given as CPU time: sending, reading and switching.", stats.Median(faster))
-		if late {
-			p.Line("The generator's lateness shows it.")
-		}
-		p.Line("So the bound of %g cannot be judged in such a guest. [Where the time goes](../concepts/narrow.md#beside-a-full-host).", mostUnpredictable)
+		p.Line("At K = %d a CPU of this guest is %.1f times as fast while no other one is busy. So a full host also slows what is not given as CPU time: sending, reading and switching.", small.K, stats.Median(faster))
+		p.Line("The generator's lateness shows it. At K = %d each CPU has that many times as much of the host's, so that the rows of it tell what the scheduler does. [Where the time goes](../concepts/narrow.md#beside-a-full-host).", patient.K)
 	}
 }
 

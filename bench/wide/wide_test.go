@@ -32,7 +32,7 @@ func measuredAs(p piece, knee float64) record {
 		r.Fix = &fixFigures{Load: 1000 * p.Share, Seconds: 40, Remedy: capacity.Burst, Kept: true, Tries: []fixTry{{capacity.Burst, map[string]string{"burst": "200ms"}, "better", true}}}
 	case real:
 		r.Outcome = &scenario.Outcome{Cgroups: map[string]scenario.CgroupOutcome{"a": {Periods: 30, ThrottledPeriods: 29}},
-			Workloads: map[string]scenario.WorkloadOutcome{"sleeper": {Latencies: scenario.Latencies{P50: new(101.), P99: new(190. + float64(p.Repeat))}}}}
+			Workloads: map[string]scenario.WorkloadOutcome{"sleeper": {Latencies: scenario.Latencies{P90: new(101.), P99: new(190. + float64(p.Repeat))}}}}
 	case recording:
 		r.Forecast = &forecasts{Load: 1000 * p.Share, Rows: []predict.Row{{Remedy: capacity.Quota, BreaksAt: new(1.25)}, {Remedy: capacity.Burst}}}
 	}

@@ -147,6 +147,9 @@ func (p *page) fixes() {
 	p.Line("\n### What `fix` does\n\n`unthrottle fix --yes` beside each service at %.0f %%, in such a guest. It records, forecasts, applies, measures again, and undoes what did not help.", 100*levels[comparedLevel])
 	t := p.Table("shape", "tried", "left in force", "judged, of threads", "before", "after", "highest load of that remedy over the quota's", "seconds")
 	for _, shape := range shapes {
+		if !planned(fixed, p.at, shape, "") {
+			continue
+		}
 		r := p.have.find(fixedOf(p.at, shape, comparedLevel, 1))
 		if r == nil {
 			t.Rowf("`%s` | %s", shape, notYet)

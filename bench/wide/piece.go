@@ -217,6 +217,9 @@ func recorded(have *records, h host, shape string) []piece {
 // pinned are exclusive CPUs as they are, and with pools that are sized by them, as a program does that asks for its CPUs when it starts.
 var pinned = []string{capacity.Quota, capacity.Pin, capacity.PinPools}
 
+// bounded are the best of the host's remedies, beside the quota.
+var bounded = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, longCredit}
+
 // few are the remedies that are compared where a piece is dear.
 var few = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin}
 
@@ -239,6 +242,7 @@ func stages() (stages []stage) {
 		{about: "shard on 32 CPUs, one load", kind: point, hosts: []host{widest}, repeats: once, shapes: shard, remedies: few, loads: one},
 		{about: "K against K", kind: point, hosts: []host{faster, slower}, repeats: once, shapes: shard, remedies: kAgain, loads: one},
 		{about: "seed 003 at two K", kind: real, hosts: seed003Ks(), repeats: []int{1, 2, 3}, shapes: []string{""}, scenarios: seed003},
+		{about: "pools with a collector on 8 CPUs", kind: point, hosts: []host{small}, repeats: once, shapes: []string{capacity.PoolsGC}, remedies: bounded},
 		{about: "exclusive CPUs and pools sized by them, two loads each", kind: point, hosts: []host{small, wide}, repeats: once, shapes: []string{capacity.Shard, "pools"}, remedies: pinned, loads: two},
 	}
 	for _, again := range []int{2, 3} {
@@ -280,7 +284,7 @@ func next(have *records, stages []stage) (all []piece) {
 const comparedLevel = 3
 
 // shapes in the page's order.
-var shapes = []string{capacity.Shard, "pool", "pools", "gc", "mixed"}
+var shapes = []string{capacity.Shard, "pool", "pools", "gc", capacity.PoolsGC, "mixed"}
 
 // bracket is the highest level that was met below the lowest one that was missed; -1 and len(levels) where there is none.
 func (r *records) bracket(h host, shape, remedy string, repeat int) (met, missed int) {
@@ -324,6 +328,9 @@ type knee struct {
 	AtLeast, AtMost, Open bool
 	Upto                  float64
 }
+
+// exact tells whether it lies between two loads of the grid.
+func (k knee) exact() bool { return !k.AtLeast && !k.AtMost && !k.Open }
 
 // kneeOf is what the points of one repeat say; false: there are none.
 func (r *records) kneeOf(h host, shape, remedy string, repeat int) (knee, bool) {

@@ -29,6 +29,9 @@ const (
 // Shard is the shape of one shard of seed 000: examples/scenarios/service-pools.yaml in proportion to the limit.
 const Shard = "shard"
 
+// PoolsGC is the shape pools with the collector of the shape gc.
+const PoolsGC = "pools-gc"
+
 // Points measures single points, for experiments that choose the loads themselves.
 type Points struct {
 	o     Options
@@ -114,10 +117,13 @@ func (p *Points) Measure(ctx context.Context, at At, around func(cgroup.Group) (
 	return Measured{pointOf(at.Share, []step{s}, p.o.Objective), s.service.Latency, s.own.LateP99, s.others}, nil
 }
 
-// pointShape is newShape with Shard.
+// pointShape is newShape with Shard and PoolsGC.
 func pointShape(name string, cpus, limit int) (Shape, error) {
-	if name == Shard {
+	switch name {
+	case Shard:
 		return shard(cpus, limit), nil
+	case PoolsGC:
+		return severalPools(cpus, limit).collected(cpus, limit), nil
 	}
 	return newShape(name, cpus, limit)
 }

@@ -112,6 +112,11 @@ func severalPools(cpus, limit int) Shape {
 func collecting(cpus, limit int) Shape {
 	s := onePool(cpus, limit)
 	s.Name, s.About = "gc", "interchangeable requests in one pool, and after every 500 of them a stop-the-world collection of 40 ms of CPU, by two threads per CPU of the host"
+	return s.collected(cpus, limit)
+}
+
+// collected is the shape with a collector.
+func (s Shape) collected(cpus, limit int) Shape {
 	const every, work = 500, 40 * ms
 	s.Service.GC = &service.GC{Threads: 2 * cpus, Work: work, Requests: every}
 	s.Sized.GC = &service.GC{Threads: limit, Work: work, Requests: every}

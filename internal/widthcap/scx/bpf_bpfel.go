@@ -97,6 +97,7 @@ const (
 	bpfProgUnthrottleRunning            = "unthrottle_running"
 	bpfProgUnthrottleSelectCpu          = "unthrottle_select_cpu"
 	bpfProgUnthrottleStopping           = "unthrottle_stopping"
+	bpfProgUnthrottleYield              = "unthrottle_yield"
 	bpfVarHighRows                      = "high_rows"
 	bpfVarMaxRows                       = "max_rows"
 	bpfVarReady                         = "ready"
@@ -161,6 +162,7 @@ type bpfProgramSpecs struct {
 	UnthrottleRunning            *ebpf.ProgramSpec `ebpf:"unthrottle_running"`
 	UnthrottleSelectCpu          *ebpf.ProgramSpec `ebpf:"unthrottle_select_cpu"`
 	UnthrottleStopping           *ebpf.ProgramSpec `ebpf:"unthrottle_stopping"`
+	UnthrottleYield              *ebpf.ProgramSpec `ebpf:"unthrottle_yield"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
@@ -273,6 +275,7 @@ type bpfPrograms struct {
 	UnthrottleRunning            *ebpf.Program `ebpf:"unthrottle_running"`
 	UnthrottleSelectCpu          *ebpf.Program `ebpf:"unthrottle_select_cpu"`
 	UnthrottleStopping           *ebpf.Program `ebpf:"unthrottle_stopping"`
+	UnthrottleYield              *ebpf.Program `ebpf:"unthrottle_yield"`
 }
 
 func (p *bpfPrograms) Close() error {
@@ -292,6 +295,7 @@ func (p *bpfPrograms) Close() error {
 		p.UnthrottleRunning,
 		p.UnthrottleSelectCpu,
 		p.UnthrottleStopping,
+		p.UnthrottleYield,
 	)
 }
 

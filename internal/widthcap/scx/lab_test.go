@@ -19,6 +19,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/load/workload/service"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/widthcap/scx"
 	"github.com/unthrottle/unthrottle/test/lab/require"
@@ -158,7 +160,7 @@ func TestScheduler(t *testing.T) {
 	s := load(t, scx.Options{})
 	for name, test := range map[string]func(*testing.T, *scx.Scheduler, *cgrouptest.Tree){
 		"width": neverWider, "mean": meanUse, "credit": creditIsSpent, "rests": restsBeforeItRuns, "nested": nestedCaps, "limits": limitsOfOthers,
-		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners, "changes": changesUnderLoad, "many": manyCgroups,
+		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners, "changes": changesUnderLoad, "many": manyCgroups, "yield": yieldsToThoseThatWait,
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(t, s, tr)
@@ -392,6 +394,38 @@ func sleeperBesideBurners(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 		t.Errorf("sleeps of 10ms beside 32 burners take %v, nearly a period of a quota", p50)
 	}
 	settled(t, s, g)
+}
+
+// yieldsToThoseThatWait checks that threads which spin and yield until others have run let these run: each collection of the service has 40 ms
+// of work for 32 threads on fewer CPUs, which wait so for each other at its end.
+func yieldsToThoseThatWait(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
+	const work, every = 40 * time.Millisecond, 100 * time.Millisecond
+	g := newGroup(t, tr, "yield")
+	must(t, s.Set(g.id, scx.Cap{CPUs: 6}))
+	p, err := service.Start("", service.Spec{
+		IO: 1, Pools: []service.Pool{{Name: "pool", Threads: 1, Queue: 1}}, Classes: []service.Class{{Name: "get", Pool: "pool", Work: scenario.Fixed(time.Millisecond)}},
+		GC: &service.GC{Threads: 32, Work: work, Every: every}, Deadline: 5 * time.Minute,
+	})
+	must(t, err)
+	stop := sync.OnceFunc(func() { must(t, p.Stop()) })
+	t.Cleanup(stop)
+	must(t, tr.Host.Attach(cgroup.CPU, g.path, p.Pid()))
+	must(t, p.Go())
+	must(t, p.Begin())
+	was, of := g.used(t), service.Stats{}
+	for of.GC.Collections < 20 {
+		time.Sleep(every)
+		of, err = p.Stats()
+		must(t, err)
+	}
+	each := (g.used(t) - was) / time.Duration(of.GC.Collections)
+	stop()
+	settled(t, s, g)
+	t.Logf("%d collections of %v used %v each, and paused the service for %.1f ms each", of.GC.Collections, work, each, 1000*of.GC.PausedSeconds/float64(of.GC.Collections))
+	// On such a guest the kernel's own scheduler needs 190 ms, and this one needed 310 before it knew of yields.
+	if each > 5*work {
+		t.Errorf("a collection of %v uses %v: its threads spin while others wait", work, each)
+	}
 }
 
 // changesUnderLoad changes caps and moves threads between cgroups while they burn. No slot may stay taken.

@@ -7,12 +7,16 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 	"github.com/unthrottle/unthrottle/internal/widthcap/scx"
 )
 
 // TestMain lets the test binary serve as the programs that children run.
 func TestMain(m *testing.M) {
 	cgrouptest.Child()
+	if len(os.Args) > 1 && os.Args[1] == service.Command {
+		os.Exit(service.Main())
+	}
 	if len(os.Args) > 2 && os.Args[1] == holderCommand {
 		hold(os.Args[2])
 	}

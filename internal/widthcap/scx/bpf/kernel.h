@@ -125,6 +125,7 @@ struct sched_ext_ops {
 	__s32 (*select_cpu)(struct task_struct *, __s32, __u64);
 	void (*enqueue)(struct task_struct *, __u64);
 	void (*dispatch)(__s32, struct task_struct *);
+	bool (*yield)(struct task_struct *, struct task_struct *);
 	void (*runnable)(struct task_struct *, __u64);
 	void (*running)(struct task_struct *);
 	void (*stopping)(struct task_struct *, bool);

@@ -384,6 +384,28 @@ void BPF_PROG(unthrottle_stopping, struct task_struct *p, bool runnable)
 	__builtin_memset(&c->held, 0, sizeof(c->held));
 }
 
+/*
+ * A thread that yields comes after those of its queue that have a slice less to their account, as under the fair class. Else one that spins
+ * and yields until another has run, as a collector's threads do at their end, is served before that one for as long as it is behind it.
+ */
+SEC("struct_ops/yield")
+bool BPF_PROG(unthrottle_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct thread *t = bpf_task_storage_get(&threads, from, 0, 0);
+	struct row *r = t ? row_at(row_of_thread(from, t)) : NULL;
+	__u64 now = r ? r->vnow : vnow, slice;
+	struct factor f = {};
+
+	if (to) /* it wants that one to run, which the fair class takes as a hint */
+		return false;
+	factor_of(from, 0, &f);
+	slice = SLICE * f.thread / ONE;
+	if (!before(now + slice, from->scx.dsq_vtime))
+		from->scx.dsq_vtime += slice;
+	from->scx.slice = 0;
+	return false;
+}
+
 /* A thread of a higher class takes the CPU. What waits here goes back to its queue, without slots. */
 SEC("struct_ops/cpu_release")
 void BPF_PROG(unthrottle_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
@@ -489,6 +511,7 @@ struct sched_ext_ops unthrottle = {
 	.running = (void *)unthrottle_running,
 	.stopping = (void *)unthrottle_stopping,
 	.quiescent = (void *)unthrottle_quiescent,
+	.yield = (void *)unthrottle_yield,
 	.cpu_release = (void *)unthrottle_cpu_release,
 	.init_task = (void *)unthrottle_init_task,
 	.cgroup_init = (void *)unthrottle_cgroup_init,

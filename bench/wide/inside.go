@@ -138,7 +138,7 @@ func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (m message, e
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
 	remedy := p.Remedy
-	if remedy == longCredit {
+	if remedy == longCredit || remedy == noCredit {
 		remedy = capacity.NarrowSchedExt
 	}
 	at := capacity.At{Shape: p.Shape, Remedy: remedy, Share: p.Share, For: time.Duration(p.Seconds * float64(time.Second)), Seed: uint64(p.Repeat)}
@@ -155,7 +155,7 @@ func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (m message, e
 	}
 	defer func() { err = errors.Join(err, back()) }()
 	var file bytes.Buffer
-	beside := changed.load(host, p)
+	beside := changed.load(host, p, bed.CPUs())
 	if p.Kind == recording {
 		const more = time.Second // the load lasts a little longer than the recording, which takes a moment to begin
 		d := at.For
@@ -197,8 +197,11 @@ type scheduler struct {
 
 // creditOf is the CPU time that a container with a limit can save below it.
 func creditOf(remedy string, limit int) time.Duration {
-	if remedy == longCredit {
+	switch remedy {
+	case longCredit:
 		return time.Duration(limit) * time.Second
+	case noCredit:
+		return 0
 	}
 	return widthcap.Of(float64(limit)).Credit
 }

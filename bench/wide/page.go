@@ -25,7 +25,7 @@ const notYet = "not measured yet"
 
 // names of remedies on the page.
 var names = map[string]string{
-	capacity.Quota: "quota", capacity.Burst: "burst of one quota", capacity.NarrowSchedExt: "narrow by sched_ext", longCredit: "narrow by sched_ext, long credit", capacity.Pin: "pin or narrow by cpuset",
+	capacity.Quota: "quota", capacity.Burst: "burst of one quota", capacity.NarrowSchedExt: "narrow by sched_ext", longCredit: "narrow by sched_ext, long credit", noCredit: "narrow by sched_ext, no credit", capacity.Pin: "pin or narrow by cpuset",
 	capacity.Period: "period of 10 ms", capacity.Cpuset: "quota on as many CPUs", capacity.Pools: "pools sized by the limit",
 	capacity.BurstPeriod: "period of 10 ms with a burst of one quota", capacity.Twice: "twice the quota", capacity.Budget: "the library in the program", capacity.Weight: "shares only, no quota",
 	capacity.PinPools: "pin with pools sized by it", capacity.RateLimit: "requests beyond what the limit carries are refused",

@@ -94,6 +94,9 @@ var levels = []float64{0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
 // longCredit is narrow by sched_ext with a credit of 1 s for each CPU of the limit, five times the default.
 const longCredit = "narrow-sched_ext-long"
 
+// noCredit is narrow by sched_ext that is at no moment wider than its limit.
+const noCredit = "narrow-sched_ext-none"
+
 // remedies in the order in which they are measured, the quota first.
 var remedies = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin, capacity.Period, capacity.Cpuset}
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
@@ -26,7 +27,7 @@ type setting struct {
 	// file and value: what the kernel is told; "": nothing.
 	file, value string
 	// beside is what other containers do meanwhile; nil: there are none.
-	beside func(p piece) (scenario.Scenario, error)
+	beside func(p piece, cpus cpuset.CPUSet) (scenario.Scenario, error)
 }
 
 // settings are the rows of the page that need one. Other tunables are remedies: see tunables.
@@ -89,13 +90,14 @@ func (s setting) apply() (back func() error, err error) {
 	return func() error { return write(strings.TrimSpace(string(old))) }, nil
 }
 
-// load keeps other containers busy meanwhile; nil: there are none.
-func (s setting) load(host *cgroup.Host, p piece) func(context.Context, cgroup.Group) error {
+// load keeps other containers busy meanwhile, on the CPUs that the service may use; nil: there are none. The generator stands for clients elsewhere, whose
+// CPUs no neighbour has.
+func (s setting) load(host *cgroup.Host, p piece, cpus cpuset.CPUSet) func(context.Context, cgroup.Group) error {
 	if s.beside == nil {
 		return nil
 	}
 	return func(ctx context.Context, _ cgroup.Group) error {
-		of, err := s.beside(p)
+		of, err := s.beside(p, cpus)
 		if err != nil {
 			return err
 		}
@@ -110,13 +112,13 @@ func beside(p piece, cgroups, workloads string) (scenario.Scenario, error) {
 		time.Duration(p.Seconds*float64(time.Second)), p.Machine.CPUs, guestHZ, p.Machine.Kernel, cgroups, workloads))
 }
 
-// neighbours want a share of all CPUs: a thread for each works that share of each 10 ms by the clock, all at the same time. A CPU that
+// neighbours want a share of all these CPUs: a thread for each works that share of each 10 ms by the clock, all at the same time. A CPU that
 // another container takes meanwhile is lost to them.
-func neighbours(share float64) func(piece) (scenario.Scenario, error) {
+func neighbours(share float64) func(piece, cpuset.CPUSet) (scenario.Scenario, error) {
 	const turn = 10 * time.Millisecond
 	on := time.Duration(share * float64(turn))
-	return func(p piece) (scenario.Scenario, error) {
-		return beside(p, "others: {}", fmt.Sprintf("others: {kind: neighbour, cgroup: others, threads: %d, on: %v, off: %v}", p.Machine.CPUs, on, turn-on))
+	return func(p piece, cpus cpuset.CPUSet) (scenario.Scenario, error) {
+		return beside(p, fmt.Sprintf("others: {cpus: %q}", cpus), fmt.Sprintf("others: {kind: neighbour, cgroup: others, threads: %d, on: %v, off: %v}", cpus.Size(), on, turn-on))
 	}
 }
 
@@ -124,12 +126,12 @@ func neighbours(share float64) func(piece) (scenario.Scenario, error) {
 const spikeEvery, spikeFor = 240 * time.Millisecond, 20 * time.Millisecond
 
 // spikes are three services under a limit as large as the piece's, which spike on all CPUs, each so much later than the one before.
-func spikes(later time.Duration) func(piece) (scenario.Scenario, error) {
-	return func(p piece) (scenario.Scenario, error) {
+func spikes(later time.Duration) func(piece, cpuset.CPUSet) (scenario.Scenario, error) {
+	return func(p piece, cpus cpuset.CPUSet) (scenario.Scenario, error) {
 		var cgroups, workloads []string
 		for i := range 3 {
-			cgroups = append(cgroups, fmt.Sprintf("other-%d: {quota: %dms, period: 100ms}", i, 100*p.Limit))
-			workloads = append(workloads, fmt.Sprintf("other-%d: {kind: neighbour, cgroup: other-%d, threads: %d, on: %v, off: %v, start: %v}", i, i, p.Machine.CPUs,
+			cgroups = append(cgroups, fmt.Sprintf("other-%d: {quota: %dms, period: 100ms, cpus: %q}", i, 100*p.Limit, cpus))
+			workloads = append(workloads, fmt.Sprintf("other-%d: {kind: neighbour, cgroup: other-%d, threads: %d, on: %v, off: %v, start: %v}", i, i, cpus.Size(),
 				spikeFor, spikeEvery-spikeFor, time.Duration(i)*later))
 		}
 		return beside(p, strings.Join(cgroups, ", "), strings.Join(workloads, ", "))
@@ -147,7 +149,7 @@ func withSetting(h host, shape, remedy, name string, level, repeat int) piece {
 const fullHost = "host-90"
 
 // predictable are the remedies whose predictability is compared.
-var predictable = []string{capacity.NarrowSchedExt, capacity.Burst, capacity.Weight}
+var predictable = []string{noCredit, capacity.NarrowSchedExt, capacity.Burst, capacity.Weight}
 
 // bounding are those that keep the limit, which are compared where a piece is dear.
 var bounding = []string{capacity.NarrowSchedExt, capacity.Burst}
@@ -180,7 +182,8 @@ func (p *page) predictability() {
 	for _, name := range bounding {
 		row(patient, name)
 	}
-	p.Line("\nThe others work 9 of each 10 ms, all at the same time, and have the same weight. Meanwhile no CPU is free, so that each thread that wakes up waits for one.")
+	p.Line("\nWith credit, or without any limit, a service is as fast as the host's idle CPUs let it be, and slower where there are none. Without credit it has no more on an empty host than on a full one.")
+	p.Line("The others work 9 of each 10 ms, all at the same time, and have the same weight. Meanwhile no CPU is free, so that each thread that wakes up waits for one.")
 	if len(faster) > 0 {
 		p.Line("At K = %d a CPU of this guest is %.1f times as fast while no other one is busy. So a full host also slows what is not given as CPU time: sending, reading and switching.", small.K, stats.Median(faster))
 		p.Line("The generator's lateness shows it. At K = %d each CPU has that many times as much of the host's, so that the rows of it tell what the scheduler does. [Where the time goes](../concepts/narrow.md#beside-a-full-host).", patient.K)

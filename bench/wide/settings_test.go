@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/cpuset"
+
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 )
 
@@ -46,12 +48,12 @@ func TestSettings(t *testing.T) {
 // Other containers use the share of the host that is said.
 func TestNeighbours(t *testing.T) {
 	p := withSetting(small, capacity.Shard, capacity.Quota, fullHost, comparedLevel, 1)
-	s, err := neighbours(0.9)(p)
+	s, err := neighbours(0.9)(p, cpuset.New(1, 2, 3, 4, 5, 6, 7))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := s.Workloads[0]
-	if on, off := w.On.Seconds(), w.Off.Seconds(); s.Host.CPUs != small.CPUs || on/(on+off) < 0.899 || on/(on+off) > 0.901 {
+	if on, off := w.On.Seconds(), w.Off.Seconds(); s.Host.CPUs != small.CPUs || w.Threads != small.CPUs-1 || on/(on+off) < 0.899 || on/(on+off) > 0.901 {
 		t.Errorf("%+v", w)
 	}
 }
@@ -60,7 +62,7 @@ func TestNeighbours(t *testing.T) {
 func TestSpikes(t *testing.T) {
 	p := withSetting(small, capacity.Shard, capacity.Quota, "spikes-apart", comparedLevel, 1)
 	for _, later := range []time.Duration{0, 80 * time.Millisecond} {
-		s, err := spikes(later)(p)
+		s, err := spikes(later)(p, cpuset.New(1, 2, 3, 4, 5, 6, 7))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +71,7 @@ func TestSpikes(t *testing.T) {
 		}
 		for i, w := range s.Workloads {
 			limit := s.Cgroups[w.Cgroup].Limit.CPUs()
-			if w.Threads != small.CPUs || w.Start != time.Duration(i)*later || limit != float64(small.Limit) || w.On.Seconds()*float64(w.Threads) > 0.1*limit {
+			if w.Threads != small.CPUs-1 || w.Start != time.Duration(i)*later || limit != float64(small.Limit) || w.On.Seconds()*float64(w.Threads) > 0.1*limit {
 				t.Errorf("%+v under %g CPUs", w, limit)
 			}
 		}

@@ -79,6 +79,9 @@ func OpenPoints(o Options, limit int) (*Points, error) {
 // Close removes all that OpenPoints made.
 func (p *Points) Close() error { return p.b.sandbox.Remove() }
 
+// CPUs are those that the service may use: all but the generator's own.
+func (p *Points) CPUs() cpuset.CPUSet { return p.cpus }
+
 // Load is the load of a point in requests per second.
 func (p *Points) Load(at At) (float64, error) {
 	shape, err := pointShape(at.Shape, p.cpus.Size(), p.limit)

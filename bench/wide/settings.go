@@ -152,7 +152,7 @@ const fullHost = "host-90"
 var predictable = []string{noCredit, capacity.NarrowSchedExt, capacity.Burst, capacity.Weight}
 
 // bounding are those that keep the limit, which are compared where a piece is dear.
-var bounding = []string{capacity.NarrowSchedExt, capacity.Burst}
+var bounding = []string{noCredit, capacity.NarrowSchedExt, capacity.Burst}
 
 // mostUnpredictable is the bound for narrow.
 const mostUnpredictable = 1.2

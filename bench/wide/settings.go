@@ -168,10 +168,11 @@ func (p *page) predictability() {
 			t.Rowf("%s | %d | %s", names[name], h.K, notYet)
 			return
 		}
-		of := func(r *record) string {
-			return study.Decimals(r.Point.P50, 1) + " | " + study.Decimals(r.Point.P99, 1) + " | " + study.Decimals(r.Point.LateP99, 1)
+		cells := []any{names[name], h.K}
+		for _, of := range []*figures{empty.Point, full.Point} {
+			cells = append(cells, study.Decimals(of.P50, 1), study.Decimals(of.P99, 1), study.Decimals(of.LateP99, 1))
 		}
-		t.Rowf("%s | %d | %s | %s | %.2f | %s", names[name], h.K, of(empty), of(full), *full.Point.P99 / *empty.Point.P99, study.Decimals(full.Point.Others, 1))
+		t.Row(append(cells, fmt.Sprintf("%.2f", *full.Point.P99 / *empty.Point.P99), study.Decimals(full.Point.Others, 1))...)
 		if c := full.Calibration; c.LoopRateAll > 0 && h == small {
 			faster = append(faster, c.LoopRateOne/c.LoopRateAll)
 		}

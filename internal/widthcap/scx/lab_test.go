@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -160,7 +161,7 @@ func TestScheduler(t *testing.T) {
 	s := load(t, scx.Options{})
 	for name, test := range map[string]func(*testing.T, *scx.Scheduler, *cgrouptest.Tree){
 		"width": neverWider, "mean": meanUse, "credit": creditIsSpent, "rests": restsBeforeItRuns, "nested": nestedCaps, "limits": limitsOfOthers,
-		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners, "changes": changesUnderLoad, "many": manyCgroups, "yield": yieldsToThoseThatWait,
+		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners, "changes": changesUnderLoad, "many": manyCgroups, "yield": yieldsToThoseThatWait, "wakes": wakesBesideNeighbours,
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(t, s, tr)
@@ -373,6 +374,52 @@ func besideNeighbours(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	}
 	stop()
 	stopOther()
+	settled(t, s, g)
+}
+
+// wakesBesideNeighbours checks that a thread of a capped group which wakes up where a thread without a cap runs does not wait for the end of that one's slice.
+func wakesBesideNeighbours(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
+	const sleep, slice = 10 * time.Millisecond, 3 * time.Millisecond
+	g, other := newGroup(t, tr, "wakes/capped"), newGroup(t, tr, "wakes/other")
+	must(t, s.Set(g.id, scx.Cap{CPUs: 2}))
+	defer other.burn(t, 32)()
+	p, stop := g.work(t, 0, sleep)
+	// On one CPU: among all, some slice ends soon. Waits are the kernel's count: in an emulator timers are late, too.
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid()))
+	must(t, err)
+	var one unix.CPUSet
+	one.Set(1)
+	waits := func() (sum time.Duration, runs int64) {
+		for _, thread := range threads {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", p.Pid(), thread.Name()))
+			must(t, err)
+			var ran, waited, n int64
+			if _, err := fmt.Sscan(string(text), &ran, &waited, &n); err != nil {
+				t.Fatal(err)
+			}
+			sum, runs = sum+time.Duration(waited), runs+n
+		}
+		return sum, runs
+	}
+	for _, thread := range threads {
+		tid, err := strconv.Atoi(thread.Name())
+		must(t, err)
+		must(t, unix.SchedSetaffinity(tid, &one))
+	}
+	was, before := waits()
+	all := 0
+	for range p.Records() {
+		if all++; all == 100 {
+			break
+		}
+	}
+	is, runs := waits()
+	stop()
+	each := (is - was) / time.Duration(runs-before)
+	t.Logf("%d runs waited %v each for the CPU", runs-before, each)
+	if each > slice/4 {
+		t.Errorf("a thread that wakes up waits %v for its neighbours, whose slices are %v", each, slice)
+	}
 	settled(t, s, g)
 }
 

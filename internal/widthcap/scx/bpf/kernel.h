@@ -39,6 +39,9 @@ struct bpf_timer {
 struct bpf_iter_scx_dsq {
 	__u64 __opaque[6];
 } __attribute__((aligned(8)));
+struct bpf_iter_num {
+	__u64 __opaque[1];
+} __attribute__((aligned(8)));
 
 /* include/linux/sched.h */
 enum { PF_KTHREAD = 0x00200000 };
@@ -152,6 +155,10 @@ void scx_bpf_kick_cpu(__s32 cpu, __u64 flags) __ksym;
 __s32 scx_bpf_pick_idle_cpu(const struct cpumask *cpus_allowed, __u64 flags) __ksym;
 bool scx_bpf_test_and_clear_cpu_idle(__s32 cpu) __ksym;
 __s32 scx_bpf_select_cpu_dfl(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags, bool *is_idle) __ksym;
+bool bpf_cpumask_test_cpu(__u32 cpu, const struct cpumask *cpumask) __ksym;
+int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
+int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
+void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 __s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 __u32 scx_bpf_nr_cpu_ids(void) __ksym;
 __u32 scx_bpf_reenqueue_local(void) __ksym;

@@ -79,15 +79,17 @@ __s32 BPF_PROG(unthrottle_select_cpu, struct task_struct *p, __s32 prev_cpu, __u
 	return cpu;
 }
 
-/* wake_idle wakes the thread's CPU if it is idle, or another one where it may run. */
-static __always_inline void wake_idle(struct task_struct *p)
+/* wake_idle wakes the thread's CPU if it is idle, or another one where it may run; false: none is idle. */
+static __always_inline bool wake_idle(struct task_struct *p)
 {
 	__s32 cpu = scx_bpf_task_cpu(p);
 
 	if (p->nr_cpus_allowed == 1 || !scx_bpf_test_and_clear_cpu_idle(cpu))
 		cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (cpu >= 0)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	if (cpu < 0)
+		return false;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	return true;
 }
 
 struct victim {
@@ -128,6 +130,41 @@ static __always_inline void stop_for(struct task_struct *p, __u32 n, struct row 
 	scx_bpf_kick_cpu(v.cpu, SCX_KICK_PREEMPT);
 }
 
+/*
+ * stop_other has a thread without a cap give its CPU to p, whose row has had less than its share: the one furthest ahead of
+ * the row. Otherwise p waits until a slice ends, with a place free. At its next dispatch that CPU serves the row, which is due.
+ */
+static __noinline int stop_other(struct task_struct *p, struct row *r)
+{
+	__u64 now = bpf_ktime_get_ns(), latest;
+	struct bpf_iter_num it;
+	__s32 cpu = -1;
+	struct cpu *c;
+	int *i;
+
+	if (!p || !r)
+		return 0;
+	latest = r->vtime + SLICE / 4;
+	if (before(vnow, latest))
+		return 0;
+	bpf_iter_num_new(&it, 0, scx_bpf_nr_cpu_ids());
+	while ((i = bpf_iter_num_next(&it))) {
+		c = cpu_at(*i);
+		if (!c || c->last || now - c->began < PREEMPT_GAP || now - c->asked < PREEMPT_GAP || before(c->vtime, latest) ||
+		    !bpf_cpumask_test_cpu(*i, p->cpus_ptr))
+			continue;
+		latest = c->vtime;
+		cpu = *i;
+	}
+	bpf_iter_num_destroy(&it);
+	c = cpu_at(cpu);
+	if (cpu < 0 || !c)
+		return 0;
+	c->asked = now;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(unthrottle_enqueue, struct task_struct *p, __u64 flags)
 {
@@ -158,8 +195,8 @@ void BPF_PROG(unthrottle_enqueue, struct task_struct *p, __u64 flags)
 	struct chain c;
 	chain_of(n, &c);
 	if (has_room(&c, NULL, 0)) {
-		if (!claimed)
-			wake_idle(p);
+		if (!claimed && !wake_idle(p) && flags & SCX_ENQ_WAKEUP)
+			stop_other(p, r);
 	} else if (flags & SCX_ENQ_WAKEUP) {
 		stop_for(p, n, r, vtime);
 	}

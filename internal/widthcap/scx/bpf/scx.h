@@ -73,7 +73,8 @@ struct cpu {
 	__u64 vtime; /* of the thread that runs here, when it began */
 	__u32 weight;
 	__u32 last; /* nearest row + 1 of the thread that began last */
-	__u64 pad[9];
+	__u64 asked; /* when the thread that runs here was stopped for another one; without a lock */
+	__u64 pad[8];
 };
 
 struct thread {

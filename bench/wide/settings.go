@@ -187,7 +187,7 @@ func (p *page) predictability() {
 	p.Line("The others work 9 of each 10 ms, all at the same time, and have the same weight. Meanwhile no CPU is free, so that each thread that wakes up waits for one.")
 	if len(faster) > 0 {
 		p.Line("At K = %d a CPU of this guest is %.1f times as fast while no other one is busy. So a full host also slows what is not given as CPU time: sending, reading and switching.", small.K, stats.Median(faster))
-		p.Line("The generator's lateness shows it. At K = %d each CPU has that many times as much of the host's, so that the rows of it tell what the scheduler does. [Where the time goes](../concepts/narrow.md#beside-a-full-host).", patient.K)
+		p.Line("Without credit, that is near all that the limit can do. At K = %d each CPU has that many times as much of the host's: these rows tell what the scheduler does, and the bound is for them. [Where the time goes](../concepts/narrow.md#beside-a-full-host).", patient.K)
 	}
 }
 

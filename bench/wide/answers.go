@@ -96,24 +96,32 @@ func (p *page) claims() {
 // bounded is the largest gain of narrow with credit for each shape that has one.
 func (p *page) bounded() string {
 	var all []string
+	best := map[string]float64{} // on the small host
 	for _, p.at = range []host{small, wide} {
 		for _, shape := range shapes {
-			best, text := 0.0, ""
+			most, text := 0.0, ""
 			for _, name := range []string{capacity.NarrowSchedExt, longCredit} {
 				g := p.gain(shape, name)
-				if n, ok := g.factor(); ok && n > best {
-					best, text = n, fmt.Sprintf("`%s` on %d CPUs %s", shape, p.at.CPUs, g.inWords())
+				if n, ok := g.factor(); ok && n > most {
+					most, text = n, fmt.Sprintf("`%s` on %d CPUs %s", shape, p.at.CPUs, g.inWords())
 				}
 			}
 			if text != "" {
 				all = append(all, text)
+			}
+			if p.at == small {
+				best[shape] = most
 			}
 		}
 	}
 	if len(all) == 0 {
 		return notYet
 	}
-	return "narrow with credit comes to " + strings.Join(all, ", ") + ". What makes most of it is the collector: a stop that falls into a collection makes all requests wait"
+	text := "narrow with credit comes to " + strings.Join(all, ", ")
+	if without, with := best["pools"], best[capacity.PoolsGC]; without > 0 && with > without {
+		text += fmt.Sprintf(". A collector makes %.2f of %.2f: a stop that falls into a collection makes all requests wait", with, without)
+	}
+	return text
 }
 
 // room says what any remedy can gain: where the quota already carries a large share of what its CPUs can, little is left.

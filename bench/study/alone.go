@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -41,7 +40,9 @@ func (a Alone) Do(ctx context.Context, measure func() error) (err error) {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, a.flock(unix.LOCK_UN))
+		if unlocked := a.flock(unix.LOCK_UN); err == nil {
+			err = unlocked
+		}
 		_ = clock.Sleep(ctx, givenFor) // an interrupt ends the next measurement
 	}()
 	return measure()

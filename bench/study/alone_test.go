@@ -31,7 +31,7 @@ func TestAlone(t *testing.T) {
 		}
 		return failed
 	})
-	if !errors.Is(err, failed) {
+	if err != failed {
 		t.Errorf("error: %v", err)
 	}
 	if err := lock(); err != nil {

@@ -11,9 +11,6 @@ import (
 // seed003 are the scenarios of that seed's experiment, which are run at two K.
 var seed003 = []string{"burners", "cpuset"}
 
-// seed003Ks are these K on 16 CPUs.
-func seed003Ks() []host { return []host{{wide.CPUs, wide.Limit, wide.K / 2}, wide} }
-
 // seed003 is the page's table of it: published are 150 of 161 periods with the quota and 13 of 154 with a cpuset too.
 func (p *page) seed003() {
 	p.Line("\n## Seed 003 in milliseconds\n\n32 threads burn beside a sleeper of 10 ms under a limit of %d CPUs of %d, %d s each, at two K. Published: 150 of 161 periods throttled, sleeps of 96 to 117 ms and a second", wide.Limit, wide.CPUs, scenarioSeconds)
@@ -21,7 +18,7 @@ func (p *page) seed003() {
 	p.Line("A period has about as many short sleeps as long ones, so that half of them is the one or the other by chance; p90 is not.")
 	t := p.Table("limit", "K", "runs", "throttled periods, each run", "p90 of the sleeps, ms", "p99")
 	for _, name := range seed003 {
-		for _, h := range seed003Ks() {
+		for _, h := range []host{faster, wide} {
 			var throttled []string
 			var p90, p99 []float64
 			for repeat := 1; repeat <= scenarioRepeats; repeat++ {

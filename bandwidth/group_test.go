@@ -293,6 +293,15 @@ func TestLimitCheck(t *testing.T) {
 	}
 }
 
+func TestFrom(t *testing.T) {
+	for kernel, want := range map[string]bool{"6.11": false, "6.11.9": false, "5.15": false, "6.12": true, "6.12.3": true, "7.0": true} {
+		r, err := For(kernel)
+		if err != nil || r.From(6, 12) != want {
+			t.Errorf("%s is from 6.12 on: %v, want %v; %v", kernel, r.From(6, 12), want, err)
+		}
+	}
+}
+
 func TestFor(t *testing.T) {
 	for release, since := range map[string]Release{
 		"3.16": Since3_16, "4.17.3": Since3_16, "4.18": Since4_18, "5.3.9": Since4_18, "5.4": Since5_4, "5.8": Since5_8, "5.14": Since5_14, "6.3": Since6_3,

@@ -141,6 +141,12 @@ func parseRelease(release string) (major, minor int, err error) {
 // Has reports whether the rules that came with a release are in force.
 func (r *Rules) Has(release Release) bool { return r.Since >= release }
 
+// From reports whether the kernel is a release or a newer one, for what no Release is about.
+func (r *Rules) From(major, minor int) bool {
+	gotMajor, gotMinor, err := parseRelease(r.Kernel)
+	return err == nil && (gotMajor > major || gotMajor == major && gotMinor >= minor)
+}
+
 // RandomPhase reports whether each group's periods begin at an offset of their own (from 6.4 on). Before, all
 // groups with one length of period begin together.
 func (r *Rules) RandomPhase() bool { return r.Has(Since6_4) }

@@ -242,7 +242,7 @@ func stages() (stages []stage) {
 		{about: "predictability on 8 CPUs, one load", kind: point, hosts: []host{small}, repeats: once, shapes: shard, remedies: predictable, loads: one, settings: []string{fullHost}, changed: predictable},
 		{about: "predictability at a K where full and empty are equally fast", kind: point, hosts: []host{patient}, repeats: once, shapes: shard, remedies: bounding, loads: one, settings: []string{fullHost}, changed: bounding},
 		{about: "narrow by itself on 8 CPUs, once", kind: narrowed, hosts: []host{small}, repeats: once, shapes: []string{""}},
-		{about: "fix on 8 CPUs, one load", kind: fixed, hosts: []host{small}, repeats: once, shapes: []string{"pools", "mixed", capacity.Shard, "pool", "gc"}, loads: one},
+		{about: "fix on 8 CPUs, one load", kind: fixed, hosts: []host{small}, repeats: once, shapes: []string{"pools", "mixed", capacity.Shard, "pool", "gc", capacity.PoolsGC}, loads: one},
 		{about: "shard on 32 CPUs, one load", kind: point, hosts: []host{widest}, repeats: once, shapes: shard, remedies: few, loads: one},
 		{about: "K against K", kind: point, hosts: []host{faster, slower}, repeats: once, shapes: shard, remedies: kAgain, loads: one},
 		{about: "seed 003 at two K", kind: real, hosts: []host{faster, wide}, repeats: []int{1, 2, 3}, shapes: []string{""}, scenarios: seed003},

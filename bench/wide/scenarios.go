@@ -49,11 +49,16 @@ func scenarioPiece(h host, name string, repeat int) piece {
 	return piece{Machine: h.machine(), Kind: real, Edition: edition, Scenario: name, Seconds: scenarioSeconds, Repeat: repeat}
 }
 
-func costsPiece(repeat int) piece {
-	return piece{Machine: wide.machine(), Kind: costs, Edition: edition, Seconds: 0.5, Repeat: repeat}
+// doubted are scenarios whose real figures may be the emulator's slowness, which is less at a larger K. There they run twice, too.
+var doubted = []string{"bursts", "nested"}
+
+const doubtedRepeats = 2
+
+func costsPiece(h host, repeat int) piece {
+	return piece{Machine: h.machine(), Kind: costs, Edition: edition, Seconds: 0.5, Repeat: repeat}
 }
 
-// missingScenarios are the scenarios that can be run next: each once, then each again.
+// missingScenarios are the scenarios that can be run next: each once, then each again, and then those that are doubted.
 func missingScenarios(have *records) (all []piece) {
 	add := func(p piece) {
 		if have.wanted(p) {
@@ -61,9 +66,15 @@ func missingScenarios(have *records) (all []piece) {
 		}
 	}
 	for repeat := 1; repeat <= scenarioRepeats; repeat++ {
-		add(costsPiece(repeat))
+		add(costsPiece(wide, repeat))
 		for _, w := range wideScenarios {
 			add(scenarioPiece(wide, w.name, repeat))
+		}
+	}
+	for repeat := 1; repeat <= doubtedRepeats; repeat++ {
+		add(costsPiece(slower, repeat))
+		for _, name := range doubted {
+			add(scenarioPiece(slower, name, repeat))
 		}
 	}
 	return all
@@ -72,22 +83,22 @@ func missingScenarios(have *records) (all []piece) {
 // simulatedSeeds are the simulated runs of each scenario.
 const simulatedSeeds = 20
 
-// judgement compares a scenario's runs with the simulator's; false: there are fewer than two.
-func judgement(have *records, w wideScenario) (j accuracy.Judgement, runs int, err error) {
+// judgement compares a scenario's runs on a host with the simulator's; none where there are fewer than two.
+func judgement(have *records, h host, w wideScenario) (j accuracy.Judgement, runs int, err error) {
 	var outcomes []scenario.Outcome
 	var paid []scenario.WakeCosts
 	for repeat := 1; repeat <= scenarioRepeats; repeat++ {
-		if r := have.find(scenarioPiece(wide, w.name, repeat)); r != nil {
+		if r := have.find(scenarioPiece(h, w.name, repeat)); r != nil {
 			outcomes = append(outcomes, *r.Outcome)
 		}
-		if r := have.find(costsPiece(repeat)); r != nil {
+		if r := have.find(costsPiece(h, repeat)); r != nil {
 			paid = append(paid, *r.Costs)
 		}
 	}
 	if len(outcomes) < 2 {
 		return j, len(outcomes), nil
 	}
-	s, err := scenarioOf(scenarioPiece(wide, w.name, 1))
+	s, err := scenarioOf(scenarioPiece(h, w.name, 1))
 	if err != nil {
 		return j, 0, err
 	}

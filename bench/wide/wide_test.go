@@ -318,7 +318,7 @@ func TestScenarios(t *testing.T) {
 		t.Errorf("still asks for %v", left)
 	}
 	for _, w := range wideScenarios {
-		j, runs, err := judgement(have, w)
+		j, runs, err := judgement(have, wide, w)
 		if err != nil || runs != scenarioRepeats || len(j.Verdicts) == 0 {
 			t.Fatalf("%s: %d runs, %+v, %v", w.name, runs, j, err)
 		}

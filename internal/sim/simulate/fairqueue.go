@@ -12,8 +12,11 @@ func (h *host) weight(member, c int) int64 {
 		return unit
 	}
 	g := ^member
-	all := max(1, h.groups[g].threads)
-	return max(2, h.groups[g].weight*int64(h.rq(g, c).threads)/int64(all))
+	all, here := h.groups[g].threads, h.rq(g, c).threads
+	if here == 0 { // its last thread is leaving, and it does so with the weight that it had
+		all, here = all+1, 1
+	}
+	return max(2, h.groups[g].weight*int64(here)/int64(all))
 }
 
 func (h *host) entity(member, c int) *entity {
@@ -29,10 +32,10 @@ func virtual(d time.Duration, weight int64) int64 { return int64(d) * unit / wei
 // average is the virtual time at which every member's lag is 0 (avg_vruntime); before EEVDF it is the
 // smallest.
 func (h *host) average(q *rq, c int) int64 {
-	if len(q.list) == 0 {
+	if len(q.list)+len(q.delayed) == 0 {
 		return q.floor
 	}
-	base := h.entity(q.list[0], c).vruntime
+	base := h.base(q, c)
 	if !h.eevdf {
 		for _, m := range q.list[1:] {
 			base = min(base, h.entity(m, c).vruntime)
@@ -45,13 +48,28 @@ func (h *host) average(q *rq, c int) int64 {
 		sum += w * (h.entity(m, c).vruntime - base)
 		total += w
 	}
+	for _, d := range q.delayed {
+		sum += d.weight * (d.vruntime - base)
+		total += d.weight
+	}
 	return base + sum/total
+}
+
+// base is some member's virtual time, against which the others' are small.
+func (h *host) base(q *rq, c int) int64 {
+	if len(q.list) == 0 {
+		return q.delayed[0].vruntime
+	}
+	return h.entity(q.list[0], c).vruntime
 }
 
 // total is the weight of a queue.
 func (h *host) total(q *rq, c int) (total int64) {
 	for _, m := range q.list {
 		total += h.weight(m, c)
+	}
+	for _, d := range q.delayed {
+		total += d.weight
 	}
 	return total
 }
@@ -63,7 +81,7 @@ func (h *host) place(q *rq, member, c int) {
 	now := h.average(q, c)
 	if h.eevdf {
 		w := h.weight(member, c)
-		most := virtual(2*h.slice, w)
+		most := virtual(max(2*h.slice, h.tick), w)
 		lag := min(most, max(-most, e.lag))
 		if total := h.total(q, c); total > 0 {
 			lag += lag * w / total // its own arrival moves the average
@@ -93,34 +111,60 @@ func (h *host) leave(q *rq, member, c int) {
 		}
 	}
 	q.floor = max(q.floor, now)
+	if len(q.list) == 0 {
+		h.dropAll(q, c)
+	}
 }
 
-// pickIn chooses the next member: with EEVDF the earliest deadline among members with a positive lag, before
-// it the smallest virtual time.
+// pickIn chooses the next member. A delayed one, if it is its turn, leaves the queue instead.
 func (h *host) pickIn(q *rq, c int) int {
-	if len(q.list) == 1 {
-		return q.list[0]
+	for {
+		m, late := h.first(q, c)
+		if late < 0 {
+			return m
+		}
+		h.drop(q, late, c)
+	}
+}
+
+// first is the member whose turn it is. Before EEVDF it is the one with the smallest virtual time. With EEVDF it is the
+// one with the earliest deadline among those with a positive lag; the running one, if it is among them, stays until the
+// deadline that it had when it was picked (RUN_TO_PARITY, protect_slice). If it is a delayed one, late is its index
+// there; else -1.
+func (h *host) first(q *rq, c int) (member, late int) {
+	if len(q.list) == 1 && len(q.delayed) == 0 {
+		return q.list[0], -1
 	}
 	average := h.average(q, c)
-	best, found := 0, false
+	member, late = q.list[0], -1 // where rounding has left no member at or below the average
+	found := false
 	var least int64
 	for _, m := range q.list {
 		e := h.entity(m, c)
-		key := e.vruntime
+		key, runs := e.vruntime, m == q.runs
 		if h.eevdf {
+			if runs {
+				h.renew(e, m, c)
+			}
 			if e.vruntime > average {
 				continue
 			}
+			if runs && e.vruntime < e.protected {
+				return m, -1
+			}
 			key = e.deadline
 		}
-		if !found || key < least {
-			best, least, found = m, key, true
+		// Of two equal ones the waiting one is chosen (entity_before).
+		if !found || key < least || key == least && h.eevdf && member == q.runs {
+			member, least, found = m, key, true
 		}
 	}
-	if !found {
-		return q.list[0] // rounding has left no member at or below the average
+	for i, d := range q.delayed {
+		if d.vruntime <= average && (!found || d.deadline < least) {
+			late, least, found = i, d.deadline, true
+		}
 	}
-	return best
+	return member, late
 }
 
 // pick descends from the root to a thread; -1: none can run.
@@ -144,15 +188,13 @@ func (h *host) over(c int) bool {
 	cur := &h.cpus[c]
 	member, g, is := cur.cur, h.threads[cur.cur].in, false
 	for {
-		q, e, w := h.rq(g, c), h.entity(member, c), h.weight(member, c)
+		q, e := h.rq(g, c), h.entity(member, c)
 		if h.eevdf {
-			if e.vruntime >= e.deadline {
-				e.deadline = e.vruntime + virtual(h.slice, w)
-				is = is || len(q.list) > 1
-			}
+			over := h.renew(e, member, c) || h.unprotected(e)
+			is = is || over && len(q.list)+len(q.delayed) > 1
 		} else if n := len(q.list); n > 1 {
 			period := max(h.latency, time.Duration(n)*h.slice)
-			is = is || h.now-cur.picked >= max(h.slice, period*time.Duration(w)/time.Duration(h.total(q, c)))
+			is = is || h.now-cur.picked >= max(h.slice, period*time.Duration(h.weight(member, c))/time.Duration(h.total(q, c)))
 		}
 		if g == 0 {
 			return is
@@ -181,17 +223,50 @@ func (h *host) preempts(t, c int) bool {
 	if !h.eevdf {
 		return h.entity(b, c).vruntime-h.entity(a, c).vruntime > virtual(h.granularity, h.weight(a, c))
 	}
+	// An arrival charges the running member, which may be over then (update_curr).
 	e := h.entity(b, c)
-	if e.vruntime >= e.deadline {
-		// Its slice is over, which an arrival makes visible (update_curr, update_deadline).
-		e.deadline = e.vruntime + virtual(h.slice, h.weight(b, c))
-		return true
-	}
-	// RUN_TO_PARITY: a running member with a positive lag stays until its lag is 0.
-	if e.vruntime <= h.average(q, c) {
+	over := h.renew(e, b, c) || h.unprotected(e)
+	m, late := h.first(q, c)
+	return late < 0 && m == a || over && len(q.list)+len(q.delayed) > 2
+}
+
+// renew gives a running member that has used its slice up a new deadline (update_deadline). It returns true if it did.
+func (h *host) renew(e *entity, member, c int) bool {
+	if e.vruntime < e.deadline {
 		return false
 	}
-	return h.pickIn(q, c) == a
+	e.deadline = e.vruntime + virtual(h.slice, h.weight(member, c))
+	return true
+}
+
+// unprotected reports whether each look at a running member makes the CPU choose again, which came with 6.17 (update_curr).
+func (h *host) unprotected(e *entity) bool { return h.looks && e.vruntime >= e.protected }
+
+// mark makes the members on the way to a thread those that run in their queues; -1: none. One that did not run before
+// is protected until its deadline (set_next_entity).
+func (h *host) mark(c, t int) {
+	cur := &h.cpus[c]
+	before := cur.marked
+	cur.marked = cur.other[:0]
+	if t >= 0 {
+		for m, g := t, h.threads[t].in; ; m, g = ^g, h.groups[g].parent {
+			if q := h.rq(g, c); q.runs != m {
+				e := h.entity(m, c)
+				e.protected = e.deadline
+			}
+			cur.marked = append(cur.marked, mark{g, m})
+			if g == 0 {
+				break
+			}
+		}
+	}
+	for _, old := range before {
+		h.rq(old.group, c).runs = nobody
+	}
+	for _, now := range cur.marked {
+		h.rq(now.group, c).runs = now.member
+	}
+	cur.other = before[:0]
 }
 
 func (h *host) depth(g int) int {

@@ -57,6 +57,8 @@ type cpu struct {
 	phase   time.Duration // of its ticks
 	balance int           // ticks until it looks for work elsewhere
 	threads int           // runnable threads, held ones too
+	marked  []mark        // the way to cur
+	other   []mark        // room for the next one
 }
 
 // group is a cgroup; the first is the root.
@@ -81,11 +83,21 @@ type entity struct {
 	vruntime, deadline int64
 	lag                int64 // the lag with which it left the queue, in virtual time
 	slept              time.Duration
+	protected          int64 // with EEVDF, as long as it runs: see first
+	delayed            bool  // asleep, and still in its queue: see delayed
 }
+
+// nobody is no member of a queue.
+const nobody = -1
+
+// mark is a member that runs in the queue of a group.
+type mark struct{ group, member int }
 
 // rq is a group's run queue on one CPU, and the group's entity in the queue of its parent.
 type rq struct {
 	list    []int // threads, and child groups as ^group
+	delayed []delayed
+	runs    int // the member that runs, or nobody
 	entity  entity
 	queued  bool // in the parent's list: neither empty nor throttled
 	threads int  // runnable and not held below this level
@@ -123,7 +135,7 @@ type host struct {
 	gate     *gate                                     // nil: no work is held back
 	times    func(workload string, took time.Duration) // nil: no caller asks for times
 
-	eevdf                             bool
+	eevdf, delay, looks               bool // delay: see delayed; looks: see unprotected
 	slice, latency, granularity, tick time.Duration
 }
 
@@ -155,6 +167,9 @@ func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 	h.queue = newQueue(at)
 	h.clocks()
 	h.rqs = make([]rq, groups*h.ncpu)
+	for i := range h.rqs {
+		h.rqs[i].runs = nobody
+	}
 	h.woke = make([]time.Duration, h.ncpu)
 	h.freed, h.toRepick = make([]int, 0, h.ncpu), make([]int, 0, h.ncpu)
 	root := scenario.Cgroup{Parent: -1, Weight: scenario.DefaultWeight, CPUs: s.Host.All().Difference(s.Host.Reserved)}
@@ -191,7 +206,8 @@ func (h *host) clocks() {
 	}
 	// get_update_sysctl_factor: 1 + log2 of the CPUs, at most 8 of them.
 	factor := time.Duration(bits.Len(uint(min(h.ncpu, 8))))
-	h.eevdf = s.Rules.Has(bandwidth.Since6_6)
+	h.eevdf, h.delay = s.Rules.Has(bandwidth.Since6_6), s.Rules.From(6, 12)
+	h.looks = s.Rules.From(6, 17)
 	h.granularity = factor * time.Millisecond // of a wake-up's preemption
 	h.latency = factor * 6 * time.Millisecond
 	h.slice = factor * 750 * time.Microsecond

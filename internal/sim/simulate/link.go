@@ -69,7 +69,7 @@ func (h *host) climb(g, c int) {
 		up := h.rq(p, c)
 		first := len(up.list) == 0
 		q.queued = true
-		h.place(up, ^g, c)
+		h.joinAwake(^g, p, c)
 		h.count(p, c, q.threads)
 		if !first {
 			return
@@ -93,11 +93,11 @@ func (h *host) parkedBelow(g, c int) {
 
 // unlink takes a group that has nothing to run, or may not run, out of its parent, and each parent that is
 // then empty.
-func (h *host) unlink(g, c int) {
+func (h *host) unlink(g, c int, leave func(h *host, q *rq, member, c int)) {
 	for g > 0 && h.rq(g, c).queued {
 		q := h.rq(g, c)
 		p := h.groups[g].parent
-		h.leave(h.rq(p, c), ^g, c)
+		leave(h, h.rq(p, c), ^g, c)
 		q.queued = false
 		h.count(p, c, -q.threads)
 		if len(h.rq(p, c).list) > 0 {
@@ -123,7 +123,7 @@ func (h *host) enqueue(t int) {
 	first := len(q.list) == 0
 	th.queued = true
 	h.cpus[c].threads++
-	h.place(q, t, c)
+	h.joinAwake(t, th.in, c)
 	h.count(th.in, c, 1)
 	if first {
 		h.climb(th.in, c)
@@ -135,11 +135,14 @@ func (h *host) enqueue(t int) {
 }
 
 // dequeue takes a thread out of its CPU's run queues.
-func (h *host) dequeue(t int) {
+func (h *host) dequeue(t int) { h.takeOut(t, (*host).leave) }
+
+// takeOut does so; leave takes it out of its queue, and a group whose last thread it is out of the one above.
+func (h *host) takeOut(t int, leave func(h *host, q *rq, member, c int)) {
 	th := &h.threads[t]
 	c := th.cpu
 	q := h.rq(th.in, c)
-	h.leave(q, t, c)
+	leave(h, q, t, c)
 	th.queued, th.late = false, 0
 	h.cpus[c].threads--
 	h.count(th.in, c, -1)
@@ -148,7 +151,7 @@ func (h *host) dequeue(t int) {
 	}
 	if len(q.list) == 0 {
 		h.emptied(th.in, c)
-		h.unlink(th.in, c)
+		h.unlink(th.in, c, leave)
 	}
 	th.in = th.group
 }

@@ -10,6 +10,9 @@ const balanceTicks = 16
 // threads count too; otherwise all would start on the first throttled CPU.
 func (h *host) choose(t int) int {
 	th := &h.threads[t]
+	if h.stays(t, th.group, th.cpu) {
+		return th.cpu
+	}
 	if th.fresh {
 		th.fresh = false
 		th.cpu = h.rng.IntN(h.ncpu)

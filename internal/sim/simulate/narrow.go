@@ -160,7 +160,7 @@ func (h *host) holdGroup(g int, wait bool) {
 			if h.reachable(g, c) {
 				h.holdAll(g, c, true)
 			}
-			h.unlink(g, c)
+			h.unlink(g, c, (*host).leave)
 			if cur >= 0 && h.threads[cur].held {
 				h.schedule(c, h.threads[cur].group)
 			}

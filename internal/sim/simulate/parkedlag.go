@@ -34,7 +34,7 @@ func (h *host) comeBackIn(g, c int) {
 		}
 	}
 	late := h.takeLate(q)
-	if len(late) == 0 && alone {
+	if len(late) == 0 && alone && len(q.delayed) == 0 {
 		for _, t := range q.list {
 			e := h.entity(t, c)
 			e.deadline = e.vruntime + virtual(h.slice, unit)
@@ -56,6 +56,7 @@ func (h *host) comeBackIn(g, c int) {
 		}
 		h.parked = append(h.parked, m)
 	}
+	h.dropAll(q, c)
 	h.parked = append(h.parked, late...)
 	back := h.parked[from:]
 	slices.Reverse(back)

@@ -35,7 +35,7 @@ func (h *host) replayResume(t int) {
 		th.left = steps[r.at].For
 		r.at++
 	}
-	if spec := &h.replay.Threads[t]; spec.Home && th.allowed.has(spec.CPU) {
+	if spec := &h.replay.Threads[t]; spec.Home && th.allowed.has(spec.CPU) && !h.stays(t, th.group, th.cpu) {
 		th.cpu = spec.CPU
 	}
 	h.wake(t, false)

@@ -66,6 +66,7 @@ func (h *host) switchTo(c, t int) {
 		h.idle.add(c)
 	}
 	cur.cur, cur.last, cur.picked = t, h.now, h.now
+	h.mark(c, t)
 	if h.speeds != nil {
 		h.threadChanged(c, before)
 	}
@@ -94,7 +95,7 @@ func (h *host) schedule(c, from int) {
 			if h.reachable(g, c) {
 				h.holdAll(g, c, true)
 			}
-			h.unlink(g, c)
+			h.unlink(g, c, (*host).leave)
 		}
 		h.timers(g)
 	}
@@ -234,7 +235,7 @@ func (h *host) block(t int) {
 		return
 	}
 	h.update(c, false)
-	h.dequeue(t)
+	h.takeOut(t, (*host).leaveAsleep)
 	h.schedule(c, th.group)
 }
 

@@ -53,11 +53,11 @@ func (p *page) gains(shape string) string {
 
 // inWords is a factor within a sentence.
 func (g gain) inWords() string {
-	n, _ := g.factor()
-	if len(g.exact) > 0 {
-		return fmt.Sprintf("%.2f", n)
+	if low, high := g.median(); low < high {
+		return boundsText(low, high)
 	}
-	return fmt.Sprintf("%s%.2f", g.bound, n)
+	n, _ := g.factor()
+	return fmt.Sprintf("%.2f", n)
 }
 
 // fixInShort says what fix left in force.
@@ -102,7 +102,7 @@ func (p *page) bounded() string {
 			most, text := 0.0, ""
 			for _, name := range []string{capacity.NarrowSchedExt, longCredit} {
 				g := p.gain(shape, name)
-				if n, ok := g.factor(); ok && n > most {
+				if n, ok := g.factor(); ok && n > most && searched(p.at, shape, name) {
 					most, text = n, fmt.Sprintf("`%s` on %d CPUs %s", shape, p.at.CPUs, g.inWords())
 				}
 			}

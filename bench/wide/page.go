@@ -77,94 +77,82 @@ func (p *page) release() string {
 	return strings.Join(all, ", ")
 }
 
-// gain is the highest load of a remedy over the quota's of the same repeat. The zero value: it is not known.
+// gain is the highest load of a remedy over the quota's: from what to what, of each repeat. Both are equal where both loads are
+// known, else 0 or infinity where nothing bounds it. The zero value: it is not known.
 type gain struct {
-	exact []float64 // of each repeat that has one
-	// Without an exact one: a bound in words, and its factor.
-	bound string
-	at    float64
-	// unfinished: the search goes on, so that the bound is one so far.
-	unfinished bool
-	// beyond: both loads are beyond the grid, so that nothing is known of their ratio.
-	beyond bool
-	// between is what is known where the plan has no search, but some loads: from what to what it may be.
-	between [2]float64
+	low, high []float64
+	open      bool // no repeat's search has ended
 }
 
-// gain compares all repeats. What is open or out of the grid is a bound.
-func (p *page) gain(shape, remedy string) (g gain) {
+// gain compares all repeats whose searches have ended. What is out of the grid is a bound, and so is what the plan has some loads of.
+func (p *page) gain(shape, remedy string) gain {
+	ended, open := gain{}, gain{open: true}
 	for repeat := 1; repeat <= repeats; repeat++ {
 		of, ok := p.have.kneeOf(p.at, shape, remedy, repeat)
 		quota, okQuota := p.have.kneeOf(p.at, shape, capacity.Quota, repeat)
-		if ok && okQuota && !searched(p.at, shape, remedy) {
-			g.between = quotients(of, quota)
+		if !ok || !okQuota {
 			continue
 		}
-		if !ok || !okQuota || quota.Open || of.Open && of.Share == of.Upto {
-			continue
+		g := &ended
+		if (of.Open || quota.Open) && searched(p.at, shape, remedy) {
+			g = &open
 		}
-		one := gain{exact: g.exact, at: of.Share / quota.Share}
-		switch {
-		case of.Open: // the load that was met
-			one.bound, one.unfinished = "at least ", true
-		case of.AtLeast && quota.AtLeast, of.AtMost && quota.AtMost:
-			one.beyond = true
-		case of.AtLeast || quota.AtMost:
-			one.bound = "at least "
-		case of.AtMost || quota.AtLeast:
-			one.bound = "at most "
-		default:
-			g.exact = append(g.exact, one.at)
-			continue
-		}
-		g = one
+		low, high := of.bounds()
+		quotaLow, quotaHigh := quota.bounds()
+		g.low, g.high = append(g.low, low/quotaHigh), append(g.high, high/quotaLow) // over infinity it is 0, over 0 infinity
 	}
-	return g
+	if len(ended.low) > 0 {
+		return ended
+	}
+	return open
 }
 
-// quotients are the least and the largest ratio of two highest loads of which only bounds are known.
-func quotients(of, quota knee) [2]float64 {
-	bounds := func(k knee) (low, high float64) {
-		if k.Share == k.Upto { // none was met
-			return 0, k.Upto
-		}
-		return k.Share, k.Upto
-	}
-	low, high := bounds(of)
-	quotaLow, quotaHigh := bounds(quota)
-	return [2]float64{low / quotaHigh, high / quotaLow} // over infinity it is 0, over 0 infinity
-}
+// median is from what to what the repeats' median lies.
+func (g gain) median() (low, high float64) { return stats.Median(g.low), stats.Median(g.high) }
 
-// factor is the median, or the bound; false: neither is known.
+// factor is the median, or its bound; false: neither is known.
 func (g gain) factor() (float64, bool) {
-	if len(g.exact) > 0 {
-		return stats.Median(g.exact), true
+	if g.open || len(g.low) == 0 {
+		return 0, false
 	}
-	return g.at, g.bound != "" && !g.unfinished
+	low, high := g.median()
+	switch {
+	case low > 0:
+		return low, true
+	case !math.IsInf(high, 1):
+		return high, true
+	}
+	return 0, false
 }
 
 func (g gain) String() string {
-	switch {
-	case len(g.exact) > 1:
-		return fmt.Sprintf("**%.2f** (%.2f to %.2f)", stats.Median(g.exact), slices.Min(g.exact), slices.Max(g.exact))
-	case len(g.exact) == 1:
-		return fmt.Sprintf("**%.2f**", g.exact[0])
-	case g.beyond:
-		return "both beyond the grid"
-	case g.between[0] >= 1:
-		return fmt.Sprintf("at least %.2f", g.between[0])
-	case g.between[1] > 0 && g.between[1] <= 1:
-		return fmt.Sprintf("at most %.2f", g.between[1])
-	case g.between[0] > 0 && !math.IsInf(g.between[1], 1):
-		return fmt.Sprintf("%.2f to %.2f", g.between[0], g.between[1])
-	case g.between[1] > 0:
-		return "not told by these loads"
-	case g.bound != "" && g.unfinished:
-		return fmt.Sprintf("%s%.2f so far", g.bound, g.at)
-	case g.bound != "":
-		return fmt.Sprintf("%s%.2f", g.bound, g.at)
+	if len(g.low) == 0 {
+		return notYet
 	}
-	return notYet
+	low, high := g.median()
+	switch {
+	case g.open && low == 0:
+		return notYet
+	case g.open:
+		return fmt.Sprintf("at least %.2f so far", low)
+	case low < high:
+		return boundsText(low, high)
+	case len(g.low) == 1:
+		return fmt.Sprintf("**%.2f**", low)
+	}
+	return fmt.Sprintf("**%.2f** (%s)", low, boundsText(slices.Min(g.low), slices.Max(g.high)))
+}
+
+func boundsText(low, high float64) string {
+	switch {
+	case low == 0 && math.IsInf(high, 1):
+		return "not told by these loads"
+	case math.IsInf(high, 1):
+		return fmt.Sprintf("at least %.2f", low)
+	case low == 0:
+		return fmt.Sprintf("at most %.2f", high)
+	}
+	return fmt.Sprintf("%.2f to %.2f", low, high)
 }
 
 // short is the page's first table.

@@ -336,6 +336,19 @@ type knee struct {
 // exact tells whether it lies between two loads of the grid.
 func (k knee) exact() bool { return !k.AtLeast && !k.AtMost && !k.Open }
 
+// bounds are from what to what it lies: 0 or infinity where nothing bounds it.
+func (k knee) bounds() (low, high float64) {
+	switch {
+	case k.AtMost || k.Open && k.Share == k.Upto: // none was met
+		return 0, k.Share
+	case k.AtLeast:
+		return k.Share, math.Inf(1)
+	case k.Open:
+		return k.Share, k.Upto
+	}
+	return k.Share, k.Share
+}
+
 // kneeOf is what the points of one repeat say; false: there are none.
 func (r *records) kneeOf(h host, shape, remedy string, repeat int) (knee, bool) {
 	met, missed := r.bracket(h, shape, remedy, repeat)

@@ -120,6 +120,28 @@ func TestOrderOfWorth(t *testing.T) {
 	}
 }
 
+// A bound of one repeat counts as one: neither is it left out, nor is it taken for all.
+func TestBoundsOfRepeats(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		g          gain
+		text, says string
+		factor     float64
+	}{
+		{gain{low: []float64{1.45, 1.58, 1.47}, high: []float64{1.45, 1.58, inf}}, "1.47 to 1.58", "1.47 to 1.58", 1.47},
+		{gain{low: []float64{0, 0, 0.74}, high: []float64{0.51, 0.55, 0.74}}, "at most 0.55", "at most 0.55", 0.55},
+		{gain{low: []float64{1.53, 1.66, 1.47}, high: []float64{inf, inf, inf}}, "at least 1.53", "at least 1.53", 1.53},
+		{gain{low: []float64{1.4, 1.3, 1.38}, high: []float64{1.4, 1.3, 1.38}}, "**1.38** (1.30 to 1.40)", "1.38", 1.38},
+		{gain{low: []float64{0}, high: []float64{inf}}, "not told by these loads", "not told by these loads", 0},
+		{gain{low: []float64{1.2}, high: []float64{inf}, open: true}, "at least 1.20 so far", "at least 1.20", 0},
+	} {
+		factor, known := c.g.factor()
+		if c.g.String() != c.text || c.g.inWords() != c.says || factor != c.factor || known != (c.factor > 0) {
+			t.Errorf("%+v: %s, %s, %v, %v", c.g, c.g, c.g.inWords(), factor, known)
+		}
+	}
+}
+
 // Of two loads each a page says what they tell of the ratio, and no more.
 func TestTwoLoadsTellBounds(t *testing.T) {
 	for _, c := range []struct {

@@ -208,11 +208,11 @@ func (p *page) knees(shape, remedy string) string {
 		if !ok {
 			continue
 		}
-		if text := k.String(); searched(p.at, shape, remedy) {
-			all = append(all, text)
-		} else {
-			all = append(all, strings.TrimSuffix(text, ", open"))
+		text := k.String()
+		if k.Open && searched(p.at, shape, remedy) {
+			text += ", open"
 		}
+		all = append(all, text)
 	}
 	if len(all) == 0 {
 		return notYet
@@ -223,11 +223,11 @@ func (p *page) knees(shape, remedy string) string {
 func (k knee) String() string {
 	switch {
 	case k.Open && math.IsInf(k.Upto, 1):
-		return fmt.Sprintf("above %.0f %%, open", 100*k.Share)
+		return fmt.Sprintf("above %.0f %%", 100*k.Share)
 	case k.Open && k.Share == k.Upto:
-		return fmt.Sprintf("below %.0f %%, open", 100*k.Share)
+		return fmt.Sprintf("below %.0f %%", 100*k.Share)
 	case k.Open:
-		return fmt.Sprintf("%.0f to %.0f %%, open", 100*k.Share, 100*k.Upto)
+		return fmt.Sprintf("%.0f to %.0f %%", 100*k.Share, 100*k.Upto)
 	case k.AtLeast:
 		return fmt.Sprintf("at least %.0f %%", 100*k.Share)
 	case k.AtMost:

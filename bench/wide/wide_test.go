@@ -202,11 +202,11 @@ func TestKneeWhileOpen(t *testing.T) {
 		t.Error("a knee of nothing")
 	}
 	add(3, false)
-	if k, _ := have.kneeOf(wide, "pool", capacity.Quota, 1); k.String() != "below 60 %, open" {
+	if k, _ := have.kneeOf(wide, "pool", capacity.Quota, 1); k.String() != "below 60 %" {
 		t.Error(k)
 	}
 	add(1, true)
-	if k, _ := have.kneeOf(wide, "pool", capacity.Quota, 1); k.String() != "40 to 60 %, open" {
+	if k, _ := have.kneeOf(wide, "pool", capacity.Quota, 1); k.String() != "40 to 60 %" {
 		t.Error(k)
 	}
 	// A load that is missed below one that was met counts: the search goes on below.

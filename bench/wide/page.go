@@ -394,6 +394,7 @@ func (p *page) accuracy() {
 	}
 	if all > 0 {
 		p.Line("\n%d of %d figures agree at K = %d.", agree, all, wide.K)
+		p.Line("What differs at one K and less at twice that K is the emulator's: virtual CPUs that wake up at once share two real ones.")
 	}
 	p.Line("\nCompared are %s, %s, %s, p50 and p95.", accuracy.ThrottledPeriods, accuracy.Use, accuracy.ThrottledTime)
 }

@@ -110,7 +110,7 @@ func For(release string) (Rules, error) {
 		return Rules{}, err
 	}
 	for _, known := range releases {
-		if major < known.major || major == known.major && minor < known.minor {
+		if older(major, minor, known.major, known.minor) {
 			continue
 		}
 		return Rules{
@@ -120,6 +120,11 @@ func For(release string) (Rules, error) {
 		}, nil
 	}
 	return Rules{}, fmt.Errorf("kernel %q: %w", release, ErrKernel)
+}
+
+// older reports whether a release came before another one.
+func older(major, minor, otherMajor, otherMinor int) bool {
+	return major < otherMajor || major == otherMajor && minor < otherMinor
 }
 
 func parseRelease(release string) (major, minor int, err error) {
@@ -144,7 +149,7 @@ func (r *Rules) Has(release Release) bool { return r.Since >= release }
 // From reports whether the kernel is a release or a newer one, for what no Release is about.
 func (r *Rules) From(major, minor int) bool {
 	gotMajor, gotMinor, err := parseRelease(r.Kernel)
-	return err == nil && (gotMajor > major || gotMajor == major && gotMinor >= minor)
+	return err == nil && !older(gotMajor, gotMinor, major, minor)
 }
 
 // RandomPhase reports whether each group's periods begin at an offset of their own (from 6.4 on). Before, all

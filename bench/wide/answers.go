@@ -53,11 +53,11 @@ func (p *page) gains(shape string) string {
 
 // inWords is a factor within a sentence.
 func (g gain) inWords() string {
-	if low, high := g.median(); low < high {
+	low, high := g.median()
+	if low < high {
 		return boundsText(low, high)
 	}
-	n, _ := g.factor()
-	return fmt.Sprintf("%.2f", n)
+	return fmt.Sprintf("%.2f", low)
 }
 
 // fixInShort says what fix left in force.

@@ -386,10 +386,10 @@ func (p *page) accuracy() {
 	t := p.Table("scenario", "", "K", "real runs", "figures that agree", "misses: simulated, real", "self")
 	agree, all := 0, 0
 	for _, w := range wideScenarios {
-		agreed, of := p.beside(t, wide, w)
+		agreed, of := p.scenarioRow(t, wide, w)
 		agree, all = agree+agreed, all+of
 		if slices.Contains(doubted, w.name) {
-			p.beside(t, slower, w)
+			p.scenarioRow(t, slower, w)
 		}
 	}
 	if all > 0 {
@@ -399,8 +399,8 @@ func (p *page) accuracy() {
 	p.Line("\nCompared are %s, %s, %s, p50 and p95.", accuracy.ThrottledPeriods, accuracy.Use, accuracy.ThrottledTime)
 }
 
-// beside adds the row of one scenario on one host, and returns how many figures agree, and how many were compared.
-func (p *page) beside(t *study.Table, h host, w wideScenario) (agree, all int) {
+// scenarioRow adds the row of one scenario on one host, and returns how many figures agree, and how many were compared.
+func (p *page) scenarioRow(t *study.Table, h host, w wideScenario) (agree, all int) {
 	j, runs, err := judgement(p.have, h, w)
 	switch {
 	case err != nil:

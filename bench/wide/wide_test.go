@@ -209,6 +209,23 @@ func TestKneeWhileOpen(t *testing.T) {
 	if k, _ := have.kneeOf(wide, "pool", capacity.Quota, 1); k.String() != "40 to 60 %" {
 		t.Error(k)
 	}
+	// A page says so where the plan searches, and not where it has some loads only.
+	p := page{have: have, at: wide}
+	if text := p.knees("pool", capacity.Quota); text != "40 to 60 %" {
+		t.Error(text)
+	}
+	for i := range have.All {
+		have.All[i].Piece.Shape = capacity.Shard
+	}
+	if text := p.knees(capacity.Shard, capacity.Quota); text != "40 to 60 %, open" {
+		t.Error(text)
+	}
+	have.All = have.All[:1]
+	if text := p.knees(capacity.Shard, capacity.Quota); text != "below 60 %, open" {
+		t.Error(text)
+	}
+	have.All[0].Piece.Shape = "pool"
+	add(1, true)
 	// A load that is missed below one that was met counts: the search goes on below.
 	add(0, false)
 	if met, missed := have.bracket(wide, "pool", capacity.Quota, 1); met != -1 || missed != 0 {

@@ -13,7 +13,7 @@ import (
 type delayed struct {
 	member             int
 	weight             int64
-	vruntime, deadline int64
+	vruntime, deadline int64 // the member's, which has others once it is gone
 	// gone: a quota parked the queue, and the member woke up since. What is left is its part of the average
 	// at the moment of parking: see comeBackIn.
 	gone bool
@@ -21,17 +21,14 @@ type delayed struct {
 
 // leaveAsleep takes a member out of a queue because it, or the last thread below it, goes to sleep.
 func (h *host) leaveAsleep(q *rq, member, c int) {
-	e := h.entity(member, c)
-	d := delayed{member: member, weight: h.weight(member, c), vruntime: e.vruntime, deadline: e.deadline}
-	stays := h.delay && len(q.list) > 1 && e.vruntime > h.average(q, c) && !h.leavesAtOnce(member)
 	h.leave(q, member, c)
-	if !stays {
+	e := h.entity(member, c)
+	if !h.delay || e.lag >= 0 || len(q.list) == 0 || h.leavesAtOnce(member) {
 		return
 	}
-	if d.vruntime >= d.deadline {
-		d.deadline = d.vruntime + virtual(h.slice, d.weight)
-	}
-	q.delayed, e.delayed = append(q.delayed, d), true
+	h.renew(e, member, c)
+	q.delayed = append(q.delayed, delayed{member: member, weight: h.weight(member, c), vruntime: e.vruntime, deadline: e.deadline})
+	e.delayed = true
 }
 
 // leavesAtOnce reports whether another scheduler has a member, or a thread is in a queue that is not its own.
@@ -63,15 +60,13 @@ func (h *host) joinAwake(member, g, c int) {
 		h.place(q, member, c)
 		return
 	}
-	now, i := h.average(q, c), q.delayedAt(member)
-	d := q.delayed[i]
+	owed, i := e.vruntime < h.average(q, c), q.delayedAt(member)
 	q.delayed, e.delayed = slices.Delete(q.delayed, i, i+1), false
-	if d.vruntime < now {
+	if owed {
 		e.lag = 0
 		h.place(q, member, c)
 		return
 	}
-	e.vruntime, e.deadline = d.vruntime, d.deadline
 	q.list = append(q.list, member)
 }
 

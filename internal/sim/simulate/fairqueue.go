@@ -32,7 +32,7 @@ func virtual(d time.Duration, weight int64) int64 { return int64(d) * unit / wei
 // average is the virtual time at which every member's lag is 0 (avg_vruntime); before EEVDF it is the
 // smallest.
 func (h *host) average(q *rq, c int) int64 {
-	if len(q.list)+len(q.delayed) == 0 {
+	if q.len() == 0 {
 		return q.floor
 	}
 	base := h.base(q, c)
@@ -54,6 +54,9 @@ func (h *host) average(q *rq, c int) int64 {
 	}
 	return base + sum/total
 }
+
+// len is how many members a queue has, delayed ones too (nr_queued).
+func (q *rq) len() int { return len(q.list) + len(q.delayed) }
 
 // base is some member's virtual time, against which the others' are small.
 func (h *host) base(q *rq, c int) int64 {
@@ -132,7 +135,7 @@ func (h *host) pickIn(q *rq, c int) int {
 // deadline that it had when it was picked (RUN_TO_PARITY, protect_slice). If it is a delayed one, late is its index
 // there; else -1.
 func (h *host) first(q *rq, c int) (member, late int) {
-	if len(q.list) == 1 && len(q.delayed) == 0 {
+	if q.len() == 1 {
 		return q.list[0], -1
 	}
 	average := h.average(q, c)
@@ -191,7 +194,7 @@ func (h *host) over(c int) bool {
 		q, e := h.rq(g, c), h.entity(member, c)
 		if h.eevdf {
 			over := h.renew(e, member, c) || h.unprotected(e)
-			is = is || over && len(q.list)+len(q.delayed) > 1
+			is = is || over && q.len() > 1
 		} else if n := len(q.list); n > 1 {
 			period := max(h.latency, time.Duration(n)*h.slice)
 			is = is || h.now-cur.picked >= max(h.slice, period*time.Duration(h.weight(member, c))/time.Duration(h.total(q, c)))
@@ -227,7 +230,7 @@ func (h *host) preempts(t, c int) bool {
 	e := h.entity(b, c)
 	over := h.renew(e, b, c) || h.unprotected(e)
 	m, late := h.first(q, c)
-	return late < 0 && m == a || over && len(q.list)+len(q.delayed) > 2
+	return late < 0 && m == a || over && q.len() > 2
 }
 
 // renew gives a running member that has used its slice up a new deadline (update_deadline). It returns true if it did.

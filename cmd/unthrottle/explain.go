@@ -212,6 +212,8 @@ func forecastOf(ctx context.Context, name string, live bool) (*forecast.Forecast
 // judged sets the exit code, against the bound if there is one.
 func judged(e diagnose.Explanation, f explainFlags) error {
 	switch {
+	case len(e.LimitChanges) > 0:
+		return exitWith{exitNotMeasurable, errors.New("a limit changed while it was looked at: look again")}
 	case e.Cause == "" && f.bound.share < 0:
 		return exitWith{exitNotMeasurable, errors.New("counters alone do not decide the cause; what is missing stands at the end of the report")}
 	case f.bound.share < 0:

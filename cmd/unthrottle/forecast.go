@@ -140,7 +140,10 @@ func (f *forecastFlags) loadOf(ctx context.Context, target string) (l *forecast.
 // readLoad names the recording in errors.
 func readLoad(in io.Reader, name string) (*forecast.Load, error) {
 	l, err := forecast.Read(in)
-	return l, live.Named(name, err)
+	if err = live.Named(name, err); errors.As(err, new(*forecast.LimitChanged)) {
+		err = exitWith{exitNotMeasurable, err}
+	}
+	return l, err
 }
 
 // forecastAll records and forecasts every container with a limit.

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // earlierRecording waits for a recording of the target that is under way, and returns the one that there is; nil: none may be
@@ -32,6 +33,9 @@ func (r *run) chosenFrom(made Learned, earlier *Learned) Learned {
 	case earlier.Load == nil || earlier.Explanation == nil:
 		r.notEarlier = "it cannot be replayed: " + earlier.Missing
 		return made
+	case r.otherLimit(earlier, made) != "":
+		r.notEarlier = r.otherLimit(earlier, made) + " since then"
+		return made
 	case earlier.Explanation.MeanWidth == nil || r.own.UsedCPUs == nil:
 		r.notEarlier = "its use of CPU and that of now cannot be compared"
 		return made
@@ -43,4 +47,12 @@ func (r *run) chosenFrom(made Learned, earlier *Learned) Learned {
 	}
 	made.Explanation, made.Load, made.From = earlier.Explanation, earlier.Load, earlier.From
 	return made
+}
+
+// otherLimit says which limit differs between two recordings of the target; "": none does.
+func (r *run) otherLimit(earlier *Learned, made Learned) string {
+	if made.Explanation == nil {
+		return ""
+	}
+	return recording.LimitsChanged(r.o.Target.Group.Path, recording.CompareLimits(earlier.Explanation.Levels, made.Explanation.Levels))
 }

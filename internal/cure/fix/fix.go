@@ -258,6 +258,9 @@ func (r *run) try(ctx context.Context) (again bool, err error) {
 	if err := r.latenciesBefore(ctx); err != nil {
 		return false, err
 	}
+	if err := r.sameLimit(ctx); err != nil {
+		return false, err
+	}
 	done, err := apply.Apply(ctx, r.env.Apply, r.purpose(), r.plan.Changes)
 	r.take(done)
 	if err != nil || done.ID == "" {

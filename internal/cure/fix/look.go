@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -55,9 +56,14 @@ func (r *run) look(ctx context.Context) error {
 	learns := r.env.Learn != nil && !r.o.Plain && (r.o.Wish.Auto || r.env.Latencies == nil)
 	r.looked = r.o.Window
 	earlier := r.earlierRecording(ctx, learns)
-	seen, learned, err := r.watch(ctx, r.o.All, learns, r.looked)
-	if err != nil {
+	seen, learned, changed, err := r.watchOneLimit(ctx, r.o.All, learns, r.looked)
+	switch {
+	case err != nil:
 		return err
+	case changed != "" && r.o.Plain:
+		r.say("%s: nothing is compared with the time before", changed)
+	case changed != "":
+		return &NotMeasured{fmt.Errorf("%s: %s, twice: try again when it stays as it is for %s", name, changed, text.Duration(r.o.Window))}
 	}
 	r.used, r.neighbour = map[string]float64{}, map[string]hoststate.Observed{}
 	found := false
@@ -76,6 +82,9 @@ func (r *run) look(ctx context.Context) error {
 	}
 	r.res.Before = figures(r.neighbour[r.o.Target.Group.Path])
 	r.res.StoppedAbove = r.above(r.res.Before)
+	if changed != "" {
+		r.res.Before = nil // of two limits
+	}
 	if learns {
 		if err := r.learn(ctx, r.chosenFrom(learned, earlier)); err != nil {
 			return err
@@ -120,6 +129,34 @@ func (r *run) watch(ctx context.Context, all []container.Container, record bool,
 		of.learned.Missing = of.err.Error()
 	}
 	return seen, of.learned, err
+}
+
+// watchOneLimit watches once more where a limit of the target changed meanwhile. changed says that it changed both times.
+func (r *run) watchOneLimit(ctx context.Context, all []container.Container, record bool, length time.Duration) (seen []observe.Observation, learned Learned, changed string, err error) {
+	for again := true; ; again = false {
+		seen, learned, err = r.watch(ctx, all, record, length)
+		if err != nil {
+			return seen, learned, "", err
+		}
+		if changed = r.limitChanged(seen, learned); changed == "" || !again {
+			return seen, learned, changed, nil
+		}
+		r.say("%s: looking again for %s", changed, text.Duration(length))
+	}
+}
+
+// limitChanged says which limit of the target changed while it was looked at; "": none did.
+func (r *run) limitChanged(seen []observe.Observation, learned Learned) string {
+	own := r.o.Target.Group.Path
+	if e := learned.Explanation; e != nil && len(e.LimitChanges) > 0 {
+		return recording.LimitsChanged(own, e.LimitChanges)
+	}
+	for i := range seen {
+		if seen[i].Container.Group.Path == own {
+			return recording.LimitsChanged(own, seen[i].LimitChanges)
+		}
+	}
+	return ""
 }
 
 // learn forecasts from a recording, or from a longer one where that one shows too little.
@@ -236,6 +273,8 @@ func (r *run) again(ctx context.Context, learned Learned, over, length time.Dura
 	switch {
 	case ctx.Err() != nil:
 		return learned, false, ctx.Err()
+	case err == nil && r.limitChanged(nil, more) != "":
+		return learned, false, &NotMeasured{fmt.Errorf("%s: try again when it stays as it is for %s", r.limitChanged(nil, more), text.Duration(length))}
 	case err != nil || more.Load == nil:
 		return learned, false, nil // the shorter recording is sound
 	}

@@ -3,6 +3,7 @@ package fix
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/container"
@@ -10,7 +11,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -110,7 +113,7 @@ func (r *run) judge(ctx context.Context) error {
 		length = max(length, r.looked)
 	}
 	r.say("looking again for %s", text.Duration(length))
-	seen, again, err := r.watch(ctx, r.watched(), records, length)
+	seen, again, changed, err := r.watchOneLimit(ctx, r.watched(), records, length)
 	if err != nil {
 		return err
 	}
@@ -121,6 +124,9 @@ func (r *run) judge(ctx context.Context) error {
 		path := seen[i].Container.Group.Path
 		if path == r.o.Target.Group.Path {
 			r.res.After = figures(policy.Observed(seen[i]))
+			if changed == "" {
+				changed = r.writtenByOthers(seen[i])
+			}
 			continue
 		}
 		evidence.Neighbours = append(evidence.Neighbours, verdict.Neighbour{Name: seen[i].Container.Name,
@@ -145,9 +151,58 @@ func (r *run) judge(ctx context.Context) error {
 			return err
 		}
 	}
+	if changed != "" {
+		j.Verdict, j.Why = verdict.Unverified, changed+", so that before and after cannot be compared; "+j.Why
+	}
 	r.res.Judgement = &j
 	r.res.ObjectiveMet = r.objectiveMet(j)
 	r.res.StoppedAbove = r.above(r.res.After)
+	return nil
+}
+
+// writtenByOthers says which limit of the target is no longer as this change left it: by a write over ours, or at a level that we
+// did not write; "": none.
+func (r *run) writtenByOthers(after observe.Observation) string {
+	drift, err := apply.Drift(r.env.Apply)
+	if err != nil {
+		return ""
+	}
+	for _, d := range drift {
+		if d.ID == r.res.ID && !d.Gone {
+			return fmt.Sprintf("another program wrote %.60q to %s of %.200q meanwhile", d.Current, d.File, d.Path)
+		}
+	}
+	wrote := map[string]bool{}
+	for _, w := range r.res.Writes {
+		wrote[w.Path] = true
+	}
+	var was, is []recording.Level
+	for _, l := range r.own.Levels {
+		if !wrote[l.Path] {
+			was = append(was, observe.RecordingLevel(l))
+		}
+	}
+	for _, l := range after.Levels {
+		is = append(is, observe.RecordingLevel(l))
+	}
+	return recording.LimitsChanged(r.o.Target.Group.Path, recording.CompareLimits(was, is))
+}
+
+// sameLimit gathers the facts again, since a person may have taken minutes to answer, and refuses a plan of a limit that has
+// changed since.
+func (r *run) sameLimit(ctx context.Context) error {
+	planned := r.facts
+	if err := r.lookAround(ctx); err != nil {
+		return err
+	}
+	for _, l := range r.own.Levels {
+		was, is := planned.Groups[l.Path], r.facts.Groups[l.Path]
+		if changed := recording.LimitsChanged(r.o.Target.Group.Path, recording.CompareLimits(
+			[]recording.Level{observe.RecordingLevel(cgroup.Level{Path: l.Path, Limit: was.Limit})},
+			[]recording.Level{observe.RecordingLevel(cgroup.Level{Path: l.Path, Limit: is.Limit})})); changed != "" {
+			return &NotMeasured{fmt.Errorf("%s since this was planned: nothing was written; look again", changed)}
+		}
+	}
 	return nil
 }
 

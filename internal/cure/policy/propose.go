@@ -41,7 +41,7 @@ type Proposal struct {
 	Why string
 	// Not are the remedies that were not chosen.
 	Not []Rejected
-	// NotMeasured: there is no plan because stopped time is not known.
+	// NotMeasured: there is no plan because stopped time is not known, or is of two limits.
 	NotMeasured bool
 	// Known is what the choice rests on, and Choice what the forecast recommends; nil: nothing was forecast, or a
 	// remedy was asked for by name.
@@ -97,6 +97,9 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 	if of, _ := remedy.Find(w.Request.Kind); !w.Auto && of.ForOthers {
 		choice := chooser{f: f, o: o, w: w, seen: Observed(o), found: "it is to run on what the others leave idle"}
 		return choice.asked()
+	}
+	if why := LimitMoved(o, f, known); why != "" {
+		return Proposal{NotMeasured: true, Why: why + ": what was seen and what would be written are of different limits; look again"}, nil
 	}
 	above := measured && high > bound
 	found := fmt.Sprintf("stopped for %s to %s of each second", milliseconds(low), milliseconds(high))

@@ -24,6 +24,7 @@ type Analysis struct {
 	asked   map[uint32]struct{} // connections with a request that nothing was written to since
 	owners  ownerTable
 	levels  levels
+	limits  *recording.LimitWatch
 	classes []*class
 	tracks  []*track
 	limit   *float64 // the effective limit in CPUs
@@ -65,7 +66,7 @@ func New(h recording.Header, o Options) *Analysis {
 		h: h, o: o, threads: map[uint32]*thread{}, byTGID: map[uint32]string{},
 		pools: newPoolTable(), asked: map[uint32]struct{}{}, owners: newOwnerTable(), starting: newStarting(h.Target.AgeNS),
 	}
-	a.levels = newLevels(h)
+	a.levels, a.limits = newLevels(h), recording.NewLimitWatch(&h)
 	if a.limit = a.levels.limit(); a.limit != nil {
 		a.limitFills = ceilCPUs(*a.limit)
 	}
@@ -106,6 +107,7 @@ func (a *Analysis) Add(e *recording.Event) {
 	case recording.Leave:
 		a.onLeave(e)
 	case recording.Period:
+		a.limits.Add(e)
 		a.onPeriod(e)
 	case recording.Define:
 		a.owners.define(e)

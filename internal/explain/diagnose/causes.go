@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -80,6 +81,14 @@ func conclude(e *Explanation, of *figures) {
 	if of.lost > 0 {
 		e.Verdict += " " + lowConfidence(of.lost)
 	}
+}
+
+// Undecided takes the causes back, since what was measured is of two limits at once. why is that of recording.LimitsChanged.
+func (e *Explanation) Undecided(why string) {
+	e.Cause, e.Causes = "", nil
+	e.LimitCPUs, e.LimitUnknown, e.RunnablePerCore, e.CostOfWidth = nil, true, nil, nil
+	e.NotMeasured = append(e.NotMeasured, "limit: "+why)
+	e.Verdict = fmt.Sprintf("No cause can be told: %s, and the figures are of both. Look again.", why)
 }
 
 // cost completes what a cause cost in wall time and in thread time. Of stopped time that a cause accounts for in part, the

@@ -5,6 +5,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -70,6 +71,10 @@ type Explanation struct {
 	// LimitCPUs is the effective limit. nil: there is none, or with LimitUnknown it was not measured.
 	LimitCPUs    *float64
 	LimitUnknown bool
+	// Levels are the container's cgroup, its ancestors and the cgroups in it that have quotas, with their limits as they were
+	// first; nil: not read. LimitChanges are those that changed meanwhile, one a cgroup: then no cause is decided.
+	Levels       []recording.Level
+	LimitChanges []recording.LimitChange
 	// Periods and ThrottledPeriods are those of the binding level.
 	Periods, ThrottledPeriods *uint64
 	// Stopped is the wall time in which a quota held back at least one runnable thread.

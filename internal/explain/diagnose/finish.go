@@ -54,6 +54,11 @@ func (a *Analysis) Finish(f recording.Footer) Explanation {
 
 	figures := a.figures(&f)
 	e := a.explanation(&f, figures)
+	e.Levels, e.LimitChanges = slices.Concat(a.h.Levels, a.h.SubLevels), a.limits.Finish(&f)
+	if why := recording.LimitsChanged(a.h.Target.Path, e.LimitChanges); why != "" {
+		e.Undecided(why)
+		return e
+	}
 	conclude(&e, figures)
 	return e
 }

@@ -253,7 +253,7 @@ func sound(t testing.TB, e diagnose.Explanation) {
 	if e.Stopped != nil && (*e.Stopped < 0 || *e.Stopped > e.Window) {
 		t.Fatalf("stopped %v of %v", *e.Stopped, e.Window)
 	}
-	if e.Verdict == "" || len(e.Causes) == 0 {
+	if e.Verdict == "" || (len(e.Causes) == 0) != (len(e.LimitChanges) > 0) {
 		t.Fatal("no verdict")
 	}
 	for _, row := range e.Timeline {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -32,7 +33,11 @@ func FromCounters(o observe.Observation, why string) diagnose.Explanation {
 	if o.StoppedLow != nil && o.StoppedHigh != nil && *o.StoppedLow == *o.StoppedHigh {
 		e.Stopped = o.StoppedHigh
 	}
+	e.LimitChanges = o.LimitChanges
 	e.Cause, e.Verdict = countersCause(o)
+	if why := recording.LimitsChanged(o.Container.Group.Path, o.LimitChanges); why != "" {
+		e.Undecided(why)
+	}
 	if e.Cause != "" {
 		e.Causes = []diagnose.RankedCause{{Cause: e.Cause, Stopped: e.Stopped, Wall: e.Stopped, Evidence: countersEvidence(o)}}
 	}

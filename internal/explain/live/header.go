@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -64,23 +65,13 @@ func (o Options) completeLevels(h *recording.Header) {
 	if o.Host == nil {
 		return
 	}
+	levels, below, notes := o.readLevels()
+	h.NotMeasured = append(h.NotMeasured, notes...)
 	if len(h.Levels) == 0 {
-		levels, err := cgroup.Levels(o.Host, o.Target.Group.Path)
-		if err != nil {
-			h.NotMeasured = append(h.NotMeasured, "limits: "+err.Error())
-		}
-		for _, l := range levels {
-			h.Levels = append(h.Levels, levelOf(o.Host, l))
-		}
+		h.Levels = levels
 	}
 	if len(h.SubLevels) == 0 {
-		below, whole := cgroup.QuotasBelow(o.Host, o.Target.Group.Path, nil)
-		if !whole {
-			h.NotMeasured = append(h.NotMeasured, "limits: not all of the cgroups below it were read")
-		}
-		for _, l := range below {
-			h.SubLevels = append(h.SubLevels, levelOf(o.Host, l))
-		}
+		h.SubLevels = below
 	}
 	for i := range h.Levels {
 		l := &h.Levels[i]
@@ -107,15 +98,27 @@ func (o Options) completeLevels(h *recording.Header) {
 	}
 }
 
-func levelOf(fsys cgroup.FS, l cgroup.Level) recording.Level {
-	level := recording.Level{Path: l.Path, PeriodNS: l.Limit.Period.Nanoseconds(), BurstNS: l.Limit.Burst.Nanoseconds()}
-	if id, err := fsys.ID(cgroup.CPU, l.Path); err == nil {
-		level.ID = id
+// readLevels reads the target's limit and those of its ancestors, and the quotas of cgroups in it. notes say what was not readable.
+func (o Options) readLevels() (levels, below []recording.Level, notes []string) {
+	of := func(all []cgroup.Level) (found []recording.Level) {
+		for _, l := range all {
+			level := observe.RecordingLevel(l)
+			if id, err := o.Host.ID(cgroup.CPU, l.Path); err == nil {
+				level.ID = id
+			}
+			found = append(found, level)
+		}
+		return found
 	}
-	if l.Limit.Limited() {
-		level.QuotaNS = new(l.Limit.Quota.Nanoseconds())
+	own, err := cgroup.Levels(o.Host, o.Target.Group.Path)
+	if err != nil {
+		notes = append(notes, "limits: "+err.Error())
 	}
-	return level
+	inside, whole := cgroup.QuotasBelow(o.Host, o.Target.Group.Path, nil)
+	if !whole {
+		notes = append(notes, "limits: not all of the cgroups below it were read")
+	}
+	return of(own), of(inside), notes
 }
 
 // lookAtProcesses reads the facts of each process of the target that show the library of a pool. It runs

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
@@ -201,6 +202,10 @@ func (o *Options) take(ctx context.Context, p *probe.Probe, looked func(), begin
 		return nil
 	})
 	footer.Processes = born.found
+	if o.Host != nil {
+		levels, below, _ := o.readLevels() // gone meanwhile: what its events tell is known
+		footer.Levels = slices.Concat(levels, below)
+	}
 	ended = over()
 	if err != nil {
 		return footer, ended, fmt.Errorf("%s: %w", o.Target.Name, err)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // Delta returns the observation of the window between two samples of one container; cur is the later one. Three pairs
@@ -36,6 +37,7 @@ func Delta(prev, cur *Sample) Observation {
 		t.Local = new(cur.Local - prev.Local)
 		o.ThrottledSeconds = new(t.Local.Seconds())
 	}
+	o.LimitChanges = limitChanges(prev.Levels, cur.Levels)
 	ownLevel(&o, &t, prev, cur)
 	o.ThrottledBefore = throttledBefore(prev.Levels)
 	for i := 1; i < len(cur.Levels); i++ {
@@ -49,6 +51,26 @@ func Delta(prev, cur *Sample) Observation {
 		o.NotMeasured = appendNote(o.NotMeasured, v.NotMeasured)
 	}
 	return o
+}
+
+// limitChanges compares the same levels at both ends of a window.
+func limitChanges(prev, cur []LevelSample) []recording.LimitChange {
+	var all []recording.LimitChange
+	for i := range cur {
+		if was, is := prev[i].Level, cur[i].Level; was.Limit != is.Limit {
+			all = append(all, recording.CompareLimits([]recording.Level{RecordingLevel(was)}, []recording.Level{RecordingLevel(is)})...)
+		}
+	}
+	return all
+}
+
+// RecordingLevel is a level as a recording has it, without its id and weight.
+func RecordingLevel(l cgroup.Level) recording.Level {
+	level := recording.Level{Path: l.Path, PeriodNS: l.Limit.Period.Nanoseconds(), BurstNS: l.Limit.Burst.Nanoseconds()}
+	if l.Limit.Limited() {
+		level.QuotaNS = new(l.Limit.Quota.Nanoseconds())
+	}
+	return level
 }
 
 // ownLevel copies the gain of the container's own counters.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // Values of Observation.ThrottledBy other than a cgroup path and "". "" means not throttled or not measured.
@@ -32,6 +33,8 @@ type Observation struct {
 	CPUsAllowed cpuset.CPUSet
 	// Levels are the limits at the end of the window: the container's own first, then each ancestor's up to the root.
 	Levels []cgroup.Level
+	// LimitChanges are the limits along Levels that differ between the two ends of the window.
+	LimitChanges []recording.LimitChange
 	// LimitCPUs is the effective limit, the least along Levels; nil means no limit. LimitAt is the level that sets it.
 	LimitCPUs *float64
 	LimitAt   string

@@ -273,6 +273,12 @@ func TestLimitsThatChange(t *testing.T) {
 		if *got.LimitCPUs != 0.5 {
 			t.Errorf("limit %v after it fell to 0.5", *got.LimitCPUs)
 		}
+		if c := got.LimitChanges; len(c) != 1 || c[0].Before.Path != "/pod" || c[0].Before.QuotaNS == nil || *c[0].After.QuotaNS != 50e6 {
+			t.Errorf("changes %+v", c)
+		}
+		if got = f.window(s, named("/pod/b"), func() {})[0]; len(got.LimitChanges) != 0 {
+			t.Errorf("changes %+v in a window without any", got.LimitChanges)
+		}
 		got = f.window(s, named("/pod/b"), func() { limit(-1) })[0]
 		if got.LimitCPUs != nil || got.StoppedHigh == nil {
 			t.Errorf("limit %v after it was lifted, stopped %v", got.LimitCPUs, got.StoppedHigh)

@@ -129,12 +129,7 @@ func fromJSON(s string) string {
 func (h *Header) mapped(f func(string) string) Header {
 	c := *h
 	c.Target.Path, c.Target.Name = f(h.Target.Path), f(h.Target.Name)
-	c.Levels, c.SubLevels = slices.Clone(h.Levels), slices.Clone(h.SubLevels)
-	for _, levels := range [][]Level{c.Levels, c.SubLevels} {
-		for i := range levels {
-			levels[i].Path = f(levels[i].Path)
-		}
-	}
+	c.Levels, c.SubLevels = mapLevels(h.Levels, f), mapLevels(h.SubLevels, f)
 	c.Threads = slices.Clone(h.Threads)
 	for i := range c.Threads {
 		c.Threads[i].Comm = f(c.Threads[i].Comm)
@@ -150,7 +145,16 @@ func (t *Footer) mapped(f func(string) string) Footer {
 	for i := range c.Neighbours {
 		c.Neighbours[i].Name, c.Neighbours[i].Path = f(c.Neighbours[i].Name), f(c.Neighbours[i].Path)
 	}
+	c.Levels = mapLevels(t.Levels, f)
 	c.Processes = mapProcesses(t.Processes, f)
+	return c
+}
+
+func mapLevels(all []Level, f func(string) string) []Level {
+	c := slices.Clone(all)
+	for i := range c {
+		c[i].Path = f(c[i].Path)
+	}
 	return c
 }
 

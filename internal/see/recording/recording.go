@@ -294,6 +294,9 @@ type Footer struct {
 	Troubles []string `json:"troubles,omitempty"`
 	// Neighbours are other containers that ran on the CPUs allowed, with their own counters.
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
+	// Levels are those of Header.Levels and Header.SubLevels as they were when the recording ended, without their weights;
+	// nil means not read, or a recording before 2026-11-27.
+	Levels []Level `json:"levels,omitempty"`
 	// Processes began during the recording and lived long enough to be read. Recordings before 2026-11-23 have none.
 	Processes []Process `json:"processes,omitempty"`
 }

@@ -234,7 +234,17 @@ func (b *builder) pool(tgid uint32, comm string) *Pool {
 	return b.pools.of(poolName{b.processes[tgid], b.names.Of(tgid, comm)}, comm)
 }
 
-// finish ends the recording and returns its Load. The errors are errEmpty, errNoLimit and a limit that the
+// LimitChanged is the error for a recording during which a limit of the container changed.
+type LimitChanged struct {
+	Path    string // of the container
+	Changes []recording.LimitChange
+}
+
+func (c *LimitChanged) Error() string {
+	return recording.LimitsChanged(c.Path, c.Changes) + ", so that nothing can be forecast from this recording: record again"
+}
+
+// finish ends the recording and returns its Load. The errors are errEmpty, errNoLimit, *LimitChanged and a limit that the
 // kernel would refuse.
 func (b *builder) finish(f recording.Footer) (*Load, error) {
 	if !b.full {
@@ -263,7 +273,12 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 		l.note("the replay has only the first %.3g s: a recording may have %d steps and %v", l.window.Seconds(), maxSteps, maxWindow)
 	}
 	b.footer = f
-	l.setRecorded(b.diagnosis.Finish(footer))
+	explained := b.diagnosis.Finish(footer)
+	if len(explained.LimitChanges) > 0 {
+		return nil, &LimitChanged{b.h.Target.Path, explained.LimitChanges}
+	}
+	l.levels = explained.Levels
+	l.setRecorded(explained)
 	l.setCharged(footer.UsageNS)
 	if n := max(b.lost, f.LostEvents); n > 0 {
 		l.note("the recording lost %d events: every figure may be off", n)

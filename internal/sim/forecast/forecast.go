@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // Bounds of Options.
@@ -49,12 +50,14 @@ type Options struct {
 
 // Forecast has the predicted effect of each remedy.
 type Forecast struct {
-	Target    string
-	Path      string // of the container's cgroup, in the cpu hierarchy
-	Kernel    string
-	Window    time.Duration
-	Limit     float64 // in CPUs
-	CPUs      int     // of the host
+	Target string
+	Path   string // of the container's cgroup, in the cpu hierarchy
+	Kernel string
+	Window time.Duration
+	Limit  float64 // in CPUs
+	// Levels are the limits under which the recording was made: the container's, its ancestors', and those of cgroups in it.
+	Levels    []recording.Level
+	CPUs      int // of the host
 	Objective *Objective
 	Check     SelfCheck
 	// Judged says whose latency Row.Judged has; nil: no requests were seen, and no pool has enough responses.
@@ -122,7 +125,7 @@ func Make(l *Load, o Options) (*Forecast, error) {
 // makeRows makes a forecast whose notes lack LeftOut.
 func makeRows(l *Load, o Options) (*maker, error) {
 	f := &Forecast{
-		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, CPUs: l.recordedScenario.Host.CPUs,
+		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, Levels: l.levels, CPUs: l.recordedScenario.Host.CPUs,
 		Objective: o.Objective, Cheapest: -1, Notes: l.notes, Languages: l.languages,
 	}
 	for _, p := range l.Pools {

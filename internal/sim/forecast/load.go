@@ -28,6 +28,7 @@ type Load struct {
 	languages          []string // of its processes, those that have the project's library: see Forecast.Languages
 	hasBudget          bool     // a process of it has that library in force
 	limit              float64  // of binding, in CPUs
+	levels             []recording.Level
 	Pools              []*Pool
 	requests           []recordedRequest
 	recorded           recordedFigures

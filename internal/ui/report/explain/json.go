@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
@@ -19,15 +20,17 @@ import (
 // limit_cpus (no limit; not_measured tells where it is not known), periods and throttled_periods (no quota), and what the
 // pool table does not know.
 type item struct {
-	Cause            *diagnose.Cause `json:"cause"`
-	Causes           []jsonCause     `json:"causes"`
-	LimitCPUs        *float64        `json:"limit_cpus"`
-	Periods          *uint64         `json:"periods"`
-	ThrottledPeriods *uint64         `json:"throttled_periods"`
-	StoppedSeconds   *float64        `json:"stopped_seconds"`
-	Width            []jsonBar       `json:"width"`
-	Wanted           []jsonBar       `json:"wanted"`
-	Pools            []jsonPool      `json:"pools"`
+	Cause     *diagnose.Cause `json:"cause"`
+	Causes    []jsonCause     `json:"causes"`
+	LimitCPUs *float64        `json:"limit_cpus"`
+	// LimitChanges are limits that changed while it was looked at; null: none did. cause is null then.
+	LimitChanges     []jsonLimitChange `json:"limit_changes"`
+	Periods          *uint64           `json:"periods"`
+	ThrottledPeriods *uint64           `json:"throttled_periods"`
+	StoppedSeconds   *float64          `json:"stopped_seconds"`
+	Width            []jsonBar         `json:"width"`
+	Wanted           []jsonBar         `json:"wanted"`
+	Pools            []jsonPool        `json:"pools"`
 	// Budgets are what processes say that they have in force to stay within the limit; null: none says it.
 	Budgets    []jsonBudget    `json:"cpu_budgets"`
 	Requests   *jsonRequests   `json:"requests"`
@@ -62,6 +65,28 @@ type item struct {
 
 // Document is `explain --json`.
 type Document = item
+
+// jsonLimitChange is a cgroup's limit before and after a change.
+type jsonLimitChange struct {
+	Path        string    `json:"path"`
+	Before      jsonLimit `json:"before"`
+	After       jsonLimit `json:"after"`
+	SeenSeconds *float64  `json:"seen_seconds"` // since start; null: somewhere in the window
+}
+
+type jsonLimit struct {
+	QuotaSeconds  *float64 `json:"quota_seconds"` // null: no quota
+	PeriodSeconds float64  `json:"period_seconds"`
+	BurstSeconds  float64  `json:"burst_seconds"`
+}
+
+func limitOf(l recording.Level) jsonLimit {
+	limit := jsonLimit{PeriodSeconds: time.Duration(l.PeriodNS).Seconds(), BurstSeconds: time.Duration(l.BurstNS).Seconds()}
+	if l.QuotaNS != nil {
+		limit.QuotaSeconds = new(time.Duration(*l.QuotaNS).Seconds())
+	}
+	return limit
+}
 
 type jsonStartup struct {
 	AgeSeconds     float64 `json:"age_seconds"`
@@ -237,6 +262,9 @@ func itemOf(e diagnose.Explanation) item {
 			c.Cause, figure.Seconds(c.Stopped), figure.Seconds(c.Wall), figure.Seconds(c.Waited), validText(c.Evidence),
 			listed(c.Guilty, validText), known(c.Suffers),
 		}
+	})
+	item.LimitChanges = listed(e.LimitChanges, func(c recording.LimitChange) jsonLimitChange {
+		return jsonLimitChange{validText(c.Before.Path), limitOf(c.Before), limitOf(c.After), figure.Seconds(c.Seen)}
 	})
 	item.Pools = listed(e.Pools, poolOf)
 	item.Budgets = listed(e.Budgets, func(b diagnose.Budget) jsonBudget {

@@ -1,0 +1,41 @@
+package policy
+
+import (
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// LimitMoved says that a limit of the container, or of an ancestor, was not the same all the while: when it was observed, when it was
+// recorded, and when the facts were gathered of which a plan is made. Nothing may be planned then, since what was forecast is of
+// another limit than what would be written. "": it was the same. known may be nil.
+func LimitMoved(o observe.Observation, f hoststate.Facts, known *Known) string {
+	path := o.Container.Group.Path
+	if changes := limitChanges(o, known); len(changes) > 0 {
+		return recording.LimitsChanged(path, changes)
+	}
+	var now, seen []recording.Level
+	for _, l := range o.Levels {
+		seen = append(seen, observe.RecordingLevel(l))
+		if group, ok := f.Groups[l.Path]; ok {
+			l.Limit = group.Limit
+		}
+		now = append(now, observe.RecordingLevel(l))
+	}
+	changes := recording.CompareLimits(seen, now)
+	if known != nil && known.Explanation != nil {
+		changes = append(recording.CompareLimits(known.Explanation.Levels, now), changes...)
+	}
+	if known != nil && known.Forecast != nil {
+		changes = append(recording.CompareLimits(known.Forecast.Levels, now), changes...)
+	}
+	return recording.LimitsChanged(path, changes)
+}
+
+// limitChanges are those within the looks themselves.
+func limitChanges(o observe.Observation, known *Known) []recording.LimitChange {
+	if known != nil && known.Explanation != nil && len(known.Explanation.LimitChanges) > 0 {
+		return known.Explanation.LimitChanges
+	}
+	return o.LimitChanges
+}

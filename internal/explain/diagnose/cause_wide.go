@@ -28,8 +28,10 @@ func shaped(of *figures) bool {
 	return of.throttled() && of.quotaKnown() && of.use() < burstUse && of.below >= backBelow
 }
 
-// quotaKnown reports whether the binding quota is known, so that a shape can be compared with it.
-func (of *figures) quotaKnown() bool { return of.quota > 0 && of.period > 0 && of.limit > 0 }
+// quotaKnown reports whether the binding quota is known, and one of the whole container, so that a shape can be compared with it.
+func (of *figures) quotaKnown() bool {
+	return of.quota > 0 && of.period > 0 && of.limit > 0 && !of.binding.inside
+}
 
 // ambiguous reports whether the container is throttled and meets the conditions of neither shape nor shortage.
 // It uses 80 to 95 % of the limit, or wanted stays above the limit although it uses less. The nearer of the

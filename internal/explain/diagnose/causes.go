@@ -29,6 +29,7 @@ type found struct {
 const (
 	rankScheduler = iota
 	rankAncestor
+	rankInside
 	rankWaste
 	rankDebt
 	rankStarved
@@ -38,6 +39,7 @@ const (
 	rankWide // burst, tiny-limit
 	rankPoolToo
 	rankAncestorToo
+	rankInsideToo
 	rankMaybe
 )
 
@@ -45,18 +47,22 @@ const (
 func conclude(e *Explanation, of *figures) {
 	var all []found
 	for _, judge := range []func(*figures) (found, bool){
-		scheduler, ancestor, sliceWaste, debt, shortage, poolStopsPool, burst, tinyLimit, neighbours, tooFewCPUs,
+		scheduler, ancestor, inside, sliceWaste, debt, shortage, poolStopsPool, burst, tinyLimit, neighbours, tooFewCPUs, realtime,
 	} {
 		if f, ok := judge(of); ok && f.evidence != "" {
 			all = append(all, f)
 		}
 	}
-	slices.SortStableFunc(all, func(x, y found) int {
-		return cmp.Or(cmp.Compare(y.severity, x.severity), cmp.Compare(x.rank, y.rank))
-	})
+	// Stopped time that no cause accounts for is ranked by what it cost, like all others.
+	if rest, ok := unexplained(of); ok && !slices.ContainsFunc(all, func(f found) bool { return f.stopped > 0 }) {
+		all = append(all, rest)
+	}
 	if len(all) == 0 {
 		all = append(all, nothingWrong(of))
 	}
+	slices.SortStableFunc(all, func(x, y found) int {
+		return cmp.Or(cmp.Compare(y.severity, x.severity), cmp.Compare(x.rank, y.rank))
+	})
 	for i := range all {
 		of.cost(&all[i])
 	}

@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -296,17 +297,62 @@ func TestWallTimeOfWaiting(t *testing.T) {
 	}
 }
 
-// Quotas of cgroups below a container without a limit are no matter of its own, and are not called nothing.
-func TestStoppedBelow(t *testing.T) {
+// stoppedBelow has a worker that the quota of a cgroup in the container holds for 29 ms; a neighbour has its CPU for 11 ms more.
+func stoppedBelow(own time.Duration) *rt.Schedule {
 	s := rt.New(1)
+	if own > 0 {
+		s.Limit(own, 100*ms)
+	}
 	h := s.Header()
 	h.SubLevels = []recording.Level{{Path: h.Target.Path + "/child", ID: 77, QuotaNS: new(int64(10 * ms)), PeriodNS: int64(100 * ms)}}
-	w := s.Threads("worker", 2)
-	s.Work(0, 20*ms, w...) // the second waits for the first
-	s.Add(recording.Event{Kind: recording.Hold, AtNS: int64(ms), Thread: w[1], Cgroup: 77}, recording.Event{Kind: recording.Release, AtNS: int64(3 * ms), Thread: w[1]})
+	w := s.Threads("worker", 1)
+	s.Work(0, 20*ms, w...)
+	s.Occupy(0, 40*ms, 0, s.Neighbour("batch/etl", "/batch/etl", nil, nil))
+	s.Add(recording.Event{Kind: recording.Hold, AtNS: int64(ms), Thread: w[0], Cgroup: 77}, recording.Event{Kind: recording.Release, AtNS: int64(30 * ms), Thread: w[0]})
+	return s
+}
+
+// Quotas of cgroups in a container come before what cost less, such as neighbours, whether or not it has a limit of its own.
+func TestStoppedBelow(t *testing.T) {
+	for _, own := range []time.Duration{0, 90 * ms} {
+		e := explain(stoppedBelow(own).Run(100 * ms))
+		if e.Cause != diagnose.Inside || !strings.Contains(e.Verdict, "/child (10 ms in 100 ms), a cgroup in it, held threads back for 29 ms of 100 ms: explain that cgroup") ||
+			!slices.ContainsFunc(e.Causes, func(c diagnose.RankedCause) bool { return c.Cause == diagnose.Neighbours }) {
+			t.Errorf("own quota %v: %s: %s (%+v)", own, e.Cause, e.Verdict, e.Causes)
+		}
+	}
+}
+
+// Stopped time that no cause accounts for is not hidden by a cause that cost less.
+func TestUnexplainedStopsAreRanked(t *testing.T) {
+	s := stoppedBelow(0)
+	s.Header().SubLevels = nil
 	e := explain(s.Run(100 * ms))
-	if e.Cause != diagnose.None || strings.Contains(e.Verdict, "Nothing wrong") || !strings.Contains(e.Verdict, "Quotas below it") ||
-		!strings.Contains(e.Verdict, "most of it that of "+h.Target.Path+"/child: explain that cgroup") {
+	if e.Cause != diagnose.None || !strings.Contains(e.Verdict, "A quota held it back for 29 ms of 100 ms") || len(e.Causes) < 2 {
+		t.Errorf("%s: %s (%+v)", e.Cause, e.Verdict, e.Causes)
+	}
+}
+
+// A real-time thread that does not run is not told as neighbours' doing.
+func TestRealtimeLimit(t *testing.T) {
+	s := besideNeighbours(4 * ms)
+	s.Header().Levels[0].RTRuntimeNS, s.Header().Levels[0].RTPeriodNS = new(int64(100*ms)), int64(time.Second)
+	for i := range s.Header().Threads {
+		s.Header().Threads[i].Realtime = "fifo"
+	}
+	e := explain(s.Run(time.Second))
+	if e.Cause != diagnose.Realtime || !strings.Contains(e.Verdict, "is 100 ms in 1.00 s") || e.Waiting[diagnose.RealtimeLimit] < 700*ms || e.Waiting[diagnose.ByNeighbours] > 0 {
+		t.Errorf("%s: %s, %v", e.Cause, e.Verdict, e.Waiting)
+	}
+}
+
+// A frozen container is not idle.
+func TestFrozen(t *testing.T) {
+	s := rt.New(2).Limit(50*ms, 100*ms)
+	s.Threads("worker", 2)
+	r := s.Run(time.Second)
+	r.Header.Target.Frozen, r.Footer.Frozen = true, true
+	if e := explain(r); e.Cause != diagnose.None || !strings.Contains(e.Verdict, "It is frozen") {
 		t.Errorf("%s: %s", e.Cause, e.Verdict)
 	}
 }

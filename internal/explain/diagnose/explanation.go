@@ -27,6 +27,10 @@ const (
 	TinyLimit Cause = "tiny-limit"
 	// Ancestor: the quota of a pod or slice, or a sibling that spent it.
 	Ancestor Cause = "ancestor"
+	// Inside: the quota of a cgroup in the container.
+	Inside Cause = "inside"
+	// Realtime: the kernel's limit for real-time threads.
+	Realtime Cause = "realtime"
 	// SliceWaste: throttled although far below the quota (kernels from 4.18 to 5.3 without the fix of 5.4).
 	SliceWaste Cause = "slice-waste"
 	// Debt: long kernel work past the quota, then parked for several periods (kernels since 6.18).
@@ -53,6 +57,9 @@ const (
 	HostSystem    Reason = "host-system" // tasks of the root cgroup and kernel threads held the CPU
 	Steal         Reason = "steal"       // the hypervisor held the CPU
 	IdleUnused    Reason = "idle-unused" // an allowed CPU was idle meanwhile
+	// RealtimeLimit: a real-time thread, which comes before all others, did not run: the kernel's limit for such threads held it
+	// back, or another real-time thread did.
+	RealtimeLimit Reason = "realtime-limit"
 )
 
 // Explanation is the analysis of one container over one recording. Every view of `explain` shows it. A nil

@@ -41,8 +41,13 @@ type figures struct {
 	stoppedIntervals      int
 	ownStopped            int64
 	ancestorStopped       int64
-	longestIdleHeld       int64 // longest time in which a quota held threads back and none ran
-	longIdleHeld          int64 // sum of such times of at least a period
+	insideStopped         int64  // by quotas of cgroups in it
+	innermost             *level // of these the one that stopped most; nil: none did
+	realtime              bool   // it has real-time threads
+	rtLimit               *level // the level that lets them run least; nil: none is known
+	frozen                bool   // from the beginning to the end
+	longestIdleHeld       int64  // longest time in which a quota held threads back and none ran
+	longIdleHeld          int64  // sum of such times of at least a period
 
 	waiting    waits
 	behind     wallTimes
@@ -71,7 +76,8 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		allowed: a.h.CPUsAllowed.Size(), online: a.h.Host.CPUs.Size(), sums: lead.sums, track: lead.index,
 		meanWidth: a.width.mean(), meanWanted: a.wanted.mean(), widest: a.width.most(), mostWanted: a.wanted.most(),
 		cpu: a.cpuTime, longIdleHeld: a.idleHeld.long, above: a.aboveLimit.longest, stopped: a.stopped, stoppedIntervals: a.stoppedIntervals.count,
-		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors, longestIdleHeld: a.idleHeld.longest,
+		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors,
+		insideStopped: a.levels.insideTime, frozen: a.h.Target.Frozen && f.Frozen, longestIdleHeld: a.idleHeld.longest,
 		neighbours: a.owners.neighbours(f, a.now), clients: a.owners.clientsWaited(), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
 	if own, ok := a.levels.all[0].limit(); ok {
@@ -90,7 +96,17 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		}
 		a.countPeriods(f, of)
 	}
+	for i := range a.levels.all {
+		l := &a.levels.all[i]
+		if l.inside && l.stopped > 0 && (of.innermost == nil || l.stopped > of.innermost.stopped) {
+			of.innermost = l
+		}
+		if l.RTRuntimeNS != nil && (of.rtLimit == nil || *l.RTRuntimeNS*of.rtLimit.RTPeriodNS < *of.rtLimit.RTRuntimeNS*l.RTPeriodNS) {
+			of.rtLimit = l
+		}
+	}
 	for _, p := range a.pools.all {
+		of.realtime = of.realtime || p.realtime
 		of.answered += p.answered
 		for r, d := range p.waiting {
 			of.waiting[r] += d

@@ -51,6 +51,7 @@ func (a *Analysis) Finish(f recording.Footer) Explanation {
 		}
 	}
 	a.takeSteal(&f)
+	a.takeRealtime()
 
 	figures := a.figures(&f)
 	e := a.explanation(&f, figures)
@@ -117,7 +118,7 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 func (a *Analysis) reasonsMeasured(f *recording.Footer, of *figures) [reasons]bool {
 	return [reasons]bool{
 		byOwnQuota: of.measured, byAncestor: of.measured, byOwnThreads: true, byNeighbour: true, byHost: true,
-		bySteal: f.StealNS != nil, byIdle: true,
+		bySteal: f.StealNS != nil, byIdle: true, byRealtime: of.realtime,
 	}
 }
 
@@ -195,6 +196,20 @@ func (a *Analysis) takeSteal(f *recording.Footer) {
 				p.waiting[r] -= d
 				p.waiting.add(bySteal, d)
 			}
+		}
+	}
+}
+
+// takeRealtime moves what pools of real-time threads waited for CPUs to RealtimeLimit: such a thread does not wait for ordinary
+// ones, and who holds the CPU meanwhile is let run by that limit.
+func (a *Analysis) takeRealtime() {
+	for _, p := range a.pools.all {
+		if !p.realtime {
+			continue
+		}
+		for _, r := range []int{byOwnThreads, byNeighbour, byHost, byIdle} {
+			p.waiting[byRealtime] += p.waiting[r]
+			p.waiting[r] = 0
 		}
 	}
 }

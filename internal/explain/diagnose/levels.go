@@ -8,6 +8,7 @@ import (
 type level struct {
 	recording.Level
 	own     bool  // the container's own cgroup or one below it
+	inside  bool  // one below it
 	held    int   // threads that it holds back now
 	heldAt  int64 // since when it does without a pause
 	stopped int64 // time in which it held any thread back
@@ -34,32 +35,33 @@ func (l *level) expired(p recording.PeriodState) {
 
 // levels has the container's own level, its ancestors, then those below it. It always has one.
 type levels struct {
-	all       []level
-	byID      map[uint64]int
-	unknown   int // the level to blame if the recording does not know
-	ancestors int64
-	ownTime   int64
+	all        []level
+	byID       map[uint64]int
+	unknown    int // the level to blame if the recording does not know
+	ancestors  int64
+	ownTime    int64
+	insideTime int64
 }
 
 func newLevels(h recording.Header) levels {
 	ls := levels{byID: map[uint64]int{}}
-	add := func(l recording.Level, own bool) {
+	add := func(l recording.Level, own, inside bool) {
 		if len(ls.all) == maxLevels {
 			return
 		}
 		if _, ok := ls.byID[l.ID]; !ok {
 			ls.byID[l.ID] = len(ls.all)
 		}
-		ls.all = append(ls.all, level{Level: l, own: own})
+		ls.all = append(ls.all, level{Level: l, own: own, inside: inside})
 	}
 	for i, l := range h.Levels {
-		add(l, i == 0)
+		add(l, i == 0, false)
 	}
 	if len(h.Levels) == 0 {
-		add(recording.Level{Path: h.Target.Path, ID: h.Target.ID}, true)
+		add(recording.Level{Path: h.Target.Path, ID: h.Target.ID}, true, false)
 	}
 	for _, l := range h.SubLevels {
-		add(l, true)
+		add(l, true, true)
 	}
 	// The unknown level is the one with the least limit, and of several the nearest. Without any known limit
 	// it is the container's own.
@@ -105,18 +107,21 @@ func (ls *levels) levelOf(id uint64) int {
 }
 
 func (ls *levels) add(d int64) {
-	own, ancestor := false, false
+	own, inside, ancestor := false, false, false
 	for i := range ls.all {
 		l := &ls.all[i]
 		if l.held == 0 {
 			continue
 		}
 		l.stopped += d
-		own = own || l.own
+		own, inside = own || l.own, inside || l.inside
 		ancestor = ancestor || !l.own
 	}
 	if own {
 		ls.ownTime += d
+	}
+	if inside {
+		ls.insideTime += d
 	}
 	if ancestor {
 		ls.ancestors += d

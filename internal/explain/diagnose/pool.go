@@ -23,6 +23,7 @@ type pool struct {
 	// byThread has the CPU times of threads when they left the pool or the recording ended: the first maxByThread.
 	byThread []int64
 	beside   bool // a thread that is no main thread was in it
+	realtime bool // threads of it come before all others
 
 	held    int
 	heldAt  int64

@@ -11,10 +11,11 @@ const (
 	byHost
 	bySteal
 	byIdle
+	byRealtime
 	reasons
 )
 
-var reasonOf = [reasons]Reason{OwnQuota, AncestorQuota, OwnThreads, ByNeighbours, HostSystem, Steal, IdleUnused}
+var reasonOf = [reasons]Reason{OwnQuota, AncestorQuota, OwnThreads, ByNeighbours, HostSystem, Steal, IdleUnused, RealtimeLimit}
 
 // waits is thread time by reason, in nanoseconds.
 type waits [reasons]int64

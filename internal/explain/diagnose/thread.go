@@ -54,6 +54,9 @@ func (a *Analysis) startThread(h *recording.Thread) {
 	t.cpu = h.CPU
 	t.cgroup = h.Cgroup
 	a.rename(t, h.TGID, h.Comm)
+	if h.Realtime != "" {
+		a.pools.all[t.pool].realtime = true
+	}
 	switch h.State {
 	case recording.Running:
 		if c := a.cpu(h.CPU); c != nil && c.thread == nil {

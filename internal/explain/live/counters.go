@@ -56,7 +56,7 @@ func countersCause(o observe.Observation) (diagnose.Cause, string) {
 	case *o.StoppedHigh == 0:
 		return diagnose.None, fmt.Sprintf("No quota held %s back; counters do not show whether its threads waited for CPUs.", name)
 	case o.Inside() != "":
-		return diagnose.None, fmt.Sprintf("The quota of a cgroup in it, %s, held threads of %s back for %s: explain that cgroup.", text.EscapePath(o.Inside()), name, formatStopped(o))
+		return diagnose.Inside, fmt.Sprintf("The quota of a cgroup in it, %s, held threads of %s back for %s: explain that cgroup.", text.EscapePath(o.Inside()), name, formatStopped(o))
 	case o.ThrottledBy != observe.BySelf && o.ThrottledBy != observe.ByUnknown && o.ThrottledBy != "":
 		return diagnose.Ancestor, fmt.Sprintf("The quota of %s held %s back for %s.", text.EscapePath(o.ThrottledBy), name, formatStopped(o))
 	case o.ThrottledBy == observe.ByUnknown:

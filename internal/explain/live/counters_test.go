@@ -33,7 +33,7 @@ func TestFromCounters(t *testing.T) {
 		{"in between", seen(time.Second, 4*time.Second, 1.8, 2, observe.BySelf), "", "do not tell"},
 		{"an ancestor", seen(time.Second, 4*time.Second, 1, 2, "/pod"), diagnose.Ancestor, "/pod"},
 		{"an ancestor out of sight", seen(0, 4*time.Second, 1, 2, observe.ByUnknown), diagnose.Ancestor, "not visible here"},
-		{"a cgroup inside", inside, diagnose.None, "/pod/cart/vcpu0, held threads of cart back for 1 s to 4 s of 10 s"},
+		{"a cgroup inside", inside, diagnose.Inside, "/pod/cart/vcpu0, held threads of cart back for 1 s to 4 s of 10 s"},
 		{"nothing", seen(0, 0, 1, 2, ""), diagnose.None, "counters do not show"},
 		{"not measured", unknown, "", "could not be measured"},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/topology"
@@ -30,6 +31,7 @@ func (o Options) complete(h *recording.Header) {
 	o.completeHost(h)
 	o.completeLevels(h)
 	o.completeProcesses(h)
+	o.completeHeld(h)
 	if len(h.NotMeasured) > maxNotes {
 		h.NotMeasured = append(h.NotMeasured[:maxNotes], fmt.Sprintf("and %d other things", len(h.NotMeasured)-maxNotes))
 	}
@@ -95,6 +97,35 @@ func (o Options) completeLevels(h *recording.Header) {
 	}
 	if h.CPUsAllowed.IsEmpty() {
 		h.CPUsAllowed = h.Host.CPUs
+	}
+}
+
+// completeHeld adds what holds threads back beside quotas: the freezer, and the limit of real-time threads.
+func (o Options) completeHeld(h *recording.Header) {
+	if o.Host == nil {
+		return
+	}
+	var err error
+	if h.Target.Frozen, err = o.Host.Frozen(o.Target.Group.Path); err != nil {
+		h.NotMeasured = append(h.NotMeasured, "frozen: "+err.Error())
+	}
+	policies, realtime := schedhost.New("/proc"), false
+	for i := range h.Threads {
+		p, err := policies.Read(int(h.Threads[i].TID))
+		if err == nil && p.BeforeOthers() { // a thread that ended meanwhile has none
+			h.Threads[i].Realtime, realtime = p.Class, true
+		}
+	}
+	for i := range h.Levels {
+		if l := &h.Levels[i]; realtime {
+			limit, limited, err := cgroup.ReadRTLimit(o.Host, l.Path)
+			if err != nil {
+				h.NotMeasured = append(h.NotMeasured, "limit of real-time threads: "+err.Error())
+			}
+			if limited {
+				l.RTRuntimeNS, l.RTPeriodNS = new(limit.Runtime.Nanoseconds()), limit.Period.Nanoseconds()
+			}
+		}
 	}
 }
 

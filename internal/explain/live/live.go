@@ -205,6 +205,7 @@ func (o *Options) take(ctx context.Context, p *probe.Probe, looked func(), begin
 	if o.Host != nil {
 		levels, below, _ := o.readLevels() // gone meanwhile: what its events tell is known
 		footer.Levels = slices.Concat(levels, below)
+		footer.Frozen, _ = o.Host.Frozen(o.Target.Group.Path)
 	}
 	ended = over()
 	if err != nil {

@@ -118,6 +118,7 @@ func (s *stage) play(scenario provoke.Scenario, act func(target container.Contai
 		switch {
 		case path == paths[scenario.Target]:
 			target = c
+		case strings.HasPrefix(path, paths[scenario.Target]+"/"):
 		case !slices.ContainsFunc(scenario.Groups, func(g provoke.Group) bool { return strings.HasPrefix(paths[g.Path], path+"/") }):
 			others = append(others, c)
 		}

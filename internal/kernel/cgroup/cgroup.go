@@ -11,10 +11,14 @@ const (
 	CPUSet  Controller = "cpuset"  // which CPUs and memory nodes
 	CPUAcct Controller = "cpuacct" // CPU time used; on v2 part of cpu
 	Memory  Controller = "memory"  // only read, by ReadMemory
+	Freezer Controller = "freezer" // v1 only, and only read, by Host.Frozen; on v2 each cgroup can be frozen
 )
 
-// Controllers lists those about CPUs, in a fixed order: all but Memory.
+// Controllers lists those about CPUs, in a fixed order: all but Memory and Freezer.
 func Controllers() []Controller { return []Controller{CPU, CPUSet, CPUAcct} }
+
+// allControllers are these and those that are only read.
+func allControllers() []Controller { return append(Controllers(), Memory, Freezer) }
 
 // Version is the cgroup interface version of one hierarchy.
 type Version int

@@ -52,7 +52,7 @@ func parseMountLine(line string) (hierarchyMount, bool) {
 	case "cgroup":
 		m.Version = V1
 		for option := range strings.SplitSeq(options, ",") {
-			if c := Controller(option); c == Memory || slices.Contains(Controllers(), c) {
+			if c := Controller(option); slices.Contains(allControllers(), c) {
 				m.controllers = append(m.controllers, c)
 			}
 		}
@@ -161,7 +161,7 @@ func pickMounts(all []hierarchyMount, reachable func(Mount) bool, onV2 func(Moun
 		there = onV2(unified.Mount)
 	}
 	picked := map[Controller]hierarchyMount{}
-	for _, c := range append(Controllers(), Memory) {
+	for _, c := range allControllers() {
 		legacy := best(func(m hierarchyMount) bool { return m.Version == V1 && slices.Contains(m.controllers, c) })
 		name := c
 		if c == CPUAcct {

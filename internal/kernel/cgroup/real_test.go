@@ -284,3 +284,64 @@ func TestRealEffectiveCPUs(t *testing.T) {
 		t.Errorf("a v1 file on v2: %v", err)
 	}
 }
+
+// A frozen cgroup is told, by its own freezer or by an ancestor's.
+func TestRealFrozen(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
+	onBoth(t, frozen)
+}
+
+func frozen(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
+	controller, file, freeze, thaw := cgroup.Freezer, "freezer.state", "FROZEN", "THAWED"
+	if v == cgroup.V2 {
+		controller, file, freeze, thaw = cgroup.CPU, "cgroup.freeze", "1", "0"
+	}
+	if _, ok := h.Version(controller); !ok {
+		t.Skip("the freezer is not mounted")
+	}
+	child := base + "/child"
+	must(t, h.Make(cgroup.CPU, child))
+	groups := map[cgroup.Controller]string{cgroup.CPU: child}
+	if v == cgroup.V1 {
+		must(t, h.Make(controller, base))
+		must(t, h.Make(controller, child))
+		t.Cleanup(func() { removeAll(h, controller, base) })
+		groups[controller] = child
+	}
+	start(t, h, "exec sleep 20", groups)
+	is := func(want bool) {
+		t.Helper()
+		for range 3000 { // the freezer takes a moment
+			got, err := h.Frozen(child)
+			must(t, err)
+			if got == want {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Fatalf("frozen is not told as %v", want)
+	}
+	is(false)
+	for _, at := range []string{child, base} {
+		must(t, h.Write(controller, at, file, freeze))
+		is(true)
+		must(t, h.Write(controller, at, file, thaw))
+		is(false)
+	}
+}
+
+// The limit of real-time threads is read where the kernel has one for each group.
+func TestRealRTLimit(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
+	onBoth(t, func(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
+		_, err := h.Read(cgroup.CPU, base, cgroup.FileRTRuntime)
+		has := err == nil
+		if has {
+			must(t, h.Write(cgroup.CPU, base, cgroup.FileRTRuntime, "40000"))
+		}
+		l, limited, err := cgroup.ReadRTLimit(h, base)
+		if err != nil || limited != has || has && (l.Runtime != 40*time.Millisecond || l.Period != time.Second) {
+			t.Errorf("%+v, %v, %v; the kernel has it: %v", l, limited, err, has)
+		}
+	})
+}

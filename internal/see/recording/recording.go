@@ -53,6 +53,8 @@ type Target struct {
 	Name string `json:"name"` // readable name
 	// AgeNS is for how long its oldest process had run when the recording began, to 10 ms; nil means not known.
 	AgeNS *int64 `json:"age_ns,omitempty"`
+	// Frozen says that the freezer held all of it (docker pause) when the recording began.
+	Frozen bool `json:"frozen,omitempty"`
 	// Namespace, Pod and Container are Kubernetes' names; "" means none, not known, or a recording before 2026-11-24.
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
@@ -69,6 +71,10 @@ type Level struct {
 	BurstNS  int64  `json:"burst_ns,omitempty"`
 	// Weight as cpu.weight (1 to 10,000, default 100); v1's shares are converted.
 	Weight int `json:"weight,omitempty"`
+	// RTRuntimeNS is how long its real-time threads may run in a period of RTPeriodNS (v1 with CONFIG_RT_GROUP_SCHED); nil
+	// means no such limit, or that it has no real-time threads.
+	RTRuntimeNS *int64 `json:"rt_runtime_ns,omitempty"`
+	RTPeriodNS  int64  `json:"rt_period_ns,omitempty"`
 }
 
 // Thread is a thread of the container and its state when the recording began.
@@ -81,6 +87,8 @@ type Thread struct {
 	CPU     int32  `json:"cpu"` // where it runs or last ran
 	Nice    int8   `json:"nice,omitempty"`
 	Allowed string `json:"allowed,omitempty"` // its own affinity, a CPU list
+	// Realtime is its policy if that comes before all others: "fifo", "rr" or "deadline"; "": another one, or not read.
+	Realtime string `json:"realtime,omitempty"`
 }
 
 // State of a thread.
@@ -294,6 +302,8 @@ type Footer struct {
 	Troubles []string `json:"troubles,omitempty"`
 	// Neighbours are other containers that ran on the CPUs allowed, with their own counters.
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
+	// Frozen is Header.Target.Frozen at the end.
+	Frozen bool `json:"frozen,omitempty"`
 	// Levels are those of Header.Levels and Header.SubLevels as they were when the recording ended, without their weights;
 	// nil means not read, or a recording before 2026-11-27.
 	Levels []Level `json:"levels,omitempty"`

@@ -29,6 +29,7 @@ var reasons = []reason{
 	{diagnose.HostSystem, "host, kernel", "the host's system or the kernel held the CPU"},
 	{diagnose.Steal, "steal", "the hypervisor held the CPU"},
 	{diagnose.IdleUnused, "idle unused", "a CPU that it may use was idle meanwhile"},
+	{diagnose.RealtimeLimit, "real-time limit", "the limit for real-time threads, or another such thread, held it back"},
 }
 
 // reasonsSeen are those with any waiting, in their order; a reason that is not ours comes last.

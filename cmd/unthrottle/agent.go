@@ -101,6 +101,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	}
 	env.Log = slog.New(agent.OncePerMinute(w.logAt(levelInfo).Handler()))
 	var plugin *nri.Plugin
+	direct := env.FS
 	if c.nri != nil {
 		options := *c.nri
 		options.Log, options.AnnotationPrefix = env.Log, policy.AnnotationPrefix
@@ -111,7 +112,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	recorder, closeProbe := flightOf(h, rules, w.stateDir)
 	defer closeProbe()
 	return agent.Run(ctx, agent.Config{
-		Rules: rules, ConfigFile: c.file, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Answers: c.answers,
+		Rules: rules, ConfigFile: c.file, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers,
 		Fix: func(latencies slo.Source) fix.Env {
 			return hostEnv(ctx, h, env, &w, latencies)
 		},

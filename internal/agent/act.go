@@ -136,6 +136,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		return err
 	}
 	wish := f.rule.Wish(a.Rules.Bound)
+	wish.Request.Room = f.resized && (a.NRI == nil || !a.NRI.Figures().Live) // with NRI the burst is lowered first
 	var latencies slo.Source
 	if f.rule.SLOCommand != "" {
 		latencies = a.Latencies(f.rule.SLOCommand)

@@ -52,7 +52,9 @@ type Config struct {
 	Untrusted string
 	Flight    Flight
 	// NRI is the connection to the runtime; nil: none.
-	NRI     *nri.Plugin
+	NRI *nri.Plugin
+	// Direct is Env.FS without the runtime in between, for what must not wait for it.
+	Direct  cgroup.FS
 	Version string
 	// Reloaded: the rules are new, so that what did not help under the old ones may be tried again at once.
 	Reloaded bool
@@ -148,6 +150,7 @@ func Run(ctx context.Context, c Config) error {
 		part("answers", a.serveAnswers)
 	}
 	if c.NRI != nil {
+		c.NRI.BeforeResize(a.makeRoom)
 		part("nri", func(ctx context.Context) error { return c.NRI.Run(ctx, a.newcomersAhead) })
 	}
 	part("memory", a.trimNowAndThen)

@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
@@ -51,6 +52,7 @@ type finding struct {
 	observation observe.Observation
 	rule        *policy.Rule // nil: none matches
 	refused     string       // why nothing is done now although the rule asks for it
+	resized     bool         // others change its limit
 }
 
 // secondary tells whether a rule makes a container secondary.
@@ -88,6 +90,7 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 		o := &all[i]
 		path := o.Container.Group.Path
 		s := c.standings[path]
+		s.resized = s.resized || inForce[path] == nil && slices.ContainsFunc(o.LimitChanges, func(l recording.LimitChange) bool { return l.Before.Path == path })
 		above, ok := o.Above(c.rules.Bound)
 		above = ok && above && c.calm[path] == 0
 		starting := time.Time{}
@@ -102,7 +105,7 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 		if stopped[path] < persist || inForce[path] != nil || now.Before(c.retry[path]) {
 			continue
 		}
-		found = append(found, finding{observation: *o, rule: s.effective.Rule})
+		found = append(found, finding{observation: *o, rule: s.effective.Rule, resized: s.resized})
 	}
 	c.forget(stopped, now)
 	slices.SortStableFunc(found, func(a, b finding) int {

@@ -55,6 +55,8 @@ type standing struct {
 	// labels are those of its metric; exported: the container is within the bound of what is exported.
 	labels   []string
 	exported bool
+	// resized: its limit was changed by others while nothing of ours was in force for it.
+	resized bool
 }
 
 // takeIn keeps a standing for each container of a round, and forgets the others. What was found out of one stays for as

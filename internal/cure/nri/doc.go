@@ -10,9 +10,10 @@
 //
 //  1. [Plugin.Run] keeps one session. It dials again with a growing pause after each loss. Each session begins with the
 //     runtime's list of all containers, which replaces what was known.
-//  2. It subscribes to three events only: a container starts, was updated, was removed. All runtimes with NRI have these.
-//     It is not asked before a container is created, so that no pod waits for it. A handler copies what it is told under
-//     a lock that is never held over anything that waits.
+//  2. It subscribes to four events only: a container starts, is to be updated, was updated, was removed. All runtimes with NRI
+//     have these. It is not asked before a container is created, so that no pod waits for it. An update waits at most
+//     resizeTime for a burst of ours to be lowered ([Plugin.BeforeResize]), because the kernel refuses a quota below it.
+//     A handler copies what it is told under a lock that is never held over anything that waits.
 //  3. [Plugin.Through] is a cgroup.FS whose writes of quota, period, burst and cpuset of the runtime's own containers go
 //     through the runtime. It reads each value back, because NRI says yes to updates that it did not make. A value that is
 //     not there is written directly, and so is all that NRI does not have.

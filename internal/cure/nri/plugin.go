@@ -62,6 +62,7 @@ type Plugin struct {
 	known   map[string]known
 	figures Figures
 	changed func()
+	resized Resized
 	// generation counts the events.
 	generation uint64
 }

@@ -21,9 +21,6 @@ func TestSubscription(t *testing.T) {
 	if _, ok := h.(stub.CreateContainerInterface); ok {
 		t.Error("pods would wait for us")
 	}
-	if _, ok := h.(stub.UpdateContainerInterface); ok {
-		t.Error("resizes would wait for us")
-	}
 	if _, ok := h.(stub.ValidateContainerAdjustmentInterface); ok {
 		t.Error("runtimes before NRI 0.10 refuse this")
 	}

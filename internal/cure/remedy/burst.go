@@ -84,10 +84,16 @@ func (p *planner) burst() error {
 				return err
 			}
 			p.setLimit(level.Path, want, mayBeSpent)
+			if cpus, ok := (cgroup.Limit{Quota: want.Burst, Period: want.Period}).CPUs(); ok && level.Path == path {
+				p.warn("while it is in force the kernel refuses its owner a limit below the burst, %s (%s)", text.CPUs(cpus), afterwards)
+			}
 		}
 	}
 	return nil
 }
+
+// afterwards is the way out for the owner of a container with a burst.
+const afterwards = "the agent lowers the burst first where the runtime has NRI; else restore it before"
 
 // noSpare refuses a burst where the whole limit is used. A short look may have caught a peak, which is what a burst is for: then
 // the plan says what was seen.
@@ -129,6 +135,9 @@ func (p *planner) bursting(level cgroup.Level, binding string) (cgroup.Limit, er
 		if level.Path != p.target.Group.Path {
 			want.Burst = min(p.r.Burst, want.Quota)
 		}
+	}
+	if p.r.Room {
+		want.Burst = min(want.Burst, (want.Quota / 2).Truncate(time.Microsecond))
 	}
 	if err := want.Check(); err != nil {
 		return want, p.refuse(err.Error(), "choose a burst up to the quota and a period of 1 ms to 1 s")

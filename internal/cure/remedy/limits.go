@@ -65,10 +65,9 @@ func (p *planner) keepLimit(path string) {
 	}
 }
 
-// has tells whether the kernel has a limit file: the last one is burst's.
+// has tells whether the kernel has a limit file.
 func (p *planner) has(file string) bool {
-	files := cgroup.LimitFiles(p.f.CPUVersion)
-	return p.f.HasBurst || file != files[len(files)-1]
+	return p.f.HasBurst || !cgroup.IsBurst(file)
 }
 
 // inPeriod is the same limit in another period. A burst above the new quota is cut to it.

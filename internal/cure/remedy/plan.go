@@ -54,6 +54,9 @@ type Request struct {
 	// the most the kernel takes, for burst, and none for narrow. Period replaces the period (of burst and narrow), the limit
 	// staying the same.
 	Burst, Period time.Duration
+	// Room leaves half of the quota without a burst: the owner of the container resizes it, and the kernel refuses a quota below the
+	// burst.
+	Room bool
 	// WeightFromLimit makes weight set 1024 shares for each CPU of the limit;
 	// else the weight stays as it is.
 	WeightFromLimit bool

@@ -57,6 +57,9 @@ func LimitFiles(v Version) []string {
 	return []string{fileQuota, filePeriod, fileBurst}
 }
 
+// IsBurst tells whether a file holds the burst of a Limit, on either version.
+func IsBurst(file string) bool { return file == fileBurst || file == fileMaxBurst }
+
 // WeightFile returns the file that holds the weight.
 func WeightFile(v Version) string {
 	if v == V2 {

@@ -1,0 +1,54 @@
+package remedy
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
+)
+
+// BurstsAbove lowers the bursts of transactions in force for a resize: the owner of the cgroup that at names is about to write a
+// quota there, and then one that is smaller by as many CPUs to its pod. The kernel refuses a quota below the burst (EINVAL,
+// tg_set_cfs_bandwidth). limit is that of a cgroup now; false: it cannot be read. Each part takes the place of one transaction.
+func BurstsAbove(held []txn.InForce, at func(path string) bool, quota time.Duration, limit func(path string) (cgroup.Limit, bool)) []txn.Part {
+	if quota <= 0 {
+		return nil // no quota: any burst goes with it
+	}
+	var parts []txn.Part
+	for _, h := range held {
+		var lower []change.Change
+		for _, c := range h.Changes {
+			us, err := strconv.ParseInt(c.To, 10, 64)
+			if c.Kind != change.KindFile || !cgroup.IsBurst(c.File) || err != nil {
+				continue
+			}
+			room, ok := roomFor(h.Target, c.Path, at, quota, limit)
+			if !ok || time.Duration(us)*time.Microsecond <= room {
+				continue
+			}
+			c.From, c.To, c.Why = c.To, strconv.FormatInt(room.Microseconds(), 10), "its owner sets a lower limit, which the kernel refuses below a burst"
+			lower = append(lower, c)
+		}
+		if len(lower) > 0 {
+			parts = append(parts, txn.Part{Purpose: txn.Purpose{Target: txn.Target{Path: h.Target, Name: h.Name}, Remedy: h.Remedy, Parameters: h.Parameters, Expected: h.Expected},
+				Changes: lower, Replaces: []string{h.ID}})
+		}
+	}
+	return parts
+}
+
+// roomFor is the largest burst that a cgroup of a transaction may keep; false: the resize is not about it.
+func roomFor(target, path string, at func(string) bool, quota time.Duration, limit func(string) (cgroup.Limit, bool)) (time.Duration, bool) {
+	if at(path) {
+		return quota, true
+	}
+	own, ok := limit(target)
+	above, known := limit(path)
+	if !at(target) || !cgroup.Below(target, path) || !ok || !known || !own.Limited() || !above.Limited() || own.Period <= 0 {
+		return 0, false
+	}
+	fewer := float64(own.Quota-quota) / float64(own.Period)
+	return max(0, above.Quota-time.Duration(fewer*float64(above.Period))).Truncate(time.Microsecond), fewer > 0
+}

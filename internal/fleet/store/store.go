@@ -8,6 +8,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/google/renameio/v2"
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/fleet"
 )
@@ -115,7 +117,7 @@ func merged(all []fleet.Row) []fleet.Row {
 	return kept
 }
 
-func write(name string, rows []fleet.Row) error {
+func write(name string, rows []fleet.Row, more ...parquet.WriterOption) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func write(name string, rows []fleet.Row) error {
 		return err
 	}
 	defer f.Cleanup()
-	if err := Encode(f, rows); err != nil {
+	if err := Encode(f, rows, more...); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
@@ -134,32 +136,77 @@ func write(name string, rows []fleet.Row) error {
 }
 
 // Encode writes rows as a file has them.
-func Encode(to io.Writer, rows []fleet.Row) error {
-	w := parquet.NewGenericWriter[fleet.Row](to, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("unthrottle.schema", fmt.Sprint(fleet.SchemaVersion)))
+func Encode(to io.Writer, rows []fleet.Row, more ...parquet.WriterOption) error {
+	w := parquet.NewGenericWriter[fleet.Row](to, append(more, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("unthrottle.schema", fmt.Sprint(fleet.SchemaVersion)))...)
 	if _, err := w.Write(rows); err != nil {
 		return err
 	}
 	return w.Close()
 }
 
-// Read reads the rows of one file. The error names the file.
+// Read reads the rows of one file. The error names the file; of one whose content is no file of rows it is a *content.
 func Read(name string) (rows []fleet.Row, err error) {
-	// A file that is cut off or not Parquet makes the library panic in places.
-	defer func() {
-		if p := recover(); p != nil {
-			rows, err = nil, fmt.Errorf("%s: damaged: %v", name, p)
-		}
-	}()
-	info, err := os.Stat(name)
+	err = opened(name, func(of *bytes.Reader) (err error) {
+		rows, err = parquet.Read[fleet.Row](of, of.Size())
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxFile || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %d bytes: no file of rows is that large", name, info.Size())
-	}
-	rows, err = parquet.ReadFile[fleet.Row](name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
 	return rows, nil
+}
+
+// metadata is what a file's metadata have of a key; "": nothing.
+func metadata(name, key string) (value string, err error) {
+	err = opened(name, func(of *bytes.Reader) error {
+		f, err := parquet.OpenFile(of, of.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+		if err == nil {
+			value, _ = f.Lookup(key)
+		}
+		return err
+	})
+	return value, err
+}
+
+// content is the error for a file that was read, and is no whole file of rows.
+type content struct {
+	file string
+	err  error
+}
+
+func (c *content) Error() string { return fmt.Sprintf("%s: damaged: %v", c.file, c.err) }
+
+func (c *content) Unwrap() error { return c.err }
+
+// opened reads a file and has it decoded. What cannot be read now, such as without rights, by a failing disk or with too many files open, is not
+// damaged: it is read into memory first.
+func opened(name string, decode func(*bytes.Reader) error) (err error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for who writes
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: it is no regular file: move it away", name)
+	case info.Size() > maxFile:
+		return &content{name, fmt.Errorf("%d bytes: no file of rows is that large", info.Size())}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return err
+	}
+	// A file that is cut off or not Parquet makes the library panic in places.
+	defer func() {
+		if p := recover(); p != nil {
+			err = &content{name, fmt.Errorf("%v", p)}
+		}
+	}()
+	if err := decode(bytes.NewReader(data)); err != nil {
+		return &content{name, err}
+	}
+	return nil
 }

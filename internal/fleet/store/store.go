@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -27,17 +28,17 @@ import (
 	"github.com/unthrottle/unthrottle/internal/fleet"
 )
 
-// Damaged is the error for a file that is there and cannot be read. It was moved aside, and the new rows were written.
+// Damaged is the error for a file whose content is no whole file of rows. It was moved aside, and the new rows were written.
 type Damaged struct {
 	File, Aside string
 	Err         error
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("%s cannot be read (%v): it is now %s, and the rows of this hour before now are missing", d.File, d.Err, d.Aside)
+	return fmt.Sprintf("%s is damaged (%v): it is now %s, and the rows of this hour before now are missing", d.File, d.Err, d.Aside)
 }
 
-// Unwrap is why it could not be read.
+// Unwrap is what is wrong with it.
 func (d *Damaged) Unwrap() error { return d.Err }
 
 // maxFile bounds the file that is read to be added to, in bytes.
@@ -79,16 +80,37 @@ func safe(name string) string {
 func add(name string, rows []fleet.Row) error {
 	old, err := Read(name)
 	var damaged error
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		aside := name + ".damaged"
-		if renamed := os.Rename(name, aside); renamed != nil {
-			return errors.Join(err, renamed)
+	switch wrong := new(content); {
+	case errors.As(err, &wrong):
+		aside, err := putAside(name)
+		if err != nil {
+			return errors.Join(wrong, err)
 		}
-		damaged = &Damaged{name, aside, err}
+		damaged = &Damaged{name, aside, wrong.err}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	return errors.Join(damaged, write(name, merged(slices.Concat(old, rows))))
+}
+
+// mostAside bounds the files that are put aside of one node's hour.
+const mostAside = 9
+
+// putAside renames a damaged file NODE.parquet to NODE.parquet.damaged, or NODE~2.parquet.damaged where there is one already, and so on.
+func putAside(name string) (aside string, err error) {
+	node := strings.TrimSuffix(name, ".parquet")
+	for i := range mostAside {
+		if i > 0 {
+			node = fmt.Sprintf("%s~%d", strings.TrimSuffix(name, ".parquet"), i+1)
+		}
+		aside = node + ".parquet.damaged"
+		if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+			return aside, os.Rename(name, aside)
+		} else if err != nil {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("%d damaged files of it are aside already: remove them, such as %s", mostAside, aside)
 }
 
 // merged leaves of rows of the same cgroup and beginning the last one, and puts a container's rows together: what does not change packs to nothing.

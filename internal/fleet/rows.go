@@ -61,6 +61,9 @@ func NewRows(n Names) *Rows {
 	return &Rows{names: Names{text.Sanitize(n.Cluster, maxName), text.Sanitize(n.Node, maxName)}, open: map[key]*sum{}}
 }
 
+// Names are those of the rows.
+func (r *Rows) Names() Names { return r.names }
+
 const maxName = 253 // of Kubernetes' objects
 
 // Add takes the observations of a round, and returns the rows of the slot before if the round begins another one: a later one, or an earlier one

@@ -62,8 +62,11 @@ func Write(dir string, rows []fleet.Row) error {
 // File is the file of a row, below the folder.
 func File(r *fleet.Row) string {
 	at := r.Start.UTC()
-	return filepath.Join("cluster="+safe(r.Cluster), "date="+at.Format(time.DateOnly), fmt.Sprintf("hour=%02d", at.Hour()), safe(r.Node)+".parquet")
+	return filepath.Join(clusterFolder(r), "date="+at.Format(time.DateOnly), fmt.Sprintf("hour=%02d", at.Hour()), safe(r.Node)+".parquet")
 }
+
+// clusterFolder is the folder of a row's cluster.
+func clusterFolder(r *fleet.Row) string { return "cluster=" + safe(r.Cluster) }
 
 // safe makes a name one that a folder can have.
 func safe(name string) string {
@@ -96,14 +99,22 @@ func add(name string, rows []fleet.Row) error {
 // mostAside bounds the files that are put aside of one node's hour.
 const mostAside = 9
 
-// putAside renames a damaged file NODE.parquet to NODE.parquet.damaged, or NODE~2.parquet.damaged where there is one already, and so on.
-func putAside(name string) (aside string, err error) {
+// asides are the names for damaged files NODE.parquet: NODE.parquet.damaged, NODE~2.parquet.damaged and so on.
+func asides(name string) (all []string) {
 	node := strings.TrimSuffix(name, ".parquet")
 	for i := range mostAside {
+		nth := ""
 		if i > 0 {
-			node = fmt.Sprintf("%s~%d", strings.TrimSuffix(name, ".parquet"), i+1)
+			nth = fmt.Sprintf("~%d", i+1)
 		}
-		aside = node + ".parquet.damaged"
+		all = append(all, node+nth+".parquet.damaged")
+	}
+	return all
+}
+
+// putAside renames a damaged file to the first of these names that is free.
+func putAside(name string) (aside string, err error) {
+	for _, aside = range asides(name) {
 		if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
 			return aside, os.Rename(name, aside)
 		} else if err != nil {
@@ -157,9 +168,12 @@ func write(name string, rows []fleet.Row, more ...parquet.WriterOption) error {
 	return nil
 }
 
+// schemaKey is the key of a file's metadata that has the version of its columns.
+const schemaKey = "unthrottle.schema"
+
 // Encode writes rows as a file has them.
 func Encode(to io.Writer, rows []fleet.Row, more ...parquet.WriterOption) error {
-	w := parquet.NewGenericWriter[fleet.Row](to, append(more, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("unthrottle.schema", fmt.Sprint(fleet.SchemaVersion)))...)
+	w := parquet.NewGenericWriter[fleet.Row](to, append(more, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata(schemaKey, fmt.Sprint(fleet.SchemaVersion)))...)
 	if _, err := w.Write(rows); err != nil {
 		return err
 	}

@@ -43,6 +43,8 @@ func script(now time.Time, names ...string) engine.Script {
 		{Name: "asked", SQL: fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS latest_ms, CAST(%d AS BIGINT) AS gone_after_ms", now.Add(clockAhead).UnixMilli(), view.GoneAfter.Milliseconds())},
 		{Name: "fleet_hosts", SQL: question("fleet_hosts")},
 		{Name: "containers", SQL: question("containers")},
+		{Name: "remedied", SQL: question("remedied")},
+		{Name: "untreated", SQL: question("untreated")},
 		{Name: "fleet_levels", List: engine.Levels, Of: "fleet_rows"},
 		{Name: "fleet_candidates", List: engine.Candidates, Of: "fleet_rows"},
 		{Name: "fleet_stops", List: engine.Stops, Of: "fleet_rows"},

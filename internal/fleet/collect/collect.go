@@ -60,6 +60,8 @@ type Sink struct {
 	rows   *fleet.Rows
 	wake   chan struct{}
 	done   chan struct{}
+	// paths are the containers' of the slot under way, by cgroup: also of those that ended in it.
+	paths map[int64]string
 
 	mu      sync.Mutex
 	waiting []fleet.Row
@@ -77,7 +79,7 @@ func New(o Options) *Sink {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Sink{o: o, rows: fleet.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &Sink{o: o, rows: fleet.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{}), paths: map[int64]string{}}
 	go s.run()
 	return s
 }
@@ -89,6 +91,12 @@ func (s *Sink) Round(observations []observe.Observation) {
 	s.rowsMu.Unlock()
 	if len(done) > 0 {
 		s.hand(s.described(done, observations))
+		clear(s.paths)
+	}
+	for i := range observations {
+		if o := &observations[i]; len(s.paths) < fleet.MaxContainers {
+			s.paths[int64(o.CgroupID)] = o.Container.Group.Path
+		}
 	}
 }
 
@@ -129,9 +137,9 @@ func recorded(e *diagnose.Explanation) fleet.Recorded {
 
 // described fills in what only the end of a slot needs: it is read once for each container, and not in each round.
 func (s *Sink) described(rows []fleet.Row, now []observe.Observation) []fleet.Row {
-	paths := map[int64]*container.Container{}
+	running := map[int64]*container.Container{}
 	for i := range now {
-		paths[int64(now[i].CgroupID)] = &now[i].Container
+		running[int64(now[i].CgroupID)] = &now[i].Container
 	}
 	remedies := map[string]string{}
 	if s.o.InForce != nil {
@@ -148,7 +156,8 @@ func (s *Sink) described(rows []fleet.Row, now []observe.Observation) []fleet.Ro
 		if allowed := rows[i].AllowedCPUs; allowed != nil && hostCPUs != nil && *allowed == *hostCPUs {
 			rows[i].CPUList = "" // all of the host's
 		}
-		if c := paths[rows[i].Cgroup]; c != nil {
+		rows[i].Remedy = remedies[s.paths[rows[i].Cgroup]]
+		if c := running[rows[i].Cgroup]; c != nil {
 			rows[i].Remedy, rows[i].RequestCPUs, rows[i].MemoryBytes = remedies[c.Group.Path], s.request(c), s.memory(c, hostMemory)
 		}
 	}

@@ -203,3 +203,23 @@ func TestOlderFilesGo(t *testing.T) {
 		t.Errorf("%+v, told %+v", kept, told)
 	}
 }
+
+// A container that ended in the slot has its remedy in its row as long as the journal has it in force.
+func TestRemedyOfAContainerThatEnded(t *testing.T) {
+	var rows []fleet.Row
+	s := New(Options{Dir: "x", write: func(_ string, of []fleet.Row) error { rows = append(rows, of...); return nil }, InForce: func() ([]txn.InForce, error) {
+		return []txn.InForce{{Target: "/b", Remedy: "burst"}}, nil
+	}})
+	s.Round(round(noon, 3))
+	for i := range 2 * 300 { // only the first one goes on
+		s.Round(round(noon.Add(time.Duration(1+i)*time.Second), 1))
+	}
+	if _, err := s.Close(round(noon, 1)); err != nil || len(rows) != 5 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for _, r := range rows {
+		if (r.Remedy == "burst") != (r.Container == "/b") {
+			t.Errorf("%s: %q", r.Container, r.Remedy)
+		}
+	}
+}

@@ -210,6 +210,20 @@ func TestUnknown(t *testing.T) {
 	missing(t, "cores of what has no limit", serviceOf(t, d, "s1/app").CoresNow)
 }
 
+// A container that came a moment ago keeps what it has and is told as such. What the others of its service need stays known.
+func TestYoungContainers(t *testing.T) {
+	d, _ := written(t, rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4), part(rowOf("cart", 2, noon, 8, 4), 250, 50), part(rowOf("new", 3, noon, 8, 4), 250, 50))
+	s := serviceOf(t, d, "cart/app")
+	if s.Containers != 3 || s.Unknown != 1 || s.Young != 1 || s.Half == nil || s.Double == nil || s.Half.Containers != 2 || s.Double.Containers != 6 {
+		t.Errorf("%+v", s)
+	}
+	near(t, "limit", s.Limit, 3.7)
+	near(t, "after", s.CoresAfter, 2*3.7+8)
+	if s := serviceOf(t, d, "new/app"); s.Unknown != 1 || s.Young != 1 || s.Limit != nil || s.Half != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
 // Stopped by its own quota, by its pod's, which a sidecar spends, and by one further up.
 func TestWhoSpends(t *testing.T) {
 	stopped := func(r fleet.Row, seconds float64) fleet.Row {

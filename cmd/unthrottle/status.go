@@ -183,7 +183,11 @@ func sayExporting(stateDir string) error {
 	if err != nil || e == nil || e.Removed == 0 {
 		return err
 	}
-	say("the agent (process %d) keeps rows since %s in %s, %.0f MiB; it has removed %s, as keep_for and keep_size of export say", e.Process,
-		e.From.Local().Format(time.DateTime), text.Sanitize(e.Dir, 0), float64(e.Bytes)/(1<<20), text.Count(e.Removed, "older file"))
+	say("%s", exporting(e))
 	return nil
+}
+
+func exporting(e *agent.Exporting) string {
+	return fmt.Sprintf("the agent (process %d) keeps rows since %s in %s, %.1f MiB; it has removed %s, as keep_for and keep_size of export say", e.Process,
+		e.From.Local().Format(time.DateTime), text.Sanitize(e.Dir, 0), float64(e.Bytes)/(1<<20), text.Count(e.Removed, "older file"))
 }

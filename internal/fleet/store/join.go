@@ -207,12 +207,12 @@ func (p parts) has(name, sum string) bool { return slices.Contains(p[name], sum)
 
 // addThoseOf adds the parts of a joined file. One of a program that kept none has none.
 func (p parts) addThoseOf(name string) error {
-	of, err := metadata(name, joinedFrom)
-	if err != nil || of == "" {
+	listed, err := metadata(name, joinedFrom)
+	if err != nil || listed == "" {
 		return err
 	}
 	var more parts
-	if err := json.Unmarshal([]byte(of), &more); err != nil {
+	if err := json.Unmarshal([]byte(listed), &more); err != nil {
 		return fmt.Errorf("%s: the files of which it was joined: %w", name, err)
 	}
 	for name, sums := range more {

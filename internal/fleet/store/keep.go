@@ -90,8 +90,8 @@ func (k Keep) Do(dir string, names fleet.Names, now time.Time) (kept Kept, err e
 
 // filesOf are the files of a node below a folder, in the order in which they go.
 func filesOf(dir string, names fleet.Names, now time.Time) (all []hourFile, err error) {
-	of := fleet.Row{Cluster: names.Cluster, Node: names.Node}
-	hours, err := filepath.Glob(filepath.Join(escaped(filepath.Join(dir, clusterFolder(&of))), "date=*", "hour=*"))
+	named := fleet.Row{Cluster: names.Cluster, Node: names.Node}
+	hours, err := filepath.Glob(filepath.Join(escaped(filepath.Join(dir, clusterFolder(&named))), "date=*", "hour=*"))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func filesOf(dir string, names fleet.Names, now time.Time) (all []hourFile, err 
 		if !ok {
 			continue
 		}
-		name := filepath.Join(hour, filepath.Base(File(&of)))
+		name := filepath.Join(hour, filepath.Base(File(&named)))
 		for i, file := range append([]string{name}, asides(name)...) {
 			info, err := os.Lstat(file)
 			if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {

@@ -182,8 +182,8 @@ func Encode(to io.Writer, rows []fleet.Row, more ...parquet.WriterOption) error 
 
 // Read reads the rows of one file. The error names the file; of one whose content is no file of rows it is a *content.
 func Read(name string) (rows []fleet.Row, err error) {
-	err = opened(name, func(of *bytes.Reader) (err error) {
-		rows, err = parquet.Read[fleet.Row](of, of.Size())
+	err = opened(name, func(data *bytes.Reader) (err error) {
+		rows, err = parquet.Read[fleet.Row](data, data.Size())
 		return err
 	})
 	if err != nil {
@@ -194,8 +194,8 @@ func Read(name string) (rows []fleet.Row, err error) {
 
 // metadata is what a file's metadata have of a key; "": nothing.
 func metadata(name, key string) (value string, err error) {
-	err = opened(name, func(of *bytes.Reader) error {
-		f, err := parquet.OpenFile(of, of.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	err = opened(name, func(data *bytes.Reader) error {
+		f, err := parquet.OpenFile(data, data.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		if err == nil {
 			value, _ = f.Lookup(key)
 		}

@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/fleet/collect"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -27,15 +29,18 @@ type Exported struct {
 	Rows          int     `json:"rows"`
 	Containers    int     `json:"containers"`
 	WindowSeconds float64 `json:"window_seconds"`
+	// Removed is how many older files of this node went.
+	Removed int `json:"removed_files"`
 	// Probe says why widths and demand were not measured; null: they were.
 	Probe *string `json:"not_measured"`
 }
 
 func newExport() *cobra.Command {
 	var w writeFlags
-	var dir, below string
+	var dir, below, size string
 	var names fleet.Names
 	var lasts time.Duration
+	kept := policy.DefaultExport()
 	var out output
 	cmd := &cobra.Command{
 		Use:     "export --dir DIR",
@@ -46,14 +51,25 @@ folder of Parquet files: limits, CPU time used and wanted, stopped time,
 throttled periods and the histograms of width and demand.
 
 A fleet's folders make one table (cluster=, date=, hour=) for DuckDB, Spark or
-Trino. The agent does the same all the time with 'export' in its rules.`,
+Trino. The agent does the same all the time with 'export' in its rules.
+
+Files of this node that are older than --keep-for, and the oldest beyond
+--keep-size, are removed.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := rejectEmptyFlags(cmd, "dir", "below", "cluster", "node", "state-dir"); err != nil {
+			if err := rejectEmptyFlags(cmd, "dir", "below", "cluster", "node", "keep-size", "state-dir"); err != nil {
 				return err
 			}
 			if dir == "" {
 				return usage(cmd, "give a folder for the files: --dir DIR")
+			}
+			if kept.KeepFor < policy.LeastKeepFor || kept.KeepFor > policy.MostKeepFor {
+				return fmt.Errorf("--keep-for %s: give %s to %s", text.Duration(kept.KeepFor), text.Duration(policy.LeastKeepFor), text.Duration(policy.MostKeepFor))
+			}
+			if size != "" {
+				if err := kept.SetKeepSize(size); err != nil {
+					return fmt.Errorf("--keep-size: %w", err)
+				}
 			}
 			h, err := openCgroups()
 			if err != nil {
@@ -71,7 +87,7 @@ Trino. The agent does the same all the time with 'export' in its rules.`,
 					return fmt.Errorf("this host's name: %w; give one with --node", err)
 				}
 			}
-			done, err := export(cmd.Context(), h, prefix, lasts, collect.Options{Names: names, Dir: dir, FS: h, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"), InForce: journalled(cmd, &w, h)})
+			done, err := export(cmd.Context(), h, prefix, lasts, collect.Options{Names: names, Dir: dir, Keep: store.Keep{For: kept.KeepFor, Bytes: kept.KeepBytes}, FS: h, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"), InForce: journalled(cmd, &w, h)})
 			if err != nil {
 				return err
 			}
@@ -88,6 +104,8 @@ Trino. The agent does the same all the time with 'export' in its rules.`,
 	flags.StringVar(&names.Node, "node", "", "`NAME` of this node (default: the host's name)")
 	shareString(cmd, &below, "below", "", "")
 	lengthVar(cmd, &lasts, 0, " to observe (default: until interrupted)")
+	timeVar(cmd, &kept.KeepFor, "keep-for", kept.KeepFor, "remove this node's files that are older than this `TIME`")
+	flags.StringVar(&size, "keep-size", "", "remove this node's oldest files beyond this `SIZE` (default 1024MiB)")
 	w.addStateDir(cmd)
 	out.add(cmd)
 	return cmd
@@ -141,7 +159,7 @@ func export(ctx context.Context, h *cgroup.Host, below string, lasts time.Durati
 	endPeriods()
 	<-ended
 	written, closed := sink.Close(last)
-	result.Rows, result.Containers, result.WindowSeconds = written, len(last), time.Since(began).Seconds()
+	result.Rows, result.Containers, result.WindowSeconds, result.Removed = written, len(last), time.Since(began).Seconds(), sink.Kept().Removed
 	return result, errors.Join(err, closed)
 }
 

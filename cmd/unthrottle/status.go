@@ -50,7 +50,7 @@ func newStatus() *cobra.Command {
 			if err := sayHealth(env); err != nil {
 				return err
 			}
-			if err := errors.Join(sayDropped(w.stateDir), sayHolder(env)); err != nil {
+			if err := errors.Join(sayDropped(w.stateDir), sayExporting(w.stateDir), sayHolder(env)); err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
@@ -175,4 +175,19 @@ func sayDropped(stateDir string) error {
 	say("the agent (process %d) keeps to its own budget and has dropped %s since %s: %s", d.Process, strings.Join(d.What, ", "),
 		d.Since.Local().Format(time.DateTime), d.Why)
 	return nil
+}
+
+// sayExporting tells that the agent removes rows for questions over many hosts, which are older or too many.
+func sayExporting(stateDir string) error {
+	e, err := agent.ReadExporting(stateDir)
+	if err != nil || e == nil || e.Removed == 0 {
+		return err
+	}
+	say("%s", exporting(e))
+	return nil
+}
+
+func exporting(e *agent.Exporting) string {
+	return fmt.Sprintf("the agent (process %d) keeps rows since %s in %s, %.1f MiB; it has removed %s, as keep_for and keep_size of export say", e.Process,
+		e.From.Local().Format(time.DateTime), text.Sanitize(e.Dir, 0), float64(e.Bytes)/(1<<20), text.Count(e.Removed, "older file"))
 }

@@ -13,6 +13,8 @@ type sum struct {
 	cores                    float64
 	lower, burst             needed
 	sized, unknown, byBounds int
+	// young are those of the unknown that were observed for too short a time: what the others need is what these will.
+	young int
 	// on are its containers on each host; load is how much of its load a container has to carry when hosts fail.
 	on   map[string]int
 	load float64
@@ -50,6 +52,9 @@ func (s *sum) add(c *sized, why string, n *need) {
 	}
 	now := *c.cores
 	s.cores += now
+	if why == tooShort {
+		s.young++
+	}
 	if why != "" {
 		s.unknown++
 		s.lower.add(needed{after: now, low: now, high: now})

@@ -24,8 +24,12 @@ func question(name string) string {
 	return string(text)
 }
 
-// script is what is asked of an engine: the tables that all questions are about, and some questions.
-func script(names ...string) engine.Script {
+// clockAhead is how long after the moment of the report the newest row of a host may begin. A clock that is further ahead does not say what time
+// it is.
+const clockAhead = time.Minute
+
+// script is what is asked of an engine at a moment: the tables that all questions are about, and some questions.
+func script(now time.Time, names ...string) engine.Script {
 	s := engine.Script{Tables: []engine.Table{
 		{Name: "loaded_levels", List: engine.Levels, Of: "loaded"},
 		{Name: "loaded_candidates", List: engine.Candidates, Of: "loaded"},
@@ -36,7 +40,11 @@ func script(names ...string) engine.Script {
 		{Name: "container_names", SQL: question("container_names")},
 		{Name: "counted", SQL: question("counted")},
 		{Name: "fleet_rows", Of: "loaded", Numbered: "counted"},
+		{Name: "asked", SQL: fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS latest_ms, CAST(%d AS BIGINT) AS gone_after_ms", now.Add(clockAhead).UnixMilli(), view.GoneAfter.Milliseconds())},
+		{Name: "fleet_hosts", SQL: question("fleet_hosts")},
 		{Name: "containers", SQL: question("containers")},
+		{Name: "remedied", SQL: question("remedied")},
+		{Name: "untreated", SQL: question("untreated")},
 		{Name: "fleet_levels", List: engine.Levels, Of: "fleet_rows"},
 		{Name: "fleet_candidates", List: engine.Candidates, Of: "fleet_rows"},
 		{Name: "fleet_stops", List: engine.Stops, Of: "fleet_rows"},
@@ -51,7 +59,7 @@ func script(names ...string) engine.Script {
 
 // prepare makes the tables, and adds files that the engine could not read to those that are left out.
 func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) error {
-	refused, err := e.Prepare(ctx, o.Files, script(names...))
+	refused, err := e.Prepare(ctx, o.Files, script(o.Now, names...))
 	for _, r := range refused {
 		name := o.name(r.File)
 		o.Refused = append(o.Refused, view.Refused{File: name, Why: text.Sanitize(strings.ReplaceAll(r.Err.Error(), r.File, name), maxReason)})
@@ -112,7 +120,7 @@ func Make(ctx context.Context, e engine.Engine, o Options) (view.Document, error
 // input says what was read, and what of it does not count.
 func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
 	in := &d.Input
-	*in = view.Input{Files: len(o.Files), Refused: []view.Refused{}, Problems: []view.Problem{}, Ahead: []view.Ahead{}}
+	*in = view.Input{Files: len(o.Files), Refused: []view.Refused{}, Problems: []view.Problem{}, Ahead: []view.Ahead{}, Gone: []view.Gone{}}
 	in.Refused = append(in.Refused, o.Refused[:min(len(o.Refused), maxTold)]...)
 	in.RefusedMore = len(o.Refused) - len(in.Refused)
 	var unsound, once, used int64
@@ -142,24 +150,34 @@ func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 	return hosts(ctx, e, o, d)
 }
 
-// hosts counts the hosts, and finds clocks that are ahead by more than a minute.
+// hosts counts the hosts, and finds those that are gone and clocks that are ahead.
 func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
+	in := &d.Input
 	return e.Ask(ctx, "hosts", func(scan func(...any) error) error {
 		var cluster, node string
-		var newest int64
-		if err := scan(&cluster, &node, &newest); err != nil {
+		var newest, until int64
+		var gone, containers int
+		if err := scan(&cluster, &node, &newest, &until, &gone, &containers); err != nil {
 			return err
 		}
-		d.Hosts++
-		switch ahead := time.UnixMilli(newest).Sub(o.Now); {
-		case ahead <= time.Minute:
-		case len(d.Input.Ahead) == maxTold:
-			d.Input.AheadMore++
-		default:
-			if cluster != "" {
-				node = cluster + "/" + node
+		name := node
+		if cluster != "" {
+			name = cluster + "/" + node
+		}
+		if gone == 0 {
+			d.Hosts++
+		} else {
+			in.HostsGone, in.ContainersGone = in.HostsGone+1, in.ContainersGone+containers
+			if len(in.Gone) < maxTold {
+				in.Gone = append(in.Gone, view.Gone{Host: name, Until: time.UnixMilli(until).UTC(), Containers: containers})
 			}
-			d.Input.Ahead = append(d.Input.Ahead, view.Ahead{Host: node, Seconds: rounded(ahead.Seconds())})
+		}
+		switch ahead := time.UnixMilli(newest).Sub(o.Now); {
+		case ahead <= clockAhead:
+		case len(in.Ahead) == maxTold:
+			in.AheadMore++
+		default:
+			in.Ahead = append(in.Ahead, view.Ahead{Host: name, Seconds: rounded(ahead.Seconds())})
 		}
 		return nil
 	})

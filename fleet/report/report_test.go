@@ -210,6 +210,20 @@ func TestUnknown(t *testing.T) {
 	missing(t, "cores of what has no limit", serviceOf(t, d, "s1/app").CoresNow)
 }
 
+// A container that came a moment ago keeps what it has and is told as such. What the others of its service need stays known.
+func TestYoungContainers(t *testing.T) {
+	d, _ := written(t, rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4), part(rowOf("cart", 2, noon, 8, 4), 250, 50), part(rowOf("new", 3, noon, 8, 4), 250, 50))
+	s := serviceOf(t, d, "cart/app")
+	if s.Containers != 3 || s.Unknown != 1 || s.Young != 1 || s.Half == nil || s.Double == nil || s.Half.Containers != 2 || s.Double.Containers != 6 {
+		t.Errorf("%+v", s)
+	}
+	near(t, "limit", s.Limit, 3.7)
+	near(t, "after", s.CoresAfter, 2*3.7+8)
+	if s := serviceOf(t, d, "new/app"); s.Unknown != 1 || s.Young != 1 || s.Limit != nil || s.Half != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
 // Stopped by its own quota, by its pod's, which a sidecar spends, and by one further up.
 func TestWhoSpends(t *testing.T) {
 	stopped := func(r fleet.Row, seconds float64) fleet.Row {
@@ -263,6 +277,38 @@ func TestApplied(t *testing.T) {
 	near(t, "cores after", a.CoresAfter, 3)
 	missing(t, "forecast", a.StoppedForecast)
 	near(t, "now", serviceOf(t, d, "cart/app").CoresNow, 3)
+}
+
+// Before a remedy is until it came into force: rows after its end are none of it, and neither is that of the slot in which a container ended, which may
+// not tell the remedy. What was before another remedy is before the second one too.
+func TestBeforeARemedyIsUntilItCame(t *testing.T) {
+	row := func(slot int, remedy string, stopped float64) fleet.Row {
+		r := withCandidates(rowOf("cart", 0, noon.Add(time.Duration(slot)*fleet.SlotLength), 1, 8))
+		r.Remedy, r.StoppedLowSeconds, r.StoppedHighSeconds, r.ThrottledOwnSeconds = remedy, new(stopped), new(stopped), new(stopped)
+		return r
+	}
+	odd := row(4, "", 150)
+	for i := range odd.Candidates {
+		odd.Candidates[i].StoppedMicroseconds *= 20
+		odd.Candidates[i].BurstStoppedMicroseconds *= 20
+	}
+	d, _ := written(t, row(0, "", 30), row(1, "raise", 3), row(2, "", 60), row(3, "burst", 0), odd)
+	got := map[string]view.Applied{}
+	for _, a := range d.Applied {
+		got[a.Remedy] = a
+	}
+	if len(got) != 2 || got["raise"].Containers != 1 || got["burst"].Containers != 1 {
+		t.Fatalf("%+v", d.Applied)
+	}
+	near(t, "before the raise", got["raise"].StoppedBefore, 0.1)
+	near(t, "with it", got["raise"].StoppedAfter, 0.01)
+	near(t, "forecast of it", got["raise"].StoppedForecast, 3.0/300)
+	near(t, "before the burst", got["burst"].StoppedBefore, 90.0/600)
+	near(t, "forecast of it", got["burst"].StoppedForecast, 0.03/300)
+	// Only rows after it: there is nothing to compare with.
+	if d, _ := written(t, row(0, "raise", 3), row(1, "", 30)); len(d.Applied) != 0 {
+		t.Errorf("%+v", d.Applied)
+	}
 }
 
 // The periods before a remedy foretell it, if those of all its containers do, and for remedies that rows can tell of.

@@ -208,7 +208,7 @@ func pictures(ctx context.Context, e engine.Engine, d *view.Document, needs map[
 			}
 		}
 		if of != nil {
-			s.Unknown, s.ByBounds = of.unknown, of.byBounds
+			s.Unknown, s.Young, s.ByBounds = of.unknown, of.young, of.byBounds
 			if of.sized > 0 {
 				remedy, remains := of.remedy()
 				s.Remedy, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh = &remedy, &remains.after, &remains.low, &remains.high

@@ -11,9 +11,9 @@ import (
 
 // shards is a service as so many times as many containers, on the hosts that it has now; nil: that is not known, or cannot be.
 func (s *sum) shards(n *need, fail int, times float64) *view.Shards {
-	now := s.sized
+	now := s.sized + s.young
 	containers := int(math.Ceil(times * float64(now)))
-	if n == nil || s.unknown > 0 || containers == now {
+	if n == nil || s.unknown > s.young || containers == now {
 		return nil
 	}
 	// As even as can be: the fullest hosts have one more than the others.

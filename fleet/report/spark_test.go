@@ -96,8 +96,10 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	rows = append(rows, pinned)
 	late := rowOf("huge", 1, noon.Add(-time.Hour), 8, 4)
 	late.Node = "huge"
+	gone := rowOf("mail", 8, noon.Add(-time.Hour), 4, 3)
+	gone.Node = "gone"
 	beside := rowOf("beside", 1, noon, 8, 4)
-	errs := []error{store.Write(dir, rows), store.Write(dir, []fleet.Row{late, part(beside, 0, 200)})}
+	errs := []error{store.Write(dir, rows), store.Write(dir, []fleet.Row{late, gone, part(beside, 0, 200)})}
 	copies := t.TempDir()
 	errs = append(errs, store.Write(copies, []fleet.Row{part(beside, 150, 150), rows[0], rows[1]}),
 		os.CopyFS(filepath.Join(dir, "cluster=copy"), os.DirFS(filepath.Join(copies, "cluster=eu1"))))
@@ -166,7 +168,7 @@ func joined(t *testing.T, from, to string) {
 // answers are the rows of every question, and the files that were left out.
 func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][]any, refused []string) {
 	t.Helper()
-	s := script("totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses", "exclusive", "services", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers")
+	s := script(noon, "totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses", "exclusive", "services", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers")
 	left, err := e.Prepare(t.Context(), files, s)
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +199,7 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 }
 
 // columnsOf is how many columns each answer has.
-var columnsOf = map[string]int{"totals": 6, "problems": 4, "hosts": 3, "sizes": 20, "demand": 4, "candidates": 7, "spenders": 2, "stops": 3, "requests": 3, "responses": 4, "exclusive": 3, "services": 14, "forecasts": 9, "applied": 6,
+var columnsOf = map[string]int{"totals": 6, "problems": 4, "hosts": 6, "sizes": 20, "demand": 4, "candidates": 7, "spenders": 2, "stops": 3, "requests": 3, "responses": 4, "exclusive": 3, "services": 14, "forecasts": 9, "applied": 6,
 	"plan_hosts": 5, "plan_demand": 7, "plan_containers": 13}
 
 // plainValue is a value whatever type an engine gave it.

@@ -21,6 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/fleet/collect"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -179,7 +180,7 @@ func (a *agent) collectors() []prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
-	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
+	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a}, exportFigures{a.sink}, a.rounds, info,
 		nriFigures{a.NRI}, notTreated{a.chooser}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
 }
 
@@ -243,6 +244,7 @@ func (a *agent) watch(ctx context.Context) error {
 func (a *agent) export() error {
 	of := a.Rules.Export
 	if of.Dir == "" {
+		a.tellStatus(exportFile, nil)
 		return nil
 	}
 	if of.Node == "" {
@@ -252,7 +254,7 @@ func (a *agent) export() error {
 		}
 		of.Node = name
 	}
-	a.sink = collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir, FS: a.Host, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"),
+	a.sink = collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir, Keep: store.Keep{For: of.KeepFor, Bytes: of.KeepBytes}, Now: a.time, Kept: a.tellExport, FS: a.Host, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"),
 		InForce: func() ([]txn.InForce, error) { return apply.Status(a.Env) },
 		Failed:  func(err error) { a.Log.Error("rows of the fleet could not be kept for now", "error", err) },
 	})

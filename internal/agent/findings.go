@@ -245,6 +245,9 @@ func (c *chooser) remember(past []txn.Past, by string, now time.Time) {
 		}
 	}
 	for path, at := range failed {
+		if at.After(now) {
+			at = now // the clock was set back since
+		}
 		if until := at.Add(retryAfter << min(max(c.misses[path]-1, 0), mostDoublings)); now.Before(until) {
 			c.later(path, until)
 		} else {

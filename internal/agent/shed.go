@@ -2,12 +2,8 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -203,42 +199,18 @@ type Dropped struct {
 // droppedFile is where below the state directory an agent says what it has shed.
 const droppedFile = "dropped.json"
 
-// tellDropped writes what is shed for `status`, or removes the file.
+// tellDropped tells `status` what is shed.
 func (a *agent) tellDropped(s shedding, why string) {
-	name := filepath.Join(a.Env.StateDir, droppedFile)
-	var err error
 	if s == shedNothing {
-		if err = os.Remove(name); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	} else {
-		var text []byte
-		if text, err = json.Marshal(Dropped{os.Getpid(), time.Now().UTC().Truncate(time.Second), s.dropped(), why}); err == nil {
-			err = errors.Join(os.WriteFile(name+".new", text, 0o600), os.Rename(name+".new", name))
-		}
+		a.tellStatus(droppedFile, nil)
+		return
 	}
-	if err != nil {
-		a.Log.Warn("status does not know what the agent dropped", "error", err)
-	}
+	a.tellStatus(droppedFile, Dropped{os.Getpid(), time.Now().UTC().Truncate(time.Second), s.dropped(), why})
 }
 
 // ReadDropped returns what the agent of a state directory has shed; nil: nothing, or it has ended.
 func ReadDropped(stateDir string) (*Dropped, error) {
-	text, err := os.ReadFile(filepath.Join(stateDir, droppedFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	d := new(Dropped)
-	if err := json.Unmarshal(text, d); err != nil {
-		return nil, fmt.Errorf("%s in %s: %w; remove it, the agent writes it again", droppedFile, stateDir, err)
-	}
-	if d.Process <= 0 || unix.Kill(d.Process, 0) == unix.ESRCH {
-		return nil, nil
-	}
-	return d, nil
+	return readTold(stateDir, droppedFile, func(d *Dropped) int { return d.Process })
 }
 
 var shedDesc = prometheus.NewDesc("unthrottle_agent_dropped", "1 if the agent has dropped this to keep to its own budget, else 0.", []string{"what"}, nil)

@@ -8,8 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
@@ -107,5 +111,60 @@ func TestStatusLearnsWhatIsDropped(t *testing.T) {
 	a.tellDropped(shedNothing, "")
 	if d, err := ReadDropped(dir); d != nil || err != nil {
 		t.Error(d, err)
+	}
+}
+
+// What is kept of the fleet's rows is in the metrics and for status to tell, and what ends is no longer told.
+func TestStatusLearnsWhatIsExported(t *testing.T) {
+	state, dir, noon := t.TempDir(), t.TempDir(), time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	a := &agent{Config: Config{Env: apply.Env{StateDir: state}, Log: slog.New(slog.DiscardHandler), Rules: policy.Rules{Export: policy.DefaultExport()}}}
+	a.now = func() time.Time { return noon.Add(10 * time.Minute) }
+	figures := func() map[string]float64 {
+		r := prometheus.NewRegistry()
+		r.MustRegister(exportFigures{a.sink})
+		families, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			got[f.GetName()] = f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
+		}
+		return got
+	}
+	if got := figures(); len(got) != 0 {
+		t.Errorf("without export: %v", got)
+	}
+	a.Rules.Export.Dir, a.Rules.Export.Node = dir, "n1"
+	for _, at := range []time.Time{noon, noon.AddDate(0, 0, -40)} {
+		if err := store.Write(dir, []fleet.Row{{Schema: fleet.SchemaVersion, Start: at, Began: at, Node: "n1", Container: "web"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.export(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := ReadExporting(state); e != nil || err != nil {
+		t.Errorf("before the first rows: %+v, %v", e, err)
+	}
+	o := stoppedFor(7, "web", 0)
+	o.Start = noon.Add(5 * time.Minute)
+	a.sink.Round([]observe.Observation{o})
+	if _, err := a.sink.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	e, err := ReadExporting(state)
+	if err != nil || e == nil || e.Removed != 1 || e.Dir != dir || e.Bytes == 0 || !e.From.Equal(noon) {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	if got := figures(); got["unthrottle_export_removed_files_total"] != 1 || got["unthrottle_export_bytes"] != float64(e.Bytes) {
+		t.Errorf("%v", got)
+	}
+	a.Rules.Export.Dir = ""
+	if err := a.export(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := ReadExporting(state); e != nil || err != nil {
+		t.Errorf("without export: %+v, %v", e, err)
 	}
 }

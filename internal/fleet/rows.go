@@ -61,30 +61,46 @@ func NewRows(n Names) *Rows {
 	return &Rows{names: Names{text.Sanitize(n.Cluster, maxName), text.Sanitize(n.Node, maxName)}, open: map[key]*sum{}}
 }
 
+// Names are those of the rows.
+func (r *Rows) Names() Names { return r.names }
+
 const maxName = 253 // of Kubernetes' objects
 
-// Add takes the observations of a round, and returns the rows of the slot before if the round begins another one.
+// Add takes the observations of a round, and returns the rows of the slot before if the round begins another one: a later one, or an earlier one
+// where the clock was set back.
 func (r *Rows) Add(round []observe.Observation) (done []Row) {
+	var latest time.Time
+	for i := range round {
+		if o := &round[i]; o.Window > 0 && o.Start.After(latest) {
+			latest = o.Start
+		}
+	}
+	if latest.IsZero() {
+		return nil
+	}
+	if slot := slotOf(latest); !slot.Equal(r.slot) {
+		r.add(round) // what began before the slot did
+		done = r.Finish()
+		r.slot = slot
+	}
+	r.add(round)
+	return done
+}
+
+func slotOf(at time.Time) time.Time { return at.UTC().Truncate(SlotLength) }
+
+// add adds what began in the slot under way.
+func (r *Rows) add(round []observe.Observation) {
 	for i := range round {
 		o := &round[i]
-		if o.Window <= 0 {
+		if o.Window <= 0 || !slotOf(o.Start).Equal(r.slot) {
 			continue
 		}
-		if slot := o.Start.UTC().Truncate(SlotLength); !slot.Equal(r.slot) {
-			if slot.Before(r.slot) {
-				continue // the clock went back: the slot that ended stays as it is
-			}
-			done = append(done, r.Finish()...)
-			r.slot = slot
+		if s := r.sumOf(o); s != nil {
+			s.add(o)
+			r.model(s, o)
 		}
-		s := r.sumOf(o)
-		if s == nil {
-			continue
-		}
-		s.add(o)
-		r.model(s, o)
 	}
-	return done
 }
 
 // Feed says whether AddPeriod gets the rows of all periods from now on.

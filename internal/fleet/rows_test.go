@@ -125,16 +125,54 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// Not measured is nil, and a clock that goes back changes no slot that has ended.
+// A clock that was ahead and is set back stops no rows: those of the time to come end where they are, and the slots of the time that is begin.
+func TestRowsGoOnWhenTheClockIsSetBack(t *testing.T) {
+	rows := NewRows(Names{})
+	var done []Row
+	at := noon.Add(3 * time.Hour)
+	for i := range 2 * 300 {
+		if i == 100 {
+			at = noon.Add(-100 * time.Second)
+		}
+		done = append(done, rows.Add([]observe.Observation{observed(at.Add(time.Duration(i) * time.Second))})...)
+	}
+	done = append(done, rows.Finish()...)
+	want := []struct {
+		start   time.Time
+		samples int32
+	}{{noon.Add(3 * time.Hour), 100}, {noon, 300}, {noon.Add(SlotLength), 200}}
+	if len(done) != len(want) {
+		t.Fatalf("%d rows: %+v", len(done), done)
+	}
+	for i, w := range want {
+		if r := done[i]; !r.Start.Equal(w.start) || r.Samples != w.samples || r.Began.Before(r.Start) || !r.Began.Before(r.Start.Add(SlotLength)) {
+			t.Errorf("row %d: %d rounds from %v on, want %d from %v on", i, r.Samples, r.Start, w.samples, w.start)
+		}
+	}
+}
+
+// Of a round in which two slots meet, what began in the earlier one counts there, and does not begin it again.
+func TestARoundOfTwoSlots(t *testing.T) {
+	rows := NewRows(Names{})
+	end := noon.Add(SlotLength)
+	late, early := observed(end.Add(time.Millisecond)), observed(end.Add(-time.Millisecond))
+	early.CgroupID, early.Container.Group.Path = 8, "/kubepods/burstable/podx/other"
+	rows.Add([]observe.Observation{observed(noon)})
+	for i, round := range [][]observe.Observation{{late, early}, {late, early}} {
+		if done := rows.Add(round); len(done) != 2-2*i {
+			t.Errorf("round %d: %d rows", i, len(done))
+		}
+	}
+	if rest := rows.Finish(); len(rest) != 1 || rest[0].Samples != 2 {
+		t.Errorf("%+v", rest)
+	}
+}
+
+// Not measured is nil.
 func TestRowsOfLittle(t *testing.T) {
 	rows := NewRows(Names{})
 	bare := observe.Observation{Container: container.Container{Name: "a\x1b[2J", Group: cgroup.Group{Path: "/a"}}, Start: noon, Window: time.Second}
 	rows.Add([]observe.Observation{bare})
-	early := bare
-	early.Start = noon.Add(-time.Hour)
-	if done := rows.Add([]observe.Observation{early}); len(done) != 0 {
-		t.Errorf("an earlier slot: %+v", done)
-	}
 	r := rows.Finish()[0]
 	if r.UsedCPUSeconds != nil || r.WantedCPUSeconds != nil || r.StoppedLowSeconds != nil || r.Periods != nil || r.WantedP99 != nil || r.LimitCPUs != nil || r.ThrottledOwnSeconds != nil || r.Samples != 1 {
 		t.Errorf("%+v", r)

@@ -34,8 +34,9 @@ type Service struct {
 	Limit     *float64 `json:"limit_cpus"`
 	LimitLow  *float64 `json:"limit_cpus_low"`
 	LimitHigh *float64 `json:"limit_cpus_high"`
-	// Unknown is how many of its containers are not sized.
+	// Unknown is how many of its containers are not sized, Young how many of these were observed for too short a time: the limits hold for them too.
 	Unknown int `json:"unknown"`
+	Young   int `json:"young"`
 }
 
 // maxReport bounds what is read of a report: 100,000 services.
@@ -120,7 +121,7 @@ func (r *Report) one(of Target, c Container, p Policy) (one Recommendation, why 
 		return one, "its policy controls requests only, and what is known is a limit"
 	}
 	s := &r.Services[i]
-	if s.Unknown > 0 || s.Limit == nil || s.LimitLow == nil || s.LimitHigh == nil || !(*s.LimitHigh > 0) || math.IsInf(*s.LimitHigh, 1) {
+	if s.Unknown > s.Young || s.Limit == nil || s.LimitLow == nil || s.LimitHigh == nil || !(*s.LimitHigh > 0) || math.IsInf(*s.LimitHigh, 1) {
 		return one, "what it needs is not known"
 	}
 	share := 1.0 // without a request Kubernetes takes the limit for it

@@ -144,8 +144,14 @@ func TestUpdate(t *testing.T) {
 	if done, err = Update(t.Context(), c, read(t), noon.Add(time.Hour)); err != nil || done.Written != 0 {
 		t.Errorf("again: %+v, %v", done, err)
 	}
+	// A container that came a moment ago silences nothing.
+	young := read(t)
+	young.Services[0].Unknown, young.Services[0].Young = 1, 1
+	if done, err = Update(t.Context(), c, young, noon.Add(time.Hour)); err != nil || done.Written != 0 {
+		t.Errorf("young: %+v, %v", done, err)
+	}
 	unknown := read(t)
-	unknown.Services[0].Unknown = 1
+	unknown.Services[0].Unknown, unknown.Services[0].Young = 2, 1
 	if done, err = Update(t.Context(), c, unknown, noon.Add(2*time.Hour)); err != nil || done.Written != 1 {
 		t.Errorf("unknown: %+v, %v", done, err)
 	}

@@ -23,8 +23,8 @@ func newJoin() *cobra.Command {
 for each hour, or a few where an hour has more than 100,000 rows. The files that were
 joined are removed when the new one is whole. Hours under way are left alone.
 
-Files that come late stay what they are until the next call. What cannot be read
-stays, and is told.`,
+Files that come late stay what they are until the next call. A file that was joined
+and comes again, as by rsync, is removed. What cannot be read stays, and is told.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || inStore(args[0]) {
 				return errors.New("join: give one folder: 'unthrottle fleet join DIR'; files in a store are joined before they go there")
@@ -44,7 +44,11 @@ stays, and is told.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %d\n", text.Count(done.Hours, "hour"), text.Count(done.Before, "file"), done.After)
+			again := ""
+			if done.Again > 0 {
+				again = fmt.Sprintf("; %s had been joined before and came again: removed", text.Count(done.Again, "file"))
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %d%s\n", text.Count(done.Hours, "hour"), text.Count(done.Before, "file"), done.After, again)
 			return err
 		},
 	}

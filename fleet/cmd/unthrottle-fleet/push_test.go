@@ -107,7 +107,7 @@ func TestPushIsUsedWrongly(t *testing.T) {
 	}
 }
 
-// Joined files give the same report, whether the generator or join made them.
+// Joined files give the same report, whether the generator or join made them, and also where what copies files brings them again.
 func TestJoinAndReport(t *testing.T) {
 	plain, joined := filepath.Join(t.TempDir(), "plain"), filepath.Join(t.TempDir(), "joined")
 	for _, args := range [][]string{{"--out", plain}, {"--out", joined, "--joined"}} {
@@ -123,6 +123,10 @@ func TestJoinAndReport(t *testing.T) {
 		head, _, _ := strings.Cut(out, `"input"`) // how many files there are differs
 		return head
 	}
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := os.CopyFS(kept, os.DirFS(filepath.Join(plain, "cluster=generated"))); err != nil {
+		t.Fatal(err)
+	}
 	want := report(plain)
 	if got := report(joined); got != want {
 		t.Errorf("generated:\n%s\nwant\n%s", got, want)
@@ -133,6 +137,21 @@ func TestJoinAndReport(t *testing.T) {
 	}
 	if got := report(plain); got != want {
 		t.Errorf("joined:\n%s\nwant\n%s", got, want)
+	}
+	for range 2 {
+		if err := os.CopyFS(filepath.Join(plain, "cluster=generated"), os.DirFS(kept)); err != nil {
+			t.Fatal(err)
+		}
+		if got := report(plain); got != want {
+			t.Errorf("copied again:\n%s\nwant\n%s", got, want)
+		}
+		out, err := command(t.Context(), "join", plain, "--after", "0s")
+		if err != nil || out != "0 hours: 0 files, now 0; 8 files had been joined before and came again: removed\n" {
+			t.Errorf("%q, %v", out, err)
+		}
+		if got := report(plain); got != want {
+			t.Errorf("joined again:\n%s\nwant\n%s", got, want)
+		}
 	}
 	for _, args := range [][]string{{"join"}, {"join", "s3://bucket/fleet"}, {"join", plain, "--after", "-1s"}, {"join", filepath.Join(plain, "none")}} {
 		if _, err := command(t.Context(), args...); err == nil {

@@ -1,24 +1,11 @@
--- What the periods before a remedy said of it: for each container that has rows with and without it, the limit that it got, and what other
+-- What the periods before a remedy said of it: for each container that has rows before it and with it, the limit that it got, and what other
 -- limits would have done before, a line each (or one without a limit, where none would have stopped it). Only remedies that change how
 -- much CPU time a period has.
-WITH remedied AS (
-  SELECT container_no, remedy, MIN(own_limit_cpus) AS limit_cpus
-  FROM fleet_rows
-  WHERE remedy <> '' AND stopped_high_seconds IS NOT NULL
-  GROUP BY container_no, remedy
-),
-untreated AS (
-  SELECT container_no, SUM(CASE WHEN candidate_seconds >= 60 THEN candidate_seconds END) AS known_seconds, SUM(seconds) AS seconds,
-    MAX(CASE WHEN candidate_seconds >= 60 THEN candidate_from END) AS candidate_from
-  FROM fleet_rows
-  WHERE remedy = '' AND stopped_high_seconds IS NOT NULL
-  GROUP BY container_no
-)
 SELECT a.container_no, a.remedy, a.limit_cpus, b.seconds, b.known_seconds, b.candidate_from, v.step, CAST(SUM(v.stopped_us) AS BIGINT) AS stopped_us,
   CAST(SUM(v.burst_stopped_us) AS BIGINT) AS burst_stopped_us
 FROM remedied a
-JOIN untreated b ON b.container_no = a.container_no
-LEFT JOIN fleet_candidates v ON v.container_no = a.container_no AND v.remedy = '' AND v.candidate_seconds >= 60 AND v.step >= b.candidate_from
-  AND v.stopped_high_seconds IS NOT NULL
+JOIN untreated b ON b.container_no = a.container_no AND b.remedy = a.remedy
+LEFT JOIN fleet_candidates v ON v.container_no = a.container_no AND v.remedy = '' AND v.began_ms < a.since_ms AND v.candidate_seconds >= 60
+  AND v.step >= b.candidate_from AND v.stopped_high_seconds IS NOT NULL
 GROUP BY a.container_no, a.remedy, a.limit_cpus, b.seconds, b.known_seconds, b.candidate_from, v.step
 ORDER BY a.remedy, a.container_no, v.step

@@ -1,2 +1,8 @@
--- The hosts, with the beginning of their newest row.
-SELECT cluster, node, MAX(began_ms) AS newest_ms FROM fleet_rows GROUP BY cluster, node ORDER BY cluster, node
+-- The hosts, with the beginning and the end of their newest row, whether they are gone, and how many containers ran on those that are.
+WITH ended AS (
+  SELECT cluster, node, SUM(gone) AS containers FROM containers GROUP BY cluster, node
+)
+SELECT h.cluster, h.node, h.newest_ms, h.until_ms, h.gone, CAST(COALESCE(e.containers, 0) AS BIGINT) AS containers
+FROM fleet_hosts h
+LEFT JOIN ended e ON e.cluster = h.cluster AND e.node = h.node
+ORDER BY h.cluster, h.node

@@ -6,7 +6,7 @@ WITH now_by_service AS (
   GROUP BY service
 ),
 hosts AS (
-  SELECT service, COUNT(*) AS hosts FROM (SELECT DISTINCT service, cluster, node FROM containers) d GROUP BY service
+  SELECT service, COUNT(*) AS hosts FROM (SELECT DISTINCT service, cluster, node FROM containers WHERE runs_now = 1) d GROUP BY service
 ),
 stops AS (
   SELECT service,
@@ -26,11 +26,11 @@ threads AS (
   WHERE kind = 'wanted' AND cpus > 0 AND own_limit_cpus IS NOT NULL
   GROUP BY service
 )
-SELECT n.service, n.containers, h.hosts, n.cores_now, t.runnable_per_core, s.stopped_low, s.stopped_high, s.used_cpus,
+SELECT n.service, n.containers, COALESCE(h.hosts, 0) AS hosts, n.cores_now, t.runnable_per_core, s.stopped_low, s.stopped_high, s.used_cpus,
   s.throttled_own, s.throttled_pod, s.throttled_slice, s.throttled_inside,
   CASE WHEN s.wanted > 0 THEN s.contention / s.wanted END AS contended, CASE WHEN s.wanted > 0 THEN s.contention_at_most / s.wanted END AS contended_at_most
 FROM now_by_service n
-JOIN hosts h ON h.service = n.service
+LEFT JOIN hosts h ON h.service = n.service
 JOIN stops s ON s.service = n.service
 LEFT JOIN threads t ON t.service = n.service
 ORDER BY n.service

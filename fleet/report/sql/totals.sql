@@ -1,4 +1,4 @@
--- How much there is: rows that were read, that are sound, that are left of copies, and that count; hosts, and from when to when.
+-- How much there is: rows that were read, that are sound, that are left of copies, and that count, and from when to when.
 SELECT
   (SELECT COUNT(*) FROM loaded) AS rows_read,
   (SELECT COUNT(*) FROM unsound) AS rows_unsound,
@@ -10,4 +10,4 @@ SELECT
   ) d) AS rows_once,
   (SELECT COUNT(*) FROM fleet_rows) AS rows_used,
   (SELECT MIN(began_ms) FROM fleet_rows) AS first_ms,
-  (SELECT CAST(FLOOR(MAX(began_ms + 1000 * seconds) + 0.5) AS BIGINT) FROM fleet_rows) AS last_ms
+  (SELECT MAX(now_ms) FROM fleet_hosts) AS last_ms

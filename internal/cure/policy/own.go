@@ -21,19 +21,21 @@ type Own struct {
 }
 
 func (o *Own) read(n *yaml.Node) error {
-	part := func(set func(string) error) func(*yaml.Node) error {
-		return func(n *yaml.Node) error {
-			var value string
-			if err := words(n, &value); err != nil {
-				return err
-			}
-			if err := set(value); err != nil {
-				return wrong(n, "%s", err)
-			}
-			return nil
+	return mapping(n, map[string]func(*yaml.Node) error{"cpu": set(o.SetCPU), "memory": set(o.SetMemory)})
+}
+
+// set reads a value as a flag has it too.
+func set(as func(string) error) func(*yaml.Node) error {
+	return func(n *yaml.Node) error {
+		var value string
+		if err := words(n, &value); err != nil {
+			return err
 		}
+		if err := as(value); err != nil {
+			return wrong(n, "%s", err)
+		}
+		return nil
 	}
-	return mapping(n, map[string]func(*yaml.Node) error{"cpu": part(o.SetCPU), "memory": part(o.SetMemory)})
 }
 
 // SetCPU reads a share of one CPU, such as 1%.
@@ -48,12 +50,14 @@ func (o *Own) SetCPU(share string) error {
 }
 
 // SetMemory reads a number of MiB, such as 64MiB.
-func (o *Own) SetMemory(size string) error {
+func (o *Own) SetMemory(size string) error { return mebibytes(size, &o.MemoryBytes) }
+
+func mebibytes(size string, to *int64) error {
 	digits, mebi := strings.CutSuffix(size, "MiB")
 	n, err := strconv.ParseInt(digits, 10, 32)
 	if err != nil || !mebi || n < 1 {
 		return fmt.Errorf("%.40q is not a number of MiB: write it as, for example, 64MiB", size)
 	}
-	o.MemoryBytes = n << 20
+	*to = n << 20
 	return nil
 }

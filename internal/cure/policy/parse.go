@@ -32,7 +32,7 @@ func ParseRules(text []byte) (Rules, error) {
 	case doc == nil:
 		return Rules{}, &ConfigError{0, `it is empty: write at least "version: 1"`}
 	}
-	r := Rules{Mode: Observe, Listen: defaultListen, Interval: defaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight(),
+	r := Rules{Mode: Observe, Listen: defaultListen, Interval: defaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight(), Export: DefaultExport(),
 		Startup: DefaultStartup}
 	if err := r.read(doc); err != nil {
 		return Rules{}, err

@@ -54,7 +54,7 @@ func TestParseRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Rules{Mode: Apply, Listen: "127.0.0.1:9000", Interval: 2 * time.Second, Scope: "/kubepods.slice",
-		StateDir: "/var/lib/unthrottle", Bound: 0.05, Budget: Budget{3, 1, 0.25}, Flight: DefaultFlight(), Own: Own{0.015, 64 << 20}, Startup: DefaultStartup,
+		StateDir: "/var/lib/unthrottle", Bound: 0.05, Budget: Budget{3, 1, 0.25}, Flight: DefaultFlight(), Export: DefaultExport(), Own: Own{0.015, 64 << 20}, Startup: DefaultStartup,
 		Rules: []Rule{
 			{Line: 15, Match: Match{Namespace: "kube-system"}, Leave: true, SLOInterval: 10 * time.Second},
 			{Line: 17, Match: Match{Name: "web-*", Labels: map[string]string{"tier": "front"}}, Remedy: remedy.Pin, CPUs: 4,

@@ -2,7 +2,7 @@
 //
 // A [Sink] takes each round as it comes and never waits for the disk: a goroutine of its own writes the rows of slots that have
 // ended. What cannot be written, such as on a full disk, is tried again with the next slot, up to maxWaiting rows; then the oldest
-// go, and Lost counts them. Close writes the slot under way, so that an orderly end loses no row.
+// go, and Lost counts them. What the node has in the folder is bounded: older files go as new ones come. Close writes the slot under way, so that an orderly end loses no row.
 package collect
 
 import (
@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
@@ -41,7 +42,12 @@ type Options struct {
 	Sys fs.FS
 	// InForce returns what is in force; nil, or an error: nothing is known to be.
 	InForce func() ([]txn.InForce, error)
-	// Failed is told of rows that could not be written; nil: nobody is. It is called from a goroutine of the sink.
+	// Keep bounds what the node has in the folder, by the time that Now tells; nil: the host's.
+	Keep store.Keep
+	Now  func() time.Time
+	// Kept is told what the node has there, with all files that went since New; nil: nobody is. It is called from a goroutine of the sink.
+	Kept func(store.Kept)
+	// Failed is told of rows that could not be written, and of files that could not be removed; nil: nobody is. It is called from a goroutine of the sink.
 	Failed func(error)
 	// write is store.Write; tests set it.
 	write func(dir string, rows []fleet.Row) error
@@ -54,11 +60,14 @@ type Sink struct {
 	rows   *fleet.Rows
 	wake   chan struct{}
 	done   chan struct{}
+	// paths are the containers' of the slot under way, by cgroup: also of those that ended in it.
+	paths map[int64]string
 
 	mu      sync.Mutex
 	waiting []fleet.Row
 	written int
 	lost    int
+	kept    store.Kept
 	closed  bool
 }
 
@@ -67,7 +76,10 @@ func New(o Options) *Sink {
 	if o.write == nil {
 		o.write = store.Write
 	}
-	s := &Sink{o: o, rows: fleet.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Sink{o: o, rows: fleet.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{}), paths: map[int64]string{}}
 	go s.run()
 	return s
 }
@@ -79,6 +91,12 @@ func (s *Sink) Round(observations []observe.Observation) {
 	s.rowsMu.Unlock()
 	if len(done) > 0 {
 		s.hand(s.described(done, observations))
+		clear(s.paths)
+	}
+	for i := range observations {
+		if o := &observations[i]; len(s.paths) < fleet.MaxContainers {
+			s.paths[int64(o.CgroupID)] = o.Container.Group.Path
+		}
 	}
 }
 
@@ -119,9 +137,9 @@ func recorded(e *diagnose.Explanation) fleet.Recorded {
 
 // described fills in what only the end of a slot needs: it is read once for each container, and not in each round.
 func (s *Sink) described(rows []fleet.Row, now []observe.Observation) []fleet.Row {
-	paths := map[int64]*container.Container{}
+	running := map[int64]*container.Container{}
 	for i := range now {
-		paths[int64(now[i].CgroupID)] = &now[i].Container
+		running[int64(now[i].CgroupID)] = &now[i].Container
 	}
 	remedies := map[string]string{}
 	if s.o.InForce != nil {
@@ -138,7 +156,8 @@ func (s *Sink) described(rows []fleet.Row, now []observe.Observation) []fleet.Ro
 		if allowed := rows[i].AllowedCPUs; allowed != nil && hostCPUs != nil && *allowed == *hostCPUs {
 			rows[i].CPUList = "" // all of the host's
 		}
-		if c := paths[rows[i].Cgroup]; c != nil {
+		rows[i].Remedy = remedies[s.paths[rows[i].Cgroup]]
+		if c := running[rows[i].Cgroup]; c != nil {
 			rows[i].Remedy, rows[i].RequestCPUs, rows[i].MemoryBytes = remedies[c.Group.Path], s.request(c), s.memory(c, hostMemory)
 		}
 	}
@@ -240,6 +259,7 @@ func (s *Sink) flush() error {
 	if err != nil && s.o.Failed != nil {
 		s.o.Failed(err)
 	}
+	s.bound()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil && !onlyDamaged(err) {
@@ -248,6 +268,21 @@ func (s *Sink) flush() error {
 	}
 	s.written += len(rows)
 	return nil
+}
+
+// bound removes what is too old or too much.
+func (s *Sink) bound() {
+	kept, err := s.o.Keep.Do(s.o.Dir, s.rows.Names(), s.o.Now())
+	if err != nil && s.o.Failed != nil {
+		s.o.Failed(fmt.Errorf("older rows: %w", err))
+	}
+	s.mu.Lock()
+	kept.Removed += s.kept.Removed
+	s.kept = kept
+	s.mu.Unlock()
+	if s.o.Kept != nil {
+		s.o.Kept(kept)
+	}
 }
 
 // onlyDamaged reports whether the rows were written all the same.
@@ -293,4 +328,11 @@ func (s *Sink) Lost() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lost
+}
+
+// Kept is what the node has in the folder since the last rows were written, and how many files went since New.
+func (s *Sink) Kept() store.Kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept
 }

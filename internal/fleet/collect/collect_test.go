@@ -179,3 +179,47 @@ func TestHostAndMemory(t *testing.T) {
 		t.Errorf("of nothing: %+v, %v", kept[0], err)
 	}
 }
+
+// Older files go as rows come, and what there is and what went is told.
+func TestOlderFilesGo(t *testing.T) {
+	dir := t.TempDir()
+	var told []store.Kept
+	now := noon.Add(time.Hour)
+	s := New(Options{Dir: dir, Names: fleet.Names{Node: "n\x1b"}, Keep: store.Keep{For: 3 * time.Hour}, Now: func() time.Time { return now },
+		Kept: func(k store.Kept) { told = append(told, k) }})
+	for h := range 6 {
+		at := noon.Add(time.Duration(h-5) * time.Hour)
+		if err := store.Write(dir, []fleet.Row{{Schema: fleet.SchemaVersion, Start: at, Began: at, Node: `n\x1b`, Container: "old", Cgroup: 9}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Round(round(noon, 3))
+	written, err := s.Close(nil)
+	files, globErr := filepath.Glob(filepath.Join(dir, "*", "*", "*", "*"))
+	if err != nil || globErr != nil || written != 3 || len(files) != 3 {
+		t.Fatalf("%d rows, %v; %q", written, err, files)
+	}
+	if kept := s.Kept(); kept.Removed != 3 || !kept.From.Equal(noon.Add(-2*time.Hour)) || kept.Bytes == 0 || len(told) != 1 || told[0] != kept {
+		t.Errorf("%+v, told %+v", kept, told)
+	}
+}
+
+// A container that ended in the slot has its remedy in its row as long as the journal has it in force.
+func TestRemedyOfAContainerThatEnded(t *testing.T) {
+	var rows []fleet.Row
+	s := New(Options{Dir: "x", write: func(_ string, of []fleet.Row) error { rows = append(rows, of...); return nil }, InForce: func() ([]txn.InForce, error) {
+		return []txn.InForce{{Target: "/b", Remedy: "burst"}}, nil
+	}})
+	s.Round(round(noon, 3))
+	for i := range 2 * 300 { // only the first one goes on
+		s.Round(round(noon.Add(time.Duration(1+i)*time.Second), 1))
+	}
+	if _, err := s.Close(round(noon, 1)); err != nil || len(rows) != 5 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for _, r := range rows {
+		if (r.Remedy == "burst") != (r.Container == "/b") {
+			t.Errorf("%s: %q", r.Container, r.Remedy)
+		}
+	}
+}

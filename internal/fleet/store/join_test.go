@@ -126,3 +126,78 @@ func TestJoinInParts(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What copies files of hosts into the folder, such as rsync, brings those again that join removed. However often both run there are as many
+// files and the same rows. A copy that has more than what was joined is joined too.
+func TestJoinAndCopiesTakeTurns(t *testing.T) {
+	from, dir := t.TempDir(), t.TempDir()
+	hour := "cluster=eu1/date=2026-11-25/hour=12"
+	copied := func() {
+		t.Helper()
+		for _, name := range files(t, from) {
+			data, err := os.ReadFile(filepath.Join(from, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	join := Join{Ended: noon.Add(2 * time.Hour), Rows: 12}
+	rounds := func(what string, want ...string) {
+		t.Helper()
+		for i := range want {
+			want[i] = filepath.Join(filepath.FromSlash(hour), want[i])
+		}
+		for i := range 4 {
+			copied()
+			done, err := join.Do(t.Context(), dir)
+			if err != nil || len(done.Left) != 0 || i > 0 && (done.Before != 0 || done.After != 0) {
+				t.Fatalf("%s, round %d: %+v, %v", what, i, done, err)
+			}
+			if got := files(t, dir); !slices.Equal(got, want) {
+				t.Fatalf("%s, round %d: %q, want %q", what, i, got, want)
+			}
+			if got, want := len(all(t, dir)), len(all(t, from)); got != want {
+				t.Fatalf("%s, round %d: %d rows, want %d", what, i, got, want)
+			}
+		}
+	}
+	hosts(t, from, noon, 5, 3)
+	rounds("as joined", "joined_00000.parquet", "n4.parquet")
+	hosts(t, from, noon.Add(5*time.Minute), 1, 3)
+	rounds("one has more", "joined_00000.parquet", "joined_00001.parquet")
+	hosts(t, from, noon.Add(5*time.Minute), 2, 3)
+	rounds("another one has", "joined_00000.parquet", "joined_00001.parquet", "n1.parquet")
+}
+
+// Files that programs joined before they kept what they joined: a copy is joined once more, and not again and again.
+func TestCopiesOfFilesJoinedEarlier(t *testing.T) {
+	dir := t.TempDir()
+	hosts(t, dir, noon, 3, 2)
+	rows := all(t, dir)
+	if err := write(filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", JoinedFile(0)), rows); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		hosts(t, dir, noon, 3, 2)
+		done, err := Join{Ended: noon.Add(2 * time.Hour)}.Do(t.Context(), dir)
+		if got := files(t, dir); err != nil || len(got) != 2 || done.Again != min(i, 1)*3 || len(all(t, dir)) != len(rows) {
+			t.Errorf("round %d: %+v, %v, %q", i, done, err, got)
+		}
+	}
+	// A joined file that cannot be read holds nothing, and is told.
+	name := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", JoinedFile(1))
+	if err := os.WriteFile(name, []byte("PAR1 cut"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	hosts(t, dir, noon, 3, 2)
+	done, err := Join{Ended: noon.Add(2 * time.Hour)}.Do(t.Context(), dir)
+	if err != nil || done.Before != 3 || done.After != 1 || done.Again != 0 || len(done.Left) != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+}

@@ -8,6 +8,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -17,25 +18,27 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/fleet"
 )
 
-// Damaged is the error for a file that is there and cannot be read. It was moved aside, and the new rows were written.
+// Damaged is the error for a file whose content is no whole file of rows. It was moved aside, and the new rows were written.
 type Damaged struct {
 	File, Aside string
 	Err         error
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("%s cannot be read (%v): it is now %s, and the rows of this hour before now are missing", d.File, d.Err, d.Aside)
+	return fmt.Sprintf("%s is damaged (%v): it is now %s, and the rows of this hour before now are missing", d.File, d.Err, d.Aside)
 }
 
-// Unwrap is why it could not be read.
+// Unwrap is what is wrong with it.
 func (d *Damaged) Unwrap() error { return d.Err }
 
 // maxFile bounds the file that is read to be added to, in bytes.
@@ -59,8 +62,11 @@ func Write(dir string, rows []fleet.Row) error {
 // File is the file of a row, below the folder.
 func File(r *fleet.Row) string {
 	at := r.Start.UTC()
-	return filepath.Join("cluster="+safe(r.Cluster), "date="+at.Format(time.DateOnly), fmt.Sprintf("hour=%02d", at.Hour()), safe(r.Node)+".parquet")
+	return filepath.Join(clusterFolder(r), "date="+at.Format(time.DateOnly), fmt.Sprintf("hour=%02d", at.Hour()), safe(r.Node)+".parquet")
 }
+
+// clusterFolder is the folder of a row's cluster.
+func clusterFolder(r *fleet.Row) string { return "cluster=" + safe(r.Cluster) }
 
 // safe makes a name one that a folder can have.
 func safe(name string) string {
@@ -77,16 +83,45 @@ func safe(name string) string {
 func add(name string, rows []fleet.Row) error {
 	old, err := Read(name)
 	var damaged error
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		aside := name + ".damaged"
-		if renamed := os.Rename(name, aside); renamed != nil {
-			return errors.Join(err, renamed)
+	switch wrong := new(content); {
+	case errors.As(err, &wrong):
+		aside, err := putAside(name)
+		if err != nil {
+			return errors.Join(wrong, err)
 		}
-		damaged = &Damaged{name, aside, err}
+		damaged = &Damaged{name, aside, wrong.err}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	return errors.Join(damaged, write(name, merged(slices.Concat(old, rows))))
+}
+
+// mostAside bounds the files that are put aside of one node's hour.
+const mostAside = 9
+
+// asides are the names for damaged files NODE.parquet: NODE.parquet.damaged, NODE~2.parquet.damaged and so on.
+func asides(name string) (all []string) {
+	node := strings.TrimSuffix(name, ".parquet")
+	for i := range mostAside {
+		nth := ""
+		if i > 0 {
+			nth = fmt.Sprintf("~%d", i+1)
+		}
+		all = append(all, node+nth+".parquet.damaged")
+	}
+	return all
+}
+
+// putAside renames a damaged file to the first of these names that is free.
+func putAside(name string) (aside string, err error) {
+	for _, aside = range asides(name) {
+		if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+			return aside, os.Rename(name, aside)
+		} else if err != nil {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("%d damaged files of it are aside already: remove them, such as %s", mostAside, aside)
 }
 
 // merged leaves of rows of the same cgroup and beginning the last one, and puts a container's rows together: what does not change packs to nothing.
@@ -115,7 +150,7 @@ func merged(all []fleet.Row) []fleet.Row {
 	return kept
 }
 
-func write(name string, rows []fleet.Row) error {
+func write(name string, rows []fleet.Row, more ...parquet.WriterOption) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -124,7 +159,7 @@ func write(name string, rows []fleet.Row) error {
 		return err
 	}
 	defer f.Cleanup()
-	if err := Encode(f, rows); err != nil {
+	if err := Encode(f, rows, more...); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
@@ -133,33 +168,81 @@ func write(name string, rows []fleet.Row) error {
 	return nil
 }
 
+// schemaKey is the key of a file's metadata that has the version of its columns.
+const schemaKey = "unthrottle.schema"
+
 // Encode writes rows as a file has them.
-func Encode(to io.Writer, rows []fleet.Row) error {
-	w := parquet.NewGenericWriter[fleet.Row](to, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("unthrottle.schema", fmt.Sprint(fleet.SchemaVersion)))
+func Encode(to io.Writer, rows []fleet.Row, more ...parquet.WriterOption) error {
+	w := parquet.NewGenericWriter[fleet.Row](to, append(more, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata(schemaKey, fmt.Sprint(fleet.SchemaVersion)))...)
 	if _, err := w.Write(rows); err != nil {
 		return err
 	}
 	return w.Close()
 }
 
-// Read reads the rows of one file. The error names the file.
+// Read reads the rows of one file. The error names the file; of one whose content is no file of rows it is a *content.
 func Read(name string) (rows []fleet.Row, err error) {
-	// A file that is cut off or not Parquet makes the library panic in places.
-	defer func() {
-		if p := recover(); p != nil {
-			rows, err = nil, fmt.Errorf("%s: damaged: %v", name, p)
-		}
-	}()
-	info, err := os.Stat(name)
+	err = opened(name, func(data *bytes.Reader) (err error) {
+		rows, err = parquet.Read[fleet.Row](data, data.Size())
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxFile || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %d bytes: no file of rows is that large", name, info.Size())
-	}
-	rows, err = parquet.ReadFile[fleet.Row](name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
 	return rows, nil
+}
+
+// metadata is what a file's metadata have of a key; "": nothing.
+func metadata(name, key string) (value string, err error) {
+	err = opened(name, func(data *bytes.Reader) error {
+		f, err := parquet.OpenFile(data, data.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+		if err == nil {
+			value, _ = f.Lookup(key)
+		}
+		return err
+	})
+	return value, err
+}
+
+// content is the error for a file that was read, and is no whole file of rows.
+type content struct {
+	file string
+	err  error
+}
+
+func (c *content) Error() string { return fmt.Sprintf("%s: damaged: %v", c.file, c.err) }
+
+func (c *content) Unwrap() error { return c.err }
+
+// opened reads a file and has it decoded. What cannot be read now, such as without rights, by a failing disk or with too many files open, is not
+// damaged: it is read into memory first.
+func opened(name string, decode func(*bytes.Reader) error) (err error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for who writes
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: it is no regular file: move it away", name)
+	case info.Size() > maxFile:
+		return &content{name, fmt.Errorf("%d bytes: no file of rows is that large", info.Size())}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return err
+	}
+	// A file that is cut off or not Parquet makes the library panic in places.
+	defer func() {
+		if p := recover(); p != nil {
+			err = &content{name, fmt.Errorf("%v", p)}
+		}
+	}()
+	if err := decode(bytes.NewReader(data)); err != nil {
+		return &content{name, err}
+	}
+	return nil
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/topology"
@@ -197,6 +199,113 @@ func TestDamagedFile(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// What cannot be read now is not damaged: it stays where it is, the error says so, and the rows can be written later.
+func TestUnreadableIsNotDamaged(t *testing.T) {
+	first, then := slot(noon, 3), slot(noon.Add(fleet.SlotLength), 3)
+	for name, unreadable := range map[string]func(t *testing.T, file string) (mended func()){
+		"too many files open": func(t *testing.T, _ string) func() {
+			var limit unix.Rlimit
+			if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+				t.Fatal(err)
+			}
+			none := limit
+			none.Cur = 0
+			if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+				t.Fatal(err)
+			}
+			return func() {
+				if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"a link to itself": func(t *testing.T, file string) func() {
+			return replaced(t, file, func() error { return os.Symlink(file, file) })
+		},
+		"a folder": func(t *testing.T, file string) func() {
+			return replaced(t, file, func() error { return os.Mkdir(file, 0o700) })
+		},
+		"a pipe": func(t *testing.T, file string) func() {
+			return replaced(t, file, func() error { return unix.Mkfifo(file, 0o600) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := Write(dir, first); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, File(&first[0]))
+			mended := unreadable(t, file)
+			err := Write(dir, then)
+			_, readErr := Read(file)
+			mended()
+			if err == nil || errors.As(err, new(*Damaged)) || readErr == nil {
+				t.Errorf("written: %v; read: %v", err, readErr)
+			}
+			if aside, err := filepath.Glob(file + "*"); err != nil || len(aside) != 1 {
+				t.Errorf("%q, %v", aside, err)
+			}
+			if err := Write(dir, then); err != nil {
+				t.Fatal(err)
+			}
+			if rows, err := Read(file); err != nil || len(rows) != 6 {
+				t.Errorf("%d rows, %v", len(rows), err)
+			}
+		})
+	}
+}
+
+// replaced has something else at a file's name until it is called.
+func replaced(t *testing.T, file string, by func() error) func() {
+	t.Helper()
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := errors.Join(os.Rename(file, kept), by()); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := errors.Join(os.Remove(file), os.Rename(kept, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A damaged file goes aside beside those from before, and not over them. There is a bound, beyond which nothing is moved or written.
+func TestDamagedFilesAside(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, File(&slot(noon, 1)[0]))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	content := func(i int) string { return fmt.Sprint("no Parquet, ", i) }
+	aside := map[string]string{}
+	for i := range mostAside + 1 {
+		if err := os.WriteFile(file, []byte(content(i)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := Write(dir, slot(noon, 2))
+		damaged := new(Damaged)
+		if i < mostAside {
+			if !errors.As(err, &damaged) {
+				t.Fatalf("%d: %v", i, err)
+			}
+			aside[damaged.Aside] = content(i)
+			continue
+		}
+		data, readErr := os.ReadFile(file)
+		if err == nil || errors.As(err, &damaged) || readErr != nil || string(data) != content(i) {
+			t.Errorf("beyond the bound: %v, %d bytes, %v", err, len(data), readErr)
+		}
+	}
+	if len(aside) != mostAside {
+		t.Errorf("aside: %v", aside)
+	}
+	for name, want := range aside {
+		if data, err := os.ReadFile(name); err != nil || string(data) != want || !strings.HasSuffix(name, ".parquet.damaged") {
+			t.Errorf("%s: %d bytes, %v", name, len(data), err)
+		}
 	}
 }
 

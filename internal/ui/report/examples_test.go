@@ -272,7 +272,8 @@ func manyHosts() fleet.Document {
 		Unknown: []fleet.Unknown{{Reason: "no limit of its own", Containers: 3, Cores: 4.5}, {Reason: "demand was not measured: the probe needs root and BPF", Containers: 1}},
 		Input: fleet.Input{Files: 300, Refused: []fleet.Refused{{File: "/srv/fleet/cluster=eu1/date=2026-11-25/hour=12/n\x1b[2J17.parquet", Why: "No magic bytes found at end of file"}}, RefusedMore: 4,
 			Rows: 70000, Copies: 1, Overlapping: 12, Problems: []fleet.Problem{{Why: "it is not of five minutes", Rows: 2, File: "/srv/fleet/a.parquet", Row: 7}},
-			Ahead: []fleet.Ahead{{Host: "eu1/n3", Seconds: 7200}}, AheadMore: 2},
+			Ahead: []fleet.Ahead{{Host: "eu1/n3", Seconds: 7200}}, AheadMore: 2,
+			HostsGone: 8, ContainersGone: 41, Gone: []fleet.Gone{{Host: "eu1/n1", Containers: 5}, {Host: "eu1/n2\x1b[2J"}, {Host: "eu1/n4"}, {Host: "eu1/n5"}, {Host: "eu1/n6"}, {Host: "eu1/n7"}}},
 	}
 	for i := range 20 {
 		cores, share := float64(2+i*3), float64(i)/100

@@ -4,12 +4,12 @@ import "time"
 
 // Document is the JSON of `unthrottle fleet report`. What is not known is null.
 type Document struct {
-	// From and Until are the first and the last moment that a row is of.
+	// From and Until are the first and the last moment that a row is of. Rows of clocks that are ahead do not count for Until.
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 	// Bound is the share of its time to work for which a quota may stop a container that is called fine.
 	Bound float64 `json:"bound"`
-	// Containers are those that run at the end of their host's rows.
+	// Containers are those that run now, which is Until, and Hosts those that have rows of it: see Input.HostsGone.
 	Containers int `json:"containers"`
 	Hosts      int `json:"hosts"`
 	// ByBounds is how many of them are sized by what serves every order of their demand: see Service.
@@ -76,6 +76,8 @@ type Service struct {
 	Double *Shards `json:"double" parquet:"double,optional"`
 	// Unknown is how many of its containers keep what they have because what they need is not known.
 	Unknown int `json:"unknown" parquet:"unknown"`
+	// Young is how many of these were observed for less than five minutes, as after a deploy: Limit, which others tell, is theirs too.
+	Young int `json:"young" parquet:"young"`
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of their demand.
 	ByBounds int `json:"by_bounds" parquet:"by_bounds"`
 }
@@ -168,6 +170,11 @@ type Input struct {
 	// Ahead are hosts whose newest rows begin after the moment of the report.
 	Ahead     []Ahead `json:"clocks_ahead"`
 	AheadMore int     `json:"clocks_ahead_more"`
+	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at the end of their rows. What
+	// they wanted counts for what is needed, and they are no part of what runs now. Gone names some of the hosts.
+	HostsGone      int    `json:"hosts_gone"`
+	ContainersGone int    `json:"containers_gone"`
+	Gone           []Gone `json:"gone"`
 }
 
 // Refused is a file that cannot be read.
@@ -182,6 +189,17 @@ type Problem struct {
 	Rows int64  `json:"rows"`
 	File string `json:"file"`
 	Row  int64  `json:"row"`
+}
+
+// GoneAfter is how long before the end of all rows a host's own rows end that is gone. Hosts write a slot of five minutes when it has ended, and
+// what copies the rows may come five minutes later to one host than to another.
+const GoneAfter = 15 * time.Minute
+
+// Gone is a host that has ended, or whose newest rows were not brought here. Until is the end of its rows, by its own clock.
+type Gone struct {
+	Host       string    `json:"host"`
+	Until      time.Time `json:"until"`
+	Containers int       `json:"containers"`
 }
 
 // Ahead is a host with a clock that is ahead.

@@ -156,3 +156,37 @@ func TestStopLength(t *testing.T) {
 		t.Errorf("not known: %q", got)
 	}
 }
+
+// Which hosts are gone is told everywhere, with some of their names, which are strangers'.
+func TestGoneIsTold(t *testing.T) {
+	d := document()
+	writers := map[string]func(*strings.Builder) error{
+		"text":    func(b *strings.Builder) error { return Write(b, d, page.Style{Width: 400}) },
+		"page":    func(b *strings.Builder) error { return HTML(b, d, webpage.Origin{}) },
+		"plan":    func(b *strings.Builder) error { return WritePlan(b, Plan{Input: d.Input}, page.Style{Width: 400}) },
+		"metrics": func(b *strings.Builder) error { return Metrics(b, d) },
+	}
+	for name, write := range writers {
+		var b strings.Builder
+		if err := write(&b); err != nil || strings.Contains(b.String(), "gone: ") {
+			t.Errorf("%s, none is gone: %v\n%s", name, err, b.String())
+		}
+	}
+	d.Input.HostsGone, d.Input.ContainersGone = 30, 71
+	for range 20 {
+		d.Input.Gone = append(d.Input.Gone, Gone{Host: "eu1/n\x1b7", Until: noon, Containers: 2})
+	}
+	for name, write := range writers {
+		var b strings.Builder
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		want := `gone: 71 containers on 30 hosts without rows of the last 15 min, which ended or whose rows are not here yet: eu1/n\x1b7, eu1/n\x1b7, eu1/n\x1b7, eu1/n\x1b7, eu1/n\x1b7 and 25 more`
+		if name == "metrics" {
+			want = "unthrottle_fleet_hosts_gone 30\n"
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s: no %q in\n%s", name, want, b.String())
+		}
+	}
+}

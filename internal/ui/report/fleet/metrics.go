@@ -24,8 +24,9 @@ func Metrics(w io.Writer, d Document) error {
 		name, help string
 		v          float64
 	}{
-		{"unthrottle_fleet_containers", "Containers that run at the end of their host's rows.", float64(d.Containers)},
-		{"unthrottle_fleet_hosts", "Hosts that have rows.", float64(d.Hosts)},
+		{"unthrottle_fleet_containers", "Containers that run at the end of the rows.", float64(d.Containers)},
+		{"unthrottle_fleet_hosts", "Hosts that have rows of the last " + text.Duration(GoneAfter) + ".", float64(d.Hosts)},
+		{"unthrottle_fleet_hosts_gone", "Hosts that have older rows only.", float64(d.Input.HostsGone)},
 		{"unthrottle_fleet_rows_until_timestamp_seconds", "The last moment that a row is of.", float64(d.Until.Unix())},
 		{"unthrottle_fleet_rows", "Rows that count.", float64(d.Input.Rows)},
 		{"unthrottle_fleet_files_left_out", "Files that could not be read.", float64(len(d.Input.Refused) + d.Input.RefusedMore)},

@@ -56,7 +56,7 @@ func TestTheDashboardNamesWhatIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range regexp.MustCompile(`unthrottle_fleet_\w+`).FindAllString(string(page), -1) {
-		if written[name] == nil {
+		if _, ok := written[name]; !ok {
 			t.Errorf("docs/reference/fleet.md names %s, which is not written", name)
 		}
 	}

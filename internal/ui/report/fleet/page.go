@@ -26,6 +26,9 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 		Level: "near", Verdict: ledger(d)[0], Lines: ledger(d)[1:], Assumes: assumes(d),
 		Ledger: bars(d.Ledger), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
 	}
+	if said := gone(d.Input); said != "" {
+		p.Lines = append(p.Lines, said)
+	}
 	if d.Ledger.SavedLow > 0 {
 		p.Level = "fine"
 	}

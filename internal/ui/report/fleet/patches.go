@@ -53,7 +53,7 @@ func noPatch(s *Service) string {
 	switch {
 	case w == nil:
 		return "it is no Deployment, StatefulSet or DaemonSet, or that is not known"
-	case s.Unknown > 0:
+	case s.Unknown > s.Young:
 		return "what some of its containers need is not known"
 	case s.Remedy == nil || *s.Remedy != Lower:
 		return "it saves by a burst, which no field of a pod sets: a ThrottlePolicy does"

@@ -25,10 +25,10 @@ func saving(container string, change func(*Service)) Service {
 func TestPatches(t *testing.T) {
 	d := Document{Bound: 0.001, From: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC), Services: []Service{
 		saving("app", nil),
-		saving("on", func(s *Service) { s.Workload.RequestCPUs = new(0.5) }), // a name that YAML reads as true
+		saving("on", func(s *Service) { s.Workload.RequestCPUs, s.Unknown, s.Young = new(0.5), 1, 1 }), // a name that YAML reads as true, and a container that came a moment ago
 		saving("x", func(s *Service) { s.Remedy = new(Leave); s.CoresAfter = new(12.0) }),
 		saving("x", func(s *Service) { s.Remedy = new(Burst) }),
-		saving("x", func(s *Service) { s.Unknown = 1 }),
+		saving("x", func(s *Service) { s.Unknown, s.Young = 2, 1 }),
 		saving("x", func(s *Service) { s.Workload = nil }),
 		saving("x", func(s *Service) { s.LimitHigh = new(3.95) }), // nothing is sure
 		saving("x", func(s *Service) { s.Workload.LimitCPUs = nil }),

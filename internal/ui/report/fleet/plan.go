@@ -15,7 +15,7 @@ import (
 
 // Plan is the JSON of `unthrottle fleet plan`.
 type Plan struct {
-	// From and Until are the first and the last moment that a row is of.
+	// From and Until are as those of Document.
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 	// Risk is the share of the time for which a host's containers may want more CPUs than it has. MovesAtMost is the budget; null: none.
@@ -106,6 +106,9 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	p := page.New(style, 0, 0)
 	p.Paragraph(fmt.Sprintf("%s on %s now, on %s with %s; every plan needs at least %d", text.Count(d.Containers, "container"), text.Count(d.HostsNow, "host"),
 		text.Count(d.Hosts, "host"), text.Count(d.Moves, "move"), d.LowerBound))
+	if said := gone(d.Input); said != "" {
+		p.Hanging("  ", said)
+	}
 	have := "they have"
 	if d.Reserve > 0 {
 		have = fmt.Sprintf("%s of what they have", risk(1-d.Reserve))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -21,6 +22,9 @@ const most = 15
 func Write(w io.Writer, d Document, style page.Style) error {
 	p := page.New(style, 0, 0)
 	p.Paragraph(head(d))
+	if said := gone(d.Input); said != "" {
+		p.Hanging("  ", said)
+	}
 	p.Section(p.Bolden("Cores at the same stops"))
 	for _, line := range ledger(d) {
 		p.Hanging("  ", line)
@@ -306,6 +310,24 @@ func LeftOut(in Input) (lines []string) {
 		lines = append(lines, "nor of "+text.Count(in.AheadMore, "host")+" more with such clocks")
 	}
 	return lines
+}
+
+// gone says which hosts and containers are no part of what runs now; "": none.
+func gone(in Input) string {
+	if in.HostsGone == 0 {
+		return ""
+	}
+	const some = 5
+	var names []string
+	for _, h := range in.Gone[:min(len(in.Gone), some)] {
+		names = append(names, text.Shown(h.Host))
+	}
+	list := strings.Join(names, ", ")
+	if more := in.HostsGone - len(names); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("gone: %s on %s without rows of the last %s, which ended or whose rows are not here yet: %s",
+		text.Count(in.ContainersGone, "container"), text.Count(in.HostsGone, "host"), text.Duration(GoneAfter), list)
 }
 
 // rounded is a length to the minute, below two minutes to the second.

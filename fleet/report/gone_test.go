@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+)
+
+// autoscaled are rows of a service on four hosts of which two ended 18 hours before the others: one container on each, with 8 CPUs.
+func autoscaled() (rows []fleet.Row) {
+	for no := range 4 {
+		at := noon.Add(-18 * time.Hour)
+		wide := int32(5)
+		if no < 2 {
+			at, wide = noon, 2
+		}
+		for slot := range 3 {
+			r := rowOf("cart", no, at.Add(time.Duration(slot)*fleet.SlotLength), 8, wide)
+			r.Node, r.HostCPUs, r.HostMemoryBytes, r.MemoryBytes = fmt.Sprint("n", no), new(int32(16)), new(int64(64<<30)), new(int64(1<<30))
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+var goneHosts = []view.Gone{
+	{Host: "eu1/n2", Until: noon.Add(-18*time.Hour + 15*time.Minute), Containers: 1},
+	{Host: "eu1/n3", Until: noon.Add(-18*time.Hour + 15*time.Minute), Containers: 1},
+}
+
+// Hosts that ended are told, and what ran on them does not run now; what it needed counts.
+func TestGoneHosts(t *testing.T) {
+	d, _ := written(t, autoscaled()...)
+	s := serviceOf(t, d, "cart/app")
+	if d.Containers != 2 || d.Hosts != 2 || s.Containers != 2 || s.Hosts != 2 || !d.Until.Equal(noon.Add(15*time.Minute)) {
+		t.Errorf("%d containers on %d hosts until %v, %+v", d.Containers, d.Hosts, d.Until, s)
+	}
+	near(t, "now", &d.Ledger.CoresNow, 16)
+	near(t, "the service's", s.CoresNow, 16)
+	near(t, "what the widest needed", s.LimitHigh, 5)
+	if d.Input.HostsGone != 2 || d.Input.ContainersGone != 2 || !slices.Equal(d.Input.Gone, goneHosts) {
+		t.Errorf("gone: %+v", d.Input)
+	}
+}
+
+// A host that ended has no room in a plan, and its containers are not placed.
+func TestPlanWithoutGoneHosts(t *testing.T) {
+	d, err := planned(t, -1, autoscaled()...)
+	if err != nil || d.Containers != 2 || d.HostsNow != 2 || d.Hosts != 1 || len(d.Emptied) != 1 || d.Over != 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d.Input.HostsGone != 2 || d.Input.ContainersGone != 2 || !slices.Equal(d.Input.Gone, goneHosts) {
+		t.Errorf("gone: %+v", d.Input)
+	}
+	// A DaemonSet has a container on each of the hosts that run, and needs none on those that ended.
+	rows := autoscaled()
+	for no, node := range []string{"n0", "n1", "n4"} {
+		r := on(node, "log", 10+no)
+		r.Start, r.Began = noon.Add(2*fleet.SlotLength), noon.Add(2*fleet.SlotLength)
+		rows = append(rows, r)
+	}
+	if d, err = planned(t, -1, rows...); err != nil || !slices.Contains(d.Stay, view.Stay{Reason: onEachHost, Containers: 3}) {
+		t.Errorf("%+v, %v", d.Stay, err)
+	}
+}
+
+// Up to 15 minutes a host may be late, as where its rows come by another copy than the others'.
+func TestLateHosts(t *testing.T) {
+	for late, gone := range map[time.Duration]int{0: 0, 5 * time.Minute: 0, 10 * time.Minute: 0, 15 * time.Minute: 1, 20 * time.Minute: 1} {
+		a, b := rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon.Add(late), 8, 4)
+		if d, _ := written(t, a, b); d.Input.HostsGone != gone || d.Hosts != 2-gone || d.Containers != 2-gone {
+			t.Errorf("%v late: %d hosts, %+v", late, d.Hosts, d.Input)
+		}
+	}
+}
+
+// A clock that is ahead does not make all other hosts gone, and one that is behind is told. A report of old rows is as of their end.
+func TestNowByClocksApart(t *testing.T) {
+	report := func(now time.Time, rows ...fleet.Row) view.Document {
+		dir := t.TempDir()
+		if err := store.Write(dir, rows); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Make(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: now, Bound: 0.001})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	a, b := rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon.Add(24*time.Hour), 8, 4)
+	if d := report(noon.Add(5*time.Minute), a, b); d.Hosts != 2 || d.Containers != 2 || d.Input.HostsGone != 0 || len(d.Input.Ahead) != 1 || !d.Until.Equal(noon.Add(5*time.Minute)) {
+		t.Errorf("a clock a day ahead: %d hosts until %v, %+v", d.Hosts, d.Until, d.Input)
+	}
+	if d := report(noon.Add(-time.Hour), a); d.Hosts != 1 || d.Input.HostsGone != 0 || len(d.Input.Ahead) != 1 || !d.Until.Equal(noon.Add(5*time.Minute)) {
+		t.Errorf("all clocks ahead: %d hosts until %v, %+v", d.Hosts, d.Until, d.Input)
+	}
+	if d := report(noon.AddDate(1, 0, 0), a); d.Hosts != 1 || d.Containers != 1 || d.Input.HostsGone != 0 {
+		t.Errorf("rows of last year: %d hosts, %+v", d.Hosts, d.Input)
+	}
+	if d := report(noon.AddDate(1, 0, 0), a, b); d.Hosts != 1 || !slices.Equal(d.Input.Gone, []view.Gone{{Host: "eu1/n0", Until: noon.Add(5 * time.Minute), Containers: 1}}) {
+		t.Errorf("a clock a day behind: %d hosts, %+v", d.Hosts, d.Input)
+	}
+}
+
+// The list of what is gone is bounded; the counts are not.
+func TestManyGone(t *testing.T) {
+	rows := []fleet.Row{rowOf("cart", 0, noon, 8, 4)}
+	for no := range maxTold + 5 {
+		r := rowOf("cart", 100+no, noon.Add(-time.Hour), 8, 4)
+		r.Node = fmt.Sprint("old", no)
+		rows = append(rows, r)
+	}
+	d, _ := written(t, rows...)
+	if d.Input.HostsGone != maxTold+5 || d.Input.ContainersGone != maxTold+5 || len(d.Input.Gone) != maxTold || d.Hosts != 1 || d.Containers != 1 {
+		t.Errorf("%+v", d.Input)
+	}
+}

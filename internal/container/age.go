@@ -22,7 +22,7 @@ func Age(h *cgroup.Host, proc fs.FS, c Container) (oldest time.Duration, ok bool
 	}
 	looked := 0
 	err = h.Walk(c.Group.Path, func(path string) error {
-		pids, err := h.Procs(cgroup.CPU, path)
+		pids, err := h.Members(path)
 		if err != nil {
 			return nil // it went meanwhile
 		}

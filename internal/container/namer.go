@@ -98,7 +98,7 @@ const maxCgroupsAsked = 16
 func (n *namer) process(path string) (int, bool) {
 	queue := []string{path}
 	for i := 0; i < len(queue) && i < maxCgroupsAsked; i++ {
-		pids, err := n.host.Procs(cgroup.CPU, queue[i])
+		pids, err := n.host.Members(queue[i])
 		if err == nil && len(pids) > 0 && pids[0] > 0 {
 			return pids[0], true
 		}

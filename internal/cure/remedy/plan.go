@@ -191,9 +191,11 @@ func (p *planner) common() error {
 		return p.refuse("the root cgroup has no limit and no cpuset to change", "")
 	case !p.f.inScope(path):
 		return p.refuse("it lies outside the scope "+text.Name(p.f.Scope), "give a scope that holds it")
-	case g.Type == "threaded" || g.Type == "domain invalid":
-		return p.refuse(fmt.Sprintf("its cgroup.type is %q: whole processes live in domain cgroups only", g.Type),
-			"name the domain above it")
+	case g.Type == "domain invalid":
+		return p.refuse(fmt.Sprintf("its cgroup.type is %q: no thread can be in it", g.Type), "name the domain above it")
+	case g.Type == "threaded" && p.needsCPUs():
+		return p.refuse(fmt.Sprintf("its cgroup.type is %q: its threads belong to processes of the domain above it, which share their CPUs", g.Type),
+			"name the domain above it, or choose a remedy that changes the limit alone (burst, period, raise)")
 	}
 	for _, h := range p.f.Held {
 		if h.Target == path && h.For == "" {
@@ -201,6 +203,12 @@ func (p *planner) common() error {
 		}
 	}
 	return nil
+}
+
+// needsCPUs tells whether the remedy gives the target CPUs or a place among other containers, and not only a limit.
+func (p *planner) needsCPUs() bool {
+	of, _ := Find(p.r.Kind)
+	return len(of.Classes) > 0 || of.ForOthers
 }
 
 // Reason is the error without remedy and target, for a list of reasons.

@@ -67,7 +67,7 @@ func (o Options) awaitEnd(ctx context.Context) string {
 func (o Options) populated() bool {
 	found := false
 	err := o.Host.Walk(o.Target.Group.Path, func(path string) error {
-		pids, err := o.Host.Procs(cgroup.CPU, path)
+		pids, err := o.Host.Members(path)
 		if errors.Is(err, cgroup.ErrNoCgroup) {
 			return nil
 		}

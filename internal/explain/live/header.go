@@ -162,9 +162,9 @@ func (o *Options) lookAtProcesses() {
 		}
 	}
 	walk := func(path string) error {
-		pids, err := o.Host.Procs(cgroup.CPU, path)
+		pids, err := o.Host.Members(path)
 		if err != nil {
-			return nil // gone meanwhile, or threaded: its threads tell what there is
+			return nil // gone meanwhile
 		}
 		for _, pid := range pids {
 			if len(o.processes) == maxProcesses {

@@ -40,7 +40,7 @@ func (h *Host) members(path string) [][]membership {
 	var found [][]membership
 	queue := []string{path}
 	for asked := 0; asked < maxGroupsAsked && asked < len(queue) && len(found) == 0; asked++ {
-		pids, err := h.Procs(CPU, queue[asked])
+		pids, err := h.Members(queue[asked])
 		if err != nil {
 			continue
 		}

@@ -19,7 +19,7 @@ func (h *Host) Frozen(path string) (bool, error) {
 	if _, ok := h.Version(Freezer); !ok {
 		return false, nil
 	}
-	pids, err := h.Procs(CPU, path)
+	pids, err := h.Members(path)
 	if err != nil || len(pids) == 0 {
 		return false, err
 	}

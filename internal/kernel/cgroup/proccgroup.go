@@ -1,10 +1,13 @@
 package cgroup
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds on /proc/PID/cgroup: a line holds a path of at most PATH_MAX bytes, and a kernel has few hierarchies.
@@ -68,6 +71,38 @@ func (h *Host) Of(pid int, c Controller) (string, bool, error) {
 	}
 	path, ok := h.memberPath(all, c)
 	return path, ok, nil
+}
+
+// Members returns the processes that have a thread in a cgroup of the cpu hierarchy, each once. Procs cannot tell them of a
+// threaded cgroup (v2); on v1 the threads of one process may be in several cgroups, each of which lists it.
+func (h *Host) Members(path string) ([]int, error) {
+	pids, err := h.Procs(CPU, path)
+	if !errors.Is(err, unix.EOPNOTSUPP) {
+		return pids, err
+	}
+	tids, err := h.Threads(CPU, path)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, nil // an invalid domain has none
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, tid := range tids {
+		text, err := readBounded(filepath.Join(h.procDir, strconv.Itoa(tid), "status"), maxFileBytes)
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		for line := range strings.Lines(text) {
+			if of, ok := strings.CutPrefix(line, "Tgid:"); ok {
+				if pid, err := strconv.Atoi(strings.TrimSpace(of)); err == nil {
+					pids = append(pids, pid)
+				}
+				break
+			}
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), nil
 }
 
 func (h *Host) memberships(pid int) ([]membership, error) {

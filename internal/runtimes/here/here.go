@@ -86,7 +86,7 @@ const maxProcesses = 1024
 func Processes(h *cgroup.Host, path string) (all []runtimes.Process, notes []string, err error) {
 	var pids []int
 	err = h.Walk(path, func(at string) error {
-		found, err := h.Procs(cgroup.CPU, at)
+		found, err := h.Members(at)
 		if errors.Is(err, cgroup.ErrNoCgroup) {
 			return nil // it went meanwhile
 		}
@@ -97,6 +97,7 @@ func Processes(h *cgroup.Host, path string) (all []runtimes.Process, notes []str
 		return nil, nil, err
 	}
 	slices.Sort(pids)
+	pids = slices.CompactFunc(pids, func(a, b int) bool { return a == b && a != 0 }) // threads of one process may be in several
 	if len(pids) > maxProcesses {
 		notes = append(notes, fmt.Sprintf("the first %d of %d processes only", maxProcesses, len(pids)))
 		pids = pids[:maxProcesses]

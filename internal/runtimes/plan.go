@@ -14,8 +14,9 @@ import (
 type Limits struct {
 	// CPUs is the least limit along the path of its cgroup; 0: there is none.
 	CPUs float64
-	// Request is what its weight asks for; 0: not known.
+	// Request is what its weight asks for; 0: not known. Unsure says why, where there is a weight.
 	Request float64
+	Unsure  string
 	// Host is the number of CPUs that it may run on.
 	Host int
 }
@@ -63,6 +64,9 @@ func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Star
 			row.Setting, row.Value, row.Why = given.By.Name(), given.Value, Kept
 		case fits <= 0:
 			row.Value, row.Why = row.WouldBe, "there is no limit, and no request in sight: nothing is set"
+			if l.Unsure != "" {
+				row.Why = "there is no limit, and " + l.Unsure
+			}
 		default:
 			row.Value, row.Set = of.Written(of.Fits(fits, l.Host)), true
 			s.set(of, row.Value)

@@ -173,6 +173,10 @@ func TestNoLimit(t *testing.T) {
 	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Value != "3" || r.WouldBe != "64" || !r.Set {
 		t.Errorf("%+v", r)
 	}
+	s = Plan(known, Limits{Host: 64, Unsure: "its weight says either"}, 2, nil, []string{"x"})
+	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Set || !strings.Contains(r.Why, "its weight says either") {
+		t.Errorf("%+v", r)
+	}
 	s = Plan(known, Limits{Host: 64}, 2, []string{"A=b"}, []string{"x"})
 	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Set || r.Value != "64" || !slices.Equal(s.Env, []string{"A=b"}) {
 		t.Errorf("%+v, %q", r, s.Env)

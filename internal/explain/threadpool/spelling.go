@@ -31,53 +31,51 @@ func parseSpelling(text string) (Spelling, error) {
 func (s Spelling) In(env, args []string) (value string, has bool) {
 	switch {
 	case s.Variable == "":
-		value, has = s.among(args)
+		value, _, has = s.among(args)
 	case s.Option == "":
 		value, has = Variable(env, s.Variable)
 	default:
 		text, _ := Variable(env, s.Variable)
-		value, has = s.among(words(text))
+		value, _, has = s.among(words(text))
 	}
 	return value, has && value != ""
 }
 
-// among finds an option; the last one counts: "--option=value", "--option value", "+Svalue", "-X option=value", "-Xoption=value".
-// In an option that begins with two dashes, an underscore is a dash.
-func (s Spelling) among(words []string) (value string, has bool) {
+// among finds an option, and how it is written; the last one counts: "--option=value", "--option value", "+Svalue", "-X option=value",
+// "-Xoption=value". In an option that begins with two dashes, an underscore is a dash. A Java option never takes the next word.
+func (s Spelling) among(words []string) (value, written string, has bool) {
 	group, name, grouped := strings.Cut(s.Option, " ")
+	java := !grouped && (strings.HasPrefix(s.Option, "-X") || strings.HasPrefix(s.Option, "-D"))
 	for i, word := range words {
 		next, follows := "", i+1 < len(words)
 		if follows {
 			next = words[i+1]
 		}
 		if grouped {
+			whole, option := word, strings.TrimPrefix(word, group)
 			if word == group && follows {
-				word = next
-			} else if rest, ok := strings.CutPrefix(word, group); ok {
-				word = rest
-			} else {
-				continue
+				whole, option = word+" "+next, next
 			}
-			if found, ok := strings.CutPrefix(word, name+"="); ok {
-				value, has = found, true
+			if found, ok := strings.CutPrefix(option, name+"="); ok && strings.HasPrefix(word, group) {
+				value, written, has = found, whole, true
 			}
 			continue
 		}
-		option, found, whole := strings.Cut(word, "=")
+		option, found, assigned := strings.Cut(word, "=")
 		if strings.HasPrefix(option, "--") {
 			option = strings.ReplaceAll(option, "_", "-")
 		}
 		rest, attached := strings.CutPrefix(word, s.Option)
 		switch {
-		case option == s.Option && whole:
-			value, has = found, true
-		case option == s.Option && follows:
-			value, has = next, true
+		case option == s.Option && assigned:
+			value, written, has = found, word, true
+		case option == s.Option && follows && !java:
+			value, written, has = next, word+" "+next, true
 		case attached && strings.HasPrefix(s.Option, "+") && rest != "" && strings.Contains("0123456789:", rest[:1]):
-			value, has = rest, true
+			value, written, has = rest, word, true
 		}
 	}
-	return value, has
+	return value, written, has
 }
 
 // Variable is a variable's value in an environment.

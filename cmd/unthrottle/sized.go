@@ -28,8 +28,9 @@ func newSized() *cobra.Command {
 .NET, OpenMP, OpenBLAS, Python, Ruby, Erlang, nginx and Envoy.
 
 The limit is the least along the path of its own cgroup. Without one it is
---times the request, which is read from the cgroup's weight. Variables and
-flags that are set already stay. CMD replaces this program: no process stays.`,
+--times the request, which is read from the weight of a cgroup of v1.
+Variables and flags that are set already stay. CMD replaces this program: no
+process stays.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && !print {
 				return usage(cmd, "CMD is missing: sized -- CMD [ARGS], or --print to see the settings")
@@ -43,6 +44,8 @@ flags that are set already stay. CMD replaces this program: no process stays.`,
 			l := ownLimits()
 			if asked > 0 {
 				l.Request = asked
+			} else if l.CPUs <= 0 && l.Unsure != "" && !print {
+				say("there is no CPU limit, and %s", l.Unsure)
 			}
 			started := runtimes.Plan(threadpool.Known(), l, times, os.Environ(), args)
 			switch {

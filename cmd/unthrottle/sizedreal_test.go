@@ -78,6 +78,16 @@ var realRuntimes = map[string]realRuntime{
 	"nginx": {key: "nginx", deaf: true, make: nginxOf, asked: workersOf},
 }
 
+// javaOf is a JVM's word of its figures.
+func javaOf(java string) realRuntime {
+	return realRuntime{key: "jvm", make: func(t *testing.T, dir string) ([]string, error) {
+		if _, err := built(dir, "javac", "--release", "17", "-d", "{}", "testdata/runtimes/Figures.java"); err != nil {
+			return nil, err
+		}
+		return []string{java, "-Xmx32m", "-XX:TieredStopAtLevel=4", "-cp", filepath.Join(dir, "program"), "Figures"}, nil
+	}}
+}
+
 // TestSizedForReal starts real programs of the runtimes of the data file, as they are and under `sized`, and compares what each
 // runtime says with its row and with what `runtimes` reads.
 func TestSizedForReal(t *testing.T) {
@@ -87,12 +97,7 @@ func TestSizedForReal(t *testing.T) {
 	}
 	all := maps.Clone(realRuntimes)
 	for _, java := range require.JDK(t) {
-		all["java of "+filepath.Base(filepath.Dir(filepath.Dir(java)))] = realRuntime{key: "jvm", make: func(t *testing.T, dir string) ([]string, error) {
-			if _, err := built(dir, "javac", "--release", "17", "-d", "{}", "testdata/runtimes/Figures.java"); err != nil {
-				return nil, err
-			}
-			return []string{java, "-Xmx32m", "-XX:TieredStopAtLevel=4", "-cp", filepath.Join(dir, "program"), "Figures"}, nil
-		}}
+		all["java of "+filepath.Base(filepath.Dir(filepath.Dir(java)))] = javaOf(java)
 	}
 	for _, of := range threadpool.Known().Settings() {
 		if !slices.ContainsFunc(slices.Collect(maps.Values(all)), func(r realRuntime) bool { return r.key == of.Of }) {
@@ -131,6 +136,7 @@ type startedRuntime struct {
 	path  string
 	limit float64
 	sized bool
+	env   []string // more of it
 	pid   int
 	out   *bufio.Reader
 }
@@ -146,6 +152,7 @@ func (s *startedRuntime) start(t *testing.T, tr *cgrouptest.Tree, command []stri
 	}
 	cmd := exec.Command("sh", append([]string{"-c", `read _ && exec "$@"`, "sh"}, command...)...) // it waits until it is in its cgroup
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "GOMAXPROCS=") }), envMain+"=1")
+	cmd.Env = append(cmd.Env, s.env...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -177,8 +184,8 @@ func (s *startedRuntime) start(t *testing.T, tr *cgrouptest.Tree, command []stri
 	}
 }
 
-// check compares three sources: the program's word, what `runtimes` says of it, and the row of the data file.
-func (s *startedRuntime) check(t *testing.T) {
+// figures are what the program says, and what `runtimes` says of it.
+func (s *startedRuntime) figures(t *testing.T) (says map[string]int, decision runtimes.Decision) {
 	t.Helper()
 	line, err := "", error(nil)
 	if s.asked != nil {
@@ -186,7 +193,7 @@ func (s *startedRuntime) check(t *testing.T) {
 	} else if line, err = s.out.ReadString('\n'); err != nil {
 		t.Fatalf("%s: %q, %v", s.path, line, err)
 	}
-	says := map[string]int{}
+	says = map[string]int{}
 	for _, word := range strings.Fields(line) {
 		figure, value, _ := strings.Cut(word, "=")
 		if says[figure], err = strconv.Atoi(value); err != nil {
@@ -202,12 +209,18 @@ func (s *startedRuntime) check(t *testing.T) {
 	if i < 0 || len(d.Notes) > 0 {
 		t.Fatalf("%s: no %s in %+v", s.path, runtime, d)
 	}
-	decision := d.Processes[i]
+	return says, d.Processes[i]
+}
+
+// check compares three sources: the program's word, what `runtimes` says of it, and the row of the data file.
+func (s *startedRuntime) check(t *testing.T) {
+	t.Helper()
+	says, decision := s.figures(t)
 	for figure, decided := range decision.Decided {
 		said, ok := says[figure]
 		switch {
 		case !ok && !slices.Contains(s.unread, figure):
-			t.Errorf("%s: the program says nothing of %s: %q", s.path, figure, line)
+			t.Errorf("%s: the program does not say %s: %v", s.path, figure, says)
 		case ok && said != decided:
 			t.Errorf("%s: %s is %d, by runtimes %d (%+v)", s.path, figure, said, decided, decision)
 		}
@@ -234,6 +247,87 @@ func (s *startedRuntime) check(t *testing.T) {
 		if said != row {
 			t.Errorf("%s: %s is %d, by its row %d", s.path, of.Decides, said, row)
 		}
+	}
+}
+
+// TestUsersSettingsStayForReal starts real programs with settings of the user's, in each spelling, as they are and under `sized`: both
+// decide the same, and `runtimes` says so.
+func TestUsersSettingsStayForReal(t *testing.T) {
+	tr := cgrouptest.New(t)
+	if require.InLab() {
+		t.Skip("needs v1: each runtime starts twice for each spelling, for which the guest has not the CPU time; runs in a host with cgroup v1")
+	}
+	all := maps.Clone(realRuntimes)
+	for _, java := range require.JDK(t)[:1] {
+		all["java"] = javaOf(java)
+	}
+	top := t.TempDir()
+	made := map[string]struct {
+		command []string
+		err     error
+	}{}
+	for i, c := range []struct {
+		program, figure string
+		env             []string
+		options         []string // after the program's name
+		by              string   // what told the figure
+	}{
+		{"openblas", "openblas_threads", []string{"OMP_NUM_THREADS=2"}, nil, "OMP_NUM_THREADS"},
+		{"openblas", "openblas_threads", []string{"OMP_NUM_THREADS=2,1", "OPENBLAS_NUM_THREADS=0"}, nil, "OMP_NUM_THREADS"},
+		{"openblas", "openblas_threads", []string{"OMP_NUM_THREADS=1", "GOTO_NUM_THREADS=2"}, nil, "GOTO_NUM_THREADS"},
+		{"openblas", "openblas_threads", []string{"GOTO_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=2"}, nil, "OPENBLAS_NUM_THREADS"},
+		{"openblas", "openblas_threads", []string{"GOTO_NUM_THREADS=1000"}, nil, "GOTO_NUM_THREADS"},
+		{"openmp", "openmp_threads", []string{"OMP_NUM_THREADS=5,2"}, nil, "OMP_NUM_THREADS"},
+		{"go", "processors", []string{"GOMAXPROCS=3"}, nil, "GOMAXPROCS"},
+		{"tokio and rayon", "rayon_threads", []string{"RAYON_RS_NUM_CPUS=3"}, nil, "RAYON_RS_NUM_CPUS"},
+		{"tokio and rayon", "rayon_threads", []string{"RAYON_RS_NUM_CPUS=3", "RAYON_NUM_THREADS=5"}, nil, "RAYON_NUM_THREADS"},
+		{"node", "v8_workers", []string{"NODE_OPTIONS=--v8_pool_size=3"}, nil, "NODE_OPTIONS --v8-pool-size"},
+		{"node", "v8_workers", []string{`NODE_OPTIONS="--v8-pool-size=3"`}, nil, "NODE_OPTIONS --v8-pool-size"},
+		{"node", "v8_workers", []string{"NODE_OPTIONS=--v8-pool-size=3"}, []string{"--v8_pool_size=5"}, "--v8-pool-size"},
+		{"node", "v8_workers", []string{"NODE_OPTIONS=--v8-pool-size=0"}, nil, "NODE_OPTIONS --v8-pool-size"},
+		{"node", "libuv_pool", []string{"UV_THREADPOOL_SIZE=2000"}, nil, "UV_THREADPOOL_SIZE"},
+		{"node", "libuv_pool", []string{"UV_THREADPOOL_SIZE=0"}, nil, "UV_THREADPOOL_SIZE"},
+		{"java", "processors", []string{`JAVA_TOOL_OPTIONS="-XX:ActiveProcessorCount=7"`}, nil, "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount"},
+		{"java", "processors", []string{`JAVA_TOOL_OPTIONS=-Da='b c' '-XX:ActiveProcessorCount=6'`}, nil, "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount"},
+		{"java", "processors", []string{"JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=5", "JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=4"}, nil, "JDK_JAVA_OPTIONS -XX:ActiveProcessorCount"},
+		{"java", "processors", []string{"JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"}, []string{"-XX:ActiveProcessorCount=3"}, "-XX:ActiveProcessorCount"},
+		{"java", "processors", []string{"_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"}, []string{"-XX:ActiveProcessorCount=3"}, "_JAVA_OPTIONS -XX:ActiveProcessorCount"},
+		{"python", "processors", []string{"PYTHON_CPU_COUNT=3"}, []string{"-X", "cpu_count=5"}, "-X cpu_count"},
+		{"python", "processors", []string{"PYTHON_CPU_COUNT=3"}, []string{"-Xcpu_count=5"}, "-X cpu_count"},
+		{"erlang", "schedulers", []string{"ERL_FLAGS=+S2:2"}, nil, "ERL_FLAGS +S"},
+		{"erlang", "schedulers", []string{"ERL_FLAGS=+S 4:3", "ERL_ZFLAGS=+S 2"}, nil, "ERL_ZFLAGS +S"},
+	} {
+		t.Run(fmt.Sprintf("%s %s", c.program, strings.Join(slices.Concat(c.env, c.options), " ")), func(t *testing.T) {
+			r := all[c.program]
+			make, ok := made[c.program]
+			if !ok {
+				dir := filepath.Join(top, c.program)
+				if err := os.Mkdir(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				make.command, make.err = r.make(t, dir)
+				made[c.program] = make
+			}
+			if make.err != nil {
+				t.Skipf("needs %s: %v; runs in a host with it", r.key, make.err)
+			}
+			command := slices.Insert(slices.Clone(make.command), 1, c.options...)
+			var both []map[string]int
+			for _, sized := range []bool{false, true} {
+				path := tr.Make(fmt.Sprintf("spelling-%d/%t", i, sized))
+				tr.Limit(path, 0.5)
+				s := &startedRuntime{realRuntime: r, path: path, limit: 0.5, sized: sized, env: c.env}
+				s.start(t, tr, command)
+				says, decision := s.figures(t)
+				if says[c.figure] == 0 || says[c.figure] != decision.Decided[c.figure] || decision.Told[c.figure] != c.by {
+					t.Errorf("sized %t: %s is %d, by runtimes %+v", sized, c.figure, says[c.figure], decision)
+				}
+				both = append(both, says)
+			}
+			if both[0][c.figure] != both[1][c.figure] {
+				t.Errorf("%s is %d, and %d under sized", c.figure, both[0][c.figure], both[1][c.figure])
+			}
+		})
 	}
 }
 

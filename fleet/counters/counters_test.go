@@ -3,6 +3,7 @@ package counters
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ func series(value float64, at time.Time, labels ...string) *model.SampleStream {
 }
 
 func (k kept) ask(_ context.Context, query string, from, until time.Time, step time.Duration) (model.Matrix, error) {
-	if from.Sub(hour) != 5*time.Minute || until.Sub(hour) != time.Hour || step != 5*time.Minute {
+	if from.Sub(hour) != 5*time.Minute && from != until || until.Sub(hour) != time.Hour || step != 5*time.Minute {
 		return nil, errors.New("another range is wanted")
 	}
 	for part, all := range k {
@@ -116,11 +117,11 @@ func TestImportFails(t *testing.T) {
 	o := Options{Ask: kept{"cfs_periods": nil}.ask, NodeLabel: "instance", Match: `namespace="shop"`, From: hour, Until: hour.Add(time.Hour)}
 	_, err := Import(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "it is down") || !strings.Contains(err.Error(), "2026-03-04 05:00") ||
-		!strings.Contains(err.Error(), `by (instance, namespace, pod, container) (increase(container_cpu_cfs_periods_total{container!="",container!="POD",namespace="shop"}[5m]))`) {
+		!strings.Contains(err.Error(), `by (instance, namespace, pod, container, id, cpu) (increase(container_cpu_cfs_periods_total{container!="",container!="POD",namespace="shop"}[5m]))`) {
 		t.Errorf("error: %v", err)
 	}
 	full := errors.New("no room")
-	o = Options{Ask: kept{"usage_seconds": {series(1, hour.Add(5*time.Minute), "container", "c")}}.ask, From: hour, Until: hour.Add(time.Hour),
+	o = Options{NodeLabel: "node", Ask: kept{"usage_seconds": {series(1, hour.Add(5*time.Minute), "node", "n", "container", "c")}}.ask, From: hour, Until: hour.Add(time.Hour),
 		Keep: func(time.Time, []fleet.Row) error { return full }}
 	if _, err := Import(t.Context(), o); !errors.Is(err, full) {
 		t.Errorf("error: %v", err)
@@ -133,5 +134,102 @@ func TestImportFails(t *testing.T) {
 		}
 	}); len(slices.Compact(slices.Sorted(slices.Values(all)))) != int(numberOfFigures) {
 		t.Errorf("two figures are asked by one query: %q", all)
+	}
+}
+
+// What is there twice counts once, and is told; what cannot be told apart is refused, with the flag that helps.
+func TestTwins(t *testing.T) {
+	at := hour.Add(10 * time.Minute)
+	labels := func(more ...string) []string {
+		return append([]string{"node", "n1", "namespace", "shop", "pod", "cart-0", "container", "app"}, more...)
+	}
+	of := func(v float64, more ...string) *model.SampleStream { return series(v, at, labels(more...)...) }
+	for name, c := range map[string]struct {
+		usage []*model.SampleStream
+		used  float64
+		told  string // in what is told
+		err   string
+	}{
+		"one":                          {[]*model.SampleStream{of(90, "id", "/a")}, 90, "", ""},
+		"started again":                {[]*model.SampleStream{of(60, "id", "/a", "name", "a"), of(30, "id", "/b", "name", "b")}, 90, "", ""},
+		"two scrape jobs":              {[]*model.SampleStream{of(90, "id", "/a", "job", "kubelet"), of(89, "id", "/a", "job", "cadvisor")}, 90, `2 values of the label job ("cadvisor", "kubelet")`, ""},
+		"two replicas of Prometheus":   {[]*model.SampleStream{of(90, "prometheus_replica", "a"), of(91, "prometheus_replica", "b")}, 91, "label prometheus_replica", ""},
+		"CPUs beside a total":          {[]*model.SampleStream{of(90, "id", "/a", "cpu", "total"), of(40, "id", "/a", "cpu", "cpu00"), of(50, "id", "/a", "cpu", "cpu01")}, 90, "", ""},
+		"CPUs without a total":         {[]*model.SampleStream{of(40, "id", "/a", "cpu", "cpu00"), of(50, "id", "/a", "cpu", "cpu01")}, 90, "", ""},
+		"a total, and one without CPU": {[]*model.SampleStream{of(90, "id", "/a", "cpu", "total", "job", "a"), of(90, "id", "/a", "job", "b")}, 90, "label job", ""},
+		"two clusters":                 {[]*model.SampleStream{of(90, "id", "/a", "cluster", "eu1"), of(30, "id", "/b", "cluster", "us1")}, 0, "", `take one: --match 'cluster="us1"'`},
+		"two clusters by another name": {[]*model.SampleStream{of(90, "id", "/a", "region", "eu"), of(30, "id", "/b", "region", "us")}, 0, "", `n1/shop/cart-0/app is two containers: series are of 2 values of the label region`},
+		"no label of the node": {[]*model.SampleStream{series(90, at, "instance", "h1", "namespace", "shop", "pod", "a-0", "container", "c"),
+			series(30, at, "instance", "h2", "namespace", "shop", "pod", "a-0", "container", "c")}, 0, "", "--node-label instance"},
+	} {
+		var told []string
+		var rows []fleet.Row
+		// The fake answers as "max by (…, id, cpu)" does.
+		ask := func(_ context.Context, query string, _, _ time.Time, _ time.Duration) (model.Matrix, error) {
+			if !strings.Contains(query, "usage_seconds") {
+				return nil, nil
+			}
+			return c.usage, nil
+		}
+		_, err := Import(t.Context(), Options{Ask: ask, NodeLabel: "node", From: hour, Until: hour.Add(time.Hour),
+			Tell: func(text string) { told = append(told, text) }, Keep: func(_ time.Time, all []fleet.Row) error { rows = all; return nil }})
+		switch {
+		case c.err != "":
+			if err == nil || !strings.Contains(err.Error(), c.err) || len(rows) > 0 {
+				t.Errorf("%s: %v, %d rows", name, err, len(rows))
+			}
+		case err != nil || len(rows) != 1 || *rows[0].UsedCPUSeconds != c.used:
+			t.Errorf("%s: %v, %+v", name, err, rows)
+		case !strings.Contains(strings.Join(told, "\n"), c.told) || (c.told == "") != (len(told) == 0):
+			t.Errorf("%s: told %q", name, told)
+		}
+	}
+}
+
+// A row that cannot be true is left out, and told.
+func TestContradictions(t *testing.T) {
+	at := hour.Add(10 * time.Minute)
+	of := func(pod string) []string {
+		return []string{"node", "n1", "namespace", "shop", "pod", pod, "container", "app"}
+	}
+	var told []string
+	rows := imported(t, kept{
+		"usage_seconds": {series(90, at, of("right")...), series(90, at, of("periods")...), series(90, at, of("throttled")...), series(600, at, of("used")...),
+			series(2000, at, of("wider-than-the-node")...)},
+		"cfs_periods":                {series(3000, at, of("right")...), series(6000, at, of("periods")...), series(3000, at, of("throttled")...)},
+		"throttled_periods":          {series(6000, at, of("throttled")...)},
+		"throttled_seconds":          {series(1, at, of("throttled")...)},
+		"spec_cpu_quota":             {series(1.2, at, of("right")...), series(1.2, at, of("periods")...), series(1.2, at, of("throttled")...), series(1.2, at, of("used")...)},
+		"(container_spec_cpu_period": {series(100000, at, of("right")...)},
+		"machine_cpu_cores":          {series(4, at, "node", "n1")},
+	}, func(o *Options) { o.Tell = func(text string) { told = append(told, text) } })
+	if len(rows) != 1 || rows[0].Pod != "right" {
+		t.Errorf("%+v", rows)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "4 rows of 2026-03-04 05:00 left out, which contradict themselves, such as 6000 periods of 100ms in 300 s of n1/shop/periods/app") {
+		t.Errorf("%q", told)
+	}
+}
+
+// Shares tell a request only on a node whose shares are the kubelet's own. What the pod's specification says is known anywhere.
+func TestRequests(t *testing.T) {
+	at := hour.Add(10 * time.Minute)
+	of := func(node, pod string) []string {
+		return []string{"node", node, "namespace", "shop", "pod", pod, "container", "app"}
+	}
+	rows := imported(t, kept{
+		"usage_seconds": {series(1, at, of("v1", "a")...), series(1, at, of("v1", "b")...), series(1, at, of("v2", "c")...), series(1, at, of("v2", "d")...)},
+		"spec_cpu_shares": {series(1024, at, of("v1", "a")...), series(512, at, of("v1", "b")...),
+			series(2597, at, of("v2", "c")...), series(2597, at, of("v2", "d")...)}, // weight 100: 1 CPU, or 2.54 by the older formula
+		"kube_pod_container_resource_requests": {series(1, at, "namespace", "shop", "pod", "d", "container", "app")},
+	}, nil)
+	got := map[string]float64{}
+	for _, r := range rows {
+		if r.RequestCPUs != nil {
+			got[r.Pod] = *r.RequestCPUs
+		}
+	}
+	if want := map[string]float64{"a": 1, "b": 0.5, "d": 1}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -10,6 +10,9 @@
 // memory, and the nodes' CPUs and memory. [Slot] makes rows of the answers. What counters do not tell stays null: wanted, width, and
 // what another limit would have done. So a report tells who is stopped, and what all have, and of no container what it needs.
 //
+// What is there twice counts once, see twins: the largest of what one cgroup has, the sum of cgroups that had the same names one after the
+// other. What cannot be told apart is refused. A row that cannot be true is left out.
+//
 // Stopped time has bounds. cAdvisor's throttled seconds add up the CPUs of the node, so that their sum over these is the least; the most is
 // their sum, one period for each throttled one, or the five minutes.
 //

@@ -3,11 +3,13 @@ package counters
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/prometheus/common/model"
 
 	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Ask answers a query of PromQL over a range of time, as Prometheus' own client does.
@@ -25,18 +27,24 @@ type Options struct {
 	From, Until time.Time
 	// Keep takes the rows of an hour.
 	Keep func(hour time.Time, rows []fleet.Row) error
+	// Tell is told what was left out or counted once; nil: no one is.
+	Tell func(text string)
 }
 
-// query is what a figure is asked by. %s is the selector; of a counter the sum over what shares a container's names counts, of a setting
-// the largest.
-func (o *Options) query(f Figure) string {
+func (o *Options) selector() string {
 	selector := `container!="",container!="POD"`
 	if o.Match != "" {
 		selector += "," + o.Match
 	}
-	of := func(metric string) string { return metric + "{" + selector + "}" }
+	return selector
+}
+
+// query is what a figure is asked by. A counter is asked for each cgroup (id) and CPU, of what is there twice the largest; of a setting
+// the largest counts.
+func (o *Options) query(f Figure) string {
+	of := func(metric string) string { return metric + "{" + o.selector() + "}" }
 	counted := func(metric string) string {
-		return fmt.Sprintf("sum by (%s, namespace, pod, container) (increase(%s[5m]))", o.NodeLabel, of(metric))
+		return fmt.Sprintf("max by (%s, namespace, pod, container, id, cpu) (increase(%s[5m]))", o.NodeLabel, of(metric))
 	}
 	set := func(expression string) string {
 		return fmt.Sprintf("max by (%s, namespace, pod, container) (%s)", o.NodeLabel, expression)
@@ -58,38 +66,59 @@ func (o *Options) query(f Figure) string {
 		return set(of("container_spec_cpu_shares"))
 	case Memory:
 		return set(of("container_memory_working_set_bytes"))
+	case Requests:
+		return fmt.Sprintf(`max by (namespace, pod, container) (kube_pod_container_resource_requests{resource="cpu",%s})`, o.selector())
 	case NodeCPUs:
 		return fmt.Sprintf("max by (%s) (machine_cpu_cores)", o.NodeLabel)
 	}
 	return fmt.Sprintf("max by (%s) (machine_memory_bytes)", o.NodeLabel)
 }
 
-// Import asks for hour after hour, and has the rows kept. It returns how many there are. An error names the query.
+// Import asks for hour after hour, and has the rows kept. It returns how many there are. An error names the query, or the flag that
+// takes one of what is there twice.
 func Import(ctx context.Context, o Options) (rows int, err error) {
+	told := map[string]bool{}
+	tell := func(text string) {
+		if text != "" && !told[text] && o.Tell != nil {
+			told[text] = true
+			o.Tell(text)
+		}
+	}
 	for hour := o.From; hour.Before(o.Until); hour = hour.Add(time.Hour) {
+		begin, end := hour.Add(fleet.SlotLength), hour.Add(time.Hour)
+		ask := func(query string, from time.Time) (model.Matrix, error) {
+			answer, err := o.Ask(ctx, query, from, end, fleet.SlotLength)
+			if err != nil {
+				return nil, fmt.Errorf("hour %s: %s: %w", hour.UTC().Format("2006-01-02 15:04"), query, err)
+			}
+			return answer, nil
+		}
+		raw, err := ask("container_cpu_usage_seconds_total{"+o.selector()+"}", end)
+		if err != nil {
+			return rows, err
+		}
+		note, err := twins(raw, o.NodeLabel)
+		if err != nil {
+			return rows, fmt.Errorf("hour %s: %w", hour.UTC().Format("2006-01-02 15:04"), err)
+		}
+		tell(note)
 		slots := map[time.Time]Slot{}
 		for f := range numberOfFigures {
-			query := o.query(f)
-			answer, err := o.Ask(ctx, query, hour.Add(fleet.SlotLength), hour.Add(time.Hour), fleet.SlotLength)
+			answer, err := ask(o.query(f), begin)
 			if err != nil {
-				return rows, fmt.Errorf("hour %s: %s: %w", hour.UTC().Format("2006-01-02 15:04"), query, err)
+				return rows, err
 			}
-			for _, series := range answer {
-				label := func(name string) string { return string(series.Metric[model.LabelName(name)]) }
-				k := Key{label(o.NodeLabel), label("namespace"), label("pod"), label("container")}
-				for _, v := range series.Values {
-					// The last five minutes before the moment are the slot.
-					start := v.Timestamp.Time().UTC().Add(-fleet.SlotLength)
-					if slots[start] == nil {
-						slots[start] = Slot{}
-					}
-					slots[start].Set(k, f, float64(v.Value))
-				}
-			}
+			add(slots, f, answer, o.NodeLabel)
 		}
 		var all []fleet.Row
-		for start := hour; start.Before(hour.Add(time.Hour)); start = start.Add(fleet.SlotLength) {
-			all = append(all, slots[start.UTC()].Rows(o.Cluster, start)...)
+		var left []Contradiction
+		for start := hour; start.Before(end); start = start.Add(fleet.SlotLength) {
+			found, out := slots[start.UTC()].Rows(o.Cluster, start)
+			all, left = append(all, found...), append(left, out...)
+		}
+		if len(left) > 0 {
+			tell(fmt.Sprintf("%s of %s left out, which contradict themselves, such as %s of %s", text.Count(len(left), "row"),
+				hour.UTC().Format("2006-01-02 15:04"), left[0].Why, left[0].Of.name()))
 		}
 		if len(all) > 0 {
 			if err := o.Keep(hour, all); err != nil {
@@ -99,4 +128,43 @@ func Import(ctx context.Context, o Options) (rows int, err error) {
 		rows += len(all)
 	}
 	return rows, nil
+}
+
+// add notes an answer's figures in their slots. Of a counter, the CPUs of a cgroup are added up where it has no total, and then the cgroups
+// that had a container's names one after the other.
+func add(slots map[time.Time]Slot, f Figure, answer model.Matrix, nodeLabel string) {
+	type cgroup struct {
+		key   Key
+		id    string
+		start time.Time
+	}
+	totals, cpus := map[cgroup]float64{}, map[cgroup]float64{}
+	for _, series := range answer {
+		label := func(name string) string { return string(series.Metric[model.LabelName(name)]) }
+		cpu := label("cpu")
+		for _, v := range series.Values {
+			// The last five minutes before the moment are the slot.
+			c := cgroup{Key{label(nodeLabel), label("namespace"), label("pod"), label("container")}, label("id"), v.Timestamp.Time().UTC().Add(-fleet.SlotLength)}
+			n := float64(v.Value)
+			if !(n >= 0) || math.IsInf(n, 0) {
+				continue
+			}
+			if cpu == "" || cpu == "total" {
+				totals[c] = max(totals[c], n)
+			} else {
+				cpus[c] += n
+			}
+		}
+	}
+	for c, n := range cpus {
+		if _, has := totals[c]; !has {
+			totals[c] = n
+		}
+	}
+	for c, n := range totals {
+		if slots[c.start] == nil {
+			slots[c.start] = Slot{}
+		}
+		slots[c.start].Add(c.key, f, n)
+	}
 }

@@ -2,13 +2,16 @@ package counters
 
 import (
 	"cmp"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -23,7 +26,8 @@ const (
 	ThrottledTime               // seconds, a sum over CPUs
 	Limit                       // CPUs
 	Period                      // of the quota, microseconds
-	Shares                      // its weight on cgroup v1, 1024 for a CPU that it requests
+	Shares                      // its weight on cgroup v1, 1024 for a CPU that it requests; on v2 cAdvisor converts
+	Requests                    // CPUs, of the pod's specification, whatever the node
 	Memory                      // bytes in use
 	NodeCPUs                    // online
 	NodeMemory                  // bytes
@@ -36,8 +40,8 @@ type Key struct{ Node, Namespace, Pod, Container string }
 // Slot is what is known of five minutes.
 type Slot map[Key]*[numberOfFigures]float64
 
-// Set notes a figure. One that is not a number, or below 0, is none.
-func (s Slot) Set(of Key, f Figure, v float64) {
+// Add notes a figure, in addition to one that is there. One that is not a number, or below 0, is none.
+func (s Slot) Add(of Key, f Figure, v float64) {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return
 	}
@@ -47,17 +51,61 @@ func (s Slot) Set(of Key, f Figure, v float64) {
 			s[of][i] = math.NaN()
 		}
 	}
+	if !math.IsNaN(s[of][f]) {
+		v += s[of][f]
+	}
 	s[of][f] = v
 }
 
-// fewestShares is what Kubernetes gives a container that requests no CPU.
-const fewestShares = 2
+// name is the container's, for people.
+func (k Key) name() string {
+	return text.Sanitize(strings.Join([]string{k.Node, k.Namespace, k.Pod, k.Container}, "/"), 0)
+}
+
+// Contradiction is a row that cannot be true.
+type Contradiction struct {
+	Of  Key
+	Why string
+}
+
+// contradiction says why a row cannot be true; "": it can. Prometheus extrapolates by some percent, more where it scrapes seldom, and a limit
+// may change within the slot.
+func contradiction(r *fleet.Row) string {
+	const extrapolated, changed = 1.25, 1.5
+	period := usualPeriod
+	if r.PeriodMicroseconds != nil {
+		period = time.Duration(*r.PeriodMicroseconds) * time.Microsecond
+	}
+	switch fit := r.Seconds / period.Seconds(); {
+	case r.Periods != nil && period > 0 && float64(*r.Periods) > extrapolated*fit+1:
+		return fmt.Sprintf("%d periods of %v in %g s", *r.Periods, period, r.Seconds)
+	case r.Periods != nil && r.ThrottledPeriods != nil && float64(*r.ThrottledPeriods) > extrapolated*float64(*r.Periods)+1:
+		return fmt.Sprintf("%d throttled periods of %d", *r.ThrottledPeriods, *r.Periods)
+	case r.LimitCPUs != nil && *r.UsedCPUSeconds > changed*(*r.LimitCPUs)*r.Seconds:
+		return fmt.Sprintf("%.3g CPUs used of a limit of %.3g", *r.UsedCPUSeconds/r.Seconds, *r.LimitCPUs)
+	case r.HostCPUs != nil && *r.UsedCPUSeconds > extrapolated*float64(*r.HostCPUs)*r.Seconds:
+		return fmt.Sprintf("%.3g CPUs used of the node's %d", *r.UsedCPUSeconds/r.Seconds, *r.HostCPUs)
+	}
+	return ""
+}
+
+// exactShares are the nodes whose shares are those that the kubelet wrote, of cgroup v1: some of them are such as cAdvisor makes of no weight.
+func (s Slot) exactShares() map[string]bool {
+	exact := map[string]bool{}
+	for k, of := range s {
+		if n := of[Shares]; n > 0 && n <= cgroup.MaxShares && (n != math.Trunc(n) || !cgroup.WeightsShares(uint64(n))) {
+			exact[k.Node] = true
+		}
+	}
+	return exact
+}
 
 // usualPeriod is the kernel's own, where it is not known.
 const usualPeriod = 100 * time.Millisecond
 
-// Rows are those of a slot's containers, in the order of their names.
-func (s Slot) Rows(cluster string, start time.Time) (rows []fleet.Row) {
+// Rows are those of a slot's containers, in the order of their names, and those that were left out.
+func (s Slot) Rows(cluster string, start time.Time) (rows []fleet.Row, left []Contradiction) {
+	exact := s.exactShares()
 	for k, of := range s {
 		if k.Container == "" || math.IsNaN(of[Used]) {
 			continue
@@ -71,9 +119,7 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []fleet.Row) {
 		if limit := known(of[Limit]); limit != nil && *limit > 0 {
 			r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = limit, limit, container.ScopeOwn
 		}
-		if shares := of[Shares]; shares > fewestShares {
-			r.RequestCPUs = new(shares / 1024)
-		}
+		r.RequestCPUs = s.request(k, exact[k.Node])
 		r.PeriodMicroseconds, r.MemoryBytes = whole(of[Period]), whole(of[Memory])
 		if node := s[Key{Node: k.Node}]; node != nil {
 			r.HostMemoryBytes = whole(node[NodeMemory])
@@ -82,12 +128,30 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []fleet.Row) {
 			}
 		}
 		stops(&r, of)
+		if why := contradiction(&r); why != "" {
+			left = append(left, Contradiction{k, why})
+			continue
+		}
 		rows = append(rows, r)
 	}
+	slices.SortFunc(left, func(a, b Contradiction) int { return cmp.Compare(a.Of.name(), b.Of.name()) })
 	slices.SortFunc(rows, func(a, b fleet.Row) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
 	})
-	return rows
+	return rows, left
+}
+
+// request is what the pod's specification says, or what shares do where they are exact; nil: it is not known, or there is none.
+func (s Slot) request(k Key, exact bool) *float64 {
+	if spec := s[Key{Namespace: k.Namespace, Pod: k.Pod, Container: k.Container}]; spec != nil && spec[Requests] > 0 {
+		return known(spec[Requests])
+	}
+	if n := s[k][Shares]; exact && n <= cgroup.MaxShares {
+		if cpus := cgroup.RequestOfShares(uint64(n)); cpus > 0 {
+			return &cpus
+		}
+	}
+	return nil
 }
 
 // stops are what its quota did, with the bounds of stopped time.

@@ -21,7 +21,7 @@ func (all workloads) add(c *sized) {
 	if c.pod == "" || c.namespace == "" {
 		return
 	}
-	name, kind := fleet.WorkloadOf(c.pod)
+	name, kind := fleet.WorkloadOf(c.pod, "")
 	w := all[c.service]
 	if w == nil {
 		w = &workload{kind: kind, namespace: c.namespace, name: name, container: c.name, limit: c.ownLimit, request: c.request, on: map[string]int{}}

@@ -36,6 +36,8 @@ type Container struct {
 	Name string
 	// Pod and Namespace are Kubernetes' names, "" where unknown. They hold letters, digits, "-" and "." only.
 	Pod, Namespace string
+	// TemplateHash is the pod's label pod-template-hash, which its Deployment gave it; "" where unknown.
+	TemplateHash string
 	// ContainerName is Kubernetes' name of the container, outside pods the runtime's; "" where unknown. It is as safe as
 	// Name.
 	ContainerName string

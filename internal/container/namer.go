@@ -85,7 +85,7 @@ func (c *Container) take(said names.Names) {
 	}
 	switch {
 	case said.Pod != "" && (said.CRI || c.PodUID != ""):
-		c.Pod, c.Namespace, c.ContainerName = said.Pod, said.Namespace, said.PodContainer
+		c.Pod, c.Namespace, c.ContainerName, c.TemplateHash = said.Pod, said.Namespace, said.PodContainer, said.TemplateHash
 	case c.PodUID == "":
 		c.ContainerName = said.Name
 	}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,6 +194,55 @@ func TestRowsAreBounded(t *testing.T) {
 	rows.Add(round)
 	if rows.Left != 5 || len(rows.Finish()) != MaxContainers {
 		t.Errorf("left %d", rows.Left)
+	}
+}
+
+// generatedName is a pod's as Kubernetes makes it: the controller's name and a dash cut to 58 bytes, and five characters.
+func generatedName(controller, random string) string {
+	base := controller + "-"
+	return base[:min(len(base), 58)] + random
+}
+
+// Pods of one Deployment are of one service however long its name is, and pods of two Deployments are not.
+func TestLongNamesOfDeployments(t *testing.T) {
+	const hash, next = "7d9c5b8f6x", "5f6d8c9bb4"
+	long := strings.Repeat("recommendations-", 6)
+	for length := 1; length <= 80; length++ {
+		deployment := strings.TrimRight(long[:length-1], "-") + "n"
+		of := func(template, random, label string) string {
+			return ServiceOf(&container.Container{Namespace: "shop", Pod: generatedName(deployment+"-"+template, random), ContainerName: "c", TemplateHash: label})
+		}
+		for _, labels := range []bool{true, false} {
+			label := map[string]string{}
+			if labels {
+				label = map[string]string{hash: hash, next: next}
+			}
+			one, other, later := of(hash, "x2x4x", label[hash]), of(hash, "bhn8f", label[hash]), of(next, "kx7vd", label[next])
+			if one != other {
+				t.Errorf("%d, labels %t: %s and %s", len(deployment), labels, one, other)
+			}
+			if whole := "shop/" + deployment + "/c"; one != whole && (len(deployment) <= 51 || labels && len(deployment) < 57) {
+				t.Errorf("labels %t: %s, want %s", labels, one, whole)
+			}
+			if one != later && (len(deployment) <= 51 || len(deployment) >= 57 || labels) {
+				t.Errorf("%d, labels %t: %s, and by its next template %s", len(deployment), labels, one, later)
+			}
+		}
+	}
+	cron := strings.Repeat("x", 50)
+	if one, next := ServiceOf(&container.Container{Pod: generatedName(cron+"-29415600", "x2x4x")}), ServiceOf(&container.Container{Pod: generatedName(cron+"-29415660", "x2x4x")}); one != next || !strings.HasPrefix(one, cron+"/") {
+		t.Errorf("a CronJob: %s, %s", one, next)
+	}
+	for _, pod := range []string{"x2x4x", "", "-x2x4x", strings.Repeat("-", 63), strings.Repeat("b", 63), strings.Repeat("é", 60)} {
+		for _, hash := range []string{"", "7d9c5b8f6", "-"} {
+			if name, _ := WorkloadOf(pod, hash); name == "" && pod != "" {
+				t.Errorf("%q, %q: no name", pod, hash)
+			}
+		}
+	}
+	// A hash that the name does not have, as of a pod that was named by hand.
+	if name, kind := WorkloadOf("db-0", "7d9c5b8f6"); name != "db" || kind != StatefulSet {
+		t.Error(name, kind)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func ServiceOf(c *container.Container) string {
 	switch {
 	case c.Pod != "":
-		of, _ := WorkloadOf(c.Pod)
+		of, _ := WorkloadOf(c.Pod, c.TemplateHash)
 		return strings.TrimPrefix(c.Namespace+"/"+of+"/"+c.ContainerName, "/")
 	case c.Service != "":
 		return strings.Trim(c.Project+"/"+c.Service, "/")
@@ -34,8 +34,62 @@ const (
 	CronJob        = "CronJob"
 )
 
-// WorkloadOf cuts what a controller of Kubernetes adds to a pod's name, and says which kind adds that.
-func WorkloadOf(pod string) (name, kind string) {
+// Kubernetes makes a pod's name of its controller's, a dash and five characters, and cuts what is before these to 58 bytes
+// (k8s.io/apiserver/pkg/storage/names).
+const (
+	generated = 5
+	longest   = 63
+)
+
+// WorkloadOf cuts what a controller of Kubernetes adds to a pod's name, and says which kind adds that. hash is the pod's label
+// pod-template-hash, which a Deployment gives it; "": it is not known. Of a controller whose own name was cut the name is what is left, the same
+// for all pods of one ReplicaSet, and the kind is not told.
+func WorkloadOf(pod, hash string) (name, kind string) {
+	if hash != "" && len(pod) > generated {
+		if name, whole := beforeHash(pod[:len(pod)-generated], hash); name != "" {
+			if !whole {
+				return name, ""
+			}
+			return name, Deployment
+		}
+	}
+	if head := pod[:max(0, len(pod)-generated)]; len(pod) == longest && isSafe(pod[len(head):]) && head[len(head)-1] != '-' {
+		return cutWorkload(head)
+	}
+	return wholeWorkload(pod)
+}
+
+// beforeHash is the Deployment's name in what is before a pod's generated characters, of which the end may be cut: "cart-7d9c5b8f6-",
+// "cart-7d9c5b8f6", "cart-7d9". whole: the name itself is not cut. "": the hash is not in it.
+func beforeHash(head, hash string) (name string, whole bool) {
+	if name, ok := strings.CutSuffix(head, "-"+hash+"-"); ok {
+		return name, true
+	}
+	if len(head) != longest-generated {
+		return "", false
+	}
+	for n := len(hash); n > 0; n-- {
+		if name, ok := strings.CutSuffix(head, "-"+hash[:n]); ok {
+			return name, true
+		}
+	}
+	return head, false
+}
+
+// cutWorkload is for a name that was cut, without its five characters. Most of a hash, or of a Job's minutes, at its end is no part of
+// the controller's name; fewer characters may be, and stay.
+func cutWorkload(head string) (name, kind string) {
+	above, last, ok := cutLast(head)
+	switch {
+	case ok && (len(last) == 7 || len(last) == 8) && isNumber(last):
+		return above, CronJob
+	case ok && len(last) >= 6 && len(last) <= 10 && isSafe(last):
+		return above, Deployment
+	}
+	return head, ""
+}
+
+func wholeWorkload(pod string) (name, kind string) {
 	head, last, ok := cutLast(pod)
 	switch {
 	case !ok:

@@ -59,11 +59,11 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 			d.Runtime = of.Runtime
 			d.Fits[of.Decides] = of.Fits(limitCPUs, p.Host)
 			d.Decided[of.Decides] = of.Decided(limitCPUs, p.Host)
-			value, has := given(of, p)
-			n, readable := of.Read(value)
-			has = has && readable
+			g, has := given(of, p)
+			n, readable := of.Read(g.Value, limitCPUs, p.Host)
+			has = has && readable && !g.Otherwise
 			if of.Follows() {
-				d.follow(of, p.JVM, n, has, processors)
+				d.follow(of, p.JVM, n, g.By.Name(), has, processors)
 				continue
 			}
 			if of.CanBeTold() {
@@ -72,8 +72,11 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 			d.Live = d.Live || of.Live
 			if has {
 				d.Decided[of.Decides], processors = n, n
-				d.Told[of.Decides] = of.Name()
+				d.Told[of.Decides] = g.By.Name()
 				d.Live = false
+			} else if g.Otherwise {
+				delete(d.Decided, of.Decides)
+				d.Told[of.Decides] = g.By.Name()
 			} else if !of.Live {
 				d.Assumed = append(d.Assumed, of.Decides)
 			}
@@ -88,11 +91,11 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 	return all
 }
 
-// follow adds a figure that has no variable of its own: the JVM says it, or an option told it (n), or it follows from the
+// follow adds a figure that has no variable of its own: the JVM says it, or an option told it (n, by), or it follows from the
 // processors that the runtime was told (0: none).
-func (d *Decision) follow(of threadpool.Setting, jvm *threadpool.JVM, n int, told bool, processors int) {
+func (d *Decision) follow(of threadpool.Setting, jvm *threadpool.JVM, n int, by string, told bool, processors int) {
 	if told {
-		d.Told[of.Decides], d.Settings[of.Decides] = of.Name(), of.Name()
+		d.Told[of.Decides], d.Settings[of.Decides] = by, of.Name()
 	}
 	switch {
 	case of.Decides == "compiler_threads" && jvm != nil && jvm.CompilerThreads > 0:
@@ -107,15 +110,18 @@ func (d *Decision) follow(of threadpool.Setting, jvm *threadpool.JVM, n int, tol
 	}
 }
 
-// given is the value that a running process was given of a setting. A JVM's own list of its options holds those of files too.
-func given(of threadpool.Setting, p Process) (value string, has bool) {
-	if of.Name() == "" {
-		return "", false
+// given is what a running process was given of a setting. A JVM's own list of its options holds those of files too.
+func given(of threadpool.Setting, p Process) (g threadpool.Given, has bool) {
+	g, has = of.Given(p.Env, p.Cmdline)
+	if of.Of != "jvm" || p.JVM == nil || of.Option == "" {
+		return g, has
 	}
-	if of.Of == "jvm" && p.JVM != nil {
-		return optionIn(p.JVM.Options, of.Option)
+	value, has := threadpool.Spelling{Option: of.Option}.In(nil, p.JVM.Options)
+	if value != g.Value {
+		g.By = threadpool.Spelling{Option: of.Option}
 	}
-	return existing(of, p.Env, p.Cmdline)
+	g.Value = value
+	return g, has
 }
 
 // versioned finds a version in a file's name: python3.11, libruby.so.3.3.

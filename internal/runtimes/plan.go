@@ -14,8 +14,9 @@ import (
 type Limits struct {
 	// CPUs is the least limit along the path of its cgroup; 0: there is none.
 	CPUs float64
-	// Request is what its weight asks for; 0: not known.
+	// Request is what its weight asks for; 0: not known. Unsure says why, where there is a weight.
 	Request float64
+	Unsure  string
 	// Host is the number of CPUs that it may run on.
 	Host int
 }
@@ -23,7 +24,7 @@ type Limits struct {
 // Row is one setting of a program that is about to start.
 type Row struct {
 	Runtime string `json:"runtime"`
-	// Setting is the variable, with the option in it, or the argument.
+	// Setting is the variable, with the option in it, or the argument: of the user's value the one that it came by.
 	Setting string `json:"variable_or_flag"`
 	Value   string `json:"value"`
 	// WouldBe is the figure that the runtime would decide by itself.
@@ -57,12 +58,15 @@ func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Star
 			continue
 		}
 		row := Row{Runtime: of.Runtime, Setting: of.Name(), WouldBe: fmt.Sprint(of.Decided(l.CPUs, l.Host)), Why: of.Why + note}
-		given, has := existing(of, env, args)
+		given, has := of.Given(env, args)
 		switch {
 		case has:
-			row.Value, row.Why = given, Kept
+			row.Setting, row.Value, row.Why = given.By.Name(), given.Value, Kept
 		case fits <= 0:
 			row.Value, row.Why = row.WouldBe, "there is no limit, and no request in sight: nothing is set"
+			if l.Unsure != "" {
+				row.Why = "there is no limit, and " + l.Unsure
+			}
 		default:
 			row.Value, row.Set = of.Written(of.Fits(fits, l.Host)), true
 			s.set(of, row.Value)
@@ -79,55 +83,6 @@ func isProgram(of threadpool.Setting, args []string) bool {
 	})
 }
 
-// existing is the value of a setting in an environment or on a command line.
-func existing(of threadpool.Setting, env, args []string) (value string, has bool) {
-	if of.Argument != "" {
-		return optionIn(args, of.Argument)
-	}
-	if of.Option == "" {
-		value, has = variable(env, of.Env)
-		return value, has && value != ""
-	}
-	before, after := []string{of.Env}, []string(nil)
-	switch {
-	case of.Of == "jvm": // the launcher's own variable comes right before the arguments
-		before, after = []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"}, []string{"_JAVA_OPTIONS"}
-	case of.Env == "ERL_FLAGS":
-		before, after = []string{"ERL_AFLAGS"}, []string{of.Env, "ERL_ZFLAGS"}
-	}
-	return optionIn(slices.Concat(words(env, before), args, words(env, after)), of.Option)
-}
-
-// words are those of variables that hold options.
-func words(env, names []string) (all []string) {
-	for _, name := range names {
-		value, _ := variable(env, name)
-		all = append(all, strings.Fields(value)...)
-	}
-	return all
-}
-
-// optionIn finds "--option=value" or "--option value"; the last one counts.
-func optionIn(words []string, option string) (value string, has bool) {
-	for i, word := range words {
-		if found, ok := strings.CutPrefix(word, option+"="); ok {
-			value, has = found, true
-		} else if word == option && i+1 < len(words) {
-			value, has = words[i+1], true
-		}
-	}
-	return value, has
-}
-
-func variable(env []string, name string) (value string, has bool) {
-	for _, e := range env {
-		if found, ok := strings.CutPrefix(e, name+"="); ok {
-			return found, true // getenv(3) takes the first
-		}
-	}
-	return "", false
-}
-
 func (s *Started) set(of threadpool.Setting, value string) {
 	if of.Argument != "" {
 		s.Args = append(s.Args, of.Argument, value)
@@ -139,7 +94,7 @@ func (s *Started) set(of threadpool.Setting, value string) {
 			between = " "
 		}
 		value = of.Option + between + value
-		if before, _ := variable(s.Env, of.Env); before != "" {
+		if before, _ := threadpool.Variable(s.Env, of.Env); before != "" {
 			value = before + " " + value
 		}
 	}

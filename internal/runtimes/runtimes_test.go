@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
@@ -69,16 +70,6 @@ func TestEnvironment(t *testing.T) {
 	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Set || r.Value != "7" || r.Why != Kept {
 		t.Errorf("%+v", r)
 	}
-	for _, args := range [][]string{{"java", "-XX:ActiveProcessorCount=3"}, {"java"}} {
-		more := []string{}
-		if len(args) == 1 {
-			more = append(more, "JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=3")
-		}
-		s := Plan(known, Limits{CPUs: 1, Host: 8}, 2, more, args)
-		if r := rowOf(t, s.Rows, "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount"); r.Value != "3" || r.Set {
-			t.Errorf("%q: %+v", args, r)
-		}
-	}
 	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, []string{"envoy"}); !slices.Equal(s.Args, []string{"envoy", "--concurrency", "2"}) {
 		t.Errorf("%q", s.Args)
 	}
@@ -90,11 +81,100 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// Every way to give a setting that its runtime takes: it stays, and it is what the runtime decided.
+func TestEachSpelling(t *testing.T) {
+	known := threadpool.Known()
+	java := threadpool.Process{Exe: "/usr/bin/java"}
+	node := threadpool.Process{Exe: "/usr/bin/node"}
+	blas := threadpool.Process{Libraries: []string{"/usr/lib/libopenblas.so.0"}}
+	python := threadpool.Process{Exe: "/usr/bin/python3.13"}
+	erlang := threadpool.Process{Exe: "/usr/lib/erlang/bin/beam.smp"}
+	for _, c := range []struct {
+		process threadpool.Process
+		env     string // variables, a line each
+		args    string
+		by      string // "": nothing is given
+		figure  string
+		decided int // 0: not known
+	}{
+		{blas, "OMP_NUM_THREADS=2", "x", "OMP_NUM_THREADS", "openblas_threads", 2},
+		{blas, "OMP_NUM_THREADS=2,1", "x", "OMP_NUM_THREADS", "openblas_threads", 2},
+		{blas, "OMP_NUM_THREADS=2\nGOTO_NUM_THREADS=3", "x", "GOTO_NUM_THREADS", "openblas_threads", 3},
+		{blas, "OMP_NUM_THREADS=2\nGOTO_NUM_THREADS=3\nOPENBLAS_NUM_THREADS=4", "x", "OPENBLAS_NUM_THREADS", "openblas_threads", 4},
+		{blas, "OMP_NUM_THREADS=2\nOPENBLAS_NUM_THREADS=0", "x", "OMP_NUM_THREADS", "openblas_threads", 2},
+		{blas, "OPENBLAS_NUM_THREADS=100", "x", "OPENBLAS_NUM_THREADS", "openblas_threads", 8},
+		{blas, "OPENBLAS_NUM_THREADS=", "x", "", "openblas_threads", 8},
+		{threadpool.Process{Libraries: []string{"/usr/lib/libgomp.so.1"}}, "OMP_NUM_THREADS=4,3", "x", "OMP_NUM_THREADS", "openmp_threads", 4},
+		{node, "NODE_OPTIONS=--v8_pool_size=3", "node", "NODE_OPTIONS --v8-pool-size", "v8_workers", 3},
+		{node, `NODE_OPTIONS="--v8-pool-size=3"`, "node", "NODE_OPTIONS --v8-pool-size", "v8_workers", 3},
+		{node, "NODE_OPTIONS=--v8-pool-size=3", "node --v8_pool_size 5", "--v8-pool-size", "v8_workers", 5},
+		{node, "NODE_OPTIONS=--v8-pool-size=0", "node", "NODE_OPTIONS --v8-pool-size", "v8_workers", 1},
+		{node, "UV_THREADPOOL_SIZE=2000", "node", "UV_THREADPOOL_SIZE", "libuv_pool", 1024},
+		{node, "UV_THREADPOOL_SIZE=0", "node", "UV_THREADPOOL_SIZE", "libuv_pool", 1},
+		{java, `JAVA_TOOL_OPTIONS="-XX:ActiveProcessorCount=7"`, "java", "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount", "processors", 7},
+		{java, `JAVA_TOOL_OPTIONS=-Da='b c' '-XX:ActiveProcessorCount=7'`, "java", "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount", "processors", 7},
+		{java, `JAVA_TOOL_OPTIONS=-Da="b -XX:ActiveProcessorCount=7"`, "java", "", "processors", 2},
+		{java, "JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=3\nJAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=4", "java", "JDK_JAVA_OPTIONS -XX:ActiveProcessorCount", "processors", 3},
+		{java, "JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=3", "java -XX:ActiveProcessorCount=5 -XX:ActiveProcessorCount=6", "-XX:ActiveProcessorCount", "processors", 6},
+		{java, "_JAVA_OPTIONS=-XX:ActiveProcessorCount=3", "java -XX:ActiveProcessorCount=5", "_JAVA_OPTIONS -XX:ActiveProcessorCount", "processors", 3},
+		{threadpool.Process{Exe: "/usr/bin/dotnet"}, "COMPlus_PROCESSOR_COUNT=4", "dotnet", "COMPlus_PROCESSOR_COUNT", "processors", 4},
+		{threadpool.Process{Exe: "/usr/bin/dotnet"}, "COMPlus_PROCESSOR_COUNT=4\nDOTNET_PROCESSOR_COUNT=16", "dotnet", "DOTNET_PROCESSOR_COUNT", "processors", 16},
+		{threadpool.Process{Exe: "/app", Holds: []string{"rust", "rayon"}}, "RAYON_RS_NUM_CPUS=3", "app", "RAYON_RS_NUM_CPUS", "rayon_threads", 3},
+		{threadpool.Process{Exe: "/app", Holds: []string{"rust", "rayon"}}, "RAYON_RS_NUM_CPUS=3\nRAYON_NUM_THREADS=5", "app", "RAYON_NUM_THREADS", "rayon_threads", 5},
+		{python, "PYTHON_CPU_COUNT=3", "python3 -X cpu_count=5 -c x", "-X cpu_count", "processors", 5},
+		{python, "PYTHON_CPU_COUNT=3", "python3 -Xcpu_count=5 -c x", "-X cpu_count", "processors", 5},
+		{python, "PYTHON_CPU_COUNT=3", "python3 -X dev -c x", "PYTHON_CPU_COUNT", "processors", 3},
+		{python, "PYTHON_CPU_COUNT=3", "python3 -X cpu_count=default -c x", "-X cpu_count", "processors", 8},
+		{erlang, "ERL_FLAGS=+S2:2", "erl", "ERL_FLAGS +S", "schedulers", 2},
+		{erlang, "ERL_FLAGS=+S 4:3", "erl", "ERL_FLAGS +S", "schedulers", 3},
+		{erlang, "ERL_AFLAGS=+S 5", "erl +S :4", "+S", "schedulers", 4},
+		{erlang, "ERL_ZFLAGS=+S 5\nERL_FLAGS=+S 4", "erl", "ERL_ZFLAGS +S", "schedulers", 5},
+		{erlang, "ERL_FLAGS=+SP 50:50", "erl", "ERL_FLAGS +SP", "schedulers", 0},
+		{erlang, "ERL_FLAGS=+SDcpu2", "erl", "ERL_FLAGS +SDcpu", "dirty_cpu_schedulers", 2},
+	} {
+		env, args := strings.Split(c.env, "\n"), strings.Fields(c.args)
+		c.process.Cmdline = args
+		i := slices.IndexFunc(known.Settings(), func(of threadpool.Setting) bool {
+			return of.Decides == c.figure && of.CanBeTold() && slices.Contains(known.RuntimesOf(&c.process), of.Of)
+		})
+		if i < 0 {
+			t.Fatalf("%+v: no such setting", c)
+		}
+		of := known.Settings()[i]
+		s := Plan(known, Limits{CPUs: 1.5, Host: 8}, 2, env, args)
+		row := s.Rows[slices.IndexFunc(s.Rows, func(r Row) bool {
+			return r.Setting == of.Name() && c.by == "" || r.Setting == c.by && r.Runtime == of.Runtime
+		})]
+		if row.Set != (c.by == "") {
+			t.Errorf("%q, %q: %+v", c.env, c.args, row)
+		}
+		if again, has := of.Given(s.Env, s.Args); !has || c.by != "" && again.By.Name() != c.by {
+			t.Errorf("%q, %q: started with %q, %q", c.env, c.args, s.Env, s.Args)
+		}
+		var d Decision
+		for _, d = range Decide(known, Process{Process: c.process, Env: env, Host: 8}, 1.5) {
+			if _, has := d.Fits[c.figure]; has {
+				break
+			}
+		}
+		if n, has := d.Decided[c.figure]; n != c.decided || has != (c.decided > 0) {
+			t.Errorf("%q, %q: %+v, want %d", c.env, c.args, d, c.decided)
+		}
+		if told := d.Told[c.figure]; told != c.by && c.args != "python3 -X cpu_count=default -c x" {
+			t.Errorf("%q, %q: told by %q, want %q", c.env, c.args, told, c.by)
+		}
+	}
+}
+
 // Without a limit it is a multiple of the request; without that nothing is set.
 func TestNoLimit(t *testing.T) {
 	known := threadpool.Known()
 	s := Plan(known, Limits{Request: 1.5, Host: 64}, 2, nil, []string{"x"})
 	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Value != "3" || r.WouldBe != "64" || !r.Set {
+		t.Errorf("%+v", r)
+	}
+	s = Plan(known, Limits{Host: 64, Unsure: "its weight says either"}, 2, nil, []string{"x"})
+	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Set || !strings.Contains(r.Why, "its weight says either") {
 		t.Errorf("%+v", r)
 	}
 	s = Plan(known, Limits{Host: 64}, 2, []string{"A=b"}, []string{"x"})
@@ -174,6 +254,9 @@ func TestDecide(t *testing.T) {
 
 func FuzzPlan(f *testing.F) {
 	f.Add("JAVA_TOOL_OPTIONS", "-XX:ActiveProcessorCount=", "envoy")
+	f.Add("JAVA_TOOL_OPTIONS", "\"-XX:ActiveProcessorCount=3", "envoy")
+	f.Add("NODE_OPTIONS", "'a b' --v8_pool_size", "+S")
+	f.Add("ERL_FLAGS", "+S +SP 3", "-X")
 	known := threadpool.Known()
 	f.Fuzz(func(t *testing.T, name, value, arg string) {
 		env, args := []string{name + "=" + value}, []string{"envoy", arg}

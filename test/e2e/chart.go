@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // chartOptions are the chart, and what it needs.
@@ -78,6 +79,50 @@ func (s *suite) chartRendered(o chartOptions) {
 		errs = append(errs, contains(err.Error(), want))
 	}
 	s.check("chart: wrong values are refused, each by its name", errors.Join(errs...))
+	s.chartValues(o, helm)
+}
+
+// chartValues checks values that the golden files have not: below a parent chart, an image by its digest, and keys that are the chart's own.
+func (s *suite) chartValues(o chartOptions, helm func(...string) (string, error)) {
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	got, err := helm("template", "unthrottle", o.chart, "--set", "image.tag=v1", "--set", "image.digest="+digest, "--set", "policies.enabled=true",
+		"--set", "policies.image.digest="+digest, "--set", "reader.enabled=true", "--set", "reader.image.digest="+digest)
+	s.check("chart: images by their digest", errors.Join(err, contains(got, `image: "unthrottle@`+digest+`"`), contains(got, `image: "unthrottle-kubernetes@`+digest+`"`)))
+	var errs []error
+	for values, want := range map[string]string{
+		`podLabels.app\.kubernetes\.io/name=x`:            "podLabels: the chart sets app.kubernetes.io/name itself",
+		`podLabels.helm\.sh/chart=x`:                      "podLabels: the chart sets helm.sh/chart itself",
+		`podMonitor.labels.app\.kubernetes\.io/version=x`: "podMonitor.labels: the chart sets app.kubernetes.io/version itself",
+		`podAnnotations.checksum/config=x`:                "podAnnotations: the chart sets checksum/config itself",
+	} {
+		_, err := helm("template", "unthrottle", o.chart, "--set-string", values)
+		if err == nil {
+			errs = append(errs, fmt.Errorf("%s is not refused", values))
+			continue
+		}
+		errs = append(errs, contains(err.Error(), want))
+	}
+	got, err = helm("template", "unthrottle", o.chart, "--set", "podLabels.team=shop")
+	errs = append(errs, err, contains(got, "team: shop"))
+	s.check("chart: labels of the pods beside its own, which are refused", errors.Join(errs...))
+	parent := filepath.Join(s.dir, "parent")
+	below, err := filepath.Abs(o.chart)
+	errs = []error{err, os.CopyFS(filepath.Join(parent, "charts", "unthrottle"), os.DirFS(below)),
+		os.WriteFile(filepath.Join(parent, "Chart.yaml"), []byte("apiVersion: v2\nname: parent\nversion: 1.0.0\ndependencies:\n- {name: unthrottle, version: \"*\", condition: unthrottle.enabled}\n"), 0o644)}
+	for enabled, there := range map[string]bool{"true": true, "false": false} {
+		got, err := helm("template", "unthrottle", parent, "--set", "unthrottle.enabled="+enabled, "--set", "global.imageRegistry=x")
+		if err == nil && strings.Contains(got, "kind: DaemonSet") != there {
+			err = fmt.Errorf("below a parent, enabled %s: %q", enabled, got)
+		}
+		errs = append(errs, err)
+	}
+	_, err = helm("template", "unthrottle", o.chart, "--set", "enabled=false")
+	if err == nil {
+		errs = append(errs, errors.New("enabled=false without a parent is not refused"))
+	} else {
+		errs = append(errs, contains(err.Error(), "give its dependency a condition"))
+	}
+	s.check("chart: below a parent chart, by its condition", errors.Join(errs...))
 }
 
 // helm runs helm, which reads nothing of this user's. config leads it to a cluster.

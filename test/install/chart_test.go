@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -167,9 +168,49 @@ func TestChartValuesAreInTheirSchema(t *testing.T) {
 	if err := json.Unmarshal(fileOf(t, filepath.Join(chart, "unthrottle", "values.schema.json")), &schema); err != nil {
 		t.Fatal(err)
 	}
-	delete(schema.Properties, "global") // helm's own
+	delete(schema.Properties, "global")  // helm's own
+	delete(schema.Properties, "enabled") // a parent chart's condition: helm hands it down
 	has, knows := slices.Sorted(maps.Keys(values)), slices.Sorted(maps.Keys(schema.Properties))
 	if !slices.Equal(has, knows) {
 		t.Errorf("values.yaml has %s\nits schema %s", strings.Join(has, " "), strings.Join(knows, " "))
+	}
+}
+
+// What Helm hands down to the chart below a parent, and values of users, against the schema alone.
+func TestChartSchema(t *testing.T) {
+	var values map[string]any
+	if err := yaml.Unmarshal(fileOf(t, filepath.Join(chart, "unthrottle", "values.yaml")), &values); err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(fileOf(t, filepath.Join(chart, "unthrottle", "values.schema.json")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	known, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	for name, c := range map[string]struct {
+		key   string
+		value any
+		good  bool
+	}{
+		"the defaults":               {"tier", "observe", true},
+		"a parent's condition":       {"enabled", true, true},
+		"a parent's global values":   {"global", map[string]any{"imageRegistry": "x"}, true},
+		"no switch":                  {"enabled", "yes", false},
+		"an image by its digest":     {"image", map[string]any{"repository": "r", "pullPolicy": "Always", "digest": digest}, true},
+		"a digest of another form":   {"image", map[string]any{"repository": "r", "pullPolicy": "Always", "digest": "0a0a"}, false},
+		"a sidecar by its digest":    {"policies", map[string]any{"enabled": true, "image": map[string]any{"repository": "r", "digest": digest}}, true},
+		"a reader by its digest":     {"reader", map[string]any{"enabled": true, "port": 1, "image": map[string]any{"repository": "r", "digest": digest}}, true},
+		"a key that is not a value":  {"enable", true, false},
+		"a label that is not a text": {"podLabels", map[string]any{"team": 7}, false},
+	} {
+		with := maps.Clone(values)
+		with[c.key] = c.value
+		if err := known.Validate(with); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

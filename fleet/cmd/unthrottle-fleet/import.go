@@ -66,7 +66,7 @@ URL is that of the Prometheus, or of what answers as one does (Thanos, Mimir, Vi
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.out, "out", "", "`DIR` for the files; rows that are there already are replaced")
-	flags.StringVar(&o.cluster, "cluster", "", "`NAME` of the cluster, for the rows")
+	flags.StringVar(&o.cluster, "cluster", "", "`NAME` of the cluster, for the rows; it selects nothing: --match does")
 	flags.StringVar(&o.nodeLabel, "node-label", "node", "`LABEL` that names a container's node; instance where there is no other")
 	flags.StringVar(&o.match, "match", "", "further matchers of PromQL, such as 'namespace=\"shop\"': `MATCHERS`")
 	flags.StringVar(&o.until, "until", "", "last `MOMENT`, as 2026-03-04T05:00:00Z; now if not given; whole hours count")
@@ -110,6 +110,7 @@ func (o *importOptions) options(address string, now time.Time) (of counters.Opti
 		of.Until = at.UTC().Truncate(time.Hour)
 	}
 	of.From = of.Until.Add(-o.lasts)
+	of.Tell = func(text string) { say("%s", text) }
 	of.Keep = func(hour time.Time, rows []fleet.Row) error {
 		say("%s of %s", text.Count(len(rows), "row"), hour.Format("2006-01-02 15:04"))
 		return store.Write(o.out, rows)

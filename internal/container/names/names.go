@@ -27,6 +27,8 @@ type Names struct {
 	Project, Service string
 	// Namespace, Pod and PodContainer are Kubernetes' names. They hold letters, digits, "-" and "." only.
 	Namespace, Pod, PodContainer string
+	// TemplateHash is the pod's label pod-template-hash, where labels of pods are known. It holds the same.
+	TemplateHash string
 	// CRI says that the runtime itself wrote Kubernetes' names, and not the user who started the container.
 	CRI bool
 	// Sandbox says that this is the container that holds a pod's namespaces.
@@ -47,6 +49,14 @@ var (
 	nameKeys         = []string{"nerdctl/name"}
 	kindKeys         = []string{"io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType"}
 )
+
+// TemplateHash takes the hash out of a pod's labels.
+func TemplateHash(pod map[string]string) string {
+	if hash := pod["pod-template-hash"]; IsDNS(hash) {
+		return hash
+	}
+	return ""
+}
 
 // FromLabels takes the names out of labels or annotations of a container.
 func FromLabels(labels map[string]string) Names {

@@ -1,5 +1,5 @@
 // Package incode says what to write into a program that is to have the project's library: a few lines for each language. A test
-// compiles them.
+// compiles and runs them.
 package incode
 
 import (

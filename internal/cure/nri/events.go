@@ -132,6 +132,7 @@ func (p *Plugin) describe(pod *api.PodSandbox, c *api.Container) known {
 			*to = name
 		}
 	}
+	n.TemplateHash = names.TemplateHash(pod.GetLabels())
 	k := known{names: n, annotations: p.annotations(pod)}
 	k.copied.take(c.GetLinux().GetResources())
 	for key, value := range pod.GetLabels() {

@@ -33,7 +33,7 @@ func TestSubscription(t *testing.T) {
 func TestNames(t *testing.T) {
 	p := live(&runtime{})
 	h := handlers{p, p.session}
-	pod := &api.PodSandbox{Id: "p", Name: "cart-0", Namespace: "shop", Labels: map[string]string{"app": "cart", strings.Repeat("k", 400): "v"}}
+	pod := &api.PodSandbox{Id: "p", Name: "cart-0", Namespace: "shop", Labels: map[string]string{"app": "cart", "pod-template-hash": "7d9c5b8f6", strings.Repeat("k", 400): "v"}}
 	c := &api.Container{Id: id, PodSandboxId: "p", Name: "app", Annotations: map[string]string{"io.kubernetes.cri.image-name": "cart:2\x1b[2J"}}
 	if _, err := h.Synchronize(t.Context(), []*api.PodSandbox{pod}, []*api.Container{c, {Id: "../../etc", Name: "no id"}}); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestNames(t *testing.T) {
 	if !ok || n.Namespace != "shop" || n.Pod != "cart-0" || n.PodContainer != "app" || strings.ContainsRune(n.Image, '\x1b') || !n.CRI {
 		t.Errorf("%+v", n)
 	}
-	if l := p.Labels(id); len(l) != 1 || l["app"] != "cart" {
+	if l := p.Labels(id); len(l) != 2 || l["app"] != "cart" || n.TemplateHash != "7d9c5b8f6" {
 		t.Errorf("labels %v", l)
 	}
 	if f := p.Figures(); f.Containers != 1 {

@@ -56,7 +56,7 @@
 //   - A plan protects against containers that exist. [Reconcile] moves containers that appear later. On v1, runtimes copy
 //     a shrunken parent's CPUs into new containers, which keep them after the rollback of the pin.
 //   - Weights that differ from the default (in pods: all weights) are read as requests. v2 weights do not tell which
-//     formula made them; see podShares.
+//     formula made them; see podRequest.
 //   - This package does not check the affinity that threads chose; package apply reads back where each may run.
 //
 // Sources: kernel/sched/core.c (tg_cfs_schedulable_down, tg_set_cfs_bandwidth),

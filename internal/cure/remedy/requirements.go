@@ -2,7 +2,6 @@ package remedy
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -56,35 +55,18 @@ func (f facts) request(c hoststate.Container, shares uint64) float64 {
 	case shares == 0 || shares == cgroup.DefaultShares && !inPod:
 		return 0
 	case f.CPUVersion == cgroup.V2 && inPod:
-		return f.podShares(cgroup.WeightOfShares(shares)) / cgroup.DefaultShares
+		return f.podRequest(cgroup.WeightOfShares(shares))
 	}
-	return float64(shares) / cgroup.DefaultShares
+	return cgroup.RequestOfShares(shares)
 }
 
-// podShares is the cpu.shares behind a pod's cpu.weight. Runtimes map the one
-// to the other by their own formulas, which do not keep ratios: until 2025 by
-// 1 + (shares-2)*9999/262142 (KEP-2254), since by a curve through 2, 1024 and
-// 262144 (opencontainers/cgroups, ConvertCPUSharesToCgroupV2Value). Which one a
-// node has shows in the weight of its kubepods cgroup, which stands for no more
-// CPUs than the machine has; where that cannot be seen, the older formula
-// holds, which gives more.
-func (f facts) podShares(weight uint64) float64 {
+// podRequest is the request behind a pod's cpu.weight. Which formula a node has shows in the weight of its kubepods cgroup, which
+// stands for no more CPUs than the machine has; where that cannot be seen, the older one holds, which gives more.
+func (f facts) podRequest(weight uint64) float64 {
+	linear, curved := cgroup.RequestsOfWeight(weight)
 	top := max(f.Groups["/kubepods"].Shares, f.Groups["/kubepods.slice"].Shares)
-	online := float64(f.Machine.Online().Size())
-	if top != 0 && linearShares(cgroup.WeightOfShares(top)) > online*cgroup.DefaultShares*1.05 {
-		return curvedShares(weight)
+	if all, _ := cgroup.RequestsOfWeight(cgroup.WeightOfShares(top)); top != 0 && all > float64(f.Machine.Online().Size())*1.05 {
+		return curved
 	}
-	return linearShares(weight)
-}
-
-// linearShares undoes the older formula; weights are cut to whole numbers, so
-// that this is the least of the shares that give the weight.
-func linearShares(weight uint64) float64 {
-	return cgroup.MinShares + float64(weight-cgroup.MinWeight)*(cgroup.MaxShares-cgroup.MinShares)/(cgroup.MaxWeight-cgroup.MinWeight)
-}
-
-// curvedShares undoes weight = 10^((l^2+125*l)/612 - 7/34), l = log2(shares).
-func curvedShares(weight uint64) float64 {
-	e := math.Log10(float64(weight)) + 7.0/34
-	return math.Exp2((math.Sqrt(125*125+4*612*e) - 125) / 2)
+	return linear
 }

@@ -61,7 +61,7 @@ func (t *Table) Match(comm string, p *Process) []Row {
 			row.Given = row.given(p.Cmdline)
 			if p.JVM != nil { // its options are those of variables and files, too
 				row.sees = p.JVM.Processors
-				row.Given = row.given(slices.Concat(p.JVM.Options, p.Cmdline))
+				row.Given = row.given(slices.Concat(p.Cmdline, p.JVM.Options))
 			}
 		}
 		rows = append(rows, row)
@@ -104,18 +104,8 @@ func (r *Row) given(cmdline []string) string {
 		if !strings.HasPrefix(setting, "-") && !strings.HasPrefix(setting, "+") {
 			continue
 		}
-		javas := strings.HasPrefix(setting, "-X") || strings.HasPrefix(setting, "-D") // a Java option never takes the next argument as its value
-		for i, arg := range cmdline {
-			found := ""
-			switch {
-			case strings.HasPrefix(arg, setting+"="):
-				found = arg
-			case arg == setting && !javas && i+1 < len(cmdline):
-				found = arg + " " + cmdline[i+1]
-			}
-			if found != "" {
-				return text.Sanitize(found, len(setting)+maxShown)
-			}
+		if _, found, ok := (Spelling{Option: setting}).among(cmdline); ok {
+			return text.Sanitize(found, len(setting)+maxShown)
 		}
 	}
 	return ""

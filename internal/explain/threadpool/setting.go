@@ -38,6 +38,13 @@ type Setting struct {
 	size    *expr // n to the figure
 	fit     *expr // limit and host to what fits; with follows, to that setting's figure
 	follows bool
+
+	// spellings are all that the runtime takes, the strongest first; with passesOver one that is no figure makes way for the next.
+	// otherwise are those that give it in another measure.
+	spellings, otherwise []Spelling
+	passesOver           bool
+	// zero is what 0 means; nil: that the runtime decides by itself. most is the most that the runtime makes of it; nil: no bound.
+	zero, most *expr
 }
 
 // settingEntry has the format of a setting in pools.yaml.
@@ -61,6 +68,11 @@ type settingEntry struct {
 	Collectors []string `yaml:"collectors"`
 	Since      string   `yaml:"since"`
 	Before     string   `yaml:"before"`
+	Spellings  []string `yaml:"spellings"`
+	Otherwise  []string `yaml:"otherwise"`
+	PassesOver bool     `yaml:"passes_over"`
+	Zero       string   `yaml:"zero"`
+	Most       string   `yaml:"most"`
 }
 
 // addSetting checks an entry and appends it.
@@ -101,7 +113,44 @@ func (t *Table) addSetting(e settingEntry) (err error) {
 	if s.fit, err = parseFormula(e.Fit, "limit", "host"); err != nil {
 		return fmt.Errorf("fit: %w", err)
 	}
+	if err := s.spell(e); err != nil {
+		return err
+	}
 	t.settings = append(t.settings, s)
+	return nil
+}
+
+// spell adds the ways to give a setting, and what the runtime makes of figures.
+func (s *Setting) spell(e settingEntry) (err error) {
+	s.passesOver = e.PassesOver
+	if len(e.Spellings) == 0 && s.Name() != "" {
+		e.Spellings = []string{s.Name()}
+	}
+	for _, list := range []struct {
+		from []string
+		to   *[]Spelling
+	}{{e.Spellings, &s.spellings}, {e.Otherwise, &s.otherwise}} {
+		for _, text := range list.from {
+			one, err := parseSpelling(text)
+			if err != nil {
+				return err
+			}
+			*list.to = append(*list.to, one)
+		}
+	}
+	if !slices.ContainsFunc(s.spellings, func(one Spelling) bool { return one.Name() == s.Name() }) && s.CanBeTold() {
+		return fmt.Errorf("spellings: %s is not among them", s.Name())
+	}
+	if e.Zero != "" {
+		if s.zero, err = parseFormula(e.Zero, "n", "host"); err != nil {
+			return fmt.Errorf("zero: %w", err)
+		}
+	}
+	if e.Most != "" {
+		if s.most, err = parseFormula(e.Most, "n", "host"); err != nil {
+			return fmt.Errorf("most: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -115,6 +164,11 @@ func (t *Table) addFollower(s Setting, e settingEntry) error {
 	s.follows = true
 	if setting := t.rows[p].Setting; strings.HasPrefix(setting, "-") {
 		s.Option = setting
+		for _, one := range t.settings[i].spellings { // an option of the same runtime comes by the same ways
+			if one.Option != "" {
+				s.spellings = append(s.spellings, Spelling{one.Variable, setting})
+			}
+		}
 	}
 	s.size, s.fit = t.rows[p].size, t.settings[i].fit
 	s.Live, s.Source, s.Unverified = false, t.rows[p].Source, t.rows[p].Unverified
@@ -190,14 +244,36 @@ func (s Setting) Written(n int) string {
 	return strings.ReplaceAll(s.written, "{n}", strconv.Itoa(n))
 }
 
-// Read is the figure in a value as Written writes it; false: it is none, or a switch without one.
-func (s Setting) Read(value string) (int, bool) {
-	if s.written != "" && !strings.Contains(s.written, "{n}") {
+// Read is the figure that the runtime makes of a value, under a limit in CPUs where it may run on host CPUs; false: it is none, and
+// the runtime decides by itself.
+func (s Setting) Read(value string, limitCPUs float64, host int) (int, bool) {
+	n, ok := number(value, s.written)
+	figures := map[string]float64{"n": float64(visibleCPUs(s.rule, limitCPUs, host)), "host": float64(host)}
+	if ok && n == 0 && s.zero != nil {
+		n, ok = count(s.zero.eval(figures))
+	}
+	if ok && s.most != nil {
+		most, _ := count(s.most.eval(figures))
+		n = min(n, max(most, 1))
+	}
+	return n, ok && n > 0 && n <= maxThreads
+}
+
+// number is the figure in a value that is written in a way: "2"; "2,1" has more for inner levels; of "4:2" the second is in use.
+func number(value, written string) (int, bool) {
+	if written != "" && !strings.Contains(written, "{n}") {
 		return 0, false
 	}
-	value, _, _ = strings.Cut(value, ":")
+	value, _, _ = strings.Cut(value, ",")
+	if strings.Contains(written, ":") {
+		if first, second, _ := strings.Cut(value, ":"); second != "" {
+			value = second
+		} else {
+			value = first
+		}
+	}
 	n, err := strconv.Atoi(strings.TrimSpace(value))
-	return n, err == nil && n > 0 && n <= maxThreads
+	return n, err == nil
 }
 
 // Name is the variable or flag, for people.

@@ -215,6 +215,8 @@ func TestGiven(t *testing.T) {
 		{"wrk:worker_0", []string{"envoy", "--concurrency=4"}, "--concurrency=4"},
 		{"wrk:worker_0", []string{"envoy", "--concurrency"}, ""},
 		{"erts_sched_1", []string{"beam.smp", "+S", "4:4"}, "+S 4:4"},
+		{"erts_sched_1", []string{"beam.smp", "+S4:4"}, "+S4:4"},
+		{"nioEventLoopGro", []string{"java", "-Dio.netty.eventLoopThreads=3", "-Dio.netty.eventLoopThreads=4"}, "-Dio.netty.eventLoopThreads=4"},
 		{"C2 CompilerThre", []string{"java", "-XX:-UseDynamicNumberOfCompilerThreads", "-jar"}, ""},
 		{"nioEventLoopGro", []string{"java", "-Dio.netty.availableProcessors=3"}, "-Dio.netty.availableProcessors=3"},
 		{"nioEventLoopGro", []string{"java", "-Dio.netty.eventLoopThreads=" + strings.Repeat("9", 1000)}, "-Dio.netty.eventLoopThreads=" + strings.Repeat("9", maxShown-2) + "…"},

@@ -207,8 +207,8 @@ func (s *Sink) memory(c *container.Container, host *int64) *int64 {
 	return new(int64(min(need, math.MaxInt64)))
 }
 
-// request is what a pod's container requests, by its weight; nil: it is in no pod, or the host has cgroup v2, where runtimes turn
-// requests into weights by rules that cannot be undone.
+// request is what a pod's container requests, by its weight; nil: it is in no pod, or the host has cgroup v2, where a weight
+// does not say which (see cgroup.RequestsOfWeight).
 func (s *Sink) request(c *container.Container) *float64 {
 	if s.o.FS == nil || c.Pod == "" {
 		return nil
@@ -220,7 +220,7 @@ func (s *Sink) request(c *container.Container) *float64 {
 	if err != nil || shares <= cgroup.MinShares {
 		return nil
 	}
-	return new(float64(shares) / cgroup.DefaultShares)
+	return new(cgroup.RequestOfShares(shares))
 }
 
 func (s *Sink) hand(rows []fleet.Row) {

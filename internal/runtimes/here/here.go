@@ -4,6 +4,7 @@ package here
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/runtimes"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Limits are those of this process, read along the path of its own cgroup. An error says that no limit could be read; the
@@ -36,38 +38,42 @@ func Limits() (runtimes.Limits, error) {
 	if limit, limited, _ := cgroup.Effective(levels); limited {
 		l.CPUs = limit
 	}
-	l.Request, err = request(h, path)
+	l.Request, l.Unsure, err = request(h, path)
 	return l, err
 }
 
-// request is the CPU request that Kubernetes and Docker write as a weight. The default weight is none.
-func request(h *cgroup.Host, path string) (float64, error) {
+// request is the CPU request that Kubernetes and Docker write as a weight; unsure says why it is not known. The default weight is none.
+func request(h *cgroup.Host, path string) (cpus float64, unsure string, err error) {
 	v, _ := h.Version(cgroup.CPU)
-	text, err := h.Read(cgroup.CPU, path, cgroup.WeightFile(v))
+	value, err := h.Read(cgroup.CPU, path, cgroup.WeightFile(v))
 	if errors.Is(err, cgroup.ErrNoFile) { // the root
-		return 0, nil
+		return 0, "", nil
 	}
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	var weight uint64
-	if _, err := fmt.Sscan(text, &weight); err != nil {
-		return 0, fmt.Errorf("cgroup %s: weight %.20q: %w", path, text, err)
+	if _, err := fmt.Sscan(value, &weight); err != nil {
+		return 0, "", fmt.Errorf("cgroup %s: weight %.20q: %w", path, value, err)
 	}
-	if text == cgroup.DefaultWeightText(cgroup.WeightFile(v)) {
-		return 0, nil
+	if value == cgroup.DefaultWeightText(cgroup.WeightFile(v)) {
+		return 0, "", nil
 	}
-	return requestOf(v, weight), nil
+	cpus, unsure = requestOf(v, weight)
+	return cpus, unsure, nil
 }
 
-// requestOf is the request, in CPUs, of a weight: 1024 shares a CPU; on v2 by the formula of runc and crun, of which this is
-// the inverse (weight = 1 + (shares-2)*9999/262142).
-func requestOf(v cgroup.Version, weight uint64) float64 {
-	shares := float64(weight)
-	if v == cgroup.V2 {
-		shares = 2 + float64(weight-min(weight, 1))*262142/9999
+// requestOf is the request of a weight, in CPUs.
+func requestOf(v cgroup.Version, weight uint64) (cpus float64, unsure string) {
+	if v != cgroup.V2 {
+		return cgroup.RequestOfShares(weight), ""
 	}
-	return shares / 1024
+	linear, curved := cgroup.RequestsOfWeight(weight)
+	if linear == 0 {
+		return 0, ""
+	}
+	return 0, fmt.Sprintf("the cgroup's weight of %d stands for a request of %s, or of %s since runc 1.3.2 and crun 1.23: give it with --request",
+		weight, text.CPUs(math.Round(100*linear)/100), text.CPUs(math.Round(100*curved)/100))
 }
 
 // cpus is how many CPUs a process may run on; 0 is this one.

@@ -1,8 +1,8 @@
 package here
 
 import (
-	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
@@ -16,14 +16,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// A weight of v2 stands for either of two requests, and is told as neither.
 func TestRequest(t *testing.T) {
 	for _, c := range []struct {
 		v      cgroup.Version
 		weight uint64
 		want   float64
-	}{{cgroup.V1, 512, 0.5}, {cgroup.V1, 3072, 3}, {cgroup.V2, 20, 0.5}, {cgroup.V2, 79, 2}, {cgroup.V2, 0, 0}} {
-		if got := requestOf(c.v, c.weight); math.Abs(got-c.want) > 0.02*c.want+0.01 {
-			t.Errorf("%v, weight %d: %v, want %v", c.v, c.weight, got, c.want)
+		unsure string
+	}{
+		{cgroup.V1, 512, 0.5, ""}, {cgroup.V1, 3072, 3, ""}, {cgroup.V1, 2, 0, ""}, {cgroup.V2, 1, 0, ""},
+		{cgroup.V2, 59, 0, "weight of 59 stands for a request of 1.49 CPUs, or of 0.51 CPUs since runc 1.3.2"},
+		{cgroup.V2, 174, 0, "weight of 174 stands for a request of 4.43 CPUs, or of 2.01 CPUs since runc 1.3.2"},
+	} {
+		got, unsure := requestOf(c.v, c.weight)
+		if got != c.want || !strings.Contains(unsure, c.unsure) || (c.unsure == "") != (unsure == "") {
+			t.Errorf("%v, weight %d: %v, %q; want %v", c.v, c.weight, got, unsure, c.want)
 		}
 	}
 }

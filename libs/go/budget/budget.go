@@ -112,20 +112,39 @@ func (b *Budget) warn(cause string, err error) {
 	}
 }
 
-// Permit is the right of one task to run. It is released once.
+// Permit is the right of one task to run. It is released once. Goroutines of the task may share it; it is not copied once they do.
 type Permit struct {
-	b      *Budget
-	class  Class
-	since  time.Duration
-	second uint32
+	b     *Budget
+	class Class
+	// around is the permit of the task around this one, which it runs by; nil: it has its own.
+	around *Permit
+
+	// The rest is guarded by the lock of the class.
+	held, ended bool // not held and not ended: it is lent
+	since       time.Duration
+	second      uint32
 	// checked is when Checkpoint was called last.
 	checked time.Duration
+	// back is closed once a lent permit is taken again, or that failed; nil: no one takes it.
+	back chan struct{}
 }
 
-// Do runs a task when its class has a permit for it and the quota covers it. The error is the context's, if that ends before
-// the task starts.
+// over reports whether the task has ended.
+func (p *Permit) over() bool {
+	if p.b == nil {
+		return true
+	}
+	q := &p.b.queues[p.class]
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return p.ended
+}
+
+// Do runs a task when its class has a permit for it and the quota covers it, and at once within another task, as [WithPermit]
+// says. The error is the context's, if that ends before the task starts. The task has no context with its permit: one that calls
+// what may ask the budget again uses [Budget.Acquire] and [WithPermit].
 func (b *Budget) Do(ctx context.Context, class Class, task func()) error {
-	p, err := b.acquire(ctx, class, 0, false)
+	p, err := b.acquire(ctx, class, 0)
 	if err != nil {
 		return err
 	}
@@ -134,19 +153,33 @@ func (b *Budget) Do(ctx context.Context, class Class, task func()) error {
 	return nil
 }
 
-// Acquire waits for a permit of a class. The caller releases it.
+// Acquire waits for a permit of a class. The caller releases it. Within another task there is one at once, as [WithPermit] says.
 func (b *Budget) Acquire(ctx context.Context, class Class) (Permit, error) {
-	return b.acquire(ctx, class, 0, false)
+	return b.acquire(ctx, class, 0)
 }
 
 // AcquireWithin is Acquire for a task that is of use only if it starts within a time. It fails with [ErrLate] at once if the
 // tasks that wait, at the pace of the last ones, take longer; and after that time at the latest.
 func (b *Budget) AcquireWithin(ctx context.Context, class Class, within time.Duration) (Permit, error) {
-	return b.acquire(ctx, class, max(1, within), false)
+	return b.acquire(ctx, class, max(1, within))
 }
 
-// acquire has no bound for within 0. A task that goes on after it waited for something else (again) is the next of its class.
-func (b *Budget) acquire(ctx context.Context, class Class, within time.Duration, again bool) (Permit, error) {
+// acquire is by the permit around the task, or by one of its own. It has no bound for within 0.
+func (b *Budget) acquire(ctx context.Context, class Class, within time.Duration) (Permit, error) {
+	for {
+		around := permitsOf(ctx).covering(b, class)
+		if around == nil {
+			return b.take(ctx, class, within, false)
+		}
+		held, err := around.goOn(ctx, within)
+		if held || err != nil {
+			return Permit{around: around}, err
+		}
+	}
+}
+
+// take has no bound for within 0. A task that goes on after it waited for something else (again) is the next of its class.
+func (b *Budget) take(ctx context.Context, class Class, within time.Duration, again bool) (Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return Permit{}, err
 	}
@@ -279,15 +312,23 @@ func (b *Budget) grant(q *queue, now time.Duration) {
 }
 
 // Release ends the task.
-func (p *Permit) Release() {
+func (p *Permit) Release() { p.giveBack(true) }
+
+// giveBack lets others use the permit: for good, or until the task goes on.
+func (p *Permit) giveBack(end bool) {
 	b := p.b
 	if b == nil {
 		return
 	}
-	p.b = nil
 	q := &b.queues[p.class]
 	now := b.now()
 	q.mu.Lock()
+	defer q.mu.Unlock()
+	p.ended = p.ended || end
+	if !p.held {
+		return
+	}
+	p.held = false
 	q.running--
 	q.finished++
 	q.forget(p.second)
@@ -296,58 +337,123 @@ func (p *Permit) Release() {
 	if q.head != nil {
 		b.grant(q, now)
 	}
-	q.mu.Unlock()
 }
 
 // Wait runs what a task waits for, such as a query of a database, while others may use its permit. After that the task is the
-// next of its class. The error is the context's; then the task has no permit any more.
+// next of its class. The error is the context's; then the task has no permit any more. Of several goroutines of a task that wait,
+// the first lends its permit, and the first that goes on takes one for all.
 func (p *Permit) Wait(ctx context.Context, wait func()) error {
-	b, class := p.b, p.class
-	p.Release()
+	if p.around != nil {
+		return p.around.Wait(ctx, wait)
+	}
+	p.giveBack(false)
 	wait()
-	if b == nil {
+	if p.b == nil {
 		return ctx.Err()
 	}
-	again, err := b.acquire(ctx, class, 0, true)
-	*p = again
+	_, err := p.goOn(ctx, 0)
 	return err
+}
+
+// goOn takes a permit again where the task has lent its own, within a time if that is above 0, and reports whether the task has
+// it. One goroutine of the task takes it for all: two that did would wait for each other.
+func (p *Permit) goOn(ctx context.Context, within time.Duration) (held bool, err error) {
+	q := &p.b.queues[p.class]
+	var late <-chan time.Time
+	begun := p.b.now()
+	for {
+		q.mu.Lock()
+		if p.held || p.ended {
+			held = p.held
+			q.mu.Unlock()
+			return held, ctx.Err()
+		}
+		back := p.back
+		if back == nil {
+			p.back = make(chan struct{})
+			q.mu.Unlock()
+			return p.takeAgain(ctx, q, within, begun)
+		}
+		q.mu.Unlock()
+		if within > 0 && late == nil {
+			timer := time.NewTimer(within)
+			defer timer.Stop()
+			late = timer.C
+		}
+		select {
+		case <-back:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-late:
+			q.mu.Lock()
+			q.late++
+			q.mu.Unlock()
+			return false, ErrLate
+		}
+	}
+}
+
+// takeAgain is for the one goroutine that takes the permit for all.
+func (p *Permit) takeAgain(ctx context.Context, q *queue, within, begun time.Duration) (held bool, err error) {
+	if within > 0 {
+		within = max(1, within-(p.b.now()-begun))
+	}
+	again, err := p.b.take(ctx, p.class, within, true)
+	q.mu.Lock()
+	close(p.back)
+	p.back = nil
+	if held = err == nil && !p.ended; held {
+		p.held, p.since, p.second, p.checked = true, again.since, again.second, 0
+	}
+	q.mu.Unlock()
+	if err == nil && !held {
+		again.Release() // the task has ended meanwhile
+	}
+	return held, err
 }
 
 // Checkpoint lets a long task hold back. Call it every millisecond or so of work, without locks held: it returns at once while
 // the quota covers the work, and else waits, with the permit. The error is the context's.
 func (p *Permit) Checkpoint(ctx context.Context) error {
+	if p.around != nil {
+		return p.around.Checkpoint(ctx)
+	}
 	b := p.b
 	if b == nil || p.class == IO {
 		return ctx.Err()
 	}
 	q := &b.queues[p.class]
 	now := b.now()
-	if last := max(p.checked, p.since); b.pacer.on.Load() {
-		for {
-			q.mu.Lock()
-			others := q.running - q.overdue - 1
-			q.mu.Unlock()
-			ok, wait := b.pacer.decide(now, p.class, now-last, max(0, others))
-			if ok {
-				break
-			}
-			q.mu.Lock()
-			q.held++
-			q.mu.Unlock()
-			timer := time.NewTimer(wait)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return ctx.Err()
-			}
-			last = b.now() - (now - last)
-			now = b.now()
-		}
-	}
-	p.checked = now
 	q.mu.Lock()
-	if p.second != q.second {
+	held, last := p.held, max(p.checked, p.since)
+	q.mu.Unlock()
+	if !held {
+		return ctx.Err()
+	}
+	for b.pacer.on.Load() {
+		q.mu.Lock()
+		others := q.running - q.overdue - 1
+		q.mu.Unlock()
+		ok, wait := b.pacer.decide(now, p.class, now-last, max(0, others))
+		if ok {
+			break
+		}
+		q.mu.Lock()
+		q.held++
+		q.mu.Unlock()
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		last = b.now() - (now - last)
+		now = b.now()
+	}
+	q.mu.Lock()
+	p.checked = now
+	if p.held && p.second != q.second {
 		q.forget(p.second)
 		q.ages[q.second%overdueAfter]++
 		p.second = q.second

@@ -11,6 +11,9 @@ import (
 const (
 	// reserved is the part of the quota that App leaves for IO and the collector, backgroundReserved what Background leaves.
 	reserved, backgroundReserved = 0.1, 0.3
+	// own is the part of the quota that is this process's however much the rest of the container uses: the kernel shares a quota
+	// among all that want it. It is more than the slack keeps at most, so that a task starts.
+	own = 0.25
 	// steps is how many times a period CPU time is read at most.
 	steps = 500
 )
@@ -57,7 +60,8 @@ func (p *pacer) moment(now time.Duration) (pace.Period, bool) {
 		p.at, p.used = now, used
 	}
 	// When in the period the others use their part is not known: it is not for this process at any time.
-	return pace.Period{Quota: max(1, p.quota-max(0, p.others)), Length: p.period, Elapsed: now - begin, Used: p.used - p.base}, true
+	quota := max(time.Duration(own*float64(p.quota)), p.quota-max(0, p.others))
+	return pace.Period{Quota: quota, Length: p.period, Elapsed: now - begin, Used: p.used - p.base}, true
 }
 
 // decide reports whether a task of a class may start, or when to ask again.

@@ -72,7 +72,7 @@ func (q *queue) start(now time.Duration) Permit {
 	q.running++
 	q.started++
 	q.ages[q.second%overdueAfter]++
-	return Permit{class: q.class, since: now, second: q.second}
+	return Permit{class: q.class, held: true, since: now, second: q.second}
 }
 
 // forget takes a task out of the ages.

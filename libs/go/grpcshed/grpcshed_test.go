@@ -3,10 +3,13 @@ package grpcshed
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/unthrottle/unthrottle/libs/go/budget"
+	"github.com/unthrottle/unthrottle/libs/go/shed"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -68,5 +71,25 @@ func TestUnary(t *testing.T) {
 		if b.class != c.class || b.within != c.within {
 			t.Errorf("%s: %+v", name, b)
 		}
+	}
+}
+
+// A call within a request of net/http within the budget, and a task in it, run by one permit.
+func TestTheBudgetIsAskedOnceForACall(t *testing.T) {
+	b := budget.Process()
+	began := b.Snapshot().Classes[budget.App].Started
+	unary := Unary(b, Rule{})
+	ran := 0
+	h := shed.Handler(b, shed.Rule{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, err := unary(r.Context(), nil, &grpc.UnaryServerInfo{}, func(ctx context.Context, _ any) (any, error) {
+			return nil, b.Do(ctx, budget.App, func() { ran++ })
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	if n := b.Snapshot().Classes[budget.App].Started - began; ran != 1 || n != 1 {
+		t.Errorf("%d ran by %d permits", ran, n)
 	}
 }

@@ -91,3 +91,19 @@ func TestAPanicReleases(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// A handler within a handler, and a task in it, run by one permit.
+func TestTheBudgetIsAskedOnceForARequest(t *testing.T) {
+	b := budget.Process()
+	began := b.Snapshot().Classes[budget.App].Started
+	h := Handler(b, Rule{}, Handler(b, Rule{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := b.Do(r.Context(), budget.App, func() { w.Write([]byte("done")) }); err != nil {
+			t.Error(err)
+		}
+	})))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if n := b.Snapshot().Classes[budget.App].Started - began; w.Body.String() != "done" || n != 1 {
+		t.Errorf("%q by %d permits", w.Body, n)
+	}
+}

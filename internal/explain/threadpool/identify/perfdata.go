@@ -102,7 +102,7 @@ func parsePerfData(data []byte) (*threadpool.JVM, error) {
 		addPerfData(jvm, order, data[at:at+length])
 		at += length
 	}
-	jvm.Processors = processorCount(jvm.Options)
+	jvm.Processors = threadpool.Known().ToldToJVM(jvm.Options)
 	return jvm, nil
 }
 

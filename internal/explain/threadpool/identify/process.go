@@ -49,7 +49,7 @@ func Look(pid int) (threadpool.Process, error) {
 	cmdline, err := d.read("cmdline", maxCmdline)
 	note(err)
 	p.Cmdline = arguments(cmdline)
-	p.CPUsItSees = processorCount(p.Cmdline)
+	p.CPUsItSees = threadpool.Known().ToldToJVM(p.Cmdline)
 	if p.Exe, err = d.readlink("exe"); errors.Is(err, unix.ENOENT) && err != nil {
 		err = nil // a kernel thread has none, nor has a process that is just ending
 	}
@@ -150,19 +150,6 @@ func arguments(cmdline []byte) []string {
 		cmdline = rest
 	}
 	return args
-}
-
-// processorCount returns the value of -XX:ActiveProcessorCount; nil: none.
-func processorCount(args []string) *float64 {
-	var told *float64
-	for _, arg := range args {
-		value, ok := strings.CutPrefix(arg, "-XX:ActiveProcessorCount=")
-		if n, err := strconv.Atoi(value); ok && err == nil && n > 0 {
-			cpus := float64(n)
-			told = &cpus // the last one counts
-		}
-	}
-	return told
 }
 
 // libraries returns the paths of shared objects in /proc/PID/maps (proc_pid_maps(5)), each once, at most

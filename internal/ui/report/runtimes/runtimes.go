@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/runtimes"
@@ -42,12 +43,17 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		if p.Version != nil {
 			name += " " + text.Sanitize(strings.TrimPrefix(*p.Version, "go"), 20)
 		}
-		for _, figure := range slices.Sorted(maps.Keys(p.Decided)) {
-			setting := p.Settings[figure]
+		for _, figure := range slices.Sorted(maps.Keys(p.Fits)) {
+			decided, setting := "-", p.Settings[figure]
+			if n, known := p.Decided[figure]; known {
+				decided = strconv.Itoa(n)
+			}
 			by := "its rule"
 			switch {
 			case p.Told[figure] != "" && p.Live:
 				by = "told, live"
+			case p.Told[figure] != "" && setting != "" && p.Told[figure] != setting:
+				by = "told by " + p.Told[figure]
 			case p.Told[figure] != "":
 				by = "told"
 			case slices.Contains(p.Said, figure):
@@ -61,7 +67,7 @@ func Write(w io.Writer, d Document, style page.Style) error {
 			case p.Live:
 				by = "its rule, live"
 			}
-			fmt.Fprintf(rows, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", p.PID, name, figure, p.Decided[figure], p.Fits[figure], by, setting)
+			fmt.Fprintf(rows, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", p.PID, name, figure, decided, p.Fits[figure], by, setting)
 		}
 	}
 	if err := rows.Flush(); err != nil {

@@ -19,12 +19,15 @@ func TestWrite(t *testing.T) {
 			Live: true, Budget: &threadpool.Budget{LimitCPUs: &limit, Paced: true}},
 		{PID: 8, Runtime: "Go", Version: &hostile, Decided: map[string]int{"processors": 1}, Fits: map[string]int{"processors": 1},
 			Told: map[string]string{"processors": "GOMAXPROCS"}, Settings: map[string]string{"processors": "GOMAXPROCS"}},
+		{PID: 5, Runtime: "Erlang/OTP", Decided: map[string]int{}, Fits: map[string]int{"schedulers": 1},
+			Told: map[string]string{"schedulers": "ERL_FLAGS +SP"}, Settings: map[string]string{"schedulers": "ERL_FLAGS +S"}},
 	}}
 	var b strings.Builder
 	if err := Write(&b, d, page.Style{Width: 160}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"cart has a limit of 1.5 CPUs.", "its rule, at its start", "its rule, live", "its own word", "told, live", "process 9 says that its CPU budget is in force: limit 1.5 CPUs, pacing on.", `26\x1b[2J`} {
+	for _, want := range []string{"cart has a limit of 1.5 CPUs.", "its rule, at its start", "its rule, live", "its own word", "told, live", "process 9 says that its CPU budget is in force: limit 1.5 CPUs, pacing on.", `26\x1b[2J`,
+		"told by ERL_FLAGS +SP"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

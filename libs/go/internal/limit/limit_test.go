@@ -66,6 +66,32 @@ func TestTheLeastLimitAlongThePathIsInForce(t *testing.T) {
 	}
 }
 
+// CPU time is that of the cgroup with the limit, or not known: with trees apart a process may be in another cgroup of cpuacct.
+func TestUsageOfAnotherCgroupIsNotKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		groups string
+		known  bool
+	}{
+		"the same tree":              {"4:cpu:/a/b\n5:cpuacct:/a/b\n", true},
+		"in cpuacct's root":          {"4:cpu:/a/b\n5:cpuacct:/\n", false},
+		"in the group above":         {"4:cpu:/a/b\n5:cpuacct:/a\n", false},
+		"in another that ends alike": {"4:cpu:/a/b\n5:cpuacct:/c/b\n", false},
+		"without cpuacct":            {"4:cpu:/a/b\n", false},
+	} {
+		fsys := files(map[string]string{"proc/self/cgroup": c.groups, "proc/self/mountinfo": "33 29 0:28 / /cpu rw - cgroup cgroup rw,cpu\n" +
+			"34 29 0:29 / /acct rw - cgroup cgroup rw,cpuacct\n",
+			"cpu/a/b/cpu.cfs_quota_us": "70000", "cpu/a/b/cpu.cfs_period_us": "100000", "acct/a/b/cpuacct.usage": "5000000",
+			"acct/a/cpuacct.usage": "6000000", "acct/c/b/cpuacct.usage": "7000000", "acct/cpuacct.usage": "8000000"})
+		l, err := Read(fsys)
+		if err != nil || !l.Limited() {
+			t.Fatalf("%s: %+v, %v", name, l, err)
+		}
+		if used, err := l.Used(fsys); (err == nil) != c.known || c.known && used != 5*time.Millisecond {
+			t.Errorf("%s: %v, %v", name, used, err)
+		}
+	}
+}
+
 func TestNoLimitIsInfinite(t *testing.T) {
 	if got := (Limit{}).CPUs(); !math.IsInf(got, 1) {
 		t.Error(got)

@@ -16,7 +16,7 @@ type place struct {
 	v2 bool
 	// mount is the mount point and own the cgroup's folder, without the leading slash, as an [fs.FS] wants them.
 	mount, own string
-	// usage is the folder with the cgroup's cpuacct.usage on v1; "": there is none.
+	// usage is the folder with the same cgroup's cpuacct.usage on v1; "": there is none.
 	usage string
 }
 
@@ -51,7 +51,8 @@ func findPlace(root fs.FS) (place, error) {
 			if !m.v2 && has(m.options, "cpu") {
 				p := place{mount: m.point, own: m.folder(cpu)}
 				for _, m := range mounts {
-					if usage != "" && !m.v2 && has(m.options, "cpuacct") {
+					// In another cgroup of cpuacct than of cpu, the process is counted with others.
+					if usage == cpu && !m.v2 && has(m.options, "cpuacct") {
 						p.usage = m.folder(usage)
 					}
 				}

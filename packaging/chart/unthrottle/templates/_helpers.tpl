@@ -14,6 +14,29 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{- /* The name of an image: of the list of the image's values and the chart's version. */ -}}
+{{- define "unthrottle.image" -}}
+{{- $image := index . 0 }}
+{{- if $image.digest }}{{ printf "%s@%s" $image.repository $image.digest }}{{ else }}{{ printf "%s:%s" $image.repository ($image.tag | default (index . 1)) }}{{ end }}
+{{- end }}
+
+{{- /* Values that contradict the chart: a list of a value's name, its keys, and those that the chart sets. */ -}}
+{{- define "unthrottle.own" -}}
+{{- $name := index . 0 }}{{ $own := index . 2 }}
+{{- range $key, $_ := index . 1 }}
+{{- if hasKey $own $key }}{{ fail (printf "%s: the chart sets %s itself, and finds its pods by its labels: take another key" $name $key) }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* What values must not say. Helm leaves this chart out where a parent's condition is not met: then nothing of it is rendered. */ -}}
+{{- define "unthrottle.check" -}}
+{{- $labels := include "unthrottle.labels" . | fromYaml }}
+{{- include "unthrottle.own" (list "podLabels" .Values.podLabels $labels) }}
+{{- include "unthrottle.own" (list "podMonitor.labels" .Values.podMonitor.labels $labels) }}
+{{- include "unthrottle.own" (list "podAnnotations" .Values.podAnnotations (dict "checksum/config" "")) }}
+{{- if eq (toString .Values.enabled) "false" }}{{ fail "enabled: this chart has no switch of its own: in the parent chart, give its dependency a condition, such as unthrottle.enabled" }}{{ end }}
+{{- end }}
+
 {{- /* The agent's file. The keys of config go beside those that the chart sets. */ -}}
 {{- define "unthrottle.config" -}}
 version: 1

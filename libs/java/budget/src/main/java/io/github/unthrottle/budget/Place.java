@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
  *
  * @param mount the mount point
  * @param own the cgroup's folder
- * @param usage the folder with the cgroup's cpuacct.usage on v1; null: there is none
+ * @param usage the folder with the same cgroup's cpuacct.usage on v1; null: there is none
  */
 record Place(boolean v2, String mount, String own, String usage) {
     /** Bounds the path of a cgroup. Containers have fewer than ten levels. */
@@ -57,7 +57,8 @@ record Place(boolean v2, String mount, String own, String usage) {
         if (cpu != null) {
             String folder = null;
             for (Mount m : mounts) {
-                if (usage != null && !m.v2 && has(m.options, "cpuacct")) {
+                // In another cgroup of cpuacct than of cpu, the process is counted with others.
+                if (cpu.equals(usage) && !m.v2 && has(m.options, "cpuacct")) {
                     folder = m.folder(usage);
                 }
             }

@@ -1,6 +1,7 @@
 package io.github.unthrottle.budget;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,6 +9,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.NoSuchFileException;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -130,6 +132,10 @@ class LimitTest {
         l = Limit.read(one);
         assertEquals(new Limit.Counters(7, 3), l.counters(one));
         assertEquals("/acct/a/cpuacct.usage", l.usage());
+        for (String elsewhere : List.of("5:cpuacct:/\n", "5:cpuacct:/a\n", "5:cpuacct:/c/b\n", "")) {
+            assertNull(Limit.read(host("4:cpu:/a/b\n" + elsewhere, "33 29 0:28 / /cpu rw - cgroup cgroup rw,cpu\n34 29 0:29 / /acct rw - cgroup cgroup rw,cpuacct\n",
+                    "/cpu/a/b/cpu.cfs_quota_us", "70000", "/cpu/a/b/cpu.cfs_period_us", "100000")).usage(), elsewhere);
+        }
         assertEquals(123, l.usage("123\n".getBytes(StandardCharsets.US_ASCII), 4));
         assertEquals(-1, l.usage("\n".getBytes(StandardCharsets.US_ASCII), 1));
         assertThrows(IOException.class, () -> Limit.NONE.counters(one));

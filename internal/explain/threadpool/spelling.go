@@ -1,0 +1,170 @@
+package threadpool
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Spelling is one way to give a setting: a variable that holds the figure alone, an option within a variable, or an option on the
+// command line.
+type Spelling struct {
+	// Variable is "" on the command line, Option where the variable has the figure alone.
+	Variable, Option string
+}
+
+// Name is the spelling for people, and as pools.yaml has it.
+func (s Spelling) Name() string { return strings.TrimSpace(s.Variable + " " + s.Option) }
+
+func parseSpelling(text string) (Spelling, error) {
+	if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
+		return Spelling{Option: text}, nil
+	}
+	variable, option, _ := strings.Cut(text, " ")
+	if variable == "" {
+		return Spelling{}, errors.New("an empty spelling")
+	}
+	return Spelling{variable, option}, nil
+}
+
+// In is the value that an environment or a command line gives in this spelling. An empty one is none.
+func (s Spelling) In(env, args []string) (value string, has bool) {
+	switch {
+	case s.Variable == "":
+		value, _, has = s.among(args)
+	case s.Option == "":
+		value, has = Variable(env, s.Variable)
+	default:
+		text, _ := Variable(env, s.Variable)
+		value, _, has = s.among(words(text))
+	}
+	return value, has && value != ""
+}
+
+// among finds an option, and how it is written; the last one counts: "--option=value", "--option value", "+Svalue", "-X option=value",
+// "-Xoption=value". In an option that begins with two dashes, an underscore is a dash. A Java option never takes the next word.
+func (s Spelling) among(words []string) (value, written string, has bool) {
+	group, name, grouped := strings.Cut(s.Option, " ")
+	java := !grouped && (strings.HasPrefix(s.Option, "-X") || strings.HasPrefix(s.Option, "-D"))
+	for i, word := range words {
+		next, follows := "", i+1 < len(words)
+		if follows {
+			next = words[i+1]
+		}
+		if grouped {
+			whole, option := word, strings.TrimPrefix(word, group)
+			if word == group && follows {
+				whole, option = word+" "+next, next
+			}
+			if found, ok := strings.CutPrefix(option, name+"="); ok && strings.HasPrefix(word, group) {
+				value, written, has = found, whole, true
+			}
+			continue
+		}
+		option, found, assigned := strings.Cut(word, "=")
+		if strings.HasPrefix(option, "--") {
+			option = strings.ReplaceAll(option, "_", "-")
+		}
+		rest, attached := strings.CutPrefix(word, s.Option)
+		switch {
+		case option == s.Option && assigned:
+			value, written, has = found, word, true
+		case option == s.Option && follows && !java:
+			value, written, has = next, word+" "+next, true
+		case attached && strings.HasPrefix(s.Option, "+") && rest != "" && strings.Contains("0123456789:", rest[:1]):
+			value, written, has = rest, word, true
+		}
+	}
+	return value, written, has
+}
+
+// Variable is a variable's value in an environment.
+func Variable(env []string, name string) (value string, has bool) {
+	for _, e := range env {
+		if found, ok := strings.CutPrefix(e, name+"="); ok {
+			return found, true // getenv(3) takes the first
+		}
+	}
+	return "", false
+}
+
+// words are those of a variable that holds options. Quotes of both kinds hold one together and are no part of it; one that is not
+// closed is text.
+func words(text string) (all []string) {
+	var word strings.Builder
+	begun := false
+	end := func() {
+		if begun {
+			all = append(all, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	for text != "" {
+		c := text[0]
+		text = text[1:]
+		switch c {
+		case ' ', '\t', '\n', '\r', '\v', '\f':
+			end()
+			continue
+		case '"', '\'':
+			if inside, rest, closed := strings.Cut(text, string(c)); closed {
+				word.WriteString(inside)
+				text, begun = rest, true
+				continue
+			}
+		}
+		word.WriteByte(c)
+		begun = true
+	}
+	end()
+	return all
+}
+
+// Given is what an environment and a command line give the setting.
+type Given struct {
+	By    Spelling
+	Value string
+	// Otherwise says that it is given in another measure, such as percent, of which the figure is not known.
+	Otherwise bool
+}
+
+// Given finds what a program was given of the setting, by the strongest spelling that the runtime takes.
+func (s Setting) Given(env, args []string) (g Given, has bool) {
+	for _, by := range s.spellings {
+		value, ok := by.In(env, args)
+		if !ok {
+			continue
+		}
+		if !has {
+			g, has = Given{By: by, Value: value}, true
+		}
+		if s.passesOver {
+			if n, ok := number(value, s.written); !ok || n <= 0 {
+				continue
+			}
+		}
+		return Given{By: by, Value: value}, true
+	}
+	for _, by := range s.otherwise {
+		if value, ok := by.In(env, args); ok && !has {
+			return Given{by, value, true}, true
+		}
+	}
+	return g, has
+}
+
+// ToldToJVM is the number of processors that options give a JVM; nil: none does.
+func (t *Table) ToldToJVM(options []string) *float64 {
+	i := slices.IndexFunc(t.settings, func(s Setting) bool { return s.Key == "jvm" })
+	if i < 0 {
+		return nil
+	}
+	g, _ := t.settings[i].Given(nil, options)
+	n, ok := t.settings[i].Read(g.Value, 0, 1)
+	if !ok {
+		return nil
+	}
+	cpus := float64(n)
+	return &cpus
+}

@@ -174,6 +174,14 @@ func TestAncestors(t *testing.T) {
 			target:  "/a",
 			arrange: func(f *hoststate.Facts) { g := f.Groups["/a"]; g.Type = "threaded"; f.Groups["/a"] = g },
 			r:       Request{Kind: Pin}, refused: `its cgroup.type is "threaded"`},
+		"a limit alone can change in a threaded cgroup": {
+			limits: map[string]float64{"/a": 1}, target: "/a",
+			arrange: func(f *hoststate.Facts) { g := f.Groups["/a"]; g.Type = "threaded"; f.Groups["/a"] = g },
+			r:       Request{Kind: Raise}, want: []string{"/a cpu.max 200000 100000"}},
+		"no thread can be in an invalid domain": {
+			limits: map[string]float64{"/a": 1}, target: "/a",
+			arrange: func(f *hoststate.Facts) { g := f.Groups["/a"]; g.Type = "domain invalid"; f.Groups["/a"] = g },
+			r:       Request{Kind: Raise}, refused: `its cgroup.type is "domain invalid"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := tree(t, cgroup.V2, c.limits)

@@ -345,3 +345,47 @@ func TestRealRTLimit(t *testing.T) {
 		}
 	})
 }
+
+// The processes of a cgroup are told where its threads are alone in it: v1 lists a process in each cgroup with a thread of it, v2 does
+// not list those of a threaded cgroup at all.
+func TestRealMembers(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
+	onBoth(t, members)
+}
+
+func members(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
+	child, empty := base+"/io", base+"/empty"
+	must(t, h.Make(cgroup.CPU, child))
+	must(t, h.Make(cgroup.CPU, empty))
+	if v == cgroup.V2 {
+		// The base hands controllers down: with a threaded child it is the root of threads.
+		must(t, h.Write(cgroup.CPU, base, cgroup.FileSubtreeControl, "-cpuset"))
+		must(t, h.Write(cgroup.CPU, child, cgroup.FileType, "threaded"))
+	}
+	// A process with a thread that can be moved: the dynamic loader of a shell has none, so this one is python's.
+	pid := start(t, h, `exec python3 -c "
+import threading, time
+threading.Thread(target=time.sleep, args=(20,), daemon=True).start()
+time.sleep(20)"`, map[cgroup.Controller]string{cgroup.CPU: base})
+	tid := 0
+	for range 3000 {
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		must(t, err)
+		for _, task := range tasks {
+			if name := task.Name(); name != fmt.Sprint(pid) {
+				_, err = fmt.Sscan(name, &tid)
+				must(t, err)
+			}
+		}
+		if tid != 0 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	must(t, h.Write(cgroup.CPU, child, cgroup.ThreadsFile(v), fmt.Sprint(tid)))
+	for path, want := range map[string][]int{base: {pid}, child: {pid}, empty: nil} {
+		if got, err := h.Members(path); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, %v, want %v", path, got, err, want)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func held(t *testing.T, name string, kind Kind) *host {
 	h.limit(podPath, 3)
 	h.limit(appPath, 1)
 	h.limit(besidePath, 1)
-	app := h.run(appPath, 10)
+	h.run(appPath, 10)
 	h.run(besidePath, 11)
 	h.run("/other", 12)
 	if kind == "" {
@@ -79,8 +79,7 @@ func held(t *testing.T, name string, kind Kind) *host {
 	for i := range h.containers[:2] {
 		h.containers[i].Pod, h.containers[i].PodUID = "web", "11111111-2222-3333-4444-555555555555"
 	}
-	app = h.containers[0]
-	h.apply(must(t)(Make(h.facts(), app, request)))
+	h.apply(must(t)(Make(h.facts(), h.app(), request)))
 	return h
 }
 

@@ -58,10 +58,9 @@ func (t *thread) wake(from, to int64) (change, bool) {
 
 // Bounds of the memory of a scan, whatever the events say.
 const (
-	maxThreads     = 1 << 16
-	maxConnections = 1 << 16
-	maxChanges     = 1 << 19
-	maxCounted     = 1 << 20
+	maxThreads = 1 << 16
+	maxChanges = 1 << 19
+	maxCounted = 1 << 20
 )
 
 // history has the latest changes of all threads.

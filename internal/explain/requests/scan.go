@@ -22,13 +22,10 @@ type Scan struct {
 	slowest     []kept
 }
 
-// connection is a connection with its current request.
+// connection is a connection with the thread that read its request.
 type connection struct {
-	number int   // of its request: two may begin at the same time
-	begin  int64 // when the data arrived
-	read   int64 // when it was read; -1: nothing of the connection was
-	by     uint32
-	end    int64 // the last write since; -1: none yet
+	Connection
+	by uint32
 }
 
 // kept is a request among the slowest so far.
@@ -84,8 +81,7 @@ func (s *Scan) Add(e *recording.Event) {
 	case recording.Receive:
 		s.receive(e)
 	case recording.Send:
-		if c := s.connections[e.Socket]; c != nil && c.read >= 0 {
-			c.end = s.now
+		if c := s.connections[e.Socket]; c != nil && c.Send(s.now, s.runs(e.Thread)) {
 			s.keep(e.Socket, c, e.Thread)
 		}
 	}
@@ -95,44 +91,47 @@ func (s *Scan) Add(e *recording.Event) {
 func (s *Scan) receive(e *recording.Event) {
 	c := s.connections[e.Socket]
 	if c == nil {
-		if len(s.connections) == maxConnections {
+		if len(s.connections) == MaxConnections {
 			return
 		}
-		c = &connection{read: -1, end: -1}
+		c = &connection{Connection: NewConnection()}
 		s.connections[e.Socket] = c
 	}
 	s.answered(c)
-	if c.read >= 0 && c.end < 0 {
+	if c.Open() {
 		s.found.Merged++
 	}
-	c.number++
-	c.begin, c.read, c.by, c.end = s.now-int64(min(e.Count, uint64(s.now)+1)), s.now, e.Thread, -1
-	if c.begin < 0 {
-		c.read = -1 // it began before the recording
-	}
+	c.Receive(e, s.now)
+	c.by = e.Thread
+}
+
+// runs reports whether a thread is known to have a CPU.
+func (s *Scan) runs(tid uint32) bool {
+	t := s.threads[tid]
+	return t != nil && t.last().state == running
 }
 
 // answered counts the connection's request if it was answered.
 func (s *Scan) answered(c *connection) {
-	if c.read < 0 || c.end < 0 {
+	if !c.Answered() {
 		return
 	}
 	s.found.Count++
 	if len(s.times) < maxCounted {
-		s.times = append(s.times, c.end-c.begin)
+		s.times = append(s.times, c.End-c.Begin)
 	}
-	s.found.Max = max(s.found.Max, time.Duration(c.end-c.begin))
+	s.found.Max = max(s.found.Max, time.Duration(c.End-c.Begin))
 }
 
 // keep keeps the timeline of a connection's request up to now if it is one of the slowest. A later write replaces it.
 func (s *Scan) keep(socket uint32, c *connection, writer uint32) {
-	took := c.end - c.begin
+	took := c.End - c.Begin
 	if len(s.slowest) == slowestKept && took <= s.slowest[slowestKept-1].took {
 		return
 	}
-	s.slowest = slices.DeleteFunc(s.slowest, func(k kept) bool { return k.socket == socket && k.number == c.number })
-	k := kept{socket: socket, number: c.number, took: took, Request: Request{
-		Begin: time.Duration(c.begin), Took: time.Duration(took), Segments: s.timeline(c, writer),
+	s.slowest = slices.DeleteFunc(s.slowest, func(k kept) bool { return k.socket == socket && k.number == c.Number })
+	k := kept{socket: socket, number: c.Number, took: took, Request: Request{
+		Begin: time.Duration(c.Begin), Took: time.Duration(took), Segments: s.timeline(c, writer),
 	}}
 	at, _ := slices.BinarySearchFunc(s.slowest, took, func(k kept, took int64) int { return int(min(max(took-k.took, -1), 1)) })
 	s.slowest = slices.Insert(s.slowest, at, k)
@@ -143,7 +142,7 @@ func (s *Scan) keep(socket uint32, c *connection, writer uint32) {
 func (s *Scan) Finish() *Requests {
 	for _, c := range s.connections {
 		s.answered(c)
-		if c.read >= 0 && c.end < 0 {
+		if c.Open() {
 			s.found.Unanswered++
 		}
 	}

@@ -17,9 +17,9 @@ type path struct {
 
 // timeline finds where the time of a connection's request went, up to now.
 func (s *Scan) timeline(c *connection, writer uint32) []Segment {
-	p := &path{s: s, begin: c.begin}
-	seen := max(c.read, s.since)
-	at, t := c.end, s.threads[writer]
+	p := &path{s: s, begin: c.Begin}
+	seen := max(c.Read, s.since)
+	at, t := c.End, s.threads[writer]
 	for at > seen && t != nil && len(p.segments) < maxSegments {
 		woke, ok := t.wake(seen, at)
 		if !ok {
@@ -38,13 +38,13 @@ func (s *Scan) timeline(c *connection, writer uint32) []Segment {
 		p.add(slept, at, Slept, t, 0)
 		at = slept
 	}
-	p.add(max(c.read, c.begin), at, Unseen, nil, 0)
-	read := max(c.begin, c.read)
+	p.add(max(c.Read, c.Begin), at, Unseen, nil, 0)
+	read := max(c.Begin, c.Read)
 	if reader := s.threads[c.by]; reader != nil && s.since < read {
-		p.states(reader, max(c.begin, s.since), read, Busy)
-		read = max(c.begin, s.since)
+		p.states(reader, max(c.Begin, s.since), read, Busy)
+		read = max(c.Begin, s.since)
 	}
-	p.add(c.begin, read, Unseen, nil, 0)
+	p.add(c.Begin, read, Unseen, nil, 0)
 	slices.Reverse(p.segments)
 	return p.segments
 }

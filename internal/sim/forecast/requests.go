@@ -3,6 +3,7 @@ package forecast
 import (
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
@@ -13,9 +14,6 @@ import (
 
 // maxRequests bounds the requests that a replay follows; 24 bytes each, and 8 in each run.
 const maxRequests = 1 << 15
-
-// maxExchanges bounds the connections under way.
-const maxExchanges = 1 << 14
 
 // recordedRequest is a request as recorded.
 type recordedRequest struct {
@@ -31,14 +29,13 @@ type recordedRequest struct {
 	closed bool
 }
 
-// exchange is a connection with the request under way on it.
+// exchange is a connection with what a replay needs of its request.
 type exchange struct {
-	began   int64 // below 0: before the recording
-	request int   // index in builder.requests; -1: no write yet
-	step    int   // of the thread that wrote last
+	requests.Connection
+	request int // index in builder.requests; -1: no write yet
+	step    int // of the thread that wrote last
 	reader  *thread
 	readAt  int64 // CPU time of the reader at the read
-	read    int64 // when that was
 	// Of the connection: when the last answer ended, and how many requests came at once after one, and later.
 	ended         int64
 	atOnce, later int
@@ -51,21 +48,21 @@ const atOnceNS = 500_000
 func (b *builder) onReceive(e *recording.Event) {
 	x := b.exchanges[e.Socket]
 	if x == nil {
-		if len(b.exchanges) == maxExchanges {
+		if len(b.exchanges) == requests.MaxConnections {
 			return
 		}
-		x = &exchange{}
+		x = &exchange{Connection: requests.NewConnection()}
 		b.exchanges[e.Socket] = x
 	}
-	x.began = b.now - int64(min(e.Count, uint64(b.now)+1))
+	x.Receive(e, b.now)
 	if x.request >= 0 && x.ended > 0 {
-		if x.began-x.ended <= atOnceNS {
+		if x.Begin-x.ended <= atOnceNS {
 			x.atOnce++
 		} else {
 			x.later++
 		}
 	}
-	x.request, x.reader, x.readAt, x.read = -1, b.threads[e.Thread], 0, b.now
+	x.request, x.reader, x.readAt = -1, b.threads[e.Thread], 0
 	if x.reader != nil {
 		x.readAt = x.reader.spent(b.now)
 	}
@@ -83,7 +80,7 @@ func (t *thread) spent(now int64) int64 {
 // there.
 func (b *builder) onSend(e *recording.Event) {
 	x, t := b.exchanges[e.Socket], b.threads[e.Thread]
-	if x == nil || x.began < 0 || t == nil || t.state != recording.Running {
+	if x == nil || !x.Send(b.now, t != nil && t.state == recording.Running) {
 		return
 	}
 	if x.request < 0 {
@@ -91,18 +88,18 @@ func (b *builder) onSend(e *recording.Event) {
 			return
 		}
 		x.request = len(b.requests)
-		b.requests = append(b.requests, recordedRequest{began: time.Duration(x.began), socket: e.Socket})
+		b.requests = append(b.requests, recordedRequest{began: time.Duration(x.Begin), socket: e.Socket})
 	} else {
 		b.requests[x.request].writer.steps[x.step].Thread = -1
 	}
 	b.flush(t)
 	x.step, x.ended = len(t.steps), b.now
 	r := &b.requests[x.request]
-	r.writer, r.took, r.work = t, time.Duration(b.now-x.began), time.Duration(t.run)
+	r.writer, r.took, r.work = t, time.Duration(b.now-x.Begin), time.Duration(t.run)
 	if t == x.reader {
 		r.work = time.Duration(t.total - x.readAt)
 	}
-	if t.woken >= x.read {
+	if t.woken >= x.Read {
 		r.work += time.Duration(t.handed)
 	}
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepReply, Thread: int32(x.request)})

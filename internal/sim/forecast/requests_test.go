@@ -1,10 +1,14 @@
 package forecast
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/utils/cpuset"
+	"pgregory.net/rapid"
 
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
@@ -216,5 +220,79 @@ func TestWaiting(t *testing.T) {
 		if got := (&Load{Pools: c.of}).waiting(); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
+	}
+}
+
+// explain and forecast count the same requests of any sound recording: of threads that are born later, by writers that have lost their CPU
+// meanwhile, of requests that began before the recording, and pipelined ones.
+func TestExplainAndForecastCountTheSame(t *testing.T) {
+	counted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		h := recording.Header{Host: recording.Host{Kernel: "6.18.0", CPUs: cpuset.New(0, 1)}, Features: recording.Features{Sockets: true}}
+		sleeping, runnable, on := map[uint32]bool{}, map[uint32]bool{}, map[int32]uint32{}
+		for tid := range uint32(3) {
+			h.Threads = append(h.Threads, recording.Thread{TID: 10 + tid, TGID: 10, Comm: "server"})
+			sleeping[10+tid] = true
+		}
+		explained := requests.NewScan(&h, func(_, _ uint32, comm string) string { return comm })
+		b, err := newBuilder(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tell := func(e recording.Event) {
+			explained.Add(&e)
+			b.add(&e)
+		}
+		oneOf := func(all map[uint32]bool) uint32 {
+			if len(all) == 0 {
+				return 0
+			}
+			return rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(t, "thread")
+		}
+		at, born := int64(0), uint32(20)
+		for range rapid.IntRange(1, 200).Draw(t, "events") {
+			at += int64(rapid.IntRange(0, 2e6).Draw(t, "later"))
+			cpu := int32(rapid.IntRange(0, 1).Draw(t, "cpu"))
+			running := on[cpu]
+			switch rapid.SampledFrom([]string{"wake", "switch", "birth", "exit", "receive", "send", "send"}).Draw(t, "what") {
+			case "wake":
+				if tid := oneOf(sleeping); tid != 0 {
+					delete(sleeping, tid)
+					runnable[tid] = true
+					tell(recording.Event{AtNS: at, Kind: recording.Wakeup, Thread: tid, CPU: cpu})
+				}
+			case "switch":
+				e := recording.Event{AtNS: at, Kind: recording.Switch, CPU: cpu, Thread: running, NextThread: oneOf(runnable)}
+				if running != 0 && rapid.Bool().Draw(t, "preempted") {
+					e.Flags = recording.PrevRunnable
+					runnable[running] = true
+				} else if running != 0 {
+					sleeping[running] = true
+				}
+				on[cpu] = e.NextThread
+				delete(runnable, e.NextThread)
+				tell(e)
+			case "birth":
+				born++
+				sleeping[born] = true
+				tell(recording.Event{AtNS: at, Kind: recording.Name, Thread: born, TGID: 10, Text: "server"})
+			case "exit":
+				if tid := oneOf(sleeping); tid != 0 && tid > 12 {
+					delete(sleeping, tid)
+					tell(recording.Event{AtNS: at, Kind: recording.Exit, Thread: tid})
+				}
+			case "receive":
+				tell(recording.Event{AtNS: at, Kind: recording.Receive, Thread: running, CPU: cpu, Socket: uint32(rapid.IntRange(1, 3).Draw(t, "socket")), Count: uint64(rapid.IntRange(0, 3e6).Draw(t, "waited"))})
+			case "send":
+				tell(recording.Event{AtNS: at, Kind: recording.Send, Thread: running, CPU: cpu, Socket: uint32(rapid.IntRange(1, 3).Draw(t, "socket"))})
+			}
+		}
+		if got := explained.Finish().Count; got != len(b.requests) {
+			t.Fatalf("explain counts %d requests, and forecast %d", got, len(b.requests))
+		}
+		counted += len(b.requests)
+	})
+	if counted < 50 {
+		t.Errorf("%d requests in all: this test is about nothing", counted)
 	}
 }

@@ -212,7 +212,7 @@ func TestLongHistory(t *testing.T) {
 		add(recording.Event{Kind: recording.Switch, Thread: 1, NextThread: 2, Flags: recording.PrevRunnable})
 		add(recording.Event{Kind: recording.Switch, Thread: 2, NextThread: 1, Flags: recording.PrevRunnable})
 	}
-	add(recording.Event{Kind: recording.Send, Thread: 2, Socket: 1})
+	add(recording.Event{Kind: recording.Send, Thread: 1, Socket: 1})
 	found := scan(r)
 	if found.Count != 1 || len(found.Slowest) != 1 {
 		t.Fatalf("%+v", found)

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -37,6 +38,8 @@ func newFix() *cobra.Command {
 	var least bound
 	var window time.Duration
 	var tries int
+	var budget time.Duration
+	var noTrial bool
 	var may []string
 	var whole bool
 	cmd := &cobra.Command{
@@ -80,12 +83,18 @@ measured, and nothing stays in force.`,
 			if tries < 1 || tries > maxTries {
 				return fmt.Errorf("--tries %d: give a number from 1 to %d", tries, maxTries)
 			}
+			if budget < leastBudget || budget > mostBudget {
+				return fmt.Errorf("--budget %v: give %v to %v", budget, leastBudget, mostBudget)
+			}
+			if noTrial {
+				budget = 0
+			}
 			wish := policy.Wish{Request: request, Auto: request.Kind == "", Bound: least.share, Judged: sf.command != ""}
 			if wish.May, err = policy.ParseMay(may); err != nil {
 				return fmt.Errorf("--may: %w", err)
 			}
 			o := fix.Options{
-				Wish: wish, Window: window, Settle: time.Second, Yes: yes, Tries: tries, DryRun: dryRun,
+				Wish: wish, Window: window, Settle: time.Second, Budget: budget, Yes: yes, Tries: tries, DryRun: dryRun,
 				Explained: func(e diagnose.Explanation, stoppedAbove bool) error {
 					switch {
 					case whole:
@@ -137,10 +146,15 @@ measured, and nothing stays in force.`,
 	boundVar(cmd, &least, "1%", ": less is no finding")
 	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: "+policy.MayNames())
 	flags.IntVar(&tries, "tries", 3, "at most `N` remedies are tried, one after the other, until one helps")
+	flags.DurationVar(&budget, "budget", 2*time.Minute, "try remedies in turns for at most `TIME`")
+	flags.BoolVar(&noTrial, "no-trial", false, "the forecast chooses one remedy, which is tried once")
 	shareSwitch(cmd, &whole, "explain", " of the recording, whole")
 	lengthVar(cmd, &window, 5*time.Second, " to look, before and after")
 	return cmd
 }
+
+// leastBudget has room for two turns of two variants; each turn disturbs the container, so that mostBudget bounds them.
+const leastBudget, mostBudget = 30 * time.Second, time.Hour
 
 // maxTries bounds --tries: each try disturbs the container.
 const maxTries = 8
@@ -191,13 +205,14 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 			return w.facts(ctx, h, env, all, used)
 		},
 		Learn: func(ctx context.Context, target container.Container, length time.Duration) (fix.Learned, error) {
-			all, err := list(h, "") // its neighbours by name; without them they are cgroups
-			if err != nil {
-				all = nil
-			}
-			line := progress.NewRecording(os.Stderr, progress.OnlyLate, target.Name, length, waitsForCPU())
-			defer line.Done()
-			return learn.Host{Cgroups: h, Root: infile.Root("/"), All: all, Doing: line.Doing, Began: line.Began}.Learn(ctx, target, length)
+			host, done := learning(h, target, length)
+			defer done()
+			return host.Learn(ctx, target, length)
+		},
+		LearnUntil: func(ctx context.Context, target container.Container, length, bound time.Duration) (fix.Learned, time.Duration, error) {
+			host, done := learning(h, target, length)
+			defer done()
+			return host.LearnUntil(ctx, target, length, bound)
 		},
 		Each: func() func(n int, do func(i int) error) error {
 			within := replaysWithin(ctx, true)
@@ -210,6 +225,16 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 		Latencies: latencies,
 		Wait:      clock.Sleep,
 	}
+}
+
+// learning is this host for a recording of a target, with a line that tells of long steps until done is called.
+func learning(h *cgroup.Host, target container.Container, length time.Duration) (host learn.Host, done func()) {
+	all, err := list(h, "") // its neighbours by name; without them they are cgroups
+	if err != nil {
+		all = nil
+	}
+	line := progress.NewRecording(os.Stderr, progress.OnlyLate, target.Name, length, waitsForCPU())
+	return learn.Host{Cgroups: h, Root: infile.Root("/"), All: all, Doing: line.Doing, Began: line.Began}, line.Done
 }
 
 func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) error {
@@ -234,7 +259,7 @@ func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) e
 	if met := result.ObjectiveMet; met != nil && !*met {
 		return exitWith{exitAboveBound, errors.New("the objective is not met")}
 	}
-	if result.StoppedAbove {
+	if result.StoppedAbove && !(result.Kept && result.Verdict == verdict.Better) { // what helped is no failure
 		return exitWith{exitAboveBound, errors.New("the container is still stopped above the bound")}
 	}
 	return nil

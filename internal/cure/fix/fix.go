@@ -31,6 +31,9 @@ type Env struct {
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Learn records the target for a while; nil: this host cannot record.
 	Learn func(ctx context.Context, target container.Container, length time.Duration) (Learned, error)
+	// LearnUntil is Learn, but ends at once when a request of a client takes longer than a bound: late is how long it took, 0: none did.
+	// nil: that cannot be seen while it is recorded.
+	LearnUntil func(ctx context.Context, target container.Container, length, bound time.Duration) (learned Learned, late time.Duration, err error)
 	// Earlier gives a recording of the target that exists already, after waiting for one that is under way. The text says why none
 	// may be chosen from; "": one may. nil: none are kept.
 	Earlier func(ctx context.Context) (Learned, string)
@@ -55,6 +58,9 @@ type Options struct {
 	Objective objective.Objective
 	// Both: with Env.Latencies the recorded responses judge too, and the worse verdict counts.
 	Both bool
+	// Budget is for how long remedies are tried in turns, so that what was measured chooses; 0: the forecast chooses one, which is tried
+	// once.
+	Budget time.Duration
 	// Tries is how many remedies are tried, one after the other; 0: one.
 	Tries int
 	// LookBack is how far Env.Latencies looks back, whatever it is asked for: so
@@ -119,6 +125,8 @@ type Result struct {
 	WindowSeconds float64      `json:"window_seconds"`
 	// Judgement has the latencies' quantiles and the neighbours' figures.
 	Judgement *verdict.Judgement `json:"judgement"`
+	// Trial is what was measured of each remedy in turns; null: the forecast chose.
+	Trial *Trial `json:"trial"`
 	// Tries are the remedies that were applied, in order; the last one is the one above.
 	Tries []Try `json:"tries"`
 	// ObjectiveMet is about the last measurement; null: there is no objective, or nothing was measured.
@@ -172,7 +180,11 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	}}
 	if o.DryRun {
 		err := r.look(ctx)
-		if err == nil {
+		planned := false
+		if err == nil && r.trials() {
+			planned, err = r.showTurns()
+		}
+		if err == nil && !planned {
 			err = r.propose()
 		}
 		return r.res, err
@@ -226,6 +238,11 @@ func (r *run) say(format string, args ...any) {
 func (r *run) do(ctx context.Context) error {
 	if err := r.look(ctx); err != nil {
 		return err
+	}
+	if r.trials() {
+		if done, err := r.inTurns(ctx); done || err != nil {
+			return err
+		}
 	}
 	for try := 1; ; try++ {
 		again, err := r.try(ctx)

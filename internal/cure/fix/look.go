@@ -182,6 +182,9 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 	if err := r.forecast(learned); err != nil || r.known.Forecast == nil || !r.judgedByRuns() || !r.res.StoppedAbove && !policy.SlowsRequests(r.known, r.o.Wish) {
 		return err
 	}
+	if r.trials() {
+		return nil // turns show what is enough
+	}
 	more, again, err := r.enough(ctx, learned)
 	if err != nil || !again {
 		return err

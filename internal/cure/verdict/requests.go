@@ -80,4 +80,13 @@ func JudgeRequests(e Evidence, quantile float64, before, after Requests, promise
 	return j, j.Verdict == NoChange && math.Abs(j.After.Value-j.Before.Value) >= unsure*j.Before.Value
 }
 
+// SpreadOf is a quantile of requests with its interval, by blocks of those that wait for each other; false: there are too few.
+func SpreadOf(r Requests, quantile float64) (Spread, bool) {
+	if len(r.TookMs) == 0 {
+		return Spread{}, false
+	}
+	one := requests(r.TookMs, r.BeganMs)
+	return one.blocks(false, longestBlockMs(one, one)).spread(quantile)
+}
+
 func median(ms []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(ms)), 0.5) }

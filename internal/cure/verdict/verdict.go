@@ -137,12 +137,7 @@ type compared struct {
 func judge(e Evidence, by compared) Judgement {
 	unit, asked := by.unit, by.asked
 	j := Judgement{Verdict: Unverified, Quantile: e.Quantile, Neighbours: []string{}, Harmed: []string{}}
-	for _, n := range e.Neighbours {
-		j.Neighbours = append(j.Neighbours, n.String())
-		if n.harmed() {
-			j.Harmed = append(j.Harmed, n.Name)
-		}
-	}
+	j.Neighbours, j.Harmed = Harmed(e.Neighbours)
 	switch {
 	case len(e.Before) > 0 && len(e.After) > 0 && len(j.Harmed) > 0:
 		j.Verdict, j.Why = Worse, "these containers, whose CPUs shrank or are shared, are now stopped longer or use less than before: "+text.Names(j.Harmed)
@@ -195,6 +190,18 @@ func judge(e Evidence, by compared) Judgement {
 		j.Why += fmt.Sprintf("; a backlog of the same work takes %.2g of the time", factor)
 	}
 	return j
+}
+
+// Harmed says of each neighbour what was seen of it, and names those that are stopped longer than before, or use less of what they lend.
+func Harmed(all []Neighbour) (seen, harmed []string) {
+	seen, harmed = []string{}, []string{}
+	for _, n := range all {
+		seen = append(seen, n.String())
+		if n.harmed() {
+			harmed = append(harmed, n.Name)
+		}
+	}
+	return seen, harmed
 }
 
 const (

@@ -41,6 +41,8 @@ type Options struct {
 	Doing func(what string)
 	// Began is called when the recording begins; nil: no call.
 	Began func()
+	// Event is called with each event as it comes, in their order; nil: no call. It must not keep the event.
+	Event func(*recording.Event)
 
 	processes map[uint32]threadpool.Process // the target's processes
 	said      said                          // what they say of their threads
@@ -135,6 +137,9 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 	}, func(e *recording.Event) {
 		k.add(e)
 		a.add(e)
+		if o.Event != nil {
+			o.Event(e)
+		}
 	})
 	if err != nil {
 		return diagnose.Explanation{}, err

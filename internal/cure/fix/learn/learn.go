@@ -18,8 +18,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	events "github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
@@ -37,6 +39,26 @@ type Host struct {
 
 // Learn records a container for that long. The errors are those of the temporary file, and the end of ctx.
 func (h Host) Learn(ctx context.Context, target container.Container, length time.Duration) (fix.Learned, error) {
+	return h.learn(ctx, ctx, target, length, nil)
+}
+
+// LearnUntil is Learn, but ends when a request of a client takes longer than a bound: late is how long it took; 0: none did.
+func (h Host) LearnUntil(ctx context.Context, target container.Container, length, bound time.Duration) (learned fix.Learned, late time.Duration, err error) {
+	recording, end := context.WithCancel(ctx)
+	defer end()
+	watch := requests.NewLate(bound)
+	learned, err = h.learn(ctx, recording, target, length, func(e *events.Event) {
+		if late == 0 {
+			if late = watch.Add(e); late > 0 {
+				end()
+			}
+		}
+	})
+	return learned, late, err
+}
+
+// learn records until recording ends; the end of ctx is an error.
+func (h Host) learn(ctx, recording context.Context, target container.Container, length time.Duration, event func(*events.Event)) (fix.Learned, error) {
 	file, err := os.CreateTemp("", "unthrottle-recording-")
 	if err != nil {
 		return fix.Learned{}, fmt.Errorf("no room for the recording: %w", err)
@@ -46,8 +68,8 @@ func (h Host) Learn(ctx context.Context, target container.Container, length time
 	if err := os.Remove(file.Name()); err != nil {
 		return fix.Learned{}, fmt.Errorf("the temporary recording cannot be unlinked: %w", err)
 	}
-	explanation, err := live.Live(ctx, live.Options{
-		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file, Doing: h.Doing, Began: h.Began,
+	explanation, err := live.Live(recording, live.Options{
+		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file, Doing: h.Doing, Began: h.Began, Event: event,
 	})
 	if ctx.Err() != nil {
 		return fix.Learned{}, ctx.Err()

@@ -100,6 +100,14 @@ func JSON(w io.Writer, r fix.Result) error {
 
 // Write writes what came of a fix.
 func Write(w io.Writer, r fix.Result, style page.Style) error {
+	if r.Trial != nil {
+		if err := Trial(w, r.Trial, style); err != nil {
+			return err
+		}
+		if r.ID == "" {
+			return style.Send(w, fmt.Sprintf("verdict             %s: %s\nnothing is in force\n", r.Verdict, text.Shown(r.Why)))
+		}
+	}
 	if r.ID == "" {
 		if r.Proposal.Choice != nil || r.Proposal.Plan != nil {
 			return nil // Found said it
@@ -124,7 +132,7 @@ func Write(w io.Writer, r fix.Result, style page.Style) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "note                %s\n", text.Shown(warning))
 	}
-	fmt.Fprintf(&b, "verdict             %s%s\n", style.Paint(verdictColor(r), r.Verdict), objective(r))
+	fmt.Fprintf(&b, "verdict             %s%s\n", style.Paint(verdictColor(r), r.Verdict), objectiveText(r))
 	if len(r.Tries) > 1 {
 		fmt.Fprintf(&b, "tried               %s\n", tried(r))
 	}
@@ -223,7 +231,7 @@ func judgedBy(r fix.Result) string {
 	return "responses"
 }
 
-func objective(r fix.Result) string {
+func objectiveText(r fix.Result) string {
 	switch met := r.ObjectiveMet; {
 	case met == nil:
 		return ""

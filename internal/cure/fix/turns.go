@@ -1,0 +1,542 @@
+package fix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/trial"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+)
+
+const (
+	// leastTurn is how long a turn is measured at least, and leastPeriods how many periods of the quota it has.
+	leastTurn, leastPeriods = 6 * time.Second, 40
+	// longestTurn bounds a turn that waits for requests, of which it should have leastOfTurn.
+	longestTurn, leastOfTurn = 15 * time.Second, 40
+	// longestDrain bounds the wait for a queue that the variant before has left.
+	longestDrain = 3 * time.Second
+	// leastTurns is how many turns of each variant the budget must have room for.
+	leastTurns = 2
+	// firstLook is how long a variant is looked at first that is forecast no better than leaving it.
+	firstLook = 2 * time.Second
+	// leastSeen is how many requests or runs a look needs for a trial to be worth its time.
+	leastSeen = 20
+)
+
+// QuestionTry is asked before a trial.
+const QuestionTry = "try these in turns, and keep the best?"
+
+// Trial is what a trial measured: the contract of `fix --json`.
+type Trial struct {
+	Rounds  int     `json:"rounds"`
+	Seconds float64 `json:"seconds"`
+	// Quantile is the one that Rows have, Of what it is of.
+	Quantile float64    `json:"quantile"`
+	Of       string     `json:"of"`
+	Rows     []TrialRow `json:"rows"`
+	// Slow is how many of the Requests took longer than twice the judged quantile when it was left as it is.
+	Slow     int `json:"slow_requests"`
+	Requests int `json:"requests"`
+}
+
+// TrialRow is one variant.
+type TrialRow struct {
+	Name       string            `json:"name"`
+	Remedy     string            `json:"remedy"` // "none": left as it is
+	Parameters map[string]string `json:"parameters"`
+	ForecastMs *float64          `json:"forecast_ms"` // null: nothing was forecast of it
+	MeasuredMs *float64          `json:"measured_ms"` // null: too few requests
+	LowMs      *float64          `json:"low_ms"`
+	HighMs     *float64          `json:"high_ms"`
+	P50Ms      *float64          `json:"p50_ms"`
+	P90Ms      *float64          `json:"p90_ms"`
+	Rounds     int               `json:"rounds"`
+	Requests   int               `json:"requests"`
+	Ended      *string           `json:"ended"` // "harm", "clear"; null: it was in the trial to the end
+	Why        string            `json:"why"`
+	Kept       bool              `json:"kept"`
+}
+
+// turns is a trial under way.
+type turns struct {
+	r          *run
+	candidates []policy.Candidate // of variant 1 and on
+	of         *trial.Trial
+	quantile   float64
+	length     time.Duration
+	drain      time.Duration // before the next turn is measured
+	rounds     int
+	used       time.Duration
+	before     map[string]observe.Observation // of neighbours, when it was left
+	seen       [][]observe.Observation        // of the target, by variant
+	longest    time.Duration                  // request of the look
+}
+
+// trials reports whether remedies are tried in turns: it was asked for, runs are recorded, and there is something to judge by.
+func (r *run) trials() bool {
+	return r.o.Budget > 0 && r.o.Wish.Auto && !r.o.Plain && r.env.Learn != nil && r.env.Latencies == nil && r.runs != nil && r.known != nil &&
+		len(r.sample(r.runs).TookMs) >= leastSeen && (r.res.StoppedAbove || policy.SlowsRequests(r.known, r.o.Wish))
+}
+
+// sample are the judged requests of a recording, or the runs of the judged pool.
+func (r *run) sample(of *forecast.Runs) verdict.Requests {
+	if of == nil {
+		return verdict.Requests{}
+	}
+	judged := forecast.Judged{Of: forecast.OfPool, Quantile: 0.99}
+	if r.known.Forecast != nil {
+		judged = r.judged()
+	}
+	if judged.Of == forecast.OfRequests {
+		return requestsOf(of, judged.Kind)
+	}
+	runs := runsOf(of, judged.Pool)
+	return verdict.Requests{Window: runs.Window, BeganMs: runs.WokenMs, TookMs: runs.ResponseMs, CPUs: of.CPU().Seconds() / of.Window.Seconds()}
+}
+
+// others are the requests of the kinds that are not judged.
+func (r *run) others(of *forecast.Runs) (all []verdict.Requests) {
+	if of == nil || r.known.Forecast == nil {
+		return nil
+	}
+	for _, kind := range r.known.Forecast.Kinds {
+		if kind.Kind != r.judged().Kind {
+			all = append(all, requestsOf(of, kind.Kind))
+		}
+	}
+	return all
+}
+
+// inTurns tries the remedies that keep the limit in turns, measures each, and leaves the best one in force. done: it did; else nothing can
+// be tried, and what the forecast says goes on.
+func (r *run) inTurns(ctx context.Context) (done bool, err error) {
+	t, err := r.planTurns()
+	if err != nil || t == nil {
+		return false, err
+	}
+	if agreed, err := r.agree(QuestionTry); err != nil || !agreed {
+		r.res.Verdict = VerdictNotApplied
+		return true, err
+	}
+	draw := rand.New(rand.NewPCG(uint64(len(t.candidates)), uint64(r.own.Start.UnixNano())))
+	for t.used+t.round() <= r.o.Budget || t.rounds < leastTurns {
+		t.rounds++
+		order := t.of.Order(draw)
+		if t.rounds == 1 { // all others are compared with leaving it, from their first moment on
+			at := slices.Index(order, 0)
+			order[0], order[at] = order[at], order[0]
+		}
+		for _, v := range order {
+			if err := t.turn(ctx, v); err != nil {
+				return true, errors.Join(err, t.show(0))
+			}
+		}
+		if t.of.Settled() {
+			break
+		}
+	}
+	return true, t.conclude(ctx)
+}
+
+// showTurns shows what each remedy of a trial would write; planned: there are some.
+func (r *run) showTurns() (planned bool, err error) {
+	t, err := r.planTurns()
+	if err != nil || t == nil {
+		return false, err
+	}
+	for _, c := range t.candidates {
+		r.plan = *c.Plan
+		shown, err := apply.Plan(r.env.Apply, r.plan.Purpose(), r.plan.Changes)
+		if err != nil {
+			return true, err
+		}
+		r.take(shown)
+		r.res.Remedy = string(r.plan.Remedy)
+		if r.o.Shown != nil {
+			r.say("%s, for %s at a time", c.Name, text.Duration(t.length))
+			if err := r.o.Shown(r.res.Proposal, r.res.Result); err != nil {
+				return true, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// planTurns makes a trial of what may be tried; nil: there is nothing.
+func (r *run) planTurns() (*turns, error) {
+	proposal, err := r.proposal(r.own, r.facts)
+	if err != nil || proposal.NotMeasured || proposal.Plan == nil && proposal.Choice == nil {
+		return nil, err
+	}
+	candidates, err := policy.Candidates(r.own, r.facts, r.o.Wish, r.known)
+	if err != nil || len(candidates) == 0 {
+		return nil, err
+	}
+	r.res.Proposal, r.res.Not = proposal, append([]policy.Rejected{}, proposal.Not...)
+	if r.o.Found != nil {
+		if err := r.o.Found(proposal); err != nil {
+			return nil, err
+		}
+	}
+	t := &turns{r: r, length: r.turnLength()}
+	if most := int(r.o.Budget/(leastTurns*(t.length+r.o.Settle))) - 1; len(candidates) > max(1, most) {
+		for _, left := range candidates[max(1, most):] {
+			r.say("%s is not tried: %s have room for %d remedies; give a longer --budget", left.Name, text.Duration(r.o.Budget), max(1, most))
+		}
+		candidates = candidates[:max(1, most)]
+	}
+	t.candidates = candidates
+	variants := []trial.Variant{{Name: "leave it"}}
+	names := []string{}
+	for _, c := range candidates {
+		variants = append(variants, trial.Variant{Name: c.Name, Change: c.Change})
+		names = append(names, c.Name)
+	}
+	sample := r.sample(r.runs)
+	t.quantile = 0.99
+	if r.known.Forecast != nil {
+		t.quantile = r.judged().Quantile
+	}
+	if r.o.Objective != (objective.Objective{}) {
+		t.quantile = r.o.Objective.Quantile
+	} else if n := int(float64(len(sample.TookMs)) * leastTurns * t.length.Seconds() / sample.Window.Seconds()); n < stats.Need(t.quantile) {
+		if q, ok := stats.Tells(n, t.quantile); ok {
+			t.quantile = q // what two turns tell
+		}
+	}
+	for _, ms := range sample.TookMs {
+		t.longest = max(t.longest, time.Duration(ms*float64(time.Millisecond)))
+	}
+	t.of = trial.New(variants, t.quantile, r.o.Objective != (objective.Objective{}))
+	t.seen = make([][]observe.Observation, len(variants))
+	r.say("the forecast says in which order; a trial of up to %s chooses: left as it is, %s, in turns of %s", text.Duration(r.o.Budget),
+		text.Names(names), text.Duration(t.length))
+	return t, nil
+}
+
+// turnLength is how long each turn is measured: enough periods, and enough requests if they come.
+func (r *run) turnLength() time.Duration {
+	length := leastTurn
+	for _, l := range r.own.Levels {
+		if l.Limit.Limited() {
+			length = max(length, leastPeriods*l.Limit.Period)
+		}
+	}
+	sample := r.sample(r.runs)
+	enough := time.Duration(leastOfTurn / max(1, float64(len(sample.TookMs))) * float64(sample.Window)).Round(time.Second)
+	return max(length, min(enough, longestTurn))
+}
+
+// round is what the next round takes.
+func (t *turns) round() time.Duration {
+	return time.Duration(len(t.of.Order(rand.New(rand.NewPCG(0, 0))))) * (t.length + t.r.o.Settle)
+}
+
+// turn measures one variant once, and takes it back.
+func (t *turns) turn(ctx context.Context, v int) (err error) {
+	r := t.r
+	if err := r.sameLimit(ctx); err != nil {
+		return err
+	}
+	watched := []string{}
+	if v > 0 {
+		plan := t.candidates[v-1].Plan
+		r.plan = *plan
+		watched = slices.Concat(plan.Moved, plan.Lenders)
+		purpose := plan.Purpose()
+		purpose.Trial = planning + longestDrain + r.o.Settle + t.length
+		done, err := apply.Apply(ctx, r.env.Apply, purpose, plan.Changes)
+		if err != nil && ctx.Err() == nil && !errors.As(err, new(*apply.NotRestored)) {
+			t.of.Drop(v, "it cannot be applied: "+err.Error())
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if done.ID != "" {
+			r.res.ID = done.ID
+			defer func() { err = errors.Join(err, t.takeBack(ctx, done.ID)) }()
+		}
+	} else {
+		for _, c := range t.candidates {
+			watched = append(watched, slices.Concat(c.Plan.Moved, c.Plan.Lenders)...)
+		}
+	}
+	settle := max(r.o.Settle, t.drain)
+	t.used += settle
+	if err := r.env.Wait(ctx, settle); err != nil {
+		return err
+	}
+	if t.doubted(v) {
+		m, err := t.measure(ctx, v, watched, firstLook)
+		if err != nil {
+			return err
+		}
+		if why := t.of.Glance(v, m); why != "" {
+			t.say(v, m, why)
+			return nil
+		}
+	}
+	m, err := t.measure(ctx, v, watched, t.length)
+	if err != nil {
+		return err
+	}
+	t.say(v, m, t.of.Add(v, m))
+	return nil
+}
+
+// doubted reports whether a variant that was not measured yet is forecast no better than leaving it: then a short look comes first, so that
+// what is as bad as forecast harms few requests.
+func (t *turns) doubted(v int) bool {
+	if v == 0 || len(t.seen[v]) > 0 {
+		return false
+	}
+	left, is := t.r.forecastLeft(), t.candidates[v-1].ForecastMs
+	return left != nil && is != nil && *is >= *left
+}
+
+// forecastLeft is the forecast of leaving the container as it is; nil: there is none.
+func (r *run) forecastLeft() *float64 {
+	if f := r.known.Forecast; f != nil {
+		for i := range f.Rows {
+			if f.Rows[i].Remedy.Name == forecast.None && f.Rows[i].HostLoad == 0 {
+				return f.Rows[i].Judged
+			}
+		}
+	}
+	return nil
+}
+
+// measure observes and records for a while.
+func (t *turns) measure(ctx context.Context, v int, watched []string, length time.Duration) (trial.Measured, error) {
+	r := t.r
+	seen, learned, ended, err := r.watchTurn(ctx, watched, length, t.bound())
+	t.used += length
+	if err != nil {
+		return trial.Measured{}, err
+	}
+	if changed := r.limitChanged(seen, learned); changed != "" {
+		return trial.Measured{}, &NotMeasured{fmt.Errorf("%s: the trial is ended, and nothing was kept", changed)}
+	}
+	m := trial.Measured{Judged: r.sample(learned.Runs), Others: r.others(learned.Runs), Ended: ended}
+	t.take(v, seen, &m)
+	return m, nil
+}
+
+// bound is from how long on a request is a harm.
+func (t *turns) bound() time.Duration { return max(t.of.Bound(), trial.BoundOf(t.longest)) }
+
+// take keeps what was observed, and compares neighbours with when the container was left.
+func (t *turns) take(v int, seen []observe.Observation, m *trial.Measured) {
+	if t.before == nil {
+		t.before = map[string]observe.Observation{}
+	}
+	longest := 0.0
+	for _, ms := range m.Judged.TookMs {
+		longest = max(longest, ms)
+	}
+	t.drain = min(longestDrain, time.Duration(longest*float64(time.Millisecond)))
+	for i := range seen {
+		path := seen[i].Container.Group.Path
+		switch before, known := t.before[path]; {
+		case path == t.r.o.Target.Group.Path:
+			t.seen[v] = append(t.seen[v], seen[i])
+		case v == 0:
+			t.before[path] = seen[i]
+		case known:
+			m.Neighbours = append(m.Neighbours, verdict.Neighbour{Name: seen[i].Container.Name, Before: policy.Observed(before), After: policy.Observed(seen[i]),
+				Lends: slices.Contains(t.candidates[v-1].Plan.Lenders, path)})
+		}
+	}
+}
+
+func (t *turns) name(v int) string {
+	if v == 0 {
+		return "left as it is"
+	}
+	return t.candidates[v-1].Name
+}
+
+func (t *turns) say(v int, m trial.Measured, out string) {
+	q := objective.InWords(t.quantile)
+	what := "too few requests"
+	if n := len(m.Judged.TookMs); n >= leastSeen {
+		what = fmt.Sprintf("%s %s ms of %d", q, text.Milliseconds(stats.Rank(slices.Sorted(slices.Values(m.Judged.TookMs)), t.quantile)), n)
+	}
+	if out != "" {
+		what += "; " + out
+	}
+	t.r.say("round %d, %s: %s", t.rounds, t.name(v), what)
+}
+
+// takeBack undoes a turn, also after ctx has ended.
+func (t *turns) takeBack(ctx context.Context, id string) error {
+	t.r.env.Apply.TellUndoing(ctx, string(t.r.plan.Remedy), t.r.o.Target.Group.Path)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	back, err := apply.Restore(ctx, t.r.env.Apply, apply.Selector{IDs: []string{id}})
+	if err != nil {
+		return fmt.Errorf("taking %s back: %w; run unthrottle restore", t.r.plan.Remedy, err)
+	}
+	t.r.res.ID = ""
+	if back.Verdict != apply.VerdictRestored {
+		return fmt.Errorf("%s was taken back, but %s", t.r.plan.Remedy, back.Verdict)
+	}
+	return nil
+}
+
+// conclude leaves the best variant in force.
+func (t *turns) conclude(ctx context.Context) error {
+	r := t.r
+	v, why := t.of.Choice()
+	r.res.Why, r.res.Before = why, t.figures(0)
+	j := verdict.Judgement{Verdict: verdict.NoChange, Why: why, Quantile: t.quantile, Neighbours: []string{}, Harmed: []string{}}
+	if v == 0 {
+		r.noFinding = true
+		r.res.Why += t.instead()
+		r.res.Verdict, r.res.Judgement = string(policy.AnswerLeave), &j
+		r.res.StoppedAbove = r.above(r.res.Before)
+		return t.show(0)
+	}
+	if err := r.sameLimit(ctx); err != nil {
+		return errors.Join(err, t.show(0))
+	}
+	r.plan = *t.candidates[v-1].Plan
+	r.res.Remedy = string(r.plan.Remedy)
+	done, err := apply.Apply(ctx, r.env.Apply, r.purpose(), r.plan.Changes)
+	r.take(done)
+	if err != nil || done.ID == "" {
+		return errors.Join(err, t.show(0))
+	}
+	r.res.Kept, r.pools = true, []Pool{}
+	was, is := t.of.Row(0), t.of.Row(v)
+	j.Verdict, j.Before, j.After = verdict.Better, was.Measured, is.Measured
+	r.res.Judgement, r.res.Verdict, r.res.After = &j, j.Verdict, t.figures(v)
+	if t.quantile == 0.99 {
+		r.eachSide(j, func(to *txn.Figures, from verdict.Spread) {
+			if r.known.Forecast != nil && r.judged().Of == forecast.OfRequests {
+				to.RequestsP99Ms = new(from.Value)
+			} else {
+				to.PoolP99Ms = new(from.Value)
+			}
+		})
+	}
+	r.res.ObjectiveMet = r.objectiveMet(j)
+	r.res.StoppedAbove = r.above(r.res.After)
+	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: why}
+	if err := apply.Record(r.env.Apply, r.res.ID, outcome); err != nil {
+		r.res.Warnings = append(r.res.Warnings, "the outcome could not be recorded: "+err.Error())
+	}
+	r.tried()
+	return errors.Join(r.keep(ctx), t.show(v))
+}
+
+// instead says what else would help, where no remedy that keeps the limit does.
+func (t *turns) instead() string {
+	c := t.r.res.Proposal.Choice
+	switch {
+	case c == nil:
+		return ""
+	case c.Answer == policy.AnswerMoreCPU || c.Answer == policy.AnswerSetting:
+		return "; forecast: " + c.Why
+	}
+	if row, name := policy.MoreCPU(t.r.known.Forecast); row != nil {
+		return fmt.Sprintf("; forecast: %s: %s ms (--may %s)", name, text.Milliseconds(*row.Judged), row.Remedy.Name)
+	}
+	return ""
+}
+
+// figures are the counters' over all turns of a variant; nil: they were not measured.
+func (t *turns) figures(v int) *txn.Figures {
+	var low, high, used float64
+	n := 0
+	for _, o := range t.seen[v] {
+		l, h, ok := o.StoppedPerSecond()
+		if !ok || o.UsedCPUs == nil {
+			continue
+		}
+		low, high, used, n = low+l, high+h, used+*o.UsedCPUs, n+1
+	}
+	if n == 0 {
+		return nil
+	}
+	by := float64(n)
+	return &txn.Figures{StoppedPerSecondLow: new(low / by), StoppedPerSecondHigh: new(high / by), UsedCPUs: new(used / by)}
+}
+
+// show puts what was measured into the result.
+func (t *turns) show(kept int) error {
+	r := t.r
+	slow, all := t.of.Cost()
+	shown := &Trial{Rounds: t.rounds, Seconds: t.used.Seconds(), Quantile: t.quantile, Of: "pool", Rows: []TrialRow{}, Slow: slow, Requests: all}
+	if r.known.Forecast != nil {
+		shown.Of = r.judged().Of
+	}
+	for v := range t.seen {
+		measured := t.of.Row(v)
+		row := TrialRow{Name: t.name(v), Remedy: forecast.None, Parameters: map[string]string{}, P50Ms: measured.P50Ms, P90Ms: measured.P90Ms,
+			Rounds: measured.Rounds, Requests: measured.Requests, Why: measured.Why, Kept: v == kept && v > 0 && r.res.Kept}
+		if v > 0 {
+			c := t.candidates[v-1]
+			row.Remedy, row.ForecastMs = string(c.Plan.Remedy), c.ForecastMs
+			if c.Plan.Parameters != nil {
+				row.Parameters = c.Plan.Parameters
+			}
+		} else {
+			row.ForecastMs = r.forecastLeft()
+		}
+		if s := measured.Measured; s != nil {
+			row.MeasuredMs, row.LowMs, row.HighMs = &s.Value, &s.Low, &s.High
+		}
+		switch {
+		case measured.Harm:
+			row.Ended = new("harm")
+		case measured.Why != "":
+			row.Ended = new("clear")
+		}
+		shown.Rows = append(shown.Rows, row)
+	}
+	r.res.Trial = shown
+	return nil
+}
+
+// watchTurn observes containers and records the target for a turn, which ends at once when a request takes longer than a bound: ended says
+// so then.
+func (r *run) watchTurn(ctx context.Context, paths []string, length, bound time.Duration) (seen []observe.Observation, learned Learned, ended string, err error) {
+	of := append([]string{r.o.Target.Group.Path}, paths...)
+	all := slices.DeleteFunc(slices.Clone(r.o.All), func(c container.Container) bool { return !slices.Contains(of, c.Group.Path) })
+	window := r.o.Window
+	r.o.Window = length
+	defer func() { r.o.Window = window }()
+	record := r.env.Learn
+	if r.env.LearnUntil != nil && bound > 0 {
+		r.env.Learn = func(ctx context.Context, target container.Container, length time.Duration) (Learned, error) {
+			learned, late, err := r.env.LearnUntil(ctx, target, length, bound)
+			if late > 0 {
+				ended = fmt.Sprintf("stopped at once: a request took %s, and none more than %s when it was left", text.Duration(late.Round(time.Millisecond)), text.Duration(r.longestLeft(bound)))
+			}
+			return learned, err
+		}
+		defer func() { r.env.Learn = record }()
+	}
+	seen, learned, err = r.watch(ctx, all, true, length)
+	return seen, learned, ended, err
+}
+
+// longestLeft is the longest request of leaving it, of which a bound was made.
+func (r *run) longestLeft(bound time.Duration) time.Duration {
+	return trial.LongestOf(bound).Round(time.Millisecond)
+}

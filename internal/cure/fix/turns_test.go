@@ -1,0 +1,211 @@
+package fix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/curetest"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+)
+
+// turnRecordings are recordings by setting: the same setting gives the same one.
+var turnRecordings = map[string]Learned{}
+
+// tries makes a bench whose remedies are tried in turns of modelled work.
+func tries(t *testing.T, work curetest.Work) *bench {
+	b := newBench(t)
+	b.length = 4 * time.Second
+	b.learns(work)
+	record := b.env.Learn
+	b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
+		if err := ctx.Err(); err != nil {
+			return Learned{}, err
+		}
+		key := fmt.Sprint(b.left())
+		if _, ok := turnRecordings[key]; !ok {
+			learned, err := record(ctx, c, d)
+			if err != nil {
+				return learned, err
+			}
+			turnRecordings[key] = learned
+		}
+		return turnRecordings[key], nil
+	}
+	b.options.Budget, b.options.Yes = time.Minute, true
+	return b
+}
+
+// left are the settings without what the kernel counts.
+func (b *bench) left() cgroupmodel.Snapshot { return b.kernel.Snapshot().Settings() }
+
+// What was measured chooses: a burst for a pool that works in bursts. Each turn is taken back, the best one is kept and journalled with
+// what came of it, and the result has every variant with its figures.
+func TestTrialChooses(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	before := b.left()
+	asked := []string{}
+	b.options.Yes, b.options.Ask = false, func(question string) (bool, error) { asked = append(asked, question); return true, nil }
+	got, err := b.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Remedy != string(remedy.Burst) || got.Verdict != verdict.Better || !got.Kept || len(asked) != 1 || asked[0] != QuestionTry || got.Trial == nil {
+		t.Fatalf("%s: %s, kept %v, asked %q: %s", got.Remedy, got.Verdict, got.Kept, asked, got.Why)
+	}
+	rows, kept := got.Trial.Rows, 0
+	for _, r := range rows {
+		if r.Kept {
+			kept++
+		}
+		if r.Rounds < 1 || r.MeasuredMs == nil && r.Ended == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+	if rows[0].Remedy != "none" || rows[0].Rounds < leastTurns || kept != 1 || got.Trial.Rounds < leastTurns || got.Trial.Seconds > b.options.Budget.Seconds()+20 {
+		t.Errorf("%+v", got.Trial)
+	}
+	held, err := apply.Status(b.env.Apply)
+	if err != nil || len(held) != 1 || held[0].Trial != nil || held[0].Outcome == nil || held[0].Outcome.Verdict != verdict.Better || held[0].Outcome.Before == nil {
+		t.Errorf("in force %+v, %v", held, err)
+	}
+	if _, err := apply.Restore(context.Background(), b.env.Apply, apply.Selector{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := before.Diff(b.left()); len(diff) > 0 {
+		t.Errorf("restored, and this is left: %q", diff)
+	}
+}
+
+// Refused, without a terminal, as a dry run, and where nothing is better: nothing is in force.
+func TestTrialLeaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		set     func(*bench)
+		verdict string
+		err     string
+		writes  bool
+	}{
+		"refused":     {func(b *bench) { b.options.Yes, b.options.Ask = false, func(string) (bool, error) { return false, nil } }, VerdictNotApplied, "", false},
+		"no terminal": {func(b *bench) { b.options.Yes = false }, VerdictNotApplied, "say --yes", false},
+		"a dry run":   {func(b *bench) { b.options.DryRun = true }, "", "", false},
+		"nothing can be applied": {func(b *bench) {
+			b.kernel.Before = func(op cgroupmodel.Op) error {
+				if op.Changes() {
+					return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Value: op.Value, Errno: unix.EINVAL}
+				}
+				return nil
+			}
+		}, string(policy.AnswerLeave), "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := tries(t, curetest.Bursts)
+			before := b.left()
+			c.set(b)
+			got, err := b.run()
+			b.kernel.Before = nil
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Fatalf("%v, want %q", err, c.err)
+			}
+			if c.verdict != "" && got.Verdict != c.verdict || got.Kept {
+				t.Errorf("%s, kept %v: %s", got.Verdict, got.Kept, got.Why)
+			}
+			if diff := before.Diff(b.left()); len(diff) > 0 {
+				t.Errorf("this is left: %q", diff)
+			}
+		})
+	}
+}
+
+// A trial that is interrupted or killed at any of its writes, or whose limit the owner changes, leaves the container as it was.
+func TestTrialEndsAnywhere(t *testing.T) {
+	for n := 1; n <= 40; n++ {
+		for _, how := range []string{"interrupted", "killed", "resized"} {
+			b := tries(t, curetest.Bursts)
+			before, count := b.left(), 0
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			proc := &processes{}
+			b.env.Apply.Proc = proc
+			killed := false
+			b.kernel.Before = func(op cgroupmodel.Op) error {
+				if !op.Changes() {
+					return nil
+				}
+				if count++; count != n {
+					return nil
+				}
+				switch how {
+				case "interrupted":
+					cancel()
+				case "killed":
+					killed = true
+					panic(errKilled)
+				}
+				return nil
+			}
+			resized := false
+			if learn := b.env.Learn; how == "resized" {
+				looks := 0
+				b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
+					if looks++; looks == n+1 && !resized {
+						resized = true
+						if err := b.kernel.Write(cgroup.CPU, "/calm", "cpu.shares", "512"); err != nil {
+							t.Fatal(err)
+						}
+						if err := b.kernel.Write(cgroup.CPU, "/busy", "cpu.cfs_quota_us", "140000"); err != nil {
+							t.Fatal(err)
+						}
+					}
+					return learn(ctx, c, d)
+				}
+			}
+			got, err := func() (got Result, err error) {
+				defer func() {
+					if p := recover(); p != nil && p != errKilled { //nolint:errorlint // the value that was thrown
+						panic(p)
+					}
+				}()
+				return Run(ctx, b.env, b.options)
+			}()
+			b.kernel.Before = nil
+			if killed {
+				proc.ended = true
+				if _, err := apply.Recover(context.Background(), b.env.Apply); err != nil {
+					t.Fatalf("%s at %d: recovering: %v", how, n, err)
+				}
+			}
+			if how == "resized" {
+				if l, err := cgroup.ReadLimit(b.kernel, "/busy"); resized && !got.Kept && (err != nil || l.Quota != 140*time.Millisecond) {
+					t.Errorf("%s at %d: the owner's limit became %+v, %v", how, n, l, err)
+				}
+				if resized && got.Kept && !errors.As(err, new(*NotMeasured)) && got.Trial.Rounds < leastTurns {
+					t.Errorf("%s at %d: kept %s", how, n, got.Remedy)
+				}
+				continue
+			}
+			if got.Kept && !killed && err == nil && count < n {
+				continue // it ended before
+			}
+			if diff := before.Diff(b.left()); len(diff) > 0 && !got.Kept && !(killed && heldWithOutcome(b)) {
+				t.Fatalf("%s at %d (%v): this is left: %q", how, n, err, diff)
+			}
+		}
+	}
+}
+
+// heldWithOutcome: it was killed after the best one was kept.
+func heldWithOutcome(b *bench) bool {
+	held, err := apply.Status(b.env.Apply)
+	return err == nil && len(held) == 1 && held[0].Outcome != nil
+}

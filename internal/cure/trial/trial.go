@@ -1,0 +1,431 @@
+package trial
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+const (
+	// leastRounds is after how many rounds a variant may win.
+	leastRounds = 2
+	// sureRounds is from how many rounds on it counts that each round of one variant is below each round of another: of three chance
+	// does that in 1 of 20 cases.
+	sureRounds = 3
+	// worseOnce is from which multiple of the best on a variant is not tried again after one round, muchWorse after more.
+	worseOnce, muchWorse = 2.0, 1.5
+	// muchHarm is from which factor on another kind of requests becomes too slow.
+	muchHarm = 1.5
+	// tieShare and tieMs are how much longer than the best a latency may be and still count as equal. A remedy must gain more than
+	// that to be worth a change.
+	tieShare, tieMs = 0.1, 0.5
+	// leastOfRound is how many requests a round needs to count by itself.
+	leastOfRound = 20
+)
+
+// Variant is one way to run the container.
+type Variant struct {
+	// Name is for people.
+	Name string
+	// Change orders variants by how much they change; leaving it has the least.
+	Change int
+}
+
+// Measured is what one turn of one variant showed.
+type Measured struct {
+	// Judged are the requests that are judged, or the runs of the judged pool; BeganMs is since the turn's start.
+	Judged verdict.Requests
+	// Others are the requests of other kinds, each kind at the same place in every turn.
+	Others []verdict.Requests
+	// Neighbours are the containers whose CPUs shrank, before and in this turn.
+	Neighbours []verdict.Neighbour
+	// Ended says why the turn was ended at once: the harm that it did; "": it was not.
+	Ended string
+}
+
+// Trial is a trial under way. It is not safe for concurrent use.
+type Trial struct {
+	variants []Variant
+	quantile float64
+	promised bool
+	turns    [][]Measured // by variant
+	out      []string     // why a variant is not tried again; "": it is
+}
+
+// New begins a trial. variants[0] is to leave it. quantile is judged, 0 to 1. promised: the user has an objective, above which no median
+// stands.
+func New(variants []Variant, quantile float64, promised bool) *Trial {
+	return &Trial{variants: variants, quantile: quantile, promised: promised, turns: make([][]Measured, len(variants)), out: make([]string, len(variants))}
+}
+
+// Order is the order of the next round: the variants that are still in the trial.
+func (t *Trial) Order(draw *rand.Rand) []int {
+	var order []int
+	for v := range t.variants {
+		if t.out[v] == "" {
+			order = append(order, v)
+		}
+	}
+	draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order
+}
+
+// Add takes in a turn. It tells whether the variant is out now, and why; "": it stays.
+func (t *Trial) Add(variant int, m Measured) (out string) {
+	t.turns[variant] = append(t.turns[variant], m)
+	if m.Ended != "" && variant > 0 {
+		t.out[variant] = m.Ended
+		return m.Ended
+	}
+	t.drop()
+	return t.out[variant]
+}
+
+// Glance judges a short look at a variant that was not measured yet: where it is clearly worse the variant is out, and why. Else nothing
+// is kept of it. A short look tells less: it must be twice as bad as what is not tried again after a turn.
+func (t *Trial) Glance(variant int, m Measured) (out string) {
+	if m.Ended != "" {
+		return t.Add(variant, m)
+	}
+	left := t.pooled(0).TookMs
+	q, ok := stats.Tells(min(len(m.Judged.TookMs), len(left)), t.quantile)
+	if !ok {
+		return ""
+	}
+	was, is := stats.Rank(slices.Sorted(slices.Values(left)), q), stats.Rank(slices.Sorted(slices.Values(m.Judged.TookMs)), q)
+	if is < 2*worseOnce*was || is-was < tieMs {
+		return ""
+	}
+	t.turns[variant] = append(t.turns[variant], m)
+	t.out[variant] = "clearly worse after a short look"
+	return t.out[variant]
+}
+
+// Drop takes a variant out that cannot be tried.
+func (t *Trial) Drop(variant int, why string) { t.out[variant] = why }
+
+// drop takes out what is clearly worse than the best, once each that is still in has had as many turns as the others.
+func (t *Trial) drop() {
+	best := math.Inf(1)
+	for v := range t.variants {
+		if t.out[v] == "" && len(t.turns[v]) == 0 {
+			return
+		}
+		if ms, ok := t.value(v); ok && t.harms(v) == "" {
+			best = min(best, ms)
+		}
+	}
+	for v := 1; v < len(t.variants); v++ {
+		if ms, ok := t.value(v); ok && t.out[v] == "" && ms >= worse(len(t.turns[v]))*best && ms-best >= tieMs {
+			t.out[v] = fmt.Sprintf("clearly worse after %s", text.Count(len(t.turns[v]), "round"))
+		}
+	}
+}
+
+// worse is from which multiple of the best on a variant is out after so many rounds.
+func worse(rounds int) float64 {
+	if rounds == 1 {
+		return worseOnce
+	}
+	return muchWorse
+}
+
+// pooled are the judged requests of all turns of a variant, as if the turns had followed each other.
+func (t *Trial) pooled(v int) verdict.Requests {
+	var all verdict.Requests
+	for _, m := range t.turns[v] {
+		all = appended(all, m.Judged)
+	}
+	return all
+}
+
+// pooledOther are those of another kind.
+func (t *Trial) pooledOther(v, kind int) verdict.Requests {
+	var all verdict.Requests
+	for _, m := range t.turns[v] {
+		if kind < len(m.Others) {
+			all = appended(all, m.Others[kind])
+		}
+	}
+	return all
+}
+
+// appended puts a turn after others. A request was answered within its turn, so that none seems to wait for one of the next.
+func appended(all, m verdict.Requests) verdict.Requests {
+	from := all.Window.Seconds() * 1000
+	for i := range m.TookMs {
+		all.BeganMs, all.TookMs = append(all.BeganMs, from+m.BeganMs[i]), append(all.TookMs, m.TookMs[i])
+	}
+	if window := all.Window + m.Window; window > 0 {
+		all.CPUs = (all.CPUs*all.Window.Seconds() + m.CPUs*m.Window.Seconds()) / window.Seconds()
+		all.Window = window
+	}
+	return all
+}
+
+// value is the judged quantile of a variant over all of its turns; false: too few requests came.
+func (t *Trial) value(v int) (float64, bool) { return t.quantileOf(t.pooled(v).TookMs) }
+
+func (t *Trial) quantileOf(ms []float64) (float64, bool) {
+	if len(ms) < leastOfRound {
+		return 0, false
+	}
+	return stats.Rank(slices.Sorted(slices.Values(ms)), t.quantile), true
+}
+
+// harms says what a variant harms beside what is judged, against leaving it; "": nothing.
+func (t *Trial) harms(v int) string {
+	if v == 0 {
+		return ""
+	}
+	for _, m := range t.turns[v] {
+		if _, harmed := verdict.Harmed(m.Neighbours); len(harmed) > 0 {
+			return "containers whose CPUs shrank are stopped longer or use less: " + text.Names(harmed)
+		}
+	}
+	was, is := t.pooled(0).TookMs, t.pooled(v).TookMs
+	tail, ok := t.quantileOf(was)
+	now, has := t.quantileOf(is)
+	if !ok || !has {
+		return ""
+	}
+	if wasMiddle, isMiddle := middle(was), middle(is); !t.promised && verdict.MiddleLoses(wasMiddle, isMiddle, tail, now) {
+		return fmt.Sprintf("it lifts the middle: the median from %.3g to %.3g ms", wasMiddle, isMiddle)
+	}
+	for kind := range t.kinds() {
+		was, is := t.pooledOther(0, kind).TookMs, t.pooledOther(v, kind).TookMs
+		q, ok := stats.Tells(min(len(was), len(is)), 0.99)
+		if !ok {
+			continue
+		}
+		before, after := stats.Rank(slices.Sorted(slices.Values(was)), q), stats.Rank(slices.Sorted(slices.Values(is)), q)
+		if after >= muchHarm*before && after-before >= tieMs {
+			return fmt.Sprintf("it harms other requests: from %.3g to %.3g ms", before, after)
+		}
+	}
+	return ""
+}
+
+func (t *Trial) kinds() (n int) {
+	for _, turns := range t.turns {
+		for _, m := range turns {
+			n = max(n, len(m.Others))
+		}
+	}
+	return n
+}
+
+func middle(ms []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(ms)), 0.5) }
+
+// tied reports whether a latency counts as equal to the best.
+func tied(ms, best float64) bool { return ms <= best*(1+tieShare) || ms-best <= tieMs }
+
+// candidates are the variants that may win so far, and their latencies.
+func (t *Trial) candidates() (all []int, ms map[int]float64) {
+	ms = map[int]float64{}
+	for v := range t.variants {
+		value, ok := t.value(v)
+		if !ok || t.harms(v) != "" || v > 0 && t.out[v] != "" {
+			continue
+		}
+		all, ms[v] = append(all, v), value
+	}
+	return all, ms
+}
+
+// Leader is the variant that wins as far as can be told; false: nothing can be told of leaving it, or of any other.
+func (t *Trial) Leader() (int, bool) {
+	all, ms := t.candidates()
+	if len(all) == 0 || all[0] != 0 {
+		return 0, false
+	}
+	best := math.Inf(1)
+	for _, v := range all {
+		best = min(best, ms[v])
+	}
+	leader := -1
+	for _, v := range all {
+		if !tied(ms[v], best) {
+			continue
+		}
+		if leader < 0 || t.before(v, leader) {
+			leader = v
+		}
+	}
+	return leader, true
+}
+
+// before reports whether of two equal variants the first is to be preferred.
+func (t *Trial) before(a, b int) bool {
+	if ca, cb := t.variants[a].Change, t.variants[b].Change; ca != cb {
+		return ca < cb
+	}
+	return t.unsteady(a) < t.unsteady(b)
+}
+
+// unsteady is how far the rounds of a variant differ, as a factor.
+func (t *Trial) unsteady(v int) float64 {
+	all := t.rounds(v)
+	if len(all) == 0 {
+		return math.Inf(1)
+	}
+	return slices.Max(all) / max(slices.Min(all), 1e-6)
+}
+
+// rounds are the judged quantiles of each turn with enough requests.
+func (t *Trial) rounds(v int) (all []float64) {
+	for _, m := range t.turns[v] {
+		if ms, ok := t.quantileOf(m.Judged.TookMs); ok {
+			all = append(all, ms)
+		}
+	}
+	return all
+}
+
+// ahead reports whether a variant is better than another one beyond the noise.
+func (t *Trial) ahead(a, b int) bool {
+	was, is := t.rounds(b), t.rounds(a)
+	if len(was) >= sureRounds && len(is) >= sureRounds && slices.Max(is) < slices.Min(was) {
+		return true
+	}
+	j, _ := verdict.JudgeRequests(verdict.Evidence{}, t.quantile, t.pooled(b), t.pooled(a), true)
+	return j.Verdict == verdict.Better
+}
+
+// Settled reports whether more rounds would tell nothing new: each variant that is still in had two, and the leader is ahead of all
+// others or equal to them.
+func (t *Trial) Settled() bool {
+	leader, ok := t.Leader()
+	if !ok {
+		return false
+	}
+	all, ms := t.candidates()
+	for v := range t.variants {
+		if t.out[v] == "" && len(t.turns[v]) < leastRounds {
+			return false
+		}
+	}
+	for _, v := range all {
+		if v == leader || tied(ms[v], ms[leader]) && tied(ms[leader], ms[v]) && v != 0 {
+			continue
+		}
+		if v == 0 || leader != 0 {
+			if !t.ahead(leader, v) {
+				return false
+			}
+			continue
+		}
+		if t.gains(v) { // leaving it leads by a rule that the next round may turn
+			return false
+		}
+	}
+	return true
+}
+
+// gains reports whether a variant is below leaving it by more than counts as equal.
+func (t *Trial) gains(v int) bool {
+	was, ok := t.value(0)
+	is, has := t.value(v)
+	return ok && has && was-is >= tieMs && is <= was*(1-tieShare)
+}
+
+// Choice is the variant to leave in force, and why in one sentence. 0: to leave it as it is.
+func (t *Trial) Choice() (int, string) {
+	leader, ok := t.Leader()
+	switch {
+	case !ok:
+		return 0, fmt.Sprintf("too few requests came within the trial to tell: %d while it was left as it is", len(t.pooled(0).TookMs))
+	case leader == 0:
+		return 0, "nothing that keeps the limit was better than leaving it by a tenth"
+	case !t.gains(leader) || !t.ahead(leader, 0):
+		return 0, fmt.Sprintf("%s came out lowest, and not beyond what rounds differ by themselves", t.variants[leader].Name)
+	}
+	was, is := t.Row(0), t.Row(leader)
+	return leader, fmt.Sprintf("%s: measured %.3g ms (%.3g to %.3g) and %.3g ms when left as it is (%.3g to %.3g), in %d and %d rounds",
+		t.variants[leader].Name, is.Measured.Value, is.Measured.Low, is.Measured.High, was.Measured.Value, was.Measured.Low, was.Measured.High, is.Rounds, was.Rounds)
+}
+
+// Row is what was measured of one variant.
+type Row struct {
+	// Measured is the judged quantile over all turns with its interval; nil: too few requests.
+	Measured *verdict.Spread
+	// P50Ms and P90Ms are nil where there are too few requests.
+	P50Ms, P90Ms *float64
+	Rounds       int
+	Requests     int
+	// Harm: the last turn was ended at once.
+	Harm bool
+	// Why says why it is not tried again, or cannot win; "": it was in the trial to the end.
+	Why string
+}
+
+// Row returns what was measured of a variant so far.
+func (t *Trial) Row(v int) Row {
+	all := t.pooled(v)
+	r := Row{Rounds: len(t.turns[v]), Requests: len(all.TookMs), Why: t.out[v]}
+	if n := len(t.turns[v]); n > 0 {
+		r.Harm = t.turns[v][n-1].Ended != ""
+	}
+	if r.Why == "" {
+		r.Why = t.harms(v)
+	}
+	if s, ok := verdict.SpreadOf(all, t.quantile); ok && len(all.TookMs) >= leastOfRound {
+		r.Measured = &s
+		sorted := slices.Sorted(slices.Values(all.TookMs))
+		r.P50Ms, r.P90Ms = new(stats.Rank(sorted, 0.5)), new(stats.Rank(sorted, 0.9))
+	}
+	return r
+}
+
+// Judged are all judged requests of a variant.
+func (t *Trial) Judged(v int) verdict.Requests { return t.pooled(v) }
+
+// Cost is how many requests of the trial took longer than twice the promised quantile of leaving it, of how many.
+func (t *Trial) Cost() (slow, all int) {
+	was, ok := t.value(0)
+	for v := range t.variants {
+		for _, ms := range t.pooled(v).TookMs {
+			if all++; ok && ms > 2*was {
+				slow++
+			}
+		}
+	}
+	return slow, all
+}
+
+// Bound is from how long on a request is a harm: what leaving it has not shown by far. 0: nothing is known of leaving it yet.
+func (t *Trial) Bound() time.Duration {
+	longest := 0.0
+	for _, m := range t.turns[0] {
+		for _, ms := range m.Judged.TookMs {
+			longest = max(longest, ms)
+		}
+		for _, other := range m.Others {
+			for _, ms := range other.TookMs {
+				longest = max(longest, ms)
+			}
+		}
+	}
+	return BoundOf(time.Duration(longest * float64(time.Millisecond)))
+}
+
+// A request that takes harmFactor times as long as the longest when it was left, and harmMore, is a harm: the longest of six seconds
+// differs by a factor of two by itself.
+const harmFactor, harmMore = 2, 200 * time.Millisecond
+
+// BoundOf is from how long on a request is a harm, by the longest when the container was left; 0: that is not known.
+func BoundOf(longest time.Duration) time.Duration {
+	if longest <= 0 {
+		return 0
+	}
+	return harmFactor*longest + harmMore
+}
+
+// LongestOf is of which longest request a bound was made.
+func LongestOf(bound time.Duration) time.Duration { return max(0, bound-harmMore) / harmFactor }

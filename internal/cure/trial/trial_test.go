@@ -1,0 +1,221 @@
+package trial
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+)
+
+// served are requests of some seconds: most take p50, and some stalls make a share of them wait for up to p99.
+func served(draw *rand.Rand, n int, p50, p99 float64) verdict.Requests {
+	r := verdict.Requests{Window: 6 * time.Second, CPUs: 0.5}
+	stalled, left := 0, 0.0
+	for i := range n {
+		at := 6000 * float64(i) / float64(n)
+		took := p50 * math.Exp(0.2*draw.NormFloat64())
+		if stalled == 0 && draw.Float64() < 0.02 {
+			stalled, left = 1+draw.IntN(8), p99*(0.6+0.8*draw.Float64())
+		}
+		if stalled > 0 {
+			stalled--
+			took = max(took, left)
+			left -= 6000 / float64(n)
+		}
+		r.BeganMs, r.TookMs = append(r.BeganMs, at), append(r.TookMs, took)
+	}
+	return r
+}
+
+func exactly(n int, ms float64) verdict.Requests {
+	r := verdict.Requests{Window: 6 * time.Second}
+	for i := range n {
+		r.BeganMs, r.TookMs = append(r.BeganMs, float64(i)*10), append(r.TookMs, ms+float64(i%10)/1000)
+	}
+	return r
+}
+
+func three() *Trial {
+	return New([]Variant{{"leave it", 0}, {"burst", 1}, {"narrow", 3}}, 0.99, false)
+}
+
+// play runs a trial to its end, of at most so many rounds.
+func play(t *Trial, draw *rand.Rand, most int, turn func(v int) Measured) (rounds int) {
+	for rounds = 1; rounds <= most; rounds++ {
+		for _, v := range t.Order(draw) {
+			t.Add(v, turn(v))
+		}
+		if t.Settled() {
+			break
+		}
+	}
+	return min(rounds, most)
+}
+
+// Of three ways to run a container, two of which differ from leaving it, the choice is nearly always within a tenth of the best, or leaves
+// it where nothing is better; and it ends early where the difference is large.
+func TestChoosesTheBest(t *testing.T) {
+	const n = 40
+	for _, c := range []struct {
+		leave, burst, narrow float64
+		good                 []int
+		most                 float64 // mean rounds
+	}{
+		{60, 15, 58, []int{1}, 3},
+		{60, 62, 14, []int{2}, 3},
+		{60, 15, 15.5, []int{1, 2}, 3},
+		{60, 60, 200, []int{0}, 3},
+		{40, 41, 40, []int{0}, 3},
+	} {
+		right, rounds := 0, 0
+		for seed := range uint64(n) {
+			draw := rand.New(rand.NewPCG(seed, 1))
+			of := three()
+			rounds += play(of, draw, 3, func(v int) Measured {
+				return Measured{Judged: served(draw, 600, 2, []float64{c.leave, c.burst, c.narrow}[v])}
+			})
+			got, why := of.Choice()
+			if why == "" {
+				t.Fatal("no reason")
+			}
+			for _, good := range c.good {
+				if got == good {
+					right++
+				}
+			}
+		}
+		// The right code misses a case in twenty at most.
+		if right < n*85/100 || float64(rounds)/n > c.most {
+			t.Errorf("%+v: right in %d of %d, %.2f rounds", c, right, n, float64(rounds)/n)
+		}
+	}
+}
+
+func TestRacing(t *testing.T) {
+	of := three()
+	of.Add(0, Measured{Judged: exactly(600, 40)})
+	if out := of.Add(1, Measured{Judged: exactly(600, 100)}); out != "" {
+		t.Errorf("out before all had a turn: %s", out)
+	}
+	if out := of.Add(2, Measured{Judged: exactly(600, 20)}); out != "" {
+		t.Errorf("the best is out: %s", out)
+	}
+	if r := of.Row(1); !strings.Contains(r.Why, "clearly worse after 1 round") || r.Rounds != 1 || r.Harm {
+		t.Errorf("%+v", r)
+	}
+	if of.Settled() {
+		t.Error("settled after one round")
+	}
+	for _, v := range of.Order(rand.New(rand.NewPCG(1, 1))) {
+		if v == 1 {
+			t.Error("what is clearly worse is tried again")
+		}
+		of.Add(v, Measured{Judged: exactly(600, []float64{40, 0, 20}[v])})
+	}
+	if v, why := of.Choice(); v != 2 || !of.Settled() || !strings.Contains(why, "narrow: measured 20 ms") {
+		t.Errorf("chosen %d: %s; settled %v", v, why, of.Settled())
+	}
+	if slow, all := of.Cost(); slow != 600 || all != 3000 {
+		t.Errorf("%d of %d", slow, all)
+	}
+}
+
+// What harms is out at once and cannot win, however fast it was; leaving it cannot be out.
+func TestHarm(t *testing.T) {
+	fast, left := exactly(600, 10), exactly(600, 40)
+	harmedNeighbour := []verdict.Neighbour{{Name: "db", Before: hoststate.Observed{StoppedLow: new(0.0), StoppedHigh: new(0.0)}, After: hoststate.Observed{StoppedLow: new(0.3), StoppedHigh: new(0.3)}}}
+	lifted := exactly(600, 10)
+	for i := range lifted.TookMs {
+		lifted.TookMs[i] = 30
+	}
+	middle := exactly(600, 2)
+	for i := range 20 {
+		middle.TookMs[i*30] = 40
+	}
+	for name, c := range map[string]struct {
+		leave, burst Measured
+		why          string
+	}{
+		"ended at once":     {Measured{Judged: left}, Measured{Judged: fast, Ended: "a request took 3 s"}, "3 s"},
+		"a neighbour":       {Measured{Judged: left}, Measured{Judged: fast, Neighbours: harmedNeighbour}, "less: db"},
+		"another kind":      {Measured{Judged: left, Others: []verdict.Requests{exactly(600, 100)}}, Measured{Judged: fast, Others: []verdict.Requests{exactly(600, 160)}}, "other requests"},
+		"the middle is up":  {Measured{Judged: middle}, Measured{Judged: lifted}, "median from 2 to 30 ms"},
+		"too few to tell":   {Measured{Judged: left}, Measured{Judged: exactly(5, 1)}, ""},
+		"nothing of leave":  {Measured{Judged: exactly(5, 1)}, Measured{Judged: fast}, ""},
+		"no better by much": {Measured{Judged: exactly(600, 10.4)}, Measured{Judged: fast}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := New([]Variant{{"leave it", 0}, {"burst", 1}}, 0.99, false)
+			for range 2 {
+				of.Add(0, c.leave)
+				of.Add(1, c.burst)
+			}
+			if v, why := of.Choice(); v != 0 || why == "" {
+				t.Errorf("chosen %d: %s", v, why)
+			}
+			if got := of.Row(1).Why; c.why != "" && !strings.Contains(got, c.why) {
+				t.Errorf("%q does not say %q", got, c.why)
+			}
+		})
+	}
+	of := three()
+	of.Add(0, Measured{Judged: left, Ended: "late"})
+	if order := of.Order(rand.New(rand.NewPCG(1, 1))); len(order) != 3 {
+		t.Errorf("leaving it is out: %v", order)
+	}
+}
+
+// A glance puts out what is far worse, and keeps nothing of the others.
+func TestGlance(t *testing.T) {
+	of := three()
+	of.Add(0, Measured{Judged: exactly(600, 10)})
+	if out := of.Glance(1, Measured{Judged: exactly(100, 25)}); out != "" || of.Row(1).Requests != 0 {
+		t.Errorf("%q, %+v", out, of.Row(1))
+	}
+	if out := of.Glance(2, Measured{Judged: exactly(100, 60)}); out == "" || of.Row(2).Requests != 100 || of.Row(2).Rounds != 1 {
+		t.Errorf("%q, %+v", out, of.Row(2))
+	}
+	if out := of.Glance(1, Measured{Judged: exactly(3, 900)}); out != "" {
+		t.Errorf("of three requests: %q", out)
+	}
+}
+
+// A request is late when it takes far longer than any when it was left.
+func TestBound(t *testing.T) {
+	of := three()
+	if of.Bound() != 0 {
+		t.Errorf("%v before anything is known", of.Bound())
+	}
+	of.Add(0, Measured{Judged: exactly(600, 40), Others: []verdict.Requests{exactly(30, 300)}})
+	if got := of.Bound(); got < 700*time.Millisecond || got > 900*time.Millisecond || LongestOf(got) < 290*time.Millisecond || LongestOf(got) > 310*time.Millisecond {
+		t.Errorf("%v, of %v", got, LongestOf(got))
+	}
+}
+
+// Each order has every variant once, and differs from round to round.
+func TestOrders(t *testing.T) {
+	of, seen, draw := three(), map[string]bool{}, rand.New(rand.NewPCG(3, 3))
+	for range 50 {
+		order := of.Order(draw)
+		have := map[int]bool{}
+		for _, v := range order {
+			have[v] = true
+		}
+		if len(order) != 3 || len(have) != 3 {
+			t.Fatalf("%v", order)
+		}
+		seen[fmt.Sprint(order)] = true
+	}
+	if len(seen) != 6 {
+		t.Errorf("%d orders", len(seen))
+	}
+	of.Drop(1, "refused")
+	if order := of.Order(draw); len(order) != 2 {
+		t.Errorf("%v", order)
+	}
+}

@@ -2,6 +2,8 @@ package bandwidth
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"time"
 )
 
@@ -11,6 +13,9 @@ const (
 	MaxPeriod = time.Second
 	MinQuota  = time.Millisecond
 )
+
+// Unit is what the kernel's files of a limit count in. Quota, period and burst are whole numbers of it.
+const Unit = time.Microsecond
 
 // NoQuota is the Quota of a Limit that limits nothing.
 const NoQuota time.Duration = -1
@@ -28,6 +33,27 @@ func (l Limit) Limited() bool { return l.Quota >= 0 }
 // CPUs is quota / period. It has a meaning only if the level is limited.
 func (l Limit) CPUs() float64 { return float64(l.Quota) / float64(l.Period) }
 
+// In returns the same limit in another period: the quota in whole units and never more than the limit, since cgroup v1 refuses a
+// child more than its parent has; and of the burst no more than the quota. 1 of 3 ms in a period of 10 ms is 3.333 ms.
+func (l Limit) In(period time.Duration) Limit {
+	if l.Limited() && l.Period > 0 && period > 0 {
+		high, low := bits.Mul64(uint64(l.Quota), uint64(period))
+		quota := uint64(math.MaxInt64)
+		if high < uint64(l.Period) {
+			quota, _ = bits.Div64(high, low, uint64(l.Period))
+		}
+		l.Quota = time.Duration(min(quota, math.MaxInt64)).Truncate(Unit)
+		l.Burst = min(l.Burst, l.Quota)
+	}
+	l.Period = period
+	return l
+}
+
+// QuotaOf is the quota of so many CPUs in a period, rounded as In does; what CPUs are off by as a quotient does not count.
+func QuotaOf(cpus float64, period time.Duration) time.Duration {
+	return time.Duration(cpus * float64(period) * (1 + 1e-12)).Truncate(Unit)
+}
+
 // Refused is a setting that the kernel does not know, or refuses with EINVAL.
 type Refused struct {
 	Setting string // "quota", "period" or "burst"
@@ -39,6 +65,12 @@ func (r *Refused) Error() string { return fmt.Sprintf("%s %v: %s", r.Setting, r.
 
 // Check returns the reason why a kernel with these rules would refuse the limit, or nil.
 func (l Limit) Check(r *Rules) *Refused {
+	for _, s := range []Refused{{Setting: "period", Value: l.Period}, {Setting: "quota", Value: max(0, l.Quota)}, {Setting: "burst", Value: l.Burst}} {
+		if s.Value%Unit != 0 {
+			s.Why = "the kernel counts in whole microseconds"
+			return &s
+		}
+	}
 	switch {
 	case l.Period < MinPeriod || l.Period > MaxPeriod:
 		return &Refused{"period", l.Period, fmt.Sprintf("the kernel takes %v to %v", MinPeriod, MaxPeriod)}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
@@ -149,7 +150,7 @@ func (b *bench) answered(v variant, limitCPUs float64, requests []request, d tim
 // run starts service and client, and reads the counters of the service's cgroup at the beginning and the end of the last d.
 func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration, part string) (before, after cgroup.Stat, answers []answer, err error) {
 	command := b.command(v, part)
-	g, service, err := b.child(cgroup.Limit{Quota: time.Duration(limitCPUs * float64(period)), Period: period}, v.environment(limitCPUs), command[0], command[1:]...)
+	g, service, err := b.child(cgroup.Limit{Quota: bandwidth.QuotaOf(limitCPUs, period), Period: period}, v.environment(limitCPUs), command[0], command[1:]...)
 	if err != nil {
 		return
 	}

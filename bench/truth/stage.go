@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
@@ -71,7 +72,7 @@ func (s *stage) makeGroups(c testCase) (err error) {
 			return err
 		}
 	}
-	return s.limited.SetLimit(cgroup.Limit{Quota: time.Duration(c.limit * float64(period)), Period: period})
+	return s.limited.SetLimit(cgroup.Limit{Quota: bandwidth.QuotaOf(c.limit, period), Period: period})
 }
 
 // group makes a cgroup whose processes close ends.

@@ -39,9 +39,10 @@ func newAgent() *cobra.Command {
 		Long: `Watch all containers continuously, export what is seen on /metrics, and, where
 the rules in the file ask for it, apply remedies and keep them true.
 
-It observes only, unless the file says 'mode: apply'; and applies only what the
-user's own latency (slo) shows to be better. It listens on 127.0.0.1 unless told
-otherwise, and nothing can be changed over the network.
+It observes only, unless the file says 'mode: apply'. Then it applies what your
+own latency (slo) or its recordings (verify: probe) can judge, and undoes what
+did not help. It listens on 127.0.0.1 unless told otherwise, and nothing can be
+changed over the network.
 
 SIGHUP makes it read the file again. If the new file has a mistake, the agent
 names it and goes on with the old one. --watch-config does the same when the

@@ -29,6 +29,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
+// howChosen is the rule of policy.Choose and of forecast.Judged, for the commands that recommend a remedy.
+const howChosen = `Recommended is the row with the lowest latency among those that grant no more
+CPU than the limit; with an objective (--slo) the cheapest that keeps it. The
+latency is that of requests, of the kind that is hurt most, where 20 or more
+were seen (Linux 6.3 and later); else that of the responses of a thread pool.`
+
 func newFix() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
@@ -50,16 +56,18 @@ func newFix() *cobra.Command {
 writes, ask, apply, look again, and undo what did not help.
 
 The container is recorded, and every remedy is replayed on the recording. The
-table shows what each would bring and cost. Chosen is the one with the lowest
-p99 of the thread pool that suffers, among those that grant no more CPU than
-the limit; with --slo the cheapest that keeps the objective. "Leave it",
-"more CPU" and "a setting of the service" are answers too.
+table shows what each would bring and cost. "Leave it", "more CPU" and "a
+setting of the service" are answers too.
 
-The effect is measured the same way: the responses of that pool before and
-after. With --slo-command your own latency decides. The command prints one
-number in ms per line; it is run without a shell, as the user who called
-unthrottle, once before and once after, and has 30 s each time. A change that
-does not help is undone, and the next best is tried (--tries).
+` + howChosen + `
+
+The effect is measured the same way: the same requests, or the responses of the
+same pool, before and after. With --slo-command your own latency decides. The
+command prints a latency in ms per line, after the time of the request if it
+knows it. It is run without a shell, as the user who called unthrottle, before
+and after the change (there twice, unless it prints times or --slo-look-back is
+given), and has 30 s each time. A change that does not help is undone, and the
+next best is tried (--tries).
 
 Without BPF nothing is forecast. Then the counters decide, and without
 --slo-command the verdict is "unverified": the change is kept only if you

@@ -42,16 +42,17 @@ table of throttled periods, stopped time and latencies, as the host was and with
 a full one, with the cost and the margin of error of each. Nothing is changed.
 
 A replay keeps causes: a thread that another of the container wakes waits for
-that one; what came from outside comes when it came. Latency is from the moment
-a thread's work came to when it went back to sleep.
+that one; what came from outside comes when it came. A request's latency is from
+the arrival of its data to the last write of its answer, a thread's response
+from the moment its work came to when it went back to sleep.
 
 RECORDING is a file that 'unthrottle explain --record' wrote. A name that is a
 file's and a container's means the file. A container is recorded first: that
 needs root (or CAP_BPF and CAP_PERFMON) and a kernel with BTF.
 
-The recommended remedy is marked, by the rule of 'fix': with an objective
-(--slo) the cheapest that keeps it; else the lowest p99 of the thread pool that
-suffers, among those that grant no more CPU than the limit.`,
+` + howChosen + `
+
+It is marked, and 'fix' would choose it too.`,
 		Example: `  sudo unthrottle forecast cart
   unthrottle forecast cart.rec --slo 'p99<20ms' --load 1..3
   sudo unthrottle forecast --all --for 5s`,
@@ -104,7 +105,7 @@ suffers, among those that grant no more CPU than the limit.`,
 	flags.BoolVar(&f.all, "all", false, "every container with a limit, one after the other, and the CPUs that the host gets back")
 	flags.BoolVar(&f.pools, "pools", false, "also show delay and response of each thread pool")
 	shareString(cmd, &f.objective, "slo", "", "")
-	flags.StringVar(&f.pool, "pool", "", "the thread pool `NAME` whose latency counts; all together if left out")
+	flags.StringVar(&f.pool, "pool", "", "with --slo: the thread pool `NAME` whose latency counts (default: requests; where none were seen, all pools together)")
 	flags.StringVar(&f.hostLoad, "host-load", "90%", "forecast also for a host of which this `SHARE` is busy; 0% leaves that out")
 	flags.StringVar(&f.load, "load", "", "look for where each remedy breaks from a `LOAD` to another, such as 1..3 times the arrivals")
 	shareCount(cmd, &f.cpus, "cpus", 0, " (default: the limit, rounded up)")

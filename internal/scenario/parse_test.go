@@ -112,6 +112,8 @@ func TestBadInput(t *testing.T) {
 		{"burst: 20ms", "burst: 60ms", 8, "cgroups.app.burst: 60ms: the kernel takes 0 to the quota, 50ms"},
 		{"burst: 20ms", "period: 2s", 8, "the kernel takes 1ms to 1s"},
 		{"burst: 20ms", "period: 900us", 8, "the kernel takes 1ms to 1s"},
+		{"burst: 20ms", "period: 20000500ns", 8, "cgroups.app.period: 20.0005ms: the kernel counts in whole microseconds"},
+		{"parent: pod", "remedy: {kind: period, period: 20000500ns}", 6, "the kernel counts in whole microseconds"},
 		{"parent: pod", "parent: pop", 6, "there is no such cgroup"},
 		{"parent: pod", "parent: app", 6, "a circle"},
 		{"{quota: 100ms, cpus: 0-2}", "{quota: 100ms, parent: app}", 6, "a circle"},

@@ -74,12 +74,13 @@ var effects = []effect{
 		return ""
 	}},
 	{Raise, []string{"factor!"}, false, func(s *Scenario, i int, r Remedy) string {
-		s.Cgroups[i].Limit.Quota = time.Duration(float64(s.Cgroups[i].Limit.Quota) * r.Factor)
+		l := &s.Cgroups[i].Limit
+		l.Quota = bandwidth.QuotaOf(l.CPUs()*r.Factor, l.Period)
 		return ""
 	}},
 	{Narrow, []string{"credit", "widest", "burst"}, false, func(s *Scenario, i int, r Remedy) string { return s.narrow(i, r) }},
 	{Period, []string{"period!"}, false, func(s *Scenario, i int, r Remedy) string {
-		s.Cgroups[i].Limit = InPeriod(s.Cgroups[i].Limit, r.Period)
+		s.Cgroups[i].Limit = s.Cgroups[i].Limit.In(r.Period)
 		return ""
 	}},
 }
@@ -111,28 +112,19 @@ func (s *Scenario) apply(i int, r Remedy) string {
 	return ""
 }
 
-// InPeriod returns the same limit in another period, as a remedy writes it: the quota in whole microseconds, and of the burst
-// no more than the quota.
-func InPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
-	l.Quota = time.Duration(l.CPUs() * float64(period)).Round(time.Microsecond)
-	l.Burst = min(l.Burst, l.Quota)
-	l.Period = period
-	return l
-}
-
 // NarrowPeriod is the period of a quota that narrow keeps without credit.
 const NarrowPeriod = 10 * time.Millisecond
 
 // Shortened returns the same limit in a shorter period: that one, or the shortest in whole milliseconds in which the kernel
 // takes the quota. It is false, and the limit as it was, where its period is as short already.
 func Shortened(l bandwidth.Limit, period time.Duration) (bandwidth.Limit, bool) {
-	if cpus := l.CPUs(); cpus*float64(period) < float64(bandwidth.MinQuota) {
-		period = time.Duration(math.Ceil(float64(bandwidth.MinQuota)/cpus/float64(time.Millisecond))) * time.Millisecond
+	if l.In(period).Quota < bandwidth.MinQuota {
+		period = time.Duration(math.Ceil(float64(bandwidth.MinQuota)/l.CPUs()/float64(time.Millisecond))) * time.Millisecond
 	}
 	if period = min(period, bandwidth.MaxPeriod); period >= l.Period {
 		return l, false
 	}
-	return InPeriod(l, period), true
+	return l.In(period), true
 }
 
 // narrow bounds the CPUs that a cgroup uses at once. With credit it does what the scheduler of sched_ext does: the

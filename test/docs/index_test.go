@@ -46,7 +46,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
 				t.Errorf("%s: the link %s leads nowhere: %v", page, of[1], err)
-			} else if u.Fragment != "" && strings.HasSuffix(target, ".md") && !headings(t, target)[u.Fragment] {
+			} else if u.Fragment != "" && strings.HasSuffix(target, ".md") && headings(t, target)[u.Fragment] == "" {
 				t.Errorf("%s: the link %s leads to no heading of %s", page, of[1], target)
 			}
 		}
@@ -93,18 +93,26 @@ func links(t *testing.T, page string) []string {
 	return all
 }
 
-// headings are the anchors of a page's headings, by the rules of GitHub.
-func headings(t *testing.T, page string) map[string]bool {
+// headings are the sections of a page by the anchors of their headings, by the rules of GitHub. A section has those below it.
+func headings(t *testing.T, page string) map[string]string {
 	t.Helper()
 	dropped := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
-	anchors := map[string]bool{}
+	all := map[string]string{}
+	var above []string // anchors of the headings above a line, by depth; "" where there is none
 	for line := range strings.Lines(prose(t, page)) {
 		if title := strings.TrimLeft(line, "#"); title != line && strings.HasPrefix(title, " ") {
+			depth := len(line) - len(title)
+			above = append(above, make([]string, depth)...)[:depth]
 			title = link.ReplaceAllString(strings.TrimSpace(title), "")
-			anchors[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(title), ""), " ", "-")] = true
+			above[depth-1] = strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
+		}
+		for _, anchor := range above {
+			if anchor != "" {
+				all[anchor] += line
+			}
 		}
 	}
-	return anchors
+	return all
 }
 
 // prose is a page without its fenced blocks.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -39,7 +40,7 @@ var burst = Remedy{
 	row: func(r Request, c forecast.Container) (forecast.Remedy, bool) {
 		asked := forecast.Remedy{Name: forecast.Burst, Burst: r.Burst, Period: r.Period}
 		if asked.Burst == 0 && r.Period > 0 {
-			asked.Burst = time.Duration(c.Limit * float64(r.Period)).Round(time.Microsecond)
+			asked.Burst = bandwidth.QuotaOf(c.Limit, r.Period)
 		} else if asked.Burst == 0 {
 			asked.Burst = c.Quota.Quota
 		}
@@ -127,7 +128,7 @@ func Unfilled(usedCPUs, limitCPUs float64) string {
 func (p *planner) bursting(level cgroup.Level, binding string) (cgroup.Limit, error) {
 	want := level.Limit
 	if p.r.Period > 0 && (level.Path == p.target.Group.Path || level.Path == binding) {
-		want = inPeriod(want, p.r.Period)
+		want = p.inPeriod(level.Path, want, p.r.Period)
 	}
 	want.Burst = want.Quota
 	if p.r.Burst > 0 {

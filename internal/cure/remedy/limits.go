@@ -9,7 +9,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
@@ -70,9 +69,19 @@ func (p *planner) has(file string) bool {
 	return p.f.HasBurst || !cgroup.IsBurst(file)
 }
 
-// inPeriod is the same limit in another period. A burst above the new quota is cut to it.
-func inPeriod(l cgroup.Limit, period time.Duration) cgroup.Limit {
-	return cgroup.Limit(scenario.InPeriod(bandwidth.Limit(l), period))
+// inPeriod is the same limit of a cgroup in another period. A burst above the new quota is cut to it.
+func (p *planner) inPeriod(path string, l cgroup.Limit, period time.Duration) cgroup.Limit {
+	cpus, _ := l.CPUs()
+	return p.covering(path, cgroup.Limit(bandwidth.Limit(l).In(period)), cpus)
+}
+
+// covering rounds the quota of an ancestor up to so many CPUs where it was rounded down: cgroup v1 refuses one that is below a
+// child's, by however little.
+func (p *planner) covering(path string, l cgroup.Limit, cpus float64) cgroup.Limit {
+	if now, ok := l.CPUs(); ok && now < cpus && path != p.target.Group.Path {
+		l.Quota += bandwidth.Unit
+	}
+	return l
 }
 
 // quotaOff lifts a quota; period and burst stay, the kernel keeps them.

@@ -217,5 +217,5 @@ func (p *planner) shorten(path string) {
 		p.keepLimit(path)
 		return
 	}
-	p.setLimit(path, cgroup.Limit(shorter), fmt.Sprintf("same limit of %s in periods of %v: shorter waits once the quota is used up", text.CPUs(n), shorter.Period))
+	p.setLimit(path, p.covering(path, cgroup.Limit(shorter), n), fmt.Sprintf("same limit of %s in periods of %v: shorter waits once the quota is used up", text.CPUs(n), shorter.Period))
 }

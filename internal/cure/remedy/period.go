@@ -60,7 +60,7 @@ func (p *planner) period() error {
 			p.keepLimit(level.Path)
 			continue
 		}
-		want := inPeriod(level.Limit, asked)
+		want := p.inPeriod(level.Path, level.Limit, asked)
 		if err := want.Check(); err != nil {
 			return p.refuse(err.Error(), "choose a period of 1 ms to 1 s that leaves a quota of 1 ms at least")
 		}

@@ -3,8 +3,8 @@ package remedy
 import (
 	"fmt"
 	"strconv"
-	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -52,7 +52,7 @@ func (p *planner) raise() error {
 	} else if at == path {
 		return p.refuse("its limit cannot be told", "")
 	}
-	onPath := ""
+	onPath, below := "", 0.0
 	for i, level := range p.levels() {
 		quota, limitedHere := level.Limit.CPUs()
 		if i > 0 {
@@ -60,14 +60,14 @@ func (p *planner) raise() error {
 			demand = min(demand+width, p.hostCPUs())
 		}
 		onPath = level.Path
-		if !limitedHere || quota >= demand-epsilon && i > 0 || quota >= to && i == 0 {
+		if !limitedHere || quota >= demand-epsilon && quota >= below && i > 0 || quota >= to && i == 0 {
 			p.keepLimit(level.Path)
 			continue
 		}
 		want := to
 		if i > 0 {
 			want = max(to, min(demand, quota+more))
-			if quota >= want-epsilon {
+			if quota >= want-epsilon && quota >= below {
 				p.keepLimit(level.Path)
 				demand = quota
 				continue
@@ -82,7 +82,9 @@ func (p *planner) raise() error {
 		}
 		demand = want
 		l := level.Limit
-		l.Quota = time.Duration(want * float64(l.Period)).Round(time.Microsecond)
+		l.Quota = bandwidth.QuotaOf(want, l.Period)
+		l = p.covering(level.Path, l, below)
+		below, _ = l.CPUs()
 		if err := l.Check(); err != nil {
 			return p.refuse(err.Error(), "choose a larger limit")
 		}

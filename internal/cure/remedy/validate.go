@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -24,6 +26,11 @@ func (p *planner) validate() error {
 		if math.IsNaN(n.value) || math.IsInf(n.value, 0) || n.value < 0 {
 			return p.refuse(fmt.Sprintf("a %s of %g makes no sense", n.name, n.value), "give one above 0")
 		}
+	}
+	asked := cgroup.Unlimited()
+	asked.Period, asked.Burst = cmp.Or(r.Period, asked.Period), r.Burst
+	if err := asked.Check(); err != nil {
+		return p.refuse(err.Error(), "give whole microseconds, and a period of 1 ms to 1 s")
 	}
 	hybrid := r.Kind == Pin && r.Class == ClassHybrid
 	if r.Class != "" && !hybrid && (r.Kind != Pin || r.Class != ClassExclusive) || r.Strict && !hybrid && r.Kind != Secondary {

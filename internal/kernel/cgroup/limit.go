@@ -26,6 +26,8 @@ const (
 	MaxPeriod     = time.Second
 	MinQuota      = time.Millisecond
 	DefaultPeriod = 100 * time.Millisecond
+	// unit is what the files of a limit count in.
+	unit = time.Microsecond
 )
 
 // Unlimited is the limit of a new cgroup.
@@ -48,6 +50,12 @@ func (l Limit) Check() error {
 	switch {
 	case l.Period < MinPeriod || l.Period > MaxPeriod:
 		return fmt.Errorf("period %v is not within %v to %v", l.Period, MinPeriod, MaxPeriod)
+	case l.Period%unit != 0:
+		return fmt.Errorf("period %v is no whole number of microseconds, in which the kernel counts", l.Period)
+	case l.Burst%unit != 0:
+		return fmt.Errorf("burst %v is no whole number of microseconds, in which the kernel counts", l.Burst)
+	case l.Limited() && l.Quota%unit != 0:
+		return fmt.Errorf("quota %v is no whole number of microseconds, in which the kernel counts", l.Quota)
 	case l.Burst < 0:
 		return fmt.Errorf("burst %v is negative", l.Burst)
 	case !l.Limited():
@@ -144,7 +152,7 @@ func parseMicros(text string, signed bool) (time.Duration, error) {
 	if err != nil || us > math.MaxInt64/1000 {
 		return 0, fmt.Errorf("%w: %.40q is not a number of microseconds", ErrFormat, text)
 	}
-	return time.Duration(us) * time.Microsecond, nil
+	return time.Duration(us) * unit, nil
 }
 
 // Levels reads the limits along a path: own level first, then each ancestor up to "/". If the mount shows only part of

@@ -99,8 +99,7 @@ var BurstEffect = &Effect{
 	Rows: func(c Container) []Remedy {
 		all := []Remedy{{Name: Burst, Burst: c.Quota.Quota}}
 		if c.Quota.Period > shortPeriod {
-			quota := time.Duration(c.Limit * float64(shortPeriod)).Round(time.Microsecond)
-			all = append(all, Remedy{Name: Burst, Burst: quota, Period: shortPeriod})
+			all = append(all, Remedy{Name: Burst, Burst: bandwidth.QuotaOf(c.Limit, shortPeriod), Period: shortPeriod})
 		}
 		return all
 	},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
@@ -89,11 +90,11 @@ func (l *Load) withQueues(r Remedy, s scenario.Scenario, replay simulate.Replay)
 		more := c.Limit.CPUs() * (1/r.Factor - 1)
 		for _, i := range (Cgroups{l.container, l.binding, l.pods}).above(&s) {
 			pod := &s.Cgroups[i].Limit
-			pod.Quota += time.Duration(more * float64(pod.Period)).Round(time.Microsecond)
+			pod.Quota += bandwidth.QuotaOf(more, pod.Period)
 			pod.Burst = min(pod.Burst, pod.Quota)
 		}
-		c.Limit.Quota = time.Duration(float64(c.Limit.Quota) / r.Factor)
-		c.Limit.Burst = time.Duration(float64(c.Limit.Burst) / r.Factor)
+		c.Limit.Quota = bandwidth.QuotaOf(c.Limit.CPUs()/r.Factor, c.Limit.Period)
+		c.Limit.Burst = time.Duration(float64(c.Limit.Burst) / r.Factor).Truncate(bandwidth.Unit)
 		if err := c.Limit.Check(&s.Host.Rules); err != nil {
 			return s, replay, nil, fmt.Errorf("%s", err.Error())
 		}

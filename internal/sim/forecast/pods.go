@@ -41,7 +41,7 @@ func burst(s *scenario.Scenario, at Cgroups, r Remedy) {
 	for _, i := range at.limited(s) {
 		of := &s.Cgroups[i]
 		if r.Period > 0 && (i == at.Container || i == at.Binding) {
-			of.Limit = scenario.InPeriod(of.Limit, r.Period)
+			of.Limit = of.Limit.In(r.Period)
 		}
 		most := r.Burst
 		if i != at.Container && i != at.Binding {

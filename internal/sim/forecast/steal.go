@@ -3,6 +3,7 @@ package forecast
 import (
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
@@ -41,8 +42,8 @@ func (l *Load) stretchQuotas(s *scenario.Scenario) {
 	}
 	for i := range s.Cgroups {
 		if limit := &s.Cgroups[i].Limit; limit.Limited() {
-			limit.Quota = time.Duration(float64(limit.Quota) / l.charged)
-			limit.Burst = time.Duration(float64(limit.Burst) / l.charged)
+			limit.Quota = bandwidth.QuotaOf(limit.CPUs()/l.charged, limit.Period)
+			limit.Burst = min(limit.Quota, time.Duration(float64(limit.Burst)/l.charged).Truncate(bandwidth.Unit))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/bench/accuracy"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
@@ -65,12 +66,12 @@ func TestWrongRulesAreSeen(t *testing.T) {
 		"the same rules": {func(*scenario.Scenario) {}, false},
 		"a tenth more quota": {func(s *scenario.Scenario) {
 			for i := range s.Cgroups {
-				s.Cgroups[i].Limit.Quota += s.Cgroups[i].Limit.Quota / 10
+				s.Cgroups[i].Limit.Quota += (s.Cgroups[i].Limit.Quota / 10).Truncate(bandwidth.Unit)
 			}
 		}, true},
 		"half of the quota": {func(s *scenario.Scenario) {
 			for i := range s.Cgroups {
-				s.Cgroups[i].Limit.Quota = max(time.Millisecond, s.Cgroups[i].Limit.Quota/2)
+				s.Cgroups[i].Limit.Quota = max(time.Millisecond, (s.Cgroups[i].Limit.Quota / 2).Truncate(bandwidth.Unit))
 				s.Cgroups[i].Limit.Burst = 0
 			}
 		}, true},

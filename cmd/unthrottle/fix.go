@@ -51,31 +51,34 @@ func newFix() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "fix TARGET",
 		GroupID: groupChange,
-		Short:   "Look, propose, ask, apply, verify, and undo what did not help",
-		Long: `Look at a container, forecast every remedy, recommend one, show the exact
-writes, ask, apply, look again, and undo what did not help.
+		Short:   "Look, forecast, ask, try remedies in turns, and keep the best",
+		Long: `Look at a container, forecast every remedy, ask, try the remedies that keep
+the limit in turns, and keep the one that measured best.
 
 The container is recorded, and every remedy is replayed on the recording. The
-table shows what each would bring and cost. "Leave it", "more CPU" and "a
-setting of the service" are answers too.
+table shows what each would bring and cost. Then each that can be applied here
+is in force for some seconds, in another order each round, and is taken back.
+What does harm is ended at once. After --budget at most, the best one stays.
+"Leave it", "more CPU" and "a setting of the service" are answers too.
 
 ` + howChosen + `
 
-The effect is measured the same way: the same requests, or the responses of the
-same pool, before and after. With --slo-command your own latency decides. The
-command prints a latency in ms per line, after the time of the request if it
-knows it. It is run without a shell, as the user who called unthrottle, before
-and after the change (there twice, unless it prints times or --slo-look-back is
-given), and has 30 s each time. A change that does not help is undone, and the
-next best is tried (--tries).
+With --no-trial, --remedy, --slo-command or too few requests one remedy is
+applied, the first by the forecast, and the same requests, or the responses of
+the same pool, are measured before and after. With --slo-command your own
+latency decides. The command prints a latency in ms per line, after the time of
+the request if it knows it. It is run without a shell, as the user who called
+unthrottle, before and after the change (there twice, unless it prints times or
+--slo-look-back is given), and has 30 s each time. A change that does not help
+is undone, and the next best is tried (--tries).
 
 Without BPF nothing is forecast. Then the counters decide, and without
 --slo-command the verdict is "unverified": the change is kept only if you
 confirm it (or say --yes).
 
-Exit code 1: at the end the container is still stopped above the bound, or the
-objective is missed. 3: stopped time, the latencies or the effect could not be
-measured, and nothing stays in force.`,
+Exit code 1: nothing that helps is in force and the container is stopped above
+the bound, or the objective is missed. 3: stopped time, the latencies or the
+effect could not be measured, and nothing stays in force.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := rf.rejectEmptyFlags(cmd); err != nil {
@@ -154,7 +157,7 @@ measured, and nothing stays in force.`,
 	boundVar(cmd, &least, "1%", ": less is no finding")
 	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: "+policy.MayNames())
 	flags.IntVar(&tries, "tries", 3, "at most `N` remedies are tried, one after the other, until one helps")
-	flags.DurationVar(&budget, "budget", 2*time.Minute, "try remedies in turns for at most `TIME`")
+	timeVar(cmd, &budget, "budget", 2*time.Minute, "try remedies in turns for at most `TIME`")
 	flags.BoolVar(&noTrial, "no-trial", false, "the forecast chooses one remedy, which is tried once")
 	shareSwitch(cmd, &whole, "explain", " of the recording, whole")
 	lengthVar(cmd, &window, 5*time.Second, " to look, before and after")

@@ -30,7 +30,7 @@ func TestFixExitCodes(t *testing.T) {
 		"better, kept, and calm":             {applied(func(*fix.Result) {}), nil, exitFine},
 		"the objective is met":               {applied(func(r *fix.Result) { r.ObjectiveMet = new(true) }), nil, exitFine},
 		"nothing to do":                      {fix.Result{Result: apply.Result{Verdict: string(policy.AnswerLeave)}}, nil, exitFine},
-		"better, kept, and stopped":          {applied(func(r *fix.Result) { r.StoppedAbove = true }), nil, exitAboveBound},
+		"better, kept, and stopped":          {applied(func(r *fix.Result) { r.StoppedAbove = true }), nil, exitFine},
 		"better, kept, the objective missed": {applied(func(r *fix.Result) { r.ObjectiveMet = new(false) }), nil, exitAboveBound},
 		"left as it is, and stopped":         {fix.Result{StoppedAbove: true}, nil, exitAboveBound},
 		"every remedy was refused":           {fix.Result{StoppedAbove: true}, &fix.NoRemedy{}, exitFailure},

@@ -56,7 +56,8 @@ var (
 	// which remedy is written, and what came of it.
 	fixLines = append(slices.Concat(recommendedLines, []string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads? of pool`,
 		`throttled periods? in T`, `^0 backlogs? in T: looking`, `^stopped per second`, `^CPUs used`, `^responses`, `^another pool`, `^neighbour`,
-		`^0\. /cart `, `^unused time of earlier periods`, `^apply this`, `^the effect is unverified`, `^verdict `, `^(in force as|undone:) `}), others...)
+		`^0\. /cart `, `^unused time of earlier periods`, `^apply this`, `^the effect is unverified`, `^verdict `, `^(in force as|undone:|nothing is in force) `,
+		`^(> )?left as it is\b`, `^the forecast says in which order`, `^try these in turns`, `^round 0, `, `^0 rounds? in turns`, `^requests `, `^remedy .* rounds`}), others...)
 	// shopFixLines: as fixLines, and how often it looked or undid what did not help.
 	shopFixLines = append([]string{`^0 throttled periods? in T: looking`, `^looking again`, `^undoing it`, `^0\. `, `^unthrottle: the container is still`}, fixLines...)
 	// undoneLines: on a busy host fix may have left nothing in force.
@@ -100,7 +101,7 @@ var table = []row{
 	{page: "README.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines,
 		parts: []part{{from: `^[0-9]+ threads of pool`, to: `^ 1\.`}, {from: `^The worst stretch`, most: 6}}},
 	{page: "README.md", command: fixCart, scene: cart, width: fixColumns, byPage: true, optional: fixLines,
-		parts: []part{{to: `^what would be written`}, {from: `^apply this`}}},
+		parts: []part{{to: ` of pool `}, {from: `^the forecast says`}}},
 
 	{page: "docs/lab.md", command: "make lab", elsewhere: "boots a guest; test/lab has the test of it"},
 	{page: "docs/lab.md", command: "bin/lab run --smp 4 --slow 10 -- sh -c 'time sleep 1'", elsewhere: "boots a guest in slow time; make lab-slow has the test of it"},

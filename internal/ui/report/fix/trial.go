@@ -7,6 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
@@ -37,7 +38,7 @@ func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 	rows.Write(p, true)
 	p.Line("")
 	p.Paragraph(fmt.Sprintf("%s in turns, %s; %d of %s took longer than twice the %s when it was left.", text.Count(t.Rounds, "round"),
-		text.Duration(time.Duration(t.Seconds*float64(time.Second))), t.Slow, text.Count(t.Requests, "request"), q))
+		text.Duration(time.Duration(t.Seconds*float64(time.Second))), t.Slow, text.Count(t.Requests, text.Either(t.Of == forecast.OfRequests, "request", "run")), q))
 	return p.Send(w)
 }
 

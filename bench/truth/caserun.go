@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
 )
 
 // caseRun is one case with what was measured of it, complete or under way.
@@ -72,6 +73,8 @@ type fixed struct {
 	Rows []row  `json:"rows"`
 	// Failed is the error where fix ended without a result.
 	Failed string `json:"failed,omitempty"`
+	// Trial is what it measured in turns; nil: there was no trial.
+	Trial *fix.Trial `json:"trial,omitempty"`
 }
 
 // try is one remedy that fix applied.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
 )
 
 // tool runs the unthrottle program on a stage, with a journal of its own.
@@ -222,6 +224,7 @@ type fixJSON struct {
 	Kept    bool         `json:"kept"`
 	Rows    []row        `json:"rows"`
 	Chosen  *recommended `json:"chosen"`
+	Trial   *fix.Trial   `json:"trial"`
 	Tries   []struct {
 		try
 		Expected *struct {
@@ -250,7 +253,7 @@ func (t tool) fix(ctx context.Context) (*fixed, error) {
 
 // outcome names the variants that fix tried.
 func (f *fixJSON) outcome() *fixed {
-	r := &fixed{Why: f.Why, Verdict: f.Verdict, Rows: f.Rows, Tries: []try{}}
+	r := &fixed{Why: f.Why, Verdict: f.Verdict, Rows: f.Rows, Tries: []try{}, Trial: f.Trial}
 	r.Answer, r.Chosen = f.Chosen.in(f.Rows)
 	for i, t := range f.Tries {
 		name := t.Remedy

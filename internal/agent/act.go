@@ -170,7 +170,14 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		Wish:      wish,
 		Objective: f.rule.Objective, LookBack: f.rule.SLOLookBack, OnlyIfMissed: !second, Plain: second,
 		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,
-		Ask: func(question string) (bool, error) { return question == fix.QuestionApply, nil },
+		Budget: a.chooser.mayTry(f, time.Now()),
+		Say: func(text string) {
+			a.Log.Debug("a fix", "container", boundedPath(f.observation.Container.Group.Path), "says", text)
+		},
+		Ask: func(question string) (bool, error) {
+			return question == fix.QuestionApply || question == fix.QuestionTry, nil
+		},
+		Allowed: func(plan remedy.Plan) error { return withinShare(a.Rules.Budget, plan, held, online) },
 		Shown: func(p policy.Proposal, _ apply.Result) error {
 			if err := errors.Join(judgeable(f.rule, p), withinShare(a.Rules.Budget, *p.Plan, held, online)); err != nil {
 				return err
@@ -183,6 +190,11 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	var result fix.Result
 	what := "a fix of " + boundedPath(f.observation.Container.Group.Path)
 	a.meanwhile(ctx, what, options.Longest(), func() { result, err = fix.Run(ctx, env, options) })
+	if t := result.Trial; t != nil {
+		a.chooser.hadTrial(f.observation.Container.Group.Path, time.Now())
+		a.Log.Info("tried remedies in turns", "container", text.Sanitize(f.observation.Container.Name, 128), "rounds", t.Rounds, "seconds", thousandths(t.Seconds),
+			"slow_requests", t.Slow, "requests", t.Requests, "kept", result.Kept, "why", text.Shown(result.Why))
+	}
 	switch {
 	case err != nil:
 		return err

@@ -39,10 +39,11 @@ type chooser struct {
 	retry   map[string]time.Time // not before this
 	applied []time.Time          // of the last minute
 	misses  map[string]int       // attempts in a row that did not help
+	trials  map[string]time.Time // when a container's last trial ended
 }
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
-	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{},
+	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{}, trials: map[string]time.Time{},
 		standings: map[string]*standing{}, waits: map[string]policy.Treatment{}}
 }
 
@@ -222,6 +223,35 @@ func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
 	}
 	c.later(path, now.Add(wait<<min(c.misses[path], mostDoublings)))
 	c.missed(path)
+}
+
+// mayTry is for how long remedies may be tried in turns on a container now; 0: they may not.
+func (c *chooser) mayTry(f finding, now time.Time) time.Duration {
+	if f.rule == nil || f.rule.Trial.Most == 0 {
+		return 0
+	}
+	if last, had := c.trials[f.observation.Container.Group.Path]; had && now.Sub(last) < f.rule.Trial.Per {
+		return 0
+	}
+	return f.rule.Trial.Most
+}
+
+// mostTrials bounds the containers whose last trial is remembered; of more the oldest are forgotten.
+const mostTrials = 4096
+
+// hadTrial notes that a container had a trial.
+func (c *chooser) hadTrial(path string, now time.Time) {
+	c.trials[path] = now
+	if len(c.trials) <= mostTrials {
+		return
+	}
+	oldest := path
+	for at, when := range c.trials {
+		if when.Before(c.trials[oldest]) {
+			oldest = at
+		}
+	}
+	delete(c.trials, oldest)
 }
 
 // remember takes in what an agent before this one tried in vain, so that a restart ends no wait. past are the changes in

@@ -86,6 +86,8 @@ type Options struct {
 	Explained func(e diagnose.Explanation, stoppedAbove bool) error
 	// Found gets what was found and is recommended, also where nothing is to be written.
 	Found func(policy.Proposal) error
+	// Allowed says of a plan of a trial why it must not be tried, beyond what Wish says; nil: all may be.
+	Allowed func(remedy.Plan) error
 	// Shown gets the proposal and the exact writes before anything is asked.
 	Shown func(policy.Proposal, apply.Result) error
 	// Say tells people what is going on; nil: silence.

@@ -50,7 +50,11 @@ const planning = time.Minute
 func (o Options) Longest() time.Duration {
 	look := max(o.Window, forecast.LongestLook)
 	try := planning + 3*o.Settle + look + moreLooks + o.LookBack + 3*slo.Limit
-	return o.Window + 3*look + planning + time.Duration(max(1, o.Tries))*try
+	longest := o.Window + 3*look + planning + time.Duration(max(1, o.Tries))*try
+	if o.Budget > 0 { // two rounds are made in any case, and each turn waits for a queue to drain
+		longest += 2*o.Budget + planning
+	}
+	return longest
 }
 
 // keep ends the trial. A change whose trial cannot be ended is undone.

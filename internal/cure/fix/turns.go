@@ -182,6 +182,16 @@ func (r *run) planTurns() (*turns, error) {
 		return nil, err
 	}
 	candidates, err := policy.Candidates(r.own, r.facts, r.o.Wish, r.known)
+	candidates = slices.DeleteFunc(candidates, func(c policy.Candidate) bool {
+		if r.o.Allowed == nil {
+			return false
+		}
+		why := r.o.Allowed(*c.Plan)
+		if why != nil {
+			r.say("%s is not tried: %v", c.Name, why)
+		}
+		return why != nil
+	})
 	if err != nil || len(candidates) == 0 {
 		return nil, err
 	}

@@ -228,7 +228,7 @@ func (r Rule) asked(word string) Rule {
 	out.Objective, out.SLOCommand, out.SLOLookBack, out.Verify = r.Objective, r.SLOCommand, r.SLOLookBack, r.Verify
 	has := func(string) bool { return false }
 	if out.Auto {
-		out.May = r.May
+		out.May, out.Trial = r.May, r.Trial
 	} else {
 		out.Remedy = remedy.Kind(word)
 		has = out.has

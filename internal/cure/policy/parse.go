@@ -126,6 +126,7 @@ func (r *Rule) read(n *yaml.Node) error {
 		"slo":         r.readSLO,
 		"may":         r.readMay,
 		"verify":      func(n *yaml.Node) error { return oneOf(n, &r.Verify, VerifySLO, VerifyProbe, VerifyBoth) },
+		"trial":       r.readTrial,
 		"lends":       func(n *yaml.Node) error { return truth(n, &r.Shares) },
 		"strict":      func(n *yaml.Node) error { return truth(n, &r.Strict) },
 		"stays":       func(n *yaml.Node) error { return truth(n, &r.Immovable) },
@@ -158,6 +159,8 @@ func (r *Rule) read(n *yaml.Node) error {
 		return r.clash("verify", "verify: %s needs remedy: auto, whose recording it compares", r.Verify)
 	case r.Verify == VerifyProbe && r.SLOCommand != "":
 		return r.clash("verify", "verify: probe asks no slo command: say both, or leave out the command")
+	case r.Trial.Most > 0 && (!r.mayChoose() || r.Verify != VerifyProbe):
+		return r.clash("trial", "trial goes with remedy: auto and verify: probe: it chooses by what is recorded")
 	case r.May != nil && !r.mayChoose():
 		return r.clash("may", "may goes with remedy: auto, which chooses")
 	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs || r.Via != "" || r.Credit > 0):
@@ -244,6 +247,19 @@ func (r *Rule) readRemedy(n *yaml.Node) error {
 		r.Remedy = remedy.Kind(name)
 	}
 	return nil
+}
+
+func (r *Rule) readTrial(n *yaml.Node) error {
+	given := false
+	r.Trial.Per = DefaultTrialPer
+	err := mapping(n, map[string]func(*yaml.Node) error{
+		"most": func(n *yaml.Node) error { given = true; return duration(n, &r.Trial.Most, 30*time.Second, time.Hour) },
+		"per":  func(n *yaml.Node) error { return duration(n, &r.Trial.Per, time.Minute, 30*24*time.Hour) },
+	})
+	if err == nil && !given {
+		err = wrong(n, "a trial needs most: how long it may take, such as 2m")
+	}
+	return err
 }
 
 func (r *Rule) readSLO(n *yaml.Node) error {

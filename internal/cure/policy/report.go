@@ -145,6 +145,7 @@ func (v *valuer) rule(e Effective) {
 			v.add("may", listed(may), FromRule, r.Lines)
 		}
 		v.add("verify", text.Either(r.Verify == "", VerifySLO, r.Verify), FromRule, r.Lines)
+		v.trial(e.Rule)
 		v.objective(e)
 	}
 	v.add("annotations.allow", r.Annotations.Words(), FromRule, r.Lines)
@@ -165,6 +166,13 @@ func (v *valuer) settings(r *Rule) {
 		if s.given {
 			v.add(s.name, s.value, FromRule, r.Lines)
 		}
+	}
+}
+
+func (v *valuer) trial(r *Rule) {
+	if r.Trial.Most > 0 {
+		v.add("trial.most", r.Trial.Most.String(), FromRule, r.Lines)
+		v.add("trial.per", r.Trial.Per.String(), FromRule, r.Lines)
 	}
 }
 

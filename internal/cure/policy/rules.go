@@ -98,6 +98,9 @@ type Rule struct {
 	May []remedy.Kind
 	// Verify says what judges a remedy: VerifySLO, VerifyProbe or VerifyBoth.
 	Verify string
+	// Trial says for how long remedies are tried in turns on one container, and how often; zero: they are not, and the forecast
+	// chooses one.
+	Trial Trial
 	// Leave: containers that match are never touched.
 	Leave bool
 	// Objective, where SLOCommand is given, is what decides whether a remedy
@@ -110,6 +113,15 @@ type Rule struct {
 	// Annotations say what the owners of the pods that match may ask for.
 	Annotations Allowed
 }
+
+// Trial bounds the trials of one container.
+type Trial struct {
+	// Most is how long one takes at most, 30 s to 1 h; 0: there is none. Within Per of one there is no other.
+	Most, Per time.Duration
+}
+
+// DefaultTrialPer is the default of Trial.Per.
+const DefaultTrialPer = 24 * time.Hour
 
 // Judged tells whether something judges what the rule applies, or nothing has to: a secondary uses only idle CPUs.
 // Nothing else is applied unjudged.

@@ -81,6 +81,10 @@ func RuleKeys() []Key {
 		{Name: "irqs", Field: "IRQs", Type: TypeTruth, Doc: "interrupts are kept off its CPUs, of " + of("irqs")},
 		{Name: "may", Field: "May", Type: TypeWords, Words: may, Doc: "remedies that may grant more CPU than the limit, for auto"},
 		{Name: "verify", Field: "Verify", Type: TypeText, Words: []string{VerifySLO, VerifyProbe, VerifyBoth}, Doc: "what judges the effect"},
+		{Name: "trial", Field: "Trial", Type: TypeSettings, Doc: "how long remedies may be tried on a container in turns, and how often; what is measured chooses then, and the forecast without it", Keys: []Key{
+			{Name: "most", Field: "Most", Type: TypeTime, Doc: "how long a trial takes at most, 30s to 1h"},
+			{Name: "per", Field: "Per", Type: TypeTime, Doc: "the time within which a container has one trial, 24h by default"},
+		}},
 		{Name: "slo", Field: "SLO", Type: TypeSettings, Doc: "the latency that must be kept", Keys: []Key{
 			{Name: "objective", Field: "Objective", Type: TypeText, Doc: "a bound on a percentile, such as p99<20ms"},
 			{Name: "command", Field: "Command", Type: TypeText, Doc: "prints the latencies", NotInPolicies: noCommands},

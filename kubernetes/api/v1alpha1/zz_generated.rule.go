@@ -32,6 +32,8 @@ type Rule struct {
 	May []string `json:"may,omitempty"`
 	// Verify: what judges the effect.
 	Verify string `json:"verify,omitempty"`
+	// Trial: how long remedies may be tried on a container in turns, and how often; what is measured chooses then, and the forecast without it.
+	Trial *RuleTrial `json:"trial,omitempty"`
 	// SLO: the latency that must be kept.
 	SLO *RuleSLO `json:"slo,omitempty"`
 	// Annotations: what the owners of pods may ask for by annotations, beside none.
@@ -46,6 +48,14 @@ type RuleMatch struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Labels: labels that the pod must have; they are known where the agent has a session with the runtime (tiers cure and narrow).
 	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// RuleTrial is how long remedies may be tried on a container in turns, and how often; what is measured chooses then, and the forecast without it.
+type RuleTrial struct {
+	// Most: how long a trial takes at most, 30s to 1h.
+	Most string `json:"most,omitempty"`
+	// Per: the time within which a container has one trial, 24h by default.
+	Per string `json:"per,omitempty"`
 }
 
 // RuleSLO is the latency that must be kept.

@@ -107,7 +107,7 @@ func TestExplain(t *testing.T) {
 	if len(e.Pools) == 0 || e.Pools[0].CPU <= 0 || e.Pools[0].InThrottled == nil || e.Pools[0].Widest < 1 || e.Pools[0].Threads < 1 {
 		t.Errorf("pools: %+v", e.Pools)
 	}
-	reasons := []string{"ancestor_quota", "host_system", "idle_unused", "neighbours", "own_quota", "own_threads", "steal"}
+	reasons := []string{"ancestor_quota", "host_system", "idle_unused", "neighbours", "own_quota", "own_threads", "realtime_limit", "steal"}
 	if got := slices.Sorted(maps.Keys(e.Waiting)); !slices.Equal(got, reasons) || e.Waiting["own_quota"] == nil || *e.Waiting["own_quota"] <= 0 {
 		t.Errorf("waiting: %v", got)
 	}

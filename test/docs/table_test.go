@@ -57,7 +57,7 @@ var (
 	fixLines = append(slices.Concat(recommendedLines, []string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads? of pool`,
 		`throttled periods? in T`, `^0 backlogs? in T: looking`, `^stopped per second`, `^CPUs used`, `^responses`, `^another pool`, `^neighbour`,
 		`^0\. /cart `, `^unused time of earlier periods`, `^apply this`, `^the effect is unverified`, `^verdict `, `^(in force as|undone:) `, `^nothing is in force`, `^unthrottle: the container is still`,
-		`^(> )?left as it is\b`, `^the forecast says in which order`, `^try these in turns`, `^round 0, `, `^0 rounds? in turns`, `^requests `, `^remedy .* rounds`}), others...)
+		`^(> )?left as it is\b`, `^the forecast says in which order`, `^try these in turns`, `^round 0, `, `^0 rounds? in turns`, `is not tried again: `, `^requests `, `^remedy .* rounds`}), others...)
 	// shopFixLines: as fixLines, and how often it looked or undid what did not help.
 	shopFixLines = append([]string{`^0 throttled periods? in T: looking`, `^looking again`, `^undoing it`, `^0\. `, `^unthrottle: the container is still`}, fixLines...)
 	// undoneLines: on a busy host fix may have left nothing in force.

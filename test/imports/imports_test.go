@@ -92,7 +92,7 @@ var unreached = []struct {
 		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast", "internal/fleet/leastlimit", "internal/fleet/periodmodel", "internal/fleet/plan", "internal/fleet/recorded",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{
-		"internal/txn", "internal/txn/change", "internal/cure/hoststate", "internal/cure/remedy", "internal/cure/verdict", "internal/cure/policy", "internal/widthcap",
+		"internal/txn", "internal/txn/change", "internal/cure/hoststate", "internal/cure/remedy", "internal/cure/verdict", "internal/cure/trial", "internal/cure/policy", "internal/widthcap",
 	}, []string{
 		module + "internal/txn/apply", module + "internal/txn/journal", module + "internal/cure/hoststate/gather",
 		module + "internal/kernel/irq/irqhost", module + "internal/kernel/schedpolicy/schedhost",

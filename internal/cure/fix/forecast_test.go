@@ -392,3 +392,22 @@ func TestAskedForIsForecast(t *testing.T) {
 		}
 	}
 }
+
+// recordsOnce keeps what Env.Learn gives by a key: the same work under the same settings gives the same recording.
+func (b *bench) recordsOnce(kept map[string]Learned, key func() string) {
+	record := b.env.Learn
+	b.env.Learn = func(ctx context.Context, target container.Container, length time.Duration) (Learned, error) {
+		if err := ctx.Err(); err != nil {
+			return Learned{}, err
+		}
+		of := key()
+		if _, ok := kept[of]; !ok {
+			learned, err := record(ctx, target, length)
+			if err != nil {
+				return learned, err
+			}
+			kept[of] = learned
+		}
+		return kept[of], nil
+	}
+}

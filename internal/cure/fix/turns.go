@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,6 +145,7 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 				return true, errors.Join(err, t.show(0))
 			}
 		}
+		t.sayOut(order)
 		if t.of.Settled() {
 			break
 		}
@@ -304,8 +306,18 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 	if err != nil {
 		return err
 	}
-	t.say(v, m, t.of.Add(v, m))
+	t.of.Add(v, m)
+	t.say(v, m, "")
 	return nil
+}
+
+// sayOut tells which variants of a round are not tried again. Those of a short look, and those that did harm, were told.
+func (t *turns) sayOut(order []int) {
+	for _, v := range order {
+		if row := t.of.Row(v); t.of.Out(v) != "" && row.Measured != nil && !row.Harm {
+			t.r.say("%s is not tried again: %s", t.name(v), t.of.Out(v))
+		}
+	}
 }
 
 // doubted reports whether a variant that was not measured yet is forecast no better than leaving it: then a short look comes first, so that
@@ -386,8 +398,8 @@ func (t *turns) say(v int, m trial.Measured, out string) {
 	if n := len(m.Judged.TookMs); n >= leastSeen {
 		what = fmt.Sprintf("%s %s ms of %d", q, text.Milliseconds(stats.Rank(slices.Sorted(slices.Values(m.Judged.TookMs)), t.quantile)), n)
 	}
-	if out != "" {
-		what += "; " + out
+	if why := cmp.Or(out, m.Ended); why != "" {
+		what += "; " + why
 	}
 	t.r.say("round %d, %s: %s", t.rounds, t.name(v), what)
 }

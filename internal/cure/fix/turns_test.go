@@ -28,21 +28,7 @@ func tries(t *testing.T, work curetest.Work) *bench {
 	b := newBench(t)
 	b.length = 4 * time.Second
 	b.learns(work)
-	record := b.env.Learn
-	b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
-		if err := ctx.Err(); err != nil {
-			return Learned{}, err
-		}
-		key := fmt.Sprint(b.left())
-		if _, ok := turnRecordings[key]; !ok {
-			learned, err := record(ctx, c, d)
-			if err != nil {
-				return learned, err
-			}
-			turnRecordings[key] = learned
-		}
-		return turnRecordings[key], nil
-	}
+	b.recordsOnce(turnRecordings, func() string { return fmt.Sprint(b.left()) })
 	b.options.Budget, b.options.Yes = time.Minute, true
 	return b
 }

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/curetest"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -40,21 +39,7 @@ func newWorld(tt *testing.T, t *rapid.T) *world {
 	w.length = 2 * time.Second
 	w.env.Apply.Proc = w.proc
 	w.learns(func(s *recordingtest.Schedule, length time.Duration) { curetest.Works[w.work](s, length) })
-	record := w.env.Learn
-	w.env.Learn = func(ctx context.Context, target container.Container, length time.Duration) (Learned, error) {
-		if err := ctx.Err(); err != nil {
-			return Learned{}, err
-		}
-		key := w.work + fmt.Sprint(w.settings())
-		if _, ok := worldRecordings[key]; !ok {
-			learned, err := record(ctx, target, length)
-			if err != nil {
-				return learned, err
-			}
-			worldRecordings[key] = learned
-		}
-		return worldRecordings[key], nil
-	}
+	w.recordsOnce(worldRecordings, func() string { return w.work + fmt.Sprint(w.settings()) })
 	return w
 }
 

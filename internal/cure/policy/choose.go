@@ -116,18 +116,10 @@ type NotChosen struct {
 }
 
 const (
-	// leastGain is the share of the judged latency that a remedy must take off, and leastGainMs how many
-	// milliseconds.
-	leastGain, leastGainMs = 0.1, 0.5
-	// tieShare is how much longer than the best a latency may be forecast and still count as equal: two runs
-	// of the kernel differ by as much.
-	tieShare = 0.1
 	// leastStopped is the share of the time below which a container is hardly ever stopped.
 	leastStopped = diagnose.Negligible
 	// leastExtra is how many CPUs beyond the limit count as more than the limit.
 	leastExtra = 0.01
-	// muchHarm is from which factor on another kind of requests becomes too slow.
-	muchHarm = 1.5
 )
 
 // Choose chooses a row of a forecast. explain, forecast, fix and the agent all use this rule.
@@ -295,11 +287,11 @@ func (c *choice) may(i int) bool {
 // helps tells whether a latency is worth a change.
 func (c *choice) helps(ms *float64) bool {
 	was := *c.none.Judged
-	return ms != nil && *ms <= was*(1-leastGain) && was-*ms >= leastGainMs
+	return ms != nil && *ms <= was*(1-verdict.LeastGain) && was-*ms >= verdict.LeastGainMs
 }
 
 // harms says what a row harms, although what is judged gets faster; "": nothing. It harms another kind of requests if its
-// tail becomes longer by muchHarm, and the judged one if its middle loses more than the tail gains.
+// tail becomes longer by verdict.MuchHarm, and the judged one if its middle loses more than the tail gains.
 //
 // Worked example: health checks are judged; under narrow their p99 falls from 63 to 18 ms and their median rises from 1 to
 // 2 ms. The inferences of the same server have a p99 of 900 ms, and of 1,000 ms then: no harm. A median of 30 ms would be.
@@ -307,7 +299,7 @@ func (c *choice) harms(i int) string {
 	r := &c.f.Rows[i]
 	for k, was := range c.none.Kinds {
 		if of := c.f.Kinds[k]; k < len(r.Kinds) && of.Kind != c.f.Judged.Kind {
-			if is := r.Kinds[k]; is.High >= muchHarm*was.High && is.High-was.High >= leastGainMs {
+			if is := r.Kinds[k]; is.High >= verdict.MuchHarm*was.High && is.High-was.High >= verdict.LeastGainMs {
 				return fmt.Sprintf("it harms the rest: %s of %s from %s to %s", objective.InWords(of.Quantile), kindText(of.Kind), milli(was.High), milli(is.High))
 			}
 		}
@@ -408,7 +400,7 @@ func (c *choice) tied(all []int) []int {
 	}
 	first, best := 0, *c.f.Rows[all[0]].Judged
 	for i, row := range all {
-		if *c.f.Rows[row].Judged <= best*(1+tieShare) && c.change(row) < c.change(all[first]) {
+		if *c.f.Rows[row].Judged <= best*(1+verdict.LeastGain) && c.change(row) < c.change(all[first]) {
 			first = i
 		}
 	}
@@ -452,7 +444,7 @@ func (c *choice) setting() int {
 		}
 		ms := *r.Judged
 		if r.Remedy.InCode() {
-			ms *= 1 + tieShare
+			ms *= 1 + verdict.LeastGain
 		}
 		if ms < least {
 			best, least = i, ms

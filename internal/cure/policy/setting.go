@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
@@ -29,5 +30,5 @@ func Resize(f *forecast.Forecast, pool string) (forecasts string, ok bool) {
 // all pools does not grow for it.
 func (c *choice) settingHelps(r *forecast.Row) bool {
 	was, is := c.none.Figures.Response.P50, r.Figures.Response.P50
-	return c.helps(r.Judged) && (was == nil || is == nil || *is <= *was*(1+leastGain) || *is-*was < leastGainMs)
+	return c.helps(r.Judged) && (was == nil || is == nil || *is <= *was*(1+verdict.LeastGain) || *is-*was < verdict.LeastGainMs)
 }

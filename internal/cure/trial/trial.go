@@ -20,11 +20,6 @@ const (
 	sureRounds = 3
 	// worseOnce is from which multiple of the best on a variant is not tried again after one round, muchWorse after more.
 	worseOnce, muchWorse = 2.0, 1.5
-	// muchHarm is from which factor on another kind of requests becomes too slow.
-	muchHarm = 1.5
-	// tieShare and tieMs are how much longer than the best a latency may be and still count as equal. A remedy must gain more than
-	// that to be worth a change.
-	tieShare, tieMs = 0.1, 0.5
 	// leastOfRound is how many requests a round needs to count by itself.
 	leastOfRound = 20
 )
@@ -99,13 +94,16 @@ func (t *Trial) Glance(variant int, m Measured) (out string) {
 		return ""
 	}
 	was, is := stats.Rank(slices.Sorted(slices.Values(left)), q), stats.Rank(slices.Sorted(slices.Values(m.Judged.TookMs)), q)
-	if is < 2*worseOnce*was || is-was < tieMs {
+	if is < 2*worseOnce*was || is-was < verdict.LeastGainMs {
 		return ""
 	}
 	t.turns[variant] = append(t.turns[variant], m)
 	t.out[variant] = "clearly worse after a short look"
 	return t.out[variant]
 }
+
+// Out says why a variant is not tried again; "": it is.
+func (t *Trial) Out(variant int) string { return t.out[variant] }
 
 // Drop takes a variant out that cannot be tried.
 func (t *Trial) Drop(variant int, why string) { t.out[variant] = why }
@@ -122,7 +120,7 @@ func (t *Trial) drop() {
 		}
 	}
 	for v := 1; v < len(t.variants); v++ {
-		if ms, ok := t.value(v); ok && t.out[v] == "" && ms >= worse(len(t.turns[v]))*best && ms-best >= tieMs {
+		if ms, ok := t.value(v); ok && t.out[v] == "" && ms >= worse(len(t.turns[v]))*best && ms-best >= verdict.LeastGainMs {
 			t.out[v] = fmt.Sprintf("clearly worse after %s", text.Count(len(t.turns[v]), "round"))
 		}
 	}
@@ -205,7 +203,7 @@ func (t *Trial) harms(v int) string {
 			continue
 		}
 		before, after := stats.Rank(slices.Sorted(slices.Values(was)), q), stats.Rank(slices.Sorted(slices.Values(is)), q)
-		if after >= muchHarm*before && after-before >= tieMs {
+		if after >= verdict.MuchHarm*before && after-before >= verdict.LeastGainMs {
 			return fmt.Sprintf("it harms other requests: from %.3g to %.3g ms", before, after)
 		}
 	}
@@ -224,7 +222,9 @@ func (t *Trial) kinds() (n int) {
 func middle(ms []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(ms)), 0.5) }
 
 // tied reports whether a latency counts as equal to the best.
-func tied(ms, best float64) bool { return ms <= best*(1+tieShare) || ms-best <= tieMs }
+func tied(ms, best float64) bool {
+	return ms <= best*(1+verdict.LeastGain) || ms-best <= verdict.LeastGainMs
+}
 
 // candidates are the variants that may win so far, and their latencies.
 func (t *Trial) candidates() (all []int, ms map[int]float64) {
@@ -332,7 +332,7 @@ func (t *Trial) Settled() bool {
 func (t *Trial) gains(v int) bool {
 	was, ok := t.value(0)
 	is, has := t.value(v)
-	return ok && has && was-is >= tieMs && is <= was*(1-tieShare)
+	return ok && has && was-is >= verdict.LeastGainMs && is <= was*(1-verdict.LeastGain)
 }
 
 // Choice is the variant to leave in force, and why in one sentence. 0: to leave it as it is.

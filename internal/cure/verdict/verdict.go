@@ -192,6 +192,15 @@ func judge(e Evidence, by compared) Judgement {
 	return j
 }
 
+// What a choice between remedies has in common, whether it is made by a forecast or by what was measured.
+const (
+	// LeastGain is the share of the judged latency that a remedy must take off, and LeastGainMs how many milliseconds, to be worth a
+	// change. What differs by less counts as equal: two runs of the kernel differ by as much.
+	LeastGain, LeastGainMs = 0.1, 0.5
+	// MuchHarm is from which factor on another kind of requests becomes too slow.
+	MuchHarm = 1.5
+)
+
 // Harmed says of each neighbour what was seen of it, and names those that are stopped longer than before, or use less of what they lend.
 func Harmed(all []Neighbour) (seen, harmed []string) {
 	seen, harmed = []string{}, []string{}

@@ -353,6 +353,15 @@ func TestRealMembers(t *testing.T) {
 	onBoth(t, members)
 }
 
+// sleeps makes TestSleeps the program that members starts.
+const sleeps = "UNTHROTTLE_TEST_SLEEPS"
+
+func TestSleeps(t *testing.T) {
+	if os.Getenv(sleeps) != "" {
+		time.Sleep(20 * time.Second)
+	}
+}
+
 func members(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 	child, empty := base+"/io", base+"/empty"
 	must(t, h.Make(cgroup.CPU, child))
@@ -362,11 +371,10 @@ func members(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 		must(t, h.Write(cgroup.CPU, base, cgroup.FileSubtreeControl, "-cpuset"))
 		must(t, h.Write(cgroup.CPU, child, cgroup.FileType, "threaded"))
 	}
-	// A process with a thread that can be moved: the dynamic loader of a shell has none, so this one is python's.
-	pid := start(t, h, `exec python3 -c "
-import threading, time
-threading.Thread(target=time.sleep, args=(20,), daemon=True).start()
-time.sleep(20)"`, map[cgroup.Controller]string{cgroup.CPU: base})
+	// A process with threads that can be moved: this program, whose runtime has some.
+	self, err := os.Executable()
+	must(t, err)
+	pid := start(t, h, sleeps+"=1 exec "+self+" -test.run '^TestSleeps$'", map[cgroup.Controller]string{cgroup.CPU: base})
 	tid := 0
 	for range 3000 {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))

@@ -115,7 +115,11 @@ func TestTrialLeaves(t *testing.T) {
 
 // A trial that is interrupted or killed at any of its writes, or whose limit the owner changes, leaves the container as it was.
 func TestTrialEndsAnywhere(t *testing.T) {
-	for n := 1; n <= 40; n++ {
+	step := 1
+	if testing.Short() {
+		step = 3
+	}
+	for n := 1; n <= 40; n += step {
 		for _, how := range []string{"interrupted", "killed", "resized"} {
 			b := tries(t, curetest.Bursts)
 			before, count := b.left(), 0

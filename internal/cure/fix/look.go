@@ -106,22 +106,40 @@ func (r *run) watch(ctx context.Context, all []container.Container, record bool,
 		seen, err := r.env.Observe(ctx, all, r.o.Window)
 		return seen, Learned{}, err
 	}
+	return r.watchWith(ctx, all, r.o.Window, func(ctx context.Context) (Learned, bool, error) {
+		learned, err := r.env.Learn(ctx, r.o.Target, length)
+		return learned, false, err
+	})
+}
+
+// watchWith observes containers for a window while learn records. enough: what was recorded ends the observation too, which then has
+// seen nothing.
+func (r *run) watchWith(ctx context.Context, all []container.Container, window time.Duration, learn func(context.Context) (_ Learned, enough bool, _ error)) ([]observe.Observation, Learned, error) {
 	type outcome struct {
 		learned Learned
+		enough  bool
 		err     error
 	}
 	recorded := make(chan outcome, 1)
 	recording, end := context.WithCancel(ctx)
 	defer end()
+	observing, stop := context.WithCancel(ctx)
+	defer stop()
 	go func() {
-		learned, err := r.env.Learn(recording, r.o.Target, length)
-		recorded <- outcome{learned, err}
+		learned, enough, err := learn(recording)
+		if enough {
+			stop()
+		}
+		recorded <- outcome{learned, enough, err}
 	}()
-	seen, err := r.env.Observe(ctx, all, r.o.Window)
+	seen, err := r.env.Observe(observing, all, window)
 	if err != nil {
 		end()
 	}
 	of := <-recorded
+	if of.enough {
+		err = nil
+	}
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -273,11 +291,12 @@ func (r *run) again(ctx context.Context, learned Learned, over, length time.Dura
 	}
 	r.say("%s: looking for %s more", why, text.Duration(length))
 	more, err := r.env.Learn(ctx, r.o.Target, length)
+	changed := r.limitChanged(nil, more)
 	switch {
 	case ctx.Err() != nil:
 		return learned, false, ctx.Err()
-	case err == nil && r.limitChanged(nil, more) != "":
-		return learned, false, &NotMeasured{fmt.Errorf("%s: try again when it stays as it is for %s", r.limitChanged(nil, more), text.Duration(length))}
+	case err == nil && changed != "":
+		return learned, false, &NotMeasured{fmt.Errorf("%s: try again when it stays as it is for %s", changed, text.Duration(length))}
 	case err != nil || more.Load == nil:
 		return learned, false, nil // the shorter recording is sound
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // resizes lets the owner write a quota during the n-th looks, before their counters are read for the second time.
@@ -32,8 +31,7 @@ func (b *bench) resizes(quotas map[int]string) {
 		seen, err := look(ctx, all, window)
 		for i := range seen {
 			if seen[i].Container.Name == "busy" {
-				seen[i].LimitChanges = recording.CompareLimits([]recording.Level{observe.RecordingLevel(cgroup.Level{Path: "/busy", Limit: was})},
-					[]recording.Level{observe.RecordingLevel(seen[i].Levels[0])})
+				seen[i].LimitChanges = observe.CompareLimits([]cgroup.Level{{Path: "/busy", Limit: was}}, seen[i].Levels[:1])
 			}
 		}
 		return seen, err

@@ -176,16 +176,8 @@ func (r *run) writtenByOthers(after observe.Observation) string {
 	for _, w := range r.res.Writes {
 		wrote[w.Path] = true
 	}
-	var was, is []recording.Level
-	for _, l := range r.own.Levels {
-		if !wrote[l.Path] {
-			was = append(was, observe.RecordingLevel(l))
-		}
-	}
-	for _, l := range after.Levels {
-		is = append(is, observe.RecordingLevel(l))
-	}
-	return recording.LimitsChanged(r.o.Target.Group.Path, recording.CompareLimits(was, is))
+	others := slices.DeleteFunc(slices.Clone(r.own.Levels), func(l cgroup.Level) bool { return wrote[l.Path] })
+	return recording.LimitsChanged(r.o.Target.Group.Path, observe.CompareLimits(others, after.Levels))
 }
 
 // sameLimit gathers the facts again, since a person may have taken minutes to answer, and refuses a plan of a limit that has
@@ -195,13 +187,9 @@ func (r *run) sameLimit(ctx context.Context) error {
 	if err := r.lookAround(ctx); err != nil {
 		return err
 	}
-	for _, l := range r.own.Levels {
-		was, is := planned.Groups[l.Path], r.facts.Groups[l.Path]
-		if changed := recording.LimitsChanged(r.o.Target.Group.Path, recording.CompareLimits(
-			[]recording.Level{observe.RecordingLevel(cgroup.Level{Path: l.Path, Limit: was.Limit})},
-			[]recording.Level{observe.RecordingLevel(cgroup.Level{Path: l.Path, Limit: is.Limit})})); changed != "" {
-			return &NotMeasured{fmt.Errorf("%s since this was planned: nothing was written; look again", changed)}
-		}
+	changed := observe.CompareLimits(policy.LevelsOf(planned, r.own.Levels), policy.LevelsOf(r.facts, r.own.Levels))
+	if why := recording.LimitsChanged(r.o.Target.Group.Path, changed); why != "" {
+		return &NotMeasured{fmt.Errorf("%s since this was planned: nothing was written; look again", why)}
 	}
 	return nil
 }

@@ -254,7 +254,7 @@ func (r *run) turnLength() time.Duration {
 
 // round is what the next round takes.
 func (t *turns) round() time.Duration {
-	return time.Duration(len(t.of.Order(rand.New(rand.NewPCG(0, 0))))) * (t.length + t.r.o.Settle)
+	return time.Duration(t.of.Left()) * (t.length + t.r.o.Settle)
 }
 
 // turn measures one variant once, and takes it back.
@@ -333,10 +333,8 @@ func (t *turns) doubted(v int) bool {
 // forecastLeft is the forecast of leaving the container as it is; nil: there is none.
 func (r *run) forecastLeft() *float64 {
 	if f := r.known.Forecast; f != nil {
-		for i := range f.Rows {
-			if f.Rows[i].Remedy.Name == forecast.None && f.Rows[i].HostLoad == 0 {
-				return f.Rows[i].Judged
-			}
+		if none := f.Left(); none != nil {
+			return none.Judged
 		}
 	}
 	return nil
@@ -540,25 +538,17 @@ func (t *turns) show(kept int) error {
 func (r *run) watchTurn(ctx context.Context, paths []string, length, bound time.Duration) (seen []observe.Observation, learned Learned, ended string, err error) {
 	of := append([]string{r.o.Target.Group.Path}, paths...)
 	all := slices.DeleteFunc(slices.Clone(r.o.All), func(c container.Container) bool { return !slices.Contains(of, c.Group.Path) })
-	window := r.o.Window
-	r.o.Window = length
-	defer func() { r.o.Window = window }()
-	record := r.env.Learn
-	if r.env.LearnUntil != nil && bound > 0 {
-		r.env.Learn = func(ctx context.Context, target container.Container, length time.Duration) (Learned, error) {
-			learned, late, err := r.env.LearnUntil(ctx, target, length, bound)
-			if late > 0 {
-				ended = fmt.Sprintf("stopped at once: a request took %s, and none more than %s when it was left", text.Duration(late.Round(time.Millisecond)), text.Duration(r.longestLeft(bound)))
-			}
-			return learned, err
+	seen, learned, err = r.watchWith(ctx, all, length, func(ctx context.Context) (Learned, bool, error) {
+		if r.env.LearnUntil == nil || bound <= 0 {
+			learned, err := r.env.Learn(ctx, r.o.Target, length)
+			return learned, false, err
 		}
-		defer func() { r.env.Learn = record }()
-	}
-	seen, learned, err = r.watch(ctx, all, true, length)
+		learned, late, err := r.env.LearnUntil(ctx, r.o.Target, length, bound)
+		if late > 0 {
+			ended = fmt.Sprintf("stopped at once: a request took %s, and none more than %s when it was left",
+				text.Duration(late.Round(time.Millisecond)), text.Duration(trial.LongestOf(bound).Round(time.Millisecond)))
+		}
+		return learned, late > 0, err
+	})
 	return seen, learned, ended, err
-}
-
-// longestLeft is the longest request of leaving it, of which a bound was made.
-func (r *run) longestLeft(bound time.Duration) time.Duration {
-	return trial.LongestOf(bound).Round(time.Millisecond)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
@@ -198,4 +199,40 @@ func TestTrialEndsAnywhere(t *testing.T) {
 func heldWithOutcome(b *bench) bool {
 	held, err := apply.Status(b.env.Apply)
 	return err == nil && len(held) == 1 && held[0].Outcome != nil
+}
+
+// What does harm is ended at once: neither the recording nor the look at the counters goes on, and it cannot win.
+func TestHarmEndsATurn(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	look, learn := b.env.Observe, b.env.Learn
+	b.env.LearnUntil = func(ctx context.Context, c container.Container, d, bound time.Duration) (Learned, time.Duration, error) {
+		learned, err := learn(ctx, c, d)
+		if l, bad := cgroup.ReadLimit(b.kernel, "/busy"); bad == nil && l.Burst > 0 {
+			return learned, bound + time.Second, err
+		}
+		return learned, 0, err
+	}
+	b.env.Observe = func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+		if l, err := cgroup.ReadLimit(b.kernel, "/busy"); err == nil && l.Burst > 0 {
+			<-ctx.Done() // a window that nothing else ends
+			return nil, ctx.Err()
+		}
+		return look(ctx, all, window)
+	}
+	got, err := b.run()
+	if err != nil || got.Trial == nil || got.Remedy == string(remedy.Burst) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	ended := 0
+	for _, r := range got.Trial.Rows {
+		if r.Ended != nil && *r.Ended == "harm" {
+			ended++
+			if r.Remedy != string(remedy.Burst) || r.Rounds != 1 || !strings.Contains(r.Why, "stopped at once: a request took") {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+	if ended == 0 {
+		t.Errorf("none was ended: %+v", got.Trial)
+	}
 }

@@ -113,7 +113,7 @@ func MoreCPU(f *forecast.Forecast) (found *forecast.Row, name string) {
 		return nil, ""
 	}
 	c := newChoice(f, Terms{})
-	if c.unreliable(); c.none == nil || c.none.Judged == nil {
+	if c.none = f.Left(); c.none == nil || c.none.Judged == nil {
 		return nil, ""
 	}
 	all := c.rows(func(i int) bool { return !c.may(i) && *f.Rows[i].Judged <= *c.none.Judged/2 && c.harms(i) == "" }, c.byCPUs)

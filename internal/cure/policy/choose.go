@@ -78,10 +78,8 @@ func unfilled(f *forecast.Forecast, r forecast.Remedy) string {
 	if r.Name != forecast.Burst || r.Period > 0 || f.Window <= 0 {
 		return ""
 	}
-	for i := range f.Rows {
-		if none := &f.Rows[i]; none.Remedy.Name == forecast.None && none.HostLoad == 0 && none.Refused == "" {
-			return remedy.Unfilled(none.Figures.CPU.Seconds()/f.Window.Seconds(), f.Limit)
-		}
+	if none := f.Left(); none != nil && none.Refused == "" {
+		return remedy.Unfilled(none.Figures.CPU.Seconds()/f.Window.Seconds(), f.Limit)
 	}
 	return ""
 }
@@ -189,11 +187,7 @@ func (c *choice) decide() {
 
 // unreliable finds the row of leaving it, and says why the forecast means nothing; "": it does.
 func (c *choice) unreliable() string {
-	for i := range c.f.Rows {
-		if r := &c.f.Rows[i]; r.Remedy.Name == forecast.None && r.HostLoad == 0 {
-			c.none = r
-		}
-	}
+	c.none = c.f.Left()
 	if c.none == nil || c.none.Refused != "" {
 		return "the recording could not be replayed as it was"
 	}

@@ -1,28 +1,24 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// LimitMoved says that a limit of the container, or of an ancestor, was not the same all the while: when it was observed, when it was
+// limitMoved says that a limit of the container, or of an ancestor, was not the same all the while: when it was observed, when it was
 // recorded, and when the facts were gathered of which a plan is made. Nothing may be planned then, since what was forecast is of
 // another limit than what would be written. "": it was the same. known may be nil.
-func LimitMoved(o observe.Observation, f hoststate.Facts, known *Known) string {
+func limitMoved(o observe.Observation, f hoststate.Facts, known *Known) string {
 	path := o.Container.Group.Path
 	if changes := limitChanges(o, known); len(changes) > 0 {
 		return recording.LimitsChanged(path, changes)
 	}
-	var now, seen []recording.Level
-	for _, l := range o.Levels {
-		seen = append(seen, observe.RecordingLevel(l))
-		if group, ok := f.Groups[l.Path]; ok {
-			l.Limit = group.Limit
-		}
-		now = append(now, observe.RecordingLevel(l))
-	}
-	changes := recording.CompareLimits(seen, now)
+	changes := observe.CompareLimits(o.Levels, LevelsOf(f, o.Levels))
+	now := observe.RecordingLevels(LevelsOf(f, o.Levels))
 	if known != nil && known.Explanation != nil {
 		changes = append(recording.CompareLimits(known.Explanation.Levels, now), changes...)
 	}
@@ -38,4 +34,15 @@ func limitChanges(o observe.Observation, known *Known) []recording.LimitChange {
 		return known.Explanation.LimitChanges
 	}
 	return o.LimitChanges
+}
+
+// LevelsOf are levels with the limits that they have by the facts.
+func LevelsOf(f hoststate.Facts, levels []cgroup.Level) []cgroup.Level {
+	now := slices.Clone(levels)
+	for i := range now {
+		if group, ok := f.Groups[now[i].Path]; ok {
+			now[i].Limit = group.Limit
+		}
+	}
+	return now
 }

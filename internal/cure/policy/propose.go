@@ -98,7 +98,7 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 		choice := chooser{f: f, o: o, w: w, seen: Observed(o), found: "it is to run on what the others leave idle"}
 		return choice.asked()
 	}
-	if why := LimitMoved(o, f, known); why != "" {
+	if why := limitMoved(o, f, known); why != "" {
 		return Proposal{NotMeasured: true, Why: why + ": what was seen and what would be written are of different limits; look again"}, nil
 	}
 	above := measured && high > bound

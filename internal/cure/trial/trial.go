@@ -71,6 +71,16 @@ func (t *Trial) Order(draw *rand.Rand) []int {
 	return order
 }
 
+// Left is how many variants are still in the trial.
+func (t *Trial) Left() (n int) {
+	for _, why := range t.out {
+		if why == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // Add takes in a turn. It tells whether the variant is out now, and why; "": it stays.
 func (t *Trial) Add(variant int, m Measured) (out string) {
 	t.turns[variant] = append(t.turns[variant], m)
@@ -382,9 +392,6 @@ func (t *Trial) Row(v int) Row {
 	}
 	return r
 }
-
-// Judged are all judged requests of a variant.
-func (t *Trial) Judged(v int) verdict.Requests { return t.pooled(v) }
 
 // Cost is how many requests of the trial took longer than twice the promised quantile of leaving it, of how many.
 func (t *Trial) Cost() (slow, all int) {

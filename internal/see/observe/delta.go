@@ -58,10 +58,24 @@ func limitChanges(prev, cur []LevelSample) []recording.LimitChange {
 	var all []recording.LimitChange
 	for i := range cur {
 		if was, is := prev[i].Level, cur[i].Level; was.Limit != is.Limit {
-			all = append(all, recording.CompareLimits([]recording.Level{RecordingLevel(was)}, []recording.Level{RecordingLevel(is)})...)
+			all = append(all, CompareLimits([]cgroup.Level{was}, []cgroup.Level{is})...)
 		}
 	}
 	return all
+}
+
+// CompareLimits compares the limits of the cgroups that both lists have, as recording.CompareLimits does.
+func CompareLimits(before, after []cgroup.Level) []recording.LimitChange {
+	return recording.CompareLimits(RecordingLevels(before), RecordingLevels(after))
+}
+
+// RecordingLevels are levels as a recording has them: see RecordingLevel.
+func RecordingLevels(all []cgroup.Level) []recording.Level {
+	levels := make([]recording.Level, 0, len(all))
+	for _, l := range all {
+		levels = append(levels, RecordingLevel(l))
+	}
+	return levels
 }
 
 // RecordingLevel is a level as a recording has it, without its id and weight.

@@ -109,6 +109,16 @@ type Row struct {
 	BreaksAt, CollapsesAt *float64
 }
 
+// Left is the row of leaving the container as it is, at the recorded load of the host; nil: there is none.
+func (f *Forecast) Left() *Row {
+	for i := range f.Rows {
+		if r := &f.Rows[i]; r.Remedy.Name == None && r.HostLoad == 0 {
+			return r
+		}
+	}
+	return nil
+}
+
 // Make makes a forecast. It returns an error for options out of bounds, and those of the simulator.
 func Make(l *Load, o Options) (*Forecast, error) {
 	if err := o.check(l); err != nil {

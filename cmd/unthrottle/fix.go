@@ -63,14 +63,15 @@ What does harm is ended at once. After --budget at most, the best one stays.
 
 ` + howChosen + `
 
-With --no-trial, --remedy, --slo-command or too few requests one remedy is
-applied, the first by the forecast, and the same requests, or the responses of
-the same pool, are measured before and after. With --slo-command your own
-latency decides. The command prints a latency in ms per line, after the time of
-the request if it knows it. It is run without a shell, as the user who called
-unthrottle, before and after the change (there twice, unless it prints times or
---slo-look-back is given), and has 30 s each time. A change that does not help
-is undone, and the next best is tried (--tries).
+With --no-trial, --remedy or too few requests one remedy is applied, the first
+by the forecast, and the same requests, or the responses of the same pool, are
+measured before and after. A change that does not help is undone, and the next
+best is tried (--tries).
+
+With --slo-command your own latency decides. The command prints a latency in ms
+per line, after the time of the request if it knows it. It is run without a
+shell, as the user who called unthrottle, before anything is changed and after
+each turn, and has 30 s each time.
 
 Without BPF nothing is forecast. Then the counters decide, and without
 --slo-command the verdict is "unverified": the change is kept only if you

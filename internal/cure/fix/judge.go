@@ -113,10 +113,18 @@ func (r *run) judgedByRuns() bool { return r.env.Latencies == nil || r.o.Both }
 
 // judged is whose runs are judged, by which quantile.
 func (r *run) judged() forecast.Judged {
-	if judged := r.known.Forecast.Judged; judged != nil {
-		return *judged
+	if f := r.made(); f != nil && f.Judged != nil {
+		return *f.Judged
 	}
 	return forecast.Judged{Of: forecast.OfPool, Quantile: 0.99}
+}
+
+// made is the forecast; nil: there is none.
+func (r *run) made() *forecast.Forecast {
+	if r.known == nil {
+		return nil
+	}
+	return r.known.Forecast
 }
 
 // eachSide visits the figures before and after with what was judged on that side, where both are there.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/objective"
@@ -29,8 +30,8 @@ const (
 	longestTurn, leastOfTurn = 15 * time.Second, 40
 	// longestDrain bounds the wait for a queue that the variant before has left.
 	longestDrain = 3 * time.Second
-	// leastTurns is how many turns of each variant the budget must have room for.
-	leastTurns = 2
+	// leastTurns is how many turns of each variant the budget must have room for, leastVariants of how many: leaving it and one remedy.
+	leastTurns, leastVariants = 2, 2
 	// firstLook is how long a variant is looked at first that is forecast no better than leaving it.
 	firstLook = 2 * time.Second
 	// leastSeen is how many requests or runs a look needs for a trial to be worth its time.
@@ -44,7 +45,7 @@ const QuestionTry = "try these in turns, and keep the best?"
 type Trial struct {
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds"`
-	// Quantile is the one that Rows have, Of what it is of.
+	// Quantile is the one that Rows have, Of what it is of: "requests", "pool" (the runs of the judged thread pool) or "latencies" (the user's own).
 	Quantile float64    `json:"quantile"`
 	Of       string     `json:"of"`
 	Rows     []TrialRow `json:"rows"`
@@ -84,12 +85,20 @@ type turns struct {
 	before     map[string]observe.Observation // of neighbours, when it was left
 	seen       [][]observe.Observation        // of the target, by variant
 	longest    time.Duration                  // request of the look
+	answer     []float64                      // of the latency source, the last time
 }
 
-// trials reports whether remedies are tried in turns: it was asked for, runs are recorded, and there is something to judge by.
+// trials reports whether remedies are tried in turns: it was asked for, and there is something to judge by.
 func (r *run) trials() bool {
-	return r.o.Budget > 0 && r.o.Wish.Auto && !r.o.Plain && r.env.Learn != nil && r.env.Latencies == nil && r.runs != nil && r.known != nil &&
-		len(r.sample(r.runs).TookMs) >= leastSeen && (r.res.StoppedAbove || policy.SlowsRequests(r.known, r.o.Wish))
+	switch {
+	case r.o.Budget <= 0 || !r.o.Wish.Auto || r.o.Plain:
+		return false
+	case !r.res.StoppedAbove && (r.known == nil || !policy.SlowsRequests(r.known, r.o.Wish)):
+		return false
+	case r.env.Latencies != nil:
+		return leastTurns*leastVariants*(r.turnLength()+r.o.Settle) <= r.o.Budget
+	}
+	return r.env.Learn != nil && r.runs != nil && r.known != nil && len(r.sample(r.runs).TookMs) >= leastSeen
 }
 
 // sample are the judged requests of a recording, or the runs of the judged pool.
@@ -97,10 +106,7 @@ func (r *run) sample(of *forecast.Runs) verdict.Requests {
 	if of == nil {
 		return verdict.Requests{}
 	}
-	judged := forecast.Judged{Of: forecast.OfPool, Quantile: 0.99}
-	if r.known.Forecast != nil {
-		judged = r.judged()
-	}
+	judged := r.judged()
 	if judged.Of == forecast.OfRequests {
 		return requestsOf(of, judged.Kind)
 	}
@@ -110,10 +116,10 @@ func (r *run) sample(of *forecast.Runs) verdict.Requests {
 
 // others are the requests of the kinds that are not judged.
 func (r *run) others(of *forecast.Runs) (all []verdict.Requests) {
-	if of == nil || r.known.Forecast == nil {
+	if of == nil || r.made() == nil {
 		return nil
 	}
-	for _, kind := range r.known.Forecast.Kinds {
+	for _, kind := range r.made().Kinds {
 		if kind.Kind != r.judged().Kind {
 			all = append(all, requestsOf(of, kind.Kind))
 		}
@@ -132,8 +138,11 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 		r.res.Verdict = VerdictNotApplied
 		return true, err
 	}
+	if err := r.latenciesBefore(ctx); err != nil {
+		return true, err
+	}
 	draw := rand.New(rand.NewPCG(uint64(len(t.candidates)), uint64(r.own.Start.UnixNano())))
-	for t.used+t.round() <= r.o.Budget || t.rounds < leastTurns {
+	for t.used+t.round() <= r.o.Budget || t.rounds < leastTurns && t.used < 2*r.o.Budget {
 		t.rounds++
 		order := t.of.Order(draw)
 		if t.rounds == 1 { // all others are compared with leaving it, from their first moment on
@@ -218,10 +227,7 @@ func (r *run) planTurns() (*turns, error) {
 		names = append(names, c.Name)
 	}
 	sample := r.sample(r.runs)
-	t.quantile = 0.99
-	if r.known.Forecast != nil {
-		t.quantile = r.judged().Quantile
-	}
+	t.quantile = r.judged().Quantile
 	if r.o.Objective != (objective.Objective{}) {
 		t.quantile = r.o.Objective.Quantile
 	} else if n := int(float64(len(sample.TookMs)) * leastTurns * t.length.Seconds() / sample.Window.Seconds()); n < stats.Need(t.quantile) {
@@ -247,6 +253,9 @@ func (r *run) turnLength() time.Duration {
 			length = max(length, leastPeriods*l.Limit.Period)
 		}
 	}
+	if r.env.Latencies != nil {
+		return max(length, r.o.LookBack)
+	}
 	sample := r.sample(r.runs)
 	enough := time.Duration(leastOfTurn / max(1, float64(len(sample.TookMs))) * float64(sample.Window)).Round(time.Second)
 	return max(length, min(enough, longestTurn))
@@ -270,6 +279,9 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 		watched = slices.Concat(plan.Moved, plan.Lenders)
 		purpose := plan.Purpose()
 		purpose.Trial = planning + longestDrain + r.o.Settle + t.length
+		if r.env.Latencies != nil {
+			purpose.Trial += slo.Limit
+		}
 		done, err := apply.Apply(ctx, r.env.Apply, purpose, plan.Changes)
 		if err != nil && ctx.Err() == nil && !errors.As(err, new(*apply.NotRestored)) {
 			t.of.Drop(v, "it cannot be applied: "+err.Error())
@@ -323,7 +335,7 @@ func (t *turns) sayOut(order []int) {
 // doubted reports whether a variant that was not measured yet is forecast no better than leaving it: then a short look comes first, so that
 // what is as bad as forecast harms few requests.
 func (t *turns) doubted(v int) bool {
-	if v == 0 || len(t.seen[v]) > 0 {
+	if v == 0 || len(t.seen[v]) > 0 || t.r.env.Latencies != nil {
 		return false
 	}
 	left, is := t.r.forecastLeft(), t.candidates[v-1].ForecastMs
@@ -332,7 +344,7 @@ func (t *turns) doubted(v int) bool {
 
 // forecastLeft is the forecast of leaving the container as it is; nil: there is none.
 func (r *run) forecastLeft() *float64 {
-	if f := r.known.Forecast; f != nil {
+	if f := r.made(); f != nil {
 		if none := f.Left(); none != nil {
 			return none.Judged
 		}
@@ -343,6 +355,7 @@ func (r *run) forecastLeft() *float64 {
 // measure observes and records for a while.
 func (t *turns) measure(ctx context.Context, v int, watched []string, length time.Duration) (trial.Measured, error) {
 	r := t.r
+	since := r.now()
 	seen, learned, ended, err := r.watchTurn(ctx, watched, length, t.bound())
 	t.used += length
 	if err != nil {
@@ -352,6 +365,11 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 		return trial.Measured{}, &NotMeasured{fmt.Errorf("%s: the trial is ended, and nothing was kept", changed)}
 	}
 	m := trial.Measured{Judged: r.sample(learned.Runs), Others: r.others(learned.Runs), Ended: ended}
+	if r.env.Latencies != nil {
+		if m, err = t.asked(ctx, since, m); err != nil {
+			return m, err
+		}
+	}
 	t.take(v, seen, &m)
 	return m, nil
 }
@@ -445,9 +463,12 @@ func (t *turns) conclude(ctx context.Context) error {
 	was, is := t.of.Row(0), t.of.Row(v)
 	j.Verdict, j.Before, j.After = verdict.Better, was.Measured, is.Measured
 	r.res.Judgement, r.res.Verdict, r.res.After = &j, j.Verdict, t.figures(v)
-	if t.quantile == 0.99 {
+	switch {
+	case r.env.Latencies != nil:
+		r.latencyFigures(j)
+	case t.quantile == 0.99:
 		r.eachSide(j, func(to *txn.Figures, from verdict.Spread) {
-			if r.known.Forecast != nil && r.judged().Of == forecast.OfRequests {
+			if r.judged().Of == forecast.OfRequests {
 				to.RequestsP99Ms = new(from.Value)
 			} else {
 				to.PoolP99Ms = new(from.Value)
@@ -473,7 +494,7 @@ func (t *turns) instead() string {
 	case c.Answer == policy.AnswerMoreCPU || c.Answer == policy.AnswerSetting:
 		return "; forecast: " + c.Why
 	}
-	if row, name := policy.MoreCPU(t.r.known.Forecast); row != nil {
+	if row, name := policy.MoreCPU(t.r.made()); row != nil {
 		return fmt.Sprintf("; forecast: %s: %s ms (--may %s)", name, text.Milliseconds(*row.Judged), row.Remedy.Name)
 	}
 	return ""
@@ -501,9 +522,9 @@ func (t *turns) figures(v int) *txn.Figures {
 func (t *turns) show(kept int) error {
 	r := t.r
 	slow, all := t.of.Cost()
-	shown := &Trial{Rounds: t.rounds, Seconds: t.used.Seconds(), Quantile: t.quantile, Of: "pool", Rows: []TrialRow{}, Slow: slow, Requests: all}
-	if r.known.Forecast != nil {
-		shown.Of = r.judged().Of
+	shown := &Trial{Rounds: t.rounds, Seconds: t.used.Seconds(), Quantile: t.quantile, Of: r.judged().Of, Rows: []TrialRow{}, Slow: slow, Requests: all}
+	if r.env.Latencies != nil {
+		shown.Of = OfLatencies
 	}
 	for v := range t.seen {
 		measured := t.of.Row(v)
@@ -517,6 +538,9 @@ func (t *turns) show(kept int) error {
 			}
 		} else {
 			row.ForecastMs = r.forecastLeft()
+		}
+		if r.env.Latencies != nil {
+			row.ForecastMs = nil // what the forecast judged is not what the user measures
 		}
 		if s := measured.Measured; s != nil {
 			row.MeasuredMs, row.LowMs, row.HighMs = &s.Value, &s.Low, &s.High
@@ -538,6 +562,10 @@ func (t *turns) show(kept int) error {
 func (r *run) watchTurn(ctx context.Context, paths []string, length, bound time.Duration) (seen []observe.Observation, learned Learned, ended string, err error) {
 	of := append([]string{r.o.Target.Group.Path}, paths...)
 	all := slices.DeleteFunc(slices.Clone(r.o.All), func(c container.Container) bool { return !slices.Contains(of, c.Group.Path) })
+	if !r.judgedByRuns() {
+		seen, err = r.env.Observe(ctx, all, length)
+		return seen, Learned{}, "", err
+	}
 	seen, learned, err = r.watchWith(ctx, all, length, func(ctx context.Context) (Learned, bool, error) {
 		if r.env.LearnUntil == nil || bound <= 0 {
 			learned, err := r.env.Learn(ctx, r.o.Target, length)

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -22,6 +23,12 @@ func (e Evidence) notFresh() string {
 		return "the latency source gave the very same answer twice after the change, so that it may be from before it"
 	}
 	return ""
+}
+
+// Stale says why the second of two answers of a latency source, of different times, is not of its own time alone; "": nothing says so.
+func Stale(before, after []float64) string {
+	e := Evidence{Before: before, After: after}
+	return cmp.Or(e.notFresh(), e.looksBack())
 }
 
 // looksBack says why the last answer of a latency source is in part of the time before a change; "": nothing says so.

@@ -38,7 +38,7 @@ func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 	rows.Write(p, true)
 	p.Line("")
 	p.Paragraph(fmt.Sprintf("%s in turns, %s; %d of %s took longer than twice the %s when it was left.", text.Count(t.Rounds, "round"),
-		text.Duration(time.Duration(t.Seconds*float64(time.Second))), t.Slow, text.Count(t.Requests, text.Either(t.Of == forecast.OfRequests, "request", "run")), q))
+		text.Duration(time.Duration(t.Seconds*float64(time.Second))), t.Slow, text.Count(t.Requests, text.Either(t.Of == forecast.OfPool, "run", "request")), q))
 	return p.Send(w)
 }
 

@@ -29,12 +29,15 @@ func (a *agent) act(ctx context.Context) error {
 		defer a.endTrials(ctx)
 	}
 	chooser := a.chooser
-	if a.Rules.Mode == policy.Apply && !a.Reloaded {
+	if a.Rules.Mode == policy.Apply {
 		past, err := apply.History(a.Env, 0)
 		if err != nil {
 			a.Log.Error("the journal cannot be read", "error", err)
 		}
-		chooser.remember(past, a.Env.By, time.Now())
+		chooser.rememberTrials(past, time.Now())
+		if !a.Reloaded {
+			chooser.remember(past, a.Env.By, time.Now())
+		}
 	}
 	var nextChores time.Time
 	for {
@@ -170,7 +173,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		Wish:      wish,
 		Objective: f.rule.Objective, LookBack: f.rule.SLOLookBack, OnlyIfMissed: !second, Plain: second,
 		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,
-		Budget: a.chooser.mayTry(f, time.Now()),
+		Budget: f.rule.Trial.Most, Pause: pause,
 		Say: func(text string) {
 			a.Log.Debug("a fix", "container", boundedPath(f.observation.Container.Group.Path), "says", text)
 		},
@@ -187,11 +190,17 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 			return nil
 		},
 	}
+	if f.again != "" {
+		a.Log.Info("other work came than at its last trial: remedies are tried anew", "container", text.Sanitize(f.observation.Container.Name, 128), "transaction", f.again)
+		if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{f.again}}); err != nil {
+			return fmt.Errorf("taking back what its last trial chose: %w", err)
+		}
+	}
 	var result fix.Result
 	what := "a fix of " + boundedPath(f.observation.Container.Group.Path)
 	a.meanwhile(ctx, what, options.Longest(), func() { result, err = fix.Run(ctx, env, options) })
 	if t := result.Trial; t != nil {
-		a.chooser.hadTrial(f.observation.Container.Group.Path, time.Now())
+		a.chooser.hadTrial(f.observation.Container.Group.Path, hadTrial{time.Now(), used(result.Before)})
 		a.Log.Info("tried remedies in turns", "container", text.Sanitize(f.observation.Container.Name, 128), "rounds", t.Rounds, "seconds", thousandths(t.Seconds),
 			"slow_requests", t.Slow, "requests", t.Requests, "kept", result.Kept, "why", text.Shown(result.Why))
 	}

@@ -121,6 +121,7 @@ type agent struct {
 // Run runs an agent until ctx ends or it cannot go on.
 func Run(ctx context.Context, c Config) error {
 	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules, c.Untrusted)}
+	a.chooser.by = c.Env.By
 	a.chooser.pods, a.chooser.age, a.chooser.tell = podsOf(c.NRI), c.Age, a.tellRefused
 	if c.Flight.Probe != nil {
 		c.Flight.Probe.Measure(a.spent.probeWork)

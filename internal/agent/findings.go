@@ -22,6 +22,7 @@ type chooser struct {
 	rules policy.Rules
 	// untrusted says why slo commands must not be run: nothing is acted on then.
 	untrusted string
+	by        string // the agent's name in the journal
 	pods      pods
 	// age is for how long a container's oldest process has run; nil, or false: that is not known.
 	age func(container.Container) (time.Duration, bool)
@@ -39,11 +40,12 @@ type chooser struct {
 	retry   map[string]time.Time // not before this
 	applied []time.Time          // of the last minute
 	misses  map[string]int       // attempts in a row that did not help
-	trials  map[string]time.Time // when a container's last trial ended
+	trials  map[string]hadTrial  // a container's last trial
+	changed map[string]int       // rounds in a row in which other work came than at its last trial
 }
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
-	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{}, trials: map[string]time.Time{},
+	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{}, trials: map[string]hadTrial{}, changed: map[string]int{},
 		standings: map[string]*standing{}, waits: map[string]policy.Treatment{}}
 }
 
@@ -54,6 +56,7 @@ type finding struct {
 	rule        *policy.Rule // nil: none matches
 	refused     string       // why nothing is done now although the rule asks for it
 	resized     bool         // others change its limit
+	again       string       // the transaction to take back before remedies are tried anew; "": none
 }
 
 // secondary tells whether a rule makes a container secondary.
@@ -103,10 +106,11 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 			continue
 		}
 		stopped[path] = c.stopped[path] + 1
-		if stopped[path] < persist || inForce[path] != nil || now.Before(c.retry[path]) {
+		again := c.anew(s.effective.Rule, o, inForce[path], now)
+		if stopped[path] < persist || inForce[path] != nil && again == "" || now.Before(c.retry[path]) || now.Before(c.nextTrial(s.effective.Rule, path, now)) {
 			continue
 		}
-		found = append(found, finding{observation: *o, rule: s.effective.Rule, resized: s.resized})
+		found = append(found, finding{observation: *o, rule: s.effective.Rule, resized: s.resized, again: again})
 	}
 	c.forget(stopped, now)
 	slices.SortStableFunc(found, func(a, b finding) int {
@@ -139,6 +143,11 @@ func (c *chooser) secondaries(all []observe.Observation, inForce map[string]*txn
 // forget drops what is known of containers that are not stopped any more.
 func (c *chooser) forget(stopped map[string]int, now time.Time) {
 	c.stopped = stopped
+	for path := range c.changed {
+		if stopped[path] == 0 {
+			delete(c.changed, path)
+		}
+	}
 	for path, until := range c.retry {
 		if stopped[path] == 0 && c.calm[path] == 0 && now.After(until) {
 			delete(c.retry, path)
@@ -225,35 +234,6 @@ func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
 	c.missed(path)
 }
 
-// mayTry is for how long remedies may be tried in turns on a container now; 0: they may not.
-func (c *chooser) mayTry(f finding, now time.Time) time.Duration {
-	if f.rule == nil || f.rule.Trial.Most == 0 {
-		return 0
-	}
-	if last, had := c.trials[f.observation.Container.Group.Path]; had && now.Sub(last) < f.rule.Trial.Per {
-		return 0
-	}
-	return f.rule.Trial.Most
-}
-
-// mostTrials bounds the containers whose last trial is remembered; of more the oldest are forgotten.
-const mostTrials = 4096
-
-// hadTrial notes that a container had a trial.
-func (c *chooser) hadTrial(path string, now time.Time) {
-	c.trials[path] = now
-	if len(c.trials) <= mostTrials {
-		return
-	}
-	oldest := path
-	for at, when := range c.trials {
-		if when.Before(c.trials[oldest]) {
-			oldest = at
-		}
-	}
-	delete(c.trials, oldest)
-}
-
 // remember takes in what an agent before this one tried in vain, so that a restart ends no wait. past are the changes in
 // the journal that ended, newest first; by is the agent's name there.
 func (c *chooser) remember(past []txn.Past, by string, now time.Time) {
@@ -275,15 +255,20 @@ func (c *chooser) remember(past []txn.Past, by string, now time.Time) {
 		}
 	}
 	for path, at := range failed {
-		if at.After(now) {
-			at = now // the clock was set back since
-		}
-		if until := at.Add(retryAfter << min(max(c.misses[path]-1, 0), mostDoublings)); now.Before(until) {
+		if until := earlier(at, now).Add(retryAfter << min(max(c.misses[path]-1, 0), mostDoublings)); now.Before(until) {
 			c.later(path, until)
 		} else {
 			delete(c.misses, path)
 		}
 	}
+}
+
+// earlier is when something ended that is over by now: the clock may have been set back since.
+func earlier(at, now time.Time) time.Time {
+	if at.After(now) {
+		return now
+	}
+	return at
 }
 
 // missed counts an attempt that did not help.

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -75,29 +74,5 @@ func TestResizedByOthers(t *testing.T) {
 		if got := c.standings["/app"].resized; got != round.want {
 			t.Errorf("%+v: resized %v", round, got)
 		}
-	}
-}
-
-// A container has one trial within the time that its rule says, for as long as it says; without a rule there is none.
-func TestTrialsAreBounded(t *testing.T) {
-	c := newChooser(policy.Rules{}, "")
-	now := time.Unix(1000, 0)
-	f := finding{observation: observe.Observation{Container: container.Container{Group: cgroup.Group{Path: "/app"}}}, rule: &policy.Rule{}}
-	if c.mayTry(f, now) != 0 || c.mayTry(finding{}, now) != 0 {
-		t.Error("a trial that no rule allows")
-	}
-	f.rule.Trial = policy.Trial{Most: 2 * time.Minute, Per: time.Hour}
-	if got := c.mayTry(f, now); got != 2*time.Minute {
-		t.Errorf("%v", got)
-	}
-	c.hadTrial("/app", now)
-	if c.mayTry(f, now.Add(59*time.Minute)) != 0 || c.mayTry(f, now.Add(time.Hour)) == 0 {
-		t.Error("not once an hour")
-	}
-	for i := range 2 * mostTrials {
-		c.hadTrial(fmt.Sprint("/", i), now.Add(time.Duration(i)))
-	}
-	if len(c.trials) > mostTrials {
-		t.Errorf("%d trials are remembered", len(c.trials))
 	}
 }

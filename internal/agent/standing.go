@@ -163,6 +163,9 @@ func (c *chooser) treat(s *standing, o *observe.Observation, held *txn.InForce, 
 		t.Until = until
 		return t
 	}
+	if at := c.nextTrial(rule, path, now); !at.IsZero() {
+		return policy.Treatment{Reason: policy.ReasonCooldown, Detail: "its rule has trial: remedies were tried in turns, or it is its quiet time", Until: at}
+	}
 	return policy.Treatment{Reason: policy.ReasonTurn}
 }
 

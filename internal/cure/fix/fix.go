@@ -61,6 +61,8 @@ type Options struct {
 	// Budget is for how long remedies are tried in turns, so that what was measured chooses; 0: the forecast chooses one, which is tried
 	// once.
 	Budget time.Duration
+	// Pause is how long the container is left alone between two rounds of a trial.
+	Pause time.Duration
 	// Tries is how many remedies are tried, one after the other; 0: one.
 	Tries int
 	// LookBack is how far Env.Latencies looks back, whatever it is asked for: so

@@ -159,16 +159,16 @@ func (r *run) objectiveMet(j verdict.Judgement) *bool {
 
 // latencyFigures puts the quantiles beside the counters' figures, where they
 // have a place there.
-func (r *run) latencyFigures(j verdict.Judgement) {
-	r.eachSide(j, func(to *txn.Figures, from verdict.Spread) {
-		to.MaxMs = new(from.Longest)
-		switch r.o.Objective.Quantile {
-		case 0.5:
-			to.P50Ms = new(from.Value)
-		case 0.99:
-			to.P99Ms = new(from.Value)
-		}
-	})
+func (r *run) latencyFigures(j verdict.Judgement) { r.eachSide(j, r.latencyFigure) }
+
+func (r *run) latencyFigure(to *txn.Figures, from verdict.Spread) {
+	to.MaxMs = new(from.Longest)
+	switch r.o.Objective.Quantile {
+	case 0.5:
+		to.P50Ms = new(from.Value)
+	case 0.99:
+		to.P99Ms = new(from.Value)
+	}
 }
 
 // tried notes what came of the remedy. It tells whether the remedy was undone because it did not help, and the

@@ -52,7 +52,7 @@ func (o Options) Longest() time.Duration {
 	try := planning + 3*o.Settle + look + moreLooks + o.LookBack + 3*slo.Limit
 	longest := o.Window + 3*look + planning + time.Duration(max(1, o.Tries))*try
 	if o.Budget > 0 { // two rounds are made in any case, and each turn waits for a queue to drain
-		longest += 2*o.Budget + planning
+		longest += 2*o.Budget + planning + o.Pause*(o.Budget/(leastVariants*leastTurn))
 	}
 	return longest
 }

@@ -38,6 +38,9 @@ const (
 	leastSeen = 20
 )
 
+// VerdictTurn is the outcome of a remedy that was in force for a turn of a trial.
+const VerdictTurn = "tried in turns"
+
 // QuestionTry is asked before a trial.
 const QuestionTry = "try these in turns, and keep the best?"
 
@@ -86,6 +89,7 @@ type turns struct {
 	seen       [][]observe.Observation        // of the target, by variant
 	longest    time.Duration                  // request of the look
 	answer     []float64                      // of the latency source, the last time
+	told       string                         // of the last turn
 }
 
 // trials reports whether remedies are tried in turns: it was asked for, and there is something to judge by.
@@ -143,6 +147,11 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 	}
 	draw := rand.New(rand.NewPCG(uint64(len(t.candidates)), uint64(r.own.Start.UnixNano())))
 	for t.used+t.round() <= r.o.Budget || t.rounds < leastTurns && t.used < 2*r.o.Budget {
+		if t.rounds > 0 {
+			if err := r.env.Wait(ctx, r.o.Pause); err != nil {
+				return true, errors.Join(err, t.show(0))
+			}
+		}
 		t.rounds++
 		order := t.of.Order(draw)
 		if t.rounds == 1 { // all others are compared with leaving it, from their first moment on
@@ -320,7 +329,36 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 	}
 	t.of.Add(v, m)
 	t.say(v, m, "")
+	t.record(v)
 	return nil
+}
+
+// record puts into the journal what came of a turn of a remedy, beside what was used and stopped when the container was left.
+func (t *turns) record(v int) {
+	if v == 0 || t.r.res.ID == "" {
+		return
+	}
+	row := t.of.Row(v)
+	o := txn.Outcome{Verdict: VerdictTurn, Before: t.figures(0), After: t.figures(v), Note: t.told}
+	if row.Measured != nil && o.After != nil {
+		t.judgedFigure(o.After, *row.Measured)
+	}
+	if err := apply.Record(t.r.env.Apply, t.r.res.ID, o); err != nil {
+		t.r.res.Warnings = append(t.r.res.Warnings, "the outcome of a turn could not be recorded: "+err.Error())
+	}
+}
+
+// judgedFigure puts the judged quantile where the journal has it: what was forecast of the same stands beside it.
+func (t *turns) judgedFigure(to *txn.Figures, from verdict.Spread) {
+	switch {
+	case t.r.env.Latencies != nil:
+		t.r.latencyFigure(to, from)
+	case t.quantile != 0.99:
+	case t.r.judged().Of == forecast.OfRequests:
+		to.RequestsP99Ms = new(from.Value)
+	default:
+		to.PoolP99Ms = new(from.Value)
+	}
 }
 
 // sayOut tells which variants of a round are not tried again. Those of a short look, and those that did harm, were told.
@@ -417,7 +455,8 @@ func (t *turns) say(v int, m trial.Measured, out string) {
 	if why := cmp.Or(out, m.Ended); why != "" {
 		what += "; " + why
 	}
-	t.r.say("round %d, %s: %s", t.rounds, t.name(v), what)
+	t.told = fmt.Sprintf("round %d, %s: %s", t.rounds, t.name(v), what)
+	t.r.say("%s", t.told)
 }
 
 // takeBack undoes a turn, also after ctx has ended.
@@ -463,18 +502,7 @@ func (t *turns) conclude(ctx context.Context) error {
 	was, is := t.of.Row(0), t.of.Row(v)
 	j.Verdict, j.Before, j.After = verdict.Better, was.Measured, is.Measured
 	r.res.Judgement, r.res.Verdict, r.res.After = &j, j.Verdict, t.figures(v)
-	switch {
-	case r.env.Latencies != nil:
-		r.latencyFigures(j)
-	case t.quantile == 0.99:
-		r.eachSide(j, func(to *txn.Figures, from verdict.Spread) {
-			if r.judged().Of == forecast.OfRequests {
-				to.RequestsP99Ms = new(from.Value)
-			} else {
-				to.PoolP99Ms = new(from.Value)
-			}
-		})
-	}
+	r.eachSide(j, t.judgedFigure)
 	r.res.ObjectiveMet = r.objectiveMet(j)
 	r.res.StoppedAbove = r.above(r.res.After)
 	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: why}

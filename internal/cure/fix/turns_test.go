@@ -63,6 +63,15 @@ func TestTrialChooses(t *testing.T) {
 	if rows[0].Remedy != "none" || rows[0].Rounds < leastTurns || kept != 1 || got.Trial.Rounds < leastTurns || got.Trial.Seconds > b.options.Budget.Seconds()+20 {
 		t.Errorf("%+v", got.Trial)
 	}
+	past, err := apply.History(b.env.Apply, 0)
+	if err != nil || len(past) < leastTurns {
+		t.Fatalf("%d turns, %v", len(past), err)
+	}
+	for _, p := range past {
+		if o := p.Outcome; o == nil || o.Verdict != VerdictTurn || o.Before == nil || o.After == nil || !strings.HasPrefix(o.Note, "round ") {
+			t.Errorf("a turn of %s: %+v", p.Remedy, o)
+		}
+	}
 	held, err := apply.Status(b.env.Apply)
 	if err != nil || len(held) != 1 || held[0].Trial != nil || held[0].Outcome == nil || held[0].Outcome.Verdict != verdict.Better || held[0].Outcome.Before == nil {
 		t.Errorf("in force %+v, %v", held, err)
@@ -72,6 +81,26 @@ func TestTrialChooses(t *testing.T) {
 	}
 	if diff := before.Diff(b.left()); len(diff) > 0 {
 		t.Errorf("restored, and this is left: %q", diff)
+	}
+}
+
+// Between rounds the container is left alone for as long as is asked.
+func TestTrialPauses(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	before, pauses := b.left(), 0
+	b.options.Pause = 42 * time.Second
+	b.env.Wait = func(ctx context.Context, d time.Duration) error {
+		if d == b.options.Pause {
+			pauses++
+			if diff := before.Diff(b.left()); len(diff) > 0 {
+				t.Errorf("in a pause: %q", diff)
+			}
+		}
+		return ctx.Err()
+	}
+	got, err := b.run()
+	if err != nil || got.Trial == nil || pauses != got.Trial.Rounds-1 || pauses == 0 {
+		t.Fatalf("%d pauses of %+v, %v", pauses, got.Trial, err)
 	}
 }
 

@@ -54,13 +54,13 @@ func TestTurnsByTheSource(t *testing.T) {
 		trial        bool
 		err          string
 	}{
-		"a burst is best":                {burst: 12, other: 60, remedy: string(remedy.Burst), trial: true},
-		"a burst is best, with times":    {burst: 12, other: 60, timed: true, remedy: string(remedy.Burst), trial: true},
-		"something else is best":         {burst: 90, other: 12, remedy: "-burst", trial: true},
-		"nothing is better":              {burst: 97, other: 130, trial: true},
-		"it looks back, and declares it": {burst: 12, other: 60, lookBack: 10 * time.Second, remedy: string(remedy.Burst), trial: true},
+		"a burst is best":                               {burst: 12, other: 60, remedy: string(remedy.Burst), trial: true},
+		"a burst is best, with times":                   {burst: 12, other: 60, timed: true, remedy: string(remedy.Burst), trial: true},
+		"something else is best":                        {burst: 90, other: 12, remedy: "-burst", trial: true},
+		"nothing is better":                             {burst: 97, other: 130, trial: true},
+		"it looks back, and declares it":                {burst: 12, other: 60, lookBack: 10 * time.Second, remedy: string(remedy.Burst), trial: true},
 		"it looks back longer than turns of the budget": {burst: 12, other: 60, lookBack: time.Minute},
-		"it is met": {burst: 12, other: 60, objective: 200 * time.Millisecond, err: ErrObjectiveMet.Error()},
+		"it is met":                                     {burst: 12, other: 60, objective: 200 * time.Millisecond, err: ErrObjectiveMet.Error()},
 		"it keeps its answer": {burst: 12, other: 60, trial: true, err: "very same answer", wrap: func(source func(*service, time.Time) []float64) func(*service, time.Time) []float64 {
 			var kept []float64
 			return func(s *service, since time.Time) []float64 {

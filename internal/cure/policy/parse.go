@@ -255,6 +255,17 @@ func (r *Rule) readTrial(n *yaml.Node) error {
 	err := mapping(n, map[string]func(*yaml.Node) error{
 		"most": func(n *yaml.Node) error { given = true; return duration(n, &r.Trial.Most, 30*time.Second, time.Hour) },
 		"per":  func(n *yaml.Node) error { return duration(n, &r.Trial.Per, time.Minute, 30*24*time.Hour) },
+		"quiet": func(n *yaml.Node) error {
+			var text string
+			if err := words(n, &text); err != nil {
+				return err
+			}
+			var err error
+			if r.Trial.Quiet, err = ParseQuiet(text); err != nil {
+				return wrong(n, "%s", err.Error())
+			}
+			return nil
+		},
 	})
 	if err == nil && !given {
 		err = wrong(n, "a trial needs most: how long it may take, such as 2m")

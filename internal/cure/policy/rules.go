@@ -118,6 +118,8 @@ type Rule struct {
 type Trial struct {
 	// Most is how long one takes at most, 30 s to 1 h; 0: there is none. Within Per of one there is no other.
 	Most, Per time.Duration
+	// Quiet is when nothing is tried.
+	Quiet Quiet
 }
 
 // DefaultTrialPer is the default of Trial.Per.

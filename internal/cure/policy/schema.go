@@ -84,6 +84,7 @@ func RuleKeys() []Key {
 		{Name: "trial", Field: "Trial", Type: TypeSettings, Doc: "how long remedies may be tried on a container in turns, and how often; what is measured chooses then, and the forecast without it", Keys: []Key{
 			{Name: "most", Field: "Most", Type: TypeTime, Doc: "how long a trial takes at most, 30s to 1h"},
 			{Name: "per", Field: "Per", Type: TypeTime, Doc: "the time within which a container has one trial, 24h by default"},
+			{Name: "quiet", Field: "Quiet", Type: TypeText, Doc: "a time of each day in UTC in which nothing is tried, such as 08:00-20:00"},
 		}},
 		{Name: "slo", Field: "SLO", Type: TypeSettings, Doc: "the latency that must be kept", Keys: []Key{
 			{Name: "objective", Field: "Objective", Type: TypeText, Doc: "a bound on a percentile, such as p99<20ms"},

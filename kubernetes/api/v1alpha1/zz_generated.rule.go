@@ -56,6 +56,8 @@ type RuleTrial struct {
 	Most string `json:"most,omitempty"`
 	// Per: the time within which a container has one trial, 24h by default.
 	Per string `json:"per,omitempty"`
+	// Quiet: a time of each day in UTC in which nothing is tried, such as 08:00-20:00.
+	Quiet string `json:"quiet,omitempty"`
 }
 
 // RuleSLO is the latency that must be kept.

@@ -1,0 +1,43 @@
+package policy
+
+import (
+	"testing"
+	"time"
+)
+
+func TestQuiet(t *testing.T) {
+	at := func(text string) time.Time {
+		moment, err := time.Parse(time.DateTime, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return moment
+	}
+	for _, c := range []struct{ quiet, from, until string }{
+		{"08:00-20:00", "2026-05-03 07:49:59", ""},
+		{"08:00-20:00", "2026-05-03 07:50:01", "2026-05-03 20:00:00"}, // it would last into it
+		{"08:00-20:00", "2026-05-03 19:59:59", "2026-05-03 20:00:00"},
+		{"08:00-20:00", "2026-05-03 20:00:00", ""},
+		{"22:30-06:00", "2026-05-03 05:59:00", "2026-05-03 06:00:00"},
+		{"22:30-06:00", "2026-05-03 06:00:00", ""},
+		{"22:30-06:00", "2026-05-03 22:25:00", "2026-05-04 06:00:00"},
+		{"00:00-00:01", "2026-05-03 23:55:00", "2026-05-04 00:01:00"},
+	} {
+		q, err := ParseQuiet(c.quiet)
+		if err != nil || q.String() != c.quiet {
+			t.Fatalf("%s: %v, %v", c.quiet, q, err)
+		}
+		got := q.Until(at(c.from), 10*time.Minute)
+		if c.until == "" && !got.IsZero() || c.until != "" && !got.Equal(at(c.until)) {
+			t.Errorf("%s at %s: until %v, want %s", c.quiet, c.from, got, c.until)
+		}
+	}
+	if until := (Quiet{}).Until(at("2026-05-03 12:00:00"), time.Hour); !until.IsZero() {
+		t.Errorf("no quiet time: %v", until)
+	}
+	for _, bad := range []string{"", "8-20", "08:00", "24:00-25:00", "08:00-08:00", "08:00-20:00 CET", "08:60-20:00"} {
+		if q, err := ParseQuiet(bad); err == nil {
+			t.Errorf("%q: %v", bad, q)
+		}
+	}
+}

@@ -94,7 +94,7 @@ func TestOneRuleThreeCommands(t *testing.T) {
 		t.Fatalf("forecast of a file: %+v", file.Recommended)
 	}
 	for _, n := range file.Recommended.NotHere { // what no host can do is told of a file too
-		if !strings.Contains(n.Why, "never any unused time") {
+		if !strings.Contains(n.Why, "no unused time to spend") {
 			t.Errorf("forecast of a file: %+v", n)
 		}
 	}

@@ -215,6 +215,7 @@ func (r *run) planTurns() (*turns, error) {
 	if err != nil || len(candidates) == 0 {
 		return nil, err
 	}
+	proposal.Turns = true
 	r.res.Proposal, r.res.Not = proposal, append([]policy.Rejected{}, proposal.Not...)
 	if r.o.Found != nil {
 		if err := r.o.Found(proposal); err != nil {

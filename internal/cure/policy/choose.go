@@ -358,7 +358,7 @@ func (c *choice) lowest() {
 		return
 	}
 	if row := c.setting(); row >= 0 {
-		what := "a smaller pool would: " + c.name(row) + " (modelled)"
+		what := "a smaller pool would: " + c.resized(row) + " (modelled)"
 		if c.f.Rows[row].Remedy.InCode() {
 			c.out.Write = incode.Of(c.f.Languages)
 			what = "a change of the program would: " + c.name(row)
@@ -423,8 +423,26 @@ func (c *choice) recommend(all []int, granted bool, why string) {
 			c.out.Write = incode.Of(c.f.Languages)
 			what = "a change of the program's code"
 		}
-		c.out.Advice = fmt.Sprintf("%s: %s (%s)", c.name(i), c.latencies(i), what)
+		c.out.Advice = fmt.Sprintf("%s: %s (%s)", c.resized(i), c.latencies(i), what)
 	}
+}
+
+// resized names a row of the service itself, and the pools that it is of.
+func (c *choice) resized(row int) string {
+	r := c.f.Rows[row].Remedy
+	pools := c.none.Figures.Pools
+	switch {
+	case r.Name != forecast.Pools:
+	case r.Pool >= 0 && r.Pool < len(pools):
+		return fmt.Sprintf("pool %s with %s", text.Name(pools[r.Pool].Name), text.Count(r.CPUs, "thread"))
+	case r.Pool == forecast.AllPools && len(pools) > 0:
+		var names []string
+		for _, p := range pools {
+			names = append(names, p.Name)
+		}
+		return fmt.Sprintf("pools %s, each with at most %s", text.Names(names), text.Count(r.CPUs, "thread"))
+	}
+	return c.name(row)
 }
 
 // setting is the resized pool, or the change of the program's code, that helps most; -1: none does. A setting goes first where it

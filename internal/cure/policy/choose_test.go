@@ -177,7 +177,7 @@ func TestChoose(t *testing.T) {
 func TestChooseNoBurstThatCannotBeFilled(t *testing.T) {
 	f := made(0.8, none(62, 0.8), burst(32, 0.8), narrow(40, 0.8))
 	f.Rows[0].Figures.CPU = time.Duration(0.795 * float64(f.Window))
-	if got := Choose(f, Terms{}); got.Row != 2 || !strings.Contains(got.Refused[1], "it uses 0.795 CPUs of 0.8 CPUs on average") {
+	if got := Choose(f, Terms{}); got.Row != 2 || !strings.Contains(got.Refused[1], "it used 0.795 CPUs of 0.8 CPUs on average") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -27,7 +27,7 @@ func TestHereIsOneRule(t *testing.T) {
 		{"a kernel without burst", 8, 2, 1, func(f *hoststate.Facts) { f.HasBurst = false },
 			map[string]string{forecast.Burst: "this kernel has no burst (since 5.14); try --remedy pin or raise"}, forecast.Narrow},
 		{"nothing to save up", 8, 2, 2, nil,
-			map[string]string{forecast.Burst: "it uses 2 CPUs of 2 CPUs on average, so there is never any unused time that a burst could spend; it needs more CPU: try --remedy raise or pin"}, forecast.Narrow},
+			map[string]string{forecast.Burst: "it used 2 CPUs of 2 CPUs on average, so that a burst had no unused time to spend; it needs more CPU: try --remedy raise or pin"}, forecast.Narrow},
 		{"no cpuset controller", 8, 2, 1, func(f *hoststate.Facts) { f.CPUSetVersion = 0 },
 			map[string]string{forecast.Narrow: "the cpuset controller is not mounted here", forecast.Pin: "the cpuset controller is not mounted here"}, forecast.Burst},
 		{"an ancestor's quota binds", 8, 2, 1, func(f *hoststate.Facts) {

@@ -47,6 +47,8 @@ type Proposal struct {
 	// remedy was asked for by name.
 	Known  *Known
 	Choice *Choice
+	// Turns: a trial chooses by what it measures.
+	Turns bool
 }
 
 // Rejected is a remedy that was not chosen, and why.

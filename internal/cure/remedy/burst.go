@@ -121,7 +121,7 @@ func Unfilled(usedCPUs, limitCPUs float64) string {
 	if usedCPUs < saturated*limitCPUs {
 		return ""
 	}
-	return fmt.Sprintf("it uses %s of %s on average, so there is never any unused time that a burst could spend", text.CPUs(usedCPUs), text.CPUs(limitCPUs))
+	return fmt.Sprintf("it used %s of %s on average, so that a burst had no unused time to spend", text.CPUs(usedCPUs), text.CPUs(limitCPUs))
 }
 
 // bursting is the limit of one level with burst. Another period holds for the container, and for the level that binds.

@@ -137,7 +137,7 @@ func TestAncestors(t *testing.T) {
 			r: Request{Kind: Burst, Period: 20_000_000}, want: []string{pod + " cpu.max 20000 20000", pod + " cpu.max.burst 20000"}},
 		"burst without unused time": {
 			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.93)}},
-			refused: "never any unused time that a burst could spend"},
+			refused: "no unused time to spend"},
 		"burst at a peak that half a second shows": {
 			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.99), Window: 500_000_000}},
 			want: []string{"/a cpu.max.burst 200000"}},

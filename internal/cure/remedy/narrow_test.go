@@ -93,7 +93,7 @@ func TestNarrowWithBurst(t *testing.T) {
 		for want, r := range map[string]Request{
 			"narrow keeps none":      {Kind: Narrow, Burst: burst, CPUs: 2},
 			"the period stays":       {Kind: Narrow, Burst: burst, Period: 20 * time.Millisecond},
-			"never any unused time":  {Kind: Narrow, Burst: burst, Observed: &hoststate.Observed{UsedCPUs: &all}},
+			"no unused time to spend":  {Kind: Narrow, Burst: burst, Observed: &hoststate.Observed{UsedCPUs: &all}},
 			"burst in seconds of -1": {Kind: Narrow, Burst: -time.Second},
 		} {
 			h.limit("/a/web", 0.8)

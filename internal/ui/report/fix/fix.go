@@ -48,6 +48,9 @@ func Found(w io.Writer, found policy.Proposal, style page.Style) error {
 		p.Line("")
 		rows.Table(p, found.Known.Forecast, found.Choice)
 		p.Line("")
+		if found.Turns { // what is measured chooses, and what the forecast would choose is no news
+			return p.Send(w)
+		}
 		for i, line := range rows.Sentences(found.Choice) {
 			if i == 0 {
 				line = p.Bolden(line)

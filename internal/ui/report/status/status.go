@@ -78,7 +78,7 @@ func History(w io.Writer, all []txn.Past, now time.Time, style page.Style) error
 }
 
 // figures name those of a txn.Accuracy.
-var figures = map[string]string{"pool_p99_ms": "p99 of the judged pool", "p99_ms": "p99", "stopped_per_second": "stopped time", "used_cpus": "CPUs used"}
+var figures = map[string]string{"pool_p99_ms": "p99 of the judged pool", "requests_p99_ms": "p99 of the judged requests", "p99_ms": "p99", "stopped_per_second": "stopped time", "used_cpus": "CPUs used"}
 
 // Forecasts writes a line for each remedy and figure: how near its forecasts came.
 func Forecasts(w io.Writer, all []txn.Accuracy, style page.Style) error {

@@ -38,4 +38,12 @@ func TestForecasts(t *testing.T) {
 	if err != nil || b.String() != want {
 		t.Errorf("%q, %v", b.String(), err)
 	}
+	one := new(1.0) // each figure that is forecast and measured has a name
+	for _, d := range txn.Deviations(&txn.Expected{StoppedPerSecondLow: one, StoppedPerSecondHigh: one, UsedCPUsLow: one, UsedCPUsHigh: one, P99MsLow: one, P99MsHigh: one,
+		PoolP99MsLow: one, PoolP99MsHigh: one, RequestsP99MsLow: one, RequestsP99MsHigh: one}, &txn.Outcome{After: &txn.Figures{StoppedPerSecondLow: one,
+		StoppedPerSecondHigh: one, UsedCPUs: one, P99Ms: one, PoolP99Ms: one, RequestsP99Ms: one}}) {
+		if figures[d.Figure] == "" {
+			t.Errorf("%s has no name", d.Figure)
+		}
+	}
 }

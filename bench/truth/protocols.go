@@ -57,7 +57,7 @@ type request struct {
 	Protocol string
 	// Addr is host and port. HTTP has it in Text, which is the URL.
 	Addr string
-	// Text is the URL, the path behind TLS, the command's line, the SQL, the message or the name
+	// Text is the URL and, on lines below it, the JSON to post; the path behind TLS, the command's line, the SQL, the message or the name
 	// to look up. Each "#" in it becomes a random number below Keys.
 	Text string
 	Keys int
@@ -76,7 +76,11 @@ func exchangeOf(o order) (loadgen.Exchange, error) {
 	var send []func(ctx context.Context, text string) error
 	for _, r := range o.Requests {
 		if r.Protocol == protocolHTTP {
-			send = append(send, loadgen.Web(connections, o.Plan.Timeout))
+			ask := loadgen.Web(connections, o.Plan.Timeout)
+			send = append(send, func(ctx context.Context, text string) error {
+				url, body, _ := strings.Cut(text, "\n")
+				return ask(ctx, url, body)
+			})
 			continue
 		}
 		if r.Protocol == protocolTLS {

@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -107,5 +110,30 @@ func TestUnknownProtocol(t *testing.T) {
 	o.Requests = nil
 	if _, err := exchangeOf(o); err == nil {
 		t.Error("a stream without a request")
+	}
+}
+
+func TestPosts(t *testing.T) {
+	heard := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		heard <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body)
+	}))
+	defer server.Close()
+	for text, want := range map[string]string{
+		"/page":                     "GET /page  ",
+		"/range\n" + `{"key":"a#"}`: `POST /range application/json {"key":"a0"}`,
+	} {
+		o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)}, Requests: []request{{Protocol: protocolHTTP, Text: server.URL + text, Keys: 1}}}
+		send, err := exchangeOf(o)
+		if err == nil {
+			err = send(t.Context(), 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := <-heard; got != want {
+			t.Errorf("%q: the server heard %q", text, got)
+		}
 	}
 }

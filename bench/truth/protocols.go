@@ -35,6 +35,8 @@ const (
 	protocolClamd = "clamd" // a ping
 	// protocolClamdScan is a scan of a file that is clean.
 	protocolClamdScan = "clamd-scan"
+	// protocolSpamc is a check of a mail, whose first line of the answer comes once it is checked.
+	protocolSpamc = "spamc"
 )
 
 // protocol is what is said on connections that many requests share.

@@ -66,6 +66,8 @@ func TestConversations(t *testing.T) {
 		"imap refused":    {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\na NO failed\r\n", "a LOGIN u p\n", "a NO"},
 		"clamd":           {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: OK\n", "nSCAN /a\n", ""},
 		"clamd found":     {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: Truth.1 FOUND\n", "nSCAN /a\n", "FOUND"},
+		"spamc":           {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.1 0 EX_OK\r\nSpam: False\r\n\r\n", "CHECK\n", ""},
+		"spamc bad":       {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.0 76 Bad header line\r\n", "CHECK\n", "Bad header"},
 	} {
 		c, sent := said(test.answer)
 		err := test.talk(c, test.text)

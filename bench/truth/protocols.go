@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -26,6 +27,7 @@ const (
 	protocolBeanstalk = "beanstalk"
 	protocolMQTT      = "mqtt"
 	protocolDNS       = "dns" // over TCP
+	protocolDNSUDP    = "dns-udp"
 	// protocolTLS is HTTP with a new connection and a whole handshake for each request.
 	protocolTLS  = "tls"
 	protocolNATS = "nats"
@@ -41,6 +43,7 @@ const (
 
 // protocol is what is said on connections that many requests share.
 type protocol struct {
+	network string // "": TCP
 	// greet begins a connection; nil: nothing is said before the first request.
 	greet func(c *bufio.ReadWriter, user string) error
 	talk  conversation
@@ -49,8 +52,9 @@ type protocol struct {
 func protocols() map[string]protocol {
 	return map[string]protocol{
 		protocolRedis: {talk: talkRedis}, protocolMemcached: {talk: talkMemcached}, protocolBeanstalk: {talk: talkBeanstalk},
-		protocolPostgres: {greetPostgres, talkPostgres}, protocolMySQL: {greetMySQL, talkMySQL},
-		protocolMQTT: {greetMQTT, talkMQTT}, protocolDNS: {talk: talkDNS}, protocolNATS: {greetNATS, talkNATS},
+		protocolPostgres: {greet: greetPostgres, talk: talkPostgres}, protocolMySQL: {greet: greetMySQL, talk: talkMySQL},
+		protocolMQTT: {greet: greetMQTT, talk: talkMQTT}, protocolNATS: {greet: greetNATS, talk: talkNATS},
+		protocolDNS: {talk: talkDNS}, protocolDNSUDP: {network: "udp", talk: talkDatagramDNS},
 	}
 }
 
@@ -163,7 +167,7 @@ func (c *connections) exchange(ctx context.Context, text string) error {
 }
 
 func (c *connections) connect(ctx context.Context, at *connection) error {
-	socket, err := new(net.Dialer).DialContext(ctx, "tcp", c.to.Addr)
+	socket, err := new(net.Dialer).DialContext(ctx, cmp.Or(c.of.network, "tcp"), c.to.Addr)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,8 +25,8 @@ func message(kind byte, body string) string {
 }
 
 const (
-	dnsQuestion = "\x00\x15\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x01b\x00\x00\x01\x00\x01"
-	mysqlEnds   = "\x05\x00\x00\x03\xfe\x00\x00\x02\x00"
+	dnsAsked  = "\x00\x15\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x01b\x00\x00\x01\x00\x01"
+	mysqlEnds = "\x05\x00\x00\x03\xfe\x00\x00\x02\x00"
 )
 
 func dnsAnswer(code, answers byte) string {
@@ -51,8 +52,13 @@ func TestConversations(t *testing.T) {
 		"beanstalk full":  {talkBeanstalk, "job", "OUT_OF_MEMORY\r\n", "put 0 0 60 3\r\njob\r\n", "OUT_OF_MEMORY"},
 		"mqtt":            {talkMQTT, "hi", "\x40\x02\x00\x01", "\x32\x0b\x00\x05truth\x00\x01hi", ""},
 		"mqtt other":      {talkMQTT, "hi", "\x30\x02\x00\x01", "\x32\x0b\x00\x05truth\x00\x01hi", "not acknowledged"},
-		"dns":             {talkDNS, "a.b", dnsAnswer(0, 1), dnsQuestion, ""},
-		"dns unknown":     {talkDNS, "a.b", dnsAnswer(3, 0), dnsQuestion, "code 3"},
+		"dns":             {talkDNS, "a.b", dnsAnswer(0, 1), dnsAsked, ""},
+		"dns unknown":     {talkDNS, "a.b", dnsAnswer(3, 0), dnsAsked, "code 3"},
+		"dns cut off":     {talkDNS, "a.b", dnsAnswer(0, 1)[:8], dnsAsked, "EOF"},
+		"dns short":       {talkDNS, "a.b", "\x00\x02\x00\x07", dnsAsked, "2 bytes"},
+		"dns udp":         {talkDatagramDNS, "a.b", dnsAnswer(0, 1)[2:], dnsAsked[2:], ""},
+		"dns udp unknown": {talkDatagramDNS, "a.b", dnsAnswer(3, 0)[2:], dnsAsked[2:], "code 3"},
+		"dns udp short":   {talkDatagramDNS, "a.b", "\x00\x07", dnsAsked[2:], "2 bytes"},
 		"mysql":           {talkMySQL, "select", "\x01\x00\x00\x01\x01" + "\x02\x00\x00\x02xx" + mysqlEnds + "\x02\x00\x00\x04\x01a" + mysqlEnds, "\x07\x00\x00\x00\x03select", ""},
 		"mysql no rows":   {talkMySQL, "insert", "\x01\x00\x00\x01\x00", "\x07\x00\x00\x00\x03insert", ""},
 		"mysql error":     {talkMySQL, "select", "\x0a\x00\x00\x01\xffno column", "\x07\x00\x00\x00\x03select", "no column"},
@@ -136,6 +142,35 @@ func TestPosts(t *testing.T) {
 		}
 		if got := <-heard; got != want {
 			t.Errorf("%q: the server heard %q", text, got)
+		}
+	}
+}
+
+// A server of datagrams answers no connection.
+func TestDatagrams(t *testing.T) {
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	go func() {
+		asked := make([]byte, 512)
+		for {
+			_, from, err := server.ReadFrom(asked)
+			if err != nil {
+				return // closed
+			}
+			_, _ = server.WriteTo([]byte(dnsAnswer(0, 1)[2:]), from)
+		}
+	}()
+	o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)}, Requests: []request{{Protocol: protocolDNSUDP, Addr: server.LocalAddr().String(), Text: "a.b"}}}
+	send, err := exchangeOf(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // more than there are sockets
+		if err := send(t.Context(), 0); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

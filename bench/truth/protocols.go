@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -26,6 +27,7 @@ const (
 	protocolBeanstalk = "beanstalk"
 	protocolMQTT      = "mqtt"
 	protocolDNS       = "dns" // over TCP
+	protocolDNSUDP    = "dns-udp"
 	// protocolTLS is HTTP with a new connection and a whole handshake for each request.
 	protocolTLS  = "tls"
 	protocolNATS = "nats"
@@ -35,10 +37,13 @@ const (
 	protocolClamd = "clamd" // a ping
 	// protocolClamdScan is a scan of a file that is clean.
 	protocolClamdScan = "clamd-scan"
+	// protocolSpamc is a check of a mail, whose first line of the answer comes once it is checked.
+	protocolSpamc = "spamc"
 )
 
 // protocol is what is said on connections that many requests share.
 type protocol struct {
+	network string // "": TCP
 	// greet begins a connection; nil: nothing is said before the first request.
 	greet func(c *bufio.ReadWriter, user string) error
 	talk  conversation
@@ -47,8 +52,9 @@ type protocol struct {
 func protocols() map[string]protocol {
 	return map[string]protocol{
 		protocolRedis: {talk: talkRedis}, protocolMemcached: {talk: talkMemcached}, protocolBeanstalk: {talk: talkBeanstalk},
-		protocolPostgres: {greetPostgres, talkPostgres}, protocolMySQL: {greetMySQL, talkMySQL},
-		protocolMQTT: {greetMQTT, talkMQTT}, protocolDNS: {talk: talkDNS}, protocolNATS: {greetNATS, talkNATS},
+		protocolPostgres: {greet: greetPostgres, talk: talkPostgres}, protocolMySQL: {greet: greetMySQL, talk: talkMySQL},
+		protocolMQTT: {greet: greetMQTT, talk: talkMQTT}, protocolNATS: {greet: greetNATS, talk: talkNATS},
+		protocolDNS: {talk: talkDNS}, protocolDNSUDP: {network: "udp", talk: talkDatagramDNS},
 	}
 }
 
@@ -57,7 +63,7 @@ type request struct {
 	Protocol string
 	// Addr is host and port. HTTP has it in Text, which is the URL.
 	Addr string
-	// Text is the URL, the path behind TLS, the command's line, the SQL, the message or the name
+	// Text is the URL and, on lines below it, the JSON to post; the path behind TLS, the command's line, the SQL, the message or the name
 	// to look up. Each "#" in it becomes a random number below Keys.
 	Text string
 	Keys int
@@ -76,7 +82,11 @@ func exchangeOf(o order) (loadgen.Exchange, error) {
 	var send []func(ctx context.Context, text string) error
 	for _, r := range o.Requests {
 		if r.Protocol == protocolHTTP {
-			send = append(send, loadgen.Web(connections, o.Plan.Timeout))
+			ask := loadgen.Web(connections, o.Plan.Timeout)
+			send = append(send, func(ctx context.Context, text string) error {
+				url, body, _ := strings.Cut(text, "\n")
+				return ask(ctx, url, body)
+			})
 			continue
 		}
 		if r.Protocol == protocolTLS {
@@ -157,7 +167,7 @@ func (c *connections) exchange(ctx context.Context, text string) error {
 }
 
 func (c *connections) connect(ctx context.Context, at *connection) error {
-	socket, err := new(net.Dialer).DialContext(ctx, "tcp", c.to.Addr)
+	socket, err := new(net.Dialer).DialContext(ctx, cmp.Or(c.of.network, "tcp"), c.to.Addr)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ func dialogs() map[string]dialog {
 		protocolSSH:   {greets: true, begins: "SSH-2.0"},
 		protocolIMAP:  {greets: true, begins: "a OK"},
 		protocolClamd: {begins: "PONG"}, protocolClamdScan: {ends: ": OK"},
+		protocolSpamc: {begins: "SPAMD/1.1 0 EX_OK"},
 	}
 }
 

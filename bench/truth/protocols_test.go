@@ -4,6 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -21,8 +25,8 @@ func message(kind byte, body string) string {
 }
 
 const (
-	dnsQuestion = "\x00\x15\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x01b\x00\x00\x01\x00\x01"
-	mysqlEnds   = "\x05\x00\x00\x03\xfe\x00\x00\x02\x00"
+	dnsAsked  = "\x00\x15\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x01b\x00\x00\x01\x00\x01"
+	mysqlEnds = "\x05\x00\x00\x03\xfe\x00\x00\x02\x00"
 )
 
 func dnsAnswer(code, answers byte) string {
@@ -48,8 +52,13 @@ func TestConversations(t *testing.T) {
 		"beanstalk full":  {talkBeanstalk, "job", "OUT_OF_MEMORY\r\n", "put 0 0 60 3\r\njob\r\n", "OUT_OF_MEMORY"},
 		"mqtt":            {talkMQTT, "hi", "\x40\x02\x00\x01", "\x32\x0b\x00\x05truth\x00\x01hi", ""},
 		"mqtt other":      {talkMQTT, "hi", "\x30\x02\x00\x01", "\x32\x0b\x00\x05truth\x00\x01hi", "not acknowledged"},
-		"dns":             {talkDNS, "a.b", dnsAnswer(0, 1), dnsQuestion, ""},
-		"dns unknown":     {talkDNS, "a.b", dnsAnswer(3, 0), dnsQuestion, "code 3"},
+		"dns":             {talkDNS, "a.b", dnsAnswer(0, 1), dnsAsked, ""},
+		"dns unknown":     {talkDNS, "a.b", dnsAnswer(3, 0), dnsAsked, "code 3"},
+		"dns cut off":     {talkDNS, "a.b", dnsAnswer(0, 1)[:8], dnsAsked, "EOF"},
+		"dns short":       {talkDNS, "a.b", "\x00\x02\x00\x07", dnsAsked, "2 bytes"},
+		"dns udp":         {talkDatagramDNS, "a.b", dnsAnswer(0, 1)[2:], dnsAsked[2:], ""},
+		"dns udp unknown": {talkDatagramDNS, "a.b", dnsAnswer(3, 0)[2:], dnsAsked[2:], "code 3"},
+		"dns udp short":   {talkDatagramDNS, "a.b", "\x00\x07", dnsAsked[2:], "2 bytes"},
 		"mysql":           {talkMySQL, "select", "\x01\x00\x00\x01\x01" + "\x02\x00\x00\x02xx" + mysqlEnds + "\x02\x00\x00\x04\x01a" + mysqlEnds, "\x07\x00\x00\x00\x03select", ""},
 		"mysql no rows":   {talkMySQL, "insert", "\x01\x00\x00\x01\x00", "\x07\x00\x00\x00\x03insert", ""},
 		"mysql error":     {talkMySQL, "select", "\x0a\x00\x00\x01\xffno column", "\x07\x00\x00\x00\x03select", "no column"},
@@ -63,6 +72,8 @@ func TestConversations(t *testing.T) {
 		"imap refused":    {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\na NO failed\r\n", "a LOGIN u p\n", "a NO"},
 		"clamd":           {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: OK\n", "nSCAN /a\n", ""},
 		"clamd found":     {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: Truth.1 FOUND\n", "nSCAN /a\n", "FOUND"},
+		"spamc":           {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.1 0 EX_OK\r\nSpam: False\r\n\r\n", "CHECK\n", ""},
+		"spamc bad":       {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.0 76 Bad header line\r\n", "CHECK\n", "Bad header"},
 	} {
 		c, sent := said(test.answer)
 		err := test.talk(c, test.text)
@@ -107,5 +118,59 @@ func TestUnknownProtocol(t *testing.T) {
 	o.Requests = nil
 	if _, err := exchangeOf(o); err == nil {
 		t.Error("a stream without a request")
+	}
+}
+
+func TestPosts(t *testing.T) {
+	heard := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		heard <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body)
+	}))
+	defer server.Close()
+	for text, want := range map[string]string{
+		"/page":                     "GET /page  ",
+		"/range\n" + `{"key":"a#"}`: `POST /range application/json {"key":"a0"}`,
+	} {
+		o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)}, Requests: []request{{Protocol: protocolHTTP, Text: server.URL + text, Keys: 1}}}
+		send, err := exchangeOf(o)
+		if err == nil {
+			err = send(t.Context(), 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := <-heard; got != want {
+			t.Errorf("%q: the server heard %q", text, got)
+		}
+	}
+}
+
+// A server of datagrams answers no connection.
+func TestDatagrams(t *testing.T) {
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	go func() {
+		asked := make([]byte, 512)
+		for {
+			_, from, err := server.ReadFrom(asked)
+			if err != nil {
+				return // closed
+			}
+			_, _ = server.WriteTo([]byte(dnsAnswer(0, 1)[2:]), from)
+		}
+	}()
+	o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)}, Requests: []request{{Protocol: protocolDNSUDP, Addr: server.LocalAddr().String(), Text: "a.b"}}}
+	send, err := exchangeOf(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // more than there are sockets
+		if err := send(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

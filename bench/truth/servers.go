@@ -180,26 +180,8 @@ func squidHealthy() testCase {
 		healthy: true,
 		needs:   []need{{"squid", "squid"}, {"nginx", "nginx-light"}},
 		start: func(ctx context.Context, s *stage) (service, error) {
-			origin, originPort, err := freeAddr()
+			page, originPort, err := s.origin(ctx, 2000)
 			if err != nil {
-				return service{}, err
-			}
-			page, err := s.page(origin, "page.html", 2000)
-			if err != nil {
-				return service{}, err
-			}
-			beside, err := s.group(s.box.Top(), "beside")
-			if err != nil {
-				return service{}, err
-			}
-			nginx, err := s.file("nginx.conf", fmt.Sprintf(nginxConfig, s.dir, originPort, ""))
-			if err != nil {
-				return service{}, err
-			}
-			if err := s.start(program{in: beside, args: []string{"nginx", "-c", nginx, "-e", s.dir + "/error.log"}}); err != nil {
-				return service{}, err
-			}
-			if err := s.ready(ctx, page); err != nil {
 				return service{}, err
 			}
 			addr, port, err := freeAddr()

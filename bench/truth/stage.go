@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -165,11 +166,15 @@ func (s *stage) prepare(ctx context.Context, p program) error {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
-	defer stop()
-	out, err := cmd.CombinedOutput()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err = cmd.Start(); err == nil {
+		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // there is none before the start
+		defer stop()
+		err = cmd.Wait()
+	}
 	if err != nil {
-		return fmt.Errorf("%s: %w: %.500s", strings.Join(p.args, " "), err, out)
+		return errors.Join(ctx.Err(), fmt.Errorf("%s: %w: %.500s", strings.Join(p.args, " "), err, out.String()))
 	}
 	return ctx.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 )
 
 // pageOfText is a page that compresses as pages do.
@@ -52,22 +53,36 @@ func startNginxGzip(ctx context.Context, s *stage) (service, error) {
 }
 
 func startNginx(ctx context.Context, s *stage, bytes int, load loadgen.Stream) (service, error) {
+	page, _, err := s.nginx(ctx, s.target, bytes)
+	return service{streams: []loadgen.Stream{load}, requests: []request{page}, connections: 30}, err
+}
+
+// nginx starts nginx, which has a page of so many bytes, in a cgroup.
+func (s *stage) nginx(ctx context.Context, in *sandbox.Group, bytes int) (page request, port string, err error) {
 	addr, port, err := freeAddr()
 	if err != nil {
-		return service{}, err
+		return page, port, err
 	}
-	page, err := s.page(addr, "page.html", bytes)
-	if err != nil {
-		return service{}, err
+	if page, err = s.page(addr, "page.html", bytes); err != nil {
+		return page, port, err
 	}
 	config, err := s.file("nginx.conf", fmt.Sprintf(nginxConfig, s.dir, port, ""))
 	if err != nil {
-		return service{}, err
+		return page, port, err
 	}
-	if err := s.start(program{args: []string{"nginx", "-c", config, "-e", s.dir + "/error.log"}}); err != nil {
-		return service{}, err
+	if err := s.start(program{in: in, args: []string{"nginx", "-c", config, "-e", s.dir + "/error.log"}}); err != nil {
+		return page, port, err
 	}
-	return service{streams: []loadgen.Stream{load}, requests: []request{page}, connections: 30}, s.ready(ctx, page)
+	return page, port, s.ready(ctx, page)
+}
+
+// origin starts nginx in a cgroup beside the target's, for a proxy to ask.
+func (s *stage) origin(ctx context.Context, bytes int) (page request, port string, err error) {
+	beside, err := s.group(s.box.Top(), "beside")
+	if err != nil {
+		return page, port, err
+	}
+	return s.nginx(ctx, beside, bytes)
 }
 
 func nginxHealthy() testCase {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,12 +24,12 @@ const maxBody = 16 << 20
 // runWeb runs a plan against a URL.
 func runWeb(p Plan) (Result, error) {
 	get := Web(p.Connections, p.Timeout)
-	return drive(context.Background(), p, func(ctx context.Context, _ int) error { return get(ctx, p.URL) }), nil
+	return drive(context.Background(), p, func(ctx context.Context, _ int) error { return get(ctx, p.URL, "") }), nil
 }
 
-// Web returns a client that gets URLs over at most so many connections to a host.
-// timeout of 0 is 30 s. An answer other than 2xx is an error.
-func Web(connections int, timeout time.Duration) func(ctx context.Context, url string) error {
+// Web returns a client that gets URLs, or posts JSON to them where there is a body, over
+// at most so many connections to a host. timeout of 0 is 30 s. An answer other than 2xx is an error.
+func Web(connections int, timeout time.Duration) func(ctx context.Context, url, body string) error {
 	if timeout == 0 {
 		timeout = webTimeout
 	}
@@ -42,7 +43,7 @@ func Web(connections int, timeout time.Duration) func(ctx context.Context, url s
 		// A redirect is an answer of this service; where it leads is another load.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	return w.get
+	return w.ask
 }
 
 // Exchange sends one request of the plan's stream with that index, and waits for the
@@ -182,10 +183,17 @@ func (e *badStatus) Error() string {
 // web is an HTTP client.
 type web struct{ client *http.Client }
 
-func (w *web) get(ctx context.Context, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (w *web) ask(ctx context.Context, url, body string) error {
+	method, sent := http.MethodGet, io.Reader(nil)
+	if body != "" {
+		method, sent = http.MethodPost, strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, sent)
 	if err != nil {
 		return err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("User-Agent", "unthrottle-bench")
 	req.Header.Set("Accept-Encoding", "gzip")

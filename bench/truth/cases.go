@@ -81,6 +81,6 @@ func cases() []testCase {
 		nodeClusterHealthy(), unboundHealthy(), phpTiny(),
 		axumLogins(), fastapiReports(), rqExports(), clamdScans(), tomcatBatch(), sshdMake(), nginxFFmpeg(),
 		prometheusQueries(), dovecotLogins(), yawsBaskets(), squidHealthy(), natsHealthy(),
-		jettyReports(), victoriametricsQueries(), swiplThreads(), cgitSnapshots(),
+		jettyReports(), victoriametricsQueries(), swiplThreads(), cgitSnapshots(), podRadicaleBackup(),
 	}
 }

@@ -82,5 +82,6 @@ func cases() []testCase {
 		axumLogins(), fastapiReports(), rqExports(), clamdScans(), tomcatBatch(), sshdMake(), nginxFFmpeg(),
 		prometheusQueries(), dovecotLogins(), yawsBaskets(), squidHealthy(), natsHealthy(),
 		etcdRanges(), spamdMails(), starmanLogins(), namedUDP(), tinyproxyHealthy(),
+		jettyReports(), victoriametricsQueries(), swiplThreads(), cgitSnapshots(), podRadicaleBackup(),
 	}
 }

@@ -91,10 +91,10 @@ func TestNarrowWithBurst(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
 		all := 0.79
 		for want, r := range map[string]Request{
-			"narrow keeps none":      {Kind: Narrow, Burst: burst, CPUs: 2},
-			"the period stays":       {Kind: Narrow, Burst: burst, Period: 20 * time.Millisecond},
-			"no unused time to spend":  {Kind: Narrow, Burst: burst, Observed: &hoststate.Observed{UsedCPUs: &all}},
-			"burst in seconds of -1": {Kind: Narrow, Burst: -time.Second},
+			"narrow keeps none":       {Kind: Narrow, Burst: burst, CPUs: 2},
+			"the period stays":        {Kind: Narrow, Burst: burst, Period: 20 * time.Millisecond},
+			"no unused time to spend": {Kind: Narrow, Burst: burst, Observed: &hoststate.Observed{UsedCPUs: &all}},
+			"burst in seconds of -1":  {Kind: Narrow, Burst: -time.Second},
 		} {
 			h.limit("/a/web", 0.8)
 			if r.CPUs > 0 {

@@ -32,7 +32,7 @@ func cgitSnapshots() testCase {
 	return testCase{
 		name:    "cgit-snapshots",
 		truth:   "lighttpd starts a cgit for each of 65 pages a second of a repository, and for 1.5 downloads a second of its snapshot, each compressed by an xz of its own. The compressors spend the quota, the pages wait.",
-		limit:   0.8,
+		limit:   1,
 		causes:  []string{"pool", "burst"},
 		guilty:  []string{"xz"},
 		suffers: []string{"cgit", "lighttpd"},

@@ -48,8 +48,9 @@ type finding struct {
 	Known bool
 	// IsBest: no variant at equal CPU is lower than the chosen one beyond the noise.
 	IsBest bool
-	// LeftIsBest says the same of what fix left in force after its own verdict.
-	LeftIsBest bool
+	// LeftIsBest says the same of what fix left in force after its own verdict, ForecastIsBest of what the forecast alone recommends, ByForecast.
+	LeftIsBest, ForecastIsBest bool
+	ByForecast                 string
 	// Worse: the chosen one, or what fix left in force, is higher than leaving it
 	// beyond the noise.
 	Worse bool
@@ -93,8 +94,14 @@ func judge(c testCase, k caseRun) finding {
 		left = k.figures(k.Fix.Left)
 	}
 	f.IsBest, f.LeftIsBest = none(chosen), left.Rounds > 0 && none(left)
+	f.ByForecast = leaveIt
+	if k.Look.Answer == "remedy" {
+		f.ByForecast = k.Look.Recommended
+	}
+	forecast := k.figures(f.ByForecast)
+	f.ForecastIsBest = forecast.Rounds > 0 && none(forecast)
 	if c.healthy { // another remedy may win by the neighbours' load, and none is called for
-		f.Best, f.IsBest, f.LeftIsBest = leaveIt, f.Chosen == leaveIt, k.Fix.Left == ""
+		f.Best, f.IsBest, f.LeftIsBest, f.ForecastIsBest = leaveIt, f.Chosen == leaveIt, k.Fix.Left == "", f.ByForecast == leaveIt
 	}
 	f.Worse = less(leave, chosen, work) || left.Rounds > 0 && less(leave, left, work)
 	f.Why = f.differs(c, k, work)

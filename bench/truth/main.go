@@ -51,6 +51,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 func init() {
@@ -75,6 +76,8 @@ func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to try")
 	out := flag.String("out", "docs/results/fix.md", "`FILE` to write")
 	dir := flag.String("keep", ".cache/truth", "`FOLDER` of the cases measured before")
+	first := flag.String("first", "bench/truth/first", "`FOLDER` of the results of services from when the program met them for the first time")
+	compared := flag.String("compared", "internal/sim/forecast/compared.json", "`FILE` to write their forecasts to, beside what came")
 	results := flag.String("results", "bench/truth/results", "`FOLDER` of the results that the pages are made of, a file for each case measured to its end")
 	which := flag.String("cases", "", "`NAMES` of cases to measure, complete ones again; none: all without a result")
 	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
@@ -111,7 +114,12 @@ func run(ctx context.Context) error {
 		return err
 	}
 	write := func() error {
-		return errors.Join(writePage(*results, *out, markdown), writePage(*results, *truthOut, truthMarkdown))
+		met, err := readAll(*first)
+		if err != nil {
+			return err
+		}
+		return errors.Join(writePage(*results, *out, func(of []testCase, all []caseRun) string { return markdown(of, all, met) }), writePage(*results, *truthOut, truthMarkdown),
+			writeCompared(*compared, cases(), met))
 	}
 	if *again {
 		if err := lookAgain(ctx, o, *results, chosen); err != nil {
@@ -261,16 +269,14 @@ func lookAgain(ctx context.Context, o options, results string, of []testCase) er
 // writePage writes a page of all results in a folder, with what the page as it is says of services without one. Without
 // any result the page stays as it is.
 func writePage(dir, out string, page func([]testCase, []caseRun) string) error {
-	var all []caseRun
+	all, err := readAll(dir)
+	if err != nil {
+		return err
+	}
 	measured := map[string]bool{}
-	for _, c := range cases() {
-		k, err := readCase(dir, c.name)
-		if err != nil {
-			return err
-		}
-		all = append(all, k)
+	for _, k := range all {
 		if k.Complete {
-			measured[c.name] = true
+			measured[k.Case] = true
 		}
 	}
 	if len(measured) == 0 {
@@ -283,6 +289,39 @@ func writePage(dir, out string, page func([]testCase, []caseRun) string) error {
 	}
 	has := func(name string) bool { return measured[name] }
 	return study.WritePage(out, withEarlier(page(cases(), all), string(earlier), has))
+}
+
+// readAll reads all cases of a folder; those that it does not have are empty.
+func readAll(dir string) (all []caseRun, err error) {
+	for _, c := range cases() {
+		k, err := readCase(dir, c.name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// writeCompared writes the forecasts of services that were met for the first time beside what came, for the program to say how far such forecasts
+// are off.
+func writeCompared(path string, of []testCase, first []caseRun) error {
+	all := []forecast.Compared{}
+	for i, k := range first {
+		if !k.Complete || k.Look == nil {
+			continue
+		}
+		for _, e := range scoreOf(of[i], k).Effects {
+			r := rowOf(k.Look.Rows, e.Variant)
+			if e.Fair && r != nil {
+				all = append(all, forecast.Compared{Service: k.Case, Remedy: r.Remedy, ForecastMs: e.ForecastMs, LowMs: e.Low, HighMs: e.High, CameMs: e.CameMs})
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return study.Write(path, all)
 }
 
 func say(format string, args ...any) {

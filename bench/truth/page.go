@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -20,7 +21,7 @@ type judged struct {
 }
 
 // markdown is the page of all cases: misses first, then all in their order.
-func markdown(of []testCase, all []caseRun) string {
+func markdown(of []testCase, all, first []caseRun) string {
 	var p page
 	var done, missed []judged
 	var open []string
@@ -44,6 +45,7 @@ func markdown(of []testCase, all []caseRun) string {
 	p.head()
 	p.summary(done)
 	p.misses(missed)
+	p.first(of, first)
 	if len(open) > 0 {
 		p.Line("\n## Without fix\n\n%s", strings.Join(open, "\n"))
 	}
@@ -66,12 +68,20 @@ func (p *page) head() {
 	p.Line("*worse* where the chosen remedy, or what fix left in force, is worse than leaving it.")
 	p.Line("An answer that applies nothing (leave it, more CPU, a setting) counts as leaving it.")
 	p.Line("Of a service with which nothing is wrong, leaving it is the best by definition.")
+	p.Line("\nfix chooses by a [trial](../reference/fix.md#the-trial): it tries the remedies on the service in turns,")
+	p.Line("and the forecast says in which order. What the forecast alone would have chosen stands beside it.")
 }
 
 func (p *page) summary(done []judged) {
 	p.Line("\n## In short")
-	best, left, worse := 0, 0, 0
+	best, left, worse, forecast, slow, requests := 0, 0, 0, 0, 0, 0
 	for _, j := range done {
+		if j.f.Known && j.f.ForecastIsBest {
+			forecast++
+		}
+		if t := j.k.Fix.Trial; t != nil {
+			slow, requests = slow+t.Slow, requests+t.Requests
+		}
 		if j.f.Known && j.f.IsBest {
 			best++
 		}
@@ -84,15 +94,94 @@ func (p *page) summary(done []judged) {
 	}
 	p.Line("\nOf %s the choice was the best at equal CPU in %d, what fix left in force in %d. The choice was worse than leaving it in %d.",
 		text.Count(len(done), "service"), best, left, worse)
+	p.Line("\nThe choice of the forecast alone would have been the best in %d.", forecast)
 	if len(done) == 0 {
 		return
 	}
-	p.Line("\nChange is that of p99 against leaving it, as a factor: what the forecast said, and what came.")
-	t := p.Table("service", "limit", "cause", "fix chose", "forecast", "came", "best at equal CPU", "fix left in force", "verdict", "measured")
-	for _, j := range done {
-		t.Rowf("`%s` | %g | %s | %s | %s | %s | %s | %s | %s | %s", j.c.name, j.c.limit, orMissing(j.k.Look.Cause), j.chose(),
-			j.forecast(j.named()), j.came(j.named()), j.best(), j.left(), j.verdict(), j.k.measuredAt())
+	if requests > 0 {
+		p.Line("\nThe trials made %.2f %% of the requests in them slower than twice what leaving the service had (%d of %d).", 100*float64(slow)/float64(requests), slow, requests)
 	}
+	p.Line("\nCame is p99 of the client as a factor of leaving it. The forecast is a factor too. What a trial cost is the share of the requests in it that took longer than")
+	p.Line("twice the judged quantile of leaving it.")
+	p.beside(done)
+}
+
+// beside is a table of what the forecast alone would choose beside what fix chose.
+func (p *page) beside(all []judged) {
+	t := p.Table("service", "limit", "cause", "forecast alone", "forecast", "came", "fix chose", "came", "best at equal CPU", "fix left in force", "verdict", "trial", "cost", "measured")
+	for _, j := range all {
+		t.Rowf("`%s` | %g | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s", j.c.name, j.c.limit, orMissing(j.k.Look.Cause), j.byForecast(),
+			j.forecast(j.f.ByForecast), j.came(j.f.ByForecast), j.chose(), j.came(j.named()), j.best(), j.left(), j.verdict(), j.trial(), j.cost(), j.k.measuredAt())
+	}
+}
+
+// first are the services that were measured once before any rule was changed for them.
+func (p *page) first(of []testCase, first []caseRun) {
+	var all []judged
+	fair, near, within := 0, 0, 0
+	for i, c := range of {
+		if k := first[i]; k.Complete && k.Fix != nil {
+			all = append(all, judged{c, k, judge(c, k)})
+			for _, e := range scoreOf(c, k).Effects {
+				if !e.Fair {
+					continue
+				}
+				fair++
+				near, within = near+one(e.Close), within+one(e.Within)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	good, worse, forecast := 0, 0, 0
+	for _, j := range all {
+		good, worse, forecast = good+one(j.f.Known && j.f.LeftIsBest), worse+one(j.f.Worse), forecast+one(j.f.Known && j.f.ForecastIsBest)
+	}
+	p.Line("\n## Services that the program met for the first time")
+	p.Line("\nEach was added with its load and its truth before anybody looked at it with the tool, and measured once. Rules that were changed since had no part in these")
+	p.Line("figures. What fix left in force was the best at equal CPU in %d of %d, and worse than leaving it in %d. The choice of the forecast alone would have been the best in %d.",
+		good, len(all), worse, forecast)
+	p.Line("Of %d forecasts of p99 %d came within a quarter, and %d within the interval of that day.", fair, near, within)
+	p.beside(all)
+	for _, j := range all {
+		if !j.f.good() {
+			p.Line("\n- `%s`: fix chose %s; %s", j.c.name, j.chose(), text.Shown(j.f.Why))
+		}
+	}
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// byForecast is what the forecast alone would choose, marked where another remedy is better.
+func (j judged) byForecast() string {
+	if j.f.Known && !j.f.ForecastIsBest {
+		return j.f.ByForecast + " (**miss**)"
+	}
+	return orMissing(j.f.ByForecast)
+}
+
+// trial says how long the trial was.
+func (j judged) trial() string {
+	t := j.k.Fix.Trial
+	if t == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s, %.0f s", text.Count(t.Rounds, "round"), t.Seconds)
+}
+
+// cost is the share of the trial's requests that it made slow.
+func (j judged) cost() string {
+	t := j.k.Fix.Trial
+	if t == nil || t.Requests == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(t.Slow)/float64(t.Requests))
 }
 
 // named is the variant that fix names, applied or not.
@@ -191,6 +280,7 @@ func (p *page) service(j judged) {
 	for _, t := range j.k.Fix.Tries {
 		p.Line("  - tried %s: %s (%s), %s", t.Remedy, t.Verdict, text.Shown(t.Why), text.Either(t.Kept, "kept", "undone"))
 	}
+	p.trialRows(j.k.Fix.Trial)
 	p.Line("- **verdict**: %s", strings.TrimSuffix(j.verdict()+": "+j.f.Why, ": "))
 	heads := []string{"remedy", "CPUs granted", "forecast (ms)", "forecast", "came", "p99 in ms (rounds)", "p50 in ms", "CPUs used", "others' CPUs", "throttled"}
 	if j.k.work() {
@@ -204,6 +294,23 @@ func (p *page) service(j judged) {
 		p.Line("\n%s", strings.Join(notes, "\n"))
 	}
 	p.measuredOn(j.k)
+}
+
+// trialRows are what a trial measured of each remedy beside its forecast.
+func (p *page) trialRows(t *fix.Trial) {
+	if t == nil {
+		return
+	}
+	for _, r := range t.Rows {
+		measured, forecast := "too few requests", "-"
+		if r.MeasuredMs != nil && r.LowMs != nil && r.HighMs != nil {
+			measured = fmt.Sprintf("%s ms (%s to %s) of %d", short(*r.MeasuredMs), short(*r.LowMs), short(*r.HighMs), r.Requests)
+		}
+		if r.ForecastMs != nil {
+			forecast = short(*r.ForecastMs) + " ms"
+		}
+		p.Line("  - %s, %s: %s; forecast %s%s", text.Shown(r.Name), text.Count(r.Rounds, "round"), measured, forecast, text.Shown(strings.TrimSuffix("; "+r.Why, "; ")))
+	}
 }
 
 // begin writes the head of a case and what explain says of it.

@@ -20,13 +20,15 @@ func TestPage(t *testing.T) {
 	bad := measuredCase("", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
 	bad.Runs[1].LateP99 = new(30.0)
 	bad.Runs[0].Errors, bad.Runs[0].FirstFail = 3, "refused"
-	page := markdown(of, []caseRun{good, bad, {NotRun: "memcached is not installed: apt-get install memcached"}, {}})
+	page := markdown(of, []caseRun{good, bad, {NotRun: "memcached is not installed: apt-get install memcached"}, {}}, []caseRun{good, {}, {}, {}})
 	rest := page
 	for _, want := range []string{
 		"Of 2 services the choice was the best at equal CPU in 1, what fix left in force in 1. The choice was worse than leaving it in 0.",
-		"| `good` | 0.5 | burst | burst 50ms | 0.20 | 0.10 | burst 50ms (0.10) | burst 50ms | best |",
-		"| `bad` | 0.5 | burst | - | - | - | narrow (0.10) | nothing | **miss** |",
+		"The choice of the forecast alone would have been the best in 0.",
+		"| `good` | 0.5 | burst | leave it (**miss**) | - | - | burst 50ms | 0.10 | burst 50ms (0.10) | burst 50ms | best | none | - |",
+		"| `bad` | 0.5 | burst | leave it (**miss**) | - | - | - | - | narrow (0.10) | nothing | **miss** | none | - |",
 		"## Misses", "- `bad`: fix chose -; narrow is better (11.0 ms (10.0 to 12.0), leave it 110 ms (100 to 120))",
+		"## Services that the program met for the first time", "was the best at equal CPU in 1 of 1, and worse than leaving it in 0",
 		"## Without fix", "- `absent`: not run: memcached is not installed: apt-get install memcached", "- `later`: not measured yet",
 		"## `good`, limit 0.5 CPUs", "  - tried burst 50ms: better (p99 fell), kept", "- **verdict**: best\n",
 		"| leave it | 0.5 | 50.0 | - | - | 110 (100 to 120) | 11.0 | 0.40 | 0.00 | 0 of 0 |",
@@ -49,7 +51,7 @@ func TestPage(t *testing.T) {
 func TestPageOfWork(t *testing.T) {
 	k := measuredCase("", map[string][]float64{leaveIt: {1}})
 	k.Runs = []oneRun{{Variant: leaveIt, Round: 1, Done: new(2.0)}}
-	page := markdown([]testCase{{name: "build", limit: 0.5}}, []caseRun{k})
+	page := markdown([]testCase{{name: "build", limit: 0.5}}, []caseRun{k}, []caseRun{{}})
 	if !strings.Contains(page, "| **leave it** | 0.5 | 0.50 s each (0.50 to 0.50) | - |") {
 		t.Error(page)
 	}

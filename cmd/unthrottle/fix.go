@@ -111,7 +111,7 @@ effect could not be measured, and nothing stays in force.`,
 					switch {
 					case whole:
 						return explanation.Write(os.Stderr, e, explanation.Options{Style: terminal.Style(os.Stderr)})
-					case stoppedAbove:
+					case stoppedAbove, e.Cause != diagnose.None && e.Cause != "": // such as a neighbour that holds the CPUs
 						return view.Cause(os.Stderr, e, terminal.Style(os.Stderr))
 					}
 					return nil

@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -61,6 +65,55 @@ func TestKilledTrial(t *testing.T) {
 		if got := tr.Settings(); got != before {
 			t.Errorf("%v: settings\n%s\nwant\n%s", next, got, before)
 		}
+	}
+}
+
+// A fix that is killed at any moment of a trial in turns leaves nothing that the next restore, or an agent that starts, does not put back.
+// UNTHROTTLE_KILLS is how many moments are drawn.
+func TestKilledTurns(t *testing.T) {
+	kills := 2
+	if n, err := strconv.Atoi(os.Getenv("UNTHROTTLE_KILLS")); err == nil {
+		kills = n
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(t.TempDir(), "source")
+	if err := os.WriteFile(source, []byte("#!/bin/sh\nexec awk 'BEGIN { srand(); for (i = 0; i < 600; i++) print 50 + 50 * rand() }'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	draw := rand.New(rand.NewPCG(1, uint64(kills)))
+	for n := range kills {
+		after := 2*time.Second + time.Duration(draw.Int64N(int64(45*time.Second)))
+		t.Run(fmt.Sprintf("%d after %v", n, after.Round(time.Millisecond)), func(t *testing.T) {
+			t.Parallel()
+			tr := cgrouptest.New(t)
+			busy := tr.Make("busy")
+			tr.Limit(busy, 0.1)
+			tr.Work(busy, 2)
+			before := tr.Settings()
+			cmd := exec.Command(exe, "fix", busy, "--yes", "--for", "1s", "--slo", "p99<20ms", "--slo-command", source, "--scope", tr.Top, "--state-dir", tr.StateDir)
+			cmd.Env = append(os.Environ(), envMain+"=1")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(after)
+			_ = cmd.Process.Kill() // it may have ended
+			_ = cmd.Wait()
+			t.Logf("a turn was in force: %v", tr.Settings() != before)
+			if n%2 == 0 {
+				if r := unthrottle(t, "restore", "--scope", tr.Top, "--state-dir", tr.StateDir); r.code != 0 {
+					t.Errorf("restore: exit code %d: %s%s", r.code, r.out, r.errors)
+				}
+			} else {
+				start(t, "mode: apply\nscope: "+tr.Top+"\nrules:\n- match: {cgroup: "+busy+"}\n  remedy: none\n", "--state-dir", tr.StateDir)
+				eventually(t, "the turn is taken back", func() bool { return tr.Settings() == before })
+			}
+			if got := tr.Settings(); got != before {
+				t.Errorf("settings\n%s\nwant\n%s", got, before)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -233,7 +234,8 @@ func (r *run) planTurns() (*turns, error) {
 	variants := []trial.Variant{{Name: "leave it"}}
 	names := []string{}
 	for _, c := range candidates {
-		variants = append(variants, trial.Variant{Name: c.Name, Change: c.Change})
+		expected := proposal.Choice != nil && proposal.Choice.Answer == policy.AnswerRemedy && proposal.Choice.Row == c.Row
+		variants = append(variants, trial.Variant{Name: c.Name, Change: c.Change, Expected: expected})
 		names = append(names, c.Name)
 	}
 	sample := r.sample(r.runs)
@@ -517,6 +519,9 @@ func (t *turns) conclude(ctx context.Context) error {
 // instead says what else would help, where no remedy that keeps the limit does.
 func (t *turns) instead() string {
 	c := t.r.res.Proposal.Choice
+	if k := t.r.known; k != nil && k.Explanation != nil && k.Explanation.Cause == diagnose.Neighbours {
+		return "; " + k.Explanation.Verdict
+	}
 	switch {
 	case c == nil:
 		return ""

@@ -55,7 +55,7 @@ func (c *choice) whyNot(i int) string {
 func (c *choice) latencies(i int) string {
 	r := &c.f.Rows[i]
 	s := fmt.Sprintf("%s from %s to %s", c.figure(), milli(*c.none.Judged), milli(*r.Judged))
-	if e := r.JudgedRange; e != nil {
+	if e := r.JudgedError(); e != nil {
 		s += fmt.Sprintf(" (%s to %s)", text.Milliseconds(e.Low), milli(e.High))
 	}
 	return s

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,6 +21,8 @@ const (
 	sureRounds = 3
 	// worseOnce is from which multiple of the best on a variant is not tried again after one round, muchWorse after more.
 	worseOnce, muchWorse = 2.0, 1.5
+	// mostContenders is how many remedies are tried further beside leaving it once each had leastRounds: the time goes to those that may win.
+	mostContenders = 2
 	// leastOfRound is how many requests a round needs to count by itself.
 	leastOfRound = 20
 )
@@ -30,6 +33,9 @@ type Variant struct {
 	Name string
 	// Change orders variants by how much they change; leaving it has the least.
 	Change int
+	// Expected: the forecast would choose it. Then less evidence is needed to keep it, and more to prefer another one: both alone are wrong for other
+	// services.
+	Expected bool
 }
 
 // Measured is what one turn of one variant showed.
@@ -59,27 +65,43 @@ func New(variants []Variant, quantile float64, promised bool) *Trial {
 	return &Trial{variants: variants, quantile: quantile, promised: promised, turns: make([][]Measured, len(variants)), out: make([]string, len(variants))}
 }
 
-// Order is the order of the next round: the variants that are still in the trial.
-func (t *Trial) Order(draw *rand.Rand) []int {
-	var order []int
+// contenders are the variants that are tried further: those that are not out, and of them leaving it and the lowest once each had its turns.
+func (t *Trial) contenders() (all []int) {
+	tried, ms := true, map[int]float64{}
 	for v := range t.variants {
-		if t.out[v] == "" {
-			order = append(order, v)
+		if t.out[v] != "" {
+			continue
+		}
+		all, tried = append(all, v), tried && len(t.turns[v]) >= leastRounds
+		value, ok := t.value(v)
+		if ms[v] = value; !ok || t.harms(v) != "" {
+			ms[v] = math.Inf(1)
 		}
 	}
+	if !tried || len(all) <= 1+mostContenders {
+		return all
+	}
+	slices.SortStableFunc(all[1:], func(a, b int) int { // leaving it is the first, and never out
+		switch {
+		case t.variants[a].Expected:
+			return -1
+		case t.variants[b].Expected:
+			return 1
+		}
+		return cmp.Compare(ms[a], ms[b])
+	})
+	return all[:1+mostContenders]
+}
+
+// Order is the order of the next round.
+func (t *Trial) Order(draw *rand.Rand) []int {
+	order := t.contenders()
 	draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	return order
 }
 
-// Left is how many variants are still in the trial.
-func (t *Trial) Left() (n int) {
-	for _, why := range t.out {
-		if why == "" {
-			n++
-		}
-	}
-	return n
-}
+// Left is how many variants the next round has.
+func (t *Trial) Left() int { return len(t.contenders()) }
 
 // Add takes in a turn. It tells whether the variant is out now, and why; "": it stays.
 func (t *Trial) Add(variant int, m Measured) (out string) {
@@ -118,22 +140,41 @@ func (t *Trial) Out(variant int) string { return t.out[variant] }
 // Drop takes a variant out that cannot be tried.
 func (t *Trial) Drop(variant int, why string) { t.out[variant] = why }
 
-// drop takes out what is clearly worse than the best, once each that is still in has had as many turns as the others.
+// drop takes out what is clearly worse than the best and beyond the noise of both, once each that is still in has had a turn.
 func (t *Trial) drop() {
-	best := math.Inf(1)
+	q, ok := t.common()
+	if !ok {
+		return
+	}
+	best, high := math.Inf(1), math.Inf(1)
 	for v := range t.variants {
 		if t.out[v] == "" && len(t.turns[v]) == 0 {
 			return
 		}
-		if ms, ok := t.value(v); ok && t.harms(v) == "" {
-			best = min(best, ms)
+		if s, ok := verdict.SpreadOf(t.pooled(v), q); ok && t.harms(v) == "" && s.Value < best {
+			best, high = s.Value, s.High
 		}
 	}
 	for v := 1; v < len(t.variants); v++ {
-		if ms, ok := t.value(v); ok && t.out[v] == "" && ms >= worse(len(t.turns[v]))*best && ms-best >= verdict.LeastGainMs {
+		s, ok := verdict.SpreadOf(t.pooled(v), q)
+		if ok && t.out[v] == "" && s.Value >= worse(len(t.turns[v]))*best && s.Value-best >= verdict.LeastGainMs && s.Low > high {
 			t.out[v] = fmt.Sprintf("clearly worse after %s", text.Count(len(t.turns[v]), "round"))
 		}
 	}
+}
+
+// common is the highest quantile up to the judged one that the requests of each variant tell which is still in.
+func (t *Trial) common() (float64, bool) {
+	least := math.MaxInt
+	for v := range t.variants {
+		if t.out[v] == "" {
+			least = min(least, len(t.pooled(v).TookMs))
+		}
+	}
+	if least >= stats.Need(t.quantile) {
+		return t.quantile, true
+	}
+	return stats.Tells(least, t.quantile)
 }
 
 // worse is from which multiple of the best on a variant is out after so many rounds.
@@ -175,6 +216,15 @@ func appended(all, m verdict.Requests) verdict.Requests {
 		all.Window = window
 	}
 	return all
+}
+
+// spread is value with its interval.
+func (t *Trial) spread(v int) (verdict.Spread, bool) {
+	all := t.pooled(v)
+	if len(all.TookMs) < leastOfRound {
+		return verdict.Spread{}, false
+	}
+	return verdict.SpreadOf(all, t.quantile)
 }
 
 // value is the judged quantile of a variant over all of its turns; false: too few requests came.
@@ -316,13 +366,14 @@ func (t *Trial) Settled() bool {
 		return false
 	}
 	all, ms := t.candidates()
-	for v := range t.variants {
-		if t.out[v] == "" && len(t.turns[v]) < leastRounds {
+	contenders := t.contenders()
+	for _, v := range contenders {
+		if len(t.turns[v]) < leastRounds {
 			return false
 		}
 	}
 	for _, v := range all {
-		if v == leader || tied(ms[v], ms[leader]) && tied(ms[leader], ms[v]) && v != 0 {
+		if v == leader || !slices.Contains(contenders, v) || tied(ms[v], ms[leader]) && tied(ms[leader], ms[v]) && v != 0 {
 			continue
 		}
 		if v == 0 || leader != 0 {
@@ -331,11 +382,18 @@ func (t *Trial) Settled() bool {
 			}
 			continue
 		}
-		if t.gains(v) { // leaving it leads by a rule that the next round may turn
+		if t.gains(v) || t.mayGain(v) { // leaving it leads by a rule, or by chance, that the next round may turn
 			return false
 		}
 	}
 	return true
+}
+
+// mayGain reports whether a variant may be below leaving it by more than counts as equal, within its own noise.
+func (t *Trial) mayGain(v int) bool {
+	was, ok := t.value(0)
+	s, has := t.spread(v)
+	return ok && has && was-s.Low >= verdict.LeastGainMs && s.Low <= was*(1-verdict.LeastGain)
 }
 
 // gains reports whether a variant is below leaving it by more than counts as equal.
@@ -348,17 +406,52 @@ func (t *Trial) gains(v int) bool {
 // Choice is the variant to leave in force, and why in one sentence. 0: to leave it as it is.
 func (t *Trial) Choice() (int, string) {
 	leader, ok := t.Leader()
+	for v, of := range t.variants {
+		if ok && of.Expected && v != leader && t.out[v] == "" && t.harms(v) == "" && t.gains(v) && !t.beats(leader, v) {
+			leader = v
+		}
+	}
 	switch {
 	case !ok:
 		return 0, fmt.Sprintf("too few requests came within the trial to tell: %d while it was left as it is", len(t.pooled(0).TookMs))
 	case leader == 0:
 		return 0, "nothing that keeps the limit was better than leaving it by a tenth"
-	case !t.gains(leader) || !t.ahead(leader, 0):
+	case !t.gains(leader) || !t.variants[leader].Expected && !t.ahead(leader, 0) && !t.wins(leader, 0):
 		return 0, fmt.Sprintf("%s came out lowest, and not beyond what rounds differ by themselves", t.variants[leader].Name)
 	}
 	was, is := t.Row(0), t.Row(leader)
-	return leader, fmt.Sprintf("%s: measured %.3g ms (%.3g to %.3g) and %.3g ms when left as it is (%.3g to %.3g), in %d and %d rounds",
-		t.variants[leader].Name, is.Measured.Value, is.Measured.Low, is.Measured.High, was.Measured.Value, was.Measured.Low, was.Measured.High, is.Rounds, was.Rounds)
+	lower, of := t.lower(leader, 0)
+	return leader, fmt.Sprintf("%s: measured %.3g ms (%.3g to %.3g) and %.3g ms when left as it is (%.3g to %.3g), lower in %d of %s",
+		t.variants[leader].Name, is.Measured.Value, is.Measured.Low, is.Measured.High, was.Measured.Value, was.Measured.Low, was.Measured.High, lower, text.Count(of, "round"))
+}
+
+// beats reports whether a variant is below another one by more than counts as equal, beyond the noise or in nearly each round.
+func (t *Trial) beats(a, b int) bool {
+	is, ok := t.value(a)
+	was, has := t.value(b)
+	return ok && has && !tied(was, is) && (t.ahead(a, b) || t.wins(a, b))
+}
+
+// lower is in how many rounds a variant was below another one in the same round, of how many.
+func (t *Trial) lower(a, b int) (n, of int) {
+	for i := range min(len(t.turns[a]), len(t.turns[b])) {
+		was, ok := t.quantileOf(t.turns[b][i].Judged.TookMs)
+		is, has := t.quantileOf(t.turns[a][i].Judged.TookMs)
+		if !ok || !has {
+			continue
+		}
+		if of++; is < was {
+			n++
+		}
+	}
+	return n, of
+}
+
+// wins reports whether a variant was below another one in nearly each round, all but one in four: once the budget is over, that is enough to
+// prefer it, although one long stall may decide its quantile.
+func (t *Trial) wins(a, b int) bool {
+	n, of := t.lower(a, b)
+	return of >= leastRounds && 4*n >= 3*of
 }
 
 // Row is what was measured of one variant.

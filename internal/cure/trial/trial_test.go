@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func exactly(n int, ms float64) verdict.Requests {
 }
 
 func three() *Trial {
-	return New([]Variant{{"leave it", 0}, {"burst", 1}, {"narrow", 3}}, 0.99, false)
+	return New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}, {Name: "narrow", Change: 3}}, 0.99, false)
 }
 
 // play runs a trial to its end, of at most so many rounds.
@@ -128,6 +129,57 @@ func TestRacing(t *testing.T) {
 	}
 }
 
+// A turn with one long stall is no proof: what it shows is not beyond its own noise, so that the variant stays.
+func TestNoiseDropsNothing(t *testing.T) {
+	apart := func(slow ...int) verdict.Requests { // requests that do not wait for each other, but for those of a stall
+		r := verdict.Requests{Window: 40 * time.Second}
+		for i := range 400 {
+			took := 10.0
+			for _, s := range slow {
+				if i == s {
+					took = 300
+				}
+			}
+			r.BeganMs, r.TookMs = append(r.BeganMs, float64(i)*100), append(r.TookMs, took)
+		}
+		return r
+	}
+	of := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
+	of.Add(0, Measured{Judged: apart()})
+	if out := of.Add(1, Measured{Judged: apart(100, 101, 102, 103, 104, 105)}); out != "" {
+		t.Errorf("out for one stall: %s", out)
+	}
+	of = New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
+	of.Add(0, Measured{Judged: apart()})
+	var many []int
+	for i := 7; i < 400; i += 10 {
+		many = append(many, i)
+	}
+	if out := of.Add(1, Measured{Judged: apart(many...)}); out == "" {
+		t.Error("many stalls, and it stays")
+	}
+}
+
+// Once each variant had its rounds, the time goes to leaving it and to the two that may win.
+func TestContenders(t *testing.T) {
+	of := New([]Variant{{Name: "leave it"}, {Name: "a", Change: 1}, {Name: "b", Change: 2}, {Name: "c", Change: 3}, {Name: "d", Change: 4}}, 0.99, false)
+	ms := []float64{40, 38, 31, 45, 33}
+	draw := rand.New(rand.NewPCG(1, 1))
+	for range leastRounds {
+		if n := len(of.Order(draw)); n != 5 || of.Left() != 5 {
+			t.Fatalf("%d variants", n)
+		}
+		for v := range ms {
+			of.Add(v, Measured{Judged: exactly(600, ms[v])})
+		}
+	}
+	order := of.Order(draw)
+	slices.Sort(order)
+	if !slices.Equal(order, []int{0, 2, 4}) || of.Left() != 3 {
+		t.Errorf("the next round is of %v", order)
+	}
+}
+
 // What harms is out at once and cannot win, however fast it was; leaving it cannot be out.
 func TestHarm(t *testing.T) {
 	fast, left := exactly(600, 10), exactly(600, 40)
@@ -153,7 +205,7 @@ func TestHarm(t *testing.T) {
 		"no better by much": {Measured{Judged: exactly(600, 10.4)}, Measured{Judged: fast}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			of := New([]Variant{{"leave it", 0}, {"burst", 1}}, 0.99, false)
+			of := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
 			for range 2 {
 				of.Add(0, c.leave)
 				of.Add(1, c.burst)

@@ -9,9 +9,11 @@ import (
 
 const (
 	// poolSpent is the least share of the CPU time in throttled periods that a pool must spend to stop
-	// another pool. victimSpent is the largest share of the stopped pool: with more it stops itself.
-	poolSpent   = 0.5
-	victimSpent = 1.0 / 3
+	// another pool; backgroundSpent that of a pool which answers nobody while another one does: a compaction of 49 % beside
+	// reads is what stops them. victimSpent is the largest share of the stopped pool: with more it stops itself.
+	poolSpent       = 0.5
+	backgroundSpent = 0.4
+	victimSpent     = 1.0 / 3
 	// A pool comes in bursts of its own if it used more than selfMost of the quota in selfOften of the throttled periods, and
 	// selfSwing times its average. The quota would stop it without the other pool too.
 	selfMost  = 0.6
@@ -25,8 +27,8 @@ const (
 	victimLead    = 0.25
 	victimWork    = 0.02
 	victimHolds   = 3
-	// ofOneChain is the share of a pool's wake-ups from which on it works for the same requests as those that
-	// wake it. servedBy is the share of the limit that a pool may use and still be starved by others.
+	// ofOneChain is the share of a pool's wake-ups, or of its answers, from which on it works for the same requests as those that
+	// wake it, or that it wakes. servedBy is the share of the limit that a pool may use and still be starved by others.
 	ofOneChain = 0.5
 	// shortRun is the part of a quota that the runs of a pool take which answers at once.
 	shortRun = 0.1
@@ -49,7 +51,7 @@ func poolStopsPool(of *figures) (found, bool) {
 	if victim == nil || len(culprits) == 0 || len(culprits) > 1 && !victim.serves(of) {
 		return found{}, false
 	}
-	f := found{cause: Pool, stopped: min(victim.stopped, of.stopped), severity: of.quotaSeverity(), rank: of.rankOf(victim, culprits)}
+	f := found{cause: Pool, stopped: min(victim.stopped, of.stopped), severity: of.quotaSeverity(), rank: of.rankOf(victim, culprits), near: of.nearlySpent(culprits, all)}
 	f.suffers = victim.key.name
 	spent, who := int64(0), "pool"
 	for i, p := range culprits {
@@ -90,10 +92,27 @@ func (of *figures) culprits(all int64) []*pool {
 			sum += p.throttled[of.track]
 		}
 	}
-	if float64(sum) < poolSpent*float64(all) {
+	if float64(sum) < of.needSpent(large)*float64(all) {
 		return nil
 	}
 	return large
+}
+
+// needSpent is the share that pools must spend to stop another one.
+func (of *figures) needSpent(large []*pool) float64 {
+	if of.answered < leastAnswers || slices.ContainsFunc(large, func(p *pool) bool { return p.answers(of) }) {
+		return poolSpent
+	}
+	return backgroundSpent
+}
+
+// nearlySpent reports whether the culprits are near to what they must spend.
+func (of *figures) nearlySpent(culprits []*pool, all int64) bool {
+	sum := int64(0)
+	for _, p := range culprits {
+		sum += p.throttled[of.track]
+	}
+	return float64(sum) < (of.needSpent(culprits)+nearShare)*float64(all)
 }
 
 // victim is the pool that is stopped with others; nil: none is. Of several, the ones that work come first, then those
@@ -101,7 +120,7 @@ func (of *figures) culprits(all int64) []*pool {
 func (of *figures) victim(all int64, culprits []*pool) (victim *pool) {
 	for _, p := range of.pools {
 		if slices.Contains(culprits, p) || float64(p.throttled[of.track]) > victimSpent*float64(all) || p.holds < victimHolds ||
-			p.stopsItself(of) ||
+			p.stopsItself(of) || of.answered >= leastAnswers && !p.answers(of) || // nobody waits for a collector's helper
 			float64(p.stopped) < victimStopped*float64(of.stopped) {
 			continue
 		}
@@ -124,17 +143,10 @@ func (p *pool) suffers(of *figures) int {
 }
 
 // rankOf is the rank of a pool that stops another. One that answers clients, and for which the limit would do, is
-// starved, whatever else the container wants. One that the culprits wake works for the same requests: it waits for
-// them anyhow.
+// starved, whatever else the container wants.
 func (of *figures) rankOf(victim *pool, culprits []*pool) int {
-	by := 0
-	for _, p := range culprits {
-		by += victim.woken.by[p.number]
-	}
 	switch {
-	case float64(by) >= ofOneChain*float64(victim.woken.all) && by > 0:
-		return rankPoolToo
-	case of.answered >= leastAnswers && !victim.answers(of): // whoever answers is not held back by others
+	case of.oneChain(victim, culprits):
 		return rankPoolToo
 	case !victim.answers(of) && (!victim.doesWork(of) || float64(victim.stopped) < victimLead*float64(of.stopped)):
 		return rankPoolToo
@@ -144,6 +156,41 @@ func (of *figures) rankOf(victim *pool, culprits []*pool) int {
 		return rankPoolToo
 	}
 	return rankPool
+}
+
+// oneChain reports whether culprits work for the same requests as the victim, which waits for them anyhow: they wake it for most of
+// what it does, or it wakes them for most of what it answers.
+func (of *figures) oneChain(victim *pool, culprits []*pool) bool {
+	woken, wakes := 0, 0
+	for _, p := range culprits {
+		woken += victim.woken.by[p.number]
+		wakes += p.woken.by[victim.number]
+	}
+	return woken > 0 && float64(woken) >= ofOneChain*float64(victim.woken.all) ||
+		wakes > 0 && victim.answers(of) && float64(wakes) >= ofOneChain*float64(victim.answered)
+}
+
+// threadStopsPool finds a thread that spends the quota in long runs, such as a report, and stops the other threads of its own pool with it, which
+// answer with short ones. The pool as a whole looks like a burst.
+func threadStopsPool(of *figures) (found, bool) {
+	p := of.spender()
+	if p == nil || !of.throttled() || of.ownStopped == 0 || !of.quotaKnown() || p.threads < 2 || p.holds < victimHolds || !p.answers(of) {
+		return found{}, false
+	}
+	most := int64(0)
+	for _, d := range p.byThread {
+		most = max(most, d)
+	}
+	runs, typical := p.cost.narrowRuns+p.cost.wideRuns, p.cost.typical()
+	if float64(most) < poolSpent*float64(of.cpu) || typical <= of.quota || runs < minRuns || float64(typical)*float64(runs) <= oneKind*float64(p.cost.narrow+p.cost.wide) {
+		return found{}, false
+	}
+	f := found{cause: Pool, stopped: min(p.stopped, of.stopped), severity: of.quotaSeverity(), rank: rankStarved, guilty: []string{p.key.name}, suffers: p.key.name}
+	f.evidence = fmt.Sprintf("one of %s of %s used %s of the CPU time; its runs take %s, and a run of the pool takes %s on average", text.Count(p.threads, "thread"),
+		formatPool(p), formatShare(float64(most)/float64(of.cpu)), formatTime(typical), formatTime((p.cost.narrow+p.cost.wide)/int64(runs)))
+	f.verdict = fmt.Sprintf("One of %s of %s spent most of the %s quota in runs of %s, and stopped the others, which answer in short ones, with it for %s of %s.",
+		text.Count(p.threads, "thread"), formatPool(p), formatTime(of.quota), formatTime(typical), formatTime(f.stopped), formatTime(of.window))
+	return f, true
 }
 
 // doesWork reports whether a pool does a part of the work, rather than only wake up now and then.

@@ -35,7 +35,7 @@ func shortage(of *figures) (found, bool) {
 	if !demandAboveLimit(of) && !(ambiguous(of) && nearShortage(of)) {
 		return found{}, false
 	}
-	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage, guilty: of.spenders()}
+	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage, guilty: of.spenders(), near: of.use() < burstUse+nearShare}
 	f.evidence = fmt.Sprintf("%s of the limit of %s used; %.1f threads wanted a CPU on average; wanted stayed above the limit for up to %s, %.0f periods in a row",
 		formatShare(of.use()), formatCPUs(of.limit), of.meanWanted, formatTime(of.above), float64(of.above)/float64(of.period))
 	who := ""

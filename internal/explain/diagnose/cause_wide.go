@@ -75,7 +75,7 @@ func burst(of *figures) (found, bool) {
 	if of.excess() <= wideExcess || of.longRuns() {
 		return found{}, false
 	}
-	f := found{cause: Burst, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank, guilty: of.spenders()}
+	f := found{cause: Burst, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank, guilty: of.spenders(), near: rank == rankMaybe}
 	f.evidence = fmt.Sprintf("mean use is %s of the limit of %s (%s), up to %d at once; %s of the CPU time in throttled periods was wider than the limit; wanted was at or below the limit for %s of the time",
 		formatCPUs(of.meanWidth), formatCPUs(of.limit), formatShare(of.use()), of.widest, formatShare(of.excess()), formatShare(of.below))
 	f.verdict = fmt.Sprintf("%s; then the container %s.", spentText(of), stoppedText(of))
@@ -113,7 +113,7 @@ func tinyLimit(of *figures) (found, bool) {
 	if of.excess() > wideExcess && !of.longRuns() {
 		return found{}, false
 	}
-	f := found{cause: TinyLimit, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank, guilty: of.spenders()}
+	f := found{cause: TinyLimit, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank, guilty: of.spenders(), near: rank == rankMaybe}
 	width, who, itself := "hardly ever", "", ""
 	if of.excess() > wideExcess {
 		width, who, itself = "its spender never", " of "+formatPool(of.spender()), " itself"

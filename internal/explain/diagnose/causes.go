@@ -21,7 +21,12 @@ type found struct {
 	// CPUs. rank orders causes of the same severity, the most specific first.
 	severity int64
 	rank     int
+	// near: the conditions of this cause are met by little, so that a small difference would make another one the first.
+	near bool
 }
+
+// nearShare is how near to a bound a share counts as near.
+const nearShare = 0.1
 
 // Ranks among causes of stopped time. A cause that explains others comes first. An ancestor's quota looks
 // like a burst from inside the container. Waste and debt make any load look too large. A shortage holds pools
@@ -47,7 +52,7 @@ const (
 func conclude(e *Explanation, of *figures) {
 	var all []found
 	for _, judge := range []func(*figures) (found, bool){
-		scheduler, ancestor, inside, sliceWaste, debt, shortage, poolStopsPool, burst, tinyLimit, neighbours, tooFewCPUs, realtime,
+		scheduler, ancestor, inside, sliceWaste, debt, shortage, poolStopsPool, threadStopsPool, burst, tinyLimit, neighbours, tooFewCPUs, realtime,
 	} {
 		if f, ok := judge(of); ok && f.evidence != "" {
 			all = append(all, f)
@@ -84,6 +89,9 @@ func conclude(e *Explanation, of *figures) {
 	}
 	e.Cause = all[0].cause
 	e.Verdict = all[0].verdict
+	if len(all) > 1 && (all[0].near || all[1].near) && all[0].severity == all[1].severity && all[1].stopped > 0 {
+		e.Verdict += fmt.Sprintf(" It is near to %s: %s.", all[1].cause, all[1].evidence)
+	}
 	if of.lost > 0 {
 		e.Verdict += " " + lowConfidence(of.lost)
 	}

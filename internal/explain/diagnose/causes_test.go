@@ -138,7 +138,7 @@ var cases = map[string]struct {
 		first: diagnose.Pool, next: diagnose.TinyLimit, guilty: "gzip", suffers: "server-*", length: 4 * time.Second, build: func() *rt.Schedule {
 			return besideAReport(true)
 		}},
-	"a pool that answers in bursts, and stops one that does not": {first: diagnose.Burst, next: diagnose.Pool, build: func() *rt.Schedule {
+	"a pool that answers in bursts, and stops a helper that nobody waits for": {first: diagnose.Burst, build: func() *rt.Schedule {
 		s := rt.New(8).Limit(50*ms, 100*ms).Process("beam")
 		schedulers, dirty := s.Threads("scheduler", 8), s.Threads("dirty", 2)
 		s.Answers(schedulers...)
@@ -146,6 +146,37 @@ var cases = map[string]struct {
 		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms/10, dirty...) })
 		return s
 	}},
+	"work that nobody waits for spends two fifths of the quota, beside a pool that answers": {
+		first: diagnose.Pool, next: diagnose.Burst, guilty: "compaction-*", suffers: "server-*", says: []string{"`compaction-*` spent 4", "It is near to burst: "}, length: 4 * time.Second, build: func() *rt.Schedule {
+			s := rt.New(8).Limit(70*ms, 100*ms).Process("java")
+			compaction, flush, server := s.Threads("compaction", 2), slices.Concat(s.Threads("flush-a", 1), s.Threads("flush-b", 1), s.Threads("flush-c", 1)), s.Threads("server", 2)
+			s.Answers(server...)
+			s.Repeat(20, 200*ms, func(at time.Duration) {
+				s.Work(at, 22*ms, compaction...)
+				s.Work(at, 20*ms, flush[:2]...)
+				s.Work(at, 10*ms, flush[2])
+			})
+			s.Repeat(400, 10*ms, func(at time.Duration) { s.Work(at, ms/5, server...) })
+			return s
+		}},
+	"handlers in bursts, beside the thread that answers for them": {first: diagnose.Burst, next: diagnose.Pool, length: 4 * time.Second, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+		network, handlers := s.Threads("network", 1), s.Threads("handler", 8)
+		s.Answers(network...)
+		s.WokenBy(network[0], handlers...)
+		s.Repeat(20, 200*ms, func(at time.Duration) { s.Work(at+ms/10, 8*ms, handlers...) })
+		s.Repeat(200, 20*ms, func(at time.Duration) { s.Work(at, ms/5, network...) })
+		return s
+	}},
+	"one thread's reports, beside the others of its pool": {
+		first: diagnose.Pool, guilty: "conn-*", suffers: "conn-*", says: []string{"One of 6 threads of pool `conn-*` spent most of the 40 ms quota in runs of"}, length: 4 * time.Second, build: func() *rt.Schedule {
+			s := rt.New(4).Limit(40*ms, 100*ms)
+			conn := s.Threads("conn", 6)
+			s.Answers(conn...)
+			s.Repeat(20, 200*ms, func(at time.Duration) { s.Work(at, 60*ms, conn[0]) })
+			s.Repeat(400, 10*ms, func(at time.Duration) { s.Work(at+ms, 100*time.Microsecond, conn[1:]...) })
+			return s
+		}},
 	"the same, and another pool answers": {first: diagnose.TinyLimit, length: 4 * time.Second, build: func() *rt.Schedule { return besideAReport(false) }},
 	"more than its own limit wanted all the time, under an ancestor's quota": {first: diagnose.Shortage, next: diagnose.Ancestor, says: []string{"its own limit of 0.5 CPUs all the time", "`burner-*`"}, build: func() *rt.Schedule {
 		s := rt.New(2).Limit(50*ms, 100*ms).ParentLimit(40*ms, 100*ms)

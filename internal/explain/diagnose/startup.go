@@ -1,10 +1,32 @@
 package diagnose
 
-import "time"
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+)
 
 // StartupAge is the age of a container up to which it is starting: that of its oldest process. Programs load, compile and
 // fill caches in their first seconds, wider than they ever are afterwards.
 const StartupAge = 30 * time.Second
+
+// WarmingUp is the share of the CPU time that the program's own compiler used, where it is so large that the program is warming up: it will
+// need less. 0: it is not, or has no compiler of its own.
+func (e *Explanation) WarmingUp() float64 {
+	compiled, all := time.Duration(0), time.Duration(0)
+	for _, p := range e.Pools {
+		if all += p.CPU; threadpool.Compiles(p.Name) {
+			compiled += p.CPU
+		}
+	}
+	if share := float64(compiled) / float64(max(1, all)); share >= warmingUp {
+		return share
+	}
+	return 0
+}
+
+// warmingUp is the share of its CPU time from which on a program's compiler shows that it is warming up.
+const warmingUp = 0.05
 
 const (
 	// startupShare is the share of the stopped time that must lie in the start-up.

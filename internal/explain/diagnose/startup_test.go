@@ -57,3 +57,19 @@ func TestStartup(t *testing.T) {
 		}
 	}
 }
+
+// A program whose own compiler uses a large share of its CPU time is warming up.
+func TestWarmingUp(t *testing.T) {
+	pools := func(compiler time.Duration) *diagnose.Explanation {
+		return &diagnose.Explanation{Pools: []diagnose.PoolUse{{Name: "exec-*", CPU: time.Second}, {Name: "C2 CompilerThre", CPU: compiler}, {Name: "C1 CompilerThre", CPU: compiler}}}
+	}
+	if got := pools(100 * ms).WarmingUp(); got < 0.16 || got > 0.17 {
+		t.Errorf("%v", got)
+	}
+	if got := pools(20 * ms).WarmingUp(); got != 0 {
+		t.Errorf("a warm one: %v", got)
+	}
+	if got := new(diagnose.Explanation).WarmingUp(); got != 0 {
+		t.Errorf("nothing ran: %v", got)
+	}
+}

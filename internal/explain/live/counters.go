@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -54,7 +55,7 @@ func countersCause(o observe.Observation) (diagnose.Cause, string) {
 	case o.StoppedHigh == nil:
 		return "", fmt.Sprintf("Whether a quota stopped %s could not be measured.", name)
 	case *o.StoppedHigh == 0:
-		return diagnose.None, fmt.Sprintf("No quota held %s back; counters do not show whether its threads waited for CPUs.", name)
+		return diagnose.None, fmt.Sprintf("No quota held %s back; counters do not show whether its threads waited for CPUs.", name) + calm(o.ThrottledBefore, o.Window)
 	case o.Inside() != "":
 		return diagnose.Inside, fmt.Sprintf("The quota of a cgroup in it, %s, held threads of %s back for %s: explain that cgroup.", text.EscapePath(o.Inside()), name, formatStopped(o))
 	case o.ThrottledBy != observe.BySelf && o.ThrottledBy != observe.ByUnknown && o.ThrottledBy != "":
@@ -73,6 +74,14 @@ func countersCause(o observe.Observation) (diagnose.Cause, string) {
 			name, 100*use, formatStopped(o))
 	}
 	return "", fmt.Sprintf("%s used %.0f %% of its limit and was stopped for %s: counters do not tell bursts from a shortage here.", name, 100*use, formatStopped(o))
+}
+
+// calm says that a look without a throttled period was short, where periods were throttled before it; "": none were, or that is not known.
+func calm(before *float64, window time.Duration) string {
+	if before == nil || *before <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" But %.2g %% of its periods were throttled since it was made, and none in these %s: look longer (--for).", 100**before, text.Duration(window.Round(time.Second)))
 }
 
 // limitUse is the CPU time used as a share of the limit.

@@ -20,6 +20,8 @@ func TestFromCounters(t *testing.T) {
 	}
 	inside := seen(time.Second, 4*time.Second, 1, 2, "/pod/cart/vcpu0")
 	inside.Container.Group.Path = "/pod/cart"
+	calm := seen(0, 0, 1, 2, "")
+	calm.ThrottledBefore = new(0.034)
 	unknown := seen(time.Second, 4*time.Second, 1, 2, observe.BySelf)
 	unknown.StoppedLow, unknown.StoppedHigh = nil, nil
 	for _, c := range []struct {
@@ -35,6 +37,7 @@ func TestFromCounters(t *testing.T) {
 		{"an ancestor out of sight", seen(0, 4*time.Second, 1, 2, observe.ByUnknown), diagnose.Ancestor, "not visible here"},
 		{"a cgroup inside", inside, diagnose.Inside, "/pod/cart/vcpu0, held threads of cart back for 1 s to 4 s of 10 s"},
 		{"nothing", seen(0, 0, 1, 2, ""), diagnose.None, "counters do not show"},
+		{"a calm time", calm, diagnose.None, "But 3.4 % of its periods were throttled since it was made, and none in these 10 s: look longer"},
 		{"not measured", unknown, "", "could not be measured"},
 	} {
 		e := FromCounters(c.o, "BPF was refused")

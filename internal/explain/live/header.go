@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -152,6 +153,32 @@ func (o Options) readLevels() (levels, below []recording.Level, notes []string) 
 	return of(own), of(inside), notes
 }
 
+// wholeName is the length of the longest name that the kernel keeps of a thread, ofOneName how many threads of one such name make it likely that
+// it is the beginning of several names.
+const wholeName, ofOneName = 15, 4
+
+// cutNames says which names of a JVM's threads the kernel has cut, so that pools may be mixed. The JVM knows them whole, and is asked only if the user wants
+// it.
+func (o *Options) cutNames(h *recording.Header) []string {
+	if o.AskJVM {
+		return nil
+	}
+	n, cut := map[string]int{}, []string{}
+	for i := range h.Threads {
+		t := &h.Threads[i]
+		if len(t.Comm) != wholeName || !isJVM(o.processes[t.TGID]) {
+			continue
+		}
+		if n[t.Comm]++; n[t.Comm] == ofOneName {
+			cut = append(cut, t.Comm)
+		}
+	}
+	if len(cut) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("whole names of threads: the kernel cuts %s, so that pools may be mixed; --ask-jvm asks the JVM for them", text.Names(cut))}
+}
+
 // lookAtProcesses reads the facts of each process of the target that show the library of a pool. It runs
 // before the recording, which would otherwise show its work.
 func (o *Options) lookAtProcesses() {
@@ -202,7 +229,7 @@ func (o *Options) lookAtProcesses() {
 
 // completeProcesses adds the facts of the processes.
 func (o Options) completeProcesses(h *recording.Header) {
-	h.NotMeasured = append(h.NotMeasured, o.notes...)
+	h.NotMeasured = append(append(h.NotMeasured, o.notes...), o.cutNames(h)...)
 	if h.Target.AgeNS == nil && o.age != nil {
 		h.Target.AgeNS = new(o.age.Nanoseconds())
 	}

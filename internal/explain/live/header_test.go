@@ -1,10 +1,12 @@
 package live
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
@@ -28,5 +30,35 @@ func TestTheHeaderHasTheQuotasInside(t *testing.T) {
 	id, err := tree.Host.ID(cgroup.CPU, inner)
 	if err != nil || len(h.SubLevels) != 1 || h.SubLevels[0].Path != inner || h.SubLevels[0].ID != id || h.SubLevels[0].QuotaNS == nil {
 		t.Errorf("levels below: %+v, %v", h.SubLevels, err)
+	}
+}
+
+// Names of a JVM's threads that the kernel has cut are told, where several threads have one: the JVM is not asked by itself.
+func TestCutNames(t *testing.T) {
+	threads := func(comms ...string) *recording.Header {
+		h := &recording.Header{}
+		for i, comm := range comms {
+			h.Threads = append(h.Threads, recording.Thread{TID: uint32(7 + i), TGID: 7, Comm: comm})
+		}
+		return h
+	}
+	const cut = "data-plane-kafk"
+	for name, c := range map[string]struct {
+		exe     string
+		asked   bool
+		threads []string
+		want    string
+	}{
+		"several":      {"/usr/bin/java", false, []string{cut, "C2 CompilerThre", cut, cut, cut}, cut},
+		"one of each":  {"/usr/bin/java", false, []string{cut, "C2 CompilerThre", "Signal Dispatch"}, ""},
+		"no JVM":       {"/usr/bin/kafka", false, []string{cut, cut, cut, cut}, ""},
+		"it was asked": {"/usr/bin/java", true, []string{cut, cut, cut, cut}, ""},
+		"short names":  {"/usr/bin/java", false, []string{"exec-1", "exec-1", "exec-1", "exec-1"}, ""},
+	} {
+		o := Options{AskJVM: c.asked, processes: map[uint32]threadpool.Process{7: {Exe: c.exe}}}
+		got := strings.Join(o.cutNames(threads(c.threads...)), "; ")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) || c.want != "" && !strings.Contains(got, "--ask-jvm") {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }

@@ -130,6 +130,7 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 	var a *analysis
 	var k keeper
 	copied := &tee{keep: o.Keep}
+	before := o.throttledBefore(ctx)
 	looked := func() { maps.Copy(o.said.names, o.askJVMs(ctx)) }
 	footer, ended, err := o.take(ctx, p, looked, func(h *recording.Header) {
 		a = newAnalysis(h, facts{said: o.said, processes: o.processes})
@@ -147,10 +148,27 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 	k.end(footer)
 	e, err := o.explain(a, footer, copied)
 	e.EndedEarly = ended
+	if e.Cause == diagnose.None && e.ThrottledPeriods != nil && *e.ThrottledPeriods == 0 {
+		e.Verdict += calm(before, e.Window)
+	}
 	if failed := cmp.Or(copied.failed, k.err); err == nil && failed != nil && o.Keep != nil {
 		return e, &NotKept{failed}
 	}
 	return e, err
+}
+
+// throttledBefore is the share of the periods that were throttled since the target was made; nil: not known.
+func (o Options) throttledBefore(ctx context.Context) *float64 {
+	if o.Host == nil {
+		return nil
+	}
+	s := observe.NewSampler(o.Host, observe.Options{})
+	defer s.Close()
+	first, err := s.Sample(ctx, []container.Container{o.Target}, nil)
+	if err != nil || len(first) == 0 {
+		return nil
+	}
+	return observe.ThrottledBefore(first[0].Levels)
 }
 
 // explain ends an analysis. If threads of one name have several roles, it explains the copy of the recording by them.

@@ -31,6 +31,10 @@ type Requests struct {
 // Enough reports whether there are enough requests to speak of them rather than of threads.
 func (r *Requests) Enough() bool { return r != nil && r.Count >= Least }
 
+// HandedOn reports whether requests were read and hardly any was answered by the thread that read it: datagrams that are handed to other
+// threads cannot be followed.
+func (r *Requests) HandedOn() bool { return r != nil && r.Count < Least && r.Unanswered >= Least }
+
 // Request is one request with its timeline.
 type Request struct {
 	// Begin is when its data arrived, Took the time from there to its last write.

@@ -39,7 +39,7 @@ func Delta(prev, cur *Sample) Observation {
 	}
 	o.LimitChanges = limitChanges(prev.Levels, cur.Levels)
 	ownLevel(&o, &t, prev, cur)
-	o.ThrottledBefore = throttledBefore(prev.Levels)
+	o.ThrottledBefore = ThrottledBefore(prev.Levels)
 	for i := 1; i < len(cur.Levels); i++ {
 		ancestor(&t, &prev.Levels[i], &cur.Levels[i])
 	}
@@ -100,8 +100,8 @@ func ownLevel(o *Observation, t *Throttle, prev, cur *Sample) {
 	}
 }
 
-// throttledBefore is Observation.ThrottledBefore by the counters at the start of a window.
-func throttledBefore(levels []LevelSample) *float64 {
+// ThrottledBefore is Observation.ThrottledBefore by the counters at the start of a window.
+func ThrottledBefore(levels []LevelSample) *float64 {
 	var most *float64
 	for i := range levels {
 		is := &levels[i].Stat

@@ -41,6 +41,7 @@ type builder struct {
 	queues    map[*Pool]*workQueue
 	exchanges map[uint32]*exchange // by socket
 	requests  []recordedRequest
+	polls     []foundByPoll
 	steps     int
 	full      bool // maxSteps or maxWindow reached: add ignores further events
 	leftOut   leftOut
@@ -185,16 +186,18 @@ func (b *builder) onWakeup(e *recording.Event) {
 	sleep := len(t.steps) // the step that ends
 	idle := b.noteWakeup(t, waker, timed)
 	b.gave(waker, t)
+	t.poll = poll{}
 	switch {
 	case waker != nil && waker != t && waker.workedLast():
 		b.joined(t, waker)
 		b.flush(waker)
 		b.step(waker, simulate.ReplayStep{Kind: simulate.StepWake, Thread: int32(t.index), For: time.Duration(sleep)})
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepAwait, For: time.Duration(b.now), Idle: idle})
-		t.wakers = append(t.wakers, waker)
+		t.wakers, t.poll = append(t.wakers, waker), waker.poll
 	default:
 		b.joined(t, nil)
 		if timed && t.sleptAt >= 0 {
+			t.poll = poll{t, len(t.steps), b.now}
 			t.timerSleeps = append(t.timerSleeps, timerSleep{step: len(t.steps), slept: b.now - t.sleptAt, at: b.now})
 		}
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now), Idle: idle})

@@ -36,6 +36,7 @@ type thread struct {
 	ranks           []sleepRank // of each sleep that another pool's thread ended
 	wakers          []*thread   // of each StepAwait
 	timerSleeps     []timerSleep
+	poll            poll  // that began the run under way
 	gives           *task // to others; nil: nothing since it was woken
 	part            *part // of another thread's task; nil: none
 	joins           joins
@@ -121,7 +122,7 @@ func (b *builder) startRunning(t *thread, c int32) {
 	case recording.Sleeping:
 		b.leaveSleep(t)
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now)})
-		t.woken, t.ran = -1, false
+		t.woken, t.ran, t.poll = -1, false, poll{}
 	}
 	t.state, t.cpu, t.onAt = recording.Running, c, b.now
 	if t.woken >= 0 && !t.ran {

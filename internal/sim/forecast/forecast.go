@@ -98,6 +98,8 @@ type Row struct {
 	// responses, or no error is known.
 	Judged      *float64
 	JudgedRange *Range
+	// Known says how often forecasts like this one came close; nil: requests are not judged, or the row is modelled.
+	Known *Known
 	// JudgedP50 is the median of what is judged.
 	JudgedP50 *float64
 	// Kinds are the figures of Forecast.Kinds; nil: the row is modelled.

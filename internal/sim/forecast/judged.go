@@ -148,6 +148,7 @@ func (m *maker) judged(j Judged) {
 		j.Samples = int(m.l.recordedResponses(j.Pool).Count())
 	}
 	m.f.Judged = &j
+	met := FirstMet()
 	for i := range m.f.Rows {
 		if m.f.Rows[i].Remedy.Name == None && m.f.Rows[i].HostLoad == 0 && m.all[i] != nil {
 			m.f.Check.Judged = Figure{m.recordedLatency(), m.latency(m.all[i])}
@@ -161,6 +162,10 @@ func (m *maker) judged(j Judged) {
 		row.Judged, row.JudgedP50 = m.latency(results), m.latencyAt(results, 0.5)
 		if !row.Remedy.Modelled() {
 			row.JudgedRange = m.latencyRange(results, row.Remedy)
+		}
+		if j.Of == OfRequests && row.JudgedRange != nil {
+			k := KnownOf(met, row.Remedy)
+			row.Known = &k
 		}
 	}
 }

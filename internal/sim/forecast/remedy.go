@@ -108,6 +108,12 @@ func (r Remedy) tested(c Calibration) Residual {
 	return c[r.Name]
 }
 
+// keepsPeriods reports whether periods go on as they were: a kernel that gets another quota or burst keeps its timer (tg_set_cfs_bandwidth). So
+// such a row differs from leaving it by its quota alone, and not by when periods happen to begin.
+func (r Remedy) keepsPeriods() bool {
+	return r.Name == None || r.Name == Raise || r.Name == Burst && r.Period == 0
+}
+
 // Text is the remedy for people. limit is that of the container, in CPUs.
 func (r Remedy) Text(limit float64) string {
 	if shown := r.effect().Text; shown != nil {

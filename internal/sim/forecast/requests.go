@@ -36,6 +36,8 @@ type exchange struct {
 	step    int // of the thread that wrote last
 	reader  *thread
 	readAt  int64 // CPU time of the reader at the read
+	// readStep is the reader's step at the read, of no effect; -1: there is none, or it wakes the thread that found the request.
+	readStep int
 	// Of the connection: when the last answer ended, and how many requests came at once after one, and later.
 	ended         int64
 	atOnce, later int
@@ -62,9 +64,14 @@ func (b *builder) onReceive(e *recording.Event) {
 			x.later++
 		}
 	}
-	x.request, x.reader, x.readAt = -1, b.threads[e.Thread], 0
+	x.request, x.reader, x.readAt, x.readStep = -1, b.threads[e.Thread], 0, -1
 	if x.reader != nil {
 		x.readAt = x.reader.spent(b.now)
+	}
+	if x.reader != nil && x.reader.state == recording.Running {
+		b.flush(x.reader)
+		x.readStep = len(x.reader.steps)
+		b.step(x.reader, simulate.ReplayStep{Kind: simulate.StepReply, Thread: -1})
 	}
 }
 
@@ -102,6 +109,7 @@ func (b *builder) onSend(e *recording.Event) {
 	if t.woken >= x.Read {
 		r.work += time.Duration(t.handed)
 	}
+	b.foundBy(x, t)
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepReply, Thread: int32(x.request)})
 }
 

@@ -90,9 +90,8 @@ func (l *Load) run(t trial) (result, error) {
 		return result{refused: err}, nil
 	}
 	replay := l.replay
-	if t.remedy.Name != None || t.hostLoad > 0 || t.load != 1 {
-		// Another limit begins new periods, and another load or time is not the recorded one.
-		replay.Phase = nil
+	if !t.remedy.keepsPeriods() || t.hostLoad > 0 || t.load != 1 {
+		replay.Phase = nil // another period begins anew, and another load or time is not the recorded one
 	}
 	pools, of := l.Pools, l.own
 	if t.remedy.Modelled() {

@@ -124,6 +124,7 @@ func (b *builder) detectPeriodicTimers() {
 			cycles[t.pool] = append(cycles[t.pool], t.cycles())
 		}
 	}
+	b.joinPolls()
 	afterWork := map[*Pool]bool{}
 	for p, all := range cycles {
 		afterWork[p] = sleepsAfterWork(all)

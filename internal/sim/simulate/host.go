@@ -219,6 +219,15 @@ func (h *host) clocks() {
 	}
 }
 
+// newBandwidth begins the periods of a limit.
+func (h *host) newBandwidth(l bandwidth.Limit, phase time.Duration) (*bandwidth.Group, error) {
+	bw, err := bandwidth.New(&h.scenario.Host.Rules, h.ncpu, l, phase)
+	if err == nil && l.Burst > 0 { // a group that was idle has saved its burst: a write is one more refill
+		_, err = bw.Configure(0, 0, l, nil)
+	}
+	return bw, err
+}
+
 func (h *host) addGroup(parent int, c *scenario.Cgroup) error {
 	s := &h.scenario.Host
 	g := group{parent: parent, weight: int64(c.Weight) * 1024 / 100, width: make([]time.Duration, h.ncpu+1)}
@@ -236,14 +245,8 @@ func (h *host) addGroup(parent int, c *scenario.Cgroup) error {
 			phase = time.Duration(h.rng.Int64N(int64(c.Limit.Period)))
 		}
 		var err error
-		if g.bw, err = bandwidth.New(&s.Rules, h.ncpu, c.Limit, phase); err != nil {
+		if g.bw, err = h.newBandwidth(c.Limit, phase); err != nil {
 			return err
-		}
-		// A group that was idle has saved its burst: a write is one more refill.
-		if c.Limit.Burst > 0 {
-			if _, err = g.bw.Configure(0, 0, c.Limit, nil); err != nil {
-				return err
-			}
 		}
 		if s.ClockSkew > 0 {
 			g.bw.Skew = make([]time.Duration, h.ncpu)

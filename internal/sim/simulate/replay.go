@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
@@ -324,7 +323,7 @@ func (h *host) addReplay(r *Replay) error {
 			continue
 		}
 		g := &h.groups[i+1]
-		bw, err := bandwidth.New(&h.scenario.Host.Rules, h.ncpu, g.bw.Limit(), phase%g.bw.Limit().Period)
+		bw, err := h.newBandwidth(g.bw.Limit(), phase%g.bw.Limit().Period)
 		if err != nil {
 			return err
 		}

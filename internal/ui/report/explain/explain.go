@@ -121,6 +121,9 @@ func (x *view) verdict() {
 	if s := e.Startup; s != nil {
 		x.Hanging("", startup(*s))
 	}
+	if share := e.WarmingUp(); share > 0 {
+		x.Hanging("", fmt.Sprintf("Its own compiler used %.0f %% of its CPU time: it is warming up and will need less. Ask again later.", 100*share))
+	}
 	if c := e.ClosedLoop; c != nil {
 		x.Hanging("", fmt.Sprintf("Clients of pool `%s` wait for answers, and ask again %s after one: a faster service gets more requests.", shownName(c.Pool), text.Duration(c.Gap)))
 	}

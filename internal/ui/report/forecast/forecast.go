@@ -95,8 +95,8 @@ func columns(f *forecast.Forecast, c *policy.Choice) []column {
 	}
 	if j := f.Judged; j != nil && j.Of == forecast.OfRequests {
 		all = append(all,
-			column{table.Column{Name: rows.Figure(j) + " ms", Right: true}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Judged) })},
-			column{table.Column{Name: "90 % of cases", Right: true}, plain(func(r *forecast.Row) string { return rangeOf(r.JudgedRange) })})
+			column{table.Column{Name: rows.Figure(j) + " ms", Right: true}, plain(rows.Latency)},
+			column{table.Column{Name: rows.Cases(f), Right: true}, plain(func(r *forecast.Row) string { return rangeOf(r.JudgedError()) })})
 	} else {
 		all = append(all,
 			column{table.Column{Name: "p99 ms", Right: true}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.P99) })},
@@ -251,6 +251,9 @@ func answer(f *forecast.Forecast, c *policy.Choice) []string {
 	}
 	if slices.ContainsFunc(f.Rows, func(r forecast.Row) bool { return r.Remedy.Modelled() && r.Refused == "" }) {
 		lines = append(lines, "* modelled, not replayed: other threads take the work that was recorded.")
+	}
+	if note := rows.Unsure(f); note != "" {
+		lines = append(lines, note+".")
 	}
 	return lines
 }

@@ -29,6 +29,8 @@ type Row struct {
 	JudgedHigh *float64 `json:"judged_high_ms"`
 	// JudgedP50 is the median of what is judged.
 	JudgedP50 *float64 `json:"judged_p50_ms"`
+	// Known is how often forecasts like this one came within a quarter, on services that no rule was made by; null: not known.
+	Known *known `json:"judged_known"`
 	// JudgedRange is JudgedLow and JudgedHigh; Requests and RequestsRange are the judged latency where it is the p99 of
 	// requests. They are for one release more.
 	JudgedRange   *bounds  `json:"judged_error_ms"`
@@ -49,6 +51,11 @@ type Row struct {
 	Neighbours  *neighbours         `json:"neighbours"`
 	BreaksAt    *float64            `json:"breaks_at_load"`
 	CollapsesAt *float64            `json:"collapses_at_load"`
+}
+
+type known struct {
+	Close int `json:"close"`
+	Of    int `json:"of"`
 }
 
 type pool struct {
@@ -115,9 +122,12 @@ func New(f *forecast.Forecast, c *policy.Choice, i int, target string) Row {
 			forecast.Coverage, between(e.P50), between(e.P99), between(e.Max), between(e.ThrottledPeriods), between(e.Stopped), e.Tested,
 		}
 	}
-	row.Judged, row.JudgedRange = r.Judged, (*bounds)(r.JudgedRange)
+	row.Judged, row.JudgedRange = r.Judged, (*bounds)(r.JudgedError())
 	row.JudgedP50 = r.JudgedP50
-	if e := r.JudgedRange; e != nil {
+	if k := r.Known; k != nil {
+		row.Known = &known{k.Close, k.All}
+	}
+	if e := r.JudgedError(); e != nil {
 		row.JudgedLow, row.JudgedHigh = &e.Low, &e.High
 	}
 	if j := f.Judged; j != nil && j.Of == forecast.OfRequests && j.Quantile == 0.99 {

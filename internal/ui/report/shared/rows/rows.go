@@ -97,11 +97,11 @@ func Lines(f *forecast.Forecast, c *policy.Choice) []Line {
 			continue
 		}
 		line := Line{
-			Name: Name(f, row), Chosen: chosen(f, c, i), Judged: Milliseconds(row.Judged), Milliseconds: row.Judged, Spread: "not known", P50: Milliseconds(MedianOf(f, row)),
+			Name: Name(f, row), Chosen: chosen(f, c, i), Judged: Latency(row), Milliseconds: row.Judged, Spread: "not known", P50: Milliseconds(MedianOf(f, row)),
 			Share: row.Figures.Stopped.Seconds() / f.Window.Seconds(), CPUs: Milliseconds(row.Reserved), Lost: Lost(f, row),
 		}
 		line.Stopped = text.PerSecond(line.Share, line.Share)
-		if e := row.JudgedRange; e != nil {
+		if e := row.JudgedError(); e != nil {
 			line.Spread = Milliseconds(&e.Low) + " to " + Milliseconds(&e.High)
 		}
 		switch {
@@ -118,7 +118,7 @@ func Lines(f *forecast.Forecast, c *policy.Choice) []Line {
 // Table writes the lines, with the reasons below.
 func Table(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
 	t := table.New([]table.Column{
-		{Name: "  remedy"}, {Name: Figure(f.Judged) + " ms", Right: true}, {Name: "90 % of cases", Right: true}, {Name: "p50 ms", Right: true, Spare: 1},
+		{Name: "  remedy"}, {Name: Figure(f.Judged) + " ms", Right: true}, {Name: Cases(f), Right: true}, {Name: "p50 ms", Right: true, Spare: 1},
 		{Name: "stopped", Right: true}, {Name: "CPUs", Right: true}, {Name: "others lose", Right: true, Spare: 2},
 	})
 	var reasons Reasons
@@ -138,6 +138,42 @@ func Table(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
 	t.Write(p, true)
 	t.Missing(p)
 	reasons.Write(p)
+	if note := Unsure(f); note != "" {
+		p.Hanging("  ", note)
+	}
+}
+
+// unsure marks a figure that tells an order and no latency.
+const unsure = "? "
+
+// Latency shows the judged latency of a row, marked where forecasts like it seldom came close.
+func Latency(row *forecast.Row) string {
+	if row.Known != nil && row.Known.Rare() && row.Judged != nil {
+		return unsure + Milliseconds(row.Judged)
+	}
+	return Milliseconds(row.Judged)
+}
+
+// Unsure says what the mark of a figure means; "": none has it.
+func Unsure(f *forecast.Forecast) string {
+	close, all := 0, 0
+	for i := range f.Rows {
+		if k := f.Rows[i].Known; k != nil && k.Rare() && k.All > all {
+			close, all = k.Close, k.All
+		}
+	}
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("?: of %d such forecasts %d came within a quarter, on services that the program met for the first time; they say which remedy to try first (fix tries them)", all, close)
+}
+
+// Cases names the column of the intervals.
+func Cases(f *forecast.Forecast) string {
+	if f.Judged != nil && f.Judged.Of == forecast.OfRequests {
+		return fmt.Sprintf("%.0f %% of cases", 100*forecast.Shown)
+	}
+	return fmt.Sprintf("%.0f %% of cases", 100*forecast.Coverage)
 }
 
 // Name is a remedy as a row of a table names it; a star marks one that is modelled.

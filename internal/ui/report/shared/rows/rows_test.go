@@ -27,3 +27,24 @@ func TestWhatToWriteIsShown(t *testing.T) {
 		}
 	}
 }
+
+// A figure of which forecasts of its kind seldom came close is marked, and the mark explained; others are not.
+func TestSeldomCloseIsMarked(t *testing.T) {
+	f := &forecast.Forecast{Judged: &forecast.Judged{Of: forecast.OfRequests, Quantile: 0.99}, Rows: []forecast.Row{
+		{Judged: new(40.0), Known: &forecast.Known{Close: 9, All: 10}},
+		{Judged: new(12.0), Known: &forecast.Known{Close: 6, All: 40}},
+		{Judged: new(7.0)},
+	}}
+	for i, want := range []string{"40", "? 12", "7"} {
+		if got := Latency(&f.Rows[i]); !strings.HasPrefix(got, want) {
+			t.Errorf("row %d: %q, want %q", i, got, want)
+		}
+	}
+	if got := Unsure(f); !strings.Contains(got, "of 40 such forecasts 6 came within a quarter") || Cases(f) != "70 % of cases" {
+		t.Errorf("%q, %q", got, Cases(f))
+	}
+	f.Rows = f.Rows[:1]
+	if got := Unsure(f); got != "" {
+		t.Errorf("nothing is marked: %q", got)
+	}
+}

@@ -274,3 +274,43 @@ func TestOrders(t *testing.T) {
 		t.Errorf("%v", order)
 	}
 }
+
+// What the forecast would choose is kept by less evidence, and replaced by more.
+func TestTheForecastsWord(t *testing.T) {
+	stall := func(ms float64) Measured { // 300 requests that do not wait for each other, but for six in one stall
+		r := verdict.Requests{Window: 30 * time.Second}
+		for i := range 300 {
+			took := 10.0
+			if i >= 100 && i < 106 {
+				took = ms
+			}
+			r.BeganMs, r.TookMs = append(r.BeganMs, float64(i)*100), append(r.TookMs, took)
+		}
+		return Measured{Judged: r}
+	}
+	for name, c := range map[string]struct {
+		leave, burst, narrow [2]float64
+		with, without        int // the choice where the forecast would choose the burst, and where it says nothing
+	}{
+		"lower, and not in each round":           {[2]float64{40, 30}, [2]float64{25, 45}, [2]float64{60, 60}, 1, 0},
+		"another one is lower by chance":         {[2]float64{60, 60}, [2]float64{40, 40}, [2]float64{30, 45}, 1, 2},
+		"another one is lower in each round":     {[2]float64{60, 60}, [2]float64{40, 40}, [2]float64{30, 33}, 2, 2},
+		"it is not lower than leaving it at all": {[2]float64{60, 60}, [2]float64{70, 60}, [2]float64{60, 80}, 0, 0},
+	} {
+		for _, expected := range []bool{true, false} {
+			of := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: expected}, {Name: "narrow", Change: 3}}, 0.99, false)
+			for round := range 2 {
+				for v, ms := range [][2]float64{c.leave, c.burst, c.narrow} {
+					of.Add(v, stall(ms[round]))
+				}
+			}
+			want := c.without
+			if expected {
+				want = c.with
+			}
+			if got, why := of.Choice(); got != want {
+				t.Errorf("%s, expected %v: %d, want %d: %s", name, expected, got, want, why)
+			}
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 )
 
 // Median is the middle of the values, which need not be sorted and are not
@@ -55,4 +56,23 @@ func Tells(n int, below float64) (q float64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// LongestLook is for how long a container is looked at, at most, so that a quantile can be told.
+const LongestLook = time.Minute
+
+// Tellable is the highest quantile up to most that samples tell which come as fast as so many in a window, looked at for LongestLook; what the
+// window itself tells counts too.
+func Tellable(samples int, window time.Duration, most float64) float64 {
+	if window <= 0 {
+		return most
+	}
+	n := int(float64(samples) * math.Max(1, LongestLook.Seconds()/window.Seconds()))
+	if n >= Need(most) {
+		return most
+	}
+	if q, ok := Tells(n, most); ok {
+		return q
+	}
+	return 0.5
 }

@@ -234,8 +234,7 @@ func (r *run) planTurns() (*turns, error) {
 	variants := []trial.Variant{{Name: "leave it"}}
 	names := []string{}
 	for _, c := range candidates {
-		expected := proposal.Choice != nil && proposal.Choice.Answer == policy.AnswerRemedy && proposal.Choice.Row == c.Row
-		variants = append(variants, trial.Variant{Name: c.Name, Change: c.Change, Expected: expected})
+		variants = append(variants, trial.Variant{Name: c.Name, Change: c.Change, Expected: r.expects(proposal.Choice, c.Row)})
 		names = append(names, c.Name)
 	}
 	sample := r.sample(r.runs)
@@ -255,6 +254,15 @@ func (r *run) planTurns() (*turns, error) {
 	r.say("the forecast says in which order; a trial of up to %s chooses: left as it is, %s, in turns of %s", text.Duration(r.o.Budget),
 		text.Names(names), text.Duration(t.length))
 	return t, nil
+}
+
+// expects reports whether the forecast would choose a row, or one that differs from it by a number alone.
+func (r *run) expects(c *policy.Choice, row int) bool {
+	if c == nil || c.Answer != policy.AnswerRemedy || row < 0 {
+		return false
+	}
+	rows := r.made().Rows
+	return policy.FamilyOf(rows[c.Row].Remedy) == policy.FamilyOf(rows[row].Remedy)
 }
 
 // turnLength is how long each turn is measured: enough periods, and enough requests if they come.

@@ -49,7 +49,7 @@ func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) 
 		}
 		p.plan.Expected = expected(made, i)
 		one := Candidate{Row: i, Name: made.Rows[i].Remedy.Text(made.Limit), Change: c.change(i), Request: p.request, Plan: p.plan, ForecastMs: c.f.Rows[i].Judged}
-		family := familyOf(made.Rows[i].Remedy)
+		family := FamilyOf(made.Rows[i].Remedy)
 		if have, ok := best[family]; !ok || one.forecast() < have.forecast() {
 			best[family] = one
 		}
@@ -64,8 +64,8 @@ func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) 
 	return all, nil
 }
 
-// familyOf is a remedy without its numbers.
-func familyOf(r forecast.Remedy) forecast.Remedy {
+// FamilyOf is a remedy without its numbers: of those that differ by a number alone a trial has one.
+func FamilyOf(r forecast.Remedy) forecast.Remedy {
 	family := forecast.Remedy{Name: r.Name}
 	if r.Burst > 0 {
 		family.Burst = 1

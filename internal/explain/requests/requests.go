@@ -22,6 +22,9 @@ type Requests struct {
 	Merged int
 	// Quantiles of their times, by nearest rank, and the longest; of the first million. Without meaning if Count is 0.
 	P50, P90, P99, Max time.Duration
+	// Quantile is the highest up to p99 that so many requests tell, which a fix would judge by, and High its value; 0: not known.
+	Quantile float64
+	High     time.Duration
 	// Lengths are the first million in few bins.
 	Lengths []stats.Length
 	// Slowest are up to ten, the slowest first.

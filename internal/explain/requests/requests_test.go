@@ -56,7 +56,7 @@ func TestExample(t *testing.T) {
 	stop := part(4*ms, 88*ms, requests.Stopped, "worker", worker)
 	stop.Quota, stop.Own = "/a", true
 	want := &requests.Requests{
-		Seen: true, Count: 1, Unanswered: 1, P50: 96 * ms, P90: 96 * ms, P99: 96 * ms, Max: 96 * ms, Lengths: []stats.Length{{UpTo: 98_304 * time.Microsecond, Count: 1}},
+		Seen: true, Count: 1, Unanswered: 1, P50: 96 * ms, P90: 96 * ms, P99: 96 * ms, Max: 96 * ms, Quantile: 0.99, High: 96 * ms, Lengths: []stats.Length{{UpTo: 98_304 * time.Microsecond, Count: 1}},
 		Slowest: []requests.Request{{Begin: 8 * ms, Took: 96 * ms, Segments: []requests.Segment{
 			part(0, 2*ms, requests.Busy, "main", main), part(2*ms, 1*ms, requests.Ran, "main", main),
 			part(3*ms, 1*ms, requests.Ran, "worker", worker), stop, part(92*ms, 3*ms, requests.Ran, "worker", worker),

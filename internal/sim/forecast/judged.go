@@ -35,23 +35,7 @@ type Judged struct {
 }
 
 // LongestLook is for how long a container is looked at, at most, so that a quantile can be told.
-const LongestLook = time.Minute
-
-// tellable is the highest quantile up to most that samples tell which come as fast as so many in a window, looked at for
-// LongestLook; what the window itself tells counts too.
-func tellable(samples int, window time.Duration, most float64) float64 {
-	if window <= 0 {
-		return most
-	}
-	n := int(float64(samples) * math.Max(1, LongestLook.Seconds()/window.Seconds()))
-	if n >= stats.Need(most) {
-		return most
-	}
-	if q, ok := stats.Tells(n, most); ok {
-		return q
-	}
-	return 0.5
-}
+const LongestLook = stats.LongestLook
 
 // judge sets the figure by which remedies are compared: of requests where enough are seen, of the kind that is hurt most;
 // else of a pool. An objective sets the quantile, and may name a pool.
@@ -76,7 +60,7 @@ func (m *maker) judge() {
 			return
 		}
 		p := m.l.Pools[pool]
-		m.judged(Judged{Of: OfPool, Pool: p.Name, Quantile: tellable(int(p.recorded.Response.Count()), m.l.window, quantile)})
+		m.judged(Judged{Of: OfPool, Pool: p.Name, Quantile: stats.Tellable(int(p.recorded.Response.Count()), m.l.window, quantile)})
 		m.note("%s, so responses of pool %s are judged", noRequests(len(m.l.requests)), p.Name)
 	}
 	if j := m.f.Judged; o == nil && j.Quantile < quantile {
@@ -111,7 +95,7 @@ func (m *maker) judgeRequests(kinds []kindOf, quantile float64) {
 	for k, kind := range kinds {
 		q := quantile
 		if m.o.Objective == nil {
-			q = tellable(len(kind.requests), m.l.window, quantile)
+			q = stats.Tellable(len(kind.requests), m.l.window, quantile)
 		}
 		m.f.Kinds = append(m.f.Kinds, KindSeen{kind.Kind, len(kind.requests), q})
 		none, best := math.NaN(), math.Inf(1)

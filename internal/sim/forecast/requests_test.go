@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // answered is a thread that runs for 8 ms each 100 ms, and answers a request after 6 ms that arrived some time before the
@@ -190,7 +191,7 @@ func TestTellable(t *testing.T) {
 		window time.Duration
 		want   float64
 	}{{500, time.Minute, 0.99}, {43, 5 * time.Second, 0.99}, {20, 5 * time.Second, 0.95}, {5, 5 * time.Second, 0.9}, {1, 5 * time.Second, 0.5}, {700, 2 * time.Minute, 0.99}} {
-		if got := tellable(c.n, c.window, 0.99); got != c.want {
+		if got := stats.Tellable(c.n, c.window, 0.99); got != c.want {
 			t.Errorf("%d in %v: p%g, want p%g", c.n, c.window, 100*got, 100*c.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/timeline"
@@ -51,8 +52,12 @@ func ofThreads(r *requests.Requests) string {
 
 // requestsText are the figures of all requests in one sentence.
 func requestsText(r *requests.Requests) string {
-	s := fmt.Sprintf("%s answered, p50 %s, p99 %s, longest %s; from the data's arrival at the socket to the last write",
-		text.Count(r.Count, "request"), text.Duration(r.P50), text.Duration(r.P99), text.Duration(r.Max))
+	q, high := 0.99, r.P99
+	if r.Quantile > 0 && r.Quantile < q { // too few tell it: what fix would judge by
+		q, high = r.Quantile, r.High
+	}
+	s := fmt.Sprintf("%s answered, p50 %s, %s %s, longest %s; from the data's arrival at the socket to the last write",
+		text.Count(r.Count, "request"), text.Duration(r.P50), objective.InWords(q), text.Duration(high), text.Duration(r.Max))
 	if r.Unanswered > 0 {
 		s += fmt.Sprintf("; %d more had no answer at the end", r.Unanswered)
 	}

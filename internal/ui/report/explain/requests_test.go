@@ -3,6 +3,7 @@ package explain
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 )
@@ -24,5 +25,17 @@ func TestOfThreads(t *testing.T) {
 		if got := ofThreads(r); got != "" {
 			t.Errorf("%+v: %q", r, got)
 		}
+	}
+}
+
+// Of so few requests that they tell no p99 the sentence has the quantile that a fix would judge by.
+func TestTheQuantileThatRequestsTell(t *testing.T) {
+	few := requests.Requests{Count: 30, P50: time.Millisecond, P99: 90 * time.Millisecond, Max: 90 * time.Millisecond, Quantile: 0.95, High: 40 * time.Millisecond}
+	if got := requestsText(&few); !strings.Contains(got, "p95 40 ms") || strings.Contains(got, "p99") {
+		t.Error(got)
+	}
+	few.Quantile, few.High = 0.99, 90*time.Millisecond
+	if got := requestsText(&few); !strings.Contains(got, "p99 90 ms") {
+		t.Error(got)
 	}
 }

@@ -19,7 +19,8 @@
 // It keeps every run in a file as the run ends. An interrupted case goes on where it
 // stopped. A case measured to its end is a result: a file in the tree, with its date and
 // the commit that was tried. The pages are made of all results, measured on whichever
-// day, and name the services that have none.
+// day, and name the services that have none. What came of a service when the program met it for the first time stays in a
+// folder of its own, first: the program is told by it how far its forecasts are off.
 //
 // # Worked example
 //

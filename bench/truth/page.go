@@ -74,27 +74,15 @@ func (p *page) head() {
 
 func (p *page) summary(done []judged) {
 	p.Line("\n## In short")
-	best, left, worse, forecast, slow, requests := 0, 0, 0, 0, 0, 0
+	n, slow, requests := choicesOf(done), 0, 0
 	for _, j := range done {
-		if j.f.Known && j.f.ForecastIsBest {
-			forecast++
-		}
 		if t := j.k.Fix.Trial; t != nil {
 			slow, requests = slow+t.Slow, requests+t.Requests
 		}
-		if j.f.Known && j.f.IsBest {
-			best++
-		}
-		if j.f.Known && j.f.LeftIsBest {
-			left++
-		}
-		if j.f.Worse {
-			worse++
-		}
 	}
 	p.Line("\nOf %s the choice was the best at equal CPU in %d, what fix left in force in %d. The choice was worse than leaving it in %d.",
-		text.Count(len(done), "service"), best, left, worse)
-	p.Line("\nThe choice of the forecast alone would have been the best in %d.", forecast)
+		text.Count(len(done), "service"), n.best, n.left, n.worse)
+	p.Line("\nThe choice of the forecast alone would have been the best in %d.", n.forecast)
 	if len(done) == 0 {
 		return
 	}
@@ -134,21 +122,28 @@ func (p *page) first(of []testCase, first []caseRun) {
 	if len(all) == 0 {
 		return
 	}
-	good, worse, forecast := 0, 0, 0
-	for _, j := range all {
-		good, worse, forecast = good+one(j.f.Known && j.f.LeftIsBest), worse+one(j.f.Worse), forecast+one(j.f.Known && j.f.ForecastIsBest)
-	}
+	n, missed := choicesOf(all), slices.DeleteFunc(slices.Clone(all), func(j judged) bool { return j.f.good() })
 	p.Line("\n## Services that the program met for the first time")
 	p.Line("\nEach was added with its load and its truth before anybody looked at it with the tool, and measured once. Rules that were changed since had no part in these")
 	p.Line("figures. What fix left in force was the best at equal CPU in %d of %d, and worse than leaving it in %d. The choice of the forecast alone would have been the best in %d.",
-		good, len(all), worse, forecast)
+		n.left, len(all), n.worse, n.forecast)
 	p.Line("Of %d forecasts of p99 %d came within a quarter, and %d within the interval of that day.", fair, near, within)
 	p.beside(all)
-	for _, j := range all {
-		if !j.f.good() {
-			p.Line("\n- `%s`: fix chose %s; %s", j.c.name, j.chose(), text.Shown(j.f.Why))
-		}
+	if len(missed) > 0 {
+		p.Line("")
+		p.missed(missed)
 	}
+}
+
+// choices count services: where the choice was the best, what fix left in force, and what the forecast alone would choose; and where it was worse.
+type choices struct{ best, left, forecast, worse int }
+
+func choicesOf(all []judged) (n choices) {
+	for _, j := range all {
+		n.best, n.left = n.best+one(j.f.Known && j.f.IsBest), n.left+one(j.f.Known && j.f.LeftIsBest)
+		n.forecast, n.worse = n.forecast+one(j.f.Known && j.f.ForecastIsBest), n.worse+one(j.f.Worse)
+	}
+	return n
 }
 
 func one(is bool) int {
@@ -268,6 +263,11 @@ func (p *page) misses(all []judged) {
 		return
 	}
 	p.Line("\n## Misses\n")
+	p.missed(all)
+}
+
+// missed is a line for each miss.
+func (p *page) missed(all []judged) {
 	for _, j := range all {
 		p.Line("- `%s`: fix chose %s; %s", j.c.name, j.chose(), text.Shown(j.f.Why))
 	}

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -41,16 +41,16 @@ type effect struct {
 	Sign bool
 	// Fair: enough requests, and a client that was in time, so that p99 itself may be compared.
 	Fair bool
-	// Close: p99 is within closeShare of the forecast. Within: the forecast's interval contains it. Touched: the interval
+	// Close: p99 is within a quarter of the forecast. Within: the forecast's interval contains it. Touched: the interval
 	// and the rounds' spread have a value in common.
 	Close, Within, Touched bool
-	// FactorClose: p99 as a factor of leaving it is within closeShare of the forecast one.
+	// FactorClose: p99 as a factor of leaving it is within a quarter of the forecast one.
 	FactorClose bool
-	// OfLeaveClose: the forecast factor times what leaving it came to in the rounds is within closeShare of p99.
+	// OfLeaveClose: the forecast factor times what leaving it came to in the rounds is within a quarter of p99.
 	OfLeaveClose bool
-	// Steady: every round is within closeShare of the rounds' median, so that one forecast can be right for all.
+	// Steady: every round is within a quarter of the rounds' median, so that one forecast can be right for all.
 	Steady bool
-	// Agree of Rounds are within closeShare of the median of the other rounds: what another measurement reaches as a
+	// Agree of Rounds are within a quarter of the median of the other rounds: what another measurement reaches as a
 	// forecast.
 	Agree, Rounds int
 	// Mixed: the client's p99 is of one of several kinds of requests, and the forecast is of all together.
@@ -58,8 +58,6 @@ type effect struct {
 }
 
 const (
-	// closeShare is how far from the forecast p99 may be.
-	closeShare = 0.25
 	// fairRequests is how many requests a p99 needs.
 	fairRequests = 500
 	// alertShare is the share of throttled periods above which the kubernetes-mixin alerts.
@@ -151,8 +149,8 @@ func effectsOf(k caseRun, l *look) []effect {
 	return all
 }
 
-// near tells whether a value is within closeShare of what came.
-func near(value, came float64) bool { return math.Abs(value/came-1) <= closeShare }
+// near tells whether a value is as close to what came as the program calls close.
+func near(value, came float64) bool { return forecast.Close(value, came) }
 
 // comparable tells whether p99 itself can be judged: one forecast can be right for all rounds, and the client measured the
 // requests that it is of.
@@ -174,7 +172,7 @@ func (k *caseRun) factor(variant string) float64 {
 	return stats.Median(all)
 }
 
-// agree counts the rounds of a variant within closeShare of the median of the others.
+// agree counts the rounds of a variant within a quarter of the median of the others.
 func (k *caseRun) agree(variant string) (within, rounds int) {
 	var all []float64
 	for _, r := range k.runsOf(variant) {

@@ -246,7 +246,7 @@ func (j *scored) calm() string {
 const calmShare = 0.8
 
 // otherLoad says where the recording has requests at another rate than the rounds that left the service alone, by more than
-// closeShare of theirs; "": it does not, or that is not known. No replay of the recording is then a forecast of the rounds.
+// a quarter of theirs; "": it does not, or that is not known. No replay of the recording is then a forecast of the rounds.
 //
 // Worked example: a recording of 6 s has 348 requests, 58 a second. The rounds of 4 s have 336, 336 and 372: 84 to 93 a
 // second. The recording has 0.69 times as many as the median round.

@@ -36,7 +36,7 @@ func (a *agent) act(ctx context.Context) error {
 		}
 		chooser.rememberTrials(past, time.Now())
 		if !a.Reloaded {
-			chooser.remember(past, a.Env.By, time.Now())
+			chooser.remember(past, time.Now())
 		}
 	}
 	var nextChores time.Time

@@ -235,11 +235,11 @@ func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
 }
 
 // remember takes in what an agent before this one tried in vain, so that a restart ends no wait. past are the changes in
-// the journal that ended, newest first; by is the agent's name there.
-func (c *chooser) remember(past []txn.Past, by string, now time.Time) {
+// the journal that ended, newest first.
+func (c *chooser) remember(past []txn.Past, now time.Time) {
 	failed := map[string]time.Time{}
 	for _, p := range slices.Backward(past) {
-		if p.By != by || p.Outcome == nil {
+		if p.By != c.by || p.Outcome == nil {
 			continue
 		}
 		switch p.Outcome.Verdict {

@@ -161,7 +161,8 @@ func TestChooserRemembersAcrossARestart(t *testing.T) {
 	past = append(past, ended("/to come", "agent", verdict.Worse, 100*retryAfter)) // the clock was ahead then, and is set back
 	slices.Reverse(past)
 	c := newChooser(rules(nil), "")
-	c.remember(past, "agent", start.Add(3*minute))
+	c.by = "agent"
+	c.remember(past, start.Add(3*minute))
 	want := map[string]time.Time{"/to come": start.Add(3*minute + retryAfter), "/once": start.Add(2*minute + retryAfter), "/twice": start.Add(2 * retryAfter)}
 	if !maps.Equal(c.retry, want) {
 		t.Errorf("not before %v, want %v", c.retry, want)

@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
@@ -126,7 +127,7 @@ func TestLooksForLonger(t *testing.T) {
 		t.Fatal(err)
 	}
 	longest := slices.Max(lengths)
-	if lengths[0] != 2*time.Second || longest <= 2*time.Second || longest > forecast.LongestLook || lengths[len(lengths)-1] != longest {
+	if lengths[0] != 2*time.Second || longest <= 2*time.Second || longest > stats.LongestLook || lengths[len(lengths)-1] != longest {
 		t.Errorf("recorded for %v", lengths)
 	}
 	if !slices.ContainsFunc(b.said, func(s string) bool {

@@ -41,7 +41,7 @@ const (
 	// someMore is how many more requests than its quantile needs a recording is made for: the next one has fewer by chance.
 	someMore = 1.2
 	// longestOfPool bounds how long the target is recorded where a pool is judged: its wake-ups come more often than requests
-	// of a client, which forecast.LongestLook bounds.
+	// of a client, which stats.LongestLook bounds.
 	longestOfPool = 20 * time.Second
 	// mostPast bounds the past changes, of all containers, from which forecasts learn.
 	mostPast = 1000
@@ -258,9 +258,9 @@ func (r *run) enough(ctx context.Context, learned Learned) (_ Learned, again boo
 		need := int(someMore * float64(stats.Need(judged.Quantile)))
 		requests, stalls := len(seen.TookMs), seen.Stalls(judged.Quantile)
 		if requests*enoughStalls < stalls*need { // requests take longer to come
-			return r.longer(ctx, learned, r.looked, forecast.LongestLook, requests, need, "request")
+			return r.longer(ctx, learned, r.looked, stats.LongestLook, requests, need, "request")
 		}
-		return r.longer(ctx, learned, r.looked, forecast.LongestLook, stalls, enoughStalls, "stall")
+		return r.longer(ctx, learned, r.looked, stats.LongestLook, stalls, enoughStalls, "stall")
 	}
 	runs := runsOf(r.runs, judged.Pool)
 	return r.longer(ctx, learned, r.looked, longestOfPool, runs.Backlogs(), enoughBacklogs, "backlog")

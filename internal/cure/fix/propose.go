@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
-	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -95,7 +95,7 @@ func figures(o hoststate.Observed) *txn.Figures {
 const mostLooks = 3
 
 // moreLooks is how long those beside the first take at most: after the change, and without it and with it again.
-const moreLooks = (mostLooks - 1 + 2) * forecast.LongestLook
+const moreLooks = (mostLooks - 1 + 2) * stats.LongestLook
 
 // judge looks again and compares.
 func (r *run) judge(ctx context.Context) error {
@@ -134,7 +134,7 @@ func (r *run) judge(ctx context.Context) error {
 	}
 	j, more := r.judgement(evidence, again)
 	for looks := 1; more && looks < mostLooks; looks++ {
-		length = min(2*length, forecast.LongestLook)
+		length = min(2*length, stats.LongestLook)
 		r.say("%s: looking once more, for %s", j.Why, text.Duration(length))
 		longer, err := r.env.Learn(ctx, r.o.Target, length)
 		if ctx.Err() != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
-	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
@@ -48,7 +48,7 @@ const planning = time.Minute
 // Longest is how long a fix takes at most where it asks no question. Before the tries it may wait for a recording that is
 // under way, look, and look for longer twice.
 func (o Options) Longest() time.Duration {
-	look := max(o.Window, forecast.LongestLook)
+	look := max(o.Window, stats.LongestLook)
 	try := planning + 3*o.Settle + look + moreLooks + o.LookBack + 3*slo.Limit
 	longest := o.Window + 3*look + planning + time.Duration(max(1, o.Tries))*try
 	if o.Budget > 0 { // two rounds are made in any case, and each turn waits for a queue to drain

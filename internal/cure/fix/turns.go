@@ -90,7 +90,6 @@ type turns struct {
 	seen       [][]observe.Observation        // of the target, by variant
 	longest    time.Duration                  // request of the look
 	answer     []float64                      // of the latency source, the last time
-	told       string                         // of the last turn
 }
 
 // trials reports whether remedies are tried in turns: it was asked for, and there is something to judge by.
@@ -339,18 +338,17 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 		return err
 	}
 	t.of.Add(v, m)
-	t.say(v, m, "")
-	t.record(v)
+	t.record(v, t.say(v, m, ""))
 	return nil
 }
 
 // record puts into the journal what came of a turn of a remedy, beside what was used and stopped when the container was left.
-func (t *turns) record(v int) {
+func (t *turns) record(v int, note string) {
 	if v == 0 || t.r.res.ID == "" {
 		return
 	}
 	row := t.of.Row(v)
-	o := txn.Outcome{Verdict: VerdictTurn, Before: t.figures(0), After: t.figures(v), Note: t.told}
+	o := txn.Outcome{Verdict: VerdictTurn, Before: t.figures(0), After: t.figures(v), Note: note}
 	if row.Measured != nil && o.After != nil {
 		t.judgedFigure(o.After, *row.Measured)
 	}
@@ -457,7 +455,8 @@ func (t *turns) name(v int) string {
 	return t.candidates[v-1].Name
 }
 
-func (t *turns) say(v int, m trial.Measured, out string) {
+// say tells what a turn showed, and gives it back.
+func (t *turns) say(v int, m trial.Measured, out string) (told string) {
 	q := objective.InWords(t.quantile)
 	what := "too few requests"
 	if n := len(m.Judged.TookMs); n >= leastSeen {
@@ -466,8 +465,9 @@ func (t *turns) say(v int, m trial.Measured, out string) {
 	if why := cmp.Or(out, m.Ended); why != "" {
 		what += "; " + why
 	}
-	t.told = fmt.Sprintf("round %d, %s: %s", t.rounds, t.name(v), what)
-	t.r.say("%s", t.told)
+	told = fmt.Sprintf("round %d, %s: %s", t.rounds, t.name(v), what)
+	t.r.say("%s", told)
+	return told
 }
 
 // takeBack undoes a turn, also after ctx has ended.

@@ -478,7 +478,7 @@ func (t *Trial) Row(v int) Row {
 	if r.Why == "" {
 		r.Why = t.harms(v)
 	}
-	if s, ok := verdict.SpreadOf(all, t.quantile); ok && len(all.TookMs) >= leastOfRound {
+	if s, ok := t.spread(v); ok {
 		r.Measured = &s
 		sorted := slices.Sorted(slices.Values(all.TookMs))
 		r.P50Ms, r.P90Ms = new(stats.Rank(sorted, 0.5)), new(stats.Rank(sorted, 0.9))

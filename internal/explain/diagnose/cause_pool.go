@@ -51,7 +51,7 @@ func poolStopsPool(of *figures) (found, bool) {
 	if victim == nil || len(culprits) == 0 || len(culprits) > 1 && !victim.serves(of) {
 		return found{}, false
 	}
-	f := found{cause: Pool, stopped: min(victim.stopped, of.stopped), severity: of.quotaSeverity(), rank: of.rankOf(victim, culprits), near: of.nearlySpent(culprits, all)}
+	f := found{cause: Pool, stopped: min(victim.stopped, of.stopped), severity: of.quotaSeverity(), rank: of.rankOf(victim, culprits)}
 	f.suffers = victim.key.name
 	spent, who := int64(0), "pool"
 	for i, p := range culprits {
@@ -68,6 +68,7 @@ func poolStopsPool(of *figures) (found, bool) {
 		who += " `" + p.key.name + "`"
 	}
 	spentShare := float64(spent) / float64(all)
+	f.near = spentShare < of.needSpent(culprits)+nearShare
 	f.evidence = fmt.Sprintf("%s, which used %s of the CPU time in throttled periods, was held back for %s in %s; %s used %s",
 		formatPool(victim), formatShare(float64(victim.throttled[of.track])/float64(all)), formatTime(victim.stopped),
 		text.Count(victim.holds, "interval"), who, formatShare(spentShare))
@@ -104,15 +105,6 @@ func (of *figures) needSpent(large []*pool) float64 {
 		return poolSpent
 	}
 	return backgroundSpent
-}
-
-// nearlySpent reports whether the culprits are near to what they must spend.
-func (of *figures) nearlySpent(culprits []*pool, all int64) bool {
-	sum := int64(0)
-	for _, p := range culprits {
-		sum += p.throttled[of.track]
-	}
-	return float64(sum) < (of.needSpent(culprits)+nearShare)*float64(all)
 }
 
 // victim is the pool that is stopped with others; nil: none is. Of several, the ones that work come first, then those

@@ -153,9 +153,8 @@ func (o Options) readLevels() (levels, below []recording.Level, notes []string) 
 	return of(own), of(inside), notes
 }
 
-// wholeName is the length of the longest name that the kernel keeps of a thread, ofOneName how many threads of one such name make it likely that
-// it is the beginning of several names.
-const wholeName, ofOneName = 15, 4
+// ofOneName is how many threads of one name that the kernel may have cut make it likely that it is the beginning of several names.
+const ofOneName = 4
 
 // cutNames says which names of a JVM's threads the kernel has cut, so that pools may be mixed. The JVM knows them whole, and is asked only if the user wants
 // it.
@@ -166,7 +165,7 @@ func (o *Options) cutNames(h *recording.Header) []string {
 	n, cut := map[string]int{}, []string{}
 	for i := range h.Threads {
 		t := &h.Threads[i]
-		if len(t.Comm) != wholeName || !isJVM(o.processes[t.TGID]) {
+		if len(t.Comm) != threadpool.CommBytes || !isJVM(o.processes[t.TGID]) {
 			continue
 		}
 		if n[t.Comm]++; n[t.Comm] == ofOneName {

@@ -34,9 +34,6 @@ type Judged struct {
 	Samples int
 }
 
-// LongestLook is for how long a container is looked at, at most, so that a quantile can be told.
-const LongestLook = stats.LongestLook
-
 // judge sets the figure by which remedies are compared: of requests where enough are seen, of the kind that is hurt most;
 // else of a pool. An objective sets the quantile, and may name a pool.
 func (m *maker) judge() {
@@ -64,7 +61,7 @@ func (m *maker) judge() {
 		m.note("%s, so responses of pool %s are judged", noRequests(len(m.l.requests)), p.Name)
 	}
 	if j := m.f.Judged; o == nil && j.Quantile < quantile {
-		m.note("%d samples in %v tell no p99 within %v of looking, so %s is judged", j.Samples, m.l.window.Round(time.Second), LongestLook, objective.InWords(j.Quantile))
+		m.note("%d samples in %v tell no p99 within %v of looking, so %s is judged", j.Samples, m.l.window.Round(time.Second), stats.LongestLook, objective.InWords(j.Quantile))
 	}
 	for i := range m.f.Rows {
 		if m.all[i] != nil {

@@ -37,8 +37,8 @@ func FirstMet() []Compared {
 }
 
 const (
-	// closeFactor is how far from its forecast what comes may be and still be close to it: a quarter.
-	closeFactor = 1.25
+	// closeShare is how far a forecast may be from what comes, as a share of that, and still be close to it.
+	closeShare = 0.25
 	// leastAlike is how many forecasts of a kind tell how far such forecasts are off.
 	leastAlike = 8
 	// outside is the share of what came that may lie beyond each end of the shown interval, of the services that it is made by.
@@ -48,6 +48,9 @@ const (
 // Shown is the share of real results that lie within [Row.JudgedError], of services that had no part in it: less than Coverage, because services
 // differ by more than the moments of one recording do. 80 % would take intervals from a seventieth to seventy times.
 const Shown = 0.7
+
+// Close reports whether a forecast is within a quarter of what came.
+func Close(forecast, came float64) bool { return math.Abs(forecast/came-1) <= closeShare }
 
 // Known says how far forecasts like one were off, on services that no rule was made by.
 type Known struct {
@@ -77,7 +80,7 @@ func KnownOf(all []Compared, r Remedy) Known {
 	k := Known{All: len(found)}
 	var low, high []float64
 	for _, c := range found {
-		if off := math.Abs(math.Log(c.CameMs / c.ForecastMs)); off <= math.Log(closeFactor) {
+		if Close(c.ForecastMs, c.CameMs) {
 			k.Close++
 		}
 		low, high = append(low, max(0, math.Log(c.LowMs/c.CameMs))), append(high, max(0, math.Log(c.CameMs/c.HighMs)))

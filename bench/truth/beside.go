@@ -248,7 +248,7 @@ func tomcatBatch() testCase {
 		causes:  []string{"pool", "burst"},
 		guilty:  []string{"Timer-"},
 		suffers: []string{"http-nio", "exec"},
-		needs:   []need{{"java", "openjdk-17-jdk-headless"}, {"/usr/share/tomcat10/bin/bootstrap.jar", "tomcat10-common"}, {ecj, "libecj-java"}},
+		needs:   []need{{"java", "openjdk-17-jdk-headless"}, {"/usr/share/tomcat10/bin/bootstrap.jar", "tomcat10-common"}, {"/usr/share/tomcat10/etc/web.xml", "tomcat10"}, {ecj, "libecj-java"}},
 		start:   startTomcat,
 	}
 }

@@ -40,6 +40,11 @@ func less(a, b study.Spread, work bool) bool {
 // leastExtra is how many CPUs beyond the limit count as more than the limit.
 const leastExtra = 0.01
 
+// grantsNoMore tells whether a variant grants no more CPU than the case's limit.
+func (c testCase) grantsNoMore(v variant) bool {
+	return v.Granted != nil && *v.Granted <= c.limit+leastExtra
+}
+
 // finding is what a case shows about fix's choice.
 type finding struct {
 	// Chosen is the variant that fix's choice comes to, Best the lowest at equal CPU.
@@ -70,7 +75,7 @@ func judge(c testCase, k caseRun) finding {
 	}
 	var all []variant
 	for _, v := range k.Variants {
-		if v.Granted != nil && *v.Granted <= c.limit+leastExtra && k.figures(v.Name).Rounds > 0 {
+		if c.grantsNoMore(v) && k.figures(v.Name).Rounds > 0 {
 			all = append(all, v)
 		}
 	}

@@ -90,6 +90,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
 	flag.BoolVar(&o.noFix, "no-fix", false, "do not run fix: measure what explain and forecast say, and what each remedy brings")
+	flag.BoolVar(&o.equal, "equal", false, "look once, and measure no remedy that grants more CPU than the limit: two thirds of the time, and fix is judged all the same")
 	adviceOnly := flag.Bool("advice", false, "measure only what following explain's advice brings, of cases that were measured before")
 	alone := flag.String("alone", "", "hold a lock on `FILE` while it measures: who starts other work by 'flock FILE COMMAND' waits until it does not")
 	flag.Parse()

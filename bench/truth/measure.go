@@ -26,6 +26,8 @@ type options struct {
 	alone  study.Alone
 	// noFix leaves fix out.
 	noFix bool
+	// equal leaves out the longer look and what grants more CPU than the limit.
+	equal bool
 	// tryOnly ends a case after its warming up.
 	tryOnly bool
 }
@@ -145,7 +147,7 @@ func (m *measurement) ask(ctx context.Context) error {
 		return err
 	}
 	say("%s: %s; recommended: %s %s", m.c.name, m.k.Look.Cause, m.k.Look.Answer, m.k.Look.Recommended)
-	if !m.c.healthy {
+	if !m.c.healthy && !m.o.equal {
 		if m.k.Longer, err = m.t.look(ctx, longerLook, longerName(m.o.keep, m.c.name)); err != nil {
 			return err
 		}
@@ -172,6 +174,9 @@ func (m *measurement) toApply() []variant {
 			return len(v.Args) > 0
 		}
 		if m.o.noFix && v.Granted == nil { // it can be no choice of fix without leave
+			return true
+		}
+		if m.o.equal && !m.c.grantsNoMore(v) {
 			return true
 		}
 		return len(v.Args) > 1 && v.Args[1] == "raise" && !slices.Contains(named, v.Name)

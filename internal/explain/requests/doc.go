@@ -29,8 +29,8 @@
 //
 //   - Connections are TCP and Unix streams; kernels before 6.3 do not show their reads and writes, and neither does
 //     io_uring where it reads without the socket layer. There is no MPTCP.
-//   - Of UDP a datagram to a server's socket is a request, and its answer the next datagram that the thread which read it
-//     sends from that socket. A server whose threads hand datagrams on to others has no answers. Of a protocol that answers
+//   - Of UDP a datagram to a server's socket is a request, and its answer the next datagram to that client from that socket,
+//     whichever thread sends it. Where a client waits for several, the first bytes tell which. Of a protocol that answers
 //     with many datagrams (QUIC) the first counts. Where clients in- and outside of the container use one socket, the more
 //     frequent ones decide whether all of them count.
 //   - A connection has one request at a time. Of pipelined or multiplexed ones (HTTP/2) the last read before a

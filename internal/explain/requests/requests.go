@@ -34,9 +34,8 @@ type Requests struct {
 // Enough reports whether there are enough requests to speak of them rather than of threads.
 func (r *Requests) Enough() bool { return r != nil && r.Count >= Least }
 
-// HandedOn reports whether requests were read and hardly any was answered by the thread that read it: datagrams that are handed to other
-// threads cannot be followed.
-func (r *Requests) HandedOn() bool { return r != nil && r.Count < Least && r.Unanswered >= Least }
+// OneWay reports whether data was read and hardly any of it answered: logs and metrics, or answers from another socket.
+func (r *Requests) OneWay() bool { return r != nil && r.Count < Least && r.Unanswered >= Least }
 
 // Request is one request with its timeline.
 type Request struct {

@@ -13,6 +13,16 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type bpfAsked struct {
+	_  structs.HostLayout
+	By [256]struct {
+		_      structs.HostLayout
+		Client uint64
+		Head   uint64
+		Mark   uint64
+	}
+}
+
 type bpfConnection struct {
 	_       structs.HostLayout
 	Arrived uint64
@@ -75,14 +85,20 @@ type bpfCpu struct {
 }
 
 type bpfDatagrams struct {
-	_       structs.HostLayout
-	Arrived [64]uint64
-	Came    uint64
-	Read    uint64
-	Epoch   uint32
-	Client  uint32
-	Inside  int32
-	_       [4]byte
+	_     structs.HostLayout
+	Waits [64]struct {
+		_      structs.HostLayout
+		Client uint64
+		Head   uint64
+		Mark   uint64
+	}
+	Came   uint64
+	Read   uint64
+	Last   uint64
+	Epoch  uint32
+	Client uint32
+	Inside int32
+	_      [4]byte
 }
 
 type bpfHeld struct {
@@ -230,16 +246,6 @@ const (
 	bpfTroubleTROUBLES           bpfTrouble = 6
 )
 
-type bpfUnanswered struct {
-	_        structs.HostLayout
-	Sk       uint64
-	Number   [32]uint32
-	Read     uint32
-	Answered uint32
-	Epoch    uint32
-	Sending  uint32
-}
-
 type bpfUsage struct {
 	_  structs.HostLayout
 	Ns uint64
@@ -254,7 +260,7 @@ const (
 	bpfMapContainers          = "containers"
 	bpfMapCpus                = "cpus"
 	bpfMapDatagramSockets     = "datagram_sockets"
-	bpfMapDatagramThreads     = "datagram_threads"
+	bpfMapDatagramsAsked      = "datagrams_asked"
 	bpfMapHeld                = "held"
 	bpfMapListed              = "listed"
 	bpfMapPlaces              = "places"
@@ -270,6 +276,7 @@ const (
 	bpfProgHrtimerExpireEntry = "hrtimer_expire_entry"
 	bpfProgHrtimerExpireExit  = "hrtimer_expire_exit"
 	bpfProgLookAtThreads      = "look_at_threads"
+	bpfProgNetDevQueue        = "net_dev_queue"
 	bpfProgSchedMigrateTask   = "sched_migrate_task"
 	bpfProgSchedSwitch        = "sched_switch"
 	bpfProgSchedWakeup        = "sched_wakeup"
@@ -351,6 +358,7 @@ type bpfProgramSpecs struct {
 	HrtimerExpireEntry *ebpf.ProgramSpec `ebpf:"hrtimer_expire_entry"`
 	HrtimerExpireExit  *ebpf.ProgramSpec `ebpf:"hrtimer_expire_exit"`
 	LookAtThreads      *ebpf.ProgramSpec `ebpf:"look_at_threads"`
+	NetDevQueue        *ebpf.ProgramSpec `ebpf:"net_dev_queue"`
 	SchedMigrateTask   *ebpf.ProgramSpec `ebpf:"sched_migrate_task"`
 	SchedSwitch        *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeup        *ebpf.ProgramSpec `ebpf:"sched_wakeup"`
@@ -373,7 +381,7 @@ type bpfMapSpecs struct {
 	Containers      *ebpf.MapSpec `ebpf:"containers"`
 	Cpus            *ebpf.MapSpec `ebpf:"cpus"`
 	DatagramSockets *ebpf.MapSpec `ebpf:"datagram_sockets"`
-	DatagramThreads *ebpf.MapSpec `ebpf:"datagram_threads"`
+	DatagramsAsked  *ebpf.MapSpec `ebpf:"datagrams_asked"`
 	Held            *ebpf.MapSpec `ebpf:"held"`
 	Listed          *ebpf.MapSpec `ebpf:"listed"`
 	Places          *ebpf.MapSpec `ebpf:"places"`
@@ -440,7 +448,7 @@ type bpfMaps struct {
 	Containers      *ebpf.Map `ebpf:"containers"`
 	Cpus            *ebpf.Map `ebpf:"cpus"`
 	DatagramSockets *ebpf.Map `ebpf:"datagram_sockets"`
-	DatagramThreads *ebpf.Map `ebpf:"datagram_threads"`
+	DatagramsAsked  *ebpf.Map `ebpf:"datagrams_asked"`
 	Held            *ebpf.Map `ebpf:"held"`
 	Listed          *ebpf.Map `ebpf:"listed"`
 	Places          *ebpf.Map `ebpf:"places"`
@@ -461,7 +469,7 @@ func (m *bpfMaps) Close() error {
 		m.Containers,
 		m.Cpus,
 		m.DatagramSockets,
-		m.DatagramThreads,
+		m.DatagramsAsked,
 		m.Held,
 		m.Listed,
 		m.Places,
@@ -512,6 +520,7 @@ type bpfPrograms struct {
 	HrtimerExpireEntry *ebpf.Program `ebpf:"hrtimer_expire_entry"`
 	HrtimerExpireExit  *ebpf.Program `ebpf:"hrtimer_expire_exit"`
 	LookAtThreads      *ebpf.Program `ebpf:"look_at_threads"`
+	NetDevQueue        *ebpf.Program `ebpf:"net_dev_queue"`
 	SchedMigrateTask   *ebpf.Program `ebpf:"sched_migrate_task"`
 	SchedSwitch        *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeup        *ebpf.Program `ebpf:"sched_wakeup"`
@@ -531,6 +540,7 @@ func (p *bpfPrograms) Close() error {
 		p.HrtimerExpireEntry,
 		p.HrtimerExpireExit,
 		p.LookAtThreads,
+		p.NetDevQueue,
 		p.SchedMigrateTask,
 		p.SchedSwitch,
 		p.SchedWakeup,

@@ -45,7 +45,7 @@ func readKernel(types *btf.Spec) (kernel, error) {
 	k.timers = entry == nil && exit == nil
 	bucket, err := structOf(types, "inet_bind_bucket")
 	k.sockets = err == nil && bucket["fastreuse"]
-	for _, point := range []string{"sk_data_ready", "sock_recv_length", "sock_send_length"} {
+	for _, point := range []string{"sk_data_ready", "sock_recv_length", "sock_send_length", "net_dev_queue"} {
 		_, err := types.AnyTypesByName("btf_trace_" + point)
 		k.sockets = k.sockets && err == nil
 	}

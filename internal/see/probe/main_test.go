@@ -63,6 +63,8 @@ func child(kind string, args []string) {
 		serve(args[0], args[1])
 	case "serveudp":
 		serveUDP(args[0])
+	case "handonudp":
+		handOnUDP()
 	case "fork":
 		go func() {
 			for {

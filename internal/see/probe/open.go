@@ -68,7 +68,7 @@ var whileRecording = []string{bpfProgSchedWaking, bpfProgSchedMigrateTask, bpfPr
 
 // onSockets are further programs attached only then. A kernel may lack or refuse them: a recording goes on without
 // them.
-var onSockets = []string{bpfProgSkDataReady, bpfProgSockRecvLength, bpfProgSockSendLength}
+var onSockets = []string{bpfProgSkDataReady, bpfProgSockRecvLength, bpfProgSockSendLength, bpfProgNetDevQueue}
 
 // Open loads and attaches what this kernel has. If the kernel refuses, the error is an *Unavailable.
 func Open(o Options) (*Probe, error) {
@@ -175,7 +175,7 @@ func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
 		switch name {
 		case bpfProgHrtimerExpireEntry, bpfProgHrtimerExpireExit:
 			drop = !p.kernel.timers || !wanted && name == bpfProgHrtimerExpireExit
-		case bpfProgSkDataReady, bpfProgSockRecvLength, bpfProgSockSendLength:
+		case bpfProgSkDataReady, bpfProgSockRecvLength, bpfProgSockSendLength, bpfProgNetDevQueue:
 			drop = !wanted || !p.kernel.sockets
 		case bpfProgTaskNewtask:
 			drop = p.kernel.create || !wanted
@@ -188,7 +188,7 @@ func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
 		}
 	}
 	if spec.Programs[bpfProgSkDataReady] == nil {
-		for _, name := range []string{bpfMapConnections, bpfMapDatagramSockets, bpfMapDatagramThreads} {
+		for _, name := range []string{bpfMapConnections, bpfMapDatagramSockets, bpfMapDatagramsAsked} {
 			delete(spec.Maps, name)
 		}
 	}

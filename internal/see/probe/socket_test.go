@@ -160,23 +160,59 @@ func exchanges(t *testing.T, r recording.Recording, n int) {
 // serveUDP answers datagrams at two addresses and prints the first. Every seventh it does not answer. It also is a client of
 // its second address, and of the address given.
 func serveUDP(other string) {
-	var at [2]net.PacketConn
-	for i := range at {
-		for tries := 0; at[i] == nil; tries++ { // a port of its own choice, as servers have
-			c, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000)))
-			if err != nil && tries == 20 {
-				fmt.Println(err)
-				os.Exit(2)
-			}
-			at[i] = c
-		}
-	}
+	at := [2]net.PacketConn{listenUDP(), listenUDP()}
 	fmt.Println(at[0].LocalAddr())
 	for _, address := range []string{at[1].LocalAddr().String(), other} {
 		go func() { _, _ = askUDP(address, 10*time.Millisecond, nil) }()
 	}
 	go echoUDP(at[1], 0)
 	echoUDP(at[0], 7)
+}
+
+// listenUDP listens on a port of its own choice, as servers do.
+func listenUDP() net.PacketConn {
+	for tries := 0; ; tries++ {
+		c, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000)))
+		if err == nil {
+			return c
+		}
+		if tries == 20 {
+			fmt.Println(err)
+			os.Exit(2)
+		}
+	}
+}
+
+// handOnUDP prints its address, reads datagrams on one thread, and has four others answer them: datagram n after the time of
+// handedOnFor(n), of which it repeats the second byte, as servers of RADIUS do.
+func handOnUDP() {
+	c := listenUDP()
+	fmt.Println(c.LocalAddr())
+	type datagram struct {
+		n    byte
+		from net.Addr
+	}
+	work := make(chan datagram)
+	for range 4 {
+		go func() {
+			runtime.LockOSThread()
+			for d := range work {
+				time.Sleep(handedOnFor(int(d.n)))
+				_, _ = c.WriteTo([]byte{2, d.n}, d.from)
+			}
+		}()
+	}
+	runtime.LockOSThread()
+	for b := make([]byte, 64); ; {
+		if _, from, err := c.ReadFrom(b); err == nil {
+			work <- datagram{b[1], from}
+		}
+	}
+}
+
+// handedOnFor is how long datagram n takes: of four that come together the answers are in another order.
+func handedOnFor(n int) time.Duration {
+	return [...]time.Duration{40, 10, 30, 20}[n%4] * time.Millisecond
 }
 
 // echoUDP answers datagrams on one thread, as servers of DNS do; of every so many it leaves one without an answer, 0: none.
@@ -263,7 +299,7 @@ func TestRecordingOfDatagrams(t *testing.T) {
 			if !ok && e.AtNS < (100*time.Millisecond).Nanoseconds() {
 				continue // of a datagram that was read before the recording began
 			}
-			if !ok || sent[e.Socket] || of.Thread != e.Thread {
+			if !ok || sent[e.Socket] || of.Thread != e.Thread { // echoUDP answers on the thread that reads
 				t.Fatalf("an answer to none: %+v of %+v", e, of)
 			}
 			if took := time.Duration(e.AtNS - of.AtNS); took < time.Millisecond {
@@ -275,5 +311,75 @@ func TestRecordingOfDatagrams(t *testing.T) {
 	// The client asked before and after the recording, too.
 	if len(sent) < 10 || len(sent) > answers || len(sent) >= len(read) {
 		t.Errorf("%d datagrams were read and %d answered; the client got %d answers", len(read), len(sent), answers)
+	}
+}
+
+// TestRecordingOfDatagramsHandedOn checks that answers by other threads than the one that reads are of the datagrams that they
+// answer, also where a client waits for several.
+func TestRecordingOfDatagramsHandedOn(t *testing.T) {
+	p := open(t, probe.Options{Containers: 2})
+	if !p.Features().Sockets {
+		t.Skip("this kernel has no tracepoints of sockets")
+	}
+	tr := cgrouptest.New(t)
+	path := tr.Make("a")
+	server := start(t, tr, path, "handonudp")
+	at, err := server.out.ReadString('\n')
+	must(t, err)
+	c, err := net.Dial("udp", strings.TrimSpace(at))
+	must(t, err)
+	defer c.Close()
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for n := byte(0); ; n += 4 { // four at once, each time
+			for i := range byte(4) {
+				_, _ = c.Write([]byte{1, n + i, 0, 20, 7, 7, 7, 7, 7, 7})
+			}
+			for range 4 {
+				_ = c.SetReadDeadline(time.Now().Add(time.Second))
+				_, _ = c.Read(make([]byte, 8))
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}()
+	r := record(t, p, tr, container(t, tr, path), time.Second)
+	close(stop)
+	<-ended
+	follow(t, r)
+	var numbers []uint32
+	read, took, by := map[uint32]recording.Event{}, map[uint32]time.Duration{}, map[uint32]bool{}
+	for _, e := range r.Events {
+		switch e.Kind {
+		case recording.Receive:
+			numbers = append(numbers, e.Socket)
+			read[e.Socket] = e
+		case recording.Send:
+			if of, ok := read[e.Socket]; ok {
+				took[e.Socket], by[e.Thread] = time.Duration(e.AtNS-of.AtNS), true
+				if e.Thread == of.Thread {
+					t.Errorf("an answer by the thread that reads: %+v", e)
+				}
+			}
+		}
+	}
+	if len(took) < 20 || len(took) < len(read)-4 || len(by) != 4 {
+		t.Fatalf("%d datagrams were read and %d answered, by %d threads", len(read), len(took), len(by))
+	}
+	// The recording may begin between the four.
+	begins := func(first int) bool {
+		for i, n := range numbers {
+			if d, ok := took[n]; ok && d < handedOnFor(first+i) {
+				return false
+			}
+		}
+		return true
+	}
+	if !begins(0) && !begins(1) && !begins(2) && !begins(3) {
+		t.Errorf("answers before their time: %v", took)
 	}
 }

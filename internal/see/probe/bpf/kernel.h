@@ -56,7 +56,7 @@ enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10 };
 enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17 };
 enum { SOCK_BINDPORT_LOCK = 8 };
-enum { TCP_LISTEN = 10 };
+enum { TCP_CLOSE = 7, TCP_LISTEN = 10 };
 enum { MSG_PEEK = 2 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -174,8 +174,25 @@ struct sock_common {
 	struct in6_addr skc_v6_rcv_saddr;
 };
 
+/* include/linux/skbuff.h: a queue begins as its buffers do. */
+struct sk_buff {
+	struct sk_buff *next;
+	struct sk_buff *prev;
+	struct sock *sk;
+	unsigned char *head;
+	__u16 transport_header;
+	__u16 network_header;
+};
+
+struct sk_buff_head {
+	struct sk_buff *next;
+	struct sk_buff *prev;
+	__u32 qlen;
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
 	struct {
 		int owned;
 	} sk_lock;
@@ -186,6 +203,10 @@ struct sock {
 
 struct inet_bind_bucket {
 	signed char fastreuse;
+};
+
+struct udp_sock {
+	struct sk_buff_head reader_queue;
 };
 
 struct inet_connection_sock {

@@ -110,13 +110,13 @@ struct {
 	__type(value, struct datagrams);
 } datagram_sockets SEC(".maps");
 
-/* Threads of the recorded container that read datagrams. */
+/* UDP sockets from which the recorded container read requests. */
 struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct unanswered);
-} datagram_threads SEC(".maps");
+	__type(value, struct asked);
+} datagrams_asked SEC(".maps");
 
 /* The ring exists only during a recording. */
 struct ring {

@@ -19,6 +19,7 @@
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 #include "probe.h"
 #include "maps.h"
@@ -78,7 +79,7 @@ static __always_inline __u64 stack_of(struct cpu *c, struct task_struct *t)
  */
 static __always_inline struct thread *thread_of(struct task_struct *t, __u64 stack, bool ours)
 {
-	__u32 at = stack * 0x9e3779b97f4a7c15ULL >> thread_slot_shift;
+	__u32 at = stack * HASH_FACTOR >> thread_slot_shift;
 	struct thread *thread_slot = bpf_map_lookup_elem(&thread_slots, &at), *known;
 
 	if (!thread_slot)
@@ -773,6 +774,13 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(sock_send_length, struct sock *sk, int n, int flags)
 {
 	return sent(sk, n);
+}
+
+/* A packet is sent, by the thread that sends it unless its address was not known yet. */
+SEC("tp_btf/net_dev_queue")
+int BPF_PROG(net_dev_queue, struct sk_buff *skb)
+{
+	return datagram_sent(skb);
 }
 
 /* User space runs this on each CPU in turn: it records the holder. */

@@ -202,27 +202,35 @@ struct connection {
 	__s32 inside;  /* above 0: its data comes from threads of the recorded container */
 };
 
+/* Spreads a key over the upper bits of the product: 2^64 divided by the golden ratio. */
+#define HASH_FACTOR 0x9e3779b97f4a7c15ULL
+
+/* A datagram at a socket of a server. */
+struct datagram {
+	__u64 client; /* the client's address and port; 0: not known */
+	__u64 head;   /* its first bytes */
+	__u64 mark;   /* while it waits: when it arrived; once read: the recording << 32 | its number there; 0: the place is free */
+};
+
 /*
  * A UDP socket of a server: its port was chosen, or it took a datagram before it sent one. Datagrams are read in the order
  * in which they arrive, of any client.
  */
 #define DATAGRAMS_WAIT 64
 struct datagrams {
-	__u64 arrived[DATAGRAMS_WAIT]; /* when the datagrams arrived, by their number */
-	__u64 came, read;              /* how many arrived, and were read */
-	__u32 epoch;                   /* the recording */
-	__u32 client;                  /* it sent before anything arrived, from a port that the kernel chose */
-	__s32 inside;                  /* above 0: they come from threads of the recorded container */
+	struct datagram waits[DATAGRAMS_WAIT]; /* those that arrived, by their number */
+	__u64 came, read;                      /* how many arrived, and were read */
+	__u64 last;                            /* the buffer of the last one that came */
+	__u32 epoch;                           /* the recording */
+	__u32 client;                          /* it sent before anything arrived, from a port that the kernel chose */
+	__s32 inside;                          /* above 0: they come from threads of the recorded container */
 };
 
-/* Datagrams that a thread has read from a socket and not answered yet, in that order. */
-#define DATAGRAMS_READ 32
-struct unanswered {
-	__u64 sk;                      /* the socket; 0: none */
-	__u32 number[DATAGRAMS_READ];  /* in the recording */
-	__u32 read, answered;          /* how many were */
-	__u32 epoch;                   /* the recording */
-	__u32 sending;                 /* it has answered since it read last */
+/* Datagrams that were read from a socket and not answered. Those of a client are in one set. Where it is full, the oldest goes. */
+#define ASKED_SETS 32
+#define ASKED_WAYS 8
+struct asked {
+	struct datagram by[ASKED_SETS * ASKED_WAYS];
 };
 
 /* Of a socket's writes within so many ns only the first has a record: recording.SendEveryNS. */

@@ -110,10 +110,9 @@ static __always_inline void numbered(struct connection *of)
 }
 
 /*
- * datagram reports whether sk is a UDP socket of a server, which is connected to no client. A datagram
- * is a request, its answer is the next datagram that the thread which read it sends from that socket.
- * A thread that reads several answers them in that order. So each has a number of its own, as a
- * connection with one request has.
+ * datagram reports whether sk is a UDP socket of a server, which is connected to no client. A datagram is a request, and its
+ * answer is the next datagram to that client from that socket, whichever thread sends it. So each has a number of its own, as
+ * a connection with one request has.
  */
 static __always_inline bool datagram(const struct sock *sk)
 {
@@ -135,19 +134,56 @@ static __always_inline struct datagrams *datagrams_of(struct sock *sk)
 	struct datagrams *of = bpf_sk_storage_get(&datagram_sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (of && of->epoch != e) {
-		of->came = of->read = of->client = of->inside = 0;
+		of->came = of->read = of->last = of->client = of->inside = 0;
 		of->epoch = e;
 	}
 	return of;
 }
 
+enum packet_side { FROM, TO };
+
+/* read_packet finds the address and port on one side of a packet of UDP, and its first bytes. */
+static __always_inline bool read_packet(const struct sk_buff *skb, enum packet_side side, struct datagram *d)
+{
+	const unsigned char *head = BPF_CORE_READ(skb, head);
+	const unsigned char *ip = head + BPF_CORE_READ(skb, network_header), *udp = head + BPF_CORE_READ(skb, transport_header);
+	__be16 ports[4]; /* from, to, length, checksum */
+	__u8 v4[20];	 /* the whole header, of IPv6 the first half */
+	__u64 v6[2];
+
+	d->client = d->head = 0;
+	if (bpf_probe_read_kernel(v4, sizeof(v4), ip) || bpf_probe_read_kernel(ports, sizeof(ports), udp))
+		return false;
+	if (v4[0] >> 4 == 4) {
+		if (v4[6] & 0x1f || v4[7]) /* a fragment that is not the first has no ports */
+			return false;
+		d->client = (side == FROM ? *(__u32 *)(v4 + 12) : *(__u32 *)(v4 + 16)) * HASH_FACTOR;
+	} else {
+		if (bpf_probe_read_kernel(v6, sizeof(v6), ip + (side == FROM ? 8 : 24)))
+			return false;
+		d->client = (v6[0] * HASH_FACTOR ^ v6[1]) * HASH_FACTOR;
+	}
+	d->client ^= ports[side];
+	__u32 n = bpf_ntohs(ports[2]);
+	if (n >= 16)
+		bpf_probe_read_kernel(&d->head, 8, udp + 8);
+	else if (n > 8)
+		bpf_probe_read_kernel(&d->head, n & 7, udp + 8);
+	return true;
+}
+
 /*
- * datagram_arrives notes the time. Whether the sender is of the container, the last ones decide
- * together: over loopback it is the current task, and otherwise an interrupt has any task below it.
+ * datagram_arrives notes the datagrams that are new in the queue: mostly one, and several where the kernel (6.18) puts those
+ * of several CPUs into the queue at once and tells of each afterwards. Whether the sender is of the container, the last ones
+ * decide together: over loopback it is the current task, and otherwise an interrupt has any task below it.
  */
+#define DATAGRAMS_AT_ONCE 8
 static __always_inline int datagram_arrives(struct sock *sk)
 {
 	struct datagrams *of = datagrams_of(sk);
+	__u64 new[DATAGRAMS_AT_ONCE], last, now = bpf_ktime_get_ns();
+	const struct sk_buff *queue = (void *)&sk->sk_receive_queue, *skb = sk->sk_receive_queue.prev;
+	int n = 0;
 
 	if (!of || of->client)
 		return 0;
@@ -157,62 +193,139 @@ static __always_inline int datagram_arrives(struct sock *sk)
 	} else if (of->inside > -MOST_JUDGED) {
 		of->inside--;
 	}
-	of->arrived[__sync_fetch_and_add(&of->came, 1) % DATAGRAMS_WAIT] = bpf_ktime_get_ns();
+	/* Once all are read, the buffer of the last one may be that of a new one. */
+	last = of->read < of->came ? of->last : 0;
+	for (; n < DATAGRAMS_AT_ONCE && skb != queue && (__u64)skb != last; n++) {
+		new[n] = (__u64)skb;
+		skb = BPF_CORE_READ(skb, prev);
+	}
+	if (n)
+		of->last = new[0];
+	for (int i = DATAGRAMS_AT_ONCE - 1; i >= 0; i--) {
+		if (i >= n)
+			continue;
+		struct datagram *d = &of->waits[__sync_fetch_and_add(&of->came, 1) % DATAGRAMS_WAIT];
+		d->mark = now;
+		read_packet((void *)new[i], FROM, d);
+	}
 	return 0;
 }
 
-/* datagram_received takes the oldest datagram. Of more than DATAGRAMS_WAIT the oldest times are lost. */
+/* alike is how many bytes of two heads are the same. It has no branch, of which the verifier would follow each. */
+static __always_inline __u64 alike(__u64 a, __u64 b)
+{
+	const __u64 low = 0x7f7f7f7f7f7f7f7fULL;
+
+	a ^= b;
+	return (~(((a & low) + low) | a | low) >> 7) * 0x0101010101010101ULL >> 56;
+}
+
+/* set_of is the first place of a client's set. */
+static __always_inline __u32 set_of(__u64 client)
+{
+	return (client * HASH_FACTOR >> 32) % ASKED_SETS * ASKED_WAYS;
+}
+
+/* ask notes a request until it is answered. */
+static __always_inline void ask(struct sock *sk, const struct datagram *d, __u32 number)
+{
+	struct asked *of = bpf_sk_storage_get(&datagrams_asked, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u32 set = set_of(d->client), place = 0;
+	__u64 oldest = ~0ULL; /* marks of earlier recordings are the lowest */
+
+	if (!of)
+		return;
+	for (__u32 i = 0; i < ASKED_WAYS; i++) {
+		__u64 mark = of->by[set + i].mark;
+		if (mark < oldest) {
+			oldest = mark;
+			place = i;
+		}
+	}
+	struct datagram *a = &of->by[set + place % ASKED_WAYS];
+	a->mark = 0;
+	a->client = d->client;
+	a->head = d->head;
+	a->mark = (__u64)epoch << 32 | number;
+}
+
+/*
+ * answered takes the request that a datagram answers, 0 if there is none. A client that waits for several answers tells them
+ * apart by what the server repeats of its request, such as the number of a query of DNS, and so do we: it is the request whose
+ * first bytes are most like the answer's. Of equals it is the last one: a client without such numbers waits for one answer at
+ * a time, and what it asked before was lost.
+ */
+static __always_inline __u32 answered(struct sock *sk, const struct datagram *d)
+{
+	struct asked *of = bpf_sk_storage_get(&datagrams_asked, sk, 0, 0);
+	__u32 set = set_of(d->client), place = 0;
+	__u64 best = 0; /* alike + 1 << 32 | number */
+
+	if (!of)
+		return 0;
+	for (__u32 i = 0; i < ASKED_WAYS; i++) {
+		struct datagram *a = &of->by[set + i];
+		__u64 mark = a->mark, its = (alike(a->head, d->head) + 1) << 32 | (__u32)mark;
+		if (mark >> 32 == epoch && a->client == d->client && its > best) {
+			best = its;
+			place = i;
+		}
+	}
+	__u64 mark = (__u64)epoch << 32 | (__u32)best;
+	if (best && __sync_val_compare_and_swap(&of->by[set + place % ASKED_WAYS].mark, mark, 0) != mark)
+		return 0; /* another thread took it */
+	return best;
+}
+
+/* datagram_received takes the oldest datagram. Of more than DATAGRAMS_WAIT the oldest are lost. */
 static __always_inline int datagram_received(struct sock *sk, struct thread *t)
 {
 	struct datagrams *of = datagrams_of(sk);
-	struct unanswered *mine;
 	__u64 now = bpf_ktime_get_ns();
+	struct datagram d = {.mark = now}; /* it arrived before the recording */
 
 	if (!of || of->client)
 		return 0;
 	__u64 came = of->came, waits = came - of->read;
-	__u64 since = now; /* it arrived before the recording */
 	if (waits && waits <= DATAGRAMS_WAIT * 1024) {
 		if (waits > DATAGRAMS_WAIT)
 			of->read = came - DATAGRAMS_WAIT;
-		since = of->arrived[__sync_fetch_and_add(&of->read, 1) % DATAGRAMS_WAIT];
+		d = of->waits[__sync_fetch_and_add(&of->read, 1) % DATAGRAMS_WAIT];
 	}
-	if (of->inside > 0 || t->epoch != epoch)
+	/* Where two CPUs told of one, or none did, the next that is read is another one. None waits: that ends here. */
+	if (!sk->sk_receive_queue.qlen && !BPF_CORE_READ((struct udp_sock *)sk, reader_queue.qlen))
+		of->read = came;
+	if (!d.client || of->inside > 0 || t->epoch != epoch)
 		return 0;
-	mine = bpf_task_storage_get(&datagram_threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!mine)
-		return 0;
-	if (mine->epoch != epoch || mine->sk != (__u64)sk || mine->sending) {
-		mine->epoch = epoch;
-		mine->sk = (__u64)sk;
-		mine->read = mine->answered = mine->sending = 0;
-	}
 	__u32 number = next_number();
-	if (!number || mine->read - mine->answered >= DATAGRAMS_READ)
+	if (!number)
 		return 0;
-	mine->number[mine->read++ % DATAGRAMS_READ] = number;
+	ask(sk, &d, number);
 	union any_record r = {.r = {.at = now, .kind = RECORD_RECEIVE, .a = t->tid, .b = number}};
-	r.more.c = since;
+	r.more.c = d.mark;
 	emit_more(&r);
 	return 0;
 }
 
-static __always_inline int datagram_sent(struct sock *sk, struct thread *t)
+static __always_inline int datagram_sent(const struct sk_buff *skb)
 {
-	struct datagrams *of = datagrams_of(sk);
-	struct unanswered *mine;
+	struct sock *sk = recorded ? skb->sk : NULL;
+	struct datagrams *of;
+	struct datagram d;
+	struct thread *t;
 
-	if (!of)
+	/* In this state no socket is a small one, of a connection of TCP that begins or ends. */
+	if (!sk || sk->__sk_common.skc_state != TCP_CLOSE || !datagram(sk) || !(t = current_thread()) || !(of = datagrams_of(sk)))
 		return 0;
 	/* A server may send first in this recording: the answer to what it read before. */
 	if (!of->came && !(BPF_CORE_READ_BITFIELD_PROBED(sk, sk_userlocks) & SOCK_BINDPORT_LOCK))
 		of->client = 1;
-	mine = bpf_task_storage_get(&datagram_threads, bpf_get_current_task_btf(), 0, 0);
-	if (!mine || mine->epoch != epoch || mine->sk != (__u64)sk || mine->answered == mine->read)
+	if (!read_packet(skb, TO, &d))
 		return 0;
-	mine->sending = 1;
-	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_SEND, .a = t->tid,
-		.b = mine->number[mine->answered++ % DATAGRAMS_READ]}};
+	__u32 number = answered(sk, &d);
+	if (!number)
+		return 0;
+	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_SEND, .a = t->tid, .b = number}};
 	emit(&r);
 	return 0;
 }
@@ -282,8 +395,6 @@ static __always_inline int sent(struct sock *sk, int n)
 
 	if (n < 0 || !sk || !(t = current_thread()))
 		return 0;
-	if (datagram(sk))
-		return datagram_sent(sk, t);
 	if (!n || !(of = connection_of(sk)) || !of->number || of->inside > 0 || t->epoch != epoch)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();

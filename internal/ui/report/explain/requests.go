@@ -41,8 +41,8 @@ func ofThreads(r *requests.Requests) string {
 		return ""
 	case !r.Seen:
 		return "the recording has no reads and writes of sockets, which kernels since 6.3 show"
-	case r.HandedOn():
-		return fmt.Sprintf("%s of clients outside were read, and not answered by the thread that read them: datagrams (UDP) that are handed to other threads cannot be followed",
+	case r.OneWay():
+		return fmt.Sprintf("%s of clients outside were read, and hardly any was answered on its connection or socket",
 			text.Count(r.Unanswered, "request"))
 	case r.Count == 0:
 		return "no requests of clients outside were seen"

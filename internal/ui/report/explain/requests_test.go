@@ -8,14 +8,14 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 )
 
-// Why responses are those of threads is said, also where requests were read and handed to threads that cannot be followed.
+// Why responses are those of threads is said, also where requests were read and not answered.
 func TestOfThreads(t *testing.T) {
 	for want, r := range map[string]*requests.Requests{
-		"no reads and writes of sockets":                                      {},
-		"no requests of clients outside were seen":                            {Seen: true, Unanswered: requests.Least - 1},
-		"5 requests of clients outside, and 20 are needed":                    {Seen: true, Count: 5},
-		"300 requests of clients outside were read, and not answered by":      {Seen: true, Unanswered: 300},
-		"datagrams (UDP) that are handed to other threads cannot be followed": {Seen: true, Count: 3, Unanswered: 300},
+		"no reads and writes of sockets":                                     {},
+		"no requests of clients outside were seen":                           {Seen: true, Unanswered: requests.Least - 1},
+		"5 requests of clients outside, and 20 are needed":                   {Seen: true, Count: 5},
+		"300 requests of clients outside were read, and hardly any was answ": {Seen: true, Unanswered: 300},
+		"hardly any was answered on its connection or socket":                {Seen: true, Count: 3, Unanswered: 300},
 	} {
 		if got := ofThreads(r); !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)

@@ -109,6 +109,10 @@ truth: build ## docs/results/{fix,truth}.md: what is said of real services, what
 	@$(GO) build -o $(BIN)/truth ./bench/truth
 	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -rounds $(TRUTH_ROUNDS) -each $(TRUTH_EACH) -out docs/results/fix.md
 
+.PHONY: truth-details
+truth-details: ## every remedy, cause and forecast of every service of make truth, from its records, on standard output
+	@$(GO) run ./bench/truth -details
+
 .PHONY: truth-again
 truth-again: build ## docs/results/truth.md: explains and forecasts the kept recordings of make truth again (a minute)
 	@$(GO) build -o $(BIN)/truth ./bench/truth

@@ -9,7 +9,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 )
 
-// caseRun is one case with what was measured of it, complete or under way.
+// caseRun is one case with what was measured of it, complete or under way. A case that was measured to its end is a result: a file in the tree, so that
+// services measured on different days make one page. Recordings and cases under way stay in the cache.
 type caseRun struct {
 	study.Made
 	Case     string        `json:"case"`

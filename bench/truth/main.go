@@ -40,7 +40,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -84,6 +83,7 @@ func run(ctx context.Context) error {
 	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
 	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
 	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
+	printDetails := flag.Bool("details", false, "measure nothing: print what the pages leave out of the kept cases")
 	o := options{}
 	demand := flag.String("demand", "", "measure nothing: record cases without a quota, and write their demand to `FILE`, for generated fleets; without -cases, all that have a kind")
 	only := flag.Bool("try", false, "start each case, load it for 3 s, show what came, and keep nothing")
@@ -115,11 +115,19 @@ func run(ctx context.Context) error {
 	if o.alone, err = study.OpenAlone(*alone); err != nil {
 		return err
 	}
-	write := func() error {
-		met, err := readAll(*first)
+	met, err := readAll(*first)
+	if err != nil {
+		return err
+	}
+	if *printDetails {
+		all, err := readAll(*results)
 		if err != nil {
 			return err
 		}
+		_, err = fmt.Print(details(cases(), all, met))
+		return err
+	}
+	write := func() error {
 		return errors.Join(writePage(*results, *out, func(of []testCase, all []caseRun) string { return markdown(of, all, met) }), writePage(*results, *truthOut, truthMarkdown),
 			writeCompared(*compared, cases(), met))
 	}
@@ -268,29 +276,17 @@ func lookAgain(ctx context.Context, o options, results string, of []testCase) er
 	return nil
 }
 
-// writePage writes a page of all results in a folder, with what the page as it is says of services without one. Without
-// any result the page stays as it is.
+// writePage writes a page of all results in a folder. Without any result the page stays as it is.
 func writePage(dir, out string, page func([]testCase, []caseRun) string) error {
 	all, err := readAll(dir)
 	if err != nil {
 		return err
 	}
-	measured := map[string]bool{}
-	for _, k := range all {
-		if k.Complete {
-			measured[k.Case] = true
-		}
-	}
-	if len(measured) == 0 {
+	if !slices.ContainsFunc(all, func(k caseRun) bool { return k.Complete }) {
 		say("%s: no result is kept in %s; the page stays as it is", out, dir)
 		return nil
 	}
-	earlier, err := os.ReadFile(out)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	has := func(name string) bool { return measured[name] }
-	return study.WritePage(out, withEarlier(page(cases(), all), string(earlier), has))
+	return study.WritePage(out, page(cases(), all))
 }
 
 // readAll reads all cases of a folder; those that it does not have are empty.

@@ -20,23 +20,29 @@ func TestPage(t *testing.T) {
 	bad := measuredCase("", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
 	bad.Runs[1].LateP99 = new(30.0)
 	bad.Runs[0].Errors, bad.Runs[0].FirstFail = 3, "refused"
-	page := markdown(of, []caseRun{good, bad, {NotRun: "memcached is not installed: apt-get install memcached"}, {}}, []caseRun{good, {}, {}, {}})
-	rest := page
-	for _, want := range []string{
-		"Of 2 services the choice was the best at equal CPU in 1, what fix left in force in 1. The choice was worse than leaving it in 0.",
-		"The choice of the forecast alone would have been the best in 0.",
+	all, met := []caseRun{good, bad, {NotRun: "memcached is not installed: apt-get install memcached"}, {}}, []caseRun{good, {}, {}, {}}
+	inOrder(t, markdown(of, all, met),
+		"Of 2 services what fix left in force was the best at equal CPU in 1, and worse than leaving the service alone in 0. The forecast alone would have chosen the best in 0.",
+		"## Misses", "- `bad`: fix chose -; narrow is better (11.0 ms (10.0 to 12.0), leave it 110 ms (100 to 120))",
+		"## Services that the program met for the first time", "was the best in 1 of 1, and worse than\nleaving it in 0",
+		"## Without fix", "- `absent`: not run: memcached is not installed: apt-get install memcached", "- `later`: not measured yet",
+		"| `good` | 0.5 | burst 50ms | 110 | 11.0 | 2026-03-04 |", "Left alone: `bad`.")
+	inOrder(t, details(of, all, met),
 		"| `good` | 0.5 | burst | leave it (**miss**) | - | - | burst 50ms | 0.10 | burst 50ms (0.10) | burst 50ms | best | none | - |",
 		"| `bad` | 0.5 | burst | leave it (**miss**) | - | - | - | - | narrow (0.10) | nothing | **miss** | none | - |",
-		"## Misses", "- `bad`: fix chose -; narrow is better (11.0 ms (10.0 to 12.0), leave it 110 ms (100 to 120))",
-		"## Services that the program met for the first time", "was the best at equal CPU in 1 of 1, and worse than leaving it in 0",
-		"## Without fix", "- `absent`: not run: memcached is not installed: apt-get install memcached", "- `later`: not measured yet",
 		"## `good`, limit 0.5 CPUs", "  - tried burst 50ms: better (p99 fell), kept", "- **verdict**: best\n",
 		"| leave it | 0.5 | 50.0 | - | - | 110 (100 to 120) | 11.0 | 0.40 | 0.00 | 0 of 0 |",
 		"| **burst 50ms** | 0.5 | 10.0 | 0.20 | 0.10 | 11.0 (10.0 to 12.0) | 1.10 |",
 		"| pin 1 | 1 | - | - | 0.08 | 9.00 (9.00 to 9.00) |", "| weight | no bound | refused: not here |",
 		"a host, on 2026-03-04; 3 rounds of 8s each.",
-		"## `bad`", "- leave it, round 1: 3 of 0 requests failed: refused", "- leave it, round 2: the client itself was late (p99 30.0 ms of 110 ms)",
-	} {
+		"## `bad`", "- leave it, round 1: 3 of 0 requests failed: refused", "- leave it, round 2: the client itself was late (p99 30.0 ms of 110 ms)")
+}
+
+// inOrder checks that a page has these texts, one after another.
+func inOrder(t *testing.T, page string, all ...string) {
+	t.Helper()
+	rest := page
+	for _, want := range all {
 		i := strings.Index(rest, want)
 		if i < 0 {
 			t.Fatalf("%q is missing, or not in its place, in\n%s", want, page)
@@ -51,10 +57,7 @@ func TestPage(t *testing.T) {
 func TestPageOfWork(t *testing.T) {
 	k := measuredCase("", map[string][]float64{leaveIt: {1}})
 	k.Runs = []oneRun{{Variant: leaveIt, Round: 1, Done: new(2.0)}}
-	page := markdown([]testCase{{name: "build", limit: 0.5}}, []caseRun{k}, []caseRun{{}})
-	if !strings.Contains(page, "| **leave it** | 0.5 | 0.50 s each (0.50 to 0.50) | - |") {
-		t.Error(page)
-	}
+	inOrder(t, details([]testCase{{name: "build", limit: 0.5}}, []caseRun{k}, []caseRun{{}}), "| **leave it** | 0.5 | 0.50 s each (0.50 to 0.50) | - |")
 }
 
 func TestKept(t *testing.T) {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/study"
@@ -19,11 +17,8 @@ type scored struct {
 	s score
 }
 
-// truthMarkdown is docs/results/truth.md: how right explain and forecast are on real services.
-func truthMarkdown(of []testCase, all []caseRun) string {
-	var p page
-	var done []scored
-	var open []string
+// scoredOf are the cases that the tool looked at, and a line for each of the others.
+func scoredOf(of []testCase, all []caseRun) (done []scored, open []string) {
 	for i, c := range of {
 		switch k := all[i]; {
 		case k.Look == nil && k.NotRun != "":
@@ -31,37 +26,28 @@ func truthMarkdown(of []testCase, all []caseRun) string {
 		case k.Look == nil:
 			open = append(open, fmt.Sprintf("- `%s`: not measured yet", c.name))
 		default:
-			if !k.Complete && !c.healthy {
-				open = append(open, fmt.Sprintf("- `%s`: its cause is scored; what each remedy brings was not measured in all rounds", c.name))
-			}
 			done = append(done, scored{c, k, scoreOf(c, k)})
 		}
 	}
-	p.truthHead()
+	return done, open
+}
+
+// truthMarkdown is docs/results/truth.md: how right explain and forecast are on real services.
+func truthMarkdown(of []testCase, all []caseRun) string {
+	var p page
+	done, open := scoredOf(of, all)
+	p.Line(`# Are explain and forecast right on real services?
+
+Each case is a real program in a cgroup with a limit, set up so that the truth is known: the cause, who spends the quota, and who waits. explain and forecast
+see a recording of 6 seconds. Then each remedy is applied for real, and a client outside measures.`)
 	t := tallyOf(done)
 	p.tally(t)
 	p.wrong(done)
 	if len(open) > 0 {
 		p.Line("\n## Not measured\n\n%s", strings.Join(open, "\n"))
 	}
-	p.causesTable(done)
-	for _, j := range done {
-		p.effects(j)
-	}
+	p.Line("\nCauses and forecasts of every service: `make truth-details`.")
 	return p.String()
-}
-
-func (p *page) truthHead() {
-	p.Line("# What explain and forecast say of real services")
-	p.Line("\nWritten by `make truth`; `make truth-again` explains the kept recordings again. Each case is a")
-	p.Line("real program in a cgroup of its own with a limit. What it does is set up, so that the truth is known:")
-	p.Line("the cause, who spends the quota, and who waits. A client outside sends requests at times of its own")
-	p.Line("choosing and measures from the intended time. explain and forecast see a recording of 6 seconds.")
-	p.Line("Then each remedy is applied for real, in rounds that also leave the service alone.")
-	p.Line("\nA cause is right where the truth accepts it and the named part is the guilty one. An effect is")
-	p.Line("beyond the noise where all rounds of one lie below all rounds of the other, and the medians differ")
-	p.Line("by a tenth and by half a millisecond. Only such effects have a sign. p99 itself is compared")
-	p.Line("where at least %d requests were measured by a client that was in time.", fairRequests)
 }
 
 // tally is the sum of all scores.
@@ -73,8 +59,7 @@ type tally struct {
 	followed, harmed                     int      // advice that was followed for real, and where that made the part that waits slower
 	calm                                 []string // of recordings that caught a calm time, or another load than the rounds
 	p99                                  fits
-	longer, shorter                      fits    // of the longer recordings, and of the others of the same services
-	halves                               [2]fits // of the services in alphabetical order: the odd ones, the even ones
+	longer, shorter                      fits // of the longer recordings, and of the others of the same services
 }
 
 // fits counts how well p99 itself was forecast. Parts of a whole each.
@@ -121,13 +106,6 @@ func (f *fits) add(e *effect) {
 }
 
 func tallyOf(all []scored) (t tally) {
-	var names []string
-	for _, j := range all {
-		if len(j.s.Effects) > 0 {
-			names = append(names, j.c.name)
-		}
-	}
-	slices.Sort(names)
 	for _, j := range all {
 		if j.c.healthy {
 			t.healthy++
@@ -158,7 +136,6 @@ func tallyOf(all []scored) (t tally) {
 			if len(j.s.Longer) > 0 {
 				t.shorter.add(&e)
 			}
-			t.halves[slices.Index(names, j.c.name)%2].add(&e)
 		}
 		for _, e := range j.s.Longer {
 			t.longer.add(&e)
@@ -174,50 +151,46 @@ func count(yes bool) int {
 	return 0
 }
 
+// tally is what a reader asks first.
 func (p *page) tally(t tally) {
+	of := t.p99
 	p.Line("\n## In short\n")
 	table := p.Table("what", "reached", "aim")
 	table.Rowf("cause and guilty part right, healthy services included | %d of %d | 9 of 10", t.right+t.healthy-t.alarms, t.sick+t.healthy)
+	table.Rowf("the same, where something is wrong | %d of %d", t.right, t.sick)
+	table.Rowf("false alarms: a cause, advice or a remedy for a healthy service | %d of %d | 0", t.alarms, t.healthy)
+	table.Rowf("sign of the effect on p99 right, effects beyond the noise | %s | 95 %%", share(t.signs, t.effects))
+	table.Rowf("p99 within a quarter of the forecast | %s | 80 %%", share(of.near, of.fair))
+	table.Rowf("one round within a quarter of the median of the others: what a forecast can reach | %s", share(of.agree, of.rounds))
+	table.Rowf("the forecast's interval contains p99, rows that can be judged | %s | 80 %%", share(of.judgedWithin, of.judged))
+	table.Rowf("the same, all rows | %s", share(of.within, of.fair))
+	table.Rowf("advice followed for real: the part that waits is slower | %s | 0", share(t.harmed, t.followed))
+	table.Rowf("alert of the kubernetes-mixin (a quarter of the periods throttled) fires where something is wrong | %d of %d", t.alertSick, t.sick)
+	table.Rowf("the same alert for healthy services | %d of %d", t.alertHealthy, t.healthy)
+	p.Line("\nRounds differ by what comes by chance, and so does the recording: 6 seconds hold about 15 bursts, and p99 is that of the worst. Where the rounds of a row differ by\nmore than a quarter, no forecast is right for all of them, and the row cannot be judged.")
+}
+
+// tallyDetails are the other sums.
+func (p *page) tallyDetails(t tally) {
+	of := t.p99
+	p.Line("\n## Sums\n")
+	table := p.Table("what", "reached")
 	table.Rowf("cause right, where something is wrong | %d of %d", t.causes, t.sick)
 	table.Rowf("the part that waits is named right | %d of %d", t.suffers, t.sick)
-	table.Rowf("false alarms: a cause, advice or a remedy for a healthy service | %d of %d | 0", t.alarms, t.healthy)
 	table.Rowf("forecast judges the part that waits | %d of %d", t.judges, t.sick)
-	table.Rowf("sign of the effect on p99 right, effects beyond the noise | %s | 95 %%", share(t.signs, t.effects))
-	of := t.p99
-	table.Rowf("p99 within a quarter of the forecast, all rows | %s | 80 %%", share(of.near, of.fair))
-	table.Rowf("the same, rows that can be judged | %s | 80 %%", share(of.judgedNear, of.judged))
-	table.Rowf("of these, services that are odd in the alphabet, and even ones | %s, %s",
-		share(t.halves[0].judgedNear, t.halves[0].judged), share(t.halves[1].judgedNear, t.halves[1].judged))
+	table.Rowf("p99 within a quarter of the forecast, rows that can be judged | %s", share(of.judgedNear, of.judged))
 	if t.longer.judged > 0 {
-		table.Rowf("p99 within a quarter, of services recorded twice: from %.0f s, and from %.0f s | %s, %s | 80 %%", lookFor.Seconds(), longerLook.Seconds(),
+		table.Rowf("p99 within a quarter, of services recorded twice: from %.0f s, and from %.0f s | %s, %s", lookFor.Seconds(), longerLook.Seconds(),
 			share(t.shorter.judgedNear, t.shorter.judged), share(t.longer.judgedNear, t.longer.judged))
-		table.Rowf("their intervals contain p99 | %s, %s | 80 %%", share(t.shorter.judgedWithin, t.shorter.judged), share(t.longer.judgedWithin, t.longer.judged))
+		table.Rowf("their intervals contain p99 | %s, %s", share(t.shorter.judgedWithin, t.shorter.judged), share(t.longer.judgedWithin, t.longer.judged))
 	}
-	table.Rowf("of these, leaving it: the recording against another time | %s", share(of.leaveNear, of.leave))
+	table.Rowf("leaving it: the recording within a quarter of another time | %s", share(of.leaveNear, of.leave))
 	table.Rowf("rows that cannot be judged: the rounds differ by more than a quarter | %d of %d", of.noisy, of.fair)
 	table.Rowf("rows that cannot be judged: the client's p99 is of one of two kinds of requests | %d of %d", of.mixed, of.fair)
-	table.Rowf("the bound: one round within a quarter of the median of the others, all rows | %s", share(of.agree, of.rounds))
-	table.Rowf("the forecast's interval contains p99, rows that can be judged | %s | 80 %%", share(of.judgedWithin, of.judged))
-	table.Rowf("of these, services that are odd in the alphabet, and even ones | %s, %s",
-		share(t.halves[0].judgedWithin, t.halves[0].judged), share(t.halves[1].judgedWithin, t.halves[1].judged))
-	table.Rowf("the same, all rows | %s", share(of.within, of.fair))
 	table.Rowf("the interval overlaps the spread of the rounds, rows that can be judged | %s", share(of.judgedTouched, of.judged))
 	table.Rowf("the end of an interval over its beginning, the median of rows that can be judged | %s", medianFactor(of.widths))
 	table.Rowf("p99 as a factor of leaving it in the same round within a quarter of the forecast one | %s", share(of.factorsNear, of.factors))
 	table.Rowf("p99 within a quarter of the forecast factor times what leaving it came to | %s", share(of.ofLeaveNear, of.factors))
-	table.Rowf("advice followed for real: the part that waits is slower, of all that can be set here | %s | 0", share(t.harmed, t.followed))
-	table.Rowf("alert of the kubernetes-mixin (a quarter of the periods throttled) fires where something is wrong | %d of %d", t.alertSick, t.sick)
-	table.Rowf("the same alert for healthy services | %d of %d", t.alertHealthy, t.healthy)
-	p.Line("\nThe alert and the share of time stopped name neither the cause nor the part.")
-	p.Line("\nThe variants of a round get the same requests, and each round gets others. So rounds differ by what comes by")
-	p.Line("chance, and so does the recording. One round used as the forecast of the others is the bound of what a forecast can")
-	p.Line("reach. Where the rounds of a row differ by more than a quarter, no forecast is right for all, and the row is not judged.")
-	p.Line("\nWhat else keeps p99 from the forecast:")
-	p.Line("\n- A recording of 6 seconds holds about 15 bursts, and p99 is that of the worst (caddy-gzip, nginx-gzip, nginx-php-fpm,")
-	p.Line("  apache-one-cpu). Leaving it alone, which needs no forecast, is off as far.")
-	p.Line("- A program that takes all CPU that it gets does more work under a larger limit (pod-memcached-xz, lighttpd-zstd). A replay")
-	p.Line("  gives it the recorded work.")
-	p.Line("- A client adds half a millisecond of its own to each latency (pod-mosquitto-borg with more CPU).")
 	for _, line := range t.calm {
 		p.Line("- %s", line)
 	}
@@ -337,77 +310,6 @@ func (j scored) advised() string {
 
 // shownNames shows names from a container in a line.
 func shownNames(names []string) string { return text.Shown(strings.Join(names, ", ")) }
-
-func (p *page) causesTable(all []scored) {
-	p.Line("\n## Causes\n\nThrottled is the share of the periods in the recording, stopped that of its time.")
-	t := p.Table("service", "limit", "truth", "said", "guilty", "right", "throttled", "alert", "stopped", "measured")
-	for _, j := range all {
-		l := j.k.Look
-		truth := "none"
-		if !j.c.healthy {
-			truth = strings.Join(j.c.causes, " or ")
-		}
-		throttled := "-"
-		if l.Periods > 0 {
-			throttled = fmt.Sprintf("%.0f %%", 100*float64(l.Throttled)/float64(l.Periods))
-		}
-		right := text.Either(j.s.Guilty, "yes", "**no**")
-		t.Rowf("`%s` | %g | %s | %s | %s | %s | %s | %s | %.0f %% | %s", j.c.name, j.c.limit, truth, orMissing(l.Cause),
-			orMissing(shownNames(l.Guilty)), right, throttled, text.Either(j.s.Alert, "yes", "no"), 100*l.Stopped, j.k.measuredAt())
-	}
-}
-
-func (p *page) effects(j scored) {
-	p.begin(j.c, j.k)
-	for _, a := range j.k.Look.Advice {
-		p.Line("- **advice**: %s", text.Sanitize(a, 0))
-	}
-	p.followed(followedOf(j.c, j.k))
-	p.Line("- **forecast** judges %s and recommends: %s", orMissing(text.Shown(j.k.Look.Judged)), orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)))
-	var t *study.Table
-	if len(j.s.Effects) > 0 {
-		t = p.Table("remedy", "p99 forecast (ms)", "p99 came (ms)", "within a quarter", "forecast", "came", "sign")
-	}
-	for _, e := range j.s.Effects {
-		near := "-"
-		if e.Fair {
-			near = text.Either(e.Close, "yes", text.Either(e.Within, "interval only", "no"))
-			switch {
-			case e.Mixed:
-				near += " (other requests)"
-			case !e.Steady:
-				near += " (rounds differ)"
-			}
-		}
-		sign := "-"
-		if e.Real {
-			sign = text.Either(e.Sign, "right", "**wrong**")
-		} else if e.Variant != leaveIt {
-			sign = "noise"
-		}
-		t.Rowf("%s | %s (%s to %s) | %s | %s | %.2f | %.2f | %s", e.Variant, short(e.ForecastMs), short(e.Low), short(e.High),
-			strings.Replace(spreadText(j.k.figures(e.Variant), false), " ms", "", 1), near, e.Forecast, e.Came, sign)
-	}
-	p.measuredOn(j.k)
-}
-
-// followed tells what following the advice brought.
-func (p *page) followed(f *followed) {
-	if f == nil {
-		return
-	}
-	verdict := "no difference beyond the noise"
-	switch {
-	case f.harmed:
-		verdict = "**slower**"
-	case f.helped:
-		verdict = "faster"
-	}
-	p.Line("- **advice followed** (`%s`): p99 from %s to %s: %s", f.setting, spreadText(f.before, false), spreadText(f.after, false), verdict)
-	for _, name := range slices.Sorted(maps.Keys(f.beside)) {
-		p.Line("- p99 of %s: from %s to %s ms", name, short(f.beside[name][0]), short(f.beside[name][1]))
-	}
-}
 
 // whyMissed says why a case is missed, as found by looking into its recording.
 var whyMissed = map[string]string{

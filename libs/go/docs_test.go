@@ -42,27 +42,26 @@ func TestTheCoreRequiresNoModule(t *testing.T) {
 	}
 }
 
-// Each program that README and the page show is built and answers a request.
+// The program that the page shows is built and answers a request.
 func TestTheProgramsOfThePagesRun(t *testing.T) {
 	module, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []string{"../../README.md", "../../docs/howto/in-your-go-code.md"} {
-		all := programs(t, page)
-		if len(all) != 1 {
-			t.Errorf("%s shows %d programs", page, len(all))
-		}
-		for _, program := range all {
-			folder := t.TempDir()
-			for name, text := range map[string]string{"main.go": program, "go.mod": fmt.Sprintf("module shown\n\ngo 1.25.0\n\n"+
-				"require github.com/unthrottle/unthrottle/libs/go v0.0.0\n\nreplace github.com/unthrottle/unthrottle/libs/go => %q\n", module)} {
-				if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+	const page = "../../docs/howto/in-your-go-code.md"
+	all := programs(t, page)
+	if len(all) != 1 {
+		t.Errorf("%s shows %d programs", page, len(all))
+	}
+	for _, program := range all {
+		folder := t.TempDir()
+		for name, text := range map[string]string{"main.go": program, "go.mod": fmt.Sprintf("module shown\n\ngo 1.25.0\n\n"+
+			"require github.com/unthrottle/unthrottle/libs/go v0.0.0\n\nreplace github.com/unthrottle/unthrottle/libs/go => %q\n", module)} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
 			}
-			run(t, page, folder)
 		}
+		run(t, page, folder)
 	}
 }
 

@@ -109,9 +109,9 @@ truth: build ## docs/results/{fix,truth}.md: what is said of real services, what
 	@$(GO) build -o $(BIN)/truth ./bench/truth
 	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -rounds $(TRUTH_ROUNDS) -each $(TRUTH_EACH) -out docs/results/fix.md
 
-.PHONY: truth-details
-truth-details: ## every remedy, cause and forecast of every service of make truth, from its records, on standard output
-	@$(GO) run ./bench/truth -details
+.PHONY: truth-page
+truth-page: need-go ## docs/results/{fix,truth}.md anew from the records of make truth, and all figures in docs/results/.rest/fix.md
+	@$(GO) run ./bench/truth -page-only
 
 .PHONY: truth-again
 truth-again: build ## docs/results/truth.md: explains and forecasts the kept recordings of make truth again (a minute)

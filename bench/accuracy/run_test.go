@@ -116,7 +116,7 @@ func TestAccuracy(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := runs.Markdown(simulated(t, time.Duration(seconds)*time.Second, runs.WakeCosts), accuracy.Beside{Published: claims, OnAllCPUs: labKernels(t)})
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+	if err := study.WritePage(page, text); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -48,7 +48,9 @@ func page(all []run) string {
 	p.Text(pageHead)
 	p.Line("## Measured\n\nVersion %s, Linux %s, %d CPUs, %s. CPU-seconds per 100 containers per minute; the last column is how many CPUs\neverything else on this host used. Beside much other work every figure is too high: caches are cold, and the probe's\nprograms run at each switch of that work too.\n",
 		last.Label, last.Kernel, last.CPUs, last.At.Format(time.DateOnly))
-	p.Text(last.totals() + "\n" + pageParts + last.profile())
+	p.Text(last.totals())
+	p.Rest()
+	p.Text(pageParts + last.profile())
 	p.Line("\n## All runs\n\nCPU-seconds per 100 containers per minute: the whole, and without the probe's programs; resident MB:\n")
 	p.Text(runsTable(all))
 	return p.String()

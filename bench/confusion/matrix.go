@@ -55,6 +55,7 @@ func Markdown(all []Result, about About) string {
 		"and those in which the hypervisor took more than %g %% of the CPUs, or waiting for strangers was more than that part of the harm.", Lead, 100*leastHarm, 100*MostForeign)
 	matrix(&p, all)
 	reasons(&p, all)
+	p.Rest()
 	p.Line("\n## Every mix\n\nBehind each ingredient its strength (0 to 1), and in brackets by how many seconds the harm changed without it.")
 	t := p.Table("mix:", "limit:", "ingredients", "harm s:", "truth", "lead:", "named first", "")
 	for _, r := range all {

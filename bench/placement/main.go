@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+
+	"github.com/unthrottle/unthrottle/bench/study"
 )
 
 var percents = []int{50, 75, 90, 97}
@@ -75,7 +77,7 @@ func run(trees, out, only, soak string, length, seeds int) error {
 			ended++
 			// An interruption of the rest does not lose the page so far.
 			if out != "" {
-				if err := os.WriteFile(out, []byte(t.text()), 0o644); err != nil {
+				if err := study.WritePage(out, t.text()); err != nil {
 					return err
 				}
 			}
@@ -94,7 +96,7 @@ func run(trees, out, only, soak string, length, seeds int) error {
 		_, err = os.Stdout.WriteString(t.text())
 		return err
 	}
-	return os.WriteFile(out, []byte(t.text()), 0o644)
+	return study.WritePage(out, t.text())
 }
 
 func peersOf(m machine, dir string) ([]peer, error) {

@@ -46,6 +46,7 @@ long a decision takes: the same machines and the same streams of requests for al
 	}
 	p.Text(".\n\n")
 	t.reaches(&p)
+	p.Rest()
 	t.crossings(&p)
 	t.forced(&p)
 	t.cores(&p)

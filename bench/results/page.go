@@ -23,7 +23,12 @@ func markdown(all []measured) string {
 	p.head()
 	p.summary(all)
 	var missing []string
-	for _, name := range parts() {
+	first := []string{"spike", "price"} // what pages quote
+	shapes := slices.DeleteFunc(parts(), func(name string) bool { return slices.Contains(first, name) })
+	for n, name := range slices.Concat(first, shapes) {
+		if n == len(first) {
+			p.Rest()
+		}
 		i := slices.IndexFunc(all, func(m measured) bool { return m.Part == name })
 		if i < 0 {
 			missing = append(missing, "`"+name+"`")

@@ -18,6 +18,7 @@ func page(all []piece) string {
 		return p.String()
 	}
 	judge(&p, all)
+	p.Rest()
 	for _, s := range plan {
 		if s.part != partSpiral && (s.part != partNetty || measured(all, s)) {
 			tableOfBursts(&p, all, s)

@@ -11,7 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// details is what the pages leave out: what 'make truth-details' prints.
+// details are the rest of both pages.
 func details(of []testCase, all, first []caseRun) string {
 	var p page
 	scores, _ := scoredOf(of, all)

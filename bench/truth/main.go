@@ -83,7 +83,6 @@ func run(ctx context.Context) error {
 	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
 	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
 	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
-	printDetails := flag.Bool("details", false, "measure nothing: print what the pages leave out of the kept cases")
 	o := options{}
 	demand := flag.String("demand", "", "measure nothing: record cases without a quota, and write their demand to `FILE`, for generated fleets; without -cases, all that have a kind")
 	only := flag.Bool("try", false, "start each case, load it for 3 s, show what came, and keep nothing")
@@ -117,14 +116,6 @@ func run(ctx context.Context) error {
 	}
 	met, err := readAll(*first)
 	if err != nil {
-		return err
-	}
-	if *printDetails {
-		all, err := readAll(*results)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Print(details(cases(), all, met))
 		return err
 	}
 	write := func() error {

@@ -59,7 +59,8 @@ request. ` + "`fix --yes`" + ` ran on it, was undone, and then every remedy was 
 		p.Line("\n## Without fix\n\n%s", strings.Join(open, "\n"))
 	}
 	p.leftTable(judged)
-	p.Line("\nEvery remedy of every service, with its rounds: `make truth-details`.")
+	p.Rest()
+	p.Text(details(of, all, first))
 	return p.String()
 }
 

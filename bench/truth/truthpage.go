@@ -46,7 +46,7 @@ see a recording of 6 seconds. Then each remedy is applied for real, and a client
 	if len(open) > 0 {
 		p.Line("\n## Not measured\n\n%s", strings.Join(open, "\n"))
 	}
-	p.Line("\nCauses and forecasts of every service: `make truth-details`.")
+	p.Line("\nCauses and forecasts of every service stand with those of [fix](fix.md).")
 	return p.String()
 }
 

@@ -21,7 +21,7 @@ func (p *page) answers() {
 		about string
 	}{
 		{small, "pools", "short requests beside bursts of jobs"}, {small, "mixed", "pings and bursts of long work on the same threads"},
-		{small, capacity.PoolsGC, "the first with a stop-the-world collector"}, {wide, "pools", "the same as the first"}, {wide, capacity.Shard, "a shard of seed 000's service"},
+		{small, capacity.PoolsGC, "the first with a stop-the-world collector"}, {wide, "pools", "the same as the first"}, {wide, capacity.Shard, "a shard of a stateful service"},
 	} {
 		p.at = of.at
 		p.Line("- %d CPUs, a limit of %d, `%s` (%s): %s.", of.at.CPUs, of.at.Limit, of.shape, of.about, p.gains(of.shape))
@@ -90,7 +90,7 @@ func (p *page) claims() {
 	p.Line("\nThe published figures:\n")
 	p.Line("- \"1.6 to 2 times the load\" (a kernel that bounds the width): %s.%s", p.bounded(), p.room())
 	p.Line("- \"P99 falls by half\" (quotas become exclusive CPUs): %s.", p.halving())
-	p.Line("- Slices of quota that expire made p99 long before Linux 5.4; this kernel has none. The slice's size is a row [below](#seed-000s-tunables).")
+	p.Line("- Slices of quota that expire made p99 long before Linux 5.4; this kernel has none.")
 }
 
 // bounded is the largest gain of narrow with credit for each shape that has one.

@@ -41,6 +41,8 @@ func markdown(have *records) string {
 	p.Line("\nWritten by `make results-wide` and `make accuracy-wide` from bench/wide/records.jsonl. Milliseconds are those of guests of the [lab](../lab.md) with Linux %s,", p.release())
 	p.Line("which run K times slower than their host.")
 	p.answers()
+	p.predictability()
+	p.Rest()
 	for _, h := range []host{wide, small, widest} {
 		p.at = h
 		p.Line("\n## %d CPUs, a limit of %d, K = %d", h.CPUs, h.Limit, h.K)
@@ -54,7 +56,6 @@ func markdown(have *records) string {
 	}
 	p.Line("\nWhere 8 CPUs do not stand for more: their run queues are balanced in one domain, and a pin takes a quarter of few CPUs.")
 	p.narrow()
-	p.predictability()
 	p.settings()
 	p.seed003()
 	p.factors()

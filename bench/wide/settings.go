@@ -159,7 +159,7 @@ const mostUnpredictable = 1.2
 
 // predictability is the page's table of it.
 func (p *page) predictability() {
-	p.Line("\n### Predictability\n\np99 of `%s` at %.0f %% while others want nine tenths of the host, over that on an empty one; for narrow at most %g. Late: p99 of how late the generator itself sent, which p99 has in it.", capacity.Shard, 100*levels[comparedLevel], mostUnpredictable)
+	p.Line("\n## Predictability\n\np99 of `%s` at %.0f %% while others want nine tenths of the host, over that on an empty one; for narrow at most %g. Late: p99 of how late the generator itself sent, which p99 has in it.", capacity.Shard, 100*levels[comparedLevel], mostUnpredictable)
 	t := p.Table("remedy", "K", "p50 ms, empty host", "p99", "late", "p50, full host", "p99", "late", "factor of p99", "CPUs that others got")
 	var faster []float64 // how much faster a guest's CPU is while it is the only busy one
 	row := func(h host, name string) {
@@ -187,7 +187,7 @@ func (p *page) predictability() {
 	p.Line("The others work 9 of each 10 ms, all at the same time, and have the same weight. Meanwhile no CPU is free, so that each thread that wakes up waits for one.")
 	if len(faster) > 0 {
 		p.Line("At K = %d a CPU of this guest is %.1f times as fast while no other one is busy. So a full host also slows what is not given as CPU time: sending, reading and switching.", small.K, stats.Median(faster))
-		p.Line("Without credit, that is near all that the limit can do. At K = %d each CPU has that many times as much of the host's: these rows tell what the scheduler does, and the bound is for them. [Where the time goes](../concepts/narrow.md#beside-a-full-host).", patient.K)
+		p.Line("Without credit, that is near all that the limit can do. At K = %d each CPU has that many times as much of the host's: these rows tell what the scheduler does, and the bound is for them.", patient.K)
 	}
 }
 

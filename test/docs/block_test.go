@@ -67,6 +67,9 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	all := []string{"README.md"}
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir // what the tree does not keep
+		}
 		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".md") {
 			rel, _ := filepath.Rel(root, path)
 			all = append(all, filepath.ToSlash(rel))

@@ -66,7 +66,7 @@ func TestConfusion(t *testing.T) {
 		truth, lead := r.Truth()
 		fmt.Fprintf(os.Stderr, "mix %d of %d: truth %s (lead %.1f), named %s %s\n", seed+1, mixes, truth, lead, r.First(), r.Unscored())
 	}
-	if err := os.WriteFile(confusionPage, []byte(confusion.Markdown(slices.Collect(maps.Values(known)), about)), 0o644); err != nil {
+	if err := study.WritePage(confusionPage, confusion.Markdown(slices.Collect(maps.Values(known)), about)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -63,7 +63,7 @@ func TestHeldOut(t *testing.T) {
 	all := forecastAll(t, first, draws)
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	text := heldOutMarkdown(all, strings.TrimSpace(string(release)), noisyRuns(t, first, draws))
-	if err := os.WriteFile(heldOutPage, []byte(text), 0o644); err != nil {
+	if err := study.WritePage(heldOutPage, text); err != nil {
 		t.Fatal(err)
 	}
 	data, err := json.MarshalIndent(calibrate(all), "", "  ")

@@ -363,6 +363,10 @@ man: need-go ## man/: a manual page for each command
 	  $(GO) test -count=1 -run '^TestManualPages$$' ./cmd/unthrottle >/dev/null && ls $(MAN) | wc -l | xargs echo "pages in $(MAN):"
 
 ##@ Test a change
+.PHONY: size
+size: ## how much there is to read: lines of code, words of pages
+	@sh tools/size.sh
+
 # Of cases that tests draw at random, so many per test, from a seed that a failure prints.
 FUZZ_CHECKS ?= 1000
 DRAWING = $(shell $(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{end}}{{end}} {{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{end}}{{end}}' $(FUZZ_PACKAGES))

@@ -45,20 +45,20 @@ func runtimesTable(table *Table) string {
 	for _, l := range limits {
 		fmt.Fprintf(&b, " %v CPUs |", l)
 	}
-	b.WriteString(" no limit | rule | known from |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString(" no limit |\n|---|---|---|---|---|---|\n")
 	for _, r := range table.runtimes {
 		fmt.Fprintf(&b, "| %s |", r.Name+versions(r.Since, r.Until))
 		for _, l := range append(limits, 0) {
 			fmt.Fprintf(&b, " %d |", r.cpus(l, 8))
 		}
-		fmt.Fprintf(&b, " `%s` | %s |\n", r.Rule, r.Source)
+		b.WriteString("\n")
 	}
 	return b.String()
 }
 
 func poolsTable(table *Table) string {
 	var b strings.Builder
-	b.WriteString("| threads | pool of | class | setting | default | changed while it runs | known from |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| threads | pool of | setting | default | changed while it runs |\n|---|---|---|---|---|\n")
 	for _, r := range table.rows {
 		live := ""
 		if r.Live {
@@ -72,11 +72,10 @@ func poolsTable(table *Table) string {
 		if r.Formula != "" {
 			usual = strings.TrimSuffix("`"+r.Formula+"`; "+r.Default, "; ")
 		}
-		source := r.Source
 		if r.Unverified {
-			source += " (not checked)"
+			usual += " (not checked)"
 		}
-		cells := []string{code(r.Names), r.Library + versions(r.Since, r.Until), string(r.Class), settings, usual, live, source}
+		cells := []string{code(r.Names), r.Library + versions(r.Since, r.Until), settings, usual, live}
 		b.WriteString("|")
 		for _, c := range cells {
 			b.WriteString(strings.TrimRight(" "+strings.ReplaceAll(c, "|", `\|`), " ") + " |")

@@ -17,6 +17,9 @@ const (
 // Unit is what the kernel's files of a limit count in. Quota, period and burst are whole numbers of it.
 const Unit = time.Microsecond
 
+// DefaultPeriod is the period of a new cgroup (kernel/sched/sched.h: default_cfs_period).
+const DefaultPeriod = 100 * time.Millisecond
+
 // NoQuota is the Quota of a Limit that limits nothing.
 const NoQuota time.Duration = -1
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // figures of a variant that decide: p99s in ms, or seconds for a unit of work.
@@ -24,17 +25,10 @@ func (k *caseRun) figures(variant string) study.Spread {
 	return study.SpreadOf(values)
 }
 
-// The smallest difference that counts, whatever the spread: a share of the larger
-// figure, and ms.
-const (
-	leastShare = 0.1
-	leastMs    = 0.5
-)
-
 // less tells whether a is lower than b beyond the noise: the rounds do not overlap, and
-// the medians differ by leastShare and leastMs. work: the figures are no latencies.
+// the medians differ by what counts. work: the figures are no latencies.
 func less(a, b study.Spread, work bool) bool {
-	return a.High < b.Low && a.Median < b.Median*(1-leastShare) && (work || b.Median-a.Median >= leastMs)
+	return a.High < b.Low && (stats.Gains(b.Median, a.Median) || work && a.Median < b.Median*(1-stats.LeastGain))
 }
 
 // leastExtra is how many CPUs beyond the limit count as more than the limit.

@@ -41,7 +41,7 @@ type stage struct {
 }
 
 // period of all limits, the kernel's default.
-const period = 100 * time.Millisecond
+const period = bandwidth.DefaultPeriod
 
 // openStage makes the cgroups of a case. A pod's limit holds for two containers in it;
 // the target is the first.

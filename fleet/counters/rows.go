@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/fleet"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -101,7 +102,7 @@ func (s Slot) exactShares() map[string]bool {
 }
 
 // usualPeriod is the kernel's own, where it is not known.
-const usualPeriod = 100 * time.Millisecond
+const usualPeriod = bandwidth.DefaultPeriod
 
 // Rows are those of a slot's containers, in the order of their names, and those that were left out.
 func (s Slot) Rows(cluster string, start time.Time) (rows []fleet.Row, left []Contradiction) {

@@ -30,6 +30,9 @@ type Objective struct {
 	Bound time.Duration
 }
 
+// DefaultQuantile is what is judged where nobody asks for another one.
+const DefaultQuantile = 0.99
+
 // MaxBound is the longest bound that can be written.
 const MaxBound = time.Hour
 

@@ -28,7 +28,6 @@ const (
 // Defaults of missing keys.
 const (
 	defaultDuration = 10 * time.Second
-	DefaultPeriod   = 100 * time.Millisecond
 	DefaultHZ       = 250
 	DefaultKernel   = "6.12"
 	DefaultWeight   = 100
@@ -144,7 +143,7 @@ func (d *decoder) cgroups(n *yaml.Node, s *Scenario) {
 		if len(all) == MaxCgroups {
 			d.fail(at.Line, key, "more than %d cgroups", MaxCgroups)
 		}
-		c := Cgroup{Name: name, Parent: -1, Weight: DefaultWeight, Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: DefaultPeriod}}
+		c := Cgroup{Name: name, Parent: -1, Weight: DefaultWeight, Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod}}
 		parent := ""
 		d.object(value, key, fields{
 			"parent": d.text(&parent),

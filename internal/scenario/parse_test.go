@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
 const good = `version: 1
@@ -36,7 +38,7 @@ func TestParse(t *testing.T) {
 	if s.Duration != defaultDuration || s.Host.CPUs != 4 || s.Host.HZ != 250 || s.Host.Rules.Kernel != DefaultKernel {
 		t.Errorf("%+v", s.Host)
 	}
-	if len(s.Cgroups) != 2 || s.Cgroups[1].Name != "app" || s.Cgroups[1].Parent != 0 || s.Cgroups[1].Limit.Period != DefaultPeriod {
+	if len(s.Cgroups) != 2 || s.Cgroups[1].Name != "app" || s.Cgroups[1].Parent != 0 || s.Cgroups[1].Limit.Period != bandwidth.DefaultPeriod {
 		t.Errorf("%+v", s.Cgroups)
 	}
 	if got := s.Effective(&s.Cgroups[1]).String(); got != "0-2" {

@@ -39,7 +39,7 @@ var table = []row{
 	{"bandwidth", nil},
 	{"topology", nil},
 	{"placement", []string{"topology"}},
-	{"internal/kernel", []string{"topology"}},
+	{"internal/kernel", []string{"bandwidth", "topology"}},
 	{"internal/container/names", nil},
 	{"internal/container", []string{"internal/kernel"}},
 	{"internal/inside", nil},

@@ -116,7 +116,7 @@ func (r *run) judged() forecast.Judged {
 	if f := r.made(); f != nil && f.Judged != nil {
 		return *f.Judged
 	}
-	return forecast.Judged{Of: forecast.OfPool, Quantile: 0.99}
+	return forecast.Judged{Of: forecast.OfPool, Quantile: objective.DefaultQuantile}
 }
 
 // made is the forecast; nil: there is none.

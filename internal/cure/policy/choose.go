@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -281,11 +282,11 @@ func (c *choice) may(i int) bool {
 // helps tells whether a latency is worth a change.
 func (c *choice) helps(ms *float64) bool {
 	was := *c.none.Judged
-	return ms != nil && *ms <= was*(1-verdict.LeastGain) && was-*ms >= verdict.LeastGainMs
+	return ms != nil && stats.Gains(was, *ms)
 }
 
 // harms says what a row harms, although what is judged gets faster; "": nothing. It harms another kind of requests if its
-// tail becomes longer by verdict.MuchHarm, and the judged one if its middle loses more than the tail gains.
+// tail becomes longer by stats.MuchHarm, and the judged one if its middle loses more than the tail gains.
 //
 // Worked example: health checks are judged; under narrow their p99 falls from 63 to 18 ms and their median rises from 1 to
 // 2 ms. The inferences of the same server have a p99 of 900 ms, and of 1,000 ms then: no harm. A median of 30 ms would be.
@@ -293,7 +294,7 @@ func (c *choice) harms(i int) string {
 	r := &c.f.Rows[i]
 	for k, was := range c.none.Kinds {
 		if of := c.f.Kinds[k]; k < len(r.Kinds) && of.Kind != c.f.Judged.Kind {
-			if is := r.Kinds[k]; is.High >= verdict.MuchHarm*was.High && is.High-was.High >= verdict.LeastGainMs {
+			if is := r.Kinds[k]; is.High >= stats.MuchHarm*was.High && is.High-was.High >= stats.LeastGainMs {
 				return fmt.Sprintf("it harms the rest: %s of %s from %s to %s", objective.InWords(of.Quantile), kindText(of.Kind), milli(was.High), milli(is.High))
 			}
 		}
@@ -394,7 +395,7 @@ func (c *choice) tied(all []int) []int {
 	}
 	first, best := 0, *c.f.Rows[all[0]].Judged
 	for i, row := range all {
-		if *c.f.Rows[row].Judged <= best*(1+verdict.LeastGain) && c.change(row) < c.change(all[first]) {
+		if *c.f.Rows[row].Judged <= best*(1+stats.LeastGain) && c.change(row) < c.change(all[first]) {
 			first = i
 		}
 	}
@@ -456,7 +457,7 @@ func (c *choice) setting() int {
 		}
 		ms := *r.Judged
 		if r.Remedy.InCode() {
-			ms *= 1 + verdict.LeastGain
+			ms *= 1 + stats.LeastGain
 		}
 		if ms < least {
 			best, least = i, ms

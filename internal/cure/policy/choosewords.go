@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -34,7 +34,7 @@ func (c *choice) whyNot(i int) string {
 		return c.t.Refused[i]
 	case c.none == nil || r.Judged == nil || c.none.Judged == nil:
 		return "nothing can be said about latency"
-	case *r.Judged > *c.none.Judged*(1+verdict.LeastGain):
+	case *r.Judged > *c.none.Judged*(1+stats.LeastGain):
 		return "worse than leaving it"
 	case !c.helps(r.Judged):
 		return "no better than leaving it"
@@ -42,7 +42,7 @@ func (c *choice) whyNot(i int) string {
 		return c.harms(i)
 	case !c.may(i):
 		return fmt.Sprintf("more CPU than the limit, not asked for (--may %s)", r.Remedy.Name)
-	case c.out.Row >= 0 && c.f.Rows[c.out.Row].Judged != nil && *r.Judged > *c.f.Rows[c.out.Row].Judged*(1+verdict.LeastGain):
+	case c.out.Row >= 0 && c.f.Rows[c.out.Row].Judged != nil && *r.Judged > *c.f.Rows[c.out.Row].Judged*(1+stats.LeastGain):
 		return "a longer latency than the recommended one"
 	}
 	if c.out.Row < 0 {

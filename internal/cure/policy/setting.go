@@ -3,8 +3,8 @@ package policy
 import (
 	"fmt"
 
-	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Resize judges the advice to make a pool narrower by the forecast's row of that pool. forecasts is what the row says;
@@ -30,5 +30,5 @@ func Resize(f *forecast.Forecast, pool string) (forecasts string, ok bool) {
 // all pools does not grow for it.
 func (c *choice) settingHelps(r *forecast.Row) bool {
 	was, is := c.none.Figures.Response.P50, r.Figures.Response.P50
-	return c.helps(r.Judged) && (was == nil || is == nil || *is <= *was*(1+verdict.LeastGain) || *is-*was < verdict.LeastGainMs)
+	return c.helps(r.Judged) && (was == nil || is == nil || *is <= *was*(1+stats.LeastGain) || *is-*was < stats.LeastGainMs)
 }

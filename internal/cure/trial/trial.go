@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -126,7 +127,7 @@ func (t *Trial) Glance(variant int, m Measured) (out string) {
 		return ""
 	}
 	was, is := stats.Rank(slices.Sorted(slices.Values(left)), q), stats.Rank(slices.Sorted(slices.Values(m.Judged.TookMs)), q)
-	if is < 2*worseOnce*was || is-was < verdict.LeastGainMs {
+	if is < 2*worseOnce*was || is-was < stats.LeastGainMs {
 		return ""
 	}
 	t.turns[variant] = append(t.turns[variant], m)
@@ -157,7 +158,7 @@ func (t *Trial) drop() {
 	}
 	for v := 1; v < len(t.variants); v++ {
 		s, ok := verdict.SpreadOf(t.pooled(v), q)
-		if ok && t.out[v] == "" && s.Value >= worse(len(t.turns[v]))*best && s.Value-best >= verdict.LeastGainMs && s.Low > high {
+		if ok && t.out[v] == "" && s.Value >= worse(len(t.turns[v]))*best && s.Value-best >= stats.LeastGainMs && s.Low > high {
 			t.out[v] = fmt.Sprintf("clearly worse after %s", text.Count(len(t.turns[v]), "round"))
 		}
 	}
@@ -258,12 +259,12 @@ func (t *Trial) harms(v int) string {
 	}
 	for kind := range t.kinds() {
 		was, is := t.pooledOther(0, kind).TookMs, t.pooledOther(v, kind).TookMs
-		q, ok := stats.Tells(min(len(was), len(is)), 0.99)
+		q, ok := stats.Tells(min(len(was), len(is)), objective.DefaultQuantile)
 		if !ok {
 			continue
 		}
 		before, after := stats.Rank(slices.Sorted(slices.Values(was)), q), stats.Rank(slices.Sorted(slices.Values(is)), q)
-		if after >= verdict.MuchHarm*before && after-before >= verdict.LeastGainMs {
+		if after >= stats.MuchHarm*before && after-before >= stats.LeastGainMs {
 			return fmt.Sprintf("it harms other requests: from %.3g to %.3g ms", before, after)
 		}
 	}
@@ -280,11 +281,6 @@ func (t *Trial) kinds() (n int) {
 }
 
 func middle(ms []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(ms)), 0.5) }
-
-// tied reports whether a latency counts as equal to the best.
-func tied(ms, best float64) bool {
-	return ms <= best*(1+verdict.LeastGain) || ms-best <= verdict.LeastGainMs
-}
 
 // candidates are the variants that may win so far, and their latencies.
 func (t *Trial) candidates() (all []int, ms map[int]float64) {
@@ -311,7 +307,7 @@ func (t *Trial) Leader() (int, bool) {
 	}
 	leader := -1
 	for _, v := range all {
-		if !tied(ms[v], best) {
+		if !stats.Alike(best, ms[v]) {
 			continue
 		}
 		if leader < 0 || t.before(v, leader) {
@@ -373,7 +369,7 @@ func (t *Trial) Settled() bool {
 		}
 	}
 	for _, v := range all {
-		if v == leader || !slices.Contains(contenders, v) || tied(ms[v], ms[leader]) && tied(ms[leader], ms[v]) && v != 0 {
+		if v == leader || !slices.Contains(contenders, v) || stats.Alike(ms[leader], ms[v]) && stats.Alike(ms[v], ms[leader]) && v != 0 {
 			continue
 		}
 		if v == 0 || leader != 0 {
@@ -393,14 +389,14 @@ func (t *Trial) Settled() bool {
 func (t *Trial) mayGain(v int) bool {
 	was, ok := t.value(0)
 	s, has := t.spread(v)
-	return ok && has && was-s.Low >= verdict.LeastGainMs && s.Low <= was*(1-verdict.LeastGain)
+	return ok && has && stats.Gains(was, s.Low)
 }
 
 // gains reports whether a variant is below leaving it by more than counts as equal.
 func (t *Trial) gains(v int) bool {
 	was, ok := t.value(0)
 	is, has := t.value(v)
-	return ok && has && was-is >= verdict.LeastGainMs && is <= was*(1-verdict.LeastGain)
+	return ok && has && stats.Gains(was, is)
 }
 
 // Choice is the variant to leave in force, and why in one sentence. 0: to leave it as it is.
@@ -429,7 +425,7 @@ func (t *Trial) Choice() (int, string) {
 func (t *Trial) beats(a, b int) bool {
 	is, ok := t.value(a)
 	was, has := t.value(b)
-	return ok && has && !tied(was, is) && (t.ahead(a, b) || t.wins(a, b))
+	return ok && has && !stats.Alike(is, was) && (t.ahead(a, b) || t.wins(a, b))
 }
 
 // lower is in how many rounds a variant was below another one in the same round, of how many.

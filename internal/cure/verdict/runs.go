@@ -18,7 +18,7 @@ type Runs struct {
 const (
 	// worthwhileRuns is the least relative difference of recorded runs that counts. Two recordings of the same work differ
 	// by more than two answers of a user's own source, which looks at more of it.
-	worthwhileRuns = 0.1
+	worthwhileRuns = stats.LeastGain
 	// SameWork is by how much the CPU time per second may differ for responses to be compared as they are.
 	SameWork = 0.2
 )

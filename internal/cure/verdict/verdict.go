@@ -192,15 +192,6 @@ func judge(e Evidence, by compared) Judgement {
 	return j
 }
 
-// What a choice between remedies has in common, whether it is made by a forecast or by what was measured.
-const (
-	// LeastGain is the share of the judged latency that a remedy must take off, and LeastGainMs how many milliseconds, to be worth a
-	// change. What differs by less counts as equal: two runs of the kernel differ by as much.
-	LeastGain, LeastGainMs = 0.1, 0.5
-	// MuchHarm is from which factor on another kind of requests becomes too slow.
-	MuchHarm = 1.5
-)
-
 // Harmed says of each neighbour what was seen of it, and names those that are stopped longer than before, or use less of what they lend.
 func Harmed(all []Neighbour) (seen, harmed []string) {
 	seen, harmed = []string{}, []string{}
@@ -214,9 +205,9 @@ func Harmed(all []Neighbour) (seen, harmed []string) {
 }
 
 const (
-	// middlePrice is the share of what the tail gains that the median may lose, in ms, and leastMiddleMs what it may lose
+	// middlePrice is the share of what the tail gains that the median may lose, in ms; [stats.LeastGainMs] it may lose
 	// anyway. Remedies that press a tail together lift the middle: with exclusive CPUs p50 rises a little and p99 halves.
-	middlePrice, leastMiddleMs = 0.25, 0.5
+	middlePrice = 0.25
 )
 
 // MiddleLoses reports whether the median loses more than the gain of the tail is worth. All are in ms. Choices by a forecast
@@ -224,7 +215,7 @@ const (
 //
 // Worked example: p99 falls from 58 to 17 ms, so that the median may rise by 10 ms.
 func MiddleLoses(wasP50, isP50, was, is float64) bool {
-	return isP50-wasP50 > max(leastMiddleMs, middlePrice*(was-is))
+	return isP50-wasP50 > max(stats.LeastGainMs, middlePrice*(was-is))
 }
 
 // moved is 1 where a quantile became larger, -1 smaller, 0 the same.

@@ -18,7 +18,7 @@ type Objective struct {
 
 // DefaultObjective is p99 within 50 ms, and 0.1 % errors.
 func DefaultObjective() Objective {
-	return Objective{objective.Objective{Quantile: 0.99, Bound: 50 * time.Millisecond}, 0.001}
+	return Objective{objective.Objective{Quantile: objective.DefaultQuantile, Bound: 50 * time.Millisecond}, 0.001}
 }
 
 // ParseSLO reads "p99<50ms" into the objective, as package objective does: percentiles from p50 to p99.99, bounds up to 1m.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	period = 100 * time.Millisecond
+	period = bandwidth.DefaultPeriod
 	// quota is fibtest's; smallQuota shows more where CPUs are few.
 	quota, smallQuota = 10 * time.Millisecond, 5 * time.Millisecond
 	// fewCPUs is from how many on smallQuota is not needed.

@@ -61,7 +61,7 @@ func scenarioOf(name string, cpus int, length time.Duration) (scenario.Scenario,
 	limit := limitCPUs(cpus)
 	c := scenario.Cgroup{
 		Name: group, Parent: -1, Weight: scenario.DefaultWeight,
-		Limit: bandwidth.Limit{Quota: time.Duration(limit) * scenario.DefaultPeriod, Period: scenario.DefaultPeriod},
+		Limit: bandwidth.Limit{Quota: time.Duration(limit) * bandwidth.DefaultPeriod, Period: bandwidth.DefaultPeriod},
 	}
 	switch name {
 	case burst:

@@ -2,8 +2,8 @@ package diagnose
 
 import (
 	"slices"
-	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
@@ -14,7 +14,7 @@ const (
 	blockRows      = 8                    // consecutive rows that the timeline keeps or drops together
 	keptBlocks     = 4
 	// unlimitedPeriod is the length of a row without any limit.
-	unlimitedPeriod = int64(100 * time.Millisecond)
+	unlimitedPeriod = int64(bandwidth.DefaultPeriod)
 )
 
 // cellSum has the sums of one cell of the current row.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -154,7 +155,7 @@ func (s *Scan) Finish() *Requests {
 		slices.Sort(s.times)
 		at := func(q float64) time.Duration { return time.Duration(stats.Rank(s.times, q)) }
 		r.P50, r.P90, r.P99 = at(0.5), at(0.9), at(0.99)
-		r.Quantile = stats.Tellable(r.Count, time.Duration(s.now), 0.99)
+		r.Quantile = stats.Tellable(r.Count, time.Duration(s.now), objective.DefaultQuantile)
 		r.High = at(r.Quantile)
 		var lengths stats.Lengths
 		for _, took := range s.times {

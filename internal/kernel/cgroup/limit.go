@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
 // Limit is the bandwidth limit of one cgroup (tg_set_cfs_bandwidth).
@@ -22,10 +24,10 @@ type Limit struct {
 
 // The kernel's bounds (kernel/sched/core.c: min_cfs_quota_period, max_cfs_quota_period).
 const (
-	MinPeriod     = time.Millisecond
-	MaxPeriod     = time.Second
-	MinQuota      = time.Millisecond
-	DefaultPeriod = 100 * time.Millisecond
+	MinPeriod     = bandwidth.MinPeriod
+	MaxPeriod     = bandwidth.MaxPeriod
+	MinQuota      = bandwidth.MinQuota
+	DefaultPeriod = bandwidth.DefaultPeriod
 	// unit is what the files of a limit count in.
 	unit = time.Microsecond
 )

@@ -321,7 +321,7 @@ func (a *assembly) neighbour(parent int) int {
 	s := &a.l.recordedScenario
 	s.Cgroups = append(s.Cgroups, scenario.Cgroup{
 		Name: fmt.Sprintf("%d", len(s.Cgroups)), Parent: parent, Weight: scenario.DefaultWeight,
-		Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * time.Millisecond},
+		Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod},
 	})
 	a.l.replay.Phase = append(a.l.replay.Phase, bandwidth.Never)
 	return len(s.Cgroups) - 1

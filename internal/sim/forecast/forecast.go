@@ -358,7 +358,7 @@ func (m *maker) objective() Objective {
 	if m.o.Objective != nil {
 		return *m.o.Objective
 	}
-	return Objective{Objective: objective.Objective{Quantile: 0.99}}
+	return Objective{Objective: objective.Objective{Quantile: objective.DefaultQuantile}}
 }
 
 // neighbours compares the neighbours under a remedy with those under none. It returns nil if there are none.

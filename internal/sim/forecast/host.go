@@ -57,7 +57,7 @@ func release(uname string) string {
 
 // limitOf returns a level's limit.
 func limitOf(l *recording.Level) bandwidth.Limit {
-	limit := bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * time.Millisecond}
+	limit := bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod}
 	if l.PeriodNS > 0 {
 		limit.Period = time.Duration(l.PeriodNS)
 	}

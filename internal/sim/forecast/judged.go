@@ -38,7 +38,7 @@ type Judged struct {
 // else of a pool. An objective sets the quantile, and may name a pool.
 func (m *maker) judge() {
 	o := m.o.Objective
-	quantile := 0.99
+	quantile := objective.DefaultQuantile
 	if o != nil {
 		quantile = o.Quantile
 	}
@@ -83,7 +83,7 @@ func (m *maker) note(format string, args ...any) {
 }
 
 // judgeRequests judges the kind of requests that is hurt most: by the factor by which its quantile would fall under the
-// best replayed remedy, where that is leastHurtMs or more. Where none is hurt it is the kind with most requests.
+// best replayed remedy, where that is [stats.LeastGainMs] or more. Where none is hurt it is the kind with most requests.
 //
 // Worked example: 432 health checks with a p95 of 9 ms, which would fall to 4 ms, and 96 inferences with a p95 of 900 ms,
 // which would fall to 700: the health checks are judged.
@@ -111,7 +111,7 @@ func (m *maker) judgeRequests(kinds []kindOf, quantile float64) {
 				none = of.High
 			}
 		}
-		if none-best >= leastHurtMs && none/best > most {
+		if none-best >= stats.LeastGainMs && none/best > most {
 			hurt, most = k, none/best
 		}
 	}
@@ -119,9 +119,6 @@ func (m *maker) judgeRequests(kinds []kindOf, quantile float64) {
 	seen := m.f.Kinds[hurt]
 	m.judged(Judged{Of: OfRequests, Kind: seen.Kind, Quantile: seen.Quantile, Samples: seen.Samples})
 }
-
-// leastHurtMs is by how many milliseconds a quantile must fall for its requests to count as hurt.
-const leastHurtMs = 0.5
 
 // judged sets the judged figure of every row.
 func (m *maker) judged(j Judged) {

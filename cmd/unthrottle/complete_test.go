@@ -65,7 +65,7 @@ func TestCompletion(t *testing.T) {
 	if _, d := completed(t, "explain", "x", "--record", ""); d != "0" {
 		t.Errorf("--record offers no files: directive %s", d)
 	}
-	if out, err := called("--help"); err != nil || !strings.Contains(out, "completion") {
+	if out, err := called("help", "all"); err != nil || !strings.Contains(out, "completion") {
 		t.Errorf("completion is not shown: %v", err)
 	}
 }

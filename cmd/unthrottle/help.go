@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,10 +11,13 @@ import (
 // newHelp is the help command. Unlike the library's own it refuses what it does not know.
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:               "help [COMMAND]",
-		Short:             "Show the help of a command",
+		Use:               "help [COMMAND | all]",
+		Short:             "Show the help of a command, or list all commands",
 		ValidArgsFunction: completeCommands,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == allCommands {
+				return root.Usage()
+			}
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
 				return unknownCommand(cmd, root, strings.Join(args, " "), args[len(args)-max(len(rest), 1)])
@@ -22,6 +26,28 @@ func newHelp(root *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		},
 	}
+}
+
+// allCommands is what 'unthrottle help' is asked for to list every command.
+const allCommands = "all"
+
+// firstMonth are the commands that 'unthrottle' lists.
+var firstMonth = []string{"ls", "top", "explain", "forecast", "check", "status", "fleet", "demo", "fix", "apply", "restore", "agent"}
+
+// helpOfFew has the program's own help list few commands. Its usage still has all.
+func helpOfFew(root *cobra.Command) {
+	whole := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd == root {
+			for _, c := range root.Commands() {
+				if !c.Hidden && !slices.Contains(firstMonth, c.Name()) {
+					c.Hidden = true
+					defer func() { c.Hidden = false }()
+				}
+			}
+		}
+		whole(cmd, args)
+	})
 }
 
 // Bounds of the width of a help, in columns.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,45 @@ func TestEveryHelpHasExamples(t *testing.T) {
 			t.Errorf("%s: its help has an insider's name", cmd.CommandPath())
 		}
 	})
+}
+
+// The program alone lists the commands of a first month, and 'help all' every one.
+func TestFewCommandsAndAll(t *testing.T) {
+	listed := func(args ...string) (names []string) {
+		out, err := called(args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range regexp.MustCompile(`(?m)^  ([a-z-]+) {2,}\S`).FindAllStringSubmatch(out, -1) {
+			if of[1] != "unthrottle" && of[1] != "help" { // cobra lists help anyway
+				names = append(names, of[1])
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	few := slices.Sorted(slices.Values(firstMonth))
+	if len(few) > 12 {
+		t.Errorf("%d commands are no few", len(few))
+	}
+	var all []string
+	for _, c := range newRoot().Commands() {
+		if !c.Hidden {
+			all = append(all, c.Name())
+		}
+	}
+	for call, want := range map[string][]string{"": few, "--help": few, "help": few, "help all": all} {
+		got := listed(strings.Fields(call)...)
+		if call == "help all" {
+			for _, name := range want {
+				if name != "help" && !slices.Contains(got, name) {
+					t.Errorf("help all does not list %s", name)
+				}
+			}
+		} else if !slices.Equal(got, want) {
+			t.Errorf("unthrottle %s lists %v, want %v", call, got, want)
+		}
+	}
 }
 
 func TestHelpOfWhatIsNotThere(t *testing.T) {

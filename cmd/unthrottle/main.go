@@ -51,7 +51,9 @@ TARGET is a cgroup path, a container id or a unique prefix of one, the name of
 a container, pod or systemd unit, or pid:N.
 
 Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
-3 could not measure, 130 interrupted.`,
+3 could not measure, 130 interrupted.
+
+These are the commands of a first month; 'unthrottle help all' lists all.`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -77,6 +79,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	addExamples(root)
 	addCompletions(root)
 	root.SetHelpCommand(newHelp(root))
+	helpOfFew(root)
 	root.SetUsageTemplate(wrapFlags(root.UsageTemplate(), terminal.Width(os.Stdout)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%s", flagError(cmd, err))

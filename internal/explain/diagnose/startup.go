@@ -19,14 +19,14 @@ func (e *Explanation) WarmingUp() float64 {
 			compiled += p.CPU
 		}
 	}
-	if share := float64(compiled) / float64(max(1, all)); share >= warmingUp {
+	if share := float64(compiled) / float64(max(1, all)); share >= WarmingUpShare {
 		return share
 	}
 	return 0
 }
 
-// warmingUp is the share of its CPU time from which on a program's compiler shows that it is warming up.
-const warmingUp = 0.05
+// WarmingUpShare is the share of its CPU time from which on a program's compiler shows that it is warming up.
+const WarmingUpShare = 0.05
 
 const (
 	// startupShare is the share of the stopped time that must lie in the start-up.

@@ -129,7 +129,11 @@ func (m *maker) judged(j Judged) {
 	met := FirstMet()
 	for i := range m.f.Rows {
 		if m.f.Rows[i].Remedy.Name == None && m.f.Rows[i].HostLoad == 0 && m.all[i] != nil {
-			m.f.Check.Judged = Figure{m.recordedLatency(), m.latency(m.all[i])}
+			checked := m.all[i]
+			if m.asRecorded != nil {
+				checked = m.asRecorded
+			}
+			m.f.Check.Judged = Figure{m.recordedLatency(), m.latency(checked)}
 		}
 	}
 	for i, results := range m.all {

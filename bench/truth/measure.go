@@ -170,7 +170,7 @@ func (m *measurement) toApply() []variant {
 		rows, named = m.k.Fix.Rows, append(named, m.k.Fix.Chosen)
 	}
 	return slices.DeleteFunc(variantsOf(rows), func(v variant) bool {
-		if m.o.noFix && m.c.healthy { // nothing is to be gained
+		if (m.o.noFix || m.o.equal) && m.c.healthy { // nothing is to be gained
 			return len(v.Args) > 0
 		}
 		if m.o.noFix && v.Granted == nil { // it can be no choice of fix without leave

@@ -264,6 +264,9 @@ func (f *fixJSON) outcome() *fixed {
 		if found := appliedRow(f.Rows, t.Remedy, low); found != nil {
 			name = found.name()
 		}
+		if kept := f.keptInTurns(); t.Kept && kept != "" {
+			name = kept
+		}
 		t.try.Remedy = name
 		r.Tries = append(r.Tries, t.try)
 		if i == 0 {
@@ -274,6 +277,19 @@ func (f *fixJSON) outcome() *fixed {
 		}
 	}
 	return r
+}
+
+// keptInTurns is the variant that a trial kept, of several of a kind the one that it was; "": it kept none, or one whose row is named otherwise.
+func (f *fixJSON) keptInTurns() string {
+	if f.Trial == nil {
+		return ""
+	}
+	for _, t := range f.Trial.Rows {
+		if t.Kept && rowOf(f.Rows, t.Name) != nil {
+			return t.Name
+		}
+	}
+	return ""
 }
 
 // appliedRow finds the row of a try: of rows of the same kind, the one with the

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+
 	"github.com/unthrottle/unthrottle/internal/fleet/recorded"
 )
 
@@ -69,6 +71,19 @@ func TestOutcome(t *testing.T) {
 	}
 	f.Chosen = nil
 	if r := f.outcome(); r.Chosen != "" || r.Answer != "" || r.Verdict != "better" {
+		t.Errorf("%+v", r)
+	}
+	// A trial names which of several bursts it kept.
+	f = fixJSON{Rows: []row{{Remedy: "burst", Parameters: map[string]any{"burst_ms": 50.0}}, {Remedy: "burst", Parameters: map[string]any{"burst_ms": 10.0, "period_ms": 20.0}}},
+		Trial: &fix.Trial{Rows: []fix.TrialRow{{Name: "burst 50ms"}, {Name: "burst 10ms, period 20ms", Kept: true}}}}
+	f.Tries = append(f.Tries, struct {
+		try
+		Expected *struct {
+			Pool     *float64 `json:"pool_p99_ms_low"`
+			Requests *float64 `json:"requests_p99_ms_low"`
+		} `json:"expected"`
+	}{try: try{Remedy: "burst", Kept: true}})
+	if r := f.outcome(); r.Left != "burst 10ms, period 20ms" || r.Chosen != r.Left {
 		t.Errorf("%+v", r)
 	}
 }

@@ -222,6 +222,7 @@ type run struct {
 	neighbour  map[string]hoststate.Observed
 	known      *policy.Known // nil: nothing was recorded
 	runs       *forecast.Runs
+	longest    time.Duration // request in the recordings before a change: Learned.Longest
 	before     slo.Answer
 	last       apply.Result    // of the try before
 	looked     time.Duration   // how long the target was recorded

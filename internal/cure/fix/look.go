@@ -26,6 +26,8 @@ type Learned struct {
 	Missing string
 	// Runs are the recorded runs of the thread pools; nil: nothing was recorded.
 	Runs *forecast.Runs
+	// Longest is how long a request of a client took at most, of whatever kind, answered or not yet; 0: not known.
+	Longest time.Duration
 	// From names the recording where it was not made for this fix; "": it was.
 	From string
 }
@@ -208,7 +210,7 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 		return err
 	}
 	if learned.From != "" {
-		r.runs = more.Runs // of the time before the change; the choice stands
+		r.runs, r.longest = more.Runs, max(r.longest, more.Longest) // of the time before the change; the choice stands
 		return nil
 	}
 	learned = more
@@ -313,6 +315,7 @@ func (r *run) forecast(learned Learned) error {
 	if e := learned.Explanation; e != nil {
 		r.res.Cause = text.Sanitize(e.Verdict, 0)
 	}
+	r.longest = max(r.longest, learned.Longest)
 	if r.runs = learned.Runs; learned.Load == nil {
 		return nil
 	}

@@ -88,7 +88,7 @@ type turns struct {
 	used       time.Duration
 	before     map[string]observe.Observation // of neighbours, when it was left
 	seen       [][]observe.Observation        // of the target, by variant
-	longest    time.Duration                  // request of the look
+	longest    time.Duration                  // request when it was left
 	answer     []float64                      // of the latency source, the last time
 }
 
@@ -245,6 +245,7 @@ func (r *run) planTurns() (*turns, error) {
 			t.quantile = q // what two turns tell
 		}
 	}
+	t.longest = r.longest
 	for _, ms := range sample.TookMs {
 		t.longest = max(t.longest, time.Duration(ms*float64(time.Millisecond)))
 	}
@@ -403,7 +404,11 @@ func (r *run) forecastLeft() *float64 {
 func (t *turns) measure(ctx context.Context, v int, watched []string, length time.Duration) (trial.Measured, error) {
 	r := t.r
 	since := r.now()
-	seen, learned, ended, err := r.watchTurn(ctx, watched, length, t.bound())
+	bound := t.bound()
+	if v == 0 {
+		bound = 0 // how long requests take there is what a bound is made of
+	}
+	seen, learned, late, err := r.watchTurn(ctx, watched, length, bound)
 	t.used += length
 	if err != nil {
 		return trial.Measured{}, err
@@ -411,7 +416,15 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 	if changed := r.limitChanged(seen, learned); changed != "" {
 		return trial.Measured{}, &NotMeasured{fmt.Errorf("%s: the trial is ended, and nothing was kept", changed)}
 	}
-	m := trial.Measured{Judged: r.sample(learned.Runs), Others: r.others(learned.Runs), Ended: ended}
+	m := trial.Measured{Judged: r.sample(learned.Runs), Others: r.others(learned.Runs), Late: late}
+	switch {
+	case late > 0:
+		m.Ended = fmt.Sprintf("stopped at once: a request took %s, and none more than %s when it was left",
+			text.Duration(late.Round(time.Millisecond)), text.Duration(trial.LongestOf(bound).Round(time.Millisecond)))
+	case v == 0:
+		t.longest = max(t.longest, learned.Longest)
+		t.of.Readmit(t.bound())
+	}
 	if r.env.Latencies != nil {
 		if m, err = t.asked(ctx, since, m); err != nil {
 			return m, err
@@ -599,26 +612,22 @@ func (t *turns) show(kept int) error {
 	return nil
 }
 
-// watchTurn observes containers and records the target for a turn, which ends at once when a request takes longer than a bound: ended says
-// so then.
-func (r *run) watchTurn(ctx context.Context, paths []string, length, bound time.Duration) (seen []observe.Observation, learned Learned, ended string, err error) {
+// watchTurn observes containers and records the target for a turn, which ends at once when a request takes longer than a bound above 0: late is
+// how long it took then.
+func (r *run) watchTurn(ctx context.Context, paths []string, length, bound time.Duration) (seen []observe.Observation, learned Learned, late time.Duration, err error) {
 	of := append([]string{r.o.Target.Group.Path}, paths...)
 	all := slices.DeleteFunc(slices.Clone(r.o.All), func(c container.Container) bool { return !slices.Contains(of, c.Group.Path) })
 	if !r.judgedByRuns() {
 		seen, err = r.env.Observe(ctx, all, length)
-		return seen, Learned{}, "", err
+		return seen, Learned{}, 0, err
 	}
-	seen, learned, err = r.watchWith(ctx, all, length, func(ctx context.Context) (Learned, bool, error) {
+	seen, learned, err = r.watchWith(ctx, all, length, func(ctx context.Context) (learned Learned, ended bool, err error) {
 		if r.env.LearnUntil == nil || bound <= 0 {
-			learned, err := r.env.Learn(ctx, r.o.Target, length)
+			learned, err = r.env.Learn(ctx, r.o.Target, length)
 			return learned, false, err
 		}
-		learned, late, err := r.env.LearnUntil(ctx, r.o.Target, length, bound)
-		if late > 0 {
-			ended = fmt.Sprintf("stopped at once: a request took %s, and none more than %s when it was left",
-				text.Duration(late.Round(time.Millisecond)), text.Duration(trial.LongestOf(bound).Round(time.Millisecond)))
-		}
+		learned, late, err = r.env.LearnUntil(ctx, r.o.Target, length, bound)
 		return learned, late > 0, err
 	})
-	return seen, learned, ended, err
+	return seen, learned, late, err
 }

@@ -230,6 +230,40 @@ func heldWithOutcome(b *bench) bool {
 	return err == nil && len(held) == 1 && held[0].Outcome != nil
 }
 
+// How long a request takes when the container is left is seen of all requests, as a late one is: a long one of another client is no harm of a remedy,
+// and leaving it is never ended.
+func TestLongRequestsAreNoHarm(t *testing.T) {
+	for name, shown := range map[string]time.Duration{"in the look and when it was left": time.Second, "never": 0} {
+		b := tries(t, curetest.Bursts)
+		learn, turns, before := b.env.Learn, 0, fmt.Sprint(b.left())
+		b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
+			learned, err := learn(ctx, c, d)
+			learned.Longest = shown
+			return learned, err
+		}
+		b.env.LearnUntil = func(ctx context.Context, c container.Container, d, bound time.Duration) (Learned, time.Duration, error) {
+			turns++
+			if fmt.Sprint(b.left()) == before {
+				t.Errorf("%s: leaving it has a bound of %v", name, bound)
+			}
+			learned, err := learn(ctx, c, d)
+			if late := 900 * time.Millisecond; late > bound {
+				return learned, late, err
+			}
+			return learned, 0, err
+		}
+		got, err := b.run()
+		if err != nil || got.Trial == nil || turns == 0 {
+			t.Fatalf("%s: %+v, %v, %d turns", name, got, err, turns)
+		}
+		for _, r := range got.Trial.Rows {
+			if harm := r.Ended != nil && *r.Ended == "harm"; harm != (shown == 0 && r.Remedy != "none") {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	}
+}
+
 // What does harm is ended at once: neither the recording nor the look at the counters goes on, and it cannot win.
 func TestHarmEndsATurn(t *testing.T) {
 	b := tries(t, curetest.Bursts)

@@ -49,6 +49,8 @@ type Measured struct {
 	Neighbours []verdict.Neighbour
 	// Ended says why the turn was ended at once: the harm that it did; "": it was not.
 	Ended string
+	// Late is how long the request took that ended the turn; 0: none did.
+	Late time.Duration
 }
 
 // Trial is a trial under way. It is not safe for concurrent use.
@@ -113,6 +115,17 @@ func (t *Trial) Add(variant int, m Measured) (out string) {
 	}
 	t.drop()
 	return t.out[variant]
+}
+
+// Readmit takes variants in again that a late request put out, where leaving it has shown since that requests take as long there: bound is from
+// how long on one is a harm now. What was measured until it came does not count: it was cut off at a bad moment.
+func (t *Trial) Readmit(bound time.Duration) {
+	for v := range t.turns {
+		n := len(t.turns[v])
+		if n > 0 && t.turns[v][n-1].Late > 0 && t.turns[v][n-1].Late <= bound {
+			t.turns[v], t.out[v] = t.turns[v][:n-1], ""
+		}
+	}
 }
 
 // Glance judges a short look at a variant that was not measured yet: where it is clearly worse the variant is out, and why. Else nothing

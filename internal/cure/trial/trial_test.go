@@ -314,3 +314,21 @@ func TestTheForecastsWord(t *testing.T) {
 		}
 	}
 }
+
+// A remedy that a long request put out is tried again once leaving the container has shown such a request, without the turn that was cut off.
+func TestReadmit(t *testing.T) {
+	of := three()
+	of.Add(0, Measured{Judged: exactly(600, 50)})
+	of.Add(1, Measured{Judged: exactly(100, 10), Ended: "a request took 457 ms", Late: 457 * time.Millisecond})
+	of.Add(2, Measured{Judged: exactly(600, 20), Ended: "a neighbour loses"})
+	if of.Readmit(400 * time.Millisecond); of.Out(1) == "" {
+		t.Error("it is tried again, and leaving it has not shown such a request")
+	}
+	of.Readmit(time.Second)
+	if of.Out(1) != "" || of.Out(2) == "" {
+		t.Errorf("out: %q, %q", of.Out(1), of.Out(2))
+	}
+	if row := of.Row(1); row.Rounds != 0 || row.Requests != 0 {
+		t.Errorf("the turn that was cut off counts: %+v", row)
+	}
+}

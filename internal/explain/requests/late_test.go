@@ -36,5 +36,14 @@ func TestLate(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: late by %v, want %v", name, got, c.want)
 		}
+		unbound := requests.NewLate(0)
+		for i := range c.events {
+			if late := unbound.Add(&c.events[i]); late > 0 {
+				t.Errorf("%s: late by %v without a bound", name, late)
+			}
+		}
+		if longest := unbound.Longest(); longest < c.want || longest > max(c.want, 100*ms) {
+			t.Errorf("%s: the longest took %v, and %v is late", name, longest, c.want)
+		}
 	}
 }

@@ -39,10 +39,11 @@ type Host struct {
 
 // Learn records a container for that long. The errors are those of the temporary file, and the end of ctx.
 func (h Host) Learn(ctx context.Context, target container.Container, length time.Duration) (fix.Learned, error) {
-	return h.learn(ctx, ctx, target, length, nil)
+	learned, _, err := h.LearnUntil(ctx, target, length, 0)
+	return learned, err
 }
 
-// LearnUntil is Learn, but ends when a request of a client takes longer than a bound: late is how long it took; 0: none did.
+// LearnUntil is Learn, but ends when a request of a client takes longer than a bound, where that is above 0: late is how long it took; 0: none did.
 func (h Host) LearnUntil(ctx context.Context, target container.Container, length, bound time.Duration) (learned fix.Learned, late time.Duration, err error) {
 	recording, end := context.WithCancel(ctx)
 	defer end()
@@ -54,6 +55,7 @@ func (h Host) LearnUntil(ctx context.Context, target container.Container, length
 			}
 		}
 	})
+	learned.Longest = watch.Longest()
 	return learned, late, err
 }
 

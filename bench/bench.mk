@@ -32,7 +32,7 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -parts $(RESULTS_PARTS) -out docs/results/service.md
 
 # What the remedies are worth on 8 to 32 CPUs, in guests of the lab in slow time: docs/results/wide.md. It measures what is missing in
-# bench/wide/records.jsonl, in order of worth, for WIDE_FOR of a quiet host; a later run goes on from there, also after Ctrl-C.
+# bench/wide/records.jsonl.gz, in order of worth, for WIDE_FOR of a quiet host; a later run goes on from there, also after Ctrl-C.
 # WIDE_FOR=0 only writes the page.
 WIDE_FOR ?= 30m
 WIDE ?=
@@ -49,7 +49,7 @@ results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on
 accuracy-wide: wide-build ## docs/results/wide.md: the simulator beside a kernel on 16 CPUs, for WIDE_FOR=30m; goes on where it ended
 	@$(BIN)/wide -what accuracy -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
 
-# What libs/go does for a net/http service on this host, and libs/java, once it is built, for one of Netty. It measures what is missing in bench/threads/records.jsonl.
+# What libs/go does for a net/http service on this host, and libs/java, once it is built, for one of Netty. It measures what is missing in bench/threads/records.jsonl.gz.
 THREADS ?=
 
 .PHONY: results-threads
@@ -98,7 +98,7 @@ results-fleet: need-go ## docs/results/fleet.md: the error of what rows of a fle
 
 # Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services' packages; what is missing is
 # named on the page with the way to install it. What is under way is kept in .cache/truth, and a later run goes on from
-# there, also after Ctrl-C. A service measured to its end is a file in bench/truth/results, to be committed: the pages are
+# there, also after Ctrl-C. A service measured to its end is a line of bench/truth/results.jsonl.gz, to be committed: the pages are
 # made of these. TRUTH=redis-bgsave,nginx-gzip measures these alone, also if they have a result.
 TRUTH ?=
 TRUTH_ROUNDS ?= 3

@@ -2,9 +2,12 @@ package study
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,7 +45,7 @@ func (m Made) Day() string { return m.At.Format(time.DateOnly) }
 // maxLine bounds a line of a file of pieces, in bytes.
 const maxLine = 1 << 20
 
-// Lines are pieces kept in a file, one JSON value a line.
+// Lines are pieces kept in a file, one JSON value a line; compressed where the file's name ends with ".gz", as those that the tree keeps.
 type Lines[T any] struct {
 	File string
 	// All are the pieces in the order in which they came.
@@ -60,7 +63,13 @@ func ReadLines[T any](file string) (*Lines[T], error) {
 		return nil, err
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(f)
+	var in io.Reader = f
+	if compressed(file) {
+		if in, err = gzip.NewReader(f); err != nil {
+			return nil, fmt.Errorf("%s: %w; remove it to begin anew", file, err)
+		}
+	}
+	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	for n := 1; lines.Scan(); n++ {
 		var one T
@@ -75,8 +84,38 @@ func ReadLines[T any](file string) (*Lines[T], error) {
 	return l, nil
 }
 
-// Add keeps a piece, in the file too, whose folder it makes.
+func compressed(file string) bool { return filepath.Ext(file) == ".gz" }
+
+// Write writes all pieces into the file, whole or not at all, and makes its folder.
+func (l *Lines[T]) Write() error {
+	var out bytes.Buffer
+	var to io.Writer = &out
+	zip := gzip.NewWriter(&out)
+	if compressed(l.File) {
+		to = zip
+	}
+	for _, one := range l.All {
+		if err := json.NewEncoder(to).Encode(one); err != nil {
+			return fmt.Errorf("a piece for %s: %w", l.File, err)
+		}
+	}
+	if compressed(l.File) {
+		if err := zip.Close(); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(l.File), 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(l.File, out.Bytes(), 0o644)
+}
+
+// Add keeps a piece, in the file too, whose folder it makes. A compressed file is written anew.
 func (l *Lines[T]) Add(one T) error {
+	if compressed(l.File) {
+		l.All = append(l.All, one)
+		return l.Write()
+	}
 	text, err := json.Marshal(one)
 	if err != nil {
 		return fmt.Errorf("a piece for %s: %w", l.File, err)

@@ -47,6 +47,30 @@ func TestLinesGoOn(t *testing.T) {
 	}
 }
 
+// A compressed file has the same pieces, and one that is none says so.
+func TestCompressedLines(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "new", "results.jsonl.gz")
+	first := &Lines[result]{File: file}
+	for seed := range uint64(200) {
+		if err := first.Add(result{Seed: seed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := ReadLines[result](file)
+	if err != nil || !reflect.DeepEqual(again.All, first.All) {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Size() > 3000 {
+		t.Errorf("%v, %v: it is not compressed", info, err)
+	}
+	if err := os.WriteFile(file, []byte("{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadLines[result](file); err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("no gzip: %v", err)
+	}
+}
+
 func TestWholeFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "new", "one.json")
 	var got result

@@ -29,7 +29,7 @@ func main() {
 	if done, err := asChild(os.Args[1:]); done {
 		exit(err)
 	}
-	records := flag.String("records", "bench/threads/records.jsonl", "where pieces are kept")
+	records := flag.String("records", "bench/threads/records.jsonl.gz", "where pieces are kept")
 	out := flag.String("out", "docs/results/threads.md", "the page")
 	ofForecast := flag.String("error", "internal/sim/forecast/budget.json", "the error of a forecast's row of the library")
 	rounds := flag.Int("rounds", 3, "how many rounds there are in all; 0: only the page is written")

@@ -21,7 +21,7 @@ import (
 // period of the quotas.
 const period = 100 * time.Millisecond
 
-// piece is one measurement: a line of records.jsonl.
+// piece is one measurement: a line of records.jsonl.gz.
 type piece struct {
 	study.Made
 	Part    string  `json:"part"` // partBursts, partNetty, partOverload or partSpiral

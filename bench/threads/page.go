@@ -12,7 +12,7 @@ import (
 func page(all []piece) string {
 	var p study.Page
 	p.Line("# Threads: a Go service under a limit, with and without the library")
-	p.Line("\nWritten by `make results-threads` from bench/threads/records.jsonl. [The library](../howto/in-your-go-code.md) is `libs/go`.")
+	p.Line("\nWritten by `make results-threads` from bench/threads/records.jsonl.gz. [The library](../howto/in-your-go-code.md) is `libs/go`.")
 	if len(all) == 0 {
 		p.Line("\nNothing is measured yet.")
 		return p.String()

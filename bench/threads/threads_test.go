@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 // The published page is what its records say.
 func TestThePageIsOfItsRecords(t *testing.T) {
-	lines, err := study.ReadLines[piece]("records.jsonl")
+	lines, err := study.ReadLines[piece]("records.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestThePageIsOfItsRecords(t *testing.T) {
 
 // The error of a forecast's row of the library is that of the records.
 func TestTheErrorOfForecastsIsOfTheRecords(t *testing.T) {
-	lines, err := study.ReadLines[piece]("records.jsonl")
+	lines, err := study.ReadLines[piece]("records.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

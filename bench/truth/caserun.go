@@ -3,14 +3,16 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 )
 
-// caseRun is one case with what was measured of it, complete or under way. A case that was measured to its end is a result: a file in the tree, so that
-// services measured on different days make one page. Recordings and cases under way stay in the cache.
+// caseRun is one case with what was measured of it, complete or under way. A case that was measured to its end is a result, which the tree keeps, so
+// that services measured on different days make one page. Recordings and cases under way stay in the cache.
 type caseRun struct {
 	study.Made
 	Case     string        `json:"case"`
@@ -126,6 +128,43 @@ func readCase(dir, name string) (caseRun, error) {
 		err = fmt.Errorf("%s: it is of case %.60q: remove it, and it is measured again", caseFile(dir, name), k.Case)
 	}
 	return k, err
+}
+
+// results are the cases that were measured to their end, the last one of each.
+type results struct{ study.Lines[caseRun] }
+
+// readResults reads a file of results; none without it.
+func readResults(file string) (*results, error) {
+	l, err := study.ReadLines[caseRun](file)
+	if err != nil {
+		return nil, err
+	}
+	return &results{*l}, nil
+}
+
+// of is the result of a case; without one it is empty.
+func (r *results) of(name string) caseRun {
+	for _, k := range r.All {
+		if k.Case == name {
+			return k
+		}
+	}
+	return caseRun{Case: name}
+}
+
+// all are those of cases, empty where there is none.
+func (r *results) all(of []testCase) (all []caseRun) {
+	for _, c := range of {
+		all = append(all, r.of(c.name))
+	}
+	return all
+}
+
+// put keeps a result instead of an earlier one of that case. The order is that of the names, so that nothing else changes in the file.
+func (r *results) put(k caseRun) error {
+	r.All = append(slices.DeleteFunc(r.All, func(was caseRun) bool { return was.Case == k.Case }), k)
+	slices.SortFunc(r.All, func(a, b caseRun) int { return strings.Compare(a.Case, b.Case) })
+	return r.Write()
 }
 
 // write keeps the case, whole or not at all.

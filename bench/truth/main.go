@@ -17,16 +17,16 @@
 // each. [judge] compares the chosen remedy with the best at equal CPU.
 //
 // It keeps every run in a file as the run ends. An interrupted case goes on where it
-// stopped. A case measured to its end is a result: a file in the tree, with its date and
+// stopped. A case measured to its end is a result, which the tree keeps in one file, with its date and
 // the commit that was tried. The pages are made of all results, measured on whichever
 // day, and name the services that have none. What came of a service when the program met it for the first time stays in a
-// folder of its own, first: the program is told by it how far its forecasts are off.
+// file of its own, first: the program is told by it how far its forecasts are off.
 //
 // # Worked example
 //
 //	TRUTH=redis-bgsave make truth
 //
-// measures that case alone, writes bench/truth/results/redis-bgsave.json, and writes the pages of all results.
+// measures that case alone, keeps its result in bench/truth/results.jsonl.gz, and writes the pages of all results.
 //
 // # Limits
 //
@@ -76,9 +76,9 @@ func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to try")
 	out := flag.String("out", "docs/results/fix.md", "`FILE` to write")
 	dir := flag.String("keep", ".cache/truth", "`FOLDER` of the cases measured before")
-	first := flag.String("first", "bench/truth/first", "`FOLDER` of the results of services from when the program met them for the first time")
+	first := flag.String("first", "bench/truth/first.jsonl.gz", "`FILE` with the results of services from when the program met them for the first time")
 	compared := flag.String("compared", "internal/sim/forecast/compared.json", "`FILE` to write their forecasts to, beside what came")
-	results := flag.String("results", "bench/truth/results", "`FOLDER` of the results that the pages are made of, a file for each case measured to its end")
+	kept := flag.String("results", "bench/truth/results.jsonl.gz", "`FILE` with the results that the pages are made of, a line for each case measured to its end")
 	which := flag.String("cases", "", "`NAMES` of cases to measure, complete ones again; none: all without a result")
 	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
 	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
@@ -100,10 +100,8 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range []string{*dir, *results} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
+		return err
 	}
 	if o.keep, err = filepath.Abs(*dir); err != nil {
 		return err
@@ -114,16 +112,21 @@ func run(ctx context.Context) error {
 	if o.alone, err = study.OpenAlone(*alone); err != nil {
 		return err
 	}
-	met, err := readAll(*first)
+	firstMet, err := readResults(*first)
 	if err != nil {
 		return err
 	}
+	measured, err := readResults(*kept)
+	if err != nil {
+		return err
+	}
+	met := firstMet.all(cases())
 	write := func() error {
-		return errors.Join(writePage(*results, *out, func(of []testCase, all []caseRun) string { return markdown(of, all, met) }), writePage(*results, *truthOut, truthMarkdown),
+		return errors.Join(writePage(measured, *out, func(of []testCase, all []caseRun) string { return markdown(of, all, met) }), writePage(measured, *truthOut, truthMarkdown),
 			writeCompared(*compared, cases(), met))
 	}
 	if *again {
-		if err := lookAgain(ctx, o, *results, chosen); err != nil {
+		if err := lookAgain(ctx, o, measured, chosen); err != nil {
 			return err
 		}
 	}
@@ -165,11 +168,7 @@ func run(ctx context.Context) error {
 			}
 			err = followAdvice(ctx, o, c, &k, save)
 		} else {
-			result, readErr := readCase(*results, c.name)
-			if readErr != nil {
-				return readErr
-			}
-			if result.Complete && *which == "" {
+			if measured.of(c.name).Complete && *which == "" {
 				continue
 			}
 			if k.Complete && *which != "" || k.Rounds != o.rounds || k.Each != o.each {
@@ -190,7 +189,7 @@ func run(ctx context.Context) error {
 			return err
 		}
 		if k.Complete && err == nil {
-			if err := k.write(*results); err != nil {
+			if err := measured.put(k); err != nil {
 				return err
 			}
 		}
@@ -222,8 +221,8 @@ func choose(names string) ([]testCase, error) {
 }
 
 // lookAgain explains and forecasts the kept recordings of cases by the program as it is now. What was measured stays. A
-// result in the folder results follows, where it is of the same measurement.
-func lookAgain(ctx context.Context, o options, results string, of []testCase) error {
+// result follows, where it is of the same measurement.
+func lookAgain(ctx context.Context, o options, measured *results, of []testCase) error {
 	for _, c := range of {
 		k, err := readCase(o.keep, c.name)
 		if err != nil {
@@ -254,12 +253,8 @@ func lookAgain(ctx context.Context, o options, results string, of []testCase) er
 		if err := k.write(o.keep); err != nil {
 			return err
 		}
-		result, err := readCase(results, c.name)
-		if err != nil {
-			return err
-		}
-		if k.Complete && result.At.Equal(k.At) {
-			if err := k.write(results); err != nil {
+		if k.Complete && measured.of(c.name).At.Equal(k.At) {
+			if err := measured.put(k); err != nil {
 				return err
 			}
 		}
@@ -267,29 +262,14 @@ func lookAgain(ctx context.Context, o options, results string, of []testCase) er
 	return nil
 }
 
-// writePage writes a page of all results in a folder. Without any result the page stays as it is.
-func writePage(dir, out string, page func([]testCase, []caseRun) string) error {
-	all, err := readAll(dir)
-	if err != nil {
-		return err
-	}
+// writePage writes a page of all results. Without any result the page stays as it is.
+func writePage(measured *results, out string, page func([]testCase, []caseRun) string) error {
+	all := measured.all(cases())
 	if !slices.ContainsFunc(all, func(k caseRun) bool { return k.Complete }) {
-		say("%s: no result is kept in %s; the page stays as it is", out, dir)
+		say("%s: no result is kept in %s; the page stays as it is", out, measured.File)
 		return nil
 	}
 	return study.WritePage(out, page(cases(), all))
-}
-
-// readAll reads all cases of a folder; those that it does not have are empty.
-func readAll(dir string) (all []caseRun, err error) {
-	for _, c := range cases() {
-		k, err := readCase(dir, c.name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, k)
-	}
-	return all, nil
 }
 
 // writeCompared writes the forecasts of services that were met for the first time beside what came, for the program to say how far such forecasts

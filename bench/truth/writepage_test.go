@@ -6,17 +6,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/bench/study"
 )
 
-// TestWritePage writes a page of one result in a folder.
+// TestWritePage writes a page of one result.
 func TestWritePage(t *testing.T) {
 	dir, of := t.TempDir(), cases()
+	measured := &results{study.Lines[caseRun]{File: filepath.Join(dir, "results.jsonl.gz")}}
 	out := filepath.Join(dir, "page.md")
 	name, other := of[0].name, of[1].name
 	if err := os.WriteFile(out, []byte("before"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := writePage(dir, out, truthMarkdown); err != nil {
+	if err := writePage(measured, out, truthMarkdown); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(out); err != nil || string(got) != "before" {
@@ -24,12 +27,19 @@ func TestWritePage(t *testing.T) {
 	}
 	k := measuredCase("burst 50ms", map[string][]float64{leaveIt: {100, 110, 120}, "burst 50ms": {10, 11, 12}})
 	k.Case, k.Commit, k.At = name, "0123abcd", time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
-	if err := k.write(dir); err != nil {
-		t.Fatal(err)
+	old := k
+	old.Commit = "older"
+	for _, one := range []caseRun{old, {Case: "another"}, k} {
+		if err := measured.put(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err := readResults(measured.File); err != nil || len(again.All) != 2 || again.of(name).Commit != k.Commit || again.of(other).Complete {
+		t.Errorf("%+v, %v", again, err)
 	}
 	ofFix := func(of []testCase, all []caseRun) string { return markdown(of, all, make([]caseRun, len(of))) }
 	for _, page := range []func([]testCase, []caseRun) string{truthMarkdown, ofFix} {
-		if err := writePage(dir, out, page); err != nil {
+		if err := writePage(measured, out, page); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(out)

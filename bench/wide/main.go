@@ -10,7 +10,7 @@
 // # Rule
 //
 // The loads are fixed ones: 30, 40 ... 90 % of what the limit's CPUs can carry. A piece is one shape under one remedy at one load
-// with the requests of one repeat, some seconds long. It is judged by itself, and kept as a line of records.jsonl. A search
+// with the requests of one repeat, some seconds long. It is judged by itself, and kept as a line of records.jsonl.gz. A search
 // halves the interval on that grid: three pieces find between which two loads the objective is lost, and p99 at these two, taken to
 // grow by equal factors between them, gives the load. Since loads are the same for all, remedies are compared at the
 // same load with the same requests, and latencies of further repeats are added to those of earlier ones.
@@ -89,7 +89,7 @@ func run(ctx context.Context) error {
 	what := flag.String("what", "service", "service or accuracy")
 	lab := flag.String("lab", "bin/lab", "the lab `PROGRAM`")
 	tool := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM`, whose fix is measured")
-	file := flag.String("records", "bench/wide/records.jsonl", "`FILE` with a line for each piece that was measured")
+	file := flag.String("records", "bench/wide/records.jsonl.gz", "`FILE` with a line for each piece that was measured")
 	page := flag.String("page", "docs/results/wide.md", "`FILE` to write")
 	keep := flag.String("keep", ".cache/wide", "`FOLDER` of recordings")
 	last := flag.Duration("for", 30*time.Minute, "begin no piece that would end later; 0: only write the page")

@@ -38,7 +38,7 @@ const repeats = 5
 func markdown(have *records) string {
 	p := page{have: have}
 	p.Line("# Wide: a container that may be four times as wide as its limit, on 8, 16 and 32 CPUs")
-	p.Line("\nWritten by `make results-wide` and `make accuracy-wide` from bench/wide/records.jsonl. Milliseconds are those of guests of the [lab](../lab.md) with Linux %s,", p.release())
+	p.Line("\nWritten by `make results-wide` and `make accuracy-wide` from bench/wide/records.jsonl.gz. Milliseconds are those of guests of the [lab](../lab.md) with Linux %s,", p.release())
 	p.Line("which run K times slower than their host.")
 	p.answers()
 	p.predictability()

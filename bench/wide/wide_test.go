@@ -45,7 +45,7 @@ var knees = map[string]float64{capacity.Quota: 0.45, capacity.Burst: 0.85, capac
 // Every search ends, asks for no piece twice, and finds the knee between two loads.
 func TestSearchesEnd(t *testing.T) {
 	have := &records{}
-	have.File = filepath.Join(t.TempDir(), "records.jsonl")
+	have.File = filepath.Join(t.TempDir(), "records.jsonl.gz")
 	for n := 0; ; n++ {
 		all := missing(have)
 		if len(all) == 0 {

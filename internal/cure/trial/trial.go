@@ -428,10 +428,19 @@ func (t *Trial) Choice() (int, string) {
 	case !t.gains(leader) || !t.variants[leader].Expected && !t.ahead(leader, 0) && !t.wins(leader, 0):
 		return 0, fmt.Sprintf("%s came out lowest, and not beyond what rounds differ by themselves", t.variants[leader].Name)
 	}
-	was, is := t.Row(0), t.Row(leader)
 	lower, of := t.lower(leader, 0)
-	return leader, fmt.Sprintf("%s: measured %.3g ms (%.3g to %.3g) and %.3g ms when left as it is (%.3g to %.3g), lower in %d of %s",
-		t.variants[leader].Name, is.Measured.Value, is.Measured.Low, is.Measured.High, was.Measured.Value, was.Measured.Low, was.Measured.High, lower, text.Count(of, "round"))
+	was, before := t.words(0)
+	is, after := t.words(leader)
+	return leader, fmt.Sprintf("%s: measured %s%s and %s when left as it is%s, lower in %d of %s", t.variants[leader].Name, is, after, was, before, lower, text.Count(of, "round"))
+}
+
+// words are the judged quantile of a variant and its interval; "": so few requests tell none.
+func (t *Trial) words(v int) (value, interval string) {
+	ms, _ := t.value(v)
+	if s, ok := t.spread(v); ok {
+		ms, interval = s.Value, fmt.Sprintf(" (%.3g to %.3g)", s.Low, s.High)
+	}
+	return fmt.Sprintf("%.3g ms", ms), interval
 }
 
 // beats reports whether a variant is below another one by more than counts as equal, beyond the noise or in nearly each round.

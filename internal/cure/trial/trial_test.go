@@ -332,3 +332,19 @@ func TestReadmit(t *testing.T) {
 		t.Errorf("the turn that was cut off counts: %+v", row)
 	}
 }
+
+// Few requests in each of several rounds choose without an interval: 24 of a service that is asked four times a second are not enough for one.
+func TestChoiceOfFewRequests(t *testing.T) {
+	for n := 1; n < 60; n++ {
+		of := three()
+		for range 4 {
+			of.Add(0, Measured{Judged: exactly(n, 100)})
+			of.Add(1, Measured{Judged: exactly(n, 10)})
+			of.Add(2, Measured{Judged: exactly(n, 90)})
+		}
+		v, why := of.Choice()
+		if few := 4*n < leastOfRound; few != strings.Contains(why, "too few requests") || !few && n >= leastOfRound && v != 1 {
+			t.Errorf("%d requests a round: %d, %s", n, v, why)
+		}
+	}
+}

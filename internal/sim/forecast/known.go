@@ -22,7 +22,7 @@ type Compared struct {
 	CameMs     float64 `json:"came_ms"`
 }
 
-// compared is what `make truth` has of the services in bench/truth/first.
+// compared is what `make truth` has of the services in bench/truth/first.jsonl.gz.
 //
 //go:embed compared.json
 var compared []byte

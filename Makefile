@@ -86,7 +86,7 @@ test-modules: need-go
 
 # Maven tests again only what has changed since it passed; the pages hold programs that it runs. It prints what failed.
 JAVA_TESTED := .cache/java/tested
-$(JAVA_TESTED): README.md docs/howto/in-your-jvm-code.md $(shell git ls-files libs/java)
+$(JAVA_TESTED): docs/howto/in-your-jvm-code.md libs/go/pace/testdata/vectors.txt $(shell git ls-files libs/java)
 	@mkdir -p $(@D) && mvn -B -ntp -q -f libs/java/pom.xml verify >$(@D)/output.txt 2>&1 || { cat $(@D)/output.txt; exit 1; }
 	@sed -n 's|^NOT DONE: |libs/java: NOT DONE: |p' $(@D)/output.txt
 	@touch $@

@@ -50,7 +50,7 @@ func pingP99(p piece) float64        { return p.PingP99MS }
 func workP99(p piece) float64        { return p.WorkP99MS }
 func doneShare(p piece) float64      { return float64(p.WorksDone) / float64(max(1, p.Works)) * 100 }
 
-// aim is a bound of issue 33 and what came of it.
+// aim is a bound that the library was to reach, and what came of it.
 type aim struct {
 	what         string
 	value, bound float64

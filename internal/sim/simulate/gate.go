@@ -2,20 +2,15 @@ package simulate
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
+	budgetpace "github.com/unthrottle/unthrottle/libs/go/pace"
 )
 
 // A Gate holds work of a replay back as the project's library does in a program (libs/go/budget): work of a class takes one of
-// its permits, and starts only while what is left of the period's quota covers it. It is a copy of that library's rule, since a
-// program outside cannot import it; the two have the same worked example in their tests. What the library learns of the slack is not
-// replayed: it stays at the slice that it begins with.
-//
-// Worked example: 70 of 100 ms, a tenth in reserve, one permit. After 50 ms 45 ms are used. A work of 30 ms needs 30, and 20 are
-// left without the slack of 5: it waits. With r ms of the period left it needs r, and 0.07 r are reserved: 20 ms cover both
-// at r = 18.7. So it starts in 31.3 ms.
+// its permits, and starts only while what is left of the period's quota covers it, by [budgetpace.Decide]. What the library learns of the slack is
+// not replayed: it stays at the slice that it begins with.
 
 // Gate says which work is held back. A work is what a thread does from one sleep to the next. Its permit is free while it sleeps,
 // as in the library's Wait. Work that ran when the recording began, or that it cut off, is not held back.
@@ -31,11 +26,10 @@ type Gate struct {
 	Least time.Duration
 }
 
-// The figures of libs/go/budget: what is left for other work, and what CPUs may keep of the quota.
+// gateReserve is the part of the quota that libs/go/budget leaves for other work, gateAskEvery the least time until the gate asks again.
 const (
 	gateReserve  = 0.1
-	gateSlice    = 5 * time.Millisecond // sched_cfs_bandwidth_slice_us
-	gateAskEvery = time.Microsecond     // the least time until it asks again
+	gateAskEvery = time.Microsecond
 )
 
 func (g *Gate) check(cgroups, workloads int) error {
@@ -62,28 +56,10 @@ type gate struct {
 	since   []time.Duration
 	running int
 	queue   ring[int] // threads that wait for one
-	cost    gateMean
+	cost    budgetpace.Mean
 	begin   time.Duration // of the period; base is what was used then
 	base    time.Duration
 }
-
-// gateMean is a running mean with its mean deviation (RFC 6298), as the library's.
-type gateMean struct {
-	value, deviation time.Duration
-	any              bool
-}
-
-func (m *gateMean) add(v time.Duration) {
-	if !m.any {
-		*m = gateMean{v, v / 2, true}
-		return
-	}
-	off := v - m.value
-	m.value += off / 8
-	m.deviation += (max(off, -off) - m.deviation) / 4
-}
-
-func (m *gateMean) high() time.Duration { return m.value + 2*m.deviation }
 
 func (h *host) addGate(of *Gate) {
 	if of == nil || of.Permits == 0 && !of.Paced {
@@ -138,7 +114,7 @@ func (h *host) letGo(t int) {
 	}
 	g.holds[t] = false
 	g.running--
-	g.cost.add(h.now - g.since[t])
+	g.cost.Add(h.now - g.since[t])
 	if g.queue.n > 0 { // after this event: the thread still has its CPU
 		h.queue.set(h.slots.gate, h.now)
 	}
@@ -178,7 +154,7 @@ func (h *host) mayStart() bool {
 	if begin := bw.PeriodAt() - limit.Period; begin != g.begin {
 		g.begin, g.base = begin, used
 	}
-	wait := holdBack(limit, h.now-g.begin, used-g.base, g.cost.high(), g.running)
+	wait := holdBack(limit, h.now-g.begin, used-g.base, g.cost.High(), g.running)
 	if wait == 0 {
 		return true
 	}
@@ -205,24 +181,15 @@ func (h *host) usedOf(works []int) (used time.Duration) {
 	return used
 }
 
-// holdBack is for how long a work must wait so that the quota covers it, the works that run, and the reserve; 0: not at all. It is
-// libs/go/internal/pace.Decide. elapsed and used are of the current period.
+// holdBack is for how long a work must wait so that the quota covers it, the works that run, and the reserve; 0: not at all. elapsed
+// and used are of the current period.
 func holdBack(limit bandwidth.Limit, elapsed, used, cost time.Duration, running int) time.Duration {
-	if !limit.Limited() || elapsed < 0 || elapsed >= limit.Period {
+	if !limit.Limited() {
 		return 0
 	}
-	rest := limit.Period - elapsed
-	threads := float64(running + 1)
-	fresh := float64(limit.Quota - min(gateSlice, limit.Quota/8))
-	left := fresh - float64(used)
-	reserve := gateReserve * float64(limit.Quota) / float64(limit.Period)
-	start := rest
-	if left < threads*float64(min(cost, rest))+reserve*float64(rest) {
-		start = min(rest, time.Duration(math.Max(0, left)/(threads+reserve)))
-	}
-	over := func(from float64) bool { return threads*(float64(cost)-from) > fresh }
-	if over(float64(start)) && !over(fresh/(threads+reserve)) {
-		return rest
-	}
-	return rest - start
+	var slack budgetpace.Slack
+	slack.Restart(limit.Quota)
+	_, wait := budgetpace.Decide(budgetpace.Period{Quota: limit.Quota, Length: limit.Period, Elapsed: elapsed, Used: used},
+		budgetpace.Work{Cost: cost, Running: running, Reserve: time.Duration(gateReserve * float64(limit.Quota)), Slack: slack.Kept()})
+	return wait
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
-// The worked example of Gate, and the bounds of the rule.
+// The rule of package pace with the reserve and the slack of a gate: after 50 of 100 ms 45 of 70 are used; a work of 30 ms may start once 20 ms, what is left
+// without a slack of 5, cover it and the reserve.
 func TestHoldBack(t *testing.T) {
 	limit := bandwidth.Limit{Quota: 70 * time.Millisecond, Period: 100 * time.Millisecond}
 	const ms = time.Millisecond

@@ -266,7 +266,7 @@ func (b *Budget) mayStart(q *queue, now, since time.Duration) bool {
 		b.ask(q, 10*time.Millisecond)
 		return false
 	}
-	ok, wait := b.pacer.decide(now, q.class, q.cost.high(), q.running-q.overdue)
+	ok, wait := b.pacer.decide(now, q.class, q.cost.High(), q.running-q.overdue)
 	if !ok {
 		q.held++
 		b.ask(q, wait)
@@ -301,7 +301,7 @@ func (b *Budget) grant(q *queue, now time.Duration) {
 			b.appWaits.Add(-1)
 		}
 		if q.lastGrant > 0 {
-			q.between.add(now - q.lastGrant)
+			q.between.Add(now - q.lastGrant)
 		}
 		if q.lastGrant = now; q.head == nil {
 			q.lastGrant = 0
@@ -333,7 +333,7 @@ func (p *Permit) giveBack(end bool) {
 	q.finished++
 	q.forget(p.second)
 	q.ran += now - p.since
-	q.cost.add(now - p.since)
+	q.cost.Add(now - p.since)
 	if q.head != nil {
 		b.grant(q, now)
 	}

@@ -40,5 +40,5 @@
 // Where App and Background hardly run, or where there is no limit, the library brings nothing.
 //
 // Sources: Twitter's CFS throttling note (classes of threads, sizes by limit); Linux kernel/sched/fair.c at 6.18; the packages
-// internal/pace and internal/limit have the rest.
+// [github.com/unthrottle/unthrottle/libs/go/pace] and internal/limit have the rest.
 package budget

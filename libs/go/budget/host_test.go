@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/unthrottle/unthrottle/libs/go/internal/pace"
+	"github.com/unthrottle/unthrottle/libs/go/pace"
 )
 
 const ms = time.Millisecond

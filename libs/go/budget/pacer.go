@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/unthrottle/unthrottle/libs/go/internal/pace"
+	"github.com/unthrottle/unthrottle/libs/go/pace"
 )
 
 const (

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/unthrottle/unthrottle/libs/go/pace"
 )
 
 // ErrLate is the error of [Budget.AcquireWithin] for a task that would start too late, or has waited so long.
@@ -29,8 +31,8 @@ type queue struct {
 	timer      *time.Timer // asks again when pacing said
 	armed      bool
 
-	cost      mean
-	between   mean          // from one task that waited to the next that starts
+	cost      pace.Mean
+	between   pace.Mean     // from one task that waited to the next that starts
 	lastGrant time.Duration // 0: nothing waited since
 
 	started, finished, late, held uint64
@@ -45,25 +47,6 @@ type waiter struct {
 	granted    bool
 	permit     Permit
 }
-
-// mean is a running mean with its mean deviation, as TCP keeps its round trip times (RFC 6298).
-type mean struct {
-	value, deviation time.Duration
-	any              bool
-}
-
-func (m *mean) add(v time.Duration) {
-	if !m.any {
-		*m = mean{v, v / 2, true}
-		return
-	}
-	off := v - m.value
-	m.value += off / 8
-	m.deviation += (max(off, -off) - m.deviation) / 4
-}
-
-// high is a value that few exceed.
-func (m *mean) high() time.Duration { return m.value + 2*m.deviation }
 
 // free reports whether a permit is. A task that is overdue has lost its own.
 func (q *queue) free() bool { return q.permits == 0 || q.running-q.overdue < q.permits }
@@ -133,4 +116,4 @@ func (q *queue) remove(w *waiter) {
 
 // expected is how long one more task would wait: the tasks before it, at the pace of the last ones. Without one before it
 // nothing is expected, so that a class that rejected everything begins again by itself.
-func (q *queue) expected() time.Duration { return time.Duration(q.waiting) * q.between.value }
+func (q *queue) expected() time.Duration { return time.Duration(q.waiting) * q.between.Value() }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/libs/go/internal/limit"
-	"github.com/unthrottle/unthrottle/libs/go/internal/pace"
+	"github.com/unthrottle/unthrottle/libs/go/pace"
 )
 
 const (

@@ -5,34 +5,59 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class PaceTest {
-    private static void waits(long want, long elapsed, long used, long cost, int running, long reserve, long slack) {
-        assertEquals(want, Pace.decide(70 * MS, 100 * MS, elapsed, used, cost, running, reserve, slack));
-    }
-
+    /** The lines that the library for Go runs, too: a call, its arguments and what it gives, in ns. */
     @Test
-    void decide() {
-        long cost = 30 * MS;
-        long reserve = 7 * MS;
-        waits(0, 0, 0, cost, 0, reserve, 0); // a fresh quota
-        waits(26635515, 50 * MS, 45 * MS, cost, 0, reserve, 0); // the example of Pace
-        waits(0, 77 * MS, 45 * MS, cost, 0, reserve, 0); // near the end the next quota pays
-        waits(40 * MS, 60 * MS, 70 * MS, cost, 0, reserve, 0); // nothing left
-        waits(40 * MS, 60 * MS, 90 * MS, cost, 0, reserve, 0); // overdrawn
-        waits(0, 0, 0, cost, 1, reserve, 0); // a second task beside it
-        waits(77198698, 0, 0, cost, 2, reserve, 0); // a third does not fit
-        waits(51 * MS, 20 * MS, 35 * MS, cost, 0, 0, 6 * MS); // slack is kept
-        waits(0, 20 * MS, 69 * MS, 0, 0, 0, 0); // a task that is free
-        waits(0, -1, 70 * MS, cost, 0, reserve, 0); // the clock went back
-        waits(0, 100 * MS, 70 * MS, cost, 0, reserve, 0); // the clock is a period ahead
-        waits(0, 0, -1, cost, 0, reserve, 0); // CPU time went back
-        waits(8 * MS, 92 * MS, 0, 80 * MS, 0, 0, 0); // the next quota would be overdrawn
-        waits(0, 92 * MS, 0, 200 * MS, 0, 0, 0); // any start is too early for it
-        waits(30 * MS, 0, 0, 1L << 62, 0, 0, 0); // a task of longer than a year
-        assertEquals(0, Pace.decide(0, 100 * MS, 0, 0, cost, 0, reserve, 0)); // no quota
+    void vectors() throws Exception {
+        Slack slack = new Slack();
+        Phase phase = new Phase();
+        int lines = 0;
+        for (String line : Files.readAllLines(Path.of("../../go/pace/testdata/vectors.txt"))) {
+            if (line.startsWith("#")) {
+                continue;
+            }
+            lines++;
+            String[] halves = line.split(" = ");
+            String[] words = halves[0].split(" ");
+            long[] a = new long[words.length - 1];
+            for (int i = 0; i < a.length; i++) {
+                a[i] = words[i + 1].equals("true") ? 1 : words[i + 1].equals("false") ? 0 : Long.parseLong(words[i + 1]);
+            }
+            long got;
+            switch (words[0]) {
+                case "decide":
+                    got = Pace.decide(a[0], a[1], a[2], a[3], a[4], (int) a[5], a[6], a[7]);
+                    break;
+                case "slack.restart":
+                    slack.restart(a[0]);
+                    got = slack.kept();
+                    break;
+                case "slack.learn":
+                    slack.learn(a[0], a[1], a[2] == 1);
+                    got = slack.kept();
+                    break;
+                case "phase.restart":
+                    phase.restart(a[0]);
+                    got = phase.next(0);
+                    break;
+                case "phase.add":
+                    phase.add(a[0], a[1], a[2], a[3] == 1);
+                    got = phase.next(a[1]);
+                    break;
+                case "phase.begin":
+                    got = phase.begin(a[0]);
+                    break;
+                default:
+                    throw new AssertionError(line + ": no such call");
+            }
+            assertEquals(Long.parseLong(halves[1]), got, line);
+        }
+        assertTrue(lines >= 500, lines + " lines");
     }
 
     /** What waits may start when decide said, if nothing else ran meanwhile, and never waits longer than a period. */
@@ -129,26 +154,5 @@ class PaceTest {
             long off = Math.floorMod(p.begin(at) - phase, period);
             assertTrue(off <= 2 * MS, "phase " + phase + " is off by " + off);
         }
-    }
-
-    @Test
-    void slackShrinksWithoutStopsAndDoublesAfterOne() {
-        Slack s = new Slack();
-        s.restart(70 * MS);
-        s.learn(10, 10, false);
-        assertEquals(5 * MS, s.kept(), "what nothing was held back for teaches nothing");
-        for (int i = 0; i < 10; i++) {
-            s.learn(2, 0, true);
-        }
-        long before = s.kept();
-        assertTrue(before >= 5 * MS / 2 && before <= 3 * MS, "20 periods without a stop leave " + before);
-        s.learn(2, 1, true);
-        assertEquals(2 * before, s.kept());
-        s.learn(1L << 60, 0, true);
-        assertTrue(s.kept() >= MS / 2 && s.kept() <= MS, "it shrinks to " + s.kept());
-        for (int i = 0; i < 100; i++) {
-            s.learn(1, 1, true);
-        }
-        assertEquals(70 * MS / 6, s.kept());
     }
 }

@@ -8,36 +8,41 @@ import (
 
 const ms = time.Millisecond
 
+func quota70(elapsed, used time.Duration) Period {
+	return Period{Quota: 70 * ms, Length: 100 * ms, Elapsed: elapsed, Used: used}
+}
+
+// decisions are the cases that the rule is about.
+var decisions = []struct {
+	about  string
+	period Period
+	work   Work
+	wait   time.Duration // 0: now
+}{
+	{"a fresh quota", quota70(0, 0), Work{Cost: 30 * ms, Reserve: 7 * ms}, 0},
+	{"the example of doc.go", quota70(50*ms, 45*ms), Work{Cost: 30 * ms, Reserve: 7 * ms}, 26635515},
+	{"near the end the next pays", quota70(77*ms, 45*ms), Work{Cost: 30 * ms, Reserve: 7 * ms}, 0},
+	{"nothing left", quota70(60*ms, 70*ms), Work{Cost: 30 * ms, Reserve: 7 * ms}, 40 * ms},
+	{"overdrawn", quota70(60*ms, 90*ms), Work{Cost: 30 * ms, Reserve: 7 * ms}, 40 * ms},
+	{"others took a part of the quota", Period{Quota: 30 * ms, Length: 100 * ms, Elapsed: 10 * ms, Used: 5 * ms}, Work{Cost: 30 * ms, Reserve: 3 * ms}, 65728156},
+	{"a second task beside it", quota70(0, 0), Work{Cost: 30 * ms, Running: 1, Reserve: 7 * ms}, 0},
+	{"a third does not fit", quota70(0, 0), Work{Cost: 30 * ms, Running: 2, Reserve: 7 * ms}, 77198698},
+	{"slack is kept", quota70(20*ms, 35*ms), Work{Cost: 30 * ms, Slack: 6 * ms}, 51 * ms},
+	{"a task that is free", quota70(20*ms, 69*ms), Work{}, 0},
+	{"no quota", Period{Length: 100 * ms}, Work{Cost: 30 * ms, Reserve: 7 * ms}, 0},
+	{"the clock went back", quota70(-1, 70*ms), Work{Cost: 30 * ms, Reserve: 7 * ms}, 0},
+	{"the clock is a period ahead", quota70(100*ms, 70*ms), Work{Cost: 30 * ms, Reserve: 7 * ms}, 0},
+	{"CPU time went back", quota70(0, -1), Work{Cost: 30 * ms, Reserve: 7 * ms}, 0},
+	{"the next would be overdrawn", Period{Quota: 50 * ms, Length: 100 * ms, Elapsed: 92 * ms}, Work{Cost: 60 * ms}, 8 * ms},
+	{"any is too early for it", Period{Quota: 50 * ms, Length: 100 * ms, Elapsed: 92 * ms}, Work{Cost: 200 * ms}, 0},
+	{"a task of longer than a year", quota70(0, 0), Work{Cost: 1 << 62}, 30 * ms},
+}
+
 func TestDecide(t *testing.T) {
-	quota := func(elapsed, used time.Duration) Period {
-		return Period{Quota: 70 * ms, Length: 100 * ms, Elapsed: elapsed, Used: used}
-	}
-	work := Work{Cost: 30 * ms, Reserve: 7 * ms}
-	for name, c := range map[string]struct {
-		period Period
-		work   Work
-		wait   time.Duration // 0: now
-	}{
-		"a fresh quota":                {quota(0, 0), work, 0},
-		"the example of doc.go":        {quota(50*ms, 45*ms), work, 26635515},
-		"near the end the next pays":   {quota(77*ms, 45*ms), work, 0},
-		"nothing left":                 {quota(60*ms, 70*ms), work, 40 * ms},
-		"overdrawn":                    {quota(60*ms, 90*ms), work, 40 * ms},
-		"a second task beside it":      {quota(0, 0), Work{Cost: 30 * ms, Running: 1, Reserve: 7 * ms}, 0},
-		"a third does not fit":         {quota(0, 0), Work{Cost: 30 * ms, Running: 2, Reserve: 7 * ms}, 77198698},
-		"slack is kept":                {quota(20*ms, 35*ms), Work{Cost: 30 * ms, Slack: 6 * ms}, 51 * ms},
-		"a task that is free":          {quota(20*ms, 69*ms), Work{}, 0},
-		"no quota":                     {Period{Length: 100 * ms}, work, 0},
-		"the clock went back":          {quota(-1, 70*ms), work, 0},
-		"the clock is a period ahead":  {quota(100*ms, 70*ms), work, 0},
-		"CPU time went back":           {quota(0, -1), work, 0},
-		"the next would be overdrawn":  {Period{Quota: 50 * ms, Length: 100 * ms, Elapsed: 92 * ms}, Work{Cost: 60 * ms}, 8 * ms},
-		"any is too early for it":      {Period{Quota: 50 * ms, Length: 100 * ms, Elapsed: 92 * ms}, Work{Cost: 200 * ms}, 0},
-		"a task of longer than a year": {quota(0, 0), Work{Cost: 1 << 62}, 30 * ms},
-	} {
+	for _, c := range decisions {
 		now, wait := Decide(c.period, c.work)
 		if now != (c.wait == 0) || wait != c.wait {
-			t.Errorf("%s: %v, %v; want %v", name, now, wait, c.wait)
+			t.Errorf("%s: %v, %v; want %v", c.about, now, wait, c.wait)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ request. ` + "`fix --yes`" + ` ran on it, was undone, and then every remedy was 
 		p.Line("\n## Without fix\n\n%s", strings.Join(open, "\n"))
 	}
 	p.leftTable(judged)
+	p.eachTable(judged)
 	p.Rest()
 	p.Text(details(of, all, first))
 	return p.String()
@@ -83,18 +85,61 @@ func (p *page) summary(all []judged) {
 func (p *page) leftTable(all []judged) {
 	var alone []string
 	p.Line("\n## What fix left in force\n\nMilliseconds are the median of the rounds' p99, by the client.")
-	t := p.Table("service", "limit", "in force", "p99 alone", "p99", "measured")
+	t := p.Table("service", "limit", "in force", "p99 alone", "p99", "day")
 	for _, j := range all {
 		if j.k.Fix.Left == "" {
 			alone = append(alone, "`"+j.c.name+"`")
 			continue
 		}
-		t.Rowf("`%s` | %g | %s | %s | %s | %s", j.c.name, j.c.limit, j.k.Fix.Left, j.ms(leaveIt), j.ms(j.k.Fix.Left), j.k.Day())
+		t.Rowf("`%s` | %g | %s | %s | %s | %s", j.c.name, j.c.limit, j.k.Fix.Left, j.ms(leaveIt), j.ms(j.k.Fix.Left), j.k.At.Format("01-02"))
 	}
 	if len(alone) > 0 {
 		p.Line("\nLeft alone: %s.", strings.Join(alone, ", "))
 	}
 }
+
+// eachTable has every remedy of the services where also a larger limit and none were measured.
+func (p *page) eachTable(all []judged) {
+	all = slices.DeleteFunc(slices.Clone(all), func(j judged) bool { return j.c.healthy || j.ms(twice) == "-" || j.ms(noLimit) == "-" })
+	if len(all) == 0 {
+		return
+	}
+	p.Line("\n## Each remedy, in ms of p99\n\nServices whose p99 was measured at twice the limit and without one as well. Bold is what fix left in force; alone, where it left nothing.")
+	columns := []struct {
+		head    string
+		variant func(name string) bool
+	}{
+		{"alone", func(name string) bool { return name == leaveIt }},
+		{"burst", func(name string) bool { return strings.HasPrefix(name, "burst ") && !strings.Contains(name, ",") }},
+		{"burst, period", func(name string) bool { return strings.HasPrefix(name, "burst ") && strings.Contains(name, ",") }},
+		{"narrow", func(name string) bool { return name == "narrow" }},
+		{"period 20 ms", func(name string) bool { return name == "period 20ms" }},
+		{"twice the limit", func(name string) bool { return name == twice }},
+		{"no limit", func(name string) bool { return name == noLimit }},
+	}
+	heads := []string{"service", "limit"}
+	for _, c := range columns {
+		heads = append(heads, c.head)
+	}
+	t := p.Table(heads...)
+	for _, j := range all {
+		cells := []any{"`" + j.c.name + "`", j.c.limit}
+		for _, c := range columns {
+			cell := "-"
+			if i := slices.IndexFunc(j.k.Variants, func(v variant) bool { return c.variant(v.Name) }); i >= 0 {
+				name := j.k.Variants[i].Name
+				if cell = j.ms(name); name == cmp.Or(j.k.Fix.Left, leaveIt) {
+					cell = "**" + cell + "**"
+				}
+			}
+			cells = append(cells, cell)
+		}
+		t.Row(cells...)
+	}
+}
+
+// The variants with more CPU: twice the limit, and only a share of what is free.
+const twice, noLimit = "raise 2x", "weight"
 
 // ms is a variant's p99.
 func (j judged) ms(variant string) string {

@@ -86,6 +86,7 @@ type turns struct {
 	drain      time.Duration // before the next turn is measured
 	rounds     int
 	used       time.Duration
+	looked     time.Duration                  // once more, before the trial: it is of the budget, so that fix ends as soon
 	before     map[string]observe.Observation // of neighbours, when it was left
 	seen       [][]observe.Observation        // of the target, by variant
 	longest    time.Duration                  // request when it was left
@@ -146,7 +147,7 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 		return true, err
 	}
 	draw := rand.New(rand.NewPCG(uint64(len(t.candidates)), uint64(r.own.Start.UnixNano())))
-	for t.used+t.round() <= r.o.Budget || t.rounds < leastTurns && t.used < 2*r.o.Budget {
+	for t.looked+t.used+t.round() <= r.o.Budget || t.rounds < leastTurns && t.used < 2*r.o.Budget {
 		if t.rounds > 0 {
 			if err := r.env.Wait(ctx, r.o.Pause); err != nil {
 				return true, errors.Join(err, t.show(0))
@@ -223,6 +224,9 @@ func (r *run) planTurns() (*turns, error) {
 		}
 	}
 	t := &turns{r: r, length: r.turnLength()}
+	if r.looked > r.o.Window {
+		t.looked = r.looked
+	}
 	if most := int(r.o.Budget/(leastTurns*(t.length+r.o.Settle))) - 1; len(candidates) > max(1, most) {
 		for _, left := range candidates[max(1, most):] {
 			r.say("%s is not tried: %s have room for %d remedies; give a longer --budget", left.Name, text.Duration(r.o.Budget), max(1, most))

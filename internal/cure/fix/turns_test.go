@@ -264,6 +264,37 @@ func TestLongRequestsAreNoHarm(t *testing.T) {
 	}
 }
 
+// The time for which it looked once more is of the budget.
+func TestLookingOnceMoreIsOfTheBudget(t *testing.T) {
+	rounds := map[bool]int{}
+	for _, more := range []bool{false, true} {
+		b := tries(t, curetest.Bursts)
+		b.options.Budget = 3 * time.Minute
+		learn, first := b.env.Learn, true
+		b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
+			learned, err := learn(ctx, c, d)
+			if more && first && learned.Explanation != nil { // so few stops that it looks again, for longer
+				e := *learned.Explanation
+				e.ThrottledPeriods = new(uint64(3))
+				learned.Explanation = &e
+			}
+			first = false
+			return learned, err
+		}
+		got, err := b.run()
+		if err != nil || got.Trial == nil {
+			t.Fatalf("%v: %+v, %v", more, got, err)
+		}
+		rounds[more] = got.Trial.Rounds
+		if total := got.Trial.Seconds; total > 180 {
+			t.Errorf("%v: %.0f s of turns", more, total)
+		}
+	}
+	if rounds[true] > rounds[false] {
+		t.Errorf("rounds by whether it looked once more: %v", rounds)
+	}
+}
+
 // What does harm is ended at once: neither the recording nor the look at the counters goes on, and it cannot win.
 func TestHarmEndsATurn(t *testing.T) {
 	b := tries(t, curetest.Bursts)

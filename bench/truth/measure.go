@@ -165,7 +165,7 @@ func (m *measurement) ask(ctx context.Context) error {
 // toApply are the variants to measure. Of several raises only the largest and the one
 // that fix names are worth their time.
 func (m *measurement) toApply() []variant {
-	rows, named := m.k.Look.Rows, []string{m.k.Look.Recommended, twice}
+	rows, named := m.k.Look.Rows, []string{m.k.Look.Recommended, twiceTheLimit}
 	if m.k.Fix != nil && len(m.k.Fix.Rows) > 0 {
 		rows, named = m.k.Fix.Rows, append(named, m.k.Fix.Chosen)
 	}

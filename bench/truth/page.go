@@ -100,7 +100,7 @@ func (p *page) leftTable(all []judged) {
 
 // eachTable has every remedy of the services where also a larger limit and none were measured.
 func (p *page) eachTable(all []judged) {
-	all = slices.DeleteFunc(slices.Clone(all), func(j judged) bool { return j.c.healthy || j.ms(twice) == "-" || j.ms(noLimit) == "-" })
+	all = slices.DeleteFunc(slices.Clone(all), func(j judged) bool { return j.c.healthy || j.ms(twiceTheLimit) == "-" || j.ms(noLimit) == "-" })
 	if len(all) == 0 {
 		return
 	}
@@ -114,7 +114,7 @@ func (p *page) eachTable(all []judged) {
 		{"burst, period", func(name string) bool { return strings.HasPrefix(name, "burst ") && strings.Contains(name, ",") }},
 		{"narrow", func(name string) bool { return name == "narrow" }},
 		{"period 20 ms", func(name string) bool { return name == "period 20ms" }},
-		{"twice the limit", func(name string) bool { return name == twice }},
+		{"twice the limit", func(name string) bool { return name == twiceTheLimit }},
 		{"no limit", func(name string) bool { return name == noLimit }},
 	}
 	heads := []string{"service", "limit"}
@@ -139,7 +139,7 @@ func (p *page) eachTable(all []judged) {
 }
 
 // The variants with more CPU: twice the limit, and only a share of what is free.
-const twice, noLimit = "raise 2x", "weight"
+const twiceTheLimit, noLimit = "raise 2x", "weight"
 
 // ms is a variant's p99.
 func (j judged) ms(variant string) string {

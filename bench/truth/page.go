@@ -84,14 +84,14 @@ func (p *page) summary(all []judged) {
 // leftTable has the services that fix changed.
 func (p *page) leftTable(all []judged) {
 	var alone []string
-	p.Line("\n## What fix left in force\n\nMilliseconds are the median of the rounds' p99, by the client.")
-	t := p.Table("service", "limit", "in force", "p99 alone", "p99", "day")
+	p.Line("\n## What fix left in force\n\nBeside it what the forecast alone would choose. Milliseconds are the median of the rounds' p99, by the client.")
+	t := p.Table("service", "limit", "p99 alone", "by forecast", "p99", "in force", "p99", "day")
 	for _, j := range all {
 		if j.k.Fix.Left == "" {
 			alone = append(alone, "`"+j.c.name+"`")
 			continue
 		}
-		t.Rowf("`%s` | %g | %s | %s | %s | %s", j.c.name, j.c.limit, j.k.Fix.Left, j.ms(leaveIt), j.ms(j.k.Fix.Left), j.k.At.Format("01-02"))
+		t.Rowf("`%s` | %g | %s | %s | %s | %s | %s | %s", j.c.name, j.c.limit, j.ms(leaveIt), j.f.ByForecast, j.ms(j.f.ByForecast), j.k.Fix.Left, j.ms(j.k.Fix.Left), j.k.At.Format("01-02"))
 	}
 	if len(alone) > 0 {
 		p.Line("\nLeft alone: %s.", strings.Join(alone, ", "))

@@ -26,7 +26,7 @@ func TestPage(t *testing.T) {
 		"## Misses", "- `bad`: fix chose -; narrow is better (11.0 ms (10.0 to 12.0), leave it 110 ms (100 to 120))",
 		"## Services that the program met for the first time", "was the best in 1 of 1, and worse than\nleaving it in 0",
 		"## Without fix", "- `absent`: not run: memcached is not installed: apt-get install memcached", "- `later`: not measured yet",
-		"| `good` | 0.5 | burst 50ms | 110 | 11.0 | 03-04 |", "Left alone: `bad`.")
+		"| `good` | 0.5 | 110 | leave it | 110 | burst 50ms | 11.0 | 03-04 |", "Left alone: `bad`.")
 	inOrder(t, details(of, all, met),
 		"| `good` | 0.5 | burst | leave it (**miss**) | - | - | burst 50ms | 0.10 | burst 50ms (0.10) | burst 50ms | best | none | - |",
 		"| `bad` | 0.5 | burst | leave it (**miss**) | - | - | - | - | narrow (0.10) | nothing | **miss** | none | - |",

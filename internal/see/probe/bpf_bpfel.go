@@ -98,7 +98,7 @@ type bpfDatagrams struct {
 	Epoch  uint32
 	Client uint32
 	Inside int32
-	_      [4]byte
+	Behind uint32
 }
 
 type bpfHeld struct {

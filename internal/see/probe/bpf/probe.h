@@ -224,6 +224,7 @@ struct datagrams {
 	__u32 epoch;                           /* the recording */
 	__u32 client;                          /* it sent before anything arrived, from a port that the kernel chose */
 	__s32 inside;                          /* above 0: they come from threads of the recorded container */
+	__u32 behind;                          /* how often in a row none waited, and fewer were read than came */
 };
 
 /* Datagrams that were read from a socket and not answered. Those of a client are in one set. Where it is full, the oldest goes. */

@@ -134,7 +134,7 @@ static __always_inline struct datagrams *datagrams_of(struct sock *sk)
 	struct datagrams *of = bpf_sk_storage_get(&datagram_sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (of && of->epoch != e) {
-		of->came = of->read = of->last = of->client = of->inside = 0;
+		of->came = of->read = of->last = of->client = of->inside = of->behind = 0;
 		of->epoch = e;
 	}
 	return of;
@@ -292,8 +292,13 @@ static __always_inline int datagram_received(struct sock *sk, struct thread *t)
 			of->read = came - DATAGRAMS_WAIT;
 		d = of->waits[__sync_fetch_and_add(&of->read, 1) % DATAGRAMS_WAIT];
 	}
-	/* Where two CPUs told of one, or none did, the next that is read is another one. None waits: that ends here. */
-	if (!sk->sk_receive_queue.qlen && !BPF_CORE_READ((struct udp_sock *)sk, reader_queue.qlen))
+	/*
+	 * Where two CPUs told of one, or none did, the next that is read is another one. That ends once none waits; seen twice,
+	 * since another thread may have taken one and not told yet.
+	 */
+	if (of->read >= came || sk->sk_receive_queue.qlen || BPF_CORE_READ((struct udp_sock *)sk, reader_queue.qlen))
+		of->behind = 0;
+	else if (of->behind++)
 		of->read = came;
 	if (!d.client || of->inside > 0 || t->epoch != epoch)
 		return 0;

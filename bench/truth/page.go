@@ -100,7 +100,9 @@ func (p *page) leftTable(all []judged) {
 
 // eachTable has every remedy of the services where also a larger limit and none were measured.
 func (p *page) eachTable(all []judged) {
-	all = slices.DeleteFunc(slices.Clone(all), func(j judged) bool { return j.c.healthy || j.ms(twiceTheLimit) == "-" || j.ms(noLimit) == "-" })
+	all = slices.DeleteFunc(slices.Clone(all), func(j judged) bool {
+		return j.c.healthy || j.k.work() || j.ms(twiceTheLimit) == "-" || j.ms(noLimit) == "-"
+	})
 	if len(all) == 0 {
 		return
 	}

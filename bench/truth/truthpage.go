@@ -313,12 +313,10 @@ func shownNames(names []string) string { return text.Shown(strings.Join(names, "
 
 // whyMissed says why a case is missed, as found by looking into its recording.
 var whyMissed = map[string]string{
-	"jvm-gc":          "requests wait for the virtual machine's thread, and that waits for the collector's. The replay does not know who ends these waits where the wake-up reaches another CPU late (see above), so that no remedy shortens them.",
 	"fastapi-reports": "the recording of 6 s is of a calm time; that of 24 s says pool.",
 	"sshd-make":       "sshd forks a child for each connection, and the child is what waits.",
 	"dovecot-logins":  "the auth process is one thread, longer than a quota, and logins wait for it: a tiny limit and a pool as well.",
-	"yaws-baskets":    "it was measured before the rule for bursts in long recordings; both its recordings say burst since.",
 	"node-logins":     "few stops came in the recording, so that the p99 of the event loop hardly rose. That of the workers that hash did.",
 	"haproxy-one-cpu": "no quota stops it, so a burst changes nothing; the rounds differ by chance.",
-	"python-report":   "one run of gzip is longer than a period's quota and never wider than one CPU, which is a tiny limit as well. That it stops the server is told below it.",
+	"python-report":   "the forecast judges all requests, whose p99 is that of the exports; the client judges the short ones beside them.",
 }

@@ -100,7 +100,7 @@ var table = []row{
 	{page: "README.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines,
 		parts: []part{{from: `^[0-9]+ threads of pool`, most: 1}, {from: `^The worst stretch`, most: 6}}},
 	{page: "README.md", command: fixCart, scene: cart, width: fixColumns, byPage: true, optional: fixLines,
-		parts: []part{{from: `^  remedy `, most: 6}, {from: `^verdict `, most: 2}}},
+		parts: []part{{from: `^  remedy .* rounds`, most: 6}, {from: `^verdict `, most: 2}}},
 
 	{page: "docs/lab.md", command: "make lab", elsewhere: "boots a guest; test/lab has the test of it"},
 	{page: "docs/lab.md", command: "bin/lab run --smp 4 --slow 10 -- sh -c 'time sleep 1'", elsewhere: "boots a guest in slow time; make lab-slow has the test of it"},

@@ -8,7 +8,8 @@ import (
 )
 
 // Late watches for a request that takes longer than a bound, while it is recorded: answered late, or not answered yet on a connection
-// that answers. It has the longest of them, so that a bound can be made of what was seen in the same way. Its memory is bounded whatever the events say. It is not safe for concurrent use.
+// that answers. It has the longest of them, so that a bound can be made of what was seen in the same way. Its memory is bounded
+// whatever the events say. It is not safe for concurrent use.
 type Late struct {
 	bound       int64
 	connections map[uint32]*lateConnection

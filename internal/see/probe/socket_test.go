@@ -258,25 +258,31 @@ func askUDP(address string, pause time.Duration, stop <-chan struct{}) (answers 
 	}
 }
 
-// TestRecordingOfDatagrams checks that a UDP server's answers are in the events, each after the datagram that it answers,
-// and that those to the container itself, and its own questions to others, are not.
-func TestRecordingOfDatagrams(t *testing.T) {
-	p := open(t, probe.Options{Containers: 2})
+// udpServer opens a probe and starts a child in a cgroup of its own, which prints the address at which it answers.
+func udpServer(t *testing.T, kind string, args ...string) (p *probe.Probe, tr *cgrouptest.Tree, path, at string) {
+	t.Helper()
+	p = open(t, probe.Options{Containers: 2})
 	if !p.Features().Sockets {
 		t.Skip("this kernel has no tracepoints of sockets")
 	}
-	tr := cgrouptest.New(t)
-	path := tr.Make("a")
+	tr = cgrouptest.New(t)
+	path = tr.Make("a")
+	at, err := start(t, tr, path, kind, args...).out.ReadString('\n')
+	must(t, err)
+	return p, tr, path, strings.TrimSpace(at)
+}
+
+// TestRecordingOfDatagrams checks that a UDP server's answers are in the events, each after the datagram that it answers,
+// and that those to the container itself, and its own questions to others, are not.
+func TestRecordingOfDatagrams(t *testing.T) {
 	outside, err := net.ListenPacket("udp", "127.0.0.1:0")
 	must(t, err)
 	defer outside.Close()
 	go echoUDP(outside, 0)
-	server := start(t, tr, path, "serveudp", outside.LocalAddr().String())
-	at, err := server.out.ReadString('\n')
-	must(t, err)
+	p, tr, path, at := udpServer(t, "serveudp", outside.LocalAddr().String())
 	stop, asked := make(chan struct{}), make(chan int)
 	go func() {
-		n, err := askUDP(strings.TrimSpace(at), time.Millisecond, stop)
+		n, err := askUDP(at, time.Millisecond, stop)
 		if err != nil {
 			t.Error(err)
 		}
@@ -317,16 +323,8 @@ func TestRecordingOfDatagrams(t *testing.T) {
 // TestRecordingOfDatagramsHandedOn checks that answers by other threads than the one that reads are of the datagrams that they
 // answer, also where a client waits for several.
 func TestRecordingOfDatagramsHandedOn(t *testing.T) {
-	p := open(t, probe.Options{Containers: 2})
-	if !p.Features().Sockets {
-		t.Skip("this kernel has no tracepoints of sockets")
-	}
-	tr := cgrouptest.New(t)
-	path := tr.Make("a")
-	server := start(t, tr, path, "handonudp")
-	at, err := server.out.ReadString('\n')
-	must(t, err)
-	c, err := net.Dial("udp", strings.TrimSpace(at))
+	p, tr, path, at := udpServer(t, "handonudp")
+	c, err := net.Dial("udp", at)
 	must(t, err)
 	defer c.Close()
 	stop, ended := make(chan struct{}), make(chan struct{})

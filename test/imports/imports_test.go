@@ -51,7 +51,7 @@ var table = []row{
 	{"internal/load", []string{"internal/scenario", "internal/see/recording", "internal/explain/diagnose", "internal/kernel", "topology", "libs/go/budget"}},
 	{"libs/go", nil}, // a module of its own, which may import nothing of this one
 	{"internal/sim/simulate", []string{"internal/scenario", "bandwidth", "topology", "libs/go/pace"}},
-	{"internal/sim/forecast", []string{"internal/sim/simulate", "internal/scenario", "internal/explain", "internal/see/recording", "bandwidth", "topology"}},
+	{"internal/sim/forecast", []string{"internal/sim/simulate", "internal/scenario", "internal/explain", "internal/see/recording", "internal/see/schedule", "bandwidth", "topology"}},
 	{"internal/sim", []string{"internal/load", "internal/scenario", "internal/see", "internal/kernel", "bandwidth", "topology"}},
 	{"internal/widthcap", []string{"internal/kernel"}},
 	{"internal/txn", []string{"internal/widthcap", "internal/kernel", "topology"}},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // Analysis turns the events of a recording into an Explanation. It keeps the state of each CPU and each
@@ -18,10 +19,10 @@ type Analysis struct {
 
 	now     int64 // the time up to which everything is counted
 	cpus    []*cpu
-	threads map[uint32]*thread
-	byTGID  map[uint32]string // name of a process's first thread
+	threads []*thread // by Index; nil: there is none
+	reader  *schedule.Reader
 	pools   poolTable
-	asked   map[uint32]struct{} // connections with a request that nothing was written to since
+	clients clients
 	owners  ownerTable
 	levels  levels
 	limits  *recording.LimitWatch
@@ -52,25 +53,24 @@ type Analysis struct {
 	preempted      int   // switches from a thread that still wants the CPU to another owner: see checkUsage
 	lost           uint64
 	contradictions uint64 // events that contradict earlier ones
-	unknownThreads uint64 // events of threads beyond maxThreads
+	unknownThreads uint64 // events of threads beyond schedule.MaxThreads
 	outOfOrder     uint64 // events older than the one before
 }
 
 // sampleEvery is the distance of the samples of SampledWidth, as in the article.
 const sampleEvery = int64(10 * time.Millisecond)
 
-// New begins an analysis of a recording with that header.
-func New(h recording.Header, o Options) *Analysis {
+// New begins an analysis of a recording with that header. beside are told of the same events and changes, after it.
+func New(h recording.Header, o Options, beside ...schedule.Watcher) *Analysis {
 	o.complete()
 	a := &Analysis{
-		h: h, o: o, threads: map[uint32]*thread{}, byTGID: map[uint32]string{},
-		pools: newPoolTable(), asked: map[uint32]struct{}{}, owners: newOwnerTable(), starting: newStarting(h.Target.AgeNS),
+		h: h, o: o, pools: newPoolTable(), owners: newOwnerTable(), starting: newStarting(h.Target.AgeNS),
 	}
-	a.levels, a.limits = newLevels(h), recording.NewLimitWatch(&h)
+	a.levels, a.limits = newLevels(&h), recording.NewLimitWatch(&h)
 	if a.limit = a.levels.limit(); a.limit != nil {
 		a.limitFills = ceilCPUs(*a.limit)
 	}
-	a.idleHeld.bound = max(1, a.levels.all[a.levels.unknown].PeriodNS)
+	a.idleHeld.bound = max(1, a.levels.all[a.levels.known.Unknown].PeriodNS)
 	a.classes = []*class{{cpus: h.CPUsAllowed}}
 	if h.CPUsAllowed.IsEmpty() {
 		a.classes[0].cpus = h.Host.CPUs
@@ -79,60 +79,16 @@ func New(h recording.Header, o Options) *Analysis {
 		a.cpu(int32(c))
 	}
 	a.tracks = newTracks(&a.levels, h.Features.Periods, a.tick())
-	for _, p := range h.Processes {
-		a.nameProcess(p)
-	}
-	for i := range h.Threads {
-		a.startThread(&h.Threads[i])
-	}
+	a.reader = schedule.New(&h, append([]schedule.Watcher{a}, beside...)...)
 	return a
 }
 
 // Add takes the next event.
-func (a *Analysis) Add(e *recording.Event) {
-	a.advance(e.AtNS)
-	switch e.Kind {
-	case recording.Switch:
-		a.onSwitch(e)
-	case recording.Wakeup:
-		a.onWakeup(e)
-	case recording.Migrate:
-		a.onMigrate(e)
-	case recording.Exit:
-		a.onExit(e)
-	case recording.Name:
-		a.onName(e)
-	case recording.Enter:
-		a.onEnter(e)
-	case recording.Leave:
-		a.onLeave(e)
-	case recording.Period:
-		a.limits.Add(e)
-		a.onPeriod(e)
-	case recording.Define:
-		a.owners.define(e)
-	case recording.Lost:
-		a.lost += e.Count
-	case recording.Hold:
-		a.onHold(e)
-	case recording.Release:
-		a.onRelease(e)
-	case recording.Receive:
-		a.onReceive(e)
-	case recording.Send:
-		a.onSend(e)
-	}
-}
+func (a *Analysis) Add(e *recording.Event) { a.reader.Add(e) }
 
 // advance counts the time up to an event with the state before it.
 func (a *Analysis) advance(at int64) {
-	if at > maxAt {
-		at = maxAt
-	}
 	if at <= a.now {
-		if at < a.now {
-			a.outOfOrder++
-		}
 		return
 	}
 	from, d := a.now, at-a.now
@@ -174,7 +130,7 @@ func (a *Analysis) advance(at int64) {
 
 // onPeriod ends a row of the level's track, and keeps the timer's figures.
 func (a *Analysis) onPeriod(e *recording.Event) {
-	i, ok := a.levels.find(e.Cgroup)
+	i, ok := a.levels.known.Find(e.Cgroup)
 	if !ok {
 		a.contradictions++
 		return

@@ -1,26 +1,59 @@
 package diagnose
 
-import "github.com/unthrottle/unthrottle/internal/see/recording"
+import (
+	"time"
 
-// maxAsked bounds the connections that wait for an answer.
-const maxAsked = 1 << 14
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
+)
 
-// onReceive begins a request on a connection.
-func (a *Analysis) onReceive(e *recording.Event) {
-	if len(a.asked) < maxAsked {
-		a.asked[e.Socket] = struct{}{}
-	}
+// clients are those that ask the container over connections.
+type clients struct {
+	answered int
+	last     []answerer // by their connections' Index
 }
 
-// onSend counts the answer to the connection's request for the pool that writes it. See package requests for what a
-// request is; here the first write after a read is enough, because who answers is asked and not when.
-func (a *Analysis) onSend(e *recording.Event) {
-	t := a.threads[e.Thread]
-	if _, asked := a.asked[e.Socket]; t == nil || !asked {
-		return
+// answerer is the pool that wrote last to a connection.
+type answerer struct {
+	pool int
+	*schedule.Connection
+}
+
+// seen reports whether enough requests are seen to tell of clients.
+func (c *clients) seen() bool { return c.answered >= leastAnswers }
+
+// ask is how often clients ask a pool: by its requests where they are seen, else by its wake-ups from outside.
+func (c *clients) ask(p *pool) int {
+	if c.seen() {
+		return p.answered
 	}
-	delete(a.asked, e.Socket)
-	a.pools.all[t.pool].answered++
+	return p.woken.outside
+}
+
+// closedLoop reports whether most requests that a pool answers come from connections with a closed loop, and their mean gap.
+func (c *clients) closedLoop(pool int) (gap time.Duration, closed bool) {
+	requests, atOnce, gaps, loops := 0, 0, time.Duration(0), 0
+	for _, last := range c.last {
+		if last.Connection == nil || last.pool != pool {
+			continue
+		}
+		loop := last.Loop()
+		if requests += loop.Requests; loop.Closed() {
+			loops, atOnce, gaps = loops+loop.Requests, atOnce+loop.AtOnce, gaps+loop.Gaps
+		}
+	}
+	return gaps / time.Duration(max(1, atOnce)), 2*loops > requests
+}
+
+// sent counts a request for the pool that begins its answer.
+func (a *Analysis) sent(c *schedule.Change) {
+	pool := a.threads[c.Thread.Index].pool
+	for len(a.clients.last) <= c.Connection.Index {
+		a.clients.last = append(a.clients.last, answerer{})
+	}
+	if a.clients.last[c.Connection.Index] = (answerer{pool, c.Connection}); c.Connection.Writes == 1 {
+		a.clients.answered++
+		a.pools.all[pool].answered++
+	}
 }
 
 const (

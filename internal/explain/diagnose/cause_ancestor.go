@@ -19,11 +19,11 @@ func ancestor(of *figures) (found, bool) {
 		f.rank = rankAncestor
 	}
 	path := "an ancestor"
-	if of.binding != nil && !of.binding.own {
+	if of.binding != nil && !of.binding.Own {
 		path = text.Sanitize(of.binding.Path, 0)
 	}
 	quota := "the quota of " + path
-	if of.quota > 0 && of.binding != nil && !of.binding.own {
+	if of.quota > 0 && of.binding != nil && !of.binding.Own {
 		quota = fmt.Sprintf("the quota of %s (%s in %s)", path, formatTime(of.quota), formatTime(of.period))
 	}
 	f.evidence = fmt.Sprintf("%s held it back for %s, its own for %s; the container itself used %s on average",

@@ -15,7 +15,7 @@ const (
 )
 
 func debt(of *figures) (found, bool) {
-	if !of.throttled() || of.ownStopped == 0 || of.binding == nil || !of.binding.own || of.quota <= 0 || of.sums.over == 0 {
+	if !of.throttled() || of.ownStopped == 0 || of.binding == nil || !of.binding.Own || of.quota <= 0 || of.sums.over == 0 {
 		return found{}, false
 	}
 	if float64(of.longIdleHeld) < debtShare*float64(of.stopped) && float64(of.sums.over) < overShare*float64(of.sums.used) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -13,7 +14,7 @@ func scheduler(of *figures) (found, bool) {
 	if of.schedExt == "" || of.limit <= 0 || of.throttled() || of.sums.overUnstopped < shortagePeriods {
 		return found{}, false
 	}
-	f := found{cause: Scheduler, severity: int64(time.Duration(maxAt)), rank: rankScheduler}
+	f := found{cause: Scheduler, severity: int64(time.Duration(schedule.MaxAtNS)), rank: rankScheduler}
 	f.evidence = fmt.Sprintf("the sched_ext scheduler %q is loaded; %s used more than the quota of %s, up to %s, and nothing was held back",
 		of.schedExt, text.Count(of.sums.overUnstopped, "period"), formatTime(of.quota), formatTime(of.sums.unstoppedUsed))
 	f.verdict = fmt.Sprintf("The loaded sched_ext scheduler %q does not keep limits: the container used up to %s in periods with a quota of %s.",

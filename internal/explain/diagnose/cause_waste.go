@@ -34,7 +34,7 @@ func sliceExpiry(release string) (yes, known bool) {
 
 func sliceWaste(of *figures) (found, bool) {
 	s := of.sums
-	if !of.throttled() || of.binding == nil || !of.binding.own || of.quota <= 0 || s.whole < wastePeriods {
+	if !of.throttled() || of.binding == nil || !of.binding.Own || of.quota <= 0 || s.whole < wastePeriods {
 		return found{}, false
 	}
 	used := float64(s.used) / float64(s.whole) / float64(of.quota)

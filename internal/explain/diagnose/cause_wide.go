@@ -30,7 +30,7 @@ func shaped(of *figures) bool {
 
 // quotaKnown reports whether the binding quota is known, and one of the whole container, so that a shape can be compared with it.
 func (of *figures) quotaKnown() bool {
-	return of.quota > 0 && of.period > 0 && of.limit > 0 && !of.binding.inside
+	return of.quota > 0 && of.period > 0 && of.limit > 0 && !of.binding.Inside
 }
 
 // ambiguous reports whether the container is throttled and meets the conditions of neither shape nor shortage.

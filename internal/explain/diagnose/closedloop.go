@@ -112,11 +112,12 @@ func (t *thread) asked(p *pool, now int64) {
 	}
 }
 
-// closedLoop returns the closed loop of the pool with the most cycles; nil: its clients do not wait.
-func (t *poolTable) closedLoop() *ClosedLoop {
+// closedLoop returns the closed loop of the pool that answers most; nil: its clients do not wait. Where requests are seen, those of each
+// connection tell it, as they tell a forecast; where none are, the pool's wake-ups from outside.
+func (a *Analysis) closedLoop() *ClosedLoop {
 	var most *pool
-	for _, p := range t.all {
-		if most == nil || p.woken.outside > most.woken.outside {
+	for _, p := range a.pools.all {
+		if most == nil || a.clients.ask(p) > a.clients.ask(most) {
 			most = p
 		}
 	}
@@ -124,6 +125,9 @@ func (t *poolTable) closedLoop() *ClosedLoop {
 		return nil
 	}
 	gap, closed := closedLoop(most.cycles.kept)
+	if a.clients.seen() {
+		gap, closed = a.clients.closedLoop(most.number)
+	}
 	if !closed {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // cpu is the state of one CPU: its holder, and the container's threads that wait for it.
@@ -57,40 +58,37 @@ func (c *class) add(d int64) {
 	c.idleTime += float64(d) * min(1, float64(c.idle)/float64(c.waiting))
 }
 
-// cpu returns a CPU's state, or nil for an impossible number.
+// cpu returns a CPU's state.
 func (a *Analysis) cpu(n int32) *cpu {
-	if n < 0 || n >= maxCPUs {
-		a.contradictions++
-		return nil
-	}
 	for int(n) >= len(a.cpus) {
-		c := &cpu{}
-		c.allowed = a.classes[0].has(len(a.cpus))
-		a.cpus = append(a.cpus, c)
+		a.cpus = append(a.cpus, &cpu{allowed: a.classes[0].has(len(a.cpus))})
 	}
 	return a.cpus[n]
 }
 
 func (a *Analysis) idles(c *cpu) bool { return c.known && !c.ours && c.owner == idleOwner }
 
-// setHolder takes a CPU from its holder and gives it to another one: a thread of the container (ours; t may be
-// nil) or an owner.
-func (a *Analysis) setHolder(n int32, c *cpu, ours bool, t *thread, owner int) {
+// setHolder takes a CPU from its holder and gives it to another one.
+func (a *Analysis) setHolder(n int32, to schedule.Holder) {
+	c := a.cpu(n)
 	a.countHolder(c)
 	a.countWaiters(c)
 	wasIdle := a.idles(c)
-	if c.ours && !ours {
+	if c.ours && !to.Container {
 		a.width.n--
-	} else if !c.ours && ours {
+	} else if !c.ours && to.Container {
 		a.width.n++
 	}
 	if c.known && !c.ours {
 		a.owners.leave(c.owner, a.now)
 	}
-	c.known, c.ours, c.thread, c.owner = true, ours, t, owner
-	if !ours {
-		c.thread = nil
-		a.owners.take(owner, a.now)
+	c.known, c.ours, c.thread, c.owner = true, to.Container, nil, 0
+	switch {
+	case to.Thread != nil:
+		c.thread = a.threads[to.Thread.Index]
+	case !to.Container:
+		c.owner = a.owners.index(to.Owner)
+		a.owners.take(c.owner, a.now)
 	}
 	if isIdle := a.idles(c); isIdle != wasIdle {
 		d := -1
@@ -169,16 +167,16 @@ func (a *Analysis) reason(c *cpu) int {
 	return byHost
 }
 
-// addWaiters adds n (1 or -1) threads to those that wait on a CPU.
-func (a *Analysis) addWaiters(n int32, pool, class, by int) {
-	c := a.cpu(n)
-	if c == nil {
-		c = a.cpu(0)
+// addWaiters adds a thread to those that wait on a CPU (by is 1), or takes it from them (-1).
+func (a *Analysis) addWaiters(n int32, t *thread, by int) {
+	if n < 0 || n >= schedule.MaxCPUs {
+		n = 0
 	}
+	c := a.cpu(n)
 	a.countWaiters(c)
-	a.classes[class].waiting += by
+	a.classes[t.class].waiting += by
 	for i := range c.waiters {
-		if w := &c.waiters[i]; w.pool == pool && w.class == class {
+		if w := &c.waiters[i]; w.pool == t.pool && w.class == t.class {
 			w.n += by
 			if w.n <= 0 {
 				c.waiters[i] = c.waiters[len(c.waiters)-1]
@@ -188,6 +186,6 @@ func (a *Analysis) addWaiters(n int32, pool, class, by int) {
 		}
 	}
 	if by > 0 {
-		c.waiters = append(c.waiters, waiters{pool: pool, class: class, n: by, idle: a.classes[class].idleTime})
+		c.waiters = append(c.waiters, waiters{pool: t.pool, class: t.class, n: by, idle: a.classes[t.class].idleTime})
 	}
 }

@@ -2,103 +2,99 @@ package diagnose
 
 import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
-func (a *Analysis) onSwitch(e *recording.Event) {
-	a.switches++
-	c := a.cpu(e.CPU)
-	if c == nil {
-		return
+// Event counts the time up to an event, and takes what makes no change of threads and CPUs.
+func (a *Analysis) Event(nowNS int64, e *recording.Event) {
+	if e.AtNS < nowNS {
+		a.outOfOrder++
 	}
-	prev := a.thread(e.Thread)
-	if c.thread != nil && c.thread != prev {
-		// The recording missed its switch, and whether it still wants a CPU.
-		a.contradictions++
-		lost := c.thread
-		a.stopRunning(lost, recording.Sleeping)
-		a.endRun(lost)
-	}
-	if prev != nil {
-		a.switchedOut(prev, c, e)
-	}
-	if e.NextThread == 0 {
-		if e.Thread != 0 && e.Flags&(recording.PrevRunnable|recording.Throttled) == recording.PrevRunnable && e.NextOwner != recording.Idle {
+	a.advance(nowNS)
+	switch e.Kind {
+	case recording.Switch:
+		a.switches++
+		if e.NextThread == 0 && e.Thread != 0 && e.NextOwner != recording.Idle &&
+			e.Flags&(recording.PrevRunnable|recording.Throttled) == recording.PrevRunnable {
 			a.preempted++
 		}
-		a.setHolder(e.CPU, c, false, nil, a.owners.index(e.NextOwner))
+	case recording.Period:
+		a.limits.Add(e)
+		a.onPeriod(e)
+	case recording.Define:
+		a.owners.define(e)
+	case recording.Lost:
+		a.lost += e.Count
+	}
+}
+
+// Changed takes a change of a thread or a CPU.
+func (a *Analysis) Changed(c *schedule.Change) {
+	switch c.Kind {
+	case schedule.Contradicted:
+		a.contradictions++
+		return
+	case schedule.Unknown:
+		a.unknownThreads++
+		return
+	case schedule.Took:
+		a.setHolder(c.CPU, c.Holder)
+		return
+	case schedule.Began:
+		a.begin(c.Thread)
+		return
+	case schedule.Received, schedule.Over:
+		return
+	case schedule.Sent:
+		a.sent(c)
 		return
 	}
-	next := a.thread(e.NextThread)
-	if next == nil {
-		a.setHolder(e.CPU, c, true, nil, 0)
-		return
-	}
-	if c.thread == next {
-		return
-	}
-	if next.state == recording.Runnable && next.woken >= 0 && !next.ran {
-		if early := a.now - next.woken; e.Thread == 0 && e.Owner == recording.Idle || early <= preemptsWithin {
-			a.chargedEarly += early
+	t := a.threads[c.Thread.Index]
+	switch c.Kind {
+	case schedule.Named:
+		a.rename(t, c.Event == nil)
+	case schedule.Woke:
+		a.countWakeup(t, c)
+		t.woken, t.ran, t.cpuRun, t.wide = a.now, false, 0, 0
+		a.move(t, c.Was)
+	case schedule.Did:
+		a.countEarly(t, c)
+		a.move(t, c.Was)
+		if t.State == schedule.Sleeping {
+			a.endRun(t)
 		}
-	}
-	a.startRunning(next, e.CPU, c)
-}
-
-// switchedOut takes a CPU from the thread that gave it up. If the thread was not known to run, the recording
-// missed its start.
-func (a *Analysis) switchedOut(t *thread, c *cpu, e *recording.Event) {
-	if t.state == recording.Running && c.thread != t {
-		a.leaveUnseen(t)
-	}
-	runnable := e.Flags&recording.PrevRunnable != 0 && !t.dying
-	state := recording.Sleeping
-	if runnable {
-		state = recording.Runnable
-	}
-	if t.state == recording.Running {
-		a.stopRunning(t, state)
-	} else {
-		t.cpu = e.CPU
-		a.setState(t, state)
-	}
-	switch {
-	case t.dying:
-		a.forget(t)
-	case runnable && e.Flags&recording.Throttled != 0:
-		a.hold(t, a.levels.levelOf(e.Cgroup))
-	case !runnable:
-		a.endRun(t)
+	case schedule.Moved:
+		if t.Waits() {
+			a.addWaiters(c.Was.CPU, t, -1)
+			a.addWaiters(t.CPU, t, 1)
+		}
+	case schedule.Ended:
+		a.leavePool(t)
+		a.threads[t.Index] = nil
 	}
 }
 
-func (a *Analysis) onWakeup(e *recording.Event) {
-	t := a.thread(e.Thread)
-	if t == nil {
+// countEarly counts the time from a wake-up up to the switch to that thread, of which the kernel charges a part.
+func (a *Analysis) countEarly(t *thread, c *schedule.Change) {
+	e := c.Event
+	if e == nil || t.State != schedule.Running || c.Was.State == schedule.Sleeping || t.woken < 0 || t.ran {
 		return
 	}
-	// The wake-up is spurious, or repeats one whose dequeue the kernel delayed: the thread wants a CPU
-	// already.
-	if wants(t.state) || t.dying {
-		return
-	}
-	a.countWakeup(t, e)
-	t.cpu = e.CPU
-	t.woken, t.ran, t.cpuRun, t.wide = a.now, false, 0, 0
-	a.setState(t, recording.Runnable)
-	if e.Flags&recording.Throttled != 0 {
-		a.hold(t, a.levels.levelOf(e.Cgroup))
+	if early := a.now - t.woken; e.Thread == 0 && e.Owner == recording.Idle || early <= preemptsWithin {
+		a.chargedEarly += early
 	}
 }
 
 // countWakeup notes what woke a thread: one of the container, a timer, or something outside of it. The start of a
 // thread is no wake-up.
-func (a *Analysis) countWakeup(t *thread, e *recording.Event) {
+func (a *Analysis) countWakeup(t *thread, c *schedule.Change) {
+	e := c.Event
 	if e.Flags&recording.New != 0 {
 		return
 	}
 	pool := -1
-	if waker := a.threads[e.Waker]; e.Waker != 0 && waker != nil {
-		pool = waker.pool
+	if c.Waker != nil {
+		pool = a.threads[c.Waker.Index].pool
 	}
 	p, outside := a.pools.all[t.pool], e.Waker == 0 && e.Owner != recording.Kernel
 	p.woken.add(pool, outside)
@@ -110,114 +106,24 @@ func (a *Analysis) countWakeup(t *thread, e *recording.Event) {
 	}
 }
 
-func (a *Analysis) onMigrate(e *recording.Event) {
-	t := a.threads[e.Thread]
-	if t == nil || t.state == recording.Running || e.CPU < 0 || e.CPU >= maxCPUs {
-		return
-	}
-	if t.state == recording.Runnable && t.heldBy < 0 {
-		a.addWaiters(t.cpu, t.pool, t.class, -1)
-		a.addWaiters(e.CPU, t.pool, t.class, 1)
-	}
-	t.cpu = e.CPU
-}
-
-// onExit handles an exit, whose last switch may come before or after it.
-func (a *Analysis) onExit(e *recording.Event) {
-	t := a.threads[e.Thread]
-	if t == nil {
-		return
-	}
-	if t.state == recording.Running {
-		t.dying = true
-		return
-	}
-	a.forget(t)
-}
-
-func (a *Analysis) onName(e *recording.Event) {
-	if e.Thread != 0 && e.Thread == e.TGID && len(a.byTGID) < maxThreads {
-		a.byTGID[e.TGID] = e.Text
-	}
-	if t := a.thread(e.Thread); t != nil {
-		if e.Cgroup != 0 {
-			t.cgroup = e.Cgroup
-		}
-		a.rename(t, e.TGID, e.Text)
-	}
-}
-
-func (a *Analysis) onEnter(e *recording.Event) {
-	a.onName(e)
-}
-
-// onLeave handles a thread that leaves the container while it runs or waits.
-func (a *Analysis) onLeave(e *recording.Event) {
-	t := a.threads[e.Thread]
-	if t == nil {
-		return
-	}
-	if t.state == recording.Running {
-		n := t.cpu
-		a.stopRunning(t, recording.Sleeping)
-		a.setHolder(n, a.cpus[n], false, nil, a.owners.index(e.Owner))
-	}
-	a.forget(t)
-}
-
-func (a *Analysis) onHold(e *recording.Event) {
-	t := a.threads[e.Thread]
-	if t == nil {
-		a.contradictions++
-		return
-	}
-	a.hold(t, a.levels.levelOf(e.Cgroup))
-}
-
-func (a *Analysis) onRelease(e *recording.Event) {
-	if t := a.threads[e.Thread]; t != nil && t.state == recording.Runnable {
-		a.unhold(t)
-	}
-}
-
 // rename puts a thread into the pool of its name.
-func (a *Analysis) rename(t *thread, tgid uint32, comm string) {
-	a.endSpell(t)
-	if tgid != 0 {
-		t.tgid = tgid
+func (a *Analysis) rename(t *thread, first bool) {
+	a.endSpell(t, t.Doing)
+	t.comm = t.Comm
+	if first {
+		t.class = a.classOf(t.Allowed)
 	}
-	t.comm = comm
-	pool := a.pools.find(a.byTGID[t.tgid], a.o.PoolOf(t.tid, t.tgid, comm))
-	if pool == t.pool {
-		return
-	}
-	a.leavePool(t)
-	switch {
-	case t.state == recording.Running:
-		c := a.cpus[t.cpu]
-		a.countHolder(c)
-		a.pools.all[t.pool].end(a.now)
-		t.pool = pool
-		a.pools.all[pool].begin(a.now)
-		a.active(t)
-	case t.state == recording.Runnable:
-		held := t.heldBy
-		a.unhold(t)
-		a.addWaiters(t.cpu, t.pool, t.class, -1)
-		t.pool = pool
-		a.active(t)
-		a.addWaiters(t.cpu, t.pool, t.class, 1)
-		if held >= 0 {
-			a.hold(t, held)
+	pool := a.pools.find(t.Process, a.o.PoolOf(t.TID, t.TGID, t.Comm))
+	if pool != t.pool {
+		if t.State == schedule.Running {
+			a.countHolder(a.cpus[t.CPU])
 		}
-	default:
+		a.leavePool(t)
+		a.leave(t, t.Doing)
 		t.pool = pool
+		a.enter(t)
 	}
-}
-
-// nameProcess notes a process's program if its first thread is not in the header.
-func (a *Analysis) nameProcess(p recording.Process) {
-	if len(a.byTGID) < maxThreads && p.Exe != "" {
-		a.byTGID[p.TGID] = baseName(p.Exe)
+	if t.Realtime != "" && first {
+		a.pools.all[t.pool].realtime = true
 	}
 }

@@ -80,7 +80,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		insideStopped: a.levels.insideTime, frozen: a.h.Target.Frozen && f.Frozen, longestIdleHeld: a.idleHeld.longest,
 		neighbours: a.owners.neighbours(f, a.now), clients: a.owners.clientsWaited(), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
-	if own, ok := a.levels.all[0].limit(); ok {
+	if own, ok := a.levels.all[0].Limit(); ok {
 		of.ownLimit, of.belowOwn = own, a.wantedWithin(own)
 	}
 	of.behind = wallTimes{others: a.behindOthers(), own: a.behind.own}
@@ -98,7 +98,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 	}
 	for i := range a.levels.all {
 		l := &a.levels.all[i]
-		if l.inside && l.stopped > 0 && (of.innermost == nil || l.stopped > of.innermost.stopped) {
+		if l.Inside && l.stopped > 0 && (of.innermost == nil || l.stopped > of.innermost.stopped) {
 			of.innermost = l
 		}
 		if l.RTRuntimeNS != nil && (of.rtLimit == nil || *l.RTRuntimeNS*of.rtLimit.RTPeriodNS < *of.rtLimit.RTRuntimeNS*l.RTPeriodNS) {
@@ -119,7 +119,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		return cmp.Or(cmp.Compare(y.throttled[of.track], x.throttled[of.track]), cmp.Compare(y.cpu, x.cpu),
 			strings.Compare(x.key.name, y.key.name), strings.Compare(x.key.process, y.key.process))
 	})
-	if of.binding != nil && !of.binding.own {
+	if of.binding != nil && !of.binding.Own {
 		of.siblings = a.siblings(f, of.binding.Path)
 	}
 	user, kernel := int64(0), int64(0)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // countAll counts up to now everything that is otherwise counted at its next change.
@@ -18,16 +19,20 @@ func (a *Analysis) countAll() {
 
 // Finish ends the analysis. Call it once, and add no event afterwards.
 func (a *Analysis) Finish(f recording.Footer) Explanation {
-	a.advance(f.EndNS)
+	a.advance(min(f.EndNS, schedule.MaxAtNS))
+	a.reader.Finish()
 	for _, c := range a.cpus {
 		a.countHolder(c)
 		a.countWaiters(c)
 	}
 	a.endSpells()
 	for _, t := range a.threads {
+		if t == nil {
+			continue
+		}
 		a.leavePool(t)
-		if t.heldBy >= 0 {
-			a.pools.all[t.pool].waiting.add(quotaReason(&a.levels.all[t.heldBy]), a.now-t.heldAt)
+		if t.State == schedule.Held {
+			a.pools.all[t.pool].waiting.add(quotaReason(&a.levels.all[t.Level]), a.now-t.heldAt)
 			t.heldAt = a.now
 		}
 	}
@@ -105,7 +110,7 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 			e.CostOfWidth, of.costPool = w, i
 		}
 	}
-	e.ClosedLoop, e.Startup = a.pools.closedLoop(), a.starting.startup(of)
+	e.ClosedLoop, e.Startup = a.closedLoop(), a.starting.startup(of)
 	slices.SortStableFunc(e.Pools, func(x, y PoolUse) int {
 		return cmp.Or(cmp.Compare(y.CPU, x.CPU), strings.Compare(x.Name, y.Name), strings.Compare(x.Process, y.Process))
 	})
@@ -141,7 +146,7 @@ func (a *Analysis) warnings(f *recording.Footer) []string {
 	}{
 		{a.contradictions, "events are inconsistent: figures of single threads may be inaccurate"},
 		{a.outOfOrder, "events came out of order: their times were moved"},
-		{a.unknownThreads, fmt.Sprintf("events are of threads beyond %d at once: they count for width, not for wanted and pools", maxThreads)},
+		{a.unknownThreads, fmt.Sprintf("events are of threads beyond %d at once: they count for width, not for wanted and pools", schedule.MaxThreads)},
 	} {
 		if d.n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", d.n, d.text))

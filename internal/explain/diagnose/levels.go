@@ -2,13 +2,12 @@ package diagnose
 
 import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
-// level is one cgroup that may hold the container's threads back.
+// level is one cgroup that may hold the container's threads back, and when it did.
 type level struct {
-	recording.Level
-	own     bool  // the container's own cgroup or one below it
-	inside  bool  // one below it
+	schedule.Level
 	held    int   // threads that it holds back now
 	heldAt  int64 // since when it does without a pause
 	stopped int64 // time in which it held any thread back
@@ -16,13 +15,6 @@ type level struct {
 	// Figures of its period timer.
 	expiries, throttled uint64
 	left                int64 // sum of what the pool had left at its expiries
-}
-
-func (l *level) limit() (cpus float64, ok bool) {
-	if l.QuotaNS == nil || *l.QuotaNS <= 0 || l.PeriodNS <= 0 {
-		return 0, false
-	}
-	return float64(*l.QuotaNS) / float64(l.PeriodNS), true
 }
 
 func (l *level) expired(p recording.PeriodState) {
@@ -33,43 +25,19 @@ func (l *level) expired(p recording.PeriodState) {
 	}
 }
 
-// levels has the container's own level, its ancestors, then those below it. It always has one.
+// levels are those of the recording, in the same order.
 type levels struct {
+	known      *schedule.Levels
 	all        []level
-	byID       map[uint64]int
-	unknown    int // the level to blame if the recording does not know
 	ancestors  int64
 	ownTime    int64
 	insideTime int64
 }
 
-func newLevels(h recording.Header) levels {
-	ls := levels{byID: map[uint64]int{}}
-	add := func(l recording.Level, own, inside bool) {
-		if len(ls.all) == maxLevels {
-			return
-		}
-		if _, ok := ls.byID[l.ID]; !ok {
-			ls.byID[l.ID] = len(ls.all)
-		}
-		ls.all = append(ls.all, level{Level: l, own: own, inside: inside})
-	}
-	for i, l := range h.Levels {
-		add(l, i == 0, false)
-	}
-	if len(h.Levels) == 0 {
-		add(recording.Level{Path: h.Target.Path, ID: h.Target.ID}, true, false)
-	}
-	for _, l := range h.SubLevels {
-		add(l, true, true)
-	}
-	// The unknown level is the one with the least limit, and of several the nearest. Without any known limit
-	// it is the container's own.
-	least := 0.0
-	for i := range ls.all {
-		if cpus, ok := ls.all[i].limit(); ok && (least == 0 || cpus < least) {
-			least, ls.unknown = cpus, i
-		}
+func newLevels(h *recording.Header) levels {
+	ls := levels{known: schedule.NewLevels(h)}
+	for _, l := range ls.known.All {
+		ls.all = append(ls.all, level{Level: l})
 	}
 	return ls
 }
@@ -80,30 +48,17 @@ func (ls *levels) limit() *float64 {
 	var least *float64
 	below := len(ls.all)
 	for i := range ls.all {
-		if i > 0 && ls.all[i].own {
+		if i > 0 && ls.all[i].Own {
 			below = i
 			break
 		}
 	}
 	for i := range ls.all[:below] {
-		if cpus, ok := ls.all[i].limit(); ok && (least == nil || cpus < *least) {
+		if cpus, ok := ls.all[i].Limit(); ok && (least == nil || cpus < *least) {
 			least = &cpus
 		}
 	}
 	return least
-}
-
-func (ls *levels) find(id uint64) (int, bool) {
-	i, ok := ls.byID[id]
-	return i, ok
-}
-
-// levelOf returns the level of a held thread's cgroup. For 0 or an unknown cgroup it returns the likeliest.
-func (ls *levels) levelOf(id uint64) int {
-	if i, ok := ls.byID[id]; ok && id != 0 {
-		return i
-	}
-	return ls.unknown
 }
 
 func (ls *levels) add(d int64) {
@@ -114,8 +69,8 @@ func (ls *levels) add(d int64) {
 			continue
 		}
 		l.stopped += d
-		own, inside = own || l.own, inside || l.inside
-		ancestor = ancestor || !l.own
+		own, inside = own || l.Own, inside || l.Inside
+		ancestor = ancestor || !l.Own
 	}
 	if own {
 		ls.ownTime += d
@@ -140,8 +95,8 @@ func (ls *levels) binding() int {
 	if best >= 0 {
 		return best
 	}
-	if _, ok := ls.all[ls.unknown].limit(); ok {
-		return ls.unknown
+	if _, ok := ls.all[ls.known.Unknown].Limit(); ok {
+		return ls.known.Unknown
 	}
 	return -1
 }

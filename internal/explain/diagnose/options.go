@@ -24,16 +24,11 @@ type Options struct {
 // Bounds of the memory of an analysis, whatever the events say.
 const (
 	maxPoolsOfProcess = 64
-	maxPools          = 256     // of all processes together; the last one takes the rest
-	maxThreads        = 1 << 14 // at once
-	maxOwners         = 1024    // other owners of CPUs; the last one takes the rest
-	maxCPUs           = 4096
-	maxLevels         = 64   // cgroups with or without a quota
+	maxPools          = 256  // of all processes together; the last one takes the rest
+	maxOwners         = 1024 // other owners of CPUs; the last one takes the rest
 	maxTracks         = 4    // levels whose periods the analysis follows
 	maxCount          = 4096 // the last bar of a histogram has this number and more
 	maxClasses        = 16   // distinct affinities of threads
-	// maxAt bounds the time of an event to 19.5 hours, so that thread time always fits in 63 bits.
-	maxAt = 1 << 46
 )
 
 // otherPools is the pool of all threads whose pools came after the first maxPools.

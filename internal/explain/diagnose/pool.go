@@ -209,10 +209,3 @@ func (c *cost) width() *WidthCost {
 		NarrowRuns: c.narrowRuns, WideRuns: c.wideRuns,
 	}
 }
-
-func baseName(path string) string {
-	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		path = path[i+1:]
-	}
-	return path
-}

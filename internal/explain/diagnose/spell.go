@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // Spell is a stretch of time in which a thread of the container did one thing.
@@ -28,15 +29,18 @@ type Stop struct {
 }
 
 // endSpell tells what a thread has done up to now; what comes after is another spell.
-func (a *Analysis) endSpell(t *thread) {
+func (a *Analysis) endSpell(t *thread, was schedule.Doing) {
 	from := t.since
 	t.since = a.now
-	if a.o.Spells == nil || from == a.now || t.state == recording.Sleeping {
+	if a.o.Spells == nil || from == a.now || !was.Wants() {
 		return
 	}
-	s := Spell{From: span(from), To: span(a.now), TID: t.tid, TGID: t.tgid, Comm: t.comm, State: t.state, CPU: t.cpu}
-	if t.heldBy >= 0 {
-		s.HeldBy = a.levels.all[t.heldBy].Path
+	s := Spell{From: span(from), To: span(a.now), TID: t.TID, TGID: t.TGID, Comm: t.comm, State: recording.Runnable, CPU: was.CPU}
+	switch was.State {
+	case schedule.Running:
+		s.State = recording.Running
+	case schedule.Held:
+		s.HeldBy = a.levels.all[was.Level].Path
 	}
 	a.o.Spells(s)
 }
@@ -44,20 +48,17 @@ func (a *Analysis) endSpell(t *thread) {
 // endStop tells that a level holds no thread back any longer, or that the recording ends.
 func (a *Analysis) endStop(l *level) {
 	if a.o.Stops != nil && l.heldAt < a.now {
-		a.o.Stops(Stop{From: span(l.heldAt), To: span(a.now), Cgroup: l.Path, Own: l.own})
+		a.o.Stops(Stop{From: span(l.heldAt), To: span(a.now), Cgroup: l.Path, Own: l.Own})
 	}
 }
 
 // endSpells tells of all that goes on, in the order of the threads' numbers.
 func (a *Analysis) endSpells() {
 	if a.o.Spells != nil {
-		all := make([]*thread, 0, len(a.threads))
-		for _, t := range a.threads {
-			all = append(all, t)
-		}
-		slices.SortFunc(all, func(x, y *thread) int { return cmp.Compare(x.tid, y.tid) })
-		for _, t := range all {
-			a.endSpell(t)
+		there := slices.DeleteFunc(slices.Clone(a.threads), func(t *thread) bool { return t == nil })
+		slices.SortFunc(there, func(x, y *thread) int { return cmp.Compare(x.TID, y.TID) })
+		for _, t := range there {
+			a.endSpell(t, t.Doing)
 		}
 	}
 	for i := range a.levels.all {

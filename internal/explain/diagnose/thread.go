@@ -1,24 +1,19 @@
 package diagnose
 
 import (
-	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// thread is the state of one thread of the container.
+// thread is what an analysis counts of one thread of the container.
 type thread struct {
-	tid, tgid uint32
-	cgroup    uint64
-	pool      int
-	comm      string
-	state     recording.State
-	since     int64 // the beginning of the spell that goes on
-	cpu       int32 // the CPU on which it runs, waits or last ran
-	class     int
-	heldBy    int // index of the level that holds it back while it waits; -1: none
-	heldAt    int64
-	dying     bool
-	seen      [4]int // pools that counted it, +1; 0: none
+	*schedule.Thread
+	pool   int
+	comm   string // as it was last named
+	class  int
+	since  int64  // the beginning of the spell that goes on
+	heldAt int64  // since when a quota holds it back
+	seen   [4]int // pools that counted it, +1; 0: none
 
 	total int64 // CPU time in its pool
 
@@ -34,39 +29,12 @@ type thread struct {
 	slept, took int64
 }
 
-// startThread adds a thread of the header.
-func (a *Analysis) startThread(h *recording.Thread) {
-	if h.TID == 0 {
-		return
+// begin takes a thread that is there from now on.
+func (a *Analysis) begin(t *schedule.Thread) {
+	for len(a.threads) <= t.Index {
+		a.threads = append(a.threads, nil)
 	}
-	if h.TID == h.TGID {
-		a.byTGID[h.TGID] = h.Comm
-	}
-	if _, ok := a.threads[h.TID]; ok {
-		a.contradictions++
-		return
-	}
-	t := a.thread(h.TID)
-	if t == nil {
-		return
-	}
-	t.class = a.classOf(h.Allowed)
-	t.cpu = h.CPU
-	t.cgroup = h.Cgroup
-	a.rename(t, h.TGID, h.Comm)
-	if h.Realtime != "" {
-		a.pools.all[t.pool].realtime = true
-	}
-	switch h.State {
-	case recording.Running:
-		if c := a.cpu(h.CPU); c != nil && c.thread == nil {
-			a.startRunning(t, h.CPU, c)
-			return
-		}
-		a.setState(t, recording.Runnable)
-	case recording.Runnable:
-		a.setState(t, recording.Runnable)
-	}
+	a.threads[t.Index] = &thread{Thread: t, woken: -1, pool: a.pools.unnamed(), since: a.now}
 }
 
 // classOf returns the class of a list of CPUs. For "" or a malformed list it is the container's.
@@ -99,51 +67,6 @@ func (a *Analysis) classOf(list string) int {
 	return len(a.classes) - 1
 }
 
-// thread returns the thread with that id, and makes an unknown one. It returns nil for 0 and beyond
-// maxThreads.
-func (a *Analysis) thread(tid uint32) *thread {
-	if tid == 0 {
-		return nil
-	}
-	if t := a.threads[tid]; t != nil {
-		return t
-	}
-	if len(a.threads) == maxThreads {
-		a.unknownThreads++
-		return nil
-	}
-	t := &thread{tid: tid, heldBy: -1, woken: -1, pool: a.pools.unnamed()}
-	a.threads[tid] = t
-	return t
-}
-
-// wants reports whether a thread in that state wants a CPU.
-func wants(s recording.State) bool { return s == recording.Runnable || s == recording.Running }
-
-// setState moves a thread between states in which it does not run.
-func (a *Analysis) setState(t *thread, s recording.State) {
-	if t.state == s {
-		return
-	}
-	a.endSpell(t)
-	if t.state == recording.Runnable {
-		a.unhold(t)
-		a.addWaiters(t.cpu, t.pool, t.class, -1)
-	}
-	if wants(s) != wants(t.state) {
-		if wants(s) {
-			a.wanted.n++
-		} else {
-			a.wanted.n--
-		}
-	}
-	t.state = s
-	if s == recording.Runnable {
-		a.active(t)
-		a.addWaiters(t.cpu, t.pool, t.class, 1)
-	}
-}
-
 // active counts the thread once for its pool.
 func (a *Analysis) active(t *thread) {
 	for i, p := range t.seen {
@@ -158,53 +81,69 @@ func (a *Analysis) active(t *thread) {
 	}
 }
 
-// startRunning gives a thread a CPU that its holder has given up.
-func (a *Analysis) startRunning(t *thread, n int32, c *cpu) {
-	if t.state == recording.Running {
-		if c.thread == t {
-			return
+// move counts that a thread does something else.
+func (a *Analysis) move(t *thread, was schedule.Doing) {
+	a.endSpell(t, was)
+	a.leave(t, was)
+	if t.Wants() != was.Wants() {
+		if t.Wants() {
+			a.wanted.n++
+		} else {
+			a.wanted.n--
 		}
-		// The last event had it running elsewhere: the next holder of that CPU is unknown.
-		a.leaveUnseen(t)
 	}
-	a.setState(t, recording.Sleeping) // takes it out of the queue in which it waits
-	a.endSpell(t)
-	a.setHolder(n, c, true, t, 0)
-	t.state, t.cpu = recording.Running, n
-	a.wanted.n++
+	a.enter(t)
+}
+
+// leave ends what a thread did.
+func (a *Analysis) leave(t *thread, was schedule.Doing) {
+	p := a.pools.all[t.pool]
+	switch was.State {
+	case schedule.Runnable:
+		a.addWaiters(was.CPU, t, -1)
+	case schedule.Running:
+		a.endSlice(t)
+		p.end(a.now)
+	case schedule.Held:
+		l := &a.levels.all[was.Level]
+		p.waiting.add(quotaReason(l), a.now-t.heldAt)
+		p.release(a.now)
+		if l.held--; l.held == 0 {
+			a.endStop(l)
+		}
+		a.held--
+	}
+}
+
+// enter begins what a thread does now.
+func (a *Analysis) enter(t *thread) {
+	if !t.Wants() {
+		return
+	}
 	a.active(t)
-	a.pools.all[t.pool].begin(a.now)
-	t.onAt, t.onWide = a.now, a.wide
-	if t.woken >= 0 && !t.ran {
-		t.ran = true
-		a.pools.all[t.pool].delay.add(a.now - t.woken)
+	p := a.pools.all[t.pool]
+	switch t.State {
+	case schedule.Runnable:
+		a.addWaiters(t.CPU, t, 1)
+	case schedule.Running:
+		p.begin(a.now)
+		t.onAt, t.onWide = a.now, a.wide
+		if t.woken >= 0 && !t.ran {
+			t.ran = true
+			p.delay.add(a.now - t.woken)
+		}
+	case schedule.Held:
+		t.heldAt = a.now
+		l := &a.levels.all[t.Level]
+		if l.held++; l.held == 1 {
+			l.heldAt = a.now
+		}
+		a.held++
+		for _, track := range a.tracks {
+			track.heldBack(a.now, t.Level)
+		}
+		p.hold(a.now)
 	}
-}
-
-// stopRunning takes a running thread from its CPU, and puts it into state. The caller sets the CPU's next holder.
-func (a *Analysis) stopRunning(t *thread, state recording.State) {
-	c := a.cpus[t.cpu]
-	if c.thread == t {
-		a.countHolder(c)
-		c.thread = nil
-	}
-	a.endSpell(t)
-	a.endSlice(t)
-	a.pools.all[t.pool].end(a.now)
-	a.wanted.n--
-	t.state = recording.Sleeping
-	if state == recording.Runnable {
-		a.setState(t, recording.Runnable)
-	}
-}
-
-// leaveUnseen takes a running thread from a CPU that it must have left unseen. The new holder of the CPU is
-// unknown.
-func (a *Analysis) leaveUnseen(t *thread) {
-	a.contradictions++
-	n := t.cpu
-	a.stopRunning(t, recording.Sleeping)
-	a.setHolder(n, a.cpus[n], false, nil, rootOwner)
 }
 
 // endSlice adds the time since the thread got its CPU to its run.
@@ -217,12 +156,12 @@ func (a *Analysis) endSlice(t *thread) {
 
 // leavePool tells a thread's pool what the thread did in it.
 func (a *Analysis) leavePool(t *thread) {
-	if t.state == recording.Running {
+	if t.State == schedule.Running {
 		a.endSlice(t)
 	}
 	p := a.pools.all[t.pool]
 	if t.total > 0 {
-		p.beside = p.beside || t.tid != t.tgid
+		p.beside = p.beside || t.TID != t.TGID
 		if len(p.byThread) < maxByThread {
 			p.byThread = append(p.byThread, t.total)
 		}
@@ -243,65 +182,9 @@ func (a *Analysis) endRun(t *thread) {
 	t.woken, t.ran, t.cpuRun, t.wide = -1, false, 0, 0
 }
 
-// hold marks a waiting thread as held back by a level.
-func (a *Analysis) hold(t *thread, level int) {
-	if t.state != recording.Runnable {
-		a.contradictions++
-		return
-	}
-	if t.heldBy == level {
-		return
-	}
-	a.endSpell(t)
-	if t.heldBy >= 0 {
-		a.unhold(t)
-	}
-	// From here on it waits for the quota, not for the CPU.
-	a.addWaiters(t.cpu, t.pool, t.class, -1)
-	t.heldBy, t.heldAt = level, a.now
-	l := &a.levels.all[level]
-	if l.held++; l.held == 1 {
-		l.heldAt = a.now
-	}
-	a.held++
-	for _, track := range a.tracks {
-		track.heldBack(a.now, level)
-	}
-	a.pools.all[t.pool].hold(a.now)
-}
-
-// unhold ends the throttling of a waiting thread, which waits for a CPU again.
-func (a *Analysis) unhold(t *thread) {
-	if t.heldBy < 0 {
-		return
-	}
-	a.endSpell(t)
-	l := &a.levels.all[t.heldBy]
-	p := a.pools.all[t.pool]
-	p.waiting.add(quotaReason(l), a.now-t.heldAt)
-	p.release(a.now)
-	if l.held--; l.held == 0 {
-		a.endStop(l)
-	}
-	a.held--
-	t.heldBy = -1
-	a.addWaiters(t.cpu, t.pool, t.class, 1)
-}
-
 func quotaReason(l *level) int {
-	if l.own {
+	if l.Own {
 		return byOwnQuota
 	}
 	return byAncestor
-}
-
-// forget forgets a thread.
-func (a *Analysis) forget(t *thread) {
-	if t.state == recording.Running {
-		a.stopRunning(t, recording.Sleeping)
-	}
-	a.setState(t, recording.Sleeping)
-	a.endRun(t)
-	a.leavePool(t)
-	delete(a.threads, t.tid)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // facts are what is known of a recording's threads beyond its events.
@@ -41,11 +42,13 @@ func newAnalysis(h *recording.Header, known facts) *analysis {
 		t := &a.header.Threads[i]
 		t.Comm = a.called(t.TID, t.Comm)
 	}
-	a.diagnosis = diagnose.New(a.header, diagnose.Options{PoolOf: a.names.pool})
 	a.requests = requests.NewScan(&a.header, a.names.pool)
+	beside := []schedule.Watcher{a.requests}
 	if known.roles == nil {
 		a.scan = roles.NewScan(&a.header, a.names.fold.Of)
+		beside = append(beside, a.scan)
 	}
+	a.diagnosis = diagnose.New(a.header, diagnose.Options{PoolOf: a.names.pool}, beside...)
 	return a
 }
 
@@ -64,10 +67,6 @@ func (a *analysis) add(e *recording.Event) {
 		e = &named
 	}
 	a.diagnosis.Add(e)
-	a.requests.Add(e)
-	if a.scan != nil {
-		a.scan.Add(e)
-	}
 }
 
 // again returns what a second reading needs, with the roles that the first one found; ok: they change the pools.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // Late watches for a request that takes longer than a bound, while it is recorded: answered late, or not answered yet on a connection
@@ -18,7 +19,7 @@ type Late struct {
 }
 
 type lateConnection struct {
-	Connection
+	schedule.Connection
 	answers bool // it answered a request before
 }
 
@@ -48,17 +49,17 @@ func (l *Late) Add(e *recording.Event) (late time.Duration) {
 	case recording.Receive:
 		c := l.connections[e.Socket]
 		if c == nil {
-			if len(l.connections) == MaxConnections {
+			if len(l.connections) == schedule.MaxConnections {
 				return 0
 			}
-			c = &lateConnection{Connection: NewConnection()}
+			c = &lateConnection{Connection: schedule.NewConnection(len(l.connections))}
 			l.connections[e.Socket] = c
 		}
 		c.answers = c.answers || c.Answered()
 		c.Receive(e, e.AtNS)
 	case recording.Send:
-		if c := l.connections[e.Socket]; c != nil && c.Send(e.AtNS, true) && l.took(c.End-c.Begin) {
-			return time.Duration(c.End - c.Begin)
+		if c := l.connections[e.Socket]; c != nil && c.Send(e.AtNS, true) && l.took(c.EndNS-c.BeginNS) {
+			return time.Duration(c.EndNS - c.BeginNS)
 		}
 	}
 	if e.AtNS-l.looked < lookEvery {
@@ -66,8 +67,8 @@ func (l *Late) Add(e *recording.Event) (late time.Duration) {
 	}
 	l.looked = e.AtNS
 	for _, c := range l.connections {
-		if c.answers && c.Open() && l.took(e.AtNS-c.Begin) {
-			late = max(late, time.Duration(e.AtNS-c.Begin))
+		if c.answers && c.Open() && l.took(e.AtNS-c.BeginNS) {
+			late = max(late, time.Duration(e.AtNS-c.BeginNS))
 		}
 	}
 	return late

@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -19,9 +20,11 @@ const ms = time.Millisecond
 
 func scan(r recording.Recording) *requests.Requests {
 	s := requests.NewScan(&r.Header, func(_, _ uint32, comm string) string { return comm })
+	read := schedule.New(&r.Header, s)
 	for i := range r.Events {
-		s.Add(&r.Events[i])
+		read.Add(&r.Events[i])
 	}
+	read.Finish()
 	return s.Finish()
 }
 
@@ -68,8 +71,8 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// schedule is a random container with sockets.
-func schedule(t *rapid.T) recording.Recording {
+// drawn is a random container with sockets.
+func drawn(t *rapid.T) recording.Recording {
 	number := func(from, to int, what string) int { return rapid.IntRange(from, to).Draw(t, what) }
 	s := rt.New(number(1, 3, "CPUs")).Process("server")
 	if rapid.Bool().Draw(t, "own") {
@@ -158,7 +161,7 @@ func whole(t *rapid.T, found *requests.Requests) {
 // quota named.
 func TestSegments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := schedule(t)
+		r := drawn(t)
 		found := scan(r)
 		whole(t, found)
 		held := stops(r)

@@ -3,6 +3,8 @@ package requests
 import (
 	"slices"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // maxSegments bounds a timeline; what came before is Unseen.
@@ -16,10 +18,10 @@ type path struct {
 }
 
 // timeline finds where the time of a connection's request went, up to now.
-func (s *Scan) timeline(c *connection, writer uint32) []Segment {
-	p := &path{s: s, begin: c.Begin}
-	seen := max(c.Read, s.since)
-	at, t := c.End, s.threads[writer]
+func (s *Scan) timeline(c *schedule.Connection, writer uint32) []Segment {
+	p := &path{s: s, begin: c.BeginNS}
+	seen := max(c.ReadNS, s.since)
+	at, t := c.EndNS, s.threads[writer]
 	for at > seen && t != nil && len(p.segments) < maxSegments {
 		woke, ok := t.wake(seen, at)
 		if !ok {
@@ -38,13 +40,13 @@ func (s *Scan) timeline(c *connection, writer uint32) []Segment {
 		p.add(slept, at, Slept, t, 0)
 		at = slept
 	}
-	p.add(max(c.Read, c.Begin), at, Unseen, nil, 0)
-	read := max(c.Begin, c.Read)
-	if reader := s.threads[c.by]; reader != nil && s.since < read {
-		p.states(reader, max(c.Begin, s.since), read, Busy)
-		read = max(c.Begin, s.since)
+	p.add(max(c.ReadNS, c.BeginNS), at, Unseen, nil, 0)
+	read := max(c.BeginNS, c.ReadNS)
+	if reader := s.threads[s.readers[c.Index]]; reader != nil && s.since < read {
+		p.states(reader, max(c.BeginNS, s.since), read, Busy)
+		read = max(c.BeginNS, s.since)
 	}
-	p.add(c.Begin, read, Unseen, nil, 0)
+	p.add(c.BeginNS, read, Unseen, nil, 0)
 	slices.Reverse(p.segments)
 	return p.segments
 }
@@ -52,7 +54,7 @@ func (s *Scan) timeline(c *connection, writer uint32) []Segment {
 // runsBefore reports whether the thread had a CPU up to that time: a thread that wakes another one has.
 func (t *thread) runsBefore(at int64) bool {
 	i := t.before(at)
-	return i >= 0 && t.log[i].state == running
+	return i >= 0 && t.log[i].state == schedule.Running
 }
 
 // asleepSince returns when the sleep began that ended at a time, or from if it began before that.
@@ -61,7 +63,7 @@ func (t *thread) asleepSince(from, at int64) int64 {
 	switch {
 	case i < 0:
 		return from
-	case t.log[i].state != sleeping: // it slept and woke in the same nanosecond
+	case t.log[i].state != schedule.Sleeping: // it slept and woke in the same nanosecond
 		return at
 	}
 	return max(from, t.log[i].at)
@@ -77,24 +79,24 @@ func (p *path) states(t *thread, from, to int64, ran Kind) {
 		}
 		c, kind := t.log[i], Slept
 		switch c.state {
-		case running:
+		case schedule.Running:
 			kind = ran
-		case runnable:
+		case schedule.Runnable:
 			kind = Waited
-		case held:
+		case schedule.Held:
 			kind = Stopped
 		}
 		if len(p.segments) >= maxSegments {
 			p.add(from, to, Unseen, nil, 0)
 			return
 		}
-		p.add(max(from, c.at), to, kind, t, c.quota)
+		p.add(max(from, c.at), to, kind, t, c.level)
 		to = min(to, max(from, c.at))
 	}
 }
 
 // add puts a segment before those that are there, or makes the first of them longer.
-func (p *path) add(from, to int64, kind Kind, t *thread, quota int) {
+func (p *path) add(from, to int64, kind Kind, t *thread, level int) {
 	if to <= from {
 		return
 	}
@@ -103,7 +105,7 @@ func (p *path) add(from, to int64, kind Kind, t *thread, quota int) {
 		s.Thread, s.Pool = t.tid, t.pool
 	}
 	if kind == Stopped {
-		s.Quota, s.Own = p.s.quotas.levels[quota].Path, quota < p.s.quotas.own
+		s.Quota, s.Own = p.s.levels.All[level].Path, p.s.levels.All[level].Own
 	}
 	if n := len(p.segments); n > 0 {
 		next := &p.segments[n-1]

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 const (
@@ -21,8 +22,9 @@ const (
 func pools(r recording.Recording) []string {
 	names := threadpool.NewNames(64)
 	s := NewScan(&r.Header, names.Of)
+	read := schedule.New(&r.Header, s)
 	for i := range r.Events {
-		s.Add(&r.Events[i])
+		read.Add(&r.Events[i])
 	}
 	found := s.Finish(r.Footer)
 	all := map[string]bool{}
@@ -177,15 +179,16 @@ func TestTitle(t *testing.T) {
 // Events that contradict each other and threads without end take bounded memory.
 func TestScanIsBounded(t *testing.T) {
 	s := NewScan(&recording.Header{}, func(uint32, string) string { return "x" })
+	read := schedule.New(&recording.Header{}, s)
 	for i := range uint32(maxParts + 1000) {
-		s.Add(&recording.Event{Kind: recording.Name, Thread: i, TGID: i, Text: "x"})
-		s.Add(&recording.Event{Kind: recording.Wakeup, Thread: i, Waker: i + 1, Flags: recording.Flags(i % 8)})
-		s.Add(&recording.Event{Kind: recording.Switch, Thread: i + 1, NextThread: i, CPU: int32(i % 3)})
+		read.Add(&recording.Event{Kind: recording.Name, Thread: i, TGID: i, Text: "x"})
+		read.Add(&recording.Event{Kind: recording.Wakeup, Thread: i, Waker: i + 1, Flags: recording.Flags(i % 8)})
+		read.Add(&recording.Event{Kind: recording.Switch, Thread: i + 1, NextThread: i, CPU: int32(i % 3)})
 		if i%2 == 0 {
-			s.Add(&recording.Event{Kind: recording.Exit, Thread: i})
+			read.Add(&recording.Event{Kind: recording.Exit, Thread: i})
 		}
 	}
-	if len(s.order) > maxParts || len(s.threads) > maxThreads || len(s.processes) > maxProcesses {
+	if len(s.order) > maxParts || len(s.threads) > schedule.MaxThreads || len(s.processes) > maxProcesses {
 		t.Errorf("%d parts, %d threads, %d processes", len(s.order), len(s.threads), len(s.processes))
 	}
 	if s.Finish(recording.Footer{}) == nil {

@@ -4,11 +4,11 @@ import (
 	"path"
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // Bounds of the memory of a scan, whatever the events say.
 const (
-	maxThreads   = 1 << 14 // at once
 	maxParts     = 1 << 14
 	maxProcesses = 1 << 14
 )
@@ -47,18 +47,13 @@ type process struct {
 	goes  bool     // built by Go
 }
 
-// thread is the state of a thread.
+// thread is what a scan counts of a thread.
 type thread struct {
-	tid, tgid uint32
-	fresh     bool // created during the recording
-	part      *part
-	run       int64 // CPU time since it woke
-}
-
-// cpu is the container's thread on a CPU since a time; nil: none.
-type cpu struct {
-	thread *thread
-	since  int64
+	*schedule.Thread
+	fresh bool // created during the recording
+	part  *part
+	since int64 // its CPU time is counted up to then
+	run   int64 // CPU time since it woke
 }
 
 type partKey struct {
@@ -66,35 +61,22 @@ type partKey struct {
 	pool string
 }
 
-// Scan reads a recording's events. It is not safe for concurrent use.
+// Scan is told of a recording's events and changes. It is not safe for concurrent use.
 type Scan struct {
 	poolOf    func(tgid uint32, comm string) string
 	processes map[uint32]*process
-	threads   map[uint32]*thread
+	threads   []*thread // by Index; nil: there is none
 	parts     map[partKey]*part
 	order     []*part
-	cpus      map[int32]*cpu
 	now       int64
 }
 
 // NewScan begins with a recording's header. poolOf names the pool of a thread of process tgid with name comm; it
 // must give the same answer whenever it is asked the same.
 func NewScan(h *recording.Header, poolOf func(tgid uint32, comm string) string) *Scan {
-	s := &Scan{poolOf: poolOf, processes: map[uint32]*process{}, threads: map[uint32]*thread{},
-		parts: map[partKey]*part{}, cpus: map[int32]*cpu{}}
+	s := &Scan{poolOf: poolOf, processes: map[uint32]*process{}, parts: map[partKey]*part{}}
 	for i := range h.Processes {
 		s.learn(&h.Processes[i])
-	}
-	for _, t := range h.Threads {
-		if p := s.process(t.TGID); p != nil && t.TID == t.TGID {
-			p.name = t.Comm
-		}
-	}
-	for _, t := range h.Threads {
-		s.name(s.thread(t.TID), t.TGID, t.Comm)
-		if t.State == recording.Running && s.threads[t.TID] != nil {
-			s.cpus[t.CPU] = &cpu{thread: s.threads[t.TID]}
-		}
 	}
 	return s
 }
@@ -121,87 +103,61 @@ func (s *Scan) process(tgid uint32) *process {
 	return p
 }
 
-// thread returns the thread with that id; nil: there are too many.
-func (s *Scan) thread(tid uint32) *thread {
-	t := s.threads[tid]
-	if t == nil && tid != 0 && len(s.threads) < maxThreads {
-		t = &thread{tid: tid}
-		s.threads[tid] = t
-	}
-	return t
-}
-
 // name gives a thread its name: what it does from now on counts for that name.
-func (s *Scan) name(t *thread, tgid uint32, comm string) {
-	if t == nil {
-		return
-	}
-	for _, c := range s.cpus {
-		if c.thread == t {
-			s.charge(c)
-		}
-	}
-	if tgid != 0 {
-		t.tgid = tgid
-	}
-	p := s.process(t.tgid)
+func (s *Scan) name(t *thread) {
+	s.charge(t, t.Doing)
+	p := s.process(t.TGID)
 	if p == nil {
 		t.part = nil
 		return
 	}
-	p.born = p.born || t.fresh && t.tid == t.tgid
-	key := partKey{t.tid, s.poolOf(t.tgid, comm)}
+	if t.TID == t.TGID {
+		p.name = t.Comm
+	}
+	p.born = p.born || t.fresh && t.TID == t.TGID
+	key := partKey{t.TID, s.poolOf(t.TGID, t.Comm)}
 	if t.part = s.parts[key]; t.part == nil && len(s.order) < maxParts {
-		t.part = &part{tid: t.tid, pool: key.pool, process: p, main: t.tid == t.tgid}
+		t.part = &part{tid: t.TID, pool: key.pool, process: p, main: t.TID == t.TGID}
 		s.parts[key] = t.part
 		s.order = append(s.order, t.part)
 	}
 }
 
-// charge counts the CPU time of the thread on a CPU up to now.
-func (s *Scan) charge(c *cpu) {
-	if t := c.thread; t != nil && t.part != nil && s.now > c.since {
-		t.part.total += s.now - c.since
-		t.run += s.now - c.since
+// charge counts the CPU time of a thread up to now.
+func (s *Scan) charge(t *thread, was schedule.Doing) {
+	if was.State == schedule.Running && t.part != nil {
+		t.part.total += s.now - t.since
+		t.run += s.now - t.since
 	}
-	c.since = s.now
+	t.since = s.now
 }
 
-// Add takes the next event.
-func (s *Scan) Add(e *recording.Event) {
-	s.now = max(s.now, e.AtNS)
-	switch e.Kind {
-	case recording.Switch:
-		s.onSwitch(e)
-	case recording.Wakeup:
-		s.onWakeup(e)
-	case recording.Name, recording.Enter:
-		if p := s.process(e.TGID); p != nil && e.Thread == e.TGID {
-			p.name = e.Text
+// Event takes the time of the next event.
+func (s *Scan) Event(nowNS int64, _ *recording.Event) { s.now = nowNS }
+
+// Changed takes a change.
+func (s *Scan) Changed(c *schedule.Change) {
+	switch c.Kind {
+	case schedule.Began:
+		for len(s.threads) <= c.Thread.Index {
+			s.threads = append(s.threads, nil)
 		}
-		s.name(s.thread(e.Thread), e.TGID, e.Text)
-	case recording.Exit, recording.Leave:
-		if t := s.threads[e.Thread]; t != nil {
+		s.threads[c.Thread.Index] = &thread{Thread: c.Thread, since: s.now}
+	case schedule.Named:
+		s.name(s.threads[c.Thread.Index])
+	case schedule.Woke:
+		s.woke(s.threads[c.Thread.Index], c)
+	case schedule.Did:
+		t := s.threads[c.Thread.Index]
+		if s.charge(t, c.Was); t.State == schedule.Sleeping {
 			s.endRun(t)
-			if t.part != nil {
-				t.part.ended = true
-			}
-			delete(s.threads, e.Thread)
 		}
+	case schedule.Ended:
+		if t := s.threads[c.Thread.Index]; t.part != nil {
+			t.part.ended = true
+		}
+		s.threads[c.Thread.Index] = nil
 	}
-}
-
-func (s *Scan) onSwitch(e *recording.Event) {
-	c := s.cpus[e.CPU]
-	if c == nil {
-		c = &cpu{}
-		s.cpus[e.CPU] = c
-	}
-	s.charge(c)
-	if prev := s.threads[e.Thread]; prev != nil && e.Flags&recording.PrevRunnable == 0 {
-		s.endRun(prev)
-	}
-	c.thread = s.threads[e.NextThread]
 }
 
 // endRun ends the run of a thread that sleeps or ends.
@@ -213,14 +169,10 @@ func (s *Scan) endRun(t *thread) {
 	t.run = 0
 }
 
-func (s *Scan) onWakeup(e *recording.Event) {
-	t := s.thread(e.Thread)
-	if t == nil {
-		return
-	}
-	if e.Flags&recording.New != 0 {
+func (s *Scan) woke(t *thread, c *schedule.Change) {
+	if c.Event.Flags&recording.New != 0 {
 		t.fresh = true
-		if p := s.processes[t.tgid]; p != nil && t.tid == t.tgid {
+		if p := s.processes[t.TGID]; p != nil && t.TID == t.TGID {
 			p.born = true
 		}
 		return
@@ -228,15 +180,14 @@ func (s *Scan) onWakeup(e *recording.Event) {
 	if t.part == nil {
 		return
 	}
-	by := byOutside
-	switch waking := s.threads[e.Waker]; {
-	case e.Waker == 0 && e.Owner == recording.Kernel:
+	by := bySibling
+	switch {
+	case c.Event.Waker == 0 && c.Event.Owner == recording.Kernel:
 		by = byTimer
-	case e.Waker == 0:
-	case waking != nil && waking.tgid != t.tgid:
+	case c.Event.Waker == 0:
+		by = byOutside
+	case c.Waker != nil && c.Waker.TGID != t.TGID:
 		by = byOther
-	default:
-		by = bySibling
 	}
 	t.part.woken[by]++
 }
@@ -244,11 +195,11 @@ func (s *Scan) onWakeup(e *recording.Event) {
 // Finish ends the recording and returns its roles. Call it once.
 func (s *Scan) Finish(f recording.Footer) *Roles {
 	s.now = max(s.now, f.EndNS)
-	for _, c := range s.cpus {
-		s.charge(c)
-	}
 	for _, t := range s.threads {
-		s.endRun(t)
+		if t != nil {
+			s.charge(t, t.Doing)
+			s.endRun(t)
+		}
 	}
 	for i := range f.Processes {
 		s.learn(&f.Processes[i])

@@ -162,7 +162,7 @@ func (a *assembly) container() {
 		if a.eventLoop(t) {
 			at.loop = t
 		}
-		if id, ok := a.ids[t.cgroup]; ok && id >= a.l.container {
+		if id, ok := a.ids[t.Cgroup]; ok && id >= a.l.container {
 			at.cgroup = id
 		}
 		if members[at] == nil && len(places) >= maxPlaces {
@@ -192,12 +192,12 @@ func (a *assembly) container() {
 		for _, t := range members[at] {
 			awaits[t.index] = t.markIdleSleeps(wakeOrder, at.loop != nil)
 			a.threads[t.index] = len(a.l.replay.Threads)
-			at.pool.count(t, older[t.tgid])
+			at.pool.count(t, older[t.TGID])
 			spec := simulate.ReplayThread{Steps: t.steps, Again: t.repeats()}
 			if c, ok := a.index[int(t.first)]; ok {
 				spec.CPU = c
 			}
-			if set, err := topology.ParseList(t.allowed); err == nil && !set.IsEmpty() {
+			if set, err := topology.ParseList(t.Allowed); err == nil && !set.IsEmpty() {
 				spec.Allowed = a.mapped(set)
 			}
 			a.l.replay.Threads = append(a.l.replay.Threads, spec)

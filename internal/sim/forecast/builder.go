@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -17,7 +18,7 @@ import (
 // Bounds of the memory that a recording may take, whatever it contains.
 const (
 	maxSteps   = 4 << 20 // of all threads; 16 bytes each
-	maxThreads = 1 << 14 // of the container; also of other owners on CPUs
+	maxThreads = 1 << 14 // of the container, in all; also of other owners on CPUs
 	maxNames   = 64      // pools of one process
 	maxComm    = 64      // bytes of a thread's name; the kernel keeps 15
 	maxWindow  = 10 * time.Minute
@@ -29,9 +30,8 @@ type builder struct {
 	diagnosis *diagnose.Analysis
 	names     *threadpool.Names
 	scan      *roles.Scan
-	processes map[uint32]string // name of the first thread, by tgid
 	now       int64
-	threads   map[uint32]*thread
+	threads   []*thread // that are there, by their Index; nil: there is none
 	order     []*thread
 	cpus      map[int32]*cpu
 	others    map[otherKey]*other
@@ -39,13 +39,14 @@ type builder struct {
 	phases    map[uint64]int64  // first expiry of the period timer, by cgroup
 	pools     poolSet
 	queues    map[*Pool]*workQueue
-	exchanges map[uint32]*exchange // by socket
+	exchanges []exchange // by their connections' Index
 	requests  []recordedRequest
 	polls     []foundByPoll
 	steps     int
 	full      bool // maxSteps or maxWindow reached: add ignores further events
-	leftOut   leftOut
-	runs      int // kept one by one
+	leftOut   int  // threads that the replay has no place for
+	uncounted bool // so many were there at once that no one can tell
+	runs      int  // kept one by one
 	lost      uint64
 	events    uint64 // taken in
 	footer    recording.Footer
@@ -54,36 +55,27 @@ type builder struct {
 
 // cpu is the holder of a CPU since a time.
 type cpu struct {
-	thread *thread
-	owner  uint32
-	since  int64
-	held   bool // counted in its owner's width
+	ours  bool // a thread of the container holds it
+	owner uint32
+	since int64
+	held  bool // counted in its owner's width
 }
 
 // newBuilder begins with a recording's header. It returns an error if the host cannot be simulated.
 func newBuilder(h recording.Header) (*builder, error) {
 	b := &builder{
-		h: h, names: threadpool.NewNames(maxNames), processes: map[uint32]string{},
-		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{}, widths: map[uint32]*width{},
-		phases: map[uint64]int64{}, queues: map[*Pool]*workQueue{}, exchanges: map[uint32]*exchange{},
+		h: h, names: threadpool.NewNames(maxNames), cpus: map[int32]*cpu{}, others: map[otherKey]*other{}, widths: map[uint32]*width{},
+		phases: map[uint64]int64{}, queues: map[*Pool]*workQueue{},
 	}
 	if _, err := hostOf(&h); err != nil {
 		return nil, err
 	}
 	named := func(tgid uint32, comm string) string { return b.names.Of(tgid, cutComm(comm)) }
 	b.scan = roles.NewScan(&h, named)
-	b.diagnosis = diagnose.New(h, diagnose.Options{PoolOf: func(_, tgid uint32, comm string) string { return named(tgid, comm) }})
 	for _, c := range h.Host.CPUs.List() {
 		b.cpus[int32(c)] = &cpu{}
 	}
-	for _, t := range h.Threads {
-		if t.TID == t.TGID {
-			b.processes[t.TGID] = cutComm(t.Comm)
-		}
-	}
-	for i := range h.Threads {
-		b.addThread(&h.Threads[i])
-	}
+	b.diagnosis = diagnose.New(h, diagnose.Options{PoolOf: func(_, tgid uint32, comm string) string { return named(tgid, comm) }}, b.scan, b)
 	return b, nil
 }
 
@@ -98,81 +90,78 @@ func (b *builder) add(e *recording.Event) {
 	}
 	b.events++
 	b.diagnosis.Add(e)
-	b.scan.Add(e)
-	b.now = max(b.now, e.AtNS)
+}
+
+// Event takes what makes no change of threads and CPUs.
+func (b *builder) Event(nowNS int64, e *recording.Event) {
+	b.now = nowNS
 	switch e.Kind {
-	case recording.Switch:
-		b.onSwitch(e)
-	case recording.Wakeup:
-		b.onWakeup(e)
-	case recording.Migrate:
-		if t := b.threads[e.Thread]; t != nil {
-			t.cpu = e.CPU
-		}
-	case recording.Exit:
-		if t := b.threads[e.Thread]; t != nil {
-			t.dying = true
-			if t.state == recording.Sleeping {
-				b.exit(t)
-			}
-		}
-		b.leftOut.exits(e.Thread)
-	case recording.Leave:
-		if t := b.threads[e.Thread]; t != nil {
-			b.leaveContainer(t, e.Owner)
-		}
-		b.leftOut.leaves(e.Thread)
-	case recording.Name, recording.Enter:
-		b.onName(e)
 	case recording.Period:
 		if _, ok := b.phases[e.Cgroup]; !ok {
 			b.phases[e.Cgroup] = e.AtNS
 		}
-	case recording.Receive:
-		b.onReceive(e)
-	case recording.Send:
-		b.onSend(e)
 	case recording.Lost:
 		b.lost += e.Count
 	}
 }
 
-func (b *builder) onSwitch(e *recording.Event) {
-	c := b.cpus[e.CPU]
-	if c == nil {
+// Changed takes a change of a thread or a CPU.
+func (b *builder) Changed(c *schedule.Change) {
+	switch c.Kind {
+	case schedule.Began:
+		b.begin(c.Thread)
+		return
+	case schedule.Unknown:
+		b.uncounted = true
+		return
+	case schedule.Took:
+		b.took(c)
+		return
+	case schedule.Received:
+		b.onReceive(c)
 		return
 	}
-	prev := b.thread(e.Thread)
-	switch {
-	case c.thread != nil && c.thread != prev:
-		b.stopRunning(c.thread, false) // the recording missed its switch
-	case c.thread == nil:
-		b.noteOther(e.CPU, c, e.Flags&recording.PrevRunnable != 0)
+	t := b.own(c.Thread)
+	if t == nil {
+		return
 	}
-	if prev != nil {
-		b.stopRunning(prev, e.Flags&recording.PrevRunnable != 0 && !prev.dying)
-		if prev.dying {
-			b.exit(prev)
+	switch c.Kind {
+	case schedule.Named:
+		if c.Event == nil {
+			t.first = t.CPU
 		}
+		b.joinPool(t, b.pool(t.Thread))
+	case schedule.Woke:
+		b.onWakeup(t, c)
+	case schedule.Did:
+		b.did(t, c)
+	case schedule.Ended:
+		b.end(t)
+	case schedule.Sent:
+		b.onSend(t, c.Connection)
 	}
-	b.leftOut.stopped(e.Thread)
-	b.release(c)
-	*c = cpu{owner: e.NextOwner, since: b.now}
-	if next := b.thread(e.NextThread); next != nil {
-		b.startRunning(next, e.CPU)
-		c.thread = next
-		return
-	}
-	b.hold(c)
 }
 
-func (b *builder) onWakeup(e *recording.Event) {
-	t := b.thread(e.Thread)
-	if t == nil || t.state != recording.Sleeping || t.dying {
+// took gives a CPU to its next holder.
+func (b *builder) took(c *schedule.Change) {
+	on := b.cpus[c.CPU]
+	if on == nil {
 		return
 	}
-	t.cpu = e.CPU
-	waker := b.threads[e.Waker]
+	if !on.ours {
+		b.noteOther(c.CPU, on, c.Event != nil && c.Event.Flags&recording.PrevRunnable != 0)
+	}
+	b.release(on)
+	*on = cpu{ours: c.Holder.Thread != nil && b.own(c.Holder.Thread) != nil, since: b.now}
+	if !on.ours && !c.Holder.Guessed {
+		on.owner = c.Holder.Owner
+		b.hold(on)
+	}
+}
+
+func (b *builder) onWakeup(t *thread, c *schedule.Change) {
+	e := c.Event
+	waker := b.own(c.Waker)
 	timed := e.Waker == 0 && e.Owner == recording.Kernel
 	switch {
 	case e.Flags&recording.New != 0: // its birth is no work that came
@@ -208,33 +197,15 @@ func (b *builder) onWakeup(e *recording.Event) {
 		t.handed = t.byWaker + waker.byWaker
 	}
 	t.woken, t.ran = b.now, false
-	t.state = recording.Runnable
-}
-
-func (b *builder) onName(e *recording.Event) {
-	if e.Thread != 0 && e.Thread == e.TGID && len(b.processes) < maxThreads {
-		b.processes[e.TGID] = cutComm(e.Text)
-	}
-	t := b.thread(e.Thread)
-	if t == nil {
-		return
-	}
-	if e.Cgroup != 0 {
-		t.cgroup = e.Cgroup
-	}
-	if e.TGID != 0 {
-		t.tgid = e.TGID
-	}
-	b.joinPool(t, b.pool(t.tgid, e.Text))
 }
 
 // cutComm copies a thread's name. The copy lets go of the longer text that it may be part of.
 func cutComm(comm string) string { return strings.Clone(comm[:min(len(comm), maxComm)]) }
 
-// pool returns the pool of a process's threads with that name.
-func (b *builder) pool(tgid uint32, comm string) *Pool {
-	comm = cutComm(comm)
-	return b.pools.of(poolName{b.processes[tgid], b.names.Of(tgid, comm)}, comm)
+// pool returns the pool of a thread by its name.
+func (b *builder) pool(t *schedule.Thread) *Pool {
+	comm := cutComm(t.Comm)
+	return b.pools.of(poolName{cutComm(t.Process), b.names.Of(t.TGID, comm)}, comm)
 }
 
 // LimitChanged is the error for a recording during which a limit of the container changed.
@@ -254,7 +225,7 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 		b.now = max(b.now, min(f.EndNS, maxWindow.Nanoseconds()))
 	}
 	for c, on := range b.cpus {
-		if on.thread == nil {
+		if !on.ours {
 			b.noteOther(c, on, true)
 			b.release(on)
 		}
@@ -286,8 +257,11 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	if n := max(b.lost, f.LostEvents); n > 0 {
 		l.note("the recording lost %d events: every figure may be off", n)
 	}
-	if n := b.leftOut.count; n > 0 {
-		l.note("the replay leaves out %s%d threads beyond the first %d", text.Either(b.leftOut.uncounted, "at least ", ""), n, maxThreads)
+	switch {
+	case b.uncounted:
+		l.note("the replay leaves out threads beyond the first %d", maxThreads)
+	case b.leftOut > 0:
+		l.note("the replay leaves out %s beyond the first %d", text.Count(b.leftOut, "thread"), maxThreads)
 	}
 	l.languages = languagesOf(b.h.Processes)
 	l.hasBudget = slices.ContainsFunc(b.h.Processes, func(p recording.Process) bool { return p.Budget != nil })

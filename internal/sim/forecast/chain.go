@@ -4,22 +4,17 @@ import (
 	"container/list"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
 // thread is one thread of the container: its state, and the chain of steps that it did.
 type thread struct {
-	index     int
-	tid, tgid uint32
-	cgroup    uint64
-	allowed   string
-	cpu       int32
+	*schedule.Thread
+	index     int   // in the order of their beginnings
 	first     int32 // CPU at its first sight
 	pool      *Pool
 	sleepElem *list.Element // in its pool's list of sleepers; nil: it does not sleep
-	state     recording.State
-	dying     bool
 
 	woken int64 // -1: the recording missed the wake-up
 	ran   bool  // since woken
@@ -48,46 +43,28 @@ type thread struct {
 	closed          bool  // the thread has ended
 }
 
-// addThread adds a thread of the header.
-func (b *builder) addThread(h *recording.Thread) {
-	if h.TID == 0 || b.threads[h.TID] != nil {
-		return
-	}
-	t := b.thread(h.TID)
+// own is what is kept of a thread; nil: it is not known, or the replay has no place for it.
+func (b *builder) own(t *schedule.Thread) *thread {
 	if t == nil {
-		return
+		return nil
 	}
-	t.tgid, t.cgroup, t.allowed, t.cpu, t.first = h.TGID, h.Cgroup, h.Allowed, h.CPU, h.CPU
-	b.joinPool(t, b.pool(h.TGID, h.Comm))
-	if t.state = h.State; t.state != recording.Sleeping {
-		b.leaveSleep(t)
-	}
-	if c := b.cpus[h.CPU]; h.State == recording.Running && c != nil && c.thread == nil {
-		c.thread = t
-	} else if h.State == recording.Running {
-		t.state = recording.Runnable
-	}
+	return b.threads[t.Index]
 }
 
-// thread returns the thread with that id. It makes an unknown one, asleep. It returns nil for id 0 and beyond
-// maxThreads.
-func (b *builder) thread(tid uint32) *thread {
-	if tid == 0 {
-		return nil
-	}
-	if t := b.threads[tid]; t != nil {
-		return t
+// begin adds a thread, asleep, while there is a place for it.
+func (b *builder) begin(of *schedule.Thread) {
+	for len(b.threads) <= of.Index {
+		b.threads = append(b.threads, nil)
 	}
 	if len(b.order) == maxThreads {
-		b.leftOut.add(tid)
-		return nil
+		b.leftOut++
+		return
 	}
-	t := &thread{index: len(b.order), tid: tid, woken: -1, sleptAt: -1}
-	t.pool = b.pool(0, "")
+	t := &thread{Thread: of, index: len(b.order), woken: -1, sleptAt: -1}
+	t.pool = b.pool(of)
 	b.enterSleep(t)
-	b.threads[tid] = t
+	b.threads[of.Index] = t
 	b.order = append(b.order, t)
-	return t
 }
 
 func (b *builder) step(t *thread, s simulate.ReplayStep) {
@@ -97,7 +74,7 @@ func (b *builder) step(t *thread, s simulate.ReplayStep) {
 
 // flush makes a step of the CPU time that a thread has used up to now.
 func (b *builder) flush(t *thread) {
-	if t.state == recording.Running {
+	if t.State == schedule.Running {
 		t.charge(b.now - t.onAt)
 		t.onAt = b.now
 	}
@@ -111,45 +88,37 @@ func (b *builder) flush(t *thread) {
 // need not run at that instant: a wake-up that reaches another CPU by an interrupt (ttwu_queue_wakelist of Linux 5.8 and
 // newer) may come after its waker went to sleep or lost its CPU.
 func (t *thread) workedLast() bool {
-	return t.state != recording.Runnable || t.ran || t.used > 0
+	return t.State == schedule.Sleeping || t.State == schedule.Running || t.ran || t.used > 0
 }
 
-// startRunning gives a thread a CPU. If the thread slept, the recording missed its wake-up.
-func (b *builder) startRunning(t *thread, c int32) {
-	switch t.state {
-	case recording.Running:
-		b.stopRunning(t, true)
-	case recording.Sleeping:
-		b.leaveSleep(t)
-		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now)})
-		t.woken, t.ran, t.poll = -1, false, poll{}
-	}
-	t.state, t.cpu, t.onAt = recording.Running, c, b.now
-	if t.woken >= 0 && !t.ran {
-		t.ran = true
-		t.delay = b.now - t.woken
-		t.pool.recorded.Delay.Add(time.Duration(t.delay))
-	}
-}
-
-// stopRunning takes its CPU from a thread. A thread that is not runnable sleeps, which ends its run.
-func (b *builder) stopRunning(t *thread, runnable bool) {
-	if c := b.cpus[t.cpu]; c != nil && c.thread == t {
-		c.thread = nil
-	}
-	if t.state == recording.Sleeping && !runnable {
-		return
-	}
-	if runnable {
-		if t.state == recording.Running {
-			t.charge(b.now - t.onAt)
+// did takes what a thread does now. If it slept, the recording missed its wake-up.
+func (b *builder) did(t *thread, c *schedule.Change) {
+	switch {
+	case c.Was.State == schedule.Running:
+		t.charge(b.now - t.onAt)
+	case c.Was.State == schedule.Sleeping:
+		if b.leaveSleep(t); c.Event != nil {
+			b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now)})
+			t.woken, t.ran, t.poll = -1, false, poll{}
 		}
-		t.state = recording.Runnable
-		return
 	}
+	switch t.State {
+	case schedule.Running:
+		t.onAt = b.now
+		if t.woken >= 0 && !t.ran {
+			t.ran = true
+			t.delay = b.now - t.woken
+			t.pool.recorded.Delay.Add(time.Duration(t.delay))
+		}
+	case schedule.Sleeping:
+		b.sleep(t)
+	}
+}
+
+// sleep ends a thread's run.
+func (b *builder) sleep(t *thread) {
 	b.flush(t)
 	b.through(t)
-	t.state = recording.Sleeping
 	b.enterSleep(t)
 	if t.woken >= 0 && t.ran {
 		t.pool.recorded.Response.Add(time.Duration(b.now - t.woken))
@@ -166,23 +135,12 @@ func (t *thread) charge(ns int64) {
 	t.total += ns
 }
 
-// exit ends a thread.
-func (b *builder) exit(t *thread) {
-	b.stopRunning(t, false)
+// end ends a thread.
+func (b *builder) end(t *thread) {
 	b.leaveSleep(t)
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepEnd})
 	t.closed = true
-	delete(b.threads, t.tid) // the kernel may use the id again
-}
-
-// leaveContainer ends a thread that moved to another container.
-func (b *builder) leaveContainer(t *thread, owner uint32) {
-	c := b.cpus[t.cpu]
-	if c != nil && c.thread == t {
-		c.owner, c.since = owner, b.now
-		defer b.hold(c) // its CPU is not of the container from here on
-	}
-	b.exit(t)
+	b.threads[t.Index] = nil
 }
 
 // endRecording ends a thread's chain. A recording does not show how long its last run would have gone on. The
@@ -191,7 +149,7 @@ func (b *builder) endRecording(t *thread) {
 	if t.closed {
 		return
 	}
-	if t.state == recording.Sleeping {
+	if t.State == schedule.Sleeping {
 		if len(t.steps) > 0 && !t.repeats() {
 			b.step(t, simulate.ReplayStep{Kind: simulate.StepEnd})
 		}

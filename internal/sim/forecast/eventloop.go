@@ -24,7 +24,7 @@ const (
 // Worked example: Node's main thread hands a login to a worker, says hello 20 times, and is then woken by the worker. With
 // its wake-ups in the recorded order, a replay in which the worker is slower has all hellos behind it late.
 func (b *builder) eventLoop(t *thread) bool {
-	if b.goProgram(t.tgid) { // any of its threads does any work
+	if b.goProgram(t.TGID) { // any of its threads does any work
 		return false
 	}
 	outside, answers, between, awaits := 0, 0, 0, 0

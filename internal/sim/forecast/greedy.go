@@ -62,7 +62,7 @@ func (w *width) mean() float64 {
 
 // hold counts a CPU that an owner outside of the container begins to run on.
 func (b *builder) hold(c *cpu) {
-	if c.owner == recording.Idle || c.held || c.thread != nil {
+	if c.owner == recording.Idle || c.held || c.ours {
 		return
 	}
 	w := b.widths[c.owner]

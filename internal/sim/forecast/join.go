@@ -3,7 +3,7 @@ package forecast
 import (
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
@@ -98,7 +98,7 @@ func (b *builder) joined(t, waker *thread) {
 		case p.of == waker:
 		case p.end >= 0:
 			others = append(others, p)
-		case p.of.part == p && p.of.state != recording.Sleeping && b.atWork(p.of) >= minPart:
+		case p.of.part == p && p.of.State != schedule.Sleeping && b.atWork(p.of) >= minPart:
 			through = false
 		}
 	}
@@ -113,7 +113,7 @@ func (b *builder) joined(t, waker *thread) {
 
 // atWork is the CPU time of a thread since it woke.
 func (b *builder) atWork(t *thread) time.Duration {
-	if t.state == recording.Running {
+	if t.State == schedule.Running {
 		return time.Duration(t.run + b.now - t.onAt)
 	}
 	return time.Duration(t.run)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // The note tells threads, not events: six threads beyond the bound that run again and again are six. An id that the kernel
@@ -28,8 +29,12 @@ func TestLeftOutCountsThreads(t *testing.T) {
 		add(recording.Event{Kind: recording.Switch, NextThread: tid})
 		add(recording.Event{Kind: recording.Switch, Thread: tid})
 	}
+	exit := func(tid uint32) { add(recording.Event{Kind: recording.Exit, Thread: tid}) }
 	for tid := range uint32(maxThreads) {
 		turn(1000 + tid)
+		if tid%2 == 0 {
+			exit(1000 + tid)
+		}
 	}
 	const beyond = 1000 + maxThreads
 	for range 50 {
@@ -37,8 +42,8 @@ func TestLeftOutCountsThreads(t *testing.T) {
 			turn(beyond + tid)
 		}
 	}
-	if b.leftOut.count != 6 {
-		t.Errorf("6 threads are left out, counted %d", b.leftOut.count)
+	if b.leftOut != 6 {
+		t.Errorf("6 threads are left out, counted %d", b.leftOut)
 	}
 	add(recording.Event{Kind: recording.Switch, NextThread: beyond})
 	add(recording.Event{Kind: recording.Exit, Thread: beyond})
@@ -55,13 +60,20 @@ func TestLeftOutCountsThreads(t *testing.T) {
 	}
 }
 
-// What is followed to tell threads from ids is bounded, and the note says where it does not know them all.
+// Of threads that are there at once only so many are told apart, and the note says no number then.
 func TestLeftOutIsBounded(t *testing.T) {
-	var l leftOut
-	for tid := range uint32(2 * maxThreads) {
-		l.add(tid + 1)
+	b, err := newBuilder(*rt.New(2).Limit(20*ms, 100*ms).Header())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if l.count != maxThreads || len(l.dying) != maxThreads || !l.uncounted {
-		t.Errorf("%d counted, %d followed, not all known: %v", l.count, len(l.dying), l.uncounted)
+	for tid := range uint32(schedule.MaxThreads + 5) {
+		b.add(&recording.Event{AtNS: int64(tid), Kind: recording.Wakeup, Thread: tid + 1})
+	}
+	l, err := b.finish(recording.Footer{EndNS: schedule.MaxThreads + 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("the replay leaves out threads beyond the first %d", maxThreads); !slices.Contains(l.notes, want) {
+		t.Errorf("notes: %s", strings.Join(l.notes, "; "))
 	}
 }

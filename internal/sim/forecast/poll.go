@@ -31,9 +31,9 @@ const pollsForEach = 10
 
 // foundBy notes which poll found a request, once a thread writes its answer: the thread's own, or that of the threads which handed it the result
 // since the request was read.
-func (b *builder) foundBy(x *exchange, writer *thread) {
+func (b *builder) foundBy(x *exchange, writer *thread, readNS int64) {
 	p := writer.poll
-	if p.by == nil || p.at < x.Read || x.reader == nil || p.by == x.reader || x.readStep < 0 {
+	if p.by == nil || p.at < readNS || x.reader == nil || p.by == x.reader || x.readStep < 0 {
 		return
 	}
 	b.polls = append(b.polls, foundByPoll{p, x.reader, x.readStep})

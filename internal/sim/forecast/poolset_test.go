@@ -28,7 +28,7 @@ func TestPoolsAreBounded(t *testing.T) {
 	if got := len(b.pools.all()); got != maxPools {
 		t.Errorf("%d names of %d processes make %d pools, and there is room for %d", names, processes, got, maxPools)
 	}
-	if p := b.threads[last].pool; p.Name != threadpool.Other || p.process != "" {
+	if p := b.order[len(b.order)-1].pool; p.Name != threadpool.Other || p.process != "" {
 		t.Errorf("the last thread is in pool %q of process %q", p.Name, p.process)
 	}
 	if p := b.pools.add(poolName{"app", "worker (long runs)"}, "worker"); p != nil {

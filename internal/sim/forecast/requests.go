@@ -3,8 +3,7 @@ package forecast
 import (
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/explain/requests"
-	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
@@ -20,7 +19,7 @@ type recordedRequest struct {
 	began, took time.Duration // began: since the recording's start
 	writer      *thread       // of its last write; nil once the recording is read
 	pool        *Pool         // the writer's
-	socket      uint32
+	connection  *schedule.Connection
 	// work is the CPU time of the thread that wrote, from the read to the last write if it read the request too, else since
 	// it was woken; and that of the threads that handed it the result since the read. So it does not depend on how long any
 	// of them was stopped.
@@ -31,44 +30,25 @@ type recordedRequest struct {
 
 // exchange is a connection with what a replay needs of its request.
 type exchange struct {
-	requests.Connection
 	request int // index in builder.requests; -1: no write yet
 	step    int // of the thread that wrote last
 	reader  *thread
 	readAt  int64 // CPU time of the reader at the read
 	// readStep is the reader's step at the read, of no effect; -1: there is none, or it wakes the thread that found the request.
 	readStep int
-	// Of the connection: when the last answer ended, and how many requests came at once after one, and later.
-	ended         int64
-	atOnce, later int
 }
 
-// atOnceNS is within how long after an answer the next request must come for its client to have waited for nothing else.
-const atOnceNS = 500_000
-
 // onReceive begins a connection's next request.
-func (b *builder) onReceive(e *recording.Event) {
-	x := b.exchanges[e.Socket]
-	if x == nil {
-		if len(b.exchanges) == requests.MaxConnections {
-			return
-		}
-		x = &exchange{Connection: requests.NewConnection()}
-		b.exchanges[e.Socket] = x
+func (b *builder) onReceive(c *schedule.Change) {
+	if c.Connection.Index == len(b.exchanges) {
+		b.exchanges = append(b.exchanges, exchange{})
 	}
-	x.Receive(e, b.now)
-	if x.request >= 0 && x.ended > 0 {
-		if x.Begin-x.ended <= atOnceNS {
-			x.atOnce++
-		} else {
-			x.later++
-		}
-	}
-	x.request, x.reader, x.readAt, x.readStep = -1, b.threads[e.Thread], 0, -1
+	x := &b.exchanges[c.Connection.Index]
+	*x = exchange{request: -1, reader: b.own(c.Thread), readStep: -1}
 	if x.reader != nil {
 		x.readAt = x.reader.spent(b.now)
 	}
-	if x.reader != nil && x.reader.state == recording.Running {
+	if x.reader != nil && x.reader.State == schedule.Running {
 		b.flush(x.reader)
 		x.readStep = len(x.reader.steps)
 		b.step(x.reader, simulate.ReplayStep{Kind: simulate.StepReply, Thread: -1})
@@ -77,7 +57,7 @@ func (b *builder) onReceive(e *recording.Event) {
 
 // spent is the CPU time of a thread up to now.
 func (t *thread) spent(now int64) int64 {
-	if t.state == recording.Running {
+	if t.State == schedule.Running {
 		return t.total + now - t.onAt
 	}
 	return t.total
@@ -85,47 +65,38 @@ func (t *thread) spent(now int64) int64 {
 
 // onSend puts the end of a request into the steps of the thread that writes. A later write of the same request moves it
 // there.
-func (b *builder) onSend(e *recording.Event) {
-	x, t := b.exchanges[e.Socket], b.threads[e.Thread]
-	if x == nil || !x.Send(b.now, t != nil && t.state == recording.Running) {
-		return
-	}
+func (b *builder) onSend(t *thread, c *schedule.Connection) {
+	x := &b.exchanges[c.Index]
 	if x.request < 0 {
 		if len(b.requests) == maxRequests {
 			return
 		}
 		x.request = len(b.requests)
-		b.requests = append(b.requests, recordedRequest{began: time.Duration(x.Begin), socket: e.Socket})
+		b.requests = append(b.requests, recordedRequest{began: time.Duration(c.BeginNS), connection: c})
 	} else {
 		b.requests[x.request].writer.steps[x.step].Thread = -1
 	}
 	b.flush(t)
-	x.step, x.ended = len(t.steps), b.now
+	x.step = len(t.steps)
 	r := &b.requests[x.request]
-	r.writer, r.took, r.work = t, time.Duration(b.now-x.Begin), time.Duration(t.run)
+	r.writer, r.took, r.work = t, time.Duration(b.now-c.BeginNS), time.Duration(t.run)
 	if t == x.reader {
 		r.work = time.Duration(t.total - x.readAt)
 	}
-	if t.woken >= x.Read {
+	if t.woken >= c.ReadNS {
 		r.work += time.Duration(t.handed)
 	}
-	b.foundBy(x, t)
+	b.foundBy(x, t, c.ReadNS)
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepReply, Thread: int32(x.request)})
 }
-
-// closedShare is the share of a connection's requests that come at once after an answer, of leastOfClosed or more, for its
-// client to have a closed loop: it sends as fast as it is answered, so that its requests say how fast the service is and
-// nobody waits for a single one.
-const closedShare, leastOfClosed = 0.8, 5
 
 // tellRequests completes the requests once all events are there, and roles are told apart: which pool answered, and whether the client has a
 // closed loop. It may be called again.
 func (b *builder) tellRequests() {
 	for i := range b.requests {
 		r := &b.requests[i]
-		if x := b.exchanges[r.socket]; x != nil {
-			n := x.atOnce + x.later
-			r.closed = n >= leastOfClosed && float64(x.atOnce) >= closedShare*float64(n)
+		if r.connection != nil {
+			r.closed, r.connection = r.connection.Loop().Closed(), nil
 		}
 		if r.writer != nil {
 			r.pool, r.writer = r.writer.pool, nil // a thread holds all that was recorded of it

@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -236,12 +237,13 @@ func TestExplainAndForecastCountTheSame(t *testing.T) {
 			sleeping[10+tid] = true
 		}
 		explained := requests.NewScan(&h, func(_, _ uint32, comm string) string { return comm })
+		read := schedule.New(&h, explained)
 		b, err := newBuilder(h)
 		if err != nil {
 			t.Fatal(err)
 		}
 		tell := func(e recording.Event) {
-			explained.Add(&e)
+			read.Add(&e)
 			b.add(&e)
 		}
 		oneOf := func(all map[uint32]bool) uint32 {
@@ -288,7 +290,7 @@ func TestExplainAndForecastCountTheSame(t *testing.T) {
 				tell(recording.Event{AtNS: at, Kind: recording.Send, Thread: running, CPU: cpu, Socket: uint32(rapid.IntRange(1, 3).Draw(t, "socket"))})
 			}
 		}
-		if got := explained.Finish().Count; got != len(b.requests) {
+		if got := finished(read, explained).Count; got != len(b.requests) {
 			t.Fatalf("explain counts %d requests, and forecast %d", got, len(b.requests))
 		}
 		counted += len(b.requests)
@@ -296,4 +298,9 @@ func TestExplainAndForecastCountTheSame(t *testing.T) {
 	if counted < 5 {
 		t.Errorf("%d requests in all: this test is about nothing", counted)
 	}
+}
+
+func finished(read *schedule.Reader, s *requests.Scan) *requests.Requests {
+	read.Finish()
+	return s.Finish()
 }

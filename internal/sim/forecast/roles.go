@@ -16,7 +16,7 @@ func (b *builder) splitRoles(f recording.Footer) {
 	found := b.scan.Finish(f)
 	changed := map[*Pool]bool{}
 	for _, t := range b.order {
-		name := found.Pool(t.tid, t.pool.Name)
+		name := found.Pool(t.TID, t.pool.Name)
 		if name == t.pool.Name {
 			continue
 		}

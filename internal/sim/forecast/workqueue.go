@@ -155,7 +155,7 @@ func (b *builder) queueOf(p *Pool) *workQueue {
 // different CPUs share none.
 func (b *builder) wakeOrderOf(p *Pool, threads []*thread) simulate.WakeOrder {
 	for _, t := range threads {
-		if t.allowed != threads[0].allowed {
+		if t.Allowed != threads[0].Allowed {
 			return simulate.NotShared
 		}
 	}

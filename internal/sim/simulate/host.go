@@ -235,8 +235,7 @@ func (h *host) addGroup(parent int, c *scenario.Cgroup) error {
 	if g.narrow = newNarrow(c, h.ncpu); g.narrow != nil {
 		h.bounded = true
 		if g.narrow.credit != nil {
-			after, _ := g.narrow.credit.next(0)
-			h.queue.set(h.slots.credit+len(h.groups), after)
+			h.aimCredit(len(h.groups))
 		}
 	}
 	if c.Limit.Limited() {

@@ -16,21 +16,30 @@ type narrow struct {
 	credit *credit
 }
 
-// credit is the rule of the sched_ext scheduler: a bucket of CPU time that fills at the limit's rate. It opens with
-// opening in it and closes when it is empty. Closed, a limit with a fraction is kept by turns between the whole
-// CPUs below and above it. Below 1 CPU the lower turn is a short stop.
+// credit is the rule of the scheduler in BPF (internal/widthcap/scx/bpf/bucket.h), with its numbers: a bucket of CPU time that fills
+// at the limit's rate. It opens with enter in it and closes before it is empty at the next tick. Closed, a limit with a fraction is kept
+// by turns between the whole CPUs below and above it. Below 1 CPU the lower turn is a short stop.
 type credit struct {
-	limit  float64 // CPUs on average, which fill the bucket
-	most   float64 // that it holds, in ns of CPU time
-	widest int     // CPUs at once while it is open
-	saved  float64
+	limit  int64 // millionths of a CPU
+	most   int64 // that the bucket holds, in ns of CPU time
+	widest int64 // CPUs at once while it is open
+	level  int64 // in the bucket
 	open   bool
-	low    bool // the lower turn of a limit with a fraction
-	holds  bool // the lower turn is none at all, and the group waits
+	up     bool  // the upper turn of a limit with a fraction
+	allow  int64 // CPUs at once now
+	holds  bool  // the lower turn is none at all, and the group waits
 }
 
-// turn is how long a lower and an upper turn take together, and how much CPU time opens a bucket.
-const turn = 8 * time.Millisecond
+const (
+	// million is the parts of a CPU, and the ns of a tick: so a CPU's parts are the ns that it uses in a tick.
+	million = int64(time.Millisecond)
+	// creditTick is how often the scheduler looks at a bucket when nothing happens.
+	creditTick = time.Millisecond
+	// turn is how long a lower and an upper turn take together, at the longest half of it each.
+	turn = 8 * time.Millisecond
+	// furthest bounds the time that counts at once, and how far a bucket is overdrawn.
+	furthest = int64(time.Second)
+)
 
 // newNarrow is the bound of a cgroup; nil: it has none.
 func newNarrow(c *scenario.Cgroup, ncpu int) *narrow {
@@ -39,72 +48,49 @@ func newNarrow(c *scenario.Cgroup, ncpu int) *narrow {
 	}
 	n := &narrow{cpus: c.Width}
 	if c.Credit > 0 {
-		n.credit = &credit{limit: c.Cap, most: float64(c.Credit), widest: ncpu}
-		if c.Widest > 0 {
-			n.credit.widest = min(c.Widest, ncpu)
-		}
+		n.credit = newCredit(c.Cap, c.Credit, c.Widest, ncpu)
 	}
 	return n
 }
 
-// opening is the CPU time that opens a bucket. A small bucket opens when it is half full.
-func (c *credit) opening() float64 { return min(float64(turn), c.most/2) }
-
-// debt is the CPU time that ends an upper turn: with it the two turns take turn together.
-func (c *credit) debt() float64 {
-	part := c.limit - math.Floor(c.limit)
-	return float64(turn) * part * (1 - part)
+// newCredit is an empty bucket. widest 0 means all CPUs.
+func newCredit(limit float64, most time.Duration, widest, ncpu int) *credit {
+	if widest == 0 || widest > ncpu {
+		widest = ncpu
+	}
+	c := &credit{limit: int64(math.Round(limit * float64(million))), most: most.Nanoseconds(), widest: int64(widest)}
+	c.settle(0, 0)
+	return c
 }
 
-// spend brings the credit up to date, for a time with so many CPUs in use.
-func (c *credit) spend(d float64, running int) {
-	c.saved = min(c.most, c.saved+d*(c.limit-float64(running)))
-}
+// settle counts a time with so many CPUs in use, and decides how many the group may use from then on.
+func (c *credit) settle(d time.Duration, running int) {
+	passed := min(d.Nanoseconds(), furthest)
+	c.level += passed*c.limit/million - passed*int64(running)
+	part := c.limit % million / 1000
+	up := part * (1000 - part) * (turn.Nanoseconds() / million)
+	c.level = max(min(c.level, max(c.most, 2*up)), -furthest)
 
-// settle opens or closes the bucket and changes turns.
-func (c *credit) settle() {
+	spent := int64(running)*million - c.limit
+	enter := min(4*(c.widest*million-c.limit), c.most-c.most>>2)
 	switch {
-	case c.open && c.saved <= 0:
-		c.open, c.low = false, false
-	case !c.open && c.saved >= c.opening():
+	case c.open && c.level <= spent:
+		c.open = false
+	case !c.open && c.most > 0 && c.level >= enter && c.level > spent:
 		c.open = true
 	}
 	switch {
-	case c.open || c.saved >= 0:
-		c.low = false
-	case c.saved <= -c.debt() && c.limit != math.Trunc(c.limit):
-		c.low = true
+	case c.level >= up:
+		c.up = up != 0
+	case c.level <= 0:
+		c.up = false
 	}
-}
-
-// width is how many CPUs the group may use; 0: none, for a turn.
-func (c *credit) width() int {
-	switch {
-	case c.open:
-		return c.widest
-	case c.low:
-		return int(c.limit)
+	c.allow = c.limit / million
+	if c.open && c.widest > c.allow {
+		c.allow = c.widest
+	} else if c.up {
+		c.allow++
 	}
-	return int(math.Ceil(c.limit))
-}
-
-// next is how long the bucket stays as it is with so many CPUs in use; false: for good.
-func (c *credit) next(running int) (time.Duration, bool) {
-	rate := c.limit - float64(running)
-	var to float64
-	switch {
-	case rate < 0 && c.open:
-		to = 0
-	case rate < 0 && !c.low && c.limit != math.Trunc(c.limit):
-		to = -c.debt()
-	case rate > 0 && c.low:
-		to = 0
-	case rate > 0 && !c.open:
-		to = c.opening()
-	default:
-		return 0, false
-	}
-	return time.Duration(math.Ceil(max(0, (to-c.saved)/rate))) + 1, true
 }
 
 // width returns how many CPUs the group may have threads on now.
@@ -113,37 +99,27 @@ func (h *host) width(g int) int {
 	if n.credit == nil {
 		return n.cpus
 	}
-	return max(1, n.credit.width()) // those that wait for a turn wait on one CPU
+	return max(1, int(n.credit.allow)) // those that wait for a turn wait on one CPU
 }
 
-// aimCredit makes the next change of a group's bucket due.
-func (h *host) aimCredit(g int) {
-	c := h.groups[g].narrow.credit
-	if after, ok := c.next(h.groups[g].running); ok {
-		h.queue.set(h.slots.credit+g, h.now+after)
-	} else {
-		h.queue.clear(h.slots.credit + g)
-	}
-}
+// aimCredit makes the next look at a group's bucket due.
+func (h *host) aimCredit(g int) { h.queue.set(h.slots.credit+g, h.now+creditTick) }
 
-// onCredit changes how wide a group may be when its bucket opens, closes or changes turns.
+// onCredit takes CPUs from a group, or gives it some, by its bucket.
 func (h *host) onCredit(g int) {
 	h.touch(g)
 	n := h.groups[g].narrow
-	before := n.credit.width()
-	n.credit.settle()
-	now := n.credit.width()
-	if wait := now == 0; wait != n.credit.holds {
+	n.credit.settle(0, h.groups[g].running)
+	if wait := n.credit.allow == 0; wait != n.credit.holds {
 		n.credit.holds = wait
 		h.holdGroup(g, wait)
 	}
-	switch {
-	case now < before:
+	if n.span > h.width(g) {
 		first := h.rng.IntN(h.ncpu)
 		for i := range h.ncpu {
 			h.shrinkGroup(g, (first+i)%h.ncpu)
 		}
-	case now > before:
+	} else {
 		h.widen(g)
 	}
 	h.aimCredit(g)

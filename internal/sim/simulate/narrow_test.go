@@ -39,7 +39,7 @@ func TestNarrow(t *testing.T) {
 // again with credit (seed "The container throttling problem", results).
 func TestNarrowWithCredit(t *testing.T) {
 	for remedy, want := range map[string]float64{
-		"": 2, ", remedy: {kind: narrow}": 1, ", remedy: {kind: narrow, credit: 200ms}": 2, ", remedy: {kind: narrow, credit: 50ms}": 1.6, // 1.5 and what a tick is late
+		"": 2, ", remedy: {kind: narrow}": 1, ", remedy: {kind: narrow, credit: 200ms}": 2, ", remedy: {kind: narrow, credit: 50ms}": 1.5, // the bucket holds a quarter of a period
 	} {
 		o := run(t, parseText(t, file("cpus: 16", "a: {quota: 200ms"+remedy+"}", "n: {kind: neighbour, cgroup: a, threads: 8, on: 50ms, off: 50ms}")), 1).Cgroups["a"]
 		near(t, "half of the time"+remedy, o.UsageSeconds/4, want, 0.08)

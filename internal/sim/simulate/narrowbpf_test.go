@@ -14,9 +14,6 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// bpfTick is how often the scheduler in BPF looks at its credit.
-const bpfTick = time.Millisecond
-
 // capped is a cap, and how many threads want to run in each tick.
 type capped struct {
 	limit  float64
@@ -26,17 +23,8 @@ type capped struct {
 	wanted []int
 }
 
-// granted is what a rule gave in each tick.
-type granted struct {
-	cpuMS  float64
-	widths []int // at which it was
-}
-
-// TestCreditAsInBPF compares the rule of credit with that of the scheduler, built for this machine from its own source: the
-// same widths, the same CPU time. They differ in when credit is used, by two choices of the scheduler that this simulator
-// does not have. It looks once a tick, and so ends a turn, or the use of credit, up to a tick late or early. And it begins
-// to use credit that lasts for four ticks at the full width, or fills three quarters of the bucket; here 8 ms, or a half,
-// are enough.
+// TestCreditAsInBPF compares the rule of credit with that of the scheduler, built for this machine from its own source: the same CPUs in
+// each tick.
 func TestCreditAsInBPF(t *testing.T) {
 	program := buildBucket(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -50,7 +38,17 @@ func TestCreditAsInBPF(t *testing.T) {
 				for len(c.wanted) < 8000 {
 					c.wanted = append(c.wanted, slices.Repeat([]int{[]int{0, 0, 1, 3, 8, 32}[rng.IntN(6)]}, 1+rng.IntN(300))...)
 				}
-				c.compare(t, c.inBPF(t, program), c.inSimulator())
+				bpf, here := c.inBPF(t, program), c.inSimulator()
+				for i := range bpf {
+					if bpf[i] != here[i] {
+						t.Fatalf("limit %g, credit %v, widest %d, tick %d: %d CPUs in BPF, %d here", limit, c.credit, widest, i, bpf[i], here[i])
+					}
+				}
+				for _, width := range []int{int(limit), int(math.Ceil(limit)), int(newCredit(limit, 0, widest, c.ncpu).widest)} {
+					if !slices.Contains(here, width) {
+						t.Errorf("limit %g, credit %v, widest %d: never %d CPUs", limit, c.credit, widest, width)
+					}
+				}
 			}
 		}
 	}
@@ -70,68 +68,25 @@ func buildBucket(t *testing.T) (program string) {
 // TestIdleHalf is seed 000's counterexample: a group that rests for half of each second, and then uses all it may. Without
 // credit it gets half of its limit, with a credit of what half a second saves nearly all of it.
 func TestIdleHalf(t *testing.T) {
-	program := buildBucket(t)
 	const limit, cycles = 2, 4
-	for _, credit := range []time.Duration{0, time.Second, 2 * time.Second} {
-		c := capped{limit, credit, 0, 8, nil}
+	for _, most := range []time.Duration{0, time.Second, 2 * time.Second} {
+		c := capped{limit, most, 0, 8, nil}
 		for range cycles {
 			c.wanted = append(append(c.wanted, make([]int, 500)...), slices.Repeat([]int{8}, 500)...)
 		}
-		rules := map[string][]granted{"in BPF": c.inBPF(t, program)}
-		if credit > 0 { // the simulator has a rule of credit only where there is some
-			rules["here"] = c.inSimulator()
+		got := 0
+		for i, slots := range c.inSimulator() {
+			got += min(slots, c.wanted[i])
 		}
-		for where, got := range rules {
-			var sum float64
-			for _, g := range got {
-				sum += g.cpuMS
-			}
-			share := sum / (limit * cycles * 1000)
-			if credit == 0 && math.Abs(share-0.5) > 0.02 || credit > 0 && (share < 0.95 || share > 1.01) {
-				t.Errorf("credit %v: %.3f of the limit %s", credit, share, where)
-			}
+		share := float64(got) / (limit * cycles * 1000)
+		if most == 0 && math.Abs(share-0.5) > 0.02 || most > 0 && (share < 0.95 || share > 1.01) {
+			t.Errorf("credit %v: %.3f of the limit", most, share)
 		}
 	}
 }
 
-func (c *capped) widestCPUs() int {
-	if c.widest > 0 {
-		return min(c.widest, c.ncpu)
-	}
-	return c.ncpu
-}
-
-func (c *capped) compare(t *testing.T, bpf, simulated []granted) {
-	t.Helper()
-	name := fmt.Sprintf("limit %g, credit %v, widest %d", c.limit, c.credit, c.widest)
-	widths := []int{int(c.limit), int(math.Ceil(c.limit)), c.widestCPUs()}
-	// What the choices named above come to, once, and the share by which they differ each time that the bucket was full.
-	once := math.Min(4*(float64(c.widestCPUs())-c.limit), 0.75*c.credit.Seconds()*1000) + float64(c.widestCPUs()) + turn.Seconds()*1000
-	const again = 0.02
-	var sumBPF, sumSimulated float64
-	var seenBPF, seenSimulated []int
-	for i := range c.wanted {
-		sumBPF += bpf[i].cpuMS
-		sumSimulated += simulated[i].cpuMS
-		seenBPF, seenSimulated = append(seenBPF, bpf[i].widths...), append(seenSimulated, simulated[i].widths...)
-		if most := c.limit*float64(i+1) + c.credit.Seconds()*1000 + float64(c.widestCPUs()) + turn.Seconds()*1000; sumBPF > most || sumSimulated > most {
-			t.Fatalf("%s: after %d ms %.1f ms in BPF and %.1f ms here, above %.1f", name, i+1, sumBPF, sumSimulated, most)
-		}
-		if off := math.Abs(sumBPF - sumSimulated); off > once+again*sumBPF {
-			t.Fatalf("%s: after %d ms %.1f ms of CPU time in BPF, and %.1f ms here", name, i+1, sumBPF, sumSimulated)
-		}
-	}
-	for where, seen := range map[string][]int{"in BPF": seenBPF, "here": seenSimulated} {
-		slices.Sort(seen)
-		seen = slices.Compact(seen)
-		if slices.ContainsFunc(seen, func(w int) bool { return !slices.Contains(widths, w) }) || !slices.Contains(seen, widths[0]) ||
-			!slices.Contains(seen, widths[1]) || !slices.Contains(seen, widths[2]) {
-			t.Errorf("%s: widths %d %s, want all of %d", name, seen, where, widths)
-		}
-	}
-}
-
-func (c *capped) inBPF(t *testing.T, program string) []granted {
+// inBPF is how many CPUs the scheduler's rule gives in each tick.
+func (c *capped) inBPF(t *testing.T, program string) []int {
 	t.Helper()
 	var in bytes.Buffer
 	fmt.Fprintln(&in, int64(math.Round(c.limit*1e6)), c.credit.Nanoseconds(), c.widest, c.ncpu)
@@ -144,35 +99,22 @@ func (c *capped) inBPF(t *testing.T, program string) []granted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]granted, len(c.wanted))
+	slots := make([]int, len(c.wanted))
 	from := bytes.NewReader(out)
-	for i := range all {
-		var slots int
-		if _, err := fmt.Fscan(from, &slots); err != nil {
+	for i := range slots {
+		if _, err := fmt.Fscan(from, &slots[i]); err != nil {
 			t.Fatal(err)
 		}
-		all[i] = granted{float64(min(slots, c.wanted[i])) * bpfTick.Seconds() * 1000, []int{slots}}
 	}
-	return all
+	return slots
 }
 
-func (c *capped) inSimulator() []granted {
-	of := credit{limit: c.limit, most: float64(c.credit), widest: c.widestCPUs()}
-	var all []granted
-	for _, wanted := range c.wanted {
-		var g granted
-		for left := bpfTick; left > 0; {
-			running, d := min(wanted, of.width()), left
-			if after, ok := of.next(running); ok {
-				d = min(d, after)
-			}
-			g.widths = append(g.widths, of.width())
-			of.spend(float64(d), running)
-			of.settle()
-			g.cpuMS += float64(running) * d.Seconds() * 1000
-			left -= d
-		}
-		all = append(all, g)
+func (c *capped) inSimulator() []int {
+	bucket := newCredit(c.limit, c.credit, c.widest, c.ncpu)
+	slots := make([]int, len(c.wanted))
+	for i, wanted := range c.wanted {
+		slots[i] = int(bucket.allow)
+		bucket.settle(creditTick, min(wanted, slots[i]))
 	}
-	return all
+	return slots
 }

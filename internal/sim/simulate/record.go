@@ -16,7 +16,7 @@ func (h *host) touch(g int) {
 	}
 	gr.width[gr.running] += d
 	if gr.narrow != nil && gr.narrow.credit != nil {
-		gr.narrow.credit.spend(float64(d), gr.running)
+		gr.narrow.credit.settle(d, gr.running)
 	}
 	if gr.held > 0 {
 		gr.stopped += d
@@ -32,9 +32,6 @@ func (h *host) occupy(g, n int) {
 	for ; g > 0; g = h.groups[g].parent {
 		h.touch(g)
 		h.groups[g].running += n
-		if bound := h.groups[g].narrow; bound != nil && bound.credit != nil {
-			h.aimCredit(g)
-		}
 	}
 }
 

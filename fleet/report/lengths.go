@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
@@ -43,11 +44,8 @@ func (l lengths) count() (all int64) {
 
 // quantile is the length, in ms, that a part q does not exceed; nil: there was none, or that is not known.
 func (l lengths) quantile(q float64) *float64 {
-	sum, all := int64(0), l.count()
-	for _, one := range l {
-		if sum += one.count; float64(sum) >= q*float64(all) {
-			return new(one.ms)
-		}
+	if i := stats.Bucket(len(l), func(i int) int64 { return l[i].count }, q); i >= 0 {
+		return new(l[i].ms)
 	}
 	return nil
 }

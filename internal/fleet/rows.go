@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -344,15 +345,8 @@ func last(of []Level) int32 {
 
 // quantile is the least level at or below which a histogram is for so much of the time; nil: it is empty.
 func quantile(of []Level, q float64) *int32 {
-	all := int64(0)
-	for _, l := range of {
-		all += l.Microseconds
-	}
-	sum := int64(0)
-	for _, l := range of {
-		if sum += l.Microseconds; float64(sum) >= q*float64(all) {
-			return new(l.CPUs)
-		}
+	if i := stats.Bucket(len(of), func(i int) int64 { return of[i].Microseconds }, q); i >= 0 {
+		return new(of[i].CPUs)
 	}
 	return nil
 }

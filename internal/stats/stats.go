@@ -31,9 +31,27 @@ func Median(values []float64) float64 {
 // Rank is the nearest-rank quantile q of values in ascending order: the
 // ceil(q n)-th smallest, the first for q at or below 0 and the last for q at or
 // above 1. It panics where there is no value.
-func Rank[T cmp.Ordered](sorted []T, q float64) T {
-	rank := math.Ceil(q * float64(len(sorted)))
-	return sorted[int(min(max(rank, 1), float64(len(sorted))))-1]
+func Rank[T cmp.Ordered](sorted []T, q float64) T { return sorted[RankOf(len(sorted), q)-1] }
+
+// RankOf is which of n values in ascending order Rank is, from 1.
+func RankOf(n int, q float64) int { return int(min(max(math.Ceil(q*float64(n)), 1), float64(n))) }
+
+// Bucket is Rank of values that lie in buckets, in ascending order: the index of its bucket. count is how many are in each. -1: there is
+// no value.
+func Bucket[N int | int64 | uint32 | uint64](buckets int, count func(i int) N, q float64) int {
+	sum, all := N(0), N(0)
+	for i := range buckets {
+		all += count(i)
+	}
+	last := -1
+	for i := range buckets {
+		if n := count(i); n > 0 {
+			if last, sum = i, sum+n; float64(sum) >= q*float64(all) {
+				break
+			}
+		}
+	}
+	return last
 }
 
 // Need is how many samples a quantile, 0 to 1, needs to be told: 5 beyond it, or 5 for the longest.

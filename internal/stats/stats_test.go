@@ -55,3 +55,20 @@ func TestRankSplits(t *testing.T) {
 		}
 	})
 }
+
+// Bucket is Rank of the same values.
+func TestBucket(t *testing.T) {
+	counts := []int{0, 3, 0, 1, 4, 0}
+	var values []int
+	for i, n := range counts {
+		values = append(values, slices.Repeat([]int{i}, n)...)
+	}
+	for _, q := range []float64{-1, 0, 0.1, 0.375, 0.38, 0.5, 0.99, 1, 2} {
+		if got, want := Bucket(len(counts), func(i int) int { return counts[i] }, q), Rank(values, q); got != want {
+			t.Errorf("quantile %g: bucket %d, want %d", q, got, want)
+		}
+	}
+	if got := Bucket(3, func(int) uint64 { return 0 }, 0.5); got != -1 {
+		t.Errorf("of nothing: bucket %d", got)
+	}
+}

@@ -118,7 +118,7 @@ func descending(before, after blocks) []ranked {
 }
 
 // fromLargest is how many of n values lie above their nearest-rank quantile.
-func fromLargest(n int, q float64) int { return n - max(1, int(math.Ceil(q*float64(n)))) }
+func fromLargest(n int, q float64) int { return n - stats.RankOf(n, q) }
 
 // quantiles are the nearest-rank quantiles of both sides, where isAfter says which blocks are of the second.
 func quantiles(all []ranked, isAfter []bool, q float64) (before, after float64) {

@@ -47,17 +47,8 @@ func (s *distribution) add(ns int64) {
 
 // quantile is the time that a share q of all times do not exceed.
 func (s *distribution) quantile(q float64) int64 {
-	rank := int(q * float64(s.count))
-	if rank >= s.count {
-		return s.most
-	}
-	for i, n := range s.buckets {
-		rank -= int(n)
-		if rank < 0 {
-			return min(s.most, bucketEnd(i))
-		}
-	}
-	return s.most
+	i := stats.Bucket(len(s.buckets), func(i int) int { return int(s.buckets[i]) }, q)
+	return min(s.most, bucketEnd(i))
 }
 
 func (s *distribution) quantiles() *Quantiles {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -175,5 +176,5 @@ type KindSeen struct {
 
 // quantileOf is the quantile of requests that are sorted with the slowest first, in milliseconds.
 func quantileOf(slowest []answer, q float64) float64 {
-	return milliseconds(slowest[len(slowest)-1-rankOf(q, len(slowest))].took)
+	return milliseconds(slowest[len(slowest)-stats.RankOf(len(slowest), q)].took)
 }

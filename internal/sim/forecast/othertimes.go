@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // A recording shows one time of many. Work that comes by chance comes otherwise at another time, and the slow responses
@@ -144,7 +146,7 @@ func otherTimes(in []int, slow []answer, q float64) *Range {
 			continue
 		}
 		value := slow[len(slow)-1].took
-		above := total - 1 - rankOf(q, total) // so many of the draw lie above the quantile
+		above := total - stats.RankOf(total, q) // so many of the draw lie above the quantile
 		for _, a := range slow {
 			if above -= times[a.block]; above < 0 {
 				value = a.took
@@ -160,6 +162,3 @@ func otherTimes(in []int, slow []answer, q float64) *Range {
 	low := int((1 - Coverage) / 2 * float64(len(values)))
 	return &Range{values[low], values[len(values)-1-low]}
 }
-
-// rankOf is the index of a quantile of n values in their order.
-func rankOf(q float64, n int) int { return max(0, int(math.Ceil(q*float64(n)))-1) }

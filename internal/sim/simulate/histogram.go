@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // A histogram of times has 128 buckets per power of two, so a quantile is off by less than 1 %. Smallest and
@@ -61,17 +62,8 @@ func (h *histogram) quantile(p float64) *float64 {
 	if h.n == 0 {
 		return nil
 	}
-	rank := uint64(p * float64(h.n))
-	if float64(rank) < p*float64(h.n) {
-		rank++
-	}
-	var sum uint64
-	for b, n := range h.counts {
-		if sum += uint64(n); sum >= rank && n > 0 {
-			return milliseconds(min(h.max, max(h.min, middle(b))))
-		}
-	}
-	return milliseconds(h.max)
+	b := stats.Bucket(len(h.counts), func(i int) uint64 { return uint64(h.counts[i]) }, p)
+	return milliseconds(min(h.max, max(h.min, middle(b))))
 }
 
 func (h *histogram) maximum() *float64 {

@@ -195,7 +195,7 @@ func newApply() *cobra.Command {
 			if err := checkWindow(window); err != nil {
 				return err
 			}
-			o := fix.Options{Wish: policy.Wish{Request: request}, Window: window, Settle: settle, Plain: true, DryRun: dryRun}
+			o := fix.Options{Wish: policy.Wish{Request: request}, Window: window, Settle: settle, DryRun: dryRun}
 			if of, _ := remedy.Find(request.Kind); sf.given(cmd) && !of.ForOthers {
 				return errors.New("--slo and --slo-command are for secondary here; for the other remedies 'unthrottle fix' judges by them")
 			}
@@ -203,7 +203,7 @@ func newApply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := runFix(cmd, &w, args[0], o, latencies)
+			result, err := runFix(cmd, &w, args[0], fix.Apply, o, latencies)
 			if mems && err == nil && !dryRun && result.Kept {
 				err = followMems(cmd, &w, args[0], &result)
 			}

@@ -128,7 +128,7 @@ effect could not be measured, and nothing stays in force.`,
 			if err != nil {
 				return err
 			}
-			result, err := runFix(cmd, &w, args[0], o, latencies)
+			result, err := runFix(cmd, &w, args[0], fix.Run, o, latencies)
 			if few := new(fix.TooFewLatencies); errors.As(err, &few) {
 				if line := afterTooFew(cmd, args, few); line != "" {
 					err = fmt.Errorf("%w; type: %s", err, line)
@@ -172,7 +172,7 @@ const leastBudget, mostBudget = 30 * time.Second, time.Hour
 const maxTries = 8
 
 // runFix resolves the target and puts this host behind fix.Run.
-func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, latencies slo.Source) (fix.Result, error) {
+func runFix(cmd *cobra.Command, w *writeFlags, target string, do func(context.Context, fix.Env, fix.Options) (fix.Result, error), o fix.Options, latencies slo.Source) (fix.Result, error) {
 	ctx := cmd.Context()
 	h, err := openCgroups()
 	if err != nil {
@@ -193,7 +193,7 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 		}
 	}
 	o.Say = func(text string) { say("%s", text) }
-	return fix.Run(ctx, hostEnv(ctx, h, env, w, latencies), o)
+	return do(ctx, hostEnv(ctx, h, env, w, latencies), o)
 }
 
 // withTarget adds a target to the list of containers where it is none of them but has some below it. These then are the

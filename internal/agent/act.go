@@ -171,7 +171,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	options := fix.Options{
 		Target: f.observation.Container, All: all, Tries: tries, Both: f.rule.Verify == policy.VerifyBoth,
 		Wish:      wish,
-		Objective: f.rule.Objective, LookBack: f.rule.SLOLookBack, OnlyIfMissed: !second, Plain: second,
+		Objective: f.rule.Objective, LookBack: f.rule.SLOLookBack, OnlyIfMissed: !second,
 		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,
 		Budget: f.rule.Trial.Most, Pause: pause,
 		Say: func(text string) {
@@ -197,8 +197,12 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		}
 	}
 	var result fix.Result
+	do := fix.Run
+	if second {
+		do = fix.Apply
+	}
 	what := "a fix of " + boundedPath(f.observation.Container.Group.Path)
-	a.meanwhile(ctx, what, options.Longest(), func() { result, err = fix.Run(ctx, env, options) })
+	a.meanwhile(ctx, what, options.Longest(), func() { result, err = do(ctx, env, options) })
 	if t := result.Trial; t != nil {
 		a.chooser.hadTrial(f.observation.Container.Group.Path, hadTrial{time.Now(), used(result.Before)})
 		a.Log.Info("tried remedies in turns", "container", text.Sanitize(f.observation.Container.Name, 128), "rounds", t.Rounds, "seconds", thousandths(t.Seconds),

@@ -74,9 +74,6 @@ type Options struct {
 	// Window is how long to look before and after, Settle how long to wait in
 	// between.
 	Window, Settle time.Duration
-	// Plain applies what is wished without a finding, a question or undoing:
-	// the command apply. The effect is recorded all the same.
-	Plain bool
 	// DryRun ends with the plan; nothing is written, not even what an
 	// interrupted writer left is put back.
 	DryRun bool
@@ -175,15 +172,10 @@ var ErrObjectiveMet = errors.New("the objective is met as it is")
 // Run does one fix. An error leaves nothing half done: what was applied is rolled
 // back first, also when ctx ends; where this process is killed, by the next writer.
 func Run(ctx context.Context, env Env, o Options) (Result, error) {
-	r := &run{env: env, o: o, res: Result{
-		Result:        apply.Result{Writes: []apply.Write{}, Skipped: []txn.Skip{}},
-		Not:           []policy.Rejected{},
-		Tries:         []Try{},
-		Target:        text.EscapePath(o.Target.Name),
-		WindowSeconds: o.Window.Seconds(),
-	}}
+	r := newRun(env, o)
+	r.onTrial = true
 	if o.DryRun {
-		err := r.look(ctx)
+		err := r.lookAndLearn(ctx)
 		planned := false
 		if err == nil && r.trials() {
 			planned, err = r.showTurns()
@@ -193,9 +185,31 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 		}
 		return r.res, err
 	}
-	recovered, err := apply.Recover(ctx, env.Apply)
-	if err != nil {
+	if err := r.recover(ctx); err != nil {
 		return r.res, err
+	}
+	err := r.do(ctx)
+	if r.res.ID == "" && !r.noFinding {
+		r.res.Verdict = VerdictNotApplied
+	}
+	return r.res, err
+}
+
+func newRun(env Env, o Options) *run {
+	return &run{env: env, o: o, res: Result{
+		Result:        apply.Result{Writes: []apply.Write{}, Skipped: []txn.Skip{}},
+		Not:           []policy.Rejected{},
+		Tries:         []Try{},
+		Target:        text.EscapePath(o.Target.Name),
+		WindowSeconds: o.Window.Seconds(),
+	}}
+}
+
+// recover puts back what an interrupted writer left.
+func (r *run) recover(ctx context.Context) error {
+	recovered, err := apply.Recover(ctx, r.env.Apply)
+	if err != nil {
+		return err
 	}
 	for _, text := range recovered.Warnings {
 		r.say("%s", text)
@@ -203,11 +217,7 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	if len(recovered.Writes) > 0 {
 		r.say("an interrupted change was put back first")
 	}
-	err = r.do(ctx)
-	if r.res.ID == "" && !r.noFinding {
-		r.res.Verdict = VerdictNotApplied
-	}
-	return r.res, err
+	return nil
 }
 
 // run is one fix under way.
@@ -231,6 +241,8 @@ type run struct {
 	asked      bool            // the latency source, before
 	cause      *diagnose.Cause // as told; nil: it was not
 	noFinding  bool
+	// onTrial: the change may be undone after it is looked at. If this process ends before that, the next command that writes undoes it.
+	onTrial bool
 }
 
 func (r *run) say(format string, args ...any) {
@@ -241,7 +253,7 @@ func (r *run) say(format string, args ...any) {
 
 // do looks, and tries remedies until one is kept.
 func (r *run) do(ctx context.Context) error {
-	if err := r.look(ctx); err != nil {
+	if err := r.lookAndLearn(ctx); err != nil {
 		return err
 	}
 	if r.trials() {
@@ -277,6 +289,25 @@ func (r *run) try(ctx context.Context) (again bool, err error) {
 	if agreed, err := r.agreeToApply(); err != nil || !agreed {
 		return false, err
 	}
+	if written, err := r.write(ctx); err != nil || !written {
+		return false, err
+	}
+	if err := r.judge(ctx); err != nil {
+		if !r.res.Kept { // taken back to look at it as it was
+			return false, err
+		}
+		return false, r.undoUnmeasured(ctx, err)
+	}
+	r.record()
+	err = r.decide(ctx)
+	if err == nil && r.res.Kept {
+		err = r.keep(ctx)
+	}
+	return r.tried() && err == nil, err
+}
+
+// write applies the plan. written is false where every setting was as it should be.
+func (r *run) write(ctx context.Context) (written bool, err error) {
 	if err := r.latenciesBefore(ctx); err != nil {
 		return false, err
 	}
@@ -289,27 +320,18 @@ func (r *run) try(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	r.res.Kept, r.pools = true, []Pool{}
-	if err := r.judge(ctx); err != nil {
-		if !r.res.Kept { // taken back to look at it as it was
-			return false, err
-		}
-		if r.o.Plain && (ctx.Err() == nil || !r.onTrial()) {
-			r.res.Warnings = append(r.res.Warnings, "its effect was not measured: "+err.Error())
-			return false, r.keep(ctx)
-		}
-		why := "its effect could not be measured: " + err.Error()
-		if ctx.Err() != nil {
-			why = "interrupted"
-		} else {
-			err = &NotMeasured{err}
-		}
-		return false, errors.Join(err, r.undo(ctx, why))
+	return true, nil
+}
+
+// undoUnmeasured takes back a change whose effect could not be measured.
+func (r *run) undoUnmeasured(ctx context.Context, err error) error {
+	why := "its effect could not be measured: " + err.Error()
+	if ctx.Err() != nil {
+		why = "interrupted"
+	} else {
+		err = &NotMeasured{err}
 	}
-	err = r.decide(ctx)
-	if err == nil && r.res.Kept {
-		err = r.keep(ctx)
-	}
-	return r.tried() && err == nil, err
+	return errors.Join(err, r.undo(ctx, why))
 }
 
 // take puts the result of applying over what was planned.
@@ -332,9 +354,9 @@ func (r *run) agreeToApply() (bool, error) {
 	return r.o.Ask(QuestionMoreCPU)
 }
 
-// agree asks whether to go on. Plain changes were asked for already.
+// agree asks whether to go on.
 func (r *run) agree(question string) (bool, error) {
-	if r.o.Plain || r.o.Yes {
+	if r.o.Yes {
 		return true, nil
 	}
 	if r.o.Ask == nil {
@@ -343,8 +365,8 @@ func (r *run) agree(question string) (bool, error) {
 	return r.o.Ask(question)
 }
 
-// decide keeps or undoes, after the judgement.
-func (r *run) decide(ctx context.Context) error {
+// record takes down the judgement.
+func (r *run) record() {
 	j := r.res.Judgement
 	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: j.Why}
 	if r.known != nil && r.known.From != "" {
@@ -354,17 +376,11 @@ func (r *run) decide(ctx context.Context) error {
 		r.res.Warnings = append(r.res.Warnings, "the outcome could not be recorded: "+err.Error())
 	}
 	r.res.Verdict = j.Verdict
-	if r.o.Plain {
-		// The owners of shared CPUs did not ask for this, and must not pay for it.
-		if len(r.plan.Lenders) > 0 && (j.Verdict == verdict.Worse || len(j.Harmed) > 0) {
-			return r.undo(ctx, fmt.Sprintf("who lends it CPUs got worse: %.400q (%s)", j.Harmed, j.Why))
-		}
-		// An objective that a secondary is given is that of others, too.
-		if r.forOthers() && j.Verdict == verdict.Worse {
-			return r.undo(ctx, j.Verdict+": "+j.Why)
-		}
-		return nil
-	}
+}
+
+// decide keeps or undoes, after the judgement.
+func (r *run) decide(ctx context.Context) error {
+	j := r.res.Judgement
 	switch {
 	case j.Verdict == verdict.Worse, j.Verdict == verdict.NoChange:
 		return r.undo(ctx, j.Verdict+": "+j.Why)

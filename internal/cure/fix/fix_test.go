@@ -33,6 +33,7 @@ type bench struct {
 	kernel  *cgroupmodel.Kernel
 	env     Env
 	options Options
+	do      func(context.Context, Env, Options) (Result, error)
 	said    []string
 	// stoppedAfter is how the busy one is stopped once its quota is gone,
 	// calmAfter the calm one.
@@ -54,7 +55,7 @@ var (
 )
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, kernel: cgroupmodel.New(cgroupmodel.V1("0-3")), used: 0.5}
+	b := &bench{t: t, kernel: cgroupmodel.New(cgroupmodel.V1("0-3")), do: Run, used: 0.5}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -142,7 +143,7 @@ func (b *bench) observe(ctx context.Context, all []container.Container, window t
 
 func (b *bench) run() (Result, error) {
 	b.source()
-	return Run(b.t.Context(), b.env, b.options)
+	return b.do(b.t.Context(), b.env, b.options)
 }
 
 // source puts the latencies of each call behind the fix.
@@ -234,11 +235,11 @@ func TestRun(t *testing.T) {
 				return seen, err
 			}
 		}}, VerdictNotApplied, false, false, "was not measured", "was not measured"},
-		{"plain: asked for, nothing asked", []func(*bench){func(b *bench) {
-			b.options.Plain, b.options.Wish = true, policy.Wish{Request: remedy.Request{Kind: remedy.Burst}}
+		{"apply: asked for, nothing asked", []func(*bench){func(b *bench) {
+			b.do, b.options.Wish = Apply, policy.Wish{Request: remedy.Request{Kind: remedy.Burst}}
 		}}, verdict.Unverified, true, true, "", ""},
-		{"plain: kept though it could not be looked at", []func(*bench){func(b *bench) {
-			b.options.Plain, b.options.Wish, b.failObserve = true, policy.Wish{Request: remedy.Request{Kind: remedy.Pin}}, 2
+		{"apply: kept though it could not be looked at", []func(*bench){func(b *bench) {
+			b.do, b.options.Wish, b.failObserve = Apply, policy.Wish{Request: remedy.Request{Kind: remedy.Pin}}, 2
 		}}, verdict.Unverified, true, true, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -359,7 +360,7 @@ func TestLendersDecide(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t)
-			b.options.Plain, b.options.Target = true, calm
+			b.do, b.options.Target = Apply, calm
 			b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 1, Shares: !tc.harmless}}
 			if got, err := b.run(); err != nil || !got.Kept {
 				t.Fatalf("pin: %+v, %v", got, err)

@@ -50,22 +50,14 @@ const (
 )
 
 // look observes all containers, so that the neighbours' figures from before are there for every possible
-// neighbour, records the target, and forecasts.
-func (r *run) look(ctx context.Context) error {
-	name := text.Sanitize(r.o.Target.Name, 128)
-	r.say("looking at %s for %s", name, text.Duration(r.o.Window))
-	// A remedy that is asked for by name is judged by the recording, unless the user's own latency judges it.
-	learns := r.env.Learn != nil && !r.o.Plain && (r.o.Wish.Auto || r.env.Latencies == nil)
+// neighbour, and where learns is set records the target and forecasts. changed says that its limit changed meanwhile.
+func (r *run) look(ctx context.Context, learns bool) (changed string, err error) {
+	r.say("looking at %s for %s", text.Sanitize(r.o.Target.Name, 128), text.Duration(r.o.Window))
 	r.looked = r.o.Window
 	earlier := r.earlierRecording(ctx, learns)
 	seen, learned, changed, err := r.watchOneLimit(ctx, r.o.All, learns, r.looked)
-	switch {
-	case err != nil:
-		return err
-	case changed != "" && r.o.Plain:
-		r.say("%s: nothing is compared with the time before", changed)
-	case changed != "":
-		return &NotMeasured{fmt.Errorf("%s: %s, twice: try again when it stays as it is for %s", name, changed, text.Duration(r.o.Window))}
+	if err != nil {
+		return "", err
 	}
 	r.used, r.neighbour = map[string]float64{}, map[string]hoststate.Observed{}
 	found := false
@@ -80,19 +72,28 @@ func (r *run) look(ctx context.Context) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("cgroup %q: vanished while it was looked at", r.o.Target.Group.Path)
+		return "", fmt.Errorf("cgroup %q: vanished while it was looked at", r.o.Target.Group.Path)
 	}
 	r.res.Before = figures(r.neighbour[r.o.Target.Group.Path])
 	r.res.StoppedAbove = r.above(r.res.Before)
 	if changed != "" {
 		r.res.Before = nil // of two limits
-	}
-	if learns {
+	} else if learns {
 		if err := r.learn(ctx, r.chosenFrom(learned, earlier)); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return r.lookAround(ctx)
+	return changed, r.lookAround(ctx)
+}
+
+// lookAndLearn looks for a choice. A remedy that is asked for by name is judged by the recording, unless the user's own latency judges it.
+func (r *run) lookAndLearn(ctx context.Context) error {
+	changed, err := r.look(ctx, r.env.Learn != nil && (r.o.Wish.Auto || r.env.Latencies == nil))
+	if err == nil && changed != "" {
+		return &NotMeasured{fmt.Errorf("%s: %s, twice: try again when it stays as it is for %s",
+			text.Sanitize(r.o.Target.Name, 128), changed, text.Duration(r.o.Window))}
+	}
+	return err
 }
 
 // lookAround gathers what a plan rests on.

@@ -9,7 +9,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -22,7 +21,7 @@ import (
 
 // propose chooses and plans. Where there is nothing to write the result says why.
 func (r *run) propose() error {
-	proposal, err := r.proposal(r.own, r.facts)
+	proposal, err := policy.Propose(r.own, r.facts, r.o.Wish, r.known)
 	if err != nil {
 		return err
 	}
@@ -51,8 +50,13 @@ func (r *run) propose() error {
 		}
 		return nil
 	}
+	return r.show(proposal)
+}
+
+// show plans the writes of a proposal, and shows both.
+func (r *run) show(proposal policy.Proposal) error {
 	r.plan = *proposal.Plan
-	r.res.Remedy = string(r.plan.Remedy)
+	r.res.Proposal, r.res.Why, r.res.Remedy = proposal, proposal.Why, string(r.plan.Remedy)
 	planned, err := apply.Plan(r.env.Apply, r.plan.Purpose(), r.plan.Changes)
 	if err != nil {
 		return err
@@ -62,20 +66,6 @@ func (r *run) propose() error {
 		return r.o.Shown(proposal, r.res.Result)
 	}
 	return nil
-}
-
-func (r *run) proposal(own observe.Observation, facts hoststate.Facts) (policy.Proposal, error) {
-	if !r.o.Plain {
-		return policy.Propose(own, facts, r.o.Wish, r.known)
-	}
-	request := r.o.Wish.Request
-	observed := policy.Observed(own)
-	request.Observed = &observed
-	plan, err := remedy.Make(facts, r.o.Target, request)
-	if err != nil {
-		return policy.Proposal{}, err
-	}
-	return policy.Proposal{Plan: &plan, Request: request, Why: string(request.Kind) + " was asked for"}, nil
 }
 
 // above says whether figures are above the bound; not measured is not above.
@@ -146,7 +136,7 @@ func (r *run) judge(ctx context.Context) error {
 		again = longer
 		j, more = r.judgement(evidence, again)
 	}
-	if j.OtherWork && r.onTrial() {
+	if j.OtherWork && r.onTrial {
 		if j, err = r.offAndOn(ctx, evidence, j, again, length); err != nil {
 			return err
 		}

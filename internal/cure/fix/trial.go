@@ -13,12 +13,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
-// onTrial reports whether the change may be undone after it is looked at. If this process ends before that, the next
-// command that writes undoes it.
-func (r *run) onTrial() bool {
-	return !r.o.Plain || len(r.plan.Lenders) > 0 || r.forOthers() && r.env.Latencies != nil
-}
-
 // forOthers reports whether the remedy is applied for the sake of the containers beside the target.
 func (r *run) forOthers() bool {
 	of, _ := remedy.Find(r.plan.Remedy)
@@ -28,7 +22,7 @@ func (r *run) forOthers() bool {
 // purpose is the plan's, with the time that judging takes at most where the change is on trial.
 func (r *run) purpose() txn.Purpose {
 	p := r.plan.Purpose()
-	if !r.onTrial() {
+	if !r.onTrial {
 		return p
 	}
 	p.Trial = 3*r.o.Settle + max(r.o.Window, r.looked) + r.o.LookBack
@@ -59,7 +53,7 @@ func (o Options) Longest() time.Duration {
 
 // keep ends the trial. A change whose trial cannot be ended is undone.
 func (r *run) keep(ctx context.Context) error {
-	if !r.onTrial() {
+	if !r.onTrial {
 		return nil
 	}
 	ids, err := apply.Keep(ctx, r.env.Apply, r.res.ID)

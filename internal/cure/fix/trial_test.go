@@ -60,7 +60,7 @@ func (b *bench) killed(n int) (was bool) {
 			was = true
 		}
 	}()
-	_, _ = Run(b.t.Context(), b.env, b.options)
+	_, _ = b.do(b.t.Context(), b.env, b.options)
 	return false
 }
 
@@ -117,11 +117,11 @@ func TestKilledBetweenWriteAndVerdict(t *testing.T) {
 	}
 }
 
-// What was asked for plainly is on trial only where it may be undone.
-func TestPlainIsNotOnTrial(t *testing.T) {
+// What was asked for by apply is on trial only where it may be undone.
+func TestAppliedIsNotOnTrial(t *testing.T) {
 	for _, kind := range []remedy.Kind{remedy.Pin, remedy.Burst} {
 		b := newBench(t)
-		b.options.Plain, b.options.Wish = true, policy.Wish{Request: remedy.Request{Kind: kind}}
+		b.do, b.options.Wish = Apply, policy.Wish{Request: remedy.Request{Kind: kind}}
 		p := &processes{}
 		b.env.Apply.Proc = p
 		if !b.killed(2) {

@@ -96,7 +96,7 @@ type turns struct {
 // trials reports whether remedies are tried in turns: it was asked for, and there is something to judge by.
 func (r *run) trials() bool {
 	switch {
-	case r.o.Budget <= 0 || !r.o.Wish.Auto || r.o.Plain:
+	case r.o.Budget <= 0 || !r.o.Wish.Auto:
 		return false
 	case !r.res.StoppedAbove && (r.known == nil || !policy.SlowsRequests(r.known, r.o.Wish)):
 		return false
@@ -198,7 +198,7 @@ func (r *run) showTurns() (planned bool, err error) {
 
 // planTurns makes a trial of what may be tried; nil: there is nothing.
 func (r *run) planTurns() (*turns, error) {
-	proposal, err := r.proposal(r.own, r.facts)
+	proposal, err := policy.Propose(r.own, r.facts, r.o.Wish, r.known)
 	if err != nil || proposal.NotMeasured || proposal.Plan == nil && proposal.Choice == nil {
 		return nil, err
 	}

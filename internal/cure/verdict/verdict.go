@@ -1,15 +1,12 @@
 package verdict
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/stats"
-	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Verdicts.
@@ -133,62 +130,83 @@ type compared struct {
 	before, after *blocks
 }
 
-// judge compares samples.
-func judge(e Evidence, by compared) Judgement {
-	unit, asked := by.unit, by.asked
-	j := Judgement{Verdict: Unverified, Quantile: e.Quantile, Neighbours: []string{}, Harmed: []string{}}
-	j.Neighbours, j.Harmed = Harmed(e.Neighbours)
+// grounds are what a decision rests on.
+type grounds uint8
+
+const (
+	byComparison grounds = iota
+	byNeighbours         // one is harmed
+	byNoSource           // nothing was given for the time before
+	byNoAnswer           // and nothing for the time after
+	byFewBefore
+	byFewAfter
+	byStaleAnswer // the answer is not of the time after the change
+	byLookedBack  // the answer is also of the time before
+)
+
+// decision is a verdict with what it rests on.
+type decision struct {
+	verdict string
+	grounds
+	before, after *Spread // nil: not known
+	// faster: a backlog of the same work takes factor of the time.
+	factor float64
+	faster bool
+}
+
+// decide compares samples.
+func decide(e Evidence, by compared, harmed bool) decision {
+	d := decision{verdict: Unverified, grounds: byNoSource}
 	switch {
-	case len(e.Before) > 0 && len(e.After) > 0 && len(j.Harmed) > 0:
-		j.Verdict, j.Why = Worse, "these containers, whose CPUs shrank or are shared, are now stopped longer or use less than before: "+text.Names(j.Harmed)
-		return j
-	case len(e.Before) > 0 && len(e.After) == 0:
-		j.Why = "the latency source gave nothing for the time after the change"
-		return j
 	case len(e.Before) == 0:
-		j.Why = "no latencies of the user's own were given (--slo), so the effect on tails is not known"
-		return j
+		return d
+	case len(e.After) == 0:
+		d.grounds = byNoAnswer
+		return d
+	case harmed:
+		d.verdict, d.grounds = Worse, byNeighbours
+		return d
 	}
 	before, ok := by.spread(by.before, e.Before, e.Quantile)
 	if !ok {
-		j.Why = tooFew("before", len(e.Before), e.Quantile)
-		return j
+		d.grounds = byFewBefore
+		return d
 	}
-	j.Before = &before
 	after, ok := by.spread(by.after, e.After, e.Quantile)
-	if !ok {
-		j.Why = tooFew("after", len(e.After), e.Quantile)
-		return j
+	if d.before = &before; !ok {
+		d.grounds = byFewAfter
+		return d
 	}
-	j.After = &after
-	if why := e.notFresh(); asked && why != "" {
-		j.Why = why
-		return j
+	if d.after = &after; by.asked && e.notFresh() != "" {
+		d.grounds = byStaleAnswer
+		return d
 	}
 	quantile, longest := by.differences(e, before, after)
 	if e.Quantile >= 1 {
 		// The longest is the quantile: its interval has no upper end.
 		quantile = 0
 	}
-	factor, faster := by.faster(e.Quantile)
+	d.grounds = byComparison
+	d.factor, d.faster = by.faster(e.Quantile)
 	switch {
 	case quantile > 0 || longest > 0:
-		j.Verdict = Worse
-	case quantile < 0 || longest < 0 || faster:
-		j.Verdict = Better
+		d.verdict = Worse
+	case quantile < 0 || longest < 0 || d.faster:
+		d.verdict = Better
+	case by.asked && e.looksBack() != "":
+		d.verdict, d.grounds = Unverified, byLookedBack
 	default:
-		j.Verdict = NoChange
+		d.verdict = NoChange
 	}
-	if why := e.looksBack(); asked && j.Verdict == NoChange && why != "" {
-		j.Verdict, j.Why = Unverified, why
-		return j
-	}
-	j.Why = fmt.Sprintf("%s from %.4g %s (%.4g to %.4g) to %.4g %s (%.4g to %.4g), longest from %.4g %s to %.4g %s, %d and %d samples",
-		objective.InWords(e.Quantile), before.Value, unit, before.Low, before.High, after.Value, unit, after.Low, after.High,
-		before.Longest, unit, after.Longest, unit, before.Samples, after.Samples)
-	if faster {
-		j.Why += fmt.Sprintf("; a backlog of the same work takes %.2g of the time", factor)
-	}
+	return d
+}
+
+// judge decides, and says why.
+func judge(e Evidence, by compared) Judgement {
+	j := Judgement{Quantile: e.Quantile}
+	j.Neighbours, j.Harmed = Harmed(e.Neighbours)
+	d := decide(e, by, len(j.Harmed) > 0)
+	j.Verdict, j.Before, j.After, j.Why = d.verdict, d.before, d.after, d.why(e, by.unit, j.Harmed)
 	return j
 }
 
@@ -304,25 +322,6 @@ func Quantile(samples []float64, q float64) (s Spread, ok bool) {
 	return Spread{Value: at(rank), Low: at(rank - half), High: at(rank + half + 1), Longest: sorted[n-1], Samples: n}, true
 }
 
-func tooFew(when string, n int, q float64) string {
-	says := fmt.Sprintf("%d samples %s are too few to tell %s: at least %d are needed; ", n, when, objective.InWords(q), stats.Need(q))
-	if lower, ok := stats.Tells(n, q); ok {
-		says += fmt.Sprintf("ask for %s, which needs %d (--slo), or ", objective.InWords(lower), stats.Need(lower))
-	}
-	return says + longer(n, q)
-}
-
-// mostTimes is the factor up to which a longer look is told in numbers.
-const mostTimes = 20
-
-// longer says how much longer to look for enough samples, where n are too few.
-func longer(n int, q float64) string {
-	if times := math.Ceil(float64(stats.Need(q)) / float64(n)); times <= mostTimes {
-		return fmt.Sprintf("look %.0f times as long (--for)", times)
-	}
-	return "look longer (--for)"
-}
-
 // harmed tells whether it is surely stopped longer: the least it can be now
 // against the most it was; of an owner of lent CPUs also whether it uses less.
 func (n Neighbour) harmed() bool {
@@ -331,28 +330,4 @@ func (n Neighbour) harmed() bool {
 		return true
 	}
 	return before != nil && after != nil && *after > *before+worseStopped
-}
-
-// String shows a neighbour's figures.
-func (n Neighbour) String() string {
-	return fmt.Sprintf("%s: stopped %s of each second, now %s; CPUs used %s, now %s", text.Name(n.Name),
-		interval(n.Before.StoppedLow, n.Before.StoppedHigh), interval(n.After.StoppedLow, n.After.StoppedHigh),
-		figure(n.Before.UsedCPUs), figure(n.After.UsedCPUs))
-}
-
-func interval(low, high *float64) string {
-	switch {
-	case low == nil || high == nil:
-		return "-"
-	case *low == *high:
-		return fmt.Sprintf("%.0f ms", *low*1000)
-	}
-	return fmt.Sprintf("%.0f to %.0f ms", *low*1000, *high*1000)
-}
-
-func figure(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.3g", *x)
 }

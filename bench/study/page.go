@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"text/template"
 )
 
 // Page is Markdown under way. The zero value is an empty page.
@@ -104,4 +105,13 @@ func Decimals(v *float64, n int) string {
 		return "-"
 	}
 	return strconv.FormatFloat(*v, 'f', n, 64)
+}
+
+// Fill fills in a page's template. It panics where the template and its values do not fit.
+func Fill(page string, funcs template.FuncMap, values any) string {
+	var b strings.Builder
+	if err := template.Must(template.New("").Funcs(funcs).Parse(page)).Execute(&b, values); err != nil {
+		panic(err)
+	}
+	return b.String()
 }

@@ -22,8 +22,6 @@ type caseRun struct {
 	// NotRun says why the case could not be measured; "": it could.
 	NotRun string `json:"not_run,omitempty"`
 	Look   *look  `json:"look"`
-	// Longer is a second look, for longerLook: what a longer recording buys; null: there is none.
-	Longer *look  `json:"longer_look,omitempty"`
 	Fix    *fixed `json:"fix"`
 	// Variants are what was applied, "leave it" first.
 	Variants []variant `json:"variants"`
@@ -117,9 +115,6 @@ func caseFile(dir, name string) string { return filepath.Join(dir, name+".json")
 // recordedName is the recording that a case's first look is made of.
 func recordedName(dir, name string) string { return filepath.Join(dir, name+".rec") }
 
-// longerName is the recording of the second look.
-func longerName(dir, name string) string { return filepath.Join(dir, name+".longer.rec") }
-
 // readCase reads a case; one that was never begun is empty.
 func readCase(dir, name string) (caseRun, error) {
 	k := caseRun{Case: name}
@@ -155,7 +150,7 @@ func (r *results) of(name string) caseRun {
 // all are those of cases, empty where there is none.
 func (r *results) all(of []testCase) (all []caseRun) {
 	for _, c := range of {
-		all = append(all, r.of(c.name))
+		all = append(all, r.of(c.Name))
 	}
 	return all
 }
@@ -180,4 +175,15 @@ func hasRun(runs []oneRun, variant string, round int) bool {
 		}
 	}
 	return false
+}
+
+// runsOf returns the measured rounds of a variant.
+func (k *caseRun) runsOf(variant string) []oneRun {
+	var all []oneRun
+	for _, r := range k.Runs {
+		if r.Variant == variant && r.Round > 0 {
+			all = append(all, r)
+		}
+	}
+	return all
 }

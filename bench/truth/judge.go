@@ -36,7 +36,7 @@ const leastExtra = 0.01
 
 // grantsNoMore tells whether a variant grants no more CPU than the case's limit.
 func (c testCase) grantsNoMore(v variant) bool {
-	return v.Granted != nil && *v.Granted <= c.limit+leastExtra
+	return v.Granted != nil && *v.Granted <= c.Limit+leastExtra
 }
 
 // finding is what a case shows about fix's choice.
@@ -99,7 +99,7 @@ func judge(c testCase, k caseRun) finding {
 	}
 	forecast := k.figures(f.ByForecast)
 	f.ForecastIsBest = forecast.Rounds > 0 && none(forecast)
-	if c.healthy { // another remedy may win by the neighbours' load, and none is called for
+	if c.Healthy { // another remedy may win by the neighbours' load, and none is called for
 		f.Best, f.IsBest, f.LeftIsBest, f.ForecastIsBest = leaveIt, f.Chosen == leaveIt, k.Fix.Left == "", f.ByForecast == leaveIt
 	}
 	f.Worse = less(leave, chosen, work) || left.Rounds > 0 && less(leave, left, work)
@@ -123,13 +123,13 @@ func (f *finding) differs(c testCase, k caseRun, work bool) string {
 	if f.Worse {
 		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)", spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
 	}
-	if !f.IsBest && !c.healthy {
+	if !f.IsBest && !c.Healthy {
 		all = append(all, fmt.Sprintf("%s is better (%s, %s %s)", f.Best, spreadText(k.figures(f.Best), work), f.Chosen, spreadText(k.figures(f.Chosen), work)))
 	}
 	if f.IsBest && !f.LeftIsBest {
 		all = append(all, fmt.Sprintf("fix undid it, and it helps (%s, leaving it %s)", spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
 	}
-	if c.healthy && f.Chosen != leaveIt {
+	if c.Healthy && f.Chosen != leaveIt {
 		all = append(all, "nothing was wrong, and fix changed it")
 	}
 	return strings.Join(all, "; ")

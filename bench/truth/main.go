@@ -89,7 +89,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
 	flag.BoolVar(&o.noFix, "no-fix", false, "do not run fix: measure what explain and forecast say, and what each remedy brings")
-	flag.BoolVar(&o.equal, "equal", false, "look once, and measure no remedy that grants more CPU than the limit: two thirds of the time, and fix is judged all the same")
+	flag.BoolVar(&o.equal, "equal", false, "measure no remedy that grants more CPU than the limit: two thirds of the time, and fix is judged all the same")
 	adviceOnly := flag.Bool("advice", false, "measure only what following explain's advice brings, of cases that were measured before")
 	alone := flag.String("alone", "", "hold a lock on `FILE` while it measures: who starts other work by 'flock FILE COMMAND' waits until it does not")
 	flag.Parse()
@@ -138,26 +138,26 @@ func run(ctx context.Context) error {
 	}
 	if *demand != "" {
 		if *which == "" {
-			chosen = slices.DeleteFunc(chosen, func(c testCase) bool { return demanded[c.name] == "" })
+			chosen = slices.DeleteFunc(chosen, func(c testCase) bool { return c.Demanded == "" })
 		}
 		return recordDemands(ctx, o, chosen, *demand)
 	}
 	if *only {
 		o.tryOnly = true
 		for _, c := range chosen {
-			err := measure(ctx, o, c, &caseRun{Case: c.name}, func() error { return nil })
+			err := measure(ctx, o, c, &caseRun{Case: c.Name}, func() error { return nil })
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err != nil {
-				say("%s: %v", c.name, err)
+				say("%s: %v", c.Name, err)
 			}
 		}
 		return nil
 	}
 	var failed []error
 	for _, c := range chosen {
-		k, err := readCase(*dir, c.name)
+		k, err := readCase(*dir, c.Name)
 		if err != nil {
 			return err
 		}
@@ -168,11 +168,11 @@ func run(ctx context.Context) error {
 			}
 			err = followAdvice(ctx, o, c, &k, save)
 		} else {
-			if measured.of(c.name).Complete && *which == "" {
+			if measured.of(c.Name).Complete && *which == "" {
 				continue
 			}
 			if k.Complete && *which != "" || k.Rounds != o.rounds || k.Each != o.each {
-				k = caseRun{Case: c.name}
+				k = caseRun{Case: c.Name}
 			}
 			if err = measure(ctx, o, c, &k, save); err == nil {
 				err = followAdvice(ctx, o, c, &k, save)
@@ -182,7 +182,7 @@ func run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
+			failed = append(failed, fmt.Errorf("%s: %w", c.Name, err))
 			k.NotRun = err.Error()
 		}
 		if err := k.write(*dir); err != nil {
@@ -207,11 +207,11 @@ func choose(names string) ([]testCase, error) {
 	}
 	var chosen []testCase
 	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(cases(), func(c testCase) bool { return c.name == name })
+		i := slices.IndexFunc(cases(), func(c testCase) bool { return c.Name == name })
 		if i < 0 {
 			var all []string
 			for _, c := range cases() {
-				all = append(all, c.name)
+				all = append(all, c.Name)
 			}
 			return nil, fmt.Errorf("-cases %.60q: choose from %s", name, strings.Join(all, ", "))
 		}
@@ -224,36 +224,31 @@ func choose(names string) ([]testCase, error) {
 // result follows, where it is of the same measurement.
 func lookAgain(ctx context.Context, o options, measured *results, of []testCase) error {
 	for _, c := range of {
-		k, err := readCase(o.keep, c.name)
+		k, err := readCase(o.keep, c.Name)
 		if err != nil {
 			return err
 		}
 		if k.Look == nil {
 			continue
 		}
-		if _, err := os.Stat(recordedName(o.keep, c.name)); err != nil {
-			say("%s: no recording is kept; measure it again: TRUTH=%s make truth", c.name, c.name)
+		if _, err := os.Stat(recordedName(o.keep, c.Name)); err != nil {
+			say("%s: no recording is kept; measure it again: TRUTH=%s make truth", c.Name, c.Name)
 			continue
 		}
 		t := tool{exe: o.exe}
-		l, err := t.lookAgain(ctx, recordedName(o.keep, c.name))
+		l, err := t.lookAgain(ctx, recordedName(o.keep, c.Name))
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 		if k.Commit, err = t.version(ctx); err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
-		say("%s: %s %s; recommended: %s %s", c.name, l.Cause, strings.Join(l.Guilty, ", "), l.Answer, l.Recommended)
+		say("%s: %s %s; recommended: %s %s", c.Name, l.Cause, strings.Join(l.Guilty, ", "), l.Answer, l.Recommended)
 		k.Look = l
-		if _, err := os.Stat(longerName(o.keep, c.name)); err == nil {
-			if k.Longer, err = t.lookAgain(ctx, longerName(o.keep, c.name)); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-		}
 		if err := k.write(o.keep); err != nil {
 			return err
 		}
-		if k.Complete && measured.of(c.name).At.Equal(k.At) {
+		if k.Complete && measured.of(c.Name).At.Equal(k.At) {
 			if err := measured.put(k); err != nil {
 				return err
 			}

@@ -26,15 +26,14 @@ type options struct {
 	alone  study.Alone
 	// noFix leaves fix out.
 	noFix bool
-	// equal leaves out the longer look and what grants more CPU than the limit.
+	// equal leaves out what grants more CPU than the limit.
 	equal bool
 	// tryOnly ends a case after its warming up.
 	tryOnly bool
 }
 
-// lookFor is how long is recorded before anything is changed, longerLook how long once more, to tell what a longer recording
-// buys.
-const lookFor, longerLook = 6 * time.Second, 24 * time.Second
+// lookFor is how long is recorded before anything is changed.
+const lookFor = 6 * time.Second
 
 // measure measures what a case still lacks, and saves after each step. The error says
 // why the case could not be measured.
@@ -68,8 +67,8 @@ func measure(ctx context.Context, o options, c testCase, k *caseRun, save func()
 		cancel()
 		err = errors.Join(err, s.close())
 	}()
-	say("%s: starting", c.name)
-	if m.of, err = c.start(ctx, s); err != nil {
+	say("%s: starting", c.Name)
+	if m.of, err = s.serve(ctx, c); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
 	return m.all(ctx)
@@ -98,7 +97,7 @@ func (m *measurement) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	say("%s: warm: %s, throttled %d of %d", m.c.name, first.text(), first.Throttled, first.Periods)
+	say("%s: warm: %s, throttled %d of %d", m.c.Name, first.text(), first.Throttled, first.Periods)
 	if m.o.tryOnly {
 		return nil
 	}
@@ -123,9 +122,6 @@ func (m *measurement) all(ctx context.Context) error {
 
 // disturb runs what disturbs the service, until stop is called.
 func (m *measurement) disturb(ctx context.Context) (stop func()) {
-	if m.of.disturb == nil {
-		return func() {}
-	}
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
 	go func() { defer close(ended); m.of.disturb(ctx) }()
@@ -142,21 +138,16 @@ func (m *measurement) ask(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	say("%s: explain and forecast", m.c.name)
-	if m.k.Look, err = m.t.look(ctx, lookFor, recordedName(m.o.keep, m.c.name)); err != nil {
+	say("%s: explain and forecast", m.c.Name)
+	if m.k.Look, err = m.t.look(ctx, lookFor, recordedName(m.o.keep, m.c.Name)); err != nil {
 		return err
 	}
-	say("%s: %s; recommended: %s %s", m.c.name, m.k.Look.Cause, m.k.Look.Answer, m.k.Look.Recommended)
-	if !m.c.healthy && !m.o.equal {
-		if m.k.Longer, err = m.t.look(ctx, longerLook, longerName(m.o.keep, m.c.name)); err != nil {
-			return err
-		}
-	}
+	say("%s: %s; recommended: %s %s", m.c.Name, m.k.Look.Cause, m.k.Look.Answer, m.k.Look.Recommended)
 	if !m.o.noFix {
 		if m.k.Fix, err = m.t.fix(ctx); err != nil {
 			return err
 		}
-		say("%s: fix: %s %s: %s %s", m.c.name, m.k.Fix.Answer, m.k.Fix.Chosen, m.k.Fix.Verdict, m.k.Fix.Failed)
+		say("%s: fix: %s %s: %s %s", m.c.Name, m.k.Fix.Answer, m.k.Fix.Chosen, m.k.Fix.Verdict, m.k.Fix.Failed)
 	}
 	m.k.Variants = m.toApply()
 	return errors.Join(m.t.restore(ctx), m.save())
@@ -170,7 +161,7 @@ func (m *measurement) toApply() []variant {
 		rows, named = m.k.Fix.Rows, append(named, m.k.Fix.Chosen)
 	}
 	return slices.DeleteFunc(variantsOf(rows), func(v variant) bool {
-		if (m.o.noFix || m.o.equal) && m.c.healthy { // nothing is to be gained
+		if (m.o.noFix || m.o.equal) && m.c.Healthy { // nothing is to be gained
 			return len(v.Args) > 0
 		}
 		if m.o.noFix && v.Granted == nil { // it can be no choice of fix without leave
@@ -199,7 +190,7 @@ func (m *measurement) keepLoad(ctx context.Context) (stop func(), err error) {
 func (m *measurement) order(round int, d time.Duration) order {
 	const warm = 500 * time.Millisecond
 	return order{Requests: m.of.requests, Plan: loadgen.Plan{
-		Seed: seedOf(m.c.name) + uint64(round), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second,
+		Seed: seedOf(m.c.Name) + uint64(round), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second,
 		Phases: []loadgen.Phase{{For: warm, Factor: 1}, {For: d, Factor: 1, Measured: true}},
 	}}
 }
@@ -219,7 +210,7 @@ func (m *measurement) variant(ctx context.Context, v *variant, round int) error 
 	}
 	if refused != "" {
 		v.Refused = refused
-		say("%s: %s: refused: %s", m.c.name, v.Name, refused)
+		say("%s: %s: refused: %s", m.c.Name, v.Name, refused)
 		return m.t.restore(ctx)
 	}
 	const settle = 500 * time.Millisecond
@@ -231,7 +222,7 @@ func (m *measurement) variant(ctx context.Context, v *variant, round int) error 
 		return err
 	}
 	m.k.Runs = append(m.k.Runs, r)
-	say("%s: round %d of %d: %s: %s", m.c.name, round, m.o.rounds, v.Name, r.text())
+	say("%s: round %d of %d: %s: %s", m.c.Name, round, m.o.rounds, v.Name, r.text())
 	if len(v.Args) == 0 {
 		return nil
 	}

@@ -45,7 +45,7 @@ const (
 type protocol struct {
 	network string // "": TCP
 	// greet begins a connection; nil: nothing is said before the first request.
-	greet func(c *bufio.ReadWriter, user string) error
+	greet func(c *bufio.ReadWriter) error
 	talk  conversation
 }
 
@@ -67,7 +67,6 @@ type request struct {
 	// to look up. Each "#" in it becomes a random number below Keys.
 	Text string
 	Keys int
-	User string // of PostgreSQL and MySQL; PostgreSQL's database is postgres
 }
 
 // exchangeOf connects a plan's streams to their protocols.
@@ -174,7 +173,7 @@ func (c *connections) connect(ctx context.Context, at *connection) error {
 	at.ReadWriter = bufio.NewReadWriter(bufio.NewReader(socket), bufio.NewWriter(socket))
 	if c.of.greet != nil {
 		_ = socket.SetDeadline(time.Now().Add(patience)) // fails on a closed socket only
-		if err := c.of.greet(at.ReadWriter, c.to.User); err != nil {
+		if err := c.of.greet(at.ReadWriter); err != nil {
 			socket.Close()
 			return err
 		}
@@ -241,10 +240,10 @@ func talkMemcached(c *bufio.ReadWriter, text string) error {
 // postgresProtocol is version 3.0 of the frontend/backend protocol.
 const postgresProtocol = 3 << 16
 
-// greetPostgres starts a session of a user whom the server trusts.
-func greetPostgres(c *bufio.ReadWriter, user string) error {
+// greetPostgres starts a session of the user postgres, whom the server trusts.
+func greetPostgres(c *bufio.ReadWriter) error {
 	body := binary.BigEndian.AppendUint32(nil, postgresProtocol)
-	body = append(body, "user\x00"+user+"\x00database\x00postgres\x00\x00"...)
+	body = append(body, "user\x00postgres\x00database\x00postgres\x00\x00"...)
 	if err := sendPostgres(c, 0, body); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (d dialog) talk(c *bufio.ReadWriter, text string) (err error) {
 }
 
 // greetNATS begins a session without acknowledgements.
-func greetNATS(c *bufio.ReadWriter, _ string) error {
+func greetNATS(c *bufio.ReadWriter) error {
 	line, err := answerLine(c)
 	if err == nil && !strings.HasPrefix(line, "INFO ") {
 		err = fmt.Errorf("nats: %.100q", line)

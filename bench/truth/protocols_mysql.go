@@ -22,9 +22,9 @@ const (
 
 const mysqlEndBytes = 5
 
-// greetMySQL starts a session of a user without a password. The server runs with
+// greetMySQL starts a session of root without a password. The server runs with
 // --skip-grant-tables.
-func greetMySQL(c *bufio.ReadWriter, user string) error {
+func greetMySQL(c *bufio.ReadWriter) error {
 	if _, err := readMySQL(c); err != nil { // what the server is
 		return err
 	}
@@ -32,7 +32,7 @@ func greetMySQL(c *bufio.ReadWriter, user string) error {
 	body := binary.LittleEndian.AppendUint32(nil, mysqlProtocol41|mysqlSecureConnection)
 	body = binary.LittleEndian.AppendUint32(body, most)
 	body = append(append(body, utf8), make([]byte, 23)...)
-	body = append(body, user+"\x00\x00"...) // a password of 0 bytes
+	body = append(body, "root\x00\x00"...) // a password of 0 bytes
 	if err := sendMySQL(c, 1, body); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 // greetMQTT begins a clean session; the server makes up the client's id.
-func greetMQTT(c *bufio.ReadWriter, _ string) error {
+func greetMQTT(c *bufio.ReadWriter) error {
 	answer, err := sendMQTT(c, mqttConnect, "\x00\x04MQTT\x04\x02\x00\x00\x00\x00")
 	if err == nil && (answer.kind != mqttConnected || answer.body != "\x00\x00") {
 		err = fmt.Errorf("mqtt: connection refused: %x %x", answer.kind, answer.body)

@@ -35,19 +35,14 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 # bench/wide/records.jsonl.gz, in order of worth, for WIDE_FOR of a quiet host; a later run goes on from there, also after Ctrl-C.
 # WIDE_FOR=0 only writes the page.
 WIDE_FOR ?= 30m
-WIDE ?=
 
 .PHONY: wide-build
 wide-build: build lab
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/wide ./bench/wide
 
 .PHONY: results-wide
-results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 8 to 32 CPUs, for WIDE_FOR=30m (WIDE=-plan: the plan); goes on where it ended
-	@$(BIN)/wide -what service -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
-
-.PHONY: accuracy-wide
-accuracy-wide: wide-build ## docs/results/wide.md: the simulator beside a kernel on 16 CPUs, for WIDE_FOR=30m; goes on where it ended
-	@$(BIN)/wide -what accuracy -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
+results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 8 to 32 CPUs, for WIDE_FOR=30m; goes on where it ended
+	@$(BIN)/wide -lab $(LAB) -for $(WIDE_FOR)
 
 # What libs/go does for a net/http service on this host, and libs/java, once it is built, for one of Netty. It measures what is missing in bench/threads/records.jsonl.gz.
 THREADS ?=
@@ -110,7 +105,7 @@ truth: build ## docs/results/{fix,truth}.md: what is said of real services, what
 	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -rounds $(TRUTH_ROUNDS) -each $(TRUTH_EACH) -out docs/results/fix.md
 
 .PHONY: truth-page
-truth-page: need-go ## docs/results/{fix,truth}.md anew from the records of make truth, and all figures in docs/results/.rest/fix.md
+truth-page: need-go ## docs/results/{fix,truth}.md anew from the records of make truth
 	@$(GO) run ./bench/truth -page-only
 
 .PHONY: truth-again

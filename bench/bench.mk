@@ -72,7 +72,7 @@ soak-world: need-go ## WORLD_ROUNDS seconds of an agent's life in a simulated wo
 
 .PHONY: soak-placement
 soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each checked (about 10 min)
-	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) PLACEMENT_RECORD=$(CURDIR)/bench/placement/soak.json $(GO) test -count=1 -timeout 2h \
+	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) $(GO) test -count=1 -timeout 2h \
 	  -run 'TestRandomSteps|TestAgainstExactSearch' -v ./placement
 
 BENCHTIME ?= 1s

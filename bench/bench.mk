@@ -1,11 +1,11 @@
-# What observing costs: the whole agent with a profile of its parts; then our sampler, a bare loop over the same files, and
+# What observing costs: the whole agent; then our sampler, a bare loop over the same files, and
 # cAdvisor's library, on cgroups of its own. BENCH=--quick for the short form, --smoke for the shortest, whose figures mean
 # nothing. Needs root and writable cgroups.
 BENCH ?=
 
 ##@ Measure again
 .PHONY: bench
-bench: bench-build ## what the agent costs and where, beside a bare loop and cAdvisor's library; then bench-probe (as root; BENCH=--quick: short)
+bench: bench-build ## what the agent costs, beside a bare loop and cAdvisor's library; then bench-probe (as root; BENCH=--quick: short)
 	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor -unthrottle $(BIN)/unthrottle $(BENCH)
 	@$(MAKE) --no-print-directory bench-probe
 

@@ -2,7 +2,6 @@ package study
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/template"
@@ -19,24 +18,6 @@ func (p *Page) Line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n",
 
 // Text writes text as it is.
 func (p *Page) Text(text string) { p.b.WriteString(text) }
-
-// Rest ends what a reader needs. What follows are all figures, which [WritePage] keeps out of the tree.
-func (p *Page) Rest() { p.Line("\n%s", restMark) }
-
-// restMark is the line at which a page is cut.
-const restMark = "<!-- the rest -->"
-
-// restFolder is where the rest of a page is, beside it.
-const restFolder = ".rest"
-
-// Cut parts the page of a file from its rest; "": it has none.
-func Cut(name, text string) (short, rest string) {
-	short, rest, found := strings.Cut(text, restMark+"\n")
-	if found {
-		short += fmt.Sprintf("What writes this page writes all figures too, into `%s/%s` beside it.\n", restFolder, filepath.Base(name))
-	}
-	return short, rest
-}
 
 // Table begins a table with these heads, after an empty line. A column whose head ends in a colon is aligned to the right.
 func (p *Page) Table(heads ...string) *Table {

@@ -1,8 +1,6 @@
 package study
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -68,28 +66,5 @@ func TestSpread(t *testing.T) {
 	}
 	if got := SpreadOf(nil); got != (Spread{}) {
 		t.Errorf("%+v of nothing", got)
-	}
-}
-
-// What follows Rest is written beside the page, and the page says where.
-func TestRest(t *testing.T) {
-	var p Page
-	p.Line("# A page\n\nIn short.")
-	p.Rest()
-	p.Line("\n## All figures")
-	name := filepath.Join(t.TempDir(), "page.md")
-	if err := WritePage(name, p.String()); err != nil {
-		t.Fatal(err)
-	}
-	for file, want := range map[string]string{
-		name: "# A page\n\nIn short.\n\nWhat writes this page writes all figures too, into `.rest/page.md` beside it.\n",
-		filepath.Join(filepath.Dir(name), ".rest", "page.md"): "\n## All figures\n",
-	} {
-		if got, err := os.ReadFile(file); err != nil || string(got) != want {
-			t.Errorf("%s: %q, %v", file, got, err)
-		}
-	}
-	if short, rest := Cut(name, "as it is\n"); short != "as it is\n" || rest != "" {
-		t.Errorf("a page without a rest: %q, %q", short, rest)
 	}
 }

@@ -91,10 +91,10 @@ FLEET_SERVICES ?= 200
 results-fleet: need-go ## docs/results/fleet.md: the error of what rows of a fleet tell against the simulator (minutes; FLEET_SERVICES=N)
 	@$(GO) test -count=1 -timeout 1h -run TestErrorAgainstSimulate ./internal/fleet/periodmodel -update -services $(FLEET_SERVICES)
 
-# Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services' packages; what is missing is
-# named on the page with the way to install it. What is under way is kept in .cache/truth, and a later run goes on from
-# there, also after Ctrl-C. A service measured to its end is a line of bench/truth/results.jsonl.gz, to be committed: the pages are
-# made of these. TRUTH=redis-bgsave,nginx-gzip measures these alone, also if they have a result.
+# Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services'
+# packages; what is missing is said with the way to install it. A service measured to its end is a line of bench/truth/results.jsonl.gz, to be
+# committed: the pages are made of these. A later run goes on with the services that have none. TRUTH=redis-bgsave,nginx-gzip measures these
+# alone, also if they have a result.
 TRUTH ?=
 TRUTH_ROUNDS ?= 3
 TRUTH_EACH ?= 5s

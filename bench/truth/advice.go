@@ -29,7 +29,7 @@ func (c testCase) isAdvised(l *look) bool {
 
 // followAdvice starts the service anew with and without the setting that explain advises, by turns, and measures both.
 // A case whose advice names no setting that can be set has nothing to follow.
-func followAdvice(ctx context.Context, o options, c testCase, k *caseRun, save func() error) error {
+func followAdvice(ctx context.Context, o options, c testCase, k *caseRun) error {
 	if !c.isAdvised(k.Look) {
 		return nil
 	}
@@ -39,22 +39,12 @@ func followAdvice(ctx context.Context, o options, c testCase, k *caseRun, save f
 			ways[0], ways[1] = ways[1], ways[0]
 		}
 		for _, way := range ways {
-			if hasRun(k.Followed, way, round) {
-				continue
-			}
-			var r oneRun
-			err := o.alone.Do(ctx, func() (err error) {
-				r, err = startAndRun(ctx, o, c, k, way, round)
-				return err
-			})
+			r, err := startAndRun(ctx, o, c, k, way, round)
 			if err != nil {
 				return fmt.Errorf("%s: %w", way, err)
 			}
 			say("%s: round %d of %d: %s: %s", c.Name, round, o.rounds, way, r.text())
 			k.Followed = append(k.Followed, r)
-			if err := save(); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

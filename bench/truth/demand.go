@@ -47,11 +47,7 @@ func recordDemands(ctx context.Context, o options, of []testCase, file string) e
 	f.About, f.ReplayedCPUs = aboutDemand, replayCPUs
 	var failed []error
 	for _, c := range of {
-		var service recorded.Service
-		err := o.alone.Do(ctx, func() (err error) {
-			service, err = recordDemand(ctx, o, c)
-			return err
-		})
+		service, err := recordDemand(ctx, o, c)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -7,7 +7,7 @@ import (
 
 // measuredCase is a kept case whose variants had these p99s.
 func measuredCase(chosen string, p99s map[string][]float64) caseRun {
-	k := caseRun{Case: "x", Complete: true, Rounds: 3, Look: &look{Cause: "burst", Verdict: "why"}, Fix: &fixed{Tries: []try{}}}
+	k := caseRun{Case: "x", Complete: true, Rounds: 3, Look: &look{Cause: "burst", Verdict: "why"}, Fix: &fixed{}}
 	granted := map[string]float64{"pin 1": 1, "raise 2x": 1}
 	for _, name := range []string{leaveIt, "burst 50ms", "narrow", "pin 1", "raise 2x"} {
 		values, ok := p99s[name]

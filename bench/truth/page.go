@@ -34,8 +34,6 @@ type judged struct {
 func done(of []testCase, all []caseRun) (found []judged, open []string) {
 	for i, c := range of {
 		switch k := all[i]; {
-		case k.NotRun != "":
-			open = append(open, fmt.Sprintf("`%s`: not run: %s", c.Name, text.Shown(k.NotRun)))
 		case !k.Complete:
 			open = append(open, fmt.Sprintf("`%s`: not measured yet", c.Name))
 		case k.Fix == nil:

@@ -39,9 +39,6 @@ type row struct {
 	// Requests is the p99 of requests, where the forecast tells it apart from the judged responses; null: it does not.
 	Requests      *float64 `json:"requests_p99_ms"`
 	RequestsRange *between `json:"requests_error_ms"`
-	P50           *float64 `json:"p50_ms"`
-	P99           *float64 `json:"p99_ms"`
-	Stopped       *float64 `json:"stopped_seconds"`
 	CPUsReserved  *float64 `json:"cpus_reserved"`
 	Modelled      bool     `json:"modelled"`
 	Refused       *string  `json:"refused"`

@@ -58,7 +58,7 @@ func TestOutcome(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		t.Fatal(err)
 	}
-	if r := f.outcome(); r.Chosen != "burst 10ms, period 20ms" || r.Left != "pin 1" || !r.Applied || len(r.Tries) != 2 || r.Tries[0].Kept {
+	if r := f.outcome(); r.Chosen != "burst 10ms, period 20ms" || r.Left != "pin 1" || !r.Applied {
 		t.Errorf("%+v", r)
 	}
 	f.Tries[0].Expected.Pool, f.Tries[0].Expected.Requests = nil, new(9.0)
@@ -76,13 +76,7 @@ func TestOutcome(t *testing.T) {
 	// A trial names which of several bursts it kept.
 	f = fixJSON{Rows: []row{{Remedy: "burst", Parameters: map[string]any{"burst_ms": 50.0}}, {Remedy: "burst", Parameters: map[string]any{"burst_ms": 10.0, "period_ms": 20.0}}},
 		Trial: &fix.Trial{Rows: []fix.TrialRow{{Name: "burst 50ms"}, {Name: "burst 10ms, period 20ms", Kept: true}}}}
-	f.Tries = append(f.Tries, struct {
-		try
-		Expected *struct {
-			Pool     *float64 `json:"pool_p99_ms_low"`
-			Requests *float64 `json:"requests_p99_ms_low"`
-		} `json:"expected"`
-	}{try: try{Remedy: "burst", Kept: true}})
+	f.Tries = append(f.Tries, fixTry{Remedy: "burst", Kept: true})
 	if r := f.outcome(); r.Left != "burst 10ms, period 20ms" || r.Chosen != r.Left {
 		t.Errorf("%+v", r)
 	}

@@ -71,7 +71,6 @@ type job struct {
 	page    string
 	until   time.Time
 	say     io.Writer
-	alone   study.Alone // held while a guest runs
 }
 
 func run(ctx context.Context) error {
@@ -80,7 +79,6 @@ func run(ctx context.Context) error {
 	file := flag.String("records", "bench/wide/records.jsonl.gz", "`FILE` with a line for each piece that was measured")
 	page := flag.String("page", "docs/results/wide.md", "`FILE` to write")
 	last := flag.Duration("for", 30*time.Minute, "begin no piece that would end later; 0: only write the page")
-	alone := flag.String("alone", "", "hold a lock on `FILE` while a guest runs: who starts other work by 'flock FILE COMMAND' waits until it has ended")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
@@ -94,9 +92,6 @@ func run(ctx context.Context) error {
 		return err
 	}
 	j := &job{records: have, page: *page, until: time.Now().Add(*last), say: os.Stderr}
-	if j.alone, err = study.OpenAlone(*alone); err != nil {
-		return err
-	}
 	if *last > 0 {
 		if err := j.measure(ctx, &guest{lab: *lab, program: program, tool: *tool, say: os.Stderr, done: j.done}); err != nil {
 			return err
@@ -125,7 +120,7 @@ func (j *job) measure(ctx context.Context, g *guest) error {
 			return nil
 		}
 		before := len(j.records.All)
-		err := j.alone.Do(ctx, func() error { return g.run(ctx, now) })
+		err := g.run(ctx, now)
 		if ctx.Err() != nil {
 			return ctx.Err() // what had ended is kept
 		}

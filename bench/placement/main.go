@@ -53,7 +53,7 @@ func run(trees, out, only string, length, seeds int) error {
 		for _, m := range all {
 			free <- struct{}{}
 			go func() {
-				runtime.LockOSThread() // for threadTime
+				runtime.LockOSThread() // for its CPU time
 				done <- t.machine(m, temp)
 				<-free
 			}()

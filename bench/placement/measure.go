@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
@@ -84,9 +84,9 @@ func runPeer(m machine, p peer, requests []request) (*result, error) {
 			delete(handles, gone)
 			delete(has, gone)
 		}
-		start := threadTime()
+		start := workload.ThreadTime()
 		got, err := p.take(free, req.size)
-		took := threadTime() - start
+		took := workload.ThreadTime() - start
 		if err != nil || got.Size() != req.size || !got.IsSubsetOf(free) {
 			continue // refused
 		}
@@ -131,9 +131,9 @@ func runOurs(m machine, v variant, requests []request) (*result, error) {
 			delete(handles, gone)
 		}
 		c := placement.Container{Name: strconv.Itoa(i), CPUs: float64(req.size)}
-		start := threadTime()
+		start := workload.ThreadTime()
 		h, err := n.Arrive(c)
-		took := threadTime() - start
+		took := workload.ThreadTime() - start
 		if err != nil {
 			continue // refused
 		}
@@ -192,16 +192,6 @@ func threadsOf(m topology.Machine) int {
 		threads = n
 	}
 	return threads
-}
-
-// threadTime is the CPU time of the calling thread. On a shared machine it measures the cost of a decision.
-// Wall time would measure other programs too.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		panic(err) // every Linux since 2.6.12 has it
-	}
-	return time.Duration(t.Nano())
 }
 
 // garbage is the number of allocations of one of our decisions on a machine that has been full for a while.

@@ -15,8 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/libs/go/budget"
 	"github.com/unthrottle/unthrottle/libs/go/shed"
 )
@@ -91,14 +90,9 @@ func burn(rounds int) byte {
 func roundsPer(d time.Duration) int {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	thread := func() time.Duration {
-		var ts unix.Timespec
-		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // fails for a bad pointer only
-		return time.Duration(ts.Nano())
-	}
 	const sample = 200 * time.Millisecond
-	n, begun := 0, thread()
-	for thread()-begun < sample {
+	n, begun := 0, workload.ThreadTime()
+	for workload.ThreadTime()-begun < sample {
 		burn(20)
 		n += 20
 	}

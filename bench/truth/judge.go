@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -83,7 +83,7 @@ func judge(c testCase, k caseRun) finding {
 		return f
 	}
 	work := k.work()
-	best := slices.MinFunc(all, func(a, b variant) int { return compare(k.figures(a.Name).Median, k.figures(b.Name).Median) })
+	best := slices.MinFunc(all, func(a, b variant) int { return cmp.Compare(k.figures(a.Name).Median, k.figures(b.Name).Median) })
 	f.Known, f.Best = true, best.Name
 	none := func(lower study.Spread) bool {
 		return !slices.ContainsFunc(all, func(v variant) bool { return less(k.figures(v.Name), lower, work) })
@@ -105,16 +105,6 @@ func judge(c testCase, k caseRun) finding {
 	f.Worse = less(leave, chosen, work) || left.Rounds > 0 && less(leave, left, work)
 	f.Why = f.differs(c, k, work)
 	return f
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b || math.IsNaN(b):
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // differs says in a sentence what is wrong; "": nothing is.

@@ -12,7 +12,7 @@ func TestPage(t *testing.T) {
 	}
 	good := measuredCase("burst 50ms", map[string][]float64{leaveIt: {100, 110, 120}, "burst 50ms": {10, 11, 12}, "pin 1": {9, 9, 9}})
 	good.Machine, good.At, good.Each = "a host", time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), 8*time.Second
-	good.Fix.Rows = []row{{Remedy: "none", Judged: new(50.0)}, {Remedy: "burst", Parameters: map[string]any{"burst_ms": 50.0}, Judged: new(10.0)}}
+	good.Fix.Rows = []row{{Remedy: "none", Judged: new(50.0)}, {Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.05}, Judged: new(10.0)}}
 	good.Variants = append(good.Variants, variant{Name: "weight", Refused: "not here"})
 	bad := measuredCase("", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
 	bad.Runs[1].LateP99 = new(30.0)

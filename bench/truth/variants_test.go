@@ -15,7 +15,7 @@ const forecastRows = `[
  {"remedy":"none","parameters":{},"judged_ms":50,"cpus_reserved":0.5},
  {"remedy":"pin","parameters":{"cpus":1},"judged_ms":4,"cpus_reserved":1,"judged_error_ms":{"low":3,"high":6}},
  {"remedy":"narrow","parameters":{},"cpus_reserved":0.5},
- {"remedy":"burst","parameters":{"burst_ms":50},"cpus_reserved":0.5,"judged_error_ms":{"low":40,"high":60}},
+ {"remedy":"burst","parameters":{"burst_seconds":0.05},"cpus_reserved":0.5,"judged_error_ms":{"low":40,"high":60}},
  {"remedy":"burst","parameters":{"burst_seconds":0.01,"period_seconds":0.02},"cpus_reserved":0.5,"judged_error_ms":{"low":9,"high":20}},
  {"remedy":"period","parameters":{"period_seconds":0.01},"cpus_reserved":0.5},
  {"remedy":"weight","parameters":{},"cpus_reserved":null},
@@ -74,7 +74,7 @@ func TestOutcome(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	// A trial names which of several bursts it kept.
-	f = fixJSON{Rows: []row{{Remedy: "burst", Parameters: map[string]any{"burst_ms": 50.0}}, {Remedy: "burst", Parameters: map[string]any{"burst_ms": 10.0, "period_ms": 20.0}}},
+	f = fixJSON{Rows: []row{{Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.05}}, {Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.01, "period_seconds": 0.02}}},
 		Trial: &fix.Trial{Rows: []fix.TrialRow{{Name: "burst 50ms"}, {Name: "burst 10ms, period 20ms", Kept: true}}}}
 	f.Tries = append(f.Tries, fixTry{Remedy: "burst", Kept: true})
 	if r := f.outcome(); r.Left != "burst 10ms, period 20ms" || r.Chosen != r.Left {

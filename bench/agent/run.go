@@ -43,10 +43,13 @@ func newRun(label, program string) (run, error) {
 	return run{At: time.Now().UTC().Truncate(time.Second), Label: label, Kernel: unix.ByteSliceToString(u.Release[:]), CPUs: runtime.NumCPU()}, nil
 }
 
+const totalsHead = `| containers, stopped | the whole | at most | | its process | the probe's programs | their runs per s | resident MB | at most | | while recording | start, CPU-s | others, CPUs |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|
+`
+
 // Totals is the table of the whole agent.
 func (r run) Totals() string {
-	var p study.Page
-	t := p.Table("containers, stopped", "the whole", "at most", "", "its process", "the probe's programs", "their runs per s", "resident MB", "at most", "", "while recording", "start, CPU-s", "others, CPUs")
+	table := totalsHead
 	for _, c := range r.Agents {
 		memory, met := "-", ""
 		if bound := c.residentBound(); bound > 0 {
@@ -60,11 +63,12 @@ func (r run) Totals() string {
 			programs = new(c.per100(*c.Programs))
 		}
 		whole := c.per100(c.perMinute())
-		t.Rowf("%s | %.2f | %.1f | %s | %.2f | %s | %s | %.1f | %s | %s | %s | %.2f | %s", c.name(), whole, c.bound(),
-			verdict(whole, c.bound()), c.per100(c.Process), study.Decimals(programs, 2), study.Decimals(c.Runs, 0), float64(c.Resident)/1e6, memory, met,
-			study.Decimals(recording, 1), c.Start, study.Decimals(c.OthersCPUs, 2))
+		one := func(v float64) string { return study.Decimals(&v, 1) }
+		two := func(v float64) string { return study.Decimals(&v, 2) }
+		table += study.Row(c.name(), two(whole), one(c.bound()), verdict(whole, c.bound()), two(c.per100(c.Process)), study.Decimals(programs, 2),
+			study.Decimals(c.Runs, 0), one(float64(c.Resident)/1e6), memory, met, study.Decimals(recording, 1), two(c.Start), study.Decimals(c.OthersCPUs, 2)) + "\n"
 	}
-	return p.String()
+	return table
 }
 
 func verdict(is, bound float64) string {

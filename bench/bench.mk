@@ -1,11 +1,11 @@
-# What observing costs: the whole agent with a profile of its parts; then our sampler, a bare loop over the same files, and
+# What observing costs: the whole agent; then our sampler, a bare loop over the same files, and
 # cAdvisor's library, on cgroups of its own. BENCH=--quick for the short form, --smoke for the shortest, whose figures mean
 # nothing. Needs root and writable cgroups.
 BENCH ?=
 
 ##@ Measure again
 .PHONY: bench
-bench: bench-build ## what the agent costs and where, beside a bare loop and cAdvisor's library; then bench-probe (as root; BENCH=--quick: short)
+bench: bench-build ## what the agent costs, beside a bare loop and cAdvisor's library; then bench-probe (as root; BENCH=--quick: short)
 	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor -unthrottle $(BIN)/unthrottle $(BENCH)
 	@$(MAKE) --no-print-directory bench-probe
 
@@ -35,19 +35,14 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 # bench/wide/records.jsonl.gz, in order of worth, for WIDE_FOR of a quiet host; a later run goes on from there, also after Ctrl-C.
 # WIDE_FOR=0 only writes the page.
 WIDE_FOR ?= 30m
-WIDE ?=
 
 .PHONY: wide-build
 wide-build: build lab
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/wide ./bench/wide
 
 .PHONY: results-wide
-results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 8 to 32 CPUs, for WIDE_FOR=30m (WIDE=-plan: the plan); goes on where it ended
-	@$(BIN)/wide -what service -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
-
-.PHONY: accuracy-wide
-accuracy-wide: wide-build ## docs/results/wide.md: the simulator beside a kernel on 16 CPUs, for WIDE_FOR=30m; goes on where it ended
-	@$(BIN)/wide -what accuracy -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
+results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 8 to 32 CPUs, for WIDE_FOR=30m; goes on where it ended
+	@$(BIN)/wide -lab $(LAB) -for $(WIDE_FOR)
 
 # What libs/go does for a net/http service on this host, and libs/java, once it is built, for one of Netty. It measures what is missing in bench/threads/records.jsonl.gz.
 THREADS ?=
@@ -77,7 +72,7 @@ soak-world: need-go ## WORLD_ROUNDS seconds of an agent's life in a simulated wo
 
 .PHONY: soak-placement
 soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each checked (about 10 min)
-	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) PLACEMENT_RECORD=$(CURDIR)/bench/placement/soak.json $(GO) test -count=1 -timeout 2h \
+	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) $(GO) test -count=1 -timeout 2h \
 	  -run 'TestRandomSteps|TestAgainstExactSearch' -v ./placement
 
 BENCHTIME ?= 1s
@@ -96,10 +91,10 @@ FLEET_SERVICES ?= 200
 results-fleet: need-go ## docs/results/fleet.md: the error of what rows of a fleet tell against the simulator (minutes; FLEET_SERVICES=N)
 	@$(GO) test -count=1 -timeout 1h -run TestErrorAgainstSimulate ./internal/fleet/periodmodel -update -services $(FLEET_SERVICES)
 
-# Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services' packages; what is missing is
-# named on the page with the way to install it. What is under way is kept in .cache/truth, and a later run goes on from
-# there, also after Ctrl-C. A service measured to its end is a line of bench/truth/results.jsonl.gz, to be committed: the pages are
-# made of these. TRUTH=redis-bgsave,nginx-gzip measures these alone, also if they have a result.
+# Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services'
+# packages; what is missing is said with the way to install it. A service measured to its end is a line of bench/truth/results.jsonl.gz, to be
+# committed: the pages are made of these. A later run goes on with the services that have none. TRUTH=redis-bgsave,nginx-gzip measures these
+# alone, also if they have a result.
 TRUTH ?=
 TRUTH_ROUNDS ?= 3
 TRUTH_EACH ?= 5s
@@ -110,7 +105,7 @@ truth: build ## docs/results/{fix,truth}.md: what is said of real services, what
 	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -rounds $(TRUTH_ROUNDS) -each $(TRUTH_EACH) -out docs/results/fix.md
 
 .PHONY: truth-page
-truth-page: need-go ## docs/results/{fix,truth}.md anew from the records of make truth, and all figures in docs/results/.rest/fix.md
+truth-page: need-go ## docs/results/{fix,truth}.md anew from the records of make truth
 	@$(GO) run ./bench/truth -page-only
 
 .PHONY: truth-again

@@ -13,8 +13,8 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// peerTables are the peers' own test tables as data; bench/placement/tables made
-// the file, which names its sources.
+// peerTables are the peers' own test tables as data, read out of their test files;
+// the file names its sources.
 type peerTables struct {
 	Sources  []string
 	Machines map[string][][5]int // CPU, core, socket, NUMA node, L3

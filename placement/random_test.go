@@ -1,13 +1,11 @@
 package placement
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"k8s.io/utils/cpuset"
@@ -52,10 +50,9 @@ func TestRandomSteps(t *testing.T) {
 		machines = append(machines, s.shape.Machine(t))
 	}
 	steps := stepsOfTest(t)
-	var record []soaked
 	for i, m := range machines {
 		rng := rand.New(rand.NewPCG(uint64(i), 7))
-		done, kinds := 0, map[string]int{}
+		done := 0
 		for done < steps/len(machines) {
 			walk := newWalk(t, m, rng)
 			for range require.Rounds(t, max(200, len(m.CPUs))) { // until a large machine is full, too
@@ -64,29 +61,9 @@ func TestRandomSteps(t *testing.T) {
 				if err := walk.check(); err != nil {
 					t.Fatalf("machine %d, after %s: %v", i, did, err)
 				}
-				what, _, _ := strings.Cut(did, " ")
-				kinds[what]++
 			}
 		}
-		record = append(record, soaked{len(m.CPUs), done, kinds})
 	}
-	if file := os.Getenv("PLACEMENT_RECORD"); file != "" {
-		text, err := json.Marshal(record)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// soaked is what was done on one machine, for bench/placement to show. A step
-// that was found wrong ends the test before anything is written.
-type soaked struct {
-	CPUs  int            `json:"cpus"`
-	Steps int            `json:"steps"`
-	Kinds map[string]int `json:"kinds"`
 }
 
 // walk is a node to which random things happen.

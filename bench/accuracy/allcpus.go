@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -34,7 +33,9 @@ type AllCPUsRow struct {
 }
 
 // Apart tells whether the medians are further apart than MostApart.
-func (r AllCPUsRow) Apart() bool { return math.Abs(r.Simulated-stats.Median(r.Real)) > mostApart }
+func (r AllCPUsRow) Apart() bool { return r.apart() > mostApart }
+
+func (r AllCPUsRow) apart() float64 { return math.Abs(r.Simulated - stats.Median(r.Real)) }
 
 func (r AllCPUsRow) String() string {
 	return fmt.Sprintf("%s: %s of %s: simulated %.1f %%, real %.1f %%", r.Scenario, r.Figure, r.Cgroup, 100*r.Simulated, 100*stats.Median(r.Real))
@@ -68,24 +69,20 @@ func CompareShares(name string, s scenario.Scenario, simulated, real []scenario.
 	return rows
 }
 
-// allCPUsText is the page's section.
-func allCPUsText(p *study.Page, all []AllCPUs) {
-	if len(all) == 0 {
-		return
-	}
-	all = slices.SortedFunc(slices.Values(all), func(a, b AllCPUs) int { return cmp.Compare(a.Release, b.Release) })
-	p.Line("\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.", 100*mostApart)
-	t := p.Table("kernel", "CPUs:", "figures within the bound:", "furthest apart")
-	for _, a := range all {
-		within, worst := 0, AllCPUsRow{}
-		for i, r := range a.Rows {
-			if !r.Apart() {
-				within++
-			}
-			if i == 0 || math.Abs(r.Simulated-stats.Median(r.Real)) > math.Abs(worst.Simulated-stats.Median(worst.Real)) {
-				worst = r
-			}
+// Within is how many figures are not apart.
+func (a AllCPUs) Within() (n int) {
+	for _, r := range a.Rows {
+		if !r.Apart() {
+			n++
 		}
-		t.Rowf("%s | %d | %d of %d | %s", a.Release, a.CPUs, within, len(a.Rows), worst)
 	}
+	return n
+}
+
+// Worst is the figure that is furthest apart.
+func (a AllCPUs) Worst() AllCPUsRow {
+	if len(a.Rows) == 0 {
+		return AllCPUsRow{}
+	}
+	return slices.MaxFunc(a.Rows, func(a, b AllCPUsRow) int { return cmp.Compare(a.apart(), b.apart()) })
 }

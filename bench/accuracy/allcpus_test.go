@@ -2,12 +2,10 @@ package accuracy
 
 import (
 	"math"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -28,12 +26,8 @@ func TestCompareShares(t *testing.T) {
 	if got := rows[1].String(); got != "one: CPU use of a: simulated 100.0 %, real 88.0 %" {
 		t.Error(got)
 	}
-	b := &study.Page{}
-	if allCPUsText(b, nil); b.String() != "" {
-		t.Errorf("of nothing: %s", b)
-	}
-	allCPUsText(b, []AllCPUs{{Release: "6.18", CPUs: 16, Rows: rows}, {Release: "6.1", CPUs: 16, Rows: rows[:1]}})
-	if text := b.String(); !strings.Contains(text, "| 6.1 | 16 | 1 of 1 |") || !strings.Contains(text, "| 6.18 | 16 | 1 of 2 | one: CPU use of a") {
-		t.Error(text)
+	both := AllCPUs{Rows: rows}
+	if both.Within() != 1 || both.Worst().Figure != Use {
+		t.Errorf("%d within, %v", both.Within(), both.Worst())
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
@@ -268,25 +267,4 @@ func (c *claims) pools() {
 		needed = append(needed, "without "+without.name+" "+verdict)
 	}
 	c.claim("which ingredients that needs: the objective at that load", "no bound", true, "%s", strings.Join(needed, ", "))
-}
-
-// claimsText is the page's section.
-func claimsText(p *study.Page, all []Claim, seeds int) {
-	if len(all) == 0 {
-		return
-	}
-	p.Line("\n## Against published figures\n\nMedians of %d seeds, lowest to highest. From Indeed's \"Unthrottled: Fixing CPU Limits in the Cloud\" (0.4 CPUs, fibtest), Uber's cgroup-lat "+
-		"(burners and a sleeper), and \"The container throttling problem\" by Mackey and Luu (pools).", seeds)
-	t := p.Table("what", "bound", "simulated", "")
-	for _, c := range all {
-		verdict := "met"
-		if !c.Met {
-			verdict = "**missed**"
-		}
-		if c.Why != "" {
-			verdict += ": " + c.Why
-		}
-		t.Row(c.Of, c.Bound, c.Came, verdict)
-	}
-	p.Line("\nUse above quota x periods + burst + silos + ticks is looked for in a million random steps by `go test -run Conservation ./bandwidth ./internal/sim/simulate`, as part of `make test`.")
 }

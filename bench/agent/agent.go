@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -36,9 +35,8 @@ type agentCost struct {
 	Stopped int `json:"stopped"`
 	// Start is the CPU time of the start, in s.
 	Start float64 `json:"start"`
-	// Process is the agent's process while it records nothing. Parts are what its metrics say it was spent on.
-	Process float64            `json:"process"`
-	Parts   map[string]float64 `json:"parts,omitempty"`
+	// Process is the agent's process while it records nothing.
+	Process float64 `json:"process"`
 	// Programs are the probe's, by their run time; Runs is how often they ran, per second. They run in whatever process
 	// causes the event.
 	Programs *float64 `json:"programs"`
@@ -58,15 +56,10 @@ func (c agentCost) perMinute() float64 {
 	if c.Programs != nil {
 		sum += *c.Programs
 	}
-	return sum + c.recordings()
-}
-
-// recordings is the CPU time per minute of as many recordings as the agent allows itself.
-func (c agentCost) recordings() float64 {
-	if c.Recording == nil {
-		return 0
+	if c.Recording != nil {
+		sum += *c.Recording * recordingsPerHour / 60
 	}
-	return *c.Recording * recordingsPerHour / 60
+	return sum
 }
 
 // per100 converts seconds per minute to those per 100 containers.
@@ -186,18 +179,16 @@ func (c *agentCost) steady(ctx context.Context, a *child, p plan) (err error) {
 		return err
 	}
 	// The first scrape belongs to no window, the last one to this.
-	before, err := a.parts()
-	if err != nil {
+	if err := a.scrape(); err != nil {
 		return err
 	}
-	var after map[string]float64
 	begin, busy := time.Now(), hostUsed()
 	c.Process, err = a.over(func() error {
 		for range p.agentWindow() / p.scrape {
 			if err := clock.Sleep(ctx, p.scrape); err != nil {
 				return err
 			}
-			if after, err = a.parts(); err != nil {
+			if err := a.scrape(); err != nil {
 				return err
 			}
 		}
@@ -206,15 +197,8 @@ func (c *agentCost) steady(ctx context.Context, a *child, p plan) (err error) {
 	if err != nil {
 		return err
 	}
-	minutes := time.Since(begin).Minutes()
-	c.OthersCPUs = usedBetween(busy, hostUsed(), minutes, c.Process)
+	c.OthersCPUs = usedBetween(busy, hostUsed(), time.Since(begin).Minutes(), c.Process)
 	c.Resident = residentBytes(a.cmd.Process.Pid)
-	if after != nil {
-		c.Parts = map[string]float64{}
-		for name, seconds := range after {
-			c.Parts[name] = (seconds - before[name]) / minutes
-		}
-	}
 	return c.programs(ctx, a, p.programs)
 }
 
@@ -235,27 +219,16 @@ func usedBetween(was, is *time.Duration, minutes, agentPerMinute float64) *float
 	return new(max(0, (*is-*was).Minutes()/minutes-agentPerMinute/60))
 }
 
-// parts reads the agent's CPU time by part from its metrics, in s; nil from an agent that does not tell.
-func (c *child) parts() (map[string]float64, error) {
+// scrape collects the agent's metrics.
+func (c *child) scrape() error {
 	_, rest, _ := strings.Cut(c.stderr.String(), "http://")
 	address, _, _ := strings.Cut(rest, ";")
 	answer, err := http.Get("http://" + strings.TrimSpace(address))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer answer.Body.Close()
-	var parts map[string]float64
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		name, value, ok := strings.Cut(strings.TrimPrefix(lines.Text(), `unthrottle_agent_cpu_seconds_total{part="`), `"} `)
-		if v, err := strconv.ParseFloat(value, 64); ok && err == nil && !strings.ContainsAny(name, `{"`) {
-			if parts == nil {
-				parts = map[string]float64{}
-			}
-			parts[name] = v
-		}
-	}
-	_, _ = io.Copy(io.Discard, answer.Body)
-	return parts, nil
+	_, err = io.Copy(io.Discard, answer.Body)
+	return errors.Join(err, answer.Body.Close())
 }
 
 // programs measures the BPF programs that the agent holds. The kernel measures all programs of the host meanwhile, which

@@ -1,4 +1,4 @@
-// Command bench measures the cost of observing. First it runs the whole agent alone, and tells its parts apart. Then it
+// Command bench measures the cost of observing. First it runs the whole agent alone. Then it
 // measures unthrottle's sampler, a bare loop over the same files, and cAdvisor's library, all at the same time over the
 // same cgroups, which it makes and removes. See docs/reference/bench.md.
 package main
@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -62,11 +61,10 @@ func main() {
 	flag.StringVar(&others.unthrottle, "unthrottle", "", "the unthrottle program, to run its agent; empty: without it")
 	short := flag.Bool("quick", false, "fewer cgroups, shorter windows")
 	least := flag.Bool("smoke", false, "five cgroups for two seconds: whether it runs at all")
-	only := flag.String("only", "", "these scenarios alone, for example 50/5,200/200: cgroups and how many of them are stopped")
 	var k keep
 	flag.StringVar(&k.runs, "runs", "", "a `FILE` with the agent's figures of earlier runs, to which this run is added")
 	flag.StringVar(&k.label, "label", "", "what this run is called in the file and on the page, for example the version; empty: the version")
-	flag.StringVar(&k.page, "page", "", "a `FILE` for the page of all runs in -runs")
+	flag.StringVar(&k.page, "page", "", "a `FILE` for the page of the last run in -runs")
 	flag.StringVar(&k.readme, "readme", "", "a `FILE` whose line about the cost gets this run's figures")
 	show := flag.Bool("show", false, "measure nothing, and write the page and README's figure of the runs in -runs")
 	flag.Parse()
@@ -88,9 +86,6 @@ func main() {
 		case *short:
 			p = quick()
 		}
-		if p.scenarios, err = chosen(p.scenarios, *only); err != nil {
-			break
-		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		err = bench(ctx, p, others, k)
@@ -99,22 +94,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
-}
-
-// chosen are the scenarios of a list such as "50/5,200/200"; all for "".
-func chosen(all []scenario, list string) ([]scenario, error) {
-	if list == "" {
-		return all, nil
-	}
-	all = nil
-	for text := range strings.SplitSeq(list, ",") {
-		var s scenario
-		if n, err := fmt.Sscanf(text, "%d/%d", &s.cgroups, &s.stopped); n != 2 || err != nil || s.cgroups < 1 || s.stopped > s.cgroups {
-			return nil, fmt.Errorf("-only %s: %q is no scenario; an example is 50/5", list, text)
-		}
-		all = append(all, s)
-	}
-	return all, nil
 }
 
 // bench runs all scenarios and prints the tables. With -runs it measures the agent alone.
@@ -143,7 +122,9 @@ func bench(ctx context.Context, p plan, others programs, k keep) error {
 		}
 		t.add(s, results)
 	}
-	r.print(os.Stdout)
+	if len(r.Agents) > 0 {
+		fmt.Println(r.Totals())
+	}
 	if k.runs != "" {
 		return k.add(r)
 	}

@@ -1,9 +1,9 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -43,17 +43,13 @@ func newRun(label, program string) (run, error) {
 	return run{At: time.Now().UTC().Truncate(time.Second), Label: label, Kernel: unix.ByteSliceToString(u.Release[:]), CPUs: runtime.NumCPU()}, nil
 }
 
-// print prints a run's tables.
-func (r run) print(w io.Writer) {
-	if len(r.Agents) > 0 {
-		_, _ = io.WriteString(w, r.totals()+"\n"+r.profile()+"\n")
-	}
-}
+const totalsHead = `| containers, stopped | the whole | at most | | its process | the probe's programs | their runs per s | resident MB | at most | | while recording | start, CPU-s | others, CPUs |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|
+`
 
-// totals is the table of the whole agent.
-func (r run) totals() string {
-	var p study.Page
-	t := p.Table("containers, stopped", "the whole", "at most", "", "its process", "the probe's programs", "their runs per s", "resident MB", "at most", "", "while recording", "start, CPU-s", "others, CPUs")
+// Totals is the table of the whole agent.
+func (r run) Totals() string {
+	table := totalsHead
 	for _, c := range r.Agents {
 		memory, met := "-", ""
 		if bound := c.residentBound(); bound > 0 {
@@ -67,11 +63,12 @@ func (r run) totals() string {
 			programs = new(c.per100(*c.Programs))
 		}
 		whole := c.per100(c.perMinute())
-		t.Rowf("%s | %.2f | %.1f | %s | %.2f | %s | %s | %.1f | %s | %s | %s | %.2f | %s", c.name(), whole, c.bound(),
-			verdict(whole, c.bound()), c.per100(c.Process), study.Decimals(programs, 2), study.Decimals(c.Runs, 0), float64(c.Resident)/1e6, memory, met,
-			study.Decimals(recording, 1), c.Start, study.Decimals(c.OthersCPUs, 2))
+		one := func(v float64) string { return study.Decimals(&v, 1) }
+		two := func(v float64) string { return study.Decimals(&v, 2) }
+		table += study.Row(c.name(), two(whole), one(c.bound()), verdict(whole, c.bound()), two(c.per100(c.Process)), study.Decimals(programs, 2),
+			study.Decimals(c.Runs, 0), one(float64(c.Resident)/1e6), memory, met, study.Decimals(recording, 1), two(c.Start), study.Decimals(c.OthersCPUs, 2)) + "\n"
 	}
-	return p.String()
+	return table
 }
 
 func verdict(is, bound float64) string {
@@ -83,72 +80,6 @@ func verdict(is, bound float64) string {
 
 // name is the scenario's in tables.
 func (c agentCost) name() string { return fmt.Sprintf("%d, %d", c.Cgroups, c.Stopped) }
-
-// Rows of the profile that are not parts of the process.
-const (
-	rowPrograms    = "the probe's programs"
-	rowRecordings  = "automatic recordings, 12 an hour"
-	rowUnaccounted = "unaccounted"
-	rowWhole       = "the whole"
-)
-
-// profile is the table of parts: CPU-ms per minute of all containers together, and the share of the whole.
-func (r run) profile() string {
-	names := map[string]bool{}
-	for _, c := range r.Agents {
-		for name := range c.Parts {
-			names[name] = true
-		}
-	}
-	heads := []string{"CPU-ms per minute"}
-	for _, c := range r.Agents {
-		heads = append(heads, c.name())
-	}
-	var p study.Page
-	t := p.Table(heads...)
-	row := func(name string, of func(agentCost) *float64) {
-		cells := []any{name}
-		for _, c := range r.Agents {
-			cell := "-"
-			if v := of(c); v != nil {
-				cell = fmt.Sprintf("%.1f (%.0f %%)", *v*1000, 100**v/c.perMinute())
-			}
-			cells = append(cells, cell)
-		}
-		t.Row(cells...)
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		row(name, func(c agentCost) *float64 {
-			if v, ok := c.Parts[name]; ok {
-				return &v
-			}
-			return nil
-		})
-	}
-	row(rowUnaccounted, agentCost.unaccounted)
-	row(rowPrograms, func(c agentCost) *float64 { return c.Programs })
-	row(rowRecordings, func(c agentCost) *float64 {
-		if c.Recording == nil {
-			return nil
-		}
-		return new(c.recordings())
-	})
-	row(rowWhole, func(c agentCost) *float64 { return new(c.perMinute()) })
-	return p.String()
-}
-
-// unaccounted is the process's CPU time by its clock that its own metrics do not name, or name twice; nil where it names
-// none.
-func (c agentCost) unaccounted() *float64 {
-	if c.Parts == nil {
-		return nil
-	}
-	rest := c.Process
-	for _, v := range c.Parts {
-		rest -= v
-	}
-	return &rest
-}
 
 // keep says where a run is kept and shown.
 type keep struct{ runs, label, page, readme string }
@@ -171,14 +102,17 @@ func (k keep) add(r run) error {
 	return k.show(all)
 }
 
-// show writes the page of all runs, and README's figure of the last.
+//go:embed page.md
+var pageText string
+
+// show writes the page and README's figure of the last run.
 func (k keep) show(all []run) error {
 	if len(all) == 0 {
 		return fmt.Errorf("%s has no run to show", k.runs)
 	}
 	r := all[len(all)-1]
 	if k.page != "" {
-		if err := study.WritePage(k.page, page(all)); err != nil {
+		if err := study.WritePage(k.page, study.Fill(pageText, nil, r)); err != nil {
 			return err
 		}
 	}
@@ -227,7 +161,7 @@ func inReadme(readme string, r run) (string, error) {
 	}
 	ranges[0] += " containers"
 	lines := text.Fill(fmt.Sprintf("- **Cost**: the agent's CPU-seconds per 100 containers and minute are %s. "+
-		"The aim is 0.5 or 1.0, and %d of %d figures exceed it ([measured](docs/results/cost.md)).%s",
+		"The aim is 0.5 or 1.0, and %d of %d figures exceed it ([measured](docs/results/cost.md#measured)).%s",
 		strings.Join(ranges, ", "), missed, figures, memory), 98)
 	item := strings.Join(lines, "\n  ") + "\n\n"
 	return costLine.ReplaceAllLiteralString(readme, item), nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
@@ -97,20 +98,12 @@ func walk(ctx context.Context, h *cgroup.Host, j job) error {
 		if err := h.Attach(cgroup.CPU, cgroup.Join(j.Top, groupName(i)), os.Getpid()); err != nil {
 			return err
 		}
-		for end := threadTime() + burn; threadTime() < end; {
+		for end := workload.ThreadTime() + burn; workload.ThreadTime() < end; {
 		}
 		// Without this sleep a cgroup whose quota is not noticed to be spent until the tick would be spun in for long.
 		time.Sleep(time.Millisecond)
 	}
 	return nil
-}
-
-func threadTime() time.Duration {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
 }
 
 // bareLoop reads the files that the sampler reads, at the same rates, through handles that are kept open, and does

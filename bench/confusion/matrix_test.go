@@ -51,8 +51,7 @@ func TestMarkdown(t *testing.T) {
 	text := Markdown(all, About{"6.18", 2, 200})
 	rest := text
 	for _, want := range []string{"3 random mixes of 200 wanted, on Linux 6.18 with 2 CPUs", "2 are scored: 1 right (50 %)",
-		"| truth \\ named first | burst | pool | right |", "| pool | 1 | **1** | 1 of 2 |", "Not scored: no removal helps: 1.",
-		"| 1 | 1.00 | pool 0.50 (-2.70) | 3.10 | pool | - | pool | right |", "not scored: no removal helps", "**wrong**"} {
+		"| truth \\ named first | burst | pool | right |", "| pool | 1 | **1** | 1 of 2 |", "Not scored: no removal helps: 1."} {
 		i := strings.Index(rest, want)
 		if i < 0 {
 			t.Fatalf("%q is missing in\n%s", want, text)

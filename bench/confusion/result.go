@@ -1,7 +1,6 @@
 package confusion
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
@@ -89,17 +88,6 @@ func (r Result) First() diagnose.Cause {
 func (r Result) right() bool {
 	cause, _ := r.Truth()
 	return r.First() == cause
-}
-
-func (r Result) mix() string {
-	text := ""
-	for k, i := range r.Ingredients {
-		if k > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s %.2f (%+.2f)", i.Cause, i.Strength, i.Without-r.Harm)
-	}
-	return text
 }
 
 // Again tells mixes that others on the machine spoilt: they may be scored when it is quiet.

@@ -12,30 +12,30 @@ import (
 
 // machine is one that all allocators are run on.
 type machine struct {
-	name, about string
-	topology    topology.Machine
-	rank        int // its place on the page
+	name     string
+	topology topology.Machine
+	rank     int // its place on the page
 }
 
 // saved are real machines' trees; shapes are made after the tables of the
 // machines named, as the kubelet's tests and vendors' data sheets give them.
 var (
-	saved = []struct{ name, about string }{
-		{"scattered-80", "2 sockets, 4 NUMA nodes, SNC2, scattered numbers"},
-		{"xeon-snc2-112", "2 sockets, 4 NUMA nodes, SNC2, numbers dealt round"},
-		{"xeon-4-sockets-144", "4 sockets"},
-		{"epyc7402", "1 socket, no caches told"},
-		{"hybrid-16", "performance and efficiency cores"},
+	saved = []string{
+		"scattered-80",       // 2 sockets, 4 NUMA nodes, SNC2, scattered numbers
+		"xeon-snc2-112",      // 2 sockets, 4 NUMA nodes, SNC2, numbers dealt round
+		"xeon-4-sockets-144", // 4 sockets
+		"epyc7402",           // 1 socket, no caches told
+		"hybrid-16",          // performance and efficiency cores
 	}
 	shapes = []struct {
-		name, about string
-		shape       topologytest.Shape
+		name  string
+		shape topologytest.Shape
 	}{
-		{"epyc7742-nps4-256", "2 sockets, 8 NUMA nodes, 32 L3s", topologytest.Shape{Sockets: 2, NodesPerSocket: 4, L3sPerNode: 4, CoresPerL3: 4, Threads: 2}},
-		{"xeon8490h-snc4-240", "2 sockets, 8 NUMA nodes in 2 L3s", topologytest.Shape{Sockets: 2, NodesPerSocket: 4, NodesShareL3: true, CoresPerL3: 15, Threads: 2}},
-		{"epyc9654-nps1-384", "2 sockets, 24 L3s", topologytest.Shape{Sockets: 2, L3sPerNode: 12, CoresPerL3: 8, Threads: 2}},
-		{"128-cores-no-smt", "1 socket, 16 L3s", topologytest.Shape{L3sPerNode: 16, CoresPerL3: 8}},
-		{"1024-cpus", "4 sockets, 8 NUMA nodes, 64 L3s", topologytest.Shape{Sockets: 4, NodesPerSocket: 2, L3sPerNode: 8, CoresPerL3: 8, Threads: 2}},
+		{"epyc7742-nps4-256", topologytest.Shape{Sockets: 2, NodesPerSocket: 4, L3sPerNode: 4, CoresPerL3: 4, Threads: 2}},
+		{"xeon8490h-snc4-240", topologytest.Shape{Sockets: 2, NodesPerSocket: 4, NodesShareL3: true, CoresPerL3: 15, Threads: 2}},
+		{"epyc9654-nps1-384", topologytest.Shape{Sockets: 2, L3sPerNode: 12, CoresPerL3: 8, Threads: 2}},
+		{"128-cores-no-smt", topologytest.Shape{L3sPerNode: 16, CoresPerL3: 8}},
+		{"1024-cpus", topologytest.Shape{Sockets: 4, NodesPerSocket: 2, L3sPerNode: 8, CoresPerL3: 8, Threads: 2}},
 	}
 )
 
@@ -43,11 +43,11 @@ var (
 // saved ones.
 func machines(trees, only string) ([]machine, error) {
 	var out []machine
-	for _, s := range saved {
-		if !strings.Contains(s.name, only) {
+	for _, name := range saved {
+		if !strings.Contains(name, only) {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(trees, s.name+".tree"))
+		text, err := os.ReadFile(filepath.Join(trees, name+".tree"))
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func machines(trees, only string) ([]machine, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, machine{s.name, s.about + ", as saved", m, len(out)})
+		out = append(out, machine{name, m, len(out)})
 	}
 	for _, s := range shapes {
 		if !strings.Contains(s.name, only) {
@@ -71,7 +71,7 @@ func machines(trees, only string) ([]machine, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, machine{s.name, s.about + ", made", m, len(out)})
+		out = append(out, machine{s.name, m, len(out)})
 	}
 	return out, nil
 }

@@ -25,18 +25,17 @@ var variants = []variant{
 func main() {
 	trees := flag.String("trees", "internal/kernel/topologytest/testdata", "`folder` of the saved machines")
 	out := flag.String("out", "", "`file` to write; empty: standard output")
-	soak := flag.String("soak", "bench/placement/soak.json", "`file` that make soak-placement wrote; none: nothing is said of it")
 	only := flag.String("machine", "", "only machines whose name contains this `text`")
 	length := flag.Int("arrivals", 200, "measured arrivals per stream")
 	seeds := flag.Int("seeds", 3, "streams per cell")
 	flag.Parse()
-	if err := run(*trees, *out, *only, *soak, *length, *seeds); err != nil {
+	if err := run(*trees, *out, *only, *length, *seeds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(trees, out, only, soak string, length, seeds int) error {
+func run(trees, out, only string, length, seeds int) error {
 	all, err := machines(trees, only)
 	if err != nil {
 		return err
@@ -46,57 +45,46 @@ func run(trees, out, only, soak string, length, seeds int) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	t := newTable(length, seeds)
+	t := &table{length: length, seeds: seeds, results: map[key]*result{}}
 	// The largest take longest: they begin.
 	slices.SortStableFunc(all, func(a, b machine) int { return b.topology.Online().Size() - a.topology.Online().Size() })
-	next, done := make(chan machine), make(chan error)
-	for range min(len(all), runtime.GOMAXPROCS(0)) {
-		go func() {
-			runtime.LockOSThread() // for threadTime
-			for m := range next {
+	done, free := make(chan error, len(all)), make(chan struct{}, runtime.GOMAXPROCS(0))
+	go func() {
+		for _, m := range all {
+			free <- struct{}{}
+			go func() {
+				runtime.LockOSThread() // for its CPU time
 				done <- t.machine(m, temp)
-			}
-		}()
-	}
-	defer close(next)
-	for sent, ended := 0, 0; ended < len(all); {
-		feed := next
-		var m machine
-		if sent == len(all) {
-			feed = nil
-		} else {
-			m = all[sent]
+				<-free
+			}()
 		}
-		select {
-		case feed <- m:
-			sent++
-		case err := <-done:
-			if err != nil {
-				return err
-			}
-			ended++
-			// An interruption of the rest does not lose the page so far.
-			if out != "" {
-				if err := study.WritePage(out, t.text()); err != nil {
-					return err
-				}
-			}
+	}()
+	write := func() error {
+		if out == "" {
+			return nil
 		}
+		return study.WritePage(out, t.text())
 	}
-	if t.soaked, err = readSoak(soak); err != nil {
-		return err
-	}
-	t.garbage = map[string]float64{}
-	for _, m := range all {
-		if t.garbage[m.name], err = garbage(m); err != nil {
+	for range all {
+		if err := <-done; err != nil {
 			return err
 		}
+		if err := write(); err != nil { // an interruption of the rest does not lose the page so far
+			return err
+		}
+	}
+	for _, m := range all {
+		allocations, err := garbage(m)
+		if err != nil {
+			return err
+		}
+		t.garbage = append(t.garbage, allocations)
 	}
 	if out == "" {
 		_, err = os.Stdout.WriteString(t.text())
 		return err
 	}
-	return study.WritePage(out, t.text())
+	return write()
 }
 
 func peersOf(m machine, dir string) ([]peer, error) {

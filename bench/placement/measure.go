@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
@@ -15,42 +17,26 @@ import (
 
 // result is what one allocator did with one stream, or with several.
 type result struct {
-	arrivals int
-	// Arrivals that crossed avoidably: at any level, and at each.
-	avoidable      int
-	avoidableLevel [3]int
-	// Sums over the states after each arrival.
-	containers, sharing, stranded, cores int
-	forced                               [3]int // groups
-	// odd are containers of whose number of CPUs no whole cores can be made.
-	odd  int
-	fits [3]int
-	free int
+	arrivals  int
+	avoidable int // arrivals that crossed avoidably, at any level
+	// Sums over the states after each arrival. Of the containers, odd are those of whose number of CPUs no whole cores can be made.
+	containers, crossings, sharing, stranded, odd int
 	// Of repairs.
-	moves, movedCPUs, recovered int
-	times                       []time.Duration
-	refused                     int
+	moves, recovered int
+	times            []time.Duration
 }
 
 func (r *result) add(o *result) {
 	r.arrivals += o.arrivals
 	r.avoidable += o.avoidable
-	for i := range r.forced {
-		r.avoidableLevel[i] += o.avoidableLevel[i]
-		r.forced[i] += o.forced[i]
-		r.fits[i] += o.fits[i]
-	}
 	r.containers += o.containers
-	r.odd += o.odd
+	r.crossings += o.crossings
 	r.sharing += o.sharing
 	r.stranded += o.stranded
-	r.cores += o.cores
-	r.free += o.free
+	r.odd += o.odd
 	r.moves += o.moves
-	r.movedCPUs += o.movedCPUs
 	r.recovered += o.recovered
 	r.times = append(r.times, o.times...)
-	r.refused += o.refused
 }
 
 // quantile of the times.
@@ -62,35 +48,21 @@ func (r *result) quantile(q float64) time.Duration {
 	return stats.Rank(r.times, q)
 }
 
-// note takes down the state after an arrival.
-func (r *result) note(n *placement.Node, newcomer placement.Handle) {
+// note takes down the state after an arrival, which took so long.
+func (r *result) note(m machine, n *placement.Node, newcomer placement.Handle, took time.Duration, requests []request, live map[int]placement.Handle) {
 	r.arrivals++
-	_, avoidable := n.Excess(newcomer)
-	any := false
-	for i, excess := range avoidable {
-		if excess > 0 {
-			r.avoidableLevel[i]++
-			any = true
-		}
-	}
-	if any {
+	if _, avoidable := n.Excess(newcomer); avoidable[0] > 0 || avoidable[1] > 0 || avoidable[2] > 0 {
 		r.avoidable++
 	}
-	r.state(n)
-}
-
-func (r *result) state(n *placement.Node) {
-	s := n.Score()
-	for i := range s.Crossings {
-		r.forced[i] += s.Crossings[i].Forced + s.Crossings[i].Avoidable
+	for _, at := range crossings(n) {
+		r.crossings += at
 	}
+	s := n.Score()
 	r.sharing += s.Sharing
 	r.stranded += s.Stranded
-	r.cores += s.CoresShared
-	r.free += s.Pool
-	for i, fits := range [3]int{s.Fits.Socket, s.Fits.NUMANode, s.Fits.L3} {
-		r.fits[i] += fits
-	}
+	r.containers += len(live)
+	r.odd += oddOf(m, requests, live)
+	r.times = append(r.times, took)
 }
 
 // runPeer gives a stream to a peer; a node of ours looks on as the judge.
@@ -112,12 +84,11 @@ func runPeer(m machine, p peer, requests []request) (*result, error) {
 			delete(handles, gone)
 			delete(has, gone)
 		}
-		start := threadTime()
+		start := workload.ThreadTime()
 		got, err := p.take(free, req.size)
-		took := threadTime() - start
+		took := workload.ThreadTime() - start
 		if err != nil || got.Size() != req.size || !got.IsSubsetOf(free) {
-			r.refused++
-			continue
+			continue // refused
 		}
 		free = free.Difference(got)
 		has[i] = got
@@ -127,10 +98,7 @@ func runPeer(m machine, p peer, requests []request) (*result, error) {
 		}
 		handles[i] = h
 		if req.warm {
-			r.times = append(r.times, took)
-			r.note(judge, h)
-			r.containers += len(has)
-			r.odd += oddOf(m, requests, handles)
+			r.note(m, judge, h, took, requests, handles)
 		}
 	}
 	return r, nil
@@ -163,38 +131,26 @@ func runOurs(m machine, v variant, requests []request) (*result, error) {
 			delete(handles, gone)
 		}
 		c := placement.Container{Name: strconv.Itoa(i), CPUs: float64(req.size)}
-		start := threadTime()
+		start := workload.ThreadTime()
 		h, err := n.Arrive(c)
-		took := threadTime() - start
+		took := workload.ThreadTime() - start
 		if err != nil {
-			r.refused++
-			continue
+			continue // refused
 		}
 		handles[i] = h
-		var before [3]int
-		if v.repair {
-			before = crossings(n)
-		}
-		if v.repair && before != [3]int{} {
+		if before := crossings(n); v.repair && before != [3]int{} {
 			moves := n.Repair(placement.Budget{Moves: 1000, PerCrossing: placement.DefaultPerCrossing})
-			after := crossings(n)
 			if req.warm {
-				r.moves += len(moves)
-				for _, m := range moves {
-					r.movedCPUs += m.Cost
-				}
-				most := 0
+				after, most := crossings(n), 0
 				for i := range before {
 					most = max(most, before[i]-after[i])
 				}
+				r.moves += len(moves)
 				r.recovered += most
 			}
 		}
 		if req.warm {
-			r.times = append(r.times, took)
-			r.note(n, h)
-			r.containers += len(handles)
-			r.odd += oddOf(m, requests, handles)
+			r.note(m, n, h, took, requests, handles)
 		}
 	}
 	return r, nil
@@ -236,4 +192,31 @@ func threadsOf(m topology.Machine) int {
 		threads = n
 	}
 	return threads
+}
+
+// garbage is the number of allocations of one of our decisions on a machine that has been full for a while.
+// It includes the departures that make room. Nothing else may run meanwhile.
+func garbage(m machine) (float64, error) {
+	n, _, err := placement.NewNode(placement.State{Machine: m.topology})
+	if err != nil {
+		return 0, err
+	}
+	cpus := m.topology.Online().Difference(m.topology.Isolated()).Size()
+	const warm, counted = 3000, 3000
+	requests := stream(mixes[1], cpus, 97, warm+counted, 1)
+	handles := make([]placement.Handle, len(requests))
+	var before, after runtime.MemStats
+	for i, r := range requests {
+		if i == len(requests)-counted {
+			runtime.ReadMemStats(&before)
+		}
+		for _, gone := range r.leave {
+			n.Leave(handles[gone])
+		}
+		if handles[i], err = n.Arrive(placement.Container{CPUs: float64(r.size)}); err != nil {
+			return 0, err
+		}
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / counted, nil
 }

@@ -19,8 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
@@ -56,13 +54,9 @@ func run(ctx context.Context) error {
 	name := flag.String("scale", "full", "full (under an hour) or quick (about 20 minutes)")
 	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order")
 	dir := flag.String("keep", ".cache/results", "`FOLDER` of the parts measured before")
-	again := flag.Bool("predict", false, "measure nothing: make the forecasts of the kept measurements again")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
-	}
-	if *again {
-		return predictAgain(*dir, *out)
 	}
 	chosen := strings.Split(*which, ",")
 	for _, part := range chosen {
@@ -94,13 +88,7 @@ func progress(e capacity.Event) {
 }
 
 // parts are the names of what can be measured, in their usual order.
-func parts() []string { return append(capacity.Shapes(), libraryPart, "spike", "price") }
-
-// libraryPart measures the variant with the library, whose steps are longer, beside the quota and pools sized by it.
-const libraryPart = "library"
-
-// libraryShapes have long work to hold back.
-var libraryShapes = []string{"pools", "mixed"}
+func parts() []string { return append(capacity.Shapes(), "spike", "price") }
 
 // measure does the chosen parts one after the other, and writes what there is
 // after each. A part that cannot be measured is written down as that, unless it
@@ -108,7 +96,7 @@ var libraryShapes = []string{"pools", "mixed"}
 func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, dir, out string) error {
 	var failed []error
 	for _, name := range chosen {
-		m, err := part(ctx, o, s, name, dir)
+		m, err := part(ctx, o, s, name)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -144,8 +132,8 @@ func choose(h *cgroup.Host) func(context.Context, cgroup.Group, time.Duration) (
 	}
 }
 
-// part measures one. A recording goes into the folder.
-func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m measured, err error) {
+// part measures one.
+func part(ctx context.Context, o capacity.Options, s scale, name string) (m measured, err error) {
 	begun := time.Now()
 	m = measured{Made: study.Now(begun), Part: name, Scale: s.name}
 	defer func() { m.Took = time.Since(begun) }()
@@ -168,17 +156,6 @@ func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m
 	}
 	o.Shape, o.Repeats, o.Steps, o.Step = name, s.repeats, s.steps, s.step
 	m.Repeats, m.Steps, m.Step = o.Repeats, o.Steps, o.Step
-	if name == libraryPart {
-		o.Remedies = []string{capacity.Quota, capacity.Pools, capacity.Budget}
-		for _, o.Shape = range libraryShapes {
-			r, err := capacity.Run(ctx, o)
-			if err != nil {
-				return m, fmt.Errorf("%s: %w", o.Shape, err)
-			}
-			m.Library = append(m.Library, r)
-		}
-		return m, nil
-	}
 	recorded := recorder{host: o.Host}
 	o.Record = recorded.record
 	o.Remedies, o.Choose = slices.DeleteFunc(capacity.Variants(), func(name string) bool { return name == capacity.Budget }), choose(o.Host)
@@ -186,18 +163,46 @@ func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m
 	if err != nil {
 		return m, err
 	}
-	m.Shape, m.Recorded = &r, recorded.load
-	// A recording that lies there is an earlier run's.
-	if recorded.err == nil && recorded.file.Len() == 0 {
-		recorded.err = errors.New("the plain quota met its objective at no load, so that nothing was recorded")
+	m.Shape = &r
+	if m.Predicted, err = recorded.forecast(r); err != nil {
+		m.NotPredicted = err.Error()
 	}
-	if recorded.err != nil {
-		m.NotPredicted = recorded.err.Error()
-		return m, os.RemoveAll(recordedName(dir, name))
-	}
-	if err := errors.Join(os.MkdirAll(dir, 0o755), renameio.WriteFile(recordedName(dir, name), recorded.file.Bytes(), 0o644)); err != nil {
-		return m, err
-	}
-	m.predict(dir)
 	return m, nil
+}
+
+// measured is one part as it is kept: the page is made from all that are there,
+// so that parts can be measured one at a time. One of its results is set.
+type measured struct {
+	study.Made
+	Part   string           `json:"part"`
+	Scale  string           `json:"scale"`
+	Took   time.Duration    `json:"took_ns"`
+	Failed string           `json:"failed,omitempty"` // why there is no result
+	Shape  *capacity.Result `json:"shape,omitempty"`
+	// Predicted has the forecasts of the shape's rows; NotPredicted says why there are none.
+	Predicted    *predicted       `json:"foretold,omitempty"`
+	NotPredicted string           `json:"not_foretold,omitempty"`
+	Spiral       *capacity.Spiral `json:"spiral,omitempty"`
+	Price        *capacity.Price  `json:"price,omitempty"`
+	Repeats      int              `json:"repeats"`
+	Steps        int              `json:"steps"`
+	Step         time.Duration    `json:"step_ns"`
+}
+
+func keptName(dir, part string) string { return filepath.Join(dir, part+".json") }
+
+// kept is every part that was measured, in the parts' usual order.
+func kept(dir string) ([]measured, error) {
+	var all []measured
+	for _, part := range parts() {
+		var m measured
+		found, err := study.Read(keptName(dir, part), &m)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			all = append(all, m)
+		}
+	}
+	return all, nil
 }

@@ -10,7 +10,7 @@
 //
 // [Lines] are small pieces, one JSON value a line of a file; [Read] and [Write] keep a large piece in a file of its own. Both
 // have [Made]. [Turns] is the order in which variants are measured: each round begins with another, so that what drifts
-// meets all alike. [Page] is the Markdown that comes of it, and writes every table; [Spread] is how it shows rounds.
+// meets all alike. [Fill] fills in a page's template; [Row] writes a row of a table. [Spread] is how rounds are shown.
 //
 // # Worked example
 //

@@ -162,17 +162,5 @@ func Write(name string, piece any) error {
 	return renameio.WriteFile(name, append(text, '\n'), 0o644)
 }
 
-// WritePage writes a page, whole or not at all, and what follows [Page.Rest] into a folder beside it that the tree does not keep.
-func WritePage(name, text string) error {
-	short, rest := Cut(name, text)
-	if rest != "" {
-		file := filepath.Join(filepath.Dir(name), restFolder, filepath.Base(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := renameio.WriteFile(file, []byte(rest), 0o644); err != nil {
-			return err
-		}
-	}
-	return renameio.WriteFile(name, []byte(short), 0o644)
-}
+// WritePage writes a page, whole or not at all.
+func WritePage(name, text string) error { return renameio.WriteFile(name, []byte(text), 0o644) }

@@ -1,37 +1,25 @@
 package study
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
+	"text/template"
 )
 
 func TestPage(t *testing.T) {
-	var p Page
-	p.Line("# %d", 1)
-	table := p.Table("name", "p99 ms:", "")
-	table.Row("a|b\nc", Decimals(new(1.25), 1), 3)
-	table.Row("short")
-	table.Rowf("%s | %.1f %% | %d of %d", "x | y", 12.34, 1, 2)
-	want := "# 1\n\n| name | p99 ms | |\n|---|---:|---|\n| a\\|b c | 1.2 | 3 |\n| short | | |\n| x \\| y | 12.3 % | 1 of 2 |\n"
-	if p.String() != want {
-		t.Errorf("%s\nwant\n%s", p.String(), want)
+	got := Fill("# {{.A}}\n{{row .A 3 nothing}}\n", template.FuncMap{"row": Row, "nothing": func() string { return "" }}, struct{ A string }{"a|b\nc"})
+	if want := "# a|b\nc\n| a\\|b c | 3 | |\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
-	if Decimals(nil, 2) != "-" {
-		t.Error("what was not measured has a figure")
+	if Decimals(nil, 2) != "-" || Decimals(new(1.25), 1) != "1.2" {
+		t.Error("what was not measured has a figure, or what was has another")
 	}
-	for what, row := range map[string]func(){"cells": func() { table.Row(1, 2, 3, 4) }, "arguments": func() { table.Rowf("%d", 1, 2) }} {
-		func() {
-			defer func() {
-				if why, _ := recover().(string); !strings.Contains(why, what) && !strings.Contains(why, "row of 4") {
-					t.Errorf("too many %s: %q", what, why)
-				}
-			}()
-			row()
-		}()
-	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a template of other values")
+		}
+	}()
+	Fill("{{.B}}", nil, struct{ A string }{})
 }
 
 func TestTurns(t *testing.T) {
@@ -68,28 +56,5 @@ func TestSpread(t *testing.T) {
 	}
 	if got := SpreadOf(nil); got != (Spread{}) {
 		t.Errorf("%+v of nothing", got)
-	}
-}
-
-// What follows Rest is written beside the page, and the page says where.
-func TestRest(t *testing.T) {
-	var p Page
-	p.Line("# A page\n\nIn short.")
-	p.Rest()
-	p.Line("\n## All figures")
-	name := filepath.Join(t.TempDir(), "page.md")
-	if err := WritePage(name, p.String()); err != nil {
-		t.Fatal(err)
-	}
-	for file, want := range map[string]string{
-		name: "# A page\n\nIn short.\n\nWhat writes this page writes all figures too, into `.rest/page.md` beside it.\n",
-		filepath.Join(filepath.Dir(name), ".rest", "page.md"): "\n## All figures\n",
-	} {
-		if got, err := os.ReadFile(file); err != nil || string(got) != want {
-			t.Errorf("%s: %q, %v", file, got, err)
-		}
-	}
-	if short, rest := Cut(name, "as it is\n"); short != "as it is\n" || rest != "" {
-		t.Errorf("a page without a rest: %q, %q", short, rest)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/stats"
@@ -22,8 +21,8 @@ type foretold struct{ throttledShare, pingP50, pingP99, workP50, workP99 float64
 // pingCPU is the CPU time of a ping: what the real service used beyond its works, over its pings.
 const pingCPU = 150 * time.Microsecond
 
-// simulated runs bursts under a limit in the simulator, with work held back or not, from so many phases of the period.
-func simulated(s step, held bool, seeds int) (foretold, error) {
+// simulated runs bursts under a limit in the simulator, with work held back, from several phases of the period.
+func simulated(s step) (foretold, error) {
 	const d = 14 * time.Second // of which the first 4 are counted too: nothing has to be learnt but the cost of works
 	text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: 2, hz: 250, kernel: \"6.18\"}\ncgroups: {app: {quota: %dus, period: 100ms}}\n"+
 		"workloads: {pings: {kind: burn, cgroup: app}, works: {kind: burn, cgroup: app, threads: %d}}\n", d, int(s.limit*100_000), s.works)
@@ -44,11 +43,10 @@ func simulated(s step, held bool, seeds int) (foretold, error) {
 	for range s.works {
 		replay.Threads = append(replay.Threads, simulate.ReplayThread{Steps: steps(250*time.Millisecond, 20*time.Millisecond)})
 	}
-	if held {
-		replay.Gate = &simulate.Gate{Workloads: []int{0, 1}, Permits: int(math.Ceil(s.limit)), Paced: true, Least: time.Millisecond}
-	}
+	replay.Gate = &simulate.Gate{Workloads: []int{0, 1}, Permits: int(math.Ceil(s.limit)), Paced: true, Least: time.Millisecond}
 	var throttled, periods uint64
 	pings, works := simulate.NewTimes(), simulate.NewTimes()
+	const seeds = 10
 	for seed := range seeds {
 		r, err := simulate.RunReplay(of, &replay, simulate.Options{Seed: uint64(seed)})
 		if err != nil {
@@ -60,9 +58,6 @@ func simulated(s step, held bool, seeds int) (foretold, error) {
 	}
 	return foretold{100 * float64(throttled) / float64(max(1, periods)), *pings.Quantile(0.5), *pings.Quantile(0.99), *works.Quantile(0.5), *works.Quantile(0.99)}, nil
 }
-
-// seeds is how many phases of the period each simulated figure is of.
-const seeds = 10
 
 // residual is the error of the row: as forecast.Residual, whose JSON it is.
 type residual struct {
@@ -91,7 +86,7 @@ func errorOfBudget(all []piece) (residual, error) {
 		if s.part != partBursts && s.part != partOverload {
 			continue
 		}
-		told, err := simulated(s, true, seeds)
+		told, err := simulated(s)
 		if err != nil {
 			return residual{}, err
 		}
@@ -123,35 +118,4 @@ func budgetJSON(all []piece) ([]byte, error) {
 	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	return append(text, '\n'), err
-}
-
-// tableOfForecast shows the simulated figures beside the measured ones.
-func tableOfForecast(p *study.Page, all []piece) error {
-	r, err := errorOfBudget(all)
-	if err != nil || r.N == 0 {
-		return err
-	}
-	p.Line("\n## What a forecast says of it")
-	p.Line("\nThe row `budget` of [forecast](../reference/forecast.md) replays a recording with its work held back. Here the same bursts are simulated so, from %d", seeds)
-	p.Line("phases of the period, beside the medians of the runs above. The simulator has no Go scheduler: a thread a work, a thread for pings.")
-	t := p.Table("bursts under", "variant", "throttled periods, %, simulated:", "measured:", "ping p99, ms, simulated:", "measured:", "work p99, ms, simulated:", "measured:")
-	for _, s := range plan {
-		if s.part != partBursts && s.part != partOverload {
-			continue
-		}
-		for _, v := range []variant{plain, paced} {
-			told, err := simulated(s, v == paced, seeds)
-			if err != nil {
-				return err
-			}
-			of := func(f func(piece) float64, decimals int) string { return spread(values(all, s, v, f), decimals) }
-			t.Row(fmt.Sprintf("%g CPUs%s", s.limit, inWords[s.part]), v, fmt.Sprintf("%.0f", told.throttledShare), of(throttledShare, 0),
-				fmt.Sprintf("%.1f", told.pingP99), of(pingP99, 1), fmt.Sprintf("%.0f", told.workP99), of(workP99, 0))
-		}
-	}
-	p.Line("\nThe row's error is from the %d runs with permits and pacing: in %.0f %% of them the median was off by a factor of %.2f at most, p99 of %.2f, the share", r.N,
-		100*covered, math.Exp(r.P50), math.Exp(r.P99))
-	p.Line("of throttled periods by %.1f points. Pings below %g ms count as that on both sides: below it the way to the client and the host's other work are", 100*r.ThrottledPeriods, pingFloor)
-	p.Line("most of a ping, and the simulator has neither.")
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
@@ -29,25 +28,15 @@ const (
 var kneeLoads = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
 
 // ofFinagle are the variants, by their names in the service.
-var ofFinagle = map[variant]string{finagleInline: "inline", finagleOffloaded: "offloaded", finagleBudget: "budget"}
+var ofFinagle = map[variant]string{finagleInline: "inline", finagleBudget: "budget"}
 
-var finagleVariants = []variant{finagleInline, finagleOffloaded, finagleBudget}
+var finagleVariants = []variant{finagleInline, finagleBudget}
 
-// finagleCommand starts the service. The Offload Filter is Finagle's own: unthrottle-finagle, which would replace its threads, is not on
-// the class path then.
+// finagleCommand starts the service.
 func (b *bench) finagleCommand(v variant) []string {
 	target := filepath.Dir(b.jar)
-	found, _ := filepath.Glob(filepath.Join(target, "lib", "*.jar")) // the pattern is well-formed
-	path, flags := []string{filepath.Join(target, "classes")}, []string(nil)
-	for _, jar := range found {
-		if v != finagleOffloaded || !strings.HasPrefix(filepath.Base(jar), "unthrottle-finagle") {
-			path = append(path, jar)
-		}
-	}
-	if v == finagleOffloaded {
-		flags = append(flags, "-Dcom.twitter.finagle.offload.auto=true")
-	}
-	return append(append([]string{"java"}, flags...), "-cp", strings.Join(path, ":"), "io.github.unthrottle.bench.FinagleService", ofFinagle[v])
+	path := filepath.Join(target, "classes") + ":" + filepath.Join(target, "lib", "*")
+	return []string{"java", "-cp", path, "io.github.unthrottle.bench.FinagleService", ofFinagle[v]}
 }
 
 // kneeRequests are pings at a steady rate, and bursts of work at random times that make a share of the limit.
@@ -130,68 +119,20 @@ func (b *bench) finagle(lines *study.Lines[piece], round int, d time.Duration) e
 	return nil
 }
 
-// kneeText is a variant's highest load in a round.
-func kneeText(all []piece, v variant, round int) string {
-	met, missed := knee(all, v, round)
-	switch {
-	case met == 0 && math.IsInf(missed, 1):
-		return ""
-	case met == 0:
-		return fmt.Sprintf("below %.0f %%", 100*kneeLoads[0])
-	case math.IsInf(missed, 1):
-		return fmt.Sprintf("at least %.0f %%", 100*met)
-	}
-	return fmt.Sprintf("%.0f %%", 100*met)
-}
-
 // kneeAim is the least gain of a round over the event loops alone; where those met no load, over the lowest of the grid, which is a bound.
 func kneeAim(all []piece) (a aim, ok bool) {
-	a = aim{what: "Finagle, open loop: highest load within the budget, of that on the event loops (the worst round)", value: math.Inf(1), bound: 1.5}
+	a = aim{What: "Finagle, open loop: highest load within the budget, of that on the event loops (the worst round)", Value: math.Inf(1), Bound: 1.5}
 	for round := 1; round <= kneeRounds; round++ {
 		with, _ := knee(all, finagleBudget, round)
 		without, missed := knee(all, finagleInline, round)
 		if with == 0 || without == 0 && math.IsInf(missed, 1) {
 			continue
 		}
-		a.value, ok = min(a.value, with/max(without, kneeLoads[0])), true
+		a.Value, ok = min(a.Value, with/max(without, kneeLoads[0])), true
 	}
-	a.met = a.value >= a.bound
+	a.Met = a.Value >= a.Bound
 	return a, ok
 }
 
 // kneeRounds is how many rounds the page looks for.
 const kneeRounds = 9
-
-func tableOfKnees(p *study.Page, all []piece) {
-	p.Line("\n## %g CPUs, Finagle: how much load is within the objective", kneeLimit)
-	p.Line("\nA ping each 5 ms, whose p99 is to stay within %d ms, and bursts of %d works of %d ms of CPU time at random times, of which 95 %% are to be done.", kneeBoundMS, kneeBurst, kneeWork.Milliseconds())
-	p.Line("Loads are shares of what %g CPUs can carry, in steps of a tenth; the highest one within the objective, for each round.", kneeLimit)
-	heads := []string{"variant", "highest load, each round"}
-	for _, load := range kneeLoads {
-		heads = append(heads, fmt.Sprintf("ping p99, ms, at %.0f %%:", 100*load))
-	}
-	t := p.Table(heads...)
-	for _, v := range finagleVariants {
-		var rounds []string
-		for round := 1; round <= kneeRounds; round++ {
-			if text := kneeText(all, v, round); text != "" {
-				rounds = append(rounds, text)
-			}
-		}
-		row := []any{v, strings.Join(rounds, ", ")}
-		for _, load := range kneeLoads {
-			var at []float64
-			for _, one := range all {
-				if one.Part == partFinagle && one.Variant == v && one.Share == load {
-					at = append(at, one.PingP99MS)
-				}
-			}
-			cell := ""
-			if len(at) > 0 {
-				cell = spread(at, 0)
-			}
-			row = append(row, cell)
-		}
-		t.Row(row...)
-	}
-}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"strings"
 	"testing"
 	"time"
 )
@@ -10,7 +9,7 @@ import (
 // A search ends, asks for no load twice, and finds the highest load that is met.
 func TestKnee(t *testing.T) {
 	var all []piece
-	for v, best := range map[variant]float64{finagleInline: 0.3, finagleOffloaded: 0, finagleBudget: 0.9} {
+	for v, best := range map[variant]float64{finagleInline: 0.3, finagleBudget: 0.9} {
 		asked := map[float64]bool{}
 		for {
 			load, ok := nextLoad(all, v, 1)
@@ -31,16 +30,8 @@ func TestKnee(t *testing.T) {
 			t.Errorf("%s: %g met, %g missed, want %g", v, met, missed, best)
 		}
 	}
-	for v, want := range map[variant]string{finagleInline: "30 %", finagleOffloaded: "below 10 %", finagleBudget: "at least 90 %"} {
-		if got := kneeText(all, v, 1); got != want {
-			t.Errorf("%s: %s, want %s", v, got, want)
-		}
-	}
-	if a, ok := kneeAim(all); !ok || math.Abs(a.value-3) > 1e-9 || !a.met {
+	if a, ok := kneeAim(all); !ok || math.Abs(a.Value-3) > 1e-9 || !a.Met {
 		t.Errorf("aim %+v, %v", a, ok)
-	}
-	if text := page(all); !strings.Contains(text, "| Finagle, work on the event loops | 30 % |") {
-		t.Errorf("no row in\n%s", text)
 	}
 	if _, ok := kneeAim(nil); ok {
 		t.Error("an aim without a measurement")

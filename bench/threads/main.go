@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
@@ -71,22 +72,22 @@ func (b *bench) missing() error {
 	return nil
 }
 
-// step is a piece to be measured.
+// step is bursts or a spiral to be measured, without the library and with it.
 type step struct {
-	part     string
-	limit    float64
-	works    int
-	variants []variant
+	part          string
+	limit         float64
+	works         int
+	without, with variant // "": that is not measured
 }
 
 var plan = []step{
-	{partBursts, 0.7, 6, []variant{plain, sized, permit, paced}},
-	{partBursts, 1.5, 12, []variant{plain, sized, permit, paced}},
-	{partNetty, 0.7, 6, []variant{nettyInline, nettyOffloaded, nettyPaced}},
-	{partNetty, 1.5, 12, []variant{nettyInline, nettyOffloaded, nettyPaced}},
-	{partOverload, 0.7, 10, []variant{plain, paced}},
-	{partOverload, 1.5, 20, []variant{plain, paced}},
-	{partSpiral, 0.5, 0, []variant{plain, paced, shedAt}},
+	{partBursts, 0.7, 6, plain, paced},
+	{partBursts, 1.5, 12, plain, paced},
+	{partNetty, 0.7, 6, nettyInline, nettyPaced},
+	{partNetty, 1.5, 12, nettyInline, nettyPaced},
+	{partOverload, 0.7, 10, plain, paced},
+	{partOverload, 1.5, 20, plain, paced},
+	{partSpiral, 0.5, 0, "", shedAt},
 }
 
 func open(exe string) (*bench, error) {
@@ -130,14 +131,6 @@ func run(records, out, ofForecast string, rounds int, length time.Duration) (err
 	return study.WritePage(out, page(lines.All))
 }
 
-// ends are the variants of a step without the library and with it.
-func (s step) ends() (without, with variant) {
-	if s.part == partNetty {
-		return nettyInline, nettyPaced
-	}
-	return plain, paced
-}
-
 // measure measures the pieces that are missing.
 func measure(b *bench, lines *study.Lines[piece], rounds int, length time.Duration) error {
 	missing := b.missing()
@@ -154,9 +147,12 @@ func measure(b *bench, lines *study.Lines[piece], rounds int, length time.Durati
 			if s.part == partNetty && missing != nil {
 				continue
 			}
-			for i := range s.variants {
-				v := s.variants[(i+round)%len(s.variants)]
-				if has(lines.All, s, v, round+1) {
+			turns := []variant{s.without, s.with}
+			if round%2 == 1 {
+				slices.Reverse(turns)
+			}
+			for _, v := range turns {
+				if v == "" || has(lines.All, s, v, round+1) {
 					continue
 				}
 				var p piece

@@ -63,7 +63,7 @@ type bench struct {
 }
 
 // child starts a program in a new cgroup.
-func (b *bench) child(limit cgroup.Limit, environment []string, program string, args ...string) (*sandbox.Group, *process, error) {
+func (b *bench) child(limit cgroup.Limit, program string, args ...string) (*sandbox.Group, *process, error) {
 	b.groups++
 	g, err := b.box.Group(fmt.Sprintf("g%d", b.groups))
 	if err != nil {
@@ -75,7 +75,6 @@ func (b *bench) child(limit cgroup.Limit, environment []string, program string, 
 		}
 	}
 	p := &process{cmd: exec.Command(program, args...)}
-	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stderr = &p.said
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, nil, err
@@ -150,7 +149,7 @@ func (b *bench) answered(v variant, limitCPUs float64, requests []request, d tim
 // run starts service and client, and reads the counters of the service's cgroup at the beginning and the end of the last d.
 func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration, part string) (before, after cgroup.Stat, answers []answer, err error) {
 	command := b.command(v, part)
-	g, service, err := b.child(cgroup.Limit{Quota: bandwidth.QuotaOf(limitCPUs, period), Period: period}, v.environment(limitCPUs), command[0], command[1:]...)
+	g, service, err := b.child(cgroup.Limit{Quota: bandwidth.QuotaOf(limitCPUs, period), Period: period}, command[0], command[1:]...)
 	if err != nil {
 		return
 	}
@@ -162,7 +161,7 @@ func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration
 		return
 	}
 	spec.Address = strings.TrimSpace(spec.Address)
-	_, client, err := b.child(cgroup.Unlimited(), nil, b.exe, "-client")
+	_, client, err := b.child(cgroup.Unlimited(), b.exe, "-client")
 	if err != nil {
 		return
 	}

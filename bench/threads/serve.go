@@ -15,8 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/libs/go/budget"
 	"github.com/unthrottle/unthrottle/libs/go/shed"
 )
@@ -25,23 +24,24 @@ import (
 type variant string
 
 const (
+	// net/http as it is, with pings in class IO and work in class App of the library, and with work answered 503 that would wait longer
+	// than 150 ms.
 	plain  variant = "plain"
-	sized  variant = "GOMAXPROCS of sized"
-	permit variant = "permits"
 	paced  variant = "permits and pacing"
 	shedAt variant = "permits, pacing and shedding"
 
-	nettyInline    variant = "Netty, work on the event loops"
-	nettyOffloaded variant = "Netty, work offloaded"
-	nettyPaced     variant = "Netty, work offloaded within the budget"
+	// Netty as it is, with pings and work on its event loops, twice as many as the JVM's processors, and with work in a
+	// BudgetEventExecutorGroup of libs/java.
+	nettyInline variant = "Netty, work on the event loops"
+	nettyPaced  variant = "Netty, work offloaded within the budget"
 
-	finagleInline    variant = "Finagle, work on the event loops"
-	finagleOffloaded variant = "Finagle, its Offload Filter"
-	finagleBudget    variant = "Finagle, work within the budget"
+	// Finagle as it is, with all requests on its event loops, and with BudgetRequests of libs/java.
+	finagleInline variant = "Finagle, work on the event loops"
+	finagleBudget variant = "Finagle, work within the budget"
 )
 
 // ofNetty are the variants of a service of the JVM, by their names there.
-var ofNetty = map[variant]string{nettyInline: "inline", nettyOffloaded: "offloaded", nettyPaced: "budget"}
+var ofNetty = map[variant]string{nettyInline: "inline", nettyPaced: "budget"}
 
 // command starts a service: this program, or a JVM with the jar of libs/java/bench.
 func (b *bench) command(v variant, part string) []string {
@@ -66,42 +66,12 @@ func (v variant) settle() time.Duration {
 	return 4 * time.Second
 }
 
-// ofJVM: the service is one of the JVM.
-func (v variant) ofJVM() bool { return ofNetty[v] != "" || ofFinagle[v] != "" }
-
 // work is the path of a request that takes so much CPU time.
 func (b *bench) work(v variant, cpu time.Duration) string {
 	if ofNetty[v] != "" {
 		return fmt.Sprintf("/work?cpu_us=%d", cpu.Microseconds())
 	}
 	return fmt.Sprintf("/work?rounds=%d", b.rounds(cpu))
-}
-
-// about says in the page what a variant is.
-func (v variant) about() string {
-	return map[variant]string{
-		plain:  "net/http as it is; Go's own GOMAXPROCS",
-		sized:  "the same with the GOMAXPROCS that `unthrottle sized` sets: the limit rounded down",
-		permit: "pings in class IO, work in class App, `NoPacing`",
-		paced:  "the same with pacing, as the library does by itself",
-		shedAt: "the same, and work that would wait longer than 150 ms is answered 503",
-
-		nettyInline:    "Netty 4.1 as it is: pings and work on its event loops, twice as many as the JVM's processors",
-		nettyOffloaded: "the same, with the work in a DefaultEventExecutorGroup of as many threads",
-		nettyPaced:     "the same, with the work in a BudgetEventExecutorGroup of `libs/java`",
-
-		finagleInline:    "Finagle 24.2 as it is: all requests on its event loops, twice as many as the JVM's processors",
-		finagleOffloaded: "the same with `-Dcom.twitter.finagle.offload.auto=true`: all requests on threads of Finagle's pool",
-		finagleBudget:    "the same with BudgetRequests of `libs/java`: pings in class IO on the event loops, work in class App",
-	}[v]
-}
-
-// environment is what the service's process gets beside its own.
-func (v variant) environment(limitCPUs float64) []string {
-	if v == sized {
-		return []string{"GOMAXPROCS=" + strconv.Itoa(max(1, int(limitCPUs)))}
-	}
-	return nil
 }
 
 // block is what one round of work hashes.
@@ -120,14 +90,9 @@ func burn(rounds int) byte {
 func roundsPer(d time.Duration) int {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	thread := func() time.Duration {
-		var ts unix.Timespec
-		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // fails for a bad pointer only
-		return time.Duration(ts.Nano())
-	}
 	const sample = 200 * time.Millisecond
-	n, begun := 0, thread()
-	for thread()-begun < sample {
+	n, begun := 0, workload.ThreadTime()
+	for workload.ThreadTime()-begun < sample {
 		burn(20)
 		n += 20
 	}
@@ -196,8 +161,8 @@ func serve(v variant, spiral bool) error {
 	if spiral {
 		h = limited(h)
 	}
-	if v == permit || v == paced || v == shedAt {
-		if err := budget.Setup(budget.Options{NoPacing: v == permit}); err != nil {
+	if v == paced || v == shedAt {
+		if err := budget.Setup(budget.Options{}); err != nil {
 			return err
 		}
 		rule := shed.Rule{Class: classOf}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,20 +10,16 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 )
 
-// caseRun is one case with what was measured of it, complete or under way. A case that was measured to its end is a result, which the tree keeps, so
-// that services measured on different days make one page. Recordings and cases under way stay in the cache.
+// caseRun is one case with what was measured of it. A case that was measured to its end is a result, which the tree keeps, so that services
+// measured on different days make one page. Recordings stay in the cache.
 type caseRun struct {
 	study.Made
 	Case     string        `json:"case"`
 	Rounds   int           `json:"rounds"`
 	Each     time.Duration `json:"each_ns"`
 	Complete bool          `json:"complete"`
-	// NotRun says why the case could not be measured; "": it could.
-	NotRun string `json:"not_run,omitempty"`
-	Look   *look  `json:"look"`
-	// Longer is a second look, for longerLook: what a longer recording buys; null: there is none.
-	Longer *look  `json:"longer_look,omitempty"`
-	Fix    *fixed `json:"fix"`
+	Look     *look         `json:"look"`
+	Fix      *fixed        `json:"fix"`
 	// Variants are what was applied, "leave it" first.
 	Variants []variant `json:"variants"`
 	Runs     []oneRun  `json:"runs"`
@@ -42,34 +37,24 @@ type look struct {
 	// Advice has what pools are told to set, "POOL: TEXT" each.
 	Advice []string `json:"advice,omitempty"`
 	// Throttled periods of Periods of the limit that binds; 0 of 0: none was counted.
-	Throttled uint64  `json:"throttled_periods,omitempty"`
-	Periods   uint64  `json:"periods,omitempty"`
-	Stopped   float64 `json:"stopped_per_second"` // seconds per second
-	// Window is how long was recorded, in seconds.
-	Window float64 `json:"window_seconds"`
-	// Requests and RequestsP99 (ms) are those that the recording's sockets show; null: they show none.
-	Requests    *uint64  `json:"requests"`
-	RequestsP99 *float64 `json:"requests_p99_ms"`
+	Throttled uint64 `json:"throttled_periods,omitempty"`
+	Periods   uint64 `json:"periods,omitempty"`
 	// Judged is the thread pool whose responses decide; "": all, or none has enough.
 	Judged string `json:"judged_pool"`
 	// Recommended is what forecast marks, by the name of a variant; "": leave it.
 	Recommended string `json:"recommended"`
 	Answer      string `json:"answer"`
 	Rows        []row  `json:"rows"`
-	// ForecastCPU is the CPU time that the forecast of the recording took, in seconds.
-	ForecastCPU float64 `json:"forecast_cpu_seconds"`
 }
 
 // fixed is what fix did by itself.
 type fixed struct {
 	Answer string `json:"answer"`
-	Why    string `json:"why"`
 	// Chosen is the first row that fix took or recommends, by the name of a variant; "":
 	// none.
 	Chosen string `json:"chosen"`
 	// Applied: fix wrote it. More CPU than the limit is only named.
 	Applied bool   `json:"applied"`
-	Tries   []try  `json:"tries"`
 	Verdict string `json:"verdict"`
 	// Left is what fix left in force, by the name of a variant; "": nothing.
 	Left string `json:"left"`
@@ -78,14 +63,6 @@ type fixed struct {
 	Failed string `json:"failed,omitempty"`
 	// Trial is what it measured in turns; nil: there was no trial.
 	Trial *fix.Trial `json:"trial,omitempty"`
-}
-
-// try is one remedy that fix applied.
-type try struct {
-	Remedy  string `json:"remedy"`
-	Verdict string `json:"verdict"`
-	Why     string `json:"why"`
-	Kept    bool   `json:"kept"`
 }
 
 // oneRun is one measurement of one variant.
@@ -112,23 +89,8 @@ type oneRun struct {
 	LateP99 *float64 `json:"client_late_p99_ms"`
 }
 
-func caseFile(dir, name string) string { return filepath.Join(dir, name+".json") }
-
 // recordedName is the recording that a case's first look is made of.
 func recordedName(dir, name string) string { return filepath.Join(dir, name+".rec") }
-
-// longerName is the recording of the second look.
-func longerName(dir, name string) string { return filepath.Join(dir, name+".longer.rec") }
-
-// readCase reads a case; one that was never begun is empty.
-func readCase(dir, name string) (caseRun, error) {
-	k := caseRun{Case: name}
-	_, err := study.Read(caseFile(dir, name), &k)
-	if err == nil && k.Case != name {
-		err = fmt.Errorf("%s: it is of case %.60q: remove it, and it is measured again", caseFile(dir, name), k.Case)
-	}
-	return k, err
-}
 
 // results are the cases that were measured to their end, the last one of each.
 type results struct{ study.Lines[caseRun] }
@@ -155,7 +117,7 @@ func (r *results) of(name string) caseRun {
 // all are those of cases, empty where there is none.
 func (r *results) all(of []testCase) (all []caseRun) {
 	for _, c := range of {
-		all = append(all, r.of(c.name))
+		all = append(all, r.of(c.Name))
 	}
 	return all
 }
@@ -167,17 +129,13 @@ func (r *results) put(k caseRun) error {
 	return r.Write()
 }
 
-// write keeps the case, whole or not at all.
-func (k *caseRun) write(dir string) error { return study.Write(caseFile(dir, k.Case), k) }
-
-// has tells whether a variant was measured in a round.
-func (k *caseRun) has(variant string, round int) bool { return hasRun(k.Runs, variant, round) }
-
-func hasRun(runs []oneRun, variant string, round int) bool {
-	for _, r := range runs {
-		if r.Variant == variant && r.Round == round {
-			return true
+// runsOf returns the measured rounds of a variant.
+func (k *caseRun) runsOf(variant string) []oneRun {
+	var all []oneRun
+	for _, r := range k.Runs {
+		if r.Variant == variant && r.Round > 0 {
+			all = append(all, r)
 		}
 	}
-	return false
+	return all
 }

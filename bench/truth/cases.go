@@ -1,64 +1,119 @@
 package main
 
 import (
-	"context"
+	"bytes"
+	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
+	"time"
 
-	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"go.yaml.in/yaml/v3"
 )
+
+//go:embed cases.yaml
+var casesText []byte
 
 // testCase is one real service with a known truth.
 type testCase struct {
-	name string
-	// truth says what runs, who spends the quota and who waits.
-	truth string
-	limit float64 // CPUs
-	// pod: the limit is that of a pod with two containers.
-	pod bool
-	// healthy: nothing is wrong, and fix must leave it.
-	healthy bool
-	// causes are the keys that are true of it as explain's first finding, the best
+	Name string
+	// Truth says what runs, who spends the quota and who waits.
+	Truth string
+	Limit float64 // CPUs
+	// Pod: the limit is that of a pod with two containers.
+	Pod bool
+	// Healthy: nothing is wrong, and fix must leave it.
+	Healthy bool
+	// Causes are the keys that are true of it as explain's first finding, the best
 	// first; none: it is healthy.
-	causes []string
-	// guilty and suffers tell the part that spends the quota and the part that waits: any
+	Causes []string
+	// Guilty and Suffers tell the part that spends the quota and the part that waits: any
 	// of these words is in the name of its pool or cgroup. None: any part will do, such as
 	// where a setting is guilty.
-	guilty, suffers []string
-	needs           []need
-	// setting is one of the service that explain may advise; the zero value: it has none that start can set.
-	setting setting
-	start   func(ctx context.Context, s *stage) (service, error)
+	Guilty, Suffers []string
+	// Needs are programs or paths of files, each with the Debian package that has it behind a space.
+	Needs []string
+	// Setting is one of the service that explain may advise; the zero value: it has none that can be set.
+	Setting setting
+	// Demanded is what a generated fleet calls its demand; "": that is not recorded.
+	Demanded string
+	// Missed says why it is missed, as found by looking into its recording.
+	Missed string
+
+	// OneCPU confines it to one CPU.
+	OneCPU bool `yaml:"one_cpu"`
+	// Shares are its CPU shares; 0: the usual 1,024.
+	Shares uint64
+	// As is the user that it runs as; "": root.
+	As string
+	// Files that it finds in its folder.
+	Files map[string]string
+	// Prepare is a shell's script that runs in that folder before the service starts, outside its cgroups.
+	Prepare string
+	// Programs are started one after the other.
+	Programs []program
+	// Streams of requests; the first is judged. None: it adds a line to the file "built" for each unit of work.
+	Streams []stream
+	// Connections of the client; 0: as many as it has without being told.
+	Connections int
+	// Again are requests that are sent again and again, beside the streams.
+	Again []repeated
 }
 
-// need is a program or the path of a file, and the Debian package that has it.
-type need struct{ program, debian string }
+// setting is one of the service's own, which explain may advise.
+type setting struct {
+	// Name is in the advice's text, such as UV_THREADPOOL_SIZE.
+	Name string
+	// Was and Advised are a program's arguments or environment without the advice and with it.
+	Was, Advised string
+}
 
-// service is a running one and its load.
-type service struct {
-	// streams of requests; the first is judged. None: done is.
-	streams  []loadgen.Stream
-	requests []request
-	// connections of the client.
-	connections int
-	// disturb runs until ctx ends, such as asking for a save again and again.
-	disturb func(ctx context.Context)
-	// done counts units of work since the start; nil: not counted.
-	done func() float64
+// program is a shell's script to start.
+type program struct {
+	// In is the cgroup: "" the service's, "sidecar" another below its limit, "beside" another beside it, "host" none of the case.
+	In  string
+	Run string
+	// Ready are requests that must be answered before anything else starts.
+	Ready []ask
+}
+
+// ask is a request before its template is filled in.
+type ask struct {
+	Protocol string // "": HTTP
+	Port     int    // 2: the second one; else the first
+	// Text is that of a request. A URL may begin with its path.
+	Text string
+	Keys int
+}
+
+// stream is one kind of requests of the client.
+type stream struct {
+	ask       `yaml:",inline"`
+	Name      string
+	PerSecond float64 `yaml:"per_second"`
+	Burst     int
+	Regular   bool
+}
+
+// repeated is a request that is sent again after each answer and a pause.
+type repeated struct {
+	ask   `yaml:",inline"`
+	Pause time.Duration
 }
 
 // missing says which programs are not installed and how to install them; "": none.
 func (c testCase) missing() string {
 	var programs, packages []string
-	for _, n := range c.needs {
-		_, err := exec.LookPath(n.program)
-		if strings.HasPrefix(n.program, "/") { // also files that are no programs
-			_, err = os.Stat(n.program)
+	for _, need := range c.Needs {
+		program, debian, _ := strings.Cut(need, " ")
+		_, err := exec.LookPath(program)
+		if strings.HasPrefix(program, "/") { // also files that are no programs
+			_, err = os.Stat(program)
 		}
 		if err != nil {
-			programs, packages = append(programs, n.program), append(packages, n.debian)
+			programs, packages = append(programs, program), append(packages, debian)
 		}
 	}
 	if len(programs) == 0 {
@@ -72,16 +127,11 @@ func (c testCase) missing() string {
 }
 
 // cases in the order of the page.
-func cases() []testCase {
-	return []testCase{
-		redisSave(), memcachedHealthy(), nginxGzip(), nodeLogins(), gunicornHash(), jvmGC(), postgresReport(), podSidecar(),
-		makeBuild(), uwsgiHealthy(), pythonReport(), phpShop(),
-		lighttpdLogs(), haproxyTLS(), varnishNeighbour(), caddyGzip(), pumaTiny(), nginxHealthy(),
-		mariadbSort(), podBackup(), apacheOneCPU(), uwsgiNeighbour(), haproxyOneCPU(), thumbnails(), beanstalkdHealthy(), postgresHealthy(),
-		nodeClusterHealthy(), unboundHealthy(), phpTiny(),
-		axumLogins(), fastapiReports(), rqExports(), clamdScans(), tomcatBatch(), sshdMake(), nginxFFmpeg(),
-		prometheusQueries(), dovecotLogins(), yawsBaskets(), squidHealthy(), natsHealthy(),
-		etcdRanges(), spamdMails(), starmanLogins(), namedUDP(), tinyproxyHealthy(),
-		jettyReports(), victoriametricsQueries(), swiplThreads(), cgitSnapshots(), podRadicaleBackup(),
+var cases = sync.OnceValue(func() (all []testCase) {
+	in := yaml.NewDecoder(bytes.NewReader(casesText))
+	in.KnownFields(true)
+	if err := in.Decode(&all); err != nil {
+		panic(fmt.Sprintf("cases.yaml: %v", err)) // it is a part of this program
 	}
-}
+	return all
+})

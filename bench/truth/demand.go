@@ -19,22 +19,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
-// demanded are the cases whose demand goes into generated fleets, and what the file calls them.
-var demanded = map[string]string{
-	"memcached-healthy":  "cache",
-	"redis-bgsave":       "cache that saves itself",
-	"nginx-gzip":         "web server that compresses",
-	"postgres-healthy":   "database",
-	"jvm-gc":             "JVM service",
-	"gunicorn-pbkdf2":    "Python service that hashes",
-	"python-report":      "Python service with exports",
-	"nginx-php-fpm":      "PHP pages",
-	"prometheus-queries": "Go service with queries",
-	"node-logins":        "Node service with logins",
-	"haproxy-tls":        "proxy with handshakes",
-	"nats-healthy":       "message queue",
-}
-
 const (
 	// replayCPUs are more than any of the services uses at once.
 	replayCPUs = 32
@@ -63,16 +47,12 @@ func recordDemands(ctx context.Context, o options, of []testCase, file string) e
 	f.About, f.ReplayedCPUs = aboutDemand, replayCPUs
 	var failed []error
 	for _, c := range of {
-		var service recorded.Service
-		err := o.alone.Do(ctx, func() (err error) {
-			service, err = recordDemand(ctx, o, c)
-			return err
-		})
+		service, err := recordDemand(ctx, o, c)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
+			failed = append(failed, fmt.Errorf("%s: %w", c.Name, err))
 			continue
 		}
 		f.Put(service)
@@ -89,14 +69,14 @@ func recordDemands(ctx context.Context, o options, of []testCase, file string) e
 
 // recordDemand records one case and replays it.
 func recordDemand(ctx context.Context, o options, c testCase) (service recorded.Service, err error) {
-	kind := demanded[c.name]
-	if kind == "" || c.pod {
-		return service, errors.New("it has no kind: add it to demanded in bench/truth/demand.go; a pod's container is no service")
+	kind := c.Demanded
+	if kind == "" || c.Pod {
+		return service, errors.New("it has no kind: give it one in bench/truth/cases.yaml; a pod's container is no service")
 	}
 	if missing := c.missing(); missing != "" {
 		return service, errors.New(missing)
 	}
-	c.limit = 2 * float64(runtime.NumCPU()) // explain wants a limit; this one is never met
+	c.Limit = 2 * float64(runtime.NumCPU()) // explain wants a limit; this one is never met
 	s, err := openStage(o.host, c)
 	if err != nil {
 		return service, err
@@ -106,9 +86,9 @@ func recordDemand(ctx context.Context, o options, c testCase) (service recorded.
 		cancel()
 		err = errors.Join(err, s.close())
 	}()
-	say("%s: starting", c.name)
+	say("%s: starting", c.Name)
 	m := &measurement{o: o, c: c, s: s, t: newTool(o.exe, s)}
-	if m.of, err = c.start(ctx, s); err != nil {
+	if m.of, err = s.serve(ctx, c); err != nil {
 		return service, fmt.Errorf("start: %w", err)
 	}
 	defer m.disturb(ctx)()
@@ -125,7 +105,7 @@ func recordDemand(ctx context.Context, o options, c testCase) (service recorded.
 	if err != nil {
 		return service, err
 	}
-	recording := filepath.Join(o.keep, c.name+".demand.rec")
+	recording := filepath.Join(o.keep, c.Name+".demand.rec")
 	if _, err := m.t.run(ctx, "explain", m.t.target, "--for", demandLook.String(), "--record", recording, "--json"); err != nil {
 		return service, err
 	}
@@ -138,7 +118,7 @@ func recordDemand(ctx context.Context, o options, c testCase) (service recorded.
 	if service, err = demandOf(recording, kind); err != nil {
 		return service, err
 	}
-	say("%s: %.3f CPUs counted beside %.2f of others, %.3f wanted, at most %d wide; throttled %d", c.name, counted.UsedCPUs, counted.OthersCPUs, service.CPUs(),
+	say("%s: %.3f CPUs counted beside %.2f of others, %.3f wanted, at most %d wide; throttled %d", c.Name, counted.UsedCPUs, counted.OthersCPUs, service.CPUs(),
 		slices.Max(service.Width), counted.Throttled)
 	return service, checkDemand(&service, counted)
 }

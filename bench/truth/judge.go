@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -36,7 +36,7 @@ const leastExtra = 0.01
 
 // grantsNoMore tells whether a variant grants no more CPU than the case's limit.
 func (c testCase) grantsNoMore(v variant) bool {
-	return v.Granted != nil && *v.Granted <= c.limit+leastExtra
+	return v.Granted != nil && *v.Granted <= c.Limit+leastExtra
 }
 
 // finding is what a case shows about fix's choice.
@@ -83,7 +83,7 @@ func judge(c testCase, k caseRun) finding {
 		return f
 	}
 	work := k.work()
-	best := slices.MinFunc(all, func(a, b variant) int { return compare(k.figures(a.Name).Median, k.figures(b.Name).Median) })
+	best := slices.MinFunc(all, func(a, b variant) int { return cmp.Compare(k.figures(a.Name).Median, k.figures(b.Name).Median) })
 	f.Known, f.Best = true, best.Name
 	none := func(lower study.Spread) bool {
 		return !slices.ContainsFunc(all, func(v variant) bool { return less(k.figures(v.Name), lower, work) })
@@ -99,22 +99,12 @@ func judge(c testCase, k caseRun) finding {
 	}
 	forecast := k.figures(f.ByForecast)
 	f.ForecastIsBest = forecast.Rounds > 0 && none(forecast)
-	if c.healthy { // another remedy may win by the neighbours' load, and none is called for
+	if c.Healthy { // another remedy may win by the neighbours' load, and none is called for
 		f.Best, f.IsBest, f.LeftIsBest, f.ForecastIsBest = leaveIt, f.Chosen == leaveIt, k.Fix.Left == "", f.ByForecast == leaveIt
 	}
 	f.Worse = less(leave, chosen, work) || left.Rounds > 0 && less(leave, left, work)
 	f.Why = f.differs(c, k, work)
 	return f
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b || math.IsNaN(b):
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // differs says in a sentence what is wrong; "": nothing is.
@@ -123,13 +113,13 @@ func (f *finding) differs(c testCase, k caseRun, work bool) string {
 	if f.Worse {
 		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)", spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
 	}
-	if !f.IsBest && !c.healthy {
+	if !f.IsBest && !c.Healthy {
 		all = append(all, fmt.Sprintf("%s is better (%s, %s %s)", f.Best, spreadText(k.figures(f.Best), work), f.Chosen, spreadText(k.figures(f.Chosen), work)))
 	}
 	if f.IsBest && !f.LeftIsBest {
 		all = append(all, fmt.Sprintf("fix undid it, and it helps (%s, leaving it %s)", spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
 	}
-	if c.healthy && f.Chosen != leaveIt {
+	if c.Healthy && f.Chosen != leaveIt {
 		all = append(all, "nothing was wrong, and fix changed it")
 	}
 	return strings.Join(all, "; ")

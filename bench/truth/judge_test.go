@@ -7,7 +7,7 @@ import (
 
 // measuredCase is a kept case whose variants had these p99s.
 func measuredCase(chosen string, p99s map[string][]float64) caseRun {
-	k := caseRun{Case: "x", Complete: true, Rounds: 3, Look: &look{Cause: "burst", Verdict: "why"}, Fix: &fixed{Tries: []try{}}}
+	k := caseRun{Case: "x", Complete: true, Rounds: 3, Look: &look{Cause: "burst", Verdict: "why"}, Fix: &fixed{}}
 	granted := map[string]float64{"pin 1": 1, "raise 2x": 1}
 	for _, name := range []string{leaveIt, "burst 50ms", "narrow", "pin 1", "raise 2x"} {
 		values, ok := p99s[name]
@@ -30,7 +30,7 @@ func measuredCase(chosen string, p99s map[string][]float64) caseRun {
 }
 
 func TestJudge(t *testing.T) {
-	c := testCase{name: "x", limit: 0.5}
+	c := testCase{Name: "x", Limit: 0.5}
 	leave, low, middle := []float64{100, 110, 120}, []float64{10, 11, 12}, []float64{50, 55, 60}
 	for name, test := range map[string]struct {
 		k             caseRun
@@ -59,18 +59,18 @@ func TestJudge(t *testing.T) {
 func TestJudgeUndone(t *testing.T) {
 	k := measuredCase("narrow", map[string][]float64{leaveIt: {10, 11, 12}, "narrow": {10, 11, 12}})
 	k.Fix.Left = ""
-	if f := judge(testCase{limit: 0.5}, k); !f.good() {
+	if f := judge(testCase{Limit: 0.5}, k); !f.good() {
 		t.Errorf("%+v", f)
 	}
-	if f := judge(testCase{limit: 0.5, healthy: true}, measuredCase("", map[string][]float64{leaveIt: {8, 8, 9}, "narrow": {3, 3, 4}})); !f.good() {
+	if f := judge(testCase{Limit: 0.5, Healthy: true}, measuredCase("", map[string][]float64{leaveIt: {8, 8, 9}, "narrow": {3, 3, 4}})); !f.good() {
 		t.Errorf("a healthy service was left, though another remedy wins by chance: %+v", f)
 	}
 	helps := measuredCase("narrow", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
 	helps.Fix.Left = ""
-	if f := judge(testCase{limit: 0.5}, helps); f.good() || !f.IsBest || f.LeftIsBest || !strings.Contains(f.Why, "fix undid it, and it helps") {
+	if f := judge(testCase{Limit: 0.5}, helps); f.good() || !f.IsBest || f.LeftIsBest || !strings.Contains(f.Why, "fix undid it, and it helps") {
 		t.Errorf("%+v", f)
 	}
-	if f := judge(testCase{limit: 0.5, healthy: true}, k); f.good() || !strings.Contains(f.Why, "nothing was wrong") {
+	if f := judge(testCase{Limit: 0.5, Healthy: true}, k); f.good() || !strings.Contains(f.Why, "nothing was wrong") {
 		t.Errorf("a healthy service was changed: %+v", f)
 	}
 }
@@ -82,7 +82,7 @@ func TestJudgeWork(t *testing.T) {
 	for round := 1; round <= 3; round++ {
 		k.Runs = append(k.Runs, oneRun{Variant: leaveIt, Round: round, Done: new(10.0)}, oneRun{Variant: "narrow", Round: round, Done: new(20.0)})
 	}
-	if f := judge(testCase{limit: 0.5}, k); f.IsBest || f.Best != "narrow" {
+	if f := judge(testCase{Limit: 0.5}, k); f.IsBest || f.Best != "narrow" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -90,7 +90,7 @@ func TestJudgeWork(t *testing.T) {
 func TestFailedFix(t *testing.T) {
 	k := measuredCase("", map[string][]float64{leaveIt: {1}})
 	k.Fix.Failed = "no luck"
-	if f := judge(testCase{limit: 0.5}, k); f.Known || !strings.Contains(f.Why, "no luck") {
+	if f := judge(testCase{Limit: 0.5}, k); f.Known || !strings.Contains(f.Why, "no luck") {
 		t.Errorf("%+v", f)
 	}
 }

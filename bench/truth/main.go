@@ -16,8 +16,7 @@
 // every remedy for real, in rounds that also leave the service alone, and measures
 // each. [judge] compares the chosen remedy with the best at equal CPU.
 //
-// It keeps every run in a file as the run ends. An interrupted case goes on where it
-// stopped. A case measured to its end is a result, which the tree keeps in one file, with its date and
+// A case measured to its end is a result, which the tree keeps in one file, with its date and
 // the commit that was tried. The pages are made of all results, measured on whichever
 // day, and name the services that have none. What came of a service when the program met it for the first time stays in a
 // file of its own, first: the program is told by it how far its forecasts are off.
@@ -75,23 +74,20 @@ func main() {
 func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to try")
 	out := flag.String("out", "docs/results/fix.md", "`FILE` to write")
-	dir := flag.String("keep", ".cache/truth", "`FOLDER` of the cases measured before")
+	dir := flag.String("keep", ".cache/truth", "`FOLDER` of the recordings")
 	first := flag.String("first", "bench/truth/first.jsonl.gz", "`FILE` with the results of services from when the program met them for the first time")
 	compared := flag.String("compared", "internal/sim/forecast/compared.json", "`FILE` to write their forecasts to, beside what came")
 	kept := flag.String("results", "bench/truth/results.jsonl.gz", "`FILE` with the results that the pages are made of, a line for each case measured to its end")
-	which := flag.String("cases", "", "`NAMES` of cases to measure, complete ones again; none: all without a result")
+	which := flag.String("cases", "", "`NAMES` of cases to measure, also if they have a result; none: all without one")
 	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
 	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
 	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
 	o := options{}
 	demand := flag.String("demand", "", "measure nothing: record cases without a quota, and write their demand to `FILE`, for generated fleets; without -cases, all that have a kind")
-	only := flag.Bool("try", false, "start each case, load it for 3 s, show what came, and keep nothing")
+	flag.BoolVar(&o.tryOnly, "try", false, "start each case, load it for 3 s, show what came, and keep nothing")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
-	flag.BoolVar(&o.noFix, "no-fix", false, "do not run fix: measure what explain and forecast say, and what each remedy brings")
-	flag.BoolVar(&o.equal, "equal", false, "look once, and measure no remedy that grants more CPU than the limit: two thirds of the time, and fix is judged all the same")
-	adviceOnly := flag.Bool("advice", false, "measure only what following explain's advice brings, of cases that were measured before")
-	alone := flag.String("alone", "", "hold a lock on `FILE` while it measures: who starts other work by 'flock FILE COMMAND' waits until it does not")
+	flag.BoolVar(&o.equal, "equal", false, "measure no remedy that grants more CPU than the limit: two thirds of the time, and fix is judged all the same")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
@@ -107,9 +103,6 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if o.exe, err = filepath.Abs(*exe); err != nil {
-		return err
-	}
-	if o.alone, err = study.OpenAlone(*alone); err != nil {
 		return err
 	}
 	firstMet, err := readResults(*first)
@@ -138,66 +131,28 @@ func run(ctx context.Context) error {
 	}
 	if *demand != "" {
 		if *which == "" {
-			chosen = slices.DeleteFunc(chosen, func(c testCase) bool { return demanded[c.name] == "" })
+			chosen = slices.DeleteFunc(chosen, func(c testCase) bool { return c.Demanded == "" })
 		}
 		return recordDemands(ctx, o, chosen, *demand)
 	}
-	if *only {
-		o.tryOnly = true
-		for _, c := range chosen {
-			err := measure(ctx, o, c, &caseRun{Case: c.name}, func() error { return nil })
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				say("%s: %v", c.name, err)
-			}
-		}
-		return nil
-	}
 	var failed []error
 	for _, c := range chosen {
-		k, err := readCase(*dir, c.name)
-		if err != nil {
-			return err
+		if *which == "" && measured.of(c.Name).Complete && !o.tryOnly {
+			continue
 		}
-		save := func() error { return k.write(*dir) }
-		if *adviceOnly {
-			if *which != "" {
-				k.Followed = nil
-			}
-			err = followAdvice(ctx, o, c, &k, save)
-		} else {
-			if measured.of(c.name).Complete && *which == "" {
-				continue
-			}
-			if k.Complete && *which != "" || k.Rounds != o.rounds || k.Each != o.each {
-				k = caseRun{Case: c.name}
-			}
-			if err = measure(ctx, o, c, &k, save); err == nil {
-				err = followAdvice(ctx, o, c, &k, save)
-			}
+		k := caseRun{Case: c.Name}
+		if err = measure(ctx, o, c, &k); err == nil && !o.tryOnly {
+			err = errors.Join(measured.put(k), write())
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
-			k.NotRun = err.Error()
-		}
-		if err := k.write(*dir); err != nil {
-			return err
-		}
-		if k.Complete && err == nil {
-			if err := measured.put(k); err != nil {
-				return err
-			}
-		}
-		if err := write(); err != nil {
-			return err
+			say("%s: %v", c.Name, err)
+			failed = append(failed, fmt.Errorf("%s: %w", c.Name, err))
 		}
 	}
-	return errors.Join(append(failed, write())...)
+	return errors.Join(failed...)
 }
 
 // choose returns the named cases, in that order, or all.
@@ -207,11 +162,11 @@ func choose(names string) ([]testCase, error) {
 	}
 	var chosen []testCase
 	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(cases(), func(c testCase) bool { return c.name == name })
+		i := slices.IndexFunc(cases(), func(c testCase) bool { return c.Name == name })
 		if i < 0 {
 			var all []string
 			for _, c := range cases() {
-				all = append(all, c.name)
+				all = append(all, c.Name)
 			}
 			return nil, fmt.Errorf("-cases %.60q: choose from %s", name, strings.Join(all, ", "))
 		}
@@ -220,44 +175,29 @@ func choose(names string) ([]testCase, error) {
 	return chosen, nil
 }
 
-// lookAgain explains and forecasts the kept recordings of cases by the program as it is now. What was measured stays. A
-// result follows, where it is of the same measurement.
+// lookAgain explains and forecasts the kept recordings of cases by the program as it is now. What was measured stays.
 func lookAgain(ctx context.Context, o options, measured *results, of []testCase) error {
 	for _, c := range of {
-		k, err := readCase(o.keep, c.name)
-		if err != nil {
-			return err
-		}
-		if k.Look == nil {
+		k := measured.of(c.Name)
+		if !k.Complete {
 			continue
 		}
-		if _, err := os.Stat(recordedName(o.keep, c.name)); err != nil {
-			say("%s: no recording is kept; measure it again: TRUTH=%s make truth", c.name, c.name)
+		if _, err := os.Stat(recordedName(o.keep, c.Name)); err != nil {
+			say("%s: no recording is kept; measure it again: TRUTH=%s make truth", c.Name, c.Name)
 			continue
 		}
 		t := tool{exe: o.exe}
-		l, err := t.lookAgain(ctx, recordedName(o.keep, c.name))
+		var err error
+		if k.Look, err = t.lookAgain(ctx, recordedName(o.keep, c.Name)); err == nil {
+			k.Commit, err = t.version(ctx)
+		}
+		if err == nil {
+			err = measured.put(k)
+		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
-		if k.Commit, err = t.version(ctx); err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
-		say("%s: %s %s; recommended: %s %s", c.name, l.Cause, strings.Join(l.Guilty, ", "), l.Answer, l.Recommended)
-		k.Look = l
-		if _, err := os.Stat(longerName(o.keep, c.name)); err == nil {
-			if k.Longer, err = t.lookAgain(ctx, longerName(o.keep, c.name)); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-		}
-		if err := k.write(o.keep); err != nil {
-			return err
-		}
-		if k.Complete && measured.of(c.name).At.Equal(k.At) {
-			if err := measured.put(k); err != nil {
-				return err
-			}
-		}
+		say("%s: %s %s; recommended: %s %s", c.Name, k.Look.Cause, strings.Join(k.Look.Guilty, ", "), k.Look.Answer, k.Look.Recommended)
 	}
 	return nil
 }

@@ -23,42 +23,31 @@ type options struct {
 	keep   string // folder
 	rounds int
 	each   time.Duration
-	alone  study.Alone
-	// noFix leaves fix out.
-	noFix bool
-	// equal leaves out the longer look and what grants more CPU than the limit.
+	// equal leaves out what grants more CPU than the limit.
 	equal bool
 	// tryOnly ends a case after its warming up.
 	tryOnly bool
 }
 
-// lookFor is how long is recorded before anything is changed, longerLook how long once more, to tell what a longer recording
-// buys.
-const lookFor, longerLook = 6 * time.Second, 24 * time.Second
+// lookFor is how long is recorded before anything is changed.
+const lookFor = 6 * time.Second
 
-// measure measures what a case still lacks, and saves after each step. The error says
-// why the case could not be measured.
-func measure(ctx context.Context, o options, c testCase, k *caseRun, save func() error) (err error) {
+// measure measures a case. The error says why it could not be measured.
+func measure(ctx context.Context, o options, c testCase, k *caseRun) (err error) {
 	if missing := c.missing(); missing != "" {
 		return errors.New(missing)
 	}
-	k.Machine, k.Rounds, k.Each, k.NotRun = study.Machine(), o.rounds, o.each, ""
-	if k.At.IsZero() {
-		k.At = time.Now().UTC()
-	}
+	k.At, k.Machine, k.Rounds, k.Each = time.Now().UTC(), study.Machine(), o.rounds, o.each
 	s, err := openStage(o.host, c)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	m := &measurement{o: o, c: c, k: k, s: s, t: newTool(o.exe, s), save: save}
-	if !o.tryOnly && k.Look == nil {
-		if k.Commit, err = m.t.version(ctx); err != nil {
-			cancel()
-			return errors.Join(err, s.close())
-		}
+	m := &measurement{o: o, c: c, k: k, s: s, t: newTool(o.exe, s)}
+	if k.Commit, err = m.t.version(ctx); err == nil {
+		err = os.Mkdir(m.t.state(), 0o700) // restore asks for it, whatever came before
 	}
-	if err := os.Mkdir(m.t.state(), 0o700); err != nil { // restore asks for it, whatever came before
+	if err != nil {
 		cancel()
 		return errors.Join(err, s.close())
 	}
@@ -68,64 +57,56 @@ func measure(ctx context.Context, o options, c testCase, k *caseRun, save func()
 		cancel()
 		err = errors.Join(err, s.close())
 	}()
-	say("%s: starting", c.name)
-	if m.of, err = c.start(ctx, s); err != nil {
+	say("%s: starting", c.Name)
+	if m.of, err = s.serve(ctx, c); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	return m.all(ctx)
+	if err := m.all(ctx); err != nil || o.tryOnly {
+		return err
+	}
+	if err := followAdvice(ctx, o, c, k); err != nil {
+		return err
+	}
+	k.Complete = true
+	return nil
 }
 
 // measurement is a case under way.
 type measurement struct {
-	o    options
-	c    testCase
-	k    *caseRun
-	s    *stage
-	t    tool
-	of   service
-	save func() error
+	o  options
+	c  testCase
+	k  *caseRun
+	s  *stage
+	t  tool
+	of service
 }
 
 func (m *measurement) all(ctx context.Context) error {
 	defer m.disturb(ctx)()
 	// A service is not at its usual pace in its first seconds.
 	const warm = 3 * time.Second
-	var first oneRun
-	err := m.o.alone.Do(ctx, func() (err error) {
-		first, err = m.run(ctx, leaveIt, 0, warm)
-		return err
-	})
+	first, err := m.run(ctx, leaveIt, 0, warm)
 	if err != nil {
 		return err
 	}
-	say("%s: warm: %s, throttled %d of %d", m.c.name, first.text(), first.Throttled, first.Periods)
+	say("%s: warm: %s, throttled %d of %d", m.c.Name, first.text(), first.Throttled, first.Periods)
 	if m.o.tryOnly {
 		return nil
 	}
-	if err := m.o.alone.Do(ctx, func() error { return m.ask(ctx) }); err != nil {
+	if err := m.ask(ctx); err != nil {
 		return err
 	}
 	variants := m.k.Variants
 	for round, i := range study.Turns(m.o.rounds, len(variants)) {
-		if m.k.has(variants[i].Name, round) {
-			continue
-		}
-		if err := m.o.alone.Do(ctx, func() error { return m.variant(ctx, &variants[i], round) }); err != nil {
-			return err
-		}
-		if err := m.save(); err != nil {
+		if err := m.variant(ctx, &variants[i], round); err != nil {
 			return err
 		}
 	}
-	m.k.Complete = true
 	return nil
 }
 
 // disturb runs what disturbs the service, until stop is called.
 func (m *measurement) disturb(ctx context.Context) (stop func()) {
-	if m.of.disturb == nil {
-		return func() {}
-	}
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
 	go func() { defer close(ended); m.of.disturb(ctx) }()
@@ -134,47 +115,34 @@ func (m *measurement) disturb(ctx context.Context) (stop func()) {
 
 // ask lets the tool look and fix, under the load of the client.
 func (m *measurement) ask(ctx context.Context) error {
-	if m.k.Look != nil && (m.k.Fix != nil || m.o.noFix && len(m.k.Variants) > 0) {
-		return nil
-	}
 	stop, err := m.keepLoad(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	say("%s: explain and forecast", m.c.name)
-	if m.k.Look, err = m.t.look(ctx, lookFor, recordedName(m.o.keep, m.c.name)); err != nil {
+	say("%s: explain and forecast", m.c.Name)
+	if m.k.Look, err = m.t.look(ctx, lookFor, recordedName(m.o.keep, m.c.Name)); err != nil {
 		return err
 	}
-	say("%s: %s; recommended: %s %s", m.c.name, m.k.Look.Cause, m.k.Look.Answer, m.k.Look.Recommended)
-	if !m.c.healthy && !m.o.equal {
-		if m.k.Longer, err = m.t.look(ctx, longerLook, longerName(m.o.keep, m.c.name)); err != nil {
-			return err
-		}
+	say("%s: %s; recommended: %s %s", m.c.Name, m.k.Look.Cause, m.k.Look.Answer, m.k.Look.Recommended)
+	if m.k.Fix, err = m.t.fix(ctx); err != nil {
+		return err
 	}
-	if !m.o.noFix {
-		if m.k.Fix, err = m.t.fix(ctx); err != nil {
-			return err
-		}
-		say("%s: fix: %s %s: %s %s", m.c.name, m.k.Fix.Answer, m.k.Fix.Chosen, m.k.Fix.Verdict, m.k.Fix.Failed)
-	}
+	say("%s: fix: %s %s: %s %s", m.c.Name, m.k.Fix.Answer, m.k.Fix.Chosen, m.k.Fix.Verdict, m.k.Fix.Failed)
 	m.k.Variants = m.toApply()
-	return errors.Join(m.t.restore(ctx), m.save())
+	return m.t.restore(ctx)
 }
 
 // toApply are the variants to measure. Of several raises only the largest and the one
 // that fix names are worth their time.
 func (m *measurement) toApply() []variant {
 	rows, named := m.k.Look.Rows, []string{m.k.Look.Recommended, twiceTheLimit}
-	if m.k.Fix != nil && len(m.k.Fix.Rows) > 0 {
+	if len(m.k.Fix.Rows) > 0 {
 		rows, named = m.k.Fix.Rows, append(named, m.k.Fix.Chosen)
 	}
 	return slices.DeleteFunc(variantsOf(rows), func(v variant) bool {
-		if (m.o.noFix || m.o.equal) && m.c.healthy { // nothing is to be gained
+		if m.o.equal && m.c.Healthy { // nothing is to be gained
 			return len(v.Args) > 0
-		}
-		if m.o.noFix && v.Granted == nil { // it can be no choice of fix without leave
-			return true
 		}
 		if m.o.equal && !m.c.grantsNoMore(v) {
 			return true
@@ -199,7 +167,7 @@ func (m *measurement) keepLoad(ctx context.Context) (stop func(), err error) {
 func (m *measurement) order(round int, d time.Duration) order {
 	const warm = 500 * time.Millisecond
 	return order{Requests: m.of.requests, Plan: loadgen.Plan{
-		Seed: seedOf(m.c.name) + uint64(round), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second,
+		Seed: seedOf(m.c.Name) + uint64(round), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second,
 		Phases: []loadgen.Phase{{For: warm, Factor: 1}, {For: d, Factor: 1, Measured: true}},
 	}}
 }
@@ -219,7 +187,7 @@ func (m *measurement) variant(ctx context.Context, v *variant, round int) error 
 	}
 	if refused != "" {
 		v.Refused = refused
-		say("%s: %s: refused: %s", m.c.name, v.Name, refused)
+		say("%s: %s: refused: %s", m.c.Name, v.Name, refused)
 		return m.t.restore(ctx)
 	}
 	const settle = 500 * time.Millisecond
@@ -231,7 +199,7 @@ func (m *measurement) variant(ctx context.Context, v *variant, round int) error 
 		return err
 	}
 	m.k.Runs = append(m.k.Runs, r)
-	say("%s: round %d of %d: %s: %s", m.c.name, round, m.o.rounds, v.Name, r.text())
+	say("%s: round %d of %d: %s: %s", m.c.Name, round, m.o.rounds, v.Name, r.text())
 	if len(v.Args) == 0 {
 		return nil
 	}

@@ -4,8 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/binary"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -45,7 +44,7 @@ const (
 type protocol struct {
 	network string // "": TCP
 	// greet begins a connection; nil: nothing is said before the first request.
-	greet func(c *bufio.ReadWriter, user string) error
+	greet func(c *bufio.ReadWriter) error
 	talk  conversation
 }
 
@@ -67,7 +66,6 @@ type request struct {
 	// to look up. Each "#" in it becomes a random number below Keys.
 	Text string
 	Keys int
-	User string // of PostgreSQL and MySQL; PostgreSQL's database is postgres
 }
 
 // exchangeOf connects a plan's streams to their protocols.
@@ -174,7 +172,7 @@ func (c *connections) connect(ctx context.Context, at *connection) error {
 	at.ReadWriter = bufio.NewReadWriter(bufio.NewReader(socket), bufio.NewWriter(socket))
 	if c.of.greet != nil {
 		_ = socket.SetDeadline(time.Now().Add(patience)) // fails on a closed socket only
-		if err := c.of.greet(at.ReadWriter, c.to.User); err != nil {
+		if err := c.of.greet(at.ReadWriter); err != nil {
 			socket.Close()
 			return err
 		}
@@ -183,118 +181,26 @@ func (c *connections) connect(ctx context.Context, at *connection) error {
 	return nil
 }
 
-// sendLine sends one line and returns the first line of the answer.
-func sendLine(c *bufio.ReadWriter, line string) (string, error) {
-	if _, err := c.WriteString(line + "\r\n"); err != nil {
-		return "", err
-	}
-	if err := c.Flush(); err != nil {
-		return "", err
-	}
-	return answerLine(c)
-}
-
-func answerLine(c *bufio.ReadWriter) (string, error) {
-	line, err := c.ReadString('\n')
-	return strings.TrimRight(line, "\r\n"), err
-}
-
-// skip reads a value of n bytes and the end of its line.
-func skip(c *bufio.ReadWriter, n string) error {
-	length, err := strconv.Atoi(n)
-	if err != nil {
-		return fmt.Errorf("length %.20q: %w", n, err)
-	}
-	_, err = c.Discard(length + 2)
-	return err
-}
-
-// talkRedis sends an inline command (RESP2) and reads a status, a number or a string.
-func talkRedis(c *bufio.ReadWriter, text string) error {
-	line, err := sendLine(c, text)
-	switch {
-	case err != nil:
+// handshakes gets pages, each over a connection of its own: no session is resumed, so that
+// the server signs each time. It trusts any certificate.
+func handshakes(addr string) func(ctx context.Context, text string) error {
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	return func(ctx context.Context, text string) error {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		c, err := dialer.DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(patience)) // fails on a closed socket only
+		if _, err := fmt.Fprintf(c, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", text, addr); err != nil {
+			return err
+		}
+		answer, err := io.ReadAll(io.LimitReader(c, 1<<20))
+		if err == nil && !strings.HasPrefix(string(answer), "HTTP/1.1 200") && !strings.HasPrefix(string(answer), "HTTP/1.0 200") {
+			err = fmt.Errorf("tls: %.60q", answer)
+		}
 		return err
-	case strings.HasPrefix(line, "+"), strings.HasPrefix(line, ":"), line == "$-1":
-		return nil
-	case strings.HasPrefix(line, "$"):
-		return skip(c, line[1:])
-	}
-	return fmt.Errorf("redis: %.100q", line)
-}
-
-// talkMemcached sends a get (memcached's protocol.txt).
-func talkMemcached(c *bufio.ReadWriter, text string) error {
-	line, err := sendLine(c, text)
-	for err == nil && strings.HasPrefix(line, "VALUE ") {
-		fields := strings.Fields(line)
-		if err = skip(c, fields[len(fields)-1]); err == nil {
-			line, err = answerLine(c)
-		}
-	}
-	if err == nil && line != "END" && line != "STORED" {
-		err = fmt.Errorf("memcached: %.100q", line)
-	}
-	return err
-}
-
-// postgresProtocol is version 3.0 of the frontend/backend protocol.
-const postgresProtocol = 3 << 16
-
-// greetPostgres starts a session of a user whom the server trusts.
-func greetPostgres(c *bufio.ReadWriter, user string) error {
-	body := binary.BigEndian.AppendUint32(nil, postgresProtocol)
-	body = append(body, "user\x00"+user+"\x00database\x00postgres\x00\x00"...)
-	if err := sendPostgres(c, 0, body); err != nil {
-		return err
-	}
-	return untilReady(c)
-}
-
-// talkPostgres sends a simple query and reads to the end of its answer.
-func talkPostgres(c *bufio.ReadWriter, text string) error {
-	if err := sendPostgres(c, 'Q', []byte(text+"\x00")); err != nil {
-		return err
-	}
-	return untilReady(c)
-}
-
-func sendPostgres(c *bufio.ReadWriter, kind byte, body []byte) error {
-	var message []byte
-	if kind != 0 {
-		message = append(message, kind)
-	}
-	message = binary.BigEndian.AppendUint32(message, uint32(len(body)+4))
-	if _, err := c.Write(append(message, body...)); err != nil {
-		return err
-	}
-	return c.Flush()
-}
-
-// untilReady reads messages up to ReadyForQuery. An ErrorResponse is an error.
-func untilReady(c *bufio.ReadWriter) error {
-	var failed error
-	for {
-		var head [5]byte
-		if _, err := io.ReadFull(c, head[:]); err != nil {
-			return errors.Join(failed, err)
-		}
-		length := int(binary.BigEndian.Uint32(head[1:])) - 4
-		const most = 1 << 20
-		if length < 0 || length > most {
-			return fmt.Errorf("postgres: a message of %d bytes", length)
-		}
-		body := make([]byte, length)
-		if _, err := io.ReadFull(c, body); err != nil {
-			return errors.Join(failed, err)
-		}
-		switch {
-		case head[0] == 'Z':
-			return failed
-		case head[0] == 'E':
-			failed = fmt.Errorf("postgres: %.200q", body)
-		case head[0] == 'R' && binary.BigEndian.Uint32(body) != 0:
-			return errors.New("postgres asks for a password: use trust in pg_hba.conf")
-		}
 	}
 }

@@ -85,7 +85,7 @@ func TestConversations(t *testing.T) {
 
 func TestPassword(t *testing.T) {
 	c, _ := said(message('R', "\x00\x00\x00\x05"))
-	if err := greetPostgres(c, "x"); err == nil || !strings.Contains(err.Error(), "trust") {
+	if err := greetPostgres(c); err == nil || !strings.Contains(err.Error(), "trust") {
 		t.Error(err)
 	}
 }
@@ -93,7 +93,7 @@ func TestPassword(t *testing.T) {
 func TestGreetings(t *testing.T) {
 	hello := "\x02\x00\x00\x00\x0ax"
 	for name, test := range map[string]struct {
-		greet         func(*bufio.ReadWriter, string) error
+		greet         func(*bufio.ReadWriter) error
 		answer, fails string
 	}{
 		"mqtt":           {greetMQTT, "\x20\x02\x00\x00", ""},
@@ -104,7 +104,7 @@ func TestGreetings(t *testing.T) {
 		"mysql password": {greetMySQL, hello + "\x06\x00\x00\x02\xfenativ", "skip-grant-tables"},
 	} {
 		c, _ := said(test.answer)
-		if err := test.greet(c, "root"); (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+		if err := test.greet(c); (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -21,9 +21,8 @@ type score struct {
 	FalseAlarm bool
 	// Alert: the alert of the kubernetes-mixin would fire (CPUThrottlingHigh: more than a quarter of the periods).
 	Alert bool
-	// Effects has each remedy that was applied for real and forecast. Longer is the same of the longer recording; none where
-	// there is none.
-	Effects, Longer []effect
+	// Effects has each remedy that was applied for real and forecast.
+	Effects []effect
 }
 
 // effect is what a remedy was forecast to do to p99, and what it did.
@@ -41,13 +40,8 @@ type effect struct {
 	Sign bool
 	// Fair: enough requests, and a client that was in time, so that p99 itself may be compared.
 	Fair bool
-	// Close: p99 is within a quarter of the forecast. Within: the forecast's interval contains it. Touched: the interval
-	// and the rounds' spread have a value in common.
-	Close, Within, Touched bool
-	// FactorClose: p99 as a factor of leaving it is within a quarter of the forecast one.
-	FactorClose bool
-	// OfLeaveClose: the forecast factor times what leaving it came to in the rounds is within a quarter of p99.
-	OfLeaveClose bool
+	// Close: p99 is within a quarter of the forecast. Within: the forecast's interval contains it.
+	Close, Within bool
 	// Steady: every round is within a quarter of the rounds' median, so that one forecast can be right for all.
 	Steady bool
 	// Agree of Rounds are within a quarter of the median of the other rounds: what another measurement reaches as a
@@ -68,18 +62,18 @@ const (
 func scoreOf(c testCase, k caseRun) score {
 	l := k.Look
 	s := score{Alert: l.Periods > 0 && float64(l.Throttled) > alertShare*float64(l.Periods)}
-	if c.healthy {
+	if c.Healthy {
 		s.Cause = l.Cause == "" || l.Cause == "none"
 		s.FalseAlarm = !s.Cause || len(l.Advice) > 0 || l.Recommended != ""
 		s.Guilty, s.Suffers, s.Judges = s.Cause, s.Cause, true
 		return s
 	}
-	s.Cause = slices.Contains(c.causes, l.Cause)
-	s.Guilty = s.Cause && named(l.Guilty, c.guilty)
-	s.Suffers = s.Cause && (l.Suffers == "" || waits(l.Suffers, c.suffers))
-	s.Judges = l.Judged == "" || waits(l.Judged, c.suffers)
+	s.Cause = slices.Contains(c.Causes, l.Cause)
+	s.Guilty = s.Cause && named(l.Guilty, c.Guilty)
+	s.Suffers = s.Cause && (l.Suffers == "" || waits(l.Suffers, c.Suffers))
+	s.Judges = l.Judged == "" || waits(l.Judged, c.Suffers)
 	if !k.work() {
-		s.Effects, s.Longer = effectsOf(k, l), effectsOf(k, k.Longer)
+		s.Effects = effectsOf(k)
 	}
 	return s
 }
@@ -105,12 +99,9 @@ func waits(name string, parts []string) bool {
 	return named([]string{name}, parts)
 }
 
-// effectsOf compares every remedy that was forecast from a look and measured.
-func effectsOf(k caseRun, l *look) []effect {
-	if l == nil {
-		return nil
-	}
-	rows := l.Rows
+// effectsOf compares every remedy that was forecast and measured.
+func effectsOf(k caseRun) []effect {
+	rows := k.Look.Rows
 	none, leave := rowOf(rows, leaveIt), k.figures(leaveIt)
 	if none == nil || leave.Rounds == 0 {
 		return nil
@@ -141,9 +132,8 @@ func effectsOf(k caseRun, l *look) []effect {
 		}
 		e.Sign = e.Forecast < 1 == (e.Came < 1) && e.Forecast != 1
 		e.Close = near(e.ForecastMs, e.CameMs)
-		e.FactorClose, e.OfLeaveClose = near(e.Forecast, e.Came), near(e.Forecast*leave.Median, e.CameMs)
 		e.Agree, e.Rounds = k.agree(v.Name)
-		e.Within, e.Touched = came.Median >= e.Low && came.Median <= e.High, came.High >= e.Low && came.Low <= e.High
+		e.Within = came.Median >= e.Low && came.Median <= e.High
 		all = append(all, e)
 	}
 	return all
@@ -204,4 +194,12 @@ func (k *caseRun) fair(variant string) bool {
 		requests += r.Requests
 	}
 	return requests >= fairRequests
+}
+
+// mostLate is the share of a p99 that the client's own lateness may have.
+const mostLate = 0.2
+
+// clientLate tells whether the client lacked CPU itself, so that the figure is too high.
+func (r *oneRun) clientLate() bool {
+	return r.LateP99 != nil && r.P99 != nil && *r.LateP99 > mostLate**r.P99
 }

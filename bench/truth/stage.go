@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -22,7 +20,6 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 )
 
@@ -38,6 +35,7 @@ type stage struct {
 	groups          []*sandbox.Group
 	// follow: services are started as explain advises.
 	follow bool
+	as     string // the user that programs run as; "": root
 }
 
 // period of all limits, the kernel's default.
@@ -50,7 +48,7 @@ func openStage(host *cgroup.Host, c testCase) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{host: host, box: box}
+	s := &stage{host: host, box: box, as: c.As}
 	if s.dir, err = os.MkdirTemp("", "unthrottle-truth-"); err == nil {
 		err = os.Chmod(s.dir, 0o755) // services run as users of their own
 	}
@@ -64,16 +62,26 @@ func openStage(host *cgroup.Host, c testCase) (*stage, error) {
 }
 
 func (s *stage) makeGroups(c testCase) (err error) {
-	if s.limited, err = s.group(s.box.Top(), c.name); err != nil {
+	if s.limited, err = s.group(s.box.Top(), c.Name); err != nil {
 		return err
 	}
 	s.target = s.limited
-	if c.pod {
+	if c.OneCPU {
+		if err := s.limited.SetCPUs(cpuset.New(s.box.CPUs().List()[0])); err != nil {
+			return err
+		}
+	}
+	if c.Shares > 0 {
+		if err := s.limited.SetShares(c.Shares); err != nil {
+			return err
+		}
+	}
+	if c.Pod {
 		if s.target, err = s.group(s.limited, "main"); err != nil {
 			return err
 		}
 	}
-	return s.limited.SetLimit(cgroup.Limit{Quota: bandwidth.QuotaOf(c.limit, period), Period: period})
+	return s.limited.SetLimit(cgroup.Limit{Quota: bandwidth.QuotaOf(c.Limit, period), Period: period})
 }
 
 // group makes a cgroup whose processes close ends.
@@ -85,57 +93,47 @@ func (s *stage) group(parent *sandbox.Group, name string) (*sandbox.Group, error
 	return g, err
 }
 
-// oneCPU confines the limited cgroup to its first CPU.
-func (s *stage) oneCPU() error {
-	return s.limited.SetCPUs(cpuset.New(s.box.CPUs().List()[0]))
+// in makes the cgroup of a program, unless it is there; nil: the program stays where this one is.
+func (s *stage) in(name string) (*sandbox.Group, error) {
+	switch name {
+	case "":
+		return s.target, nil
+	case "sidecar":
+		return s.group(s.limited, name)
+	case "beside":
+		return s.group(s.box.Top(), name)
+	case "host":
+		return nil, nil
+	}
+	return nil, fmt.Errorf("in: %q is no cgroup of a case", name)
 }
 
-// file writes a file into the stage's folder and returns its path.
-func (s *stage) file(name, text string) (string, error) {
-	path := filepath.Join(s.dir, name)
-	return path, os.WriteFile(path, []byte(text), 0o644)
-}
-
-// page writes a page into the stage's folder; a web server with that root has it at addr.
-func (s *stage) page(addr, name string, bytes int) (request, error) {
-	_, err := s.file(name, pageOfText(bytes))
-	return request{Protocol: protocolHTTP, Text: "http://" + addr + "/" + name}, err
-}
-
-// program is one to start.
-type program struct {
-	in   *sandbox.Group // nil: the target
-	args []string
-	env  []string // beside PATH and HOME
-	as   string   // user; "": root
-}
-
-// command prepares a program as its user in the stage's folder.
-func (s *stage) command(p program, args ...string) (*exec.Cmd, error) {
-	cmd := exec.Command(args[0], args[1:]...)
+// command prepares a shell's script that runs as the case's user in the stage's folder.
+func (s *stage) command(script string) (*exec.Cmd, error) {
+	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.Dir = s.dir
-	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + s.dir, "LANG=C"}, p.env...)
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + s.dir, "LANG=C"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
-	if p.as == "" {
+	if s.as == "" {
 		return cmd, nil
 	}
-	u, err := user.Lookup(p.as)
+	u, err := user.Lookup(s.as)
 	if err != nil {
 		return nil, err
 	}
 	uid, _ := strconv.ParseUint(u.Uid, 10, 32) // numbers on Linux
 	gid, _ := strconv.ParseUint(u.Gid, 10, 32)
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return cmd, nil
+	return cmd, os.Chown(s.dir, int(uid), int(gid))
 }
 
-// start starts a program in its cgroup: a shell waits for a line until it has been
-// moved there, and then becomes the program.
+// start starts a program in its cgroup: the shell waits for a line until it has been moved there.
 func (s *stage) start(p program) error {
-	if p.in == nil {
-		p.in = s.target
+	group, err := s.in(p.In)
+	if err != nil {
+		return err
 	}
-	cmd, err := s.command(p, append([]string{"/bin/sh", "-c", `read -r go && exec "$@"`, "sh"}, p.args...)...)
+	cmd, err := s.command("read -r go || exit\n" + p.Run)
 	if err != nil {
 		return err
 	}
@@ -153,16 +151,18 @@ func (s *stage) start(p program) error {
 		return err
 	}
 	s.programs = append(s.programs, cmd)
-	if err := p.in.Attach(cmd.Process.Pid); err != nil {
-		return err
+	if group != nil {
+		if err := group.Attach(cmd.Process.Pid); err != nil {
+			return err
+		}
 	}
 	_, err = io.WriteString(in, "go\n")
 	return errors.Join(err, in.Close())
 }
 
-// prepare runs a program outside the cgroups to its end, such as initdb.
-func (s *stage) prepare(ctx context.Context, p program) error {
-	cmd, err := s.command(p, p.args...)
+// prepare runs a script outside the cgroups to its end.
+func (s *stage) prepare(ctx context.Context, script string) error {
+	cmd, err := s.command("set -e\n" + script)
 	if err != nil {
 		return err
 	}
@@ -174,38 +174,15 @@ func (s *stage) prepare(ctx context.Context, p program) error {
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return errors.Join(ctx.Err(), fmt.Errorf("%s: %w: %.500s", strings.Join(p.args, " "), err, out.String()))
+		return errors.Join(ctx.Err(), fmt.Errorf("%s: %w: %.500s", script, err, out.String()))
 	}
 	return ctx.Err()
-}
-
-// own hands the stage's folder to a user.
-func (s *stage) own(name string) error {
-	u, err := user.Lookup(name)
-	if err != nil {
-		return err
-	}
-	uid, _ := strconv.Atoi(u.Uid)
-	gid, _ := strconv.Atoi(u.Gid)
-	return os.Chown(s.dir, uid, gid)
-}
-
-// freeAddr returns a loopback address on which no one listens now.
-func freeAddr() (addr, port string, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
-	}
-	defer l.Close()
-	addr = l.Addr().String()
-	_, port, err = net.SplitHostPort(addr)
-	return addr, port, err
 }
 
 // ready waits until a request is answered.
 func (s *stage) ready(ctx context.Context, r request) error {
 	const patience = time.Minute
-	send, err := exchangeOf(order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1), Connections: 1}, Requests: []request{r}})
+	send, err := exchangeOf(orderOf(r))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 func TestPrepare(t *testing.T) {
 	s := &stage{dir: t.TempDir()}
 	shell := func(ctx context.Context, line string) error {
-		return s.prepare(ctx, program{args: []string{"/bin/sh", "-c", line}})
+		return s.prepare(ctx, line)
 	}
 	if err := shell(t.Context(), "echo well > said"); err != nil {
 		t.Error(err)

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 )
 
@@ -112,25 +110,14 @@ type explained struct {
 		Guilty  []string `json:"guilty"`
 		Suffers *string  `json:"suffers"`
 	} `json:"causes"`
-	Verdict   string   `json:"verdict"`
-	Stopped   *float64 `json:"stopped_seconds"`
-	Window    *float64 `json:"window_seconds"`
-	Periods   *uint64  `json:"periods"`
-	Throttled *uint64  `json:"throttled_periods"`
-	Requests  *struct {
-		Count *uint64  `json:"count"`
-		P99   *float64 `json:"p99_ms"`
-		// Seen is "sockets" where these are requests, not responses of threads.
-		Seen string `json:"seen_by"`
-	} `json:"requests"`
-	Pools []struct {
+	Verdict   string  `json:"verdict"`
+	Periods   *uint64 `json:"periods"`
+	Throttled *uint64 `json:"throttled_periods"`
+	Pools     []struct {
 		Name   string  `json:"name"`
 		Advice *string `json:"advice"`
 	} `json:"pools"`
 }
-
-// seenBySockets is what explain --json calls requests that it saw from the arrival of their data to their last write.
-const seenBySockets = "sockets"
 
 // look is what explain says of the case.
 func (e *explained) look() *look {
@@ -142,14 +129,8 @@ func (e *explained) look() *look {
 			l.Suffers = *first.Suffers
 		}
 	}
-	if e.Window != nil && e.Stopped != nil {
-		l.Window, l.Stopped = *e.Window, *e.Stopped / *e.Window
-	}
 	if e.Periods != nil && e.Throttled != nil {
 		l.Periods, l.Throttled = *e.Periods, *e.Throttled
-	}
-	if r := e.Requests; r != nil && r.Seen == seenBySockets {
-		l.Requests, l.RequestsP99 = r.Count, r.P99
 	}
 	for _, p := range e.Pools {
 		if p.Advice != nil {
@@ -165,12 +146,10 @@ func (t tool) forecast(ctx context.Context, explain []byte, recording string) (*
 	if err := json.Unmarshal(explain, &e); err != nil {
 		return nil, fmt.Errorf("explain --json: %w", err)
 	}
-	used := childrenTime()
 	out, err := t.run(ctx, "forecast", recording, "--json")
 	if err != nil {
 		return nil, err
 	}
-	used = childrenTime() - used
 	var f struct {
 		Rows        []row        `json:"rows"`
 		Recommended *recommended `json:"recommended"`
@@ -182,19 +161,12 @@ func (t tool) forecast(ctx context.Context, explain []byte, recording string) (*
 		return nil, fmt.Errorf("forecast --json: %w", err)
 	}
 	l := e.look()
-	l.Rows, l.ForecastCPU = f.Rows, used.Seconds()
+	l.Rows = f.Rows
 	if f.Judged != nil && f.Judged.Pool != nil {
 		l.Judged = *f.Judged.Pool
 	}
 	l.Answer, l.Recommended = f.Recommended.in(f.Rows)
 	return l, nil
-}
-
-// childrenTime is the CPU time of all children that have ended.
-func childrenTime() time.Duration {
-	var u unix.Rusage
-	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &u) // fails for a bad pointer only
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // recommended is what forecast --json and fix --json call so.
@@ -220,18 +192,20 @@ const answerRemedy = "remedy"
 // fixJSON is the part of fix --json that matters here.
 type fixJSON struct {
 	Verdict string       `json:"verdict"`
-	Why     string       `json:"why"`
-	Kept    bool         `json:"kept"`
 	Rows    []row        `json:"rows"`
 	Chosen  *recommended `json:"chosen"`
 	Trial   *fix.Trial   `json:"trial"`
-	Tries   []struct {
-		try
-		Expected *struct {
-			Pool     *float64 `json:"pool_p99_ms_low"`
-			Requests *float64 `json:"requests_p99_ms_low"`
-		} `json:"expected"`
-	} `json:"tries"`
+	Tries   []fixTry     `json:"tries"`
+}
+
+// fixTry is a remedy that fix tried.
+type fixTry struct {
+	Remedy   string `json:"remedy"`
+	Kept     bool   `json:"kept"`
+	Expected *struct {
+		Pool     *float64 `json:"pool_p99_ms_low"`
+		Requests *float64 `json:"requests_p99_ms_low"`
+	} `json:"expected"`
 }
 
 // fix runs fix as a user would who says yes. Exit code 1 means that the container is
@@ -246,14 +220,14 @@ func (t tool) fix(ctx context.Context) (*fixed, error) {
 		if err == nil {
 			err = errors.New("fix --json: no JSON")
 		}
-		return &fixed{Failed: err.Error(), Tries: []try{}}, nil
+		return &fixed{Failed: err.Error()}, nil
 	}
 	return f.outcome(), nil
 }
 
 // outcome names the variants that fix tried.
 func (f *fixJSON) outcome() *fixed {
-	r := &fixed{Why: f.Why, Verdict: f.Verdict, Rows: f.Rows, Tries: []try{}, Trial: f.Trial}
+	r := &fixed{Verdict: f.Verdict, Rows: f.Rows, Trial: f.Trial}
 	r.Answer, r.Chosen = f.Chosen.in(f.Rows)
 	for i, t := range f.Tries {
 		name := t.Remedy
@@ -267,8 +241,6 @@ func (f *fixJSON) outcome() *fixed {
 		if kept := f.keptInTurns(); t.Kept && kept != "" {
 			name = kept
 		}
-		t.try.Remedy = name
-		r.Tries = append(r.Tries, t.try)
 		if i == 0 {
 			r.Answer, r.Chosen, r.Applied = answerRemedy, name, true
 		}

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -39,9 +37,6 @@ type row struct {
 	// Requests is the p99 of requests, where the forecast tells it apart from the judged responses; null: it does not.
 	Requests      *float64 `json:"requests_p99_ms"`
 	RequestsRange *between `json:"requests_error_ms"`
-	P50           *float64 `json:"p50_ms"`
-	P99           *float64 `json:"p99_ms"`
-	Stopped       *float64 `json:"stopped_seconds"`
 	CPUsReserved  *float64 `json:"cpus_reserved"`
 	Modelled      bool     `json:"modelled"`
 	Refused       *string  `json:"refused"`
@@ -55,95 +50,62 @@ func (r *row) client() (p99 *float64, in *between) {
 	return r.Judged, r.Range
 }
 
-// number returns a parameter; 0: there is none.
-func (r row) number(key string) float64 { return numberOf(r.Parameters[key]) }
-
-// numberOf reads a number or the text of one.
-func numberOf(v any) float64 {
-	switch v := v.(type) {
-	case float64:
-		return v
-	case string:
-		if n, err := strconv.ParseFloat(v, 64); err == nil {
-			return n
-		}
-	}
-	return 0
-}
-
-// length is a parameter in seconds, as a Go duration shows it. What was measured before version 1 of the documents has it
-// in milliseconds.
+// length is a parameter in seconds, as a Go duration shows it; "": there is none.
 func (r row) length(key string) string {
-	seconds := r.number(key)
-	if seconds == 0 {
-		seconds = r.number(strings.TrimSuffix(key, "_seconds")+"_ms") / 1e3
+	seconds, ok := r.Parameters[key].(float64)
+	if !ok {
+		return ""
 	}
 	return time.Duration(math.Round(seconds * float64(time.Second))).String()
 }
 
-// name is the row's remedy with its parameters.
-func (r row) name() string {
+// applied is the row's remedy with its parameters, such as "burst 50ms", and the arguments of 'unthrottle apply' after the target; none: it
+// applies nothing.
+func (r row) applied() (name string, args []string) {
+	args = []string{"--remedy", r.Remedy}
+	number := func(key string) string { return fmt.Sprint(r.Parameters[key]) }
+	burst, period := r.length("burst_seconds"), r.length("period_seconds")
 	switch r.Remedy {
 	case "none":
-		return leaveIt
+		return leaveIt, nil
 	case "pin":
-		return fmt.Sprintf("pin %g", r.number("cpus"))
-	case "narrow":
-		if r.length("burst_seconds") != "0s" {
-			return "narrow, burst " + r.length("burst_seconds")
-		}
-	case "burst":
-		if r.length("period_seconds") != "0s" {
-			return fmt.Sprintf("burst %s, period %s", r.length("burst_seconds"), r.length("period_seconds"))
-		}
-		return "burst " + r.length("burst_seconds")
-	case "period":
-		return "period " + r.length("period_seconds")
+		return "pin " + number("cpus"), append(args, "--cpus", number("cpus"))
 	case "raise":
-		return fmt.Sprintf("raise %gx", r.number("factor"))
-	case "pools":
-		return fmt.Sprintf("pool of %g", r.number("threads"))
-	case "shards":
-		return fmt.Sprintf("shards %gx", r.number("factor"))
+		return "raise " + number("factor") + "x", append(args, "--factor", number("factor"))
+	case "weight":
+		return r.Remedy, args
+	case "period":
+		return "period " + period, append(args, "--period", period)
+	case "narrow":
+		if burst != "" {
+			return "narrow, burst " + burst, append(args, "--burst", burst)
+		}
+		return r.Remedy, args
+	case "burst":
+		name, args = "burst "+burst, append(args, "--burst", burst)
+		if period != "" {
+			name, args = name+", period "+period, append(args, "--period", period)
+		}
+		return name, args
 	}
-	return r.Remedy
+	return r.Remedy, nil
 }
 
-// variantOf returns how a row is applied. ok is false where apply has no such remedy:
-// rows at another load of the host, and of a setting of the service.
+// name is the row's remedy with its parameters.
+func (r row) name() string {
+	name, _ := r.applied()
+	return name
+}
+
+// variantOf returns what a row applies; false: nothing that apply can do, such as rows of another load of the
+// host, and of a setting of the service.
 func variantOf(r row) (v variant, ok bool) {
-	v = variant{Name: r.name(), Granted: r.CPUsReserved}
-	if r.HostLoad != nil || r.Modelled {
-		return v, false
-	}
-	switch r.Remedy {
-	case "none":
-		return v, true
-	case "pin":
-		v.Args = []string{"--remedy", "pin", "--cpus", fmt.Sprint(r.number("cpus"))}
-	case "burst":
-		v.Args = []string{"--remedy", "burst", "--burst", r.length("burst_seconds")}
-		if r.length("period_seconds") != "0s" {
-			v.Args = append(v.Args, "--period", r.length("period_seconds"))
-		}
-	case "period":
-		v.Args = []string{"--remedy", "period", "--period", r.length("period_seconds")}
-	case "raise":
-		v.Args = []string{"--remedy", "raise", "--factor", fmt.Sprint(r.number("factor"))}
-	case "narrow":
-		v.Args = []string{"--remedy", r.Remedy}
-		if r.length("burst_seconds") != "0s" {
-			v.Args = append(v.Args, "--burst", r.length("burst_seconds"))
-		}
-	case "weight":
-		v.Args = []string{"--remedy", r.Remedy}
-	default:
-		return v, false
-	}
-	if r.Refused != nil {
+	name, args := r.applied()
+	v = variant{Name: name, Args: args, Granted: r.CPUsReserved}
+	if r.Refused != nil && len(args) > 0 {
 		v.Refused = *r.Refused
 	}
-	return v, true
+	return v, r.HostLoad == nil && !r.Modelled && (len(args) > 0 || r.Remedy == "none")
 }
 
 // variantsOf returns what a forecast's rows apply, leaving it first.

@@ -15,7 +15,7 @@ const forecastRows = `[
  {"remedy":"none","parameters":{},"judged_ms":50,"cpus_reserved":0.5},
  {"remedy":"pin","parameters":{"cpus":1},"judged_ms":4,"cpus_reserved":1,"judged_error_ms":{"low":3,"high":6}},
  {"remedy":"narrow","parameters":{},"cpus_reserved":0.5},
- {"remedy":"burst","parameters":{"burst_ms":50},"cpus_reserved":0.5,"judged_error_ms":{"low":40,"high":60}},
+ {"remedy":"burst","parameters":{"burst_seconds":0.05},"cpus_reserved":0.5,"judged_error_ms":{"low":40,"high":60}},
  {"remedy":"burst","parameters":{"burst_seconds":0.01,"period_seconds":0.02},"cpus_reserved":0.5,"judged_error_ms":{"low":9,"high":20}},
  {"remedy":"period","parameters":{"period_seconds":0.01},"cpus_reserved":0.5},
  {"remedy":"weight","parameters":{},"cpus_reserved":null},
@@ -58,7 +58,7 @@ func TestOutcome(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		t.Fatal(err)
 	}
-	if r := f.outcome(); r.Chosen != "burst 10ms, period 20ms" || r.Left != "pin 1" || !r.Applied || len(r.Tries) != 2 || r.Tries[0].Kept {
+	if r := f.outcome(); r.Chosen != "burst 10ms, period 20ms" || r.Left != "pin 1" || !r.Applied {
 		t.Errorf("%+v", r)
 	}
 	f.Tries[0].Expected.Pool, f.Tries[0].Expected.Requests = nil, new(9.0)
@@ -74,60 +74,80 @@ func TestOutcome(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	// A trial names which of several bursts it kept.
-	f = fixJSON{Rows: []row{{Remedy: "burst", Parameters: map[string]any{"burst_ms": 50.0}}, {Remedy: "burst", Parameters: map[string]any{"burst_ms": 10.0, "period_ms": 20.0}}},
+	f = fixJSON{Rows: []row{{Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.05}}, {Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.01, "period_seconds": 0.02}}},
 		Trial: &fix.Trial{Rows: []fix.TrialRow{{Name: "burst 50ms"}, {Name: "burst 10ms, period 20ms", Kept: true}}}}
-	f.Tries = append(f.Tries, struct {
-		try
-		Expected *struct {
-			Pool     *float64 `json:"pool_p99_ms_low"`
-			Requests *float64 `json:"requests_p99_ms_low"`
-		} `json:"expected"`
-	}{try: try{Remedy: "burst", Kept: true}})
+	f.Tries = append(f.Tries, fixTry{Remedy: "burst", Kept: true})
 	if r := f.outcome(); r.Left != "burst 10ms, period 20ms" || r.Chosen != r.Left {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestMissing(t *testing.T) {
-	c := testCase{needs: []need{{"no-such-program", "some-package"}, {"sh", "dash"}, {"nor-this", "other"}}}
+	c := testCase{Needs: []string{"no-such-program some-package", "sh dash", "nor-this other"}}
 	if got := c.missing(); got != "no-such-program, nor-this are not installed: apt-get install some-package other" {
 		t.Error(got)
 	}
-	if got := (testCase{needs: []need{{"sh", "dash"}}}).missing(); got != "" {
+	if got := (testCase{Needs: []string{"sh dash"}}).missing(); got != "" {
 		t.Error(got)
 	}
 }
 
+// Each case is whole, and each text that its service is started with is a template that can be filled in.
 func TestCases(t *testing.T) {
-	names := map[string]bool{}
+	names, kinds := map[string]bool{}, map[string]bool{}
 	for _, c := range cases() {
-		if names[c.name] || c.name == "" || c.truth == "" || c.limit <= 0 || c.start == nil || len(c.needs) == 0 {
-			t.Errorf("case %q is not whole, or twice there", c.name)
+		if names[c.Name] || c.Name == "" || c.Truth == "" || c.Limit <= 0 || len(c.Programs) == 0 || len(c.Needs) == 0 {
+			t.Errorf("case %q is not whole, or twice there", c.Name)
 		}
-		names[c.name] = true
-		if c.healthy != (len(c.causes) == 0) || c.healthy && len(c.guilty)+len(c.suffers) > 0 {
-			t.Errorf("case %q: healthy %v, causes %q", c.name, c.healthy, c.causes)
+		names[c.Name] = true
+		if c.Healthy != (len(c.Causes) == 0) || c.Healthy && len(c.Guilty)+len(c.Suffers) > 0 {
+			t.Errorf("case %q: healthy %v, causes %q", c.Name, c.Healthy, c.Causes)
 		}
 		// The name of a cgroup beside the service has the name of the case in it.
-		beside := slices.Contains(c.causes, "ancestor") || slices.Contains(c.causes, "neighbours")
-		if beside && slices.ContainsFunc(c.guilty, func(part string) bool { return strings.Contains(c.name, part) }) {
-			t.Errorf("case %q: %q is in the names of the service's own cgroups too", c.name, c.guilty)
+		beside := slices.Contains(c.Causes, "ancestor") || slices.Contains(c.Causes, "neighbours")
+		if beside && slices.ContainsFunc(c.Guilty, func(part string) bool { return strings.Contains(c.Name, part) }) {
+			t.Errorf("case %q: %q is in the names of the service's own cgroups too", c.Name, c.Guilty)
+		}
+		// Demand is recorded of a service, not of a pod's container, and under a name of its own.
+		if c.Demanded != "" && (c.Pod || kinds[c.Demanded]) {
+			t.Errorf("case %q: its demand is a pod's, or %q has it already", c.Name, c.Demanded)
+		}
+		kinds[c.Demanded] = true
+		v, err := (&stage{dir: "/truth"}).valuesOf(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := []string{c.Prepare}
+		for _, text := range c.Files {
+			texts = append(texts, text)
+		}
+		var asks []ask
+		for _, p := range c.Programs {
+			texts, asks = append(texts, p.Run), append(asks, p.Ready...)
+		}
+		for _, s := range c.Streams {
+			asks = append(asks, s.ask)
+		}
+		for _, r := range c.Again {
+			asks = append(asks, r.ask)
+		}
+		for _, text := range texts {
+			if _, err := v.fill(text); err != nil {
+				t.Errorf("case %q: %v", c.Name, err)
+			}
+		}
+		for _, a := range asks {
+			r, err := v.request(a)
+			if err == nil {
+				_, err = exchangeOf(orderOf(r))
+			}
+			if err != nil {
+				t.Errorf("case %q: %v", c.Name, err)
+			}
 		}
 	}
 	if _, err := choose("redis-bgsave,nothing"); err == nil || !strings.Contains(err.Error(), "choose from redis-bgsave") {
 		t.Error(err)
-	}
-}
-
-// Each case whose demand is recorded is one, with a kind of its own, and no pod's container.
-func TestDemanded(t *testing.T) {
-	kinds := map[string]bool{}
-	for name, kind := range demanded {
-		i := slices.IndexFunc(cases(), func(c testCase) bool { return c.name == name })
-		if i < 0 || cases()[i].pod || kinds[kind] || kind == "" {
-			t.Errorf("%s, %q: no case, a pod, or a kind that another has", name, kind)
-		}
-		kinds[kind] = true
 	}
 }
 

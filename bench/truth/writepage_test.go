@@ -15,7 +15,7 @@ func TestWritePage(t *testing.T) {
 	dir, of := t.TempDir(), cases()
 	measured := &results{study.Lines[caseRun]{File: filepath.Join(dir, "results.jsonl.gz")}}
 	out := filepath.Join(dir, "page.md")
-	name, other := of[0].name, of[1].name
+	name, other := of[0].Name, of[1].Name
 	if err := os.WriteFile(out, []byte("before"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
@@ -127,51 +126,4 @@ func (t fixTry) String() string {
 		}
 	}
 	return text
-}
-
-// row is the remedy of the page's tables that is like what fix left; "": none is.
-func (t fixTry) row() string {
-	switch {
-	case t.Remedy == capacity.Burst && t.Parameters["period"] != "":
-		return capacity.BurstPeriod
-	case t.Remedy == "narrow" && t.Parameters["cap"] != "":
-		return capacity.NarrowSchedExt
-	case t.Remedy == "narrow":
-		return capacity.Pin
-	}
-	return t.Remedy
-}
-
-// fixes is the page's table of what fix came to.
-func (p *page) fixes() {
-	p.Line("\n### What `fix` does\n\n`unthrottle fix --yes` beside each service at %.0f %%, in such a guest. It records, forecasts, applies, measures again, and undoes what did not help.", 100*levels[comparedLevel])
-	t := p.Table("shape", "tried", "left in force", "judged, of threads", "before", "after", "highest load of that remedy over the quota's", "seconds")
-	for _, shape := range shapes {
-		if !planned(fixed, p.at, shape, "") {
-			continue
-		}
-		r := p.have.find(fixedOf(p.at, shape, comparedLevel, 1))
-		if r == nil {
-			t.Rowf("`%s` | %s", shape, notYet)
-			continue
-		}
-		f := r.Fix
-		var tried []string
-		for _, one := range f.Tries {
-			tried = append(tried, fmt.Sprintf("%v: %s", one, one.Verdict))
-		}
-		is, ratio := "nothing: "+f.Why, "-"
-		if left := f.left(); left != nil {
-			is = left.String()
-			ratio = p.gain(shape, left.row()).String()
-		}
-		quantile, before, after := "-", "-", "-"
-		if j := f.Judgement; j != nil {
-			quantile = fmt.Sprintf("p%g", 100*j.Quantile)
-			if j.Before != nil && j.After != nil {
-				before, after = judged(j)
-			}
-		}
-		t.Rowf("`%s` | %s | %s | %s | %s | %s | %s | %.0f", shape, cmp.Or(strings.Join(tried, "; "), "-"), is, quantile, before, after, ratio, f.Seconds)
-	}
 }

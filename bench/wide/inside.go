@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,11 +9,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/bench/accuracy"
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
-	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
@@ -36,15 +33,10 @@ type message struct {
 	Began   *int        `json:"began,omitempty"`
 	Ended   *int        `json:"ended,omitempty"`
 	// Of a piece that has ended: how long it took by the guest's clock, and one of the others.
-	Took      time.Duration       `json:"took_ns,omitempty"`
-	Failed    string              `json:"failed,omitempty"`
-	Point     *figures            `json:"point,omitempty"`
-	Recording []byte              `json:"recording,omitempty"`
-	Load      float64             `json:"load_rps,omitempty"` // of a recording
-	Outcome   *scenario.Outcome   `json:"outcome,omitempty"`
-	Costs     *scenario.WakeCosts `json:"wake_costs,omitempty"`
-	Narrow    *narrowFigure       `json:"narrow,omitempty"`
-	Fix       *fixFigures         `json:"fix,omitempty"`
+	Took   time.Duration `json:"took_ns,omitempty"`
+	Failed string        `json:"failed,omitempty"`
+	Point  *figures      `json:"point,omitempty"`
+	Fix    *fixFigures   `json:"fix,omitempty"`
 }
 
 // inside measures pieces in the guest. A piece that fails says so, and the next one begins.
@@ -93,48 +85,20 @@ func inside(ctx context.Context) error {
 
 func measure(ctx context.Context, host *cgroup.Host, p piece) (m message, err error) {
 	switch p.Kind {
-	case point, recording:
-		return measurePoint(ctx, host, p)
-	case real:
-		s, err := scenarioOf(p)
-		if err != nil {
-			return m, err
-		}
-		r, err := realrun.Run(ctx, s, realrun.Options{Host: host, Seed: uint64(p.Repeat)})
-		if err != nil {
-			return m, err
-		}
-		m.Outcome = &r.Outcome
-		return m, nil
+	case point:
+		m.Point, err = measurePoint(ctx, host, p)
 	case fixed:
 		m.Fix, err = measureFix(ctx, host, p)
-		return m, err
-	case narrowed:
-		m.Narrow, err = measureNarrow(ctx, host, p)
-		return m, err
-	case costs:
-		var outcomes []scenario.Outcome
-		for _, s := range accuracy.Calibrations(time.Duration(p.Seconds * float64(time.Second))) {
-			r, err := realrun.Run(ctx, s, realrun.Options{Host: host})
-			if err != nil {
-				return m, err
-			}
-			outcomes = append(outcomes, r.Outcome)
-		}
-		cost, ok := accuracy.WakeCosts(outcomes)
-		if !ok {
-			return m, errors.New("no thread woke up")
-		}
-		m.Costs = &cost
-		return m, nil
+	default:
+		err = fmt.Errorf("a piece of kind %q", p.Kind)
 	}
-	return m, fmt.Errorf("a piece of kind %q", p.Kind)
+	return m, err
 }
 
-func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (m message, err error) {
+func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (f *figures, err error) {
 	bed, err := capacity.OpenPoints(capacity.Options{Host: host}, p.Limit)
 	if err != nil {
-		return m, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
 	remedy := p.Remedy
@@ -142,26 +106,13 @@ func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (m message, e
 		remedy = capacity.NarrowSchedExt
 	}
 	at := capacity.At{Shape: p.Shape, Remedy: remedy, Share: p.Share, For: time.Duration(p.Seconds * float64(time.Second)), Seed: uint64(p.Repeat)}
-	if m.Load, err = bed.Load(at); err != nil {
-		return m, err
-	}
-	changed, err := settingOf(p.Setting)
-	if err != nil {
-		return m, err
-	}
-	back, err := changed.apply()
-	if err != nil {
-		return m, err
-	}
-	defer func() { err = errors.Join(err, back()) }()
-	var file bytes.Buffer
-	beside := changed.load(host, p, bed.CPUs())
-	if p.Kind == recording {
-		const more = time.Second // the load lasts a little longer than the recording, which takes a moment to begin
-		d := at.For
-		at.For += more
-		beside = func(ctx context.Context, of cgroup.Group) error {
-			_, err := live.Live(ctx, live.Options{Host: host, Root: os.DirFS("/"), Target: container.Container{Group: of, Name: "service"}, For: d, Keep: &file})
+	var beside func(context.Context, cgroup.Group) error
+	if p.Setting == fullHost {
+		beside = func(ctx context.Context, _ cgroup.Group) error {
+			others, err := neighbours(p, bed.CPUs())
+			if err == nil {
+				_, err = realrun.Run(ctx, others, realrun.Options{Host: host, Seed: uint64(p.Repeat)})
+			}
 			return err
 		}
 	}
@@ -175,17 +126,35 @@ func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (m message, e
 	}
 	measured, err := bed.Measure(ctx, at, around, beside)
 	if err != nil {
-		return m, err
+		return nil, err
 	}
-	if p.Kind == recording {
-		m.Recording = file.Bytes()
-		return m, nil
-	}
-	m.Point = figuresOf(measured)
+	f = figuresOf(measured)
 	if capped != nil {
-		m.Point.Widest, m.Point.AtCap = &capped.stats.Widest, new(capped.stats.AtCap.Seconds())
+		f.Widest, f.AtCap = &capped.stats.Widest, new(capped.stats.AtCap.Seconds())
 	}
-	return m, nil
+	return f, nil
+}
+
+// fullHost is the setting that predictability is told by: the p99 beside others that use most of the host, over that on an empty one.
+const fullHost = "host-90"
+
+// besideOthers is a point on a full host.
+func besideOthers(h host, shape, remedy string, level, repeat int) piece {
+	p := pointOf(h, shape, remedy, level, repeat)
+	p.Setting = fullHost
+	return p
+}
+
+// neighbours want nine tenths of the CPUs that the service may use: a thread for each works 9 of each 10 ms by the clock, all at the same time. A CPU
+// that another container takes meanwhile is lost to them. The generator stands for clients elsewhere, whose CPUs no neighbour has.
+func neighbours(p piece, cpus cpuset.CPUSet) (scenario.Scenario, error) {
+	const guestHZ = 250 // CONFIG_HZ of Debian's kernels
+	return scenario.Parse("neighbours", fmt.Appendf(nil, `version: 1
+duration: %v
+host: {cpus: %d, hz: %d, kernel: %q, cgroup_version: 2}
+cgroups: {others: {cpus: %q}}
+workloads: {others: {kind: neighbour, cgroup: others, threads: %d, on: 9ms, off: 1ms}}
+`, time.Duration(p.Seconds*float64(time.Second)), p.Machine.CPUs, guestHZ, p.Machine.Kernel, cpus, cpus.Size()))
 }
 
 // scheduler holds a cap of narrow, and what it counted when it has ended.

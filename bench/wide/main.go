@@ -1,5 +1,5 @@
 // Command wide measures what the remedies are worth on 8 to 32 CPUs, in a guest of the lab whose clock runs slower than the
-// host's, and writes docs/results/wide.md: what `make results-wide` and `make accuracy-wide` run.
+// host's, and writes docs/results/wide.md: what `make results-wide` runs.
 //
 // # Problem
 //
@@ -26,19 +26,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
@@ -51,7 +45,6 @@ import (
 // children are what this program starts itself as.
 var children = map[string]func() int{
 	workload.ChildCommand: workload.ChildMain, service.Command: service.Main, loadgen.Command: loadgen.Main, threads.Command: threads.Main,
-	loaderCommand: loaderMain,
 }
 
 func main() {
@@ -74,68 +67,33 @@ func main() {
 
 // job is what one call does.
 type job struct {
-	missing func(*records) []piece
 	records *records
 	page    string
-	keep    string // folder of recordings
 	until   time.Time
 	say     io.Writer
-	alone   study.Alone // held while a guest runs
-	// later are recordings to forecast when the guest has ended: a forecast takes the CPUs that the guest needs.
-	later []func() error
 }
 
 func run(ctx context.Context) error {
-	what := flag.String("what", "service", "service or accuracy")
 	lab := flag.String("lab", "bin/lab", "the lab `PROGRAM`")
 	tool := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM`, whose fix is measured")
 	file := flag.String("records", "bench/wide/records.jsonl.gz", "`FILE` with a line for each piece that was measured")
 	page := flag.String("page", "docs/results/wide.md", "`FILE` to write")
-	keep := flag.String("keep", ".cache/wide", "`FOLDER` of recordings")
 	last := flag.Duration("for", 30*time.Minute, "begin no piece that would end later; 0: only write the page")
-	only := flag.Int("pieces", 0, "measure at most so `MANY` pieces; 0: as many as fit")
-	plan := flag.Bool("plan", false, "print the plan, what of it is measured, and the hours that are left; measure nothing")
-	part := flag.String("part", "", "of service, measure only the parts of the plan that have `TEXT` in their name")
-	alone := flag.String("alone", "", "hold a lock on `FILE` while a guest runs: who starts other work by 'flock FILE COMMAND' waits until it has ended")
-	k := flag.Int("slow", 0, "measure the first missing pieces at this `K` instead of their own; 0: their own")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
-	}
-	missing, ok := map[string]func(*records) []piece{"service": missingOf(*part), "accuracy": missingScenarios}[*what]
-	if !ok {
-		return fmt.Errorf("-what %s: choose service or accuracy", *what)
-	}
-	if !slices.ContainsFunc(stages(), func(s stage) bool { return strings.Contains(s.about, *part) }) {
-		return fmt.Errorf("-part %q: no part of the plan has that in its name; -plan lists them", *part)
 	}
 	have, err := readRecords(*file)
 	if err != nil {
 		return err
 	}
-	if *plan {
-		return printPlan(os.Stdout, have)
-	}
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	j := &job{missing: missing, records: have, page: *page, keep: *keep, until: time.Now().Add(*last), say: os.Stderr}
-	if j.alone, err = study.OpenAlone(*alone); err != nil {
-		return err
-	}
-	if *k > 0 {
-		j.missing = func(r *records) (all []piece) {
-			for _, p := range missing(r) {
-				if p.Machine.K = *k; r.wanted(p) {
-					all = append(all, p)
-				}
-			}
-			return all
-		}
-	}
+	j := &job{records: have, page: *page, until: time.Now().Add(*last), say: os.Stderr}
 	if *last > 0 {
-		if err := j.measure(ctx, &guest{lab: *lab, program: program, tool: *tool, say: os.Stderr, done: j.done}, *only); err != nil {
+		if err := j.measure(ctx, &guest{lab: *lab, program: program, tool: *tool, say: os.Stderr, done: j.done}); err != nil {
 			return err
 		}
 	}
@@ -146,7 +104,7 @@ func run(ctx context.Context) error {
 const mostNoisy = 6
 
 // measure measures what is missing, a guest after the other, until the time is over.
-func (j *job) measure(ctx context.Context, g *guest, only int) error {
+func (j *job) measure(ctx context.Context, g *guest) error {
 	noisy, began := 0, len(j.records.All)
 	done := g.done
 	g.done = func(p piece, m message, release string, c slow.Result, failed string) error {
@@ -156,20 +114,13 @@ func (j *job) measure(ctx context.Context, g *guest, only int) error {
 		return done(p, m, release, c, failed)
 	}
 	for noisy < mostNoisy {
-		now := batch(j.missing(j.records), time.Until(j.until))
-		if only > 0 {
-			now = now[:min(len(now), only-(len(j.records.All)-began))]
-		}
+		now := batch(missing(j.records), time.Until(j.until))
 		if len(now) == 0 {
-			fmt.Fprintf(j.say, "wide: %d pieces measured; the next ones: %d, or too little time is left for one\n", len(j.records.All)-began, len(j.missing(j.records)))
+			fmt.Fprintf(j.say, "wide: %d pieces measured; the next ones: %d, or too little time is left for one\n", len(j.records.All)-began, len(missing(j.records)))
 			return nil
 		}
 		before := len(j.records.All)
-		err := j.alone.Do(ctx, func() error { return g.run(ctx, now) })
-		for _, forecast := range j.later {
-			err = errors.Join(err, forecast())
-		}
-		j.later = nil
+		err := g.run(ctx, now)
 		if ctx.Err() != nil {
 			return ctx.Err() // what had ended is kept
 		}
@@ -192,30 +143,11 @@ func (j *job) done(p piece, m message, release string, calibration slow.Result, 
 		fmt.Fprintf(j.say, "%s  %v: not used: %s (%s)\n", time.Now().Format("15:04:05"), p, failed, record{Point: m.Point}.short())
 		return nil
 	}
-	r := record{Piece: p, Made: study.Now(time.Now()), Release: release, Calibration: calibration, Point: m.Point, Outcome: m.Outcome, Costs: m.Costs, Narrow: m.Narrow, Fix: m.Fix}
-	if p.Kind == recording {
-		name := filepath.Join(j.keep, strings.NewReplacer(" ", "-", "%", "", ",", "").Replace(p.String())+".rec")
-		if err := os.MkdirAll(j.keep, 0o755); err != nil {
-			return err
-		}
-		if err := renameio.WriteFile(name, m.Recording, 0o644); err != nil {
-			return err
-		}
-		j.later = append(j.later, func() error {
-			r.Forecast = forecastOf(p, m.Recording, m.Load)
-			return j.add(r)
-		})
-		return nil
-	}
-	return j.add(r)
-}
-
-// add keeps a record, says what it came to, and writes the page.
-func (j *job) add(r record) error {
+	r := record{Piece: p, Made: study.Now(time.Now()), Release: release, Calibration: calibration, Point: m.Point, Fix: m.Fix}
 	if err := j.records.Add(r); err != nil {
 		return err
 	}
-	fmt.Fprintf(j.say, "%s  %v: %s; host %.0f s\n", time.Now().Format("15:04:05"), r.Piece, r.short(), r.Calibration.HostSeconds)
+	fmt.Fprintf(j.say, "%s  %v: %s; host %.0f s\n", time.Now().Format("15:04:05"), p, r.short(), calibration.HostSeconds)
 	return j.write()
 }
 
@@ -227,16 +159,10 @@ func (r record) short() string {
 	switch {
 	case r.Point != nil:
 		return fmt.Sprintf("p50 %s, p99 %s ms, %s CPUs, met %v", study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), r.Point.Met)
-	case r.Narrow != nil:
-		return fmt.Sprintf("%.4g, met %v", r.Narrow.Value, r.Narrow.Met)
 	case r.Fix != nil && r.Fix.left() != nil:
 		return fmt.Sprintf("fix left %v after %.0f s", r.Fix.left(), r.Fix.Seconds)
 	case r.Fix != nil:
 		return fmt.Sprintf("fix left nothing after %.0f s: %s", r.Fix.Seconds, r.Fix.Why)
-	case r.Forecast != nil && r.Forecast.Why != "":
-		return "recorded; no forecast: " + r.Forecast.Why
-	case r.Forecast != nil:
-		return fmt.Sprintf("recorded, %d rows of a forecast", len(r.Forecast.Rows))
 	}
 	return "measured"
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
@@ -21,55 +20,40 @@ type machine struct {
 type kind string
 
 const (
-	point     kind = "point"     // a service under a remedy at one load
-	recording kind = "recording" // the same, recorded, and what forecast says of it
-	real      kind = "scenario"  // a scenario for real
-	narrowed  kind = "narrow"    // a row of narrow's own table
-	fixed     kind = "fix"       // what fix does to a service at one load
-	costs     kind = "costs"     // what a wake-up costs, which the simulator has to know
+	point kind = "point" // a service under a remedy at one load
+	fixed kind = "fix"   // what fix does to a service at one load
 )
 
 // piece is what is measured and kept at a time. Two pieces that are equal are the same measurement.
 type piece struct {
 	Machine machine `json:"machine"`
 	Kind    kind    `json:"kind"`
-	// Edition is that of the shapes and scenarios. A change of what they do counts it up: older pieces then no longer count.
-	Edition int `json:"edition"`
-	// Of points and recordings.
-	Shape  string  `json:"shape,omitempty"`
-	Remedy string  `json:"remedy,omitempty"`
-	Limit  int     `json:"limit_cpus,omitempty"`
-	Share  float64 `json:"share,omitempty"` // of what the limit's CPUs can carry
-	// Of scenarios, and the row's name of narrow's table.
-	Scenario string  `json:"scenario,omitempty"`
-	Seconds  float64 `json:"seconds"`
-	Repeat   int     `json:"repeat"` // from 1; the seed of what comes when
-	// Setting is what the guest has of seed 000's tunables; "": all is as usual.
+	// Edition is that of the shapes. A change of what they do counts it up: older pieces then no longer count.
+	Edition int     `json:"edition"`
+	Shape   string  `json:"shape,omitempty"`
+	Remedy  string  `json:"remedy,omitempty"`
+	Limit   int     `json:"limit_cpus,omitempty"`
+	Share   float64 `json:"share,omitempty"` // of what the limit's CPUs can carry
+	Seconds float64 `json:"seconds"`
+	Repeat  int     `json:"repeat"` // from 1; the seed of what comes when
+	// Setting is fullHost, or "": nothing else runs.
 	Setting string `json:"setting,omitempty"`
 }
 
 func (p piece) String() string {
-	switch p.Kind {
-	case point, recording, fixed:
-		changed := ""
-		if p.Setting != "" {
-			changed = ", " + p.Setting
-		}
-		return fmt.Sprintf("%d CPUs, K=%d %s of %s, %s%s, %.0f %%, repeat %d", p.Machine.CPUs, p.Machine.K, p.Kind, p.Shape, p.Remedy, changed, 100*p.Share, p.Repeat)
-	case narrowed:
-		return fmt.Sprintf("%d CPUs, K=%d narrow %s, repeat %d", p.Machine.CPUs, p.Machine.K, p.Scenario, p.Repeat)
-	case real:
-		return fmt.Sprintf("K=%d scenario %s, repeat %d", p.Machine.K, p.Scenario, p.Repeat)
+	changed := ""
+	if p.Setting != "" {
+		changed = ", " + p.Setting
 	}
-	return fmt.Sprintf("K=%d %s, repeat %d", p.Machine.K, p.Kind, p.Repeat)
+	return fmt.Sprintf("%d CPUs, K=%d %s of %s, %s%s, %.0f %%, repeat %d", p.Machine.CPUs, p.Machine.K, p.Kind, p.Shape, p.Remedy, changed, 100*p.Share, p.Repeat)
 }
 
 const (
 	edition = 1
 	kernel  = "6.18" // the lab's oldest that has sched_ext
-	// pointSeconds and scenarioSeconds are how long each is measured, in guest time: 30 periods.
-	pointSeconds, scenarioSeconds = 3, 3
-	boundMs                       = 50
+	// pointSeconds is how long a point is measured, in guest time: 30 periods.
+	pointSeconds = 3
+	boundMs      = 50
 )
 
 // host is a guest with a container's limit on it. The container can be four times as wide as its limit on each.
@@ -83,8 +67,6 @@ var (
 	widest = host{32, 8, 40}
 	// patient is the small one at a K at which a CPU is as fast while all are busy as one of the small host's is while no other is.
 	patient = host{small.CPUs, small.Limit, 5 * small.K}
-	// faster and slower are the wide one at other K.
-	faster, slower = host{wide.CPUs, wide.Limit, wide.K / 2}, host{wide.CPUs, wide.Limit, 2 * wide.K}
 )
 
 func (h host) machine() machine { return machine{kernel, h.CPUs, h.K} }
@@ -108,115 +90,54 @@ var more = []string{capacity.Pools, longCredit, capacity.Budget}
 // allRemedies are those of the grid.
 func allRemedies() []string { return append(slices.Clone(remedies), more...) }
 
-// rows are the page's rows.
-func rows() []string { return append(allRemedies(), capacity.PinPools) }
-
 func pointOf(h host, shape, remedy string, level, repeat int) piece {
-	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], "", pointSeconds, repeat, ""}
+	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], pointSeconds, repeat, ""}
 }
 
 // stage is a part of the plan, whose pieces are measured before those of the next one.
 type stage struct {
-	about    string
 	kind     kind
-	hosts    []host
-	repeats  []int
+	host     host
+	repeat   int
 	shapes   []string
 	remedies []string // of points
 	// loads are the levels of points; none: each remedy's search asks for one at a time.
 	loads []int
-	// settings are of points of the remedies in changed, at these loads.
-	settings, changed []string
-	scenarios         []string
+	// full: every point is measured beside a full host too.
+	full bool
 }
 
 // next are the stage's pieces that can be measured now. They depend on what was measured.
 func (s stage) next(have *records) (all []piece) {
-	for _, h := range s.hosts {
-		for _, repeat := range s.repeats {
-			for _, shape := range s.shapes {
-				all = append(all, s.of(have, h, shape, repeat)...)
-			}
-		}
-	}
-	return all
-}
-
-// of are those of one shape in one repeat on one host.
-func (s stage) of(have *records, h host, shape string, repeat int) (all []piece) {
-	switch s.kind {
-	case recording:
-		return recorded(have, h, shape)
-	case fixed:
+	for _, shape := range s.shapes {
 		for _, level := range s.loads {
-			all = append(all, fixedOf(h, shape, level, repeat))
+			if s.kind == fixed {
+				all = append(all, fixedOf(s.host, shape, level, s.repeat))
+			}
+			for _, name := range s.remedies {
+				all = append(all, pointOf(s.host, shape, name, level, s.repeat))
+				if s.full {
+					all = append(all, besideOthers(s.host, shape, name, level, s.repeat))
+				}
+			}
 		}
-		return all
-	case real:
-		for _, name := range s.scenarios {
-			all = append(all, scenarioPiece(h, name, repeat))
+		if s.loads != nil {
+			continue
 		}
-		return all
-	case narrowed:
-		for _, r := range narrowRows {
-			all = append(all, narrowPiece(r.name, repeat))
-		}
-		return all
-	}
-	for _, level := range s.loads {
 		for _, name := range s.remedies {
-			all = append(all, pointOf(h, shape, name, level, repeat))
-		}
-		for _, name := range s.changed {
-			for _, setting := range s.settings {
-				all = append(all, withSetting(h, shape, name, setting, level, repeat))
+			if level, ok := have.next(s.host, shape, name, s.repeat); ok {
+				all = append(all, pointOf(s.host, shape, name, level, s.repeat))
 			}
 		}
 	}
-	if s.loads != nil {
-		return all
-	}
-	for _, name := range s.remedies {
-		if level, ok := have.next(h, shape, name, repeat); ok {
-			all = append(all, pointOf(h, shape, name, level, repeat))
-		}
-	}
 	return all
-}
-
-// planned tells whether the plan has pieces of a kind and a remedy of a shape, without a setting.
-func planned(of kind, h host, shape, remedy string) bool {
-	return slices.ContainsFunc(stages(), func(s stage) bool { return s.has(of, h, shape, remedy) })
 }
 
 // searched tells whether the plan searches a remedy's highest load; else it has some loads, or none.
 func searched(h host, shape, remedy string) bool {
-	return slices.ContainsFunc(stages(), func(s stage) bool { return s.loads == nil && s.has(point, h, shape, remedy) })
-}
-
-func (s stage) has(of kind, h host, shape, remedy string) bool {
-	return s.kind == of && slices.Contains(s.hosts, h) && slices.Contains(s.shapes, shape) && (of != point || slices.Contains(s.remedies, remedy))
-}
-
-// covers reports whether a piece is one of the stage's.
-func (s stage) covers(p piece) bool {
-	if p.Setting != "" && (!slices.Contains(s.settings, p.Setting) || !slices.Contains(s.changed, p.Remedy)) {
-		return false
-	}
-	return p.Kind == s.kind && slices.Contains(s.repeats, p.Repeat) && slices.Contains(s.shapes, p.Shape) && (s.scenarios == nil || slices.Contains(s.scenarios, p.Scenario)) &&
-		slices.ContainsFunc(s.hosts, func(h host) bool { return h.machine() == p.Machine })
-}
-
-// recorded is the plain quota of a shape at the highest load at which it kept its objective, or the lowest, once its search has
-// ended; none before.
-func recorded(have *records, h host, shape string) []piece {
-	if _, open := have.next(h, shape, capacity.Quota, 1); open {
-		return nil
-	}
-	met, _ := have.bracket(h, shape, capacity.Quota, 1)
-	p := pointOf(h, shape, capacity.Quota, max(0, met), 1)
-	p.Kind = recording
-	return []piece{p}
+	return slices.ContainsFunc(stages(), func(s stage) bool {
+		return s.kind == point && s.loads == nil && s.host == h && slices.Contains(s.shapes, shape) && slices.Contains(s.remedies, remedy)
+	})
 }
 
 // pinned are exclusive CPUs as they are, and with pools that are sized by them, as a program does that asks for its CPUs when it starts.
@@ -228,50 +149,34 @@ var bounded = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, 
 // few are the remedies that are compared where a piece is dear.
 var few = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin}
 
-// stages are the plan, in order of worth: each cell of the page once before any is measured again.
-func stages() (stages []stage) {
-	all, kAgain := allRemedies(), []string{capacity.Quota, capacity.Burst, capacity.Pin}
-	shard, once, one, two := []string{capacity.Shard}, []int{1}, []int{comparedLevel}, []int{comparedLevel, comparedLevel + 2}
-	stages = []stage{
-		{about: "shard on 16 CPUs, once", kind: point, hosts: []host{wide}, repeats: once, shapes: shard, remedies: remedies},
-		{about: "pools and mixed on 8 CPUs, once", kind: point, hosts: []host{small}, repeats: once, shapes: []string{"pools", "mixed"}, remedies: all},
-		{about: "recordings of these for forecasts", kind: recording, hosts: []host{small}, repeats: once, shapes: []string{"pools", "mixed"}},
-		{about: "pools on 16 CPUs, once", kind: point, hosts: []host{wide}, repeats: once, shapes: []string{"pools"}, remedies: few},
-		{about: "shard, pool and gc on 8 CPUs, two loads each", kind: point, hosts: []host{small}, repeats: once, shapes: []string{capacity.Shard, "pool", "gc"}, remedies: all, loads: two},
-		{about: "seed 000's tunables on 8 CPUs, one load", kind: point, hosts: []host{small}, repeats: once, shapes: shard, remedies: tunables, loads: one, settings: settingNames(), changed: []string{capacity.Quota}},
-		{about: "predictability on 8 CPUs, one load", kind: point, hosts: []host{small}, repeats: once, shapes: shard, remedies: predictable, loads: one, settings: []string{fullHost}, changed: predictable},
-		{about: "predictability at a K where full and empty are equally fast", kind: point, hosts: []host{patient}, repeats: once, shapes: shard, remedies: bounding, loads: one, settings: []string{fullHost}, changed: bounding},
-		{about: "narrow by itself on 8 CPUs, once", kind: narrowed, hosts: []host{small}, repeats: once, shapes: []string{""}},
-		{about: "fix on 8 CPUs, one load", kind: fixed, hosts: []host{small}, repeats: once, shapes: []string{"pools", "mixed", capacity.Shard, "pool", "gc", capacity.PoolsGC}, loads: one},
-		{about: "shard on 32 CPUs, one load", kind: point, hosts: []host{widest}, repeats: once, shapes: shard, remedies: few, loads: one},
-		{about: "K against K", kind: point, hosts: []host{faster, slower}, repeats: once, shapes: shard, remedies: kAgain, loads: one},
-		{about: "seed 003 at two K", kind: real, hosts: []host{faster, wide}, repeats: []int{1, 2, 3}, shapes: []string{""}, scenarios: seed003},
-		{about: "pools with a collector on 8 CPUs", kind: point, hosts: []host{small}, repeats: once, shapes: []string{capacity.PoolsGC}, remedies: bounded},
-		{about: "exclusive CPUs and pools sized by them, two loads each", kind: point, hosts: []host{small, wide}, repeats: once, shapes: []string{capacity.Shard, "pools"}, remedies: pinned, loads: two},
+// stages are the plan, in order of worth: each figure of the page once before any is measured again.
+func stages() []stage {
+	all, shard, both := allRemedies(), []string{capacity.Shard}, []string{"pools", "mixed"}
+	one, two := []int{comparedLevel}, []int{comparedLevel, comparedLevel + 2}
+	stages := []stage{
+		{kind: point, host: wide, repeat: 1, shapes: shard, remedies: remedies},
+		{kind: point, host: small, repeat: 1, shapes: both, remedies: all},
+		{kind: point, host: wide, repeat: 1, shapes: []string{"pools"}, remedies: few},
+		{kind: point, host: small, repeat: 1, shapes: []string{capacity.Shard, "pool", "gc"}, remedies: all, loads: two},
+		{kind: point, host: small, repeat: 1, shapes: shard, remedies: predictable, loads: one, full: true},
+		{kind: point, host: patient, repeat: 1, shapes: shard, remedies: bounding, loads: one, full: true},
+		{kind: fixed, host: small, repeat: 1, shapes: append(slices.Clone(both), capacity.Shard, "pool", "gc", capacity.PoolsGC), loads: one},
+		{kind: point, host: widest, repeat: 1, shapes: shard, remedies: few, loads: one},
+		{kind: point, host: small, repeat: 1, shapes: []string{capacity.PoolsGC}, remedies: bounded},
+		{kind: point, host: small, repeat: 1, shapes: []string{capacity.Shard, "pools"}, remedies: pinned, loads: two},
+		{kind: point, host: wide, repeat: 1, shapes: []string{capacity.Shard, "pools"}, remedies: pinned, loads: two},
 	}
 	for _, again := range []int{2, 3} {
-		nth, only := fmt.Sprintf(", repeat %d", again), []int{again}
 		stages = append(stages,
-			stage{about: "pools and mixed on 8 CPUs" + nth, kind: point, hosts: []host{small}, repeats: only, shapes: []string{"pools", "mixed"}, remedies: all},
-			stage{about: "shard on 16 CPUs" + nth, kind: point, hosts: []host{wide}, repeats: only, shapes: shard, remedies: few},
-			stage{about: "narrow by itself on 8 CPUs" + nth, kind: narrowed, hosts: []host{small}, repeats: only, shapes: []string{""}})
+			stage{kind: point, host: small, repeat: again, shapes: both, remedies: all},
+			stage{kind: point, host: wide, repeat: again, shapes: shard, remedies: few})
 	}
 	return stages
 }
 
-// missing are the pieces that can be measured next.
-func missing(have *records) []piece { return missingOf("")(have) }
-
-// missingOf are those of the parts of the plan that have a text in their name.
-func missingOf(part string) func(have *records) []piece {
-	return func(have *records) []piece {
-		return next(have, slices.DeleteFunc(stages(), func(s stage) bool { return !strings.Contains(s.about, part) }))
-	}
-}
-
-// next are the pieces of the first stage that has some to measure.
-func next(have *records, stages []stage) (all []piece) {
-	for _, s := range stages {
+// missing are the pieces that can be measured next: those of the first stage that has some.
+func missing(have *records) (all []piece) {
+	for _, s := range stages() {
 		for _, p := range s.next(have) {
 			if have.wanted(p) && !slices.Contains(all, p) {
 				all = append(all, p)
@@ -379,14 +284,9 @@ func (p piece) takes() time.Duration {
 	if p.Remedy == capacity.Budget {
 		guest += capacity.Learns.Seconds()
 	}
-	switch p.Kind {
-	case recording:
-		guest += 2
-	case fixed:
+	if p.Kind == fixed {
 		const usual = 40 // of the bound: a look and the try that helps
 		guest = usual
-	case costs:
-		guest = 3*p.Seconds + around
 	}
 	return time.Duration(guest * float64(p.Machine.K) * float64(time.Second))
 }

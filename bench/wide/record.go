@@ -7,7 +7,6 @@ import (
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
-	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
 )
 
@@ -18,12 +17,8 @@ type record struct {
 	Release     string      `json:"release"` // of the guest's kernel
 	Calibration slow.Result `json:"calibration"`
 	// One of these is set.
-	Point    *figures            `json:"point,omitempty"`
-	Forecast *forecasts          `json:"forecast,omitempty"`
-	Outcome  *scenario.Outcome   `json:"outcome,omitempty"`
-	Costs    *scenario.WakeCosts `json:"wake_costs,omitempty"`
-	Narrow   *narrowFigure       `json:"narrow,omitempty"`
-	Fix      *fixFigures         `json:"fix,omitempty"`
+	Point *figures    `json:"point,omitempty"`
+	Fix   *fixFigures `json:"fix,omitempty"`
 }
 
 // figures of a point. A figure that was not measured is nil.

@@ -53,7 +53,6 @@ var forms = []form{
 	{target: "results-fleet", args: []string{"FLEET_SERVICES=30"}},
 	{target: "results-threads", args: []string{"THREADS=-rounds 0"}},
 	{target: "results-wide", args: []string{"WIDE_FOR=0"}},
-	{target: "accuracy-wide", args: []string{"WIDE_FOR=0"}},
 
 	{target: "lint", elsewhere: inTest},
 	{target: "check", elsewhere: inTest + ", its tests with all rounds"},

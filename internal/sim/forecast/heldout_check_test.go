@@ -46,7 +46,7 @@ func TestJudgeHeldOut(t *testing.T) {
 		t.Errorf("covered %v, agree %v", v.covered, v.agree)
 	}
 	page := heldOutMarkdown(all, "6.18", count{1, 20})
-	for _, want := range []string{"1 of 3 (33 %)", "1 of 20 (5 %)", "| 1 | p | weight | 10.0 |", "10.0, 11.0, 12.0"} {
+	for _, want := range []string{"1 of 3 (33 %)", "1 of 20 (5 %)"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)
 		}

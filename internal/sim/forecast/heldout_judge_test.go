@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-
-	"github.com/unthrottle/unthrottle/bench/study"
 )
 
 // nearly is the difference of two times that count as the same: 25 %. A difference below leastNoise is never
@@ -162,7 +159,6 @@ func calibrate(all []heldOut) Calibration {
 // at every try.
 func heldOutMarkdown(all []heldOut, release string, noisy count) string {
 	v := judgeHeldOut(all)
-	calibrated := calibrate(all)
 	least, most := heldOutRepeats, 1
 	for i := range all {
 		for k := range all[i].Rows {
@@ -174,8 +170,7 @@ func heldOutMarkdown(all []heldOut, release string, noisy count) string {
 	if least < most {
 		times = fmt.Sprintf("%d to %d times", least, most)
 	}
-	var p study.Page
-	p.Text(fmt.Sprintf(`# Forecasts against what came
+	return fmt.Sprintf(`# Forecasts against what came
 
 %d random workloads of %v on 2 CPUs, Linux %s: each recorded %s as it was and under each remedy, those
 runs far apart in time, and forecast from the first recording alone. They are held out: the forecast was made with others of the same kind
@@ -195,24 +190,5 @@ runs far apart in time, and forecast from the first recording alone. They are he
 - The 90 %% error of each forecast is calibrated with what came of the others.
 - The hypervisor may have %.0f %% of the CPUs during a run, and other processes %.0f %%; else it is repeated, up to %d times. In %v it
   stayed above.
-`, len(all), heldOutRunTime, release, times, heldOutFirst-1, v.sign, v.named, v.within, v.covered, v.agree, 100*mostSteal, 100*mostOthers, mostTries, noisy))
-	p.Rest()
-	p.Text(`Throttled periods per 100 ms (of periods of 20 ms there are five), stopped as a share of the time; p99 in ms, of the pool named.
-
-| draw | pool | remedy | p99 predicted | 90 % | p99 came | throttled predicted, came | stopped predicted, came |
-|---|---|---|---|---|---|---|---|
-`)
-	for i := range all {
-		for k := range all[i].Rows {
-			row := &all[i].Rows[k]
-			expected := row.Own.P99.scaled(calibrated[row.Remedy].ifTested().P99, row.Predicted.P99)
-			var runs []string
-			for _, run := range row.Came {
-				runs = append(runs, fmt.Sprintf("%.1f", run.P99))
-			}
-			p.Line("| %d | %s | %s | %.1f | %.1f to %.1f | %s | %.2f, %.2f | %.3f, %.3f |", all[i].Draw, all[i].Pool, row.Remedy, row.Predicted.P99,
-				expected.Low, expected.High, strings.Join(runs, ", "), row.Predicted.Throttled, row.came(throttled), row.Predicted.Stopped, row.came(stopped))
-		}
-	}
-	return p.String()
+`, len(all), heldOutRunTime, release, times, heldOutFirst-1, v.sign, v.named, v.within, v.covered, v.agree, 100*mostSteal, 100*mostOthers, mostTries, noisy)
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// tally is the sum of all scores, for docs/results/truth.md.
+type tally struct {
+	Sick, Right, Healthy, Alarms int
+	AlertSick, AlertHealthy      int
+	Effects, Signs               int
+	Followed, Harmed             int // advice that was followed for real, and where that made the part that waits slower
+	Fair, Near, Within           int // rows with enough requests
+	Judged, JudgedWithin         int // rows that can be judged
+	Rounds, Agree                int // one round as the forecast of the others, in fair rows
+	// Wrong has a line for each case that is missed, Open one for each without a result.
+	Wrong, Open []string
+}
+
+// All and RightOfAll count healthy services too.
+func (t tally) All() int        { return t.Sick + t.Healthy }
+func (t tally) RightOfAll() int { return t.Right + t.Healthy - t.Alarms }
+
+func tallyOf(of []testCase, all []caseRun) (t tally) {
+	for i, c := range of {
+		if k := all[i]; k.Look == nil {
+			t.Open = append(t.Open, fmt.Sprintf("`%s`: not measured yet", c.Name))
+		} else {
+			t.add(c, k)
+		}
+	}
+	return t
+}
+
+func (t *tally) add(c testCase, k caseRun) {
+	s := scoreOf(c, k)
+	if line := wrong(c, k, s); line != "" {
+		t.Wrong = append(t.Wrong, line)
+	}
+	if c.Healthy {
+		t.Healthy++
+		t.Alarms += count(s.FalseAlarm)
+		t.AlertHealthy += count(s.Alert)
+		return
+	}
+	t.Sick++
+	t.Right += count(s.Guilty)
+	t.AlertSick += count(s.Alert)
+	measured, harmed := followed(c, k)
+	t.Followed += count(measured)
+	t.Harmed += count(harmed)
+	for _, e := range s.Effects {
+		t.Effects += count(e.Real)
+		t.Signs += count(e.Real && e.Sign)
+		if !e.Fair {
+			continue
+		}
+		t.Fair++
+		t.Near += count(e.Close)
+		t.Within += count(e.Within)
+		t.Rounds, t.Agree = t.Rounds+e.Rounds, t.Agree+e.Agree
+		if e.comparable() {
+			t.Judged++
+			t.JudgedWithin += count(e.Within)
+		}
+	}
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// share shows a part of a whole with its percentage.
+func share(part, whole int) string {
+	if whole == 0 {
+		return "not measured"
+	}
+	return fmt.Sprintf("%d of %d (%.0f %%)", part, whole, 100*float64(part)/float64(whole))
+}
+
+// wrong says what is missed of a case and why; "": nothing is.
+func wrong(c testCase, k caseRun, s score) string {
+	var what []string
+	add := func(format string, args ...any) { what = append(what, fmt.Sprintf(format, args...)) }
+	l := k.Look
+	switch {
+	case c.Healthy && s.FalseAlarm:
+		advised := l.Recommended
+		if advised == "" {
+			advised = orMissing(l.Answer)
+		}
+		add("nothing is wrong, and explain says %s, forecast %s", orMissing(l.Cause), advised)
+	case !c.Healthy && !s.Cause:
+		add("cause is %s, said was %s", c.Causes[0], orMissing(l.Cause))
+	case !c.Healthy && !s.Guilty:
+		add("guilty is %s, said was %s", strings.Join(c.Guilty, " or "), orMissing(text.Shown(strings.Join(l.Guilty, ", "))))
+	}
+	if !s.Suffers && s.Cause && !c.Healthy {
+		add("%s waits, said was %s", strings.Join(c.Suffers, " or "), text.Shown(l.Suffers))
+	}
+	if !s.Judges {
+		add("%s waits, forecast judges %s", strings.Join(c.Suffers, " or "), text.Shown(l.Judged))
+	}
+	for _, e := range s.Effects {
+		if e.Real && !e.Sign {
+			add("%s: forecast %.2f of p99, came %.2f", e.Variant, e.Forecast, e.Came)
+		}
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	why := c.Missed
+	if why == "" {
+		why = "the reason is not known."
+	}
+	return fmt.Sprintf("`%s`: %s. Why: %s", c.Name, strings.Join(what, "; "), why)
+}

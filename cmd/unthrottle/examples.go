@@ -33,6 +33,8 @@ var examples = map[string]string{
   sudo unthrottle status --history --limit 10`,
 	"policy": `  unthrottle policy
   unthrottle policy shop/cart-7d9f8b6c5-x2x4z    each value and its source`,
+	"schema": `  unthrottle schema
+  unthrottle schema fix`,
 	"version": `  unthrottle version
   unthrottle version --json`,
 	"demo": `  sudo unthrottle demo

@@ -85,7 +85,8 @@ func TestNoOlderSpellingIsShown(t *testing.T) {
 func TestEachCommandHasTheCommonFlags(t *testing.T) {
 	without := []string{"unthrottle", "unthrottle bench", "unthrottle top", "unthrottle agent",
 		"unthrottle fleet", // the flags are the other program's; TestFlags of fleet/cmd/unthrottle-fleet
-		"unthrottle spans"} // its result has the form of its input, OTLP
+		"unthrottle spans",  // its result has the form of its input, OTLP
+		"unthrottle schema"} // its result is JSON
 	dry := []string{"unthrottle apply", "unthrottle fix", "unthrottle defrag", "unthrottle restore", "unthrottle run"}
 	walk(newRoot(), func(cmd *cobra.Command) {
 		for _, name := range []string{"output", "json"} {

@@ -230,7 +230,7 @@ func TestReportIsTheSchemas(t *testing.T) {
 		Properties map[string]schema
 		Items      *schema
 	}
-	file, err := os.ReadFile("../../docs/reference/schema/fleet_report.v1.json")
+	file, err := os.ReadFile("../../cmd/unthrottle/testdata/schema/fleet_report.v1.json")
 	if err != nil {
 		t.Fatal(err)
 	}

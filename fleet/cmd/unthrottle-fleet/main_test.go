@@ -59,7 +59,7 @@ func rows(t *testing.T, containers int) string {
 // validated reads a document, and compares it with its schema.
 func validated(t *testing.T, name, out string) (document map[string]any) {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/reference/schema/" + name + ".v1.json")
+	text, err := os.ReadFile("../../../cmd/unthrottle/testdata/schema/" + name + ".v1.json")
 	if err != nil {
 		t.Fatal(err)
 	}

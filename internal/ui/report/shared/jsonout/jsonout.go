@@ -1,7 +1,7 @@
 // Package jsonout writes the JSON of every command in one form: an object that begins with its schema's name and version,
 // indented by two blanks, with <, > and & as they are.
 //
-// The schemas are in docs/reference/schema. A version changes when a key is renamed, removed or means something else;
+// The command schema prints the schemas. A version changes when a key is renamed, removed or means something else;
 // keys that are added change nothing.
 package jsonout
 

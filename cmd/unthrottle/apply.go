@@ -35,7 +35,7 @@ type remedyFlags struct {
 	factor, to      float64
 	burst, period   time.Duration
 	weightFromLimit bool
-	immovable       bool
+	stays           bool
 	strict          bool
 	lends, irqs     bool
 	realtime        bool
@@ -57,7 +57,7 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.fullCores, "full-cores", false, "pin: whole cores only")
 	flags.BoolVar(&f.idle, "idle-siblings", false, "pin: one thread of each core; the others idle")
 	flags.BoolVar(&f.realtime, "realtime", false, "pin: its threads run before everything else on its CPUs (SCHED_RR, priority 1)")
-	flags.BoolVar(&f.immovable, "immovable", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
+	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
 	timeVar(cmd, &f.burst, "burst", 0, "burst, narrow: CPU time that may be saved up, such as 50ms (burst: as much as the quota by default; narrow: its period stays then)")
 	timeVar(cmd, &f.period, "period", 0, "burst, narrow, period: another period, the limit staying the same (narrow: 10ms, period: 20ms)")
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
@@ -83,7 +83,7 @@ func (f *remedyFlags) rejectEmptyFlags(cmd *cobra.Command) error {
 
 // request reads the flags; the caller judges whether a remedy may be left out.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), Via: f.via, Credit: f.credit, Immovable: f.immovable, Class: f.class, Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), Via: f.via, Credit: f.credit, Immovable: f.stays, Class: f.class, Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	if f.kind == forecast.Budget {

@@ -15,7 +15,7 @@ func TestBugReport(t *testing.T) {
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy-secret")
 	tr.Limit(busy, 0.2)
-	if r := unthrottle(t, "apply", busy, "--remedy", "raise", "--to", "0.3", "--window", "200ms", "--scope", tr.Top, "--state-dir", tr.StateDir); r.code != 0 {
+	if r := unthrottle(t, "apply", busy, "--remedy", "raise", "--to", "0.3", "--for", "200ms", "--scope", tr.Top, "--state-dir", tr.StateDir); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
 	defer putBack(t, tr)

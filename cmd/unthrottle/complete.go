@@ -23,9 +23,7 @@ func addCompletions(root *cobra.Command) {
 		commandOf(root, name).ValidArgsFunction = completeTargets(cobra.ShellCompDirectiveDefault)
 	}
 	commandOf(root, "restore").ValidArgsFunction = completeInForce
-	for _, name := range []string{"simulate", "run"} {
-		commandOf(root, name).ValidArgsFunction = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
-	}
+	commandOf(root, "simulate").ValidArgsFunction = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 	for _, name := range []string{"ls", "top", "check", "inside", "topology", "status", "version", "demo", "defrag", "agent", "place", "bench latency", "bench fibtest", "bench service"} {
 		commandOf(root, name).ValidArgsFunction = cobra.NoFileCompletions
 	}

@@ -20,7 +20,7 @@ func TestNumbersThatAreNoDecimals(t *testing.T) {
 		if _, err := objective.Parse("p" + number + "=20ms"); err == nil {
 			t.Errorf("the percentile %s", number)
 		}
-		for _, call := range []string{"apply x --remedy raise --to", "apply x --remedy raise --factor", "demo --seconds", "bench latency --seconds"} {
+		for _, call := range []string{"apply x --remedy raise --to", "apply x --remedy raise --factor"} {
 			root := newRoot()
 			root.SetOut(io.Discard)
 			root.SetArgs(append(strings.Fields(call), number))

@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -41,9 +42,9 @@ var examples = map[string]string{
   unthrottle demo --simulated                    no rights, nothing runs
   sudo unthrottle demo --for 20s --ascii`,
 	"simulate": `  unthrottle simulate examples/scenarios/cgroup-lat-quota.yaml --timeline
-  unthrottle simulate lat.yaml --for 10s --repeat 5 --json`,
-	"run": `  sudo unthrottle run lat.yaml --dry-run         what it would make
-  sudo unthrottle run lat.yaml --for 4s --repeat 3`,
+  unthrottle simulate lat.yaml --for 10s --repeat 5 --json
+  sudo unthrottle simulate lat.yaml --real --dry-run   what it would make
+  sudo unthrottle simulate lat.yaml --real --for 4s --repeat 3`,
 	"bench": `  sudo unthrottle bench service --quick
   sudo unthrottle bench latency`,
 	"bench service": `  sudo unthrottle bench service --quick --html service.html
@@ -75,4 +76,13 @@ func addExamples(root *cobra.Command) {
 	for _, name := range slices.Sorted(maps.Keys(examples)) {
 		commandOf(root, name).Example = examples[name]
 	}
+}
+
+// commandOf is the command below root that is called by these words.
+func commandOf(root *cobra.Command, words string) *cobra.Command {
+	cmd, rest, err := root.Find(strings.Fields(words))
+	if err != nil || len(rest) > 0 {
+		panic("no command " + words)
+	}
+	return cmd
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -71,7 +70,7 @@ var differing = []string{"remedy", "slo-command"}
 
 // Words for lengths, rounds and bounds that the shared flags replaced.
 func TestNoOlderSpellingIsShown(t *testing.T) {
-	older := []string{"window", "seconds", "fail-above", "repeats", "seeds", "plan", "step", "stays"}
+	older := []string{"window", "seconds", "fail-above", "repeats", "seeds", "plan", "step"}
 	walk(newRoot(), func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && slices.Contains(older, f.Name) {
@@ -84,10 +83,10 @@ func TestNoOlderSpellingIsShown(t *testing.T) {
 // A command with a result prints it in every form, and a command that writes shows beforehand what it would write.
 func TestEachCommandHasTheCommonFlags(t *testing.T) {
 	without := []string{"unthrottle", "unthrottle bench", "unthrottle top", "unthrottle agent",
-		"unthrottle fleet", // the flags are the other program's; TestFlags of fleet/cmd/unthrottle-fleet
+		"unthrottle fleet",  // the flags are the other program's; TestFlags of fleet/cmd/unthrottle-fleet
 		"unthrottle spans",  // its result has the form of its input, OTLP
 		"unthrottle schema"} // its result is JSON
-	dry := []string{"unthrottle apply", "unthrottle fix", "unthrottle defrag", "unthrottle restore", "unthrottle run"}
+	dry := []string{"unthrottle apply", "unthrottle fix", "unthrottle defrag", "unthrottle restore", "unthrottle simulate"}
 	walk(newRoot(), func(cmd *cobra.Command) {
 		for _, name := range []string{"output", "json"} {
 			if has := cmd.Flags().Lookup(name) != nil; has == slices.Contains(without, cmd.CommandPath()) {
@@ -100,53 +99,6 @@ func TestEachCommandHasTheCommonFlags(t *testing.T) {
 	})
 }
 
-// Every older spelling is taken for one release: it sets the flag that replaced it, and no help shows it.
-func TestOlderFlags(t *testing.T) {
-	for _, command := range slices.Sorted(maps.Keys(olderFlags)) {
-		for older, newer := range olderFlags[command] {
-			root := newRoot()
-			cmd := commandOf(root, command)
-			f := cmd.Flags().Lookup(newer)
-			if f == nil {
-				t.Errorf("%s --%s: there is no --%s", command, older, newer)
-				continue
-			}
-			value := example(f)
-			if err := cmd.ParseFlags([]string{"--" + older + "=" + value}); err != nil {
-				t.Errorf("%s --%s=%s: %v", command, older, value, err)
-			}
-			if !f.Changed || f.Value.String() != value {
-				t.Errorf("%s --%s=%s: --%s is %q", command, older, value, newer, f.Value)
-			}
-			if strings.Contains(cmd.UsageString(), "--"+older+" ") {
-				t.Errorf("%s shows --%s", command, older)
-			}
-		}
-	}
-	for _, command := range inSeconds {
-		root := newRoot()
-		cmd := commandOf(root, command)
-		if err := cmd.ParseFlags([]string{"--seconds", "1.5"}); err != nil || cmd.Flags().Lookup("for").Value.String() != "1.5s" {
-			t.Errorf("%s --seconds 1.5: --for is %v, %v", command, cmd.Flags().Lookup("for").Value, err)
-		}
-	}
-}
-
-// example is a value that a flag takes.
-func example(f *pflag.Flag) string {
-	switch f.Value.Type() {
-	case "TIME":
-		return "250ms"
-	case "SHARE":
-		return "5%"
-	case "bool":
-		return "true"
-	case "N":
-		return "3"
-	}
-	return "/x"
-}
-
 // What is wrong with a value is said in words that tell what to write.
 func TestFlagValues(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
@@ -154,7 +106,7 @@ func TestFlagValues(t *testing.T) {
 		{"apply x --remedy burst --burst 10", "give a time with its unit"},
 		{"ls -o yaml", "choose text, json or wide"},
 		{"ls --bound 105%", "0% to 100%"},
-		{"run x --repeat a", "give a whole number"},
+		{"simulate x --repeat a", "give a whole number"},
 		{"bench service --steps a", "give a whole number"},
 		{"bench service --steps 1", "--steps 1: give 2 to 20"},
 		{"bench service --repeat 1", "--repeat 1: give 2 to 50"},

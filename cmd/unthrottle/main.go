@@ -71,11 +71,10 @@ These are the commands of a first month; 'unthrottle help all' lists all.`,
 	)
 	root.AddCommand(
 		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newInside(), newRuntimes(), newSpans(), newTopology(), newStatus(), newPolicy(), newExport(), newFleet(), newBugReport(), newSchema(), newVersion(),
-		newDemo(), newSimulate(), newRun(), newSized(), newPlace(), newBench(),
+		newDemo(), newSimulate(), newSized(), newPlace(), newBench(),
 		newFix(), newApply(), newDefrag(), newRestore(), newAgent(),
 	)
 	root.AddCommand(newChildren()...)
-	takeOlderFlags(root)
 	addExamples(root)
 	addCompletions(root)
 	root.SetHelpCommand(newHelp(root))

@@ -28,7 +28,6 @@ import (
 	insideview "github.com/unthrottle/unthrottle/internal/ui/report/inside"
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
 	placeview "github.com/unthrottle/unthrottle/internal/ui/report/place"
-	runview "github.com/unthrottle/unthrottle/internal/ui/report/run"
 	runtimesview "github.com/unthrottle/unthrottle/internal/ui/report/runtimes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
@@ -85,7 +84,7 @@ var documents = map[string]reflect.Type{
 	"check": reflect.TypeFor[features.Report](), "topology": reflect.TypeFor[topology.Machine](),
 	"version": reflect.TypeFor[build](), "place": reflect.TypeFor[placeview.JSON](),
 	"demo": reflect.TypeFor[demo.Result](), "simulate": reflect.TypeFor[simulate.Simulation](),
-	"run": reflect.TypeFor[trial.Trial](), "run_plan": reflect.TypeFor[runview.Plan](),
+	"run": reflect.TypeFor[trial.Trial](), "run_plan": reflect.TypeFor[simulate.Plan](),
 	"bench_service": reflect.TypeFor[capacity.Result](), "bench_latency": reflect.TypeFor[latency.Result](),
 	"export": reflect.TypeFor[Exported](), "fleet_report": reflect.TypeFor[fleetview.Document](),
 	"fleet_plan": reflect.TypeFor[fleetview.Plan](),

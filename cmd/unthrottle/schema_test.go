@@ -114,7 +114,7 @@ func TestDocumentsFitTheirSchemas(t *testing.T) {
 	for _, args := range [][]string{
 		{"version"}, {"topology"}, {"check"}, {"ls", "--for", "20ms"}, {"status", "--state-dir", state}, {"status", "--history", "--state-dir", state},
 		{"restore", "--dry-run", "--state-dir", state},
-		{"demo", "--simulated", "--for", "500ms"}, {"simulate", scenario}, {"simulate", scenario, "--repeat", "2"}, {"run", scenario, "--dry-run"},
+		{"demo", "--simulated", "--for", "500ms"}, {"simulate", scenario}, {"simulate", scenario, "--repeat", "2"}, {"simulate", scenario, "--real", "--dry-run"},
 		{"place", "--topology", filepath.Join(dir, "machine.json"), "--containers", filepath.Join(dir, "wanted.yaml")},
 		{"explain", recorded}, {"forecast", recorded, "--slo", "p99<20ms", "--repeat", "1", "--load", "1"},
 	} {

@@ -31,6 +31,8 @@ type simulateFlags struct {
 	length                   time.Duration
 	set                      []string
 	out                      output
+	isReal                   bool
+	real                     realFlags
 }
 
 func newSimulate() *cobra.Command {
@@ -38,9 +40,15 @@ func newSimulate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "simulate SCENARIO.yaml",
 		GroupID: groupTry,
-		Short:   "Simulate a scenario: what a CPU limit does to it, on any kernel and number of CPUs",
-		Long: `Simulate a scenario file (docs/reference/scenarios.md) on a simulated host:
-nothing runs for real, and no rights are needed. "-" reads standard input.`,
+		Short:   "Simulate a scenario: what a CPU limit does to it; or run it for real (--real)",
+		Long: `Simulate a scenario file (docs/reference/scenarios.md) on any kernel and number
+of CPUs: nothing runs for real, and no rights are needed. "-" reads standard
+input.
+
+With --real it runs on this host and its kernel: real threads, in cgroups of its
+own with the file's limits. Only those are written, and all of them are removed,
+also after Ctrl-C; after a kill -9 by the next start or by 'unthrottle restore
+--scope' with the same cgroup.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage(cmd, "one SCENARIO.yaml is wanted, not %d: the folder examples/scenarios/ has some", len(args))
@@ -48,8 +56,8 @@ nothing runs for real, and no rights are needed. "-" reads standard input.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.repeat < 1 || f.repeat > maxRepeat {
-				return fmt.Errorf("--repeat %d: give a number from 1 to %d", f.repeat, maxRepeat)
+			if err := f.check(cmd); err != nil {
+				return err
 			}
 			if f.out.json() && (f.timeline || f.explain) {
 				return usage(cmd, "--timeline and --explain are for people: they go with no --json")
@@ -69,6 +77,9 @@ nothing runs for real, and no rights are needed. "-" reads standard input.`,
 				if err := s.Host.Set(name, value); err != nil {
 					return fmt.Errorf("--set %w", err)
 				}
+			}
+			if f.isReal {
+				return f.runReal(cmd, args, s)
 			}
 			defer goingOn("simulate")()
 			result, err := f.run(cmd.Context(), s, filepath.Base(args[0]))
@@ -96,7 +107,28 @@ nothing runs for real, and no rights are needed. "-" reads standard input.`,
 	shareSwitch(cmd, &f.explain, "explain", ": each step of one period's accounting")
 	flags.StringArrayVar(&f.set, "set", nil, "override a constant of the kernel, `NAME=TIME`: "+strings.Join(scenario.Constants(), ", "))
 	shareSwitch(cmd, &f.ascii, "ascii", " in the timeline")
+	flags.BoolVar(&f.isReal, "real", false, "run it on this host, in cgroups of its own")
+	shareString(cmd, &f.real.parent, "parent", "", "; with --real")
+	shareSwitch(cmd, &f.real.fair, "fair", "; with --real")
+	shareSwitch(cmd, &f.real.dryRun, "dry-run", "; with --real")
 	return cmd
+}
+
+// check refuses flags that do not go together.
+func (f *simulateFlags) check(cmd *cobra.Command) error {
+	most, wrong, only := maxRepeat, []string{"parent", "fair", "dry-run"}, "goes with --real only"
+	if f.isReal {
+		most, wrong, only = maxRealRepeat, []string{"timeline", "explain", "set", "ascii"}, "is of a simulation: it goes without --real"
+	}
+	for _, name := range wrong {
+		if cmd.Flags().Changed(name) {
+			return usage(cmd, "--%s %s", name, only)
+		}
+	}
+	if f.repeat < 1 || f.repeat > most {
+		return fmt.Errorf("--repeat %d: give a number from 1 to %d", f.repeat, most)
+	}
+	return rejectEmptyFlags(cmd, "parent")
 }
 
 // runsHere tells whether this host can run a scenario for real.

@@ -14,8 +14,8 @@ func TestEveryCommandFits(t *testing.T) {
 	recorded, state := writtenRecording(t, true, 0), t.TempDir()
 	containers := "../../examples/scenarios/"
 	for _, args := range [][]string{
-		{"ls", "--window", "100ms"}, {"ls", "--window", "100ms", "-o", "wide"}, {"check"}, {"topology"}, {"status", "--state-dir", state},
-		{"status", "--state-dir", state, "--history"}, {"explain", recorded}, {"forecast", recorded, "--seeds", "1", "--pools", "--load", "1..2"},
+		{"ls", "--for", "100ms"}, {"ls", "--for", "100ms", "-o", "wide"}, {"check"}, {"topology"}, {"status", "--state-dir", state},
+		{"status", "--state-dir", state, "--history"}, {"explain", recorded}, {"forecast", recorded, "--repeat", "1", "--pools", "--load", "1..2"},
 		{"demo", "--simulated"}, {"simulate", containers + "conceptual.yaml", "--explain", "--timeline"},
 		{"simulate", containers + "service-pools-small.yaml", "--repeat", "2"},
 	} {

@@ -65,12 +65,12 @@ func TestReleasesAreInTheirPages(t *testing.T) {
 		}
 	}
 	newest := releases[0]
-	for page, want := range map[string]string{
-		"docs/reference/simulate.md": "[" + inWords(len(releases)) + " releases](../../bandwidth/rules.go) from 3.16 to " + newest[1] + "." + newest[2] + " ",
-		"docs/reference/run.md":      "to `" + newest[3] + "`, " + newest[1] + "." + newest[2] + ")",
+	for _, want := range []string{
+		"[" + inWords(len(releases)) + " releases](../../bandwidth/rules.go) from 3.16 to " + newest[1] + "." + newest[2] + " ",
+		"to `" + newest[3] + "`, " + newest[1] + "." + newest[2] + ")",
 	} {
-		if text := strings.Join(strings.Fields(read(t, page)), " "); !strings.Contains(text, want) {
-			t.Errorf("%s does not say %q", page, want)
+		if page := strings.Join(strings.Fields(read(t, "docs/reference/simulate.md")), " "); !strings.Contains(page, want) {
+			t.Errorf("docs/reference/simulate.md does not say %q", want)
 		}
 	}
 }

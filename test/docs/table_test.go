@@ -133,7 +133,7 @@ var table = []row{
 	{page: "docs/reference/ls.md", command: "unthrottle ls", scene: shop, optional: shopLines, anyOrder: true},
 	{page: "docs/reference/place.md", command: "unthrottle place --topology machine.json --containers wanted.yaml", scene: offline, exact: true},
 	{page: "docs/reference/restore.md", command: "sudo unthrottle restore /shop/checkout", scene: shop, width: fixColumns, byPage: true, optional: others},
-	{page: "docs/reference/run.md", command: "sudo unthrottle run examples/scenarios/lat-small.yaml --for 4s", scene: alone, optional: disturbedLines},
+	{page: "docs/reference/simulate.md", command: "sudo unthrottle simulate --real examples/scenarios/lat-small.yaml --for 4s", scene: alone, optional: disturbedLines},
 	{page: "docs/reference/simulate.md", command: "unthrottle simulate examples/scenarios/cgroup-lat-quota.yaml --timeline", scene: offline, exact: true,
 		parts: []part{{most: 15}}},
 	{page: "docs/reference/simulate.md", command: "unthrottle simulate examples/scenarios/conceptual.yaml --explain", scene: offline, exact: true,

@@ -30,7 +30,7 @@ func (p *planner) capped() error {
 		return p.refuse("it cannot be narrowed by sched_ext: "+p.f.SchedExt.Why, "use --via cpuset, or --via auto")
 	}
 	if p.r.Burst > 0 || p.r.Period > 0 || p.r.Immovable || p.r.Reserve != nil {
-		return p.refuse("a cap of sched_ext has no burst, no period and no CPUs of its own", "leave --burst, --period, --immovable and --reserve out, or use --via cpuset")
+		return p.refuse("a cap of sched_ext has no burst, no period and no CPUs of its own", "leave --burst, --period, --stays and --reserve out, or use --via cpuset")
 	}
 	c, err := p.capOf()
 	if err != nil {

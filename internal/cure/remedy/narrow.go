@@ -52,7 +52,7 @@ const Narrow Kind = "narrow"
 // narrow is the row of Narrow.
 var narrow = Remedy{
 	Kind:     Narrow,
-	Settings: []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via", needs: schedExtHere, value: ViaSchedExt}, {Flag: "credit"}, {Flag: "mems"}, {Flag: "immovable"}, {Flag: "stays"}, {Flag: "burst"}, {Flag: "period"}},
+	Settings: []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via", needs: schedExtHere, value: ViaSchedExt}, {Flag: "credit"}, {Flag: "mems"}, {Flag: "stays"}, {Flag: "burst"}, {Flag: "period"}},
 	Classes:  []placement.Class{placement.Floating},
 	Effects:  []*forecast.Effect{forecast.NarrowEffect},
 	Merit:    &Merit{Rank: 2, Why: "as many CPUs as its limit, which others may use too, keep it from spending its quota at once", Judged: true},

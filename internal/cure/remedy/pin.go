@@ -24,7 +24,7 @@ var pin = Remedy{
 		{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "class", needs: hybridHere, value: ClassHybrid}, {Flag: "strict"},
 		{Flag: "lends", needs: lendingHere}, {Flag: "irqs", needs: interruptsHere}, {Flag: "realtime", needs: realtimeHere},
 		{Flag: "full-cores", needs: coresHere}, {Flag: "idle-siblings", needs: siblingsHere}, {Flag: "mems", needs: memoryHere},
-		{Flag: "immovable"}, {Flag: "stays"},
+		{Flag: "stays"},
 	},
 	Classes: []placement.Class{placement.Exclusive, placement.Hybrid},
 	Effects: []*forecast.Effect{forecast.PinEffect},

@@ -20,7 +20,7 @@
 //
 // A container is not moved, and [Immovable] says why, if some of its threads chose their CPUs. Since Linux 6.2 the kernel
 // keeps such a choice across a change of the cpuset as far as it can, and these threads may then all end up on one CPU.
-// Nor is it moved if the user asked for that (--immovable), or if it is in a cpuset that another program confined.
+// Nor is it moved if the user asked for that (--stays), or if it is in a cpuset that another program confined.
 //
 // # Example
 //

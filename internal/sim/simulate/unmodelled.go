@@ -11,7 +11,7 @@ import (
 type Unmodelled struct{ Key, What string }
 
 func (e *Unmodelled) Error() string {
-	return fmt.Sprintf("%s: %s: not simulated: leave it out, or run it for real ('unthrottle run')", e.Key, e.What)
+	return fmt.Sprintf("%s: %s: not simulated: leave it out, or run it for real ('unthrottle simulate --real')", e.Key, e.What)
 }
 
 // unmodelled names the first part that the simulator does not have; nil: it has all.

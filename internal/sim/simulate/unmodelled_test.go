@@ -14,7 +14,7 @@ import (
 func TestUnmodelled(t *testing.T) {
 	_, err := Run(parseText(t, file("cpus: 2", "a: {quota: 50ms}", "j: {kind: jvm, cgroup: a}")), Options{})
 	part := new(Unmodelled)
-	if !errors.As(err, &part) || part.Key != "workloads.j.kind" || !strings.Contains(err.Error(), "unthrottle run") {
+	if !errors.As(err, &part) || part.Key != "workloads.j.kind" || !strings.Contains(err.Error(), "unthrottle simulate --real") {
 		t.Errorf("a JVM: %v", err)
 	}
 	s := parseText(t, file("cpus: 2", "a: {quota: 50ms}", "w: {kind: sleep-run, cgroup: a, run: 1ms, sleep: 9ms}"))

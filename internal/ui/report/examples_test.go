@@ -36,10 +36,10 @@ import (
 	forecastview "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
 	policyview "github.com/unthrottle/unthrottle/internal/ui/report/policy"
-	"github.com/unthrottle/unthrottle/internal/ui/report/run"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
+	"github.com/unthrottle/unthrottle/internal/ui/report/simulate"
 	"github.com/unthrottle/unthrottle/internal/ui/report/status"
 	topologyview "github.com/unthrottle/unthrottle/internal/ui/report/topology"
 	"github.com/unthrottle/unthrottle/topology"
@@ -92,7 +92,7 @@ func examples() map[string]view {
 			return explain.Write(w, *explanation(), explain.Options{Style: s, Recommended: c})
 		},
 		"fleet":   func(w io.Writer, s page.Style) error { return fleet.Write(w, manyHosts(), s) },
-		"run":     func(w io.Writer, s page.Style) error { return run.Write(w, ran(), s) },
+		"run":     func(w io.Writer, s page.Style) error { return simulate.WriteReal(w, ran(), s) },
 		"demo":    func(w io.Writer, s page.Style) error { return demo.Write(w, demonstrated(), s) },
 		"latency": func(w io.Writer, s page.Style) error { return bench.Latency(w, slept(), s) },
 		"fibtest": func(w io.Writer, s page.Style) error {

@@ -64,7 +64,7 @@ func (s Spec) arguments() []string {
 func Main() int {
 	var s Spec
 	if _, err := child.Enter(&s); err != nil {
-		fmt.Fprintf(os.Stderr, "jvm: %v (started by 'unthrottle run', not by hand)\n", err)
+		fmt.Fprintf(os.Stderr, "jvm: %v (started by 'unthrottle simulate --real', not by hand)\n", err)
 		return 2
 	}
 	if err := alarm(s.Deadline); err != nil {

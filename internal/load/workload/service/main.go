@@ -41,7 +41,7 @@ func environment(s Spec) []string {
 // use only to a process started by [Start].
 func Main() int {
 	if err := serve(); err != nil {
-		fmt.Fprintf(os.Stderr, "service: %v (started by 'unthrottle bench' and 'unthrottle run', not by hand)\n", err)
+		fmt.Fprintf(os.Stderr, "service: %v (started by 'unthrottle bench' and 'unthrottle simulate --real', not by hand)\n", err)
 		return 2
 	}
 	return 0

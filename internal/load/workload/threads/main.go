@@ -44,7 +44,7 @@ var sink atomic.Uint64
 // use only to a process started by [Start].
 func Main() int {
 	if err := work(); err != nil {
-		fmt.Fprintf(os.Stderr, "threads: %v (started by 'unthrottle run', not by hand)\n", err)
+		fmt.Fprintf(os.Stderr, "threads: %v (started by 'unthrottle simulate --real', not by hand)\n", err)
 		return 2
 	}
 	return 0

@@ -37,7 +37,7 @@ func Explain(target string) string { return Line("sudo unthrottle explain", targ
 func Forecast(file string) string { return Line("unthrottle forecast", file) }
 
 // Run runs a scenario for real.
-func Run(file string) string { return Line("sudo unthrottle run", file) }
+func Run(file string) string { return Line("sudo unthrottle simulate --real", file) }
 
 // Simulate runs a scenario in the simulator.
 func Simulate(file string) string { return Line("unthrottle simulate", file) }

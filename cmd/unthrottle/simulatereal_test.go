@@ -10,13 +10,13 @@ import (
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
-// The contract of run --json: the same keys as simulate --json.
+// The contract of simulate --real --json: the same keys as simulate --json.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	tree := cgrouptest.New(t)
 	tree.Make("inner") // on v2: makes the top hand its controllers on
 	const text = "version: 1\nhost: {cpus: 1}\ncgroups: {app: {quota: 20ms}}\nworkloads: {burner: {kind: burn, cgroup: app}}\n"
-	ran := runIn(t.Context(), t, text, "run", "-", "--json", "--for", "500ms", "--parent", tree.Top)
+	ran := runIn(t.Context(), t, text, "simulate", "-", "--real", "--json", "--for", "500ms", "--parent", tree.Top)
 	real := decoded[scenario.Outcome](t, ran, 0)
 	simulated := runIn(t.Context(), t, strings.Replace(text, "version: 1\n", "version: 1\nduration: 500ms\n", 1), "simulate", "-", "--json")
 	if a, b := jsonKeys("", decoded[any](t, ran, 0)), jsonKeys("", decoded[any](t, simulated, 0)); !slices.Equal(a, b) {
@@ -58,12 +58,12 @@ func TestRunRefuses(t *testing.T) {
 		{2, good, "--repeat 0", []string{"--repeat", "0"}},
 		{2, good, "--parent is empty", []string{"--parent", ""}},
 	} {
-		r := runIn(t.Context(), t, test.input, append([]string{"run", "-"}, test.args...)...)
+		r := runIn(t.Context(), t, test.input, append([]string{"simulate", "-", "--real"}, test.args...)...)
 		if r.code != test.code || !strings.Contains(r.errors, test.want) {
 			t.Errorf("%q: exit code %d, %s", test.want, r.code, r.errors)
 		}
 	}
-	for _, args := range [][]string{{"run"}, {"bench", "latency", "--for", "0s"}, {"bench", "fibtest", "--repeat", "-1"}, {"bench", "fibtest", "--parent", ""}} {
+	for _, args := range [][]string{{"simulate", "--real"}, {"simulate", "a.yaml", "--fair"}, {"simulate", "a.yaml", "--real", "--timeline"}, {"bench", "latency", "--for", "0s"}, {"bench", "fibtest", "--repeat", "-1"}, {"bench", "fibtest", "--parent", ""}} {
 		if r := unthrottle(t, args...); r.code != 2 || r.errors == "" {
 			t.Errorf("%q: %d %s", args, r.code, r.errors)
 		}

@@ -1,5 +1,4 @@
-// Package run writes what `unthrottle run` measured.
-package run
+package simulate
 
 import (
 	"fmt"
@@ -16,8 +15,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
 )
 
-// Write writes what `unthrottle run` shows, for people.
-func Write(w io.Writer, r trial.Trial, style page.Style) error {
+// WriteReal writes what `unthrottle simulate --real` measured, for people.
+func WriteReal(w io.Writer, r trial.Trial, style page.Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", text.Shown(r.Scenario), text.Shown(r.About))
 	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", text.Count(r.CPUs, "CPU"), text.Shown(r.Kernel), *r.Mode, strconv.FormatFloat(r.Seconds, 'f', 1, 64), text.Count(r.Repeat, "time"))

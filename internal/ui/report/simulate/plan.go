@@ -1,4 +1,4 @@
-package run
+package simulate
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Plan is what `unthrottle run --dry-run` shows.
+// Plan is what `unthrottle simulate --real --dry-run` shows.
 type Plan struct {
 	Scenario string  `json:"scenario"` // the file's name
 	About    string  `json:"about"`

@@ -61,24 +61,43 @@ func head(r capacity.Result) string {
 type grid struct {
 	Heads []string
 	Rows  [][]string
+	write func(*page.Page) // as text, fitted to the page
 }
 
-// write writes the table fitted to the page.
-func (g grid) write(p *page.Page) {
-	t := table.Right(p, p.Style)
-	for _, row := range append([][]string{g.Heads}, g.Rows...) {
-		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+// field is a column of a grid.
+type field[T any] struct {
+	head string
+	text func(T) string
+}
+
+func gridOf[T any](fields []field[T], values []T) grid {
+	var g grid
+	columns := make([]table.Field[T], len(fields))
+	for i, f := range fields {
+		g.Heads = append(g.Heads, f.head)
+		columns[i] = table.Field[T]{Column: table.Column{Name: f.head}, Text: f.text}
 	}
-	t.Flush() // writes to memory: cannot fail
+	for _, v := range values {
+		row := make([]string, len(fields))
+		for i, f := range fields {
+			row[i] = f.text(v)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	g.write = func(p *page.Page) { table.Figures(p, p.Style, columns, values) }
+	return g
 }
 
 func loads(r capacity.Result) grid {
-	g := grid{Heads: []string{"remedy", "CPUs", "highest load /s", "spread", "to the quota", "95 % interval", ""}}
-	for _, m := range r.Remedies {
-		g.Rows = append(g.Rows, []string{m.Remedy, figure.Fixed(m.CPUsGranted, 1), highestLoad(m), spread(m.Loads), figure.Fixed(m.Ratio, 2), interval(m),
-			text.Either(m.Noisy, "noisy", "")})
-	}
-	return g
+	return gridOf([]field[capacity.Remedy]{
+		{"remedy", func(m capacity.Remedy) string { return m.Remedy }},
+		{"CPUs", func(m capacity.Remedy) string { return figure.Fixed(m.CPUsGranted, 1) }},
+		{"highest load /s", highestLoad},
+		{"spread", func(m capacity.Remedy) string { return spread(m.Loads) }},
+		{"to the quota", func(m capacity.Remedy) string { return figure.Fixed(m.Ratio, 2) }},
+		{"95 % interval", interval},
+		{"", func(m capacity.Remedy) string { return text.Either(m.Noisy, "noisy", "") }},
+	}, r.Remedies)
 }
 
 func highestLoad(m capacity.Remedy) string {
@@ -106,23 +125,41 @@ func interval(m capacity.Remedy) string {
 	return fmt.Sprintf("%.2f-%.2f", *m.RatioLow, *m.RatioHigh)
 }
 
+// point is a point of a remedy.
+type point struct {
+	remedy string
+	capacity.Point
+}
+
+func points(r capacity.Result) (all []point) {
+	eachPoint(r, func(remedy string, p capacity.Point) { all = append(all, point{remedy, p}) })
+	return all
+}
+
 // responses and costs are two tables over the same points, each of which fits a terminal of 80 columns.
 func responses(r capacity.Result) grid {
-	g := grid{Heads: []string{"at", "load /s", "remedy", "p50", "p90", "p99", "p99.9", "max ms", "failed"}}
-	eachPoint(r, func(remedy string, p capacity.Point) {
-		g.Rows = append(g.Rows, []string{ofBest(p), fmt.Sprintf("%.0f", p.Load), remedy,
-			figure.Fixed(p.P50, 1), figure.Fixed(p.P90, 1), figure.Fixed(p.P99, 1), figure.Fixed(p.P999, 1), figure.Fixed(p.Max, 0), strconv.FormatUint(p.Failed, 10)})
-	})
-	return g
+	return gridOf([]field[point]{
+		{"at", func(p point) string { return ofBest(p.Point) }},
+		{"load /s", func(p point) string { return fmt.Sprintf("%.0f", p.Load) }},
+		{"remedy", func(p point) string { return p.remedy }},
+		{"p50", func(p point) string { return figure.Fixed(p.P50, 1) }},
+		{"p90", func(p point) string { return figure.Fixed(p.P90, 1) }},
+		{"p99", func(p point) string { return figure.Fixed(p.P99, 1) }},
+		{"p99.9", func(p point) string { return figure.Fixed(p.P999, 1) }},
+		{"max ms", func(p point) string { return figure.Fixed(p.Max, 0) }},
+		{"failed", func(p point) string { return strconv.FormatUint(p.Failed, 10) }},
+	}, points(r))
 }
 
 func costs(r capacity.Result) grid {
-	g := grid{Heads: []string{"at", "remedy", "CPUs used", "throttled periods", "stopped %", "switches /s"}}
-	eachPoint(r, func(remedy string, p capacity.Point) {
-		g.Rows = append(g.Rows, []string{ofBest(p), remedy,
-			figure.Fixed(p.CPUUsed, 2), figure.OfPeriods(p.ThrottledPeriods, p.Periods), stopped(p), figure.Fixed(p.Switches, 0)})
-	})
-	return g
+	return gridOf([]field[point]{
+		{"at", func(p point) string { return ofBest(p.Point) }},
+		{"remedy", func(p point) string { return p.remedy }},
+		{"CPUs used", func(p point) string { return figure.Fixed(p.CPUUsed, 2) }},
+		{"throttled periods", func(p point) string { return figure.OfPeriods(p.ThrottledPeriods, p.Periods) }},
+		{"stopped %", func(p point) string { return stopped(p.Point) }},
+		{"switches /s", func(p point) string { return figure.Fixed(p.Switches, 0) }},
+	}, points(r))
 }
 
 // ofBest is a point's share of the best load.

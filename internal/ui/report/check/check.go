@@ -15,10 +15,15 @@ import (
 // Write writes what a host offers, for people.
 func Write(w io.Writer, r features.Report, style page.Style) error {
 	var b strings.Builder
-	t := table.Left(&b, style)
-	row := func(name string, cells ...string) { fmt.Fprintf(t, "  %s\t%s\n", name, strings.Join(cells, "\t")) }
+	var lines [][]string
+	row := func(name string, cells ...string) { lines = append(lines, append([]string{"  " + name}, cells...)) }
+	section := func(title string) {
+		table.Lines(&b, style, lines)
+		b.WriteString(title + "\n")
+		lines = nil
+	}
 
-	fmt.Fprintln(t, "Cgroups")
+	section("Cgroups")
 	row("mode", r.CgroupMode)
 	for _, c := range r.Controllers {
 		switch {
@@ -32,7 +37,7 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 		row("namespace", "private: only what is below it can be seen")
 	}
 
-	fmt.Fprintln(t, "\nKernel")
+	section("\nKernel")
 	row("release", r.Kernel.Release)
 	row("HZ", number(r.Kernel.HZ, "", "not readable"))
 	row("slice", number(r.Kernel.SliceMicroseconds, " us", "not readable"))
@@ -48,7 +53,7 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 		row(text.Either(i == 0, "behaviour", ""), says)
 	}
 
-	fmt.Fprintln(t, "\nWho asks")
+	section("\nWho asks")
 	row("user", fmt.Sprintf("%d%s", r.Rights.UID, text.Either(r.Rights.UID == 0, ", root", "")))
 	switch {
 	case r.Rights.Missing == nil:
@@ -60,7 +65,7 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 	}
 	row("inside", text.Either(r.Rights.Container == "", "no container: it sees the host's processes and cgroups", "a container: "+r.Rights.Container))
 
-	fmt.Fprintln(t, "\nWho else manages CPUs")
+	section("\nWho else manages CPUs")
 	if len(r.Managers) == 0 {
 		row("none found", "looked for: kubelet CPU manager, DRA CPU driver, systemd, isolcpus, sched_ext")
 	}
@@ -68,7 +73,7 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 		row(m.Name, m.Evidence+": "+m.Means)
 	}
 
-	fmt.Fprintln(t, "\nWhat unthrottle can do here")
+	section("\nWhat unthrottle can do here")
 	before := ""
 	for _, a := range r.Can {
 		why := a.Why
@@ -79,14 +84,12 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 		before = text.Either(a.Can, "", a.Why)
 	}
 	if len(r.Missing) > 0 {
-		fmt.Fprintln(t, "\nWhat is missing, and how to get it")
+		section("\nWhat is missing, and how to get it")
 	}
 	for _, m := range r.Missing {
 		row(m.What, "for "+m.For, m.Way)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	table.Lines(&b, style, lines)
 	return style.Send(w, b.String())
 }
 

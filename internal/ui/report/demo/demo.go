@@ -4,6 +4,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/unthrottle/unthrottle/internal/experiment/demo"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -71,11 +72,19 @@ func counts(bins []demo.Bin) []int {
 }
 
 func writeTable(p *page.Page, r demo.Result) {
-	t := table.Right(p, p.Style)
-	fmt.Fprintln(t, "variant\tburn\ton CPU\tthrottled\tCPUs used\tp50\tp99\tmax ms\tlate s\t")
-	for _, a := range r.Variants() {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", a.Name, a.Burners, text.Cut(a.CPUs, 11, ".."), figure.OfPeriods(a.ThrottledPeriods, a.Periods),
-			figure.Fixed(a.UsedCPUs, 2), figure.Fixed(a.P50, 1), figure.Fixed(a.P99, 1), figure.Fixed(a.Max, 1), figure.Fixed(a.Late, 2))
+	type variant = demo.Variant
+	show := func(name string, text func(variant) string) table.Field[variant] {
+		return table.Field[variant]{Column: table.Column{Name: name}, Text: text}
 	}
-	t.Flush() // writes to memory: cannot fail
+	table.Figures(p, p.Style, []table.Field[variant]{
+		show("variant", func(a variant) string { return a.Name }),
+		show("burn", func(a variant) string { return strconv.Itoa(a.Burners) }),
+		show("on CPU", func(a variant) string { return text.Cut(a.CPUs, 11, "..") }),
+		show("throttled", func(a variant) string { return figure.OfPeriods(a.ThrottledPeriods, a.Periods) }),
+		show("CPUs used", func(a variant) string { return figure.Fixed(a.UsedCPUs, 2) }),
+		show("p50", func(a variant) string { return figure.Fixed(a.P50, 1) }),
+		show("p99", func(a variant) string { return figure.Fixed(a.P99, 1) }),
+		show("max ms", func(a variant) string { return figure.Fixed(a.Max, 1) }),
+		show("late s", func(a variant) string { return figure.Fixed(a.Late, 2) }),
+	}, r.Variants())
 }

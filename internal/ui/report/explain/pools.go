@@ -111,42 +111,44 @@ func throttledTime(p diagnose.PoolUse) string {
 }
 
 func (x *view) poolTable(pools []diagnose.PoolUse) {
-	t := table.Right(x, x.Style)
+	type pool = diagnose.PoolUse
 	roomy, room := x.Columns >= roomyWidth, x.Columns-numbersWidth
 	if roomy {
 		room -= moreNumbersWidth
 	}
-	head := "pool\tthreads\tCPU time\tthrottled\twidest\tdelay p99\tresponse p99\t"
-	crowded := slices.ContainsFunc(pools, func(p diagnose.PoolUse) bool { return text.Width(shownName(p.Name)) > room })
+	crowded := slices.ContainsFunc(pools, func(p pool) bool { return text.Width(shownName(p.Name)) > room })
 	if crowded {
 		room += widestWidth
-		head = strings.Replace(head, "widest\t", "", 1)
 	}
-	if roomy {
-		head += "delay p50\tdelay max\tresponse p50\t"
+	var fields []table.Field[pool]
+	show := func(name string, text func(pool) string) {
+		fields = append(fields, table.Field[pool]{Column: table.Column{Name: name}, Text: text})
 	}
-	fmt.Fprintln(t, head)
-	for _, p := range pools {
-		quantile := func(q *diagnose.Quantiles, of func(*diagnose.Quantiles) time.Duration) string {
-			if q == nil {
-				return figure.Missing
+	quantile := func(name string, find func(pool) *diagnose.Quantiles, pick func(*diagnose.Quantiles) time.Duration) {
+		show(name, func(p pool) string {
+			if q := find(p); q != nil {
+				return text.Duration(pick(q))
 			}
-			return text.Duration(of(q))
-		}
-		p50 := func(q *diagnose.Quantiles) time.Duration { return q.P50 }
-		p99 := func(q *diagnose.Quantiles) time.Duration { return q.P99 }
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t", x.poolName(p, room), p.Threads, text.Duration(p.CPU), throttledTime(p))
-		if !crowded {
-			fmt.Fprintf(t, "%d\t", p.Widest)
-		}
-		fmt.Fprintf(t, "%s\t%s\t", quantile(p.Delay, p99), quantile(p.Response, p99))
-		if roomy {
-			fmt.Fprintf(t, "%s\t%s\t%s\t", quantile(p.Delay, p50),
-				quantile(p.Delay, func(q *diagnose.Quantiles) time.Duration { return q.Max }), quantile(p.Response, p50))
-		}
-		fmt.Fprintln(t)
+			return figure.Missing
+		})
 	}
-	t.Flush() // writes to memory: cannot fail
+	delay, response := func(p pool) *diagnose.Quantiles { return p.Delay }, func(p pool) *diagnose.Quantiles { return p.Response }
+	p50, p99 := func(q *diagnose.Quantiles) time.Duration { return q.P50 }, func(q *diagnose.Quantiles) time.Duration { return q.P99 }
+	show("pool", func(p pool) string { return x.poolName(p, room) })
+	show("threads", func(p pool) string { return strconv.Itoa(p.Threads) })
+	show("CPU time", func(p pool) string { return text.Duration(p.CPU) })
+	show("throttled", throttledTime)
+	if !crowded {
+		show("widest", func(p pool) string { return strconv.Itoa(p.Widest) })
+	}
+	quantile("delay p99", delay, p99)
+	quantile("response p99", response, p99)
+	if roomy {
+		quantile("delay p50", delay, p50)
+		quantile("delay max", delay, func(q *diagnose.Quantiles) time.Duration { return q.Max })
+		quantile("response p50", response, p50)
+	}
+	table.Figures(x, x.Style, fields, pools)
 }
 
 // Check removes the advice that a forecast of the same recording does not support, and sets what it forecasts beside

@@ -58,6 +58,12 @@ func waitingSum(waiting map[diagnose.Reason]time.Duration) time.Duration {
 	return sum
 }
 
+// waitingRow is what the threads of a pool waited for.
+type waitingRow struct {
+	name    string
+	waiting map[diagnose.Reason]time.Duration
+}
+
 // waitingColumn is how wide a column of the table is at most.
 const waitingColumn = 14
 
@@ -72,44 +78,32 @@ func (x *view) waiting() {
 		return
 	}
 	x.Section("Where waiting went, in thread time:")
-	t := table.Right(x, x.Style)
-	if !x.narrow() {
-		head := "pool\t"
-		for _, r := range seen {
-			head += r.Short + "\t"
-		}
-		fmt.Fprintln(t, head+"all\t")
-	}
-	row := func(name string, waiting map[diagnose.Reason]time.Duration) {
-		if x.narrow() {
-			x.Hanging("  ", name+": "+waitingText(waiting))
-			return
-		}
-		line := name + "\t"
-		for _, r := range seen {
-			line += text.Duration(waiting[r.Reason]) + "\t"
-		}
-		fmt.Fprintln(t, line+text.Duration(waitingSum(waiting))+"\t")
-	}
-	shownPools := 0
+	var rows []waitingRow
 	for _, p := range e.Pools {
-		if waitingSum(p.Waiting) == 0 {
-			continue
+		if len(rows) < maxPools && waitingSum(p.Waiting) > 0 {
+			name := poolName(p)
+			if !x.narrow() {
+				name = x.poolName(p, max(widestWidth+x.Columns-numbersWidth, x.Columns-(len(seen)+1)*waitingColumn))
+			}
+			rows = append(rows, waitingRow{name, p.Waiting})
 		}
-		if shownPools == maxPools {
-			break
-		}
-		shownPools++
-		name := poolName(p)
-		if !x.narrow() {
-			name = x.poolName(p, max(widestWidth+x.Columns-numbersWidth, x.Columns-(len(seen)+1)*waitingColumn))
-		}
-		row(name, p.Waiting)
 	}
-	if shownPools != 1 {
-		row("all", e.Waiting)
+	if len(rows) != 1 {
+		rows = append(rows, waitingRow{"all", e.Waiting})
 	}
-	t.Flush() // writes to memory: cannot fail
+	if x.narrow() {
+		for _, r := range rows {
+			x.Hanging("  ", r.name+": "+waitingText(r.waiting))
+		}
+	} else {
+		fields := []table.Field[waitingRow]{{Column: table.Column{Name: "pool"}, Text: func(r waitingRow) string { return r.name }}}
+		for _, reason := range seen {
+			fields = append(fields, table.Field[waitingRow]{Column: table.Column{Name: reason.Short},
+				Text: func(r waitingRow) string { return text.Duration(r.waiting[reason.Reason]) }})
+		}
+		fields = append(fields, table.Field[waitingRow]{Column: table.Column{Name: "all"}, Text: func(r waitingRow) string { return text.Duration(waitingSum(r.waiting)) }})
+		table.Figures(x, x.Style, fields, rows)
+	}
 	neighbours := waitedFor(e.Neighbours)
 	for i, n := range neighbours {
 		if i == maxOthers {

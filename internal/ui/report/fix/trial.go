@@ -17,21 +17,23 @@ import (
 // Trial writes what was measured of each remedy in turns, beside what was forecast of it.
 func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 	q := objective.InWords(t.Quantile)
-	rows := table.New([]table.Column{
-		{Name: "  remedy"}, {Name: q + " ms", Right: true}, {Name: "95 % of cases", Right: true, Spare: 2}, {Name: "p50 ms", Right: true}, {Name: "p90 ms", Right: true, Spare: 3},
-		{Name: "forecast", Right: true, Spare: 1}, {Name: "rounds", Right: true, Spare: 4}, {Name: "requests", Right: true, Spare: 5}, {Name: "", Least: 10, Fill: true},
-	})
-	for _, r := range t.Rows {
-		mark, interval, color := "  ", figure.Missing, ""
-		if r.Kept {
-			mark, color = "> ", page.Green
-		}
-		if r.LowMs != nil && r.HighMs != nil {
-			interval = text.Milliseconds(*r.LowMs) + " to " + text.Milliseconds(*r.HighMs)
-		}
-		rows.Add([]table.Cell{{Text: mark + text.Shown(r.Name), Color: color}, {Text: milliseconds(r.MeasuredMs)}, {Text: interval}, {Text: milliseconds(r.P50Ms)}, {Text: milliseconds(r.P90Ms)},
-			{Text: milliseconds(r.ForecastMs)}, {Text: fmt.Sprint(r.Rounds)}, {Text: fmt.Sprint(r.Requests)}, {Text: text.Shown(r.Why)}})
-	}
+	rows := table.Of([]table.Field[fix.TrialRow]{
+		{Column: table.Column{Name: "  remedy"}, Text: func(r fix.TrialRow) string { return text.Either(r.Kept, "> ", "  ") + text.Shown(r.Name) },
+			Color: func(r fix.TrialRow) string { return text.Either(r.Kept, page.Green, "") }},
+		{Column: table.Column{Name: q + " ms", Right: true}, Text: func(r fix.TrialRow) string { return milliseconds(r.MeasuredMs) }},
+		{Column: table.Column{Name: "95 % of cases", Right: true, Spare: 2}, Text: func(r fix.TrialRow) string {
+			if r.LowMs == nil || r.HighMs == nil {
+				return figure.Missing
+			}
+			return text.Milliseconds(*r.LowMs) + " to " + text.Milliseconds(*r.HighMs)
+		}},
+		{Column: table.Column{Name: "p50 ms", Right: true}, Text: func(r fix.TrialRow) string { return milliseconds(r.P50Ms) }},
+		{Column: table.Column{Name: "p90 ms", Right: true, Spare: 3}, Text: func(r fix.TrialRow) string { return milliseconds(r.P90Ms) }},
+		{Column: table.Column{Name: "forecast", Right: true, Spare: 1}, Text: func(r fix.TrialRow) string { return milliseconds(r.ForecastMs) }},
+		{Column: table.Column{Name: "rounds", Right: true, Spare: 4}, Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Rounds) }},
+		{Column: table.Column{Name: "requests", Right: true, Spare: 5}, Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Requests) }},
+		{Column: table.Column{Least: 10, Fill: true}, Text: func(r fix.TrialRow) string { return text.Shown(r.Why) }},
+	}, t.Rows)
 	p := page.New(style, 0, 0)
 	p.Line("")
 	rows.Fit(p.Columns)

@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/rows"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
@@ -71,37 +72,36 @@ func selfChecked(p *page.Page, f *forecast.Forecast) {
 	p.Line("")
 }
 
-// column is a column of the table with what it shows of a row; on a busy host only that of its own column.
-type column struct {
-	table.Column
-	cell func(i int, row *forecast.Row) table.Cell
-}
+type column = table.Field[*forecast.Row]
 
 // columns are those that have anything to show. The less telling ones may be left out on a narrow terminal.
-func columns(f *forecast.Forecast, c *policy.Choice) []column {
-	plain := func(of func(*forecast.Row) string) func(int, *forecast.Row) table.Cell {
-		return func(_ int, row *forecast.Row) table.Cell { return table.Cell{Text: of(row)} }
+func columns(f *forecast.Forecast, c *policy.Choice) (fields []column) {
+	show := func(head table.Column, text func(*forecast.Row) string) {
+		head.Right = true
+		fields = append(fields, column{Column: head, Text: text})
 	}
-	has := func(of func(*forecast.Row) bool) bool {
-		return slices.ContainsFunc(f.Rows, func(r forecast.Row) bool { return r.HostLoad == 0 && of(&r) })
+	milliseconds := func(head table.Column, pick func(*forecast.Row) *float64) {
+		show(head, func(r *forecast.Row) string { return rows.Milliseconds(pick(r)) })
 	}
-	all := []column{
-		{table.Column{Name: "  remedy"}, func(i int, _ *forecast.Row) table.Cell { return rows.Cell(f, c, i) }},
-		{table.Column{Name: "throttled", Right: true, Spare: 6}, plain(func(r *forecast.Row) string { return fmt.Sprintf("%.0f", r.Figures.ThrottledPeriods) })},
-		{table.Column{Name: "stopped", Right: true}, func(_ int, r *forecast.Row) table.Cell {
-			return table.Cell{Text: text.Duration(r.Figures.Stopped), Color: rows.Severity(r.Figures.Stopped.Seconds() / f.Window.Seconds())}
-		}},
-		{table.Column{Name: "p50 ms", Right: true, Spare: 4}, plain(func(r *forecast.Row) string { return rows.Milliseconds(rows.MedianOf(f, r)) })},
+	has := func(is func(*forecast.Row) bool) bool {
+		return slices.ContainsFunc(f.Rows, func(r forecast.Row) bool { return r.HostLoad == 0 && is(&r) })
 	}
+	remedy := func(r *forecast.Row) table.Cell { return rows.Cell(f, c, r) }
+	fields = []column{{
+		Column: table.Column{Name: "  remedy"},
+		Text:   func(r *forecast.Row) string { return remedy(r).Text }, Color: func(r *forecast.Row) string { return remedy(r).Color },
+	}}
+	show(table.Column{Name: "throttled", Spare: 6}, func(r *forecast.Row) string { return fmt.Sprintf("%.0f", r.Figures.ThrottledPeriods) })
+	show(table.Column{Name: "stopped"}, func(r *forecast.Row) string { return text.Duration(r.Figures.Stopped) })
+	fields[len(fields)-1].Color = func(r *forecast.Row) string { return rows.Severity(r.Figures.Stopped.Seconds() / f.Window.Seconds()) }
+	milliseconds(table.Column{Name: "p50 ms", Spare: 4}, func(r *forecast.Row) *float64 { return rows.MedianOf(f, r) })
 	if j := f.Judged; j != nil && j.Of == forecast.OfRequests {
-		all = append(all,
-			column{table.Column{Name: rows.Figure(j) + " ms", Right: true}, plain(rows.Latency)},
-			column{table.Column{Name: rows.Cases(f), Right: true}, plain(func(r *forecast.Row) string { return rangeOf(r.JudgedError()) })})
+		show(table.Column{Name: rows.Figure(j) + " ms"}, rows.Latency)
+		show(table.Column{Name: rows.Cases(f)}, func(r *forecast.Row) string { return rangeOf(r.JudgedError()) })
 	} else {
-		all = append(all,
-			column{table.Column{Name: "p99 ms", Right: true}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.P99) })},
-			column{table.Column{Name: "90 % of cases", Right: true}, plain(func(r *forecast.Row) string { return rangeText(r.Error) })},
-			column{table.Column{Name: "max ms", Right: true, Spare: 5}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.Max) })})
+		milliseconds(table.Column{Name: "p99 ms"}, func(r *forecast.Row) *float64 { return r.Figures.Response.P99 })
+		show(table.Column{Name: "90 % of cases"}, func(r *forecast.Row) string { return rangeText(r.Error) })
+		milliseconds(table.Column{Name: "max ms", Spare: 5}, func(r *forecast.Row) *float64 { return r.Figures.Response.Max })
 	}
 	for _, load := range busyLoads(f) {
 		busy := map[string]*forecast.Row{}
@@ -110,23 +110,22 @@ func columns(f *forecast.Forecast, c *policy.Choice) []column {
 				busy[rows.Name(f, row)] = row
 			}
 		}
-		all = append(all, column{table.Column{Name: busyName(load), Right: true, Spare: 3}, plain(func(r *forecast.Row) string {
+		show(table.Column{Name: busyName(load), Spare: 3}, func(r *forecast.Row) string {
 			if then := busy[rows.Name(f, r)]; then != nil {
 				return rows.Milliseconds(then.Figures.Response.P99)
 			}
-			return "-"
-		})})
+			return figure.Missing
+		})
 	}
-	all = append(all, column{table.Column{Name: "CPUs", Right: true}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Reserved) })})
+	milliseconds(table.Column{Name: "CPUs"}, func(r *forecast.Row) *float64 { return r.Reserved })
 	if has(func(r *forecast.Row) bool { return r.Neighbours != nil }) {
-		all = append(all, column{table.Column{Name: "others lose", Right: true, Spare: 7}, plain(func(r *forecast.Row) string { return rows.Lost(f, r) })})
+		show(table.Column{Name: "others lose", Spare: 7}, func(r *forecast.Row) string { return rows.Lost(f, r) })
 	}
 	if has(func(r *forecast.Row) bool { return r.BreaksAt != nil || r.CollapsesAt != nil }) {
-		all = append(all,
-			column{table.Column{Name: "breaks at", Right: true, Spare: 1}, plain(func(r *forecast.Row) string { return loadText(r.BreaksAt) })},
-			column{table.Column{Name: "collapses at", Right: true, Spare: 2}, plain(func(r *forecast.Row) string { return loadText(r.CollapsesAt) })})
+		show(table.Column{Name: "breaks at", Spare: 1}, func(r *forecast.Row) string { return loadText(r.BreaksAt) })
+		show(table.Column{Name: "collapses at", Spare: 2}, func(r *forecast.Row) string { return loadText(r.CollapsesAt) })
 	}
-	return all
+	return fields
 }
 
 // busyName heads the column of a host with that load.
@@ -144,13 +143,8 @@ func busyLoads(f *forecast.Forecast) []float64 {
 }
 
 func writeTable(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
-	columns := columns(f, c)
-	heads := make([]table.Column, len(columns))
-	for i, c := range columns {
-		heads[i] = c.Column
-	}
-	t := table.New(heads)
 	var prices rows.Reasons
+	var possible []*forecast.Row
 	for i := range f.Rows {
 		row := &f.Rows[i]
 		if row.HostLoad != 0 {
@@ -160,18 +154,13 @@ func writeTable(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
 			prices.Add(rows.Name(f, row), "not possible: "+text.Sanitize(row.Refused, 0))
 			continue
 		}
-		cells := make([]table.Cell, len(columns))
-		for k, c := range columns {
-			cells[k] = c.cell(i, row)
-		}
-		t.Add(cells)
+		possible = append(possible, row)
 		if row.Price != "" {
 			prices.Add(rows.Name(f, row), text.Sanitize(row.Price, 0))
 		}
 	}
-	t.Fit(p.Columns)
-	t.Write(p, true)
-	t.Missing(p)
+	t := table.Of(columns(f, c), possible)
+	t.Fitted(p)
 	if slices.ContainsFunc(busyLoads(f), func(load float64) bool { return t.Has(busyName(load)) }) {
 		p.Paragraph("A column \"p99 at\" is p99 in ms with the host that busy.")
 	}
@@ -207,33 +196,45 @@ func loadText(at *float64) string {
 
 func writePools(p *page.Page, f *forecast.Forecast) {
 	p.Section("Of each pool, in ms:")
-	t := table.New([]table.Column{{Name: "  remedy"}, {Name: "pool", Least: 12}, {Name: "runs", Right: true, Spare: 1},
-		{Name: "delay p50", Right: true, Spare: 4}, {Name: "delay p99", Right: true}, {Name: "delay max", Right: true, Spare: 3},
-		{Name: "response p50", Right: true}, {Name: "response p99", Right: true}, {Name: "response max", Right: true, Spare: 2}})
+	var pools []remedyPool
 	for i := range f.Rows {
 		row := &f.Rows[i]
 		if row.HostLoad > 0 || row.Refused != "" {
 			continue
 		}
 		name := "  " + row.Remedy.Text(f.Limit)
-		for k, of := range row.Figures.Pools {
+		for k, pool := range row.Figures.Pools {
 			if k == maxPools {
 				break
 			}
-			if of.Response.Count == 0 && of.Delay.Count == 0 {
-				continue
+			if pool.Response.Count > 0 || pool.Delay.Count > 0 {
+				pools = append(pools, remedyPool{name, pool})
+				name = ""
 			}
-			cells := []table.Cell{{Text: name}, {Text: text.Sanitize(of.Name, maxName)}, {Text: strconv.FormatUint(of.Response.Count, 10)}}
-			for _, v := range []*float64{of.Delay.P50, of.Delay.P99, of.Delay.Max, of.Response.P50, of.Response.P99, of.Response.Max} {
-				cells = append(cells, table.Cell{Text: rows.Milliseconds(v)})
-			}
-			t.Add(cells)
-			name = ""
 		}
 	}
-	t.Fit(p.Columns)
-	t.Write(p, true)
-	t.Missing(p)
+	fields := []table.Field[remedyPool]{
+		{Column: table.Column{Name: "  remedy"}, Text: func(p remedyPool) string { return p.remedy }},
+		{Column: table.Column{Name: "pool", Least: 12}, Text: func(p remedyPool) string { return text.Sanitize(p.Name, maxName) }},
+		{Column: table.Column{Name: "runs", Right: true, Spare: 1}, Text: func(p remedyPool) string { return strconv.FormatUint(p.Response.Count, 10) }},
+	}
+	milliseconds := func(head table.Column, pick func(remedyPool) *float64) {
+		head.Right = true
+		fields = append(fields, table.Field[remedyPool]{Column: head, Text: func(p remedyPool) string { return rows.Milliseconds(pick(p)) }})
+	}
+	milliseconds(table.Column{Name: "delay p50", Spare: 4}, func(p remedyPool) *float64 { return p.Delay.P50 })
+	milliseconds(table.Column{Name: "delay p99"}, func(p remedyPool) *float64 { return p.Delay.P99 })
+	milliseconds(table.Column{Name: "delay max", Spare: 3}, func(p remedyPool) *float64 { return p.Delay.Max })
+	milliseconds(table.Column{Name: "response p50"}, func(p remedyPool) *float64 { return p.Response.P50 })
+	milliseconds(table.Column{Name: "response p99"}, func(p remedyPool) *float64 { return p.Response.P99 })
+	milliseconds(table.Column{Name: "response max", Spare: 2}, func(p remedyPool) *float64 { return p.Response.Max })
+	table.Of(fields, pools).Fitted(p)
+}
+
+// remedyPool is a pool under a remedy, which is named in its first line.
+type remedyPool struct {
+	remedy string
+	forecast.PoolFigures
 }
 
 // answer says in sentences what is recommended.
@@ -261,22 +262,44 @@ func answer(f *forecast.Forecast, c *policy.Choice) []string {
 // WriteAll writes a line for each container, and what the host gets back.
 func WriteAll(w io.Writer, f *All, style page.Style) error {
 	var b strings.Builder
-	t := table.Left(&b, style)
-	fmt.Fprintln(t, "container\tlimit\tthrottled\tstopped s\tp99 ms\trecommended\tp99 ms\tsmallest limit\tback")
-	for i, one := range f.All {
-		recommended, then := rows.Recommendation(one, &f.Choices[i]), "-"
-		if row := f.Choices[i].Row; row >= 0 {
-			then = rows.Milliseconds(one.Rows[row].Figures.Response.P99)
-		}
-		smallest, back := "-", "-"
-		if one.SmallestLimit != nil {
-			smallest, back = fmt.Sprintf("%.3g", *one.SmallestLimit), fmt.Sprintf("%+.3g", one.Limit-*one.SmallestLimit)
-		}
-		none := &one.Rows[0].Figures
-		fmt.Fprintf(t, "%s\t%.3g\t%.0f\t%.3f\t%s\t%s\t%s\t%s\t%s\n", text.Sanitize(one.Target, maxName), one.Limit,
-			none.ThrottledPeriods, none.Stopped.Seconds(), rows.Milliseconds(none.Response.P99), recommended, then, smallest, back)
+	type line struct {
+		*forecast.Forecast
+		choice *policy.Choice
 	}
-	t.Flush()
+	lines := make([]line, len(f.All))
+	for i, made := range f.All {
+		lines[i] = line{made, &f.Choices[i]}
+	}
+	show := func(name string, text func(line) string) table.Field[line] {
+		return table.Field[line]{Column: table.Column{Name: name}, Text: text}
+	}
+	// A writer of memory cannot fail.
+	_ = table.Texts(&b, style, []table.Field[line]{
+		show("container", func(l line) string { return text.Sanitize(l.Target, maxName) }),
+		show("limit", func(l line) string { return fmt.Sprintf("%.3g", l.Limit) }),
+		show("throttled", func(l line) string { return fmt.Sprintf("%.0f", l.Rows[0].Figures.ThrottledPeriods) }),
+		show("stopped s", func(l line) string { return fmt.Sprintf("%.3f", l.Rows[0].Figures.Stopped.Seconds()) }),
+		show("p99 ms", func(l line) string { return rows.Milliseconds(l.Rows[0].Figures.Response.P99) }),
+		show("recommended", func(l line) string { return rows.Recommendation(l.Forecast, l.choice) }),
+		show("p99 ms", func(l line) string {
+			if l.choice.Row < 0 {
+				return figure.Missing
+			}
+			return rows.Milliseconds(l.Rows[l.choice.Row].Figures.Response.P99)
+		}),
+		show("smallest limit", func(l line) string {
+			if l.SmallestLimit == nil {
+				return figure.Missing
+			}
+			return fmt.Sprintf("%.3g", *l.SmallestLimit)
+		}),
+		show("back", func(l line) string {
+			if l.SmallestLimit == nil {
+				return figure.Missing
+			}
+			return fmt.Sprintf("%+.3g", l.Limit-*l.SmallestLimit)
+		}),
+	}, lines)
 	if cpus, n := f.Back(); n > 0 {
 		fmt.Fprintf(&b, "\nWith the smallest limits that keep what there is, this host gets %.3g CPUs of limit back (%s).\n", cpus, text.Count(n, "container"))
 	}

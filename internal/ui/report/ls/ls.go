@@ -36,7 +36,11 @@ const (
 func Write(w io.Writer, observations []observe.Observation, o Options) error {
 	sorted := worstFirst(observations)
 	p := page.New(page.Style{Width: cmp.Or(o.Width, page.Unbounded), ASCII: o.ASCII, Color: o.Color}, 0, 0)
-	t := newTable(columns(o.Wide), sorted)
+	rows := make([]*observe.Observation, len(sorted))
+	for i := range sorted {
+		rows[i] = &sorted[i]
+	}
+	t := table.Of(columns(o.Wide), rows)
 	t.Fit(o.Width)
 	t.Write(p, !o.NoHeader)
 	if !o.NoHeader {
@@ -73,41 +77,34 @@ func throttledRatio(o *observe.Observation) float64 {
 	return ratio
 }
 
-// stoppedColumn is the column that is coloured.
-const stoppedColumn = "STOPPED"
-
 // throttledTimeColumn needs a word below the table: it looks like wall time and is none.
 const throttledTimeColumn = "THROTTLED_TIME"
 
-// column is a column of the table with what it shows.
-type column struct {
-	table.Column
-	cell func(*observe.Observation) string
-}
+type column = table.Field[*observe.Observation]
 
 func columns(wide bool) []column {
 	columns := []column{
-		{Column: table.Column{Name: "NAME", Least: 16}, cell: func(o *observe.Observation) string { return shownText(o.Container.Name) }},
-		{Column: table.Column{Name: "LIMIT", Right: true, Spare: 1}, cell: limitCell},
-		{Column: table.Column{Name: "USED", Right: true, Spare: 2}, cell: usedCell},
-		{Column: table.Column{Name: "THROTTLED", Right: true}, cell: periodsCell},
-		{Column: table.Column{Name: stoppedColumn, Right: true}, cell: stoppedCell},
-		{Column: table.Column{Name: "CPUS", Least: 8, Spare: 3}, cell: cpusCell},
-		{Column: table.Column{Name: "BY", Least: 12, Tail: true}, cell: byCell},
+		{Column: table.Column{Name: "NAME", Least: 16}, Text: func(o *observe.Observation) string { return shownText(o.Container.Name) }},
+		{Column: table.Column{Name: "LIMIT", Right: true, Spare: 1}, Text: limitCell},
+		{Column: table.Column{Name: "USED", Right: true, Spare: 2}, Text: usedCell},
+		{Column: table.Column{Name: "THROTTLED", Right: true}, Text: periodsCell},
+		{Column: table.Column{Name: "STOPPED", Right: true}, Text: stoppedCell, Color: color},
+		{Column: table.Column{Name: "CPUS", Least: 8, Spare: 3}, Text: cpusCell},
+		{Column: table.Column{Name: "BY", Least: 12, Tail: true}, Text: byCell},
 	}
 	if !wide {
 		return columns
 	}
 	return append(columns,
-		column{Column: table.Column{Name: "PATH", Least: 16, Tail: true}, cell: func(o *observe.Observation) string { return shownText(o.Container.Group.Path) }},
-		column{Column: table.Column{Name: "POD", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Pod) }},
-		column{Column: table.Column{Name: "NAMESPACE", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Namespace) }},
-		column{Column: table.Column{Name: "QOS"}, cell: func(o *observe.Observation) string { return nameCell(o.Container.QoS) }},
-		column{Column: table.Column{Name: "SERVICE", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.ComposeService()) }},
-		column{Column: table.Column{Name: "IMAGE", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Image) }},
-		column{Column: table.Column{Name: "RUNTIME"}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Runtime) }},
-		column{Column: table.Column{Name: "PERIOD", Right: true}, cell: periodCell},
-		column{Column: table.Column{Name: "BURST", Right: true}, cell: burstCell},
-		column{Column: table.Column{Name: throttledTimeColumn, Right: true}, cell: throttledTimeCell},
+		column{Column: table.Column{Name: "PATH", Least: 16, Tail: true}, Text: func(o *observe.Observation) string { return shownText(o.Container.Group.Path) }},
+		column{Column: table.Column{Name: "POD", Least: 12}, Text: func(o *observe.Observation) string { return nameCell(o.Container.Pod) }},
+		column{Column: table.Column{Name: "NAMESPACE", Least: 12}, Text: func(o *observe.Observation) string { return nameCell(o.Container.Namespace) }},
+		column{Column: table.Column{Name: "QOS"}, Text: func(o *observe.Observation) string { return nameCell(o.Container.QoS) }},
+		column{Column: table.Column{Name: "SERVICE", Least: 12}, Text: func(o *observe.Observation) string { return nameCell(o.Container.ComposeService()) }},
+		column{Column: table.Column{Name: "IMAGE", Least: 12}, Text: func(o *observe.Observation) string { return nameCell(o.Container.Image) }},
+		column{Column: table.Column{Name: "RUNTIME"}, Text: func(o *observe.Observation) string { return nameCell(o.Container.Runtime) }},
+		column{Column: table.Column{Name: "PERIOD", Right: true}, Text: periodCell},
+		column{Column: table.Column{Name: "BURST", Right: true}, Text: burstCell},
+		column{Column: table.Column{Name: throttledTimeColumn, Right: true}, Text: throttledTimeCell},
 	)
 }

@@ -8,29 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
-
-// newTable has a row for each observation.
-func newTable(columns []column, observations []observe.Observation) *table.Table {
-	heads := make([]table.Column, len(columns))
-	for i, c := range columns {
-		heads[i] = c.Column
-	}
-	t := table.New(heads)
-	for k := range observations {
-		o := &observations[k]
-		row := make([]table.Cell, len(columns))
-		for i, c := range columns {
-			row[i].Text = c.cell(o)
-			if c.Name == stoppedColumn {
-				row[i].Color = color(o)
-			}
-		}
-		t.Add(row)
-	}
-	return t
-}
 
 // color marks a row by its stopped time.
 func color(o *observe.Observation) string {

@@ -181,34 +181,37 @@ const (
 // table is a line per container, and one per refusal.
 func (d *drawing) table() {
 	o := d.outcome
-	t := table.New([]table.Column{{}, {Name: "CONTAINER", Least: 12}, {Name: "CLASS", Spare: 1}, {Name: "CPUS"}, {Name: "SOCKETS", Right: true, Spare: 2},
-		{Name: "NUMA NODES", Right: true, Spare: 3}, {Name: "L3S", Right: true, Spare: 4}, {Name: "WHY", Fill: true, Least: leastWhy}})
-	for _, c := range o.Containers {
-		cpus, why, color := c.CPUs.String(), c.Why, ""
-		if len(cpus) > longList {
-			cpus = text.Count(c.CPUs.Size(), "CPU")
-		}
-		if c.QuotaBinds != nil && *c.QuotaBinds {
-			why += "; its quota can still stop it"
-		}
-		if c.Avoidable {
-			color = page.Amber
-		}
-		var row []table.Cell
-		for _, cell := range []string{string(d.signs.of[c.Name]), shownName(c.Name), string(c.Class), cpus,
-			groupCount(c.Sockets), groupCount(c.NUMANodes), groupCount(c.L3s), why} {
-			row = append(row, table.Cell{Text: cell, Color: color})
-		}
-		t.Add(row)
+	fields := []table.Field[placement.Placed]{
+		{Text: func(c placement.Placed) string { return string(d.signs.of[c.Name]) }},
+		{Column: table.Column{Name: "CONTAINER", Least: 12}, Text: func(c placement.Placed) string { return shownName(c.Name) }},
+		{Column: table.Column{Name: "CLASS", Spare: 1}, Text: func(c placement.Placed) string { return string(c.Class) }},
+		{Column: table.Column{Name: "CPUS"}, Text: cpusOf},
+		{Column: table.Column{Name: "SOCKETS", Right: true, Spare: 2}, Text: func(c placement.Placed) string { return groupCount(c.Sockets) }},
+		{Column: table.Column{Name: "NUMA NODES", Right: true, Spare: 3}, Text: func(c placement.Placed) string { return groupCount(c.NUMANodes) }},
+		{Column: table.Column{Name: "L3S", Right: true, Spare: 4}, Text: func(c placement.Placed) string { return groupCount(c.L3s) }},
+		{Column: table.Column{Name: "WHY", Fill: true, Least: leastWhy}, Text: whyOf},
 	}
-	t.Fit(d.Columns)
-	t.Write(d.Page, true)
-	t.Missing(d.Page)
+	for i := range fields {
+		fields[i].Color = func(c placement.Placed) string { return text.Either(c.Avoidable, page.Amber, "") }
+	}
+	table.Of(fields, o.Containers).Fitted(d.Page)
 	for _, r := range o.Refused {
 		d.Wrapped(d.Paint(page.Amber, "!")+"  "+shownName(r.Name)+": ", "   ", " ",
 			strings.Fields(strings.TrimPrefix(r.Err.Error(), "placement: ")))
 	}
 	d.Line("")
+}
+
+// cpusOf is a list of CPUs, or their number where that is long.
+func cpusOf(c placement.Placed) string {
+	if cpus := c.CPUs.String(); len(cpus) <= longList {
+		return cpus
+	}
+	return text.Count(c.CPUs.Size(), "CPU")
+}
+
+func whyOf(c placement.Placed) string {
+	return c.Why + text.Either(c.QuotaBinds != nil && *c.QuotaBinds, "; its quota can still stop it", "")
 }
 
 // groupCount shows a level that the kernel does not tell as not known.

@@ -22,33 +22,40 @@ func All(w io.Writer, all []policy.ReportContainer, style page.Style) error {
 		p.Line("no containers")
 		return p.Send(w)
 	}
-	t := table.New([]table.Column{{Name: "NAME", Least: 12, Tail: true}, {Name: "REMEDY"}, {Name: "FROM", Spare: 1}, {Name: "IN FORCE"}, {Name: "WHY NOT", Fill: true, Least: 20}})
+	table.Of([]table.Field[policy.ReportContainer]{
+		{Column: table.Column{Name: "NAME", Least: 12, Tail: true}, Text: func(c policy.ReportContainer) string { return text.Shown(c.Name) }},
+		{Column: table.Column{Name: "REMEDY"}, Text: func(c policy.ReportContainer) string { return text.Shown(remedyOf(c).Value) }},
+		{Column: table.Column{Name: "FROM", Spare: 1}, Text: func(c policy.ReportContainer) string { return text.Shown(lineOf(remedyOf(c))) }},
+		{Column: table.Column{Name: "IN FORCE"}, Text: func(c policy.ReportContainer) string { force, _ := forceOf(c); return force }},
+		{Column: table.Column{Name: "WHY NOT", Fill: true, Least: 20}, Text: func(c policy.ReportContainer) string { _, why := forceOf(c); return why }},
+	}, all).Fitted(p)
 	refused := 0
 	for _, c := range all {
-		remedy := remedyOf(c)
-		inForce, why := "-", ""
-		switch {
-		case c.Remedy != nil:
-			inForce = text.Shown(*c.Remedy)
-		case c.Why != nil:
-			inForce, why = "no", text.Shown(*c.Why)
-		default:
-			why = notKnown
-		}
-		from := string(remedy.From)
-		if remedy.Line != nil {
-			from = fmt.Sprintf("line %d", *remedy.Line)
-		}
 		refused += len(c.Refused)
-		t.Add([]table.Cell{{Text: text.Shown(c.Name)}, {Text: text.Shown(remedy.Value)}, {Text: text.Shown(from)}, {Text: inForce}, {Text: why}})
 	}
-	t.Fit(p.Columns)
-	t.Write(p, true)
-	t.Missing(p)
 	if refused > 0 {
 		p.Paragraph(text.Count(refused, "annotation") + text.Either(refused == 1, " does", " do") + " not count: 'unthrottle policy TARGET' says why")
 	}
 	return p.Send(w)
+}
+
+// forceOf is the remedy that is in force, or "no" and why not.
+func forceOf(c policy.ReportContainer) (force, why string) {
+	switch {
+	case c.Remedy != nil:
+		return text.Shown(*c.Remedy), ""
+	case c.Why != nil:
+		return "no", text.Shown(*c.Why)
+	}
+	return "-", notKnown
+}
+
+// lineOf says in short where a value comes from.
+func lineOf(v policy.Value) string {
+	if v.Line != nil {
+		return fmt.Sprintf("line %d", *v.Line)
+	}
+	return string(v.From)
 }
 
 // remedyOf is the value of the remedy in force.
@@ -69,13 +76,11 @@ func Container(w io.Writer, config string, c policy.ReportContainer, style page.
 	p.Hanging("file      ", text.Shown(config))
 	p.Hanging("in force  ", inForce(c))
 	p.Line("")
-	t := table.New([]table.Column{{Name: "VALUE", Least: 12}, {Name: "IS", Least: 8}, {Name: "FROM", Fill: true, Least: 12}})
-	for _, v := range c.Values {
-		t.Add([]table.Cell{{Text: text.Shown(v.Name)}, {Text: text.Shown(v.Value)}, {Text: from(v)}})
-	}
-	t.Fit(p.Columns)
-	t.Write(p, true)
-	t.Missing(p)
+	table.Of([]table.Field[policy.Value]{
+		{Column: table.Column{Name: "VALUE", Least: 12}, Text: func(v policy.Value) string { return text.Shown(v.Name) }},
+		{Column: table.Column{Name: "IS", Least: 8}, Text: func(v policy.Value) string { return text.Shown(v.Value) }},
+		{Column: table.Column{Name: "FROM", Fill: true, Least: 12}, Text: from},
+	}, c.Values).Fitted(p)
 	for _, r := range c.Refused {
 		p.Line("")
 		p.Paragraph(fmt.Sprintf("annotation %s: %s does not count: %s", text.Shown(r.Annotation), text.Quoted(r.Value), text.Shown(r.Why)))

@@ -36,41 +36,35 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		_, err := fmt.Fprintln(w, "none of its processes has a runtime that the table knows")
 		return err
 	}
-	rows := table.Left(w, style).Spare("BY")
-	fmt.Fprintln(rows, "PID\tRUNTIME\tFIGURE\tDECIDED\tFITS\tBY\tSET IT BY")
+	type line struct {
+		pid, fits            int
+		runtime, figure      string
+		decided, by, setting string
+	}
+	var lines []line
 	for _, p := range d.Processes {
 		name, _, _ := strings.Cut(p.Runtime, " (")
 		if p.Version != nil {
 			name += " " + text.Sanitize(strings.TrimPrefix(*p.Version, "go"), 20)
 		}
 		for _, figure := range slices.Sorted(maps.Keys(p.Fits)) {
-			decided, setting := "-", p.Settings[figure]
+			decided := "-"
 			if n, known := p.Decided[figure]; known {
 				decided = strconv.Itoa(n)
 			}
-			by := "its rule"
-			switch {
-			case p.Told[figure] != "" && p.Live:
-				by = "told, live"
-			case p.Told[figure] != "" && setting != "" && p.Told[figure] != setting:
-				by = "told by " + p.Told[figure]
-			case p.Told[figure] != "":
-				by = "told"
-			case slices.Contains(p.Said, figure):
-				by, setting = "its own word", "-"
-			case setting == "" && slices.Contains(p.Assumed, figure):
-				by, setting = "its rule, at its start", "-"
-			case setting == "":
-				by, setting = "its processors", "-"
-			case slices.Contains(p.Assumed, figure):
-				by = "its rule, at its start"
-			case p.Live:
-				by = "its rule, live"
-			}
-			fmt.Fprintf(rows, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", p.PID, name, figure, decided, p.Fits[figure], by, setting)
+			by, setting := decidedBy(&p, figure)
+			lines = append(lines, line{p.PID, p.Fits[figure], name, figure, decided, by, setting})
 		}
 	}
-	if err := rows.Flush(); err != nil {
+	if err := table.Texts(w, style, []table.Field[line]{
+		{Column: table.Column{Name: "PID"}, Text: func(l line) string { return strconv.Itoa(l.pid) }},
+		{Column: table.Column{Name: "RUNTIME"}, Text: func(l line) string { return l.runtime }},
+		{Column: table.Column{Name: "FIGURE"}, Text: func(l line) string { return l.figure }},
+		{Column: table.Column{Name: "DECIDED"}, Text: func(l line) string { return l.decided }},
+		{Column: table.Column{Name: "FITS"}, Text: func(l line) string { return strconv.Itoa(l.fits) }},
+		{Column: table.Column{Name: "BY", Spare: 1}, Text: func(l line) string { return l.by }},
+		{Column: table.Column{Name: "SET IT BY"}, Text: func(l line) string { return l.setting }},
+	}, lines); err != nil {
 		return err
 	}
 	said := map[int]bool{}
@@ -81,4 +75,28 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		}
 	}
 	return nil
+}
+
+// decidedBy says what a process's figure was decided by, and what sets it.
+func decidedBy(p *runtimes.Decision, figure string) (by, setting string) {
+	told, setting, assumed := p.Told[figure], p.Settings[figure], slices.Contains(p.Assumed, figure)
+	switch {
+	case told != "" && p.Live:
+		return "told, live", setting
+	case told != "" && setting != "" && told != setting:
+		return "told by " + told, setting
+	case told != "":
+		return "told", setting
+	case slices.Contains(p.Said, figure):
+		return "its own word", "-"
+	case setting == "" && assumed:
+		return "its rule, at its start", "-"
+	case setting == "":
+		return "its processors", "-"
+	case assumed:
+		return "its rule, at its start", setting
+	case p.Live:
+		return "its rule, live", setting
+	}
+	return "its rule", setting
 }

@@ -23,20 +23,17 @@ func explainPeriod(b *strings.Builder, a simulate.Account, style page.Style) {
 		return
 	}
 	fmt.Fprintf(b, "\nOne period of %s (%s), step by step:\n\n", a.Cgroup, limit)
-	t := table.New([]table.Column{{Name: "ms", Right: true}, {Name: "pool ms", Right: true}, {Name: "CPU has ms", Right: true}, {Fill: true, Least: leastStep}})
-	for _, s := range a.Steps {
-		left := ""
-		if perCPU(s.Kind) {
-			left = milli(s.Left)
-		}
-		t.Add([]table.Cell{{Text: milli(s.At)}, {Text: milli(s.Pool)}, {Text: left}, {Text: stepText(s)}})
-	}
+	t := table.Of([]table.Field[bandwidth.Step]{
+		{Column: table.Column{Name: "ms", Right: true}, Text: func(s bandwidth.Step) string { return milli(s.At) }},
+		{Column: table.Column{Name: "pool ms", Right: true}, Text: func(s bandwidth.Step) string { return milli(s.Pool) }},
+		{Column: table.Column{Name: "CPU has ms", Right: true}, Text: func(s bandwidth.Step) string { return text.Either(perCPU(s.Kind), milli(s.Left), "") }},
+		{Column: table.Column{Fill: true, Least: leastStep}, Text: stepText},
+	}, a.Steps)
 	if a.Dropped > 0 {
 		t.Add([]table.Cell{{}, {}, {}, {Text: "and " + text.Count(a.Dropped, "step") + " more"}})
 	}
 	p := page.New(style, 0, 0)
-	t.Fit(p.Columns)
-	t.Write(p, true)
+	t.Fitted(p)
 	b.WriteString(p.String())
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
@@ -36,27 +37,32 @@ func WriteReal(w io.Writer, r trial.Trial, style page.Style) error {
 // servedClasses writes a table of the classes of services that have several, and
 // what clients met.
 func servedClasses(b *strings.Builder, o scenario.Outcome, style page.Style) {
-	t := table.Right(b, style)
-	some := false
-	ms := func(v *float64) string {
-		if v == nil {
-			return "-"
-		}
-		return strconv.FormatFloat(*v, 'f', 2, 64)
+	type class struct {
+		name, workload string
+		scenario.Latencies
 	}
+	var classes []class
 	for _, name := range slices.Sorted(maps.Keys(o.Workloads)) {
-		w := o.Workloads[name]
-		for _, class := range slices.Sorted(maps.Keys(w.Classes)) {
-			if !some {
-				b.WriteString("\n")
-				fmt.Fprintln(t, "class\tof\tcount\tp50\tp90\tp99\tmax ms\t")
-			}
-			some = true
-			c := w.Classes[class]
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", class, name, c.Count, ms(c.P50), ms(c.P90), ms(c.P99), ms(c.Max))
+		served := o.Workloads[name].Classes
+		for _, of := range slices.Sorted(maps.Keys(served)) {
+			classes = append(classes, class{of, name, served[of]})
 		}
 	}
-	t.Flush() // writes to memory: cannot fail
+	show := func(name string, text func(class) string) table.Field[class] {
+		return table.Field[class]{Column: table.Column{Name: name}, Text: text}
+	}
+	if len(classes) > 0 {
+		b.WriteString("\n")
+		table.Figures(b, style, []table.Field[class]{
+			show("class", func(c class) string { return c.name }),
+			show("of", func(c class) string { return c.workload }),
+			show("count", func(c class) string { return fmt.Sprint(c.Count) }),
+			show("p50", func(c class) string { return figure.Fixed(c.P50, 2) }),
+			show("p90", func(c class) string { return figure.Fixed(c.P90, 2) }),
+			show("p99", func(c class) string { return figure.Fixed(c.P99, 2) }),
+			show("max ms", func(c class) string { return figure.Fixed(c.Max, 2) }),
+		}, classes)
+	}
 	for _, name := range slices.Sorted(maps.Keys(o.Workloads)) {
 		w := o.Workloads[name]
 		if w.Failed == nil {

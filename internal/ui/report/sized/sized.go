@@ -40,11 +40,11 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		limit = "a limit of " + text.CPUs(*d.LimitCPUs)
 	}
 	fmt.Fprintf(w, "%s, %s to run on\n", limit, text.Count(d.HostCPUs, "CPU"))
-	rows := table.Left(w, style)
-	fmt.Fprintln(rows, "RUNTIME\tSETTING\tVALUE\tBY ITSELF\tWHY")
-	for _, r := range d.Settings {
-		name, _, _ := strings.Cut(r.Runtime, " (")
-		fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%s\n", name, r.Setting, text.Sanitize(r.Value, 40), r.WouldBe, r.Why)
-	}
-	return rows.Flush()
+	return table.Texts(w, style, []table.Field[runtimes.Row]{
+		{Column: table.Column{Name: "RUNTIME"}, Text: func(r runtimes.Row) string { name, _, _ := strings.Cut(r.Runtime, " ("); return name }},
+		{Column: table.Column{Name: "SETTING"}, Text: func(r runtimes.Row) string { return r.Setting }},
+		{Column: table.Column{Name: "VALUE"}, Text: func(r runtimes.Row) string { return text.Sanitize(r.Value, 40) }},
+		{Column: table.Column{Name: "BY ITSELF"}, Text: func(r runtimes.Row) string { return r.WouldBe }},
+		{Column: table.Column{Name: "WHY"}, Text: func(r runtimes.Row) string { return r.Why }},
+	}, d.Settings)
 }

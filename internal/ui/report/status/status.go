@@ -24,11 +24,10 @@ func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time,
 	if len(all) == 0 {
 		b.WriteString("nothing is in force\n")
 	} else {
-		t := table.New(append(columns(), table.Column{Name: "BY", Fill: true, Least: leastLast}))
-		for _, f := range all {
-			t.Add(append(cells(f, now), table.Cell{Text: text.Shown(f.By)}))
-		}
-		fitted(&b, t, style)
+		by := func(f txn.InForce) string { return text.Shown(f.By) }
+		same := func(f txn.InForce) txn.InForce { return f }
+		fields := append(columns(same, now), table.Field[txn.InForce]{Column: table.Column{Name: "BY", Fill: true, Least: leastLast}, Text: by})
+		fitted(&b, table.Of(fields, all), style)
 	}
 	said := map[string]bool{} // once for all that share a trial
 	for _, f := range all {
@@ -68,11 +67,10 @@ func History(w io.Writer, all []txn.Past, now time.Time, style page.Style) error
 	if len(all) == 0 {
 		b.WriteString("no history yet\n")
 	} else {
-		t := table.New(append(columns(), table.Column{Name: "FOR", Spare: 2}, table.Column{Name: "ENDED", Fill: true, Least: leastLast}))
-		for _, p := range all {
-			t.Add(append(cells(p.InForce, now), table.Cell{Text: duration(p.Until.Sub(p.Since))}, table.Cell{Text: text.Shown(p.Reason)}))
-		}
-		fitted(&b, t, style)
+		fields := append(columns(func(p txn.Past) txn.InForce { return p.InForce }, now),
+			table.Field[txn.Past]{Column: table.Column{Name: "FOR", Spare: 2}, Text: func(p txn.Past) string { return duration(p.Until.Sub(p.Since)) }},
+			table.Field[txn.Past]{Column: table.Column{Name: "ENDED", Fill: true, Least: leastLast}, Text: func(p txn.Past) string { return text.Shown(p.Reason) }})
+		fitted(&b, table.Of(fields, all), style)
 	}
 	return style.Send(w, b.String())
 }
@@ -96,15 +94,22 @@ func Forecasts(w io.Writer, all []txn.Accuracy, style page.Style) error {
 // leastLast is the least width of the last column, which goes on below.
 const leastLast = 12
 
-// columns are those that status and history share; cells are a transaction's.
-func columns() []table.Column {
-	return []table.Column{{Name: "TARGET", Least: 12, Tail: true}, {Name: "REMEDY"}, {Name: "SINCE"}, {Name: "VERDICT"}, {Name: "STOPPED BEFORE"},
-		{Name: "EXPECTED", Spare: 1}, {Name: "AFTER"}}
-}
-
-func cells(f txn.InForce, now time.Time) []table.Cell {
-	return []table.Cell{{Text: target(f)}, {Text: f.Remedy}, {Text: age(now.Sub(f.Since))}, {Text: f.Verdict, Color: verdictColor(f.Verdict)},
-		{Text: before(f.Outcome)}, {Text: expected(f.Expected)}, {Text: after(f.Outcome)}}
+// columns are those that status and history share; of is the transaction.
+func columns[T any](of func(T) txn.InForce, now time.Time) []table.Field[T] {
+	show := func(c table.Column, text func(txn.InForce) string) table.Field[T] {
+		return table.Field[T]{Column: c, Text: func(v T) string { return text(of(v)) }}
+	}
+	fields := []table.Field[T]{
+		show(table.Column{Name: "TARGET", Least: 12, Tail: true}, target),
+		show(table.Column{Name: "REMEDY"}, func(f txn.InForce) string { return f.Remedy }),
+		show(table.Column{Name: "SINCE"}, func(f txn.InForce) string { return age(now.Sub(f.Since)) }),
+		show(table.Column{Name: "VERDICT"}, func(f txn.InForce) string { return f.Verdict }),
+		show(table.Column{Name: "STOPPED BEFORE"}, func(f txn.InForce) string { return before(f.Outcome) }),
+		show(table.Column{Name: "EXPECTED", Spare: 1}, func(f txn.InForce) string { return expected(f.Expected) }),
+		show(table.Column{Name: "AFTER"}, func(f txn.InForce) string { return after(f.Outcome) }),
+	}
+	fields[3].Color = func(v T) string { return verdictColor(of(v).Verdict) }
+	return fields
 }
 
 // verdictColor is green for what helped, red for what harmed, yellow for what nothing judged.
@@ -121,9 +126,7 @@ func verdictColor(of string) string {
 // fitted writes a table in the style.
 func fitted(b *strings.Builder, t *table.Table, style page.Style) {
 	p := page.New(style, 0, 0)
-	t.Fit(p.Columns)
-	t.Write(p, true)
-	t.Missing(p)
+	t.Fitted(p)
 	b.WriteString(p.String())
 }
 

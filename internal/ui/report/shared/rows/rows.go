@@ -97,7 +97,7 @@ func Lines(f *forecast.Forecast, c *policy.Choice) []Line {
 			continue
 		}
 		line := Line{
-			Name: Name(f, row), Chosen: chosen(f, c, i), Judged: Latency(row), Milliseconds: row.Judged, Spread: "not known", P50: Milliseconds(MedianOf(f, row)),
+			Name: Name(f, row), Chosen: chosen(f, c, row), Judged: Latency(row), Milliseconds: row.Judged, Spread: "not known", P50: Milliseconds(MedianOf(f, row)),
 			Share: row.Figures.Stopped.Seconds() / f.Window.Seconds(), CPUs: Milliseconds(row.Reserved), Lost: Lost(f, row),
 		}
 		line.Stopped = text.PerSecond(line.Share, line.Share)
@@ -117,11 +117,19 @@ func Lines(f *forecast.Forecast, c *policy.Choice) []Line {
 
 // Table writes the lines, with the reasons below.
 func Table(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
-	t := table.New([]table.Column{
-		{Name: "  remedy"}, {Name: Figure(f.Judged) + " ms", Right: true}, {Name: Cases(f), Right: true}, {Name: "p50 ms", Right: true, Spare: 1},
-		{Name: "stopped", Right: true}, {Name: "CPUs", Right: true}, {Name: "others lose", Right: true, Spare: 2},
-	})
+	mark := func(l Line) string { return marked(l.Name, l.Chosen).Color }
+	fields := []table.Field[Line]{
+		{Column: table.Column{Name: "  remedy"}, Text: func(l Line) string { return marked(l.Name, l.Chosen).Text }, Color: mark},
+		{Column: table.Column{Name: Figure(f.Judged) + " ms", Right: true}, Text: func(l Line) string { return l.Judged }, Color: mark},
+		{Column: table.Column{Name: Cases(f), Right: true}, Text: func(l Line) string { return l.Spread }},
+		{Column: table.Column{Name: "p50 ms", Right: true, Spare: 1}, Text: func(l Line) string { return l.P50 }},
+		{Column: table.Column{Name: "stopped", Right: true}, Text: func(l Line) string { return l.Stopped },
+			Color: func(l Line) string { return Severity(l.Share) }},
+		{Column: table.Column{Name: "CPUs", Right: true}, Text: func(l Line) string { return l.CPUs }},
+		{Column: table.Column{Name: "others lose", Right: true, Spare: 2}, Text: func(l Line) string { return l.Lost }},
+	}
 	var reasons Reasons
+	var possible []Line
 	for _, line := range Lines(f, c) {
 		if line.Refused != "" {
 			reasons.Add(line.Name, "not possible: "+line.Refused)
@@ -130,13 +138,9 @@ func Table(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
 		if line.Why != "" {
 			reasons.Add(line.Name, line.Why)
 		}
-		mark := marked(line.Name, line.Chosen)
-		t.Add([]table.Cell{mark, {Text: line.Judged, Color: mark.Color}, {Text: line.Spread}, {Text: line.P50},
-			{Text: line.Stopped, Color: Severity(line.Share)}, {Text: line.CPUs}, {Text: line.Lost}})
+		possible = append(possible, line)
 	}
-	t.Fit(p.Columns)
-	t.Write(p, true)
-	t.Missing(p)
+	table.Of(fields, possible).Fitted(p)
 	reasons.Write(p)
 	if note := Unsure(f); note != "" {
 		p.Hanging("  ", note)
@@ -184,15 +188,14 @@ func Name(f *forecast.Forecast, row *forecast.Row) string {
 	return row.Remedy.Text(f.Limit)
 }
 
-// Cell is the first cell of row i: "> " and green marks what is recommended.
-func Cell(f *forecast.Forecast, c *policy.Choice, i int) table.Cell {
-	return marked(Name(f, &f.Rows[i]), chosen(f, c, i))
+// Cell is the first cell of a row: "> " and green marks what is recommended.
+func Cell(f *forecast.Forecast, c *policy.Choice, row *forecast.Row) table.Cell {
+	return marked(Name(f, row), chosen(f, c, row))
 }
 
-// chosen reports whether row i is what is recommended.
-func chosen(f *forecast.Forecast, c *policy.Choice, i int) bool {
-	row := &f.Rows[i]
-	return i == c.Row || c.Answer == policy.AnswerLeave && row.Remedy.Name == forecast.None && row.HostLoad == 0
+// chosen reports whether a row of the forecast is what is recommended.
+func chosen(f *forecast.Forecast, c *policy.Choice, row *forecast.Row) bool {
+	return c.Row >= 0 && row == &f.Rows[c.Row] || c.Answer == policy.AnswerLeave && row.Remedy.Name == forecast.None && row.HostLoad == 0
 }
 
 func marked(name string, chosen bool) table.Cell {

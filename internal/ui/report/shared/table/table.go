@@ -59,6 +59,8 @@ type Table struct {
 	spared  []string // names of columns that were left out
 	list    bool     // too wide even so
 	indent  int      // blanks before the first column
+	// plainHead: the header is not bold, and left out where no column has a name.
+	plainHead bool
 }
 
 // New is a table without rows.
@@ -160,7 +162,10 @@ func (t *Table) Write(p *page.Page, header bool) {
 	if header {
 		names := make([]Cell, len(t.columns))
 		for i, c := range t.columns {
-			names[i] = Cell{c.Name, page.Bold}
+			names[i].Text = c.Name
+			if !t.plainHead {
+				names[i].Color = page.Bold
+			}
 		}
 		t.line(p, names)
 	}

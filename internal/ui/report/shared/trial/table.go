@@ -8,19 +8,14 @@ import (
 	"strconv"
 
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
 
 // spread is a figure, with its range where there were several runs.
-func (s *Trial) spread(of func(*scenario.Outcome) (float64, bool), decimals int) string {
-	text := func(o *scenario.Outcome) string {
-		v, ok := of(o)
-		if !ok {
-			return "-"
-		}
-		return strconv.FormatFloat(v, 'f', decimals, 64)
-	}
+func (s *Trial) spread(value func(*scenario.Outcome) *float64, decimals int) string {
+	text := func(o *scenario.Outcome) string { return figure.Fixed(value(o), decimals) }
 	mid := text(&s.Outcome)
 	if s.Lowest == nil {
 		return mid
@@ -36,37 +31,36 @@ func Cgroups(b io.Writer, s *Trial, style page.Style) {
 	if len(s.Cgroups) == 0 {
 		return
 	}
-	t := table.Right(b, style).Spare("of active", "periods", "widest", "throttled s")
-	fmt.Fprintln(t, "cgroup\tthrottled\tof active\tperiods\tthrottled s\tstopped s\tCPUs used\twidest\t")
-	for _, name := range slices.Sorted(maps.Keys(s.Cgroups)) {
-		of := func(decimals int, value func(scenario.CgroupOutcome) *float64) string {
-			return s.spread(func(o *scenario.Outcome) (float64, bool) { return measured(value(o.Cgroups[name])) }, decimals)
-		}
-		number := func(v float64) *float64 { return &v }
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name,
-			of(0, func(c scenario.CgroupOutcome) *float64 { return number(float64(c.ThrottledPeriods)) }),
-			of(0, func(c scenario.CgroupOutcome) *float64 {
-				if c.ActivePeriods == nil {
-					return nil
-				}
-				return number(float64(*c.ActivePeriods))
-			}),
-			of(0, func(c scenario.CgroupOutcome) *float64 { return number(float64(c.Periods)) }),
-			of(3, func(c scenario.CgroupOutcome) *float64 { return &c.ThrottledSeconds }),
-			of(3, func(c scenario.CgroupOutcome) *float64 { return c.StoppedSeconds }),
-			of(3, func(c scenario.CgroupOutcome) *float64 { return number(c.UsageSeconds / s.Seconds) }),
-			widest(s.Cgroups[name].Width))
+	type cgroup = scenario.CgroupOutcome
+	show := func(c table.Column, decimals int, value func(cgroup) *float64) table.Field[string] {
+		return table.Field[string]{Column: c, Text: func(name string) string {
+			return s.spread(func(o *scenario.Outcome) *float64 { return value(o.Cgroups[name]) }, decimals)
+		}}
 	}
-	t.Flush() // writes to memory: cannot fail
+	fields := []table.Field[string]{
+		{Column: table.Column{Name: "cgroup"}, Text: itself},
+		show(table.Column{Name: "throttled"}, 0, func(c cgroup) *float64 { return number(c.ThrottledPeriods) }),
+		show(table.Column{Name: "of active", Spare: 4}, 0, func(c cgroup) *float64 { return numberOr(c.ActivePeriods) }),
+		show(table.Column{Name: "periods", Spare: 3}, 0, func(c cgroup) *float64 { return number(c.Periods) }),
+		show(table.Column{Name: "throttled s", Spare: 1}, 3, func(c cgroup) *float64 { return &c.ThrottledSeconds }),
+		show(table.Column{Name: "stopped s"}, 3, func(c cgroup) *float64 { return c.StoppedSeconds }),
+		show(table.Column{Name: "CPUs used"}, 3, func(c cgroup) *float64 { return number(c.UsageSeconds / s.Seconds) }),
+		{Column: table.Column{Name: "widest", Spare: 2}, Text: func(name string) string { return widest(s.Cgroups[name].Width) }},
+	}
+	table.Figures(b, style, fields, slices.Sorted(maps.Keys(s.Cgroups)))
 	fmt.Fprintln(b)
 }
 
-// measured says whether there is a figure.
-func measured(v *float64) (float64, bool) {
-	if v == nil {
-		return 0, false
+func itself(name string) string { return name }
+
+func number[N uint64 | float64](n N) *float64 { return new(float64(n)) }
+
+// numberOr is number, of what may not be measured.
+func numberOr[N uint64 | float64](n *N) *float64 {
+	if n == nil {
+		return nil
 	}
-	return *v, true
+	return number(*n)
 }
 
 func widest(width []scenario.Width) string {
@@ -78,38 +72,30 @@ func widest(width []scenario.Width) string {
 
 // Workloads writes a table of the trial's workloads.
 func Workloads(b io.Writer, s *Trial, style page.Style) {
-	t := table.Right(b, style).Spare("refused", "unfinished", "p90", "count")
-	marks := slices.ContainsFunc(slices.Collect(maps.Values(s.Workloads)), func(w scenario.WorkloadOutcome) bool { return w.DeadSeconds != nil })
-	fmt.Fprint(t, "workload\tcount\tp50\tp90\tp99\tmax ms\trefused\tunfinished\tCPUs used\t")
-	if marks {
-		fmt.Fprint(t, "dead s\t")
+	type workload = scenario.WorkloadOutcome
+	show := func(c table.Column, decimals int, value func(workload) *float64) table.Field[string] {
+		return table.Field[string]{Column: c, Text: func(name string) string {
+			return s.spread(func(o *scenario.Outcome) *float64 { return value(o.Workloads[name]) }, decimals)
+		}}
 	}
-	fmt.Fprintln(t)
-	for _, name := range slices.Sorted(maps.Keys(s.Workloads)) {
-		of := func(decimals int, value func(scenario.WorkloadOutcome) *float64) string {
-			return s.spread(func(o *scenario.Outcome) (float64, bool) {
-				return measured(value(o.Workloads[name]))
-			}, decimals)
-		}
-		number := func(v float64) *float64 { return &v }
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t", name,
-			of(0, func(w scenario.WorkloadOutcome) *float64 { return number(float64(w.Count)) }),
-			of(2, func(w scenario.WorkloadOutcome) *float64 { return w.P50 }),
-			of(2, func(w scenario.WorkloadOutcome) *float64 { return w.P90 }),
-			of(2, func(w scenario.WorkloadOutcome) *float64 { return w.P99 }),
-			of(2, func(w scenario.WorkloadOutcome) *float64 { return w.Max }),
-			of(0, func(w scenario.WorkloadOutcome) *float64 { return number(float64(w.Refused)) }),
-			of(0, func(w scenario.WorkloadOutcome) *float64 { return number(float64(w.Unfinished)) }),
-			of(3, func(w scenario.WorkloadOutcome) *float64 {
-				if w.CPUSeconds == nil {
-					return nil
-				}
-				return number(*w.CPUSeconds / s.Seconds)
-			}))
-		if marks {
-			fmt.Fprintf(t, "%s\t", of(1, func(w scenario.WorkloadOutcome) *float64 { return w.DeadSeconds }))
-		}
-		fmt.Fprintln(t)
+	fields := []table.Field[string]{
+		{Column: table.Column{Name: "workload"}, Text: itself},
+		show(table.Column{Name: "count", Spare: 1}, 0, func(w workload) *float64 { return number(w.Count) }),
+		show(table.Column{Name: "p50"}, 2, func(w workload) *float64 { return w.P50 }),
+		show(table.Column{Name: "p90", Spare: 2}, 2, func(w workload) *float64 { return w.P90 }),
+		show(table.Column{Name: "p99"}, 2, func(w workload) *float64 { return w.P99 }),
+		show(table.Column{Name: "max ms"}, 2, func(w workload) *float64 { return w.Max }),
+		show(table.Column{Name: "refused", Spare: 4}, 0, func(w workload) *float64 { return number(w.Refused) }),
+		show(table.Column{Name: "unfinished", Spare: 3}, 0, func(w workload) *float64 { return number(w.Unfinished) }),
+		show(table.Column{Name: "CPUs used"}, 3, func(w workload) *float64 {
+			if w.CPUSeconds == nil {
+				return nil
+			}
+			return number(*w.CPUSeconds / s.Seconds)
+		}),
 	}
-	t.Flush()
+	if slices.ContainsFunc(slices.Collect(maps.Values(s.Workloads)), func(w workload) bool { return w.DeadSeconds != nil }) {
+		fields = append(fields, show(table.Column{Name: "dead s"}, 1, func(w workload) *float64 { return w.DeadSeconds }))
+	}
+	table.Figures(b, style, fields, slices.Sorted(maps.Keys(s.Workloads)))
 }

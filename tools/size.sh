@@ -5,7 +5,8 @@ lines() { xargs -r cat | wc -l; }
 words() { xargs -r cat | tr -s '[:space:]' '\n' | grep -c '[[:alnum:]]'; }
 generated='_bpfel\.go$|zz_generated|\.pb\.go$|/golden/|/vmlinux'
 sources() { git ls-files '*.go' '*.c' '*.h' '*.java' | grep -vE "$generated"; }
-tests='_test\.go$|^test/|/src/test/|/testdata/|/curetest/|/cgrouptest/|/topologytest/'
+# Packages that only tests import count as tests.
+tests='_test\.go$|^test/|/src/test/|/testdata/|/curetest/|/cgrouptest/|/topologytest/|/recordingtest/|/cgroupmodel/|/load/provoke/'
 row() { printf '%-48s %8d\n' "$1" "$2"; }
 row 'lines of Go, C and Java without tests' "$(sources | grep -vE "$tests" | lines)"
 row 'lines of tests' "$(sources | grep -E "$tests" | lines)"

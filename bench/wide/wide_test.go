@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
@@ -44,6 +45,7 @@ var knees = map[string]float64{capacity.Quota: 0.45, capacity.Burst: 0.85, capac
 
 // Every search ends, asks for no piece twice, and finds the knee between two loads.
 func TestSearchesEnd(t *testing.T) {
+	require.Unraced(t, "a search has no goroutines")
 	have := &records{}
 	have.File = filepath.Join(t.TempDir(), "records.jsonl.gz")
 	for n := 0; ; n++ {

@@ -10,6 +10,11 @@ SHELL := /bin/bash
 GO ?= go
 # One way to build all but what has the race detector, which needs cgo: the go command compiles each package for each way.
 export CGO_ENABLED := 0
+# Where the tree lies is no part of what is compiled, so that another clone need not compile it again.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS 2>/dev/null)) -trimpath)
+# Tests that draw their cases draw the same ones in each run, which fails for what has changed and not for what it drew.
+# `make fuzz` draws others.
+export RAPID_SEED ?= 1
 BIN := bin
 OUT := .cache/test
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -74,8 +79,8 @@ lint: need-go ## gofmt, go vet and staticcheck, in every module
 # Generated files, the import table and the shown output are tests like any other. The go command caches what has not
 # changed. vet has had its turn.
 .PHONY: check
-check: lint test-modules ## before a commit: lint, and every test that needs no kernel experiment (about a minute; unchanged: seconds)
-	@$(GO) test -short -vet=off ./... | sed -u '/^ok  /d; /no test files\]$$/d'
+check: lint test-modules test-pure-json ## before a commit: lint, and every test that needs no kernel experiment (unchanged: seconds)
+	@$(GO) run ./test/lab/cmd/skips --failures $(OUT)/pure.json
 
 .PHONY: test-modules
 test-modules: need-go
@@ -114,13 +119,10 @@ tidy: need-go ## every go.mod and go.sum is tidy (fetches what the modules' own 
 need-cc:
 	@command -v gcc >/dev/null || command -v cc >/dev/null || { echo "a C compiler is missing, and the race detector needs one: apt-get install gcc libc6-dev" >&2; exit 1; }
 
-# go test's events go to a file; a line for each package is shown. Failures are for test/lab/cmd/skips to judge.
+# go test's events go to a file; a line for each package that ran is shown. Failures are for test/lab/cmd/skips to judge.
 define record
-tee -a $(OUT)/$(1).json | sed -u -n 's/.*"Output":"\(ok\|FAIL\) *\\t\([^\\]*\)\\t\([^\\"]*\).*/  $(1)  \1  \2  \3/p' || true
+tee -a $(OUT)/$(1).json | sed -u -n '/(cached)/d; s/.*"Output":"\(ok\|FAIL\) *\\t\([^\\]*\)\\t\([^\\"]*\).*/  $(1)  \1  \2  \3/p' || true
 endef
-
-# Tests that draw their cases draw the same ones in every run.
-SEEDED := $(CURDIR)/test/seeded
 
 # At its end a program with the race detector waits a second for races that are yet to come, if it has goroutines left.
 # That is one second for each package, and for each run of the program by its tests. A race is reported when it happens.
@@ -130,54 +132,48 @@ export GORACE
 # UNTHROTTLE_ALL=1, as in `make test-all`, leaves nothing out: long rounds, tests with require.TestAll, each test in the lab.
 SHORT := $(if $(filter 1,$(UNTHROTTLE_ALL)),,-short)
 
-# Every test without a kernel experiment runs once: under the race detector where goroutines run. The detector makes
-# simulations eight times slower, detects nothing where no goroutine runs, and no more in the tenth round than in the first.
+# The go command has the results of tests whose package and files are as they were: only what a change can reach runs again.
+# A test that starts make or go names what these read (require.Inputs).
+.PHONY: test-pure-json
+test-pure-json: need-go
+	@mkdir -p $(OUT) && rm -f $(OUT)/pure.json
+	@echo "== tests without kernel experiments$(if $(SHORT),,$(,) all rounds)"
+	@UNTHROTTLE_PURE=1 nice -n 19 $(GO) test $(SHORT) -vet=off -timeout 15m -json ./... | $(call record,pure)
+
+# The race detector is for goroutines: it tests packages that start some themselves, or have a library that does. Tests that
+# compute figures, for which it takes eight times as long, say require.Unraced.
+STARTS := ^[[:space:]]+go [a-zA-Z]|\.(Go|AfterFunc|RunParallel)\([^)]|\.Parallel\(\)|"(net/http|testing/synctest|charm\.land/bubbletea|github\.com/cilium/ebpf
+STARTS := $(STARTS)|github\.com/(coreos/go-systemd|godbus/dbus|prometheus/client_golang|unthrottle/unthrottle/internal/sim/parallel))
+RACED = $(addprefix ./,$(sort $(dir $(shell git grep -lE '$(STARTS)' -- 'cmd/*.go' 'internal/*.go' 'test/lab/*.go' 'bench/study/*.go' 'bench/truth/*.go' 'bench/wide/*.go'))))
+UNRACED = $(filter-out $(shell $(GO) list $(RACED)),$(shell $(GO) list ./...))
+
 .PHONY: test-race-json
-test-race-json: need-go need-cc lab
+test-race-json: need-go need-cc
 	@mkdir -p $(OUT) && rm -f $(OUT)/race.json
 	@echo "== tests without kernel experiments, race detector on"
-	@with="$$($(LAB) goroutines)"; CGO_ENABLED=1 $(call pure-tests,race,-race -short,$$with)
+	@UNTHROTTLE_PURE=1 CGO_ENABLED=1 nice -n 19 $(GO) test -race -short -vet=off -timeout 15m -json $(RACED) | $(call record,race)
 
-.PHONY: test-pure-json
-test-pure-json: need-go lab
-	@mkdir -p $(OUT) && rm -f $(OUT)/pure.json
-	@echo "== tests without kernel experiments and without goroutines$(if $(SHORT),,; all rounds of the others)"
-	@all="$$($(LAB) goroutines --none) $(if $(SHORT),,$$($(LAB) goroutines --repeating))"; $(call pure-tests,pure,$(SHORT),$$all)
+# Tests on this host's kernel, which each run tries anew. Those with t.Parallel wait most of the time, so that more of them
+# run at once than there are CPUs. $(1) are flags, $(2) the arguments of lab needs.
+on-this-kernel = $(GO) test $(1) -vet=off -count=1 -parallel 6 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,kernel)
 
-# $(1) is the run's name, $(2) its flags, $(3) the packages, none of which may be left out.
-define pure-tests
-UNTHROTTLE_PURE=1 nice -n 19 $(GO) test -exec $(SEEDED) $(2) -vet=off -count=1 -timeout 15m -json $(3) | $(call record,$(1)); \
-  for p in $(3); do grep -q "\"Package\":\"$$p\"" $(OUT)/$(1).json || { echo "$$p: its tests did not run; see $(OUT)/$(1).json" >&2; exit 1; }; done
-endef
-
-# Experiments of these packages wait for events, whatever else runs: two packages at once, beside other tests. Those of
-# the other packages, and tests with require.Alone, compare figures, and other work would be part of them.
-WAITING := ./cmd/unthrottle ./internal/container/... ./internal/cure/slo ./internal/txn/... ./internal/explain/threadpool/... \
-  ./internal/kernel/... ./internal/load/sandbox ./internal/load/workload ./internal/load/workload/child ./internal/load/workload/jvm ./test/lab/... \
-  ./internal/see/... ./internal/experiment/capacity ./internal/experiment/demo
-MEASURING = $(filter-out $(shell $(GO) list $(WAITING)),$(shell $(GO) list ./...))
-
-# Tests with t.Parallel wait most of the time, so that more of them run at once than there are CPUs. $(1) is how many
-# packages run at once, $(2) are the arguments of lab needs.
-define on-this-kernel
-@CGO_ENABLED=1 $(GO) test -exec $(SEEDED) -race -vet=off -count=1 -p $(1) -parallel 4 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,kernel)
-endef
-
+# They wait for events, whatever else runs: two packages at once, beside other tests.
 .PHONY: test-waiting-json
 test-waiting-json: need-go need-cc lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json*
-	@echo "== tests on this host's kernel that wait, race detector on"
-	@needs=($$($(LAB) needs $(WAITING))); CGO_ENABLED=1 $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true
-	$(call on-this-kernel,2,--beside $(WAITING))
+	@echo "== tests on this host's kernel that wait, race detector on where goroutines run"
+	@CGO_ENABLED=1 $(call on-this-kernel,-race -p 2,--beside $(RACED))
+	@$(call on-this-kernel,-p 2,--beside $(UNRACED))
+	@CGO_ENABLED=1 $(GO) -C libs/go test -race -vet=off -count=1 -timeout 15m -json ./... | $(call record,kernel)
 
-# One package at a time: two of these experiments at once would measure each other. They are compiled before.
+# Those with require.Alone compare figures, and other work would be part of them: one package at a time, compiled before,
+# and without the race detector.
 .PHONY: test-measuring-json
-test-measuring-json: need-go need-cc lab
-	@echo "== tests on this host's kernel that measure, race detector on"
-	@needs=($$($(LAB) needs $(MEASURING))); CGO_ENABLED=1 $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true
-	$(call on-this-kernel,1,--alone $(WAITING))
-	$(call on-this-kernel,1,$(MEASURING))
-	@for m in libs/go bench/threads; do CGO_ENABLED=1 $(GO) -C $$m test -exec $(SEEDED) -race -vet=off -count=1 -timeout 15m -json ./... || true; done | $(call record,kernel)
+test-measuring-json: need-go lab
+	@echo "== tests on this host's kernel that measure"
+	@needs=($$($(LAB) needs --alone)); $(GO) list -test -export -f '' "$${needs[@]:2}" >/dev/null || true
+	@$(call on-this-kernel,-p 1,--alone)
+	@$(GO) -C bench/threads test -vet=off -count=1 -timeout 15m -json ./... | $(call record,kernel)
 
 .PHONY: test-kernel-json
 test-kernel-json: test-waiting-json
@@ -187,46 +183,31 @@ test-kernel-json: test-waiting-json
 test-kernel: test-kernel-json ## the tests that need this host's kernel (as root)
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/kernel.json
 
-# What computes while tests on this host's kernel wait: compiles what comes next, and the pure tests' race detector.
-.PHONY: test-computing-json
-test-computing-json: need-go need-cc lab
-	@needs=($$($(LAB) needs $(MEASURING))); CGO_ENABLED=1 $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true
-	@needs=($$($(LAB) needs)); $(GO) list -test -export -f '' ./cmd/unthrottle "$${needs[@]:2}" >/dev/null || true
-	@$(MAKE) --no-print-directory test-race-json
-
-# Makes target $(2), and meanwhile $(1) on CPU time that nothing else wants. What $(1) prints comes last.
-define beside
-mkdir -p $(OUT); test/idle $(MAKE) --no-print-directory $(1) >$(OUT)/$(1).txt 2>&1 & computing=$$!; \
-  trap 'kill -- -$$computing 2>/dev/null || true; cat $(OUT)/$(1).txt' EXIT; \
-  $(MAKE) --no-print-directory $(2); \
-  wait $$computing
-endef
-
-# One part of a run: its name and what it makes. It says each minute what it does; the table at the end has its time.
-PART := bin/part
-part = @$(PART) $(OUT) "$(1)" $(MAKE) --no-print-directory $(2)
-.PHONY: parts
-parts: need-go
-	@$(GO) build -o $(PART) ./test/lab/cmd/part && mkdir -p $(OUT) && rm -f $(OUT)/parts.jsonl
-
+# What computes while tests on this host's kernel wait, on CPU time that nothing else wants. What it prints comes last.
 .PHONY: test-waiting-and-computing
 test-waiting-and-computing:
-	@$(call beside,test-computing-json,test-waiting-json)
+	@mkdir -p $(OUT); test/idle $(MAKE) --no-print-directory test-pure-json test-race-json >$(OUT)/computing.txt 2>&1 & computing=$$!; \
+	  trap 'kill -- -$$computing 2>/dev/null || true; cat $(OUT)/computing.txt' EXIT; \
+	  $(MAKE) --no-print-directory test-waiting-json; \
+	  wait $$computing
 
-.PHONY: test-lab-and-pure
-test-lab-and-pure:
-	@$(call beside,test-pure-json,lab-test-json)
+# One part of a run, what it makes, and what it took.
+define part
+@began=$$(date +%s); $(MAKE) --no-print-directory $(2); \
+  printf '%4d s  %s\n' $$(($$(date +%s) - began)) "$(1)" >>$(OUT)/parts.txt
+endef
 
 # Experiments that measure run alone, before the lab, since the lab does not repeat all that the host took.
 .PHONY: test
-test: need-cc lab parts ## every test: lint, this host's kernel and the lab's many-CPU guest, with the pure tests and the race detector beside them
-	$(call part,lint$(,) vet and modules,lint test-modules tidy)
-	$(call part,tests that wait$(,) race detector beside,test-waiting-and-computing)
-	$(call part,tests that measure,test-measuring-json)
-	$(call part,lab$(,) pure tests beside,test-lab-and-pure)
+test: need-cc lab ## every test: lint, pure tests, the race detector, this host's kernel, the lab's many-CPU guest
+	@mkdir -p $(OUT) && rm -f $(OUT)/parts.txt
+	$(call part,lint and the other modules,lint test-modules tidy)
+	$(call part,tests on this kernel that wait$(,) pure tests and race detector beside,test-waiting-and-computing)
+	$(call part,tests on this kernel that measure,test-measuring-json)
+	$(call part,the lab,lab-test-json)
 	$(call part,failed tests again,again)
-	@$(PART) -sum $(OUT)
-	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/race.json $(OUT)/kernel.json $(OUT)/lab.json
+	@echo "== what each part took"; cat $(OUT)/parts.txt
+	@$(GO) run ./test/lab/cmd/skips --failed-once .cache/failed-once.txt $(OUT)/pure.json $(OUT)/race.json $(OUT)/kernel.json $(OUT)/lab.json
 
 # Before a release, on an idle machine: an hour and a half on two CPUs.
 .PHONY: test-all
@@ -245,12 +226,12 @@ test-starved: need-go ## every test without a kernel experiment, with a tenth of
 	@$(call starved-tests,-p 10 -exec $(CURDIR)/test/starved)
 	@echo "== beside four burners"
 	@burners=(); trap 'kill "$${burners[@]}"' EXIT; for _ in 1 2 3 4; do while :; do :; done & burners+=($$!); done; \
-	  $(call starved-tests,-exec $(SEEDED))
+	  $(call starved-tests)
 
 # An experiment that failed runs twice more, alone. test/lab/cmd/skips prints it, and fails unless it passed both times.
 .PHONY: again
 again: need-go lab
-	@$(GO) run ./test/lab/cmd/again $(OUT)/kernel.json env CGO_ENABLED=1 $(GO) test -exec $(SEEDED) -race -vet=off -count=1 -timeout 15m -json -run '^TEST$$' PACKAGE
+	@$(GO) run ./test/lab/cmd/again $(OUT)/kernel.json $(GO) test -vet=off -count=1 -timeout 15m -json -run '^TEST$$' PACKAGE
 	@$(GO) run ./test/lab/cmd/again $(OUT)/lab.json $(LAB) test --timeout 15m --package-timeout 8m --run '^TEST$$' --json FILE PACKAGE
 
 .PHONY: smoke
@@ -373,7 +354,7 @@ DRAWING = $(shell $(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{i
 
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for FUZZTIME each, and FUZZ_CHECKS new cases of each test that draws them
-	@$(if $(strip $(DRAWING)),UNTHROTTLE_PURE=1 $(GO) test -vet=off -count=1 -timeout 2h $(sort $(DRAWING)) -args -rapid.checks=$(FUZZ_CHECKS))
+	@$(if $(strip $(DRAWING)),UNTHROTTLE_PURE=1 RAPID_SEED=0 $(GO) test -vet=off -count=1 -timeout 2h $(sort $(DRAWING)) -args -rapid.checks=$(FUZZ_CHECKS))
 	@$(GO) list $(FUZZ_PACKAGES) | while read -r pkg; do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; done; done

@@ -132,6 +132,7 @@ func onTheKernel(t *testing.T) *bench {
 // On a real kernel, under 0.7 and 1.5 CPUs, a real service with the library is stopped in fewer periods than without, and does
 // its work. Latencies are of the study: they depend on what else the host does.
 func TestTheKernelStopsFewerPeriods(t *testing.T) {
+	require.TestAll(t, "it is the study, in short; TestTheLimitIsFollowed runs the same service")
 	b := onTheKernel(t)
 	for _, c := range []struct {
 		limit float64

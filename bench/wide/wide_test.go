@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
@@ -38,6 +39,7 @@ var knees = map[string]float64{capacity.Quota: 0.45, capacity.Burst: 0.85, capac
 
 // Every search ends, asks for no piece twice, and finds the knee between two loads.
 func TestSearchesEnd(t *testing.T) {
+	require.Unraced(t, "a search has no goroutines")
 	have := &records{}
 	have.File = filepath.Join(t.TempDir(), "records.jsonl.gz")
 	for n := 0; ; n++ {

@@ -37,6 +37,7 @@ func TestAgentLendsWhatCostsNothing(t *testing.T) {
 // others rest: a group's weight goes to the CPUs where it has load (calc_group_shares),
 // and theirs would draw it away from the owner's.
 func TestAgentTakesBackWhatHarmsForReal(t *testing.T) {
+	require.TestAll(t, "it waits for up to four trials; TestAgentLendsWhatCostsNothing runs one, and TestAgentRevokesWhatHarms revokes")
 	if runtime.NumCPU() > 4 {
 		// It would find idle CPUs instead of the owner's.
 		t.Logf("on %d CPUs only the lend that costs nothing is tested", runtime.NumCPU())

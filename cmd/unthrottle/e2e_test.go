@@ -92,7 +92,7 @@ func unraced(t *testing.T, args ...string) run {
 func unracedExe(t *testing.T) string {
 	t.Helper()
 	find := withoutRace
-	if !raced || require.InLab() {
+	if !require.Raced || require.InLab() {
 		find = os.Executable
 	}
 	exe, err := find()

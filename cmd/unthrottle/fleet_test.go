@@ -45,11 +45,11 @@ func TestFleetStartsItsProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	r := unraced(t, "fleet", "report", "a b", "--json", "--bound=1%", "--help")
+	r := unthrottle(t, "fleet", "report", "a b", "--json", "--bound=1%", "--help")
 	if want := "<report>\n<a b>\n<--json>\n<--bound=1%>\n<--help>\n"; r.out != want || r.code != 3 {
 		t.Errorf("%d, %q, %s", r.code, r.out, r.errors)
 	}
-	if r := unraced(t, "fleet", "--help"); r.code != 0 || !strings.Contains(r.out, "fleet report DIR") {
+	if r := unthrottle(t, "fleet", "--help"); r.code != 0 || !strings.Contains(r.out, "fleet report DIR") {
 		t.Errorf("help: %d, %q", r.code, r.out)
 	}
 }

@@ -192,6 +192,7 @@ const leastKept = 0.97
 // without. Of the same two threads at their own weight it notices a lot, so that
 // the measure can fail.
 func TestOwnerIsUnharmed(t *testing.T) {
+	require.Alone(t, "what the owner uses with the lend and without")
 	pairs := max(4, require.Rounds(t, 10))
 	busy := newBeside(t, 1)
 	harm, _, _ := busy.cost(pairs / 2)

@@ -66,6 +66,7 @@ func shorter(args ...string) []string {
 // A shop: one container that its parent's quota stops, one that its own does, and one
 // at rest. From the first look to the last restore.
 func TestShop(t *testing.T) {
+	require.Alone(t, "which container is stopped for longest")
 	s := newStage(t)
 	search, index := s.tree.Make("shop/search"), s.tree.Make("shop/search/index")
 	checkout, mail := s.tree.Make("shop/checkout"), s.tree.Make("shop/mail")
@@ -86,6 +87,7 @@ func TestShop(t *testing.T) {
 
 // A cart whose pool is woken together, for more than its quota.
 func TestCart(t *testing.T) {
+	require.Alone(t, "latencies with each remedy")
 	require.BPF(t)
 	s := newStage(t)
 	path := s.tree.Make("cart")
@@ -145,6 +147,7 @@ func TestHostOffers(t *testing.T) {
 
 // Commands that make cgroups of their own, one after the other.
 func TestAlone(t *testing.T) {
+	require.Alone(t, "latencies with each remedy")
 	require.BPF(t)
 	s := newStage(t)
 	below := []string{"--parent", s.tree.Top}

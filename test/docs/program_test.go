@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // built is the program, once per test run.
@@ -43,15 +43,10 @@ var built = sync.OnceValues(func() (string, error) {
 // builtIn is the folder of the program; "": it was not built.
 var builtIn string
 
-// program builds the program and returns its path. It reads the names of the source
-// files, so that the go command does not take a cached result for that of other sources.
+// program builds the program and returns its path.
 func program(t *testing.T) string {
 	t.Helper()
-	for _, dir := range []string{"bandwidth", "cmd", "internal", "placement", "topology"} {
-		if err := filepath.WalkDir(filepath.Join(root, dir), func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
-			t.Fatal(err)
-		}
-	}
+	require.Inputs(t, root, require.Sources...)
 	path, err := built()
 	if err != nil {
 		t.Fatalf("go build ./cmd/unthrottle: %v", err)

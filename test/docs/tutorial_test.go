@@ -29,6 +29,8 @@ const (
 
 // The tutorial, step by step, with the program that its page shows.
 func TestTutorial(t *testing.T) {
+	require.TestAll(t, "it tries remedies for two minutes, as TestCart does for the README")
+	require.Alone(t, "latencies with each remedy")
 	require.BPF(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {

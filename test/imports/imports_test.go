@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 const module = "github.com/unthrottle/unthrottle/"
@@ -132,6 +134,8 @@ type listed struct {
 // list asks the go command for the packages of this module.
 func list(t *testing.T) []listed {
 	t.Helper()
+	require.Inputs(t, "../..", require.Sources...)
+	require.Inputs(t, "../..", "bench", "test")
 	goList := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,Deps", module+"...")
 	var stderr bytes.Buffer
 	goList.Stderr = &stderr

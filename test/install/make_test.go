@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // root is the folder of the Makefile.
@@ -16,6 +18,8 @@ const root = "../.."
 // makes runs make in the tree; it builds into dir and not into the tree.
 func makes(t *testing.T, dir string, args ...string) string {
 	t.Helper()
+	require.Inputs(t, root, require.Sources...)
+	require.Inputs(t, root, "Makefile", "packaging", "LICENSE", "README.md", "CHANGELOG.md")
 	cmd := exec.CommandContext(t.Context(), "make", append(args, "BIN="+filepath.Join(dir, "bin"), "STAGE="+filepath.Join(dir, "stage"), "MAN="+filepath.Join(dir, "man"), "VERSION=v1.2.3")...)
 	cmd.Dir = root
 	// make of `make test` tells its own targets and flags to every make below it.
@@ -68,7 +72,7 @@ func TestInstall(t *testing.T) {
 	if err := os.WriteFile(config, []byte("version: 1\nmode: apply\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said := makes(t, dir, "install", "DESTDIR="+host, "PREFIX=/opt/it", "SYSCONFDIR=/opt/etc"); !strings.Contains(said, "stays as it is") {
+	if said := makes(t, dir, "install-files", "DESTDIR="+host, "PREFIX=/opt/it", "SYSCONFDIR=/opt/etc"); !strings.Contains(said, "stays as it is") {
 		t.Errorf("the second install says %q", said)
 	}
 	// install-fleet takes a minute to build; packages_test.go looks into what it builds.
@@ -83,7 +87,7 @@ func TestInstall(t *testing.T) {
 	}
 	// One that was not changed goes.
 	other := filepath.Join(dir, "other")
-	makes(t, dir, "install", "DESTDIR="+other)
+	makes(t, dir, "install-files", "DESTDIR="+other)
 	makes(t, dir, "uninstall", "DESTDIR="+other)
 	if left := filesIn(t, other); len(left) > 0 {
 		t.Errorf("left: %q", left)

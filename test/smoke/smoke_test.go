@@ -12,7 +12,8 @@ import (
 
 // Every target has one row, and every row has its target.
 func TestEveryTargetHasARow(t *testing.T) {
-	all, err := targets("../..")
+	text, err := makefiles("../..")
+	all := targets(text)
 	if err != nil || len(all) < 20 {
 		t.Fatalf("%d targets, %v", len(all), err)
 	}
@@ -40,40 +41,20 @@ func TestHelpListsTheTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	help := string(out)
-	all, err := targets("../..")
+	text, err := makefiles("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range all {
+	for _, target := range targets(text) {
 		described := regexp.MustCompile(`(?m)^` + target + `:.*## `)
 		listed := strings.Contains(help, "  make "+target+" ")
-		if has := described.MatchString(makefiles(t)); has != listed {
+		if has := described.MatchString(text); has != listed {
 			t.Errorf("make %s: described: %v, listed: %v", target, has, listed)
 		}
 	}
 	if !strings.HasPrefix(help, "Use it:\n") || strings.Contains(help, "\n:\n") {
 		t.Errorf("parts and their order:\n%s", help)
 	}
-}
-
-// makefiles are the Makefile and what it includes, in one text.
-func makefiles(t *testing.T) string {
-	t.Helper()
-	var all strings.Builder
-	for _, pattern := range []string{"../../Makefile", "../../*/*.mk", "../../*/*/*.mk", "../../*/*/*/*.mk"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all.Write(text)
-		}
-	}
-	return all.String()
 }
 
 func TestTargets(t *testing.T) {
@@ -90,7 +71,8 @@ func TestTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := targets(dir); err != nil || strings.Join(got, " ") != "five-6 one two" {
+	text, err := makefiles(dir)
+	if got := targets(text); err != nil || strings.Join(got, " ") != "five-6 one two" {
 		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // form is how a target runs in the shortest way.
@@ -55,13 +56,12 @@ var forms = []form{
 	{target: "results-wide", args: []string{"WIDE_FOR=0"}},
 
 	{target: "lint", elsewhere: inTest},
-	{target: "check", elsewhere: inTest + ", its tests with all rounds"},
+	{target: "check", elsewhere: inTest + ", by its parts"},
 	{target: "test-modules", elsewhere: inTest},
 	{target: "tidy", elsewhere: inTest},
 	{target: "size"},
 	{target: "test-pure-json", elsewhere: inTest},
 	{target: "test-race-json", elsewhere: inTest},
-	{target: "test-computing-json", elsewhere: inTest},
 	{target: "test-waiting-json", elsewhere: inTest},
 	{target: "test-measuring-json", elsewhere: inTest},
 	{target: "test-kernel-json", elsewhere: inTest + ", as test-waiting-json and test-measuring-json"},
@@ -71,8 +71,6 @@ var forms = []form{
 	{target: "lab-test-json", elsewhere: inTest},
 	{target: "test", elsewhere: "make smoke comes after it"},
 	{target: "test-waiting-and-computing", elsewhere: inTest},
-	{target: "test-lab-and-pure", elsewhere: inTest},
-	{target: "parts", elsewhere: inTest},
 	{target: "test-all", elsewhere: "an hour and a half, before a release; its parts are here and in make test"},
 	{target: "stage", elsewhere: "make packages runs it"},
 	{target: "stage-fleet", elsewhere: "make packages runs it"},
@@ -103,23 +101,28 @@ var forms = []form{
 	{target: "lab-java", elsewhere: "starts JVMs in a guest for minutes; on the host their tests are those of test-modules"},
 }
 
-// targets lists the targets of the Makefile in dir and of the files that it includes.
-func targets(dir string) ([]string, error) {
-	var found []string
+// makefiles are the Makefile in dir and the files that it includes, in one text.
+func makefiles(dir string) (string, error) {
+	var all strings.Builder
 	include := regexp.MustCompile(`(?m)^include +(\S+)`)
-	rule := regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):(?:[^=]|$)`)
 	for files := []string{"Makefile"}; len(files) > 0; files = files[1:] {
 		text, err := os.ReadFile(filepath.Join(dir, files[0]))
 		if err != nil {
-			return nil, err
+			return "", err
 		}
+		all.Write(text)
 		for _, m := range include.FindAllSubmatch(text, -1) {
 			files = append(files, string(m[1]))
 		}
-		for _, m := range rule.FindAllSubmatch(text, -1) {
-			found = append(found, string(m[1]))
-		}
+	}
+	return all.String(), nil
+}
+
+// targets lists the targets of a text of makefiles.
+func targets(text string) (found []string) {
+	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):(?:[^=]|$)`).FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
 	}
 	slices.Sort(found)
-	return slices.Compact(found), nil
+	return slices.Compact(found)
 }

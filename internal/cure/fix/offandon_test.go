@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // asked is a service that answers so many bursts of 16 requests in each 10 seconds, at the n-th recording; the last number
@@ -32,6 +33,7 @@ func (b *bench) asked(bursts ...int) {
 // Fewer requests after a change than before say nothing of it. With a look without it between two with it they do, where
 // they are as many in two of these.
 func TestOtherWorkIsLookedAtOffAndOn(t *testing.T) {
+	require.Unraced(t, "TestAskedForIsJudged has the same looks, each beside its recording")
 	for name, tc := range map[string]struct {
 		bursts        []int
 		verdict, says string

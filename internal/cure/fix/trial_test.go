@@ -18,6 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // processes are those of the modelled host: one that judges, which may end.
@@ -67,6 +68,7 @@ func (b *bench) killed(n int) (was bool) {
 // A fix that is killed anywhere between the first look and the verdict leaves
 // nothing in force: the next writer rolls it back, byte for byte.
 func TestKilledBetweenWriteAndVerdict(t *testing.T) {
+	require.Unraced(t, "TestAskedForIsJudged has the same looks, each beside its recording")
 	for name, set := range map[string]func(*bench){
 		"with a source": func(b *bench) { b.latencies = [][]float64{same(97), same(13), same(12)} },
 		"without":       func(*bench) {},

@@ -19,6 +19,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // turnRecordings are recordings by setting: the same setting gives the same one.
@@ -145,6 +146,7 @@ func TestTrialLeaves(t *testing.T) {
 
 // A trial that is interrupted or killed at any of its writes, or whose limit the owner changes, leaves the container as it was.
 func TestTrialEndsAnywhere(t *testing.T) {
+	require.Unraced(t, "TestAskedForIsJudged has the same looks, each beside its recording")
 	step := 1
 	if testing.Short() {
 		step = 3

@@ -19,6 +19,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // world is a modelled host on which fixes, restores, kills, refusals of the kernel and the container's owner take turns.
@@ -170,6 +171,7 @@ func (w *world) restore() {
 // TestWorld: whatever happens, and in whatever order, no task is without a CPU, what is in force at rest is no worse than
 // before, and at the end everything can be put back but for what the owner wrote.
 func TestWorld(tt *testing.T) {
+	require.Unraced(tt, "TestAskedForIsJudged has the same looks, each beside its recording")
 	most := 3
 	if testing.Short() {
 		most = 2

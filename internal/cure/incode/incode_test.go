@@ -59,6 +59,7 @@ func main() {
 // built builds the program.
 func built(t *testing.T) string {
 	t.Helper()
+	require.Inputs(t, "../../..", "libs/go")
 	l := one(t, forecast.LanguageGo)
 	library, err := filepath.Abs("../../../libs/go")
 	if err != nil {

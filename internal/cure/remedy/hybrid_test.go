@@ -180,6 +180,7 @@ func TestHybridRefuses(t *testing.T) {
 // threads (calc_group_shares). Hence the mean of six rounds with new threads. Each round
 // counts with the median of three windows: a guest's CPUs pause while the host is busy.
 func TestHybridOnTheKernel(t *testing.T) {
+	require.Alone(t, "the share of a CPU with its weight")
 	require.EachCgroup(t, "the cpusets and limits that are written")
 	for _, own := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d own", own), func(t *testing.T) {

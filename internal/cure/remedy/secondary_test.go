@@ -312,6 +312,7 @@ func (h *host) upkeep() {
 // primary on the same CPU. The primary's CPU time is unharmed; while it sleeps,
 // the secondary has the CPU.
 func TestSecondaryOnTheKernel(t *testing.T) {
+	require.Alone(t, "what the target uses with a secondary beside it and without")
 	require.EachCgroup(t, "the cpusets and limits that are written")
 	r := newReal(t)
 	r.Limit(r.Top+"/pod", 100)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // TestMain lets the test binary stand in for the program that children run.
@@ -80,6 +81,7 @@ func TestExpected(t *testing.T) {
 // On the real kernel, which here and in the lab is newer than 5.4: fixed, or not
 // to be told, but never affected.
 func TestThisKernel(t *testing.T) {
+	require.Alone(t, "what the two threads use with the quota")
 	h := cgrouptest.New(t).Host
 	// At the top, where its cgroup has the highest weight: below the test's own it
 	// would have to share what that gets.

@@ -69,6 +69,7 @@ func TestRow(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
+	require.Alone(t, "the CPUs that a quota and a pin could use with those granted")
 	require.CPUs(t, 2)
 	h := cgrouptest.New(t).Host
 	// At the top, where its cgroup has the highest weight. Other experiments beside

@@ -58,6 +58,7 @@ func printed(t testing.TB, e diagnose.Explanation) string {
 
 // Each cause, provoked alone on this kernel, is named first.
 func TestProvokedCausesAreNamedFirst(t *testing.T) {
+	require.Alone(t, "how long threads waited for the quota, for each other and for neighbours")
 	require.Root(t)
 	require.BPF(t)
 	s := newStage(t)

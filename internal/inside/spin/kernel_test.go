@@ -122,6 +122,7 @@ func lookIn(t *testing.T, tr *cgrouptest.Tree, path string) (seen, throttledAt) 
 // TestQuotas finds real quotas and counts real stops, with work beside it and without. The sandbox has eight times the weight of
 // other work, and a quota that stops the work for good part of each period shows beside turns of others.
 func TestQuotas(t *testing.T) {
+	require.Alone(t, "gaps of a thread that burns with the kernel's counts")
 	require.Kernel(t)
 	type quota struct {
 		quota, period time.Duration
@@ -178,6 +179,7 @@ func TestQuotas(t *testing.T) {
 
 // TestWithoutQuota claims no stop, with work beside it and without.
 func TestWithoutQuota(t *testing.T) {
+	require.Alone(t, "gaps of a thread that burns with those that no quota makes")
 	require.Kernel(t)
 	for _, burners := range []int{0, 3} {
 		tr := cgrouptest.New(t)

@@ -42,6 +42,7 @@ workloads:
 
 // The replay of a real recording under the recorded limit has the recorded figures.
 func TestRealSelfCheck(t *testing.T) {
+	require.Alone(t, "a replay with the recording")
 	require.Root(t)
 	require.BPF(t)
 	require.CPUs(t, 2)

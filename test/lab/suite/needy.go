@@ -99,9 +99,12 @@ const (
 	aloneName = "Alone"
 )
 
+// noNeeds are the names of package require that are no needs anywhere.
+var noNeeds = []string{"Rounds", "InLab", "All", "TestAll", "Inputs", "Sources", "Raced", "Unraced", eachName, aloneName}
+
 // noNeed reports whether the name is of package require and no need at that place.
 func noNeed(name string, place Place) bool {
-	return name == "Rounds" || name == "InLab" || name == "All" || name == "TestAll" || name == eachName || name == aloneName || name == "Kernel" && place == Guest
+	return slices.Contains(noNeeds, name) || name == "Kernel" && place == Guest
 }
 
 // namesOf are the names that a file gives to those of its imports that are

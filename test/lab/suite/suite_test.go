@@ -158,7 +158,7 @@ func TestNeedyTests(t *testing.T) {
 		"a_test.go": "package p\nimport \"m/lab/require\"\nfunc TestMain() { require.Root() }\nfunc TestDirect() { require.Root() }\n" +
 			"func TestRoundsOnly() { require.Rounds() }\nfunc helper() { setUp() }\nfunc setUp() { require.CPUs(2) }\nfunc (x T) method() { helper() }\n",
 		"b_test.go": "package p_test\nimport kit \"m/kit\"\nfunc TestThroughHelper() { helper() }\nfunc TestThroughMethod() { T{}.method() }\n" +
-			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.EachCgroup() }\nfunc TestEachOnly() { kit.EachCgroup() }\nfunc TestApart() { kit.Start(); kit.Alone() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
+			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.EachCgroup() }\nfunc TestEachOnly() { kit.EachCgroup() }\nfunc TestFigures() { kit.Unraced() }\nfunc TestApart() { kit.Start(); kit.Alone() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

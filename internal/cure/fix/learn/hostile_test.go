@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // mostMemory is what an explanation or a forecast may take, whatever the container did. A fifth of it are the times of 32,768 requests
@@ -77,6 +78,7 @@ var readers = []struct {
 // its recording more than mostMemory. Not measured is what one replay needs while it runs. Under -short it makes a tenth:
 // enough to pass most bounds, and minutes less.
 func TestHostileRecordingsTakeBoundedMemory(t *testing.T) {
+	require.Unraced(t, "its readers have no goroutines")
 	many := 100_000
 	if testing.Short() {
 		many /= 10

@@ -72,6 +72,6 @@ func command() *cobra.Command {
 	}
 	o := &options{}
 	root.PersistentFlags().StringVar(&o.cacheDir, "cache", "", "folder for QEMU and kernels (default ~/.cache/unthrottle/lab)")
-	root.AddCommand(runCommand(o), shellCommand(o), testCommand(o), listCommand(o), fetchCommand(o), needsCommand(), goroutinesCommand())
+	root.AddCommand(runCommand(o), shellCommand(o), testCommand(o), listCommand(o), fetchCommand(o), needsCommand())
 	return root
 }

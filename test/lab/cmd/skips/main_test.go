@@ -61,6 +61,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// write makes files of a folder.
+func write(t *testing.T, files map[string]string) {
+	t.Helper()
+	for file, text := range files {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const failedSaying = `{"Action":"output","Package":"p","Test":"TestA","Output":"    p50 was 3 ms\n"}` + "\n" + failed
+
 // A failure that did not come again when the test ran alone is shown, and fails nothing.
 func TestFailedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -75,18 +87,54 @@ func TestFailedOnce(t *testing.T) {
 		"unreadable file": {[]string{passed + ended, passed + ended, "oops\n"}, 1, "oops"},
 	} {
 		host := filepath.Join(t.TempDir(), "host.json")
-		files := map[string]string{host: `{"Action":"output","Package":"p","Test":"TestA","Output":"    p50 was 3 ms\n"}` + "\n" + failed}
+		files := map[string]string{host: failedSaying}
 		for i, text := range c.later {
 			files[results.LaterFile(host, 0, i)] = text
 		}
-		for file, text := range files {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+		write(t, files)
 		var out bytes.Buffer
 		if code := run([]string{host}, "", &out, &out); code != c.code || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: code %d, want %d and %q in:\n%s", name, code, c.code, c.want, &out)
 		}
+	}
+}
+
+// What fails once in the third of the last runs is a failure, and good again once it passes. Older runs do not count.
+func TestFailedOnceTooOften(t *testing.T) {
+	dir := t.TempDir()
+	host, history := filepath.Join(dir, "host.json"), filepath.Join(dir, "cache", "failed-once.txt")
+	noise := map[string]string{host: failedSaying, results.LaterFile(host, 0, 0): passed + ended, results.LaterFile(host, 0, 1): passed + ended}
+	good := map[string]string{host: passed + ended}
+	for i, c := range []struct {
+		files map[string]string
+		times int
+		code  int
+		want  string
+	}{
+		{noise, 1, 0, "  1  p.TestA\n"}, {good, 3, 0, "  1  p.TestA\n"}, {noise, 1, 0, "  2  p.TestA\n"},
+		{noise, 1, 1, "p.TestA: failed once in 3 of the last runs"}, {good, 1, 0, "  3  p.TestA\n"}, {good, 7, 0, "  2  p.TestA\n"}, {good, 2, 0, "PASS\n"}, {noise, 1, 0, "  1  p.TestA\n"},
+	} {
+		write(t, c.files)
+		var out bytes.Buffer
+		code := 0
+		for range c.times {
+			out.Reset()
+			code = run([]string{"-failed-once", history, host}, "", &out, &out)
+		}
+		if code != c.code || !strings.Contains(out.String(), c.want) {
+			t.Errorf("step %d: code %d, want %d and %q in:\n%s", i, code, c.code, c.want, &out)
+		}
+	}
+}
+
+func TestFailuresOnly(t *testing.T) {
+	good, bad := filepath.Join(t.TempDir(), "pure.json"), filepath.Join(t.TempDir(), "pure.json")
+	write(t, map[string]string{good: passed + leftOut + ended, bad: failedSaying})
+	var out bytes.Buffer
+	if code := run([]string{"-failures", good}, "", &out, &out); code != 0 || out.Len() > 0 {
+		t.Errorf("code %d:\n%s", code, &out)
+	}
+	if code := run([]string{"-failures", bad}, "", &out, &out); code != 1 || !strings.HasPrefix(out.String(), "    p50 was 3 ms\n") {
+		t.Errorf("code %d:\n%s", code, &out)
 	}
 }

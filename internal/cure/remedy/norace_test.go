@@ -1,5 +1,0 @@
-//go:build !race
-
-package remedy
-
-const randomHosts = 500

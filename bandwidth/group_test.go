@@ -304,7 +304,8 @@ func TestFrom(t *testing.T) {
 
 func TestFor(t *testing.T) {
 	for release, since := range map[string]Release{
-		"3.16": Since3_16, "4.17.3": Since3_16, "4.18": Since4_18, "5.3.9": Since4_18, "5.4": Since5_4, "5.8": Since5_8, "5.14": Since5_14, "6.3": Since6_3,
+		"3.16": Since3_16, "4.17.3": Since3_16, "4.18": Since4_18, "5.3.9": Since4_18, "5.4": Since5_4, "5.8": Since5_8,
+		"5.14": Since5_14, "6.3": Since6_3,
 		"6.4": Since6_4, "6.12": Since6_6, "6.18": Since6_18, "7.1": Since6_18, "7.2": Since7_2, "9.0": Since7_2,
 	} {
 		if r := rules(t, release); r.Since != since {

@@ -68,7 +68,8 @@ func (r *Refused) Error() string { return fmt.Sprintf("%s %v: %s", r.Setting, r.
 
 // Check returns the reason why a kernel with these rules would refuse the limit, or nil.
 func (l Limit) Check(r *Rules) *Refused {
-	for _, s := range []Refused{{Setting: "period", Value: l.Period}, {Setting: "quota", Value: max(0, l.Quota)}, {Setting: "burst", Value: l.Burst}} {
+	for _, s := range []Refused{{Setting: "period", Value: l.Period}, {Setting: "quota", Value: max(0, l.Quota)},
+		{Setting: "burst", Value: l.Burst}} {
 		if s.Value%Unit != 0 {
 			s.Why = "the kernel counts in whole microseconds"
 			return &s

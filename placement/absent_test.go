@@ -30,7 +30,8 @@ func TestWholeCoresWithoutClusters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, refused, err := placement.NewNode(placement.State{Machine: m, Containers: []placement.Container{{Name: "a", CPUs: 2, FullCores: true}}})
+		n, refused, err := placement.NewNode(placement.State{
+			Machine: m, Containers: []placement.Container{{Name: "a", CPUs: 2, FullCores: true}}})
 		if err != nil || len(refused) > 0 {
 			t.Fatal(err, refused)
 		}

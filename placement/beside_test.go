@@ -24,9 +24,12 @@ func TestPlaceBeside(t *testing.T) {
 		"the last CPU but the reserve": {State{Machine: two, Reserved: cpuset.New(0)}, Container{CPUs: 1}, "1"},
 		"a whole core":                 {State{Machine: eight, Reserved: cpuset.New(0)}, Container{CPUs: 2, FullCores: true}, "2-3"},
 		"all but the reserve":          {State{Machine: eight, Reserved: cpuset.New(0, 1)}, Container{CPUs: 6}, "2-7"},
-		"siblings that idle":           {State{Machine: eight, Reserved: cpuset.New(0, 1)}, Container{CPUs: 3, IdleSiblings: true}, "2,4,6"},
-		"beside another":               {State{Machine: eight, Reserved: cpuset.New(0), Containers: []Container{a}}, Container{CPUs: 6}, "2-7"},
-		"the least busy":               {State{Machine: eight, Load: map[int]float64{0: 1, 1: 1, 2: 1, 3: 1}}, Container{CPUs: 2, Class: Floating}, "4,6"},
+		"siblings that idle": {State{Machine: eight, Reserved: cpuset.New(0, 1)},
+			Container{CPUs: 3, IdleSiblings: true}, "2,4,6"},
+		"beside another": {State{Machine: eight, Reserved: cpuset.New(0), Containers: []Container{a}},
+			Container{CPUs: 6}, "2-7"},
+		"the least busy": {State{Machine: eight, Load: map[int]float64{0: 1, 1: 1, 2: 1, 3: 1}},
+			Container{CPUs: 2, Class: Floating}, "4,6"},
 	} {
 		got, err := PlaceBeside(tc.s, tc.s.Reserved.Size(), tc.c)
 		if err != nil || got.CPUs.String() != tc.want || got.Why == "" {
@@ -39,16 +42,23 @@ func TestPlaceBeside(t *testing.T) {
 		free int
 		odd  bool // the cores are the trouble
 	}{
-		"no reserve, and the pool needs one":  {State{Machine: two}, Container{CPUs: 2}, 1, false},
-		"more than there is":                  {State{Machine: eight, Reserved: cpuset.New(0, 1)}, Container{CPUs: 7}, 6, false},
-		"no whole core":                       {State{Machine: eight, Reserved: cpuset.New(0, 2, 4, 6)}, Container{CPUs: 2, FullCores: true}, 4, true},
-		"an odd number of threads":            {State{Machine: eight, Reserved: cpuset.New(0)}, Container{CPUs: 3, FullCores: true}, 7, true},
-		"shared ones that are not there":      {State{Machine: two, Reserved: cpuset.New(0)}, Container{CPUs: 2, Class: Floating}, 1, false},
-		"not enough cores for idle siblings":  {State{Machine: eight, Reserved: cpuset.New(0)}, Container{CPUs: 5, IdleSiblings: true}, 7, true},
-		"what a floating one needs is spared": {State{Machine: eight, Containers: []Container{{CPUs: 4, Class: Floating, Current: cpuset.New(4, 5, 6, 7)}}}, Container{CPUs: 5}, 4, false},
+		"no reserve, and the pool needs one": {State{Machine: two}, Container{CPUs: 2}, 1, false},
+		"more than there is":                 {State{Machine: eight, Reserved: cpuset.New(0, 1)}, Container{CPUs: 7}, 6, false},
+		"no whole core": {State{Machine: eight, Reserved: cpuset.New(0, 2, 4, 6)},
+			Container{CPUs: 2, FullCores: true}, 4, true},
+		"an odd number of threads": {State{Machine: eight, Reserved: cpuset.New(0)},
+			Container{CPUs: 3, FullCores: true}, 7, true},
+		"shared ones that are not there": {State{Machine: two, Reserved: cpuset.New(0)},
+			Container{CPUs: 2, Class: Floating}, 1, false},
+		"not enough cores for idle siblings": {State{Machine: eight, Reserved: cpuset.New(0)},
+			Container{CPUs: 5, IdleSiblings: true}, 7, true},
+		"what a floating one needs is spared": {
+			State{Machine: eight, Containers: []Container{{CPUs: 4, Class: Floating, Current: cpuset.New(4, 5, 6, 7)}}},
+			Container{CPUs: 5}, 4, false},
 	} {
 		few := new(TooFewError)
-		if got, err := PlaceBeside(tc.s, tc.s.Reserved.Size(), tc.c); !errors.As(err, &few) || few.Free != tc.free || (few.WholeCores || few.Idle) != tc.odd {
+		if got, err := PlaceBeside(tc.s, tc.s.Reserved.Size(), tc.c); !errors.As(err, &few) || few.Free != tc.free ||
+			(few.WholeCores || few.Idle) != tc.odd {
 			t.Errorf("%s: %s, %+v, %v", name, got.CPUs, few, err)
 		}
 	}

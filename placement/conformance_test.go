@@ -88,7 +88,8 @@ func peersMachine(t *testing.T, tables peerTables, name string) topology.Machine
 	var m topology.Machine
 	nodes := map[int][]int{}
 	for _, r := range rows {
-		m.CPUs = append(m.CPUs, topology.CPU{ID: r[0], Core: topology.ID(r[1]), Socket: topology.ID(r[2]), NUMANode: topology.ID(r[3]), L3: topology.ID(r[4]),
+		m.CPUs = append(m.CPUs, topology.CPU{ID: r[0], Core: topology.ID(r[1]), Socket: topology.ID(r[2]),
+			NUMANode: topology.ID(r[3]), L3: topology.ID(r[4]),
 			Online: true, Die: topology.Unknown, Cluster: topology.Unknown})
 		nodes[r[3]] = append(nodes[r[3]], r[0])
 	}

@@ -104,14 +104,16 @@ func TestAgainstExactSearch(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	gap, choices := map[Objective]int{}, 0
-	for _, text := range []string{"spans", "split,spans", "shared,spans", "stranded,spans", "room,spans", "distance,spans", "spans,room,stranded"} {
+	for _, text := range []string{"spans", "split,spans", "shared,spans", "stranded,spans", "room,spans",
+		"distance,spans", "spans,room,stranded"} {
 		order, err := ParseOrder(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		order = slices.DeleteFunc(order, func(o Objective) bool { return o == Kind || o == Changes })
 		for range rounds {
-			s := topologytest.Shape{Sockets: 1 + rng.IntN(2), NodesPerSocket: 1 + rng.IntN(2), L3sPerNode: 1 + rng.IntN(2), Threads: 1 + rng.IntN(2)}
+			s := topologytest.Shape{Sockets: 1 + rng.IntN(2), NodesPerSocket: 1 + rng.IntN(2), L3sPerNode: 1 +
+				rng.IntN(2), Threads: 1 + rng.IntN(2)}
 			if s.Threads*s.Sockets*s.NodesPerSocket*s.L3sPerNode <= 5 {
 				s.CoresPerL3 = 2
 			}

@@ -49,7 +49,8 @@ func TestNoThirdWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, refused, err := NewNode(State{Machine: topologytest.Shape{CoresPerL3: 2, Threads: 2}.Machine(t), Order: o, Containers: []Container{{Name: "a", CPUs: 1}, {Name: "b", CPUs: 1}}})
+		n, refused, err := NewNode(State{Machine: topologytest.Shape{CoresPerL3: 2, Threads: 2}.Machine(t), Order: o,
+			Containers: []Container{{Name: "a", CPUs: 1}, {Name: "b", CPUs: 1}}})
 		if err != nil || len(refused) > 0 {
 			t.Fatal(refused, err)
 		}

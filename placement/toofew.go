@@ -15,11 +15,14 @@ type TooFewError struct {
 func (e *TooFewError) Error() string {
 	switch {
 	case e.WholeCores:
-		return fmt.Sprintf("%d CPUs wanted as whole cores: no whole cores that are free make that number (%d free of %d online): ask for another number, or without whole cores", e.Wanted, e.Free, e.Online)
+		return fmt.Sprintf("%d CPUs wanted as whole cores: no whole cores that are free make that number (%d free of "+
+			"%d online): ask for another number, or without whole cores", e.Wanted, e.Free, e.Online)
 	case e.Idle:
-		return fmt.Sprintf("%d CPUs wanted on cores of their own: so many cores are not wholly free (%d CPUs free of %d online): ask for fewer, or let siblings be used", e.Wanted, e.Free, e.Online)
+		return fmt.Sprintf("%d CPUs wanted on cores of their own: so many cores are not wholly free (%d CPUs free of "+
+			"%d online): ask for fewer, or let siblings be used", e.Wanted, e.Free, e.Online)
 	case e.PoolKeeps > 0:
-		return fmt.Sprintf("%d CPUs wanted, %d free of %d online, beside %d that the shared pool keeps: ask for fewer, or give exclusive CPUs back first", e.Wanted, e.Free, e.Online, e.PoolKeeps)
+		return fmt.Sprintf("%d CPUs wanted, %d free of %d online, beside %d that the shared pool keeps: ask for "+
+			"fewer, or give exclusive CPUs back first", e.Wanted, e.Free, e.Online, e.PoolKeeps)
 	}
 	return fmt.Sprintf("%d CPUs wanted, %d free of %d online: ask for fewer, or give exclusive CPUs back first", e.Wanted, e.Free, e.Online)
 }

@@ -16,12 +16,14 @@ type levelWord struct {
 }
 
 // levelWords are the levels in a text of groups, from wide to narrow.
-var levelWords = []levelWord{{"socket", LevelSocket}, {"die", LevelDie}, {"node", LevelNUMANode}, {"l3", LevelL3}, {"cluster", LevelCluster}, {"core", LevelCore}}
+var levelWords = []levelWord{{"socket", LevelSocket}, {"die", LevelDie}, {"node", LevelNUMANode}, {"l3", LevelL3},
+	{"cluster", LevelCluster}, {"core", LevelCore}}
 
 // maxGroupText bounds a text of groups: 8192 cores of their own have 40 KiB.
 const maxGroupText = 256 << 10
 
-// GroupText is which online CPUs share what, in one line: small enough to be kept with each observation of a host. Levels that the kernel does not
+// GroupText is which online CPUs share what, in one line: small enough to be kept with each observation of a host.
+// Levels that the kernel does not
 // show are left out, and so are kinds of cores, distances and memory. A group has a list of CPUs at the place of its number.
 //
 // Worked example: two sockets of two cores of two threads are "cpus 0-7; socket 0-1,4-5|2-3,6-7; core 0,4|1,5|2,6|3,7".
@@ -52,8 +54,10 @@ func (m Machine) GroupText() string {
 	return b.String()
 }
 
-// ParseGroupText reads a text of [Machine.GroupText]. All its CPUs are online; a level that is not in it is [Unknown], and so is the group of a CPU
-// that is in none. An error quotes what is wrong: a word that is no level, a CPU that is in two groups or that the machine lacks, too long a text.
+// ParseGroupText reads a text of [Machine.GroupText]. All its CPUs are online; a level that is not in it is [Unknown],
+// and so is the group of a CPU
+// that is in none. An error quotes what is wrong: a word that is no level, a CPU that is in two groups or that the
+// machine lacks, too long a text.
 func ParseGroupText(s string) (Machine, error) {
 	if len(s) > maxGroupText {
 		return Machine{}, fmt.Errorf("groups of CPUs: %d bytes, more than %d", len(s), maxGroupText)
@@ -73,7 +77,8 @@ func ParseGroupText(s string) (Machine, error) {
 	var m Machine
 	at := map[int]int{}
 	for i, id := range online.List() {
-		m.CPUs = append(m.CPUs, CPU{ID: id, Online: true, Socket: Unknown, Die: Unknown, NUMANode: Unknown, L3: Unknown, Core: Unknown, Cluster: Unknown})
+		m.CPUs = append(m.CPUs, CPU{ID: id, Online: true, Socket: Unknown, Die: Unknown, NUMANode: Unknown, L3: Unknown,
+			Core: Unknown, Cluster: Unknown})
 		at[id] = i
 	}
 	if rest == "" {

@@ -31,8 +31,10 @@ func TestGroupText(t *testing.T) {
 
 func TestGroupTextRefuses(t *testing.T) {
 	for s, names := range map[string]string{
-		"": "begin with no list", "cpus ": "no CPU", "cpus 0-": "missing", "cpus 0-3; rack 0-3": `"rack" is no level`, "cpus 0-3; core 0-1|1-2": "CPU 1 is in two groups",
-		"cpus 0-3; core 0-4": "CPU 4 is none", "cpus 0-3; core 0-3; core 0-3": "two groups", "cpus 0; node " + strings.Repeat("|", MaxNUMANodes): "more than 1024 groups",
+		"": "begin with no list", "cpus ": "no CPU", "cpus 0-": "missing", "cpus 0-3; rack 0-3": `"rack" is no level`,
+		"cpus 0-3; core 0-1|1-2": "CPU 1 is in two groups",
+		"cpus 0-3; core 0-4":     "CPU 4 is none", "cpus 0-3; core 0-3; core 0-3": "two groups", "cpus 0; node " +
+			strings.Repeat("|", MaxNUMANodes): "more than 1024 groups",
 		strings.Repeat("c", maxGroupText+1): "more than", "cpus 0;core 0": "core 0",
 	} {
 		if _, err := ParseGroupText(s); err == nil || !strings.Contains(err.Error(), names) || len(err.Error()) > 400 {

@@ -68,10 +68,14 @@ func TestJSONRoundTrip(t *testing.T) {
 
 func TestJSONRefuses(t *testing.T) {
 	for _, c := range []struct{ in, names string }{
-		{`{}`, "cpus: none"}, {`{"cpus":[{}]}`, "CPU id -1"}, {`{"cpus":[{"id":8192}]}`, "8192"}, {`{"cpus":[{"id":1},{"id":1}]}`, "CPU 1: given twice"},
-		{`{"cpus":[{"id":1,"socket":-2}]}`, "id -2"}, {`{"cpus":[{"id":1,"socket":"a"}]}`, "is no id"}, {`{"cpus":[{"id":1,"kind":"odd"}]}`, `"odd"`},
-		{`{"cpus":[{"id":1}],"numa_nodes":[{"id":0,"cpus":"1"}]}`, "NUMA node 0: cpus: 1"}, {`{"cpus":[{"id":1}],"numa_nodes":[{}]}`, "NUMA node id -1"},
-		{`{"cpus":[{"id":1}],"numa_nodes":[{"id":0,"cpus":"x"}]}`, `"x" is no number`}, {`{"cpus":[{"id":1}],"numa_nodes":[{"id":2},{"id":2}]}`, "NUMA node 2: given twice"},
+		{`{}`, "cpus: none"}, {`{"cpus":[{}]}`, "CPU id -1"}, {`{"cpus":[{"id":8192}]}`, "8192"},
+		{`{"cpus":[{"id":1},{"id":1}]}`, "CPU 1: given twice"},
+		{`{"cpus":[{"id":1,"socket":-2}]}`, "id -2"}, {`{"cpus":[{"id":1,"socket":"a"}]}`, "is no id"},
+		{`{"cpus":[{"id":1,"kind":"odd"}]}`, `"odd"`},
+		{`{"cpus":[{"id":1}],"numa_nodes":[{"id":0,"cpus":"1"}]}`, "NUMA node 0: cpus: 1"},
+		{`{"cpus":[{"id":1}],"numa_nodes":[{}]}`, "NUMA node id -1"},
+		{`{"cpus":[{"id":1}],"numa_nodes":[{"id":0,"cpus":"x"}]}`, `"x" is no number`},
+		{`{"cpus":[{"id":1}],"numa_nodes":[{"id":2},{"id":2}]}`, "NUMA node 2: given twice"},
 		{`[]`, "topology"},
 	} {
 		var m topology.Machine

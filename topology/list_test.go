@@ -21,7 +21,8 @@ func TestParseList(t *testing.T) {
 
 func TestParseListRefuses(t *testing.T) {
 	for _, c := range []struct{ in, names string }{
-		{"a", `"a" is no number`}, {"1,,2", "missing"}, {",", "missing"}, {"1-", "missing"}, {"-1", "missing"}, {"3-1", `"3-1" runs backwards`},
+		{"a", `"a" is no number`}, {"1,,2", "missing"}, {",", "missing"}, {"1-", "missing"}, {"-1", "missing"},
+		{"3-1", `"3-1" runs backwards`},
 		{"8192", "8191"}, {"0-99999999999999999999", "8191"}, {"0-7:2", `"2" is no used/size`}, {"0-7:0/4", "from 1"},
 		{"0-7:5/4", "from 1"}, {"0-7:1/0", "from 1"}, {"1 2", `"1 2"`}, {"0x3", "no number"}, {"\x00\x1b[2J", `\x00`}, {"٣", "no number"},
 		{strings.Repeat("z", 5000), `"...`},

@@ -20,7 +20,8 @@ func ParseMask(s string) (cpuset.CPUSet, error) {
 	const wordBits = 32
 	words := strings.Split(s, ",")
 	if len(words) > MaxCPUs/wordBits {
-		return cpuset.CPUSet{}, fmt.Errorf("mask %s: %d words: %d hold the %d CPUs there can be", quote(s), len(words), MaxCPUs/wordBits, MaxCPUs)
+		return cpuset.CPUSet{}, fmt.Errorf("mask %s: %d words: %d hold the %d CPUs there can be", quote(s), len(words),
+			MaxCPUs/wordBits, MaxCPUs)
 	}
 	var ids []int
 	for i, word := range words {

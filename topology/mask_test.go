@@ -13,7 +13,8 @@ import (
 func TestParseMask(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"", ""}, {"0\n", ""}, {"1", "0"}, {"ff\n", "0-7"}, {"3,0000000f", "0-3,32-33"}, {"00000000,00000011", "0,4"}, {"FF", "0-7"},
-		{"80000000,00000000,00000000", "95"}, {strings.Repeat("0,", 255) + "1", "0"}, {"8" + strings.Repeat("0", 7) + strings.Repeat(",0", 255), "8191"},
+		{"80000000,00000000,00000000", "95"}, {strings.Repeat("0,", 255) + "1", "0"},
+		{"8" + strings.Repeat("0", 7) + strings.Repeat(",0", 255), "8191"},
 	} {
 		got, err := topology.ParseMask(c.in)
 		if err != nil || got.String() != c.want {
@@ -21,7 +22,8 @@ func TestParseMask(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ in, names string }{
-		{"g", `"g" is no hexadecimal`}, {"1,,2", `"" is no hexadecimal`}, {",", `""`}, {"100000000", `"100000000"`}, {"0x1", `"0x1"`}, {"-1", `"-1"`}, {"1_0", `"1_0"`},
+		{"g", `"g" is no hexadecimal`}, {"1,,2", `"" is no hexadecimal`}, {",", `""`}, {"100000000", `"100000000"`},
+		{"0x1", `"0x1"`}, {"-1", `"-1"`}, {"1_0", `"1_0"`},
 		{strings.Repeat("0,", 256) + "1", "257 words"},
 	} {
 		if _, err := topology.ParseMask(c.in); err == nil || !strings.Contains(err.Error(), c.names) {
@@ -61,7 +63,8 @@ func TestMasks(t *testing.T) {
 		names map[string]string
 		want  groupCounts
 	}{
-		{"of old kernels", map[string]string{"core_cpus_list": "thread_siblings", "package_cpus_list": "core_siblings"}, groupCounts{8, 2, 2, 2, 2, 4, 4}},
+		{"of old kernels", map[string]string{"core_cpus_list": "thread_siblings", "package_cpus_list": "core_siblings"},
+			groupCounts{8, 2, 2, 2, 2, 4, 4}},
 		{"of new ones", map[string]string{"core_cpus_list": "core_cpus", "package_cpus_list": "package_cpus", "die_cpus_list": "die_cpus",
 			"cluster_cpus_list": "cluster_cpus"}, groupCounts{8, 2, 2, 2, 2, 4, 4}},
 		{"of caches and nodes alone", nil, groupCounts{8, 2, 2, 2, 2, 4, 4}},

@@ -143,7 +143,8 @@ func TestOddTrees(t *testing.T) {
 			groupCounts{8, 0, 0, 0, 0, 0, 0}},
 		{"node links instead of a list", func(f fstest.MapFS) {
 			remove(f, "cpulist")
-			for _, link := range []string{"node0/cpu0", "node0/cpu1", "node0/cpu4", "node0/cpu5", "node1/cpu2", "node1/cpu3", "node1/cpu6", "node1/cpu7"} {
+			for _, link := range []string{"node0/cpu0", "node0/cpu1", "node0/cpu4", "node0/cpu5", "node1/cpu2",
+				"node1/cpu3", "node1/cpu6", "node1/cpu7"} {
 				set(f, "devices/system/node/"+link+"/uevent", "")
 			}
 		}, whole},
@@ -255,12 +256,18 @@ func TestKindsByModel(t *testing.T) {
 		want     string
 	}{
 		{"GB10", [8]int{718, 731, 997, 1024, 718, 718, 1009, 1024}, [8]string{a725, a725, x925, x925, a725, a725, x925, x925}, "EEPPEEPP"},
-		{"models closer than clocks", [8]int{600, 800, 850, 900, 600, 800, 850, 900}, [8]string{a725, a725, x925, x925, a725, a725, x925, x925}, "EEPPEEPP"},
-		{"a revision is no model", [8]int{1000, 1024, 1000, 1024, 1000, 1024, 1000, 1024}, [8]string{x925, x925r1, x925, x925r1, x925, x925r1, x925, x925r1}, "--------"},
-		{"one model, two clocks", [8]int{512, 1024, 512, 1024, 512, 1024, 512, 1024}, [8]string{a520, a520, a520, a520, a520, a520, a520, a520}, "EPEPEPEP"},
-		{"three models", [8]int{300, 300, 700, 1024, 300, 300, 690, 1024}, [8]string{a520, a520, a725, x925, a520, a520, a725, x925}, "EEPPEEPP"},
-		{"models of one speed", [8]int{1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024}, [8]string{a725, x925, a725, x925, a725, x925, a725, x925}, "--------"},
-		{"some unreadable", [8]int{718, 731, 997, 1024, 718, 731, 997, 1024}, [8]string{a725, a725, x925, x925, notThere, atFault, notThere, atFault}, "EEPPEEPP"},
+		{"models closer than clocks", [8]int{600, 800, 850, 900, 600, 800, 850, 900},
+			[8]string{a725, a725, x925, x925, a725, a725, x925, x925}, "EEPPEEPP"},
+		{"a revision is no model", [8]int{1000, 1024, 1000, 1024, 1000, 1024, 1000, 1024},
+			[8]string{x925, x925r1, x925, x925r1, x925, x925r1, x925, x925r1}, "--------"},
+		{"one model, two clocks", [8]int{512, 1024, 512, 1024, 512, 1024, 512, 1024},
+			[8]string{a520, a520, a520, a520, a520, a520, a520, a520}, "EPEPEPEP"},
+		{"three models", [8]int{300, 300, 700, 1024, 300, 300, 690, 1024},
+			[8]string{a520, a520, a725, x925, a520, a520, a725, x925}, "EEPPEEPP"},
+		{"models of one speed", [8]int{1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024},
+			[8]string{a725, x925, a725, x925, a725, x925, a725, x925}, "--------"},
+		{"some unreadable", [8]int{718, 731, 997, 1024, 718, 731, 997, 1024},
+			[8]string{a725, a725, x925, x925, notThere, atFault, notThere, atFault}, "EEPPEEPP"},
 	} {
 		tree := small()
 		eachCPU(tree, "cpu_capacity", func(id int) string { return strconv.Itoa(c.capacity[id]) })
@@ -350,7 +357,8 @@ func FuzzRead(f *testing.F) {
 	for path := range small() {
 		files = append(files, path)
 	}
-	for _, file := range []string{"topology/die_id", "topology/core_cpus", "topology/core_siblings", "cache/index3/shared_cpu_map", "cpu_capacity",
+	for _, file := range []string{"topology/die_id", "topology/core_cpus", "topology/core_siblings",
+		"cache/index3/shared_cpu_map", "cpu_capacity",
 		"regs/identification/midr_el1"} {
 		files = append(files, cpus+"cpu3/"+file)
 	}

@@ -48,7 +48,8 @@ func TestLevelsThatAreNone(t *testing.T) {
 			set(f, cpus+"cpu2/topology/core_cpus_list", "2")
 			set(f, cpus+"cpu3/topology/core_cpus_list", "3")
 		}, groupCounts{6, 2, 0, 2, 2, 4, 4}},
-		{"an L3 within the core", func(f fstest.MapFS) { eachCPU(f, "cache/index3/shared_cpu_list", itself) }, groupCounts{8, 2, 2, 2, 0, 4, 4}},
+		{"an L3 within the core", func(f fstest.MapFS) { eachCPU(f, "cache/index3/shared_cpu_list", itself) },
+			groupCounts{8, 2, 2, 2, 0, 4, 4}},
 		{"0 is a number", func(f fstest.MapFS) { eachCPU(f, "topology/die_id", always("0\n")) }, groupCounts{8, 2, 2, 2, 2, 4, 4}},
 		{"dies alike to cores", func(f fstest.MapFS) {
 			for id := range 8 {

@@ -38,7 +38,8 @@ func (r AllCPUsRow) Apart() bool { return r.apart() > mostApart }
 func (r AllCPUsRow) apart() float64 { return math.Abs(r.Simulated - stats.Median(r.Real)) }
 
 func (r AllCPUsRow) String() string {
-	return fmt.Sprintf("%s: %s of %s: simulated %.1f %%, real %.1f %%", r.Scenario, r.Figure, r.Cgroup, 100*r.Simulated, 100*stats.Median(r.Real))
+	return fmt.Sprintf("%s: %s of %s: simulated %.1f %%, real %.1f %%", r.Scenario, r.Figure, r.Cgroup, 100*r.Simulated,
+		100*stats.Median(r.Real))
 }
 
 // CompareShares compares runs of a scenario, at least one of each: throttled periods

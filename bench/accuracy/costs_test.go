@@ -26,7 +26,8 @@ func TestWakeCost(t *testing.T) {
 
 // What the simulator is told comes out of simulated calibrations again.
 func TestWakeCostThereAndBack(t *testing.T) {
-	want := scenario.WakeCosts{Long: 70 * time.Microsecond, Short: 40 * time.Microsecond, Busy: 20 * time.Microsecond, Delay: 50 * time.Microsecond}
+	want := scenario.WakeCosts{Long: 70 * time.Microsecond, Short: 40 * time.Microsecond, Busy: 20 * time.Microsecond,
+		Delay: 50 * time.Microsecond}
 	var outcomes []scenario.Outcome
 	for _, s := range Calibrations(10 * time.Second) {
 		r, err := simulate.Run(Draw{scenario: s}.Simulated(10*time.Second, want), simulate.Options{Seed: 1})

@@ -27,7 +27,8 @@ func TestNew(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		m := Machine{
 			CPUs: rapid.IntRange(1, 16).Draw(t, "CPUs"), HZ: rapid.SampledFrom([]int{100, 250, 300, 1000}).Draw(t, "HZ"),
-			Kernel: rapid.SampledFrom([]string{"5.15", "6.1.9", "6.18"}).Draw(t, "kernel"), CgroupVersion: rapid.IntRange(1, 2).Draw(t, "version"),
+			Kernel:        rapid.SampledFrom([]string{"5.15", "6.1.9", "6.18"}).Draw(t, "kernel"),
+			CgroupVersion: rapid.IntRange(1, 2).Draw(t, "version"),
 		}
 		d, err := New(seed, m)
 		if err != nil {
@@ -68,7 +69,8 @@ func TestDrawsDiffer(t *testing.T) {
 			seen["threads"] += w.Threads - 1
 		}
 	}
-	for _, want := range []string{"period 10ms", "period 50ms", "period 100ms", "period 200ms", "burst", "affinity", "nested", "burn", "sleep-run", "neighbour", "sleeper", "threads"} {
+	for _, want := range []string{"period 10ms", "period 50ms", "period 100ms", "period 200ms", "burst", "affinity",
+		"nested", "burn", "sleep-run", "neighbour", "sleeper", "threads"} {
 		if seen[want] < 4 {
 			t.Errorf("%s: %d times in forty draws", want, seen[want])
 		}

@@ -114,14 +114,18 @@ func (c *claims) conceptual() {
 		return
 	}
 	app, request := o.Cgroups["app"], o.Workloads["request"]
-	c.claim("0.4 CPUs, a request of 200 ms at a period's beginning, charged continuously", "440 ms, 4 throttled, 240 ms, 80 % of 5 periods with something to run",
+	c.claim("0.4 CPUs, a request of 200 ms at a period's beginning, charged continuously",
+		"440 ms, 4 throttled, 240 ms, 80 % of 5 periods with something to run",
 		*request.Max == 440 && app.ThrottledPeriods == 4 && app.ThrottledSeconds == 0.24 && *app.ActivePeriods == 5,
-		"%g ms, %d throttled, %g ms, %.0f %% of %d (the kernel's own count of periods: %d)", *request.Max, app.ThrottledPeriods, 1000*app.ThrottledSeconds,
+		"%g ms, %d throttled, %g ms, %.0f %% of %d (the kernel's own count of periods: %d)", *request.Max,
+		app.ThrottledPeriods, 1000*app.ThrottledSeconds,
 		100*float64(app.ThrottledPeriods)/float64(*app.ActivePeriods), *app.ActivePeriods, app.Periods)
 	for _, hz := range []int{100, 250, 1000} {
 		tick := 1000 / float64(hz)
-		at := spanOf(c.runs(c.parse("conceptual", "continuous", fmt.Sprint(hz)), nil), func(o scenario.Outcome) float64 { return *o.Workloads["request"].Max })
-		c.claim(fmt.Sprintf("the same, charged by a tick at %d Hz", hz), "a tick below 440 ms at most", at.low >= 440-tick && at.high <= 440, "%s", at.text(" ms"))
+		at := spanOf(c.runs(c.parse("conceptual", "continuous", fmt.Sprint(hz)), nil),
+			func(o scenario.Outcome) float64 { return *o.Workloads["request"].Max })
+		c.claim(fmt.Sprintf("the same, charged by a tick at %d Hz", hz), "a tick below 440 ms at most",
+			at.low >= 440-tick && at.high <= 440, "%s", at.text(" ms"))
 	}
 }
 
@@ -135,7 +139,8 @@ func (c *claims) fibtest() {
 	}{
 		{"fibtest, 64 CPUs, since 5.4", c.parse("fibtest-fixed"), 493},
 		{"fibtest, 1 thread, 64 CPUs", c.parse("fibtest-fixed", "threads: 64", "threads: 1"), 501},
-		{"fibtest, 1 thread, 8 CPUs, 4.18 to 5.3", c.parse("fibtest-affected", "threads: 64", "threads: 1", "cpus: 64", "cpus: 8", "5.8s", "5.1s"), 507},
+		{"fibtest, 1 thread, 8 CPUs, 4.18 to 5.3", c.parse("fibtest-affected", "threads: 64", "threads: 1", "cpus: 64",
+			"cpus: 8", "5.8s", "5.1s"), 507},
 	} {
 		at := spanOf(c.runs(f.s, nil), usage)
 		c.claim(f.of, fmt.Sprintf("%g ms within 5 %%", f.published), math.Abs(at.median/f.published-1) <= 0.05, "%s", at.text(" ms"))
@@ -146,7 +151,8 @@ func (c *claims) fibtest() {
 		published float64
 	}{
 		{"fibtest, 64 CPUs, 4.18 to 5.3", "fibtest-affected", nil, 88},
-		{"fibtest, 8 CPUs, 4.18 to 5.3", "fibtest-affected", []string{"cpus: 64", "cpus: 8", "threads: 64", "threads: 8", "5.8s", "5.2s"}, 380},
+		{"fibtest, 8 CPUs, 4.18 to 5.3", "fibtest-affected",
+			[]string{"cpus: 64", "cpus: 8", "threads: 64", "threads: 8", "5.8s", "5.2s"}, 380},
 	} {
 		var parts []string
 		low, high := math.Inf(1), math.Inf(-1)
@@ -155,7 +161,8 @@ func (c *claims) fibtest() {
 			low, high = min(low, at.low), max(high, at.high)
 			parts = append(parts, at.text(" ms")+" at "+hz+" Hz")
 		}
-		c.claim(f.of, fmt.Sprintf("%g ms within the spread over ticks and phases (the machine is not known)", f.published), low <= f.published && f.published <= high, "%s", strings.Join(parts, ", "))
+		c.claim(f.of, fmt.Sprintf("%g ms within the spread over ticks and phases (the machine is not known)",
+			f.published), low <= f.published && f.published <= high, "%s", strings.Join(parts, ", "))
 	}
 }
 
@@ -181,20 +188,24 @@ func (c *claims) lat() {
 			}
 			modes[int(took/(10*time.Millisecond))*10]++
 		}), throttled)
-		c.claim("32 burners and a sleeper, 2 CPUs of quota, "+f.cpus+" CPUs: throttled periods", "93 % at least", at.median >= 93, "%s", at.text(" %"))
+		c.claim("32 burners and a sleeper, 2 CPUs of quota, "+f.cpus+" CPUs: throttled periods", "93 % at least",
+			at.median >= 93, "%s", at.text(" %"))
 		share := 100 * float64(long) / float64(max(1, all))
 		bound := "no bound: two modes"
 		if f.sleep {
 			bound = "90 % at least"
 		}
-		sleeps := c.claim("its sleeps of 90 to 120 ms, "+f.cpus+" CPUs", bound, !f.sleep || share >= 90, "%.0f %% (%s)", share, modesText(modes, all))
+		sleeps := c.claim("its sleeps of 90 to 120 ms, "+f.cpus+" CPUs", bound, !f.sleep || share >= 90, "%.0f %% (%s)",
+			share, modesText(modes, all))
 		if !sleeps.Met {
-			sleeps.Why = "in half of the runs the sleeper has a CPU of its own, and lives off the 1 ms of quota that it keeps there; a Go program's sleeper takes turns with its burners"
+			sleeps.Why = "in half of the runs the sleeper has a CPU of its own, and lives off the 1 ms of quota that " +
+				"it keeps there; a Go program's sleeper takes turns with its burners"
 		}
 	}
 	runs := c.runs(c.parse("cgroup-lat-cpuset"), nil)
 	at, long := spanOf(runs, throttled), spanOf(runs, func(o scenario.Outcome) float64 { return *o.Workloads["sleeper"].P99 })
-	c.claim("the same on a cpuset of 2 CPUs, quota kept: throttled periods", "15 % at most (published: 13 of 154)", at.median <= 15, "%s", at.text(" %"))
+	c.claim("the same on a cpuset of 2 CPUs, quota kept: throttled periods", "15 % at most (published: 13 of 154)",
+		at.median <= 15, "%s", at.text(" %"))
 	c.claim("its sleeps: p99", "that mode gone", long.median < 90, "%s", long.text(" ms"))
 }
 
@@ -232,7 +243,8 @@ func (c *claims) pools() {
 		}
 		o := scenario.Quantile(runs, 0.5)
 		web := o.Workloads["web"]
-		return o.Cgroups["service"].UsageSeconds / o.Seconds / 20, *web.Classes["get"].P90, *web.Classes["get"].P99 <= 20 && *web.Failed == 0
+		return o.Cgroups["service"].UsageSeconds / o.Seconds / 20, *web.Classes["get"].P90,
+			*web.Classes["get"].P99 <= 20 && *web.Failed == 0
 	}
 	// knee is the least load, in steps of 5 %, that misses the objective, and the mean use there.
 	knee := func(from float64, replace ...string) (factor, use float64) {
@@ -244,13 +256,15 @@ func (c *claims) pools() {
 		return factor, math.NaN()
 	}
 	missed, use := knee(0.7)
-	c.claim("competing pools of two threads per CPU, 20 CPUs: mean use when the objective is first missed", "35 to 50 % of the quota", use >= 0.35 && use <= 0.5, "%.0f %%", 100*use)
+	c.claim("competing pools of two threads per CPU, 20 CPUs: mean use when the objective is first missed",
+		"35 to 50 % of the quota", use >= 0.35 && use <= 0.5, "%.0f %%", 100*use)
 	later, _ := knee(1.2, resized...)
 	c.claim("the load that smaller pools hold", "1.6 to 2 times", later/missed >= 1.6 && later/missed <= 2, "%.2f times", later/missed)
 	_, old, _ := figures(1)
 	_, small, _ := figures(1, resized...)
 	gain := 1 - small/old
-	c.claim("latency (p90 of gets) with smaller pools at the old load", "about 20 % less", gain >= 0.12 && gain <= 0.28, "%.0f %% less", 100*gain)
+	c.claim("latency (p90 of gets) with smaller pools at the old load", "about 20 % less", gain >= 0.12 && gain <= 0.28,
+		"%.0f %% less", 100*gain)
 	var needed []string
 	for _, without := range []struct {
 		name    string

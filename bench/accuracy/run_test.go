@@ -56,7 +56,8 @@ func TestAccuracy(t *testing.T) {
 		t.Fatal(err)
 	}
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	about := accuracy.About{Machine: m, Release: string(release), Seconds: float64(seconds), Repeats: repeats, Seeds: simulatedSeeds, ClaimSeeds: claimSeeds}
+	about := accuracy.About{Machine: m, Release: string(release), Seconds: float64(seconds), Repeats: repeats,
+		Seeds: simulatedSeeds, ClaimSeeds: claimSeeds}
 	runs := accuracy.NewStudy(about)
 	for seed := range uint64(draws) {
 		d, err := accuracy.New(seed, m)
@@ -109,13 +110,15 @@ func TestAccuracy(t *testing.T) {
 		if !keep(r, err) {
 			break
 		}
-		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal, 100*r.Noise.Others, runs.Progress())
+		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal,
+			100*r.Noise.Others, runs.Progress())
 	}
 	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: claimSeeds}.Claims()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := runs.Markdown(simulated(t, time.Duration(seconds)*time.Second, runs.WakeCosts), accuracy.Beside{Published: claims, OnAllCPUs: labKernels(t)})
+	text := runs.Markdown(simulated(t, time.Duration(seconds)*time.Second, runs.WakeCosts),
+		accuracy.Beside{Published: claims, OnAllCPUs: labKernels(t)})
 	if err := study.WritePage(page, text); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,10 @@ import (
 // outcome of draw 23: a burner and a sleeper in one cgroup.
 func outcome(throttled uint64, used, held, p50, p95 float64) scenario.Outcome {
 	return scenario.Outcome{
-		Seconds: 10, Cgroups: map[string]scenario.CgroupOutcome{"a": {Periods: 500, ThrottledPeriods: throttled, UsageSeconds: 10 * used, ThrottledSeconds: 10 * held}},
-		Workloads: map[string]scenario.WorkloadOutcome{"a-burn": {}, "a-sleeper": {Latencies: scenario.Latencies{Count: 100, P50: &p50, P95: &p95}}},
+		Seconds: 10, Cgroups: map[string]scenario.CgroupOutcome{
+			"a": {Periods: 500, ThrottledPeriods: throttled, UsageSeconds: 10 * used, ThrottledSeconds: 10 * held}},
+		Workloads: map[string]scenario.WorkloadOutcome{
+			"a-burn": {}, "a-sleeper": {Latencies: scenario.Latencies{Count: 100, P50: &p50, P95: &p95}}},
 	}
 }
 
@@ -162,8 +164,10 @@ func TestMarkdown(t *testing.T) {
 		}
 		return []scenario.Outcome{outcome(500, 0.5, 0.44, 20, 84)}
 	}, Beside{
-		Published: []Claim{{Of: "fibtest", Bound: "493 ms", Came: "490 ms", Met: true}, {Of: "sleeps", Bound: "90 %", Came: "1 %", Why: "its own CPU"}},
-		OnAllCPUs: []AllCPUs{{Release: "6.12", CPUs: 16, Rows: []AllCPUsRow{{Scenario: "one", Cgroup: "a", Figure: Use, Simulated: 1, Real: []float64{0.99}}}}},
+		Published: []Claim{{Of: "fibtest", Bound: "493 ms", Came: "490 ms", Met: true},
+			{Of: "sleeps", Bound: "90 %", Came: "1 %", Why: "its own CPU"}},
+		OnAllCPUs: []AllCPUs{{Release: "6.12", CPUs: 16,
+			Rows: []AllCPUsRow{{Scenario: "one", Cgroup: "a", Figure: Use, Simulated: 1, Real: []float64{0.99}}}}},
 	})
 	rest := page
 	for _, want := range []string{

@@ -60,9 +60,11 @@ func TestTheWholeAgentIsItsProcessItsProgramsAndItsRecordings(t *testing.T) {
 
 func TestReadmesFigureIsTheWholeAgents(t *testing.T) {
 	text, err := inReadme("- **X**: y\n- **Cost**: old\n  line\n\n## Next\n", exampleRun())
-	want := "are 1.05 to 1.05 with 200 containers. The aim is 0.5 or 1.0, and 1 of 1 figures exceed it ([measured](docs/results/cost.md#measured)). " +
+	want := "are 1.05 to 1.05 with 200 containers. The aim is 0.5 or 1.0, and 1 of 1 figures exceed it " +
+		"([measured](docs/results/cost.md#measured)). " +
 		"Memory is 26 MB with 200 containers."
-	if err != nil || !strings.Contains(strings.Join(strings.Fields(text), " "), want) || strings.Contains(text, "old") || !strings.HasSuffix(text, "\n\n## Next\n") {
+	if err != nil || !strings.Contains(strings.Join(strings.Fields(text), " "), want) ||
+		strings.Contains(text, "old") || !strings.HasSuffix(text, "\n\n## Next\n") {
 		t.Errorf("%v:\n%s", err, text)
 	}
 	if _, err := inReadme("nothing", exampleRun()); err == nil {

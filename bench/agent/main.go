@@ -63,7 +63,8 @@ func main() {
 	least := flag.Bool("smoke", false, "five cgroups for two seconds: whether it runs at all")
 	var k keep
 	flag.StringVar(&k.runs, "runs", "", "a `FILE` with the agent's figures of earlier runs, to which this run is added")
-	flag.StringVar(&k.label, "label", "", "what this run is called in the file and on the page, for example the version; empty: the version")
+	flag.StringVar(&k.label, "label", "", "what this run is called in the file and on the page, for example the "+
+		"version; empty: the version")
 	flag.StringVar(&k.page, "page", "", "a `FILE` for the page of the last run in -runs")
 	flag.StringVar(&k.readme, "readme", "", "a `FILE` whose line about the cost gets this run's figures")
 	show := flag.Bool("show", false, "measure nothing, and write the page and README's figure of the runs in -runs")

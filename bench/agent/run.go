@@ -40,7 +40,8 @@ func newRun(label, program string) (run, error) {
 		}
 		label = strings.TrimSpace(strings.TrimPrefix(string(version), "unthrottle version "))
 	}
-	return run{At: time.Now().UTC().Truncate(time.Second), Label: label, Kernel: unix.ByteSliceToString(u.Release[:]), CPUs: runtime.NumCPU()}, nil
+	return run{At: time.Now().UTC().Truncate(time.Second), Label: label, Kernel: unix.ByteSliceToString(u.Release[:]),
+		CPUs: runtime.NumCPU()}, nil
 }
 
 const totalsHead = `| containers, stopped | the whole | at most | | its process | the probe's programs | their runs per s | resident MB | at most | | while recording | start, CPU-s | others, CPUs |
@@ -65,8 +66,10 @@ func (r run) Totals() string {
 		whole := c.per100(c.perMinute())
 		one := func(v float64) string { return study.Decimals(&v, 1) }
 		two := func(v float64) string { return study.Decimals(&v, 2) }
-		table += study.Row(c.name(), two(whole), one(c.bound()), verdict(whole, c.bound()), two(c.per100(c.Process)), study.Decimals(programs, 2),
-			study.Decimals(c.Runs, 0), one(float64(c.Resident)/1e6), memory, met, study.Decimals(recording, 1), two(c.Start), study.Decimals(c.OthersCPUs, 2)) + "\n"
+		table += study.Row(c.name(), two(whole), one(c.bound()), verdict(whole, c.bound()), two(c.per100(c.Process)),
+			study.Decimals(programs, 2),
+			study.Decimals(c.Runs, 0), one(float64(c.Resident)/1e6), memory, met, study.Decimals(recording, 1),
+			two(c.Start), study.Decimals(c.OthersCPUs, 2)) + "\n"
 	}
 	return table
 }

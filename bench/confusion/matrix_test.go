@@ -20,8 +20,9 @@ func TestTruth(t *testing.T) {
 		lead     float64
 		unscored string
 	}{
-		"clear":                    {result(1, diagnose.Pool, 3.1, pool, near), diagnose.Pool, 13.5, ""},
-		"no lead":                  {result(1, diagnose.Pool, 3.1, pool, Ingredient{diagnose.Burst, 0, 0.9}), diagnose.Pool, 1.23, "no clear lead"},
+		"clear": {result(1, diagnose.Pool, 3.1, pool, near), diagnose.Pool, 13.5, ""},
+		"no lead": {result(1, diagnose.Pool, 3.1, pool, Ingredient{diagnose.Burst, 0, 0.9}),
+			diagnose.Pool, 1.23, "no clear lead"},
 		"one ingredient":           {result(1, diagnose.Pool, 3.1, pool), diagnose.Pool, math.Inf(1), ""},
 		"the other makes it worse": {result(1, diagnose.Pool, 3.1, pool, Ingredient{diagnose.Burst, 0, 5}), diagnose.Pool, math.Inf(1), ""},
 		"harmless":                 {result(1, diagnose.None, 0.41, pool), diagnose.Pool, math.Inf(1), "no removal helps"},

@@ -49,7 +49,8 @@ func (r *result) quantile(q float64) time.Duration {
 }
 
 // note takes down the state after an arrival, which took so long.
-func (r *result) note(m machine, n *placement.Node, newcomer placement.Handle, took time.Duration, requests []request, live map[int]placement.Handle) {
+func (r *result) note(m machine, n *placement.Node, newcomer placement.Handle, took time.Duration, requests []request,
+	live map[int]placement.Handle) {
 	r.arrivals++
 	if _, avoidable := n.Excess(newcomer); avoidable[0] > 0 || avoidable[1] > 0 || avoidable[2] > 0 {
 		r.avoidable++

@@ -152,10 +152,12 @@ func (t *table) reaches() []reach {
 				}
 			}
 			factor := float64(fastest) / float64(max(1, mine.quantile(0.5)))
-			all = append(all, reach{"median time per decision, " + m.name, "at least 20x faster than the fastest peer", fmt.Sprintf("%.0fx (%s)", factor, by), met(factor >= 20)})
+			all = append(all, reach{"median time per decision, " + m.name, "at least 20x faster than the fastest peer",
+				fmt.Sprintf("%.0fx (%s)", factor, by), met(factor >= 20)})
 		case cpus >= largest:
 			p99 := mine.quantile(0.99)
-			all = append(all, reach{"p99 time per decision, " + m.name, "under 1 ms", fmt.Sprintf("%.1f us", float64(p99)/1e3), met(p99 < time.Millisecond)})
+			all = append(all, reach{"p99 time per decision, " + m.name, "under 1 ms",
+				fmt.Sprintf("%.1f us", float64(p99)/1e3), met(p99 < time.Millisecond)})
 		}
 	}
 	if len(t.garbage) > 0 {
@@ -195,11 +197,13 @@ func (t *table) halves() (all []reach) {
 		if mine <= best && what.get(ours) > best {
 			verdict += " by another order than the default"
 		}
-		all = append(all, reach{what.name, fmt.Sprintf("at most %.3f (%s)", best, by), fmt.Sprintf("%.3f (%s), %.3f (%s)", mine, with, what.get(ours), variants[0].name), verdict})
+		all = append(all, reach{what.name, fmt.Sprintf("at most %.3f (%s)", best, by),
+			fmt.Sprintf("%.3f (%s), %.3f (%s)", mine, with, what.get(ours), variants[0].name), verdict})
 	}
 	together, least := float64(ours.sharing+ours.stranded)/arrivals, float64(ours.odd)/arrivals
 	return append(all, reach{"both of these at once", fmt.Sprintf("%.2f of both together per state", both),
-		fmt.Sprintf("at least %.2f for any placer, ours %.2f", least, together), text.Either(both < least, "no placement can: shown", "possible")})
+		fmt.Sprintf("at least %.2f for any placer, ours %.2f", least, together),
+		text.Either(both < least, "no placement can: shown", "possible")})
 }
 
 // lowest finds who has the least of something.

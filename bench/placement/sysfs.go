@@ -16,7 +16,8 @@ import (
 func writeSysfs(dir string, m topology.Machine) error {
 	w := writer{root: filepath.Join(dir, "devices/system")}
 	online := m.Online()
-	for name, set := range map[string]cpuset.CPUSet{"online": online, "possible": m.Present(), "present": m.Present(), "isolated": m.Isolated()} {
+	for name, set := range map[string]cpuset.CPUSet{"online": online, "possible": m.Present(), "present": m.Present(),
+		"isolated": m.Isolated()} {
 		w.put(set.String(), "cpu", name)
 	}
 	for device, kind := range map[string]topology.Kind{"cpu_core": topology.KindPerformance, "cpu_atom": topology.KindEfficiency} {

@@ -83,7 +83,8 @@ func (r *recorder) forecast(of capacity.Result) (*predicted, error) {
 	}
 	prefix, ok := pools[of.Shape]
 	if !ok {
-		return nil, fmt.Errorf("short and long requests of %s run on the same threads, which a recording of threads cannot tell apart", of.Shape)
+		return nil, fmt.Errorf("short and long requests of %s run on the same threads, which a recording of threads "+
+			"cannot tell apart", of.Shape)
 	}
 	l, err := forecast.Read(&r.file)
 	if err != nil {
@@ -96,7 +97,8 @@ func (r *recorder) forecast(of capacity.Result) (*predicted, error) {
 	const seeds, from, to = 3, 0.3, 4 // runs that it is the median of, and multiples of the recorded load that are tried
 	f, err := forecast.Make(l, forecast.Options{
 		Seed: 1, Seeds: seeds, CPUs: of.Limit, From: from, To: to,
-		Objective: &forecast.Objective{Pool: l.Pools[i].Name, Objective: objective.Objective{Quantile: of.Quantile, Bound: time.Duration(of.BoundMs * float64(time.Millisecond))}},
+		Objective: &forecast.Objective{Pool: l.Pools[i].Name,
+			Objective: objective.Objective{Quantile: of.Quantile, Bound: time.Duration(of.BoundMs * float64(time.Millisecond))}},
 	})
 	if err != nil {
 		return nil, err

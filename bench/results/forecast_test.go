@@ -19,7 +19,8 @@ func TestRemedyOf(t *testing.T) {
 		capacity.Weight: {{Name: forecast.Weight}},
 		capacity.Pin:    {{Name: forecast.Pin, CPUs: 1}},
 		capacity.Pools:  {{Name: forecast.Pools, CPUs: 1}},
-		"": {{Name: forecast.Burst, Burst: 20 * ms, Period: 20 * ms}, {Name: forecast.Period, Period: 20 * ms}, {Name: forecast.Raise, Factor: 2},
+		"": {{Name: forecast.Burst, Burst: 20 * ms, Period: 20 * ms}, {Name: forecast.Period, Period: 20 * ms},
+			{Name: forecast.Raise, Factor: 2},
 			{Name: forecast.Narrow, Credit: 800 * ms}, {Name: forecast.Narrow, Burst: 100 * ms}, {Name: forecast.Narrow}},
 	} {
 		for _, row := range rows {

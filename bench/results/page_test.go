@@ -20,21 +20,28 @@ func TestPage(t *testing.T) {
 		Shape: "pools", About: "short requests", Limit: 1, Quantile: 0.99, BoundMs: 50, Errors: 0.001,
 		Remedies: []capacity.Remedy{
 			{Remedy: "quota", MaxLoad: value(400), Loads: []float64{390, 410}, CPUsGranted: value(1),
-				Points: []capacity.Point{{OfBest: 0.5, Load: 200, P50: value(1), ThrottledPeriods: &held, Periods: &periods, StoppedLow: value(0.05), StoppedHigh: value(0.1)}}},
-			{Remedy: "pin", MaxLoad: value(600), Loads: []float64{600}, CPUsGranted: value(1), Ratio: value(1.5), RatioLow: value(1.4), RatioHigh: value(1.6), Why: []string{"the generator used 0.07 CPUs"}},
+				Points: []capacity.Point{
+					{OfBest: 0.5, Load: 200, P50: value(1), ThrottledPeriods: &held, Periods: &periods,
+						StoppedLow: value(0.05), StoppedHigh: value(0.1)}}},
+			{Remedy: "pin", MaxLoad: value(600), Loads: []float64{600}, CPUsGranted: value(1), Ratio: value(1.5),
+				RatioLow: value(1.4), RatioHigh: value(1.6), Why: []string{"the generator used 0.07 CPUs"}},
 			{Remedy: "weight", Loads: []float64{0}, CPUsGranted: value(2), Ratio: value(3), RatioLow: value(2), RatioHigh: value(4)},
 		},
 	}
 	spiral := capacity.Spiral{Normal: 200, Spike: 800, For: 1, Watched: 12, Timeout: 0.15, Runs: []capacity.SpiralRun{
-		{Remedy: "quota", Granted: 1, Recovery: []float64{-1, 3.25}, Good: 0.5}, {Remedy: "quota", Granted: 1, Left: capacity.NoRetries, Recovery: []float64{0}, Good: 1}}}
-	price := capacity.Price{Load: 250, Rows: []capacity.PriceRow{{Remedy: "quota", Granted: 1, Empty: []float64{10}, Full: []float64{12.5}, Predictability: &stats.Ratio{Mean: 1.25, Low: 1.2, High: 1.3}}}}
+		{Remedy: "quota", Granted: 1, Recovery: []float64{-1, 3.25}, Good: 0.5},
+		{Remedy: "quota", Granted: 1, Left: capacity.NoRetries, Recovery: []float64{0}, Good: 1}}}
+	price := capacity.Price{Load: 250, Rows: []capacity.PriceRow{
+		{Remedy: "quota", Granted: 1, Empty: []float64{10}, Full: []float64{12.5},
+			Predictability: &stats.Ratio{Mean: 1.25, Low: 1.2, High: 1.3}}}}
 	forecasts := predicted{[]predictedRow{{"quota", value(1.25)}, {"pin", value(1.75)}, {"weight", nil}}}
 	dir := filepath.Join(t.TempDir(), "results")
 	for _, m := range []measured{
 		{Part: "price", Scale: "quick", Price: &price},
 		{Part: "gc", Failed: "no luck"},
 		{Part: "spike", Scale: "full", Spiral: &spiral, Repeats: 1},
-		{Part: "pools", Scale: "quick", Made: study.Made{Machine: study.Machine()}, Shape: &pools, Predicted: &forecasts, Repeats: 3, Steps: 2, Step: 2 * time.Second},
+		{Part: "pools", Scale: "quick", Made: study.Made{Machine: study.Machine()}, Shape: &pools,
+			Predicted: &forecasts, Repeats: 3, Steps: 2, Step: 2 * time.Second},
 	} {
 		if err := study.Write(keptName(dir, m.Part), m); err != nil {
 			t.Fatal(err)
@@ -48,7 +55,8 @@ func TestPage(t *testing.T) {
 	rest := text
 	for _, want := range []string{
 		"## In short", "| shape | pin (1 CPU) | weight (2 CPUs) |", "| `pools` | **1.50** (1.40) | **3.00** |",
-		"## A spike", "200 requests per second: for 1 s 800 per second, then 200 again, watched for 12 s. A client gives a try up after 150 ms",
+		"## A spike", "200 requests per second: for 1 s 800 per second, then 200 again, watched for 12 s. A client " +
+			"gives a try up after 150 ms",
 		"| quota | 1.0 | - | never, 3.25 | 50 % |", "| quota | 1.0 | no retries | 0 | 100 % |", "scale full, 1 repeat.",
 		"| quota | 1.0 | 10.0 | 12.5 | 1.25 | 1.20 to 1.30 | - | - |", "scale quick",
 		"Not measured yet: `pool`, `gc`, `mixed`, gc failed: no luck.",
@@ -78,7 +86,8 @@ func TestBesideFix(t *testing.T) {
 	}
 	quota := capacity.Remedy{Remedy: capacity.Quota, CPUsGranted: value(1)}
 	of := func(rows ...capacity.Remedy) capacity.Result {
-		return capacity.Result{Remedies: append([]capacity.Remedy{quota, row(capacity.Weight, 2, 2, 2.2, 2.4), row(capacity.Pools, 1, 3, 3.1, 3.2)}, rows...)}
+		return capacity.Result{Remedies: append([]capacity.Remedy{quota, row(capacity.Weight, 2, 2, 2.2, 2.4),
+			row(capacity.Pools, 1, 3, 3.1, 3.2)}, rows...)}
 	}
 	burst, pin := row(capacity.Burst, 1, 1.3, 1.4, 1.5), row(capacity.Pin, 1, 0.8, 0.9, 1)
 	for _, c := range []struct {

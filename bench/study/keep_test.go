@@ -30,7 +30,8 @@ func TestLinesGoOn(t *testing.T) {
 		}
 	}
 	again, err := ReadLines[result](file)
-	if err != nil || !reflect.DeepEqual(again.All, first.All) || len(again.All) != 3 || again.All[2].Seed != 2 || again.All[2].Made != made {
+	if err != nil || !reflect.DeepEqual(again.All, first.All) || len(again.All) != 3 || again.All[2].Seed != 2 ||
+		again.All[2].Made != made {
 		t.Errorf("%+v, %v", again, err)
 	}
 	for line, want := range map[string]string{`{"Seed":`: "line 2", strings.Repeat(" ", maxLine+1): "after 1 lines"} {
@@ -38,7 +39,8 @@ func TestLinesGoOn(t *testing.T) {
 		if err := os.WriteFile(damaged, []byte("{\"Seed\":1}\n"+line+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadLines[result](damaged); err == nil || !strings.Contains(err.Error(), damaged) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "remove") {
+		if _, err := ReadLines[result](damaged); err == nil || !strings.Contains(err.Error(), damaged) ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "remove") {
 			t.Errorf("%.20q: %v", line, err)
 		}
 	}
@@ -66,7 +68,8 @@ func TestCompressedLines(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadLines[result](file); err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "remove it") {
+	if _, err := ReadLines[result](file); err == nil || !strings.Contains(err.Error(), file) ||
+		!strings.Contains(err.Error(), "remove it") {
 		t.Errorf("no gzip: %v", err)
 	}
 }

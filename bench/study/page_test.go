@@ -7,7 +7,8 @@ import (
 )
 
 func TestPage(t *testing.T) {
-	got := Fill("# {{.A}}\n{{row .A 3 nothing}}\n", template.FuncMap{"row": Row, "nothing": func() string { return "" }}, struct{ A string }{"a|b\nc"})
+	got := Fill("# {{.A}}\n{{row .A 3 nothing}}\n",
+		template.FuncMap{"row": Row, "nothing": func() string { return "" }}, struct{ A string }{"a|b\nc"})
 	if want := "# a|b\nc\n| a\\|b c | 3 | |\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -24,7 +24,8 @@ const pingCPU = 150 * time.Microsecond
 // simulated runs bursts under a limit in the simulator, with work held back, from several phases of the period.
 func simulated(s step) (foretold, error) {
 	const d = 14 * time.Second // of which the first 4 are counted too: nothing has to be learnt but the cost of works
-	text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: 2, hz: 250, kernel: \"6.18\"}\ncgroups: {app: {quota: %dus, period: 100ms}}\n"+
+	text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: 2, hz: 250, kernel: \"6.18\"}\ncgroups: {app: "+
+		"{quota: %dus, period: 100ms}}\n"+
 		"workloads: {pings: {kind: burn, cgroup: app}, works: {kind: burn, cgroup: app, threads: %d}}\n", d, int(s.limit*100_000), s.works)
 	of, err := scenario.Parse("bursts", []byte(text))
 	if err != nil {
@@ -56,7 +57,8 @@ func simulated(s step) (foretold, error) {
 		pings.Merge(r.Times[0].Response)
 		works.Merge(r.Times[1].Response)
 	}
-	return foretold{100 * float64(throttled) / float64(max(1, periods)), *pings.Quantile(0.5), *pings.Quantile(0.99), *works.Quantile(0.5), *works.Quantile(0.99)}, nil
+	return foretold{100 * float64(throttled) / float64(max(1, periods)), *pings.Quantile(0.5), *pings.Quantile(0.99),
+		*works.Quantile(0.5), *works.Quantile(0.99)}, nil
 }
 
 // residual is the error of the row: as forecast.Residual, whose JSON it is.

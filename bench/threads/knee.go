@@ -121,7 +121,8 @@ func (b *bench) finagle(lines *study.Lines[piece], round int, d time.Duration) e
 
 // kneeAim is the least gain of a round over the event loops alone; where those met no load, over the lowest of the grid, which is a bound.
 func kneeAim(all []piece) (a aim, ok bool) {
-	a = aim{What: "Finagle, open loop: highest load within the budget, of that on the event loops (the worst round)", Value: math.Inf(1), Bound: 1.5}
+	a = aim{What: "Finagle, open loop: highest load within the budget, of that on the event loops (the worst round)",
+		Value: math.Inf(1), Bound: 1.5}
 	for round := 1; round <= kneeRounds; round++ {
 		with, _ := knee(all, finagleBudget, round)
 		without, missed := knee(all, finagleInline, round)

@@ -26,7 +26,8 @@ func TestKnee(t *testing.T) {
 			}
 			all = append(all, p)
 		}
-		if met, missed := knee(all, v, 1); met != best || best == 0.9 && !math.IsInf(missed, 1) || best < 0.9 && math.Abs(missed-best-0.1) > 1e-9 {
+		if met, missed := knee(all, v, 1); met != best || best == 0.9 && !math.IsInf(missed, 1) || best < 0.9 &&
+			math.Abs(missed-best-0.1) > 1e-9 {
 			t.Errorf("%s: %g met, %g missed, want %g", v, met, missed, best)
 		}
 	}

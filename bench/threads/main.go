@@ -1,4 +1,5 @@
-// Command threads measures what libs/go does for a real net/http service under a CPU limit, and libs/java for those of Netty and Finagle, and writes docs/results/threads.md.
+// Command threads measures what libs/go does for a real net/http service under a CPU limit, and libs/java for those of
+// Netty and Finagle, and writes docs/results/threads.md.
 //
 // # Rule
 //
@@ -67,7 +68,8 @@ func (b *bench) missing() error {
 		_, err = exec.LookPath("java")
 	}
 	if err != nil {
-		return fmt.Errorf("the variants of Netty and Finagle: NOT DONE: %w: apt-get install openjdk-17-jdk-headless maven, then mvn -f libs/java/pom.xml verify", err)
+		return fmt.Errorf("the variants of Netty and Finagle: NOT DONE: %w: apt-get install openjdk-17-jdk-headless "+
+			"maven, then mvn -f libs/java/pom.xml verify", err)
 	}
 	return nil
 }
@@ -100,7 +102,8 @@ func open(exe string) (*bench, error) {
 		return nil, err
 	}
 	perSecond := roundsPer(time.Second)
-	return &bench{box: box, exe: exe, jar: "libs/java/bench/target/unthrottle-bench.jar", rounds: func(d time.Duration) int { return int(float64(perSecond) * d.Seconds()) }}, nil
+	return &bench{box: box, exe: exe, jar: "libs/java/bench/target/unthrottle-bench.jar",
+		rounds: func(d time.Duration) int { return int(float64(perSecond) * d.Seconds()) }}, nil
 }
 
 func run(records, out, ofForecast string, rounds int, length time.Duration) (err error) {

@@ -147,7 +147,8 @@ func (b *bench) answered(v variant, limitCPUs float64, requests []request, d tim
 }
 
 // run starts service and client, and reads the counters of the service's cgroup at the beginning and the end of the last d.
-func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration, part string) (before, after cgroup.Stat, answers []answer, err error) {
+func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration, part string) (before,
+	after cgroup.Stat, answers []answer, err error) {
 	command := b.command(v, part)
 	g, service, err := b.child(cgroup.Limit{Quota: bandwidth.QuotaOf(limitCPUs, period), Period: period}, command[0], command[1:]...)
 	if err != nil {
@@ -193,7 +194,8 @@ func (b *bench) spiral(v variant, seed uint64) (p piece, err error) {
 	requests := spike(spiralFor, seed, func(cpu time.Duration) string {
 		return fmt.Sprintf("/work?inflate=1&rounds=%d", b.rounds(cpu))
 	})
-	_, _, answers, err := b.run(v, p.Limit, loadSpec{Requests: requests, Timeout: spiralTimeout, Retries: 1}, spiralFor-v.settle(), "-spiral")
+	_, _, answers, err := b.run(v, p.Limit, loadSpec{Requests: requests, Timeout: spiralTimeout, Retries: 1},
+		spiralFor-v.settle(), "-spiral")
 	if err != nil {
 		return p, err
 	}

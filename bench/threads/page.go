@@ -61,7 +61,8 @@ func aims(all []piece) (found []aim) {
 			of    func(piece) float64
 			bound float64
 			least bool
-		}{{"throttled periods, of those without", throttledShare, 0.1, false}, {"ping p99, of that without", pingP99, 0.2, false}, {"work done, of that without", doneShare, 0.95, true}} {
+		}{{"throttled periods, of those without", throttledShare, 0.1, false},
+			{"ping p99, of that without", pingP99, 0.2, false}, {"work done, of that without", doneShare, 0.95, true}} {
 			if r, ok := ratio(of.of); ok {
 				met := r <= of.bound
 				if of.least {

@@ -61,7 +61,8 @@ func TestTheErrorOfForecastsIsOfTheRecords(t *testing.T) {
 
 func TestMissedAimsComeFirst(t *testing.T) {
 	of := func(limit float64, v variant, throttled uint64, p99 float64) piece {
-		return piece{Part: partBursts, Limit: limit, Variant: v, Periods: 100, Throttled: throttled, PingP99MS: p99, Works: 10, WorksDone: 10}
+		return piece{Part: partBursts, Limit: limit, Variant: v, Periods: 100, Throttled: throttled, PingP99MS: p99,
+			Works: 10, WorksDone: 10}
 	}
 	text := page([]piece{of(0.7, plain, 50, 100), of(0.7, paced, 4, 30), {Part: partSpiral, Limit: 0.5, Variant: shedAt},
 		{Part: partSpiral, Limit: 0.5, Variant: plain, RecoveredS: new(2.0)}})
@@ -73,9 +74,11 @@ func TestMissedAimsComeFirst(t *testing.T) {
 		}
 		text = rest
 	}
-	text = page([]piece{of(0.7, plain, 50, 100), {Part: partNetty, Limit: 0.7, Variant: nettyInline, Periods: 100, Throttled: 50, PingP99MS: 100, Works: 10, WorksDone: 10},
+	text = page([]piece{of(0.7, plain, 50, 100), {Part: partNetty, Limit: 0.7, Variant: nettyInline, Periods: 100,
+		Throttled: 50, PingP99MS: 100, Works: 10, WorksDone: 10},
 		{Part: partNetty, Limit: 0.7, Variant: nettyPaced, Periods: 100, Throttled: 4, PingP99MS: 30, Works: 10, WorksDone: 10}})
-	for _, want := range []string{"0.7 CPUs, Netty: ping p99, of that without | 0.30 | 0.2 | MISSED", "0.7 CPUs, Netty: throttled periods, of those without | 0.08 | 0.1 | met"} {
+	for _, want := range []string{"0.7 CPUs, Netty: ping p99, of that without | 0.30 | 0.2 | MISSED",
+		"0.7 CPUs, Netty: throttled periods, of those without | 0.08 | 0.1 | met"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -98,7 +101,8 @@ func TestRecovered(t *testing.T) {
 		}
 		return all
 	}
-	for want, answers := range map[float64][]answer{0: answersOf(3 * time.Second), 1: answersOf(5 * time.Second), 3: answersOf(5*time.Second, 7*time.Second)} {
+	for want, answers := range map[float64][]answer{0: answersOf(3 * time.Second), 1: answersOf(5 * time.Second),
+		3: answersOf(5*time.Second, 7*time.Second)} {
 		if got := recovered(answers, spiralFor, spiralTimeout); got == nil || *got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
@@ -195,7 +199,8 @@ func TestTheLimitIsFollowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (s.LimitCPUs == nil) == (want == 0) && (want == 0 || *s.LimitCPUs == want) && s.GOMAXPROCS == procs && s.Classes[budget.App].Permits == permits {
+			if (s.LimitCPUs == nil) == (want == 0) && (want == 0 || *s.LimitCPUs == want) && s.GOMAXPROCS == procs &&
+				s.Classes[budget.App].Permits == permits {
 				t.Logf("%g CPUs after %v", want, time.Since(begun).Round(time.Millisecond))
 				return
 			}
@@ -212,7 +217,8 @@ func TestTheLimitIsFollowed(t *testing.T) {
 		procs int
 		app   int // permits
 	}{
-		{g, limitOf(150 * time.Millisecond), 1.5, 3, 2}, {g, limitOf(50 * time.Millisecond), 0.5, 2, 1}, {top, limitOf(110 * time.Millisecond), 0.5, 2, 1},
+		{g, limitOf(150 * time.Millisecond), 1.5, 3, 2}, {g, limitOf(50 * time.Millisecond), 0.5, 2, 1},
+		{top, limitOf(110 * time.Millisecond), 0.5, 2, 1},
 		{g, cgroup.Unlimited(), 1.1, 3, 2}, {top, cgroup.Unlimited(), 0, 0, 0},
 	} {
 		if err := step.group.SetLimit(step.limit); err != nil {

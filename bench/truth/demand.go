@@ -30,10 +30,12 @@ const (
 	fullHost = 0.9
 )
 
-const aboutDemand = "Demand of real services under load, period by period: CPU time in microseconds and width in CPUs, as replayed on many CPUs without a quota. " +
+const aboutDemand = "Demand of real services under load, period by period: CPU time in microseconds and width in " +
+	"CPUs, as replayed on many CPUs without a quota. " +
 	"make truth-demand wrote it; docs/reference/fleet.md says what it is worth."
 
-// recordDemands records cases without a quota that they meet, and writes their demand to a file. Services that it has and that are not among the
+// recordDemands records cases without a quota that they meet, and writes their demand to a file. Services that it has
+// and that are not among the
 // cases stay as they are.
 func recordDemands(ctx context.Context, o options, of []testCase, file string) error {
 	text, err := os.ReadFile(file)
@@ -118,14 +120,16 @@ func recordDemand(ctx context.Context, o options, c testCase) (service recorded.
 	if service, err = demandOf(recording, kind); err != nil {
 		return service, err
 	}
-	say("%s: %.3f CPUs counted beside %.2f of others, %.3f wanted, at most %d wide; throttled %d", c.Name, counted.UsedCPUs, counted.OthersCPUs, service.CPUs(),
+	say("%s: %.3f CPUs counted beside %.2f of others, %.3f wanted, at most %d wide; throttled %d", c.Name,
+		counted.UsedCPUs, counted.OthersCPUs, service.CPUs(),
 		slices.Max(service.Width), counted.Throttled)
 	return service, checkDemand(&service, counted)
 }
 
 // demandOf replays a recording of a service.
 func demandOf(recording, kind string) (recorded.Service, error) {
-	s := recorded.Service{Kind: kind, Date: time.Now().UTC().Format(time.DateOnly), RecordedCPUs: runtime.NumCPU(), PeriodUS: period.Microseconds()}
+	s := recorded.Service{Kind: kind, Date: time.Now().UTC().Format(time.DateOnly), RecordedCPUs: runtime.NumCPU(),
+		PeriodUS: period.Microseconds()}
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {
 		return s, err
@@ -165,7 +169,8 @@ func checkDemand(s *recorded.Service, counted oneRun) error {
 	last := *s
 	last.WorkUS = s.WorkUS[len(s.WorkUS)*3/4:]
 	if last.CPUs() < s.CPUs()/2 {
-		return fmt.Errorf("%.3f CPUs in its last quarter, of %.3f: it is never idle, so that its work has no time of its own", last.CPUs(), s.CPUs())
+		return fmt.Errorf("%.3f CPUs in its last quarter, of %.3f: it is never idle, so that its work has no time of "+
+			"its own", last.CPUs(), s.CPUs())
 	}
 	return nil
 }

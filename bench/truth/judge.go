@@ -47,7 +47,8 @@ type finding struct {
 	Known bool
 	// IsBest: no variant at equal CPU is lower than the chosen one beyond the noise.
 	IsBest bool
-	// LeftIsBest says the same of what fix left in force after its own verdict, ForecastIsBest of what the forecast alone recommends, ByForecast.
+	// LeftIsBest says the same of what fix left in force after its own verdict, ForecastIsBest of what the forecast
+	// alone recommends, ByForecast.
 	LeftIsBest, ForecastIsBest bool
 	ByForecast                 string
 	// Worse: the chosen one, or what fix left in force, is higher than leaving it
@@ -111,13 +112,16 @@ func judge(c testCase, k caseRun) finding {
 func (f *finding) differs(c testCase, k caseRun, work bool) string {
 	var all []string
 	if f.Worse {
-		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)", spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
+		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)",
+			spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
 	}
 	if !f.IsBest && !c.Healthy {
-		all = append(all, fmt.Sprintf("%s is better (%s, %s %s)", f.Best, spreadText(k.figures(f.Best), work), f.Chosen, spreadText(k.figures(f.Chosen), work)))
+		all = append(all, fmt.Sprintf("%s is better (%s, %s %s)", f.Best, spreadText(k.figures(f.Best), work), f.Chosen,
+			spreadText(k.figures(f.Chosen), work)))
 	}
 	if f.IsBest && !f.LeftIsBest {
-		all = append(all, fmt.Sprintf("fix undid it, and it helps (%s, leaving it %s)", spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
+		all = append(all, fmt.Sprintf("fix undid it, and it helps (%s, leaving it %s)",
+			spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
 	}
 	if c.Healthy && f.Chosen != leaveIt {
 		all = append(all, "nothing was wrong, and fix changed it")

@@ -37,19 +37,29 @@ func TestJudge(t *testing.T) {
 		isBest, worse bool
 		best, why     string
 	}{
-		"the best":                {measuredCase("burst 50ms", map[string][]float64{leaveIt: leave, "burst 50ms": low, "narrow": middle}), true, false, "burst 50ms", ""},
-		"a better one":            {measuredCase("narrow", map[string][]float64{leaveIt: leave, "burst 50ms": low, "narrow": middle}), false, false, "burst 50ms", "burst 50ms is better (11.0 ms (10.0 to 12.0), narrow 55.0 ms"},
-		"better, more CPU":        {measuredCase("burst 50ms", map[string][]float64{leaveIt: leave, "burst 50ms": middle, "pin 1": low}), true, false, "burst 50ms", ""},
-		"rounds overlap":          {measuredCase("narrow", map[string][]float64{leaveIt: leave, "burst 50ms": {40, 50, 52}, "narrow": middle}), true, false, "burst 50ms", ""},
-		"worse":                   {measuredCase("narrow", map[string][]float64{leaveIt: low, "narrow": leave}), false, true, leaveIt, "worse than leaving it"},
-		"left, and rightly":       {measuredCase("", map[string][]float64{leaveIt: low, "narrow": leave}), true, false, leaveIt, ""},
-		"left, and wrongly":       {measuredCase("", map[string][]float64{leaveIt: leave, "narrow": low}), false, false, "narrow", "narrow is better"},
-		"less than half a ms":     {measuredCase("", map[string][]float64{leaveIt: {0.5, 0.5, 0.5}, "narrow": {0.1, 0.1, 0.1}}), true, false, "narrow", ""},
-		"the chosen is unkown":    {measuredCase("weight", map[string][]float64{leaveIt: leave}), false, false, "", "nothing was measured of weight"},
+		"the best": {measuredCase("burst 50ms",
+			map[string][]float64{leaveIt: leave, "burst 50ms": low, "narrow": middle}), true, false, "burst 50ms", ""},
+		"a better one": {measuredCase("narrow",
+			map[string][]float64{leaveIt: leave, "burst 50ms": low, "narrow": middle}), false, false, "burst 50ms",
+			"burst 50ms is better (11.0 ms (10.0 to 12.0), narrow 55.0 ms"},
+		"better, more CPU": {measuredCase("burst 50ms",
+			map[string][]float64{leaveIt: leave, "burst 50ms": middle, "pin 1": low}), true, false, "burst 50ms", ""},
+		"rounds overlap": {measuredCase("narrow",
+			map[string][]float64{leaveIt: leave, "burst 50ms": {40, 50, 52}, "narrow": middle}), true, false, "burst 50ms", ""},
+		"worse": {measuredCase("narrow", map[string][]float64{leaveIt: low, "narrow": leave}), false,
+			true, leaveIt, "worse than leaving it"},
+		"left, and rightly": {measuredCase("", map[string][]float64{leaveIt: low, "narrow": leave}), true, false, leaveIt, ""},
+		"left, and wrongly": {measuredCase("", map[string][]float64{leaveIt: leave, "narrow": low}), false, false,
+			"narrow", "narrow is better"},
+		"less than half a ms": {measuredCase("",
+			map[string][]float64{leaveIt: {0.5, 0.5, 0.5}, "narrow": {0.1, 0.1, 0.1}}), true, false, "narrow", ""},
+		"the chosen is unkown": {measuredCase("weight", map[string][]float64{leaveIt: leave}), false, false, "",
+			"nothing was measured of weight"},
 		"one round of leave only": {measuredCase("", map[string][]float64{leaveIt: {5}}), true, false, leaveIt, ""},
 	} {
 		f := judge(c, test.k)
-		if f.IsBest != test.isBest || f.Worse != test.worse || f.Best != test.best || !strings.Contains(f.Why, test.why) || (test.why == "") != (f.Why == "") {
+		if f.IsBest != test.isBest || f.Worse != test.worse || f.Best != test.best ||
+			!strings.Contains(f.Why, test.why) || (test.why == "") != (f.Why == "") {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
@@ -62,12 +72,14 @@ func TestJudgeUndone(t *testing.T) {
 	if f := judge(testCase{Limit: 0.5}, k); !f.good() {
 		t.Errorf("%+v", f)
 	}
-	if f := judge(testCase{Limit: 0.5, Healthy: true}, measuredCase("", map[string][]float64{leaveIt: {8, 8, 9}, "narrow": {3, 3, 4}})); !f.good() {
+	if f := judge(testCase{Limit: 0.5, Healthy: true},
+		measuredCase("", map[string][]float64{leaveIt: {8, 8, 9}, "narrow": {3, 3, 4}})); !f.good() {
 		t.Errorf("a healthy service was left, though another remedy wins by chance: %+v", f)
 	}
 	helps := measuredCase("narrow", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
 	helps.Fix.Left = ""
-	if f := judge(testCase{Limit: 0.5}, helps); f.good() || !f.IsBest || f.LeftIsBest || !strings.Contains(f.Why, "fix undid it, and it helps") {
+	if f := judge(testCase{Limit: 0.5}, helps); f.good() || !f.IsBest || f.LeftIsBest ||
+		!strings.Contains(f.Why, "fix undid it, and it helps") {
 		t.Errorf("%+v", f)
 	}
 	if f := judge(testCase{Limit: 0.5, Healthy: true}, k); f.good() || !strings.Contains(f.Why, "nothing was wrong") {
@@ -80,7 +92,8 @@ func TestJudgeWork(t *testing.T) {
 	k := measuredCase("", map[string][]float64{leaveIt: {1}, "narrow": {1}})
 	k.Runs = nil
 	for round := 1; round <= 3; round++ {
-		k.Runs = append(k.Runs, oneRun{Variant: leaveIt, Round: round, Done: new(10.0)}, oneRun{Variant: "narrow", Round: round, Done: new(20.0)})
+		k.Runs = append(k.Runs, oneRun{Variant: leaveIt, Round: round, Done: new(10.0)},
+			oneRun{Variant: "narrow", Round: round, Done: new(20.0)})
 	}
 	if f := judge(testCase{Limit: 0.5}, k); f.IsBest || f.Best != "narrow" {
 		t.Errorf("%+v", f)

@@ -75,19 +75,23 @@ func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to try")
 	out := flag.String("out", "docs/results/fix.md", "`FILE` to write")
 	dir := flag.String("keep", ".cache/truth", "`FOLDER` of the recordings")
-	first := flag.String("first", "bench/truth/first.jsonl.gz", "`FILE` with the results of services from when the program met them for the first time")
+	first := flag.String("first", "bench/truth/first.jsonl.gz",
+		"`FILE` with the results of services from when the program met them for the first time")
 	compared := flag.String("compared", "internal/sim/forecast/compared.json", "`FILE` to write their forecasts to, beside what came")
-	kept := flag.String("results", "bench/truth/results.jsonl.gz", "`FILE` with the results that the pages are made of, a line for each case measured to its end")
+	kept := flag.String("results", "bench/truth/results.jsonl.gz",
+		"`FILE` with the results that the pages are made of, a line for each case measured to its end")
 	which := flag.String("cases", "", "`NAMES` of cases to measure, also if they have a result; none: all without one")
 	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
 	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
 	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
 	o := options{}
-	demand := flag.String("demand", "", "measure nothing: record cases without a quota, and write their demand to `FILE`, for generated fleets; without -cases, all that have a kind")
+	demand := flag.String("demand", "", "measure nothing: record cases without a quota, and write their demand to "+
+		"`FILE`, for generated fleets; without -cases, all that have a kind")
 	flag.BoolVar(&o.tryOnly, "try", false, "start each case, load it for 3 s, show what came, and keep nothing")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
-	flag.BoolVar(&o.equal, "equal", false, "measure no remedy that grants more CPU than the limit: two thirds of the time, and fix is judged all the same")
+	flag.BoolVar(&o.equal, "equal", false, "measure no remedy that grants more CPU than the limit: two thirds of the "+
+		"time, and fix is judged all the same")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
@@ -115,7 +119,8 @@ func run(ctx context.Context) error {
 	}
 	met := firstMet.all(cases())
 	write := func() error {
-		return errors.Join(writePage(measured, *out, func(of []testCase, all []caseRun) string { return markdown(of, all, met) }), writePage(measured, *truthOut, truthMarkdown),
+		return errors.Join(writePage(measured, *out,
+			func(of []testCase, all []caseRun) string { return markdown(of, all, met) }), writePage(measured, *truthOut, truthMarkdown),
 			writeCompared(*compared, cases(), met))
 	}
 	if *again {
@@ -212,7 +217,8 @@ func writePage(measured *results, out string, page func([]testCase, []caseRun) s
 	return study.WritePage(out, page(cases(), all))
 }
 
-// writeCompared writes the forecasts of services that were met for the first time beside what came, for the program to say how far such forecasts
+// writeCompared writes the forecasts of services that were met for the first time beside what came, for the program to
+// say how far such forecasts
 // are off.
 func writeCompared(path string, of []testCase, first []caseRun) error {
 	all := []forecast.Compared{}
@@ -223,7 +229,8 @@ func writeCompared(path string, of []testCase, first []caseRun) error {
 		for _, e := range scoreOf(of[i], k).Effects {
 			r := rowOf(k.Look.Rows, e.Variant)
 			if e.Fair && r != nil {
-				all = append(all, forecast.Compared{Service: k.Case, Remedy: r.Remedy, ForecastMs: e.ForecastMs, LowMs: e.Low, HighMs: e.High, CameMs: e.CameMs})
+				all = append(all, forecast.Compared{Service: k.Case, Remedy: r.Remedy, ForecastMs: e.ForecastMs,
+					LowMs: e.Low, HighMs: e.High, CameMs: e.CameMs})
 			}
 		}
 	}

@@ -12,14 +12,16 @@ func TestPage(t *testing.T) {
 	}
 	good := measuredCase("burst 50ms", map[string][]float64{leaveIt: {100, 110, 120}, "burst 50ms": {10, 11, 12}, "pin 1": {9, 9, 9}})
 	good.Machine, good.At, good.Each = "a host", time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), 8*time.Second
-	good.Fix.Rows = []row{{Remedy: "none", Judged: new(50.0)}, {Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.05}, Judged: new(10.0)}}
+	good.Fix.Rows = []row{{Remedy: "none", Judged: new(50.0)},
+		{Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.05}, Judged: new(10.0)}}
 	good.Variants = append(good.Variants, variant{Name: "weight", Refused: "not here"})
 	bad := measuredCase("", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
 	bad.Runs[1].LateP99 = new(30.0)
 	bad.Runs[0].Errors, bad.Runs[0].FirstFail = 3, "refused"
 	all, met := []caseRun{good, bad, {}, {}}, []caseRun{good, {}, {}, {}}
 	inOrder(t, markdown(of, all, met),
-		"Of 2 services what fix left in force was the best at equal CPU in 1, and worse than leaving the service alone in 0. The forecast alone would have chosen the best in 0.",
+		"Of 2 services what fix left in force was the best at equal CPU in 1, and worse than leaving the service "+
+			"alone in 0. The forecast alone would have chosen the best in 0.",
 		"## Misses", "- `bad`: fix chose -; narrow is better (11.0 ms (10.0 to 12.0), leave it 110 ms (100 to 120))",
 		"## Services that the program met for the first time", "was the best in 1 of 1, and worse than\nleaving it in 0",
 		"## Without fix", "- `absent`: not measured yet", "- `later`: not measured yet",

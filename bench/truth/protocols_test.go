@@ -59,21 +59,23 @@ func TestConversations(t *testing.T) {
 		"dns udp":         {talkDatagramDNS, "a.b", dnsAnswer(0, 1)[2:], dnsAsked[2:], ""},
 		"dns udp unknown": {talkDatagramDNS, "a.b", dnsAnswer(3, 0)[2:], dnsAsked[2:], "code 3"},
 		"dns udp short":   {talkDatagramDNS, "a.b", "\x00\x07", dnsAsked[2:], "2 bytes"},
-		"mysql":           {talkMySQL, "select", "\x01\x00\x00\x01\x01" + "\x02\x00\x00\x02xx" + mysqlEnds + "\x02\x00\x00\x04\x01a" + mysqlEnds, "\x07\x00\x00\x00\x03select", ""},
-		"mysql no rows":   {talkMySQL, "insert", "\x01\x00\x00\x01\x00", "\x07\x00\x00\x00\x03insert", ""},
-		"mysql error":     {talkMySQL, "select", "\x0a\x00\x00\x01\xffno column", "\x07\x00\x00\x00\x03select", "no column"},
-		"postgres":        {talkPostgres, "select 1", message('T', "x") + message('D', "y") + message('C', "z") + ready, message('Q', "select 1\x00"), ""},
-		"postgres error":  {talkPostgres, "select", message('E', "no column") + ready, message('Q', "select\x00"), "no column"},
-		"nats":            {talkNATS, "hi", "PING\r\nPONG\r\n", "PUB truth 2\r\nhi\r\nPING\r\nPONG\r\n", ""},
-		"nats error":      {talkNATS, "hi", "-ERR 'Unknown'\r\n", "PUB truth 2\r\nhi\r\nPING\r\n", "Unknown"},
-		"ssh":             {dialogs()[protocolSSH].talk, "", "SSH-2.0-x\r\n", "", ""},
-		"ssh busy":        {dialogs()[protocolSSH].talk, "", "Exceeded MaxStartups\r\n", "", "MaxStartups"},
-		"imap":            {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\n* CAPABILITY\r\na OK in\r\n", "a LOGIN u p\n", ""},
-		"imap refused":    {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\na NO failed\r\n", "a LOGIN u p\n", "a NO"},
-		"clamd":           {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: OK\n", "nSCAN /a\n", ""},
-		"clamd found":     {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: Truth.1 FOUND\n", "nSCAN /a\n", "FOUND"},
-		"spamc":           {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.1 0 EX_OK\r\nSpam: False\r\n\r\n", "CHECK\n", ""},
-		"spamc bad":       {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.0 76 Bad header line\r\n", "CHECK\n", "Bad header"},
+		"mysql": {talkMySQL, "select", "\x01\x00\x00\x01\x01" + "\x02\x00\x00\x02xx" + mysqlEnds +
+			"\x02\x00\x00\x04\x01a" + mysqlEnds, "\x07\x00\x00\x00\x03select", ""},
+		"mysql no rows": {talkMySQL, "insert", "\x01\x00\x00\x01\x00", "\x07\x00\x00\x00\x03insert", ""},
+		"mysql error":   {talkMySQL, "select", "\x0a\x00\x00\x01\xffno column", "\x07\x00\x00\x00\x03select", "no column"},
+		"postgres": {talkPostgres, "select 1", message('T', "x") + message('D', "y") + message('C', "z") + ready,
+			message('Q', "select 1\x00"), ""},
+		"postgres error": {talkPostgres, "select", message('E', "no column") + ready, message('Q', "select\x00"), "no column"},
+		"nats":           {talkNATS, "hi", "PING\r\nPONG\r\n", "PUB truth 2\r\nhi\r\nPING\r\nPONG\r\n", ""},
+		"nats error":     {talkNATS, "hi", "-ERR 'Unknown'\r\n", "PUB truth 2\r\nhi\r\nPING\r\n", "Unknown"},
+		"ssh":            {dialogs()[protocolSSH].talk, "", "SSH-2.0-x\r\n", "", ""},
+		"ssh busy":       {dialogs()[protocolSSH].talk, "", "Exceeded MaxStartups\r\n", "", "MaxStartups"},
+		"imap":           {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\n* CAPABILITY\r\na OK in\r\n", "a LOGIN u p\n", ""},
+		"imap refused":   {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\na NO failed\r\n", "a LOGIN u p\n", "a NO"},
+		"clamd":          {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: OK\n", "nSCAN /a\n", ""},
+		"clamd found":    {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: Truth.1 FOUND\n", "nSCAN /a\n", "FOUND"},
+		"spamc":          {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.1 0 EX_OK\r\nSpam: False\r\n\r\n", "CHECK\n", ""},
+		"spamc bad":      {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.0 76 Bad header line\r\n", "CHECK\n", "Bad header"},
 	} {
 		c, sent := said(test.answer)
 		err := test.talk(c, test.text)
@@ -132,7 +134,8 @@ func TestPosts(t *testing.T) {
 		"/page":                     "GET /page  ",
 		"/range\n" + `{"key":"a#"}`: `POST /range application/json {"key":"a0"}`,
 	} {
-		o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)}, Requests: []request{{Protocol: protocolHTTP, Text: server.URL + text, Keys: 1}}}
+		o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)},
+			Requests: []request{{Protocol: protocolHTTP, Text: server.URL + text, Keys: 1}}}
 		send, err := exchangeOf(o)
 		if err == nil {
 			err = send(t.Context(), 0)
@@ -163,7 +166,8 @@ func TestDatagrams(t *testing.T) {
 			_, _ = server.WriteTo([]byte(dnsAnswer(0, 1)[2:]), from)
 		}
 	}()
-	o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)}, Requests: []request{{Protocol: protocolDNSUDP, Addr: server.LocalAddr().String(), Text: "a.b"}}}
+	o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)},
+		Requests: []request{{Protocol: protocolDNSUDP, Addr: server.LocalAddr().String(), Text: "a.b"}}}
 	send, err := exchangeOf(o)
 	if err != nil {
 		t.Fatal(err)

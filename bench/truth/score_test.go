@@ -10,7 +10,8 @@ func lookedAt(came ...float64) caseRun {
 	p99 := func(v float64) *float64 { return &v }
 	k := caseRun{
 		Case: "c", Complete: true, Rounds: len(came),
-		Look:     &look{Cause: "pool", Guilty: []string{"sorter"}, Suffers: "server", Judged: "server", Rows: []row{{Remedy: "none", Judged: p99(10)}, {Remedy: "narrow", Judged: p99(5)}}},
+		Look: &look{Cause: "pool", Guilty: []string{"sorter"}, Suffers: "server", Judged: "server",
+			Rows: []row{{Remedy: "none", Judged: p99(10)}, {Remedy: "narrow", Judged: p99(5)}}},
 		Variants: []variant{{Name: leaveIt}, {Name: "narrow", Args: []string{"--remedy", "narrow"}}},
 	}
 	for i, v := range came {
@@ -118,7 +119,8 @@ func TestCoverageOnThePage(t *testing.T) {
 	of, all := []testCase{sick()}, []caseRun{k}
 	text := truthMarkdown(of, all)
 	for _, want := range []string{
-		"| the forecast's interval contains p99, rows that can be judged | 1 of 2 (50 %) | 80 % |", // leaving it has no interval but its point
+		// leaving it has no interval but its point
+		"| the forecast's interval contains p99, rows that can be judged | 1 of 2 (50 %) | 80 % |",
 		"| the same, all rows | 1 of 2 (50 %) | |",
 	} {
 		if !strings.Contains(text, want) {

@@ -154,7 +154,8 @@ func (s *stage) serve(ctx context.Context, c testCase) (of service, err error) {
 		if err := s.ready(ctx, r); err != nil {
 			return of, err
 		}
-		of.streams = append(of.streams, loadgen.Stream{Name: a.Name, PerSecond: a.PerSecond, Burst: a.Burst, Regular: a.Regular, Background: i > 0})
+		of.streams = append(of.streams, loadgen.Stream{Name: a.Name, PerSecond: a.PerSecond, Burst: a.Burst,
+			Regular: a.Regular, Background: i > 0})
 		of.requests = append(of.requests, r)
 	}
 	if len(c.Streams) == 0 {

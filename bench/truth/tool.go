@@ -251,7 +251,8 @@ func (f *fixJSON) outcome() *fixed {
 	return r
 }
 
-// keptInTurns is the variant that a trial kept, of several of a kind the one that it was; "": it kept none, or one whose row is named otherwise.
+// keptInTurns is the variant that a trial kept, of several of a kind the one that it was; "": it kept none, or one
+// whose row is named otherwise.
 func (f *fixJSON) keptInTurns() string {
 	if f.Trial == nil {
 		return ""

@@ -39,7 +39,8 @@ func TestVariants(t *testing.T) {
 	}
 	want := []string{
 		"leave it: ", "pin 1: --remedy pin --cpus 1", "narrow: --remedy narrow", "burst 50ms: --remedy burst --burst 50ms",
-		"burst 10ms, period 20ms: --remedy burst --burst 10ms --period 20ms", "period 10ms: --remedy period --period 10ms", "weight: --remedy weight", "raise 1.5x: --remedy raise --factor 1.5no room",
+		"burst 10ms, period 20ms: --remedy burst --burst 10ms --period 20ms",
+		"period 10ms: --remedy period --period 10ms", "weight: --remedy weight", "raise 1.5x: --remedy raise --factor 1.5no room",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
@@ -74,7 +75,8 @@ func TestOutcome(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	// A trial names which of several bursts it kept.
-	f = fixJSON{Rows: []row{{Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.05}}, {Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.01, "period_seconds": 0.02}}},
+	f = fixJSON{Rows: []row{{Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.05}},
+		{Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.01, "period_seconds": 0.02}}},
 		Trial: &fix.Trial{Rows: []fix.TrialRow{{Name: "burst 50ms"}, {Name: "burst 10ms, period 20ms", Kept: true}}}}
 	f.Tries = append(f.Tries, fixTry{Remedy: "burst", Kept: true})
 	if r := f.outcome(); r.Left != "burst 10ms, period 20ms" || r.Chosen != r.Left {

@@ -34,7 +34,8 @@ func TestWritePage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if again, err := readResults(measured.File); err != nil || len(again.All) != 2 || again.of(name).Commit != k.Commit || again.of(other).Complete {
+	if again, err := readResults(measured.File); err != nil || len(again.All) != 2 ||
+		again.of(name).Commit != k.Commit || again.of(other).Complete {
 		t.Errorf("%+v, %v", again, err)
 	}
 	ofFix := func(of []testCase, all []caseRun) string { return markdown(of, all, make([]caseRun, len(of))) }

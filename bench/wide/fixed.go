@@ -65,7 +65,8 @@ func measureFix(ctx context.Context, host *cgroup.Host, p piece) (f *fixFigures,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	at := capacity.At{Shape: p.Shape, Remedy: capacity.Quota, Share: p.Share, For: time.Duration(p.Seconds * float64(time.Second)), Seed: uint64(p.Repeat)}
+	at := capacity.At{Shape: p.Shape, Remedy: capacity.Quota, Share: p.Share,
+		For: time.Duration(p.Seconds * float64(time.Second)), Seed: uint64(p.Repeat)}
 	load, err := bed.Load(at)
 	if err != nil {
 		return nil, err

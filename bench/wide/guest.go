@@ -114,7 +114,8 @@ func (g *guest) run(ctx context.Context, pieces []piece) error {
 	for _, p := range pieces {
 		limit += 3 * p.takes() / time.Duration(p.Machine.K)
 	}
-	cmd := exec.CommandContext(ctx, g.lab, "run", "--slow", fmt.Sprint(m.K), "--smp", fmt.Sprint(m.CPUs), "--kernel", m.Kernel, "--timeout", limit.String(),
+	cmd := exec.CommandContext(ctx, g.lab, "run", "--slow", fmt.Sprint(m.K), "--smp", fmt.Sprint(m.CPUs), "--kernel",
+		m.Kernel, "--timeout", limit.String(),
 		"--file", piecesPath+"="+list, "--file", "/wide/wide="+g.program)
 	if slices.ContainsFunc(pieces, func(p piece) bool { return p.Kind == fixed }) {
 		cmd.Args = append(cmd.Args, "--file", toolPath+"="+g.tool)

@@ -105,7 +105,8 @@ func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (f *figures, 
 	if remedy == longCredit || remedy == noCredit {
 		remedy = capacity.NarrowSchedExt
 	}
-	at := capacity.At{Shape: p.Shape, Remedy: remedy, Share: p.Share, For: time.Duration(p.Seconds * float64(time.Second)), Seed: uint64(p.Repeat)}
+	at := capacity.At{Shape: p.Shape, Remedy: remedy, Share: p.Share,
+		For: time.Duration(p.Seconds * float64(time.Second)), Seed: uint64(p.Repeat)}
 	var beside func(context.Context, cgroup.Group) error
 	if p.Setting == fullHost {
 		beside = func(ctx context.Context, _ cgroup.Group) error {
@@ -145,7 +146,8 @@ func besideOthers(h host, shape, remedy string, level, repeat int) piece {
 	return p
 }
 
-// neighbours want nine tenths of the CPUs that the service may use: a thread for each works 9 of each 10 ms by the clock, all at the same time. A CPU
+// neighbours want nine tenths of the CPUs that the service may use: a thread for each works 9 of each 10 ms by the
+// clock, all at the same time. A CPU
 // that another container takes meanwhile is lost to them. The generator stands for clients elsewhere, whose CPUs no neighbour has.
 func neighbours(p piece, cpus cpuset.CPUSet) (scenario.Scenario, error) {
 	const guestHZ = 250 // CONFIG_HZ of Debian's kernels

@@ -116,7 +116,8 @@ func (j *job) measure(ctx context.Context, g *guest) error {
 	for noisy < mostNoisy {
 		now := batch(missing(j.records), time.Until(j.until))
 		if len(now) == 0 {
-			fmt.Fprintf(j.say, "wide: %d pieces measured; the next ones: %d, or too little time is left for one\n", len(j.records.All)-began, len(missing(j.records)))
+			fmt.Fprintf(j.say, "wide: %d pieces measured; the next ones: %d, or too little time is left for one\n",
+				len(j.records.All)-began, len(missing(j.records)))
 			return nil
 		}
 		before := len(j.records.All)
@@ -131,7 +132,8 @@ func (j *job) measure(ctx context.Context, g *guest) error {
 			fmt.Fprintln(j.say, "wide:", err)
 		}
 	}
-	return fmt.Errorf("%d pieces in a row were of no use: end what else runs on this host, and start again; what was measured is kept", noisy)
+	return fmt.Errorf("%d pieces in a row were of no use: end what else runs on this host, and start again; what was "+
+		"measured is kept", noisy)
 }
 
 // done keeps a piece and writes the page. One that failed is told, and measured again by a later guest.
@@ -158,7 +160,8 @@ func (j *job) write() error { return study.WritePage(j.page, markdown(j.records)
 func (r record) short() string {
 	switch {
 	case r.Point != nil:
-		return fmt.Sprintf("p50 %s, p99 %s ms, %s CPUs, met %v", study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), r.Point.Met)
+		return fmt.Sprintf("p50 %s, p99 %s ms, %s CPUs, met %v", study.Decimals(r.Point.P50, 1),
+			study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), r.Point.Met)
 	case r.Fix != nil && r.Fix.left() != nil:
 		return fmt.Sprintf("fix left %v after %.0f s", r.Fix.left(), r.Fix.Seconds)
 	case r.Fix != nil:

@@ -196,7 +196,8 @@ func (p page) Room() string {
 	return strings.Join(all, ", ")
 }
 
-// halving is where p99 on exclusive CPUs is half of the quota's: of All loads those where it Comes, and all with pools that are Sized by these CPUs.
+// halving is where p99 on exclusive CPUs is half of the quota's: of All loads those where it Comes, and all with pools
+// that are Sized by these CPUs.
 type halving struct {
 	All, SizedCome int
 	Come, Sized    []string
@@ -210,7 +211,8 @@ func (p page) Halving() (h halving) {
 	for _, at := range []host{small, wide, widest} {
 		for _, shape := range shapes {
 			for level, share := range levels {
-				quota, pin, both := p.p99Ms(at, shape, capacity.Quota, level), p.p99Ms(at, shape, capacity.Pin, level), p.p99Ms(at, shape, capacity.PinPools, level)
+				quota, pin, both := p.p99Ms(at, shape, capacity.Quota, level), p.p99Ms(at, shape, capacity.Pin, level),
+					p.p99Ms(at, shape, capacity.PinPools, level)
 				if quota == nil || pin == nil {
 					continue
 				}
@@ -291,7 +293,8 @@ func (p page) emptyAndFull(at host, remedy string) (empty, full *record) {
 		}
 		return p
 	}
-	return of(p.have.find(pointOf(at, capacity.Shard, remedy, comparedLevel, 1))), of(p.have.find(besideOthers(at, capacity.Shard, remedy, comparedLevel, 1)))
+	return of(p.have.find(pointOf(at, capacity.Shard, remedy, comparedLevel, 1))),
+		of(p.have.find(besideOthers(at, capacity.Shard, remedy, comparedLevel, 1)))
 }
 
 // Faster is how much faster a CPU of a small guest is while it is the only busy one; "": that is not known.

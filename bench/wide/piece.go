@@ -45,7 +45,8 @@ func (p piece) String() string {
 	if p.Setting != "" {
 		changed = ", " + p.Setting
 	}
-	return fmt.Sprintf("%d CPUs, K=%d %s of %s, %s%s, %.0f %%, repeat %d", p.Machine.CPUs, p.Machine.K, p.Kind, p.Shape, p.Remedy, changed, 100*p.Share, p.Repeat)
+	return fmt.Sprintf("%d CPUs, K=%d %s of %s, %s%s, %.0f %%, repeat %d", p.Machine.CPUs, p.Machine.K, p.Kind, p.Shape,
+		p.Remedy, changed, 100*p.Share, p.Repeat)
 }
 
 const (
@@ -160,7 +161,8 @@ func stages() []stage {
 		{kind: point, host: small, repeat: 1, shapes: []string{capacity.Shard, "pool", "gc"}, remedies: all, loads: two},
 		{kind: point, host: small, repeat: 1, shapes: shard, remedies: predictable, loads: one, full: true},
 		{kind: point, host: patient, repeat: 1, shapes: shard, remedies: bounding, loads: one, full: true},
-		{kind: fixed, host: small, repeat: 1, shapes: append(slices.Clone(both), capacity.Shard, "pool", "gc", capacity.PoolsGC), loads: one},
+		{kind: fixed, host: small, repeat: 1, shapes: append(slices.Clone(both), capacity.Shard, "pool", "gc",
+			capacity.PoolsGC), loads: one},
 		{kind: point, host: widest, repeat: 1, shapes: shard, remedies: few, loads: one},
 		{kind: point, host: small, repeat: 1, shapes: []string{capacity.PoolsGC}, remedies: bounded},
 		{kind: point, host: small, repeat: 1, shapes: []string{capacity.Shard, "pools"}, remedies: pinned, loads: two},

@@ -60,7 +60,8 @@ func slotOf(ms float64) int {
 // figuresOf takes a measured point.
 func figuresOf(m capacity.Measured) *figures {
 	p := m.Point
-	f := &figures{Load: p.Load, Met: p.Met, Requests: p.Requests, Failed: p.Failed, P50: quantileMs(m.Latency, 0.5), P99: quantileMs(m.Latency, 0.99),
+	f := &figures{Load: p.Load, Met: p.Met, Requests: p.Requests, Failed: p.Failed, P50: quantileMs(m.Latency, 0.5),
+		P99: quantileMs(m.Latency, 0.99),
 		Max: p.Max, CPUUsed: p.CPUUsed, Periods: p.Periods, Throttled: p.ThrottledPeriods, Switches: p.Switches,
 		LateP99: new(float64(m.LateP99.Microseconds()) / 1000), Others: m.Others}
 	counts := map[int]int{}

@@ -21,21 +21,25 @@ import (
 
 // measuredAs gives a piece's record, as a service with its knee at a share would have it.
 func measuredAs(p piece, knee float64) record {
-	r := record{Piece: p, Release: "6.18.15", Calibration: slow.Result{Factor: slow.Factor(p.Machine.K), SwitchNs: 2000, StealShare: new(0.1), OK: true}}
+	r := record{Piece: p, Release: "6.18.15", Calibration: slow.Result{Factor: slow.Factor(p.Machine.K), SwitchNs: 2000,
+		StealShare: new(0.1), OK: true}}
 	switch p.Kind {
 	case point:
 		// p99 doubles with each tenth of the load.
 		p99 := boundMs * math.Pow(2, 10*(p.Share-knee))
-		r.Point = &figures{Load: 1000 * p.Share, Met: p99 <= boundMs, Requests: 2000, P50: new(p99 / 10), P99: &p99, CPUUsed: new(4 * p.Share),
+		r.Point = &figures{Load: 1000 * p.Share, Met: p99 <= boundMs, Requests: 2000, P50: new(p99 / 10), P99: &p99,
+			CPUUsed: new(4 * p.Share),
 			Periods: new(uint64(30)), Throttled: new(uint64(3)), Latencies: []slotCount{{slotOf(p99 / 10), 1970}, {slotOf(p99), 30}}}
 	case fixed:
-		r.Fix = &fixFigures{Load: 1000 * p.Share, Seconds: 40, Remedy: capacity.Burst, Kept: true, Tries: []fixTry{{capacity.Burst, map[string]string{"burst": "200ms"}, "better", true}}}
+		r.Fix = &fixFigures{Load: 1000 * p.Share, Seconds: 40, Remedy: capacity.Burst, Kept: true,
+			Tries: []fixTry{{capacity.Burst, map[string]string{"burst": "200ms"}, "better", true}}}
 	}
 	return r
 }
 
 // knees of the fake services.
-var knees = map[string]float64{capacity.Quota: 0.45, capacity.Burst: 0.85, capacity.NarrowSchedExt: 0.95, capacity.Pin: 0.65, capacity.Period: 0.25, capacity.Cpuset: 0.55, capacity.Pools: 0.75, longCredit: 0.95, capacity.Budget: 0.75}
+var knees = map[string]float64{capacity.Quota: 0.45, capacity.Burst: 0.85, capacity.NarrowSchedExt: 0.95,
+	capacity.Pin: 0.65, capacity.Period: 0.25, capacity.Cpuset: 0.55, capacity.Pools: 0.75, longCredit: 0.95, capacity.Budget: 0.75}
 
 // Every search ends, asks for no piece twice, and finds the knee between two loads.
 func TestSearchesEnd(t *testing.T) {
@@ -79,8 +83,10 @@ func TestSearchesEnd(t *testing.T) {
 	}
 	page := markdown(again)
 	for _, want := range []string{
-		"`pools` (short requests beside bursts of jobs): narrow by sched_ext at least 2.00, narrow by sched_ext, long credit at least 2.00, burst of one quota 1.89, ",
-		"period of 10 ms at most 0.67", "`pools` burst 200ms", "narrow with credit comes to `pools` on 8 CPUs at least 2.00", "`pools` on 8 CPUs 2.22",
+		"`pools` (short requests beside bursts of jobs): narrow by sched_ext at least 2.00, narrow by sched_ext, " +
+			"long credit at least 2.00, burst of one quota 1.89, ",
+		"period of 10 ms at most 0.67", "`pools` burst 200ms",
+		"narrow with credit comes to `pools` on 8 CPUs at least 2.00", "`pools` on 8 CPUs 2.22",
 		"it does at 14 of", "| narrow by sched_ext | 10 | ", "| 1.00 |",
 	} {
 		if !strings.Contains(page, want) {
@@ -281,7 +287,9 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The second did run, but not at the pace of the guest's clock.
-	if len(got) != 2 || got[0] != "quota 6.18 no luck" || !strings.Contains(got[1], "burst 6.18 the guest's clock ran") && !strings.Contains(got[1], "; the guest's clock ran") && !strings.Contains(got[1], "others") {
+	if len(got) != 2 || got[0] != "quota 6.18 no luck" ||
+		!strings.Contains(got[1], "burst 6.18 the guest's clock ran") &&
+			!strings.Contains(got[1], "; the guest's clock ran") && !strings.Contains(got[1], "others") {
 		t.Errorf("%q", got)
 	}
 	for _, bad := range []string{"hello\n", `{"ended":7}` + "\n"} {
@@ -294,7 +302,8 @@ func TestFollow(t *testing.T) {
 func TestWorth(t *testing.T) {
 	start := time.Now()
 	before := look{at: start, total: procfs.Times{}}
-	after := look{at: start.Add(60 * time.Second), total: procfs.Times{All: 120 * time.Second, Idle: 30 * time.Second}, own: 70 * time.Second}
+	after := look{at: start.Add(60 * time.Second), total: procfs.Times{All: 120 * time.Second, Idle: 30 * time.Second},
+		own: 70 * time.Second}
 	speed := wire.Speed{SleepLateUs: 100}
 	c := worth(20, speed, before, after, 3*time.Second)
 	if !c.OK || math.Abs(*c.StealShare-20./120) > 1e-9 || c.Pace != 20 {
@@ -313,7 +322,8 @@ func TestNeighbours(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := s.Workloads[0]
-	if on, off := w.On.Seconds(), w.Off.Seconds(); s.Host.CPUs != small.CPUs || w.Threads != small.CPUs-1 || on/(on+off) < 0.899 || on/(on+off) > 0.901 {
+	if on, off := w.On.Seconds(), w.Off.Seconds(); s.Host.CPUs != small.CPUs || w.Threads != small.CPUs-1 ||
+		on/(on+off) < 0.899 || on/(on+off) > 0.901 {
 		t.Errorf("%+v", w)
 	}
 }

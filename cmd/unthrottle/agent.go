@@ -69,9 +69,12 @@ file changed.`,
 	shareString(cmd, &f.config, "config", "", "")
 	cmd.Flags().BoolVar(&f.watch, "watch-config", false, "read the file again when it changed, as after SIGHUP")
 	cmd.Flags().BoolVar(&check, "check", false, "read the file, name every mistake in it, and start nothing")
-	cmd.Flags().StringVar(&f.cpu, "budget-cpu", "", "the `SHARE` of a CPU that the agent itself may take, for example 1%; beyond it drops recordings, then periods, then its rate (default: own_budget of the file)")
-	cmd.Flags().StringVar(&f.nri, "nri", nriAuto, "the runtime's plugin `SOCKET` (NRI of containerd or CRI-O), for names, labels and updates; auto: "+nri.DefaultSocket+" where it is; off: none")
-	cmd.Flags().StringVar(&f.answers, "answers", "", "the `SOCKET` where /containers, /status and /recordings answer; default: the loopback address, to all users of the host")
+	cmd.Flags().StringVar(&f.cpu, "budget-cpu", "", "the `SHARE` of a CPU that the agent itself may take, for "+
+		"example 1%; beyond it drops recordings, then periods, then its rate (default: own_budget of the file)")
+	cmd.Flags().StringVar(&f.nri, "nri", nriAuto, "the runtime's plugin `SOCKET` (NRI of containerd or CRI-O), for "+
+		"names, labels and updates; auto: "+nri.DefaultSocket+" where it is; off: none")
+	cmd.Flags().StringVar(&f.answers, "answers", "", "the `SOCKET` where /containers, /status and /recordings "+
+		"answer; default: the loopback address, to all users of the host")
 	cmd.Flags().StringVar(&f.memory, "budget-memory", "", "the `SIZE` that it may hold resident, for example 64MiB; else as above")
 	return cmd
 }
@@ -113,7 +116,8 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	recorder, closeProbe := flightOf(h, rules, w.stateDir)
 	defer closeProbe()
 	return agent.Run(ctx, agent.Config{
-		Rules: rules, ConfigFile: c.file, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers,
+		Rules: rules, ConfigFile: c.file, Host: h, Env: env, Untrusted: c.untrusted, Version: version,
+		Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers,
 		Fix: func(latencies slo.Source) fix.Env {
 			return hostEnv(ctx, h, env, &w, latencies)
 		},
@@ -144,11 +148,13 @@ func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flig
 	if p == nil {
 		return agent.Flight{Missing: missing}, done
 	}
-	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Read: learn.File, Explain: live.File, Record: func(ctx context.Context, c container.Container, w io.Writer) error {
-		all, err := list(h, "")
-		if err != nil {
-			return err
-		}
-		return live.Keep(ctx, p, live.Options{Host: h, Root: infile.Root("/"), Target: c, Others: live.Others(c, all), For: agent.RecordFor, Keep: w})
-	}}, func() { p.Close() }
+	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Read: learn.File, Explain: live.File,
+		Record: func(ctx context.Context, c container.Container, w io.Writer) error {
+			all, err := list(h, "")
+			if err != nil {
+				return err
+			}
+			return live.Keep(ctx, p, live.Options{Host: h, Root: infile.Root("/"), Target: c, Others: live.Others(c, all),
+				For: agent.RecordFor, Keep: w})
+		}}, func() { p.Close() }
 }

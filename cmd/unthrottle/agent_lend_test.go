@@ -95,7 +95,8 @@ func newLending(t *testing.T) *lending {
 func (l *lending) lend() string {
 	l.t.Helper()
 	settings := l.tr.Settings()
-	if r := unthrottle(l.t, "apply", l.owner, "--remedy", "pin", "--lends", "--scope", l.tr.Top, "--state-dir", l.tr.StateDir); r.code != 0 {
+	if r := unthrottle(l.t, "apply", l.owner, "--remedy", "pin", "--lends", "--scope", l.tr.Top, "--state-dir",
+		l.tr.StateDir); r.code != 0 {
 		l.t.Fatal(r.out, r.errors)
 	}
 	return settings
@@ -105,7 +106,8 @@ func (l *lending) agent() *background {
 	l.t.Helper()
 	var b *background
 	l.apart(func() {
-		b = start(l.t, fmt.Sprintf("mode: apply\ninterval: 200ms\nscope: %s\nrules:\n- match: {cgroup: %s}\n  class: secondary\n- remedy: none\n", l.tr.Top, l.batch),
+		b = start(l.t, fmt.Sprintf("mode: apply\ninterval: 200ms\nscope: %s\nrules:\n- match: {cgroup: %s}\n  class: "+
+			"secondary\n- remedy: none\n", l.tr.Top, l.batch),
 			"--state-dir", l.tr.StateDir, "-v")
 	})
 	return b

@@ -40,7 +40,8 @@ func TestAgentReloads(t *testing.T) {
 	if err := os.WriteFile(second, []byte("version: 1\nflight: {probe: false}\nlisten: "+b.address+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for dir, says := range map[string]string{tr.StateDir: "another agent runs with it (process " + strconv.Itoa(b.cmd.Process.Pid) + ")", t.TempDir(): "another agent may run already"} {
+	for dir, says := range map[string]string{tr.StateDir: "another agent runs with it (process " +
+		strconv.Itoa(b.cmd.Process.Pid) + ")", t.TempDir(): "another agent may run already"} {
 		if r := unthrottle(t, "agent", "--config", second, "--state-dir", dir); r.code != exitFailure || !strings.Contains(r.errors, says) {
 			t.Errorf("a second agent: %+v, want %q", r, says)
 		}
@@ -78,9 +79,11 @@ func TestAgentCheck(t *testing.T) {
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return unthrottle(t, append([]string{"agent", "--check", "--config", config, "--state-dir", filepath.Join(dir, "state")}, args...)...)
+		return unthrottle(t, append([]string{"agent", "--check", "--config", config, "--state-dir",
+			filepath.Join(dir, "state")}, args...)...)
 	}
-	if r := check("version: 1\nmode: apply\nrules:\n- remedy: auto\n"); r.code != 0 || !strings.Contains(r.out, "is fine: mode apply, 1 rule") ||
+	if r := check("version: 1\nmode: apply\nrules:\n- remedy: auto\n"); r.code != 0 ||
+		!strings.Contains(r.out, "is fine: mode apply, 1 rule") ||
 		!strings.Contains(r.out, "line 4: this rule applies nothing") {
 		t.Errorf("%+v", r)
 	}
@@ -89,10 +92,12 @@ func TestAgentCheck(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"mode: destroy\nrules:\n- remedy: pray\n", nil, []string{"3 mistakes", "line 1: the key \"version\" is missing", "line 1: \"destroy\"", "line 3: \"pray\""}},
+		{"mode: destroy\nrules:\n- remedy: pray\n", nil,
+			[]string{"3 mistakes", "line 1: the key \"version\" is missing", "line 1: \"destroy\"", "line 3: \"pray\""}},
 		{"version: 1\nmoed: apply\n", nil, []string{"line 2: unknown key"}},
 		{"version: 1\nscope: /no/such/cgroup\n", nil, []string{"1 mistake,", "no such cgroup"}},
-		{"version: 1\nmode: apply\nrules:\n- slo: {objective: p99<20ms, command: no-such-program --last}\n", nil, []string{"line 4: slo command \"no-such-program\"", "give the path"}},
+		{"version: 1\nmode: apply\nrules:\n- slo: {objective: p99<20ms, command: no-such-program --last}\n", nil,
+			[]string{"line 4: slo command \"no-such-program\"", "give the path"}},
 		{"version: 1\n", []string{"--budget-cpu", "1"}, []string{"--budget-cpu \"1\" is not a share", "for example 1%"}},
 	} {
 		r := check(c.text, c.args...)

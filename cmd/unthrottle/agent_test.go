@@ -61,7 +61,8 @@ func start(t *testing.T, rules string, args ...string) *background {
 	// A deadline of its own, should the test be killed.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	b := &background{t: t, config: config, cmd: exec.CommandContext(ctx, exe, append([]string{"agent", "--config", config}, args...)...), said: make(chan string, 1)}
+	b := &background{t: t, config: config,
+		cmd: exec.CommandContext(ctx, exe, append([]string{"agent", "--config", config}, args...)...), said: make(chan string, 1)}
 	b.cmd.Env = append(os.Environ(), envMain+"=1")
 	pipe, err := b.cmd.StderrPipe()
 	if err != nil {
@@ -162,7 +163,8 @@ func TestAgentObservesOnly(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "rows")
 	b := start(t, "scope: "+tr.Top+"\nexport: {dir: "+rows+", node: n1}\nrules:\n- remedy: auto\n", "--state-dir", tr.StateDir)
 	series := func(name string, more ...string) string {
-		return fmt.Sprintf(`unthrottle_container_%s{container="%s",id="%s",namespace="",pod=""%s}`, name, busy, busy, strings.Join(more, ""))
+		return fmt.Sprintf(`unthrottle_container_%s{container="%s",id="%s",namespace="",pod=""%s}`, name, busy, busy,
+			strings.Join(more, ""))
 	}
 	eventually(t, "stopped time is exported", func() bool {
 		v := metric(b.get("/metrics"), series("stopped_low_seconds_total"))
@@ -208,7 +210,8 @@ func TestAgentObservesOnly(t *testing.T) {
 		t.Errorf("asked to end: %v", err)
 	}
 	kept := exported(t, rows)
-	if len(kept) == 0 || kept[0].Node != "n1" || kept[0].Samples == 0 || kept[0].StoppedHighSeconds == nil || *kept[0].StoppedHighSeconds == 0 {
+	if len(kept) == 0 || kept[0].Node != "n1" || kept[0].Samples == 0 || kept[0].StoppedHighSeconds == nil ||
+		*kept[0].StoppedHighSeconds == 0 {
 		t.Errorf("rows of the fleet: %+v", kept)
 	}
 }

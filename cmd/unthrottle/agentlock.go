@@ -34,7 +34,8 @@ func aloneIn(stateDir string) (release func(), err error) {
 			return release, nil
 		}
 		id, _ := io.ReadAll(io.LimitReader(file, 20))
-		return release, fmt.Errorf("state directory %s: another agent runs with it (process %s): stop that one, or give this one a --state-dir of its own",
+		return release, fmt.Errorf("state directory %s: another agent runs with it (process %s): stop that one, or "+
+			"give this one a --state-dir of its own",
 			text.Sanitize(stateDir, 0), text.Sanitize(strings.TrimSpace(string(id)), 20))
 	}
 	_ = file.Truncate(0) // the id is for people

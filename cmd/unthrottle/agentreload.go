@@ -127,7 +127,8 @@ func readUntil(ctx context.Context, cmd *cobra.Command, f agentFlags, now agentC
 // canBecome says why a running agent cannot go on with another configuration.
 func (c agentConfig) canBecome(ctx context.Context, next agentConfig) error {
 	if next.write.stateDir != c.write.stateDir {
-		return fmt.Errorf("state_dir cannot change from %s to %s while the agent runs, since what is in force stands there: restart the agent",
+		return fmt.Errorf("state_dir cannot change from %s to %s while the agent runs, since what is in force stands "+
+			"there: restart the agent",
 			c.write.stateDir, next.write.stateDir)
 	}
 	if mistake, err := next.write.missingScope(); mistake != nil || err != nil {

@@ -48,17 +48,22 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.kind, "remedy", "", "`REMEDY`: "+remedy.Names())
 	shareCPUs(cmd, &f.cpus, ", or to narrow to (default: the limit, rounded up; narrow --via sched_ext: the limit, which may be 2.5)")
 	shareString(cmd, &f.reserve, "reserve", "", " (default: the lowest core; one CPU below 4 CPUs)")
-	flags.StringVar(&f.via, "via", "", "narrow: `WHAT` bounds the CPUs used at once: "+strings.Join(remedy.Vias, ", ")+" (default: cpuset; with --credit sched_ext)")
-	timeVar(cmd, &f.credit, "credit", 0, "narrow --via sched_ext: CPU time that may be saved below the limit, such as 2s (default: 200ms for each CPU of the limit)")
-	flags.StringVar(&f.class, "class", "", "pin: `CLASS` exclusive (default), or hybrid: the whole part of the limit, and shared CPUs for the fraction")
-	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again; secondary: keep its quota")
+	flags.StringVar(&f.via, "via", "", "narrow: `WHAT` bounds the CPUs used at once: "+strings.Join(remedy.Vias, ", ")+
+		" (default: cpuset; with --credit sched_ext)")
+	timeVar(cmd, &f.credit, "credit", 0, "narrow --via sched_ext: CPU time that may be saved below the limit, such "+
+		"as 2s (default: 200ms for each CPU of the limit)")
+	flags.StringVar(&f.class, "class", "", "pin: `CLASS` exclusive (default), or hybrid: the whole part of the "+
+		"limit, and shared CPUs for the fraction")
+	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle "+
+		"again; secondary: keep its quota")
 	flags.BoolVar(&f.lends, "lends", false, "pin: secondary containers may use its CPUs while it idles")
 	flags.BoolVar(&f.irqs, "irqs", false, "pin: keep interrupts off its CPUs, as far as they can be moved")
 	flags.BoolVar(&f.fullCores, "full-cores", false, "pin: whole cores only")
 	flags.BoolVar(&f.idle, "idle-siblings", false, "pin: one thread of each core; the others idle")
 	flags.BoolVar(&f.realtime, "realtime", false, "pin: its threads run before everything else on its CPUs (SCHED_RR, priority 1)")
 	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
-	timeVar(cmd, &f.burst, "burst", 0, "burst, narrow: CPU time that may be saved up, such as 50ms (burst: as much as the quota by default; narrow: its period stays then)")
+	timeVar(cmd, &f.burst, "burst", 0, "burst, narrow: CPU time that may be saved up, such as 50ms (burst: as much "+
+		"as the quota by default; narrow: its period stays then)")
 	timeVar(cmd, &f.period, "period", 0, "burst, narrow, period: another period, the limit staying the same (narrow: 10ms, period: 20ms)")
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
 	decimalVar(cmd, &f.to, "to", 0, "raise: the new limit in CPUs")
@@ -83,7 +88,8 @@ func (f *remedyFlags) rejectEmptyFlags(cmd *cobra.Command) error {
 
 // request reads the flags; the caller judges whether a remedy may be left out.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), Via: f.via, Credit: f.credit, Immovable: f.stays, Class: f.class, Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), Via: f.via, Credit: f.credit, Immovable: f.stays, Class: f.class,
+		Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	if f.kind == forecast.Budget {
@@ -121,7 +127,8 @@ func inCode() error {
 	for _, language := range incode.All() {
 		all = append(all, strings.Join(language.Text(), "\n"))
 	}
-	return fmt.Errorf("--remedy %s: it is a change of the program's code, that no plan can make\n%s", forecast.Budget, strings.Join(all, "\n"))
+	return fmt.Errorf("--remedy %s: it is a change of the program's code, that no plan can make\n%s", forecast.Budget,
+		strings.Join(all, "\n"))
 }
 
 // validateFlags refuses values that make no sense and flags of another remedy: to
@@ -137,7 +144,8 @@ func (f *remedyFlags) validateFlags(cmd *cobra.Command) error {
 		flag  string
 		value float64
 	}{
-		{"cpus", f.cpus}, {"credit", float64(f.credit)}, {"burst", float64(f.burst)}, {"period", float64(f.period)}, {"factor", f.factor}, {"to", f.to},
+		{"cpus", f.cpus}, {"credit", float64(f.credit)}, {"burst", float64(f.burst)}, {"period", float64(f.period)},
+		{"factor", f.factor}, {"to", f.to},
 	} {
 		if cmd.Flags().Changed(number.flag) && (!(number.value > 0) || math.IsInf(number.value, 0)) {
 			return fmt.Errorf("--%s %s: must be above 0", number.flag, cmd.Flags().Lookup(number.flag).Value)
@@ -153,7 +161,8 @@ func (f *remedyFlags) validateFlags(cmd *cobra.Command) error {
 	case f.cpus > maxCPUs:
 		return fmt.Errorf("--cpus %g: give %d or fewer", f.cpus, maxCPUs)
 	case f.fullCores && f.idle:
-		return errors.New("--full-cores and --idle-siblings: give one of them; with idle siblings no other container is on its cores anyway")
+		return errors.New("--full-cores and --idle-siblings: give one of them; with idle siblings no other container " +
+			"is on its cores anyway")
 	case f.factor > 0 && f.to > 0:
 		return errors.New("--factor and --to: give one of them")
 	}
@@ -226,7 +235,8 @@ func newApply() *cobra.Command {
 	w.add(cmd)
 	w.addLift(cmd)
 	rf.add(cmd)
-	cmd.Flags().BoolVar(&system, "system", false, "no TARGET: keep system.slice, user.slice and init.scope on the reserve, which follows their measured use (--reserve: on these CPUs)")
+	cmd.Flags().BoolVar(&system, "system", false, "no TARGET: keep system.slice, user.slice and init.scope on the "+
+		"reserve, which follows their measured use (--reserve: on these CPUs)")
 	shareSwitch(cmd, &dryRun, "dry-run", "")
 	cmd.Flags().BoolVar(&mems, "mems", false, "pin, narrow: its memory follows to the NUMA nodes of its CPUs, also when it is moved later")
 	sf.add(cmd, "; secondary: of the containers that lend CPUs; undone where it gets worse",

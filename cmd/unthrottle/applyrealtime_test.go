@@ -22,8 +22,10 @@ func TestRealtimeWithoutRuntime(t *testing.T) {
 	}
 	settings := tr.Settings()
 	for _, more := range [][]string{{"--dry-run"}, nil} {
-		got := unthrottle(t, append([]string{"apply", busy, "--remedy", "pin", "--realtime", "--scope", tr.Top, "--state-dir", tr.StateDir}, more...)...)
-		if got.code != 2 || !strings.Contains(got.errors, "cpu.rt_runtime_us is 0") || !strings.Contains(got.errors, "write one to that file") {
+		got := unthrottle(t, append([]string{"apply", busy, "--remedy", "pin", "--realtime", "--scope", tr.Top,
+			"--state-dir", tr.StateDir}, more...)...)
+		if got.code != 2 || !strings.Contains(got.errors, "cpu.rt_runtime_us is 0") ||
+			!strings.Contains(got.errors, "write one to that file") {
 			t.Errorf("%v: exit code %d, %q", more, got.code, got.errors)
 		}
 	}

@@ -38,7 +38,8 @@ func TestSystemSlices(t *testing.T) {
 	}
 	reserve := cgrouptest.Allowed(t, pids[service])
 	if reserve == all || cgrouptest.Allowed(t, pids[user]) != reserve || cgrouptest.Allowed(t, pids[web]) != all {
-		t.Errorf("the service on %s, the user on %s, web on %s", reserve, cgrouptest.Allowed(t, pids[user]), cgrouptest.Allowed(t, pids[web]))
+		t.Errorf("the service on %s, the user on %s, web on %s", reserve, cgrouptest.Allowed(t, pids[user]),
+			cgrouptest.Allowed(t, pids[web]))
 	}
 	if again := confine(); again.Verdict != "nothing to do" || len(again.Writes) != 0 {
 		t.Errorf("again: %+v", again)

@@ -80,7 +80,8 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	case given("steps") && (f.steps < capacity.MinSteps || f.steps > capacity.MaxSteps):
 		return usage(cmd, "--steps %d: give %d to %d", f.steps, capacity.MinSteps, capacity.MaxSteps)
 	case given("for") && (f.length < capacity.MinStep || f.length > capacity.MaxStep):
-		return usage(cmd, "--for %s: give a time from %s to %s", plainTime(f.length), plainTime(capacity.MinStep), plainTime(capacity.MaxStep))
+		return usage(cmd, "--for %s: give a time from %s to %s", plainTime(f.length), plainTime(capacity.MinStep),
+			plainTime(capacity.MaxStep))
 	}
 	o := capacity.Options{
 		Shape: f.shape, URL: f.url, Objective: capacity.DefaultObjective(), Remedies: f.remedies, Quick: f.quick,
@@ -122,7 +123,8 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	} else {
 		err = view.Service(cmd.OutOrStdout(), result, outStyle())
 	}
-	if err := errors.Join(err, page.write(pageIsIn, func(w io.Writer) error { return view.ServiceHTML(w, result, thisHost()) })); err != nil {
+	if err := errors.Join(err, page.write(pageIsIn,
+		func(w io.Writer) error { return view.ServiceHTML(w, result, thisHost()) })); err != nil {
 		return err
 	}
 	sayNext(f.out, next.List)

@@ -236,7 +236,8 @@ func (b bugReport) check(r *bugreport.Redactor) (text, asJSON string) {
 		}
 		return out.String()
 	}
-	return write(func(w io.Writer, r features.Report) error { return view.Write(w, r, page.Style{ASCII: true}) }), write(func(w io.Writer, r features.Report) error { return jsonout.Write(w, "check", r) })
+	return write(func(w io.Writer, r features.Report) error { return view.Write(w, r, page.Style{ASCII: true}) }),
+		write(func(w io.Writer, r features.Report) error { return jsonout.Write(w, "check", r) })
 }
 
 // containerLines has a line of JSON per container: its kind and limit under a hashed path.
@@ -300,7 +301,8 @@ func stateLines(dir string) string {
 func agentLog(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, logPatience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "journalctl", "--unit", "unthrottle.service", "--lines", "5000", "--output", "cat", "--no-pager", "--quiet").Output()
+	out, err := exec.CommandContext(ctx, "journalctl", "--unit", "unthrottle.service", "--lines", "5000", "--output",
+		"cat", "--no-pager", "--quiet").Output()
 	if err != nil {
 		return "", fmt.Errorf("journalctl: %w", err)
 	}

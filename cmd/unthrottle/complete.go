@@ -24,7 +24,8 @@ func addCompletions(root *cobra.Command) {
 	}
 	commandOf(root, "restore").ValidArgsFunction = completeInForce
 	commandOf(root, "simulate").ValidArgsFunction = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
-	for _, name := range []string{"ls", "top", "check", "inside", "topology", "status", "version", "demo", "defrag", "agent", "place", "bench latency", "bench fibtest", "bench service"} {
+	for _, name := range []string{"ls", "top", "check", "inside", "topology", "status", "version", "demo", "defrag",
+		"agent", "place", "bench latency", "bench fibtest", "bench service"} {
 		commandOf(root, name).ValidArgsFunction = cobra.NoFileCompletions
 	}
 	root.InitDefaultCompletionCmd()
@@ -37,7 +38,8 @@ func addCompletions(root *cobra.Command) {
 				_ = cmd.RegisterFlagCompletionFunc(flag, completeCgroups)
 			}
 		}
-		for flag, ext := range map[string]string{"config": "yaml", "containers": "yaml", "topology": "json", "current": "json", "html": "html"} {
+		for flag, ext := range map[string]string{"config": "yaml", "containers": "yaml", "topology": "json",
+			"current": "json", "html": "html"} {
 			if cmd.Flags().Lookup(flag) != nil {
 				_ = cmd.MarkFlagFilename(flag, ext)
 			}

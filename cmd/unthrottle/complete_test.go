@@ -57,7 +57,8 @@ func TestCompletion(t *testing.T) {
 	if words, _ := completed(t, "bench", "service", "--remedies", "quota,"); slices.Contains(words, "quota,quota") {
 		t.Errorf("quota is offered twice: %v", words)
 	}
-	for _, args := range [][]string{{"fix", "x", "--slo", ""}, {"ls", "--for", ""}, {"status", "--limit", ""}, {"bench", "service", "--url", ""}} {
+	for _, args := range [][]string{{"fix", "x", "--slo", ""}, {"ls", "--for", ""}, {"status", "--limit", ""},
+		{"bench", "service", "--url", ""}} {
 		if words, d := completed(t, args...); len(words) > 0 || d != "4" { // ShellCompDirectiveNoFileComp
 			t.Errorf("%v offers %v, directive %s: no file is wanted there", args, words, d)
 		}

@@ -34,12 +34,14 @@ removed. No other process on the host is moved.
 Where the host cannot run it, it runs in the simulator, and says so.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(rejectEmptyFlags(cmd, "parent"), rejectPairs(cmd, "simulated", "nothing runs on this host then", "parent", "fair")); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "parent"),
+				rejectPairs(cmd, "simulated", "nothing runs on this host then", "parent", "fair")); err != nil {
 				return err
 			}
 			seconds := measured.Seconds()
 			if !(seconds >= demo.MinSeconds && seconds <= demo.MaxSeconds) {
-				return fmt.Errorf("--for %v: give a time from %v to %v", plainTime(measured), inTime(demo.MinSeconds), plainTime(inTime(demo.MaxSeconds)))
+				return fmt.Errorf("--for %v: give a time from %v to %v", plainTime(measured), inTime(demo.MinSeconds),
+					plainTime(inTime(demo.MaxSeconds)))
 			}
 			result, err := runDemo(cmd.Context(), demo.Options{Seconds: seconds, Fair: fair}, parent, simulated, ascii)
 			if err != nil {

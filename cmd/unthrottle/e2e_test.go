@@ -151,7 +151,8 @@ type listed struct {
 
 func list1(t *testing.T, path string, args ...string) listed {
 	t.Helper()
-	all := decoded[struct{ Containers []listed }](t, unthrottle(t, append([]string{"ls", "-o", "json", "--below", path}, args...)...), 0).Containers
+	all := decoded[struct{ Containers []listed }](t,
+		unthrottle(t, append([]string{"ls", "-o", "json", "--below", path}, args...)...), 0).Containers
 	if len(all) != 1 || all[0].Path != path {
 		t.Fatalf("want one line for %s, got %+v", path, all)
 	}
@@ -259,7 +260,8 @@ func TestSeeApplyRestore(t *testing.T) {
 		status[0]["since"] == nil || status[0]["by"] == nil {
 		t.Errorf("status %v", status)
 	}
-	if got := unthrottle(t, append(write, "apply", busy, "--remedy", "burst")...); got.code != 2 || !strings.Contains(got.errors, "in force already") {
+	if got := unthrottle(t, append(write, "apply", busy, "--remedy", "burst")...); got.code != 2 ||
+		!strings.Contains(got.errors, "in force already") {
 		t.Errorf("a second remedy: exit code %d, %q", got.code, got.errors)
 	}
 
@@ -328,7 +330,8 @@ func TestFix(t *testing.T) {
 	settings := tr.Settings()
 
 	// A source of latencies needs no recording.
-	if got := unthrottle(t, append(write, "fix", busy, "--remedy", "pin", "--slo", "p99<20ms", "--slo-command", "seq 1 600")...); got.code != 2 || !strings.Contains(got.errors, "--yes") || tr.Settings() != settings {
+	if got := unthrottle(t, append(write, "fix", busy, "--remedy", "pin", "--slo", "p99<20ms", "--slo-command",
+		"seq 1 600")...); got.code != 2 || !strings.Contains(got.errors, "--yes") || tr.Settings() != settings {
 		t.Errorf("no terminal to ask: exit code %d, %q; settings changed: %v", got.code, got.errors, tr.Settings() != settings)
 	}
 

@@ -46,7 +46,8 @@ func (f *writeFlags) addStateDir(cmd *cobra.Command) {
 
 // addLift adds the flag of commands that make plans.
 func (f *writeFlags) addLift(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.liftBelow, "lift-below", "", "quotas of cgroups below this `PREFIX` may be lifted too, where they would still bind (default: those below --scope)")
+	cmd.Flags().StringVar(&f.liftBelow, "lift-below", "", "quotas of cgroups below this `PREFIX` may be lifted too, "+
+		"where they would still bind (default: those below --scope)")
 }
 
 // mustExist refuses a --state-dir that is not there: to say that nothing is in force would be a guess. The default may be
@@ -58,7 +59,8 @@ func (f *writeFlags) mustExist(cmd *cobra.Command) error {
 	info, err := os.Stat(f.stateDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("--state-dir %s: no such folder, so what is in force is not known: give the folder that the writing command had, or leave it out for %s",
+		return fmt.Errorf("--state-dir %s: no such folder, so what is in force is not known: give the folder that "+
+			"the writing command had, or leave it out for %s",
 			text.Sanitize(f.stateDir, 0), defaultStateDir())
 	case err != nil:
 		return fmt.Errorf("--state-dir %w", err)
@@ -80,7 +82,8 @@ func (f *writeFlags) whose(uid int, given bool) string {
 	if uid == 0 || given {
 		return ""
 	}
-	return fmt.Sprintf("only what this user has in force, from %s; root's journal (%s) is for root to read", text.Sanitize(f.stateDir, 0), systemStateDir)
+	return fmt.Sprintf("only what this user has in force, from %s; root's journal (%s) is for root to read",
+		text.Sanitize(f.stateDir, 0), systemStateDir)
 }
 
 // defaultStateDir is the folder of the journal: the system's for root, else the user's.
@@ -175,7 +178,8 @@ func callingUser() string {
 
 // facts gathers the facts of a plan. used is the CPU use by path, in CPUs, as far as it
 // is known; the rest is measured for a second.
-func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
+func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, all []container.Container,
+	used map[string]float64) (hoststate.Facts, error) {
 	named := env.Scope
 	if f.liftBelow != "" {
 		var err error
@@ -192,7 +196,8 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 		return hoststate.Facts{}, err
 	}
 	o := gather.Options{
-		Root: infile.Root("/"), Held: held, Journal: journal.File(env.StateDir), Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
+		Root: infile.Root("/"), Held: held, Journal: journal.File(env.StateDir), Drift: drift, Scope: env.Scope,
+		Named: named, Used: used, Window: time.Second,
 		IRQ: env.IRQ, SchedExt: schedExt(),
 	}
 	if units, ok := env.Systemd.(gather.Units); ok {

@@ -73,7 +73,8 @@ cannot tell is said.`,
 	shareString(cmd, &f.html, "html", "", ", for an incident")
 	flags.StringVar(&f.record, "record", "", "also keep the recording in `FILE`")
 	flags.StringVar(&f.perfetto, "perfetto", "", "also write each thread's schedule to `FILE`, for ui.perfetto.dev; FILE.gz is compressed")
-	flags.StringVar(&f.at, "at", "", "explain a `MOMENT` of the past from the agent's flight recorder: 03:12, \"2026-03-04 03:12\", 20m ago as 20m")
+	flags.StringVar(&f.at, "at", "", "explain a `MOMENT` of the past from the agent's flight recorder: 03:12, "+
+		"\"2026-03-04 03:12\", 20m ago as 20m")
 	flags.StringVar(&f.flight, "flight-dir", defaultFlightDir(), "`DIR` of the agent's flight recorder")
 	flags.BoolVar(&f.ask, "ask-jvm", false, "ask JVMs for their threads' full names: stops each at a safepoint for a moment")
 	boundVar(cmd, &f.bound, "", ": exit with 1 if it was, such as 5%")
@@ -151,7 +152,8 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	} else {
 		err = view.Write(out, e, o)
 	}
-	err = errors.Join(err, page.write(pageIsIn, func(w io.Writer) error { return view.HTML(w, e, from, o) }), writeTrace(ctx, trace, recorded))
+	err = errors.Join(err, page.write(pageIsIn, func(w io.Writer) error { return view.HTML(w, e, from, o) }),
+		writeTrace(ctx, trace, recorded))
 	if err := errors.Join(err, kept); err != nil {
 		return err
 	}
@@ -161,7 +163,8 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 
 // advised is what the forecast of the recording recommends, as text and as JSON, and where the recording comes from. It
 // takes what the forecast contradicts from the explanation. host is nil for a recording's file.
-func advised(ctx context.Context, e *diagnose.Explanation, target, recorded string, host *beside) (o view.Options, shown *rows.Recommended, from webpage.Origin) {
+func advised(ctx context.Context, e *diagnose.Explanation, target, recorded string, host *beside) (o view.Options,
+	shown *rows.Recommended, from webpage.Origin) {
 	made, err := forecastOf(ctx, recorded, recorded != target)
 	from.Version = version
 	if recorded != target { // of this host, now
@@ -215,7 +218,8 @@ func judged(e diagnose.Explanation, f explainFlags) error {
 	case len(e.LimitChanges) > 0:
 		return exitWith{exitNotMeasurable, errors.New("a limit changed while it was looked at: look again")}
 	case e.Cause == "" && f.bound.share < 0:
-		return exitWith{exitNotMeasurable, errors.New("counters alone do not decide the cause; what is missing stands at the end of the report")}
+		return exitWith{exitNotMeasurable, errors.New("counters alone do not decide the cause; what is missing " +
+			"stands at the end of the report")}
 	case f.bound.share < 0:
 		return nil
 	case e.Stopped == nil || e.Window <= 0:
@@ -234,7 +238,8 @@ func isFile(name string) bool {
 
 // explainLive records the container now, and looks at all of them meanwhile where there is to be a recording. kept says why the
 // recording could not be kept; the explanation is sound then.
-func explainLive(ctx context.Context, target string, f explainFlags, record string) (e diagnose.Explanation, host *beside, kept, err error) {
+func explainLive(ctx context.Context, target string, f explainFlags, record string) (e diagnose.Explanation,
+	host *beside, kept, err error) {
 	h, err := openCgroups()
 	if err != nil {
 		return e, nil, nil, err

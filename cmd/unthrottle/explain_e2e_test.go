@@ -82,11 +82,13 @@ func TestExplain(t *testing.T) {
 	dir := t.TempDir()
 	kept, page, trace := filepath.Join(dir, "busy.rec"), filepath.Join(dir, "busy.html"), filepath.Join(dir, "busy.json.gz")
 
-	e := decoded[explained](t, unraced(t, "explain", busy, "--for", "1500ms", "--json", "--record", kept, "--html", page, "--perfetto", trace), 0)
+	e := decoded[explained](t, unraced(t, "explain", busy, "--for", "1500ms", "--json", "--record", kept, "--html",
+		page, "--perfetto", trace), 0)
 	if e.Cause == nil || len(e.Causes) == 0 || e.Causes[0].Cause != *e.Cause || e.Causes[0].Evidence == "" {
 		t.Errorf("cause %v of %+v", e.Cause, e.Causes)
 	}
-	if e.Limit == nil || *e.Limit != 0.3 || e.Periods == nil || e.ThrottledPeriods == nil || *e.ThrottledPeriods*2 < *e.Periods || *e.Periods == 0 {
+	if e.Limit == nil || *e.Limit != 0.3 || e.Periods == nil || e.ThrottledPeriods == nil ||
+		*e.ThrottledPeriods*2 < *e.Periods || *e.Periods == 0 {
 		t.Errorf("limit %v, %v of %v periods throttled", e.Limit, e.ThrottledPeriods, e.Periods)
 	}
 	if e.Stopped == nil || *e.Stopped <= 0 || *e.Stopped > e.Window || e.EndedEarly != nil {
@@ -108,7 +110,8 @@ func TestExplain(t *testing.T) {
 		t.Errorf("pools: %+v", e.Pools)
 	}
 	reasons := []string{"ancestor_quota", "host_system", "idle_unused", "neighbours", "own_quota", "own_threads", "realtime_limit", "steal"}
-	if got := slices.Sorted(maps.Keys(e.Waiting)); !slices.Equal(got, reasons) || e.Waiting["own_quota"] == nil || *e.Waiting["own_quota"] <= 0 {
+	if got := slices.Sorted(maps.Keys(e.Waiting)); !slices.Equal(got, reasons) || e.Waiting["own_quota"] == nil ||
+		*e.Waiting["own_quota"] <= 0 {
 		t.Errorf("waiting: %v", got)
 	}
 	if e.LostEvents == nil || e.Neighbours == nil || len(e.Checks) != 3 || e.MeanWidth == nil {
@@ -126,7 +129,8 @@ func TestExplain(t *testing.T) {
 		t.Errorf("of the recording: %+v\nlive: %+v", again, e)
 	}
 	text := unraced(t, "explain", kept, "--ascii", "--bound", "1%")
-	for _, want := range []string{"/unthrottle-test-", "limit 0.3 CPUs", "CPUs at once", "Who spent it", "Where waiting went", "own quota"} {
+	for _, want := range []string{"/unthrottle-test-", "limit 0.3 CPUs", "CPUs at once", "Who spent it",
+		"Where waiting went", "own quota"} {
 		if !strings.Contains(strings.Join(strings.Fields(text.out), " "), want) {
 			t.Errorf("%q is missing in\n%s", want, text.out)
 		}
@@ -223,7 +227,8 @@ func explainBadFiles(t *testing.T, dir, kept string) {
 			t.Errorf("%s: exit code %d, want %d; says %q, want %q in it", name, got.code, c.code, said, c.says)
 		}
 	}
-	if got := unraced(t, "explain", kept, "--record", filepath.Join(dir, "other")); got.code != 2 || !strings.Contains(got.errors, "for containers that run") {
+	if got := unraced(t, "explain", kept, "--record", filepath.Join(dir, "other")); got.code != 2 ||
+		!strings.Contains(got.errors, "for containers that run") {
 		t.Errorf("--record of a recording: exit code %d, %q", got.code, got.errors)
 	}
 }
@@ -244,7 +249,8 @@ func explainFullDisk(t *testing.T, busy, kept string) {
 			t.Fatal(err)
 		}
 		got := unraced(t, append([]string{"explain"}, args...)...)
-		if got.code != 2 || !strings.Contains(got.errors, file+": not written: no space left on device: make room") || !strings.Contains(got.out, "Who spent it") {
+		if got.code != 2 || !strings.Contains(got.errors, file+": not written: no space left on device: make room") ||
+			!strings.Contains(got.out, "Who spent it") {
 			t.Errorf("%v: exit code %d, %q, %d bytes of explanation", args[1:], got.code, got.errors, len(got.out))
 		}
 		left, err := os.ReadDir(small)
@@ -287,7 +293,8 @@ func explainWithoutRights(t *testing.T, busy string) {
 	}
 	got := as("explain", busy, "--for", "1s", "--json")
 	e := decoded[explained](t, run{0, got.out, got.errors}, 0)
-	if e.Width != nil || e.Wanted != nil || e.Pools != nil || e.Waiting != nil || e.Neighbours != nil || e.LostEvents != nil || e.Checks != nil {
+	if e.Width != nil || e.Wanted != nil || e.Pools != nil || e.Waiting != nil || e.Neighbours != nil ||
+		e.LostEvents != nil || e.Checks != nil {
 		t.Errorf("something is no null that counters do not tell: %s", got.out)
 	}
 	if e.Periods == nil || *e.Periods == 0 || e.Limit == nil || *e.Limit != 0.3 || e.MeanWidth == nil {
@@ -300,7 +307,8 @@ func explainWithoutRights(t *testing.T, busy string) {
 		t.Errorf("no way out: %q", e.NotMeasured)
 	}
 	file := filepath.Join(dir, "x")
-	if got := as("explain", busy, "--for", "1s", "--record", file); got.code != 3 || !strings.Contains(got.errors, "run as root") || got.out != "" {
+	if got := as("explain", busy, "--for", "1s", "--record", file); got.code != 3 ||
+		!strings.Contains(got.errors, "run as root") || got.out != "" {
 		t.Errorf("--record: exit code %d, %q, %q", got.code, got.errors, got.out)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {

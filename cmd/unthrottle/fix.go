@@ -172,7 +172,8 @@ const leastBudget, mostBudget = 30 * time.Second, time.Hour
 const maxTries = 8
 
 // runFix resolves the target and puts this host behind fix.Run.
-func runFix(cmd *cobra.Command, w *writeFlags, target string, do func(context.Context, fix.Env, fix.Options) (fix.Result, error), o fix.Options, latencies slo.Source) (fix.Result, error) {
+func runFix(cmd *cobra.Command, w *writeFlags, target string,
+	do func(context.Context, fix.Env, fix.Options) (fix.Result, error), o fix.Options, latencies slo.Source) (fix.Result, error) {
 	ctx := cmd.Context()
 	h, err := openCgroups()
 	if err != nil {
@@ -202,7 +203,8 @@ func withTarget(all []container.Container, target container.Container) []contain
 	if slices.ContainsFunc(all, func(c container.Container) bool { return c.Group.Path == target.Group.Path }) {
 		return all
 	}
-	others := slices.DeleteFunc(slices.Clone(all), func(c container.Container) bool { return cgroup.Below(c.Group.Path, target.Group.Path) })
+	others := slices.DeleteFunc(slices.Clone(all),
+		func(c container.Container) bool { return cgroup.Below(c.Group.Path, target.Group.Path) })
 	return append(others, target)
 }
 

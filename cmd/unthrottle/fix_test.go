@@ -35,8 +35,10 @@ func TestFixExitCodes(t *testing.T) {
 		"left as it is, and stopped":         {fix.Result{StoppedAbove: true}, nil, exitAboveBound},
 		"every remedy was refused":           {fix.Result{StoppedAbove: true}, &fix.NoRemedy{}, exitFailure},
 		"not measured, nothing written":      {fix.Result{}, &fix.NotMeasured{Err: gone}, exitNotMeasurable},
-		"not measured afterwards, undone":    {applied(func(r *fix.Result) { r.Kept = false }), &fix.NotMeasured{Err: gone}, exitNotMeasurable},
-		"not measured, not undone either":    {applied(func(*fix.Result) {}), errors.Join(&fix.NotMeasured{Err: gone}, &apply.NotRestored{}), exitFailure},
+		"not measured afterwards, undone": {applied(func(r *fix.Result) { r.Kept = false }),
+			&fix.NotMeasured{Err: gone}, exitNotMeasurable},
+		"not measured, not undone either": {applied(func(*fix.Result) {}),
+			errors.Join(&fix.NotMeasured{Err: gone}, &apply.NotRestored{}), exitFailure},
 	} {
 		cmd := newFix()
 		cmd.SetOut(io.Discard)
@@ -50,7 +52,8 @@ func TestFixExitCodes(t *testing.T) {
 func TestTargetsInTheList(t *testing.T) {
 	at := func(path string) container.Container { return container.Container{Group: cgroup.Group{Path: path}} }
 	all := []container.Container{at("/a/x"), at("/a/y"), at("/ab"), at("/b")}
-	for target, want := range map[string][]string{"/b": {"/a/x", "/a/y", "/ab", "/b"}, "/a": {"/ab", "/b", "/a"}, "/a/y": {"/a/x", "/a/y", "/ab", "/b"}} {
+	for target, want := range map[string][]string{"/b": {"/a/x", "/a/y", "/ab", "/b"}, "/a": {"/ab", "/b", "/a"},
+		"/a/y": {"/a/x", "/a/y", "/ab", "/b"}} {
 		var got []string
 		for _, c := range withTarget(all, at(target)) {
 			got = append(got, c.Group.Path)

@@ -92,7 +92,8 @@ func TestNothingIsNoSetting(t *testing.T) {
 		if err := errors.Join(cmd.Flags().Set("remedy", string(s.Of[0])), cmd.Flags().Set(s.Flag, nothing)); err != nil {
 			continue // refused as it is read
 		}
-		if err := errors.Join(f.rejectEmptyFlags(cmd), f.validateFlags(cmd)); err == nil || !strings.Contains(err.Error(), "--"+s.Flag+" ") {
+		if err := errors.Join(f.rejectEmptyFlags(cmd), f.validateFlags(cmd)); err == nil ||
+			!strings.Contains(err.Error(), "--"+s.Flag+" ") {
 			t.Errorf("--%s=%s: %v: refuse it in rejectEmptyFlags or validateFlags", s.Flag, nothing, err)
 		}
 	}

@@ -105,7 +105,8 @@ It is marked, and 'fix' would choose it too.`,
 	flags.BoolVar(&f.all, "all", false, "every container with a limit, one after the other, and the CPUs that the host gets back")
 	flags.BoolVar(&f.pools, "pools", false, "also show delay and response of each thread pool")
 	shareString(cmd, &f.objective, "slo", "", "")
-	flags.StringVar(&f.pool, "pool", "", "with --slo: the thread pool `NAME` whose latency counts (default: requests; where none were seen, all pools together)")
+	flags.StringVar(&f.pool, "pool", "", "with --slo: the thread pool `NAME` whose latency counts (default: "+
+		"requests; where none were seen, all pools together)")
 	flags.StringVar(&f.hostLoad, "host-load", "90%", "forecast also for a host of which this `SHARE` is busy; 0% leaves that out")
 	flags.StringVar(&f.load, "load", "", "look for where each remedy breaks from a `LOAD` to another, such as 1..3 times the arrivals")
 	shareCount(cmd, &f.cpus, "cpus", 0, " (default: the limit, rounded up)")

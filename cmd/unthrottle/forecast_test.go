@@ -62,7 +62,8 @@ func TestForecastJSON(t *testing.T) {
 	seen, full := map[string]bool{}, 0
 	for _, item := range out["rows"].([]any) {
 		row := item.(map[string]any)
-		for _, key := range []string{"remedy", "parameters", "throttled_periods", "stopped_seconds", "p50_ms", "p99_ms", "max_ms", "cpus_reserved", "error", "modelled"} {
+		for _, key := range []string{"remedy", "parameters", "throttled_periods", "stopped_seconds", "p50_ms", "p99_ms",
+			"max_ms", "cpus_reserved", "error", "modelled"} {
 			if _, ok := row[key]; !ok {
 				t.Errorf("%v has no %s", row["remedy"], key)
 			}
@@ -88,7 +89,8 @@ func TestForecastJSON(t *testing.T) {
 func TestForecastText(t *testing.T) {
 	name := writtenRecording(t, true, 0)
 	r := unraced(t, "forecast", name, "--slo", "p99=20ms", "--repeat", "2", "--pools")
-	for _, want := range []string{"raise to 0.75 CPUs", "the objective is at most 20.0 ms", "p99 at 90 %", "Self-check", "modelled, not replayed", "Smallest limit that does", "http-worker-*"} {
+	for _, want := range []string{"raise to 0.75 CPUs", "the objective is at most 20.0 ms", "p99 at 90 %", "Self-check",
+		"modelled, not replayed", "Smallest limit that does", "http-worker-*"} {
 		if r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", r.code, want, r.out, r.errors)
 		}
@@ -137,7 +139,8 @@ func TestForecastRefuses(t *testing.T) {
 		}
 	}
 	// Not enough CPUs is told in the row.
-	if r := unraced(t, "forecast", good, "--cpus", "8", "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "not possible: pin to 8 of 8 CPUs leaves none for others") {
+	if r := unraced(t, "forecast", good, "--cpus", "8", "--repeat", "1"); r.code != 0 ||
+		!strings.Contains(r.out, "not possible: pin to 8 of 8 CPUs leaves none for others") {
 		t.Errorf("pin to all: exit code %d\n%s%s", r.code, r.out, r.errors)
 	}
 }

@@ -38,7 +38,8 @@ func TestSharedFlagsAreTheSameEverywhere(t *testing.T) {
 			if shared {
 				used[f.Name] = true
 				if f.Shorthand != of.letter || !strings.HasPrefix(f.Usage, of.usage) {
-					t.Errorf("%s --%s: %q, letter %q: the table of shared flags says %q, letter %q", cmd.CommandPath(), f.Name, f.Usage, f.Shorthand, of.usage, of.letter)
+					t.Errorf("%s --%s: %q, letter %q: the table of shared flags says %q, letter %q", cmd.CommandPath(),
+						f.Name, f.Usage, f.Shorthand, of.usage, of.letter)
 				}
 			}
 			if kind, _ := pflag.UnquoteUsage(f); kind != strings.ToUpper(kind) {
@@ -52,9 +53,11 @@ func TestSharedFlagsAreTheSameEverywhere(t *testing.T) {
 			case !ok:
 				first[f.Name] = seen{cmd.CommandPath(), f}
 			case before.flag.Value.Type() != f.Value.Type():
-				t.Errorf("--%s is a %s in %s and a %s in %s", f.Name, before.flag.Value.Type(), before.command, f.Value.Type(), cmd.CommandPath())
+				t.Errorf("--%s is a %s in %s and a %s in %s", f.Name, before.flag.Value.Type(), before.command,
+					f.Value.Type(), cmd.CommandPath())
 			case !shared && before.flag.Usage != f.Usage && !slices.Contains(differing, f.Name):
-				t.Errorf("--%s of %s and of %s read differently: put what is common into sharedFlags", f.Name, before.command, cmd.CommandPath())
+				t.Errorf("--%s of %s and of %s read differently: put what is common into sharedFlags", f.Name,
+					before.command, cmd.CommandPath())
 			}
 		})
 	})

@@ -62,7 +62,8 @@ func TestOneRuleThreeCommands(t *testing.T) {
 			Command *string `json:"command"`
 		} `json:"rows"`
 	}
-	said := map[string]recommending{"explain": decoded[recommending](t, explain, 0), "forecast": decoded[recommending](t, forecast, 0), "fix": decoded[recommending](t, fix, fix.code)}
+	said := map[string]recommending{"explain": decoded[recommending](t, explain, 0),
+		"forecast": decoded[recommending](t, forecast, 0), "fix": decoded[recommending](t, fix, fix.code)}
 	want := said["forecast"].Recommended.refused(t, "forecast")
 	if want["period"] == "" {
 		t.Errorf("nothing is refused: %q", want)
@@ -82,7 +83,8 @@ func TestOneRuleThreeCommands(t *testing.T) {
 			}
 		}
 	}
-	if text := unraced(t, "explain", busy, "--for", "1s"); !strings.Contains(strings.Join(strings.Fields(text.out), " "), "not possible here: the quota that binds is that of "+pod) {
+	if text := unraced(t, "explain", busy, "--for", "1s"); !strings.Contains(strings.Join(strings.Fields(text.out),
+		" "), "not possible here: the quota that binds is that of "+pod) {
 		t.Errorf("explain says nothing of it:\n%s", text.out)
 	}
 	const unseen = "What this host can do was not looked at: a recording's file"

@@ -136,7 +136,8 @@ func TestASecondInterruptLeavesItForRestore(t *testing.T) {
 	if len(open) != 1 {
 		t.Fatalf("open %v, want the pin", open)
 	}
-	if want := fmt.Sprintf("left as it is: pin of %q (%s), %d settings", busy, open[0].Txn, len(open[0].Holds)); !strings.Contains(said, want) {
+	if want := fmt.Sprintf("left as it is: pin of %q (%s), %d settings", busy, open[0].Txn,
+		len(open[0].Holds)); !strings.Contains(said, want) {
 		t.Errorf("said %q, want %q in it", said, want)
 	}
 	if tr.Settings() == before {

@@ -42,7 +42,8 @@ func waitsForCPU() func() string {
 		if errors.Join(err, again) != nil || waited <= ran {
 			return ""
 		}
-		return fmt.Sprintf("other work fills the CPUs, and unthrottle got %s of CPU time; started as 'chrt --rr 1 unthrottle ...' it goes first",
+		return fmt.Sprintf("other work fills the CPUs, and unthrottle got %s of CPU time; started as 'chrt --rr 1 "+
+			"unthrottle ...' it goes first",
 			text.Duration(ran))
 	}
 }

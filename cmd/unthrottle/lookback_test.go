@@ -64,13 +64,15 @@ func TestFixWithASourceThatLooksBack(t *testing.T) {
 	log := answering(t, tr, busy)
 	time.Sleep(3 * time.Second) // so that there are three seconds of it
 	for _, lookBack := range []string{"3s", ""} {
-		args := []string{"fix", busy, "--yes", "--remedy", "raise", "--to", "1", "--json", "--for", "1s", "--scope", tr.Top, "--state-dir", tr.StateDir,
+		args := []string{"fix", busy, "--yes", "--remedy", "raise", "--to", "1", "--json", "--for", "1s", "--scope",
+			tr.Top, "--state-dir", tr.StateDir,
 			"--slo", "p90<20ms", "--slo-command", "tail -n 250 " + log}
 		if lookBack != "" {
 			args = append(args, "--slo-look-back", lookBack)
 		}
 		r := unthrottle(t, args...)
-		if !strings.Contains(r.out, `"verdict": "unverified"`) && !strings.Contains(r.out, `"verdict": "better"`) || lookBack != "" && !strings.Contains(r.out, `"verdict": "better"`) {
+		if !strings.Contains(r.out, `"verdict": "unverified"`) && !strings.Contains(r.out, `"verdict": "better"`) ||
+			lookBack != "" && !strings.Contains(r.out, `"verdict": "better"`) {
 			t.Errorf("looks back %q: exit code %d: %s%s", lookBack, r.code, r.out, r.errors)
 		}
 		putBack(t, tr)

@@ -26,7 +26,8 @@ func followMems(cmd *cobra.Command, w *writeFlags, target string, result *fix.Re
 	if err != nil {
 		return err
 	}
-	out, err := rebalance.Follow(cmd.Context(), rebalance.Env{Apply: env, Facts: w.hostFacts(h, env), Wait: clock.Sleep}, rebalance.HostPager{}, c.Group.Path)
+	out, err := rebalance.Follow(cmd.Context(),
+		rebalance.Env{Apply: env, Facts: w.hostFacts(h, env), Wait: clock.Sleep}, rebalance.HostPager{}, c.Group.Path)
 	if err != nil {
 		return fmt.Errorf("its CPUs are set, its memory did not follow: %w", err)
 	}

@@ -56,7 +56,8 @@ func TestNarrowBySchedExtInTheLab(t *testing.T) {
 		return strings.TrimSpace(string(state)) == "enabled"
 	}
 	settings := tr.Settings()
-	decoded[changed](t, unthrottle(t, "apply", web, "--remedy", "narrow", "--via", "sched_ext", "--credit", "1ms", "--state-dir", tr.StateDir, "--json"), 0)
+	decoded[changed](t, unthrottle(t, "apply", web, "--remedy", "narrow", "--via", "sched_ext", "--credit", "1ms",
+		"--state-dir", tr.StateDir, "--json"), 0)
 	if !loaded() || tr.Settings() != settings {
 		t.Fatalf("loaded %v; settings\n%s\nwere\n%s", loaded(), tr.Settings(), settings)
 	}
@@ -102,7 +103,8 @@ func TestNarrowBySchedExtInTheLab(t *testing.T) {
 	killed := throttled()
 	until(t, "the quota is enforced again", func() bool { return throttled() > killed })
 	after := unthrottle(t, "status", "--json", "--state-dir", tr.StateDir)
-	if n := decoded[statusDocument](t, after, 0).InForce[0].Narrow; n == nil || n.InForce == nil || *n.InForce || n.Widest != nil || n.CapCPUs != 2 {
+	if n := decoded[statusDocument](t, after, 0).InForce[0].Narrow; n == nil || n.InForce == nil || *n.InForce ||
+		n.Widest != nil || n.CapCPUs != 2 {
 		t.Errorf("%+v", n)
 	}
 	if !strings.Contains(after.errors, "has ended (it was killed") {

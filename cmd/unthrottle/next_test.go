@@ -46,8 +46,10 @@ func TestAfterTooFew(t *testing.T) {
 		few  fix.TooFewLatencies
 		want string
 	}{
-		{fix.TooFewLatencies{Lower: lower, Longer: 21 * time.Second}, "sudo unthrottle fix cart --slo 'p99<20ms' --slo-command 'probe --last' --for 21s"},
-		{fix.TooFewLatencies{Lower: lower, Longer: 21 * time.Second, LooksBack: true}, "sudo unthrottle fix cart --for 5s --slo-command 'probe --last' --slo 'p95<20ms'"},
+		{fix.TooFewLatencies{Lower: lower, Longer: 21 * time.Second},
+			"sudo unthrottle fix cart --slo 'p99<20ms' --slo-command 'probe --last' --for 21s"},
+		{fix.TooFewLatencies{Lower: lower, Longer: 21 * time.Second, LooksBack: true},
+			"sudo unthrottle fix cart --for 5s --slo-command 'probe --last' --slo 'p95<20ms'"},
 		{fix.TooFewLatencies{Longer: 21 * time.Second, LooksBack: true}, ""},
 	} {
 		root := newRoot()

@@ -52,7 +52,8 @@ reads standard input.`,
 	flags.StringVar(&f.containers, "containers", "", "YAML `FILE`: the containers, in the order of arrival")
 	flags.StringVar(&f.current, "current", "", "`FILE` that 'place --json' printed: who has which CPUs already")
 	flags.BoolVar(&f.score, "score", false, "only judge what --current says, and list the moves that would repair it")
-	flags.StringVar(&f.order, "order", placement.DefaultOrder().String(), "`OBJECTIVES`, most important first; those not named come after them")
+	flags.StringVar(&f.order, "order", placement.DefaultOrder().String(),
+		"`OBJECTIVES`, most important first; those not named come after them")
 	shareString(cmd, &f.reserve, "reserve", "", ": kept for the system")
 	flags.StringVar(&f.unavailable, "unavailable", "", "`CPUS` that another program owns, such as the kubelet")
 	shareCount(cmd, &f.moves, "max-moves", 32, ", with --score")
@@ -110,7 +111,8 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 	if f.out.json() {
 		return jsonout.Write(cmd.OutOrStdout(), "place", view.NewJSON(out))
 	}
-	if err := view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii || terminal.ASCII(), Color: terminal.Color(os.Stdout)}); err != nil {
+	if err := view.Write(cmd.OutOrStdout(), out,
+		view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii || terminal.ASCII(), Color: terminal.Color(os.Stdout)}); err != nil {
 		return err
 	}
 	sayNext(f.out, f.afterPlace(cmd, out))

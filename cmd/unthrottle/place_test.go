@@ -44,7 +44,8 @@ func placeFiles(t *testing.T, texts map[string]string) (dir string) {
 
 func TestPlaceRoundTrip(t *testing.T) {
 	dir := placeFiles(t, map[string]string{
-		"one.yaml": "- {name: a, cpus: 3}\n- {name: b, cpus: 2.5, class: hybrid}\n- {name: c, cpus: 2}\n- {name: a, leaves: true}\n- {name: d, cpus: 99}\n",
+		"one.yaml": "- {name: a, cpus: 3}\n- {name: b, cpus: 2.5, class: hybrid}\n- {name: c, cpus: 2}\n- {name: a, " +
+			"leaves: true}\n- {name: d, cpus: 99}\n",
 		"two.yaml": "- {name: e, cpus: 4, full_cores: true}\n- {name: c, leaves: true}\n",
 	})
 	machine := filepath.Join(dir, "machine.json")
@@ -77,18 +78,21 @@ func TestPlaceRoundTrip(t *testing.T) {
 		t.Errorf("%+v", second)
 	}
 	// Another program's placement, judged: a crosses although socket 0 had room.
-	text, err = place(t, `{"containers":[{"name":"a","cpus":"0,4"},{"name":"b","cpus":"8,12"}]}`, "--topology", machine, "--current", "-", "--score", "--json")
+	text, err = place(t, `{"containers":[{"name":"a","cpus":"0,4"},{"name":"b","cpus":"8,12"}]}`, "--topology", machine,
+		"--current", "-", "--score", "--json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	score := read(text)
-	if !score.Containers[0].Avoidable || score.Containers[0].Sockets != 2 || score.Score.Sockets.Avoidable != 2 || len(score.Moves) == 0 || score.After.Sockets.Avoidable != 0 {
+	if !score.Containers[0].Avoidable || score.Containers[0].Sockets != 2 || score.Score.Sockets.Avoidable != 2 ||
+		len(score.Moves) == 0 || score.After.Sockets.Avoidable != 0 {
 		t.Errorf("%s", text)
 	}
 }
 
 func TestPlaceRefuses(t *testing.T) {
-	dir := placeFiles(t, map[string]string{"bad.yaml": "- {name: a, cpus: -1}", "c.yaml": "- {name: a, cpus: 1}", "bad.json": "{", "none.json": "{}",
+	dir := placeFiles(t, map[string]string{"bad.yaml": "- {name: a, cpus: -1}", "c.yaml": "- {name: a, cpus: 1}",
+		"bad.json": "{", "none.json": "{}",
 		"off.json": `{"cpus":[{"id":0},{"id":1,"online":false},{"id":2}]}`})
 	file := func(name string) string { return filepath.Join(dir, name) }
 	machine := file("machine.json")
@@ -104,11 +108,14 @@ func TestPlaceRefuses(t *testing.T) {
 		{[]string{"--topology", machine, "--containers", file("bad.yaml")}, "bad.yaml:1: [0].cpus"},
 		{[]string{"--topology", file("bad.json"), "--containers", file("c.yaml")}, "bad.json"},
 		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--current", file("none.json")}, "containers: is missing"},
-		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--order", "speed"}, `--order: "speed" is no objective: choose from spans`},
+		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--order", "speed"},
+			`--order: "speed" is no objective: choose from spans`},
 		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--reserve", "x"}, `--reserve: list "x"`},
 		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--reserve", "0,99"}, "--reserve: this machine has no CPUs 99"},
-		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--unavailable", "98-99"}, "--unavailable: this machine has no CPUs 98-99"},
-		{[]string{"--topology", file("off.json"), "--containers", file("c.yaml"), "--reserve", "0-1"}, "--reserve: the reserve names CPUs 1, which are not there or offline: 0,2 are online"},
+		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--unavailable", "98-99"},
+			"--unavailable: this machine has no CPUs 98-99"},
+		{[]string{"--topology", file("off.json"), "--containers", file("c.yaml"), "--reserve", "0-1"},
+			"--reserve: the reserve names CPUs 1, which are not there or offline: 0,2 are online"},
 		{[]string{"--topology", machine, "--sysfs", dir, "--containers", file("c.yaml")}, "give one of them"},
 		{[]string{"--containers", "-", "--current", "-"}, "standard input can be one file only"},
 		{[]string{"--containers", file("c.yaml"), "--max-moves", "-1"}, "--max-moves -1"},
@@ -118,7 +125,8 @@ func TestPlaceRefuses(t *testing.T) {
 			t.Errorf("%v: error %v does not say %s", c.args, err, c.names)
 		}
 	}
-	if _, err := place(t, "", "--topology", machine, "--containers", file("c.yaml"), "--order", placement.DefaultOrder().String(), "--reserve", "0-1"); err != nil {
+	if _, err := place(t, "", "--topology", machine, "--containers", file("c.yaml"), "--order",
+		placement.DefaultOrder().String(), "--reserve", "0-1"); err != nil {
 		t.Error(err)
 	}
 }

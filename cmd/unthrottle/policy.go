@@ -77,7 +77,8 @@ func runPolicy(cmd *cobra.Command, config string, form output, args []string) er
 		path := text.EscapePath(target.Group.Path)
 		report.Containers = slices.DeleteFunc(report.Containers, func(c policy.ReportContainer) bool { return c.Cgroup != path })
 		if len(report.Containers) == 0 {
-			return fmt.Errorf("%s: the agent has not seen it: it is new, outside of the agent's scope, or beyond the number of containers that the agent exports", path)
+			return fmt.Errorf("%s: the agent has not seen it: it is new, outside of the agent's scope, or beyond the "+
+				"number of containers that the agent exports", path)
 		}
 	}
 	switch {
@@ -125,7 +126,8 @@ func askAgent(ctx context.Context, listen string) (policy.Report, error) {
 	if err != nil {
 		return policy.Report{}, err
 	}
-	client := http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(request)
 	if err != nil {
 		return policy.Report{}, fmt.Errorf("no agent answers at %s", listen)

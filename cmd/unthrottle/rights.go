@@ -22,10 +22,12 @@ func mayWrite(h *cgroup.Host, path string, bySystemd bool) error {
 	file := cgroup.LimitFiles(v)[0]
 	switch err := unix.Faccessat(unix.AT_FDCWD, filepath.Join(h.Dir(cgroup.CPU, path), file), unix.W_OK, unix.AT_EACCESS); {
 	case errors.Is(err, unix.EACCES):
-		return fmt.Errorf("cgroup %s: user %d must not write %s, so nothing could be changed: run as root; 'unthrottle check' says what is missing",
+		return fmt.Errorf("cgroup %s: user %d must not write %s, so nothing could be changed: run as root; "+
+			"'unthrottle check' says what is missing",
 			text.EscapePath(path), os.Geteuid(), file)
 	case errors.Is(err, unix.EROFS):
-		return fmt.Errorf("cgroup %s: %s is on a read-only mount, so nothing could be changed: run on the host, or in a container that may write cgroups",
+		return fmt.Errorf("cgroup %s: %s is on a read-only mount, so nothing could be changed: run on the host, or "+
+			"in a container that may write cgroups",
 			text.EscapePath(path), file)
 	}
 	return nil

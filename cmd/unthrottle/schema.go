@@ -38,10 +38,11 @@ import (
 
 func newSchema() *cobra.Command {
 	return &cobra.Command{
-		Use:               "schema [DOCUMENT]",
-		GroupID:           groupLook,
-		Short:             "Print the JSON schema of what a command prints with --json",
-		Long:              "Print the JSON schema of a document that a command prints with --json. Its name\nis the value of \"schema\" in the document. Without DOCUMENT: list all.",
+		Use:     "schema [DOCUMENT]",
+		GroupID: groupLook,
+		Short:   "Print the JSON schema of what a command prints with --json",
+		Long: "Print the JSON schema of a document that a command prints with --json. Its name\nis the " +
+			"value of \"schema\" in the document. Without DOCUMENT: list all.",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(documentNames(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -116,7 +117,8 @@ func shownAs() map[reflect.Type]*jsonschema.Schema {
 	}
 	as[reflect.TypeFor[features.Kernel]()] = kernel
 	inForce := of(reflect.TypeFor[txn.InForce]())
-	inForce.Properties["parameters"] = &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Types: []string{"number", "boolean", "string"}}}
+	inForce.Properties["parameters"] = &jsonschema.Schema{
+		Type: "object", AdditionalProperties: &jsonschema.Schema{Types: []string{"number", "boolean", "string"}}}
 	as[reflect.TypeFor[txn.InForce]()] = inForce
 	past := inForce.CloneSchemas()
 	past.Properties["until"], past.Properties["reason"] = of(reflect.TypeFor[time.Time]()), of(reflect.TypeFor[string]())

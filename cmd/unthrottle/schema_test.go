@@ -29,7 +29,8 @@ func TestSchemasArePublished(t *testing.T) {
 			}
 		}
 		if got, err := os.ReadFile(schemaFile(name)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what `%s` prints (%v): a key that is added is fine, UPDATE_GOLDEN=1 writes it; one that goes or changes needs a new version", schemaFile(name), name, err)
+			t.Errorf("%s is not what `%s` prints (%v): a key that is added is fine, UPDATE_GOLDEN=1 writes it; one "+
+				"that goes or changes needs a new version", schemaFile(name), name, err)
 		}
 	}
 	files, err := filepath.Glob(schemaFile("*"))
@@ -112,9 +113,11 @@ func TestDocumentsFitTheirSchemas(t *testing.T) {
 	recorded := writtenRecording(t, true, 0)
 	scenario := "../../examples/scenarios/conceptual.yaml"
 	for _, args := range [][]string{
-		{"version"}, {"topology"}, {"check"}, {"ls", "--for", "20ms"}, {"status", "--state-dir", state}, {"status", "--history", "--state-dir", state},
+		{"version"}, {"topology"}, {"check"}, {"ls", "--for", "20ms"}, {"status", "--state-dir", state},
+		{"status", "--history", "--state-dir", state},
 		{"restore", "--dry-run", "--state-dir", state},
-		{"demo", "--simulated", "--for", "500ms"}, {"simulate", scenario}, {"simulate", scenario, "--repeat", "2"}, {"simulate", scenario, "--real", "--dry-run"},
+		{"demo", "--simulated", "--for", "500ms"}, {"simulate", scenario}, {"simulate", scenario, "--repeat", "2"},
+		{"simulate", scenario, "--real", "--dry-run"},
 		{"place", "--topology", filepath.Join(dir, "machine.json"), "--containers", filepath.Join(dir, "wanted.yaml")},
 		{"explain", recorded}, {"forecast", recorded, "--slo", "p99<20ms", "--repeat", "1", "--load", "1"},
 	} {

@@ -34,7 +34,8 @@ func openCgroups() (*cgroup.Host, error) {
 // needCPU refuses a host on which throttling cannot be seen at all.
 func needCPU(h *cgroup.Host) error {
 	if _, ok := h.Version(cgroup.CPU); !ok {
-		return exitWith{exitNotMeasurable, errors.New("no cgroup hierarchy with the cpu controller is mounted: 'unthrottle check' shows what there is")}
+		return exitWith{exitNotMeasurable, errors.New("no cgroup hierarchy with the cpu controller is mounted: " +
+			"'unthrottle check' shows what there is")}
 	}
 	return nil
 }
@@ -141,7 +142,8 @@ func existingPrefix(h *cgroup.Host, flag, prefix string) (string, error) {
 		return "", err
 	}
 	if !cgroup.Exists(h, cgroup.CPU, path) {
-		return "", fmt.Errorf("--%s %s: there is no such cgroup: 'unthrottle ls' lists those with containers", flag, text.Sanitize(prefix, 0))
+		return "", fmt.Errorf("--%s %s: there is no such cgroup: 'unthrottle ls' lists those with containers", flag,
+			text.Sanitize(prefix, 0))
 	}
 	return path, nil
 }

@@ -55,7 +55,8 @@ func TestSimulate(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := out.Cgroups["app"]
-	if app["periods"] != 6.0 || app["active_periods"] != 5.0 || app["throttled_periods"] != 4.0 || app["throttled_seconds"] != 0.24 || out.Workloads["request"]["max_ms"] != 440 {
+	if app["periods"] != 6.0 || app["active_periods"] != 5.0 || app["throttled_periods"] != 4.0 ||
+		app["throttled_seconds"] != 0.24 || out.Workloads["request"]["max_ms"] != 440 {
 		t.Error(r.out)
 	}
 	if again := unthrottle(t, "simulate", conceptual, "--json", "--repeat", "3"); again.out != r.out {

@@ -63,7 +63,9 @@ func TestRunRefuses(t *testing.T) {
 			t.Errorf("%q: exit code %d, %s", test.want, r.code, r.errors)
 		}
 	}
-	for _, args := range [][]string{{"simulate", "--real"}, {"simulate", "a.yaml", "--fair"}, {"simulate", "a.yaml", "--real", "--timeline"}, {"bench", "latency", "--for", "0s"}, {"bench", "fibtest", "--repeat", "-1"}, {"bench", "fibtest", "--parent", ""}} {
+	for _, args := range [][]string{{"simulate", "--real"}, {"simulate", "a.yaml", "--fair"},
+		{"simulate", "a.yaml", "--real", "--timeline"}, {"bench", "latency", "--for", "0s"},
+		{"bench", "fibtest", "--repeat", "-1"}, {"bench", "fibtest", "--parent", ""}} {
 		if r := unthrottle(t, args...); r.code != 2 || r.errors == "" {
 			t.Errorf("%q: %d %s", args, r.code, r.errors)
 		}

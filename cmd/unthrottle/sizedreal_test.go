@@ -42,11 +42,13 @@ var realRuntimes = map[string]realRuntime{
 	"openmp": {key: "openmp", make: func(t *testing.T, dir string) ([]string, error) {
 		return built(dir, "gcc", "-fopenmp", "-o", "{}", "testdata/runtimes/figures.c")
 	}},
-	"rust": {key: "rust", deaf: true, unread: []string{"tokio_workers", "rayon_threads"}, make: func(t *testing.T, dir string) ([]string, error) {
-		return built(dir, "rustc", "-o", "{}", "testdata/runtimes/figures.rs")
-	}},
+	"rust": {key: "rust", deaf: true, unread: []string{"tokio_workers", "rayon_threads"},
+		make: func(t *testing.T, dir string) ([]string, error) {
+			return built(dir, "rustc", "-o", "{}", "testdata/runtimes/figures.rs")
+		}},
 	"tokio and rayon": {key: "rust", make: func(t *testing.T, dir string) ([]string, error) {
-		if _, err := built(dir, "cargo", "build", "--release", "--quiet", "--locked", "--manifest-path", "testdata/runtimes/rustfigures/Cargo.toml", "--target-dir", dir); err != nil {
+		if _, err := built(dir, "cargo", "build", "--release", "--quiet", "--locked", "--manifest-path",
+			"testdata/runtimes/rustfigures/Cargo.toml", "--target-dir", dir); err != nil {
 			return nil, err
 		}
 		return []string{filepath.Join(dir, "release", "program")}, nil
@@ -72,8 +74,9 @@ var realRuntimes = map[string]realRuntime{
 			return nil, err
 		}
 		// OTP 25 finds the limit only where mountinfo has an optional field, such as shared:1.
-		return found("unshare", "--mount", "--propagation", "shared", "erl", "-noshell", "-noinput", "-eval", `io:format("schedulers=~b dirty_cpu_schedulers=~b~n", `+
-			`[erlang:system_info(schedulers_online), erlang:system_info(dirty_cpu_schedulers_online)]).`)
+		return found("unshare", "--mount", "--propagation", "shared", "erl", "-noshell", "-noinput", "-eval",
+			`io:format("schedulers=~b dirty_cpu_schedulers=~b~n", `+
+				`[erlang:system_info(schedulers_online), erlang:system_info(dirty_cpu_schedulers_online)]).`)
 	}},
 	"nginx": {key: "nginx", deaf: true, make: nginxOf, asked: workersOf},
 }
@@ -255,7 +258,8 @@ func (s *startedRuntime) check(t *testing.T) {
 func TestUsersSettingsStayForReal(t *testing.T) {
 	tr := cgrouptest.New(t)
 	if require.InLab() {
-		t.Skip("needs v1: each runtime starts twice for each spelling, for which the guest has not the CPU time; runs in a host with cgroup v1")
+		t.Skip("needs v1: each runtime starts twice for each spelling, for which the guest has not the CPU time; " +
+			"runs in a host with cgroup v1")
 	}
 	all := maps.Clone(realRuntimes)
 	for _, java := range require.JDK(t)[:1] {
@@ -287,11 +291,16 @@ func TestUsersSettingsStayForReal(t *testing.T) {
 		{"node", "v8_workers", []string{"NODE_OPTIONS=--v8-pool-size=0"}, nil, "NODE_OPTIONS --v8-pool-size"},
 		{"node", "libuv_pool", []string{"UV_THREADPOOL_SIZE=2000"}, nil, "UV_THREADPOOL_SIZE"},
 		{"node", "libuv_pool", []string{"UV_THREADPOOL_SIZE=0"}, nil, "UV_THREADPOOL_SIZE"},
-		{"java", "processors", []string{`JAVA_TOOL_OPTIONS="-XX:ActiveProcessorCount=7"`}, nil, "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount"},
-		{"java", "processors", []string{`JAVA_TOOL_OPTIONS=-Da='b c' '-XX:ActiveProcessorCount=6'`}, nil, "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount"},
-		{"java", "processors", []string{"JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=5", "JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=4"}, nil, "JDK_JAVA_OPTIONS -XX:ActiveProcessorCount"},
-		{"java", "processors", []string{"JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"}, []string{"-XX:ActiveProcessorCount=3"}, "-XX:ActiveProcessorCount"},
-		{"java", "processors", []string{"_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"}, []string{"-XX:ActiveProcessorCount=3"}, "_JAVA_OPTIONS -XX:ActiveProcessorCount"},
+		{"java", "processors", []string{`JAVA_TOOL_OPTIONS="-XX:ActiveProcessorCount=7"`}, nil,
+			"JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount"},
+		{"java", "processors", []string{`JAVA_TOOL_OPTIONS=-Da='b c' '-XX:ActiveProcessorCount=6'`}, nil,
+			"JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount"},
+		{"java", "processors", []string{"JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=5",
+			"JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=4"}, nil, "JDK_JAVA_OPTIONS -XX:ActiveProcessorCount"},
+		{"java", "processors", []string{"JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"},
+			[]string{"-XX:ActiveProcessorCount=3"}, "-XX:ActiveProcessorCount"},
+		{"java", "processors", []string{"_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"},
+			[]string{"-XX:ActiveProcessorCount=3"}, "_JAVA_OPTIONS -XX:ActiveProcessorCount"},
 		{"python", "processors", []string{"PYTHON_CPU_COUNT=3"}, []string{"-X", "cpu_count=5"}, "-X cpu_count"},
 		{"python", "processors", []string{"PYTHON_CPU_COUNT=3"}, []string{"-Xcpu_count=5"}, "-X cpu_count"},
 		{"erlang", "schedulers", []string{"ERL_FLAGS=+S2:2"}, nil, "ERL_FLAGS +S"},
@@ -374,7 +383,8 @@ func pythonOf(wanted func(minor int) bool, kind string) ([]string, error) {
 		if _, scan := fmt.Sscan(string(text), &minor, &exe); err != nil || scan != nil || !wanted(minor) {
 			continue
 		}
-		return []string{exe, "-c", "import os, sys\nprint('processors=%d' % getattr(os, 'process_cpu_count', os.cpu_count)(), flush=True)\nsys.stdin.read(1)"}, nil
+		return []string{exe, "-c", "import os, sys\nprint('processors=%d' % getattr(os, 'process_cpu_count', " +
+			"os.cpu_count)(), flush=True)\nsys.stdin.read(1)"}, nil
 	}
 	return nil, fmt.Errorf("no Python %s", kind)
 }

@@ -149,10 +149,12 @@ func addStops(c *spans.Container, in io.Reader, out io.Writer) (all spans.Count,
 // spansSaid tells what was found. It is an error that none was of the container.
 func spansSaid(n spans.Count, shown string, c *spans.Container) error {
 	if n.Spans == 0 {
-		return exitWith{exitNotMeasurable, fmt.Errorf("%s: none of %s is of %s: its resource has neither the container.id nor the names of the pod and container; name its service.name by --service",
+		return exitWith{exitNotMeasurable, fmt.Errorf("%s: none of %s is of %s: its resource has neither the "+
+			"container.id nor the names of the pod and container; name its service.name by --service",
 			shown, text.Count(n.Others, "span"), text.Sanitize(c.Target.Name, 0))}
 	}
-	say("%s of %s, %d were stopped; %s of other resources stay as they are", text.Count(n.Spans, "span"), text.Sanitize(c.Target.Name, 0), n.Told, text.Count(n.Others, "span"))
+	say("%s of %s, %d were stopped; %s of other resources stay as they are", text.Count(n.Spans, "span"),
+		text.Sanitize(c.Target.Name, 0), n.Told, text.Count(n.Others, "span"))
 	if n.Outside > 0 {
 		say("%s lie outside the recording, from %s to %s: nothing is known of them", text.Count(n.Outside, "span"),
 			c.Begin.UTC().Format(time.RFC3339Nano), c.End.UTC().Format(time.RFC3339Nano))

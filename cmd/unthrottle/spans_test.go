@@ -45,7 +45,8 @@ func TestSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := unraced(t, "spans", kept, "--add-to", file, "--service", "shop/cart")
-	if told.code != 0 || strings.Count(told.out, "\n") != 2 || !strings.Contains(told.out, "ms by its own quota") || !strings.Contains(told.errors, "were stopped") {
+	if told.code != 0 || strings.Count(told.out, "\n") != 2 || !strings.Contains(told.out, "ms by its own quota") ||
+		!strings.Contains(told.errors, "were stopped") {
 		t.Errorf("exit code %d, %s%s", told.code, told.errors, told.out)
 	}
 	for _, c := range []struct {

@@ -140,7 +140,8 @@ func sayHealth(env apply.Env) error {
 		return err
 	}
 	if health.Unreported > 0 {
-		say("%d lines of the journal in %s are damaged: what they told is lost, and settings may not be put back; 'unthrottle restore' says more", health.Unreported, env.StateDir)
+		say("%d lines of the journal in %s are damaged: what they told is lost, and settings may not be put back; "+
+			"'unthrottle restore' says more", health.Unreported, env.StateDir)
 	}
 	for _, kept := range health.Kept {
 		say("a damaged journal was kept as %s: look at it, and remove it when it is of no more use", kept)
@@ -161,7 +162,8 @@ func sayHolder(env apply.Env) error {
 	if h.Why != "" {
 		why = "the kernel ended the scheduler: " + text.Sanitize(h.Why, 200)
 	}
-	say("process %d, which held the scheduler %s since %s, has ended (%s): quotas are enforced again", h.Process.PID, text.Sanitize(h.Scheduler, 64),
+	say("process %d, which held the scheduler %s since %s, has ended (%s): quotas are enforced again", h.Process.PID,
+		text.Sanitize(h.Scheduler, 64),
 		h.Since.Local().Format(time.DateTime), why)
 	return nil
 }
@@ -188,6 +190,7 @@ func sayExporting(stateDir string) error {
 }
 
 func exporting(e *agent.Exporting) string {
-	return fmt.Sprintf("the agent (process %d) keeps rows since %s in %s, %.1f MiB; it has removed %s, as keep_for and keep_size of export say", e.Process,
+	return fmt.Sprintf("the agent (process %d) keeps rows since %s in %s, %.1f MiB; it has removed %s, as keep_for "+
+		"and keep_size of export say", e.Process,
 		e.From.Local().Format(time.DateTime), text.Sanitize(e.Dir, 0), float64(e.Bytes)/(1<<20), text.Count(e.Removed, "older file"))
 }

@@ -44,7 +44,8 @@ func newTop() *cobra.Command {
 				return err
 			}
 			if !terminal.Is(os.Stdin) || !terminal.FullScreen(os.Stdout) {
-				return errors.New("top needs a terminal that can move its cursor (TERM=dumb cannot): 'unthrottle ls --watch' prints lines, 'unthrottle ls -o json' data")
+				return errors.New("top needs a terminal that can move its cursor (TERM=dumb cannot): 'unthrottle ls " +
+					"--watch' prints lines, 'unthrottle ls -o json' data")
 			}
 			h, err := openCgroups()
 			if err != nil {
@@ -113,7 +114,8 @@ func fixInFront(path string) tea.Cmd {
 	if err != nil {
 		return func() tea.Msg { return top.Fixed{Err: err} }
 	}
-	return tea.Exec(top.Foreground{Cmd: exec.Command(exe, "fix", path), Holds: childInFront.Store}, func(err error) tea.Msg { return top.Fixed{Err: err} })
+	return tea.Exec(top.Foreground{Cmd: exec.Command(exe, "fix", path), Holds: childInFront.Store},
+		func(err error) tea.Msg { return top.Fixed{Err: err} })
 }
 
 // explainText records one container and gives its explanation for a terminal of any width.
@@ -122,7 +124,8 @@ func explainText(ctx context.Context, h *cgroup.Host, path string, style page.St
 	if err != nil {
 		return nil, err
 	}
-	e, err := live.Live(ctx, live.Options{Host: h, Root: infile.Root("/"), Target: target, Others: live.Others(target, all), For: topExplainFor})
+	e, err := live.Live(ctx, live.Options{Host: h, Root: infile.Root("/"), Target: target,
+		Others: live.Others(target, all), For: topExplainFor})
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,8 @@ func TestKilledTrial(t *testing.T) {
 		i := fixUnderWay(t, tr, busy)
 		pid := i.cmd.Process.Pid
 		running := decoded[inForceList](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0).InForce
-		if len(running) != 1 || running[0].Trial == nil || running[0].Trial.State != txn.TrialRunning || running[0].Trial.PID != pid || running[0].Verdict != "on trial" {
+		if len(running) != 1 || running[0].Trial == nil || running[0].Trial.State != txn.TrialRunning ||
+			running[0].Trial.PID != pid || running[0].Verdict != "on trial" {
 			t.Errorf("under way: %+v", running)
 		}
 		if err := i.cmd.Process.Kill(); err != nil {
@@ -43,7 +44,8 @@ func TestKilledTrial(t *testing.T) {
 			t.Error("nothing was in force")
 		}
 		abandoned := decoded[inForceList](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0).InForce
-		if len(abandoned) != 1 || abandoned[0].Trial == nil || abandoned[0].Trial.State != txn.TrialAbandoned || abandoned[0].Verdict != "trial abandoned" {
+		if len(abandoned) != 1 || abandoned[0].Trial == nil || abandoned[0].Trial.State != txn.TrialAbandoned ||
+			abandoned[0].Verdict != "trial abandoned" {
 			t.Errorf("killed: %+v", abandoned)
 		}
 		r := unthrottle(t, "status", "--state-dir", tr.StateDir)
@@ -80,7 +82,8 @@ func TestKilledTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := filepath.Join(t.TempDir(), "source")
-	if err := os.WriteFile(source, []byte("#!/bin/sh\nexec awk 'BEGIN { srand(); for (i = 0; i < 600; i++) print 50 + 50 * rand() }'\n"), 0o755); err != nil {
+	if err := os.WriteFile(source, []byte("#!/bin/sh\nexec awk 'BEGIN { srand(); for (i = 0; i < 600; i++) print 50 "+
+		"+ 50 * rand() }'\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	draw := rand.New(rand.NewPCG(1, uint64(kills)))
@@ -93,7 +96,8 @@ func TestKilledTurns(t *testing.T) {
 			tr.Limit(busy, 0.1)
 			tr.Work(busy, 2)
 			before := tr.Settings()
-			cmd := exec.Command(exe, "fix", busy, "--yes", "--for", "1s", "--slo", "p99<20ms", "--slo-command", source, "--scope", tr.Top, "--state-dir", tr.StateDir)
+			cmd := exec.Command(exe, "fix", busy, "--yes", "--for", "1s", "--slo", "p99<20ms", "--slo-command", source,
+				"--scope", tr.Top, "--state-dir", tr.StateDir)
 			cmd.Env = append(os.Environ(), envMain+"=1")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -107,7 +111,8 @@ func TestKilledTurns(t *testing.T) {
 					t.Errorf("restore: exit code %d: %s%s", r.code, r.out, r.errors)
 				}
 			} else {
-				start(t, "mode: apply\nscope: "+tr.Top+"\nrules:\n- match: {cgroup: "+busy+"}\n  remedy: none\n", "--state-dir", tr.StateDir)
+				start(t, "mode: apply\nscope: "+tr.Top+"\nrules:\n- match: {cgroup: "+busy+"}\n  remedy: none\n",
+					"--state-dir", tr.StateDir)
 				eventually(t, "the turn is taken back", func() bool { return tr.Settings() == before })
 			}
 			if got := tr.Settings(); got != before {

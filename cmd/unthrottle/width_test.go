@@ -15,7 +15,8 @@ func TestEveryCommandFits(t *testing.T) {
 	containers := "../../examples/scenarios/"
 	for _, args := range [][]string{
 		{"ls", "--for", "100ms"}, {"ls", "--for", "100ms", "-o", "wide"}, {"check"}, {"topology"}, {"status", "--state-dir", state},
-		{"status", "--state-dir", state, "--history"}, {"explain", recorded}, {"forecast", recorded, "--repeat", "1", "--pools", "--load", "1..2"},
+		{"status", "--state-dir", state, "--history"}, {"explain", recorded},
+		{"forecast", recorded, "--repeat", "1", "--pools", "--load", "1..2"},
 		{"demo", "--simulated"}, {"simulate", containers + "conceptual.yaml", "--explain", "--timeline"},
 		{"simulate", containers + "service-pools-small.yaml", "--repeat", "2"},
 	} {

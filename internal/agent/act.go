@@ -98,7 +98,8 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 	o := f.observation
 	log := a.Log.With("container", text.Sanitize(o.Container.Name, 128), "cgroup", boundedPath(o.Container.Group.Path))
 	low, high, _ := o.StoppedPerSecond()
-	log = log.With("stopped_per_second_low", thousandths(low), "stopped_per_second_high", thousandths(high), "by", boundedPath(o.ThrottledBy))
+	log = log.With("stopped_per_second_low", thousandths(low), "stopped_per_second_high", thousandths(high), "by",
+		boundedPath(o.ThrottledBy))
 	if f.rule != nil {
 		log = log.With("rule_line", f.rule.Line)
 	}
@@ -185,13 +186,15 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 			if err := errors.Join(judgeable(f.rule, p), withinShare(a.Rules.Budget, *p.Plan, held, online)); err != nil {
 				return err
 			}
-			a.Log.Info("applying", "container", text.Sanitize(f.observation.Container.Name, 128), "remedy", p.Plan.Remedy, "why", text.Shown(p.Why),
+			a.Log.Info("applying", "container", text.Sanitize(f.observation.Container.Name, 128), "remedy",
+				p.Plan.Remedy, "why", text.Shown(p.Why),
 				"chosen_from", chosenFrom(p))
 			return nil
 		},
 	}
 	if f.again != "" {
-		a.Log.Info("other work came than at its last trial: remedies are tried anew", "container", text.Sanitize(f.observation.Container.Name, 128), "transaction", f.again)
+		a.Log.Info("other work came than at its last trial: remedies are tried anew", "container",
+			text.Sanitize(f.observation.Container.Name, 128), "transaction", f.again)
 		if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{f.again}}); err != nil {
 			return fmt.Errorf("taking back what its last trial chose: %w", err)
 		}
@@ -205,7 +208,8 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	a.meanwhile(ctx, what, options.Longest(), func() { result, err = do(ctx, env, options) })
 	if t := result.Trial; t != nil {
 		a.chooser.hadTrial(f.observation.Container.Group.Path, hadTrial{time.Now(), used(result.Before)})
-		a.Log.Info("tried remedies in turns", "container", text.Sanitize(f.observation.Container.Name, 128), "rounds", t.Rounds, "seconds", thousandths(t.Seconds),
+		a.Log.Info("tried remedies in turns", "container", text.Sanitize(f.observation.Container.Name, 128), "rounds",
+			t.Rounds, "seconds", thousandths(t.Seconds),
 			"slow_requests", t.Slow, "requests", t.Requests, "kept", result.Kept, "why", text.Shown(result.Why))
 	}
 	switch {

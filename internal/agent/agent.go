@@ -181,8 +181,10 @@ func (a *agent) collectors() []prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
-	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a}, exportFigures{a.sink}, a.rounds, info,
-		nriFigures{a.NRI}, notTreated{a.chooser}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
+	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a},
+		exportFigures{a.sink}, a.rounds, info,
+		nriFigures{a.NRI}, notTreated{a.chooser}, &a.spent, &a.budget, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
 }
 
 // time is the present, which tests set.
@@ -255,7 +257,9 @@ func (a *agent) export() error {
 		}
 		of.Node = name
 	}
-	a.sink = collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir, Keep: store.Keep{For: of.KeepFor, Bytes: of.KeepBytes}, Now: a.time, Kept: a.tellExport, FS: a.Host, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"),
+	a.sink = collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir,
+		Keep: store.Keep{For: of.KeepFor, Bytes: of.KeepBytes}, Now: a.time, Kept: a.tellExport, FS: a.Host,
+		Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"),
 		InForce: func() ([]txn.InForce, error) { return apply.Status(a.Env) },
 		Failed:  func(err error) { a.Log.Error("rows of the fleet could not be kept for now", "error", err) },
 	})

@@ -34,8 +34,10 @@ func ReadExporting(stateDir string) (*Exporting, error) {
 }
 
 var (
-	exportBytesDesc   = prometheus.NewDesc("unthrottle_export_bytes", "Bytes of the files of rows for questions over many hosts, of this node.", nil, nil)
-	exportRemovedDesc = prometheus.NewDesc("unthrottle_export_removed_files_total", "Older files of them that were removed, by age or since there were too many bytes.", nil, nil)
+	exportBytesDesc = prometheus.NewDesc("unthrottle_export_bytes",
+		"Bytes of the files of rows for questions over many hosts, of this node.", nil, nil)
+	exportRemovedDesc = prometheus.NewDesc("unthrottle_export_removed_files_total",
+		"Older files of them that were removed, by age or since there were too many bytes.", nil, nil)
 )
 
 // exportFigures are those of a sink; nil: none is.

@@ -45,7 +45,8 @@ type chooser struct {
 }
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
-	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{}, trials: map[string]hadTrial{}, changed: map[string]int{},
+	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{},
+		retry: map[string]time.Time{}, misses: map[string]int{}, trials: map[string]hadTrial{}, changed: map[string]int{},
 		standings: map[string]*standing{}, waits: map[string]policy.Treatment{}}
 }
 
@@ -94,7 +95,8 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 		o := &all[i]
 		path := o.Container.Group.Path
 		s := c.standings[path]
-		s.resized = s.resized || inForce[path] == nil && slices.ContainsFunc(o.LimitChanges, func(l recording.LimitChange) bool { return l.Before.Path == path })
+		s.resized = s.resized || inForce[path] == nil &&
+			slices.ContainsFunc(o.LimitChanges, func(l recording.LimitChange) bool { return l.Before.Path == path })
 		above, ok := o.Above(c.rules.Bound)
 		above = ok && above && c.calm[path] == 0
 		starting := time.Time{}
@@ -107,7 +109,8 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 		}
 		stopped[path] = c.stopped[path] + 1
 		again := c.anew(s.effective.Rule, o, inForce[path], now)
-		if stopped[path] < persist || inForce[path] != nil && again == "" || now.Before(c.retry[path]) || now.Before(c.nextTrial(s.effective.Rule, path, now)) {
+		if stopped[path] < persist || inForce[path] != nil && again == "" || now.Before(c.retry[path]) ||
+			now.Before(c.nextTrial(s.effective.Rule, path, now)) {
 			continue
 		}
 		found = append(found, finding{observation: *o, rule: s.effective.Rule, resized: s.resized, again: again})

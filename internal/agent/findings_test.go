@@ -77,12 +77,14 @@ func TestChooser(t *testing.T) {
 	}{
 		{"below the bound", nil, []observe.Observation{seen("/a", 0.01)}, nil, ""},
 		{"stopped", nil, []observe.Observation{seen("/a", 0.5)}, nil, "/a"},
-		{"not measured is not above", nil, []observe.Observation{{Container: container.Container{Group: cgroup.Group{Path: "/a"}}, Window: time.Second}}, nil, ""},
+		{"not measured is not above", nil,
+			[]observe.Observation{{Container: container.Container{Group: cgroup.Group{Path: "/a"}}, Window: time.Second}}, nil, ""},
 		{"one change at a time, the worst first", nil, []observe.Observation{seen("/a", 0.2), seen("/b", 0.9), seen("/c", 0.5)}, nil, "/b"},
 		{"in force already", nil, []observe.Observation{seen("/a", 0.5)}, []txn.InForce{{Target: "/a"}}, ""},
 		{"no slo: said, not acted on", nil, []observe.Observation{seen("/bare/a", 0.5), seen("/b", 0.1)}, nil, "/bare/a, /b"},
 		{"left alone: said", nil, []observe.Observation{seen("/leave/a", 0.5)}, nil, "/leave/a"},
-		{"observing: all are said", func(r *policy.Rules) { r.Mode = policy.Observe }, []observe.Observation{seen("/a", 0.2), seen("/b", 0.9)}, nil, "/b, /a"},
+		{"observing: all are said", func(r *policy.Rules) { r.Mode = policy.Observe },
+			[]observe.Observation{seen("/a", 0.2), seen("/b", 0.9)}, nil, "/b, /a"},
 		{
 			"budget of containers", func(r *policy.Rules) { r.Budget.Containers = 1 },
 			[]observe.Observation{seen("/a", 0.2)}, []txn.InForce{{Target: "/x"}, {Target: "/x"}},
@@ -152,7 +154,8 @@ func TestChooserRemembersAcrossARestart(t *testing.T) {
 	}
 	const minute = time.Minute
 	past := []txn.Past{ // oldest first
-		ended("/once", "agent", verdict.NoChange, 0), ended("/once", "agent", verdict.Worse, minute), ended("/once", "agent", verdict.NoChange, 2*minute),
+		ended("/once", "agent", verdict.NoChange, 0), ended("/once", "agent", verdict.Worse, minute),
+		ended("/once", "agent", verdict.NoChange, 2*minute),
 		ended("/twice", "agent", verdict.Worse, -2*retryAfter), ended("/twice", "agent", verdict.NoChange, 0),
 		ended("/helped", "agent", verdict.Worse, -2*retryAfter), ended("/helped", "agent", verdict.Better, 0),
 		ended("/person", "unthrottle fix", verdict.Worse, 0), ended("/long ago", "agent", verdict.Worse, -9*retryAfter),
@@ -163,7 +166,8 @@ func TestChooserRemembersAcrossARestart(t *testing.T) {
 	c := newChooser(rules(nil), "")
 	c.by = "agent"
 	c.remember(past, start.Add(3*minute))
-	want := map[string]time.Time{"/to come": start.Add(3*minute + retryAfter), "/once": start.Add(2*minute + retryAfter), "/twice": start.Add(2 * retryAfter)}
+	want := map[string]time.Time{"/to come": start.Add(3*minute + retryAfter),
+		"/once": start.Add(2*minute + retryAfter), "/twice": start.Add(2 * retryAfter)}
 	if !maps.Equal(c.retry, want) {
 		t.Errorf("not before %v, want %v", c.retry, want)
 	}

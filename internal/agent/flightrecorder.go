@@ -92,7 +92,8 @@ func newRecorder(a *agent) *recorder {
 	}
 	return &recorder{
 		agent: a, store: flightrecorder.Store{Dir: RecordingsDir(a.Flight.Dir)}, periods: kept,
-		names: map[uint64]flightrecorder.Identity{}, own: map[uint64]*ownRecording{}, recorded: map[uint64]time.Time{}, due: make(chan dueRecording),
+		names: map[uint64]flightrecorder.Identity{}, own: map[uint64]*ownRecording{}, recorded: map[uint64]time.Time{},
+		due: make(chan dueRecording),
 	}
 }
 

@@ -80,7 +80,8 @@ func TestRowsOfKnownContainersAreKept(t *testing.T) {
 	base := monotonic(t)
 	for i := range 10 {
 		for _, id := range []uint64{7, 8} {
-			p.rows <- probe.PeriodRow{Cgroup: id, EndNS: base + uint64(i)*1e8, LengthNS: 1e8, MeanWidth: 1, MostWidth: 3, StoppedShare: 0.5, Throttled: true}
+			p.rows <- probe.PeriodRow{Cgroup: id, EndNS: base + uint64(i)*1e8, LengthNS: 1e8, MeanWidth: 1,
+				MostWidth: 3, StoppedShare: 0.5, Throttled: true}
 		}
 	}
 	cancel()
@@ -148,8 +149,10 @@ func TestRecordingsAreExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Flight.Explain = func(context.Context, string) (diagnose.Explanation, error) {
-		return diagnose.Explanation{Window: RecordFor, Requests: &recorded.Requests{Seen: true, Count: 30, Lengths: []stats.Length{{UpTo: 98_304 * time.Microsecond, Count: 30}}},
-			Pools: []diagnose.PoolUse{{Name: "http", Response: &diagnose.Quantiles{Lengths: []stats.Length{{UpTo: 3072 * time.Microsecond, Count: 30}}}}, {Name: "never"}}}, nil
+		return diagnose.Explanation{Window: RecordFor,
+			Requests: &recorded.Requests{Seen: true, Count: 30, Lengths: []stats.Length{{UpTo: 98_304 * time.Microsecond, Count: 30}}},
+			Pools: []diagnose.PoolUse{{Name: "http",
+				Response: &diagnose.Quantiles{Lengths: []stats.Length{{UpTo: 3072 * time.Microsecond, Count: 30}}}}, {Name: "never"}}}, nil
 	}
 	o := stoppedFor(7, "web", 0)
 	o.Start = noon
@@ -163,7 +166,8 @@ func TestRecordingsAreExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, err := store.Read(filepath.Join(dir, "cluster=unknown", "date=2026-11-25", "hour=12", "n1.parquet"))
-	if err != nil || len(rows) != 1 || rows[0].RecordedSeconds == nil || *rows[0].RecordedSeconds != 10 || *rows[0].RequestCount != 30 || len(rows[0].Requests) != 1 ||
+	if err != nil || len(rows) != 1 || rows[0].RecordedSeconds == nil || *rows[0].RecordedSeconds != 10 ||
+		*rows[0].RequestCount != 30 || len(rows[0].Requests) != 1 ||
 		len(rows[0].Responses) != 1 || rows[0].Responses[0] != (fleet.Response{Role: "http", Microseconds: 3072, Count: 30}) {
 		t.Errorf("%v: %+v", err, rows)
 	}

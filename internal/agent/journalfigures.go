@@ -13,10 +13,14 @@ import (
 var (
 	inForceDesc = prometheus.NewDesc("unthrottle_remedies_in_force", "Containers that have this remedy.", []string{"remedy"}, nil)
 	driftDesc   = prometheus.NewDesc("unthrottle_drifted_settings", "Settings of ours that another program changed.", nil, nil)
-	changesDesc = prometheus.NewDesc("unthrottle_remedy_changes", "Changes in the journal, by what came of them.", []string{"remedy", "verdict"}, nil)
-	judgedDesc  = prometheus.NewDesc("unthrottle_remedy_changes_measured", "Changes for which a figure was forecast and then measured.", []string{"remedy", "figure"}, nil)
-	withinDesc  = prometheus.NewDesc("unthrottle_remedy_changes_as_expected", "Those of them whose figure came as forecast.", []string{"remedy", "figure"}, nil)
-	ratioDesc   = prometheus.NewDesc("unthrottle_remedy_forecast_ratio", "Median of what came divided by what was forecast; 1: as forecast.", []string{"remedy", "figure"}, nil)
+	changesDesc = prometheus.NewDesc("unthrottle_remedy_changes", "Changes in the journal, by what came of them.",
+		[]string{"remedy", "verdict"}, nil)
+	judgedDesc = prometheus.NewDesc("unthrottle_remedy_changes_measured",
+		"Changes for which a figure was forecast and then measured.", []string{"remedy", "figure"}, nil)
+	withinDesc = prometheus.NewDesc("unthrottle_remedy_changes_as_expected",
+		"Those of them whose figure came as forecast.", []string{"remedy", "figure"}, nil)
+	ratioDesc = prometheus.NewDesc("unthrottle_remedy_forecast_ratio",
+		"Median of what came divided by what was forecast; 1: as forecast.", []string{"remedy", "figure"}, nil)
 )
 
 // journalFigures are what is exported about the journal. They are gauges: the

@@ -58,7 +58,8 @@ func TestTrialWithLookBack(t *testing.T) {
 			for i := range 6*25 + 5 {
 				at := start.Add(time.Duration(i) * time.Second)
 				now := at.Add(time.Second)
-				l := look{cpus: "1", out: out, seen: &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u}, lasts: c.lasts, quantile: 0.99,
+				l := look{cpus: "1", out: out, seen: &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u},
+					lasts: c.lasts, quantile: 0.99,
 					latencies: func(since time.Time) []float64 {
 						if c.honours {
 							return requests(since, now, answers)
@@ -123,14 +124,17 @@ func TestAgentWaitsForLookBack(t *testing.T) {
 					if !changed.IsZero() {
 						stopped = 0
 					}
-					return []observe.Observation{{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used, StoppedLow: &stopped, StoppedHigh: &stopped}}, nil
+					return []observe.Observation{
+						{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used,
+							StoppedLow: &stopped, StoppedHigh: &stopped}}, nil
 				}}
 		}
 		lookBack := ""
 		if declared {
 			lookBack = ", look_back: 20s"
 		}
-		rules, err := policy.ParseRules([]byte("version: 1\nmode: apply\nrules:\n- class: exclusive\n  slo: {objective: p99<20ms, command: probe" + lookBack + "}\n"))
+		rules, err := policy.ParseRules([]byte("version: 1\nmode: apply\nrules:\n- class: exclusive\n  slo: " +
+			"{objective: p99<20ms, command: probe" + lookBack + "}\n"))
 		p.must(err)
 		p.Rules = rules
 		err = p.fix(t.Context(), finding{observation: observe.Observation{Container: p.all[0]}, rule: &rules.Rules[0]}, nil)

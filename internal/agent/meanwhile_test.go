@@ -61,7 +61,8 @@ func TestNewcomersDuringAFix(t *testing.T) {
 			}
 			var trial string
 			p.Fix = func(source slo.Source) fix.Env {
-				return fix.Env{Apply: p.Env, Latencies: source, Facts: p.Facts, Wait: func(context.Context, time.Duration) error { return nil },
+				return fix.Env{Apply: p.Env, Latencies: source, Facts: p.Facts,
+					Wait: func(context.Context, time.Duration) error { return nil },
 					Observe: func(context.Context, []container.Container, time.Duration) ([]observe.Observation, error) {
 						if looked++; looked == 1 {
 							p.newcomer("/n-looked", 30, "0-5")
@@ -78,10 +79,13 @@ func TestNewcomersDuringAFix(t *testing.T) {
 							p.newcomer("/n-tried", 32, map[string]string{"1-2": "0,3-5", "2-3": "0-1,4-5", "4-5": "0-3"}[trial])
 						}
 						limit, used, stopped := 2.0, 1.0, 500*time.Millisecond
-						return []observe.Observation{{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used, StoppedLow: &stopped, StoppedHigh: &stopped}}, nil
+						return []observe.Observation{
+							{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used,
+								StoppedLow: &stopped, StoppedHigh: &stopped}}, nil
 					}}
 			}
-			rules, err := policy.ParseRules([]byte("version: 1\nmode: apply\nrules:\n- class: exclusive\n  slo: {objective: p99<20ms, command: probe}\n"))
+			rules, err := policy.ParseRules([]byte("version: 1\nmode: apply\nrules:\n- class: exclusive\n  slo: " +
+				"{objective: p99<20ms, command: probe}\n"))
 			p.must(err)
 			p.Rules = rules
 			err = p.fix(t.Context(), finding{observation: observe.Observation{Container: p.all[0]}, rule: &rules.Rules[0]}, nil)

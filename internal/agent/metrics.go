@@ -17,20 +17,25 @@ var (
 		"with whose it is as scope: own, pod or slice. Absent: no limit.", "scope")
 	usedDesc             = containerDesc("used_cpu_seconds_total", "CPU time used.")
 	periodsDesc          = containerDesc("periods_total", "Periods of the container's own quota in which it was active.")
-	throttledPeriodsDesc = containerDesc("throttled_periods_total", "Periods at whose end a CPU of the container was throttled by its own quota.")
-	stoppedLowDesc       = containerDesc("stopped_low_seconds_total", "Lower bound of stopped time: wall time in which a runnable thread was held back by a quota.")
-	stoppedHighDesc      = containerDesc("stopped_high_seconds_total", "Upper bound of stopped time: wall time in which a runnable thread was held back by a quota.")
-	throttledCPUDesc     = containerDesc("throttled_cpu_seconds_total",
+	throttledPeriodsDesc = containerDesc("throttled_periods_total",
+		"Periods at whose end a CPU of the container was throttled by its own quota.")
+	stoppedLowDesc = containerDesc("stopped_low_seconds_total",
+		"Lower bound of stopped time: wall time in which a runnable thread was held back by a quota.")
+	stoppedHighDesc = containerDesc("stopped_high_seconds_total",
+		"Upper bound of stopped time: wall time in which a runnable thread was held back by a quota.")
+	throttledCPUDesc = containerDesc("throttled_cpu_seconds_total",
 		"Throttled time summed over CPUs, as the kernel counts it, by whose quota: self or ancestor.", "source")
 
-	waitingDesc = containerDesc("waiting_seconds_total", "Thread time waited for a CPU, by cause: quota (its own), ancestor (an ancestor's quota) "+
+	waitingDesc = containerDesc("waiting_seconds_total", "Thread time waited for a CPU, by cause: quota (its own), "+
+		"ancestor (an ancestor's quota) "+
 		"or contention (others, or more threads of its own, had the CPUs).", "cause")
 	unclearDesc   = containerDesc("waiting_unclear_seconds_total", "The part of the waiting for quota and ancestor that may be contention.")
 	wantedCPUDesc = containerDesc("wanted_cpu_seconds_total", "CPU time that it would have used without a quota: at least what it used.")
 
 	containersDesc = prometheus.NewDesc("unthrottle_containers", "Containers seen in the last round.", nil, nil)
-	vacantDesc     = prometheus.NewDesc("unthrottle_containers_vacant", "Containers without a process: they are not looked at, and have no series.", nil, nil)
-	droppedDesc    = prometheus.NewDesc("unthrottle_containers_dropped", "Containers beyond the bound of what is exported.", nil, nil)
+	vacantDesc     = prometheus.NewDesc("unthrottle_containers_vacant",
+		"Containers without a process: they are not looked at, and have no series.", nil, nil)
+	droppedDesc = prometheus.NewDesc("unthrottle_containers_dropped", "Containers beyond the bound of what is exported.", nil, nil)
 )
 
 // containerDesc describes a metric of containers. more are labels beside those that all have.

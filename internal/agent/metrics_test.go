@@ -17,8 +17,10 @@ import (
 // says whose it is.
 func TestSeriesPerContainer(t *testing.T) {
 	pod := "/kubepods/burstable/pod3f5a1c2e-0d4b-4c6a-9e8f-1234567890ab"
-	o := observe.Observation{Container: container.Container{Group: cgroup.Group{Path: pod + "/app"}, Namespace: "shop", Pod: "cart-0", ContainerName: "app"},
-		Window: time.Second, LimitCPUs: new(0.5), LimitAt: pod, UsedCPUs: new(0.4), Periods: new(uint64(10)), ThrottledPeriods: new(uint64(2)),
+	o := observe.Observation{Container: container.Container{Group: cgroup.Group{Path: pod + "/app"}, Namespace: "shop",
+		Pod: "cart-0", ContainerName: "app"},
+		Window: time.Second, LimitCPUs: new(0.5), LimitAt: pod, UsedCPUs: new(0.4), Periods: new(uint64(10)),
+		ThrottledPeriods: new(uint64(2)),
 		ThrottledSeconds: new(0.2), OwnThrottledSeconds: new(0.1), StoppedLow: new(time.Millisecond), StoppedHigh: new(time.Millisecond),
 		Width: []time.Duration{time.Second}, Wanted: []time.Duration{time.Second}}
 	var sums totals
@@ -57,7 +59,8 @@ func TestSeriesPerContainer(t *testing.T) {
 
 // TestWaitingIsAbsentWithoutTheProbe: what was not measured is no 0, and what was is in seconds by cause.
 func TestWaitingIsAbsentWithoutTheProbe(t *testing.T) {
-	o := observe.Observation{Container: container.Container{Group: cgroup.Group{Path: "/a"}}, Window: time.Second, LimitCPUs: new(0.5), LimitAt: "/a",
+	o := observe.Observation{Container: container.Container{Group: cgroup.Group{Path: "/a"}}, Window: time.Second,
+		LimitCPUs: new(0.5), LimitAt: "/a",
 		UsedCPUs: new(0.5), StoppedLow: new(time.Second / 2), StoppedHigh: new(time.Second / 2), ThrottledBy: observe.BySelf,
 		ThrottledByAll: []observe.Share{{Path: "/a", Seconds: 0.5}}}
 	var sums totals
@@ -68,7 +71,8 @@ func TestWaitingIsAbsentWithoutTheProbe(t *testing.T) {
 	o.Width, o.Wanted = []time.Duration{time.Second / 2, time.Second / 2}, []time.Duration{0, time.Second}
 	sums.add([]observe.Observation{o}, 0)
 	sums.add([]observe.Observation{o}, 0)
-	want := map[string]float64{"unthrottle_container_waiting_seconds_total quota": 1, "unthrottle_container_waiting_seconds_total ancestor": 0,
+	want := map[string]float64{"unthrottle_container_waiting_seconds_total quota": 1,
+		"unthrottle_container_waiting_seconds_total ancestor":   0,
 		"unthrottle_container_waiting_seconds_total contention": 0, "unthrottle_container_waiting_unclear_seconds_total ": 0,
 		"unthrottle_container_wanted_cpu_seconds_total ": 2}
 	if got := values(t, &sums); !maps.Equal(got, want) {

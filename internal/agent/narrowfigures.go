@@ -11,13 +11,16 @@ import (
 )
 
 var (
-	narrowCapDesc    = narrowDesc("unthrottle_narrow_cap_cpus", "The cap of a container that is narrow by sched_ext, in CPUs.")
-	narrowForceDesc  = narrowDesc("unthrottle_narrow_in_force", "1: the scheduler has the cap; 0: it ended, and the quota is enforced again.")
+	narrowCapDesc   = narrowDesc("unthrottle_narrow_cap_cpus", "The cap of a container that is narrow by sched_ext, in CPUs.")
+	narrowForceDesc = narrowDesc("unthrottle_narrow_in_force",
+		"1: the scheduler has the cap; 0: it ended, and the quota is enforced again.")
 	narrowWidestDesc = narrowDesc("unthrottle_narrow_widest_cpus", "The most CPUs in use at once since the cap was set.")
 	narrowCreditDesc = narrowDesc("unthrottle_narrow_credit_seconds", "CPU time saved below the cap.")
-	narrowAtCapDesc  = narrowDesc("unthrottle_narrow_at_cap_seconds", "Time since the cap was set in which as many CPUs as allowed were in use.")
-	narrowFaultDesc  = prometheus.NewDesc("unthrottle_narrow_faults", "What must not happen in the scheduler, since it was loaded.", []string{"fault"}, nil)
-	narrowWaitDesc   = narrowDesc("unthrottle_narrow_waited_seconds", "Of that, time in which at least one more thread waited.")
+	narrowAtCapDesc  = narrowDesc("unthrottle_narrow_at_cap_seconds",
+		"Time since the cap was set in which as many CPUs as allowed were in use.")
+	narrowFaultDesc = prometheus.NewDesc("unthrottle_narrow_faults",
+		"What must not happen in the scheduler, since it was loaded.", []string{"fault"}, nil)
+	narrowWaitDesc = narrowDesc("unthrottle_narrow_waited_seconds", "Of that, time in which at least one more thread waited.")
 )
 
 func narrowDesc(name, help string) *prometheus.Desc {
@@ -44,7 +47,8 @@ func (n *narrowFigures) set(held []txn.InForce) {
 
 // Describe implements prometheus.Collector.
 func (n *narrowFigures) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{narrowCapDesc, narrowForceDesc, narrowWidestDesc, narrowCreditDesc, narrowAtCapDesc, narrowWaitDesc, narrowFaultDesc} {
+	for _, d := range []*prometheus.Desc{narrowCapDesc, narrowForceDesc, narrowWidestDesc, narrowCreditDesc,
+		narrowAtCapDesc, narrowWaitDesc, narrowFaultDesc} {
 		ch <- d
 	}
 }

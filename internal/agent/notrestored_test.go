@@ -46,9 +46,11 @@ func TestAgentCannotLendAgain(t *testing.T) {
 	p.lender = lender{} // started again: it gives what is revoked
 	p.rounds(1, now.Add(time.Hour), 2, 0.5)
 	if p.at(1) == "0-7" || p.lends("unthrottle_lenders taken_back") != "1" || p.lends("unthrottle_lent_cpus") != "0" {
-		t.Errorf("the secondary is on %s, revoked %s, lent %s", p.at(1), p.lends("unthrottle_lenders taken_back"), p.lends("unthrottle_lent_cpus"))
+		t.Errorf("the secondary is on %s, revoked %s, lent %s", p.at(1), p.lends("unthrottle_lenders taken_back"),
+			p.lends("unthrottle_lent_cpus"))
 	}
-	if log := p.log.String(); !strings.Contains(log, "could not be given to the secondaries again") || !strings.Contains(log, "stays in force") {
+	if log := p.log.String(); !strings.Contains(log, "could not be given to the secondaries again") ||
+		!strings.Contains(log, "stays in force") {
 		t.Error(log)
 	}
 }
@@ -83,7 +85,8 @@ func TestAgentInterruptedSaysWhatStays(t *testing.T) {
 	p.must(p.k.Write(cgroup.CPU, "/a/0", "cpu.cfs_quota_us", "200000"))
 	ctx, cancel := context.WithCancel(t.Context())
 	limit, used, stopped := 2.0, 1.0, 500*time.Millisecond
-	seen := observe.Observation{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used, StoppedLow: &stopped, StoppedHigh: &stopped}
+	seen := observe.Observation{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used,
+		StoppedLow: &stopped, StoppedHigh: &stopped}
 	p.Latencies = func(string) slo.Source {
 		return func(context.Context, time.Time) (slo.Answer, error) {
 			return slo.Answer{MS: slices.Repeat([]float64{100}, 1000)}, nil
@@ -100,7 +103,8 @@ func TestAgentInterruptedSaysWhatStays(t *testing.T) {
 				return ctx.Err()
 			}}
 	}
-	rules, err := policy.ParseRules([]byte("version: 1\nmode: apply\nrules:\n- class: exclusive\n  slo: {objective: p99<20ms, command: probe}\n"))
+	rules, err := policy.ParseRules([]byte("version: 1\nmode: apply\nrules:\n- class: exclusive\n  slo: {objective: " +
+		"p99<20ms, command: probe}\n"))
 	p.must(err)
 	p.Rules = rules
 	if p.finding(ctx, newChooser(rules, ""), finding{observation: seen, rule: &rules.Rules[0]}, nil) {

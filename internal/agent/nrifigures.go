@@ -7,12 +7,15 @@ import (
 )
 
 var (
-	nriLiveDesc       = prometheus.NewDesc("unthrottle_nri_connected", "1 while the runtime's NRI session is live, else 0. Absent: not asked for.", nil, nil)
+	nriLiveDesc = prometheus.NewDesc("unthrottle_nri_connected",
+		"1 while the runtime's NRI session is live, else 0. Absent: not asked for.", nil, nil)
 	nriContainersDesc = prometheus.NewDesc("unthrottle_nri_containers", "Containers that the runtime named.", nil, nil)
 	nriSessionsDesc   = prometheus.NewDesc("unthrottle_nri_sessions_total", "NRI sessions that became live.", nil, nil)
-	nriResizesDesc    = prometheus.NewDesc("unthrottle_nri_resizes_total", "Updates of containers by others, such as the kubelet's resizes.", nil, nil)
-	nriUpdatesDesc    = prometheus.NewDesc("unthrottle_nri_updates_total",
-		"Updates of ours by what came of them: applied, ignored (the runtime said yes, the kernel had another value), refused.", []string{"result"}, nil)
+	nriResizesDesc    = prometheus.NewDesc("unthrottle_nri_resizes_total",
+		"Updates of containers by others, such as the kubelet's resizes.", nil, nil)
+	nriUpdatesDesc = prometheus.NewDesc("unthrottle_nri_updates_total",
+		"Updates of ours by what came of them: applied, ignored (the runtime said yes, the kernel had another "+
+			"value), refused.", []string{"result"}, nil)
 )
 
 // nriFigures exports what the connection to the runtime counts.

@@ -25,12 +25,14 @@ func TestOncePerMinute(t *testing.T) {
 		return out.String()
 	}
 	for i := range 100 {
-		said := say(time.Duration(i)*time.Second/2, slog.LevelError, "the journal cannot be read", "error", fmt.Errorf("process %d: permission denied", i))
+		said := say(time.Duration(i)*time.Second/2, slog.LevelError, "the journal cannot be read", "error",
+			fmt.Errorf("process %d: permission denied", i))
 		if (said != "") != (i == 0) {
 			t.Errorf("line %d: %q", i, said)
 		}
 	}
-	if said := say(time.Minute, slog.LevelError, "the journal cannot be read", "error", errors.New("process 100: permission denied")); !strings.Contains(said, "times_more_in_the_last_minute=99") {
+	if said := say(time.Minute, slog.LevelError, "the journal cannot be read", "error",
+		errors.New("process 100: permission denied")); !strings.Contains(said, "times_more_in_the_last_minute=99") {
 		t.Errorf("after a minute: %q", said)
 	}
 	if say(time.Minute, slog.LevelError, "the journal cannot be read", "error", errors.New("no such file")) == "" {

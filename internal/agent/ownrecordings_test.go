@@ -23,7 +23,8 @@ import (
 func TestChoosesFromItsOwnRecording(t *testing.T) {
 	const own = 7
 	web := container.Container{Name: "web", Group: cgroup.Group{Path: "/web", CPUSetPath: "/web"}}
-	recorded, err := curetest.Record(curetest.Bursts, curetest.Setting{Limit: cgroup.Limit{Quota: 100 * time.Millisecond, Period: 100 * time.Millisecond}, CPUs: 4}, 4, 2*time.Second)
+	recorded, err := curetest.Record(curetest.Bursts,
+		curetest.Setting{Limit: cgroup.Limit{Quota: 100 * time.Millisecond, Period: 100 * time.Millisecond}, CPUs: 4}, 4, 2*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,14 +35,20 @@ func TestChoosesFromItsOwnRecording(t *testing.T) {
 		change func(k *cgroupmodel.Kernel) error // while it is recorded
 		says   string
 	}{
-		"as it ends":         {id: own},
-		"a minute later":     {id: own, after: freshFor},
-		"too late":           {id: own, after: freshFor + time.Second, says: "older than 1m0s"},
-		"another container":  {id: 8, says: "has none of it"},
-		"it failed":          {id: own, fails: errors.New("the ring is gone"), says: "failed"},
-		"its limit changed":  {id: own, change: func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/web", "cpu.cfs_quota_us", "50000") }, says: "its settings have changed"},
-		"its CPUs changed":   {id: own, change: func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/web", "cpuset.cpus", "0-1") }, says: "its settings have changed"},
-		"its weight changed": {id: own, change: func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/web", "cpu.shares", "2048") }, says: "its settings have changed"},
+		"as it ends":        {id: own},
+		"a minute later":    {id: own, after: freshFor},
+		"too late":          {id: own, after: freshFor + time.Second, says: "older than 1m0s"},
+		"another container": {id: 8, says: "has none of it"},
+		"it failed":         {id: own, fails: errors.New("the ring is gone"), says: "failed"},
+		"its limit changed": {id: own, change: func(k *cgroupmodel.Kernel) error {
+			return k.Write(cgroup.CPU, "/web", "cpu.cfs_quota_us", "50000")
+		}, says: "its settings have changed"},
+		"its CPUs changed": {id: own, change: func(k *cgroupmodel.Kernel) error {
+			return k.Write(cgroup.CPUSet, "/web", "cpuset.cpus", "0-1")
+		}, says: "its settings have changed"},
+		"its weight changed": {id: own, change: func(k *cgroupmodel.Kernel) error {
+			return k.Write(cgroup.CPU, "/web", "cpu.shares", "2048")
+		}, says: "its settings have changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -23,8 +23,10 @@ import (
 
 // pageRules is a file as unthrottle-kubernetes writes it from the chart's file and the ThrottlePolicy shop-a/cart.
 const (
-	pageHead  = "# Written by unthrottle-kubernetes from the chart's file and the policies. Changes are lost.\nversion: 1\nmode: apply\nlisten: \":9469\"\nstate_dir: /var/lib/unthrottle\n"
-	pageRules = pageHead + "rules:\n- policy: \"ThrottlePolicy shop-a/cart\"\n  mode: \"apply\"\n  \"match\":\n    \"name\": \"cart-*-?????\"\n    \"namespace\": \"shop-a\"\n  \"remedy\": \"auto\"\n  \"verify\": \"probe\"\n"
+	pageHead = "# Written by unthrottle-kubernetes from the chart's file and the policies. Changes are " +
+		"lost.\nversion: 1\nmode: apply\nlisten: \":9469\"\nstate_dir: /var/lib/unthrottle\n"
+	pageRules = pageHead + "rules:\n- policy: \"ThrottlePolicy shop-a/cart\"\n  mode: \"apply\"\n  \"match\":\n    " +
+		"\"name\": \"cart-*-?????\"\n    \"namespace\": \"shop-a\"\n  \"remedy\": \"auto\"\n  \"verify\": \"probe\"\n"
 )
 
 // pageAt is when the pages are asked for.
@@ -35,7 +37,8 @@ func pageCart() recording.Recording {
 	s := recordingtest.New(8).Limit(200*time.Millisecond, 100*time.Millisecond)
 	*s.Header() = func(h recording.Header) recording.Header {
 		h.Created = pageAt.Add(-20 * time.Second)
-		h.Target = recording.Target{Path: "/kubepods/burstable/podcart/app", ID: recordingtest.ContainerID, Name: "shop-a/cart-7d9c5b8f6-x2x4x/app",
+		h.Target = recording.Target{Path: "/kubepods/burstable/podcart/app", ID: recordingtest.ContainerID,
+			Name:      "shop-a/cart-7d9c5b8f6-x2x4x/app",
 			Namespace: "shop-a", Pod: "cart-7d9c5b8f6-x2x4x", Container: "app"}
 		return h
 	}(*s.Header())
@@ -53,24 +56,29 @@ func pageAgent(t *testing.T, rules string, rounds int, held ...txn.InForce) *age
 		t.Fatal(err)
 	}
 	pod := func(namespace, pod, folder string) container.Container {
-		return container.Container{Name: namespace + "/" + pod + "/app", Namespace: namespace, Pod: pod, ContainerName: "app", Runtime: "containerd", QoS: container.Burstable,
+		return container.Container{Name: namespace + "/" + pod + "/app", Namespace: namespace, Pod: pod,
+			ContainerName: "app", Runtime: "containerd", QoS: container.Burstable,
 			PodUID: folder, ID: folder, Group: cgroup.Group{Path: "/kubepods/burstable/pod" + folder + "/app"}}
 	}
 	second := time.Second
 	quiet := func(c container.Container, used float64) observe.Observation {
-		return observe.Observation{Container: c, Start: pageAt.Add(-second), Window: second, UsedCPUs: &used, StoppedLow: new(time.Duration), StoppedHigh: new(time.Duration), StoppedExact: true}
+		return observe.Observation{Container: c, Start: pageAt.Add(-second), Window: second, UsedCPUs: &used,
+			StoppedLow: new(time.Duration), StoppedHigh: new(time.Duration), StoppedExact: true}
 	}
 	cart := quiet(pod("shop-a", "cart-7d9c5b8f6-x2x4x", "cart"), 1.28)
 	cart.LimitCPUs, cart.LimitAt = new(2.0), cart.Container.Group.Path
-	cart.Levels = []cgroup.Level{{Path: cart.Container.Group.Path, Limit: cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}}}
+	cart.Levels = []cgroup.Level{{Path: cart.Container.Group.Path,
+		Limit: cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}}}
 	cart.Periods, cart.ThrottledPeriods = new(uint64(10)), new(uint64(5))
 	if len(held) == 0 {
 		cart.StoppedLow, cart.StoppedHigh, cart.ThrottledBy = new(340*time.Millisecond), new(340*time.Millisecond), observe.BySelf
 	} else {
 		cart.ThrottledPeriods = new(uint64(0))
 	}
-	a := &agent{lastRound: pageAt, now: func() time.Time { return pageAt }, Config: Config{Version: "v0.1.0", ConfigFile: "/run/unthrottle/rules.yaml", Rules: r}}
-	a.shown = []observe.Observation{quiet(pod("batch", "etl-0", "etl"), 0.4), cart, quiet(container.Container{Name: "ssh", Unit: "ssh.service", Group: cgroup.Group{Path: "/system.slice/ssh.service"}}, 0.01)}
+	a := &agent{lastRound: pageAt, now: func() time.Time { return pageAt },
+		Config: Config{Version: "v0.1.0", ConfigFile: "/run/unthrottle/rules.yaml", Rules: r}}
+	a.shown = []observe.Observation{quiet(pod("batch", "etl-0", "etl"), 0.4), cart,
+		quiet(container.Container{Name: "ssh", Unit: "ssh.service", Group: cgroup.Group{Path: "/system.slice/ssh.service"}}, 0.01)}
 	a.heldShown = held
 	a.chooser = newChooser(r, "")
 	for range rounds {
@@ -85,12 +93,15 @@ func pageAgent(t *testing.T, rules string, rounds int, held ...txn.InForce) *age
 }
 
 // TestPagesOfANode: testdata/pages has what an agent answers at five moments of one pod: without a rule for it, with one and not
-// sure yet, at work, with a burst in force, and after its rule has gone. Programs that read these answers are tested with them (kubernetes/cmd/kubectl-unthrottle).
+// sure yet, at work, with a burst in force, and after its rule has gone. Programs that read these answers are tested
+// with them (kubernetes/cmd/kubectl-unthrottle).
 // UPDATE_GOLDEN=1 writes them.
 func TestPagesOfANode(t *testing.T) {
-	burst := txn.InForce{ID: "1", Target: "/kubepods/burstable/podcart/app", Name: "shop-a/cart-7d9c5b8f6-x2x4x/app", Remedy: "burst", Since: pageAt.Add(-5 * time.Second), By: "agent", Verdict: "better"}
+	burst := txn.InForce{ID: "1", Target: "/kubepods/burstable/podcart/app", Name: "shop-a/cart-7d9c5b8f6-x2x4x/app",
+		Remedy: "burst", Since: pageAt.Add(-5 * time.Second), By: "agent", Verdict: "better"}
 	for stage, a := range map[string]*agent{
-		"before": pageAgent(t, pageHead, persist), "confirming": pageAgent(t, pageRules, 1), "trying": pageAgent(t, pageRules, persist), "cured": pageAgent(t, pageRules, persist, burst),
+		"before": pageAgent(t, pageHead, persist), "confirming": pageAgent(t, pageRules, 1),
+		"trying": pageAgent(t, pageRules, persist), "cured": pageAgent(t, pageRules, persist, burst),
 		"kept": pageAgent(t, pageHead, persist, burst),
 	} {
 		mux := http.NewServeMux()

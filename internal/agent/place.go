@@ -80,15 +80,17 @@ func (a *agent) place(ctx context.Context, facts hoststate.Facts, now time.Time)
 	}
 	p.moves -= float64(len(moves))
 	defer a.resume(a.busy("moving containers", moveLimit))
-	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: clock.Sleep, Pager: rebalance.HostPager{}, Facts: func(ctx context.Context) (hoststate.Facts, error) {
-		all, err := a.List()
-		if err != nil {
-			return hoststate.Facts{}, err
-		}
-		return a.Facts(ctx, all, map[string]float64{})
-	}}, rebalance.Options{Moves: moves})
+	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: clock.Sleep, Pager: rebalance.HostPager{},
+		Facts: func(ctx context.Context) (hoststate.Facts, error) {
+			all, err := a.List()
+			if err != nil {
+				return hoststate.Facts{}, err
+			}
+			return a.Facts(ctx, all, map[string]float64{})
+		}}, rebalance.Options{Moves: moves})
 	for _, m := range done {
-		a.Log.Info("moved", "cgroup", boundedPath(m.Container), "from", m.From.String(), "to", m.To.String(), "transaction", m.ID, "gain", m.Gain)
+		a.Log.Info("moved", "cgroup", boundedPath(m.Container), "from", m.From.String(), "to", m.To.String(),
+			"transaction", m.ID, "gain", m.Gain)
 	}
 	p.figures.moved(len(done), err != nil)
 	if err != nil && ctx.Err() == nil {
@@ -157,7 +159,8 @@ func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Ti
 		case p.gaveUp[target]:
 		case len(p.conflicts[target]) >= maxReasserts:
 			p.gaveUp[target] = true
-			a.Log.Error("another program keeps changing its CPUs: the agent gives up, and its CPUs are no longer exclusive; find out which program "+
+			a.Log.Error("another program keeps changing its CPUs: the agent gives up, and its CPUs are no longer "+
+				"exclusive; find out which program "+
 				"writes its cpuset (kubelet, a DRA driver, systemd, an administrator), then restore it or apply its remedy again",
 				"cgroup", boundedPath(target), "conflicts", maxReasserts, "transaction", id)
 		default:

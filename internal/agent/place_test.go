@@ -43,7 +43,8 @@ type placing struct {
 
 // twoSockets are the files of a machine of two sockets of four CPUs.
 func twoSockets() fstest.MapFS {
-	root := fstest.MapFS{"sys/devices/system/cpu/present": {Data: []byte("0-7\n")}, "sys/devices/system/cpu/online": {Data: []byte("0-7\n")}}
+	root := fstest.MapFS{"sys/devices/system/cpu/present": {Data: []byte("0-7\n")},
+		"sys/devices/system/cpu/online": {Data: []byte("0-7\n")}}
 	for id := range 8 {
 		socket := []string{"0-3", "4-7"}[id/4]
 		dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/", id)
@@ -65,7 +66,8 @@ func newPlacing(t *testing.T, containers int) *placing {
 		path := fmt.Sprintf("/a/%d", i)
 		p.make(path)
 		p.k.Spawn(path, 10+i)
-		p.all = append(p.all, container.Container{Name: cgroup.Base(path), Group: cgroup.Group{Path: path, CPUSetPath: path, CPUAcctPath: path}})
+		p.all = append(p.all, container.Container{Name: cgroup.Base(path),
+			Group: cgroup.Group{Path: path, CPUSetPath: path, CPUAcctPath: path}})
 	}
 	p.agent = &agent{Config: Config{
 		Rules: policy.Rules{Mode: policy.Apply, Interval: time.Second, Placement: policy.Placement{MovesPerMinute: 60}},
@@ -232,7 +234,8 @@ func TestAgentGivesUp(t *testing.T) {
 	for range 3 {
 		p.reconcileOnce()
 	}
-	if p.at(0) != "0-7" || !strings.Contains(p.log.String(), "the agent gives up") || strings.Count(p.log.String(), "the agent gives up") != 2 {
+	if p.at(0) != "0-7" || !strings.Contains(p.log.String(), "the agent gives up") ||
+		strings.Count(p.log.String(), "the agent gives up") != 2 {
 		t.Errorf("on %s\n%s", p.at(0), p.log.String())
 	}
 	if got := p.metric("unthrottle_placement_yielded"); got != "2" {

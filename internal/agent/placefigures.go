@@ -12,16 +12,20 @@ import (
 )
 
 var (
-	placedDesc = prometheus.NewDesc("unthrottle_placement_containers", "Containers that have CPUs by unthrottle, by class.", []string{"class"}, nil)
-	crossDesc  = prometheus.NewDesc("unthrottle_placement_crossings",
-		"Groups that containers touch beyond what each would on an empty machine: avoidable where fewer would have done when it came.", []string{"level", "kind"}, nil)
-	coresDesc    = prometheus.NewDesc("unthrottle_placement_shared_cores", "Cores on which two containers have CPUs of their own.", nil, nil)
+	placedDesc = prometheus.NewDesc("unthrottle_placement_containers",
+		"Containers that have CPUs by unthrottle, by class.", []string{"class"}, nil)
+	crossDesc = prometheus.NewDesc("unthrottle_placement_crossings",
+		"Groups that containers touch beyond what each would on an empty machine: avoidable where fewer would have "+
+			"done when it came.", []string{"level", "kind"}, nil)
+	coresDesc = prometheus.NewDesc("unthrottle_placement_shared_cores",
+		"Cores on which two containers have CPUs of their own.", nil, nil)
 	strandedDesc = prometheus.NewDesc("unthrottle_placement_stranded_half_cores", "Cores that are partly taken and partly free.", nil, nil)
 	fitDesc      = prometheus.NewDesc("unthrottle_placement_largest_fit_cpus",
 		"The largest request for exclusive CPUs that still fits, beside the reserve, in one group of the level.", []string{"level"}, nil)
 	poolDesc   = prometheus.NewDesc("unthrottle_placement_pool_cpus", "CPUs that are not exclusive, without the reserve.", nil, nil)
-	gaveUpDesc = prometheus.NewDesc("unthrottle_placement_yielded", "Containers whose CPUs another program keeps changing, so that the agent gave up.", nil, nil)
-	movesDesc  = prometheus.NewDesc("unthrottle_placement_moves_total", "Moves of containers to other CPUs.", []string{"outcome"}, nil)
+	gaveUpDesc = prometheus.NewDesc("unthrottle_placement_yielded",
+		"Containers whose CPUs another program keeps changing, so that the agent gave up.", nil, nil)
+	movesDesc = prometheus.NewDesc("unthrottle_placement_moves_total", "Moves of containers to other CPUs.", []string{"outcome"}, nil)
 )
 
 // placeFigures are what is exported about the placement; nothing before it was

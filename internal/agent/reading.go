@@ -88,7 +88,8 @@ func (a *agent) containers() answers.Containers {
 	shown := a.shown
 	a.mu.Unlock()
 	shown = shown[:min(len(shown), maxContainers)]
-	out := answers.Containers{Schema: listing.Schema, Version: listing.Version, Document: listing.Document{Containers: make([]listing.Item, 0, len(shown))}}
+	out := answers.Containers{Schema: listing.Schema, Version: listing.Version,
+		Document: listing.Document{Containers: make([]listing.Item, 0, len(shown))}}
 	for _, o := range shown {
 		out.Containers = append(out.Containers, listing.Of(o))
 	}
@@ -100,7 +101,8 @@ func (a *agent) status() answers.Status {
 	at, held := a.lastRound, a.heldShown
 	a.mu.Unlock()
 	out := answers.Status{Schema: answers.StatusSchema, Version: answers.Version, Mode: a.Rules.Mode, InForce: []answers.InForce{},
-		Agent: policy.ReportAgent{Version: a.Version, At: at.UTC().Truncate(time.Millisecond)}, NotHealthy: complaint(a.healthy()), NotReady: complaint(a.NRI.Ready())}
+		Agent:      policy.ReportAgent{Version: a.Version, At: at.UTC().Truncate(time.Millisecond)},
+		NotHealthy: complaint(a.healthy()), NotReady: complaint(a.NRI.Ready())}
 	if a.recorder == nil {
 		out.NotRecorded = new("its file wants no probe")
 		if a.Flight.Missing != "" {
@@ -108,7 +110,8 @@ func (a *agent) status() answers.Status {
 		}
 	}
 	for _, f := range held {
-		out.InForce = append(out.InForce, answers.InForce{ID: f.ID, Cgroup: text.EscapePath(f.Target), Name: text.Sanitize(f.Name, maxLabel), Remedy: f.Remedy,
+		out.InForce = append(out.InForce, answers.InForce{ID: f.ID, Cgroup: text.EscapePath(f.Target),
+			Name: text.Sanitize(f.Name, maxLabel), Remedy: f.Remedy,
 			Since: f.Since, By: f.By, Verdict: f.Verdict, OnTrial: f.Trial != nil})
 	}
 	return out
@@ -144,7 +147,8 @@ func (a *agent) keptRecordings() ([]answers.Recording, error) {
 			}
 		}
 		headers[name] = target
-		out = append(out, answers.Recording{File: name, At: k.At, Bytes: k.Size, Cgroup: text.EscapePath(target.Path), Name: text.Sanitize(target.Name, maxLabel),
+		out = append(out, answers.Recording{File: name, At: k.At, Bytes: k.Size, Cgroup: text.EscapePath(target.Path),
+			Name:      text.Sanitize(target.Name, maxLabel),
 			Namespace: orNull(target.Namespace), Pod: orNull(target.Pod), Container: orNull(target.Container)})
 	}
 	r.headers = headers

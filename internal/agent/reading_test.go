@@ -28,12 +28,15 @@ import (
 func reading(t *testing.T) (*agent, *httptest.Server) {
 	t.Helper()
 	a := &agent{lastRound: time.Now(), Config: Config{Version: "1.2", Rules: policy.Rules{Mode: policy.Observe, Interval: time.Second}}}
-	a.shown = []observe.Observation{{Container: container.Container{Name: "shop/cart-0/app", Namespace: "shop", Pod: "cart-0", ContainerName: "app",
+	a.shown = []observe.Observation{{Container: container.Container{Name: "shop/cart-0/app", Namespace: "shop",
+		Pod: "cart-0", ContainerName: "app",
 		Group: cgroup.Group{Path: "/kubepods/cart"}}, Window: time.Second, UsedCPUs: new(0.5)}}
 	a.heldShown = []txn.InForce{{ID: "7", Target: "/kubepods/cart", Name: "shop/cart-0/app", Remedy: "burst", Trial: &txn.Trial{}}}
 	a.recorder = &recorder{agent: a, store: flightrecorder.Store{Dir: t.TempDir()}}
 	_, _, err := a.recorder.store.Save(time.Now(), 7, func(w io.Writer) error {
-		out, err := recording.NewWriter(w, recording.Header{Target: recording.Target{Path: "/kubepods/cart", Name: "shop/cart-0/app", ID: 7, Namespace: "shop", Pod: "cart-0", Container: "app"}})
+		out, err := recording.NewWriter(w,
+			recording.Header{Target: recording.Target{Path: "/kubepods/cart", Name: "shop/cart-0/app", ID: 7,
+				Namespace: "shop", Pod: "cart-0", Container: "app"}})
 		if err != nil {
 			return err
 		}
@@ -67,12 +70,14 @@ func TestReading(t *testing.T) {
 	a, server := reading(t)
 	var seen answers.Containers
 	_, body := get(t, server.URL+"/containers")
-	if err := json.Unmarshal([]byte(body), &seen); err != nil || seen.Schema != "ls" || len(seen.Containers) != 1 || *seen.Containers[0].Pod != "cart-0" || *seen.Containers[0].UsedCPUs != 0.5 {
+	if err := json.Unmarshal([]byte(body), &seen); err != nil || seen.Schema != "ls" || len(seen.Containers) != 1 ||
+		*seen.Containers[0].Pod != "cart-0" || *seen.Containers[0].UsedCPUs != 0.5 {
 		t.Errorf("/containers: %s, %v", body, err)
 	}
 	var status answers.Status
 	_, body = get(t, server.URL+"/status")
-	if err := json.Unmarshal([]byte(body), &status); err != nil || status.Agent.Version != "1.2" || status.NotHealthy != nil || len(status.InForce) != 1 || !status.InForce[0].OnTrial {
+	if err := json.Unmarshal([]byte(body), &status); err != nil || status.Agent.Version != "1.2" ||
+		status.NotHealthy != nil || len(status.InForce) != 1 || !status.InForce[0].OnTrial {
 		t.Errorf("/status: %s, %v", body, err)
 	}
 	var kept answers.Recordings
@@ -87,7 +92,8 @@ func TestReading(t *testing.T) {
 		t.Errorf("the recording: %d, %v", code, err)
 	}
 	for _, name := range []string{"..", "..%2f..%2fetc%2fpasswd", "nothing.recording", ".part"} {
-		if code, body := get(t, server.URL+"/recordings/"+name); code == http.StatusOK && strings.Contains(body, "root:") || code != http.StatusNotFound && name != ".." {
+		if code, body := get(t, server.URL+"/recordings/"+name); code == http.StatusOK &&
+			strings.Contains(body, "root:") || code != http.StatusNotFound && name != ".." {
 			t.Errorf("/recordings/%s: %d %s", name, code, body)
 		}
 	}
@@ -159,9 +165,10 @@ func TestReadingOnASocketOnly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.serveAnswers(ctx) }()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", a.Answers)
-	}}}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", a.Answers)
+		}}}
 	for _, path := range []string{"/containers", "/policy", "/status", "/recordings", "/recordings/" + kept[0].File} {
 		var answer *http.Response
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -238,7 +245,8 @@ func TestSlowReadersOfRecordingsHoldNobodyUp(t *testing.T) {
 	for range answers.MostAtOnce {
 		<-sent
 	}
-	for path, want := range map[string]int{"/containers": http.StatusOK, "/status": http.StatusOK, recorded: http.StatusServiceUnavailable} {
+	for path, want := range map[string]int{"/containers": http.StatusOK, "/status": http.StatusOK,
+		recorded: http.StatusServiceUnavailable} {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, askedAt(path, loopback))
 		if w.Code != want {

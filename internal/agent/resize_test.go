@@ -36,9 +36,11 @@ func TestMakeRoom(t *testing.T) {
 		}
 		must(k.Make(cgroup.CPU, "/app"))
 		must(k.Write(cgroup.CPU, "/app", quota, map[cgroup.Version]string{cgroup.V1: "50000", cgroup.V2: "50000 100000"}[v]))
-		a := &agent{wake: make(chan struct{}, 1), Config: Config{Direct: k, Log: slog.New(slog.DiscardHandler), Env: apply.Env{FS: k, StateDir: t.TempDir(), BootID: "this", By: "test"}}}
+		a := &agent{wake: make(chan struct{}, 1), Config: Config{Direct: k, Log: slog.New(slog.DiscardHandler),
+			Env: apply.Env{FS: k, StateDir: t.TempDir(), BootID: "this", By: "test"}}}
 		_, err := apply.Apply(t.Context(), a.Env, txn.Purpose{Target: txn.Target{Path: "/app", Name: "app"}, Remedy: "burst"},
-			[]change.Change{{Kind: change.KindFile, Op: change.OpSet, Controller: cgroup.CPU, Path: "/app", File: burst, From: "0", To: "50000"}})
+			[]change.Change{{Kind: change.KindFile, Op: change.OpSet, Controller: cgroup.CPU, Path: "/app", File: burst,
+				From: "0", To: "50000"}})
 		must(err)
 		if k.Write(cgroup.CPU, "/app", quota, lower) == nil {
 			t.Fatalf("%v: the kernel takes a quota below the burst: this test is about nothing", v)
@@ -69,7 +71,8 @@ func TestResizedByOthers(t *testing.T) {
 		o    observe.Observation
 		held []txn.InForce
 		want bool
-	}{{above, nil, false}, {changed, []txn.InForce{{Target: "/app"}}, false}, {changed, nil, true}, {observe.Observation{Container: of}, nil, true}} {
+	}{{above, nil, false}, {changed, []txn.InForce{{Target: "/app"}}, false}, {changed, nil, true},
+		{observe.Observation{Container: of}, nil, true}} {
 		c.round([]observe.Observation{round.o}, round.held, now)
 		if got := c.standings["/app"].resized; got != round.want {
 			t.Errorf("%+v: resized %v", round, got)

@@ -25,7 +25,8 @@ type pages struct {
 	agent *agent
 }
 
-// serve answers /metrics, /policy, /containers, /status, /recordings, /healthz, /readyz and a page that links them until ctx ends. Nothing can be changed
+// serve answers /metrics, /policy, /containers, /status, /recordings, /healthz, /readyz and a page that links them
+// until ctx ends. Nothing can be changed
 // over it: every other path and method is refused. ready, if not nil, is told
 // the address that was bound.
 func serve(ctx context.Context, listen string, cost *spent, p pages, ready func(net.Addr)) error {

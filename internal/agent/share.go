@@ -17,9 +17,11 @@ import (
 
 var (
 	lentDesc    = prometheus.NewDesc("unthrottle_lent_cpus", "Exclusive CPUs that secondary containers may use now.", nil, nil)
-	lendersDesc = prometheus.NewDesc("unthrottle_lenders", "Containers that lend their CPUs, by what is done with them: unused (there is no secondary), "+
+	lendersDesc = prometheus.NewDesc("unthrottle_lenders", "Containers that lend their CPUs, by what is done with "+
+		"them: unused (there is no secondary), "+
 		"lent, taken_back (revoked for a trial), harmful (revoked because sharing slowed the owner).", []string{"state"}, nil)
-	trialsDesc = prometheus.NewDesc("unthrottle_lending_trials_total", "Trials of what lending costs an owner, by what came of them.", []string{"outcome"}, nil)
+	trialsDesc = prometheus.NewDesc("unthrottle_lending_trials_total",
+		"Trials of what lending costs an owner, by what came of them.", []string{"outcome"}, nil)
 )
 
 // The states of a lender, as exported.
@@ -143,7 +145,8 @@ func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *trial) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.with, "used_alone", t.without, "slower", t.slower)
+	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.with, "used_alone",
+		t.without, "slower", t.slower)
 	if t.unjudged != "" {
 		log.Warn("what lending costs was told by its CPU use alone, not by its slo", "why", t.unjudged)
 	}

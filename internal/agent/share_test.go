@@ -140,7 +140,8 @@ func TestAgentLendsOnWithoutMeasure(t *testing.T) {
 	p.give(0, remedy.Request{Kind: remedy.Pin, Shares: true}, "2-3")
 	p.secondary(remedy.Request{})
 	for i := range 50 {
-		p.lending(t.Context(), []observe.Observation{{Container: p.all[0], Start: time.Now().Add(time.Minute), Window: time.Second}}, time.Now().Add(time.Duration(i)*time.Second))
+		p.lending(t.Context(), []observe.Observation{
+			{Container: p.all[0], Start: time.Now().Add(time.Minute), Window: time.Second}}, time.Now().Add(time.Duration(i)*time.Second))
 	}
 	if p.at(1) != "0-7" || p.lends("unthrottle_lenders lent") != "1" {
 		t.Errorf("not measured, and the secondary is on %s", p.at(1))
@@ -158,7 +159,8 @@ func TestLendingIsJudgedByTheRuleInForce(t *testing.T) {
 	p := newPlacing(t, 1)
 	p.all[0].ID = "owner"
 	p.Rules.Rules = []policy.Rule{
-		{Match: policy.Match{Labels: map[string]string{"app": "shop"}}, Auto: true, SLOCommand: "shop", Objective: objective.Objective{Quantile: 0.99, Bound: time.Second},
+		{Match: policy.Match{Labels: map[string]string{"app": "shop"}}, Auto: true, SLOCommand: "shop",
+			Objective:   objective.Objective{Quantile: 0.99, Bound: time.Second},
 			Annotations: policy.Allowed{Objective: true}},
 		{Auto: true, SLOCommand: "any other"},
 	}
@@ -212,10 +214,14 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 			}
 		}
 		p.Fix = func(latencies slo.Source) fix.Env {
-			return fix.Env{Apply: p.Env, Latencies: latencies, Wait: func(context.Context, time.Duration) error { return nil }, Facts: p.Facts,
+			return fix.Env{Apply: p.Env, Latencies: latencies, Wait: func(context.Context, time.Duration) error {
+				return nil
+			}, Facts: p.Facts,
 				Observe: func(_ context.Context, all []container.Container, _ time.Duration) ([]observe.Observation, error) {
 					limit, used, stopped := 2.0, 1.0, 500*time.Millisecond
-					return []observe.Observation{{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used, StoppedLow: &stopped, StoppedHigh: &stopped}}, nil
+					return []observe.Observation{
+						{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used,
+							StoppedLow: &stopped, StoppedHigh: &stopped}}, nil
 				}}
 		}
 		rules, err := policy.ParseRules([]byte("version: 1\nmode: apply\nrules:\n- class: exclusive\n  irqs: " + fmt.Sprint(irqs) +

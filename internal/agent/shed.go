@@ -57,7 +57,8 @@ func (s *shedder) judge(cpu float64, resident int64) (why string) {
 	case s.own.MemoryBytes > 0 && resident > s.own.MemoryBytes:
 		tooMuch = fmt.Sprintf("%.1f MB resident, of %.1f MB", float64(resident)/1e6, float64(s.own.MemoryBytes)/1e6)
 	}
-	below := (s.own.CPU == 0 || cpu < comfortable*s.own.CPU) && (s.own.MemoryBytes == 0 || float64(resident) < comfortable*float64(s.own.MemoryBytes))
+	below := (s.own.CPU == 0 || cpu < comfortable*s.own.CPU) &&
+		(s.own.MemoryBytes == 0 || float64(resident) < comfortable*float64(s.own.MemoryBytes))
 	switch {
 	case tooMuch != "":
 		s.over, s.under = s.over+1, 0
@@ -213,7 +214,8 @@ func ReadDropped(stateDir string) (*Dropped, error) {
 	return readTold(stateDir, droppedFile, func(d *Dropped) int { return d.Process })
 }
 
-var shedDesc = prometheus.NewDesc("unthrottle_agent_dropped", "1 if the agent has dropped this to keep to its own budget, else 0.", []string{"what"}, nil)
+var shedDesc = prometheus.NewDesc("unthrottle_agent_dropped",
+	"1 if the agent has dropped this to keep to its own budget, else 0.", []string{"what"}, nil)
 
 // Describe implements prometheus.Collector.
 func (b *budget) Describe(ch chan<- *prometheus.Desc) { ch <- shedDesc }

@@ -105,7 +105,8 @@ func TestStatusLearnsWhatIsDropped(t *testing.T) {
 		t.Error(d, err)
 	}
 	a.tellDropped(shedPeriods, "2 % of a CPU")
-	if d, err := ReadDropped(dir); err != nil || d == nil || !slices.Equal(d.What, []string{"recordings", "periods"}) || d.Why != "2 % of a CPU" {
+	if d, err := ReadDropped(dir); err != nil || d == nil || !slices.Equal(d.What, []string{"recordings", "periods"}) ||
+		d.Why != "2 % of a CPU" {
 		t.Error(d, err)
 	}
 	a.tellDropped(shedNothing, "")
@@ -117,7 +118,8 @@ func TestStatusLearnsWhatIsDropped(t *testing.T) {
 // What is kept of the fleet's rows is in the metrics and for status to tell, and what ends is no longer told.
 func TestStatusLearnsWhatIsExported(t *testing.T) {
 	state, dir, noon := t.TempDir(), t.TempDir(), time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	a := &agent{Config: Config{Env: apply.Env{StateDir: state}, Log: slog.New(slog.DiscardHandler), Rules: policy.Rules{Export: policy.DefaultExport()}}}
+	a := &agent{Config: Config{Env: apply.Env{StateDir: state}, Log: slog.New(slog.DiscardHandler),
+		Rules: policy.Rules{Export: policy.DefaultExport()}}}
 	a.now = func() time.Time { return noon.Add(10 * time.Minute) }
 	figures := func() map[string]float64 {
 		r := prometheus.NewRegistry()
@@ -137,7 +139,8 @@ func TestStatusLearnsWhatIsExported(t *testing.T) {
 	}
 	a.Rules.Export.Dir, a.Rules.Export.Node = dir, "n1"
 	for _, at := range []time.Time{noon, noon.AddDate(0, 0, -40)} {
-		if err := store.Write(dir, []fleet.Row{{Schema: fleet.SchemaVersion, Start: at, Began: at, Node: "n1", Container: "web"}}); err != nil {
+		if err := store.Write(dir, []fleet.Row{
+			{Schema: fleet.SchemaVersion, Start: at, Began: at, Node: "n1", Container: "web"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

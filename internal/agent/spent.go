@@ -157,7 +157,8 @@ func (s *spent) seconds() map[string]float64 {
 	return now
 }
 
-var spentDesc = prometheus.NewDesc("unthrottle_agent_cpu_seconds_total", "CPU time of the agent's process since its start, by part.", []string{"part"}, nil)
+var spentDesc = prometheus.NewDesc("unthrottle_agent_cpu_seconds_total",
+	"CPU time of the agent's process since its start, by part.", []string{"part"}, nil)
 
 // Describe implements prometheus.Collector.
 func (s *spent) Describe(ch chan<- *prometheus.Desc) { ch <- spentDesc }

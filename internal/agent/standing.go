@@ -94,7 +94,8 @@ func (c *chooser) evaluate(s *standing, generation uint64) {
 
 // tellRefused writes an annotation that does not count into the log.
 func (a *agent) tellRefused(c container.Container, refused policy.Refusal) {
-	a.Log.Warn("an annotation of its pod does not count", "container", text.Sanitize(c.Name, 128), "namespace", text.Sanitize(c.Namespace, 128),
+	a.Log.Warn("an annotation of its pod does not count", "container", text.Sanitize(c.Name, 128), "namespace",
+		text.Sanitize(c.Namespace, 128),
 		"pod", text.Sanitize(c.Pod, 128), "annotation", refused.Annotation, "value", refused.Value, "why", refused.Why)
 }
 
@@ -164,7 +165,8 @@ func (c *chooser) treat(s *standing, o *observe.Observation, held *txn.InForce, 
 		return t
 	}
 	if at := c.nextTrial(rule, path, now); !at.IsZero() {
-		return policy.Treatment{Reason: policy.ReasonCooldown, Detail: "its rule has trial: remedies were tried in turns, or it is its quiet time", Until: at}
+		return policy.Treatment{Reason: policy.ReasonCooldown,
+			Detail: "its rule has trial: remedies were tried in turns, or it is its quiet time", Until: at}
 	}
 	return policy.Treatment{Reason: policy.ReasonTurn}
 }

@@ -65,7 +65,8 @@ func TestWhyNot(t *testing.T) {
 		{"rule none", nil, limited("/leave/a", 0.5), "", nil, 0, policy.ReasonRuleNone},
 		{"no limit", nil, unlimited, "", nil, 0, policy.ReasonNoLimit},
 		{"a quota inside", nil, inside, "", nil, 0, policy.ReasonInside},
-		{"not measured", nil, observe.Observation{Container: container.Container{Group: cgroup.Group{Path: "/a"}}, LimitCPUs: new(1.0), Window: time.Second}, "", nil, 0, policy.ReasonNotMeasured},
+		{"not measured", nil, observe.Observation{Container: container.Container{Group: cgroup.Group{Path: "/a"}},
+			LimitCPUs: new(1.0), Window: time.Second}, "", nil, 0, policy.ReasonNotMeasured},
 		{"below", nil, limited("/a", 0.005), "", nil, 0, policy.ReasonBelowBound},
 		{"starting", nil, limited("/a", 0.5), "", nil, time.Second, policy.ReasonStarting},
 		{"started", nil, limited("/a", 0.5), "", nil, time.Hour, policy.ReasonTrying},
@@ -75,7 +76,8 @@ func TestWhyNot(t *testing.T) {
 		{"containers", func(r *policy.Rules) { r.Budget.Containers = 0 }, limited("/a", 0.5), "", nil, 0, policy.ReasonBudgetContainers},
 		{"moves", func(r *policy.Rules) { r.Budget.MovesPerMinute = 0 }, limited("/a", 0.5), "", nil, 0, policy.ReasonBudgetMoves},
 		{"a secondary", secondaries, limited("/batch/a", 0), "", nil, 0, policy.ReasonTrying},
-		{"a secondary in force", secondaries, limited("/batch/a", 0), "", []txn.InForce{{Target: "/batch/a", Remedy: "secondary", ID: "8"}}, 0, ""},
+		{"a secondary in force", secondaries, limited("/batch/a", 0), "",
+			[]txn.InForce{{Target: "/batch/a", Remedy: "secondary", ID: "8"}}, 0, ""},
 		{"a secondary that opts out", secondaries, limited("/batch/a", 0), "none", nil, 0, policy.ReasonOptedOut},
 	} {
 		c := annotated(rules(tc.rules), map[string]string{tc.o.Container.ID: tc.asks})
@@ -131,7 +133,8 @@ func TestStartup(t *testing.T) {
 		}
 		return at
 	}
-	if at := found(0, 20); at != nil || c.standings["/a"].treatment.Reason != policy.ReasonStarting || !c.standings["/a"].treatment.Until.Equal(start.Add(20*time.Second)) {
+	if at := found(0, 20); at != nil || c.standings["/a"].treatment.Reason != policy.ReasonStarting ||
+		!c.standings["/a"].treatment.Until.Equal(start.Add(20*time.Second)) {
 		t.Errorf("found in rounds %v, %+v", at, c.standings["/a"].treatment)
 	}
 	if at := found(20, 20+persist); !slices.Equal(at, []int{20 + persist - 1}) || asked != 1 {
@@ -152,7 +155,8 @@ func TestOutcomes(t *testing.T) {
 		{fmt.Errorf("%w: x", errUnjudged), policy.ReasonUnjudged, ""},
 		{&notKept{"leave", "the quota is best", false}, policy.ReasonForecast, "the quota is best"},
 		{&notKept{"worse", "p99 rose", true}, policy.ReasonCooldown, "p99 rose"},
-		{&fix.NoRemedy{Why: "stopped", Not: []policy.Rejected{{Remedy: "pin", Why: "CPUs 2-3 are the kubelet's"}}}, policy.ReasonRefused, "the kubelet's"},
+		{&fix.NoRemedy{Why: "stopped", Not: []policy.Rejected{{Remedy: "pin", Why: "CPUs 2-3 are the kubelet's"}}},
+			policy.ReasonRefused, "the kubelet's"},
 		{&remedy.Refused{Remedy: "pin", Why: "no CPU is free"}, policy.ReasonRefused, "no CPU is free"},
 		{&fix.NotMeasured{Err: errors.New("token=secret")}, policy.ReasonNotMeasured, ""},
 		{errors.New("token=secret"), policy.ReasonFailed, ""},
@@ -219,10 +223,12 @@ func TestPolicyPage(t *testing.T) {
 	if got.Schema != "policy" || got.Version != 1 || got.Agent == nil || len(got.Containers) != maxContainers {
 		t.Errorf("%s %d, %d containers", got.Schema, got.Version, len(got.Containers))
 	}
-	if first := got.Containers[0]; first.Reason == nil || *first.Reason != policy.ReasonOptedOut || first.Remedy != nil || first.Why == nil {
+	if first := got.Containers[0]; first.Reason == nil || *first.Reason != policy.ReasonOptedOut ||
+		first.Remedy != nil || first.Why == nil {
 		t.Errorf("%+v", first)
 	}
-	if second := got.Containers[1]; second.Remedy == nil || *second.Remedy != "burst" || second.Reason != nil || *second.Transaction != "7" {
+	if second := got.Containers[1]; second.Remedy == nil || *second.Remedy != "burst" || second.Reason != nil ||
+		*second.Transaction != "7" {
 		t.Errorf("%+v", second)
 	}
 	r := prometheus.NewRegistry()

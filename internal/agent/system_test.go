@@ -23,7 +23,8 @@ func TestAgentLetsTheReserveFollow(t *testing.T) {
 		p.make(path)
 		p.k.Spawn(path, 20+i)
 	}
-	group := cgroup.Group{Path: "/system.slice/sshd.service", CPUSetPath: "/system.slice/sshd.service", CPUAcctPath: "/system.slice/sshd.service"}
+	group := cgroup.Group{Path: "/system.slice/sshd.service", CPUSetPath: "/system.slice/sshd.service",
+		CPUAcctPath: "/system.slice/sshd.service"}
 	p.all = append(p.all, container.Container{Name: "sshd.service", Runtime: container.Systemd, Group: group})
 	runs := func() string {
 		set, _ := p.k.Allowed(21)

@@ -44,7 +44,8 @@ type totals struct {
 	vacant  int
 }
 
-// add takes one round in, and how many containers without a process were left out of it: what is not in it is gone and is forgotten, since a
+// add takes one round in, and how many containers without a process were left out of it: what is not in it is gone and
+// is forgotten, since a
 // cgroup made later under the same path is another one.
 func (t *totals) add(round []observe.Observation, vacant int) {
 	t.mu.Lock()

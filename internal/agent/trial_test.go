@@ -48,7 +48,8 @@ func TestTrial(t *testing.T) {
 		{"a busy owner that loses nothing", steady(1.98), false},
 		{"one that loses 1 %", func(_ int, lent bool) float64 { return map[bool]float64{true: 1.98, false: 2}[lent] }, false},
 		{"one that loses half", func(_ int, lent bool) float64 { return map[bool]float64{true: 1, false: 2}[lent] }, true},
-		{"one that loses a fifth of little", func(_ int, lent bool) float64 { return map[bool]float64{true: 0.16, false: 0.2}[lent] }, false},
+		{"one that loses a fifth of little",
+			func(_ int, lent bool) float64 { return map[bool]float64{true: 0.16, false: 0.2}[lent] }, false},
 		{"one whose work grows", func(i int, _ bool) float64 { return min(2, float64(i)*0.02) }, false},
 		{"one that works every other 12 rounds", func(i int, _ bool) float64 { return float64(i / 12 % 2) }, false},
 	} {
@@ -174,7 +175,8 @@ func TestTrialAsksLatencies(t *testing.T) {
 		out, asked, u := false, 0, 0.02
 		for i := range 60 {
 			at := start.Add(time.Duration(i) * time.Second)
-			l := look{cpus: "1", out: out, seen: &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u}, lasts: spellRounds * time.Second, quantile: 0.99,
+			l := look{cpus: "1", out: out, seen: &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u},
+				lasts: spellRounds * time.Second, quantile: 0.99,
 				latencies: func(time.Time) []float64 {
 					asked++
 					ms := map[bool]float64{true: c.alone, false: c.lent}[out]

@@ -61,7 +61,8 @@ func (c *chooser) rememberTrials(past []txn.Past, now time.Time) {
 	}
 }
 
-// nextTrial is when remedies may be tried in turns on a container again, as its rule says; zero: at once, or the rule has no trial. Until then
+// nextTrial is when remedies may be tried in turns on a container again, as its rule says; zero: at once, or the rule
+// has no trial. Until then
 // nothing is tried: what a trial left alone is not tried by a forecast.
 func (c *chooser) nextTrial(r *policy.Rule, path string, now time.Time) (at time.Time) {
 	if r == nil || r.Trial.Most == 0 {
@@ -87,7 +88,8 @@ func trialOptions(t policy.Trial) fix.Options {
 	return fix.Options{Budget: t.Most, Pause: pause, Tries: tries, Window: fixWindow, Settle: settle}
 }
 
-// anew is the transaction of a remedy that a trial chose for other work than the container does now, so that remedies may be tried anew; "":
+// anew is the transaction of a remedy that a trial chose for other work than the container does now, so that remedies
+// may be tried anew; "":
 // there is none. It is asked once a round of a container that is stopped above the bound.
 func (c *chooser) anew(r *policy.Rule, o *observe.Observation, held *txn.InForce, now time.Time) string {
 	if r == nil || r.Trial.Most == 0 || held == nil || held.Trial != nil || held.By != c.by || o.UsedCPUs == nil {

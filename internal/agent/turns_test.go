@@ -14,12 +14,14 @@ import (
 
 // trying is a chooser whose only rule has a trial.
 func trying(t policy.Trial) *chooser {
-	c := newChooser(policy.Rules{Mode: policy.Apply, Bound: 0.01, Budget: policy.DefaultBudget(), Rules: []policy.Rule{{Auto: true, Verify: policy.VerifyProbe, Trial: t}}}, "")
+	c := newChooser(policy.Rules{Mode: policy.Apply, Bound: 0.01, Budget: policy.DefaultBudget(),
+		Rules: []policy.Rule{{Auto: true, Verify: policy.VerifyProbe, Trial: t}}}, "")
 	c.by = "agent"
 	return c
 }
 
-// A container has one trial within the time that its rule says, and none that would meet its quiet time. Nothing else is tried meanwhile, and why
+// A container has one trial within the time that its rule says, and none that would meet its quiet time. Nothing else
+// is tried meanwhile, and why
 // it waits is said. Without a trial in the rule nothing waits.
 func TestTrialsAreBounded(t *testing.T) {
 	all := []observe.Observation{limited("/a", 0.5)}
@@ -72,7 +74,8 @@ func TestTrialsAreBounded(t *testing.T) {
 // A restart of the agent forgets no trial of its own, by the turns in the journal; what people tried does not count.
 func TestTrialsAreRemembered(t *testing.T) {
 	turn := func(path, by, verdict string, ago time.Duration) txn.Past {
-		return txn.Past{InForce: txn.InForce{Target: path, By: by, Outcome: &txn.Outcome{Verdict: verdict, Before: &txn.Figures{UsedCPUs: new(0.25)}}}, Until: start.Add(-ago)}
+		return txn.Past{InForce: txn.InForce{Target: path, By: by,
+			Outcome: &txn.Outcome{Verdict: verdict, Before: &txn.Figures{UsedCPUs: new(0.25)}}}, Until: start.Add(-ago)}
 	}
 	c := trying(policy.Trial{Most: time.Minute, Per: time.Hour})
 	c.rememberTrials([]txn.Past{turn("/a", "agent", fix.VerdictTurn, time.Minute), turn("/a", "agent", fix.VerdictTurn, 2*time.Minute),
@@ -85,7 +88,8 @@ func TestTrialsAreRemembered(t *testing.T) {
 	}
 }
 
-// What a trial chose is taken back for another one only when the container has done other work for a while, is stopped, and the rule allows a trial.
+// What a trial chose is taken back for another one only when the container has done other work for a while, is stopped,
+// and the rule allows a trial.
 func TestTriedAnewForOtherWork(t *testing.T) {
 	for name, c := range map[string]struct {
 		used, stopped float64

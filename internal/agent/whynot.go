@@ -12,7 +12,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
 
-var notTreatedDesc = containerDesc("not_treated", "1, with the reason why no remedy is in force for the container. Absent: one is.", "reason")
+var notTreatedDesc = containerDesc("not_treated", "1, with the reason why no remedy is in force for the container. "+
+	"Absent: one is.", "reason")
 
 // notTreated exports why containers are not treated: one series for each, for those of them that are exported at all.
 type notTreated struct{ chooser *chooser }
@@ -26,7 +27,8 @@ func (n notTreated) Collect(ch chan<- prometheus.Metric) {
 	defer n.chooser.mu.Unlock()
 	for _, s := range n.chooser.standings {
 		if s.exported && s.treatment.Reason != "" {
-			ch <- prometheus.MustNewConstMetric(notTreatedDesc, prometheus.GaugeValue, 1, slices.Concat(s.labels, []string{string(s.treatment.Reason)})...)
+			ch <- prometheus.MustNewConstMetric(notTreatedDesc, prometheus.GaugeValue, 1,
+				slices.Concat(s.labels, []string{string(s.treatment.Reason)})...)
 		}
 	}
 }

@@ -15,11 +15,14 @@ var (
 	widthDesc = containerDesc("width_cpus", "CPUs in use at once; each millisecond is one observation.")
 	wantDesc  = containerDesc("wanted_threads", "Threads running or runnable at once; each millisecond is one observation.")
 
-	probeDesc      = prometheus.NewDesc("unthrottle_probe_available", "1 if the kernel's scheduling events are counted, else 0: widths and the flight recorder need them.", nil, nil)
-	flightBytes    = prometheus.NewDesc("unthrottle_flight_recorder_bytes", "Memory that the kept periods take.", nil, nil)
-	flightHeld     = prometheus.NewDesc("unthrottle_flight_recorder_containers", "Containers whose periods are kept.", nil, nil)
-	flightDropped  = prometheus.NewDesc("unthrottle_flight_recorder_dropped_total", "Containers whose periods had to make room for others'.", nil, nil)
-	flightMade     = prometheus.NewDesc("unthrottle_flight_recordings_total", "Recordings made because stopped time passed the bound.", nil, nil)
+	probeDesc = prometheus.NewDesc("unthrottle_probe_available",
+		"1 if the kernel's scheduling events are counted, else 0: widths and the flight recorder need them.", nil, nil)
+	flightBytes   = prometheus.NewDesc("unthrottle_flight_recorder_bytes", "Memory that the kept periods take.", nil, nil)
+	flightHeld    = prometheus.NewDesc("unthrottle_flight_recorder_containers", "Containers whose periods are kept.", nil, nil)
+	flightDropped = prometheus.NewDesc("unthrottle_flight_recorder_dropped_total",
+		"Containers whose periods had to make room for others'.", nil, nil)
+	flightMade = prometheus.NewDesc("unthrottle_flight_recordings_total",
+		"Recordings made because stopped time passed the bound.", nil, nil)
 	flightRemoved  = prometheus.NewDesc("unthrottle_flight_recordings_removed_total", "Old recordings that had to make room.", nil, nil)
 	flightFailures = prometheus.NewDesc("unthrottle_flight_recording_failures_total", "Recordings that failed.", nil, nil)
 )

@@ -108,7 +108,9 @@ type box struct {
 }
 
 func newWorldOf(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), beside: rand.New(rand.NewPCG(seed, 2)), log: &bytes.Buffer{}, boxes: map[string]*box{}, stateDir: t.TempDir(), running: map[int]bool{}, nextPID: 100, counts: map[string]int{}, gone: map[string]time.Time{}}
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), beside: rand.New(rand.NewPCG(seed, 2)), log: &bytes.Buffer{},
+		boxes: map[string]*box{}, stateDir: t.TempDir(), running: map[int]bool{}, nextPID: 100,
+		counts: map[string]int{}, gone: map[string]time.Time{}}
 	w.root = twoSockets()
 	config := cgroupmodel.V1(worldCPUs)
 	if w.v = cgroup.V1; seed%2 == 1 {
@@ -444,7 +446,8 @@ func missing(counts map[string]int) []string {
 			better += n // which remedy is, is chance
 		}
 	}
-	all := []string{"killed", "refused", "removed", "owner", "commands", "kept rounds", "not fixed", "apart", "chosen from a recording of the agent's own"}
+	all := []string{"killed", "refused", "removed", "owner", "commands", "kept rounds", "not fixed", "apart",
+		"chosen from a recording of the agent's own"}
 	all = slices.DeleteFunc(all, func(what string) bool { return counts[what] > 0 })
 	if better == 0 {
 		all = append(all, "kept better")

@@ -68,7 +68,8 @@ func (w *world) create() {
 	w.makeGroup(path)
 	w.nextPID++
 	w.k.Spawn(path, w.nextPID)
-	b := &box{pid: w.nextPID, work: w.anyWork(), limit: cgroup.Limit{Quota: 100 * time.Millisecond, Period: 100 * time.Millisecond}, born: time.Now(), changed: time.Now(),
+	b := &box{pid: w.nextPID, work: w.anyWork(),
+		limit: cgroup.Limit{Quota: 100 * time.Millisecond, Period: 100 * time.Millisecond}, born: time.Now(), changed: time.Now(),
 		container: container.Container{Name: name, Group: cgroup.Group{Path: path, CPUSetPath: path, CPUAcctPath: path}}}
 	if !w.setLimit(path, b.limit) {
 		w.fail("%s: the model refuses a quota", path)
@@ -252,7 +253,8 @@ func (w *world) observe(all []container.Container, window time.Duration) []obser
 		if e.Stopped != nil {
 			stopped = time.Duration(float64(window) * e.Stopped.Seconds() / e.Window.Seconds())
 		}
-		o := observe.Observation{Container: c, CgroupID: uint64(w.pidOf(c.Group.Path)), Start: time.Now().Add(-window), Window: window, Levels: levels,
+		o := observe.Observation{Container: c, CgroupID: uint64(w.pidOf(c.Group.Path)), Start: time.Now().Add(-window),
+			Window: window, Levels: levels,
 			UsedCPUs: e.MeanWidth, StoppedLow: &stopped, StoppedHigh: new(stopped)}
 		if limit, limited, at := cgroup.Effective(levels); limited {
 			o.LimitCPUs, o.LimitAt = &limit, at

@@ -45,7 +45,8 @@ func Pack(w io.Writer, folder string, files []File, at time.Time) error {
 	z := gzip.NewWriter(w)
 	t := tar.NewWriter(z)
 	for _, f := range files {
-		if err := t.WriteHeader(&tar.Header{Name: folder + "/" + f.Name, Mode: 0o600, Size: int64(len(f.Text)), ModTime: at, Typeflag: tar.TypeReg}); err != nil {
+		if err := t.WriteHeader(&tar.Header{Name: folder + "/" + f.Name, Mode: 0o600, Size: int64(len(f.Text)),
+			ModTime: at, Typeflag: tar.TypeReg}); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(t, f.Text); err != nil {

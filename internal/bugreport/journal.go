@@ -11,7 +11,8 @@ import (
 // Fields of the journal's records, by what is kept of them. Numbers and truth values are always kept.
 var (
 	keptFields = map[string]bool{"txn": true, "time": true, "created": true, "remedy": true, "kind": true, "controller": true, "file": true,
-		"op": true, "verdict": true, "until": true, "at": true, "of": true, "txns": true, "also": true, "replaced": true, "members_controller": true, "figure": true}
+		"op": true, "verdict": true, "until": true, "at": true, "of": true, "txns": true, "also": true,
+		"replaced": true, "members_controller": true, "figure": true}
 	textFields = map[string]bool{"error": true, "reason": true, "why": true, "note": true, "by": true}
 	pathFields = map[string]bool{"path": true, "target": true, "members_path": true}
 	nameFields = map[string]bool{"name": true, "unit": true, "boot": true}

@@ -26,13 +26,16 @@ func TestText(t *testing.T) {
 		"/sys/fs/cgroup/system.slice/my-db.service/cpu.max":                    "/sys/fs/cgroup/system.slice/H.service/cpu.max",
 		"open /home/alice/rules.yaml: no such file":                            "open /H/H/H: no such file",
 		"open /var/lib/unthrottle/journal.jsonl: permission denied":            "open /var/lib/unthrottle/journal.jsonl: permission denied",
-		"/proc/irq/default_smp_affinity: permission denied: run as root":       "/proc/irq/default_smp_affinity: permission denied: run as root",
-		"container checkout is stopped":                                        "container H is stopped",
-		"listen tcp 10.1.2.3:9469: in use; listen tcp 127.0.0.1:9469":          "listen tcp (address):9469: in use; listen tcp 127.0.0.1:9469",
-		"listen tcp [2001:db8::1]:9469: in use; fe80::1: no route; [::1]:9469": "listen tcp [(address)]:9469: in use; (address): no route; [::1]:9469",
-		"2026-11-23T06:12:07.411Z at 06:12:07: late":                           "2026-11-23T06:12:07.411Z at 06:12:07: late",
-		`slo command "/opt/x": exit status 1: password hunter2`:                "slo command (left out)",
-		"the kernel refuses to load the probe's BPF programs":                  "the kernel refuses to load the probe's BPF programs",
+		"/proc/irq/default_smp_affinity: permission denied: run as root": "/proc/irq/default_smp_affinity: " +
+			"permission denied: run as root",
+		"container checkout is stopped": "container H is stopped",
+		"listen tcp 10.1.2.3:9469: in use; listen tcp 127.0.0.1:9469": "listen tcp (address):9469: in use; " +
+			"listen tcp 127.0.0.1:9469",
+		"listen tcp [2001:db8::1]:9469: in use; fe80::1: no route; [::1]:9469": "listen tcp [(address)]:9469: in " +
+			"use; (address): no route; [::1]:9469",
+		"2026-11-23T06:12:07.411Z at 06:12:07: late":            "2026-11-23T06:12:07.411Z at 06:12:07: late",
+		`slo command "/opt/x": exit status 1: password hunter2`: "slo command (left out)",
+		"the kernel refuses to load the probe's BPF programs":   "the kernel refuses to load the probe's BPF programs",
 	} {
 		if got := shape(r.Text(in)); got != want {
 			t.Errorf("%q\nis   %q,\nwant %q", in, got, want)
@@ -76,7 +79,8 @@ rules:
   may: [raise]
 `)))
 	for _, want := range []string{"version: 1\n", "listen: (address):9469\n", "scope: /kubepods.slice/H\n", "cpu: 1%\n", "H: (left out)\n",
-		"name: H\n", "cgroup: /H/H\n", "labels: (1 left out)\n", "objective: p99<20ms\n", "command: (left out)\n", "- raise\n", "via: sched_ext\n", "credit: 2s\n"} {
+		"name: H\n", "cgroup: /H/H\n", "labels: (1 left out)\n", "objective: p99<20ms\n", "command: (left out)\n",
+		"- raise\n", "via: sched_ext\n", "credit: 2s\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
@@ -103,7 +107,8 @@ alice was here
 			t.Errorf("%s in\n%s", private, got)
 		}
 	}
-	for _, want := range []string{`"by":"unthrottle fix"`, `"remedy":"pin"`, `"cpus":"1"`, `"to":"(left out)"`, `"cgroup_id":77`, `"original":"50000"`,
+	for _, want := range []string{`"by":"unthrottle fix"`, `"remedy":"pin"`, `"cpus":"1"`, `"to":"(left out)"`,
+		`"cgroup_id":77`, `"original":"50000"`,
 		`"file":"cpu.cfs_quota_us"`, `"value":"0-3,7"`, `"earlier_records":1`, `"lines_that_are_no_record":1`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in\n%s", want, got)
@@ -115,7 +120,8 @@ alice was here
 func TestJournalNames(t *testing.T) {
 	in := `{"crc":"1","rec":{"begin":{"txn":"1","target":"/shop/checkout","name":"till","holds":[{"path":"/shop/pay","why":"quota"}]}}}` + "\nno record\n"
 	names := JournalNames([]byte(in))
-	if got := NewRedactor("salt", names, false).Text("till of shop: pay has ended, checkout too"); shape(got) != "H of H: H has ended, H too" {
+	if got := NewRedactor("salt", names, false).Text("till of shop: pay has ended, checkout too"); shape(
+		got) != "H of H: H has ended, H too" {
 		t.Errorf("%v: %q", names, got)
 	}
 }
@@ -136,7 +142,8 @@ func TestPack(t *testing.T) {
 		if err != nil || h.Name != "report/"+f.Name || h.Mode != 0o600 {
 			t.Fatalf("%+v, %v", h, err)
 		}
-		if text, err := io.ReadAll(r); err != nil || string(text) != f.Text || !strings.Contains(shown.String(), strings.TrimSpace(f.Text)) {
+		if text, err := io.ReadAll(r); err != nil || string(text) != f.Text ||
+			!strings.Contains(shown.String(), strings.TrimSpace(f.Text)) {
 			t.Errorf("%s: %d bytes, %v", f.Name, len(text), err)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 
 // List returns what runs here, in the order of the cgroup tree. It has one entry per container (its topmost cgroup),
 // per systemd unit that is no container, and per leaf cgroup outside both. It leaves out the root and units that only
-// group others. Of a scope inside a container it has the leaves. It skips cgroups that vanish meanwhile. Beyond 262,144 cgroups it returns those found
+// group others. Of a scope inside a container it has the leaves. It skips cgroups that vanish meanwhile. Beyond 262,144
+// cgroups it returns those found
 // so far together with cgroup.ErrTooMuch.
 func List(h *cgroup.Host, o Options) ([]Container, error) { return NewLister(h, o).List() }
 

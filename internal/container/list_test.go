@@ -147,7 +147,9 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", target, got.Name, err, name)
 		}
 	}
-	for target, near := range map[string]string{"ngimx": "nginx.service", "cart": app, "weeb": "web", "docker:cart-0": "", "docker:weeb": "web", "podman:web": "", "docker:": "", "zzzzzzzzz": "", "pid:999": "", "pid:0": "", "pid:-1": "", "": ""} {
+	for target, near := range map[string]string{"ngimx": "nginx.service", "cart": app, "weeb": "web",
+		"docker:cart-0": "", "docker:weeb": "web", "podman:web": "", "docker:": "", "zzzzzzzzz": "", "pid:999": "",
+		"pid:0": "", "pid:-1": "", "": ""} {
 		_, err := Resolve(h, all, target)
 		var e *NotFound
 		if !errors.As(err, &e) || near != "" && (len(e.Near) == 0 || e.Near[0] != near) || len(e.Near) > 5 {

@@ -19,13 +19,19 @@ func TestChoose(t *testing.T) {
 		working   string // a cgroup with its own processes
 	}{
 		{"plain leaves", "/", []string{"/a", "/a/b", "/a/c", "/d"}, []string{"/a/b", "/a/c", "/d"}, ""},
-		{"a unit with cgroups of its own", "/", []string{"/system.slice", "/system.slice/a.service", "/system.slice/a.service/x"}, []string{"/system.slice/a.service"}, ""},
-		{"a unit that only groups", "/", []string{"/u", "/u/user@1.service", "/u/user@1.service/app.slice", "/u/user@1.service/app.slice/b.service"},
+		{"a unit with cgroups of its own", "/",
+			[]string{"/system.slice", "/system.slice/a.service", "/system.slice/a.service/x"}, []string{"/system.slice/a.service"}, ""},
+		{"a unit that only groups", "/", []string{"/u", "/u/user@1.service", "/u/user@1.service/app.slice",
+			"/u/user@1.service/app.slice/b.service"},
 			[]string{"/u/user@1.service/app.slice/b.service"}, ""},
-		{"a unit that groups and works", "/", []string{"/containerd.service", "/containerd.service/" + "kubepods-pod" + uidU + ".slice:cri-containerd:" + idA},
-			[]string{"/containerd.service", "/containerd.service/kubepods-pod" + uidU + ".slice:cri-containerd:" + idA}, "/containerd.service"},
-		{"a pod's level is no line", "/", []string{"/kubepods", pod, pod + "/" + idA, pod + "/" + idB}, []string{pod + "/" + idA, pod + "/" + idB}, ""},
-		{"what is above us is not ours", "/docker/" + idA, []string{"/docker/" + idA + "/app", "/docker/" + idA + "/docker", "/docker/" + idA + "/docker/" + idB},
+		{"a unit that groups and works", "/", []string{"/containerd.service", "/containerd.service/" + "kubepods-pod" +
+			uidU + ".slice:cri-containerd:" + idA},
+			[]string{"/containerd.service", "/containerd.service/kubepods-pod" + uidU + ".slice:cri-containerd:" + idA},
+			"/containerd.service"},
+		{"a pod's level is no line", "/", []string{"/kubepods", pod, pod + "/" + idA, pod + "/" + idB},
+			[]string{pod + "/" + idA, pod + "/" + idB}, ""},
+		{"what is above us is not ours", "/docker/" + idA,
+			[]string{"/docker/" + idA + "/app", "/docker/" + idA + "/docker", "/docker/" + idA + "/docker/" + idB},
 			[]string{"/docker/" + idA + "/app", "/docker/" + idA + "/docker/" + idB}, ""},
 		{"nothing", "/", nil, []string{}, ""},
 	} {
@@ -73,7 +79,8 @@ func TestListerNoticesACpusetMadeLater(t *testing.T) {
 	n := &node{t, dir}
 	n.write("cpu/cgroup.procs", "")
 	n.write("cpuset/cgroup.procs", "")
-	n.write("proc/self/mountinfo", fmt.Sprintf("30 25 0:30 / %[1]s/cpu rw - cgroup cgroup rw,cpu\n31 25 0:31 / %[1]s/cpuset rw - cgroup cgroup rw,cpuset\n", dir))
+	n.write("proc/self/mountinfo", fmt.Sprintf("30 25 0:30 / %[1]s/cpu rw - cgroup cgroup rw,cpu\n31 25 0:31 / "+
+		"%[1]s/cpuset rw - cgroup cgroup rw,cpuset\n", dir))
 	n.write("cpu/a.service/cgroup.procs", "41\n")
 	n.write("proc/41/cgroup", "2:cpuset:/\n1:cpu:/a.service\n")
 	h, o := n.open()
@@ -157,7 +164,8 @@ func TestDockerNamesAreData(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if got := all[1]; all[0].Name != idA[:12] || got.Name != `evil\x1b[31m` || got.ContainerName != got.Name || got.Image != `a\nb` || got.Pod != "" || got.Namespace != "" {
+	if got := all[1]; all[0].Name != idA[:12] || got.Name != `evil\x1b[31m` || got.ContainerName != got.Name ||
+		got.Image != `a\nb` || got.Pod != "" || got.Namespace != "" {
 		t.Errorf("%+v", all)
 	}
 }

@@ -24,7 +24,8 @@ func near(containers []Container, target string) []string {
 	var all []scored
 	for _, c := range containers[:min(len(containers), maxNearContainers)] {
 		best := -1
-		for _, name := range []string{c.Name, c.Pod, c.ContainerName, c.Service, trimUnit(c.Unit), cgroup.Base(c.Group.Path), c.Group.Path} {
+		for _, name := range []string{c.Name, c.Pod, c.ContainerName, c.Service, trimUnit(c.Unit),
+			cgroup.Base(c.Group.Path), c.Group.Path} {
 			if score := text.Distance(target, name); score >= 0 && (best < 0 || score < best) {
 				best = score
 			}

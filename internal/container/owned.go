@@ -28,7 +28,8 @@ func (l *Lister) owned(candidates []candidate, n *namer) []candidate {
 		if !c.known {
 			var owner runtimes.Owner
 			if c.inode, owner = l.owner(c.path, n, asked); owner.ID != "" && cgroup.Below(owner.Cgroup, l.o.Scope) {
-				c = candidate{path: owner.Cgroup, known: true, identity: identity{runtime: owner.Runtime, id: owner.ID, podUID: c.podUID, qos: c.qos}}
+				c = candidate{path: owner.Cgroup, known: true,
+					identity: identity{runtime: owner.Runtime, id: owner.ID, podUID: c.podUID, qos: c.qos}}
 			}
 		}
 		if !listed[c.path] {

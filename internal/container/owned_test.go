@@ -33,7 +33,8 @@ func TestContainersWithoutAMark(t *testing.T) {
 		for _, c := range all {
 			got = append(got, c.Group.Path+" "+c.Runtime+" "+c.Name+" "+c.ContainerName)
 		}
-		if want := []string{"/default/batch containerd batch batch", "/empty  /empty ", "/plain  /plain "}; err != nil || !slices.Equal(got, want) {
+		if want := []string{"/default/batch containerd batch batch", "/empty  /empty ",
+			"/plain  /plain "}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v\n got %q\nwant %q", err, got, want)
 		}
 	}

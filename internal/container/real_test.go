@@ -80,7 +80,8 @@ func TestRealContainer(t *testing.T) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	pid := fmt.Sprintf("pid:%d", sleeper.Process.Pid)
-	for target, path := range map[string]string{pid: docker, idA[:6]: docker, docker + "/inner": docker + "/inner", h.Dir(cgroup.CPU, base): base} {
+	for target, path := range map[string]string{pid: docker, idA[:6]: docker, docker + "/inner": docker + "/inner",
+		h.Dir(cgroup.CPU, base): base} {
 		got, err := Resolve(h, all, target)
 		if err != nil || got.Group.Path != path {
 			t.Errorf("%s: %s, %v; want %s", target, got.Group.Path, err, path)
@@ -91,7 +92,8 @@ func TestRealContainer(t *testing.T) {
 	if age, ok := Age(h, proc, all[0]); ok {
 		t.Errorf("the age of no process is %v", age)
 	}
-	proc[strconv.Itoa(sleeper.Process.Pid)+"/stat"] = &fstest.MapFile{Data: []byte("7 (sleep) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9000 0 0")}
+	proc[strconv.Itoa(sleeper.Process.Pid)+"/stat"] = &fstest.MapFile{
+		Data: []byte("7 (sleep) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9000 0 0")}
 	if age, ok := Age(h, proc, all[0]); !ok || age != 10*time.Second {
 		t.Errorf("age %v, %v; want 10s", age, ok)
 	}

@@ -39,9 +39,11 @@ var recogniseTable = []struct {
 	{"/system.slice/containerd.service/kubepods-burstable-pod" + uidU + ".slice:cri-containerd:" + idA,
 		Containerd, idA, "", "", uid, 3},
 	{"/machine.slice/libpod-" + idA + ".scope/container", Podman, idA, "libpod-" + idA + ".scope", "", "", 2},
-	{"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + idA + ".scope", Podman, idA, "libpod-" + idA + ".scope", "", "", 5},
+	{"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + idA + ".scope", Podman, idA, "libpod-" + idA +
+		".scope", "", "", 5},
 	{"/libpod_parent/libpod-" + idA, Podman, idA, "", "", "", 2},
-	{"/machine.slice/libpod-conmon-" + idA + ".scope", Systemd, "", "libpod-conmon-" + idA + ".scope", "libpod-conmon-" + idA + ".scope", "", 2},
+	{"/machine.slice/libpod-conmon-" + idA + ".scope", Systemd, "", "libpod-conmon-" + idA + ".scope",
+		"libpod-conmon-" + idA + ".scope", "", 2},
 	{"/lxc/web1", LXC, "web1", "", "web1", "", 2},
 	{"/lxc.payload.web1/system.slice/cron.service", LXC, "web1", "", "web1", "", 1},
 	{"/lxc.payload/web1", LXC, "web1", "", "web1", "", 2},
@@ -83,7 +85,8 @@ func TestEachRuntimeIsAPrefix(t *testing.T) {
 	slices.Sort(recognised)
 	recognised = slices.Compact(recognised)
 	if prefixes := slices.Sorted(slices.Values(runtimePrefixes)); !slices.Equal(recognised, prefixes) {
-		t.Errorf("recognised are %v, a target may begin with %v: a runtime needs a row in recogniseTable and a place in runtimePrefixes", recognised, prefixes)
+		t.Errorf("recognised are %v, a target may begin with %v: a runtime needs a row in recogniseTable and a place "+
+			"in runtimePrefixes", recognised, prefixes)
 	}
 }
 
@@ -107,7 +110,8 @@ func TestQoS(t *testing.T) {
 func TestScopeOf(t *testing.T) {
 	pod := "/kubepods/burstable/pod" + uid
 	c := Container{Group: cgroup.Group{Path: pod + "/" + idA}}
-	for path, want := range map[string]string{c.Group.Path: ScopeOwn, pod: ScopePod, "/kubepods/burstable": ScopeSlice, "/": ScopeSlice, "/other": "", "": ""} {
+	for path, want := range map[string]string{c.Group.Path: ScopeOwn, pod: ScopePod, "/kubepods/burstable": ScopeSlice,
+		"/": ScopeSlice, "/other": "", "": ""} {
 		if got := c.ScopeOf(path); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}

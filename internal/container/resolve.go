@@ -147,7 +147,8 @@ func resolvePID(h *cgroup.Host, containers []Container, target, number string) (
 		return Container{}, &NotFound{Target: target, Why: "pid: takes a process number above 0"}
 	}
 	if h.PrivateNamespace() {
-		return Container{}, &NotMeasurable{target, "in a private cgroup namespace the kernel shows the paths of other processes relative to it; name the cgroup's path, or run in the host's cgroup namespace"}
+		return Container{}, &NotMeasurable{target, "in a private cgroup namespace the kernel shows the paths of " +
+			"other processes relative to it; name the cgroup's path, or run in the host's cgroup namespace"}
 	}
 	path, ok, err := h.Of(pid, cgroup.CPU)
 	switch {

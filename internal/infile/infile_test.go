@@ -96,7 +96,8 @@ func TestReadAll(t *testing.T) {
 	if got, err := ReadAll(t.Context(), "-", strings.NewReader("abc"), 10); err != nil || string(got) != "abc" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := ReadAll(t.Context(), name+"\x1b", nil, 10); !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), `a\x1b: no such file`) {
+	if _, err := ReadAll(t.Context(), name+"\x1b", nil, 10); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.HasSuffix(err.Error(), `a\x1b: no such file`) {
 		t.Errorf("missing: %v", err)
 	}
 	if _, err := ReadAll(t.Context(), filepath.Dir(name), nil, 10); err == nil || !strings.Contains(err.Error(), "a folder: give a file") {

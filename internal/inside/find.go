@@ -42,14 +42,16 @@ func Find(t Trial) Finding {
 	case !ok && full >= allCPUs*float64(t.CPUs):
 		return Finding{Limited: pointer(false)}
 	case !ok:
-		return Finding{Why: fmt.Sprintf("no quota stopped it while the processes in sight used %.2f of %d CPUs, and other work had the rest; a larger limit would not show", full, t.CPUs)}
+		return Finding{Why: fmt.Sprintf("no quota stopped it while the processes in sight used %.2f of %d CPUs, and "+
+			"other work had the rest; a larger limit would not show", full, t.CPUs)}
 	}
 	atFull, fullPeriods := l.use(all, 0, t.Light)
 	atHalf, halfPeriods := l.use(all, t.Light, t.End)
 	if periods := fullPeriods + halfPeriods; periods == 0 {
 		return Finding{Why: "it was stopped at regular times, but never in two periods one after the other"}
 	} else if fullPeriods > 0 && halfPeriods > 0 && float64(atHalf)/float64(halfPeriods) < sameUse*float64(atFull)/float64(fullPeriods) {
-		return Finding{Why: "every CPU is taken at regular times, but no later after less work: other work that comes regularly, not a quota"}
+		return Finding{Why: "every CPU is taken at regular times, but no later after less work: other work that " +
+			"comes regularly, not a quota"}
 	}
 	quota := (atFull + atHalf) / time.Duration(fullPeriods+halfPeriods)
 	return Finding{Limited: pointer(true), Period: l.period, Quota: quota, at: l, tick: t.Tick}

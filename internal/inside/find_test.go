@@ -60,7 +60,8 @@ func TestRealQuotas(t *testing.T) {
 		if math.Abs(ms(f.Period)-want.period) > 1 || math.Abs(ms(f.Quota)/want.quota-1) > 0.05 {
 			t.Errorf("%s: quota %v, period %v", name, f.Quota, f.Period)
 		}
-		if s := f.TrialStops(trial); want.throttled > 0 && math.Abs(float64(s.Periods-want.throttled)) > max(1, 0.02*float64(want.throttled)) {
+		if s := f.TrialStops(trial); want.throttled > 0 && math.Abs(float64(s.Periods-want.throttled)) > max(1,
+			0.02*float64(want.throttled)) {
 			t.Errorf("%s: %d stops, the kernel counted %d", name, s.Periods, want.throttled)
 		}
 	}
@@ -70,7 +71,8 @@ func TestRealQuotas(t *testing.T) {
 // with which it takes every CPU at the beginning of each of its periods: what it leaves ends on a lattice.
 func TestNoQuota(t *testing.T) {
 	for name, known := range map[string]bool{
-		"none-idle": true, "none-beside-2": false, "none-busy-host": false, "none-busy-host-beside-2": false, "none-neighbour-with-quota": false,
+		"none-idle": true, "none-beside-2": false, "none-busy-host": false, "none-busy-host-beside-2": false,
+		"none-neighbour-with-quota": false,
 	} {
 		trial := recorded(t, name)
 		f := Find(trial)

@@ -44,7 +44,8 @@ func TestParse(t *testing.T) {
 
 // What String writes, Parse reads.
 func TestStringIsRead(t *testing.T) {
-	for _, o := range []Objective{{0.99, 20 * time.Millisecond}, {0.999, time.Microsecond}, {1, MaxBound}, {0.5, 1500 * time.Millisecond}, {0.9999, 1234567 * time.Microsecond}} {
+	for _, o := range []Objective{{0.99, 20 * time.Millisecond}, {0.999, time.Microsecond}, {1, MaxBound},
+		{0.5, 1500 * time.Millisecond}, {0.9999, 1234567 * time.Microsecond}} {
 		got, err := Parse(o.String())
 		if err != nil || got != o {
 			t.Errorf("%s: %v, %v", o, got, err)

@@ -64,13 +64,15 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("no %s in %q", want, s.Env)
 		}
 	}
-	if n := len(s.Env); n != len(slices.Compact(slices.Sorted(slices.Values(s.Env)))) || !slices.Equal(s.Args, []string{"java", "-jar", "x"}) {
+	if n := len(s.Env); n != len(slices.Compact(slices.Sorted(slices.Values(s.Env)))) ||
+		!slices.Equal(s.Args, []string{"java", "-jar", "x"}) {
 		t.Errorf("%q, %q", s.Env, s.Args)
 	}
 	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Set || r.Value != "7" || r.Why != Kept {
 		t.Errorf("%+v", r)
 	}
-	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, []string{"envoy"}); !slices.Equal(s.Args, []string{"envoy", "--concurrency", "2"}) {
+	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, []string{"envoy"}); !slices.Equal(s.Args,
+		[]string{"envoy", "--concurrency", "2"}) {
 		t.Errorf("%q", s.Args)
 	}
 	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, []string{"envoy", "--concurrency", "5"}); len(s.Args) != 3 {
@@ -104,7 +106,8 @@ func TestEachSpelling(t *testing.T) {
 		{blas, "OMP_NUM_THREADS=2\nOPENBLAS_NUM_THREADS=0", "x", "OMP_NUM_THREADS", "openblas_threads", 2},
 		{blas, "OPENBLAS_NUM_THREADS=100", "x", "OPENBLAS_NUM_THREADS", "openblas_threads", 8},
 		{blas, "OPENBLAS_NUM_THREADS=", "x", "", "openblas_threads", 8},
-		{threadpool.Process{Libraries: []string{"/usr/lib/libgomp.so.1"}}, "OMP_NUM_THREADS=4,3", "x", "OMP_NUM_THREADS", "openmp_threads", 4},
+		{threadpool.Process{Libraries: []string{"/usr/lib/libgomp.so.1"}}, "OMP_NUM_THREADS=4,3", "x",
+			"OMP_NUM_THREADS", "openmp_threads", 4},
 		{node, "NODE_OPTIONS=--v8_pool_size=3", "node", "NODE_OPTIONS --v8-pool-size", "v8_workers", 3},
 		{node, `NODE_OPTIONS="--v8-pool-size=3"`, "node", "NODE_OPTIONS --v8-pool-size", "v8_workers", 3},
 		{node, "NODE_OPTIONS=--v8-pool-size=3", "node --v8_pool_size 5", "--v8-pool-size", "v8_workers", 5},
@@ -112,15 +115,22 @@ func TestEachSpelling(t *testing.T) {
 		{node, "UV_THREADPOOL_SIZE=2000", "node", "UV_THREADPOOL_SIZE", "libuv_pool", 1024},
 		{node, "UV_THREADPOOL_SIZE=0", "node", "UV_THREADPOOL_SIZE", "libuv_pool", 1},
 		{java, `JAVA_TOOL_OPTIONS="-XX:ActiveProcessorCount=7"`, "java", "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount", "processors", 7},
-		{java, `JAVA_TOOL_OPTIONS=-Da='b c' '-XX:ActiveProcessorCount=7'`, "java", "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount", "processors", 7},
+		{java, `JAVA_TOOL_OPTIONS=-Da='b c' '-XX:ActiveProcessorCount=7'`, "java",
+			"JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount", "processors", 7},
 		{java, `JAVA_TOOL_OPTIONS=-Da="b -XX:ActiveProcessorCount=7"`, "java", "", "processors", 2},
-		{java, "JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=3\nJAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=4", "java", "JDK_JAVA_OPTIONS -XX:ActiveProcessorCount", "processors", 3},
-		{java, "JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=3", "java -XX:ActiveProcessorCount=5 -XX:ActiveProcessorCount=6", "-XX:ActiveProcessorCount", "processors", 6},
-		{java, "_JAVA_OPTIONS=-XX:ActiveProcessorCount=3", "java -XX:ActiveProcessorCount=5", "_JAVA_OPTIONS -XX:ActiveProcessorCount", "processors", 3},
+		{java, "JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=3\nJAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=4", "java",
+			"JDK_JAVA_OPTIONS -XX:ActiveProcessorCount", "processors", 3},
+		{java, "JDK_JAVA_OPTIONS=-XX:ActiveProcessorCount=3",
+			"java -XX:ActiveProcessorCount=5 -XX:ActiveProcessorCount=6", "-XX:ActiveProcessorCount", "processors", 6},
+		{java, "_JAVA_OPTIONS=-XX:ActiveProcessorCount=3", "java -XX:ActiveProcessorCount=5",
+			"_JAVA_OPTIONS -XX:ActiveProcessorCount", "processors", 3},
 		{threadpool.Process{Exe: "/usr/bin/dotnet"}, "COMPlus_PROCESSOR_COUNT=4", "dotnet", "COMPlus_PROCESSOR_COUNT", "processors", 4},
-		{threadpool.Process{Exe: "/usr/bin/dotnet"}, "COMPlus_PROCESSOR_COUNT=4\nDOTNET_PROCESSOR_COUNT=16", "dotnet", "DOTNET_PROCESSOR_COUNT", "processors", 16},
-		{threadpool.Process{Exe: "/app", Holds: []string{"rust", "rayon"}}, "RAYON_RS_NUM_CPUS=3", "app", "RAYON_RS_NUM_CPUS", "rayon_threads", 3},
-		{threadpool.Process{Exe: "/app", Holds: []string{"rust", "rayon"}}, "RAYON_RS_NUM_CPUS=3\nRAYON_NUM_THREADS=5", "app", "RAYON_NUM_THREADS", "rayon_threads", 5},
+		{threadpool.Process{Exe: "/usr/bin/dotnet"}, "COMPlus_PROCESSOR_COUNT=4\nDOTNET_PROCESSOR_COUNT=16", "dotnet",
+			"DOTNET_PROCESSOR_COUNT", "processors", 16},
+		{threadpool.Process{Exe: "/app", Holds: []string{"rust", "rayon"}}, "RAYON_RS_NUM_CPUS=3", "app",
+			"RAYON_RS_NUM_CPUS", "rayon_threads", 3},
+		{threadpool.Process{Exe: "/app", Holds: []string{"rust", "rayon"}}, "RAYON_RS_NUM_CPUS=3\nRAYON_NUM_THREADS=5",
+			"app", "RAYON_NUM_THREADS", "rayon_threads", 5},
 		{python, "PYTHON_CPU_COUNT=3", "python3 -X cpu_count=5 -c x", "-X cpu_count", "processors", 5},
 		{python, "PYTHON_CPU_COUNT=3", "python3 -Xcpu_count=5 -c x", "-X cpu_count", "processors", 5},
 		{python, "PYTHON_CPU_COUNT=3", "python3 -X dev -c x", "PYTHON_CPU_COUNT", "processors", 3},
@@ -196,31 +206,38 @@ func TestDecide(t *testing.T) {
 	}
 	java := threadpool.Process{Exe: "/usr/bin/java", Cmdline: []string{"java"}}
 	d := of(Process{Process: java}, 3.5)
-	if d.Decided["processors"] != 4 || d.Fits["processors"] != 3 || d.Decided["gc_threads"] != 4 || d.Decided["common_pool"] != 3 || !d.Live || len(d.Told) != 0 ||
+	if d.Decided["processors"] != 4 || d.Fits["processors"] != 3 || d.Decided["gc_threads"] != 4 ||
+		d.Decided["common_pool"] != 3 || !d.Live || len(d.Told) != 0 ||
 		!slices.Contains(d.Assumed, "gc_threads") || slices.Contains(d.Assumed, "processors") {
 		t.Errorf("by its rule: %+v", d)
 	}
 	java.Cmdline = append(java.Cmdline, "-XX:ActiveProcessorCount=2")
-	if d := of(Process{Process: java}, 3.5); d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 2 || d.Live || d.Told["processors"] == "" || len(d.Assumed) != 0 {
+	if d := of(Process{Process: java}, 3.5); d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 2 || d.Live ||
+		d.Told["processors"] == "" || len(d.Assumed) != 0 {
 		t.Errorf("told by a flag: %+v", d)
 	}
 	if d := of(Process{Process: java, Env: []string{"JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=5"}}, 3.5); d.Decided["processors"] != 2 {
 		t.Errorf("the command line counts before the variable: %+v", d)
 	}
 	java.Cmdline = []string{"java", "@file", "-XX:ConcGCThreads=7"}
-	java.JVM = &threadpool.JVM{Version: "17.0.15", CompilerThreads: 9, Collector: "G1", Options: []string{"-XX:ActiveProcessorCount=2", "-XX:ParallelGCThreads=6"}}
+	java.JVM = &threadpool.JVM{Version: "17.0.15", CompilerThreads: 9, Collector: "G1",
+		Options: []string{"-XX:ActiveProcessorCount=2", "-XX:ParallelGCThreads=6"}}
 	d = of(Process{Process: java, Env: []string{"_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"}}, 3.5)
-	if d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 6 || d.Told["gc_threads"] != "-XX:ParallelGCThreads" || d.Decided["concurrent_gc_threads"] != 1 ||
-		d.Decided["compiler_threads"] != 9 || !slices.Equal(d.Said, []string{"compiler_threads"}) || *d.Version != "17.0.15" || len(d.Assumed) != 0 {
+	if d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 6 ||
+		d.Told["gc_threads"] != "-XX:ParallelGCThreads" || d.Decided["concurrent_gc_threads"] != 1 ||
+		d.Decided["compiler_threads"] != 9 || !slices.Equal(d.Said, []string{"compiler_threads"}) ||
+		*d.Version != "17.0.15" || len(d.Assumed) != 0 {
 		t.Errorf("what the JVM says of itself: %+v", d)
 	}
 	java.JVM = &threadpool.JVM{Collector: "Serial"}
 	d = of(Process{Process: java}, 3.5)
-	if _, has := d.Decided["concurrent_gc_threads"]; has || d.Decided["gc_threads"] != 1 || d.Decided["compiler_threads"] != 3 || !slices.Contains(d.Assumed, "compiler_threads") {
+	if _, has := d.Decided["concurrent_gc_threads"]; has || d.Decided["gc_threads"] != 1 ||
+		d.Decided["compiler_threads"] != 3 || !slices.Contains(d.Assumed, "compiler_threads") {
 		t.Errorf("the serial collector: %+v", d)
 	}
 	d = of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.26.8"}, Env: []string{"GOMAXPROCS=5"}}, 1.5)
-	if d.Decided["processors"] != 5 || d.Fits["processors"] != 1 || d.Version == nil || *d.Version != "go1.26.8" || d.Settings["processors"] != "GOMAXPROCS" {
+	if d.Decided["processors"] != 5 || d.Fits["processors"] != 1 || d.Version == nil || *d.Version != "go1.26.8" ||
+		d.Settings["processors"] != "GOMAXPROCS" {
 		t.Errorf("Go: %+v", d)
 	}
 	budget := &threadpool.Budget{GOMAXPROCS: 3}
@@ -236,7 +253,8 @@ func TestDecide(t *testing.T) {
 		t.Errorf("Python that reads no variable: %+v", d)
 	}
 	for exe, want := range map[string]int{"/usr/bin/python3.13": 3, "/usr/bin/python3.9": 8, "/usr/bin/python": 3} {
-		if d := of(Process{Process: threadpool.Process{Exe: exe}, Env: []string{"PYTHON_CPU_COUNT=3"}}, 0); d.Decided["processors"] != want {
+		if d := of(Process{Process: threadpool.Process{Exe: exe}, Env: []string{"PYTHON_CPU_COUNT=3"}},
+			0); d.Decided["processors"] != want {
 			t.Errorf("%s: %+v", exe, d)
 		}
 	}

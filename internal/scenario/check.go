@@ -31,7 +31,8 @@ func (h *Host) Set(name, value string) error {
 	if err != nil {
 		return fmt.Errorf("%s=%s: give a time with its unit, such as 10ms", strictyaml.Shown(name), strictyaml.Shown(value))
 	}
-	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI, "wake_cost": &h.WakeCosts.Long,
+	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice,
+		"unthrottle_ipi": &h.UnthrottleIPI, "wake_cost": &h.WakeCosts.Long,
 		"wake_cost_short": &h.WakeCosts.Short, "wake_cost_busy": &h.WakeCosts.Busy, "wake_delay": &h.WakeCosts.Delay,
 		"line_own": &h.LineOwn, "line_other": &h.LineOther, "cold_cache": &h.ColdCache}
 	if into, ok := own[name]; ok {
@@ -49,7 +50,8 @@ func (h *Host) Set(name, value string) error {
 
 // Constants returns the names that Host.Set knows.
 func Constants() []string {
-	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "wake_cost_short", "wake_cost_busy", "wake_delay", "line_own", "line_other", "cold_cache")
+	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "wake_cost_short",
+		"wake_cost_busy", "wake_delay", "line_own", "line_other", "cold_cache")
 }
 
 // All returns the host's CPUs.
@@ -105,7 +107,8 @@ func (d *decoder) check(s *Scenario) {
 		}
 	}
 	if m := s.Memory(); d.err == nil && m > maxMemory {
-		d.failAt("workloads", "this would need %d MiB, and %d are allowed: fewer CPUs, cgroups or threads, or a shorter queue", m>>20, maxMemory>>20)
+		d.failAt("workloads", "this would need %d MiB, and %d are allowed: fewer CPUs, cgroups or threads, or a "+
+			"shorter queue", m>>20, maxMemory>>20)
 	}
 	if d.err == nil {
 		if _, err := s.Remedied(); err != nil {

@@ -252,6 +252,7 @@ var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 func (d *decoder) name(at *yaml.Node, key string) {
 	if !goodName.MatchString(at.Value) {
-		d.fail(at.Line, key, "%s: a name has 1 to 63 of the characters A-Z a-z 0-9 _ . - and begins with a letter or digit", strictyaml.Shown(at.Value))
+		d.fail(at.Line, key, "%s: a name has 1 to 63 of the characters A-Z a-z 0-9 _ . - and begins with a letter or "+
+			"digit", strictyaml.Shown(at.Value))
 	}
 }

@@ -143,7 +143,8 @@ func (d *decoder) cgroups(n *yaml.Node, s *Scenario) {
 		if len(all) == MaxCgroups {
 			d.fail(at.Line, key, "more than %d cgroups", MaxCgroups)
 		}
-		c := Cgroup{Name: name, Parent: -1, Weight: DefaultWeight, Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod}}
+		c := Cgroup{Name: name, Parent: -1, Weight: DefaultWeight,
+			Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod}}
 		parent := ""
 		d.object(value, key, fields{
 			"parent": d.text(&parent),

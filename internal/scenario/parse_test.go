@@ -38,7 +38,8 @@ func TestParse(t *testing.T) {
 	if s.Duration != defaultDuration || s.Host.CPUs != 4 || s.Host.HZ != 250 || s.Host.Rules.Kernel != DefaultKernel {
 		t.Errorf("%+v", s.Host)
 	}
-	if len(s.Cgroups) != 2 || s.Cgroups[1].Name != "app" || s.Cgroups[1].Parent != 0 || s.Cgroups[1].Limit.Period != bandwidth.DefaultPeriod {
+	if len(s.Cgroups) != 2 || s.Cgroups[1].Name != "app" || s.Cgroups[1].Parent != 0 ||
+		s.Cgroups[1].Limit.Period != bandwidth.DefaultPeriod {
 		t.Errorf("%+v", s.Cgroups)
 	}
 	if got := s.Effective(&s.Cgroups[1]).String(); got != "0-2" {
@@ -150,7 +151,8 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestV1RefusesAChildAboveItsParent(t *testing.T) {
-	text := "version: 1\nhost: {cpus: 4, cgroup_version: 1}\ncgroups:\n  a: {quota: 50ms}\n  b: {parent: a}\n  c:\n    parent: b\n    quota: 60ms\nworkloads: {w: {kind: burn}}\n"
+	text := "version: 1\nhost: {cpus: 4, cgroup_version: 1}\ncgroups:\n  a: {quota: 50ms}\n  b: {parent: a}\n  c:\n  " +
+		"  parent: b\n    quota: 60ms\nworkloads: {w: {kind: burn}}\n"
 	_, err := Parse("v1.yaml", []byte(text))
 	if err == nil || !strings.Contains(err.Error(), "v1.yaml:8: cgroups.c.quota: 0.6 CPUs are more than the 0.5 of a") {
 		t.Error(err)
@@ -171,13 +173,16 @@ func TestBounds(t *testing.T) {
 		wide.WriteString("  w" + strings.Repeat("x", i%60) + string(rune('a'+i/60)) + ": {kind: burn}\n")
 	}
 	for i := range 40 {
-		hungry.WriteString("  w" + string(rune('A'+i%26)) + string(rune('a'+i/26)) + ": {kind: service, threads: 1, work: 1ms, queue: 1000000, arrivals: {per_second: 1}}\n")
+		hungry.WriteString("  w" + string(rune('A'+i%26)) + string(rune('a'+i/26)) +
+			": {kind: service, threads: 1, work: 1ms, queue: 1000000, arrivals: {per_second: 1}}\n")
 	}
 	for i := range 3 {
-		readers.WriteString("  w" + string(rune('a'+i)) + ": {kind: service, threads: 1, io: 30000, work: 1ms, arrivals: {per_second: 1}}\n")
+		readers.WriteString("  w" + string(rune('a'+i)) + ": {kind: service, threads: 1, io: 30000, work: 1ms, " +
+			"arrivals: {per_second: 1}}\n")
 	}
 	for i := range 30 { // 6.4 MB of requests on their way each, and 3.2 MB that I/O threads have not read
-		unread.WriteString("  w" + string(rune('A'+i%26)) + string(rune('a'+i/26)) + ": {kind: service, threads: 1, timeout: 1ms, queue: 1, work: 1ms, arrivals: {per_second: 1}}\n")
+		unread.WriteString("  w" + string(rune('A'+i%26)) + string(rune('a'+i/26)) +
+			": {kind: service, threads: 1, timeout: 1ms, queue: 1, work: 1ms, arrivals: {per_second: 1}}\n")
 	}
 	for name, test := range map[string]struct{ text, want string }{
 		"deep":    {head + "cgroups:\n" + deep.String() + "workloads: {w: {kind: burn}}\n", "nested more than 8 deep"},
@@ -238,7 +243,8 @@ func FuzzParse(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	for _, text := range []string{"", "a: &a [*a]", "version: 1\nhost: {cpus: 1}\nworkloads: {w: {kind: fib, threads: 1}}", "? [x]\n: y", "---\n---\n", "!!binary x"} {
+	for _, text := range []string{"", "a: &a [*a]", "version: 1\nhost: {cpus: 1}\nworkloads: {w: {kind: fib, " +
+		"threads: 1}}", "? [x]\n: y", "---\n---\n", "!!binary x"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -18,7 +18,8 @@ func TestQuantile(t *testing.T) {
 		0: run(5, ms(3)), 0.5: run(7, ms(4), Width{0, 1}), 1: run(9, ms(7), Width{0, 2}, Width{1, 0.5}, Width{2, 1}),
 	} {
 		got := Quantile(runs, p)
-		if got.Cgroups["a"].Periods != want.Cgroups["a"].Periods || *got.Workloads["w"].P50 != *want.Workloads["w"].P50 || got.Workloads["none"].P50 != nil {
+		if got.Cgroups["a"].Periods != want.Cgroups["a"].Periods ||
+			*got.Workloads["w"].P50 != *want.Workloads["w"].P50 || got.Workloads["none"].P50 != nil {
 			t.Errorf("%v: %+v", p, got)
 		}
 		if w := want.Cgroups["a"].Width; len(w)+len(got.Cgroups["a"].Width) > 0 && !reflect.DeepEqual(got.Cgroups["a"].Width, w) {

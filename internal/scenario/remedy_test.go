@@ -39,7 +39,8 @@ func TestNarrowAndPeriod(t *testing.T) {
 		if test.quota == "5ms" {
 			burst = "5ms"
 		}
-		text := strings.NewReplacer("quota: 50ms", "quota: "+test.quota, "burst: 20ms", "burst: "+burst, "parent: pod", "remedy: "+test.remedy).Replace(good)
+		text := strings.NewReplacer("quota: 50ms", "quota: "+test.quota, "burst: 20ms", "burst: "+burst, "parent: pod",
+			"remedy: "+test.remedy).Replace(good)
 		s, err := Parse("x", []byte(text))
 		if test.refused != "" {
 			if err == nil || !strings.Contains(err.Error(), test.refused) {
@@ -86,19 +87,25 @@ workloads: {x: {kind: burn}}
 // Neither the root nor workloads of an ancestor use pinned CPUs. A pin that leaves another workload no CPU
 // is refused.
 func TestPinLeavesCPUsToOthers(t *testing.T) {
-	const above = "version: 1\nhost: {cpus: 4}\ncgroups:\n  p: {quota: 400ms}\n  q: {}\n  a: {parent: p, quota: 200ms, remedy: {kind: pin, cpus: 2}}\n  b: {parent: a, quota: 50ms}\n" +
-		"workloads: {w: {kind: burn, cgroup: p}, a: {kind: burn, cgroup: a}, b: {kind: burn, cgroup: b}, q: {kind: burn, cgroup: q}, root: {kind: burn}}\n"
+	const above = "version: 1\nhost: {cpus: 4}\ncgroups:\n  p: {quota: 400ms}\n  q: {}\n  a: {parent: p, quota: " +
+		"200ms, remedy: {kind: pin, cpus: 2}}\n  b: {parent: a, quota: 50ms}\n" +
+		"workloads: {w: {kind: burn, cgroup: p}, a: {kind: burn, cgroup: a}, b: {kind: burn, cgroup: b}, q: {kind: " +
+		"burn, cgroup: q}, root: {kind: burn}}\n"
 	for name, test := range map[string]struct {
 		text    string
 		cpus    string // of the workloads, in order
 		refused string
 	}{
-		"two pins and the root":        {twoPins, "", "bad.yaml:5: cgroups.b.remedy: pin to 1 CPUs leaves none for workload x"},
-		"two pins, no other use":       {strings.Replace(twoPins, "burn}", "burn, cgroup: b}", 1), "0", ""},
-		"a workload above":             {above, "0-1 2-3 2-3 0-1 0-1", ""},
-		"pins within one another":      {strings.Replace(above, "quota: 50ms", "quota: 50ms, remedy: {kind: pin, cpus: 1}", 1), "0-1 2 3 0-1 0-1", ""},
-		"nothing for a workload above": {strings.Replace(above, "p: {quota: 400ms}", "p: {quota: 400ms, cpus: 2-3}", 1), "", "pin to 2 CPUs leaves none for workload w"},
-		"nothing within":               {strings.Replace(above, "quota: 50ms", "quota: 50ms, remedy: {kind: pin, cpus: 2}", 1), "", "pin to 2 CPUs leaves none for workload a"},
+		"two pins and the root":  {twoPins, "", "bad.yaml:5: cgroups.b.remedy: pin to 1 CPUs leaves none for workload x"},
+		"two pins, no other use": {strings.Replace(twoPins, "burn}", "burn, cgroup: b}", 1), "0", ""},
+		"a workload above":       {above, "0-1 2-3 2-3 0-1 0-1", ""},
+		"pins within one another": {
+			strings.Replace(above, "quota: 50ms", "quota: 50ms, remedy: {kind: pin, cpus: 1}", 1), "0-1 2 3 0-1 0-1", ""},
+		"nothing for a workload above": {strings.Replace(above, "p: {quota: 400ms}", "p: {quota: 400ms, cpus: 2-3}", 1),
+			"", "pin to 2 CPUs leaves none for workload w"},
+		"nothing within": {
+			strings.Replace(above, "quota: 50ms", "quota: 50ms, remedy: {kind: pin, cpus: 2}", 1), "",
+			"pin to 2 CPUs leaves none for workload a"},
 	} {
 		s, err := Parse("bad.yaml", []byte(test.text))
 		if test.refused != "" {
@@ -137,12 +144,16 @@ workloads: {w: {kind: burn, cgroup: a}}
 func TestV1RefusesRemediesAboveTheParent(t *testing.T) {
 	with := func(old, new string) string { return strings.Replace(raised, old, new, 1) }
 	for name, test := range map[string]struct{ text, refused string }{
-		"raised above":           {raised, "x:5: cgroups.a.remedy: 3 CPUs are more than the 2 of p: cgroup v1 refuses that"},
-		"raised up to":           {with("factor: 2", "factor: 1.3"), ""},
-		"raised together":        {with("p: {quota: 200ms}", "p: {quota: 200ms, remedy: {kind: raise, factor: 1.5}}"), ""},
-		"lowered below":          {strings.NewReplacer("p: {quota: 200ms}", "p: {quota: 200ms, remedy: {kind: raise, factor: 0.5}}", ", remedy: {kind: raise, factor: 2}", "").Replace(raised), "cgroups.p.remedy: a below it: 1.5 CPUs are more than the 1 of p"},
-		"the same in any period": {strings.NewReplacer("p: {quota: 200ms}", "p: {quota: 200ms, remedy: {kind: period, period: 29ms}}", "150ms, remedy: {kind: raise, factor: 2}", "200ms").Replace(raised), ""},
-		"cgroup v2":              {with("cgroup_version: 1", "cgroup_version: 2"), ""},
+		"raised above":    {raised, "x:5: cgroups.a.remedy: 3 CPUs are more than the 2 of p: cgroup v1 refuses that"},
+		"raised up to":    {with("factor: 2", "factor: 1.3"), ""},
+		"raised together": {with("p: {quota: 200ms}", "p: {quota: 200ms, remedy: {kind: raise, factor: 1.5}}"), ""},
+		"lowered below": {strings.NewReplacer("p: {quota: 200ms}",
+			"p: {quota: 200ms, remedy: {kind: raise, factor: 0.5}}", ", remedy: {kind: raise, factor: 2}",
+			"").Replace(raised), "cgroups.p.remedy: a below it: 1.5 CPUs are more than the 1 of p"},
+		"the same in any period": {strings.NewReplacer("p: {quota: 200ms}",
+			"p: {quota: 200ms, remedy: {kind: period, period: 29ms}}", "150ms, remedy: {kind: raise, factor: 2}",
+			"200ms").Replace(raised), ""},
+		"cgroup v2": {with("cgroup_version: 1", "cgroup_version: 2"), ""},
 	} {
 		_, err := Parse("x", []byte(test.text))
 		if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {

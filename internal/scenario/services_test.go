@@ -44,11 +44,14 @@ func TestService(t *testing.T) {
 		IO:    2,
 		Pools: []Pool{{Name: "http", Threads: 40, Queue: 100}, {Name: "jobs", Threads: 2, Queue: defaultQueue, PerThread: true}},
 		Classes: []Class{
-			{Name: "get", Pool: 0, Work: Duration{Shape: Exponential, Mean: time.Millisecond}, Arrivals: Arrivals{PerSecond: 100, Burst: 1}, Touches: 50, Locked: 0.1},
+			{Name: "get", Pool: 0, Work: Duration{Shape: Exponential, Mean: time.Millisecond},
+				Arrivals: Arrivals{PerSecond: 100, Burst: 1}, Touches: 50, Locked: 0.1},
 			{Name: "job", Pool: 1, Work: Fixed(10 * time.Millisecond), Arrivals: Arrivals{PerSecond: 8, Burst: 4, Regular: true}},
-			{Name: "ping", Pool: -1, Work: Fixed(100 * time.Microsecond), Arrivals: Arrivals{At: []time.Duration{time.Second, 2 * time.Second}, Burst: 1}},
+			{Name: "ping", Pool: -1, Work: Fixed(100 * time.Microsecond),
+				Arrivals: Arrivals{At: []time.Duration{time.Second, 2 * time.Second}, Burst: 1}},
 		},
-		Shared: 8 << 20, Inflate: 0.01, Timeout: time.Second, Retries: Retries{Max: 2, Budget: 0.5, Backoff: defaultBackoff}, RateLimit: RateLimit{PerSecond: 400, Burst: 20},
+		Shared: 8 << 20, Inflate: 0.01, Timeout: time.Second,
+		Retries: Retries{Max: 2, Budget: 0.5, Backoff: defaultBackoff}, RateLimit: RateLimit{PerSecond: 400, Burst: 20},
 	}
 	if !reflect.DeepEqual(*web.Server, want) || web.Threads != 42 {
 		t.Errorf("\n got %+v\nwant %+v", *web.Server, want)
@@ -65,7 +68,8 @@ func TestService(t *testing.T) {
 
 // Names may contain dots: keys of one workload are not those of another one.
 func TestNamesWithDots(t *testing.T) {
-	if _, err := Parse("dots.yaml", []byte(dotted)); err == nil || !strings.Contains(err.Error(), "dots.yaml:5: workloads.web: arrivals is missing") {
+	if _, err := Parse("dots.yaml", []byte(dotted)); err == nil ||
+		!strings.Contains(err.Error(), "dots.yaml:5: workloads.web: arrivals is missing") {
 		t.Errorf("%v", err)
 	}
 	long := strings.Replace(goodService, "workloads:\n", "workloads:\n  web.queue: {kind: burn}\n  web.threads: {kind: burn}\n", 1)

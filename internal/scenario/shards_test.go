@@ -41,7 +41,8 @@ func TestShards(t *testing.T) {
 		if w.Collector != nil {
 			line += " of " + s.Workloads[w.Collector.Service].Name
 		}
-		if strings.HasPrefix(cgroup.Name, "shard") && (cgroup.Limit.Quota != 60*time.Millisecond || cgroup.Remedy == nil || s.Cgroups[cgroup.Parent].Name != "pod") {
+		if strings.HasPrefix(cgroup.Name, "shard") &&
+			(cgroup.Limit.Quota != 60*time.Millisecond || cgroup.Remedy == nil || s.Cgroups[cgroup.Parent].Name != "pod") {
 			t.Errorf("%s is no copy: %+v", cgroup.Name, cgroup)
 		}
 		if w.Kind == Service && (w.Shards != s.Workloads[w.Shards.First].Shards || w.Shards.First+w.Shard != i || w.Shards.Name != "web") {

@@ -24,7 +24,8 @@ func (d *decoder) threads(into *size) read {
 			*into = size{}
 			v, err := strconv.Atoi(d.scalar(n, key))
 			if d.err == nil && (err != nil || v < 1 || v > maxThreads) {
-				d.fail(n.Line, key, "%s: give a whole number from 1 to %d, or {per_host_cpu: 2} or {per_limit_cpu: 1}", strictyaml.Shown(n.Value), maxThreads)
+				d.fail(n.Line, key, "%s: give a whole number from 1 to %d, or {per_host_cpu: 2} or {per_limit_cpu: 1}",
+					strictyaml.Shown(n.Value), maxThreads)
 			}
 			into.n = v
 			return

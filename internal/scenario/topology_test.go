@@ -23,7 +23,8 @@ workloads: {w: {kind: burn, cgroup: app}}
 		t.Fatal(err)
 	}
 	want := Topology{ThreadsPerCore: 2, Caches: 2, Nodes: 2, Sibling: 1.3, Remote: 1.3}
-	if s.Host.Topology != want || s.Host.Topology.Equal() || s.Host.ColdCache != 5*time.Microsecond || s.EffectiveMems(&s.Cgroups[1]).String() != "1" {
+	if s.Host.Topology != want || s.Host.Topology.Equal() || s.Host.ColdCache != 5*time.Microsecond ||
+		s.EffectiveMems(&s.Cgroups[1]).String() != "1" {
 		t.Errorf("%+v", s.Host)
 	}
 	if none := new(Topology); !none.Equal() {

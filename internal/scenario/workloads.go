@@ -12,11 +12,12 @@ import (
 
 // keysOf has the keys of each kind, beyond kind, cgroup and start.
 var keysOf = map[string][]string{
-	string(Burn):      {"threads"},
-	string(SleepRun):  {"threads", "run!", "sleep!", "phases"},
-	string(Fib):       {"threads!", "fast", "run", "sleep"},
-	string(Sleeper):   {"threads", "run", "sleep"},
-	string(Service):   {"threads", "arrivals", "work", "queue", "io", "pools", "classes", "shared", "inflate", "timeout", "retries", "rate_limit", "phases", "shards"},
+	string(Burn):     {"threads"},
+	string(SleepRun): {"threads", "run!", "sleep!", "phases"},
+	string(Fib):      {"threads!", "fast", "run", "sleep"},
+	string(Sleeper):  {"threads", "run", "sleep"},
+	string(Service): {"threads", "arrivals", "work", "queue", "io", "pools", "classes", "shared", "inflate",
+		"timeout", "retries", "rate_limit", "phases", "shards"},
 	string(Neighbour): {"threads", "on", "off"},
 	string(GC):        {"threads!", "of!", "work!", "requests", "every"},
 	string(JVM):       {"threads", "heap", "live", "run", "sleep"},

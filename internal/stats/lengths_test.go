@@ -15,7 +15,8 @@ func TestLengths(t *testing.T) {
 	l.Add(-time.Second, 1)
 	l.Add(time.Second, 0)
 	us := func(n int) time.Duration { return time.Duration(n) * time.Microsecond }
-	want := []Length{{us(16), 4}, {us(24), 4}, {us(32), 2}, {us(128), 2}, {us(192), 4}, {us(256), 2}, {us(1024), 2}, {us(1536), 2}, {us(98_304), 2}, {us(67_108_864), 2}}
+	want := []Length{{us(16), 4}, {us(24), 4}, {us(32), 2}, {us(128), 2}, {us(192), 4}, {us(256), 2}, {us(1024), 2},
+		{us(1536), 2}, {us(98_304), 2}, {us(67_108_864), 2}}
 	if got := l.All(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -79,7 +79,8 @@ func Tells(n int, below float64) (q float64, ok bool) {
 // LongestLook is for how long a container is looked at, at most, so that a quantile can be told.
 const LongestLook = time.Minute
 
-// Tellable is the highest quantile up to most that samples tell which come as fast as so many in a window, looked at for LongestLook; what the
+// Tellable is the highest quantile up to most that samples tell which come as fast as so many in a window, looked at
+// for LongestLook; what the
 // window itself tells counts too.
 func Tellable(samples int, window time.Duration, most float64) float64 {
 	if window <= 0 {

@@ -57,12 +57,17 @@ func TestMistakes(t *testing.T) {
 		"- a":                                             {{1, "", "must be a mapping of keys to values"}},
 		"cpus: 2\ncpus: 4\nmode: c":                       {{2, "cpus", "is there twice"}, {3, "", `"c": choose from a, b`}},
 		"? [a]\n: 1":                                      {{1, "", "a key must be a word"}},
-		"\ncpus: &x 2\nmode: *x":                          {{2, "cpus", "anchors and aliases are not read: write it out"}, {3, "mode", "anchors and aliases are not read: write it out"}},
-		"hz: 2":                                           {{1, "", `unknown key "hz": choose from cpus, for`}},
-		"text: abcdef\ncpus: 9\nfor: 5\non: yes":          {{1, "", "6 bytes, more than 5"}, {2, "", `"9": give a whole number from 1 to 8`}, {3, "", `"5": give a time with its unit, such as 10ms`}, {4, "", `"yes": give true or false`}},
-		"for: 2m\ncpus: []\ntext: {}":                     {{1, "", "2m0s: give a time from 1s to 1m0s"}, {2, "", "must be a single value"}, {3, "", "must be a single value"}},
-		"for: []\non: []\nmode: []":                       {{1, "", "must be a single value"}, {2, "", "must be a single value"}, {3, "", "must be a single value"}},
-		"cpus: 1\n---\ncpus: 2":                           {{2, "", "more than one document"}},
+		"\ncpus: &x 2\nmode: *x": {
+			{2, "cpus", "anchors and aliases are not read: write it out"}, {3, "mode", "anchors and aliases are not read: write it out"}},
+		"hz: 2": {{1, "", `unknown key "hz": choose from cpus, for`}},
+		"text: abcdef\ncpus: 9\nfor: 5\non: yes": {{1, "", "6 bytes, more than 5"},
+			{2, "", `"9": give a whole number from 1 to 8`}, {3, "", `"5": give a time with its unit, such as 10ms`},
+			{4, "", `"yes": give true or false`}},
+		"for: 2m\ncpus: []\ntext: {}": {{1, "", "2m0s: give a time from 1s to 1m0s"},
+			{2, "", "must be a single value"}, {3, "", "must be a single value"}},
+		"for: []\non: []\nmode: []": {{1, "", "must be a single value"},
+			{2, "", "must be a single value"}, {3, "", "must be a single value"}},
+		"cpus: 1\n---\ncpus: 2": {{2, "", "more than one document"}},
 	} {
 		if got := mistakes(data); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", data, got, want)

@@ -11,7 +11,8 @@ func TestParseDecimal(t *testing.T) {
 			t.Errorf("%q: %g, %v; want %g", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "0x1p4", "0X1P-2", "inf", "-Inf", "infinity", "nan", "NaN", "1_000", "0x_1p4", "1e999", "1 ", "1,5", "e", "٣", "2 CPUs"} {
+	for _, text := range []string{"", "0x1p4", "0X1P-2", "inf", "-Inf", "infinity", "nan", "NaN", "1_000", "0x_1p4",
+		"1e999", "1 ", "1,5", "e", "٣", "2 CPUs"} {
 		if got, err := ParseDecimal(text); err == nil {
 			t.Errorf("%q is %g", text, got)
 		}

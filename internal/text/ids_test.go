@@ -11,13 +11,15 @@ func TestIDsOnce(t *testing.T) {
 	a := "0123456789abcdef" + strings.Repeat("a", 48)
 	b := "0123456789abcdff" + strings.Repeat("b", 48) // as a for 14 digits
 	for name, test := range map[string]struct{ message, want string }{
-		"none":               {"cgroup /cart: gone", "cgroup /cart: gone"},
-		"once":               {"cgroup /docker/" + a + ": gone", "cgroup /docker/" + a + ": gone"},
-		"three times":        {"/docker/" + a + ": open /sys/fs/cgroup/docker/" + a + "/cpu.max: " + a + " is gone", "/docker/" + a + ": open /sys/fs/cgroup/docker/0123456789ab…/cpu.max: 0123456789ab… is gone"},
+		"none": {"cgroup /cart: gone", "cgroup /cart: gone"},
+		"once": {"cgroup /docker/" + a + ": gone", "cgroup /docker/" + a + ": gone"},
+		"three times": {"/docker/" + a + ": open /sys/fs/cgroup/docker/" + a + "/cpu.max: " + a + " is gone",
+			"/docker/" + a + ": open /sys/fs/cgroup/docker/0123456789ab…/cpu.max: 0123456789ab… is gone"},
 		"two that are alike": {a + " " + b + " " + a + " " + b, a + " " + b + " 0123456789abcde… 0123456789abcdf…"},
-		"a command":          {a + ": say 'restore --scope /docker/" + a + "'; " + a, a + ": say 'restore --scope /docker/" + a + "'; 0123456789ab…"},
-		"an apostrophe":      {a + " is the container's id: " + a, a + " is the container's id: 0123456789ab…"},
-		"a longer number":    {a + "0 " + a + "0", a + "0 " + a + "0"},
+		"a command": {a + ": say 'restore --scope /docker/" + a + "'; " + a,
+			a + ": say 'restore --scope /docker/" + a + "'; 0123456789ab…"},
+		"an apostrophe":   {a + " is the container's id: " + a, a + " is the container's id: 0123456789ab…"},
+		"a longer number": {a + "0 " + a + "0", a + "0 " + a + "0"},
 	} {
 		if got := IDsOnce(test.message); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)

@@ -6,7 +6,8 @@ import (
 )
 
 func came(remedy string, low, high, ms float64) InForce {
-	return InForce{Remedy: remedy, Expected: &Expected{PoolP99MsLow: &low, PoolP99MsHigh: &high}, Outcome: &Outcome{After: &Figures{PoolP99Ms: &ms}}}
+	return InForce{Remedy: remedy, Expected: &Expected{PoolP99MsLow: &low, PoolP99MsHigh: &high},
+		Outcome: &Outcome{After: &Figures{PoolP99Ms: &ms}}}
 }
 
 func TestAccuracies(t *testing.T) {
@@ -20,7 +21,8 @@ func TestAccuracies(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	burst, pin := got[0], got[1]
-	if burst.Remedy != "burst" || burst.Figure != "pool_p99_ms" || burst.Measured != 3 || burst.Within != 1 || burst.Ratio == nil || math.Abs(*burst.Ratio-2) > 1e-9 {
+	if burst.Remedy != "burst" || burst.Figure != "pool_p99_ms" || burst.Measured != 3 || burst.Within != 1 ||
+		burst.Ratio == nil || math.Abs(*burst.Ratio-2) > 1e-9 {
 		t.Errorf("%+v", burst)
 	}
 	if pin.Figure != "stopped_per_second" || pin.Measured != 1 || pin.Within != 1 || pin.Ratio != nil {

@@ -18,7 +18,8 @@ func TestSpelling(t *testing.T) {
 			t.Errorf("%s: %+v, %v, %s", value, got, err, got)
 		}
 	}
-	for _, value := range []string{"", "2", "CPUs", "2 CPUs, ", "2 CPUs, credit 2", "0 CPUs", "-1 CPUs", "2 CPUs, widest 1", "2 CPUs, credit 2h",
+	for _, value := range []string{"", "2", "CPUs", "2 CPUs, ", "2 CPUs, credit 2", "0 CPUs", "-1 CPUs",
+		"2 CPUs, widest 1", "2 CPUs, credit 2h",
 		"2 CPUs, widest x", "1e9 CPUs", "2 CPUs, burst 2s"} {
 		if got, err := Parse(value); err == nil {
 			t.Errorf("%q: %+v", value, got)

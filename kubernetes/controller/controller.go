@@ -76,7 +76,8 @@ func Run(ctx context.Context, o Options) error {
 		default:
 		}
 	}
-	c.lease = lease{client: o.Leases, namespace: o.Namespace, name: o.LeaseName, identity: o.Identity, interval: o.LeaseInterval, changed: signal,
+	c.lease = lease{client: o.Leases, namespace: o.Namespace, name: o.LeaseName, identity: o.Identity,
+		interval: o.LeaseInterval, changed: signal,
 		failed: func(err error) {
 			if ctx.Err() == nil {
 				o.Log.Warn("the lease cannot be renewed", "error", err)
@@ -110,7 +111,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-func (c *controller) informer(ctx context.Context, resource schema.GroupVersionResource, changed func()) (cache.SharedIndexInformer, error) {
+func (c *controller) informer(ctx context.Context, resource schema.GroupVersionResource,
+	changed func()) (cache.SharedIndexInformer, error) {
 	i := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return c.Client.Resource(resource).List(ctx, o)
@@ -134,7 +136,8 @@ func (c *controller) informer(ctx context.Context, resource schema.GroupVersionR
 		return nil, err
 	}
 	signal := func(any) { changed() }
-	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: signal, UpdateFunc: func(_, of any) { signal(of) }, DeleteFunc: signal})
+	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: signal,
+		UpdateFunc: func(_, of any) { signal(of) }, DeleteFunc: signal})
 	return i, err
 }
 
@@ -202,7 +205,8 @@ func (c *controller) once(ctx context.Context) (later time.Duration) {
 }
 
 func objectOf(u *unstructured.Unstructured) policies.Object {
-	o := policies.Object{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Created: u.GetCreationTimestamp().Time, Generation: u.GetGeneration()}
+	o := policies.Object{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+		Created: u.GetCreationTimestamp().Time, Generation: u.GetGeneration()}
 	o.Spec, _, _ = unstructured.NestedMap(u.Object, "spec")
 	o.Kept, _, _ = unstructured.NestedMap(u.Object, "status", "inForce", "spec")
 	o.KeptGeneration, _, _ = unstructured.NestedInt64(u.Object, "status", "inForce", "generation")
@@ -211,7 +215,8 @@ func objectOf(u *unstructured.Unstructured) policies.Object {
 
 // WriteFile writes a file whole: a reader sees the old one or the new one.
 func WriteFile(name string, content []byte) error {
-	if err := renameio.WriteFile(name, content, 0o644, renameio.WithTempDir(filepath.Dir(name)), renameio.WithStaticPermissions(0o644)); err != nil {
+	if err := renameio.WriteFile(name, content, 0o644, renameio.WithTempDir(filepath.Dir(name)),
+		renameio.WithStaticPermissions(0o644)); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil

@@ -29,7 +29,8 @@ func running(t *testing.T, client dynamic.Interface) (file string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, Options{Client: client, Leases: &leasesInMemory{}, Base: []byte(base), Out: file, Identity: "pod-a", Namespace: "unthrottle", LeaseName: "policies",
+		done <- Run(ctx, Options{Client: client, Leases: &leasesInMemory{}, Base: []byte(base), Out: file,
+			Identity: "pod-a", Namespace: "unthrottle", LeaseName: "policies",
 			LeastInterval: time.Millisecond, LeaseInterval: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	}()
 	t.Cleanup(func() {
@@ -111,7 +112,8 @@ func TestController(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range list.Items {
-		if message, _, _ := unstructured.NestedString(e.Object, "message"); strings.Contains(message, "spec.rules[0].remedy") && e.Object["type"] == "Warning" {
+		if message, _, _ := unstructured.NestedString(e.Object, "message"); strings.Contains(message,
+			"spec.rules[0].remedy") && e.Object["type"] == "Warning" {
 			told++
 		}
 	}

@@ -71,7 +71,8 @@ func (c *controller) write(ctx context.Context, u *unstructured.Unstructured, wa
 	}
 	c.sent[string(u.GetUID())] = sent{encoded, encode(statusIn(got))}
 	for _, now := range want.Conditions {
-		if before := condition(was.Conditions, now.Type); before == nil && now.Status == metav1.ConditionFalse && now.Type == v1alpha1.ConditionConflicted ||
+		if before := condition(was.Conditions, now.Type); before == nil && now.Status == metav1.ConditionFalse &&
+			now.Type == v1alpha1.ConditionConflicted ||
 			before != nil && before.Status == now.Status && before.Reason == now.Reason && before.Message == now.Message {
 			continue
 		}
@@ -98,9 +99,11 @@ func (c *controller) event(ctx context.Context, u *unstructured.Unstructured, no
 	at := time.Now().UTC().Format(time.RFC3339)
 	_, err := c.Client.Resource(events).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"generateName": "unthrottle-policy-", "namespace": namespace},
-		"involvedObject": map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "namespace": u.GetNamespace(), "name": u.GetName(),
+		"involvedObject": map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
+			"namespace": u.GetNamespace(), "name": u.GetName(),
 			"uid": string(u.GetUID()), "resourceVersion": u.GetResourceVersion()},
-		"type": kind, "reason": reason, "message": text.Either(now.Message == "", now.Type, now.Message), "count": int64(1), "firstTimestamp": at, "lastTimestamp": at,
+		"type": kind, "reason": reason, "message": text.Either(now.Message == "", now.Type, now.Message),
+		"count": int64(1), "firstTimestamp": at, "lastTimestamp": at,
 		"source": map[string]any{"component": component}, "reportingComponent": component,
 	}}, metav1.CreateOptions{})
 	return err
@@ -110,7 +113,8 @@ const component = "unthrottle-kubernetes"
 
 // wanted is the status that an object should have. was keeps the times of conditions that did not change.
 func wanted(u *unstructured.Unstructured, st policies.Status, was v1alpha1.PolicyStatus) v1alpha1.PolicyStatus {
-	accepted := metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted, Message: "its rules are in force"}
+	accepted := metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonAccepted, Message: "its rules are in force"}
 	if st.Wrong != nil {
 		after := "none of it is in force"
 		if st.InForce > 0 {
@@ -119,7 +123,8 @@ func wanted(u *unstructured.Unstructured, st policies.Status, was v1alpha1.Polic
 		accepted.Status, accepted.Reason = metav1.ConditionFalse, st.Wrong.Reason
 		accepted.Message = text.Sanitize(st.Wrong.Error(), maxMessage-100) + "; " + after
 	}
-	conflicted := metav1.Condition{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNone, Message: "each of its rules may count"}
+	conflicted := metav1.Condition{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonNone, Message: "each of its rules may count"}
 	if len(st.Conflicts) > 0 {
 		conflicted.Status, conflicted.Reason = metav1.ConditionTrue, v1alpha1.ReasonRuleNeverCounts
 		conflicted.Message = text.Sanitize(strings.Join(st.Conflicts, "; "), maxMessage)

@@ -33,12 +33,14 @@ func CRD(kind string) ([]byte, error) {
 		"metadata": object{"name": plural + "." + v1alpha1.Group, "annotations": object{"helm.sh/resource-policy": "keep"}},
 		"spec": object{
 			"group": v1alpha1.Group, "scope": scope,
-			"names": object{"kind": kind, "listKind": kind + "List", "plural": plural, "singular": plural[:len(plural)-3] + "y", "shortNames": []string{short}},
+			"names": object{"kind": kind, "listKind": kind + "List", "plural": plural,
+				"singular": plural[:len(plural)-3] + "y", "shortNames": []string{short}},
 			"versions": []object{{
 				"name": v1alpha1.Version, "served": true, "storage": true, "subresources": object{"status": object{}},
 				"additionalPrinterColumns": []object{
 					column("Mode", ".spec.mode"), column("Accepted", condition(v1alpha1.ConditionAccepted, "status")),
-					column("Reason", condition(v1alpha1.ConditionAccepted, "reason")), column("Conflicted", condition(v1alpha1.ConditionConflicted, "status")),
+					column("Reason", condition(v1alpha1.ConditionAccepted, "reason")),
+					column("Conflicted", condition(v1alpha1.ConditionConflicted, "status")),
 					{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
 				},
 				"schema": object{"openAPIV3Schema": object{
@@ -55,7 +57,8 @@ func CRD(kind string) ([]byte, error) {
 }
 
 var kinds = map[string]string{
-	policies.ThrottlePolicy:        "What the agents do about the containers of its own namespace, within what ClusterThrottlePolicies allow.",
+	policies.ThrottlePolicy: "What the agents do about the containers of its own namespace, within what " +
+		"ClusterThrottlePolicies allow.",
 	policies.ClusterThrottlePolicy: "The default for namespaces, and what their ThrottlePolicies may ask for.",
 }
 
@@ -81,25 +84,30 @@ func spec(kind string) object {
 			"description": "They are tried in order, and the first that matches a container counts."},
 	}
 	if kind == policies.ClusterThrottlePolicy {
-		properties["namespaces"] = object{"type": "array", "maxItems": policies.MaxNamespaces, "items": object{"type": "string", "minLength": 1, "maxLength": policies.MaxText},
+		properties["namespaces"] = object{"type": "array", "maxItems": policies.MaxNamespaces,
+			"items":                  object{"type": "string", "minLength": 1, "maxLength": policies.MaxText},
 			"x-kubernetes-list-type": "atomic", "description": "Patterns of namespaces; none given: all."}
 		words := map[string]policy.Key{}
 		for _, k := range policy.RuleKeys() {
 			words[k.Name] = k
 		}
 		list := func(key, doc string) object {
-			return object{"type": "array", "maxItems": policies.MaxRules, "x-kubernetes-list-type": "atomic", "items": object{"type": "string", "enum": words[key].Words}, "description": doc}
+			return object{"type": "array", "maxItems": policies.MaxRules, "x-kubernetes-list-type": "atomic",
+				"items": object{"type": "string", "enum": words[key].Words}, "description": doc}
 		}
-		properties["allow"] = object{"type": "object", "description": "What the ThrottlePolicies of these namespaces may ask for. Leaving containers alone is always allowed.",
+		properties["allow"] = object{"type": "object", "description": "What the ThrottlePolicies of these namespaces " +
+			"may ask for. Leaving containers alone is always allowed.",
 			"properties": object{"mode": mode("The most that they may do."), "remedies": list("remedy", "Remedies, or auto."),
 				"may": list("may", "Remedies that may grant more CPU than the limit.")}}
 	}
 	return object{"type": "object", "properties": properties,
-		"x-kubernetes-validations": []object{{"rule": judged, "message": "with mode: apply something must judge each rule's effect: write verify: probe"}}}
+		"x-kubernetes-validations": []object{{"rule": judged, "message": "with mode: apply something must judge each " +
+			"rule's effect: write verify: probe"}}}
 }
 
 func mode(doc string) object {
-	return object{"type": "string", "enum": []string{string(policy.Observe), string(policy.Apply)}, "default": string(policy.Observe), "description": doc}
+	return object{"type": "string", "enum": []string{string(policy.Observe), string(policy.Apply)},
+		"default": string(policy.Observe), "description": doc}
 }
 
 func without(keys []policy.Key, name string) []policy.Key {
@@ -138,7 +146,8 @@ func schema(k policy.Key) object {
 	case policy.TypeTime:
 		return object{"type": "string", "maxLength": 32, "pattern": `^([0-9]+(\.[0-9]+)?(us|ms|s|m|h))+$`}
 	case policy.TypeWords:
-		return object{"type": "array", "maxItems": policies.MaxRules, "x-kubernetes-list-type": "atomic", "items": object{"type": "string", "enum": k.Words}}
+		return object{"type": "array", "maxItems": policies.MaxRules, "x-kubernetes-list-type": "atomic",
+			"items": object{"type": "string", "enum": k.Words}}
 	case policy.TypeLabels:
 		return object{"type": "object", "maxProperties": maxLabels, "additionalProperties": object{"type": "string", "maxLength": 63}}
 	case policy.TypeSettings:
@@ -153,12 +162,18 @@ func schema(k policy.Key) object {
 func status() object {
 	text := func(most int) object { return object{"type": "string", "maxLength": most} }
 	return object{"type": "object", "properties": object{
-		"observedGeneration": object{"type": "integer", "format": "int64", "description": "The generation of the spec that the conditions are about."},
-		"conditions": object{"type": "array", "maxItems": 8, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{"type"},
-			"items": object{"type": "object", "required": []string{"type", "status", "lastTransitionTime", "reason", "message"}, "properties": object{
-				"type": text(64), "status": object{"type": "string", "enum": []string{"True", "False", "Unknown"}}, "reason": text(64), "message": text(2048),
-				"lastTransitionTime": object{"type": "string", "format": "date-time"}, "observedGeneration": object{"type": "integer", "format": "int64"}}}},
-		"inForce": object{"type": "object", "description": "The spec that was accepted last. It stays in force while a newer one has a mistake.",
+		"observedGeneration": object{"type": "integer", "format": "int64",
+			"description": "The generation of the spec that the conditions are about."},
+		"conditions": object{"type": "array", "maxItems": 8, "x-kubernetes-list-type": "map",
+			"x-kubernetes-list-map-keys": []string{"type"},
+			"items": object{"type": "object", "required": []string{"type", "status", "lastTransitionTime", "reason",
+				"message"}, "properties": object{
+				"type": text(64), "status": object{"type": "string", "enum": []string{"True", "False", "Unknown"}},
+				"reason": text(64), "message": text(2048),
+				"lastTransitionTime": object{"type": "string", "format": "date-time"},
+				"observedGeneration": object{"type": "integer", "format": "int64"}}}},
+		"inForce": object{"type": "object", "description": "The spec that was accepted last. It stays in force while " +
+			"a newer one has a mistake.",
 			"required": []string{"generation", "spec"}, "properties": object{
 				"generation": object{"type": "integer", "format": "int64"},
 				"spec":       object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}},

@@ -21,7 +21,9 @@ func TestGenerated(t *testing.T) {
 	for name, make := range map[string]func() ([]byte, error){
 		filepath.Join("..", "api", "v1alpha1", "zz_generated.rule.go"): Types,
 		filepath.Join(chart, "throttlepolicies.yaml"):                  func() ([]byte, error) { return CRD(policies.ThrottlePolicy) },
-		filepath.Join(chart, "clusterthrottlepolicies.yaml"):           func() ([]byte, error) { return CRD(policies.ClusterThrottlePolicy) },
+		filepath.Join(chart, "clusterthrottlepolicies.yaml"): func() ([]byte, error) {
+			return CRD(policies.ClusterThrottlePolicy)
+		},
 	} {
 		want, err := make()
 		if err != nil {
@@ -40,9 +42,12 @@ func TestGenerated(t *testing.T) {
 
 // TestTypesAreTheTable: what a type writes has the keys of the table, and the schema takes as many.
 func TestTypesAreTheTable(t *testing.T) {
-	data, err := json.Marshal(v1alpha1.Rule{Match: &v1alpha1.RuleMatch{Name: "a", Namespace: "b", Labels: map[string]string{"c": "d"}}, Remedy: "auto", Class: "exclusive",
-		CPUs: 1, Via: "auto", Credit: "1s", Factor: 2, To: 3, Lends: true, Strict: true, Stays: true, IRQs: true, May: []string{"raise"}, Verify: "probe",
-		Trial: &v1alpha1.RuleTrial{Most: "2m", Per: "24h", Quiet: "08:00-20:00"}, SLO: &v1alpha1.RuleSLO{Objective: "p99<20ms"}, Annotations: &v1alpha1.RuleAnnotations{Allow: []string{"auto"}}})
+	data, err := json.Marshal(v1alpha1.Rule{
+		Match: &v1alpha1.RuleMatch{Name: "a", Namespace: "b", Labels: map[string]string{"c": "d"}}, Remedy: "auto", Class: "exclusive",
+		CPUs: 1, Via: "auto", Credit: "1s", Factor: 2, To: 3, Lends: true, Strict: true, Stays: true, IRQs: true,
+		May: []string{"raise"}, Verify: "probe",
+		Trial: &v1alpha1.RuleTrial{Most: "2m", Per: "24h", Quiet: "08:00-20:00"},
+		SLO:   &v1alpha1.RuleSLO{Objective: "p99<20ms"}, Annotations: &v1alpha1.RuleAnnotations{Allow: []string{"auto"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +74,8 @@ func TestTypesAreTheTable(t *testing.T) {
 		}
 		return v
 	}
-	schema := at(crd, "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec", "properties", "rules", "items", "properties")
+	schema := at(crd, "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec", "properties", "rules",
+		"items", "properties")
 	check(t, "rule", policy.InPolicies(policy.RuleKeys()), got, schema.(map[string]any))
 }
 
@@ -83,7 +89,8 @@ func check(t *testing.T, of string, keys []policy.Key, got, schema map[string]an
 			t.Errorf("%s.%s is not in type and schema", of, k.Name)
 			continue
 		}
-		if enum, ok := s["enum"].([]any); k.Type == policy.TypeText && ok != (k.Words != nil) || ok && !slices.ContainsFunc(enum, func(w any) bool { return w == k.Words[len(k.Words)-1] }) {
+		if enum, ok := s["enum"].([]any); k.Type == policy.TypeText && ok != (k.Words != nil) || ok &&
+			!slices.ContainsFunc(enum, func(w any) bool { return w == k.Words[len(k.Words)-1] }) {
 			t.Errorf("%s.%s: words %v, schema %v", of, k.Name, k.Words, enum)
 		}
 		if k.Type == policy.TypeSettings {

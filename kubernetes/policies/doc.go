@@ -23,6 +23,7 @@
 // # Limits
 //
 // No policy names a command, since that would run as root on each node. So mode: apply goes with remedy: auto and
-// verify: probe, with secondary, and with none; another remedy has nothing that judges it, and may be named to observe only. Two patterns that overlap in part are no conflict
+// verify: probe, with secondary, and with none; another remedy has nothing that judges it, and may be named to observe
+// only. Two patterns that overlap in part are no conflict
 // here: only a rule that never counts is told.
 package policies

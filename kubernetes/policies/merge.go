@@ -75,7 +75,8 @@ func Merge(base []byte, all []Object) (Result, error) {
 		switch n := perNamespace[o.Namespace] + len(s.rules); {
 		case st.InForce == 0:
 		case o.Kind == ThrottlePolicy && n > MaxNamespaceRules, len(rules)+len(s.rules) > maxFileRules:
-			st = Status{Wrong: &Mistake{TooMany, "spec.rules", fmt.Sprintf("older policies use up the %d rules of a namespace, or the %d of a node", MaxNamespaceRules, maxFileRules)}}
+			st = Status{Wrong: &Mistake{TooMany, "spec.rules",
+				fmt.Sprintf("older policies use up the %d rules of a namespace, or the %d of a node", MaxNamespaceRules, maxFileRules)}}
 		default:
 			perNamespace[o.Namespace], st.Spec = n, given
 			for i, r := range s.rules {
@@ -94,7 +95,8 @@ func Merge(base []byte, all []Object) (Result, error) {
 		for _, y := range allowances[:i] {
 			if coversAll(y.spec.namespaces, x.spec.namespaces) {
 				st := out.Statuses[x.Key()]
-				st.Conflicts = append(st.Conflicts, fmt.Sprintf("spec.allow never counts: the older %s names all of its namespaces", y.Key()))
+				st.Conflicts = append(st.Conflicts, fmt.Sprintf("spec.allow never counts: the older %s names all of "+
+					"its namespaces", y.Key()))
 				out.Statuses[x.Key()] = st
 				break
 			}
@@ -114,7 +116,8 @@ type namedAllowance struct {
 // allowedIn is what ThrottlePolicies of a namespace may do: by the oldest policy that names it.
 func allowedIn(all []namedAllowance, namespace string) allowance {
 	for _, a := range all {
-		if len(a.spec.namespaces) == 0 || slices.ContainsFunc(a.spec.namespaces, func(p string) bool { ok, _ := path.Match(p, namespace); return ok }) {
+		if len(a.spec.namespaces) == 0 ||
+			slices.ContainsFunc(a.spec.namespaces, func(p string) bool { ok, _ := path.Match(p, namespace); return ok }) {
 			return *a.spec.allow
 		}
 	}

@@ -18,7 +18,8 @@ const base = "version: 1\nmode: apply\nbudget: {containers: 3}\nrules:\n- match:
 // object is a policy of the given age in minutes.
 func object(t testing.TB, key Key, age int, spec string) Object {
 	t.Helper()
-	o := Object{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Created: time.Unix(1_800_000_000, 0).Add(-time.Duration(age) * time.Minute), Generation: 1}
+	o := Object{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,
+		Created: time.Unix(1_800_000_000, 0).Add(-time.Duration(age) * time.Minute), Generation: 1}
 	if err := yaml.Unmarshal([]byte(spec), &o.Spec); err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +76,14 @@ func TestOrder(t *testing.T) {
 		object(t, cluster("shops"), 5, allowsAll),
 	}
 	out, rules := merged(t, all...)
-	for namespace, want := range map[string]string{"shop": "ThrottlePolicy shop/old auto", "other": "ClusterThrottlePolicy all none", "kube-system": "ClusterThrottlePolicy all none"} {
+	for namespace, want := range map[string]string{"shop": "ThrottlePolicy shop/old auto",
+		"other": "ClusterThrottlePolicy all none", "kube-system": "ClusterThrottlePolicy all none"} {
 		if r := rules.For(in(namespace), nil); r == nil || r.Policy+" "+r.Word() != want {
 			t.Errorf("%s: %+v, want %s", namespace, r, want)
 		}
 	}
-	if rules.Mode != policy.Apply || rules.Budget.Containers != 3 || len(rules.Rules) != 3 || rules.Rules[2].Match.Namespace != "kube-system" {
+	if rules.Mode != policy.Apply || rules.Budget.Containers != 3 || len(rules.Rules) != 3 ||
+		rules.Rules[2].Match.Namespace != "kube-system" {
 		t.Errorf("the chart's own keys: %+v", rules)
 	}
 	if st := out.Statuses[ns("shop", "young")]; st.Wrong == nil || st.Wrong.Field != "spec.rules[0].verify" {
@@ -104,30 +107,34 @@ func TestMistakes(t *testing.T) {
 		"a newer key":           {"{canary: {}, rules: []}", Invalid, "spec", `unknown key "canary": choose from mode, rules`},
 		"a newer mode":          {"{mode: canary}", Invalid, "spec.mode", "choose from observe, apply"},
 		"a key of clusters":     {"{allow: {mode: apply}}", Invalid, "spec", `unknown key "allow"`},
-		"another namespace":     {"{rules: [{match: {namespace: kube-system}}]}", Invalid, "spec.rules[0].match.namespace", "own namespace"},
-		"a command":             {"{rules: [{slo: {objective: p99<20ms, command: reboot}}]}", Invalid, "spec.rules[0].slo.command", "root"},
-		"a cgroup":              {"{rules: [{match: {cgroup: '/**'}}]}", Invalid, "spec.rules[0].match.cgroup", "policies name pods"},
-		"an origin":             {"{rules: [{policy: ThrottlePolicy a/b}]}", Invalid, "spec.rules[0].policy", "do not have it"},
-		"an objective":          {"{rules: [{verify: probe, slo: {objective: fast}}]}", Invalid, "spec.rules[0].slo.objective", "p99<20ms"},
-		"a pattern":             {"{rules: [{match: {name: '[a'}}]}", Invalid, "spec.rules[0].match.name", "not a pattern"},
-		"does not go together":  {"{rules: [{remedy: burst, cpus: 2}]}", Invalid, "spec.rules[0].cpus", "setting of pin"},
-		"half a CPU":            {"{rules: [{remedy: pin, cpus: 1.5}]}", Invalid, "spec.rules[0].cpus", "whole number"},
-		"nobody judges":         {"{mode: apply, rules: [{remedy: auto}]}", Invalid, "spec.rules[0].verify", "verify: probe"},
-		"a remedy not allowed":  {"{rules: [{remedy: pin}]}", NotAllowed, "spec.rules[0].remedy", "allows mode observe, remedies none, auto, may nothing"},
-		"a class not allowed":   {"{rules: [{class: exclusive}]}", NotAllowed, "spec.rules[0].remedy", "pin is not allowed"},
-		"a mode not allowed":    {"{mode: apply, rules: [{verify: probe}]}", NotAllowed, "spec.mode", "apply is not allowed"},
-		"more CPU":              {"{rules: [{may: [raise]}]}", NotAllowed, "spec.rules[0].may", "raise is not allowed"},
-		"annotations":           {"{rules: [{remedy: none, annotations: {allow: [weight]}}]}", NotAllowed, "spec.rules[0].annotations.allow", "weight"},
-		"rules no list":         {"{rules: {}}", Invalid, "spec.rules", "a list"},
-		"a rule no object":      {"{rules: [pin]}", Invalid, "spec.rules[0]", "must be a mapping of keys to values"},
-		"a match no object":     {"{rules: [{match: all}]}", Invalid, "spec.rules[0].match", "must be a mapping of keys to values"},
-		"too many":              {"{rules: [" + strings.Repeat("{}, ", MaxRules) + "{}]}", Invalid, "spec.rules", "17 rules"},
-		"a long name":           {"{rules: [{match: {name: " + strings.Repeat("x", 300) + "}}]}", Invalid, "spec.rules[0].match.name", "longer than 256"},
-		"ends the quotes":       {`{rules: [{remedy: "x\"\n- remedy: pin #"}]}`, Invalid, "spec.rules[0].remedy", "choose from"},
-		"a key ends the line":   {`{rules: [{"x: 1\n- remedy": pin}]}`, Invalid, `spec.rules[0]."x: 1\u000a- remedy"`, "unknown key"},
-		"a control character":   {`{rules: [{match: {name: "\x1b[31m[a"}}]}`, Invalid, "spec.rules[0].match.name", "not a pattern"},
-		"interrupts":            {"{rules: [{remedy: none, irqs: true}]}", Invalid, "spec.rules[0].remedy", "no settings"},
-		"a merge of match":      {`{rules: [{match: {"<<": {cgroup: /a}}}]}`, Invalid, "spec.rules[0].match.<<", "unknown key"},
+		"another namespace": {"{rules: [{match: {namespace: kube-system}}]}", Invalid,
+			"spec.rules[0].match.namespace", "own namespace"},
+		"a command":            {"{rules: [{slo: {objective: p99<20ms, command: reboot}}]}", Invalid, "spec.rules[0].slo.command", "root"},
+		"a cgroup":             {"{rules: [{match: {cgroup: '/**'}}]}", Invalid, "spec.rules[0].match.cgroup", "policies name pods"},
+		"an origin":            {"{rules: [{policy: ThrottlePolicy a/b}]}", Invalid, "spec.rules[0].policy", "do not have it"},
+		"an objective":         {"{rules: [{verify: probe, slo: {objective: fast}}]}", Invalid, "spec.rules[0].slo.objective", "p99<20ms"},
+		"a pattern":            {"{rules: [{match: {name: '[a'}}]}", Invalid, "spec.rules[0].match.name", "not a pattern"},
+		"does not go together": {"{rules: [{remedy: burst, cpus: 2}]}", Invalid, "spec.rules[0].cpus", "setting of pin"},
+		"half a CPU":           {"{rules: [{remedy: pin, cpus: 1.5}]}", Invalid, "spec.rules[0].cpus", "whole number"},
+		"nobody judges":        {"{mode: apply, rules: [{remedy: auto}]}", Invalid, "spec.rules[0].verify", "verify: probe"},
+		"a remedy not allowed": {"{rules: [{remedy: pin}]}", NotAllowed, "spec.rules[0].remedy",
+			"allows mode observe, remedies none, auto, may nothing"},
+		"a class not allowed": {"{rules: [{class: exclusive}]}", NotAllowed, "spec.rules[0].remedy", "pin is not allowed"},
+		"a mode not allowed":  {"{mode: apply, rules: [{verify: probe}]}", NotAllowed, "spec.mode", "apply is not allowed"},
+		"more CPU":            {"{rules: [{may: [raise]}]}", NotAllowed, "spec.rules[0].may", "raise is not allowed"},
+		"annotations": {"{rules: [{remedy: none, annotations: {allow: [weight]}}]}", NotAllowed,
+			"spec.rules[0].annotations.allow", "weight"},
+		"rules no list":     {"{rules: {}}", Invalid, "spec.rules", "a list"},
+		"a rule no object":  {"{rules: [pin]}", Invalid, "spec.rules[0]", "must be a mapping of keys to values"},
+		"a match no object": {"{rules: [{match: all}]}", Invalid, "spec.rules[0].match", "must be a mapping of keys to values"},
+		"too many":          {"{rules: [" + strings.Repeat("{}, ", MaxRules) + "{}]}", Invalid, "spec.rules", "17 rules"},
+		"a long name": {"{rules: [{match: {name: " + strings.Repeat("x", 300) + "}}]}", Invalid,
+			"spec.rules[0].match.name", "longer than 256"},
+		"ends the quotes":     {`{rules: [{remedy: "x\"\n- remedy: pin #"}]}`, Invalid, "spec.rules[0].remedy", "choose from"},
+		"a key ends the line": {`{rules: [{"x: 1\n- remedy": pin}]}`, Invalid, `spec.rules[0]."x: 1\u000a- remedy"`, "unknown key"},
+		"a control character": {`{rules: [{match: {name: "\x1b[31m[a"}}]}`, Invalid, "spec.rules[0].match.name", "not a pattern"},
+		"interrupts":          {"{rules: [{remedy: none, irqs: true}]}", Invalid, "spec.rules[0].remedy", "no settings"},
+		"a merge of match":    {`{rules: [{match: {"<<": {cgroup: /a}}}]}`, Invalid, "spec.rules[0].match.<<", "unknown key"},
 	} {
 		out, rules := merged(t, object(t, ns("shop", "cart"), 1, c.spec))
 		st := out.Statuses[ns("shop", "cart")]
@@ -146,7 +153,8 @@ func TestLastGoodStays(t *testing.T) {
 	o.Generation, o.KeptGeneration = 4, 3
 	o.Kept = object(t, o.Key(), 1, "{mode: apply, rules: [{remedy: auto, verify: probe}]}").Spec
 	out, rules := merged(t, o, object(t, cluster("shops"), 1, allowsAll))
-	if st := out.Statuses[o.Key()]; st.Wrong == nil || st.InForce != 3 || fmt.Sprint(st.Spec) != fmt.Sprint(o.Kept) || rules.Rules[0].Word() != "auto" {
+	if st := out.Statuses[o.Key()]; st.Wrong == nil || st.InForce != 3 || fmt.Sprint(st.Spec) != fmt.Sprint(o.Kept) ||
+		rules.Rules[0].Word() != "auto" {
 		t.Errorf("%+v, %+v", st, rules.Rules)
 	}
 	out, rules = merged(t, o) // the allowance went
@@ -168,7 +176,8 @@ func TestConflicts(t *testing.T) {
 		"{rules: [{match: {name: 'search*'}, remedy: none}, {match: {name: 'search*'}}]}":          "spec.rules[1] never counts: rules[0] of the same ThrottlePolicy shop/b",
 		"{rules: [{match: {name: 'search*'}, remedy: none}, {match: {labels: {tier: back}}}, {}]}": "",
 	} {
-		out, _ := merged(t, object(t, ns("shop", "b"), 5, spec), first, object(t, ns("other", "c"), 1, "{rules: [{match: {name: 'cart*'}}]}"))
+		out, _ := merged(t, object(t, ns("shop", "b"), 5, spec), first,
+			object(t, ns("other", "c"), 1, "{rules: [{match: {name: 'cart*'}}]}"))
 		got := strings.Join(out.Statuses[ns("shop", "b")].Conflicts, "; ")
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", spec, got, want)
@@ -177,7 +186,8 @@ func TestConflicts(t *testing.T) {
 			t.Errorf("another namespace: %v", c)
 		}
 	}
-	out, _ := merged(t, object(t, cluster("a"), 9, allowsAll), object(t, cluster("b"), 1, "{namespaces: ['shop*'], allow: {mode: observe}}"),
+	out, _ := merged(t, object(t, cluster("a"), 9, allowsAll),
+		object(t, cluster("b"), 1, "{namespaces: ['shop*'], allow: {mode: observe}}"),
 		object(t, ns("shop", "x"), 1, "{mode: apply, rules: [{verify: probe}]}"))
 	if got := out.Statuses[cluster("b")].Conflicts; len(got) != 1 || !strings.Contains(got[0], "the older ClusterThrottlePolicy a") {
 		t.Errorf("two allowances: %v", got)
@@ -232,7 +242,8 @@ func FuzzMerge(f *testing.F) {
 	f.Add("\x00\u2028\x7f", "none", "\xff\xfe", ":", "# ")
 	f.Fuzz(func(t *testing.T, name, remedy, objective, label, value string) {
 		o := Object{Kind: ThrottlePolicy, Namespace: "shop", Name: "p", Spec: map[string]any{"rules": []any{map[string]any{
-			"match": map[string]any{"name": name, "labels": map[string]any{label: value}}, "remedy": remedy, "verify": "probe", "slo": map[string]any{"objective": objective}, label: value}}}}
+			"match": map[string]any{"name": name, "labels": map[string]any{label: value}}, "remedy": remedy,
+			"verify": "probe", "slo": map[string]any{"objective": objective}, label: value}}}}
 		out, rules := merged(t, o)
 		if n := len(rules.Rules) - 1; n != out.Rules || n > 1 {
 			t.Fatalf("%d rules of one:\n%s", n, out.File)

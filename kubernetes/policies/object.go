@@ -42,7 +42,8 @@ func (k Key) String() string {
 func inOrder(all []Object) []Object {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b Object) int {
-		return cmp.Or(cmp.Compare(b.Kind, a.Kind), a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Kind, a.Kind), a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }

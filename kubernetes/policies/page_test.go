@@ -40,7 +40,8 @@ func TestPage(t *testing.T) {
 		if doc.APIVersion != "unthrottle.dev/v1alpha1" {
 			t.Errorf("apiVersion %q", doc.APIVersion)
 		}
-		all = append(all, Object{Kind: doc.Kind, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name, Generation: 1, Spec: asAPI(doc.Spec).(map[string]any)})
+		all = append(all, Object{Kind: doc.Kind, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name,
+			Generation: 1, Spec: asAPI(doc.Spec).(map[string]any)})
 	}
 	out, rules := merged(t, all...)
 	for key, st := range out.Statuses {

@@ -274,7 +274,8 @@ func readTexts(field string, value any, most int, words []string) ([]string, *Mi
 	for i, item := range list {
 		word, ok := item.(string)
 		if !ok || len(word) > MaxText || words != nil && !slices.Contains(words, word) {
-			return nil, invalid(fmt.Sprintf("%s[%d]", field, i), "%q: choose from %s", text.Sanitize(fmt.Sprint(item), 60), strings.Join(words, ", "))
+			return nil, invalid(fmt.Sprintf("%s[%d]", field, i), "%q: choose from %s",
+				text.Sanitize(fmt.Sprint(item), 60), strings.Join(words, ", "))
 		}
 		out = append(out, word)
 	}

@@ -96,7 +96,8 @@ func (c *cluster) User(ctx context.Context, token string) (User, error) {
 	}
 	// First as one for this reader alone, then as one for the API server.
 	for _, audiences := range [][]string{{Audience}, nil} {
-		said, err := c.client.AuthenticationV1().TokenReviews().Create(ctx, &authn.TokenReview{Spec: authn.TokenReviewSpec{Token: token, Audiences: audiences}}, meta.CreateOptions{})
+		said, err := c.client.AuthenticationV1().TokenReviews().Create(ctx,
+			&authn.TokenReview{Spec: authn.TokenReviewSpec{Token: token, Audiences: audiences}}, meta.CreateOptions{})
 		if err != nil {
 			return User{}, fmt.Errorf("the API server cannot be asked whose token it is: %w", err)
 		}
@@ -120,10 +121,12 @@ func (c *cluster) May(ctx context.Context, u User, r Right) (bool, error) {
 	for k, v := range u.Extra {
 		extra[k] = authz.ExtraValue(v)
 	}
-	said, err := c.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authz.SubjectAccessReview{Spec: authz.SubjectAccessReviewSpec{
-		User: u.Username, UID: u.UID, Groups: u.Groups, Extra: extra,
-		ResourceAttributes: &authz.ResourceAttributes{Verb: r.Verb, Resource: r.Resource, Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name, Version: "v1"},
-	}}, meta.CreateOptions{})
+	said, err := c.client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
+		&authz.SubjectAccessReview{Spec: authz.SubjectAccessReviewSpec{
+			User: u.Username, UID: u.UID, Groups: u.Groups, Extra: extra,
+			ResourceAttributes: &authz.ResourceAttributes{Verb: r.Verb, Resource: r.Resource, Subresource: r.Subresource,
+				Namespace: r.Namespace, Name: r.Name, Version: "v1"},
+		}}, meta.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("the API server cannot be asked what %s may do: %w", u.Username, err)
 	}

@@ -57,10 +57,11 @@ func New(o Options) http.Handler {
 		}
 		o.Agent = "http://agent"
 	}
-	r := &reader{Options: o, quick: make(chan struct{}, answers.MostAtOnce), long: make(chan struct{}, answers.MostAtOnce), client: http.Client{
-		Transport:     way,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	r := &reader{Options: o, quick: make(chan struct{}, answers.MostAtOnce),
+		long: make(chan struct{}, answers.MostAtOnce), client: http.Client{
+			Transport:     way,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}}
 	mux := http.NewServeMux()
 	for path, answer := range map[string]func(*asked) error{
 		"/containers": containers, "/policy": policies, "/status": status, "/recordings": recordings,
@@ -79,7 +80,8 @@ func Serve(ctx context.Context, listen string, o Options, ready func(net.Addr)) 
 		return fmt.Errorf("reader: %s: %w", listen, err)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("reader: %s is no loopback address: users' tokens would cross the network in the clear; give 127.0.0.1:PORT, which a port-forward reaches", listen)
+		return fmt.Errorf("reader: %s is no loopback address: users' tokens would cross the network in the clear; "+
+			"give 127.0.0.1:PORT, which a port-forward reaches", listen)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
@@ -318,7 +320,8 @@ func (a *asked) recordingsOf() (answers.Recordings, error) {
 	all.Recordings = []answers.Recording{}
 	verdicts := map[Right]bool{}
 	for _, r := range seen {
-		right := Right{Verb: "get", Resource: "nodes", Subresource: "proxy"} // of what belongs to no pod: who has this may exec anywhere on the node
+		// of what belongs to no pod: who has this may exec anywhere on the node
+		right := Right{Verb: "get", Resource: "nodes", Subresource: "proxy"}
 		if r.Namespace != nil && r.Pod != nil {
 			right = Right{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: *r.Namespace, Name: *r.Pod}
 		}
@@ -351,7 +354,8 @@ func file(a *asked) error {
 	}
 	name := a.r.PathValue("file")
 	if !slices.ContainsFunc(all.Recordings, func(r answers.Recording) bool { return r.File == name }) {
-		return refusal{http.StatusNotFound, "no such recording, or you may not see it: that needs 'get pods' and 'create pods/exec' in its namespace"}
+		return refusal{http.StatusNotFound, "no such recording, or you may not see it: that needs 'get pods' and " +
+			"'create pods/exec' in its namespace"}
 	}
 	ctx, cancel := context.WithTimeout(a.ctx, recordingIn)
 	defer cancel()

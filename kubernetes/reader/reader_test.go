@@ -54,8 +54,10 @@ func twoNamespaces(t *testing.T) *httptest.Server {
 	text("/recordings", `{"schema":"agent_recordings","version":1,"recordings":[{"file":"cart.recording","namespace":"shop","pod":"cart","name":"shop/cart/app"},{"file":"etl.recording","namespace":"batch","pod":"etl","name":"batch/etl/app"}]}`)
 	var b bytes.Buffer
 	all := recording.Recording{Header: recording.Header{Version: 1, Target: recording.Target{Path: "/p/cart", Name: "shop/cart/app"}},
-		Events: []recording.Event{{Kind: recording.Define, Owner: recording.FirstOwner, OwnerKind: recording.OwnerContainer, Text: "batch/etl/app", Cgroup: 9}},
-		Footer: recording.Footer{EndNS: 5, Neighbours: []recording.Neighbour{{Owner: recording.FirstOwner, Name: "batch/etl/app", Path: "/p/etl"}}}}
+		Events: []recording.Event{{Kind: recording.Define, Owner: recording.FirstOwner,
+			OwnerKind: recording.OwnerContainer, Text: "batch/etl/app", Cgroup: 9}},
+		Footer: recording.Footer{EndNS: 5,
+			Neighbours: []recording.Neighbour{{Owner: recording.FirstOwner, Name: "batch/etl/app", Path: "/p/etl"}}}}
 	if err := all.Write(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +81,13 @@ func ask(t *testing.T, h http.Handler, token, path string) (code int, body strin
 
 // TestWhoMayNotSeeThePodSeesNothing: no answer to a user names a namespace that the user may not see.
 func TestWhoMayNotSeeThePodSeesNothing(t *testing.T) {
-	get, exec := Right{Verb: "get", Resource: "pods", Namespace: "shop"}, Right{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: "shop", Name: "cart"}
-	h := New(Options{Agent: twoNamespaces(t).URL, Log: slog.New(slog.DiscardHandler), Access: rights{"viewer": {get}, "developer": {get, exec}, "stranger": nil}})
+	get, exec := Right{Verb: "get", Resource: "pods", Namespace: "shop"},
+		Right{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: "shop", Name: "cart"}
+	h := New(Options{Agent: twoNamespaces(t).URL, Log: slog.New(slog.DiscardHandler),
+		Access: rights{"viewer": {get}, "developer": {get, exec}, "stranger": nil}})
 	for user, sees := range map[string]string{"viewer": "cart", "developer": "cart", "stranger": ""} {
-		for _, path := range []string{"/containers", "/policy", "/status", "/recordings", "/recordings/cart.recording", "/recordings/etl.recording"} {
+		for _, path := range []string{"/containers", "/policy", "/status", "/recordings", "/recordings/cart.recording",
+			"/recordings/etl.recording"} {
 			code, body := ask(t, h, user, path)
 			mayFile := user == "developer" && path == "/recordings/cart.recording"
 			isFile := strings.HasSuffix(path, ".recording")
@@ -105,7 +110,10 @@ func TestWhoMayNotSeeThePodSeesNothing(t *testing.T) {
 			}
 		}
 	}
-	if _, missing := ask(t, h, "viewer", "/recordings/none.recording"); func() bool { _, b := ask(t, h, "viewer", "/recordings/cart.recording"); return b != missing }() {
+	if _, missing := ask(t, h, "viewer", "/recordings/none.recording"); func() bool {
+		_, b := ask(t, h, "viewer", "/recordings/cart.recording")
+		return b != missing
+	}() {
 		t.Error("a recording that a user may not see has another answer than one that is not there")
 	}
 	for _, token := range []string{"", "nobody"} {
@@ -120,7 +128,8 @@ func TestWhoMayNotSeeThePodSeesNothing(t *testing.T) {
 
 // TestOfTheNode: who may get nodes sees what is in no pod, and no pod for that.
 func TestOfTheNode(t *testing.T) {
-	h := New(Options{Agent: twoNamespaces(t).URL, Log: slog.New(slog.DiscardHandler), Access: rights{"operator": {{Verb: "get", Resource: "nodes"}}}})
+	h := New(Options{Agent: twoNamespaces(t).URL, Log: slog.New(slog.DiscardHandler),
+		Access: rights{"operator": {{Verb: "get", Resource: "nodes"}}}})
 	var all answers.Containers
 	_, body := ask(t, h, "operator", "/containers")
 	if err := json.Unmarshal([]byte(body), &all); err != nil || len(all.Containers) != 1 || all.Containers[0].Path != "/sshd" {
@@ -140,8 +149,10 @@ func TestSocket(t *testing.T) {
 	agent.Listener = l
 	agent.Start()
 	t.Cleanup(agent.Close)
-	h := New(Options{Agent: "unix:" + socket, Log: slog.New(slog.DiscardHandler), Access: rights{"viewer": {{Verb: "get", Resource: "pods", Namespace: "shop"}}}})
-	if code, body := ask(t, h, "viewer", "/containers"); code != http.StatusOK || !strings.Contains(body, "cart") || strings.Contains(body, "etl") {
+	h := New(Options{Agent: "unix:" + socket, Log: slog.New(slog.DiscardHandler),
+		Access: rights{"viewer": {{Verb: "get", Resource: "pods", Namespace: "shop"}}}})
+	if code, body := ask(t, h, "viewer", "/containers"); code != http.StatusOK || !strings.Contains(body, "cart") ||
+		strings.Contains(body, "etl") {
 		t.Errorf("%d %s", code, body)
 	}
 }

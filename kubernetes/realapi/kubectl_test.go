@@ -37,7 +37,8 @@ func kubeletOf(t *testing.T) int {
 			http.NotFound(w, r)
 			return
 		}
-		portforward.ServePortForward(w, r, loopback{}, path[2], "", &portforward.V4Options{}, time.Minute, time.Minute, portforward.SupportedProtocols)
+		portforward.ServePortForward(w, r, loopback{}, path[2], "", &portforward.V4Options{}, time.Minute, time.Minute,
+			portforward.SupportedProtocols)
 	}))
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().(*net.TCPAddr).Port
@@ -70,7 +71,8 @@ func (s *server) node(readerAt string) {
 		}
 	}
 	for _, namespace := range []string{"shop-a", "batch"} { // the controller manager makes it
-		_, err := s.client.CoreV1().ServiceAccounts(namespace).Create(s.t.Context(), &core.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+		_, err := s.client.CoreV1().ServiceAccounts(namespace).Create(s.t.Context(),
+			&core.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
 		fail(err)
 	}
 	n := &core.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
@@ -80,7 +82,8 @@ func (s *server) node(readerAt string) {
 		DaemonEndpoints: core.NodeDaemonEndpoints{KubeletEndpoint: core.DaemonEndpoint{Port: int32(kubeletOf(s.t))}}}
 	_, err = s.client.CoreV1().Nodes().UpdateStatus(s.t.Context(), n, metav1.UpdateOptions{})
 	fail(err)
-	s.pod("shop-a", cartPod, "ReplicaSet", "cart-7d9c5b8f6", map[string]string{"pod-template-hash": "7d9c5b8f6"}, core.PodSpec{Containers: []core.Container{{Name: "app", Image: "cart"}}})
+	s.pod("shop-a", cartPod, "ReplicaSet", "cart-7d9c5b8f6", map[string]string{"pod-template-hash": "7d9c5b8f6"},
+		core.PodSpec{Containers: []core.Container{{Name: "app", Image: "cart"}}})
 	s.pod("batch", "etl-0", "StatefulSet", "etl", nil, core.PodSpec{Containers: []core.Container{{Name: "app", Image: "etl"}}})
 	for _, u := range golden(s.t, "reader") {
 		if u.GetKind() != "DaemonSet" {
@@ -144,7 +147,8 @@ func (u user) kubectl(args ...string) (out, said string, err error) {
 	ctx, cancel := context.WithTimeout(u.s.t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(u.s.bin, "kubectl"), args...)
-	cmd.Env = []string{"PATH=" + u.path + ":" + u.s.bin + ":" + os.Getenv("PATH"), "HOME=" + u.s.dir, "KUBECONFIG=" + u.kubeconfig, "TZ=UTC"}
+	cmd.Env = []string{"PATH=" + u.path + ":" + u.s.bin + ":" + os.Getenv("PATH"), "HOME=" + u.s.dir, "KUBECONFIG=" +
+		u.kubeconfig, "TZ=UTC"}
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
@@ -170,39 +174,49 @@ func TestKubectl(t *testing.T) {
 	_, base := s.reader(agent.URL)
 	s.node(strings.TrimPrefix(base, "http://"))
 	plugin := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(plugin, "kubectl-unthrottle"), "../cmd/kubectl-unthrottle").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(plugin, "kubectl-unthrottle"),
+		"../cmd/kubectl-unthrottle").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	pods := rbac.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list"}}
-	policies := rbac.PolicyRule{APIGroups: []string{"unthrottle.dev"}, Resources: []string{"throttlepolicies"}, Verbs: []string{"get", "create", "update", "delete"}}
+	policies := rbac.PolicyRule{APIGroups: []string{"unthrottle.dev"}, Resources: []string{"throttlepolicies"},
+		Verbs: []string{"get", "create", "update", "delete"}}
 	exec := rbac.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create"}}
 	s.account("shop-a", "developer", pods, exec, policies)
 	s.account("shop-a", "viewer", pods)
 	s.account("shop-a", "stranger")
 	s.account("shop-a", "outsider", pods)
 	s.account("shop-a", "onlooker", pods) // who may see the agent's pods, and not reach them
-	role, err := s.client.RbacV1().Roles("unthrottle").Create(t.Context(), &rbac.Role{ObjectMeta: metav1.ObjectMeta{Name: "reach"}, Rules: []rbac.PolicyRule{pods,
-		{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}}}}, metav1.CreateOptions{})
+	role, err := s.client.RbacV1().Roles("unthrottle").Create(t.Context(),
+		&rbac.Role{ObjectMeta: metav1.ObjectMeta{Name: "reach"}, Rules: []rbac.PolicyRule{pods,
+			{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}}}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	see, err := s.client.RbacV1().Roles("unthrottle").Create(t.Context(), &rbac.Role{ObjectMeta: metav1.ObjectMeta{Name: "see"}, Rules: []rbac.PolicyRule{pods}}, metav1.CreateOptions{})
+	see, err := s.client.RbacV1().Roles("unthrottle").Create(t.Context(),
+		&rbac.Role{ObjectMeta: metav1.ObjectMeta{Name: "see"}, Rules: []rbac.PolicyRule{pods}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.RbacV1().RoleBindings("unthrottle").Create(t.Context(), &rbac.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "see"}, RoleRef: rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: see.Name},
-		Subjects: []rbac.Subject{{Kind: rbac.ServiceAccountKind, Name: "onlooker", Namespace: "shop-a"}}}, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.RbacV1().RoleBindings("unthrottle").Create(t.Context(),
+		&rbac.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "see"},
+			RoleRef:  rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: see.Name},
+			Subjects: []rbac.Subject{{Kind: rbac.ServiceAccountKind, Name: "onlooker", Namespace: "shop-a"}}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var subjects []rbac.Subject
 	for _, name := range []string{"developer", "viewer"} {
 		subjects = append(subjects, rbac.Subject{Kind: rbac.ServiceAccountKind, Name: name, Namespace: "shop-a"})
 	}
-	if _, err := s.client.RbacV1().RoleBindings("unthrottle").Create(t.Context(), &rbac.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "reach"},
-		RoleRef: rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: role.Name}, Subjects: subjects}, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.RbacV1().RoleBindings("unthrottle").Create(t.Context(),
+		&rbac.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "reach"},
+			RoleRef: rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: role.Name}, Subjects: subjects},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	developer, viewer, stranger := s.user("shop-a", s.token("shop-a", "developer"), plugin), s.user("shop-a", s.token("shop-a", "viewer"), plugin), s.user("shop-a", s.token("shop-a", "stranger"), plugin)
+	developer, viewer, stranger := s.user("shop-a", s.token("shop-a", "developer"), plugin),
+		s.user("shop-a", s.token("shop-a", "viewer"), plugin), s.user("shop-a", s.token("shop-a", "stranger"), plugin)
 	good := func(t *testing.T, u user, args ...string) (string, string) {
 		t.Helper()
 		out, said, err := u.kubectl(append([]string{"unthrottle"}, args...)...)
@@ -246,8 +260,10 @@ func TestKubectl(t *testing.T) {
 		bad(t, viewer, "recordings need 'create pods/exec' in namespace shop-a", "explain", cartPod)
 		bad(t, viewer, "cannot get resource \"throttlepolicies\"", "fix", cartPod)
 		bad(t, stranger, "cannot list resource \"pods\"", "top")
-		bad(t, s.user("shop-a", s.token("shop-a", "outsider"), plugin), "you need 'list' on pods, and 'get' and 'create' on pods/portforward, in namespace unthrottle", "top")
-		bad(t, s.user("shop-a", s.token("shop-a", "onlooker"), plugin), "you need 'get' and 'create' on pods/portforward in namespace unthrottle", "top")
+		bad(t, s.user("shop-a", s.token("shop-a", "outsider"), plugin),
+			"you need 'list' on pods, and 'get' and 'create' on pods/portforward, in namespace unthrottle", "top")
+		bad(t, s.user("shop-a", s.token("shop-a", "onlooker"), plugin),
+			"you need 'get' and 'create' on pods/portforward in namespace unthrottle", "top")
 		bad(t, developer, "cannot get resource \"pods\" in API group \"\" in the namespace \"batch\"", "fix", "-n", "batch", "etl-0")
 		bad(t, s.user("shop-a", "wrong", plugin), "Unauthorized", "top")
 	})
@@ -340,8 +356,10 @@ func TestKubectl(t *testing.T) {
 		if _, said, err := admin.kubectl("delete", "crd", "throttlepolicies.unthrottle.dev"); err != nil {
 			t.Fatal(said, err)
 		}
-		bad(t, developer, "this cluster has no ThrottlePolicies: install or upgrade the chart with --set policies.enabled=true", "fix", cartPod)
-		if _, said, err := admin.kubectl("-n", "unthrottle", "delete", "pod", "unthrottle-kj2wz", "--force", "--grace-period=0"); err != nil {
+		bad(t, developer, "this cluster has no ThrottlePolicies: install or upgrade the chart with --set "+
+			"policies.enabled=true", "fix", cartPod)
+		if _, said, err := admin.kubectl("-n", "unthrottle", "delete", "pod", "unthrottle-kj2wz", "--force",
+			"--grace-period=0"); err != nil {
 			t.Fatal(said, err)
 		}
 		bad(t, developer, "no agent of unthrottle runs on node n1", "policy", cartPod)

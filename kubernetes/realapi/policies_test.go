@@ -36,7 +36,8 @@ func (s *server) sidecar(pod string) *sidecar {
 		s.t.Fatal(err)
 	}
 	c := &sidecar{out: filepath.Join(dir, "rules.yaml")}
-	args := append(arguments(s.t, "policies", "policies"), "--base", base, "--out", c.out, "--kubeconfig", s.kubeconfig(s.token("unthrottle", "unthrottle")), "--least-interval", "1ms", "--lease-interval", "2s")
+	args := append(arguments(s.t, "policies", "policies"), "--base", base, "--out", c.out, "--kubeconfig",
+		s.kubeconfig(s.token("unthrottle", "unthrottle")), "--least-interval", "1ms", "--lease-interval", "2s")
 	cmd := exec.Command(s.program(), args...)
 	cmd.Env = append(os.Environ(), "POD_NAME="+pod, "POD_NAMESPACE=unthrottle")
 	c.process = start(s.t, s.dir, pod, cmd)
@@ -127,7 +128,8 @@ func (s *server) events(u *unstructured.Unstructured) string {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	all, err := s.client.CoreV1().Events(namespace).List(s.t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + u.GetName() + ",involvedObject.kind=" + u.GetKind()})
+	all, err := s.client.CoreV1().Events(namespace).List(s.t.Context(),
+		metav1.ListOptions{FieldSelector: "involvedObject.name=" + u.GetName() + ",involvedObject.kind=" + u.GetKind()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -220,7 +222,8 @@ func TestPolicies(t *testing.T) {
 		later := must(aPolicy(t, "shop-a", "later", "{rules: [{match: {name: 'cart-*'}, remedy: none}]}"))
 		s.becomes(a, invalid, "Accepted=False Invalid: spec.rules[0].cpus: ", "none of it is in force", "Conflicted=False")
 		s.becomes(a, notAllowed, "Accepted=False NotAllowed: spec.rules[0].remedy: ", "none of it is in force")
-		s.becomes(a, later, "Accepted=True", "Conflicted=True RuleNeverCounts: spec.rules[0] never counts: rules[0] of the earlier ThrottlePolicy shop-a/cart")
+		s.becomes(a, later, "Accepted=True", "Conflicted=True RuleNeverCounts: spec.rules[0] never counts: rules[0] "+
+			"of the earlier ThrottlePolicy shop-a/cart")
 		s.told(invalid, "Warning Invalid: spec.rules[0].cpus: ")
 		s.told(notAllowed, "Warning NotAllowed: spec.rules[0].remedy: ")
 		s.told(later, "Warning Conflicted: spec.rules[0] never counts")
@@ -238,7 +241,8 @@ func TestPolicies(t *testing.T) {
 
 	t.Run("the last good spec stays", func(t *testing.T) {
 		s.change(cart, "{mode: apply, rules: [{match: {name: 'cart-*'}, remedy: auto, verify: probe, slo: {objective: fast}}]}")
-		s.becomes(a, cart, "Accepted=False Invalid: spec.rules[0].slo.objective: ", "what was accepted before (generation 1) stays in force")
+		s.becomes(a, cart, "Accepted=False Invalid: spec.rules[0].slo.objective: ",
+			"what was accepted before (generation 1) stays in force")
 		s.told(cart, "Warning Invalid: spec.rules[0].slo.objective: ")
 		if at, _, _ := unstructured.NestedInt64(s.now(cart).Object, "status", "inForce", "generation"); at != 1 {
 			t.Errorf("in force is generation %d", at)
@@ -303,6 +307,7 @@ func TestPolicies(t *testing.T) {
 		if err := of.Delete(t.Context(), cart.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the next policy counts", func() bool { return a.ruleFor("shop-a", "cart-0") == "ThrottlePolicy shop-a/later, observe none" }, a.look)
+		eventually(t, "the next policy counts",
+			func() bool { return a.ruleFor("shop-a", "cart-0") == "ThrottlePolicy shop-a/later, observe none" }, a.look)
 	})
 }

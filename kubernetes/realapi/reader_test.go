@@ -27,8 +27,11 @@ func agentOf(t *testing.T, pods ...string) *httptest.Server {
 	var containers, policies []string
 	for _, pod := range pods {
 		namespace, name, _ := strings.Cut(pod, "/")
-		containers = append(containers, fmt.Sprintf(`{"path":"/kubepods/%s","name":"%s/app","namespace":%q,"pod":%q,"container":"app","pod_uid":%q}`, pod, pod, namespace, name, pod))
-		policies = append(policies, fmt.Sprintf(`{"cgroup":"/kubepods/%s","name":"%s/app","namespace":%q,"pod":%q,"container":"app"}`, pod, pod, namespace, name))
+		containers = append(containers, fmt.Sprintf(
+			`{"path":"/kubepods/%s","name":"%s/app","namespace":%q,"pod":%q,"container":"app","pod_uid":%q}`, pod, pod,
+			namespace, name, pod))
+		policies = append(policies, fmt.Sprintf(
+			`{"cgroup":"/kubepods/%s","name":"%s/app","namespace":%q,"pod":%q,"container":"app"}`, pod, pod, namespace, name))
 	}
 	mux := http.NewServeMux()
 	for path, body := range map[string]string{
@@ -49,7 +52,8 @@ func agentOf(t *testing.T, pods ...string) *httptest.Server {
 func (s *server) reader(agent string) (*process, string) {
 	s.t.Helper()
 	at := fmt.Sprintf("127.0.0.1:%d", freePorts(s.t, 1)[0])
-	args := append(arguments(s.t, "reader", "reader"), "--agent", agent, "--listen", at, "--kubeconfig", s.kubeconfig(s.token("unthrottle", "unthrottle")))
+	args := append(arguments(s.t, "reader", "reader"), "--agent", agent, "--listen", at, "--kubeconfig",
+		s.kubeconfig(s.token("unthrottle", "unthrottle")))
 	p := start(s.t, s.dir, "reader-"+at, exec.Command(s.program(), args...))
 	eventually(s.t, "the reader answers", func() bool {
 		answer, err := http.Get("http://" + at + "/healthz")
@@ -73,15 +77,17 @@ func (s *server) account(namespace, name string, rules ...rbac.PolicyRule) {
 		}
 	}
 	at := metav1.ObjectMeta{Name: name, Namespace: namespace}
-	_, err := s.client.CoreV1().ServiceAccounts(namespace).Create(s.t.Context(), &core.ServiceAccount{ObjectMeta: at}, metav1.CreateOptions{})
+	_, err := s.client.CoreV1().ServiceAccounts(namespace).Create(s.t.Context(), &core.ServiceAccount{ObjectMeta: at},
+		metav1.CreateOptions{})
 	fail(err)
 	if len(rules) == 0 {
 		return
 	}
 	_, err = s.client.RbacV1().Roles(namespace).Create(s.t.Context(), &rbac.Role{ObjectMeta: at, Rules: rules}, metav1.CreateOptions{})
 	fail(err)
-	_, err = s.client.RbacV1().RoleBindings(namespace).Create(s.t.Context(), &rbac.RoleBinding{ObjectMeta: at, RoleRef: rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: name},
-		Subjects: []rbac.Subject{{Kind: rbac.ServiceAccountKind, Name: name, Namespace: namespace}}}, metav1.CreateOptions{})
+	_, err = s.client.RbacV1().RoleBindings(namespace).Create(s.t.Context(),
+		&rbac.RoleBinding{ObjectMeta: at, RoleRef: rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: name},
+			Subjects: []rbac.Subject{{Kind: rbac.ServiceAccountKind, Name: name, Namespace: namespace}}}, metav1.CreateOptions{})
 	fail(err)
 }
 
@@ -134,13 +140,15 @@ func TestReader(t *testing.T) {
 				}
 				for _, path := range []string{"/policy", "/status", "/recordings"} {
 					code, body := read(t, base+path, token)
-					if shows := strings.Contains(body, "shop-a/cart-0"); code != http.StatusOK || strings.Contains(body, "etl") || shows != (want != nil && path == "/policy") {
+					if shows := strings.Contains(body, "shop-a/cart-0"); code != http.StatusOK ||
+						strings.Contains(body, "etl") || shows != (want != nil && path == "/policy") {
 						t.Errorf("%s, %s: %d %s", user, path, code, body)
 					}
 				}
 			}
 		}
-		for what, token := range map[string]string{"none": "", "nobody's": "nobody", "for another program": s.token("shop-a", "developer", "vault")} {
+		for what, token := range map[string]string{"none": "", "nobody's": "nobody",
+			"for another program": s.token("shop-a", "developer", "vault")} {
 			if code, body := read(t, base+"/containers", token); code != http.StatusUnauthorized || strings.Contains(body, "cart") {
 				t.Errorf("a token %s: %d %s", what, code, body)
 			}
@@ -150,17 +158,22 @@ func TestReader(t *testing.T) {
 	t.Run("its rights", func(t *testing.T) {
 		// All that it may beside what each service account may.
 		may := func(verb, group, resource string) bool {
-			got, err := s.client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authz.SubjectAccessReview{Spec: authz.SubjectAccessReviewSpec{
-				User: "system:serviceaccount:unthrottle:unthrottle", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:unthrottle", "system:authenticated"},
-				ResourceAttributes: &authz.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: "unthrottle"}}}, metav1.CreateOptions{})
+			got, err := s.client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(),
+				&authz.SubjectAccessReview{Spec: authz.SubjectAccessReviewSpec{
+					User:   "system:serviceaccount:unthrottle:unthrottle",
+					Groups: []string{"system:serviceaccounts", "system:serviceaccounts:unthrottle", "system:authenticated"},
+					ResourceAttributes: &authz.ResourceAttributes{Verb: verb, Group: group, Resource: resource,
+						Namespace: "unthrottle"}}}, metav1.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return got.Status.Allowed
 		}
 		for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete"} {
-			for _, of := range [][2]string{{"", "pods"}, {"", "secrets"}, {"", "nodes"}, {"", "serviceaccounts"}, {"unthrottle.dev", "throttlepolicies"},
-				{"coordination.k8s.io", "leases"}, {"rbac.authorization.k8s.io", "clusterroles"}, {"authentication.k8s.io", "tokenreviews"}, {"authorization.k8s.io", "subjectaccessreviews"}} {
+			for _, of := range [][2]string{{"", "pods"}, {"", "secrets"}, {"", "nodes"}, {"", "serviceaccounts"},
+				{"unthrottle.dev", "throttlepolicies"},
+				{"coordination.k8s.io", "leases"}, {"rbac.authorization.k8s.io", "clusterroles"},
+				{"authentication.k8s.io", "tokenreviews"}, {"authorization.k8s.io", "subjectaccessreviews"}} {
 				want := verb == "create" && (of[1] == "tokenreviews" || of[1] == "subjectaccessreviews")
 				if got := may(verb, of[0], of[1]); got != want {
 					t.Errorf("it may %s %s: %v", verb, of[1], got)
@@ -173,7 +186,8 @@ func TestReader(t *testing.T) {
 		unused := s.token("shop-a", "developer", reader.Audience)
 		_ = s.process.end(syscall.SIGKILL) // it says that it was killed
 		code, body := read(t, base+"/containers", unused)
-		if code != http.StatusBadGateway || strings.Contains(body, "cart") || !strings.Contains(body, "the API server cannot be asked whose token it is") {
+		if code != http.StatusBadGateway || strings.Contains(body, "cart") ||
+			!strings.Contains(body, "the API server cannot be asked whose token it is") {
 			t.Errorf("%d %s", code, body)
 		}
 	})

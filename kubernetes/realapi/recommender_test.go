@@ -172,8 +172,10 @@ func (r *recommender) may(rules []rbac.PolicyRule, allowed bool, of authz.Resour
 	}
 	said := ""
 	eventually(r.t, fmt.Sprintf("%s of %s is allowed: %v", of.Verb, of.Resource, allowed), func() bool {
-		got, err := r.client.AuthorizationV1().SubjectAccessReviews().Create(r.t.Context(), &authz.SubjectAccessReview{Spec: authz.SubjectAccessReviewSpec{
-			User: "system:serviceaccount:unthrottle:" + recommenderName, Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &of}}, metav1.CreateOptions{})
+		got, err := r.client.AuthorizationV1().SubjectAccessReviews().Create(r.t.Context(),
+			&authz.SubjectAccessReview{Spec: authz.SubjectAccessReviewSpec{
+				User:   "system:serviceaccount:unthrottle:" + recommenderName,
+				Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &of}}, metav1.CreateOptions{})
 		said = fmt.Sprint(got, err)
 		return err == nil && got.Status.Allowed == allowed
 	}, func() string { return said })
@@ -203,7 +205,8 @@ func cpus(u *unstructured.Unstructured, container string) string {
 // aReport is one of the services of shop-a, each given as WORKLOAD/CONTAINER LOW LIMIT HIGH; its last row is this old.
 func aReport(t *testing.T, age time.Duration, services ...string) string {
 	t.Helper()
-	all := []map[string]any{{"name": "a host's own", "workload": nil, "limit_cpus": 1.0, "limit_cpus_low": 1.0, "limit_cpus_high": 1.0, "unknown": 0}}
+	all := []map[string]any{{"name": "a host's own", "workload": nil, "limit_cpus": 1.0, "limit_cpus_low": 1.0,
+		"limit_cpus_high": 1.0, "unknown": 0}}
 	for _, text := range services {
 		var of string
 		var low, limit, high float64
@@ -211,10 +214,13 @@ func aReport(t *testing.T, age time.Duration, services ...string) string {
 			t.Fatalf("%s: %v", text, err)
 		}
 		workload, container, _ := strings.Cut(of, "/")
-		all = append(all, map[string]any{"name": "shop-a/" + of, "limit_cpus": limit, "limit_cpus_low": low, "limit_cpus_high": high, "unknown": 0,
-			"workload": map[string]any{"kind": "Deployment", "namespace": "shop-a", "name": workload, "container": container, "limit_cpus": 2.0, "request_cpus": 1.0}})
+		all = append(all, map[string]any{"name": "shop-a/" + of, "limit_cpus": limit, "limit_cpus_low": low,
+			"limit_cpus_high": high, "unknown": 0,
+			"workload": map[string]any{"kind": "Deployment", "namespace": "shop-a", "name": workload,
+				"container": container, "limit_cpus": 2.0, "request_cpus": 1.0}})
 	}
-	text, err := json.Marshal(map[string]any{"schema": "fleet_report", "version": 1, "until": time.Now().Add(-age).UTC().Truncate(time.Second), "services": all})
+	text, err := json.Marshal(map[string]any{"schema": "fleet_report", "version": 1,
+		"until": time.Now().Add(-age).UTC().Truncate(time.Second), "services": all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +288,8 @@ const theProxys = "26m 24m 27m 26m"
 
 // status lets an administrator patch an object's status.
 func (r *recommender) status(name, patch string) error {
-	_, err := r.objects.Resource(autoscalers).Namespace("shop-a").Patch(r.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict}, "status")
+	_, err := r.objects.Resource(autoscalers).Namespace("shop-a").Patch(r.t.Context(), name, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict}, "status")
 	return err
 }
 
@@ -294,14 +301,16 @@ func TestRecommender(t *testing.T) {
 	known := func(services ...string) string { return aReport(t, time.Hour, services...) }
 
 	t.Run("a cluster without autoscalers", func(t *testing.T) {
-		r.fails(known(first), "the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1", "install the Vertical Pod Autoscaler first")
+		r.fails(known(first), "the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1",
+			"install the Vertical Pod Autoscaler first")
 	})
 
 	s.makes("the autoscaler's definitions", definitions(t))
 	s.makes("a workload", docs(t, []byte(cartDeployment)))
 	ofCart := docs(t, []byte(cartAutoscalers))
 	var err error
-	eventually(t, "autoscalers are served", func() bool { _, err = s.of(ofCart[0]); return err == nil }, func() string { return fmt.Sprint(err) })
+	eventually(t, "autoscalers are served", func() bool { _, err = s.of(ofCart[0]); return err == nil },
+		func() string { return fmt.Sprint(err) })
 	s.makes("its autoscalers", ofCart)
 	for _, name := range []string{"cart", "other"} {
 		if err := r.status(name, earlierStatus); err != nil {
@@ -325,7 +334,8 @@ func TestRecommender(t *testing.T) {
 		if got := cpus(cart, "proxy"); got != theProxys {
 			t.Errorf("what the report does not know does not keep its recommendation: %s", got)
 		}
-		if got := said(cart); !strings.HasPrefix(got, "LowConfidence=True ") || !strings.Contains(got, "RecommendationProvided=True FleetReport: proxy: the report does not have it\n") {
+		if got := said(cart); !strings.HasPrefix(got, "LowConfidence=True ") ||
+			!strings.Contains(got, "RecommendationProvided=True FleetReport: proxy: the report does not have it\n") {
 			t.Errorf("cart's conditions are %s", got)
 		}
 		bounded := r.autoscaler("bounded")
@@ -352,7 +362,8 @@ func TestRecommender(t *testing.T) {
 		if got := said(cart); !strings.Contains(got, "RecommendationProvided=True FleetReport: app: the report does not have it\n") {
 			t.Errorf("cart's conditions are %s", got)
 		}
-		if got := said(r.autoscaler("bounded")); !strings.Contains(got, "RecommendationProvided=False NotKnown: app: the report does not have it; proxy: its policy is Off\n") {
+		if got := said(r.autoscaler("bounded")); !strings.Contains(got,
+			"RecommendationProvided=False NotKnown: app: the report does not have it; proxy: its policy is Off\n") {
 			t.Errorf("bounded's conditions are %s", got)
 		}
 		was := r.versions()
@@ -363,7 +374,8 @@ func TestRecommender(t *testing.T) {
 
 	t.Run("an old report", func(t *testing.T) {
 		was := r.versions()
-		r.fails(aReport(t, 49*time.Hour, "cart/app 1.8 1.9 2"), r.file("report.json")+": its last row is of ", "older than 48h0m0s", "make a new report, or give another --oldest")
+		r.fails(aReport(t, 49*time.Hour, "cart/app 1.8 1.9 2"), r.file("report.json")+": its last row is of ",
+			"older than 48h0m0s", "make a new report, or give another --oldest")
 		r.unchanged("an old report", was)
 	})
 
@@ -374,10 +386,14 @@ func TestRecommender(t *testing.T) {
 			of   authz.ResourceAttributes
 			says []string
 		}{
-			"verticalpodautoscalers": {authz.ResourceAttributes{Verb: "list", Group: "autoscaling.k8s.io", Resource: "verticalpodautoscalers"},
+			"verticalpodautoscalers": {authz.ResourceAttributes{Verb: "list", Group: "autoscaling.k8s.io",
+				Resource: "verticalpodautoscalers"},
 				[]string{"the VerticalPodAutoscalers cannot be listed: ", `cannot list resource "verticalpodautoscalers"`}},
-			"verticalpodautoscalers/status": {authz.ResourceAttributes{Verb: "patch", Group: "autoscaling.k8s.io", Resource: "verticalpodautoscalers", Subresource: "status", Namespace: "shop-a"},
-				[]string{"shop-a/cart: ", `cannot patch resource "verticalpodautoscalers/status"`, "2 of 2 autoscalers were left as they are"}},
+			"verticalpodautoscalers/status": {
+				authz.ResourceAttributes{Verb: "patch", Group: "autoscaling.k8s.io", Resource: "verticalpodautoscalers",
+					Subresource: "status", Namespace: "shop-a"},
+				[]string{"shop-a/cart: ", `cannot patch resource "verticalpodautoscalers/status"`,
+					"2 of 2 autoscalers were left as they are"}},
 			"deployments": {authz.ResourceAttributes{Verb: "get", Group: "apps", Resource: "deployments", Namespace: "shop-a"},
 				[]string{"shop-a/cart: ", `cannot get resource "deployments"`, "2 of 2 autoscalers were left as they are"}},
 		} {
@@ -397,7 +413,8 @@ func TestRecommender(t *testing.T) {
 		token := r.token("unthrottle", recommenderName)
 		_ = s.process.end(syscall.SIGKILL) // it says that it was killed
 		out, err := r.runAs(token, known(first))
-		if err == nil || !strings.Contains(out, "the VerticalPodAutoscalers cannot be listed: ") || !strings.Contains(out, "connection refused") {
+		if err == nil || !strings.Contains(out, "the VerticalPodAutoscalers cannot be listed: ") ||
+			!strings.Contains(out, "connection refused") {
 			t.Errorf("%v: %s", err, out)
 		}
 		s.startAPI()
@@ -434,7 +451,8 @@ func TestRecommender(t *testing.T) {
 		}
 		r.writes(known(first), 2, 2)
 		cart := r.autoscaler("cart")
-		if got := said(cart); !strings.Contains(got, `RecommendationProvided=False NotKnown: there is no Deployment "cart"`) || cpus(cart, "proxy") == "" {
+		if got := said(cart); !strings.Contains(got,
+			`RecommendationProvided=False NotKnown: there is no Deployment "cart"`) || cpus(cart, "proxy") == "" {
 			t.Errorf("cart is %s", got)
 		}
 		r.writes(known(first), 2, 0)
@@ -454,20 +472,27 @@ func TestRecommender(t *testing.T) {
 			}
 		}
 		r.writes(known(first), 2+2, 2)
-		if err := s.objects.Resource(autoscalers).Namespace("shop-b").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		if err := s.objects.Resource(autoscalers).Namespace("shop-b").DeleteCollection(t.Context(),
+			metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	})
 
 	t.Run("a definition without the subresource status", func(t *testing.T) {
-		crds := s.objects.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-		if _, err := crds.Patch(t.Context(), autoscalers.GroupResource().String(), types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/versions/0/subresources"}]`), metav1.PatchOptions{}); err != nil {
+		crds := s.objects.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+			Resource: "customresourcedefinitions"})
+		if _, err := crds.Patch(t.Context(), autoscalers.GroupResource().String(), types.JSONPatchType,
+			[]byte(`[{"op":"remove","path":"/spec/versions/0/subresources"}]`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the definition has no status", func() bool { err = r.status("other", "{}"); return apierrors.IsNotFound(err) }, func() string { return fmt.Sprint(err) })
+		eventually(t, "the definition has no status",
+			func() bool { err = r.status("other", "{}"); return apierrors.IsNotFound(err) }, func() string { return fmt.Sprint(err) })
 		s.makes("a workload", docs(t, []byte(cartDeployment)))
-		r.fails(known(first), "shop-a/cart: it is gone, or its definition has no subresource status: ", `cannot patch resource "verticalpodautoscalers" `, "; let the role patch verticalpodautoscalers, too")
-		r.may(append(slices.Clone(r.role.Rules), rbac.PolicyRule{APIGroups: []string{autoscalers.Group}, Resources: []string{autoscalers.Resource}, Verbs: []string{"patch"}}), true,
+		r.fails(known(first), "shop-a/cart: it is gone, or its definition has no subresource status: ",
+			`cannot patch resource "verticalpodautoscalers" `, "; let the role patch verticalpodautoscalers, too")
+		r.may(append(slices.Clone(r.role.Rules),
+			rbac.PolicyRule{APIGroups: []string{autoscalers.Group}, Resources: []string{autoscalers.Resource},
+				Verbs: []string{"patch"}}), true,
 			authz.ResourceAttributes{Verb: "patch", Group: autoscalers.Group, Resource: autoscalers.Resource, Namespace: "shop-a"})
 		r.writes(known(first), 2, 2)
 		if got, want := cpus(r.autoscaler("cart"), "app"), "550m 400m 550m 550m"; got != want {

@@ -166,8 +166,10 @@ func newServer(t *testing.T) *server {
 		}
 	}
 	etcd, peers := fmt.Sprintf("http://127.0.0.1:%d", s.etcdPort), fmt.Sprintf("http://127.0.0.1:%d", s.peerPort)
-	start(t, s.dir, "etcd", exec.Command(filepath.Join(bin, "etcd"), "--name", "e", "--data-dir", s.file("etcd"), "--unsafe-no-fsync", "--log-level", "warn",
-		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "e="+peers))
+	start(t, s.dir, "etcd", exec.Command(filepath.Join(bin, "etcd"), "--name", "e", "--data-dir", s.file("etcd"),
+		"--unsafe-no-fsync", "--log-level", "warn",
+		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", peers,
+		"--initial-advertise-peer-urls", peers, "--initial-cluster", "e="+peers))
 	s.startAPI()
 	s.config = &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", s.api), BearerToken: adminToken, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: s.file("pki/apiserver.crt")}}
@@ -178,7 +180,8 @@ func newServer(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"unthrottle", "shop-a", "shop-b", "batch"} {
-		if _, err := s.client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		if _, err := s.client.CoreV1().Namespaces().Create(t.Context(),
+			&core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,13 +193,17 @@ func (s *server) file(name string) string { return filepath.Join(s.dir, name) }
 // startAPI starts the API server, again if it was killed, and waits until it is ready.
 func (s *server) startAPI() {
 	s.t.Helper()
-	s.process = start(s.t, s.dir, "apiserver", exec.Command(filepath.Join(s.bin, "kube-apiserver"), "--etcd-servers", fmt.Sprintf("http://127.0.0.1:%d", s.etcdPort),
-		"--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(s.api), "--cert-dir", s.file("pki"), "--endpoint-reconciler-type", "none",
+	s.process = start(s.t, s.dir, "apiserver", exec.Command(filepath.Join(s.bin, "kube-apiserver"), "--etcd-servers",
+		fmt.Sprintf("http://127.0.0.1:%d", s.etcdPort),
+		"--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(s.api), "--cert-dir", s.file("pki"),
+		"--endpoint-reconciler-type", "none",
 		"--service-cluster-ip-range", "10.96.0.0/16", "--authorization-mode", "RBAC", "--token-auth-file", s.file("tokens.csv"),
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", s.file("sa.pub"), "--service-account-signing-key-file", s.file("sa.key")))
+		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", s.file("sa.pub"),
+		"--service-account-signing-key-file", s.file("sa.key")))
 	ready := func() bool {
 		// The certificate is written by the API server itself.
-		config := &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", s.api), BearerToken: adminToken, TLSClientConfig: rest.TLSClientConfig{CAFile: s.file("pki/apiserver.crt")}}
+		config := &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", s.api), BearerToken: adminToken,
+			TLSClientConfig: rest.TLSClientConfig{CAFile: s.file("pki/apiserver.crt")}}
 		client, err := kubernetes.NewForConfig(config)
 		if err != nil {
 			return false
@@ -288,7 +295,8 @@ func (s *server) makes(name string, all []*unstructured.Unstructured) {
 				return false
 			}
 			said = fmt.Sprint(now.Object["status"])
-			return strings.Contains(said, "type:Established") && strings.Contains(said, "status:True type:Established") && !strings.Contains(said, "NonStructuralSchema")
+			return strings.Contains(said, "type:Established") &&
+				strings.Contains(said, "status:True type:Established") && !strings.Contains(said, "NonStructuralSchema")
 		}, func() string { return said })
 	}
 }

@@ -26,7 +26,8 @@ func TestExample(t *testing.T) {
 		if err := yaml.Unmarshal(doc, &kind); err != nil {
 			t.Fatal(err)
 		}
-		into, ok := map[string]any{"ServiceAccount": &core.ServiceAccount{}, "ClusterRole": &role, "ClusterRoleBinding": &rbac.ClusterRoleBinding{}, "CronJob": &job}[kind.Kind]
+		into, ok := map[string]any{"ServiceAccount": &core.ServiceAccount{}, "ClusterRole": &role,
+			"ClusterRoleBinding": &rbac.ClusterRoleBinding{}, "CronJob": &job}[kind.Kind]
 		if !ok {
 			t.Fatalf("a %q", kind.Kind)
 		}
@@ -44,11 +45,13 @@ func TestExample(t *testing.T) {
 			t.Errorf("it may not get %s", plural)
 		}
 	}
-	if !may(autoscalers.Group, autoscalers.Resource, "list") || !may(autoscalers.Group, autoscalers.Resource+"/status", "patch") || len(role.Rules) != 3 {
+	if !may(autoscalers.Group, autoscalers.Resource, "list") || !may(autoscalers.Group, autoscalers.Resource+"/status",
+		"patch") || len(role.Rules) != 3 {
 		t.Errorf("%+v", role.Rules)
 	}
 	pod := job.Spec.JobTemplate.Spec.Template.Spec
-	if args := strings.Join(pod.InitContainers[0].Args, " "); !strings.Contains(args, "--json-file /report/report.json") || strings.Join(pod.Containers[0].Args, " ") != "recommend --report /report/report.json" {
+	if args := strings.Join(pod.InitContainers[0].Args, " "); !strings.Contains(args,
+		"--json-file /report/report.json") || strings.Join(pod.Containers[0].Args, " ") != "recommend --report /report/report.json" {
 		t.Errorf("%+v", pod)
 	}
 }

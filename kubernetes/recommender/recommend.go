@@ -34,7 +34,8 @@ type Service struct {
 	Limit     *float64 `json:"limit_cpus"`
 	LimitLow  *float64 `json:"limit_cpus_low"`
 	LimitHigh *float64 `json:"limit_cpus_high"`
-	// Unknown is how many of its containers are not sized, Young how many of these were observed for too short a time: the limits hold for them too.
+	// Unknown is how many of its containers are not sized, Young how many of these were observed for too short a time:
+	// the limits hold for them too.
 	Unknown int `json:"unknown"`
 	Young   int `json:"young"`
 }
@@ -121,7 +122,8 @@ func (r *Report) one(of Target, c Container, p Policy) (one Recommendation, why 
 		return one, "its policy controls requests only, and what is known is a limit"
 	}
 	s := &r.Services[i]
-	if s.Unknown > s.Young || s.Limit == nil || s.LimitLow == nil || s.LimitHigh == nil || !(*s.LimitHigh > 0) || math.IsInf(*s.LimitHigh, 1) {
+	if s.Unknown > s.Young || s.Limit == nil || s.LimitLow == nil || s.LimitHigh == nil || !(*s.LimitHigh > 0) ||
+		math.IsInf(*s.LimitHigh, 1) {
 		return one, "what it needs is not known"
 	}
 	share := 1.0 // without a request Kubernetes takes the limit for it
@@ -141,7 +143,8 @@ func (r *Report) one(of Target, c Container, p Policy) (one Recommendation, why 
 		return cpus
 	}
 	target, lower := share**s.LimitHigh, share*min(*s.LimitLow, *s.LimitHigh)
-	return Recommendation{Container: c.Name, Target: cpu(within(target)), Lower: cpu(within(lower)), Upper: cpu(within(target)), UncappedTo: cpu(target)}, ""
+	return Recommendation{Container: c.Name, Target: cpu(within(target)), Lower: cpu(within(lower)),
+		Upper: cpu(within(target)), UncappedTo: cpu(target)}, ""
 }
 
 // leastMillis is the least request that a recommender of autoscalers gives.

@@ -59,19 +59,23 @@ func TestFor(t *testing.T) {
 	}{
 		"half of the limit":       {cart, Container{"app", new(1.0), new(2.0)}, Policy{}, "550m", "400m", ""},
 		"no request is the limit": {cart, Container{"app", nil, new(2.0)}, Policy{}, "1100m", "800m", ""},
-		"within bounds":           {cart, Container{"app", new(1.0), new(2.0)}, Policy{Least: new(0.45), Most: new(0.5)}, "500m", "450m", ""},
-		"off":                     {cart, Container{"app", new(1.0), new(2.0)}, Policy{Off: true}, "", "", "its policy is Off"},
-		"requests only":           {cart, Container{"app", new(1.0), new(2.0)}, Policy{RequestsOnly: true}, "", "", "controls requests only"},
-		"no limit":                {cart, Container{"app", new(1.0), nil}, Policy{}, "", "", "has no limit"},
-		"not sized":               {cart, Container{"proxy", nil, new(2.0)}, Policy{}, "", "", "what it needs is not known"},
-		"another namespace":       {Target{"Deployment", "stock", "cart"}, Container{"app", nil, new(2.0)}, Policy{}, "", "", "the report does not have it"},
-		"requests nothing":        {cart, Container{"app", new(0.0), new(2.0)}, Policy{}, "", "", "requests no CPU"},
+		"within bounds": {cart, Container{"app", new(1.0), new(2.0)},
+			Policy{Least: new(0.45), Most: new(0.5)}, "500m", "450m", ""},
+		"off": {cart, Container{"app", new(1.0), new(2.0)}, Policy{Off: true}, "", "", "its policy is Off"},
+		"requests only": {cart, Container{"app", new(1.0), new(2.0)}, Policy{RequestsOnly: true}, "", "",
+			"controls requests only"},
+		"no limit":  {cart, Container{"app", new(1.0), nil}, Policy{}, "", "", "has no limit"},
+		"not sized": {cart, Container{"proxy", nil, new(2.0)}, Policy{}, "", "", "what it needs is not known"},
+		"another namespace": {Target{"Deployment", "stock", "cart"}, Container{"app", nil, new(2.0)}, Policy{},
+			"", "", "the report does not have it"},
+		"requests nothing": {cart, Container{"app", new(0.0), new(2.0)}, Policy{}, "", "", "requests no CPU"},
 	} {
 		all, left := For(read(t), c.of, []Container{c.c}, func(string) Policy { return c.p })
 		switch {
 		case c.target == "" && (len(all) != 0 || len(left) != 1 || !strings.Contains(left[0].String(), c.why)):
 			t.Errorf("%s: %+v, %q", name, all, left)
-		case c.target != "" && (len(all) != 1 || len(left) != 0 || all[0].Target["cpu"] != c.target || all[0].Upper["cpu"] != c.target || all[0].Lower["cpu"] != c.lower):
+		case c.target != "" && (len(all) != 1 || len(left) != 0 || all[0].Target["cpu"] != c.target ||
+			all[0].Upper["cpu"] != c.target || all[0].Lower["cpu"] != c.lower):
 			t.Errorf("%s: %+v, %q", name, all, left)
 		}
 	}
@@ -130,7 +134,8 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("%+v", one)
 	}
 	conditions, _, _ := unstructured.NestedSlice(is, "conditions")
-	if of := conditions[0].(map[string]any); len(conditions) != 1 || of["status"] != "True" || of["type"] != provided || of["message"] != "proxy: what it needs is not known" || of["lastTransitionTime"] != "2026-11-25T12:00:00Z" {
+	if of := conditions[0].(map[string]any); len(conditions) != 1 || of["status"] != "True" || of["type"] != provided ||
+		of["message"] != "proxy: what it needs is not known" || of["lastTransitionTime"] != "2026-11-25T12:00:00Z" {
 		t.Errorf("%+v", conditions)
 	}
 	if status(t, c, "other") != nil {
@@ -219,7 +224,8 @@ func TestUpdateOtherGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	conditions, _, _ := unstructured.NestedSlice(status(t, c, "cart"), "conditions")
-	if of := conditions[0].(map[string]any); of["status"] != "False" || !strings.Contains(of["message"].(string), `a "Deployment" of "apps.kruise.io/v1beta1"`) {
+	if of := conditions[0].(map[string]any); of["status"] != "False" ||
+		!strings.Contains(of["message"].(string), `a "Deployment" of "apps.kruise.io/v1beta1"`) {
 		t.Errorf("%+v", conditions)
 	}
 }
@@ -297,7 +303,9 @@ func TestUpdateFails(t *testing.T) {
 		return a.GetSubresource() == "status", nil, apierrors.NewNotFound(autoscalers.GroupResource(), "cart")
 	})
 	done, err = Update(t.Context(), c, &Report{}, noon)
-	if err != nil || len(done.Failed) != 2 || !strings.HasPrefix(done.Failed[0], "shop/cart: it is gone, or its definition has no subresource status: ") || !strings.HasSuffix(done.Failed[0], "; let the role patch verticalpodautoscalers, too") {
+	if err != nil || len(done.Failed) != 2 || !strings.HasPrefix(done.Failed[0], "shop/cart: it is gone, or its "+
+		"definition has no subresource status: ") ||
+		!strings.HasSuffix(done.Failed[0], "; let the role patch verticalpodautoscalers, too") {
 		t.Errorf("%+v, %v", done, err)
 	}
 	for name, no := range map[string]error{
@@ -305,7 +313,9 @@ func TestUpdateFails(t *testing.T) {
 		"give another in --kubeconfig":                     apierrors.NewUnauthorized("no"),
 	} {
 		c := cluster(t)
-		c.PrependReactor("list", "verticalpodautoscalers", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, no })
+		c.PrependReactor("list", "verticalpodautoscalers", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, no
+		})
 		if _, err := Update(t.Context(), c, read(t), noon); err == nil || !strings.Contains(err.Error(), name) || !errors.Is(err, no) {
 			t.Errorf("%v, want %q", err, name)
 		}

@@ -38,12 +38,14 @@ type Done struct {
 	Failed []string
 }
 
-// Update gives each object that names the recommender its recommendation. The error is about the API server; what is wrong with one object is in Failed.
+// Update gives each object that names the recommender its recommendation. The error is about the API server; what is
+// wrong with one object is in Failed.
 func Update(ctx context.Context, client dynamic.Interface, r *Report, now time.Time) (done Done, err error) {
 	for more := ""; ; {
 		list, err := client.Resource(autoscalers).List(ctx, metav1.ListOptions{Limit: pageLength, Continue: more})
 		if apierrors.IsNotFound(err) {
-			return done, fmt.Errorf("the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1: install the Vertical Pod Autoscaler first (%w)", err)
+			return done, fmt.Errorf("the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1: install the "+
+				"Vertical Pod Autoscaler first (%w)", err)
 		}
 		if err != nil {
 			return done, fmt.Errorf("the VerticalPodAutoscalers cannot be listed: %w", advised(err))
@@ -59,7 +61,8 @@ func Update(ctx context.Context, client dynamic.Interface, r *Report, now time.T
 			case ctx.Err() != nil:
 				return done, ctx.Err()
 			case err != nil:
-				done.Failed = append(done.Failed, text.Sanitize(fmt.Sprintf("%s/%s: %v", u.GetNamespace(), u.GetName(), advised(err)), maxMessage))
+				done.Failed = append(done.Failed,
+					text.Sanitize(fmt.Sprintf("%s/%s: %v", u.GetNamespace(), u.GetName(), advised(err)), maxMessage))
 				continue
 			}
 			if written {
@@ -81,7 +84,8 @@ func advised(err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; give the service account the role of examples/kubernetes/recommender.yaml", err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server does not take the token: %w; give another in --kubeconfig, or run as the service account of examples/kubernetes/recommender.yaml", err)
+		return fmt.Errorf("the API server does not take the token: %w; give another in --kubeconfig, or run as the "+
+			"service account of examples/kubernetes/recommender.yaml", err)
 	}
 	return err
 }
@@ -96,7 +100,8 @@ func named(u *unstructured.Unstructured) bool {
 }
 
 // update writes the status of one object, if it is another than before.
-func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstructured.Unstructured, now time.Time) (written, known bool, err error) {
+func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstructured.Unstructured,
+	now time.Time) (written, known bool, err error) {
 	version, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "apiVersion")
 	kind, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "kind")
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "name")
@@ -106,9 +111,11 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 	// Other groups have kinds of the same names, such as the StatefulSet of apps.kruise.io.
 	group, _, _ := strings.Cut(version, "/")
 	if plural := workloads[kind]; plural == "" || group != "" && group != "apps" {
-		left = []Left{{Why: "its target is a " + text.Quoted(kind) + " of " + text.Quoted(version) + ", and not a Deployment, StatefulSet or DaemonSet of apps/v1"}}
+		left = []Left{{Why: "its target is a " + text.Quoted(kind) + " of " + text.Quoted(version) +
+			", and not a Deployment, StatefulSet or DaemonSet of apps/v1"}}
 	} else {
-		target, err := client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: plural}).Namespace(of.Namespace).Get(ctx, name, metav1.GetOptions{})
+		target, err := client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1",
+			Resource: plural}).Namespace(of.Namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			left = []Left{{Why: "there is no " + kind + " " + text.Quoted(name)}}
@@ -123,14 +130,16 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 		return false, len(left) == 0, err
 	}
 	write := func(parts ...string) error {
-		_, err := client.Resource(autoscalers).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "unthrottle-recommender"}, parts...)
+		_, err := client.Resource(autoscalers).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType,
+			patch, metav1.PatchOptions{FieldManager: "unthrottle-recommender"}, parts...)
 		return err
 	}
 	if err = write("status"); apierrors.IsNotFound(err) {
 		// Definitions before 1.0 have no status of their own.
 		if err = write(); apierrors.IsForbidden(err) {
 			// Without %w: the example's role, which others are told to give, is not enough.
-			err = fmt.Errorf("it is gone, or its definition has no subresource status: %v; let the role patch verticalpodautoscalers, too", err)
+			err = fmt.Errorf("it is gone, or its definition has no subresource status: %v; let the role patch "+
+				"verticalpodautoscalers, too", err)
 		}
 	}
 	return err == nil, len(left) == 0, err
@@ -173,8 +182,10 @@ func policyOf(u *unstructured.Unstructured) func(container string) Policy {
 				if !ok || of["containerName"] != name {
 					continue
 				}
-				p = Policy{Off: of["mode"] == "Off", RequestsOnly: of["controlledValues"] == "RequestsOnly", Least: cpuOf(of, "minAllowed"), Most: cpuOf(of, "maxAllowed")}
-				if controlled, ok, _ := unstructured.NestedStringSlice(of, "controlledResources"); ok && !slices.Contains(controlled, "cpu") {
+				p = Policy{Off: of["mode"] == "Off", RequestsOnly: of["controlledValues"] == "RequestsOnly",
+					Least: cpuOf(of, "minAllowed"), Most: cpuOf(of, "maxAllowed")}
+				if controlled, ok, _ := unstructured.NestedStringSlice(of, "controlledResources"); ok &&
+					!slices.Contains(controlled, "cpu") {
 					p.Off = true
 				}
 			}
@@ -186,7 +197,8 @@ func policyOf(u *unstructured.Unstructured) func(container string) Policy {
 // provided is the type of an object's condition that it has a recommendation.
 const provided = "RecommendationProvided"
 
-// patchOf is the change of an object's status; nil: none. Containers of which nothing is known keep what they had, and those that the template
+// patchOf is the change of an object's status; nil: none. Containers of which nothing is known keep what they had, and
+// those that the template
 // no longer has lose it.
 func patchOf(u *unstructured.Unstructured, all []Recommendation, left []Left, now time.Time) ([]byte, error) {
 	was, _, _ := unstructured.NestedSlice(u.Object, "status", "recommendation", "containerRecommendations")
@@ -226,7 +238,8 @@ func patchOf(u *unstructured.Unstructured, all []Recommendation, left []Left, no
 			since = at
 		}
 	}
-	status["conditions"] = append(kept, map[string]any{"type": provided, "status": state, "reason": reason, "message": message, "lastTransitionTime": since})
+	status["conditions"] = append(kept, map[string]any{"type": provided, "status": state, "reason": reason,
+		"message": message, "lastTransitionTime": since})
 	// The same in the same form: what there is may have keys in another order.
 	before, err := json.Marshal(map[string]any{"recommendation": map[string]any{"containerRecommendations": was}, "conditions": conditions})
 	if err != nil {

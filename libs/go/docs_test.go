@@ -61,7 +61,8 @@ func TestTheProgramsOfThePagesRun(t *testing.T) {
 	for _, program := range all {
 		folder := t.TempDir()
 		for name, text := range map[string]string{"main.go": program, "go.mod": fmt.Sprintf("module shown\n\ngo 1.25.0\n\n"+
-			"require github.com/unthrottle/unthrottle/libs/go v0.0.0\n\nreplace github.com/unthrottle/unthrottle/libs/go => %q\n", module)} {
+			"require github.com/unthrottle/unthrottle/libs/go v0.0.0\n\nreplace "+
+			"github.com/unthrottle/unthrottle/libs/go => %q\n", module)} {
 			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

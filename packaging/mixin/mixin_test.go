@@ -39,7 +39,8 @@ func TestAlertsAreTold(t *testing.T) {
 		if !strings.Contains(text, "\n| `"+r.Alert+"` |") {
 			t.Errorf("%s has no row in %s", r.Alert, page)
 		}
-		if !slices.Contains([]string{"warning", "info"}, r.Labels["severity"]) || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+		if !slices.Contains([]string{"warning", "info"}, r.Labels["severity"]) || r.Annotations["summary"] == "" ||
+			r.Annotations["description"] == "" {
 			t.Errorf("%s: severity %q, annotations %q", r.Alert, r.Labels["severity"], r.Annotations)
 		}
 		m := runbook.FindStringSubmatch(r.Annotations["runbook_url"])

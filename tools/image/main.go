@@ -93,13 +93,17 @@ func layer(name string, program []byte, at time.Time) ([]byte, error) {
 }
 
 func pack(o options, files []byte, at time.Time) (v1.Image, error) {
-	content, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil }, tarball.WithMediaType(types.OCILayer))
+	content, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(files)),
+			nil
+	}, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, err
 	}
 	image := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
 	image = mutate.ConfigMediaType(image, types.OCIConfigJSON)
-	if image, err = mutate.Append(image, mutate.Addendum{Layer: content, History: v1.History{Created: v1.Time{Time: at}, CreatedBy: "unthrottle, static"}}); err != nil {
+	if image, err = mutate.Append(image,
+		mutate.Addendum{Layer: content, History: v1.History{Created: v1.Time{Time: at}, CreatedBy: "unthrottle, static"}}); err != nil {
 		return nil, err
 	}
 	config, err := image.ConfigFile()
@@ -161,7 +165,8 @@ func write(o options, image v1.Image, at time.Time) error {
 		if err != nil {
 			return err
 		}
-		if err := w.WriteHeader(&tar.Header{Name: inside, Mode: 0o644, Size: int64(len(data)), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: inside, Mode: 0o644, Size: int64(len(data)), ModTime: at,
+			Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}); err != nil {
 			return err
 		}
 		if _, err := w.Write(data); err != nil {
@@ -181,6 +186,7 @@ func forDocker(dir, name string, image v1.Image) error {
 		return err
 	}
 	blob := func(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
-	text := fmt.Sprintf("[{\"Config\":%q,\"RepoTags\":[%q],\"Layers\":[%q]}]\n", blob(manifest.Config.Digest), name, blob(manifest.Layers[0].Digest))
+	text := fmt.Sprintf("[{\"Config\":%q,\"RepoTags\":[%q],\"Layers\":[%q]}]\n", blob(manifest.Config.Digest), name,
+		blob(manifest.Layers[0].Digest))
 	return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(text), 0o644)
 }

@@ -29,7 +29,8 @@ import (
 func Machine(h *cgroup.Host, cpus int) (accuracy.Machine, error) {
 	k := features.ReadKernel(os.DirFS("/"), features.Unknown, features.Unknown)
 	if k.HZ == nil {
-		return accuracy.Machine{}, fmt.Errorf("the kernel's HZ is in neither /proc/config.gz nor /boot/config-%s: make one of them readable", k.Release)
+		return accuracy.Machine{}, fmt.Errorf("the kernel's HZ is in neither /proc/config.gz nor /boot/config-%s: "+
+			"make one of them readable", k.Release)
 	}
 	return MachineOf(h, cpus, k.Release, *k.HZ), nil
 }

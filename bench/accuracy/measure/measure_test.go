@@ -15,12 +15,14 @@ func TestNoise(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	// A count of ticks may be below what was used.
-	if n := noise(times{}, times{Times: procfs.Times{All: 20 * time.Second, Idle: 15 * time.Second}, own: 6 * time.Second}); n.Others != 0 || n.TooMuch() != "" {
+	if n := noise(times{}, times{Times: procfs.Times{All: 20 * time.Second, Idle: 15 * time.Second},
+		own: 6 * time.Second}); n.Others != 0 || n.TooMuch() != "" {
 		t.Errorf("%+v", n)
 	}
 	// Counted exactly, that is what holds.
 	zero, used := time.Duration(0), 7*time.Second
-	if n := noise(times{used: &zero}, times{Times: procfs.Times{All: 20 * time.Second}, used: &used, own: 6 * time.Second}); math.Abs(n.Others-0.05) > 1e-9 {
+	if n := noise(times{used: &zero}, times{Times: procfs.Times{All: 20 * time.Second}, used: &used,
+		own: 6 * time.Second}); math.Abs(n.Others-0.05) > 1e-9 {
 		t.Errorf("%+v", n)
 	}
 	if n := noise(times{}, times{}); n.TooMuch() == "" {

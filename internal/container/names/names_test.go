@@ -76,14 +76,16 @@ func TestParseBundle(t *testing.T) {
 		"containerd's CRI": {`{"annotations":{"io.kubernetes.cri.container-name":"app","io.kubernetes.cri.container-type":"container",
 			"io.kubernetes.cri.image-name":"cart:2","io.kubernetes.cri.sandbox-name":"cart-0","io.kubernetes.cri.sandbox-namespace":"shop"},
 			"linux":{"cgroupsPath":"/kubepods/podx/` + idA + `"}}`,
-			Bundle{Names: Names{Image: "cart:2", Namespace: "shop", Pod: "cart-0", PodContainer: "app", CRI: true}, Cgroup: "/kubepods/podx/" + idA}},
+			Bundle{Names: Names{Image: "cart:2", Namespace: "shop", Pod: "cart-0", PodContainer: "app", CRI: true},
+				Cgroup: "/kubepods/podx/" + idA}},
 		"a sandbox": {`{"annotations":{"io.kubernetes.cri.container-type":"sandbox","io.kubernetes.cri.sandbox-name":"cart-0",
 			"io.kubernetes.cri.sandbox-namespace":"shop"},"linux":{"cgroupsPath":"kubepods-podx.slice:cri-containerd:` + idA + `"}}`,
 			Bundle{Names: Names{Namespace: "shop", Pod: "cart-0", CRI: true, Sandbox: true}}},
 		"CRI-O": {`{"annotations":{"io.container.manager":"cri-o","io.kubernetes.container.name":"app","io.kubernetes.pod.name":"cart-0",
 			"io.kubernetes.pod.namespace":"shop","io.kubernetes.cri-o.ImageName":"cart:2"}}`,
 			Bundle{Names: Names{Runtime: CRIO, Image: "cart:2", Namespace: "shop", Pod: "cart-0", PodContainer: "app", CRI: true}}},
-		"Docker": {`{"mounts":[{"destination":"/etc/hostname","source":"/srv/docker/containers/` + idA + `/hostname"}],"linux":{"cgroupsPath":"/mine/` + idA + `"}}`,
+		"Docker": {`{"mounts":[{"destination":"/etc/hostname","source":"/srv/docker/containers/` + idA +
+			`/hostname"}],"linux":{"cgroupsPath":"/mine/` + idA + `"}}`,
 			Bundle{Cgroup: "/mine/" + idA, DockerDir: "/srv/docker/containers/" + idA}},
 		"paths that lead elsewhere": {`{"mounts":[{"destination":"/etc/hostname","source":"/srv/../containers/` + idA + `/hostname"},
 			{"destination":"/etc/hostname","source":"/srv/containers/` + idB + `/hostname"}],"linux":{"cgroupsPath":"/a/../b"}}`, Bundle{}},
@@ -103,12 +105,15 @@ func TestParseMonitor(t *testing.T) {
 		want       Monitor
 		ok         bool
 	}{
-		{"containerd-shim", line("/usr/bin/containerd-shim-runc-v2", "-namespace", "moby", "-id", idA, "-address", "/run/c.sock"), Monitor{Shim: true, Runtime: Docker, ID: idA}, true},
-		{"containerd-shim", line("containerd-shim-runc-v2", "-namespace", "default", "-id", "web"), Monitor{Shim: true, Runtime: Containerd, ID: "web"}, true},
+		{"containerd-shim", line("/usr/bin/containerd-shim-runc-v2", "-namespace", "moby", "-id", idA, "-address",
+			"/run/c.sock"), Monitor{Shim: true, Runtime: Docker, ID: idA}, true},
+		{"containerd-shim", line("containerd-shim-runc-v2", "-namespace", "default", "-id", "web"),
+			Monitor{Shim: true, Runtime: Containerd, ID: "web"}, true},
 		{"containerd-shim", line("containerd-shim-runc-v2", "-id", "../../etc"), Monitor{}, false},
 		{"containerd-shim", "", Monitor{}, false},
 		{"containerd-shim", "-id", Monitor{}, false},
-		{"conmon", line("/usr/bin/conmon", "-c", idA, "-b", "/srv/vfs-containers/"+idA+"/userdata", "-n", "web\x1b"), Monitor{ID: idA, Name: `web\x1b`, Bundle: "/srv/vfs-containers/" + idA + "/userdata"}, true},
+		{"conmon", line("/usr/bin/conmon", "-c", idA, "-b", "/srv/vfs-containers/"+idA+"/userdata", "-n", "web\x1b"),
+			Monitor{ID: idA, Name: `web\x1b`, Bundle: "/srv/vfs-containers/" + idA + "/userdata"}, true},
 		{"conmon", line("conmon", "-c", idA, "-b", "/srv/../x"), Monitor{ID: idA}, true},
 		{"conmon", line("conmon", "-c", "web"), Monitor{}, false},
 		{"bash", line("bash", "-c", idA), Monitor{}, false},
@@ -123,7 +128,8 @@ func TestParseMonitor(t *testing.T) {
 // Whatever a runtime or a stranger writes: no crash, and every text bounded and safe.
 func FuzzNames(f *testing.F) {
 	f.Add([]byte(`[{"Id":"`+idA+`","Names":["/w"],"Image":"i","Labels":`+labelled+`,"metadata":"{\"image-name\":\"x\"}"}]`), "conmon")
-	f.Add([]byte(`{"Name":"/w","Config":{"Image":"i","Labels":`+labelled+`},"annotations":{"nerdctl/name":"n"},"linux":{"cgroupsPath":"/a"}}`), "containerd-shim")
+	f.Add([]byte(`{"Name":"/w","Config":{"Image":"i","Labels":`+labelled+
+		`},"annotations":{"nerdctl/name":"n"},"linux":{"cgroupsPath":"/a"}}`), "containerd-shim")
 	f.Add([]byte("conmon\x00-c\x00"+idA+"\x00-n\x00x"), "conmon")
 	f.Fuzz(func(t *testing.T, data []byte, comm string) {
 		var all []Names

@@ -104,10 +104,12 @@ func TestSocketsThatHangOrLie(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-hold
 		}, "did not answer"},
-		"no JSON":   {says("<html>\x1b[31m"), "no answer that can be used (not a list"},
-		"an error":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "\x1b[31m", 500) }, "HTTP status 500"},
-		"redirects": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://else/", http.StatusFound) }, "HTTP status 302"},
-		"endless":   {says(strings.Repeat(" ", maxAnswer+2)), "more than"},
+		"no JSON":  {says("<html>\x1b[31m"), "no answer that can be used (not a list"},
+		"an error": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "\x1b[31m", 500) }, "HTTP status 500"},
+		"redirects": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://else/", http.StatusFound)
+		}, "HTTP status 302"},
+		"endless": {says(strings.Repeat(" ", maxAnswer+2)), "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +214,8 @@ func newHost(t *testing.T) (host, *Host) {
 	h.folder(20, "tasks/k8s.io/"+idA)
 	h.process(21, 20, "sh")
 	cri := func(name string) object {
-		return object{"io.kubernetes.cri.sandbox-name": "cart-0", "io.kubernetes.cri.sandbox-namespace": "shop", "io.kubernetes.cri.container-name": name}
+		return object{"io.kubernetes.cri.sandbox-name": "cart-0", "io.kubernetes.cri.sandbox-namespace": "shop",
+			"io.kubernetes.cri.container-name": name}
 	}
 	h.json("tasks/k8s.io/"+idA+"/config.json", object{"annotations": cri(""), "linux": object{"cgroupsPath": "/pods/" + idA}})
 	h.json("tasks/k8s.io/"+idB+"/config.json", object{"annotations": cri("app"), "linux": object{"cgroupsPath": "/pods/" + idB}})
@@ -225,7 +228,8 @@ func newHost(t *testing.T) (host, *Host) {
 	// Podman.
 	h.process(40, 1, "conmon", "conmon", "-c", idA, "-b", "/storage/vfs-containers/"+idA+"/userdata", "-n", "db")
 	h.process(41, 40, "postgres")
-	h.json("storage/vfs-containers/containers.json", []object{{"id": idA, "names": []string{"db"}, "metadata": `{"image-name":"postgres:15"}`}})
+	h.json("storage/vfs-containers/containers.json",
+		[]object{{"id": idA, "names": []string{"db"}, "metadata": `{"image-name":"postgres:15"}`}})
 	h.json("storage/vfs-containers/"+idA+"/userdata/config.json", object{"annotations": object{"io.container.manager": "libpod"}})
 	return h, New(Options{Proc: filepath.Join(h.dir, "proc")})
 }
@@ -240,7 +244,8 @@ func TestFilesWhereverTheyAre(t *testing.T) {
 		want names.Names
 	}{
 		{query(names.Docker, idA, 11), names.Names{Runtime: names.Docker, Name: "web", Image: "nginx:1"}},
-		{query("kubernetes", idB, 21), names.Names{Runtime: names.Containerd, Namespace: "shop", Pod: "cart-0", PodContainer: "app", CRI: true}},
+		{query("kubernetes", idB, 21), names.Names{Runtime: names.Containerd, Namespace: "shop", Pod: "cart-0",
+			PodContainer: "app", CRI: true}},
 		{query(names.Podman, idA, 41), names.Names{Runtime: names.Podman, Name: "db", Image: "postgres:15"}},
 		{query(names.Docker, idA, 1), names.Names{}},
 		{query(names.Docker, idB, 11), names.Names{}},
@@ -335,7 +340,8 @@ func TestForeignMonitors(t *testing.T) {
 
 func TestDefaultSockets(t *testing.T) {
 	o := DefaultOptions(func(name string) string {
-		return map[string]string{"DOCKER_HOST": "tcp://10.0.0.1:2375", "CONTAINER_HOST": "unix:///tmp/p.sock", "XDG_RUNTIME_DIR": "/run/user/7"}[name]
+		return map[string]string{"DOCKER_HOST": "tcp://10.0.0.1:2375", "CONTAINER_HOST": "unix:///tmp/p.sock",
+			"XDG_RUNTIME_DIR": "/run/user/7"}[name]
 	})
 	want := []Socket{{names.Docker, "/var/run/docker.sock"}, {names.Docker, "/run/user/7/docker.sock"},
 		{names.Podman, "/tmp/p.sock"}, {names.Podman, "/run/podman/podman.sock"}, {names.Podman, "/run/user/7/podman/podman.sock"}}

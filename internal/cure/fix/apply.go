@@ -40,7 +40,8 @@ func (r *run) applyAsked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.show(policy.Proposal{Plan: &plan, Request: request, Why: string(request.Kind) + " was asked for"}); err != nil || r.o.DryRun {
+	if err := r.show(policy.Proposal{Plan: &plan, Request: request, Why: string(request.Kind) +
+		" was asked for"}); err != nil || r.o.DryRun {
 		return err
 	}
 	r.onTrial = len(plan.Lenders) > 0 || r.forOthers() && r.env.Latencies != nil

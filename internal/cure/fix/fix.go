@@ -33,7 +33,8 @@ type Env struct {
 	Learn func(ctx context.Context, target container.Container, length time.Duration) (Learned, error)
 	// LearnUntil is Learn, but ends at once when a request of a client takes longer than a bound: late is how long it took, 0: none did.
 	// nil: that cannot be seen while it is recorded.
-	LearnUntil func(ctx context.Context, target container.Container, length, bound time.Duration) (learned Learned, late time.Duration, err error)
+	LearnUntil func(ctx context.Context, target container.Container, length, bound time.Duration) (learned Learned,
+		late time.Duration, err error)
 	// Earlier gives a recording of the target that exists already, after waiting for one that is under way. The text says why none
 	// may be chosen from; "": one may. nil: none are kept.
 	Earlier func(ctx context.Context) (Learned, string)
@@ -385,7 +386,8 @@ func (r *run) decide(ctx context.Context) error {
 	case j.Verdict == verdict.Worse, j.Verdict == verdict.NoChange:
 		return r.undo(ctx, j.Verdict+": "+j.Why)
 	case len(j.Harmed) > 0:
-		return r.undo(ctx, fmt.Sprintf("containers whose CPUs shrank or are lent are stopped longer or use less than before: %.400q", j.Harmed))
+		return r.undo(ctx, fmt.Sprintf("containers whose CPUs shrank or are lent are stopped longer or use less than "+
+			"before: %.400q", j.Harmed))
 	case j.Verdict == verdict.Unverified && r.noEffect():
 		return r.undo(ctx, "it is stopped as long as before")
 	case j.Verdict == verdict.Better:

@@ -83,7 +83,8 @@ func newBench(t *testing.T) *bench {
 		},
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
-	b.options = Options{Target: busy, All: []container.Container{busy, calm}, Wish: policy.Wish{Request: remedy.Request{Kind: remedy.Pin}}, Window: time.Second,
+	b.options = Options{Target: busy, All: []container.Container{busy, calm},
+		Wish: policy.Wish{Request: remedy.Request{Kind: remedy.Pin}}, Window: time.Second,
 		Say: func(text string) { b.said = append(b.said, text) }}
 	return b
 }
@@ -201,21 +202,32 @@ func TestRun(t *testing.T) {
 		{"unverified, not confirmed", []func(*bench){answers(true, false)}, verdict.Unverified, false, true, "not confirmed", ""},
 		{"unverified, said yes to", []func(*bench){yes}, verdict.Unverified, true, false, "", ""},
 		{"no terminal", nil, VerdictNotApplied, false, true, "", "say --yes"},
-		{"no effect", []func(*bench){yes, func(b *bench) { b.stoppedAfter = 0.9 }}, verdict.Unverified, false, true, "stopped as long as before", ""},
-		{"a neighbour is harmed", []func(*bench){yes, func(b *bench) { b.calmAfter = 0.3 }}, verdict.Unverified, false, true, "CPUs shrank", ""},
-		{"better", []func(*bench){answers(true), func(b *bench) { b.latencies = [][]float64{same(97), same(50), same(12)} }}, verdict.Better, true, false, "", ""},
-		{"worse", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(50), same(97)} }}, verdict.Worse, false, true, "worse", ""},
-		{"no change", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(50), same(12.005)} }}, verdict.NoChange, false, true, "no change", ""},
-		{"too few samples: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, VerdictNotApplied, false, true, "", "printed 3 numbers, too few to tell p99<20ms: 500 are needed"},
+		{"no effect", []func(*bench){yes, func(b *bench) { b.stoppedAfter = 0.9 }}, verdict.Unverified, false, true,
+			"stopped as long as before", ""},
+		{"a neighbour is harmed", []func(*bench){yes, func(b *bench) { b.calmAfter = 0.3 }}, verdict.Unverified, false,
+			true, "CPUs shrank", ""},
+		{"better", []func(*bench){answers(true),
+			func(b *bench) { b.latencies = [][]float64{same(97), same(50), same(12)} }}, verdict.Better, true, false, "", ""},
+		{"worse", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(50), same(97)} }},
+			verdict.Worse, false, true, "worse", ""},
+		{"no change", []func(*bench){yes,
+			func(b *bench) { b.latencies = [][]float64{same(12), same(50), same(12.005)} }}, verdict.NoChange, false,
+			true, "no change", ""},
+		{"too few samples: nothing is written",
+			[]func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, VerdictNotApplied, false,
+			true, "", "printed 3 numbers, too few to tell p99<20ms: 500 are needed"},
 		{"the objective is met: nothing is written", []func(*bench){yes, func(b *bench) {
 			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(12)}
 		}}, VerdictNotApplied, false, true, "", ErrObjectiveMet.Error()},
 		{"the objective is missed", []func(*bench){yes, func(b *bench) {
 			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(97), same(50), same(12)}
 		}}, verdict.Better, true, false, "", ""},
-		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }}, VerdictNotApplied, false, true, "", "gave nothing for the time since"},
-		{"the source fails afterwards", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12)} }}, verdict.Unverified, false, true, "could not be measured", "the source is gone"},
-		{"looking fails afterwards", []func(*bench){yes, func(b *bench) { b.failObserve = 2 }}, verdict.Unverified, false, true, "could not be measured", "counters are gone"},
+		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }},
+			VerdictNotApplied, false, true, "", "gave nothing for the time since"},
+		{"the source fails afterwards", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12)} }},
+			verdict.Unverified, false, true, "could not be measured", "the source is gone"},
+		{"looking fails afterwards", []func(*bench){yes, func(b *bench) { b.failObserve = 2 }}, verdict.Unverified,
+			false, true, "could not be measured", "counters are gone"},
 		{"nothing to fix", []func(*bench){yes, func(b *bench) {
 			_ = b.kernel.Write(cgroup.CPU, "/busy", "cpu.cfs_quota_us", "-1")
 		}}, verdictNothing, false, false, "nothing to fix", ""},
@@ -256,7 +268,8 @@ func TestRun(t *testing.T) {
 				t.Fatalf("error %v, want %q", err, tc.err)
 			}
 			if got.Verdict != tc.verdict || got.Kept != tc.kept || got.StoppedAbove != tc.above {
-				t.Errorf("verdict %q, kept %v, above %v; want %q, %v, %v", got.Verdict, got.Kept, got.StoppedAbove, tc.verdict, tc.kept, tc.above)
+				t.Errorf("verdict %q, kept %v, above %v; want %q, %v, %v", got.Verdict, got.Kept, got.StoppedAbove,
+					tc.verdict, tc.kept, tc.above)
 			}
 			if !strings.Contains(got.Why, tc.why) {
 				t.Errorf("why %q, want %q in it", got.Why, tc.why)
@@ -335,7 +348,8 @@ func TestOutcomeIsRecorded(t *testing.T) {
 	if o == nil || e != nil || o.Before == nil || o.After == nil {
 		t.Fatalf("expected %+v, outcome %+v", e, o)
 	}
-	if *o.Before.StoppedPerSecondHigh != 0.9 || *o.After.StoppedPerSecondHigh != 0 || *o.Before.P99Ms < 97 || *o.After.P99Ms > 13 || o.Verdict != verdict.Better {
+	if *o.Before.StoppedPerSecondHigh != 0.9 || *o.After.StoppedPerSecondHigh != 0 || *o.Before.P99Ms < 97 ||
+		*o.After.P99Ms > 13 || o.Verdict != verdict.Better {
 		t.Errorf("outcome %+v, before %+v, after %+v", o, o.Before, o.After)
 	}
 }

@@ -105,7 +105,8 @@ func TestCauseBeforeForecast(t *testing.T) {
 	if _, err := b.run(); err != nil {
 		t.Fatal(err)
 	}
-	if got := slices.DeleteFunc(order, func(s string) bool { return s == "recorded" }); !slices.Equal(got[:2], []string{"explained", "forecast"}) ||
+	if got := slices.DeleteFunc(order, func(s string) bool { return s == "recorded" }); !slices.Equal(got[:2],
+		[]string{"explained", "forecast"}) ||
 		slices.Index(got[1:], "explained") >= 0 || got[len(got)-1] != "found" {
 		t.Errorf("order %q", got)
 	}
@@ -191,10 +192,12 @@ func TestTriesTheNextBest(t *testing.T) {
 		b.options.Tries, b.options.Yes, b.options.Wish.May = tc.tries, true, []remedy.Kind{remedy.Raise}
 		before := b.kernel.Snapshot()
 		got, err := b.run()
-		if err != nil || got.Kept || got.Verdict != verdict.NoChange || len(got.Tries) < 1 || len(got.Tries) > tc.tries || tc.tries == 1 && len(got.Tries) != 1 {
+		if err != nil || got.Kept || got.Verdict != verdict.NoChange || len(got.Tries) < 1 ||
+			len(got.Tries) > tc.tries || tc.tries == 1 && len(got.Tries) != 1 {
 			t.Errorf("%d tries: %v, kept %v, %s: %+v", tc.tries, err, got.Kept, got.Verdict, got.Tries)
 		}
-		if tc.tries > 1 && (len(got.Tries) < tc.want || got.Tries[0].Remedy == got.Tries[1].Remedy && got.Tries[0].Parameters["to"] == got.Tries[1].Parameters["to"]) {
+		if tc.tries > 1 && (len(got.Tries) < tc.want || got.Tries[0].Remedy == got.Tries[1].Remedy &&
+			got.Tries[0].Parameters["to"] == got.Tries[1].Parameters["to"]) {
 			t.Errorf("the same again: %+v", got.Tries)
 		}
 		if diff := before.Settings().Diff(b.kernel.Snapshot().Settings()); len(diff) > 0 {
@@ -254,7 +257,8 @@ func TestWithoutARecording(t *testing.T) {
 		return Learned{Missing: "this kernel has no BTF"}, nil
 	}
 	got, err := b.run()
-	if err != nil || got.Remedy != string(remedy.Burst) || !strings.Contains(got.Proposal.Why, "nothing was forecast: this kernel has no BTF") {
+	if err != nil || got.Remedy != string(remedy.Burst) ||
+		!strings.Contains(got.Proposal.Why, "nothing was forecast: this kernel has no BTF") {
 		t.Errorf("%s, %v: %s", got.Remedy, err, got.Proposal.Why)
 	}
 }
@@ -273,7 +277,8 @@ func TestLostEventsJudgeNothing(t *testing.T) {
 	}
 	b.options.Ask = func(question string) (bool, error) { return question == QuestionApply, nil }
 	got, err := b.run()
-	if err != nil || got.Verdict != verdict.Unverified || got.Kept || len(got.Tries) != 1 || len(got.Tries[0].Pools) > 0 || !strings.Contains(got.Judgement.Why, "lost 4 events for each one") {
+	if err != nil || got.Verdict != verdict.Unverified || got.Kept || len(got.Tries) != 1 ||
+		len(got.Tries[0].Pools) > 0 || !strings.Contains(got.Judgement.Why, "lost 4 events for each one") {
 		t.Errorf("%s, kept %v, %v: %+v", got.Verdict, got.Kept, err, got.Judgement)
 	}
 }
@@ -313,7 +318,8 @@ func TestForecastIsComparedUnderSLO(t *testing.T) {
 	if err != nil || len(held) != 1 {
 		t.Fatalf("in force %+v, %v", held, err)
 	}
-	if all := txn.Accuracies(held); !slices.ContainsFunc(all, func(a txn.Accuracy) bool { return a.Figure == "pool_p99_ms" && a.Measured == 1 }) {
+	if all := txn.Accuracies(held); !slices.ContainsFunc(all,
+		func(a txn.Accuracy) bool { return a.Figure == "pool_p99_ms" && a.Measured == 1 }) {
 		t.Errorf("%+v of %+v", all, held[0].Outcome)
 	}
 }
@@ -388,7 +394,8 @@ func TestAskedForIsForecast(t *testing.T) {
 		if tc.row == "" {
 			continue
 		}
-		if i < 0 || rows[i].JudgedRange == nil || p.Plan.Expected.PoolP99MsHigh == nil || *p.Plan.Expected.PoolP99MsHigh != rows[i].JudgedRange.High {
+		if i < 0 || rows[i].JudgedRange == nil || p.Plan.Expected.PoolP99MsHigh == nil ||
+			*p.Plan.Expected.PoolP99MsHigh != rows[i].JudgedRange.High {
 			t.Errorf("%s: row %d, expected %+v", tc.row, i, p.Plan.Expected)
 		}
 	}

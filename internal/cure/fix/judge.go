@@ -54,7 +54,8 @@ func (r *run) judgement(e verdict.Evidence, again Learned) (j verdict.Judgement,
 		return j, false
 	}
 	j.Why += "; recorded: " + runs.Why
-	if worse := []string{verdict.Worse, verdict.NoChange, verdict.Unverified, verdict.Better}; slices.Index(worse, runs.Verdict) < slices.Index(worse, j.Verdict) {
+	if worse := []string{verdict.Worse, verdict.NoChange, verdict.Unverified, verdict.Better}; slices.Index(worse,
+		runs.Verdict) < slices.Index(worse, j.Verdict) {
 		j.Verdict = runs.Verdict
 	}
 	return j, more
@@ -151,7 +152,8 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 // objectiveMet: nil where there is no objective, or no quantile of it was measured.
 func (r *run) objectiveMet(j verdict.Judgement) *bool {
-	if r.o.Objective == (objective.Objective{}) || j.After == nil || j.Verdict == verdict.Unverified || j.PerCPU || j.Quantile != r.o.Objective.Quantile {
+	if r.o.Objective == (objective.Objective{}) || j.After == nil || j.Verdict == verdict.Unverified || j.PerCPU ||
+		j.Quantile != r.o.Objective.Quantile {
 		return nil
 	}
 	return new(r.o.Objective.Met(j.After.Value))

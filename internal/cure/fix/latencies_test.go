@@ -97,20 +97,29 @@ func TestSourceMeasuresAfterTheChange(t *testing.T) {
 		asked    int
 		timed    bool
 	}{
-		"looks back, and declares it":     {lookBack, 20 * time.Second, false, verdict.Better, "p99 from", 2, false},
-		"looks back, and does not":        {lookBack, 0, false, verdict.Unverified, "--slo-look-back", 3, false},
-		"looks back longer than it says":  {lookBack, 10 * time.Second, false, verdict.Unverified, "--slo-look-back", 2, false},
-		"looks back, to no avail":         {lookBack, 20 * time.Second, true, verdict.NoChange, "p99 from", 2, false},
-		"honours the time":                {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, false, verdict.Better, "p99 from", 3, false},
-		"honours the time, to no avail":   {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, true, verdict.NoChange, "p99 from", 3, false},
-		"honours the time, and prints it": {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, false, verdict.Better, "p99 from", 2, true},
-		"prints the time, to no avail":    {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, true, verdict.NoChange, "p99 from", 2, true},
+		"looks back, and declares it":    {lookBack, 20 * time.Second, false, verdict.Better, "p99 from", 2, false},
+		"looks back, and does not":       {lookBack, 0, false, verdict.Unverified, "--slo-look-back", 3, false},
+		"looks back longer than it says": {lookBack, 10 * time.Second, false, verdict.Unverified, "--slo-look-back", 2, false},
+		"looks back, to no avail":        {lookBack, 20 * time.Second, true, verdict.NoChange, "p99 from", 2, false},
+		"honours the time": {
+			func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, false, verdict.Better,
+			"p99 from", 3, false},
+		"honours the time, to no avail": {
+			func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, true, verdict.NoChange,
+			"p99 from", 3, false},
+		"honours the time, and prints it": {
+			func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, false, verdict.Better,
+			"p99 from", 2, true},
+		"prints the time, to no avail": {
+			func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, true, verdict.NoChange,
+			"p99 from", 2, true},
 		"measures by itself": {func(s *service, _ time.Time) []float64 {
 			from := s.now
 			s.now = s.now.Add(5 * time.Second)
 			return s.latencies(from, s.now)
 		}, 0, false, verdict.Better, "p99 from", 3, false},
-		"keeps an answer for a minute":             {cached, 0, false, verdict.Unverified, "very same answer after the change as before", 3, false},
+		"keeps an answer for a minute": {cached, 0, false, verdict.Unverified,
+			"very same answer after the change as before", 3, false},
 		"keeps an answer, and declares too little": {cached, 20 * time.Second, false, verdict.Unverified, "very same answer", 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +146,8 @@ func TestSourceMeasuresAfterTheChange(t *testing.T) {
 					t.Errorf("after the change, at %v, it was asked for the time from %v on", s.changed, since)
 				}
 			}
-			waiting := slices.ContainsFunc(b.said, func(text string) bool { return strings.Contains(text, "more: the latency source looks back") })
+			waiting := slices.ContainsFunc(b.said,
+				func(text string) bool { return strings.Contains(text, "more: the latency source looks back") })
 			if waiting != (tc.lookBack > 0) {
 				t.Errorf("said %q", b.said)
 			}

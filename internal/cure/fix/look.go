@@ -104,7 +104,8 @@ func (r *run) lookAround(ctx context.Context) (err error) {
 
 // watch observes containers and, where it is to, records the target at the same time for so long. If the
 // observation fails it ends the recording, which nothing needs then.
-func (r *run) watch(ctx context.Context, all []container.Container, record bool, length time.Duration) ([]observe.Observation, Learned, error) {
+func (r *run) watch(ctx context.Context, all []container.Container, record bool,
+	length time.Duration) ([]observe.Observation, Learned, error) {
 	if !record {
 		seen, err := r.env.Observe(ctx, all, r.o.Window)
 		return seen, Learned{}, err
@@ -117,7 +118,8 @@ func (r *run) watch(ctx context.Context, all []container.Container, record bool,
 
 // watchWith observes containers for a window while learn records. enough: what was recorded ends the observation too, which then has
 // seen nothing.
-func (r *run) watchWith(ctx context.Context, all []container.Container, window time.Duration, learn func(context.Context) (_ Learned, enough bool, _ error)) ([]observe.Observation, Learned, error) {
+func (r *run) watchWith(ctx context.Context, all []container.Container, window time.Duration,
+	learn func(context.Context) (_ Learned, enough bool, _ error)) ([]observe.Observation, Learned, error) {
 	type outcome struct {
 		learned Learned
 		enough  bool
@@ -153,7 +155,8 @@ func (r *run) watchWith(ctx context.Context, all []container.Container, window t
 }
 
 // watchOneLimit watches once more where a limit of the target changed meanwhile. changed says that it changed both times.
-func (r *run) watchOneLimit(ctx context.Context, all []container.Container, record bool, length time.Duration) (seen []observe.Observation, learned Learned, changed string, err error) {
+func (r *run) watchOneLimit(ctx context.Context, all []container.Container, record bool,
+	length time.Duration) (seen []observe.Observation, learned Learned, changed string, err error) {
 	for again := true; ; again = false {
 		seen, learned, err = r.watch(ctx, all, record, length)
 		if err != nil {
@@ -200,7 +203,8 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 	if err := r.explained(learned.Explanation); err != nil {
 		return err
 	}
-	if err := r.forecast(learned); err != nil || r.known.Forecast == nil || !r.judgedByRuns() || !r.res.StoppedAbove && !policy.SlowsRequests(r.known, r.o.Wish) {
+	if err := r.forecast(learned); err != nil || r.known.Forecast == nil || !r.judgedByRuns() || !r.res.StoppedAbove &&
+		!policy.SlowsRequests(r.known, r.o.Wish) {
 		return err
 	}
 	if r.trials() {
@@ -278,8 +282,10 @@ func (r *run) explained(e *diagnose.Explanation) error {
 	return r.o.Explained(*e, r.res.StoppedAbove)
 }
 
-// longer records once more, for as long as enough of something take of which too few were seen over a time, at most for a most. again: it did.
-func (r *run) longer(ctx context.Context, learned Learned, over, most time.Duration, seen, enough int, of string) (_ Learned, again bool, err error) {
+// longer records once more, for as long as enough of something take of which too few were seen over a time, at most for
+// a most. again: it did.
+func (r *run) longer(ctx context.Context, learned Learned, over, most time.Duration, seen, enough int,
+	of string) (_ Learned, again bool, err error) {
 	if seen == 0 || seen >= enough {
 		return learned, false, nil
 	}

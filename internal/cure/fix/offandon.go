@@ -15,7 +15,8 @@ import (
 // verdict so far, which stands where neither is.
 //
 // A killed process leaves nothing: each part is a transaction of its own, and the second one is on trial as the first was.
-func (r *run) offAndOn(ctx context.Context, e verdict.Evidence, j verdict.Judgement, on Learned, length time.Duration) (verdict.Judgement, error) {
+func (r *run) offAndOn(ctx context.Context, e verdict.Evidence, j verdict.Judgement, on Learned,
+	length time.Duration) (verdict.Judgement, error) {
 	r.say("%s: taking it back for %s, to see this work without it", j.Why, text.Duration(length+r.o.Settle))
 	back, err := apply.Restore(ctx, r.env.Apply, apply.Selector{IDs: []string{r.res.ID}})
 	if err != nil {

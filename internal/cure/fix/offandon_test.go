@@ -54,7 +54,8 @@ func TestOtherWorkIsLookedAtOffAndOn(t *testing.T) {
 			if got.Verdict != tc.verdict || got.Kept != tc.kept || !strings.Contains(got.Judgement.Why, tc.says) {
 				t.Errorf("%s, kept %v, %s: %s", got.Verdict, got.Kept, got.Why, got.Judgement.Why)
 			}
-			if held, err := apply.Status(b.env.Apply); err != nil || tc.kept != (len(held) == 1) || tc.kept && (held[0].Outcome == nil || held[0].Outcome.Verdict != tc.verdict) {
+			if held, err := apply.Status(b.env.Apply); err != nil || tc.kept != (len(held) == 1) || tc.kept &&
+				(held[0].Outcome == nil || held[0].Outcome.Verdict != tc.verdict) {
 				t.Errorf("in force %+v, %v", held, err)
 			}
 		})

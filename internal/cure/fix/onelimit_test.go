@@ -57,7 +57,8 @@ func TestLimitChangesWhileItLooks(t *testing.T) {
 	raises(b)
 	b.resizes(map[int]string{1: "60000"})
 	got, err := b.run()
-	if err != nil || len(got.Writes) == 0 || got.Writes[0].After != "120000" || !strings.Contains(strings.Join(b.said, "\n"), "its limit changed from 1 to 0.6 CPUs: looking again") {
+	if err != nil || len(got.Writes) == 0 || got.Writes[0].After != "120000" ||
+		!strings.Contains(strings.Join(b.said, "\n"), "its limit changed from 1 to 0.6 CPUs: looking again") {
 		t.Errorf("%+v, %v: quota %s, said %q", got, err, b.quota(), b.said)
 	}
 }
@@ -96,7 +97,8 @@ func TestLimitChangesBeforeItIsWritten(t *testing.T) {
 				}
 			})
 			got, err := b.run()
-			if !errors.As(err, new(*NotMeasured)) || !strings.Contains(err.Error(), "changed from 1 to 0.6 CPUs") || got.Kept || b.quota() != "60000" {
+			if !errors.As(err, new(*NotMeasured)) || !strings.Contains(err.Error(), "changed from 1 to 0.6 CPUs") ||
+				got.Kept || b.quota() != "60000" {
 				t.Errorf("%+v, %v: quota %s", got, err, b.quota())
 			}
 		})

@@ -45,7 +45,8 @@ func poolsOf(judged forecast.Judged, before, after *forecast.Runs) []Pool {
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(used[b], used[a]) })
 	all := []Pool{}
 	for _, name := range names[:min(len(names), mostPools)] {
-		all = append(all, Pool{text.Sanitize(name, 0), judged.Of == forecast.OfPool && (judged.Pool == "" || name == judged.Pool), timesOf(before.Of(name)), timesOf(after.Of(name))})
+		all = append(all, Pool{text.Sanitize(name, 0), judged.Of == forecast.OfPool &&
+			(judged.Pool == "" || name == judged.Pool), timesOf(before.Of(name)), timesOf(after.Of(name))})
 	}
 	return all
 }

@@ -13,7 +13,8 @@ import (
 // ConfineSystem keeps the host's own slices on the reserve, see remedy.ConfineSystem.
 // Where they are kept there already, the reserve follows what they use by now. facts
 // looks at the host; with dryRun nothing is changed.
-func ConfineSystem(ctx context.Context, env apply.Env, facts func(context.Context) (hoststate.Facts, error), request remedy.Request, dryRun bool) (apply.Result, error) {
+func ConfineSystem(ctx context.Context, env apply.Env, facts func(context.Context) (hoststate.Facts, error),
+	request remedy.Request, dryRun bool) (apply.Result, error) {
 	var recovered apply.Result
 	if !dryRun {
 		var err error

@@ -49,7 +49,8 @@ const QuestionTry = "try these in turns, and keep the best?"
 type Trial struct {
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds"`
-	// Quantile is the one that Rows have, Of what it is of: "requests", "pool" (the runs of the judged thread pool) or "latencies" (the user's own).
+	// Quantile is the one that Rows have, Of what it is of: "requests", "pool" (the runs of the judged thread pool) or
+	// "latencies" (the user's own).
 	Quantile float64    `json:"quantile"`
 	Of       string     `json:"of"`
 	Rows     []TrialRow `json:"rows"`
@@ -116,7 +117,8 @@ func (r *run) sample(of *forecast.Runs) verdict.Requests {
 		return requestsOf(of, judged.Kind)
 	}
 	runs := runsOf(of, judged.Pool)
-	return verdict.Requests{Window: runs.Window, BeganMs: runs.WokenMs, TookMs: runs.ResponseMs, CPUs: of.CPU().Seconds() / of.Window.Seconds()}
+	return verdict.Requests{Window: runs.Window, BeganMs: runs.WokenMs, TookMs: runs.ResponseMs,
+		CPUs: of.CPU().Seconds() / of.Window.Seconds()}
 }
 
 // others are the requests of the kinds that are not judged.
@@ -229,7 +231,8 @@ func (r *run) planTurns() (*turns, error) {
 	}
 	if most := int(r.o.Budget/(leastTurns*(t.length+r.o.Settle))) - 1; len(candidates) > max(1, most) {
 		for _, left := range candidates[max(1, most):] {
-			r.say("%s is not tried: %s have room for %d remedies; give a longer --budget", left.Name, text.Duration(r.o.Budget), max(1, most))
+			r.say("%s is not tried: %s have room for %d remedies; give a longer --budget", left.Name,
+				text.Duration(r.o.Budget), max(1, most))
 		}
 		candidates = candidates[:max(1, most)]
 	}
@@ -459,8 +462,9 @@ func (t *turns) take(v int, seen []observe.Observation, m *trial.Measured) {
 		case v == 0:
 			t.before[path] = seen[i]
 		case known:
-			m.Neighbours = append(m.Neighbours, verdict.Neighbour{Name: seen[i].Container.Name, Before: policy.Observed(before), After: policy.Observed(seen[i]),
-				Lends: slices.Contains(t.candidates[v-1].Plan.Lenders, path)})
+			m.Neighbours = append(m.Neighbours,
+				verdict.Neighbour{Name: seen[i].Container.Name, Before: policy.Observed(before), After: policy.Observed(seen[i]),
+					Lends: slices.Contains(t.candidates[v-1].Plan.Lenders, path)})
 		}
 	}
 }
@@ -581,13 +585,15 @@ func (t *turns) figures(v int) *txn.Figures {
 func (t *turns) show(kept int) error {
 	r := t.r
 	slow, all := t.of.Cost()
-	shown := &Trial{Rounds: t.rounds, Seconds: t.used.Seconds(), Quantile: t.quantile, Of: r.judged().Of, Rows: []TrialRow{}, Slow: slow, Requests: all}
+	shown := &Trial{Rounds: t.rounds, Seconds: t.used.Seconds(), Quantile: t.quantile, Of: r.judged().Of,
+		Rows: []TrialRow{}, Slow: slow, Requests: all}
 	if r.env.Latencies != nil {
 		shown.Of = OfLatencies
 	}
 	for v := range t.seen {
 		measured := t.of.Row(v)
-		row := TrialRow{Name: t.name(v), Remedy: forecast.None, Parameters: map[string]string{}, P50Ms: measured.P50Ms, P90Ms: measured.P90Ms,
+		row := TrialRow{Name: t.name(v), Remedy: forecast.None, Parameters: map[string]string{}, P50Ms: measured.P50Ms,
+			P90Ms:  measured.P90Ms,
 			Rounds: measured.Rounds, Requests: measured.Requests, Why: measured.Why, Kept: v == kept && v > 0 && r.res.Kept}
 		if v > 0 {
 			c := t.candidates[v-1]
@@ -616,9 +622,11 @@ func (t *turns) show(kept int) error {
 	return nil
 }
 
-// watchTurn observes containers and records the target for a turn, which ends at once when a request takes longer than a bound above 0: late is
+// watchTurn observes containers and records the target for a turn, which ends at once when a request takes longer than
+// a bound above 0: late is
 // how long it took then.
-func (r *run) watchTurn(ctx context.Context, paths []string, length, bound time.Duration) (seen []observe.Observation, learned Learned, late time.Duration, err error) {
+func (r *run) watchTurn(ctx context.Context, paths []string, length, bound time.Duration) (seen []observe.Observation,
+	learned Learned, late time.Duration, err error) {
 	of := append([]string{r.o.Target.Group.Path}, paths...)
 	all := slices.DeleteFunc(slices.Clone(r.o.All), func(c container.Container) bool { return !slices.Contains(of, c.Group.Path) })
 	if !r.judgedByRuns() {

@@ -49,7 +49,8 @@ func TestTrialChooses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Remedy != string(remedy.Burst) || got.Verdict != verdict.Better || !got.Kept || len(asked) != 1 || asked[0] != QuestionTry || got.Trial == nil {
+	if got.Remedy != string(remedy.Burst) || got.Verdict != verdict.Better || !got.Kept || len(asked) != 1 ||
+		asked[0] != QuestionTry || got.Trial == nil {
 		t.Fatalf("%s: %s, kept %v, asked %q: %s", got.Remedy, got.Verdict, got.Kept, asked, got.Why)
 	}
 	rows, kept := got.Trial.Rows, 0
@@ -61,7 +62,8 @@ func TestTrialChooses(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if rows[0].Remedy != "none" || rows[0].Rounds < leastTurns || kept != 1 || got.Trial.Rounds < leastTurns || got.Trial.Seconds > b.options.Budget.Seconds()+20 {
+	if rows[0].Remedy != "none" || rows[0].Rounds < leastTurns || kept != 1 || got.Trial.Rounds < leastTurns ||
+		got.Trial.Seconds > b.options.Budget.Seconds()+20 {
 		t.Errorf("%+v", got.Trial)
 	}
 	past, err := apply.History(b.env.Apply, 0)
@@ -69,12 +71,14 @@ func TestTrialChooses(t *testing.T) {
 		t.Fatalf("%d turns, %v", len(past), err)
 	}
 	for _, p := range past {
-		if o := p.Outcome; o == nil || o.Verdict != VerdictTurn || o.Before == nil || o.After == nil || !strings.HasPrefix(o.Note, "round ") {
+		if o := p.Outcome; o == nil || o.Verdict != VerdictTurn || o.Before == nil || o.After == nil ||
+			!strings.HasPrefix(o.Note, "round ") {
 			t.Errorf("a turn of %s: %+v", p.Remedy, o)
 		}
 	}
 	held, err := apply.Status(b.env.Apply)
-	if err != nil || len(held) != 1 || held[0].Trial != nil || held[0].Outcome == nil || held[0].Outcome.Verdict != verdict.Better || held[0].Outcome.Before == nil {
+	if err != nil || len(held) != 1 || held[0].Trial != nil || held[0].Outcome == nil ||
+		held[0].Outcome.Verdict != verdict.Better || held[0].Outcome.Before == nil {
 		t.Errorf("in force %+v, %v", held, err)
 	}
 	if _, err := apply.Restore(context.Background(), b.env.Apply, apply.Selector{}); err != nil {
@@ -113,7 +117,10 @@ func TestTrialLeaves(t *testing.T) {
 		err     string
 		writes  bool
 	}{
-		"refused":     {func(b *bench) { b.options.Yes, b.options.Ask = false, func(string) (bool, error) { return false, nil } }, VerdictNotApplied, "", false},
+		"refused": {func(b *bench) {
+			b.options.Yes, b.options.Ask = false,
+				func(string) (bool, error) { return false, nil }
+		}, VerdictNotApplied, "", false},
 		"no terminal": {func(b *bench) { b.options.Yes = false }, VerdictNotApplied, "say --yes", false},
 		"a dry run":   {func(b *bench) { b.options.DryRun = true }, "", "", false},
 		"nothing can be applied": {func(b *bench) {
@@ -232,7 +239,8 @@ func heldWithOutcome(b *bench) bool {
 	return err == nil && len(held) == 1 && held[0].Outcome != nil
 }
 
-// How long a request takes when the container is left is seen of all requests, as a late one is: a long one of another client is no harm of a remedy,
+// How long a request takes when the container is left is seen of all requests, as a late one is: a long one of another
+// client is no harm of a remedy,
 // and leaving it is never ended.
 func TestLongRequestsAreNoHarm(t *testing.T) {
 	for name, shown := range map[string]time.Duration{"in the look and when it was left": time.Second, "never": 0} {

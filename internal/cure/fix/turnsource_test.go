@@ -14,7 +14,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
-// bySetting are the latencies of requests of a time, oldest first: what the user measures while the quota alone is in force, a burst or anything
+// bySetting are the latencies of requests of a time, oldest first: what the user measures while the quota alone is in
+// force, a burst or anything
 // else.
 func (b *bench) bySetting(left, burst, other float64) func(*service, time.Time) []float64 {
 	return func(s *service, since time.Time) []float64 {
@@ -41,7 +42,8 @@ func (b *bench) bySetting(left, burst, other float64) func(*service, time.Time) 
 	}
 }
 
-// The user's own latencies judge turns as recorded requests do, whether the source prints times, honours the time that it is told, or declares
+// The user's own latencies judge turns as recorded requests do, whether the source prints times, honours the time that
+// it is told, or declares
 // how far it looks back. No forecast is needed for it.
 func TestTurnsByTheSource(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -54,22 +56,25 @@ func TestTurnsByTheSource(t *testing.T) {
 		trial        bool
 		err          string
 	}{
-		"a burst is best":                               {burst: 12, other: 60, remedy: string(remedy.Burst), trial: true},
-		"a burst is best, with times":                   {burst: 12, other: 60, timed: true, remedy: string(remedy.Burst), trial: true},
-		"something else is best":                        {burst: 90, other: 12, remedy: "-burst", trial: true},
-		"nothing is better":                             {burst: 97, other: 130, trial: true},
-		"it looks back, and declares it":                {burst: 12, other: 60, lookBack: 10 * time.Second, remedy: string(remedy.Burst), trial: true},
+		"a burst is best":             {burst: 12, other: 60, remedy: string(remedy.Burst), trial: true},
+		"a burst is best, with times": {burst: 12, other: 60, timed: true, remedy: string(remedy.Burst), trial: true},
+		"something else is best":      {burst: 90, other: 12, remedy: "-burst", trial: true},
+		"nothing is better":           {burst: 97, other: 130, trial: true},
+		"it looks back, and declares it": {burst: 12, other: 60, lookBack: 10 * time.Second,
+			remedy: string(remedy.Burst), trial: true},
 		"it looks back longer than turns of the budget": {burst: 12, other: 60, lookBack: time.Minute},
-		"it is met":                                     {burst: 12, other: 60, objective: 200 * time.Millisecond, err: ErrObjectiveMet.Error()},
-		"it keeps its answer": {burst: 12, other: 60, trial: true, err: "very same answer", wrap: func(source func(*service, time.Time) []float64) func(*service, time.Time) []float64 {
-			var kept []float64
-			return func(s *service, since time.Time) []float64 {
-				if kept == nil {
-					kept = source(s, since)
+		"it is met": {burst: 12, other: 60, objective: 200 * time.Millisecond,
+			err: ErrObjectiveMet.Error()},
+		"it keeps its answer": {burst: 12, other: 60, trial: true, err: "very same answer",
+			wrap: func(source func(*service, time.Time) []float64) func(*service, time.Time) []float64 {
+				var kept []float64
+				return func(s *service, since time.Time) []float64 {
+					if kept == nil {
+						kept = source(s, since)
+					}
+					return kept
 				}
-				return kept
-			}
-		}},
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -110,7 +115,8 @@ func TestTurnsByTheSource(t *testing.T) {
 				kept && c.remedy != "-burst" && got.Remedy != c.remedy {
 				t.Errorf("%s: %s, kept %v: %s", got.Remedy, got.Verdict, got.Kept, got.Why)
 			}
-			if rows := got.Trial.Rows; got.Trial.Of != OfLatencies || *rows[0].MeasuredMs < 97 || *rows[0].MeasuredMs > 107 || rows[0].ForecastMs != nil {
+			if rows := got.Trial.Rows; got.Trial.Of != OfLatencies || *rows[0].MeasuredMs < 97 ||
+				*rows[0].MeasuredMs > 107 || rows[0].ForecastMs != nil {
 				t.Errorf("%+v", got.Trial)
 			}
 			if kept && (got.Before.P99Ms == nil || got.After.P99Ms == nil || got.ObjectiveMet == nil || !*got.ObjectiveMet) {

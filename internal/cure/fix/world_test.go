@@ -101,7 +101,8 @@ func (w *world) fix() {
 		o.Wish.May = []remedy.Kind{remedy.Raise, remedy.Pin}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "asked") == 0 {
-		o.Wish = policy.Wish{Request: remedy.Request{Kind: rapid.SampledFrom([]remedy.Kind{remedy.Pin, remedy.Burst, remedy.Raise, remedy.Narrow}).Draw(t, "kind")}}
+		o.Wish = policy.Wish{Request: remedy.Request{
+			Kind: rapid.SampledFrom([]remedy.Kind{remedy.Pin, remedy.Burst, remedy.Raise, remedy.Narrow}).Draw(t, "kind")}}
 	}
 	before, was, had, unfinished := w.settings(), w.p99(), w.held(), w.unfinished()
 	kill, n := rapid.Bool().Draw(t, "kill"), rapid.IntRange(0, 12).Draw(t, "at")

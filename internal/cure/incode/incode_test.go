@@ -129,9 +129,12 @@ func TestJavaLinesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	write(t, folder, "Shown.java", "import "+strings.Join(l.Imports, ";\nimport ")+";\nimport java.util.concurrent.Executor;\nclass Shown {\n"+
-		"static Executor shown(Runnable work, Executor threads) throws InterruptedException {\n"+strings.Join(l.Lines, "\n")+"\nreturn app;\n}\n"+
-		"static void within() {\ntry {\nshown(() -> { }, Runnable::run);\n} catch (InterruptedException e) {\nthrow new RuntimeException(e);\n}\n}\n"+
+	write(t, folder, "Shown.java", "import "+strings.Join(l.Imports, ";\nimport ")+
+		";\nimport java.util.concurrent.Executor;\nclass Shown {\n"+
+		"static Executor shown(Runnable work, Executor threads) throws InterruptedException {\n"+
+		strings.Join(l.Lines, "\n")+"\nreturn app;\n}\n"+
+		"static void within() {\ntry {\nshown(() -> { }, Runnable::run);\n} catch (InterruptedException e) {\nthrow "+
+		"new RuntimeException(e);\n}\n}\n"+
 		"public static void main(String[] args) throws Exception {\nshown(Shown::within, Runnable::run).execute(Shown::within);\n"+
 		"System.out.println(\"permits \" + CpuBudget.ofProcess().snapshot().classes().get(TaskClass.APP.ordinal()).started());\n}\n}\n")
 	// The library's module descriptor is not of its source path here: its package is compiled as one of no module.
@@ -139,7 +142,8 @@ func TestJavaLinesRun(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(sources, "io"), os.DirFS(filepath.Join(library, "io"))); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("javac", "--release", "17", "-sourcepath", sources, "-d", filepath.Join(folder, "classes"), filepath.Join(folder, "Shown.java"))
+	build := exec.Command("javac", "--release", "17", "-sourcepath", sources, "-d", filepath.Join(folder, "classes"),
+		filepath.Join(folder, "Shown.java"))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -149,7 +153,8 @@ func TestJavaLinesRun(t *testing.T) {
 func TestText(t *testing.T) {
 	for _, l := range All() {
 		text := l.Text()
-		if len(text) != len(l.Lines)+1 || !strings.Contains(text[0], l.Page) || !strings.Contains(text[0], l.Get) || text[1] != "    "+l.Lines[0] {
+		if len(text) != len(l.Lines)+1 || !strings.Contains(text[0], l.Page) || !strings.Contains(text[0], l.Get) ||
+			text[1] != "    "+l.Lines[0] {
 			t.Errorf("%q", text)
 		}
 	}

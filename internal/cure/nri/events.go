@@ -86,7 +86,8 @@ func (h *handlers) StartContainer(_ context.Context, pod *api.PodSandbox, c *api
 // PostUpdateContainer is called after the kubelet, or whom else the runtime serves, updated a container. Our own updates
 // do not come here.
 func (h *handlers) PostUpdateContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
-	h.plugin.o.Log.Info("the runtime resized a container", "container", text.Sanitize(c.GetName(), text.MaxName), "id", text.Sanitize(c.GetId(), 64))
+	h.plugin.o.Log.Info("the runtime resized a container", "container", text.Sanitize(c.GetName(), text.MaxName), "id",
+		text.Sanitize(c.GetId(), 64))
 	h.change(func(p *Plugin) {
 		p.figures.Resizes++
 		if k, ok := p.known[c.GetId()]; ok {

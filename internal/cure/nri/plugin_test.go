@@ -33,8 +33,10 @@ func TestSubscription(t *testing.T) {
 func TestNames(t *testing.T) {
 	p := live(&runtime{})
 	h := handlers{p, p.session}
-	pod := &api.PodSandbox{Id: "p", Name: "cart-0", Namespace: "shop", Labels: map[string]string{"app": "cart", "pod-template-hash": "7d9c5b8f6", strings.Repeat("k", 400): "v"}}
-	c := &api.Container{Id: id, PodSandboxId: "p", Name: "app", Annotations: map[string]string{"io.kubernetes.cri.image-name": "cart:2\x1b[2J"}}
+	pod := &api.PodSandbox{Id: "p", Name: "cart-0", Namespace: "shop",
+		Labels: map[string]string{"app": "cart", "pod-template-hash": "7d9c5b8f6", strings.Repeat("k", 400): "v"}}
+	c := &api.Container{Id: id, PodSandboxId: "p", Name: "app",
+		Annotations: map[string]string{"io.kubernetes.cri.image-name": "cart:2\x1b[2J"}}
 	if _, err := h.Synchronize(t.Context(), []*api.PodSandbox{pod}, []*api.Container{c, {Id: "../../etc", Name: "no id"}}); err != nil {
 		t.Fatal(err)
 	}

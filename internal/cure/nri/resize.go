@@ -25,7 +25,8 @@ func (p *Plugin) BeforeResize(f Resized) {
 }
 
 // UpdateContainer is called before the kubelet, or whom else the runtime serves, updates a container. It never refuses.
-func (h *handlers) UpdateContainer(ctx context.Context, _ *api.PodSandbox, c *api.Container, r *api.LinuxResources) ([]*api.ContainerUpdate, error) {
+func (h *handlers) UpdateContainer(ctx context.Context, _ *api.PodSandbox, c *api.Container,
+	r *api.LinuxResources) ([]*api.ContainerUpdate, error) {
 	h.plugin.mu.Lock()
 	resized := h.plugin.resized
 	h.plugin.mu.Unlock()
@@ -39,7 +40,8 @@ func (h *handlers) UpdateContainer(ctx context.Context, _ *api.PodSandbox, c *ap
 	if len(lowered) == 0 {
 		return nil, nil
 	}
-	h.plugin.o.Log.Info("a burst was lowered for a resize", "container", text.Sanitize(c.GetName(), text.MaxName), "id", id, "quota_us", quota)
+	h.plugin.o.Log.Info("a burst was lowered for a resize", "container", text.Sanitize(c.GetName(), text.MaxName), "id",
+		id, "quota_us", quota)
 	// On v2 the runtime's copy has the burst and would write it again.
 	u := &api.ContainerUpdate{}
 	u.SetContainerId(id)

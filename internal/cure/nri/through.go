@@ -40,7 +40,8 @@ func (t through) Write(c cgroup.Controller, path, file, value string) error {
 	others := t.others(path, file)
 	err := s.update(update)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("cgroup %q: %s: the runtime did not answer an NRI update within %v: it may still make it; see its log", path, file, answerTime)
+		return fmt.Errorf("cgroup %q: %s: the runtime did not answer an NRI update within %v: it may still make it; "+
+			"see its log", path, file, answerTime)
 	}
 	t.writeBack(others, before, t.plugin.copyOf(id).resizes != before.resizes)
 	now, readErr := t.FS.Read(c, path, file)
@@ -53,10 +54,12 @@ func (t through) Write(c cgroup.Controller, path, file, value string) error {
 		return nil
 	case err != nil:
 		t.plugin.count(Refused)
-		t.plugin.o.Log.Debug("the runtime refused an NRI update: written directly", "cgroup", text.EscapePath(path), "file", file, "error", err)
+		t.plugin.o.Log.Debug("the runtime refused an NRI update: written directly", "cgroup", text.EscapePath(path),
+			"file", file, "error", err)
 	default:
 		t.plugin.count(Ignored)
-		t.plugin.o.Log.Warn("the runtime said yes to an NRI update that it did not make: written directly", "cgroup", text.EscapePath(path), "file", file)
+		t.plugin.o.Log.Warn("the runtime said yes to an NRI update that it did not make: written directly", "cgroup",
+			text.EscapePath(path), "file", file)
 	}
 	// The kernel's own refusal says why, which the runtime's answer does not.
 	return t.FS.Write(c, path, file, value)

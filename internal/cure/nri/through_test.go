@@ -90,8 +90,9 @@ func TestWriteGoesThroughTheRuntime(t *testing.T) {
 			does: func(k *cgroupmodel.Kernel, u *api.ContainerUpdate) {
 				_ = k.Write(cgroup.CPU, path, quota, fmt.Sprint(u.Linux.Resources.Cpu.Quota.Value))
 			}},
-		"it says yes and does nothing":   {file: quota, value: "20000", asked: "quota 20000 period 100000", counted: Ignored},
-		"it refuses":                     {file: quota, value: "20000", asked: "quota 20000 period 100000", counted: Refused, fails: errors.New("some failed")},
+		"it says yes and does nothing": {file: quota, value: "20000", asked: "quota 20000 period 100000", counted: Ignored},
+		"it refuses": {file: quota, value: "20000", asked: "quota 20000 period 100000",
+			counted: Refused, fails: errors.New("some failed")},
 		"a period takes the quota along": {file: period, value: "50000", asked: "quota 10000 period 50000", counted: Ignored},
 		"no burst in NRI on v1":          {file: "cpu.cfs_burst_us", value: "5000"},
 		"a weight is direct":             {file: "cpu.shares", value: "512"},
@@ -178,7 +179,8 @@ func TestAResizeDuringAnUpdateStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := model(t, cgroup.V1)
-			for _, w := range []cgroup.Value{{Controller: cgroup.CPU, Path: path, File: quota, Value: "10000"}, {Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs, Value: "0-3"}} {
+			for _, w := range []cgroup.Value{{Controller: cgroup.CPU, Path: path, File: quota, Value: "10000"},
+				{Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs, Value: "0-3"}} {
 				if err := k.Write(w.Controller, w.Path, w.File, w.Value); err != nil {
 					t.Fatal(err)
 				}

@@ -28,7 +28,8 @@ func rulesOf(t rapid.TB, text string) Rules {
 	return r
 }
 
-var anApp = container.Container{Name: "shop/cart-0/app", Namespace: "shop", Pod: "cart-0", ContainerName: "app", Group: cgroup.Group{Path: "/kubepods/a"}}
+var anApp = container.Container{Name: "shop/cart-0/app", Namespace: "shop", Pod: "cart-0", ContainerName: "app",
+	Group: cgroup.Group{Path: "/kubepods/a"}}
 
 // TestEffective: what a pod's annotation changes, and what is said of one that changes nothing.
 func TestEffective(t *testing.T) {
@@ -39,28 +40,40 @@ func TestEffective(t *testing.T) {
 		asked   bool
 		refused string // in the refusal; "": there is none
 	}{
-		"nothing asked":           {"- remedy: burst" + judgedBy, nil, "burst", false, ""},
-		"opting out is allowed":   {"- remedy: burst" + judgedBy, map[string]string{AnnotationRemedy: "none"}, "none", true, ""},
-		"spaces do not count":     {"- remedy: burst", map[string]string{AnnotationRemedy: " none\n"}, "none", true, ""},
-		"not allowed":             {"- remedy: burst" + judgedBy, map[string]string{AnnotationRemedy: "pin"}, "burst", false, "its rule allows none ("},
-		"another one is":          {"- remedy: burst\n  annotations: {allow: [auto, narrow]}" + judgedBy, map[string]string{AnnotationRemedy: "pin"}, "burst", false, "its rule allows none, auto, narrow"},
-		"allowed":                 {"- remedy: burst\n  annotations: {allow: [narrow]}" + judgedBy, map[string]string{AnnotationRemedy: "narrow"}, "narrow", true, ""},
-		"the same":                {"- remedy: burst" + judgedBy, map[string]string{AnnotationRemedy: "burst"}, "burst", false, ""},
-		"opting in":               {"- remedy: none\n  annotations: {allow: [auto]}\n  verify: probe\n  may: [raise]", map[string]string{AnnotationRemedy: "auto"}, "auto", true, ""},
-		"not opting in":           {"- remedy: none\n  annotations: {allow: [auto]}\n  verify: probe", nil, "none", false, ""},
-		"not known":               {"- remedy: burst", map[string]string{AnnotationRemedy: "off"}, "none", true, "none of auto, none, pin"},
-		"capitals":                {"- remedy: burst", map[string]string{AnnotationRemedy: "None"}, "none", true, "none of auto, none, pin"},
-		"nothing":                 {"- remedy: burst", map[string]string{AnnotationRemedy: ""}, "none", true, "none of auto, none, pin"},
-		"too long":                {"- remedy: burst", map[string]string{AnnotationRemedy: strings.Repeat(" ", MaxAnnotation) + "none"}, "none", true, "none of auto"},
-		"another key":             {"- remedy: burst", map[string]string{"unthrottle.dev/remdy": "none"}, "burst", false, "it is not known"},
-		"a command is no key":     {"- remedy: burst" + judgedBy, map[string]string{"unthrottle.dev/command": "reboot"}, "burst", false, "it is not known"},
-		"not ours":                {"- remedy: burst", map[string]string{"example.com/remedy": "pin"}, "burst", false, ""},
-		"no rule":                 {"- match: {name: other}", map[string]string{AnnotationRemedy: "pin"}, "", false, "no rule matches"},
-		"no rule, and none":       {"- match: {name: other}", map[string]string{AnnotationRemedy: "none"}, "", false, ""},
-		"an objective":            {"- annotations: {objective: true}" + judgedBy, map[string]string{AnnotationObjective: "p99<50ms"}, "auto", false, ""},
-		"a wrong objective":       {"- annotations: {objective: true}" + judgedBy, map[string]string{AnnotationObjective: "fast; reboot"}, "auto", false, "write it as p99<20ms"},
-		"an objective not asked":  {"- remedy: auto" + judgedBy, map[string]string{AnnotationObjective: "p99<50ms"}, "auto", false, "allows no other objective"},
-		"an objective of no rule": {"- match: {name: other}", map[string]string{AnnotationObjective: "p99<50ms"}, "", false, "no rule matches"},
+		"nothing asked":         {"- remedy: burst" + judgedBy, nil, "burst", false, ""},
+		"opting out is allowed": {"- remedy: burst" + judgedBy, map[string]string{AnnotationRemedy: "none"}, "none", true, ""},
+		"spaces do not count":   {"- remedy: burst", map[string]string{AnnotationRemedy: " none\n"}, "none", true, ""},
+		"not allowed": {"- remedy: burst" + judgedBy, map[string]string{AnnotationRemedy: "pin"}, "burst",
+			false, "its rule allows none ("},
+		"another one is": {"- remedy: burst\n  annotations: {allow: [auto, narrow]}" + judgedBy,
+			map[string]string{AnnotationRemedy: "pin"}, "burst", false, "its rule allows none, auto, narrow"},
+		"allowed": {"- remedy: burst\n  annotations: {allow: [narrow]}" + judgedBy,
+			map[string]string{AnnotationRemedy: "narrow"}, "narrow", true, ""},
+		"the same": {"- remedy: burst" + judgedBy, map[string]string{AnnotationRemedy: "burst"}, "burst", false, ""},
+		"opting in": {"- remedy: none\n  annotations: {allow: [auto]}\n  verify: probe\n  may: [raise]",
+			map[string]string{AnnotationRemedy: "auto"}, "auto", true, ""},
+		"not opting in": {"- remedy: none\n  annotations: {allow: [auto]}\n  verify: probe", nil, "none", false, ""},
+		"not known":     {"- remedy: burst", map[string]string{AnnotationRemedy: "off"}, "none", true, "none of auto, none, pin"},
+		"capitals": {"- remedy: burst", map[string]string{AnnotationRemedy: "None"}, "none", true,
+			"none of auto, none, pin"},
+		"nothing": {"- remedy: burst", map[string]string{AnnotationRemedy: ""}, "none", true, "none of auto, none, pin"},
+		"too long": {"- remedy: burst",
+			map[string]string{AnnotationRemedy: strings.Repeat(" ", MaxAnnotation) + "none"}, "none", true, "none of auto"},
+		"another key": {"- remedy: burst", map[string]string{"unthrottle.dev/remdy": "none"}, "burst",
+			false, "it is not known"},
+		"a command is no key": {"- remedy: burst" + judgedBy, map[string]string{"unthrottle.dev/command": "reboot"},
+			"burst", false, "it is not known"},
+		"not ours":          {"- remedy: burst", map[string]string{"example.com/remedy": "pin"}, "burst", false, ""},
+		"no rule":           {"- match: {name: other}", map[string]string{AnnotationRemedy: "pin"}, "", false, "no rule matches"},
+		"no rule, and none": {"- match: {name: other}", map[string]string{AnnotationRemedy: "none"}, "", false, ""},
+		"an objective": {"- annotations: {objective: true}" + judgedBy,
+			map[string]string{AnnotationObjective: "p99<50ms"}, "auto", false, ""},
+		"a wrong objective": {"- annotations: {objective: true}" + judgedBy,
+			map[string]string{AnnotationObjective: "fast; reboot"}, "auto", false, "write it as p99<20ms"},
+		"an objective not asked": {"- remedy: auto" + judgedBy, map[string]string{AnnotationObjective: "p99<50ms"},
+			"auto", false, "allows no other objective"},
+		"an objective of no rule": {"- match: {name: other}", map[string]string{AnnotationObjective: "p99<50ms"}, "",
+			false, "no rule matches"},
 	} {
 		e := rulesOf(t, c.rules).Effective(anApp, Pod{Annotations: c.asks})
 		word := ""
@@ -81,11 +94,13 @@ func TestEffective(t *testing.T) {
 
 // TestAskedKeepsTheJudge: another remedy has what judges the rule, and of its settings only those that it knows.
 func TestAskedKeepsTheJudge(t *testing.T) {
-	r := rulesOf(t, "- remedy: pin\n  cpus: 3\n  lends: true\n  irqs: true\n  stays: true\n  annotations: {allow: [narrow, burst, auto], objective: true}"+judgedBy)
+	r := rulesOf(t, "- remedy: pin\n  cpus: 3\n  lends: true\n  irqs: true\n  stays: true\n  annotations: {allow: "+
+		"[narrow, burst, auto], objective: true}"+judgedBy)
 	for word, cpus := range map[string]int{"narrow": 3, "burst": 0, "auto": 3} {
 		e := r.Effective(anApp, Pod{Annotations: map[string]string{AnnotationRemedy: word, AnnotationObjective: "p95<1s"}})
 		got := e.Rule
-		if got.Word() != word || got.CPUs != cpus || got.Shares || got.IRQs || !got.Judged() || got.Objective != (objective.Objective{Quantile: 0.95, Bound: time.Second}) || !e.ObjectiveAsked {
+		if got.Word() != word || got.CPUs != cpus || got.Shares || got.IRQs || !got.Judged() ||
+			got.Objective != (objective.Objective{Quantile: 0.95, Bound: time.Second}) || !e.ObjectiveAsked {
 			t.Errorf("%s: %+v", word, got)
 		}
 	}
@@ -178,7 +193,8 @@ func holds(t rapid.TB, text string, asks map[string]string) {
 func TestAStrangersAnnotationsGrantNothing(t *testing.T) {
 	words := append(remedyWords(), "off", "PIN", "p99<5ms", "p99<", "\x1b[31m", strings.Repeat("x", 5000))
 	rapid.Check(t, func(t *rapid.T) {
-		keys := []string{AnnotationRemedy, AnnotationObjective, AnnotationPrefix + rapid.String().Draw(t, "key"), rapid.String().Draw(t, "other")}
+		keys := []string{AnnotationRemedy, AnnotationObjective, AnnotationPrefix + rapid.String().Draw(t, "key"),
+			rapid.String().Draw(t, "other")}
 		value := rapid.OneOf(rapid.SampledFrom(words), rapid.String())
 		asks := rapid.MapOfN(rapid.SampledFrom(keys), value, 1, 4).Draw(t, "asks")
 		holds(t, rapid.SampledFrom(grants).Draw(t, "rule"), asks)

@@ -48,7 +48,8 @@ func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) 
 			continue
 		}
 		p.plan.Expected = expected(made, i)
-		one := Candidate{Row: i, Name: made.Rows[i].Remedy.Text(made.Limit), Change: c.change(i), Request: p.request, Plan: p.plan, ForecastMs: c.f.Rows[i].Judged}
+		one := Candidate{Row: i, Name: made.Rows[i].Remedy.Text(made.Limit), Change: c.change(i), Request: p.request,
+			Plan: p.plan, ForecastMs: c.f.Rows[i].Judged}
 		family := FamilyOf(made.Rows[i].Remedy)
 		if have, ok := best[family]; !ok || one.forecast() < have.forecast() {
 			best[family] = one

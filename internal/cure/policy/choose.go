@@ -145,7 +145,8 @@ func Choose(f *forecast.Forecast, t Terms) Choice {
 
 func newChoice(f *forecast.Forecast, t Terms) *choice {
 	t = t.withoutPlans(f)
-	return &choice{f: f, t: t, out: Choice{Row: -1, Write: []incode.Language{}, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
+	return &choice{f: f, t: t, out: Choice{Row: -1, Write: []incode.Language{}, Next: []int{}, Not: []NotChosen{},
+		Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
 }
 
 // choice is the state of Choose.
@@ -198,7 +199,8 @@ func (c *choice) unreliable() string {
 	return ""
 }
 
-// tryLeastStopped tries what ends the stops, where the replay has lost the latency that was recorded: it has nothing left to shorten then, and
+// tryLeastStopped tries what ends the stops, where the replay has lost the latency that was recorded: it has nothing
+// left to shorten then, and
 // its stopped time agrees.
 func (c *choice) tryLeastStopped() {
 	was := c.f.Check.Judged
@@ -212,7 +214,8 @@ func (c *choice) tryLeastStopped() {
 	if len(all) == 0 || c.none.Figures.Stopped.Seconds() <= leastStopped*c.f.Window.Seconds() {
 		return
 	}
-	c.answer(AnswerRemedy, all[0], fmt.Sprintf("%s: stopped for %s of %s, not for %s", c.name(all[0]), text.Duration(stopped(all[0])), text.Duration(c.f.Window), text.Duration(c.none.Figures.Stopped)))
+	c.answer(AnswerRemedy, all[0], fmt.Sprintf("%s: stopped for %s of %s, not for %s", c.name(all[0]),
+		text.Duration(stopped(all[0])), text.Duration(c.f.Window), text.Duration(c.none.Figures.Stopped)))
 	c.out.Next = append(c.out.Next, all[1:]...)
 }
 
@@ -240,14 +243,16 @@ func (c *choice) nothingWaits() {
 	if row >= 0 && c.may(row) {
 		a = AnswerRemedy
 	}
-	c.answer(a, row, fmt.Sprintf("it uses its whole limit (%.3g of %.3g CPUs) and no thread of it waits for an answer: only more CPU brings more work", used, c.f.Limit))
+	c.answer(a, row, fmt.Sprintf("it uses its whole limit (%.3g of %.3g CPUs) and no thread of it waits for an "+
+		"answer: only more CPU brings more work", used, c.f.Limit))
 	c.out.Certain = true
 }
 
 // possible: the row is a remedy that was replayed at the recorded load of the host, can be done here, and was not tried.
 func (c *choice) possible(i int) bool {
 	r := &c.f.Rows[i]
-	return r.HostLoad == 0 && r.Refused == "" && c.t.Refused[i] == "" && c.t.Tried[i] == "" && !r.Remedy.OfService() && r.Remedy.Name != forecast.None
+	return r.HostLoad == 0 && r.Refused == "" && c.t.Refused[i] == "" && c.t.Tried[i] == "" && !r.Remedy.OfService() &&
+		r.Remedy.Name != forecast.None
 }
 
 // extra is how many CPUs beyond the limit a row grants; without any bound, infinitely many.
@@ -259,7 +264,8 @@ func (c *choice) extra(i int) float64 {
 	return max(0, *reserved-c.f.Limit)
 }
 
-// halves tells whether a row with no more CPUs surely halves what requests take. Then their slowest are those that few stops hit: a quota that
+// halves tells whether a row with no more CPUs surely halves what requests take. Then their slowest are those that few
+// stops hit: a quota that
 // stops a service for less than a hundredth of the time can hit more than a hundredth of its requests, since both come in bursts.
 //
 // Worked example: Node answers 200 requests a second, and ten log-ins a second spend its quota now and then. It is stopped for 0.9 % of the
@@ -270,7 +276,8 @@ func (c *choice) halves() bool {
 	}
 	return len(c.rows(func(i int) bool {
 		r := &c.f.Rows[i]
-		return c.may(i) && c.helps(r.Judged) && *r.Judged <= *c.none.Judged/2 && r.JudgedRange != nil && r.JudgedRange.High < *c.none.Judged && c.harms(i) == ""
+		return c.may(i) && c.helps(r.Judged) && *r.Judged <= *c.none.Judged/2 && r.JudgedRange != nil &&
+			r.JudgedRange.High < *c.none.Judged && c.harms(i) == ""
 	}, c.byLatency)) > 0
 }
 
@@ -295,7 +302,8 @@ func (c *choice) harms(i int) string {
 	for k, was := range c.none.Kinds {
 		if of := c.f.Kinds[k]; k < len(r.Kinds) && of.Kind != c.f.Judged.Kind {
 			if is := r.Kinds[k]; is.High >= stats.MuchHarm*was.High && is.High-was.High >= stats.LeastGainMs {
-				return fmt.Sprintf("it harms the rest: %s of %s from %s to %s", objective.InWords(of.Quantile), kindText(of.Kind), milli(was.High), milli(is.High))
+				return fmt.Sprintf("it harms the rest: %s of %s from %s to %s", objective.InWords(of.Quantile),
+					kindText(of.Kind), milli(was.High), milli(is.High))
 			}
 		}
 	}
@@ -368,7 +376,8 @@ func (c *choice) lowest() {
 		return
 	}
 	if all := c.rows(helps(false), c.byCPUs); len(all) > 0 {
-		c.recommend(all, false, fmt.Sprintf("no remedy at the same CPU shortens it; %s: %s%s", c.name(all[0]), c.latencies(all[0]), c.price(all[0])))
+		c.recommend(all, false, fmt.Sprintf("no remedy at the same CPU shortens it; %s: %s%s", c.name(all[0]),
+			c.latencies(all[0]), c.price(all[0])))
 		return
 	}
 	what := "no remedy"

@@ -121,43 +121,73 @@ func TestChoose(t *testing.T) {
 		certain   bool
 		says      string
 	}{
-		{"nginx with gzip: burst, though raise is best", made(0.6, none(115, 0.6), pin(121, 1), narrow(110, 0.6), burst(66, 0.6), raise(3, 1.5, 0.6), weight(2)),
+		{"nginx with gzip: burst, though raise is best",
+			made(0.6, none(115, 0.6), pin(121, 1), narrow(110, 0.6), burst(66, 0.6), raise(3, 1.5, 0.6), weight(2)),
 			nil, Terms{}, AnswerRemedy, forecast.Burst, true, "p99 of pool get from 115 ms to 66.0 ms (59.4 to 72.6 ms)"},
-		{"redis beside its saver: only a pin helps, which is more CPU", made(0.5, none(53, 0.5), pin(4, 1), narrow(52, 0.5), burst(50, 0.5), weight(3)),
+		{"redis beside its saver: only a pin helps, which is more CPU",
+			made(0.5, none(53, 0.5), pin(4, 1), narrow(52, 0.5), burst(50, 0.5), weight(3)),
 			nil, Terms{}, AnswerMoreCPU, forecast.Pin, true, "0.5 more than the limit"},
 		{"the same, and a pin may be", made(0.5, none(53, 0.5), pin(4, 1), narrow(52, 0.5), burst(50, 0.5)),
 			nil, Terms{May: []remedy.Kind{remedy.Pin}}, AnswerRemedy, forecast.Pin, true, ""},
-		{"pools, twice the load: burst", made(20, none(72, 20), pin(131, 20), narrow(114, 20), burst(14, 20)), nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
-		{"seed 003: pin", made(8, none(99, 8), pin(11, 8), narrow(80, 8), burst(98, 8)), nil, Terms{}, AnswerRemedy, forecast.Pin, true, ""},
-		{"a tie goes to the smaller intervention", made(2, none(90, 2), pin(10, 2), narrow(10.5, 2), burst(10.9, 2)), nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
-		{"nothing helps", made(1, none(10, 1), pin(12, 1), narrow(10, 1), burst(9.5, 1)), nil, Terms{}, AnswerLeave, "", false, "no remedy shortens p99"},
+		{"pools, twice the load: burst", made(20, none(72, 20), pin(131, 20), narrow(114, 20), burst(14, 20)), nil,
+			Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"seed 003: pin", made(8, none(99, 8), pin(11, 8), narrow(80, 8), burst(98, 8)), nil, Terms{}, AnswerRemedy,
+			forecast.Pin, true, ""},
+		{"a tie goes to the smaller intervention", made(2, none(90, 2), pin(10, 2), narrow(10.5, 2), burst(10.9, 2)),
+			nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"nothing helps", made(1, none(10, 1), pin(12, 1), narrow(10, 1), burst(9.5, 1)), nil, Terms{}, AnswerLeave, "",
+			false, "no remedy shortens p99"},
 		{"less than half a millisecond is nothing", made(1, none(0.6, 1), burst(0.2, 1)), nil, Terms{}, AnswerLeave, "", false, ""},
-		{"only more CPU helps: the least of it", made(1, none(90, 1), pin(95, 1), raise(40, 1.5, 1), raise(5, 2, 1), weight(4)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 1.5 CPUs, 0.5 more than the limit"},
-		{"raise may be: it is the best", made(1, none(90, 1), burst(60, 1), raise(5, 2, 1)), nil, mayRaise, AnswerRemedy, forecast.Raise, true, ""},
-		{"a smaller pool is the only help", made(1, none(90, 1), burst(89, 1), pools(20, 1), raise(5, 2, 1)), nil, Terms{}, AnswerSetting, forecast.Pools, false, "modelled"},
-		{"a change of the program is the only help", made(1, none(90, 1), burst(89, 1), inCode(20, 1), raise(5, 2, 1)), nil, Terms{}, AnswerSetting, forecast.Budget, false, "a change of the program would"},
-		{"a setting goes before a change of the program that helps as much", made(1, none(90, 1), inCode(19.5, 1), pools(20, 1)), nil, Terms{}, AnswerSetting, forecast.Pools, false, "a smaller pool"},
-		{"a remedy goes before a change of the program", made(1, none(90, 1), burst(20, 1), inCode(19, 1)), nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
-		{"an uncertain gain is said", made(1, none(90, 1), wide(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "reaches above leaving it"},
-		{"a gain without an interval is said", made(1, none(90, 1), unknown(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "error is not known"},
-		{"nothing waits: more CPU", made(1, none(0, 1), pin(0, 1), raise(0, 1.5, 1), raise(0, 2, 1)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "only more CPU brings more work"},
+		{"only more CPU helps: the least of it", made(1, none(90, 1), pin(95, 1), raise(40, 1.5, 1), raise(5, 2, 1),
+			weight(4)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 1.5 CPUs, 0.5 more than the limit"},
+		{"raise may be: it is the best", made(1, none(90, 1), burst(60, 1), raise(5, 2, 1)), nil, mayRaise,
+			AnswerRemedy, forecast.Raise, true, ""},
+		{"a smaller pool is the only help", made(1, none(90, 1), burst(89, 1), pools(20, 1), raise(5, 2, 1)), nil,
+			Terms{}, AnswerSetting, forecast.Pools, false, "modelled"},
+		{"a change of the program is the only help", made(1, none(90, 1), burst(89, 1), inCode(20, 1), raise(5, 2, 1)),
+			nil, Terms{}, AnswerSetting, forecast.Budget, false, "a change of the program would"},
+		{"a setting goes before a change of the program that helps as much",
+			made(1, none(90, 1), inCode(19.5, 1), pools(20, 1)), nil, Terms{}, AnswerSetting, forecast.Pools, false, "a smaller pool"},
+		{"a remedy goes before a change of the program", made(1, none(90, 1), burst(20, 1), inCode(19, 1)), nil,
+			Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"an uncertain gain is said", made(1, none(90, 1), wide(burst(60, 1))), nil, Terms{}, AnswerRemedy,
+			forecast.Burst, false, "reaches above leaving it"},
+		{"a gain without an interval is said", made(1, none(90, 1), unknown(burst(60, 1))), nil, Terms{}, AnswerRemedy,
+			forecast.Burst, false, "error is not known"},
+		{"nothing waits: more CPU", made(1, none(0, 1), pin(0, 1), raise(0, 1.5, 1), raise(0, 2, 1)), nil, Terms{},
+			AnswerMoreCPU, forecast.Raise, true, "only more CPU brings more work"},
 		{"narrow harms the other kind", twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1400), others(burst(32, 1), 900))),
 			nil, Terms{}, AnswerRemedy, forecast.Burst, true, "p99 of requests of less than 2.0 ms of CPU time from 63.0 ms to 32.0 ms"},
-		{"nothing else helps: it is left", twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1400))), nil, Terms{}, AnswerLeave, "", false, "no remedy shortens p99"},
-		{"a little longer is no harm", twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1100))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
-		{"less than half a millisecond is no harm", twoKinds(made(1, others(none(50, 1), 0.1), others(narrow(5, 1), 0.4))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
-		{"a tail pressed together may lift the middle", made(1, middle(none(58, 1), 2), middle(narrow(17, 1), 9)), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
-		{"but not by more than it gains", made(1, middle(none(58, 1), 2), middle(narrow(40, 1), 9), middle(burst(45, 1), 2)), nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"nothing else helps: it is left", twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1400))),
+			nil, Terms{}, AnswerLeave, "", false, "no remedy shortens p99"},
+		{"a little longer is no harm", twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1100))), nil,
+			Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"less than half a millisecond is no harm",
+			twoKinds(made(1, others(none(50, 1), 0.1), others(narrow(5, 1), 0.4))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"a tail pressed together may lift the middle", made(1, middle(none(58, 1), 2), middle(narrow(17, 1), 9)), nil,
+			Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"but not by more than it gains",
+			made(1, middle(none(58, 1), 2), middle(narrow(40, 1), 9), middle(burst(45, 1), 2)), nil, Terms{},
+			AnswerRemedy, forecast.Burst, true, ""},
 
-		{"objective met as it is", made(1, none(15, 1), burst(3, 1)), objective(20 * time.Millisecond), Terms{}, AnswerLeave, "", true, "met as it is"},
-		{"the cheapest that meets it, not the best", made(1, none(90, 1), burst(15, 1), narrow(12, 1), pin(2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, true, ""},
-		{"the objective decides, whatever else waits", twoKinds(made(1, others(none(90, 1), 31), others(narrow(12, 1), 53))), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
-		{"its interval must meet it", made(1, none(90, 1), burst(19, 1), narrow(12, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
-		{"within the error", made(1, none(90, 1), burst(19, 1), narrow(30, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, false, "within the forecast's error"},
-		{"met by more CPU only", made(1, none(90, 1), burst(60, 1), raise(30, 1.5, 1), raise(5, 2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 2 CPUs"},
-		{"met by nothing", made(1, none(90, 1), burst(60, 1), raise(50, 2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, false, "no remedy meets the objective of 20.0 ms; burst"},
+		{"objective met as it is", made(1, none(15, 1), burst(3, 1)), objective(20 * time.Millisecond), Terms{},
+			AnswerLeave, "", true, "met as it is"},
+		{"the cheapest that meets it, not the best", made(1, none(90, 1), burst(15, 1), narrow(12, 1), pin(2, 1)),
+			objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"the objective decides, whatever else waits",
+			twoKinds(made(1, others(none(90, 1), 31), others(narrow(12, 1), 53))), objective(20 * time.Millisecond),
+			Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"its interval must meet it", made(1, none(90, 1), burst(19, 1), narrow(12, 1)),
+			objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"within the error", made(1, none(90, 1), burst(19, 1), narrow(30, 1)), objective(20 * time.Millisecond),
+			Terms{}, AnswerRemedy, forecast.Burst, false, "within the forecast's error"},
+		{"met by more CPU only", made(1, none(90, 1), burst(60, 1), raise(30, 1.5, 1), raise(5, 2, 1)),
+			objective(20 * time.Millisecond), Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 2 CPUs"},
+		{"met by nothing", made(1, none(90, 1), burst(60, 1), raise(50, 2, 1)), objective(20 * time.Millisecond),
+			Terms{}, AnswerRemedy, forecast.Burst, false, "no remedy meets the objective of 20.0 ms; burst"},
 
-		{"a row that cannot be done here", made(2, none(90, 2), burst(10, 2), narrow(40, 2)), nil, Terms{Refused: map[int]string{1: "no burst here"}}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"a row that cannot be done here", made(2, none(90, 2), burst(10, 2), narrow(40, 2)), nil,
+			Terms{Refused: map[int]string{1: "no burst here"}}, AnswerRemedy, forecast.Narrow, true, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.f.Objective = tc.objective
@@ -201,7 +231,8 @@ func TestChooseNothingOfAReplayThatDiffers(t *testing.T) {
 	if got := Choose(f, Terms{}); got.Answer != AnswerUnknown || got.Row >= 0 || !strings.Contains(got.Why, "the judged latency") {
 		t.Errorf("%+v", got)
 	}
-	if got := Choose(f, Terms{Trial: true}); got.Answer != AnswerRemedy || got.Row != 1 || got.Certain || !strings.Contains(got.Why, "the judged latency, so its forecasts mean little: a trial tells") {
+	if got := Choose(f, Terms{Trial: true}); got.Answer != AnswerRemedy || got.Row != 1 || got.Certain ||
+		!strings.Contains(got.Why, "the judged latency, so its forecasts mean little: a trial tells") {
 		t.Errorf("of a trial: %+v", got)
 	}
 	f = made(1, none(90, 1), burst(10, 1))
@@ -224,12 +255,14 @@ func TestChooseOfALatencyThatIsLost(t *testing.T) {
 		return f
 	}
 	got := Choose(lost(56), Terms{Trial: true})
-	if got.Answer != AnswerRemedy || got.Row != 2 || got.Certain || len(got.Next) != 0 || !strings.Contains(got.Why, "stopped for") || !strings.Contains(got.Why, "a trial tells") {
+	if got.Answer != AnswerRemedy || got.Row != 2 || got.Certain || len(got.Next) != 0 ||
+		!strings.Contains(got.Why, "stopped for") || !strings.Contains(got.Why, "a trial tells") {
 		t.Errorf("%+v", got)
 	}
 	differs := lost(56)
 	differs.Check.Stopped = forecast.Figure{Recorded: new(9.0), Replayed: new(1.0)}
-	for name, c := range map[string]Choice{"no trial": Choose(lost(56), Terms{}), "the stopped time differs too": Choose(differs, Terms{Trial: true})} {
+	for name, c := range map[string]Choice{"no trial": Choose(lost(56), Terms{}),
+		"the stopped time differs too": Choose(differs, Terms{Trial: true})} {
 		if c.Answer == AnswerRemedy {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -248,7 +281,8 @@ func TestOfAsked(t *testing.T) {
 		{made(1, none(90, 1), burst(60, 1)), "p99 of pool get from 90.0 ms to 60.0 ms (54.0 to 66.0 ms)", "interval"},
 		{made(1, none(90, 1), wide(burst(60, 1))), "the forecast's interval reaches above leaving it", ""},
 		{made(1, none(90, 1), unknown(burst(60, 1))), "the forecast's error is not known", ""},
-		{made(0.5, none(90, 0.5), pin(120, 1)), "to 120 ms (108 to 132 ms); it grants 1 CPU, 0.5 more than the limit; the forecast's interval reaches", ""},
+		{made(0.5, none(90, 0.5), pin(120, 1)), "to 120 ms (108 to 132 ms); it grants 1 CPU, 0.5 more than the " +
+			"limit; the forecast's interval reaches", ""},
 		{made(1, none(0, 1), burst(0, 1)), "says nothing about latency", ""},
 		{differs, "so its forecasts mean little", ""},
 	} {
@@ -277,7 +311,8 @@ func TestChooseNeverWorse(t *testing.T) {
 			terms.May = []remedy.Kind{remedy.Raise}
 		}
 		if rapid.Bool().Draw(t, "objective") {
-			f.Objective = &forecast.Objective{Objective: objective.Objective{Quantile: 0.99, Bound: time.Duration(ms.Draw(t, "bound") * float64(time.Millisecond))}}
+			f.Objective = &forecast.Objective{
+				Objective: objective.Objective{Quantile: 0.99, Bound: time.Duration(ms.Draw(t, "bound") * float64(time.Millisecond))}}
 		}
 		got := Choose(f, terms)
 		for _, i := range append([]int{got.Row}, got.Next...) {
@@ -309,7 +344,8 @@ func TestHarmIsTold(t *testing.T) {
 	for _, n := range Choose(f, Terms{}).Not {
 		got[n.Row] = n.Why
 	}
-	if got[1] != "it harms the rest: p95 of requests of 2.0 ms of CPU time and more from 31.0 ms to 53.0 ms" || got[2] != "it lifts the middle: the median from 2.00 ms to 12.0 ms" {
+	if got[1] != "it harms the rest: p95 of requests of 2.0 ms of CPU time and more from 31.0 ms to 53.0 ms" ||
+		got[2] != "it lifts the middle: the median from 2.00 ms to 12.0 ms" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -358,11 +394,14 @@ func TestProposeWhereFewStopsHitRequests(t *testing.T) {
 		want  remedy.Kind
 		says  string
 	}{
-		"a burst takes the tail to a third":  {known(2.9, asIs), Wish{Auto: true}, remedy.Burst, "stopped for at most 2 ms of each second, and its slowest requests wait for that; burst"},
-		"and is asked for":                   {known(2.9, asIs), Wish{Request: remedy.Request{Kind: remedy.Burst}}, remedy.Burst, "asked for"},
-		"a little off":                       {known(7, asIs), Wish{Auto: true}, "", "nothing to fix"},
-		"the replay differs":                 {known(2.9, differs), Wish{Auto: true}, "", "nothing to fix"},
-		"it was tried":                       {&Known{Forecast: known(2.9, asIs).Forecast, Tried: map[int]string{1: "no change"}}, Wish{Auto: true}, "", "nothing to fix"},
+		"a burst takes the tail to a third": {known(2.9, asIs), Wish{Auto: true}, remedy.Burst,
+			"stopped for at most 2 ms of each second, and its slowest requests wait for that; burst"},
+		"and is asked for": {known(2.9, asIs), Wish{Request: remedy.Request{Kind: remedy.Burst}},
+			remedy.Burst, "asked for"},
+		"a little off":       {known(7, asIs), Wish{Auto: true}, "", "nothing to fix"},
+		"the replay differs": {known(2.9, differs), Wish{Auto: true}, "", "nothing to fix"},
+		"it was tried": {
+			&Known{Forecast: known(2.9, asIs).Forecast, Tried: map[int]string{1: "no change"}}, Wish{Auto: true}, "", "nothing to fix"},
 		"a bound above the default is meant": {known(2.9, asIs), Wish{Auto: true, Bound: 0.05}, "", "nothing to fix"},
 		"nothing was forecast":               {&Known{}, Wish{Auto: true}, "", "nothing to fix"},
 	} {

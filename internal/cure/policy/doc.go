@@ -4,7 +4,8 @@
 // # The rule
 //
 // Time counts, not periods: a container is a finding when it may be stopped for more than a bound (1 % of the time by
-// default). So is one whose few stops make its slowest requests ([SlowsRequests]). Then the forecast of a recording decides: [Choose] takes the row with the lowest latency of the pool that
+// default). So is one whose few stops make its slowest requests ([SlowsRequests]). Then the forecast of a recording
+// decides: [Choose] takes the row with the lowest latency of the pool that
 // suffers among those that grant no more CPU than the limit, or the cheapest that keeps an objective. explain, forecast, fix
 // and the agent share it. The container's own past outcomes move the forecast ([Corrections]). Where nothing was forecast,
 // counters order the remedies, and the reason says so. Everything is a function of values: an observation, the host's

@@ -27,15 +27,19 @@ func TestHereIsOneRule(t *testing.T) {
 		{"a kernel without burst", 8, 2, 1, func(f *hoststate.Facts) { f.HasBurst = false },
 			map[string]string{forecast.Burst: "this kernel has no burst (since 5.14); try --remedy pin or raise"}, forecast.Narrow},
 		{"nothing to save up", 8, 2, 2, nil,
-			map[string]string{forecast.Burst: "it used 2 CPUs of 2 CPUs on average, so that a burst had no unused time to spend; it needs more CPU: try --remedy raise or pin"}, forecast.Narrow},
+			map[string]string{forecast.Burst: "it used 2 CPUs of 2 CPUs on average, so that a burst had no unused " +
+				"time to spend; it needs more CPU: try --remedy raise or pin"}, forecast.Narrow},
 		{"no cpuset controller", 8, 2, 1, func(f *hoststate.Facts) { f.CPUSetVersion = 0 },
-			map[string]string{forecast.Narrow: "the cpuset controller is not mounted here", forecast.Pin: "the cpuset controller is not mounted here"}, forecast.Burst},
+			map[string]string{forecast.Narrow: "the cpuset controller is not mounted here",
+				forecast.Pin: "the cpuset controller is not mounted here"}, forecast.Burst},
 		{"an ancestor's quota binds", 8, 2, 1, func(f *hoststate.Facts) {
 			g := f.Groups["/"]
 			g.Limit = cgroup.Limit{Quota: 150 * time.Millisecond, Period: 100 * time.Millisecond}
 			f.Groups["/"] = g
-		}, map[string]string{forecast.Burst: "the quota that binds is that of /, which is neither a pod's nor below a cgroup that you named: /; name a cgroup above it with --lift-below",
-			forecast.Pin: "the quota of 1.5 CPUs at / would still bind, and it is neither a pod's nor below a cgroup that you named: /; name a cgroup above it with --lift-below"}, forecast.Narrow},
+		}, map[string]string{forecast.Burst: "the quota that binds is that of /, which is neither a pod's nor below " +
+			"a cgroup that you named: /; name a cgroup above it with --lift-below",
+			forecast.Pin: "the quota of 1.5 CPUs at / would still bind, and it is neither a pod's nor below a cgroup " +
+				"that you named: /; name a cgroup above it with --lift-below"}, forecast.Narrow},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, a := facts(t, tc.cpus, tc.limit)
@@ -79,10 +83,12 @@ func TestHereIsOneRule(t *testing.T) {
 // Where every row that would help is refused, the answer says so.
 func TestRefusedHelp(t *testing.T) {
 	rows := made(1, none(90, 1), burst(30, 1), narrow(90, 1))
-	if c := Choose(rows, Terms{Refused: map[int]string{1: "no"}}); c.Answer != AnswerLeave || c.Why != "no remedy that can be done here shortens p99 of pool get of 90.0 ms by more than a tenth" {
+	if c := Choose(rows, Terms{Refused: map[int]string{1: "no"}}); c.Answer != AnswerLeave ||
+		c.Why != "no remedy that can be done here shortens p99 of pool get of 90.0 ms by more than a tenth" {
 		t.Errorf("%s: %s", c.Answer, c.Why)
 	}
-	if c := Choose(rows, Terms{Refused: map[int]string{2: "no"}, Unseen: "it is a file", Notes: []string{"a note"}}); c.Row != 1 || c.Unseen != "it is a file" || len(c.Notes) != 1 {
+	if c := Choose(rows, Terms{Refused: map[int]string{2: "no"}, Unseen: "it is a file",
+		Notes: []string{"a note"}}); c.Row != 1 || c.Unseen != "it is a file" || len(c.Notes) != 1 {
 		t.Errorf("%+v", c)
 	}
 }

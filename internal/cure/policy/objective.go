@@ -25,7 +25,8 @@ func ParseObjective(s string) (objective.Objective, error) {
 	q, ok := quantiles[name]
 	switch {
 	case !ok:
-		return objective.Objective{}, fmt.Errorf("slo %.60q: the percentile is none of p50, p90, p95, p99, p99.9, max: write it as p99<20ms", s)
+		return objective.Objective{}, fmt.Errorf("slo %.60q: the percentile is none of p50, p90, p95, p99, p99.9, "+
+			"max: write it as p99<20ms", s)
 	case o.Bound > maxBound:
 		return objective.Objective{}, fmt.Errorf("slo %.60q: the bound is not within 1us to 30s: write it as p99<20ms", s)
 	}

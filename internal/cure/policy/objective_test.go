@@ -53,7 +53,8 @@ func FuzzParseObjective(f *testing.F) {
 		if o.Bound < time.Microsecond || o.Bound > maxBound {
 			t.Fatalf("%q: bound %v", text, o.Bound)
 		}
-		if again, err := ParseObjective(o.String()); err != nil || again.Quantile != o.Quantile || (again.Bound-o.Bound).Abs() > time.Nanosecond {
+		if again, err := ParseObjective(o.String()); err != nil || again.Quantile != o.Quantile ||
+			(again.Bound-o.Bound).Abs() > time.Nanosecond {
 			t.Fatalf("%q: %s reads as %+v, %v", text, o, again, err)
 		}
 	})

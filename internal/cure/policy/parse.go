@@ -32,7 +32,8 @@ func ParseRules(text []byte) (Rules, error) {
 	case doc == nil:
 		return Rules{}, &ConfigError{0, `it is empty: write at least "version: 1"`}
 	}
-	r := Rules{Mode: Observe, Listen: defaultListen, Interval: defaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight(), Export: DefaultExport(),
+	r := Rules{Mode: Observe, Listen: defaultListen, Interval: defaultInterval, Bound: DefaultBound,
+		Budget: DefaultBudget(), Flight: DefaultFlight(), Export: DefaultExport(),
 		Startup: DefaultStartup}
 	if err := r.read(doc); err != nil {
 		return Rules{}, err
@@ -81,7 +82,8 @@ func (r *Rules) read(doc *yaml.Node) error {
 	}
 	for _, rule := range r.Rules {
 		if rule.IRQs {
-			return &ConfigError{rule.Line, fmt.Sprintf("irqs: interrupts belong to the whole host, not to the scope %.200q: leave out irqs or scope", r.Scope)}
+			return &ConfigError{rule.Line, fmt.Sprintf("irqs: interrupts belong to the whole host, not to the scope "+
+				"%.200q: leave out irqs or scope", r.Scope)}
 		}
 	}
 	return nil
@@ -133,7 +135,8 @@ func (r *Rule) read(n *yaml.Node) error {
 		"irqs":        func(n *yaml.Node) error { return truth(n, &r.IRQs) },
 		"annotations": func(n *yaml.Node) error { return r.Annotations.read(n) },
 		"class": func(n *yaml.Node) error {
-			return oneOf(n, &class, string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary))
+			return oneOf(n, &class, string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating),
+				string(placement.Secondary))
 		},
 	})
 	r.Lines = linesOf(n)
@@ -193,7 +196,8 @@ func (r *Rule) settingsBelong() error {
 		key          string
 		given, named bool // named: the remedy must be named beside it
 	}{
-		{"lends", r.Shares, true}, {"irqs", r.IRQs, true}, {"strict", r.Strict, true}, {"stays", r.Immovable, false}, {"via", r.Via != "", true}, {"credit", r.Credit > 0, true},
+		{"lends", r.Shares, true}, {"irqs", r.IRQs, true}, {"strict", r.Strict, true}, {"stays", r.Immovable, false},
+		{"via", r.Via != "", true}, {"credit", r.Credit > 0, true},
 		{"cpus", r.CPUs > 0, false}, {"factor", r.Factor > 0, false}, {"to", r.To > 0, false},
 	} {
 		if !s.given || r.Auto && !s.named || r.has(s.key) {

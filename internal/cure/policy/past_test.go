@@ -39,7 +39,8 @@ func TestPastOutcomesMoveTheChoice(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	f.Path = "/a"
-	if c := Choose(Corrected(f, []txn.Past{outcome("/a", "burst", 10, 10, 40), outcome("/b", "narrow", 10, 10, 90)}), Terms{}); f.Rows[c.Row].Remedy.Name != "narrow" {
+	if c := Choose(Corrected(f, []txn.Past{outcome("/a", "burst", 10, 10, 40), outcome("/b", "narrow", 10, 10, 90)}),
+		Terms{}); f.Rows[c.Row].Remedy.Name != "narrow" {
 		t.Errorf("%+v", c)
 	}
 	if c := Choose(f, Terms{}); f.Rows[c.Row].Remedy.Name != "burst" {

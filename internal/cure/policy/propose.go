@@ -73,8 +73,9 @@ type Wish struct {
 
 // Wish is what a rule asks for.
 func (r Rule) Wish(bound float64) Wish {
-	return Wish{Auto: r.Auto, Bound: bound, May: r.May, Judged: r.SLOCommand != "", Request: remedy.Request{Kind: r.Remedy, CPUs: r.CPUs, Factor: r.Factor, To: r.To,
-		Class: r.Class, Immovable: r.Immovable, Shares: r.Shares, Strict: r.Strict, Via: r.Via, Credit: r.Credit}}
+	return Wish{Auto: r.Auto, Bound: bound, May: r.May, Judged: r.SLOCommand != "",
+		Request: remedy.Request{Kind: r.Remedy, CPUs: r.CPUs, Factor: r.Factor, To: r.To,
+			Class: r.Class, Immovable: r.Immovable, Shares: r.Shares, Strict: r.Strict, Via: r.Via, Credit: r.Credit}}
 }
 
 // enoughUse is the share of its limit from which on a container simply needs
@@ -86,7 +87,8 @@ const spareUse = 0.8
 
 // Propose chooses a remedy. Time counts, not periods: a container whose stopped
 // time is below the bound has no finding, however many of its periods were
-// throttled, unless its few stops make its slowest requests: see SlowsRequests. Then the forecast chooses: see Choose. Without one (known is nil, or
+// throttled, unless its few stops make its slowest requests: see SlowsRequests. Then the forecast chooses: see Choose.
+// Without one (known is nil, or
 // has none) the order is by what counters show: see withoutForecast.
 //
 // A secondary that is asked for needs no finding: it is not for its own sake.
@@ -106,14 +108,16 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 	above := measured && high > bound
 	found := fmt.Sprintf("stopped for %s to %s of each second", milliseconds(low), milliseconds(high))
 	if !above && measured && bound <= DefaultBound && SlowsRequests(known, w) {
-		above, found = true, fmt.Sprintf("stopped for at most %s of each second, and its slowest requests wait for that", milliseconds(high))
+		above, found = true, fmt.Sprintf(
+			"stopped for at most %s of each second, and its slowest requests wait for that", milliseconds(high))
 	}
 	switch inside := o.Inside(); {
 	case above && inside != "":
 		return Proposal{Why: fmt.Sprintf("stopped for %s to %s of each second by the quota of a cgroup in it; name that one: %s",
 			milliseconds(low), milliseconds(high), text.EscapePath(inside))}, nil
 	case o.LimitCPUs == nil && !measured:
-		return Proposal{NotMeasured: true, Why: "neither it nor an ancestor has a limit, and whether a cgroup in it has one was not measured"}, nil
+		return Proposal{NotMeasured: true, Why: "neither it nor an ancestor has a limit, and whether a cgroup in it " +
+			"has one was not measured"}, nil
 	case o.LimitCPUs == nil:
 		return Proposal{Why: "nothing to fix: neither it nor an ancestor has a limit"}, nil
 	case !measured:
@@ -215,7 +219,8 @@ func (c *chooser) rowOfAsked() int {
 	if c.out.Known == nil || c.out.Known.Forecast == nil || name == "" {
 		return -1
 	}
-	return slices.IndexFunc(c.out.Known.Forecast.Rows, func(r forecast.Row) bool { return r.Remedy.Name == name && r.HostLoad == 0 && r.Refused == "" })
+	return slices.IndexFunc(c.out.Known.Forecast.Rows,
+		func(r forecast.Row) bool { return r.Remedy.Name == name && r.HostLoad == 0 && r.Refused == "" })
 }
 
 // byMerit are the remedies that may be chosen where nothing was forecast, in the order in which they are tried.

@@ -73,16 +73,26 @@ func TestPropose(t *testing.T) {
 		rejected string
 	}{
 		{"time counts, not periods", 4, 1, 0.9, 10 * time.Millisecond, auto, "", "9 of 10 periods were throttled, but time counts", ""},
-		{"use far below the limit: burst", 4, 1, 0.5, 300 * time.Millisecond, auto, remedy.Burst, "stopped for 300 ms to 300 ms of each second; nothing was forecast", "pin narrow raise period weight"},
-		{"use near the limit: nothing is certain", 4, 1, 0.9, 300 * time.Millisecond, auto, "", "nothing can be recommended", "burst pin narrow raise period weight"},
-		{"use near the limit, judged by latency: pin", 4, 1, 0.9, 300 * time.Millisecond, judged, remedy.Pin, "whether that helps", "burst narrow raise period weight"},
-		{"uses its limit up: more work needs more", 4, 1, 1, 900 * time.Millisecond, auto, "", "to get more done, raise the limit", "burst pin narrow raise period weight"},
-		{"uses its limit up, and raise may be", 4, 1, 1, 900 * time.Millisecond, Wish{Auto: true, May: []remedy.Kind{remedy.Raise}}, remedy.Raise, "what is left", "burst pin narrow period weight"},
-		{"2 CPUs, limit 1: the other CPU is the reserve", 2, 1, 1, 900 * time.Millisecond, judged, remedy.Pin, "", "burst narrow raise period weight"},
+		{"use far below the limit: burst", 4, 1, 0.5, 300 * time.Millisecond, auto, remedy.Burst,
+			"stopped for 300 ms to 300 ms of each second; nothing was forecast", "pin narrow raise period weight"},
+		{"use near the limit: nothing is certain", 4, 1, 0.9, 300 * time.Millisecond, auto, "",
+			"nothing can be recommended", "burst pin narrow raise period weight"},
+		{"use near the limit, judged by latency: pin", 4, 1, 0.9, 300 * time.Millisecond, judged, remedy.Pin,
+			"whether that helps", "burst narrow raise period weight"},
+		{"uses its limit up: more work needs more", 4, 1, 1, 900 * time.Millisecond, auto, "",
+			"to get more done, raise the limit", "burst pin narrow raise period weight"},
+		{"uses its limit up, and raise may be", 4, 1, 1, 900 * time.Millisecond,
+			Wish{Auto: true, May: []remedy.Kind{remedy.Raise}}, remedy.Raise, "what is left", "burst pin narrow period weight"},
+		{"2 CPUs, limit 1: the other CPU is the reserve", 2, 1, 1, 900 * time.Millisecond, judged, remedy.Pin, "",
+			"burst narrow raise period weight"},
 		{"no room to pin", 4, 3.5, 3, 300 * time.Millisecond, judged, remedy.Narrow, "others may use too", "burst pin raise period weight"},
-		{"more than there is", 2, 2.5, 2.4, 300 * time.Millisecond, Wish{Auto: true, Judged: true, Request: remedy.Request{To: 3}}, "", "nothing can be recommended", "burst pin narrow raise period weight"},
-		{"asked for", 4, 1, 0.5, 300 * time.Millisecond, Wish{Request: remedy.Request{Kind: remedy.Weight}}, remedy.Weight, "was asked for", ""},
-		{"asked for, refused", 4, 1, 0.5, 300 * time.Millisecond, Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 9}}, "", "cannot be done", "pin"},
+		{"more than there is", 2, 2.5, 2.4, 300 * time.Millisecond,
+			Wish{Auto: true, Judged: true, Request: remedy.Request{To: 3}}, "", "nothing can be recommended",
+			"burst pin narrow raise period weight"},
+		{"asked for", 4, 1, 0.5, 300 * time.Millisecond, Wish{Request: remedy.Request{Kind: remedy.Weight}},
+			remedy.Weight, "was asked for", ""},
+		{"asked for, refused", 4, 1, 0.5, 300 * time.Millisecond,
+			Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 9}}, "", "cannot be done", "pin"},
 		{"no finding though asked for", 4, 1, 0.5, 0, Wish{Request: remedy.Request{Kind: remedy.Pin}}, "", "nothing to fix", ""},
 		{"a bound of its own", 4, 1, 0.5, 300 * time.Millisecond, Wish{Auto: true, Bound: 0.5}, "", "nothing to fix", ""},
 	} {
@@ -122,8 +132,11 @@ func TestProposeWithoutMeasurement(t *testing.T) {
 		"a quota inside, below the bound": {func(o *observe.Observation) {
 			o.LimitCPUs, o.ThrottledBy, *o.StoppedLow, *o.StoppedHigh = nil, "/a/vcpu0", 0, time.Millisecond
 		}, "nothing to fix"},
-		"inside not measured": {func(o *observe.Observation) { o.LimitCPUs, o.StoppedLow, o.StoppedHigh = nil, nil, nil }, "was not measured"},
-		"not measured":        {func(o *observe.Observation) { o.StoppedLow, o.StoppedHigh = nil, nil }, "not measured"},
+		"inside not measured": {func(o *observe.Observation) {
+			o.LimitCPUs, o.StoppedLow, o.StoppedHigh = nil, nil,
+				nil
+		}, "was not measured"},
+		"not measured": {func(o *observe.Observation) { o.StoppedLow, o.StoppedHigh = nil, nil }, "not measured"},
 	} {
 		o := seen(a, 1, 1, time.Second)
 		tc.change(&o)

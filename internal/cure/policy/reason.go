@@ -56,7 +56,8 @@ var reasons = []struct {
 	{ReasonStarting, "it is starting, and stops end with that in many programs"},
 	{ReasonConfirming, "it is not stopped above the bound for long enough yet"},
 	{ReasonObserving, "the agent observes only (mode: observe)"},
-	{ReasonUnjudged, "nothing could judge the effect: its rule has neither an slo with a command nor verify: probe, or nothing was recorded"},
+	{ReasonUnjudged, "nothing could judge the effect: its rule has neither an slo with a command nor verify: probe, " +
+		"or nothing was recorded"},
 	{ReasonUntrusted, "the slo command of its rule must not be run"},
 	{ReasonCooldown, "a remedy did not help; it is tried again after a wait"},
 	{ReasonObjectiveMet, "the objective of its rule is met"},

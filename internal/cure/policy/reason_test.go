@@ -47,7 +47,8 @@ func TestReasons(t *testing.T) {
 
 // TestValues: each value with its source.
 func TestValues(t *testing.T) {
-	r, err := ParseRules([]byte("version: 1\nbound: 2%\nbudget: {containers: 3}\nrules:\n- class: hybrid\n  strict: true\n  annotations: {allow: [narrow], objective: true}\n" +
+	r, err := ParseRules([]byte("version: 1\nbound: 2%\nbudget: {containers: 3}\nrules:\n- class: hybrid\n  strict: " +
+		"true\n  annotations: {allow: [narrow], objective: true}\n" +
 		"  slo: {objective: p99<20ms, command: probe --password x}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +68,10 @@ func TestValues(t *testing.T) {
 		return strings.Join(lines, "\n")
 	}
 	plain := shown(nil)
-	for _, want := range []string{"mode=observe default", "bound=2% file:2", "startup=30s default", "budget.containers=3 file:3", "budget.moves_per_minute=2 default",
-		"remedy=pin rule:5", "class=hybrid rule:5", "strict=true rule:6", "verify=slo default", "slo.objective=p99<20ms rule:8", "slo.command=(given) rule:8",
+	for _, want := range []string{"mode=observe default", "bound=2% file:2", "startup=30s default",
+		"budget.containers=3 file:3", "budget.moves_per_minute=2 default",
+		"remedy=pin rule:5", "class=hybrid rule:5", "strict=true rule:6", "verify=slo default",
+		"slo.objective=p99<20ms rule:8", "slo.command=(given) rule:8",
 		"annotations.allow=none, narrow rule:7"} {
 		if !slices.Contains(strings.Split(plain, "\n"), want) {
 			t.Errorf("%q is not in\n%s", want, plain)
@@ -78,12 +81,14 @@ func TestValues(t *testing.T) {
 		t.Error("it shows the command")
 	}
 	asked := shown(map[string]string{AnnotationRemedy: "narrow", AnnotationObjective: "p95<1s"})
-	for _, want := range []string{"remedy=narrow annotation unthrottle.dev/remedy", "slo.objective=p95<1s annotation unthrottle.dev/objective"} {
+	for _, want := range []string{"remedy=narrow annotation unthrottle.dev/remedy",
+		"slo.objective=p95<1s annotation unthrottle.dev/objective"} {
 		if !slices.Contains(strings.Split(asked, "\n"), want) {
 			t.Errorf("%q is not in\n%s", want, asked)
 		}
 	}
-	if none := shown(map[string]string{AnnotationRemedy: "none"}); strings.Contains(none, "slo") || !strings.Contains(none, "remedy=none annotation") {
+	if none := shown(map[string]string{AnnotationRemedy: "none"}); strings.Contains(none, "slo") ||
+		!strings.Contains(none, "remedy=none annotation") {
 		t.Errorf("opted out:\n%s", none)
 	}
 }

@@ -215,7 +215,8 @@ func (r Rules) Container(c container.Container, e Effective, t Treatment) Report
 		}
 		return new(text.Sanitize(name, text.MaxName))
 	}
-	out := ReportContainer{Cgroup: text.EscapePath(c.Group.Path), Name: text.Sanitize(c.Name, text.MaxName), Namespace: shown(c.Namespace), Pod: shown(c.Pod),
+	out := ReportContainer{Cgroup: text.EscapePath(c.Group.Path), Name: text.Sanitize(c.Name, text.MaxName),
+		Namespace: shown(c.Namespace), Pod: shown(c.Pod),
 		Container: shown(c.ContainerName), Values: r.Values(e), Refused: append([]Refusal{}, e.Refused...),
 		Remedy: shown(t.Remedy), Transaction: shown(t.Transaction)}
 	if t.Reason != "" {

@@ -13,17 +13,21 @@ const seeds = 5
 
 // Forecast replays a recording under every remedy, as explain and fix do before they choose. objective is nil where
 // there is none, each and schedExt as in forecast.Options. The errors are those of forecast.Make.
-func Forecast(l *forecast.Load, objective *forecast.Objective, schedExt bool, each func(n int, do func(i int) error) error) (*forecast.Forecast, error) {
+func Forecast(l *forecast.Load, objective *forecast.Objective, schedExt bool,
+	each func(n int, do func(i int) error) error) (*forecast.Forecast, error) {
 	return rowsOf(l, remedy.Effects(), objective, schedExt, each)
 }
 
 // ForecastAsked is Forecast where a remedy is asked for by name: its row has the settings asked for.
-func ForecastAsked(l *forecast.Load, asked remedy.Request, objective *forecast.Objective, schedExt bool, each func(n int, do func(i int) error) error) (*forecast.Forecast, error) {
+func ForecastAsked(l *forecast.Load, asked remedy.Request, objective *forecast.Objective, schedExt bool,
+	each func(n int, do func(i int) error) error) (*forecast.Forecast, error) {
 	return rowsOf(l, remedy.EffectsAsked(asked), objective, schedExt, each)
 }
 
-func rowsOf(l *forecast.Load, effects []*forecast.Effect, objective *forecast.Objective, schedExt bool, each func(n int, do func(i int) error) error) (*forecast.Forecast, error) {
-	made, err := forecast.Make(l, forecast.Options{Seeds: seeds, Seed: 1, Calibration: forecast.Tested(), Objective: objective, Each: each, Effects: effects, SchedExt: schedExt})
+func rowsOf(l *forecast.Load, effects []*forecast.Effect, objective *forecast.Objective, schedExt bool,
+	each func(n int, do func(i int) error) error) (*forecast.Forecast, error) {
+	made, err := forecast.Make(l, forecast.Options{Seeds: seeds, Seed: 1, Calibration: forecast.Tested(),
+		Objective: objective, Each: each, Effects: effects, SchedExt: schedExt})
 	if err != nil {
 		return nil, fmt.Errorf("forecast: %w", err)
 	}

@@ -54,18 +54,21 @@ func TestParseRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Rules{Mode: Apply, Listen: "127.0.0.1:9000", Interval: 2 * time.Second, Scope: "/kubepods.slice",
-		StateDir: "/var/lib/unthrottle", Bound: 0.05, Budget: Budget{3, 1, 0.25}, Flight: DefaultFlight(), Export: DefaultExport(), Own: Own{0.015, 64 << 20}, Startup: DefaultStartup,
+		StateDir: "/var/lib/unthrottle", Bound: 0.05, Budget: Budget{3, 1, 0.25}, Flight: DefaultFlight(),
+		Export: DefaultExport(), Own: Own{0.015, 64 << 20}, Startup: DefaultStartup,
 		Rules: []Rule{
 			{Line: 15, Match: Match{Namespace: "kube-system"}, Leave: true, SLOInterval: 10 * time.Second},
 			{Line: 17, Match: Match{Name: "web-*", Labels: map[string]string{"tier": "front"}}, Remedy: remedy.Pin, CPUs: 4,
-				Objective: objective.Objective{Quantile: 0.99, Bound: 20 * time.Millisecond}, SLOCommand: "/usr/local/bin/latencies --last 10s",
+				Objective:   objective.Objective{Quantile: 0.99, Bound: 20 * time.Millisecond},
+				SLOCommand:  "/usr/local/bin/latencies --last 10s",
 				SLOInterval: 30 * time.Second, SLOLookBack: 20 * time.Second},
 			{Line: 27, Match: Match{Cgroup: "/kubepods.slice/**"}, Auto: true, SLOInterval: 10 * time.Second},
 		}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Rules{}, "Lines"), cmpopts.IgnoreFields(Rule{}, "Lines")); diff != "" {
 		t.Error(diff)
 	}
-	if pin := got.Rules[1].Lines; got.Lines["bound"] != 8 || got.Lines["budget.cpu_share"] != 12 || pin["remedy"] != 20 || pin["slo.objective"] != 23 || pin["stays"] != 0 {
+	if pin := got.Rules[1].Lines; got.Lines["bound"] != 8 || got.Lines["budget.cpu_share"] != 12 ||
+		pin["remedy"] != 20 || pin["slo.objective"] != 23 || pin["stays"] != 0 {
 		t.Errorf("lines: %v, %v", got.Lines, pin)
 	}
 	got, err = ParseRules([]byte("version: 1\n"))
@@ -152,7 +155,8 @@ func TestParseRulesRefuses(t *testing.T) {
 
 // Every mistake is named, by line, up to a bound.
 func TestEveryMistakeIsNamed(t *testing.T) {
-	_, err := ParseRules([]byte("mode: destroy\nbudget: {containers: -1, moves: 3}\nrules:\n- remedy: pray\n- match: {nmae: x}\n  cpus: 0\n"))
+	_, err := ParseRules([]byte("mode: destroy\nbudget: {containers: -1, moves: 3}\nrules:\n- remedy: pray\n- match: " +
+		"{nmae: x}\n  cpus: 0\n"))
 	var all Mistakes
 	if !errors.As(err, &all) {
 		t.Fatalf("%v", err)
@@ -184,7 +188,8 @@ func FuzzParseRules(f *testing.F) {
 			}
 			return
 		}
-		if len(r.Rules) > maxRules || r.Interval < 100*time.Millisecond || r.Bound < 0 || r.Bound > 1 || r.Mode != Observe && r.Mode != Apply {
+		if len(r.Rules) > maxRules || r.Interval < 100*time.Millisecond || r.Bound < 0 || r.Bound > 1 ||
+			r.Mode != Observe && r.Mode != Apply {
 			t.Fatalf("out of bounds: %+v", r)
 		}
 		for _, rule := range r.Rules {

@@ -34,7 +34,8 @@ func TestSample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?m)"([a-z_]+)": +(?:func\(|[a-z]\.|r\.|m\.|glob\(|part\()`).FindAllStringSubmatch(string(code), -1) {
+		for _, m := range regexp.MustCompile(
+			`(?m)"([a-z_]+)": +(?:func\(|[a-z]\.|r\.|m\.|glob\(|part\()`).FindAllStringSubmatch(string(code), -1) {
 			keys++
 			if !regexp.MustCompile(`(?m)\b` + m[1] + `:`).MatchString(sample) {
 				t.Errorf("key %s of %s is not in the sample", m[1], file)

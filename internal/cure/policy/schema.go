@@ -59,32 +59,43 @@ func RuleKeys() []Key {
 		return ""
 	}
 	return []Key{
-		{Name: "match", Field: "Match", Type: TypeSettings, Doc: "which containers the rule is for: all that is given must fit", Keys: []Key{
-			{Name: "name", Field: "Name", Type: TypeText, Doc: "a pattern for the name of the container, the pod, or pod/container; * does not cross a /"},
+		{Name: "match", Field: "Match", Type: TypeSettings, Doc: "which containers the rule is for: all that is " +
+			"given must fit", Keys: []Key{
+			{Name: "name", Field: "Name", Type: TypeText, Doc: "a pattern for the name of the container, the pod, or " +
+				"pod/container; * does not cross a /"},
 			{Name: "namespace", Field: "Namespace", Type: TypeText, Doc: "a pattern for the namespace"},
 			{Name: "cgroup", Field: "Cgroup", Type: TypeText, Doc: "a pattern for the cgroup's path", NotInPolicies: "policies name pods"},
-			{Name: "labels", Field: "Labels", Type: TypeLabels, Doc: "labels that the pod must have; they are known where the agent has a session with the runtime (tiers cure and narrow)"},
+			{Name: "labels", Field: "Labels", Type: TypeLabels,
+				Doc: "labels that the pod must have; they are known where the agent has a session with the runtime " +
+					"(tiers cure and narrow)"},
 		}},
-		{Name: "policy", Field: "Policy", Type: TypeText, Doc: "the object that the rule was made from", NotInPolicies: "it is the object itself"},
-		{Name: "mode", Field: "Mode", Type: TypeText, Words: []string{string(Observe), string(Apply)}, Doc: "what may be done by the rule, within the file's mode",
+		{Name: "policy", Field: "Policy", Type: TypeText, Doc: "the object that the rule was made from",
+			NotInPolicies: "it is the object itself"},
+		{Name: "mode", Field: "Mode", Type: TypeText, Words: []string{string(Observe), string(Apply)},
+			Doc:           "what may be done by the rule, within the file's mode",
 			NotInPolicies: "it stands beside the rules"},
-		{Name: "remedy", Field: "Remedy", Type: TypeText, Words: remedyWords(), Doc: "what is done: auto chooses by forecast, none leaves the container alone; auto by default"},
+		{Name: "remedy", Field: "Remedy", Type: TypeText, Words: remedyWords(),
+			Doc: "what is done: auto chooses by forecast, none leaves the container alone; auto by default"},
 		{Name: "class", Field: "Class", Type: TypeText, Words: classes, Doc: "which CPUs; it names the remedy"},
 		{Name: "cpus", Field: "CPUs", Type: TypeWhole, Least: 1, Most: 8192, Doc: "how many CPUs, of " + of("cpus")},
 		{Name: "via", Field: "Via", Type: TypeText, Words: remedy.Vias, Doc: "how the width is bounded, of " + of("via")},
 		{Name: "credit", Field: "Credit", Type: TypeTime, Doc: "the CPU time that may be saved, of " + of("credit")},
-		{Name: "factor", Field: "Factor", Type: TypeNumber, Least: 1, Most: 1000, Above: true, Doc: "the new limit as a multiple of the old one, of " + of("factor")},
+		{Name: "factor", Field: "Factor", Type: TypeNumber, Least: 1, Most: 1000, Above: true,
+			Doc: "the new limit as a multiple of the old one, of " + of("factor")},
 		{Name: "to", Field: "To", Type: TypeNumber, Least: 0, Most: 8192, Above: true, Doc: "the new limit in CPUs, of " + of("to")},
 		{Name: "lends", Field: "Lends", Type: TypeTruth, Doc: "secondary containers may use its CPUs while they idle, of " + of("lends")},
 		{Name: "strict", Field: "Strict", Type: TypeTruth, Doc: "it keeps its quota, of " + of("strict")},
 		{Name: "stays", Field: "Stays", Type: TypeTruth, Doc: "it is never moved to other CPUs afterwards, of " + of("stays")},
 		{Name: "irqs", Field: "IRQs", Type: TypeTruth, Doc: "interrupts are kept off its CPUs, of " + of("irqs")},
 		{Name: "may", Field: "May", Type: TypeWords, Words: may, Doc: "remedies that may grant more CPU than the limit, for auto"},
-		{Name: "verify", Field: "Verify", Type: TypeText, Words: []string{VerifySLO, VerifyProbe, VerifyBoth}, Doc: "what judges the effect"},
-		{Name: "trial", Field: "Trial", Type: TypeSettings, Doc: "how long remedies may be tried on a container in turns, and how often; what is measured chooses then, and the forecast without it", Keys: []Key{
+		{Name: "verify", Field: "Verify", Type: TypeText, Words: []string{VerifySLO, VerifyProbe, VerifyBoth},
+			Doc: "what judges the effect"},
+		{Name: "trial", Field: "Trial", Type: TypeSettings, Doc: "how long remedies may be tried on a container in " +
+			"turns, and how often; what is measured chooses then, and the forecast without it", Keys: []Key{
 			{Name: "most", Field: "Most", Type: TypeTime, Doc: "how long a trial takes at most, 30s to 1h"},
 			{Name: "per", Field: "Per", Type: TypeTime, Doc: "the time within which a container has one trial, 24h by default"},
-			{Name: "quiet", Field: "Quiet", Type: TypeText, Doc: "a time of each day in UTC in which nothing is tried, such as 08:00-20:00"},
+			{Name: "quiet", Field: "Quiet", Type: TypeText, Doc: "a time of each day in UTC in which nothing is " +
+				"tried, such as 08:00-20:00"},
 		}},
 		{Name: "slo", Field: "SLO", Type: TypeSettings, Doc: "the latency that must be kept", Keys: []Key{
 			{Name: "objective", Field: "Objective", Type: TypeText, Doc: "a bound on a percentile, such as p99<20ms"},
@@ -92,10 +103,11 @@ func RuleKeys() []Key {
 			{Name: "interval", Field: "Interval", Type: TypeTime, Doc: "how often the command is asked", NotInPolicies: noCommands},
 			{Name: "look_back", Field: "LookBack", Type: TypeTime, Doc: "how far the command looks back", NotInPolicies: noCommands},
 		}},
-		{Name: "annotations", Field: "Annotations", Type: TypeSettings, Doc: "what the owners of pods may ask for by annotations, beside none", Keys: []Key{
-			{Name: "allow", Field: "Allow", Type: TypeWords, Words: remedyWords(), Doc: "remedies, or auto"},
-			{Name: "objective", Field: "Objective", Type: TypeTruth, Doc: "another bound than that of slo", NotInPolicies: noCommands},
-		}},
+		{Name: "annotations", Field: "Annotations", Type: TypeSettings,
+			Doc: "what the owners of pods may ask for by annotations, beside none", Keys: []Key{
+				{Name: "allow", Field: "Allow", Type: TypeWords, Words: remedyWords(), Doc: "remedies, or auto"},
+				{Name: "objective", Field: "Objective", Type: TypeTruth, Doc: "another bound than that of slo", NotInPolicies: noCommands},
+			}},
 	}
 }
 

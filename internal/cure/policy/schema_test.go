@@ -63,7 +63,9 @@ func TestRuleKeysBoundsAreTheParsers(t *testing.T) {
 		}
 		err := new(Rule).read(doc.Content[0])
 		if err != nil && (strings.Contains(err.Error(), "choose from") || strings.Contains(err.Error(), "not a number") ||
-			strings.Contains(err.Error(), "whole number") || strings.Contains(err.Error(), "no more CPU") || strings.Contains(err.Error(), "give a time") || strings.Contains(err.Error(), "true or false") || strings.Contains(err.Error(), "single value") || strings.Contains(err.Error(), "is wanted")) {
+			strings.Contains(err.Error(), "whole number") || strings.Contains(err.Error(), "no more CPU") ||
+			strings.Contains(err.Error(), "give a time") || strings.Contains(err.Error(), "true or false") ||
+			strings.Contains(err.Error(), "single value") || strings.Contains(err.Error(), "is wanted")) {
 			return err
 		}
 		return nil
@@ -82,7 +84,8 @@ func TestRuleKeysBoundsAreTheParsers(t *testing.T) {
 			}
 			bad = []string{list("pray")}
 		case k.Type == TypeWhole:
-			good, bad = []string{fmt.Sprint(int(k.Least)), fmt.Sprint(int(k.Most))}, []string{fmt.Sprint(int(k.Least) - 1), fmt.Sprint(int(k.Most) + 1), "1.5"}
+			good, bad = []string{fmt.Sprint(int(k.Least)), fmt.Sprint(int(k.Most))},
+				[]string{fmt.Sprint(int(k.Least) - 1), fmt.Sprint(int(k.Most) + 1), "1.5"}
 		case k.Type == TypeNumber:
 			good, bad = []string{fmt.Sprint(k.Least + 0.5), fmt.Sprint(k.Most)}, []string{fmt.Sprint(k.Least), fmt.Sprint(k.Most + 1)}
 		case k.Type == TypeTruth:

@@ -31,8 +31,9 @@ var burst = Remedy{
 	Kind:     Burst,
 	Settings: []Setting{{Flag: "burst"}, {Flag: "period"}},
 	Effects:  []*forecast.Effect{forecast.BurstEffect},
-	Merit:    &Merit{Rank: 0, Why: "its mean use is below its limit, so unused time of earlier periods can carry it over its peaks", Spare: true},
-	here:     burstHere,
+	Merit: &Merit{Rank: 0, Why: "its mean use is below its limit, so unused time of earlier periods can carry it " +
+		"over its peaks", Spare: true},
+	here: burstHere,
 	request: func(row forecast.Remedy, r *Request) string {
 		r.Burst, r.Period = row.Burst, row.Period
 		return ""
@@ -108,7 +109,8 @@ func (p *planner) noSpare(limit float64) error {
 		return nil
 	}
 	if o.Window > 0 && o.Window < shortLook {
-		p.warn("it used %s of %s in the last %s; if it always does, a burst has nothing to spend", text.CPUs(*o.UsedCPUs), text.CPUs(limit), text.Duration(o.Window))
+		p.warn("it used %s of %s in the last %s; if it always does, a burst has nothing to spend",
+			text.CPUs(*o.UsedCPUs), text.CPUs(limit), text.Duration(o.Window))
 		return nil
 	}
 	return p.refuse(why, "it needs more CPU: try --remedy raise or pin")
@@ -121,7 +123,8 @@ func Unfilled(usedCPUs, limitCPUs float64) string {
 	if usedCPUs < saturated*limitCPUs {
 		return ""
 	}
-	return fmt.Sprintf("it used %s of %s on average, so that a burst had no unused time to spend", text.CPUs(usedCPUs), text.CPUs(limitCPUs))
+	return fmt.Sprintf("it used %s of %s on average, so that a burst had no unused time to spend", text.CPUs(usedCPUs),
+		text.CPUs(limitCPUs))
 }
 
 // bursting is the limit of one level with burst. Another period holds for the container, and for the level that binds.

@@ -30,7 +30,8 @@ func (p *planner) capped() error {
 		return p.refuse("it cannot be narrowed by sched_ext: "+p.f.SchedExt.Why, "use --via cpuset, or --via auto")
 	}
 	if p.r.Burst > 0 || p.r.Period > 0 || p.r.Immovable || p.r.Reserve != nil {
-		return p.refuse("a cap of sched_ext has no burst, no period and no CPUs of its own", "leave --burst, --period, --stays and --reserve out, or use --via cpuset")
+		return p.refuse("a cap of sched_ext has no burst, no period and no CPUs of its own",
+			"leave --burst, --period, --stays and --reserve out, or use --via cpuset")
 	}
 	c, err := p.capOf()
 	if err != nil {
@@ -55,7 +56,8 @@ func (p *planner) capAncestors(of widthcap.Cap) {
 			continue
 		}
 		if !p.mayLift(level.Path) || !p.f.inScope(level.Path) {
-			p.skip(level.Path, fmt.Sprintf("the scheduler keeps its limit of %s without more credit: it is neither a pod's nor below a cgroup that you named", text.CPUs(quota)))
+			p.skip(level.Path, fmt.Sprintf("the scheduler keeps its limit of %s without more credit: it is neither a "+
+				"pod's nor below a cgroup that you named", text.CPUs(quota)))
 			continue
 		}
 		c := widthcap.Of(quota)
@@ -84,9 +86,11 @@ func (p *planner) capOf() (widthcap.Cap, error) {
 	}
 	switch online := p.hostCPUs(); {
 	case c.CPUs > online:
-		return c, p.refuse(fmt.Sprintf("a cap of %s is above the %s of this host", text.CPUs(c.CPUs), text.CPUs(online)), "leave --cpus out, or give fewer")
+		return c, p.refuse(fmt.Sprintf("a cap of %s is above the %s of this host", text.CPUs(c.CPUs),
+			text.CPUs(online)), "leave --cpus out, or give fewer")
 	case limited && c.CPUs > limit+epsilon:
-		return c, p.refuse(fmt.Sprintf("%s are more than its limit of %s at %s", text.CPUs(c.CPUs), text.CPUs(limit), text.Name(at)), "leave --cpus out, or raise the limit first")
+		return c, p.refuse(fmt.Sprintf("%s are more than its limit of %s at %s", text.CPUs(c.CPUs), text.CPUs(limit),
+			text.Name(at)), "leave --cpus out, or raise the limit first")
 	case limited && math.Abs(c.CPUs-limit) > 0.001:
 		p.warn("%s are fewer than its limit of %s", text.CPUs(c.CPUs), text.CPUs(limit))
 	}

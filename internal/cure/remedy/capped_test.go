@@ -48,7 +48,8 @@ func TestNarrowBySchedExt(t *testing.T) {
 			f.SchedExt = canSchedExt
 			tc.r.Kind = Narrow
 			p := must(t)(Make(f, target, tc.r))
-			if len(p.Changes) != 1 || p.Changes[0].Kind != change.KindWidth || p.Changes[0].To != tc.want || p.Parameters[paramCap] != tc.want {
+			if len(p.Changes) != 1 || p.Changes[0].Kind != change.KindWidth || p.Changes[0].To != tc.want ||
+				p.Parameters[paramCap] != tc.want {
 				t.Errorf("%+v: %+v", tc.r, p.Changes)
 			}
 			// In force it has no CPUs of its own, which others would have to leave.
@@ -113,7 +114,8 @@ func TestNarrowBySchedExtRefused(t *testing.T) {
 			}
 		}
 		p := must(t)(Make(f, target, Request{Kind: Narrow, Via: ViaAuto, Credit: time.Second}))
-		if p.Parameters[paramCPUs] == "" || !strings.Contains(strings.Join(p.Warnings, "\n"), "by a cpuset, which saves no credit: the kernel has no sched_ext") {
+		if p.Parameters[paramCPUs] == "" ||
+			!strings.Contains(strings.Join(p.Warnings, "\n"), "by a cpuset, which saves no credit: the kernel has no sched_ext") {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -121,7 +123,8 @@ func TestNarrowBySchedExtRefused(t *testing.T) {
 		unlimit(h)
 		f := h.facts()
 		f.SchedExt = canSchedExt
-		if refused := refusal(t, f, target, Request{Kind: Narrow, Via: ViaSchedExt}); !strings.Contains(refused.Error(), "it has no limit") {
+		if refused := refusal(t, f, target, Request{Kind: Narrow, Via: ViaSchedExt}); !strings.Contains(refused.Error(),
+			"it has no limit") {
 			t.Error(refused)
 		}
 	})

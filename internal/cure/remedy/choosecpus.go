@@ -55,7 +55,8 @@ func (p *planner) around(targetCpuset targetCpuset) (placement.State, []hoststat
 	others := s.Containers[:0]
 	for _, c := range s.Containers {
 		h, _ := p.f.placing(c.Name)
-		if set := h.CPUSet; c.Name != p.target.Group.Path && !(cgroup.Below(set, targetCpuset.path) || cgroup.Below(targetCpuset.path, set)) {
+		if set := h.CPUSet; c.Name != p.target.Group.Path &&
+			!(cgroup.Below(set, targetCpuset.path) || cgroup.Below(targetCpuset.path, set)) {
 			if c.Class == placement.Floating {
 				// Others may use its CPUs too, but the target no more than it may anyway.
 				if c.Current = c.Current.Intersection(targetCpuset.allowed); c.Current.IsEmpty() {
@@ -154,7 +155,8 @@ func (p *planner) float(targetCpuset targetCpuset, n int) (chosen, error) {
 		placed, err = placement.PlaceBeside(state, p.spare(state, taken), c)
 	}
 	if errors.As(err, &few) {
-		return chosen{}, p.refuse(fmt.Sprintf("%s wanted, %d available: it may use %s", text.CPUs(float64(n)), few.Free, list(targetCpuset.allowed)),
+		return chosen{}, p.refuse(fmt.Sprintf("%s wanted, %d available: it may use %s", text.CPUs(float64(n)), few.Free,
+			list(targetCpuset.allowed)),
 			"give exclusive CPUs back, or try --remedy burst")
 	}
 	if err != nil {

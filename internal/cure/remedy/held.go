@@ -71,7 +71,8 @@ func Decode(h txn.InForce, journal string) (Held, error) {
 			continue
 		}
 		if _, err := topology.ParseList(c.To); err != nil {
-			return Held{}, &Unreadable{ID: h.ID, Remedy: h.Remedy, Target: h.Target, File: journal, Name: "setting " + c.Key().String(), Value: c.To, Err: err}
+			return Held{}, &Unreadable{ID: h.ID, Remedy: h.Remedy, Target: h.Target, File: journal, Name: "setting " +
+				c.Key().String(), Value: c.To, Err: err}
 		}
 	}
 	return Held{InForce: h, Notes: notes}, nil

@@ -35,7 +35,8 @@ func TestUnreadableTransaction(t *testing.T) {
 			"parameter cpuset":    func(f *txn.InForce) { f.Parameters[paramSet] = "/a/../b" },
 			"remedy \"\" cannot":  func(f *txn.InForce) { f.Remedy = "superpin" },
 			"setting cgroup": func(f *txn.InForce) {
-				f.Changes = append(f.Changes, change.Change{Kind: change.KindFile, Op: change.OpRemoveCPUs, Path: "/x", File: "cpuset.cpus", To: "?"})
+				f.Changes = append(f.Changes, change.Change{Kind: change.KindFile, Op: change.OpRemoveCPUs, Path: "/x",
+					File: "cpuset.cpus", To: "?"})
 			},
 		} {
 			f := h.facts()
@@ -65,7 +66,8 @@ func TestUnreadableTransaction(t *testing.T) {
 					t.Errorf("%s, %s: %v", name, planner, err)
 					continue
 				}
-				if text := err.Error(); !strings.Contains(text, name) || !strings.Contains(text, "in "+f.Journal) || !strings.Contains(text, "run unthrottle restore "+held.ID) {
+				if text := err.Error(); !strings.Contains(text, name) || !strings.Contains(text, "in "+f.Journal) ||
+					!strings.Contains(text, "run unthrottle restore "+held.ID) {
 					t.Errorf("%s, %s: %s", name, planner, text)
 				}
 			}

@@ -34,7 +34,8 @@ func TestHiddenProcesses(t *testing.T) {
 		t.Fatalf("in the host's namespace: %v", err)
 	}
 	h.pidNamespace(otherNamespace)
-	if why := refusal(t, h.facts(), unit, Request{Kind: Pin}).Error(); !strings.Contains(why, "hidden here") || !strings.Contains(why, "hostPID: true") {
+	if why := refusal(t, h.facts(), unit, Request{Kind: Pin}).Error(); !strings.Contains(why, "hidden here") ||
+		!strings.Contains(why, "hostPID: true") {
 		t.Error(why)
 	}
 	p, err := Make(h.facts(), own, Request{Kind: Pin})
@@ -86,7 +87,8 @@ func TestUpkeepDoesNotMoveWhatIsHidden(t *testing.T) {
 	h.k.Spawn("/unit", 11)
 	h.pidNamespace(otherNamespace)
 	due := h.reconcile()
-	if len(due) != 1 || !slices.ContainsFunc(due[0].Plan.Warnings, func(w string) bool { return strings.Contains(w, "cannot be seen here") }) {
+	if len(due) != 1 || !slices.ContainsFunc(due[0].Plan.Warnings,
+		func(w string) bool { return strings.Contains(w, "cannot be seen here") }) {
 		t.Fatalf("%+v", due)
 	}
 	for _, c := range due[0].Plan.Changes {

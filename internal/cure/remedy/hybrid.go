@@ -64,7 +64,8 @@ func (p *planner) hybrid() error {
 	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
-	p.settle(targetCpuset, choice.own.Union(shared), fmt.Sprintf("%s of %s alone (%s), and the shared ones", text.CPUs(float64(own)), p.target.Name, choice.why))
+	p.settle(targetCpuset, choice.own.Union(shared),
+		fmt.Sprintf("%s of %s alone (%s), and the shared ones", text.CPUs(float64(own)), p.target.Name, choice.why))
 	if err := p.moveOthers(targetCpuset, choice.withdrawn()); err != nil {
 		return err
 	}

@@ -50,7 +50,8 @@ func TestHybrid(t *testing.T) {
 				t.Errorf("weight %d, %v: it fell", shares, err)
 			}
 			said := strings.Join(p.Warnings, "; ")
-			if want := map[bool]string{true: "can be throttled again", false: "more than its limit"}[strict]; !strings.Contains(said, want) {
+			if want := map[bool]string{true: "can be throttled again",
+				false: "more than its limit"}[strict]; !strings.Contains(said, want) {
 				t.Errorf("warnings %q", said)
 			}
 			h.restore("")

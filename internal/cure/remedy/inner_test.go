@@ -100,7 +100,8 @@ func TestControllersAreNotHandedDownAmongProcesses(t *testing.T) {
 	s := f.Sets["/a"]
 	s.Procs = 2
 	f.Sets["/a"] = s
-	if why := refusal(t, f, target("/a/b/c", ""), Request{Kind: Pin}); !strings.Contains(why.Error(), "/a above it holds 2 processes itself") ||
+	if why := refusal(t, f, target("/a/b/c", ""), Request{Kind: Pin}); !strings.Contains(why.Error(),
+		"/a above it holds 2 processes itself") ||
 		!slices.Equal(why.Names, []string{"/a"}) {
 		t.Error(why)
 	}
@@ -139,7 +140,8 @@ func TestInnerSetKeepsACPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.apply(p)
-	if _, err := Make(h.facts(), targets["/s/q"], Request{Kind: Pin}); err == nil || !strings.Contains(err.Error(), "/s/p/db may use only 4 and would be left without a CPU") {
+	if _, err := Make(h.facts(), targets["/s/q"], Request{Kind: Pin}); err == nil ||
+		!strings.Contains(err.Error(), "/s/p/db may use only 4 and would be left without a CPU") {
 		t.Errorf("%v", err)
 	}
 }
@@ -185,7 +187,8 @@ func TestNoPinOfASetThatRunsElsewhere(t *testing.T) {
 	target := h.run("/p/web", 10)
 	h.write(cgroup.CPUSet, "/p", cgroup.FileCPUs, "0-3")
 	h.write(cgroup.CPUSet, "/p/web", cgroup.FileCPUs, "4")
-	if _, err := Make(h.facts(), target, Request{Kind: Pin}); err == nil || !strings.Contains(err.Error(), "it was given 4, none of which its parent has, so it runs on 0-3 instead") {
+	if _, err := Make(h.facts(), target, Request{Kind: Pin}); err == nil ||
+		!strings.Contains(err.Error(), "it was given 4, none of which its parent has, so it runs on 0-3 instead") {
 		t.Errorf("%v", err)
 	}
 }

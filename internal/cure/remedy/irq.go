@@ -35,7 +35,8 @@ func (p *planner) interruptsOff() error {
 	p.plan.Parameters[paramIRQs] = "yes"
 	p.warn("interrupts that cannot be moved (managed, bound to a CPU) stay; the others follow where it is moved to other CPUs later")
 	if p.r.Interrupts.Balanced {
-		p.warn("irqbalance runs and may put interrupts back: set IRQBALANCE_BANNED_CPULIST=%s in its environment and start it again", pinned)
+		p.warn("irqbalance runs and may put interrupts back: set IRQBALANCE_BANNED_CPULIST=%s in its environment and "+
+			"start it again", pinned)
 	}
 	return nil
 }

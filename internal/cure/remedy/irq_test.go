@@ -66,7 +66,8 @@ func TestPinKeepsInterruptsOff(t *testing.T) {
 func TestInterruptsFollow(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
 		all := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
-		fake := &fakeIRQ{lists: map[string]cpuset.CPUSet{irq.Default: all, irq.File(1): all, irq.File(2): cpuset.New(6), irq.File(3): cpuset.New(2, 3), irq.File(4): cpuset.New(0)}}
+		fake := &fakeIRQ{lists: map[string]cpuset.CPUSet{irq.Default: all, irq.File(1): all, irq.File(2): cpuset.New(6),
+			irq.File(3): cpuset.New(2, 3), irq.File(4): cpuset.New(0)}}
 		h.options.IRQ, h.irq = fake, fake
 		before, lists := h.k.Snapshot(), maps.Clone(fake.lists)
 		found, err := gather.Interrupts(fake, h.root)

@@ -116,7 +116,8 @@ func TestOthersOnTheKernel(t *testing.T) {
 	require.EachCgroup(t, "the cpusets and limits that are written")
 	r := newReal(t)
 	before := r.Settings()
-	for _, request := range []Request{{Kind: Narrow}, {Kind: Narrow, CPUs: 2}, {Kind: Burst}, {Kind: Burst, Period: 50_000_000}, {Kind: Weight, WeightFromLimit: true},
+	for _, request := range []Request{{Kind: Narrow}, {Kind: Narrow, CPUs: 2}, {Kind: Burst},
+		{Kind: Burst, Period: 50_000_000}, {Kind: Weight, WeightFromLimit: true},
 		{Kind: Raise}, {Kind: Raise, To: 1.5}} {
 		p, err := r.plan(r.target, request)
 		if err != nil {

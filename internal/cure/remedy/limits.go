@@ -155,7 +155,8 @@ func (p *planner) mayChange(at string) error {
 	if at == p.target.Group.Path || p.mayLift(at) && p.f.inScope(at) {
 		return nil
 	}
-	return p.refuse(fmt.Sprintf("the quota that binds is that of %s, which is neither a pod's nor below a cgroup that you named", text.Name(at)),
+	return p.refuse(fmt.Sprintf("the quota that binds is that of %s, which is neither a pod's nor below a cgroup "+
+		"that you named", text.Name(at)),
 		"name a cgroup above it with --lift-below", at)
 }
 
@@ -184,7 +185,8 @@ func (p *planner) liftAncestors(demand float64) error {
 		switch {
 		case allowed:
 			if p.f.HiddenProcesses && p.f.CPUVersion == cgroup.V1 {
-				p.warn("whether %s holds processes itself, which would become unlimited, cannot be seen here: v1 hides processes of other PID namespaces",
+				p.warn("whether %s holds processes itself, which would become unlimited, cannot be seen here: v1 "+
+					"hides processes of other PID namespaces",
 					text.Name(level.Path))
 			}
 			p.quotaOff(level.Path, "quota off: it would still stop "+p.target.Name)
@@ -198,7 +200,8 @@ func (p *planner) liftAncestors(demand float64) error {
 			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and without it these would become unlimited",
 				text.CPUs(quota), text.Name(level.Path)), "give them quotas of their own first", unbounded...)
 		default:
-			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and it is neither a pod's nor below a cgroup that you named",
+			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and it is neither a pod's nor below "+
+				"a cgroup that you named",
 				text.CPUs(quota), text.Name(level.Path)), "name a cgroup above it with --lift-below", level.Path)
 		}
 		if !allowed {

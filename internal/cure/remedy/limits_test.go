@@ -67,7 +67,8 @@ func TestAncestors(t *testing.T) {
 			limits: map[string]float64{"/kubepods": 0, pod: 2.5, pod + "/web": 2, pod + "/side": 0.5}, target: pod + "/web", uid: podUID,
 			r: Request{Kind: Pin}, want: []string{pod + " cpu.max max 100000", pod + "/web cpu.max max 100000"}},
 		"also with systemd's names": {
-			limits: map[string]float64{"/kubepods.slice": 0, "/kubepods.slice/kubepods-burstable.slice": 0, slice: 1, slice + "/a.scope": 1},
+			limits: map[string]float64{"/kubepods.slice": 0, "/kubepods.slice/kubepods-burstable.slice": 0, slice: 1,
+				slice + "/a.scope": 1},
 			target: slice + "/a.scope", uid: podUID, r: Request{Kind: Pin},
 			want: []string{slice + " cpu.max max 100000", slice + "/a.scope cpu.max max 100000"}},
 		"not where another would become unlimited": {
@@ -116,7 +117,8 @@ func TestAncestors(t *testing.T) {
 			limits: map[string]float64{pod: 1, pod + "/web": 0}, target: pod + "/web", uid: podUID,
 			r: Request{Kind: Raise, To: 3}, want: []string{pod + " cpu.max 300000 100000"}},
 		"raise beyond the host": {
-			limits: map[string]float64{"/a": 5}, target: "/a", r: Request{Kind: Raise}, refused: "10 CPUs is more than the 8 CPUs of this host"},
+			limits: map[string]float64{"/a": 5}, target: "/a", r: Request{Kind: Raise},
+			refused: "10 CPUs is more than the 8 CPUs of this host"},
 		"raise to less": {
 			limits: map[string]float64{"/a": 5}, target: "/a", r: Request{Kind: Raise, To: 4}, refused: "4 CPUs is no more than its limit"},
 		"weight from the limit": {
@@ -128,7 +130,8 @@ func TestAncestors(t *testing.T) {
 			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Period: 20_000_000},
 			want: []string{"/a cpu.max 40000 20000", "/a cpu.max.burst 40000"}},
 		"burst above the quota": {
-			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Burst: 300_000_000}, refused: "burst 300ms is above the quota 200ms"},
+			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Burst: 300_000_000},
+			refused: "burst 300ms is above the quota 200ms"},
 		"burst of the pod that stops it": {
 			limits: map[string]float64{pod: 1, pod + "/web": 0}, target: pod + "/web", uid: podUID,
 			r: Request{Kind: Burst}, want: []string{pod + " cpu.max.burst 100000"}},
@@ -136,13 +139,16 @@ func TestAncestors(t *testing.T) {
 			limits: map[string]float64{pod: 1, pod + "/web": 0}, target: pod + "/web", uid: podUID,
 			r: Request{Kind: Burst, Period: 20_000_000}, want: []string{pod + " cpu.max 20000 20000", pod + " cpu.max.burst 20000"}},
 		"burst without unused time": {
-			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.93)}},
+			limits: map[string]float64{"/a": 2}, target: "/a",
+			r:       Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.93)}},
 			refused: "no unused time to spend"},
 		"burst at a peak that half a second shows": {
-			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.99), Window: 500_000_000}},
+			limits: map[string]float64{"/a": 2}, target: "/a",
+			r:    Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.99), Window: 500_000_000}},
 			want: []string{"/a cpu.max.burst 200000"}},
 		"burst on an old kernel": {
-			limits: map[string]float64{"/a": 2}, target: "/a", arrange: func(f *hoststate.Facts) { f.HasBurst = false }, r: Request{Kind: Burst},
+			limits: map[string]float64{"/a": 2}, target: "/a", arrange: func(f *hoststate.Facts) { f.HasBurst = false },
+			r:       Request{Kind: Burst},
 			refused: "this kernel has no burst"},
 		"period": {
 			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Period}, want: []string{"/a cpu.max 40000 20000"}},
@@ -164,11 +170,13 @@ func TestAncestors(t *testing.T) {
 			limits: map[string]float64{"/slice": 1, "/slice/a": 2}, target: "/slice/a", r: Request{Kind: Period},
 			refused: "the quota that binds is that of /slice"},
 		"period as it is": {
-			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Period, Period: 100_000_000}, refused: "its period is 100ms already"},
+			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Period, Period: 100_000_000},
+			refused: "its period is 100ms already"},
 		"period without a limit": {
 			limits: map[string]float64{"/a": 0}, target: "/a", r: Request{Kind: Period}, refused: "neither it nor an ancestor has a quota"},
 		"period too short for the kernel": {
-			limits: map[string]float64{"/a": 0.05}, target: "/a", r: Request{Kind: Period, Period: 10_000_000}, refused: "quota 500µs is below the least of 1ms"},
+			limits: map[string]float64{"/a": 0.05}, target: "/a", r: Request{Kind: Period, Period: 10_000_000},
+			refused: "quota 500µs is below the least of 1ms"},
 		"a threaded cgroup": {
 			limits:  map[string]float64{"/a": 2},
 			target:  "/a",

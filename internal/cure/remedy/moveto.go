@@ -64,7 +64,8 @@ func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (
 		m.taken = to.Union(siblings(f.Machine, to))
 	}
 	m.planner = planner{f: f.gaveBack(h, m.gone), r: Request{Kind: Kind(h.Remedy)}, target: target.Container,
-		plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), Parameters: maps.Clone(h.Parameters), Expected: h.Expected, Replaces: []string{id}}}
+		plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), Parameters: maps.Clone(h.Parameters),
+			Expected: h.Expected, Replaces: []string{id}}}
 	if err := m.possible(with); err != nil {
 		return Plan{}, err
 	}
@@ -234,7 +235,8 @@ func (m *mover) others(with []string) error {
 	inside = slices.DeleteFunc(inside, func(path string) bool { return partner[path] })
 	for _, path := range inside {
 		if at, none := m.leftWithout(path, m.taken, partner); none {
-			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", text.Name(at), m.f.Sets[at].Effective), "plan again", at)
+			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", text.Name(at),
+				m.f.Sets[at].Effective), "plan again", at)
 		}
 		k := change.Change{Kind: change.KindFile, Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs}.Key()
 		unit := change.Change{Kind: change.KindSystemd, Path: path, File: unitprop.AllowedCPUs, Unit: m.f.Groups[path].Unit}.Key()

@@ -249,7 +249,8 @@ func TestMoveToRefuses(t *testing.T) {
 		}
 		h.restore("")
 		h.apply(must(t)(Make(h.facts(), web, Request{Kind: Weight})))
-		if _, err := MoveTo(h.facts(), h.heldFor("/a/web").ID, cpuset.New(3)); err == nil || !strings.Contains(err.Error(), "gave no CPUs") {
+		if _, err := MoveTo(h.facts(), h.heldFor("/a/web").ID, cpuset.New(3)); err == nil ||
+			!strings.Contains(err.Error(), "gave no CPUs") {
 			t.Error(err)
 		}
 	})
@@ -261,7 +262,8 @@ func TestPinRefusesWhatAManagerMayHave(t *testing.T) {
 		f := h.facts()
 		f.Claims = append(f.Claims, hoststate.Claim{CPUs: f.Machine.Online(), By: "the kubelet, whose state is not known,"})
 		var refused *Refused
-		if _, err := Make(f, web, Request{Kind: Pin, CPUs: 2}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "the kubelet, whose state is not known, has ") {
+		if _, err := Make(f, web, Request{Kind: Pin, CPUs: 2}); !errors.As(err, &refused) ||
+			!strings.Contains(err.Error(), "the kubelet, whose state is not known, has ") {
 			t.Error(err)
 		}
 	})

@@ -51,12 +51,14 @@ const Narrow Kind = "narrow"
 
 // narrow is the row of Narrow.
 var narrow = Remedy{
-	Kind:     Narrow,
-	Settings: []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via", needs: schedExtHere, value: ViaSchedExt}, {Flag: "credit"}, {Flag: "mems"}, {Flag: "stays"}, {Flag: "burst"}, {Flag: "period"}},
-	Classes:  []placement.Class{placement.Floating},
-	Effects:  []*forecast.Effect{forecast.NarrowEffect},
-	Merit:    &Merit{Rank: 2, Why: "as many CPUs as its limit, which others may use too, keep it from spending its quota at once", Judged: true},
-	here:     cpusetHere,
+	Kind: Narrow,
+	Settings: []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via", needs: schedExtHere, value: ViaSchedExt},
+		{Flag: "credit"}, {Flag: "mems"}, {Flag: "stays"}, {Flag: "burst"}, {Flag: "period"}},
+	Classes: []placement.Class{placement.Floating},
+	Effects: []*forecast.Effect{forecast.NarrowEffect},
+	Merit: &Merit{Rank: 2, Why: "as many CPUs as its limit, which others may use too, keep it from spending its " +
+		"quota at once", Judged: true},
+	here: cpusetHere,
 	request: func(row forecast.Remedy, r *Request) string {
 		r.Burst, r.Credit = row.Burst, row.Credit
 		if row.Credit > 0 {
@@ -89,7 +91,8 @@ func (p *planner) narrowed() error {
 	}
 	if p.r.Via == ViaAuto {
 		if p.r.Cap > 0 && p.r.CPUs == 0 {
-			return p.refuse(fmt.Sprintf("sched_ext cannot narrow here (%s), and a cpuset has whole CPUs only", p.f.SchedExt.Why), "give a whole number of --cpus, or leave it out")
+			return p.refuse(fmt.Sprintf("sched_ext cannot narrow here (%s), and a cpuset has whole CPUs only",
+				p.f.SchedExt.Why), "give a whole number of --cpus, or leave it out")
 		}
 		p.warn("by a cpuset, which saves no credit: %s", p.f.SchedExt.Why)
 	}
@@ -180,7 +183,8 @@ func (p *planner) narrowLimits(limit float64, n int) {
 			continue
 		case !p.mayLift(level.Path) || !p.f.inScope(level.Path):
 			p.keepLimit(level.Path)
-			p.skip(level.Path, fmt.Sprintf("its quota of %s stays as it is and may still stop one: it is neither a pod's nor below a cgroup that you named",
+			p.skip(level.Path, fmt.Sprintf("its quota of %s stays as it is and may still stop one: it is neither a "+
+				"pod's nor below a cgroup that you named",
 				text.CPUs(quota)))
 		case whole && len(unbounded) == 0 && demand <= quota+epsilon:
 			p.quotaOff(level.Path, "quota off: what is below it is bounded by its own")
@@ -217,5 +221,6 @@ func (p *planner) shorten(path string) {
 		p.keepLimit(path)
 		return
 	}
-	p.setLimit(path, p.covering(path, cgroup.Limit(shorter), n), fmt.Sprintf("same limit of %s in periods of %v: shorter waits once the quota is used up", text.CPUs(n), shorter.Period))
+	p.setLimit(path, p.covering(path, cgroup.Limit(shorter), n),
+		fmt.Sprintf("same limit of %s in periods of %v: shorter waits once the quota is used up", text.CPUs(n), shorter.Period))
 }

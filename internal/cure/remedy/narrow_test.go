@@ -216,7 +216,8 @@ func TestSpread(t *testing.T) {
 	place := func(n int, load map[int]float64) string {
 		t.Helper()
 		none := cpuset.New()
-		f := hoststate.Facts{Machine: m, Load: load, CPUSetVersion: cgroup.V2, Sets: map[string]hoststate.Set{"/": {CPUSetState: cgroup.CPUSetState{Effective: m.Online()}}}}
+		f := hoststate.Facts{Machine: m, Load: load, CPUSetVersion: cgroup.V2,
+			Sets: map[string]hoststate.Set{"/": {CPUSetState: cgroup.CPUSetState{Effective: m.Online()}}}}
 		p := &planner{f: decoded(t, f), r: Request{Kind: Narrow, Reserve: &none}}
 		choice, err := p.float(targetCpuset{path: "/x", allowed: m.Online()}, n)
 		if err != nil {

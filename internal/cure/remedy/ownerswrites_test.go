@@ -156,7 +156,8 @@ func TestBurstsAbove(t *testing.T) {
 			t.Errorf("%s: the pod, by as much: %v", name, err)
 		}
 		after, err := cgroup.ReadLimit(h.k, appPath)
-		if want := (cgroup.Limit{Quota: 60 * time.Millisecond, Period: 100 * time.Millisecond, Burst: 60 * time.Millisecond}); err != nil || after != want {
+		if want := (cgroup.Limit{Quota: 60 * time.Millisecond, Period: 100 * time.Millisecond,
+			Burst: 60 * time.Millisecond}); err != nil || after != want {
 			t.Errorf("%s: %+v, %v", name, after, err)
 		}
 		h.restore("")

@@ -67,7 +67,8 @@ func (p *planner) period() error {
 		p.setLimit(level.Path, want, fmt.Sprintf("the same limit of %s, refilled every %v", text.CPUs(quota), asked))
 	}
 	if quota := time.Duration(limit * float64(asked)); quota < slice {
-		p.warn("a quota of %v is less than the %v that one CPU takes at once: few CPUs may hold all of it", quota.Round(100*time.Microsecond), slice)
+		p.warn("a quota of %v is less than the %v that one CPU takes at once: few CPUs may hold all of it",
+			quota.Round(100*time.Microsecond), slice)
 	}
 	return nil
 }

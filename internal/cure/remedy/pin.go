@@ -84,7 +84,8 @@ func (p *planner) pin() error {
 	p.innerQuotas()
 	p.warn("%s protected only from containers that exist now; run the agent to keep new ones off", text.CPUsAre(choice.own.String()))
 	if n := p.emptied(); n > 0 {
-		p.warn("%d cpuset.cpus are empty now (all of the parent's CPUs); kernels before 7.0 cannot empty them again while processes are inside, "+
+		p.warn("%d cpuset.cpus are empty now (all of the parent's CPUs); kernels before 7.0 cannot empty them again "+
+			"while processes are inside, "+
 			"so that restore gives them all of their parent's CPUs by name", n)
 	}
 	if choice.shared > 0 {
@@ -119,7 +120,8 @@ func (p *planner) pinnedTo(targetCpuset targetCpuset, c chosen) {
 	p.markImmovable()
 	if p.r.Shares {
 		p.plan.Parameters[paramShares] = "yes"
-		p.warn("secondary containers may use its CPUs while they idle: those that come later, and those there are once the agent or their own " +
+		p.warn("secondary containers may use its CPUs while they idle: those that come later, and those there are " +
+			"once the agent or their own " +
 			"remedy applied again gives them to them")
 	}
 }
@@ -184,7 +186,8 @@ func (p *planner) unavailable(targetCpuset targetCpuset) []hoststate.Claim {
 		case !pins[path].IsEmpty():
 			claims = append(claims, hoststate.Claim{CPUs: pins[path], By: "the pin of " + text.Name(path), Pinned: path})
 		case s.InPartition():
-			claims = append(claims, hoststate.Claim{CPUs: s.Effective.Union(s.ExclusiveEffective), By: "the partition " + text.Name(path), Set: path})
+			claims = append(claims, hoststate.Claim{CPUs: s.Effective.Union(s.ExclusiveEffective),
+				By: "the partition " + text.Name(path), Set: path})
 		case !s.ExclusiveCPUs.IsEmpty():
 			claims = append(claims, hoststate.Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + text.Name(path), Set: path})
 		case p.f.CPUSetVersion == cgroup.V1 && s.Exclusive:
@@ -222,8 +225,9 @@ func (p *planner) settle(targetCpuset targetCpuset, pinned cpuset.CPUSet, why st
 	}
 	if len(targetCpuset.create) > 0 {
 		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindTask, Op: change.OpSet,
-			Controller: cgroup.CPUSet, Path: targetCpuset.path, From: targetCpuset.from, To: targetCpuset.path, MembersController: cgroup.CPU,
-			MembersPath: p.target.Group.Path, Why: "into the cpuset of its own"})
+			Controller: cgroup.CPUSet, Path: targetCpuset.path, From: targetCpuset.from, To: targetCpuset.path,
+			MembersController: cgroup.CPU,
+			MembersPath:       p.target.Group.Path, Why: "into the cpuset of its own"})
 		return
 	}
 	p.setCPUs(targetCpuset.path, pinned, why)

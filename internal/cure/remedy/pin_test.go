@@ -133,7 +133,8 @@ func TestPinMakesACpusetWhereThereIsNone(t *testing.T) {
 			h.k.Fork(10, 12)
 			before := h.k.Snapshot()
 			if want == "" {
-				if why := refusal(t, h.facts(), target, Request{Kind: Pin}).Error(); !strings.Contains(why, "cannot be made inside the scope") {
+				if why := refusal(t, h.facts(), target, Request{Kind: Pin}).Error(); !strings.Contains(why,
+					"cannot be made inside the scope") {
 					t.Error(why)
 				}
 				return

@@ -55,11 +55,13 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		current, ok := placed(h)
 		if !ok {
 			if h.Remedy == string(Secondary) && h.For == "" && !f.over(h) {
-				s.Containers = append(s.Containers, placement.Container{Name: h.Target, CPUs: f.mayUse(h.Target), Class: placement.Secondary})
+				s.Containers = append(s.Containers, placement.Container{Name: h.Target, CPUs: f.mayUse(h.Target),
+					Class: placement.Secondary})
 			}
 			continue
 		}
-		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Immovable: stays[h.Target],
+		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive,
+			Current: current, Immovable: stays[h.Target],
 			SharesIdle: !sharedCPUs(h).IsEmpty() && !f.revoked(h)}
 		if _, floats := floatingCPUs(h); floats {
 			c.Class = placement.Floating

@@ -194,7 +194,8 @@ func (p *planner) common() error {
 	case g.Type == "domain invalid":
 		return p.refuse(fmt.Sprintf("its cgroup.type is %q: no thread can be in it", g.Type), "name the domain above it")
 	case g.Type == "threaded" && p.needsCPUs():
-		return p.refuse(fmt.Sprintf("its cgroup.type is %q: its threads belong to processes of the domain above it, which share their CPUs", g.Type),
+		return p.refuse(fmt.Sprintf("its cgroup.type is %q: its threads belong to processes of the domain above it, "+
+			"which share their CPUs", g.Type),
 			"name the domain above it, or choose a remedy that changes the limit alone (burst, period, raise)")
 	}
 	for _, h := range p.f.Held {

@@ -73,11 +73,13 @@ func (p *planner) raise() error {
 				continue
 			}
 			if !p.f.inScope(level.Path) {
-				return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and lies outside the scope", text.CPUs(quota), text.Name(level.Path)),
+				return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and lies outside the scope",
+					text.CPUs(quota), text.Name(level.Path)),
 					"give a scope that holds it", level.Path)
 			}
 			if !p.mayLift(level.Path) {
-				p.warn("%s above it is raised from %s to %s as well: the others in it could use that too", text.Name(level.Path), text.CPUs(quota), text.CPUs(want))
+				p.warn("%s above it is raised from %s to %s as well: the others in it could use that too",
+					text.Name(level.Path), text.CPUs(quota), text.CPUs(want))
 			}
 		}
 		demand = want

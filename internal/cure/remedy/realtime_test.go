@@ -27,7 +27,8 @@ func TestRealtime(t *testing.T) {
 			t.Errorf("it is off by default: %+v, %v", plain.Changes, err)
 		}
 		h.limit(target.Group.Path, 1.5)
-		for _, r := range []Request{{Kind: Burst, Realtime: true}, {Kind: Pin, Class: ClassHybrid, Realtime: true}, {Kind: Pin, Shares: true, Realtime: true}, {Kind: Narrow, Realtime: true}} {
+		for _, r := range []Request{{Kind: Burst, Realtime: true}, {Kind: Pin, Class: ClassHybrid, Realtime: true},
+			{Kind: Pin, Shares: true, Realtime: true}, {Kind: Narrow, Realtime: true}} {
 			if _, err := Make(h.facts(), target, r); err == nil || !strings.Contains(err.Error(), "--realtime") {
 				t.Errorf("%+v: %v", r, err)
 			}

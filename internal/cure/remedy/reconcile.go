@@ -88,8 +88,9 @@ func newcomers(f facts, h Held) Plan {
 	if !known {
 		target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: set}, Name: h.Target}
 	}
-	p := &planner{f: f, r: Request{Kind: Kind(h.Remedy)}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), CPUs: pinned,
-		Parameters: map[string]string{paramFor: h.ID, paramCPUs: h.Parameters[paramCPUs], paramSet: set}}}
+	p := &planner{f: f, r: Request{Kind: Kind(h.Remedy)}, target: target.Container,
+		plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), CPUs: pinned,
+			Parameters: map[string]string{paramFor: h.ID, paramCPUs: h.Parameters[paramCPUs], paramSet: set}}}
 	if secondary {
 		p.grantSecondary(h, target)
 		p.viaSystemd()
@@ -133,7 +134,8 @@ func (p *planner) moveRestartedProcesses(h Held, target hoststate.Container, set
 	from := target.Group.CPUSetPath
 	for _, c := range h.Changes {
 		if c.Kind == change.KindTask && c.To == set && p.f.HiddenProcesses {
-			p.warn("processes of %s that appeared later cannot be seen here, so that they are not moved into its cpuset; %s", target.Name, hostPIDs)
+			p.warn("processes of %s that appeared later cannot be seen here, so that they are not moved into its "+
+				"cpuset; %s", target.Name, hostPIDs)
 			continue
 		}
 		if c.Kind != change.KindTask || c.To != set || from == set || p.f.members(h.Target, from) == 0 {

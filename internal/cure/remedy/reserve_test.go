@@ -31,7 +31,8 @@ func TestReserveFollowsTheSystem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machine(t, "0-31")
-			f := hoststate.Facts{Machine: m, Groups: map[string]hoststate.Group{"/": {Limit: cgroup.Unlimited()}}, Sets: map[string]hoststate.Set{"/": {}}}
+			f := hoststate.Facts{Machine: m, Groups: map[string]hoststate.Group{"/": {Limit: cgroup.Unlimited()}},
+				Sets: map[string]hoststate.Set{"/": {}}}
 			top := f.Sets["/"]
 			top.Effective = m.Online()
 			f.Sets["/"] = top
@@ -46,7 +47,8 @@ func TestReserveFollowsTheSystem(t *testing.T) {
 			c := container.Container{Group: cgroup.Group{Path: tc.path, CPUSetPath: "/"}, ID: tc.id}
 			f.Containers = []hoststate.Container{{Container: c}}
 			if tc.pinned != "" {
-				f.Held = []txn.InForce{{ID: "a", Target: "/x", Remedy: string(Pin), Parameters: map[string]string{paramCPUs: tc.pinned, paramSet: "/x"}}}
+				f.Held = []txn.InForce{{ID: "a", Target: "/x", Remedy: string(Pin),
+					Parameters: map[string]string{paramCPUs: tc.pinned, paramSet: "/x"}}}
 			}
 			if got := (&planner{f: decoded(t, f)}).reserve(); got.String() != tc.want {
 				t.Errorf("reserve %s, want %s", got, tc.want)

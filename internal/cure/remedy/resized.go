@@ -12,7 +12,8 @@ import (
 // BurstsAbove lowers the bursts of transactions in force for a resize: the owner of the cgroup that at names is about to write a
 // quota there, and then one that is smaller by as many CPUs to its pod. The kernel refuses a quota below the burst (EINVAL,
 // tg_set_cfs_bandwidth). limit is that of a cgroup now; false: it cannot be read. Each part takes the place of one transaction.
-func BurstsAbove(held []txn.InForce, at func(path string) bool, quota time.Duration, limit func(path string) (cgroup.Limit, bool)) []txn.Part {
+func BurstsAbove(held []txn.InForce, at func(path string) bool, quota time.Duration,
+	limit func(path string) (cgroup.Limit, bool)) []txn.Part {
 	if quota <= 0 {
 		return nil // no quota: any burst goes with it
 	}
@@ -28,11 +29,14 @@ func BurstsAbove(held []txn.InForce, at func(path string) bool, quota time.Durat
 			if !ok || time.Duration(us)*time.Microsecond <= room {
 				continue
 			}
-			c.From, c.To, c.Why = c.To, strconv.FormatInt(room.Microseconds(), 10), "its owner sets a lower limit, which the kernel refuses below a burst"
+			c.From, c.To, c.Why = c.To, strconv.FormatInt(room.Microseconds(), 10),
+				"its owner sets a lower limit, which the kernel refuses below a burst"
 			lower = append(lower, c)
 		}
 		if len(lower) > 0 {
-			parts = append(parts, txn.Part{Purpose: txn.Purpose{Target: txn.Target{Path: h.Target, Name: h.Name}, Remedy: h.Remedy, Parameters: h.Parameters, Expected: h.Expected},
+			parts = append(parts, txn.Part{
+				Purpose: txn.Purpose{Target: txn.Target{Path: h.Target, Name: h.Name}, Remedy: h.Remedy,
+					Parameters: h.Parameters, Expected: h.Expected},
 				Changes: lower, Replaces: []string{h.ID}})
 		}
 	}
@@ -40,7 +44,8 @@ func BurstsAbove(held []txn.InForce, at func(path string) bool, quota time.Durat
 }
 
 // roomFor is the largest burst that a cgroup of a transaction may keep; false: the resize is not about it.
-func roomFor(target, path string, at func(string) bool, quota time.Duration, limit func(string) (cgroup.Limit, bool)) (time.Duration, bool) {
+func roomFor(target, path string, at func(string) bool, quota time.Duration,
+	limit func(string) (cgroup.Limit, bool)) (time.Duration, bool) {
 	if at(path) {
 		return quota, true
 	}

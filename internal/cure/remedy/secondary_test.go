@@ -62,7 +62,8 @@ func TestSecondary(t *testing.T) {
 func TestSecondaryInItsPod(t *testing.T) {
 	onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {
 		p := must(t)(Make(h.facts(), web, Request{Kind: Secondary}))
-		if said := strings.Join(p.Warnings, "; "); !strings.Contains(said, "gives way to what is in /a") || !strings.Contains(said, "/slice") {
+		if said := strings.Join(p.Warnings, "; "); !strings.Contains(said, "gives way to what is in /a") ||
+			!strings.Contains(said, "/slice") {
 			t.Errorf("warnings %q", said)
 		}
 		h.options.Named = "/"
@@ -419,7 +420,8 @@ func TestWithholding(t *testing.T) {
 		lend := func(want string, to ...string) {
 			t.Helper()
 			got := h.sharings()
-			if len(got) != 1 || got[0].Target != "/a/web" || strings.Join(got[0].To, ",") != strings.Join(to, ",") || got[0].CPUs.String() != want {
+			if len(got) != 1 || got[0].Target != "/a/web" || strings.Join(got[0].To, ",") != strings.Join(to, ",") ||
+				got[0].CPUs.String() != want {
 				t.Fatalf("lends %+v, want %s to %q", got, want, to)
 			}
 			state := h.placement(h.facts())
@@ -427,7 +429,8 @@ func TestWithholding(t *testing.T) {
 				t.Errorf("the state %+v", state.Containers)
 			}
 			for _, c := range state.Containers {
-				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) || c.SharesIdle != (!second && got[0].Revoked == "") {
+				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) ||
+					c.SharesIdle != (!second && got[0].Revoked == "") {
 					t.Errorf("in the state %+v", c)
 				}
 			}

@@ -24,11 +24,13 @@ func everything() features.Report {
 	}
 }
 
-var allAbilities = []string{"pin", "pin --class hybrid", "pin --lends", "pin --irqs", "pin --realtime", "pin --full-cores", "pin --idle-siblings",
+var allAbilities = []string{"pin", "pin --class hybrid", "pin --lends", "pin --irqs", "pin --realtime",
+	"pin --full-cores", "pin --idle-siblings",
 	"pin --mems", "narrow", "narrow --via sched_ext", "burst", "period", "weight", "raise", "secondary", "apply --system"}
 
 func TestAbilities(t *testing.T) {
-	pins := slices.DeleteFunc(slices.Clone(allAbilities), func(s string) bool { return !strings.HasPrefix(s, "pin") && s != "apply --system" })
+	pins := slices.DeleteFunc(slices.Clone(allAbilities),
+		func(s string) bool { return !strings.HasPrefix(s, "pin") && s != "apply --system" })
 	for _, tc := range []struct {
 		name   string
 		change func(*features.Report)
@@ -39,12 +41,14 @@ func TestAbilities(t *testing.T) {
 		{"one CPU", func(r *features.Report) { r.CPUs = 1 }, pins, "none would be left"},
 		{"no burst", func(r *features.Report) { r.Kernel.Burst = features.No }, []string{"burst"}, "5.14"},
 		{"no cpu.idle", func(r *features.Report) { r.Means.Idle = features.No }, nil, ""},
-		{"no cpuset", func(r *features.Report) { r.Controllers = r.Controllers[:1] }, slices.Insert(slices.Clone(pins), len(pins)-1, "narrow", "narrow --via sched_ext"), "not mounted"},
+		{"no cpuset", func(r *features.Report) { r.Controllers = r.Controllers[:1] },
+			slices.Insert(slices.Clone(pins), len(pins)-1, "narrow", "narrow --via sched_ext"), "not mounted"},
 		{"ordinary user", func(r *features.Report) { r.Controllers[0].Writable = false }, allAbilities, "run as root"},
 		{"no root", func(r *features.Report) { r.Root = false }, []string{"pin --realtime", "narrow --via sched_ext"}, "not root"},
 		{"no realtime", func(r *features.Report) { r.Means.NoRealtime = "it is -1" }, []string{"pin --realtime"}, "it is -1"},
 		{"no interrupts", func(r *features.Report) { r.Means.NoInterrupts = "read-only" }, []string{"pin --irqs"}, "read-only"},
-		{"no cores", func(r *features.Report) { r.Means.ThreadsPerCore = 0 }, []string{"pin --full-cores", "pin --idle-siblings"}, "share a core"},
+		{"no cores", func(r *features.Report) { r.Means.ThreadsPerCore = 0 },
+			[]string{"pin --full-cores", "pin --idle-siblings"}, "share a core"},
 		{"no systemd", func(r *features.Report) { r.Managers = nil }, []string{"apply --system"}, "systemd does not run"},
 	} {
 		r := everything()

@@ -47,7 +47,8 @@ func (p *planner) borrow(width *float64) error {
 	}
 	possible := p.grantable(targetCpuset, lent)
 	if possible.IsEmpty() {
-		p.warn("CPUs %s are lent, but it cannot have them: they are outside of what it may use, or a cgroup above it lies outside the scope or holds processes itself", lent)
+		p.warn("CPUs %s are lent, but it cannot have them: they are outside of what it may use, or a cgroup above it "+
+			"lies outside the scope or holds processes itself", lent)
 		return nil
 	}
 	if err := p.enable(targetCpuset); err != nil {

@@ -21,7 +21,8 @@ func TestSharedSettings(t *testing.T) {
 			func(h *host) { h.limit("/top/pod", 2) }, Request{Kind: Raise}, Request{Kind: Burst}},
 		"v1: a quota that the first lifted and the second's exceeds": {"v1",
 			func(h *host) { h.limit("/top/pod", 2) }, Request{Kind: Weight}, Request{Kind: Raise, To: 3}},
-		"exclusive CPUs of the first within the reach of the second": {"v1", func(h *host) {}, Request{Kind: Pin}, Request{Kind: Pin, CPUs: 2}},
+		"exclusive CPUs of the first within the reach of the second": {"v1", func(h *host) {}, Request{Kind: Pin},
+			Request{Kind: Pin, CPUs: 2}},
 	} {
 		for _, order := range [][]string{{"/top/pod/a", "/top/pod/b"}, {"/top/pod/b", "/top/pod/a"}} {
 			t.Run(fmt.Sprintf("%s, %s first", name, order[0]), func(t *testing.T) {

@@ -42,7 +42,8 @@ func ConfineSystem(host hoststate.Facts, r Request) (Plan, error) {
 	}
 	r.Kind = System
 	top := f.systemTop()
-	p := &planner{f: f, r: r, target: container.Container{Name: systemName, Group: cgroup.Group{Path: top, CPUSetPath: top, CPUAcctPath: top}}}
+	p := &planner{f: f, r: r, target: container.Container{Name: systemName,
+		Group: cgroup.Group{Path: top, CPUSetPath: top, CPUAcctPath: top}}}
 	p.plan = Plan{Target: p.target, Remedy: System, Parameters: map[string]string{}}
 	if err := p.validate(); err != nil {
 		return Plan{}, err
@@ -107,7 +108,8 @@ func (p *planner) systemPaths() ([]string, error) {
 		return nil, p.refuse(fmt.Sprintf("there is none of %s here, and %s in %s itself cannot be confined", text.Names(systemSlices),
 			text.CountOf(beside, "process", "processes"), text.Name(top)), "start the host's services in cgroups of their own")
 	case len(without) == found:
-		return nil, p.refuse("on cgroup v1 the host's slices have no cpusets, so that their processes stay in the root cpuset", "use cgroup v2, or give them cpusets", without...)
+		return nil, p.refuse("on cgroup v1 the host's slices have no cpusets, so that their processes stay in the "+
+			"root cpuset", "use cgroup v2, or give them cpusets", without...)
 	case members == 0 && !p.f.HiddenProcesses:
 		return nil, p.refuse(fmt.Sprintf("no process is in the host's slices; %s in %s itself cannot be confined",
 			text.CountOf(beside, "process", "processes"), text.Name(top)), "start the host's services in cgroups of their own")
@@ -118,10 +120,12 @@ func (p *planner) systemPaths() ([]string, error) {
 		p.skip(path, "it has no cpuset (cgroup v1): its processes stay where they are")
 	}
 	if beside > 0 {
-		p.warn("%s in %s itself stay where they are (kernel threads among them)", text.CountOf(beside, "process", "processes"), text.Name(top))
+		p.warn("%s in %s itself stay where they are (kernel threads among them)",
+			text.CountOf(beside, "process", "processes"), text.Name(top))
 	}
 	if p.f.HiddenProcesses && p.f.CPUSetVersion == cgroup.V1 {
-		p.warn("in this PID namespace cgroup v1 hides other processes: how many are confined, and how many stay in the root cpuset, cannot be counted")
+		p.warn("in this PID namespace cgroup v1 hides other processes: how many are confined, and how many stay in " +
+			"the root cpuset, cannot be counted")
 	}
 	p.warn("containers started in these slices later are confined too, until the agent or this command run again leaves them out")
 	return paths, nil
@@ -197,7 +201,8 @@ func isWorkload(c container.Container) bool {
 func (p *planner) systemReserve(paths []string) (cpuset.CPUSet, error) {
 	use, measured := p.f.usedBelow(paths)
 	if !measured && p.r.Reserve == nil {
-		return cpuset.CPUSet{}, p.refuse("how much CPU the host's own processes use could not be measured", "say which CPUs they get with --reserve")
+		return cpuset.CPUSet{}, p.refuse("how much CPU the host's own processes use could not be measured",
+			"say which CPUs they get with --reserve")
 	}
 	kept := p.systemCPUs()
 	wider := "reserve more with --reserve, or leave them where they are"
@@ -205,9 +210,11 @@ func (p *planner) systemReserve(paths []string) (cpuset.CPUSet, error) {
 	case kept.IsEmpty():
 		return kept, p.refuse("there is no CPU for them", "")
 	case !isolated.IsEmpty():
-		return kept, p.refuse(fmt.Sprintf("CPUs %s are isolated: the scheduler spreads nothing over them", isolated), "reserve others with --reserve")
+		return kept, p.refuse(fmt.Sprintf("CPUs %s are isolated: the scheduler spreads nothing over them", isolated),
+			"reserve others with --reserve")
 	case use > float64(kept.Size())+epsilon:
-		return kept, p.refuse(fmt.Sprintf("the host's own processes use %s, and the reserve %s has %d", text.CPUs(use), kept, kept.Size()), wider)
+		return kept, p.refuse(fmt.Sprintf("the host's own processes use %s, and the reserve %s has %d", text.CPUs(use),
+			kept, kept.Size()), wider)
 	}
 	for _, claim := range p.unavailable(targetCpuset{}) {
 		switch taken := claim.CPUs.Intersection(kept); {
@@ -222,7 +229,8 @@ func (p *planner) systemReserve(paths []string) (cpuset.CPUSet, error) {
 		above, ok := p.f.Sets[parent(path)]
 		if missing := kept.Difference(above.Effective); ok && !missing.IsEmpty() {
 			if _, ours := p.f.systemSets()[parent(path)]; !ours {
-				return kept, p.refuse(fmt.Sprintf("of the reserve %s are not among the CPUs %s of %s", missing, above.Effective, text.Name(parent(path))),
+				return kept, p.refuse(fmt.Sprintf("of the reserve %s are not among the CPUs %s of %s", missing,
+					above.Effective, text.Name(parent(path))),
 					"reserve others with --reserve", path)
 			}
 		}

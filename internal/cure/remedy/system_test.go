@@ -193,7 +193,8 @@ func TestSystemBesidePins(t *testing.T) {
 					for _, step := range steps {
 						step()
 					}
-					if got := parse(t, h.allowed(12)); got.Size() != 2 || !got.Intersection(cpuset.New(0, 1)).IsEmpty() || h.allowed(10) != "0-1" {
+					if got := parse(t, h.allowed(12)); got.Size() != 2 ||
+						!got.Intersection(cpuset.New(0, 1)).IsEmpty() || h.allowed(10) != "0-1" {
 						t.Errorf("web on %s, the system on %s", got, h.allowed(10))
 					}
 					if systemBackFirst {
@@ -224,7 +225,8 @@ func TestSystemRefused(t *testing.T) {
 		request Request
 		says    string
 	}{
-		"the reserve is too small":    {func(h *host) { h.options.Used["/user.slice/user-1.slice"] = 2 }, Request{Reserve: list("3")}, "use 2.5 CPUs"},
+		"the reserve is too small": {func(h *host) { h.options.Used["/user.slice/user-1.slice"] = 2 },
+			Request{Reserve: list("3")}, "use 2.5 CPUs"},
 		"more than a quarter is used": {func(h *host) { h.options.Used["/user.slice/user-1.slice"] = 9 }, Request{}, "--reserve"},
 		"not there":                   {func(h *host) {}, Request{Reserve: list("40")}, "not there or offline"},
 		"isolated": {func(h *host) {
@@ -271,7 +273,8 @@ func TestSystemRefused(t *testing.T) {
 	t.Run("everybody in the root", func(t *testing.T) {
 		h := newHost(t, configs("0-7")["v1"], t.TempDir())
 		h.k.Spawn("/", 10)
-		if _, err := ConfineSystem(h.facts(), Request{}); err == nil || !strings.Contains(err.Error(), "1 process in / itself cannot be confined") {
+		if _, err := ConfineSystem(h.facts(), Request{}); err == nil ||
+			!strings.Contains(err.Error(), "1 process in / itself cannot be confined") {
 			t.Error(err)
 		}
 	})
@@ -303,7 +306,8 @@ func TestSystemThroughUnits(t *testing.T) {
 	}
 	held := txn.InForce{ID: "a", Target: "/", Remedy: string(System), Parameters: map[string]string{paramCPUs: "0-1"}}
 	for _, path := range []string{"/init.scope", "/system.slice", "/user.slice"} {
-		held.Changes = append(held.Changes, change.Change{Kind: change.KindSystemd, Op: change.OpSet, Path: path, File: unitprop.AllowedCPUs, To: "0-1"})
+		held.Changes = append(held.Changes, change.Change{Kind: change.KindSystemd, Op: change.OpSet, Path: path,
+			File: unitprop.AllowedCPUs, To: "0-1"})
 	}
 	h.make("/user.slice/docker-x.scope")
 	h.run("/user.slice/docker-x.scope", 21)
@@ -315,7 +319,8 @@ func TestSystemThroughUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(p.Changes, func(c change.Change) bool { return c.Path == "/user.slice" && isCPUs(c.File) })
-	if i < 0 || p.Changes[i].Kind != change.KindSystemd || p.Changes[i].Op != change.OpAddCPUs || p.Changes[i].To != "" || len(p.Replaces) != 1 {
+	if i < 0 || p.Changes[i].Kind != change.KindSystemd || p.Changes[i].Op != change.OpAddCPUs ||
+		p.Changes[i].To != "" || len(p.Replaces) != 1 {
 		t.Errorf("the slice that is divided: %+v", p.Changes)
 	}
 }

@@ -28,7 +28,8 @@ func (p *planner) viaSystemd() {
 			continue
 		}
 		if property, to, ok := p.property(c); ok {
-			p.plan.Changes[i] = change.Change{Kind: change.KindSystemd, Op: c.Op, Path: c.Path, Unit: unit, File: property, To: to, Why: c.Why}
+			p.plan.Changes[i] = change.Change{Kind: change.KindSystemd, Op: c.Op, Path: c.Path, Unit: unit,
+				File: property, To: to, Why: c.Why}
 			continue
 		}
 		p.warn("%s of %s is written past systemd, which has no property for it: a reload may undo it", c.File, text.Name(c.Path))

@@ -18,13 +18,16 @@ func TestUnitsAreChangedThroughSystemd(t *testing.T) {
 		want []string
 		warn string
 	}{
-		"pin, v2": {cgroup.V2, Request{Kind: Pin}, []string{"/db.service AllowedCPUs set 2-3", "/db.service CPUQuotaPerSecUSec set infinity",
-			"/other.slice AllowedCPUs remove_cpus 2-3", "/plain cpuset.cpus remove_cpus 2-3"}, ""},
-		"pin, v1": {cgroup.V1, Request{Kind: Pin}, []string{"/db.service CPUQuotaPerSecUSec set infinity", "/db.service cpuset.cpus set 2-3",
-			"/other.slice cpuset.cpus remove_cpus 2-3", "/plain cpuset.cpus remove_cpus 2-3"}, "past systemd"},
-		"raise":      {cgroup.V2, Request{Kind: Raise, To: 2.5}, []string{"/db.service CPUQuotaPerSecUSec set 2500000"}, ""},
-		"weight, v1": {cgroup.V1, Request{Kind: Weight, WeightFromLimit: true}, []string{"/db.service CPUQuotaPerSecUSec set infinity", "/db.service CPUWeight set 200"}, ""},
-		"burst":      {cgroup.V2, Request{Kind: Burst}, []string{"/db.service cpu.max.burst set 200000"}, "past systemd"},
+		"pin, v2": {cgroup.V2, Request{Kind: Pin},
+			[]string{"/db.service AllowedCPUs set 2-3", "/db.service CPUQuotaPerSecUSec set infinity",
+				"/other.slice AllowedCPUs remove_cpus 2-3", "/plain cpuset.cpus remove_cpus 2-3"}, ""},
+		"pin, v1": {cgroup.V1, Request{Kind: Pin},
+			[]string{"/db.service CPUQuotaPerSecUSec set infinity", "/db.service cpuset.cpus set 2-3",
+				"/other.slice cpuset.cpus remove_cpus 2-3", "/plain cpuset.cpus remove_cpus 2-3"}, "past systemd"},
+		"raise": {cgroup.V2, Request{Kind: Raise, To: 2.5}, []string{"/db.service CPUQuotaPerSecUSec set 2500000"}, ""},
+		"weight, v1": {cgroup.V1, Request{Kind: Weight, WeightFromLimit: true},
+			[]string{"/db.service CPUQuotaPerSecUSec set infinity", "/db.service CPUWeight set 200"}, ""},
+		"burst": {cgroup.V2, Request{Kind: Burst}, []string{"/db.service cpu.max.burst set 200000"}, "past systemd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := tree(t, c.v, map[string]float64{"/db.service": 2, "/other.slice": 0, "/plain": 0})

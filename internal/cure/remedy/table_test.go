@@ -96,7 +96,8 @@ func TestOneRowIsARemedy(t *testing.T) {
 			t.Errorf("%s: %q", name, all)
 		}
 	}
-	if !slices.ContainsFunc(remedy.Abilities(remedy.Everything()), func(a features.Ability) bool { return a.What == "sample --sample-depth" && a.Can }) {
+	if !slices.ContainsFunc(remedy.Abilities(remedy.Everything()),
+		func(a features.Ability) bool { return a.What == "sample --sample-depth" && a.Can }) {
 		t.Error("check has no row for its setting")
 	}
 	facts, web, apply := remedy.Modelled(t)
@@ -105,7 +106,8 @@ func TestOneRowIsARemedy(t *testing.T) {
 		t.Fatal(err)
 	}
 	used, limit, stopped := 0.5, 1.0, 500*time.Millisecond
-	seen := observe.Observation{Container: web, Window: time.Second, UsedCPUs: &used, LimitCPUs: &limit, StoppedLow: &stopped, StoppedHigh: &stopped}
+	seen := observe.Observation{Container: web, Window: time.Second, UsedCPUs: &used, LimitCPUs: &limit,
+		StoppedLow: &stopped, StoppedHigh: &stopped}
 	propose := func(known *policy.Known) policy.Proposal {
 		p, err := policy.Propose(seen, facts(), policy.Wish{Auto: true}, known)
 		if err != nil || p.Plan == nil || p.Plan.Remedy != "sample" {

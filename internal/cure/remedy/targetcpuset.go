@@ -40,7 +40,8 @@ func (p *planner) targetCpuset() (targetCpuset, error) {
 		}
 		if elsewhere := s.Configured; !elsewhere.IsEmpty() && elsewhere.Intersection(s.Effective).IsEmpty() {
 			// Restored to these, it would run on its parent's CPUs again, those of a later pin among them.
-			return h, p.refuse(fmt.Sprintf("it was given %s, none of which its parent has, so it runs on %s instead", elsewhere, s.Effective),
+			return h, p.refuse(fmt.Sprintf("it was given %s, none of which its parent has, so it runs on %s instead",
+				elsewhere, s.Effective),
 				"set its cpuset.cpus to CPUs that its parent has")
 		}
 	case p.f.CPUSetVersion == cgroup.V2:
@@ -68,7 +69,8 @@ func (p *planner) targetCpuset() (targetCpuset, error) {
 		}
 	}
 	if elsewhere := p.elsewhere(at, len(h.create) == 0); len(elsewhere) > 0 {
-		return h, p.refuse("some of its processes are in other cpusets than "+text.Name(at), "pin the cgroups inside it one by one", elsewhere...)
+		return h, p.refuse("some of its processes are in other cpusets than "+text.Name(at),
+			"pin the cgroups inside it one by one", elsewhere...)
 	}
 	if !p.f.inScope(h.path) {
 		return h, p.refuse("its cpuset "+text.Name(h.path)+" lies outside the scope "+text.Name(p.f.Scope), "")
@@ -194,7 +196,8 @@ func (p *planner) enable(h targetCpuset) error {
 				"", at)
 		}
 		if !slices.Contains(g.Subtree, cgroup.CPUSet) && g.Procs > 0 && at != "/" {
-			return p.refuse(fmt.Sprintf("%s above it holds %s itself, so the cpuset controller cannot be handed down (v2: processes live in leaves)",
+			return p.refuse(fmt.Sprintf("%s above it holds %s itself, so the cpuset controller cannot be handed down "+
+				"(v2: processes live in leaves)",
 				text.Name(at), text.CountOf(g.Procs, "process", "processes")), "move them into a cgroup of their own", at)
 		}
 		if !p.f.inScope(at) {

@@ -50,7 +50,8 @@ func TestALimitIsWholeMicroseconds(t *testing.T) {
 		if !same {
 			limits = map[string]cgroup.Limit{appPath: was}
 		}
-		h, app := limitedPod(rt, t.TempDir(), rapid.SampledFrom([]cgroupmodel.Config{cgroupmodel.V1("0-7"), cgroupmodel.V2("0-7")}).Draw(rt, "kernel"), limits)
+		h, app := limitedPod(rt, t.TempDir(),
+			rapid.SampledFrom([]cgroupmodel.Config{cgroupmodel.V1("0-7"), cgroupmodel.V2("0-7")}).Draw(rt, "kernel"), limits)
 		r := rapid.SampledFrom([]Request{{Kind: Period}, {Kind: Burst}, {Kind: Narrow}, {Kind: Raise}}).Draw(rt, "remedy")
 		if r.Kind == Raise {
 			r.Factor = rapid.Float64Range(1.1, 1.9).Draw(rt, "factor")
@@ -90,8 +91,10 @@ func TestALimitIsWholeMicroseconds(t *testing.T) {
 func TestPartsOfAMicrosecondAreRefused(t *testing.T) {
 	was := cgroup.Limit{Quota: 150 * time.Millisecond, Period: 100 * time.Millisecond}
 	for _, r := range []Request{
-		{Kind: Period, Period: 1_234_567}, {Kind: Burst, Period: 20_000_500}, {Kind: Narrow, Period: 3_333_333}, {Kind: Burst, Burst: 1_500},
-		{Kind: Narrow, Burst: 10_000_001}, {Kind: Period, Period: 333_333}, {Kind: Narrow, Period: 500_000}, {Kind: Narrow, Period: 2_000_000_000},
+		{Kind: Period, Period: 1_234_567}, {Kind: Burst, Period: 20_000_500}, {Kind: Narrow, Period: 3_333_333},
+		{Kind: Burst, Burst: 1_500},
+		{Kind: Narrow, Burst: 10_000_001}, {Kind: Period, Period: 333_333}, {Kind: Narrow, Period: 500_000},
+		{Kind: Narrow, Period: 2_000_000_000},
 	} {
 		h, app := limitedPod(t, t.TempDir(), cgroupmodel.V1("0-7"), map[string]cgroup.Limit{appPath: was})
 		_, err := Make(h.facts(), app, r)

@@ -20,7 +20,8 @@ func (p *planner) validate() error {
 		name  string
 		value float64
 	}{
-		{"limit in CPUs", r.To}, {"cap in CPUs", r.Cap}, {"credit in seconds", r.Credit.Seconds()}, {"factor", r.Factor}, {"number of CPUs", float64(r.CPUs)},
+		{"limit in CPUs", r.To}, {"cap in CPUs", r.Cap}, {"credit in seconds", r.Credit.Seconds()},
+		{"factor", r.Factor}, {"number of CPUs", float64(r.CPUs)},
 		{"burst in seconds", r.Burst.Seconds()}, {"period in seconds", r.Period.Seconds()},
 	} {
 		if math.IsNaN(n.value) || math.IsInf(n.value, 0) || n.value < 0 {
@@ -34,10 +35,12 @@ func (p *planner) validate() error {
 	}
 	hybrid := r.Kind == Pin && r.Class == ClassHybrid
 	if r.Class != "" && !hybrid && (r.Kind != Pin || r.Class != ClassExclusive) || r.Strict && !hybrid && r.Kind != Secondary {
-		return p.refuse(fmt.Sprintf("there is no class %.40q, or none that is strict", r.Class), "choose exclusive or hybrid; only a hybrid pin and a secondary can be strict")
+		return p.refuse(fmt.Sprintf("there is no class %.40q, or none that is strict", r.Class),
+			"choose exclusive or hybrid; only a hybrid pin and a secondary can be strict")
 	}
 	if (r.FullCores || r.IdleSiblings) && r.Kind != Pin || r.FullCores && r.IdleSiblings {
-		return p.refuse("whole cores and idle siblings are for CPUs of its own, and not both at once", "give one of --full-cores and --idle-siblings to a pin")
+		return p.refuse("whole cores and idle siblings are for CPUs of its own, and not both at once",
+			"give one of --full-cores and --idle-siblings to a pin")
 	}
 	if r.Shares && r.Kind != Pin {
 		return p.refuse("it has no CPUs of its own to lend", "only a pin lends")
@@ -49,7 +52,8 @@ func (p *planner) validate() error {
 		return p.refuse(fmt.Sprintf("there is no %.40q", r.Via), "leave --via out, or choose "+strings.Join(Vias, ", "))
 	}
 	if (r.Cap > 0 || r.Credit > 0) && (r.Kind != Narrow || r.Via == ViaCPUSet) {
-		return p.refuse("only the scheduler of sched_ext saves credit and keeps a fraction of a CPU", "give them to narrow --via sched_ext, or leave them out")
+		return p.refuse("only the scheduler of sched_ext saves credit and keeps a fraction of a CPU",
+			"give them to narrow --via sched_ext, or leave them out")
 	}
 	if r.Reserve == nil {
 		return nil

@@ -104,7 +104,8 @@ func parseLatencies(out []byte) (a Answer, bad int, err error) {
 			"one number in ms per line is wanted, or a time and such a number, not %.60q", bad, len(a.MS), example)
 	}
 	if timed > 0 && timed < len(a.MS) {
-		return Answer{}, bad, fmt.Errorf("the latency source printed a time on %d of %d lines: let it print one on each line or on none", timed, len(a.MS))
+		return Answer{}, bad, fmt.Errorf("the latency source printed a time on %d of %d lines: let it print one on "+
+			"each line or on none", timed, len(a.MS))
 	}
 	return a, bad, nil
 }

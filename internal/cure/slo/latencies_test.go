@@ -27,8 +27,9 @@ func TestParseLatencies(t *testing.T) {
 		"too many":     {out: strings.Repeat("1\n", maxSamples+1), fails: "more than"},
 
 		"with times": {out: "2025-11-23T12:13:20Z 3.1\n2025-11-23T13:13:20.25+01:00\t2.9\n1763900001.5 97.4\n1763900002 1\n",
-			want:  []float64{3.1, 2.9, 97.4, 1},
-			began: []time.Time{second, second.Add(250 * time.Millisecond), second.Add(1500 * time.Millisecond), second.Add(2 * time.Second)}},
+			want: []float64{3.1, 2.9, 97.4, 1},
+			began: []time.Time{second, second.Add(250 * time.Millisecond), second.Add(1500 * time.Millisecond),
+				second.Add(2 * time.Second)}},
 		"times in ms":        {out: "1763900000000 3.1\n", bad: 1, fails: "a time and such a number"},
 		"a time of no zone":  {out: "2025-11-23T12:13:20 3.1\n", bad: 1, fails: "a time and such a number"},
 		"two numbers":        {out: "3 3.1\n", bad: 1, fails: "a time and such a number"},
@@ -58,7 +59,8 @@ func TestBetween(t *testing.T) {
 		}
 		return a
 	}
-	if got, err := ago(9, 5, 4, 6, 0, -1).between(now.Add(-5*time.Second), now); err != nil || !slices.Equal(got.MS, []float64{5, 4, 0, -1}) || len(got.Began) != 4 {
+	if got, err := ago(9, 5, 4, 6, 0, -1).between(now.Add(-5*time.Second), now); err != nil ||
+		!slices.Equal(got.MS, []float64{5, 4, 0, -1}) || len(got.Began) != 4 {
 		t.Errorf("%v, %v", got, err)
 	}
 	if got, err := ago(9, 8).between(now, now); err != nil || len(got.MS) != 0 {

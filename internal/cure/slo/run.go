@@ -34,7 +34,8 @@ func Split(command string) ([]string, error) {
 		return nil, fmt.Errorf("slo command %q: %w", command, err)
 	}
 	if parser.Position >= 0 {
-		return nil, fmt.Errorf("slo command %q: %q needs a shell, and none is used: put it into a script and name that", command, command[parser.Position:])
+		return nil, fmt.Errorf("slo command %q: %q needs a shell, and none is used: put it into a script and name that",
+			command, command[parser.Position:])
 	}
 	if len(words) == 0 {
 		return nil, errors.New("slo command is empty: give a program that prints one number in ms per line")
@@ -100,7 +101,8 @@ func run(ctx context.Context, command string, since time.Time, limit time.Durati
 	case err != nil:
 		return nil, fmt.Errorf("slo command %q: %w%s", words[0], err, complaints.tail())
 	case held:
-		return nil, fmt.Errorf("slo command %q: it ended, but a process that it started still held its output, so that there may be more: let it wait for its children", words[0])
+		return nil, fmt.Errorf("slo command %q: it ended, but a process that it started still held its output, so "+
+			"that there may be more: let it wait for its children", words[0])
 	}
 	return out.kept.Bytes(), nil
 }

@@ -181,7 +181,8 @@ func TestTheGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
 			kills := 0
 			held, err := runGroup(t.Context(), cmd, &out, &complaints, func(group int) {
 				kills++
-				if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", group)); err != nil || group != cmd.Process.Pid || cmd.ProcessState != nil ||
+				if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", group)); err != nil ||
+					group != cmd.Process.Pid || cmd.ProcessState != nil ||
 					!strings.Contains(string(stat), fmt.Sprintf(") Z %d ", os.Getpid())) {
 					t.Errorf("group %d is signalled, its leader is %q, %v", group, stat, err)
 				}

@@ -22,7 +22,8 @@ const (
 	sureRounds = 3
 	// worseOnce is from which multiple of the best on a variant is not tried again after one round, muchWorse after more.
 	worseOnce, muchWorse = 2.0, 1.5
-	// mostContenders is how many remedies are tried further beside leaving it once each had leastRounds: the time goes to those that may win.
+	// mostContenders is how many remedies are tried further beside leaving it once each had leastRounds: the time goes
+	// to those that may win.
 	mostContenders = 2
 	// leastOfRound is how many requests a round needs to count by itself.
 	leastOfRound = 20
@@ -34,7 +35,8 @@ type Variant struct {
 	Name string
 	// Change orders variants by how much they change; leaving it has the least.
 	Change int
-	// Expected: the forecast would choose it. Then less evidence is needed to keep it, and more to prefer another one: both alone are wrong for other
+	// Expected: the forecast would choose it. Then less evidence is needed to keep it, and more to prefer another one:
+	// both alone are wrong for other
 	// services.
 	Expected bool
 }
@@ -65,10 +67,12 @@ type Trial struct {
 // New begins a trial. variants[0] is to leave it. quantile is judged, 0 to 1. promised: the user has an objective, above which no median
 // stands.
 func New(variants []Variant, quantile float64, promised bool) *Trial {
-	return &Trial{variants: variants, quantile: quantile, promised: promised, turns: make([][]Measured, len(variants)), out: make([]string, len(variants))}
+	return &Trial{variants: variants, quantile: quantile, promised: promised, turns: make([][]Measured, len(variants)),
+		out: make([]string, len(variants))}
 }
 
-// contenders are the variants that are tried further: those that are not out, and of them leaving it and the lowest once each had its turns.
+// contenders are the variants that are tried further: those that are not out, and of them leaving it and the lowest
+// once each had its turns.
 func (t *Trial) contenders() (all []int) {
 	tried, ms := true, map[int]float64{}
 	for v := range t.variants {
@@ -117,7 +121,8 @@ func (t *Trial) Add(variant int, m Measured) (out string) {
 	return t.out[variant]
 }
 
-// Readmit takes variants in again that a late request put out, where leaving it has shown since that requests take as long there: bound is from
+// Readmit takes variants in again that a late request put out, where leaving it has shown since that requests take as
+// long there: bound is from
 // how long on one is a harm now. What was measured until it came does not count: it was cut off at a bad moment.
 func (t *Trial) Readmit(bound time.Duration) {
 	for v := range t.turns {
@@ -431,7 +436,8 @@ func (t *Trial) Choice() (int, string) {
 	lower, of := t.lower(leader, 0)
 	was, before := t.words(0)
 	is, after := t.words(leader)
-	return leader, fmt.Sprintf("%s: measured %s%s and %s when left as it is%s, lower in %d of %s", t.variants[leader].Name, is, after, was, before, lower, text.Count(of, "round"))
+	return leader, fmt.Sprintf("%s: measured %s%s and %s when left as it is%s, lower in %d of %s",
+		t.variants[leader].Name, is, after, was, before, lower, text.Count(of, "round"))
 }
 
 // words are the judged quantile of a variant and its interval; "": so few requests tell none.
@@ -465,7 +471,8 @@ func (t *Trial) lower(a, b int) (n, of int) {
 	return n, of
 }
 
-// wins reports whether a variant was below another one in nearly each round, all but one in four: once the budget is over, that is enough to
+// wins reports whether a variant was below another one in nearly each round, all but one in four: once the budget is
+// over, that is enough to
 // prefer it, although one long stall may decide its quantile.
 func (t *Trial) wins(a, b int) bool {
 	n, of := t.lower(a, b)

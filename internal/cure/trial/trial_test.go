@@ -162,7 +162,8 @@ func TestNoiseDropsNothing(t *testing.T) {
 
 // Once each variant had its rounds, the time goes to leaving it and to the two that may win.
 func TestContenders(t *testing.T) {
-	of := New([]Variant{{Name: "leave it"}, {Name: "a", Change: 1}, {Name: "b", Change: 2}, {Name: "c", Change: 3}, {Name: "d", Change: 4}}, 0.99, false)
+	of := New([]Variant{{Name: "leave it"}, {Name: "a", Change: 1}, {Name: "b", Change: 2}, {Name: "c", Change: 3},
+		{Name: "d", Change: 4}}, 0.99, false)
 	ms := []float64{40, 38, 31, 45, 33}
 	draw := rand.New(rand.NewPCG(1, 1))
 	for range leastRounds {
@@ -183,7 +184,9 @@ func TestContenders(t *testing.T) {
 // What harms is out at once and cannot win, however fast it was; leaving it cannot be out.
 func TestHarm(t *testing.T) {
 	fast, left := exactly(600, 10), exactly(600, 40)
-	harmedNeighbour := []verdict.Neighbour{{Name: "db", Before: hoststate.Observed{StoppedLow: new(0.0), StoppedHigh: new(0.0)}, After: hoststate.Observed{StoppedLow: new(0.3), StoppedHigh: new(0.3)}}}
+	harmedNeighbour := []verdict.Neighbour{
+		{Name: "db", Before: hoststate.Observed{StoppedLow: new(0.0), StoppedHigh: new(0.0)},
+			After: hoststate.Observed{StoppedLow: new(0.3), StoppedHigh: new(0.3)}}}
 	lifted := exactly(600, 10)
 	for i := range lifted.TookMs {
 		lifted.TookMs[i] = 30
@@ -196,9 +199,10 @@ func TestHarm(t *testing.T) {
 		leave, burst Measured
 		why          string
 	}{
-		"ended at once":     {Measured{Judged: left}, Measured{Judged: fast, Ended: "a request took 3 s"}, "3 s"},
-		"a neighbour":       {Measured{Judged: left}, Measured{Judged: fast, Neighbours: harmedNeighbour}, "less: db"},
-		"another kind":      {Measured{Judged: left, Others: []verdict.Requests{exactly(600, 100)}}, Measured{Judged: fast, Others: []verdict.Requests{exactly(600, 160)}}, "other requests"},
+		"ended at once": {Measured{Judged: left}, Measured{Judged: fast, Ended: "a request took 3 s"}, "3 s"},
+		"a neighbour":   {Measured{Judged: left}, Measured{Judged: fast, Neighbours: harmedNeighbour}, "less: db"},
+		"another kind": {Measured{Judged: left, Others: []verdict.Requests{exactly(600, 100)}},
+			Measured{Judged: fast, Others: []verdict.Requests{exactly(600, 160)}}, "other requests"},
 		"the middle is up":  {Measured{Judged: middle}, Measured{Judged: lifted}, "median from 2 to 30 ms"},
 		"too few to tell":   {Measured{Judged: left}, Measured{Judged: exactly(5, 1)}, ""},
 		"nothing of leave":  {Measured{Judged: exactly(5, 1)}, Measured{Judged: fast}, ""},
@@ -247,7 +251,8 @@ func TestBound(t *testing.T) {
 		t.Errorf("%v before anything is known", of.Bound())
 	}
 	of.Add(0, Measured{Judged: exactly(600, 40), Others: []verdict.Requests{exactly(30, 300)}})
-	if got := of.Bound(); got < 700*time.Millisecond || got > 900*time.Millisecond || LongestOf(got) < 290*time.Millisecond || LongestOf(got) > 310*time.Millisecond {
+	if got := of.Bound(); got < 700*time.Millisecond || got > 900*time.Millisecond ||
+		LongestOf(got) < 290*time.Millisecond || LongestOf(got) > 310*time.Millisecond {
 		t.Errorf("%v, of %v", got, LongestOf(got))
 	}
 }
@@ -298,7 +303,8 @@ func TestTheForecastsWord(t *testing.T) {
 		"it is not lower than leaving it at all": {[2]float64{60, 60}, [2]float64{70, 60}, [2]float64{60, 80}, 0, 0},
 	} {
 		for _, expected := range []bool{true, false} {
-			of := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: expected}, {Name: "narrow", Change: 3}}, 0.99, false)
+			of := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: expected},
+				{Name: "narrow", Change: 3}}, 0.99, false)
 			for round := range 2 {
 				for v, ms := range [][2]float64{c.leave, c.burst, c.narrow} {
 					of.Add(v, stall(ms[round]))
@@ -315,7 +321,8 @@ func TestTheForecastsWord(t *testing.T) {
 	}
 }
 
-// A remedy that a long request put out is tried again once leaving the container has shown such a request, without the turn that was cut off.
+// A remedy that a long request put out is tried again once leaving the container has shown such a request, without the
+// turn that was cut off.
 func TestReadmit(t *testing.T) {
 	of := three()
 	of.Add(0, Measured{Judged: exactly(600, 50)})
@@ -333,7 +340,8 @@ func TestReadmit(t *testing.T) {
 	}
 }
 
-// Few requests in each of several rounds choose without an interval: 24 of a service that is asked four times a second are not enough for one.
+// Few requests in each of several rounds choose without an interval: 24 of a service that is asked four times a second
+// are not enough for one.
 func TestChoiceOfFewRequests(t *testing.T) {
 	for n := 1; n < 60; n++ {
 		of := three()

@@ -90,7 +90,8 @@ func TestAlikeIsSeldomWorse(t *testing.T) {
 func TestAlikeIsSeldomWorseWithTimes(t *testing.T) {
 	of := backlogs{5 * time.Second, 30, 2, 1}
 	evidence := func(before, after Runs) Evidence {
-		return Evidence{Quantile: 0.99, Before: before.ResponseMs, After: after.ResponseMs, BeforeAt: before.WokenMs, AfterAt: after.WokenMs}
+		return Evidence{Quantile: 0.99, Before: before.ResponseMs, After: after.ResponseMs, BeforeAt: before.WokenMs,
+			AfterAt: after.WokenMs}
 	}
 	byTimes := func(before, after Runs) string { return Judge(evidence(before, after)).Verdict }
 	rounds := require.Rounds(t, 120)
@@ -148,7 +149,8 @@ func TestABurnerIsNoBacklog(t *testing.T) {
 	work := func(wait float64) Runs {
 		r := Runs{Window: 3 * time.Second, WokenMs: []float64{0}, CPUMs: []float64{900}, ResponseMs: []float64{2900}}
 		for at := 0.0; at < 2990; at += 10 {
-			r.WokenMs, r.CPUMs, r.ResponseMs = append(r.WokenMs, at), append(r.CPUMs, 0.1), append(r.ResponseMs, 0.1+wait*math.Mod(at, 100)/100)
+			r.WokenMs, r.CPUMs, r.ResponseMs = append(r.WokenMs, at), append(r.CPUMs, 0.1),
+				append(r.ResponseMs, 0.1+wait*math.Mod(at, 100)/100)
 		}
 		return r
 	}

@@ -69,7 +69,8 @@ func TestBurstsForFewBacklogsAreFound(t *testing.T) {
 			}
 			longest := longestBlockMs(before, cured)
 			was, is := before.blocks(false, longest), cured.blocks(false, longest)
-			if movedByBlocks(was, is, j.Quantile, worthwhileRuns, ofBlocks) < 0 || tails(was.longest(), is.longest(), worthwhileRuns, ofBlocks) < 0 {
+			if movedByBlocks(was, is, j.Quantile, worthwhileRuns, ofBlocks) < 0 ||
+				tails(was.longest(), is.longest(), worthwhileRuns, ofBlocks) < 0 {
 				byTails++
 			}
 			switch JudgeRuns(Evidence{}, 0.99, before, again).Verdict {
@@ -97,7 +98,8 @@ func TestAFasterMostDoesNotHideATail(t *testing.T) {
 			if i%10 == 9 {
 				took = tail
 			}
-			r.WokenMs, r.CPUMs, r.ResponseMs = append(r.WokenMs, float64(i)*100), append(r.CPUMs, 1), append(r.ResponseMs, took+float64(i%7)/10)
+			r.WokenMs, r.CPUMs, r.ResponseMs = append(r.WokenMs, float64(i)*100), append(r.CPUMs, 1),
+				append(r.ResponseMs, took+float64(i%7)/10)
 		}
 		return r
 	}

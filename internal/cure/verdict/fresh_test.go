@@ -25,15 +25,16 @@ func TestFreshness(t *testing.T) {
 		before, first, after []float64
 		verdict, why         string
 	}{
-		"fresh":                          {old, mixed, good, Better, "p99 from"},
-		"fresh, no change":               {old, nil, around(97, 1000), NoChange, "p99 from"},
-		"the same as before":             {old, nil, old, Unverified, "very same answer after the change as before"},
-		"twice the same":                 {old, good, good, Unverified, "very same answer twice"},
-		"in part from before":            {old, nil, mixed, Unverified, "600 of the 1000 latencies after the change are from before it"},
-		"in part, newest first":          {reversed(old), nil, reversed(mixed), Unverified, "600 of the 1000"},
-		"in part, better all the same":   {old, nil, slices.Concat(old[995:], good[:995]), Better, "p99 from"},
-		"in part, worse all the same":    {old, nil, slices.Concat(old[900:], bad[:900]), Worse, "p99 from"},
-		"alike by chance, whole numbers": {slices.Repeat([]float64{3, 3, 3, 4}, 250), nil, slices.Repeat([]float64{3, 3, 3, 4, 3}, 200), NoChange, "p99 from"},
+		"fresh":                        {old, mixed, good, Better, "p99 from"},
+		"fresh, no change":             {old, nil, around(97, 1000), NoChange, "p99 from"},
+		"the same as before":           {old, nil, old, Unverified, "very same answer after the change as before"},
+		"twice the same":               {old, good, good, Unverified, "very same answer twice"},
+		"in part from before":          {old, nil, mixed, Unverified, "600 of the 1000 latencies after the change are from before it"},
+		"in part, newest first":        {reversed(old), nil, reversed(mixed), Unverified, "600 of the 1000"},
+		"in part, better all the same": {old, nil, slices.Concat(old[995:], good[:995]), Better, "p99 from"},
+		"in part, worse all the same":  {old, nil, slices.Concat(old[900:], bad[:900]), Worse, "p99 from"},
+		"alike by chance, whole numbers": {slices.Repeat([]float64{3, 3, 3, 4}, 250), nil,
+			slices.Repeat([]float64{3, 3, 3, 4, 3}, 200), NoChange, "p99 from"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Judge(Evidence{Quantile: 0.99, Before: tc.before, First: tc.first, After: tc.after})

@@ -56,7 +56,8 @@ func JudgeRequests(e Evidence, quantile float64, before, after Requests, promise
 	if need := stats.Need(quantile); len(before.TookMs) < need || len(after.TookMs) < need {
 		e.Before, e.After = nil, nil
 		j = judge(e, compared{unit: "ms"})
-		j.Why = fmt.Sprintf("%d requests before and %d after are too few to tell %s: %d are needed", len(before.TookMs), len(after.TookMs), objective.InWords(quantile), need)
+		j.Why = fmt.Sprintf("%d requests before and %d after are too few to tell %s: %d are needed", len(before.TookMs),
+			len(after.TookMs), objective.InWords(quantile), need)
 		return j, true
 	}
 	one, other := requests(before.TookMs, before.BeganMs), requests(after.TookMs, after.BeganMs)

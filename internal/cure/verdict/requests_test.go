@@ -32,14 +32,17 @@ func TestJudgeRequests(t *testing.T) {
 		more          bool
 		says          string
 	}{
-		"a tail pressed together":          {stoppedRequests(600, 58, 2), stoppedRequests(600, 17, 4), false, Better, false, "p99 from"},
-		"nothing":                          {stoppedRequests(600, 58, 2), stoppedRequests(600, 58, 2), false, NoChange, false, "median from 2.003 ms to 2.003 ms"},
-		"worse":                            {stoppedRequests(600, 20, 2), stoppedRequests(600, 90, 2), false, Worse, false, ""},
-		"the middle loses more":            {stoppedRequests(600, 58, 2), stoppedRequests(600, 30, 28), false, Worse, false, "the middle loses more than the tail gains"},
+		"a tail pressed together": {stoppedRequests(600, 58, 2), stoppedRequests(600, 17, 4), false, Better, false, "p99 from"},
+		"nothing": {stoppedRequests(600, 58, 2), stoppedRequests(600, 58, 2), false, NoChange,
+			false, "median from 2.003 ms to 2.003 ms"},
+		"worse": {stoppedRequests(600, 20, 2), stoppedRequests(600, 90, 2), false, Worse, false, ""},
+		"the middle loses more": {stoppedRequests(600, 58, 2), stoppedRequests(600, 30, 28), false, Worse,
+			false, "the middle loses more than the tail gains"},
 		"but more requests came":           {stoppedRequests(600, 58, 2), crowded, false, Unverified, true, "other work came than before"},
 		"and an objective stands above it": {stoppedRequests(600, 58, 2), stoppedRequests(600, 30, 28), true, Better, false, ""},
-		"432 do not tell p99":              {stoppedRequests(432, 58, 2), stoppedRequests(600, 17, 4), false, Unverified, true, "432 requests before and 600 after are too few to tell p99: 500 are needed"},
-		"better, with half the requests":   {stoppedRequests(700, 58, 2), thinned, false, Unverified, true, "other work came than before"},
+		"432 do not tell p99": {stoppedRequests(432, 58, 2), stoppedRequests(600, 17, 4), false,
+			Unverified, true, "432 requests before and 600 after are too few to tell p99: 500 are needed"},
+		"better, with half the requests": {stoppedRequests(700, 58, 2), thinned, false, Unverified, true, "other work came than before"},
 	} {
 		j, more := JudgeRequests(Evidence{}, 0.99, c.before, c.after, c.objective)
 		if j.Verdict != c.want || more != c.more || !strings.Contains(j.Why, c.says) {
@@ -48,7 +51,8 @@ func TestJudgeRequests(t *testing.T) {
 	}
 	harmed := Evidence{Neighbours: []Neighbour{{Name: "owner", Lends: true}}}
 	harmed.Neighbours[0].Before.UsedCPUs, harmed.Neighbours[0].After.UsedCPUs = new(1.0), new(0.2)
-	if j, more := JudgeRequests(harmed, 0.99, stoppedRequests(600, 58, 2), stoppedRequests(600, 17, 2), false); j.Verdict != Worse || more || len(j.Harmed) != 1 {
+	if j, more := JudgeRequests(harmed, 0.99, stoppedRequests(600, 58, 2), stoppedRequests(600, 17, 2),
+		false); j.Verdict != Worse || more || len(j.Harmed) != 1 {
 		t.Errorf("a harmed neighbour: %+v", j)
 	}
 }

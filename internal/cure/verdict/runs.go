@@ -50,7 +50,8 @@ func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
 	if len(before.ResponseMs) == 0 || len(after.ResponseMs) == 0 {
 		e.Before, e.After = nil, nil
 		j := judge(e, compared{unit: "ms"})
-		j.Why = fmt.Sprintf("%d runs were recorded before and %d after, so the effect on tails is not known", len(before.ResponseMs), len(after.ResponseMs))
+		j.Why = fmt.Sprintf("%d runs were recorded before and %d after, so the effect on tails is not known",
+			len(before.ResponseMs), len(after.ResponseMs))
 		return j
 	}
 	longest := longestBlockMs(before, after)
@@ -68,7 +69,8 @@ func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
 	return j
 }
 
-// longestBlockMs is how long a block of a backlog without an end may be. It goes by the 99th percentile of the responses: a single run that waits through
+// longestBlockMs is how long a block of a backlog without an end may be. It goes by the 99th percentile of the
+// responses: a single run that waits through
 // the whole recording, as a burner's does, is no backlog of the others.
 func longestBlockMs(before, after Runs) float64 {
 	window := min(before.Window, after.Window)

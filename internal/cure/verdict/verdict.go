@@ -116,7 +116,8 @@ func Judge(e Evidence) Judgement {
 // itself is not known.
 func requests(ms, at []float64) Runs {
 	first, last := slices.Min(at), slices.Max(at)
-	return Runs{Window: time.Duration((last - first) * float64(time.Millisecond)), WokenMs: at, ResponseMs: ms, CPUMs: make([]float64, len(ms))}
+	return Runs{Window: time.Duration((last - first) * float64(time.Millisecond)), WokenMs: at, ResponseMs: ms,
+		CPUMs: make([]float64, len(ms))}
 }
 
 // compared says how samples are compared.

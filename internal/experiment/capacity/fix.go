@@ -23,7 +23,8 @@ func (r *run) chooseFix(ctx context.Context) error {
 		s.note(load, r.o.Objective.judge(done.service) == "")
 	}
 	if s.met == 0 {
-		return &Unmet{fmt.Sprintf("remedy %s: no load met the objective under the plain quota, so that there is none to record; try a looser one", Fix)}
+		return &Unmet{fmt.Sprintf("remedy %s: no load met the objective under the plain quota, so that there is none "+
+			"to record; try a looser one", Fix)}
 	}
 	var choice func(context.Context) (Chosen, error)
 	b := r.testbed

@@ -27,7 +27,8 @@ func TestJSONIsTheContract(t *testing.T) {
 		t.Errorf("noisy: %v", remedy["noisy"])
 	}
 	point := remedy["points"].([]any)[0].(map[string]any)
-	for _, key := range []string{"p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "cpu_used", "throttled_periods", "stopped_low", "stopped_high", "context_switches_per_second"} {
+	for _, key := range []string{"p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "cpu_used", "throttled_periods",
+		"stopped_low", "stopped_high", "context_switches_per_second"} {
 		if v, ok := point[key]; !ok || v != nil {
 			t.Errorf("%s: %v, want null", key, v)
 		}

@@ -90,7 +90,8 @@ func (p *Points) Load(at At) (float64, error) {
 
 // Measure measures one point. around is called with the service's cgroup before the service starts, and what it returns
 // when the service has ended. beside runs while the point is measured. Each may be nil.
-func (p *Points) Measure(ctx context.Context, at At, around func(cgroup.Group) (end func() error, err error), beside func(context.Context, cgroup.Group) error) (m Measured, err error) {
+func (p *Points) Measure(ctx context.Context, at At, around func(cgroup.Group) (end func() error, err error),
+	beside func(context.Context, cgroup.Group) error) (m Measured, err error) {
 	shape, err := pointShape(at.Shape, p.cpus.Size(), p.limit)
 	if err != nil {
 		return m, err
@@ -136,7 +137,8 @@ func pointShape(name string, cpus, limit int) (Shape, error) {
 func shard(cpus, limit int) Shape {
 	burst := func(perCPU float64) int { return max(1, int(perCPU*float64(limit)+0.5)) }
 	const all = 2000 + 150 + 200 // requests per second there
-	s := Shape{Name: Shard, About: "a shard of seed 000: gets in one pool, bursts of 20 ms joins in another and of 5 ms events in a third; the objective is on the gets"}
+	s := Shape{Name: Shard, About: "a shard of seed 000: gets in one pool, bursts of 20 ms joins in another and of 5 " +
+		"ms events in a third; the objective is on the gets"}
 	s.Streams = []loadgen.Stream{
 		{Name: "get", PerSecond: 2000. / all},
 		{Name: "join", Class: 1, PerSecond: 150. / all, Burst: burst(50. / 20), Background: true},

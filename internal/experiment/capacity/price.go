@@ -91,7 +91,8 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 }
 
 // price measures one remedy, without and with the neighbour.
-func (b *testbed) price(ctx context.Context, a variant, shape Shape, beside *sandbox.Group, o Options, repeat int, row *PriceRow, load float64) error {
+func (b *testbed) price(ctx context.Context, a variant, shape Shape, beside *sandbox.Group, o Options, repeat int,
+	row *PriceRow, load float64) error {
 	seed := o.Seed + uint64(repeat)
 	p99 := func() (float64, error) {
 		for try := 0; ; try++ {

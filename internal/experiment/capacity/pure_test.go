@@ -32,7 +32,8 @@ func TestObjective(t *testing.T) {
 			t.Errorf("%s became %s, which is %+v, %v", text, o, again, err)
 		}
 	}
-	for _, text := range []string{"", "p99", "99=50ms", "p99=50", "p99=-1ms", "p99=0s", "p100=1s", "p10=1s", "pNaN=1s", "p0x63=1s", "p99=2h", strings.Repeat("p", 500)} {
+	for _, text := range []string{"", "p99", "99=50ms", "p99=50", "p99=-1ms", "p99=0s", "p100=1s", "p10=1s", "pNaN=1s",
+		"p0x63=1s", "p99=2h", strings.Repeat("p", 500)} {
 		var o Objective
 		if err := o.ParseSLO(text); err == nil || len(err.Error()) > 200 {
 			t.Errorf("%.20q: taken as %+v, or said at length: %v", text, o, err)
@@ -85,7 +86,8 @@ func TestUnmet(t *testing.T) {
 	s := step{load: 300, service: loadgen.StreamResult{Intended: 1, Answered: 1}}
 	s.service.Latency.Add(80 * ms)
 	err := unmet(DefaultObjective(), s)
-	if err == nil || !strings.Contains(err.Error(), "nothing can meet p99<50ms") || !strings.Contains(err.Error(), "p99 was 80") || !strings.Contains(err.Error(), "300 requests per second") {
+	if err == nil || !strings.Contains(err.Error(), "nothing can meet p99<50ms") ||
+		!strings.Contains(err.Error(), "p99 was 80") || !strings.Contains(err.Error(), "300 requests per second") {
 		t.Errorf("got %v", err)
 	}
 	others := 1.5
@@ -177,7 +179,8 @@ func TestHistogramEdges(t *testing.T) {
 			t.Fatalf("%v in bin %d, %v to %v ms", d, i, edge(i), edge(i+1))
 		}
 	})
-	bins := histogram([]loadgen.Bin{{From: 3 * ms, To: 3 * ms, Count: 2}, {From: 3100 * time.Microsecond, To: 3100 * time.Microsecond, Count: 1}})
+	bins := histogram([]loadgen.Bin{{From: 3 * ms, To: 3 * ms, Count: 2},
+		{From: 3100 * time.Microsecond, To: 3100 * time.Microsecond, Count: 1}})
 	if last := bins[len(bins)-1]; last.Count != 3 {
 		t.Errorf("%+v", bins)
 	}
@@ -249,11 +252,13 @@ func TestShapesAreSoundOnEveryHost(t *testing.T) {
 				t.Errorf("%s on %d CPUs, held: %v", name, cpus, err)
 			}
 			for _, stream := range s.Streams {
-				if got := held.Classes[stream.Class].Held; got != (stream.Background || !hasBackground(s.Streams)) || s.Service.Classes[stream.Class].Held {
+				if got := held.Classes[stream.Class].Held; got != (stream.Background || !hasBackground(s.Streams)) ||
+					s.Service.Classes[stream.Class].Held {
 					t.Errorf("%s: %s is held %v", name, stream.Name, got)
 				}
 			}
-			if carries, err := Carries(name, limitCPUs(cpus)); err != nil || math.Abs(carries*s.CPU.Seconds()-float64(limitCPUs(cpus))) > 1e-6 {
+			if carries, err := Carries(name, limitCPUs(cpus)); err != nil ||
+				math.Abs(carries*s.CPU.Seconds()-float64(limitCPUs(cpus))) > 1e-6 {
 				t.Errorf("%s: %d CPUs carry %g /s: %v", name, limitCPUs(cpus), carries, err)
 			}
 			sum, foregrounds := 0.0, 0

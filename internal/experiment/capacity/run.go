@@ -132,7 +132,8 @@ func unmet(o Objective, s step) error {
 	if s.others != nil && *s.others > maxOthersCPU {
 		way = fmt.Sprintf("others on the host used %.2f CPUs meanwhile: run it when they are quiet, or %s", *s.others, way)
 	}
-	return &Unmet{fmt.Sprintf("nothing can meet %v with at most %.3g %% errors here: at %.0f requests per second and without any limit %s; %s",
+	return &Unmet{fmt.Sprintf("nothing can meet %v with at most %.3g %% errors here: at %.0f requests per second and "+
+		"without any limit %s; %s",
 		o, 100*o.Errors, s.load, why, way)}
 }
 

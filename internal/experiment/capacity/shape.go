@@ -83,7 +83,8 @@ func (s Shape) held(cpus int) service.Spec {
 func onePool(cpus, limit int) Shape {
 	s := Shape{Name: "pool", About: "interchangeable requests of 2 ms on average, one pool"}
 	s.Streams = []loadgen.Stream{{Name: "get", PerSecond: 1}}
-	get := service.Class{Name: "get", Pool: "http-worker", Work: scenario.Duration{Shape: scenario.Exponential, Mean: 2 * ms}, Touches: 200, Locked: 0.02}
+	get := service.Class{Name: "get", Pool: "http-worker",
+		Work: scenario.Duration{Shape: scenario.Exponential, Mean: 2 * ms}, Touches: 200, Locked: 0.02}
 	s.Service = service.Spec{IO: 2, Shared: sharedData, Classes: []service.Class{get}, Pools: []service.Pool{pool("http-worker", 2*cpus)}}
 	s.Sized = s.Service
 	s.Sized.IO, s.Sized.Pools = 1, []service.Pool{pool("http-worker", limit)}
@@ -93,14 +94,17 @@ func onePool(cpus, limit int) Shape {
 
 func severalPools(cpus, limit int) Shape {
 	s := onePool(cpus, limit)
-	s.Name, s.About = "pools", "short requests in one pool beside bursts of 10 ms jobs in another, half of the CPU each; the objective is on the short ones"
+	s.Name, s.About = "pools", "short requests in one pool beside bursts of 10 ms jobs in another, half of the CPU "+
+		"each; the objective is on the short ones"
 	const jobs = 8 // at once
 	s.Streams = []loadgen.Stream{
 		{Name: "get", PerSecond: 10. / 11},
 		{Name: "job", Class: 1, PerSecond: 1. / 11, Burst: jobs, Background: true},
 	}
-	get := service.Class{Name: "get", Pool: "http-worker", Work: scenario.Duration{Shape: scenario.Exponential, Mean: ms}, Touches: 100, Locked: 0.02}
-	job := service.Class{Name: "job", Pool: "job-worker", Work: scenario.Duration{Shape: scenario.Uniform, Low: 8 * ms, High: 12 * ms}, Touches: 1000}
+	get := service.Class{Name: "get", Pool: "http-worker",
+		Work: scenario.Duration{Shape: scenario.Exponential, Mean: ms}, Touches: 100, Locked: 0.02}
+	job := service.Class{Name: "job", Pool: "job-worker", Work: scenario.Duration{Shape: scenario.Uniform, Low: 8 * ms,
+		High: 12 * ms}, Touches: 1000}
 	s.Service.Classes = []service.Class{get, job}
 	s.Service.Pools = []service.Pool{pool("http-worker", 2*cpus), pool("job-worker", 4*cpus)}
 	s.Sized = s.Service
@@ -111,7 +115,8 @@ func severalPools(cpus, limit int) Shape {
 
 func collecting(cpus, limit int) Shape {
 	s := onePool(cpus, limit)
-	s.Name, s.About = "gc", "interchangeable requests in one pool, and after every 500 of them a stop-the-world collection of 40 ms of CPU, by two threads per CPU of the host"
+	s.Name, s.About = "gc", "interchangeable requests in one pool, and after every 500 of them a stop-the-world "+
+		"collection of 40 ms of CPU, by two threads per CPU of the host"
 	return s.collected(cpus, limit)
 }
 
@@ -125,7 +130,8 @@ func (s Shape) collected(cpus, limit int) Shape {
 }
 
 func mixed(cpus, limit int) Shape {
-	s := Shape{Name: "mixed", About: "pings and bursts of 20 ms requests, both on the I/O threads; sized: the long ones offloaded to a pool; the objective is on the pings"}
+	s := Shape{Name: "mixed", About: "pings and bursts of 20 ms requests, both on the I/O threads; sized: the long " +
+		"ones offloaded to a pool; the objective is on the pings"}
 	const works = 6 // at once, as in the measured Netty table
 	s.Streams = []loadgen.Stream{
 		{Name: "ping", PerSecond: 20. / 21},

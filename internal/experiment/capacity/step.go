@@ -86,14 +86,16 @@ func open(o Options) (*testbed, cpuset.CPUSet, error) {
 func checkCPUs(h *sandbox.Sandbox, cpus cpuset.CPUSet) error {
 	limit := limitCPUs(cpus.Size())
 	if cpus.Size() <= limit {
-		return &sandbox.NotMeasurable{What: fmt.Sprintf("%d CPU(s) (%q) can be used: a limit of %d would never bind", cpus.Size(), cpus, limit), WayOut: "run it on a host with more CPUs, or leave --parent out"}
+		return &sandbox.NotMeasurable{What: fmt.Sprintf("%d CPU(s) (%q) can be used: a limit of %d would never bind",
+			cpus.Size(), cpus, limit), WayOut: "run it on a host with more CPUs, or leave --parent out"}
 	}
 	levels, err := h.Levels()
 	if err != nil {
 		return err
 	}
 	if least, limited, at := cgroup.Effective(levels); limited && least < float64(cpus.Size()) {
-		return &sandbox.NotMeasurable{What: fmt.Sprintf("cgroup %s has a limit of %.2f CPUs itself, which would decide the figures", text.EscapePath(at), least), WayOut: "name a cgroup without a limit with --parent"}
+		return &sandbox.NotMeasurable{What: fmt.Sprintf("cgroup %s has a limit of %.2f CPUs itself, which would "+
+			"decide the figures", text.EscapePath(at), least), WayOut: "name a cgroup without a limit with --parent"}
 	}
 	return nil
 }

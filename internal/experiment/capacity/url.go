@@ -80,7 +80,8 @@ func (r *run) raiseURL(ask func(load float64, seed uint64, doing string) (step, 
 	}
 	m.Why = append(m.Why, noise(append(steps, points...), found)...)
 	if end.at > 0 {
-		m.Why = append(m.Why, fmt.Sprintf("at %.0f requests per second the load generator was at its own end: the service may hold more", end.at))
+		m.Why = append(m.Why, fmt.Sprintf("at %.0f requests per second the load generator was at its own end: the "+
+			"service may hold more", end.at))
 	}
 	m.Noisy = len(m.Why) > 0
 	res.Remedies = []Remedy{m}
@@ -109,8 +110,9 @@ func (r *run) urlStep(ctx context.Context, load float64, seed uint64, doing stri
 		d = min(MaxStep, time.Duration(math.Ceil(enough))*time.Second)
 	}
 	plan := loadgen.Plan{
-		URL: r.o.URL, Seed: seed, Streams: r.shape.Streams, Timeout: timeout, LateAfter: r.o.Objective.late(), Connections: loadgen.MaxConnections,
-		Phases: []loadgen.Phase{{For: warm, Factor: load}, {For: d, Factor: load, Measured: true}},
+		URL: r.o.URL, Seed: seed, Streams: r.shape.Streams, Timeout: timeout, LateAfter: r.o.Objective.late(),
+		Connections: loadgen.MaxConnections,
+		Phases:      []loadgen.Phase{{For: warm, Factor: load}, {For: d, Factor: load, Measured: true}},
 	}
 	result, err := loadgen.Run(ctx, r.o.Exe, plan)
 	if err != nil {
@@ -126,7 +128,8 @@ func (r *run) urlStep(ctx context.Context, load float64, seed uint64, doing stri
 
 // urlUnmet explains why the first and lightest step came to nothing.
 func (r *run) urlUnmet(load float64, why string, s step) error {
-	text := fmt.Sprintf("%s does not meet %v with at most %.3g %% errors even at %.0f requests per second: %s", r.o.URL, r.o.Objective, 100*r.o.Objective.Errors, load, why)
+	text := fmt.Sprintf("%s does not meet %v with at most %.3g %% errors even at %.0f requests per second: %s", r.o.URL,
+		r.o.Objective, 100*r.o.Objective.Errors, load, why)
 	if s.failure != "" {
 		text += "; the first failure: " + s.failure
 	}

@@ -35,7 +35,8 @@ func TestAServiceOfOnesOwn(t *testing.T) {
 	defer server.Close()
 	// A bound so loose that a busy host does not make the generator late: it is the
 	// refusals that end it.
-	o := Options{URL: server.URL, Repeats: 2, Steps: 2, Step: time.Second, Objective: Objective{objective.Objective{Quantile: 0.9, Bound: 10 * time.Second}, 0.05}}
+	o := Options{URL: server.URL, Repeats: 2, Steps: 2, Step: time.Second,
+		Objective: Objective{objective.Objective{Quantile: 0.9, Bound: 10 * time.Second}, 0.05}}
 	r, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,8 @@ func TestTheGeneratorsEndIsNotTheServices(t *testing.T) {
 		if m.MaxLoad == nil || *m.MaxLoad < test.low || *m.MaxLoad > test.high {
 			t.Errorf("holds %v, sends %v: found %v", test.holds, test.sends, m.MaxLoad)
 		}
-		if said := strings.Contains(strings.Join(m.Why, "; "), "at its own end: the service may hold more"); said != test.ended || m.Noisy != test.ended {
+		if said := strings.Contains(strings.Join(m.Why, "; "),
+			"at its own end: the service may hold more"); said != test.ended || m.Noisy != test.ended {
 			t.Errorf("holds %v, sends %v: %q", test.holds, test.sends, m.Why)
 		}
 	}
@@ -98,7 +100,8 @@ func TestTheGeneratorsEndIsNotTheServices(t *testing.T) {
 		t.Errorf("a generator that cannot send the first step: %v", err)
 	}
 	unmet := new(Unmet)
-	if _, err := raisedURL(1, 1e6); !errors.As(err, &unmet) || !strings.Contains(err.Error(), "even at 20 requests per second") || !strings.Contains(err.Error(), "--slo") {
+	if _, err := raisedURL(1, 1e6); !errors.As(err, &unmet) ||
+		!strings.Contains(err.Error(), "even at 20 requests per second") || !strings.Contains(err.Error(), "--slo") {
 		t.Errorf("an objective that nothing meets: %v", err)
 	}
 }
@@ -117,12 +120,14 @@ func TestURLsThatCannotBeMeasured(t *testing.T) {
 			o := Options{URL: url, Repeats: 2, Steps: 2, Step: time.Second, Progress: func(Event) { steps++ }}
 			_, err := Run(context.Background(), o)
 			unmet := new(Unmet)
-			if !errors.As(err, &unmet) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "not one request had a good answer") || steps != 1 {
+			if !errors.As(err, &unmet) || !strings.Contains(err.Error(), says) ||
+				!strings.Contains(err.Error(), "not one request had a good answer") || steps != 1 {
 				t.Errorf("%s: after %d steps %v", url, steps, err)
 			}
 		})
 	}
-	if _, err := Run(context.Background(), Options{URL: "ftp://127.0.0.1/"}); err == nil || !strings.Contains(err.Error(), "give one such as http") {
+	if _, err := Run(context.Background(), Options{URL: "ftp://127.0.0.1/"}); err == nil ||
+		!strings.Contains(err.Error(), "give one such as http") {
 		t.Error(err)
 	}
 }

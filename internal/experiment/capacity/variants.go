@@ -93,7 +93,8 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 		case Budget:
 			a.service = shape.held(cpus.Size())
 		default:
-			return nil, fmt.Errorf("remedy %.40q: choose from %s%s", name, strings.Join(Variants(), ", "), text.DidYouMean(name, Variants()))
+			return nil, fmt.Errorf("remedy %.40q: choose from %s%s", name, strings.Join(Variants(), ", "),
+				text.DidYouMean(name, Variants()))
 		}
 		if slices.ContainsFunc(all, func(b variant) bool { return b.name == name }) {
 			return nil, fmt.Errorf("remedy %s: is there twice", name)

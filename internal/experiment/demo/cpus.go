@@ -51,7 +51,8 @@ func choosePinned(m topology.Machine, allowed cpuset.CPUSet, busy map[int]float6
 	if free.Size() == n {
 		return free, nil // a placement would keep one for the shared pool
 	}
-	placed, err := placement.Place(placement.State{Machine: m, Unavailable: m.Present().Difference(free)}, placement.Container{CPUs: float64(n)})
+	placed, err := placement.Place(placement.State{Machine: m, Unavailable: m.Present().Difference(free)},
+		placement.Container{CPUs: float64(n)})
 	return placed.Own, err
 }
 

@@ -18,8 +18,10 @@ func TestEdges(t *testing.T) {
 		{10 * tms, []time.Duration{10 * tms, 15 * tms}},
 		{14 * tms, []time.Duration{10 * tms, 15 * tms}},
 		{15 * tms, []time.Duration{10 * tms, 15 * tms, 20 * tms}},
-		{192 * tms, []time.Duration{10 * tms, 20 * tms, 40 * tms, 60 * tms, 80 * tms, 100 * tms, 120 * tms, 140 * tms, 160 * tms, 180 * tms, 200 * tms}},
-		{550 * tms, []time.Duration{10 * tms, 50 * tms, 100 * tms, 150 * tms, 200 * tms, 250 * tms, 300 * tms, 350 * tms, 400 * tms, 450 * tms, 500 * tms, 550 * tms, 600 * tms}},
+		{192 * tms, []time.Duration{10 * tms, 20 * tms, 40 * tms, 60 * tms, 80 * tms, 100 * tms, 120 * tms, 140 * tms,
+			160 * tms, 180 * tms, 200 * tms}},
+		{550 * tms, []time.Duration{10 * tms, 50 * tms, 100 * tms, 150 * tms, 200 * tms, 250 * tms, 300 * tms,
+			350 * tms, 400 * tms, 450 * tms, 500 * tms, 550 * tms, 600 * tms}},
 	} {
 		if got := edges(10*tms, c.most); !slices.Equal(got, c.want) {
 			t.Errorf("up to %v: %v, want %v", c.most, got, c.want)

@@ -12,7 +12,8 @@ func TestSpentOfChangedCPUsIsUnknown(t *testing.T) {
 	type times = map[int]procfs.Times
 	two := times{0: {All: time.Second}, 1: {All: time.Second}}
 	for name, after := range map[string]times{
-		"gone": {0: {All: time.Second}}, "other": {0: {All: time.Second}, 2: {All: time.Second}}, "backwards": {0: {}, 1: {All: time.Second}}, "none": nil,
+		"gone": {0: {All: time.Second}}, "other": {0: {All: time.Second}, 2: {All: time.Second}},
+		"backwards": {0: {}, 1: {All: time.Second}}, "none": nil,
 	} {
 		if _, _, ok := spent(two, after); ok {
 			t.Errorf("%s: known", name)

@@ -20,7 +20,8 @@ func sample(at time.Duration, periods, throttled uint64, used time.Duration) cou
 func exampleWindow() window {
 	return window{quota: true, begin: sample(time.Second, 5, 5, time.Second), end: sample(3*time.Second, 25, 23, 3*time.Second),
 		records: []workload.Record{
-			{Start: 1000 * tms, Took: 12 * tms, Work: 100}, {Start: 1100 * tms, Took: 160 * tms, Work: 200}, {Start: 2000 * tms, Took: 12 * tms, Work: 1100},
+			{Start: 1000 * tms, Took: 12 * tms, Work: 100}, {Start: 1100 * tms, Took: 160 * tms, Work: 200},
+			{Start: 2000 * tms, Took: 12 * tms, Work: 1100},
 		}}
 }
 
@@ -94,7 +95,8 @@ func TestResultIsTheContract(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	variant := func(p99, used float64, throttled uint64) Variant {
-		return Variant{Name: "x", P99: &p99, UsedCPUs: &used, Periods: ptr(uint64(65)), ThrottledPeriods: &throttled, OtherCPUs: ptr(1.2), StolenCPUs: ptr(0.0)}
+		return Variant{Name: "x", P99: &p99, UsedCPUs: &used, Periods: ptr(uint64(65)), ThrottledPeriods: &throttled,
+			OtherCPUs: ptr(1.2), StolenCPUs: ptr(0.0)}
 	}
 	for name, c := range map[string]struct {
 		before, after Variant
@@ -107,7 +109,8 @@ func TestVerdict(t *testing.T) {
 		"same": {variant(14, 1, 65), variant(14, 1, 0), 1, true, []string{"Pin changed nothing here"}},
 		"worse, on a busy host": {variant(20, 0.53, 3), variant(60, 0.5, 0), 0.333, false, []string{
 			"Pin made it worse here", "only 3 of 65 periods", "got 0.50 of 1 CPUs: others used 1.20 CPUs"}},
-		"less CPU": {variant(192, 1, 65), variant(30, 0.8, 0), 6.4, false, []string{"but at other CPU used (0.80 instead of 1.00 CPUs)", "In variant x"}},
+		"less CPU": {variant(192, 1, 65), variant(30, 0.8, 0), 6.4, false,
+			[]string{"but at other CPU used (0.80 instead of 1.00 CPUs)", "In variant x"}},
 	} {
 		v := judge(Result{Quota: 1, Before: c.before, After: c.after})
 		if *v.P99Ratio != c.ratio || v.SameCPU != c.same || len(v.Text) != len(c.want) {

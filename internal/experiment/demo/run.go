@@ -115,7 +115,8 @@ func (r *run) describe() Result {
 	_ = unix.Uname(&u) // fails for a bad pointer only
 	return Result{
 		RunID: r.o.RunID, Kernel: unix.ByteSliceToString(u.Release[:]), CPUs: r.o.Machine.Online().Size(),
-		Cgroups: r.o.Host.Mode(), Scope: r.o.Scope, Period: period.Seconds(), Sleep: millis(sleepLength), Seconds: r.o.Seconds, Fair: r.o.Fair,
+		Cgroups: r.o.Host.Mode(), Scope: r.o.Scope, Period: period.Seconds(), Sleep: millis(sleepLength),
+		Seconds: r.o.Seconds, Fair: r.o.Fair,
 	}
 }
 
@@ -237,7 +238,8 @@ func (r *run) notCome(came bool) error {
 	if came {
 		return nil
 	}
-	return &NotMeasurable{What: fmt.Sprintf("no sleep ended within %v: the host is too busy to measure on", r.o.patience), WayOut: "try again when it is quieter"}
+	return &NotMeasurable{What: fmt.Sprintf("no sleep ended within %v: the host is too busy to measure on",
+		r.o.patience), WayOut: "try again when it is quieter"}
 }
 
 // collect hands on records until enough says so (true), or the time has come

@@ -39,7 +39,8 @@ func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 		t.Errorf("quota: %d of %d periods throttled, want most", *before.ThrottledPeriods, *before.Periods)
 	}
 	if after.ThrottledPeriods != nil || *after.Periods != 0 {
-		t.Errorf("pin: periods %v, throttled %v; the kernel does not count without a quota, so want 0 and not counted", *after.Periods, after.ThrottledPeriods)
+		t.Errorf("pin: periods %v, throttled %v; the kernel does not count without a quota, so want 0 and not counted",
+			*after.Periods, after.ThrottledPeriods)
 	}
 	if *r.CPUSet.ThrottledSeconds > *before.ThrottledSeconds/2 {
 		t.Errorf("cpuset: throttled %v s, quota %v s", *r.CPUSet.ThrottledSeconds, *before.ThrottledSeconds)
@@ -204,7 +205,8 @@ func TestKilledRunIsCleanedUpByTheNext(t *testing.T) {
 			n++ // the child has burnt for a while
 		}
 	}
-	if left, err := sandbox.RemoveLeftovers(b.Host, b.Top, Prefix); err != nil || left.Removed != 0 || len(left.Stay) > 0 || len(b.demos(t)) == 0 {
+	if left, err := sandbox.RemoveLeftovers(b.Host, b.Top, Prefix); err != nil || left.Removed != 0 ||
+		len(left.Stay) > 0 || len(b.demos(t)) == 0 {
 		t.Errorf("a running demo's cgroups: %+v, %v, now %q", left, err, b.demos(t))
 	}
 	if err := cmd.Process.Kill(); err != nil {

@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 
 func TestJudge(t *testing.T) {
 	alone := Run{Threads: 1, Share: 1}
-	two := Run{Threads: 2, Slow: 1, QuotaSeconds: 0.01, Periods: 50, ThrottledPeriods: 50, Affected: Range{0.83, 0.92}, Fixed: Range{1, 1.02}}
+	two := Run{Threads: 2, Slow: 1, QuotaSeconds: 0.01, Periods: 50, ThrottledPeriods: 50, Affected: Range{0.83, 0.92},
+		Fixed: Range{1, 1.02}}
 	with := func(r Run, change func(*Run)) Run { change(&r); return r }
 	share := func(v float64) func(*Run) { return func(r *Run) { r.Share = v } }
 	for name, test := range map[string]struct {

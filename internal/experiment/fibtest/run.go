@@ -70,7 +70,8 @@ type Run struct {
 func Test(ctx context.Context, o Options) (Result, error) {
 	var uts unix.Utsname
 	_ = unix.Uname(&uts) // fails for a bad pointer only
-	r := Result{Kernel: unix.ByteSliceToString(uts.Release[:]), HZ: tickRate(), Mode: o.Host.Mode(), CPUs: o.CPUs, Seconds: o.Seconds, Repeat: o.Repeat, Notes: []string{}}
+	r := Result{Kernel: unix.ByteSliceToString(uts.Release[:]), HZ: tickRate(), Mode: o.Host.Mode(), CPUs: o.CPUs,
+		Seconds: o.Seconds, Repeat: o.Repeat, Notes: []string{}}
 	all := variants(min(o.CPUs, threads.MaxThreads))
 	runs := make([][]scenario.Outcome, len(all))
 	for n := range o.Repeat {

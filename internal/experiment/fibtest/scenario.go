@@ -51,7 +51,8 @@ func scenarioOf(a variant, cpus int, length time.Duration, kernel string, hz int
 	}
 	s := scenario.Scenario{
 		About: "fibtest", Duration: length,
-		Host: scenario.Host{CPUs: cpus, CgroupVersion: 2, Rules: rules, TimerSlack: 50 * time.Microsecond, UnthrottleIPI: 2 * time.Microsecond},
+		Host: scenario.Host{CPUs: cpus, CgroupVersion: 2, Rules: rules, TimerSlack: 50 * time.Microsecond,
+			UnthrottleIPI: 2 * time.Microsecond},
 		Cgroups: []scenario.Cgroup{{
 			Name: cgroupName, Parent: -1, Weight: scenario.DefaultWeight, Limit: bandwidth.Limit{Quota: a.quota, Period: period},
 		}},

@@ -26,7 +26,8 @@ const (
 // judge compares the runs with the expected ranges. The first is of one thread.
 func judge(runs []Run) (Verdict, string) {
 	if alone := runs[0]; alone.Share < leastAlone {
-		return verdictUnmeasurable, fmt.Sprintf("one thread alone used %.2f of its quota: the host is too busy, try again when it is quieter", alone.Share)
+		return verdictUnmeasurable, fmt.Sprintf("one thread alone used %.2f of its quota: the host is too busy, try "+
+			"again when it is quieter", alone.Share)
 	}
 	fixed, affected := 0, 0
 	why := ""
@@ -44,15 +45,18 @@ func judge(runs []Run) (Verdict, string) {
 		case r.Share <= r.Affected.High+margin/2:
 			affected++
 		default:
-			why = fmt.Sprintf("%.2f of the quota was used: between %.2f, the most where slices expire, and %.2f, the least where they are kept", r.Share, r.Affected.High, r.Fixed.Low)
+			why = fmt.Sprintf("%.2f of the quota was used: between %.2f, the most where slices expire, and %.2f, the "+
+				"least where they are kept", r.Share, r.Affected.High, r.Fixed.Low)
 		}
 	}
 	last := runs[len(runs)-1]
 	switch {
 	case fixed > 0 && affected == 0:
-		return verdictFixed, fmt.Sprintf("%.2f of the quota was used; where slices expire at most %.2f can be", last.Share, last.Affected.High)
+		return verdictFixed, fmt.Sprintf("%.2f of the quota was used; where slices expire at most %.2f can be",
+			last.Share, last.Affected.High)
 	case affected > 0 && fixed == 0:
-		return verdictAffected, fmt.Sprintf("%.2f of the quota was used, throttled in %d of %d periods; where slices are kept at least %.2f are", last.Share, last.ThrottledPeriods, last.Periods, last.Fixed.Low)
+		return verdictAffected, fmt.Sprintf("%.2f of the quota was used, throttled in %d of %d periods; where slices "+
+			"are kept at least %.2f are", last.Share, last.ThrottledPeriods, last.Periods, last.Fixed.Low)
 	case affected > 0:
 		return verdictUnmeasurable, "the runs contradict each other: try again when the host is quieter"
 	}

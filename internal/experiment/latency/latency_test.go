@@ -51,13 +51,15 @@ func TestRow(t *testing.T) {
 	round := func(p90 float64, count uint64) scenario.Outcome {
 		return scenario.Outcome{
 			Seconds: 2, Cgroups: map[string]scenario.CgroupOutcome{group: {Periods: 20, ThrottledPeriods: 19, UsageSeconds: 2}},
-			Workloads: map[string]scenario.WorkloadOutcome{sleeper: {Latencies: scenario.Latencies{Count: count, P50: ms(10), P90: &p90, P99: ms(99), Max: ms(100)}}},
+			Workloads: map[string]scenario.WorkloadOutcome{
+				sleeper: {Latencies: scenario.Latencies{Count: count, P50: ms(10), P90: &p90, P99: ms(99), Max: ms(100)}}},
 		}
 	}
 	plain := []scenario.Outcome{round(80, 100), round(60, 100), round(70, 100)}
 	pinned := []scenario.Outcome{round(16, 2000), round(18, 2000), round(7, 2000)}
 	r := row(pin, 2, pinned, plain)
-	if *r.Ratio != 0.2 || *r.RatioLow != 0.1 || *r.RatioHigh != 0.3 || r.P99 == nil || r.Periods != nil || !r.Noisy || r.Granted != 1 || r.Used != 1 {
+	if *r.Ratio != 0.2 || *r.RatioLow != 0.1 || *r.RatioHigh != 0.3 || r.P99 == nil || r.Periods != nil || !r.Noisy ||
+		r.Granted != 1 || r.Used != 1 {
 		t.Errorf("%+v", r)
 	}
 	if r := row(quota, 2, plain, plain); r.Ratio != nil || r.P99 != nil || *r.ThrottledPeriods != 19 || r.Noisy {

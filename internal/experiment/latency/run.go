@@ -79,7 +79,9 @@ func Compare(ctx context.Context, o Options) (Result, error) {
 		SleepMs: float64(sleepLength) / 1e6, Seconds: o.Seconds, Repeat: o.Repeat, Notes: []string{},
 	}
 	if o.CPUs <= limit {
-		return r, &realrun.NotMeasurable{What: fmt.Sprintf("%d CPU(s) can be used: a limit of %d would never bind", o.CPUs, limit), WayOut: "run it on a host with more CPUs, or leave --parent out"}
+		return r, &realrun.NotMeasurable{
+			What:   fmt.Sprintf("%d CPU(s) can be used: a limit of %d would never bind", o.CPUs, limit),
+			WayOut: "run it on a host with more CPUs, or leave --parent out"}
 	}
 	names := remedies()
 	runs := map[string][]scenario.Outcome{}

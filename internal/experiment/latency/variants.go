@@ -81,7 +81,8 @@ func scenarioOf(name string, cpus int, length time.Duration) (scenario.Scenario,
 		Cgroups: []scenario.Cgroup{c},
 		Workloads: []scenario.Workload{
 			{Name: "burners", Kind: scenario.Burn, Threads: burnersPerCPU * limit},
-			{Name: sleeper, Kind: scenario.Sleeper, Threads: 1, Run: scenario.Fixed(10 * time.Microsecond), Sleep: scenario.Fixed(sleepLength)},
+			{Name: sleeper, Kind: scenario.Sleeper, Threads: 1, Run: scenario.Fixed(10 * time.Microsecond),
+				Sleep: scenario.Fixed(sleepLength)},
 		},
 	}, nil
 }

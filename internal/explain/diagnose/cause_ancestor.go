@@ -38,6 +38,7 @@ func ancestor(of *figures) (found, bool) {
 		f.evidence += "; " + rest
 		who += ", " + rest
 	}
-	f.verdict = fmt.Sprintf("%s held the container back for %s of %s; %s.", capital(quota), formatTime(of.ancestorStopped), formatTime(of.window), who)
+	f.verdict = fmt.Sprintf("%s held the container back for %s of %s; %s.", capital(quota),
+		formatTime(of.ancestorStopped), formatTime(of.window), who)
 	return f, true
 }

@@ -27,7 +27,8 @@ func debt(of *figures) (found, bool) {
 	if (demandAboveLimit(of) || demandAboveOwnLimit(of)) && float64(paid) < debtLead*float64(of.stopped) {
 		f.rank = rankDebtToo
 	}
-	f.evidence = fmt.Sprintf("up to %s used in a period of %s with a quota of %s; then nothing ran for up to %s, %s in all in intervals of a period or more",
+	f.evidence = fmt.Sprintf("up to %s used in a period of %s with a quota of %s; then nothing ran for up to %s, %s "+
+		"in all in intervals of a period or more",
 		formatTime(of.sums.most), formatTime(of.period), formatTime(of.quota), formatTime(of.longestIdleHeld), formatTime(of.longIdleHeld))
 	if of.kernelTime >= 0 {
 		f.evidence += fmt.Sprintf("; %s of its CPU time was in the kernel", formatShare(of.kernelTime))
@@ -36,7 +37,8 @@ func debt(of *figures) (found, bool) {
 	if p := of.spender(); p != nil {
 		who += " of " + formatPool(p)
 	}
-	f.verdict = fmt.Sprintf("%s went on past the %s quota, up to %s in a period; the container then paid for it, stopped for up to %s (%.1f periods).",
+	f.verdict = fmt.Sprintf("%s went on past the %s quota, up to %s in a period; the container then paid for it, "+
+		"stopped for up to %s (%.1f periods).",
 		who, formatTime(of.quota), formatTime(of.sums.most), formatTime(of.longestIdleHeld), float64(of.longestIdleHeld)/float64(of.period))
 	return f, true
 }

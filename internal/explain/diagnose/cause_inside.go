@@ -22,8 +22,10 @@ func inside(of *figures) (found, bool) {
 	if l.QuotaNS != nil {
 		quota += fmt.Sprintf(" (%s in %s)", formatTime(*l.QuotaNS), formatTime(l.PeriodNS))
 	}
-	f.evidence = fmt.Sprintf("%s held threads back for %s; quotas of cgroups in it for %s of the %s in which any quota did; the whole used %s on average",
+	f.evidence = fmt.Sprintf("%s held threads back for %s; quotas of cgroups in it for %s of the %s in which any "+
+		"quota did; the whole used %s on average",
 		quota, formatTime(l.stopped), formatTime(of.insideStopped), formatTime(of.stopped), formatCPUs(of.meanWidth))
-	f.verdict = fmt.Sprintf("%s, a cgroup in it, held threads back for %s of %s: explain that cgroup.", capital(quota), formatTime(l.stopped), formatTime(of.window))
+	f.verdict = fmt.Sprintf("%s, a cgroup in it, held threads back for %s of %s: explain that cgroup.", capital(quota),
+		formatTime(l.stopped), formatTime(of.window))
 	return f, true
 }

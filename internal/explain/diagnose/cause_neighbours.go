@@ -79,12 +79,16 @@ func neighbours(of *figures) (found, bool) {
 		}
 		f.evidence += "; "
 	}
-	f.evidence += fmt.Sprintf("waiting for CPUs of others: %s of thread time (neighbours %s, the host's system %s, steal %s), against %s of CPU time",
-		formatTime(waited), formatTime(of.waitingForNeighbours()), formatTime(of.waiting[byHost]), formatTime(of.waiting[bySteal]), formatTime(of.cpu))
-	f.verdict = fmt.Sprintf("Not its quota but others on the same CPUs: its threads were runnable and did not run for %s of thread time while others held the CPUs, most of all %s; they ran for %s.",
+	f.evidence += fmt.Sprintf("waiting for CPUs of others: %s of thread time (neighbours %s, the host's system %s, "+
+		"steal %s), against %s of CPU time",
+		formatTime(waited), formatTime(of.waitingForNeighbours()), formatTime(of.waiting[byHost]),
+		formatTime(of.waiting[bySteal]), formatTime(of.cpu))
+	f.verdict = fmt.Sprintf("Not its quota but others on the same CPUs: its threads were runnable and did not run "+
+		"for %s of thread time while others held the CPUs, most of all %s; they ran for %s.",
 		formatTime(waited), who, formatTime(of.cpu))
 	if of.throttled() {
-		f.verdict = fmt.Sprintf("Others on the same CPUs cost more than the quota: %s of thread time waited while others held the CPUs, most of all %s; quotas held back %s.",
+		f.verdict = fmt.Sprintf("Others on the same CPUs cost more than the quota: %s of thread time waited while "+
+			"others held the CPUs, most of all %s; quotas held back %s.",
 			formatTime(waited), who, formatTime(of.quotaWaiting()))
 	}
 	return f, true

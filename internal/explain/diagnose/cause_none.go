@@ -18,7 +18,8 @@ func nothingWrong(of *figures) found {
 	case of.stopped > 0:
 		f.verdict = fmt.Sprintf("Nothing wrong: a quota held it back for only %s of %s.", formatTime(of.stopped), formatTime(of.window))
 	case of.hasAllCPUs() && of.mostWanted > of.online && of.matters(of.waiting[byOwnThreads]):
-		f.verdict = fmt.Sprintf("No quota held it back. It may use all %s of the host, and up to %d threads wanted one: they waited for each other for %s of thread time. The host is full: run fewer threads, or use a larger host.",
+		f.verdict = fmt.Sprintf("No quota held it back. It may use all %s of the host, and up to %d threads wanted "+
+			"one: they waited for each other for %s of thread time. The host is full: run fewer threads, or use a larger host.",
 			formatCPUs(float64(of.online)), of.mostWanted, formatTime(of.waiting[byOwnThreads]))
 	default:
 		f.verdict = fmt.Sprintf("Nothing wrong: no quota held it back, and its threads waited %s for CPUs while they ran for %s.",
@@ -41,11 +42,13 @@ func unexplained(of *figures) (found, bool) {
 	switch {
 	case !of.measured && of.throttledPeriods != nil && *of.throttledPeriods > 0:
 		f.evidence += fmt.Sprintf(", %d of %d periods throttled", *of.throttledPeriods, *of.periods)
-		f.verdict = fmt.Sprintf("A quota held it back in %d of %d periods. For how long and why was not measured; no other cause is visible.",
+		f.verdict = fmt.Sprintf("A quota held it back in %d of %d periods. For how long and why was not measured; no "+
+			"other cause is visible.",
 			*of.throttledPeriods, *of.periods)
 	case of.throttled():
 		f.stopped = of.stopped
-		f.verdict = fmt.Sprintf("A quota held it back for %s of %s. No cause of that is visible.", formatTime(of.stopped), formatTime(of.window))
+		f.verdict = fmt.Sprintf("A quota held it back for %s of %s. No cause of that is visible.",
+			formatTime(of.stopped), formatTime(of.window))
 	default:
 		return found{}, false
 	}

@@ -162,7 +162,8 @@ func (of *figures) oneChain(victim *pool, culprits []*pool) bool {
 		wakes > 0 && victim.answers(of) && float64(wakes) >= ofOneChain*float64(victim.answered)
 }
 
-// threadStopsPool finds a thread that spends the quota in long runs, such as a report, and stops the other threads of its own pool with it, which
+// threadStopsPool finds a thread that spends the quota in long runs, such as a report, and stops the other threads of
+// its own pool with it, which
 // answer with short ones. The pool as a whole looks like a burst.
 func threadStopsPool(of *figures) (found, bool) {
 	p := of.spender()
@@ -174,14 +175,19 @@ func threadStopsPool(of *figures) (found, bool) {
 		most = max(most, d)
 	}
 	runs, typical := p.cost.narrowRuns+p.cost.wideRuns, p.cost.typical()
-	if float64(most) < poolSpent*float64(of.cpu) || typical <= of.quota || runs < minRuns || float64(typical)*float64(runs) <= oneKind*float64(p.cost.narrow+p.cost.wide) {
+	if float64(most) < poolSpent*float64(of.cpu) || typical <= of.quota || runs < minRuns ||
+		float64(typical)*float64(runs) <= oneKind*float64(p.cost.narrow+p.cost.wide) {
 		return found{}, false
 	}
-	f := found{cause: Pool, stopped: min(p.stopped, of.stopped), severity: of.quotaSeverity(), rank: rankStarved, guilty: []string{p.key.name}, suffers: p.key.name}
-	f.evidence = fmt.Sprintf("one of %s of %s used %s of the CPU time; its runs take %s, and a run of the pool takes %s on average", text.Count(p.threads, "thread"),
+	f := found{cause: Pool, stopped: min(p.stopped, of.stopped), severity: of.quotaSeverity(), rank: rankStarved,
+		guilty: []string{p.key.name}, suffers: p.key.name}
+	f.evidence = fmt.Sprintf("one of %s of %s used %s of the CPU time; its runs take %s, and a run of the pool takes "+
+		"%s on average", text.Count(p.threads, "thread"),
 		formatPool(p), formatShare(float64(most)/float64(of.cpu)), formatTime(typical), formatTime((p.cost.narrow+p.cost.wide)/int64(runs)))
-	f.verdict = fmt.Sprintf("One of %s of %s spent most of the %s quota in runs of %s, and stopped the others, which answer in short ones, with it for %s of %s.",
-		text.Count(p.threads, "thread"), formatPool(p), formatTime(of.quota), formatTime(typical), formatTime(f.stopped), formatTime(of.window))
+	f.verdict = fmt.Sprintf("One of %s of %s spent most of the %s quota in runs of %s, and stopped the others, which "+
+		"answer in short ones, with it for %s of %s.",
+		text.Count(p.threads, "thread"), formatPool(p), formatTime(of.quota), formatTime(typical),
+		formatTime(f.stopped), formatTime(of.window))
 	return f, true
 }
 

@@ -35,14 +35,17 @@ func shortage(of *figures) (found, bool) {
 	if !demandAboveLimit(of) && !(ambiguous(of) && nearShortage(of)) {
 		return found{}, false
 	}
-	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage, guilty: of.spenders(), near: of.use() < burstUse+nearShare}
-	f.evidence = fmt.Sprintf("%s of the limit of %s used; %.1f threads wanted a CPU on average; wanted stayed above the limit for up to %s, %.0f periods in a row",
+	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage,
+		guilty: of.spenders(), near: of.use() < burstUse+nearShare}
+	f.evidence = fmt.Sprintf("%s of the limit of %s used; %.1f threads wanted a CPU on average; wanted stayed above "+
+		"the limit for up to %s, %.0f periods in a row",
 		formatShare(of.use()), formatCPUs(of.limit), of.meanWanted, formatTime(of.above), float64(of.above)/float64(of.period))
 	who := ""
 	if p := of.spender(); p != nil {
 		who = fmt.Sprintf(", most of it%s by %s of %s", of.whereSpent(), text.Count(p.threads, "thread"), formatPool(p))
 	}
-	f.verdict = fmt.Sprintf("It needs more CPU than it has: %.1f threads wanted a CPU on average and the limit is %s; %s of it was used%s; the container %s.",
+	f.verdict = fmt.Sprintf("It needs more CPU than it has: %.1f threads wanted a CPU on average and the limit is "+
+		"%s; %s of it was used%s; the container %s.",
 		of.meanWanted, formatCPUs(of.limit), formatShare(of.use()), who, stoppedText(of))
 	return f, true
 }
@@ -57,13 +60,15 @@ func (of *figures) whereSpent() string {
 
 func shortageBelowAncestor(of *figures) found {
 	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage, guilty: of.spenders()}
-	f.evidence = fmt.Sprintf("%.1f threads wanted a CPU on average; wanted was above its own limit of %s for %s of the time: an ancestor's quota held it back first, its own would have",
+	f.evidence = fmt.Sprintf("%.1f threads wanted a CPU on average; wanted was above its own limit of %s for %s of "+
+		"the time: an ancestor's quota held it back first, its own would have",
 		of.meanWanted, formatCPUs(of.ownLimit), formatShare(1-of.belowOwn))
 	who := ""
 	if p := of.spender(); p != nil {
 		who = fmt.Sprintf(", most of them %s", formatPool(p))
 	}
-	f.verdict = fmt.Sprintf("It wants more CPU than its own limit of %s all the time: %.1f threads wanted a CPU on average%s; it had %s, and the container %s.",
+	f.verdict = fmt.Sprintf("It wants more CPU than its own limit of %s all the time: %.1f threads wanted a CPU on "+
+		"average%s; it had %s, and the container %s.",
 		formatCPUs(of.ownLimit), of.meanWanted, who, formatCPUs(of.meanWidth), stoppedText(of))
 	return f
 }

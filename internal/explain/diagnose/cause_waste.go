@@ -50,7 +50,8 @@ func sliceWaste(of *figures) (found, bool) {
 		kernel = "the kernel's release is unknown; some let quota expire that CPUs took and did not use"
 	}
 	f := found{cause: SliceWaste, stopped: of.ownStopped, severity: of.quotaSeverity(), rank: rankWaste, guilty: of.spenders()}
-	f.evidence = fmt.Sprintf("in %s that ended throttled only %s of the quota was used; %s", text.Count(s.whole, "period"), formatShare(used), kernel)
+	f.evidence = fmt.Sprintf("in %s that ended throttled only %s of the quota was used; %s",
+		text.Count(s.whole, "period"), formatShare(used), kernel)
 	f.verdict = fmt.Sprintf("Throttled although only %s of the %s quota was used in such periods: %s; the container %s.",
 		formatShare(used), formatTime(of.quota), kernel, stoppedText(of))
 	return f, true

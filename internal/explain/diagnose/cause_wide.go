@@ -76,7 +76,8 @@ func burst(of *figures) (found, bool) {
 		return found{}, false
 	}
 	f := found{cause: Burst, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank, guilty: of.spenders(), near: rank == rankMaybe}
-	f.evidence = fmt.Sprintf("mean use is %s of the limit of %s (%s), up to %d at once; %s of the CPU time in throttled periods was wider than the limit; wanted was at or below the limit for %s of the time",
+	f.evidence = fmt.Sprintf("mean use is %s of the limit of %s (%s), up to %d at once; %s of the CPU time in "+
+		"throttled periods was wider than the limit; wanted was at or below the limit for %s of the time",
 		formatCPUs(of.meanWidth), formatCPUs(of.limit), formatShare(of.use()), of.widest, formatShare(of.excess()), formatShare(of.below))
 	f.verdict = fmt.Sprintf("%s; then the container %s.", spentText(of), stoppedText(of))
 	if of.use() >= closeUse {
@@ -95,7 +96,8 @@ func spentText(of *figures) string {
 			return fmt.Sprintf("%s ran up to %d wide against a limit of %s", who, p.widest, formatCPUs(of.limit))
 		}
 		wide := max(1, int(float64(s.spent)/float64(s.spentIn)+0.5))
-		return fmt.Sprintf("%s ran %d wide and spent the %s quota in %s", who, wide, formatTime(of.quota), formatTime(s.spentIn/int64(s.intervals)))
+		return fmt.Sprintf("%s ran %d wide and spent the %s quota in %s", who, wide, formatTime(of.quota),
+			formatTime(s.spentIn/int64(s.intervals)))
 	}
 	return fmt.Sprintf("The container ran up to %d wide against a limit of %s", of.widest, formatCPUs(of.limit))
 }
@@ -113,13 +115,16 @@ func tinyLimit(of *figures) (found, bool) {
 	if of.excess() > wideExcess && !of.longRuns() {
 		return found{}, false
 	}
-	f := found{cause: TinyLimit, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank, guilty: of.spenders(), near: rank == rankMaybe}
+	f := found{cause: TinyLimit, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank, guilty: of.spenders(),
+		near: rank == rankMaybe}
 	width, who, itself := "hardly ever", "", ""
 	if of.excess() > wideExcess {
 		width, who, itself = "its spender never", " of "+formatPool(of.spender()), " itself"
 	}
-	f.evidence = fmt.Sprintf("mean use is %s of the limit of %s (%s), and %s more than %s at once; wanted was at or below the limit for %s of the time",
-		formatCPUs(of.meanWidth), formatCPUs(of.limit), formatShare(of.use()), width, formatCPUs(float64(ceilCPUs(of.limit))), formatShare(of.below))
+	f.evidence = fmt.Sprintf("mean use is %s of the limit of %s (%s), and %s more than %s at once; wanted was at or "+
+		"below the limit for %s of the time",
+		formatCPUs(of.meanWidth), formatCPUs(of.limit), formatShare(of.use()), width,
+		formatCPUs(float64(ceilCPUs(of.limit))), formatShare(of.below))
 	run := ""
 	if p := of.spender(); p != nil {
 		if typical := p.cost.typical(); typical > 0 {

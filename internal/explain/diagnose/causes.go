@@ -52,7 +52,8 @@ const (
 func conclude(e *Explanation, of *figures) {
 	var all []found
 	for _, judge := range []func(*figures) (found, bool){
-		scheduler, ancestor, inside, sliceWaste, debt, shortage, poolStopsPool, threadStopsPool, burst, tinyLimit, neighbours, tooFewCPUs, realtime,
+		scheduler, ancestor, inside, sliceWaste, debt, shortage, poolStopsPool, threadStopsPool, burst, tinyLimit,
+		neighbours, tooFewCPUs, realtime,
 	} {
 		if f, ok := judge(of); ok && f.evidence != "" {
 			all = append(all, f)

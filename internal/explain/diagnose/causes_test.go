@@ -59,47 +59,53 @@ var cases = map[string]struct {
 	length          time.Duration
 	build           func() *rt.Schedule
 }{
-	"burst": {first: diagnose.Burst, guilty: "http-worker-*", says: []string{"8 threads of pool `http-worker-*` ran 8 wide and spent the 50 ms quota in 6.3 ms", "was stopped for"}, build: func() *rt.Schedule {
-		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
-		w := s.Threads("http-worker", 8)
-		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at+10*ms, 8*ms, w...) })
-		return s
-	}},
-	"pool": {first: diagnose.Pool, guilty: "gc-*", suffers: "request-*", says: []string{"Pool `gc-*` spent", "stopped pool `request-*`"}, build: func() *rt.Schedule {
-		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
-		gc, requests := s.Threads("gc", 6), s.Threads("request", 2)
-		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 10*ms, gc...) })
-		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms, requests...) })
-		return s
-	}},
-	"pool, though the one that waits once took most of a quota itself": {first: diagnose.Pool, guilty: "gc-*", suffers: "request-*", length: 4 * time.Second, build: func() *rt.Schedule {
-		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
-		gc, requests := s.Threads("gc", 6), s.Threads("request", 2)
-		s.Repeat(20, 200*ms, func(at time.Duration) { s.Work(at, 10*ms, gc...) })
-		s.Repeat(400, 10*ms, func(at time.Duration) { s.Work(at, ms/4, requests...) })
-		s.Work(2100*ms, 20*ms, requests...)
-		return s
-	}},
-	"shortage, with the sleeper as the article has it": {first: diagnose.Shortage, next: diagnose.Pool, guilty: "burner-*", says: []string{"needs more CPU than it has", "`burner-*`"}, build: func() *rt.Schedule {
-		s := rt.New(4).Limit(200*ms, 100*ms).Process("bench")
-		burners, sleeper := s.Threads("burner", 32), s.Threads("sleeper", 1)
-		s.Work(0, 10*time.Second, burners...)
-		s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, sleeper...) })
-		return s
-	}},
-	"shortage, though others kept it from using all of its limit": {first: diagnose.Shortage, next: diagnose.Pool, says: []string{"90 % of it was used"}, build: func() *rt.Schedule {
-		s := rt.New(4).Limit(200*ms, 100*ms)
-		burners, sleeper := s.Threads("burner", 8), s.Threads("sleeper", 1)
-		s.Work(0, 10*time.Second, burners...)
-		s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, sleeper...) })
-		n := s.Neighbour("batch/etl", "/batch/etl", nil, nil)
-		for _, at := range []time.Duration{300 * ms, 700 * ms} {
-			for cpu := range 3 {
-				s.Occupy(at, at+100*ms, cpu, n)
+	"burst": {first: diagnose.Burst, guilty: "http-worker-*",
+		says: []string{"8 threads of pool `http-worker-*` ran 8 wide and spent the 50 ms quota in 6.3 ms",
+			"was stopped for"}, build: func() *rt.Schedule {
+			s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+			w := s.Threads("http-worker", 8)
+			s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at+10*ms, 8*ms, w...) })
+			return s
+		}},
+	"pool": {first: diagnose.Pool, guilty: "gc-*", suffers: "request-*",
+		says: []string{"Pool `gc-*` spent", "stopped pool `request-*`"}, build: func() *rt.Schedule {
+			s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+			gc, requests := s.Threads("gc", 6), s.Threads("request", 2)
+			s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 10*ms, gc...) })
+			s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms, requests...) })
+			return s
+		}},
+	"pool, though the one that waits once took most of a quota itself": {first: diagnose.Pool, guilty: "gc-*",
+		suffers: "request-*", length: 4 * time.Second, build: func() *rt.Schedule {
+			s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+			gc, requests := s.Threads("gc", 6), s.Threads("request", 2)
+			s.Repeat(20, 200*ms, func(at time.Duration) { s.Work(at, 10*ms, gc...) })
+			s.Repeat(400, 10*ms, func(at time.Duration) { s.Work(at, ms/4, requests...) })
+			s.Work(2100*ms, 20*ms, requests...)
+			return s
+		}},
+	"shortage, with the sleeper as the article has it": {first: diagnose.Shortage, next: diagnose.Pool,
+		guilty: "burner-*", says: []string{"needs more CPU than it has", "`burner-*`"}, build: func() *rt.Schedule {
+			s := rt.New(4).Limit(200*ms, 100*ms).Process("bench")
+			burners, sleeper := s.Threads("burner", 32), s.Threads("sleeper", 1)
+			s.Work(0, 10*time.Second, burners...)
+			s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, sleeper...) })
+			return s
+		}},
+	"shortage, though others kept it from using all of its limit": {first: diagnose.Shortage, next: diagnose.Pool,
+		says: []string{"90 % of it was used"}, build: func() *rt.Schedule {
+			s := rt.New(4).Limit(200*ms, 100*ms)
+			burners, sleeper := s.Threads("burner", 8), s.Threads("sleeper", 1)
+			s.Work(0, 10*time.Second, burners...)
+			s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, sleeper...) })
+			n := s.Neighbour("batch/etl", "/batch/etl", nil, nil)
+			for _, at := range []time.Duration{300 * ms, 700 * ms} {
+				for cpu := range 3 {
+					s.Occupy(at, at+100*ms, cpu, n)
+				}
 			}
-		}
-		return s
-	}},
+			return s
+		}},
 	"the limit used by four fifths and more, in bursts": {first: diagnose.Burst, build: func() *rt.Schedule {
 		s := rt.New(8).Limit(50*ms, 100*ms)
 		w := s.Threads("w", 8)
@@ -118,24 +124,27 @@ var cases = map[string]struct {
 		s.Repeat(2, 500*ms, func(at time.Duration) { s.Work(at+200*ms, 9*ms, gc...) })
 		return s
 	}},
-	"one thread's work is longer than the quota, and stops others too": {first: diagnose.TinyLimit, next: diagnose.Pool, length: 2 * time.Second, build: func() *rt.Schedule {
-		s := rt.New(1).Limit(40*ms, 100*ms)
-		long, requests := s.Threads("long", 1), s.Threads("request", 2)
-		s.Client(recording.Kernel, requests...) // a timer
-		s.Repeat(8, 250*ms, func(at time.Duration) { s.Work(at, 55*ms, long...) })
-		s.Repeat(100, 20*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
-		return s
-	}},
-	"the same, and the others beside it on other CPUs": {first: diagnose.TinyLimit, says: []string{"The work of one request of pool `long-*` is longer"}, build: func() *rt.Schedule {
-		s := rt.New(4).Limit(40*ms, 100*ms)
-		long, requests := s.Threads("long", 1), s.Threads("request", 2)
-		s.Client(recording.Kernel, requests...) // a timer
-		s.Repeat(2, 500*ms, func(at time.Duration) { s.Work(at, 70*ms, long...) })
-		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
-		return s
-	}},
+	"one thread's work is longer than the quota, and stops others too": {first: diagnose.TinyLimit, next: diagnose.Pool,
+		length: 2 * time.Second, build: func() *rt.Schedule {
+			s := rt.New(1).Limit(40*ms, 100*ms)
+			long, requests := s.Threads("long", 1), s.Threads("request", 2)
+			s.Client(recording.Kernel, requests...) // a timer
+			s.Repeat(8, 250*ms, func(at time.Duration) { s.Work(at, 55*ms, long...) })
+			s.Repeat(100, 20*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
+			return s
+		}},
+	"the same, and the others beside it on other CPUs": {first: diagnose.TinyLimit,
+		says: []string{"The work of one request of pool `long-*` is longer"}, build: func() *rt.Schedule {
+			s := rt.New(4).Limit(40*ms, 100*ms)
+			long, requests := s.Threads("long", 1), s.Threads("request", 2)
+			s.Client(recording.Kernel, requests...) // a timer
+			s.Repeat(2, 500*ms, func(at time.Duration) { s.Work(at, 70*ms, long...) })
+			s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
+			return s
+		}},
 	"one thread's work is longer than the quota, and stops a pool that answers few requests": {
-		first: diagnose.Pool, next: diagnose.TinyLimit, guilty: "gzip", suffers: "server-*", length: 4 * time.Second, build: func() *rt.Schedule {
+		first: diagnose.Pool, next: diagnose.TinyLimit, guilty: "gzip", suffers: "server-*", length: 4 * time.Second,
+		build: func() *rt.Schedule {
 			return besideAReport(true)
 		}},
 	"a pool that answers in bursts, and stops a helper that nobody waits for": {first: diagnose.Burst, build: func() *rt.Schedule {
@@ -147,9 +156,11 @@ var cases = map[string]struct {
 		return s
 	}},
 	"work that nobody waits for spends two fifths of the quota, beside a pool that answers": {
-		first: diagnose.Pool, next: diagnose.Burst, guilty: "compaction-*", suffers: "server-*", says: []string{"`compaction-*` spent 4", "It is near to burst: "}, length: 4 * time.Second, build: func() *rt.Schedule {
+		first: diagnose.Pool, next: diagnose.Burst, guilty: "compaction-*", suffers: "server-*",
+		says: []string{"`compaction-*` spent 4", "It is near to burst: "}, length: 4 * time.Second, build: func() *rt.Schedule {
 			s := rt.New(8).Limit(70*ms, 100*ms).Process("java")
-			compaction, flush, server := s.Threads("compaction", 2), slices.Concat(s.Threads("flush-a", 1), s.Threads("flush-b", 1), s.Threads("flush-c", 1)), s.Threads("server", 2)
+			compaction, flush, server := s.Threads("compaction", 2),
+				slices.Concat(s.Threads("flush-a", 1), s.Threads("flush-b", 1), s.Threads("flush-c", 1)), s.Threads("server", 2)
 			s.Answers(server...)
 			s.Repeat(20, 200*ms, func(at time.Duration) {
 				s.Work(at, 22*ms, compaction...)
@@ -159,17 +170,20 @@ var cases = map[string]struct {
 			s.Repeat(400, 10*ms, func(at time.Duration) { s.Work(at, ms/5, server...) })
 			return s
 		}},
-	"handlers in bursts, beside the thread that answers for them": {first: diagnose.Burst, next: diagnose.Pool, length: 4 * time.Second, build: func() *rt.Schedule {
-		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
-		network, handlers := s.Threads("network", 1), s.Threads("handler", 8)
-		s.Answers(network...)
-		s.WokenBy(network[0], handlers...)
-		s.Repeat(20, 200*ms, func(at time.Duration) { s.Work(at+ms/10, 8*ms, handlers...) })
-		s.Repeat(200, 20*ms, func(at time.Duration) { s.Work(at, ms/5, network...) })
-		return s
-	}},
+	"handlers in bursts, beside the thread that answers for them": {first: diagnose.Burst, next: diagnose.Pool,
+		length: 4 * time.Second, build: func() *rt.Schedule {
+			s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+			network, handlers := s.Threads("network", 1), s.Threads("handler", 8)
+			s.Answers(network...)
+			s.WokenBy(network[0], handlers...)
+			s.Repeat(20, 200*ms, func(at time.Duration) { s.Work(at+ms/10, 8*ms, handlers...) })
+			s.Repeat(200, 20*ms, func(at time.Duration) { s.Work(at, ms/5, network...) })
+			return s
+		}},
 	"one thread's reports, beside the others of its pool": {
-		first: diagnose.Pool, guilty: "conn-*", suffers: "conn-*", says: []string{"One of 6 threads of pool `conn-*` spent most of the 40 ms quota in runs of"}, length: 4 * time.Second, build: func() *rt.Schedule {
+		first: diagnose.Pool, guilty: "conn-*", suffers: "conn-*",
+		says:   []string{"One of 6 threads of pool `conn-*` spent most of the 40 ms quota in runs of"},
+		length: 4 * time.Second, build: func() *rt.Schedule {
 			s := rt.New(4).Limit(40*ms, 100*ms)
 			conn := s.Threads("conn", 6)
 			s.Answers(conn...)
@@ -177,46 +191,51 @@ var cases = map[string]struct {
 			s.Repeat(400, 10*ms, func(at time.Duration) { s.Work(at+ms, 100*time.Microsecond, conn[1:]...) })
 			return s
 		}},
-	"the same, and another pool answers": {first: diagnose.TinyLimit, length: 4 * time.Second, build: func() *rt.Schedule { return besideAReport(false) }},
-	"more than its own limit wanted all the time, under an ancestor's quota": {first: diagnose.Shortage, next: diagnose.Ancestor, says: []string{"its own limit of 0.5 CPUs all the time", "`burner-*`"}, build: func() *rt.Schedule {
-		s := rt.New(2).Limit(50*ms, 100*ms).ParentLimit(40*ms, 100*ms)
-		s.Work(0, 10*time.Second, s.Threads("burner", 3)...)
-		n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
-		s.Occupy(0, 300*ms, 0, n)
-		s.Occupy(0, 300*ms, 1, n)
-		return s
-	}},
-	"neighbours in the way of a burst that the quota stops anyhow": {first: diagnose.Burst, next: diagnose.Neighbours, build: func() *rt.Schedule {
-		s := rt.New(2).Limit(70*ms, 100*ms)
-		w := s.Threads("w", 12)
-		n := s.Neighbour("batch/etl", "/batch/etl", nil, nil)
-		s.Repeat(3, 350*ms, func(at time.Duration) {
-			s.Work(at+10*ms, 12*ms, w...)
-			s.Occupy(at+12*ms, at+24*ms, 0, n)
-			s.Occupy(at+12*ms, at+24*ms, 1, n)
-		})
-		return s
-	}},
-	"a neighbour below the same ancestor spends its quota": {first: diagnose.Ancestor, guilty: "shop/sidecar", says: []string{"shop/sidecar below it used 1 CPU"}, build: func() *rt.Schedule {
-		s := rt.New(2).ParentLimit(20*ms, 100*ms)
-		w := s.Threads("w", 1)
-		n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
-		s.Occupy(0, time.Second, 1, n)
-		s.Repeat(10, 100*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
-		return s
-	}},
+	"the same, and another pool answers": {first: diagnose.TinyLimit, length: 4 * time.Second,
+		build: func() *rt.Schedule { return besideAReport(false) }},
+	"more than its own limit wanted all the time, under an ancestor's quota": {first: diagnose.Shortage,
+		next: diagnose.Ancestor, says: []string{"its own limit of 0.5 CPUs all the time", "`burner-*`"}, build: func() *rt.Schedule {
+			s := rt.New(2).Limit(50*ms, 100*ms).ParentLimit(40*ms, 100*ms)
+			s.Work(0, 10*time.Second, s.Threads("burner", 3)...)
+			n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
+			s.Occupy(0, 300*ms, 0, n)
+			s.Occupy(0, 300*ms, 1, n)
+			return s
+		}},
+	"neighbours in the way of a burst that the quota stops anyhow": {first: diagnose.Burst, next: diagnose.Neighbours,
+		build: func() *rt.Schedule {
+			s := rt.New(2).Limit(70*ms, 100*ms)
+			w := s.Threads("w", 12)
+			n := s.Neighbour("batch/etl", "/batch/etl", nil, nil)
+			s.Repeat(3, 350*ms, func(at time.Duration) {
+				s.Work(at+10*ms, 12*ms, w...)
+				s.Occupy(at+12*ms, at+24*ms, 0, n)
+				s.Occupy(at+12*ms, at+24*ms, 1, n)
+			})
+			return s
+		}},
+	"a neighbour below the same ancestor spends its quota": {first: diagnose.Ancestor, guilty: "shop/sidecar",
+		says: []string{"shop/sidecar below it used 1 CPU"}, build: func() *rt.Schedule {
+			s := rt.New(2).ParentLimit(20*ms, 100*ms)
+			w := s.Threads("w", 1)
+			n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
+			s.Occupy(0, time.Second, 1, n)
+			s.Repeat(10, 100*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
+			return s
+		}},
 	"steady load above the limit": {first: diagnose.Shortage, build: func() *rt.Schedule {
 		s := rt.New(2).Limit(50*ms, 100*ms)
 		w := s.Threads("w", 2)
 		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, 8*ms, w...) })
 		return s
 	}},
-	"a request of 200 ms with 0.4 CPUs": {first: diagnose.TinyLimit, says: []string{"200 ms of CPU time per run", "40 ms quota", "was stopped for 60 ms"}, build: func() *rt.Schedule {
-		s := rt.New(4).Limit(40*ms, 100*ms)
-		w := s.Threads("worker", 1)
-		s.Work(0, 200*ms, w...)
-		return s
-	}},
+	"a request of 200 ms with 0.4 CPUs": {first: diagnose.TinyLimit,
+		says: []string{"200 ms of CPU time per run", "40 ms quota", "was stopped for 60 ms"}, build: func() *rt.Schedule {
+			s := rt.New(4).Limit(40*ms, 100*ms)
+			w := s.Threads("worker", 1)
+			s.Work(0, 200*ms, w...)
+			return s
+		}},
 	"the parent's quota": {first: diagnose.Ancestor, says: []string{"The quota of /parent (30 ms in 100 ms)"}, build: func() *rt.Schedule {
 		s := rt.New(4).ParentLimit(30*ms, 100*ms)
 		w := s.Threads("worker", 2)
@@ -234,25 +253,28 @@ var cases = map[string]struct {
 		})
 		return s
 	}},
-	"neighbours that hold it back for less than a millisecond": {first: diagnose.None, says: []string{"Nothing wrong"}, build: func() *rt.Schedule {
-		return besideNeighbours(800 * time.Microsecond)
-	}},
+	"neighbours that hold it back for less than a millisecond": {first: diagnose.None, says: []string{"Nothing wrong"},
+		build: func() *rt.Schedule {
+			return besideNeighbours(800 * time.Microsecond)
+		}},
 	"the same for two milliseconds": {first: diagnose.Neighbours, build: func() *rt.Schedule { return besideNeighbours(2 * ms) }},
-	"a stop of less than 1 % of the time": {first: diagnose.None, says: []string{"a quota held it back for only"}, build: func() *rt.Schedule {
-		s := rt.New(2).Limit(50*ms, 100*ms)
-		s.Work(0, 26*ms, s.Threads("w", 2)...) // the last ms of each waits for 75 ms, of a window of 10 s
-		return s
-	}, length: 10 * time.Second},
+	"a stop of less than 1 % of the time": {first: diagnose.None, says: []string{"a quota held it back for only"},
+		build: func() *rt.Schedule {
+			s := rt.New(2).Limit(50*ms, 100*ms)
+			s.Work(0, 26*ms, s.Threads("w", 2)...) // the last ms of each waits for 75 ms, of a window of 10 s
+			return s
+		}, length: 10 * time.Second},
 	"cpuset": {first: diagnose.Cpuset, says: []string{"1 CPU of the host's 4", "up to 4 threads"}, build: func() *rt.Schedule {
 		s := rt.New(4).Allow(2)
 		s.Work(0, 10*time.Second, s.Threads("w", 4)...)
 		return s
 	}},
-	"more threads than the host has CPUs, and all of them in its cpuset": {first: diagnose.None, says: []string{"all 2 CPUs of the host", "The host is full"}, build: func() *rt.Schedule {
-		s := rt.New(2)
-		s.Work(0, 10*time.Second, s.Threads("w", 6)...)
-		return s
-	}},
+	"more threads than the host has CPUs, and all of them in its cpuset": {first: diagnose.None,
+		says: []string{"all 2 CPUs of the host", "The host is full"}, build: func() *rt.Schedule {
+			s := rt.New(2)
+			s.Work(0, 10*time.Second, s.Threads("w", 6)...)
+			return s
+		}},
 	"a scheduler that ignores limits": {first: diagnose.Scheduler, says: []string{`"scx_simple"`}, build: func() *rt.Schedule {
 		s := rt.New(4)
 		h := s.Header()
@@ -265,7 +287,8 @@ var cases = map[string]struct {
 		})
 		return s
 	}},
-	"idle": {first: diagnose.None, says: []string{"None of its threads ran"}, build: func() *rt.Schedule { return rt.New(4).Limit(100*ms, 100*ms) }},
+	"idle": {first: diagnose.None, says: []string{"None of its threads ran"},
+		build: func() *rt.Schedule { return rt.New(4).Limit(100*ms, 100*ms) }},
 	"busy below the limit": {first: diagnose.None, says: []string{"Nothing wrong"}, build: func() *rt.Schedule {
 		s := rt.New(4).Limit(100*ms, 100*ms)
 		w := s.Threads("w", 2)
@@ -323,7 +346,8 @@ func TestWallTimeOfWaiting(t *testing.T) {
 	if c.Wall == nil || c.Waited == nil {
 		t.Fatalf("%+v", c)
 	}
-	if near := func(got, want time.Duration) bool { return got > want-20*ms && got < want+20*ms }; !near(*c.Wall, 400*ms) || !near(*c.Waited, 800*ms) {
+	if near := func(got, want time.Duration) bool { return got > want-20*ms && got < want+20*ms }; !near(*c.Wall,
+		400*ms) || !near(*c.Waited, 800*ms) {
 		t.Errorf("wall time %v, thread time %v", *c.Wall, *c.Waited)
 	}
 }
@@ -339,7 +363,8 @@ func stoppedBelow(own time.Duration) *rt.Schedule {
 	w := s.Threads("worker", 1)
 	s.Work(0, 20*ms, w...)
 	s.Occupy(0, 40*ms, 0, s.Neighbour("batch/etl", "/batch/etl", nil, nil))
-	s.Add(recording.Event{Kind: recording.Hold, AtNS: int64(ms), Thread: w[0], Cgroup: 77}, recording.Event{Kind: recording.Release, AtNS: int64(30 * ms), Thread: w[0]})
+	s.Add(recording.Event{Kind: recording.Hold, AtNS: int64(ms), Thread: w[0], Cgroup: 77},
+		recording.Event{Kind: recording.Release, AtNS: int64(30 * ms), Thread: w[0]})
 	return s
 }
 
@@ -347,7 +372,8 @@ func stoppedBelow(own time.Duration) *rt.Schedule {
 func TestStoppedBelow(t *testing.T) {
 	for _, own := range []time.Duration{0, 90 * ms} {
 		e := explain(stoppedBelow(own).Run(100 * ms))
-		if e.Cause != diagnose.Inside || !strings.Contains(e.Verdict, "/child (10 ms in 100 ms), a cgroup in it, held threads back for 29 ms of 100 ms: explain that cgroup") ||
+		if e.Cause != diagnose.Inside || !strings.Contains(e.Verdict, "/child (10 ms in 100 ms), a cgroup in it, "+
+			"held threads back for 29 ms of 100 ms: explain that cgroup") ||
 			!slices.ContainsFunc(e.Causes, func(c diagnose.RankedCause) bool { return c.Cause == diagnose.Neighbours }) {
 			t.Errorf("own quota %v: %s: %s (%+v)", own, e.Cause, e.Verdict, e.Causes)
 		}
@@ -372,7 +398,8 @@ func TestRealtimeLimit(t *testing.T) {
 		s.Header().Threads[i].Realtime = "fifo"
 	}
 	e := explain(s.Run(time.Second))
-	if e.Cause != diagnose.Realtime || !strings.Contains(e.Verdict, "is 100 ms in 1.00 s") || e.Waiting[diagnose.RealtimeLimit] < 700*ms || e.Waiting[diagnose.ByNeighbours] > 0 {
+	if e.Cause != diagnose.Realtime || !strings.Contains(e.Verdict, "is 100 ms in 1.00 s") ||
+		e.Waiting[diagnose.RealtimeLimit] < 700*ms || e.Waiting[diagnose.ByNeighbours] > 0 {
 		t.Errorf("%s: %s, %v", e.Cause, e.Verdict, e.Waiting)
 	}
 }

@@ -27,12 +27,14 @@ func reading(runs time.Duration, parkedUntil time.Duration) recording.Recording 
 			if at%(time.Second) <= parkedUntil {
 				stopped = 1
 			}
-			add(at, recording.Event{Kind: recording.Period, Cgroup: rt.ContainerID, Period: recording.PeriodState{QuotaNS: 10_000_000, StoppedCPUs: stopped}})
+			add(at, recording.Event{Kind: recording.Period, Cgroup: rt.ContainerID,
+				Period: recording.PeriodState{QuotaNS: 10_000_000, StoppedCPUs: stopped}})
 		}
 		if at%time.Second == 0 {
 			add(at, recording.Event{Kind: recording.Wakeup, Thread: tid})
 			add(at, recording.Event{Kind: recording.Switch, NextThread: tid})
-			add(at+runs, recording.Event{Kind: recording.Switch, Thread: tid, Flags: recording.PrevRunnable | recording.Throttled, Cgroup: rt.ContainerID})
+			add(at+runs, recording.Event{Kind: recording.Switch, Thread: tid,
+				Flags: recording.PrevRunnable | recording.Throttled, Cgroup: rt.ContainerID})
 			parked = at + parkedUntil
 		}
 		if at == parked {
@@ -41,7 +43,8 @@ func reading(runs time.Duration, parkedUntil time.Duration) recording.Recording 
 			add(at+ms, recording.Event{Kind: recording.Switch, Thread: tid})
 		}
 	}
-	r.Footer = recording.Footer{EndNS: (2 * time.Second).Nanoseconds(), Threads: []recording.ThreadTime{{TID: tid, UserNS: 1, KernelNS: 99}}}
+	r.Footer = recording.Footer{EndNS: (2 * time.Second).Nanoseconds(),
+		Threads: []recording.ThreadTime{{TID: tid, UserNS: 1, KernelNS: 99}}}
 	return r
 }
 

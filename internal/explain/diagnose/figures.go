@@ -75,8 +75,9 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		kernel: a.h.Host.Kernel, schedExt: a.h.Host.SchedExt, slicesExpire: a.h.Features.SlicesExpire,
 		allowed: a.h.CPUsAllowed.Size(), online: a.h.Host.CPUs.Size(), sums: lead.sums, track: lead.index,
 		meanWidth: a.width.mean(), meanWanted: a.wanted.mean(), widest: a.width.most(), mostWanted: a.wanted.most(),
-		cpu: a.cpuTime, longIdleHeld: a.idleHeld.long, above: a.aboveLimit.longest, stopped: a.stopped, stoppedIntervals: a.stoppedIntervals.count,
-		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors,
+		cpu: a.cpuTime, longIdleHeld: a.idleHeld.long, above: a.aboveLimit.longest, stopped: a.stopped,
+		stoppedIntervals: a.stoppedIntervals.count,
+		ownStopped:       a.levels.ownTime, ancestorStopped: a.levels.ancestors,
 		insideStopped: a.levels.insideTime, frozen: a.h.Target.Frozen && f.Frozen, longestIdleHeld: a.idleHeld.longest,
 		neighbours: a.owners.neighbours(f, a.now), clients: a.owners.clientsWaited(), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}

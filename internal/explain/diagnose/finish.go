@@ -146,7 +146,8 @@ func (a *Analysis) warnings(f *recording.Footer) []string {
 	}{
 		{a.contradictions, "events are inconsistent: figures of single threads may be inaccurate"},
 		{a.outOfOrder, "events came out of order: their times were moved"},
-		{a.unknownThreads, fmt.Sprintf("events are of threads beyond %d at once: they count for width, not for wanted and pools", schedule.MaxThreads)},
+		{a.unknownThreads, fmt.Sprintf("events are of threads beyond %d at once: they count for width, not for "+
+			"wanted and pools", schedule.MaxThreads)},
 	} {
 		if d.n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", d.n, d.text))

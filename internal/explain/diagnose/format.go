@@ -45,5 +45,6 @@ func stoppedText(of *figures) string {
 	if of.stoppedIntervals == 0 {
 		return "was not stopped"
 	}
-	return fmt.Sprintf("was stopped for %s, %.1f times a second", formatTime(of.stopped/int64(of.stoppedIntervals)), float64(of.stoppedIntervals)/(float64(of.window)/1e9))
+	return fmt.Sprintf("was stopped for %s, %.1f times a second", formatTime(of.stopped/int64(of.stoppedIntervals)),
+		float64(of.stoppedIntervals)/(float64(of.window)/1e9))
 }

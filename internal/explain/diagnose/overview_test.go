@@ -7,7 +7,8 @@ import (
 
 // However long a recording is, its stretches are few and equally long, and nothing of it is lost.
 func TestOverview(t *testing.T) {
-	for _, length := range []time.Duration{time.Millisecond, time.Second, 2400 * time.Millisecond, 2401 * time.Millisecond, time.Minute, 300 * 24 * time.Hour} {
+	for _, length := range []time.Duration{time.Millisecond, time.Second, 2400 * time.Millisecond,
+		2401 * time.Millisecond, time.Minute, 300 * 24 * time.Hour} {
 		var o overview
 		step := length.Nanoseconds() / 997
 		at := int64(0)

@@ -34,18 +34,21 @@ func twoCPUs() recording.Header {
 // Each millisecond in which thread 1 waits has another reason.
 func TestWaitingByReason(t *testing.T) {
 	h := twoCPUs()
-	h.Levels = []recording.Level{{ID: 5, QuotaNS: new(int64(1e8)), PeriodNS: 1e8}, {ID: 4, Path: "/p", QuotaNS: new(int64(1e8)), PeriodNS: 1e8}}
+	h.Levels = []recording.Level{{ID: 5, QuotaNS: new(int64(1e8)), PeriodNS: 1e8},
+		{ID: 4, Path: "/p", QuotaNS: new(int64(1e8)), PeriodNS: 1e8}}
 	e := explained(h, 20*ms, recording.Footer{},
 		at(0, recording.Event{Kind: recording.Define, Owner: 3, OwnerKind: recording.OwnerContainer, Text: "batch"}),
 		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextOwner: 3}),
 		at(0, recording.Event{Kind: recording.Switch, CPU: 1, NextOwner: recording.Kernel}),
-		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),                                               // batch: 1 ms
-		at(1*ms, recording.Event{Kind: recording.Switch, CPU: 0, Owner: 3, NextOwner: recording.Kernel}),                // host: 2 ms
-		at(3*ms, recording.Event{Kind: recording.Switch, CPU: 1, Owner: recording.Kernel}),                              // CPU 1 idles: 3 ms
-		at(6*ms, recording.Event{Kind: recording.Switch, CPU: 1, NextThread: 2}),                                        // host again
-		at(6*ms, recording.Event{Kind: recording.Migrate, CPU: 1, Thread: 1}),                                           // thread 2: 4 ms
-		at(10*ms, recording.Event{Kind: recording.Hold, CPU: 1, Thread: 1, Cgroup: 5}),                                  // own quota: 5 ms
-		at(15*ms, recording.Event{Kind: recording.Hold, CPU: 1, Thread: 1, Cgroup: 4}),                                  // the ancestor's: 2 ms
+		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),                                // batch: 1 ms
+		at(1*ms, recording.Event{Kind: recording.Switch, CPU: 0, Owner: 3, NextOwner: recording.Kernel}), // host: 2 ms
+		// CPU 1 idles: 3 ms
+		at(3*ms, recording.Event{Kind: recording.Switch, CPU: 1, Owner: recording.Kernel}),
+		at(6*ms, recording.Event{Kind: recording.Switch, CPU: 1, NextThread: 2}),       // host again
+		at(6*ms, recording.Event{Kind: recording.Migrate, CPU: 1, Thread: 1}),          // thread 2: 4 ms
+		at(10*ms, recording.Event{Kind: recording.Hold, CPU: 1, Thread: 1, Cgroup: 5}), // own quota: 5 ms
+		// the ancestor's: 2 ms
+		at(15*ms, recording.Event{Kind: recording.Hold, CPU: 1, Thread: 1, Cgroup: 4}),
 		at(17*ms, recording.Event{Kind: recording.Release, CPU: 1, Thread: 1}),                                          // thread 2: 1 ms
 		at(18*ms, recording.Event{Kind: recording.Switch, CPU: 1, Thread: 2, NextThread: 1, Flags: recording.InKernel}), // runs
 	)
@@ -140,7 +143,8 @@ func TestChecks(t *testing.T) {
 	if c := judge(func(f *recording.Footer) { f.UsageNS = new(int64(1e8 + 3.9e6)) })[2]; !c.OK {
 		t.Errorf("within a tick: %+v", c)
 	}
-	if c := judge(func(f *recording.Footer) { f.StealNS = map[int]int64{0: 2e6} })[2]; c.ErrorRatio != nil || c.Note != "2.0 % steal on the CPUs used" {
+	if c := judge(func(f *recording.Footer) { f.StealNS = map[int]int64{0: 2e6} })[2]; c.ErrorRatio != nil ||
+		c.Note != "2.0 % steal on the CPUs used" {
 		t.Errorf("steal: %+v", c)
 	}
 	if c := judge(func(f *recording.Footer) { f.UsageNS = nil })[2]; c.ErrorRatio != nil || c.Note == "" {
@@ -174,7 +178,8 @@ func TestUsageEndsAtPreemptions(t *testing.T) {
 		if preempted {
 			flags = recording.PrevRunnable
 		}
-		events := []recording.Event{at(0, recording.Event{Kind: recording.Switch, CPU: 0, Owner: recording.Root, NextOwner: recording.Root})}
+		events := []recording.Event{at(0, recording.Event{Kind: recording.Switch, CPU: 0, Owner: recording.Root,
+			NextOwner: recording.Root})}
 		for i := range 500 {
 			from := time.Duration(2*i) * ms
 			events = append(events, at(from, recording.Event{Kind: recording.Switch, CPU: 0, Owner: recording.Root, NextThread: 1}),
@@ -267,7 +272,8 @@ func TestUnseenSwitches(t *testing.T) {
 		r := s.Run(time.Second)
 		r.Footer.UnseenSwitches = unseen
 		e := explain(r)
-		if got := slices.ContainsFunc(e.NotMeasured, func(text string) bool { return strings.Contains(text, "reported no event") }); got != want {
+		if got := slices.ContainsFunc(e.NotMeasured,
+			func(text string) bool { return strings.Contains(text, "reported no event") }); got != want {
 			t.Errorf("%d unseen: said so %v: %v", unseen, got, e.NotMeasured)
 		}
 	}

@@ -135,7 +135,8 @@ func (t *poolTable) unnamed() int { return t.find("", threadpool.Unnamed) }
 // use returns the figures of a pool. withPeriods says that the track knows its periods.
 func (p *pool) use(track int, withPeriods bool, measured [reasons]bool) PoolUse {
 	u := PoolUse{
-		Name: p.key.name, Process: p.key.process, Threads: p.threads, Working: p.working(), Main: !p.beside, CPU: span(p.cpu), Widest: p.widest,
+		Name: p.key.name, Process: p.key.process, Threads: p.threads, Working: p.working(), Main: !p.beside,
+		CPU: span(p.cpu), Widest: p.widest,
 		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.byReason(measured),
 	}
 	if withPeriods {

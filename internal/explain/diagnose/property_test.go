@@ -198,10 +198,12 @@ func anyEvents(seed uint64, n int) (recording.Header, []recording.Event) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	h := recording.Header{
 		Host: recording.Host{CPUs: cpuset.New(0, 1, 2)}, Target: recording.Target{Name: "x", ID: 5},
-		Levels: []recording.Level{{ID: 5, QuotaNS: new(int64(rng.IntN(3)) * 10_000_000), PeriodNS: int64(rng.IntN(3)) * 50_000_000}, {ID: 4, Path: "/p"}},
+		Levels: []recording.Level{{ID: 5, QuotaNS: new(int64(rng.IntN(3)) * 10_000_000),
+			PeriodNS: int64(rng.IntN(3)) * 50_000_000}, {ID: 4, Path: "/p"}},
 	}
 	for i := range uint32(rng.IntN(4)) {
-		h.Threads = append(h.Threads, recording.Thread{TID: i, TGID: 1, State: recording.State(rng.IntN(4)), CPU: int32(rng.IntN(5) - 1), Allowed: []string{"", "0", "9", "x"}[rng.IntN(4)]})
+		h.Threads = append(h.Threads, recording.Thread{TID: i, TGID: 1, State: recording.State(rng.IntN(4)),
+			CPU: int32(rng.IntN(5) - 1), Allowed: []string{"", "0", "9", "x"}[rng.IntN(4)]})
 	}
 	events := make([]recording.Event, n)
 	at := int64(0)
@@ -210,7 +212,8 @@ func anyEvents(seed uint64, n int) (recording.Header, []recording.Event) {
 		events[i] = recording.Event{
 			AtNS: at, Kind: recording.Kind(rng.IntN(14)), Flags: recording.Flags(rng.IntN(16)), CPU: int32(rng.IntN(6) - 1),
 			Thread: uint32(rng.IntN(6)), NextThread: uint32(rng.IntN(6)), Owner: uint32(rng.IntN(6)), NextOwner: uint32(rng.IntN(6)),
-			TGID: uint32(rng.IntN(3)), Cgroup: uint64(rng.IntN(7)), OwnerKind: recording.OwnerKind(rng.IntN(7)), Text: fmt.Sprint("n", rng.IntN(9)),
+			TGID: uint32(rng.IntN(3)), Cgroup: uint64(rng.IntN(7)), OwnerKind: recording.OwnerKind(rng.IntN(7)),
+			Text:  fmt.Sprint("n", rng.IntN(9)),
 			Count: uint64(rng.IntN(2)), Period: recording.PeriodState{StoppedCPUs: uint32(rng.IntN(2)), QuotaNS: rng.Int64N(100_000_000)},
 		}
 		if rng.IntN(200) == 0 {

@@ -39,7 +39,8 @@ func (s *spells) options() diagnose.Options {
 func (s *spells) check(t interface{ Fatalf(string, ...any) }, window time.Duration) {
 	last := map[uint32]time.Duration{}
 	for _, of := range s.of {
-		if of.From >= of.To || of.From < last[of.TID] || of.To > window || of.State == recording.Sleeping || of.HeldBy != "" && of.State != recording.Runnable {
+		if of.From >= of.To || of.From < last[of.TID] || of.To > window || of.State == recording.Sleeping ||
+			of.HeldBy != "" && of.State != recording.Runnable {
 			t.Fatalf("%+v after %v, in a window of %v", of, last[of.TID], window)
 		}
 		last[of.TID] = of.To

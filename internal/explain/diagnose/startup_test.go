@@ -49,7 +49,8 @@ func TestStartup(t *testing.T) {
 		if (got != nil) != c.want || got != nil && got.Over != c.over {
 			t.Errorf("%s: %+v, stopped %v", name, got, *e.Stopped)
 		}
-		if got != nil && (got.Age != *c.age || got.Stopped > *e.Stopped || got.Stopped < *e.Stopped*9/10 || got.After < 0 || got.After > c.length) {
+		if got != nil && (got.Age != *c.age || got.Stopped > *e.Stopped || got.Stopped < *e.Stopped*9/10 ||
+			got.After < 0 || got.After > c.length) {
 			t.Errorf("%s: %+v of %v", name, got, *e.Stopped)
 		}
 		if (e.Cause == diagnose.None) != (c.to == 0) {
@@ -61,7 +62,8 @@ func TestStartup(t *testing.T) {
 // A program whose own compiler uses a large share of its CPU time is warming up.
 func TestWarmingUp(t *testing.T) {
 	pools := func(compiler time.Duration) *diagnose.Explanation {
-		return &diagnose.Explanation{Pools: []diagnose.PoolUse{{Name: "exec-*", CPU: time.Second}, {Name: "C2 CompilerThre", CPU: compiler}, {Name: "C1 CompilerThre", CPU: compiler}}}
+		return &diagnose.Explanation{Pools: []diagnose.PoolUse{{Name: "exec-*", CPU: time.Second},
+			{Name: "C2 CompilerThre", CPU: compiler}, {Name: "C1 CompilerThre", CPU: compiler}}}
 	}
 	if got := pools(100 * ms).WarmingUp(); got < 0.16 || got > 0.17 {
 		t.Errorf("%v", got)

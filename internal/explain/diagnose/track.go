@@ -82,7 +82,8 @@ func newTracks(ls *levels, ticking bool, tick int64) []*track {
 	for i := range ls.all {
 		l := &ls.all[i]
 		if _, ok := l.Limit(); ok && len(tracks) < maxTracks {
-			t := &track{level: i, index: len(tracks), period: l.PeriodNS, quota: *l.QuotaNS, burstNS: l.BurstNS, tick: tick, ticking: ticking, partial: ticking}
+			t := &track{level: i, index: len(tracks), period: l.PeriodNS, quota: *l.QuotaNS, burstNS: l.BurstNS,
+				tick: tick, ticking: ticking, partial: ticking}
 			tracks = append(tracks, t)
 		}
 	}

@@ -25,17 +25,20 @@ func TestAdvice(t *testing.T) {
 	quick, slow := &diagnose.Quantiles{Count: 5000}, &diagnose.Quantiles{Count: 100}
 	e := diagnose.Explanation{LimitCPUs: new(2.0), Cause: diagnose.Burst, Pools: []diagnose.PoolUse{
 		{Name: gc, Process: "java", Threads: 8, Working: 8, Widest: 8, CPUThrottled: new(5 * time.Second)},
-		{Name: nio, Process: "java", Threads: 16, Working: 16, Widest: 9, CPU: time.Second, Delay: slow, CPUThrottled: new(5 * time.Second)},
+		{Name: nio, Process: "java", Threads: 16, Working: 16, Widest: 9, CPU: time.Second, Delay: slow,
+			CPUThrottled: new(5 * time.Second)},
 		{Name: nio, Process: "java", Threads: 16, Working: 16, Widest: 9, CPU: time.Second, Delay: quick, CPUThrottled: new(time.Second)},
 		{Name: own, Process: "app", Threads: 30, Widest: 8},
 		{Name: "never seen", Threads: 1},
 	}}
 	advise(&e, threadpool.Known(), n, processesOf(h, nil, nil), h)
 	for i, want := range []struct{ setting, advice string }{
-		{"-XX:ParallelGCThreads", "set -XX:ParallelGCThreads to 2"}, {"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"io.netty.eventLoopThreads", ""}, {"", ""}, {"", ""},
+		{"-XX:ParallelGCThreads", "set -XX:ParallelGCThreads to 2"},
+		{"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"io.netty.eventLoopThreads", ""}, {"", ""}, {"", ""},
 	} {
 		p := e.Pools[i]
-		if !strings.Contains(p.Setting, want.setting) || (want.setting == "") != (p.Library == "") || !strings.Contains(p.Advice, want.advice) {
+		if !strings.Contains(p.Setting, want.setting) || (want.setting == "") != (p.Library == "") ||
+			!strings.Contains(p.Advice, want.advice) {
 			t.Errorf("%s: %q %q: %s", p.Name, p.Library, p.Setting, p.Advice)
 		}
 	}
@@ -50,11 +53,14 @@ func TestAdvice(t *testing.T) {
 // Threads have the names that their process gave them, and a pool has the class of its threads, if it is one.
 func TestWhatProcessesSayOfTheirThreads(t *testing.T) {
 	h := &recording.Header{Threads: []recording.Thread{
-		{TID: 10, TGID: 10, Comm: "elasticsearch[n"}, {TID: 11, TGID: 10, Comm: "elasticsearch[n"}, {TID: 12, TGID: 10, Comm: "elasticsearch[n"}, {TID: 13, TGID: 10, Comm: "mixed-1"}, {TID: 14, TGID: 10, Comm: "mixed-2"},
+		{TID: 10, TGID: 10, Comm: "elasticsearch[n"}, {TID: 11, TGID: 10, Comm: "elasticsearch[n"},
+		{TID: 12, TGID: 10, Comm: "elasticsearch[n"}, {TID: 13, TGID: 10, Comm: "mixed-1"}, {TID: 14, TGID: 10, Comm: "mixed-2"},
 	}}
 	budget := &threadpool.Budget{Paced: true, Permits: map[string]int{"app": 2, "root": 7}}
-	a := newAnalysis(h, facts{said: said{names: map[uint32]string{10: "elasticsearch[node-1][search][T#1]", 11: "elasticsearch[node-1][write][T#1]"},
-		classes: map[uint32]string{10: "app", 11: "background", 13: "app", 14: "io"}}, processes: map[uint32]threadpool.Process{10: {TGID: 10, Comm: "java", Budget: budget}}})
+	a := newAnalysis(h, facts{said: said{
+		names:   map[uint32]string{10: "elasticsearch[node-1][search][T#1]", 11: "elasticsearch[node-1][write][T#1]"},
+		classes: map[uint32]string{10: "app", 11: "background", 13: "app", 14: "io"}},
+		processes: map[uint32]threadpool.Process{10: {TGID: 10, Comm: "java", Budget: budget}}})
 	for _, thread := range a.header.Threads {
 		pool := a.names.pool(thread.TID, thread.TGID, thread.Comm)
 		want := map[uint32]string{10: "app", 11: "background"}[thread.TID]

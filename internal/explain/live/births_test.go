@@ -32,7 +32,8 @@ func TestTitlesOfForks(t *testing.T) {
 		t.Errorf("%d asked: %+v", b.asked, b.found)
 	}
 	for i := range uint32(10 * maxTitles) {
-		b.look(&recording.Event{AtNS: int64(time.Hour) + int64(i)*int64(time.Second), Kind: recording.Name, Thread: 100 + i, TGID: 100 + i, Text: "postgres"})
+		b.look(&recording.Event{AtNS: int64(time.Hour) + int64(i)*int64(time.Second), Kind: recording.Name,
+			Thread: 100 + i, TGID: 100 + i, Text: "postgres"})
 	}
 	if b.asked != maxTitles {
 		t.Errorf("%d asked", b.asked)

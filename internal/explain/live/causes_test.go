@@ -38,7 +38,8 @@ func openProbe(t testing.TB) *probe.Probe {
 
 // explained records a target on the stage and explains it. stolen is what the hypervisor took meanwhile, as a share of
 // the stage's CPUs.
-func (s *stage) explained(p *probe.Probe, target container.Container, others []container.Container) (e diagnose.Explanation, stolen float64) {
+func (s *stage) explained(p *probe.Probe, target container.Container,
+	others []container.Container) (e diagnose.Explanation, stolen float64) {
 	s.t.Helper()
 	o := Options{Host: s.tree.Host, Root: os.DirFS("/"), Target: target, Others: others, For: window}
 	before := steal(s.t)

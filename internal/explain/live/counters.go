@@ -55,25 +55,32 @@ func countersCause(o observe.Observation) (diagnose.Cause, string) {
 	case o.StoppedHigh == nil:
 		return "", fmt.Sprintf("Whether a quota stopped %s could not be measured.", name)
 	case *o.StoppedHigh == 0:
-		return diagnose.None, fmt.Sprintf("No quota held %s back; counters do not show whether its threads waited for CPUs.", name) + calm(o.ThrottledBefore, o.Window)
+		return diagnose.None, fmt.Sprintf("No quota held %s back; counters do not show whether its threads waited "+
+			"for CPUs.", name) + calm(o.ThrottledBefore, o.Window)
 	case o.Inside() != "":
-		return diagnose.Inside, fmt.Sprintf("The quota of a cgroup in it, %s, held threads of %s back for %s: explain that cgroup.", text.EscapePath(o.Inside()), name, formatStopped(o))
+		return diagnose.Inside, fmt.Sprintf("The quota of a cgroup in it, %s, held threads of %s back for %s: "+
+			"explain that cgroup.", text.EscapePath(o.Inside()), name, formatStopped(o))
 	case o.ThrottledBy != observe.BySelf && o.ThrottledBy != observe.ByUnknown && o.ThrottledBy != "":
-		return diagnose.Ancestor, fmt.Sprintf("The quota of %s held %s back for %s.", text.EscapePath(o.ThrottledBy), name, formatStopped(o))
+		return diagnose.Ancestor, fmt.Sprintf("The quota of %s held %s back for %s.", text.EscapePath(o.ThrottledBy),
+			name, formatStopped(o))
 	case o.ThrottledBy == observe.ByUnknown:
-		return diagnose.Ancestor, fmt.Sprintf("A quota of an ancestor that is not visible here held %s back for %s.", name, formatStopped(o))
+		return diagnose.Ancestor, fmt.Sprintf("A quota of an ancestor that is not visible here held %s back for %s.",
+			name, formatStopped(o))
 	}
 	use, known := limitUse(o)
 	switch {
 	case !known:
 		return "", fmt.Sprintf("%s was stopped for %s; without its CPU use counters do not tell why.", name, formatStopped(o))
 	case use >= shortageUse:
-		return diagnose.Shortage, fmt.Sprintf("%s used %.0f %% of its limit and was stopped for %s: it wants more CPU than it has.", name, 100*use, formatStopped(o))
+		return diagnose.Shortage, fmt.Sprintf("%s used %.0f %% of its limit and was stopped for %s: it wants more "+
+			"CPU than it has.", name, 100*use, formatStopped(o))
 	case use < burstUse:
-		return diagnose.Burst, fmt.Sprintf("%s used only %.0f %% of its limit on average and yet was stopped for %s: it is wide for short times, or its work comes in pieces longer than the quota; counters do not tell which.",
+		return diagnose.Burst, fmt.Sprintf("%s used only %.0f %% of its limit on average and yet was stopped for %s: "+
+			"it is wide for short times, or its work comes in pieces longer than the quota; counters do not tell which.",
 			name, 100*use, formatStopped(o))
 	}
-	return "", fmt.Sprintf("%s used %.0f %% of its limit and was stopped for %s: counters do not tell bursts from a shortage here.", name, 100*use, formatStopped(o))
+	return "", fmt.Sprintf("%s used %.0f %% of its limit and was stopped for %s: counters do not tell bursts from a "+
+		"shortage here.", name, 100*use, formatStopped(o))
 }
 
 // calm says that a look without a throttled period was short, where periods were throttled before it; "": none were, or that is not known.
@@ -81,7 +88,8 @@ func calm(before *float64, window time.Duration) string {
 	if before == nil || *before <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(" But %.2g %% of its periods were throttled since it was made, and none in these %s: look longer (--for).", 100**before, text.Duration(window.Round(time.Second)))
+	return fmt.Sprintf(" But %.2g %% of its periods were throttled since it was made, and none in these %s: look "+
+		"longer (--for).", 100**before, text.Duration(window.Round(time.Second)))
 }
 
 // limitUse is the CPU time used as a share of the limit.

@@ -37,14 +37,16 @@ func TestFromCounters(t *testing.T) {
 		{"an ancestor out of sight", seen(0, 4*time.Second, 1, 2, observe.ByUnknown), diagnose.Ancestor, "not visible here"},
 		{"a cgroup inside", inside, diagnose.Inside, "/pod/cart/vcpu0, held threads of cart back for 1 s to 4 s of 10 s"},
 		{"nothing", seen(0, 0, 1, 2, ""), diagnose.None, "counters do not show"},
-		{"a calm time", calm, diagnose.None, "But 3.4 % of its periods were throttled since it was made, and none in these 10 s: look longer"},
+		{"a calm time", calm, diagnose.None, "But 3.4 % of its periods were throttled since it was made, and none in " +
+			"these 10 s: look longer"},
 		{"not measured", unknown, "", "could not be measured"},
 	} {
 		e := FromCounters(c.o, "BPF was refused")
 		if e.Cause != c.cause || !strings.Contains(e.Verdict, c.says) {
 			t.Errorf("%s: %q: %s", c.name, e.Cause, e.Verdict)
 		}
-		if e.Width != nil || e.Waiting != nil || e.Pools != nil || len(e.NotMeasured) < 4 || !strings.Contains(e.NotMeasured[0], "BPF was refused") {
+		if e.Width != nil || e.Waiting != nil || e.Pools != nil || len(e.NotMeasured) < 4 ||
+			!strings.Contains(e.NotMeasured[0], "BPF was refused") {
 			t.Errorf("%s claims more than counters tell, or does not say why: %+v", c.name, e)
 		}
 		if c.name == "bursts" && e.Stopped != nil {

@@ -156,7 +156,8 @@ func (o Options) readLevels() (levels, below []recording.Level, notes []string) 
 // ofOneName is how many threads of one name that the kernel may have cut make it likely that it is the beginning of several names.
 const ofOneName = 4
 
-// cutNames says which names of a JVM's threads the kernel has cut, so that pools may be mixed. The JVM knows them whole, and is asked only if the user wants
+// cutNames says which names of a JVM's threads the kernel has cut, so that pools may be mixed. The JVM knows them
+// whole, and is asked only if the user wants
 // it.
 func (o *Options) cutNames(h *recording.Header) []string {
 	if o.AskJVM {
@@ -175,7 +176,8 @@ func (o *Options) cutNames(h *recording.Header) []string {
 	if len(cut) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("whole names of threads: the kernel cuts %s, so that pools may be mixed; --ask-jvm asks the JVM for them", text.Names(cut))}
+	return []string{fmt.Sprintf("whole names of threads: the kernel cuts %s, so that pools may be mixed; --ask-jvm "+
+		"asks the JVM for them", text.Names(cut))}
 }
 
 // lookAtProcesses reads the facts of each process of the target that show the library of a pool. It runs

@@ -21,13 +21,15 @@ import (
 func TestJSONOfLess(t *testing.T) {
 	at := time.Date(2026, 3, 4, 3, 12, 0, 0, time.UTC)
 	seen := observe.Observation{Container: container.Container{Name: "cart"}, Window: 10 * time.Second, Start: at,
-		StoppedLow: new(time.Second), StoppedHigh: new(4 * time.Second), UsedCPUs: new(1.0), LimitCPUs: new(2.0), ThrottledBy: observe.BySelf,
-		Periods: new(uint64(100)), ThrottledPeriods: new(uint64(40))}
+		StoppedLow: new(time.Second), StoppedHigh: new(4 * time.Second), UsedCPUs: new(1.0), LimitCPUs: new(2.0),
+		ThrottledBy: observe.BySelf,
+		Periods:     new(uint64(100)), ThrottledPeriods: new(uint64(40))}
 	between := seen
 	between.UsedCPUs = new(1.8)
 	nothing := observe.Observation{Container: container.Container{Name: "cart"}, Window: 10 * time.Second, Start: at}
 	who := flightrecorder.Identity{Name: "cart"}
-	periods := []flightrecorder.Period{{End: at, Length: 100 * time.Millisecond, MeanWidth: 0.5, MostWidth: 2, Stopped: 0.25, Flags: flightrecorder.Throttled}}
+	periods := []flightrecorder.Period{{End: at, Length: 100 * time.Millisecond, MeanWidth: 0.5, MostWidth: 2,
+		Stopped: 0.25, Flags: flightrecorder.Throttled}}
 	for name, e := range map[string]diagnose.Explanation{
 		"counters":           FromCounters(seen, "BPF was refused"),
 		"counters-undecided": FromCounters(between, "BPF was refused"),

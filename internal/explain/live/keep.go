@@ -52,7 +52,8 @@ func reading(r io.ReadSeeker, known facts) (diagnose.Explanation, error) {
 	e := a.end(footer)
 	switch {
 	case damaged:
-		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("the rest: the recording is damaged after %v, and what comes later is missing (%v)",
+		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("the rest: the recording is damaged after %v, and what "+
+			"comes later is missing (%v)",
 			time.Duration(last).Round(time.Millisecond), err))
 	case in.Truncated():
 		e.NotMeasured = append(e.NotMeasured, "the end: the recording was cut off, and what only its end tells is missing")

@@ -64,12 +64,14 @@ func TestRecordingDamaged(t *testing.T) {
 // What a process is recognised by survives in the recording.
 func TestProcessesThroughTheRecording(t *testing.T) {
 	p := threadpool.Process{TGID: 7, Comm: "app", Exe: "/app", Cmdline: []string{"app"}, Libraries: []string{"/lib/a.so"},
-		Go: "go1.25.1", Holds: []string{"rayon"}, Budget: &threadpool.Budget{LimitCPUs: new(1.5), Paced: true, GOMAXPROCS: 3, Permits: map[string]int{"app": 2}}}
+		Go: "go1.25.1", Holds: []string{"rayon"}, Budget: &threadpool.Budget{LimitCPUs: new(1.5), Paced: true,
+			GOMAXPROCS: 3, Permits: map[string]int{"app": 2}}}
 	var h recording.Header
 	Options{processes: map[uint32]threadpool.Process{7: p}}.completeProcesses(&h)
 	h.Threads = []recording.Thread{{TID: 7, TGID: 7, Comm: "renamed"}}
 	got := processesOf(&h, nil, nil)[7]
-	if got.Comm != "app" || got.Go != p.Go || !slices.Equal(got.Holds, p.Holds) || !slices.Equal(got.Libraries, p.Libraries) || got.Exe != p.Exe || !reflect.DeepEqual(got.Budget, p.Budget) {
+	if got.Comm != "app" || got.Go != p.Go || !slices.Equal(got.Holds, p.Holds) ||
+		!slices.Equal(got.Libraries, p.Libraries) || got.Exe != p.Exe || !reflect.DeepEqual(got.Budget, p.Budget) {
 		t.Errorf("%+v became %+v", p, got)
 	}
 }

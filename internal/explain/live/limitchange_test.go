@@ -34,7 +34,8 @@ func TestLimitChangesWhileItIsRecorded(t *testing.T) {
 			t.Fatalf("changes %+v of a limit that stayed; limit %v", e.LimitChanges, e.LimitCPUs)
 		}
 		e, kept := record(func() { s.tree.Limit(target.Group.Path, 1.75) })
-		if len(e.LimitChanges) != 1 || e.Cause != "" || e.LimitCPUs != nil || !strings.Contains(e.Verdict, "to 1.75 CPUs") || !strings.Contains(printed(t, e), "No cause can be told") {
+		if len(e.LimitChanges) != 1 || e.Cause != "" || e.LimitCPUs != nil ||
+			!strings.Contains(e.Verdict, "to 1.75 CPUs") || !strings.Contains(printed(t, e), "No cause can be told") {
 			t.Errorf("changes %+v, cause %q: %s", e.LimitChanges, e.Cause, e.Verdict)
 		}
 		if again, err := Recording(bytes.NewReader(kept.Bytes())); err != nil || again.Verdict != e.Verdict {

@@ -179,7 +179,8 @@ func (o Options) explain(a *analysis, footer recording.Footer, copied *tee) (dia
 	}
 	if copied.full {
 		e := a.end(footer)
-		e.NotMeasured = append(e.NotMeasured, "roles: threads of one name do different work, and the recording is too large to tell them apart at once; explain its file")
+		e.NotMeasured = append(e.NotMeasured, "roles: threads of one name do different work, and the recording is "+
+			"too large to tell them apart at once; explain its file")
 		return e, nil
 	}
 	return reading(bytes.NewReader(copied.memory.Bytes()), with)

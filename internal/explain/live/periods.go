@@ -59,13 +59,15 @@ func FromPeriods(c flightrecorder.Identity, periods []flightrecorder.Period) dia
 		e.Periods, e.ThrottledPeriods = &all, &throttled
 	}
 	if gap > 0 {
-		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("%v of it: nothing ran, or no agent looked; it counts as idle", gap.Round(time.Millisecond)))
+		e.NotMeasured = append(e.NotMeasured,
+			fmt.Sprintf("%v of it: nothing ran, or no agent looked; it counts as idle", gap.Round(time.Millisecond)))
 	}
 	if lost {
 		e.NotMeasured = append(e.NotMeasured, "some events were lost: widths and stopped time may be too low")
 	}
 	e.MeanWidth = new(used / max(e.Window.Seconds(), 1e-9))
-	e.Verdict = fmt.Sprintf("%s was stopped for %v of %v; it used %.2f CPUs on average and up to %d at once. Which threads spent the quota was not recorded.",
+	e.Verdict = fmt.Sprintf("%s was stopped for %v of %v; it used %.2f CPUs on average and up to %d at once. Which "+
+		"threads spent the quota was not recorded.",
 		text.Sanitize(c.Name, 0), stopped.Round(time.Millisecond), e.Window.Round(time.Millisecond), *e.MeanWidth, most)
 	e.Timeline = periodTimeline(e.Start, periods)
 	return e

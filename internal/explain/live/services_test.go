@@ -31,34 +31,36 @@ var services = map[string]struct {
 		}
 		return s
 	}},
-	"a report of PostgreSQL beside look-ups": {diagnose.Pool, "`postgres: parallel worker`", "`postgres`", "max_parallel_workers_per_gather", func() *rt.Schedule {
-		s := rt.New(2).Limit(100*ms, 100*ms)
-		client := s.Outsider("pgbench")
-		var sessions []uint32
-		for range 4 {
-			s.Process("postgres").Title("postgres: main: shop shop 127.0.0.1(5000) idle")
-			sessions = append(sessions, s.Main())
-		}
-		s.Process("postgres").Title("postgres: main: shop shop 127.0.0.1(5009) SELECT")
-		leader := s.Main()
-		s.Process("postgres").Title("postgres: main: parallel worker for PID 1500")
-		first := s.Main()
-		s.Process("postgres").Title("postgres: main: checkpointer")
-		s.Client(client, append(sessions, leader)...)
-		s.Repeat(400, 5*ms, func(at time.Duration) { s.Work(at, 300*time.Microsecond, sessions[int(at/(5*ms))%4]) })
-		s.Repeat(10, 200*ms, func(at time.Duration) { s.Work(at, 60*ms, leader) })
-		s.Work(0, 30*ms, first)
-		s.Add(recording.Event{AtNS: (190 * ms).Nanoseconds(), Kind: recording.Exit, Thread: first})
-		for i := range 10 {
-			s.Work(time.Duration(i)*200*ms, 70*ms, s.Child("postgres"))
-			s.Work(time.Duration(i)*200*ms, 70*ms, s.Child("postgres"))
-		}
-		return s
-	}},
+	"a report of PostgreSQL beside look-ups": {diagnose.Pool, "`postgres: parallel worker`", "`postgres`",
+		"max_parallel_workers_per_gather", func() *rt.Schedule {
+			s := rt.New(2).Limit(100*ms, 100*ms)
+			client := s.Outsider("pgbench")
+			var sessions []uint32
+			for range 4 {
+				s.Process("postgres").Title("postgres: main: shop shop 127.0.0.1(5000) idle")
+				sessions = append(sessions, s.Main())
+			}
+			s.Process("postgres").Title("postgres: main: shop shop 127.0.0.1(5009) SELECT")
+			leader := s.Main()
+			s.Process("postgres").Title("postgres: main: parallel worker for PID 1500")
+			first := s.Main()
+			s.Process("postgres").Title("postgres: main: checkpointer")
+			s.Client(client, append(sessions, leader)...)
+			s.Repeat(400, 5*ms, func(at time.Duration) { s.Work(at, 300*time.Microsecond, sessions[int(at/(5*ms))%4]) })
+			s.Repeat(10, 200*ms, func(at time.Duration) { s.Work(at, 60*ms, leader) })
+			s.Work(0, 30*ms, first)
+			s.Add(recording.Event{AtNS: (190 * ms).Nanoseconds(), Kind: recording.Exit, Thread: first})
+			for i := range 10 {
+				s.Work(time.Duration(i)*200*ms, 70*ms, s.Child("postgres"))
+				s.Work(time.Duration(i)*200*ms, 70*ms, s.Child("postgres"))
+			}
+			return s
+		}},
 	"Node's event loop beside libuv's workers": {diagnose.Pool, "`node (workers)`", "`node`", "UV_THREADPOOL_SIZE", func() *rt.Schedule {
 		s := rt.New(2).Limit(80*ms, 100*ms)
 		tids := sameName(s.Process("node"), "node", 4)
-		s.Header().Processes = []recording.Process{{TGID: s.Main(), Exe: "/usr/bin/node", Cmdline: []string{"node", "app.js"}, Libraries: []string{}}}
+		s.Header().Processes = []recording.Process{
+			{TGID: s.Main(), Exe: "/usr/bin/node", Cmdline: []string{"node", "app.js"}, Libraries: []string{}}}
 		s.Client(s.Outsider("wrk"), s.Main())
 		s.WokenBy(s.Main(), tids...)
 		s.Repeat(400, 5*ms, func(at time.Duration) { s.Work(at, 300*time.Microsecond, s.Main()) })
@@ -123,7 +125,8 @@ var services = map[string]struct {
 	"memcached, healthy, and its client on the same CPU": {diagnose.None, "", "", "", func() *rt.Schedule {
 		s := rt.New(1).Limit(100*ms, 100*ms).Process("memcached")
 		w := s.Threads("mc-worker", 4)
-		s.Header().Processes = []recording.Process{{TGID: s.Main(), Exe: "/usr/bin/memcached", Cmdline: []string{"memcached", "-t", "4"}, Libraries: []string{}}}
+		s.Header().Processes = []recording.Process{
+			{TGID: s.Main(), Exe: "/usr/bin/memcached", Cmdline: []string{"memcached", "-t", "4"}, Libraries: []string{}}}
 		client := s.Outsider("memtier")
 		s.Client(client, w...)
 		s.Repeat(200, 10*ms, func(at time.Duration) {
@@ -135,7 +138,8 @@ var services = map[string]struct {
 	"a pod whose sidecar spends its quota": {diagnose.Ancestor, "/parent/sidecar", "", "", func() *rt.Schedule {
 		s := rt.New(2).ParentLimit(80*ms, 100*ms).Process("memcached")
 		w := s.Threads("mc-worker", 4)
-		s.Header().Processes = []recording.Process{{TGID: s.Main(), Exe: "/usr/bin/memcached", Cmdline: []string{"memcached", "-t", "4"}, Libraries: []string{}}}
+		s.Header().Processes = []recording.Process{
+			{TGID: s.Main(), Exe: "/usr/bin/memcached", Cmdline: []string{"memcached", "-t", "4"}, Libraries: []string{}}}
 		s.Client(s.Outsider("memtier"), w...)
 		sidecar := s.Neighbour("/parent/sidecar", "/parent/sidecar", nil, nil)
 		s.Repeat(20, 100*ms, func(at time.Duration) {

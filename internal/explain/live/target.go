@@ -24,7 +24,8 @@ func (s *TooShort) Error() string {
 	if s.After <= 0 {
 		return "interrupted before anything was recorded"
 	}
-	return fmt.Sprintf("interrupted after %s of recording, which says nothing: at least %s are needed", text.Duration(s.After), text.Duration(MinRecording))
+	return fmt.Sprintf("interrupted after %s of recording, which says nothing: at least %s are needed",
+		text.Duration(s.After), text.Duration(MinRecording))
 }
 
 // LongEnough refuses an explanation of less than MinRecording: *Gone where the target

@@ -29,7 +29,8 @@ func TestLongEnough(t *testing.T) {
 	if err := LongEnough(long, "cart", true); err != nil {
 		t.Error(err)
 	}
-	if err := LongEnough(ended, "cart", false); !errors.As(err, &gone) || !strings.Contains(err.Error(), "its cgroup was removed after 50 ms") {
+	if err := LongEnough(ended, "cart", false); !errors.As(err, &gone) ||
+		!strings.Contains(err.Error(), "its cgroup was removed after 50 ms") {
 		t.Error(err)
 	}
 	if err := LongEnough(short, "cart", true); !errors.As(err, &tooShort) || !strings.Contains(err.Error(), "interrupted after 50 ms") {
@@ -41,7 +42,8 @@ func TestNamed(t *testing.T) {
 	if err := Named("cart", nil); err != nil {
 		t.Error(err)
 	}
-	if err := Named("cart\n", recording.ErrNotARecording); !strings.HasPrefix(err.Error(), `cart\n: `) || !strings.Contains(err.Error(), "name it by its path or id") {
+	if err := Named("cart\n", recording.ErrNotARecording); !strings.HasPrefix(err.Error(), `cart\n: `) ||
+		!strings.Contains(err.Error(), "name it by its path or id") {
 		t.Error(err)
 	}
 }

@@ -70,7 +70,8 @@ func Explain(ctx context.Context, o Options) (diagnose.Explanation, error) {
 	switch _, err := os.ReadDir(o.Dir); {
 	case errors.Is(err, os.ErrNotExist):
 		return diagnose.Explanation{}, &NothingKept{fmt.Errorf(
-			"no flight recorder has kept anything in %s, since there is no such folder: start the agent, run as root if root's agent records, or give its folder with --flight-dir",
+			"no flight recorder has kept anything in %s, since there is no such folder: start the agent, run as root "+
+				"if root's agent records, or give its folder with --flight-dir",
 			text.Sanitize(o.Dir, 0))}
 	case errors.Is(err, os.ErrPermission):
 		return diagnose.Explanation{}, &NothingKept{fmt.Errorf(
@@ -102,7 +103,8 @@ func Explain(ctx context.Context, o Options) (diagnose.Explanation, error) {
 		}
 	}
 	return diagnose.Explanation{}, &NothingKept{fmt.Errorf(
-		"no recording of %s near %s in %s: the agent keeps the last hour of the %d containers that were stopped most, and records those that are stopped longer than its rules allow",
+		"no recording of %s near %s in %s: the agent keeps the last hour of the %d containers that were stopped "+
+			"most, and records those that are stopped longer than its rules allow",
 		text.Sanitize(o.Target, 0), o.At.Local().Format(withZone), text.Sanitize(o.Dir, 0), flightrecorder.Slots)}
 }
 
@@ -112,7 +114,8 @@ func Explain(ctx context.Context, o Options) (diagnose.Explanation, error) {
 func recorded(recordings []flightrecorder.Kept, at time.Time) []flightrecorder.Identity {
 	var all []flightrecorder.Identity
 	for _, k := range recordings {
-		if k.At.Sub(at).Abs() > flightrecorder.Near || slices.ContainsFunc(all, func(f flightrecorder.Identity) bool { return f.ID == k.ID }) {
+		if k.At.Sub(at).Abs() > flightrecorder.Near ||
+			slices.ContainsFunc(all, func(f flightrecorder.Identity) bool { return f.ID == k.ID }) {
 			continue
 		}
 		if target, err := k.Target(); err == nil {

@@ -70,7 +70,8 @@ func TestNothingKept(t *testing.T) {
 	if !errors.As(err, &nothing) {
 		t.Errorf("%v", err)
 	}
-	if _, err := Explain(t.Context(), Options{Dir: filepath.Join(dir, "none"), Target: "cart", At: time.Now()}); !errors.As(err, &nothing) || !strings.Contains(err.Error(), "no such folder") {
+	if _, err := Explain(t.Context(), Options{Dir: filepath.Join(dir, "none"), Target: "cart",
+		At: time.Now()}); !errors.As(err, &nothing) || !strings.Contains(err.Error(), "no such folder") {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

@@ -20,13 +20,18 @@ func TestLate(t *testing.T) {
 		events []recording.Event
 		want   time.Duration
 	}{
-		"in time":                {[]recording.Event{event(10*ms, recording.Receive, 1, 5*ms), event(90*ms, recording.Send, 1, 0), tick(500 * ms)}, 0},
-		"answered late":          {[]recording.Event{event(10*ms, recording.Receive, 1, 5*ms), event(160*ms, recording.Send, 1, 0)}, 155 * ms},
-		"waited before":          {[]recording.Event{event(200*ms, recording.Receive, 1, 120*ms), event(201*ms, recording.Send, 1, 0)}, 121 * ms},
-		"not answered yet":       {[]recording.Event{event(10*ms, recording.Receive, 1, 0), event(20*ms, recording.Send, 1, 0), event(30*ms, recording.Receive, 1, 0), tick(180 * ms)}, 150 * ms},
+		"in time": {[]recording.Event{event(10*ms, recording.Receive, 1, 5*ms),
+			event(90*ms, recording.Send, 1, 0), tick(500 * ms)}, 0},
+		"answered late": {[]recording.Event{event(10*ms, recording.Receive, 1, 5*ms),
+			event(160*ms, recording.Send, 1, 0)}, 155 * ms},
+		"waited before": {[]recording.Event{event(200*ms, recording.Receive, 1, 120*ms),
+			event(201*ms, recording.Send, 1, 0)}, 121 * ms},
+		"not answered yet": {[]recording.Event{event(10*ms, recording.Receive, 1, 0),
+			event(20*ms, recording.Send, 1, 0), event(30*ms, recording.Receive, 1, 0), tick(180 * ms)}, 150 * ms},
 		"one that never answers": {[]recording.Event{event(10*ms, recording.Receive, 1, 0), tick(900 * ms)}, 0},
 		"before the recording":   {[]recording.Event{event(10*ms, recording.Receive, 1, 900*ms), event(20*ms, recording.Send, 1, 0)}, 0},
-		"idle in between":        {[]recording.Event{event(10*ms, recording.Receive, 1, 0), event(20*ms, recording.Send, 1, 0), event(920*ms, recording.Receive, 1, 0), event(930*ms, recording.Send, 1, 0)}, 0},
+		"idle in between": {[]recording.Event{event(10*ms, recording.Receive, 1, 0),
+			event(20*ms, recording.Send, 1, 0), event(920*ms, recording.Receive, 1, 0), event(930*ms, recording.Send, 1, 0)}, 0},
 	} {
 		late := requests.NewLate(100 * ms)
 		got := time.Duration(0)

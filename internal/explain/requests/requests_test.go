@@ -43,7 +43,8 @@ func TestExample(t *testing.T) {
 			at(10*ms, recording.Event{Kind: recording.Receive, Thread: main, Socket: 1, Count: uint64(2 * ms)}),
 			at(11*ms, recording.Event{Kind: recording.Wakeup, Thread: worker, Waker: main, CPU: 1}),
 			at(11*ms, recording.Event{Kind: recording.Switch, Thread: main, NextThread: worker}),
-			at(12*ms, recording.Event{Kind: recording.Switch, Thread: worker, Flags: recording.PrevRunnable | recording.Throttled, Cgroup: 1}),
+			at(12*ms, recording.Event{Kind: recording.Switch, Thread: worker,
+				Flags: recording.PrevRunnable | recording.Throttled, Cgroup: 1}),
 			at(100*ms, recording.Event{Kind: recording.Release, Thread: worker}),
 			at(100*ms, recording.Event{Kind: recording.Switch, NextThread: worker}),
 			at(103*ms, recording.Event{Kind: recording.Wakeup, Thread: main, Waker: worker}),
@@ -59,7 +60,8 @@ func TestExample(t *testing.T) {
 	stop := part(4*ms, 88*ms, requests.Stopped, "worker", worker)
 	stop.Quota, stop.Own = "/a", true
 	want := &requests.Requests{
-		Seen: true, Count: 1, Unanswered: 1, P50: 96 * ms, P90: 96 * ms, P99: 96 * ms, Max: 96 * ms, Quantile: 0.99, High: 96 * ms, Lengths: []stats.Length{{UpTo: 98_304 * time.Microsecond, Count: 1}},
+		Seen: true, Count: 1, Unanswered: 1, P50: 96 * ms, P90: 96 * ms, P99: 96 * ms, Max: 96 * ms, Quantile: 0.99,
+		High: 96 * ms, Lengths: []stats.Length{{UpTo: 98_304 * time.Microsecond, Count: 1}},
 		Slowest: []requests.Request{{Begin: 8 * ms, Took: 96 * ms, Segments: []requests.Segment{
 			part(0, 2*ms, requests.Busy, "main", main), part(2*ms, 1*ms, requests.Ran, "main", main),
 			part(3*ms, 1*ms, requests.Ran, "worker", worker), stop, part(92*ms, 3*ms, requests.Ran, "worker", worker),
@@ -92,7 +94,8 @@ func drawn(t *rapid.T) recording.Recording {
 		s.Work(time.Duration(number(0, 100, "at"))*ms, time.Duration(number(1, 15, "work"))*ms, one())
 	}
 	for range number(0, 40, "reads and writes") {
-		e := recording.Event{AtNS: int64(number(0, 120_000, "at")) * 1000, Kind: recording.Send, Thread: one(), Socket: uint32(number(1, 3, "socket"))}
+		e := recording.Event{AtNS: int64(number(0, 120_000, "at")) * 1000, Kind: recording.Send, Thread: one(),
+			Socket: uint32(number(1, 3, "socket"))}
 		if rapid.Bool().Draw(t, "read") {
 			e.Kind, e.Count = recording.Receive, uint64(number(0, 50_000, "waited")*1000)
 		}

@@ -25,5 +25,6 @@
 // # Limits
 //
 // A stop is of the container. A span that waits for a database meanwhile was not delayed by it. While some threads still run on what
-// their CPU has left of the quota (a slice, 5 ms), and others are held back, nothing is told of either. Spans and recording must be of clocks that agree: the same host's, or hosts that keep time.
+// their CPU has left of the quota (a slice, 5 ms), and others are held back, nothing is told of either. Spans and
+// recording must be of clocks that agree: the same host's, or hosts that keep time.
 package spans

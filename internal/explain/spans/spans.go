@@ -249,7 +249,8 @@ func (c *Container) span(of fields) (Count, error) {
 			least = "at least "
 		}
 		told := fmt.Sprintf("stopped %s%s of %s ms by %s", least, whole(stopped), whole(end.Sub(start)), from)
-		list = append(list, stringAttribute(Stopped, told), doubleAttribute(StoppedMS, stopped.Seconds()*1e3), stringAttribute(StoppedBy, by))
+		list = append(list, stringAttribute(Stopped, told), doubleAttribute(StoppedMS, stopped.Seconds()*1e3),
+			stringAttribute(StoppedBy, by))
 	}
 	if of["attributes"] != nil || len(list) > 0 {
 		if of["attributes"], err = json.Marshal(list); err != nil {
@@ -262,7 +263,8 @@ func (c *Container) span(of fields) (Count, error) {
 // whole is a duration in whole milliseconds, as text.
 func whole(d time.Duration) string { return strconv.FormatInt(int64(math.Round(d.Seconds()*1e3)), 10) }
 
-// between is for how long a quota stopped the container in a stretch of time, and which did for most of it. Time in which two do counts once.
+// between is for how long a quota stopped the container in a stretch of time, and which did for most of it. Time in
+// which two do counts once.
 func (c *Container) between(from, to time.Duration) (stopped time.Duration, by string) {
 	parts := map[string]time.Duration{}
 	until := from

@@ -34,10 +34,12 @@ func traces(resource string, moments ...[2]float64) string {
 	var list []string
 	for i, m := range moments {
 		at := func(ms float64) int64 { return begin.UnixNano() + int64(ms*1e6) }
-		list = append(list, fmt.Sprintf(`{"name":"s%d","startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[{"key":"k","value":{"intValue":"7"}}],"droppedLinksCount":3}`,
+		list = append(list, fmt.Sprintf(
+			`{"name":"s%d","startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[{"key":"k","value":{"intValue":"7"}}],"droppedLinksCount":3}`,
 			i, at(m[0]), at(m[1])))
 	}
-	return `{"resourceSpans":[{"resource":{"attributes":[` + resource + `]},"schemaUrl":"u","scopeSpans":[{"spans":[` + strings.Join(list, ",") + `]}]}]}`
+	return `{"resourceSpans":[{"resource":{"attributes":[` + resource + `]},"schemaUrl":"u","scopeSpans":[{"spans":[` +
+		strings.Join(list, ",") + `]}]}]}`
 }
 
 func attr(key, value string) string {
@@ -75,7 +77,8 @@ func told(t *testing.T, data []byte) (all []map[string]any) {
 }
 
 func TestAdd(t *testing.T) {
-	in := traces(attr("container.id", strings.Repeat("5a", 32)), [2]float64{30, 170}, [2]float64{100, 150}, [2]float64{510, 535}, [2]float64{99.5, 120}, [2]float64{-50, 70},
+	in := traces(attr("container.id", strings.Repeat("5a", 32)), [2]float64{30, 170}, [2]float64{100, 150},
+		[2]float64{510, 535}, [2]float64{99.5, 120}, [2]float64{-50, 70},
 		[2]float64{1100, 1200}, [2]float64{7, 7})
 	out, n, err := cart().Add([]byte(in))
 	if err != nil {
@@ -85,7 +88,8 @@ func TestAdd(t *testing.T) {
 		t.Errorf("%+v, want %+v", n, want)
 	}
 	for i, want := range []string{
-		"stopped 80 of 140 ms by its own quota", "", "stopped 25 of 25 ms by the quota of /kubepods/pod1", "", "stopped at least 30 of 120 ms by its own quota", "", "",
+		"stopped 80 of 140 ms by its own quota", "", "stopped 25 of 25 ms by the quota of /kubepods/pod1", "",
+		"stopped at least 30 of 120 ms by its own quota", "", "",
 	} {
 		of := told(t, out)[i]
 		if got, _ := of[Stopped].(string); got != want {
@@ -117,7 +121,8 @@ func TestWhoseResource(t *testing.T) {
 		ours     bool
 	}{
 		{cart(), attr("k8s.pod.name", "cart-0") + "," + attr("k8s.container.name", "app"), true},
-		{cart(), attr("k8s.pod.name", "cart-0") + "," + attr("k8s.container.name", "app") + "," + attr("k8s.namespace.name", "other"), false},
+		{cart(), attr("k8s.pod.name", "cart-0") + "," + attr("k8s.container.name", "app") + "," +
+			attr("k8s.namespace.name", "other"), false},
 		{cart(), attr("k8s.pod.name", "cart-0"), false},
 		{cart(), attr("container.id", strings.Repeat("5a", 6)), true},
 		{cart(), attr("container.id", "5a"), false},
@@ -138,8 +143,10 @@ func TestAddRefuses(t *testing.T) {
 	for in, says := range map[string]string{
 		`{"resourceSpans":3}`:                               "resourceSpans",
 		`{"resourceSpans":[{"resource":{"attributes":7}}]}`: "attributes",
-		strings.Replace(traces(attr("service.name", "cart"), [2]float64{0, 1}), `"startTimeUnixNano":"`, `"startTimeUnixNano":"x`, 1): "scopeSpans[0]: spans[0]: startTimeUnixNano",
-		strings.Replace(traces(attr("service.name", "cart"), [2]float64{0, 1}), `"endTimeUnixNano"`, `"end"`, 1):                      "without endTimeUnixNano",
+		strings.Replace(traces(attr("service.name", "cart"), [2]float64{0, 1}), `"startTimeUnixNano":"`,
+			`"startTimeUnixNano":"x`, 1): "scopeSpans[0]: spans[0]: startTimeUnixNano",
+		strings.Replace(traces(attr("service.name", "cart"), [2]float64{0, 1}), `"endTimeUnixNano"`, `"end"`,
+			1): "without endTimeUnixNano",
 		`[]`: "array", ``: "unexpected end",
 	} {
 		c := cart()
@@ -152,9 +159,11 @@ func TestAddRefuses(t *testing.T) {
 
 // Only time in which nothing ran is told of spans.
 func TestWhole(t *testing.T) {
-	stops := []diagnose.Stop{{From: 40 * ms, To: 100 * ms, Own: true}, {From: 90 * ms, To: 95 * ms, Cgroup: "/p"}, {From: 200 * ms, To: 210 * ms, Own: true}}
+	stops := []diagnose.Stop{{From: 40 * ms, To: 100 * ms, Own: true}, {From: 90 * ms, To: 95 * ms, Cgroup: "/p"},
+		{From: 200 * ms, To: 210 * ms, Own: true}}
 	idle := []Idle{{0, 10 * ms}, {43 * ms, 60 * ms}, {61 * ms, 120 * ms}, {150 * ms, 200 * ms}, {210 * ms, 300 * ms}}
-	want := []diagnose.Stop{{From: 43 * ms, To: 60 * ms, Own: true}, {From: 61 * ms, To: 100 * ms, Own: true}, {From: 90 * ms, To: 95 * ms, Cgroup: "/p"}}
+	want := []diagnose.Stop{{From: 43 * ms, To: 60 * ms, Own: true}, {From: 61 * ms, To: 100 * ms, Own: true},
+		{From: 90 * ms, To: 95 * ms, Cgroup: "/p"}}
 	if got := Whole(stops, idle); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

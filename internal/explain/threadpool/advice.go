@@ -75,7 +75,8 @@ func (r Row) Advice(threads, widest int, limitCPUs float64, hostCPUs int) string
 		return ""
 	}
 	advice := fmt.Sprintf("%s: %s and %d at once are more than the limit of %s: set %s to %d (%s), %s",
-		r.Library, r.count(threads), widest, text.CPUs(math.Round(100*limitCPUs)/100), r.Setting, fit, r.describeDefault(limitCPUs, hostCPUs), r.effectiveFrom())
+		r.Library, r.count(threads), widest, text.CPUs(math.Round(100*limitCPUs)/100), r.Setting, fit,
+		r.describeDefault(limitCPUs, hostCPUs), r.effectiveFrom())
 	if limitCPUs < smallLimit {
 		advice += "; at so small a limit that alone does not end throttling"
 	}

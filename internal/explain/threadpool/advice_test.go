@@ -110,19 +110,29 @@ func TestAdvice(t *testing.T) {
 		want            string
 	}{
 		{rowOf(t, "netty-nio"), 32, 11, 2, 16,
-			"Netty's NIO event loop: 32 threads and 11 at once are more than the limit of 2 CPUs: set -Dio.netty.eventLoopThreads to 2 (default max(1, 2 * n), 4 for 2 CPUs), from its next start on."},
+			"Netty's NIO event loop: 32 threads and 11 at once are more than the limit of 2 CPUs: set " +
+				"-Dio.netty.eventLoopThreads to 2 (default max(1, 2 * n), 4 for 2 CPUs), from its next start on."},
 		{told, 8, 8, 2, 16,
-			"Netty's NIO event loop: 8 threads and 8 at once are more than the limit of 2 CPUs: set -Dio.netty.eventLoopThreads to 2 (default max(1, 2 * n), 8 for 4 CPUs that it was told), from its next start on."},
+			"Netty's NIO event loop: 8 threads and 8 at once are more than the limit of 2 CPUs: set " +
+				"-Dio.netty.eventLoopThreads to 2 (default max(1, 2 * n), 8 for 4 CPUs that it was told), from its next start on."},
 		{given, 16, 16, 2.5, 16,
-			"HotSpot's parallel collector threads (G1, Parallel): 16 threads and 16 at once are more than the limit of 2.5 CPUs: set -XX:ParallelGCThreads to 2 (it was started with -XX:ParallelGCThreads=16), from its next start on."},
+			"HotSpot's parallel collector threads (G1, Parallel): 16 threads and 16 at once are more than the limit " +
+				"of 2.5 CPUs: set -XX:ParallelGCThreads to 2 (it was started with -XX:ParallelGCThreads=16), from its next start on."},
 		{rowOf(t, "tomcat"), 200, 32, 4, 16, // 200 threads were 32 wide: 25 are 4 wide
-			"Tomcat's worker threads (Spring Boot): 200 threads and 32 at once are more than the limit of 4 CPUs: set server.tomcat.threads.max to 25 (default 200: at least 10), while it runs, by maxThreads of the connector over JMX."},
+			"Tomcat's worker threads (Spring Boot): 200 threads and 32 at once are more than the limit of 4 CPUs: " +
+				"set server.tomcat.threads.max to 25 (default 200: at least 10), while it runs, by maxThreads of the connector over JMX."},
 		{rowOf(t, "hotspot-jit"), 15, 9, 1, 16, // refuses less than 2
-			"HotSpot's JIT compilers: 15 threads and 9 at once are more than the limit of 1 CPU: set -XX:CICompilerCount to 2 (default max(2, floor(log2(n) * log2(log2(n)) * 3 / 2)): C1 and C2 together, started on demand, 2 for 1 CPU), from its next start on; at so small a limit that alone does not end throttling."},
+			"HotSpot's JIT compilers: 15 threads and 9 at once are more than the limit of 1 CPU: set " +
+				"-XX:CICompilerCount to 2 (default max(2, floor(log2(n) * log2(log2(n)) * 3 / 2)): C1 and C2 " +
+				"together, started on demand, 2 for 1 CPU), from its next start on; at so small a limit that alone " +
+				"does not end throttling."},
 		{rowOf(t, "jdk-common-pool"), 15, 9, 4, 16, // the caller works too
-			"the JDK's common pool (parallel streams, CompletableFuture): 15 threads and 9 at once are more than the limit of 4 CPUs: set -Djava.util.concurrent.ForkJoinPool.common.parallelism to 3 (default max(1, n - 1), 3 for 4 CPUs), while it runs, by ForkJoinPool.commonPool().setParallelism, JDK 19 and later."},
+			"the JDK's common pool (parallel streams, CompletableFuture): 15 threads and 9 at once are more than the " +
+				"limit of 4 CPUs: set -Djava.util.concurrent.ForkJoinPool.common.parallelism to 3 (default max(1, n " +
+				"- 1), 3 for 4 CPUs), while it runs, by ForkJoinPool.commonPool().setParallelism, JDK 19 and later."},
 		{rowOf(t, "openblas"), 16, 16, 2, 16,
-			"OpenBLAS: 16 threads and 16 at once are more than the limit of 2 CPUs: set OPENBLAS_NUM_THREADS to 2 (default n, 16 for 16 CPUs), while it runs, by openblas_set_num_threads, threadpoolctl."},
+			"OpenBLAS: 16 threads and 16 at once are more than the limit of 2 CPUs: set OPENBLAS_NUM_THREADS to 2 " +
+				"(default n, 16 for 16 CPUs), while it runs, by openblas_set_num_threads, threadpoolctl."},
 		{rowOf(t, "netty-nio"), 4, 4, 0, 2, // no limit
 			"Netty's NIO event loop is sized by -Dio.netty.eventLoopThreads (default max(1, 2 * n), 4 for 2 CPUs)."},
 		{rowOf(t, "netty-nio"), 2, 2, 2, 16, ""},      // fits
@@ -154,7 +164,8 @@ func TestFitProperties(t *testing.T) {
 			t.Fatalf("%s: %d threads for %v CPUs", r.Key, fit, limit)
 		}
 		// Blocking threads run at once in the proportion that they did.
-		if most := math.Max(math.Ceil(limit), 1); r.Class == Blocking && float64(widest) > limit && float64(fit)*float64(widest)/float64(threads) > most*float64(widest)/float64(threads)+limit {
+		if most := math.Max(math.Ceil(limit), 1); r.Class == Blocking && float64(widest) > limit &&
+			float64(fit)*float64(widest)/float64(threads) > most*float64(widest)/float64(threads)+limit {
 			t.Fatalf("%s: %d of %d threads, %d at once, for %v CPUs", r.Key, fit, threads, widest, limit)
 		}
 		advice := r.Advice(threads, widest, limit, host)

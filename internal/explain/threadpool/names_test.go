@@ -117,7 +117,8 @@ func TestNamesProperties(t *testing.T) {
 		most := rapid.IntRange(-1, 6).Draw(t, "most")
 		names := NewNames(most)
 		comms := rapid.SliceOfN(rapid.OneOf(
-			rapid.StringMatching(`[ab]{7}\.\.[ab]{0,4}-[0-9]{1,3}`), rapid.StringN(0, 8, CommBytes), rapid.Just("a-1")), 1, 60).Draw(t, "comms")
+			rapid.StringMatching(`[ab]{7}\.\.[ab]{0,4}-[0-9]{1,3}`), rapid.StringN(0, 8, CommBytes), rapid.Just("a-1")),
+			1, 60).Draw(t, "comms")
 		first := map[string]string{}
 		distinct := map[string]bool{}
 		for _, comm := range comms {

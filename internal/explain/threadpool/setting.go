@@ -78,7 +78,8 @@ type settingEntry struct {
 // addSetting checks an entry and appends it.
 func (t *Table) addSetting(e settingEntry) (err error) {
 	s := Setting{Key: e.Key, Of: e.Runtime, Decides: e.Decides, Env: e.Env, Option: e.Option, Argument: e.Argument, Program: e.Program,
-		Why: e.Why, Source: e.Source, Unverified: e.Unverified, Live: e.Live, Collectors: e.Collectors, Since: e.Since, Before: e.Before, written: e.As}
+		Why: e.Why, Source: e.Source, Unverified: e.Unverified, Live: e.Live, Collectors: e.Collectors, Since: e.Since,
+		Before: e.Before, written: e.As}
 	runtime, known := t.runtime(e.Runtime)
 	switch {
 	case e.Key == "" || slices.ContainsFunc(t.settings, func(o Setting) bool { return o.Key == e.Key }):

@@ -86,9 +86,11 @@ func TestEveryRowByItsRealNames(t *testing.T) {
 // TestBestRow is what is told first, where several rows or none fit.
 func TestBestRow(t *testing.T) {
 	table := knownOnce()
-	java := &Process{Exe: "/usr/lib/jvm/java-17/bin/java", Libraries: []string{"/usr/lib/jvm/java-17/lib/server/libjvm.so"}, Cmdline: []string{"java"}}
+	java := &Process{Exe: "/usr/lib/jvm/java-17/bin/java",
+		Libraries: []string{"/usr/lib/jvm/java-17/lib/server/libjvm.so"}, Cmdline: []string{"java"}}
 	native := &Process{Exe: "/usr/bin/app", Libraries: []string{"/lib/libc.so.6"}, Cmdline: []string{"app"}}
-	numpy := &Process{Comm: "python3", Exe: "/usr/bin/python3.11", Libraries: []string{"/x/numpy.libs/libscipy_openblas64_-ff.so", "/x/libgomp-a3.so.1.0.0"}, Cmdline: []string{"python3"}}
+	numpy := &Process{Comm: "python3", Exe: "/usr/bin/python3.11",
+		Libraries: []string{"/x/numpy.libs/libscipy_openblas64_-ff.so", "/x/libgomp-a3.so.1.0.0"}, Cmdline: []string{"python3"}}
 	started := func(by string) *Process { p := *numpy; p.Unnamed = by; return &p }
 	for _, c := range []struct {
 		comm string
@@ -198,7 +200,8 @@ func TestDoubt(t *testing.T) {
 // A JVM's options from variables and files count as those of its command line do.
 func TestGivenByTheJVMItself(t *testing.T) {
 	one := 1.0
-	p := Process{Cmdline: []string{"java"}, JVM: &JVM{Options: []string{"-XX:ActiveProcessorCount=1", "-XX:ParallelGCThreads=1"}, Processors: &one}}
+	p := Process{Cmdline: []string{"java"},
+		JVM: &JVM{Options: []string{"-XX:ActiveProcessorCount=1", "-XX:ParallelGCThreads=1"}, Processors: &one}}
 	row := knownOnce().Match("GC Thread#0", &p)[0]
 	if row.Given != "-XX:ParallelGCThreads=1" || row.sees == nil || *row.sees != 1 {
 		t.Errorf("%q, %v", row.Given, row.sees)
@@ -216,10 +219,12 @@ func TestGiven(t *testing.T) {
 		{"wrk:worker_0", []string{"envoy", "--concurrency"}, ""},
 		{"erts_sched_1", []string{"beam.smp", "+S", "4:4"}, "+S 4:4"},
 		{"erts_sched_1", []string{"beam.smp", "+S4:4"}, "+S4:4"},
-		{"nioEventLoopGro", []string{"java", "-Dio.netty.eventLoopThreads=3", "-Dio.netty.eventLoopThreads=4"}, "-Dio.netty.eventLoopThreads=4"},
+		{"nioEventLoopGro", []string{"java", "-Dio.netty.eventLoopThreads=3", "-Dio.netty.eventLoopThreads=4"},
+			"-Dio.netty.eventLoopThreads=4"},
 		{"C2 CompilerThre", []string{"java", "-XX:-UseDynamicNumberOfCompilerThreads", "-jar"}, ""},
 		{"nioEventLoopGro", []string{"java", "-Dio.netty.availableProcessors=3"}, "-Dio.netty.availableProcessors=3"},
-		{"nioEventLoopGro", []string{"java", "-Dio.netty.eventLoopThreads=" + strings.Repeat("9", 1000)}, "-Dio.netty.eventLoopThreads=" + strings.Repeat("9", maxShown-2) + "…"},
+		{"nioEventLoopGro", []string{"java", "-Dio.netty.eventLoopThreads=" + strings.Repeat("9", 1000)},
+			"-Dio.netty.eventLoopThreads=" + strings.Repeat("9", maxShown-2) + "…"},
 	} {
 		if got := knownOnce().Match(c.comm, &Process{Cmdline: c.cmdline})[0].Given; got != c.want {
 			t.Errorf("%q: %q, want %q", c.cmdline, got, c.want)
@@ -256,13 +261,20 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		{good + ", when: {go_from: '1.25'}}", "no version of Go"},
 		{"runtimes: [{key: x, cpus: limit}, {key: x, cpus: limit}]", `runtime "x": needs a unique key`},
 		{"runtimes: [{key: x, cpus: n}]", "runtime x: cpus: formula"},
-		{"settings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: limit, why: w, source: s}]", `runtime "x" is not in the table`},
-		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, env: E, formula: n, fit: limit, why: w, source: s}]", "needs decides"},
-		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, formula: n, fit: limit, why: w, source: s}]", "needs env or argument"},
-		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, argument: --a, formula: n, fit: limit, why: w, source: s}]", "program for its argument"},
-		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: n, why: w, source: s}]", `setting "k": fit: formula`},
-		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, follows: j, pool: p}]", "follows a setting above it"},
-		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: limit, since: new, why: w, source: s}]", "no version"},
+		{"settings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: limit, why: w, source: s}]",
+			`runtime "x" is not in the table`},
+		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, env: E, formula: n, fit: limit, why: w, " +
+			"source: s}]", "needs decides"},
+		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, formula: n, fit: limit, " +
+			"why: w, source: s}]", "needs env or argument"},
+		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, argument: --a, formula: n, " +
+			"fit: limit, why: w, source: s}]", "program for its argument"},
+		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: n, " +
+			"why: w, source: s}]", `setting "k": fit: formula`},
+		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, follows: j, pool: p}]",
+			"follows a setting above it"},
+		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: " +
+			"limit, since: new, why: w, source: s}]", "no version"},
 		{"pools: 3", "YAML"},
 		{"\x00", "YAML"},
 		{strings.Repeat(" ", maxTable+1), "at most"},

@@ -159,7 +159,8 @@ func TestQuotas(t *testing.T) {
 			}
 			cost := float64(w.Spent) / float64(w.End-w.Start) / f.LimitCPUs()
 			counted := int(counts.before(s.Begun+w.End) - counts.before(s.Begun+w.Start))
-			t.Logf("quota %v, period %v; stops %d, the kernel's %d; %v in all, the longest %v; cost %.1f %% of the limit, looks up to %v apart",
+			t.Logf("quota %v, period %v; stops %d, the kernel's %d; %v in all, the longest %v; cost %.1f %% of the "+
+				"limit, looks up to %v apart",
 				f.Quota, f.Period, s.Stops.Periods, counted, s.Stops.Total, s.Stops.Longest, 100*cost, w.Interval)
 			if (f.Period - c.period).Abs() > time.Millisecond {
 				t.Errorf("period %v", f.Period)

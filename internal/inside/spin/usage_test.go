@@ -12,9 +12,11 @@ func TestInSight(t *testing.T) {
 		files map[string]string
 		want  []int // beside this process
 	}{
-		"v2":         {map[string]string{"self": "0::/a\n", "7": "0::/a\n", "8": "0::/a/b\n", "9": "0::/ab\n", "x": "0::/a\n"}, []int{7, 8}},
-		"namespace":  {map[string]string{"self": "0::/\n", "7": "0::/x\n"}, []int{7}},
-		"v1":         {map[string]string{"self": "3:cpuset:/q\n2:cpu,cpuacct:/a\n", "7": "3:cpuset:/r\n2:cpu,cpuacct:/a\n", "8": "2:cpu,cpuacct:/\n"}, []int{7}},
+		"v2": {map[string]string{"self": "0::/a\n", "7": "0::/a\n", "8": "0::/a/b\n", "9": "0::/ab\n",
+			"x": "0::/a\n"}, []int{7, 8}},
+		"namespace": {map[string]string{"self": "0::/\n", "7": "0::/x\n"}, []int{7}},
+		"v1": {map[string]string{"self": "3:cpuset:/q\n2:cpu,cpuacct:/a\n",
+			"7": "3:cpuset:/r\n2:cpu,cpuacct:/a\n", "8": "2:cpu,cpuacct:/\n"}, []int{7}},
 		"mixed":      {map[string]string{"self": "1:cpu:/a\n0::/u\n", "7": "1:cpu:/a\n0::/v\n", "8": "1:cpu:/b\n0::/u\n"}, []int{7}},
 		"nothing":    {map[string]string{"7": "0::/\n"}, nil},
 		"no cgroups": {map[string]string{"self": "", "7": "broken"}, nil},

@@ -11,13 +11,15 @@ import (
 func TestParseCPUStat(t *testing.T) {
 	const text = "nr_periods 3\nnr_throttled 2\nthrottled_usec 5\nnr_marvels many\nnr_bursts 1\nburst_usec 9\nusage_usec 10"
 	want := CPUStat{
-		Lines: LinePeriods | LineThrottledPeriods | LineThrottled | LineBursts | LineBurstTime | LineUsage, Periods: 3, ThrottledPeriods: 2, Bursts: 1,
+		Lines: LinePeriods | LineThrottledPeriods | LineThrottled | LineBursts | LineBurstTime | LineUsage, Periods: 3,
+		ThrottledPeriods: 2, Bursts: 1,
 		Throttled: 5 * time.Microsecond, BurstTime: 9 * time.Microsecond, Usage: 10 * time.Microsecond,
 	}
 	if got, err := ParseCPUStat([]byte(text)); err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := ParseCPUStat([]byte("nr_periods 3\nthrottled_usec 9223372036854776\n")); !errors.Is(err, ErrFormat) || got != (CPUStat{}) || !strings.Contains(err.Error(), "throttled_usec") {
+	if got, err := ParseCPUStat([]byte("nr_periods 3\nthrottled_usec 9223372036854776\n")); !errors.Is(err,
+		ErrFormat) || got != (CPUStat{}) || !strings.Contains(err.Error(), "throttled_usec") {
 		t.Errorf("%+v, %v", got, err)
 	}
 	bytes := []byte(text)

@@ -42,8 +42,10 @@ func v1Tree(t *testing.T) *cgroupmodel.Kernel {
 	prepare(t, k,
 		write{cgroup.CPU, "/a", "", ""}, write{cgroup.CPU, "/a", "cpu.cfs_quota_us", "50000"},
 		write{cgroup.CPU, "/a/b", "", ""}, write{cgroup.CPU, "/a/b", "cpu.cfs_quota_us", "20000"},
-		write{cgroup.CPUSet, "/a", "", ""}, write{cgroup.CPUSet, "/a", "cpuset.cpus", "0-3"}, write{cgroup.CPUSet, "/a", "cpuset.mems", "0"},
-		write{cgroup.CPUSet, "/a/b", "", ""}, write{cgroup.CPUSet, "/a/b", "cpuset.cpus", "1-2"}, write{cgroup.CPUSet, "/a/b", "cpuset.mems", "0"},
+		write{cgroup.CPUSet, "/a", "", ""}, write{cgroup.CPUSet, "/a", "cpuset.cpus", "0-3"},
+		write{cgroup.CPUSet, "/a", "cpuset.mems", "0"},
+		write{cgroup.CPUSet, "/a/b", "", ""}, write{cgroup.CPUSet, "/a/b", "cpuset.cpus", "1-2"},
+		write{cgroup.CPUSet, "/a/b", "cpuset.mems", "0"},
 		write{cgroup.CPUSet, "/e", "", ""},
 	)
 	k.Spawn("/a/b", 10)
@@ -55,7 +57,8 @@ func v2Tree(t *testing.T) *cgroupmodel.Kernel {
 	const cpu = cgroup.CPU
 	prepare(t, k,
 		write{cpu, "/", "cgroup.subtree_control", "+cpu +cpuset"},
-		write{cpu, "/a", "", ""}, write{cpu, "/a", "cgroup.subtree_control", "+cpu"}, write{cpu, "/a/b", "", ""}, write{cpu, "/a/c", "", ""},
+		write{cpu, "/a", "", ""}, write{cpu, "/a", "cgroup.subtree_control", "+cpu"}, write{cpu, "/a/b", "", ""},
+		write{cpu, "/a/c", "", ""},
 		write{cpu, "/t", "", ""}, write{cpu, "/t/x", "", ""}, write{cpu, "/t/y", "", ""}, write{cpu, "/t/x", "cgroup.type", "threaded"},
 		write{cpu, "/s", "", ""}, write{cpu, "/s", "cpuset.cpus", "0-1"},
 	)
@@ -81,22 +84,30 @@ func TestErrorsNameTheCause(t *testing.T) {
 		{"tasks inside", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/a/b", "cpuset.cpus", "") },
 			unix.ENOSPC, `cgroup /a/b: cpuset.cpus: kernel refused "": it would leave the tasks inside without a CPU or memory node (no space left on device)`},
 		{"attach to an empty cpuset", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Attach(cgroup.CPUSet, "/e", 10) },
-			unix.ENOSPC, "cgroup /e: cannot move process 10 here: its cpuset.cpus or cpuset.mems is empty: set both first (no space left on device)"},
+			unix.ENOSPC, "cgroup /e: cannot move process 10 here: its cpuset.cpus or cpuset.mems is empty: set both " +
+				"first (no space left on device)"},
 		{"no such CPU", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/a/b", "cpuset.cpus", "9") },
-			unix.ERANGE, "cgroup /a/b: cpuset.cpus: kernel refused 9: a number beyond the CPUs or memory nodes of this machine (numerical result out of range)"},
+			unix.ERANGE, "cgroup /a/b: cpuset.cpus: kernel refused 9: a number beyond the CPUs or memory nodes of " +
+				"this machine (numerical result out of range)"},
 		{"no list", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/a/b", "cpuset.cpus", "all") },
 			unix.EINVAL, "cgroup /a/b: cpuset.cpus: kernel refused all: not a list of CPUs (invalid argument)"},
-		{"parent not exclusive", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/a/b", "cpuset.cpu_exclusive", "1") },
+		{"parent not exclusive", v1Tree,
+			func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/a/b", "cpuset.cpu_exclusive", "1") },
 			unix.EACCES, "cgroup /a/b: cpuset.cpu_exclusive: kernel refused 1: the parent is not exclusive itself (permission denied)"},
-		{"above the parent's quota", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a/b", "cpu.cfs_quota_us", "80000") },
+		{"above the parent's quota", v1Tree,
+			func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a/b", "cpu.cfs_quota_us", "80000") },
 			unix.EINVAL, "cgroup /a/b: cpu.cfs_quota_us: kernel refused 80000: 0.8 CPUs are above the 0.5 CPUs of /a (invalid argument)"},
-		{"below a child's quota", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a", "cpu.cfs_quota_us", "10000") },
-			unix.EINVAL, "cgroup /a: cpu.cfs_quota_us: kernel refused 10000: 0.1 CPUs are below the 0.2 CPUs of its child /a/b (invalid argument)"},
+		{"below a child's quota", v1Tree,
+			func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a", "cpu.cfs_quota_us", "10000") },
+			unix.EINVAL, "cgroup /a: cpu.cfs_quota_us: kernel refused 10000: 0.1 CPUs are below the 0.2 CPUs of its " +
+				"child /a/b (invalid argument)"},
 		{"burst above quota", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a/b", "cpu.cfs_burst_us", "30000") },
 			unix.EINVAL, "cgroup /a/b: cpu.cfs_burst_us: kernel refused 30000: burst 30ms is above the quota 20ms (invalid argument)"},
 		{"quota too small", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a/b", "cpu.cfs_quota_us", "500") },
 			unix.EINVAL, "cgroup /a/b: cpu.cfs_quota_us: kernel refused 500: quota 500µs is below the least of 1ms (invalid argument)"},
-		{"period too long", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a/b", "cpu.cfs_period_us", "2000000") },
+		{"period too long", v1Tree, func(k *cgroupmodel.Kernel) error {
+			return k.Write(cgroup.CPU, "/a/b", "cpu.cfs_period_us", "2000000")
+		},
 			unix.EINVAL, "cgroup /a/b: cpu.cfs_period_us: kernel refused 2000000: period 2s is not within 1ms to 1s (invalid argument)"},
 		{"root takes no limit", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/", "cpu.cfs_quota_us", "50000") },
 			unix.EINVAL, "cgroup /: cpu.cfs_quota_us: kernel refused 50000: the root cgroup has no limit (invalid argument)"},
@@ -110,20 +121,24 @@ func TestErrorsNameTheCause(t *testing.T) {
 			unix.ENOENT, `cgroup "/gone\x1b[2J": cpu.shares: kernel refused 2: the cgroup does not exist (no such file or directory)`},
 
 		{"controller not enabled", v2Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/a/b", "cpuset.cpus", "0") },
-			unix.ENOENT, "cgroup /a/b: cpuset.cpus: kernel refused 0: the cpuset controller is not enabled for this cgroup: write +cpuset to cgroup.subtree_control of /a (no such file or directory)"},
+			unix.ENOENT, "cgroup /a/b: cpuset.cpus: kernel refused 0: the cpuset controller is not enabled for this " +
+				"cgroup: write +cpuset to cgroup.subtree_control of /a (no such file or directory)"},
 		{"no internal processes", v2Tree, func(k *cgroupmodel.Kernel) error { return k.Attach(cgroup.CPU, "/a", 11) },
-			unix.EBUSY, "cgroup /a: cannot move process 11 here: it enables controllers for children (cgroup.subtree_control), so it may hold no processes itself (device or resource busy)"},
+			unix.EBUSY, "cgroup /a: cannot move process 11 here: it enables controllers for children " +
+				"(cgroup.subtree_control), so it may hold no processes itself (device or resource busy)"},
 		{"not its own controller", v2Tree, func(k *cgroupmodel.Kernel) error {
 			return k.Write(cgroup.CPU, "/a/b", "cgroup.subtree_control", "+cpuset")
 		},
-			unix.ENOENT, "cgroup /a/b: cgroup.subtree_control: kernel refused +cpuset: not among its own controllers [cpu] (no such file or directory)"},
+			unix.ENOENT, "cgroup /a/b: cgroup.subtree_control: kernel refused +cpuset: not among its own controllers " +
+				"[cpu] (no such file or directory)"},
 		{"domain invalid", v2Tree, func(k *cgroupmodel.Kernel) error { return k.Attach(cgroup.CPU, "/t/y", 11) },
 			unix.EOPNOTSUPP, `cgroup /t/y: cannot move process 11 here: its cgroup.type is "domain invalid": only domain cgroups take whole processes (operation not supported)`},
 		{"threaded", v2Tree, func(k *cgroupmodel.Kernel) error { _, err := k.Procs(cgroup.CPU, "/t/x"); return err },
 			unix.EOPNOTSUPP, `cgroup /t/x: cgroup.procs: cannot read: its cgroup.type is "threaded": only cgroup.threads can be read (operation not supported)`},
 		{"weight out of range", v2Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a", "cpu.weight", "10001") },
 			unix.ERANGE, "cgroup /a: cpu.weight: kernel refused 10001: the number is out of range (numerical result out of range)"},
-		{"clearing a populated v2 cpuset", v2Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/s", "cpuset.cpus", "") },
+		{"clearing a populated v2 cpuset", v2Tree,
+			func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/s", "cpuset.cpus", "") },
 			unix.ENOSPC, `cgroup /s: cpuset.cpus: kernel refused "": this kernel does not clear the list while tasks are inside; the parent's list has the same effect (no space left on device)`},
 	} {
 		k := c.tree(t)
@@ -150,9 +165,11 @@ func TestErrorsOfTheHost(t *testing.T) {
 		text string
 	}{
 		{cgroup.Error{Op: cgroup.OpWrite, Path: "/a", File: "cpu.shares", Value: "2", Errno: unix.EROFS},
-			"cgroup /a: cpu.shares: kernel refused 2: mounted read-only; remount it writable or run outside this container (read-only file system)"},
+			"cgroup /a: cpu.shares: kernel refused 2: mounted read-only; remount it writable or run outside this " +
+				"container (read-only file system)"},
 		{cgroup.Error{Op: cgroup.OpWrite, Path: "/a", File: "cpu.shares", Value: "2", Errno: unix.EPERM},
-			"cgroup /a: cpu.shares: kernel refused 2: not permitted; this needs root, or a cgroup delegated to this user (operation not permitted)"},
+			"cgroup /a: cpu.shares: kernel refused 2: not permitted; this needs root, or a cgroup delegated to this " +
+				"user (operation not permitted)"},
 		{cgroup.Error{Op: cgroup.OpMake, Path: "/a/n", Errno: unix.EACCES},
 			"cgroup /a/n: cannot be created: no permission; this needs root, or a cgroup delegated to this user (permission denied)"},
 		{cgroup.Error{Op: cgroup.OpWrite, Path: "/a", File: "cpu.shares", Value: "2", Errno: unix.ENODEV, Kind: cgroup.ErrNoCgroup},
@@ -162,7 +179,8 @@ func TestErrorsOfTheHost(t *testing.T) {
 			t.Errorf("\n got %s\nwant %s", got, c.text)
 		}
 	}
-	long := cgroup.NewError(k, cgroup.CPU, cgroup.Error{Op: cgroup.OpWrite, Path: "/" + strings.Repeat("x\n", 5000), Value: strings.Repeat("9", 5000), Errno: unix.EPERM})
+	long := cgroup.NewError(k, cgroup.CPU, cgroup.Error{Op: cgroup.OpWrite, Path: "/" + strings.Repeat("x\n", 5000),
+		Value: strings.Repeat("9", 5000), Errno: unix.EPERM})
 	if n := len(long.Error()); n > 14000 || strings.Contains(long.Error(), "\n") {
 		t.Errorf("message of %d bytes, or with a raw newline", n)
 	}

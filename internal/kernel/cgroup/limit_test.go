@@ -80,9 +80,11 @@ func TestLimitWrites(t *testing.T) {
 		{"fall with burst", V2, lim(80, 100, 80), lim(50, 100, 20), []FileValue{{fileMaxBurst, "20000"}, {fileMax, "50000 100000"}}},
 		{"on", V1, none, lim(10, 50, 0), []FileValue{{filePeriod, "50000"}, {fileQuota, "10000"}}},
 		{"off, period too", V1, lim(10, 50, 0), none, []FileValue{{fileQuota, "-1"}, {filePeriod, "100000"}}},
-		{"ratio between by period", V1, lim(50, 100, 0), lim(60, 200, 0), []FileValue{{fileQuota, "-1"}, {filePeriod, "200000"}, {fileQuota, "60000"}}},
+		{"ratio between by period", V1, lim(50, 100, 0), lim(60, 200, 0),
+			[]FileValue{{fileQuota, "-1"}, {filePeriod, "200000"}, {fileQuota, "60000"}}},
 		{"ratio between by quota", V1, lim(50, 100, 0), lim(60, 50, 0), []FileValue{{fileQuota, "60000"}, {filePeriod, "50000"}}},
-		{"same ratio, other period", V1, lim(50, 100, 0), lim(100, 200, 0), []FileValue{{fileQuota, "-1"}, {filePeriod, "200000"}, {fileQuota, "100000"}}},
+		{"same ratio, other period", V1, lim(50, 100, 0), lim(100, 200, 0),
+			[]FileValue{{fileQuota, "-1"}, {filePeriod, "200000"}, {fileQuota, "100000"}}},
 	} {
 		if got := LimitWrites(c.v, c.cur, c.want); !slices.Equal(got, c.writes) {
 			t.Errorf("%s %v: %+v -> %+v:\n got %v\nwant %v", c.v, c.name, c.cur, c.want, got, c.writes)

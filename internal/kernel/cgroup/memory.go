@@ -17,7 +17,8 @@ type MemoryUse struct {
 // include/linux/page_counter.h), which depends on the page size.
 const noMemoryLimit = 1 << 60
 
-// ReadMemory reads memory.max, memory.current and memory.stat, or memory.limit_in_bytes, memory.usage_in_bytes and the same on v1. The path is
+// ReadMemory reads memory.max, memory.current and memory.stat, or memory.limit_in_bytes, memory.usage_in_bytes and the
+// same on v1. The path is
 // that of the memory hierarchy.
 func ReadMemory(fsys FS, path string) (m MemoryUse, err error) {
 	v, ok := fsys.Version(Memory)

@@ -23,12 +23,14 @@ func TestPickMounts(t *testing.T) {
 		"v1-separate":         all(v1("/sys/fs/cgroup/cpu", "/"), v1("/sys/fs/cgroup/cpuset", "/"), v1("/sys/fs/cgroup/cpuacct", "/")),
 		"v1-systemd-hybrid":   all(together, v1("/sys/fs/cgroup/cpuset", "/"), together),
 		"v1-docker-container": all(own, readOnly(v1("/sys/fs/cgroup/cpuset", docker)), own),
-		"v1-agent-pod":        all(v1("/host/cgroup/cpu,cpuacct", "/"), v1("/host/cgroup/cpuset", "/"), v1("/host/cgroup/cpu,cpuacct", "/")),
-		"v1-node-namespace":   all(v1("/sys/fs/cgroup/cpu,cpuacct", "/../.."), v1("/sys/fs/cgroup/cpuset", "/"), v1("/sys/fs/cgroup/cpu,cpuacct", "/../..")),
-		"v2-kubernetes":       all(v2, v2, v2),
-		"mixed":               all(unified, v1("/sys/fs/cgroup/cpuset", "/"), unified),
-		"awkward":             {CPU: v1("/mnt/my cpu\tx\ny", `/a b\c`), CPUSet: v1("/a/longer/name/cpuset", "/")},
-		"junk":                {},
+		"v1-agent-pod": all(v1("/host/cgroup/cpu,cpuacct", "/"), v1("/host/cgroup/cpuset", "/"),
+			v1("/host/cgroup/cpu,cpuacct", "/")),
+		"v1-node-namespace": all(v1("/sys/fs/cgroup/cpu,cpuacct", "/../.."), v1("/sys/fs/cgroup/cpuset", "/"),
+			v1("/sys/fs/cgroup/cpu,cpuacct", "/../..")),
+		"v2-kubernetes": all(v2, v2, v2),
+		"mixed":         all(unified, v1("/sys/fs/cgroup/cpuset", "/"), unified),
+		"awkward":       {CPU: v1("/mnt/my cpu\tx\ny", `/a b\c`), CPUSet: v1("/a/longer/name/cpuset", "/")},
+		"junk":          {},
 	} {
 		text, err := os.ReadFile(filepath.Join("testdata", "mountinfo", name))
 		if err != nil {

@@ -56,10 +56,13 @@ func TestParseStat(t *testing.T) {
 		want       Stat
 	}{
 		{"6.18 on v1", "nr_periods 11\nnr_throttled 10\nthrottled_time 815000000\nnr_bursts 2\nburst_time 7\n", V1,
-			Stat{Bandwidth: true, Periods: 11, ThrottledPeriods: 10, Throttled: 815 * time.Millisecond, Bursts: count(2), BurstTime: duration(7)}},
+			Stat{Bandwidth: true, Periods: 11, ThrottledPeriods: 10, Throttled: 815 * time.Millisecond,
+				Bursts: count(2), BurstTime: duration(7)}},
 		{"5.10 on v1", "nr_periods 1\nnr_throttled 0\nthrottled_time 0\n", V1, Stat{Bandwidth: true, Periods: 1}},
-		{"6.12 on v2", "usage_usec 10\nuser_usec 4\nsystem_usec 6\nnice_usec 0\nnr_periods 3\nnr_throttled 2\nthrottled_usec 5\nnr_bursts 1\nburst_usec 9\n", V2,
-			Stat{Bandwidth: true, Periods: 3, ThrottledPeriods: 2, Throttled: 5 * us, Bursts: count(1), BurstTime: duration(9 * us), Usage: duration(10 * us)}},
+		{"6.12 on v2", "usage_usec 10\nuser_usec 4\nsystem_usec 6\nnice_usec 0\nnr_periods 3\nnr_throttled " +
+			"2\nthrottled_usec 5\nnr_bursts 1\nburst_usec 9\n", V2,
+			Stat{Bandwidth: true, Periods: 3, ThrottledPeriods: 2, Throttled: 5 * us, Bursts: count(1),
+				BurstTime: duration(9 * us), Usage: duration(10 * us)}},
 		{"v2 without the controller", "usage_usec 10\nuser_usec 4\nsystem_usec 6\n", V2, Stat{Usage: duration(10 * us)}},
 		{"empty", "", V2, Stat{}},
 		{"another unit is not ours", "throttled_usec 5\nusage_usec 1\n", V1, Stat{}},
@@ -69,7 +72,8 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("%s: %v %s", c.name, err, diff)
 		}
 	}
-	for _, text := range []string{"nr_periods x", "nr_periods -2147483649", "nr_throttled ", "throttled_time 18446744073709551615", "throttled_time 99999999999999999999"} {
+	for _, text := range []string{"nr_periods x", "nr_periods -2147483649", "nr_throttled ",
+		"throttled_time 18446744073709551615", "throttled_time 99999999999999999999"} {
 		if got, err := ParseStat(V1, text); !errors.Is(err, ErrFormat) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}

@@ -169,7 +169,8 @@ func TestRealNamesAreData(t *testing.T) {
 }
 
 func namesAreData(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
-	names := []string{" blank ", "tab\there", "esc\x1b[31m", "..dots..", "not\xff\xfeutf8", `back\xff\slash`, strings.Repeat("n", 255), strings.Repeat("m", 1000), "-rf", "*", "café\u202e"}
+	names := []string{" blank ", "tab\there", "esc\x1b[31m", "..dots..", "not\xff\xfeutf8", `back\xff\slash`,
+		strings.Repeat("n", 255), strings.Repeat("m", 1000), "-rf", "*", "café\u202e"}
 	ids := map[string]uint64{}
 	for _, name := range names {
 		path := cgroup.Join(base, name)

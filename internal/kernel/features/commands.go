@@ -88,7 +88,8 @@ func Lacks(r Report, tried Tried) []Missing {
 	}
 	if r.Rights.UID == 0 {
 		if r.Rights.Lacks("CAP_SYS_PTRACE") {
-			add("CAP_SYS_PTRACE", "names of libraries in explain; memory of containers", r.Rights.wayToCapabilities([]string{"CAP_SYS_PTRACE"}))
+			add("CAP_SYS_PTRACE", "names of libraries in explain; memory of containers",
+				r.Rights.wayToCapabilities([]string{"CAP_SYS_PTRACE"}))
 		}
 		if r.Rights.Lacks("CAP_SYS_NICE") {
 			add("CAP_SYS_NICE", "pin --realtime, pin --mems, apply --system", r.Rights.wayToCapabilities([]string{"CAP_SYS_NICE"}))
@@ -98,7 +99,8 @@ func Lacks(r Report, tried Tried) []Missing {
 		add("writable "+strings.Join(unwritable, ", "), "every remedy, demo, run, bench", r.Rights.wayToWrite())
 	}
 	if len(closed) > 0 {
-		add("the right to make cgroups in "+strings.Join(closed, ", "), "demo, run, bench", r.Rights.wayToCapabilities([]string{"CAP_DAC_OVERRIDE"}))
+		add("the right to make cgroups in "+strings.Join(closed, ", "), "demo, run, bench",
+			r.Rights.wayToCapabilities([]string{"CAP_DAC_OVERRIDE"}))
 	}
 	if r.PrivateNamespace {
 		add("the host's cgroups", "containers outside of this one", r.Rights.wayToHost("cgroups"))
@@ -119,7 +121,8 @@ func (r Rights) wayToCapabilities(names []string) string {
 		for i, name := range names {
 			short[i] = strings.TrimPrefix(name, "CAP_")
 		}
-		return fmt.Sprintf("in the container's securityContext: runAsUser: 0 and capabilities: {add: [%s]}, or privileged: true", strings.Join(short, ", "))
+		return fmt.Sprintf("in the container's securityContext: runAsUser: 0 and capabilities: {add: [%s]}, or "+
+			"privileged: true", strings.Join(short, ", "))
 	case r.Container != "":
 		way := "start the container as root with --privileged, or with"
 		for _, name := range names {
@@ -129,7 +132,8 @@ func (r Rights) wayToCapabilities(names []string) string {
 	case r.UID != 0:
 		return "run with sudo"
 	}
-	return fmt.Sprintf("root runs with restrictions here: start it without, or add CapabilityBoundingSet=%s to its systemd unit", strings.Join(names, " "))
+	return fmt.Sprintf("root runs with restrictions here: start it without, or add CapabilityBoundingSet=%s to its "+
+		"systemd unit", strings.Join(names, " "))
 }
 
 func (r Rights) wayToWrite() string {
@@ -141,11 +145,13 @@ func (r Rights) wayToWrite() string {
 	case r.UID != 0:
 		return "run with sudo"
 	}
-	return "root runs with restrictions here, or the file system is mounted read-only: start it without them; files of cgroups that exist may be writable all the same"
+	return "root runs with restrictions here, or the file system is mounted read-only: start it without them; files " +
+		"of cgroups that exist may be writable all the same"
 }
 
 func (r Rights) wayToHost(what string) string {
-	docker, kubernetes := "--cgroupns host -v /sys/fs/cgroup:/sys/fs/cgroup", "mount the host's /sys/fs/cgroup as a hostPath volume, with privileged: true"
+	docker, kubernetes := "--cgroupns host -v /sys/fs/cgroup:/sys/fs/cgroup",
+		"mount the host's /sys/fs/cgroup as a hostPath volume, with privileged: true"
 	if what == "processes" {
 		docker, kubernetes = "--pid host", "hostPID: true in the pod"
 	}

@@ -73,7 +73,8 @@ func Gather(h *cgroup.Host, root fs.FS, euid int) Report {
 		r.Controllers = append(r.Controllers, readController(h, c))
 	}
 	sample := sampleGroup(h, cgroup.CPU)
-	r.Kernel = ReadKernel(root, hasFile(h, sample, "cpu.cfs_burst_us", "cpu.max.burst"), hasFile(h, sample, "cpu.stat.local", "cpu.stat.local"))
+	r.Kernel = ReadKernel(root, hasFile(h, sample, "cpu.cfs_burst_us", "cpu.max.burst"),
+		hasFile(h, sample, "cpu.stat.local", "cpu.stat.local"))
 	r.Kernel.Unusual, r.Kernel.TunablesRead = readTunables(root)
 	r.Kernel.DefaultPeriodMicroseconds = defaultPeriod(h, sample)
 	if name := r.Kernel.SchedExtScheduler; name != "" {

@@ -138,7 +138,8 @@ func TestManagers(t *testing.T) {
 	}
 	for name, state := range map[string]string{"garbage": `{"policyName":`, "huge": `{"policyName":"` + strings.Repeat("x", 1000) + `"}`} {
 		found := readManagers(fstest.MapFS{"var/lib/kubelet/cpu_manager_state": file(state)})
-		if len(found) != 1 || found[0].Name != "kubelet CPU manager" || !strings.Contains(found[0].Means, "not known, so that pin refuses all") {
+		if len(found) != 1 || found[0].Name != "kubelet CPU manager" ||
+			!strings.Contains(found[0].Means, "not known, so that pin refuses all") {
 			t.Errorf("%s: found %v", name, found)
 		}
 	}
@@ -247,7 +248,8 @@ func TestNoRealtime(t *testing.T) {
 }
 
 func TestNoInterrupts(t *testing.T) {
-	if why := noInterrupts(filepath.Join(t.TempDir(), "none")); !strings.Contains(why, "no such file") || !strings.Contains(why, "outside a container") {
+	if why := noInterrupts(filepath.Join(t.TempDir(), "none")); !strings.Contains(why, "no such file") ||
+		!strings.Contains(why, "outside a container") {
 		t.Errorf("%q", why)
 	}
 }

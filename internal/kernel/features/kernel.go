@@ -247,13 +247,15 @@ func (k Kernel) Behaviour() []string {
 	}
 	switch k.TaskThrottle {
 	case Yes:
-		says = append(says, "threads are parked when they return to user mode (6.18 and later): a long system call runs on and its CPU time is owed")
+		says = append(says, "threads are parked when they return to user mode (6.18 and later): a long system call "+
+			"runs on and its CPU time is owed")
 	case No:
 		says = append(says, "threads are parked where they run, also inside a system call (before 6.18)")
 	}
 	switch k.SliceExpiry {
 	case Yes:
-		says = append(says, "slices expire at each period's end (a bug of Linux 4.18 to 5.3): throttled far below the quota on hosts with many CPUs")
+		says = append(says, "slices expire at each period's end (a bug of Linux 4.18 to 5.3): throttled far below "+
+			"the quota on hosts with many CPUs")
 	case No:
 		says = append(says, "unused slices survive the period's end")
 	}

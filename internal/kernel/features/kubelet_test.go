@@ -18,24 +18,28 @@ const usualState = "var/lib/kubelet/cpu_manager_state"
 
 func TestKubelet(t *testing.T) {
 	for name, c := range map[string]struct{ state, policy, owns, fails string }{
-		"static":       {state: `{"policyName":"static","defaultCpuSet":"0,4-7","entries":{"uid":{"web":"1-2","db":"3"}},"checksum":1}`, policy: "static", owns: "1-3"},
-		"oldest":       {state: `{"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123abc":"2-3"}}`, policy: "static", owns: "2-3"},
-		"of pods":      {state: `{"policyName":"static","defaultCpuSet":"0,2-7","entries":{},"podEntries":{"uid":{"cpuSet":"1"}}}`, policy: "static", owns: "1"},
-		"no default":   {state: `{"policyName":"static","entries":{"a":{"b":"2"}},"podEntries":{"uid":{"cpuSet":"1"}}}`, policy: "static", owns: "1-2"},
-		"other fields": {state: `{"policyName":"static","defaultCpuSet":"0-5","entries":{},"podSets":{"uid":["6-7"]}}`, policy: "static", owns: "6-7"},
-		"all given":    {state: `{"policyName":"static","defaultCpuSet":"","entries":{"a":{"b":"0-7"}}}`, policy: "static", owns: "0-7"},
-		"none":         {state: `{"policyName":"none","defaultCpuSet":"","entries":{"uid":{"web":"1-2"}}}`},
-		"no file":      {},
-		"broken":       {state: `{"policyName":"static","defaultCpu`, owns: "0-7", fails: "unexpected format"},
-		"empty":        {state: " ", owns: "0-7", fails: "unexpected format"},
-		"an array":     {state: `[]`, owns: "0-7", fails: "unexpected format"},
-		"a mark":       {state: "\ufeff{}", owns: "0-7", fails: "unexpected format"},
-		"no policy":    {state: `{}`, owns: "0-7", fails: "no policyName"},
-		"strange":      {state: `{"policyName":"static","entries":{"uid":[1]}}`, policy: "static", owns: "0-7", fails: "unknown format"},
-		"strange pods": {state: `{"policyName":"static","podEntries":{"uid":{"cpus":"1"}}}`, policy: "static", owns: "0-7", fails: "unknown format"},
-		"no list":      {state: `{"policyName":"static","entries":{"uid":{"web":"1-x"}}}`, policy: "static", owns: "0-7", fails: "1-x"},
-		"long":         {state: `{"policyName":"` + strings.Repeat("x", 1000) + `"}`, owns: "0-7", fails: "a name of 1000 bytes"},
-		"too long":     {state: `{"policyName":"` + strings.Repeat("x", maxCheckpoint) + `"}`, owns: "0-7", fails: "cannot be read"},
+		"static": {state: `{"policyName":"static","defaultCpuSet":"0,4-7","entries":{"uid":{"web":"1-2","db":"3"}},"checksum":1}`, policy: "static", owns: "1-3"},
+		"oldest": {state: `{"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123abc":"2-3"}}`,
+			policy: "static", owns: "2-3"},
+		"of pods": {state: `{"policyName":"static","defaultCpuSet":"0,2-7","entries":{},"podEntries":{"uid":{"cpuSet":"1"}}}`, policy: "static", owns: "1"},
+		"no default": {state: `{"policyName":"static","entries":{"a":{"b":"2"}},"podEntries":{"uid":{"cpuSet":"1"}}}`,
+			policy: "static", owns: "1-2"},
+		"other fields": {state: `{"policyName":"static","defaultCpuSet":"0-5","entries":{},"podSets":{"uid":["6-7"]}}`,
+			policy: "static", owns: "6-7"},
+		"all given": {state: `{"policyName":"static","defaultCpuSet":"","entries":{"a":{"b":"0-7"}}}`, policy: "static", owns: "0-7"},
+		"none":      {state: `{"policyName":"none","defaultCpuSet":"","entries":{"uid":{"web":"1-2"}}}`},
+		"no file":   {},
+		"broken":    {state: `{"policyName":"static","defaultCpu`, owns: "0-7", fails: "unexpected format"},
+		"empty":     {state: " ", owns: "0-7", fails: "unexpected format"},
+		"an array":  {state: `[]`, owns: "0-7", fails: "unexpected format"},
+		"a mark":    {state: "\ufeff{}", owns: "0-7", fails: "unexpected format"},
+		"no policy": {state: `{}`, owns: "0-7", fails: "no policyName"},
+		"strange":   {state: `{"policyName":"static","entries":{"uid":[1]}}`, policy: "static", owns: "0-7", fails: "unknown format"},
+		"strange pods": {state: `{"policyName":"static","podEntries":{"uid":{"cpus":"1"}}}`, policy: "static",
+			owns: "0-7", fails: "unknown format"},
+		"no list":  {state: `{"policyName":"static","entries":{"uid":{"web":"1-x"}}}`, policy: "static", owns: "0-7", fails: "1-x"},
+		"long":     {state: `{"policyName":"` + strings.Repeat("x", 1000) + `"}`, owns: "0-7", fails: "a name of 1000 bytes"},
+		"too long": {state: `{"policyName":"` + strings.Repeat("x", maxCheckpoint) + `"}`, owns: "0-7", fails: "cannot be read"},
 	} {
 		root := fstest.MapFS{}
 		if c.state != "" {
@@ -56,7 +60,8 @@ func TestKubelet(t *testing.T) {
 		if c.fails == "" && got.Err != nil || c.fails != "" && (got.Err == nil || !strings.Contains(got.Err.Error(), c.fails)) {
 			t.Errorf("%s: error %v, want %q", name, got.Err, c.fails)
 		}
-		if owns := got.Owns(cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)).String(); got.Policy != c.policy || owns != c.owns || got.File != "/"+usualState {
+		if owns := got.Owns(cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)).String(); got.Policy != c.policy || owns != c.owns ||
+			got.File != "/"+usualState {
 			t.Errorf("%s: %q owns %s by %s", name, got.Policy, owns, got.File)
 		}
 	}
@@ -75,7 +80,8 @@ func TestKubeletElsewhere(t *testing.T) {
 		file  string // "": none
 		fails string
 	}{
-		"k0s": {build: func(root fstest.MapFS) { root["var/lib/k0s/kubelet/cpu_manager_state"] = state }, file: "/var/lib/k0s/kubelet/cpu_manager_state"},
+		"k0s": {build: func(root fstest.MapFS) { root["var/lib/k0s/kubelet/cpu_manager_state"] = state },
+			file: "/var/lib/k0s/kubelet/cpu_manager_state"},
 		"its flag": {build: func(root fstest.MapFS) {
 			process(root, "kubelet", "0", "12", "/usr/bin/kubelet", "--v=2", "--root-dir=/data/kubelet/")
 			root["data/kubelet/cpu_manager_state"] = state

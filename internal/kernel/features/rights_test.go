@@ -17,15 +17,17 @@ func TestRights(t *testing.T) {
 		root    fstest.MapFS
 		missing []string // nil: not known
 	}{
-		"all":              {status("000001ffffffffff"), []string{}},
-		"none":             {status("0000000000000000"), []string{"CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_SYS_NICE"}},
+		"all": {status("000001ffffffffff"), []string{}},
+		"none": {status("0000000000000000"),
+			[]string{"CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_SYS_NICE"}},
 		"CAP_SYS_ADMIN":    {status("0000000000200000"), []string{"CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_SYS_NICE"}},
 		"the systemd unit": {status("000000c400880000"), []string{}},
 		"junk":             {status("many"), nil},
 		"unreadable":       {fstest.MapFS{}, nil},
 	} {
 		got := readRights(c.root, 0, false, hostProcesses)
-		if !slices.Equal(got.Missing, c.missing) || (got.Missing == nil) != (c.missing == nil) || got.Container != "" || got.PrivateProcesses != No {
+		if !slices.Equal(got.Missing, c.missing) || (got.Missing == nil) != (c.missing == nil) || got.Container != "" ||
+			got.PrivateProcesses != No {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -66,20 +68,23 @@ func TestCommandsAndWhatIsMissing(t *testing.T) {
 		"ordinary user": {func(r *Report, tried *Tried) {
 			r.Rights.UID, r.Rights.Missing, tried.Probe = 1000, none, "not permitted"
 			r.Controllers[0].Writable, r.Controllers[1].Writable = false, false
-		}, slices.DeleteFunc(slices.Clone(everything), func(s string) bool { return s == "agent, mode observe" }), []string{"run with sudo", "run with sudo"}},
+		}, slices.DeleteFunc(slices.Clone(everything), func(s string) bool { return s == "agent, mode observe" }),
+			[]string{"run with sudo", "run with sudo"}},
 		"kernel without BTF": {func(_ *Report, tried *Tried) { tried.Probe = "a kernel with BTF is needed" },
 			[]string{"explain", "forecast", "fix", "agent, mode apply"}, []string{"a kernel with BTF is needed"}},
 		"docker": {func(r *Report, tried *Tried) {
 			r.Rights = Rights{Missing: none[:3], Container: "docker", PrivateProcesses: Yes}
 			r.PrivateNamespace, tried.Probe = true, "not permitted"
-		}, []string{"explain", "forecast", "fix", "agent, mode apply"}, []string{"--cap-add BPF --cap-add PERFMON --cap-add SYSLOG", "--cgroupns host", "--pid host"}},
+		}, []string{"explain", "forecast", "fix", "agent, mode apply"},
+			[]string{"--cap-add BPF --cap-add PERFMON --cap-add SYSLOG", "--cgroupns host", "--pid host"}},
 		"kubernetes": {func(r *Report, tried *Tried) {
 			r.Rights = Rights{Missing: none[:2], Container: "kubernetes", PrivateProcesses: Yes}
 			tried.Probe = "not permitted"
 		}, []string{"explain", "forecast", "fix", "agent, mode apply"}, []string{"add: [BPF, PERFMON]", "hostPID: true"}},
 		"restricted root": {func(r *Report, _ *Tried) { r.Rights.Missing = none[3:] }, nil,
 			[]string{"CapabilityBoundingSet=CAP_SYS_PTRACE", "CapabilityBoundingSet=CAP_SYS_NICE"}},
-		"root without CAP_DAC_OVERRIDE": {func(r *Report, _ *Tried) { r.Controllers[0].CanMakeCgroups = false }, nil, []string{"CAP_DAC_OVERRIDE"}},
+		"root without CAP_DAC_OVERRIDE": {func(r *Report, _ *Tried) { r.Controllers[0].CanMakeCgroups = false }, nil,
+			[]string{"CAP_DAC_OVERRIDE"}},
 		"bad state directory": {func(_ *Report, tried *Tried) { tried.StateDir = "others can write it: chmod go-w" },
 			[]string{"fix", "agent, mode apply", "undo (restore)"}, []string{"chmod go-w"}},
 		"no cpu controller": {func(r *Report, _ *Tried) { r.Controllers = nil }, everything, nil},

@@ -21,7 +21,8 @@ cpu7 is another file's line
 func TestRead(t *testing.T) {
 	s, err := ReadStat(fstest.MapFS{"stat": &fstest.MapFile{Data: []byte(example)}})
 	want := map[int]Times{0: {21250 * ms, 20020 * ms, 50 * ms}, 3: {22270 * ms, 20030 * ms, 20 * ms}}
-	if err != nil || s.Total != (Times{43520 * ms, 40050 * ms, 70 * ms}) || len(s.CPUs) != 2 || s.CPUs[0] != want[0] || s.CPUs[3] != want[3] {
+	if err != nil || s.Total != (Times{43520 * ms, 40050 * ms, 70 * ms}) || len(s.CPUs) != 2 || s.CPUs[0] != want[0] ||
+		s.CPUs[3] != want[3] {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if b, u := s.Total.Busy(), s.Total.Used(); b != 3470*ms || u != 3400*ms {

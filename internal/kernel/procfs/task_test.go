@@ -17,7 +17,8 @@ func TestTask(t *testing.T) {
 	if flags, err := Flags(taskStat); err != nil || flags != 4194560 {
 		t.Errorf("flags %d, %v", flags, err)
 	}
-	for _, bad := range []string{"", ")", "17 (a)", "17 a S 1 17 17 0 -1 4194560 150 0 0 0 2 3 0 0 20 0 1 0 890123", strings.Replace(taskStat, "890123", "-1", 1)} {
+	for _, bad := range []string{"", ")", "17 (a)", "17 a S 1 17 17 0 -1 4194560 150 0 0 0 2 3 0 0 20 0 1 0 890123",
+		strings.Replace(taskStat, "890123", "-1", 1)} {
 		if ticks, err := StartTime(bad); err == nil {
 			t.Errorf("%q: started at %d", bad, ticks)
 		}
@@ -68,7 +69,8 @@ func FuzzTask(f *testing.F) {
 }
 
 func TestScheduled(t *testing.T) {
-	if ran, waited, err := Scheduled("1500000 98500000 12\n"); err != nil || ran != 1500*time.Microsecond || waited != 98500*time.Microsecond {
+	if ran, waited, err := Scheduled("1500000 98500000 12\n"); err != nil || ran != 1500*time.Microsecond ||
+		waited != 98500*time.Microsecond {
 		t.Errorf("ran %v, waited %v, %v", ran, waited, err)
 	}
 	for _, bad := range []string{"", "1", "a b c", "-1 2 3"} {

@@ -14,4 +14,5 @@ type FS interface {
 }
 
 // ErrRefused is the kernel's answer to who may not give a thread this policy.
-var ErrRefused = errors.New("the kernel does not let this thread have that policy (its cgroup has no real-time runtime, or CAP_SYS_NICE is missing)")
+var ErrRefused = errors.New("the kernel does not let this thread have that policy (its cgroup has no real-time " +
+	"runtime, or CAP_SYS_NICE is missing)")

@@ -33,7 +33,8 @@ func TestGetAndSet(t *testing.T) {
 	m := dialFake(t, f, time.Minute)
 	ctx := t.Context()
 	for _, c := range []struct{ property, before, after string }{
-		{unitprop.AllowedCPUs, "", "0-3,8"}, {unitprop.CPUQuotaPerSecUSec, "1500000", unitprop.Infinity}, {unitprop.CPUWeight, unitprop.Infinity, idle},
+		{unitprop.AllowedCPUs, "", "0-3,8"}, {unitprop.CPUQuotaPerSecUSec, "1500000", unitprop.Infinity},
+		{unitprop.CPUWeight, unitprop.Infinity, idle},
 		{unitprop.CPUQuotaPerSecUSec, unitprop.Infinity, "1500000"}, {unitprop.AllowedCPUs, "0-3,8", ""}, {unitprop.CPUWeight, idle, "200"},
 	} {
 		got, err := m.Get(ctx, unitName, c.property)
@@ -47,7 +48,8 @@ func TestGetAndSet(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", c.property, got, err, c.after)
 		}
 	}
-	if err := m.Set(ctx, unitName, map[string]string{unitprop.AllowedMemoryNodes: "0", unitprop.CPUQuotaPeriodUSec: "10000"}, true); err != nil {
+	if err := m.Set(ctx, unitName, map[string]string{unitprop.AllowedMemoryNodes: "0",
+		unitprop.CPUQuotaPeriodUSec: "10000"}, true); err != nil {
 		t.Error(err)
 	}
 	last := f.sets[len(f.sets)-1]
@@ -159,7 +161,8 @@ func TestMask(t *testing.T) {
 }
 
 func TestDecodeRefusesOtherTypes(t *testing.T) {
-	for property, value := range map[string]any{unitprop.AllowedCPUs: "0-3", unitprop.CPUWeight: []byte{1}, unitprop.CPUQuotaPerSecUSec: int32(1), "Nice": uint64(1)} {
+	for property, value := range map[string]any{unitprop.AllowedCPUs: "0-3", unitprop.CPUWeight: []byte{1},
+		unitprop.CPUQuotaPerSecUSec: int32(1), "Nice": uint64(1)} {
 		if text, err := decode(property, dbus.MakeVariant(value)); err == nil {
 			t.Errorf("%s=%v was read as %q", property, value, text)
 		}

@@ -59,7 +59,8 @@ func decode(property string, value dbus.Variant) (string, error) {
 		}
 	case uint64:
 		switch {
-		case !slices.Contains([]string{unitprop.CPUQuotaPerSecUSec, unitprop.CPUQuotaPeriodUSec, unitprop.CPUWeight, unitprop.CPUShares}, property):
+		case !slices.Contains([]string{unitprop.CPUQuotaPerSecUSec, unitprop.CPUQuotaPeriodUSec, unitprop.CPUWeight,
+			unitprop.CPUShares}, property):
 		case v == notSet:
 			return unitprop.Infinity, nil
 		case v == 0 && property == unitprop.CPUWeight:

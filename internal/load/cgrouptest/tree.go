@@ -110,7 +110,8 @@ func (tr *Tree) group(path string) *sandbox.Group {
 // Limit sets a quota of so many CPUs per 100 ms period.
 func (tr *Tree) Limit(path string, cpus float64) {
 	tr.t.Helper()
-	tr.must(tr.group(path).SetLimit(cgroup.Limit{Quota: time.Duration(cpus * float64(100*time.Millisecond)), Period: 100 * time.Millisecond}))
+	tr.must(tr.group(path).SetLimit(cgroup.Limit{Quota: time.Duration(cpus * float64(100*time.Millisecond)),
+		Period: 100 * time.Millisecond}))
 }
 
 // Weigh gives a cgroup a weight, in shares of v1.

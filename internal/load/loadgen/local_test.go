@@ -231,7 +231,8 @@ func TestServiceThatEnds(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Run(context.Background(), "", steady("@unthrottle-none", 10, time.Second)); err == nil || !strings.Contains(err.Error(), "no service") {
+	if _, err := Run(context.Background(), "", steady("@unthrottle-none", 10, time.Second)); err == nil ||
+		!strings.Contains(err.Error(), "no service") {
 		t.Errorf("got %v", err)
 	}
 }

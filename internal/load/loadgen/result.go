@@ -81,10 +81,12 @@ const (
 func (o Own) Saturated() string {
 	switch {
 	case o.Sends > 0 && float64(o.LateSends) > maxLate*float64(o.Sends):
-		return fmt.Sprintf("the load generator was late by more than %v with %d of %d requests (p99 %v): it lacked CPU itself, so nothing is said of the service; lower the load, or leave it a CPU of its own",
+		return fmt.Sprintf("the load generator was late by more than %v with %d of %d requests (p99 %v): it lacked "+
+			"CPU itself, so nothing is said of the service; lower the load, or leave it a CPU of its own",
 			o.LateAfter, o.LateSends, o.Sends, o.LateP99.Round(10*time.Microsecond))
 	case o.Seconds > 0 && o.CPUSeconds > maxBusy*o.Seconds:
-		return fmt.Sprintf("the load generator used %.2f CPUs: it was at its own end, so nothing is said of the service; lower the load", o.CPUSeconds/o.Seconds)
+		return fmt.Sprintf("the load generator used %.2f CPUs: it was at its own end, so nothing is said of the "+
+			"service; lower the load", o.CPUSeconds/o.Seconds)
 	}
 	return ""
 }

@@ -62,7 +62,8 @@ func TestSchedulesHaveTheirRates(t *testing.T) {
 		"bursts of 10": {Stream{PerSecond: 50, Burst: 10}, 15_000, 40 * math.Sqrt(1_500)},
 		"a trace":      {Stream{At: []time.Duration{0, time.Second, 299 * time.Second, 300 * time.Second}}, 3, 0},
 	} {
-		p := Plan{Seed: 7, Streams: []Stream{c.stream}, Phases: []Phase{{For: 100 * time.Second, Factor: 1}, {For: 100 * time.Second, Factor: 2}, {For: 100 * time.Second}}}
+		p := Plan{Seed: 7, Streams: []Stream{c.stream},
+			Phases: []Phase{{For: 100 * time.Second, Factor: 1}, {For: 100 * time.Second, Factor: 2}, {For: 100 * time.Second}}}
 		if n := float64(len(drain(p))); math.Abs(n-c.want) > c.spread {
 			t.Errorf("%s: %v arrivals, want %v within %v", name, n, c.want, c.spread)
 		}

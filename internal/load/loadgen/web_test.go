@@ -12,7 +12,8 @@ import (
 )
 
 func web1(url string, n int) Plan {
-	return Plan{URL: url, Streams: []Stream{{Name: "get", At: make([]time.Duration, n)}}, Phases: []Phase{{For: 100 * ms, Factor: 1, Measured: true}}, Drain: 20 * time.Second}
+	return Plan{URL: url, Streams: []Stream{{Name: "get", At: make([]time.Duration, n)}},
+		Phases: []Phase{{For: 100 * ms, Factor: 1, Measured: true}}, Drain: 20 * time.Second}
 }
 
 func TestHTTP(t *testing.T) {

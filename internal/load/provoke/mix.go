@@ -45,7 +45,8 @@ func RandomMix(seed uint64) Mix {
 	n := 1 + r.IntN(3)
 	for _, k := range r.Perm(len(ingredients)) {
 		cause := ingredients[k]
-		if len(m.Ingredients) == n || cause == diagnose.Cpuset && m.needsLimit() || m.has(diagnose.Cpuset) && slices.Contains(needLimit, cause) {
+		if len(m.Ingredients) == n || cause == diagnose.Cpuset && m.needsLimit() || m.has(diagnose.Cpuset) &&
+			slices.Contains(needLimit, cause) {
 			continue
 		}
 		m.Ingredients = append(m.Ingredients, Ingredient{cause, float64(r.IntN(101)) / 100})

@@ -92,7 +92,8 @@ func TestV2ScopeMustEnableBothControllers(t *testing.T) {
 	p.fs = v2{enabled: "cpu memory"}
 	err := p.checkScope()
 	missing := new(NotMeasurable)
-	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "cgroup /: cgroup.subtree_control lacks cpuset") || !strings.Contains(err.Error(), "--parent") {
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "cgroup /: cgroup.subtree_control lacks cpuset") ||
+		!strings.Contains(err.Error(), "--parent") {
 		t.Errorf("got %v", err)
 	}
 }

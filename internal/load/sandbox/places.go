@@ -26,7 +26,8 @@ func findPlaces(host *cgroup.Host, fsys cgroup.FS, scope string) (places, error)
 	p := places{fs: fsys}
 	for _, c := range []cgroup.Controller{cgroup.CPU, cgroup.CPUSet} {
 		if _, ok := host.Version(c); !ok {
-			return p, &NotMeasurable{What: fmt.Sprintf("no cgroup hierarchy with the %s controller is mounted", c), WayOut: "'unthrottle check' shows what there is"}
+			return p, &NotMeasurable{What: fmt.Sprintf("no cgroup hierarchy with the %s controller is mounted", c),
+				WayOut: "'unthrottle check' shows what there is"}
 		}
 	}
 	for _, c := range cgroup.Controllers() {
@@ -73,8 +74,10 @@ func (p *places) checkScope() error {
 		}
 		if !slices.Contains(enabled, c) {
 			return &NotMeasurable{
-				What:   fmt.Sprintf("cgroup %s: cgroup.subtree_control lacks %s, and that file is not ours to change", text.EscapePath(path), c),
-				WayOut: fmt.Sprintf("write +%s to it yourself, or name with --parent a cgroup that hands cpu and cpuset to its children", c),
+				What: fmt.Sprintf("cgroup %s: cgroup.subtree_control lacks %s, and that file is not ours to change",
+					text.EscapePath(path), c),
+				WayOut: fmt.Sprintf("write +%s to it yourself, or name with --parent a cgroup that hands cpu and "+
+					"cpuset to its children", c),
 			}
 		}
 	}

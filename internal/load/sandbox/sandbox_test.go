@@ -63,7 +63,8 @@ func TestGroupsAndTheirSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := cgroup.Limit{Quota: 50 * time.Millisecond, Period: 100 * time.Millisecond}
-	for _, want := range []cgroup.Limit{limit, limit, cgroup.Unlimited(), cgroup.Unlimited(), {Quota: 5 * time.Millisecond, Period: 10 * time.Millisecond}} {
+	for _, want := range []cgroup.Limit{limit, limit, cgroup.Unlimited(), cgroup.Unlimited(),
+		{Quota: 5 * time.Millisecond, Period: 10 * time.Millisecond}} {
 		if err := g.SetLimit(want); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,8 @@ func clock(id uintptr) time.Duration {
 func SleepUntil(at time.Duration) {
 	ts := unix.NsecToTimespec(int64(at))
 	for Now() < at {
-		_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+		_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+			uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 	}
 }
 

@@ -55,7 +55,8 @@ func Containers(file string, data []byte, there func(name string) bool) ([]place
 		return nil, &Error{file, root.Line, "", "must be a list of containers, each \"- {name: NAME, cpus: NUMBER}\""}
 	}
 	if len(root.Content) > MaxEvents {
-		return nil, &Error{file, root.Content[MaxEvents].Line, "", fmt.Sprintf("%d entries: at most %d are read", len(root.Content), MaxEvents)}
+		return nil, &Error{file, root.Content[MaxEvents].Line, "",
+			fmt.Sprintf("%d entries: at most %d are read", len(root.Content), MaxEvents)}
 	}
 	here := map[string]bool{}
 	var events []placement.Event
@@ -153,7 +154,8 @@ func (d *entry) value(e *placement.Event, key string, n *yaml.Node) {
 		q := d.number(key, n)
 		e.Quota = &q
 	case "class":
-		class, wrong := strictyaml.OneOf(n, string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary))
+		class, wrong := strictyaml.OneOf(n, string(placement.Exclusive), string(placement.Hybrid),
+			string(placement.Floating), string(placement.Secondary))
 		d.wrong(key)(wrong)
 		e.Class = placement.Class(class)
 	case "full_cores":

@@ -175,7 +175,8 @@ func jsonError(file string, data []byte, err error) *Error {
 	case errors.As(err, &syntax):
 		return &Error{file, line(data, syntax.Offset), "", "not JSON: " + err.Error()}
 	case errors.As(err, &kind):
-		return &Error{file, line(data, kind.Offset), kind.Field, fmt.Sprintf("%s stands where %s belongs", article(kind.Value), jsonName(kind.Type))}
+		return &Error{file, line(data, kind.Offset), kind.Field,
+			fmt.Sprintf("%s stands where %s belongs", article(kind.Value), jsonName(kind.Type))}
 	}
 	return &Error{file, 0, "", "not JSON: " + err.Error()}
 }

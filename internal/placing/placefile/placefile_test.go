@@ -113,7 +113,8 @@ func TestCurrent(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	current := []placement.Container{{Name: "a", CPUs: 6, Current: cpuset.New(0, 1, 2, 3, 4, 5)}}
-	placefile.Merge(current, cpuset.New(2, 3, 4, 5), []placement.Event{{Container: placement.Container{Name: "a", CPUs: 2.5, Class: placement.Hybrid}}})
+	placefile.Merge(current, cpuset.New(2, 3, 4, 5),
+		[]placement.Event{{Container: placement.Container{Name: "a", CPUs: 2.5, Class: placement.Hybrid}}})
 	if got := current[0]; got.Current.String() != "0-1" || got.CPUs != 2.5 || got.Class != placement.Hybrid {
 		t.Errorf("%+v", got)
 	}
@@ -132,7 +133,8 @@ func TestCurrentRefuses(t *testing.T) {
 		{`{"containers":[{"name":"a","cpus":"1","class":"odd"}]}`, "containers[0].class"},
 		{`{"containers":[{"name":"a","cpus":"1","idle":"9-1"}]}`, "containers[0].idle"},
 		{`{"containers":[],"shared":"-"}`, "p.json:1: shared"},
-		{"{\n\t\"containers\": [\n\t\t{\"name\": \"a\", \"cpus\": \"1\"},\n\t\t{\n\t\t\"name\": \"b\",\n\t\t\"cpus\": \"1-\"}]}", "p.json:6: containers[1].cpus"},
+		{"{\n\t\"containers\": [\n\t\t{\"name\": \"a\", \"cpus\": \"1\"},\n\t\t{\n\t\t\"name\": " +
+			"\"b\",\n\t\t\"cpus\": \"1-\"}]}", "p.json:6: containers[1].cpus"},
 		{"{\n\"containers\": [\n{\"name\": \"a\"}]}", "p.json:3: containers[0].cpus: is missing"},
 	} {
 		if _, _, err := placefile.Current("p.json", []byte(c.in)); err == nil || !strings.Contains(err.Error(), c.names) {

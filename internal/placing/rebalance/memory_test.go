@@ -140,7 +140,8 @@ func TestMemoryNotSeenKeepsItsNodes(t *testing.T) {
 				got, err := Follow(t.Context(), h.mover(), m, "/a/0")
 				h.must(err)
 				want := map[bool]string{true: "1", false: "0-1"}[tc.want == nil]
-				if got.Narrowed != (tc.want == nil) || (got.Remote != nil) != got.Narrowed || !errors.Is(got.Unseen, tc.want) || h.mems(0) != want {
+				if got.Narrowed != (tc.want == nil) || (got.Remote != nil) != got.Narrowed ||
+					!errors.Is(got.Unseen, tc.want) || h.mems(0) != want {
 					t.Errorf("%+v, nodes %s, want %s and %v", got, h.mems(0), want, tc.want)
 				}
 			})
@@ -198,7 +199,8 @@ func TestMemoryKilledAtEveryPoint(t *testing.T) {
 				if _, err := Follow(t.Context(), env, m, "/a/0"); err != nil {
 					return err
 				}
-				_, err := Run(t.Context(), env, Options{Moves: []placement.Move{{Container: "/a/0", From: cpuset.New(1, 2), To: cpuset.New(5, 6)}}})
+				_, err := Run(t.Context(), env,
+					Options{Moves: []placement.Move{{Container: "/a/0", From: cpuset.New(1, 2), To: cpuset.New(5, 6)}}})
 				return err
 			})
 			h.must(err)

@@ -156,7 +156,10 @@ func TestRunStops(t *testing.T) {
 		move   func(*placement.Move)
 		says   string
 	}{
-		"restored":           {change: func(h *host) { _, err := apply.Restore(context.Background(), h.env(), apply.Selector{}); h.must(err) }, says: "nothing of ours"},
+		"restored": {change: func(h *host) {
+			_, err := apply.Restore(context.Background(), h.env(), apply.Selector{})
+			h.must(err)
+		}, says: "nothing of ours"},
 		"elsewhere":          {move: func(m *placement.Move) { m.From = cpuset.New(2, 3) }, says: "not on 2-3 as planned"},
 		"reserved":           {move: func(m *placement.Move) { m.To = cpuset.New(0, 1) }, says: "the reserve"},
 		"another's":          {change: func(h *host) { h.pinAt(1, "5") }, says: "the pin of /a/1"},

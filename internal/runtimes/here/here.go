@@ -72,7 +72,8 @@ func requestOf(v cgroup.Version, weight uint64) (cpus float64, unsure string) {
 	if linear == 0 {
 		return 0, ""
 	}
-	return 0, fmt.Sprintf("the cgroup's weight of %d stands for a request of %s, or of %s since runc 1.3.2 and crun 1.23: give it with --request",
+	return 0, fmt.Sprintf("the cgroup's weight of %d stands for a request of %s, or of %s since runc 1.3.2 and crun "+
+		"1.23: give it with --request",
 		weight, text.CPUs(math.Round(100*linear)/100), text.CPUs(math.Round(100*curved)/100))
 }
 

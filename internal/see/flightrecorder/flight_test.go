@@ -63,7 +63,8 @@ func TestPeriodsComeBackInOrder(t *testing.T) {
 		t.Fatalf("%d periods in 2 s of 100 ms each", len(got))
 	}
 	for i, p := range got {
-		if want := start.Add(time.Second + time.Duration(i+1)*100*time.Millisecond); !p.End.Equal(want) || p.Length != 100*time.Millisecond {
+		if want := start.Add(time.Second + time.Duration(i+1)*100*time.Millisecond); !p.End.Equal(want) ||
+			p.Length != 100*time.Millisecond {
 			t.Errorf("period %d ends at %v, length %v; want %v", i, p.End, p.Length, want)
 		}
 		if p.MeanWidth != 1.5 || p.MostWidth != 4 || math.Abs(p.Stopped-0.25) > 0.001 || p.Flags != Throttled {
@@ -162,7 +163,8 @@ func TestClockSetBack(t *testing.T) {
 				}
 			}
 			if want := map[bool]int{true: 10, false: 5}[tc.back > stepBack]; was != tc.left || is != want {
-				t.Errorf("%d periods, then the clock goes back by %v: %d of them are left, want %d; of 10 after the step %d are there, want %d",
+				t.Errorf("%d periods, then the clock goes back by %v: %d of them are left, want %d; of 10 after the "+
+					"step %d are there, want %d",
 					tc.before, tc.back, was, tc.left, is, want)
 			}
 		}

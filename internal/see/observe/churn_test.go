@@ -79,7 +79,8 @@ func TestChurn(t *testing.T) {
 			t.Errorf("%d goroutines, %d before", now, goroutines)
 		}
 		if s := w.sampler; len(s.levels)+len(s.cpusets)+len(s.usages) > 0 || s.files.kept != 0 {
-			t.Errorf("kept after the end: %d levels, %d cpusets, %d usages, %d handles", len(s.levels), len(s.cpusets), len(s.usages), s.files.kept)
+			t.Errorf("kept after the end: %d levels, %d cpusets, %d usages, %d handles", len(s.levels), len(s.cpusets),
+				len(s.usages), s.files.kept)
 		}
 		t.Logf("%d snapshots, at most %d handles, %d reads", snapshots, most, w.sampler.Reads())
 	})

@@ -92,7 +92,8 @@ func ownLevel(o *Observation, t *Throttle, prev, cur *Sample) {
 	was, is := &prev.Levels[0], &cur.Levels[0]
 	t.OwnQuota = was.Limit.Limited() || is.Limit.Limited()
 	if was.Stat.HasBandwidth && is.Stat.HasBandwidth {
-		t.Limit, t.Periods, t.ThrottledPeriods = is.Limit, is.Stat.Periods-was.Stat.Periods, is.Stat.ThrottledPeriods-was.Stat.ThrottledPeriods
+		t.Limit, t.Periods, t.ThrottledPeriods = is.Limit, is.Stat.Periods-was.Stat.Periods,
+			is.Stat.ThrottledPeriods-was.Stat.ThrottledPeriods
 		t.Own = new(is.Stat.Throttled - was.Stat.Throttled)
 		o.Periods = new(is.Stat.Periods - was.Stat.Periods)
 		o.ThrottledPeriods = new(t.ThrottledPeriods)

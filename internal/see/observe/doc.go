@@ -36,7 +36,8 @@
 // It parses limits and cpusets only when their text changed. In a Watcher it reads less. inotify tells which limits were
 // written. Where a probe counts, it tells which containers ran, and the others' own files are as they were: see rests. In
 // every tenth round each container is read in any case, for writes that make no event here. With LeaveVacant it reads
-// nothing of containers without a process but their cgroup.procs, once in vacantTurn rounds. A Watcher reads cpu.stat, and only that, ten times a
+// nothing of containers without a process but their cgroup.procs, once in vacantTurn rounds. A Watcher reads cpu.stat,
+// and only that, ten times a
 // second for cgroups that were stopped within the last ten seconds. Observation.Cells shows these tenths. Once all
 // handles are open, only the observations allocate memory. Above 80 % of the limit on open files the Sampler opens and
 // closes a handle for each read. It closes handles of removed cgroups (ENODEV) immediately. docs/reference/bench.md has

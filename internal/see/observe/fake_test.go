@@ -98,7 +98,8 @@ func (f *fake) v2(path, max string, periods, throttled int, own, all, used time.
 	f.set(cgroup.CPU, path, "cpu.max", max)
 	f.set(cgroup.CPU, path, "cpu.max.burst", "0")
 	f.set(cgroup.CPU, path, cgroup.FileStat, fmt.Sprintf(
-		"usage_usec %d\nuser_usec 0\nsystem_usec 0\nnice_usec 0\ncore_sched.force_idle_usec 0\nnr_periods %d\nnr_throttled %d\nthrottled_usec %d\nnr_bursts 0\nburst_usec 0",
+		"usage_usec %d\nuser_usec 0\nsystem_usec 0\nnice_usec 0\ncore_sched.force_idle_usec 0\nnr_periods "+
+			"%d\nnr_throttled %d\nthrottled_usec %d\nnr_bursts 0\nburst_usec 0",
 		used.Microseconds(), periods, throttled, own.Microseconds()))
 	f.set(cgroup.CPU, path, cgroup.FileStatLocal, fmt.Sprintf("throttled_usec %d", all.Microseconds()))
 	f.set(cgroup.CPUSet, path, "cpuset.cpus.effective", "0-3")

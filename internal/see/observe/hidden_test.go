@@ -34,7 +34,8 @@ func TestCPUTimeOfHiddenThreads(t *testing.T) {
 			if (o.UsedCPUs != nil) != c.measured {
 				t.Errorf("used %v, notes %q", o.UsedCPUs, o.NotMeasured)
 			}
-			said := slices.ContainsFunc(o.NotMeasured, func(n string) bool { return strings.Contains(n, "PID namespace") && strings.Contains(n, c.word) })
+			said := slices.ContainsFunc(o.NotMeasured,
+				func(n string) bool { return strings.Contains(n, "PID namespace") && strings.Contains(n, c.word) })
 			if said != (c.word != "") {
 				t.Errorf("notes %q, want %q", o.NotMeasured, c.word)
 			}

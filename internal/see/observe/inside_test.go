@@ -70,7 +70,8 @@ func TestAWindowOfLessThanAPeriodIsNotMeasured(t *testing.T) {
 	}
 	slow(1)
 	o := f.window(f.sampler(Options{}), named("/a"), func() {})[0]
-	if o.StoppedHigh != nil || !strings.Contains(strings.Join(o.NotMeasured, "\n"), "no period of the quota of /a ended in the window of 1s: look for 2s or longer") {
+	if o.StoppedHigh != nil || !strings.Contains(strings.Join(o.NotMeasured, "\n"),
+		"no period of the quota of /a ended in the window of 1s: look for 2s or longer") {
 		t.Errorf("%v, not measured %q", o.StoppedHigh, o.NotMeasured)
 	}
 }

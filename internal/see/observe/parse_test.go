@@ -13,8 +13,10 @@ func TestParseStat(t *testing.T) {
 	}{
 		{name: "v1", text: "nr_periods 30\nnr_throttled 3\nthrottled_time 1000000\nnr_bursts 0\nburst_time 0\n",
 			want: Counters{HasBandwidth: true, Periods: 30, ThrottledPeriods: 3, Throttled: ms}},
-		{name: "v2", text: "usage_usec 7\nuser_usec 3\nsystem_usec 4\nnr_periods 30\nnr_throttled 3\nthrottled_usec 1000\nnr_bursts 0\nburst_usec 0\n",
-			want: Counters{HasBandwidth: true, Periods: 30, ThrottledPeriods: 3, Throttled: ms, HasUsage: true, Usage: 7 * time.Microsecond}},
+		{name: "v2", text: "usage_usec 7\nuser_usec 3\nsystem_usec 4\nnr_periods 30\nnr_throttled 3\nthrottled_usec " +
+			"1000\nnr_bursts 0\nburst_usec 0\n",
+			want: Counters{HasBandwidth: true, Periods: 30, ThrottledPeriods: 3, Throttled: ms, HasUsage: true,
+				Usage: 7 * time.Microsecond}},
 		{name: "v2 without the controller", text: "usage_usec 7\nuser_usec 3\nsystem_usec 4\n",
 			want: Counters{HasUsage: true, Usage: 7 * time.Microsecond}},
 		{name: "empty", text: ""},

@@ -90,7 +90,8 @@ func TestWithoutStatLocal(t *testing.T) {
 		for i, high := range []time.Duration{time.Second, 900 * ms} {
 			o := got[i]
 			if *o.StoppedLow != 0 || *o.StoppedHigh != high || o.ThrottledBy != "/pod" || o.ThrottledSeconds != nil {
-				t.Errorf("%s: %v to %v by %q, throttled %v", o.Container.Name, *o.StoppedLow, *o.StoppedHigh, o.ThrottledBy, o.ThrottledSeconds)
+				t.Errorf("%s: %v to %v by %q, throttled %v", o.Container.Name, *o.StoppedLow, *o.StoppedHigh,
+					o.ThrottledBy, o.ThrottledSeconds)
 			}
 			if !slices.Equal(o.NotMeasured, []string{noLocal}) {
 				t.Errorf("notes %q", o.NotMeasured)
@@ -152,7 +153,8 @@ func TestCPUTimeByThreads(t *testing.T) {
 		t.Errorf("used %v CPUs in the next window, want 0.3", *o.UsedCPUs)
 	}
 	f.set(cgroup.CPU, "/pod/a", "tasks", "11\n0")
-	if o := f.window(s, containers, func() {})[0]; o.UsedCPUs != nil || !strings.Contains(strings.Join(o.NotMeasured, ""), "PID namespace") {
+	if o := f.window(s, containers, func() {})[0]; o.UsedCPUs != nil ||
+		!strings.Contains(strings.Join(o.NotMeasured, ""), "PID namespace") {
 		t.Errorf("used %v although a thread cannot be seen, notes %q", o.UsedCPUs, o.NotMeasured)
 	}
 	f.set(cgroup.CPU, "/pod/a", "tasks", strings.Repeat("11\n", maxThreadsPerRound+1))

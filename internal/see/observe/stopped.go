@@ -78,7 +78,8 @@ type Verdict struct {
 //     raises High by its throttled time, and Low to that time / CPUs where there is cpu.stat.local.
 //   - A throttled queue is in the counters when a period ends. Where none ended in a window shorter than two periods,
 //     the result is nil: the quota may have held the container back all the time, or it was idle. Where every period
-//     of a quota of its own or below ended throttled, a stop of up to a period is under way at the window's end: High is higher by a period.
+//     of a quota of its own or below ended throttled, a stop of up to a period is under way at the window's end: High
+//     is higher by a period.
 //   - A reading that the host delayed by more than a thousandth of the window moves both bounds by so much.
 //
 // Shares: the own level's share is its own throttled time, and the inherited time is T - own. An ancestor's counter
@@ -164,14 +165,16 @@ func edges(t Throttle, v Verdict) Verdict {
 	}
 	levels := slices.Concat(t.Ancestors, t.Inside)
 	if t.OwnQuota {
-		levels = append(levels, LevelThrottle{Path: t.Path, Period: t.Limit.Period, Periods: t.Periods, ThrottledPeriods: t.ThrottledPeriods})
+		levels = append(levels, LevelThrottle{Path: t.Path, Period: t.Limit.Period, Periods: t.Periods,
+			ThrottledPeriods: t.ThrottledPeriods})
 	}
 	tooMuch, tooLittle := time.Duration(0), time.Duration(0) // in Low, and in High
 	for i, l := range levels {
 		short := t.Window < 2*l.Period
 		switch {
 		case short && l.Periods == 0:
-			v.NotMeasured = fmt.Sprintf("stopped time: no period of the quota of %s ended in the window of %v: look for %v or longer", l.Path, t.Window.Round(time.Millisecond), 2*l.Period)
+			v.NotMeasured = fmt.Sprintf("stopped time: no period of the quota of %s ended in the window of %v: look "+
+				"for %v or longer", l.Path, t.Window.Round(time.Millisecond), 2*l.Period)
 			return v
 		case short:
 			tooMuch, tooLittle = max(tooMuch, l.Period), max(tooLittle, l.Period)

@@ -56,11 +56,13 @@ func TestWaitingByCause(t *testing.T) {
 		want Waiting
 	}{
 		{"nothing waits", observed(1, 4, stretch{300, 2, 2, false}, stretch{700, 0, 0, false}), Waiting{}},
-		{"one thread behind a neighbour and behind its quota", observed(1, 4, stretch{300, 1, 0, false}, stretch{500, 1, 1, false}, stretch{200, 1, 0, true}),
+		{"one thread behind a neighbour and behind its quota",
+			observed(1, 4, stretch{300, 1, 0, false}, stretch{500, 1, 1, false}, stretch{200, 1, 0, true}),
 			Waiting{Quota: 200 * ms, Contention: 300 * ms}},
 		{"no quota", observed(1, 1, stretch{500, 3, 1, false}, stretch{500, 0, 0, false}), Waiting{Contention: 1000 * ms}},
 		{"stopped all the time", observed(1, 1, stretch{1000, 5, 0, true}), Waiting{Quota: 5000 * ms}},
-		{"eight threads on four CPUs: half of the quota's part is certain", observed(2, 4, stretch{500, 8, 4, false}, stretch{500, 8, 0, true}),
+		{"eight threads on four CPUs: half of the quota's part is certain",
+			observed(2, 4, stretch{500, 8, 4, false}, stretch{500, 8, 0, true}),
 			Waiting{Quota: 4000 * ms, Contention: 2000 * ms, Unclear: 2000 * ms}},
 		{"an ancestor's quota costs three quarters", shared, Waiting{Quota: 125 * ms, Ancestor: 375 * ms}},
 		{"no counter has gained, and only an ancestor has a quota", early, Waiting{Ancestor: 500 * ms}},
@@ -122,14 +124,18 @@ func TestWantedCPU(t *testing.T) {
 		want float64 // CPU-seconds
 	}{
 		{"no quota stops it", observed(4, 4, stretch{1000, 3, 3, false}), 3},
-		{"bursts that are done in time", observed(1, 4, stretch{200, 4, 4, false}, stretch{300, 4, 0, true}, stretch{500, 0, 0, false}), 0.8},
+		{"bursts that are done in time", observed(1, 4, stretch{200, 4, 4, false}, stretch{300, 4, 0, true},
+			stretch{500, 0, 0, false}), 0.8},
 		{"two threads that always compute, limit 0.5", observed(0.5, 4, stretch{250, 2, 2, false}, stretch{750, 2, 0, true}), 2},
 		{"twenty on four CPUs: no more than these", observed(1, 4, stretch{250, 20, 4, false}, stretch{750, 20, 0, true}), 4},
 		{"never idle, and far below its own limit", observed(2, 4, stretch{900, 1, 1, false}, stretch{100, 8, 0, true}), 0.9},
 		{"never idle, far below its own limit, held back by its pod", pod, 2.2},
-		{"a queue that grows: all that would run until it is empty", observed(0.3, 2, stretch{150, 4, 2, false}, stretch{850, 4, 0, true}), 2},
-		{"a closed loop with pauses", observed(0.3, 2, stretch{290, 1, 1, false}, stretch{420, 1, 0, true}, stretch{290, 0, 0, false}), 0.29},
-		{"others hold the CPUs: they are no quota", observed(0.5, 2, stretch{500, 1, 0, false}, stretch{400, 1, 1, false}, stretch{100, 1, 0, true}), 0.4},
+		{"a queue that grows: all that would run until it is empty",
+			observed(0.3, 2, stretch{150, 4, 2, false}, stretch{850, 4, 0, true}), 2},
+		{"a closed loop with pauses", observed(0.3, 2, stretch{290, 1, 1, false}, stretch{420, 1, 0, true},
+			stretch{290, 0, 0, false}), 0.29},
+		{"others hold the CPUs: they are no quota",
+			observed(0.5, 2, stretch{500, 1, 0, false}, stretch{400, 1, 1, false}, stretch{100, 1, 0, true}), 0.4},
 	} {
 		if got, ok := tc.o.WantedCPU(); !ok || got.Round(time.Microsecond).Seconds() != tc.want {
 			t.Errorf("%s: %s %v, want %v", tc.what, got, ok, tc.want)

@@ -21,7 +21,8 @@ func (f *fakeProbe) Watch(c probe.Container) error {
 	if f.refuse != nil {
 		return f.refuse
 	}
-	f.counts[c.ID] = probe.Counts{SinceNS: 100, AtNS: 100, WidthNS: make([]int64, 8), WantedNS: make([]int64, 8), StoppedNS: new(int64), StoppedIntervals: new(uint64)}
+	f.counts[c.ID] = probe.Counts{SinceNS: 100, AtNS: 100, WidthNS: make([]int64, 8), WantedNS: make([]int64, 8),
+		StoppedNS: new(int64), StoppedIntervals: new(uint64)}
 	return nil
 }
 
@@ -50,7 +51,8 @@ func TestProbeMakesStoppedTimeExact(t *testing.T) {
 	if !o.StoppedExact || *o.StoppedLow != 200*time.Millisecond || *o.StoppedHigh != 200*time.Millisecond || *o.StoppedIntervals != 5 {
 		t.Errorf("%+v", o)
 	}
-	if len(o.Width) != 3 || o.Width[0] != 200*time.Millisecond || o.Width[1] != 0 || o.Width[2] != 800*time.Millisecond || Most(o.Width) != 2 {
+	if len(o.Width) != 3 || o.Width[0] != 200*time.Millisecond || o.Width[1] != 0 ||
+		o.Width[2] != 800*time.Millisecond || Most(o.Width) != 2 {
 		t.Errorf("width %v", o.Width)
 	}
 	if mean, ok := Mean(o.Width); !ok || mean != 1.6 {
@@ -80,11 +82,13 @@ func TestStoppedTimeIsAsExactAsItsChangesWereInTime(t *testing.T) {
 		{"late by more than was stopped", 20 * ms, 50 * ms, 0, 70 * ms, false},
 		{"late by more than was free", 980 * ms, 50 * ms, 930 * ms, 1000 * ms, false},
 	} {
-		is := probe.Counts{SinceNS: 5, AtNS: 2e9, StoppedNS: new(*was.StoppedNS + int64(tc.stopped)), StoppedLateNS: was.StoppedLateNS + uint64(tc.late), LateNS: 3e9}
+		is := probe.Counts{SinceNS: 5, AtNS: 2e9, StoppedNS: new(*was.StoppedNS + int64(tc.stopped)),
+			StoppedLateNS: was.StoppedLateNS + uint64(tc.late), LateNS: 3e9}
 		o := Observation{Window: time.Second, StoppedHigh: new(time.Second)}
 		o.exact(&was, &is)
 		if *o.StoppedLow != tc.low || *o.StoppedHigh != tc.high || o.StoppedExact != tc.exact {
-			t.Errorf("%s: %v to %v, exact: %v; want %v to %v, %v", tc.what, *o.StoppedLow, *o.StoppedHigh, o.StoppedExact, tc.low, tc.high, tc.exact)
+			t.Errorf("%s: %v to %v, exact: %v; want %v to %v, %v", tc.what, *o.StoppedLow, *o.StoppedHigh,
+				o.StoppedExact, tc.low, tc.high, tc.exact)
 		}
 	}
 }
@@ -96,7 +100,8 @@ func TestWhatTheProbeCannotSayStaysAsItWas(t *testing.T) {
 		return &probe.Counts{SinceNS: since, AtNS: at, WidthNS: []int64{int64(at)}, StoppedNS: new(int64)}
 	}
 	for what, pair := range map[string][2]*probe.Counts{
-		"no probe": {}, "watched only now": {nil, counts(1, 2)}, "watched anew": {counts(1, 2), counts(3, 4)}, "no time": {counts(1, 2), counts(1, 2)},
+		"no probe": {}, "watched only now": {nil, counts(1, 2)}, "watched anew": {counts(1, 2), counts(3, 4)},
+		"no time": {counts(1, 2), counts(1, 2)},
 	} {
 		o := plain()
 		o.exact(pair[0], pair[1])

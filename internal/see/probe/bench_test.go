@@ -167,7 +167,8 @@ const (
 
 // withProbe is cpuTime with the probe attached; costs gets what its programs took per run, window by window. The costs
 // have a run of their own, because measuring them costs time itself.
-func withProbe(b *testing.B, tr *cgrouptest.Tree, path string, rounds int, o probe.Options, record bool, costs map[string][]float64) time.Duration {
+func withProbe(b *testing.B, tr *cgrouptest.Tree, path string, rounds int, o probe.Options, record bool,
+	costs map[string][]float64) time.Duration {
 	p, err := probe.Open(o)
 	must(b, err)
 	defer p.Close()

@@ -39,7 +39,8 @@
 //   - Before Linux 6.18, threads may wait beside those of a sibling container when an ancestor is throttled. The probe
 //     sees that only with the next event of their own.
 //   - A wake-up in an interrupt other than a timer's names the interrupted thread as the waker.
-//   - Reads and writes of sockets are in a recording on kernels since 6.3: TCP and Unix streams, and datagrams of UDP, that a client outside
+//   - Reads and writes of sockets are in a recording on kernels since 6.3: TCP and Unix streams, and datagrams of UDP,
+//     that a client outside
 //     the container opened. See bpf/socket.h.
 //   - Recordings name at most 4096 processes outside containers; further ones appear as the root's.
 //   - A kernel may switch without an event; the probe counts that (recording.Footer.UnseenSwitches). The next switch

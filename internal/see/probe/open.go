@@ -236,7 +236,8 @@ func refused(what string, err error) error {
 	way := "see whether another tool's BPF programs load on this kernel (bpftool feature), and report this"
 	switch {
 	case errors.Is(err, fs.ErrPermission) || !privileged():
-		way = "run as root, or with CAP_BPF and CAP_PERFMON, and with CAP_SYSLOG where kernel.perf_event_paranoid is above 1; in a container, outside it or privileged; a kernel in lockdown mode refuses always"
+		way = "run as root, or with CAP_BPF and CAP_PERFMON, and with CAP_SYSLOG where kernel.perf_event_paranoid is " +
+			"above 1; in a container, outside it or privileged; a kernel in lockdown mode refuses always"
 	case strings.Contains(err.Error(), "kptr_restrict"): // cilium/ebpf has no error of its own for it
 		way = "let it see the kernel's symbols: run with CAP_SYSLOG, and sysctl kernel.kptr_restrict=1"
 	case errors.Is(err, ebpf.ErrNotSupported):

@@ -68,13 +68,15 @@ func (p *Probe) readInto(s *slot, out *Counts, perCPU bool) error {
 		}
 	}
 	c := &p.reading.container
-	*out = Counts{SinceNS: s.sinceNS, WidthNS: out.WidthNS, WantedNS: out.WantedNS, StoppedNS: out.StoppedNS, StoppedIntervals: out.StoppedIntervals}
+	*out = Counts{SinceNS: s.sinceNS, WidthNS: out.WidthNS, WantedNS: out.WantedNS, StoppedNS: out.StoppedNS,
+		StoppedIntervals: out.StoppedIntervals}
 	for try := 0; ; try++ {
 		still, all, err := p.readAt(s, out, perCPU)
 		if err != nil {
 			return fmt.Errorf("read %q: %w", s.Path, err)
 		}
-		exact := all && heldTo(out, c.WidthWord, c.Width[:]) && heldTo(out, c.WantedWord, c.Wanted[:]) && heldTo(out, c.StoppedWord, c.Stopped[:])
+		exact := all && heldTo(out, c.WidthWord, c.Width[:]) && heldTo(out, c.WantedWord, c.Wanted[:]) &&
+			heldTo(out, c.StoppedWord, c.Stopped[:])
 		if exact && (still || try >= stillTries) {
 			break
 		}
@@ -104,7 +106,8 @@ func (p *Probe) readInto(s *slot, out *Counts, perCPU bool) error {
 	}
 	*out.StoppedNS, *out.StoppedIntervals, out.Stopped = ns, c.StoppedIntervals, n > 0
 	if !out.Inexact && out.Width+out.Wanted+n == 0 {
-		out.IdleNS = out.AtNS - out.SinceNS - max(elapsed(c.WidthWord, out.SinceNS), elapsed(c.WantedWord, out.SinceNS), elapsed(c.StoppedWord, out.SinceNS))
+		out.IdleNS = out.AtNS - out.SinceNS - max(elapsed(c.WidthWord, out.SinceNS), elapsed(c.WantedWord, out.SinceNS),
+			elapsed(c.StoppedWord, out.SinceNS))
 	}
 	return nil
 }
@@ -258,8 +261,10 @@ func (p *Probe) readCPUs(into []cpuState) error {
 	for i := range into {
 		cpu := buf[i*size:]
 		into[i] = cpuState{
-			handle: binary.LittleEndian.Uint64(cpu[unsafe.Offsetof(bpfCpu{}.Handle):]), since: binary.LittleEndian.Uint64(cpu[unsafe.Offsetof(bpfCpu{}.Since):]),
-			inside: binary.LittleEndian.Uint32(cpu[unsafe.Offsetof(bpfCpu{}.Inside):]), finished: binary.LittleEndian.Uint32(cpu[unsafe.Offsetof(bpfCpu{}.Finished):]),
+			handle:   binary.LittleEndian.Uint64(cpu[unsafe.Offsetof(bpfCpu{}.Handle):]),
+			since:    binary.LittleEndian.Uint64(cpu[unsafe.Offsetof(bpfCpu{}.Since):]),
+			inside:   binary.LittleEndian.Uint32(cpu[unsafe.Offsetof(bpfCpu{}.Inside):]),
+			finished: binary.LittleEndian.Uint32(cpu[unsafe.Offsetof(bpfCpu{}.Finished):]),
 		}
 	}
 	return nil

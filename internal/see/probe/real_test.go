@@ -176,14 +176,16 @@ func TestCounts(t *testing.T) {
 	}
 	stopped := time.Duration(*is.StoppedNS - *was.StoppedNS)
 	throttled := after.Throttled - before.Throttled
-	v := observe.Stopped(observe.Throttle{Window: time.Duration(is.AtNS - was.AtNS), CPUs: cpus(t), Own: &throttled, OwnQuota: true, Path: path})
+	v := observe.Stopped(observe.Throttle{Window: time.Duration(is.AtNS - was.AtNS), CPUs: cpus(t), Own: &throttled,
+		OwnQuota: true, Path: path})
 	// A period in progress at either end is in one count and not in the other.
 	const period = 100 * time.Millisecond
 	if stopped > *v.High+period || stopped < throttled/time.Duration(cpus(t))-period {
 		t.Errorf("stopped for %v; throttled for %v on %d CPUs together", stopped, throttled, cpus(t))
 	}
 	if stopped < 100*time.Millisecond || *is.StoppedIntervals-*was.StoppedIntervals < 5 {
-		t.Errorf("stopped for %v in %d stopped intervals; four threads share 0.4 CPUs for 3 s", stopped, *is.StoppedIntervals-*was.StoppedIntervals)
+		t.Errorf("stopped for %v in %d stopped intervals; four threads share 0.4 CPUs for 3 s", stopped,
+			*is.StoppedIntervals-*was.StoppedIntervals)
 	}
 	t.Logf("width %.0f, usage %.0f, on CPU %.0f, stopped %v, throttled %v", width, used, onCPU, stopped, throttled)
 }
@@ -324,7 +326,8 @@ func TestExecByAnotherThread(t *testing.T) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("they never came to rest: on CPUs for %d ns of 0.3 s, %d CPUs in use, %d wanted", is.OnCPUNS-was.OnCPUNS, is.Width, is.Wanted)
+			t.Fatalf("they never came to rest: on CPUs for %d ns of 0.3 s, %d CPUs in use, %d wanted",
+				is.OnCPUNS-was.OnCPUNS, is.Width, is.Wanted)
 		}
 	}
 }

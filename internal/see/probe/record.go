@@ -179,7 +179,8 @@ func (r *recorder) start() error {
 		r.used = append(r.used, s)
 	}
 	if left > 0 {
-		r.notMeasured = append(r.notMeasured, fmt.Sprintf("neighbours: %d containers appear as processes, because Options.Containers leaves no room to watch them", left))
+		r.notMeasured = append(r.notMeasured, fmt.Sprintf("neighbours: %d containers appear as processes, because "+
+			"Options.Containers leaves no room to watch them", left))
 	}
 	if err := p.beginCounting(); err != nil {
 		return err

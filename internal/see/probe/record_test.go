@@ -21,7 +21,8 @@ import (
 )
 
 // record records a container.
-func record(t testing.TB, p *probe.Probe, tr *cgrouptest.Tree, c probe.Container, d time.Duration, others ...probe.Container) recording.Recording {
+func record(t testing.TB, p *probe.Probe, tr *cgrouptest.Tree, c probe.Container, d time.Duration,
+	others ...probe.Container) recording.Recording {
 	t.Helper()
 	var r recording.Recording
 	began := false
@@ -128,7 +129,8 @@ func (r *replay) history(all []recording.Event, wrong recording.Event) {
 		}
 		for _, tid := range []uint32{wrong.Thread, wrong.NextThread} {
 			if tid != 0 && (e.Thread == tid || e.NextThread == tid) {
-				lines = append(lines, fmt.Sprintf("%d kind %d flags %d cpu %d threads %d %d", e.AtNS, e.Kind, e.Flags, e.CPU, e.Thread, e.NextThread))
+				lines = append(lines, fmt.Sprintf("%d kind %d flags %d cpu %d threads %d %d", e.AtNS, e.Kind, e.Flags,
+					e.CPU, e.Thread, e.NextThread))
 			}
 		}
 	}
@@ -223,7 +225,8 @@ func (r *replay) onlyOn(cpu int32, rec recording.Recording) {
 	}
 	for _, e := range rec.Events {
 		if len(lines) < 1000 && (e.Kind == recording.Switch && e.CPU == cpu || there[e.Thread] || there[e.NextThread]) {
-			lines = append(lines, fmt.Sprintf("%d kind %d flags %d cpu %d threads %d %d owners %d %d", e.AtNS, e.Kind, e.Flags, e.CPU, e.Thread, e.NextThread, e.Owner, e.NextOwner))
+			lines = append(lines, fmt.Sprintf("%d kind %d flags %d cpu %d threads %d %d owners %d %d", e.AtNS, e.Kind,
+				e.Flags, e.CPU, e.Thread, e.NextThread, e.Owner, e.NextOwner))
 		}
 	}
 	r.t.Log(strings.Join(lines, "\n"))
@@ -241,7 +244,8 @@ func (r *replay) agrees(rec recording.Recording) {
 			r.onlyOn(int32(cpu), rec)
 		}
 	}
-	r.t.Logf("width x time is %.0f by the events, %.0f by the counters, which were %d ns late", integral(r.width), integral(f.WidthNS), f.LateNS)
+	r.t.Logf("width x time is %.0f by the events, %.0f by the counters, which were %d ns late", integral(r.width),
+		integral(f.WidthNS), f.LateNS)
 	edge := float64(f.LateNS) + 1e5 // ns: the counters are read a moment after the last event
 	for name, pair := range map[string][2][]int64{"width": {r.width, f.WidthNS}, "wanted": {r.wanted, f.WantedNS}} {
 		if a, b := integral(pair[0]), integral(pair[1]); !near(a, b, 0.001, edge) {
@@ -278,7 +282,8 @@ func TestRecordingIsConsistent(t *testing.T) {
 	if f.UsageNS == nil || f.Periods == nil || *f.Periods < 15 || *f.ThrottledPeriods < 10 || r.kinds[recording.Period] < 15 {
 		t.Errorf("footer %+v, %d period events", f, r.kinds[recording.Period])
 	}
-	if len(f.Neighbours) != 1 || f.Neighbours[0].Name != "neighbour" || f.Neighbours[0].ThrottledPeriods == nil || *f.Neighbours[0].ThrottledPeriods == 0 {
+	if len(f.Neighbours) != 1 || f.Neighbours[0].Name != "neighbour" || f.Neighbours[0].ThrottledPeriods == nil ||
+		*f.Neighbours[0].ThrottledPeriods == 0 {
 		t.Errorf("neighbours %+v", f.Neighbours)
 	} else if d := r.owners[f.Neighbours[0].Owner]; d.OwnerKind != recording.OwnerContainer || d.Cgroup != n.ID {
 		t.Errorf("the neighbour is defined as %+v", d)

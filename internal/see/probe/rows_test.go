@@ -143,7 +143,8 @@ func TestPeriodRowsOfAnAncestorsQuota(t *testing.T) {
 		"stopped": {s.stopped, float64(*last.StoppedNS - *first.StoppedNS)},
 	} {
 		if !near(pair[0], pair[1], 0.001, 1e5+edge*float64(cpus(t))) {
-			t.Errorf("%s x time is %.0f by %d rows, %.0f by the counters; their ends are %.0f ns apart", what, pair[0], len(rows), pair[1], edge)
+			t.Errorf("%s x time is %.0f by %d rows, %.0f by the counters; their ends are %.0f ns apart", what, pair[0],
+				len(rows), pair[1], edge)
 		}
 	}
 	if s.stopped < 0.1*s.length || s.throttled == 0 {

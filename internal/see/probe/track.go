@@ -194,7 +194,8 @@ func (t *tracker) on(e *event) error {
 		}
 		t.tell(e.At, recording.Event{Kind: recording.Lost, CPU: cpu, Count: e.A})
 	case bpfRecordKindRECORD_RECEIVE:
-		t.tell(e.At, recording.Event{Kind: recording.Receive, CPU: cpu, Thread: uint32(e.A), Socket: uint32(e.B), Count: e.At - min(e.At, e.more)})
+		t.tell(e.At, recording.Event{Kind: recording.Receive, CPU: cpu, Thread: uint32(e.A), Socket: uint32(e.B),
+			Count: e.At - min(e.At, e.more)})
 	case bpfRecordKindRECORD_SEND:
 		t.tell(e.At, recording.Event{Kind: recording.Send, CPU: cpu, Thread: uint32(e.A), Socket: uint32(e.B)})
 	case bpfRecordKindRECORD_HOLDER:

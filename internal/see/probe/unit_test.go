@@ -132,7 +132,8 @@ func TestTrackerSeesWhoRuns(t *testing.T) {
 		tr.row(&r)
 	}
 	for cpu, holder := range map[uint16]uint64{
-		2: uint64(bpfHolderKindHOLDER_THREAD)<<32 | 2, 3: uint64(bpfHolderKindHOLDER_THREAD)<<32 | 3, 4: uint64(bpfHolderKindHOLDER_PROCESS)<<32 | 1,
+		2: uint64(bpfHolderKindHOLDER_THREAD)<<32 | 2, 3: uint64(bpfHolderKindHOLDER_THREAD)<<32 | 3,
+		4: uint64(bpfHolderKindHOLDER_PROCESS)<<32 | 1,
 	} {
 		if err := tr.on(&event{bpfRecord: bpfRecord{At: 20, Kind: uint8(bpfRecordKindRECORD_HOLDER), Cpu: cpu, A: holder}}); err != nil {
 			t.Fatal(err)

@@ -20,7 +20,8 @@ func TestLimitChanges(t *testing.T) {
 	unlimited := recording.Level{Path: "/", PeriodNS: 1e8}
 	inside := limited("/pod/app/io", 3, 10*ms, 0)
 	expiry := func(id uint64, quota, burst time.Duration) recording.Event {
-		return recording.Event{AtNS: 21e8, Kind: recording.Period, Cgroup: id, Period: recording.PeriodState{QuotaNS: int64(quota), BurstNS: int64(burst)}}
+		return recording.Event{AtNS: 21e8, Kind: recording.Period, Cgroup: id,
+			Period: recording.PeriodState{QuotaNS: int64(quota), BurstNS: int64(burst)}}
 	}
 	shorter, gone := pod, own
 	shorter.PeriodNS, gone.QuotaNS = 5e7, nil
@@ -34,15 +35,20 @@ func TestLimitChanges(t *testing.T) {
 		{"the end was not read", []recording.Event{expiry(2, 30*ms, 0)}, nil, ""},
 		{"another cgroup's", []recording.Event{expiry(9, 60*ms, 0)}, nil, ""},
 		{"raised", []recording.Event{expiry(2, 60*ms, 0)}, nil, "its limit changed from 0.3 to 0.6 CPUs, 2.1 s into the look"},
-		{"there and back", []recording.Event{expiry(2, 60*ms, 0), expiry(2, 30*ms, 0)}, []recording.Level{own}, "its limit changed from 0.3 to 0.6 CPUs, 2.1 s into the look"},
-		{"lifted, by its timer", []recording.Event{expiry(2, math.MaxInt64, 0)}, nil, "its limit changed from 0.3 CPUs to none, 2.1 s into the look"},
+		{"there and back", []recording.Event{expiry(2, 60*ms, 0), expiry(2, 30*ms, 0)}, []recording.Level{own},
+			"its limit changed from 0.3 to 0.6 CPUs, 2.1 s into the look"},
+		{"lifted, by its timer", []recording.Event{expiry(2, math.MaxInt64, 0)}, nil,
+			"its limit changed from 0.3 CPUs to none, 2.1 s into the look"},
 		{"lifted, at the end", nil, []recording.Level{gone}, "its limit changed from 0.3 CPUs to none"},
-		{"an ancestor's burst", []recording.Event{expiry(1, 80*ms, 20*ms)}, nil, `the limit of "/pod" changed in its burst, from 10ms to 20ms, 2.1 s into the look`},
+		{"an ancestor's burst", []recording.Event{expiry(1, 80*ms, 20*ms)}, nil,
+			`the limit of "/pod" changed in its burst, from 10ms to 20ms, 2.1 s into the look`},
 		{"an ancestor's period", nil, []recording.Level{own, shorter}, `the limit of "/pod" changed from 0.8 to 1.6 CPUs`},
-		{"below it", []recording.Event{expiry(3, 20*ms, 0)}, nil, `the limit of "/pod/app/io" changed from 0.1 to 0.2 CPUs, 2.1 s into the look`},
+		{"below it", []recording.Event{expiry(3, 20*ms, 0)}, nil,
+			`the limit of "/pod/app/io" changed from 0.1 to 0.2 CPUs, 2.1 s into the look`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := recording.NewLimitWatch(&recording.Header{Levels: []recording.Level{own, pod, unlimited}, SubLevels: []recording.Level{inside}})
+			w := recording.NewLimitWatch(&recording.Header{Levels: []recording.Level{own, pod, unlimited},
+				SubLevels: []recording.Level{inside}})
 			for i := range tc.events {
 				w.Add(&tc.events[i])
 			}

@@ -14,7 +14,8 @@ var ErrNotARecording = errors.New("not a recording of unthrottle")
 type VersionError struct{ Version int }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("recording: written in version %d of the format, and this unthrottle reads up to %d: use a newer one", e.Version, Version)
+	return fmt.Sprintf("recording: written in version %d of the format, and this unthrottle reads up to %d: use a "+
+		"newer one", e.Version, Version)
 }
 
 // Reader reads a recording event by event, with one chunk in memory at a time. It is not safe for concurrent use.

@@ -12,7 +12,8 @@ import (
 // TestWithhold: no name, path or quota of others is left in any string, and all that is the container's own stays.
 func TestWithhold(t *testing.T) {
 	all := golden()
-	all.Events = slices.Insert(all.Events, 2, recording.Event{AtNS: 10, Kind: recording.Define, Owner: 4, OwnerKind: recording.OwnerProcess, Text: "batch-agent", TGID: 77})
+	all.Events = slices.Insert(all.Events, 2,
+		recording.Event{AtNS: 10, Kind: recording.Define, Owner: 4, OwnerKind: recording.OwnerProcess, Text: "batch-agent", TGID: 77})
 	var out bytes.Buffer
 	if err := recording.Withhold(bytes.NewReader(written(t, all)), &out); err != nil {
 		t.Fatal(err)

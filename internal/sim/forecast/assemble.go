@@ -141,7 +141,8 @@ func (a *assembly) cgroups() error {
 func (a *assembly) above(path string, otherwise int) int {
 	best := otherwise
 	for i, up := range a.paths {
-		if up != "/" && strings.HasPrefix(path, strings.TrimSuffix(up, "/")+"/") && (best < 0 || best == otherwise || len(up) > len(a.paths[best])) {
+		if up != "/" && strings.HasPrefix(path, strings.TrimSuffix(up, "/")+"/") &&
+			(best < 0 || best == otherwise || len(up) > len(a.paths[best])) {
 			best = i
 		}
 	}
@@ -330,7 +331,8 @@ func (a *assembly) neighbour(parent int) int {
 // noteUnreplayed notes which parts of the recording a replay leaves out.
 func (a *assembly) noteUnreplayed() {
 	if a.h.Features.Mark == "" {
-		a.l.note("the kernel did not show which run queues it throttled: the recording has no stopped time, and the self-check leaves it out")
+		a.l.note("the kernel did not show which run queues it throttled: the recording has no stopped time, and the " +
+			"self-check leaves it out")
 	}
 	for i := range a.h.Threads {
 		if a.h.Threads[i].Nice != 0 {

@@ -15,7 +15,8 @@ func ofGo(r recording.Recording) recording.Recording {
 }
 
 func TestLanguages(t *testing.T) {
-	all := []recording.Process{{Go: "go1.26.0"}, {Libraries: []string{"/usr/lib/libc.so.6"}}, {Go: "go1.25.0"}, {Libraries: []string{"/opt/java/lib/server/libjvm.so"}}}
+	all := []recording.Process{{Go: "go1.26.0"}, {Libraries: []string{"/usr/lib/libc.so.6"}}, {Go: "go1.25.0"},
+		{Libraries: []string{"/opt/java/lib/server/libjvm.so"}}}
 	if got := languagesOf(all); !slices.Equal(got, []string{LanguageGo, LanguageJVM}) {
 		t.Errorf("%q", got)
 	}
@@ -71,7 +72,8 @@ func TestNoBudgetWhereItBringsNothing(t *testing.T) {
 	had := ofGo(bursts())
 	had.Header.Processes[0].Budget = &recording.Budget{}
 	short := ofGo(burstsOf("http-worker", 900*time.Microsecond))
-	for name, r := range map[string]recording.Recording{"in force": had, "short work": short, "the runtime's own": ofGo(burstsOf("VirtualThread-unparker", 8*ms)), "of another language": bursts()} {
+	for name, r := range map[string]recording.Recording{"in force": had, "short work": short,
+		"the runtime's own": ofGo(burstsOf("VirtualThread-unparker", 8*ms)), "of another language": bursts()} {
 		if row, _ := budgetRow(t, loadOf(t, r), Options{Seeds: 1, Seed: 1}); row != nil {
 			t.Errorf("%s: %+v", name, row)
 		}

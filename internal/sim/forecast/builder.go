@@ -75,7 +75,8 @@ func newBuilder(h recording.Header) (*builder, error) {
 	for _, c := range h.Host.CPUs.List() {
 		b.cpus[int32(c)] = &cpu{}
 	}
-	b.diagnosis = diagnose.New(h, diagnose.Options{PoolOf: func(_, tgid uint32, comm string) string { return named(tgid, comm) }}, b.scan, b)
+	b.diagnosis = diagnose.New(h, diagnose.Options{
+		PoolOf: func(_, tgid uint32, comm string) string { return named(tgid, comm) }}, b.scan, b)
 	return b, nil
 }
 

@@ -25,7 +25,8 @@ type Demand struct {
 }
 
 // Demand replays the container alone on a host of so many CPUs, with a quota that it cannot spend, and returns what it
-// used in each whole period. So neither the recorded host's few CPUs nor its other work bound the width. A thread that is bound to some of the
+// used in each whole period. So neither the recorded host's few CPUs nor its other work bound the width. A thread that
+// is bound to some of the
 // recorded CPUs stays there. Work that an answer brings about, such as a client's next request, comes as it was recorded.
 func (l *Load) Demand(cpus int, period time.Duration, seed uint64) ([]Demand, error) {
 	if cpus < l.recordedScenario.Host.CPUs || cpus > scenario.MaxCPUs {

@@ -24,7 +24,8 @@ func wanted(t *testing.T, of []Demand) (work time.Duration, widest, busy int) {
 	return work, widest, busy
 }
 
-// 8 threads of 8 ms every 250 ms, on 2 CPUs with a neighbour on one of them, and within a limit that holds them back: without all that they are
+// 8 threads of 8 ms every 250 ms, on 2 CPUs with a neighbour on one of them, and within a limit that holds them back:
+// without all that they are
 // 8 wide, and done in the period in which they came or in the next one.
 func TestDemandIsNotOfTheHost(t *testing.T) {
 	s := rt.New(2).Limit(50*ms, 100*ms).Process("java")

@@ -86,7 +86,8 @@ var NarrowEffect = &Effect{
 	Price: func(r Remedy, p Priced) string {
 		never := fmt.Sprintf("never wider than %d", int(math.Ceil(p.Limit)))
 		if r.Credit > 0 {
-			return fmt.Sprintf("a scheduler of our own (--via sched_ext --credit %v); %s, but up to %s on credit", r.Credit, never, text.Count(p.Widest, "CPU"))
+			return fmt.Sprintf("a scheduler of our own (--via sched_ext --credit %v); %s, but up to %s on credit",
+				r.Credit, never, text.Count(p.Widest, "CPU"))
 		}
 		return never
 	},
@@ -139,7 +140,8 @@ var PeriodEffect = &Effect{
 	Text:       func(_ float64, r Remedy) string { return fmt.Sprintf("period %v", r.Period) },
 	Parameters: func(r Remedy) map[string]any { return map[string]any{"period_seconds": r.Period.Seconds()} },
 	Price: func(r Remedy, p Priced) string {
-		return fmt.Sprintf("a refill every %s; one stretch gets %s at most", text.Duration(r.Period), text.Duration(time.Duration(float64(r.Period)*p.Limit)))
+		return fmt.Sprintf("a refill every %s; one stretch gets %s at most", text.Duration(r.Period),
+			text.Duration(time.Duration(float64(r.Period)*p.Limit)))
 	},
 }
 

@@ -137,7 +137,8 @@ func Make(l *Load, o Options) (*Forecast, error) {
 // makeRows makes a forecast whose notes lack LeftOut.
 func makeRows(l *Load, o Options) (*maker, error) {
 	f := &Forecast{
-		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, Levels: l.levels, CPUs: l.recordedScenario.Host.CPUs,
+		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, Levels: l.levels,
+		CPUs:      l.recordedScenario.Host.CPUs,
 		Objective: o.Objective, Cheapest: -1, Notes: l.notes, Languages: l.languages,
 	}
 	for _, p := range l.Pools {
@@ -190,7 +191,8 @@ func makeRows(l *Load, o Options) (*maker, error) {
 type TooSlow struct{ Done, Of int }
 
 func (t *TooSlow) Error() string {
-	return fmt.Sprintf("the time was up after %d of %d replays; keep the recording in a file (explain --record FILE) and forecast the file: that has no such bound", t.Done, t.Of)
+	return fmt.Sprintf("the time was up after %d of %d replays; keep the recording in a file (explain --record FILE) "+
+		"and forecast the file: that has no such bound", t.Done, t.Of)
 }
 
 // unlessLate returns err unless it says that the time was up: then LeftOut says so.
@@ -264,7 +266,8 @@ type maker struct {
 	which []int
 }
 
-// warm has the rows be those of the program once its compiler is through, where that is near. The recording is then checked by replays of its own.
+// warm has the rows be those of the program once its compiler is through, where that is near. The recording is then
+// checked by replays of its own.
 func (m *maker) warm() error {
 	l, now, then := m.l.warmedUp()
 	if l == nil {
@@ -278,7 +281,8 @@ func (m *maker) warm() error {
 	m.asRecorded = all[0]
 	m.f.Check = m.l.selfCheck(m.l.figures(all[0]), m.objective().Pool)
 	m.l = l
-	m.note("the compiler's share of the CPU time fell during the recording: the rows are of the program with %.0f %% of it instead of %.0f %%", 100*then, 100*now)
+	m.note("the compiler's share of the CPU time fell during the recording: the rows are of the program with %.0f %% "+
+		"of it instead of %.0f %%", 100*then, 100*now)
 	return nil
 }
 

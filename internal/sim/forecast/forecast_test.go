@@ -111,7 +111,8 @@ func TestTimeUp(t *testing.T) {
 func TestBreaksBetweenTheLoadsTried(t *testing.T) {
 	l := loadOf(t, bursts())
 	breaks := func(to float64) float64 {
-		f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: to, Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: 100 * ms}}})
+		f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: to,
+			Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: 100 * ms}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,8 @@ func TestBreaksBetweenTheLoadsTried(t *testing.T) {
 // With an objective, rows tell whether they keep it, up to which load, and the smallest limit that does.
 func TestObjective(t *testing.T) {
 	l := loadOf(t, bursts())
-	f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: 4, Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: 20 * ms}, Pool: "http-worker-*"}})
+	f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: 4,
+		Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: 20 * ms}, Pool: "http-worker-*"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,15 +29,18 @@ func FuzzBuilder(f *testing.F) {
 			at += int64(data[4]) * 100_000
 			tid := func(x byte) uint32 { return tids[int(x)%len(tids)] }
 			b.add(&recording.Event{
-				AtNS: at, Kind: recording.Kind(data[0] % 14), Flags: recording.Flags(data[0] >> 4), CPU: int32(data[1] % 3), Thread: tid(data[2]),
-				NextThread: tid(data[3]), Waker: tid(data[1] >> 2), Owner: uint32(data[2] >> 5), NextOwner: uint32(data[3] >> 5), TGID: tid(data[1]), Text: "x",
+				AtNS: at, Kind: recording.Kind(data[0] % 14), Flags: recording.Flags(data[0] >> 4),
+				CPU: int32(data[1] % 3), Thread: tid(data[2]),
+				NextThread: tid(data[3]), Waker: tid(data[1] >> 2), Owner: uint32(data[2] >> 5),
+				NextOwner: uint32(data[3] >> 5), TGID: tid(data[1]), Text: "x",
 			})
 		}
 		l, err := b.finish(recording.Footer{EndNS: at + 1})
 		if err != nil {
 			return
 		}
-		for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1}, {Name: Pools, CPUs: 1, Pool: AllPools}, {Name: Budget, CPUs: 1}, {Name: Shards, Factor: 0.5}} {
+		for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1},
+			{Name: Pools, CPUs: 1, Pool: AllPools}, {Name: Budget, CPUs: 1}, {Name: Shards, Factor: 0.5}} {
 			out, err := l.run(trial{remedy: r, load: 1, hostLoad: 0.5, seed: 1})
 			if err != nil {
 				t.Fatalf("%+v: %v", r, err)
@@ -76,7 +79,8 @@ func TestConservation(t *testing.T) {
 			t.Fatal(err)
 		}
 		if free.throttledPeriods != 0 || free.stopped != 0 || free.cpu+ms < out.cpu {
-			t.Fatalf("without a quota %d periods throttled, %v stopped, %v of CPU time, and %v with it", free.throttledPeriods, free.stopped, free.cpu, out.cpu)
+			t.Fatalf("without a quota %d periods throttled, %v stopped, %v of CPU time, and %v with it",
+				free.throttledPeriods, free.stopped, free.cpu, out.cpu)
 		}
 	})
 }

@@ -15,7 +15,8 @@ import (
 func ranOn(cpu int32, after, length time.Duration) *other {
 	o := &other{otherKey: otherKey{9, cpu}}
 	for i := range 10 {
-		o.steps = append(o.steps, simulate.ReplayStep{Kind: simulate.StepUntil, For: after + time.Duration(i)*100*ms}, simulate.ReplayStep{Kind: simulate.StepRun, For: length})
+		o.steps = append(o.steps, simulate.ReplayStep{Kind: simulate.StepUntil, For: after + time.Duration(i)*100*ms},
+			simulate.ReplayStep{Kind: simulate.StepRun, For: length})
 		o.sum += length.Nanoseconds()
 	}
 	return o

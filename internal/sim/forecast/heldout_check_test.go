@@ -12,7 +12,8 @@ func heldOutOf(draw uint64, remedies string, predicted []float64, came ...[]floa
 	h := heldOut{Draw: draw, Pool: "p"}
 	for i, name := range strings.Fields(remedies) {
 		own := func() *Range { return &Range{predicted[i] * 0.9, predicted[i] * 1.1} }
-		row := heldOutRow{Remedy: name, Predicted: heldOutFigures{P99: predicted[i]}, Own: Error{P50: own(), P99: own(), Max: own(), ThrottledPeriods: own(), Stopped: own()}}
+		row := heldOutRow{Remedy: name, Predicted: heldOutFigures{P99: predicted[i]},
+			Own: Error{P50: own(), P99: own(), Max: own(), ThrottledPeriods: own(), Stopped: own()}}
 		for _, p99 := range came[i] {
 			row.Came = append(row.Came, heldOutFigures{P50: p99, P99: p99, Max: p99, Throttled: p99, Stopped: p99})
 		}
@@ -25,7 +26,8 @@ func TestJudgeHeldOut(t *testing.T) {
 	all := []heldOut{
 		// The forecast of weight is right, that of raise has the wrong sign, and burst makes no difference
 		// above the noise.
-		heldOutOf(1, "none weight raise burst", []float64{100, 10, 120, 130}, []float64{100, 110, 90}, []float64{10, 11, 12}, []float64{50, 51, 52}, []float64{95, 100, 118}),
+		heldOutOf(1, "none weight raise burst", []float64{100, 10, 120, 130}, []float64{100, 110, 90},
+			[]float64{10, 11, 12}, []float64{50, 51, 52}, []float64{95, 100, 118}),
 		// One run of each: nothing is above the noise. Pin is best, and within the noise as good as none.
 		heldOutOf(2, "none pin", []float64{20, 30}, []float64{21}, []float64{20}),
 		// The forecast sees no difference, but there is one.

@@ -13,7 +13,8 @@ import (
 
 // heldOutRemedies are the remedies that the test applies for real: all that this kernel can do by itself.
 var heldOutRemedies = []Remedy{
-	{Name: None}, {Name: Pin, CPUs: 1}, {Name: Burst}, {Name: Period, Period: 20 * time.Millisecond}, {Name: Weight}, {Name: Raise, Factor: 1.5},
+	{Name: None}, {Name: Pin, CPUs: 1}, {Name: Burst}, {Name: Period, Period: 20 * time.Millisecond}, {Name: Weight},
+	{Name: Raise, Factor: 1.5},
 }
 
 // applied returns the remedy as a scenario has it, for a cgroup with that limit.
@@ -39,16 +40,19 @@ func drawn(seed uint64) (text, pool string) {
 	between := func(low, high float64) float64 { return low + (high-low)*r.Float64() }
 	limit := between(0.35, 1.1)
 	work := limit * between(0.35, 0.75) // CPUs wanted
-	head := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: 2}\ncgroups: {app: {quota: %.1fms}}\nworkloads:\n", heldOutRunTime, limit*100)
+	head := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: 2}\ncgroups: {app: {quota: %.1fms}}\nworkloads:\n",
+		heldOutRunTime, limit*100)
 	switch r.IntN(4) {
 	case 0:
 		threads, run := 2+r.IntN(7), between(3, 15)
 		sleep := run * (float64(threads)/work - 1)
-		return head + fmt.Sprintf("  pool: {kind: sleep-run, cgroup: app, threads: %d, run: {exponential: %.2fms}, sleep: {exponential: %.2fms}}\n", threads, run, sleep), "pool-*"
+		return head + fmt.Sprintf("  pool: {kind: sleep-run, cgroup: app, threads: %d, run: {exponential: %.2fms}, "+
+			"sleep: {exponential: %.2fms}}\n", threads, run, sleep), "pool-*"
 	case 1:
 		ms, burst := between(1, 4), 1+r.IntN(16)
 		return head + fmt.Sprintf("  web:\n    kind: service\n    cgroup: app\n    pools: {http: {threads: %d}}\n    classes:\n"+
-			"      get: {pool: http, work: {exponential: %.2fms}, arrivals: {per_second: %.1f, burst: %d}}\n", 2+r.IntN(7), ms, work*1000/ms, burst), "http-*"
+			"      get: {pool: http, work: {exponential: %.2fms}, arrivals: {per_second: %.1f, burst: %d}}\n",
+			2+r.IntN(7), ms, work*1000/ms, burst), "http-*"
 	case 2:
 		ms, gc := between(1, 3), between(30, 90)
 		rate := max(20, (work-gc/600)*1000/ms)
@@ -84,7 +88,8 @@ func figuresOf(l *Load, pool string) (f heldOutFigures, ok bool) {
 func (row *heldOutRow) predicted(l *Load, f *Forecast, r Remedy, pool string) bool {
 	for i := range f.Rows {
 		of := &f.Rows[i]
-		if of.HostLoad != 0 || of.Refused != "" || of.Remedy.Name != r.Name || of.Remedy.Factor != r.Factor || of.Remedy.Period != r.Period ||
+		if of.HostLoad != 0 || of.Refused != "" || of.Remedy.Name != r.Name || of.Remedy.Factor != r.Factor ||
+			of.Remedy.Period != r.Period ||
 			r.Name == Pin && of.Remedy.CPUs != r.CPUs || of.Error == nil || of.Error.P99 == nil {
 			continue
 		}
@@ -97,7 +102,8 @@ func (row *heldOutRow) predicted(l *Load, f *Forecast, r Remedy, pool string) bo
 				}
 				share := func(r *Range, of float64) *Range { return &Range{r.Low / of, r.High / of} }
 				row.Own = *of.Error
-				row.Own.ThrottledPeriods, row.Own.Stopped = share(row.Own.ThrottledPeriods, periods), share(row.Own.Stopped, l.window.Seconds())
+				row.Own.ThrottledPeriods, row.Own.Stopped = share(row.Own.ThrottledPeriods, periods),
+					share(row.Own.Stopped, l.window.Seconds())
 				return true
 			}
 		}

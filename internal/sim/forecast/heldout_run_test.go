@@ -198,7 +198,8 @@ func forecastOf(t *testing.T, seed uint64) *heldOut {
 	}
 	_, pool := drawn(seed)
 	l := loaded(t, file)
-	f, err := Make(l, Options{Seeds: heldOutSeeds, Seed: 1, Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: time.Hour}, Pool: pool}})
+	f, err := Make(l, Options{Seeds: heldOutSeeds, Seed: 1,
+		Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: time.Hour}, Pool: pool}})
 	if err != nil {
 		t.Error(err)
 		return nil

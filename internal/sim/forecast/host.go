@@ -16,7 +16,8 @@ import (
 var errEmpty = errors.New("the recording has no events, so there is nothing to forecast: record while the container works")
 
 // errNoLimit says that no quota limits the container.
-var errNoLimit = errors.New("neither the container nor an ancestor has a CPU limit, and every remedy is for one ('unthrottle explain' says what its threads wait for)")
+var errNoLimit = errors.New("neither the container nor an ancestor has a CPU limit, and every remedy is for one " +
+	"('unthrottle explain' says what its threads wait for)")
 
 // usualHZ replaces unknown ticks per second. It is the value of Debian and most other distributions.
 const usualHZ = 250

@@ -61,7 +61,8 @@ func (m *maker) judge() {
 		m.note("%s, so responses of pool %s are judged", noRequests(len(m.l.requests)), p.Name)
 	}
 	if j := m.f.Judged; o == nil && j.Quantile < quantile {
-		m.note("%d samples in %v tell no p99 within %v of looking, so %s is judged", j.Samples, m.l.window.Round(time.Second), stats.LongestLook, objective.InWords(j.Quantile))
+		m.note("%d samples in %v tell no p99 within %v of looking, so %s is judged", j.Samples,
+			m.l.window.Round(time.Second), stats.LongestLook, objective.InWords(j.Quantile))
 	}
 	for i := range m.f.Rows {
 		if m.all[i] != nil {
@@ -235,7 +236,8 @@ func (f *Forecast) TooFew() string {
 	if n := f.MostResponses; n > 0 {
 		longer = fmt.Sprintf("--for %v", (f.Window*minRuns/time.Duration(n) + time.Second - 1).Truncate(time.Second))
 	}
-	return fmt.Sprintf("%stoo few responses were recorded to judge latency by: %d of one pool are needed, and %d is the most; record for longer (%s)",
+	return fmt.Sprintf("%stoo few responses were recorded to judge latency by: %d of one pool are needed, and %d is "+
+		"the most; record for longer (%s)",
 		none, minRuns, f.MostResponses, longer)
 }
 

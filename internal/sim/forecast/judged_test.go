@@ -36,7 +36,8 @@ func TestFailedSelfCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Cheapest != -1 || f.SmallestLimit != nil || len(f.Notes) == 0 || !strings.Contains(f.Notes[len(f.Notes)-1], "differs from the recording in CPU time") {
+	if f.Cheapest != -1 || f.SmallestLimit != nil || len(f.Notes) == 0 ||
+		!strings.Contains(f.Notes[len(f.Notes)-1], "differs from the recording in CPU time") {
 		t.Errorf("cheapest %d, smallest limit %v, notes %q", f.Cheapest, f.SmallestLimit, f.Notes)
 	}
 }

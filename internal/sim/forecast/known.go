@@ -15,7 +15,8 @@ import (
 type Compared struct {
 	Service string `json:"service"`
 	Remedy  string `json:"remedy"`
-	// ForecastMs is the judged latency as forecast, LowMs to HighMs its interval by that forecast alone, CameMs what a client outside measured.
+	// ForecastMs is the judged latency as forecast, LowMs to HighMs its interval by that forecast alone, CameMs what a
+	// client outside measured.
 	ForecastMs float64 `json:"forecast_ms"`
 	LowMs      float64 `json:"low_ms"`
 	HighMs     float64 `json:"high_ms"`
@@ -45,7 +46,8 @@ const (
 	outside = 0.1
 )
 
-// Shown is the share of real results that lie within [Row.JudgedError], of services that had no part in it: less than Coverage, because services
+// Shown is the share of real results that lie within [Row.JudgedError], of services that had no part in it: less than
+// Coverage, because services
 // differ by more than the moments of one recording do. 80 % would take intervals from a seventieth to seventy times.
 const Shown = 0.7
 
@@ -93,8 +95,10 @@ func KnownOf(all []Compared, r Remedy) Known {
 	return k
 }
 
-// JudgedError is what people are shown as the error of Judged: JudgedRange, widened by how far forecasts like it were off on services that no rule
-// was made by, so that Shown of what comes lies within. Rows of one forecast are compared by JudgedRange: they are off together. nil: it is not known.
+// JudgedError is what people are shown as the error of Judged: JudgedRange, widened by how far forecasts like it were
+// off on services that no rule
+// was made by, so that Shown of what comes lies within. Rows of one forecast are compared by JudgedRange: they are off
+// together. nil: it is not known.
 func (r *Row) JudgedError() *Range {
 	if r.JudgedRange == nil || r.Known == nil {
 		return r.JudgedRange

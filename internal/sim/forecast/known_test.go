@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What is shown as the interval of a row holds seven of ten results of services that had no part in it, by the comparisons in the tree: each service
+// What is shown as the interval of a row holds seven of ten results of services that had no part in it, by the
+// comparisons in the tree: each service
 // is left out once, and judged by the others.
 func TestShownIntervalsHoldOnServicesLeftOut(t *testing.T) {
 	all := FirstMet()

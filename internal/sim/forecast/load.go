@@ -81,10 +81,12 @@ func newTimes() simulate.ReplayTimes {
 
 func (l *Load) setRecorded(e diagnose.Explanation) {
 	if c := e.ClosedLoop; c != nil {
-		l.note("clients of pool %s wait for answers: a faster service gets more requests than were recorded, so that its latency falls by less than forecast and more requests are answered", c.Pool)
+		l.note("clients of pool %s wait for answers: a faster service gets more requests than were recorded, so that "+
+			"its latency falls by less than forecast and more requests are answered", c.Pool)
 	}
 	if share := e.WarmingUp(); share > 0 {
-		l.note("the program's own compiler used %.0f %% of the CPU time: the program is warming up and will need less; look again later", 100*share)
+		l.note("the program's own compiler used %.0f %% of the CPU time: the program is warming up and will need "+
+			"less; look again later", 100*share)
 	}
 	l.recorded.throttledPeriods, l.recorded.stopped = e.ThrottledPeriods, e.Stopped
 	for _, bar := range e.Width {

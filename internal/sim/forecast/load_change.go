@@ -72,7 +72,8 @@ func (l *Load) fillHost(s *scenario.Scenario, r *simulate.Replay, share float64)
 				simulate.ReplayStep{Kind: simulate.StepUntil, For: seconds(at)},
 				simulate.ReplayStep{Kind: simulate.StepRun, For: max(1, time.Duration(rng.ExpFloat64()*float64(fillRun)))})
 		}
-		r.Threads = append(r.Threads, simulate.ReplayThread{CPU: c, Home: true, Steps: append(steps, simulate.ReplayStep{Kind: simulate.StepEnd})})
+		r.Threads = append(r.Threads, simulate.ReplayThread{CPU: c, Home: true,
+			Steps: append(steps, simulate.ReplayStep{Kind: simulate.StepEnd})})
 	}
 }
 

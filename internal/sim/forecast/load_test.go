@@ -73,7 +73,8 @@ func TestReplayAsRecorded(t *testing.T) {
 	}
 	c := r.Outcome.Cgroups[s.Cgroups[l.container].Name]
 	if c.ThrottledPeriods != *l.recorded.throttledPeriods || seconds(c.UsageSeconds) != l.recorded.cpu {
-		t.Errorf("%d throttled periods and %v s of CPU time, recorded %d and %v", c.ThrottledPeriods, c.UsageSeconds, *l.recorded.throttledPeriods, l.recorded.cpu)
+		t.Errorf("%d throttled periods and %v s of CPU time, recorded %d and %v", c.ThrottledPeriods, c.UsageSeconds,
+			*l.recorded.throttledPeriods, l.recorded.cpu)
 	}
 	// The ideal host of the recording stops all CPUs at once, the kernel's rules stop silo by silo: the
 	// longest wait is the same.

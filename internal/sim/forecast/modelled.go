@@ -128,7 +128,8 @@ func (l *Load) withQueues(r Remedy, s scenario.Scenario, replay simulate.Replay)
 		case into < 0:
 			for _, t := range threads {
 				t.Steps = withoutCauses(t.Steps)
-				t.Again = t.Again && len(t.Steps) > 1 && !slices.ContainsFunc(t.Steps[1:], func(s simulate.ReplayStep) bool { return s.Kind == simulate.StepUntil })
+				t.Again = t.Again && len(t.Steps) > 1 &&
+					!slices.ContainsFunc(t.Steps[1:], func(s simulate.ReplayStep) bool { return s.Kind == simulate.StepUntil })
 				out.Threads = append(out.Threads, t)
 			}
 		default:

@@ -38,7 +38,8 @@ func servers(t *rapid.T) (recording.Recording, string) {
 	return s.Run(length), shape
 }
 
-// More quota is not slower: whatever the work, a larger limit stops no longer than a smaller one, and requests take no longer. So does a burst
+// More quota is not slower: whatever the work, a larger limit stops no longer than a smaller one, and requests take no
+// longer. So does a burst
 // against none. A tenth and a tick of the scheduler are left for the order in which threads take turns.
 func TestMoreQuotaIsNotSlower(tt *testing.T) {
 	rapid.Check(tt, func(t *rapid.T) {

@@ -95,7 +95,8 @@ func TestOtherTimesProperties(t *testing.T) {
 		if same := made(func(int) time.Duration { return 7 * ms }); *same != (Range{7, 7}) {
 			t.Fatalf("all alike: %+v", *same)
 		}
-		if large := made(func(i int) time.Duration { return time.Duration(took[i]*factor) * ms }); *large != (Range{r.Low * float64(factor), r.High * float64(factor)}) {
+		if large := made(func(i int) time.Duration { return time.Duration(took[i]*factor) * ms }); *large != (Range{
+			r.Low * float64(factor), r.High * float64(factor)}) {
 			t.Fatalf("%+v, and %d times as long %+v", *r, factor, *large)
 		}
 	})
@@ -104,7 +105,8 @@ func TestOtherTimesProperties(t *testing.T) {
 // The block of a moment lies within the recording, whatever the moment is.
 func TestBlockAt(t *testing.T) {
 	l := &Load{window: 6 * time.Second}
-	for at, want := range map[time.Duration]int{-time.Hour: 0, 0: 0, 499 * ms: 0, 500 * ms: 1, 6*time.Second - 1: 11, 6 * time.Second: 11, time.Hour: 11} {
+	for at, want := range map[time.Duration]int{-time.Hour: 0, 0: 0, 499 * ms: 0, 500 * ms: 1, 6*time.Second - 1: 11,
+		6 * time.Second: 11, time.Hour: 11} {
 		if got := l.blockAt(at); got != want {
 			t.Errorf("%v: block %d, want %d", at, got, want)
 		}

@@ -36,7 +36,8 @@ func TestAPodWithTheQuotaOfItsContainer(t *testing.T) {
 	alone := recorded("/parent", 0)
 	left := stopped(alone, Remedy{Name: None})
 	const pod = "/kubepods/podc1a3b0a2-3f3b-4d52-8a2b-0c6f1d2e3f40"
-	for _, r := range []Remedy{{Name: Burst, Burst: 50 * ms}, {Name: Raise, Factor: 2}, {Name: Narrow, Burst: 50 * ms}, {Name: Narrow, Credit: 100 * ms}} {
+	for _, r := range []Remedy{{Name: Burst, Burst: 50 * ms}, {Name: Raise, Factor: 2}, {Name: Narrow, Burst: 50 * ms},
+		{Name: Narrow, Credit: 100 * ms}} {
 		want := stopped(alone, r)
 		if want > left/4 {
 			t.Errorf("%+v alone: stopped %.3f s of %.3f s", r, want, left)
@@ -63,9 +64,10 @@ func TestLimitsOfAPod(t *testing.T) {
 		r        Remedy
 		own, out bandwidth.Limit
 	}{
-		"burst":                        {50 * ms, Remedy{Name: Burst, Burst: 50 * ms}, of(50*ms, 50*ms, 100*ms), of(50*ms, 50*ms, 100*ms)},
-		"burst, beside another":        {80 * ms, Remedy{Name: Burst, Burst: 50 * ms}, of(50*ms, 50*ms, 100*ms), of(80*ms, 50*ms, 100*ms)},
-		"burst in a shorter period":    {50 * ms, Remedy{Name: Burst, Burst: 10 * ms, Period: 20 * ms}, of(10*ms, 10*ms, 20*ms), of(50*ms, 10*ms, 100*ms)},
+		"burst":                 {50 * ms, Remedy{Name: Burst, Burst: 50 * ms}, of(50*ms, 50*ms, 100*ms), of(50*ms, 50*ms, 100*ms)},
+		"burst, beside another": {80 * ms, Remedy{Name: Burst, Burst: 50 * ms}, of(50*ms, 50*ms, 100*ms), of(80*ms, 50*ms, 100*ms)},
+		"burst in a shorter period": {50 * ms, Remedy{Name: Burst, Burst: 10 * ms, Period: 20 * ms},
+			of(10*ms, 10*ms, 20*ms), of(50*ms, 10*ms, 100*ms)},
 		"raise":                        {50 * ms, Remedy{Name: Raise, Factor: 2}, of(100*ms, 0, 100*ms), of(100*ms, 0, 100*ms)},
 		"raise, beside another":        {80 * ms, Remedy{Name: Raise, Factor: 2}, of(100*ms, 0, 100*ms), of(130*ms, 0, 100*ms)},
 		"raise of a pod that binds":    {40 * ms, Remedy{Name: Raise, Factor: 1.5}, of(60*ms, 0, 100*ms), of(60*ms, 0, 100*ms)},

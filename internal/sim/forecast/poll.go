@@ -8,7 +8,8 @@ import (
 )
 
 // Some threads look for work again and again, between sleeps of random lengths, and nobody wakes them for it: Cassandra's stages had 63,000
-// wake-ups for 822 requests. Such a sleep ends at its recorded moment, as others of irregular length do. But the one after which the thread found
+// wake-ups for 822 requests. Such a sleep ends at its recorded moment, as others of irregular length do. But the one
+// after which the thread found
 // a request ended for that request: under another remedy the request is read at another time, and the thread finds it then.
 
 // poll is a timer's wake-up that began a run, of the thread itself or of the one that woke it.
@@ -25,11 +26,13 @@ type foundByPoll struct {
 	read   int
 }
 
-// pollsForEach is how many wake-ups by timers a thread has for each request that they found, at least: one that is woken once a request waits
+// pollsForEach is how many wake-ups by timers a thread has for each request that they found, at least: one that is
+// woken once a request waits
 // for something outside, whose end an interrupt tells as a timer's.
 const pollsForEach = 10
 
-// foundBy notes which poll found a request, once a thread writes its answer: the thread's own, or that of the threads which handed it the result
+// foundBy notes which poll found a request, once a thread writes its answer: the thread's own, or that of the threads
+// which handed it the result
 // since the request was read.
 func (b *builder) foundBy(x *exchange, writer *thread, readNS int64) {
 	p := writer.poll

@@ -10,7 +10,8 @@ import (
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
 
-// polled has a reader that clients wake, and a worker that nobody wakes: it looks for work after sleeps of random lengths, takes what the reader has
+// polled has a reader that clients wake, and a worker that nobody wakes: it looks for work after sleeps of random
+// lengths, takes what the reader has
 // read, and answers. Burners spend the quota.
 func polled() recording.Recording {
 	const length = 4 * time.Second
@@ -38,10 +39,12 @@ func polled() recording.Recording {
 		case e.Kind == recording.Switch && e.NextThread == reader[0] && arrived > 0 && read < 0:
 			socket++
 			read = e.AtNS + 5000
-			added = append(added, recording.Event{Kind: recording.Receive, Thread: reader[0], CPU: e.CPU, Socket: socket, AtNS: read, Count: uint64(read - arrived)})
+			added = append(added, recording.Event{Kind: recording.Receive, Thread: reader[0], CPU: e.CPU,
+				Socket: socket, AtNS: read, Count: uint64(read - arrived)})
 			arrived = 0
 		case e.Kind == recording.Switch && e.NextThread == worker[0] && read >= 0 && woken > read:
-			added = append(added, recording.Event{Kind: recording.Send, Thread: worker[0], CPU: e.CPU, Socket: socket, AtNS: e.AtNS + 10_000})
+			added = append(added, recording.Event{Kind: recording.Send, Thread: worker[0], CPU: e.CPU, Socket: socket,
+				AtNS: e.AtNS + 10_000})
 			read = -1
 		}
 	}
@@ -50,7 +53,8 @@ func polled() recording.Recording {
 	return r
 }
 
-// A request that a polling thread finds is answered when it is found, and not when it was found in the recording: without stops it is answered at
+// A request that a polling thread finds is answered when it is found, and not when it was found in the recording:
+// without stops it is answered at
 // once.
 func TestPolledRequestsFollowTheirReader(t *testing.T) {
 	f, err := Make(loadOf(t, polled()), Options{Seeds: 2, Seed: 1})

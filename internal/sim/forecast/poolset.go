@@ -23,7 +23,8 @@ type poolSet struct {
 // all returns the pools in the order of their appearance.
 func (s *poolSet) all() []*Pool { return s.places[:s.used] }
 
-// of returns the pool of a name, of a thread that is called comm. The last place is for the pool of all names that come after the others have theirs.
+// of returns the pool of a name, of a thread that is called comm. The last place is for the pool of all names that come
+// after the others have theirs.
 func (s *poolSet) of(name poolName, comm string) *Pool {
 	if p := s.byName[name]; p != nil {
 		return p

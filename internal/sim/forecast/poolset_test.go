@@ -22,7 +22,8 @@ func TestPoolsAreBounded(t *testing.T) {
 	for i := range processes {
 		last = uint32(1000 + i)
 		for n := range names {
-			b.add(&recording.Event{AtNS: int64(i*names + n), Kind: recording.Name, Thread: last, TGID: last, Text: fmt.Sprintf("p%d-%c%c", i, 'a'+n%26, 'a'+n/26)})
+			b.add(&recording.Event{AtNS: int64(i*names + n), Kind: recording.Name, Thread: last, TGID: last,
+				Text: fmt.Sprintf("p%d-%c%c", i, 'a'+n%26, 'a'+n/26)})
 		}
 	}
 	if got := len(b.pools.all()); got != maxPools {

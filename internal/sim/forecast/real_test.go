@@ -69,7 +69,8 @@ func TestRealSelfCheck(t *testing.T) {
 			}
 			for i, p := range l.Pools {
 				if now, then := r.times[i].Response, p.recorded.Response; now.Count() > 0 && then.Count() > 0 {
-					t.Logf("%s: %d responses p50 %.2f p99 %.2f max %.2f, recorded %d %.2f %.2f %.2f", p.Name, now.Count(), *now.Quantile(0.5), *now.Quantile(0.99), *now.Max(),
+					t.Logf("%s: %d responses p50 %.2f p99 %.2f max %.2f, recorded %d %.2f %.2f %.2f", p.Name,
+						now.Count(), *now.Quantile(0.5), *now.Quantile(0.99), *now.Max(),
 						then.Count(), *then.Quantile(0.5), *then.Quantile(0.99), *then.Max())
 				}
 			}

@@ -29,7 +29,8 @@ type Remedy struct {
 	// CPUs is the number of CPUs of Pin, of threads of Pools, of permits of Budget, and of CPUs of Narrow (0: the limit rounded
 	// up).
 	CPUs int
-	// Burst is that of Burst, and of a Narrow that keeps its period (0: its period is short). Period is that of Period, and of a Burst with a shorter period (0: as it is).
+	// Burst is that of Burst, and of a Narrow that keeps its period (0: its period is short). Period is that of Period,
+	// and of a Burst with a shorter period (0: as it is).
 	Burst, Period time.Duration
 	// Credit is the CPU time that a Narrow by sched_ext saves (0: by a cpuset, which saves none).
 	Credit time.Duration
@@ -108,7 +109,8 @@ func (r Remedy) tested(c Calibration) Residual {
 	return c[r.Name]
 }
 
-// keepsPeriods reports whether periods go on as they were: a kernel that gets another quota or burst keeps its timer (tg_set_cfs_bandwidth). So
+// keepsPeriods reports whether periods go on as they were: a kernel that gets another quota or burst keeps its timer
+// (tg_set_cfs_bandwidth). So
 // such a row differs from leaving it by its quota alone, and not by when periods happen to begin.
 func (r Remedy) keepsPeriods() bool {
 	return r.Name == None || r.Name == Raise || r.Name == Burst && r.Period == 0

@@ -90,7 +90,8 @@ func (b *builder) onSend(t *thread, c *schedule.Connection) {
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepReply, Thread: int32(x.request)})
 }
 
-// tellRequests completes the requests once all events are there, and roles are told apart: which pool answered, and whether the client has a
+// tellRequests completes the requests once all events are there, and roles are told apart: which pool answered, and
+// whether the client has a
 // closed loop. It may be called again.
 func (b *builder) tellRequests() {
 	for i := range b.requests {

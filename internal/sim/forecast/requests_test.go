@@ -32,7 +32,8 @@ func answered(n int, before time.Duration) recording.Recording {
 	}
 	for i, e := range wakeups {
 		of := recording.Event{Thread: e.Thread, Socket: uint32(i%4 + 1), CPU: e.CPU}
-		for after, kind := range map[time.Duration]recording.Kind{1 * ms: recording.Receive, 3 * ms: recording.Send, 6 * ms: recording.Send} {
+		for after, kind := range map[time.Duration]recording.Kind{1 * ms: recording.Receive, 3 * ms: recording.Send,
+			6 * ms: recording.Send} {
 			one := of
 			one.AtNS, one.Kind = e.AtNS+after.Nanoseconds(), kind
 			if kind == recording.Receive {
@@ -180,7 +181,8 @@ func TestRequestsWithoutALimit(t *testing.T) {
 		t.Fatal("a recording without a limit can be replayed")
 	}
 	runs := b.keptRuns(end{footer: r.Footer})
-	if all, of, none := len(runs.Requests(Kind{})), len(runs.Requests(Kind{Pool: "server-*"})), len(runs.Requests(Kind{Pool: "other"})); all == 0 || of != all || none != 0 {
+	if all, of, none := len(runs.Requests(Kind{})), len(runs.Requests(Kind{Pool: "server-*"})),
+		len(runs.Requests(Kind{Pool: "other"})); all == 0 || of != all || none != 0 {
 		t.Errorf("%d requests, %d and %d of the pools %q", all, of, none, runs.Pools())
 	}
 }
@@ -191,7 +193,8 @@ func TestTellable(t *testing.T) {
 		n      int
 		window time.Duration
 		want   float64
-	}{{500, time.Minute, 0.99}, {43, 5 * time.Second, 0.99}, {20, 5 * time.Second, 0.95}, {5, 5 * time.Second, 0.9}, {1, 5 * time.Second, 0.5}, {700, 2 * time.Minute, 0.99}} {
+	}{{500, time.Minute, 0.99}, {43, 5 * time.Second, 0.99}, {20, 5 * time.Second, 0.95}, {5, 5 * time.Second, 0.9},
+		{1, 5 * time.Second, 0.5}, {700, 2 * time.Minute, 0.99}} {
 		if got := stats.Tellable(c.n, c.window, 0.99); got != c.want {
 			t.Errorf("%d in %v: p%g, want p%g", c.n, c.window, 100*got, 100*c.want)
 		}
@@ -285,9 +288,11 @@ func TestExplainAndForecastCountTheSame(t *testing.T) {
 					tell(recording.Event{AtNS: at, Kind: recording.Exit, Thread: tid})
 				}
 			case "receive":
-				tell(recording.Event{AtNS: at, Kind: recording.Receive, Thread: running, CPU: cpu, Socket: uint32(rapid.IntRange(1, 3).Draw(t, "socket")), Count: uint64(rapid.IntRange(0, 3e6).Draw(t, "waited"))})
+				tell(recording.Event{AtNS: at, Kind: recording.Receive, Thread: running, CPU: cpu,
+					Socket: uint32(rapid.IntRange(1, 3).Draw(t, "socket")), Count: uint64(rapid.IntRange(0, 3e6).Draw(t, "waited"))})
 			case "send":
-				tell(recording.Event{AtNS: at, Kind: recording.Send, Thread: running, CPU: cpu, Socket: uint32(rapid.IntRange(1, 3).Draw(t, "socket"))})
+				tell(recording.Event{AtNS: at, Kind: recording.Send, Thread: running, CPU: cpu,
+					Socket: uint32(rapid.IntRange(1, 3).Draw(t, "socket"))})
 			}
 		}
 		if got := finished(read, explained).Count; got != len(b.requests) {

@@ -98,7 +98,8 @@ func (b *builder) keptRuns(end end) *Runs {
 	runs := &Runs{time.Duration(window), lost, map[string][]Run{}, b.requests}
 	for _, t := range b.order {
 		for _, r := range t.ended {
-			runs.pools[t.pool.Name] = append(runs.pools[t.pool.Name], Run{time.Duration(r.woken), time.Duration(r.delay), time.Duration(r.response), time.Duration(r.cpu)})
+			runs.pools[t.pool.Name] = append(runs.pools[t.pool.Name],
+				Run{time.Duration(r.woken), time.Duration(r.delay), time.Duration(r.response), time.Duration(r.cpu)})
 		}
 	}
 	return runs

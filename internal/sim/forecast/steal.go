@@ -24,7 +24,8 @@ func (l *Load) setCharged(usage *int64) {
 	l.charged = min(1, max(minCharged, float64(*usage)/float64(l.recorded.cpu)))
 	l.recorded.cpu = l.chargedFor(l.recorded.cpu)
 	if l.charged < 1-reportedSteal {
-		l.note("the hypervisor took %.1f %% of the time for which threads had a CPU: the forecast assumes the same share", 100*(1-l.charged))
+		l.note("the hypervisor took %.1f %% of the time for which threads had a CPU: the forecast assumes the same "+
+			"share", 100*(1-l.charged))
 	}
 }
 

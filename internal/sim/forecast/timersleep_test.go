@@ -65,7 +65,8 @@ func TestLateSleepsAreRelative(t *testing.T) {
 			slept += int64(700 * time.Microsecond)
 		}
 		now += slept + int64(i)*int64(time.Millisecond)/3
-		th.steps = append(th.steps, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(now)}, simulate.ReplayStep{Kind: simulate.StepRun, For: time.Millisecond})
+		th.steps = append(th.steps, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(now)},
+			simulate.ReplayStep{Kind: simulate.StepRun, For: time.Millisecond})
 		th.timerSleeps = append(th.timerSleeps, timerSleep{step: len(th.steps) - 2, slept: slept, at: now})
 	}
 	th.detectPeriodicTimer()

@@ -18,9 +18,11 @@ const (
 )
 
 // warmedUp is the load as it will be once the program's own compiler is through, where its share of the CPU time fell during the
-// recording: its threads use as much as they did lately. nil: the load stays as it is. now and then are the compiler's shares, recorded and then.
+// recording: its threads use as much as they did lately. nil: the load stays as it is. now and then are the compiler's
+// shares, recorded and then.
 //
-// Worked example: of 6 s the compiler runs for 0.8 s in the first two and for 0.05 s in the last one and a half. On average its work is at 1.1 s
+// Worked example: of 6 s the compiler runs for 0.8 s in the first two and for 0.05 s in the last one and a half. On
+// average its work is at 1.1 s
 // of 6. Lately it used 0.05 s in a quarter, so that each of its runs is 0.25 times as long.
 func (l *Load) warmedUp() (warm *Load, now, then float64) {
 	var compilers []int // threads

@@ -41,7 +41,8 @@ func TestCompilerThatComesToRest(t *testing.T) {
 		noted := strings.Contains(strings.Join(f.Notes, "\n"), "the compiler's share of the CPU time fell")
 		left := f.Left()
 		if noted != test.warm || f.Check.Failed() != "" || len(f.Check.FailedBeside()) > 0 {
-			t.Errorf("%s: noted %v; judged %v, recorded %v; notes %q", name, noted, *f.Check.Judged.Replayed, *f.Check.Judged.Recorded, f.Notes)
+			t.Errorf("%s: noted %v; judged %v, recorded %v; notes %q", name, noted, *f.Check.Judged.Replayed,
+				*f.Check.Judged.Recorded, f.Notes)
 		}
 		if rested := left.Figures.Stopped < 200*ms; rested == (name == "goes on") {
 			t.Errorf("%s: left as it is, it is stopped for %v", name, left.Figures.Stopped)

@@ -24,10 +24,12 @@ type jvmJob struct {
 func startJVM(s *scenario.Scenario, w *scenario.Workload, o Options) (job, error) {
 	java, err := jvm.Find()
 	if err != nil {
-		return nil, &sandbox.NotMeasurable{What: "no Java launcher is on PATH", WayOut: "install a JVM (9 or newer), or leave workload " + w.Name + " out", Err: err}
+		return nil, &sandbox.NotMeasurable{What: "no Java launcher is on PATH",
+			WayOut: "install a JVM (9 or newer), or leave workload " + w.Name + " out", Err: err}
 	}
 	p, err := jvm.Start(o.Exe, jvm.Spec{
-		Java: java, Threads: w.Threads, Heap: w.Java.Heap, Live: w.Java.Live, Run: w.Java.Run, Sleep: w.Sleep.Average(), Deadline: s.Duration + slack,
+		Java: java, Threads: w.Threads, Heap: w.Java.Heap, Live: w.Java.Live, Run: w.Java.Run, Sleep: w.Sleep.Average(),
+		Deadline: s.Duration + slack,
 	})
 	if err != nil {
 		return nil, err

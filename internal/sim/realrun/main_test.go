@@ -23,7 +23,8 @@ const envVictim = "UNTHROTTLE_EXPERIMENT_VICTIM"
 
 // TestMain lets the test binary stand in for the program that children run.
 func TestMain(m *testing.M) {
-	mains := map[string]func() int{threads.Command: threads.Main, service.Command: service.Main, loadgen.Command: loadgen.Main, jvm.Command: jvm.Main}
+	mains := map[string]func() int{threads.Command: threads.Main, service.Command: service.Main,
+		loadgen.Command: loadgen.Main, jvm.Command: jvm.Main}
 	if len(os.Args) > 1 && mains[os.Args[1]] != nil {
 		os.Exit(mains[os.Args[1]]())
 	}

@@ -9,14 +9,17 @@ import (
 )
 
 // outcome makes the outcome of two looks and of what the workloads measured.
-func outcome(s *scenario.Scenario, jobs []job, first, last look, measured map[string]Measured) (out scenario.Outcome, notes []string, err error) {
+func outcome(s *scenario.Scenario, jobs []job, first, last look, measured map[string]Measured) (out scenario.Outcome,
+	notes []string, err error) {
 	out = scenario.Outcome{
-		Seconds: (last.at - first.at).Seconds(), Cgroups: map[string]scenario.CgroupOutcome{}, Workloads: map[string]scenario.WorkloadOutcome{},
+		Seconds: (last.at - first.at).Seconds(), Cgroups: map[string]scenario.CgroupOutcome{},
+		Workloads: map[string]scenario.WorkloadOutcome{},
 	}
 	for i, c := range s.Cgroups {
 		a, b := first.stats[i], last.stats[i]
 		if a.Usage == nil || b.Usage == nil {
-			return out, nil, &sandbox.NotMeasurable{What: "the kernel counts no CPU time per cgroup here", WayOut: "mount the cpuacct controller, or cgroup v2"}
+			return out, nil, &sandbox.NotMeasurable{What: "the kernel counts no CPU time per cgroup here",
+				WayOut: "mount the cpuacct controller, or cgroup v2"}
 		}
 		if b.Periods < a.Periods || *b.Usage < *a.Usage {
 			return out, nil, errors.New("cgroups." + c.Name + ": its counters ran backwards: another program made a cgroup of that name")

@@ -41,15 +41,17 @@ func TestAGeneratorThatWasTheBottleneck(t *testing.T) {
 		measured bool
 		says     string
 	}{
-		"on time":            {loadgen.Own{Sends: 1000, LateSends: 10, RealTime: true, Seconds: 1, CPUSeconds: 0.7}, true, ""},
-		"no real time":       {loadgen.Own{Sends: 1000}, true, "did not get real-time priority"},
-		"late":               {loadgen.Own{Sends: 1000, LateSends: 11, LateAfter: lateAfter, RealTime: true}, false, "late by more than 5ms with 11 of 1000"},
+		"on time":      {loadgen.Own{Sends: 1000, LateSends: 10, RealTime: true, Seconds: 1, CPUSeconds: 0.7}, true, ""},
+		"no real time": {loadgen.Own{Sends: 1000}, true, "did not get real-time priority"},
+		"late": {loadgen.Own{Sends: 1000, LateSends: 11, LateAfter: lateAfter, RealTime: true}, false,
+			"late by more than 5ms with 11 of 1000"},
 		"no CPU of its own":  {loadgen.Own{Sends: 1000, RealTime: true, Seconds: 1, CPUSeconds: 0.9}, false, "it was at its own end"},
 		"late, no real time": {loadgen.Own{Sends: 10, LateSends: 5, LateAfter: lateAfter}, false, "it lacked CPU itself"},
 	} {
 		out := map[string]scenario.WorkloadOutcome{}
 		for _, of := range []string{"web", "web-1", "web-2", "gc"} {
-			out[of] = scenario.WorkloadOutcome{Latencies: scenario.Latencies{Count: 7, P50: &figure, P90: &figure, P95: &figure, P99: &figure, Max: &figure}}
+			out[of] = scenario.WorkloadOutcome{
+				Latencies: scenario.Latencies{Count: 7, P50: &figure, P90: &figure, P95: &figure, P99: &figure, Max: &figure}}
 		}
 		notes := judge(&sharded, test.own, out)
 		if text := strings.Join(notes, "; "); !strings.Contains(text, test.says) || (text == "") != (test.says == "") {
@@ -147,7 +149,8 @@ func TestPaused(t *testing.T) {
 		"hundred": {hundred, 50, 90, 95, 99, 100},
 	} {
 		got := paused(7, test.ms)
-		if got.Count != 7 || *got.P50 != test.p50 || *got.P90 != test.p90 || *got.P95 != test.p95 || *got.P99 != test.p99 || *got.Max != test.max {
+		if got.Count != 7 || *got.P50 != test.p50 || *got.P90 != test.p90 || *got.P95 != test.p95 ||
+			*got.P99 != test.p99 || *got.Max != test.max {
 			t.Errorf("%s: %v %v %v %v %v", name, *got.P50, *got.P90, *got.P95, *got.P99, *got.Max)
 		}
 	}
@@ -155,7 +158,8 @@ func TestPaused(t *testing.T) {
 		t.Errorf("of nothing: %+v", none)
 	}
 	// Only the first pauses are kept, and the longest.
-	if got := collected(service.GCStats{Collections: 3, LongestMs: 9, PausesMs: []float64{1, 2}}); got.Count != 3 || *got.P50 != 1 || *got.Max != 9 {
+	if got := collected(service.GCStats{Collections: 3, LongestMs: 9, PausesMs: []float64{1, 2}}); got.Count != 3 ||
+		*got.P50 != 1 || *got.Max != 9 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -163,13 +167,15 @@ func TestPaused(t *testing.T) {
 // What a load generator would refuse is refused before the run, and what it can do is not.
 func TestLoadsAreCheckedBefore(t *testing.T) {
 	for name, test := range map[string]struct{ top, keys, want string }{
-		"an hour":         {"duration: 1h", "arrivals: {per_second: 1}", ""},
-		"long timeouts":   {"duration: 1h", "arrivals: {per_second: 1}, timeout: 1h", ""},
-		"a late start":    {"duration: 1h", "arrivals: {per_second: 1}, start: 59m", ""},
-		"a spike":         {"spike: {at: 1s, for: 1s, factor: 1000}", "arrivals: {per_second: 2000}", "workloads.web: load: 2000000 requests per second: 1000000 are allowed"},
+		"an hour":       {"duration: 1h", "arrivals: {per_second: 1}", ""},
+		"long timeouts": {"duration: 1h", "arrivals: {per_second: 1}, timeout: 1h", ""},
+		"a late start":  {"duration: 1h", "arrivals: {per_second: 1}, start: 59m", ""},
+		"a spike": {"spike: {at: 1s, for: 1s, factor: 1000}", "arrivals: {per_second: 2000}",
+			"workloads.web: load: 2000000 requests per second: 1000000 are allowed"},
 		"the most at all": {"duration: 2s", "arrivals: {per_second: 1000000}", ""},
 	} {
-		s := parsed(t, "version: 1\nhost: {cpus: 1}\n"+test.top+"\nworkloads: {web: {kind: service, threads: 1, work: 1ms, "+test.keys+"}}\n")
+		s := parsed(t, "version: 1\nhost: {cpus: 1}\n"+test.top+
+			"\nworkloads: {web: {kind: service, threads: 1, work: 1ms, "+test.keys+"}}\n")
 		err := checkLoads(&s)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -210,8 +216,10 @@ func TestNoInternalProcesses(t *testing.T) {
 // Where the generator was the bottleneck there are counts and no latencies.
 func TestWithoutLatencies(t *testing.T) {
 	v := 5.
-	w := withoutLatencies(scenario.WorkloadOutcome{Latencies: scenario.Latencies{Count: 7, P50: &v, Max: &v}, RecoverySeconds: &v, Classes: map[string]scenario.Latencies{"get": {Count: 3, P99: &v}}})
-	if w.Count != 7 || w.P50 != nil || w.Max != nil || w.RecoverySeconds != nil || w.Classes["get"].P99 != nil || w.Classes["get"].Count != 3 {
+	w := withoutLatencies(scenario.WorkloadOutcome{Latencies: scenario.Latencies{Count: 7, P50: &v, Max: &v},
+		RecoverySeconds: &v, Classes: map[string]scenario.Latencies{"get": {Count: 3, P99: &v}}})
+	if w.Count != 7 || w.P50 != nil || w.Max != nil || w.RecoverySeconds != nil || w.Classes["get"].P99 != nil ||
+		w.Classes["get"].Count != 3 {
 		t.Errorf("%+v", w)
 	}
 }

@@ -49,7 +49,8 @@ func checkSupported(s *scenario.Scenario, v2 bool) error {
 		}
 		for _, w := range s.Workloads {
 			if w.Cgroup == c.Parent {
-				return fmt.Errorf("cgroups.%s: its parent %s has workload %s: on cgroup v2 a cgroup has processes or cgroups, not both; give the workload a cgroup of its own",
+				return fmt.Errorf("cgroups.%s: its parent %s has workload %s: on cgroup v2 a cgroup has processes or "+
+					"cgroups, not both; give the workload a cgroup of its own",
 					s.Cgroups[i].Name, s.Cgroups[c.Parent].Name, w.Name)
 			}
 		}

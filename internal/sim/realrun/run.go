@@ -143,7 +143,8 @@ func Check(s scenario.Scenario, o Options) (Plan, error) {
 	}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
-		p.Workloads = append(p.Workloads, PlannedWorkload{Name: w.Name, Kind: string(w.Kind), Cgroup: named(w.Cgroup), Threads: w.AllThreads()})
+		p.Workloads = append(p.Workloads, PlannedWorkload{Name: w.Name, Kind: string(w.Kind), Cgroup: named(w.Cgroup),
+			Threads: w.AllThreads()})
 	}
 	p.Notes = append(p.Notes, notReproduced(&s)...)
 	return p, nil
@@ -210,7 +211,8 @@ func processTime(pid int) (time.Duration, error) {
 }
 
 // measure runs the scenario's duration.
-func measure(ctx context.Context, s *scenario.Scenario, b *testbed, jobs []job, o Options) (out scenario.Outcome, notes []string, err error) {
+func measure(ctx context.Context, s *scenario.Scenario, b *testbed, jobs []job, o Options) (out scenario.Outcome,
+	notes []string, err error) {
 	if err := prepare(ctx, jobs); err != nil {
 		return out, nil, err
 	}

@@ -220,14 +220,16 @@ func TestProbe(t *testing.T) {
 	o, _ := options(t)
 	p := &fakeProbe{}
 	o.Probe = p
-	r, err := Run(t.Context(), parsed(t, "version: 1\nduration: 200ms\nhost: {cpus: 1}\ncgroups: {a: {}}\nworkloads: {w: {kind: burn, cgroup: a}}\n"), o)
+	r, err := Run(t.Context(), parsed(t, "version: 1\nduration: 200ms\nhost: {cpus: 1}\ncgroups: {a: {}}\nworkloads: "+
+		"{w: {kind: burn, cgroup: a}}\n"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.calls != "begin end close" {
 		t.Errorf("calls: %s", p.calls)
 	}
-	if a := r.Outcome.Cgroups["a"]; !slices.Equal(p.watched, []string{"a"}) || *a.ActivePeriods != 3 || len(a.Width) != 1 || a.StoppedSeconds != nil {
+	if a := r.Outcome.Cgroups["a"]; !slices.Equal(p.watched, []string{"a"}) || *a.ActivePeriods != 3 ||
+		len(a.Width) != 1 || a.StoppedSeconds != nil {
 		t.Errorf("%q %+v", p.watched, a)
 	}
 }
@@ -266,7 +268,8 @@ func TestInterrupted(t *testing.T) {
 	o, tree := options(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 	defer cancel()
-	long := parsed(t, "version: 1\nduration: 10m\nhost: {cpus: 1}\ncgroups: {a: {quota: 10ms}}\nworkloads:\n  w: {kind: burn, cgroup: a, threads: 20}\n  web: {kind: service, cgroup: a, threads: 1, work: 1ms, arrivals: {per_second: 50}}\n")
+	long := parsed(t, "version: 1\nduration: 10m\nhost: {cpus: 1}\ncgroups: {a: {quota: 10ms}}\nworkloads:\n  w: "+
+		"{kind: burn, cgroup: a, threads: 20}\n  web: {kind: service, cgroup: a, threads: 1, work: 1ms, arrivals: {per_second: 50}}\n")
 	if _, err := Run(ctx, long, o); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("interrupted: %v", err)
 	}
@@ -333,8 +336,9 @@ func TestRefused(t *testing.T) {
 	for want, text := range map[string]string{
 		"needs 1024 CPUs, and": "version: 1\nhost: {cpus: 1024}\nworkloads: {w: {kind: burn}}\n",
 		"MiB of memory, and":   "version: 1\nhost: {cpus: 1}\nworkloads:\n" + manyJVMs(200),
-		"at least 1":           "version: 1\nhost: {cpus: 1}\nworkloads: {w: {kind: service, threads: 1, queue: 0, work: 1ms, arrivals: {per_second: 1}}}\n",
-		"more than 4096":       "version: 1\nhost: {cpus: 1}\nworkloads: {w: {kind: burn, threads: 5000}}\n",
+		"at least 1": "version: 1\nhost: {cpus: 1}\nworkloads: {w: {kind: service, threads: 1, queue: 0, " +
+			"work: 1ms, arrivals: {per_second: 1}}}\n",
+		"more than 4096": "version: 1\nhost: {cpus: 1}\nworkloads: {w: {kind: burn, threads: 5000}}\n",
 	} {
 		_, err := Run(t.Context(), parsed(t, text), o)
 		if err == nil || !strings.Contains(err.Error(), want) {

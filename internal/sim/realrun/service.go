@@ -46,7 +46,8 @@ func startService(s *scenario.Scenario, index int, o Options) (job, error) {
 func (j *serviceJob) spec() service.Spec {
 	w := &j.s.Workloads[j.index]
 	spec := service.Spec{
-		Seed: seedOf(j.o.Seed, wholeName(w)), IO: w.Server.IO, Shared: w.Server.Shared, Inflate: w.Server.Inflate, RateLimit: w.Server.RateLimit, Deadline: j.s.Duration + slack,
+		Seed: seedOf(j.o.Seed, wholeName(w)), IO: w.Server.IO, Shared: w.Server.Shared, Inflate: w.Server.Inflate,
+		RateLimit: w.Server.RateLimit, Deadline: j.s.Duration + slack,
 	}
 	for _, p := range w.Server.Pools {
 		spec.Pools = append(spec.Pools, service.Pool{Name: p.Name, Threads: p.Threads, Queue: p.Queue, PerThread: p.PerThread})
@@ -106,7 +107,8 @@ func planned(s *scenario.Scenario, w *scenario.Workload, seed uint64) loadgen.Pl
 	}
 	for i, c := range w.Server.Classes {
 		p.Streams = append(p.Streams, loadgen.Stream{
-			Name: c.Name, Class: uint8(i), PerSecond: c.Arrivals.PerSecond, Burst: c.Arrivals.Burst, Regular: c.Arrivals.Regular, At: c.Arrivals.At,
+			Name: c.Name, Class: uint8(i), PerSecond: c.Arrivals.PerSecond, Burst: c.Arrivals.Burst,
+			Regular: c.Arrivals.Regular, At: c.Arrivals.At,
 		})
 	}
 	return p

@@ -57,7 +57,8 @@ func TestShards(t *testing.T) {
 			t.Errorf("%s: %+v", name, w)
 		}
 	}
-	if count != whole.Count || whole.CPUSeconds == nil || math.Abs(*whole.CPUSeconds-used) > 1e-9 || whole.Failed == nil || whole.MarkedDead == nil {
+	if count != whole.Count || whole.CPUSeconds == nil || math.Abs(*whole.CPUSeconds-used) > 1e-9 ||
+		whole.Failed == nil || whole.MarkedDead == nil {
 		t.Errorf("the shards answered %d, the whole: %+v", count, whole)
 	}
 	simulated, err := simulate.Run(s, simulate.Options{Seed: 1})

@@ -47,7 +47,8 @@ func (j *threadsJob) end() (map[string]scenario.WorkloadOutcome, []string, error
 	if err != nil {
 		return nil, nil, err
 	}
-	out := scenario.WorkloadOutcome{Latencies: scenario.Latencies{Count: r.Count, P50: r.P50, P90: r.P90, P95: r.P95, P99: r.P99, Max: r.Max}, Unfinished: r.Unfinished}
+	out := scenario.WorkloadOutcome{Latencies: scenario.Latencies{Count: r.Count, P50: r.P50, P90: r.P90, P95: r.P95,
+		P99: r.P99, Max: r.Max}, Unfinished: r.Unfinished}
 	if r.Rounds > 0 {
 		out.Iterations = &r.Rounds
 	}

@@ -37,7 +37,8 @@ var onAllCPUs = []struct {
 	{true, "a long period", "a: {quota: 60ms, period: 200ms}", "burn: {kind: burn, cgroup: a, threads: 2}"},
 	// Not in step with the periods, or chance decides once how the two fall together.
 	{true, "turns", "a: {quota: 30ms, period: 100ms}", "turns: {kind: neighbour, cgroup: a, threads: 1, on: 60ms, off: 150ms}"},
-	{false, "turns with a burst", "a: {quota: 30ms, period: 100ms, burst: 30ms}", "turns: {kind: neighbour, cgroup: a, threads: 1, on: 45ms, off: 150ms}"},
+	{false, "turns with a burst", "a: {quota: 30ms, period: 100ms, burst: 30ms}",
+		"turns: {kind: neighbour, cgroup: a, threads: 1, on: 45ms, off: 150ms}"},
 	{false, "a parent's quota", "pod: {quota: 50ms, period: 100ms}\n  a: {parent: pod, quota: 20ms, period: 100ms}\n  b: {parent: pod}",
 		"a-burn: {kind: burn, cgroup: a, threads: 1}\n  b-burn: {kind: burn, cgroup: b, threads: 1}"},
 	{false, "below its limit", "a: {quota: 80ms, period: 100ms}", "pool: {kind: sleep-run, cgroup: a, threads: 2, run: 4ms, sleep: 36ms}"},
@@ -81,7 +82,8 @@ func TestOnAllCPUs(t *testing.T) {
 		if test.study && os.Getenv(envAllCPUs) == "" {
 			continue
 		}
-		text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: %d, hz: %d, kernel: %q, cgroup_version: %d}\ncgroups:\n  %s\nworkloads:\n  %s\n",
+		text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: %d, hz: %d, kernel: %q, cgroup_version: "+
+			"%d}\ncgroups:\n  %s\nworkloads:\n  %s\n",
 			onAllCPUsFor, m.CPUs, m.HZ, m.Kernel, m.CgroupVersion, test.cgroups, test.workloads)
 		s, err := scenario.Parse(test.name, []byte(text))
 		if err != nil {

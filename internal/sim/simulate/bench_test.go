@@ -62,7 +62,8 @@ func heapRate(slots int) float64 {
 func TestEventsAllocateNothing(t *testing.T) {
 	allocations := func(duration string) (n float64, events uint64) {
 		s := parseText(t, "version: 1\nduration: "+duration+"\nhost: {cpus: 8}\ncgroups: {app: {quota: 400ms}}\n"+
-			"workloads: {web: {kind: service, cgroup: app, threads: 16, work: {exponential: 1ms}, timeout: 1s, arrivals: {per_second: 3000}}}\n")
+			"workloads: {web: {kind: service, cgroup: app, threads: 16, work: {exponential: 1ms}, timeout: 1s, "+
+			"arrivals: {per_second: 3000}}}\n")
 		n = testing.AllocsPerRun(1, func() {
 			r, err := Run(s, Options{Seed: 1})
 			if err != nil {

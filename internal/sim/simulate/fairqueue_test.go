@@ -21,7 +21,8 @@ func TestRunsBesideABurner(t *testing.T) {
 		{"b", short, [2]float64{1640, 1760}, [2]float64{3.8, 4.6}, [2]float64{0.16, 0.19}},
 		{"b", pool, [2]float64{780, 880}, [2]float64{17, 25}, [2]float64{0.32, 0.36}},
 	} {
-		s := parseText(t, fmt.Sprintf("version: 1\nduration: 5s\nhost: {cpus: 2, hz: 250, kernel: \"6.18\"}\ncgroups:\n  a: {cpus: \"0\"}\n  b: {cpus: \"0\"}\n"+
+		s := parseText(t, fmt.Sprintf("version: 1\nduration: 5s\nhost: {cpus: 2, hz: 250, kernel: "+
+			"\"6.18\"}\ncgroups:\n  a: {cpus: \"0\"}\n  b: {cpus: \"0\"}\n"+
 			"workloads:\n  burn: {kind: burn, cgroup: a, threads: 1}\n  runs: {kind: sleep-run, cgroup: %s, %s}\n", test.cgroup, test.runs))
 		// What a sleep and a wake-up cost there.
 		s.Host.WakeCosts = scenario.WakeCosts{Long: 75e3, Short: 45e3, Busy: 17e3, Delay: 50e3}
@@ -36,7 +37,9 @@ func TestRunsBesideABurner(t *testing.T) {
 		}
 		within("runs", of(func(o scenario.Outcome) float64 { return float64(o.Workloads["runs"].Count) }), test.counts)
 		within("p95", of(func(o scenario.Outcome) float64 { return *o.Workloads["runs"].P95 }), test.p95)
-		within("CPUs of its cgroup", of(func(o scenario.Outcome) float64 { return o.Cgroups[test.cgroup].UsageSeconds / o.Seconds }), test.on)
+		within("CPUs of its cgroup", of(func(o scenario.Outcome) float64 {
+			return o.Cgroups[test.cgroup].UsageSeconds / o.Seconds
+		}), test.on)
 	}
 }
 
@@ -45,7 +48,8 @@ func TestRunsBesideABurner(t *testing.T) {
 // CPUs in slow time, has 228 sleeps in 3 s.
 func TestASleeperMissesPeriods(t *testing.T) {
 	sleeps := func(delay bool) float64 {
-		s := parseText(t, "version: 1\nduration: 3s\nhost: {cpus: 16, hz: 250, kernel: \"6.18\", cgroup_version: 2}\ncgroups:\n  a: {quota: 40ms, period: 10ms}\n"+
+		s := parseText(t, "version: 1\nduration: 3s\nhost: {cpus: 16, hz: 250, kernel: \"6.18\", cgroup_version: "+
+			"2}\ncgroups:\n  a: {quota: 40ms, period: 10ms}\n"+
 			"workloads:\n  burn: {kind: burn, cgroup: a, threads: 16}\n  sleeper: {kind: sleeper, cgroup: a, run: 20us, sleep: 5ms}\n")
 		sum := 0.0
 		const seeds = 8

@@ -53,7 +53,8 @@ workloads: {w.threads: {kind: fib, cgroup: p, threads: 3}, w: {kind: burn, cgrou
 			t.Fatal(err)
 		}
 		for name, c := range r.Outcome.Cgroups {
-			if most := s.Duration.Seconds() * float64(s.Host.CPUs); c.UsageSeconds < 0 || c.UsageSeconds > most+1e-9 || c.ThrottledSeconds > most+1e-9 {
+			if most := s.Duration.Seconds() * float64(s.Host.CPUs); c.UsageSeconds < 0 || c.UsageSeconds > most+1e-9 ||
+				c.ThrottledSeconds > most+1e-9 {
 				t.Fatalf("%s in %v: %+v", name, s.Duration, c)
 			}
 		}

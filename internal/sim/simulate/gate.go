@@ -9,7 +9,8 @@ import (
 )
 
 // A Gate holds work of a replay back as the project's library does in a program (libs/go/budget): work of a class takes one of
-// its permits, and starts only while what is left of the period's quota covers it, by [budgetpace.Decide]. What the library learns of the slack is
+// its permits, and starts only while what is left of the period's quota covers it, by [budgetpace.Decide]. What the
+// library learns of the slack is
 // not replayed: it stays at the slice that it begins with.
 
 // Gate says which work is held back. A work is what a thread does from one sleep to the next. Its permit is free while it sleeps,

@@ -10,7 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
-// The rule of package pace with the reserve and the slack of a gate: after 50 of 100 ms 45 of 70 are used; a work of 30 ms may start once 20 ms, what is left
+// The rule of package pace with the reserve and the slack of a gate: after 50 of 100 ms 45 of 70 are used; a work of 30
+// ms may start once 20 ms, what is left
 // without a slack of 5, cover it and the reserve.
 func TestHoldBack(t *testing.T) {
 	limit := bandwidth.Limit{Quota: 70 * time.Millisecond, Period: 100 * time.Millisecond}
@@ -38,7 +39,8 @@ func TestHoldBack(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {
-		elapsed, used, cost, running := time.Duration(r.Int64N(int64(100*ms))), time.Duration(r.Int64N(int64(140*ms))), time.Duration(r.Int64N(int64(100*ms))), r.IntN(9)
+		elapsed, used, cost, running := time.Duration(r.Int64N(int64(100*ms))), time.Duration(r.Int64N(int64(140*ms))),
+			time.Duration(r.Int64N(int64(100*ms))), r.IntN(9)
 		wait := holdBack(limit, elapsed, used, cost, running)
 		if wait < 0 || elapsed+wait > limit.Period {
 			t.Fatalf("%v %v %v %d: waits %v", elapsed, used, cost, running, wait)
@@ -56,7 +58,8 @@ func gated(t *testing.T, r *rand.Rand, gate *Gate, pings bool) (ReplayResult, ti
 	t.Helper()
 	const ms = time.Millisecond
 	threads, cpus, quota := 2+r.IntN(6), 2+r.IntN(3), 30+r.IntN(150)
-	text := fmt.Sprintf("version: 1\nduration: 10s\nhost: {cpus: %d}\ncgroups: {app: {quota: %dms, period: 100ms}}\nworkloads: {pings: {kind: burn, cgroup: app}, works: {kind: burn, cgroup: app, threads: %d}}\n", cpus, quota, threads)
+	text := fmt.Sprintf("version: 1\nduration: 10s\nhost: {cpus: %d}\ncgroups: {app: {quota: %dms, period: "+
+		"100ms}}\nworkloads: {pings: {kind: burn, cgroup: app}, works: {kind: burn, cgroup: app, threads: %d}}\n", cpus, quota, threads)
 	s := parseText(t, text)
 	s.Workloads[0].Kind, s.Workloads[1].Kind = Replayed, Replayed
 	demanded := time.Duration(0)

@@ -31,9 +31,11 @@ func TestSharing(t *testing.T) {
 		near(t, kernel+": 3 threads on 4 CPUs", o.Cgroups["a"].UsageSeconds, 12, 0.001)
 		o = run(t, parseText(t, file(host+"4", "a: {}", "w: {kind: burn, cgroup: a, threads: 9}")), 1)
 		near(t, kernel+": 9 threads on 4 CPUs", o.Cgroups["a"].UsageSeconds, 16, 0.001)
-		o = run(t, parseText(t, file(host+"1", "a: {weight: 300}, b: {}", "w: {kind: burn, cgroup: a, threads: 2}, v: {kind: burn, cgroup: b}")), 1)
+		o = run(t, parseText(t, file(host+"1", "a: {weight: 300}, b: {}",
+			"w: {kind: burn, cgroup: a, threads: 2}, v: {kind: burn, cgroup: b}")), 1)
 		near(t, kernel+": weight 300 of 400", o.Cgroups["a"].UsageSeconds, 3, 0.03)
-		o = run(t, parseText(t, file(host+"1", "a: {}, b: {parent: a}, c: {parent: a, weight: 200}", "w: {kind: burn, cgroup: b}, v: {kind: burn, cgroup: c}, u: {kind: burn}")), 1)
+		o = run(t, parseText(t, file(host+"1", "a: {}, b: {parent: a}, c: {parent: a, weight: 200}",
+			"w: {kind: burn, cgroup: b}, v: {kind: burn, cgroup: c}, u: {kind: burn}")), 1)
 		near(t, kernel+": half of the CPU for a", o.Cgroups["a"].UsageSeconds, 2, 0.03)
 		near(t, kernel+": two thirds of that for c", o.Cgroups["c"].UsageSeconds, 4.0/3, 0.04)
 	}
@@ -42,7 +44,8 @@ func TestSharing(t *testing.T) {
 // A parent's quota throttles its children, and counts only at the parent. (On
 // 6.18: parent 20 in 100 ms, a spinner in the child: 11 of 11 periods.)
 func TestNestedQuota(t *testing.T) {
-	o := run(t, parseText(t, file(`cpus: 2, kernel: "6.18"`, "pod: {quota: 20ms}, app: {parent: pod, quota: 80ms}", "w: {kind: burn, cgroup: app}")), 1)
+	o := run(t, parseText(t, file(`cpus: 2, kernel: "6.18"`, "pod: {quota: 20ms}, app: {parent: pod, quota: 80ms}",
+		"w: {kind: burn, cgroup: app}")), 1)
 	pod, app := o.Cgroups["pod"], o.Cgroups["app"]
 	near(t, "usage", app.UsageSeconds, 0.8, 0.03)
 	if pod.ThrottledPeriods < 39 || app.ThrottledPeriods != 0 || app.ThrottledSeconds != 0 {
@@ -66,7 +69,8 @@ func TestAgainstMeasured(t *testing.T) {
 	// 38 ms of work after every 350 ms, at 20 ms in 100 ms, 8 times.
 	burst := func(more string) scenario.Outcome {
 		at := "0s, 388ms, 776ms, 1164ms, 1552ms, 1940ms, 2328ms, 2716ms"
-		return run(t, parseText(t, file(host, "a: {quota: 20ms"+more+"}", "w: {kind: service, cgroup: a, threads: 1, work: 38ms, start: 350ms, arrivals: {at: ["+at+"]}}")), 3)
+		return run(t, parseText(t, file(host, "a: {quota: 20ms"+more+"}",
+			"w: {kind: service, cgroup: a, threads: 1, work: 38ms, start: 350ms, arrivals: {at: ["+at+"]}}")), 3)
 	}
 	without, with := burst(""), burst(", burst: 20ms")
 	if without.Cgroups["a"].ThrottledPeriods < 4 || *without.Workloads["w"].Max < 60 {
@@ -80,7 +84,8 @@ func TestAgainstMeasured(t *testing.T) {
 // One thread and Poisson arrivals are M/M/1: the response is exponential with
 // rate mu - lambda.
 func TestServiceIsAQueue(t *testing.T) {
-	text := strings.Replace(file("cpus: 1, hz: 1000", "", "w: {kind: service, threads: 1, work: {exponential: 1ms}, arrivals: {per_second: 700}}"), "4s", "60s", 1)
+	text := strings.Replace(file("cpus: 1, hz: 1000", "", "w: {kind: service, threads: 1, work: {exponential: 1ms}, "+
+		"arrivals: {per_second: 700}}"), "4s", "60s", 1)
 	w := run(t, parseText(t, text), 1).Workloads["w"]
 	near(t, "requests", float64(w.Count), 42_000, 0.02)
 	near(t, "median", *w.P50, math.Ln2/0.3, 0.1)
@@ -108,7 +113,8 @@ func TestNeighbourToggles(t *testing.T) {
 // CPUs of a pinned cgroup are its own, also before workloads of the cgroup above it.
 func TestPinnedBelowOthers(t *testing.T) {
 	o := run(t, parseText(t, file("cpus: 4", "p: {quota: 400ms}, a: {parent: p, quota: 200ms, remedy: {kind: pin, cpus: 2}}",
-		"own: {kind: burn, cgroup: a, threads: 2}, beside: {kind: burn, cgroup: p, threads: 6}, fib: {kind: fib, cgroup: p, threads: 4, fast: 4}, root: {kind: burn}")), 1)
+		"own: {kind: burn, cgroup: a, threads: 2}, beside: {kind: burn, cgroup: p, threads: 6}, fib: {kind: fib, "+
+			"cgroup: p, threads: 4, fast: 4}, root: {kind: burn}")), 1)
 	near(t, "two threads on two CPUs of their own", *o.Workloads["own"].CPUSeconds, 8, 1e-6)
 	near(t, "everybody else", o.Cgroups["p"].UsageSeconds-o.Cgroups["a"].UsageSeconds+*o.Workloads["root"].CPUSeconds, 8, 1e-6)
 }
@@ -132,13 +138,17 @@ func TestConservation(t *testing.T) {
 		ms := func(most int, name string) int { return rapid.IntRange(1, most).Draw(t, name) }
 		quota, period := ms(300, "quota"), ms(200, "period")
 		var b strings.Builder
-		fmt.Fprintf(&b, "version: 1\nduration: 500ms\nhost: {cpus: %d, hz: %s, kernel: %q, clock_skew: %dms}\n", cpus, hz, kernel, ms(5, "skew"))
+		fmt.Fprintf(&b, "version: 1\nduration: 500ms\nhost: {cpus: %d, hz: %s, kernel: %q, clock_skew: %dms}\n", cpus,
+			hz, kernel, ms(5, "skew"))
 		fmt.Fprintf(&b, "cgroups: {p: {quota: %dms, period: %dms}, c: {parent: p, quota: %dms, weight: %d}, f: {}}\n",
 			quota, period, ms(150, "inner"), ms(1000, "weight"))
 		fmt.Fprintf(&b, "workloads:\n  burn: {kind: burn, cgroup: c, threads: %d}\n", ms(20, "burners"))
-		fmt.Fprintf(&b, "  pool: {kind: sleep-run, cgroup: p, threads: %d, run: {exponential: %dms}, sleep: %dms}\n", ms(20, "pool"), ms(8, "run"), ms(30, "sleep"))
-		fmt.Fprintf(&b, "  web: {kind: service, cgroup: c, threads: %d, work: {uniform: [1ms, 5ms]}, arrivals: {per_second: %d}}\n", ms(20, "web"), ms(2000, "rate"))
-		fmt.Fprintf(&b, "  other: {kind: neighbour, cgroup: f, threads: %d, on: %dms, off: %dms}\n", ms(12, "other"), ms(40, "on"), ms(40, "off"))
+		fmt.Fprintf(&b, "  pool: {kind: sleep-run, cgroup: p, threads: %d, run: {exponential: %dms}, sleep: %dms}\n",
+			ms(20, "pool"), ms(8, "run"), ms(30, "sleep"))
+		fmt.Fprintf(&b, "  web: {kind: service, cgroup: c, threads: %d, work: {uniform: [1ms, 5ms]}, arrivals: "+
+			"{per_second: %d}}\n", ms(20, "web"), ms(2000, "rate"))
+		fmt.Fprintf(&b, "  other: {kind: neighbour, cgroup: f, threads: %d, on: %dms, off: %dms}\n", ms(12, "other"),
+			ms(40, "on"), ms(40, "off"))
 		s, err := scenario.Parse("random", []byte(b.String()))
 		if err != nil {
 			t.Fatal(err)

@@ -14,23 +14,27 @@ func TestJoinedWait(t *testing.T) {
 		first, second time.Duration // when the two are through
 		early         bool          // and a third one wakes the thread before
 	}{
-		"the second last": {10 * ms, 70 * ms, false}, "the first last": {70 * ms, 10 * ms, false}, "a wake-up of something else": {10 * ms, 70 * ms, true},
-		"both before it waits": {ms, 2 * ms, false},
+		"the second last": {10 * ms, 70 * ms, false}, "the first last": {70 * ms, 10 * ms, false},
+		"a wake-up of something else": {10 * ms, 70 * ms, true},
+		"both before it waits":        {ms, 2 * ms, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 4}\ncgroups: {app: {}}\nworkloads: {waits: {kind: burn, cgroup: app}, parts: {kind: burn, cgroup: app, threads: 3}}\n")
+			s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 4}\ncgroups: {app: {}}\nworkloads: {waits: "+
+				"{kind: burn, cgroup: app}, parts: {kind: burn, cgroup: app, threads: 3}}\n")
 			for i := range s.Workloads {
 				s.Workloads[i].Kind = Replayed
 			}
 			part := func(at time.Duration, nth int) ReplayThread {
-				return ReplayThread{Steps: []ReplayStep{{Kind: StepUntil, For: at}, {Kind: StepWake, Thread: 0, For: time.Duration(nth)}, {Kind: StepEnd}}}
+				return ReplayThread{Steps: []ReplayStep{{Kind: StepUntil, For: at},
+					{Kind: StepWake, Thread: 0, For: time.Duration(nth)}, {Kind: StepEnd}}}
 			}
 			other := ReplayThread{Steps: []ReplayStep{{Kind: StepEnd}}}
 			if c.early {
 				other = part(5*ms, 1)
 			}
 			r := Replay{Threads: []ReplayThread{
-				{Steps: []ReplayStep{{Kind: StepRun, For: 4 * ms}, {Kind: StepAwait, Thread: 1}, {Kind: StepReply}, {Kind: StepRun, For: ms}, {Kind: StepAwait}, {Kind: StepEnd}}},
+				{Steps: []ReplayStep{{Kind: StepRun, For: 4 * ms}, {Kind: StepAwait, Thread: 1}, {Kind: StepReply},
+					{Kind: StepRun, For: ms}, {Kind: StepAwait}, {Kind: StepEnd}}},
 				part(c.first, 0), part(c.second, 0), other,
 			}, Requests: []time.Duration{0}}
 			result, err := RunReplay(s, &r, Options{Seed: 1})

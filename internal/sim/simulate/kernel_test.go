@@ -84,7 +84,8 @@ func TestAgainstThisKernel(t *testing.T) {
 		return
 	}
 	if 2*judged <= len(drawn) {
-		t.Skipf("needs a quieter host: %d of %d draws were disturbed by more than %g %% of steal or %g %% of other processes; runs on any quiet host", len(drawn)-judged, len(drawn), 100*mostSteal, 100*mostOthers)
+		t.Skipf("needs a quieter host: %d of %d draws were disturbed by more than %g %% of steal or %g %% of other "+
+			"processes; runs on any quiet host", len(drawn)-judged, len(drawn), 100*mostSteal, 100*mostOthers)
 	}
 	if wrong(all, missed, judged) {
 		t.Errorf("%d of %d draws miss, CPU use is off by %+.1f %%", missed, judged, 100*accuracy.Bias(all))
@@ -92,7 +93,8 @@ func TestAgainstThisKernel(t *testing.T) {
 }
 
 // run runs a draw for real, and says by what it was disturbed; "": by nothing.
-func run(t *testing.T, d accuracy.Draw, m accuracy.Machine, o realrun.Options, simulated []scenario.Outcome) (all []accuracy.Verdict, noise string) {
+func run(t *testing.T, d accuracy.Draw, m accuracy.Machine, o realrun.Options,
+	simulated []scenario.Outcome) (all []accuracy.Verdict, noise string) {
 	t.Helper()
 	r, err := measure.Real(context.Background(), d, m, window, o)
 	if err != nil {

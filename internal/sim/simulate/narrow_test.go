@@ -39,16 +39,19 @@ func TestNarrow(t *testing.T) {
 // again with credit (seed "The container throttling problem", results).
 func TestNarrowWithCredit(t *testing.T) {
 	for remedy, want := range map[string]float64{
-		"": 2, ", remedy: {kind: narrow}": 1, ", remedy: {kind: narrow, credit: 200ms}": 2, ", remedy: {kind: narrow, credit: 50ms}": 1.5, // the bucket holds a quarter of a period
+		// the bucket holds a quarter of a period
+		"": 2, ", remedy: {kind: narrow}": 1, ", remedy: {kind: narrow, credit: 200ms}": 2, ", remedy: {kind: narrow, credit: 50ms}": 1.5,
 	} {
-		o := run(t, parseText(t, file("cpus: 16", "a: {quota: 200ms"+remedy+"}", "n: {kind: neighbour, cgroup: a, threads: 8, on: 50ms, off: 50ms}")), 1).Cgroups["a"]
+		o := run(t, parseText(t, file("cpus: 16", "a: {quota: 200ms"+remedy+"}",
+			"n: {kind: neighbour, cgroup: a, threads: 8, on: 50ms, off: 50ms}")), 1).Cgroups["a"]
 		near(t, "half of the time"+remedy, o.UsageSeconds/4, want, 0.08)
 		if strings.Contains(remedy, "credit") && (widestOf(o) != 8 || *o.StoppedSeconds != 0) {
 			t.Errorf("%s: %+v", remedy, o)
 		}
 	}
 	// All the time: credit gives nothing that the limit has not.
-	o := run(t, parseText(t, file("cpus: 16", "a: {quota: 200ms, remedy: {kind: narrow, credit: 200ms}}", "n: {kind: burn, cgroup: a, threads: 8}")), 1).Cgroups["a"]
+	o := run(t, parseText(t, file("cpus: 16", "a: {quota: 200ms, remedy: {kind: narrow, credit: 200ms}}",
+		"n: {kind: burn, cgroup: a, threads: 8}")), 1).Cgroups["a"]
 	near(t, "all the time", o.UsageSeconds/4, 2, 0.03)
 }
 
@@ -94,7 +97,8 @@ func TestNarrowKeepsAnyLimit(t *testing.T) {
 // A sleeper beside burners below 1 CPU waits for a turn of some ms, where a quota lets it wait for tens.
 func TestNarrowWaitsShortBelowOneCPU(t *testing.T) {
 	p99 := func(remedy string) float64 {
-		s := parseText(t, file("cpus: 2", "a: {quota: 50ms"+remedy+"}", "b: {kind: burn, cgroup: a, threads: 4}, s: {kind: sleeper, cgroup: a, sleep: 10ms}"))
+		s := parseText(t, file("cpus: 2", "a: {quota: 50ms"+remedy+"}",
+			"b: {kind: burn, cgroup: a, threads: 4}, s: {kind: sleeper, cgroup: a, sleep: 10ms}"))
 		return *run(t, s, 1).Workloads["s"].P99
 	}
 	quota, narrow := p99(""), p99(", remedy: {kind: narrow, credit: 10ms}")
@@ -124,7 +128,8 @@ func TestNarrowOfServicePools(t *testing.T) {
 		all[row.name] = p99(row.remedy)
 		t.Logf("| %s | %.0f |", row.name, all[row.name])
 	}
-	if short := all["narrow, credit 2s"]; all["quota"] < 1.5*short || all["narrow, cpuset"] < 1.5*short || all["narrow, credit 20s"] > short {
+	if short := all["narrow, credit 2s"]; all["quota"] < 1.5*short || all["narrow, cpuset"] < 1.5*short ||
+		all["narrow, credit 20s"] > short {
 		t.Errorf("%v", all)
 	}
 }
@@ -150,10 +155,13 @@ func TestNarrowAlways(t *testing.T) {
 		fmt.Fprintf(&b, "version: 1\nduration: 500ms\nhost: {cpus: %d, kernel: %q, hz: %s}\n", cpus,
 			rapid.SampledFrom([]string{"4.14", "5.15", "6.12", "6.18", "7.2"}).Draw(t, "kernel"),
 			rapid.SampledFrom([]string{"100", "1000", "continuous"}).Draw(t, "hz"))
-		fmt.Fprintf(&b, "cgroups: {p: {%s}, a: {parent: p, quota: %dms, remedy: {%s}}, b: {parent: a}, o: {weight: %d}}\nworkloads:\n", pod, quota, remedy, n(1, 1000, "weight"))
+		fmt.Fprintf(&b, "cgroups: {p: {%s}, a: {parent: p, quota: %dms, remedy: {%s}}, b: {parent: a}, o: {weight: "+
+			"%d}}\nworkloads:\n", pod, quota, remedy, n(1, 1000, "weight"))
 		fmt.Fprintf(&b, "  burn: {kind: burn, cgroup: a, threads: %d}\n", n(1, 20, "burners"))
-		fmt.Fprintf(&b, "  web: {kind: service, cgroup: b, threads: %d, work: {uniform: [1ms, 5ms]}, arrivals: {per_second: %d}}\n", n(1, 20, "web"), n(1, 2000, "rate"))
-		fmt.Fprintf(&b, "  other: {kind: neighbour, cgroup: o, threads: %d, on: %dms, off: %dms}\n", n(1, 12, "other"), n(1, 40, "on"), n(1, 40, "off"))
+		fmt.Fprintf(&b, "  web: {kind: service, cgroup: b, threads: %d, work: {uniform: [1ms, 5ms]}, arrivals: "+
+			"{per_second: %d}}\n", n(1, 20, "web"), n(1, 2000, "rate"))
+		fmt.Fprintf(&b, "  other: {kind: neighbour, cgroup: o, threads: %d, on: %dms, off: %dms}\n", n(1, 12, "other"),
+			n(1, 40, "on"), n(1, 40, "off"))
 		s, err := scenario.Parse("random", []byte(b.String()))
 		if err != nil {
 			t.Fatal(err)

@@ -41,7 +41,8 @@ func TestCreditAsInBPF(t *testing.T) {
 				bpf, here := c.inBPF(t, program), c.inSimulator()
 				for i := range bpf {
 					if bpf[i] != here[i] {
-						t.Fatalf("limit %g, credit %v, widest %d, tick %d: %d CPUs in BPF, %d here", limit, c.credit, widest, i, bpf[i], here[i])
+						t.Fatalf("limit %g, credit %v, widest %d, tick %d: %d CPUs in BPF, %d here", limit, c.credit,
+							widest, i, bpf[i], here[i])
 					}
 				}
 				for _, width := range []int{int(limit), int(math.Ceil(limit)), int(newCredit(limit, 0, widest, c.ncpu).widest)} {
@@ -58,7 +59,8 @@ func TestCreditAsInBPF(t *testing.T) {
 func buildBucket(t *testing.T) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "bucket")
-	build := exec.CommandContext(t.Context(), require.CCompiler(t), "-std=gnu17", "-O1", "-w", "-o", program, "../../widthcap/scx/testdata/bucket.c")
+	build := exec.CommandContext(t.Context(), require.CCompiler(t), "-std=gnu17", "-O1", "-w", "-o", program,
+		"../../widthcap/scx/testdata/bucket.c")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
 	}

@@ -13,7 +13,8 @@ import (
 // with a period of 10 ms, 0.314 and 0.298 with one of 100 ms.
 func TestOlderSiblingsComeBackBetter(t *testing.T) {
 	shares := func(kernel, limit string) (older, newer float64) {
-		s := parseText(t, fmt.Sprintf("version: 1\nduration: 5s\nhost: {cpus: 2, hz: 250, kernel: %q}\ncgroups:\n  pod: {%s}\n  a: {parent: pod}\n  b: {parent: pod}\n"+
+		s := parseText(t, fmt.Sprintf("version: 1\nduration: 5s\nhost: {cpus: 2, hz: 250, kernel: %q}\ncgroups:\n  "+
+			"pod: {%s}\n  a: {parent: pod}\n  b: {parent: pod}\n"+
 			"workloads:\n  a: {kind: burn, cgroup: a, threads: 3}\n  b: {kind: burn, cgroup: b, threads: 3}\n", kernel, limit))
 		use := func(name string) float64 {
 			_, median, _ := spread(t, s, func(o scenario.Outcome) float64 { return o.Cgroups[name].UsageSeconds / o.Seconds })
@@ -43,7 +44,8 @@ func TestOlderSiblingsComeBackBetter(t *testing.T) {
 // runs of 5 s): 89, 97 and 189 sleeps of 10 ms, half of them took 57, 57 and 20 ms.
 func TestWhoWakesLateComesBackBehind(t *testing.T) {
 	sleeps := func(kernel string) float64 {
-		s := parseText(t, fmt.Sprintf("version: 1\nduration: 5s\nhost: {cpus: 2, hz: 250, kernel: %q}\ncgroups:\n  app: {quota: 8ms, period: 20ms}\n"+
+		s := parseText(t, fmt.Sprintf("version: 1\nduration: 5s\nhost: {cpus: 2, hz: 250, kernel: %q}\ncgroups:\n  "+
+			"app: {quota: 8ms, period: 20ms}\n"+
 			"workloads:\n  burners: {kind: burn, cgroup: app, threads: 5}\n  sleeper: {kind: sleeper, cgroup: app, sleep: 10ms}\n", kernel))
 		_, median, _ := spread(t, s, func(o scenario.Outcome) float64 { return float64(o.Workloads["sleeper"].Count) })
 		return median

@@ -20,11 +20,12 @@ const (
 	StepRun   StepKind = iota // uses For of CPU time
 	StepWake                  // wakes Thread, once
 	StepReply                 // ends the request with index Thread in Replay.Requests
-	StepAwait                 // until a StepWake of another thread names it, or at once if one already has; For is the recorded time of that
-	StepUntil                 // until For since the beginning; at once if that is past
-	StepSleep                 // for For
-	StepTake                  // until its workload's Queue has a run, and does that
-	StepEnd                   // for ever
+	// until a StepWake of another thread names it, or at once if one already has; For is the recorded time of that
+	StepAwait
+	StepUntil // until For since the beginning; at once if that is past
+	StepSleep // for For
+	StepTake  // until its workload's Queue has a run, and does that
+	StepEnd   // for ever
 )
 
 // ReplayStep is one step of a thread.
@@ -169,7 +170,8 @@ func RunReplay(s scenario.Scenario, r *Replay, o Options) (ReplayResult, error) 
 	for t := range h.replay.threads {
 		h.replayUnfinished(t)
 	}
-	return ReplayResult{Outcome: h.outcome(), Times: h.replay.times, Requests: h.replay.tookUntil(h.now), Timeline: h.timelines(), Events: h.events}, nil
+	return ReplayResult{Outcome: h.outcome(), Times: h.replay.times, Requests: h.replay.tookUntil(h.now),
+		Timeline: h.timelines(), Events: h.events}, nil
 }
 
 func (r *Replay) check(s *scenario.Scenario) error {
@@ -204,7 +206,8 @@ func (r *Replay) check(s *scenario.Scenario) error {
 	}
 	for i := range r.Threads {
 		for _, step := range r.Threads[i].Steps {
-			if step.For < 0 || step.Kind > StepEnd || step.Kind == StepAwait && step.Thread < 0 || step.Kind == StepWake && (step.Thread < 0 || int(step.Thread) >= n || step.For >= awaits[step.Thread]) {
+			if step.For < 0 || step.Kind > StepEnd || step.Kind == StepAwait && step.Thread < 0 ||
+				step.Kind == StepWake && (step.Thread < 0 || int(step.Thread) >= n || step.For >= awaits[step.Thread]) {
 				return fmt.Errorf("replay: thread %d: step %+v", i, step)
 			}
 		}
@@ -278,8 +281,10 @@ type replayQueue struct {
 
 func (h *host) addReplay(r *Replay) error {
 	h.replay = &replayer{
-		Replay: r, scripts: make([]replayScript, len(r.Threads)), items: make([]int, len(r.Threads)), calls: make([]replayCalls, len(r.Threads)), awaits: make([][]replayAwait, len(r.Threads)),
-		threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works)), workQueues: make([]workQueue, len(h.works)),
+		Replay: r, scripts: make([]replayScript, len(r.Threads)), items: make([]int, len(r.Threads)),
+		calls: make([]replayCalls, len(r.Threads)), awaits: make([][]replayAwait, len(r.Threads)),
+		threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works)),
+		workQueues: make([]workQueue, len(h.works)),
 	}
 	for range r.Requests {
 		h.replay.answered = append(h.replay.answered, never)

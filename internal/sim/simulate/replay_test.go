@@ -11,14 +11,16 @@ import (
 // sharedRuns is a feeder that wakes two threads twice each at once, whose runs take 10 ms, on so many CPUs.
 func sharedRuns(t *testing.T, cpus int, order WakeOrder) ReplayTimes {
 	t.Helper()
-	s := parseText(t, fmt.Sprintf("version: 1\nduration: 1s\nhost: {cpus: %d}\ncgroups: {app: {}}\nworkloads: {feeder: {kind: burn, cgroup: app}, pool: {kind: burn, cgroup: app, threads: 2}}\n", cpus))
+	s := parseText(t, fmt.Sprintf("version: 1\nduration: 1s\nhost: {cpus: %d}\ncgroups: {app: {}}\nworkloads: "+
+		"{feeder: {kind: burn, cgroup: app}, pool: {kind: burn, cgroup: app, threads: 2}}\n", cpus))
 	s.Workloads[0].Kind, s.Workloads[1].Kind = Replayed, Replayed
 	const ms = time.Millisecond
 	wake := func(thread int32, nth int) ReplayStep {
 		return ReplayStep{Kind: StepWake, Thread: thread, Idle: true, For: time.Duration(nth)}
 	}
 	pool := []ReplayStep{
-		{Kind: StepAwait, Idle: true}, {Kind: StepRun, For: 10 * ms}, {Kind: StepAwait, Idle: true}, {Kind: StepRun, For: 10 * ms}, {Kind: StepAwait, Idle: true},
+		{Kind: StepAwait, Idle: true}, {Kind: StepRun, For: 10 * ms}, {Kind: StepAwait, Idle: true},
+		{Kind: StepRun, For: 10 * ms}, {Kind: StepAwait, Idle: true},
 	}
 	r := Replay{
 		Threads: []ReplayThread{
@@ -57,15 +59,18 @@ func TestQueueSharesWork(t *testing.T) {
 
 // What one thread cannot begin, another thread that shares its queue does: the runs of one thread, that come while it is busy.
 func TestQueueRelievesTheBusy(t *testing.T) {
-	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {pool: {kind: burn, cgroup: app, threads: 2}}\n")
+	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {pool: {kind: burn, "+
+		"cgroup: app, threads: 2}}\n")
 	s.Workloads[0].Kind = Replayed
 	const ms = time.Millisecond
 	busy := []ReplayStep{
-		{Kind: StepUntil, For: 100 * ms, Idle: true}, {Kind: StepRun, For: 50 * ms}, {Kind: StepUntil, For: 110 * ms, Idle: true}, {Kind: StepRun, For: 10 * ms},
+		{Kind: StepUntil, For: 100 * ms, Idle: true}, {Kind: StepRun, For: 50 * ms},
+		{Kind: StepUntil, For: 110 * ms, Idle: true}, {Kind: StepRun, For: 10 * ms},
 		{Kind: StepUntil, For: 500 * ms, Idle: true},
 	}
 	for order, want := range map[WakeOrder]float64{NotShared: 50, OldestFirst: 10} {
-		r := Replay{Threads: []ReplayThread{{Steps: busy}, {Steps: []ReplayStep{{Kind: StepUntil, For: 900 * ms, Idle: true}}}}, WakeOrders: []WakeOrder{order}}
+		r := Replay{Threads: []ReplayThread{
+			{Steps: busy}, {Steps: []ReplayStep{{Kind: StepUntil, For: 900 * ms, Idle: true}}}}, WakeOrders: []WakeOrder{order}}
 		result, err := RunReplay(s, &r, Options{Seed: 1})
 		if err != nil {
 			t.Fatal(err)

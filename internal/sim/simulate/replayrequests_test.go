@@ -7,7 +7,8 @@ import (
 
 // A request ends with the reply of whichever thread works on it last. One without a reply takes until the end.
 func TestRequests(t *testing.T) {
-	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {app: {kind: burn, cgroup: app, threads: 2}}\n")
+	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {app: {kind: burn, "+
+		"cgroup: app, threads: 2}}\n")
 	s.Workloads[0].Kind = Replayed
 	const ms = time.Millisecond
 	r := Replay{

@@ -128,7 +128,8 @@ func (h *host) addTimelines(periods int) {
 			continue
 		}
 		period := g.bw.Limit().Period
-		g.timeline = newTimeline(h.scenario.Cgroups[i-1].Name, g.bw.PeriodAt()%period, period, min(periods, int(h.scenario.Duration/period)))
+		g.timeline = newTimeline(h.scenario.Cgroups[i-1].Name, g.bw.PeriodAt()%period, period,
+			min(periods, int(h.scenario.Duration/period)))
 	}
 }
 

@@ -70,7 +70,8 @@ func TestConceptual(t *testing.T) {
 		if *request.Max != 440 || *request.P50 != 440 || request.Count != 1 {
 			t.Errorf("%s: the request took %v ms, want exactly 440", kernel, *request.Max)
 		}
-		if app.Periods != 6 || *app.ActivePeriods != 5 || app.ThrottledPeriods != 4 || app.ThrottledSeconds != 0.24 || *app.StoppedSeconds != 0.24 {
+		if app.Periods != 6 || *app.ActivePeriods != 5 || app.ThrottledPeriods != 4 || app.ThrottledSeconds != 0.24 ||
+			*app.StoppedSeconds != 0.24 {
 			t.Errorf("%s: %+v", kernel, app)
 		}
 	}
@@ -100,10 +101,12 @@ func TestFibtest(t *testing.T) {
 		{"64 CPUs, fixed", parse(t, "fibtest-fixed"), 493, true},
 		{"64 CPUs, fixed, 1000 Hz", parse(t, "fibtest-fixed", "hz: 250", "hz: 1000"), 493, true},
 		{"1 thread, 64 CPUs", parse(t, "fibtest-fixed", "threads: 64", "threads: 1"), 501, true},
-		{"1 thread, 8 CPUs, before the fix", parse(t, "fibtest-affected", "threads: 64", "threads: 1", "cpus: 64", "cpus: 8", "5.8s", "5.1s"), 507, true},
+		{"1 thread, 8 CPUs, before the fix", parse(t, "fibtest-affected", "threads: 64", "threads: 1", "cpus: 64",
+			"cpus: 8", "5.8s", "5.1s"), 507, true},
 		{"64 CPUs, affected, 250 Hz", parse(t, "fibtest-affected"), 88, false},
 		{"64 CPUs, affected, 1000 Hz", parse(t, "fibtest-affected", "hz: 250", "hz: 1000"), 88, false},
-		{"8 CPUs, affected, 250 Hz", parse(t, "fibtest-affected", "cpus: 64", "cpus: 8", "threads: 64", "threads: 8", "5.8s", "5.2s"), 380, false},
+		{"8 CPUs, affected, 250 Hz", parse(t, "fibtest-affected", "cpus: 64", "cpus: 8", "threads: 64", "threads: 8",
+			"5.8s", "5.2s"), 380, false},
 	} {
 		low, median, high := spread(t, test.s, usageMs("fibtest"))
 		t.Logf("%-34s published %.0f, simulated %.0f (%.0f to %.0f)", test.name, test.published, median, low, high)
@@ -166,7 +169,8 @@ func TestCgroupLatCpuset(t *testing.T) {
 	if median > 0.15 {
 		t.Errorf("throttled in %.0f %% of the periods", 100*median)
 	}
-	if _, p99, _ := spread(t, parse(t, "cgroup-lat-cpuset"), func(o scenario.Outcome) float64 { return *o.Workloads["sleeper"].P99 }); p99 > 40 {
+	if _, p99, _ := spread(t, parse(t, "cgroup-lat-cpuset"),
+		func(o scenario.Outcome) float64 { return *o.Workloads["sleeper"].P99 }); p99 > 40 {
 		t.Errorf("p99 %v ms: the second mode is still there", p99)
 	}
 }

@@ -85,7 +85,8 @@ func readersOf(w *scenario.Workload) int {
 
 func (h *host) addService(i int) {
 	w := &h.works[i]
-	s := &service{spec: w.Server, work: w, holder: -1, admits: w.Server.RateLimit.Admission(), workers: make([]worker, w.count), turns: make([]int, len(w.Server.Pools)+1)}
+	s := &service{spec: w.Server, work: w, holder: -1, admits: w.Server.RateLimit.Admission(),
+		workers: make([]worker, w.count), turns: make([]int, len(w.Server.Pools)+1)}
 	n := 0
 	for _, p := range w.Server.Pools {
 		s.pools = append(s.pools, len(s.lines))

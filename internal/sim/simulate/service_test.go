@@ -60,7 +60,8 @@ func TestLock(t *testing.T) {
 
 // What requests touch costs more the more CPUs have the lines.
 func TestCostOfWidth(t *testing.T) {
-	keys := "shared: 8MiB, pools: {p: {threads: 8, queue: 1}}, classes: {get: {pool: p, work: 1ms, touches: 10000, arrivals: {per_second: %d}}}"
+	keys := "shared: 8MiB, pools: {p: {threads: 8, queue: 1}}, classes: {get: {pool: p, work: 1ms, touches: 10000, " +
+		"arrivals: {per_second: %d}}}"
 	each := func(cpus int) float64 {
 		w := run(t, parseText(t, serviceOn(cpus, fmt.Sprintf(keys, 1500*cpus))), 1).Workloads["w"]
 		return *w.CPUSeconds / float64(w.Count)
@@ -104,7 +105,8 @@ func TestRateLimit(t *testing.T) {
 		limited, open := outcome(", rate_limit: {per_second: 200, burst: 10}"), outcome("")
 		near(t, "answered", float64(limited.Count), 4*200+10, 0.02)
 		if limited.Count+limited.Refused < open.Count || *open.P99 < 5**limited.P99 {
-			t.Errorf("%s: %d answered and %d refused, p99 %v ms; without a limit p99 %v ms", form, limited.Count, limited.Refused, *limited.P99, *open.P99)
+			t.Errorf("%s: %d answered and %d refused, p99 %v ms; without a limit p99 %v ms", form, limited.Count,
+				limited.Refused, *limited.P99, *open.P99)
 		}
 	}
 }
@@ -132,7 +134,8 @@ func TestUnreadIsBounded(t *testing.T) {
 func TestArrivals(t *testing.T) {
 	keys := "pools: {p: {threads: 8}}, classes: {get: {pool: p, work: 10ms, arrivals: {per_second: 80, MORE}}}"
 	width := func(more string) scenario.Outcome {
-		text := strings.Replace(serviceOn(8, strings.Replace(keys, "MORE", more, 1)+", cgroup: a"), "workloads", "cgroups: {a: {}}\nworkloads", 1)
+		text := strings.Replace(serviceOn(8, strings.Replace(keys, "MORE", more, 1)+", cgroup: a"), "workloads",
+			"cgroups: {a: {}}\nworkloads", 1)
 		return run(t, parseText(t, text), 1)
 	}
 	if o := width("burst: 8"); o.Cgroups["a"].Width[len(o.Cgroups["a"].Width)-1].CPUs != 8 {
@@ -146,9 +149,11 @@ func TestArrivals(t *testing.T) {
 
 // A load that changes: the same requests per unit of load, phase by phase.
 func TestPhases(t *testing.T) {
-	keys := "pools: {p: {threads: 8}}, classes: {get: {pool: p, work: 1ms, arrivals: {per_second: 100, gaps: equal}}}, phases: [{for: 1s, factor: 1}, {for: 1s, factor: 0}, {for: 1s, factor: 3}]"
+	keys := "pools: {p: {threads: 8}}, classes: {get: {pool: p, work: 1ms, arrivals: {per_second: 100, gaps: " +
+		"equal}}}, phases: [{for: 1s, factor: 1}, {for: 1s, factor: 0}, {for: 1s, factor: 3}]"
 	near(t, "1 s at 1, 1 s at 0, 2 s at 3", float64(run(t, parseText(t, serviceOn(8, keys)), 1).Workloads["w"].Count), 700, 0.003)
-	sleepers := file("cpus: 2", "", "w: {kind: sleep-run, run: 1ms, sleep: 9ms, phases: [{for: 1s, factor: 1}, {for: 1s, factor: 0}, {for: 2s, factor: 3}]}")
+	sleepers := file("cpus: 2", "", "w: {kind: sleep-run, run: 1ms, sleep: 9ms, phases: [{for: 1s, factor: 1}, {for: "+
+		"1s, factor: 0}, {for: 2s, factor: 3}]}")
 	near(t, "sleeps of 9, none, and 3 ms", float64(run(t, parseText(t, sleepers), 1).Workloads["w"].Count), 100+500, 0.03)
 	rapid.Check(t, func(t *rapid.T) {
 		var phases []scenario.Phase
@@ -188,12 +193,17 @@ func TestEveryRequestEnds(t *testing.T) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "version: 1\nduration: 1s\nhost: {cpus: %d, kernel: %q}\ncgroups: {a: {quota: %dms}}\nworkloads:\n", n(8, "cpus"),
 			rapid.SampledFrom([]string{"4.14", "5.15", "6.12", "6.18", "7.2"}).Draw(t, "kernel"), n(200, "quota"))
-		fmt.Fprintf(&b, "  w:\n    kind: service\n    cgroup: a\n    io: %d\n    shared: 1MiB\n    inflate: 0.0%d\n    timeout: %dms\n    retries: {max: %d, backoff: %dms}\n",
+		fmt.Fprintf(&b, "  w:\n    kind: service\n    cgroup: a\n    io: %d\n    shared: 1MiB\n    inflate: 0.0%d\n  "+
+			"  timeout: %dms\n    retries: {max: %d, backoff: %dms}\n",
 			n(3, "io"), n(9, "inflate"), n(100, "timeout"), n(3, "retries"), n(20, "backoff"))
-		fmt.Fprintf(&b, "    pools: {p: {threads: %d, queue: %d}, q: {threads: 4, queue: %d, queues: per-thread}}\n", n(9, "threads"), n(50, "queue"), 3+n(50, "queue"))
-		fmt.Fprintf(&b, "    classes:\n      x: {pool: p, work: {exponential: 2ms}, locked: 0.%d, arrivals: {per_second: %d, gaps: equal, burst: %d}}\n", n(9, "locked"), n(2000, "rate"), n(4, "burst"))
-		b.WriteString("      y: {pool: q, work: {uniform: [1us, 9ms]}, touches: 100, arrivals: {at: [0s, 1ms, 1ms, 500ms]}}\n      z: {work: 300us, arrivals: {per_second: 100}}\n")
-		fmt.Fprintf(&b, "  g: {kind: gc, cgroup: a, of: w, threads: %d, work: %dms, every: %dms}\n", n(20, "collectors"), n(30, "work"), n(300, "every"))
+		fmt.Fprintf(&b, "    pools: {p: {threads: %d, queue: %d}, q: {threads: 4, queue: %d, queues: per-thread}}\n",
+			n(9, "threads"), n(50, "queue"), 3+n(50, "queue"))
+		fmt.Fprintf(&b, "    classes:\n      x: {pool: p, work: {exponential: 2ms}, locked: 0.%d, arrivals: "+
+			"{per_second: %d, gaps: equal, burst: %d}}\n", n(9, "locked"), n(2000, "rate"), n(4, "burst"))
+		b.WriteString("      y: {pool: q, work: {uniform: [1us, 9ms]}, touches: 100, arrivals: {at: [0s, 1ms, 1ms, " +
+			"500ms]}}\n      z: {work: 300us, arrivals: {per_second: 100}}\n")
+		fmt.Fprintf(&b, "  g: {kind: gc, cgroup: a, of: w, threads: %d, work: %dms, every: %dms}\n",
+			n(20, "collectors"), n(30, "work"), n(300, "every"))
 		s, err := scenario.Parse("random", []byte(b.String()))
 		if err != nil {
 			t.Fatal(err)

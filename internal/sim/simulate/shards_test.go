@@ -81,7 +81,8 @@ func TestShardsShare(t *testing.T) {
 			w := o.Workloads[fmt.Sprintf("w-%d", shard+1)]
 			count += w.Count
 			cpu += *w.CPUSeconds
-			near(t, fmt.Sprintf("%s: requests of shard %d", kind, shard+1), float64(w.Count), 4000*s.Workloads[0].Shards.Balance.Share(shard), 0.1)
+			near(t, fmt.Sprintf("%s: requests of shard %d", kind, shard+1), float64(w.Count),
+				4000*s.Workloads[0].Shards.Balance.Share(shard), 0.1)
 			near(t, "its CPU time is its cgroup's", o.Cgroups[fmt.Sprintf("s-%d", shard+1)].UsageSeconds, *w.CPUSeconds, 1e-9)
 			if w.MarkedDead != nil || w.Failed != nil || w.Classes != nil {
 				t.Errorf("%s: %+v", kind, w)

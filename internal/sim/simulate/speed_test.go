@@ -55,7 +55,8 @@ func TestSiblingsEndOneByOne(t *testing.T) {
 
 // The kernel charges CPU time, whatever gets done in it.
 func TestSiblingsCostTheSameQuota(t *testing.T) {
-	text := "version: 1\nduration: 2s\nhost: {cpus: 2%s}\ncgroups: {a: {quota: 50ms}}\nworkloads: {w: {kind: burn, cgroup: a, threads: 2}}\n"
+	text := "version: 1\nduration: 2s\nhost: {cpus: 2%s}\ncgroups: {a: {quota: 50ms}}\nworkloads: {w: {kind: burn, " +
+		"cgroup: a, threads: 2}}\n"
 	equal := run(t, parseText(t, fmt.Sprintf(text, "")), 1)
 	siblings := run(t, parseText(t, fmt.Sprintf(text, ", topology: {threads_per_core: 2}")), 1)
 	if !reflect.DeepEqual(equal.Cgroups, siblings.Cgroups) {
@@ -103,7 +104,8 @@ func TestRemoteMemory(t *testing.T) {
 		cpus, mems string
 		want       float64
 	}{
-		{"0-1", "", 100}, {"2-3", "", 100}, {"0-1", `, mems: "0"`, 100}, {"0-1", `, mems: "1"`, 150}, {"2-3", `, mems: "0"`, 150}, {"2-3", ", mems: 0-1", 100},
+		{"0-1", "", 100}, {"2-3", "", 100}, {"0-1", `, mems: "0"`, 100}, {"0-1", `, mems: "1"`, 150},
+		{"2-3", `, mems: "0"`, 150}, {"2-3", ", mems: 0-1", 100},
 	} {
 		near(t, test.cpus+test.mems, on(test.cpus, test.mems), test.want, 0.001)
 	}
@@ -143,8 +145,10 @@ func TestWorkIsConserved(t *testing.T) {
 		nodes := rapid.SampledFrom([]int{1, 2}).Draw(r, "nodes")
 		threads := rapid.IntRange(1, 3*per*cores).Draw(r, "threads")
 		quota := rapid.SampledFrom([]string{"{}", "{quota: 60ms}", "{quota: 150ms}"}).Draw(r, "cgroup")
-		text := fmt.Sprintf("version: 1\nduration: 300ms\nhost: {cpus: %d, topology: {threads_per_core: %d, nodes: %d, sibling: %g}, constants: {cold_cache: 0}}\n"+
-			"cgroups: {a: %s}\nworkloads:\n  w: {kind: service, cgroup: a, threads: %d, work: {exponential: 1ms}, arrivals: {per_second: %d}}\n"+
+		text := fmt.Sprintf("version: 1\nduration: 300ms\nhost: {cpus: %d, topology: {threads_per_core: %d, nodes: "+
+			"%d, sibling: %g}, constants: {cold_cache: 0}}\n"+
+			"cgroups: {a: %s}\nworkloads:\n  w: {kind: service, cgroup: a, threads: %d, work: {exponential: 1ms}, "+
+			"arrivals: {per_second: %d}}\n"+
 			"  s: {kind: sleep-run, threads: 2, run: 3ms, sleep: 5ms}\n",
 			per*cores, per, nodes, sibling, quota, threads, rapid.IntRange(10, 3000).Draw(r, "per second"))
 		s := parseText(t, text)

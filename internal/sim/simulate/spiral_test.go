@@ -46,12 +46,14 @@ func TestDeathSpiral(t *testing.T) {
 func TestDeathSpiralSmall(t *testing.T) {
 	const retries, inflate = "    retries: {max: 1, backoff: 20ms}\n", "    inflate: 0.006\n"
 	for name, replace := range map[string][]string{
-		"": nil, "retries": {retries, ""}, "work that inflates": {inflate, ""}, "a long queue": {"queue: 150", "queue: 20"}, "the tight limit": {"quota: 50ms", "quota: 100ms"},
+		"": nil, "retries": {retries, ""}, "work that inflates": {inflate, ""},
+		"a long queue": {"queue: 150", "queue: 20"}, "the tight limit": {"quota: 50ms", "quota: 100ms"},
 	} {
 		s := parse(t, "death-spiral-small", replace...)
 		for seed := uint64(1); seed <= 5; seed++ {
 			if w := run(t, s, seed).Workloads["web"]; (w.RecoverySeconds == nil) != (name == "") {
-				t.Errorf("without %q, seed %d: %d answered, %d failed, recovered after %v s", name, seed, w.Count, *w.Failed, w.RecoverySeconds)
+				t.Errorf("without %q, seed %d: %d answered, %d failed, recovered after %v s", name, seed, w.Count,
+					*w.Failed, w.RecoverySeconds)
 			}
 		}
 	}

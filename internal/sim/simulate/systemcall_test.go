@@ -32,7 +32,8 @@ func TestSystemCallsRunThrough(t *testing.T) {
 // the quota and the calls in it.
 func TestSystemCallsBesideOthers(t *testing.T) {
 	o := run(t, parseText(t, file(`cpus: 3, kernel: "6.18"`, "p: {quota: 60ms}, a: {parent: p, quota: 50ms}",
-		"k: {kind: kernel, cgroup: a, threads: 5, run: {uniform: [1ms, 30ms]}, sleep: 5ms}, b: {kind: burn, cgroup: a}, c: {kind: sleep-run, cgroup: p, threads: 3, run: 2ms, sleep: 20ms}")), 1)
+		"k: {kind: kernel, cgroup: a, threads: 5, run: {uniform: [1ms, 30ms]}, sleep: 5ms}, b: {kind: burn, cgroup: "+
+			"a}, c: {kind: sleep-run, cgroup: p, threads: 3, run: 2ms, sleep: 20ms}")), 1)
 	near(t, "the child's CPU", o.Cgroups["a"].UsageSeconds, 0.5*4, 0.12)
 	if o.Cgroups["p"].UsageSeconds > 0.6*4*1.1+0.15 {
 		t.Errorf("the parent used %v s", o.Cgroups["p"].UsageSeconds)

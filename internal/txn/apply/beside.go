@@ -16,7 +16,8 @@ func (r *run) beside(c change.Change) (all []journal.Beside) {
 		return nil
 	}
 	for _, v := range fs.Beside(c.Controller, c.Path, c.File, c.To) {
-		all = append(all, journal.Beside{Controller: v.Controller, File: v.File, Value: journal.Path(v.Value.Value), Becomes: journal.Path(v.Becomes)})
+		all = append(all, journal.Beside{Controller: v.Controller, File: v.File, Value: journal.Path(v.Value.Value),
+			Becomes: journal.Path(v.Becomes)})
 	}
 	return all
 }

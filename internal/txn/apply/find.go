@@ -40,5 +40,6 @@ func FindTarget(all []txn.InForce, name, path string) (string, error) {
 	if more := len(named) - len(list); more > 0 {
 		list = append(list, fmt.Sprintf("%d more", more))
 	}
-	return "", fmt.Errorf("%q is the name of %d targets, %s: give the path of the one that is meant, or its id ('unthrottle status --json')", text.Sanitize(name, 128), len(named), strings.Join(list, ", "))
+	return "", fmt.Errorf("%q is the name of %d targets, %s: give the path of the one that is meant, or its id "+
+		"('unthrottle status --json')", text.Sanitize(name, 128), len(named), strings.Join(list, ", "))
 }

@@ -31,7 +31,8 @@ func TestABurstOfOthersHoldsUpNoOther(t *testing.T) {
 		if !errors.As(err, &not) || len(not.Left) != 1 || not.Left[0].Path != "/pods/a" || r.Verdict != verdictNotRestored {
 			t.Fatalf("%q, %v", r.Verdict, err)
 		}
-		if why := whys(r)["/pods/a "+quota]; !strings.Contains(why, "burst 300ms is above the quota 200ms") || !strings.Contains(why, "run unthrottle restore") {
+		if why := whys(r)["/pods/a "+quota]; !strings.Contains(why, "burst 300ms is above the quota 200ms") ||
+			!strings.Contains(why, "run unthrottle restore") {
 			t.Errorf("skipped %v", r.Skipped)
 		}
 		if got := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); got != "0-7" {
@@ -64,7 +65,8 @@ func TestTheThirdKeepsTheSecond(t *testing.T) {
 		restore := func(id string) (Result, error) { return Restore(t.Context(), s.env, Selector{IDs: []string{id}}) }
 		r, err := restore(ids[1])
 		var not *NotRestored
-		if !errors.As(err, &not) || !strings.Contains(err.Error(), "first run unthrottle restore "+ids[2]+";") || r.Verdict != verdictNotRestored {
+		if !errors.As(err, &not) || !strings.Contains(err.Error(), "first run unthrottle restore "+ids[2]+";") ||
+			r.Verdict != verdictNotRestored {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if got := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); got != "6" {

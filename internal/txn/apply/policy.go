@@ -113,7 +113,8 @@ func (w policy) ordinary(c change.Change) ([]change.Change, error) {
 			case err != nil:
 				return err
 			case p.BeforeOthers():
-				return &NotRealtime{Path: path, Why: fmt.Sprintf("thread %d has the policy %q already: the program sets them itself", tid, p),
+				return &NotRealtime{Path: path, Why: fmt.Sprintf("thread %d has the policy %q already: the program "+
+					"sets them itself", tid, p),
 					Hint: "leave it to the program"}
 			case !p.Same(schedpolicy.Other):
 				continue
@@ -121,7 +122,8 @@ func (w policy) ordinary(c change.Change) ([]change.Change, error) {
 			one := c
 			one.File, one.To = schedpolicy.File(tid), p.As(schedpolicy.Realtime).String()
 			if all = append(all, one); len(all) > maxScheduled {
-				return &NotRealtime{Path: c.Path, Why: fmt.Sprintf("it has more than %d threads", maxScheduled), Hint: "name a cgroup with fewer"}
+				return &NotRealtime{Path: c.Path, Why: fmt.Sprintf("it has more than %d threads", maxScheduled),
+					Hint: "name a cgroup with fewer"}
 			}
 		}
 		return nil

@@ -83,7 +83,8 @@ func newThreads(s *scene) *threads {
 }
 
 func hurry(path string) change.Change {
-	return change.Change{Kind: change.KindSched, Path: path, File: schedpolicy.Rest, To: schedpolicy.Realtime.String(), Why: "before others"}
+	return change.Change{Kind: change.KindSched, Path: path, File: schedpolicy.Rest, To: schedpolicy.Realtime.String(),
+		Why: "before others"}
 }
 
 func (s *scene) hurried() error {
@@ -155,7 +156,8 @@ func TestRealtimeThreadsComeAndGo(t *testing.T) {
 	if len(r.Skipped) != 1 || r.Skipped[0].File != schedpolicy.File(15) || r.Skipped[0].Why != whyForeign {
 		t.Errorf("skipped %+v", r.Skipped)
 	}
-	if f.policies[12].Class != "other" || !f.policies[14].Same(schedpolicy.Realtime) || f.policies[15].Priority != 7 || f.policies[10] != schedpolicy.Other {
+	if f.policies[12].Class != "other" || !f.policies[14].Same(schedpolicy.Realtime) || f.policies[15].Priority != 7 ||
+		f.policies[10] != schedpolicy.Other {
 		t.Errorf("restored: %v", f.policies)
 	}
 }
@@ -165,7 +167,9 @@ func TestRealtimeRefused(t *testing.T) {
 		arrange func(s *scene, f *threads)
 		says    string
 	}{
-		"the program sets policies": {func(s *scene, f *threads) { f.policies[11] = schedpolicy.Policy{Class: "fifo", Priority: 3} }, `thread 11 has the policy "fifo 3"`},
+		"the program sets policies": {func(s *scene, f *threads) {
+			f.policies[11] = schedpolicy.Policy{Class: "fifo", Priority: 3}
+		}, `thread 11 has the policy "fifo 3"`},
 		"nothing bounds them":       {func(s *scene, f *threads) { f.unbounded = true }, "sched_rt_runtime_us is -1"},
 		"the kernel refuses":        {func(s *scene, f *threads) { f.refused[12] = true }, "CAP_SYS_NICE"},
 		"nothing to do it with":     {func(s *scene, f *threads) { s.env.Sched = nil }, "cannot be read or set here"},
@@ -272,8 +276,9 @@ func TestRealtimeIsInherited(t *testing.T) {
 	f.setCgroupID(10, 70)
 	delete(f.policies, 12)
 	s.k.Exit(12)
-	_, err = Replace(t.Context(), s.env, []txn.Part{{Purpose: txn.Purpose{Target: txn.Target{Path: "/pods/a"}, Remedy: "pin"}, Replaces: []string{held[0].ID},
-		Changes: []change.Change{cpus("/pods/a", "4-5"), without("/pods/b", "4-5"), without("/pods/c", "4-5")}}})
+	_, err = Replace(t.Context(), s.env,
+		[]txn.Part{{Purpose: txn.Purpose{Target: txn.Target{Path: "/pods/a"}, Remedy: "pin"}, Replaces: []string{held[0].ID},
+			Changes: []change.Change{cpus("/pods/a", "4-5"), without("/pods/b", "4-5"), without("/pods/c", "4-5")}}})
 	s.must(err)
 	if !f.policies[10].Same(schedpolicy.Realtime) || !f.policies[70].Same(schedpolicy.Realtime) {
 		t.Errorf("moved: %v", f.policies)

@@ -176,7 +176,8 @@ func (w world) ours(s *journal.State, k journal.Setting, current string, held []
 
 // hold resolves one change against the present and the journal: the hold to write down, and what it makes of the value
 // as it is now. The transactions replaced count no more.
-func (w world) hold(ctx context.Context, s *journal.State, c change.Change, newTrees []tree, replaced []string) (journal.Hold, resolution, error) {
+func (w world) hold(ctx context.Context, s *journal.State, c change.Change, newTrees []tree,
+	replaced []string) (journal.Hold, resolution, error) {
 	fail := func(err error) (journal.Hold, resolution, error) { return journal.Hold{}, resolution{}, err }
 	k := c.Key()
 	h := journal.Hold{Op: c.Op, To: journal.Path(c.To), Why: c.Why, MembersController: c.MembersController,

@@ -38,7 +38,8 @@ func (s *scene) moves() error {
 	part := func(name, path string, changes ...change.Change) txn.Part {
 		return txn.Part{Purpose: txn.Purpose{Target: txn.Target{Path: path}, Remedy: "pin"}, Changes: changes, Replaces: []string{at[name]}}
 	}
-	r, err := Replace(ctx, s.env, []txn.Part{part("a", "/pods/a", cpus("/pods/a", "1,6"), without("/pods/b", "1,6"), without("/pods/c", "1,6"))})
+	r, err := Replace(ctx, s.env, []txn.Part{
+		part("a", "/pods/a", cpus("/pods/a", "1,6"), without("/pods/b", "1,6"), without("/pods/c", "1,6"))})
 	if err != nil {
 		return err
 	}
@@ -177,15 +178,17 @@ func TestReplaceKeepsTheOutcome(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	id := s.apply(s.pinA()).ID
 	s.must(Record(s.env, id, txn.Outcome{Verdict: "better", Note: "p99"}))
-	r, err := Replace(t.Context(), s.env, []txn.Part{{Purpose: txn.Purpose{Target: txn.Target{Path: "/pods/a"}}, Changes: []change.Change{cpus("/pods/a", "5-6")},
-		Replaces: []string{id}}})
+	r, err := Replace(t.Context(), s.env,
+		[]txn.Part{{Purpose: txn.Purpose{Target: txn.Target{Path: "/pods/a"}}, Changes: []change.Change{cpus("/pods/a", "5-6")},
+			Replaces: []string{id}}})
 	s.must(err)
 	open, err := Status(s.env)
 	s.must(err)
 	if len(open) != 1 || open[0].ID != r.ID || open[0].Verdict != "better" {
 		t.Errorf("%+v", open)
 	}
-	if _, err := Replace(t.Context(), s.env, []txn.Part{{Replaces: []string{id}}}); err == nil || !strings.Contains(err.Error(), "plan again") {
+	if _, err := Replace(t.Context(), s.env, []txn.Part{{Replaces: []string{id}}}); err == nil ||
+		!strings.Contains(err.Error(), "plan again") {
 		t.Errorf("replaced twice: %v", err)
 	}
 }

@@ -247,15 +247,18 @@ func TestRefusedBeforeTheFirstWrite(t *testing.T) {
 	_, alone := s.pinAlone()
 	for want, changes := range map[string][]change.Change{
 		`was "0-3" when planned and is "0-7" now`: {stale},
-		"changed twice":                        {cpus("/pods/a", "0"), cpus("/pods/a", "1")},
-		"exists already and is not ours":       {exists},
-		"would leave nothing":                  {without("/pods/a", "0-7")},
-		"the cgroup does not exist":            {cpus("/pods/none", "0")},
-		"unknown kind":                         {{Kind: "unheard_of", Path: "/pods"}},
-		"outside our PID namespace":            alone,
-		"systemd does not answer":              {{Kind: change.KindSystemd, Path: "/pods/a", Unit: "a.scope", File: "AllowedCPUs", To: "0"}},
-		"quota 10µs is below":                  {{Kind: change.KindFile, Controller: cgroup.CPU, Path: "/pods/a", File: "cpu.cfs_quota_us", To: "10"}},
-		"CPUs can be taken out of a list only": {{Kind: change.KindFile, Op: change.OpRemoveCPUs, Controller: cgroup.CPU, Path: "/pods/a", File: "cpu.shares", To: "1"}},
+		"changed twice":                  {cpus("/pods/a", "0"), cpus("/pods/a", "1")},
+		"exists already and is not ours": {exists},
+		"would leave nothing":            {without("/pods/a", "0-7")},
+		"the cgroup does not exist":      {cpus("/pods/none", "0")},
+		"unknown kind":                   {{Kind: "unheard_of", Path: "/pods"}},
+		"outside our PID namespace":      alone,
+		"systemd does not answer": {
+			{Kind: change.KindSystemd, Path: "/pods/a", Unit: "a.scope", File: "AllowedCPUs", To: "0"}},
+		"quota 10µs is below": {
+			{Kind: change.KindFile, Controller: cgroup.CPU, Path: "/pods/a", File: "cpu.cfs_quota_us", To: "10"}},
+		"CPUs can be taken out of a list only": {
+			{Kind: change.KindFile, Op: change.OpRemoveCPUs, Controller: cgroup.CPU, Path: "/pods/a", File: "cpu.shares", To: "1"}},
 	} {
 		r, err := Apply(t.Context(), s.env, txn.Purpose{}, changes)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -23,7 +23,8 @@ func TestAUnitsQuotaMustBeItsCgroups(t *testing.T) {
 		{"2015000", "100000 50000", nil},
 		{"infinity", "max 50000", nil},
 		{"500", "1000 1000000", nil}, // the least that the kernel takes
-		{"2000000", "120000 50000", []string{`unit "b.scope"`, "allows 2 CPUs", `cgroup "/pods/b" 2.4 CPUs`, "CPUQuota=240%", "CPUQuota=200% for"}},
+		{"2000000", "120000 50000", []string{`unit "b.scope"`, "allows 2 CPUs", `cgroup "/pods/b" 2.4 CPUs`,
+			"CPUQuota=240%", "CPUQuota=200% for"}},
 		{"2000000", "max 50000", []string{"any number of CPUs", "CPUQuota=,"}},
 		{"infinity", "100000 50000", []string{"allows any number", "CPUQuota=200%"}},
 		{"12.5", "100000 50000", []string{"no number of microseconds"}},
@@ -75,7 +76,8 @@ func TestAUnitsQuotaMayComeLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := world{s.env}
-	if err := w.kind(change.KindSystemd).possible(ctx, propertyOf("CPUQuotaPerSecUSec", "1", change.OpSet)); !errors.Is(err, context.Canceled) {
+	if err := w.kind(change.KindSystemd).possible(ctx, propertyOf("CPUQuotaPerSecUSec", "1", change.OpSet)); !errors.Is(
+		err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -103,7 +103,8 @@ func (r *run) threads(path string, effective cpuset.CPUSet, limit int) int {
 		r.warn("cgroup %q: %s to a single CPU by their own affinity", path, text.CountOf(one, "thread is bound", "threads are bound"))
 	}
 	if narrower > 0 {
-		r.warn("cgroup %q: %s fewer CPUs than %s by their own affinity", path, text.CountOf(narrower, "thread uses", "threads use"), effective)
+		r.warn("cgroup %q: %s fewer CPUs than %s by their own affinity", path,
+			text.CountOf(narrower, "thread uses", "threads use"), effective)
 	}
 	return len(tids)
 }

@@ -120,7 +120,8 @@ func TestCountWidths(t *testing.T) {
 		}
 		return *all[0].Narrow
 	}
-	if n := look(); n.CapCPUs != 2 || n.MaxCreditSeconds != 0.4 || !*n.InForce || *n.Widest != 3 || *n.CreditSeconds != 0.25 || *n.WaitedSeconds != 2 {
+	if n := look(); n.CapCPUs != 2 || n.MaxCreditSeconds != 0.4 || !*n.InForce || *n.Widest != 3 ||
+		*n.CreditSeconds != 0.25 || *n.WaitedSeconds != 2 {
 		t.Errorf("%+v", n)
 	}
 	clear(f.caps)
@@ -191,7 +192,8 @@ func TestWidthKilledAtEveryPoint(t *testing.T) {
 func TestWidthRefused(t *testing.T) {
 	s := newScene(t, cgroup.V2)
 	f := newWidths(s)
-	for to, want := range map[string]string{"": "is no cap", "0 CPUs": "a cap of 0 CPUs", "9999 CPUs": "a cap of 9999 CPUs", "2": "is no cap"} {
+	for to, want := range map[string]string{"": "is no cap", "0 CPUs": "a cap of 0 CPUs",
+		"9999 CPUs": "a cap of 9999 CPUs", "2": "is no cap"} {
 		purpose, changes := capped("/pods/a", to)
 		if _, err := Apply(t.Context(), s.env, purpose, changes); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", to, err)

@@ -40,7 +40,8 @@ func (w world) narrow(of change.Change) *txn.Narrow {
 	if ok {
 		n.Widest, n.CPUsNow, n.SlicesCut = &counts.Widest, &counts.Now, &counts.Cut
 		n.Faults = counts.Faults
-		n.CreditSeconds, n.AtCapSeconds, n.WaitedSeconds = new(counts.Credit.Seconds()), new(counts.AtCap.Seconds()), new(counts.Waited.Seconds())
+		n.CreditSeconds, n.AtCapSeconds, n.WaitedSeconds = new(counts.Credit.Seconds()), new(counts.AtCap.Seconds()),
+			new(counts.Waited.Seconds())
 	}
 	return n
 }

@@ -62,7 +62,8 @@ const Present = "present"
 //     package systemd ("0-3", microseconds as decimal, "infinity").
 //   - cgroup: Controller, Path.
 //   - task: Controller, From and To (cgroup paths), and whose processes: those that are in MembersController's cgroup
-//     MembersPath or below it, and in From at the same time. MembersPath "" means all of From. Path is the cgroup that holds them while the change is in force: To.
+//     MembersPath or below it, and in From at the same time. MembersPath "" means all of From. Path is the cgroup that
+//     holds them while the change is in force: To.
 //   - subtree_control: Controller (of the hierarchy that is meant), Path, To "+cpuset" and the like.
 //   - scheduling: Path (the cgroup), File and From, To as package sched names threads and policies. sched.Rest as File
 //     means all ordinary threads at and below the cgroup; package apply makes single ones of it.

@@ -75,7 +75,8 @@ func TestOrder(t *testing.T) {
 			[]string{"/p/c cpu.cfs_quota_us 300000>100000", "/p cpu.cfs_quota_us -1>200000", "/p/c cpuset.cpus 6-7>0-7"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := change.State{Versions: map[cgroup.Controller]cgroup.Version{cgroup.CPU: cgroup.V1, cgroup.CPUSet: cgroup.V1}, Values: c.values}
+			s := change.State{Versions: map[cgroup.Controller]cgroup.Version{cgroup.CPU: cgroup.V1,
+				cgroup.CPUSet: cgroup.V1}, Values: c.values}
 			for range 3 {
 				steps, err := change.Order(s, slices.Clone(c.changes))
 				if err != nil {
@@ -93,9 +94,10 @@ func TestOrder(t *testing.T) {
 func TestOrderRefuses(t *testing.T) {
 	v1 := change.State{Versions: map[cgroup.Controller]cgroup.Version{cgroup.CPUSet: cgroup.V1, cgroup.CPU: cgroup.V1}}
 	for name, changes := range map[string][]change.Change{
-		"twice":       {set("/a", "0", "1"), set("/a", "0", "2")},
-		"no list":     {set("/a", "0", "one")},
-		"nothing":     {{Kind: change.KindFile, Op: change.OpRemoveCPUs, Controller: cgroup.CPUSet, Path: "/a", File: "cpuset.cpus", From: "0-1", To: "0-1"}},
+		"twice":   {set("/a", "0", "1"), set("/a", "0", "2")},
+		"no list": {set("/a", "0", "one")},
+		"nothing": {{Kind: change.KindFile, Op: change.OpRemoveCPUs, Controller: cgroup.CPUSet, Path: "/a",
+			File: "cpuset.cpus", From: "0-1", To: "0-1"}},
 		"unknown":     {{Kind: "unheard_of", Path: "/a"}},
 		"not mounted": {{Kind: change.KindFile, Controller: "memory", Path: "/a", File: "memory.max"}},
 		"quota":       {quota("/a", "-1", "10")},
@@ -215,7 +217,8 @@ func TestOrderIsAccepted(t *testing.T) {
 		for i, path := range []string{"/a/b/c", "/a/d", "/e/f"} {
 			k.Spawn(path, 100+i)
 		}
-		s := change.State{Versions: map[cgroup.Controller]cgroup.Version{cgroup.CPU: v, cgroup.CPUSet: v}, Values: map[change.Setting]string{}}
+		s := change.State{Versions: map[cgroup.Controller]cgroup.Version{cgroup.CPU: v, cgroup.CPUSet: v},
+			Values: map[change.Setting]string{}}
 		var changes []change.Change
 		for _, path := range paths {
 			for file, to := range text(v, last[path]) {

@@ -22,8 +22,10 @@ func TestOrderOfPolicies(t *testing.T) {
 		all  []Change
 		want string
 	}{
-		{[]Change{policy(schedpolicy.File(7), "other", "rr 1"), policy(schedpolicy.Rest, "other", "rr 1"), cpus("0-3", "3")}, "[cpuset.cpus threads thread/7]"},
-		{[]Change{policy(schedpolicy.Rest, "rr 1", "other"), policy(schedpolicy.File(7), "rr 1", "other"), cpus("3", "0-3")}, "[thread/7 threads cpuset.cpus]"},
+		{[]Change{policy(schedpolicy.File(7), "other", "rr 1"), policy(schedpolicy.Rest, "other", "rr 1"),
+			cpus("0-3", "3")}, "[cpuset.cpus threads thread/7]"},
+		{[]Change{policy(schedpolicy.Rest, "rr 1", "other"), policy(schedpolicy.File(7), "rr 1", "other"),
+			cpus("3", "0-3")}, "[thread/7 threads cpuset.cpus]"},
 		{[]Change{policy(schedpolicy.File(7), "rr 1", "rr 1"), policy(schedpolicy.File(8), "other", "nonsense")}, "[thread/8]"},
 	} {
 		steps, err := Order(s, tc.all)

@@ -103,7 +103,8 @@ func (h *Host) Counts(cgroup uint64) (counts widthcap.Counts, ok bool, err error
 		if errors.Is(err, scx.ErrNoCap) {
 			return nil
 		}
-		counts = widthcap.Counts{Widest: s.Widest, Now: s.Now, Credit: s.Credit, AtCap: s.AtCap, Waited: s.Waited, Cut: s.Cut, Faults: s.Faults}
+		counts = widthcap.Counts{Widest: s.Widest, Now: s.Now, Credit: s.Credit, AtCap: s.AtCap, Waited: s.Waited,
+			Cut: s.Cut, Faults: s.Faults}
 		ok = err == nil
 		return err
 	})

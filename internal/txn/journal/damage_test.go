@@ -85,7 +85,8 @@ func TestDamageIsKeptAside(t *testing.T) {
 		if s.Damaged != 0 || len(s.Open()) != 2 || s.Version != Version || j.NotKept() != nil {
 			t.Fatalf("round %d: %v, %d damaged, %v", round, s, s.Damaged, j.NotKept())
 		}
-		if d := s.Damage(); len(d) != 1 || d[0].Lines != 1 || d[0].Reported || d[0].Bytes != int64(len(bytes.SplitAfter(data, []byte("\n"))[2])) {
+		if d := s.Damage(); len(d) != 1 || d[0].Lines != 1 || d[0].Reported ||
+			d[0].Bytes != int64(len(bytes.SplitAfter(data, []byte("\n"))[2])) {
 			t.Fatalf("round %d: %+v", round, d)
 		}
 		j.Close()

@@ -37,7 +37,8 @@ func setting(path string) Setting {
 }
 
 func begin(id, path string) Record {
-	return Record{Begin: &Begin{Txn: id, Boot: "b", Target: Path(path), Holds: []Hold{{Setting: setting(path), Op: change.OpSet, To: "1", Original: "0-1"}}}}
+	return Record{Begin: &Begin{Txn: id, Boot: "b", Target: Path(path),
+		Holds: []Hold{{Setting: setting(path), Op: change.OpSet, To: "1", Original: "0-1"}}}}
 }
 
 func write(j *Journal, id, path, before, want string) Record {
@@ -289,7 +290,8 @@ func TestStateDir(t *testing.T) {
 		if err := os.Chown(theirs, 1234, 1234); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(t.Context(), theirs, Options{}); err == nil || !strings.Contains(err.Error(), "belongs to uid 1234") || !strings.Contains(err.Error(), "--state-dir") {
+		if _, err := Open(t.Context(), theirs, Options{}); err == nil ||
+			!strings.Contains(err.Error(), "belongs to uid 1234") || !strings.Contains(err.Error(), "--state-dir") {
 			t.Errorf("a directory of another user's: %v", err)
 		}
 	}

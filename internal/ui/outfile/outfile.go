@@ -47,7 +47,8 @@ func Create(name string) (*File, error) {
 		return nil, fmt.Errorf("%s: cannot be written: %w", text.Sanitize(name, 0), err)
 	}
 	// /dev/stdout may lead to a file, which another program has open and would lose.
-	if abs, err := filepath.Abs(name); err == nil && (cgroup.Below(abs, "/dev") && !cgroup.Below(abs, "/dev/shm") || cgroup.Below(abs, "/proc")) {
+	if abs, err := filepath.Abs(name); err == nil && (cgroup.Below(abs, "/dev") && !cgroup.Below(abs, "/dev/shm") ||
+		cgroup.Below(abs, "/proc")) {
 		return fail(errors.New("it is the kernel's: give a file of your own"))
 	}
 	path := name

@@ -28,7 +28,8 @@ func TestFeedWithCountersOnly(t *testing.T) {
 	f := feed{Note: "no probe"}
 	got := f.Frame(observe.Snapshot{Observations: []observe.Observation{o, dark}}, none)
 	a := got.Rows[0]
-	if a.Name != "pod/app" || *a.StoppedLow != 0.1 || *a.StoppedHigh != 0.3 || !a.Unlimited || a.MostWidth != nil || a.Wanted != nil || a.Cause != "" && a.Cause != "shortage" {
+	if a.Name != "pod/app" || *a.StoppedLow != 0.1 || *a.StoppedHigh != 0.3 || !a.Unlimited || a.MostWidth != nil ||
+		a.Wanted != nil || a.Cause != "" && a.Cause != "shortage" {
 		t.Errorf("%+v", a)
 	}
 	if len(a.Timeline) != 2 || a.Timeline[0].Stopped != 0 || a.Timeline[1].Stopped != 1 {

@@ -173,7 +173,8 @@ func TestExplanationOpensAndCloses(t *testing.T) {
 	m = press(m, "down", "enter")
 	begin := time.Now()
 	m = send(m, tickMsg(begin), tickMsg(begin.Add(5*time.Second)))
-	if fmt.Sprint(asked) != "[/pods/b]" || !strings.Contains(m.Screen(), "###############...............") || !strings.Contains(m.Screen(), "5 of 10 s") {
+	if fmt.Sprint(asked) != "[/pods/b]" || !strings.Contains(m.Screen(), "###############...............") ||
+		!strings.Contains(m.Screen(), "5 of 10 s") {
 		t.Fatalf("asked %v\n%s", asked, m.Screen())
 	}
 	// The answer to a question that was left is not shown.
@@ -227,7 +228,8 @@ func TestStrangersNamesAreText(t *testing.T) {
 
 // A narrow terminal shows the most telling columns, whole.
 func TestNarrowScreen(t *testing.T) {
-	for columns, shown := range map[int][]string{30: {"STOPPED"}, 40: {"STOPPED", "CAUSE"}, 47: {"STOPPED", "USED", "CAUSE"}, 80: {"STOPPED", "LIMIT", "USED", "MOST", "WANTED", "CAUSE"}} {
+	for columns, shown := range map[int][]string{30: {"STOPPED"}, 40: {"STOPPED", "CAUSE"},
+		47: {"STOPPED", "USED", "CAUSE"}, 80: {"STOPPED", "LIMIT", "USED", "MOST", "WANTED", "CAUSE"}} {
 		m := send(start(row("cart", 0.25, 1)), tea.WindowSizeMsg{Width: columns, Height: 12})
 		lines := strings.Split(m.Screen(), "\n")
 		if got := strings.Fields(lines[2])[1:]; strings.Join(got[:len(shown)], " ") != strings.Join(shown, " ") {
@@ -246,7 +248,8 @@ func TestNarrowScreen(t *testing.T) {
 
 // Whatever is pressed and whatever size the terminal has: no panic, and the screen fits.
 func TestScreenAlwaysFits(t *testing.T) {
-	keys := []string{"up", "down", "pgup", "pgdown", "home", "end", "enter", "esc", "/", "a", "q", "?", "p", "s", "u", "w", "n", "c", "r", "y", "f", "backspace"}
+	keys := []string{"up", "down", "pgup", "pgdown", "home", "end", "enter", "esc", "/", "a", "q", "?", "p", "s", "u",
+		"w", "n", "c", "r", "y", "f", "backspace"}
 	rapid.Check(t, func(t *rapid.T) {
 		m := Model{ASCII: rapid.Bool().Draw(t, "ascii"), Color: rapid.Bool().Draw(t, "color")}
 		m.Explain = func(string) tea.Cmd { return nil }
@@ -261,7 +264,8 @@ func TestScreenAlwaysFits(t *testing.T) {
 				}
 				m = send(m, Frame{At: time.Now(), Rows: rows})
 			case 2:
-				m = send(m, Explained{Path: m.selected, Text: saying(strings.Repeat("a text of several words\n", rapid.IntRange(0, 100).Draw(t, "lines")))})
+				m = send(m, Explained{Path: m.selected,
+					Text: saying(strings.Repeat("a text of several words\n", rapid.IntRange(0, 100).Draw(t, "lines")))})
 			default:
 				m = press(m, rapid.SampledFrom(keys).Draw(t, "key"))
 			}
@@ -290,7 +294,8 @@ func TestExplanationFollowsTheWindow(t *testing.T) {
 	}})
 	for _, width := range []int{40, 100} {
 		s := send(m, tea.WindowSizeMsg{Width: width, Height: 10}).Screen()
-		if got := strings.Join(strings.Fields(s), " "); !strings.Contains(got, fmt.Sprintf("for %d columns: a verdict of many words that do not fit", width)) {
+		if got := strings.Join(strings.Fields(s), " "); !strings.Contains(got,
+			fmt.Sprintf("for %d columns: a verdict of many words that do not fit", width)) {
 			t.Errorf("%d columns:\n%s", width, s)
 		}
 	}

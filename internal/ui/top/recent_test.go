@@ -13,7 +13,8 @@ func TestCauseIsThatOfTenSeconds(t *testing.T) {
 	begun := time.Unix(1_700_000_000, 0)
 	var r recent
 	for i, l := range []look{
-		{cause: diagnose.Burst, stopped: 0.4}, {cause: diagnose.Shortage, stopped: 0.2}, {cause: diagnose.None}, {cause: diagnose.Neighbours},
+		{cause: diagnose.Burst, stopped: 0.4}, {cause: diagnose.Shortage, stopped: 0.2}, {cause: diagnose.None},
+		{cause: diagnose.Neighbours},
 	} {
 		l.at = begun.Add(time.Duration(i) * time.Second)
 		if r = r.with(l); r.cause() != diagnose.Burst {
@@ -41,7 +42,8 @@ func TestFeedKeepsCausesStable(t *testing.T) {
 	stopped := observation("/a", 400*time.Millisecond, 400*time.Millisecond)
 	stopped.LimitCPUs, stopped.UsedCPUs = of(2.0), of(1.99)
 	first := f.Frame(observe.Snapshot{At: at, Observations: []observe.Observation{stopped}}, none).Rows[0].Cause
-	calm := f.Frame(observe.Snapshot{At: at.Add(time.Second), Observations: []observe.Observation{observation("/a", 0, 0)}}, none).Rows[0].Cause
+	calm := f.Frame(observe.Snapshot{At: at.Add(time.Second),
+		Observations: []observe.Observation{observation("/a", 0, 0)}}, none).Rows[0].Cause
 	if first != diagnose.Shortage || calm != first {
 		t.Errorf("%q, then %q", first, calm)
 	}

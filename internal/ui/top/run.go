@@ -11,7 +11,8 @@ import (
 // Run shows the model on a terminal until the user leaves, ctx ends or watch fails. watch is run beside it and gives
 // frames through show, which may be called from any goroutine; it ends when its context does. follows is the command to
 // type next; "": none.
-func Run(ctx context.Context, m Model, in io.Reader, out io.Writer, watch func(ctx context.Context, show func(Frame)) error) (follows string, err error) {
+func Run(ctx context.Context, m Model, in io.Reader, out io.Writer,
+	watch func(ctx context.Context, show func(Frame)) error) (follows string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())

@@ -131,7 +131,8 @@ func (m *Model) note() string {
 const narrowScreen = 60
 
 func (m *Model) foot() string {
-	return m.keys("q quit", "? help", "enter explain", "f fix", "y copy", "/ filter", "s/u/w/n/c sort", "r reverse", "p pause", m.arrows("move"))
+	return m.keys("q quit", "? help", "enter explain", "f fix", "y copy", "/ filter", "s/u/w/n/c sort", "r reverse",
+		"p pause", m.arrows("move"))
 }
 
 // keys are the keys that fit in a line, the most needed first.
@@ -234,5 +235,6 @@ func (m *Model) progress(elapsed time.Duration) string {
 	if m.ASCII {
 		full, empty = "#", "."
 	}
-	return fmt.Sprintf("%s%s %.0f of %.0f s", strings.Repeat(full, n), strings.Repeat(empty, cells-n), min(elapsed, m.ExplainFor).Seconds(), m.ExplainFor.Seconds())
+	return fmt.Sprintf("%s%s %.0f of %.0f s", strings.Repeat(full, n), strings.Repeat(empty, cells-n),
+		min(elapsed, m.ExplainFor).Seconds(), m.ExplainFor.Seconds())
 }

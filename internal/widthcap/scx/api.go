@@ -45,7 +45,8 @@ func (c Cap) Check() error {
 	case c.Widest < 0 || c.Widest > MaxCPUs:
 		return fmt.Errorf("%d CPUs at the widest; want 0 to %d", c.Widest, MaxCPUs)
 	case c.Widest > 0 && float64(c.Widest) < c.CPUs:
-		return fmt.Errorf("%d CPUs at the widest is less than the cap of %g; give at least %d, or 0 for every CPU", c.Widest, c.CPUs, int(math.Ceil(c.CPUs)))
+		return fmt.Errorf("%d CPUs at the widest is less than the cap of %g; give at least %d, or 0 for every CPU",
+			c.Widest, c.CPUs, int(math.Ceil(c.CPUs)))
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ func Open(pinDir string) (*Caps, error) {
 			continue // an older program loaded it
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("scheduler: no map %s in %s: %w; its loader has given another folder, or none", name, pinDir, err), c.Close())
+			return nil, errors.Join(fmt.Errorf("scheduler: no map %s in %s: %w; its loader has given another folder, "+
+				"or none", name, pinDir, err), c.Close())
 		}
 		c.maps[name] = m
 	}
@@ -56,7 +57,8 @@ func Open(pinDir string) (*Caps, error) {
 		return nil, errors.Join(fmt.Errorf("scheduler: CLOCK_MONOTONIC: %w", err), c.Close())
 	}
 	if silent := time.Duration(now.Nano()) - time.Duration(k.Beat); silent > deadAfter {
-		return nil, errors.Join(fmt.Errorf("%w: the maps in %s are of a loader that ended %v ago", ErrNotEnabled, pinDir, silent.Round(time.Second)), c.Close())
+		return nil, errors.Join(fmt.Errorf("%w: the maps in %s are of a loader that ended %v ago", ErrNotEnabled,
+			pinDir, silent.Round(time.Second)), c.Close())
 	}
 	return c, nil
 }

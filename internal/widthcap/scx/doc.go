@@ -19,7 +19,8 @@
 //
 // A capped cgroup below a capped cgroup needs a slot of both, up to four levels. Among the threads that may run, the
 // lowest virtual time is first. It passes by nice and by cpu.weight, on every level of cgroups. A thread that wakes up
-// in a cgroup at its cap takes the slot of the thread that is furthest ahead of it. Where the cgroup has a slot and no CPU is idle, it takes
+// in a cgroup at its cap takes the slot of the thread that is furthest ahead of it. Where the cgroup has a slot and no
+// CPU is idle, it takes
 // the CPU of the thread without a cap that is furthest ahead of the cgroup's share. A thread that calls sched_yield(2) gives up a
 // slice, so that those it waits for come first.
 //

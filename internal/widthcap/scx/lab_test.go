@@ -160,8 +160,10 @@ func TestScheduler(t *testing.T) {
 	tr := cgrouptest.New(t)
 	s := load(t, scx.Options{})
 	for name, test := range map[string]func(*testing.T, *scx.Scheduler, *cgrouptest.Tree){
-		"width": neverWider, "mean": meanUse, "credit": creditIsSpent, "rests": restsBeforeItRuns, "nested": nestedCaps, "limits": limitsOfOthers,
-		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners, "changes": changesUnderLoad, "many": manyCgroups, "yield": yieldsToThoseThatWait, "wakes": wakesBesideNeighbours,
+		"width": neverWider, "mean": meanUse, "credit": creditIsSpent, "rests": restsBeforeItRuns, "nested": nestedCaps,
+		"limits":  limitsOfOthers,
+		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners,
+		"changes": changesUnderLoad, "many": manyCgroups, "yield": yieldsToThoseThatWait, "wakes": wakesBesideNeighbours,
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(t, s, tr)
@@ -377,7 +379,8 @@ func besideNeighbours(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	settled(t, s, g)
 }
 
-// wakesBesideNeighbours checks that a thread of a capped group which wakes up where a thread without a cap runs does not wait for the end of that one's slice.
+// wakesBesideNeighbours checks that a thread of a capped group which wakes up where a thread without a cap runs does
+// not wait for the end of that one's slice.
 func wakesBesideNeighbours(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	const sleep, slice = 10 * time.Millisecond, 3 * time.Millisecond
 	g, other := newGroup(t, tr, "wakes/capped"), newGroup(t, tr, "wakes/other")
@@ -443,15 +446,17 @@ func sleeperBesideBurners(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	settled(t, s, g)
 }
 
-// yieldsToThoseThatWait checks that threads which spin and yield until others have run let these run: each collection of the service has 40 ms
+// yieldsToThoseThatWait checks that threads which spin and yield until others have run let these run: each collection
+// of the service has 40 ms
 // of work for 32 threads on fewer CPUs, which wait so for each other at its end.
 func yieldsToThoseThatWait(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	const work, every = 40 * time.Millisecond, 100 * time.Millisecond
 	g := newGroup(t, tr, "yield")
 	must(t, s.Set(g.id, scx.Cap{CPUs: 6}))
 	p, err := service.Start("", service.Spec{
-		IO: 1, Pools: []service.Pool{{Name: "pool", Threads: 1, Queue: 1}}, Classes: []service.Class{{Name: "get", Pool: "pool", Work: scenario.Fixed(time.Millisecond)}},
-		GC: &service.GC{Threads: 32, Work: work, Every: every}, Deadline: 5 * time.Minute,
+		IO: 1, Pools: []service.Pool{{Name: "pool", Threads: 1, Queue: 1}},
+		Classes: []service.Class{{Name: "get", Pool: "pool", Work: scenario.Fixed(time.Millisecond)}},
+		GC:      &service.GC{Threads: 32, Work: work, Every: every}, Deadline: 5 * time.Minute,
 	})
 	must(t, err)
 	stop := sync.OnceFunc(func() { must(t, p.Stop()) })
@@ -468,7 +473,8 @@ func yieldsToThoseThatWait(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) 
 	each := (g.used(t) - was) / time.Duration(of.GC.Collections)
 	stop()
 	settled(t, s, g)
-	t.Logf("%d collections of %v used %v each, and paused the service for %.1f ms each", of.GC.Collections, work, each, 1000*of.GC.PausedSeconds/float64(of.GC.Collections))
+	t.Logf("%d collections of %v used %v each, and paused the service for %.1f ms each", of.GC.Collections, work, each,
+		1000*of.GC.PausedSeconds/float64(of.GC.Collections))
 	// On such a guest the kernel's own scheduler needs 190 ms, and this one needed 310 before it knew of yields.
 	if each > 5*work {
 		t.Errorf("a collection of %v uses %v: its threads spin while others wait", work, each)

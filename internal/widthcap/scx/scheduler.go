@@ -158,7 +158,8 @@ func thrownOut(f bpfFarewell) error {
 	if f.Code&actRestart != 0 {
 		return fmt.Errorf("the kernel ended the scheduler: %s: %w", why, ErrRestart)
 	}
-	return fmt.Errorf("the kernel ended the scheduler: %s (kind %d, code %d); every thread is under the kernel's own scheduler", why, f.Kind, f.Code)
+	return fmt.Errorf("the kernel ended the scheduler: %s (kind %d, code %d); every thread is under the kernel's own "+
+		"scheduler", why, f.Kind, f.Code)
 }
 
 // Done is closed when the kernel has thrown the scheduler out, or Close has ended it.

@@ -39,7 +39,8 @@ func Supported() error {
 func canLoad(kernel, cgroups fs.FS) error {
 	state, err := fs.ReadFile(kernel, "sched_ext/state")
 	if err != nil {
-		return &Unavailable{Why: "the kernel has no sched_ext", Way: "Linux 6.17 or later with CONFIG_SCHED_CLASS_EXT=y is needed; " + instead}
+		return &Unavailable{Why: "the kernel has no sched_ext",
+			Way: "Linux 6.17 or later with CONFIG_SCHED_CLASS_EXT=y is needed; " + instead}
 	}
 	if s := strings.TrimSpace(string(state)); s != "disabled" {
 		name := running(kernel)
@@ -47,13 +48,15 @@ func canLoad(kernel, cgroups fs.FS) error {
 			name = "unknown"
 		}
 		if name == Name {
-			return &Unavailable{Why: "unthrottle's scheduler is loaded already, by another process", Way: "stop that agent first, or set caps in its maps"}
+			return &Unavailable{Why: "unthrottle's scheduler is loaded already, by another process",
+				Way: "stop that agent first, or set caps in its maps"}
 		}
 		return &Unavailable{Why: fmt.Sprintf("another scheduler, %q, is %s", name, s), Way: "stop it first, or " + instead}
 	}
 	controllers, err := fs.ReadFile(cgroups, "cgroup.controllers")
 	if err != nil || !slices.Contains(strings.Fields(string(controllers)), "cpu") {
-		return &Unavailable{Why: "the cpu controller is not on cgroup v2", Way: "boot with systemd.unified_cgroup_hierarchy=1, or " + instead}
+		return &Unavailable{Why: "the cpu controller is not on cgroup v2",
+			Way: "boot with systemd.unified_cgroup_hierarchy=1, or " + instead}
 	}
 	if !privileged() {
 		return &Unavailable{Why: "loading a scheduler is not allowed", Way: "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN"}
@@ -96,11 +99,13 @@ var needed = map[string]int{
 func checkTypes(types *btf.Spec) error {
 	var ops *btf.Struct
 	if err := types.TypeByName("sched_ext_ops", &ops); err != nil {
-		return &Unavailable{Why: "the kernel has no sched_ext", Err: err, Way: "Linux 6.17 or later with CONFIG_SCHED_CLASS_EXT=y is needed; " + instead}
+		return &Unavailable{Why: "the kernel has no sched_ext", Err: err,
+			Way: "Linux 6.17 or later with CONFIG_SCHED_CLASS_EXT=y is needed; " + instead}
 	}
 	if !slices.ContainsFunc(ops.Members, func(m btf.Member) bool { return m.Name == "cgroup_set_bandwidth" }) {
 		return &Unavailable{
-			Why: "the kernel does not tell schedulers about cpu.max (sched_ext_ops has no cgroup_set_bandwidth), so that other containers' limits would end",
+			Why: "the kernel does not tell schedulers about cpu.max (sched_ext_ops has no cgroup_set_bandwidth), so " +
+				"that other containers' limits would end",
 			Way: "Linux 6.17 or later with CONFIG_EXT_GROUP_SCHED=y is needed; " + instead,
 		}
 	}
@@ -115,7 +120,8 @@ func checkTypes(types *btf.Spec) error {
 				continue
 			}
 			if proto, ok := f.Type.(*btf.FuncProto); len(all) > 1 || ok && len(proto.Params) != parameters {
-				return &Unavailable{Why: "the kernel's function " + name + " has another form than this program knows", Way: "this scheduler was tried with Linux 6.18; " + instead}
+				return &Unavailable{Why: "the kernel's function " + name + " has another form than this program knows",
+					Way: "this scheduler was tried with Linux 6.18; " + instead}
 			}
 		}
 	}
@@ -123,12 +129,14 @@ func checkTypes(types *btf.Spec) error {
 }
 
 func noTypes(err error) error {
-	return &Unavailable{Why: "the kernel does not tell its types (BTF)", Err: err, Way: "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed; " + instead}
+	return &Unavailable{Why: "the kernel does not tell its types (BTF)", Err: err,
+		Way: "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed; " + instead}
 }
 
 // refused makes an *Unavailable of the kernel's error.
 func refused(what string, err error) error {
-	u := &Unavailable{Why: "the kernel refuses to " + what, Err: err, Way: "report this with the output of `unthrottle version`; until then " + instead}
+	u := &Unavailable{Why: "the kernel refuses to " + what, Err: err,
+		Way: "report this with the output of `unthrottle version`; until then " + instead}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		u.Way = "run as root, outside a container; a kernel in lockdown mode refuses always"

@@ -71,11 +71,13 @@ func readerPort(pod *core.Pod) (int, error) {
 		}
 		_, given, err := net.SplitHostPort(listen)
 		if err != nil {
-			return 0, fmt.Errorf("pod %s/%s: its container %s listens on %s: %w", pod.Namespace, pod.Name, readerContainer, text.Shown(listen), err)
+			return 0, fmt.Errorf("pod %s/%s: its container %s listens on %s: %w", pod.Namespace, pod.Name,
+				readerContainer, text.Shown(listen), err)
 		}
 		return strconv.Atoi(given)
 	}
-	return 0, fmt.Errorf("node %s: the agent's pod %s/%s has no container %s, which shows users their pods: upgrade the chart with --set reader.enabled=true", pod.Spec.NodeName, pod.Namespace, pod.Name, readerContainer)
+	return 0, fmt.Errorf("node %s: the agent's pod %s/%s has no container %s, which shows users their pods: upgrade "+
+		"the chart with --set reader.enabled=true", pod.Spec.NodeName, pod.Namespace, pod.Name, readerContainer)
 }
 
 // agentAt reaches the reader on the node of a pod.
@@ -123,13 +125,15 @@ func (a *agent) open(ctx context.Context, path string) (*http.Response, error) {
 		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+a.bearer)
-	client := http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(request)
 	if err != nil {
 		if plain := new(url.Error); errors.As(err, &plain) {
 			err = plain.Err
 		}
-		return nil, fmt.Errorf("node %s: the container %s of pod %s/%s does not answer: %w; 'kubectl -n %[3]s logs %[4]s -c %[2]s' says more", a.node, readerContainer, a.pod.Namespace, a.pod.Name, err)
+		return nil, fmt.Errorf("node %s: the container %s of pod %s/%s does not answer: %w; 'kubectl -n %[3]s logs "+
+			"%[4]s -c %[2]s' says more", a.node, readerContainer, a.pod.Namespace, a.pod.Name, err)
 	}
 	if answer.StatusCode == http.StatusOK {
 		return answer, nil
@@ -184,5 +188,6 @@ func (a *agent) notSeen(pod *core.Pod) error {
 	if a.container != "" {
 		what = fmt.Sprintf("container %s of %s", text.Shown(a.container), what)
 	}
-	return fmt.Errorf("the agent on node %s shows you nothing of %s: it has not seen it run, it does not know its names yet, or the user of your token may not get pods in namespace %s", a.node, what, pod.Namespace)
+	return fmt.Errorf("the agent on node %s shows you nothing of %s: it has not seen it run, it does not know its "+
+		"names yet, or the user of your token may not get pods in namespace %s", a.node, what, pod.Namespace)
 }

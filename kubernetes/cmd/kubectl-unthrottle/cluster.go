@@ -79,7 +79,8 @@ func (c *connected) agents(ctx context.Context, node string) ([]core.Pod, error)
 	}
 	all, err := c.client.CoreV1().Pods(c.agentNamespace).List(ctx, options)
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("the agent's pods cannot be found: %w; you need 'list' on pods, and 'get' and 'create' on pods/portforward, in namespace %s", err, c.agentNamespace)
+		return nil, fmt.Errorf("the agent's pods cannot be found: %w; you need 'list' on pods, and 'get' and "+
+			"'create' on pods/portforward, in namespace %s", err, c.agentNamespace)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the agent's pods cannot be found: %w", err)
@@ -95,7 +96,8 @@ func (c *connected) agents(ctx context.Context, node string) ([]core.Pod, error)
 		if node != "" {
 			on = "node " + node
 		}
-		return nil, fmt.Errorf("no agent of unthrottle runs on %s: no pod with labels %s in namespace %s; install the chart there, or give --agent-namespace and --agent-labels", on, c.agentLabels, c.agentNamespace)
+		return nil, fmt.Errorf("no agent of unthrottle runs on %s: no pod with labels %s in namespace %s; install "+
+			"the chart there, or give --agent-namespace and --agent-labels", on, c.agentLabels, c.agentNamespace)
 	}
 	return running, nil
 }

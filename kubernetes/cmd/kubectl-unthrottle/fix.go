@@ -47,7 +47,8 @@ The policy is named after the controller. 'restore' deletes it.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.fix(cmd.Context(), args[0], o) },
 	})
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "write nothing: show the forecast, and the policy that would be written")
-	cmd.Flags().StringVar(&o.remedy, "remedy", "auto", "auto: the agent's forecast chooses; secondary: it gets what others leave; none: it is left alone")
+	cmd.Flags().StringVar(&o.remedy, "remedy", "auto", "auto: the agent's forecast chooses; secondary: it gets what "+
+		"others leave; none: it is left alone")
 	cmd.Flags().StringVar(&o.mode, "mode", string(policy.Apply), "apply, or observe: the agents say what they would do")
 	cmd.Flags().BoolVar(&o.others, "others", false, "also where the policy's pattern matches pods of other controllers")
 	cmd.Flags().DurationVar(&o.wait, "wait", 5*time.Minute, "for how long to wait for the verdict; 0: not at all")
@@ -61,7 +62,8 @@ The policy is named after the controller. 'restore' deletes it.`,
 
 func (o fixOptions) check() error {
 	if !slices.Contains(remedies, o.remedy) {
-		return fmt.Errorf("--remedy %s: a ThrottlePolicy applies %s; another remedy has nothing that could judge it", text.Shown(o.remedy), strings.Join(remedies, ", "))
+		return fmt.Errorf("--remedy %s: a ThrottlePolicy applies %s; another remedy has nothing that could judge it",
+			text.Shown(o.remedy), strings.Join(remedies, ", "))
 	}
 	if o.mode != string(policy.Apply) && o.mode != string(policy.Observe) {
 		return fmt.Errorf("--mode %s: give apply or observe", text.Shown(o.mode))
@@ -207,7 +209,8 @@ func (c *connected) accepted(ctx context.Context, namespace string, w wish, wrot
 	for {
 		now, err := objects.Get(ctx, name, meta.GetOptions{})
 		if ctx.Err() != nil {
-			return fmt.Errorf("the agents did not look at throttlepolicy/%s in time, which stays: the container policies of their pods does (policies.enabled=true of the chart)", name)
+			return fmt.Errorf("the agents did not look at throttlepolicy/%s in time, which stays: the container "+
+				"policies of their pods does (policies.enabled=true of the chart)", name)
 		}
 		if err != nil {
 			return said(err, "get", namespace)
@@ -223,7 +226,8 @@ func (c *connected) accepted(ctx context.Context, namespace string, w wish, wrot
 		case ok:
 			why := fmt.Errorf("the agents do not accept it: %s: %s", text.Shown(said.Reason), text.Shown(said.Message))
 			if said.Reason == policies.NotAllowed {
-				why = fmt.Errorf("%w. A ClusterThrottlePolicy for namespace %s allows it: 'allow: {mode: %s, remedies: [%s]}'", why, namespace, w.mode, w.remedy)
+				why = fmt.Errorf("%w. A ClusterThrottlePolicy for namespace %s allows it: 'allow: {mode: %s, "+
+					"remedies: [%s]}'", why, namespace, w.mode, w.remedy)
 			}
 			if !wrote.made {
 				return why
@@ -255,7 +259,8 @@ func (a *agent) verdict(ctx context.Context, pod *core.Pod, w wish, wait time.Du
 		report, err := a.policyOf(ctx, pod)
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return fmt.Errorf("no verdict within %v: the agent last said: %s. The policy stays: 'kubectl unthrottle policy %s' shows how it stands, 'kubectl unthrottle restore %[3]s' deletes it", wait, last, pod.Name)
+			return fmt.Errorf("no verdict within %v: the agent last said: %s. The policy stays: 'kubectl unthrottle "+
+				"policy %s' shows how it stands, 'kubectl unthrottle restore %[3]s' deletes it", wait, last, pod.Name)
 		case ctx.Err() != nil:
 			return fmt.Errorf("interrupted: throttlepolicy/%s stays; 'kubectl unthrottle restore %s' deletes it", w.name(), pod.Name)
 		case err != nil:
@@ -266,7 +271,8 @@ func (a *agent) verdict(ctx context.Context, pod *core.Pod, w wish, wait time.Du
 			say := ""
 			switch ruled := ruleOf(of); {
 			case ruled != key && ruled != "":
-				pending, say = true, "the rule of "+text.Shown(ruled)+" counts so far: an older policy comes first, and the agent reads its rules once a minute at most"
+				pending, say = true, "the rule of "+text.Shown(ruled)+
+					" counts so far: an older policy comes first, and the agent reads its rules once a minute at most"
 			case ruled != key:
 				pending, say = true, "the agent on node "+a.node+" does not have the policy yet: it reads its rules once a minute at most"
 			case of.Remedy == nil && of.Reason != nil && slices.Contains(notYet, *of.Reason):
@@ -315,7 +321,8 @@ func (a *agent) say(report policy.Document) error {
 			fmt.Fprintf(a.Out, "%s: nothing is in force\n", name)
 		}
 		if of.Remedy == nil && of.Reason != nil && *of.Reason == policy.ReasonObserving {
-			fmt.Fprintf(a.Out, "  The agents apply where the policy and the chart both say apply: helm upgrade ... --set tier=cure --set mode=apply\n")
+			fmt.Fprintf(a.Out, "  The agents apply where the policy and the chart both say apply: helm upgrade ... "+
+				"--set tier=cure --set mode=apply\n")
 		}
 	}
 	return nil

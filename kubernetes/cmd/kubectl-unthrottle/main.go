@@ -62,7 +62,8 @@ recordings need 'create pods/exec'. 'fix' and 'restore' write ThrottlePolicies
 	p.flags.AddFlags(flags)
 	flags.StringVar(&p.agentNamespace, "agent-namespace", "unthrottle", "`NAMESPACE` of the agent's pods")
 	flags.StringVar(&p.agentLabels, "agent-labels", "app.kubernetes.io/name=unthrottle", "`SELECTOR` of the agent's pods")
-	flags.StringVar(&p.serviceAccount, "service-account", "", "read as this service account, `[NAMESPACE/]NAME`, by a token for unthrottle alone; for users with a client certificate")
+	flags.StringVar(&p.serviceAccount, "service-account", "",
+		"read as this service account, `[NAMESPACE/]NAME`, by a token for unthrottle alone; for users with a client certificate")
 	flags.StringVarP(&p.output, "output", "o", "", "json: data; wide: more columns of top")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch p.output {

@@ -48,7 +48,8 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if now != string(data) {
-		t.Errorf("%s shows something else than the commands print (UPDATE_GOLDEN=1 go test ./cmd/kubectl-unthrottle writes it):\n%s", pluginPage, now)
+		t.Errorf("%s shows something else than the commands print (UPDATE_GOLDEN=1 go test ./cmd/kubectl-unthrottle "+
+			"writes it):\n%s", pluginPage, now)
 	}
 }
 
@@ -63,7 +64,8 @@ func printed(t *testing.T, command string) []string {
 		w.good("fix", cartPod, "--wait", "0")
 		w.moments = []string{"cured", "cured", "kept"}
 	case args[0] == "fix" && slices.Contains(args, "secondary"):
-		w.says = "False NotAllowed spec.mode: apply is not allowed here; no ClusterThrottlePolicy with allow names this namespace, which then allows mode observe, remedies none, auto, may nothing; none of it is in force"
+		w.says = "False NotAllowed spec.mode: apply is not allowed here; no ClusterThrottlePolicy with allow names " +
+			"this namespace, which then allows mode observe, remedies none, auto, may nothing; none of it is in force"
 	case args[0] == "fix":
 		w.moments = []string{"before", "before", "confirming", "trying", "cured"}
 	}

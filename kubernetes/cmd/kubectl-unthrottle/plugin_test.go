@@ -68,7 +68,8 @@ func (rights) May(_ context.Context, u reader.User, r reader.Right) (bool, error
 
 // podOf is a pod on the node n1 that a controller made.
 func podOf(name, kind, owner string, labels map[string]string) *core.Pod {
-	p := &core.Pod{ObjectMeta: meta.ObjectMeta{Namespace: "shop-a", Name: name, Labels: labels}, Spec: core.PodSpec{NodeName: "n1", Containers: []core.Container{{Name: "app"}}},
+	p := &core.Pod{ObjectMeta: meta.ObjectMeta{Namespace: "shop-a", Name: name, Labels: labels},
+		Spec:   core.PodSpec{NodeName: "n1", Containers: []core.Container{{Name: "app"}}},
 		Status: core.PodStatus{Phase: core.PodRunning}}
 	if kind != "" {
 		p.OwnerReferences = []meta.OwnerReference{{Kind: kind, Name: owner, Controller: new(true)}}
@@ -82,20 +83,25 @@ func replica(deployment, hash, end string) *core.Pod {
 
 func newWorld(t *testing.T, more ...runtime.Object) *world {
 	t.Helper()
-	agent := &core.Pod{ObjectMeta: meta.ObjectMeta{Namespace: "unthrottle", Name: "unthrottle-kj2wz", Labels: map[string]string{"app.kubernetes.io/name": "unthrottle"}},
-		Spec:   core.PodSpec{NodeName: "n1", Containers: []core.Container{{Name: "agent"}, {Name: "reader", Args: []string{"read", "--listen", "127.0.0.1:9470"}}}},
+	agent := &core.Pod{ObjectMeta: meta.ObjectMeta{Namespace: "unthrottle", Name: "unthrottle-kj2wz",
+		Labels: map[string]string{"app.kubernetes.io/name": "unthrottle"}},
+		Spec: core.PodSpec{NodeName: "n1",
+			Containers: []core.Container{{Name: "agent"}, {Name: "reader", Args: []string{"read", "--listen", "127.0.0.1:9470"}}}},
 		Status: core.PodStatus{Phase: core.PodRunning}}
 	w := &world{t: t, agent: agent, user: "developer", moments: []string{"before"}, says: "True Accepted its rules are in force"}
 	all := append([]runtime.Object{agent, replica("cart", "7d9c5b8f6", "x2x4x"), replica("cart", "7d9c5b8f6", "p7rmn")}, more...)
 	w.client = fake.NewClientset(all...)
-	w.policies = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "ThrottlePolicyList"})
+	w.policies = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{resource: "ThrottlePolicyList"})
 	w.policies.PrependReactor("get", "throttlepolicies", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		get := action.(clienttesting.GetAction)
 		got, err := w.policies.Tracker().Get(resource, get.GetNamespace(), get.GetName())
 		if u, ok := got.(*unstructured.Unstructured); ok && w.says != "" {
 			said := strings.SplitN(w.says, " ", 3)
 			u = u.DeepCopy()
-			u.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Accepted", "status": said[0], "reason": said[1], "message": said[2], "lastTransitionTime": nil}}}
+			u.Object["status"] = map[string]any{
+				"conditions": []any{map[string]any{"type": "Accepted", "status": said[0], "reason": said[1],
+					"message": said[2], "lastTransitionTime": nil}}}
 			return true, u, err
 		}
 		return true, got, err
@@ -139,13 +145,15 @@ func (w *world) terminal(args ...string) (string, error) {
 
 func (w *world) into(stdout, stderr io.Writer, args ...string) error {
 	w.t.Helper()
-	p := &plugin{IOStreams: genericiooptions.IOStreams{Out: stdout, ErrOut: stderr}, flags: genericclioptions.NewConfigFlags(true), poll: time.Millisecond}
+	p := &plugin{IOStreams: genericiooptions.IOStreams{Out: stdout, ErrOut: stderr},
+		flags: genericclioptions.NewConfigFlags(true), poll: time.Millisecond}
 	p.dial = func(p *plugin) (*connected, error) {
 		namespace := "shop-a"
 		if n := *p.flags.Namespace; n != "" {
 			namespace = n
 		}
-		return &connected{plugin: p, config: &rest.Config{Host: "https://127.0.0.1:1", BearerToken: w.user}, client: w.client, dynamic: w.policies, namespace: namespace}, nil
+		return &connected{plugin: p, config: &rest.Config{Host: "https://127.0.0.1:1", BearerToken: w.user},
+			client: w.client, dynamic: w.policies, namespace: namespace}, nil
 	}
 	p.reach = func(_ context.Context, pod *core.Pod, port int) (string, func(), error) {
 		if pod.Name != w.agent.Name || port != 9470 {
@@ -213,7 +221,8 @@ func TestTop(t *testing.T) {
 	}
 	w.user = "nobody"
 	_, _, err := w.run("top")
-	if err == nil || !strings.Contains(err.Error(), "node n1: the API server does not know this token") || !strings.Contains(err.Error(), "--service-account") {
+	if err == nil || !strings.Contains(err.Error(), "node n1: the API server does not know this token") ||
+		!strings.Contains(err.Error(), "--service-account") {
 		t.Errorf("%v", err)
 	}
 }
@@ -230,7 +239,8 @@ func TestExplainAndForecast(t *testing.T) {
 		has(t, out, `"version"`)
 	}
 	w.user = "viewer" // who may not exec
-	if _, _, err := w.run("explain", cartPod); err == nil || !strings.Contains(err.Error(), "recordings need 'create pods/exec' in namespace shop-a") {
+	if _, _, err := w.run("explain", cartPod); err == nil ||
+		!strings.Contains(err.Error(), "recordings need 'create pods/exec' in namespace shop-a") {
 		t.Errorf("%v", err)
 	}
 }
@@ -247,7 +257,8 @@ func TestStatusAndPolicy(t *testing.T) {
 	w.user = "stranger"
 	out, _ = w.good("status")
 	has(t, out, "No remedy is in force on a container that you may see.")
-	if _, _, err := w.run("policy", cartPod); err == nil || !strings.Contains(err.Error(), "the user of your token may not get pods in namespace shop-a") {
+	if _, _, err := w.run("policy", cartPod); err == nil ||
+		!strings.Contains(err.Error(), "the user of your token may not get pods in namespace shop-a") {
 		t.Errorf("%v", err)
 	}
 }
@@ -268,7 +279,8 @@ func TestFix(t *testing.T) {
 	if out != "shop-a/"+cartPod+"/app: burst is in force\n" {
 		t.Errorf("it says %q", out)
 	}
-	has(t, said, "throttlepolicy/cart created", "throttlepolicy/cart accepted", "does not have the policy yet", "is not stopped above the bound for long enough yet", "is looking for a remedy, or judging one")
+	has(t, said, "throttlepolicy/cart created", "throttlepolicy/cart accepted", "does not have the policy yet",
+		"is not stopped above the bound for long enough yet", "is looking for a remedy, or judging one")
 	u := w.policy("cart")
 	if u == nil || matchOf(u) != "cart-*-?????" || u.GetLabels()[managedBy] != program {
 		t.Fatalf("it wrote %v", u)
@@ -292,7 +304,8 @@ func TestFix(t *testing.T) {
 	}
 	w.moments = []string{"cured"}
 	_, said = w.good("restore", cartPod, "--wait", "0")
-	has(t, said, "burst stays in force until the container ends, or until:\n  kubectl -n unthrottle exec unthrottle-kj2wz -c agent -- unthrottle restore shop-a/"+cartPod+"/app")
+	has(t, said, "burst stays in force until the container ends, or until:\n  kubectl -n unthrottle exec "+
+		"unthrottle-kj2wz -c agent -- unthrottle restore shop-a/"+cartPod+"/app")
 }
 
 // TestFixRefused: what the agents do not accept leaves nothing behind, and what is not the plugin's stays as it is.
@@ -306,7 +319,8 @@ func TestFixRefused(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.says = "False NotAllowed spec.mode: apply is not allowed; none of it is in force"
-	fails(w, "A ClusterThrottlePolicy for namespace shop-a allows it: 'allow: {mode: apply, remedies: [auto]}'. throttlepolicy/cart is deleted again")
+	fails(w, "A ClusterThrottlePolicy for namespace shop-a allows it: 'allow: {mode: apply, remedies: [auto]}'. "+
+		"throttlepolicy/cart is deleted again")
 	if w.policy("cart") != nil {
 		t.Error("a policy that is not accepted is still there")
 	}
@@ -327,7 +341,8 @@ func TestFixRefused(t *testing.T) {
 	}
 
 	w = newWorld(t, replica("cart-api", "5c7d9f6b4", "abcde"), replica("cart-api", "5c7d9f6b4", "fghij"))
-	fails(w, "the name cart-*-????? also matches deployment/cart-api (pod cart-api-5c7d9f6b4-abcde and 1 more): nothing is written; --others")
+	fails(w, "the name cart-*-????? also matches deployment/cart-api (pod cart-api-5c7d9f6b4-abcde and 1 more): "+
+		"nothing is written; --others")
 	if w.policy("cart") != nil {
 		t.Error("it is written")
 	}
@@ -374,7 +389,8 @@ func TestMistakes(t *testing.T) {
 	if err := w.client.Tracker().Update(core.SchemeGroupVersion.WithResource("pods"), w.agent, "unthrottle"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.run("top"); err == nil || !strings.Contains(err.Error(), "has no container reader, which shows users their pods: upgrade the chart with --set reader.enabled=true") {
+	if _, _, err := w.run("top"); err == nil || !strings.Contains(err.Error(), "has no container reader, which shows "+
+		"users their pods: upgrade the chart with --set reader.enabled=true") {
 		t.Errorf("%v", err)
 	}
 }
@@ -412,8 +428,9 @@ func TestHelp(t *testing.T) {
 // TestToken: only what a reader can check is sent.
 func TestToken(t *testing.T) {
 	for want, config := range map[string]*rest.Config{
-		"has a client certificate and no token":        {Host: "https://127.0.0.1:1"},
-		"--as eve: the agent would see your own token": {Host: "https://127.0.0.1:1", BearerToken: "mine", Impersonate: rest.ImpersonationConfig{UserName: "eve"}},
+		"has a client certificate and no token": {Host: "https://127.0.0.1:1"},
+		"--as eve: the agent would see your own token": {Host: "https://127.0.0.1:1", BearerToken: "mine",
+			Impersonate: rest.ImpersonationConfig{UserName: "eve"}},
 	} {
 		c := &connected{plugin: &plugin{}, config: config}
 		if got, err := c.token(t.Context()); err == nil || !strings.Contains(err.Error(), want) {

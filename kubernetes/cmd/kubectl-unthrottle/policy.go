@@ -56,7 +56,8 @@ func (a *agent) policyOf(ctx context.Context, pod *core.Pod) (policy.Document, e
 	if err := a.ask(ctx, "/policy", &report); err != nil {
 		return report, err
 	}
-	report.Containers = slices.DeleteFunc(report.Containers, func(of policy.ReportContainer) bool { return !a.isOf(pod, of.Namespace, of.Pod, of.Container) })
+	report.Containers = slices.DeleteFunc(report.Containers,
+		func(of policy.ReportContainer) bool { return !a.isOf(pod, of.Namespace, of.Pod, of.Container) })
 	if len(report.Containers) == 0 {
 		return report, a.notSeen(pod)
 	}

@@ -46,8 +46,10 @@ func (p *plugin) recordingOf(ctx context.Context, name, at, dir string) (string,
 		}
 	}
 	if best == nil || at != "" && best.At.Sub(moment).Abs() > flightrecorder.Near {
-		return "", fmt.Errorf("no recording of pod %s/%s that you may see: the agent on node %s records a container by itself when it is stopped for more than a tenth of the time; "+
-			"recordings need 'create pods/exec' in namespace %s. 'kubectl unthrottle top' shows whether it is stopped", pod.Namespace, pod.Name, a.node, pod.Namespace)
+		return "", fmt.Errorf("no recording of pod %s/%s that you may see: the agent on node %s records a container "+
+			"by itself when it is stopped for more than a tenth of the time; "+
+			"recordings need 'create pods/exec' in namespace %s. 'kubectl unthrottle top' shows whether it is stopped",
+			pod.Namespace, pod.Name, a.node, pod.Namespace)
 	}
 	fmt.Fprintf(p.ErrOut, "the recording of %s on node %s\n", best.At.Local().Format("2006-01-02 15:04:05 MST"), a.node)
 	return a.fetch(ctx, best.File, dir)
@@ -68,6 +70,7 @@ func (p *plugin) withRecording(ctx context.Context, name, at string, do func(fil
 }
 
 func addAt(cmd *cobra.Command, at *string) *cobra.Command {
-	cmd.Flags().StringVar(at, "at", "", "the recording nearest to a `MOMENT`: 03:12, \"2026-03-04 03:12\", 20m ago as 20m (default: the newest)")
+	cmd.Flags().StringVar(at, "at", "", "the recording nearest to a `MOMENT`: 03:12, \"2026-03-04 03:12\", 20m ago "+
+		"as 20m (default: the newest)")
 	return cmd
 }

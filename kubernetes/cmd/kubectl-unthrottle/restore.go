@@ -66,7 +66,8 @@ func (p *plugin) restore(ctx context.Context, name string, wait time.Duration) e
 	}
 	for _, of := range report.Containers {
 		if of.Remedy != nil {
-			fmt.Fprintf(p.ErrOut, "%s: %s stays in force until the container ends, or until:\n  kubectl -n %s exec %s -c agent -- unthrottle restore %[1]s\n",
+			fmt.Fprintf(p.ErrOut, "%s: %s stays in force until the container ends, or until:\n  kubectl -n %s exec "+
+				"%s -c agent -- unthrottle restore %[1]s\n",
 				text.Shown(of.Name), text.Shown(*of.Remedy), a.pod.Namespace, a.pod.Name)
 		}
 		if by := ruleOf(of); by != "" && by != keyOf(pod, w) {
@@ -87,7 +88,8 @@ func (c *connected) remove(ctx context.Context, pod *core.Pod, w wish) error {
 		return nil
 	}
 	uid := was.GetUID()
-	if err := c.objects(pod.Namespace).Delete(ctx, w.name(), meta.DeleteOptions{Preconditions: &meta.Preconditions{UID: &uid}}); err != nil {
+	if err := c.objects(pod.Namespace).Delete(ctx, w.name(),
+		meta.DeleteOptions{Preconditions: &meta.Preconditions{UID: &uid}}); err != nil {
 		return said(err, "delete", pod.Namespace)
 	}
 	fmt.Fprintf(c.ErrOut, "throttlepolicy/%s deleted: the rule for %s goes\n", w.name(), w.of)
@@ -115,11 +117,13 @@ func (a *agent) letGo(ctx context.Context, pod *core.Pod, w wish, wait time.Dura
 		case ctx.Err() != nil:
 			return report, errors.New("interrupted: the policy is deleted; the agent lets its rule go within a minute or two")
 		case waits.Err() != nil:
-			fmt.Fprintf(a.ErrOut, "the agent on node %s still has the rule of the policy: it reads its rules once a minute at most\n", a.node)
+			fmt.Fprintf(a.ErrOut, "the agent on node %s still has the rule of the policy: it reads its rules once a "+
+				"minute at most\n", a.node)
 			return report, nil
 		case !told:
 			told = true
-			fmt.Fprintf(a.ErrOut, "waiting until the agent on node %s has let the rule go: it reads its rules once a minute at most\n", a.node)
+			fmt.Fprintf(a.ErrOut, "waiting until the agent on node %s has let the rule go: it reads its rules once a "+
+				"minute at most\n", a.node)
 		}
 		a.pause(waits)
 	}

@@ -49,7 +49,8 @@ func (p *plugin) newStatus() *cobra.Command {
 func (p *plugin) showStatus(all []nodeStatus) error {
 	out := page.New(p.style(), 0, 0)
 	nodes := table.New([]table.Column{{Name: "NODE", Least: 8}, {Name: "AGENT"}, {Name: "MODE"}, {Name: "STATE", Fill: true, Least: 20}})
-	held := table.New([]table.Column{{Name: "NODE", Least: 8}, {Name: "NAME", Least: 12, Tail: true}, {Name: "REMEDY"}, {Name: "SINCE"}, {Name: "VERDICT", Fill: true, Least: 8}})
+	held := table.New([]table.Column{{Name: "NODE", Least: 8}, {Name: "NAME", Least: 12, Tail: true}, {Name: "REMEDY"},
+		{Name: "SINCE"}, {Name: "VERDICT", Fill: true, Least: 8}})
 	changes := 0
 	for _, n := range all {
 		state := "ready"
@@ -58,14 +59,16 @@ func (p *plugin) showStatus(all []nodeStatus) error {
 				state = text.Shown(*why)
 			}
 		}
-		nodes.Add([]table.Cell{{Text: text.Shown(n.Node)}, {Text: text.Shown(n.Agent.Version)}, {Text: text.Shown(string(n.Mode))}, {Text: state}})
+		nodes.Add([]table.Cell{{Text: text.Shown(n.Node)}, {Text: text.Shown(n.Agent.Version)},
+			{Text: text.Shown(string(n.Mode))}, {Text: state}})
 		for _, f := range n.InForce {
 			changes++
 			verdict := text.Shown(f.Verdict)
 			if f.OnTrial {
 				verdict = "on trial"
 			}
-			held.Add([]table.Cell{{Text: text.Shown(n.Node)}, {Text: text.Shown(f.Name)}, {Text: text.Shown(f.Remedy)}, {Text: f.Since.UTC().Format(time.RFC3339)}, {Text: verdict}})
+			held.Add([]table.Cell{{Text: text.Shown(n.Node)}, {Text: text.Shown(f.Name)}, {Text: text.Shown(f.Remedy)},
+				{Text: f.Since.UTC().Format(time.RFC3339)}, {Text: verdict}})
 		}
 	}
 	nodes.Fit(out.Columns)

@@ -95,7 +95,8 @@ func (c *connected) there(ctx context.Context, namespace string, w wish) (*unstr
 		return nil, said(err, "get", namespace)
 	}
 	if got.GetLabels()[managedBy] != program {
-		return nil, fmt.Errorf("throttlepolicy/%s in namespace %s was not written by this plugin, which leaves it alone: 'kubectl -n %[2]s edit throttlepolicy %[1]s' changes it", w.name(), namespace)
+		return nil, fmt.Errorf("throttlepolicy/%s in namespace %s was not written by this plugin, which leaves it "+
+			"alone: 'kubectl -n %[2]s edit throttlepolicy %[1]s' changes it", w.name(), namespace)
 	}
 	return got, nil
 }
@@ -120,18 +121,21 @@ func (c *connected) write(ctx context.Context, namespace string, w wish, dry boo
 	}
 	next := w.object(namespace)
 	if before == nil {
-		got, err := objects.Create(ctx, next, meta.CreateOptions{DryRun: run, FieldManager: program, FieldValidation: meta.FieldValidationStrict})
+		got, err := objects.Create(ctx, next,
+			meta.CreateOptions{DryRun: run, FieldManager: program, FieldValidation: meta.FieldValidationStrict})
 		return written{got, true, false}, said(err, "create", namespace)
 	}
 	if was := matchOf(before); was != w.match {
-		return written{}, fmt.Errorf("throttlepolicy/%s in namespace %s is for pods %s, and not for %s: 'kubectl -n %[2]s delete throttlepolicy %[1]s' removes it", w.name(), namespace, text.Shown(was), w.match)
+		return written{}, fmt.Errorf("throttlepolicy/%s in namespace %s is for pods %s, and not for %s: 'kubectl -n "+
+			"%[2]s delete throttlepolicy %[1]s' removes it", w.name(), namespace, text.Shown(was), w.match)
 	}
 	if equality.Semantic.DeepEqual(before.Object["spec"], next.Object["spec"]) {
 		return written{before, false, false}, nil
 	}
 	changed := before.DeepCopy()
 	changed.Object["spec"] = runtime.DeepCopyJSONValue(next.Object["spec"])
-	got, err := objects.Update(ctx, changed, meta.UpdateOptions{DryRun: run, FieldManager: program, FieldValidation: meta.FieldValidationStrict})
+	got, err := objects.Update(ctx, changed,
+		meta.UpdateOptions{DryRun: run, FieldManager: program, FieldValidation: meta.FieldValidationStrict})
 	return written{got, false, true}, said(err, "update", namespace)
 }
 
@@ -150,7 +154,8 @@ func matchOf(u *unstructured.Unstructured) string {
 func condition(u *unstructured.Unstructured, kind string) (found meta.Condition, ok bool) {
 	var status v1alpha1.PolicyStatus
 	given, _, _ := unstructured.NestedMap(u.Object, "status")
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(given, &status); err != nil || status.ObservedGeneration != u.GetGeneration() {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(given, &status); err != nil ||
+		status.ObservedGeneration != u.GetGeneration() {
 		return found, false
 	}
 	for _, c := range status.Conditions {

@@ -34,7 +34,8 @@ func (c *connected) token(ctx context.Context) (string, error) {
 		return c.bearer, nil
 	}
 	if as := c.config.Impersonate.UserName; as != "" {
-		return "", fmt.Errorf("--as %s: the agent would see your own token, and show what you may see; use --service-account, or --token of that user", text.Shown(as))
+		return "", fmt.Errorf("--as %s: the agent would see your own token, and show what you may see; use "+
+			"--service-account, or --token of that user", text.Shown(as))
 	}
 	var seen capture
 	wrapped, err := rest.HTTPWrappersForConfig(c.config, &seen)
@@ -50,8 +51,10 @@ func (c *connected) token(ctx context.Context) (string, error) {
 	}
 	token, ok := strings.CutPrefix(seen.authorization, "Bearer ")
 	if !ok || token == "" {
-		return "", errors.New("this kubeconfig's user has a client certificate and no token. A certificate ends at the API server, so that the agent " +
-			"cannot tell who asks. Give --service-account [NAMESPACE/]NAME to read as a service account, or a token by --token \"$(kubectl create token NAME)\"")
+		return "", errors.New("this kubeconfig's user has a client certificate and no token. A certificate ends at " +
+			"the API server, so that the agent " +
+			"cannot tell who asks. Give --service-account [NAMESPACE/]NAME to read as a service account, or a token " +
+			"by --token \"$(kubectl create token NAME)\"")
 	}
 	c.bearer = token
 	return token, nil

@@ -34,7 +34,8 @@ func (c *connected) forward(ctx context.Context, pod *core.Pod, port int) (strin
 	ctx, cancel := context.WithCancel(ctx)
 	ready := make(chan struct{})
 	var said strings.Builder
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, ctx.Done(), ready, io.Discard, &said)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)},
+		ctx.Done(), ready, io.Discard, &said)
 	if err != nil {
 		cancel()
 		return "", nil, err

@@ -73,11 +73,13 @@ func run(ctx context.Context, args []string) error {
 	kubeconfig := flags.String("kubeconfig", "", "the `FILE` that names the API server; else the pod's service account")
 	identity := flags.String("identity", os.Getenv("POD_NAME"), "the `NAME` of this pod, for the lease")
 	namespace := flags.String("namespace", os.Getenv("POD_NAMESPACE"), "the `NAMESPACE` of the lease")
-	interval := flags.Duration("lease-interval", time.Minute, "renew the lease once per `TIME`; one that was not renewed for three of them is taken over")
+	interval := flags.Duration("lease-interval", time.Minute,
+		"renew the lease once per `TIME`; one that was not renewed for three of them is taken over")
 	lease := flags.String("lease", "unthrottle-policies", "the `NAME` of the lease: its holder writes statuses")
 	agent := flags.String("agent", reader.DefaultAgent, "the `URL` of the agent, or unix:PATH, the socket of its --answers")
 	listen := flags.String("listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
-	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each ends what the agent is trying")
+	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each "+
+		"ends what the agent is trying")
 	report := flags.String("report", "", "the `FILE` with the JSON of 'unthrottle fleet report'")
 	oldest := flags.Duration("oldest", 48*time.Hour, "do nothing with a report whose last row is older than this `TIME`")
 	flags.Usage = func() {
@@ -130,13 +132,15 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return controller.Run(ctx, controller.Options{Client: client, Leases: leases, Base: own, Out: *out, Identity: *identity, Namespace: *namespace, LeaseName: *lease,
+	return controller.Run(ctx, controller.Options{Client: client, Leases: leases, Base: own, Out: *out,
+		Identity: *identity, Namespace: *namespace, LeaseName: *lease,
 		LeastInterval: *least, LeaseInterval: *interval, Log: log})
 }
 
 // read serves the reader until ctx ends.
 func read(ctx context.Context, kubeconfig, listen, agent string, log *slog.Logger) error {
-	if u, err := url.Parse(agent); err != nil || (u.Scheme != "http" || u.Host == "") && (u.Scheme != "unix" || !strings.HasPrefix(agent, "unix:/")) {
+	if u, err := url.Parse(agent); err != nil || (u.Scheme != "http" || u.Host == "") &&
+		(u.Scheme != "unix" || !strings.HasPrefix(agent, "unix:/")) {
 		return fmt.Errorf("--agent %q: give a URL such as %s, or unix:/PATH", agent, reader.DefaultAgent)
 	}
 	config, err := api(kubeconfig)
@@ -168,7 +172,8 @@ func recommend(ctx context.Context, kubeconfig, file string, oldest time.Duratio
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	if age := time.Since(r.Until); age > oldest {
-		return fmt.Errorf("%s: its last row is of %s, older than %s: make a new report, or give another --oldest", file, r.Until.UTC().Format(time.RFC3339), oldest)
+		return fmt.Errorf("%s: its last row is of %s, older than %s: make a new report, or give another --oldest", file,
+			r.Until.UTC().Format(time.RFC3339), oldest)
 	}
 	config, err := api(kubeconfig)
 	if err != nil {

@@ -183,7 +183,8 @@ func TestPacingKeepsTheQuotaAndUsesIt(t *testing.T) {
 					t.Fatalf("after 3 s: %+v", s)
 				}
 				var all time.Duration
-				const periods, mostOver, mostOf = 200, 16, 6 // a slack that shrinks until a stop costs one period in 20, by a part of the quota
+				// a slack that shrinks until a stop costs one period in 20, by a part of the quota
+				const periods, mostOver, mostOf = 200, 16, 6
 				over := 0
 				for i, used := range h.periods(periods) {
 					if used > quota {
@@ -197,7 +198,8 @@ func TestPacingKeepsTheQuotaAndUsesIt(t *testing.T) {
 				if over > mostOver {
 					t.Errorf("quota %v, tasks of %v: %d of %d periods are over", quota, task, over, periods)
 				}
-				t.Logf("quota %v, tasks of %v: %d of %d periods are over, %.3f of the quota is used", quota, task, over, periods, float64(all)/float64(periods*quota))
+				t.Logf("quota %v, tasks of %v: %d of %d periods are over, %.3f of the quota is used", quota, task, over,
+					periods, float64(all)/float64(periods*quota))
 				if all < periods*quota*75/100 {
 					t.Errorf("quota %v, tasks of %v: only %v of %v used", quota, task, all, periods*quota)
 				}

@@ -21,7 +21,8 @@ func TestTheFileSaysWhatIsInForce(t *testing.T) {
 		h := newHost(150 * ms)
 		h.says = file{path: path, process: "7 99"}
 		b := h.start(t, Options{})
-		if got, want := read(), "unthrottle-budget 1\nprocess 7 99\nlimit_cpus 1.5\npaced false\ngomaxprocs 3\npermits io 8\npermits app 2\npermits background 1\n"; got != want {
+		if got, want := read(), "unthrottle-budget 1\nprocess 7 99\nlimit_cpus 1.5\npaced false\ngomaxprocs "+
+			"3\npermits io 8\npermits app 2\npermits background 1\n"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		for range 100 {

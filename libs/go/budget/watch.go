@@ -90,7 +90,8 @@ func (w *watcher) second() {
 		}
 		q.mu.Unlock()
 		if n > 0 {
-			w.b.warn("overdue", fmt.Errorf("budget: a task of class %s has run for %d s without Checkpoint: its permit is given to others; "+
+			w.b.warn("overdue", fmt.Errorf("budget: a task of class %s has run for %d s without Checkpoint: its "+
+				"permit is given to others; "+
 				"end the task, or call Permit.Checkpoint in it", q.class, overdueAfter))
 		}
 	}
@@ -173,7 +174,8 @@ func (w *watcher) setProcs(n int) {
 		return
 	}
 	if b.world.procs == nil {
-		b.warn("procs", fmt.Errorf("budget: GOMAXPROCS is set in the environment and stays; %d fits the limit of %.3g CPUs", n, w.limit.CPUs()))
+		b.warn("procs", fmt.Errorf("budget: GOMAXPROCS is set in the environment and stays; %d fits the limit of "+
+			"%.3g CPUs", n, w.limit.CPUs()))
 		return
 	}
 	b.world.procs(n)

@@ -44,8 +44,9 @@ func TestUnary(t *testing.T) {
 		class  budget.Class
 		within time.Duration
 	}{
-		"admitted":             {Rule{}, nil, codes.OK, budget.App, 0},
-		"late":                 {Rule{Objective: map[budget.Class]time.Duration{budget.App: time.Second}}, budget.ErrLate, codes.Unavailable, budget.App, time.Second},
+		"admitted": {Rule{}, nil, codes.OK, budget.App, 0},
+		"late": {Rule{Objective: map[budget.Class]time.Duration{budget.App: time.Second}},
+			budget.ErrLate, codes.Unavailable, budget.App, time.Second},
 		"a class of a method":  {Rule{Class: func(string) budget.Class { return budget.IO }}, nil, codes.OK, budget.IO, 0},
 		"the caller has gone":  {Rule{}, context.Canceled, codes.Canceled, budget.App, 0},
 		"the deadline is over": {Rule{}, context.DeadlineExceeded, codes.DeadlineExceeded, budget.App, 0},

@@ -21,7 +21,8 @@ type Phase struct {
 	resumes int
 }
 
-// enoughResumes is how many readings right after a stop are enough. Each may come late, because other threads run first: the earliest counts.
+// enoughResumes is how many readings right after a stop are enough. Each may come late, because other threads run
+// first: the earliest counts.
 const enoughResumes = 4
 
 // exact is the width of the bounds that is enough, as a part of the period.

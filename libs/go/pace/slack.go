@@ -3,7 +3,8 @@ package pace
 import "time"
 
 // Slack learns how much of a quota must stay unused so that the kernel does not stop the process: what CPUs keep of their slices, how late
-// CPU time is read, and what a collector or a compiler takes that nobody asks for. It doubles after a stop, and shrinks by a part while work
+// CPU time is read, and what a collector or a compiler takes that nobody asks for. It doubles after a stop, and shrinks
+// by a part while work
 // is held back without one. So about one period in 20 of those ends in a stop, which is short: it begins where the quota was to end.
 type Slack struct{ kept, least, most time.Duration }
 

@@ -15,7 +15,8 @@ var update = flag.Bool("update", false, "write testdata/vectors.txt anew")
 // vectors are what the libraries for Go and for the JVM both run: a line for each call, with what it is to give.
 const vectors = "testdata/vectors.txt"
 
-// TestVectors runs each line of the vectors. A line is a call, its arguments and what it gives, in ns; calls of slack and phase go on from the
+// TestVectors runs each line of the vectors. A line is a call, its arguments and what it gives, in ns; calls of slack
+// and phase go on from the
 // line before. If the rule has changed on purpose: go test ./pace -update, and the test of libs/java tells what to change there.
 func TestVectors(t *testing.T) {
 	if *update {
@@ -106,7 +107,8 @@ func draw() string {
 			fmt.Fprintf(&b, "# %s\n", about)
 		}
 		_, wait := Decide(p, w)
-		fmt.Fprintln(&b, "decide", int64(p.Quota), int64(p.Length), int64(p.Elapsed), int64(p.Used), int64(w.Cost), w.Running, int64(w.Reserve), int64(w.Slack), "=", number(wait))
+		fmt.Fprintln(&b, "decide", int64(p.Quota), int64(p.Length), int64(p.Elapsed), int64(p.Used), int64(w.Cost),
+			w.Running, int64(w.Reserve), int64(w.Slack), "=", number(wait))
 	}
 	b.WriteString("# What both libraries do, in ns: go test ./pace -update writes it.\n")
 	b.WriteString("# decide QUOTA PERIOD ELAPSED USED COST RUNNING RESERVE SLACK = WAIT\n")

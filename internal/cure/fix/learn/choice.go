@@ -53,7 +53,8 @@ func settingOf(ctx context.Context, learned fix.Learned, limit cgroup.Limit) (Se
 	if err != nil {
 		return Setting{}, err
 	}
-	chosen := Setting{Name: row.Text(made.Limit), Limit: cgroup.Limit{Quota: left.Quota, Period: left.Period, Burst: left.Burst}, CPUs: cpus}
+	chosen := Setting{Name: row.Text(made.Limit),
+		Limit: cgroup.Limit{Quota: left.Quota, Period: left.Period, Burst: left.Burst}, CPUs: cpus}
 	if !left.Limited() {
 		chosen.Limit = cgroup.Unlimited()
 	}

@@ -43,8 +43,10 @@ func (h Host) Learn(ctx context.Context, target container.Container, length time
 	return learned, err
 }
 
-// LearnUntil is Learn, but ends when a request of a client takes longer than a bound, where that is above 0: late is how long it took; 0: none did.
-func (h Host) LearnUntil(ctx context.Context, target container.Container, length, bound time.Duration) (learned fix.Learned, late time.Duration, err error) {
+// LearnUntil is Learn, but ends when a request of a client takes longer than a bound, where that is above 0: late is
+// how long it took; 0: none did.
+func (h Host) LearnUntil(ctx context.Context, target container.Container, length,
+	bound time.Duration) (learned fix.Learned, late time.Duration, err error) {
 	recording, end := context.WithCancel(ctx)
 	defer end()
 	watch := requests.NewLate(bound)
@@ -60,7 +62,8 @@ func (h Host) LearnUntil(ctx context.Context, target container.Container, length
 }
 
 // learn records until recording ends; the end of ctx is an error.
-func (h Host) learn(ctx, recording context.Context, target container.Container, length time.Duration, event func(*events.Event)) (fix.Learned, error) {
+func (h Host) learn(ctx, recording context.Context, target container.Container, length time.Duration,
+	event func(*events.Event)) (fix.Learned, error) {
 	file, err := os.CreateTemp("", "unthrottle-recording-")
 	if err != nil {
 		return fix.Learned{}, fmt.Errorf("no room for the recording: %w", err)
@@ -71,7 +74,8 @@ func (h Host) learn(ctx, recording context.Context, target container.Container, 
 		return fix.Learned{}, fmt.Errorf("the temporary recording cannot be unlinked: %w", err)
 	}
 	explanation, err := live.Live(recording, live.Options{
-		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file, Doing: h.Doing, Began: h.Began, Event: event,
+		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file,
+		Doing: h.Doing, Began: h.Began, Event: event,
 	})
 	if ctx.Err() != nil {
 		return fix.Learned{}, ctx.Err()

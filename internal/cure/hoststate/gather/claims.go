@@ -26,7 +26,8 @@ func claims(root fs.FS, all cpuset.CPUSet) []hoststate.Claim {
 	for _, kubelet := range offers.ReadKubelets(root) {
 		by := fmt.Sprintf("the kubelet's %.40q policy", kubelet.Policy)
 		if kubelet.Err != nil {
-			by = fmt.Sprintf("the kubelet, whose %s is not known (%s),", text.EscapePath(kubelet.File), text.Sanitize(kubelet.Err.Error(), 300))
+			by = fmt.Sprintf("the kubelet, whose %s is not known (%s),", text.EscapePath(kubelet.File),
+				text.Sanitize(kubelet.Err.Error(), 300))
 		}
 		if owns := kubelet.Owns(all); !owns.IsEmpty() {
 			found = append(found, hoststate.Claim{CPUs: owns, By: by})

@@ -15,7 +15,8 @@ func TestKubeletClaims(t *testing.T) {
 		`{"policyName":`:                                                   "0-7 the kubelet, whose /var/lib/kubelet/cpu_manager_state is not known (it has an unexpected format",
 	} {
 		got := ""
-		for _, c := range claims(fstest.MapFS{"var/lib/kubelet/cpu_manager_state": {Data: []byte(state)}}, cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)) {
+		for _, c := range claims(fstest.MapFS{"var/lib/kubelet/cpu_manager_state": {Data: []byte(state)}},
+			cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)) {
 			got += c.CPUs.String() + " " + c.By
 		}
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {

@@ -62,7 +62,9 @@ func From(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []contai
 	if err != nil {
 		return hoststate.Facts{}, err
 	}
-	f := hoststate.Facts{At: time.Now(), OneTree: oneTree, Groups: map[string]hoststate.Group{}, Sets: map[string]hoststate.Set{}, Held: o.Held, Journal: o.Journal, Drift: o.Drift, Scope: o.Scope, Named: o.Named, SchedExt: o.SchedExt}
+	f := hoststate.Facts{At: time.Now(), OneTree: oneTree, Groups: map[string]hoststate.Group{},
+		Sets: map[string]hoststate.Set{}, Held: o.Held, Journal: o.Journal, Drift: o.Drift, Scope: o.Scope,
+		Named: o.Named, SchedExt: o.SchedExt}
 	if f.Machine, err = topology.Read(sys); err != nil {
 		return hoststate.Facts{}, err
 	}

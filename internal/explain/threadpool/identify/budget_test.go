@@ -63,13 +63,15 @@ func TestBudgetOfAProcess(t *testing.T) {
 	}
 	write(t, file, head+"limit_cpus 1.5\npaced true\npermits app 2\npermits io 8\npermits background 1\n")
 	said, err := Budget(pid)
-	if err != nil || said == nil || *said.LimitCPUs != 1.5 || !said.Paced || said.Permits["app"] != 2 || said.Permits["io"] != 8 || said.Names != nil {
+	if err != nil || said == nil || *said.LimitCPUs != 1.5 || !said.Paced || said.Permits["app"] != 2 ||
+		said.Permits["io"] != 8 || said.Names != nil {
 		t.Fatalf("%+v, %v", said, err)
 	}
 	tid := strconv.Itoa(pid)
 	write(t, file, head+"class app "+tid+"\n"+tid+" http-nio-8080-exec-1\n1 init\n")
 	said, err = Budget(pid)
-	if err != nil || said.LimitCPUs != nil || said.Paced || len(said.Names) != 1 || said.Names[uint32(pid)] != "http-nio-8080-exec-1" || said.Classes[uint32(pid)] != "app" {
+	if err != nil || said.LimitCPUs != nil || said.Paced || len(said.Names) != 1 ||
+		said.Names[uint32(pid)] != "http-nio-8080-exec-1" || said.Classes[uint32(pid)] != "app" {
 		t.Fatalf("%+v, %v", said, err)
 	}
 	if said, err := Budget(os.Getpid()); said != nil || err != nil {
@@ -149,12 +151,15 @@ func TestBudgetFile(t *testing.T) {
 
 func TestParseBudget(t *testing.T) {
 	head := budgetFirstLine + "\nprocess 7 99\n"
-	b, err := parseBudget([]byte(head + "limit_cpus NaN\nlimit_cpus -1\nlimit_cpus 1e99\npaced yes\npermits app -1\npermits root 4\npermits io x\n" +
+	b, err := parseBudget([]byte(head + "limit_cpus NaN\nlimit_cpus -1\nlimit_cpus 1e99\npaced yes\npermits app " +
+		"-1\npermits root 4\npermits io x\n" +
 		"class root 8\nclass app x\nclass app 0\n8 a \x1b[2J b\n9\n\nfuture 1\n10 cut"))
-	if err != nil || b.LimitCPUs != nil || b.Paced || len(b.Permits) != 0 || len(b.threads) != 2 || b.threads[8].name != "a \x1b[2J b" || b.threads[9] != (saidThread{}) {
+	if err != nil || b.LimitCPUs != nil || b.Paced || len(b.Permits) != 0 || len(b.threads) != 2 ||
+		b.threads[8].name != "a \x1b[2J b" || b.threads[9] != (saidThread{}) {
 		t.Errorf("%+v, %v", b, err)
 	}
-	for _, wrong := range []string{"", "x", budgetFirstLine, budgetFirstLine + "\nprocess x 1\n", budgetFirstLine + "\nprocess 1\n", head + "process 1 x\n"} {
+	for _, wrong := range []string{"", "x", budgetFirstLine, budgetFirstLine + "\nprocess x 1\n", budgetFirstLine +
+		"\nprocess 1\n", head + "process 1 x\n"} {
 		if b, err := parseBudget([]byte(wrong)); err == nil {
 			t.Errorf("%q: %+v", wrong, b)
 		}

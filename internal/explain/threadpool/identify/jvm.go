@@ -38,7 +38,8 @@ func within(ctx context.Context, limit time.Duration, pid int) (map[uint32]strin
 	case err == nil:
 		return names, nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		err = fmt.Errorf("no answer within %v (its quota may have stopped it, or it was started with -XX:+DisableAttachMechanism): %w", limit, err)
+		err = fmt.Errorf("no answer within %v (its quota may have stopped it, or it was started with "+
+			"-XX:+DisableAttachMechanism): %w", limit, err)
 	}
 	return nil, fmt.Errorf("ask JVM %d: %w", pid, err)
 }

@@ -212,7 +212,8 @@ func TestNoHarm(t *testing.T) {
 	mute := start(t, nil, "ready", named(t, javas[0], "-XX:+DisableAttachMechanism")...)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if _, err := JVM(ctx, mute.Process.Pid); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 1s") {
+	if _, err := JVM(ctx, mute.Process.Pid); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "no answer within 1s") {
 		t.Errorf("a JVM that may not be asked: %v", err)
 	}
 	runs(t, mute)

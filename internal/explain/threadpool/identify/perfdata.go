@@ -28,7 +28,8 @@ const (
 )
 
 // PerfData reads what a HotSpot JVM says of itself in its performance data, which it need not be asked for; nil: it has none
-// (-XX:-UsePerfData, -XX:+PerfDisableSharedMem, a user without an account). It takes at most a second. What it says is a claim of the process.
+// (-XX:-UsePerfData, -XX:+PerfDisableSharedMem, a user without an account). It takes at most a second. What it says is
+// a claim of the process.
 func PerfData(pid int) (*threadpool.JVM, error) {
 	return answered(pid, "its performance data", readPerfData)
 }

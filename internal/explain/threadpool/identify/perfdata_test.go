@@ -30,9 +30,11 @@ func TestPerfDataForReal(t *testing.T) {
 			"another PID namespace": {Credential: stranger, Cloneflags: unix.CLONE_NEWPID},
 		} {
 			t.Run(version+"/"+name, func(t *testing.T) {
-				cmd := start(t, attr, "ready", named(t, java, "-XX:+UsePerfData", "-XX:TieredStopAtLevel=4", "-XX:CICompilerCount=5", "-XX:-UseSerialGC", "-XX:+UseParallelGC")...)
+				cmd := start(t, attr, "ready", named(t, java, "-XX:+UsePerfData", "-XX:TieredStopAtLevel=4",
+					"-XX:CICompilerCount=5", "-XX:-UseSerialGC", "-XX:+UseParallelGC")...)
 				jvm, err := PerfData(cmd.Process.Pid)
-				if err != nil || jvm == nil || jvm.CompilerThreads != 5 || jvm.Collector != "Parallel" || !strings.Contains(version, strings.Split(jvm.Version, ".")[0]) ||
+				if err != nil || jvm == nil || jvm.CompilerThreads != 5 || jvm.Collector != "Parallel" ||
+					!strings.Contains(version, strings.Split(jvm.Version, ".")[0]) ||
 					!slices.Contains(jvm.Options, "-XX:CICompilerCount=5") {
 					t.Errorf("%+v, %v", jvm, err)
 				}
@@ -97,9 +99,11 @@ func perfData(order binary.AppendByteOrder, compilers uint64, texts ...string) [
 }
 
 func TestParsePerfData(t *testing.T) {
-	texts := []string{"java.property.java.version", "17.0.15", "java.rt.vmFlags", "-XX:ConcGCThreads=2", "java.rt.vmArgs", "-Xmx1g -XX:ActiveProcessorCount=3",
+	texts := []string{"java.property.java.version", "17.0.15", "java.rt.vmFlags", "-XX:ConcGCThreads=2",
+		"java.rt.vmArgs", "-Xmx1g -XX:ActiveProcessorCount=3",
 		"sun.gc.collector.1.name", "G1 full collection pauses", "sun.gc.collector.x", "Serial"}
-	want := threadpool.JVM{Version: "17.0.15", Options: []string{"-XX:ConcGCThreads=2", "-Xmx1g", "-XX:ActiveProcessorCount=3"}, CompilerThreads: 3, Collector: "G1"}
+	want := threadpool.JVM{Version: "17.0.15",
+		Options: []string{"-XX:ConcGCThreads=2", "-Xmx1g", "-XX:ActiveProcessorCount=3"}, CompilerThreads: 3, Collector: "G1"}
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		got, err := parsePerfData(perfData(order, 3, texts...))
 		if err != nil || got.Processors == nil || *got.Processors != 3 {
@@ -137,7 +141,8 @@ func FuzzParsePerfData(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if jvm.CompilerThreads < 0 || jvm.CompilerThreads > maxPerfCompiler || len(jvm.Version) > maxPerfVersion || len(jvm.Options) > len(data) {
+		if jvm.CompilerThreads < 0 || jvm.CompilerThreads > maxPerfCompiler || len(jvm.Version) > maxPerfVersion ||
+			len(jvm.Options) > len(data) {
 			t.Fatalf("%+v", jvm)
 		}
 	})

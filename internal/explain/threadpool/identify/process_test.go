@@ -83,7 +83,8 @@ func TestLookWithoutRights(t *testing.T) {
 		p, err = Look(sleeper.Process.Pid)
 		return err
 	})
-	if err == nil || !strings.Contains(err.Error(), "root can") || !errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), "root can") || !errors.Is(err, os.ErrPermission) ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("error: %v", err)
 	}
 	err = asUser(otherUser, otherGroup, func() error {

@@ -63,7 +63,8 @@ func differential(t *testing.T, v cgroup.Version) {
 			t.Skipf("%s is on %v here", c, got)
 		}
 	}
-	r := &rig{host: host, version: v, base: "/" + differentialName + strconv.Itoa(os.Getpid()), origin: map[cgroup.Controller]string{}, seen: map[string]int{}}
+	r := &rig{host: host, version: v, base: "/" + differentialName + strconv.Itoa(os.Getpid()),
+		origin: map[cgroup.Controller]string{}, seen: map[string]int{}}
 	r.removeLeftovers(t)
 	for range 3 {
 		// Its own end, in case this test is killed.

@@ -84,7 +84,8 @@ func TestV2Rules(t *testing.T) {
 			{c: cpu, path: "/a/b", pid: 1},
 		},
 		"a child's quota may exceed its parent's": {
-			{c: cpu, path: "/", file: subtree, value: "+cpu"}, {c: cpu, path: "/a"}, {c: cpu, path: "/a", file: subtree, value: "+cpu"}, {c: cpu, path: "/a/b"},
+			{c: cpu, path: "/", file: subtree, value: "+cpu"}, {c: cpu, path: "/a"},
+			{c: cpu, path: "/a", file: subtree, value: "+cpu"}, {c: cpu, path: "/a/b"},
 			{c: cpu, path: "/a", file: "cpu.max", value: "10000 100000"},
 			{c: cpu, path: "/a/b", file: "cpu.max", value: "90000 100000"},
 			{c: cpu, path: "/a/b", file: "cpu.max.burst", value: "90001", errno: unix.EINVAL},
@@ -94,7 +95,8 @@ func TestV2Rules(t *testing.T) {
 			{c: cpu, path: "/a/b", file: "cpu.max", value: "max 1000001", errno: unix.EINVAL},
 		},
 		"CPUs beyond the parent's are taken": {
-			{c: cpu, path: "/", file: subtree, value: "+cpuset"}, {c: cpu, path: "/a"}, {c: cpu, path: "/a", file: subtree, value: "+cpuset"}, {c: cpu, path: "/a/b"},
+			{c: cpu, path: "/", file: subtree, value: "+cpuset"}, {c: cpu, path: "/a"},
+			{c: cpu, path: "/a", file: subtree, value: "+cpuset"}, {c: cpu, path: "/a/b"},
 			{c: set, path: "/a", file: "cpuset.cpus", value: "0-1"},
 			{c: set, path: "/a/b", file: "cpuset.cpus", value: "1-3"},
 			{path: "/a/b", spawns: 1},
@@ -148,12 +150,14 @@ func TestSnapshotDiff(t *testing.T) {
 	}
 	play(t, k, []do{{c: cpu, path: "/a", file: "cpu.shares", value: "2"}, {c: set, path: "/n"}, {c: cpu, path: "/a", pid: 1}})
 	diff := before.Diff(k.Snapshot())
-	for _, want := range []string{`cpu /a cpu.shares: was "1024", is "2"`, `cpuset /n : is new: "exists"`, `cpu /a cgroup.procs: was "", is "1"`} {
+	for _, want := range []string{`cpu /a cpu.shares: was "1024", is "2"`, `cpuset /n : is new: "exists"`,
+		`cpu /a cgroup.procs: was "", is "1"`} {
 		if !slices.Contains(diff, want) {
 			t.Errorf("no %q in %v", want, diff)
 		}
 	}
-	if diff := before.Settings().Diff(k.Snapshot().Settings()); slices.ContainsFunc(diff, func(s string) bool { return strings.Contains(s, cgroup.FileProcs) }) {
+	if diff := before.Settings().Diff(k.Snapshot().Settings()); slices.ContainsFunc(diff,
+		func(s string) bool { return strings.Contains(s, cgroup.FileProcs) }) {
 		t.Errorf("processes are no settings: %v", diff)
 	}
 	play(t, k, []do{{c: cpu, path: "/", pid: 1}, {c: cpu, path: "/a", file: "cpu.shares", value: "1024"}, {c: set, path: "/n", file: "-"}})
@@ -165,7 +169,8 @@ func TestSnapshotDiff(t *testing.T) {
 // Stopped before any of its operations, a sequence has done exactly the earlier ones.
 func TestBeforeStopsAnywhere(t *testing.T) {
 	script := []do{
-		{c: set, path: "/a"}, {c: set, path: "/a", file: "cpuset.cpus", value: "0-1"}, {c: set, path: "/a", file: "cpuset.mems", value: "0"},
+		{c: set, path: "/a"}, {c: set, path: "/a", file: "cpuset.cpus", value: "0-1"},
+		{c: set, path: "/a", file: "cpuset.mems", value: "0"},
 		{c: set, path: "/a", pid: 1}, {c: set, path: "/", pid: 1}, {c: set, path: "/a", file: "-"},
 	}
 	killed := errors.New("killed")
@@ -246,7 +251,8 @@ func TestTogetherIsOneTree(t *testing.T) {
 	mixed := cgroupmodel.V2("0-3")
 	mixed.CPUSet = cgroup.V1
 	k = cgroupmodel.New(mixed)
-	play(t, k, []do{{c: cpu, path: "/", file: subtree, value: "+cpuset", errno: unix.EINVAL}, {c: cpu, path: "/a"}, {c: set, path: "/a", file: "-", errno: unix.ENOENT}})
+	play(t, k, []do{{c: cpu, path: "/", file: subtree, value: "+cpuset", errno: unix.EINVAL}, {c: cpu, path: "/a"},
+		{c: set, path: "/a", file: "-", errno: unix.ENOENT}})
 }
 
 func TestPin(t *testing.T) {
@@ -257,7 +263,8 @@ func TestPin(t *testing.T) {
 	if err == nil {
 		t.Errorf("cpuacct has no /a: %+v", s)
 	}
-	if s, err = cgroup.ReadStat(k, cgroup.Group{Path: "/a", CPUAcctPath: "/"}); err != nil || s.Periods != 5 || s.ThrottledPeriods != 4 || s.Usage == nil {
+	if s, err = cgroup.ReadStat(k, cgroup.Group{Path: "/a", CPUAcctPath: "/"}); err != nil || s.Periods != 5 ||
+		s.ThrottledPeriods != 4 || s.Usage == nil {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if k.Pin(cpu, "/gone", "cpu.stat", "x") {

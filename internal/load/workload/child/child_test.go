@@ -205,7 +205,8 @@ func TestFailuresAreTold(t *testing.T) {
 	if _, err := Start(Options{Exe: "/nonexistent", Command: "__test", Config: config{}}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Start(Options{Command: "__test", Config: strings.Repeat("x", maxConfig)}); err == nil || !strings.Contains(err.Error(), "bytes") {
+	if _, err := Start(Options{Command: "__test", Config: strings.Repeat("x", maxConfig)}); err == nil ||
+		!strings.Contains(err.Error(), "bytes") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Start(Options{Command: "__test", Config: config{}, CPUs: cpuset.New(1000)}); err == nil {

@@ -178,7 +178,8 @@ func (p *Process) failure(err error) error {
 		return fmt.Errorf("child %d: %w: %s", p.Pid(), err, p.last)
 	}
 	// We did not send the signal, so that the cause is not in the child.
-	return fmt.Errorf("child %d: ended by a signal (%w): another program, the kernel for want of memory or the timer of its deadline killed it", p.Pid(), err)
+	return fmt.Errorf("child %d: ended by a signal (%w): another program, the kernel for want of memory or the timer "+
+		"of its deadline killed it", p.Pid(), err)
 }
 
 // words keeps the first words of a child's standard error.

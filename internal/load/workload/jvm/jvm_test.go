@@ -62,7 +62,8 @@ func needJVM(t *testing.T, name string) string {
 func TestClassIsItsSource(t *testing.T) {
 	javac := needJVM(t, "javac")
 	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), javac, "--release", "8", "-g:none", "-d", dir, "Allocate.java").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), javac, "--release", "8", "-g:none", "-d", dir,
+		"Allocate.java").CombinedOutput(); err != nil {
 		t.Skipf("needs a javac that compiles for Java 8: %s; runs with a JDK from 9 to 19", out)
 	}
 	built, err := os.ReadFile(filepath.Join(dir, "Allocate.class"))
@@ -77,7 +78,8 @@ func TestClassIsItsSource(t *testing.T) {
 // A real JVM collects, its pauses are read, and it ends with its pipe.
 func TestPausesOfAJVM(t *testing.T) {
 	java := needJVM(t, "java")
-	p, err := Start("", Spec{Java: java, Threads: 2, Heap: 32 << 20, Live: 4 << 20, Run: 5 * time.Millisecond, Sleep: time.Millisecond, Deadline: time.Minute})
+	p, err := Start("", Spec{Java: java, Threads: 2, Heap: 32 << 20, Live: 4 << 20, Run: 5 * time.Millisecond,
+		Sleep: time.Millisecond, Deadline: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

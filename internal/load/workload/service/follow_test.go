@@ -57,7 +57,8 @@ func TestTheLibraryFollowsALimit(t *testing.T) {
 	}
 	set := func(cpus float64) {
 		t.Helper()
-		if err := g.SetLimit(cgroup.Limit{Quota: time.Duration(cpus * float64(cgroup.DefaultPeriod)), Period: cgroup.DefaultPeriod}); err != nil {
+		if err := g.SetLimit(cgroup.Limit{Quota: time.Duration(cpus * float64(cgroup.DefaultPeriod)),
+			Period: cgroup.DefaultPeriod}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +75,8 @@ func TestTheLibraryFollowsALimit(t *testing.T) {
 		}
 		var s budget.Snapshot
 		for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-			if s = ask(); s.LimitCPUs != nil && *s.LimitCPUs == want.cpus && s.GOMAXPROCS == want.procs && s.Classes[budget.App].Permits == want.tasks && s.Periods != nil {
+			if s = ask(); s.LimitCPUs != nil && *s.LimitCPUs == want.cpus && s.GOMAXPROCS == want.procs &&
+				s.Classes[budget.App].Permits == want.tasks && s.Periods != nil {
 				t.Logf("%g CPUs after %v", want.cpus, time.Since(begun).Round(time.Millisecond))
 				break
 			}

@@ -59,7 +59,8 @@ func TestDrawsAreTheSameForTheSameRequest(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := Request{rapid.Uint64().Draw(t, "number"), rapid.Uint8().Draw(t, "try"), rapid.Uint8().Draw(t, "class"), rapid.Uint32().Draw(t, "client")}
+		r := Request{rapid.Uint64().Draw(t, "number"), rapid.Uint8().Draw(t, "try"), rapid.Uint8().Draw(t, "class"),
+			rapid.Uint32().Draw(t, "client")}
 		var message [RequestBytes]byte
 		r.Encode(&message)
 		if got := decodeRequest(&message); got != r {

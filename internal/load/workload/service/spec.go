@@ -101,7 +101,8 @@ func (s Spec) Check() error {
 	case !(s.Inflate >= 0 && s.Inflate <= 1):
 		return fmt.Errorf("inflate %g: outside 0 to 1", s.Inflate)
 	case !(s.RateLimit.PerSecond >= 0) || s.RateLimit.PerSecond > 0 && s.RateLimit.Burst < 1:
-		return fmt.Errorf("rate limit %g per second, %d at once: give 0 for none, or a rate and 1 or more", s.RateLimit.PerSecond, s.RateLimit.Burst)
+		return fmt.Errorf("rate limit %g per second, %d at once: give 0 for none, or a rate and 1 or more",
+			s.RateLimit.PerSecond, s.RateLimit.Burst)
 	case s.Deadline <= 0 || s.Deadline > child.MaxDeadline:
 		return fmt.Errorf("deadline %v: outside 0 to %v", s.Deadline, child.MaxDeadline)
 	}

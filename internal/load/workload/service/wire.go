@@ -47,7 +47,8 @@ func (r Request) Encode(to *[RequestBytes]byte) {
 
 // decodeRequest reads what Encode wrote; any 16 bytes are a request.
 func decodeRequest(from *[RequestBytes]byte) Request {
-	return Request{Number: binary.LittleEndian.Uint64(from[0:]), Try: from[8], Class: from[9], Client: binary.LittleEndian.Uint32(from[12:])}
+	return Request{Number: binary.LittleEndian.Uint64(from[0:]), Try: from[8], Class: from[9],
+		Client: binary.LittleEndian.Uint32(from[12:])}
 }
 
 // Encode writes the message.
@@ -58,5 +59,6 @@ func (a Answer) Encode(to *[AnswerBytes]byte) {
 
 // DecodeAnswer reads what Encode wrote; any 16 bytes are an answer.
 func DecodeAnswer(from *[AnswerBytes]byte) Answer {
-	return Answer{Number: binary.LittleEndian.Uint64(from[0:]), Try: from[8], Status: Status(from[9]), Client: binary.LittleEndian.Uint32(from[12:])}
+	return Answer{Number: binary.LittleEndian.Uint64(from[0:]), Try: from[8], Status: Status(from[9]),
+		Client: binary.LittleEndian.Uint32(from[12:])}
 }

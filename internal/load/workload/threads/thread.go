@@ -35,7 +35,8 @@ func (t *thread) run() {
 	}
 	workload.SleepUntil(t.begin + t.spec.Start)
 	switch {
-	case t.spec.Kind == scenario.Burn, t.spec.Kind == scenario.Fib && t.index < t.spec.Fast, t.spec.Kind == scenario.Neighbour && t.spec.On == 0:
+	case t.spec.Kind == scenario.Burn, t.spec.Kind == scenario.Fib && t.index < t.spec.Fast,
+		t.spec.Kind == scenario.Neighbour && t.spec.On == 0:
 		t.burnUntil(t.end)
 	case t.spec.Kind == scenario.Neighbour:
 		t.toggle()

@@ -19,7 +19,8 @@ func (i *Item) Observation() observe.Observation {
 			Project: value(i.Project), Service: value(i.Service), QoS: value(i.QoS), PodUID: i.PodUID, Unit: i.Unit},
 		Start: i.Start, Window: duration(i.WindowSeconds), LimitCPUs: i.LimitCPUs, LimitAt: value(i.LimitAt), UsedCPUs: i.UsedCPUs,
 		Periods: i.Periods, ThrottledPeriods: i.ThrottledPeriods, ThrottledSeconds: i.ThrottledSeconds,
-		OwnThrottledSeconds: i.OwnThrottledSeconds, StoppedLow: durations(i.StoppedSecondsLow), StoppedHigh: durations(i.StoppedSecondsHigh),
+		OwnThrottledSeconds: i.OwnThrottledSeconds, StoppedLow: durations(i.StoppedSecondsLow),
+		StoppedHigh: durations(i.StoppedSecondsHigh),
 		ThrottledBy: value(i.ThrottledBy), NotMeasured: i.NotMeasured,
 	}
 	if i.CPUs != nil {

@@ -97,7 +97,8 @@ func (h *host) refill() {
 			}
 		}
 		h.tell(recording.Event{Kind: recording.Period, Cgroup: l.id, Period: recording.PeriodState{
-			QuotaNS: l.quota.quota.Nanoseconds(), LeftNS: max(0, l.left.Nanoseconds()), Periods: l.periods, Throttled: l.throttled, StoppedCPUs: stopped,
+			QuotaNS: l.quota.quota.Nanoseconds(), LeftNS: max(0, l.left.Nanoseconds()), Periods: l.periods,
+			Throttled: l.throttled, StoppedCPUs: stopped,
 		}})
 		l.periods++
 		l.throttled += stopped

@@ -116,7 +116,8 @@ func (h *hostile) make(what Hostile, i int) {
 		h.run(tid, recording.New, nothing)
 	case Cgroups:
 		tid, id, owner := hostileServers+number%100, uint64(hostileCgroup+i), recording.FirstOwner+number
-		h.tell(recording.Event{Kind: recording.Define, Owner: owner, OwnerKind: recording.OwnerContainer, Text: "/" + letters("beside", i), Cgroup: id})
+		h.tell(recording.Event{Kind: recording.Define, Owner: owner, OwnerKind: recording.OwnerContainer, Text: "/" +
+			letters("beside", i), Cgroup: id})
 		h.tell(recording.Event{Kind: recording.Enter, Thread: tid, TGID: tid, Text: letters("c", i%100), Cgroup: id})
 		h.tell(recording.Event{Kind: recording.Period, Cgroup: id, Period: recording.PeriodState{QuotaNS: 1e6, Periods: number}})
 		h.run(tid, 0, nothing)

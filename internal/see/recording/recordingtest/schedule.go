@@ -70,7 +70,8 @@ type occupation struct {
 
 // New returns a host with that many CPUs, all of them allowed, an idle container on it, and no limits.
 func New(cpus int) *Schedule {
-	s := &Schedule{cpus: cpus, next: firstTGID, owner: recording.FirstOwner, hold: true, wakers: map[uint32]waker{}, born: map[uint32]string{}}
+	s := &Schedule{cpus: cpus, next: firstTGID, owner: recording.FirstOwner, hold: true, wakers: map[uint32]waker{},
+		born: map[uint32]string{}}
 	all := make([]int, cpus)
 	for i := range all {
 		all[i] = i
@@ -209,7 +210,8 @@ func (s *Schedule) Repeat(n int, every time.Duration, f func(at time.Duration)) 
 func (s *Schedule) Neighbour(name, path string, periods, throttled *uint64) uint32 {
 	n := s.owner
 	s.owner++
-	s.extra = append(s.extra, recording.Event{Kind: recording.Define, Owner: n, OwnerKind: recording.OwnerContainer, Text: name, Cgroup: uint64(n)})
+	s.extra = append(s.extra, recording.Event{Kind: recording.Define, Owner: n, OwnerKind: recording.OwnerContainer,
+		Text: name, Cgroup: uint64(n)})
 	s.near = append(s.near, recording.Neighbour{Owner: n, Name: name, Path: path, Periods: periods, ThrottledPeriods: throttled})
 	return n
 }

@@ -17,8 +17,10 @@ import (
 // Latency writes what `unthrottle bench latency` measured.
 func Latency(w io.Writer, r latency.Result, style page.Style) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A sleep of %g ms beside %s that burn, limit %s.\n", r.SleepMs, text.Count(r.Burners, "thread"), text.Count(r.Limit, "CPU"))
-	fmt.Fprintf(&b, "%s, Linux %s, cgroup %s; medians of %s of %g s each.\n\n", text.Count(r.CPUs, "CPU"), text.Shown(r.Kernel), r.Mode, text.Count(r.Repeat, "round"), r.Seconds)
+	fmt.Fprintf(&b, "A sleep of %g ms beside %s that burn, limit %s.\n", r.SleepMs, text.Count(r.Burners, "thread"),
+		text.Count(r.Limit, "CPU"))
+	fmt.Fprintf(&b, "%s, Linux %s, cgroup %s; medians of %s of %g s each.\n\n", text.Count(r.CPUs, "CPU"),
+		text.Shown(r.Kernel), r.Mode, text.Count(r.Repeat, "round"), r.Seconds)
 	type remedy = latency.Row
 	show := func(name string, text func(remedy) string) table.Field[remedy] {
 		return table.Field[remedy]{Column: table.Column{Name: name}, Text: text}
@@ -54,7 +56,8 @@ func Latency(w io.Writer, r latency.Result, style page.Style) error {
 func Fibtest(w io.Writer, r fibtest.Result, style page.Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s.\n\n", strings.ToUpper(string(r.Verdict)[:1])+string(r.Verdict)[1:], r.Why)
-	fmt.Fprintf(&b, "%s, Linux %s, %d Hz, cgroup %s; medians of %s of %g s each.\n\n", text.Count(r.CPUs, "CPU"), text.Shown(r.Kernel), r.HZ, r.Mode, text.Count(r.Repeat, "round"), r.Seconds)
+	fmt.Fprintf(&b, "%s, Linux %s, %d Hz, cgroup %s; medians of %s of %g s each.\n\n", text.Count(r.CPUs, "CPU"),
+		text.Shown(r.Kernel), r.HZ, r.Mode, text.Count(r.Repeat, "round"), r.Seconds)
 	span := func(s fibtest.Range) string { return fmt.Sprintf("%.2f-%.2f", s.Low, s.High) }
 	show := func(name string, text func(fibtest.Run) string) table.Field[fibtest.Run] {
 		return table.Field[fibtest.Run]{Column: table.Column{Name: name}, Text: text}

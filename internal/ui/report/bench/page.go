@@ -49,8 +49,9 @@ func ServiceHTML(w io.Writer, r capacity.Result, from webpage.Origin) error {
 	from.Kernel = text.Shown(r.Kernel)
 	shown := servicePage{
 		Head:  webpage.Head{Title: "unthrottle bench service", Name: "How much load a service carries", From: from, Facts: facts(r)},
-		About: head(r), Verdict: verdict(r), Notes: notes(r), Loads: loads(r), Responses: responses(r), Costs: costs(r), CostsKnown: r.URL == "",
-		LoadPlot: template.HTML(loadPlot(r)), Curves: template.HTML(curves(r)), // our own drawings: numbers, and names that are escaped
+		About: head(r), Verdict: verdict(r), Notes: notes(r), Loads: loads(r), Responses: responses(r), Costs: costs(r),
+		CostsKnown: r.URL == "",
+		LoadPlot:   template.HTML(loadPlot(r)), Curves: template.HTML(curves(r)), // our own drawings: numbers, and names that are escaped
 	}
 	if shown.Level = "near"; strings.Contains(shown.Verdict, moreLoad) {
 		shown.Level = "fine"
@@ -73,7 +74,8 @@ func ServiceHTML(w io.Writer, r capacity.Result, from webpage.Origin) error {
 	shown.Noisy = strings.Join(noisy, ", ")
 	if len(r.Remedies) > 0 {
 		for i, p := range r.Remedies[0].Points {
-			shown.Levels = append(shown.Levels, level{fmt.Sprintf("%s of the best load, %.0f requests per second", ofBest(p), p.Load), template.HTML(quantiles(r, i))})
+			shown.Levels = append(shown.Levels,
+				level{fmt.Sprintf("%s of the best load, %.0f requests per second", ofBest(p), p.Load), template.HTML(quantiles(r, i))})
 		}
 	}
 	return serviceTemplate.Execute(w, shown)
@@ -84,7 +86,8 @@ const shownLevel = 0.8
 
 // facts are what stands beside the origin.
 func facts(r capacity.Result) []webpage.Fact {
-	facts := []webpage.Fact{{Name: "objective", Value: fmt.Sprintf("p%s within %s ms", figure.Trimmed(100*r.Quantile), figure.Trimmed(r.BoundMs))}}
+	facts := []webpage.Fact{{Name: "objective", Value: fmt.Sprintf("p%s within %s ms", figure.Trimmed(100*r.Quantile),
+		figure.Trimmed(r.BoundMs))}}
 	if r.Seconds > 0 {
 		facts = append(facts, webpage.Fact{Name: "took", Value: text.Duration(time.Duration(r.Seconds) * time.Second)})
 	}

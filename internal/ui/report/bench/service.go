@@ -45,7 +45,8 @@ func Service(w io.Writer, r capacity.Result, style page.Style) error {
 }
 
 func head(r capacity.Result) string {
-	objective := fmt.Sprintf("Objective: p%s within %s ms, at most %s %% errors.", figure.Trimmed(100*r.Quantile), figure.Trimmed(r.BoundMs), figure.Trimmed(100*r.Errors))
+	objective := fmt.Sprintf("Objective: p%s within %s ms, at most %s %% errors.", figure.Trimmed(100*r.Quantile),
+		figure.Trimmed(r.BoundMs), figure.Trimmed(100*r.Errors))
 	repeats := fmt.Sprintf("%d repeats, steps of %s s.", r.Repeats, figure.Trimmed(r.Step))
 	if r.URL != "" {
 		return fmt.Sprintf("%s, as it is. %s %s", text.Shown(r.URL), objective, repeats)
@@ -54,7 +55,8 @@ func head(r capacity.Result) string {
 	if r.Fair {
 		weight = ""
 	}
-	return fmt.Sprintf("Shape %s: %s. Linux %s, %s, limit %s. %s %s%s", r.Shape, r.About, text.Shown(r.Kernel), text.Count(r.CPUs, "CPU"), text.Count(r.Limit, "CPU"), objective, repeats, weight)
+	return fmt.Sprintf("Shape %s: %s. Linux %s, %s, limit %s. %s %s%s", r.Shape, r.About, text.Shown(r.Kernel),
+		text.Count(r.CPUs, "CPU"), text.Count(r.Limit, "CPU"), objective, repeats, weight)
 }
 
 // grid is a table as text and as HTML: its heads, and its rows with a cell for each.

@@ -20,7 +20,8 @@ func example() capacity.Result {
 			OfBest: of, Load: 600 * of, P50: new(1.2), P90: new(4.0), P99: new(31.4), Max: new(140.0),
 			Requests: 5000, Failed: 2, CPUUsed: new(0.52), Periods: new(uint64(60)), ThrottledPeriods: new(uint64(14)),
 			StoppedLow: new(0.05), StoppedHigh: new(0.1), Switches: new(2400.0),
-			Histogram: []capacity.Bin{{FromMs: 0, ToMs: 1, Count: 900}, {FromMs: 1, ToMs: 64, Count: 90}, {FromMs: 64, ToMs: 5000, Count: 10}},
+			Histogram: []capacity.Bin{{FromMs: 0, ToMs: 1, Count: 900}, {FromMs: 1, ToMs: 64, Count: 90},
+				{FromMs: 64, ToMs: 5000, Count: 10}},
 		}
 	}
 	quota := capacity.Remedy{
@@ -31,7 +32,8 @@ func example() capacity.Result {
 	pin := capacity.Remedy{
 		Remedy: "pin", MaxLoad: new(600.0), Loads: []float64{590, 600, 610}, CPUsGranted: new(1.0),
 		Ratio: new(1.5), RatioLow: new(1.42), RatioHigh: new(1.58),
-		Points: []capacity.Point{{OfBest: 0.5, Load: 300}, {OfBest: 0.8, Load: 480}}, Noisy: true, Why: []string{"the generator used 0.07 CPUs"},
+		Points: []capacity.Point{{OfBest: 0.5, Load: 300}, {OfBest: 0.8, Load: 480}}, Noisy: true,
+		Why:   []string{"the generator used 0.07 CPUs"},
 		Curve: []capacity.Sample{{Load: 600, At: new(45.0), Met: true}, {Load: 700}},
 	}
 	none := capacity.Remedy{Remedy: "period", Loads: []float64{0, 0, 0}, CPUsGranted: new(1.0)}
@@ -70,7 +72,8 @@ func TestService(t *testing.T) {
 // What was not measured is a dash, never a zero.
 func TestServiceNotMeasured(t *testing.T) {
 	var b bytes.Buffer
-	r := capacity.Result{URL: "http://localhost/", Remedies: []capacity.Remedy{{Remedy: "as it is", Points: []capacity.Point{{OfBest: 0.5, Load: 10}}}}}
+	r := capacity.Result{URL: "http://localhost/",
+		Remedies: []capacity.Remedy{{Remedy: "as it is", Points: []capacity.Point{{OfBest: 0.5, Load: 10}}}}}
 	if err := Service(&b, r, page.Style{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +107,16 @@ func TestServiceHTML(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if strings.Count(page, "<svg") != strings.Count(page, "</svg>") || strings.Count(page, `class="point`) < 4 || strings.Contains(page, "<pre>quota") {
+	if strings.Count(page, "<svg") != strings.Count(page, "</svg>") || strings.Count(page, `class="point`) < 4 ||
+		strings.Contains(page, "<pre>quota") {
 		t.Errorf("%d drawings, %d points", strings.Count(page, "<svg"), strings.Count(page, "<circle"))
 	}
 }
 
 func TestServiceHTMLOfNothing(t *testing.T) {
 	var b bytes.Buffer
-	if err := ServiceHTML(&b, capacity.Result{BoundMs: 50, Quantile: 0.99, Remedies: []capacity.Remedy{{Remedy: "quota"}}}, webpage.Origin{}); err != nil {
+	if err := ServiceHTML(&b, capacity.Result{BoundMs: 50, Quantile: 0.99,
+		Remedies: []capacity.Remedy{{Remedy: "quota"}}}, webpage.Origin{}); err != nil {
 		t.Fatal(err)
 	}
 	if page := b.String(); strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {

@@ -63,7 +63,8 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 	default:
 		row("capabilities", "without "+strings.Join(r.Rights.Missing, ", "))
 	}
-	row("inside", text.Either(r.Rights.Container == "", "no container: it sees the host's processes and cgroups", "a container: "+r.Rights.Container))
+	row("inside", text.Either(r.Rights.Container == "", "no container: it sees the host's processes and cgroups",
+		"a container: "+r.Rights.Container))
 
 	section("\nWho else manages CPUs")
 	if len(r.Managers) == 0 {
@@ -101,7 +102,8 @@ func tunables(k features.Kernel) []string {
 	}
 	switch {
 	case k.TunablesRead != features.Yes:
-		says = append(says, text.Either(len(says) == 0, "those that can be read are the kernel's defaults; ", "")+"/sys/kernel/debug/sched is not readable")
+		says = append(says, text.Either(len(says) == 0, "those that can be read are the kernel's defaults; ", "")+
+			"/sys/kernel/debug/sched is not readable")
 	case len(says) == 0:
 		says = append(says, "the kernel's defaults")
 	}

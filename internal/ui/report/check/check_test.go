@@ -12,7 +12,8 @@ import (
 func TestAReasonIsGivenOnce(t *testing.T) {
 	const why = "cpu is not writable: run as root"
 	r := features.Report{Can: []features.Ability{
-		{What: "ls", Can: true, Why: why}, {What: "pin", Why: why}, {What: "narrow", Why: why}, {What: "agent", Can: true, Why: "counters"}, {What: "fix", Why: why},
+		{What: "ls", Can: true, Why: why}, {What: "pin", Why: why}, {What: "narrow", Why: why},
+		{What: "agent", Can: true, Why: "counters"}, {What: "fix", Why: why},
 	}}
 	var b strings.Builder
 	if err := Write(&b, r, page.Style{Width: 100}); err != nil {

@@ -84,9 +84,11 @@ type jsonFit struct {
 
 // New is the outcome of a run as JSON shows it.
 func New(d rebalance.Defragmented) Repair {
-	out := Repair{Moves: []jsonMove{}, LeftAlone: []jsonLeftAlone{}, Before: qualityOf(d.Before), After: qualityOf(d.After), Planned: d.Planned}
+	out := Repair{Moves: []jsonMove{}, LeftAlone: []jsonLeftAlone{}, Before: qualityOf(d.Before),
+		After: qualityOf(d.After), Planned: d.Planned}
 	for _, step := range d.Steps {
-		m := jsonMove{Path: text.EscapePath(step.Container), Name: step.Name, From: step.From.String(), To: step.To.String(), Gain: step.Gain,
+		m := jsonMove{Path: text.EscapePath(step.Container), Name: step.Name, From: step.From.String(),
+			To: step.To.String(), Gain: step.Gain,
 			Cost: step.Cost, Repair: step.Repair, Step: step.Step, Overlaps: step.Overlaps}
 		if step.Done != nil {
 			m.Done, m.ID, m.Seconds = true, step.Done.ID, step.Done.Took.Seconds()

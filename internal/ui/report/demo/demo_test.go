@@ -33,11 +33,12 @@ func example() demo.Result {
 	}
 	return demo.Result{
 		Kernel: "6.18.44", CPUs: 2, Cgroups: "v1", Quota: 1, Period: 0.1, Burners: 32, Sleep: 10, Pinned: "0",
-		Before:   variant("quota", 32, "0-1", ptr(uint64(70)), 12, 180, 180, 5.2, bins(109, 0, 3, 5, 0, 0, 0, 1, 29, 1)),
-		Threads:  variant("threads", 1, "0-1", ptr(uint64(18)), 10.1, 13.7, 16.8, 0.1, bins(650)),
-		CPUSet:   variant("cpuset", 32, "0", ptr(uint64(0)), 10.1, 13.9, 13.9, 1.1, bins(585)),
-		After:    variant("pin", 32, "0", nil, 10.1, 13.9, 14, 1.1, bins(584)),
-		Verdict:  demo.Verdict{Text: []string{"With pin, p99 of the 10 ms sleep is 13.9 ms instead of 180.0 ms: 12.9x lower, at the same CPU used (1.00 and 1.00 CPUs)."}},
+		Before:  variant("quota", 32, "0-1", ptr(uint64(70)), 12, 180, 180, 5.2, bins(109, 0, 3, 5, 0, 0, 0, 1, 29, 1)),
+		Threads: variant("threads", 1, "0-1", ptr(uint64(18)), 10.1, 13.7, 16.8, 0.1, bins(650)),
+		CPUSet:  variant("cpuset", 32, "0", ptr(uint64(0)), 10.1, 13.9, 13.9, 1.1, bins(585)),
+		After:   variant("pin", 32, "0", nil, 10.1, 13.9, 14, 1.1, bins(584)),
+		Verdict: demo.Verdict{Text: []string{"With pin, p99 of the 10 ms sleep is 13.9 ms instead of 180.0 ms: " +
+			"12.9x lower, at the same CPU used (1.00 and 1.00 CPUs)."}},
 		Restored: true,
 	}
 }
@@ -109,7 +110,8 @@ func TestFitsAndIsPlain(t *testing.T) {
 
 func TestNotMeasuredIsADash(t *testing.T) {
 	text := written(t, demo.Result{Before: demo.Variant{Name: "quota"}, Notes: []string{"a \x1b[31mnote"}}, page.Style{})
-	if !strings.Contains(text, "quota     0                  -          -    -    -       -       -") || strings.Contains(text, "\x1b") || strings.Contains(text, "restored") {
+	if !strings.Contains(text, "quota     0                  -          -    -    -       -       -") ||
+		strings.Contains(text, "\x1b") || strings.Contains(text, "restored") {
 		t.Errorf("got:\n%s", text)
 	}
 }

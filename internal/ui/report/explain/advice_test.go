@@ -12,7 +12,8 @@ import (
 
 // What a process says of itself is shown with the process, and a pool's class with the pool.
 func TestBudgetText(t *testing.T) {
-	b := diagnose.Budget{TGID: 7, Process: "ja\x1bva", Budget: threadpool.Budget{LimitCPUs: new(1.5), Paced: true, GOMAXPROCS: 3, Permits: map[string]int{"app": 2, "io": 0}}}
+	b := diagnose.Budget{TGID: 7, Process: "ja\x1bva",
+		Budget: threadpool.Budget{LimitCPUs: new(1.5), Paced: true, GOMAXPROCS: 3, Permits: map[string]int{"app": 2, "io": 0}}}
 	want := `ja\x1bva (process 7) says that its CPU budget is in force: limit 1.5 CPUs, pacing on, any number of io tasks at once, 2 app tasks at once, GOMAXPROCS 3.`
 	if got := budgetText(b); got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -36,10 +37,12 @@ func TestAdviceWithItsRow(t *testing.T) {
 		"contradicted":              {110, "web", ""},
 		"the row is of another one": {20, "gc", ""},
 	} {
-		f := &forecast.Forecast{Window: 10 * time.Second, Limit: 1, CPUs: 8, Judged: &forecast.Judged{Pool: "web", Quantile: 0.99}, Rows: []forecast.Row{
-			{Remedy: forecast.Remedy{Name: forecast.None}, Judged: new(100.0), JudgedRange: &forecast.Range{Low: 90, High: 110}, Reserved: new(1.0)},
-			{Remedy: forecast.Remedy{Name: forecast.Pools, CPUs: 2}, Judged: new(test.p99), Reserved: new(1.0)},
-		}}
+		f := &forecast.Forecast{Window: 10 * time.Second, Limit: 1, CPUs: 8,
+			Judged: &forecast.Judged{Pool: "web", Quantile: 0.99}, Rows: []forecast.Row{
+				{Remedy: forecast.Remedy{Name: forecast.None}, Judged: new(100.0),
+					JudgedRange: &forecast.Range{Low: 90, High: 110}, Reserved: new(1.0)},
+				{Remedy: forecast.Remedy{Name: forecast.Pools, CPUs: 2}, Judged: new(test.p99), Reserved: new(1.0)},
+			}}
 		f.Rows[0].Figures.Stopped, f.Rows[0].Figures.Pools = 5*time.Second, []forecast.PoolFigures{{Name: "web"}}
 		pools := []diagnose.PoolUse{{Name: test.pool, Advice: "web: set -T to 1."}, {Name: "db"}}
 		Check(pools, f)

@@ -127,10 +127,12 @@ func pageChartOf(e *diagnose.Explanation, bins []bin, of func(bin) time.Duration
 		c.Bars = append(c.Bars, bar)
 	}
 	if e.LimitCPUs != nil {
-		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.LimitCPUs), "limit", "limit " + strconv.FormatFloat(*e.LimitCPUs, 'g', 4, 64), 11})
+		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.LimitCPUs), "limit", "limit " +
+			strconv.FormatFloat(*e.LimitCPUs, 'g', 4, 64), 11})
 	}
 	if e.MeanWidth != nil {
-		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.MeanWidth), "mean", "mean use " + strconv.FormatFloat(*e.MeanWidth, 'f', 2, 64), 28})
+		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.MeanWidth), "mean", "mean use " +
+			strconv.FormatFloat(*e.MeanWidth, 'f', 2, 64), 28})
 	}
 	return c
 }

@@ -32,7 +32,8 @@ type Options struct {
 }
 
 // Recommend puts a forecast of the same recording, and the choice from it, into the options, and returns the choice for JSON. It
-// takes the advice that the forecast contradicts from the explanation, and a verdict that nothing is wrong where few stops make up the slowest
+// takes the advice that the forecast contradicts from the explanation, and a verdict that nothing is wrong where few
+// stops make up the slowest
 // requests.
 func (o *Options) Recommend(e *diagnose.Explanation, f *forecast.Forecast, c *policy.Choice) *rows.Recommended {
 	o.Recommended, o.Forecast = c, f
@@ -41,7 +42,8 @@ func (o *Options) Recommend(e *diagnose.Explanation, f *forecast.Forecast, c *po
 	}
 	Check(e.Pools, f)
 	if o.fewStops(e) && e.Stopped != nil && *e.Stopped > 0 {
-		e.Verdict = fmt.Sprintf("A quota held it back for only %s of %s, but the slowest of its requests waited for that.", text.Duration(*e.Stopped), text.Duration(e.Window))
+		e.Verdict = fmt.Sprintf("A quota held it back for only %s of %s, but the slowest of its requests waited for "+
+			"that.", text.Duration(*e.Stopped), text.Duration(e.Window))
 	}
 	return rows.NewRecommended(f, c)
 }
@@ -73,7 +75,8 @@ type view struct {
 }
 
 // Write writes why a container was stopped: the verdict with its evidence, the histogram of CPUs in use, the timeline,
-// who spent the quota, the slowest requests, where waiting went, the runnable threads per reserved core. Then come the checks that failed and
+// who spent the quota, the slowest requests, where waiting went, the runnable threads per reserved core. Then come the
+// checks that failed and
 // what was not measured, and at the end what is recommended. A section without a figure is left out; the last section has the reason.
 func Write(w io.Writer, e diagnose.Explanation, o Options) error {
 	x := &view{page.New(o.Style, minWidth, maxWidth), &e, o.ASCII, o.fewStops(&e)}
@@ -122,10 +125,12 @@ func (x *view) verdict() {
 		x.Hanging("", startup(*s))
 	}
 	if share := e.WarmingUp(); share > 0 {
-		x.Hanging("", fmt.Sprintf("Its own compiler used %.0f %% of its CPU time: it is warming up and will need less. Ask again later.", 100*share))
+		x.Hanging("", fmt.Sprintf("Its own compiler used %.0f %% of its CPU time: it is warming up and will need "+
+			"less. Ask again later.", 100*share))
 	}
 	if c := e.ClosedLoop; c != nil {
-		x.Hanging("", fmt.Sprintf("Clients of pool `%s` wait for answers, and ask again %s after one: a faster service gets more requests.", shownName(c.Pool), text.Duration(c.Gap)))
+		x.Hanging("", fmt.Sprintf("Clients of pool `%s` wait for answers, and ask again %s after one: a faster "+
+			"service gets more requests.", shownName(c.Pool), text.Duration(c.Gap)))
 	}
 	if len(e.Causes) < 2 && e.Cause == diagnose.None {
 		return
@@ -143,7 +148,8 @@ func (x *view) verdict() {
 // startup says that the container was stopped while it started.
 func startup(s diagnose.Startup) string {
 	if s.Over {
-		return fmt.Sprintf("It was stopped while it started, and hardly in the %s after that: its oldest process was %s old at the beginning, and up to %s count as start-up.",
+		return fmt.Sprintf("It was stopped while it started, and hardly in the %s after that: its oldest process was "+
+			"%s old at the beginning, and up to %s count as start-up.",
 			text.Duration(s.After), text.Duration(s.Age), text.Duration(diagnose.StartupAge))
 	}
 	return fmt.Sprintf("It is starting: its oldest process was %s old at the beginning. Ask again when it is older than %s.",

@@ -39,16 +39,21 @@ func example() diagnose.Explanation {
 	}
 	return diagnose.Explanation{
 		Target: "shop/cart", Start: time.Date(2026, 11, 21, 3, 12, 0, 0, time.UTC), Window: 10 * time.Second,
-		Verdict: "32 threads of pool http-worker-* ran 11 wide and spent the 200 ms quota in 19 ms; then the container was stopped for 81 ms, 6.2 times a second.",
-		Cause:   diagnose.Burst,
+		Verdict: "32 threads of pool http-worker-* ran 11 wide and spent the 200 ms quota in 19 ms; then the " +
+			"container was stopped for 81 ms, 6.2 times a second.",
+		Cause: diagnose.Burst,
 		Causes: []diagnose.RankedCause{
-			{Cause: diagnose.Burst, Stopped: new(5022 * ms), Wall: new(5022 * ms), Waited: new(61 * time.Second), Evidence: "mean use 1.40 of 2 CPUs (70 %), up to 13 at once"},
-			{Cause: diagnose.Pool, Stopped: new(1200 * ms), Wall: new(1200 * ms), Evidence: "netty-eventloop was stopped for http-worker-*"},
+			{Cause: diagnose.Burst, Stopped: new(5022 * ms), Wall: new(5022 * ms), Waited: new(61 * time.Second),
+				Evidence: "mean use 1.40 of 2 CPUs (70 %), up to 13 at once"},
+			{Cause: diagnose.Pool, Stopped: new(1200 * ms), Wall: new(1200 * ms),
+				Evidence: "netty-eventloop was stopped for http-worker-*"},
 		},
 		LimitCPUs: new(2.0), Periods: new(uint64(100)), ThrottledPeriods: new(uint64(62)),
 		Stopped: new(5022 * ms), StoppedIntervals: new(62), MeanWidth: new(1.4),
-		Width:        []diagnose.Bar{{CPUs: 0, Time: 8200 * ms}, {CPUs: 1, Time: 500 * ms}, {CPUs: 11, Time: 1000 * ms}, {CPUs: 13, Time: 300 * ms}},
-		Wanted:       []diagnose.Bar{{CPUs: 0, Time: 3500 * ms}, {CPUs: 1, Time: 500 * ms}, {CPUs: 20, Time: 5500 * ms}, {CPUs: 32, Time: 500 * ms}},
+		Width: []diagnose.Bar{{CPUs: 0, Time: 8200 * ms}, {CPUs: 1, Time: 500 * ms}, {CPUs: 11, Time: 1000 * ms},
+			{CPUs: 13, Time: 300 * ms}},
+		Wanted: []diagnose.Bar{{CPUs: 0, Time: 3500 * ms}, {CPUs: 1, Time: 500 * ms}, {CPUs: 20, Time: 5500 * ms},
+			{CPUs: 32, Time: 500 * ms}},
 		SampledWidth: []diagnose.Bar{{CPUs: 0, Time: 8300 * ms}, {CPUs: 11, Time: 1700 * ms}},
 		Timeline:     []diagnose.Row{row(4000 * ms), row(4100 * ms), row(200 * ms)},
 		Overview: []diagnose.Stretch{
@@ -59,7 +64,8 @@ func example() diagnose.Explanation {
 		Pools: []diagnose.PoolUse{
 			{Name: "http-worker-*", Process: "java", Threads: 32, CPU: 13 * time.Second, CPUThrottled: new(12 * time.Second), Widest: 13,
 				Library: "Akka HTTP", Setting: "akka.actor.default-dispatcher.fork-join-executor.parallelism-max",
-				Advice: "Akka HTTP: 32 threads and 13 at once are more than the limit of 2 CPUs: set akka.actor.default-dispatcher to 2 (default 64).", OnIOThread: true,
+				Advice: "Akka HTTP: 32 threads and 13 at once are more than the limit of 2 CPUs: set " +
+					"akka.actor.default-dispatcher to 2 (default 64).", OnIOThread: true,
 				Delay:    &diagnose.Quantiles{Count: 900, P50: 2 * ms, P90: 80 * ms, P99: 81 * ms, Max: 99 * ms},
 				Response: &diagnose.Quantiles{Count: 900, P50: 20 * ms, P90: 90 * ms, P99: 110 * ms, Max: 180 * ms},
 				Waiting:  map[diagnose.Reason]time.Duration{diagnose.OwnQuota: 90 * time.Second, diagnose.OwnThreads: 3 * time.Second}},
@@ -70,7 +76,8 @@ func example() diagnose.Explanation {
 			Slowest: []requests.Request{
 				{Begin: 4010 * ms, Took: 180 * ms, Segments: []requests.Segment{
 					{Length: 40 * ms, Kind: requests.Busy, Thread: 5, Pool: "netty-eventloop"},
-					{Begin: 40 * ms, Length: 90 * ms, Kind: requests.Stopped, Thread: 5, Pool: "netty-eventloop", Quota: "/shop/cart", Own: true},
+					{Begin: 40 * ms, Length: 90 * ms, Kind: requests.Stopped, Thread: 5, Pool: "netty-eventloop",
+						Quota: "/shop/cart", Own: true},
 					{Begin: 130 * ms, Length: 20 * ms, Kind: requests.Waited, Thread: 7, Pool: "http-worker-*"},
 					{Begin: 150 * ms, Length: 30 * ms, Kind: requests.Ran, Thread: 7, Pool: "http-worker-*"}}},
 				{Begin: 9 * ms, Took: 99 * ms, Segments: []requests.Segment{
@@ -130,7 +137,8 @@ func TestSaysEverythingInItsOrder(t *testing.T) {
 		"http-worker-*: Akka HTTP: 32 threads", "set akka.actor", "made for I/O",
 		"Cost of width: a run takes 10 ms", "14 ms", "40 % more",
 		"Requests: 2412 requests answered, p50 12 ms, p99 96 ms, longest 180 ms", "3 more had no answer", "b its thread was busy",
-		"4010.0 ms bbbbbbbbb░░░░░░░░░░░░░░░░░░░░wwwwrrrrrrr 180 ms", "stopped by its own quota 90 ms, its thread was busy with others 40 ms",
+		"4010.0 ms bbbbbbbbb░░░░░░░░░░░░░░░░░░░░wwwwrrrrrrr 180 ms",
+		"stopped by its own quota 90 ms, its thread was busy with others 40 ms",
 		"(netty-eventloop, http-worker-*)", "9.0 ms", "stopped by the quota of /shop 90 ms, slept 9.0 ms",
 		"Where waiting went", "own quota", "own threads", "neighbours", "http-worker-* (java)", "90 s", "all",
 		"batch/etl: held CPUs for 3 s, 40 ms of thread time", "throttled itself and swings",
@@ -194,8 +202,10 @@ func TestOfCountersAlone(t *testing.T) {
 	}
 	inOrder(t, s, "no limit", "Throttled.", "1. burst: 12 of 100", "Not measured:", "BPF was refused")
 	item := keys(t, e)
-	for _, key := range []string{"width", "wanted", "width_sampled_10ms", "waiting", "stopped_seconds", "limit_cpus", "periods", "mean_width", "start",
-		"pools", "neighbours", "lost_events", "checks", "throttled_periods", "stopped_intervals", "timeline", "cost_of_width", "runnable_per_reserved_core"} {
+	for _, key := range []string{"width", "wanted", "width_sampled_10ms", "waiting", "stopped_seconds", "limit_cpus",
+		"periods", "mean_width", "start",
+		"pools", "neighbours", "lost_events", "checks", "throttled_periods", "stopped_intervals", "timeline",
+		"cost_of_width", "runnable_per_reserved_core"} {
 		if value, ok := item[key]; !ok || string(value) != "null" {
 			t.Errorf("%s is %s, want null", key, value)
 		}
@@ -226,10 +236,11 @@ func TestJSONContract(t *testing.T) {
 		}
 	}
 	for key, want := range map[string][]string{
-		"causes":     {"cause", "stopped_seconds", "evidence"},
-		"width":      {"cpus", "seconds"},
-		"wanted":     {"cpus", "seconds"},
-		"pools":      {"name", "threads", "cpu_seconds", "cpu_seconds_in_throttled_periods", "widest", "library", "setting", "advice", "delay_p99_ms"},
+		"causes": {"cause", "stopped_seconds", "evidence"},
+		"width":  {"cpus", "seconds"},
+		"wanted": {"cpus", "seconds"},
+		"pools": {"name", "threads", "cpu_seconds", "cpu_seconds_in_throttled_periods", "widest", "library",
+			"setting", "advice", "delay_p99_ms"},
 		"neighbours": {"name"},
 		"checks":     {"name", "error_ratio", "ok"},
 	} {
@@ -308,7 +319,8 @@ func TestTakesAnything(t *testing.T) {
 		bars := func(name string) []diagnose.Bar {
 			var all []diagnose.Bar
 			for range rapid.IntRange(0, 40).Draw(t, name) {
-				all = append(all, diagnose.Bar{CPUs: rapid.IntRange(0, 9000).Draw(t, "cpus"), Time: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "time"))})
+				all = append(all, diagnose.Bar{CPUs: rapid.IntRange(0, 9000).Draw(t, "cpus"),
+					Time: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "time"))})
 			}
 			return all
 		}
@@ -356,8 +368,11 @@ func TestTime(t *testing.T) {
 func TestFewStops(t *testing.T) {
 	e := example()
 	e.Cause, e.Causes, e.Verdict, e.Stopped = diagnose.None, nil, "Nothing wrong: a quota held it back for only 65 ms of 10 s.", new(65*ms)
-	f := &forecast.Forecast{Window: 10 * time.Second, Rows: []forecast.Row{{Remedy: forecast.Remedy{Name: forecast.None}}, {Remedy: forecast.Remedy{Name: forecast.Burst, Burst: 80 * ms}}}}
-	for answer, want := range map[policy.Answer]string{policy.AnswerRemedy: "only 65 ms of 10 s, but the slowest of its requests waited for that", policy.AnswerLeave: "Nothing wrong"} {
+	f := &forecast.Forecast{Window: 10 * time.Second,
+		Rows: []forecast.Row{{Remedy: forecast.Remedy{Name: forecast.None}},
+			{Remedy: forecast.Remedy{Name: forecast.Burst, Burst: 80 * ms}}}}
+	for answer, want := range map[policy.Answer]string{policy.AnswerRemedy: "only 65 ms of 10 s, but the slowest of " +
+		"its requests waited for that", policy.AnswerLeave: "Nothing wrong"} {
 		e, o := e, Options{Style: page.Style{Width: 200}}
 		o.Recommend(&e, f, &policy.Choice{Answer: answer, Row: 1, Why: "why"})
 		var b strings.Builder

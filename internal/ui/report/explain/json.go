@@ -243,7 +243,8 @@ func itemOf(e diagnose.Explanation) item {
 		Width: bars(e.Width), Wanted: bars(e.Wanted), SampledWidth: bars(e.SampledWidth),
 		Waiting: waitsOf(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
 		Target: validText(e.Target), Verdict: validText(e.Verdict),
-		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedIntervals, Strip: stripOf(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedIntervals, Strip: stripOf(e),
+		RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
 	}
 	if s := e.Startup; s != nil {
 		item.Startup = &jsonStartup{s.Age.Seconds(), s.Stopped.Seconds(), s.After.Seconds(), s.Over}
@@ -321,7 +322,8 @@ func requestsOf(r *requests.Requests) *jsonRequests {
 	if r == nil {
 		return nil
 	}
-	all := &jsonRequests{OfThreads: known(ofThreads(r)), Count: r.Count, Unanswered: r.Unanswered, Merged: r.Merged, Slowest: []jsonRequest{}}
+	all := &jsonRequests{OfThreads: known(ofThreads(r)), Count: r.Count, Unanswered: r.Unanswered, Merged: r.Merged,
+		Slowest: []jsonRequest{}}
 	if r.Seen {
 		all.SeenBy = new("sockets")
 	}
@@ -331,7 +333,8 @@ func requestsOf(r *requests.Requests) *jsonRequests {
 	for _, q := range r.Slowest {
 		one := jsonRequest{q.Begin.Seconds(), *millis(q.Took), []jsonSegment{}}
 		for _, s := range q.Segments {
-			segment := jsonSegment{BeginMS: *millis(s.Begin), LengthMS: *millis(s.Length), Kind: string(s.Kind), Pool: known(s.Pool), Quota: known(s.Quota)}
+			segment := jsonSegment{BeginMS: *millis(s.Begin), LengthMS: *millis(s.Length), Kind: string(s.Kind),
+				Pool: known(s.Pool), Quota: known(s.Quota)}
 			if s.Thread != 0 {
 				segment.Thread = &s.Thread
 			}

@@ -118,7 +118,8 @@ const (
 
 func pageOf(e *diagnose.Explanation, o *Options) htmlPage {
 	p := htmlPage{
-		Head:    webpage.Head{Title: shownName(e.Target) + ": " + string(e.Cause) + " - unthrottle", Name: shownName(e.Target), Facts: originFacts(e)},
+		Head: webpage.Head{Title: shownName(e.Target) + ": " + string(e.Cause) + " - unthrottle",
+			Name: shownName(e.Target), Facts: originFacts(e)},
 		Verdict: shownText(e.Verdict),
 		Facts:   pageFacts(e), Overview: overviewOf(e), Charts: pageCharts(e), Timeline: timelineOf(e), WidthCost: widthCost(e),
 		WaitingKnown: e.Waiting != nil, PeriodsKnown: e.Periods != nil,
@@ -143,10 +144,12 @@ func pageOf(e *diagnose.Explanation, o *Options) htmlPage {
 			p.MoreNeighbours = len(neighbours) - i
 			break
 		}
-		p.Neighbours = append(p.Neighbours, pageNeighbour{shownName(n.Name), text.Duration(n.CPU), text.Duration(n.Waited), neighbourAlso(n)})
+		p.Neighbours = append(p.Neighbours,
+			pageNeighbour{shownName(n.Name), text.Duration(n.CPU), text.Duration(n.Waited), neighbourAlso(n)})
 	}
 	for _, c := range e.Checks {
-		check := pageCheck{Name: shownText(c.Name), Note: shownText(c.Note), Judged: c.ErrorRatio != nil, Passed: c.ErrorRatio != nil && c.OK}
+		check := pageCheck{Name: shownText(c.Name), Note: shownText(c.Note), Judged: c.ErrorRatio != nil,
+			Passed: c.ErrorRatio != nil && c.OK}
 		if c.ErrorRatio != nil {
 			check.Result = strconv.FormatFloat(100**c.ErrorRatio, 'f', 3, 64) + " % off"
 		}
@@ -228,7 +231,8 @@ func pageFacts(e *diagnose.Explanation) []pageFact {
 			Bad: e.LimitCPUs != nil && float64(widest) > *e.LimitCPUs+1})
 	}
 	if e.RunnablePerCore != nil {
-		facts = append(facts, pageFact{Name: "runnable threads", Value: strconv.FormatFloat(*e.RunnablePerCore, 'f', 2, 64), Note: "per reserved core, while any is"})
+		facts = append(facts, pageFact{Name: "runnable threads",
+			Value: strconv.FormatFloat(*e.RunnablePerCore, 'f', 2, 64), Note: "per reserved core, while any is"})
 	}
 	return facts
 }

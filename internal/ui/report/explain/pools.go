@@ -93,7 +93,8 @@ func budgetText(b diagnose.Budget) string {
 
 // poolFigures has as text what poolTable has in columns.
 func poolFigures(p diagnose.PoolUse) string {
-	figures := fmt.Sprintf("%s, CPU time %s, in throttled %s, widest %d", text.Count(p.Threads, "thread"), text.Duration(p.CPU), throttledTime(p), p.Widest)
+	figures := fmt.Sprintf("%s, CPU time %s, in throttled %s, widest %d", text.Count(p.Threads, "thread"),
+		text.Duration(p.CPU), throttledTime(p), p.Widest)
 	if p.Delay != nil {
 		figures += ", delay p99 " + text.Duration(p.Delay.P99)
 	}

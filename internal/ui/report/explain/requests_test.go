@@ -30,7 +30,8 @@ func TestOfThreads(t *testing.T) {
 
 // Of so few requests that they tell no p99 the sentence has the quantile that a fix would judge by.
 func TestTheQuantileThatRequestsTell(t *testing.T) {
-	few := requests.Requests{Count: 30, P50: time.Millisecond, P99: 90 * time.Millisecond, Max: 90 * time.Millisecond, Quantile: 0.95, High: 40 * time.Millisecond}
+	few := requests.Requests{Count: 30, P50: time.Millisecond, P99: 90 * time.Millisecond, Max: 90 * time.Millisecond,
+		Quantile: 0.95, High: 40 * time.Millisecond}
 	if got := requestsText(&few); !strings.Contains(got, "p95 40 ms") || strings.Contains(got, "p99") {
 		t.Error(got)
 	}

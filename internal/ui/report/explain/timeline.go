@@ -93,8 +93,10 @@ func (x *view) timeline() {
 			order = ", after a gap the next"
 		}
 	}
-	x.Section(fmt.Sprintf("The worst stretch%s: a line is %s, a character %s; the height is CPUs in use, full is %s; %c stopped by a quota, %c idle", order,
-		text.Duration(whole.Length.Round(time.Millisecond)), text.Duration(cellLength(whole, len(cells))), figure.Trimmed(math.Round(most*100)/100), glyphs.Held, timeline.Idle))
+	x.Section(fmt.Sprintf("The worst stretch%s: a line is %s, a character %s; the height is CPUs in use, full is %s; "+
+		"%c stopped by a quota, %c idle", order,
+		text.Duration(whole.Length.Round(time.Millisecond)), text.Duration(cellLength(whole, len(cells))),
+		figure.Trimmed(math.Round(most*100)/100), glyphs.Held, timeline.Idle))
 	for i, r := range rows {
 		if i == maxRows {
 			x.Line(fmt.Sprintf("%12s%s more in --json", "", text.Count(len(rows)-i, "period")))

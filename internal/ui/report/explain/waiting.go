@@ -101,7 +101,8 @@ func (x *view) waiting() {
 			fields = append(fields, table.Field[waitingRow]{Column: table.Column{Name: reason.Short},
 				Text: func(r waitingRow) string { return text.Duration(r.waiting[reason.Reason]) }})
 		}
-		fields = append(fields, table.Field[waitingRow]{Column: table.Column{Name: "all"}, Text: func(r waitingRow) string { return text.Duration(waitingSum(r.waiting)) }})
+		fields = append(fields, table.Field[waitingRow]{Column: table.Column{Name: "all"},
+			Text: func(r waitingRow) string { return text.Duration(waitingSum(r.waiting)) }})
 		table.Figures(x, x.Style, fields, rows)
 	}
 	neighbours := waitedFor(e.Neighbours)
@@ -133,7 +134,8 @@ func waitedFor(all []diagnose.NeighbourUse) []diagnose.NeighbourUse {
 
 // neighbourText says who held the CPU while the container waited.
 func neighbourText(n diagnose.NeighbourUse) string {
-	text := fmt.Sprintf("%s: held CPUs for %s, %s of thread time waited for it", shownName(n.Name), text.Duration(n.CPU), text.Duration(n.Waited))
+	text := fmt.Sprintf("%s: held CPUs for %s, %s of thread time waited for it", shownName(n.Name),
+		text.Duration(n.CPU), text.Duration(n.Waited))
 	if also := neighbourAlso(n); also != "" {
 		text += "; it " + also
 	}

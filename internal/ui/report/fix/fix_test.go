@@ -17,7 +17,8 @@ import (
 
 // result is a fix that applied the second row of a forecast.
 func result() fix.Result {
-	f := &forecast.Forecast{Limit: 1, Rows: []forecast.Row{{Remedy: forecast.Remedy{Name: forecast.None}}, {Remedy: forecast.Remedy{Name: forecast.Burst}}}}
+	f := &forecast.Forecast{Limit: 1, Rows: []forecast.Row{{Remedy: forecast.Remedy{Name: forecast.None}},
+		{Remedy: forecast.Remedy{Name: forecast.Burst}}}}
 	choice := &policy.Choice{Answer: policy.AnswerRemedy, Row: 1, Why: "burst helps", Certain: true}
 	return fix.Result{
 		Target: "web", Cause: "a burst", Why: "p99 fell",
@@ -54,7 +55,8 @@ func TestJSONIsTheContract(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &keys); err != nil {
 			t.Fatal(err)
 		}
-		if got.Schema != "fix" || got.Version != 1 || got.Rows == nil || len(got.Rows) != tc.rows || (got.Chosen != nil) != tc.chosen || len(got.Tries) != 1 {
+		if got.Schema != "fix" || got.Version != 1 || got.Rows == nil || len(got.Rows) != tc.rows ||
+			(got.Chosen != nil) != tc.chosen || len(got.Tries) != 1 {
 			t.Errorf("%s: %s", name, b.String())
 			continue
 		}
@@ -76,7 +78,8 @@ func TestOtherPools(t *testing.T) {
 	r.Tries[0].Pools = []fix.Pool{{Name: "get", Judged: true, Before: at(1, nil), After: at(2, nil)}, {Name: "gone", Before: at(1, nil)},
 		{Name: "alike", Before: at(100, nil), After: at(105, nil)}, {Name: "tiny", Before: at(0.1, nil), After: at(0.4, nil)},
 		{Name: "few", Before: at(1, nil), After: at(2, new(9.0))}, {Name: "many", Before: at(1, new(5.0)), After: at(2, new(9.0))}}
-	r.Tries[0].Pools = append([]fix.Pool{{Name: "seldom", Before: &fix.PoolTimes{Runs: 2, ResponseP50Ms: 1}, After: at(9, nil)}}, r.Tries[0].Pools...)
+	r.Tries[0].Pools = append([]fix.Pool{
+		{Name: "seldom", Before: &fix.PoolTimes{Runs: 2, ResponseP50Ms: 1}, After: at(9, nil)}}, r.Tries[0].Pools...)
 	for range 2 * mostPools {
 		r.Tries[0].Pools = append(r.Tries[0].Pools, r.Tries[0].Pools[len(r.Tries[0].Pools)-1])
 	}
@@ -87,7 +90,9 @@ func TestOtherPools(t *testing.T) {
 	got := b.String()
 	if !strings.Contains(got, "another pool        few: p50 from 1.00 ms to 2.00 ms, 120 and 120 samples\n") ||
 		!strings.Contains(got, "another pool        many: p99 from 5.00 ms to 9.00 ms, 120 and 120 samples\n") ||
-		strings.Count(got, "another pool") != mostPools || strings.Contains(got, "gone") || strings.Contains(got, "seldom") || strings.Contains(got, "alike") || strings.Contains(got, "tiny") || strings.Contains(got, "get:") {
+		strings.Count(got, "another pool") != mostPools || strings.Contains(got, "gone") ||
+		strings.Contains(got, "seldom") || strings.Contains(got, "alike") || strings.Contains(got, "tiny") ||
+		strings.Contains(got, "get:") {
 		t.Error(got)
 	}
 }
@@ -104,7 +109,8 @@ func has(t *testing.T, in map[string]any, keys string) {
 // After a try what changed is told and not the whole table, and the end says in a line what was tried.
 func TestRetryIsShort(t *testing.T) {
 	f := &forecast.Forecast{Window: 10 * time.Second, Limit: 1, CPUs: 4, Judged: &forecast.Judged{Of: forecast.OfRequests, Quantile: 0.99}}
-	for _, r := range []forecast.Remedy{{Name: forecast.None}, {Name: forecast.Burst, Burst: 100 * time.Millisecond}, {Name: forecast.Narrow}} {
+	for _, r := range []forecast.Remedy{{Name: forecast.None}, {Name: forecast.Burst, Burst: 100 * time.Millisecond},
+		{Name: forecast.Narrow}} {
 		f.Rows = append(f.Rows, forecast.Row{Remedy: r, Reserved: new(1.0), Judged: new(30.0)})
 	}
 	choice := policy.Choice{Answer: policy.AnswerRemedy, Row: 2, Why: "narrow: p99 of requests from 58 ms to 17 ms"}
@@ -113,10 +119,12 @@ func TestRetryIsShort(t *testing.T) {
 	if err := Found(&b, policy.Proposal{Choice: &choice, Known: &known}, page.Style{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.String(); !strings.Contains(got, "burst 100ms: tried: no change") || !strings.Contains(got, "from 58 ms to 17 ms") || strings.Contains(got, "90 % of cases") {
+	if got := b.String(); !strings.Contains(got, "burst 100ms: tried: no change") ||
+		!strings.Contains(got, "from 58 ms to 17 ms") || strings.Contains(got, "90 % of cases") {
 		t.Errorf("a retry says\n%s", got)
 	}
-	got := tried(fix.Result{Tries: []fix.Try{{Remedy: "burst", Parameters: map[string]string{"burst": "100ms"}, Verdict: "no change"}, {Remedy: "narrow", Verdict: "better"}}})
+	got := tried(fix.Result{Tries: []fix.Try{
+		{Remedy: "burst", Parameters: map[string]string{"burst": "100ms"}, Verdict: "no change"}, {Remedy: "narrow", Verdict: "better"}}})
 	if got != "burst 100ms: no change; narrow: better" {
 		t.Errorf("%q", got)
 	}
@@ -125,15 +133,18 @@ func TestRetryIsShort(t *testing.T) {
 // The table of a trial has each variant with what was measured and forecast, and what is not known as missing.
 func TestTrialTable(t *testing.T) {
 	of := &fix.Trial{Rounds: 2, Seconds: 55, Quantile: 0.95, Of: "requests", Slow: 3, Requests: 900, Rows: []fix.TrialRow{
-		{Name: "left as it is", MeasuredMs: new(87.9), LowMs: new(87.5), HighMs: new(89.8), P50Ms: new(41.0), P90Ms: new(87.4), ForecastMs: new(89.7), Rounds: 2, Requests: 384},
-		{Name: "burst 60ms", MeasuredMs: new(42.6), LowMs: new(42.1), HighMs: new(43.0), P50Ms: new(39.6), P90Ms: new(42.0), Rounds: 2, Requests: 384, Kept: true},
+		{Name: "left as it is", MeasuredMs: new(87.9), LowMs: new(87.5), HighMs: new(89.8), P50Ms: new(41.0),
+			P90Ms: new(87.4), ForecastMs: new(89.7), Rounds: 2, Requests: 384},
+		{Name: "burst 60ms", MeasuredMs: new(42.6), LowMs: new(42.1), HighMs: new(43.0), P50Ms: new(39.6),
+			P90Ms: new(42.0), Rounds: 2, Requests: 384, Kept: true},
 		{Name: "narrow\x1b[2J", Rounds: 1, Requests: 3, Ended: new("harm"), Why: "stopped at once: a request took 3 s"},
 	}}
 	var b bytes.Buffer
 	if err := Trial(&b, of, page.Style{Width: 140}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"  remedy", "p95 ms", "> burst 60ms", "42.1 to 43.0", "stopped at once: a request took 3 s", "2 rounds in turns, 55 s; 3 of 900 requests took longer than twice the p95"} {
+	for _, want := range []string{"  remedy", "p95 ms", "> burst 60ms", "42.1 to 43.0",
+		"stopped at once: a request took 3 s", "2 rounds in turns, 55 s; 3 of 900 requests took longer than twice the p95"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -18,7 +18,8 @@ import (
 func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 	q := objective.InWords(t.Quantile)
 	rows := table.Of([]table.Field[fix.TrialRow]{
-		{Column: table.Column{Name: "  remedy"}, Text: func(r fix.TrialRow) string { return text.Either(r.Kept, "> ", "  ") + text.Shown(r.Name) },
+		{Column: table.Column{Name: "  remedy"},
+			Text:  func(r fix.TrialRow) string { return text.Either(r.Kept, "> ", "  ") + text.Shown(r.Name) },
 			Color: func(r fix.TrialRow) string { return text.Either(r.Kept, page.Green, "") }},
 		{Column: table.Column{Name: q + " ms", Right: true}, Text: func(r fix.TrialRow) string { return milliseconds(r.MeasuredMs) }},
 		{Column: table.Column{Name: "95 % of cases", Right: true, Spare: 2}, Text: func(r fix.TrialRow) string {
@@ -29,9 +30,11 @@ func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 		}},
 		{Column: table.Column{Name: "p50 ms", Right: true}, Text: func(r fix.TrialRow) string { return milliseconds(r.P50Ms) }},
 		{Column: table.Column{Name: "p90 ms", Right: true, Spare: 3}, Text: func(r fix.TrialRow) string { return milliseconds(r.P90Ms) }},
-		{Column: table.Column{Name: "forecast", Right: true, Spare: 1}, Text: func(r fix.TrialRow) string { return milliseconds(r.ForecastMs) }},
+		{Column: table.Column{Name: "forecast", Right: true, Spare: 1},
+			Text: func(r fix.TrialRow) string { return milliseconds(r.ForecastMs) }},
 		{Column: table.Column{Name: "rounds", Right: true, Spare: 4}, Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Rounds) }},
-		{Column: table.Column{Name: "requests", Right: true, Spare: 5}, Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Requests) }},
+		{Column: table.Column{Name: "requests", Right: true, Spare: 5},
+			Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Requests) }},
 		{Column: table.Column{Least: 10, Fill: true}, Text: func(r fix.TrialRow) string { return text.Shown(r.Why) }},
 	}, t.Rows)
 	p := page.New(style, 0, 0)
@@ -40,7 +43,8 @@ func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 	rows.Write(p, true)
 	p.Line("")
 	p.Paragraph(fmt.Sprintf("%s in turns, %s; %d of %s took longer than twice the %s when it was left.", text.Count(t.Rounds, "round"),
-		text.Duration(time.Duration(t.Seconds*float64(time.Second))), t.Slow, text.Count(t.Requests, text.Either(t.Of == forecast.OfPool, "run", "request")), q))
+		text.Duration(time.Duration(t.Seconds*float64(time.Second))), t.Slow,
+		text.Count(t.Requests, text.Either(t.Of == forecast.OfPool, "run", "request")), q))
 	return p.Send(w)
 }
 

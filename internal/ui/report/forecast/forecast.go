@@ -216,11 +216,13 @@ func writePools(p *page.Page, f *forecast.Forecast) {
 	fields := []table.Field[remedyPool]{
 		{Column: table.Column{Name: "  remedy"}, Text: func(p remedyPool) string { return p.remedy }},
 		{Column: table.Column{Name: "pool", Least: 12}, Text: func(p remedyPool) string { return text.Sanitize(p.Name, maxName) }},
-		{Column: table.Column{Name: "runs", Right: true, Spare: 1}, Text: func(p remedyPool) string { return strconv.FormatUint(p.Response.Count, 10) }},
+		{Column: table.Column{Name: "runs", Right: true, Spare: 1},
+			Text: func(p remedyPool) string { return strconv.FormatUint(p.Response.Count, 10) }},
 	}
 	milliseconds := func(head table.Column, pick func(remedyPool) *float64) {
 		head.Right = true
-		fields = append(fields, table.Field[remedyPool]{Column: head, Text: func(p remedyPool) string { return rows.Milliseconds(pick(p)) }})
+		fields = append(fields, table.Field[remedyPool]{
+			Column: head, Text: func(p remedyPool) string { return rows.Milliseconds(pick(p)) }})
 	}
 	milliseconds(table.Column{Name: "delay p50", Spare: 4}, func(p remedyPool) *float64 { return p.Delay.P50 })
 	milliseconds(table.Column{Name: "delay p99"}, func(p remedyPool) *float64 { return p.Delay.P99 })
@@ -301,7 +303,8 @@ func WriteAll(w io.Writer, f *All, style page.Style) error {
 		}),
 	}, lines)
 	if cpus, n := f.Back(); n > 0 {
-		fmt.Fprintf(&b, "\nWith the smallest limits that keep what there is, this host gets %.3g CPUs of limit back (%s).\n", cpus, text.Count(n, "container"))
+		fmt.Fprintf(&b, "\nWith the smallest limits that keep what there is, this host gets %.3g CPUs of limit back "+
+			"(%s).\n", cpus, text.Count(n, "container"))
 	}
 	for i, one := range f.All {
 		if why := f.Choices[i].Unseen; why != "" {

@@ -81,7 +81,8 @@ func Write(w io.Writer, d Document) error {
 		_, err := fmt.Fprintf(w, "limit      not known: %s\n", d.Why)
 		return err
 	case !*d.Limited:
-		_, err := fmt.Fprintf(w, "limit      none: for %s its threads had every CPU that it may use\nstops      0\n", seconds(d.TrialSeconds))
+		_, err := fmt.Fprintf(w, "limit      none: for %s its threads had every CPU that it may use\nstops      0\n",
+			seconds(d.TrialSeconds))
 		return err
 	}
 	if _, err := fmt.Fprintf(w, "limit      %s: a quota of %s ms in each period of %s ms\n", text.CPUs(*d.LimitCPUs),
@@ -97,7 +98,8 @@ func Write(w io.Writer, d Document) error {
 		return err
 	}
 	periods := d.WindowSeconds * 1000 / *d.PeriodMS
-	_, err := fmt.Fprintf(w, "stops      in %d of %.0f periods; stopped for %s of %s, the longest for %s ms\ncost       %.1f %% of the limit\n",
+	_, err := fmt.Fprintf(w, "stops      in %d of %.0f periods; stopped for %s of %s, the longest for %s ms\ncost    "+
+		"   %.1f %% of the limit\n",
 		*d.Stops, periods, seconds(*d.StoppedSeconds), seconds(d.WindowSeconds), text.Milliseconds(*d.LongestStopMS), 100**d.SpentShare)
 	return err
 }

@@ -21,8 +21,10 @@ func TestWrite(t *testing.T) {
 			inside.Watch{Start: time.Second, End: 10 * time.Second, Interval: 2 * time.Millisecond, Spent: 90 * time.Millisecond},
 			"limit      0.5 CPUs: a quota of 50.0 ms in each period of 100 ms\nstops      none in 9 s\ncost       2.0 % of the limit\n",
 			`"limited":true,"period_ms":100,"quota_ms":50,"limit_cpus":0.5,"stops":0,"stopped_seconds":0,"longest_stop_ms":0,"window_seconds":9,`},
-		"not limited": {inside.Finding{Limited: &no}, inside.Watch{}, "limit      none", `"limited":false,"period_ms":null,"quota_ms":null,"limit_cpus":null,"stops":0,`},
-		"not known":   {inside.Finding{Why: "other work"}, inside.Watch{}, "limit      not known: other work\n", `"limited":null,"period_ms":null,"quota_ms":null,"limit_cpus":null,"stops":null,"stopped_seconds":null,"longest_stop_ms":null,"window_seconds":0,`},
+		"not limited": {inside.Finding{Limited: &no}, inside.Watch{}, "limit      none",
+			`"limited":false,"period_ms":null,"quota_ms":null,"limit_cpus":null,"stops":0,`},
+		"not known": {inside.Finding{Why: "other work"}, inside.Watch{}, "limit      not known: other work\n",
+			`"limited":null,"period_ms":null,"quota_ms":null,"limit_cpus":null,"stops":null,"stopped_seconds":null,"longest_stop_ms":null,"window_seconds":0,`},
 		"no watch": {inside.Finding{Limited: &yes, Period: 100 * time.Millisecond, Quota: 50 * time.Millisecond}, inside.Watch{},
 			"stops      not measured", `"stops":null`},
 	} {
@@ -39,11 +41,13 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: %q", name, b.String())
 		}
 	}
-	stopped := Document{Limited: &yes, PeriodMS: number(100, 0), QuotaMS: number(20, 0), LimitCPUs: number(0.2, 1), Stops: new(int), StoppedSeconds: number(7.2, 1),
+	stopped := Document{Limited: &yes, PeriodMS: number(100, 0), QuotaMS: number(20, 0), LimitCPUs: number(0.2, 1),
+		Stops: new(int), StoppedSeconds: number(7.2, 1),
 		LongestStopMS: number(92, 0), WindowSeconds: 9, SpentShare: number(0.03, 2)}
 	*stopped.Stops = 88
 	var b strings.Builder
-	if err := Write(&b, stopped); err != nil || !strings.Contains(b.String(), "in 88 of 90 periods; stopped for 7.20 s of 9 s, the longest for 92.0 ms") {
+	if err := Write(&b, stopped); err != nil || !strings.Contains(b.String(), "in 88 of 90 periods; stopped for 7.20 "+
+		"s of 9 s, the longest for 92.0 ms") {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }

@@ -90,7 +90,8 @@ func TestWide(t *testing.T) {
 
 func TestMarksWhatIsStopped(t *testing.T) {
 	got := written(t, examples(), Options{Color: true})
-	if !strings.Contains(got, page.Red+"204-815 ms/s"+page.Plain) || strings.Contains(got, page.Red+"0 ms/s") || !strings.Contains(got, page.Green+"0 ms/s") {
+	if !strings.Contains(got, page.Red+"204-815 ms/s"+page.Plain) || strings.Contains(got, page.Red+"0 ms/s") ||
+		!strings.Contains(got, page.Green+"0 ms/s") {
 		t.Errorf("not marked as it should be:\n%q", got)
 	}
 	if strings.Contains(written(t, examples(), Options{}), "\x1b") {
@@ -151,7 +152,8 @@ func TestJSONIsTheContract(t *testing.T) {
 	}
 	blind := got[slices.IndexFunc(got, func(m map[string]any) bool { return m["name"] == "blind" })]
 	for _, key := range []string{"limit_cpus", "used_cpus", "periods", "throttled_periods", "throttled_seconds",
-		"own_throttled_seconds", "stopped_seconds_low", "stopped_seconds_high", "throttled_by", "cpus", "namespace", "pod", "container", "image", "runtime",
+		"own_throttled_seconds", "stopped_seconds_low", "stopped_seconds_high", "throttled_by", "cpus", "namespace",
+		"pod", "container", "image", "runtime",
 		"scope", "qos", "project", "service"} {
 		if value, there := blind[key]; !there || value != nil {
 			t.Errorf("%s: %v (there: %v), want null", key, value, there)

@@ -28,7 +28,8 @@ const containerPID = 1 << 23
 // Begin writes the header of a recording's trace.
 func Begin(w io.Writer, h recording.Header) *Trace {
 	t := &Trace{out: bufio.NewWriterSize(w, 1<<16), names: map[uint32]string{}, stops: map[string]int{}}
-	about := map[string]string{"container": text.Sanitize(h.Target.Name, 0), "recorded": h.Created.UTC().Format(time.RFC3339Nano), "kernel": text.Sanitize(h.Host.Kernel, 0)}
+	about := map[string]string{"container": text.Sanitize(h.Target.Name, 0),
+		"recorded": h.Created.UTC().Format(time.RFC3339Nano), "kernel": text.Sanitize(h.Host.Kernel, 0)}
 	t.put(`{"displayTimeUnit":"ms","otherData":%s,"traceEvents":[`, quoted(about))
 	t.metadata("process_name", containerPID, 0, "container "+text.Sanitize(h.Target.Name, 0))
 	t.event(`{"ph":"M","pid":%d,"name":"process_sort_index","args":{"sort_index":-1}}`, containerPID)
@@ -89,11 +90,13 @@ func (t *Trace) stop(s diagnose.Stop) {
 }
 
 func (t *Trace) count(at time.Duration, width, wanted int) {
-	t.event(`{"ph":"C","pid":%d,"ts":%s,"name":"threads","args":{"run":%d,"wait":%d}}`, containerPID, microseconds(at), width, max(0, wanted-width))
+	t.event(`{"ph":"C","pid":%d,"ts":%s,"name":"threads","args":{"run":%d,"wait":%d}}`, containerPID, microseconds(at),
+		width, max(0, wanted-width))
 }
 
 func (t *Trace) slice(name string, pid, tid int, from, to time.Duration, args string) {
-	t.event(`{"ph":"X","pid":%d,"tid":%d,"ts":%s,"dur":%s,"name":%s,"args":%s}`, pid, tid, microseconds(from), microseconds(to-from), quoted(name), args)
+	t.event(`{"ph":"X","pid":%d,"tid":%d,"ts":%s,"dur":%s,"name":%s,"args":%s}`, pid, tid, microseconds(from),
+		microseconds(to-from), quoted(name), args)
 }
 
 func (t *Trace) metadata(kind string, pid, tid int, name string) {

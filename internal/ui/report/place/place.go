@@ -186,8 +186,10 @@ func (d *drawing) table() {
 		{Column: table.Column{Name: "CONTAINER", Least: 12}, Text: func(c placement.Placed) string { return shownName(c.Name) }},
 		{Column: table.Column{Name: "CLASS", Spare: 1}, Text: func(c placement.Placed) string { return string(c.Class) }},
 		{Column: table.Column{Name: "CPUS"}, Text: cpusOf},
-		{Column: table.Column{Name: "SOCKETS", Right: true, Spare: 2}, Text: func(c placement.Placed) string { return groupCount(c.Sockets) }},
-		{Column: table.Column{Name: "NUMA NODES", Right: true, Spare: 3}, Text: func(c placement.Placed) string { return groupCount(c.NUMANodes) }},
+		{Column: table.Column{Name: "SOCKETS", Right: true, Spare: 2},
+			Text: func(c placement.Placed) string { return groupCount(c.Sockets) }},
+		{Column: table.Column{Name: "NUMA NODES", Right: true, Spare: 3},
+			Text: func(c placement.Placed) string { return groupCount(c.NUMANodes) }},
 		{Column: table.Column{Name: "L3S", Right: true, Spare: 4}, Text: func(c placement.Placed) string { return groupCount(c.L3s) }},
 		{Column: table.Column{Name: "WHY", Fill: true, Least: leastWhy}, Text: whyOf},
 	}

@@ -97,7 +97,8 @@ func TestPlaceMoves(t *testing.T) {
 	if err := Write(&b, o, Options{Width: 120}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1  a from 1 to 2: 1 CPU moved, a step aside", "2 groups fewer; shares CPUs until the next move is done", "makes way", "x: no"} {
+	for _, want := range []string{"1  a from 1 to 2: 1 CPU moved, a step aside",
+		"2 groups fewer; shares CPUs until the next move is done", "makes way", "x: no"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

@@ -23,18 +23,26 @@ func All(w io.Writer, all []policy.ReportContainer, style page.Style) error {
 		return p.Send(w)
 	}
 	table.Of([]table.Field[policy.ReportContainer]{
-		{Column: table.Column{Name: "NAME", Least: 12, Tail: true}, Text: func(c policy.ReportContainer) string { return text.Shown(c.Name) }},
+		{Column: table.Column{Name: "NAME", Least: 12, Tail: true}, Text: func(c policy.ReportContainer) string {
+			return text.Shown(c.Name)
+		}},
 		{Column: table.Column{Name: "REMEDY"}, Text: func(c policy.ReportContainer) string { return text.Shown(remedyOf(c).Value) }},
-		{Column: table.Column{Name: "FROM", Spare: 1}, Text: func(c policy.ReportContainer) string { return text.Shown(lineOf(remedyOf(c))) }},
+		{Column: table.Column{Name: "FROM", Spare: 1}, Text: func(c policy.ReportContainer) string {
+			return text.Shown(lineOf(remedyOf(c)))
+		}},
 		{Column: table.Column{Name: "IN FORCE"}, Text: func(c policy.ReportContainer) string { force, _ := forceOf(c); return force }},
-		{Column: table.Column{Name: "WHY NOT", Fill: true, Least: 20}, Text: func(c policy.ReportContainer) string { _, why := forceOf(c); return why }},
+		{Column: table.Column{Name: "WHY NOT", Fill: true, Least: 20}, Text: func(c policy.ReportContainer) string {
+			_, why := forceOf(c)
+			return why
+		}},
 	}, all).Fitted(p)
 	refused := 0
 	for _, c := range all {
 		refused += len(c.Refused)
 	}
 	if refused > 0 {
-		p.Paragraph(text.Count(refused, "annotation") + text.Either(refused == 1, " does", " do") + " not count: 'unthrottle policy TARGET' says why")
+		p.Paragraph(text.Count(refused, "annotation") + text.Either(refused == 1, " does", " do") +
+			" not count: 'unthrottle policy TARGET' says why")
 	}
 	return p.Send(w)
 }

@@ -26,7 +26,8 @@ func explainPeriod(b *strings.Builder, a simulate.Account, style page.Style) {
 	t := table.Of([]table.Field[bandwidth.Step]{
 		{Column: table.Column{Name: "ms", Right: true}, Text: func(s bandwidth.Step) string { return milli(s.At) }},
 		{Column: table.Column{Name: "pool ms", Right: true}, Text: func(s bandwidth.Step) string { return milli(s.Pool) }},
-		{Column: table.Column{Name: "CPU has ms", Right: true}, Text: func(s bandwidth.Step) string { return text.Either(perCPU(s.Kind), milli(s.Left), "") }},
+		{Column: table.Column{Name: "CPU has ms", Right: true},
+			Text: func(s bandwidth.Step) string { return text.Either(perCPU(s.Kind), milli(s.Left), "") }},
 		{Column: table.Column{Fill: true, Least: leastStep}, Text: stepText},
 	}, a.Steps)
 	if a.Dropped > 0 {

@@ -20,7 +20,8 @@ import (
 func WriteReal(w io.Writer, r trial.Trial, style page.Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", text.Shown(r.Scenario), text.Shown(r.About))
-	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", text.Count(r.CPUs, "CPU"), text.Shown(r.Kernel), *r.Mode, strconv.FormatFloat(r.Seconds, 'f', 1, 64), text.Count(r.Repeat, "time"))
+	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", text.Count(r.CPUs, "CPU"),
+		text.Shown(r.Kernel), *r.Mode, strconv.FormatFloat(r.Seconds, 'f', 1, 64), text.Count(r.Repeat, "time"))
 	if r.Repeat > 1 {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
 	}

@@ -32,7 +32,8 @@ func Write(w io.Writer, s Simulation, style page.Style) error {
 		hz = "continuous accounting"
 	}
 	fmt.Fprintf(&b, "%s: %s\n", text.Shown(s.Scenario), text.Shown(s.About))
-	fmt.Fprintf(&b, "Simulated: %s, Linux %s (bandwidth rules of %s), %s, %s s, %s from %d.\n", text.Count(s.CPUs, "CPU"), text.Shown(s.Kernel), s.Rules, hz,
+	fmt.Fprintf(&b, "Simulated: %s, Linux %s (bandwidth rules of %s), %s, %s s, %s from %d.\n",
+		text.Count(s.CPUs, "CPU"), text.Shown(s.Kernel), s.Rules, hz,
 		figure.Trimmed(s.Seconds), text.Count(s.Repeat, "seed"), s.Seed)
 	if s.Repeat > 1 {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")

@@ -25,7 +25,8 @@ func simulation(t *testing.T, name string, seeds int) Simulation {
 	}
 	since := s.Host.Rules.Since
 	era := since.Letter()
-	out := Simulation{Rules: since, Trial: trial.Trial{Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era, CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: 1}}
+	out := Simulation{Rules: since, Trial: trial.Trial{Scenario: name, About: s.About, Simulated: true,
+		Kernel: s.Host.Rules.Kernel, Era: &era, CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: 1}}
 	var runs []scenario.Outcome
 	for i := range seeds {
 		r, err := simulate.Run(s, simulate.Options{Seed: uint64(i + 1), Timeline: 2, Explain: true})
@@ -68,7 +69,8 @@ func TestSpread(t *testing.T) {
 	if !strings.Contains(b.String(), "Figures are medians") || !strings.Contains(b.String(), "(313") {
 		t.Errorf("no spread in\n%s", b.String())
 	}
-	if low, mid, high := s.Lowest.Cgroups["fibtest"], s.Cgroups["fibtest"], s.Highest.Cgroups["fibtest"]; low.UsageSeconds >= mid.UsageSeconds || mid.UsageSeconds >= high.UsageSeconds {
+	if low, mid, high := s.Lowest.Cgroups["fibtest"], s.Cgroups["fibtest"],
+		s.Highest.Cgroups["fibtest"]; low.UsageSeconds >= mid.UsageSeconds || mid.UsageSeconds >= high.UsageSeconds {
 		t.Errorf("usage %v, %v, %v", low.UsageSeconds, mid.UsageSeconds, high.UsageSeconds)
 	}
 }

@@ -41,7 +41,8 @@ func Write(w io.Writer, d Document, style page.Style) error {
 	}
 	fmt.Fprintf(w, "%s, %s to run on\n", limit, text.Count(d.HostCPUs, "CPU"))
 	return table.Texts(w, style, []table.Field[runtimes.Row]{
-		{Column: table.Column{Name: "RUNTIME"}, Text: func(r runtimes.Row) string { name, _, _ := strings.Cut(r.Runtime, " ("); return name }},
+		{Column: table.Column{Name: "RUNTIME"},
+			Text: func(r runtimes.Row) string { name, _, _ := strings.Cut(r.Runtime, " ("); return name }},
 		{Column: table.Column{Name: "SETTING"}, Text: func(r runtimes.Row) string { return r.Setting }},
 		{Column: table.Column{Name: "VALUE"}, Text: func(r runtimes.Row) string { return text.Sanitize(r.Value, 40) }},
 		{Column: table.Column{Name: "BY ITSELF"}, Text: func(r runtimes.Row) string { return r.WouldBe }},

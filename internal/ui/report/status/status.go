@@ -26,7 +26,8 @@ func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time,
 	} else {
 		by := func(f txn.InForce) string { return text.Shown(f.By) }
 		same := func(f txn.InForce) txn.InForce { return f }
-		fields := append(columns(same, now), table.Field[txn.InForce]{Column: table.Column{Name: "BY", Fill: true, Least: leastLast}, Text: by})
+		fields := append(columns(same, now),
+			table.Field[txn.InForce]{Column: table.Column{Name: "BY", Fill: true, Least: leastLast}, Text: by})
 		fitted(&b, table.Of(fields, all), style)
 	}
 	said := map[string]bool{} // once for all that share a trial
@@ -68,15 +69,18 @@ func History(w io.Writer, all []txn.Past, now time.Time, style page.Style) error
 		b.WriteString("no history yet\n")
 	} else {
 		fields := append(columns(func(p txn.Past) txn.InForce { return p.InForce }, now),
-			table.Field[txn.Past]{Column: table.Column{Name: "FOR", Spare: 2}, Text: func(p txn.Past) string { return duration(p.Until.Sub(p.Since)) }},
-			table.Field[txn.Past]{Column: table.Column{Name: "ENDED", Fill: true, Least: leastLast}, Text: func(p txn.Past) string { return text.Shown(p.Reason) }})
+			table.Field[txn.Past]{Column: table.Column{Name: "FOR", Spare: 2},
+				Text: func(p txn.Past) string { return duration(p.Until.Sub(p.Since)) }},
+			table.Field[txn.Past]{Column: table.Column{Name: "ENDED", Fill: true, Least: leastLast},
+				Text: func(p txn.Past) string { return text.Shown(p.Reason) }})
 		fitted(&b, table.Of(fields, all), style)
 	}
 	return style.Send(w, b.String())
 }
 
 // figures name those of a txn.Accuracy.
-var figures = map[string]string{"pool_p99_ms": "p99 of the judged pool", "requests_p99_ms": "p99 of the judged requests", "p99_ms": "p99", "stopped_per_second": "stopped time", "used_cpus": "CPUs used"}
+var figures = map[string]string{"pool_p99_ms": "p99 of the judged pool",
+	"requests_p99_ms": "p99 of the judged requests", "p99_ms": "p99", "stopped_per_second": "stopped time", "used_cpus": "CPUs used"}
 
 // Forecasts writes a line for each remedy and figure: how near its forecasts came.
 func Forecasts(w io.Writer, all []txn.Accuracy, style page.Style) error {

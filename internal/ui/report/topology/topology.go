@@ -65,7 +65,8 @@ func (p *drawing) summary() {
 	if offline := m.Present().Size() - online.Size(); offline > 0 {
 		parts = append(parts, fmt.Sprintf("%d offline", offline))
 	}
-	for _, level := range []topology.Level{topology.LevelSocket, topology.LevelDie, topology.LevelNUMANode, topology.LevelL3, topology.LevelCore} {
+	for _, level := range []topology.Level{topology.LevelSocket, topology.LevelDie, topology.LevelNUMANode,
+		topology.LevelL3, topology.LevelCore} {
 		n := cputree.Known(m, level)
 		if n == 0 || level == topology.LevelDie && m.Alike(level, topology.LevelSocket) {
 			continue

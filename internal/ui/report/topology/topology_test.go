@@ -118,7 +118,8 @@ func TestFits(t *testing.T) {
 			text := drawn(t, m, Options{Width: width, ASCII: width == 120})
 			for line := range strings.Lines(text) {
 				line = strings.TrimSuffix(line, "\n")
-				if n := utf8.RuneCountInString(line); n > width && !strings.Contains(line, "  a core and") && !strings.HasPrefix(line, "*  ") && !strings.HasPrefix(line, "more alike") {
+				if n := utf8.RuneCountInString(line); n > width && !strings.Contains(line, "  a core and") &&
+					!strings.HasPrefix(line, "*  ") && !strings.HasPrefix(line, "more alike") {
 					t.Errorf("%s at %d: %d columns: %s", name, width, n, line)
 				}
 				if width == 120 && strings.ContainsFunc(line, func(r rune) bool { return r > 126 || r < 32 }) {

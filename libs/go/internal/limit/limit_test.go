@@ -31,7 +31,8 @@ func TestTheLeastLimitAlongThePathIsInForce(t *testing.T) {
 		err           string
 	}{
 		"v2, the parent's": {map[string]string{"proc/self/cgroup": "0::/a/b\n", "proc/self/mountinfo": mountsV2,
-			"sys/fs/cgroup/a/b/cpu.max": "200000 100000\n", "sys/fs/cgroup/a/cpu.max": "70000 100000\n"}, 70 * time.Millisecond, 100 * time.Millisecond, ""},
+			"sys/fs/cgroup/a/b/cpu.max": "200000 100000\n", "sys/fs/cgroup/a/cpu.max": "70000 100000\n"},
+			70 * time.Millisecond, 100 * time.Millisecond, ""},
 		"v2, none": {map[string]string{"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mountsV2,
 			"sys/fs/cgroup/a/cpu.max": "max 100000\n"}, 0, 0, ""},
 		"v2, without the controller": {map[string]string{"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mountsV2,
@@ -41,11 +42,13 @@ func TestTheLeastLimitAlongThePathIsInForce(t *testing.T) {
 			v1 + "cpu.cfs_quota_us": "-1\n", v1 + "cpu.cfs_period_us": "100000\n"}, 50 * time.Millisecond, 20 * time.Millisecond, ""},
 		"v1, a container's mount with the path of the host": {map[string]string{"proc/self/cgroup": "4:cpu:/docker/1\n",
 			"proc/self/mountinfo":                "33 29 0:28 /docker/1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n",
-			"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "150000\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 150 * time.Millisecond, 100 * time.Millisecond, ""},
+			"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "150000\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"},
+			150 * time.Millisecond, 100 * time.Millisecond, ""},
 		"a cgroup namespace entered from outside": {map[string]string{"proc/self/cgroup": "0::/../../a\n", "proc/self/mountinfo": mountsV2,
 			"sys/fs/cgroup/a/cpu.max": "50000 100000"}, 50 * time.Millisecond, 100 * time.Millisecond, ""},
-		"a blank in a path": {map[string]string{"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": "30 29 0:26 / /sys/fs/c\\040g rw - cgroup2 x rw\n",
-			"sys/fs/c g/cpu.max": "50000 100000"}, 50 * time.Millisecond, 100 * time.Millisecond, ""},
+		"a blank in a path": {map[string]string{"proc/self/cgroup": "0::/\n",
+			"proc/self/mountinfo": "30 29 0:26 / /sys/fs/c\\040g rw - cgroup2 x rw\n",
+			"sys/fs/c g/cpu.max":  "50000 100000"}, 50 * time.Millisecond, 100 * time.Millisecond, ""},
 		"unreadable":  {map[string]string{}, 0, 0, "the cgroup of this process"},
 		"not mounted": {map[string]string{"proc/self/cgroup": "4:cpu:/a\n", "proc/self/mountinfo": mountsV2}, 0, 0, "not mounted"},
 		"gone": {map[string]string{"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mountsV2},
@@ -78,8 +81,9 @@ func TestUsageOfAnotherCgroupIsNotKnown(t *testing.T) {
 		"in another that ends alike": {"4:cpu:/a/b\n5:cpuacct:/c/b\n", false},
 		"without cpuacct":            {"4:cpu:/a/b\n", false},
 	} {
-		fsys := files(map[string]string{"proc/self/cgroup": c.groups, "proc/self/mountinfo": "33 29 0:28 / /cpu rw - cgroup cgroup rw,cpu\n" +
-			"34 29 0:29 / /acct rw - cgroup cgroup rw,cpuacct\n",
+		fsys := files(map[string]string{"proc/self/cgroup": c.groups,
+			"proc/self/mountinfo": "33 29 0:28 / /cpu rw - cgroup cgroup rw,cpu\n" +
+				"34 29 0:29 / /acct rw - cgroup cgroup rw,cpuacct\n",
 			"cpu/a/b/cpu.cfs_quota_us": "70000", "cpu/a/b/cpu.cfs_period_us": "100000", "acct/a/b/cpuacct.usage": "5000000",
 			"acct/a/cpuacct.usage": "6000000", "acct/c/b/cpuacct.usage": "7000000", "acct/cpuacct.usage": "8000000"})
 		l, err := Read(fsys)

@@ -98,7 +98,8 @@ func parseMounts(table string) (all []mount) {
 		if !ok || len(f) < 5 || len(b) < 3 || b[0] != "cgroup" && b[0] != "cgroup2" {
 			continue
 		}
-		all = append(all, mount{v2: b[0] == "cgroup2", root: unescape(f[3]), point: strings.TrimPrefix(path.Clean(unescape(f[4])), "/"), options: b[2]})
+		all = append(all, mount{v2: b[0] == "cgroup2", root: unescape(f[3]),
+			point: strings.TrimPrefix(path.Clean(unescape(f[4])), "/"), options: b[2]})
 	}
 	return all
 }

@@ -58,7 +58,8 @@ func sentence(c apply.Write) string {
 	case change.KindTask:
 		return fmt.Sprintf("move processes from %s to %s (%s)", text.Shown(c.Before), text.Shown(c.After), c.Controller)
 	case change.KindSystemd:
-		return fmt.Sprintf("unit %s %s: %s -> %s (at run time, through systemd)", text.Shown(c.Unit), c.File, text.Quoted(c.Before), text.Quoted(c.After))
+		return fmt.Sprintf("unit %s %s: %s -> %s (at run time, through systemd)", text.Shown(c.Unit), c.File,
+			text.Quoted(c.Before), text.Quoted(c.After))
 	case change.KindIRQ:
 		return fmt.Sprintf("/proc/irq/%s: %s -> %s", text.Shown(c.File), text.Quoted(c.Before), text.Quoted(c.After))
 	case change.KindSched:

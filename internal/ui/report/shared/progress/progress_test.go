@@ -32,7 +32,8 @@ func TestRecording(t *testing.T) {
 	b.Reset()
 	drawn := NewRecording(&b, Terminal, "cart", 10*time.Second, nil)
 	drawn.draw(2500 * time.Millisecond)
-	if got, want := b.String(), "\r"+fmt.Sprintf("%-30s", "########")+"   8 s  recording cart; Ctrl-C explains what there is\x1b[K"; got != want {
+	if got, want := b.String(), "\r"+fmt.Sprintf("%-30s", "########")+
+		"   8 s  recording cart; Ctrl-C explains what there is\x1b[K"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	drawn.Done()

@@ -197,7 +197,8 @@ type NotHereRow struct {
 
 // NewRecommended shows a choice.
 func NewRecommended(f *forecast.Forecast, c *policy.Choice) *Recommended {
-	r := &Recommended{Answer: string(c.Answer), Why: c.Why, WithinError: c.Certain, Judged: NewJudged(f), Write: append([]incode.Language{}, c.Write...)}
+	r := &Recommended{Answer: string(c.Answer), Why: c.Why, WithinError: c.Certain, Judged: NewJudged(f),
+		Write: append([]incode.Language{}, c.Write...)}
 	if c.Row >= 0 {
 		of := f.Rows[c.Row].Remedy
 		r.Row, r.Remedy, r.Parameters = &c.Row, &of.Name, of.Parameters()

@@ -97,7 +97,8 @@ func Lines(f *forecast.Forecast, c *policy.Choice) []Line {
 			continue
 		}
 		line := Line{
-			Name: Name(f, row), Chosen: chosen(f, c, row), Judged: Latency(row), Milliseconds: row.Judged, Spread: "not known", P50: Milliseconds(MedianOf(f, row)),
+			Name: Name(f, row), Chosen: chosen(f, c, row), Judged: Latency(row), Milliseconds: row.Judged,
+			Spread: "not known", P50: Milliseconds(MedianOf(f, row)),
 			Share: row.Figures.Stopped.Seconds() / f.Window.Seconds(), CPUs: Milliseconds(row.Reserved), Lost: Lost(f, row),
 		}
 		line.Stopped = text.PerSecond(line.Share, line.Share)
@@ -169,7 +170,8 @@ func Unsure(f *forecast.Forecast) string {
 	if all == 0 {
 		return ""
 	}
-	return fmt.Sprintf("?: of %d such forecasts %d came within a quarter, on services that the program met for the first time; they say which remedy to try first (fix tries them)", all, close)
+	return fmt.Sprintf("?: of %d such forecasts %d came within a quarter, on services that the program met for the "+
+		"first time; they say which remedy to try first (fix tries them)", all, close)
 }
 
 // Cases names the column of the intervals.

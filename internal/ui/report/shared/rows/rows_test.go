@@ -17,7 +17,8 @@ func TestWhatToWriteIsShown(t *testing.T) {
 	f := &forecast.Forecast{Rows: []forecast.Row{{Remedy: forecast.Remedy{Name: forecast.Budget, CPUs: 1}}}}
 	c := &policy.Choice{Answer: policy.AnswerSetting, Row: 0, Why: "a change of the program would", Write: lines}
 	got := Sentences(c)
-	if len(got) < 2 || !strings.Contains(got[1], "docs/howto/in-your-go-code.md") || !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "budget.Process().Do(") }) {
+	if len(got) < 2 || !strings.Contains(got[1], "docs/howto/in-your-go-code.md") ||
+		!slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "budget.Process().Do(") }) {
 		t.Errorf("%q", got)
 	}
 	for want, c := range map[string]*policy.Choice{`"language":"Go"`: c, `"write":[]`: {Row: -1}} {

@@ -12,7 +12,8 @@ func TestPage(t *testing.T) {
 	if err := page.Execute(&b, head); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<p>pool <code>&lt;b&gt;</code> ran</p>", "<dt>kernel</dt><dd>6.18</dd>", "prefers-color-scheme:dark", "max-width:640px", "default-src 'none'", "03:12 UTC", "</html>"} {
+	for _, want := range []string{"<p>pool <code>&lt;b&gt;</code> ran</p>", "<dt>kernel</dt><dd>6.18</dd>",
+		"prefers-color-scheme:dark", "max-width:640px", "default-src 'none'", "03:12 UTC", "</html>"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in the page", want)
 		}

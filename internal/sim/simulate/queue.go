@@ -10,6 +10,9 @@ const never = time.Duration(-1)
 type queue struct {
 	pos  []int32 // place in heap by slot; -1: not due
 	heap []due
+	// taken is the slot that pop gave last, which stays in its place until another pop: mostly it is set again, to a later
+	// time, which is one way down the heap and not two; -1: none.
+	taken int32
 }
 
 // due is an event in the heap. It holds the time itself, so that the search for the earliest one reads
@@ -22,7 +25,7 @@ type due struct {
 func (d due) before(o due) bool { return d.at < o.at || d.at == o.at && d.slot < o.slot }
 
 func newQueue(slots int) queue {
-	q := queue{pos: make([]int32, slots), heap: make([]due, 0, slots)}
+	q := queue{pos: make([]int32, slots), heap: make([]due, 0, slots), taken: -1}
 	for i := range q.pos {
 		q.pos[i] = -1
 	}
@@ -37,6 +40,9 @@ func (q *queue) set(slot int, at time.Duration) {
 	}
 	d := due{at, int32(slot)}
 	i := q.pos[slot]
+	if d.slot == q.taken {
+		q.taken = -1
+	}
 	switch {
 	case i < 0:
 		i = int32(len(q.heap))
@@ -49,12 +55,15 @@ func (q *queue) set(slot int, at time.Duration) {
 	}
 }
 
-func (q *queue) due(slot int) bool { return q.pos[slot] >= 0 }
+func (q *queue) due(slot int) bool { return q.pos[slot] >= 0 && int32(slot) != q.taken }
 
 func (q *queue) clear(slot int) {
 	i := q.pos[slot]
 	if i < 0 {
 		return
+	}
+	if int32(slot) == q.taken {
+		q.taken = -1
 	}
 	last := int32(len(q.heap) - 1)
 	moved := q.heap[last]
@@ -71,11 +80,14 @@ func (q *queue) clear(slot int) {
 
 // pop takes the earliest event out; at is never if there is none.
 func (q *queue) pop() (slot int, at time.Duration) {
+	if q.taken >= 0 {
+		q.clear(int(q.taken))
+	}
 	if len(q.heap) == 0 {
 		return 0, never
 	}
 	first := q.heap[0]
-	q.clear(int(first.slot))
+	q.taken = first.slot
 	return int(first.slot), first.at
 }
 

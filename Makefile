@@ -155,7 +155,7 @@ test-race-json: need-go need-cc
 
 # Tests on this host's kernel, which each run tries anew. Those with t.Parallel wait most of the time, so that more of them
 # run at once than there are CPUs. $(1) are flags, $(2) the arguments of lab needs.
-on-this-kernel = $(GO) test $(1) -vet=off -count=1 -parallel 6 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,kernel)
+on-this-kernel = $(GO) test $(1) -vet=off -count=1 -parallel 4 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,kernel)
 
 # They wait for events, whatever else runs: two packages at once, beside other tests.
 .PHONY: test-waiting-json
@@ -334,7 +334,7 @@ e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies, readers and the
 ##@ Write what is made from the code
 .PHONY: docs
 docs: need-go ## write fresh output into README and docs (as root, on an idle host with cgroup v1)
-	@$(GO) test -count=1 -timeout 15m ./test/docs -update
+	@UNTHROTTLE_ALL=1 $(GO) test -count=1 -timeout 15m ./test/docs -update
 
 # Where the manual pages are written.
 MAN ?= man

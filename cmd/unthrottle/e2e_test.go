@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if withoutRaceIn != "" {
-		_ = os.RemoveAll(withoutRaceIn)
+	if builtIn != "" {
+		_ = os.RemoveAll(builtIn)
 	}
 	os.Exit(code)
 }
@@ -61,11 +61,10 @@ func runIn(ctx context.Context, t *testing.T, input string, args ...string) run 
 
 // withoutRace is the program without the race detector, built once: under the detector a forecast takes eight times as long.
 var withoutRace = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "unthrottle-without-race-")
+	dir, err := buildDir()
 	if err != nil {
 		return "", err
 	}
-	withoutRaceIn = dir
 	exe := filepath.Join(dir, "unthrottle")
 	build := exec.Command("go", "build", "-o", exe, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as the Makefile compiles all but what has the race detector
@@ -75,8 +74,15 @@ var withoutRace = sync.OnceValues(func() (string, error) {
 	return exe, nil
 })
 
-// withoutRaceIn is the folder of that program; "": it was not built.
-var withoutRaceIn string
+// buildDir is a folder for programs that several tests start.
+var buildDir = sync.OnceValues(func() (dir string, err error) {
+	dir, err = os.MkdirTemp("", "unthrottle-test-")
+	builtIn = dir
+	return dir, err
+})
+
+// builtIn is that folder; "": nothing was built.
+var builtIn string
 
 // unraced runs the program without the race detector, for what takes long and is not about goroutines. The lab has no
 // detector, and no Go to build with.
@@ -344,9 +350,10 @@ func TestFix(t *testing.T) {
 	if got := tr.Settings(); got != settings {
 		t.Fatalf("not put back:\n%s\nwas\n%s", got, settings)
 	}
+}
 
-	// The source tells the truth about a file that stands for a service.
-	source := filepath.Join(t.TempDir(), "latency")
+// A source decides, which tells the truth about a file that stands for a service.
+func TestFixBySource(t *testing.T) {
 	for _, tc := range []struct {
 		name, after, verdict string
 		kept                 bool
@@ -356,6 +363,13 @@ func TestFix(t *testing.T) {
 		{"worse", "300", "worse", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			tr := cgrouptest.New(t)
+			busy := tr.Make("busy")
+			tr.Limit(busy, 0.3)
+			tr.Work(busy, 6)
+			settings := tr.Settings()
+			source := filepath.Join(t.TempDir(), "latency")
 			// 1,000 samples, others for each call: the first call prints the old latency, the later ones the new.
 			script := fmt.Sprintf(`#!/bin/sh
 if [ -e "$0.%[1]s" ]; then v=%[1]s; else v=97; : > "$0.%[1]s"; fi
@@ -368,8 +382,8 @@ i=0; while [ $i -lt 1000 ]; do echo $v.$i$$; i=$((i+1)); done
 			if !tc.kept {
 				code = 1 // it is stopped as before
 			}
-			got := decoded[changed](t, unthrottle(t, append(write, "fix", busy, "--yes", "--remedy", "pin", "--json",
-				"--slo", "p99<20ms", "--slo-command", "sh "+source)...), code)
+			got := decoded[changed](t, unthrottle(t, "fix", busy, "--yes", "--remedy", "raise", "--to", "0.6", "--json", "--for", "1s",
+				"--scope", tr.Top, "--state-dir", tr.StateDir, "--slo", "p99<20ms", "--slo-command", "sh "+source), code)
 			if got.Verdict != tc.verdict || got.Kept != tc.kept {
 				t.Errorf("verdict %q, kept %v; want %q, %v", got.Verdict, got.Kept, tc.verdict, tc.kept)
 			}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +82,37 @@ var realRuntimes = map[string]realRuntime{
 	"nginx": {key: "nginx", deaf: true, make: nginxOf, asked: workersOf},
 }
 
+// madeRuntimes are the commands of programs that were made already, by name.
+var madeRuntimes struct {
+	sync.Mutex
+	commands map[string][]string
+	err      map[string]error
+}
+
+// command makes a program, once, and returns its command. It skips the test where the host has not what that takes.
+func (r realRuntime) command(t *testing.T, name string) []string {
+	t.Helper()
+	madeRuntimes.Lock()
+	defer madeRuntimes.Unlock()
+	if madeRuntimes.commands == nil {
+		madeRuntimes.commands, madeRuntimes.err = map[string][]string{}, map[string]error{}
+	}
+	err, made := madeRuntimes.err[name]
+	if !made {
+		top, dirErr := buildDir()
+		dir := filepath.Join(top, strings.ReplaceAll(name, " ", "-"))
+		if err := errors.Join(dirErr, os.Mkdir(dir, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		madeRuntimes.commands[name], err = r.make(t, dir)
+		madeRuntimes.err[name] = err
+	}
+	if err != nil {
+		t.Skipf("needs %s: %v; runs in a host with it", r.key, err)
+	}
+	return slices.Clone(madeRuntimes.commands[name])
+}
+
 // javaOf is a JVM's word of its figures.
 func javaOf(java string) realRuntime {
 	return realRuntime{key: "jvm", make: func(t *testing.T, dir string) ([]string, error) {
@@ -94,7 +126,7 @@ func javaOf(java string) realRuntime {
 // TestSizedForReal starts real programs of the runtimes of the data file, as they are and under `sized`, and compares what each
 // runtime says with its row and with what `runtimes` reads.
 func TestSizedForReal(t *testing.T) {
-	tr := cgrouptest.New(t)
+	cgrouptest.New(t)
 	if require.InLab() {
 		t.Skip("needs v1: each runtime starts eight times, for which the guest has not the CPU time; runs in a host with cgroup v1")
 	}
@@ -110,19 +142,23 @@ func TestSizedForReal(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		t.Run(name, func(t *testing.T) { all[name].check(t, tr, strings.ReplaceAll(name, " ", "-")) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all[name].check(t, name)
+		})
 	}
 }
 
-func (r realRuntime) check(t *testing.T, tr *cgrouptest.Tree, name string) {
-	command, err := r.make(t, t.TempDir())
-	if err != nil {
-		t.Skipf("needs %s: %v; runs in a host with it", r.key, err)
+func (r realRuntime) check(t *testing.T, name string) {
+	command, tr := r.command(t, name), cgrouptest.New(t)
+	limits := []float64{0.5, 1.5}
+	if require.All() {
+		limits = []float64{0.5, 1, 1.5, 4}
 	}
 	var started []*startedRuntime
-	for _, limit := range []float64{0.5, 1, 1.5, 4} {
+	for _, limit := range limits {
 		for _, sized := range []bool{false, true} {
-			path := tr.Make(fmt.Sprintf("%s/%v-%t", name, limit, sized))
+			path := tr.Make(fmt.Sprintf("%v-%t", limit, sized))
 			tr.Limit(path, limit)
 			started = append(started, &startedRuntime{realRuntime: r, path: path, limit: limit, sized: sized})
 			started[len(started)-1].start(t, tr, command)
@@ -256,7 +292,7 @@ func (s *startedRuntime) check(t *testing.T) {
 // TestUsersSettingsStayForReal starts real programs with settings of the user's, in each spelling, as they are and under `sized`: both
 // decide the same, and `runtimes` says so.
 func TestUsersSettingsStayForReal(t *testing.T) {
-	tr := cgrouptest.New(t)
+	cgrouptest.New(t)
 	if require.InLab() {
 		t.Skip("needs v1: each runtime starts twice for each spelling, for which the guest has not the CPU time; " +
 			"runs in a host with cgroup v1")
@@ -265,12 +301,7 @@ func TestUsersSettingsStayForReal(t *testing.T) {
 	for _, java := range require.JDK(t)[:1] {
 		all["java"] = javaOf(java)
 	}
-	top := t.TempDir()
-	made := map[string]struct {
-		command []string
-		err     error
-	}{}
-	for i, c := range []struct {
+	for _, c := range []struct {
 		program, figure string
 		env             []string
 		options         []string // after the program's name
@@ -307,23 +338,12 @@ func TestUsersSettingsStayForReal(t *testing.T) {
 		{"erlang", "schedulers", []string{"ERL_FLAGS=+S 4:3", "ERL_ZFLAGS=+S 2"}, nil, "ERL_ZFLAGS +S"},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.program, strings.Join(slices.Concat(c.env, c.options), " ")), func(t *testing.T) {
+			t.Parallel()
 			r := all[c.program]
-			make, ok := made[c.program]
-			if !ok {
-				dir := filepath.Join(top, c.program)
-				if err := os.Mkdir(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				make.command, make.err = r.make(t, dir)
-				made[c.program] = make
-			}
-			if make.err != nil {
-				t.Skipf("needs %s: %v; runs in a host with it", r.key, make.err)
-			}
-			command := slices.Insert(slices.Clone(make.command), 1, c.options...)
+			tr, command := cgrouptest.New(t), slices.Insert(r.command(t, c.program), 1, c.options...)
 			var both []map[string]int
 			for _, sized := range []bool{false, true} {
-				path := tr.Make(fmt.Sprintf("spelling-%d/%t", i, sized))
+				path := tr.Make(fmt.Sprint(sized))
 				tr.Limit(path, 0.5)
 				s := &startedRuntime{realRuntime: r, path: path, limit: 0.5, sized: sized, env: c.env}
 				s.start(t, tr, command)

@@ -73,6 +73,7 @@ func TestKilledTrial(t *testing.T) {
 // A fix that is killed at any moment of a trial in turns leaves nothing that the next restore, or an agent that starts, does not put back.
 // UNTHROTTLE_KILLS is how many moments are drawn.
 func TestKilledTurns(t *testing.T) {
+	t.Parallel()
 	kills := 2
 	if n, err := strconv.Atoi(os.Getenv("UNTHROTTLE_KILLS")); err == nil {
 		kills = n

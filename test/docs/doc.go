@@ -20,7 +20,7 @@
 // a line without words has no shape. Lines that only some runs print stand in the
 // row as optional, with the reason.
 //
-// "make docs" (go test ./test/docs -update) writes fresh output into the pages. What a
+// "make docs" writes fresh output into the pages. What a
 // page shows of it stands in the row too, so that the cuts ("...") stay.
 //
 // # Worked example

@@ -81,10 +81,10 @@ func hold(t *testing.T, scene string, made map[string]printed) {
 		case *update && len(shown) > 0:
 			rewrite(t, b, shown)
 		case r.exact && !slices.Equal(shown, b.output()):
-			t.Errorf("%s: %q prints\n%s\n(go test ./test/docs -update writes it into the page)", r.page, r.command, strings.Join(shown, "\n"))
+			t.Errorf("%s: %q prints\n%s\n(make docs writes it into the page)", r.page, r.command, strings.Join(shown, "\n"))
 		case !r.exact:
 			if difference := differ(shape(unfold(b.output(), r.width), r), shape(run, r)); difference != "" {
-				t.Errorf("%s: %q prints something of another shape (go test ./test/docs -update writes it into the page):%s\nprinted:\n%s",
+				t.Errorf("%s: %q prints something of another shape (make docs writes it into the page):%s\nprinted:\n%s",
 					r.page, r.command, difference, strings.Join(shown, "\n"))
 			}
 		}

@@ -147,7 +147,6 @@ func TestHostOffers(t *testing.T) {
 
 // Commands that make cgroups of their own, one after the other.
 func TestAlone(t *testing.T) {
-	require.Alone(t, "latencies with each remedy")
 	require.BPF(t)
 	s := newStage(t)
 	below := []string{"--parent", s.tree.Top}
@@ -158,8 +157,18 @@ func TestAlone(t *testing.T) {
 	s.run("sudo unthrottle agent --config /etc/unthrottle.yaml",
 		call{args: []string{"agent", "--config", config}, until: "mode observe"}, s.scope()...)
 	s.run("sudo unthrottle simulate --real examples/scenarios/lat-small.yaml --for 4s", call{columns: wide}, append(below, shorter("--for", "1s")...)...)
+	hold(t, alone, s.made)
+}
+
+// Those that measure.
+func TestMeasure(t *testing.T) {
+	require.Alone(t, "latencies with each remedy")
+	require.TestAll(t, "it shows what the tests of demo, latency and fibtest measure")
+	require.BPF(t)
+	s := newStage(t)
+	below := []string{"--parent", s.tree.Top}
 	s.run("sudo unthrottle demo", call{}, append(below, shorter("--for", "1s")...)...)
 	s.run("sudo unthrottle bench latency --repeat 2 --for 3s", call{columns: wide}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
 	s.run("sudo unthrottle bench fibtest --repeat 2 --for 3s", call{columns: wide}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
-	hold(t, alone, s.made)
+	hold(t, measure, s.made)
 }

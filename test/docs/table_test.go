@@ -34,6 +34,7 @@ const (
 	system  = "system"  // the host's own slices
 	host    = "host"    // no cgroups of ours
 	alone   = "alone"   // commands that make cgroups of their own
+	measure = "measure" // of these, those that measure for long
 	// tutorial is the program of the tutorial under a limit.
 	tutorial = "tutorial"
 	// cluster is a pod on a real Kubernetes (make e2e-kubernetes).
@@ -110,12 +111,12 @@ var table = []row{
 	{page: "docs/reference/agent.md", command: "unthrottle agent --check --config packaging/unthrottle.yaml", scene: offline, exact: true},
 	{page: "docs/reference/apply.md", command: "sudo unthrottle apply /shop/checkout --remedy pin --dry-run", scene: shop, width: fixColumns, byPage: true, optional: others},
 	{page: "docs/reference/apply.md", command: "sudo unthrottle apply --system", scene: system, optional: systemLines},
-	{page: "docs/reference/bench.md", command: "sudo unthrottle bench latency --repeat 2 --for 3s", scene: alone, optional: latencyLines},
-	{page: "docs/reference/bench.md", command: "sudo unthrottle bench fibtest --repeat 2 --for 3s", scene: alone,
+	{page: "docs/reference/bench.md", command: "sudo unthrottle bench latency --repeat 2 --for 3s", scene: measure, optional: latencyLines},
+	{page: "docs/reference/bench.md", command: "sudo unthrottle bench fibtest --repeat 2 --for 3s", scene: measure,
 		optional: fibtestLines},
 	{page: "docs/reference/check.md", command: "unthrottle check", scene: host, firstCell: true},
 	{page: "docs/reference/defrag.md", command: "sudo unthrottle defrag --dry-run", elsewhere: "needs several L3 caches; internal/ui/report/defrag has the test of the view"},
-	{page: "docs/reference/demo.md", command: "sudo unthrottle demo", scene: alone, width: 80, optional: demoLines},
+	{page: "docs/reference/demo.md", command: "sudo unthrottle demo", scene: measure, width: 80, optional: demoLines},
 	{page: "docs/reference/explain.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines, parts: explainParts},
 	{page: "docs/reference/explain.md", command: "unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines},
 	{page: "docs/reference/fix.md", command: fixCart, scene: cart, width: fixColumns, byPage: true, optional: fixLines},

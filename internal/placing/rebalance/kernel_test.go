@@ -121,6 +121,7 @@ func (r *real) restored(before string) {
 // On the real kernel, v1 and v2: a narrowed container moves to another CPU and
 // back, and all is as it was in the end.
 func TestMoveOnTheKernel(t *testing.T) {
+	require.Alone(t, "it moves to a CPU that no other experiment has set apart")
 	require.EachCgroup(t, "the cpusets that are written")
 	require.CPUs(t, 2)
 	r := newReal(t, "web")

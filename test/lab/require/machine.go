@@ -56,12 +56,13 @@ func EachCgroup(t testing.TB, what string) {
 	}
 }
 
-// Alone says that a test compares its figures with each other or with those of a model, and how: other work on the host
-// would be part of them. `make test` runs it on this host's kernel while nothing else runs. It is no need, and skips nothing.
-func Alone(t testing.TB, how string) {
+// Alone says that a test compares its figures with each other or with those of a model, or that it takes whole CPUs, and
+// which: other work on the host would be part of it. `make test` runs it on this host's kernel while nothing else runs. It is
+// no need, and skips nothing.
+func Alone(t testing.TB, what string) {
 	t.Helper()
-	if how == "" {
-		t.Fatal("require.Alone: say what the test compares")
+	if what == "" {
+		t.Fatal("require.Alone: say what the test compares or takes")
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/collect"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/collect"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -38,7 +38,7 @@ type Exported struct {
 func newExport() *cobra.Command {
 	var w writeFlags
 	var dir, below, size string
-	var names fleet.Names
+	var names demand.Names
 	var lasts time.Duration
 	kept := policy.DefaultExport()
 	var out output

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
@@ -45,7 +45,7 @@ func TestExport(t *testing.T) {
 }
 
 // exported are all rows of a folder.
-func exported(t *testing.T, dir string) (rows []fleet.Row) {
+func exported(t *testing.T, dir string) (rows []demand.Row) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

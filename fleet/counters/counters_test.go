@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/demand"
 )
 
 var hour = time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
@@ -45,10 +45,10 @@ func (k kept) ask(_ context.Context, query string, from, until time.Time, step t
 }
 
 // imported are the rows of one hour.
-func imported(t *testing.T, k kept, change func(*Options)) []fleet.Row {
+func imported(t *testing.T, k kept, change func(*Options)) []demand.Row {
 	t.Helper()
-	var all []fleet.Row
-	o := Options{Ask: k.ask, Cluster: "eu1", NodeLabel: "node", From: hour, Until: hour.Add(time.Hour), Keep: func(_ time.Time, rows []fleet.Row) error {
+	var all []demand.Row
+	o := Options{Ask: k.ask, Cluster: "eu1", NodeLabel: "node", From: hour, Until: hour.Add(time.Hour), Keep: func(_ time.Time, rows []demand.Row) error {
 		all = append(all, rows...)
 		return nil
 	}}
@@ -122,7 +122,7 @@ func TestImportFails(t *testing.T) {
 	}
 	full := errors.New("no room")
 	o = Options{NodeLabel: "node", Ask: kept{"usage_seconds": {series(1, hour.Add(5*time.Minute), "node", "n", "container", "c")}}.ask, From: hour, Until: hour.Add(time.Hour),
-		Keep: func(time.Time, []fleet.Row) error { return full }}
+		Keep: func(time.Time, []demand.Row) error { return full }}
 	if _, err := Import(t.Context(), o); !errors.Is(err, full) {
 		t.Errorf("error: %v", err)
 	}
@@ -163,7 +163,7 @@ func TestTwins(t *testing.T) {
 			series(30, at, "instance", "h2", "namespace", "shop", "pod", "a-0", "container", "c")}, 0, "", "--node-label instance"},
 	} {
 		var told []string
-		var rows []fleet.Row
+		var rows []demand.Row
 		// The fake answers as "max by (…, id, cpu)" does.
 		ask := func(_ context.Context, query string, _, _ time.Time, _ time.Duration) (model.Matrix, error) {
 			if !strings.Contains(query, "usage_seconds") {
@@ -172,7 +172,7 @@ func TestTwins(t *testing.T) {
 			return c.usage, nil
 		}
 		_, err := Import(t.Context(), Options{Ask: ask, NodeLabel: "node", From: hour, Until: hour.Add(time.Hour),
-			Tell: func(text string) { told = append(told, text) }, Keep: func(_ time.Time, all []fleet.Row) error { rows = all; return nil }})
+			Tell: func(text string) { told = append(told, text) }, Keep: func(_ time.Time, all []demand.Row) error { rows = all; return nil }})
 		switch {
 		case c.err != "":
 			if err == nil || !strings.Contains(err.Error(), c.err) || len(rows) > 0 {

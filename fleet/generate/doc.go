@@ -10,7 +10,7 @@
 // A service draws its replicas and its limit from a seed. What it wants in each period of 100 ms, work and width, is of a recording of a real
 // service (recorded.json, by make truth-demand): of one that is drawn, from a moment that is drawn, over and over, at a size that is drawn. Its demand
 // at each of [levels] levels of load is stepped period by period through internal/sim/simulate/coarse under its limit, and makes the row of five
-// minutes of a container at that level. What its periods tell of other limits is internal/fleet/periodmodel's, as on a host. The truth is from
+// minutes of a container at that level. What its periods tell of other limits is internal/demand/periodmodel's, as on a host. The truth is from
 // the same demands: the least limit at which the model stops a container for at most the bound.
 //
 // A service that uses more than the recorded one is wider, by a factor, or is the sum of several from moments of their own, or both. One that uses

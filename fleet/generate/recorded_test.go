@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/recorded"
+	"github.com/unthrottle/unthrottle/internal/demand/recorded"
 )
 
 // The recordings of the tree are small, without names, and of services that differ.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
+	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
 )
 
 // treated is a container with a remedy, and what its periods before said of it.

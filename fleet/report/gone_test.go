@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
 // autoscaled are rows of a service on four hosts of which two ended 18 hours before the others: one container on each, with 8 CPUs.
-func autoscaled() (rows []fleet.Row) {
+func autoscaled() (rows []demand.Row) {
 	for no := range 4 {
 		at := noon.Add(-18 * time.Hour)
 		wide := int32(5)
@@ -20,7 +20,7 @@ func autoscaled() (rows []fleet.Row) {
 			at, wide = noon, 2
 		}
 		for slot := range 3 {
-			r := rowOf("cart", no, at.Add(time.Duration(slot)*fleet.SlotLength), 8, wide)
+			r := rowOf("cart", no, at.Add(time.Duration(slot)*demand.SlotLength), 8, wide)
 			r.Node, r.HostCPUs, r.HostMemoryBytes, r.MemoryBytes = fmt.Sprint("n", no), new(int32(16)), new(int64(64<<30)), new(int64(1<<30))
 			rows = append(rows, r)
 		}
@@ -61,7 +61,7 @@ func TestPlanWithoutGoneHosts(t *testing.T) {
 	rows := autoscaled()
 	for no, node := range []string{"n0", "n1", "n4"} {
 		r := on(node, "log", 10+no)
-		r.Start, r.Began = noon.Add(2*fleet.SlotLength), noon.Add(2*fleet.SlotLength)
+		r.Start, r.Began = noon.Add(2*demand.SlotLength), noon.Add(2*demand.SlotLength)
 		rows = append(rows, r)
 	}
 	if d, err = planned(t, -1, rows...); err != nil || !slices.Contains(d.Stay, view.Stay{Reason: onEachHost, Containers: 3}) {
@@ -81,7 +81,7 @@ func TestLateHosts(t *testing.T) {
 
 // A clock that is ahead does not make all other hosts gone, and one that is behind is told. A report of old rows is as of their end.
 func TestNowByClocksApart(t *testing.T) {
-	report := func(now time.Time, rows ...fleet.Row) view.Document {
+	report := func(now time.Time, rows ...demand.Row) view.Document {
 		dir := t.TempDir()
 		if err := store.Write(dir, rows); err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestNowByClocksApart(t *testing.T) {
 
 // The list of what is gone is bounded; the counts are not.
 func TestManyGone(t *testing.T) {
-	rows := []fleet.Row{rowOf("cart", 0, noon, 8, 4)}
+	rows := []demand.Row{rowOf("cart", 0, noon, 8, 4)}
 	for no := range maxTold + 5 {
 		r := rowOf("cart", 100+no, noon.Add(-time.Hour), 8, 4)
 		r.Node = fmt.Sprint("old", no)

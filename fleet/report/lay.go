@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/plan"
+	"github.com/unthrottle/unthrottle/internal/demand/packing"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
@@ -15,7 +15,7 @@ const mostRepairs = 16
 
 // lay lays the exclusive CPUs of a cluster's containers on the groups of its hosts, round by round: what comes gets its CPUs before what leaves in
 // the same round gives back its own. It returns the lists of those that move, by their places, and adds to the document how well they lie.
-func (c *cluster) lay(sets exclusiveSets, p *plan.Plan, rounds []int, d *view.Plan) map[int]string {
+func (c *cluster) lay(sets exclusiveSets, p *packing.Plan, rounds []int, d *view.Plan) map[int]string {
 	on := map[int][]int{} // the containers that a host has now, or gets
 	for i := range c.containers {
 		if c.containers[i].ExclusiveCPUs <= 0 {
@@ -44,7 +44,7 @@ func (c *cluster) lay(sets exclusiveSets, p *plan.Plan, rounds []int, d *view.Pl
 }
 
 // layOn does so on one host.
-func (c *cluster) layOn(host int, of []int, sets exclusiveSets, p *plan.Plan, rounds []int, machines map[string]*topology.Machine, lists map[int]string, d *view.Plan) {
+func (c *cluster) layOn(host int, of []int, sets exclusiveSets, p *packing.Plan, rounds []int, machines map[string]*topology.Machine, lists map[int]string, d *view.Plan) {
 	x := d.Exclusive
 	var now []int64
 	stays := 0

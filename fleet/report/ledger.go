@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 

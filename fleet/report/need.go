@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
-	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
 )
 
 // sized is a container, with what is known of its demand.

@@ -11,7 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/fleet/plan"
+	"github.com/unthrottle/unthrottle/internal/demand/packing"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
@@ -40,8 +40,8 @@ type cluster struct {
 	name       string
 	nodes      []string
 	number     map[string]int
-	hosts      []plan.Host
-	containers []plan.Container
+	hosts      []packing.Host
+	containers []packing.Container
 	// names are the containers, side by side, numbers those of the rows.
 	names   []view.Move
 	numbers []int64
@@ -51,7 +51,7 @@ type cluster struct {
 
 // PlanOptions are what a plan may do.
 type PlanOptions struct {
-	plan.Options
+	packing.Options
 	// Secondary says which services yield to all others, beside containers with that remedy in force; nil: none.
 	Secondary func(service string) bool
 	// Clock is what the plan's time is measured by.
@@ -88,8 +88,8 @@ func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 	}
 	began, left := may.Clock(), may.Moves
 	for _, c := range clusters {
-		of := plan.Options{Risk: may.Risk, Reserve: may.Reserve, Moves: left}
-		ways, best := plan.Ways(c.containers, c.hosts, of)
+		of := packing.Options{Risk: may.Risk, Reserve: may.Reserve, Moves: left}
+		ways, best := packing.Ways(c.containers, c.hosts, of)
 		if err := parallel.OnAllCores(ctx)(len(ways), func(i int) error { ways[i](); return nil }); err != nil {
 			return d, err
 		}
@@ -97,7 +97,7 @@ func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 		if left >= 0 {
 			left -= p.Moves
 		}
-		rounds, tight := plan.Rounds(c.containers, c.hosts, p.On, of)
+		rounds, tight := packing.Rounds(c.containers, c.hosts, p.On, of)
 		d.MovesTight += tight
 		c.add(&p, rounds, c.lay(sets, &p, rounds, &d), &d)
 	}
@@ -124,7 +124,7 @@ func clustersOf(ctx context.Context, e engine.Engine) (all []*cluster, unknown i
 		}
 		c := all[len(all)-1]
 		c.number[node] = len(c.hosts)
-		c.nodes, c.hosts, c.groups = append(c.nodes, node), append(c.hosts, plan.Host{CPUs: float64(*cpus), MemoryBytes: *memory}), append(c.groups, groups)
+		c.nodes, c.hosts, c.groups = append(c.nodes, node), append(c.hosts, packing.Host{CPUs: float64(*cpus), MemoryBytes: *memory}), append(c.groups, groups)
 		return nil
 	})
 	return all, unknown, err
@@ -170,7 +170,7 @@ func containersOf(ctx context.Context, e engine.Engine, clusters []*cluster, sec
 			d.ContainersUnknown++
 			return nil
 		}
-		p := plan.Container{On: host}
+		p := packing.Container{On: host}
 		why := ""
 		switch demand := demands[no]; {
 		case of == string(remedy.Pin) && allowed != nil:
@@ -248,7 +248,7 @@ func (c *cluster) keepThoseOnEachHost() (kept int) {
 }
 
 // add adds a cluster's plan to the document. cpus are the exclusive CPUs of the containers that move, by their places.
-func (c *cluster) add(p *plan.Plan, rounds []int, cpus map[int]string, d *view.Plan) {
+func (c *cluster) add(p *packing.Plan, rounds []int, cpus map[int]string, d *view.Plan) {
 	d.HostsNow, d.Hosts, d.LowerBound, d.Moves = d.HostsNow+p.HostsNow, d.Hosts+p.Hosts, d.LowerBound+p.LowerBound, d.Moves+p.Moves
 	d.OverNow, d.Over = d.OverNow+p.OverNow, d.Over+p.Over
 	now, then := make([]bool, len(c.hosts)), make([]bool, len(c.hosts))
@@ -283,16 +283,16 @@ type sums struct {
 type demandOfDay [phases]sums
 
 // moments are what a container wants in each phase. Of one without rows it is taken to want as much as in that of which its need is greatest.
-func (d *demandOfDay) moments() (of []plan.Moments, most float64) {
-	of = make([]plan.Moments, phases)
+func (d *demandOfDay) moments() (of []packing.Moments, most float64) {
+	of = make([]packing.Moments, phases)
 	busiest := 0
-	size := func(m plan.Moments) float64 { return m.Mean + math.Sqrt(m.Variance) }
+	size := func(m packing.Moments) float64 { return m.Mean + math.Sqrt(m.Variance) }
 	for k, s := range d {
 		if s.us == 0 {
 			continue
 		}
 		mean, square, cube := s.cpus/s.us, s.squares/s.us, s.cubes/s.us
-		of[k] = plan.Moments{Mean: mean, Variance: max(0, square-mean*mean), Third: cube - 3*mean*square + 2*mean*mean*mean}
+		of[k] = packing.Moments{Mean: mean, Variance: max(0, square-mean*mean), Third: cube - 3*mean*square + 2*mean*mean*mean}
 		most = max(most, float64(s.most))
 		if d[busiest].us == 0 || size(of[k]) > size(of[busiest]) {
 			busiest = k
@@ -307,6 +307,6 @@ func (d *demandOfDay) moments() (of []plan.Moments, most float64) {
 }
 
 // constant is a demand that is always the same.
-func constant(cpus float64) []plan.Moments {
-	return slices.Repeat([]plan.Moments{{Mean: cpus}}, phases)
+func constant(cpus float64) []packing.Moments {
+	return slices.Repeat([]packing.Moments{{Mean: cpus}}, phases)
 }

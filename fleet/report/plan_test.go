@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/plan"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/packing"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
 // planned makes the plan of rows, by a clock that goes on for a second each time.
-func planned(t *testing.T, moves int, rows ...fleet.Row) (made view.Plan, err error) {
+func planned(t *testing.T, moves int, rows ...demand.Row) (made view.Plan, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := store.Write(dir, rows); err != nil {
@@ -23,7 +23,7 @@ func planned(t *testing.T, moves int, rows ...fleet.Row) (made view.Plan, err er
 	}
 	now := noon
 	clock := func() time.Time { now = now.Add(time.Second); return now }
-	made, err = MakePlan(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour)}, PlanOptions{Options: plan.Options{Risk: 0.001, Moves: moves}, Clock: clock})
+	made, err = MakePlan(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour)}, PlanOptions{Options: packing.Options{Risk: 0.001, Moves: moves}, Clock: clock})
 	if len(made.Input.Refused) > 0 {
 		t.Fatalf("%+v", made.Input.Refused)
 	}
@@ -31,7 +31,7 @@ func planned(t *testing.T, moves int, rows ...fleet.Row) (made view.Plan, err er
 }
 
 // on is a row on a host of 16 CPUs and 64 GiB, with a GiB for itself.
-func on(node, service string, no int) fleet.Row {
+func on(node, service string, no int) demand.Row {
 	r := rowOf(service, no, noon, 4, 4)
 	r.Node, r.HostCPUs, r.HostMemoryBytes, r.MemoryBytes = node, new(int32(16)), new(int64(64<<30)), new(int64(1<<30))
 	return r
@@ -39,7 +39,7 @@ func on(node, service string, no int) fleet.Row {
 
 // Hosts are emptied within their cluster, and a budget keeps to those that take fewest moves.
 func TestMakePlan(t *testing.T) {
-	var rows []fleet.Row
+	var rows []demand.Row
 	for no, node := range []string{"a", "a", "a", "b", "b", "c"} {
 		rows = append(rows, on(node, "cart", no))
 	}
@@ -59,7 +59,7 @@ func TestMakePlan(t *testing.T) {
 
 // What cannot be moved, or of which too little is known, stays and is told.
 func TestWhatStays(t *testing.T) {
-	var rows []fleet.Row
+	var rows []demand.Row
 	for no, node := range []string{"a", "b", "c"} {
 		unit, daemon, cart := on(node, "ssh", no), on(node, "log", 10+no), on(node, "cart", 20+no)
 		unit.Runtime = "systemd"
@@ -87,7 +87,7 @@ func TestWhatStays(t *testing.T) {
 
 // Memory and pinned CPUs bound a host as demand does.
 func TestMemoryAndPinned(t *testing.T) {
-	var memory, pinned []fleet.Row
+	var memory, pinned []demand.Row
 	for no := range 4 {
 		service := fmt.Sprint("s", no)
 		r := on(fmt.Sprint("n", no), service, no)
@@ -97,7 +97,7 @@ func TestMemoryAndPinned(t *testing.T) {
 		r.Remedy, r.AllowedCPUs = "pin", new(int32(5)) // three of them to a host
 		pinned = append(pinned, r)
 	}
-	for _, rows := range [][]fleet.Row{memory, pinned} {
+	for _, rows := range [][]demand.Row{memory, pinned} {
 		d, err := planned(t, -1, rows...)
 		if err != nil || d.Hosts != 2 || d.LowerBound != 2 || len(d.Stay) != 0 {
 			t.Errorf("%+v, %v", d, err)
@@ -112,12 +112,12 @@ func TestPlanOfSecondaries(t *testing.T) {
 	batch, report := on("b", "batch", 2), on("c", "report", 3)
 	batch.Remedy = "secondary"
 	dir := t.TempDir()
-	if err := store.Write(dir, []fleet.Row{pinned, batch, report}); err != nil {
+	if err := store.Write(dir, []demand.Row{pinned, batch, report}); err != nil {
 		t.Fatal(err)
 	}
 	for named, want := range map[string][2]int{"report/app": {2, 1}, "": {1, 2}} {
 		d, err := MakePlan(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour)},
-			PlanOptions{Options: plan.Options{Risk: 0.001, Moves: -1}, Secondary: func(service string) bool { return service == named }, Clock: time.Now})
+			PlanOptions{Options: packing.Options{Risk: 0.001, Moves: -1}, Secondary: func(service string) bool { return service == named }, Clock: time.Now})
 		if err != nil || d.Secondaries != want[0] || d.Hosts != want[1] || d.Over != 0 {
 			t.Errorf("%q: %+v, %v", named, d, err)
 		}
@@ -142,9 +142,9 @@ func TestMoments(t *testing.T) {
 		t.Fatalf("%v, most %v", of, most)
 	}
 	for k, m := range of {
-		want := plan.Moments{Mean: 1, Variance: 3, Third: 6}
+		want := packing.Moments{Mean: 1, Variance: 3, Third: 6}
 		if k == 2 {
-			want = plan.Moments{Mean: 1}
+			want = packing.Moments{Mean: 1}
 		}
 		if math.Abs(m.Mean-want.Mean)+math.Abs(m.Variance-want.Variance)+math.Abs(m.Third-want.Third) > 1e-12 {
 			t.Errorf("phase %d: %+v, want %+v", k, m, want)

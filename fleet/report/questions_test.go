@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/demand"
 )
 
 // ansi are the functions that the questions may call: SQL's own, which every engine has.
@@ -60,12 +60,12 @@ func TestSumsOfPlainCode(t *testing.T) {
 		containers                                   map[key]bool
 	}
 	want := map[string]*sums{}
-	var rows []fleet.Row
+	var rows []demand.Row
 	for slot := range 4 {
 		for no := range 40 {
 			service := string(rune('a' + no%5))
 			limit := float64(1 + no%3)
-			r := rowOf(service, no, noon.Add(time.Duration(slot)*fleet.SlotLength), limit, int32(2+chance.IntN(6)))
+			r := rowOf(service, no, noon.Add(time.Duration(slot)*demand.SlotLength), limit, int32(2+chance.IntN(6)))
 			r.Service = service
 			r.StoppedHighSeconds = new(chance.Float64() * 30)
 			r.StoppedLowSeconds = new(*r.StoppedHighSeconds / 2)

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
 	requestscan "github.com/unthrottle/unthrottle/internal/explain/requests"
-	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
-	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 

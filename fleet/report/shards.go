@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 

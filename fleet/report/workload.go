@@ -1,7 +1,7 @@
 package report
 
 import (
-	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/demand"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
@@ -21,7 +21,7 @@ func (all workloads) add(c *sized) {
 	if c.pod == "" || c.namespace == "" {
 		return
 	}
-	name, kind := fleet.WorkloadOf(c.pod, "")
+	name, kind := demand.WorkloadOf(c.pod, "")
 	w := all[c.service]
 	if w == nil {
 		w = &workload{kind: kind, namespace: c.namespace, name: name, container: c.name, limit: c.ownLimit, request: c.request, on: map[string]int{}}
@@ -45,9 +45,9 @@ func (all workloads) of(service string, hosts int) *view.Workload {
 	}
 	of := view.Workload{Kind: w.kind, Namespace: w.namespace, Name: w.name, Container: w.container}
 	switch w.kind {
-	case "", fleet.CronJob: // a limit of a Job is that of its template in the CronJob, for the next one
+	case "", demand.CronJob: // a limit of a Job is that of its template in the CronJob, for the next one
 		return nil
-	case fleet.DaemonSetOrJob:
+	case demand.DaemonSetOrJob:
 		// A Job seldom has one pod on each host.
 		if len(w.on) < leastOnHosts || len(w.on) < hosts {
 			return nil

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 )
 
 // Names of masters are checked: they become arguments of a program.
@@ -38,9 +38,9 @@ func TestMasters(t *testing.T) {
 // written writes a row, and returns its file.
 func written(t *testing.T) string {
 	t.Helper()
-	r := fleet.Row{Schema: fleet.SchemaVersion, Start: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), Seconds: 300, Node: "n", Cluster: "c"}
+	r := demand.Row{Schema: demand.SchemaVersion, Start: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), Seconds: 300, Node: "n", Cluster: "c"}
 	dir := t.TempDir()
-	if err := store.Write(dir, []fleet.Row{r}); err != nil {
+	if err := store.Write(dir, []demand.Row{r}); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, store.File(&r))

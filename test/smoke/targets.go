@@ -95,7 +95,7 @@ var forms = []form{
 	{target: "truth", elsewhere: "needs other people's services, and four minutes for each; what it computes is tested in bench/truth"},
 	{target: "truth-page"},
 	{target: "truth-again", elsewhere: "needs the recordings that make truth keeps; what it computes is tested in bench/truth"},
-	{target: "truth-demand", elsewhere: "needs other people's services; its parts are tested in bench/truth, internal/sim/forecast and internal/fleet/recorded"},
+	{target: "truth-demand", elsewhere: "needs other people's services; its parts are tested in bench/truth, internal/sim/forecast and internal/demand/recorded"},
 	{target: "results", elsewhere: "wants a quiet host for minutes; TestRecord and its neighbours in internal/experiment/capacity run its parts"},
 	{target: "accuracy-lab", elsewhere: "fetches kernels, and runs for minutes on each; make lab-test has the same test in short"},
 	{target: "accuracy-forecast", elsewhere: "an hour, and six minutes with one workload; its parts are tested in internal/sim/forecast"},

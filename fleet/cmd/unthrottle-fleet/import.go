@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/fleet/counters"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -111,7 +111,7 @@ func (o *importOptions) options(address string, now time.Time) (of counters.Opti
 	}
 	of.From = of.Until.Add(-o.lasts)
 	of.Tell = func(text string) { say("%s", text) }
-	of.Keep = func(hour time.Time, rows []fleet.Row) error {
+	of.Keep = func(hour time.Time, rows []demand.Row) error {
 		say("%s of %s", text.Count(len(rows), "row"), hour.Format("2006-01-02 15:04"))
 		return store.Write(o.out, rows)
 	}

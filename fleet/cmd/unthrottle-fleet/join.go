@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 

@@ -20,8 +20,8 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/duckdb"
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 )
 
 // called is what a call prints, and its error.
@@ -40,12 +40,12 @@ func called(t *testing.T, args ...string) (string, error) {
 func rows(t *testing.T, containers int) string {
 	t.Helper()
 	dir, noon := t.TempDir(), time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	var all []fleet.Row
+	var all []demand.Row
 	for slot := range 12 {
-		at := noon.Add(time.Duration(slot) * fleet.SlotLength)
+		at := noon.Add(time.Duration(slot) * demand.SlotLength)
 		for i := range containers {
-			levels := []fleet.Level{{CPUs: 0, Microseconds: 250_000_000}, {CPUs: 1, Microseconds: 49_000_000}, {CPUs: 3, Microseconds: 1_000_000}}
-			all = append(all, fleet.Row{Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: 300, Samples: 300, Cluster: "eu1", Node: fmt.Sprint("n", i%3), Pod: fmt.Sprint("cart-", i),
+			levels := []demand.Level{{CPUs: 0, Microseconds: 250_000_000}, {CPUs: 1, Microseconds: 49_000_000}, {CPUs: 3, Microseconds: 1_000_000}}
+			all = append(all, demand.Row{Schema: demand.SchemaVersion, Start: at, Began: at, Seconds: 300, Samples: 300, Cluster: "eu1", Node: fmt.Sprint("n", i%3), Pod: fmt.Sprint("cart-", i),
 				Container: "app", Service: "cart/app", Cgroup: int64(i), LimitCPUs: new(4.0), OwnLimitCPUs: new(4.0), LimitScope: "own", UsedCPUSeconds: new(52.0), WantedCPUSeconds: new(52.0),
 				StoppedLowSeconds: new(0.0), StoppedHighSeconds: new(0.0), Width: levels, Wanted: levels})
 		}

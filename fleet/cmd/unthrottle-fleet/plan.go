@@ -13,7 +13,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
-	"github.com/unthrottle/unthrottle/internal/fleet/plan"
+	"github.com/unthrottle/unthrottle/internal/demand/packing"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
@@ -61,7 +61,7 @@ It moves nothing. Rules of affinity are not in the rows.`,
 					return err
 				}
 			}
-			may := report.PlanOptions{Options: plan.Options{Risk: share, Reserve: kept, Moves: moves}, Secondary: secondary, Clock: time.Now}
+			may := report.PlanOptions{Options: packing.Options{Risk: share, Reserve: kept, Moves: moves}, Secondary: secondary, Clock: time.Now}
 			return makePlan(cmd.Context(), args[0], o, may, cmd.OutOrStdout())
 		},
 	}

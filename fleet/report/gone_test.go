@@ -110,13 +110,13 @@ func TestNowByClocksApart(t *testing.T) {
 // The list of what is gone is bounded; the counts are not.
 func TestManyGone(t *testing.T) {
 	rows := []demand.Row{rowOf("cart", 0, noon, 8, 4)}
-	for no := range maxTold + 5 {
+	for no := range maxListed + 5 {
 		r := rowOf("cart", 100+no, noon.Add(-time.Hour), 8, 4)
 		r.Node = fmt.Sprint("old", no)
 		rows = append(rows, r)
 	}
 	d, _ := written(t, rows...)
-	if d.Input.HostsGone != maxTold+5 || d.Input.ContainersGone != maxTold+5 || len(d.Input.Gone) != maxTold || d.Hosts != 1 || d.Containers != 1 {
+	if d.Input.HostsGone != maxListed+5 || d.Input.ContainersGone != maxListed+5 || len(d.Input.Gone) != maxListed || d.Hosts != 1 || d.Containers != 1 {
 		t.Errorf("%+v", d.Input)
 	}
 }

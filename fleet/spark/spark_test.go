@@ -116,9 +116,9 @@ func TestAnswers(t *testing.T) {
 	e := pretending(t, `for last in "$@"; do :; done
 out=$(dirname "$last")/answers
 printf '%s\n' "$@" >"$out/arguments"
-echo '[0]' >"$out/files_damaged"
-printf '[1, null, "a\\u0000\\nb", 2.5]\n[2, 3, "", null]\n' >"$out/q"
-printf '[null]\n' >"$out/null"
+printf '["file_no"]\n[0]\n' >"$out/files_damaged"
+printf '["n", "d", "s", "f"]\n[1, null, "a\\u0000\\nb", 2.5]\n[2, 3, "", null]\n' >"$out/q"
+printf '["n"]\n[null]\n' >"$out/null"
 echo noise; printf '\nunthrottle {"step": "made", "name": "unsound", "rows": 7}\n'`)
 	var steps []Step
 	e.o.Progress = func(s Step) { steps = append(steps, s) }
@@ -130,23 +130,27 @@ echo noise; printf '\nunthrottle {"step": "made", "name": "unsound", "rows": 7}\
 		t.Errorf("%+v", steps)
 	}
 	var told []string
-	err = e.Ask(t.Context(), "q", func(scan func(...any) error) error {
-		var a int64
-		var b *int32
-		var s string
-		var f *float64
-		err := scan(&a, &b, &s, &f)
-		told = append(told, fmt.Sprintf("%d %v %q %v", a, b != nil, s, f != nil))
-		return err
+	err = engine.Each(t.Context(), e, "q", func(line struct {
+		N int64    `json:"n"`
+		D *int32   `json:"d"`
+		S string   `json:"s"`
+		F *float64 `json:"f"`
+	}) {
+		told = append(told, fmt.Sprintf("%d %v %q %v", line.N, line.D != nil, line.S, line.F != nil))
 	})
 	if err != nil || strings.Join(told, "; ") != `1 false "a\x00\nb" true; 2 true "" false` {
 		t.Errorf("%q, %v", told, err)
 	}
-	one := func(name string, to ...any) error {
-		return e.Ask(t.Context(), name, func(scan func(...any) error) error { return scan(to...) })
+	type number struct {
+		N int `json:"n"`
 	}
-	var n int
-	for _, err := range []error{one("null", &n), one("q", &n), one("files_damaged", new(string)), one("no such", &n)} {
+	type words struct {
+		No string `json:"file_no"`
+	}
+	for _, err := range []error{
+		engine.Each(t.Context(), e, "null", func(number) {}), engine.Each(t.Context(), e, "q", func(number) {}),
+		engine.Each(t.Context(), e, "files_damaged", func(words) {}), engine.Each(t.Context(), e, "no such", func(number) {}),
+	} {
 		if err == nil || !strings.Contains(err.Error(), "Spark's answer") {
 			t.Errorf("%v", err)
 		}

@@ -12,8 +12,8 @@ import (
 
 // Stop says in how many periods of its own quota a container was stopped for up to Microseconds, and for longer than the length before.
 type Stop struct {
-	Microseconds int64 `parquet:"microseconds,dict"`
-	Periods      int32 `parquet:"periods,dict"`
+	Microseconds int64 `parquet:"microseconds,dict" bounds:"(0,1048576]"`
+	Periods      int32 `parquet:"periods,dict" bounds:"(0,)"`
 }
 
 // shortestStop and longestStop bound the lengths of stops that are told apart: a period is at most a second.
@@ -40,14 +40,14 @@ func (s *Stops) List() (all []Stop) {
 // Response says how many runs of threads of one role took up to Microseconds from wake-up to sleep, and longer than the length before.
 type Response struct {
 	Role         string `parquet:"role,dict"`
-	Microseconds int64  `parquet:"microseconds,dict"`
-	Count        int32  `parquet:"count"`
+	Microseconds int64  `parquet:"microseconds,dict" bounds:"(0,67108864]"`
+	Count        int32  `parquet:"count" sql:"runs" bounds:"(0,100000000]"`
 }
 
 // Request says how many requests took up to Microseconds, and longer than the length before.
 type Request struct {
-	Microseconds int64 `parquet:"microseconds,dict"`
-	Count        int32 `parquet:"count"`
+	Microseconds int64 `parquet:"microseconds,dict" bounds:"(0,67108864]"`
+	Count        int32 `parquet:"count" sql:"answered" bounds:"(0,100000000]"`
 }
 
 // Recorded is what a recording of a container tells beyond the counts.

@@ -135,8 +135,8 @@ func TestNoHosts(t *testing.T) {
 // The moments are those of the distribution, per phase; a phase without rows is as the busiest.
 func TestMoments(t *testing.T) {
 	var d demandOfDay
-	d[1] = sums{us: 4, cpus: 4, squares: 16, cubes: 64, most: 4} // 4 CPUs for a quarter of the time
-	d[2] = sums{us: 2, cpus: 2, squares: 2, cubes: 2, most: 1}
+	d[1] = sums{Microseconds: 4, CPUs: 4, Squares: 16, Cubes: 64, Most: 4} // 4 CPUs for a quarter of the time
+	d[2] = sums{Microseconds: 2, CPUs: 2, Squares: 2, Cubes: 2, Most: 1}
 	of, most := d.moments()
 	if most != 4 || len(of) != phases {
 		t.Fatalf("%v, most %v", of, most)

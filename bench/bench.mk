@@ -89,7 +89,7 @@ FLEET_SERVICES ?= 200
 
 .PHONY: results-fleet
 results-fleet: need-go ## docs/results/fleet.md: the error of what rows of a fleet tell against the simulator (minutes; FLEET_SERVICES=N)
-	@$(GO) test -count=1 -timeout 1h -run TestErrorAgainstSimulate ./internal/fleet/periodmodel -update -services $(FLEET_SERVICES)
+	@$(GO) test -count=1 -timeout 1h -run TestErrorAgainstSimulate ./internal/demand/periodmodel -update -services $(FLEET_SERVICES)
 
 # Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services'
 # packages; what is missing is said with the way to install it. A service measured to its end is a line of bench/truth/results.jsonl.gz, to be

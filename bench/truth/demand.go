@@ -15,7 +15,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/unthrottle/unthrottle/internal/clock"
-	"github.com/unthrottle/unthrottle/internal/fleet/recorded"
+	"github.com/unthrottle/unthrottle/internal/demand/recorded"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/recorded"
+	"github.com/unthrottle/unthrottle/internal/demand/recorded"
 )
 
 const forecastRows = `[

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/collect"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/collect"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -38,7 +38,7 @@ type Exported struct {
 func newExport() *cobra.Command {
 	var w writeFlags
 	var dir, below, size string
-	var names fleet.Names
+	var names demand.Names
 	var lasts time.Duration
 	kept := policy.DefaultExport()
 	var out output
@@ -64,7 +64,8 @@ Files of this node that are older than --keep-for, and the oldest beyond
 				return usage(cmd, "give a folder for the files: --dir DIR")
 			}
 			if kept.KeepFor < policy.LeastKeepFor || kept.KeepFor > policy.MostKeepFor {
-				return fmt.Errorf("--keep-for %s: give %s to %s", text.Duration(kept.KeepFor), text.Duration(policy.LeastKeepFor), text.Duration(policy.MostKeepFor))
+				return fmt.Errorf("--keep-for %s: give %s to %s", text.Duration(kept.KeepFor),
+					text.Duration(policy.LeastKeepFor), text.Duration(policy.MostKeepFor))
 			}
 			if size != "" {
 				if err := kept.SetKeepSize(size); err != nil {
@@ -87,14 +88,17 @@ Files of this node that are older than --keep-for, and the oldest beyond
 					return fmt.Errorf("this host's name: %w; give one with --node", err)
 				}
 			}
-			done, err := export(cmd.Context(), h, prefix, lasts, collect.Options{Names: names, Dir: dir, Keep: store.Keep{For: kept.KeepFor, Bytes: kept.KeepBytes}, FS: h, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"), InForce: journalled(cmd, &w, h)})
+			done, err := export(cmd.Context(), h, prefix, lasts,
+				collect.Options{Names: names, Dir: dir, Keep: store.Keep{For: kept.KeepFor, Bytes: kept.KeepBytes},
+					FS: h, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"), InForce: journalled(cmd, &w, h)})
 			if err != nil {
 				return err
 			}
 			if out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), "export", done)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s of %s in %s\n", text.Count(done.Rows, "row"), text.Count(done.Containers, "container"), text.Sanitize(done.Dir, 0))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s of %s in %s\n", text.Count(done.Rows, "row"),
+				text.Count(done.Containers, "container"), text.Sanitize(done.Dir, 0))
 			return err
 		},
 	}
@@ -159,7 +163,8 @@ func export(ctx context.Context, h *cgroup.Host, below string, lasts time.Durati
 	endPeriods()
 	<-ended
 	written, closed := sink.Close(last)
-	result.Rows, result.Containers, result.WindowSeconds, result.Removed = written, len(last), time.Since(began).Seconds(), sink.Kept().Removed
+	result.Rows, result.Containers, result.WindowSeconds, result.Removed = written, len(last),
+		time.Since(began).Seconds(), sink.Kept().Removed
 	return result, errors.Join(err, closed)
 }
 

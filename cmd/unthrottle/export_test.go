@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
@@ -21,7 +21,8 @@ func TestExport(t *testing.T) {
 	tr.Work(busy, 3)
 	dir := filepath.Join(t.TempDir(), "rows")
 	run := func() Exported {
-		return decoded[Exported](t, unraced(t, "export", "--dir", dir, "--for", "3s", "--below", tr.Top, "--node", "n1", "--cluster", "c/1", "--state-dir", tr.StateDir, "--json"), 0)
+		return decoded[Exported](t, unraced(t, "export", "--dir", dir, "--for", "3s", "--below", tr.Top, "--node", "n1",
+			"--cluster", "c/1", "--state-dir", tr.StateDir, "--json"), 0)
 	}
 	got := run()
 	if got.Rows < 1 || got.Containers != 1 || got.Probe != nil {
@@ -30,10 +31,12 @@ func TestExport(t *testing.T) {
 	rows := exported(t, dir)
 	var used, wanted, stopped, seconds float64
 	for _, r := range rows {
-		if r.Cluster != "c/1" || r.Node != "n1" || r.LimitCPUs == nil || *r.LimitCPUs != 0.2 || r.UsedCPUSeconds == nil || r.WantedCPUSeconds == nil || r.StoppedHighSeconds == nil || len(r.Wanted) == 0 {
+		if r.Cluster != "c/1" || r.Node != "n1" || r.LimitCPUs == nil || *r.LimitCPUs != 0.2 ||
+			r.UsedCPUSeconds == nil || r.WantedCPUSeconds == nil || r.StoppedHighSeconds == nil || len(r.Wanted) == 0 {
 			t.Fatalf("%+v", r)
 		}
-		used, wanted, stopped, seconds = used+*r.UsedCPUSeconds, wanted+*r.WantedCPUSeconds, stopped+*r.StoppedHighSeconds, seconds+r.Seconds
+		used, wanted, stopped, seconds = used+*r.UsedCPUSeconds, wanted+*r.WantedCPUSeconds,
+			stopped+*r.StoppedHighSeconds, seconds+r.Seconds
 	}
 	if used > 0.4*seconds || wanted < 2*used || stopped < 0.2*seconds {
 		t.Errorf("in %.1f s it used %.2f CPU seconds, wanted %.2f, and was stopped for %.2f s", seconds, used, wanted, stopped)
@@ -45,7 +48,7 @@ func TestExport(t *testing.T) {
 }
 
 // exported are all rows of a folder.
-func exported(t *testing.T, dir string) (rows []fleet.Row) {
+func exported(t *testing.T, dir string) (rows []demand.Row) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

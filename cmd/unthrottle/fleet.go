@@ -73,7 +73,8 @@ func findFleet(self func() (string, error)) (string, error) {
 	}
 	found, err := exec.LookPath(fleetProgram)
 	if err != nil {
-		return "", fmt.Errorf("%s is neither in %s nor in PATH: 'make fleet' in the source tree builds it into bin (it needs Go and a C++ compiler), 'sudo make install-fleet' installs it; the package unthrottle-fleet has it",
+		return "", fmt.Errorf("%s is neither in %s nor in PATH: 'make fleet' in the source tree builds it into bin "+
+			"(it needs Go and a C++ compiler), 'sudo make install-fleet' installs it; the package unthrottle-fleet has it",
 			fleetProgram, text.Shown(folder))
 	}
 	return found, nil

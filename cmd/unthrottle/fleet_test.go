@@ -41,7 +41,8 @@ func TestFindFleet(t *testing.T) {
 // Arguments reach the other program as they are, and its exit code comes back.
 func TestFleetStartsItsProgram(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, fleetProgram), []byte("#!/bin/sh\nfor a in \"$@\"; do echo \"<$a>\"; done\nexit 3\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, fleetProgram),
+		[]byte("#!/bin/sh\nfor a in \"$@\"; do echo \"<$a>\"; done\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

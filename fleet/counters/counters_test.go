@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/demand"
 )
 
 var hour = time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
@@ -45,13 +45,14 @@ func (k kept) ask(_ context.Context, query string, from, until time.Time, step t
 }
 
 // imported are the rows of one hour.
-func imported(t *testing.T, k kept, change func(*Options)) []fleet.Row {
+func imported(t *testing.T, k kept, change func(*Options)) []demand.Row {
 	t.Helper()
-	var all []fleet.Row
-	o := Options{Ask: k.ask, Cluster: "eu1", NodeLabel: "node", From: hour, Until: hour.Add(time.Hour), Keep: func(_ time.Time, rows []fleet.Row) error {
-		all = append(all, rows...)
-		return nil
-	}}
+	var all []demand.Row
+	o := Options{Ask: k.ask, Cluster: "eu1", NodeLabel: "node", From: hour, Until: hour.Add(time.Hour),
+		Keep: func(_ time.Time, rows []demand.Row) error {
+			all = append(all, rows...)
+			return nil
+		}}
 	if change != nil {
 		change(&o)
 	}
@@ -66,13 +67,15 @@ func TestImport(t *testing.T) {
 	cart := []string{"node", "n1", "namespace", "shop", "pod", "cart-7d9c5b8f6-x2x4x", "container", "app"}
 	at := hour.Add(10 * time.Minute)
 	rows := imported(t, kept{
-		"usage_seconds":                  {series(90, at, cart...), series(3, at, "node", "n1", "namespace", "shop", "pod", "free", "container", "app")},
-		"cfs_periods":                    {series(2999.6, at, cart...)},
-		"throttled_periods":              {series(120, at, cart...)},
-		"throttled_seconds":              {series(20, at, cart...)},
-		"spec_cpu_quota":                 {series(0.5, at, cart...)},
-		"(container_spec_cpu_period":     {series(100000, at, cart...)},
-		"spec_cpu_shares":                {series(256, at, cart...), series(2, at, "node", "n1", "namespace", "shop", "pod", "free", "container", "app")},
+		"usage_seconds": {series(90, at, cart...),
+			series(3, at, "node", "n1", "namespace", "shop", "pod", "free", "container", "app")},
+		"cfs_periods":                {series(2999.6, at, cart...)},
+		"throttled_periods":          {series(120, at, cart...)},
+		"throttled_seconds":          {series(20, at, cart...)},
+		"spec_cpu_quota":             {series(0.5, at, cart...)},
+		"(container_spec_cpu_period": {series(100000, at, cart...)},
+		"spec_cpu_shares": {series(256, at, cart...),
+			series(2, at, "node", "n1", "namespace", "shop", "pod", "free", "container", "app")},
 		"working_set":                    {series(1<<30, at, cart...)},
 		"machine_cpu_cores":              {series(4, at, "node", "n1")},
 		"machine_memory_bytes":           {series(16<<30, at, "node", "n1")},
@@ -82,8 +85,10 @@ func TestImport(t *testing.T) {
 		t.Fatalf("%d rows", len(rows))
 	}
 	r := rows[0]
-	if r.Start != hour.Add(5*time.Minute) || r.Service != "shop/cart/app" || r.Cluster != "eu1" || r.Node != "n1" || *r.UsedCPUSeconds != 90 || *r.OwnLimitCPUs != 0.5 ||
-		*r.RequestCPUs != 0.25 || *r.Periods != 3000 || *r.ThrottledPeriods != 120 || *r.StoppedLowSeconds != 5 || math.Abs(*r.StoppedHighSeconds-12) > 1e-9 ||
+	if r.Start != hour.Add(5*time.Minute) || r.Service != "shop/cart/app" || r.Cluster != "eu1" || r.Node != "n1" ||
+		*r.UsedCPUSeconds != 90 || *r.OwnLimitCPUs != 0.5 ||
+		*r.RequestCPUs != 0.25 || *r.Periods != 3000 || *r.ThrottledPeriods != 120 || *r.StoppedLowSeconds != 5 ||
+		math.Abs(*r.StoppedHighSeconds-12) > 1e-9 ||
 		*r.MemoryBytes != 1<<30 || *r.HostCPUs != 4 || *r.HostMemoryBytes != 16<<30 || *r.PeriodMicroseconds != 100000 {
 		t.Errorf("%+v", r)
 	}
@@ -91,7 +96,8 @@ func TestImport(t *testing.T) {
 		t.Errorf("it tells what counters do not: %+v", r)
 	}
 	free := rows[1]
-	if free.OwnLimitCPUs != nil || free.RequestCPUs != nil || free.StoppedHighSeconds != nil || free.ThrottledPeriods != nil || free.Service != "shop/free/app" {
+	if free.OwnLimitCPUs != nil || free.RequestCPUs != nil || free.StoppedHighSeconds != nil ||
+		free.ThrottledPeriods != nil || free.Service != "shop/free/app" {
 		t.Errorf("%+v", free)
 	}
 	if r.Cgroup == free.Cgroup || r.Cgroup <= 0 {
@@ -104,25 +110,29 @@ func TestImportOfNonsense(t *testing.T) {
 	at := hour.Add(time.Hour)
 	bad := []string{"node", "n\x1b[2J", "namespace", "a", "pod", "b-0", "container", "c"}
 	rows := imported(t, kept{
-		"usage_seconds":     {series(1, at, bad...), series(math.NaN(), at, "node", "n", "container", "x"), series(1, hour.Add(7*time.Minute), "node", "n", "container", "between")},
+		"usage_seconds": {series(1, at, bad...), series(math.NaN(), at, "node", "n", "container", "x"),
+			series(1, hour.Add(7*time.Minute), "node", "n", "container", "between")},
 		"spec_cpu_quota":    {series(math.Inf(1), at, bad...)},
 		"throttled_periods": {series(-3, at, bad...)},
 	}, nil)
-	if len(rows) != 1 || rows[0].Node != `n\x1b[2J` || rows[0].OwnLimitCPUs != nil || rows[0].ThrottledPeriods != nil || rows[0].Start != hour.Add(55*time.Minute) {
+	if len(rows) != 1 || rows[0].Node != `n\x1b[2J` || rows[0].OwnLimitCPUs != nil || rows[0].ThrottledPeriods != nil ||
+		rows[0].Start != hour.Add(55*time.Minute) {
 		t.Errorf("%+v", rows)
 	}
 }
 
 func TestImportFails(t *testing.T) {
-	o := Options{Ask: kept{"cfs_periods": nil}.ask, NodeLabel: "instance", Match: `namespace="shop"`, From: hour, Until: hour.Add(time.Hour)}
+	o := Options{Ask: kept{"cfs_periods": nil}.ask, NodeLabel: "instance", Match: `namespace="shop"`, From: hour,
+		Until: hour.Add(time.Hour)}
 	_, err := Import(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "it is down") || !strings.Contains(err.Error(), "2026-03-04 05:00") ||
 		!strings.Contains(err.Error(), `by (instance, namespace, pod, container, id, cpu) (increase(container_cpu_cfs_periods_total{container!="",container!="POD",namespace="shop"}[5m]))`) {
 		t.Errorf("error: %v", err)
 	}
 	full := errors.New("no room")
-	o = Options{NodeLabel: "node", Ask: kept{"usage_seconds": {series(1, hour.Add(5*time.Minute), "node", "n", "container", "c")}}.ask, From: hour, Until: hour.Add(time.Hour),
-		Keep: func(time.Time, []fleet.Row) error { return full }}
+	o = Options{NodeLabel: "node", Ask: kept{
+		"usage_seconds": {series(1, hour.Add(5*time.Minute), "node", "n", "container", "c")}}.ask, From: hour, Until: hour.Add(time.Hour),
+		Keep: func(time.Time, []demand.Row) error { return full }}
 	if _, err := Import(t.Context(), o); !errors.Is(err, full) {
 		t.Errorf("error: %v", err)
 	}
@@ -150,20 +160,34 @@ func TestTwins(t *testing.T) {
 		told  string // in what is told
 		err   string
 	}{
-		"one":                          {[]*model.SampleStream{of(90, "id", "/a")}, 90, "", ""},
-		"started again":                {[]*model.SampleStream{of(60, "id", "/a", "name", "a"), of(30, "id", "/b", "name", "b")}, 90, "", ""},
-		"two scrape jobs":              {[]*model.SampleStream{of(90, "id", "/a", "job", "kubelet"), of(89, "id", "/a", "job", "cadvisor")}, 90, `2 values of the label job ("cadvisor", "kubelet")`, ""},
-		"two replicas of Prometheus":   {[]*model.SampleStream{of(90, "prometheus_replica", "a"), of(91, "prometheus_replica", "b")}, 91, "label prometheus_replica", ""},
-		"CPUs beside a total":          {[]*model.SampleStream{of(90, "id", "/a", "cpu", "total"), of(40, "id", "/a", "cpu", "cpu00"), of(50, "id", "/a", "cpu", "cpu01")}, 90, "", ""},
-		"CPUs without a total":         {[]*model.SampleStream{of(40, "id", "/a", "cpu", "cpu00"), of(50, "id", "/a", "cpu", "cpu01")}, 90, "", ""},
-		"a total, and one without CPU": {[]*model.SampleStream{of(90, "id", "/a", "cpu", "total", "job", "a"), of(90, "id", "/a", "job", "b")}, 90, "label job", ""},
-		"two clusters":                 {[]*model.SampleStream{of(90, "id", "/a", "cluster", "eu1"), of(30, "id", "/b", "cluster", "us1")}, 0, "", `take one: --match 'cluster="us1"'`},
-		"two clusters by another name": {[]*model.SampleStream{of(90, "id", "/a", "region", "eu"), of(30, "id", "/b", "region", "us")}, 0, "", `n1/shop/cart-0/app is two containers: series are of 2 values of the label region`},
-		"no label of the node": {[]*model.SampleStream{series(90, at, "instance", "h1", "namespace", "shop", "pod", "a-0", "container", "c"),
+		"one": {[]*model.SampleStream{of(90, "id", "/a")}, 90, "", ""},
+		"started again": {
+			[]*model.SampleStream{of(60, "id", "/a", "name", "a"), of(30, "id", "/b", "name", "b")}, 90, "", ""},
+		"two scrape jobs": {
+			[]*model.SampleStream{of(90, "id", "/a", "job", "kubelet"), of(89, "id", "/a", "job", "cadvisor")}, 90,
+			`2 values of the label job ("cadvisor", "kubelet")`, ""},
+		"two replicas of Prometheus": {
+			[]*model.SampleStream{of(90, "prometheus_replica", "a"), of(91, "prometheus_replica", "b")}, 91,
+			"label prometheus_replica", ""},
+		"CPUs beside a total": {
+			[]*model.SampleStream{of(90, "id", "/a", "cpu", "total"), of(40, "id", "/a", "cpu", "cpu00"),
+				of(50, "id", "/a", "cpu", "cpu01")}, 90, "", ""},
+		"CPUs without a total": {
+			[]*model.SampleStream{of(40, "id", "/a", "cpu", "cpu00"), of(50, "id", "/a", "cpu", "cpu01")}, 90, "", ""},
+		"a total, and one without CPU": {
+			[]*model.SampleStream{of(90, "id", "/a", "cpu", "total", "job", "a"), of(90, "id", "/a", "job", "b")}, 90, "label job", ""},
+		"two clusters": {
+			[]*model.SampleStream{of(90, "id", "/a", "cluster", "eu1"), of(30, "id", "/b", "cluster", "us1")}, 0, "",
+			`take one: --match 'cluster="us1"'`},
+		"two clusters by another name": {
+			[]*model.SampleStream{of(90, "id", "/a", "region", "eu"), of(30, "id", "/b", "region", "us")}, 0, "",
+			`n1/shop/cart-0/app is two containers: series are of 2 values of the label region`},
+		"no label of the node": {[]*model.SampleStream{
+			series(90, at, "instance", "h1", "namespace", "shop", "pod", "a-0", "container", "c"),
 			series(30, at, "instance", "h2", "namespace", "shop", "pod", "a-0", "container", "c")}, 0, "", "--node-label instance"},
 	} {
 		var told []string
-		var rows []fleet.Row
+		var rows []demand.Row
 		// The fake answers as "max by (…, id, cpu)" does.
 		ask := func(_ context.Context, query string, _, _ time.Time, _ time.Duration) (model.Matrix, error) {
 			if !strings.Contains(query, "usage_seconds") {
@@ -172,7 +196,10 @@ func TestTwins(t *testing.T) {
 			return c.usage, nil
 		}
 		_, err := Import(t.Context(), Options{Ask: ask, NodeLabel: "node", From: hour, Until: hour.Add(time.Hour),
-			Tell: func(text string) { told = append(told, text) }, Keep: func(_ time.Time, all []fleet.Row) error { rows = all; return nil }})
+			Tell: func(text string) { told = append(told, text) }, Keep: func(_ time.Time, all []demand.Row) error {
+				rows = all
+				return nil
+			}})
 		switch {
 		case c.err != "":
 			if err == nil || !strings.Contains(err.Error(), c.err) || len(rows) > 0 {
@@ -194,19 +221,23 @@ func TestContradictions(t *testing.T) {
 	}
 	var told []string
 	rows := imported(t, kept{
-		"usage_seconds": {series(90, at, of("right")...), series(90, at, of("periods")...), series(90, at, of("throttled")...), series(600, at, of("used")...),
+		"usage_seconds": {series(90, at, of("right")...), series(90, at, of("periods")...),
+			series(90, at, of("throttled")...), series(600, at, of("used")...),
 			series(2000, at, of("wider-than-the-node")...)},
-		"cfs_periods":                {series(3000, at, of("right")...), series(6000, at, of("periods")...), series(3000, at, of("throttled")...)},
-		"throttled_periods":          {series(6000, at, of("throttled")...)},
-		"throttled_seconds":          {series(1, at, of("throttled")...)},
-		"spec_cpu_quota":             {series(1.2, at, of("right")...), series(1.2, at, of("periods")...), series(1.2, at, of("throttled")...), series(1.2, at, of("used")...)},
+		"cfs_periods": {series(3000, at, of("right")...), series(6000, at, of("periods")...),
+			series(3000, at, of("throttled")...)},
+		"throttled_periods": {series(6000, at, of("throttled")...)},
+		"throttled_seconds": {series(1, at, of("throttled")...)},
+		"spec_cpu_quota": {series(1.2, at, of("right")...), series(1.2, at, of("periods")...),
+			series(1.2, at, of("throttled")...), series(1.2, at, of("used")...)},
 		"(container_spec_cpu_period": {series(100000, at, of("right")...)},
 		"machine_cpu_cores":          {series(4, at, "node", "n1")},
 	}, func(o *Options) { o.Tell = func(text string) { told = append(told, text) } })
 	if len(rows) != 1 || rows[0].Pod != "right" {
 		t.Errorf("%+v", rows)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], "4 rows of 2026-03-04 05:00 left out, which contradict themselves, such as 6000 periods of 100ms in 300 s of n1/shop/periods/app") {
+	if len(told) != 1 || !strings.Contains(told[0], "4 rows of 2026-03-04 05:00 left out, which contradict "+
+		"themselves, such as 6000 periods of 100ms in 300 s of n1/shop/periods/app") {
 		t.Errorf("%q", told)
 	}
 }
@@ -218,7 +249,8 @@ func TestRequests(t *testing.T) {
 		return []string{"node", node, "namespace", "shop", "pod", pod, "container", "app"}
 	}
 	rows := imported(t, kept{
-		"usage_seconds": {series(1, at, of("v1", "a")...), series(1, at, of("v1", "b")...), series(1, at, of("v2", "c")...), series(1, at, of("v2", "d")...)},
+		"usage_seconds": {series(1, at, of("v1", "a")...), series(1, at, of("v1", "b")...),
+			series(1, at, of("v2", "c")...), series(1, at, of("v2", "d")...)},
 		"spec_cpu_shares": {series(1024, at, of("v1", "a")...), series(512, at, of("v1", "b")...),
 			series(2597, at, of("v2", "c")...), series(2597, at, of("v2", "d")...)}, // weight 100: 1 CPU, or 2.54 by the older formula
 		"kube_pod_container_resource_requests": {series(1, at, "namespace", "shop", "pod", "d", "container", "app")},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -26,7 +26,7 @@ type Options struct {
 	// From and Until are whole hours.
 	From, Until time.Time
 	// Keep takes the rows of an hour.
-	Keep func(hour time.Time, rows []fleet.Row) error
+	Keep func(hour time.Time, rows []demand.Row) error
 	// Tell is told what was left out or counted once; nil: no one is.
 	Tell func(text string)
 }
@@ -85,9 +85,9 @@ func Import(ctx context.Context, o Options) (rows int, err error) {
 		}
 	}
 	for hour := o.From; hour.Before(o.Until); hour = hour.Add(time.Hour) {
-		begin, end := hour.Add(fleet.SlotLength), hour.Add(time.Hour)
+		begin, end := hour.Add(demand.SlotLength), hour.Add(time.Hour)
 		ask := func(query string, from time.Time) (model.Matrix, error) {
-			answer, err := o.Ask(ctx, query, from, end, fleet.SlotLength)
+			answer, err := o.Ask(ctx, query, from, end, demand.SlotLength)
 			if err != nil {
 				return nil, fmt.Errorf("hour %s: %s: %w", hour.UTC().Format("2006-01-02 15:04"), query, err)
 			}
@@ -110,9 +110,9 @@ func Import(ctx context.Context, o Options) (rows int, err error) {
 			}
 			add(slots, f, answer, o.NodeLabel)
 		}
-		var all []fleet.Row
+		var all []demand.Row
 		var left []Contradiction
-		for start := hour; start.Before(end); start = start.Add(fleet.SlotLength) {
+		for start := hour; start.Before(end); start = start.Add(demand.SlotLength) {
 			found, out := slots[start.UTC()].Rows(o.Cluster, start)
 			all, left = append(all, found...), append(left, out...)
 		}
@@ -144,7 +144,8 @@ func add(slots map[time.Time]Slot, f Figure, answer model.Matrix, nodeLabel stri
 		cpu := label("cpu")
 		for _, v := range series.Values {
 			// The last five minutes before the moment are the slot.
-			c := cgroup{Key{label(nodeLabel), label("namespace"), label("pod"), label("container")}, label("id"), v.Timestamp.Time().UTC().Add(-fleet.SlotLength)}
+			c := cgroup{Key{label(nodeLabel), label("namespace"), label("pod"), label("container")}, label("id"),
+				v.Timestamp.Time().UTC().Add(-demand.SlotLength)}
 			n := float64(v.Value)
 			if !(n >= 0) || math.IsInf(n, 0) {
 				continue

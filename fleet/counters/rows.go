@@ -11,7 +11,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -69,9 +69,10 @@ type Contradiction struct {
 	Why string
 }
 
-// contradiction says why a row cannot be true; "": it can. Prometheus extrapolates by some percent, more where it scrapes seldom, and a limit
+// contradiction says why a row cannot be true; "": it can. Prometheus extrapolates by some percent, more where it
+// scrapes seldom, and a limit
 // may change within the slot.
-func contradiction(r *fleet.Row) string {
+func contradiction(r *demand.Row) string {
 	const extrapolated, changed = 1.25, 1.5
 	period := usualPeriod
 	if r.PeriodMicroseconds != nil {
@@ -90,7 +91,8 @@ func contradiction(r *fleet.Row) string {
 	return ""
 }
 
-// exactShares are the nodes whose shares are those that the kubelet wrote, of cgroup v1: some of them are such as cAdvisor makes of no weight.
+// exactShares are the nodes whose shares are those that the kubelet wrote, of cgroup v1: some of them are such as
+// cAdvisor makes of no weight.
 func (s Slot) exactShares() map[string]bool {
 	exact := map[string]bool{}
 	for k, of := range s {
@@ -105,17 +107,18 @@ func (s Slot) exactShares() map[string]bool {
 const usualPeriod = bandwidth.DefaultPeriod
 
 // Rows are those of a slot's containers, in the order of their names, and those that were left out.
-func (s Slot) Rows(cluster string, start time.Time) (rows []fleet.Row, left []Contradiction) {
+func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []Contradiction) {
 	exact := s.exactShares()
 	for k, of := range s {
 		if k.Container == "" || math.IsNaN(of[Used]) {
 			continue
 		}
 		c := container.Container{Namespace: k.Namespace, Pod: k.Pod, ContainerName: k.Container}
-		r := fleet.Row{
-			Schema: fleet.SchemaVersion, Start: start, Began: start, Seconds: fleet.SlotLength.Seconds(), Samples: 1,
-			Cluster: cluster, Node: text.Sanitize(k.Node, 0), Namespace: text.Sanitize(k.Namespace, 0), Pod: text.Sanitize(k.Pod, 0), Container: text.Sanitize(k.Container, 0),
-			Service: text.Sanitize(fleet.ServiceOf(&c), 0), Cgroup: number(k), UsedCPUSeconds: known(of[Used]),
+		r := demand.Row{
+			Schema: demand.SchemaVersion, Start: start, Began: start, Seconds: demand.SlotLength.Seconds(), Samples: 1,
+			Cluster: cluster, Node: text.Sanitize(k.Node, 0), Namespace: text.Sanitize(k.Namespace, 0),
+			Pod: text.Sanitize(k.Pod, 0), Container: text.Sanitize(k.Container, 0),
+			Service: text.Sanitize(demand.ServiceOf(&c), 0), Cgroup: number(k), UsedCPUSeconds: known(of[Used]),
 		}
 		if limit := known(of[Limit]); limit != nil && *limit > 0 {
 			r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = limit, limit, container.ScopeOwn
@@ -136,8 +139,9 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []fleet.Row, left []Co
 		rows = append(rows, r)
 	}
 	slices.SortFunc(left, func(a, b Contradiction) int { return cmp.Compare(a.Of.name(), b.Of.name()) })
-	slices.SortFunc(rows, func(a, b fleet.Row) int {
-		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
+	slices.SortFunc(rows, func(a, b demand.Row) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
+			cmp.Compare(a.Container, b.Container))
 	})
 	return rows, left
 }
@@ -156,7 +160,7 @@ func (s Slot) request(k Key, exact bool) *float64 {
 }
 
 // stops are what its quota did, with the bounds of stopped time.
-func stops(r *fleet.Row, of *[numberOfFigures]float64) {
+func stops(r *demand.Row, of *[numberOfFigures]float64) {
 	r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = whole(of[Periods]), whole(of[Throttled]), known(of[ThrottledTime])
 	if r.LimitCPUs == nil { // nothing can stop it but others' quotas, of which nothing is known
 		r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = nil, nil, nil

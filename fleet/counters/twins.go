@@ -20,7 +20,8 @@ var clusters = []model.LabelName{"cluster", "cluster_name", "cluster_id"}
 // mostShown bounds what is told of a label's values.
 const mostShown = 3
 
-// twins finds what is there twice in the series of one moment. What one cgroup has twice is told by the labels that differ, since the largest
+// twins finds what is there twice in the series of one moment. What one cgroup has twice is told by the labels that
+// differ, since the largest
 // counts. What cannot be told apart by its names is an error that names the flag which takes one of them.
 func twins(raw model.Matrix, nodeLabel string) (note string, err error) {
 	var series []model.Metric
@@ -64,7 +65,8 @@ func twins(raw model.Matrix, nodeLabel string) (note string, err error) {
 		delete(same, "cpu") // these are added up
 		for _, label := range slices.Sorted(maps.Keys(same)) {
 			if note == "" && !slices.Contains(cgroups, label) {
-				note = fmt.Sprintf("series are there twice, of %s, such as those of %s: the largest counts", shown(label, valuesOf(groups[k], label)), k.name())
+				note = fmt.Sprintf("series are there twice, of %s, such as those of %s: the largest counts",
+					shown(label, valuesOf(groups[k], label)), k.name())
 			}
 		}
 	}
@@ -72,7 +74,8 @@ func twins(raw model.Matrix, nodeLabel string) (note string, err error) {
 		// Of few it may be chance: a container that ends for one scrape job before the other.
 		if all := two[label]; chance*len(all) >= len(groups) {
 			values := valuesOf(groups[all[0]], label)
-			return "", fmt.Errorf("%s is two containers: series are of %s: take one: %s", all[0].name(), shown(label, values), match(label, values))
+			return "", fmt.Errorf("%s is two containers: series are of %s: take one: %s", all[0].name(),
+				shown(label, values), match(label, values))
 		}
 	}
 	return note, nil

@@ -7,7 +7,8 @@
 //
 // # Rule
 //
-// [DB.Prepare] copies the files' rows into a database of its own, in a folder that the caller makes and removes. It takes some files at once.
+// [DB.Prepare] copies the files' rows into a database of its own, in a folder that the caller makes and removes. It
+// takes some files at once.
 // Where they are refused it halves them until it has the files that are at fault; those are told, and the rest is loaded. Files of
 // older programs, without the newer columns, are read without. Questions
 // are plain SQL on the tables that they name: what only DuckDB knows, such as nested lists, is in this package alone.
@@ -20,6 +21,7 @@
 package duckdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -63,7 +65,8 @@ func Open(ctx context.Context, dir string, memoryMB int) (*DB, error) {
 		"SET temp_directory = " + quoted(filepath.Join(dir, "spilled")),
 		"SET autoinstall_known_extensions = false", // nothing is fetched
 		"SET preserve_insertion_order = false",
-		loaded,
+		// with a number of the container, that Prepare gives
+		"CREATE TABLE loaded AS SELECT *, CAST(NULL AS BIGINT) AS container_no FROM (" + dialect.Nothing() + ")",
 	} {
 		if _, err := db.ExecContext(ctx, setting); err != nil {
 			return nil, errors.Join(fmt.Errorf("DuckDB: %w", err), d.Close())
@@ -75,79 +78,35 @@ func Open(ctx context.Context, dir string, memoryMB int) (*DB, error) {
 // Close ends the database.
 func (d *DB) Close() error { return d.db.Close() }
 
-// types are DuckDB's names of what columns hold; those of lists are made of their fields.
-var types = map[engine.Kind]string{engine.Integer: "INTEGER", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "VARCHAR", engine.Milliseconds: "BIGINT"}
-
-func typeOf(is engine.Kind) string {
-	fields := is.Fields()
-	if fields == nil {
-		return types[is]
-	}
-	var of []string
-	for _, f := range fields {
-		of = append(of, f.Becomes+" "+types[f.Is])
-	}
-	return "STRUCT(" + strings.Join(of, ", ") + ")[]"
+// dialect is DuckDB's.
+var dialect = engine.Dialect{
+	Types: map[engine.Kind]string{engine.Integer: "INTEGER", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "VARCHAR",
+		engine.Milliseconds: "BIGINT"},
+	FieldType: "%s %s", ListType: "STRUCT(%s)[]",
+	FieldValue: "'%s': %s", ListValue: "[{%[2]s} FOR l IN %[1]s]",
+	Cast: "CAST(%s AS %s)", Text: "coalesce(CAST(%s AS VARCHAR), '')", Milliseconds: "epoch_ms(CAST(%s AS TIMESTAMPTZ))",
+	Except: "EXCLUDE", Explode: "unnest",
 }
 
-// value is what a column becomes. Elements of lists by the names of their fields, since a cast of a list whose fields have other names gives
-// nulls, for all files at once.
-func value(c engine.Column) string {
-	if fields := c.Is.Fields(); fields != nil {
-		var of []string
-		for _, f := range fields {
-			of = append(of, fmt.Sprintf("'%s': CAST(l.%s AS %s)", f.Becomes, f.Name, types[f.Is]))
-		}
-		return "[{" + strings.Join(of, ", ") + "} FOR l IN r." + c.Name + "]"
-	}
-	switch c.Is {
-	case engine.Text:
-		return "coalesce(CAST(r." + c.Name + " AS VARCHAR), '')"
-	case engine.Milliseconds:
-		return "epoch_ms(CAST(r." + c.Name + " AS TIMESTAMPTZ))"
-	}
-	return "CAST(r." + c.Name + " AS " + types[c.Is] + ")"
-}
-
-// loaded makes the table of all rows, with a number of the container that made gives later.
-var loaded = func() string {
-	var of strings.Builder
-	of.WriteString("CREATE TABLE loaded (file_no INTEGER, file_row BIGINT")
-	for _, c := range engine.Columns {
-		fmt.Fprintf(&of, ", %s %s", c.Becomes, typeOf(c.Is))
-	}
-	return of.String() + ", container_no BIGINT)"
-}()
-
-// read is the statement that reads some files, which have so many generations of columns.
+// read is the statement that reads files of an age.
 func read(files []file, age int) string {
-	lack := engine.Lack(age)
-	var of strings.Builder
-	of.WriteString("INSERT INTO loaded SELECT f.file_no, r.file_row_number")
-	for _, c := range engine.Columns {
-		if slices.Contains(lack, c.Name) {
-			fmt.Fprintf(&of, ", CAST(NULL AS %s)", typeOf(c.Is))
-			continue
-		}
-		of.WriteString(", " + value(c))
-	}
-	of.WriteString(", NULL")
-	of.WriteString(" FROM read_parquet([")
+	numbers := make([]string, len(files))
 	for i, f := range files {
-		if i > 0 {
-			of.WriteString(", ")
-		}
-		of.WriteString(quoted(literal.Replace(f.name)))
+		numbers[i] = fmt.Sprintf("(%d, %s)", f.no, quoted(f.name))
 	}
-	of.WriteString("], filename = true, file_row_number = true, hive_partitioning = false) r JOIN (VALUES ")
+	return "INSERT INTO loaded SELECT f.file_no, r.file_row_number, " + dialect.Selected(age) +
+		", NULL FROM read_parquet(" + patterns(files) +
+		", filename = true, file_row_number = true, hive_partitioning = false) r JOIN (VALUES " + strings.Join(numbers, ", ") +
+		") f(file_no, name) ON f.name = r.filename"
+}
+
+// patterns is the list of files as DuckDB's functions take it.
+func patterns(files []file) string {
+	names := make([]string, len(files))
 	for i, f := range files {
-		if i > 0 {
-			of.WriteString(", ")
-		}
-		fmt.Fprintf(&of, "(%d, %s)", f.no, quoted(f.name))
+		names[i] = quoted(literal.Replace(f.name))
 	}
-	of.WriteString(") f(file_no, name) ON f.name = r.filename")
-	return of.String()
+	return "[" + strings.Join(names, ", ") + "]"
 }
 
 // literal makes a pattern of a name that matches that name alone.
@@ -179,38 +138,23 @@ func (d *DB) Prepare(ctx context.Context, files []string, s engine.Script) ([]en
 // long, and as much room as they have.
 func made(t engine.Table) []string {
 	switch {
-	case t.List != 0:
-		return []string{"CREATE VIEW " + t.Name + " AS " + lines(t.List, t.Of)}
+	case t.Elements != "":
+		return []string{"CREATE VIEW " + t.Name + " AS " + dialect.Lines(t.Elements, t.Of)}
 	case t.Numbered != "":
 		return []string{
-			"UPDATE " + t.Of + " SET container_no = n.container_no FROM " + t.Numbered + " n WHERE n.file_no = " + t.Of + ".file_no AND n.file_row = " + t.Of + ".file_row",
+			"UPDATE " + t.Of + " SET container_no = n.container_no FROM " + t.Numbered + " n WHERE n.file_no = " +
+				t.Of + ".file_no AND n.file_row = " + t.Of + ".file_row",
 			"CREATE VIEW " + t.Name + " AS SELECT * FROM " + t.Of + " WHERE container_no IS NOT NULL",
 		}
 	}
 	return []string{"CREATE TABLE " + t.Name + " AS " + t.SQL}
 }
 
-// lines has a line for each element of the lists of a kind in a table.
-func lines(list engine.Kind, of string) string {
-	var parts, fields []string
-	for _, name := range list.Lists() {
-		parts = append(parts, "SELECT *, '"+name+"' AS kind, unnest("+name+") AS element FROM "+of)
-	}
-	for _, f := range list.Fields() {
-		fields = append(fields, "element."+f.Becomes+" AS "+f.Becomes)
-	}
-	lists := append(engine.Lists(), "element")
-	return "SELECT * EXCLUDE (" + strings.Join(lists, ", ") + "), " + strings.Join(fields, ", ") + " FROM (" + strings.Join(parts, " UNION ALL ") + ")"
-}
-
 // loadAll reads the rows of files.
 func (d *DB) loadAll(ctx context.Context, files []string) (refused []engine.Refused, err error) {
-	at := d.Batch
-	if at == 0 {
-		at = filesAtOnce
-	}
-	for no := 0; no < len(files); no += at {
-		batch := files[no:min(no+at, len(files))]
+	size := cmp.Or(d.Batch, filesAtOnce)
+	for no := 0; no < len(files); no += size {
+		batch := files[no:min(no+size, len(files))]
 		var sound []file
 		for i, name := range batch {
 			if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
@@ -241,17 +185,20 @@ func (d *DB) load(ctx context.Context, files []file, age int) ([]engine.Refused,
 		return nil, ctx.Err()
 	}
 	if _, dead := d.db.ExecContext(ctx, "SELECT 1"); dead != nil {
-		return nil, fmt.Errorf("DuckDB gave up at one of %d files from %s on (%w): move these aside and ask again", len(files), files[0].name, err)
+		return nil, fmt.Errorf("DuckDB gave up at one of %d files from %s on (%w): move these aside and ask again",
+			len(files), files[0].name, err)
 	}
 	if full(err) {
 		return nil, &Full{err}
 	}
-	if slices.ContainsFunc(engine.Later(age), func(name string) bool { return strings.Contains(err.Error(), `"`+name+`"`) }) {
+	if slices.ContainsFunc(engine.Columns, func(c engine.Column) bool {
+		return c.Since > 0 && c.Since <= age && strings.Contains(err.Error(), `"`+c.Name+`"`)
+	}) {
 		// Of a file whose columns cannot be read the statement for it alone says why.
 		if ages, known := d.ages(ctx, files, age); known {
 			var refused []engine.Refused
-			for of, some := range ages {
-				bad, err := d.load(ctx, some, of)
+			for age, some := range ages {
+				bad, err := d.load(ctx, some, age)
 				if refused = append(refused, bad...); err != nil {
 					return refused, err
 				}
@@ -270,19 +217,14 @@ func (d *DB) load(ctx context.Context, files []file, age int) ([]engine.Refused,
 	return append(first, rest...), err
 }
 
-// ages parts files by how many generations of columns they have, up to age. known is false where their columns cannot be read, and where
-// none is older than age.
+// ages parts files by their age, up to one. known is false where their columns cannot be read, and where all have that age.
 func (d *DB) ages(ctx context.Context, files []file, age int) (ages [][]file, known bool) {
-	var names []string
-	for _, f := range files {
-		names = append(names, quoted(literal.Replace(f.name)))
-	}
-	has := map[string][]string{}
-	err := d.lines(ctx, "SELECT file_name, name FROM parquet_schema(["+strings.Join(names, ", ")+"]) WHERE name IN ('"+strings.Join(engine.Lack(0), "', '")+"')",
-		func(scan func(...any) error) error {
-			var file, column string
-			err := scan(&file, &column)
-			has[file] = append(has[file], column)
+	has := map[[2]string]bool{}
+	err := d.lines(ctx, "SELECT DISTINCT file_name, name FROM parquet_schema("+patterns(files)+")",
+		func(_ []string, scan func(...any) error) error {
+			var column [2]string
+			err := scan(&column[0], &column[1])
+			has[column] = true
 			return err
 		})
 	if err != nil {
@@ -290,8 +232,8 @@ func (d *DB) ages(ctx context.Context, files []file, age int) (ages [][]file, kn
 	}
 	ages = make([][]file, age+1)
 	for _, f := range files {
-		of := min(age, engine.Age(func(name string) bool { return slices.Contains(has[f.name], name) }))
-		ages[of] = append(ages[of], f)
+		its := min(age, engine.Age(func(name string) bool { return has[[2]string{f.name, name}] }))
+		ages[its] = append(ages[its], f)
 	}
 	return ages, len(ages[age]) < len(files)
 }
@@ -330,7 +272,7 @@ func failed(name string, err error) error {
 }
 
 // Ask answers a question line by line.
-func (d *DB) Ask(ctx context.Context, name string, line func(scan func(...any) error) error) error {
+func (d *DB) Ask(ctx context.Context, name string, line func(columns []string, scan func(...any) error) error) error {
 	question, ok := d.questions[name]
 	if !ok {
 		return fmt.Errorf("DuckDB: no question %s", name)
@@ -341,14 +283,18 @@ func (d *DB) Ask(ctx context.Context, name string, line func(scan func(...any) e
 	return nil
 }
 
-func (d *DB) lines(ctx context.Context, statement string, line func(scan func(...any) error) error) error {
+func (d *DB) lines(ctx context.Context, statement string, line func(columns []string, scan func(...any) error) error) error {
 	rows, err := d.db.QueryContext(ctx, statement)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return err
+	}
 	for rows.Next() {
-		if err := line(rows.Scan); err != nil {
+		if err := line(columns, rows.Scan); err != nil {
 			return err
 		}
 	}

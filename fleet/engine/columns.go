@@ -2,116 +2,153 @@ package engine
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/demand"
 )
 
 // Kind is what a column holds.
 type Kind int
 
-// Kinds of columns. Text is never null, but empty. Milliseconds are since 1970. Levels and what comes after are lists.
+// Kinds of columns. Text is never null, but empty. Milliseconds are since 1970.
 const (
 	Integer Kind = iota + 1 // of 32 bits
 	BigInt                  // of 64 bits
 	Double
 	Text
 	Milliseconds
-	// Levels are histograms. A table of their lines has kind (the column's name), cpus and microseconds.
-	Levels
-	// Candidates are other limits. A table of their lines has the fields of the list.
-	Candidates
-	// Stops are lengths of stops, Responses of runs by role, Requests of requests. A table of their lines has the fields of the list.
-	Stops
-	Responses
-	Requests
+	List
 )
 
-// Column is one that is read: its name in the files, and in the table.
+// Column is a field of demand.Row that questions read, or one of the elements of its lists.
 type Column struct {
-	Name, Becomes string
-	Is            Kind
+	// Name is its name in the files, SQL that in tables.
+	Name, SQL string
+	Kind      Kind
+	// Fields are the columns of a list's elements, and Elements is what the table of these is called, such as levels.
+	Fields   []Column
+	Elements string
+	// Since is the generation in which it came.
+	Since int
+	// Never: it is never null.
+	Never bool
+	// Rule is what its bounds are a part of. They are conditions in SQL.
+	Rule   string
+	Bounds []string
 }
 
-// Columns are those of docs/reference/fleet-rows.md that questions ask of, in the order of the table.
-var Columns = []Column{
-	{"schema", "schema_version", Integer}, {"start", "start_ms", Milliseconds}, {"began", "began_ms", Milliseconds}, {"seconds", "seconds", Double},
-	{"samples", "samples", Integer}, {"cluster", "cluster", Text}, {"node", "node", Text}, {"namespace", "namespace", Text},
-	{"pod", "pod", Text}, {"container", "container", Text}, {"service", "service", Text}, {"cgroup", "cgroup", BigInt},
-	{"limit_cpus", "limit_cpus", Double}, {"own_limit_cpus", "own_limit_cpus", Double}, {"request_cpus", "request_cpus", Double},
-	{"allowed_cpus", "allowed_cpus", Integer}, {"used_cpu_seconds", "used_cpu_seconds", Double}, {"wanted_cpu_seconds", "wanted_cpu_seconds", Double},
-	{"stopped_low_seconds", "stopped_low_seconds", Double}, {"stopped_high_seconds", "stopped_high_seconds", Double},
-	{"throttled_own_seconds", "throttled_own_seconds", Double}, {"throttled_pod_seconds", "throttled_pod_seconds", Double},
-	{"throttled_slice_seconds", "throttled_slice_seconds", Double}, {"throttled_inside_seconds", "throttled_inside_seconds", Double},
-	{"remedy", "remedy", Text}, {"width", "width", Levels}, {"wanted", "wanted", Levels},
-	{"period_microseconds", "period_us", BigInt}, {"candidate_seconds", "candidate_seconds", Double}, {"candidate_from", "candidate_from", Integer},
-	{"candidates", "candidates", Candidates}, {"runtime", "runtime", Text},
-	{"host_cpus", "host_cpus", Integer}, {"host_memory_bytes", "host_memory_bytes", BigInt}, {"memory_bytes", "memory_bytes", BigInt},
-	{"waiting_quota_seconds", "waiting_quota_seconds", Double}, {"waiting_ancestor_seconds", "waiting_ancestor_seconds", Double},
-	{"waiting_contention_seconds", "waiting_contention_seconds", Double}, {"waiting_unclear_seconds", "waiting_unclear_seconds", Double},
-	{"stops", "stops", Stops}, {"recorded_seconds", "recorded_seconds", Double}, {"responses", "responses", Responses},
-	{"request_count", "request_count", BigInt}, {"requests", "requests", Requests}, {"host_groups", "host_groups", Text}, {"cpu_list", "cpu_list", Text},
+// Columns are those of the rows that questions read, in the order of the table.
+var Columns = columnsOf(reflect.TypeFor[demand.Row]())
+
+// Newest is the age of files that have all columns. A file of an age has those of the generations up to it.
+var Newest = slices.MaxFunc(Columns, func(a, b Column) int { return a.Since - b.Since }).Since
+
+var kinds = map[reflect.Kind]Kind{
+	reflect.Int32: Integer, reflect.Int64: BigInt, reflect.Float64: Double, reflect.String: Text,
+	reflect.Struct: Milliseconds, reflect.Slice: List,
 }
 
-// Fields are the columns of a list's elements; nil: the kind is no list.
-func (k Kind) Fields() []Column {
-	switch k {
-	case Levels:
-		return []Column{{"cpus", "cpus", Integer}, {"microseconds", "microseconds", BigInt}}
-	case Candidates:
-		return []Column{{"step", "step", Integer}, {"stopped_microseconds", "stopped_us", BigInt}, {"throttled_periods", "throttled", BigInt},
-			{"delay_microseconds", "delay_us", BigInt}, {"burst_stopped_microseconds", "burst_stopped_us", BigInt}, {"burst_delay_microseconds", "burst_delay_us", BigInt}}
-	case Stops:
-		return []Column{{"microseconds", "stop_us", BigInt}, {"periods", "stopped_periods", BigInt}}
-	case Responses:
-		return []Column{{"role", "role", Text}, {"microseconds", "response_us", BigInt}, {"count", "runs", BigInt}}
-	case Requests:
-		return []Column{{"microseconds", "request_us", BigInt}, {"count", "answered", BigInt}}
+// columnsOf reads the fields and tags of a struct.
+func columnsOf(row reflect.Type) (columns []Column) {
+	for _, f := range reflect.VisibleFields(row) {
+		c := Column{SQL: f.Tag.Get("sql"), Never: f.Type.Kind() != reflect.Pointer}
+		if c.SQL == "-" {
+			continue
+		}
+		c.Name, _, _ = strings.Cut(f.Tag.Get("parquet"), ",")
+		if c.SQL == "" {
+			c.SQL = c.Name
+		}
+		holds := f.Type
+		if !c.Never {
+			holds = holds.Elem()
+		}
+		if c.Kind = kinds[holds.Kind()]; c.Kind == List {
+			c.Fields, c.Elements = columnsOf(holds.Elem()), strings.ToLower(holds.Elem().Name())+"s"
+		}
+		if since := f.Tag.Get("since"); since != "" {
+			c.Since = int(since[0] - '0')
+		}
+		c.Rule, c.Bounds = boundsOf(c.SQL, f.Tag.Get("bounds"))
+		columns = append(columns, c)
 	}
-	return nil
+	return columns
 }
 
-// Lists are all columns that hold lists.
-func Lists() (names []string) {
+// boundsOf reads "RULE [LEAST,GREATEST]".
+func boundsOf(column, tag string) (rule string, bounds []string) {
+	open := strings.IndexAny(tag, "([")
+	if open < 0 {
+		return "", nil
+	}
+	last := len(tag) - 1
+	least, greatest, _ := strings.Cut(tag[open+1:last], ",")
+	above, below := column+" >= ", column+" <= "
+	if tag[open] == '(' {
+		above = column + " > "
+	}
+	if tag[last] == ')' {
+		below = column + " < "
+	}
+	bounds = []string{above + least}
+	if greatest != "" {
+		bounds = append(bounds, below+greatest)
+	}
+	return strings.TrimSpace(tag[:open]), bounds
+}
+
+// Outside is the condition in SQL that a row is outside the bounds that are a part of a rule. A column that may be null is
+// then within them: NOT (NULL >= 0) is not true.
+func Outside(rule string) string {
+	var outside []string
 	for _, c := range Columns {
-		if c.Is.Fields() != nil {
-			names = append(names, c.Becomes)
+		if c.Rule == rule {
+			outside = append(outside, c.outside())
+		}
+	}
+	return strings.Join(outside, " OR ")
+}
+
+// OutsideElements is the condition that an element of a list is outside its bounds, or lacks a field.
+func OutsideElements(elements string) string {
+	i := slices.IndexFunc(Columns, func(c Column) bool { return c.Elements == elements })
+	var outside []string
+	for _, f := range Columns[i].Fields {
+		outside = append(outside, f.outside())
+	}
+	return strings.Join(outside, " OR ")
+}
+
+func (c *Column) outside() string {
+	within := strings.Join(c.Bounds, " AND ")
+	switch {
+	case !c.Never:
+		return "NOT (" + within + ")"
+	case c.Bounds == nil:
+		return c.SQL + " IS NULL"
+	}
+	return c.SQL + " IS NULL OR NOT (" + within + ")"
+}
+
+// Elements are what the lists hold, such as levels.
+func Elements() (names []string) {
+	for _, c := range Columns {
+		if c.Kind == List && !slices.Contains(names, c.Elements) {
+			names = append(names, c.Elements)
 		}
 	}
 	return names
 }
-
-// Lists are the columns that hold lists of a kind.
-func (k Kind) Lists() (names []string) {
-	for _, c := range Columns {
-		if c.Is == k {
-			names = append(names, c.Becomes)
-		}
-	}
-	return names
-}
-
-// generations are the columns that came later, in their order: files of older programs have only the first generations, or none. What they
-// have not is null in the table.
-var generations = [][]string{
-	{"period_microseconds", "candidate_seconds", "candidate_from", "candidates"},
-	{"host_cpus", "host_memory_bytes", "memory_bytes"},
-	{"waiting_quota_seconds", "waiting_ancestor_seconds", "waiting_contention_seconds", "waiting_unclear_seconds"},
-	{"stops"},
-	{"recorded_seconds", "responses", "request_count", "requests", "host_groups", "cpu_list"},
-}
-
-// Newest is the age of files that have all columns.
-var Newest = len(generations)
-
-// Lack are the columns that files of an age lack.
-func Lack(age int) []string { return slices.Concat(generations[age:]...) }
-
-// Later are the columns that files of an age have and the oldest lack.
-func Later(age int) []string { return slices.Concat(generations[:age]...) }
 
 // Age is that of a file, by the columns that it has.
-func Age(has func(column string) bool) (age int) {
-	for age < Newest && !slices.ContainsFunc(generations[age], func(name string) bool { return !has(name) }) {
-		age++
+func Age(has func(column string) bool) int {
+	age := Newest
+	for _, c := range Columns {
+		if c.Since > 0 && !has(c.Name) {
+			age = min(age, c.Since-1)
+		}
 	}
 	return age
 }

@@ -7,14 +7,20 @@
 //
 // # Rule
 //
-// A service draws its replicas and its limit from a seed. What it wants in each period of 100 ms, work and width, is of a recording of a real
-// service (recorded.json, by make truth-demand): of one that is drawn, from a moment that is drawn, over and over, at a size that is drawn. Its demand
-// at each of [levels] levels of load is stepped period by period through internal/sim/simulate/coarse under its limit, and makes the row of five
-// minutes of a container at that level. What its periods tell of other limits is internal/fleet/periodmodel's, as on a host. The truth is from
+// A service draws its replicas and its limit from a seed. What it wants in each period of 100 ms, work and width, is of
+// a recording of a real
+// service (recorded.json, by make truth-demand): of one that is drawn, from a moment that is drawn, over and over, at a
+// size that is drawn. Its demand
+// at each of [levels] levels of load is stepped period by period through internal/sim/simulate/coarse under its limit,
+// and makes the row of five
+// minutes of a container at that level. What its periods tell of other limits is internal/demand/periodmodel's, as on a
+// host. The truth is from
 // the same demands: the least limit at which the model stops a container for at most the bound.
 //
-// A service that uses more than the recorded one is wider, by a factor, or is the sum of several from moments of their own, or both. One that uses
-// less has a part of the requests. Less load takes from each period up to the median, and leaves out whole stretches above it. Drawn demands,
+// A service that uses more than the recorded one is wider, by a factor, or is the sum of several from moments of their
+// own, or both. One that uses
+// less has a part of the requests. Less load takes from each period up to the median, and leaves out whole stretches
+// above it. Drawn demands,
 // without a recording, are there for comparison ([Options.Drawn]).
 //
 // # Worked example
@@ -24,7 +30,8 @@
 //
 // # Limits
 //
-// A recording is of 20 s, so that what comes less often is not in it, and five minutes have it fifteen times. Its client and its size are those
+// A recording is of 20 s, so that what comes less often is not in it, and five minutes have it fifteen times. Its
+// client and its size are those
 // of bench/truth. Containers of a service at one level of load have equal rows. The truth is the period model's, whose own error
 // docs/results/coarse.md has.
 package generate

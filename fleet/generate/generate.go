@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
-	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 )
 
@@ -57,8 +57,10 @@ const (
 	Drawn    = "drawn"
 )
 
-// Service is the truth about one service, whose containers want the same. Recording is the kind of service whose demand it has; "": it is drawn.
-// LeastLimit is the smallest limit at which its most loaded container is stopped for at most the bound of its time to work. CoresAfter is what is
+// Service is the truth about one service, whose containers want the same. Recording is the kind of service whose demand
+// it has; "": it is drawn.
+// LeastLimit is the smallest limit at which its most loaded container is stopped for at most the bound of its time to
+// work. CoresAfter is what is
 // needed to be stopped for at most that, or no longer than now, and CoresAfterBurst the same with a burst of one quota; no container has
 // more than now. StoppedShare is of all time, with the limit of now, and StoppedShareAfter with that of CoresAfter.
 type Service struct {
@@ -94,7 +96,8 @@ func Make(ctx context.Context, dir string, o Options) (Truth, error) {
 	if err != nil {
 		return Truth{}, err
 	}
-	truth := Truth{Seed: o.Seed, Demand: Recorded, Hosts: o.Hosts, Containers: o.Containers, Bound: o.Bound, Rows: o.Containers * o.Hours * slotsPerHour}
+	truth := Truth{Seed: o.Seed, Demand: Recorded, Hosts: o.Hosts, Containers: o.Containers, Bound: o.Bound,
+		Rows: o.Containers * o.Hours * slotsPerHour}
 	if o.Drawn {
 		truth.Demand = Drawn
 	}
@@ -121,7 +124,7 @@ const (
 	hostMemoryBytes = 256 << 30
 )
 
-const slotsPerHour = int(time.Hour / fleet.SlotLength)
+const slotsPerHour = int(time.Hour / demand.SlotLength)
 
 // limits are those that services draw.
 var limits = []float64{0.5, 1, 1, 2, 2, 4, 8, 16}
@@ -160,12 +163,12 @@ func draw(ctx context.Context, o Options) ([]service, error) {
 
 // wish is what a service's containers want.
 type wish interface {
-	at(chance *rand.Rand, level int) demand
+	at(chance *rand.Rand, level int) offered
 }
 
 // demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too large to keep.
 func (s *service) demand(chance *rand.Rand, of []recording, no int, o Options) {
-	var demands [levels]demand
+	var demands [levels]offered
 	var p wish
 	kind := ""
 	if o.Drawn {
@@ -178,7 +181,7 @@ func (s *service) demand(chance *rand.Rand, of []recording, no int, o Options) {
 		demands[level] = p.at(chance, level)
 		other := periodmodel.New(period)
 		s.ran[level] = demands[level].under(s.limit, false, other)
-		s.other[level] = other.Take(fleet.SlotLength)
+		s.other[level] = other.Take(demand.SlotLength)
 	}
 	for slot := range o.Hours * slotsPerHour {
 		s.seen[levelAt(no, slot)]++
@@ -194,7 +197,7 @@ func levelAt(service, slot int) int {
 }
 
 // found is the truth, by halves, on the demands that were drawn.
-func (s *service) found(demands *[levels]demand, bound float64) Service {
+func (s *service) found(demands *[levels]offered, bound float64) Service {
 	share := func(limit float64, burst bool) (ofWork, ofTime float64) {
 		var stopped, busy time.Duration
 		slots := 0
@@ -208,7 +211,7 @@ func (s *service) found(demands *[levels]demand, bound float64) Service {
 		if stopped+busy == 0 { // at little load, a service may want nothing for all of the time
 			return 0, 0
 		}
-		return float64(stopped) / float64(stopped+busy), stopped.Seconds() / (float64(slots) * fleet.SlotLength.Seconds())
+		return float64(stopped) / float64(stopped+busy), stopped.Seconds() / (float64(slots) * demand.SlotLength.Seconds())
 	}
 	widest := 0.0
 	for level := range demands {
@@ -256,18 +259,19 @@ func write(ctx context.Context, dir string, all []service, o Options) error {
 	files := filesOf(on, o.Joined)
 	return parallel.OnAllCores(ctx)(o.Hours*len(files), func(i int) error {
 		hour, file := i/len(files), i%len(files)
-		var rows []fleet.Row
+		var rows []demand.Row
 		for host := files[file].first; host < files[file].end; host++ {
 			for _, no := range on[host] {
 				for slot := hour * slotsPerHour; slot < (hour+1)*slotsPerHour; slot++ {
-					rows = append(rows, all[of[no]].row(levelAt(of[no], slot), o.Start.Add(time.Duration(slot)*fleet.SlotLength), host, no))
+					rows = append(rows, all[of[no]].row(levelAt(of[no], slot),
+						o.Start.Add(time.Duration(slot)*demand.SlotLength), host, no))
 				}
 			}
 		}
 		name := filepath.Join(dir, store.File(&rows[0]))
 		if o.Joined {
 			name = filepath.Join(filepath.Dir(name), store.JoinedFile(file))
-			slices.SortStableFunc(rows, func(a, b fleet.Row) int { return cmp.Compare(a.Service, b.Service) })
+			slices.SortStableFunc(rows, func(a, b demand.Row) int { return cmp.Compare(a.Service, b.Service) })
 		}
 		return create(name, rows)
 	})
@@ -292,7 +296,7 @@ func filesOf(on [][]int, joined bool) (files []hosts) {
 
 // create writes a file that is not there yet. Unlike store.Write it does not wait for the disk, which is most of its time: what a
 // crash takes can be made again.
-func create(name string, rows []fleet.Row) error {
+func create(name string, rows []demand.Row) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -321,7 +325,7 @@ func podName(workload string, no int) string {
 }
 
 // row is a container's five minutes at a level of load.
-func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
+func (s *service) row(level int, at time.Time, host, no int) demand.Row {
 	r := &s.ran[level]
 	wanted := histogram(r.wanted)
 	demanded := 0.0
@@ -329,14 +333,16 @@ func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
 		demanded += float64(l.CPUs) * float64(l.Microseconds) / 1e6
 	}
 	stopped := r.stopped.Seconds()
-	row := fleet.Row{
-		Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: fleet.SlotLength.Seconds(), Samples: 300,
-		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Namespace: namespace, Pod: podName(s.workload, no), Container: "app", Service: s.name, Cgroup: int64(no + 1),
+	row := demand.Row{
+		Schema: demand.SchemaVersion, Start: at, Began: at, Seconds: demand.SlotLength.Seconds(), Samples: 300,
+		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Namespace: namespace, Pod: podName(s.workload, no),
+		Container: "app", Service: s.name, Cgroup: int64(no + 1),
 		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(hostCPUs)),
 		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped, StoppedHighSeconds: &stopped,
 		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
 		HostCPUs: new(int32(hostCPUs)), HostMemoryBytes: new(int64(hostMemoryBytes)), MemoryBytes: new(s.memoryBytes),
-		WaitingQuotaSeconds: new(max(0, demanded-r.used.Seconds())), WaitingAncestorSeconds: new(0.0), WaitingContentionSeconds: new(0.0), WaitingUnclearSeconds: new(0.0),
+		WaitingQuotaSeconds: new(max(0, demanded-r.used.Seconds())), WaitingAncestorSeconds: new(0.0),
+		WaitingContentionSeconds: new(0.0), WaitingUnclearSeconds: new(0.0),
 		Periods: new(int64(periods)), ThrottledPeriods: &r.throttled, Width: histogram(r.width), Wanted: wanted,
 	}
 	row.SetCandidates(period, s.other[level])
@@ -344,12 +350,12 @@ func (s *service) row(level int, at time.Time, host, no int) fleet.Row {
 	return row
 }
 
-func histogram(of map[int32]time.Duration) (all []fleet.Level) {
+func histogram(of map[int32]time.Duration) (all []demand.Level) {
 	for cpus, d := range of {
 		if us := d.Microseconds(); us > 0 {
-			all = append(all, fleet.Level{CPUs: cpus, Microseconds: us})
+			all = append(all, demand.Level{CPUs: cpus, Microseconds: us})
 		}
 	}
-	slices.SortFunc(all, func(a, b fleet.Level) int { return cmp.Compare(a.CPUs, b.CPUs) })
+	slices.SortFunc(all, func(a, b demand.Level) int { return cmp.Compare(a.CPUs, b.CPUs) })
 	return all
 }

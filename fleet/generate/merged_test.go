@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 )
 
 // together is what several containers want at the same time.
-func together(all ...demand) demand {
-	sum := demand{make([]int64, periods), make([]int32, periods)}
+func together(all ...offered) offered {
+	sum := offered{make([]int64, periods), make([]int32, periods)}
 	for _, d := range all {
 		for i := range d.workNS {
 			sum.workNS[i] += d.workNS[i]
@@ -22,7 +22,7 @@ func together(all ...demand) demand {
 }
 
 // need is the least limit at which a demand is stopped for so little of its time to work, and its mean.
-func need(d demand, bound float64) (least, mean float64) {
+func need(d offered, bound float64) (least, mean float64) {
 	widest, work := 0.0, int64(0)
 	for i, w := range d.width {
 		widest = max(widest, float64(w))
@@ -65,7 +65,8 @@ func TestMergedIsWhatMergedContainersNeed(t *testing.T) {
 					within++
 				}
 			}
-			t.Logf("bound %v, %s: rule over run %.2f %.2f %.2f %.2f %.2f; within %.0f %%: %d of %d", bound, name, ratios[10], ratios[40], ratios[100], ratios[160], ratios[190],
+			t.Logf("bound %v, %s: rule over run %.2f %.2f %.2f %.2f %.2f; within %.0f %%: %d of %d", bound, name,
+				ratios[10], ratios[40], ratios[100], ratios[160], ratios[190],
 				100*leastlimit.MergedOff, within, len(ratios))
 			// For a bound of a thousandth, five minutes have one stop or none: the runs themselves differ by as much.
 			if middle := ratios[len(ratios)/2]; middle < 0.9 || middle > 1.1 || bound == 0.01 && within < len(ratios)*8/10 {
@@ -76,7 +77,7 @@ func TestMergedIsWhatMergedContainersNeed(t *testing.T) {
 }
 
 // seen is what a row has of a demand under a limit.
-func seen(d demand, limit, mean float64) *leastlimit.Demand {
+func seen(d offered, limit, mean float64) *leastlimit.Demand {
 	r := d.under(limit, false, nil)
 	of := leastlimit.Demand{WidestMean: mean, StoppedSeconds: r.stopped.Seconds()}
 	for _, l := range histogram(r.width) {

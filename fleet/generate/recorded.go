@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/recorded"
+	"github.com/unthrottle/unthrottle/internal/demand/recorded"
 )
 
 // recordedJSON is written by make truth-demand.
@@ -93,8 +93,8 @@ func replayOf(chance *rand.Rand, of []recording, limit float64) replay {
 
 // at is the demand at a level of load. What a period has up to the median is less at less load. A stretch of periods above it comes
 // whole or not at all, as often as the load says.
-func (r *replay) at(chance *rand.Rand, level int) demand {
-	d := demand{make([]int64, periods), make([]int32, periods)}
+func (r *replay) at(chance *rand.Rand, level int) offered {
+	d := offered{make([]int64, periods), make([]int32, periods)}
 	load := float64(level+1) / levels
 	widest := make([]int64, periods) // work of the widest part
 	for _, p := range r.parts {

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/recorded"
+	"github.com/unthrottle/unthrottle/internal/demand/recorded"
 )
 
 // The recordings of the tree are small, without names, and of services that differ.
@@ -24,8 +24,10 @@ func TestRecordings(t *testing.T) {
 	wide, steady := 0, 0
 	for i := range f.Services {
 		s := &f.Services[i]
-		if len(s.WorkUS) < 150 || s.CPUs() < 0.005 || s.CPUs() > 4 || s.Date == "" || s.Kernel == "" || s.RecordedCPUs < 1 || int(all[i].widest) > f.ReplayedCPUs {
-			t.Errorf("%s: %d periods, %.3f CPUs, at most %d wide, of %q on Linux %q", s.Kind, len(s.WorkUS), s.CPUs(), all[i].widest, s.Date, s.Kernel)
+		if len(s.WorkUS) < 150 || s.CPUs() < 0.005 || s.CPUs() > 4 || s.Date == "" || s.Kernel == "" ||
+			s.RecordedCPUs < 1 || int(all[i].widest) > f.ReplayedCPUs {
+			t.Errorf("%s: %d periods, %.3f CPUs, at most %d wide, of %q on Linux %q", s.Kind, len(s.WorkUS), s.CPUs(),
+				all[i].widest, s.Date, s.Kernel)
 		}
 		if float64(all[i].widest) > 4*s.CPUs() && all[i].widest >= 4 {
 			wide++
@@ -33,14 +35,16 @@ func TestRecordings(t *testing.T) {
 		if all[i].widest <= 2 {
 			steady++
 		}
-		t.Logf("%-30s %.3f CPUs, at most %d wide, half of its periods %.3f CPUs or less", s.Kind, s.CPUs(), all[i].widest, float64(all[i].calm)/float64(period))
+		t.Logf("%-30s %.3f CPUs, at most %d wide, half of its periods %.3f CPUs or less", s.Kind, s.CPUs(),
+			all[i].widest, float64(all[i].calm)/float64(period))
 	}
 	if wide == 0 || steady == 0 {
 		t.Errorf("%d recordings run much wider than they use, %d on one CPU or two", wide, steady)
 	}
 }
 
-// What a service of a drawn size wants: as much as was drawn at the peak, less at less load, never more than its width, and no wider than a host.
+// What a service of a drawn size wants: as much as was drawn at the peak, less at less load, never more than its width,
+// and no wider than a host.
 func TestReplayedDemand(t *testing.T) {
 	all, err := recordings()
 	if err != nil {

@@ -8,8 +8,10 @@
 //
 // # Rule
 //
-// [Store.List] names what is below a prefix; [Store.Fetch] brings it into a folder under names of its own, numbers in the order of the keys,
-// and returns which is which. It begins only where there is room for all that was listed, and never writes more than that room. A transfer that is cut off
+// [Store.List] names what is below a prefix; [Store.Fetch] brings it into a folder under names of its own, numbers in
+// the order of the keys,
+// and returns which is which. It begins only where there is room for all that was listed, and never writes more than
+// that room. A transfer that is cut off
 // begins anew. An object that is gone, or that the store refuses alone, is left out with its reason. All else ends the fetch: a
 // report on those that happened to arrive would be of another fleet.
 //

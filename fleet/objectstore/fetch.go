@@ -53,7 +53,8 @@ type NoRoom struct {
 }
 
 func (e *NoRoom) Error() string {
-	return fmt.Sprintf("%s: %s of %d MiB, and there is room for %d MiB: TMPDIR names another place, --disk gives more, a longer prefix such as that of a day takes fewer",
+	return fmt.Sprintf("%s: %s of %d MiB, and there is room for %d MiB: TMPDIR names another place, --disk gives "+
+		"more, a longer prefix such as that of a day takes fewer",
 		text.Sanitize(e.Place.String(), 0), text.Count(e.Files, "file"), (e.NeedBytes+1<<20-1)>>20, e.Bytes>>20)
 }
 
@@ -79,7 +80,8 @@ func (s *Store) Fetch(ctx context.Context, objects []Object, into Into) (f Fetch
 				name := filepath.Join(into.Dir, fmt.Sprintf("%07d.parquet", i))
 				why, err := s.fetchOne(ctx, objects[i].Key, name, func(n int) error {
 					if used.Add(int64(n)) > into.Room {
-						return fmt.Errorf("%s: its files have grown since they were listed, beyond the room of %d MiB: TMPDIR names another place, --disk gives more", text.Sanitize(s.place.String(), 0), into.Room>>20)
+						return fmt.Errorf("%s: its files have grown since they were listed, beyond the room of %d "+
+							"MiB: TMPDIR names another place, --disk gives more", text.Sanitize(s.place.String(), 0), into.Room>>20)
 					}
 					return nil
 				})
@@ -130,16 +132,20 @@ func (s *Store) fetchOne(ctx context.Context, key, to string, take func(n int) e
 	alone := func(of minio.ErrorResponse) bool {
 		return slices.Contains([]string{gone, "AccessDenied", "InvalidObjectState"}, of.Code) // the last is of an archive
 	}
-	why, err = s.attempted(ctx, key, "came", alone, func(ctx context.Context, alive func()) error { return s.transfer(ctx, alive, key, to, take) })
+	why, err = s.attempted(ctx, key, "came", alone, func(ctx context.Context, alive func()) error {
+		return s.transfer(ctx, alive, key, to, take)
+	})
 	if own := new(local); errors.As(err, own) {
 		err = own.error
 	}
 	return why, err
 }
 
-// attempted does a transfer of an object, and again where it is cut off or stands still. once tells alive of each part that came or went, as moves says.
+// attempted does a transfer of an object, and again where it is cut off or stands still. once tells alive of each part
+// that came or went, as moves says.
 // why is an answer of the store that is about this object alone; an error that is local comes back as it is.
-func (s *Store) attempted(ctx context.Context, key, moves string, alone func(minio.ErrorResponse) bool, once func(ctx context.Context, alive func()) error) (why, err error) {
+func (s *Store) attempted(ctx context.Context, key, moves string, alone func(minio.ErrorResponse) bool,
+	once func(ctx context.Context, alive func()) error) (why, err error) {
 	for attempt := 1; ; attempt++ {
 		err = s.watch(ctx, moves, once)
 		switch of := response(err); {

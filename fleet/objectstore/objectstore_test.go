@@ -30,7 +30,8 @@ func served(t *testing.T, objects map[string]string, before func(w http.Response
 		t.Fatal(err)
 	}
 	for key, content := range objects {
-		if _, err := backend.PutObject("rows", key, map[string]string{"Last-Modified": "Wed, 25 Nov 2026 12:00:00 GMT"}, bytes.NewReader([]byte(content)), int64(len(content)), nil); err != nil {
+		if _, err := backend.PutObject("rows", key, map[string]string{"Last-Modified": "Wed, 25 Nov 2026 12:00:00 GMT"},
+			bytes.NewReader([]byte(content)), int64(len(content)), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,11 +79,13 @@ func refuse(w http.ResponseWriter, status int, code string) {
 }
 
 // hostile are keys that are no names for a disk. A prefix is a folder.
-var hostile = []string{"f/../../../etc/x.parquet", "f//a.parquet", "f/a b+c%2Fd&e=?.parquet", "f/new\nline.parquet", "f/\u202eltr.parquet", "f/.parquet", "f/*[x]'\"<>.parquet", "f/-rf.parquet"}
+var hostile = []string{"f/../../../etc/x.parquet", "f//a.parquet", "f/a b+c%2Fd&e=?.parquet", "f/new\nline.parquet",
+	"f/\u202eltr.parquet", "f/.parquet", "f/*[x]'\"<>.parquet", "f/-rf.parquet"}
 
 // Each object comes once, whole, below a name of ours, in the order of the keys; listings have pages of 1,000.
 func TestFetch(t *testing.T) {
-	objects := map[string]string{"f/x.txt": "no", "f/b.parquet.damaged": "no", "f-old/a.parquet": "no", "a.parquet": "no", "f/folder.parquet/": ""}
+	objects := map[string]string{"f/x.txt": "no", "f/b.parquet.damaged": "no", "f-old/a.parquet": "no",
+		"a.parquet": "no", "f/folder.parquet/": ""}
 	want := slices.Clone(hostile)
 	for i := range 1200 {
 		want = append(want, fmt.Sprintf("f/cluster=eu1/n%04d.parquet", i))
@@ -133,22 +136,24 @@ func TestFetch(t *testing.T) {
 
 // An object that is gone, or that is refused alone, is left out and told.
 func TestLeftOut(t *testing.T) {
-	env := served(t, map[string]string{"a.parquet": "a", "b.parquet": "b", "c.parquet": "c"}, func(w http.ResponseWriter, r *http.Request) bool {
-		switch r.URL.Path {
-		case "/rows/a.parquet":
-			refuse(w, http.StatusNotFound, "NoSuchKey")
-		case "/rows/c.parquet":
-			refuse(w, http.StatusForbidden, "InvalidObjectState")
-		default:
-			return true
-		}
-		return false
-	})
+	env := served(t, map[string]string{"a.parquet": "a", "b.parquet": "b", "c.parquet": "c"},
+		func(w http.ResponseWriter, r *http.Request) bool {
+			switch r.URL.Path {
+			case "/rows/a.parquet":
+				refuse(w, http.StatusNotFound, "NoSuchKey")
+			case "/rows/c.parquet":
+				refuse(w, http.StatusForbidden, "InvalidObjectState")
+			default:
+				return true
+			}
+			return false
+		})
 	f, dir, err := fetched(t, opened(t, "s3://rows", env), 1<<20)
 	if err != nil || len(f.Files) != 1 || f.Names[f.Files[0]] != "s3://rows/b.parquet" {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	if len(f.Left) != 2 || f.Left[0] != (Left{"s3://rows/a.parquet", "it is gone since it was listed"}) || f.Left[1].Why != "the store refuses it: InvalidObjectState: it says no" {
+	if len(f.Left) != 2 || f.Left[0] != (Left{"s3://rows/a.parquet", "it is gone since it was listed"}) ||
+		f.Left[1].Why != "the store refuses it: InvalidObjectState: it says no" {
 		t.Errorf("%+v", f.Left)
 	}
 	if there, err := os.ReadDir(dir); err != nil || len(there) != 1 {
@@ -190,7 +195,8 @@ func TestCutOff(t *testing.T) {
 			}
 			continue
 		}
-		if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "s3://rows/a.parquet: no answer from http://127.0.0.1") || len(there) != 0 {
+		if !errors.Is(err, io.ErrUnexpectedEOF) ||
+			!strings.Contains(err.Error(), "s3://rows/a.parquet: no answer from http://127.0.0.1") || len(there) != 0 {
 			t.Errorf("%v; left %v", err, there)
 		}
 	}
@@ -211,7 +217,8 @@ func TestStalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.patience = 10 * time.Millisecond
-	if _, err = s.Fetch(t.Context(), l.Objects, Into{Dir: t.TempDir(), Room: 100}); err == nil || !strings.Contains(err.Error(), "nothing came for") {
+	if _, err = s.Fetch(t.Context(), l.Objects, Into{Dir: t.TempDir(), Room: 100}); err == nil ||
+		!strings.Contains(err.Error(), "nothing came for") {
 		t.Errorf("%v", err)
 	}
 }
@@ -253,10 +260,12 @@ func TestRoom(t *testing.T) {
 	})
 	s := opened(t, "s3://rows", env)
 	_, dir, err := fetched(t, s, 5<<20)
-	if full := new(NoRoom); !errors.As(err, &full) || !strings.Contains(err.Error(), "s3://rows/: 2 files of 6 MiB, and there is room for 5 MiB: TMPDIR names another place") || gets.Load() != 0 {
+	if full := new(NoRoom); !errors.As(err, &full) || !strings.Contains(err.Error(), "s3://rows/: 2 files of 6 MiB, "+
+		"and there is room for 5 MiB: TMPDIR names another place") || gets.Load() != 0 {
 		t.Errorf("%v after %d transfers", err, gets.Load())
 	}
-	if _, err := s.Fetch(t.Context(), []Object{{"a.parquet", 1 << 62}, {"b.parquet", 1 << 62}, {"c.parquet", 1 << 62}}, Into{Dir: dir, Room: 4 << 20}); !errors.As(err, new(*NoRoom)) {
+	if _, err := s.Fetch(t.Context(), []Object{{"a.parquet", 1 << 62}, {"b.parquet", 1 << 62}, {"c.parquet", 1 << 62}},
+		Into{Dir: dir, Room: 4 << 20}); !errors.As(err, new(*NoRoom)) {
 		t.Errorf("sizes that nobody can add up: %v", err)
 	}
 	_, err = s.Fetch(t.Context(), []Object{{"a.parquet", 1}, {"b.parquet", 1}}, Into{Dir: dir, Room: 4 << 20})
@@ -307,13 +316,16 @@ func TestErrors(t *testing.T) {
 		env  map[string]string
 		says []string
 	}{
-		{"s3://other-rows/f", served(t, objects, nil), []string{"s3://other-rows/f/: http://127", `has no such bucket "other-rows": check its name, AWS_REGION and AWS_ENDPOINT_URL`}},
-		{"s3://rows", served(t, objects, denied("AccessDenied", 403)), []string{"s3://rows/: ", "denies access (AccessDenied: it says no) to the credentials of AWS_ACCESS_KEY_ID", "s3:ListBucket"}},
+		{"s3://other-rows/f", served(t, objects, nil),
+			[]string{"s3://other-rows/f/: http://127", `has no such bucket "other-rows": check its name, AWS_REGION and AWS_ENDPOINT_URL`}},
+		{"s3://rows", served(t, objects, denied("AccessDenied", 403)),
+			[]string{"s3://rows/: ", "denies access (AccessDenied: it says no) to the credentials of AWS_ACCESS_KEY_ID", "s3:ListBucket"}},
 		{"s3://rows", served(t, objects, denied("SignatureDoesNotMatch", 403)), []string{"denies access (SignatureDoesNotMatch"}},
 		{"s3://rows", nobody, []string{"denies access without credentials", "set AWS_ACCESS_KEY_ID"}},
 		{"s3://rows", noObject, []string{"s3://rows/a.parquet: ", "s3:GetObject"}},
 		{"s3://rows", served(t, objects, denied("PermanentRedirect", 301)), []string{"name its region in AWS_REGION"}},
-		{"s3://rows", unheard, []string{"s3://rows/: no answer from http://127.0.0.1", "connection refused", "AWS_ENDPOINT_URL names another"}},
+		{"s3://rows", unheard, []string{"s3://rows/: no answer from http://127.0.0.1", "connection refused",
+			"AWS_ENDPOINT_URL names another"}},
 	} {
 		_, _, err := fetched(t, opened(t, c.from, c.env), 1<<20)
 		for _, want := range c.says {
@@ -335,7 +347,8 @@ func TestOpen(t *testing.T) {
 		{map[string]string{"AWS_ENDPOINT_URL_S3": "https://h/path", "AWS_ENDPOINT_URL": "https://h"}, "give https://HOST"},
 		{map[string]string{"AWS_ENDPOINT_URL": "https://me:hidden@h"}, "...@h"},
 		{map[string]string{"AWS_ACCESS_KEY_ID": "key"}, "set both"},
-		{map[string]string{"AWS_EC2_METADATA_DISABLED": "true", "AWS_PROFILE": "none"}, "AWS_PROFILE is \"none\": there are no credentials"},
+		{map[string]string{"AWS_EC2_METADATA_DISABLED": "true", "AWS_PROFILE": "none"},
+			"AWS_PROFILE is \"none\": there are no credentials"},
 	} {
 		_, err := Open(Place{"rows", ""}, func(name string) string { return c.env[name] })
 		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hidden") {
@@ -355,10 +368,12 @@ func TestSharedFile(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "")
 	var signed atomic.Bool
 	env := served(t, map[string]string{"a.parquet": "a"}, func(_ http.ResponseWriter, r *http.Request) bool {
-		signed.Store(strings.Contains(r.Header.Get("Authorization"), "Credential=filekey/") && strings.Contains(r.Header.Get("Authorization"), "/eu-north-1/s3/"))
+		signed.Store(strings.Contains(r.Header.Get("Authorization"), "Credential=filekey/") &&
+			strings.Contains(r.Header.Get("Authorization"), "/eu-north-1/s3/"))
 		return true
 	})
-	f, _, err := fetched(t, opened(t, "s3://rows/", map[string]string{"AWS_ENDPOINT_URL": env["AWS_ENDPOINT_URL"], "AWS_REGION": "eu-north-1"}), 10)
+	f, _, err := fetched(t, opened(t, "s3://rows/", map[string]string{"AWS_ENDPOINT_URL": env["AWS_ENDPOINT_URL"],
+		"AWS_REGION": "eu-north-1"}), 10)
 	if err != nil || len(f.Files) != 1 || !signed.Load() {
 		t.Errorf("%+v, %v, signed %v", f, err, signed.Load())
 	}
@@ -366,12 +381,14 @@ func TestSharedFile(t *testing.T) {
 
 // Names of places.
 func TestParse(t *testing.T) {
-	for name, want := range map[string]Place{"s3://rows": {"rows", ""}, "s3://rows/": {"rows", ""}, "s3://rows/a/b": {"rows", "a/b/"}, "s3://rows/a/": {"rows", "a/"}, "s3://rows/../x": {"rows", "../x/"}} {
+	for name, want := range map[string]Place{"s3://rows": {"rows", ""}, "s3://rows/": {"rows", ""},
+		"s3://rows/a/b": {"rows", "a/b/"}, "s3://rows/a/": {"rows", "a/"}, "s3://rows/../x": {"rows", "../x/"}} {
 		if got, err := Parse(name); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	for _, name := range []string{"s3://", "s3:///x", "s3://Rows\x1b/x", "s3://a/\xff", "s3://abc/" + strings.Repeat("x", maxPrefix), "gs://rows", "s3a://rows/x", "/srv/fleet"} {
+	for _, name := range []string{"s3://", "s3:///x", "s3://Rows\x1b/x", "s3://a/\xff", "s3://abc/" +
+		strings.Repeat("x", maxPrefix), "gs://rows", "s3a://rows/x", "/srv/fleet"} {
 		if got, err := Parse(name); err == nil || strings.ContainsRune(err.Error(), 0x1b) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

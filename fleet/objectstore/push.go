@@ -178,7 +178,8 @@ func (s *Store) has(ctx context.Context, key string, is version, sum string) boo
 // put writes an object, whole or not at all. why is the reason for which it alone does not go.
 func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, sum string) (why string, err error) {
 	alone := func(of minio.ErrorResponse) bool {
-		return of.StatusCode == http.StatusBadRequest && slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, of.Code)
+		return of.StatusCode == http.StatusBadRequest &&
+			slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, of.Code)
 	}
 	refused, err := s.attempted(ctx, key, "went", alone, func(ctx context.Context, alive func()) error {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {

@@ -61,7 +61,9 @@ func TestPush(t *testing.T) {
 		return true
 	})
 	dir := t.TempDir()
-	keep(t, dir, map[string]string{"cluster=eu 1/date=2026-11-25/hour=12/n1.parquet": "one", "cluster=eu 1/date=2026-11-25/hour=13/n1.parquet": "two", "n1.parquet.damaged": "no", ".renameio-TempFile1": "no", "later.parquet": "three"})
+	keep(t, dir, map[string]string{"cluster=eu 1/date=2026-11-25/hour=12/n1.parquet": "one",
+		"cluster=eu 1/date=2026-11-25/hour=13/n1.parquet": "two", "n1.parquet.damaged": "no",
+		".renameio-TempFile1": "no", "later.parquet": "three"})
 	p := &Push{Store: opened(t, "s3://rows/f", env), Dir: dir}
 	pushed(t, p, 3, 3)
 	pushed(t, p, 3, 0)
@@ -72,7 +74,8 @@ func TestPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	pushed(t, p, 2, 0)
-	want := map[string]string{"f/other.parquet": "theirs", "f/cluster=eu 1/date=2026-11-25/hour=12/n1.parquet": "one", "f/cluster=eu 1/date=2026-11-25/hour=13/n1.parquet": "two, and more", "f/later.parquet": "three"}
+	want := map[string]string{"f/other.parquet": "theirs", "f/cluster=eu 1/date=2026-11-25/hour=12/n1.parquet": "one",
+		"f/cluster=eu 1/date=2026-11-25/hour=13/n1.parquet": "two, and more", "f/later.parquet": "three"}
 	got := held(t, env)
 	for key, content := range want {
 		if got[key] != content {
@@ -117,7 +120,8 @@ func TestPushIsRefused(t *testing.T) {
 	}
 	deny.Store("")
 	pushed(t, p, 1, 1) // and then it goes
-	if _, err := (&Push{Store: opened(t, "s3://nowhere/f", env), Dir: dir}).Do(t.Context()); err == nil || !strings.Contains(err.Error(), "no such bucket") {
+	if _, err := (&Push{Store: opened(t, "s3://nowhere/f", env), Dir: dir}).Do(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "no such bucket") {
 		t.Error(err)
 	}
 	if _, err := (&Push{Store: p.Store, Dir: filepath.Join(dir, "none")}).Do(t.Context()); err == nil {
@@ -140,7 +144,9 @@ func TestPushOfOneFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, err := (&Push{Store: opened(t, "s3://rows/f", env), Dir: dir}).Do(t.Context())
-	if err != nil || done.Files != 4 || done.Sent != 2 || !slices.Equal(done.Failed, []Left{{"empty.parquet", "it is empty"}, {"long.parquet", "the store refuses it: KeyTooLongError: it says\x20no"}}) {
+	if err != nil || done.Files != 4 || done.Sent != 2 ||
+		!slices.Equal(done.Failed, []Left{{"empty.parquet", "it is empty"},
+			{"long.parquet", "the store refuses it: KeyTooLongError: it says\x20no"}}) {
 		t.Errorf("%+v, %v", done, err)
 	}
 }

@@ -43,7 +43,8 @@ func Open(p Place, getenv func(string) string) (*Store, error) {
 	region, own := firstOf(getenv, "AWS_REGION", "AWS_DEFAULT_REGION"), firstOf(getenv, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 	if own != "" {
 		var err error
-		if endpoint, err = url.Parse(own); err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" || strings.Trim(endpoint.Path, "/") != "" || endpoint.User != nil {
+		if endpoint, err = url.Parse(own); err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" ||
+			endpoint.Host == "" || strings.Trim(endpoint.Path, "/") != "" || endpoint.User != nil {
 			return nil, fmt.Errorf("AWS_ENDPOINT_URL is %s: give https://HOST or https://HOST:PORT", text.Quoted(withoutUser(own)))
 		}
 		if region == "" {
@@ -55,7 +56,8 @@ func Open(p Place, getenv func(string) string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.client, err = minio.NewCore(endpoint.Host, &minio.Options{Creds: creds, Secure: endpoint.Scheme == "https", Region: region, MaxRetries: 4})
+	s.client, err = minio.NewCore(endpoint.Host, &minio.Options{Creds: creds, Secure: endpoint.Scheme == "https",
+		Region: region, MaxRetries: 4})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.endpoint, err)
 	}
@@ -92,7 +94,8 @@ func (s *Store) credentialsOf(getenv func(string) string, ownEndpoint bool) (*cr
 		return nil, errors.New("one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set: set both")
 	}
 	chain := []credentials.Provider{&credentials.FileAWSCredentials{}}
-	if firstOf(getenv, "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI") != "" ||
+	if firstOf(getenv, "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI") != "" ||
 		!ownEndpoint && !strings.EqualFold(getenv("AWS_EC2_METADATA_DISABLED"), "true") {
 		// A machine without a role has nothing at that address, and a connection to it would wait for minutes.
 		transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -103,7 +106,8 @@ func (s *Store) credentialsOf(getenv func(string) string, ownEndpoint bool) (*cr
 	// A chain without credentials would be asked anew for each request.
 	if of, err := found.GetWithContext(nil); err != nil || of.SignerType == credentials.SignatureAnonymous {
 		if profile := getenv("AWS_PROFILE"); profile != "" {
-			return nil, fmt.Errorf("AWS_PROFILE is %s: there are no credentials of it in AWS's shared files: 'aws configure list' tells what is there", text.Quoted(profile))
+			return nil, fmt.Errorf("AWS_PROFILE is %s: there are no credentials of it in AWS's shared files: 'aws "+
+				"configure list' tells what is there", text.Quoted(profile))
 		}
 		return credentials.NewStatic("", "", "", credentials.SignatureAnonymous), nil
 	}
@@ -152,7 +156,8 @@ func (s *Store) List(ctx context.Context, told func(keys int)) (l Listing, err e
 			l.Objects = append(l.Objects, Object{o.Key, o.Size})
 		}
 		if len(l.Objects)+len(l.Damaged) > s.most {
-			return l, fmt.Errorf("%s: more than %d files: give a longer prefix, such as that of a day", text.Sanitize(s.place.String(), 0), s.most)
+			return l, fmt.Errorf("%s: more than %d files: give a longer prefix, such as that of a day",
+				text.Sanitize(s.place.String(), 0), s.most)
 		}
 	}
 	if ctx.Err() != nil {
@@ -164,7 +169,8 @@ func (s *Store) List(ctx context.Context, told func(keys int)) (l Listing, err e
 }
 
 // refusals are the codes by which a store says that credentials are wrong or may not read.
-var refusals = []string{"AccessDenied", "AllAccessDisabled", "AccountProblem", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "InvalidTokenId", "Forbidden"}
+var refusals = []string{"AccessDenied", "AllAccessDisabled", "AccountProblem", "InvalidAccessKeyId",
+	"SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "InvalidTokenId", "Forbidden"}
 
 // response is what the store says of an error; the zero value: it says nothing.
 func response(err error) (of minio.ErrorResponse) {
@@ -181,11 +187,14 @@ func (s *Store) explained(name string, err error) error {
 	says := text.Sanitize(of.Code+": "+of.Message, maxReason)
 	switch who := s.credentials; {
 	case of.Code == "NoSuchBucket":
-		err = fmt.Errorf("%s has no such bucket %s: check its name, AWS_REGION and AWS_ENDPOINT_URL", s.endpoint, text.Quoted(s.place.Bucket))
+		err = fmt.Errorf("%s has no such bucket %s: check its name, AWS_REGION and AWS_ENDPOINT_URL", s.endpoint,
+			text.Quoted(s.place.Bucket))
 	case slices.Contains(refusals, of.Code) && who == "":
-		err = fmt.Errorf("%s denies access without credentials (%s): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE", s.endpoint, says)
+		err = fmt.Errorf("%s denies access without credentials (%s): set AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY, or AWS_PROFILE", s.endpoint, says)
 	case slices.Contains(refusals, of.Code):
-		err = fmt.Errorf("%s denies access (%s) to the credentials of %s: they need s3:ListBucket for the bucket and s3:GetObject for its objects, to push s3:PutObject", s.endpoint, says, who)
+		err = fmt.Errorf("%s denies access (%s) to the credentials of %s: they need s3:ListBucket for the bucket and "+
+			"s3:GetObject for its objects, to push s3:PutObject", s.endpoint, says, who)
 	case slices.Contains([]string{"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "InvalidRegion"}, of.Code):
 		err = fmt.Errorf("%s does not hold the bucket (%s): name its region in AWS_REGION", s.endpoint, says)
 	case of.Code != "" && of.StatusCode != 0:

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
@@ -17,16 +17,16 @@ const (
 )
 
 // pinnedTo is a service with so many CPUs of its own, of which it wants 2.8 at most for all but moments.
-func pinnedTo(no int, groups, cpus string, n int32, wide int32) (rows []fleet.Row) {
+func pinnedTo(no int, groups, cpus string, n int32, wide int32) (rows []demand.Row) {
 	for slot := range 3 {
-		r := rowOf("web", no, noon.Add(time.Duration(slot)*fleet.SlotLength), float64(n), wide)
+		r := rowOf("web", no, noon.Add(time.Duration(slot)*demand.SlotLength), float64(n), wide)
 		r.Node, r.Remedy, r.AllowedCPUs, r.HostGroups, r.CPUList = "n", string(remedy.Pin), &n, groups, cpus
 		rows = append(rows, r)
 	}
 	return rows
 }
 
-func reported(t *testing.T, rows ...fleet.Row) view.Document {
+func reported(t *testing.T, rows ...demand.Row) view.Document {
 	t.Helper()
 	dir := t.TempDir()
 	if err := store.Write(dir, rows); err != nil {
@@ -56,9 +56,11 @@ func TestFragmentation(t *testing.T) {
 
 // Which CPUs go is not known of older rows, of lists and groups that are none, and where two containers have a CPU as their own.
 func TestFragmentationIsNotKnown(t *testing.T) {
-	for what, rows := range map[string][]fleet.Row{
-		"older": pinnedTo(1, "", "", 4, 3), "no list": pinnedTo(1, eightThreads, "x'--", 4, 3), "no groups": pinnedTo(1, "cpus 0-7; core 0|0", "0-3", 4, 3),
-		"not of the host": pinnedTo(1, eightThreads, "6-9", 4, 3), "shared": append(pinnedTo(1, eightThreads, "0-1,4-5", 4, 3), pinnedTo(2, eightThreads, "0-1,4-5", 4, 3)...),
+	for what, rows := range map[string][]demand.Row{
+		"older": pinnedTo(1, "", "", 4, 3), "no list": pinnedTo(1, eightThreads, "x'--", 4, 3),
+		"no groups":       pinnedTo(1, "cpus 0-7; core 0|0", "0-3", 4, 3),
+		"not of the host": pinnedTo(1, eightThreads, "6-9", 4, 3),
+		"shared":          append(pinnedTo(1, eightThreads, "0-1,4-5", 4, 3), pinnedTo(2, eightThreads, "0-1,4-5", 4, 3)...),
 	} {
 		d := reported(t, rows...)
 		if d.Ledger.Fragmentation != nil || d.Ledger.Saved <= 0 {
@@ -70,7 +72,7 @@ func TestFragmentationIsNotKnown(t *testing.T) {
 // A plan has rounds; exclusive CPUs are laid on the host's groups, and what crosses is repaired once there is room.
 func TestPlanOfExclusive(t *testing.T) {
 	const two = "cpus 0-11; socket 0-5|6-11; node 0-5|6-11; l3 0-5|6-11; core 0,1|2,3|4,5|6,7|8,9|10,11"
-	pinned := func(node string, no int, cpus string, n int32) fleet.Row {
+	pinned := func(node string, no int, cpus string, n int32) demand.Row {
 		r := on(node, "web", no)
 		r.Service = r.Service + r.Pod
 		r.HostCPUs, r.Remedy, r.AllowedCPUs, r.HostGroups, r.CPUList = new(int32(12)), string(remedy.Pin), &n, two, cpus
@@ -94,7 +96,8 @@ func TestPlanOfExclusive(t *testing.T) {
 	}
 	old := pinned("b", 2, "", 2)
 	old.HostGroups = ""
-	if d, err = planned(t, -1, pinned("a", 1, "0-3", 4), old, on("b", "cart", 9)); err != nil || d.Exclusive.Containers != 2 || d.Exclusive.CrossingNow != 0 {
+	if d, err = planned(t, -1, pinned("a", 1, "0-3", 4), old, on("b", "cart", 9)); err != nil ||
+		d.Exclusive.Containers != 2 || d.Exclusive.CrossingNow != 0 {
 		t.Errorf("%+v, %v", d.Exclusive, err)
 	}
 	if d, err = planned(t, -1, on("a", "cart", 1)); err != nil || d.Exclusive != nil {

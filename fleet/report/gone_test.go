@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
 // autoscaled are rows of a service on four hosts of which two ended 18 hours before the others: one container on each, with 8 CPUs.
-func autoscaled() (rows []fleet.Row) {
+func autoscaled() (rows []demand.Row) {
 	for no := range 4 {
 		at := noon.Add(-18 * time.Hour)
 		wide := int32(5)
@@ -20,8 +20,9 @@ func autoscaled() (rows []fleet.Row) {
 			at, wide = noon, 2
 		}
 		for slot := range 3 {
-			r := rowOf("cart", no, at.Add(time.Duration(slot)*fleet.SlotLength), 8, wide)
-			r.Node, r.HostCPUs, r.HostMemoryBytes, r.MemoryBytes = fmt.Sprint("n", no), new(int32(16)), new(int64(64<<30)), new(int64(1<<30))
+			r := rowOf("cart", no, at.Add(time.Duration(slot)*demand.SlotLength), 8, wide)
+			r.Node, r.HostCPUs, r.HostMemoryBytes, r.MemoryBytes = fmt.Sprint("n", no), new(int32(16)),
+				new(int64(64<<30)), new(int64(1<<30))
 			rows = append(rows, r)
 		}
 	}
@@ -61,7 +62,7 @@ func TestPlanWithoutGoneHosts(t *testing.T) {
 	rows := autoscaled()
 	for no, node := range []string{"n0", "n1", "n4"} {
 		r := on(node, "log", 10+no)
-		r.Start, r.Began = noon.Add(2*fleet.SlotLength), noon.Add(2*fleet.SlotLength)
+		r.Start, r.Began = noon.Add(2*demand.SlotLength), noon.Add(2*demand.SlotLength)
 		rows = append(rows, r)
 	}
 	if d, err = planned(t, -1, rows...); err != nil || !slices.Contains(d.Stay, view.Stay{Reason: onEachHost, Containers: 3}) {
@@ -81,7 +82,7 @@ func TestLateHosts(t *testing.T) {
 
 // A clock that is ahead does not make all other hosts gone, and one that is behind is told. A report of old rows is as of their end.
 func TestNowByClocksApart(t *testing.T) {
-	report := func(now time.Time, rows ...fleet.Row) view.Document {
+	report := func(now time.Time, rows ...demand.Row) view.Document {
 		dir := t.TempDir()
 		if err := store.Write(dir, rows); err != nil {
 			t.Fatal(err)
@@ -93,30 +94,34 @@ func TestNowByClocksApart(t *testing.T) {
 		return d
 	}
 	a, b := rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon.Add(24*time.Hour), 8, 4)
-	if d := report(noon.Add(5*time.Minute), a, b); d.Hosts != 2 || d.Containers != 2 || d.Input.HostsGone != 0 || len(d.Input.Ahead) != 1 || !d.Until.Equal(noon.Add(5*time.Minute)) {
+	if d := report(noon.Add(5*time.Minute), a, b); d.Hosts != 2 || d.Containers != 2 || d.Input.HostsGone != 0 ||
+		len(d.Input.Ahead) != 1 || !d.Until.Equal(noon.Add(5*time.Minute)) {
 		t.Errorf("a clock a day ahead: %d hosts until %v, %+v", d.Hosts, d.Until, d.Input)
 	}
-	if d := report(noon.Add(-time.Hour), a); d.Hosts != 1 || d.Input.HostsGone != 0 || len(d.Input.Ahead) != 1 || !d.Until.Equal(noon.Add(5*time.Minute)) {
+	if d := report(noon.Add(-time.Hour), a); d.Hosts != 1 || d.Input.HostsGone != 0 || len(d.Input.Ahead) != 1 ||
+		!d.Until.Equal(noon.Add(5*time.Minute)) {
 		t.Errorf("all clocks ahead: %d hosts until %v, %+v", d.Hosts, d.Until, d.Input)
 	}
 	if d := report(noon.AddDate(1, 0, 0), a); d.Hosts != 1 || d.Containers != 1 || d.Input.HostsGone != 0 {
 		t.Errorf("rows of last year: %d hosts, %+v", d.Hosts, d.Input)
 	}
-	if d := report(noon.AddDate(1, 0, 0), a, b); d.Hosts != 1 || !slices.Equal(d.Input.Gone, []view.Gone{{Host: "eu1/n0", Until: noon.Add(5 * time.Minute), Containers: 1}}) {
+	if d := report(noon.AddDate(1, 0, 0), a, b); d.Hosts != 1 ||
+		!slices.Equal(d.Input.Gone, []view.Gone{{Host: "eu1/n0", Until: noon.Add(5 * time.Minute), Containers: 1}}) {
 		t.Errorf("a clock a day behind: %d hosts, %+v", d.Hosts, d.Input)
 	}
 }
 
 // The list of what is gone is bounded; the counts are not.
 func TestManyGone(t *testing.T) {
-	rows := []fleet.Row{rowOf("cart", 0, noon, 8, 4)}
-	for no := range maxTold + 5 {
+	rows := []demand.Row{rowOf("cart", 0, noon, 8, 4)}
+	for no := range maxListed + 5 {
 		r := rowOf("cart", 100+no, noon.Add(-time.Hour), 8, 4)
 		r.Node = fmt.Sprint("old", no)
 		rows = append(rows, r)
 	}
 	d, _ := written(t, rows...)
-	if d.Input.HostsGone != maxTold+5 || d.Input.ContainersGone != maxTold+5 || len(d.Input.Gone) != maxTold || d.Hosts != 1 || d.Containers != 1 {
+	if d.Input.HostsGone != maxListed+5 || d.Input.ContainersGone != maxListed+5 || len(d.Input.Gone) != maxListed ||
+		d.Hosts != 1 || d.Containers != 1 {
 		t.Errorf("%+v", d.Input)
 	}
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
 // Files of older programs, without the newer columns, count beside others, however many are read at once.
 func TestOlderFiles(t *testing.T) {
 	dir := t.TempDir()
-	var rows []fleet.Row
+	var rows []demand.Row
 	for no := range 8 {
 		r := withCandidates(rowOf("cart", no, noon, 4, 4))
 		r.Node = fmt.Sprintf("n%d", no)
@@ -34,7 +34,8 @@ func TestOlderFiles(t *testing.T) {
 	if err := store.Write(dir, rows); err != nil {
 		t.Fatal(err)
 	}
-	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 2: waitingColumns, 3: laterColumns, 4: laterColumns, 5: stopColumns, 6: recordingColumns} {
+	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 2: waitingColumns, 3: laterColumns,
+		4: laterColumns, 5: stopColumns, 6: recordingColumns} {
 		older(t, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", fmt.Sprintf("n%d.parquet", no)), rows[no], columns)
 	}
 	for _, batch := range []int{0, 1, 4} {
@@ -48,7 +49,8 @@ func TestOlderFiles(t *testing.T) {
 	}
 }
 
-// Columns that programs before them do not have: those of recordings and of CPU lists, before them that of stops, before it those of waiting, before these those of the host and of memory, and before these those of periods.
+// Columns that programs before them do not have: those of recordings and of CPU lists, before them that of stops,
+// before it those of waiting, before these those of the host and of memory, and before these those of periods.
 var (
 	recordingColumns = regexp.MustCompile(newestColumns)
 	stopColumns      = regexp.MustCompile(newestColumns + "|^Stops$")
@@ -60,10 +62,10 @@ var (
 const newestColumns = "^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
 
 // older writes a row as programs without some columns did.
-func older(t *testing.T, name string, r fleet.Row, without *regexp.Regexp) {
+func older(t *testing.T, name string, r demand.Row, without *regexp.Regexp) {
 	t.Helper()
 	var kept []reflect.StructField
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[fleet.Row]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[demand.Row]()) {
 		if !without.MatchString(f.Name) {
 			kept = append(kept, reflect.StructField{Name: f.Name, Type: f.Type, Tag: f.Tag})
 		}
@@ -89,7 +91,7 @@ func TestRowsCountOnce(t *testing.T) {
 	unfinished, beside := part(r, 0, 100), part(r, 150, 150)
 	mail := rowOf("mail", 1, noon, 4, 2)
 	one := t.TempDir()
-	for i, rows := range [][]fleet.Row{{r, part(mail, 0, 140), part(mail, 150, 150)}, {unfinished, beside}} {
+	for i, rows := range [][]demand.Row{{r, part(mail, 0, 140), part(mail, 150, 150)}, {unfinished, beside}} {
 		dir := t.TempDir()
 		if err := store.Write(dir, rows); err != nil {
 			t.Fatal(err)
@@ -119,23 +121,28 @@ func TestBadInput(t *testing.T) {
 	at := func(node string) string {
 		return filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", node+".parquet")
 	}
-	var rows []fleet.Row
+	var rows []demand.Row
 	for no := range 20 {
 		r := rowOf("cart", no, noon, 8, 4)
 		r.Node = fmt.Sprintf("n%02d", no)
 		rows = append(rows, r)
 	}
-	bad := map[string]func(r *fleet.Row){
-		"used": func(r *fleet.Row) { r.UsedCPUSeconds = new(1e12) }, "nan": func(r *fleet.Row) { r.OwnLimitCPUs = new(math.NaN()) },
-		"stopped": func(r *fleet.Row) { r.StoppedHighSeconds = new(900.0) }, "start": func(r *fleet.Row) { r.Start, r.Began = noon.Add(time.Second), noon.Add(time.Second) },
-		"histogram": func(r *fleet.Row) { r.Wanted = []fleet.Level{{CPUs: 1, Microseconds: 1e12}} }, "schema": func(r *fleet.Row) { r.Schema = 9 },
-		"extreme": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = math.MaxInt32 }, "least": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[0].Step = math.MinInt32 },
-		"step": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 99 }, "twice": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
-		"longer": func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[2].StoppedMicroseconds = 1e12 }, "known": func(r *fleet.Row) { *r = withCandidates(*r); *r.CandidateSeconds = -1 },
-		"period":   func(r *fleet.Row) { *r = withCandidates(*r); *r.PeriodMicroseconds = 0 },
-		"host":     func(r *fleet.Row) { r.HostCPUs = new(int32(0)) },
-		"memory":   func(r *fleet.Row) { r.MemoryBytes = new(int64(-1)) },
-		"negative": func(r *fleet.Row) { r.Width = []fleet.Level{{CPUs: -1, Microseconds: 5}} },
+	bad := map[string]func(r *demand.Row){
+		"used": func(r *demand.Row) { r.UsedCPUSeconds = new(1e12) }, "nan": func(r *demand.Row) { r.OwnLimitCPUs = new(math.NaN()) },
+		"stopped":   func(r *demand.Row) { r.StoppedHighSeconds = new(900.0) },
+		"start":     func(r *demand.Row) { r.Start, r.Began = noon.Add(time.Second), noon.Add(time.Second) },
+		"histogram": func(r *demand.Row) { r.Wanted = []demand.Level{{CPUs: 1, Microseconds: 1e12}} },
+		"schema":    func(r *demand.Row) { r.Schema = 9 },
+		"extreme":   func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = math.MaxInt32 },
+		"least":     func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[0].Step = math.MinInt32 },
+		"step":      func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 99 },
+		"twice":     func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
+		"longer":    func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[2].StoppedMicroseconds = 1e12 },
+		"known":     func(r *demand.Row) { *r = withCandidates(*r); *r.CandidateSeconds = -1 },
+		"period":    func(r *demand.Row) { *r = withCandidates(*r); *r.PeriodMicroseconds = 0 },
+		"host":      func(r *demand.Row) { r.HostCPUs = new(int32(0)) },
+		"memory":    func(r *demand.Row) { r.MemoryBytes = new(int64(-1)) },
+		"negative":  func(r *demand.Row) { r.Width = []demand.Level{{CPUs: -1, Microseconds: 5}} },
 	}
 	for name, of := range bad {
 		r := rowOf("bad", 1, noon, 8, 4)
@@ -153,7 +160,8 @@ func TestBadInput(t *testing.T) {
 	type other struct {
 		Schema int32 `parquet:"schema"`
 	}
-	if err := errors.Join(os.WriteFile(at("n05"), whole[:len(whole)/2], 0o644), os.WriteFile(at("n07"), nil, 0o644), os.WriteFile(at("n11"), []byte("no Parquet at all"), 0o644),
+	if err := errors.Join(os.WriteFile(at("n05"), whole[:len(whole)/2], 0o644), os.WriteFile(at("n07"), nil, 0o644),
+		os.WriteFile(at("n11"), []byte("no Parquet at all"), 0o644),
 		parquet.WriteFile(at("n13"), []other{{1}})); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +197,7 @@ func TestBadInput(t *testing.T) {
 // Bytes that changed on the disk never end the program: a file is refused, or its rows are judged.
 func TestChangedBytes(t *testing.T) {
 	dir := t.TempDir()
-	if err := store.Write(dir, []fleet.Row{rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4)}); err != nil {
+	if err := store.Write(dir, []demand.Row{rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4)}); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", "n0.parquet")
@@ -218,7 +226,7 @@ func TestHostileNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a'; DROP TABLE loaded; --[1]*?\n")
 	r := rowOf("cart", 0, noon, 8, 4)
 	r.Service, r.Node = "x'); DROP TABLE loaded; --\x1b[2J<script>", "[n]*'?"
-	if err := store.Write(dir, []fleet.Row{r, rowOf("cart", 1, noon, 8, 4)}); err != nil {
+	if err := store.Write(dir, []demand.Row{r, rowOf("cart", 1, noon, 8, 4)}); err != nil {
 		t.Fatal(err)
 	}
 	var files []string
@@ -246,12 +254,13 @@ func TestNoRows(t *testing.T) {
 	dir := t.TempDir()
 	r := rowOf("cart", 0, noon, 8, 4)
 	r.Schema = 9
-	if err := store.Write(dir, []fleet.Row{r}); err != nil {
+	if err := store.Write(dir, []demand.Row{r}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := asked(t, dir, 0)
 	none := new(NoRows)
-	if !errors.As(err, &none) || none.Input.Rows != 1 || len(none.Input.Problems) != 1 || !strings.Contains(err.Error(), "unthrottle export") {
+	if !errors.As(err, &none) || none.Input.Rows != 1 || len(none.Input.Problems) != 1 ||
+		!strings.Contains(err.Error(), "unthrottle export") {
 		t.Errorf("%v, %+v", err, none.Input)
 	}
 }

@@ -2,9 +2,10 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/plan"
+	"github.com/unthrottle/unthrottle/internal/demand/packing"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
@@ -13,9 +14,10 @@ import (
 // mostRepairs bounds the repairs of one host, as those of the command defrag do.
 const mostRepairs = 16
 
-// lay lays the exclusive CPUs of a cluster's containers on the groups of its hosts, round by round: what comes gets its CPUs before what leaves in
-// the same round gives back its own. It returns the lists of those that move, by their places, and adds to the document how well they lie.
-func (c *cluster) lay(sets exclusiveSets, p *plan.Plan, rounds []int, d *view.Plan) map[int]string {
+// lay lays the exclusive CPUs of a cluster's containers on the groups of its hosts, round by round: what comes gets its CPUs
+// before what leaves in the same round gives back its own. It returns the lists of those that move, by their places, and adds
+// to the document how well they lie.
+func (c *cluster) lay(sets exclusiveSets, p *packing.Plan, rounds []int, d *view.Plan) map[int]string {
 	on := map[int][]int{} // the containers that a host has now, or gets
 	for i := range c.containers {
 		if c.containers[i].ExclusiveCPUs <= 0 {
@@ -31,76 +33,83 @@ func (c *cluster) lay(sets exclusiveSets, p *plan.Plan, rounds []int, d *view.Pl
 			on[to] = append(on[to], i)
 		}
 	}
-	lists, machines := map[int]string{}, map[string]*topology.Machine{}
-	hosts := make([]int, 0, len(on))
-	for host := range on {
-		hosts = append(hosts, host)
+	l := laid{cluster: c, sets: sets, plan: p, rounds: rounds, lists: map[int]string{}, machines: map[string]*topology.Machine{}}
+	for _, host := range slices.Sorted(maps.Keys(on)) {
+		l.on(host, on[host], d.Exclusive)
 	}
-	slices.Sort(hosts)
-	for _, host := range hosts {
-		c.layOn(host, on[host], sets, p, rounds, machines, lists, d)
-	}
-	return lists
+	return l.lists
 }
 
-// layOn does so on one host.
-func (c *cluster) layOn(host int, of []int, sets exclusiveSets, p *plan.Plan, rounds []int, machines map[string]*topology.Machine, lists map[int]string, d *view.Plan) {
-	x := d.Exclusive
+// laid are the exclusive CPUs of a cluster.
+type laid struct {
+	*cluster
+	sets     exclusiveSets
+	plan     *packing.Plan
+	rounds   []int
+	lists    map[int]string
+	machines map[string]*topology.Machine
+}
+
+// on lays those of some containers on one host.
+func (l *laid) on(host int, containers []int, x *view.Exclusive) {
 	var now []int64
 	stays := 0
-	for _, i := range of {
-		if c.containers[i].On == host {
-			now = append(now, c.numbers[i])
+	for _, i := range containers {
+		if l.containers[i].On == host {
+			now = append(now, l.numbers[i])
 		}
-		if p.On[i] == host {
+		if l.plan.On[i] == host {
 			stays++
 		}
 	}
-	n := sets.node(c.groups[host], now, machines)
+	n := l.sets.node(l.groups[host], now, l.machines)
 	if n == nil {
 		x.Unknown += stays
 		return
 	}
 	x.CrossingNow += crossing(n)
 	leaves := func(i int) int {
-		if p.On[i] == host {
+		if l.plan.On[i] == host {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(of, func(a, b int) int {
-		return cmp.Or(cmp.Compare(rounds[a], rounds[b]), cmp.Compare(leaves(a), leaves(b)))
+	slices.SortStableFunc(containers, func(a, b int) int {
+		return cmp.Or(cmp.Compare(l.rounds[a], l.rounds[b]), cmp.Compare(leaves(a), leaves(b)))
 	})
-	arrive := func(i int) bool {
-		h, err := n.Arrive(placement.Container{Name: nameOf(c.numbers[i]), CPUs: c.containers[i].ExclusiveCPUs})
+	arrives := func(i int) bool {
+		h, err := n.Arrive(placement.Container{Name: numbered(l.numbers[i]), CPUs: l.containers[i].ExclusiveCPUs})
 		if err == nil {
-			lists[i] = n.Placed(h).Own.String()
+			l.lists[i] = n.Placed(h).Own.String()
 		}
 		return err == nil
 	}
 	var late []int // those of a round without an order wait until all have left
-	for _, i := range of {
+	for _, i := range containers {
 		switch {
-		case rounds[i] == 0:
+		case l.rounds[i] == 0:
 		case leaves(i) == 0:
-			if !arrive(i) {
+			if !arrives(i) {
 				late = append(late, i)
 			}
 		default:
-			if h, ok := n.Find(nameOf(c.numbers[i])); ok {
+			if h, ok := n.Find(numbered(l.numbers[i])); ok {
 				n.Leave(h)
 			}
 		}
 	}
 	for _, i := range late {
-		if !arrive(i) {
+		if !arrives(i) {
 			x.Unknown++
 		}
 	}
 	x.Crossing += crossing(n)
 	for _, m := range n.Repair(placement.Budget{Moves: mostRepairs}) {
-		i := slices.IndexFunc(of, func(i int) bool { return nameOf(c.numbers[i]) == m.Container })
-		x.Repairs = append(x.Repairs, view.Repair{Cluster: c.name, Node: c.nodes[host], Pod: c.names[of[i]].Pod, Container: c.names[of[i]].Container, From: m.From.String(), To: m.To.String()})
+		place := slices.IndexFunc(containers, func(i int) bool { return numbered(l.numbers[i]) == m.Container })
+		name := l.names[containers[place]]
+		x.Repairs = append(x.Repairs, view.Repair{
+			Cluster: l.name, Node: l.nodes[host], Pod: name.Pod, Container: name.Container, From: m.From.String(), To: m.To.String(),
+		})
 	}
 	x.CrossingRepaired += crossing(n)
 }

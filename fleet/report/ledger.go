@@ -4,12 +4,16 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
-// sum is what the containers of one service have and need now.
-type sum struct {
+// service is what is known of one service's containers, and what those that run now have.
+type service struct {
+	// need is nil where that of none is known.
+	need     *need
+	workload workload
+
 	cores                    float64
 	lower, burst             needed
 	sized, unknown, byBounds int
@@ -22,15 +26,17 @@ type sum struct {
 	pinned bool
 }
 
-// needed is what remains with one remedy. rounding is what it has above what is needed, failover what it has for hosts that fail.
+// needed is what remains with one remedy. rounding is what it has above what is needed, failover what it has for hosts that
+// fail.
 type needed struct{ after, low, high, rounding, failover float64 }
 
-func (n *needed) add(of needed) {
-	n.after, n.low, n.high, n.rounding, n.failover = n.after+of.after, n.low+of.low, n.high+of.high, n.rounding+of.rounding, n.failover+of.failover
+func (n *needed) add(more needed) {
+	n.after, n.low, n.high = n.after+more.after, n.low+more.low, n.high+more.high
+	n.rounding, n.failover = n.rounding+more.rounding, n.failover+more.failover
 }
 
-// survives is how much of its load each container of a service carries when so many hosts fail, those that have most of them. ok is false where
-// none is left: then no limit helps, and it stays 1.
+// survives is how much of its load each container of a service carries when so many hosts fail, those that have most of them.
+// ok is false where none is left: then no limit helps, and it stays 1.
 func survives(on map[string]int, fail int) (load float64, ok bool) {
 	all, lost := 0, 0
 	for i, n := range slices.Backward(slices.Sorted(maps.Values(on))) {
@@ -45,20 +51,27 @@ func survives(on map[string]int, fail int) (load float64, ok bool) {
 	return float64(all) / float64(all-lost), true
 }
 
-func (s *sum) add(c *sized, why string, n *need) {
-	if c.cores == nil {
+// add adds a container that runs now.
+func (s *service) add(c *sized) {
+	s.workload.add(c)
+	if c.unknown != "" {
 		s.unknown++
-		return
 	}
-	now := *c.cores
-	s.cores += now
-	if why == tooShort {
+	if c.unknown == tooShort {
 		s.young++
 	}
-	if why != "" {
-		s.unknown++
-		s.lower.add(needed{after: now, low: now, high: now})
-		s.burst.add(needed{after: now, low: now, high: now})
+	if c.byBounds {
+		s.byBounds++
+	}
+	if c.Cores == nil {
+		return
+	}
+	now := *c.Cores
+	s.cores += now
+	if c.unknown != "" {
+		keeps := needed{after: now, low: now, high: now}
+		s.lower.add(keeps)
+		s.burst.add(keeps)
 		return
 	}
 	s.sized++
@@ -66,56 +79,65 @@ func (s *sum) add(c *sized, why string, n *need) {
 	if c.pinned() {
 		whole, s.pinned = leastlimit.Whole, true
 	}
-	at := func(cpus float64) float64 { return min(now, whole(cpus)) }
-	of := func(n size) needed {
-		all := n.times(s.load)
-		return needed{at(all.at), at(all.low), at(all.high), at(all.at) - min(now, all.at), at(all.at) - at(n.at)}
+	kept := func(cpus float64) float64 { return min(now, whole(cpus)) }
+	remains := func(limit size) needed {
+		loaded := limit.times(s.load)
+		return needed{
+			after: kept(loaded.cpus), low: kept(loaded.low), high: kept(loaded.high),
+			rounding: kept(loaded.cpus) - min(now, loaded.cpus),
+			failover: kept(loaded.cpus) - kept(limit.cpus),
+		}
 	}
-	s.lower.add(of(n.lower))
-	s.burst.add(of(n.burst))
+	s.lower.add(remains(s.need.lower))
+	s.burst.add(remains(s.need.burst))
 }
 
 // muchMore is which part of its cores a burst must save beyond a lower limit alone: it is one more setting to keep.
 const muchMore = 0.05
 
-// remedy is what gives most back, and what remains with it.
-func (s *sum) remedy() (string, needed) {
+// remedy is what gives most back, what remains with it, and the limit of each container.
+func (s *service) remedy() (name string, remains needed, limit size) {
 	const noise = 0.05 // half a step of a limit
+	var n need
+	if s.need != nil {
+		n = *s.need
+	}
 	switch {
 	case s.burst.after < s.lower.after-max(noise, muchMore*s.cores):
-		return view.Burst, s.burst
+		return view.Burst, s.burst, n.burst
 	case s.lower.after < s.cores-noise:
-		return view.Lower, s.lower
+		return view.Lower, s.lower, n.lower
 	}
-	return view.Leave, s.lower
+	return view.Leave, s.lower, n.lower
 }
 
 // exclusive is how many CPUs of its own a pinned container of this service keeps.
-func (s *sum) exclusive(now float64, n *need) int {
-	of := n.lower
-	if remedy, _ := s.remedy(); remedy == view.Burst {
-		of = n.burst
-	}
-	return int(min(now, leastlimit.Whole(of.times(s.load).at)))
+func (s *service) exclusive(now float64) int {
+	_, _, limit := s.remedy()
+	return int(min(now, leastlimit.Whole(limit.times(s.load).cpus)))
 }
 
-// ledger adds up the services, with what is kept for so many hosts that fail, and takes off what comes back and is of no use to others; nil: that is
-// not known, and not taken off.
-func ledger(all map[string]*sum, fail int, fragmented *float64) view.Ledger {
+// ledger adds up the services, with what is kept for so many hosts that fail, and takes off what comes back and is of no use to
+// others; nil: that is not known, and not taken off.
+func ledger(services map[string]*service, fail int, fragmented *float64) view.Ledger {
 	cores, total := 0.0, needed{}
-	for _, s := range all {
+	for _, s := range services {
 		cores += s.cores
-		_, of := s.remedy()
-		total.add(of)
+		_, remains, _ := s.remedy()
+		total.add(remains)
 	}
-	l := view.Ledger{CoresNow: cores, CoresAfter: total.after, Rounding: total.rounding,
-		Saved: cores - total.after, SavedLow: cores - total.high, SavedHigh: cores - total.low}
+	l := view.Ledger{
+		CoresNow: cores, CoresAfter: total.after, Rounding: total.rounding,
+		Saved: cores - total.after, SavedLow: cores - total.high, SavedHigh: cores - total.low,
+	}
 	if fail > 0 {
 		l.Failover = &total.failover
 	}
 	if fragmented != nil {
 		l.Fragmentation = fragmented
-		l.Saved, l.SavedLow, l.SavedHigh = l.Saved-*fragmented, l.SavedLow-min(*fragmented, l.SavedLow), l.SavedHigh-*fragmented
+		l.Saved -= *fragmented
+		l.SavedLow -= min(*fragmented, l.SavedLow)
+		l.SavedHigh -= *fragmented
 	}
 	round(&l.CoresNow, &l.CoresAfter, &l.Rounding, &l.Saved, &l.SavedLow, &l.SavedHigh, l.Failover)
 	return l

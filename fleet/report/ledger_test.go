@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
@@ -35,9 +35,9 @@ func TestSurvives(t *testing.T) {
 // carts is a service of four containers on two hosts that need 3.7 of their 8 CPUs each, and one of a single container that needs 3.7 of 4.
 func carts(t *testing.T, fail int) view.Document {
 	t.Helper()
-	var rows []fleet.Row
+	var rows []demand.Row
 	for slot := range 3 {
-		at := noon.Add(time.Duration(slot) * fleet.SlotLength)
+		at := noon.Add(time.Duration(slot) * demand.SlotLength)
 		for no := range 4 {
 			rows = append(rows, rowOf("cart", no, at, 8, 4))
 		}
@@ -64,7 +64,8 @@ func TestFailover(t *testing.T) {
 	near(t, "saved", &with.Ledger.Saved, 36-4*7.3-3.7)
 	near(t, "nobody is left", none.Ledger.Failover, 0)
 	near(t, "after that", &none.Ledger.CoresAfter, without.Ledger.CoresAfter)
-	if without.FailoverHosts != 0 || without.FailoverNone != 0 || with.FailoverHosts != 1 || with.FailoverNone != 1 || none.FailoverNone != 2 {
+	if without.FailoverHosts != 0 || without.FailoverNone != 0 || with.FailoverHosts != 1 || with.FailoverNone != 1 ||
+		none.FailoverNone != 2 {
 		t.Errorf("%+v, %+v, %+v", without, with, none)
 	}
 }
@@ -75,7 +76,8 @@ func TestShards(t *testing.T) {
 	s, single := serviceOf(t, d, "cart/app"), serviceOf(t, d, "single/app")
 	// A second in five minutes at 4 CPUs, a third of the time at 1: two seldom meet, but what needs 3.63 alone has another beside it.
 	const mean = 104.0 / 300
-	if s.Half.Containers != 2 || s.Double.Containers != 8 || s.Half.Limit < 3.7 || s.Half.Limit > 5.2 || s.Double.Limit < 2.5 || s.Double.Limit > 3.7 {
+	if s.Half.Containers != 2 || s.Double.Containers != 8 || s.Half.Limit < 3.7 || s.Half.Limit > 5.2 ||
+		s.Double.Limit < 2.5 || s.Double.Limit > 3.7 {
 		t.Errorf("%+v, %+v", s.Half, s.Double)
 	}
 	for _, of := range []*view.Shards{s.Half, s.Double} {
@@ -99,8 +101,9 @@ func TestShards(t *testing.T) {
 // Waiting is a part of what threads wanted; where it was not measured it is not known.
 func TestContended(t *testing.T) {
 	r, old, wrong := rowOf("cart", 1, noon, 8, 4), rowOf("old", 2, noon, 8, 4), rowOf("wrong", 3, noon, 8, 4)
-	for _, of := range []*fleet.Row{&r, &wrong} {
-		of.WaitingQuotaSeconds, of.WaitingAncestorSeconds, of.WaitingContentionSeconds, of.WaitingUnclearSeconds = new(4.0), new(2.0), new(10.4), new(5.2)
+	for _, of := range []*demand.Row{&r, &wrong} {
+		of.WaitingQuotaSeconds, of.WaitingAncestorSeconds, of.WaitingContentionSeconds,
+			of.WaitingUnclearSeconds = new(4.0), new(2.0), new(10.4), new(5.2)
 	}
 	*wrong.WaitingContentionSeconds = 1000
 	d, _ := written(t, r, old, wrong)
@@ -117,10 +120,11 @@ func TestContended(t *testing.T) {
 
 // How long stops take is by the periods of all of a service's rows. A row with an impossible stop is left out.
 func TestStopLengths(t *testing.T) {
-	first, then, other, wrong := rowOf("cart", 1, noon, 8, 4), rowOf("cart", 2, noon, 8, 4), rowOf("other", 3, noon, 8, 4), rowOf("wrong", 4, noon, 8, 4)
-	first.Stops = []fleet.Stop{{Microseconds: 12288, Periods: 60}, {Microseconds: 49152, Periods: 1}}
-	then.Stops = []fleet.Stop{{Microseconds: 12288, Periods: 37}, {Microseconds: 98304, Periods: 2}}
-	wrong.Stops = []fleet.Stop{{Microseconds: 2_000_000, Periods: 1}}
+	first, then, other, wrong := rowOf("cart", 1, noon, 8, 4), rowOf("cart", 2, noon, 8, 4),
+		rowOf("other", 3, noon, 8, 4), rowOf("wrong", 4, noon, 8, 4)
+	first.Stops = []demand.Stop{{Microseconds: 12288, Periods: 60}, {Microseconds: 49152, Periods: 1}}
+	then.Stops = []demand.Stop{{Microseconds: 12288, Periods: 37}, {Microseconds: 98304, Periods: 2}}
+	wrong.Stops = []demand.Stop{{Microseconds: 2_000_000, Periods: 1}}
 	d, _ := written(t, first, then, other, wrong)
 	s := serviceOf(t, d, "cart/app")
 	near(t, "median", s.StopP50, 12.288)

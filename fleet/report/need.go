@@ -2,31 +2,42 @@ package report
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/fleet/leastlimit"
-	"github.com/unthrottle/unthrottle/internal/fleet/periodmodel"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
 )
 
 // sized is a container, with what is known of its demand.
 type sized struct {
-	no                           int64
-	cluster, node                string
-	namespace, pod, name         string
-	service, remedy              string
-	request                      *float64
-	limit, ownLimit              *float64
-	allowed                      *int32
-	now                          bool
-	cores                        *float64
-	measured, stopped, widestUse *float64
-	width, wanted                []leastlimit.Level
-	// What its periods tell: nil, and no limits, where that was not kept.
-	periodSeconds, periods *float64
-	from                   *int32
-	candidates             []periodmodel.Candidate
+	No         int64    `json:"container_no"`
+	Cluster    string   `json:"cluster"`
+	Node       string   `json:"node"`
+	Namespace  string   `json:"namespace"`
+	Pod        string   `json:"pod"`
+	Name       string   `json:"container"`
+	Service    string   `json:"service"`
+	Remedy     string   `json:"remedy"`
+	Limit      *float64 `json:"limit_cpus"`
+	OwnLimit   *float64 `json:"own_limit_cpus"`
+	Request    *float64 `json:"request_cpus"`
+	Allowed    *int32   `json:"allowed_cpus"`
+	RunsNow    int      `json:"runs_now"`
+	Cores      *float64 `json:"cores_now"`
+	Measured   *float64 `json:"measured_seconds"`
+	Stopped    *float64 `json:"stopped_high_seconds"`
+	WidestMean *float64 `json:"widest_mean_cpus"`
+	// What its periods tell: nil, and no candidates, where that was not kept.
+	PeriodSeconds *float64 `json:"candidate_seconds"`
+	Periods       *float64 `json:"candidate_periods"`
+	From          *int32   `json:"candidate_from"`
+	candidates    []periodmodel.Candidate
+
+	width, wanted []leastlimit.Level
+	// unknown is why nothing can be said of it; "": something can. byBounds: its periods do not tell what it needs.
+	unknown  string
+	byBounds bool
 }
 
 // Reasons for which a container's need is not known. Users read them.
@@ -48,18 +59,19 @@ const (
 
 // why is the reason for which nothing can be said; "": something can.
 func (c *sized) why(demand *leastlimit.Demand) string {
+	inForce, _ := remedy.Find(remedy.Kind(c.Remedy))
 	switch {
-	case c.cores == nil:
+	case c.Cores == nil:
 		return noCores
-	case c.remedy != "" && !slices.Contains([]remedy.Kind{remedy.Pin, remedy.Burst, remedy.Period, remedy.Raise}, remedy.Kind(c.remedy)):
+	case c.Remedy != "" && !inForce.ShowsDemand:
 		return capped
-	case !c.pinned() && c.ownLimit == nil:
+	case !c.pinned() && c.OwnLimit == nil:
 		return noLimit
-	case !c.pinned() && c.limit != nil && *c.limit < *c.ownLimit*(1-1e-6):
+	case !c.pinned() && c.Limit != nil && *c.Limit < *c.OwnLimit*(1-1e-6):
 		return otherLimit
-	case c.measured == nil || c.stopped == nil:
+	case c.Measured == nil || c.Stopped == nil:
 		return notMeasured
-	case *c.measured < leastMeasured || c.widestUse == nil: // a row of less than a minute has no mean that counts
+	case *c.Measured < leastMeasured || c.WidestMean == nil: // a row of less than a minute has no mean that counts
 		return tooShort
 	case demand.BusySeconds() < leastBusy:
 		return idle
@@ -67,19 +79,19 @@ func (c *sized) why(demand *leastlimit.Demand) string {
 	return ""
 }
 
-func (c *sized) pinned() bool { return c.remedy == string(remedy.Pin) }
+func (c *sized) pinned() bool { return c.Remedy == string(remedy.Pin) }
 
 // demand is what the model takes.
 func (c *sized) demand() leastlimit.Demand {
 	d := leastlimit.Demand{Width: c.width, Wanted: c.wanted}
-	if c.widestUse != nil {
-		d.WidestMean = *c.widestUse
+	if c.WidestMean != nil {
+		d.WidestMean = *c.WidestMean
 	}
-	if c.stopped != nil {
-		d.StoppedSeconds = *c.stopped
+	if c.Stopped != nil {
+		d.StoppedSeconds = *c.Stopped
 	}
-	if c.allowed != nil {
-		d.AllowedCPUs = *c.allowed
+	if c.Allowed != nil {
+		d.AllowedCPUs = *c.Allowed
 	}
 	return d
 }
@@ -89,74 +101,80 @@ const leastKnown = 0.9
 
 // curve is what other limits would have done; nil: periods were not kept, or tell of too little of the time.
 func (c *sized) curve(demand *leastlimit.Demand) *periodmodel.Curve {
-	if c.pinned() || c.periodSeconds == nil || c.periods == nil || c.from == nil || *c.periodSeconds < leastKnown**c.measured {
+	if c.pinned() || c.PeriodSeconds == nil || c.Periods == nil || c.From == nil || *c.PeriodSeconds < leastKnown**c.Measured {
 		return nil
 	}
-	curve := &periodmodel.Curve{Busy: time.Duration(demand.BusySeconds() * float64(time.Second)), Periods: *c.periods}
-	curve.Add(periodmodel.Outcome{From: int(*c.from), Candidates: c.candidates})
+	curve := &periodmodel.Curve{Busy: time.Duration(demand.BusySeconds() * float64(time.Second)), Periods: *c.Periods}
+	curve.Add(periodmodel.Outcome{From: int(*c.From), Candidates: c.candidates})
 	return curve
 }
 
 // size is a limit that is enough, with its bounds.
-type size struct{ at, low, high float64 }
+type size struct{ cpus, low, high float64 }
 
-func (s *size) take(of size) {
-	s.at, s.low, s.high = max(s.at, of.at), max(s.low, of.low), max(s.high, of.high)
+// exactly is a size without doubt.
+func exactly(cpus float64) size { return size{cpus, cpus, cpus} }
+
+func (s *size) take(other size) {
+	s.cpus, s.low, s.high = max(s.cpus, other.cpus), max(s.low, other.low), max(s.high, other.high)
 }
 
 // times is a size for so much of the load.
-func (s size) times(load float64) size { return size{load * s.at, load * s.low, load * s.high} }
+func (s size) times(load float64) size { return size{load * s.cpus, load * s.low, load * s.high} }
 
 // need is what one container of a service needs: the most of what is known of any.
 type need struct {
-	// limit stops it for at most the bound. lower does so, or stops it no longer than now where that is more; burst does that with a
-	// burst of one quota. burst is infinite where that is not known.
+	// limit stops it for at most the bound. lower does so, or stops it no longer than now where that is more; burst does
+	// that with a burst of one quota. burst is infinite where that is not known.
 	limit, lower, burst size
-	// mean is what it uses in its busiest five minutes, in CPUs; bound is the share of its time to work for which a quota may stop it.
+	// mean is what it uses in its busiest five minutes, in CPUs; bound is the share of its time to work for which a quota
+	// may stop it.
 	mean, bound float64
 	// widest is the container of which lower is. twice is how much more is needed by one that does what two such do.
 	widest *sized
 	twice  float64
 }
 
-// times is what it needs for so much of its load. A limit that is large enough for one is, so many times, for several: that is safe, since what
-// comes by chance evens out.
-func (n *need) times(load float64) need {
-	of := *n
-	of.limit, of.lower, of.burst, of.mean = n.limit.times(load), n.lower.times(load), n.burst.times(load), load*n.mean
-	return of
+// times is what it needs for so much of its load. A limit that is large enough for one is, so many times, for several: that
+// is safe, since what comes by chance evens out.
+func (n *need) times(load float64) *need {
+	more := *n
+	more.limit, more.lower, more.burst, more.mean = n.limit.times(load), n.lower.times(load), n.burst.times(load), load*n.mean
+	return &more
 }
 
-// needOf is what a container needs. byPeriods: its periods tell; else all orders of its demand are bounded.
-func (c *sized) needOf(demand *leastlimit.Demand, bound float64) (n need, byPeriods bool) {
-	all := demand.Least(bound)
+// need is what the container needs: its periods tell, else all orders of its demand are bounded.
+func (c *sized) need(demand *leastlimit.Demand, bound float64) need {
+	bounds := demand.Least(bound)
 	curve := c.curve(demand)
-	if curve == nil {
-		of, unknown := size{all.Safe, all.Low, all.High}, math.Inf(1)
-		return need{limit: of, lower: of, burst: size{unknown, unknown, unknown}, mean: all.Low, bound: bound, widest: c}, false
+	if c.byBounds = curve == nil; c.byBounds {
+		safe := size{bounds.Safe, bounds.Low, bounds.High}
+		return need{limit: safe, lower: safe, burst: exactly(math.Inf(1)), mean: bounds.Low, bound: bound, widest: c}
 	}
-	bursts := c.remedy == string(remedy.Burst)
-	present, served := curve.At(*c.ownLimit, bursts)
+	bursts := c.Remedy == string(remedy.Burst)
+	present, served := curve.At(*c.OwnLimit, bursts)
 	off := periodmodel.Off(present.StoppedShare)
 	least := func(stopped float64, burst bool) size {
-		at := max(curve.Least(periodmodel.Point{StoppedShare: stopped, Delay: present.Delay}, burst), all.Low)
-		return size{at, max(all.Low, at/(1+off)), at * (1 + off)}
+		cpus := max(curve.Least(periodmodel.Point{StoppedShare: stopped, Delay: present.Delay}, burst), bounds.Low)
+		return size{cpus, max(bounds.Low, cpus/(1+off)), cpus * (1 + off)}
 	}
 	same := max(bound, present.StoppedShare)
-	n = need{limit: least(bound, bursts), lower: least(same, bursts), burst: least(same, true), mean: all.Low, bound: same, widest: c}
-	if !served { // it is less than what came: nothing of it can go
-		now := size{*c.ownLimit, *c.ownLimit, *c.ownLimit}
-		n.lower, n.burst = now, now
+	n := need{
+		limit: least(bound, bursts), lower: least(same, bursts), burst: least(same, true),
+		mean: bounds.Low, bound: same, widest: c,
 	}
-	return n, true
+	if !served { // it is less than what came: nothing of it can go
+		n.lower, n.burst = exactly(*c.OwnLimit), exactly(*c.OwnLimit)
+	}
+	return n
 }
 
-func (n *need) take(of need) {
-	if n.widest == nil || of.lower.at > n.lower.at {
-		n.widest, n.bound = of.widest, of.bound
+func (n *need) take(other need) {
+	if n.widest == nil || other.lower.cpus > n.lower.cpus {
+		n.widest, n.bound = other.widest, other.bound
 	}
-	n.limit.take(of.limit)
-	n.lower.take(of.lower)
-	n.burst.take(of.burst)
-	n.mean = max(n.mean, of.mean)
+	n.limit.take(other.limit)
+	n.lower.take(other.lower)
+	n.burst.take(other.burst)
+	n.mean = max(n.mean, other.mean)
 }

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/fleet/engine"
+	"github.com/unthrottle/unthrottle/internal/demand"
 )
 
 // ansi are the functions that the questions may call: SQL's own, which every engine has.
@@ -22,13 +23,13 @@ var words = []string{"OVER", "AS", "FROM", "JOIN", "AND", "OR", "NOT", "IN", "WH
 
 // The questions call nothing that only one engine has, and say in a comment what they are.
 func TestQuestionsAreANSI(t *testing.T) {
-	files, err := fs.Glob(questions, "sql/*.sql")
+	files, err := fs.Glob(questionFiles, "sql/*.sql")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%q, %v", files, err)
 	}
 	comment, call := regexp.MustCompile(`(?m)--.*$`), regexp.MustCompile(`([A-Za-z_]+)\s*\(`)
 	for _, name := range files {
-		text := question(strings.TrimSuffix(path.Base(name), ".sql"))
+		text := question(strings.TrimSuffix(path.Base(name), ".sql"), noon)
 		if !strings.HasPrefix(text, "-- ") {
 			t.Errorf("%s does not say what it asks", name)
 		}
@@ -60,12 +61,12 @@ func TestSumsOfPlainCode(t *testing.T) {
 		containers                                   map[key]bool
 	}
 	want := map[string]*sums{}
-	var rows []fleet.Row
+	var rows []demand.Row
 	for slot := range 4 {
 		for no := range 40 {
 			service := string(rune('a' + no%5))
 			limit := float64(1 + no%3)
-			r := rowOf(service, no, noon.Add(time.Duration(slot)*fleet.SlotLength), limit, int32(2+chance.IntN(6)))
+			r := rowOf(service, no, noon.Add(time.Duration(slot)*demand.SlotLength), limit, int32(2+chance.IntN(6)))
 			r.Service = service
 			r.StoppedHighSeconds = new(chance.Float64() * 30)
 			r.StoppedLowSeconds = new(*r.StoppedHighSeconds / 2)
@@ -113,6 +114,22 @@ func TestSumsOfPlainCode(t *testing.T) {
 		near(t, name+": cores", got.CoresNow, s.cores)
 		if got.Containers != len(s.containers) || got.CoresAfter == nil || *got.CoresAfter > s.cores+1e-6 || math.IsNaN(*got.CoresAfter) {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Bounds in the tags of a row's columns and of lists' elements are a part of a rule that is asked of each row.
+func TestBoundsAreAsked(t *testing.T) {
+	text, err := questionFiles.ReadFile("sql/unsound.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range engine.Columns {
+		if c.Bounds != nil && !strings.Contains(string(text), `{{outside "`+c.Rule+`"}}`) {
+			t.Errorf("%s is under the rule %q, which unsound.sql has not", c.Name, c.Rule)
+		}
+		if c.Kind == engine.List && !strings.Contains(string(text), `{{outsideElements "`+c.Elements+`"}}`) {
+			t.Errorf("unsound.sql does not look at the elements of %s", c.Name)
 		}
 	}
 }

@@ -9,33 +9,38 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/fleet/duckdb"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
 // rowOf is a row of five minutes: 100 s at one CPU, 1 s at wide CPUs, the rest idle; never stopped.
-func rowOf(service string, no int, at time.Time, limit float64, wide int32) fleet.Row {
-	levels := []fleet.Level{{CPUs: 0, Microseconds: 199_000_000}, {CPUs: 1, Microseconds: 100_000_000}, {CPUs: wide, Microseconds: 1_000_000}}
-	r := fleet.Row{
-		Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: 300, Samples: 300, Cluster: "eu1", Node: fmt.Sprintf("n%d", no%2), Namespace: "shop",
-		Pod: fmt.Sprintf("%s-%d", service, no), Container: "app", Service: service + "/app", Runtime: "containerd", Cgroup: int64(1000 + no),
+func rowOf(service string, no int, at time.Time, limit float64, wide int32) demand.Row {
+	levels := []demand.Level{{CPUs: 0, Microseconds: 199_000_000}, {CPUs: 1, Microseconds: 100_000_000},
+		{CPUs: wide, Microseconds: 1_000_000}}
+	r := demand.Row{
+		Schema: demand.SchemaVersion, Start: at, Began: at, Seconds: 300, Samples: 300, Cluster: "eu1",
+		Node: fmt.Sprintf("n%d", no%2), Namespace: "shop",
+		Pod: fmt.Sprintf("%s-%d", service, no), Container: "app", Service: service + "/app", Runtime: "containerd",
+		Cgroup:    int64(1000 + no),
 		LimitCPUs: new(limit), LimitScope: "own", OwnLimitCPUs: new(limit), AllowedCPUs: new(int32(64)),
-		UsedCPUSeconds: new(100 + float64(wide)), WantedCPUSeconds: new(100 + float64(wide)), StoppedLowSeconds: new(0.0), StoppedHighSeconds: new(0.0),
-		StoppedIntervals: new(int64(0)), ThrottledOwnSeconds: new(0.0), ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
+		UsedCPUSeconds: new(100 + float64(wide)), WantedCPUSeconds: new(100 + float64(wide)),
+		StoppedLowSeconds: new(0.0), StoppedHighSeconds: new(0.0),
+		StoppedIntervals: new(int64(0)), ThrottledOwnSeconds: new(0.0), ThrottledPodSeconds: new(0.0),
+		ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
 		Periods: new(int64(3000)), ThrottledPeriods: new(int64(0)), WidthMax: new(wide), Width: levels, Wanted: levels,
 	}
 	return r
 }
 
 // part is a row of a part of the five minutes.
-func part(r fleet.Row, from, seconds int64) fleet.Row {
+func part(r demand.Row, from, seconds int64) demand.Row {
 	r.Began, r.Seconds, r.Samples = r.Start.Add(time.Duration(from)*time.Second), float64(seconds), int32(seconds)
 	shorter := func(v *float64) *float64 { return new(*v * float64(seconds) / 300) }
 	r.UsedCPUSeconds, r.WantedCPUSeconds = shorter(r.UsedCPUSeconds), shorter(r.WantedCPUSeconds)
-	for _, levels := range []*[]fleet.Level{&r.Width, &r.Wanted} {
+	for _, levels := range []*[]demand.Level{&r.Width, &r.Wanted} {
 		*levels = slices.Clone(*levels)
 		for i := range *levels {
 			(*levels)[i].Microseconds = (*levels)[i].Microseconds * seconds / 300
@@ -78,7 +83,7 @@ func asked(t *testing.T, dir string, batch int) (view.Document, error) {
 }
 
 // written writes rows and makes their report.
-func written(t *testing.T, rows ...fleet.Row) (view.Document, string) {
+func written(t *testing.T, rows ...demand.Row) (view.Document, string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := store.Write(dir, rows); err != nil {
@@ -125,10 +130,10 @@ func missing(t *testing.T, what string, got *float64) {
 
 // A service of which all is known: its figures are those of the rows by hand.
 func TestLedger(t *testing.T) {
-	var rows []fleet.Row
+	var rows []demand.Row
 	for slot := range 3 {
 		for no := range 4 {
-			rows = append(rows, rowOf("cart", no, noon.Add(time.Duration(slot)*fleet.SlotLength), 8, 4))
+			rows = append(rows, rowOf("cart", no, noon.Add(time.Duration(slot)*demand.SlotLength), 8, 4))
 		}
 	}
 	d, _ := written(t, rows...)
@@ -156,7 +161,8 @@ func TestLedger(t *testing.T) {
 	near(t, "saved", &l.Saved, 17.2)
 	near(t, "saved, low", &l.SavedLow, 16)
 	near(t, "saved, high", &l.SavedHigh, 32-1.6)
-	if !(l.Rounding > 0 && l.Rounding < 0.4) || l.Fragmentation == nil || *l.Fragmentation != 0 || l.Failover != nil || len(d.Unknown) != 0 {
+	if !(l.Rounding > 0 && l.Rounding < 0.4) || l.Fragmentation == nil || *l.Fragmentation != 0 || l.Failover != nil ||
+		len(d.Unknown) != 0 {
 		t.Errorf("%+v, %+v", l, d.Unknown)
 	}
 }
@@ -174,22 +180,22 @@ func TestWidestContainerDecides(t *testing.T) {
 
 // What rows do not tell is not known: such containers keep what they have, and are counted by their reason.
 func TestUnknown(t *testing.T) {
-	change := func(no int, of func(r *fleet.Row)) fleet.Row {
+	change := func(no int, of func(r *demand.Row)) demand.Row {
 		r := rowOf(fmt.Sprintf("s%d", no), no, noon, 4, 2)
 		of(&r)
 		return r
 	}
 	d, _ := written(t,
-		change(1, func(r *fleet.Row) { r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = nil, nil, "" }),
-		change(2, func(r *fleet.Row) { r.LimitCPUs, r.OwnLimitCPUs, r.RequestCPUs = nil, nil, new(2.5) }),
-		change(3, func(r *fleet.Row) { r.LimitCPUs, r.LimitScope = new(3.0), "pod" }),
-		change(4, func(r *fleet.Row) { r.Remedy = "narrow" }),
-		change(5, func(r *fleet.Row) {
+		change(1, func(r *demand.Row) { r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = nil, nil, "" }),
+		change(2, func(r *demand.Row) { r.LimitCPUs, r.OwnLimitCPUs, r.RequestCPUs = nil, nil, new(2.5) }),
+		change(3, func(r *demand.Row) { r.LimitCPUs, r.LimitScope = new(3.0), "pod" }),
+		change(4, func(r *demand.Row) { r.Remedy = "narrow" }),
+		change(5, func(r *demand.Row) {
 			r.Width, r.Wanted, r.WantedCPUSeconds, r.WidthMax, r.StoppedLowSeconds, r.StoppedHighSeconds = nil, nil, nil, nil, nil, nil
 		}),
-		change(6, func(r *fleet.Row) { *r = part(*r, 100, 200) }),
-		change(7, func(r *fleet.Row) {
-			r.Wanted = []fleet.Level{{CPUs: 0, Microseconds: 299_900_000}, {CPUs: 1, Microseconds: 100_000}}
+		change(6, func(r *demand.Row) { *r = part(*r, 100, 200) }),
+		change(7, func(r *demand.Row) {
+			r.Wanted = []demand.Level{{CPUs: 0, Microseconds: 299_900_000}, {CPUs: 1, Microseconds: 100_000}}
 		}),
 		rowOf("known", 8, noon, 4, 2),
 	)
@@ -198,13 +204,15 @@ func TestUnknown(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %v %s", u.Containers, u.Cores, u.Reason))
 	}
 	slices.Sort(got)
-	want := []string{"1 0 " + noCores, "1 2.5 " + noLimit, "1 4 " + otherLimit, "1 4 " + capped, "1 4 " + notMeasured, "1 4 " + tooShort, "1 4 " + idle}
+	want := []string{"1 0 " + noCores, "1 2.5 " + noLimit, "1 4 " + otherLimit, "1 4 " + capped, "1 4 " + notMeasured,
+		"1 4 " + tooShort, "1 4 " + idle}
 	if slices.Sort(want); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	near(t, "now", &d.Ledger.CoresNow, 2.5+6*4)
 	near(t, "all savings are the known one's", &d.Ledger.Saved, 4-*serviceOf(t, d, "known/app").CoresAfter)
-	if s := serviceOf(t, d, "s5/app"); s.CoresAfter != nil || s.Remedy != nil || s.StoppedShare != nil || s.RunnablePerCore != nil || s.Unknown != 1 {
+	if s := serviceOf(t, d, "s5/app"); s.CoresAfter != nil || s.Remedy != nil || s.StoppedShare != nil ||
+		s.RunnablePerCore != nil || s.Unknown != 1 {
 		t.Errorf("not measured: %+v", s)
 	}
 	missing(t, "cores of what has no limit", serviceOf(t, d, "s1/app").CoresNow)
@@ -212,9 +220,11 @@ func TestUnknown(t *testing.T) {
 
 // A container that came a moment ago keeps what it has and is told as such. What the others of its service need stays known.
 func TestYoungContainers(t *testing.T) {
-	d, _ := written(t, rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4), part(rowOf("cart", 2, noon, 8, 4), 250, 50), part(rowOf("new", 3, noon, 8, 4), 250, 50))
+	d, _ := written(t, rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4),
+		part(rowOf("cart", 2, noon, 8, 4), 250, 50), part(rowOf("new", 3, noon, 8, 4), 250, 50))
 	s := serviceOf(t, d, "cart/app")
-	if s.Containers != 3 || s.Unknown != 1 || s.Young != 1 || s.Half == nil || s.Double == nil || s.Half.Containers != 2 || s.Double.Containers != 6 {
+	if s.Containers != 3 || s.Unknown != 1 || s.Young != 1 || s.Half == nil || s.Double == nil ||
+		s.Half.Containers != 2 || s.Double.Containers != 6 {
 		t.Errorf("%+v", s)
 	}
 	near(t, "limit", s.Limit, 3.7)
@@ -226,7 +236,7 @@ func TestYoungContainers(t *testing.T) {
 
 // Stopped by its own quota, by its pod's, which a sidecar spends, and by one further up.
 func TestWhoSpends(t *testing.T) {
-	stopped := func(r fleet.Row, seconds float64) fleet.Row {
+	stopped := func(r demand.Row, seconds float64) demand.Row {
 		r.StoppedLowSeconds, r.StoppedHighSeconds, r.ThrottledOwnSeconds = new(seconds), new(seconds), new(seconds)
 		return r
 	}
@@ -238,7 +248,8 @@ func TestWhoSpends(t *testing.T) {
 	slice := stopped(rowOf("slice", 2, noon, 2, 8), 3)
 	slice.ThrottledOwnSeconds, slice.ThrottledSliceSeconds = new(0.0), new(3.0)
 	d, _ := written(t, own, app, sidecar, slice)
-	for name, want := range map[string][2]string{"own/app": {"own", "own/app"}, "app/app": {"pod", "proxy/app"}, "slice/app": {"slice", ""}, "proxy/app": {"", ""}} {
+	for name, want := range map[string][2]string{"own/app": {"own", "own/app"}, "app/app": {"pod", "proxy/app"},
+		"slice/app": {"slice", ""}, "proxy/app": {"", ""}} {
 		s, by, spent := serviceOf(t, d, name), "", ""
 		if s.StoppedBy != nil {
 			by = *s.StoppedBy
@@ -261,7 +272,7 @@ func TestWhoSpends(t *testing.T) {
 
 // What a remedy did is over the containers that have rows without it too. Sizes are those of the limit of now.
 func TestApplied(t *testing.T) {
-	before, after := rowOf("cart", 0, noon, 2, 8), rowOf("cart", 0, noon.Add(fleet.SlotLength), 3, 8)
+	before, after := rowOf("cart", 0, noon, 2, 8), rowOf("cart", 0, noon.Add(demand.SlotLength), 3, 8)
 	before.StoppedLowSeconds, before.StoppedHighSeconds, before.ThrottledOwnSeconds = new(30.0), new(30.0), new(60.0)
 	after.Remedy = "raise"
 	only := rowOf("mail", 1, noon, 2, 2)
@@ -279,11 +290,12 @@ func TestApplied(t *testing.T) {
 	near(t, "now", serviceOf(t, d, "cart/app").CoresNow, 3)
 }
 
-// Before a remedy is until it came into force: rows after its end are none of it, and neither is that of the slot in which a container ended, which may
+// Before a remedy is until it came into force: rows after its end are none of it, and neither is that of the slot in
+// which a container ended, which may
 // not tell the remedy. What was before another remedy is before the second one too.
 func TestBeforeARemedyIsUntilItCame(t *testing.T) {
-	row := func(slot int, remedy string, stopped float64) fleet.Row {
-		r := withCandidates(rowOf("cart", 0, noon.Add(time.Duration(slot)*fleet.SlotLength), 1, 8))
+	row := func(slot int, remedy string, stopped float64) demand.Row {
+		r := withCandidates(rowOf("cart", 0, noon.Add(time.Duration(slot)*demand.SlotLength), 1, 8))
 		r.Remedy, r.StoppedLowSeconds, r.StoppedHighSeconds, r.ThrottledOwnSeconds = remedy, new(stopped), new(stopped), new(stopped)
 		return r
 	}
@@ -313,15 +325,16 @@ func TestBeforeARemedyIsUntilItCame(t *testing.T) {
 
 // The periods before a remedy foretell it, if those of all its containers do, and for remedies that rows can tell of.
 func TestAppliedAsForetold(t *testing.T) {
-	pair := func(service string, no int, remedy string, limit float64, periods bool) []fleet.Row {
-		before, after := rowOf(service, no, noon, 1, 8), rowOf(service, no, noon.Add(fleet.SlotLength), limit, 8)
+	pair := func(service string, no int, remedy string, limit float64, periods bool) []demand.Row {
+		before, after := rowOf(service, no, noon, 1, 8), rowOf(service, no, noon.Add(demand.SlotLength), limit, 8)
 		if periods {
 			before = withCandidates(before)
 		}
 		after.Remedy = remedy
-		return []fleet.Row{before, after}
+		return []demand.Row{before, after}
 	}
-	d, _ := written(t, slices.Concat(pair("a", 0, "raise", 2, true), pair("b", 1, "raise", 1, true), pair("c", 2, "burst", 1, true), pair("d", 3, "pin", 1, true),
+	d, _ := written(t, slices.Concat(pair("a", 0, "raise", 2, true), pair("b", 1, "raise", 1, true),
+		pair("c", 2, "burst", 1, true), pair("d", 3, "pin", 1, true),
 		pair("e", 4, "period", 1, true))...)
 	got := map[string]*float64{}
 	for _, a := range d.Applied {
@@ -354,10 +367,11 @@ func TestPinned(t *testing.T) {
 }
 
 // candidates are those of a row: a container that one CPU stops for 3 s and two for 30 ms; with a burst one CPU stops it for 30 ms.
-func withCandidates(r fleet.Row) fleet.Row {
+func withCandidates(r demand.Row) demand.Row {
 	r.PeriodMicroseconds, r.CandidateSeconds, r.CandidateFrom = new(int64(100_000)), new(300.0), new(int32(0))
 	for i, stopped := range []int64{3_000_000, 1_000_000, 300_000, 100_000, 30_000} {
-		r.Candidates = append(r.Candidates, fleet.Candidate{Step: int32(i), StoppedMicroseconds: stopped, ThrottledPeriods: int32(stopped / 50_000), DelayMicroseconds: 0, BurstStoppedMicroseconds: stopped / 100})
+		r.Candidates = append(r.Candidates, demand.Candidate{Step: int32(i), StoppedMicroseconds: stopped,
+			ThrottledPeriods: int32(stopped / 50_000), DelayMicroseconds: 0, BurstStoppedMicroseconds: stopped / 100})
 	}
 	return r
 }
@@ -400,9 +414,9 @@ func TestPeriodsTell(t *testing.T) {
 // Containers that ended are not there now, and what they needed counts.
 func TestEndedContainers(t *testing.T) {
 	old := rowOf("cart", 0, noon, 8, 5)
-	var rows []fleet.Row
+	var rows []demand.Row
 	for i := range 4 {
-		fresh := rowOf("cart", 2, noon.Add(time.Duration(i)*fleet.SlotLength), 8, 2) // on the same host
+		fresh := rowOf("cart", 2, noon.Add(time.Duration(i)*demand.SlotLength), 8, 2) // on the same host
 		rows = append(rows, fresh)
 	}
 	d, _ := written(t, append(rows, old)...)

@@ -25,8 +25,8 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/generate"
 	"github.com/unthrottle/unthrottle/fleet/spark"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
@@ -38,20 +38,23 @@ const localCluster = spark.Master("local-cluster[2,1,1024]")
 func hardFleet(t *testing.T) (files, bad []string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a'; DROP TABLE loaded; --[1]*?{a,b} +%20é\n")
-	if _, err := generate.Make(t.Context(), dir, generate.Options{Hosts: 3, Containers: 12, Seed: 5, Start: noon, Hours: 1, Bound: 0.001}); err != nil {
+	if _, err := generate.Make(t.Context(), dir, generate.Options{Hosts: 3, Containers: 12, Seed: 5, Start: noon,
+		Hours: 1, Bound: 0.001}); err != nil {
 		t.Fatal(err)
 	}
-	var rows []fleet.Row
+	var rows []demand.Row
 	for no := range 150 { // one service that is most of the fleet
 		for slot := range 2 {
-			r := withCandidates(rowOf("huge", no, noon.Add(time.Duration(slot)*fleet.SlotLength), 8, int32(2+no%7)))
+			r := withCandidates(rowOf("huge", no, noon.Add(time.Duration(slot)*demand.SlotLength), 8, int32(2+no%7)))
 			r.Node, r.StoppedHighSeconds, r.ThrottledPodSeconds = "huge", new(float64(no)/100), new(float64(no%3))
-			r.WaitingQuotaSeconds, r.WaitingAncestorSeconds, r.WaitingContentionSeconds, r.WaitingUnclearSeconds = new(1.0), new(2.0), new(float64(no)/7), new(0.5)
-			r.Stops = []fleet.Stop{{Microseconds: 4096, Periods: int32(1 + no)}, {Microseconds: 98_304, Periods: 2}}
+			r.WaitingQuotaSeconds, r.WaitingAncestorSeconds, r.WaitingContentionSeconds,
+				r.WaitingUnclearSeconds = new(1.0), new(2.0), new(float64(no)/7), new(0.5)
+			r.Stops = []demand.Stop{{Microseconds: 4096, Periods: int32(1 + no)}, {Microseconds: 98_304, Periods: 2}}
 			if no%5 == 0 {
 				r.RecordedSeconds, r.RequestCount = new(10.0), new(int64(no+3))
-				r.Requests = []fleet.Request{{Microseconds: 2048, Count: int32(no + 2)}, {Microseconds: 98_304, Count: 1}}
-				r.Responses = []fleet.Response{{Role: "http-'\"\u2028", Microseconds: 2048, Count: 5}, {Role: "http-'\"\u2028", Microseconds: 98_304, Count: 1}, {Role: "main", Microseconds: 16, Count: int32(1 + no)}}
+				r.Requests = []demand.Request{{Microseconds: 2048, Count: int32(no + 2)}, {Microseconds: 98_304, Count: 1}}
+				r.Responses = []demand.Response{{Role: "http-'\"\u2028", Microseconds: 2048, Count: 5},
+					{Role: "http-'\"\u2028", Microseconds: 98_304, Count: 1}, {Role: "main", Microseconds: 16, Count: int32(1 + no)}}
 			}
 			rows = append(rows, r)
 		}
@@ -60,32 +63,34 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		r := rowOf("cart", no, noon, 8, 4)
 		r.Node, r.Service, r.Pod = node, "x'); DROP TABLE loaded; --\x1b[2J<script>\\"+node, node
 		rows = append(rows, r)
-		r.Start, r.Began = noon.Add(fleet.SlotLength), noon.Add(fleet.SlotLength+1500*time.Millisecond)
+		r.Start, r.Began = noon.Add(demand.SlotLength), noon.Add(demand.SlotLength+1500*time.Millisecond)
 		r.RequestCPUs, r.OwnLimitCPUs, r.LimitCPUs, r.UsedCPUSeconds, r.WantedCPUSeconds = nil, nil, nil, nil, nil
 		r.StoppedLowSeconds, r.StoppedHighSeconds, r.AllowedCPUs, r.Width, r.Wanted = nil, nil, nil, nil, nil
 		rows = append(rows, r)
 	}
 	for slot := range 4 { // a burst that came into force
-		r := withCandidates(rowOf("mail", 3, noon.Add(time.Duration(slot)*fleet.SlotLength), 4, 6))
+		r := withCandidates(rowOf("mail", 3, noon.Add(time.Duration(slot)*demand.SlotLength), 4, 6))
 		if r.StoppedHighSeconds = new(5.0); slot > 1 {
 			r.Remedy, r.StoppedHighSeconds = string(remedy.Burst), new(1.0)
 		}
 		rows = append(rows, r)
 	}
-	for no, of := range []func(*fleet.Row){
-		func(r *fleet.Row) { r.Schema = 9 }, func(r *fleet.Row) { r.OwnLimitCPUs = new(math.NaN()) }, func(r *fleet.Row) { r.UsedCPUSeconds = new(math.Inf(1)) },
-		func(r *fleet.Row) { r.Width = []fleet.Level{{CPUs: -1, Microseconds: 5}} }, func(r *fleet.Row) { r.Start = noon.Add(time.Second) },
-		func(r *fleet.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
-		func(r *fleet.Row) { r.Stops = []fleet.Stop{{Microseconds: 4096, Periods: -1}} },
-		func(r *fleet.Row) {
+	for no, of := range []func(*demand.Row){
+		func(r *demand.Row) { r.Schema = 9 }, func(r *demand.Row) { r.OwnLimitCPUs = new(math.NaN()) },
+		func(r *demand.Row) { r.UsedCPUSeconds = new(math.Inf(1)) },
+		func(r *demand.Row) { r.Width = []demand.Level{{CPUs: -1, Microseconds: 5}} },
+		func(r *demand.Row) { r.Start = noon.Add(time.Second) },
+		func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
+		func(r *demand.Row) { r.Stops = []demand.Stop{{Microseconds: 4096, Periods: -1}} },
+		func(r *demand.Row) {
 			r.RecordedSeconds = new(10.0)
-			r.Requests = []fleet.Request{{Microseconds: 1 << 40, Count: 1}}
+			r.Requests = []demand.Request{{Microseconds: 1 << 40, Count: 1}}
 		},
-		func(r *fleet.Row) {
+		func(r *demand.Row) {
 			r.RecordedSeconds = new(10.0)
-			r.Responses = []fleet.Response{{Role: "main", Microseconds: 16, Count: 0}}
+			r.Responses = []demand.Response{{Role: "main", Microseconds: 16, Count: 0}}
 		},
-		func(r *fleet.Row) { r.RecordedSeconds = new(-1.0) },
+		func(r *demand.Row) { r.RecordedSeconds = new(-1.0) },
 	} {
 		r := rowOf("bad", no, noon, 8, 4)
 		of(&r)
@@ -99,9 +104,9 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	gone := rowOf("mail", 8, noon.Add(-time.Hour), 4, 3)
 	gone.Node = "gone"
 	beside := rowOf("beside", 1, noon, 8, 4)
-	errs := []error{store.Write(dir, rows), store.Write(dir, []fleet.Row{late, gone, part(beside, 0, 200)})}
+	errs := []error{store.Write(dir, rows), store.Write(dir, []demand.Row{late, gone, part(beside, 0, 200)})}
 	copies := t.TempDir()
-	errs = append(errs, store.Write(copies, []fleet.Row{part(beside, 150, 150), rows[0], rows[1]}),
+	errs = append(errs, store.Write(copies, []demand.Row{part(beside, 150, 150), rows[0], rows[1]}),
 		os.CopyFS(filepath.Join(dir, "cluster=copy"), os.DirFS(filepath.Join(copies, "cluster=eu1"))))
 	hour := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12")
 	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns, waitingColumns, stopColumns} {
@@ -116,7 +121,8 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	for i := range 200 { // within the pages
 		changed[len(changed)/8+i] ^= 0x5a
 	}
-	errs = append(errs, os.WriteFile(of("cut"), huge[:len(huge)/2], 0o644), os.WriteFile(of("changed"), changed, 0o644), os.WriteFile(of("empty"), nil, 0o644),
+	errs = append(errs, os.WriteFile(of("cut"), huge[:len(huge)/2], 0o644), os.WriteFile(of("changed"), changed, 0o644),
+		os.WriteFile(of("empty"), nil, 0o644),
 		os.WriteFile(of("other"), []byte("no Parquet at all"), 0o644))
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
@@ -125,7 +131,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	colon := rowOf("cart", 9, noon, 8, 4)
 	colon.Cluster = "eu:2"
 	plain := t.TempDir() // Spark does not find a colon beside a character of patterns
-	if err := store.Write(plain, []fleet.Row{colon}); err != nil {
+	if err := store.Write(plain, []demand.Row{colon}); err != nil {
 		t.Fatal(err)
 	}
 	files = filesIn(t, plain)
@@ -157,7 +163,8 @@ func joined(t *testing.T, from, to string) {
 	if err := os.WriteFile(plain, rows, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ExecContext(t.Context(), "COPY (SELECT * FROM read_parquet("+quoted(plain)+", hive_partitioning = false)) TO "+quoted(plain+".new")+" (FORMAT parquet, COMPRESSION zstd)"); err != nil {
+	if _, err := db.ExecContext(t.Context(), "COPY (SELECT * FROM read_parquet("+quoted(plain)+
+		", hive_partitioning = false)) TO "+quoted(plain+".new")+" (FORMAT parquet, COMPRESSION zstd)"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(plain+".new", to); err != nil {
@@ -168,7 +175,7 @@ func joined(t *testing.T, from, to string) {
 // answers are the rows of every question, and the files that were left out.
 func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][]any, refused []string) {
 	t.Helper()
-	s := script(noon, "totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses", "exclusive", "services", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers")
+	s := script(noon, allQuestions...)
 	left, err := e.Prepare(t.Context(), files, s)
 	if err != nil {
 		t.Fatal(err)
@@ -179,8 +186,8 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 	slices.Sort(refused)
 	rows = map[string][][]any{}
 	for _, q := range s.Questions {
-		if err := e.Ask(t.Context(), q.Name, func(scan func(...any) error) error {
-			row := make([]any, columnsOf[q.Name])
+		if err := e.Ask(t.Context(), q.Name, func(columns []string, scan func(...any) error) error {
+			row := make([]any, len(columns))
 			to := make([]any, len(row))
 			for i := range row {
 				to[i] = &row[i]
@@ -198,9 +205,11 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 	return rows, refused
 }
 
-// columnsOf is how many columns each answer has.
-var columnsOf = map[string]int{"totals": 6, "problems": 4, "hosts": 6, "sizes": 20, "demand": 4, "candidates": 7, "spenders": 2, "stops": 3, "requests": 3, "responses": 4, "exclusive": 3, "services": 14, "forecasts": 9, "applied": 6,
-	"plan_hosts": 5, "plan_demand": 7, "plan_containers": 13}
+// allQuestions are those of the report and of the plan.
+var allQuestions = []string{
+	"totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses", "exclusive", "services",
+	"forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers",
+}
 
 // plainValue is a value whatever type an engine gave it.
 func plainValue(v any) any {
@@ -241,7 +250,8 @@ func sameRows(t *testing.T, want, got map[string][][]any) {
 	}
 }
 
-// onSpark is a run of Spark for this test, with the driver's memory that the program gives by itself: the driver has the cluster's master and workers in its
+// onSpark is a run of Spark for this test, with the driver's memory that the program gives by itself: the driver has
+// the cluster's master and workers in its
 // process.
 func onSpark(t *testing.T, submit string, progress func(spark.Step)) *spark.Engine {
 	t.Helper()
@@ -252,21 +262,22 @@ func onSpark(t *testing.T, submit string, progress func(spark.Step)) *spark.Engi
 	return e
 }
 
-// Each question has answers about the fleet on which engines are compared, and as many columns as the comparison takes.
+// Each question has answers about the fleet on which engines are compared.
 func TestEachQuestionHasAnswers(t *testing.T) {
 	files, bad := hardFleet(t)
 	rows, refused := answers(t, opened(t, 0), files)
 	if !slices.Equal(refused, bad) {
 		t.Errorf("left out: %q", refused)
 	}
-	for name := range columnsOf {
+	for _, name := range allQuestions {
 		if len(rows[name]) == 0 {
 			t.Errorf("%s: the fleet has no row of it", name)
 		}
 	}
 }
 
-// Row for row the two engines say the same, and leave the same files out; also where a worker of Spark is killed once it holds rows. So the reports are
+// Row for row the two engines say the same, and leave the same files out; also where a worker of Spark is killed once
+// it holds rows. So the reports are
 // equal.
 func TestSparkIsDuckDB(t *testing.T) {
 	submit := require.Spark(t)
@@ -323,7 +334,8 @@ func killWorker(t *testing.T) (killed int) {
 	}
 	for _, p := range processes {
 		no, err := strconv.Atoi(filepath.Base(p))
-		if _, of, line := processOf(p); err == nil && group > 0 && of == group && strings.Contains(line, "CoarseGrainedExecutorBackend") && killed == 0 {
+		if _, of, line := processOf(p); err == nil && group > 0 && of == group &&
+			strings.Contains(line, "CoarseGrainedExecutorBackend") && killed == 0 {
 			if err := unix.Kill(no, unix.SIGKILL); err == nil {
 				killed++
 			}

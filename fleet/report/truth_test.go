@@ -16,15 +16,18 @@ import (
 // do. Their demand is drawn.
 func TestTruth(t *testing.T) {
 	for seed := range uint64(4) {
-		told, comes := compareWithTruth(t, generate.Options{Hosts: 5, Containers: 120, Seed: seed, Start: noon, Hours: 12, Bound: 0.001, Drawn: true})
+		told, comes := compareWithTruth(t, generate.Options{Hosts: 5, Containers: 120, Seed: seed, Start: noon,
+			Hours: 12, Bound: 0.001, Drawn: true})
 		if math.Abs(told/comes-1) > 0.1 {
 			t.Errorf("seed %d: %.1f cores can go, the report says %.1f", seed, comes, told)
 		}
 	}
 }
 
-// Of recorded demand too, but for one fleet of sixteen: the report is too careful about a service that its limit stops today for more than a
-// hundredth of all time, where a burst would do. A fleet with two fifths of its containers in one such service is off by more than a tenth, on the safe side.
+// Of recorded demand too, but for one fleet of sixteen: the report is too careful about a service that its limit stops
+// today for more than a
+// hundredth of all time, where a burst would do. A fleet with two fifths of its containers in one such service is off
+// by more than a tenth, on the safe side.
 func TestTruthOfRecordedDemand(t *testing.T) {
 	const fleets = 16
 	far, allTold, allComes := 0, 0.0, 0.0
@@ -38,9 +41,11 @@ func TestTruthOfRecordedDemand(t *testing.T) {
 			t.Errorf("seed %d: %.1f cores can go, the report says %.1f", seed, comes, told)
 		}
 	}
-	t.Logf("of all fleets %.1f cores can go, the report says %.1f; %d of %d fleets are off by more than a tenth", allComes, allTold, far, fleets)
+	t.Logf("of all fleets %.1f cores can go, the report says %.1f; %d of %d fleets are off by more than a tenth",
+		allComes, allTold, far, fleets)
 	if far > 1 || math.Abs(allTold/allComes-1) > 0.05 {
-		t.Errorf("%d of %d fleets are off by more than a tenth; %.1f cores can go in all, the reports say %.1f", far, fleets, allComes, allTold)
+		t.Errorf("%d of %d fleets are off by more than a tenth; %.1f cores can go in all, the reports say %.1f", far,
+			fleets, allComes, allTold)
 	}
 }
 
@@ -57,8 +62,10 @@ func compareWithTruth(t *testing.T, o generate.Options) (told, comes float64) {
 		t.Fatal(err)
 	}
 	fleet := fmt.Sprintf("%s, seed %d", truth.Demand, o.Seed)
-	if d.Containers != o.Containers || d.Hosts != o.Hosts || int(d.Input.Rows) != truth.Rows || len(d.Services) != len(truth.Services) || len(d.Unknown) != 0 {
-		t.Errorf("%s: %d containers, %d hosts, %d rows, %d services, unknown %+v", fleet, d.Containers, d.Hosts, d.Input.Rows, len(d.Services), d.Unknown)
+	if d.Containers != o.Containers || d.Hosts != o.Hosts || int(d.Input.Rows) != truth.Rows ||
+		len(d.Services) != len(truth.Services) || len(d.Unknown) != 0 {
+		t.Errorf("%s: %d containers, %d hosts, %d rows, %d services, unknown %+v", fleet, d.Containers, d.Hosts,
+			d.Input.Rows, len(d.Services), d.Unknown)
 	}
 	near(t, "cores now", &d.Ledger.CoresNow, truth.CoresNow)
 	saved := truth.CoresNow // of the remedies that the report chose
@@ -77,7 +84,8 @@ func compareWithTruth(t *testing.T, o generate.Options) (told, comes float64) {
 		const step = 0.1 // of a limit
 		slack := step * float64(want.Containers)
 		if after < *got.CoresAfterLow-slack-1e-6 || after > *got.CoresAfterHigh+slack+1e-6 {
-			t.Errorf("%s, %s: needs %.1f with %s, told %.1f to %.1f", name, want.Recording, after, *got.Remedy, *got.CoresAfterLow, *got.CoresAfterHigh)
+			t.Errorf("%s, %s: needs %.1f with %s, told %.1f to %.1f", name, want.Recording, after, *got.Remedy,
+				*got.CoresAfterLow, *got.CoresAfterHigh)
 		}
 		comes, told := *got.CoresNow-after, *got.CoresNow-*got.CoresAfter
 		if comes > slack && told <= 0 || told > slack && comes <= 0 {
@@ -87,7 +95,8 @@ func compareWithTruth(t *testing.T, o generate.Options) (told, comes float64) {
 			if o.Drawn || *got.Remedy != view.Burst || want.StoppedShare < 0.01 || told > comes {
 				t.Errorf("%s, %s: %.1f cores come back, told %.1f", name, want.Recording, comes, told)
 			} else {
-				t.Logf("%s, %s: %.1f cores come back with a burst, told %.1f; stopped for %.1f %% of the time today", name, want.Recording, comes, told, 100*want.StoppedShare)
+				t.Logf("%s, %s: %.1f cores come back with a burst, told %.1f; stopped for %.1f %% of the time today",
+					name, want.Recording, comes, told, 100*want.StoppedShare)
 			}
 		}
 		if got.ByBounds != 0 {
@@ -97,7 +106,8 @@ func compareWithTruth(t *testing.T, o generate.Options) (told, comes float64) {
 			t.Errorf("%s: %d containers, told %d", name, want.Containers, got.Containers)
 		}
 	}
-	t.Logf("%s: %.1f of %.1f cores can go, the report says %.1f, %.1f to %.1f", fleet, saved, truth.CoresNow, d.Ledger.Saved, d.Ledger.SavedLow, d.Ledger.SavedHigh)
+	t.Logf("%s: %.1f of %.1f cores can go, the report says %.1f, %.1f to %.1f", fleet, saved, truth.CoresNow,
+		d.Ledger.Saved, d.Ledger.SavedLow, d.Ledger.SavedHigh)
 	if saved < d.Ledger.SavedLow || saved > d.Ledger.SavedHigh {
 		t.Errorf("%s: %.1f cores can go, the report says %.1f to %.1f", fleet, saved, d.Ledger.SavedLow, d.Ledger.SavedHigh)
 	}
@@ -108,7 +118,8 @@ func compareWithTruth(t *testing.T, o generate.Options) (told, comes float64) {
 func TestGeneratedAgain(t *testing.T) {
 	of := func(seed uint64) (string, []byte) {
 		dir := t.TempDir()
-		if _, err := generate.Make(t.Context(), dir, generate.Options{Hosts: 2, Containers: 7, Seed: seed, Start: noon, Hours: 1, Bound: 0.001}); err != nil {
+		if _, err := generate.Make(t.Context(), dir, generate.Options{Hosts: 2, Containers: 7, Seed: seed, Start: noon,
+			Hours: 1, Bound: 0.001}); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "truth.json"))

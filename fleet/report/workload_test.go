@@ -9,7 +9,7 @@ import (
 // Which controller has a service's limit, by its pods' names and where they are.
 func TestWorkloads(t *testing.T) {
 	pod := func(name, node string, limit, request float64) sized {
-		return sized{service: "s", namespace: "shop", pod: name, name: "app", node: node, ownLimit: &limit, request: &request}
+		return sized{Namespace: "shop", Pod: name, Name: "app", Node: node, OwnLimit: &limit, Request: &request}
 	}
 	for name, c := range map[string]struct {
 		of    []sized
@@ -17,27 +17,33 @@ func TestWorkloads(t *testing.T) {
 		want  *view.Workload
 	}{
 		"a Deployment": {[]sized{pod("cart-7d9c5b8f6-x2x4x", "a", 2, 1), pod("cart-7d9c5b8f6-b2x4x", "a", 2, 1)}, 9,
-			&view.Workload{Kind: "Deployment", Namespace: "shop", Name: "cart", Container: "app", LimitCPUs: new(2.0), RequestCPUs: new(1.0)}},
+			&view.Workload{Kind: "Deployment", Namespace: "shop", Name: "cart", Container: "app", LimitCPUs: new(2.0),
+				RequestCPUs: new(1.0)}},
 		"limits that differ": {[]sized{pod("db-0", "a", 2, 1), pod("db-1", "b", 4, 1)}, 9,
 			&view.Workload{Kind: "StatefulSet", Namespace: "shop", Name: "db", Container: "app", RequestCPUs: new(1.0)}},
-		"a DaemonSet":                 {[]sized{pod("log-x2x4x", "a", 1, 1), pod("log-b2x4x", "b", 1, 1), pod("log-c2x4x", "c", 1, 1)}, 3, &view.Workload{Kind: "DaemonSet", Namespace: "shop", Name: "log", Container: "app", LimitCPUs: new(1.0), RequestCPUs: new(1.0)}},
-		"a Job":                       {[]sized{pod("job-x2x4x", "a", 1, 1), pod("job-b2x4x", "a", 1, 1), pod("job-c2x4x", "c", 1, 1)}, 3, nil},
+		"a DaemonSet": {
+			[]sized{pod("log-x2x4x", "a", 1, 1), pod("log-b2x4x", "b", 1, 1), pod("log-c2x4x", "c", 1, 1)}, 3,
+			&view.Workload{Kind: "DaemonSet", Namespace: "shop", Name: "log", Container: "app", LimitCPUs: new(1.0),
+				RequestCPUs: new(1.0)}},
+		"a Job": {
+			[]sized{pod("job-x2x4x", "a", 1, 1), pod("job-b2x4x", "a", 1, 1), pod("job-c2x4x", "c", 1, 1)}, 3, nil},
 		"a CronJob":                   {[]sized{pod("job-29415600-x2x4x", "a", 1, 1)}, 1, nil},
 		"a pod of its own":            {[]sized{pod("shell", "a", 1, 1)}, 1, nil},
 		"a Deployment and a Job":      {[]sized{pod("cart-7d9c5b8f6-x2x4x", "a", 2, 1), pod("cart-x2x4x", "a", 2, 1)}, 9, nil},
-		"not of Kubernetes":           {[]sized{{service: "s", name: "app"}}, 1, nil},
-		"a namespace that is unknown": {[]sized{{service: "s", pod: "db-0", name: "app"}}, 1, nil},
+		"not of Kubernetes":           {[]sized{{Name: "app"}}, 1, nil},
+		"a namespace that is unknown": {[]sized{{Pod: "db-0", Name: "app"}}, 1, nil},
 	} {
-		all := workloads{}
+		var w workload
 		for i := range c.of {
-			all.add(&c.of[i])
+			w.add(&c.of[i])
 		}
-		got := all.of("s", c.hosts)
+		got := w.shown(c.hosts)
 		if (got == nil) != (c.want == nil) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 			continue
 		}
-		if got != nil && (got.Kind != c.want.Kind || got.Namespace != c.want.Namespace || got.Name != c.want.Name || got.Container != c.want.Container ||
+		if got != nil && (got.Kind != c.want.Kind || got.Namespace != c.want.Namespace || got.Name != c.want.Name ||
+			got.Container != c.want.Container ||
 			!same(got.LimitCPUs, c.want.LimitCPUs) || !same(got.RequestCPUs, c.want.RequestCPUs)) {
 			t.Errorf("%s: %+v, want %+v", name, *got, *c.want)
 		}

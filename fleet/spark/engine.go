@@ -69,37 +69,40 @@ func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (
 	if err != nil {
 		return refused, err
 	}
-	if err := errors.Join(os.Mkdir(out, 0o700), os.WriteFile(filepath.Join(e.o.Dir, "job.py"), jobText, 0o600), os.WriteFile(filepath.Join(e.o.Dir, "job.json"), text, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(out, 0o700), os.WriteFile(filepath.Join(e.o.Dir, "job.py"), jobText, 0o600),
+		os.WriteFile(filepath.Join(e.o.Dir, "job.json"), text, 0o600)); err != nil {
 		return refused, err
 	}
 	if err := e.submit(ctx); err != nil {
 		return refused, err
 	}
-	err = e.Ask(ctx, damaged, func(scan func(...any) error) error {
-		var no int
-		if err := scan(&no); err != nil {
-			return err
-		}
-		refused = append(refused, engine.Refused{File: files[no], Err: errors.New("Spark cannot read all of its rows: it is damaged, or its columns are of types that Spark does not read")})
-		return nil
+	err = engine.Each(ctx, e, damaged, func(file struct {
+		No int `json:"file_no"`
+	}) {
+		refused = append(refused, engine.Refused{File: files[file.No],
+			Err: errors.New("Spark cannot read all of its rows: it is damaged, or its columns are of types that Spark does not read")})
 	})
 	return refused, err
 }
 
 // Ask reads the answer to a question.
-func (e *Engine) Ask(_ context.Context, name string, line func(scan func(...any) error) error) error {
+func (e *Engine) Ask(_ context.Context, name string, line func(columns []string, scan func(...any) error) error) error {
 	f, err := os.Open(filepath.Join(e.o.Dir, "answers", name))
 	if err != nil {
 		return fmt.Errorf("Spark's answer: %w", err)
 	}
 	defer f.Close()
 	rows := json.NewDecoder(bufio.NewReader(f))
+	var columns []string
+	if err := rows.Decode(&columns); err != nil {
+		return fmt.Errorf("Spark's answer to %s: %w", name, err)
+	}
 	for rows.More() {
 		var values []json.RawMessage
 		if err := rows.Decode(&values); err != nil {
 			return fmt.Errorf("Spark's answer to %s: %w", name, err)
 		}
-		if err := line(func(to ...any) error { return scan(values, to) }); err != nil {
+		if err := line(columns, func(to ...any) error { return scan(values, to) }); err != nil {
 			return fmt.Errorf("Spark's answer to %s: %w", name, err)
 		}
 	}
@@ -112,7 +115,8 @@ func scan(values []json.RawMessage, to []any) error {
 		return fmt.Errorf("%d columns, not %d", len(values), len(to))
 	}
 	for i, v := range values {
-		if kind := reflect.TypeOf(to[i]).Elem().Kind(); bytes.Equal(v, []byte("null")) && kind != reflect.Pointer && kind != reflect.Interface {
+		if kind := reflect.TypeOf(to[i]).Elem().Kind(); bytes.Equal(v, []byte("null")) && kind != reflect.Pointer &&
+			kind != reflect.Interface {
 			return fmt.Errorf("column %d is null", i)
 		}
 		if err := json.Unmarshal(v, to[i]); err != nil {

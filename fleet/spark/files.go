@@ -91,13 +91,9 @@ func describe(name string) (d description, err error) {
 
 // schema are the types of the columns that are read, or an error that says which is missing or of another kind.
 func schema(fields map[string]parquet.Field, age int) (string, error) {
-	lack := map[string]bool{}
-	for _, name := range engine.Lack(age) {
-		lack[name] = true
-	}
-	var all []string
+	var columns []string
 	for _, c := range engine.Columns {
-		if lack[c.Name] {
+		if c.Since > age {
 			continue
 		}
 		f := fields[c.Name]
@@ -108,20 +104,19 @@ func schema(fields map[string]parquet.Field, age int) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		all = append(all, c.Name+" "+is)
+		columns = append(columns, c.Name+" "+is)
 	}
-	return strings.Join(all, ", "), nil
+	return strings.Join(columns, ", "), nil
 }
 
 // typeIn is the type in which a file has a column.
 func typeIn(node parquet.Node, c engine.Column) (string, error) {
 	wrong := fmt.Errorf("its column %q holds something else: it is another program's, or of another version", c.Name)
-	elements := c.Is.Fields()
-	if elements == nil {
+	if c.Kind != engine.List {
 		if !node.Leaf() {
 			return "", wrong
 		}
-		if is := leaf(node.Type(), c.Is); is != "" {
+		if is := leaf(node.Type(), c.Kind); is != "" {
 			return is, nil
 		}
 		return "", wrong
@@ -137,7 +132,7 @@ func typeIn(node parquet.Node, c engine.Column) (string, error) {
 		fields[f.Name()] = f
 	}
 	var all []string
-	for _, e := range elements {
+	for _, e := range c.Fields {
 		f := fields[e.Name]
 		if f == nil {
 			return "", engine.NoColumn(strconv.Quote(c.Name + "." + e.Name))

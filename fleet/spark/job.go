@@ -2,7 +2,6 @@ package spark
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
@@ -34,7 +33,8 @@ type statement struct {
 	Keep bool `json:"keep"`
 }
 
-// newJob is the job of a script on files that descriptions are of. damaged is the question that finds files of which Spark could not read every row.
+// newJob is the job of a script on files that descriptions are of. damaged is the question that finds files of which
+// Spark could not read every row.
 func newJob(files []string, of []description, sound []int, s engine.Script, out string) job {
 	j := job{Out: out, Files: [][3]any{}, Groups: []group{}}
 	at := map[description]int{}
@@ -50,20 +50,21 @@ func newJob(files []string, of []description, sound []int, s engine.Script, out 
 		}
 		j.Groups[i].Paths = append(j.Groups[i].Paths, "file://"+literal.Replace(files[no]))
 	}
-	read := []string{nothing()}
+	read := []string{dialect.Nothing()} // there may be no sound file
 	for _, g := range j.Groups {
 		read = append(read, selected(g))
 	}
 	j.Tables = []statement{
 		{"rows_read", strings.Join(read, "\nUNION ALL\n"), true},
-		{"files_damaged", "SELECT f.file_no FROM files f LEFT JOIN (SELECT file_no, COUNT(*) AS row_count FROM rows_read GROUP BY file_no) r ON r.file_no = f.file_no " +
+		{"files_damaged", "SELECT f.file_no FROM files f LEFT JOIN (SELECT file_no, COUNT(*) AS row_count FROM " +
+			"rows_read GROUP BY file_no) r ON r.file_no = f.file_no " +
 			"WHERE COALESCE(r.row_count, 0) <> f.row_count", true},
 		{"loaded", "SELECT * FROM rows_read r WHERE NOT EXISTS (SELECT * FROM files_damaged d WHERE d.file_no = r.file_no)", false},
 	}
 	for _, t := range s.Tables {
 		switch {
-		case t.List != 0:
-			j.Tables = append(j.Tables, statement{t.Name, lines(t.List, t.Of), false})
+		case t.Elements != "":
+			j.Tables = append(j.Tables, statement{t.Name, dialect.Lines(t.Elements, t.Of), false})
 		case t.Numbered != "":
 			j.Tables = append(j.Tables, statement{t.Name, numbered(t.Of, t.Numbered), true})
 		default:
@@ -83,77 +84,23 @@ const damaged = "files_damaged"
 // literal makes a pattern of a name that matches that name alone.
 var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`)
 
-// types are Spark's names of what columns hold; those of lists are made of their fields.
-var types = map[engine.Kind]string{engine.Integer: "INT", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "STRING", engine.Milliseconds: "BIGINT"}
-
-func typeOf(is engine.Kind) string {
-	fields := is.Fields()
-	if fields == nil {
-		return types[is]
-	}
-	var of []string
-	for _, f := range fields {
-		of = append(of, f.Becomes+": "+types[f.Is])
-	}
-	return "ARRAY<STRUCT<" + strings.Join(of, ", ") + ">>"
-}
-
-// value is what a column becomes. What does not fit is null: one row must not end the run.
-func value(c engine.Column) string {
-	if fields := c.Is.Fields(); fields != nil {
-		var of []string
-		for _, f := range fields {
-			of = append(of, fmt.Sprintf("'%s', TRY_CAST(l.%s AS %s)", f.Becomes, f.Name, types[f.Is]))
-		}
-		return "transform(r." + c.Name + ", l -> named_struct(" + strings.Join(of, ", ") + "))"
-	}
-	switch c.Is {
-	case engine.Text:
-		return "COALESCE(r." + c.Name + ", '')"
-	case engine.Milliseconds:
-		return "unix_millis(r." + c.Name + ")"
-	}
-	return "TRY_CAST(r." + c.Name + " AS " + types[c.Is] + ")"
+// dialect is Spark's. What does not fit is null: one row must not end the run.
+var dialect = engine.Dialect{
+	Types: map[engine.Kind]string{engine.Integer: "INT", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "STRING",
+		engine.Milliseconds: "BIGINT"},
+	FieldType: "%s: %s", ListType: "ARRAY<STRUCT<%s>>",
+	FieldValue: "'%s', %s", ListValue: "transform(%s, l -> named_struct(%s))",
+	Cast: "TRY_CAST(%s AS %s)", Text: "COALESCE(%s, '')", Milliseconds: "unix_millis(%s)",
+	Except: "EXCEPT", Explode: "explode",
 }
 
 // selected are the rows of a group. A file's path is there as a URI, in which a plus is a plus.
 func selected(g group) string {
-	lack := engine.Lack(g.age)
-	var of strings.Builder
-	of.WriteString("SELECT f.file_no, r.file_row")
-	for _, c := range engine.Columns {
-		as := value(c)
-		if slices.Contains(lack, c.Name) {
-			as = "CAST(NULL AS " + typeOf(c.Is) + ")"
-		}
-		of.WriteString(", " + as + " AS " + c.Becomes)
-	}
-	return of.String() + " FROM " + g.View + " r JOIN files f ON f.path = regexp_replace(url_decode(replace(r.file_path, '+', '%2B')), '^file:/+', '/')"
-}
-
-// nothing has the columns and no row: there may be no sound file.
-func nothing() string {
-	of := "SELECT CAST(NULL AS INT) AS file_no, CAST(NULL AS BIGINT) AS file_row"
-	for _, c := range engine.Columns {
-		of += ", CAST(NULL AS " + typeOf(c.Is) + ") AS " + c.Becomes
-	}
-	return of + " WHERE FALSE"
+	return "SELECT f.file_no, r.file_row, " + dialect.Selected(g.age) + " FROM " + g.View +
+		" r JOIN files f ON f.path = regexp_replace(url_decode(replace(r.file_path, '+', '%2B')), '^file:/+', '/')"
 }
 
 // numbered are the rows of a table that another one numbers.
 func numbered(of, by string) string {
 	return "SELECT r.*, n.container_no FROM " + of + " r JOIN " + by + " n ON n.file_no = r.file_no AND n.file_row = r.file_row"
-}
-
-// lines has a line for each element of the lists of a kind in a table.
-func lines(list engine.Kind, of string) string {
-	var parts, fields []string
-	for _, f := range list.Fields() {
-		fields = append(fields, "element."+f.Becomes+" AS "+f.Becomes)
-	}
-	lists := strings.Join(engine.Lists(), ", ")
-	for _, name := range list.Lists() {
-		parts = append(parts, "SELECT r.* EXCEPT ("+lists+"), '"+name+"' AS kind, "+strings.Join(fields, ", ")+" FROM "+of+" r LATERAL VIEW explode("+name+") e AS element")
-	}
-	return strings.Join(parts, "\nUNION ALL\n")
 }

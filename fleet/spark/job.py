@@ -39,7 +39,9 @@ def run(job):
         table.createOrReplaceTempView(t["name"])
     for q in job["questions"]:
         with open(os.path.join(job["out"], q["name"]), "w", encoding="utf-8") as answer:
-            for row in spark.sql(q["sql"]).toLocalIterator():
+            lines = spark.sql(q["sql"])
+            answer.write(json.dumps(lines.columns) + "\n")
+            for row in lines.toLocalIterator():
                 answer.write(json.dumps(list(row)) + "\n")
     told(step="answered", rows=len(job["questions"]))
     spark.stop()

@@ -15,19 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 )
 
 // Names of masters are checked: they become arguments of a program.
 func TestMasters(t *testing.T) {
-	for _, good := range []string{"local", "local[2]", "local[*]", "local[4,2]", "local-cluster[2,1,2048]", "spark://a.b-c:7077", "spark://a:1,b:2", "spark://[::1]:7077",
+	for _, good := range []string{"local", "local[2]", "local[*]", "local[4,2]", "local-cluster[2,1,2048]",
+		"spark://a.b-c:7077", "spark://a:1,b:2", "spark://[::1]:7077",
 		"k8s://https://10.0.0.1:6443", "k8s://h", "k8s://http://h:80/a/b"} {
 		if m, err := ParseMaster(good); err != nil || string(m) != good {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "local[0]", "local[2", "local-cluster[2,1]", "local-cluster[0,1,1024]", "spark://", "spark://a", "spark://a:7077 --conf x=y", "--conf", "yarn", "spark://a:1\nb",
+	for _, bad := range []string{"", "local[0]", "local[2", "local-cluster[2,1]", "local-cluster[0,1,1024]", "spark://",
+		"spark://a", "spark://a:7077 --conf x=y", "--conf", "yarn", "spark://a:1\nb",
 		"k8s://", "k8s://h;x", "file:///etc", "spark://$(id):1", strings.Repeat("a", 2000)} {
 		if _, err := ParseMaster(bad); err == nil || !strings.Contains(err.Error(), "give spark://HOST:7077") {
 			t.Errorf("%q: %v", bad, err)
@@ -38,9 +40,10 @@ func TestMasters(t *testing.T) {
 // written writes a row, and returns its file.
 func written(t *testing.T) string {
 	t.Helper()
-	r := fleet.Row{Schema: fleet.SchemaVersion, Start: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), Seconds: 300, Node: "n", Cluster: "c"}
+	r := demand.Row{Schema: demand.SchemaVersion, Start: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), Seconds: 300,
+		Node: "n", Cluster: "c"}
 	dir := t.TempDir()
-	if err := store.Write(dir, []fleet.Row{r}); err != nil {
+	if err := store.Write(dir, []demand.Row{r}); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, store.File(&r))
@@ -50,7 +53,8 @@ func written(t *testing.T) string {
 func TestDescribe(t *testing.T) {
 	good := written(t)
 	d, err := describe(good)
-	if err != nil || d.rows != 1 || d.age != engine.Newest || !strings.Contains(d.schema, "start TIMESTAMP") || !strings.Contains(d.schema, "width ARRAY<STRUCT<cpus: INT, microseconds: BIGINT>>") {
+	if err != nil || d.rows != 1 || d.age != engine.Newest || !strings.Contains(d.schema, "start TIMESTAMP") ||
+		!strings.Contains(d.schema, "width ARRAY<STRUCT<cpus: INT, microseconds: BIGINT>>") {
 		t.Errorf("%+v, %v", d, err)
 	}
 	whole, err := os.ReadFile(good)
@@ -61,7 +65,8 @@ func TestDescribe(t *testing.T) {
 	for name, of := range map[string]struct {
 		bytes []byte
 		says  string
-	}{"cut.parquet": {whole[:len(whole)/2], ""}, "empty.parquet": {nil, ""}, ".hidden.parquet": {whole, "begin with \".\""}, "_x.parquet": {whole, "begin with \"_\""},
+	}{"cut.parquet": {whole[:len(whole)/2], ""}, "empty.parquet": {nil, ""},
+		".hidden.parquet": {whole, "begin with \".\""}, "_x.parquet": {whole, "begin with \"_\""},
 		"\xff.parquet": {whole, "not UTF-8"}, "a:1.parquet": {whole, "a colon in its name"},
 		"eu:1[a].d/x.parquet": {whole, "a colon and one of"}} {
 		file := filepath.Join(dir, name)
@@ -116,13 +121,14 @@ func TestAnswers(t *testing.T) {
 	e := pretending(t, `for last in "$@"; do :; done
 out=$(dirname "$last")/answers
 printf '%s\n' "$@" >"$out/arguments"
-echo '[0]' >"$out/files_damaged"
-printf '[1, null, "a\\u0000\\nb", 2.5]\n[2, 3, "", null]\n' >"$out/q"
-printf '[null]\n' >"$out/null"
+printf '["file_no"]\n[0]\n' >"$out/files_damaged"
+printf '["n", "d", "s", "f"]\n[1, null, "a\\u0000\\nb", 2.5]\n[2, 3, "", null]\n' >"$out/q"
+printf '["n"]\n[null]\n' >"$out/null"
 echo noise; printf '\nunthrottle {"step": "made", "name": "unsound", "rows": 7}\n'`)
 	var steps []Step
 	e.o.Progress = func(s Step) { steps = append(steps, s) }
-	refused, err := e.Prepare(t.Context(), []string{file}, engine.Script{Tables: []engine.Table{{Name: "a", SQL: "SELECT 1"}}, Questions: []engine.Question{{Name: "q", SQL: "SELECT 2"}}})
+	refused, err := e.Prepare(t.Context(), []string{file},
+		engine.Script{Tables: []engine.Table{{Name: "a", SQL: "SELECT 1"}}, Questions: []engine.Question{{Name: "q", SQL: "SELECT 2"}}})
 	if err != nil || len(refused) != 1 || refused[0].File != file {
 		t.Fatalf("%+v, %v", refused, err)
 	}
@@ -130,23 +136,27 @@ echo noise; printf '\nunthrottle {"step": "made", "name": "unsound", "rows": 7}\
 		t.Errorf("%+v", steps)
 	}
 	var told []string
-	err = e.Ask(t.Context(), "q", func(scan func(...any) error) error {
-		var a int64
-		var b *int32
-		var s string
-		var f *float64
-		err := scan(&a, &b, &s, &f)
-		told = append(told, fmt.Sprintf("%d %v %q %v", a, b != nil, s, f != nil))
-		return err
+	err = engine.Each(t.Context(), e, "q", func(line struct {
+		N int64    `json:"n"`
+		D *int32   `json:"d"`
+		S string   `json:"s"`
+		F *float64 `json:"f"`
+	}) {
+		told = append(told, fmt.Sprintf("%d %v %q %v", line.N, line.D != nil, line.S, line.F != nil))
 	})
 	if err != nil || strings.Join(told, "; ") != `1 false "a\x00\nb" true; 2 true "" false` {
 		t.Errorf("%q, %v", told, err)
 	}
-	one := func(name string, to ...any) error {
-		return e.Ask(t.Context(), name, func(scan func(...any) error) error { return scan(to...) })
+	type number struct {
+		N int `json:"n"`
 	}
-	var n int
-	for _, err := range []error{one("null", &n), one("q", &n), one("files_damaged", new(string)), one("no such", &n)} {
+	type words struct {
+		No string `json:"file_no"`
+	}
+	for _, err := range []error{
+		engine.Each(t.Context(), e, "null", func(number) {}), engine.Each(t.Context(), e, "q", func(number) {}),
+		engine.Each(t.Context(), e, "files_damaged", func(words) {}), engine.Each(t.Context(), e, "no such", func(number) {}),
+	} {
 		if err == nil || !strings.Contains(err.Error(), "Spark's answer") {
 			t.Errorf("%v", err)
 		}
@@ -156,7 +166,8 @@ echo noise; printf '\nunthrottle {"step": "made", "name": "unsound", "rows": 7}\
 		t.Fatal(err)
 	}
 	var j job
-	if err := json.Unmarshal(text, &j); err != nil || len(j.Groups) != 1 || j.Groups[0].Paths[0] != "file://"+file || len(j.Questions) != 2 {
+	if err := json.Unmarshal(text, &j); err != nil || len(j.Groups) != 1 || j.Groups[0].Paths[0] != "file://"+file ||
+		len(j.Questions) != 2 {
 		t.Errorf("%s: %v", text, err)
 	}
 	arguments, err := os.ReadFile(filepath.Join(e.o.Dir, "answers", "arguments"))
@@ -176,7 +187,8 @@ printf 'unthrottle {"step": "failed", "name": "[TABLE] it is gone\\nand much mor
 		t.Fatalf("%v", err)
 	}
 	says := err.Error()
-	if !strings.Contains(says, "Spark on local[2]: [TABLE] it is gone\n") || strings.Contains(says, "much more") || strings.Contains(says, "\x1b") || strings.Contains(says, "at org.") || !strings.Contains(says, "Java 17 or 21") {
+	if !strings.Contains(says, "Spark on local[2]: [TABLE] it is gone\n") || strings.Contains(says, "much more") ||
+		strings.Contains(says, "\x1b") || strings.Contains(says, "at org.") || !strings.Contains(says, "Java 17 or 21") {
 		t.Errorf("%s", says)
 	}
 }

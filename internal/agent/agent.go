@@ -19,9 +19,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/nri"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/collect"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/collect"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -257,7 +257,7 @@ func (a *agent) export() error {
 		}
 		of.Node = name
 	}
-	a.sink = collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir,
+	a.sink = collect.New(collect.Options{Names: demand.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir,
 		Keep: store.Keep{For: of.KeepFor, Bytes: of.KeepBytes}, Now: a.time, Kept: a.tellExport, FS: a.Host,
 		Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"),
 		InForce: func() ([]txn.InForce, error) { return apply.Status(a.Env) },

@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/collect"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand/collect"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 )
 
 // Exporting is what a running agent keeps of rows for questions over many hosts.

@@ -17,10 +17,10 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	recorded "github.com/unthrottle/unthrottle/internal/explain/requests"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
@@ -168,7 +168,7 @@ func TestRecordingsAreExported(t *testing.T) {
 	rows, err := store.Read(filepath.Join(dir, "cluster=unknown", "date=2026-11-25", "hour=12", "n1.parquet"))
 	if err != nil || len(rows) != 1 || rows[0].RecordedSeconds == nil || *rows[0].RecordedSeconds != 10 ||
 		*rows[0].RequestCount != 30 || len(rows[0].Requests) != 1 ||
-		len(rows[0].Responses) != 1 || rows[0].Responses[0] != (fleet.Response{Role: "http", Microseconds: 3072, Count: 30}) {
+		len(rows[0].Responses) != 1 || rows[0].Responses[0] != (demand.Response{Role: "http", Microseconds: 3072, Count: 30}) {
 		t.Errorf("%v: %+v", err, rows)
 	}
 	if !strings.Contains(log.String(), "no events") {

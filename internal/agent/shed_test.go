@@ -12,8 +12,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
@@ -139,8 +139,8 @@ func TestStatusLearnsWhatIsExported(t *testing.T) {
 	}
 	a.Rules.Export.Dir, a.Rules.Export.Node = dir, "n1"
 	for _, at := range []time.Time{noon, noon.AddDate(0, 0, -40)} {
-		if err := store.Write(dir, []fleet.Row{
-			{Schema: fleet.SchemaVersion, Start: at, Began: at, Node: "n1", Container: "web"}}); err != nil {
+		if err := store.Write(dir, []demand.Row{
+			{Schema: demand.SchemaVersion, Start: at, Began: at, Node: "n1", Container: "web"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,7 +34,8 @@ func TestEverythingThatMayChange(t *testing.T) {
 		text, named     string
 	}{
 		{"kinds of changes", "internal/txn/change/*.go", `Kind\w+ +Kind = "(\w+)"`, list, "(?m)^\\| `(\\w+)` \\|"},
-		{"properties of units", "internal/kernel/systemd/unitprop/*.go", `\b((?:Allowed|CPU)\w+) += "`, row("systemd_property"), "`(\\w+)`"},
+		{"properties of units", "internal/kernel/systemd/unitprop/*.go", `\b((?:Allowed|CPU)\w+) += "`,
+			row("systemd_property"), "`(\\w+)`"},
 		{"updates of NRI", "internal/cure/nri/*.go", `u\.((?:Set|Add)Linux\w+)\(`, list, "`((?:Set|Add)Linux\\w+)`"},
 	} {
 		code, shown := found(sources(t, c.source), c.pattern), found(c.text, c.named)

@@ -46,7 +46,8 @@ func TestEveryBlockHasARow(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, b := range blocks(t, page) {
 			if !listed[[2]string{page, b.command()}] {
-				t.Errorf("%s shows %q, which no row of the table in test/docs/table_test.go has: add one that says how the output is made", page, prompt+b.command())
+				t.Errorf("%s shows %q, which no row of the table in test/docs/table_test.go has: add one that says "+
+					"how the output is made", page, prompt+b.command())
 			}
 		}
 	}

@@ -34,7 +34,8 @@ func TestFiguresAreOfTheResults(t *testing.T) {
 			known, shown := figures(strings.Join(from, "\n")), figures(unit)
 			compared += len(shown)
 			if shown = slices.DeleteFunc(shown, func(f string) bool { return slices.Contains(known, f) }); len(shown) > 0 {
-				t.Errorf("%s: what this links to does not have %s: take today's figure, link to the section that has it, or leave it out:\n%s",
+				t.Errorf("%s: what this links to does not have %s: take today's figure, link to the section that has "+
+					"it, or leave it out:\n%s",
 					page, strings.Join(shown, ", "), unit)
 			}
 		}

@@ -156,7 +156,8 @@ func TestAlone(t *testing.T) {
 	}
 	s.run("sudo unthrottle agent --config /etc/unthrottle.yaml",
 		call{args: []string{"agent", "--config", config}, until: "mode observe"}, s.scope()...)
-	s.run("sudo unthrottle simulate --real examples/scenarios/lat-small.yaml --for 4s", call{columns: wide}, append(below, shorter("--for", "1s")...)...)
+	s.run("sudo unthrottle simulate --real examples/scenarios/lat-small.yaml --for 4s", call{columns: wide},
+		append(below, shorter("--for", "1s")...)...)
 	hold(t, alone, s.made)
 }
 
@@ -168,7 +169,9 @@ func TestMeasure(t *testing.T) {
 	s := newStage(t)
 	below := []string{"--parent", s.tree.Top}
 	s.run("sudo unthrottle demo", call{}, append(below, shorter("--for", "1s")...)...)
-	s.run("sudo unthrottle bench latency --repeat 2 --for 3s", call{columns: wide}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
-	s.run("sudo unthrottle bench fibtest --repeat 2 --for 3s", call{columns: wide}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
+	s.run("sudo unthrottle bench latency --repeat 2 --for 3s", call{columns: wide},
+		append(below, shorter("--for", "1s", "--repeat", "1")...)...)
+	s.run("sudo unthrottle bench fibtest --repeat 2 --for 3s", call{columns: wide},
+		append(below, shorter("--for", "1s", "--repeat", "1")...)...)
 	hold(t, measure, s.made)
 }

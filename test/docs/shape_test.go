@@ -89,7 +89,8 @@ func unfold(lines []string, width int) []paragraph {
 	last := 0 // width of the last line of the paragraph
 	for _, line := range lines {
 		words := strings.Fields(line)
-		goesOn := len(joined) > 0 && len(words) > 0 && width > 0 && last >= width/2 && last <= width && last+1+text.Width(words[0]) > width &&
+		goesOn := len(joined) > 0 && len(words) > 0 && width > 0 && last >= width/2 && last <= width && last+1+
+			text.Width(words[0]) > width &&
 			!tableGap.MatchString(strings.TrimSpace(line)) && !tableGap.MatchString(strings.TrimSpace(joined[len(joined)-1].text)) &&
 			!listMark.MatchString(line)
 		blanks := line[:len(line)-len(strings.TrimLeft(line, " "))]
@@ -218,7 +219,8 @@ func differ(page, run []string) string {
 		}
 	}
 	if b.Len() == 0 {
-		return "\n  the same lines in another order:\n  page: " + strings.Join(page, "\n        ") + "\n  now:  " + strings.Join(run, "\n        ")
+		return "\n  the same lines in another order:\n  page: " + strings.Join(page, "\n        ") + "\n  now:  " +
+			strings.Join(run, "\n        ")
 	}
 	return b.String()
 }

@@ -75,7 +75,8 @@ func (s *suite) observePod(c *containerd, o chartOptions) {
 	}
 	defer s.stopAgentPod(c, p)
 	got, err := s.inAgentPod(c, p, "ls")
-	s.check("chart: it names namespace, pod and container, without the API and without NRI", errors.Join(err, contains(got, c.namespace+"/"+c.pod+"/app")))
+	s.check("chart: it names namespace, pod and container, without the API and without NRI",
+		errors.Join(err, contains(got, c.namespace+"/"+c.pod+"/app")))
 	got, err = s.inAgentPod(c, p, "check")
 	s.check("chart: its BPF programs load, not privileged", errors.Join(err, contains(got, "the probe loads")))
 	series := fmt.Sprintf(`unthrottle_container_throttled_periods_total{container="app",id="%s",namespace="%s",pod="%s"}`, c.appCgroup(), c.namespace, c.pod)
@@ -131,9 +132,11 @@ func (s *suite) startAgentPod(c *containerd, o chartOptions, tier string) (*agen
 	dir := filepath.Join(s.dir, "agent-"+tier)
 	// The pod has the machine's network, as no CNI is here, and looks at our own cgroups alone.
 	text := strings.Replace(objects["ConfigMap"].Data["unthrottle.yaml"], `":9469"`, p.address, 1) + "\nscope: " + ownCgroup + "\n"
-	sources := map[string]string{"config": filepath.Join(dir, "unthrottle.yaml"), "cgroup": "/sys/fs/cgroup", "state": filepath.Join(dir, "state"),
-		"tmp": filepath.Join(dir, "tmp"), "nri": c.nriDir()}
-	if err := errors.Join(os.MkdirAll(sources["tmp"], 0o700), os.MkdirAll(sources["state"], 0o755), os.WriteFile(sources["config"], []byte(text), 0o644)); err != nil {
+	sources := map[string]string{"config": filepath.Join(dir, "unthrottle.yaml"), "cgroup": "/sys/fs/cgroup",
+		"state": filepath.Join(dir, "state"),
+		"tmp":   filepath.Join(dir, "tmp"), "nri": c.nriDir()}
+	if err := errors.Join(os.MkdirAll(sources["tmp"], 0o700), os.MkdirAll(sources["state"], 0o755),
+		os.WriteFile(sources["config"], []byte(text), 0o644)); err != nil {
 		return nil, err
 	}
 	if tier == "observe" { // an emptyDir
@@ -147,14 +150,18 @@ func (s *suite) startAgentPod(c *containerd, o chartOptions, tier string) (*agen
 	rights := container.SecurityContext
 	var mounts []object
 	for _, m := range container.VolumeMounts {
-		mounts = append(mounts, object{"container_path": m.MountPath, "host_path": sources[m.Name], "readonly": m.ReadOnly, "recursive_read_only": m.Recursive != ""})
+		mounts = append(mounts, object{"container_path": m.MountPath, "host_path": sources[m.Name],
+			"readonly": m.ReadOnly, "recursive_read_only": m.Recursive != ""})
 	}
 	host := object{"network": 2, "pid": 2, "ipc": 1}
 	pod := object{"metadata": object{"name": "agent-" + tier, "namespace": "unthrottle", "uid": agentPodUID}, "log_directory": dir,
-		"linux": object{"cgroup_parent": ownCgroup + "/kubepods/burstable/pod" + agentPodUID, "security_context": object{"namespace_options": host}}}
-	made := object{"metadata": object{"name": "agent"}, "image": object{"image": "docker.io/library/unthrottle:e2e"}, "args": container.Args, "log_path": "agent.log", "mounts": mounts,
-		"linux": object{"security_context": object{"namespace_options": host, "privileged": rights.Privileged, "readonly_rootfs": rights.ReadOnlyRootFilesystem,
-			"no_new_privs": !rights.AllowEscalation, "seccomp": object{"profile_type": 0}, "run_as_user": object{"value": 0},
+		"linux": object{"cgroup_parent": ownCgroup + "/kubepods/burstable/pod" + agentPodUID,
+			"security_context": object{"namespace_options": host}}}
+	made := object{"metadata": object{"name": "agent"}, "image": object{"image": "docker.io/library/unthrottle:e2e"},
+		"args": container.Args, "log_path": "agent.log", "mounts": mounts,
+		"linux": object{"security_context": object{"namespace_options": host, "privileged": rights.Privileged,
+			"readonly_rootfs": rights.ReadOnlyRootFilesystem,
+			"no_new_privs":    !rights.AllowEscalation, "seccomp": object{"profile_type": 0}, "run_as_user": object{"value": 0},
 			"capabilities": object{"drop_capabilities": rights.Capabilities.Drop, "add_capabilities": rights.Capabilities.Add}}}}
 	podFile, madeFile := filepath.Join(dir, "pod.json"), filepath.Join(dir, "agent.json")
 	for name, o := range map[string]object{podFile: pod, madeFile: made} {

@@ -67,7 +67,8 @@ func (s *suite) annotated(c *containerd, a *agent) error {
 			objective = v.Value
 		}
 	}
-	err = errors.Join(equal("cgroup", p.Cgroup, c.appCgroup()), equal("objective", objective, askedObjective), equal("in force", value(p.Remedy), "raise"))
+	err = errors.Join(equal("cgroup", p.Cgroup, c.appCgroup()), equal("objective", objective, askedObjective),
+		equal("in force", value(p.Remedy), "raise"))
 	if len(p.Refused) != 1 || p.Refused[0].Value != "pin" {
 		err = errors.Join(err, fmt.Errorf("refused: %+v", p.Refused))
 	}

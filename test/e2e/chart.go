@@ -63,13 +63,16 @@ func (s *suite) chartRendered(o chartOptions) {
 		}
 		want, bad := os.ReadFile(o.golden(tier))
 		if bad == nil && got != string(want) {
-			bad = fmt.Errorf("%s differs from what helm makes: make e2e E2E='-only chart -update', and look at the difference", o.golden(tier))
+			bad = fmt.Errorf("%s differs from what helm makes: make e2e E2E='-only chart -update', and look at the "+
+				"difference", o.golden(tier))
 		}
 		s.check("chart: the objects of tier "+tier+" are those of the golden file", errors.Join(err, bad))
 	}
 	var errs []error
 	for values, want := range map[string]string{
-		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'", "host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'", "policies.enabled=2": "'/policies/enabled'", "reader.port=0": "'/reader/port'",
+		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'",
+		"host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'",
+		"policies.enabled=2": "'/policies/enabled'", "reader.port=0": "'/reader/port'",
 	} {
 		_, err := helm("template", "unthrottle", o.chart, "--set", values)
 		if err == nil {
@@ -82,12 +85,15 @@ func (s *suite) chartRendered(o chartOptions) {
 	s.chartValues(o, helm)
 }
 
-// chartValues checks values that the golden files have not: below a parent chart, an image by its digest, and keys that are the chart's own.
+// chartValues checks values that the golden files have not: below a parent chart, an image by its digest, and keys that
+// are the chart's own.
 func (s *suite) chartValues(o chartOptions, helm func(...string) (string, error)) {
 	digest := "sha256:" + strings.Repeat("0a", 32)
-	got, err := helm("template", "unthrottle", o.chart, "--set", "image.tag=v1", "--set", "image.digest="+digest, "--set", "policies.enabled=true",
+	got, err := helm("template", "unthrottle", o.chart, "--set", "image.tag=v1", "--set", "image.digest="+digest,
+		"--set", "policies.enabled=true",
 		"--set", "policies.image.digest="+digest, "--set", "reader.enabled=true", "--set", "reader.image.digest="+digest)
-	s.check("chart: images by their digest", errors.Join(err, contains(got, `image: "unthrottle@`+digest+`"`), contains(got, `image: "unthrottle-kubernetes@`+digest+`"`)))
+	s.check("chart: images by their digest", errors.Join(err, contains(got, `image: "unthrottle@`+digest+`"`),
+		contains(got, `image: "unthrottle-kubernetes@`+digest+`"`)))
 	var errs []error
 	for values, want := range map[string]string{
 		`podLabels.app\.kubernetes\.io/name=x`:            "podLabels: the chart sets app.kubernetes.io/name itself",
@@ -108,7 +114,8 @@ func (s *suite) chartValues(o chartOptions, helm func(...string) (string, error)
 	parent := filepath.Join(s.dir, "parent")
 	below, err := filepath.Abs(o.chart)
 	errs = []error{err, os.CopyFS(filepath.Join(parent, "charts", "unthrottle"), os.DirFS(below)),
-		os.WriteFile(filepath.Join(parent, "Chart.yaml"), []byte("apiVersion: v2\nname: parent\nversion: 1.0.0\ndependencies:\n- {name: unthrottle, version: \"*\", condition: unthrottle.enabled}\n"), 0o644)}
+		os.WriteFile(filepath.Join(parent, "Chart.yaml"), []byte("apiVersion: v2\nname: parent\nversion: "+
+			"1.0.0\ndependencies:\n- {name: unthrottle, version: \"*\", condition: unthrottle.enabled}\n"), 0o644)}
 	for enabled, there := range map[string]bool{"true": true, "false": false} {
 		got, err := helm("template", "unthrottle", parent, "--set", "unthrottle.enabled="+enabled, "--set", "global.imageRegistry=x")
 		if err == nil && strings.Contains(got, "kind: DaemonSet") != there {
@@ -128,6 +135,7 @@ func (s *suite) chartValues(o chartOptions, helm func(...string) (string, error)
 // helm runs helm, which reads nothing of this user's. config leads it to a cluster.
 func (s *suite) helm(o chartOptions, config string, args ...string) (string, error) {
 	dir := filepath.Join(s.dir, "helm")
-	got, err := s.run(nil, []string{"HELM_CACHE_HOME=" + dir, "HELM_CONFIG_HOME=" + dir, "HELM_DATA_HOME=" + dir, "KUBECONFIG=" + config}, o.helm, args...)
+	got, err := s.run(nil, []string{"HELM_CACHE_HOME=" + dir, "HELM_CONFIG_HOME=" + dir, "HELM_DATA_HOME=" + dir,
+		"KUBECONFIG=" + config}, o.helm, args...)
 	return got.out, err
 }

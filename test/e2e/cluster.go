@@ -69,13 +69,15 @@ func (s *suite) startCluster(bin, runtime string) *cluster {
 	}
 	e := pinned(runtime)
 	k.containerd = &containerd{edition: e, socket: filepath.Join(s.dir, e.folder, "containerd.sock")}
-	if s.has(k.containerd.program("containerd"), k.containerd.program("ctr"), k.containerd.program("containerd-shim-runc-v2"), s.crictl) != nil {
+	if s.has(k.containerd.program("containerd"), k.containerd.program("ctr"),
+		k.containerd.program("containerd-shim-runc-v2"), s.crictl) != nil {
 		return nil
 	}
 	k.config = filepath.Join(k.dir, "admin.kubeconfig")
 	k.before = readHostSettings()
 	s.stops = append(s.stops, func() { s.stopCluster(k) })
-	if s.check("cluster: containerd 2 runs", errors.Join(s.configureContainerd(k.containerd), s.importImage(k.containerd, "k8s.io", s.layout()))) != nil ||
+	if s.check("cluster: containerd 2 runs",
+		errors.Join(s.configureContainerd(k.containerd), s.importImage(k.containerd, "k8s.io", s.layout()))) != nil ||
 		s.check("cluster: etcd and the API server answer", s.startAPI(k)) != nil ||
 		s.check("cluster: controller-manager, scheduler and kubelet run, the node is ready", s.startNode(k)) != nil {
 		return nil
@@ -130,7 +132,8 @@ current-context: e2e
 		return err
 	}
 	store, peer := "http://127.0.0.1:"+freePort(), "http://127.0.0.1:"+freePort()
-	if err := s.serve(k, "etcd", func() error { return get(store+"/health", nil) }, "--name", "e2e", "--data-dir", k.file("etcd"), "--unsafe-no-fsync",
+	if err := s.serve(k, "etcd", func() error { return get(store+"/health", nil) }, "--name", "e2e", "--data-dir",
+		k.file("etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls", store, "--advertise-client-urls", store, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 		"--initial-cluster", "e2e="+peer, "--log-level", "warn"); err != nil {
 		return err
@@ -204,7 +207,8 @@ func (s *suite) startNode(k *cluster) error {
 	none := func() error { return nil }
 	if err := errors.Join(
 		s.serve(k, "kube-controller-manager", none, "--kubeconfig", k.file("manager.kubeconfig"), "--bind-address", "127.0.0.1",
-			"--secure-port", freePort(), "--cert-dir", k.file("pki-manager"), "--leader-elect=false", "--use-service-account-credentials=true",
+			"--secure-port", freePort(), "--cert-dir", k.file("pki-manager"), "--leader-elect=false",
+			"--use-service-account-credentials=true",
 			"--root-ca-file", k.file("pki/apiserver.crt"), "--service-account-private-key-file", k.file("pki/sa.key")),
 		s.serve(k, "kube-scheduler", none, "--kubeconfig", k.file("scheduler.kubeconfig"), "--bind-address", "127.0.0.1",
 			"--secure-port", freePort(), "--cert-dir", k.file("pki-scheduler"), "--leader-elect=false"),
@@ -240,7 +244,8 @@ authorization: {mode: AlwaysAllow}
 		os.WriteFile(k.file("kubelet.yaml"), []byte(config), 0o600)); err != nil {
 		return err
 	}
-	err := s.serve(k, "kubelet", none, "--config", k.file("kubelet.yaml"), "--kubeconfig", k.file("node.kubeconfig"), "--root-dir", k.file("kubelet"),
+	err := s.serve(k, "kubelet", none, "--config", k.file("kubelet.yaml"), "--kubeconfig", k.file("node.kubeconfig"),
+		"--root-dir", k.file("kubelet"),
 		"--cert-dir", k.file("pki-kubelet"), "--hostname-override", nodeName)
 	if err == nil {
 		err = eventually(func() error {

@@ -30,7 +30,8 @@ var native = []string{"--snapshotter", "native"}
 
 // installed is the containerd of the distribution, which knows no NRI before 1.7.
 func installed() edition {
-	return edition{title: "containerd", folder: "c", namespace: "shop", pod: "cart-0", uid: "3f5a1c2e-0d4b-4c6a-9e8f-1234567890ab", batch: "batch",
+	return edition{title: "containerd", folder: "c", namespace: "shop", pod: "cart-0",
+		uid: "3f5a1c2e-0d4b-4c6a-9e8f-1234567890ab", batch: "batch",
 		importing: native, config: `version = 2
 root = 'DIR/root'
 state = 'DIR/state'
@@ -55,7 +56,8 @@ imports = []
 
 // pinned is the containerd that tools/containerd builds, with NRI.
 func pinned(bin string) edition {
-	return edition{title: "containerd 2", folder: "n", bin: bin, namespace: "depot", pod: "crate-0", uid: "7c1d2e3f-5a6b-4d7c-8e9f-abcdef012345", batch: "night",
+	return edition{title: "containerd 2", folder: "n", bin: bin, namespace: "depot", pod: "crate-0",
+		uid: "7c1d2e3f-5a6b-4d7c-8e9f-abcdef012345", batch: "night",
 		importing: append([]string{"--local"}, native...), config: `version = 3
 root = 'DIR/root'
 state = 'DIR/state'
@@ -140,7 +142,8 @@ func (s *suite) configureContainerd(c *containerd) error {
 	}
 	config := strings.NewReplacer("DIR", dir, "PAUSE", pauseName).Replace(c.config)
 	endpoint := "unix://" + c.socket
-	for name, text := range map[string]string{"config.toml": config, "crictl.yaml": "runtime-endpoint: " + endpoint + "\nimage-endpoint: " + endpoint + "\ntimeout: 30\n"} {
+	for name, text := range map[string]string{"config.toml": config, "crictl.yaml": "runtime-endpoint: " + endpoint +
+		"\nimage-endpoint: " + endpoint + "\ntimeout: 30\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err
 		}
@@ -183,8 +186,9 @@ func (s *suite) runContainerd(c *containerd) error {
 			return err
 		}
 	}
-	if _, err := s.ctr(c, slices.Concat([]string{"-n", "default", "run", "-d"}, native, []string{"--cpu-quota", "10000", "--cpu-period", "100000",
-		"--cgroup", c.batchCgroup(), imageName, c.batch}, idle)...); err != nil {
+	if _, err := s.ctr(c, slices.Concat([]string{"-n", "default", "run", "-d"}, native,
+		[]string{"--cpu-quota", "10000", "--cpu-period", "100000",
+			"--cgroup", c.batchCgroup(), imageName, c.batch}, idle)...); err != nil {
 		return err
 	}
 	c.ran = true
@@ -192,10 +196,12 @@ func (s *suite) runContainerd(c *containerd) error {
 	dir := filepath.Dir(c.socket)
 	host := object{"network": 2, "pid": 1, "ipc": 2} // the host's network, as no CNI is here
 	pod := object{"metadata": object{"name": c.pod, "namespace": c.namespace, "uid": c.uid}, "labels": object{"app": "crates"},
-		"annotations": object{"unthrottle.dev/objective": askedObjective, "unthrottle.dev/remedy": "pin"}, "log_directory": filepath.Join(dir, "logs"),
-		"linux": object{"cgroup_parent": c.podCgroup(), "security_context": object{"namespace_options": host}}}
+		"annotations":   object{"unthrottle.dev/objective": askedObjective, "unthrottle.dev/remedy": "pin"},
+		"log_directory": filepath.Join(dir, "logs"),
+		"linux":         object{"cgroup_parent": c.podCgroup(), "security_context": object{"namespace_options": host}}}
 	app := object{"metadata": object{"name": "app"}, "image": object{"image": imageName}, "command": busy, "log_path": "app.log",
-		"linux": object{"resources": object{"cpu_period": 100000, "cpu_quota": 10000}, "security_context": object{"namespace_options": host}}}
+		"linux": object{"resources": object{"cpu_period": 100000, "cpu_quota": 10000},
+			"security_context": object{"namespace_options": host}}}
 	var errs []error
 	for name, o := range map[string]object{"pod.json": pod, "app.json": app} {
 		text, err := json.Marshal(o)
@@ -218,7 +224,8 @@ func (s *suite) runContainerd(c *containerd) error {
 func (c *containerd) names() map[string]want {
 	full := c.namespace + "/" + c.pod + "/"
 	return map[string]want{
-		c.appCgroup():                   {name: full + "app", namespace: c.namespace, pod: c.pod, container: "app", image: imageName, runtime: "containerd", scope: "own"},
+		c.appCgroup(): {name: full + "app", namespace: c.namespace, pod: c.pod, container: "app",
+			image: imageName, runtime: "containerd", scope: "own"},
 		c.podCgroup() + "/" + c.sandbox: {name: full + c.sandbox[:12], namespace: c.namespace, pod: c.pod, runtime: "containerd"},
 		c.batchCgroup():                 {name: c.batch, container: c.batch, runtime: "containerd", scope: "own"},
 	}
@@ -233,9 +240,10 @@ func (s *suite) containerdNames(c *containerd) {
 		s.check(c.title+": QoS by the pod's cgroup", equal("QoS", value(l.QoS), "Burstable"))
 	}
 	pod := c.namespace + "/" + c.pod
-	s.check(c.title+": TARGET as NAMESPACE/POD, NAMESPACE/POD/CONTAINER, POD, kubernetes:..., containerd:NAME, id", s.resolves(nil, map[string]string{
-		pod: app, pod + "/app": app, c.pod: app, "kubernetes:" + pod + "/app": app, c.app[:10]: app,
-		"containerd:" + c.batch: c.batchCgroup(), "kube-system/etcd": "", "other/" + c.pod: ""}))
+	s.check(c.title+": TARGET as NAMESPACE/POD, NAMESPACE/POD/CONTAINER, POD, kubernetes:..., containerd:NAME, id",
+		s.resolves(nil, map[string]string{
+			pod: app, pod + "/app": app, c.pod: app, "kubernetes:" + pod + "/app": app, c.app[:10]: app,
+			"containerd:" + c.batch: c.batchCgroup(), "kube-system/etcd": "", "other/" + c.pod: ""}))
 
 	// The kubelet gives the pod's cgroup a limit; a container without one of its own has the pod's.
 	err = newSettings(c.podCgroup()).setQuota(20000)

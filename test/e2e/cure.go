@@ -23,7 +23,8 @@ func (s *suite) cure(d *docker) {
 		Writes  []struct{ Path, File, Before, After string }
 	}
 	// Work that never rests has "more CPU" for an answer: that is asked for here.
-	err := s.decode(&fixed, d.env, args("fix", "docker:shop-cart-1", "--remedy", "raise", "--to", "0.2", "--may", "raise", "--yes", "--for", "2s")...)
+	err := s.decode(&fixed, d.env, args("fix", "docker:shop-cart-1", "--remedy", "raise", "--to", "0.2", "--may",
+		"raise", "--yes", "--for", "2s")...)
 	switch {
 	case err != nil:
 	case !fixed.Kept:

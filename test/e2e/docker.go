@@ -59,7 +59,8 @@ func (s *suite) serveDocker(d *docker) (err error) {
 		_, err := s.run(nil, d.env, "docker", "version")
 		return err
 	}, "dockerd", "--bridge=none", "--iptables=false", "--ip6tables=false", "--storage-driver=vfs", "--live-restore",
-		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "-p", filepath.Join(dir, "pid"), "-H", "unix://"+d.socket)
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "-p",
+		filepath.Join(dir, "pid"), "-H", "unix://"+d.socket)
 	return err
 }
 
@@ -78,10 +79,14 @@ func (s *suite) runDocker(d *docker) error {
 		args []string
 	}{
 		// Weight and little limit let it reach the limit on a busy host.
-		{&d.cart1, append([]string{"--name=shop-cart-1", "--cpus=0.1", "--cpu-shares=8192", label("project", "shop"), label("service", "cart"), imageName}, busy...)},
-		{&d.cart2, append([]string{"--name=shop-cart-2", "--cpus=0.1", label("project", "shop"), label("service", "cart"), imageName}, idle...)},
-		{&d.hostile, append([]string{"--name=hostile", "--cpus=0.1", label("service", wickedService), label("project", strings.Repeat("x", 1<<15)),
-			"--label=io.kubernetes.pod.name=etcd", "--label=io.kubernetes.pod.namespace=kube-system", "--label=io.kubernetes.container.name=etcd", imageName}, idle...)},
+		{&d.cart1, append([]string{"--name=shop-cart-1", "--cpus=0.1", "--cpu-shares=8192", label("project", "shop"),
+			label("service", "cart"), imageName}, busy...)},
+		{&d.cart2, append([]string{"--name=shop-cart-2", "--cpus=0.1", label("project", "shop"),
+			label("service", "cart"), imageName}, idle...)},
+		{&d.hostile, append([]string{"--name=hostile", "--cpus=0.1", label("service", wickedService),
+			label("project", strings.Repeat("x", 1<<15)),
+			"--label=io.kubernetes.pod.name=etcd", "--label=io.kubernetes.pod.namespace=kube-system",
+			"--label=io.kubernetes.container.name=etcd", imageName}, idle...)},
 		{&d.apart, append([]string{"--name=apart", "--cpus=0.1", "--cgroup-parent=" + ownCgroup, imageName}, idle...)},
 	} {
 		if *c.id, err = s.ask(d.env, "docker", append([]string{"run", "-d", "--network=none"}, c.args...)...); err != nil {
@@ -130,11 +135,13 @@ func (s *suite) dockerNames(d *docker) {
 		err = fmt.Errorf("%d lines for 3 containers", lines)
 	}
 	s.check("docker: labels that clear the screen are escaped and cut, one line each; a pod's name in a label is not believed", err)
-	s.check("docker: TARGET as name, docker:NAME, id, unique prefix, path; a service of two is ambiguous", s.resolves(d.env, map[string]string{
-		"shop-cart-1": "/docker/" + d.cart1, "docker:shop-cart-2": "/docker/" + d.cart2, d.hostile: "/docker/" + d.hostile,
-		d.cart1[:12]: "/docker/" + d.cart1, "docker:" + d.apart[:12]: ownCgroup + "/" + d.apart, "/docker/" + d.cart1: "/docker/" + d.cart1,
-		"cart": "", "shop/cart": "", "docker:nothing": "", "lxc:shop-cart-1": "",
-	}))
+	s.check("docker: TARGET as name, docker:NAME, id, unique prefix, path; a service of two is ambiguous",
+		s.resolves(d.env, map[string]string{
+			"shop-cart-1": "/docker/" + d.cart1, "docker:shop-cart-2": "/docker/" + d.cart2, d.hostile: "/docker/" + d.hostile,
+			d.cart1[:12]: "/docker/" + d.cart1, "docker:" + d.apart[:12]: ownCgroup + "/" + d.apart, "/docker/" +
+				d.cart1: "/docker/" + d.cart1,
+			"cart": "", "shop/cart": "", "docker:nothing": "", "lxc:shop-cart-1": "",
+		}))
 	explained, err := s.run(nil, d.env, s.exe, "explain", "docker:shop-cart-1", "--for", "1s")
 	if !strings.HasPrefix(explained.out, "shop-cart-1: ") {
 		err = errors.Join(err, fmt.Errorf("explain begins with %.60q", explained.out))
@@ -176,11 +183,13 @@ func (s *suite) top(d *docker) error {
 // dockerGone stops Docker in three ways while its containers run.
 func (s *suite) dockerGone(d *docker) {
 	err := d.server.Process.Signal(syscall.SIGSTOP)
-	s.check("docker: while dockerd hangs, names come from its files, and a warning says so", errors.Join(err, s.namesBy(d, "did not answer at "+d.socket, d.env...)))
+	s.check("docker: while dockerd hangs, names come from its files, and a warning says so",
+		errors.Join(err, s.namesBy(d, "did not answer at "+d.socket, d.env...)))
 	_ = d.server.Process.Signal(syscall.SIGCONT)
 	end(d.server)
 	s.check("docker: while dockerd is stopped, names come from its files", s.namesBy(d, "", d.env...))
-	s.check("docker: and TARGET takes them", s.resolves(d.env, map[string]string{"docker:shop-cart-1": "/docker/" + d.cart1, "apart": ownCgroup + "/" + d.apart}))
+	s.check("docker: and TARGET takes them",
+		s.resolves(d.env, map[string]string{"docker:shop-cart-1": "/docker/" + d.cart1, "apart": ownCgroup + "/" + d.apart}))
 	s.check("docker: dockerd starts again", s.serveDocker(d))
 	s.check("docker: and has its names", s.namesBy(d, "", d.env...))
 }

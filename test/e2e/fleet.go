@@ -75,7 +75,8 @@ func (s *suite) exporter(d *docker, rows string) (*exec.Cmd, error) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	cmd, err := s.server("fleet-agent", d.env, func() error { return get("http://"+listen+"/healthz", nil) }, s.exe, "agent", "--config", config, "--nri", "off")
+	cmd, err := s.server("fleet-agent", d.env, func() error { return get("http://"+listen+"/healthz", nil) }, s.exe,
+		"agent", "--config", config, "--nri", "off")
 	s.stops = append(s.stops, func() { end(cmd) })
 	return cmd, err
 }
@@ -129,7 +130,8 @@ func (s *suite) fleetReport(rows string) (r fleetRows, err error) {
 // whole: one row of each container and five minutes, and nothing that cannot be read.
 func (r fleetRows) whole() error {
 	in := r.Input
-	if r.Containers != fleetContainers || in.Rows != fleetContainers && in.Rows != 2*fleetContainers || in.Copies+in.Overlapping != 0 || len(in.Refused)+len(in.Problems) != 0 {
+	if r.Containers != fleetContainers || in.Rows != fleetContainers && in.Rows != 2*fleetContainers || in.Copies+
+		in.Overlapping != 0 || len(in.Refused)+len(in.Problems) != 0 {
 		return fmt.Errorf("%d containers; %+v", r.Containers, in)
 	}
 	return nil
@@ -141,7 +143,8 @@ func (r fleetRows) cart() error {
 		if s.Name != fleetService {
 			continue
 		}
-		if s.Containers != 2 || s.CoresNow == nil || math.Abs(*s.CoresNow-0.2) > 1e-9 || s.StoppedShare == nil || *s.StoppedShare < 0.1 || s.SpentBy == nil || *s.SpentBy != fleetService {
+		if s.Containers != 2 || s.CoresNow == nil || math.Abs(*s.CoresNow-0.2) > 1e-9 || s.StoppedShare == nil ||
+			*s.StoppedShare < 0.1 || s.SpentBy == nil || *s.SpentBy != fleetService {
 			return fmt.Errorf("%+v", s)
 		}
 		return nil

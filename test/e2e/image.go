@@ -36,7 +36,8 @@ func (s *suite) makeImages() error {
 	root, err := archive(func(w *tar.Writer) error {
 		errs := []error{file(w, "bin/busybox", program)}
 		for _, name := range []string{"sh", "sleep", "echo", "cat"} {
-			errs = append(errs, w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox", Mode: 0o777}))
+			errs = append(errs, w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name,
+				Linkname: "busybox", Mode: 0o777}))
 		}
 		for _, name := range []string{"dev", "etc", "proc", "sys", "tmp"} {
 			errs = append(errs, w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755}))

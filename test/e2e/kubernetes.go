@@ -88,7 +88,8 @@ func (p *cart) write(k *cluster, name string) error {
 
 // show runs unthrottle in the agent's pod as the tutorial does.
 func (s *suite) show(k *cluster, p *cart, args ...string) (string, error) {
-	got, err := s.run(nil, []string{"KUBECONFIG=" + k.config}, k.program("kubectl"), append([]string{"exec", "-n", "unthrottle", "ds/unthrottle", "--", "unthrottle"}, args...)...)
+	got, err := s.run(nil, []string{"KUBECONFIG=" + k.config}, k.program("kubectl"),
+		append([]string{"exec", "-n", "unthrottle", "ds/unthrottle", "--", "unthrottle"}, args...)...)
 	told := got.errors + got.out // a plan is a message and comes first, what came of it is the result
 	p.said[inAgentPod+strings.Join(args, " ")] = told
 	return told, err
@@ -134,7 +135,8 @@ spec:
 		events, _ := s.kubectl(k, "get", "events", "-A")
 		return fmt.Errorf("%w\n%s", err, events)
 	}
-	got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
+	got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o",
+		"jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
 	uid, id, _ := strings.Cut(got, " containerd://")
 	if err != nil || uid == "" || id == "" {
 		return errors.Join(err, fmt.Errorf("the pod's ids are %q", got))
@@ -198,7 +200,8 @@ func (s *suite) upgrade(k *cluster, p *cart, o chartOptions) error {
 
 // agentPage gets a page of the agent in its pod.
 func (s *suite) agentPage(k *cluster, path string) (string, error) {
-	port, err := s.kubectl(k, "get", "-n", "unthrottle", "ds/unthrottle", "-o", "jsonpath={.spec.template.spec.containers[0].ports[0].containerPort}")
+	port, err := s.kubectl(k, "get", "-n", "unthrottle", "ds/unthrottle", "-o",
+		"jsonpath={.spec.template.spec.containers[0].ports[0].containerPort}")
 	if err != nil {
 		return "", err
 	}
@@ -233,8 +236,9 @@ func (s *suite) found(k *cluster, p *cart) {
 		throttled = nil
 	}
 	s.check("kubernetes: ls in the agent's pod finds it, by namespace, pod and container, throttled", errors.Join(err, throttled,
-		named(map[string]listed{app.Path: app}, map[string]want{p.kernel.path: {name: cartFull, namespace: "shop", pod: "cart", container: "app",
-			image: imageName, runtime: "containerd", scope: "own"}}), equal("QoS", value(app.QoS), "Burstable")))
+		named(map[string]listed{app.Path: app},
+			map[string]want{p.kernel.path: {name: cartFull, namespace: "shop", pod: "cart", container: "app",
+				image: imageName, runtime: "containerd", scope: "own"}}), equal("QoS", value(app.QoS), "Burstable")))
 
 	_, err = s.show(k, p, "ls")
 	_, failed := s.show(k, p, "explain", cartName)
@@ -320,7 +324,8 @@ func (s *suite) cured(k *cluster, p *cart, c *client) {
 	if err == nil && fast > slow*3/4 {
 		err = errors.New("the p99 is not lower by a quarter")
 	}
-	s.check(fmt.Sprintf("kubernetes: and better by the client's measure: p99 from %d to %d ms", slow.Milliseconds(), fast.Milliseconds()), err)
+	s.check(fmt.Sprintf("kubernetes: and better by the client's measure: p99 from %d to %d ms", slow.Milliseconds(),
+		fast.Milliseconds()), err)
 }
 
 var (
@@ -351,7 +356,8 @@ func (s *suite) killedAgent(k *cluster, p *cart) {
 	}
 	if err == nil {
 		err = eventually(func() error {
-			got, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "jsonpath={.items[0].status.containerStatuses[0].restartCount} {.items[0].status.containerStatuses[0].ready}")
+			got, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o",
+				"jsonpath={.items[0].status.containerStatuses[0].restartCount} {.items[0].status.containerStatuses[0].ready}")
 			return errors.Join(err, equal("restarts and readiness", got, "1 true"))
 		})
 	}
@@ -370,7 +376,8 @@ func (s *suite) killedAgent(k *cluster, p *cart) {
 
 // sameContainer checks that the pod's container was never restarted.
 func (s *suite) sameContainer(k *cluster, p *cart) error {
-	got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o", "jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}")
+	got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o",
+		"jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}")
 	return errors.Join(err, equal("container and restarts", got, "containerd://"+p.id+" 0"))
 }
 
@@ -380,8 +387,10 @@ func (s *suite) resized(k *cluster, p *cart) {
 		`{"spec":{"containers":[{"name":"app","resources":{"limits":{"cpu":"`+nextLimit+`"}}}]}}`)
 	if err == nil {
 		err = eventually(func() error {
-			got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o", "jsonpath={.status.containerStatuses[0].resources.limits.cpu}")
-			return errors.Join(err, equal("the limit in the pod's status", got, nextLimit), equal("quota", p.kernel.quota(), "40000"), equal("the pod's quota", p.pod.quota(), "40000"))
+			got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o",
+				"jsonpath={.status.containerStatuses[0].resources.limits.cpu}")
+			return errors.Join(err, equal("the limit in the pod's status", got, nextLimit),
+				equal("quota", p.kernel.quota(), "40000"), equal("the pod's quota", p.pod.quota(), "40000"))
 		})
 	}
 	if err != nil {
@@ -393,7 +402,8 @@ func (s *suite) resized(k *cluster, p *cart) {
 
 // resizedTo are settings as they are after the resize, with nothing of ours.
 func resizedTo(before string) string {
-	return strings.Replace(strings.Replace(before, "cpu.cfs_quota_us 20000", "cpu.cfs_quota_us 40000", 1), "cpu.max 20000 ", "cpu.max 40000 ", 1)
+	return strings.Replace(strings.Replace(before, "cpu.cfs_quota_us 20000", "cpu.cfs_quota_us 40000", 1),
+		"cpu.max 20000 ", "cpu.max 40000 ", 1)
 }
 
 // uninstalled removes the chart's release: the pod has what Kubernetes gave it, and nothing of ours.

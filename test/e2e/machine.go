@@ -127,7 +127,8 @@ func (s *suite) processes() []process {
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range found {
 		text, err := os.ReadFile(name)
-		if pid, bad := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && bad == nil && pid != os.Getpid() && strings.Contains(string(text), s.dir+"/") {
+		if pid, bad := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && bad == nil &&
+			pid != os.Getpid() && strings.Contains(string(text), s.dir+"/") {
 			all = append(all, process{pid, strings.ReplaceAll(string(text), "\x00", " ")})
 		}
 	}

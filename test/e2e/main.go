@@ -128,7 +128,8 @@ func (s *suite) all(bin string, only []string, o chartOptions) {
 
 // onCluster runs the checks with Kubernetes. They are alone with their containerd.
 func (s *suite) onCluster(where programs, o chartOptions) {
-	if helm, err := filepath.Abs(o.helm); err != nil || s.has("busybox", "runc", helm) != nil || s.check("an image", s.makeImages()) != nil {
+	if helm, err := filepath.Abs(o.helm); err != nil || s.has("busybox", "runc", helm) != nil ||
+		s.check("an image", s.makeImages()) != nil {
 		return
 	}
 	if k := s.startCluster(where.kubernetes, where.containerd); k != nil {

@@ -57,7 +57,8 @@ func (s *suite) nri(c *containerd) {
 	s.check("nri: the update went through the runtime: it counts it, and its own copy has the quota", errors.Join(err,
 		contains(page, "unthrottle_nri_connected 1"), positive(page, `unthrottle_nri_updates_total{result="applied"}`),
 		contains(page, `unthrottle_nri_updates_total{result="ignored"} 0`), s.copyHas(c, fast)))
-	s.check("nri: metrics name namespace, pod and container", contains(page, fmt.Sprintf(`container="app",id="%s",namespace="%s",pod="%s"`, c.appCgroup(), c.namespace, c.pod)))
+	s.check("nri: metrics name namespace, pod and container",
+		contains(page, fmt.Sprintf(`container="app",id="%s",namespace="%s",pod="%s"`, c.appCgroup(), c.namespace, c.pod)))
 
 	err = s.resize(c, 15000)
 	s.check("nri: a resize by the runtime is noticed as drift", errors.Join(err, eventually(func() error {
@@ -92,7 +93,8 @@ func (s *suite) agentState() string { return filepath.Join(s.dir, "agent") }
 func (s *suite) writeRules(c *containerd) error {
 	latency := filepath.Join(s.dir, "latency")
 	quota := newSettings(c.appCgroup())
-	script := fmt.Sprintf("#!/bin/sh\nq=$(cat %s)\nl=200\n[ \"${q%%%% *}\" -ge %d ] && l=5\nexec awk -v l=$l 'BEGIN { srand(); for (i = 0; i < 2000; i++) print l + rand() }'\n", quota.quotaFile(), fast)
+	script := fmt.Sprintf("#!/bin/sh\nq=$(cat %s)\nl=200\n[ \"${q%%%% *}\" -ge %d ] && l=5\nexec awk -v l=$l 'BEGIN "+
+		"{ srand(); for (i = 0; i < 2000; i++) print l + rand() }'\n", quota.quotaFile(), fast)
 	rules := fmt.Sprintf(`version: 1
 mode: apply
 interval: 200ms
@@ -189,7 +191,8 @@ func (s *suite) runs(c *containerd) error {
 func (s *suite) copyHas(c *containerd, quotaUS int) error {
 	got, err := s.run(nil, nil, s.crictl, c.criFlags("inspect", c.app)...)
 	if !regexp.MustCompile(fmt.Sprintf(`"(cpuQuota|quota|cpu_quota)": "?%d"?\b`, quotaUS)).MatchString(got.out) {
-		err = errors.Join(err, fmt.Errorf("the runtime's copy has not the quota %d: %v", quotaUS, regexp.MustCompile(`(?i)".*quota": .*`).FindAllString(got.out, -1)))
+		err = errors.Join(err, fmt.Errorf("the runtime's copy has not the quota %d: %v", quotaUS,
+			regexp.MustCompile(`(?i)".*quota": .*`).FindAllString(got.out, -1)))
 	}
 	return err
 }

@@ -26,8 +26,10 @@ func (s *suite) startPodman() *podman {
 	}
 	dir := filepath.Join(s.dir, "p")
 	config := filepath.Join(dir, "containers.conf")
-	p := &podman{env: []string{"CONTAINERS_CONF=" + config}, args: []string{"--root", filepath.Join(dir, "root"), "--runroot", filepath.Join(dir, "run"),
-		"--tmpdir", filepath.Join(dir, "tmp"), "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file", "--runtime", "runc", "--network-config-dir", filepath.Join(dir, "networks")}}
+	p := &podman{env: []string{"CONTAINERS_CONF=" + config},
+		args: []string{"--root", filepath.Join(dir, "root"), "--runroot", filepath.Join(dir, "run"),
+			"--tmpdir", filepath.Join(dir, "tmp"), "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs",
+			"--events-backend", "file", "--runtime", "runc", "--network-config-dir", filepath.Join(dir, "networks")}}
 	s.stops = append(s.stops, func() { s.stopPodman(p) })
 	err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(config, []byte("[engine]\n"), 0o600))
 	if err == nil {
@@ -38,8 +40,10 @@ func (s *suite) startPodman() *podman {
 		}
 	}
 	if err == nil {
-		p.mail, err = s.ask(p.env, "podman", append(append(p.args, "run", "-d", "--network=none", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024",
-			"--name=mail", "--cpus=0.1", "--label=com.docker.compose.project=shop", "--label=com.docker.compose.service=post", imageName), idle...)...)
+		p.mail, err = s.ask(p.env, "podman",
+			append(append(p.args, "run", "-d", "--network=none", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024",
+				"--name=mail", "--cpus=0.1", "--label=com.docker.compose.project=shop",
+				"--label=com.docker.compose.service=post", imageName), idle...)...)
 	}
 	version, _ := s.ask(p.env, "podman", "--version")
 	if s.check("podman: a container with a limit ("+version+")", err) != nil {
@@ -51,7 +55,8 @@ func (s *suite) startPodman() *podman {
 func (s *suite) podmanNames(p *podman) {
 	w := want{name: "mail", container: "mail", image: imageName, runtime: "podman", scope: "own"}
 	all, told, err := s.ls()
-	s.check("podman: name and image from its files, with no service running", errors.Join(err, silent(told), named(all, map[string]want{p.path(): w})))
+	s.check("podman: name and image from its files, with no service running",
+		errors.Join(err, silent(told), named(all, map[string]want{p.path(): w})))
 
 	socket := filepath.Join(s.dir, "p", "podman.sock")
 	p.service = []string{"CONTAINER_HOST=unix://" + socket}
@@ -61,7 +66,8 @@ func (s *suite) podmanNames(p *podman) {
 		all, told, err = s.ls(p.service...)
 	}
 	w.project, w.service = "shop", "post"
-	s.check("podman: its compose service too, asked by its socket", errors.Join(err, silent(told), named(all, map[string]want{p.path(): w})))
+	s.check("podman: its compose service too, asked by its socket",
+		errors.Join(err, silent(told), named(all, map[string]want{p.path(): w})))
 	s.check("podman: TARGET as podman:NAME, name, unique prefix", s.resolves(nil, map[string]string{
 		"podman:mail": p.path(), "mail": p.path(), p.mail[:12]: p.path(), "docker:mail": ""}))
 }

@@ -21,13 +21,15 @@ spec:
 func (s *suite) policies(k *cluster, p *cart, o chartOptions) {
 	err := s.importImage(k.containerd, "k8s.io", o.sidecar)
 	if err == nil {
-		_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "policies.enabled=true",
+		_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set",
+			"policies.enabled=true",
 			"--set", "policies.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "policies.image.tag=e2e")
 	}
 	if err == nil { // the API server serves a definition soon after it has it
 		err = eventually(func() error { return s.create(k, cartPolicy) })
 	}
-	if s.check("kubernetes: helm upgrades it to policies.enabled, the API server takes a ThrottlePolicy", errors.Join(err, s.rolledOut(k))) != nil {
+	if s.check("kubernetes: helm upgrades it to policies.enabled, the API server takes a ThrottlePolicy",
+		errors.Join(err, s.rolledOut(k))) != nil {
 		return
 	}
 	sidecar := func() error {
@@ -35,7 +37,8 @@ func (s *suite) policies(k *cluster, p *cart, o chartOptions) {
 		return errors.Join(err, errors.New(logs))
 	}
 	err = eventually(func() error {
-		got, err := s.kubectl(k, "get", "throttlepolicy", "-n", "shop", "carts", "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].status}`)
+		got, err := s.kubectl(k, "get", "throttlepolicy", "-n", "shop", "carts", "-o",
+			`jsonpath={.status.conditions[?(@.type=="Accepted")].status}`)
 		return errors.Join(err, equal("Accepted", got, "True"))
 	})
 	if err != nil {
@@ -60,15 +63,17 @@ func (s *suite) policies(k *cluster, p *cart, o chartOptions) {
 		for _, v := range rule.Containers[0].Values {
 			values[v.Name] = v.Value
 		}
-		return errors.Join(equal("cgroup", rule.Containers[0].Cgroup, p.kernel.path), contains(values["policy"], "shop/carts"), equal("remedy", values["remedy"], "auto"))
+		return errors.Join(equal("cgroup", rule.Containers[0].Cgroup, p.kernel.path),
+			contains(values["policy"], "shop/carts"), equal("remedy", values["remedy"], "auto"))
 	})
 	if err != nil {
 		err = errors.Join(err, sidecar())
 	}
 	s.check("kubernetes: the agent's rule for the pod is that policy's", err)
 	// The pod of the agent that ended put it back, and the new one only observes.
-	s.check("kubernetes: an upgrade puts back what was in force", errors.Join(s.sameContainer(k, p), equal("settings", p.kernel.read(), resizedTo(p.before)),
-		equal("the pod's settings", p.pod.read(), resizedTo(p.podBefore))))
+	s.check("kubernetes: an upgrade puts back what was in force",
+		errors.Join(s.sameContainer(k, p), equal("settings", p.kernel.read(), resizedTo(p.before)),
+			equal("the pod's settings", p.pod.read(), resizedTo(p.podBefore))))
 	_, err = s.kubectl(k, "delete", "throttlepolicy", "-n", "shop", "carts")
 	s.check("kubernetes: the policy is deleted", err)
 }

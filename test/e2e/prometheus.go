@@ -38,7 +38,8 @@ func (s *suite) prometheus(bin string) {
 	if s.check("prometheus: a Prometheus that scrapes it", s.startPrometheus(bin, agent, api)) != nil {
 		return
 	}
-	_, err := s.run(nil, nil, s.exe, "apply", metricsGroup, "--remedy", "raise", "--to", "0.04", "--scope", metricsGroup, "--state-dir", filepath.Join(s.dir, "state"))
+	_, err := s.run(nil, nil, s.exe, "apply", metricsGroup, "--remedy", "raise", "--to", "0.04", "--scope",
+		metricsGroup, "--state-dir", filepath.Join(s.dir, "state"))
 	s.check("prometheus: a remedy beside the agent", err)
 	s.check("prometheus: each rule is evaluated", s.rulesWork(api))
 	rules, err := mixin.Rules()
@@ -145,11 +146,13 @@ func (s *suite) stopMetricsGroup() {
 
 func (s *suite) startObserver(listen string) error {
 	config := filepath.Join(s.dir, "agent.yaml")
-	text := fmt.Sprintf("version: 1\nmode: observe\nlisten: %s\nscope: %s\nstate_dir: %s\n", listen, metricsGroup, filepath.Join(s.dir, "state"))
+	text := fmt.Sprintf("version: 1\nmode: observe\nlisten: %s\nscope: %s\nstate_dir: %s\n", listen, metricsGroup,
+		filepath.Join(s.dir, "state"))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}
-	cmd, err := s.server("agent", nil, func() error { return get("http://"+listen+"/healthz", nil) }, s.exe, "agent", "--config", config, "--nri", "off")
+	cmd, err := s.server("agent", nil, func() error { return get("http://"+listen+"/healthz", nil) }, s.exe, "agent",
+		"--config", config, "--nri", "off")
 	s.stops = append(s.stops, func() { end(cmd) })
 	return err
 }
@@ -168,7 +171,8 @@ scrape_configs: [{job_name: unthrottle, static_configs: [{targets: ["%[2]s"]}]}]
 		return err
 	}
 	cmd, err := s.server("prometheus", nil, func() error { return get(api+"/-/ready", nil) }, filepath.Join(bin, "prometheus"),
-		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(s.dir, "tsdb"), "--web.listen-address="+strings.TrimPrefix(api, "http://"))
+		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(s.dir, "tsdb"), "--web.listen-address="+
+			strings.TrimPrefix(api, "http://"))
 	s.stops = append(s.stops, func() { end(cmd) })
 	return err
 }

@@ -155,7 +155,8 @@ func (l listed) is(w want) error {
 		got       *string
 	}{
 		{"name", w.name, &l.Name}, {"namespace", w.namespace, l.Namespace}, {"pod", w.pod, l.Pod}, {"container", w.container, l.Container},
-		{"image", w.image, l.Image}, {"runtime", w.runtime, l.Runtime}, {"scope", w.scope, l.Scope}, {"project", w.project, l.Project}, {"service", w.service, l.Service},
+		{"image", w.image, l.Image}, {"runtime", w.runtime, l.Runtime}, {"scope", w.scope, l.Scope},
+		{"project", w.project, l.Project}, {"service", w.service, l.Service},
 	} {
 		switch {
 		case c.got == nil && c.want != "":

@@ -27,7 +27,8 @@ var (
 	// public are the packages that other projects import.
 	public = []string{"bandwidth", "topology", "placement"}
 	// forTests are helpers that only tests import.
-	forTests = []string{"test/lab", "internal/load", "internal/kernel/topologytest", "internal/see/recording/recordingtest", "internal/cure/curetest", "bench"}
+	forTests = []string{"test/lab", "internal/load", "internal/kernel/topologytest",
+		"internal/see/recording/recordingtest", "internal/cure/curetest", "bench"}
 )
 
 // table reads from left to right along the journey; a row names only what is to its left.
@@ -50,26 +51,35 @@ var table = []row{
 	{"internal/explain", []string{"internal/see", "internal/container", "internal/kernel", "bandwidth", "topology"}},
 	{"internal/runtimes", []string{"internal/explain/threadpool", "internal/kernel"}},
 	{"internal/scenario", []string{"bandwidth", "topology"}},
-	{"internal/load", []string{"internal/scenario", "internal/see/recording", "internal/explain/diagnose", "internal/kernel", "topology", "libs/go/budget"}},
+	{"internal/load", []string{"internal/scenario", "internal/see/recording", "internal/explain/diagnose",
+		"internal/kernel", "topology", "libs/go/budget"}},
 	{"libs/go", nil}, // a module of its own, which may import nothing of this one
 	{"internal/sim/simulate", []string{"internal/scenario", "bandwidth", "topology", "libs/go/pace"}},
-	{"internal/sim/forecast", []string{"internal/sim/simulate", "internal/scenario", "internal/explain", "internal/see/recording", "internal/see/schedule", "bandwidth", "topology"}},
+	{"internal/sim/forecast", []string{"internal/sim/simulate", "internal/scenario", "internal/explain",
+		"internal/see/recording", "internal/see/schedule", "bandwidth", "topology"}},
 	{"internal/sim", []string{"internal/load", "internal/scenario", "internal/see", "internal/kernel", "bandwidth", "topology"}},
 	{"internal/widthcap", []string{"internal/kernel"}},
 	{"internal/txn", []string{"internal/widthcap", "internal/kernel", "topology"}},
-	{"internal/cure", []string{"internal/txn", "internal/widthcap", "internal/sim", "internal/scenario", "internal/explain", "internal/see", "internal/container", "internal/kernel", "placement", "topology", "bandwidth"}},
+	{"internal/cure", []string{"internal/txn", "internal/widthcap", "internal/sim", "internal/scenario",
+		"internal/explain", "internal/see", "internal/container", "internal/kernel", "placement", "topology", "bandwidth"}},
 	{"internal/cure/nri", []string{"internal/txn/change", "internal/container/names", "internal/kernel"}},
-	{"internal/placing", []string{"internal/cure/remedy", "internal/cure/hoststate", "internal/txn", "internal/kernel", "placement", "topology"}},
-	{"internal/agent", []string{"internal/fleet", "internal/placing", "internal/cure", "internal/txn", "internal/explain/diagnose", "internal/see", "internal/container", "internal/kernel", "placement"}},
-	{"internal/fleet", []string{"internal/fleet/periodmodel", "internal/see", "internal/container", "internal/kernel"}},
-	{"internal/fleet/leastlimit", nil},
-	{"internal/fleet/periodmodel", []string{"internal/sim/simulate/coarse"}},
-	{"internal/fleet/plan", nil},
-	{"internal/fleet/recorded", nil},
-	{"internal/fleet/collect", []string{"internal/fleet", "internal/txn", "internal/explain/diagnose", "internal/see", "internal/container", "internal/kernel", "topology"}},
+	{"internal/placing", []string{"internal/cure/remedy", "internal/cure/hoststate", "internal/txn", "internal/kernel",
+		"placement", "topology"}},
+	{"internal/agent", []string{"internal/demand", "internal/placing", "internal/cure", "internal/txn",
+		"internal/explain/diagnose", "internal/see", "internal/container", "internal/kernel", "placement"}},
+	{"internal/demand", []string{"internal/demand/periodmodel", "internal/see", "internal/container", "internal/kernel"}},
+	{"internal/demand/leastlimit", nil},
+	{"internal/demand/periodmodel", []string{"internal/sim/simulate/coarse"}},
+	{"internal/demand/packing", nil},
+	{"internal/demand/recorded", nil},
+	{"internal/demand/collect", []string{"internal/demand", "internal/txn", "internal/explain/diagnose", "internal/see",
+		"internal/container", "internal/kernel", "topology"}},
 	{"internal/bugreport", nil},
-	{"internal/experiment", []string{"internal/sim", "internal/scenario", "internal/load", "internal/kernel", "bandwidth", "topology", "placement"}},
-	{"internal/ui", []string{"internal/experiment", "internal/placing", "internal/cure", "internal/txn", "internal/widthcap", "internal/sim", "internal/scenario", "internal/explain", "internal/see", "internal/inside", "internal/runtimes", "internal/container", "internal/kernel", "bandwidth", "topology", "placement"}},
+	{"internal/experiment", []string{"internal/sim", "internal/scenario", "internal/load", "internal/kernel",
+		"bandwidth", "topology", "placement"}},
+	{"internal/ui", []string{"internal/experiment", "internal/placing", "internal/cure", "internal/txn",
+		"internal/widthcap", "internal/sim", "internal/scenario", "internal/explain", "internal/see", "internal/inside",
+		"internal/runtimes", "internal/container", "internal/kernel", "bandwidth", "topology", "placement"}},
 	{"cmd/unthrottle", []string{"internal", "bandwidth", "topology", "placement"}},
 	{"packaging/mixin", nil},
 	{"bench", []string{"internal", "bandwidth", "topology", "placement"}},
@@ -89,12 +99,16 @@ var unreached = []struct {
 }{
 	{"the shipped binary has no tools in it", []string{"cmd/unthrottle"}, []string{module + "bench", module + "test"}},
 	{"pure rooms load no BPF, start no process and make no system call of their own", []string{
-		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/container/names", "internal/objective", "internal/strictyaml",
-		"internal/inside", "internal/runtimes", "internal/explain/diagnose", "internal/explain/requests", "internal/explain/roles", "internal/explain/threadpool",
-		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast", "internal/fleet/leastlimit", "internal/fleet/periodmodel", "internal/fleet/plan", "internal/fleet/recorded",
+		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/container/names",
+		"internal/objective", "internal/strictyaml",
+		"internal/inside", "internal/runtimes", "internal/explain/diagnose", "internal/explain/requests",
+		"internal/explain/roles", "internal/explain/threadpool",
+		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast", "internal/demand/leastlimit",
+		"internal/demand/periodmodel", "internal/demand/packing", "internal/demand/recorded",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{
-		"internal/txn", "internal/txn/change", "internal/cure/hoststate", "internal/cure/remedy", "internal/cure/verdict", "internal/cure/trial", "internal/cure/policy", "internal/widthcap",
+		"internal/txn", "internal/txn/change", "internal/cure/hoststate", "internal/cure/remedy",
+		"internal/cure/verdict", "internal/cure/trial", "internal/cure/policy", "internal/widthcap",
 	}, []string{
 		module + "internal/txn/apply", module + "internal/txn/journal", module + "internal/cure/hoststate/gather",
 		module + "internal/kernel/irq/irqhost", module + "internal/kernel/schedpolicy/schedhost",
@@ -170,8 +184,10 @@ func TestDirection(t *testing.T) {
 		}
 		used[r.folder] = true
 		for _, path := range p.Imports {
-			if to, ours := strings.CutPrefix(path, module); ours && !r.allows(to) && !(anyWithin(from, forTests) && anyWithin(to, forTests)) {
-				t.Errorf("%s imports %s: the row of %s allows %s and the leaves only", from, to, r.folder, strings.Join(append([]string{r.folder}, r.may...), ", "))
+			if to, ours := strings.CutPrefix(path, module); ours && !r.allows(to) &&
+				!(anyWithin(from, forTests) && anyWithin(to, forTests)) {
+				t.Errorf("%s imports %s: the row of %s allows %s and the leaves only", from, to, r.folder,
+					strings.Join(append([]string{r.folder}, r.may...), ", "))
 			}
 		}
 	}
@@ -230,7 +246,8 @@ func TestRows(t *testing.T) {
 		}
 	}
 	r := &row{"internal/kernel", []string{"topology"}}
-	for to, want := range map[string]bool{"topology": true, "topologytest": false, "internal/kernel/irq": true, "internal/text": true, "internal/see/probe": false} {
+	for to, want := range map[string]bool{"topology": true, "topologytest": false, "internal/kernel/irq": true,
+		"internal/text": true, "internal/see/probe": false} {
 		if r.allows(to) != want {
 			t.Errorf("internal/kernel imports %s: allowed is not %v", to, want)
 		}

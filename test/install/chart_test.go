@@ -111,7 +111,8 @@ func TestChartReader(t *testing.T) {
 	}
 	c := containers[1]
 	s := c.SecurityContext
-	if s.Privileged == nil || *s.Privileged || !s.RunAsNonRoot || !s.ReadOnlyRootFilesystem || len(s.Capabilities.Add) > 0 || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+	if s.Privileged == nil || *s.Privileged || !s.RunAsNonRoot || !s.ReadOnlyRootFilesystem ||
+		len(s.Capabilities.Add) > 0 || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 		t.Errorf("it has more than it needs: %+v", s)
 	}
 	for _, m := range c.VolumeMounts {
@@ -196,14 +197,16 @@ func TestChartSchema(t *testing.T) {
 		value any
 		good  bool
 	}{
-		"the defaults":               {"tier", "observe", true},
-		"a parent's condition":       {"enabled", true, true},
-		"a parent's global values":   {"global", map[string]any{"imageRegistry": "x"}, true},
-		"no switch":                  {"enabled", "yes", false},
-		"an image by its digest":     {"image", map[string]any{"repository": "r", "pullPolicy": "Always", "digest": digest}, true},
-		"a digest of another form":   {"image", map[string]any{"repository": "r", "pullPolicy": "Always", "digest": "0a0a"}, false},
-		"a sidecar by its digest":    {"policies", map[string]any{"enabled": true, "image": map[string]any{"repository": "r", "digest": digest}}, true},
-		"a reader by its digest":     {"reader", map[string]any{"enabled": true, "port": 1, "image": map[string]any{"repository": "r", "digest": digest}}, true},
+		"the defaults":             {"tier", "observe", true},
+		"a parent's condition":     {"enabled", true, true},
+		"a parent's global values": {"global", map[string]any{"imageRegistry": "x"}, true},
+		"no switch":                {"enabled", "yes", false},
+		"an image by its digest":   {"image", map[string]any{"repository": "r", "pullPolicy": "Always", "digest": digest}, true},
+		"a digest of another form": {"image", map[string]any{"repository": "r", "pullPolicy": "Always", "digest": "0a0a"}, false},
+		"a sidecar by its digest": {"policies",
+			map[string]any{"enabled": true, "image": map[string]any{"repository": "r", "digest": digest}}, true},
+		"a reader by its digest": {"reader",
+			map[string]any{"enabled": true, "port": 1, "image": map[string]any{"repository": "r", "digest": digest}}, true},
 		"a key that is not a value":  {"enable", true, false},
 		"a label that is not a text": {"podLabels", map[string]any{"team": 7}, false},
 	} {

@@ -36,7 +36,8 @@ func TestKrewManifest(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
 		t.Fatal(err)
 	}
-	if m.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || m.Kind != "Plugin" || m.Metadata.Name != "unthrottle" || m.Spec.Version != "v1.2.3" {
+	if m.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || m.Kind != "Plugin" ||
+		m.Metadata.Name != "unthrottle" || m.Spec.Version != "v1.2.3" {
 		t.Errorf("%+v", m)
 	}
 	if n := len(m.Spec.ShortDescription); n == 0 || n > 50 || m.Spec.Description == "" {
@@ -47,7 +48,8 @@ func TestKrewManifest(t *testing.T) {
 	}
 	p := m.Spec.Platforms[0]
 	makefile := string(fileOf(t, root+"/packaging/packaging.mk"))
-	if p.Selector.MatchLabels["os"] != "linux" || p.Selector.MatchLabels["arch"] != "amd64" || p.URI == "" || p.SHA256 != sum || len(p.Files) == 0 ||
+	if p.Selector.MatchLabels["os"] != "linux" || p.Selector.MatchLabels["arch"] != "amd64" || p.URI == "" ||
+		p.SHA256 != sum || len(p.Files) == 0 ||
 		!regexp.MustCompile(`(?m)^\t  cp \S+/`+regexp.QuoteMeta(p.Bin)+` \S+/kubectl_complete-unthrottle `).MatchString(makefile) {
 		t.Errorf("%+v", p)
 	}

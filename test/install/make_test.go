@@ -20,7 +20,9 @@ func makes(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	require.Inputs(t, root, require.Sources...)
 	require.Inputs(t, root, "Makefile", "packaging", "LICENSE", "README.md", "CHANGELOG.md")
-	cmd := exec.CommandContext(t.Context(), "make", append(args, "BIN="+filepath.Join(dir, "bin"), "STAGE="+filepath.Join(dir, "stage"), "MAN="+filepath.Join(dir, "man"), "VERSION=v1.2.3")...)
+	cmd := exec.CommandContext(t.Context(), "make",
+		append(args, "BIN="+filepath.Join(dir, "bin"), "STAGE="+filepath.Join(dir, "stage"),
+			"MAN="+filepath.Join(dir, "man"), "VERSION=v1.2.3")...)
 	cmd.Dir = root
 	// make of `make test` tells its own targets and flags to every make below it.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") })
@@ -54,11 +56,13 @@ func TestInstall(t *testing.T) {
 	makes(t, dir, "install", "DESTDIR="+host, "PREFIX=/opt/it", "SYSCONFDIR=/opt/etc")
 	for name, says := range map[string]string{
 		"/opt/it/bin/unthrottle": "", "/opt/etc/unthrottle.yaml": "version: 1\n", "/opt/it/share/doc/unthrottle/LICENSE": "Apache",
-		"/opt/it/lib/systemd/system/unthrottle.service":           "ExecStart=/opt/it/bin/unthrottle agent --config /opt/etc/unthrottle.yaml\n",
+		"/opt/it/lib/systemd/system/unthrottle.service": "ExecStart=/opt/it/bin/unthrottle agent --config " +
+			"/opt/etc/unthrottle.yaml\n",
 		"/opt/it/share/bash-completion/completions/unthrottle":    "__start_unthrottle",
 		"/opt/it/share/zsh/site-functions/_unthrottle":            "#compdef unthrottle",
 		"/opt/it/share/fish/vendor_completions.d/unthrottle.fish": "complete -c unthrottle",
-		"/opt/it/share/man/man1/unthrottle.1.gz":                  "\x1f\x8b", "/opt/it/share/man/man1/unthrottle-bench-service.1.gz": "\x1f\x8b",
+		"/opt/it/share/man/man1/unthrottle.1.gz":                  "\x1f\x8b",
+		"/opt/it/share/man/man1/unthrottle-bench-service.1.gz":    "\x1f\x8b",
 	} {
 		text, err := os.ReadFile(host + name)
 		if err != nil || !strings.Contains(string(text), says) {
@@ -72,14 +76,16 @@ func TestInstall(t *testing.T) {
 	if err := os.WriteFile(config, []byte("version: 1\nmode: apply\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said := makes(t, dir, "install-files", "DESTDIR="+host, "PREFIX=/opt/it", "SYSCONFDIR=/opt/etc"); !strings.Contains(said, "stays as it is") {
+	if said := makes(t, dir, "install-files", "DESTDIR="+host, "PREFIX=/opt/it",
+		"SYSCONFDIR=/opt/etc"); !strings.Contains(said, "stays as it is") {
 		t.Errorf("the second install says %q", said)
 	}
 	// install-fleet takes a minute to build; packages_test.go looks into what it builds.
 	if err := os.WriteFile(host+"/opt/it/bin/unthrottle-fleet", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said := makes(t, dir, "uninstall", "DESTDIR="+host, "PREFIX=/opt/it", "SYSCONFDIR=/opt/etc"); !strings.Contains(said, "was changed and stays") {
+	if said := makes(t, dir, "uninstall", "DESTDIR="+host, "PREFIX=/opt/it",
+		"SYSCONFDIR=/opt/etc"); !strings.Contains(said, "was changed and stays") {
 		t.Errorf("uninstall says %q", said)
 	}
 	if left := filesIn(t, host); !slices.Equal(left, []string{"/opt/etc/unthrottle.yaml"}) {

@@ -48,7 +48,8 @@ func TestPackages(t *testing.T) {
 	installed := []string{
 		"/etc/unthrottle.yaml", "/usr/bin/unthrottle", "/usr/lib/systemd/system/unthrottle.service",
 		"/usr/share/bash-completion/completions/unthrottle", "/usr/share/doc/unthrottle/CHANGELOG.md", "/usr/share/doc/unthrottle/LICENSE",
-		"/usr/share/doc/unthrottle/README.md", "/usr/share/doc/unthrottle/unthrottle.yaml", "/usr/share/fish/vendor_completions.d/unthrottle.fish",
+		"/usr/share/doc/unthrottle/README.md", "/usr/share/doc/unthrottle/unthrottle.yaml",
+		"/usr/share/fish/vendor_completions.d/unthrottle.fish",
 	}
 	for _, page := range filesIn(t, filepath.Join(dir, "man")) {
 		installed = append(installed, "/usr/share/man/man1"+page+".gz")
@@ -74,7 +75,8 @@ func TestPackages(t *testing.T) {
 	tarball := untarred(t, unzipped(t, one("unthrottle-v1.2.3-linux-*.tar.gz")))
 	image := imageLayer(t, one("unthrottle-v1.2.3-linux-*.oci.tar"))
 	for what, other := range map[string][]byte{
-		"rpm": rpm["/usr/bin/unthrottle"], "tarball": tarball["/unthrottle-v1.2.3-linux-"+runtime.GOARCH+"/unthrottle"], "image": image["/usr/bin/unthrottle"],
+		"rpm": rpm["/usr/bin/unthrottle"], "tarball": tarball["/unthrottle-v1.2.3-linux-"+runtime.GOARCH+"/unthrottle"],
+		"image": image["/usr/bin/unthrottle"],
 	} {
 		if !bytes.Equal(other, program) {
 			t.Errorf("%s has another program than the deb: %d bytes and %d", what, len(other), len(program))
@@ -88,9 +90,10 @@ func TestPackages(t *testing.T) {
 	}
 	fleet := untarred(t, unzipped(t, members(t, one("unthrottle-fleet_1.2.3-1_*.deb"))["/data.tar.gz"]))["/usr/bin/unthrottle-fleet"]
 	for what, other := range map[string][]byte{
-		"rpm":     payload(t, one("unthrottle-fleet-1.2.3-1.*.rpm"))["/usr/bin/unthrottle-fleet"],
-		"tarball": untarred(t, unzipped(t, one("unthrottle-fleet-v1.2.3-linux-*.tar.gz")))["/unthrottle-fleet-v1.2.3-linux-"+runtime.GOARCH+"/unthrottle-fleet"],
-		"image":   imageLayer(t, one("unthrottle-fleet-v1.2.3-linux-*.oci.tar"))["/usr/bin/unthrottle-fleet"],
+		"rpm": payload(t, one("unthrottle-fleet-1.2.3-1.*.rpm"))["/usr/bin/unthrottle-fleet"],
+		"tarball": untarred(t, unzipped(t,
+			one("unthrottle-fleet-v1.2.3-linux-*.tar.gz")))["/unthrottle-fleet-v1.2.3-linux-"+runtime.GOARCH+"/unthrottle-fleet"],
+		"image": imageLayer(t, one("unthrottle-fleet-v1.2.3-linux-*.oci.tar"))["/usr/bin/unthrottle-fleet"],
 	} {
 		if !bytes.Equal(other, fleet) {
 			t.Errorf("%s has another unthrottle-fleet than the deb: %d bytes and %d", what, len(other), len(fleet))
@@ -103,12 +106,14 @@ func TestPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 		static(t, name)
-		if out, err := exec.CommandContext(t.Context(), name, "--version").Output(); err != nil || !strings.Contains(string(out), "v1.2.3") {
+		if out, err := exec.CommandContext(t.Context(), name, "--version").Output(); err != nil ||
+			!strings.Contains(string(out), "v1.2.3") {
 			t.Errorf("%s --version: %q, %v", name, out, err)
 		}
 	}
 	// One starts the other from its own folder, and DuckDB is in it.
-	out, err := exec.CommandContext(t.Context(), unpacked, "fleet", "generate", "--hosts", "1", "--containers", "2", "--for", "1h", "--out", filepath.Join(dir, "rows")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), unpacked, "fleet", "generate", "--hosts", "1", "--containers", "2",
+		"--for", "1h", "--out", filepath.Join(dir, "rows")).CombinedOutput()
 	if err != nil {
 		t.Errorf("fleet generate: %v\n%s", err, out)
 	}
@@ -120,7 +125,8 @@ func TestPackages(t *testing.T) {
 	if err := os.WriteFile(config, files["/etc/unthrottle.yaml"], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), unpacked, "agent", "--check", "--config", config, "--state-dir", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), unpacked, "agent", "--check", "--config", config, "--state-dir",
+		dir).CombinedOutput(); err != nil {
 		t.Errorf("the configuration in the package: %v\n%s", err, out)
 	}
 }

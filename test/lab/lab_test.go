@@ -35,8 +35,10 @@ func TestParseMachine(t *testing.T) {
 	}{
 		{"", 1, NUMANone, "a number of CPUs"}, {"0", 1, NUMANone, "a number of CPUs"}, {"129", 1, NUMANone, "a number of CPUs"},
 		{"16,sockets=2,cores=4,threads=1", 1, NUMANone, "are 8 CPUs, not 16"},
-		{"16,dies=2", 1, NUMANone, "want sockets="}, {"16,cores=x", 1, NUMANone, "want sockets="}, {"16,cores=8,cores=8", 1, NUMANone, "twice"},
-		{"16,threads=4", 1, NUMANone, "1 or 2 threads"}, {"8", 3, NUMANone, "--l3 3"}, {"8", 0, NUMANone, "--l3 0"}, {"8", 1, "die", "--numa die"},
+		{"16,dies=2", 1, NUMANone, "want sockets="}, {"16,cores=x", 1, NUMANone, "want sockets="},
+		{"16,cores=8,cores=8", 1, NUMANone, "twice"},
+		{"16,threads=4", 1, NUMANone, "1 or 2 threads"}, {"8", 3, NUMANone, "--l3 3"}, {"8", 0, NUMANone, "--l3 0"},
+		{"8", 1, "die", "--numa die"},
 	} {
 		if m, err := ParseMachine(c.smp, c.l3s, c.numa); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %+v %v, want an error with %q", c.smp, m, err, c.want)
@@ -54,10 +56,12 @@ func TestArguments(t *testing.T) {
 	}{
 		{DefaultSMP, 1, NUMAPerSocket,
 			[]string{"-L /d", "-M q35 ", "-smp 16,sockets=2,cores=4,threads=2", "cpu,node-id=1,socket-id=1", "dist,src=0,dst=1,val=21",
-				"memory-backend-ram,id=m1,size=1024M", "-kernel /k -initrd /i", "path=/proc/self/fd/4", "-accel tcg,thread=multi", "cpuhp.parallel=0"},
+				"memory-backend-ram,id=m1,size=1024M", "-kernel /k -initrd /i", "path=/proc/self/fd/4",
+				"-accel tcg,thread=multi", "cpuhp.parallel=0"},
 			[]string{"smp-cache", "modules"}},
 		{DefaultSMP, 2, NUMAPerSocket,
-			[]string{"-M q35,smp-cache.0.cache=l3,smp-cache.0.topology=module", "-smp 16,sockets=2,dies=1,modules=2,cores=2,threads=2", "level=0x14"}, nil},
+			[]string{"-M q35,smp-cache.0.cache=l3,smp-cache.0.topology=module",
+				"-smp 16,sockets=2,dies=1,modules=2,cores=2,threads=2", "level=0x14"}, nil},
 		{DefaultSMP, 1, NUMANone, []string{"-m 2048M"}, []string{"-numa"}},
 		{"8", 1, NUMAPerSocket, []string{"-smp 8,sockets=1,cores=8,threads=1"}, []string{"-numa"}},
 	} {
@@ -101,7 +105,8 @@ func TestCPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[int]CPU{0: {0, 0, 0, 0}, 1: {0, 0, 0, 0}, 2: {0, 0, 1, 0}, 4: {0, 1, 2, 0}, 7: {0, 1, 3, 0}, 8: {1, 2, 4, 1}, 15: {1, 3, 7, 1}} {
+	for id, want := range map[int]CPU{0: {0, 0, 0, 0}, 1: {0, 0, 0, 0}, 2: {0, 0, 1, 0}, 4: {0, 1, 2, 0},
+		7: {0, 1, 3, 0}, 8: {1, 2, 4, 1}, 15: {1, 3, 7, 1}} {
 		if got := m.CPU(id); got != want {
 			t.Errorf("CPU %d: got %+v, want %+v", id, got, want)
 		}

@@ -39,7 +39,8 @@ func Arguments(m Machine, f Files, console string) []string {
 	smp := fmt.Sprintf("%d,sockets=%d,cores=%d,threads=%d", m.CPUs(), m.Sockets, m.CoresPerL3, m.ThreadsPerCPU)
 	if m.L3sPerSocket > 1 {
 		machine += ",smp-cache.0.cache=l3,smp-cache.0.topology=module"
-		smp = fmt.Sprintf("%d,sockets=%d,dies=1,modules=%d,cores=%d,threads=%d", m.CPUs(), m.Sockets, m.L3sPerSocket, m.CoresPerL3, m.ThreadsPerCPU)
+		smp = fmt.Sprintf("%d,sockets=%d,dies=1,modules=%d,cores=%d,threads=%d", m.CPUs(), m.Sockets, m.L3sPerSocket,
+			m.CoresPerL3, m.ThreadsPerCPU)
 	}
 	add("-M", machine, "-accel", "tcg,thread=multi")
 	// level=0x14 hides leaf 0x1f: with modules QEMU 10.0 fails an assertion (encode_topo_cpuid1f) when it fills that

@@ -62,14 +62,16 @@ func (s *suite) compare(m measured) {
 	}
 	s.check(name, err)
 	if m.waited > mostWaiting {
-		fmt.Printf("NOT DONE  how many stops are told: its threads waited for others' CPUs for %.1f %% of the time; do it on an idle host\n", 100*m.waited)
+		fmt.Printf("NOT DONE  how many stops are told: its threads waited for others' CPUs for %.1f %% of the time; "+
+			"do it on an idle host\n", 100*m.waited)
 		return
 	}
 	err = nil
 	// A wait behind others is no stop, and two spans have it: one request that waits long would fail the comparison.
 	waited := time.Duration(m.waited * float64(m.until.Sub(m.from)))
 	if long == 0 || float64(told) < leastTold*float64(long) && untold > waited {
-		err = fmt.Errorf("at least %.0f %% asked; %v of the others are not told, and all threads waited %v behind others", 100*leastTold, untold.Round(time.Millisecond), waited.Round(time.Millisecond))
+		err = fmt.Errorf("at least %.0f %% asked; %v of the others are not told, and all threads waited %v behind "+
+			"others", 100*leastTold, untold.Round(time.Millisecond), waited.Round(time.Millisecond))
 	}
 	s.check(fmt.Sprintf("of %d spans with at least %v of stops %d are told them", long, longStop, told), err)
 }

@@ -8,8 +8,10 @@
 // # Rule
 //
 // A service with OpenTelemetry's SDK runs in a cgroup of its own with a limit. Each request burns CPU time on a thread of its own and makes
-// two spans, one in the other. They go by OTLP over HTTP to this program, which writes them by the collector's own code (pdata), in the form of its
-// file exporter. A client sends requests one after the other. Meanwhile 'unthrottle explain --record' records. Each span has the CPU time of
+// two spans, one in the other. They go by OTLP over HTTP to this program, which writes them by the collector's own code
+// (pdata), in the form of its
+// file exporter. A client sends requests one after the other. Meanwhile 'unthrottle explain --record' records. Each
+// span has the CPU time of
 // its thread: what it lasted beyond that it did not run. A stop that is told of a span must have room in that, and of all such time above
 // 5 ms most must be told.
 //

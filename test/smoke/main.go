@@ -63,7 +63,8 @@ func run(ctx context.Context, only []string, out io.Writer) error {
 		if err != nil {
 			word, failed = "FAIL", append(failed, f.target)
 		}
-		fmt.Fprintf(out, "%-4s %5.1f s  make %s\n", word, time.Since(begun).Seconds(), strings.Join(append([]string{f.target}, f.args...), " "))
+		fmt.Fprintf(out, "%-4s %5.1f s  make %s\n", word, time.Since(begun).Seconds(),
+			strings.Join(append([]string{f.target}, f.args...), " "))
 		if err != nil {
 			fmt.Fprintf(out, "%s%v\n", text, err)
 		}
@@ -88,7 +89,8 @@ func (f form) run(ctx context.Context) (string, error) {
 	}
 	cmd.Dir = dir
 	// A make above hands its flags and variables on by these.
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS=") })
+	cmd.Env = slices.DeleteFunc(os.Environ(),
+		func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS=") })
 	// An interrupt reaches what make started, which then cleans up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }

@@ -29,7 +29,8 @@ func TestEveryTargetHasARow(t *testing.T) {
 	}
 	for _, target := range all {
 		if rows[target] != 1 {
-			t.Errorf("make %s has %d rows in test/smoke/targets.go, want 1: its shortest form, or why it does not run there", target, rows[target])
+			t.Errorf("make %s has %d rows in test/smoke/targets.go, want 1: its shortest form, or why it does not "+
+				"run there", target, rows[target])
 		}
 	}
 }

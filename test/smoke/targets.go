@@ -25,7 +25,8 @@ var forms = []form{
 	{target: "need-cc"},
 	{target: "build"},
 	{target: "demo", args: []string{"DEMO=--for 1s"}},
-	{target: "test-starved", args: []string{"STARVED=./internal/agent/... ./internal/cure/slo ./internal/see/... ./internal/txn/journal ./internal/ui/top"}},
+	{target: "test-starved", args: []string{"STARVED=./internal/agent/... ./internal/cure/slo ./internal/see/... " +
+		"./internal/txn/journal ./internal/ui/top"}},
 	{target: "lab"},
 	{target: "lab-fetch"},
 	{target: "lab-topologies", args: []string{"LAB_TOPOLOGIES=one-socket-8"}},
@@ -79,22 +80,27 @@ var forms = []form{
 	{target: "bench-build", elsewhere: "make bench runs it"},
 	{target: "wide-build", elsewhere: "make results-wide runs it"},
 	{target: "results-cost", elsewhere: "writes README; make bench runs the same measurement"},
-	{target: "spark", elsewhere: "fetches 500 MB and takes minutes; which words reach Spark, and what comes back, is tested in fleet/spark"},
+	{target: "spark", elsewhere: "fetches 500 MB and takes minutes; which words reach Spark, and what comes back, is " +
+		"tested in fleet/spark"},
 	{target: "e2e", elsewhere: "needs container runtimes; what it looks at is tested with files of the same form in internal/container"},
 	{target: "mixin-test", elsewhere: "builds Prometheus for minutes; what rules and dashboards name is tested in internal/agent"},
 	{target: "e2e-prometheus", elsewhere: "builds Prometheus for minutes; what rules and dashboards name is tested in internal/agent"},
-	{target: "e2e-kubernetes", elsewhere: "builds Kubernetes for half an hour; what the agent does in its pods is tested by make e2e and in internal/agent"},
+	{target: "e2e-kubernetes", elsewhere: "builds Kubernetes for half an hour; what the agent does in its pods is " +
+		"tested by make e2e and in internal/agent"},
 	{target: "sidecar-image", elsewhere: "make e2e-kubernetes runs it; make image writes the same"},
 	{target: "agent-image", elsewhere: "make e2e runs it; make image writes the same"},
-	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller and kubernetes/recommender are tested with a stand-in of the API server"},
+	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller and " +
+		"kubernetes/recommender are tested with a stand-in of the API server"},
 	{target: "e2e-install", elsewhere: "installs packages"},
 	{target: "docs", elsewhere: "make test compares what it would write (test/docs)"},
 	{target: "generate", elsewhere: "needs clang 14; TestObjectsAreFresh of internal/see/probe asks for it after a change"},
 	{target: "truth", elsewhere: "needs other people's services, and four minutes for each; what it computes is tested in bench/truth"},
 	{target: "truth-page"},
 	{target: "truth-again", elsewhere: "needs the recordings that make truth keeps; what it computes is tested in bench/truth"},
-	{target: "truth-demand", elsewhere: "needs other people's services; its parts are tested in bench/truth, internal/sim/forecast and internal/fleet/recorded"},
-	{target: "results", elsewhere: "wants a quiet host for minutes; TestRecord and its neighbours in internal/experiment/capacity run its parts"},
+	{target: "truth-demand", elsewhere: "needs other people's services; its parts are tested in bench/truth, " +
+		"internal/sim/forecast and internal/demand/recorded"},
+	{target: "results", elsewhere: "wants a quiet host for minutes; TestRecord and its neighbours in " +
+		"internal/experiment/capacity run its parts"},
 	{target: "accuracy-lab", elsewhere: "fetches kernels, and runs for minutes on each; make lab-test has the same test in short"},
 	{target: "accuracy-forecast", elsewhere: "an hour, and six minutes with one workload; its parts are tested in internal/sim/forecast"},
 	{target: "lab-kernel-affected", elsewhere: "builds two kernels for minutes, from sources that apt must know"},

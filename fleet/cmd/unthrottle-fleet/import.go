@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/fleet/counters"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -55,7 +55,8 @@ URL is that of the Prometheus, or of what answers as one does (Thanos, Mimir, Vi
 			}
 			rows, err := counters.Import(cmd.Context(), of)
 			if err != nil {
-				return fmt.Errorf("import: %s: %w; %s kept so far: the same call again goes on with the same result", text.Sanitize(args[0], 0), err, text.Count(rows, "row"))
+				return fmt.Errorf("import: %s: %w; %s kept so far: the same call again goes on with the same result",
+					text.Sanitize(args[0], 0), err, text.Count(rows, "row"))
 			}
 			if rows == 0 {
 				return &noCounters{args[0], of}
@@ -82,7 +83,8 @@ type noCounters struct {
 }
 
 func (e *noCounters) Error() string {
-	return fmt.Sprintf("import: %s has no container_cpu_usage_seconds_total of containers from %s to %s: does it scrape the kubelets' /metrics/cadvisor? If its series name the node otherwise: --node-label instance",
+	return fmt.Sprintf("import: %s has no container_cpu_usage_seconds_total of containers from %s to %s: does it "+
+		"scrape the kubelets' /metrics/cadvisor? If its series name the node otherwise: --node-label instance",
 		text.Sanitize(e.address, 0), e.of.From.UTC().Format(time.RFC3339), e.of.Until.UTC().Format(time.RFC3339))
 }
 
@@ -111,7 +113,7 @@ func (o *importOptions) options(address string, now time.Time) (of counters.Opti
 	}
 	of.From = of.Until.Add(-o.lasts)
 	of.Tell = func(text string) { say("%s", text) }
-	of.Keep = func(hour time.Time, rows []fleet.Row) error {
+	of.Keep = func(hour time.Time, rows []demand.Row) error {
 		say("%s of %s", text.Count(len(rows), "row"), hour.Format("2006-01-02 15:04"))
 		return store.Write(o.out, rows)
 	}

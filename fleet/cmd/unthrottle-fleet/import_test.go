@@ -33,10 +33,12 @@ func prometheus(t *testing.T) *httptest.Server {
 			for i := range 12 {
 				values = append(values, fmt.Sprintf(`[%d,"%g"]`, from.Add(time.Duration(i)*5*time.Minute).Unix(), v))
 			}
-			return fmt.Sprintf(`{"metric":{"node":"n1","namespace":"shop","pod":%q,"container":"app"},"values":[%s]}`, pod, strings.Join(values, ","))
+			return fmt.Sprintf(`{"metric":{"node":"n1","namespace":"shop","pod":%q,"container":"app"},"values":[%s]}`,
+				pod, strings.Join(values, ","))
 		}
 		var all []string
-		for part, v := range map[string][2]float64{"usage_seconds": {90, 3}, "cfs_periods": {3000, 3000}, "throttled_periods": {600, 0}, "throttled_seconds": {60, 0}, "spec_cpu_quota": {0.5, 0}} {
+		for part, v := range map[string][2]float64{"usage_seconds": {90, 3}, "cfs_periods": {3000, 3000},
+			"throttled_periods": {600, 0}, "throttled_seconds": {60, 0}, "spec_cpu_quota": {0.5, 0}} {
 			if strings.Contains(query, part) {
 				all = append(all, one("cart-7d9c5b8f6-x2x4x", v[0]), one("idle-0", v[1]))
 			}
@@ -54,7 +56,8 @@ func TestImport(t *testing.T) {
 	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call := []string{"import", s.URL, "--out", rows, "--until", "2026-03-04T05:10:00Z", "--for", "2h", "--cluster", "eu1", "--token-file", token}
+	call := []string{"import", s.URL, "--out", rows, "--until", "2026-03-04T05:10:00Z", "--for", "2h", "--cluster",
+		"eu1", "--token-file", token}
 	for range 2 { // again gives the same
 		if out, err := called(t, call...); err != nil || !strings.Contains(out, "48 rows") {
 			t.Fatalf("%v\n%s", err, out)
@@ -70,7 +73,8 @@ func TestImport(t *testing.T) {
 		t.Fatalf("%s", out)
 	}
 	cart, _ := services[0].(map[string]any)
-	if cart["name"] != "shop/cart/app" || cart["stopped_share"] != 0.2 || cart["cores_now"] != 0.5 || cart["cores_after"] != nil || cart["remedy"] != nil || cart["used_cpus"] != 0.3 {
+	if cart["name"] != "shop/cart/app" || cart["stopped_share"] != 0.2 || cart["cores_now"] != 0.5 ||
+		cart["cores_after"] != nil || cart["remedy"] != nil || cart["used_cpus"] != 0.3 {
 		t.Errorf("%v", cart)
 	}
 }

@@ -47,7 +47,8 @@ func realPrometheus(t *testing.T, hour time.Time, counters map[string]float64) (
 	}
 	listen := l.Addr().String()
 	l.Close()
-	cmd := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y", "--web.listen-address="+listen)
+	cmd := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+data,
+		"--storage.tsdb.retention.time=100y", "--web.listen-address="+listen)
 	var said strings.Builder
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {

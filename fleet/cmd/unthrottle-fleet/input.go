@@ -45,7 +45,8 @@ func (o *shared) inputOf(ctx context.Context, from string, dir *scratch.Dir) (of
 		return of, err
 	}
 	if o.master != "" && !o.master.Here() {
-		return of, fmt.Errorf("%s: --on %s: its files are fetched into TMPDIR of this machine, which Spark's other machines do not see: copy or mount the store in a folder that all see, or use --on local[N]", text.Sanitize(from, 0), o.master)
+		return of, fmt.Errorf("%s: --on %s: its files are fetched into TMPDIR of this machine, which Spark's other "+
+			"machines do not see: copy or mount the store in a folder that all see, or use --on local[N]", text.Sanitize(from, 0), o.master)
 	}
 	store, err := objectstore.Open(place, os.Getenv)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -48,10 +48,12 @@ and comes again, as by rsync, is removed. What cannot be read stays, and is told
 			if done.Again > 0 {
 				again = fmt.Sprintf("; %s had been joined before and came again: removed", text.Count(done.Again, "file"))
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %d%s\n", text.Count(done.Hours, "hour"), text.Count(done.Before, "file"), done.After, again)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %d%s\n", text.Count(done.Hours, "hour"),
+				text.Count(done.Before, "file"), done.After, again)
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&after, "after", time.Hour, "join hours that ended this `TIME` ago: hosts add to a file for some minutes after, or longer where their disk was full")
+	cmd.Flags().DurationVar(&after, "after", time.Hour, "join hours that ended this `TIME` ago: hosts add to a file "+
+		"for some minutes after, or longer where their disk was full")
 	return cmd
 }

@@ -93,14 +93,16 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = killed.Wait()
-	if names := left(t, temp); len(names) != 2 || !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "unthrottle-fleet-") }) {
+	if names := left(t, temp); len(names) != 2 ||
+		!slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "unthrottle-fleet-") }) {
 		t.Fatalf("a killed run left %q", names)
 	}
 	var says bytes.Buffer
 	next := program(t, temp, "report", dir)
 	next.Stderr = &says
 	out, err := next.Output()
-	if err != nil || !strings.Contains(string(out), "6 containers of 1 service on 3 hosts") || !strings.Contains(says.String(), "removed 1 temporary folder of runs that were killed") {
+	if err != nil || !strings.Contains(string(out), "6 containers of 1 service on 3 hosts") ||
+		!strings.Contains(says.String(), "removed 1 temporary folder of runs that were killed") {
 		t.Errorf("%v, %s\n%s", err, &says, out)
 	}
 	if names := left(t, temp); !slices.Equal(names, []string{"waits"}) {

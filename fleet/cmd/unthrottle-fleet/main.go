@@ -57,7 +57,8 @@ func exitCode(err error, interrupted bool) int {
 		return exitInterrupted
 	}
 	say("unthrottle fleet: %v", err)
-	if errors.As(err, new(*report.NoRows)) || errors.As(err, new(*report.NoHosts)) || errors.As(err, new(*noFiles)) || errors.As(err, new(*noCounters)) {
+	if errors.As(err, new(*report.NoRows)) || errors.As(err, new(*report.NoHosts)) || errors.As(err, new(*noFiles)) ||
+		errors.As(err, new(*noCounters)) {
 		return exitNotMeasurable
 	}
 	return exitFailure

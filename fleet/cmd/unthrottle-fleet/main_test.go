@@ -20,8 +20,8 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/duckdb"
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
-	"github.com/unthrottle/unthrottle/internal/fleet"
-	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 )
 
 // called is what a call prints, and its error.
@@ -40,13 +40,16 @@ func called(t *testing.T, args ...string) (string, error) {
 func rows(t *testing.T, containers int) string {
 	t.Helper()
 	dir, noon := t.TempDir(), time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	var all []fleet.Row
+	var all []demand.Row
 	for slot := range 12 {
-		at := noon.Add(time.Duration(slot) * fleet.SlotLength)
+		at := noon.Add(time.Duration(slot) * demand.SlotLength)
 		for i := range containers {
-			levels := []fleet.Level{{CPUs: 0, Microseconds: 250_000_000}, {CPUs: 1, Microseconds: 49_000_000}, {CPUs: 3, Microseconds: 1_000_000}}
-			all = append(all, fleet.Row{Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: 300, Samples: 300, Cluster: "eu1", Node: fmt.Sprint("n", i%3), Pod: fmt.Sprint("cart-", i),
-				Container: "app", Service: "cart/app", Cgroup: int64(i), LimitCPUs: new(4.0), OwnLimitCPUs: new(4.0), LimitScope: "own", UsedCPUSeconds: new(52.0), WantedCPUSeconds: new(52.0),
+			levels := []demand.Level{{CPUs: 0, Microseconds: 250_000_000}, {CPUs: 1, Microseconds: 49_000_000},
+				{CPUs: 3, Microseconds: 1_000_000}}
+			all = append(all, demand.Row{Schema: demand.SchemaVersion, Start: at, Began: at, Seconds: 300, Samples: 300,
+				Cluster: "eu1", Node: fmt.Sprint("n", i%3), Pod: fmt.Sprint("cart-", i),
+				Container: "app", Service: "cart/app", Cgroup: int64(i), LimitCPUs: new(4.0), OwnLimitCPUs: new(4.0),
+				LimitScope: "own", UsedCPUSeconds: new(52.0), WantedCPUSeconds: new(52.0),
 				StoppedLowSeconds: new(0.0), StoppedHighSeconds: new(0.0), Width: levels, Wanted: levels})
 		}
 	}
@@ -118,7 +121,8 @@ func TestReport(t *testing.T) {
 	if _, err = called(t, "report", dir, "--metrics", figures, "--patches", patches); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(figures); err != nil || !strings.Contains(string(text), `unthrottle_fleet_service_cores{service="cart/app",state="now"}`) {
+	if text, err := os.ReadFile(figures); err != nil ||
+		!strings.Contains(string(text), `unthrottle_fleet_service_cores{service="cart/app",state="now"}`) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	// Its containers have pods, but no namespace.
@@ -185,13 +189,16 @@ func TestMistakes(t *testing.T) {
 // Where DuckDB has no room the error names the way to Spark; without Spark, what brings it.
 func TestNoRoom(t *testing.T) {
 	full := &duckdb.Full{Err: errors.New("Out of Memory")}
-	err := ask(t.Context(), rows(t, 1), &shared{memoryMB: 128}, func(engine.Engine, report.Options) error { return fmt.Errorf("containers: %w", full) })
-	if err == nil || !strings.Contains(err.Error(), "--memory gives more; or ask Spark") || !strings.Contains(err.Error(), "--on spark://HOST:7077") {
+	err := ask(t.Context(), rows(t, 1), &shared{memoryMB: 128},
+		func(engine.Engine, report.Options) error { return fmt.Errorf("containers: %w", full) })
+	if err == nil || !strings.Contains(err.Error(), "--memory gives more; or ask Spark") ||
+		!strings.Contains(err.Error(), "--on spark://HOST:7077") {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("SPARK_HOME", "")
-	if _, err := called(t, "report", rows(t, 1), "--on", "local[2]"); err == nil || !strings.Contains(err.Error(), "--on local[2]: spark-submit is neither") || !strings.Contains(err.Error(), "pip install") {
+	if _, err := called(t, "report", rows(t, 1), "--on", "local[2]"); err == nil ||
+		!strings.Contains(err.Error(), "--on local[2]: spark-submit is neither") || !strings.Contains(err.Error(), "pip install") {
 		t.Errorf("%v", err)
 	}
 }
@@ -204,7 +211,8 @@ func TestTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if names := left(t, tables); !slices.Equal(names, []string{"applied.parquet", "ledger.parquet", "roles.parquet", "services.parquet", "unknown.parquet"}) {
+	if names := left(t, tables); !slices.Equal(names, []string{"applied.parquet", "ledger.parquet", "roles.parquet",
+		"services.parquet", "unknown.parquet"}) {
 		t.Errorf("%q", names)
 	}
 	db, err := sql.Open("duckdb", "")
@@ -216,8 +224,11 @@ func TestTables(t *testing.T) {
 	var containers int
 	var after, saved float64
 	var until time.Time
-	err = db.QueryRow("SELECT s.name, s.containers, s.cores_after, l.saved, l.report_until FROM read_parquet('"+tables+"/services.parquet') s JOIN read_parquet('"+tables+"/ledger.parquet') l USING (report_until)").Scan(&name, &containers, &after, &saved, &until)
-	if err != nil || name != "cart/app" || containers != 6 || math.Abs(24-after-saved) > 1e-6 || !until.Equal(time.Date(2026, 11, 25, 13, 0, 0, 0, time.UTC)) {
+	err = db.QueryRow("SELECT s.name, s.containers, s.cores_after, l.saved, l.report_until FROM read_parquet('"+tables+
+		"/services.parquet') s JOIN read_parquet('"+tables+"/ledger.parquet') l USING (report_until)").Scan(&name,
+		&containers, &after, &saved, &until)
+	if err != nil || name != "cart/app" || containers != 6 || math.Abs(24-after-saved) > 1e-6 ||
+		!until.Equal(time.Date(2026, 11, 25, 13, 0, 0, 0, time.UTC)) {
 		t.Errorf("%s, %d containers, %v after, %v saved, until %v: %v", name, containers, after, saved, until, err)
 	}
 	for _, c := range []struct {
@@ -234,7 +245,8 @@ func TestTables(t *testing.T) {
 		}
 	}
 	for _, where := range []string{dir, tables} {
-		if names := left(t, where); slices.ContainsFunc(names, func(name string) bool { return name == "tables" || name == "new" || name[0] == '.' }) {
+		if names := left(t, where); slices.ContainsFunc(names,
+			func(name string) bool { return name == "tables" || name == "new" || name[0] == '.' }) {
 			t.Errorf("left: %q", names)
 		}
 	}
@@ -269,7 +281,8 @@ func TestGenerate(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	for _, demand := range []string{"", "real"} {
-		if _, err := called(t, "generate", "--demand", demand, "--out", filepath.Join(t.TempDir(), "new")); err == nil || !strings.Contains(err.Error(), "give recorded or drawn") {
+		if _, err := called(t, "generate", "--demand", demand, "--out",
+			filepath.Join(t.TempDir(), "new")); err == nil || !strings.Contains(err.Error(), "give recorded or drawn") {
 			t.Errorf("--demand %q: %v", demand, err)
 		}
 	}
@@ -317,7 +330,8 @@ func TestFlags(t *testing.T) {
 
 // A pattern is of a service's name or of its first parts.
 func TestSecondaryPatterns(t *testing.T) {
-	for pattern, want := range map[string]string{"batch": "batch/report/app", "batch/*": "batch/report/app", "batch/re*/app": "batch/report/app", "cron.service": "cron.service"} {
+	for pattern, want := range map[string]string{"batch": "batch/report/app", "batch/*": "batch/report/app",
+		"batch/re*/app": "batch/report/app", "cron.service": "cron.service"} {
 		of, err := matching([]string{"nothing", pattern})
 		if err != nil || !of(want) || of("shop/batch/app") || of("batches/report/app") || of("") {
 			t.Errorf("%s: %v", pattern, err)

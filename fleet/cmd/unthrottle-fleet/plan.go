@@ -13,7 +13,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/fleet/report"
-	"github.com/unthrottle/unthrottle/internal/fleet/plan"
+	"github.com/unthrottle/unthrottle/internal/demand/packing"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
@@ -61,21 +61,25 @@ It moves nothing. Rules of affinity are not in the rows.`,
 					return err
 				}
 			}
-			may := report.PlanOptions{Options: plan.Options{Risk: share, Reserve: kept, Moves: moves}, Secondary: secondary, Clock: time.Now}
+			may := report.PlanOptions{Options: packing.Options{Risk: share, Reserve: kept, Moves: moves},
+				Secondary: secondary, Clock: time.Now}
 			return makePlan(cmd.Context(), args[0], o, may, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
 	o.add(flags)
 	flags.IntVar(&moves, "moves", anyMoves, "move at most `N` containers (default: any number)")
-	flags.StringArrayVar(&secondaries, "secondary", nil, "plan the services that match `PATTERN` as if they yielded to all others, such as 'batch/*'; may be given again")
+	flags.StringArrayVar(&secondaries, "secondary", nil, "plan the services that match `PATTERN` as if they yielded "+
+		"to all others, such as 'batch/*'; may be given again")
 	flags.StringVar(&risk, "risk", "0.1%", "a host's containers may want more CPUs than it has for this `SHARE` of the time")
-	flags.StringVar(&reserve, "reserve", "", "leave this `SHARE` of each host's CPUs and memory alone, such as 10%, for what grows and for hosts that fail")
+	flags.StringVar(&reserve, "reserve", "", "leave this `SHARE` of each host's CPUs and memory alone, such as 10%, "+
+		"for what grows and for hosts that fail")
 	flags.Lookup("moves").DefValue = "0" // the text says what it is
 	return cmd
 }
 
-// matching tells which services match one of some patterns: the whole name, or its first parts. "batch" and "batch/*" match "batch/report/app".
+// matching tells which services match one of some patterns: the whole name, or its first parts. "batch" and "batch/*"
+// match "batch/report/app".
 func matching(patterns []string) (func(service string) bool, error) {
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil || p == "" {

@@ -111,7 +111,8 @@ func TestPushIsUsedWrongly(t *testing.T) {
 func TestJoinAndReport(t *testing.T) {
 	plain, joined := filepath.Join(t.TempDir(), "plain"), filepath.Join(t.TempDir(), "joined")
 	for _, args := range [][]string{{"--out", plain}, {"--out", joined, "--joined"}} {
-		if _, err := command(t.Context(), append([]string{"generate", "--hosts", "4", "--containers", "40", "--for", "2h"}, args...)...); err != nil {
+		if _, err := command(t.Context(),
+			append([]string{"generate", "--hosts", "4", "--containers", "40", "--for", "2h"}, args...)...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,7 +154,8 @@ func TestJoinAndReport(t *testing.T) {
 			t.Errorf("joined again:\n%s\nwant\n%s", got, want)
 		}
 	}
-	for _, args := range [][]string{{"join"}, {"join", "s3://bucket/fleet"}, {"join", plain, "--after", "-1s"}, {"join", filepath.Join(plain, "none")}} {
+	for _, args := range [][]string{{"join"}, {"join", "s3://bucket/fleet"}, {"join", plain, "--after", "-1s"},
+		{"join", filepath.Join(plain, "none")}} {
 		if _, err := command(t.Context(), args...); err == nil {
 			t.Errorf("%q succeeds", args)
 		}

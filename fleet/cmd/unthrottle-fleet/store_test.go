@@ -30,7 +30,8 @@ func stored(t *testing.T, dir string, before func(r *http.Request)) {
 		}
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err == nil {
-			_, err = backend.PutObject("bucket", "fleet/"+name, map[string]string{"Last-Modified": "Wed, 25 Nov 2026 12:00:00 GMT"}, bytes.NewReader(content), int64(len(content)), nil)
+			_, err = backend.PutObject("bucket", "fleet/"+name,
+				map[string]string{"Last-Modified": "Wed, 25 Nov 2026 12:00:00 GMT"}, bytes.NewReader(content), int64(len(content)), nil)
 		}
 		return err
 	})
@@ -45,7 +46,8 @@ func stored(t *testing.T, dir string, before func(r *http.Request)) {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ENDPOINT_URL_S3": "", "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": ""} {
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ENDPOINT_URL_S3": "",
+		"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": ""} {
 		t.Setenv(name, value)
 	}
 }
@@ -73,7 +75,8 @@ func TestReportOnAStore(t *testing.T) {
 	if want := strings.ReplaceAll(folder, dir+"/", "s3://bucket/fleet/"); store != want {
 		t.Errorf("%s\nnot\n%s", store, want)
 	}
-	if !strings.Contains(store, "s3://bucket/fleet/cut.parquet") || !strings.Contains(store, "s3://bucket/fleet/n9.parquet.damaged") || strings.Contains(store, temp) {
+	if !strings.Contains(store, "s3://bucket/fleet/cut.parquet") ||
+		!strings.Contains(store, "s3://bucket/fleet/n9.parquet.damaged") || strings.Contains(store, temp) {
 		t.Errorf("%s", store)
 	}
 	if names := left(t, temp); len(names) != 0 {
@@ -102,7 +105,8 @@ func TestStoreOnSpark(t *testing.T) {
 	dir, bin := rows(t, 3), t.TempDir()
 	stored(t, dir, nil)
 	job := filepath.Join(bin, "job.json")
-	for name, script := range map[string]string{"java": "", "spark-submit": `for last in "$@"; do :; done; cp "$last" '` + job + `'; exit 3`} {
+	for name, script := range map[string]string{
+		"java": "", "spark-submit": `for last in "$@"; do :; done; cp "$last" '` + job + `'; exit 3`} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +114,8 @@ func TestStoreOnSpark(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("SPARK_HOME", "")
 	t.Setenv("JAVA_HOME", "")
-	if _, err := called(t, "report", "s3://bucket/fleet", "--on", "local[1]"); err == nil || !strings.Contains(err.Error(), "Spark on local[1]") {
+	if _, err := called(t, "report", "s3://bucket/fleet", "--on", "local[1]"); err == nil ||
+		!strings.Contains(err.Error(), "Spark on local[1]") {
 		t.Errorf("%v", err)
 	}
 	text, err := os.ReadFile(job)

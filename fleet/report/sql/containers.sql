@@ -7,9 +7,9 @@ WITH ranked AS (
 ),
 latest AS (
   SELECT r.container_no, r.cluster, r.node, r.namespace, r.pod, r.container, r.service, r.remedy, r.limit_cpus, r.own_limit_cpus, r.request_cpus, r.allowed_cpus,
-    CASE WHEN h.gone = 0 AND r.start_ms >= h.last_start_ms - 300000 THEN 1 ELSE 0 END AS runs_now,
-    CASE WHEN h.gone = 1 AND r.start_ms >= h.last_start_ms - 300000 THEN 1 ELSE 0 END AS gone,
-    CASE WHEN r.remedy = 'pin' THEN CAST(r.allowed_cpus AS DOUBLE)
+    CASE WHEN h.gone = 0 AND r.start_ms >= h.last_start_ms - {{.SlotMS}} THEN 1 ELSE 0 END AS runs_now,
+    CASE WHEN h.gone = 1 AND r.start_ms >= h.last_start_ms - {{.SlotMS}} THEN 1 ELSE 0 END AS gone,
+    CASE WHEN r.remedy = '{{.Pin}}' THEN CAST(r.allowed_cpus AS DOUBLE)
       WHEN r.own_limit_cpus IS NOT NULL THEN r.own_limit_cpus
       ELSE r.request_cpus END AS cores_now
   FROM ranked r
@@ -22,7 +22,7 @@ SELECT l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.ser
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.stopped_high_seconds END) AS stopped_high_seconds,
   MAX(CASE WHEN r.seconds >= 60 THEN r.used_cpu_seconds / r.seconds END) AS widest_mean_cpus,
   SUM(CASE WHEN r.candidate_seconds >= 60 THEN r.candidate_seconds END) AS candidate_seconds,
-  SUM(CASE WHEN r.candidate_seconds >= 60 THEN 1000000 * r.candidate_seconds / r.period_us END) AS candidate_periods,
+  SUM(CASE WHEN r.candidate_seconds >= 60 THEN 1000000 * r.candidate_seconds / r.period_microseconds END) AS candidate_periods,
   MAX(CASE WHEN r.candidate_seconds >= 60 THEN r.candidate_from END) AS candidate_from
 FROM latest l
 JOIN fleet_rows r ON r.container_no = l.container_no AND r.remedy = l.remedy

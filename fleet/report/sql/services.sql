@@ -26,9 +26,11 @@ threads AS (
   WHERE kind = 'wanted' AND cpus > 0 AND own_limit_cpus IS NOT NULL
   GROUP BY service
 )
-SELECT n.service, n.containers, COALESCE(h.hosts, 0) AS hosts, n.cores_now, t.runnable_per_core, s.stopped_low, s.stopped_high, s.used_cpus,
+SELECT n.service AS name, n.containers, COALESCE(h.hosts, 0) AS hosts, n.cores_now, t.runnable_per_core,
+  s.stopped_low AS stopped_share_low, s.stopped_high AS stopped_share, s.used_cpus,
   s.throttled_own, s.throttled_pod, s.throttled_slice, s.throttled_inside,
-  CASE WHEN s.wanted > 0 THEN s.contention / s.wanted END AS contended, CASE WHEN s.wanted > 0 THEN s.contention_at_most / s.wanted END AS contended_at_most
+  CASE WHEN s.wanted > 0 THEN s.contention / s.wanted END AS contended_share_low,
+  CASE WHEN s.wanted > 0 THEN s.contention_at_most / s.wanted END AS contended_share
 FROM now_by_service n
 LEFT JOIN hosts h ON h.service = n.service
 JOIN stops s ON s.service = n.service

@@ -28,11 +28,12 @@ const Burst Kind = "burst"
 
 // burst is the row of Burst.
 var burst = Remedy{
-	Kind:     Burst,
-	Settings: []Setting{{Flag: "burst"}, {Flag: "period"}},
-	Effects:  []*forecast.Effect{forecast.BurstEffect},
-	Merit: &Merit{Rank: 0, Why: "its mean use is below its limit, so unused time of earlier periods can carry it " +
-		"over its peaks", Spare: true},
+	Kind:        Burst,
+	Settings:    []Setting{{Flag: "burst"}, {Flag: "period"}},
+	Effects:     []*forecast.Effect{forecast.BurstEffect},
+	ShowsDemand: true,
+	Merit: &Merit{Rank: 0, Why: "its mean use is below its limit, so unused time of earlier periods can carry " +
+		"it over its peaks", Spare: true},
 	here: burstHere,
 	request: func(row forecast.Remedy, r *Request) string {
 		r.Burst, r.Period = row.Burst, row.Period

@@ -20,9 +20,10 @@ const Period Kind = "period"
 
 // period is the row of Period.
 var period = Remedy{
-	Kind:     Period,
-	Settings: []Setting{{Flag: "period"}},
-	Effects:  []*forecast.Effect{forecast.PeriodEffect},
+	Kind:        Period,
+	Settings:    []Setting{{Flag: "period"}},
+	Effects:     []*forecast.Effect{forecast.PeriodEffect},
+	ShowsDemand: true,
 	request: func(row forecast.Remedy, r *Request) string {
 		r.Period = row.Period
 		return ""

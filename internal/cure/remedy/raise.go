@@ -20,6 +20,7 @@ var raise = Remedy{
 	Effects:      []*forecast.Effect{forecast.RaiseEffect},
 	MayGrantMore: true,
 	LargerLimit:  true,
+	ShowsDemand:  true,
 	Merit:        &Merit{Rank: 3, Why: "a larger limit is what is left"},
 	request: func(row forecast.Remedy, r *Request) string {
 		r.Factor = row.Factor

@@ -22,6 +22,8 @@ type Remedy struct {
 	MayGrantMore bool
 	// LargerLimit: it brings more work where the whole limit is used.
 	LargerLimit bool
+	// ShowsDemand: a container with it in force shows what it needs, as it neither bounds its width nor lifts its quota.
+	ShowsDemand bool
 	// Merit is why it is chosen where nothing was forecast; nil: it is not.
 	Merit *Merit
 	// ForOthers: it is applied for the sake of the containers beside it. It needs no finding, and where they get worse

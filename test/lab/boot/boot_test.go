@@ -82,15 +82,17 @@ func TestRunThatFails(t *testing.T) {
 		script, want string
 		is           error
 	}{
-		"hangs":              {"echo the kernel says; exec sleep 300", "within its limit of 1s", ErrLimit},
-		"panics":             {"echo the kernel says", "ended before its plan", ErrGuest},
-		"QEMU refuses":       {"echo the kernel says; echo warning: TCG doesn\\'t support requested feature >&2; echo bad option >&2; exit 1", "exit status 1", ErrGuest},
+		"hangs":  {"echo the kernel says; exec sleep 300", "within its limit of 1s", ErrLimit},
+		"panics": {"echo the kernel says", "ended before its plan", ErrGuest},
+		"QEMU refuses": {"echo the kernel says; echo warning: TCG doesn\\'t support requested feature >&2; " +
+			"echo bad option >&2; exit 1", "exit status 1", ErrGuest},
 		"ends within frame":  {"echo the kernel says; printf 'stdout 0 9\\nx' > $frames", "ended before its plan", ErrGuest},
 		"speaks nonsense":    {"echo the kernel says; echo hello > $frames; exec sleep 300", `frame header "hello"`, nil},
 		"speaks of step 5":   {"echo the kernel says; printf 'stdout 5 0\\n' > $frames; exec sleep 300", "step 5 of 1", nil},
 		"exit without sense": {"echo the kernel says; printf 'exit 0 1\\n{' > $frames; exec sleep 300", "exit", nil},
 		"cannot":             {"echo the kernel says; printf 'broken 0 3\\nwhy' > $frames; exec sleep 300", "follow its plan: why", nil},
-		"file outside":       {"echo the kernel says; printf 'filename 0 6\\n../etc' > $frames; exec sleep 300", "outside the output folder", nil},
+		"file outside": {"echo the kernel says; printf 'filename 0 6\\n../etc' > $frames; exec sleep 300",
+			"outside the output folder", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := mustFake(t, c.script)
@@ -167,7 +169,8 @@ const envKilled = "UNTHROTTLE_BOOT_TEST_DIR"
 func TestKilledLabLeavesNoQEMU(t *testing.T) {
 	require.Kernel(t)
 	if dir := os.Getenv(envKilled); dir != "" {
-		g, err := fake(dir, "echo $$ > "+filepath.Join(dir, "pid.new")+"; mv "+filepath.Join(dir, "pid.new")+" "+filepath.Join(dir, "pid")+"; exec sleep 300")
+		g, err := fake(dir, "echo $$ > "+filepath.Join(dir, "pid.new")+"; mv "+filepath.Join(dir, "pid.new")+" "+
+			filepath.Join(dir, "pid")+"; exec sleep 300")
 		if err == nil {
 			_, err = Run(context.Background(), g)
 		}

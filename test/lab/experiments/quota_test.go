@@ -80,7 +80,8 @@ func TestLimitIsKept(t *testing.T) {
 	root := require.CgroupV2(t)
 	before, after, wall := burnIn(t, root, "limit", map[string]string{"cpu.max": "50000 100000"})
 	used := float64(after["usage_usec"]-before["usage_usec"]) / float64(wall.Microseconds())
-	t.Logf("limit 0.5 CPUs: used %.2f, %d of %d periods throttled", used, after["nr_throttled"]-before["nr_throttled"], after["nr_periods"]-before["nr_periods"])
+	t.Logf("limit 0.5 CPUs: used %.2f, %d of %d periods throttled", used, after["nr_throttled"]-before["nr_throttled"],
+		after["nr_periods"]-before["nr_periods"])
 	if used > 0.75 || used < 0.1 {
 		t.Errorf("a limit of 0.5 CPUs let %.2f be used", used)
 	}

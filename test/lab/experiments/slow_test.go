@@ -43,7 +43,8 @@ func TestSeed003InMilliseconds(t *testing.T) {
 	if err := json.Unmarshal(out, &demo); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("sleeps of %.0f ms, limit %d: quota %+v, quota and cpuset %+v, pin %+v", demo.SleepMs, demo.Quota, demo.Before, demo.Cpuset, demo.After)
+	t.Logf("sleeps of %.0f ms, limit %d: quota %+v, quota and cpuset %+v, pin %+v", demo.SleepMs, demo.Quota,
+		demo.Before, demo.Cpuset, demo.After)
 	const periodMs = 100
 	if s := demo.Before.throttled(); s < 0.9 {
 		t.Errorf("quota: %.2f of the periods were throttled; want 0.9", s)

@@ -23,7 +23,8 @@ const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 func newAPT(ctx context.Context, dir string) (*apt, error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return nil, fmt.Errorf("the lab fetches Debian packages and needs apt and dpkg: %w; run it on Debian or in a Debian container", err)
+			return nil, fmt.Errorf("the lab fetches Debian packages and needs apt and dpkg: %w; run it on Debian or "+
+				"in a Debian container", err)
 		}
 	}
 	machine, err := output(ctx, "apt-get", "indextargets", "Created-By: Packages")
@@ -82,7 +83,8 @@ func configuration(dir string) string {
 	} {
 		fmt.Fprintf(&b, "%s %q;\n", kv[0], kv[1])
 	}
-	for _, hook := range []string{"APT::Update::Pre-Invoke", "APT::Update::Post-Invoke", "APT::Update::Post-Invoke-Success", "DPkg::Pre-Invoke", "DPkg::Post-Invoke"} {
+	for _, hook := range []string{"APT::Update::Pre-Invoke", "APT::Update::Post-Invoke",
+		"APT::Update::Post-Invoke-Success", "DPkg::Pre-Invoke", "DPkg::Post-Invoke"} {
 		fmt.Fprintf(&b, "#clear %s;\n", hook)
 	}
 	return b.String()
@@ -107,7 +109,8 @@ func debianRepository(indexTargets string) (string, error) {
 			return uri, nil
 		}
 	}
-	return "", errors.New("this machine's package sources have no Debian archive (checked with apt-get indextargets); the lab takes QEMU and kernels from there: add one, or run in a Debian container")
+	return "", errors.New("this machine's package sources have no Debian archive (checked with apt-get " +
+		"indextargets); the lab takes QEMU and kernels from there: add one, or run in a Debian container")
 }
 
 func debianSuite(release string) bool {

@@ -22,14 +22,16 @@ func TestChoose(t *testing.T) {
 		got, note  string
 	}{
 		{"6.18.15+deb13", []string{"6.18.9+deb13", "6.18.15+deb13", "6.18.20+deb13"}, "6.18.15+deb13", ""},
-		{"6.18.1+deb13", []string{"6.18.9+deb13", "6.18.15+deb13", "7.0.1+deb13"}, "6.18.15+deb13", "6.18.1+deb13 has left trixie; took 6.18.15+deb13"},
+		{"6.18.1+deb13", []string{"6.18.9+deb13", "6.18.15+deb13", "7.0.1+deb13"}, "6.18.15+deb13",
+			"6.18.1+deb13 has left trixie; took 6.18.15+deb13"},
 	} {
 		got, note, err := choose(c.pin, "trixie", c.candidates, sameLine)
 		if err != nil || got != c.got || note != c.note {
 			t.Errorf("%s: got %q %q %v, want %q %q", c.pin, got, note, err, c.got, c.note)
 		}
 	}
-	if _, _, err := choose("6.18.1", "trixie", []string{"7.0.1"}, sameLine); err == nil || !strings.Contains(err.Error(), "neither 6.18.1 nor another") {
+	if _, _, err := choose("6.18.1", "trixie", []string{"7.0.1"}, sameLine); err == nil ||
+		!strings.Contains(err.Error(), "neither 6.18.1 nor another") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -54,11 +56,13 @@ func TestDebianRepository(t *testing.T) {
 		return p
 	}
 	for name, c := range map[string]struct{ targets, want string }{
-		"after an update":  {paragraph("http://sec/debian-security/", "bookworm-security", "Debian") + "\n" + paragraph("http://mirror/debian/", "bookworm", "Debian"), "http://mirror/debian/"},
-		"before an update": {paragraph("http://other/repo/", "focal", "") + "\n" + paragraph("http://mirror/debian/", "trixie-updates", ""), "http://mirror/debian/"},
-		"not Debian":       {paragraph("http://mirror/ubuntu/", "noble", "Ubuntu"), ""},
-		"an odd address":   {paragraph("http://mirror/ [trusted=yes] x", "bookworm", "Debian"), ""},
-		"none":             {"", ""},
+		"after an update": {paragraph("http://sec/debian-security/", "bookworm-security", "Debian") + "\n" +
+			paragraph("http://mirror/debian/", "bookworm", "Debian"), "http://mirror/debian/"},
+		"before an update": {paragraph("http://other/repo/", "focal", "") + "\n" +
+			paragraph("http://mirror/debian/", "trixie-updates", ""), "http://mirror/debian/"},
+		"not Debian":     {paragraph("http://mirror/ubuntu/", "noble", "Ubuntu"), ""},
+		"an odd address": {paragraph("http://mirror/ [trusted=yes] x", "bookworm", "Debian"), ""},
+		"none":           {"", ""},
 	} {
 		got, err := debianRepository(c.targets)
 		if got != c.want || (c.want == "") != (err != nil) {
@@ -78,7 +82,8 @@ func TestMadison(t *testing.T) {
 // TestConfigurationIsPrivate checks that apt writes or runs none of the machine's files.
 func TestConfigurationIsPrivate(t *testing.T) {
 	text := configuration("/cache/apt")
-	for _, want := range []string{`Dir::State "/cache/apt/state"`, `Dir::State::status "/cache/apt/status"`, `Dir::Cache "/cache/apt/cache"`,
+	for _, want := range []string{`Dir::State "/cache/apt/state"`, `Dir::State::status "/cache/apt/status"`,
+		`Dir::Cache "/cache/apt/cache"`,
 		`Dir::Etc::sourcelist "/cache/apt/sources.list"`, "#clear APT::Update::Post-Invoke;"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
@@ -110,7 +115,8 @@ func TestExtractVmlinux(t *testing.T) {
 	if err := os.WriteFile(image, []byte("MZ nothing"+mark+"junk"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := extractVmlinux(context.Background(), image, vmlinux, command); err == nil || !strings.Contains(err.Error(), "no kernel compressed") {
+	if err := extractVmlinux(context.Background(), image, vmlinux, command); err == nil ||
+		!strings.Contains(err.Error(), "no kernel compressed") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -128,7 +134,8 @@ func TestPartIsFetchedOnce(t *testing.T) {
 		labs.Go(func() {
 			var m Manifest
 			c := &Cache{Dir: dir, Log: io.Discard}
-			if err := c.part(context.Background(), filepath.Join(dir, "part"), "1.1", &m, fetchPart); err != nil || m.Version != "1.2" || m.Note != "took 1.2" {
+			if err := c.part(context.Background(), filepath.Join(dir, "part"), "1.1", &m, fetchPart); err != nil ||
+				m.Version != "1.2" || m.Note != "took 1.2" {
 				t.Errorf("got %+v %v", m, err)
 			}
 		})
@@ -150,9 +157,10 @@ func TestPartIsCompleteOrAbsent(t *testing.T) {
 	c := &Cache{Dir: dir, Log: &log}
 	oops := errors.New("the network went away")
 	var m Manifest
-	err := c.part(context.Background(), filepath.Join(dir, "part"), "1.1", &m, func(_ context.Context, into string) (string, string, error) {
-		return "1.1", "", errors.Join(os.WriteFile(filepath.Join(into, "half"), nil, 0o644), oops)
-	})
+	err := c.part(context.Background(), filepath.Join(dir, "part"), "1.1", &m,
+		func(_ context.Context, into string) (string, string, error) {
+			return "1.1", "", errors.Join(os.WriteFile(filepath.Join(into, "half"), nil, 0o644), oops)
+		})
 	if !errors.Is(err, oops) {
 		t.Errorf("got %v", err)
 	}

@@ -27,7 +27,8 @@ var elfMagic = []byte("\x7fELF")
 
 // extractVmlinux writes the ELF kernel inside a bzImage to a file. QEMU boots that one by PVH, without decompression in
 // the guest. command makes the command for a tool.
-func extractVmlinux(ctx context.Context, bzImage, to string, command func(ctx context.Context, tool string, args ...string) *exec.Cmd) error {
+func extractVmlinux(ctx context.Context, bzImage, to string,
+	command func(ctx context.Context, tool string, args ...string) *exec.Cmd) error {
 	image, err := os.ReadFile(bzImage)
 	if err != nil {
 		return err

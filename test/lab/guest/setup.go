@@ -59,7 +59,8 @@ func setUp(cgroupVersion int) error {
 			return err
 		}
 	}
-	for key, value := range map[string]string{"PATH": "/bin:/sbin:/usr/bin:/usr/sbin", "HOME": "/root", "TMPDIR": "/tmp", "UNTHROTTLE_LAB": "1"} {
+	for key, value := range map[string]string{"PATH": "/bin:/sbin:/usr/bin:/usr/sbin", "HOME": "/root",
+		"TMPDIR": "/tmp", "UNTHROTTLE_LAB": "1"} {
 		if err := os.Setenv(key, value); err != nil {
 			return err
 		}

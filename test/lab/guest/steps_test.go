@@ -23,12 +23,17 @@ func TestSteps(t *testing.T) {
 		stdout, stderr string
 		want           wire.ExitStatus
 	}{
-		"output and code":        {wire.Step{Argv: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}}, "out\n", "err\n", wire.ExitStatus{Code: 3}},
-		"environment":            {wire.Step{Argv: []string{"sh", "-c", "echo $FROM_INIT $A"}, Env: []string{"A=b"}}, "yes b\n", "", wire.ExitStatus{}},
-		"folder":                 {wire.Step{Argv: []string{"sh", "-c", "pwd"}, Dir: "/"}, "/\n", "", wire.ExitStatus{}},
-		"signal":                 {wire.Step{Argv: []string{"sh", "-c", "kill -SEGV $$"}}, "", "", wire.ExitStatus{Code: -1, Signal: "SIGSEGV"}},
-		"limit":                  {wire.Step{Argv: []string{"sleep", "60"}, LimitSec: 1}, "", "", wire.ExitStatus{Code: -1, Signal: "SIGQUIT", Limit: true}},
-		"stubborn":               {wire.Step{Argv: []string{"sh", "-c", "trap '' QUIT; sleep 60; sleep 60"}, LimitSec: 1}, "", "", wire.ExitStatus{Code: -1, Signal: "SIGKILL", Limit: true}},
+		"output and code": {wire.Step{Argv: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}}, "out\n",
+			"err\n", wire.ExitStatus{Code: 3}},
+		"environment": {wire.Step{Argv: []string{"sh", "-c", "echo $FROM_INIT $A"}, Env: []string{"A=b"}},
+			"yes b\n", "", wire.ExitStatus{}},
+		"folder": {wire.Step{Argv: []string{"sh", "-c", "pwd"}, Dir: "/"}, "/\n", "", wire.ExitStatus{}},
+		"signal": {wire.Step{Argv: []string{"sh", "-c", "kill -SEGV $$"}}, "", "",
+			wire.ExitStatus{Code: -1, Signal: "SIGSEGV"}},
+		"limit": {wire.Step{Argv: []string{"sleep", "60"}, LimitSec: 1}, "", "",
+			wire.ExitStatus{Code: -1, Signal: "SIGQUIT", Limit: true}},
+		"stubborn": {wire.Step{Argv: []string{"sh", "-c", "trap '' QUIT; sleep 60; sleep 60"},
+			LimitSec: 1}, "", "", wire.ExitStatus{Code: -1, Signal: "SIGKILL", Limit: true}},
 		"orphan with our output": {wire.Step{Argv: []string{"sh", "-c", "(sleep 5 &) ; echo done"}}, "done\n", "", wire.ExitStatus{}},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -92,7 +92,8 @@ func mustHave(list string, n need) (bool, error) {
 }
 
 func needNames() []string {
-	return []string{needRoot, needV1, needV2, needCPUs, needSchedExt, needBPF, needJDK, needCC, needSpark, needKernel, needSlow, needTestAll}
+	return []string{needRoot, needV1, needV2, needCPUs, needSchedExt, needBPF, needJDK, needCC, needSpark, needKernel,
+		needSlow, needTestAll}
 }
 
 func known(name string) bool {

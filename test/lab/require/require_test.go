@@ -125,7 +125,8 @@ func TestRounds(t *testing.T) {
 		all, lab string
 		short    bool
 		n, want  int
-	}{{"1", "", false, 200, 200}, {"1", "1", false, 200, 20}, {"1", "1", false, 3, 1}, {"1", "0", false, 200, 200}, {"1", "", true, 200, 20}, {"", "", false, 200, 20}} {
+	}{{"1", "", false, 200, 200}, {"1", "1", false, 200, 20}, {"1", "1", false, 3, 1}, {"1", "0", false, 200, 200},
+		{"1", "", true, 200, 20}, {"", "", false, 200, 20}} {
 		t.Setenv(EnvAll, c.all)
 		t.Setenv(EnvLab, c.lab)
 		setShort(t, c.short)
@@ -141,7 +142,8 @@ func TestRounds(t *testing.T) {
 func TestTestAll(t *testing.T) {
 	long := func(tb testing.TB) { TestAll(tb, "it packs for a minute") }
 	t.Setenv(EnvAll, "")
-	if needed, why, where, ok := SkipMessage(record(long).skipped); !ok || needed != "test-all" || why != "it packs for a minute" || where != "make test-all" {
+	if needed, why, where, ok := SkipMessage(record(long).skipped); !ok || needed != "test-all" ||
+		why != "it packs for a minute" || where != "make test-all" {
 		t.Errorf("skipped with %q: %q, %q", needed, why, where)
 	}
 	t.Setenv(EnvAll, "1")

@@ -19,17 +19,19 @@ func TestAgain(t *testing.T) {
 		events []Event
 		want   string // the tests, or the error
 	}{
-		"good":             {[]Event{end("pass", "p", "TestA"), end("pass", "p", "")}, ""},
-		"one":              {append(failing("TestA", "p50 was 3 ms"), closed), "p.TestA"},
-		"a subtest":        {append(append(failing("TestA/v2", "x"), failing("TestA", "")...), closed), "p.TestA"},
-		"a race":           {append(failing("TestA", "testing.go:9: race detected during execution of test\n"), closed), "p.TestA (host): race detected"},
+		"good":      {[]Event{end("pass", "p", "TestA"), end("pass", "p", "")}, ""},
+		"one":       {append(failing("TestA", "p50 was 3 ms"), closed), "p.TestA"},
+		"a subtest": {append(append(failing("TestA/v2", "x"), failing("TestA", "")...), closed), "p.TestA"},
+		"a race": {append(failing("TestA", "testing.go:9: race detected during execution of test\n"), closed),
+			"p.TestA (host): race detected"},
 		"a panic":          {append(failing("TestA", "panic: oops\n"), closed), "p.TestA (host): panic:"},
 		"a race elsewhere": {append(failing("TestA", ""), out("p", "", "WARNING: DATA RACE\n"), closed), "p (host): WARNING: DATA RACE"},
 		"did not end":      {append(failing("TestA", ""), out("p", "TestB", "x"), closed), "p.TestB (host): did not end"},
 		"cut off":          {failing("TestA", ""), "p (host): it was not built, or did not end"},
 		"outside tests":    {[]Event{end("pass", "p", "TestA"), closed}, "p (host): it failed outside its tests"},
-		"no build":         {[]Event{{Action: "build-output", ImportPath: "p [p.test]", Output: "oops\n"}, {Action: "fail", Package: "p", FailedBuild: "p [p.test]"}}, "it was not built"},
-		"many":             {many, fmt.Sprintf("host: %d tests failed", mostAgain+1)},
+		"no build": {[]Event{{Action: "build-output", ImportPath: "p [p.test]", Output: "oops\n"},
+			{Action: "fail", Package: "p", FailedBuild: "p [p.test]"}}, "it was not built"},
+		"many": {many, fmt.Sprintf("host: %d tests failed", mostAgain+1)},
 	} {
 		ids, err := mustRead(t, "host", c.events...).Again()
 		got := fmt.Sprint(err)
@@ -43,7 +45,8 @@ func TestAgain(t *testing.T) {
 }
 
 func TestSettle(t *testing.T) {
-	once := []Event{out("p", "TestA/v2", "p50 was 3 ms\n"), end("fail", "p", "TestA/v2"), end("fail", "p", "TestA"), end("pass", "p", "TestB"), end("fail", "p", "")}
+	once := []Event{out("p", "TestA/v2", "p50 was 3 ms\n"), end("fail", "p", "TestA/v2"), end("fail", "p", "TestA"),
+		end("pass", "p", "TestB"), end("fail", "p", "")}
 	good := mustRead(t, "again", end("pass", "p", "TestA"), end("pass", "p", ""))
 	bad := mustRead(t, "again", end("fail", "p", "TestA"), end("fail", "p", ""))
 	skipped := mustRead(t, "again", end("skip", "p", "TestA"), end("pass", "p", ""))

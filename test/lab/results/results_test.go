@@ -47,19 +47,31 @@ func TestGoodAndBadRuns(t *testing.T) {
 		err, prints string
 	}{
 		"good": {[]Event{end("pass", "p", "TestA"), out("p", "", "PASS\n"), end("pass", "p", "")}, "", "ok  \tp\t1.500s\n"},
-		"failed test": {[]Event{out("p", "TestA", "=== RUN   TestA\n"), out("p", "TestA", "    a_test.go:1: bad\n"), out("p", "TestA", "--- FAIL: TestA (0.00s)\n"),
+		"failed test": {[]Event{out("p", "TestA", "=== RUN   TestA\n"), out("p", "TestA", "    a_test.go:1: bad\n"),
+			out("p", "TestA", "--- FAIL: TestA (0.00s)\n"),
 			end("fail", "p", "TestA"), out("p", "", "FAIL\n"), end("fail", "p", "")},
 			"p.TestA (host): fail", "    a_test.go:1: bad\n--- FAIL: TestA (0.00s)\nFAIL\tp\t1.500s\n"},
-		"failed, then others passed":  {[]Event{end("fail", "p", ""), end("pass", "p", "TestA"), end("pass", "p", "")}, "p (host): fail", "FAIL\tp\t3.000s\n"},
-		"passed, then others cut off": {[]Event{end("pass", "p", "TestA"), end("pass", "p", ""), {Action: "start", Package: "p"}}, "p (host): did not end", "FAIL\tp\t[did not end]\n"},
-		"passed, then others too":     {[]Event{end("pass", "p", "TestA"), end("pass", "p", ""), {Action: "start", Package: "p"}, end("pass", "p", "")}, "", "ok  \tp\t3.000s\n"},
-		"cut off":                     {[]Event{end("pass", "p", "TestA"), out("p", "TestB", "    b_test.go:1: so far\n")}, "p (host): did not end", "    b_test.go:1: so far\nFAIL\tp\t[did not end]\n"},
-		"no build": {[]Event{end("pass", "q", "TestA"), end("pass", "q", ""), {Action: "build-output", ImportPath: "p [p.test]", Output: "p.go:1: oops\n"},
+		"failed, then others passed": {[]Event{end("fail", "p", ""), end("pass", "p", "TestA"), end("pass", "p", "")},
+			"p (host): fail", "FAIL\tp\t3.000s\n"},
+		"passed, then others cut off": {
+			[]Event{end("pass", "p", "TestA"), end("pass", "p", ""), {Action: "start", Package: "p"}},
+			"p (host): did not end", "FAIL\tp\t[did not end]\n"},
+		"passed, then others too": {
+			[]Event{end("pass", "p", "TestA"), end("pass", "p", ""), {Action: "start", Package: "p"},
+				end("pass", "p", "")}, "", "ok  \tp\t3.000s\n"},
+		"cut off": {
+			[]Event{end("pass", "p", "TestA"), out("p", "TestB", "    b_test.go:1: so far\n")}, "p (host): did not end",
+			"    b_test.go:1: so far\nFAIL\tp\t[did not end]\n"},
+		"no build": {[]Event{end("pass", "q", "TestA"), end("pass", "q", ""),
+			{Action: "build-output", ImportPath: "p [p.test]", Output: "p.go:1: oops\n"},
 			{Action: "fail", Package: "p", FailedBuild: "p [p.test]"}}, "p (host): fail", "p.go:1: oops\nFAIL\tp [build failed]\n"},
-		"panic outside tests": {[]Event{end("pass", "p", "TestA"), out("p", "", "panic: late\n"), end("fail", "p", "")}, "p (host): fail", "panic: late\nFAIL\tp"},
-		"all skipped":         {append(skip("p", "TestA", "needs root: no; runs in the lab"), end("pass", "p", "")), "host: no test ran", "ok  \tp"},
-		"nothing":             {nil, "host: no test ran", ""},
-		"no test files":       {[]Event{end("pass", "q", "TestA"), end("pass", "q", ""), end("skip", "p", "")}, "", "?   \tp\t[no test files]\n"},
+		"panic outside tests": {[]Event{end("pass", "p", "TestA"), out("p", "", "panic: late\n"), end("fail", "p", "")},
+			"p (host): fail", "panic: late\nFAIL\tp"},
+		"all skipped": {append(skip("p", "TestA", "needs root: no; runs in the lab"), end("pass", "p", "")),
+			"host: no test ran", "ok  \tp"},
+		"nothing": {nil, "host: no test ran", ""},
+		"no test files": {[]Event{end("pass", "q", "TestA"), end("pass", "q", ""), end("skip", "p", "")}, "",
+			"?   \tp\t[no test files]\n"},
 	} {
 		r := mustRead(t, "host", c.events...)
 		err := r.Err()
@@ -96,7 +108,8 @@ func TestSkippedEverywhere(t *testing.T) {
 }
 
 func TestReadTellsWhatIsNoEvent(t *testing.T) {
-	if _, err := Read("host", strings.NewReader("go: cannot find module\n")); err == nil || !strings.Contains(err.Error(), "cannot find module") {
+	if _, err := Read("host", strings.NewReader("go: cannot find module\n")); err == nil ||
+		!strings.Contains(err.Error(), "cannot find module") {
 		t.Errorf("got %v", err)
 	}
 }

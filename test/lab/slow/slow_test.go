@@ -23,7 +23,8 @@ func TestParse(t *testing.T) {
 	}{
 		{"1", 16, 2, 1}, {"20", 16, 2, 20}, {"100", 16, 2, 100},
 		{"auto", 16, 2, 20}, {"auto", 32, 2, 40}, {"auto", 2, 8, 1}, {"auto", 16, 1, 40}, {"auto", 64, 0, 100},
-		{"0", 16, 2, 0}, {"101", 16, 2, 0}, {"-3", 16, 2, 0}, {"1.5", 16, 2, 0}, {"", 16, 2, 0}, {"fast", 16, 2, 0}, {"99999999999999999999", 1, 1, 0},
+		{"0", 16, 2, 0}, {"101", 16, 2, 0}, {"-3", 16, 2, 0}, {"1.5", 16, 2, 0}, {"", 16, 2, 0}, {"fast", 16, 2, 0},
+		{"99999999999999999999", 1, 1, 0},
 	} {
 		got, err := Parse(c.said, c.cpus, c.idle)
 		if got != c.want || (err == nil) != (c.want != 0) {
@@ -77,7 +78,8 @@ func TestResultAsJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &keys); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"factor", "guest_seconds", "host_seconds", "loop_rate_one", "loop_rate_all", "switch_ns", "sleep_late_us", "steal_share", "ok"} {
+	for _, key := range []string{"factor", "guest_seconds", "host_seconds", "loop_rate_one", "loop_rate_all",
+		"switch_ns", "sleep_late_us", "steal_share", "ok"} {
 		if _, ok := keys[key]; !ok {
 			t.Errorf("no %s in %s", key, text)
 		}

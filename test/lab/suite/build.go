@@ -125,7 +125,8 @@ func binariesOf(packages []Package, dir string) (binaries, together []string) {
 // step runs a package's test binary in the package's folder.
 func (p Package) step(o Options, env []string) wire.Step {
 	dir := path.Join(guestSource, p.Rel)
-	argv := []string{path.Join(dir, path.Base(p.Rel)+".test"), "-test.v=test2json", "-test.paniconexit0", "-test.timeout=" + o.PackageLimit.String(), parallel}
+	argv := []string{path.Join(dir, path.Base(p.Rel)+".test"), "-test.v=test2json", "-test.paniconexit0",
+		"-test.timeout=" + o.PackageLimit.String(), parallel}
 	argv = append(argv, "-test.run="+cmp.Or(o.Run, "^("+strings.Join(p.Tests, "|")+")$"))
 	return wire.Step{
 		Argv: argv,

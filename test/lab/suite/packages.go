@@ -77,7 +77,8 @@ func Find(ctx context.Context, place Place, patterns ...string) (packages []Pack
 			return nil, "", err
 		}
 		if len(found.tests) > 0 {
-			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel), Tests: found.tests, Each: found.each, Alone: found.alone})
+			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel),
+				Tests: found.tests, Each: found.each, Alone: found.alone})
 		}
 	}
 	if len(packages) == 0 {
@@ -138,7 +139,8 @@ func usersOf(all []listed, suffix string) map[string]bool {
 }
 
 func list(ctx context.Context, patterns ...string) ([]listed, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,Module,Imports,TestImports,XTestImports"}, patterns...)...)
+	cmd := exec.CommandContext(ctx, "go",
+		append([]string{"list", "-json=ImportPath,Dir,Module,Imports,TestImports,XTestImports"}, patterns...)...)
 	out, err := runGo(cmd)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,8 @@ func TestFindAndBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b.Packages) != 2 || len(b.Steps) != 2 || b.Steps[0].Dir != "/src/a" || b.Steps[0].Argv[0] != "/src/a/a.test" || b.Steps[0].LimitSec <= 60 {
+	if len(b.Packages) != 2 || len(b.Steps) != 2 || b.Steps[0].Dir != "/src/a" ||
+		b.Steps[0].Argv[0] != "/src/a/a.test" || b.Steps[0].LimitSec <= 60 {
 		t.Errorf("got %+v", b.Steps)
 	}
 	env := strings.Join(b.Steps[0].Env, " ")
@@ -156,9 +157,13 @@ func TestNeedyTests(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"a_test.go": "package p\nimport \"m/lab/require\"\nfunc TestMain() { require.Root() }\nfunc TestDirect() { require.Root() }\n" +
-			"func TestRoundsOnly() { require.Rounds() }\nfunc helper() { setUp() }\nfunc setUp() { require.CPUs(2) }\nfunc (x T) method() { helper() }\n",
-		"b_test.go": "package p_test\nimport kit \"m/kit\"\nfunc TestThroughHelper() { helper() }\nfunc TestThroughMethod() { T{}.method() }\n" +
-			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.EachCgroup() }\nfunc TestEachOnly() { kit.EachCgroup() }\nfunc TestFigures() { kit.Unraced() }\nfunc TestApart() { kit.Start(); kit.Alone() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
+			"func TestRoundsOnly() { require.Rounds() }\nfunc helper() { setUp() }\nfunc setUp() { require.CPUs(2) " +
+			"}\nfunc (x T) method() { helper() }\n",
+		"b_test.go": "package p_test\nimport kit \"m/kit\"\nfunc TestThroughHelper() { helper() }\nfunc " +
+			"TestThroughMethod() { T{}.method() }\n" +
+			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.EachCgroup() }\nfunc " +
+			"TestEachOnly() { kit.EachCgroup() }\nfunc TestFigures() { kit.Unraced() }\nfunc TestApart() { " +
+			"kit.Start(); kit.Alone() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -169,7 +174,8 @@ func TestNeedyTests(t *testing.T) {
 		Host:  "TestApart TestAsValue TestClock TestDirect TestKit TestThroughHelper TestThroughMethod",
 	} {
 		got, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true}, place)
-		if err != nil || strings.Join(got.tests, " ") != want || strings.Join(got.each, " ") != "TestKit" || strings.Join(got.alone, " ") != "TestApart" {
+		if err != nil || strings.Join(got.tests, " ") != want || strings.Join(got.each, " ") != "TestKit" ||
+			strings.Join(got.alone, " ") != "TestApart" {
 			t.Errorf("place %d: got %+v, %v, want %s, each TestKit, alone TestApart", place, got, err, want)
 		}
 	}

@@ -21,7 +21,7 @@
 //
 // The model leaves out slices, other containers, the order of threads and the
 // arrival time within a period. docs/results/coarse.md has its error against package
-// simulate. internal/fleet/periodmodel steps it under many limits at once.
+// simulate. internal/demand/periodmodel steps it under many limits at once.
 package coarse
 
 // Limit of one container. Times are in nanoseconds.

@@ -14,7 +14,8 @@ type Document struct {
 	Hosts      int `json:"hosts"`
 	// ByBounds is how many of them are sized by what serves every order of their demand: see Service.
 	ByBounds int `json:"by_bounds"`
-	// FailoverHosts is for how many hosts that fail at once cores are kept; 0: for none. FailoverNone is how many services would have no container
+	// FailoverHosts is for how many hosts that fail at once cores are kept; 0: for none. FailoverNone is how many
+	// services would have no container
 	// left then, so that nothing is kept for them.
 	FailoverHosts int       `json:"failover_hosts"`
 	FailoverNone  int       `json:"failover_none"`
@@ -52,25 +53,29 @@ type Service struct {
 	StoppedShare    *float64 `json:"stopped_share" parquet:"stopped_share,optional"`
 	StoppedShareLow *float64 `json:"stopped_share_low" parquet:"stopped_share_low,optional"`
 	UsedCPUs        *float64 `json:"used_cpus" parquet:"used_cpus,optional"`
-	// StopP50 and StopP99 are how long its own quota stopped a container within one period, of the periods in which it did: half of the stops
+	// StopP50 and StopP99 are how long its own quota stopped a container within one period, of the periods in which it
+	// did: half of the stops
 	// and 99 in a hundred are no longer. Lengths are told apart by a third of them. Null: it did not, or no rows have periods.
 	StopP50 *float64 `json:"stop_p50_ms" parquet:"stop_p50_ms,optional"`
 	StopP99 *float64 `json:"stop_p99_ms" parquet:"stop_p99_ms,optional"`
-	// Requests is how many requests agents recorded while the service was stopped, RequestP50 and RequestP99 how long they took. Null: fewer than
+	// Requests is how many requests agents recorded while the service was stopped, RequestP50 and RequestP99 how long
+	// they took. Null: fewer than
 	// 20, or no recording shows them.
 	Requests   *int64   `json:"requests" parquet:"requests,optional"`
 	RequestP50 *float64 `json:"request_p50_ms" parquet:"request_p50_ms,optional"`
 	RequestP99 *float64 `json:"request_p99_ms" parquet:"request_p99_ms,optional"`
 	// Roles are the roles with most runs in these recordings; none: there is no recording. They have a table of their own.
 	Roles []Role `json:"roles" parquet:"-"`
-	// ContendedShare is the part of the time in which its threads ran or were runnable that they waited for a CPU which others held, or more
+	// ContendedShare is the part of the time in which its threads ran or were runnable that they waited for a CPU which
+	// others held, or more
 	// of its own threads than there are CPUs: at most; ContendedShareLow at least. No quota of its own mends that.
 	ContendedShare    *float64 `json:"contended_share" parquet:"contended_share,optional"`
 	ContendedShareLow *float64 `json:"contended_share_low" parquet:"contended_share_low,optional"`
 	// StoppedBy is whose quota stops it most: own, pod, slice or inside. SpentBy is the service that spends that quota.
 	StoppedBy *string `json:"stopped_by" parquet:"stopped_by,optional"`
 	SpentBy   *string `json:"spent_by" parquet:"spent_by,optional"`
-	// Half and Double are the service as half and as twice as many containers, which serve as much together, with the same remedy; null: it has
+	// Half and Double are the service as half and as twice as many containers, which serve as much together, with the
+	// same remedy; null: it has
 	// one container, what one needs is not known, or none would be left when hosts fail.
 	Half   *Shards `json:"half" parquet:"half,optional"`
 	Double *Shards `json:"double" parquet:"double,optional"`
@@ -128,7 +133,8 @@ type Ledger struct {
 	// Rounding is what CoresAfter has above what is needed: limits are tenths of a CPU, exclusive CPUs are whole.
 	Rounding float64 `json:"rounding" parquet:"rounding"`
 	// Failover is what CoresAfter has for hosts that fail; null: nothing was asked to be kept. Fragmentation is what pinned
-	// containers give back as odd threads of cores, which no set of whole cores can have: it is not in Saved. Null: rows do not tell which CPUs they have.
+	// containers give back as odd threads of cores, which no set of whole cores can have: it is not in Saved. Null:
+	// rows do not tell which CPUs they have.
 	Fragmentation *float64 `json:"fragmentation" parquet:"fragmentation,optional"`
 	Failover      *float64 `json:"failover" parquet:"failover,optional"`
 	Saved         float64  `json:"saved" parquet:"saved"`
@@ -170,7 +176,8 @@ type Input struct {
 	// Ahead are hosts whose newest rows begin after the moment of the report.
 	Ahead     []Ahead `json:"clocks_ahead"`
 	AheadMore int     `json:"clocks_ahead_more"`
-	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at the end of their rows. What
+	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at
+	// the end of their rows. What
 	// they wanted counts for what is needed, and they are no part of what runs now. Gone names some of the hosts.
 	HostsGone      int    `json:"hosts_gone"`
 	ContainersGone int    `json:"containers_gone"`
@@ -191,7 +198,8 @@ type Problem struct {
 	Row  int64  `json:"row"`
 }
 
-// GoneAfter is how long before the end of all rows a host's own rows end that is gone. Hosts write a slot of five minutes when it has ended, and
+// GoneAfter is how long before the end of all rows a host's own rows end that is gone. Hosts write a slot of five
+// minutes when it has ended, and
 // what copies the rows may come five minutes later to one host than to another.
 const GoneAfter = 15 * time.Minute
 

@@ -19,15 +19,19 @@ func document() Document {
 		From: noon, Until: noon.Add(time.Hour), Bound: 0.001, Containers: 3, ByBounds: 2, Hosts: 2,
 		Ledger: Ledger{CoresNow: 24, CoresAfter: 11.1, Rounding: 0.3, Saved: 12.9, SavedLow: 12, SavedHigh: 22.8},
 		Services: []Service{
-			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8), CoresAfterHigh: new(8.0), Limit: new(3.7), Remedy: new(Lower), RunnablePerCore: new(0.13),
-				ContendedShareLow: new(0.07), ContendedShare: new(0.09), Half: &Shards{1, 4.2, 4.2, 3.6, 7.4}, Double: &Shards{4, 2.5, 10, 7.4, 14.8}},
-			{Name: "<script>\u202e", Containers: 1, CoresNow: new(8.0), CoresAfter: new(8.0), CoresAfterLow: new(0.4), CoresAfterHigh: new(8.0), Remedy: new(Leave), RunnablePerCore: new(12.5),
+			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8),
+				CoresAfterHigh: new(8.0), Limit: new(3.7), Remedy: new(Lower), RunnablePerCore: new(0.13),
+				ContendedShareLow: new(0.07), ContendedShare: new(0.09), Half: &Shards{1, 4.2, 4.2, 3.6, 7.4},
+				Double: &Shards{4, 2.5, 10, 7.4, 14.8}},
+			{Name: "<script>\u202e", Containers: 1, CoresNow: new(8.0), CoresAfter: new(8.0), CoresAfterLow: new(0.4),
+				CoresAfterHigh: new(8.0), Remedy: new(Leave), RunnablePerCore: new(12.5),
 				StoppedShare: new(0.25), StopP50: new(49.152), StopP99: new(98.304), StoppedBy: new("pod"), SpentBy: new("cart/app")},
 			{Name: "", Containers: 1, Unknown: 1},
 		},
 		Applied: []Applied{{Remedy: "burst", Containers: 1, StoppedBefore: new(0.1), StoppedAfter: new(0.0)}},
 		Unknown: []Unknown{{Reason: "no limit of its own", Containers: 1}},
-		Input:   Input{Refused: []Refused{{"/a\x1b/b.parquet", "cut off"}}, Problems: []Problem{{"it is not of five minutes", 2, "/c.parquet", 4}}, Copies: 1},
+		Input: Input{Refused: []Refused{{"/a\x1b/b.parquet", "cut off"}},
+			Problems: []Problem{{"it is not of five minutes", 2, "/c.parquet", 4}}, Copies: 1},
 	}
 }
 
@@ -38,16 +42,21 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := b.String()
-	for _, want := range []string{"3 containers of 3 services on 2 hosts, 2026-11-25 12:00 to 2026-11-25 13:00 UTC (1 h)", "now 24.0, after 11.1: 12.9 saved, between 12.0 and 22.8",
-		"fragmentation of exclusive CPUs is not known", "nothing is kept for hosts that fail (--failover 1 keeps it)", "7.0 %", "3.6-7.4", "7.4-14.8", "time to work than now, or than 0.1 %", "Rows of 2 containers have no periods", "0.8-8.0", "25.0 %", "98 ms",
-		"1 container with 0.0 cores: no limit of its own", "/a\\x1b/b.parquet: cut off", "2 rows, the first is row 4 of /c.parquet: it is not of five minutes", "1 copy of a row"} {
+	for _, want := range []string{"3 containers of 3 services on 2 hosts, 2026-11-25 12:00 to 2026-11-25 13:00 UTC " +
+		"(1 h)", "now 24.0, after 11.1: 12.9 saved, between 12.0 and 22.8",
+		"fragmentation of exclusive CPUs is not known", "nothing is kept for hosts that fail (--failover 1 keeps it)",
+		"7.0 %", "3.6-7.4", "7.4-14.8", "time to work than now, or than 0.1 %", "Rows of 2 containers have no periods",
+		"0.8-8.0", "25.0 %", "98 ms",
+		"1 container with 0.0 cores: no limit of its own", "/a\\x1b/b.parquet: cut off",
+		"2 rows, the first is row 4 of /c.parquet: it is not of five minutes", "1 copy of a row"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("no %q in\n%s", want, s)
 		}
 	}
 	saves, rest, _ := strings.Cut(s, "Most runnable")
 	runnable, stopped, _ := strings.Cut(rest, "Stopped most")
-	if strings.Contains(saves, "script") || strings.Index(runnable, "script") > strings.Index(runnable, "cart/app") || !strings.Contains(stopped, "script") {
+	if strings.Contains(saves, "script") || strings.Index(runnable, "script") > strings.Index(runnable, "cart/app") ||
+		!strings.Contains(stopped, "script") {
 		t.Errorf("the orders:\n%s", s)
 	}
 }
@@ -67,7 +76,8 @@ func TestFailoverIsTold(t *testing.T) {
 
 // A plan says what moves, what stays and why, and how much more there is.
 func TestWritePlan(t *testing.T) {
-	d := Plan{Risk: 0.0001, Containers: 40, Secondaries: 3, HostsNow: 30, Hosts: 10, LowerBound: 9, Moves: 20, OverNow: 2, Over: 1, HostsUnknown: 1, ContainersUnknown: 3,
+	d := Plan{Risk: 0.0001, Containers: 40, Secondaries: 3, HostsNow: 30, Hosts: 10, LowerBound: 9, Moves: 20,
+		OverNow: 2, Over: 1, HostsUnknown: 1, ContainersUnknown: 3,
 		Stay: []Stay{{"its memory is not known", 2}}, Input: document().Input}
 	for range 20 {
 		d.Emptied = append(d.Emptied, Host{"eu1", "n\x1b7"})
@@ -78,8 +88,10 @@ func TestWritePlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := b.String()
-	for _, want := range []string{"40 containers on 30 hosts now, on 10 hosts with 20 moves; every plan needs at least 9", "more than 0.01 % of the time, or more memory: 2 now, 1 with the plan",
-		"2 containers: its memory is not known", "3 containers are secondaries", "3 containers on 1 host whose CPUs or memory are not known", "cart-1", "/c.parquet"} {
+	for _, want := range []string{"40 containers on 30 hosts now, on 10 hosts with 20 moves; every plan needs at " +
+		"least 9", "more than 0.01 % of the time, or more memory: 2 now, 1 with the plan",
+		"2 containers: its memory is not known", "3 containers are secondaries",
+		"3 containers on 1 host whose CPUs or memory are not known", "cart-1", "/c.parquet"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("no %q in\n%s", want, s)
 		}
@@ -90,7 +102,8 @@ func TestWritePlan(t *testing.T) {
 }
 
 func TestPercent(t *testing.T) {
-	for want, v := range map[string]*float64{"-": nil, "0.0 %": new(0.0), "<0.1 %": new(0.0001), "0.1 %": new(0.001), "12.5 %": new(0.125)} {
+	for want, v := range map[string]*float64{"-": nil, "0.0 %": new(0.0), "<0.1 %": new(0.0001), "0.1 %": new(0.001),
+		"12.5 %": new(0.125)} {
 		if got := percent(v); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -107,7 +120,8 @@ func TestHTML(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := b.String()
-		for _, never := range []string{"<script", "http://", "https://", "url(", "src=", "href=", "ZgotmplZ", "NaN", "Inf", "\x1b", "\u202e"} {
+		for _, never := range []string{"<script", "http://", "https://", "url(", "src=", "href=", "ZgotmplZ", "NaN",
+			"Inf", "\x1b", "\u202e"} {
 			if strings.Contains(s, never) {
 				t.Errorf("%q in the page", never)
 			}
@@ -116,7 +130,8 @@ func TestHTML(t *testing.T) {
 			continue
 		}
 		shown := strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(s, " "))), " ")
-		for _, want := range []string{"12.9 saved, between 12.0 and 22.8", "3 containers of 3 services", "<script>", "cart/app", "What remedies did", "burst", "Not known", "Left out", "/c.parquet"} {
+		for _, want := range []string{"12.9 saved, between 12.0 and 22.8", "3 containers of 3 services", "<script>",
+			"cart/app", "What remedies did", "burst", "Not known", "Left out", "/c.parquet"} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("no %q in the page:\n%s", want, shown)
 			}

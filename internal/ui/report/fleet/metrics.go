@@ -17,7 +17,8 @@ const mostServices = 1000
 func Metrics(w io.Writer, d Document) error {
 	r := prometheus.NewPedanticRegistry()
 	cores := gauges(r, "unthrottle_fleet_cores", "Cores: now, and after at the same stops with the bounds of the estimate.", "state")
-	for state, v := range map[string]float64{"now": d.Ledger.CoresNow, "after": d.Ledger.CoresAfter, "after_low": d.Ledger.CoresNow - d.Ledger.SavedHigh, "after_high": d.Ledger.CoresNow - d.Ledger.SavedLow} {
+	for state, v := range map[string]float64{"now": d.Ledger.CoresNow, "after": d.Ledger.CoresAfter,
+		"after_low": d.Ledger.CoresNow - d.Ledger.SavedHigh, "after_high": d.Ledger.CoresNow - d.Ledger.SavedLow} {
 		cores.WithLabelValues(state).Set(v)
 	}
 	for _, one := range []struct {
@@ -40,7 +41,9 @@ func Metrics(w io.Writer, d Document) error {
 		unknown.WithLabelValues(u.Reason).Set(u.Cores)
 	}
 	serviceMetrics(r, d.Services)
-	applied := gauges(r, "unthrottle_fleet_applied_stopped_ratio", "Share of the time in which a quota stopped containers that got a remedy: before, after, and as it was forecast.", "remedy", "state")
+	applied := gauges(r, "unthrottle_fleet_applied_stopped_ratio",
+		"Share of the time in which a quota stopped containers that got a remedy: before, after, and as it was "+
+			"forecast.", "remedy", "state")
 	for _, a := range d.Applied {
 		for state, v := range map[string]*float64{"before": a.StoppedBefore, "after": a.StoppedAfter, "forecast": a.StoppedForecast} {
 			if v != nil {
@@ -62,10 +65,15 @@ func Metrics(w io.Writer, d Document) error {
 
 // serviceMetrics are the figures of the services with the most cores. What is not known has no series.
 func serviceMetrics(r *prometheus.Registry, all []Service) {
-	cores := gauges(r, "unthrottle_fleet_service_cores", "Cores of a service: now, and after at the same stops with the bounds of the estimate.", "service", "state")
-	stopped := gauges(r, "unthrottle_fleet_service_stopped_ratio", "Share of the time in which a quota stopped the service's containers, at most.", "service")
-	contended := gauges(r, "unthrottle_fleet_service_contended_ratio", "Part of the time in which the service's threads ran or were runnable that they waited for a CPU which others or they themselves held, at least.", "service")
-	runnable := gauges(r, "unthrottle_fleet_service_runnable_per_core", "Running and runnable threads per core of the limit, while there is any.", "service")
+	cores := gauges(r, "unthrottle_fleet_service_cores", "Cores of a service: now, and after at the same stops with "+
+		"the bounds of the estimate.", "service", "state")
+	stopped := gauges(r, "unthrottle_fleet_service_stopped_ratio",
+		"Share of the time in which a quota stopped the service's containers, at most.", "service")
+	contended := gauges(r, "unthrottle_fleet_service_contended_ratio",
+		"Part of the time in which the service's threads ran or were runnable that they waited for a CPU which "+
+			"others or they themselves held, at least.", "service")
+	runnable := gauges(r, "unthrottle_fleet_service_runnable_per_core",
+		"Running and runnable threads per core of the limit, while there is any.", "service")
 	known := func(v *float64) float64 {
 		if v == nil {
 			return 0
@@ -83,7 +91,8 @@ func serviceMetrics(r *prometheus.Registry, all []Service) {
 	})
 	for _, s := range all[:min(len(all), mostServices)] {
 		name := text.Sanitize(s.Name, 0)
-		for state, v := range map[string]*float64{"now": s.CoresNow, "after": s.CoresAfter, "after_low": s.CoresAfterLow, "after_high": s.CoresAfterHigh} {
+		for state, v := range map[string]*float64{"now": s.CoresNow, "after": s.CoresAfter,
+			"after_low": s.CoresAfterLow, "after_high": s.CoresAfterHigh} {
 			if v != nil {
 				cores.WithLabelValues(name, state).Set(*v)
 			}

@@ -13,7 +13,8 @@ import (
 
 // measured is a report of which every figure is known.
 func measured() Document {
-	return Document{Containers: 7, Hosts: 2, Until: time.Unix(1700000000, 0), Ledger: Ledger{CoresNow: 20, CoresAfter: 12, Saved: 8, SavedLow: 5, SavedHigh: 9},
+	return Document{Containers: 7, Hosts: 2, Until: time.Unix(1700000000, 0),
+		Ledger:   Ledger{CoresNow: 20, CoresAfter: 12, Saved: 8, SavedLow: 5, SavedHigh: 9},
 		Services: []Service{saving("app\x1b[2J\"\n", nil), {Name: "idle", Containers: 1}},
 		Unknown:  []Unknown{{Reason: "no limit of its own", Containers: 1, Cores: 2}},
 		Applied:  []Applied{{Remedy: "burst", Containers: 1, StoppedBefore: new(0.2), StoppedAfter: new(0.05)}},
@@ -26,9 +27,12 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`unthrottle_fleet_cores{state="after_high"} 15`, `unthrottle_fleet_cores{state="now"} 20`, "unthrottle_fleet_hosts 2", "unthrottle_fleet_files_left_out 3",
-		`unthrottle_fleet_unknown_cores{reason="no limit of its own"} 2`, `unthrottle_fleet_applied_stopped_ratio{remedy="burst",state="after"} 0.05`,
-		`unthrottle_fleet_service_cores{service="shop/cart/app\\x1b[2J\"\\n",state="after"} 4.5`, "unthrottle_fleet_rows_until_timestamp_seconds 1.7e+09",
+		`unthrottle_fleet_cores{state="after_high"} 15`, `unthrottle_fleet_cores{state="now"} 20`,
+		"unthrottle_fleet_hosts 2", "unthrottle_fleet_files_left_out 3",
+		`unthrottle_fleet_unknown_cores{reason="no limit of its own"} 2`,
+		`unthrottle_fleet_applied_stopped_ratio{remedy="burst",state="after"} 0.05`,
+		`unthrottle_fleet_service_cores{service="shop/cart/app\\x1b[2J\"\\n",state="after"} 4.5`,
+		"unthrottle_fleet_rows_until_timestamp_seconds 1.7e+09",
 	} {
 		if !strings.Contains(b.String(), want+"\n") {
 			t.Errorf("%s is missing in\n%s", want, b.String())

@@ -26,7 +26,8 @@ func written(t *testing.T, of Table, d Document) *parquet.File {
 	return f
 }
 
-// read are the rows of a table, in the columns of R. The library's reader makes pointers of nulls where R embeds a struct; its writer does not.
+// read are the rows of a table, in the columns of R. The library's reader makes pointers of nulls where R embeds a
+// struct; its writer does not.
 func read[R any](t *testing.T, name string, d Document) []R {
 	t.Helper()
 	at := slices.IndexFunc(Tables, func(t Table) bool { return t.Name == name })
@@ -80,7 +81,8 @@ func TestTablesAreInTheirPage(t *testing.T) {
 	}
 	for _, of := range Tables {
 		f := written(t, of, Document{})
-		if version, ok := f.Lookup("unthrottle.report"); !ok || version != TablesVersion || !strings.Contains(string(page), "`unthrottle.report`: version "+TablesVersion) {
+		if version, ok := f.Lookup("unthrottle.report"); !ok || version != TablesVersion ||
+			!strings.Contains(string(page), "`unthrottle.report`: version "+TablesVersion) {
 			t.Errorf("%s is of version %q", of.Name, version)
 		}
 		var want []string
@@ -100,7 +102,8 @@ func TestTablesAreInTheirPage(t *testing.T) {
 			t.Errorf("%s: the page has\n%q, the file has\n%q", of.Name, got, want)
 		}
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[Service](), reflect.TypeFor[Workload](), reflect.TypeFor[Ledger](), reflect.TypeFor[Applied](), reflect.TypeFor[Unknown]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[Service](), reflect.TypeFor[Workload](),
+		reflect.TypeFor[Ledger](), reflect.TypeFor[Applied](), reflect.TypeFor[Unknown]()} {
 		for _, f := range reflect.VisibleFields(of) {
 			if column, _, _ := strings.Cut(f.Tag.Get("parquet"), ","); column != f.Tag.Get("json") && column != "-" {
 				t.Errorf("%s.%s is %s in Parquet and %s in JSON", of.Name(), f.Name, column, f.Tag.Get("json"))

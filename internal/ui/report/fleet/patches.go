@@ -17,7 +17,8 @@ type Patch struct {
 	YAML []byte
 }
 
-// Patches are those of the services that give cores back by a lower limit alone, whatever the estimate may be off by. The limit is the upper
+// Patches are those of the services that give cores back by a lower limit alone, whatever the estimate may be off by.
+// The limit is the upper
 // bound of what is enough. left says how many services save something and have none, by the reason.
 func Patches(d Document) (patches []Patch, left []string) {
 	byFile, reasons := map[string][]Service{}, map[string]int{}
@@ -74,14 +75,18 @@ func tenthsUp(cpus float64) float64 { return math.Ceil(10*cpus-1e-9) / 10 }
 func patch(d Document, of []Service) []byte {
 	var b strings.Builder
 	w := of[0].Workload
-	fmt.Fprintf(&b, "# By 'unthrottle fleet report', from rows of %s to %s UTC. A limit is the upper bound of what stops the\n# container for no more than %s of its time to work.\n",
+	fmt.Fprintf(&b, "# By 'unthrottle fleet report', from rows of %s to %s UTC. A limit is the upper bound of what "+
+		"stops the\n# container for no more than %s of its time to work.\n",
 		d.From.UTC().Format("2006-01-02 15:04"), d.Until.UTC().Format("2006-01-02 15:04"), percent(&d.Bound))
 	// JSON strings are YAML's: a name such as "on" stays a string.
-	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: %s\nmetadata:\n  name: %q\n  namespace: %q\nspec:\n  template:\n    spec:\n      containers:\n", w.Kind, w.Name, w.Namespace)
+	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: %s\nmetadata:\n  name: %q\n  namespace: %q\nspec:\n  template:\n    "+
+		"spec:\n      containers:\n", w.Kind, w.Name, w.Namespace)
 	for _, s := range of {
 		w, to := s.Workload, tenthsUp(*s.LimitHigh)
-		fmt.Fprintf(&b, "      - name: %q # limit %s now, between %s and %s asked; %s of %s cores saved over %s\n        resources:\n          limits:\n            cpu: %s\n",
-			w.Container, millis(*w.LimitCPUs), millis(*s.LimitLow), millis(to), cores((*w.LimitCPUs-to)*float64(s.Containers)), cores(*s.CoresNow),
+		fmt.Fprintf(&b, "      - name: %q # limit %s now, between %s and %s asked; %s of %s cores saved over %s\n    "+
+			"    resources:\n          limits:\n            cpu: %s\n",
+			w.Container, millis(*w.LimitCPUs), millis(*s.LimitLow), millis(to),
+			cores((*w.LimitCPUs-to)*float64(s.Containers)), cores(*s.CoresNow),
 			text.Count(s.Containers, "container"), millis(to))
 		// A request above the limit is refused, and one that was equal made the pod Guaranteed.
 		if r := w.RequestCPUs; r != nil && (*r > to || *r == *w.LimitCPUs) {

@@ -40,7 +40,8 @@ type Plan struct {
 	// HostsUnknown are hosts whose CPUs or memory are not known, ContainersUnknown their containers: neither is part of the plan.
 	HostsUnknown      int `json:"hosts_unknown"`
 	ContainersUnknown int `json:"containers_unknown"`
-	// Rounds is in how many rounds the moves can be made: those of one at once, so that no host holds more than it has meanwhile. MovesTight is how
+	// Rounds is in how many rounds the moves can be made: those of one at once, so that no host holds more than it has
+	// meanwhile. MovesTight is how
 	// many have no such order, and come in the last round.
 	Rounds     int `json:"rounds"`
 	MovesTight int `json:"moves_tight"`
@@ -104,7 +105,8 @@ type Repair struct {
 // WritePlan writes a plan as text.
 func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	p := page.New(style, 0, 0)
-	p.Paragraph(fmt.Sprintf("%s on %s now, on %s with %s; every plan needs at least %d", text.Count(d.Containers, "container"), text.Count(d.HostsNow, "host"),
+	p.Paragraph(fmt.Sprintf("%s on %s now, on %s with %s; every plan needs at least %d",
+		text.Count(d.Containers, "container"), text.Count(d.HostsNow, "host"),
 		text.Count(d.Hosts, "host"), text.Count(d.Moves, "move"), d.LowerBound))
 	if said := gone(d.Input); said != "" {
 		p.Hanging("  ", said)
@@ -113,9 +115,11 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	if d.Reserve > 0 {
 		have = fmt.Sprintf("%s of what they have", risk(1-d.Reserve))
 	}
-	p.Hanging("  ", fmt.Sprintf("hosts whose containers want more CPUs than %s for more than %s of the time, or more memory: %d now, %d with the plan", have, risk(d.Risk), d.OverNow, d.Over))
+	p.Hanging("  ", fmt.Sprintf("hosts whose containers want more CPUs than %s for more than %s of the time, or more "+
+		"memory: %d now, %d with the plan", have, risk(d.Risk), d.OverNow, d.Over))
 	if d.Secondaries > 0 {
-		p.Hanging("  ", text.CountOf(d.Secondaries, "container is a secondary: it yields to all others, and is placed where there is room on average",
+		p.Hanging("  ", text.CountOf(d.Secondaries, "container is a secondary: it yields to all others, and is "+
+			"placed where there is room on average",
 			"containers are secondaries: they yield to all others, and are placed where there is room on average"))
 	}
 	if d.Rounds > 1 || d.MovesTight > 0 {
@@ -130,7 +134,8 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 			p.Hanging("  ", text.Count(s.Containers, "container")+": "+s.Reason)
 		}
 		if d.HostsUnknown > 0 {
-			p.Hanging("  ", fmt.Sprintf("%s on %s whose CPUs or memory are not known: no part of the plan", text.Count(d.ContainersUnknown, "container"), text.Count(d.HostsUnknown, "host")))
+			p.Hanging("  ", fmt.Sprintf("%s on %s whose CPUs or memory are not known: no part of the plan",
+				text.Count(d.ContainersUnknown, "container"), text.Count(d.HostsUnknown, "host")))
 		}
 	}
 	if len(d.Emptied) > 0 {
@@ -144,7 +149,8 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	}
 	if len(d.MoveList) > 0 {
 		p.Section(p.Bolden("Moves"))
-		t := table.New([]table.Column{{Name: "ROUND", Right: true}, {Name: "SERVICE", Least: 12}, {Name: "POD", Least: 8, Spare: 1}, {Name: "FROM", Least: 6}, {Name: "TO", Least: 6}, {Name: "CPUS", Spare: 2}})
+		t := table.New([]table.Column{{Name: "ROUND", Right: true}, {Name: "SERVICE", Least: 12},
+			{Name: "POD", Least: 8, Spare: 1}, {Name: "FROM", Least: 6}, {Name: "TO", Least: 6}, {Name: "CPUS", Spare: 2}})
 		for _, m := range d.MoveList[:min(most, len(d.MoveList))] {
 			cpus := figure.Missing
 			if m.CPUs != nil {
@@ -158,7 +164,8 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	}
 	if d.Exclusive != nil && len(d.Exclusive.Repairs) > 0 {
 		p.Section(p.Bolden("Exclusive CPUs, after the moves"))
-		t := table.New([]table.Column{{Name: "NODE", Least: 6}, {Name: "POD", Least: 8, Spare: 1}, {Name: "CONTAINER", Least: 6}, {Name: "FROM"}, {Name: "TO"}})
+		t := table.New([]table.Column{{Name: "NODE", Least: 6}, {Name: "POD", Least: 8, Spare: 1},
+			{Name: "CONTAINER", Least: 6}, {Name: "FROM"}, {Name: "TO"}})
 		for _, r := range d.Exclusive.Repairs[:min(most, len(d.Exclusive.Repairs))] {
 			t.Add(cells(shownName(r.Node), shownName(r.Pod), shownName(r.Container), r.From, r.To))
 		}
@@ -177,7 +184,8 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 
 // rounds says in which order the moves can be made.
 func rounds(d Plan) string {
-	said := fmt.Sprintf("the moves take %s: those of one at once, so that no host holds more than it has meanwhile", text.Count(d.Rounds, "round"))
+	said := fmt.Sprintf("the moves take %s: those of one at once, so that no host holds more than it has meanwhile",
+		text.Count(d.Rounds, "round"))
 	if d.MovesTight > 0 {
 		said += fmt.Sprintf("; %s no such order, and come in the last round", text.CountOf(d.MovesTight, "move has", "moves have"))
 	}
@@ -186,8 +194,10 @@ func rounds(d Plan) string {
 
 // exclusive says how exclusive CPUs lie.
 func exclusive(x *Exclusive) string {
-	said := fmt.Sprintf("%s exclusive CPUs: %d touch more sockets, NUMA nodes or L3 caches than they must now, %d with the plan, %d after %s on their hosts",
-		text.CountOf(x.Containers-x.Unknown, "container has", "containers have"), x.CrossingNow, x.Crossing, x.CrossingRepaired, text.Count(len(x.Repairs), "repair"))
+	said := fmt.Sprintf("%s exclusive CPUs: %d touch more sockets, NUMA nodes or L3 caches than they must now, %d "+
+		"with the plan, %d after %s on their hosts",
+		text.CountOf(x.Containers-x.Unknown, "container has", "containers have"), x.CrossingNow, x.Crossing,
+		x.CrossingRepaired, text.Count(len(x.Repairs), "repair"))
 	if x.Unknown > 0 {
 		said += fmt.Sprintf("; of %d more rows do not tell how they lie", x.Unknown)
 	}

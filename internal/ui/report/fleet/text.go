@@ -45,7 +45,8 @@ func Write(w io.Writer, d Document, style page.Style) error {
 	}
 	if len(d.Applied) > 0 {
 		p.Section(p.Bolden("What remedies did"))
-		t := table.New([]table.Column{{Name: "REMEDY"}, {Name: "CONTAINERS", Right: true}, {Name: "STOPPED BEFORE", Right: true}, {Name: "AFTER", Right: true},
+		t := table.New([]table.Column{{Name: "REMEDY"}, {Name: "CONTAINERS", Right: true},
+			{Name: "STOPPED BEFORE", Right: true}, {Name: "AFTER", Right: true},
 			{Name: "FORECAST", Right: true, Spare: 1}, {Name: "CORES BEFORE", Right: true}, {Name: "AFTER", Right: true}})
 		for _, a := range d.Applied {
 			t.Add(cells(outcome(a)...))
@@ -70,7 +71,8 @@ func Write(w io.Writer, d Document, style page.Style) error {
 
 // outcome is the cells of what a remedy did.
 func outcome(a Applied) []string {
-	return []string{text.Shown(a.Remedy), strconv.Itoa(a.Containers), percent(a.StoppedBefore), percent(a.StoppedAfter), percent(a.StoppedForecast),
+	return []string{text.Shown(a.Remedy), strconv.Itoa(a.Containers), percent(a.StoppedBefore), percent(a.StoppedAfter),
+		percent(a.StoppedForecast),
 		figure.Fixed(a.CoresBefore, 1), figure.Fixed(a.CoresAfter, 1)}
 }
 
@@ -84,7 +86,8 @@ func cells(all ...string) (row []table.Cell) {
 // head says what the report is of.
 func head(d Document) string {
 	const form = "2006-01-02 15:04"
-	return fmt.Sprintf("%s of %s on %s, %s to %s UTC (%s)", text.Count(d.Containers, "container"), text.Count(len(d.Services), "service"), text.Count(d.Hosts, "host"),
+	return fmt.Sprintf("%s of %s on %s, %s to %s UTC (%s)", text.Count(d.Containers, "container"),
+		text.Count(len(d.Services), "service"), text.Count(d.Hosts, "host"),
 		d.From.UTC().Format(form), d.Until.UTC().Format(form), text.Duration(rounded(d.Until.Sub(d.From))))
 }
 
@@ -98,7 +101,8 @@ func ledger(d Document) []string {
 	if l.Fragmentation == nil {
 		lines = append(lines, "fragmentation of exclusive CPUs is not known from these rows, and not in these figures")
 	} else {
-		lines = append(lines, fmt.Sprintf("fragmentation of exclusive CPUs takes %.1f of what comes back: odd threads of cores", *l.Fragmentation))
+		lines = append(lines, fmt.Sprintf("fragmentation of exclusive CPUs takes %.1f of what comes back: odd "+
+			"threads of cores", *l.Fragmentation))
 	}
 	if l.Failover == nil {
 		return append(lines, "nothing is kept for hosts that fail (--failover 1 keeps it)")
@@ -115,11 +119,14 @@ func ledger(d Document) []string {
 
 // assumes says what the figures rest on.
 func assumes(d Document) string {
-	said := fmt.Sprintf("An estimate: 'after' is the least limit, with a burst of one quota where that is the remedy, with which a quota stops no container "+
-		"for a larger share of its time to work than now, or than %s, and delays no more work. It is modelled from what came in each period, "+
+	said := fmt.Sprintf("An estimate: 'after' is the least limit, with a burst of one quota where that is the "+
+		"remedy, with which a quota stops no container "+
+		"for a larger share of its time to work than now, or than %s, and delays no more work. It is modelled from "+
+		"what came in each period, "+
 		"and the bounds are what the model may be off by.", percent(&d.Bound))
 	if d.ByBounds > 0 {
-		said += fmt.Sprintf(" Rows of %s have no periods: there 'after' serves every order of what they wanted, the lower bound is the mean of the busiest "+
+		said += fmt.Sprintf(" Rows of %s have no periods: there 'after' serves every order of what they wanted, the "+
+			"lower bound is the mean of the busiest "+
 			"five minutes, and the upper one the widest moment.", text.Count(d.ByBounds, "container"))
 	}
 	return said + " Rows have no latencies, and the time to come is taken to be like this one."
@@ -142,7 +149,8 @@ func rankings(all []Service) (found []ranking) {
 		{"Services that save most", saved},
 		{"Most runnable threads per reserved core, while any is runnable", func(s Service) *float64 { return s.RunnablePerCore }},
 		{"Stopped most", func(s Service) *float64 { return s.StoppedShare }},
-		{"Waited most for CPUs that others held, or more threads of their own than CPUs", func(s Service) *float64 { return s.ContendedShareLow }},
+		{"Waited most for CPUs that others held, or more threads of their own than CPUs",
+			func(s Service) *float64 { return s.ContendedShareLow }},
 	} {
 		var some []Service
 		for _, s := range all {
@@ -167,8 +175,11 @@ func saved(s Service) *float64 {
 }
 
 // columns are those of a table of services.
-var columns = []table.Column{{Name: "SERVICE", Least: 30}, {Name: "CONTAINERS", Right: true, Spare: 3}, {Name: "CORES", Right: true}, {Name: "AFTER", Right: true},
-	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"}, {Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true}, {Name: "STOP P99", Right: true, Spare: 6}, {Name: "REQUEST P99", Right: true, Spare: 7}, {Name: "CONTENDED", Right: true, Spare: 5},
+var columns = []table.Column{{Name: "SERVICE", Least: 30}, {Name: "CONTAINERS", Right: true, Spare: 3},
+	{Name: "CORES", Right: true}, {Name: "AFTER", Right: true},
+	{Name: "BETWEEN", Right: true, Spare: 2}, {Name: "LIMIT", Right: true, Spare: 4}, {Name: "REMEDY"},
+	{Name: "RUNNABLE", Right: true}, {Name: "STOPPED", Right: true}, {Name: "STOP P99", Right: true, Spare: 6},
+	{Name: "REQUEST P99", Right: true, Spare: 7}, {Name: "CONTENDED", Right: true, Spare: 5},
 	{Name: "SPENT BY", Least: 8, Spare: 1}}
 
 // figures are a service's cells, in the order of columns.
@@ -185,8 +196,10 @@ func figures(s Service) []string {
 	case s.StoppedBy != nil:
 		spender = "a " + *s.StoppedBy + "'s"
 	}
-	return []string{shownName(s.Name), strconv.Itoa(s.Containers), figure.Fixed(s.CoresNow, 1), figure.Fixed(s.CoresAfter, 1), between(s.CoresAfterLow, s.CoresAfterHigh),
-		figure.Fixed(s.Limit, 1), remedy, figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare), stopLength(s.StopP99), stopLength(s.RequestP99), percent(s.ContendedShareLow), spender}
+	return []string{shownName(s.Name), strconv.Itoa(s.Containers), figure.Fixed(s.CoresNow, 1),
+		figure.Fixed(s.CoresAfter, 1), between(s.CoresAfterLow, s.CoresAfterHigh),
+		figure.Fixed(s.Limit, 1), remedy, figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare),
+		stopLength(s.StopP99), stopLength(s.RequestP99), percent(s.ContendedShareLow), spender}
 }
 
 // shardsTitle and shardsAssume stand around the table of shards.
@@ -197,8 +210,10 @@ const (
 )
 
 // shardColumns are those of the table of shards.
-var shardColumns = []table.Column{{Name: "SERVICE", Least: 24}, {Name: "CONTAINERS", Right: true}, {Name: "AFTER", Right: true}, {Name: "HALF", Right: true}, {Name: "LIMIT", Right: true, Spare: 2},
-	{Name: "CORES", Right: true}, {Name: "BETWEEN", Right: true, Spare: 1}, {Name: "TWICE", Right: true}, {Name: "LIMIT", Right: true, Spare: 2}, {Name: "CORES", Right: true}, {Name: "BETWEEN", Right: true, Spare: 1}}
+var shardColumns = []table.Column{{Name: "SERVICE", Least: 24}, {Name: "CONTAINERS", Right: true},
+	{Name: "AFTER", Right: true}, {Name: "HALF", Right: true}, {Name: "LIMIT", Right: true, Spare: 2},
+	{Name: "CORES", Right: true}, {Name: "BETWEEN", Right: true, Spare: 1}, {Name: "TWICE", Right: true},
+	{Name: "LIMIT", Right: true, Spare: 2}, {Name: "CORES", Right: true}, {Name: "BETWEEN", Right: true, Spare: 1}}
 
 // shards are a service's cells, in the order of shardColumns.
 func shards(s Service) []string {
@@ -208,7 +223,8 @@ func shards(s Service) []string {
 			row = append(row, figure.Missing, figure.Missing, figure.Missing, figure.Missing)
 			continue
 		}
-		row = append(row, strconv.Itoa(of.Containers), figure.Fixed(&of.Limit, 1), figure.Fixed(&of.Cores, 1), between(&of.CoresLow, &of.CoresHigh))
+		row = append(row, strconv.Itoa(of.Containers), figure.Fixed(&of.Limit, 1), figure.Fixed(&of.Cores, 1),
+			between(&of.CoresLow, &of.CoresHigh))
 	}
 	return row
 }
@@ -295,7 +311,8 @@ func LeftOut(in Input) (lines []string) {
 		lines = append(lines, "and "+text.Count(in.RefusedMore, "file")+" more")
 	}
 	for _, p := range in.Problems {
-		lines = append(lines, fmt.Sprintf("%s, the first is row %d of %s: %s", text.Count(int(p.Rows), "row"), p.Row, text.Sanitize(p.File, 0), p.Why))
+		lines = append(lines, fmt.Sprintf("%s, the first is row %d of %s: %s", text.Count(int(p.Rows), "row"), p.Row,
+			text.Sanitize(p.File, 0), p.Why))
 	}
 	if in.Copies > 0 {
 		lines = append(lines, text.CountOf(int(in.Copies), "copy of a row", "copies of rows"))
@@ -304,7 +321,8 @@ func LeftOut(in Input) (lines []string) {
 		lines = append(lines, text.Count(int(in.Overlapping), "row")+" of five minutes that another program observed too")
 	}
 	for _, h := range in.Ahead {
-		lines = append(lines, fmt.Sprintf("nothing of host %s, but its clock is %s ahead", text.Shown(h.Host), text.Duration(time.Duration(h.Seconds*float64(time.Second)))))
+		lines = append(lines, fmt.Sprintf("nothing of host %s, but its clock is %s ahead", text.Shown(h.Host),
+			text.Duration(time.Duration(h.Seconds*float64(time.Second)))))
 	}
 	if in.AheadMore > 0 {
 		lines = append(lines, "nor of "+text.Count(in.AheadMore, "host")+" more with such clocks")

@@ -32,8 +32,9 @@ func TestRunsAFailedTestAgain(t *testing.T) {
 		"written":        {failed, []string{"cp", "/dev/null", "FILE"}, 0, results.LaterRuns, "p.TestA"},
 		"it fails again": {failed, []string{"false"}, 0, results.LaterRuns, "p.TestA"},
 		"cannot run":     {failed, []string{"sh", "-c", "exit 125"}, 1, 1, "exit status 125"},
-		"all is well":    {`{"Action":"pass","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"pass","Package":"p"}` + "\n", []string{"false"}, 0, 0, ""},
-		"no noise":       {`{"Action":"run","Package":"p","Test":"TestA"}` + "\n", []string{"false"}, 0, 0, "not run again: p ("},
+		"all is well": {`{"Action":"pass","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"pass","Package":"p"}` +
+			"\n", []string{"false"}, 0, 0, ""},
+		"no noise": {`{"Action":"run","Package":"p","Test":"TestA"}` + "\n", []string{"false"}, 0, 0, "not run again: p ("},
 	} {
 		must(os.WriteFile(file, []byte(c.events), 0o644))
 		must(os.WriteFile(results.LaterFile(file, 8, 0), nil, 0o644)) // of an earlier run

@@ -59,7 +59,8 @@ func TestWrongUseIs125(t *testing.T) {
 		{"fetch --all 6.18", "exclude each other"},
 	} {
 		var out bytes.Buffer
-		if code := run(append(strings.Fields(c.args), "--cache", cache), &out, &out); code != exitCannotTest || !strings.Contains(out.String(), c.want) {
+		if code := run(append(strings.Fields(c.args), "--cache", cache), &out, &out); code != exitCannotTest ||
+			!strings.Contains(out.String(), c.want) {
 			// Flags after -- belong to the command. These errors come before any use of the cache.
 			t.Errorf("%s: code %d, %q; want %q", c.args, code, &out, c.want)
 		}
@@ -77,7 +78,8 @@ func TestList(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if code := run([]string{"list", "--kernels", "--topologies"}, &out, &out); code != 0 || !strings.Contains(out.String(), "four-l3-16 "+lab.DefaultSMP+" 2\n") || !strings.HasSuffix(out.String(), "7.2\n") {
+	if code := run([]string{"list", "--kernels", "--topologies"}, &out, &out); code != 0 ||
+		!strings.Contains(out.String(), "four-l3-16 "+lab.DefaultSMP+" 2\n") || !strings.HasSuffix(out.String(), "7.2\n") {
 		t.Errorf("code %d: %s", code, &out)
 	}
 }

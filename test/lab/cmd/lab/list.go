@@ -34,7 +34,8 @@ func listCommand(o *options) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\t%s\n", t.Name, m.CPUs(), m.NUMANodes(), m.Sockets*m.L3sPerSocket, t.SMP, t.L3s, t.For)
+				fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\t%s\n", t.Name, m.CPUs(), m.NUMANodes(),
+					m.Sockets*m.L3sPerSocket, t.SMP, t.L3s, t.For)
 			}
 			fmt.Fprintln(w, "\nKERNEL\tSCHED_EXT\tBTF\tPSI\tV1 CPUSET\tBANDWIDTH CONTROL\tIN THE CACHE")
 			for _, l := range fetch.Lines() {
@@ -45,7 +46,8 @@ func listCommand(o *options) *cobra.Command {
 						cached += " (" + m.Note + ")"
 					}
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, yes(l.SchedExt), yes(l.BTF), yes(l.PSI), yes(l.CpusetV1), l.Era, cached)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, yes(l.SchedExt), yes(l.BTF), yes(l.PSI),
+					yes(l.CpusetV1), l.Era, cached)
 			}
 			if err := w.Flush(); err != nil {
 				return err

@@ -27,7 +27,8 @@ type slowed struct {
 }
 
 func (s *slowed) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.said, "slow", "", "K: the guest's time runs K times slower than the host's; auto: chosen from the CPUs and the host's load")
+	cmd.Flags().StringVar(&s.said, "slow", "", "K: the guest's time runs K times slower than the host's; auto: "+
+		"chosen from the CPUs and the host's load")
 	cmd.Flags().StringVar(&s.jsonFile, "slow-json", "", "write what --slow measured to this file")
 }
 
@@ -148,7 +149,8 @@ func (s *slowed) write(r slow.Result) error {
 
 // progress says how far a run is, a line a minute, until stop is called.
 func (s *slowed) progress(limit time.Duration, stderr io.Writer) (stop func()) {
-	fmt.Fprintf(stderr, "slow: K=%d: the guest's time runs %d times slower; at most %v of the host's\n", s.factor, s.factor, limit.Round(time.Second))
+	fmt.Fprintf(stderr, "slow: K=%d: the guest's time runs %d times slower; at most %v of the host's\n", s.factor,
+		s.factor, limit.Round(time.Second))
 	start, done := time.Now(), make(chan struct{})
 	tick := time.NewTicker(time.Minute)
 	go func() {

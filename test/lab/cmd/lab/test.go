@@ -84,7 +84,8 @@ the lab could not test.`,
 	o.add(cmd, 10*time.Minute)
 	f := cmd.Flags()
 	f.StringVar(&jsonFile, "json", "", "write go test -json events to this file")
-	f.StringVar(&taken, "taken", "", "go test -json events of the host's run: the tests that it took are not repeated, but for those with require.EachCgroup")
+	f.StringVar(&taken, "taken", "", "go test -json events of the host's run: the tests that it took are not "+
+		"repeated, but for those with require.EachCgroup")
 	f.StringVar(&out, "out", "", "folder that gets what tests leave in "+wire.OutDir)
 	f.StringVar(&so.Run, "run", "", "only tests that match this regular expression")
 	f.DurationVar(&so.PackageLimit, "package-timeout", 4*time.Minute, "end the tests of a package after this time")

@@ -103,7 +103,8 @@ func (r *report) all(files []string, must, history string) {
 		r.complain(err)
 		fmt.Fprintf(r.stdout, "== %s: %d tests ran\n", tests.Name, tests.Ran())
 		for _, id := range tests.Settle(later) {
-			fmt.Fprintf(r.stdout, "FAILED ONCE, then passed %d times alone: %s; what it printed:\n%s", results.LaterRuns, id, tests.Output(id))
+			fmt.Fprintf(r.stdout, "FAILED ONCE, then passed %d times alone: %s; what it printed:\n%s",
+				results.LaterRuns, id, tests.Output(id))
 			settled = append(settled, id)
 		}
 		tests.Print(r.stdout)

@@ -26,19 +26,21 @@ func TestRun(t *testing.T) {
 		code            int
 		want            string
 	}{
-		"good":                 {passed + ended, passed + ended, "v2", 0, "ok  \tp\t0.500s"},
-		"skipped":              {passed + skipped + ended, passed + skipped + ended, "", 0, "p.TestB\n    host: needs v2: no mount; runs in the lab\n    lab: needs v2"},
+		"good": {passed + ended, passed + ended, "v2", 0, "ok  \tp\t0.500s"},
+		"skipped": {passed + skipped + ended, passed + skipped + ended, "", 0,
+			"p.TestB\n    host: needs v2: no mount; runs in the lab\n    lab: needs v2"},
 		"skipped, must":        {passed + skipped + ended, passed + skipped + ended, "v2", 1, "which UNTHROTTLE_MUST lists as present"},
 		"ran in the lab":       {passed + skipped + ended, strings.ReplaceAll(passed, "TestA", "TestB") + ended, "v2", 0, "PASS"},
 		"left out everywhere":  {passed + leftOut + ended, passed + ended, "", 1, "p.TestB: left out of a run"},
 		"left out, then ran":   {passed + leftOut + ended, strings.ReplaceAll(passed, "TestA", "TestB") + ended, "", 0, "PASS"},
 		"left out, then unmet": {passed + leftOut + ended, passed + skipped + ended, "root", 0, "p.TestB\n    host: needs root, which"},
-		"slowest":              {passed + ended, strings.Replace(passed, "}", `,"Elapsed":2.5}`, 1) + ended, "", 0, "    2.5 s  p.TestA (lab)\n    0.0 s  p.TestA (host)"},
-		"failed":               {failed, passed + ended, "", 1, "p.TestA (host): fail"},
-		"empty":                {passed + ended, "", "", 1, "lab: no test ran"},
-		"misspelt must":        {passed + skipped + ended, passed + ended, "v3", 1, `unknown need "v3"`},
-		"the lab was cut off":  {passed + ended, passed, "", 1, "p (lab): did not end"},
-		"the go command said":  {"no required module\n", passed + ended, "", 1, "no required module"},
+		"slowest": {passed + ended, strings.Replace(passed, "}", `,"Elapsed":2.5}`, 1) + ended, "", 0,
+			"    2.5 s  p.TestA (lab)\n    0.0 s  p.TestA (host)"},
+		"failed":              {failed, passed + ended, "", 1, "p.TestA (host): fail"},
+		"empty":               {passed + ended, "", "", 1, "lab: no test ran"},
+		"misspelt must":       {passed + skipped + ended, passed + ended, "v3", 1, `unknown need "v3"`},
+		"the lab was cut off": {passed + ended, passed, "", 1, "p (lab): did not end"},
+		"the go command said": {"no required module\n", passed + ended, "", 1, "no required module"},
 	} {
 		dir := t.TempDir()
 		host, inLab := filepath.Join(dir, "host.json"), filepath.Join(dir, "lab.json")
@@ -80,7 +82,8 @@ func TestFailedOnce(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"passed twice":    {[]string{passed + ended, passed + ended}, 0, "FAILED ONCE, then passed 2 times alone: p.TestA; what it printed:\n    p50 was 3 ms\n"},
+		"passed twice": {[]string{passed + ended, passed + ended}, 0,
+			"FAILED ONCE, then passed 2 times alone: p.TestA; what it printed:\n    p50 was 3 ms\n"},
 		"failed again":    {[]string{passed + ended, failed}, 1, "p.TestA (host): fail"},
 		"ran again once":  {[]string{passed + ended}, 1, "p.TestA (host): fail"},
 		"did not run":     {nil, 1, "p.TestA (host): fail"},
@@ -103,7 +106,8 @@ func TestFailedOnce(t *testing.T) {
 func TestFailedOnceTooOften(t *testing.T) {
 	dir := t.TempDir()
 	host, history := filepath.Join(dir, "host.json"), filepath.Join(dir, "cache", "failed-once.txt")
-	noise := map[string]string{host: failedSaying, results.LaterFile(host, 0, 0): passed + ended, results.LaterFile(host, 0, 1): passed + ended}
+	noise := map[string]string{host: failedSaying, results.LaterFile(host, 0, 0): passed + ended,
+		results.LaterFile(host, 0, 1): passed + ended}
 	good := map[string]string{host: passed + ended}
 	for i, c := range []struct {
 		files map[string]string
@@ -112,7 +116,8 @@ func TestFailedOnceTooOften(t *testing.T) {
 		want  string
 	}{
 		{noise, 1, 0, "  1  p.TestA\n"}, {good, 3, 0, "  1  p.TestA\n"}, {noise, 1, 0, "  2  p.TestA\n"},
-		{noise, 1, 1, "p.TestA: failed once in 3 of the last runs"}, {good, 1, 0, "  3  p.TestA\n"}, {good, 7, 0, "  2  p.TestA\n"}, {good, 2, 0, "PASS\n"}, {noise, 1, 0, "  1  p.TestA\n"},
+		{noise, 1, 1, "p.TestA: failed once in 3 of the last runs"}, {good, 1, 0, "  3  p.TestA\n"},
+		{good, 7, 0, "  2  p.TestA\n"}, {good, 2, 0, "PASS\n"}, {noise, 1, 0, "  1  p.TestA\n"},
 	} {
 		write(t, c.files)
 		var out bytes.Buffer

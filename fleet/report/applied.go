@@ -1,0 +1,94 @@
+package report
+
+import (
+	"context"
+	"time"
+
+	"github.com/unthrottle/unthrottle/fleet/engine"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+)
+
+// applied says what remedies did.
+func applied(ctx context.Context, e engine.Engine, _ Options, d *view.Document) error {
+	foretold, err := forecasts(ctx, e)
+	if err != nil {
+		return err
+	}
+	return engine.Each(ctx, e, "applied", func(a view.Applied) {
+		if share, ok := foretold[a.Remedy]; ok {
+			a.StoppedForecast = &share
+		}
+		round(a.StoppedForecast, a.StoppedBefore, a.StoppedAfter, a.CoresBefore, a.CoresAfter)
+		d.Applied = append(d.Applied, a)
+	})
+}
+
+// treated is a container with a remedy, and what its periods before said of it.
+type treated struct {
+	No      int64    `json:"container_no"`
+	Remedy  string   `json:"remedy"`
+	Limit   *float64 `json:"limit_cpus"`
+	Seconds float64  `json:"seconds"`
+	Known   *float64 `json:"known_seconds"`
+	From    *int32   `json:"candidate_from"`
+	before  periodmodel.Curve
+}
+
+// forecasts are the stopped shares that the periods before each remedy foretold, over all its containers. A remedy of which
+// they do not tell that of every container has none: it would be compared with others.
+func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error) {
+	var all []treated
+	if err := engine.Each(ctx, e, "forecasts", func(line struct {
+		treated
+		Step         *int   `json:"step"`
+		Stopped      *int64 `json:"stopped_us"`
+		BurstStopped *int64 `json:"burst_stopped_us"`
+	}) {
+		if n := len(all); n == 0 || all[n-1].No != line.No || all[n-1].Remedy != line.Remedy {
+			all = append(all, line.treated)
+		}
+		if line.Step != nil && line.Stopped != nil && line.BurstStopped != nil && line.From != nil {
+			all[len(all)-1].before.Add(periodmodel.Outcome{From: int(*line.From), Candidates: []periodmodel.Candidate{
+				{Step: *line.Step, Stopped: microseconds(*line.Stopped), BurstStopped: microseconds(*line.BurstStopped)},
+			}})
+		}
+	}); err != nil {
+		return nil, err
+	}
+	type total struct{ stopped, seconds float64 }
+	totals, unknown := map[string]total{}, map[string]bool{}
+	for i := range all {
+		t := &all[i]
+		share, ok := t.forecast()
+		if !ok {
+			unknown[t.Remedy] = true
+			continue
+		}
+		so := totals[t.Remedy]
+		totals[t.Remedy] = total{so.stopped + share*t.Seconds, so.seconds + t.Seconds}
+	}
+	shares := map[string]float64{}
+	for name, t := range totals {
+		if !unknown[name] {
+			shares[name] = t.stopped / t.seconds
+		}
+	}
+	return shares, nil
+}
+
+// forecast is the share of the time for which the remedy would have left it stopped. Periods tell that of a larger limit and
+// of a burst.
+func (t *treated) forecast() (share float64, ok bool) {
+	of, _ := remedy.Find(remedy.Kind(t.Remedy))
+	if of.Kind != remedy.Burst && !of.LargerLimit || t.Limit == nil || t.Known == nil || t.From == nil ||
+		*t.Known < leastKnown*t.Seconds {
+		return 0, false
+	}
+	t.before.Add(periodmodel.Outcome{From: int(*t.From)}) // where no limit would have stopped it
+	p, ok := t.before.At(*t.Limit, of.Kind == remedy.Burst)
+	return p.Stopped.Seconds() / *t.Known, ok
+}
+
+func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -1,0 +1,329 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/fleet/engine"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/demand/packing"
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+)
+
+// phases are how many parts of the day plan_demand.sql tells apart.
+const phases = 8
+
+// Reasons for which a container stays where it is. Users read them.
+const (
+	ofHost       = "a unit of the host itself"
+	onEachHost   = "its service has one container on each host of the cluster"
+	noDemand     = "neither its demand nor a limit or request is known"
+	noMemory     = "its memory is not known"
+	leastOnHosts = 3 // one container on each of two hosts says little
+)
+
+// NoHosts is the error for rows that do not tell of any host what it has.
+type NoHosts struct{ Hosts int }
+
+func (e *NoHosts) Error() string {
+	return fmt.Sprintf("rows of %d hosts do not tell their CPUs and memory: they are of older programs; 'unthrottle "+
+		"export' and agents of this version keep both", e.Hosts)
+}
+
+// cluster is the hosts among which containers may move.
+type cluster struct {
+	name       string
+	nodes      []string
+	places     map[string]int // of the nodes
+	hosts      []packing.Host
+	containers []packing.Container
+	// names are the containers, side by side, numbers those of the rows.
+	names   []view.Move
+	numbers []int64
+	// groups are how the hosts' CPUs are grouped, side by side; "": not known.
+	groups []string
+}
+
+// PlanOptions are what a plan may do.
+type PlanOptions struct {
+	packing.Options
+	// Secondary says which services yield to all others, beside containers with that remedy in force; nil: none.
+	Secondary func(service string) bool
+	// Clock is what the plan's time is measured by.
+	Clock func() time.Time
+}
+
+// MakePlan makes a plan. Containers move within their cluster. A budget of moves goes to the clusters in the order of their
+// names.
+func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Plan, error) {
+	d := view.Plan{Risk: may.Risk, Reserve: may.Reserve, Stay: []view.Stay{}, Emptied: []view.Host{}, MoveList: []view.Move{}}
+	if may.Moves >= 0 {
+		d.MovesAtMost = &may.Moves
+	}
+	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"); err != nil {
+		return d, err
+	}
+	var read view.Document
+	if err := input(ctx, e, o, &read); err != nil {
+		return d, err
+	}
+	d.From, d.Until, d.Input = read.From, read.Until, read.Input
+	clusters, unknown, err := readClusters(ctx, e)
+	if err != nil {
+		return d, err
+	}
+	if d.HostsUnknown = unknown; len(clusters) == 0 {
+		return d, &NoHosts{unknown}
+	}
+	if err := readContainers(ctx, e, clusters, may.Secondary, &d); err != nil {
+		return d, err
+	}
+	sets, err := readExclusive(ctx, e)
+	if err != nil {
+		return d, err
+	}
+	began, left := may.Clock(), may.Moves
+	for _, c := range clusters {
+		options := packing.Options{Risk: may.Risk, Reserve: may.Reserve, Moves: left}
+		ways, best := packing.Ways(c.containers, c.hosts, options)
+		if err := parallel.OnAllCores(ctx)(len(ways), func(i int) error { ways[i](); return nil }); err != nil {
+			return d, err
+		}
+		p := best()
+		if left >= 0 {
+			left -= p.Moves
+		}
+		rounds, tight := packing.Rounds(c.containers, c.hosts, p.On, options)
+		d.MovesTight += tight
+		c.add(&p, rounds, c.lay(sets, &p, rounds, &d), &d)
+	}
+	d.Seconds = may.Clock().Sub(began).Seconds()
+	return d, nil
+}
+
+// readClusters reads the hosts whose CPUs and memory are known, by cluster; unknown is how many others there are.
+func readClusters(ctx context.Context, e engine.Engine) (clusters []*cluster, unknown int, err error) {
+	err = engine.Each(ctx, e, "plan_hosts", func(h struct {
+		Cluster string `json:"cluster"`
+		Node    string `json:"node"`
+		CPUs    *int   `json:"host_cpus"`
+		Memory  *int64 `json:"host_memory_bytes"`
+		Groups  string `json:"host_groups"`
+	}) {
+		if h.CPUs == nil || h.Memory == nil {
+			unknown++
+			return
+		}
+		if len(clusters) == 0 || clusters[len(clusters)-1].name != h.Cluster {
+			clusters = append(clusters, &cluster{name: h.Cluster, places: map[string]int{}})
+		}
+		c := clusters[len(clusters)-1]
+		c.places[h.Node] = len(c.hosts)
+		c.nodes, c.groups = append(c.nodes, h.Node), append(c.groups, h.Groups)
+		c.hosts = append(c.hosts, packing.Host{CPUs: float64(*h.CPUs), MemoryBytes: *h.Memory})
+	})
+	return clusters, unknown, err
+}
+
+// placed is a container that runs now, as plan_containers.sql tells of it.
+type placed struct {
+	No        int64    `json:"container_no"`
+	Cluster   string   `json:"cluster"`
+	Node      string   `json:"node"`
+	Namespace string   `json:"namespace"`
+	Pod       string   `json:"pod"`
+	Container string   `json:"container"`
+	Service   string   `json:"service"`
+	Remedy    string   `json:"remedy"`
+	Allowed   *int     `json:"allowed_cpus"`
+	Cores     *float64 `json:"cores_now"`
+	Runtime   string   `json:"runtime"`
+	Memory    *int64   `json:"memory_bytes"`
+	Used      *float64 `json:"used_cpus"`
+}
+
+// readContainers adds the containers to their clusters, with what they want.
+func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, secondary func(service string) bool, d *view.Plan) error {
+	demands := map[int64]*demandOfDay{}
+	if err := engine.Each(ctx, e, "plan_demand", func(line struct {
+		No    int64 `json:"container_no"`
+		Phase int   `json:"phase"`
+		sums
+	}) {
+		if demands[line.No] == nil {
+			demands[line.No] = &demandOfDay{}
+		}
+		demands[line.No][line.Phase] = line.sums
+	}); err != nil {
+		return err
+	}
+	byName, stay := map[string]*cluster{}, map[string]int{}
+	for _, c := range clusters {
+		byName[c.name] = c
+	}
+	err := engine.Each(ctx, e, "plan_containers", func(p placed) {
+		c := byName[p.Cluster]
+		host, known := 0, c != nil
+		if known {
+			host, known = c.places[p.Node]
+		}
+		if !known {
+			d.ContainersUnknown++
+			return
+		}
+		to, why := p.container(demands[p.No])
+		to.On = host
+		if why != "" {
+			stay[why]++
+			to.Stays = true
+		}
+		yields := p.Remedy == string(remedy.Secondary) || secondary != nil && secondary(p.Service)
+		if to.Secondary = to.ExclusiveCPUs == 0 && yields; to.Secondary {
+			d.Secondaries++
+		}
+		c.containers, c.numbers = append(c.containers, to), append(c.numbers, p.No)
+		c.names = append(c.names, view.Move{
+			Cluster: p.Cluster, Namespace: p.Namespace, Pod: p.Pod, Container: p.Container, Service: p.Service, From: p.Node,
+		})
+		d.Containers++
+	})
+	for _, c := range clusters {
+		stay[onEachHost] += c.keepThoseOnEachHost()
+	}
+	for _, why := range []string{ofHost, onEachHost, noDemand, noMemory} {
+		if n := stay[why]; n > 0 {
+			d.Stay = append(d.Stay, view.Stay{Reason: why, Containers: n})
+		}
+	}
+	return err
+}
+
+// container is what the model takes, and why it has to stay where it is; "": it may move.
+func (p *placed) container(wants *demandOfDay) (c packing.Container, why string) {
+	pinned := p.Remedy == string(remedy.Pin) && p.Allowed != nil
+	if pinned {
+		c.ExclusiveCPUs = float64(*p.Allowed)
+	}
+	switch {
+	case wants != nil: // what it leaves idle of exclusive CPUs is there for secondaries
+		c.Demand, c.MostCPUs = wants.moments()
+	case pinned:
+	case p.Cores != nil:
+		c.Demand, c.MostCPUs = constant(*p.Cores), *p.Cores
+	default:
+		why = noDemand
+		if p.Used != nil {
+			c.Demand, c.MostCPUs = constant(*p.Used), *p.Used
+		}
+	}
+	if p.Memory != nil {
+		c.MemoryBytes = *p.Memory
+	} else {
+		why = cmp.Or(why, noMemory)
+	}
+	if p.Runtime == container.Systemd {
+		why = ofHost
+	}
+	return c, why
+}
+
+// keepThoseOnEachHost has the containers stay of services that have one on each host, as a DaemonSet has, and returns how
+// many there are.
+func (c *cluster) keepThoseOnEachHost() (kept int) {
+	if len(c.hosts) < leastOnHosts {
+		return 0
+	}
+	type service struct{ namespace, name string }
+	on := map[service]map[int]int{}
+	for i := range c.containers {
+		s := service{c.names[i].Namespace, c.names[i].Service}
+		if on[s] == nil {
+			on[s] = map[int]int{}
+		}
+		on[s][c.containers[i].On]++
+	}
+	for i := range c.containers {
+		hosts := on[service{c.names[i].Namespace, c.names[i].Service}]
+		if len(hosts) == len(c.hosts) && !several(hosts) && !c.containers[i].Stays {
+			c.containers[i].Stays = true
+			kept++
+		}
+	}
+	return kept
+}
+
+// add adds a cluster's plan to the document. cpus are the exclusive CPUs of the containers that move, by their places.
+func (c *cluster) add(p *packing.Plan, rounds []int, cpus map[int]string, d *view.Plan) {
+	d.HostsNow, d.Hosts, d.LowerBound = d.HostsNow+p.HostsNow, d.Hosts+p.Hosts, d.LowerBound+p.LowerBound
+	d.Moves, d.OverNow, d.Over = d.Moves+p.Moves, d.OverNow+p.OverNow, d.Over+p.Over
+	now, then := make([]bool, len(c.hosts)), make([]bool, len(c.hosts))
+	for i, to := range p.On {
+		from := c.containers[i].On
+		if !c.containers[i].Stays {
+			now[from], then[to] = true, true
+		}
+		if to != from {
+			m := c.names[i]
+			m.To, m.Round = c.nodes[to], rounds[i]
+			if list, ok := cpus[i]; ok {
+				m.CPUs = &list
+			}
+			d.Rounds = max(d.Rounds, m.Round)
+			d.MoveList = append(d.MoveList, m)
+		}
+	}
+	for h, node := range c.nodes {
+		if now[h] && !then[h] {
+			d.Emptied = append(d.Emptied, view.Host{Cluster: c.name, Node: node})
+		}
+	}
+}
+
+// sums are those of plan_demand.sql.
+type sums struct {
+	Microseconds float64 `json:"us"`
+	CPUs         float64 `json:"cpu_us"`
+	Squares      float64 `json:"square_us"`
+	Cubes        float64 `json:"cube_us"`
+	Most         int     `json:"most"`
+}
+
+type demandOfDay [phases]sums
+
+// moments are what a container wants in each phase. Of one without rows it is taken to want as much as in that of which its
+// need is greatest.
+func (d *demandOfDay) moments() (wants []packing.Moments, most float64) {
+	wants = make([]packing.Moments, phases)
+	busiest := 0
+	size := func(m packing.Moments) float64 { return m.Mean + math.Sqrt(m.Variance) }
+	for k, s := range d {
+		if s.Microseconds == 0 {
+			continue
+		}
+		mean, square, cube := s.CPUs/s.Microseconds, s.Squares/s.Microseconds, s.Cubes/s.Microseconds
+		wants[k] = packing.Moments{
+			Mean: mean, Variance: max(0, square-mean*mean), Third: cube - 3*mean*square + 2*mean*mean*mean,
+		}
+		most = max(most, float64(s.Most))
+		if d[busiest].Microseconds == 0 || size(wants[k]) > size(wants[busiest]) {
+			busiest = k
+		}
+	}
+	for k, s := range d {
+		if s.Microseconds == 0 {
+			wants[k] = wants[busiest]
+		}
+	}
+	return wants, most
+}
+
+// constant is a demand that is always the same.
+func constant(cpus float64) []packing.Moments {
+	return slices.Repeat([]packing.Moments{{Mean: cpus}}, phases)
+}

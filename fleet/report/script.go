@@ -1,0 +1,60 @@
+package report
+
+import (
+	"embed"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/unthrottle/unthrottle/fleet/engine"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+)
+
+//go:embed sql/*.sql
+var questionFiles embed.FS
+
+// questions are the files, which take from here what Go code says too.
+var questions = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+	"outside": engine.Outside, "outsideElements": engine.OutsideElements,
+}).ParseFS(questionFiles, "sql/*.sql"))
+
+// question is the text of one file, for a report at a moment.
+func question(name string, now time.Time) string {
+	var sql strings.Builder
+	if err := questions.ExecuteTemplate(&sql, name+".sql", map[string]any{
+		"Pin":         remedy.Pin,
+		"SlotMS":      demand.SlotLength.Milliseconds(),
+		"PhaseMS":     (24 * time.Hour / phases).Milliseconds(),
+		"LatestMS":    now.Add(clockAhead).UnixMilli(),
+		"GoneAfterMS": view.GoneAfter.Milliseconds(),
+	}); err != nil {
+		panic(err) // the files are embedded
+	}
+	return sql.String()
+}
+
+// script is what is asked of an engine at a moment: the tables that all questions are about, and some questions.
+func script(now time.Time, names ...string) engine.Script {
+	var s engine.Script
+	answers := func(names ...string) {
+		for _, name := range names {
+			s.Tables = append(s.Tables, engine.Table{Name: name, SQL: question(name, now)})
+		}
+	}
+	lines := func(prefix, table string) {
+		for _, elements := range engine.Elements() {
+			s.Tables = append(s.Tables, engine.Table{Name: prefix + elements, Elements: elements, Of: table})
+		}
+	}
+	lines("loaded_", "loaded")
+	answers("unsound", "container_names", "counted")
+	s.Tables = append(s.Tables, engine.Table{Name: "fleet_rows", Of: "loaded", Numbered: "counted"})
+	answers("fleet_hosts", "containers", "remedied", "untreated")
+	lines("fleet_", "fleet_rows")
+	for _, name := range names {
+		s.Questions = append(s.Questions, engine.Question{Name: name, SQL: question(name, now)})
+	}
+	return s
+}

@@ -1,0 +1,340 @@
+// Package collect makes rows of a host's observations and keeps them in a folder while it observes.
+//
+// A [Sink] takes each round as it comes and never waits for the disk: a goroutine of its own writes the rows of slots that have
+// ended. What cannot be written, such as on a full disk, is tried again with the next slot, up to maxWaiting rows; then the oldest
+// go, and Lost counts them. What the node has in the folder is bounded: older files go as new ones come. Close writes
+// the slot under way, so that an orderly end loses no row.
+package collect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
+	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// maxWaiting bounds the rows that wait for the disk: two hours of 400 containers.
+const maxWaiting = 10_000
+
+// Options say where rows come from and go to.
+type Options struct {
+	Names demand.Names
+	// Dir is the folder.
+	Dir string
+	// FS reads weights and memory; nil: requests and memory are not known.
+	FS cgroup.FS
+	// Proc is the host's proc file system; nil: its CPUs and memory are not known.
+	Proc fs.FS
+	// Sys is the host's sys file system; nil: how its CPUs are grouped is not known.
+	Sys fs.FS
+	// InForce returns what is in force; nil, or an error: nothing is known to be.
+	InForce func() ([]txn.InForce, error)
+	// Keep bounds what the node has in the folder, by the time that Now tells; nil: the host's.
+	Keep store.Keep
+	Now  func() time.Time
+	// Kept is told what the node has there, with all files that went since New; nil: nobody is. It is called from a goroutine of the sink.
+	Kept func(store.Kept)
+	// Failed is told of rows that could not be written, and of files that could not be removed; nil: nobody is. It is
+	// called from a goroutine of the sink.
+	Failed func(error)
+	// write is store.Write; tests set it.
+	write func(dir string, rows []demand.Row) error
+}
+
+// Sink takes rounds of observations. Round and Close are of one goroutine, Feed and Period may be of another.
+type Sink struct {
+	o      Options
+	rowsMu sync.Mutex
+	rows   *demand.Rows
+	wake   chan struct{}
+	done   chan struct{}
+	// paths are the containers' of the slot under way, by cgroup: also of those that ended in it.
+	paths map[int64]string
+
+	mu      sync.Mutex
+	waiting []demand.Row
+	written int
+	lost    int
+	kept    store.Kept
+	closed  bool
+}
+
+// New starts a sink. Close ends it.
+func New(o Options) *Sink {
+	if o.write == nil {
+		o.write = store.Write
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Sink{o: o, rows: demand.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{}), paths: map[int64]string{}}
+	go s.run()
+	return s
+}
+
+// Round takes the observations of one round. It does not wait for the disk.
+func (s *Sink) Round(observations []observe.Observation) {
+	s.rowsMu.Lock()
+	done := s.rows.Add(observations)
+	s.rowsMu.Unlock()
+	if len(done) > 0 {
+		s.hand(s.described(done, observations))
+		clear(s.paths)
+	}
+	for i := range observations {
+		if o := &observations[i]; len(s.paths) < demand.MaxContainers {
+			s.paths[int64(o.CgroupID)] = o.Container.Group.Path
+		}
+	}
+}
+
+// Feed says whether Period gets the rows of all periods from now on.
+func (s *Sink) Feed(on bool) {
+	s.rowsMu.Lock()
+	defer s.rowsMu.Unlock()
+	s.rows.Feed(on)
+}
+
+// Period takes a row of the probe's PeriodRows.
+func (s *Sink) Period(p counts.PeriodRow) {
+	s.rowsMu.Lock()
+	defer s.rowsMu.Unlock()
+	s.rows.AddPeriod(p)
+}
+
+// Recording takes what a recording of a container tells. Its slot is the one under way.
+func (s *Sink) Recording(cgroup uint64, e *diagnose.Explanation) {
+	s.rowsMu.Lock()
+	defer s.rowsMu.Unlock()
+	s.rows.AddRecording(cgroup, recorded(e))
+}
+
+// recorded is what an explanation adds to a row. Pools of one name, as those of two processes, are one role.
+func recorded(e *diagnose.Explanation) demand.Recorded {
+	of := demand.Recorded{Seconds: e.Window.Seconds(), Responses: map[string][]stats.Length{}}
+	for i := range e.Pools {
+		if p := &e.Pools[i]; p.Response != nil {
+			of.Responses[p.Name] = append(of.Responses[p.Name], p.Response.Lengths...)
+		}
+	}
+	if r := e.Requests; r != nil && r.Seen {
+		of.Requests, of.RequestsSeen = r.Lengths, true
+	}
+	return of
+}
+
+// described fills in what only the end of a slot needs: it is read once for each container, and not in each round.
+func (s *Sink) described(rows []demand.Row, now []observe.Observation) []demand.Row {
+	running := map[int64]*container.Container{}
+	for i := range now {
+		running[int64(now[i].CgroupID)] = &now[i].Container
+	}
+	remedies := map[string]string{}
+	if s.o.InForce != nil {
+		if all, err := s.o.InForce(); err == nil {
+			for _, f := range all {
+				remedies[f.Target] = f.Remedy
+			}
+		}
+	}
+	hostCPUs, hostMemory := s.host()
+	groups := s.groups()
+	for i := range rows {
+		rows[i].HostCPUs, rows[i].HostMemoryBytes, rows[i].HostGroups = hostCPUs, hostMemory, groups
+		if allowed := rows[i].AllowedCPUs; allowed != nil && hostCPUs != nil && *allowed == *hostCPUs {
+			rows[i].CPUList = "" // all of the host's
+		}
+		rows[i].Remedy = remedies[s.paths[rows[i].Cgroup]]
+		if c := running[rows[i].Cgroup]; c != nil {
+			rows[i].Remedy, rows[i].RequestCPUs, rows[i].MemoryBytes = remedies[c.Group.Path], s.request(c), s.memory(c, hostMemory)
+		}
+	}
+	return rows
+}
+
+// host is how many CPUs the host has online, and its memory; nil: it is not known.
+func (s *Sink) host() (cpus *int32, memoryBytes *int64) {
+	if s.o.Proc == nil {
+		return nil, nil
+	}
+	if stat, err := procfs.ReadStat(s.o.Proc); err == nil {
+		cpus = new(int32(len(stat.CPUs)))
+	}
+	if bytes, err := procfs.ReadMemTotal(s.o.Proc); err == nil {
+		memoryBytes = &bytes
+	}
+	return cpus, memoryBytes
+}
+
+// groups are how the host's CPUs are grouped; "": it is not known.
+func (s *Sink) groups() string {
+	if s.o.Sys == nil {
+		return ""
+	}
+	m, err := topology.Read(s.o.Sys)
+	if err != nil {
+		return ""
+	}
+	return m.GroupText()
+}
+
+// memory is what a container may need; nil: it is not known. Runtimes give a container the same path in all hierarchies; where the memory
+// hierarchy has none at that path, or it is the top, whose memory is all containers', it is not known.
+func (s *Sink) memory(c *container.Container, host *int64) *int64 {
+	if s.o.FS == nil || c.Group.Path == "/" {
+		return nil
+	}
+	m, err := cgroup.ReadMemory(s.o.FS, c.Group.Path)
+	if err != nil {
+		return nil
+	}
+	need := m.WorkingBytes
+	if limit := m.LimitBytes; limit != nil && (host == nil || *limit < uint64(*host)) {
+		need = *limit
+	}
+	return new(int64(min(need, math.MaxInt64)))
+}
+
+// request is what a pod's container requests, by its weight; nil: it is in no pod, or the host has cgroup v2, where a weight
+// does not say which (see cgroup.RequestsOfWeight).
+func (s *Sink) request(c *container.Container) *float64 {
+	if s.o.FS == nil || c.Pod == "" {
+		return nil
+	}
+	if v, ok := s.o.FS.Version(cgroup.CPU); !ok || v != cgroup.V1 {
+		return nil
+	}
+	shares, err := cgroup.ReadShares(s.o.FS, c.Group.Path)
+	if err != nil || shares <= cgroup.MinShares {
+		return nil
+	}
+	return new(cgroup.RequestOfShares(shares))
+}
+
+func (s *Sink) hand(rows []demand.Row) {
+	s.mu.Lock()
+	s.keep(append(s.waiting, rows...))
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keep has the newest rows wait, and counts those that are too many. The caller holds mu.
+func (s *Sink) keep(rows []demand.Row) {
+	over := max(0, len(rows)-maxWaiting)
+	s.waiting, s.lost = rows[over:], s.lost+over
+}
+
+func (s *Sink) run() {
+	defer close(s.done)
+	for range s.wake {
+		_ = s.flush()
+	}
+}
+
+// flush writes what waits.
+func (s *Sink) flush() error {
+	s.mu.Lock()
+	rows := s.waiting
+	s.waiting = nil
+	s.mu.Unlock()
+	if len(rows) == 0 {
+		return nil
+	}
+	err := s.o.write(s.o.Dir, rows)
+	if err != nil && s.o.Failed != nil {
+		s.o.Failed(err)
+	}
+	s.bound()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && !onlyDamaged(err) {
+		s.keep(append(rows, s.waiting...))
+		return err
+	}
+	s.written += len(rows)
+	return nil
+}
+
+// bound removes what is too old or too much.
+func (s *Sink) bound() {
+	kept, err := s.o.Keep.Do(s.o.Dir, s.rows.Names(), s.o.Now())
+	if err != nil && s.o.Failed != nil {
+		s.o.Failed(fmt.Errorf("older rows: %w", err))
+	}
+	s.mu.Lock()
+	kept.Removed += s.kept.Removed
+	s.kept = kept
+	s.mu.Unlock()
+	if s.o.Kept != nil {
+		s.o.Kept(kept)
+	}
+}
+
+// onlyDamaged reports whether the rows were written all the same.
+func onlyDamaged(err error) bool {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range all.Unwrap() {
+			if !onlyDamaged(one) {
+				return false
+			}
+		}
+		return true
+	}
+	return errors.As(err, new(*store.Damaged))
+}
+
+// Close ends the slot under way and writes it. now are the containers' last observations. written is how many rows were written in
+// all. The error says which rows were not.
+func (s *Sink) Close(now []observe.Observation) (written int, err error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return s.written, nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	close(s.wake)
+	<-s.done
+	s.rowsMu.Lock()
+	rest := s.rows.Finish()
+	s.rowsMu.Unlock()
+	s.mu.Lock()
+	s.waiting = append(s.waiting, s.described(rest, now)...)
+	s.mu.Unlock()
+	err = s.flush()
+	if s.lost > 0 {
+		err = errors.Join(err, fmt.Errorf("%d rows waited too long for %s and are lost", s.lost, s.o.Dir))
+	}
+	return s.written, err
+}
+
+// Lost is how many rows could not be kept.
+func (s *Sink) Lost() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
+}
+
+// Kept is what the node has in the folder since the last rows were written, and how many files went since New.
+func (s *Sink) Kept() store.Kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept
+}

@@ -1,0 +1,132 @@
+package periodmodel
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Point is what a limit does to a container.
+type Point struct {
+	// Stopped is for how long the quota stops it in all. Least does not look at it.
+	Stopped time.Duration
+	// StoppedShare is the share of its time to work in which the quota stops it. ThrottledShare is of all periods.
+	StoppedShare, ThrottledShare float64
+	// Delay is the 99th percentile of how much later work is done, in the worst of the rows.
+	Delay time.Duration
+}
+
+// Curve is what candidate limits do to one container, over all its rows.
+type Curve struct {
+	// from is the largest of the rows' From, counted from Lowest: no limit below it serves the demand.
+	from int
+	// Candidates are the sums of the rows', by step, without gaps. Of Delay and BurstDelay they have the largest.
+	Candidates []Candidate
+	// Busy is time in which a thread ran, or would have.
+	Busy time.Duration
+	// Periods are those of the rows, idle ones too.
+	Periods float64
+}
+
+// Off is by which part a least limit may be off, for a container with so large a stopped share at its limit of now. docs/results/fleet.md
+// has in how many cases it was not: in nine of ten, where there was more than a single stop.
+func Off(stoppedShare float64) float64 {
+	if stoppedShare > 0.02 {
+		return 0.5 // what came while it was held back is told less well
+	}
+	return 0.15
+}
+
+// Add adds a row's outcome.
+func (c *Curve) Add(o Outcome) {
+	c.from = max(c.from, o.From-Lowest)
+	for _, of := range o.Candidates {
+		i, there := slices.BinarySearchFunc(c.Candidates, of.Step, func(a Candidate, step int) int { return a.Step - step })
+		if !there {
+			c.Candidates = slices.Insert(c.Candidates, i, of)
+			continue
+		}
+		to := &c.Candidates[i]
+		to.Stopped, to.Throttled, to.Delay = to.Stopped+of.Stopped, to.Throttled+of.Throttled, max(to.Delay, of.Delay)
+		to.BurstStopped, to.BurstDelay = to.BurstStopped+of.BurstStopped, max(to.BurstDelay, of.BurstDelay)
+	}
+}
+
+// at is what one step does. ok is false for one that does not serve the demand.
+func (c *Curve) at(step int, burst bool) (p Point, ok bool) {
+	if step < Lowest+c.from {
+		return Point{}, false
+	}
+	i, there := slices.BinarySearchFunc(c.Candidates, step, func(a Candidate, step int) int { return a.Step - step })
+	if !there {
+		return Point{}, true // no row has it: it would have stopped nothing
+	}
+	of, stopped := c.Candidates[i], c.Candidates[i].Stopped
+	p.Delay = of.Delay
+	if burst {
+		stopped, p.Delay = of.BurstStopped, of.BurstDelay
+	} else if c.Periods > 0 {
+		p.ThrottledShare = float64(of.Throttled) / c.Periods
+	}
+	p.Stopped = stopped
+	if all := c.Busy + stopped; all > 0 {
+		p.StoppedShare = float64(stopped) / float64(all)
+	}
+	return p, true
+}
+
+// At is what a limit does, between the candidates beside it. ok is false for a limit that does not serve the demand.
+// ThrottledShare is 0 with
+// burst: rows do not have it.
+func (c *Curve) At(limitCPUs float64, burst bool) (p Point, ok bool) {
+	step, part := beside(limitCPUs)
+	above, ok := c.at(step, burst)
+	if !ok {
+		return Point{}, false
+	}
+	below, ok := c.at(step-1, burst)
+	if !ok || part == 1 {
+		return above, true // at least that
+	}
+	mix := func(a, b float64) float64 { return a + (b-a)*part }
+	return Point{time.Duration(mix(float64(below.Stopped), float64(above.Stopped))),
+		mix(below.StoppedShare, above.StoppedShare), mix(below.ThrottledShare, above.ThrottledShare),
+		time.Duration(mix(float64(below.Delay), float64(above.Delay)))}, true
+}
+
+// beside is the candidate at or above a limit, and how far above the one below it the limit is, from 0 to 1.
+func beside(limitCPUs float64) (step int, part float64) {
+	place := max(math.Log2(limitCPUs)*PerDoubling, Lowest)
+	step = int(math.Ceil(place))
+	return step, 1 - (float64(step) - place)
+}
+
+// Least is the least limit that does no more than may, in CPUs. A limit as low as the lowest candidate is told as that.
+func (c *Curve) Least(may Point, burst bool) float64 {
+	fits := func(p Point) bool { return p.StoppedShare <= may.StoppedShare && p.Delay <= may.Delay }
+	step := Lowest + c.from
+	var above Point
+	for ; ; step++ {
+		if above, _ = c.at(step, burst); fits(above) || step >= Highest {
+			break
+		}
+	}
+	below, ok := c.at(step-1, burst)
+	if !ok || step == Lowest {
+		return CPUs(step)
+	}
+	// Between the two by the stopped share, which falls by the same factor from step to step, and by the delay: the later of both.
+	part := 0.0
+	if below.StoppedShare > may.StoppedShare {
+		least := may.StoppedShare / 8 // 0 is taken as little
+		if from, to := below.StoppedShare, max(above.StoppedShare, least); from > to && to > 0 {
+			part = math.Log(from/may.StoppedShare) / math.Log(from/to)
+		} else {
+			part = 1
+		}
+	}
+	if below.Delay > may.Delay {
+		part = max(part, float64(below.Delay-may.Delay)/float64(below.Delay-above.Delay))
+	}
+	return math.Exp2((float64(step-1) + min(1, part)) / PerDoubling)
+}

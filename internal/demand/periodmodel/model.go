@@ -1,0 +1,310 @@
+package periodmodel
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/sim/simulate/coarse"
+)
+
+// Candidate limits are PerDoubling to each doubling, from CPUs(Lowest) on.
+const (
+	PerDoubling = 4
+	Lowest      = -4 * PerDoubling // 1/16 of a CPU
+	Highest     = 9 * PerDoubling  // 512 CPUs
+)
+
+// LongestStretch is how many throttled periods in a row still tell what came when.
+const LongestStretch = 20
+
+// tooLongQueue is the backlog in quotas from which on a limit counts as less than what is needed; tooMuchStopped the share of the time.
+const (
+	tooLongQueue   = 32
+	tooMuchStopped = 0.5
+	maxWidth       = 1 << 13
+	// tick is after how long a CPU notices that a quota is spent: 1/HZ of most distributions' kernels.
+	tick = int64(4 * time.Millisecond)
+)
+
+// CPUs is the limit of a step.
+func CPUs(step int) float64 { return math.Exp2(float64(step) / PerDoubling) }
+
+// Period is one period of a container's quota.
+type Period struct {
+	// Length is the time since the end of the period before: longer than a period after idle time.
+	Length time.Duration
+	// Used is CPU time, Width the most CPUs in use at once.
+	Used  time.Duration
+	Width int
+	// Stopped is wall time in which the quota held a thread back; Throttled: it did so at the end.
+	Stopped   time.Duration
+	Throttled bool
+}
+
+// Candidate is what would have become of a container under one limit, and under that limit with a burst of one quota.
+type Candidate struct {
+	// Step of CPUs.
+	Step int
+	// Stopped is wall time in which the quota would have stopped it, Throttled how many periods.
+	Stopped   time.Duration
+	Throttled int
+	// Delay is the 99th percentile, over CPU time, of how much later work would have been done.
+	Delay                    time.Duration
+	BurstStopped, BurstDelay time.Duration
+}
+
+// Outcome is what a stretch of time tells.
+type Outcome struct {
+	// Known is for how much of the time it is known what came.
+	Known time.Duration
+	// From is the least step that serves the demand at all: below it work would have piled up, or waited for more than half of the time.
+	From int
+	// Candidates are the steps from From up to the last one that would have stopped it. Those above would not have.
+	Candidates []Candidate
+}
+
+// Model steps one container through its periods under each candidate limit. It is not safe for concurrent use.
+type Model struct {
+	period int64
+	steps  []step
+	width  int32 // of the last period with work
+	// unknown is time of which it is not known what came, since the last Take.
+	unknown time.Duration
+	stretch stretch
+}
+
+// stretch is one of throttled periods that has not ended.
+type stretch struct {
+	periods []Period
+	width   int32 // the most of any
+	length  time.Duration
+	// unknown: it is longer than LongestStretch, or rows are missing.
+	unknown bool
+}
+
+// step is one candidate limit.
+type step struct {
+	quota        int64
+	plain, burst track
+	// over: the limit is less than what is needed.
+	over bool
+}
+
+// track is a limit with its sums since the last Take.
+type track struct {
+	state     coarse.State
+	stopped   int64
+	throttled int
+	delays    delays
+}
+
+// New begins with an idle container. period is that of its quota, above 0.
+func New(period time.Duration) *Model { return &Model{period: int64(period)} }
+
+// Period is the period of the quota.
+func (m *Model) Period() time.Duration { return time.Duration(m.period) }
+
+// Add takes the next period.
+func (m *Model) Add(p Period) {
+	s := &m.stretch
+	p.Width, p.Used = min(max(p.Width, 1), maxWidth), max(p.Used, 0)
+	periods := max(1, int((int64(p.Length)+m.period/2)/m.period))
+	if periods > 1 && len(s.periods) == 0 {
+		m.idle(periods - 1)
+	}
+	// More than one period has room for: rows before this one are missing.
+	s.unknown = s.unknown || periods > 1 && int64(p.Used) > int64(p.Width)*m.period*11/10
+	s.unknown = s.unknown || len(s.periods) == LongestStretch
+	s.width, s.length = max(s.width, int32(p.Width)), s.length+p.Length
+	if !s.unknown {
+		s.periods = append(s.periods, p)
+	}
+	if p.Throttled {
+		return
+	}
+	if s.unknown {
+		m.unknown += s.length
+		m.forget()
+	} else {
+		m.arrive()
+	}
+	*s = stretch{periods: s.periods[:0]}
+}
+
+// arrive steps the stretch that has ended by what came in each of its periods: of what ran in a period, the part that waited at its
+// beginning came in the period before.
+func (m *Model) arrive() {
+	all := m.stretch.periods
+	waited := int64(0) // of what ran in the period after
+	var came [LongestStretch]int64
+	for i := len(all) - 1; i >= 0; i-- {
+		used := int64(all[i].Used)
+		came[i], waited = used+waited, 0
+		if i > 0 {
+			waited = int64(float64(used) * m.waiting(&all[i]))
+			came[i] -= waited
+		}
+	}
+	for _, work := range came[:len(all)] {
+		m.step(work, m.stretch.width)
+	}
+}
+
+// waiting is which part of what ran in a period waited at its beginning, if the quota held threads back at the end of the period before. If
+// all did, the threads ran side by side until the quota was spent, and the rest of the period is stopped time: the shorter that is, the
+// more came meanwhile.
+func (m *Model) waiting(p *Period) float64 {
+	if !p.Throttled {
+		return 1
+	}
+	return min(1, max(0, float64(p.Stopped)/max(1, float64(m.period-int64(p.Used)/int64(p.Width)))))
+}
+
+// forget ends all backlogs: what came before is not known.
+func (m *Model) forget() {
+	for i := range m.steps {
+		m.steps[i].plain.state, m.steps[i].burst.state = coarse.State{}, coarse.State{}
+	}
+}
+
+// idle takes periods in which nothing came.
+func (m *Model) idle(periods int) {
+	for i := range m.steps {
+		s := &m.steps[i]
+		for n := periods; n > 0 && !s.over && (s.plain.state.BacklogNS > 0 || s.plain.state.SavedNS < 0 ||
+			s.burst.state.BacklogNS > 0 || s.burst.state.SavedNS < s.quota); n-- {
+			s.run(m.period, 0, m.width)
+		}
+	}
+}
+
+// step takes one period of demand.
+func (m *Model) step(work int64, width int32) {
+	m.width = width
+	// A limit of as many CPUs as are ever in use stops nothing.
+	for len(m.steps) <= Highest-Lowest && CPUs(Lowest+len(m.steps)) < float64(width) {
+		quota := int64(CPUs(Lowest+len(m.steps)) * float64(m.period))
+		m.steps = append(m.steps, step{quota: quota, burst: track{state: coarse.State{SavedNS: quota}}})
+	}
+	for i := range m.steps {
+		if !m.steps[i].over {
+			m.steps[i].run(m.period, work, width)
+		}
+	}
+}
+
+// run steps one candidate.
+func (s *step) run(period, work int64, width int32) {
+	limit := coarse.Limit{QuotaNS: s.quota, PeriodNS: period, TickNS: tick}
+	s.plain.run(&limit, work, width)
+	limit.BurstNS = s.quota
+	s.burst.run(&limit, work, width)
+	s.over = s.plain.state.BacklogNS > tooLongQueue*s.quota
+}
+
+func (t *track) run(l *coarse.Limit, work int64, width int32) {
+	fresh := t.state.BacklogNS == 0
+	p := t.state.Step(l, work, width)
+	if !p.Throttled {
+		if work > 0 {
+			t.delays.add(0, l.PeriodNS, work)
+		}
+		return
+	}
+	first := p.StoppedNS
+	if fresh {
+		// coarse has all work come with its period, the longest stop. Midway between work that comes at once, at any moment from which
+		// on it fits into its period, and work that comes evenly over it.
+		once := first - max(0, l.PeriodNS-work/int64(width))/2
+		evenly := int64(float64(l.PeriodNS) * (1 - float64(p.UsedNS)/float64(work)))
+		first = max(1, (once+evenly)/2)
+	}
+	t.throttled++
+	t.stopped += first
+	// First come, first served: each later period does a quota of what is left, and lasts as long as its quota does not.
+	left, stop := t.state.BacklogNS, max(0, l.PeriodNS-l.QuotaNS/int64(width))
+	late := min(work, left)
+	t.delays.add(0, l.PeriodNS, work-late)
+	for at := left - late; at < left; {
+		n := at / l.QuotaNS
+		part := min((n+1)*l.QuotaNS, left) - at
+		t.delays.add(first+n*stop, l.PeriodNS, part)
+		at += part
+	}
+}
+
+// Take returns what became of the time since the last Take. Backlogs go on.
+func (m *Model) Take(elapsed time.Duration) Outcome {
+	if s := &m.stretch; s.unknown { // one that has not ended
+		m.unknown, s.length = m.unknown+s.length, 0
+	}
+	o := Outcome{Known: max(0, elapsed-m.unknown), From: Lowest}
+	last := -1
+	for i := range m.steps {
+		s := &m.steps[i]
+		if s.over || float64(s.plain.stopped) > tooMuchStopped*float64(elapsed) {
+			o.From, last = Lowest+i+1, -1
+			continue
+		}
+		if s.plain.stopped > 0 {
+			last = i
+		}
+	}
+	for i := o.From - Lowest; i <= last; i++ {
+		s := &m.steps[i]
+		o.Candidates = append(o.Candidates, Candidate{Step: Lowest + i, Stopped: rounded(s.plain.stopped), Throttled: s.plain.throttled,
+			Delay: s.plain.delays.p99(m.period), BurstStopped: rounded(s.burst.stopped), BurstDelay: s.burst.delays.p99(m.period)})
+	}
+	for i := range m.steps {
+		s := &m.steps[i]
+		if s.over {
+			s.plain.state, s.burst.state, s.over = coarse.State{}, coarse.State{}, false
+		}
+		s.plain = track{state: s.plain.state}
+		s.burst = track{state: s.burst.state}
+	}
+	m.unknown = 0
+	return o
+}
+
+// rounded cuts a time to microseconds and four binary digits: few different values pack well.
+func rounded(ns int64) time.Duration {
+	us := uint64(max(0, ns) / 1000)
+	if drop := bits.Len64(us) - 4; drop > 0 {
+		us = (us + 1<<(drop-1)) >> drop << drop
+	}
+	if us == 0 && ns > 0 {
+		us = 1
+	}
+	return time.Duration(us) * time.Microsecond
+}
+
+// delays is a histogram of delay, weighted by CPU time: none, then two classes per doubling from a 32nd of a period to 32 periods.
+type delays [1 + 2*10]float32
+
+func (d *delays) add(delay, period, work int64) {
+	class := 0
+	if delay > 0 {
+		class = min(max(1, 1+int(2*(math.Log2(float64(delay)/float64(period))+5))), len(d)-1)
+	}
+	d[class] += float32(work)
+}
+
+// p99 is the middle of the class that holds the 99th percentile.
+func (d *delays) p99(period int64) time.Duration {
+	all := 0.0
+	for _, w := range d {
+		all += float64(w)
+	}
+	sum := 0.0
+	for i, w := range d {
+		if sum += float64(w); sum >= 0.99*all {
+			if i == 0 {
+				return 0
+			}
+			return rounded(int64(float64(period) * math.Exp2((float64(i)-0.5)/2-5)))
+		}
+	}
+	return 0
+}

@@ -1,0 +1,230 @@
+package periodmodel
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/internal/sim/simulate/coarse"
+)
+
+const (
+	ms     = time.Millisecond
+	period = 100 * ms
+)
+
+func find(o Outcome, step int) (Candidate, bool) {
+	for _, c := range o.Candidates {
+		if c.Step == step {
+			return c, true
+		}
+	}
+	return Candidate{}, false
+}
+
+// The worked example of the package, over 3000 periods.
+func TestExample(t *testing.T) {
+	m := New(period)
+	for i := range 3000 {
+		p := Period{Length: period}
+		if i%10 == 0 {
+			p.Used, p.Width = 150*ms, 4
+		}
+		m.Add(p)
+	}
+	o := m.Take(300 * time.Second)
+	if o.Known != 300*time.Second {
+		t.Errorf("known for %v", o.Known)
+	}
+	one, ok := find(o, 0)
+	// Half a tick of four CPUs goes beyond the quota. At once: from between 0 and 62.5 ms on, stopped 27 ms later.
+	// Evenly: stopped after 72 ms.
+	if !ok || one.Throttled != 300 || math.Abs(one.Stopped.Seconds()/(300*(0.0418+0.028)/2)-1) > 0.07 ||
+		one.BurstStopped != 0 || one.BurstDelay != 0 {
+		t.Errorf("one CPU: %+v", one)
+	}
+	if math.Abs(one.Delay.Seconds()/(35*ms).Seconds()-1) > 0.2 {
+		t.Errorf("delay %v, want about 35 ms", one.Delay)
+	}
+	if c, ok := find(o, 3); ok { // 1.68 CPUs
+		t.Errorf("stopped at 1.68 CPUs: %+v", c)
+	}
+	if o.From != -8 { // a quarter of a CPU takes six of ten periods, and stops it in five: less stops it for most of the time
+		t.Errorf("from %.3f CPUs", CPUs(o.From))
+	}
+	if again := m.Take(time.Second); again.Known != time.Second || len(again.Candidates) != 0 {
+		t.Errorf("taken twice: %+v", again)
+	}
+}
+
+// An idle container needs nothing.
+func TestIdle(t *testing.T) {
+	m := New(period)
+	m.Add(Period{Length: 20 * time.Second})
+	if o := m.Take(20 * time.Second); o.Known != 20*time.Second || o.From != Lowest || len(o.Candidates) != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// What a quota has cut into two pieces is put together again: other limits do to it what they would have done to the demand without a
+// quota.
+func TestUncensored(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		width := rapid.Int32Range(1, 8).Draw(t, "width")
+		limit := coarse.Limit{QuotaNS: int64(rapid.Float64Range(0.3, 4).Draw(t, "limit") * float64(period)), PeriodNS: int64(period)}
+		free, held := New(period), New(period)
+		var s coarse.State
+		for range 200 {
+			work := int64(0)
+			if s.BacklogNS == 0 && rapid.IntRange(0, 3).Draw(t, "busy") == 0 {
+				work = rapid.Int64Range(1, min(2*limit.QuotaNS, int64(width)*int64(period))).Draw(t, "work")
+			}
+			p := s.Step(&limit, work, width)
+			free.Add(Period{Length: period, Used: time.Duration(work), Width: int(width)})
+			held.Add(Period{Length: period, Used: time.Duration(p.UsedNS), Width: int(width),
+				Stopped: time.Duration(p.StoppedNS), Throttled: p.Throttled})
+		}
+		if s.BacklogNS > 0 {
+			p := s.Step(&limit, 0, width)
+			free.Add(Period{Length: period, Width: int(width)})
+			held.Add(Period{Length: period, Used: time.Duration(p.UsedNS), Width: int(width)})
+		}
+		if a, b := free.Take(20*time.Second), held.Take(20*time.Second); !reflect.DeepEqual(a, b) {
+			t.Fatalf("%+v\n%+v", a, b)
+		}
+	})
+}
+
+// No work is lost or made, however long it is held back.
+func TestWorkIsKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := New(period)
+		for range rapid.IntRange(1, LongestStretch-1).Draw(t, "periods") {
+			m.Add(Period{Length: period, Used: time.Duration(rapid.Int64Range(0, int64(4*period)).Draw(t, "used")),
+				Width: rapid.IntRange(0, 4).Draw(t, "width"), Throttled: true,
+				Stopped: time.Duration(rapid.Int64Range(0, int64(period)).Draw(t, "stopped"))})
+		}
+		used := int64(0)
+		for _, p := range m.stretch.periods {
+			used += int64(p.Used)
+		}
+		m.Add(Period{Length: period})
+		// The lowest limit holds all that has come and has not run.
+		s := &m.steps[len(m.steps)-1].plain
+		all := 0.0
+		for _, work := range s.delays {
+			all += float64(work)
+		}
+		if math.Abs(all-float64(used)) > 1e-5*float64(used)+1000 {
+			t.Fatalf("%.0f ns of %d", all, used)
+		}
+	})
+}
+
+// Where the quota holds it back for longer, what came when is not known, and the time does not count.
+func TestLongStretch(t *testing.T) {
+	m := New(period)
+	for range 100 {
+		m.Add(Period{Length: period, Used: period, Width: 4, Throttled: true})
+	}
+	if o := m.Take(100 * period); o.Known != 0 {
+		t.Errorf("under way: %+v", o)
+	}
+	for range 10 {
+		m.Add(Period{Length: period, Used: 10 * ms, Width: 1})
+	}
+	// The first of these ends the stretch.
+	if o := m.Take(10 * period); o.Known != 9*period || len(o.Candidates) != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// A row with more work than its last period has room for stands for rows that were lost.
+func TestLostRows(t *testing.T) {
+	m := New(period)
+	m.Add(Period{Length: 5 * period, Used: 4 * period, Width: 1})
+	m.Add(Period{Length: period, Used: 10 * ms, Width: 1})
+	if o := m.Take(6 * period); o.Known != period {
+		t.Errorf("known for %v", o.Known)
+	}
+}
+
+// A larger limit never stops it longer, and Least and At agree.
+func TestCurve(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := New(period)
+		busy := time.Duration(0)
+		var c Curve
+		for range rapid.IntRange(1, 3).Draw(t, "rows") {
+			for range 300 {
+				width := rapid.IntRange(1, 16).Draw(t, "width")
+				used := time.Duration(0)
+				if rapid.IntRange(0, 4).Draw(t, "busy") == 0 {
+					used = time.Duration(rapid.Int64Range(0, int64(width)*int64(period)).Draw(t, "used"))
+				}
+				busy += used / time.Duration(width)
+				m.Add(Period{Length: period, Used: used, Width: width})
+			}
+			o := m.Take(300 * period)
+			c.Periods += float64(o.Known / period)
+			c.Add(o)
+		}
+		c.Busy = busy
+		last := 2.0
+		for place := Lowest * 2; place < 2*8*PerDoubling; place++ {
+			p, ok := c.At(CPUs(0)*math.Exp2(float64(place)/2/PerDoubling), false)
+			if !ok {
+				continue
+			}
+			const rounding = 1.15 // of four digits
+			if p.StoppedShare > last*rounding+1e-6 || p.StoppedShare < 0 || p.StoppedShare > 1 ||
+				p.ThrottledShare < 0 || p.ThrottledShare > 1 {
+				t.Fatalf("%+v after %v", p, last)
+			}
+			last = p.StoppedShare
+		}
+		for _, burst := range []bool{false, true} {
+			may := Point{StoppedShare: rapid.Float64Range(0, 0.2).Draw(t, "may"),
+				Delay: time.Duration(rapid.Int64Range(0, int64(period)).Draw(t, "delay"))}
+			least := c.Least(may, burst)
+			fits := func(step int) bool {
+				p, ok := c.At(CPUs(step), burst)
+				return ok && p.StoppedShare <= may.StoppedShare+1e-9 && p.Delay <= may.Delay
+			}
+			step := int(math.Ceil(math.Log2(least)*PerDoubling - 1e-9))
+			if !fits(step) || step > Lowest && fits(step-1) {
+				t.Fatalf("burst %v, may %+v: %.3f CPUs are called enough; step %d", burst, may, least, step)
+			}
+		}
+	})
+}
+
+// BenchmarkAdd is one period of a container that is up to 16 wide.
+func BenchmarkAdd(b *testing.B) {
+	m := New(period)
+	r := rand.New(rand.NewPCG(1, 1))
+	for b.Loop() {
+		m.Add(Period{Length: period, Used: time.Duration(r.Int64N(int64(2 * period))), Width: 1 + r.IntN(16)})
+	}
+}
+
+// A period makes no garbage, throttled or not.
+func TestAddAllocatesNothing(t *testing.T) {
+	m, p := New(period), Period{Length: period, Used: 3 * period, Width: 8, Stopped: 60 * ms}
+	add := func() {
+		for range 6 {
+			p.Throttled = true
+			m.Add(p)
+		}
+		p.Throttled = false
+		m.Add(p)
+	}
+	add()
+	if n := testing.AllocsPerRun(100, add); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

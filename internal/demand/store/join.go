@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/unthrottle/unthrottle/internal/demand"
+)
+
+// Joined is what Join did.
+type Joined struct {
+	// Hours have files that were joined: Before of them are After now.
+	Hours, Before, After int
+	// Again is how many files were removed because they were joined before: what copies files into the folder brought them again.
+	Again int
+	// Left are files that cannot be read, and why: they stay as they are.
+	Left []error
+}
+
+// Join joins files.
+type Join struct {
+	// Ended is the moment before which an hour must have ended: hosts add to files of hours under way, and for a while after.
+	Ended time.Time
+	// Rows bounds the rows of a file; 0: as many as usual.
+	Rows int
+	// Told is told of each hour that was joined; nil: nothing is.
+	Told func(hour string, before, after int)
+}
+
+// joinedPrefix begins the names of joined files. No host has such a name: it is no valid one of DNS.
+const joinedPrefix = "joined_"
+
+// JoinedFile is the name of a joined file in the folder of an hour.
+func JoinedFile(no int) string { return fmt.Sprintf(joinedPrefix+"%05d.parquet", no) }
+
+// RowsOfFile is how many rows a joined file has at most: 100 to 200 MB in memory.
+const RowsOfFile = 100_000
+
+// Do joins the files of each hour below a folder into few, and removes those: most of the time of reading small files
+// goes by with opening them.
+// A joined file is whole before the others go: what ends between leaves rows twice, and they count once. Rows that come late are a
+// file of their own, and are joined by a later call.
+//
+// A joined file keeps the names and the sums of what it was made of. A file that comes again as it was is removed; one
+// that has changed is joined
+// as it is now.
+func (j Join) Do(ctx context.Context, dir string) (done Joined, err error) {
+	hours, err := filepath.Glob(filepath.Join(escaped(dir), "cluster=*", "date=*", "hour=*"))
+	if err != nil {
+		return done, err
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return done, err
+	}
+	for _, hour := range hours {
+		if ctx.Err() != nil {
+			return done, ctx.Err()
+		}
+		if began, ok := hourOf(hour); !ok || began.Add(time.Hour).After(j.Ended) {
+			continue
+		}
+		before, after, again, left, err := j.hour(ctx, hour)
+		done.Left, done.Again = append(done.Left, left...), done.Again+again
+		if err != nil {
+			return done, err
+		}
+		if before == 0 {
+			continue
+		}
+		done.Hours, done.Before, done.After = done.Hours+1, done.Before+before, done.After+after
+		if j.Told != nil {
+			rel, err := filepath.Rel(dir, hour)
+			if err != nil {
+				rel = hour
+			}
+			j.Told(rel, before, after)
+		}
+	}
+	return done, nil
+}
+
+// escaped makes a folder's name one that a pattern takes as it is.
+func escaped(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
+}
+
+// hourOf is when an hour began, by the names of its folders.
+func hourOf(dir string) (began time.Time, ok bool) {
+	date, found := strings.CutPrefix(filepath.Base(filepath.Dir(dir)), "date=")
+	hour, alsoFound := strings.CutPrefix(filepath.Base(dir), "hour=")
+	began, err := time.Parse("2006-01-02 15", date+" "+hour)
+	return began, found && alsoFound && err == nil
+}
+
+// hour joins the files of one hour.
+func (j Join) hour(ctx context.Context, dir string) (before, after, again int, left []error, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, 0, 0, nil, err
+	}
+	var names, joined []string
+	next := 0
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case !e.Type().IsRegular() || !strings.HasSuffix(name, ".parquet"):
+		case strings.HasPrefix(name, joinedPrefix):
+			joined = append(joined, name)
+			n := 0
+			if _, err := fmt.Sscanf(name, joinedPrefix+"%d.parquet", &n); err == nil {
+				next = max(next, n+1)
+			}
+		default:
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 || len(names) == 1 && len(joined) == 0 {
+		return 0, 0, 0, nil, nil
+	}
+	holds := parts{}
+	for _, name := range joined {
+		if err := holds.addThoseOf(filepath.Join(dir, name)); err != nil {
+			left = append(left, err)
+		}
+	}
+	most := j.Rows
+	if most == 0 {
+		most = RowsOfFile
+	}
+	var rows []demand.Row
+	made := parts{}
+	flush := func() error {
+		if len(made) < 2 { // alone it stays what it is
+			rows, made = nil, parts{}
+			return nil
+		}
+		if err := write(filepath.Join(dir, JoinedFile(next)), merged(rows), made.metadata()); err != nil {
+			return err
+		}
+		for name := range made {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+		before, after, next = before+len(made), after+1, next+1
+		rows, made = nil, parts{}
+		return nil
+	}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return before, after, again, left, ctx.Err()
+		}
+		file := filepath.Join(dir, name)
+		sum, err := sumOf(file) // before its rows: if it is replaced meanwhile, the new one comes again
+		if err == nil && holds.has(name, sum) {
+			if err := os.Remove(file); err != nil {
+				return before, after, again, left, err
+			}
+			again++
+			continue
+		}
+		var some []demand.Row
+		if err == nil {
+			some, err = Read(file)
+		}
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				left = append(left, err)
+			}
+			continue
+		}
+		if len(rows)+len(some) > most {
+			if err := flush(); err != nil {
+				return before, after, again, left, err
+			}
+		}
+		rows, made[name] = append(rows, some...), []string{sum}
+	}
+	return before, after, again, left, flush()
+}
+
+// parts are the files of which joined ones were made: by their names, the sums of what each has been.
+type parts map[string][]string
+
+// joinedFrom is the key of a joined file's metadata that has its parts, as JSON.
+const joinedFrom = "unthrottle.joined"
+
+func (p parts) metadata() parquet.WriterOption {
+	data, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // it is of strings
+	}
+	return parquet.KeyValueMetadata(joinedFrom, string(data))
+}
+
+func (p parts) has(name, sum string) bool { return slices.Contains(p[name], sum) }
+
+// addThoseOf adds the parts of a joined file. One of a program that kept none has none.
+func (p parts) addThoseOf(name string) error {
+	listed, err := metadata(name, joinedFrom)
+	if err != nil || listed == "" {
+		return err
+	}
+	var more parts
+	if err := json.Unmarshal([]byte(listed), &more); err != nil {
+		return fmt.Errorf("%s: the files of which it was joined: %w", name, err)
+	}
+	for name, sums := range more {
+		p[name] = append(p[name], sums...)
+	}
+	return nil
+}
+
+// sumOf tells whether a file is the same.
+func sumOf(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}

@@ -14,14 +14,14 @@ import (
 
 // byArrival returns the handles of the node's containers, the oldest first.
 func (n *Node) byArrival() []Handle {
-	var all []Handle
+	var handles []Handle
 	for i := range n.tenants {
 		if n.tenants[i].live {
-			all = append(all, Handle(i))
+			handles = append(handles, Handle(i))
 		}
 	}
-	slices.SortFunc(all, func(a, b Handle) int { return cmp.Compare(n.tenants[a].arrival, n.tenants[b].arrival) })
-	return all
+	slices.SortFunc(handles, func(a, b Handle) int { return cmp.Compare(n.tenants[a].arrival, n.tenants[b].arrival) })
+	return handles
 }
 
 // Containers returns where each container is, in the order of arrival.

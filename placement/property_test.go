@@ -70,14 +70,14 @@ func price(h freeOf, levels []topology.Level, ids []int) []int {
 	}
 	split, stranded, shared := 0, 0, 0
 	for _, core := range h.Machine.Spans(topology.LevelCore, set) {
-		all := h.Machine.Group(topology.LevelCore, core).Intersection(h.Machine.Online())
-		if !all.IsSubsetOf(set) {
+		cpuSet := h.Machine.Group(topology.LevelCore, core).Intersection(h.Machine.Online())
+		if !cpuSet.IsSubsetOf(set) {
 			split++
 		}
-		if !all.Difference(set).Intersection(able).IsEmpty() {
+		if !cpuSet.Difference(set).Intersection(able).IsEmpty() {
 			stranded++
 		}
-		if !all.IsSubsetOf(able) { // a part is exclusive or isolated: partly taken before, too
+		if !cpuSet.IsSubsetOf(able) { // a part is exclusive or isolated: partly taken before, too
 			stranded--
 			shared++
 		}

@@ -49,21 +49,21 @@ func (r *repairer) once() bool {
 		h      Handle
 		excess [3]int
 	}
-	var all []crossing
+	var crossings []crossing
 	for i := range n.tenants {
 		t := &n.tenants[i]
 		if !t.live || t.own == 0 || t.has != t.own {
 			continue
 		}
 		if e, _ := n.Excess(Handle(i)); e != [3]int{} && t.Immovable == "" {
-			all = append(all, crossing{Handle(i), e})
+			crossings = append(crossings, crossing{Handle(i), e})
 		}
 	}
-	slices.SortFunc(all, func(a, b crossing) int {
+	slices.SortFunc(crossings, func(a, b crossing) int {
 		return cmp.Or(slices.Compare(b.excess[:], a.excess[:]), cmp.Compare(n.tenants[a.h].own, n.tenants[b.h].own),
 			cmp.Compare(n.tenants[a.h].arrival, n.tenants[b.h].arrival))
 	})
-	for _, c := range all {
+	for _, c := range crossings {
 		if best := r.find(c.h); best != nil && r.make(best) {
 			return true
 		}

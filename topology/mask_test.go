@@ -41,12 +41,12 @@ func inMasks(t *testing.T, f fstest.MapFS, names map[string]string) {
 			if !ok {
 				continue
 			}
-			of, err := topology.ParseList(string(file.Data))
+			cpuSet, err := topology.ParseList(string(file.Data))
 			if err != nil {
 				t.Fatal(err)
 			}
 			bits := uint64(0)
-			for _, id := range of.List() {
+			for _, id := range cpuSet.List() {
 				bits |= 1 << id
 			}
 			delete(f, path)

@@ -52,8 +52,8 @@ func CompareShares(name string, s scenario.Scenario, simulated, real []scenario.
 		}
 		quota := float64(c.Limit.Quota) / float64(c.Limit.Period)
 		for _, f := range []Figure{ThrottledPeriods, Use} {
-			shares := func(all []scenario.Outcome) (of []float64) {
-				for _, o := range all {
+			shares := func(outcomes []scenario.Outcome) (of []float64) {
+				for _, o := range outcomes {
 					at := o.Cgroups[c.Name]
 					if f == Use {
 						of = append(of, at.UsageSeconds/(o.Seconds*quota))

@@ -13,7 +13,7 @@ import (
 // measure the cost after short idling too, and on a CPU that other such threads keep
 // busy. [WakeCosts] takes their outcomes.
 func Calibrations(duration time.Duration) []scenario.Scenario {
-	var all []scenario.Scenario
+	var scenarios []scenario.Scenario
 	for _, c := range []struct{ sleep, threads string }{
 		{"{uniform: [8ms, 30ms]}", "1"},
 		{"{uniform: [1ms, 3ms]}", "1"},
@@ -25,9 +25,9 @@ func Calibrations(duration time.Duration) []scenario.Scenario {
 			panic(err)
 		}
 		s.Duration = duration
-		all = append(all, s)
+		scenarios = append(scenarios, s)
 	}
-	return all
+	return scenarios
 }
 
 // WakeCosts are what the outcomes of [Calibrations] show. False: one of them counted

@@ -20,21 +20,21 @@ func Plausible(d Draw, simulated []scenario.Outcome, real scenario.Outcome) []Ve
 			seeds[k] = append(seeds[k], v)
 		}
 	}
-	all := compare(medians(simulated), []scenario.Outcome{real}, tick)
-	for i := range all {
-		v := &all[i]
+	verdicts := compare(medians(simulated), []scenario.Outcome{real}, tick)
+	for i := range verdicts {
+		v := &verdicts[i]
 		if of := seeds[v.Key]; len(of) > 0 && slices.Min(of) <= v.Real[0] && v.Real[0] <= slices.Max(of) {
 			v.Agrees = true
 		}
 	}
-	return all
+	return verdicts
 }
 
 // Bias is how much more CPU real runs use than simulated ones: the median of all
 // cgroups, as a share. One draw leaves much to chance; a wrong rule shows in most.
-func Bias(all []Verdict) float64 {
+func Bias(verdicts []Verdict) float64 {
 	var ratios []float64
-	for _, v := range all {
+	for _, v := range verdicts {
 		if v.Figure == Use && v.Simulated > 0 {
 			ratios = append(ratios, stats.Median(v.Real)/v.Simulated)
 		}

@@ -36,8 +36,8 @@ func TestBias(t *testing.T) {
 	use := func(simulated, real float64) Verdict {
 		return Verdict{Key: Key{Use, "a"}, Simulated: simulated, Real: []float64{real}}
 	}
-	all := []Verdict{use(0.5, 0.55), use(1, 1.1), use(0.2, 0.2), use(0, 0.1), {Key: Key{P50, "a"}, Simulated: 10, Real: []float64{90}}}
-	if got := Bias(all); math.Abs(got-0.1) > 1e-9 {
+	verdicts := []Verdict{use(0.5, 0.55), use(1, 1.1), use(0.2, 0.2), use(0, 0.1), {Key: Key{P50, "a"}, Simulated: 10, Real: []float64{90}}}
+	if got := Bias(verdicts); math.Abs(got-0.1) > 1e-9 {
 		t.Error(got)
 	}
 	if got := Bias(nil); !math.IsNaN(got) {

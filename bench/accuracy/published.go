@@ -97,14 +97,14 @@ func (s span) text(unit string) string {
 }
 
 // runs are those of all seeds; none after an error.
-func (c *claims) runs(s scenario.Scenario, times func(string, time.Duration)) (all []scenario.Outcome) {
+func (c *claims) runs(s scenario.Scenario, times func(string, time.Duration)) (outcomes []scenario.Outcome) {
 	for seed := range uint64(c.Seeds) {
-		all = append(all, c.run(s, seed+1, times))
+		outcomes = append(outcomes, c.run(s, seed+1, times))
 	}
 	if c.err != nil {
 		return nil
 	}
-	return all
+	return outcomes
 }
 
 // conceptual is the request of 200 ms under 0.4 CPUs.

@@ -63,8 +63,8 @@ func (j Judgement) misses() []Verdict {
 	return slices.DeleteFunc(slices.Clone(j.Verdicts), func(v Verdict) bool { return v.Agrees })
 }
 
-func agree(all []Verdict, f Figure) bool {
-	return !slices.ContainsFunc(all, func(v Verdict) bool { return v.Figure == f && !v.Agrees })
+func agree(verdicts []Verdict, f Figure) bool {
+	return !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Figure == f && !v.Agrees })
 }
 
 // compare judges every figure that any of the runs has.
@@ -80,7 +80,7 @@ func compare(simulated map[Key]float64, real []scenario.Outcome, tick time.Durat
 			keys[k] = true
 		}
 	}
-	var all []Verdict
+	var verdicts []Verdict
 	for k := range keys {
 		v := Verdict{Key: k, Simulated: of(simulated, k)}
 		for _, r := range runs {
@@ -89,12 +89,12 @@ func compare(simulated map[Key]float64, real []scenario.Outcome, tick time.Durat
 		slices.Sort(v.Real)
 		v.Bound = bound(k.Figure, stats.Median(v.Real), tick)
 		v.Agrees = v.within()
-		all = append(all, v)
+		verdicts = append(verdicts, v)
 	}
-	slices.SortFunc(all, func(a, b Verdict) int {
+	slices.SortFunc(verdicts, func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(slices.Index(figures(), a.Figure), slices.Index(figures(), b.Figure)), cmp.Compare(a.Of, b.Of))
 	})
-	return all
+	return verdicts
 }
 
 // of is a value, NaN if it is not there.

@@ -26,8 +26,8 @@ type About struct {
 }
 
 // Score is how many of the scored mixes were named right.
-func Score(all []Result) (right, scored int) {
-	for _, r := range all {
+func Score(results []Result) (right, scored int) {
+	for _, r := range results {
 		if r.Unscored() != "" {
 			continue
 		}
@@ -51,10 +51,10 @@ type page struct {
 }
 
 // Markdown is the page: the score, the matrix, and why other mixes are not scored.
-func Markdown(all []Result, about About) string {
-	right, scored := Score(all)
+func Markdown(results []Result, about About) string {
+	right, scored := Score(results)
 	return study.Fill(pageText, template.FuncMap{"percent": func(share float64) float64 { return 100 * share }},
-		page{all, about, right, scored, Lead, leastHarm, MostForeign})
+		page{results, about, right, scored, Lead, leastHarm, MostForeign})
 }
 
 // Share is the part that was named right; "": none is scored.
@@ -66,10 +66,10 @@ func (p page) Share() string {
 }
 
 // causesIn are the causes that occur, in their order.
-func causesIn(all []Result, of func(Result) diagnose.Cause) []diagnose.Cause {
+func causesIn(results []Result, of func(Result) diagnose.Cause) []diagnose.Cause {
 	var found []diagnose.Cause
 	for _, c := range order {
-		if slices.ContainsFunc(all, func(r Result) bool { return r.Unscored() == "" && of(r) == c }) {
+		if slices.ContainsFunc(results, func(r Result) bool { return r.Unscored() == "" && of(r) == c }) {
 			found = append(found, c)
 		}
 	}

@@ -46,10 +46,10 @@ func TestTruth(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	pool := Ingredient{diagnose.Pool, 0.5, 0.4}
-	all := []Result{
+	results := []Result{
 		result(3, diagnose.Burst, 3.1, pool), result(1, diagnose.Pool, 3.1, pool), result(2, diagnose.Pool, 0.41, pool),
 	}
-	text := Markdown(all, About{"6.18", 2, 200})
+	text := Markdown(results, About{"6.18", 2, 200})
 	rest := text
 	for _, want := range []string{"3 random mixes of 200 wanted, on Linux 6.18 with 2 CPUs", "2 are scored: 1 right (50 %)",
 		"| truth \\ named first | burst | pool | right |", "| pool | 1 | **1** | 1 of 2 |", "Not scored: no removal helps: 1."} {

@@ -61,10 +61,10 @@ type recorder struct {
 
 // record is bench.Options.Record. A recording that fails does not lose the
 // measurements.
-func (r *recorder) record(ctx context.Context, of cgroup.Group, _ float64, d time.Duration) error {
+func (r *recorder) record(ctx context.Context, group cgroup.Group, _ float64, d time.Duration) error {
 	r.file.Reset()
 	_, r.err = live.Live(ctx, live.Options{
-		Host: r.host, Root: os.DirFS("/"), Target: container.Container{Group: of, Name: "service"}, For: d, Keep: &r.file,
+		Host: r.host, Root: os.DirFS("/"), Target: container.Container{Group: group, Name: "service"}, For: d, Keep: &r.file,
 	})
 	return ctx.Err()
 }
@@ -74,17 +74,17 @@ func (r *recorder) record(ctx context.Context, of cgroup.Group, _ float64, d tim
 var pools = map[string]string{"pool": "http-worker", "pools": "http-worker", "gc": "http-worker"}
 
 // forecast forecasts a shape's remedies from what was recorded.
-func (r *recorder) forecast(of capacity.Result) (*predicted, error) {
+func (r *recorder) forecast(result capacity.Result) (*predicted, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
 	if r.file.Len() == 0 {
 		return nil, errors.New("the plain quota met its objective at no load, so that nothing was recorded")
 	}
-	prefix, ok := pools[of.Shape]
+	prefix, ok := pools[result.Shape]
 	if !ok {
 		return nil, fmt.Errorf("short and long requests of %s run on the same threads, which a recording of threads "+
-			"cannot tell apart", of.Shape)
+			"cannot tell apart", result.Shape)
 	}
 	l, err := forecast.Read(&r.file)
 	if err != nil {
@@ -96,9 +96,9 @@ func (r *recorder) forecast(of capacity.Result) (*predicted, error) {
 	}
 	const seeds, from, to = 3, 0.3, 4 // runs that it is the median of, and multiples of the recorded load that are tried
 	f, err := forecast.Make(l, forecast.Options{
-		Seed: 1, Seeds: seeds, CPUs: of.Limit, From: from, To: to,
+		Seed: 1, Seeds: seeds, CPUs: result.Limit, From: from, To: to,
 		Objective: &forecast.Objective{Pool: l.Pools[i].Name,
-			Objective: objective.Objective{Quantile: of.Quantile, Bound: time.Duration(of.BoundMs * float64(time.Millisecond))}},
+			Objective: objective.Objective{Quantile: result.Quantile, Bound: time.Duration(result.BoundMs * float64(time.Millisecond))}},
 	})
 	if err != nil {
 		return nil, err

@@ -110,11 +110,11 @@ func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, 
 		if err := study.Write(keptName(dir, m.Part), m); err != nil {
 			return err
 		}
-		all, err := kept(dir)
+		measureds, err := kept(dir)
 		if err != nil {
 			return err
 		}
-		if err := study.WritePage(out, markdown(all)); err != nil {
+		if err := study.WritePage(out, markdown(measureds)); err != nil {
 			return err
 		}
 	}
@@ -123,8 +123,8 @@ func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, 
 
 // choose records a cgroup of the bench, and then says what fix chooses for it.
 func choose(h *cgroup.Host) func(context.Context, cgroup.Group, time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
-	return func(ctx context.Context, of cgroup.Group, d time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
-		choice, err := learn.Host{Cgroups: h, Root: os.DirFS("/")}.Choice(ctx, of, d)
+	return func(ctx context.Context, group cgroup.Group, d time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
+		choice, err := learn.Host{Cgroups: h, Root: os.DirFS("/")}.Choice(ctx, group, d)
 		return func(ctx context.Context) (capacity.Chosen, error) {
 			setting, err := choice(ctx)
 			return capacity.Chosen(setting), err
@@ -193,7 +193,7 @@ func keptName(dir, part string) string { return filepath.Join(dir, part+".json")
 
 // kept is every part that was measured, in the parts' usual order.
 func kept(dir string) ([]measured, error) {
-	var all []measured
+	var measureds []measured
 	for _, part := range parts() {
 		var m measured
 		found, err := study.Read(keptName(dir, part), &m)
@@ -201,8 +201,8 @@ func kept(dir string) ([]measured, error) {
 			return nil, err
 		}
 		if found {
-			all = append(all, m)
+			measureds = append(measureds, m)
 		}
 	}
-	return all, nil
+	return measureds, nil
 }

@@ -131,11 +131,11 @@ func (r *results) put(k caseRun) error {
 
 // runsOf returns the measured rounds of a variant.
 func (k *caseRun) runsOf(variant string) []oneRun {
-	var all []oneRun
+	var runs []oneRun
 	for _, r := range k.Runs {
 		if r.Variant == variant && r.Round > 0 {
-			all = append(all, r)
+			runs = append(runs, r)
 		}
 	}
-	return all
+	return runs
 }

@@ -127,11 +127,11 @@ func (c testCase) missing() string {
 }
 
 // cases in the order of the page.
-var cases = sync.OnceValue(func() (all []testCase) {
+var cases = sync.OnceValue(func() (testCases []testCase) {
 	in := yaml.NewDecoder(bytes.NewReader(casesText))
 	in.KnownFields(true)
-	if err := in.Decode(&all); err != nil {
+	if err := in.Decode(&testCases); err != nil {
 		panic(fmt.Sprintf("cases.yaml: %v", err)) // it is a part of this program
 	}
-	return all
+	return testCases
 })

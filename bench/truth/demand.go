@@ -37,7 +37,7 @@ const aboutDemand = "Demand of real services under load, period by period: CPU t
 // recordDemands records cases without a quota that they meet, and writes their demand to a file. Services that it has
 // and that are not among the
 // cases stay as they are.
-func recordDemands(ctx context.Context, o options, of []testCase, file string) error {
+func recordDemands(ctx context.Context, o options, testCases []testCase, file string) error {
 	text, err := os.ReadFile(file)
 	f := recorded.File{}
 	if err == nil {
@@ -48,7 +48,7 @@ func recordDemands(ctx context.Context, o options, of []testCase, file string) e
 	}
 	f.About, f.ReplayedCPUs = aboutDemand, replayCPUs
 	var failed []error
-	for _, c := range of {
+	for _, c := range testCases {
 		service, err := recordDemand(ctx, o, c)
 		if ctx.Err() != nil {
 			return ctx.Err()

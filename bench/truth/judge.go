@@ -68,10 +68,10 @@ func judge(c testCase, k caseRun) finding {
 	if k.Fix.Applied {
 		f.Chosen = k.Fix.Chosen
 	}
-	var all []variant
+	var variants []variant
 	for _, v := range k.Variants {
 		if c.grantsNoMore(v) && k.figures(v.Name).Rounds > 0 {
-			all = append(all, v)
+			variants = append(variants, v)
 		}
 	}
 	chosen, leave := k.figures(f.Chosen), k.figures(leaveIt)
@@ -79,15 +79,15 @@ func judge(c testCase, k caseRun) finding {
 		f.Why = "fix failed: " + k.Fix.Failed
 		return f
 	}
-	if chosen.Rounds == 0 || leave.Rounds == 0 || len(all) == 0 {
+	if chosen.Rounds == 0 || leave.Rounds == 0 || len(variants) == 0 {
 		f.Why = "nothing was measured of " + f.Chosen
 		return f
 	}
 	work := k.work()
-	best := slices.MinFunc(all, func(a, b variant) int { return cmp.Compare(k.figures(a.Name).Median, k.figures(b.Name).Median) })
+	best := slices.MinFunc(variants, func(a, b variant) int { return cmp.Compare(k.figures(a.Name).Median, k.figures(b.Name).Median) })
 	f.Known, f.Best = true, best.Name
 	none := func(lower study.Spread) bool {
-		return !slices.ContainsFunc(all, func(v variant) bool { return less(k.figures(v.Name), lower, work) })
+		return !slices.ContainsFunc(variants, func(v variant) bool { return less(k.figures(v.Name), lower, work) })
 	}
 	left := leave
 	if k.Fix.Left != "" {

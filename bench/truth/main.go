@@ -120,7 +120,8 @@ func run(ctx context.Context) error {
 	met := firstMet.all(cases())
 	write := func() error {
 		return errors.Join(writePage(measured, *out,
-			func(of []testCase, all []caseRun) string { return markdown(of, all, met) }), writePage(measured, *truthOut, truthMarkdown),
+			func(testCases []testCase, runs []caseRun) string { return markdown(testCases, runs, met) }),
+			writePage(measured, *truthOut, truthMarkdown),
 			writeCompared(*compared, cases(), met))
 	}
 	if *again {
@@ -181,8 +182,8 @@ func choose(names string) ([]testCase, error) {
 }
 
 // lookAgain explains and forecasts the kept recordings of cases by the program as it is now. What was measured stays.
-func lookAgain(ctx context.Context, o options, measured *results, of []testCase) error {
-	for _, c := range of {
+func lookAgain(ctx context.Context, o options, measured *results, testCases []testCase) error {
+	for _, c := range testCases {
 		k := measured.of(c.Name)
 		if !k.Complete {
 			continue
@@ -209,35 +210,35 @@ func lookAgain(ctx context.Context, o options, measured *results, of []testCase)
 
 // writePage writes a page of all results. Without any result the page stays as it is.
 func writePage(measured *results, out string, page func([]testCase, []caseRun) string) error {
-	all := measured.all(cases())
-	if !slices.ContainsFunc(all, func(k caseRun) bool { return k.Complete }) {
+	runs := measured.all(cases())
+	if !slices.ContainsFunc(runs, func(k caseRun) bool { return k.Complete }) {
 		say("%s: no result is kept in %s; the page stays as it is", out, measured.File)
 		return nil
 	}
-	return study.WritePage(out, page(cases(), all))
+	return study.WritePage(out, page(cases(), runs))
 }
 
 // writeCompared writes the forecasts of services that were met for the first time beside what came, for the program to
 // say how far such forecasts
 // are off.
-func writeCompared(path string, of []testCase, first []caseRun) error {
-	all := []forecast.Compared{}
+func writeCompared(path string, testCases []testCase, first []caseRun) error {
+	compareds := []forecast.Compared{}
 	for i, k := range first {
 		if !k.Complete || k.Look == nil {
 			continue
 		}
-		for _, e := range scoreOf(of[i], k).Effects {
+		for _, e := range scoreOf(testCases[i], k).Effects {
 			r := rowOf(k.Look.Rows, e.Variant)
 			if e.Fair && r != nil {
-				all = append(all, forecast.Compared{Service: k.Case, Remedy: r.Remedy, ForecastMs: e.ForecastMs,
+				compareds = append(compareds, forecast.Compared{Service: k.Case, Remedy: r.Remedy, ForecastMs: e.ForecastMs,
 					LowMs: e.Low, HighMs: e.High, CameMs: e.CameMs})
 			}
 		}
 	}
-	if len(all) == 0 {
+	if len(compareds) == 0 {
 		return nil
 	}
-	return study.Write(path, all)
+	return study.Write(path, compareds)
 }
 
 func say(format string, args ...any) {

@@ -31,9 +31,9 @@ type judged struct {
 }
 
 // done are the cases whose fix can be judged, and a line for each of the others.
-func done(of []testCase, all []caseRun) (found []judged, open []string) {
-	for i, c := range of {
-		switch k := all[i]; {
+func done(testCases []testCase, runs []caseRun) (found []judged, open []string) {
+	for i, c := range testCases {
+		switch k := runs[i]; {
 		case !k.Complete:
 			open = append(open, fmt.Sprintf("`%s`: not measured yet", c.Name))
 		case k.Fix == nil:
@@ -56,9 +56,9 @@ type choices struct {
 	Fair, Near, Within int
 }
 
-func choicesOf(all []judged) choices {
-	n := choices{All: all}
-	for _, j := range all {
+func choicesOf(judgeds []judged) choices {
+	n := choices{All: judgeds}
+	for _, j := range judgeds {
 		n.Left += count(j.F.Known && j.F.LeftIsBest)
 		n.Forecast += count(j.F.Known && j.F.ForecastIsBest)
 		n.Worse += count(j.F.Worse)
@@ -159,9 +159,9 @@ func (j judged) Chose() string {
 }
 
 // markdown is docs/results/fix.md: misses first, and what fix left in force.
-func markdown(of []testCase, all, first []caseRun) string {
-	now, open := done(of, all)
-	met, _ := done(of, first)
+func markdown(testCases []testCase, runs, first []caseRun) string {
+	now, open := done(testCases, runs)
+	met, _ := done(testCases, first)
 	return study.Fill(fixPage, pageFuncs, struct {
 		Now, First choices
 		Open       []string
@@ -169,8 +169,8 @@ func markdown(of []testCase, all, first []caseRun) string {
 }
 
 // truthMarkdown is docs/results/truth.md: how right explain and forecast are on real services.
-func truthMarkdown(of []testCase, all []caseRun) string {
-	return study.Fill(truthPage, pageFuncs, tallyOf(of, all))
+func truthMarkdown(testCases []testCase, runs []caseRun) string {
+	return study.Fill(truthPage, pageFuncs, tallyOf(testCases, runs))
 }
 
 func orMissing(s string) string { return cmp.Or(s, "-") }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestPage(t *testing.T) {
-	of := []testCase{
+	testCases := []testCase{
 		{Name: "good", Limit: 0.5}, {Name: "bad", Limit: 0.5}, {Name: "absent", Limit: 1}, {Name: "later", Limit: 1},
 	}
 	good := measuredCase("burst 50ms", map[string][]float64{leaveIt: {100, 110, 120}, "burst 50ms": {10, 11, 12}, "pin 1": {9, 9, 9}})
@@ -18,8 +18,8 @@ func TestPage(t *testing.T) {
 	bad := measuredCase("", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
 	bad.Runs[1].LateP99 = new(30.0)
 	bad.Runs[0].Errors, bad.Runs[0].FirstFail = 3, "refused"
-	all, met := []caseRun{good, bad, {}, {}}, []caseRun{good, {}, {}, {}}
-	inOrder(t, markdown(of, all, met),
+	runs, met := []caseRun{good, bad, {}, {}}, []caseRun{good, {}, {}, {}}
+	inOrder(t, markdown(testCases, runs, met),
 		"Of 2 services what fix left in force was the best at equal CPU in 1, and worse than leaving the service "+
 			"alone in 0. The forecast alone would have chosen the best in 0.",
 		"## Misses", "- `bad`: fix chose -; narrow is better (11.0 ms (10.0 to 12.0), leave it 110 ms (100 to 120))",

@@ -110,7 +110,7 @@ func effectsOf(k caseRun) []effect {
 	if now == nil || *now <= 0 {
 		return nil
 	}
-	var all []effect
+	var effects []effect
 	for _, v := range k.Variants {
 		r, came := rowOf(rows, v.Name), k.figures(v.Name)
 		if r == nil || came.Rounds == 0 {
@@ -134,9 +134,9 @@ func effectsOf(k caseRun) []effect {
 		e.Close = near(e.ForecastMs, e.CameMs)
 		e.Agree, e.Rounds = k.agree(v.Name)
 		e.Within = came.Median >= e.Low && came.Median <= e.High
-		all = append(all, e)
+		effects = append(effects, e)
 	}
-	return all
+	return effects
 }
 
 // near tells whether a value is as close to what came as the program calls close.

@@ -116,8 +116,8 @@ func TestScoreOfAnInterval(t *testing.T) {
 func TestCoverageOnThePage(t *testing.T) {
 	k := lookedAt(5, 5.1, 5.2)
 	k.Look.Rows[1].Range = &between{Low: 4, High: 6}
-	of, all := []testCase{sick()}, []caseRun{k}
-	text := truthMarkdown(of, all)
+	testCases, runs := []testCase{sick()}, []caseRun{k}
+	text := truthMarkdown(testCases, runs)
 	for _, want := range []string{
 		// leaving it has no interval but its point
 		"| the forecast's interval contains p99, rows that can be judged | 1 of 2 (50 %) | 80 % |",
@@ -152,9 +152,9 @@ func TestFalseAlarms(t *testing.T) {
 
 func TestTruthPage(t *testing.T) {
 	missed := lookedAt(20, 21, 22)
-	of := []testCase{sick(), {Name: "open", Causes: []string{"burst"}}}
-	all := []caseRun{missed, {Case: "open"}}
-	text := truthMarkdown(of, all)
+	testCases := []testCase{sick(), {Name: "open", Causes: []string{"burst"}}}
+	runs := []caseRun{missed, {Case: "open"}}
+	text := truthMarkdown(testCases, runs)
 	for _, want := range []string{
 		"| cause and guilty part right, healthy services included | 1 of 1 |", "0 of 1 (0 %)", "## Misses",
 		"narrow: forecast 0.50 of p99, came 2.08", "`open`: not measured yet",

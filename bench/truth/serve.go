@@ -185,8 +185,8 @@ func (s *stage) file(v values, name, text string) error {
 }
 
 // answers waits until each request is answered.
-func (s *stage) answers(ctx context.Context, v values, all ...ask) error {
-	for _, a := range all {
+func (s *stage) answers(ctx context.Context, v values, asks ...ask) error {
+	for _, a := range asks {
 		r, err := v.request(a)
 		if err != nil {
 			return err

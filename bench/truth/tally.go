@@ -24,9 +24,9 @@ type tally struct {
 func (t tally) All() int        { return t.Sick + t.Healthy }
 func (t tally) RightOfAll() int { return t.Right + t.Healthy - t.Alarms }
 
-func tallyOf(of []testCase, all []caseRun) (t tally) {
-	for i, c := range of {
-		if k := all[i]; k.Look == nil {
+func tallyOf(testCases []testCase, runs []caseRun) (t tally) {
+	for i, c := range testCases {
+		if k := runs[i]; k.Look == nil {
 			t.Open = append(t.Open, fmt.Sprintf("`%s`: not measured yet", c.Name))
 		} else {
 			t.add(c, k)

@@ -110,13 +110,13 @@ func variantOf(r row) (v variant, ok bool) {
 
 // variantsOf returns what a forecast's rows apply, leaving it first.
 func variantsOf(rows []row) []variant {
-	var all []variant
+	var variants []variant
 	for _, r := range rows {
 		if v, ok := variantOf(r); ok {
-			all = append(all, v)
+			variants = append(variants, v)
 		}
 	}
-	return all
+	return variants
 }
 
 // rowOf returns the row of a variant at the recorded load of the host; nil: there is none.

@@ -12,10 +12,10 @@ import (
 
 // TestWritePage writes a page of one result.
 func TestWritePage(t *testing.T) {
-	dir, of := t.TempDir(), cases()
+	dir, testCases := t.TempDir(), cases()
 	measured := &results{study.Lines[caseRun]{File: filepath.Join(dir, "results.jsonl.gz")}}
 	out := filepath.Join(dir, "page.md")
-	name, other := of[0].Name, of[1].Name
+	name, other := testCases[0].Name, testCases[1].Name
 	if err := os.WriteFile(out, []byte("before"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,9 @@ func TestWritePage(t *testing.T) {
 		again.of(name).Commit != k.Commit || again.of(other).Complete {
 		t.Errorf("%+v, %v", again, err)
 	}
-	ofFix := func(of []testCase, all []caseRun) string { return markdown(of, all, make([]caseRun, len(of))) }
+	ofFix := func(testCases []testCase, runs []caseRun) string {
+		return markdown(testCases, runs, make([]caseRun, len(testCases)))
+	}
 	for _, page := range []func([]testCase, []caseRun) string{truthMarkdown, ofFix} {
 		if err := writePage(measured, out, page); err != nil {
 			t.Fatal(err)

@@ -74,10 +74,10 @@ func measureFix(ctx context.Context, host *cgroup.Host, p piece) (f *fixFigures,
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	var failed error
-	_, err = bed.Measure(ctx, at, nil, func(ctx context.Context, of cgroup.Group) error {
+	_, err = bed.Measure(ctx, at, nil, func(ctx context.Context, group cgroup.Group) error {
 		defer end()
 		began := time.Now()
-		if f, failed = runFix(ctx, of.Path); failed == nil {
+		if f, failed = runFix(ctx, group.Path); failed == nil {
 			f.Load, f.Seconds = load, time.Since(began).Seconds()
 		}
 		return failed

@@ -120,8 +120,8 @@ func measurePoint(ctx context.Context, host *cgroup.Host, p piece) (f *figures, 
 	var capped *scheduler
 	var around func(cgroup.Group) (func() error, error)
 	if remedy == capacity.NarrowSchedExt {
-		around = func(of cgroup.Group) (func() error, error) {
-			capped, err = narrow(host, of, p.Limit, creditOf(p.Remedy, p.Limit))
+		around = func(group cgroup.Group) (func() error, error) {
+			capped, err = narrow(host, group, p.Limit, creditOf(p.Remedy, p.Limit))
 			return capped.end, err
 		}
 	}
@@ -178,8 +178,8 @@ func creditOf(remedy string, limit int) time.Duration {
 }
 
 // narrow caps a cgroup as `unthrottle apply --remedy narrow --via sched_ext` does.
-func narrow(host *cgroup.Host, of cgroup.Group, limit int, credit time.Duration) (*scheduler, error) {
-	id, err := host.ID(cgroup.CPU, of.Path)
+func narrow(host *cgroup.Host, group cgroup.Group, limit int, credit time.Duration) (*scheduler, error) {
+	id, err := host.ID(cgroup.CPU, group.Path)
 	if err != nil {
 		return nil, err
 	}

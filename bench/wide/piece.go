@@ -109,16 +109,16 @@ type stage struct {
 }
 
 // next are the stage's pieces that can be measured now. They depend on what was measured.
-func (s stage) next(have *records) (all []piece) {
+func (s stage) next(have *records) (pieces []piece) {
 	for _, shape := range s.shapes {
 		for _, level := range s.loads {
 			if s.kind == fixed {
-				all = append(all, fixedOf(s.host, shape, level, s.repeat))
+				pieces = append(pieces, fixedOf(s.host, shape, level, s.repeat))
 			}
 			for _, name := range s.remedies {
-				all = append(all, pointOf(s.host, shape, name, level, s.repeat))
+				pieces = append(pieces, pointOf(s.host, shape, name, level, s.repeat))
 				if s.full {
-					all = append(all, besideOthers(s.host, shape, name, level, s.repeat))
+					pieces = append(pieces, besideOthers(s.host, shape, name, level, s.repeat))
 				}
 			}
 		}
@@ -127,11 +127,11 @@ func (s stage) next(have *records) (all []piece) {
 		}
 		for _, name := range s.remedies {
 			if level, ok := have.next(s.host, shape, name, s.repeat); ok {
-				all = append(all, pointOf(s.host, shape, name, level, s.repeat))
+				pieces = append(pieces, pointOf(s.host, shape, name, level, s.repeat))
 			}
 		}
 	}
-	return all
+	return pieces
 }
 
 // searched tells whether the plan searches a remedy's highest load; else it has some loads, or none.
@@ -177,15 +177,15 @@ func stages() []stage {
 }
 
 // missing are the pieces that can be measured next: those of the first stage that has some.
-func missing(have *records) (all []piece) {
+func missing(have *records) (pieces []piece) {
 	for _, s := range stages() {
 		for _, p := range s.next(have) {
-			if have.wanted(p) && !slices.Contains(all, p) {
-				all = append(all, p)
+			if have.wanted(p) && !slices.Contains(pieces, p) {
+				pieces = append(pieces, p)
 			}
 		}
-		if len(all) > 0 {
-			return all
+		if len(pieces) > 0 {
+			return pieces
 		}
 	}
 	return nil
@@ -300,13 +300,13 @@ func (m machine) boots() time.Duration { return 25*time.Second + time.Duration(m
 const mostOfGuest = 6
 
 // batch are the pieces for the next guest: those of the first one's machine, as long as there is time; none: too little is left.
-func batch(all []piece, left time.Duration) (now []piece) {
-	if len(all) == 0 {
+func batch(pieces []piece, left time.Duration) (now []piece) {
+	if len(pieces) == 0 {
 		return nil
 	}
-	left -= all[0].Machine.boots()
-	for _, p := range all {
-		if p.Machine != all[0].Machine {
+	left -= pieces[0].Machine.boots()
+	for _, p := range pieces {
+		if p.Machine != pieces[0].Machine {
 			continue
 		}
 		if left -= p.takes(); left < 0 || len(now) == mostOfGuest {

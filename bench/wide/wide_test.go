@@ -47,17 +47,17 @@ func TestSearchesEnd(t *testing.T) {
 	have := &records{}
 	have.File = filepath.Join(t.TempDir(), "records.jsonl.gz")
 	for n := 0; ; n++ {
-		all := missing(have)
-		if len(all) == 0 {
+		pieces := missing(have)
+		if len(pieces) == 0 {
 			break
 		}
 		if n > 2000 {
-			t.Fatalf("still asks for %v", all[0])
+			t.Fatalf("still asks for %v", pieces[0])
 		}
-		if have.has(all[0]) {
-			t.Fatalf("%v again", all[0])
+		if have.has(pieces[0]) {
+			t.Fatalf("%v again", pieces[0])
 		}
-		if err := have.Add(measuredAs(all[0], knees[all[0].Remedy])); err != nil {
+		if err := have.Add(measuredAs(pieces[0], knees[pieces[0].Remedy])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,9 +101,9 @@ func TestSearchesEnd(t *testing.T) {
 // The first pieces are one load of all remedies, so that the first half hour compares them all.
 func TestOrderOfWorth(t *testing.T) {
 	have := &records{}
-	all := missing(have)
+	pieces := missing(have)
 	var of []string
-	for _, p := range all {
+	for _, p := range pieces {
 		if p.Shape != capacity.Shard || p.Share != levels[comparedLevel] {
 			t.Errorf("%v is among the first", p)
 		}
@@ -113,8 +113,8 @@ func TestOrderOfWorth(t *testing.T) {
 		t.Errorf("the first pieces are %v", of)
 	}
 	// A piece that failed twice, on a host that was quiet enough, is left out.
-	have.failed = map[piece]int{all[0]: mostFailed, all[1]: mostFailed - 1}
-	if left := missing(have); !slices.Equal(left, all[1:]) {
+	have.failed = map[piece]int{pieces[0]: mostFailed, pieces[1]: mostFailed - 1}
+	if left := missing(have); !slices.Equal(left, pieces[1:]) {
 		t.Errorf("after failures: %v", left)
 	}
 	if page := markdown(&records{}); strings.Count(page, "not measured yet") != 5+1+2+7 {
@@ -171,13 +171,13 @@ func TestTwoLoadsTellBounds(t *testing.T) {
 
 // What fix left is named.
 func TestWhatFixLeft(t *testing.T) {
-	for text, of := range map[string]fixTry{
+	for text, try := range map[string]fixTry{
 		"narrow to 2 CPUs, credit 400ms": {Remedy: "narrow", Parameters: map[string]string{"cap": "2 CPUs, credit 400ms"}},
 		"narrow, cpus 2":                 {Remedy: "narrow", Parameters: map[string]string{"cpus": "2"}},
 		"burst 20ms, period 10ms":        {Remedy: "burst", Parameters: map[string]string{"burst": "20ms", "period": "10ms"}},
 		"burst":                          {Remedy: "burst"},
 	} {
-		if got := of.String(); got != text {
+		if got := try.String(); got != text {
 			t.Errorf("%q, want %q", got, text)
 		}
 	}
@@ -213,19 +213,20 @@ func TestKneeWhileOpen(t *testing.T) {
 }
 
 func TestBatch(t *testing.T) {
-	all := missing(&records{})
-	one := all[0].takes()
+	pieces := missing(&records{})
+	one := pieces[0].takes()
 	for _, c := range []struct {
 		left time.Duration
 		want int
-	}{{0, 0}, {all[0].Machine.boots(), 0}, {all[0].Machine.boots() + one, 1}, {all[0].Machine.boots() + 3*one, 3}, {time.Hour, 6}} {
-		if got := batch(all, c.left); len(got) != c.want {
+	}{{0, 0}, {pieces[0].Machine.boots(), 0}, {pieces[0].Machine.boots() + one, 1},
+		{pieces[0].Machine.boots() + 3*one, 3}, {time.Hour, 6}} {
+		if got := batch(pieces, c.left); len(got) != c.want {
 			t.Errorf("%v left: %d pieces, want %d", c.left, len(got), c.want)
 		}
 	}
-	other := all[0]
+	other := pieces[0]
 	other.Machine.K = 40
-	if got := batch([]piece{all[0], other, all[1]}, time.Hour); len(got) != 2 {
+	if got := batch([]piece{pieces[0], other, pieces[1]}, time.Hour); len(got) != 2 {
 		t.Errorf("%v in one guest", got)
 	}
 	if batch(nil, time.Hour) != nil {
@@ -332,13 +333,13 @@ func TestNeighbours(t *testing.T) {
 func TestFullHostIsInThePlan(t *testing.T) {
 	full := 0
 	for _, s := range stages() {
-		all := s.next(&records{failed: map[piece]int{}})
-		for _, p := range all {
+		pieces := s.next(&records{failed: map[piece]int{}})
+		for _, p := range pieces {
 			if p.Setting == "" {
 				continue
 			}
 			full++
-			if p.Setting = ""; !slices.Contains(all, p) {
+			if p.Setting = ""; !slices.Contains(pieces, p) {
 				t.Errorf("%v: it is not there on an empty host", p)
 			}
 		}

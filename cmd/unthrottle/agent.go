@@ -122,8 +122,8 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 			return hostEnv(ctx, h, env, &w, latencies)
 		},
 		List: func() ([]container.Container, error) { return list(h, "") },
-		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
-			return w.facts(ctx, h, env, all, used)
+		Facts: func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error) {
+			return w.facts(ctx, h, env, containers, used)
 		},
 		Age:       func(c container.Container) (time.Duration, bool) { return container.Age(h, os.DirFS("/proc"), c) },
 		Latencies: slo.Latencies,
@@ -150,11 +150,11 @@ func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flig
 	}
 	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Read: learn.File, Explain: live.File,
 		Record: func(ctx context.Context, c container.Container, w io.Writer) error {
-			all, err := list(h, "")
+			containers, err := list(h, "")
 			if err != nil {
 				return err
 			}
-			return live.Keep(ctx, p, live.Options{Host: h, Root: infile.Root("/"), Target: c, Others: live.Others(c, all),
+			return live.Keep(ctx, p, live.Options{Host: h, Root: infile.Root("/"), Target: c, Others: live.Others(c, containers),
 				For: agent.RecordFor, Keep: w})
 		}}, func() { p.Close() }
 }

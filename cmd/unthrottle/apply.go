@@ -205,7 +205,7 @@ func newApply() *cobra.Command {
 				return err
 			}
 			o := fix.Options{Wish: policy.Wish{Request: request}, Window: window, Settle: settle, DryRun: dryRun}
-			if of, _ := remedy.Find(request.Kind); sf.given(cmd) && !of.ForOthers {
+			if found, _ := remedy.Find(request.Kind); sf.given(cmd) && !found.ForOthers {
 				return errors.New("--slo and --slo-command are for secondary here; for the other remedies 'unthrottle fix' judges by them")
 			}
 			latencies, err := sf.source(cmd, &o, false)

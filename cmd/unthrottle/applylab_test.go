@@ -30,12 +30,12 @@ func TestPinWithEverythingInTheLab(t *testing.T) {
 	pid := tr.Work(busy, 1)
 	other := tr.Work(quiet, 0)
 	lists := func() map[string]string {
-		all, err := irqhost.New("/proc").Interrupts()
+		interrupts, err := irqhost.New("/proc").Interrupts()
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := map[string]string{}
-		for _, i := range all {
+		for _, i := range interrupts {
 			found[irq.File(i.Number)] = i.CPUs.String()
 		}
 		return found

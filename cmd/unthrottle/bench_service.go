@@ -146,8 +146,8 @@ func notMeasured(err error) error {
 
 // fixChooses records a cgroup of the bench, and then says what fix chooses for it.
 func fixChooses(h *cgroup.Host) func(context.Context, cgroup.Group, time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
-	return func(ctx context.Context, of cgroup.Group, d time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
-		choice, err := learn.Host{Cgroups: h, Root: infile.Root("/")}.Choice(ctx, of, d)
+	return func(ctx context.Context, group cgroup.Group, d time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
+		choice, err := learn.Host{Cgroups: h, Root: infile.Root("/")}.Choice(ctx, group, d)
 		return func(ctx context.Context) (capacity.Chosen, error) {
 			setting, err := choice(ctx)
 			return capacity.Chosen(setting), err

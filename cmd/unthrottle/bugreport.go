@@ -183,9 +183,9 @@ func (b bugReport) collect(ctx context.Context) []bugreport.File {
 }
 
 // privateNames are the names that texts must not have.
-func privateNames(all []container.Container) []string {
+func privateNames(containers []container.Container) []string {
 	var names []string
-	for _, c := range all {
+	for _, c := range containers {
 		names = append(names, c.Name, c.Pod, c.Namespace, c.ContainerName, c.ID, c.PodUID, c.Unit)
 		names = append(names, strings.Split(c.Group.Path, "/")...)
 		if len(c.ID) > 12 {
@@ -241,12 +241,12 @@ func (b bugReport) check(r *bugreport.Redactor) (text, asJSON string) {
 }
 
 // containerLines has a line of JSON per container: its kind and limit under a hashed path.
-func containerLines(h *cgroup.Host, all []container.Container, r *bugreport.Redactor) string {
+func containerLines(h *cgroup.Host, containers []container.Container, r *bugreport.Redactor) string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
-	for i, c := range all {
+	for i, c := range containers {
 		if i == reportedContainers {
-			fmt.Fprintf(&out, "{\"more\": %d}\n", len(all)-i)
+			fmt.Fprintf(&out, "{\"more\": %d}\n", len(containers)-i)
 			break
 		}
 		line := struct {

@@ -77,12 +77,12 @@ func containerNames(begun string) []string {
 	if err != nil {
 		return nil
 	}
-	all, err := list(h, "")
+	containers, err := list(h, "")
 	if err != nil {
 		return nil
 	}
 	names := map[string]bool{}
-	for _, c := range all {
+	for _, c := range containers {
 		for _, name := range []string{c.Name, text.EscapePath(c.Group.Path)} {
 			if strings.HasPrefix(name, begun) && (strings.HasPrefix(begun, "/") || name == c.Name) {
 				names[name] = true

@@ -178,7 +178,7 @@ func callingUser() string {
 
 // facts gathers the facts of a plan. used is the CPU use by path, in CPUs, as far as it
 // is known; the rest is measured for a second.
-func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, all []container.Container,
+func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, containers []container.Container,
 	used map[string]float64) (hoststate.Facts, error) {
 	named := env.Scope
 	if f.liftBelow != "" {
@@ -203,16 +203,16 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 	if units, ok := env.Systemd.(gather.Units); ok {
 		o.Systemd = units
 	}
-	return gather.Host(ctx, h, all, o)
+	return gather.Host(ctx, h, containers, o)
 }
 
 // hostFacts gathers facts over all containers, each time anew.
 func (f *writeFlags) hostFacts(h *cgroup.Host, env apply.Env) func(context.Context) (hoststate.Facts, error) {
 	return func(ctx context.Context) (hoststate.Facts, error) {
-		all, err := list(h, "")
+		containers, err := list(h, "")
 		if err != nil {
 			return hoststate.Facts{}, err
 		}
-		return f.facts(ctx, h, env, all, nil)
+		return f.facts(ctx, h, env, containers, nil)
 	}
 }

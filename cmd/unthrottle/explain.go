@@ -245,12 +245,12 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 		return e, nil, nil, err
 	}
 	found := slowly("looking for " + text.Sanitize(target, 60))
-	c, all, err := resolve(h, target)
+	c, containers, err := resolve(h, target)
 	found()
 	if err != nil {
 		return e, nil, nil, orFile(target, err)
 	}
-	o := live.Options{Host: h, Root: infile.Root("/"), Target: c, Others: live.Others(c, all), For: f.length, AskJVM: f.ask}
+	o := live.Options{Host: h, Root: infile.Root("/"), Target: c, Others: live.Others(c, containers), For: f.length, AskJVM: f.ask}
 	how := progress.Plain
 	if terminal.FullScreen(os.Stderr) {
 		how = progress.Terminal
@@ -265,7 +265,7 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 			return e, nil, nil, err
 		}
 		o.Keep = file
-		host = lookBeside(ctx, h, c, all)
+		host = lookBeside(ctx, h, c, containers)
 	}
 	e, err = live.Live(ctx, o)
 	if host != nil {

@@ -199,11 +199,11 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string,
 
 // withTarget adds a target to the list of containers where it is none of them but has some below it. These then are the
 // target's: what stops one of them stops the target.
-func withTarget(all []container.Container, target container.Container) []container.Container {
-	if slices.ContainsFunc(all, func(c container.Container) bool { return c.Group.Path == target.Group.Path }) {
-		return all
+func withTarget(containers []container.Container, target container.Container) []container.Container {
+	if slices.ContainsFunc(containers, func(c container.Container) bool { return c.Group.Path == target.Group.Path }) {
+		return containers
 	}
-	others := slices.DeleteFunc(slices.Clone(all),
+	others := slices.DeleteFunc(slices.Clone(containers),
 		func(c container.Container) bool { return cgroup.Below(c.Group.Path, target.Group.Path) })
 	return append(others, target)
 }
@@ -212,11 +212,11 @@ func withTarget(all []container.Container, target container.Container) []contain
 func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source) fix.Env {
 	return fix.Env{
 		Apply: env,
-		Observe: func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
-			return observe.Once(ctx, h, all, window)
+		Observe: func(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
+			return observe.Once(ctx, h, containers, window)
 		},
-		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
-			return w.facts(ctx, h, env, all, used)
+		Facts: func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error) {
+			return w.facts(ctx, h, env, containers, used)
 		},
 		Learn: func(ctx context.Context, target container.Container, length time.Duration) (fix.Learned, error) {
 			host, done := learning(h, target, length)
@@ -243,12 +243,12 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 
 // learning is this host for a recording of a target, with a line that tells of long steps until done is called.
 func learning(h *cgroup.Host, target container.Container, length time.Duration) (host learn.Host, done func()) {
-	all, err := list(h, "") // its neighbours by name; without them they are cgroups
+	containers, err := list(h, "") // its neighbours by name; without them they are cgroups
 	if err != nil {
-		all = nil
+		containers = nil
 	}
 	line := progress.NewRecording(os.Stderr, progress.OnlyLate, target.Name, length, waitsForCPU())
-	return learn.Host{Cgroups: h, Root: infile.Root("/"), All: all, Doing: line.Doing, Began: line.Began}, line.Done
+	return learn.Host{Cgroups: h, Root: infile.Root("/"), All: containers, Doing: line.Doing, Began: line.Began}, line.Done
 }
 
 func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) error {

@@ -51,11 +51,11 @@ func TestFixExitCodes(t *testing.T) {
 // A target that is no container of the list stands for those below it; any other is in the list already.
 func TestTargetsInTheList(t *testing.T) {
 	at := func(path string) container.Container { return container.Container{Group: cgroup.Group{Path: path}} }
-	all := []container.Container{at("/a/x"), at("/a/y"), at("/ab"), at("/b")}
+	containers := []container.Container{at("/a/x"), at("/a/y"), at("/ab"), at("/b")}
 	for target, want := range map[string][]string{"/b": {"/a/x", "/a/y", "/ab", "/b"}, "/a": {"/ab", "/b", "/a"},
 		"/a/y": {"/a/x", "/a/y", "/ab", "/b"}} {
 		var got []string
-		for _, c := range withTarget(all, at(target)) {
+		for _, c := range withTarget(containers, at(target)) {
 			got = append(got, c.Group.Path)
 		}
 		if !slices.Equal(got, want) {

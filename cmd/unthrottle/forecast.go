@@ -154,7 +154,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all, err := list(h, "")
+	containers, err := list(h, "")
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 	result := &view.All{}
 	refused := new(probe.Unavailable)
 	follows := "" // fix of the first container that it can help
-	for _, c := range all {
+	for _, c := range containers {
 		limited, err := hasLimit(h, c)
 		if err != nil || !limited {
 			if err != nil {

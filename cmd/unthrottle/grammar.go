@@ -45,15 +45,15 @@ var sharedFlags = map[string]sharedFlag{
 
 // share adds a shared flag. own are the command's own words, "" for none.
 func share(cmd *cobra.Command, name string, value pflag.Value, own string) *pflag.Flag {
-	of, ok := sharedFlags[name]
+	flag, ok := sharedFlags[name]
 	if !ok {
 		panic("--" + name + " is not in the table of shared flags")
 	}
-	usage := of.usage
+	usage := flag.usage
 	if own != "" {
 		usage += own
 	}
-	return cmd.Flags().VarPF(value, name, of.letter, usage)
+	return cmd.Flags().VarPF(value, name, flag.letter, usage)
 }
 
 // shareString adds a shared flag that holds text.

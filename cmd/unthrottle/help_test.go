@@ -42,18 +42,18 @@ func TestEveryHelpHasExamples(t *testing.T) {
 				continue
 			}
 			args = regexp.MustCompile(`'[^']*'`).ReplaceAllString(args, "''")
-			of, _, err := cmd.Root().Find(strings.Fields(args))
-			if err != nil || cmd.HasParent() && of != cmd && of.Parent() != cmd {
-				t.Errorf("%s: %q is a call of %s, %v", cmd.CommandPath(), line, of.CommandPath(), err)
+			command, _, err := cmd.Root().Find(strings.Fields(args))
+			if err != nil || cmd.HasParent() && command != cmd && command.Parent() != cmd {
+				t.Errorf("%s: %q is a call of %s, %v", cmd.CommandPath(), line, command.CommandPath(), err)
 			}
 			for _, word := range strings.Fields(args) {
 				name := flag.FindString(word)
 				if name == "" || !strings.HasPrefix(word, name) {
 					continue
 				}
-				known := of.Flags().Lookup(strings.TrimLeft(name, "-"))
+				known := command.Flags().Lookup(strings.TrimLeft(name, "-"))
 				if !strings.HasPrefix(name, "--") {
-					known = of.Flags().ShorthandLookup(strings.TrimPrefix(name, "-"))
+					known = command.Flags().ShorthandLookup(strings.TrimPrefix(name, "-"))
 				}
 				if known == nil || known.Hidden {
 					t.Errorf("%s: there is no %s in %q", cmd.CommandPath(), name, line)

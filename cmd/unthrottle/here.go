@@ -32,8 +32,8 @@ type beside struct {
 }
 
 // lookBeside begins to look.
-func lookBeside(ctx context.Context, h *cgroup.Host, target container.Container, all []container.Container) *beside {
-	b := &beside{h: h, target: target, all: withTarget(all, target), sampler: observe.NewSampler(h, observe.Options{}),
+func lookBeside(ctx context.Context, h *cgroup.Host, target container.Container, containers []container.Container) *beside {
+	b := &beside{h: h, target: target, all: withTarget(containers, target), sampler: observe.NewSampler(h, observe.Options{}),
 		used: map[string]float64{}}
 	b.first, b.err = b.sampler.Sample(ctx, b.all, nil)
 	return b

@@ -112,7 +112,7 @@ func (f *placeFlags) afterPlace(cmd *cobra.Command, out placement.Outcome) strin
 	if err != nil {
 		return ""
 	}
-	all, err := list(h, "")
+	containers, err := list(h, "")
 	if err != nil {
 		return ""
 	}
@@ -120,7 +120,7 @@ func (f *placeFlags) afterPlace(cmd *cobra.Command, out placement.Outcome) strin
 		if c.Class != placement.Exclusive {
 			continue
 		}
-		if _, err := container.Resolve(h, all, c.Name); err == nil {
+		if _, err := container.Resolve(h, containers, c.Name); err == nil {
 			return next.PlanPin(c.Name, c.Own.Size())
 		}
 	}

@@ -93,12 +93,12 @@ func runPolicy(cmd *cobra.Command, config string, form output, args []string) er
 // fromFile is what the file alone says.
 func fromFile(h *cgroup.Host, config string, rules policy.Rules) (policy.Report, error) {
 	report := policy.Report{Config: config, Containers: []policy.ReportContainer{}}
-	all, err := list(h, rules.Scope)
+	containers, err := list(h, rules.Scope)
 	if err != nil {
 		return report, err
 	}
-	slices.SortFunc(all, func(a, b container.Container) int { return strings.Compare(a.Group.Path, b.Group.Path) })
-	for _, c := range all {
+	slices.SortFunc(containers, func(a, b container.Container) int { return strings.Compare(a.Group.Path, b.Group.Path) })
+	for _, c := range containers {
 		e := rules.Effective(c, policy.Pod{})
 		report.Containers = append(report.Containers, rules.Container(c, e, e.Untreated()))
 	}

@@ -164,8 +164,8 @@ func nullableMaps(s *jsonschema.Schema) {
 	if s.Type == "object" && len(s.Properties) == 0 && s.AdditionalProperties != nil && s.AdditionalProperties.Not == nil {
 		s.Type, s.Types = "", []string{"null", "object"}
 	}
-	for _, of := range s.Properties {
-		nullableMaps(of)
+	for _, schema := range s.Properties {
+		nullableMaps(schema)
 	}
 	nullableMaps(s.Items)
 	nullableMaps(s.AdditionalProperties)

@@ -47,31 +47,31 @@ func list(h *cgroup.Host, scope string) ([]container.Container, error) {
 	}
 	o := container.DefaultOptions()
 	o.Scope = scope
-	all, err := container.List(h, o)
+	containers, err := container.List(h, o)
 	for _, warning := range o.Runtimes.Warnings() {
 		say("%s", warning)
 	}
 	if err != nil {
 		return nil, exitWith{exitNotMeasurable, err}
 	}
-	return all, nil
+	return containers, nil
 }
 
 // resolve finds the one container that target names. The scope does not narrow
 // what can be named, only what may be written.
 func resolve(h *cgroup.Host, target string) (container.Container, []container.Container, error) {
-	all, err := list(h, "")
+	containers, err := list(h, "")
 	if err != nil {
 		return container.Container{}, nil, err
 	}
-	c, err := container.Resolve(h, all, target)
+	c, err := container.Resolve(h, containers, target)
 	if notMeasurable := new(container.NotMeasurable); errors.As(err, &notMeasurable) {
-		return c, all, exitWith{exitNotMeasurable, err}
+		return c, containers, exitWith{exitNotMeasurable, err}
 	}
 	if described := c.Describe(); err == nil && described != "" {
 		say("%s: %s", c.Name, described)
 	}
-	return c, all, err
+	return c, containers, err
 }
 
 // missingFile says in our words that a file which the user named is not there; another error stays as it is.

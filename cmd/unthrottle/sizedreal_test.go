@@ -134,9 +134,9 @@ func TestSizedForReal(t *testing.T) {
 	for _, java := range require.JDK(t) {
 		all["java of "+filepath.Base(filepath.Dir(filepath.Dir(java)))] = javaOf(java)
 	}
-	for _, of := range threadpool.Known().Settings() {
-		if !slices.ContainsFunc(slices.Collect(maps.Values(all)), func(r realRuntime) bool { return r.key == of.Of }) {
-			all[of.Of] = realRuntime{key: of.Of, make: func(*testing.T, string) ([]string, error) {
+	for _, setting := range threadpool.Known().Settings() {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(all)), func(r realRuntime) bool { return r.key == setting.Of }) {
+			all[setting.Of] = realRuntime{key: setting.Of, make: func(*testing.T, string) ([]string, error) {
 				return nil, errors.New("no program of it is here")
 			}}
 		}
@@ -268,23 +268,23 @@ func (s *startedRuntime) check(t *testing.T) {
 	if host.Host == 0 {
 		t.Fatal(err)
 	}
-	for _, of := range threadpool.Known().Settings() {
-		said, ok := says[of.Decides]
-		if of.Of != s.key || !ok || !of.CanBeTold() {
+	for _, setting := range threadpool.Known().Settings() {
+		said, ok := says[setting.Decides]
+		if setting.Of != s.key || !ok || !setting.CanBeTold() {
 			continue
 		}
-		if fits := of.Fits(s.limit, host.Host); decision.Fits[of.Decides] != fits {
-			t.Errorf("%s: %s: by its row %d fit, by runtimes %d", s.path, of.Decides, fits, decision.Fits[of.Decides])
+		if fits := setting.Fits(s.limit, host.Host); decision.Fits[setting.Decides] != fits {
+			t.Errorf("%s: %s: by its row %d fit, by runtimes %d", s.path, setting.Decides, fits, decision.Fits[setting.Decides])
 		}
-		row := of.Decided(s.limit, host.Host)
+		row := setting.Decided(s.limit, host.Host)
 		if s.sized && !s.deaf {
-			row = of.Fits(s.limit, host.Host)
-			if decision.Told[of.Decides] != of.Name() {
-				t.Errorf("%s: runtimes does not see that %s told %s: %+v", s.path, of.Name(), of.Decides, decision)
+			row = setting.Fits(s.limit, host.Host)
+			if decision.Told[setting.Decides] != setting.Name() {
+				t.Errorf("%s: runtimes does not see that %s told %s: %+v", s.path, setting.Name(), setting.Decides, decision)
 			}
 		}
 		if said != row {
-			t.Errorf("%s: %s is %d, by its row %d", s.path, of.Decides, said, row)
+			t.Errorf("%s: %s is %d, by its row %d", s.path, setting.Decides, said, row)
 		}
 	}
 }
@@ -361,9 +361,9 @@ func TestUsersSettingsStayForReal(t *testing.T) {
 }
 
 func runtimeNamed(key string) string {
-	for _, of := range threadpool.Known().Settings() {
-		if of.Of == key {
-			return of.Runtime
+	for _, setting := range threadpool.Known().Settings() {
+		if setting.Of == key {
+			return setting.Runtime
 		}
 	}
 	return ""

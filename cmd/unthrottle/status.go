@@ -57,33 +57,33 @@ func newStatus() *cobra.Command {
 			if history {
 				return showHistory(out, env, form, limit)
 			}
-			all, err := apply.Status(env)
+			forces, err := apply.Status(env)
 			if err != nil {
 				return err
 			}
-			apply.CountWidths(env, all)
+			apply.CountWidths(env, forces)
 			if form.json() {
-				return jsonout.Write(out, "status", statusDocument{all})
+				return jsonout.Write(out, "status", statusDocument{forces})
 			}
 			drift, err := apply.Drift(env)
 			if err != nil {
 				return err
 			}
-			if err := view.Write(out, all, drift, time.Now(), outStyle()); err != nil {
+			if err := view.Write(out, forces, drift, time.Now(), outStyle()); err != nil {
 				return err
 			}
 			names := map[string]string{}
-			for _, f := range all {
+			for _, f := range forces {
 				names[f.Target] = f.Name
 			}
-			sharings, err := remedy.Sharings(all)
+			sharings, err := remedy.Sharings(forces)
 			if err != nil {
 				return err
 			}
 			if err := view.Lends(out, sharings, names, outStyle()); err != nil {
 				return err
 			}
-			if len(all) > 0 {
+			if len(forces) > 0 {
 				sayNext(form, w.next().PlanRestore())
 			} else {
 				sayNext(form, next.List)

@@ -120,12 +120,12 @@ func fixInFront(path string) tea.Cmd {
 
 // explainText records one container and gives its explanation for a terminal of any width.
 func explainText(ctx context.Context, h *cgroup.Host, path string, style page.Style) (func(width int) string, error) {
-	target, all, err := resolve(h, path)
+	target, containers, err := resolve(h, path)
 	if err != nil {
 		return nil, err
 	}
 	e, err := live.Live(ctx, live.Options{Host: h, Root: infile.Root("/"), Target: target,
-		Others: live.Others(target, all), For: topExplainFor})
+		Others: live.Others(target, containers), For: topExplainFor})
 	if err != nil {
 		return nil, err
 	}

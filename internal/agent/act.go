@@ -135,7 +135,7 @@ var errBudget = errors.New("over the budget")
 
 // fix runs one fix; nil only if the change helped and is in force.
 func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
-	all, err := a.List()
+	containers, err := a.List()
 	if err != nil {
 		return err
 	}
@@ -159,8 +159,8 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	wish.Request.GrantLater = second && latencies == nil
 	env, online := a.Fix(latencies), 0
 	gather := env.Facts
-	env.Facts = func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
-		facts, err := gather(ctx, all, used)
+	env.Facts = func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error) {
+		facts, err := gather(ctx, containers, used)
 		online = facts.Machine.Online().Size()
 		return facts, err
 	}
@@ -170,7 +170,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		}
 	}
 	options := fix.Options{
-		Target: f.observation.Container, All: all, Tries: tries, Both: f.rule.Verify == policy.VerifyBoth,
+		Target: f.observation.Container, All: containers, Tries: tries, Both: f.rule.Verify == policy.VerifyBoth,
 		Wish:      wish,
 		Objective: f.rule.Objective, LookBack: f.rule.SLOLookBack, OnlyIfMissed: !second,
 		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,

@@ -41,7 +41,7 @@ type Config struct {
 	// List finds the containers, Facts what plans rest on (used: CPU use by
 	// path where known; nil: not needed).
 	List  func() ([]container.Container, error)
-	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
+	Facts func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Age is for how long a container's oldest process has run; false: that is not known.
 	Age func(container.Container) (time.Duration, bool)
 	// Latencies makes a latency source of a rule's command.

@@ -80,19 +80,19 @@ func (f finding) because() string {
 // round gives the findings of one round, worst first and secondaries last, at most
 // one of which may be acted on. A container that has a remedy in force is none; nor is one that
 // was given within retryAfter, so that the log has it once.
-func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.Time) []finding {
+func (c *chooser) round(observations []observe.Observation, held []txn.InForce, now time.Time) []finding {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	inForce := map[string]*txn.InForce{}
 	for i := range held {
 		inForce[held[i].Target] = &held[i]
 	}
-	c.takeIn(all)
-	stopped := make(map[string]int, len(all))
+	c.takeIn(observations)
+	stopped := make(map[string]int, len(observations))
 	var found []finding
-	calm := c.secondaries(all, inForce, now)
-	for i := range all {
-		o := &all[i]
+	calm := c.secondaries(observations, inForce, now)
+	for i := range observations {
+		o := &observations[i]
 		path := o.Container.Group.Path
 		s := c.standings[path]
 		s.resized = s.resized || inForce[path] == nil &&
@@ -124,11 +124,11 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 
 // secondaries are the containers that their rules make secondary and that have
 // been there for some rounds: a runtime sets a new one up first.
-func (c *chooser) secondaries(all []observe.Observation, inForce map[string]*txn.InForce, now time.Time) []finding {
+func (c *chooser) secondaries(observations []observe.Observation, inForce map[string]*txn.InForce, now time.Time) []finding {
 	calm := map[string]int{}
 	var found []finding
-	for i := range all {
-		o := &all[i]
+	for i := range observations {
+		o := &observations[i]
 		path := o.Container.Group.Path
 		rule := c.rule(path)
 		if !secondary(rule) {

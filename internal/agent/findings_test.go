@@ -58,13 +58,13 @@ func paths(found []finding) string {
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // rounds feeds the same round until just before it counts, then once more.
-func persisted(c *chooser, all []observe.Observation, held []txn.InForce) []finding {
+func persisted(c *chooser, observations []observe.Observation, held []txn.InForce) []finding {
 	for i := range persist - 1 {
-		if f := c.round(all, held, start.Add(time.Duration(i)*time.Second)); len(f) > 0 {
+		if f := c.round(observations, held, start.Add(time.Duration(i)*time.Second)); len(f) > 0 {
 			return []finding{{refused: "too early"}}
 		}
 	}
-	return c.round(all, held, start.Add(persist*time.Second))
+	return c.round(observations, held, start.Add(persist*time.Second))
 }
 
 func TestChooser(t *testing.T) {
@@ -120,15 +120,15 @@ func TestChooserWantsPersistence(t *testing.T) {
 
 func TestChooserRemembersWhatDidNotHelp(t *testing.T) {
 	c := newChooser(rules(nil), "")
-	all := []observe.Observation{seen("/a", 0.5)}
-	if got := paths(persisted(c, all, nil)); got != "/a" {
+	observations := []observe.Observation{seen("/a", 0.5)}
+	if got := paths(persisted(c, observations, nil)); got != "/a" {
 		t.Fatalf("first: %q", got)
 	}
 	c.tried("/a", start, retryAfter)
-	if got := paths(c.round(all, nil, start.Add(retryAfter-time.Second))); got != "" {
+	if got := paths(c.round(observations, nil, start.Add(retryAfter-time.Second))); got != "" {
 		t.Errorf("tried again too early: %q", got)
 	}
-	if got := paths(c.round(all, nil, start.Add(retryAfter+time.Second))); got != "/a" {
+	if got := paths(c.round(observations, nil, start.Add(retryAfter+time.Second))); got != "/a" {
 		t.Errorf("not tried again: %q", got)
 	}
 	// Each time in a row that it did not help doubles the wait, up to a bound; a success ends that.
@@ -201,16 +201,16 @@ func TestHindranceOfTheVerifier(t *testing.T) {
 // what is there.
 func TestChooserSaysOnce(t *testing.T) {
 	c := newChooser(rules(func(r *policy.Rules) { r.Mode = policy.Observe }), "")
-	all := []observe.Observation{seen("/a", 0.5)}
-	if got := paths(persisted(c, all, nil)); got != "/a" {
+	observations := []observe.Observation{seen("/a", 0.5)}
+	if got := paths(persisted(c, observations, nil)); got != "/a" {
 		t.Fatalf("first: %q", got)
 	}
 	for i := range 100 {
-		if got := paths(c.round(all, nil, start.Add(10*time.Second+time.Duration(i)*time.Second))); got != "" {
+		if got := paths(c.round(observations, nil, start.Add(10*time.Second+time.Duration(i)*time.Second))); got != "" {
 			t.Fatalf("said again: %q", got)
 		}
 	}
-	if got := paths(c.round(all, nil, start.Add(2*retryAfter))); got != "/a" {
+	if got := paths(c.round(observations, nil, start.Add(2*retryAfter))); got != "/a" {
 		t.Errorf("not said after an hour: %q", got)
 	}
 	for i := range 3 {

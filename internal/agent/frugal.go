@@ -111,7 +111,7 @@ type mapping struct{ from, to uintptr }
 // unwritable returns the mappings of a file that nothing can write, from the text of proc_pid_maps(5). A writable
 // mapping would lose what was written.
 func unwritable(maps io.Reader, file string) []mapping {
-	var all []mapping
+	var mappings []mapping
 	lines := bufio.NewScanner(maps)
 	for lines.Scan() {
 		var from, to uintptr
@@ -123,7 +123,7 @@ func unwritable(maps io.Reader, file string) []mapping {
 		if strings.Contains(mode, "w") || !strings.HasSuffix(mode, "p") || to <= from {
 			continue
 		}
-		all = append(all, mapping{from, to})
+		mappings = append(mappings, mapping{from, to})
 	}
-	return all
+	return mappings
 }

@@ -36,17 +36,17 @@ type journalFigures struct {
 
 func (j *journalFigures) set(held []txn.InForce, past []txn.Past) {
 	inForce, changes := map[string]int{}, map[[2]string]int{}
-	all := slices.Clone(held)
+	forces := slices.Clone(held)
 	for _, h := range held {
 		inForce[h.Remedy]++
 	}
 	for _, p := range past {
-		all = append(all, p.InForce)
+		forces = append(forces, p.InForce)
 	}
-	for _, f := range all {
+	for _, f := range forces {
 		changes[[2]string{f.Remedy, f.Verdict}]++
 	}
-	forecasts := txn.Accuracies(all)
+	forecasts := txn.Accuracies(forces)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.inForce, j.changes, j.forecasts = inForce, changes, forecasts
@@ -79,11 +79,11 @@ func (j *journalFigures) Collect(ch chan<- prometheus.Metric) {
 	for key, n := range j.changes {
 		gauge(changesDesc, float64(n), key[0], key[1])
 	}
-	for _, of := range j.forecasts {
-		gauge(judgedDesc, float64(of.Measured), of.Remedy, of.Figure)
-		gauge(withinDesc, float64(of.Within), of.Remedy, of.Figure)
-		if of.Ratio != nil {
-			gauge(ratioDesc, *of.Ratio, of.Remedy, of.Figure)
+	for _, accuracy := range j.forecasts {
+		gauge(judgedDesc, float64(accuracy.Measured), accuracy.Remedy, accuracy.Figure)
+		gauge(withinDesc, float64(accuracy.Within), accuracy.Remedy, accuracy.Figure)
+		if accuracy.Ratio != nil {
+			gauge(ratioDesc, *accuracy.Ratio, accuracy.Remedy, accuracy.Figure)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func TestAgentWaitsForLookBack(t *testing.T) {
 					now = now.Add(d)
 					return nil
 				},
-				Observe: func(_ context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+				Observe: func(_ context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
 					now = now.Add(window)
 					limit, used, stopped := 2.0, 1.0, 500*time.Millisecond
 					if !changed.IsZero() {

@@ -92,11 +92,11 @@ func TestChoosesFromItsOwnRecording(t *testing.T) {
 					}
 					return
 				}
-				all, err := a.recorder.store.List()
-				if err != nil || len(all) != 1 {
-					t.Fatal(all, err)
+				kepts, err := a.recorder.store.List()
+				if err != nil || len(kepts) != 1 {
+					t.Fatal(kepts, err)
 				}
-				if why != "" || learned.Load == nil || learned.From != "the flight recorder's "+filepath.Base(all[0].File) {
+				if why != "" || learned.Load == nil || learned.From != "the flight recorder's "+filepath.Base(kepts[0].File) {
 					t.Errorf("%q, from %q", why, learned.From)
 				}
 			})

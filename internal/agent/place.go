@@ -82,11 +82,11 @@ func (a *agent) place(ctx context.Context, facts hoststate.Facts, now time.Time)
 	defer a.resume(a.busy("moving containers", moveLimit))
 	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: clock.Sleep, Pager: rebalance.HostPager{},
 		Facts: func(ctx context.Context) (hoststate.Facts, error) {
-			all, err := a.List()
+			containers, err := a.List()
 			if err != nil {
 				return hoststate.Facts{}, err
 			}
-			return a.Facts(ctx, all, map[string]float64{})
+			return a.Facts(ctx, containers, map[string]float64{})
 		}}, rebalance.Options{Moves: moves})
 	for _, m := range done {
 		a.Log.Info("moved", "cgroup", boundedPath(m.Container), "from", m.From.String(), "to", m.To.String(),

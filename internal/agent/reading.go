@@ -49,12 +49,12 @@ func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 	page("/containers", quick, func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.containers()) })
 	page("/status", quick, func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.status()) })
 	page("/recordings", quick, func(w http.ResponseWriter, _ *http.Request) {
-		all, err := a.keptRecordings()
+		recordings, err := a.keptRecordings()
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		answerJSON(w, answers.Recordings{Schema: answers.RecordingsSchema, Version: answers.Version, Recordings: all})
+		answerJSON(w, answers.Recordings{Schema: answers.RecordingsSchema, Version: answers.Version, Recordings: recordings})
 	})
 	page("/recordings/{file}", long, a.sendRecording)
 }
@@ -130,15 +130,15 @@ func (a *agent) keptRecordings() ([]answers.Recording, error) {
 	if a.recorder == nil {
 		return out, nil
 	}
-	all, err := a.recorder.store.List()
+	kepts, err := a.recorder.store.List()
 	if err != nil {
 		return nil, err
 	}
 	r := a.recorder
 	r.headersMu.Lock()
 	defer r.headersMu.Unlock()
-	headers := make(map[string]recording.Target, len(all))
-	for _, k := range all {
+	headers := make(map[string]recording.Target, len(kepts))
+	for _, k := range kepts {
 		name := filepath.Base(k.File)
 		target, known := r.headers[name]
 		if !known {
@@ -169,12 +169,12 @@ func (a *agent) sendRecording(w http.ResponseWriter, r *http.Request) {
 		none()
 		return
 	}
-	all, err := a.recorder.store.List()
+	kepts, err := a.recorder.store.List()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	for _, k := range all {
+	for _, k := range kepts {
 		if filepath.Base(k.File) != r.PathValue("file") {
 			continue
 		}

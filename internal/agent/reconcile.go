@@ -48,13 +48,13 @@ func (a *agent) reconcile(ctx context.Context) {
 // due is what the transactions in force need by now, and the facts that say so; ok
 // is false, and the log says why, if that cannot be told.
 func (a *agent) due(ctx context.Context) (facts hoststate.Facts, due []remedy.Reconciliation, ok bool) {
-	all, err := a.List()
+	containers, err := a.List()
 	if err != nil {
 		a.Log.Warn("containers cannot be listed", "error", err)
 		return facts, nil, false
 	}
 	// Chores need no measured use: they give no CPU away that was not given before.
-	if facts, err = a.Facts(ctx, all, map[string]float64{}); err != nil {
+	if facts, err = a.Facts(ctx, containers, map[string]float64{}); err != nil {
 		a.Log.Warn("the transactions in force cannot be reconciled", "error", err)
 		return facts, nil, false
 	}

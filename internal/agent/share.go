@@ -191,11 +191,11 @@ func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order, lasts
 }
 
 func (a *agent) revoke(ctx context.Context, lend remedy.Sharing, lasts time.Duration) error {
-	all, err := a.List()
+	containers, err := a.List()
 	if err != nil {
 		return err
 	}
-	facts, err := a.Facts(ctx, all, map[string]float64{})
+	facts, err := a.Facts(ctx, containers, map[string]float64{})
 	if err != nil {
 		return err
 	}

@@ -199,8 +199,8 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 		before := maps.Clone(devices)
 		p.Env.IRQ = devices
 		p.Interrupts = func() (hoststate.Interrupts, error) {
-			all := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
-			return hoststate.Interrupts{All: []irq.Interrupt{{Number: 24, CPUs: all}}, Default: all}, nil
+			set := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
+			return hoststate.Interrupts{All: []irq.Interrupt{{Number: 24, CPUs: set}}, Default: set}, nil
 		}
 		p.Latencies = func(string) slo.Source {
 			asked := 0
@@ -217,7 +217,7 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 			return fix.Env{Apply: p.Env, Latencies: latencies, Wait: func(context.Context, time.Duration) error {
 				return nil
 			}, Facts: p.Facts,
-				Observe: func(_ context.Context, all []container.Container, _ time.Duration) ([]observe.Observation, error) {
+				Observe: func(_ context.Context, containers []container.Container, _ time.Duration) ([]observe.Observation, error) {
 					limit, used, stopped := 2.0, 1.0, 500*time.Millisecond
 					return []observe.Observation{
 						{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used,

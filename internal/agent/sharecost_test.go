@@ -43,11 +43,11 @@ func newBeside(t *testing.T, burners int) *beside {
 	require.CPUs(t, 2)
 	b := &beside{Tree: cgrouptest.New(t), t: t}
 	b.owner, b.other = b.Make("owner"), b.Make("batch/job")
-	_, all, err := cgroup.CPUs(b.Host, b.Top)
+	_, set, err := cgroup.CPUs(b.Host, b.Top)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := strconv.Itoa(all.List()[all.Size()-1])
+	last := strconv.Itoa(set.List()[set.Size()-1])
 	for _, path := range []string{b.owner, b.other} {
 		if err := b.Host.Write(cgroup.CPUSet, path, cgroup.FileCPUs, last); err != nil {
 			t.Fatal(err)
@@ -102,15 +102,15 @@ func (b *beside) end() {
 // secondary makes the other container one, by the remedy.
 func (b *beside) secondary() {
 	b.t.Helper()
-	all, err := container.List(b.Host, container.Options{})
+	containers, err := container.List(b.Host, container.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	f, err := gather.Host(b.t.Context(), b.Host, all, gather.Options{Root: os.DirFS("/"), Scope: b.Top, Named: b.Top})
+	f, err := gather.Host(b.t.Context(), b.Host, containers, gather.Options{Root: os.DirFS("/"), Scope: b.Top, Named: b.Top})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	c, err := container.Resolve(b.Host, all, b.other)
+	c, err := container.Resolve(b.Host, containers, b.other)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -88,9 +88,9 @@ func (s *spent) step(work func()) {
 
 // listing measures what a list of containers costs.
 func (s *spent) listing(list func() ([]container.Container, error)) func() ([]container.Container, error) {
-	return func() (all []container.Container, err error) {
-		s.inside.naming += onThread(func() { all, err = list() })
-		return all, err
+	return func() (containers []container.Container, err error) {
+		s.inside.naming += onThread(func() { containers, err = list() })
+		return containers, err
 	}
 }
 

@@ -61,11 +61,11 @@ type standing struct {
 
 // takeIn keeps a standing for each container of a round, and forgets the others. What was found out of one stays for as
 // long as its names and its pod do.
-func (c *chooser) takeIn(all []observe.Observation) {
+func (c *chooser) takeIn(observations []observe.Observation) {
 	generation := c.pods.now()
-	next := make(map[string]*standing, len(all))
-	for i := range all {
-		of := &all[i].Container
+	next := make(map[string]*standing, len(observations))
+	for i := range observations {
+		of := &observations[i].Container
 		s := c.standings[of.Group.Path]
 		switch {
 		case s == nil || s.container != *of:

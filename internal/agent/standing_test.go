@@ -94,25 +94,25 @@ func TestWhyNot(t *testing.T) {
 // TestOneComesFirst: of two the worse is tried, the other waits; what came of it stands until it is tried again.
 func TestOneComesFirst(t *testing.T) {
 	c := newChooser(rules(nil), "")
-	all := []observe.Observation{limited("/a", 0.2), limited("/b", 0.6)}
-	c.round(all, nil, start)
+	observations := []observe.Observation{limited("/a", 0.2), limited("/b", 0.6)}
+	c.round(observations, nil, start)
 	if got := c.standings["/b"].treatment.Reason; got != policy.ReasonConfirming {
 		t.Errorf("after a round: %q", got)
 	}
-	persisted(c, all, nil)
+	persisted(c, observations, nil)
 	if a, b := c.standings["/a"].treatment.Reason, c.standings["/b"].treatment.Reason; a != policy.ReasonTurn || b != policy.ReasonTrying {
 		t.Errorf("%q and %q", a, b)
 	}
 	at := start.Add(persist * time.Second)
 	c.tried("/b", at, retryAfter)
 	c.attempted("/b", outcome(&notKept{"leave", "nothing helps", false}))
-	c.round(all, nil, at.Add(time.Second))
+	c.round(observations, nil, at.Add(time.Second))
 	got := c.standings["/b"].treatment
 	if got.Reason != policy.ReasonForecast || !got.Until.Equal(at.Add(retryAfter)) || !strings.Contains(got.Why(), "nothing helps") {
 		t.Errorf("%+v", got)
 	}
 	delete(c.waits, "/b") // as after a restart
-	c.round(all, nil, at.Add(2*time.Second))
+	c.round(observations, nil, at.Add(2*time.Second))
 	if got := c.standings["/b"].treatment; got.Reason != policy.ReasonCooldown || got.Until.IsZero() {
 		t.Errorf("%+v", got)
 	}
@@ -124,10 +124,10 @@ func TestStartup(t *testing.T) {
 	c.rules.Startup = 30 * time.Second
 	asked := 0
 	c.age = func(container.Container) (time.Duration, bool) { asked++; return 10 * time.Second, true }
-	all := []observe.Observation{limited("/a", 0.5)}
+	observations := []observe.Observation{limited("/a", 0.5)}
 	found := func(from, to int) (at []int) {
 		for i := from; i < to; i++ {
-			if len(c.round(all, nil, start.Add(time.Duration(i)*time.Second))) > 0 {
+			if len(c.round(observations, nil, start.Add(time.Duration(i)*time.Second))) > 0 {
 				at = append(at, i)
 			}
 		}
@@ -178,25 +178,25 @@ func TestAnnotationsAreToldOnce(t *testing.T) {
 	c.tell = func(of container.Container, r policy.Refusal) {
 		told = append(told, of.Name+" "+r.Annotation+" "+r.Value)
 	}
-	all := []observe.Observation{limited("/a", 0.5), limited("/b", 0.5)}
+	observations := []observe.Observation{limited("/a", 0.5), limited("/b", 0.5)}
 	for i := range 9 {
-		c.round(all, nil, start.Add(time.Duration(i)*time.Second))
+		c.round(observations, nil, start.Add(time.Duration(i)*time.Second))
 		generation += uint64(i % 2)
 	}
 	if want := []string{"/a unthrottle.dev/remedy pin"}; !slices.Equal(told, want) {
 		t.Errorf("told %q", told)
 	}
 	asks["/a"] = "burst; reboot"
-	c.round(all, nil, start.Add(time.Minute))
+	c.round(observations, nil, start.Add(time.Minute))
 	if len(told) != 1 {
 		t.Errorf("asked again although nothing changed: %q", told)
 	}
 	generation++
-	c.round(all, nil, start.Add(2*time.Minute))
+	c.round(observations, nil, start.Add(2*time.Minute))
 	if len(told) != 2 || c.standings["/a"].treatment.Reason != policy.ReasonAnnotation {
 		t.Errorf("told %q, %+v", told, c.standings["/a"].treatment)
 	}
-	c.round(all[1:], nil, start.Add(3*time.Minute))
+	c.round(observations[1:], nil, start.Add(3*time.Minute))
 	if len(c.standings) != 1 {
 		t.Errorf("%d containers are remembered", len(c.standings))
 	}
@@ -206,11 +206,11 @@ func TestAnnotationsAreToldOnce(t *testing.T) {
 func TestPolicyPage(t *testing.T) {
 	c := annotated(rules(nil), map[string]string{"/a\x1b[31m": "none"})
 	a := &agent{Config: Config{ConfigFile: "/etc/unthrottle.yaml", Version: "1"}, chooser: c, lastRound: start}
-	all := []observe.Observation{limited("/a\x1b[31m", 0.5), limited("/b", 0)}
+	observations := []observe.Observation{limited("/a\x1b[31m", 0.5), limited("/b", 0)}
 	for i := range maxContainers {
-		all = append(all, limited(fmt.Sprintf("/c/%d", i), 0))
+		observations = append(observations, limited(fmt.Sprintf("/c/%d", i), 0))
 	}
-	c.round(all, []txn.InForce{{Target: "/b", Remedy: "burst", ID: "7"}}, start)
+	c.round(observations, []txn.InForce{{Target: "/b", Remedy: "burst", ID: "7"}}, start)
 	w := httptest.NewRecorder()
 	policyPage(a.report).ServeHTTP(w, httptest.NewRequest("GET", "/policy", nil))
 	if strings.Contains(w.Body.String(), "\x1b") {

@@ -24,7 +24,7 @@ func trying(t policy.Trial) *chooser {
 // is tried meanwhile, and why
 // it waits is said. Without a trial in the rule nothing waits.
 func TestTrialsAreBounded(t *testing.T) {
-	all := []observe.Observation{limited("/a", 0.5)}
+	observations := []observe.Observation{limited("/a", 0.5)}
 	daily := policy.Trial{Most: 2 * time.Minute, Per: 24 * time.Hour}
 	quiet := daily
 	quiet.Quiet = policy.Quiet{From: 3 * time.Hour, To: 5 * time.Hour} // start is 03:04:05
@@ -45,7 +45,7 @@ func TestTrialsAreBounded(t *testing.T) {
 			if c.had != 0 {
 				chooser.hadTrial("/a", hadTrial{at: start.Add(-c.had)})
 			}
-			found := persisted(chooser, all, nil)
+			found := persisted(chooser, observations, nil)
 			if (len(found) == 0) != (c.waits > 0) {
 				t.Fatalf("found %v", paths(found))
 			}

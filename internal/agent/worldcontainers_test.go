@@ -229,17 +229,17 @@ func p99(r curetest.Recording) float64 {
 func (w *world) list() []container.Container {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var all []container.Container
+	var containers []container.Container
 	for _, path := range slices.Sorted(maps.Keys(w.boxes)) {
-		all = append(all, w.boxes[path].container)
+		containers = append(containers, w.boxes[path].container)
 	}
-	return all
+	return containers
 }
 
 // observe is a window of the counters that has just ended.
-func (w *world) observe(all []container.Container, window time.Duration) []observe.Observation {
+func (w *world) observe(containers []container.Container, window time.Duration) []observe.Observation {
 	var seen []observe.Observation
-	for _, c := range all {
+	for _, c := range containers {
 		r, err := w.at(c.Group.Path)
 		if err != nil {
 			continue
@@ -264,7 +264,8 @@ func (w *world) observe(all []container.Container, window time.Duration) []obser
 	return seen
 }
 
-func (w *world) facts(ctx context.Context, env apply.Env, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
+func (w *world) facts(ctx context.Context, env apply.Env, containers []container.Container,
+	used map[string]float64) (hoststate.Facts, error) {
 	held, err := apply.Status(env)
 	if err != nil {
 		return hoststate.Facts{}, err
@@ -273,7 +274,7 @@ func (w *world) facts(ctx context.Context, env apply.Env, all []container.Contai
 	if err != nil {
 		return hoststate.Facts{}, err
 	}
-	return gather.From(ctx, w.k, false, all, gather.Options{Root: w.root, Held: held, Drift: drift, Used: used})
+	return gather.From(ctx, w.k, false, containers, gather.Options{Root: w.root, Held: held, Drift: drift, Used: used})
 }
 
 // source is a latency source. One that looks back prints the latencies of the last 20 s, whatever it is asked for.

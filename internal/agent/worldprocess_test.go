@@ -136,16 +136,16 @@ func (w *world) start() {
 	l.agent = &agent{wake: make(chan struct{}, 1), chooser: newChooser(rules, ""), Config: Config{
 		Rules: rules, Env: env, Log: slog.New(slog.NewTextHandler(w, nil)), Latencies: w.source,
 		List: func() ([]container.Container, error) { return w.list(), nil },
-		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
-			return w.facts(ctx, env, all, used)
+		Facts: func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error) {
+			return w.facts(ctx, env, containers, used)
 		},
 		Fix: func(latencies slo.Source) fix.Env {
 			return fix.Env{Apply: env, Latencies: latencies, Wait: clock.Sleep,
-				Observe: func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+				Observe: func(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
 					if err := clock.Sleep(ctx, window); err != nil {
 						return nil, err
 					}
-					return w.observe(all, window), nil
+					return w.observe(containers, window), nil
 				},
 				Learn: func(ctx context.Context, c container.Container, length time.Duration) (fix.Learned, error) {
 					if err := clock.Sleep(ctx, length); err != nil {
@@ -154,8 +154,8 @@ func (w *world) start() {
 					r, err := w.at(c.Group.Path)
 					return fix.Learned{Explanation: r.Explanation, Load: r.Load, Missing: r.Missing, Runs: r.Runs}, err
 				},
-				Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
-					return w.facts(ctx, env, all, used)
+				Facts: func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error) {
+					return w.facts(ctx, env, containers, used)
 				},
 			}
 		},

@@ -36,8 +36,8 @@ func BenchmarkLister(b *testing.B) {
 	}
 	l := NewLister(h, Options{Scope: base})
 	for b.Loop() {
-		if all, err := l.List(); err != nil || len(all) != 200 {
-			b.Fatalf("%d, %v", len(all), err)
+		if containers, err := l.List(); err != nil || len(containers) != 200 {
+			b.Fatalf("%d, %v", len(containers), err)
 		}
 	}
 }

@@ -111,9 +111,9 @@ func TestListInsideAContainer(t *testing.T) {
 	} {
 		h, o := n.open()
 		o.Scope = scope
-		all, err := List(h, o)
+		containers, err := List(h, o)
 		var got []string
-		for _, c := range all {
+		for _, c := range containers {
 			got = append(got, c.Group.Path)
 		}
 		if err != nil || !slices.Equal(got, want) {
@@ -126,7 +126,7 @@ func TestResolve(t *testing.T) {
 	n := kubernetesNode(t)
 	n.write("proc/7/cgroup", "0::/kubepods.slice/kubepods-pod"+uidU+".slice/cri-containerd-"+idA+".scope/nested\n")
 	h, o := n.open()
-	all, err := List(h, o)
+	containers, err := List(h, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,27 +137,27 @@ func TestResolve(t *testing.T) {
 		"shop/cart-0/app": app, uid: app, idA: app, "0123": app, "fe": "shop/cart-0/fedcba987654",
 		"containerd:cart-0": app, "kubernetes:shop/cart-0/app": app, "containerd:0123": app, "docker:web": "web", "docker:cc": "web",
 		"web": "web", "ccc": "web", "nginx": "nginx.service", "nginx.service": "nginx.service", "pid:7": app,
-		all[0].Group.Path: app, all[0].Group.Path + "/nested": all[0].Group.Path + "/nested",
+		containers[0].Group.Path: app, containers[0].Group.Path + "/nested": containers[0].Group.Path + "/nested",
 		pod: pod, n.dir + "/cg" + pod: pod, pod[1:]: pod,
 		text.EscapePath("/mine/leaf \xff\n\x1b[31m"): `/mine/leaf \xff\n\x1b[31m`,
 		"/mine/leaf \xff\n\x1b[31m":                  `/mine/leaf \xff\n\x1b[31m`,
 		"leaf \xff\n\x1b[31m":                        `/mine/leaf \xff\n\x1b[31m`, // its last component
 	} {
-		if got, err := Resolve(h, all, target); err != nil || got.Name != name {
+		if got, err := Resolve(h, containers, target); err != nil || got.Name != name {
 			t.Errorf("%q: %q, %v; want %q", target, got.Name, err, name)
 		}
 	}
 	for target, near := range map[string]string{"ngimx": "nginx.service", "cart": app, "weeb": "web",
 		"docker:cart-0": "", "docker:weeb": "web", "podman:web": "", "docker:": "", "zzzzzzzzz": "", "pid:999": "",
 		"pid:0": "", "pid:-1": "", "": ""} {
-		_, err := Resolve(h, all, target)
+		_, err := Resolve(h, containers, target)
 		var e *NotFound
 		if !errors.As(err, &e) || near != "" && (len(e.Near) == 0 || e.Near[0] != near) || len(e.Near) > 5 {
 			t.Errorf("%q: %v, want near %q", target, err, near)
 		}
 	}
 	var ambiguous *Ambiguous
-	if _, err := Resolve(h, append(all, all[0]), "app"); !errors.As(err, &ambiguous) || len(ambiguous.Candidates) != 2 {
+	if _, err := Resolve(h, append(containers, containers[0]), "app"); !errors.As(err, &ambiguous) || len(ambiguous.Candidates) != 2 {
 		t.Errorf("ambiguous: %v", err)
 	}
 }

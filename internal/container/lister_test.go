@@ -86,9 +86,9 @@ func TestListerNoticesACpusetMadeLater(t *testing.T) {
 	h, o := n.open()
 	l := NewLister(h, o)
 	for _, want := range []string{"/", "/a.service"} {
-		all, err := l.List()
-		if err != nil || len(all) != 1 || all[0].Group.CPUSetPath != want {
-			t.Fatalf("%+v, %v; want %s", all, err, want)
+		containers, err := l.List()
+		if err != nil || len(containers) != 1 || containers[0].Group.CPUSetPath != want {
+			t.Fatalf("%+v, %v; want %s", containers, err, want)
 		}
 		n.write("cpuset/a.service/cgroup.procs", "41\n")
 		n.write("proc/41/cgroup", "2:cpuset:/a.service\n1:cpu:/a.service\n")
@@ -118,11 +118,11 @@ func TestListerRemembers(t *testing.T) {
 	l := NewLister(h, o)
 	name := func() string {
 		t.Helper()
-		all, err := l.List()
-		if err != nil || len(all) != 1 {
-			t.Fatalf("%+v, %v", all, err)
+		containers, err := l.List()
+		if err != nil || len(containers) != 1 {
+			t.Fatalf("%+v, %v", containers, err)
 		}
-		return all[0].Name
+		return containers[0].Name
 	}
 	if got := name(); got != idA[:12] {
 		t.Errorf("without logs: %q", got)
@@ -160,25 +160,25 @@ func TestDockerNamesAreData(t *testing.T) {
 	n.write("docker/containers/"+idB+"/config.v2.json", `{"Name":"/evil\u001b[31m","Config":{"Image":"a\nb","Labels":{
 		"io.kubernetes.pod.name":"spoofed","io.kubernetes.pod.namespace":"kube-system","io.kubernetes.container.name":"c"}}}`)
 	h, o := n.open()
-	all, err := List(h, o)
-	if err != nil || len(all) != 2 {
-		t.Fatalf("%+v, %v", all, err)
+	containers, err := List(h, o)
+	if err != nil || len(containers) != 2 {
+		t.Fatalf("%+v, %v", containers, err)
 	}
-	if got := all[1]; all[0].Name != idA[:12] || got.Name != `evil\x1b[31m` || got.ContainerName != got.Name ||
+	if got := containers[1]; containers[0].Name != idA[:12] || got.Name != `evil\x1b[31m` || got.ContainerName != got.Name ||
 		got.Image != `a\nb` || got.Pod != "" || got.Namespace != "" {
-		t.Errorf("%+v", all)
+		t.Errorf("%+v", containers)
 	}
 }
 
 func TestNearIsBounded(t *testing.T) {
-	var all []Container
+	var containers []Container
 	for i := range 1000 {
-		all = append(all, Container{Name: fmt.Sprintf("web-%d", i)})
+		containers = append(containers, Container{Name: fmt.Sprintf("web-%d", i)})
 	}
-	if got := near(all, "web-1001"); len(got) != maxNear {
+	if got := near(containers, "web-1001"); len(got) != maxNear {
 		t.Errorf("%d names", len(got))
 	}
-	if got := near(all, strings.Repeat("z", 1<<20)); len(got) != 0 {
+	if got := near(containers, strings.Repeat("z", 1<<20)); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
 }

@@ -21,7 +21,7 @@ func near(containers []Container, target string) []string {
 		name  string
 		score int
 	}
-	var all []scored
+	var scoreds []scored
 	for _, c := range containers[:min(len(containers), maxNearContainers)] {
 		best := -1
 		for _, name := range []string{c.Name, c.Pod, c.ContainerName, c.Service, trimUnit(c.Unit),
@@ -31,12 +31,12 @@ func near(containers []Container, target string) []string {
 			}
 		}
 		if best >= 0 {
-			all = append(all, scored{c.Name, best})
+			scoreds = append(scoreds, scored{c.Name, best})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Or(a.score-b.score, cmp.Compare(a.name, b.name)) })
+	slices.SortStableFunc(scoreds, func(a, b scored) int { return cmp.Or(a.score-b.score, cmp.Compare(a.name, b.name)) })
 	var names []string
-	for _, s := range all {
+	for _, s := range scoreds {
 		if !slices.Contains(names, s.name) {
 			names = append(names, s.name)
 		}

@@ -28,9 +28,9 @@ func TestContainersWithoutAMark(t *testing.T) {
 	h, o := n.open()
 	l := NewLister(h, o)
 	for range 2 {
-		all, err := l.List()
+		containers, err := l.List()
 		var got []string
-		for _, c := range all {
+		for _, c := range containers {
 			got = append(got, c.Group.Path+" "+c.Runtime+" "+c.Name+" "+c.ContainerName)
 		}
 		if want := []string{"/default/batch containerd batch batch", "/empty  /empty ",
@@ -40,11 +40,11 @@ func TestContainersWithoutAMark(t *testing.T) {
 	}
 	// A process that comes late.
 	n.waited(300, "/empty", "late", "/empty")
-	all, err := l.List()
-	if err != nil || len(all) != 3 || all[1].Name != "late" {
-		t.Errorf("%+v, %v", all, err)
+	containers, err := l.List()
+	if err != nil || len(containers) != 3 || containers[1].Name != "late" {
+		t.Errorf("%+v, %v", containers, err)
 	}
-	if got, err := Resolve(h, all, "containerd:batch"); err != nil || got.Group.Path != "/default/batch" {
+	if got, err := Resolve(h, containers, "containerd:batch"); err != nil || got.Group.Path != "/default/batch" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -58,20 +58,20 @@ func TestComposeServices(t *testing.T) {
 			"com.docker.compose.project":"shop","com.docker.compose.service":"cart"}}}`, i+1))
 	}
 	h, o := n.open()
-	all, err := List(h, o)
+	containers, err := List(h, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, target := range []string{"cart", "shop/cart", "docker:cart"} {
-		if _, err := Resolve(h, all, target); err == nil || len(err.(*Ambiguous).Candidates) != 2 ||
+		if _, err := Resolve(h, containers, target); err == nil || len(err.(*Ambiguous).Candidates) != 2 ||
 			!strings.HasPrefix(err.(*Ambiguous).Candidates[0], "docker:shop-cart-1 (/docker/") {
 			t.Errorf("%s: %v", target, err)
 		}
-		if got, err := Resolve(h, all[:1], target); err != nil || got.Name != "shop-cart-1" {
+		if got, err := Resolve(h, containers[:1], target); err != nil || got.Name != "shop-cart-1" {
 			t.Errorf("%s: %+v, %v", target, got, err)
 		}
 	}
-	if got, err := Resolve(h, all, "docker:shop-cart-2"); err != nil || got.ID != idB {
+	if got, err := Resolve(h, containers, "docker:shop-cart-2"); err != nil || got.ID != idB {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

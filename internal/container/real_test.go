@@ -75,34 +75,35 @@ func TestRealContainer(t *testing.T) {
 	if err := h.Attach(cgroup.CPU, docker+"/inner", sleeper.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	all, err := List(h, Options{Scope: base})
-	if err != nil || len(all) != 2 || all[0].Runtime != Docker || all[0].Group.Path != docker || all[1].Group.Path != base+"/plain" {
-		t.Fatalf("%+v, %v", all, err)
+	containers, err := List(h, Options{Scope: base})
+	if err != nil || len(containers) != 2 || containers[0].Runtime != Docker || containers[0].Group.Path != docker ||
+		containers[1].Group.Path != base+"/plain" {
+		t.Fatalf("%+v, %v", containers, err)
 	}
 	pid := fmt.Sprintf("pid:%d", sleeper.Process.Pid)
 	for target, path := range map[string]string{pid: docker, idA[:6]: docker, docker + "/inner": docker + "/inner",
 		h.Dir(cgroup.CPU, base): base} {
-		got, err := Resolve(h, all, target)
+		got, err := Resolve(h, containers, target)
 		if err != nil || got.Group.Path != path {
 			t.Errorf("%s: %s, %v; want %s", target, got.Group.Path, err, path)
 		}
 	}
 	// The oldest process counts, in a cgroup below too. One that is gone by then is left out.
 	proc := fstest.MapFS{"uptime": {Data: []byte("100.00 1.00\n")}}
-	if age, ok := Age(h, proc, all[0]); ok {
+	if age, ok := Age(h, proc, containers[0]); ok {
 		t.Errorf("the age of no process is %v", age)
 	}
 	proc[strconv.Itoa(sleeper.Process.Pid)+"/stat"] = &fstest.MapFile{
 		Data: []byte("7 (sleep) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9000 0 0")}
-	if age, ok := Age(h, proc, all[0]); !ok || age != 10*time.Second {
+	if age, ok := Age(h, proc, containers[0]); !ok || age != 10*time.Second {
 		t.Errorf("age %v, %v; want 10s", age, ok)
 	}
-	if age, ok := Age(h, proc, all[1]); ok {
+	if age, ok := Age(h, proc, containers[1]); ok {
 		t.Errorf("an empty cgroup is %v old", age)
 	}
 	if _, ok := h.Mount(cgroup.CPUAcct); ok && !h.SameHierarchy(cgroup.CPU, cgroup.CPUAcct) {
-		if all[0].Group.CPUAcctPath == docker {
-			t.Errorf("there is no such cgroup in cpuacct: %+v", all[0].Group)
+		if containers[0].Group.CPUAcctPath == docker {
+			t.Errorf("there is no such cgroup in cpuacct: %+v", containers[0].Group)
 		}
 	}
 }

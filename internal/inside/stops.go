@@ -49,9 +49,9 @@ func (f Finding) TrialStops(t Trial) Stops {
 	for _, s := range silences(t.Gaps, t.CPUs) {
 		quiet = append(quiet, Gap{Ran: s.start, Start: s.start, End: s.end})
 	}
-	one, all := f.Stops(t.Gaps, 0, t.End), f.Stops(quiet, 0, t.End)
-	if one.Periods >= all.Periods {
-		return one
+	stops, all := f.Stops(t.Gaps, 0, t.End), f.Stops(quiet, 0, t.End)
+	if stops.Periods >= all.Periods {
+		return stops
 	}
 	return all
 }

@@ -42,7 +42,7 @@ type Decision struct {
 
 // Decide says what the runtimes of a process decided under a limit (0: none). nil: it has none that the table knows.
 func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
-	var all []Decision
+	var decisions []Decision
 	for _, key := range t.RuntimesOf(&p.Process) {
 		v := ""
 		known := version(key, p.Process)
@@ -52,73 +52,73 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 		d := Decision{PID: p.TGID, Budget: p.Budget, Version: known, Decided: map[string]int{}, Fits: map[string]int{},
 			Told: map[string]string{}, Settings: map[string]string{}, Assumed: []string{}, Said: []string{}}
 		processors := 0 // that it was told
-		for _, of := range t.Settings() {
-			if of.Of != key || !of.IsOf(&p.Process, v) {
+		for _, setting := range t.Settings() {
+			if setting.Of != key || !setting.IsOf(&p.Process, v) {
 				continue
 			}
-			d.Runtime = of.Runtime
-			d.Fits[of.Decides] = of.Fits(limitCPUs, p.Host)
-			d.Decided[of.Decides] = of.Decided(limitCPUs, p.Host)
-			g, has := given(of, p)
-			n, readable := of.Read(g.Value, limitCPUs, p.Host)
+			d.Runtime = setting.Runtime
+			d.Fits[setting.Decides] = setting.Fits(limitCPUs, p.Host)
+			d.Decided[setting.Decides] = setting.Decided(limitCPUs, p.Host)
+			g, has := given(setting, p)
+			n, readable := setting.Read(g.Value, limitCPUs, p.Host)
 			has = has && readable && !g.Otherwise
-			if of.Follows() {
-				d.follow(of, p.JVM, n, g.By.Name(), has, processors)
+			if setting.Follows() {
+				d.follow(setting, p.JVM, n, g.By.Name(), has, processors)
 				continue
 			}
-			if of.CanBeTold() {
-				d.Settings[of.Decides] = of.Name()
+			if setting.CanBeTold() {
+				d.Settings[setting.Decides] = setting.Name()
 			}
-			d.Live = d.Live || of.Live
+			d.Live = d.Live || setting.Live
 			if has {
-				d.Decided[of.Decides], processors = n, n
-				d.Told[of.Decides] = g.By.Name()
+				d.Decided[setting.Decides], processors = n, n
+				d.Told[setting.Decides] = g.By.Name()
 				d.Live = false
 			} else if g.Otherwise {
-				delete(d.Decided, of.Decides)
-				d.Told[of.Decides] = g.By.Name()
-			} else if !of.Live {
-				d.Assumed = append(d.Assumed, of.Decides)
+				delete(d.Decided, setting.Decides)
+				d.Told[setting.Decides] = g.By.Name()
+			} else if !setting.Live {
+				d.Assumed = append(d.Assumed, setting.Decides)
 			}
 		}
 		if b := p.Budget; b != nil && b.GOMAXPROCS > 0 && strings.HasPrefix(key, "go") {
 			d.Decided["processors"], d.Told["processors"], d.Live = b.GOMAXPROCS, "libs/go", true
 		}
 		if len(d.Decided) > 0 {
-			all = append(all, d)
+			decisions = append(decisions, d)
 		}
 	}
-	return all
+	return decisions
 }
 
 // follow adds a figure that has no variable of its own: the JVM says it, or an option told it (n, by), or it follows from the
 // processors that the runtime was told (0: none).
-func (d *Decision) follow(of threadpool.Setting, jvm *threadpool.JVM, n int, by string, told bool, processors int) {
+func (d *Decision) follow(setting threadpool.Setting, jvm *threadpool.JVM, n int, by string, told bool, processors int) {
 	if told {
-		d.Told[of.Decides], d.Settings[of.Decides] = by, of.Name()
+		d.Told[setting.Decides], d.Settings[setting.Decides] = by, setting.Name()
 	}
 	switch {
-	case of.Decides == "compiler_threads" && jvm != nil && jvm.CompilerThreads > 0:
-		d.Decided[of.Decides] = jvm.CompilerThreads
-		d.Said = append(d.Said, of.Decides)
+	case setting.Decides == "compiler_threads" && jvm != nil && jvm.CompilerThreads > 0:
+		d.Decided[setting.Decides] = jvm.CompilerThreads
+		d.Said = append(d.Said, setting.Decides)
 	case told:
-		d.Decided[of.Decides] = n
+		d.Decided[setting.Decides] = n
 	case processors > 0:
-		d.Decided[of.Decides] = of.Told(processors)
+		d.Decided[setting.Decides] = setting.Told(processors)
 	default:
-		d.Assumed = append(d.Assumed, of.Decides)
+		d.Assumed = append(d.Assumed, setting.Decides)
 	}
 }
 
 // given is what a running process was given of a setting. A JVM's own list of its options holds those of files too.
-func given(of threadpool.Setting, p Process) (g threadpool.Given, has bool) {
-	g, has = of.Given(p.Env, p.Cmdline)
-	if of.Of != "jvm" || p.JVM == nil || of.Option == "" {
+func given(setting threadpool.Setting, p Process) (g threadpool.Given, has bool) {
+	g, has = setting.Given(p.Env, p.Cmdline)
+	if setting.Of != "jvm" || p.JVM == nil || setting.Option == "" {
 		return g, has
 	}
-	value, has := threadpool.Spelling{Option: of.Option}.In(nil, p.JVM.Options)
+	value, has := threadpool.Spelling{Option: setting.Option}.In(nil, p.JVM.Options)
 	if value != g.Value {
-		g.By = threadpool.Spelling{Option: of.Option}
+		g.By = threadpool.Spelling{Option: setting.Option}
 	}
 	g.Value = value
 	return g, has

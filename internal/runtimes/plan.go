@@ -53,12 +53,13 @@ func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Star
 		fits = times * l.Request
 		note = fmt.Sprintf("; there is no limit: %g times the request of %s", times, text.CPUs(l.Request))
 	}
-	for _, of := range t.Settings() {
-		if !of.CanBeTold() || of.Argument != "" && !isProgram(of, args) {
+	for _, setting := range t.Settings() {
+		if !setting.CanBeTold() || setting.Argument != "" && !isProgram(setting, args) {
 			continue
 		}
-		row := Row{Runtime: of.Runtime, Setting: of.Name(), WouldBe: fmt.Sprint(of.Decided(l.CPUs, l.Host)), Why: of.Why + note}
-		given, has := of.Given(env, args)
+		row := Row{Runtime: setting.Runtime, Setting: setting.Name(),
+			WouldBe: fmt.Sprint(setting.Decided(l.CPUs, l.Host)), Why: setting.Why + note}
+		given, has := setting.Given(env, args)
 		switch {
 		case has:
 			row.Setting, row.Value, row.Why = given.By.Name(), given.Value, Kept
@@ -68,36 +69,36 @@ func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Star
 				row.Why = "there is no limit, and " + l.Unsure
 			}
 		default:
-			row.Value, row.Set = of.Written(of.Fits(fits, l.Host)), true
-			s.set(of, row.Value)
+			row.Value, row.Set = setting.Written(setting.Fits(fits, l.Host)), true
+			s.set(setting, row.Value)
 		}
 		s.Rows = append(s.Rows, row)
 	}
 	return s
 }
 
-func isProgram(of threadpool.Setting, args []string) bool {
-	return len(args) > 0 && slices.ContainsFunc(of.Program, func(p string) bool {
+func isProgram(setting threadpool.Setting, args []string) bool {
+	return len(args) > 0 && slices.ContainsFunc(setting.Program, func(p string) bool {
 		ok, err := path.Match(p, path.Base(args[0]))
 		return ok && err == nil
 	})
 }
 
-func (s *Started) set(of threadpool.Setting, value string) {
-	if of.Argument != "" {
-		s.Args = append(s.Args, of.Argument, value)
+func (s *Started) set(setting threadpool.Setting, value string) {
+	if setting.Argument != "" {
+		s.Args = append(s.Args, setting.Argument, value)
 		return
 	}
-	if of.Option != "" {
+	if setting.Option != "" {
 		between := "="
-		if strings.HasPrefix(of.Option, "+") { // as Erlang writes it
+		if strings.HasPrefix(setting.Option, "+") { // as Erlang writes it
 			between = " "
 		}
-		value = of.Option + between + value
-		if before, _ := threadpool.Variable(s.Env, of.Env); before != "" {
+		value = setting.Option + between + value
+		if before, _ := threadpool.Variable(s.Env, setting.Env); before != "" {
 			value = before + " " + value
 		}
 	}
-	s.Env = slices.DeleteFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, of.Env+"=") })
-	s.Env = append(s.Env, of.Env+"="+value)
+	s.Env = slices.DeleteFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, setting.Env+"=") })
+	s.Env = append(s.Env, setting.Env+"="+value)
 }

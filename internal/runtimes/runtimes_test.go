@@ -144,21 +144,21 @@ func TestEachSpelling(t *testing.T) {
 	} {
 		env, args := strings.Split(c.env, "\n"), strings.Fields(c.args)
 		c.process.Cmdline = args
-		i := slices.IndexFunc(known.Settings(), func(of threadpool.Setting) bool {
-			return of.Decides == c.figure && of.CanBeTold() && slices.Contains(known.RuntimesOf(&c.process), of.Of)
+		i := slices.IndexFunc(known.Settings(), func(setting threadpool.Setting) bool {
+			return setting.Decides == c.figure && setting.CanBeTold() && slices.Contains(known.RuntimesOf(&c.process), setting.Of)
 		})
 		if i < 0 {
 			t.Fatalf("%+v: no such setting", c)
 		}
-		of := known.Settings()[i]
+		setting := known.Settings()[i]
 		s := Plan(known, Limits{CPUs: 1.5, Host: 8}, 2, env, args)
 		row := s.Rows[slices.IndexFunc(s.Rows, func(r Row) bool {
-			return r.Setting == of.Name() && c.by == "" || r.Setting == c.by && r.Runtime == of.Runtime
+			return r.Setting == setting.Name() && c.by == "" || r.Setting == c.by && r.Runtime == setting.Runtime
 		})]
 		if row.Set != (c.by == "") {
 			t.Errorf("%q, %q: %+v", c.env, c.args, row)
 		}
-		if again, has := of.Given(s.Env, s.Args); !has || c.by != "" && again.By.Name() != c.by {
+		if again, has := setting.Given(s.Env, s.Args); !has || c.by != "" && again.By.Name() != c.by {
 			t.Errorf("%q, %q: started with %q, %q", c.env, c.args, s.Env, s.Args)
 		}
 		var d Decision
@@ -198,11 +198,11 @@ func TestDecide(t *testing.T) {
 	of := func(p Process, limit float64) Decision {
 		t.Helper()
 		p.Host, p.TGID = 8, 7
-		all := Decide(known, p, limit)
-		if len(all) != 1 {
-			t.Fatalf("%d runtimes: %+v", len(all), all)
+		decisions := Decide(known, p, limit)
+		if len(decisions) != 1 {
+			t.Fatalf("%d runtimes: %+v", len(decisions), decisions)
 		}
-		return all[0]
+		return decisions[0]
 	}
 	java := threadpool.Process{Exe: "/usr/bin/java", Cmdline: []string{"java"}}
 	d := of(Process{Process: java}, 3.5)
@@ -258,15 +258,16 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: %+v", exe, d)
 		}
 	}
-	if all := Decide(known, Process{Process: threadpool.Process{Exe: "/usr/bin/ruby3.1"}, Host: 8}, 1); all != nil {
-		t.Errorf("Ruby before 3.3: %+v", all)
+	if decisions := Decide(known, Process{Process: threadpool.Process{Exe: "/usr/bin/ruby3.1"}, Host: 8}, 1); decisions != nil {
+		t.Errorf("Ruby before 3.3: %+v", decisions)
 	}
 	d = of(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.13"}, Env: []string{"PYTHON_CPU_COUNT=nonsense"}}, 0)
 	if d.Decided["processors"] != 8 || d.Fits["processors"] != 8 || d.Version == nil || *d.Version != "3.13" || len(d.Told) != 0 {
 		t.Errorf("Python without a limit: %+v", d)
 	}
-	if all := Decide(known, Process{Process: threadpool.Process{Exe: "/bin/sh", Libraries: []string{}}, Host: 8}, 1); all != nil {
-		t.Errorf("a shell: %+v", all)
+	if decisions := Decide(known, Process{Process: threadpool.Process{Exe: "/bin/sh", Libraries: []string{}}, Host: 8},
+		1); decisions != nil {
+		t.Errorf("a shell: %+v", decisions)
 	}
 }
 

@@ -172,13 +172,13 @@ func (s *Scenario) Effective(c *Cgroup) cpuset.CPUSet {
 
 // intersect returns the part of all that a cgroup's own set and those of its ancestors leave. An empty set
 // leaves everything.
-func (s *Scenario) intersect(all cpuset.CPUSet, c *Cgroup, own func(*Cgroup) cpuset.CPUSet) cpuset.CPUSet {
+func (s *Scenario) intersect(cpuSet cpuset.CPUSet, c *Cgroup, own func(*Cgroup) cpuset.CPUSet) cpuset.CPUSet {
 	for {
 		if set := own(c); !set.IsEmpty() {
-			all = all.Intersection(set)
+			cpuSet = cpuSet.Intersection(set)
 		}
 		if c.Parent < 0 {
-			return all
+			return cpuSet
 		}
 		c = &s.Cgroups[c.Parent]
 	}

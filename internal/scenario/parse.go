@@ -183,9 +183,9 @@ func (d *decoder) remedy(n *yaml.Node, key string) *Remedy {
 }
 
 // nest orders the cgroups so that each comes after its parent.
-func (d *decoder) nest(all []Cgroup, parents map[string]string) []Cgroup {
+func (d *decoder) nest(cgroups []Cgroup, parents map[string]string) []Cgroup {
 	byName, placed := map[string]Cgroup{}, map[string]int{}
-	for _, c := range all {
+	for _, c := range cgroups {
 		byName[c.Name] = c
 	}
 	var out []Cgroup
@@ -217,7 +217,7 @@ func (d *decoder) nest(all []Cgroup, parents map[string]string) []Cgroup {
 		out = append(out, c)
 		return placed[name]
 	}
-	for _, c := range all {
+	for _, c := range cgroups {
 		if d.err == nil {
 			place(c.Name, nil)
 		}

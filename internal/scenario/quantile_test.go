@@ -26,7 +26,7 @@ func TestQuantile(t *testing.T) {
 			t.Errorf("%v: widths %v, want %v", p, got.Cgroups["a"].Width, w)
 		}
 	}
-	if one := Quantile(runs[:1], 0.5); !reflect.DeepEqual(one, runs[0]) {
-		t.Errorf("one run: %+v", one)
+	if outcome := Quantile(runs[:1], 0.5); !reflect.DeepEqual(outcome, runs[0]) {
+		t.Errorf("one run: %+v", outcome)
 	}
 }

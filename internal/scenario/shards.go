@@ -72,12 +72,12 @@ func (d *decoder) expand(s *Scenario) {
 			continue
 		}
 		for shard, cgroup := range cgroups[of] {
-			one := w
-			one.Name, one.Cgroup, one.Shard = d.numbered("workloads", w.Name, shard), cgroup, shard
-			if slices.ContainsFunc(written, func(other Workload) bool { return other.Name == one.Name }) {
-				d.failAt(join("workloads", w.Name), "a shard of it would be %s, which exists already", one.Name)
+			workload := w
+			workload.Name, workload.Cgroup, workload.Shard = d.numbered("workloads", w.Name, shard), cgroup, shard
+			if slices.ContainsFunc(written, func(other Workload) bool { return other.Name == workload.Name }) {
+				d.failAt(join("workloads", w.Name), "a shard of it would be %s, which exists already", workload.Name)
 			}
-			s.Workloads = append(s.Workloads, one)
+			s.Workloads = append(s.Workloads, workload)
 		}
 	}
 	for i := range s.Workloads {
@@ -132,18 +132,18 @@ func (d *decoder) copyCgroup(s *Scenario, service int) []int {
 	}
 	all := make([]int, w.Shards.Balance.Shards)
 	for shard := range all {
-		one := old
-		one.Name = d.numbered("cgroups", old.Name, shard)
-		if slices.ContainsFunc(s.Cgroups, func(c Cgroup) bool { return c.Name == one.Name }) {
-			d.failAt(key, "a copy of cgroup %s would be %s, which exists already", old.Name, one.Name)
+		cgroup := old
+		cgroup.Name = d.numbered("cgroups", old.Name, shard)
+		if slices.ContainsFunc(s.Cgroups, func(c Cgroup) bool { return c.Name == cgroup.Name }) {
+			d.failAt(key, "a copy of cgroup %s would be %s, which exists already", old.Name, cgroup.Name)
 		}
 		all[shard] = len(s.Cgroups)
 		if shard == 0 {
 			all[0] = w.Cgroup
-			s.Cgroups[w.Cgroup] = one
+			s.Cgroups[w.Cgroup] = cgroup
 			continue
 		}
-		s.Cgroups = append(s.Cgroups, one)
+		s.Cgroups = append(s.Cgroups, cgroup)
 	}
 	return all
 }

@@ -42,15 +42,15 @@ func lengthOf(us int64) int {
 }
 
 // All has the lengths that any time had, the shortest first.
-func (l *Lengths) All() (all []Length) {
+func (l *Lengths) All() (lengths []Length) {
 	for i, n := range l {
 		us := int64(1) << (shortest + i/2)
 		if i%2 == 1 {
 			us += us / 2
 		}
 		if n > 0 {
-			all = append(all, Length{time.Duration(us) * time.Microsecond, n})
+			lengths = append(lengths, Length{time.Duration(us) * time.Microsecond, n})
 		}
 	}
-	return all
+	return lengths
 }

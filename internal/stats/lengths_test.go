@@ -23,14 +23,14 @@ func TestLengths(t *testing.T) {
 	for i := range l {
 		l[i] = 1
 	}
-	all := l.All()
-	for i, one := range all {
-		at := one.UpTo.Microseconds()
-		if lengthOf(at) != i || i > 0 && lengthOf(all[i-1].UpTo.Microseconds()+1) != i {
-			t.Errorf("%v is length %d, not %d", one.UpTo, lengthOf(at), i)
+	lengths := l.All()
+	for i, length := range lengths {
+		at := length.UpTo.Microseconds()
+		if lengthOf(at) != i || i > 0 && lengthOf(lengths[i-1].UpTo.Microseconds()+1) != i {
+			t.Errorf("%v is length %d, not %d", length.UpTo, lengthOf(at), i)
 		}
 	}
-	if len(all) != lengthsApart || (&Lengths{}).All() != nil {
-		t.Errorf("%d lengths", len(all))
+	if len(lengths) != lengthsApart || (&Lengths{}).All() != nil {
+		t.Errorf("%d lengths", len(lengths))
 	}
 }

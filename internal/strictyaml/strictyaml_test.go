@@ -10,7 +10,7 @@ import (
 )
 
 // mistakes are those of a file whose document is a mapping.
-func mistakes(data string) (all []Error) {
+func mistakes(data string) (errors []Error) {
 	n, wrong := Document([]byte(data), 100)
 	if wrong != nil {
 		return []Error{*wrong}
@@ -20,7 +20,7 @@ func mistakes(data string) (all []Error) {
 	}
 	note := func(e *Error) {
 		if e != nil {
-			all = append(all, *e)
+			errors = append(errors, *e)
 		}
 	}
 	Members(n, note, func(key, value *yaml.Node) {
@@ -44,7 +44,7 @@ func mistakes(data string) (all []Error) {
 			note(Unknown(key, []string{"cpus", "for"}))
 		}
 	})
-	return all
+	return errors
 }
 
 func TestMistakes(t *testing.T) {

@@ -56,9 +56,9 @@ type Deviation struct {
 
 // Deviations compares a forecast with its outcome, for each figure that was forecast and measured.
 func Deviations(e *Expected, o *Outcome) []Deviation {
-	all := []Deviation{}
+	deviations := []Deviation{}
 	if e == nil || o == nil || o.After == nil {
-		return all
+		return deviations
 	}
 	add := func(figure string, low, high, got *float64) {
 		if low == nil || high == nil || got == nil {
@@ -71,7 +71,7 @@ func Deviations(e *Expected, o *Outcome) []Deviation {
 		case d.Got > d.High:
 			d.Miss = d.Got - d.High
 		}
-		all = append(all, d)
+		deviations = append(deviations, d)
 	}
 	add("stopped_per_second", e.StoppedPerSecondLow, e.StoppedPerSecondHigh,
 		middle(o.After.StoppedPerSecondLow, o.After.StoppedPerSecondHigh))
@@ -79,7 +79,7 @@ func Deviations(e *Expected, o *Outcome) []Deviation {
 	add("p99_ms", e.P99MsLow, e.P99MsHigh, o.After.P99Ms)
 	add("pool_p99_ms", e.PoolP99MsLow, e.PoolP99MsHigh, o.After.PoolP99Ms)
 	add("requests_p99_ms", e.RequestsP99MsLow, e.RequestsP99MsHigh, o.After.RequestsP99Ms)
-	return all
+	return deviations
 }
 
 func middle(low, high *float64) *float64 {

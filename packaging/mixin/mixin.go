@@ -26,7 +26,7 @@ type Rule struct {
 
 // Rules returns all rules, in the order in which Prometheus evaluates them. An error names the file.
 func Rules() ([]Rule, error) {
-	var all []Rule
+	var rules []Rule
 	for _, name := range []string{"rules.yaml", "alerts.yaml"} {
 		text, err := files.ReadFile(name)
 		if err != nil {
@@ -44,10 +44,10 @@ func Rules() ([]Rule, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, g := range file.Groups {
-			all = append(all, g.Rules...)
+			rules = append(rules, g.Rules...)
 		}
 	}
-	return all, nil
+	return rules, nil
 }
 
 // FleetDashboard is the file of the one whose figures come from 'unthrottle fleet report --metrics', and not from agents.
@@ -93,7 +93,7 @@ func Dashboards() ([]Dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Dashboard
+	var dashboards []Dashboard
 	for _, name := range names {
 		text, err := files.ReadFile(name)
 		if err != nil {
@@ -103,9 +103,9 @@ func Dashboards() ([]Dashboard, error) {
 		if err := json.Unmarshal(text, &d); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		all = append(all, d)
+		dashboards = append(dashboards, d)
 	}
-	return all, nil
+	return dashboards, nil
 }
 
 // Query returns the target's query with the dashboard's variables filled in: any value, and a rate over five minutes.

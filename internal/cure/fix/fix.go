@@ -25,10 +25,10 @@ import (
 type Env struct {
 	Apply apply.Env
 	// Observe looks at containers for a window.
-	Observe func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error)
+	Observe func(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error)
 	// Facts gathers what a plan rests on; used is the CPU use by path as just
 	// observed.
-	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
+	Facts func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Learn records the target for a while; nil: this host cannot record.
 	Learn func(ctx context.Context, target container.Container, length time.Duration) (Learned, error)
 	// LearnUntil is Learn, but ends at once when a request of a client takes longer than a bound: late is how long it took, 0: none did.

@@ -74,12 +74,12 @@ func newBench(t *testing.T) *bench {
 	b.env = Env{
 		Apply:   apply.Env{FS: b.kernel, StateDir: t.TempDir(), BootID: "this", By: "test"},
 		Observe: b.observe,
-		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
+		Facts: func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error) {
 			held, err := apply.Status(b.env.Apply)
 			if err != nil {
 				return hoststate.Facts{}, err
 			}
-			return gather.From(ctx, b.kernel, false, all, gather.Options{Root: sysfs(), Held: held, Used: used})
+			return gather.From(ctx, b.kernel, false, containers, gather.Options{Root: sysfs(), Held: held, Used: used})
 		},
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
@@ -103,7 +103,7 @@ func sysfs() fstest.MapFS {
 	return files
 }
 
-func (b *bench) observe(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+func (b *bench) observe(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
 	b.observations++
 	if b.observations == b.failObserve {
 		return nil, errors.New("the counters are gone")
@@ -112,7 +112,7 @@ func (b *bench) observe(ctx context.Context, all []container.Container, window t
 		return nil, err
 	}
 	var seen []observe.Observation
-	for _, c := range all {
+	for _, c := range containers {
 		levels, err := cgroup.Levels(b.kernel, c.Group.Path)
 		if err != nil {
 			return nil, err
@@ -239,8 +239,9 @@ func TestRun(t *testing.T) {
 		}}, VerdictNotApplied, false, true, "", "not pin"},
 		{"stopped time is not known: nothing is written", []func(*bench){yes, func(b *bench) {
 			look := b.env.Observe
-			b.env.Observe = func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
-				seen, err := look(ctx, all, window)
+			b.env.Observe = func(ctx context.Context, containers []container.Container,
+				window time.Duration) ([]observe.Observation, error) {
+				seen, err := look(ctx, containers, window)
 				for i := range seen {
 					seen[i].StoppedLow, seen[i].StoppedHigh = nil, nil
 				}

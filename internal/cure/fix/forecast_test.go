@@ -318,9 +318,9 @@ func TestForecastIsComparedUnderSLO(t *testing.T) {
 	if err != nil || len(held) != 1 {
 		t.Fatalf("in force %+v, %v", held, err)
 	}
-	if all := txn.Accuracies(held); !slices.ContainsFunc(all,
+	if accuracies := txn.Accuracies(held); !slices.ContainsFunc(accuracies,
 		func(a txn.Accuracy) bool { return a.Figure == "pool_p99_ms" && a.Measured == 1 }) {
-		t.Errorf("%+v of %+v", all, held[0].Outcome)
+		t.Errorf("%+v of %+v", accuracies, held[0].Outcome)
 	}
 }
 

@@ -88,12 +88,12 @@ func (r *run) byRecording(e verdict.Evidence, again Learned) (j verdict.Judgemen
 	return j, more
 }
 
-func requestsOf(of *forecast.Runs, k forecast.Kind) verdict.Requests {
-	all := verdict.Requests{Window: of.Window, CPUs: of.CPU().Seconds() / of.Window.Seconds()}
-	for _, q := range of.Requests(k) {
-		all.BeganMs, all.TookMs = append(all.BeganMs, ms(q.Began)), append(all.TookMs, ms(q.Took))
+func requestsOf(runs *forecast.Runs, k forecast.Kind) verdict.Requests {
+	requests := verdict.Requests{Window: runs.Window, CPUs: runs.CPU().Seconds() / runs.Window.Seconds()}
+	for _, q := range runs.Requests(k) {
+		requests.BeganMs, requests.TookMs = append(requests.BeganMs, ms(q.Began)), append(requests.TookMs, ms(q.Took))
 	}
-	return all
+	return requests
 }
 
 // mostLost is how many events a recording may lose, for each one that it has, and still be judged by.

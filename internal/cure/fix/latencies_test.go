@@ -51,9 +51,9 @@ func (b *bench) onVirtualTime(source func(s *service, since time.Time) []float64
 		return ctx.Err()
 	}
 	look := b.env.Observe
-	b.env.Observe = func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+	b.env.Observe = func(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
 		s.now = s.now.Add(window)
-		return look(ctx, all, window)
+		return look(ctx, containers, window)
 	}
 	b.kernel.Before = func(op cgroupmodel.Op) error {
 		if op.Changes() && op.Path == "/busy" && op.File == "cpu.cfs_quota_us" && op.Value == "-1" {

@@ -104,13 +104,13 @@ func (r *run) lookAround(ctx context.Context) (err error) {
 
 // watch observes containers and, where it is to, records the target at the same time for so long. If the
 // observation fails it ends the recording, which nothing needs then.
-func (r *run) watch(ctx context.Context, all []container.Container, record bool,
+func (r *run) watch(ctx context.Context, containers []container.Container, record bool,
 	length time.Duration) ([]observe.Observation, Learned, error) {
 	if !record {
-		seen, err := r.env.Observe(ctx, all, r.o.Window)
+		seen, err := r.env.Observe(ctx, containers, r.o.Window)
 		return seen, Learned{}, err
 	}
-	return r.watchWith(ctx, all, r.o.Window, func(ctx context.Context) (Learned, bool, error) {
+	return r.watchWith(ctx, containers, r.o.Window, func(ctx context.Context) (Learned, bool, error) {
 		learned, err := r.env.Learn(ctx, r.o.Target, length)
 		return learned, false, err
 	})
@@ -118,7 +118,7 @@ func (r *run) watch(ctx context.Context, all []container.Container, record bool,
 
 // watchWith observes containers for a window while learn records. enough: what was recorded ends the observation too, which then has
 // seen nothing.
-func (r *run) watchWith(ctx context.Context, all []container.Container, window time.Duration,
+func (r *run) watchWith(ctx context.Context, containers []container.Container, window time.Duration,
 	learn func(context.Context) (_ Learned, enough bool, _ error)) ([]observe.Observation, Learned, error) {
 	type outcome struct {
 		learned Learned
@@ -137,7 +137,7 @@ func (r *run) watchWith(ctx context.Context, all []container.Container, window t
 		}
 		recorded <- outcome{learned, enough, err}
 	}()
-	seen, err := r.env.Observe(observing, all, window)
+	seen, err := r.env.Observe(observing, containers, window)
 	if err != nil {
 		end()
 	}
@@ -155,10 +155,10 @@ func (r *run) watchWith(ctx context.Context, all []container.Container, window t
 }
 
 // watchOneLimit watches once more where a limit of the target changed meanwhile. changed says that it changed both times.
-func (r *run) watchOneLimit(ctx context.Context, all []container.Container, record bool,
+func (r *run) watchOneLimit(ctx context.Context, containers []container.Container, record bool,
 	length time.Duration) (seen []observe.Observation, learned Learned, changed string, err error) {
 	for again := true; ; again = false {
-		seen, learned, err = r.watch(ctx, all, record, length)
+		seen, learned, err = r.watch(ctx, containers, record, length)
 		if err != nil {
 			return seen, learned, "", err
 		}

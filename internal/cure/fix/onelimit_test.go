@@ -18,7 +18,7 @@ import (
 // resizes lets the owner write a quota during the n-th looks, before their counters are read for the second time.
 func (b *bench) resizes(quotas map[int]string) {
 	look := b.env.Observe
-	b.env.Observe = func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+	b.env.Observe = func(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
 		was, err := cgroup.ReadLimit(b.kernel, "/busy")
 		if err != nil {
 			return nil, err
@@ -28,7 +28,7 @@ func (b *bench) resizes(quotas map[int]string) {
 				return nil, err
 			}
 		}
-		seen, err := look(ctx, all, window)
+		seen, err := look(ctx, containers, window)
 		for i := range seen {
 			if seen[i].Container.Name == "busy" {
 				seen[i].LimitChanges = observe.CompareLimits([]cgroup.Level{{Path: "/busy", Limit: was}}, seen[i].Levels[:1])
@@ -79,9 +79,10 @@ func TestLimitChangesBeforeItIsWritten(t *testing.T) {
 	for name, when := range map[string]func(*bench, func()){
 		"before the plan": func(b *bench, resize func()) {
 			look := b.env.Observe
-			b.env.Observe = func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+			b.env.Observe = func(ctx context.Context, containers []container.Container,
+				window time.Duration) ([]observe.Observation, error) {
 				defer resize()
-				return look(ctx, all, window)
+				return look(ctx, containers, window)
 			}
 		},
 		"while asked": func(b *bench, resize func()) {

@@ -43,12 +43,12 @@ func poolsOf(judged forecast.Judged, before, after *forecast.Runs) []Pool {
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(used[b], used[a]) })
-	all := []Pool{}
+	pools := []Pool{}
 	for _, name := range names[:min(len(names), mostPools)] {
-		all = append(all, Pool{text.Sanitize(name, 0), judged.Of == forecast.OfPool &&
+		pools = append(pools, Pool{text.Sanitize(name, 0), judged.Of == forecast.OfPool &&
 			(judged.Pool == "" || name == judged.Pool), timesOf(before.Of(name)), timesOf(after.Of(name))})
 	}
-	return all
+	return pools
 }
 
 func timesOf(runs []forecast.Run) *PoolTimes {

@@ -190,11 +190,11 @@ func (r *run) watched() []container.Container {
 	for _, path := range slices.Concat(r.plan.Moved, r.plan.Lenders) {
 		shrunk[path] = true
 	}
-	var all []container.Container
+	var containers []container.Container
 	for _, c := range r.o.All {
 		if shrunk[c.Group.Path] {
-			all = append(all, c)
+			containers = append(containers, c)
 		}
 	}
-	return all
+	return containers
 }

@@ -15,8 +15,8 @@ import (
 
 // forOthers reports whether the remedy is applied for the sake of the containers beside the target.
 func (r *run) forOthers() bool {
-	of, _ := remedy.Find(r.plan.Remedy)
-	return of.ForOthers
+	found, _ := remedy.Find(r.plan.Remedy)
+	return found.ForOthers
 }
 
 // purpose is the plan's, with the time that judging takes at most where the change is on trial.

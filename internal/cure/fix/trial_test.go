@@ -44,9 +44,9 @@ func (b *bench) killed(n int) (was bool) {
 		}
 	}
 	look, wait, source, ask := b.env.Observe, b.env.Wait, b.env.Latencies, b.options.Ask
-	b.env.Observe = func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+	b.env.Observe = func(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
 		count()
-		return look(ctx, all, window)
+		return look(ctx, containers, window)
 	}
 	b.env.Wait = func(ctx context.Context, d time.Duration) error { count(); return wait(ctx, d) }
 	if source != nil {

@@ -122,13 +122,13 @@ func (r *run) sample(of *forecast.Runs) verdict.Requests {
 }
 
 // others are the requests of the kinds that are not judged.
-func (r *run) others(of *forecast.Runs) (all []verdict.Requests) {
-	if of == nil || r.made() == nil {
+func (r *run) others(runs *forecast.Runs) (all []verdict.Requests) {
+	if runs == nil || r.made() == nil {
 		return nil
 	}
 	for _, kind := range r.made().Kinds {
 		if kind.Kind != r.judged().Kind {
-			all = append(all, requestsOf(of, kind.Kind))
+			all = append(all, requestsOf(runs, kind.Kind))
 		}
 	}
 	return all
@@ -628,12 +628,12 @@ func (t *turns) show(kept int) error {
 func (r *run) watchTurn(ctx context.Context, paths []string, length, bound time.Duration) (seen []observe.Observation,
 	learned Learned, late time.Duration, err error) {
 	of := append([]string{r.o.Target.Group.Path}, paths...)
-	all := slices.DeleteFunc(slices.Clone(r.o.All), func(c container.Container) bool { return !slices.Contains(of, c.Group.Path) })
+	containers := slices.DeleteFunc(slices.Clone(r.o.All), func(c container.Container) bool { return !slices.Contains(of, c.Group.Path) })
 	if !r.judgedByRuns() {
-		seen, err = r.env.Observe(ctx, all, length)
+		seen, err = r.env.Observe(ctx, containers, length)
 		return seen, Learned{}, 0, err
 	}
-	seen, learned, err = r.watchWith(ctx, all, length, func(ctx context.Context) (learned Learned, ended bool, err error) {
+	seen, learned, err = r.watchWith(ctx, containers, length, func(ctx context.Context) (learned Learned, ended bool, err error) {
 		if r.env.LearnUntil == nil || bound <= 0 {
 			learned, err = r.env.Learn(ctx, r.o.Target, length)
 			return learned, false, err

@@ -316,12 +316,12 @@ func TestHarmEndsATurn(t *testing.T) {
 		}
 		return learned, 0, err
 	}
-	b.env.Observe = func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+	b.env.Observe = func(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
 		if l, err := cgroup.ReadLimit(b.kernel, "/busy"); err == nil && l.Burst > 0 {
 			<-ctx.Done() // a window that nothing else ends
 			return nil, ctx.Err()
 		}
-		return look(ctx, all, window)
+		return look(ctx, containers, window)
 	}
 	got, err := b.run()
 	if err != nil || got.Trial == nil || got.Remedy == string(remedy.Burst) {

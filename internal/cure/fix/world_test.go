@@ -141,21 +141,21 @@ func (w *world) fix() {
 
 // held is how many changes are in force.
 func (w *world) held() int {
-	all, err := apply.Status(w.env.Apply)
+	forces, err := apply.Status(w.env.Apply)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return len(all)
+	return len(forces)
 }
 
 // unfinished is how many of those changes the next writer undoes before it does anything else.
 func (w *world) unfinished() int {
-	all, err := apply.Status(w.env.Apply)
+	forces, err := apply.Status(w.env.Apply)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	n := 0
-	for _, f := range all {
+	for _, f := range forces {
 		if f.Unfinished || f.Trial.Lost() {
 			n++
 		}

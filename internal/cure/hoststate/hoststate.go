@@ -142,8 +142,8 @@ type Interrupts struct {
 // Each visits the CPUs of those that are requested later, and of every interrupt.
 func (i Interrupts) Each(visit func(file string, now cpuset.CPUSet)) {
 	visit(irq.Default, i.Default)
-	for _, one := range i.All {
-		visit(irq.File(one.Number), one.CPUs)
+	for _, interrupt := range i.All {
+		visit(irq.File(interrupt.Number), interrupt.CPUs)
 	}
 }
 

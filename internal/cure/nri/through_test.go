@@ -29,10 +29,10 @@ type runtime struct {
 	fails error
 }
 
-func (r *runtime) UpdateContainers(all []*api.ContainerUpdate) ([]*api.ContainerUpdate, error) {
-	r.asked = append(r.asked, all...)
+func (r *runtime) UpdateContainers(updates []*api.ContainerUpdate) ([]*api.ContainerUpdate, error) {
+	r.asked = append(r.asked, updates...)
 	if r.does != nil {
-		r.does(all[0])
+		r.does(updates[0])
 	}
 	return nil, r.fails
 }
@@ -241,9 +241,9 @@ func TestBeside(t *testing.T) {
 }
 
 // said puts updates into words.
-func said(all []*api.ContainerUpdate) string {
+func said(updates []*api.ContainerUpdate) string {
 	var parts []string
-	for _, u := range all {
+	for _, u := range updates {
 		cpu := u.GetLinux().GetResources().GetCpu()
 		if cpu.GetQuota() != nil {
 			parts = append(parts, fmt.Sprintf("quota %d period %d", cpu.Quota.Value, cpu.Period.Value))

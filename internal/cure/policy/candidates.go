@@ -48,21 +48,21 @@ func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) 
 			continue
 		}
 		p.plan.Expected = expected(made, i)
-		one := Candidate{Row: i, Name: made.Rows[i].Remedy.Text(made.Limit), Change: c.change(i), Request: p.request,
+		candidate := Candidate{Row: i, Name: made.Rows[i].Remedy.Text(made.Limit), Change: c.change(i), Request: p.request,
 			Plan: p.plan, ForecastMs: c.f.Rows[i].Judged}
 		family := FamilyOf(made.Rows[i].Remedy)
-		if have, ok := best[family]; !ok || one.forecast() < have.forecast() {
-			best[family] = one
+		if have, ok := best[family]; !ok || candidate.forecast() < have.forecast() {
+			best[family] = candidate
 		}
 	}
-	var all []Candidate
-	for _, one := range best {
-		all = append(all, one)
+	var candidates []Candidate
+	for _, candidate := range best {
+		candidates = append(candidates, candidate)
 	}
-	slices.SortFunc(all, func(a, b Candidate) int {
+	slices.SortFunc(candidates, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(a.forecast(), b.forecast()), a.Change-b.Change, a.Row-b.Row)
 	})
-	return all, nil
+	return candidates, nil
 }
 
 // FamilyOf is a remedy without its numbers: of those that differ by a number alone a trial has one.
@@ -89,7 +89,7 @@ func (c Candidate) forecast() float64 {
 
 // candidatesByMerit are the remedies with their default settings.
 func candidatesByMerit(o observe.Observation, f hoststate.Facts, w Wish, seen *hoststate.Observed) ([]Candidate, error) {
-	var all []Candidate
+	var candidates []Candidate
 	for _, r := range remedy.All() {
 		if r.ForOthers || r.MayGrantMore && !slices.Contains(w.May, r.Kind) {
 			continue
@@ -103,9 +103,10 @@ func candidatesByMerit(o observe.Observation, f hoststate.Facts, w Wish, seen *h
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Candidate{Row: -1, Name: string(r.Kind), Change: len(all) + 1, Request: request, Plan: &plan})
+		candidates = append(candidates, Candidate{Row: -1, Name: string(r.Kind), Change: len(candidates) + 1,
+			Request: request, Plan: &plan})
 	}
-	return all, nil
+	return candidates, nil
 }
 
 // MoreCPU is the row that grants least more CPU than the limit and is forecast to halve the judged latency, with its name; nil: none is.

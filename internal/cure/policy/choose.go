@@ -234,8 +234,8 @@ func (c *choice) nothingWaits() {
 	}
 	row := -1
 	for i := range c.f.Rows {
-		of, _ := remedy.OfRow(c.f.Rows[i].Remedy)
-		if c.possible(i) && of.LargerLimit && (row < 0 || c.extra(i) < c.extra(row)) {
+		found, _ := remedy.OfRow(c.f.Rows[i].Remedy)
+		if c.possible(i) && found.LargerLimit && (row < 0 || c.extra(i) < c.extra(row)) {
 			row = i
 		}
 	}
@@ -300,10 +300,10 @@ func (c *choice) helps(ms *float64) bool {
 func (c *choice) harms(i int) string {
 	r := &c.f.Rows[i]
 	for k, was := range c.none.Kinds {
-		if of := c.f.Kinds[k]; k < len(r.Kinds) && of.Kind != c.f.Judged.Kind {
+		if seen := c.f.Kinds[k]; k < len(r.Kinds) && seen.Kind != c.f.Judged.Kind {
 			if is := r.Kinds[k]; is.High >= stats.MuchHarm*was.High && is.High-was.High >= stats.LeastGainMs {
-				return fmt.Sprintf("it harms the rest: %s of %s from %s to %s", objective.InWords(of.Quantile),
-					kindText(of.Kind), milli(was.High), milli(is.High))
+				return fmt.Sprintf("it harms the rest: %s of %s from %s to %s", objective.InWords(seen.Quantile),
+					kindText(seen.Kind), milli(was.High), milli(is.High))
 			}
 		}
 	}

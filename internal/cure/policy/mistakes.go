@@ -53,16 +53,16 @@ func (m Mistakes) Unwrap() error { return m[0] }
 // together adds the mistakes of two parts of a configuration. Each of them is nil, a *ConfigError or a Mistakes. One
 // mistake alone stays a *ConfigError.
 func together(a, b error) error {
-	all := append(mistakesIn(a), mistakesIn(b)...)
-	slices.SortStableFunc(all, func(a, b *ConfigError) int { return cmp.Compare(a.Line, b.Line) })
-	all = all[:min(len(all), maxMistakes+1)]
-	switch len(all) {
+	mistakes := append(mistakesIn(a), mistakesIn(b)...)
+	slices.SortStableFunc(mistakes, func(a, b *ConfigError) int { return cmp.Compare(a.Line, b.Line) })
+	mistakes = mistakes[:min(len(mistakes), maxMistakes+1)]
+	switch len(mistakes) {
 	case 0:
 		return nil
 	case 1:
-		return all[0]
+		return mistakes[0]
 	}
-	return all
+	return mistakes
 }
 
 // mistakesIn returns the mistakes of an error of this package's parser.
@@ -73,8 +73,8 @@ func mistakesIn(err error) Mistakes {
 	if several := Mistakes(nil); errors.As(err, &several) {
 		return slices.Clone(several)
 	}
-	if one := new(ConfigError); errors.As(err, &one) {
-		return Mistakes{one}
+	if configError := new(ConfigError); errors.As(err, &configError) {
+		return Mistakes{configError}
 	}
 	return Mistakes{{0, err.Error()}}
 }

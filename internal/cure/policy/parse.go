@@ -185,8 +185,8 @@ func (r *Rule) clash(key, format string, args ...any) error {
 
 // has reports whether the rule's remedy has a setting.
 func (r *Rule) has(flag string) bool {
-	of, _ := remedy.Find(r.Remedy)
-	return of.Has(flag)
+	found, _ := remedy.Find(r.Remedy)
+	return found.Has(flag)
 }
 
 // settingsBelong refuses settings of another remedy. Where the remedy is chosen by itself, only those go that some
@@ -203,9 +203,9 @@ func (r *Rule) settingsBelong() error {
 		if !s.given || r.Auto && !s.named || r.has(s.key) {
 			continue
 		}
-		all := remedy.Settings()
-		i := slices.IndexFunc(all, func(o remedy.Setting) bool { return o.Flag == s.key })
-		of := fmt.Sprintf("%s is a setting of %s", s.key, all[i].Owners())
+		settings := remedy.Settings()
+		i := slices.IndexFunc(settings, func(o remedy.Setting) bool { return o.Flag == s.key })
+		of := fmt.Sprintf("%s is a setting of %s", s.key, settings[i].Owners())
 		if r.Auto {
 			return r.clash(s.key, "%s: name the remedy", of)
 		}

@@ -225,9 +225,9 @@ func (c *chooser) rowOfAsked() int {
 
 // byMerit are the remedies that may be chosen where nothing was forecast, in the order in which they are tried.
 func byMerit() []remedy.Remedy {
-	all := slices.DeleteFunc(remedy.All(), func(r remedy.Remedy) bool { return r.Merit == nil })
-	slices.SortFunc(all, func(a, b remedy.Remedy) int { return a.Merit.Rank - b.Merit.Rank })
-	return all
+	remedies := slices.DeleteFunc(remedy.All(), func(r remedy.Remedy) bool { return r.Merit == nil })
+	slices.SortFunc(remedies, func(a, b remedy.Remedy) int { return a.Merit.Rank - b.Merit.Rank })
+	return remedies
 }
 
 // withoutForecast chooses by counters alone. Burst comes first where use is below spareUse of the limit. Whether

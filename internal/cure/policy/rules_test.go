@@ -157,12 +157,12 @@ func TestParseRulesRefuses(t *testing.T) {
 func TestEveryMistakeIsNamed(t *testing.T) {
 	_, err := ParseRules([]byte("mode: destroy\nbudget: {containers: -1, moves: 3}\nrules:\n- remedy: pray\n- match: " +
 		"{nmae: x}\n  cpus: 0\n"))
-	var all Mistakes
-	if !errors.As(err, &all) {
+	var mistakes Mistakes
+	if !errors.As(err, &mistakes) {
 		t.Fatalf("%v", err)
 	}
 	var lines []int
-	for _, m := range all {
+	for _, m := range mistakes {
 		lines = append(lines, m.Line)
 	}
 	if d := cmp.Diff([]int{1, 1, 2, 2, 4, 5, 6}, lines); d != "" {

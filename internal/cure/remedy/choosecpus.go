@@ -133,13 +133,13 @@ func sharedCores(m topology.Machine, own, withdrawn cpuset.CPUSet) int {
 
 // siblings are the other threads, online, of the cores that a set has a part of.
 func siblings(m topology.Machine, own cpuset.CPUSet) cpuset.CPUSet {
-	all := cpuset.New()
+	set := cpuset.New()
 	for _, id := range own.List() {
 		if c, ok := m.CPU(id); ok && c.Core != topology.Unknown {
-			all = all.Union(m.Group(topology.LevelCore, c.Core))
+			set = set.Union(m.Group(topology.LevelCore, c.Core))
 		}
 	}
-	return all.Intersection(m.Online()).Difference(own)
+	return set.Intersection(m.Online()).Difference(own)
 }
 
 // float chooses CPUs for one that shares them: the least loaded ones of one NUMA

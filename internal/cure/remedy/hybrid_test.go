@@ -87,8 +87,8 @@ func TestHybridBesideOthers(t *testing.T) {
 		h.replace(must(t)(MoveTo(h.facts(), h.heldFor("/a/web").ID, to)))
 		allowed, _ := h.k.Allowed(10)
 		rest, _ := h.k.Allowed(12)
-		all := parse(t, "0-7")
-		if !allowed.Equals(all.Difference(q.CPUs)) || !rest.Equals(all.Difference(q.CPUs).Difference(to)) {
+		set := parse(t, "0-7")
+		if !allowed.Equals(set.Difference(q.CPUs)) || !rest.Equals(set.Difference(q.CPUs).Difference(to)) {
 			t.Errorf("it may use %s, the others %s", allowed, rest)
 		}
 		if got := h.placement(h.facts()).Containers; len(got) != 2 || got[1].Class != "hybrid" && got[0].Class != "hybrid" {
@@ -243,12 +243,12 @@ type burners struct {
 // change of its load.
 func (r *real) burn(groups ...burners) (stop func(), there func(cpu int) int) {
 	r.t.Helper()
-	var all []*exec.Cmd
+	var cmds []*exec.Cmd
 	stop = sync.OnceFunc(func() {
-		for _, cmd := range all {
+		for _, cmd := range cmds {
 			_ = cmd.Process.Kill()
 		}
-		for _, cmd := range all {
+		for _, cmd := range cmds {
 			_ = cmd.Wait()
 		}
 	})
@@ -268,7 +268,7 @@ func (r *real) burn(groups ...burners) (stop func(), there func(cpu int) int) {
 			if err := cmd.Start(); err != nil {
 				r.t.Fatal(err)
 			}
-			all = append(all, cmd)
+			cmds = append(cmds, cmd)
 			for _, c := range cgroup.Controllers() {
 				if err := r.Host.Attach(c, g.path, cmd.Process.Pid); err != nil {
 					r.t.Fatal(err)
@@ -277,7 +277,7 @@ func (r *real) burn(groups ...burners) (stop func(), there func(cpu int) int) {
 		}
 	}
 	return stop, func(cpu int) (n int) {
-		for _, cmd := range all {
+		for _, cmd := range cmds {
 			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
 			if err != nil {
 				r.t.Fatal(err)

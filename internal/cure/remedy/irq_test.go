@@ -65,8 +65,8 @@ func TestPinKeepsInterruptsOff(t *testing.T) {
 // are left as they are. After the restore all is as it was.
 func TestInterruptsFollow(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
-		all := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
-		fake := &fakeIRQ{lists: map[string]cpuset.CPUSet{irq.Default: all, irq.File(1): all, irq.File(2): cpuset.New(6),
+		set := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
+		fake := &fakeIRQ{lists: map[string]cpuset.CPUSet{irq.Default: set, irq.File(1): set, irq.File(2): cpuset.New(6),
 			irq.File(3): cpuset.New(2, 3), irq.File(4): cpuset.New(0)}}
 		h.options.IRQ, h.irq = fake, fake
 		before, lists := h.k.Snapshot(), maps.Clone(fake.lists)
@@ -94,7 +94,7 @@ func TestInterruptsFollow(t *testing.T) {
 			for file, list := range fake.lists {
 				want := lists[file].Difference(taken)
 				if want.IsEmpty() {
-					want = all.Difference(taken)
+					want = set.Difference(taken)
 				}
 				// Of the one that had nothing but both pins' CPUs the later one's list may stand.
 				both := file == irq.File(3) && !list.IsEmpty() && list.Intersection(taken).IsEmpty()
@@ -135,13 +135,13 @@ func TestInterruptsFollow(t *testing.T) {
 type fakeIRQ struct{ lists map[string]cpuset.CPUSet }
 
 func (f *fakeIRQ) Interrupts() ([]irq.Interrupt, error) {
-	var all []irq.Interrupt
+	var interrupts []irq.Interrupt
 	for n := range 10 {
 		if set, ok := f.lists[irq.File(n)]; ok {
-			all = append(all, irq.Interrupt{Number: n, CPUs: set})
+			interrupts = append(interrupts, irq.Interrupt{Number: n, CPUs: set})
 		}
 	}
-	return all, nil
+	return interrupts, nil
 }
 
 func (f *fakeIRQ) Read(file string) (string, error) { return f.lists[file].String(), nil }

@@ -48,7 +48,7 @@ func (r *real) env() apply.Env {
 
 func (r *real) facts() (hoststate.Facts, []container.Container) {
 	r.t.Helper()
-	all, err := container.List(r.Host, container.Options{})
+	containers, err := container.List(r.Host, container.Options{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -56,17 +56,17 @@ func (r *real) facts() (hoststate.Facts, []container.Container) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	f, err := gather.Host(context.Background(), r.Host, all, gather.Options{Root: os.DirFS("/"), Held: held, Scope: r.Top})
+	f, err := gather.Host(context.Background(), r.Host, containers, gather.Options{Root: os.DirFS("/"), Held: held, Scope: r.Top})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return f, all
+	return f, containers
 }
 
 func (r *real) plan(path string, request Request) (Plan, error) {
 	r.t.Helper()
-	f, all := r.facts()
-	c, err := container.Resolve(r.Host, all, path)
+	f, containers := r.facts()
+	c, err := container.Resolve(r.Host, containers, path)
 	if err != nil {
 		r.t.Fatal(err)
 	}

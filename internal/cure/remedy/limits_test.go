@@ -229,7 +229,7 @@ func BenchmarkPinAmong1000(b *testing.B) {
 func large(t testing.TB) hoststate.Facts {
 	f := hoststate.Facts{Machine: machine(t, "0-127"), CPUVersion: cgroup.V1, CPUSetVersion: cgroup.V1, OneTree: true, HasBurst: true,
 		Groups: map[string]hoststate.Group{}, Sets: map[string]hoststate.Set{}}
-	all := parse(t, "0-127")
+	set := parse(t, "0-127")
 	paths := []string{"/", "/pods"}
 	for i := range 1000 {
 		paths = append(paths, "/pods/c"+strconv.Itoa(i))
@@ -242,7 +242,7 @@ func large(t testing.TB) hoststate.Facts {
 		}
 		f.Groups[path] = g
 		s := hoststate.Set{Cpus: "0-127"}
-		s.Configured, s.Effective, s.EffectiveMems = all, all, parse(t, "0")
+		s.Configured, s.Effective, s.EffectiveMems = set, set, parse(t, "0")
 		f.Sets[path] = s
 	}
 	return f

@@ -216,13 +216,13 @@ func (m *mover) sharedWith() cpuset.CPUSet {
 
 // othersPins are the exclusive CPUs of others, with the threads that idle for them.
 func (m *mover) othersPins() cpuset.CPUSet {
-	all := cpuset.New()
+	cpuSet := cpuset.New()
 	for set, alone := range m.f.withdrawn() {
 		if set != m.set {
-			all = all.Union(alone)
+			cpuSet = cpuSet.Union(alone)
 		}
 	}
-	return all
+	return cpuSet
 }
 
 // others are moved off the new CPUs.

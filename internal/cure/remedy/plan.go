@@ -208,8 +208,8 @@ func (p *planner) common() error {
 
 // needsCPUs tells whether the remedy gives the target CPUs or a place among other containers, and not only a limit.
 func (p *planner) needsCPUs() bool {
-	of, _ := Find(p.r.Kind)
-	return len(of.Classes) > 0 || of.ForOthers
+	remedy, _ := Find(p.r.Kind)
+	return len(remedy.Classes) > 0 || remedy.ForOthers
 }
 
 // Reason is the error without remedy and target, for a list of reasons.

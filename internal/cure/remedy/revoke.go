@@ -33,7 +33,7 @@ func Sharings(held []txn.InForce) ([]Sharing, error) {
 	for _, h := range f.Held {
 		live[h.ID] = true
 	}
-	var all []Sharing
+	var sharings []Sharing
 	for _, h := range f.Held {
 		set := sharedCPUs(h)
 		if set.IsEmpty() {
@@ -52,9 +52,9 @@ func Sharings(held []txn.InForce) ([]Sharing, error) {
 				l.To = append(l.To, other.Target)
 			}
 		}
-		all = append(all, l)
+		sharings = append(sharings, l)
 	}
-	return all, nil
+	return sharings, nil
 }
 
 // Revoke plans to remove the shared CPUs of a pin in force from all secondaries.

@@ -112,8 +112,8 @@ func TestLending(t *testing.T) {
 				own, _ := h.k.Allowed(10)
 				borrowed, _ := h.k.Allowed(11)
 				other, _ := h.k.Allowed(12)
-				all := parse(t, "0-3")
-				if !own.Equals(pin.CPUs) || !borrowed.Equals(all) || !other.Equals(all.Difference(pin.CPUs)) {
+				set := parse(t, "0-3")
+				if !own.Equals(pin.CPUs) || !borrowed.Equals(set) || !other.Equals(set.Difference(pin.CPUs)) {
 					t.Errorf("the owner may use %s, the secondary %s, others %s", own, borrowed, other)
 				}
 				if due := h.reconcile(); len(due) > 0 {
@@ -158,8 +158,8 @@ func TestLendingWhereNoCpusetIs(t *testing.T) {
 	pin := must(t)(Make(h.facts(), owner, Request{Kind: Pin, CPUs: 2, Shares: true}))
 	h.apply(pin)
 	h.upkeep()
-	all := parse(t, "0-7")
-	for pid, want := range map[int]cpuset.CPUSet{10: pin.CPUs, 11: all, 12: all.Difference(pin.CPUs)} {
+	set := parse(t, "0-7")
+	for pid, want := range map[int]cpuset.CPUSet{10: pin.CPUs, 11: set, 12: set.Difference(pin.CPUs)} {
 		if now, _ := h.k.Allowed(pid); !now.Equals(want) {
 			t.Errorf("pid %d may use %s, want %s", pid, now, want)
 		}
@@ -438,22 +438,22 @@ func TestWithholding(t *testing.T) {
 		lend(pin.CPUs.String())
 		h.upkeep()
 		lend(pin.CPUs.String(), "/a/db")
-		all := parse(t, "0-7")
+		set := parse(t, "0-7")
 		may := func(want cpuset.CPUSet) {
 			t.Helper()
 			if now, _ := h.k.Allowed(11); !now.Equals(want) {
 				t.Fatalf("the secondary may use %s, want %s", now, want)
 			}
-			if now, _ := h.k.Allowed(12); !now.Equals(all.Difference(parse(t, owner().Parameters[paramCPUs]))) {
+			if now, _ := h.k.Allowed(12); !now.Equals(set.Difference(parse(t, owner().Parameters[paramCPUs]))) {
 				t.Fatalf("the others may use %s", now)
 			}
 		}
-		may(all)
+		may(set)
 		back := h.revoke(owner().ID)
 		h.apply(back)
-		may(all.Difference(pin.CPUs))
+		may(set.Difference(pin.CPUs))
 		h.upkeep()
-		may(all.Difference(pin.CPUs))
+		may(set.Difference(pin.CPUs))
 		if again := h.revoke(owner().ID); len(again.Changes) > 0 {
 			t.Errorf("revoked twice: %+v", again.Changes)
 		}
@@ -464,9 +464,9 @@ func TestWithholding(t *testing.T) {
 		if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{lent.Revoked}}); err != nil {
 			t.Fatal(err)
 		}
-		may(all)
+		may(set)
 		h.upkeep()
-		may(all)
+		may(set)
 		h.apply(h.revoke(owner().ID))
 		to := cpuset.New(7)
 		if pin.CPUs.Equals(to) {
@@ -474,11 +474,11 @@ func TestWithholding(t *testing.T) {
 		}
 		h.replace(must(t)(MoveTo(h.facts(), owner().ID, to)))
 		h.upkeep()
-		may(all)
+		may(set)
 		lend(to.String(), "/a/db")
 		h.apply(h.revoke(owner().ID))
 		h.restore("/a/db")
-		may(all.Difference(to))
+		may(set.Difference(to))
 		h.restore("")
 		if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
 			t.Error(diff)

@@ -22,17 +22,17 @@ type Setting struct {
 // Settings are all settings of all remedies. The flags of apply and fix, and what
 // `check` tells, follow from this list.
 func Settings() []Setting {
-	var all []Setting
+	var settings []Setting
 	for _, r := range table {
 		for _, s := range r.Settings {
-			i := slices.IndexFunc(all, func(other Setting) bool { return other.Flag == s.Flag })
+			i := slices.IndexFunc(settings, func(other Setting) bool { return other.Flag == s.Flag })
 			if i < 0 {
-				i, all = len(all), append(all, s)
+				i, settings = len(settings), append(settings, s)
 			}
-			all[i].Of = append(all[i].Of, r.Kind)
+			settings[i].Of = append(settings[i].Of, r.Kind)
 		}
 	}
-	return all
+	return settings
 }
 
 // Names are the remedies in one text, in the order of the table: with commas, and "or" before the last.
@@ -55,10 +55,10 @@ func (s Setting) Owners() string { return strings.Join(kindNames(s.Of), " and ")
 // Abilities say for every remedy, and every setting that needs something of the
 // host, whether it can be applied here, and why. A container may still be refused.
 func Abilities(r features.Report) []features.Ability {
-	var all []features.Ability
+	var abilities []features.Ability
 	for _, k := range table {
 		of := k.ability(r)
-		all = append(all, of)
+		abilities = append(abilities, of)
 		for _, s := range k.Settings {
 			if s.needs == nil {
 				continue
@@ -67,10 +67,10 @@ func Abilities(r features.Report) []features.Ability {
 			if a.Can {
 				a.Can, a.Why = s.needs(r)
 			}
-			all = append(all, a)
+			abilities = append(abilities, a)
 		}
 	}
-	return append(all, systemHere(r))
+	return append(abilities, systemHere(r))
 }
 
 // ability says whether a remedy can be applied on a host.

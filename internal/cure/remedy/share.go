@@ -95,13 +95,13 @@ func (p *planner) lent() (cpuset.CPUSet, []string) {
 			kept = kept.Union(alone)
 		}
 	}
-	all, who := cpuset.New(), []string(nil)
+	cpuSet, who := cpuset.New(), []string(nil)
 	for _, h := range lenders {
 		if set := sharedCPUs(h).Difference(kept); !set.IsEmpty() {
-			all, who = all.Union(set), append(who, h.Target)
+			cpuSet, who = cpuSet.Union(set), append(who, h.Target)
 		}
 	}
-	return all, who
+	return cpuSet, who
 }
 
 // grantable are those of the lent CPUs that every cpuset on the way down to the

@@ -55,13 +55,13 @@ func (f facts) system() (Held, bool) {
 // systemConfined are the CPUs that the host's own processes are confined to;
 // empty: they are not.
 func (f facts) systemConfined() cpuset.CPUSet {
-	all := cpuset.New()
+	set := cpuset.New()
 	for _, h := range f.Held {
 		if h.Remedy == string(System) {
-			all = all.Union(h.CPUs)
+			set = set.Union(h.CPUs)
 		}
 	}
-	return all
+	return set
 }
 
 // systemSets are the cpusets that we confined for the host's own processes.

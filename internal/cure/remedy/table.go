@@ -86,38 +86,38 @@ func kindsOf(which func(Remedy) bool) []Kind {
 
 // Effects are the rows of a forecast, in the order of the table.
 func Effects() []*forecast.Effect {
-	var all []*forecast.Effect
+	var effects []*forecast.Effect
 	for _, r := range table {
-		all = append(all, r.Effects...)
+		effects = append(effects, r.Effects...)
 	}
-	return all
+	return effects
 }
 
 // EffectsAsked are Effects where a remedy is asked for by name. That one has a single row, with the settings asked for.
 func EffectsAsked(r Request) []*forecast.Effect {
-	var all []*forecast.Effect
-	for _, of := range table {
-		if of.Kind != r.Kind || of.row == nil {
-			all = append(all, of.Effects...)
+	var effects []*forecast.Effect
+	for _, remedy := range table {
+		if remedy.Kind != r.Kind || remedy.row == nil {
+			effects = append(effects, remedy.Effects...)
 			continue
 		}
-		asked := *of.Effects[0]
+		asked := *remedy.Effects[0]
 		asked.Parts = nil // it is shown also where it is no better than its parts
 		asked.Rows = func(c forecast.Container) []forecast.Remedy {
-			if row, ok := of.row(r, c); ok {
+			if row, ok := remedy.row(r, c); ok {
 				return []forecast.Remedy{row}
 			}
 			return nil
 		}
-		all = append(append(all, &asked), of.Effects[1:]...)
+		effects = append(append(effects, &asked), remedy.Effects[1:]...)
 	}
-	return all
+	return effects
 }
 
 // AskedRow returns the name of the row of EffectsAsked that is the remedy asked for; "": there is none.
 func AskedRow(kind Kind) string {
-	if of, ok := Find(kind); ok && of.row != nil {
-		return of.Effects[0].Name
+	if remedy, ok := Find(kind); ok && remedy.row != nil {
+		return remedy.Effects[0].Name
 	}
 	return ""
 }
@@ -136,16 +136,16 @@ func OfRow(row forecast.Remedy) (Remedy, bool) {
 // do it.
 func RequestOf(row forecast.Remedy, settings Request) (r Request, refused string) {
 	r = settings
-	of, ok := OfRow(row)
+	remedy, ok := OfRow(row)
 	if !ok {
 		if row.InCode() {
 			return r, "it is a change of the program's code"
 		}
 		return r, "it is a setting of the service"
 	}
-	r.Kind = of.Kind
-	if of.request != nil {
-		refused = of.request(row, &r)
+	r.Kind = remedy.Kind
+	if remedy.request != nil {
+		refused = remedy.request(row, &r)
 	}
 	return r, refused
 }

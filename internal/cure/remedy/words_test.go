@@ -26,10 +26,10 @@ func TestWordsOf(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", row, got, want)
 			continue
 		}
-		of, _ := OfRow(row)
+		remedy, _ := OfRow(row)
 		for i := 2; i < len(words); i += 2 {
-			if flag := strings.TrimPrefix(words[i], "--"); !of.Has(flag) {
-				t.Errorf("%s has no setting %s", of.Kind, flag)
+			if flag := strings.TrimPrefix(words[i], "--"); !remedy.Has(flag) {
+				t.Errorf("%s has no setting %s", remedy.Kind, flag)
 			}
 		}
 	}

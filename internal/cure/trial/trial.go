@@ -206,44 +206,44 @@ func worse(rounds int) float64 {
 
 // pooled are the judged requests of all turns of a variant, as if the turns had followed each other.
 func (t *Trial) pooled(v int) verdict.Requests {
-	var all verdict.Requests
+	var requests verdict.Requests
 	for _, m := range t.turns[v] {
-		all = appended(all, m.Judged)
+		requests = appended(requests, m.Judged)
 	}
-	return all
+	return requests
 }
 
 // pooledOther are those of another kind.
 func (t *Trial) pooledOther(v, kind int) verdict.Requests {
-	var all verdict.Requests
+	var requests verdict.Requests
 	for _, m := range t.turns[v] {
 		if kind < len(m.Others) {
-			all = appended(all, m.Others[kind])
+			requests = appended(requests, m.Others[kind])
 		}
 	}
-	return all
+	return requests
 }
 
 // appended puts a turn after others. A request was answered within its turn, so that none seems to wait for one of the next.
-func appended(all, m verdict.Requests) verdict.Requests {
-	from := all.Window.Seconds() * 1000
+func appended(requests, m verdict.Requests) verdict.Requests {
+	from := requests.Window.Seconds() * 1000
 	for i := range m.TookMs {
-		all.BeganMs, all.TookMs = append(all.BeganMs, from+m.BeganMs[i]), append(all.TookMs, m.TookMs[i])
+		requests.BeganMs, requests.TookMs = append(requests.BeganMs, from+m.BeganMs[i]), append(requests.TookMs, m.TookMs[i])
 	}
-	if window := all.Window + m.Window; window > 0 {
-		all.CPUs = (all.CPUs*all.Window.Seconds() + m.CPUs*m.Window.Seconds()) / window.Seconds()
-		all.Window = window
+	if window := requests.Window + m.Window; window > 0 {
+		requests.CPUs = (requests.CPUs*requests.Window.Seconds() + m.CPUs*m.Window.Seconds()) / window.Seconds()
+		requests.Window = window
 	}
-	return all
+	return requests
 }
 
 // spread is value with its interval.
 func (t *Trial) spread(v int) (verdict.Spread, bool) {
-	all := t.pooled(v)
-	if len(all.TookMs) < leastOfRound {
+	requests := t.pooled(v)
+	if len(requests.TookMs) < leastOfRound {
 		return verdict.Spread{}, false
 	}
-	return verdict.SpreadOf(all, t.quantile)
+	return verdict.SpreadOf(requests, t.quantile)
 }
 
 // value is the judged quantile of a variant over all of its turns; false: too few requests came.
@@ -420,8 +420,8 @@ func (t *Trial) gains(v int) bool {
 // Choice is the variant to leave in force, and why in one sentence. 0: to leave it as it is.
 func (t *Trial) Choice() (int, string) {
 	leader, ok := t.Leader()
-	for v, of := range t.variants {
-		if ok && of.Expected && v != leader && t.out[v] == "" && t.harms(v) == "" && t.gains(v) && !t.beats(leader, v) {
+	for v, variant := range t.variants {
+		if ok && variant.Expected && v != leader && t.out[v] == "" && t.harms(v) == "" && t.gains(v) && !t.beats(leader, v) {
 			leader = v
 		}
 	}
@@ -495,8 +495,8 @@ type Row struct {
 
 // Row returns what was measured of a variant so far.
 func (t *Trial) Row(v int) Row {
-	all := t.pooled(v)
-	r := Row{Rounds: len(t.turns[v]), Requests: len(all.TookMs), Why: t.out[v]}
+	requests := t.pooled(v)
+	r := Row{Rounds: len(t.turns[v]), Requests: len(requests.TookMs), Why: t.out[v]}
 	if n := len(t.turns[v]); n > 0 {
 		r.Harm = t.turns[v][n-1].Ended != ""
 	}
@@ -505,7 +505,7 @@ func (t *Trial) Row(v int) Row {
 	}
 	if s, ok := t.spread(v); ok {
 		r.Measured = &s
-		sorted := slices.Sorted(slices.Values(all.TookMs))
+		sorted := slices.Sorted(slices.Values(requests.TookMs))
 		r.P50Ms, r.P90Ms = new(stats.Rank(sorted, 0.5)), new(stats.Rank(sorted, 0.9))
 	}
 	return r

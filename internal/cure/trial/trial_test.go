@@ -79,11 +79,11 @@ func TestChoosesTheBest(t *testing.T) {
 		right, rounds := 0, 0
 		for seed := range uint64(n) {
 			draw := rand.New(rand.NewPCG(seed, 1))
-			of := three()
-			rounds += play(of, draw, 3, func(v int) Measured {
+			trial := three()
+			rounds += play(trial, draw, 3, func(v int) Measured {
 				return Measured{Judged: served(draw, 600, 2, []float64{c.leave, c.burst, c.narrow}[v])}
 			})
-			got, why := of.Choice()
+			got, why := trial.Choice()
 			if why == "" {
 				t.Fatal("no reason")
 			}
@@ -101,30 +101,30 @@ func TestChoosesTheBest(t *testing.T) {
 }
 
 func TestRacing(t *testing.T) {
-	of := three()
-	of.Add(0, Measured{Judged: exactly(600, 40)})
-	if out := of.Add(1, Measured{Judged: exactly(600, 100)}); out != "" {
+	trial := three()
+	trial.Add(0, Measured{Judged: exactly(600, 40)})
+	if out := trial.Add(1, Measured{Judged: exactly(600, 100)}); out != "" {
 		t.Errorf("out before all had a turn: %s", out)
 	}
-	if out := of.Add(2, Measured{Judged: exactly(600, 20)}); out != "" {
+	if out := trial.Add(2, Measured{Judged: exactly(600, 20)}); out != "" {
 		t.Errorf("the best is out: %s", out)
 	}
-	if r := of.Row(1); !strings.Contains(r.Why, "clearly worse after 1 round") || r.Rounds != 1 || r.Harm {
+	if r := trial.Row(1); !strings.Contains(r.Why, "clearly worse after 1 round") || r.Rounds != 1 || r.Harm {
 		t.Errorf("%+v", r)
 	}
-	if of.Settled() {
+	if trial.Settled() {
 		t.Error("settled after one round")
 	}
-	for _, v := range of.Order(rand.New(rand.NewPCG(1, 1))) {
+	for _, v := range trial.Order(rand.New(rand.NewPCG(1, 1))) {
 		if v == 1 {
 			t.Error("what is clearly worse is tried again")
 		}
-		of.Add(v, Measured{Judged: exactly(600, []float64{40, 0, 20}[v])})
+		trial.Add(v, Measured{Judged: exactly(600, []float64{40, 0, 20}[v])})
 	}
-	if v, why := of.Choice(); v != 2 || !of.Settled() || !strings.Contains(why, "narrow: measured 20 ms") {
-		t.Errorf("chosen %d: %s; settled %v", v, why, of.Settled())
+	if v, why := trial.Choice(); v != 2 || !trial.Settled() || !strings.Contains(why, "narrow: measured 20 ms") {
+		t.Errorf("chosen %d: %s; settled %v", v, why, trial.Settled())
 	}
-	if slow, all := of.Cost(); slow != 600 || all != 3000 {
+	if slow, all := trial.Cost(); slow != 600 || all != 3000 {
 		t.Errorf("%d of %d", slow, all)
 	}
 }
@@ -144,39 +144,39 @@ func TestNoiseDropsNothing(t *testing.T) {
 		}
 		return r
 	}
-	of := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
-	of.Add(0, Measured{Judged: apart()})
-	if out := of.Add(1, Measured{Judged: apart(100, 101, 102, 103, 104, 105)}); out != "" {
+	trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
+	trial.Add(0, Measured{Judged: apart()})
+	if out := trial.Add(1, Measured{Judged: apart(100, 101, 102, 103, 104, 105)}); out != "" {
 		t.Errorf("out for one stall: %s", out)
 	}
-	of = New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
-	of.Add(0, Measured{Judged: apart()})
+	trial = New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
+	trial.Add(0, Measured{Judged: apart()})
 	var many []int
 	for i := 7; i < 400; i += 10 {
 		many = append(many, i)
 	}
-	if out := of.Add(1, Measured{Judged: apart(many...)}); out == "" {
+	if out := trial.Add(1, Measured{Judged: apart(many...)}); out == "" {
 		t.Error("many stalls, and it stays")
 	}
 }
 
 // Once each variant had its rounds, the time goes to leaving it and to the two that may win.
 func TestContenders(t *testing.T) {
-	of := New([]Variant{{Name: "leave it"}, {Name: "a", Change: 1}, {Name: "b", Change: 2}, {Name: "c", Change: 3},
+	trial := New([]Variant{{Name: "leave it"}, {Name: "a", Change: 1}, {Name: "b", Change: 2}, {Name: "c", Change: 3},
 		{Name: "d", Change: 4}}, 0.99, false)
 	ms := []float64{40, 38, 31, 45, 33}
 	draw := rand.New(rand.NewPCG(1, 1))
 	for range leastRounds {
-		if n := len(of.Order(draw)); n != 5 || of.Left() != 5 {
+		if n := len(trial.Order(draw)); n != 5 || trial.Left() != 5 {
 			t.Fatalf("%d variants", n)
 		}
 		for v := range ms {
-			of.Add(v, Measured{Judged: exactly(600, ms[v])})
+			trial.Add(v, Measured{Judged: exactly(600, ms[v])})
 		}
 	}
-	order := of.Order(draw)
+	order := trial.Order(draw)
 	slices.Sort(order)
-	if !slices.Equal(order, []int{0, 2, 4}) || of.Left() != 3 {
+	if !slices.Equal(order, []int{0, 2, 4}) || trial.Left() != 3 {
 		t.Errorf("the next round is of %v", order)
 	}
 }
@@ -209,49 +209,49 @@ func TestHarm(t *testing.T) {
 		"no better by much": {Measured{Judged: exactly(600, 10.4)}, Measured{Judged: fast}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			of := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
+			trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
 			for range 2 {
-				of.Add(0, c.leave)
-				of.Add(1, c.burst)
+				trial.Add(0, c.leave)
+				trial.Add(1, c.burst)
 			}
-			if v, why := of.Choice(); v != 0 || why == "" {
+			if v, why := trial.Choice(); v != 0 || why == "" {
 				t.Errorf("chosen %d: %s", v, why)
 			}
-			if got := of.Row(1).Why; c.why != "" && !strings.Contains(got, c.why) {
+			if got := trial.Row(1).Why; c.why != "" && !strings.Contains(got, c.why) {
 				t.Errorf("%q does not say %q", got, c.why)
 			}
 		})
 	}
-	of := three()
-	of.Add(0, Measured{Judged: left, Ended: "late"})
-	if order := of.Order(rand.New(rand.NewPCG(1, 1))); len(order) != 3 {
+	trial := three()
+	trial.Add(0, Measured{Judged: left, Ended: "late"})
+	if order := trial.Order(rand.New(rand.NewPCG(1, 1))); len(order) != 3 {
 		t.Errorf("leaving it is out: %v", order)
 	}
 }
 
 // A glance puts out what is far worse, and keeps nothing of the others.
 func TestGlance(t *testing.T) {
-	of := three()
-	of.Add(0, Measured{Judged: exactly(600, 10)})
-	if out := of.Glance(1, Measured{Judged: exactly(100, 25)}); out != "" || of.Row(1).Requests != 0 {
-		t.Errorf("%q, %+v", out, of.Row(1))
+	trial := three()
+	trial.Add(0, Measured{Judged: exactly(600, 10)})
+	if out := trial.Glance(1, Measured{Judged: exactly(100, 25)}); out != "" || trial.Row(1).Requests != 0 {
+		t.Errorf("%q, %+v", out, trial.Row(1))
 	}
-	if out := of.Glance(2, Measured{Judged: exactly(100, 60)}); out == "" || of.Row(2).Requests != 100 || of.Row(2).Rounds != 1 {
-		t.Errorf("%q, %+v", out, of.Row(2))
+	if out := trial.Glance(2, Measured{Judged: exactly(100, 60)}); out == "" || trial.Row(2).Requests != 100 || trial.Row(2).Rounds != 1 {
+		t.Errorf("%q, %+v", out, trial.Row(2))
 	}
-	if out := of.Glance(1, Measured{Judged: exactly(3, 900)}); out != "" {
+	if out := trial.Glance(1, Measured{Judged: exactly(3, 900)}); out != "" {
 		t.Errorf("of three requests: %q", out)
 	}
 }
 
 // A request is late when it takes far longer than any when it was left.
 func TestBound(t *testing.T) {
-	of := three()
-	if of.Bound() != 0 {
-		t.Errorf("%v before anything is known", of.Bound())
+	trial := three()
+	if trial.Bound() != 0 {
+		t.Errorf("%v before anything is known", trial.Bound())
 	}
-	of.Add(0, Measured{Judged: exactly(600, 40), Others: []verdict.Requests{exactly(30, 300)}})
-	if got := of.Bound(); got < 700*time.Millisecond || got > 900*time.Millisecond ||
+	trial.Add(0, Measured{Judged: exactly(600, 40), Others: []verdict.Requests{exactly(30, 300)}})
+	if got := trial.Bound(); got < 700*time.Millisecond || got > 900*time.Millisecond ||
 		LongestOf(got) < 290*time.Millisecond || LongestOf(got) > 310*time.Millisecond {
 		t.Errorf("%v, of %v", got, LongestOf(got))
 	}
@@ -259,9 +259,9 @@ func TestBound(t *testing.T) {
 
 // Each order has every variant once, and differs from round to round.
 func TestOrders(t *testing.T) {
-	of, seen, draw := three(), map[string]bool{}, rand.New(rand.NewPCG(3, 3))
+	trial, seen, draw := three(), map[string]bool{}, rand.New(rand.NewPCG(3, 3))
 	for range 50 {
-		order := of.Order(draw)
+		order := trial.Order(draw)
 		have := map[int]bool{}
 		for _, v := range order {
 			have[v] = true
@@ -274,8 +274,8 @@ func TestOrders(t *testing.T) {
 	if len(seen) != 6 {
 		t.Errorf("%d orders", len(seen))
 	}
-	of.Drop(1, "refused")
-	if order := of.Order(draw); len(order) != 2 {
+	trial.Drop(1, "refused")
+	if order := trial.Order(draw); len(order) != 2 {
 		t.Errorf("%v", order)
 	}
 }
@@ -303,18 +303,18 @@ func TestTheForecastsWord(t *testing.T) {
 		"it is not lower than leaving it at all": {[2]float64{60, 60}, [2]float64{70, 60}, [2]float64{60, 80}, 0, 0},
 	} {
 		for _, expected := range []bool{true, false} {
-			of := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: expected},
+			trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: expected},
 				{Name: "narrow", Change: 3}}, 0.99, false)
 			for round := range 2 {
 				for v, ms := range [][2]float64{c.leave, c.burst, c.narrow} {
-					of.Add(v, stall(ms[round]))
+					trial.Add(v, stall(ms[round]))
 				}
 			}
 			want := c.without
 			if expected {
 				want = c.with
 			}
-			if got, why := of.Choice(); got != want {
+			if got, why := trial.Choice(); got != want {
 				t.Errorf("%s, expected %v: %d, want %d: %s", name, expected, got, want, why)
 			}
 		}
@@ -324,18 +324,18 @@ func TestTheForecastsWord(t *testing.T) {
 // A remedy that a long request put out is tried again once leaving the container has shown such a request, without the
 // turn that was cut off.
 func TestReadmit(t *testing.T) {
-	of := three()
-	of.Add(0, Measured{Judged: exactly(600, 50)})
-	of.Add(1, Measured{Judged: exactly(100, 10), Ended: "a request took 457 ms", Late: 457 * time.Millisecond})
-	of.Add(2, Measured{Judged: exactly(600, 20), Ended: "a neighbour loses"})
-	if of.Readmit(400 * time.Millisecond); of.Out(1) == "" {
+	trial := three()
+	trial.Add(0, Measured{Judged: exactly(600, 50)})
+	trial.Add(1, Measured{Judged: exactly(100, 10), Ended: "a request took 457 ms", Late: 457 * time.Millisecond})
+	trial.Add(2, Measured{Judged: exactly(600, 20), Ended: "a neighbour loses"})
+	if trial.Readmit(400 * time.Millisecond); trial.Out(1) == "" {
 		t.Error("it is tried again, and leaving it has not shown such a request")
 	}
-	of.Readmit(time.Second)
-	if of.Out(1) != "" || of.Out(2) == "" {
-		t.Errorf("out: %q, %q", of.Out(1), of.Out(2))
+	trial.Readmit(time.Second)
+	if trial.Out(1) != "" || trial.Out(2) == "" {
+		t.Errorf("out: %q, %q", trial.Out(1), trial.Out(2))
 	}
-	if row := of.Row(1); row.Rounds != 0 || row.Requests != 0 {
+	if row := trial.Row(1); row.Rounds != 0 || row.Requests != 0 {
 		t.Errorf("the turn that was cut off counts: %+v", row)
 	}
 }
@@ -344,13 +344,13 @@ func TestReadmit(t *testing.T) {
 // are not enough for one.
 func TestChoiceOfFewRequests(t *testing.T) {
 	for n := 1; n < 60; n++ {
-		of := three()
+		trial := three()
 		for range 4 {
-			of.Add(0, Measured{Judged: exactly(n, 100)})
-			of.Add(1, Measured{Judged: exactly(n, 10)})
-			of.Add(2, Measured{Judged: exactly(n, 90)})
+			trial.Add(0, Measured{Judged: exactly(n, 100)})
+			trial.Add(1, Measured{Judged: exactly(n, 10)})
+			trial.Add(2, Measured{Judged: exactly(n, 90)})
 		}
-		v, why := of.Choice()
+		v, why := trial.Choice()
 		if few := 4*n < leastOfRound; few != strings.Contains(why, "too few requests") || !few && n >= leastOfRound && v != 1 {
 			t.Errorf("%d requests a round: %d, %s", n, v, why)
 		}

@@ -27,10 +27,10 @@ func (r Requests) Stalls(quantile float64) int {
 	if len(r.TookMs) == 0 {
 		return 0
 	}
-	one := requests(r.TookMs, r.BeganMs)
+	runs := requests(r.TookMs, r.BeganMs)
 	least := stats.Rank(slices.Sorted(slices.Values(r.TookMs)), quantile) / 2
 	n := 0
-	for _, longest := range one.blocks(false, longestBlockMs(one, one)).longest() {
+	for _, longest := range runs.blocks(false, longestBlockMs(runs, runs)).longest() {
 		if longest >= least {
 			n++
 		}
@@ -60,9 +60,9 @@ func JudgeRequests(e Evidence, quantile float64, before, after Requests, promise
 			len(after.TookMs), objective.InWords(quantile), need)
 		return j, true
 	}
-	one, other := requests(before.TookMs, before.BeganMs), requests(after.TookMs, after.BeganMs)
-	longest := longestBlockMs(one, other)
-	by := compared{least: worthwhileRuns, unit: "ms", before: new(one.blocks(false, longest)), after: new(other.blocks(false, longest))}
+	runs, other := requests(before.TookMs, before.BeganMs), requests(after.TookMs, after.BeganMs)
+	longest := longestBlockMs(runs, other)
+	by := compared{least: worthwhileRuns, unit: "ms", before: new(runs.blocks(false, longest)), after: new(other.blocks(false, longest))}
 	j = judge(e, by)
 	if len(j.Harmed) > 0 {
 		return j, false
@@ -86,8 +86,8 @@ func SpreadOf(r Requests, quantile float64) (Spread, bool) {
 	if len(r.TookMs) == 0 {
 		return Spread{}, false
 	}
-	one := requests(r.TookMs, r.BeganMs)
-	return one.blocks(false, longestBlockMs(one, one)).spread(quantile)
+	runs := requests(r.TookMs, r.BeganMs)
+	return runs.blocks(false, longestBlockMs(runs, runs)).spread(quantile)
 }
 
 func median(ms []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(ms)), 0.5) }

@@ -101,7 +101,7 @@ func (r Runs) work() float64 {
 // blocks are the runs' responses, grouped by backlog. perCPU: they are multiples of the runs' own CPU time, and runs without
 // any are left out.
 func (r Runs) blocks(perCPU bool, longestMs float64) blocks {
-	var all []run
+	var runs []run
 	for i, ms := range r.ResponseMs {
 		one := run{woken: r.WokenMs[i], wait: ms - r.CPUMs[i], value: ms, response: ms, cpu: r.CPUMs[i]}
 		if perCPU {
@@ -110,7 +110,7 @@ func (r Runs) blocks(perCPU bool, longestMs float64) blocks {
 			}
 			one.value /= r.CPUMs[i]
 		}
-		all = append(all, one)
+		runs = append(runs, one)
 	}
-	return blocksOf(all, endlessShare*float64(r.Window.Milliseconds()), longestMs)
+	return blocksOf(runs, endlessShare*float64(r.Window.Milliseconds()), longestMs)
 }

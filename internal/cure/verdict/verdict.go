@@ -212,9 +212,9 @@ func judge(e Evidence, by compared) Judgement {
 }
 
 // Harmed says of each neighbour what was seen of it, and names those that are stopped longer than before, or use less of what they lend.
-func Harmed(all []Neighbour) (seen, harmed []string) {
+func Harmed(neighbours []Neighbour) (seen, harmed []string) {
 	seen, harmed = []string{}, []string{}
-	for _, n := range all {
+	for _, n := range neighbours {
 		seen = append(seen, n.String())
 		if n.harmed() {
 			harmed = append(harmed, n.Name)

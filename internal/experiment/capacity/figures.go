@@ -106,12 +106,12 @@ func noise(steps []step, found []float64) (why []string) {
 // pointOf puts the repeats at one load together.
 func pointOf(level float64, steps []step, o Objective) Point {
 	p := Point{OfBest: level, Load: round3(steps[0].load), Met: true}
-	var all loadgen.Latency
+	var latency loadgen.Latency
 	used, switched, seconds := 0.0, 0.0, 0.0
 	periods, throttledPeriods, throttled, low := uint64(0), uint64(0), time.Duration(0), 0.0
 	known := true
 	for _, s := range steps {
-		all.Merge(s.service.Latency)
+		latency.Merge(s.service.Latency)
 		p.Requests += s.service.Intended
 		p.Failed += s.service.Errors()
 		p.Met = p.Met && o.judge(s.service) == ""
@@ -130,14 +130,14 @@ func pointOf(level float64, steps []step, o Objective) Point {
 		}
 	}
 	for q, into := range map[float64]**float64{0.5: &p.P50, 0.9: &p.P90, 0.99: &p.P99, 0.999: &p.P999} {
-		if at, ok := all.Quantile(q, beyond); ok {
+		if at, ok := latency.Quantile(q, beyond); ok {
 			*into = ptr(millis(at))
 		}
 	}
-	if most, ok := all.Max(); ok {
+	if most, ok := latency.Max(); ok {
 		p.Max = ptr(millis(most))
 	}
-	p.Histogram = histogram(all.Bins())
+	p.Histogram = histogram(latency.Bins())
 	if known && seconds > 0 {
 		p.CPUUsed, p.Switches = ptr(round3(used/seconds)), ptr(round3(switched/seconds))
 		p.StoppedLow, p.StoppedHigh = ptr(round3(low/seconds)), ptr(round3(min(1, throttled.Seconds()/seconds)))

@@ -120,16 +120,16 @@ func TestRecord(t *testing.T) {
 	called := 0
 	var used time.Duration
 	var at float64
-	o.Record = func(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error {
+	o.Record = func(ctx context.Context, group cgroup.Group, load float64, d time.Duration) error {
 		called, at = called+1, load
-		before, err := cgroup.ReadStat(o.Host, of)
+		before, err := cgroup.ReadStat(o.Host, group)
 		if err != nil {
 			return err
 		}
 		if err := clock.Sleep(ctx, time.Second); err != nil {
 			return err
 		}
-		after, err := cgroup.ReadStat(o.Host, of)
+		after, err := cgroup.ReadStat(o.Host, group)
 		if err == nil {
 			used = *after.Usage - *before.Usage
 		}

@@ -36,11 +36,11 @@ type Options struct {
 	// Record, if set, records the service's cgroup for some seconds. The bench calls
 	// it after the searches, while the plain quota carries four fifths of the load
 	// that it met.
-	Record func(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error
+	Record func(ctx context.Context, group cgroup.Group, load float64, d time.Duration) error
 	// Choose records the service's cgroup for so long, and returns what then says what `unthrottle fix` chooses for it. The
 	// variant Fix needs it. The bench calls it before the searches, while the plain quota carries four fifths of the load
 	// that it met, and asks for the choice when the load is over.
-	Choose func(ctx context.Context, of cgroup.Group, d time.Duration) (choice func(context.Context) (Chosen, error), err error)
+	Choose func(ctx context.Context, group cgroup.Group, d time.Duration) (choice func(context.Context) (Chosen, error), err error)
 	// Progress, if set, is called from one goroutine.
 	Progress func(Event)
 }

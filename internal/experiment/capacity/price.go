@@ -156,19 +156,19 @@ func neighbour(b *testbed, beside *sandbox.Group, spec workload.Spec) (stop func
 	}
 	got := make(chan []workload.Record)
 	go func() {
-		var all []workload.Record
+		var records []workload.Record
 		for r := range p.Records() {
-			all = append(all, r)
+			records = append(records, r)
 		}
-		got <- all
+		got <- records
 	}()
 	return func() (float64, error) {
 		err := p.Stop()
-		all := <-got
-		if len(all) < 2 {
+		records := <-got
+		if len(records) < 2 {
 			return 0, errors.Join(err, errors.New("the neighbour did nothing that could be measured"))
 		}
-		first, last := all[0], all[len(all)-1]
+		first, last := records[0], records[len(records)-1]
 		return float64(last.Work-first.Work) / (last.End() - first.End()).Seconds(), err
 	}, nil
 }

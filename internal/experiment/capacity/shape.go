@@ -63,21 +63,21 @@ func Carries(shape string, cpus int) (float64, error) {
 // objective, or all where there are no others. Work on the I/O threads goes to a pool of its own for that.
 func (s Shape) held(cpus int) service.Spec {
 	const offloaded = "app-worker"
-	of := s.Service
-	of.Classes, of.Pools = slices.Clone(of.Classes), slices.Clone(of.Pools)
+	spec := s.Service
+	spec.Classes, spec.Pools = slices.Clone(spec.Classes), slices.Clone(spec.Pools)
 	for _, stream := range s.Streams {
 		if hasBackground(s.Streams) && !stream.Background {
 			continue
 		}
-		c := &of.Classes[stream.Class]
+		c := &spec.Classes[stream.Class]
 		if c.Held = true; c.Pool != "" {
 			continue
 		}
-		if c.Pool = offloaded; !slices.ContainsFunc(of.Pools, func(p service.Pool) bool { return p.Name == offloaded }) {
-			of.Pools = append(of.Pools, pool(offloaded, 2*cpus))
+		if c.Pool = offloaded; !slices.ContainsFunc(spec.Pools, func(p service.Pool) bool { return p.Name == offloaded }) {
+			spec.Pools = append(spec.Pools, pool(offloaded, 2*cpus))
 		}
 	}
-	return of
+	return spec
 }
 
 func onePool(cpus, limit int) Shape {

@@ -9,11 +9,11 @@ import (
 
 func TestRecovery(t *testing.T) {
 	line := func(good ...uint32) []loadgen.SlotResult {
-		var all []loadgen.SlotResult
+		var results []loadgen.SlotResult
 		for _, g := range good {
-			all = append(all, loadgen.SlotResult{Intended: 10, Good: g})
+			results = append(results, loadgen.SlotResult{Intended: 10, Good: g})
 		}
-		return all
+		return results
 	}
 	for name, c := range map[string]struct {
 		timeline []loadgen.SlotResult

@@ -18,15 +18,15 @@ func eight() topology.Machine {
 }
 
 func TestChoosePinned(t *testing.T) {
-	all := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
+	set := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
 	for name, c := range map[string]struct {
 		allowed cpuset.CPUSet
 		busy    map[int]float64
 		want    string
 	}{
-		"a whole core, of equally idle ones": {all, map[int]float64{}, "0,4"},
-		"a quiet core":                       {all, map[int]float64{0: 1, 1: 0.5, 5: 0.9, 3: 1}, "2,6"},
-		"the quietest, though on two cores":  {all, map[int]float64{0: 1, 1: 1, 2: 1, 3: 1}, "4-5"},
+		"a whole core, of equally idle ones": {set, map[int]float64{}, "0,4"},
+		"a quiet core":                       {set, map[int]float64{0: 1, 1: 0.5, 5: 0.9, 3: 1}, "2,6"},
+		"the quietest, though on two cores":  {set, map[int]float64{0: 1, 1: 1, 2: 1, 3: 1}, "4-5"},
 		"of what is allowed":                 {cpuset.New(3, 5, 7), map[int]float64{}, "3,7"},
 	} {
 		got, err := choosePinned(eight(), c.allowed, c.busy, 2)

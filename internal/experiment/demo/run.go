@@ -92,12 +92,12 @@ func (r *run) inSandbox(ctx context.Context) (result Result, err error) {
 
 // measure chooses the CPUs and runs the variants.
 func (r *run) measure(ctx context.Context, box *sandbox.Sandbox, result *Result) error {
-	all := box.CPUs()
-	r.quota = quotaCPUs(all.Intersection(r.o.Machine.Online()).Size())
+	set := box.CPUs()
+	r.quota = quotaCPUs(set.Intersection(r.o.Machine.Online()).Size())
 	if err := checkRoom(box, r.quota); err != nil {
 		return err
 	}
-	pinned, err := r.quietCPUs(ctx, all)
+	pinned, err := r.quietCPUs(ctx, set)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (r *run) measure(ctx context.Context, box *sandbox.Sandbox, result *Result)
 	if r.group, err = box.Group("load"); err != nil {
 		return err
 	}
-	return r.variants(ctx, result, all, pinned)
+	return r.variants(ctx, result, set, pinned)
 }
 
 // describe makes the part of a result that is known before the first variant.
@@ -121,25 +121,25 @@ func (r *run) describe() Result {
 }
 
 // quietCPUs watches the host for a moment and chooses the CPUs to pin to.
-func (r *run) quietCPUs(ctx context.Context, all cpuset.CPUSet) (cpuset.CPUSet, error) {
+func (r *run) quietCPUs(ctx context.Context, set cpuset.CPUSet) (cpuset.CPUSet, error) {
 	// Without /proc/stat all CPUs count as equally quiet.
 	before := cpuTimes(r.o.ProcDir)
 	from := workload.Now()
 	if err := clock.Sleep(ctx, lookAround); err != nil {
-		return all, err
+		return set, err
 	}
 	after := cpuTimes(r.o.ProcDir)
-	pinned, err := choosePinned(r.o.Machine, all, busyShares(before, after, workload.Now()-from), r.quota)
+	pinned, err := choosePinned(r.o.Machine, set, busyShares(before, after, workload.Now()-from), r.quota)
 	if err != nil {
-		return all, &NotMeasurable{What: "no CPUs to pin to", WayOut: "run it on a host with more CPUs", Err: err}
+		return set, &NotMeasurable{What: "no CPUs to pin to", WayOut: "run it on a host with more CPUs", Err: err}
 	}
 	return pinned, nil
 }
 
-func (r *run) variants(ctx context.Context, result *Result, all, pinned cpuset.CPUSet) error {
+func (r *run) variants(ctx context.Context, result *Result, set, pinned cpuset.CPUSet) error {
 	plans := []plan{
-		{"quota", true, all, result.Burners},
-		{"threads", true, all, r.quota},
+		{"quota", true, set, result.Burners},
+		{"threads", true, set, r.quota},
 		{"cpuset", true, pinned, result.Burners},
 		{"pin", false, pinned, result.Burners},
 	}

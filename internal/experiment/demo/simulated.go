@@ -38,14 +38,14 @@ func Simulated(seconds float64) (Result, error) {
 		Quota: simulatedQuota, Period: period.Seconds(), Burners: burners(simulatedCPUs / 2), Sleep: millis(sleepLength),
 		Pinned: pinned.String(), Seconds: seconds,
 	}
-	all := cpuset.New()
+	set := cpuset.New()
 	for cpu := range simulatedCPUs {
-		all = all.Union(cpuset.New(cpu))
+		set = set.Union(cpuset.New(cpu))
 	}
 	windows := make([]window, 4)
 	variants := []*Variant{&r.Before, &r.Threads, &r.CPUSet, &r.After}
 	for i, p := range []plan{
-		{"quota", true, all, r.Burners}, {"threads", true, all, r.Quota},
+		{"quota", true, set, r.Burners}, {"threads", true, set, r.Quota},
 		{"cpuset", true, pinned, r.Burners}, {"pin", false, pinned, r.Burners},
 	} {
 		var err error

@@ -111,8 +111,8 @@ func summed(a variant, cpus, hz int, runs []scenario.Outcome) (r Run, err error)
 		Periods: c.Periods, ThrottledPeriods: c.ThrottledPeriods, UsageSeconds: c.UsageSeconds, Share: shareOf(a, c),
 	}
 	r.Lowest, r.Highest = r.Share, r.Share
-	for _, one := range runs {
-		share := shareOf(a, one.Cgroups[cgroupName])
+	for _, outcome := range runs {
+		share := shareOf(a, outcome.Cgroups[cgroupName])
 		r.Lowest, r.Highest = min(r.Lowest, share), max(r.Highest, share)
 	}
 	if n := mid.Workloads[cgroupName].Iterations; n != nil {

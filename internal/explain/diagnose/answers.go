@@ -68,14 +68,14 @@ const (
 
 // serves reports whether somebody outside of the container waits for a pool's work: it answers requests. Where too few
 // are seen, clients or devices begin its work.
-func (p *pool) serves(of *figures) bool {
-	if of.answered >= leastAnswers {
-		return p.answers(of)
+func (p *pool) serves(recorded *figures) bool {
+	if recorded.answered >= leastAnswers {
+		return p.answers(recorded)
 	}
-	return p.doesWork(of) && p.woken.all >= minRuns && float64(p.woken.outside) >= served*float64(p.woken.all)
+	return p.doesWork(recorded) && p.woken.all >= minRuns && float64(p.woken.outside) >= served*float64(p.woken.all)
 }
 
 // answers reports whether a pool is seen to answer requests.
-func (p *pool) answers(of *figures) bool {
-	return of.answered >= leastAnswers && float64(p.answered) >= answersShare*float64(of.answered)
+func (p *pool) answers(recorded *figures) bool {
+	return recorded.answered >= leastAnswers && float64(p.answered) >= answersShare*float64(recorded.answered)
 }

@@ -10,35 +10,35 @@ import (
 // causes of the container's own quota come first.
 const ancestorShare = 0.5
 
-func ancestor(of *figures) (found, bool) {
-	if !of.throttled() || of.ancestorStopped <= 0 {
+func ancestor(recorded *figures) (found, bool) {
+	if !recorded.throttled() || recorded.ancestorStopped <= 0 {
 		return found{}, false
 	}
-	f := found{cause: Ancestor, stopped: of.ancestorStopped, severity: of.quotaSeverity(), rank: rankAncestorToo}
-	if float64(of.ancestorStopped) >= ancestorShare*float64(of.stopped) && !demandAboveOwnLimit(of) {
+	f := found{cause: Ancestor, stopped: recorded.ancestorStopped, severity: recorded.quotaSeverity(), rank: rankAncestorToo}
+	if float64(recorded.ancestorStopped) >= ancestorShare*float64(recorded.stopped) && !demandAboveOwnLimit(recorded) {
 		f.rank = rankAncestor
 	}
 	path := "an ancestor"
-	if of.binding != nil && !of.binding.Own {
-		path = text.Sanitize(of.binding.Path, 0)
+	if recorded.binding != nil && !recorded.binding.Own {
+		path = text.Sanitize(recorded.binding.Path, 0)
 	}
 	quota := "the quota of " + path
-	if of.quota > 0 && of.binding != nil && !of.binding.Own {
-		quota = fmt.Sprintf("the quota of %s (%s in %s)", path, formatTime(of.quota), formatTime(of.period))
+	if recorded.quota > 0 && recorded.binding != nil && !recorded.binding.Own {
+		quota = fmt.Sprintf("the quota of %s (%s in %s)", path, formatTime(recorded.quota), formatTime(recorded.period))
 	}
 	f.evidence = fmt.Sprintf("%s held it back for %s, its own for %s; the container itself used %s on average",
-		quota, formatTime(of.ancestorStopped), formatTime(of.ownStopped), formatCPUs(of.meanWidth))
-	who := fmt.Sprintf("the container itself used %s on average", formatCPUs(of.meanWidth))
-	if len(of.siblings) > 0 && of.siblings[0].cpu > 0 && of.window > 0 {
-		s := of.siblings[0]
-		if s.cpu > of.cpu {
+		quota, formatTime(recorded.ancestorStopped), formatTime(recorded.ownStopped), formatCPUs(recorded.meanWidth))
+	who := fmt.Sprintf("the container itself used %s on average", formatCPUs(recorded.meanWidth))
+	if len(recorded.siblings) > 0 && recorded.siblings[0].cpu > 0 && recorded.window > 0 {
+		s := recorded.siblings[0]
+		if s.cpu > recorded.cpu {
 			f.guilty = []string{s.name}
 		}
-		rest := fmt.Sprintf("%s below it used %s", s.name, formatCPUs(float64(s.cpu)/float64(of.window)))
+		rest := fmt.Sprintf("%s below it used %s", s.name, formatCPUs(float64(s.cpu)/float64(recorded.window)))
 		f.evidence += "; " + rest
 		who += ", " + rest
 	}
 	f.verdict = fmt.Sprintf("%s held the container back for %s of %s; %s.", capital(quota),
-		formatTime(of.ancestorStopped), formatTime(of.window), who)
+		formatTime(recorded.ancestorStopped), formatTime(recorded.window), who)
 	return f, true
 }

@@ -14,31 +14,35 @@ const (
 	debtLead = 0.5
 )
 
-func debt(of *figures) (found, bool) {
-	if !of.throttled() || of.ownStopped == 0 || of.binding == nil || !of.binding.Own || of.quota <= 0 || of.sums.over == 0 {
+func debt(recorded *figures) (found, bool) {
+	if !recorded.throttled() || recorded.ownStopped == 0 || recorded.binding == nil || !recorded.binding.Own ||
+		recorded.quota <= 0 || recorded.sums.over == 0 {
 		return found{}, false
 	}
-	if float64(of.longIdleHeld) < debtShare*float64(of.stopped) && float64(of.sums.over) < overShare*float64(of.sums.used) {
+	if float64(recorded.longIdleHeld) < debtShare*float64(recorded.stopped) &&
+		float64(recorded.sums.over) < overShare*float64(recorded.sums.used) {
 		return found{}, false
 	}
 	// The limit is the rate at which the container pays its debt.
-	paid := min(of.ownStopped, max(of.longIdleHeld, int64(float64(of.sums.over)/of.limit)))
-	f := found{cause: Debt, stopped: paid, severity: of.quotaSeverity(), rank: rankDebt, guilty: of.spenders()}
-	if (demandAboveLimit(of) || demandAboveOwnLimit(of)) && float64(paid) < debtLead*float64(of.stopped) {
+	paid := min(recorded.ownStopped, max(recorded.longIdleHeld, int64(float64(recorded.sums.over)/recorded.limit)))
+	f := found{cause: Debt, stopped: paid, severity: recorded.quotaSeverity(), rank: rankDebt, guilty: recorded.spenders()}
+	if (demandAboveLimit(recorded) || demandAboveOwnLimit(recorded)) && float64(paid) < debtLead*float64(recorded.stopped) {
 		f.rank = rankDebtToo
 	}
 	f.evidence = fmt.Sprintf("up to %s used in a period of %s with a quota of %s; then nothing ran for up to %s, %s "+
 		"in all in intervals of a period or more",
-		formatTime(of.sums.most), formatTime(of.period), formatTime(of.quota), formatTime(of.longestIdleHeld), formatTime(of.longIdleHeld))
-	if of.kernelTime >= 0 {
-		f.evidence += fmt.Sprintf("; %s of its CPU time was in the kernel", formatShare(of.kernelTime))
+		formatTime(recorded.sums.most), formatTime(recorded.period), formatTime(recorded.quota),
+		formatTime(recorded.longestIdleHeld), formatTime(recorded.longIdleHeld))
+	if recorded.kernelTime >= 0 {
+		f.evidence += fmt.Sprintf("; %s of its CPU time was in the kernel", formatShare(recorded.kernelTime))
 	}
 	who := "Work in the kernel"
-	if p := of.spender(); p != nil {
+	if p := recorded.spender(); p != nil {
 		who += " of " + formatPool(p)
 	}
 	f.verdict = fmt.Sprintf("%s went on past the %s quota, up to %s in a period; the container then paid for it, "+
 		"stopped for up to %s (%.1f periods).",
-		who, formatTime(of.quota), formatTime(of.sums.most), formatTime(of.longestIdleHeld), float64(of.longestIdleHeld)/float64(of.period))
+		who, formatTime(recorded.quota), formatTime(recorded.sums.most), formatTime(recorded.longestIdleHeld),
+		float64(recorded.longestIdleHeld)/float64(recorded.period))
 	return f, true
 }

@@ -8,14 +8,15 @@ import (
 
 // inside is the quota of a cgroup in the container: a vcpu of libvirt, a container in a container, a unit below a unit. Its own quota
 // and those above may stop it as well; where they stop it longer their causes come first.
-func inside(of *figures) (found, bool) {
-	if !of.throttled() || of.innermost == nil || float64(of.insideStopped) < Negligible*float64(of.window) {
+func inside(recorded *figures) (found, bool) {
+	if !recorded.throttled() || recorded.innermost == nil || float64(recorded.insideStopped) < Negligible*float64(recorded.window) {
 		return found{}, false
 	}
-	l := of.innermost
+	l := recorded.innermost
 	path := text.EscapePath(l.Path)
-	f := found{cause: Inside, stopped: of.insideStopped, severity: of.quotaSeverity(), rank: rankInsideToo, guilty: []string{path}}
-	if float64(of.insideStopped) >= ancestorShare*float64(of.stopped) {
+	f := found{cause: Inside, stopped: recorded.insideStopped, severity: recorded.quotaSeverity(), rank: rankInsideToo,
+		guilty: []string{path}}
+	if float64(recorded.insideStopped) >= ancestorShare*float64(recorded.stopped) {
 		f.rank = rankInside
 	}
 	quota := "the quota of " + path
@@ -24,8 +25,8 @@ func inside(of *figures) (found, bool) {
 	}
 	f.evidence = fmt.Sprintf("%s held threads back for %s; quotas of cgroups in it for %s of the %s in which any "+
 		"quota did; the whole used %s on average",
-		quota, formatTime(l.stopped), formatTime(of.insideStopped), formatTime(of.stopped), formatCPUs(of.meanWidth))
+		quota, formatTime(l.stopped), formatTime(recorded.insideStopped), formatTime(recorded.stopped), formatCPUs(recorded.meanWidth))
 	f.verdict = fmt.Sprintf("%s, a cgroup in it, held threads back for %s of %s: explain that cgroup.", capital(quota),
-		formatTime(l.stopped), formatTime(of.window))
+		formatTime(l.stopped), formatTime(recorded.window))
 	return f, true
 }

@@ -15,59 +15,59 @@ const noDelay = time.Millisecond
 
 // matters reports whether waiting is a relevant part of the demand, and long enough in the window and for a single
 // wake-up to be noticed.
-func (of *figures) matters(waiting int64) bool {
-	return waiting > 0 && float64(waiting) >= waitingShare*float64(of.demand()-of.quotaWaiting()) &&
-		float64(waiting) >= Negligible*float64(of.window) && of.late()
+func (recorded *figures) matters(waiting int64) bool {
+	return waiting > 0 && float64(waiting) >= waitingShare*float64(recorded.demand()-recorded.quotaWaiting()) &&
+		float64(waiting) >= Negligible*float64(recorded.window) && recorded.late()
 }
 
 // late reports whether a pool that works waits for CPUs long enough to be noticed. Where pools answer clients, only they
 // count. One without wake-ups may: it runs on and on. A thread waits when it is woken, and each time that its CPU is taken from
 // it: where a wake-up gets a CPU at once and loses it soon, the delay alone shows nothing. Where a quota stops the container,
 // waiting within a run may be for that, and only delays tell.
-func (of *figures) late() bool {
-	serves := slices.ContainsFunc(of.pools, func(p *pool) bool { return p.serves(of) })
-	return slices.ContainsFunc(of.pools, func(p *pool) bool {
+func (recorded *figures) late() bool {
+	serves := slices.ContainsFunc(recorded.pools, func(p *pool) bool { return p.serves(recorded) })
+	return slices.ContainsFunc(recorded.pools, func(p *pool) bool {
 		q := p.delay.quantiles()
-		if !of.throttled() {
+		if !recorded.throttled() {
 			q = p.waited.quantiles()
 		}
-		return p.doesWork(of) && (p.serves(of) || !serves) && (q == nil || q.Count < minRuns || q.P99 >= noDelay)
+		return p.doesWork(recorded) && (p.serves(recorded) || !serves) && (q == nil || q.Count < minRuns || q.P99 >= noDelay)
 	})
 }
 
 // waitingForOthers is the waiting for CPUs that others held. Clients of the container are not among them: they run by
 // turns with it, and would have no work without it.
-func (of *figures) waitingForOthers() int64 {
-	return of.waitingForNeighbours() + of.waiting[byHost] + of.waiting[bySteal]
+func (recorded *figures) waitingForOthers() int64 {
+	return recorded.waitingForNeighbours() + recorded.waiting[byHost] + recorded.waiting[bySteal]
 }
 
-func (of *figures) waitingForNeighbours() int64 {
-	return max(0, of.waiting[byNeighbour]-of.clients)
+func (recorded *figures) waitingForNeighbours() int64 {
+	return max(0, recorded.waiting[byNeighbour]-recorded.clients)
 }
 
 // neighbour is the neighbour for which the container waited longest, no client of it; nil: there is none.
-func (of *figures) neighbour() *NeighbourUse {
-	for i := range of.neighbours {
-		if n := &of.neighbours[i]; n.Waited > 0 && !n.Client {
+func (recorded *figures) neighbour() *NeighbourUse {
+	for i := range recorded.neighbours {
+		if n := &recorded.neighbours[i]; n.Waited > 0 && !n.Client {
 			return n
 		}
 	}
 	return nil
 }
 
-func neighbours(of *figures) (found, bool) {
-	waited := of.waitingForOthers()
-	if !of.matters(waited) {
+func neighbours(recorded *figures) (found, bool) {
+	waited := recorded.waitingForOthers()
+	if !recorded.matters(waited) {
 		return found{}, false
 	}
-	f := found{cause: Neighbours, wall: of.behind.others, waited: waited, severity: waited}
-	if of.throttled() && of.quotaKnown() {
+	f := found{cause: Neighbours, wall: recorded.behind.others, waited: waited, severity: waited}
+	if recorded.throttled() && recorded.quotaKnown() {
 		// Of many threads that wait at once, the limit lets a few run. The rest waits for these, whichever
 		// thread holds the CPUs. Without neighbours they would spend the quota sooner.
-		f.severity = min(waited, of.allowedWaiting)
+		f.severity = min(waited, recorded.allowedWaiting)
 	}
 	who := "others"
-	if n := of.neighbour(); n != nil {
+	if n := recorded.neighbour(); n != nil {
 		who = n.Name
 		f.guilty = []string{n.Name}
 		f.evidence = fmt.Sprintf("%s held the CPUs for %s while it waited", n.Name, formatTime(n.Waited.Nanoseconds()))
@@ -81,15 +81,15 @@ func neighbours(of *figures) (found, bool) {
 	}
 	f.evidence += fmt.Sprintf("waiting for CPUs of others: %s of thread time (neighbours %s, the host's system %s, "+
 		"steal %s), against %s of CPU time",
-		formatTime(waited), formatTime(of.waitingForNeighbours()), formatTime(of.waiting[byHost]),
-		formatTime(of.waiting[bySteal]), formatTime(of.cpu))
+		formatTime(waited), formatTime(recorded.waitingForNeighbours()), formatTime(recorded.waiting[byHost]),
+		formatTime(recorded.waiting[bySteal]), formatTime(recorded.cpu))
 	f.verdict = fmt.Sprintf("Not its quota but others on the same CPUs: its threads were runnable and did not run "+
 		"for %s of thread time while others held the CPUs, most of all %s; they ran for %s.",
-		formatTime(waited), who, formatTime(of.cpu))
-	if of.throttled() {
+		formatTime(waited), who, formatTime(recorded.cpu))
+	if recorded.throttled() {
 		f.verdict = fmt.Sprintf("Others on the same CPUs cost more than the quota: %s of thread time waited while "+
 			"others held the CPUs, most of all %s; quotas held back %s.",
-			formatTime(waited), who, formatTime(of.quotaWaiting()))
+			formatTime(waited), who, formatTime(recorded.quotaWaiting()))
 	}
 	return f, true
 }

@@ -5,50 +5,51 @@ import (
 )
 
 // nothingWrong is the finding if no cause applies.
-func nothingWrong(of *figures) found {
-	f := found{cause: None, evidence: of.evidenceOfUse()}
-	waited := of.demand() - of.cpu
+func nothingWrong(recorded *figures) found {
+	f := found{cause: None, evidence: recorded.evidenceOfUse()}
+	waited := recorded.demand() - recorded.cpu
 	switch {
-	case of.cpu == 0 && of.frozen:
+	case recorded.cpu == 0 && recorded.frozen:
 		f.verdict = "It is frozen, as by docker pause: none of its threads can run until it is thawed."
-	case of.cpu == 0 && of.meanWanted == 0:
-		f.verdict = fmt.Sprintf("None of its threads ran or wanted to run for %s.", formatTime(of.window))
-	case !of.measured && of.limit > 0:
+	case recorded.cpu == 0 && recorded.meanWanted == 0:
+		f.verdict = fmt.Sprintf("None of its threads ran or wanted to run for %s.", formatTime(recorded.window))
+	case !recorded.measured && recorded.limit > 0:
 		f.verdict = "No cause is visible; whether a quota held it back was not measured."
-	case of.stopped > 0:
-		f.verdict = fmt.Sprintf("Nothing wrong: a quota held it back for only %s of %s.", formatTime(of.stopped), formatTime(of.window))
-	case of.hasAllCPUs() && of.mostWanted > of.online && of.matters(of.waiting[byOwnThreads]):
+	case recorded.stopped > 0:
+		f.verdict = fmt.Sprintf("Nothing wrong: a quota held it back for only %s of %s.", formatTime(recorded.stopped),
+			formatTime(recorded.window))
+	case recorded.hasAllCPUs() && recorded.mostWanted > recorded.online && recorded.matters(recorded.waiting[byOwnThreads]):
 		f.verdict = fmt.Sprintf("No quota held it back. It may use all %s of the host, and up to %d threads wanted "+
 			"one: they waited for each other for %s of thread time. The host is full: run fewer threads, or use a larger host.",
-			formatCPUs(float64(of.online)), of.mostWanted, formatTime(of.waiting[byOwnThreads]))
+			formatCPUs(float64(recorded.online)), recorded.mostWanted, formatTime(recorded.waiting[byOwnThreads]))
 	default:
 		f.verdict = fmt.Sprintf("Nothing wrong: no quota held it back, and its threads waited %s for CPUs while they ran for %s.",
-			formatTime(waited), formatTime(of.cpu))
+			formatTime(waited), formatTime(recorded.cpu))
 	}
 	return f
 }
 
-func (of *figures) evidenceOfUse() string {
-	text := fmt.Sprintf("mean use %s, up to %d at once", formatCPUs(of.meanWidth), of.widest)
-	if of.limit > 0 {
-		text += fmt.Sprintf(", limit %s", formatCPUs(of.limit))
+func (recorded *figures) evidenceOfUse() string {
+	text := fmt.Sprintf("mean use %s, up to %d at once", formatCPUs(recorded.meanWidth), recorded.widest)
+	if recorded.limit > 0 {
+		text += fmt.Sprintf(", limit %s", formatCPUs(recorded.limit))
 	}
 	return text
 }
 
 // unexplained is the finding that a quota stopped it and no cause accounts for that.
-func unexplained(of *figures) (found, bool) {
-	f := found{cause: None, evidence: of.evidenceOfUse(), severity: of.quotaSeverity(), rank: rankMaybe}
+func unexplained(recorded *figures) (found, bool) {
+	f := found{cause: None, evidence: recorded.evidenceOfUse(), severity: recorded.quotaSeverity(), rank: rankMaybe}
 	switch {
-	case !of.measured && of.throttledPeriods != nil && *of.throttledPeriods > 0:
-		f.evidence += fmt.Sprintf(", %d of %d periods throttled", *of.throttledPeriods, *of.periods)
+	case !recorded.measured && recorded.throttledPeriods != nil && *recorded.throttledPeriods > 0:
+		f.evidence += fmt.Sprintf(", %d of %d periods throttled", *recorded.throttledPeriods, *recorded.periods)
 		f.verdict = fmt.Sprintf("A quota held it back in %d of %d periods. For how long and why was not measured; no "+
 			"other cause is visible.",
-			*of.throttledPeriods, *of.periods)
-	case of.throttled():
-		f.stopped = of.stopped
+			*recorded.throttledPeriods, *recorded.periods)
+	case recorded.throttled():
+		f.stopped = recorded.stopped
 		f.verdict = fmt.Sprintf("A quota held it back for %s of %s. No cause of that is visible.",
-			formatTime(of.stopped), formatTime(of.window))
+			formatTime(recorded.stopped), formatTime(recorded.window))
 	default:
 		return found{}, false
 	}

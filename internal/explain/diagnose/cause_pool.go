@@ -35,28 +35,29 @@ const (
 	servedBy = 0.5
 )
 
-func poolStopsPool(of *figures) (found, bool) {
-	if !of.throttled() || of.ownStopped == 0 || len(of.pools) < 2 {
+func poolStopsPool(recorded *figures) (found, bool) {
+	if !recorded.throttled() || recorded.ownStopped == 0 || len(recorded.pools) < 2 {
 		return found{}, false
 	}
 	all := int64(0)
-	for _, p := range of.pools {
-		all += p.throttled[of.track]
+	for _, p := range recorded.pools {
+		all += p.throttled[recorded.track]
 	}
 	if all <= 0 {
 		return found{}, false
 	}
-	culprits := of.culprits(all)
-	victim := of.victim(all, culprits)
-	if victim == nil || len(culprits) == 0 || len(culprits) > 1 && !victim.serves(of) {
+	culprits := recorded.culprits(all)
+	victim := recorded.victim(all, culprits)
+	if victim == nil || len(culprits) == 0 || len(culprits) > 1 && !victim.serves(recorded) {
 		return found{}, false
 	}
-	f := found{cause: Pool, stopped: min(victim.stopped, of.stopped), severity: of.quotaSeverity(), rank: of.rankOf(victim, culprits)}
+	f := found{cause: Pool, stopped: min(victim.stopped, recorded.stopped), severity: recorded.quotaSeverity(),
+		rank: recorded.rankOf(victim, culprits)}
 	f.suffers = victim.key.name
 	spent, who := int64(0), "pool"
 	for i, p := range culprits {
 		f.guilty = append(f.guilty, p.key.name)
-		spent += p.throttled[of.track]
+		spent += p.throttled[recorded.track]
 		if i > 0 {
 			who = "pools"
 		}
@@ -68,40 +69,40 @@ func poolStopsPool(of *figures) (found, bool) {
 		who += " `" + p.key.name + "`"
 	}
 	spentShare := float64(spent) / float64(all)
-	f.near = spentShare < of.needSpent(culprits)+nearShare
+	f.near = spentShare < recorded.needSpent(culprits)+nearShare
 	f.evidence = fmt.Sprintf("%s, which used %s of the CPU time in throttled periods, was held back for %s in %s; %s used %s",
-		formatPool(victim), formatShare(float64(victim.throttled[of.track])/float64(all)), formatTime(victim.stopped),
+		formatPool(victim), formatShare(float64(victim.throttled[recorded.track])/float64(all)), formatTime(victim.stopped),
 		text.Count(victim.holds, "interval"), who, formatShare(spentShare))
 	late := ""
 	if q := victim.response.quantiles(); q != nil {
 		late = fmt.Sprintf(" (99th percentile of its responses: %s)", formatTime(q.P99.Nanoseconds()))
 	}
 	f.verdict = fmt.Sprintf("%s spent %s of the %s quota, up to %d wide, and stopped %s with it for %s of %s%s.",
-		capital(who), formatShare(spentShare), formatTime(of.quota), culprits[0].widest, formatPool(victim),
-		formatTime(victim.stopped), formatTime(of.window), late)
+		capital(who), formatShare(spentShare), formatTime(recorded.quota), culprits[0].widest, formatPool(victim),
+		formatTime(victim.stopped), formatTime(recorded.window), late)
 	return f, true
 }
 
 // culprits are the pools that spent the quota: one with poolSpent of all, and beside it one that is too large for a
 // victim; or two such.
-func (of *figures) culprits(all int64) []*pool {
+func (recorded *figures) culprits(all int64) []*pool {
 	var large []*pool
 	sum := int64(0)
-	for _, p := range of.pools[:2] {
-		if float64(p.throttled[of.track]) > victimSpent*float64(all) {
+	for _, p := range recorded.pools[:2] {
+		if float64(p.throttled[recorded.track]) > victimSpent*float64(all) {
 			large = append(large, p)
-			sum += p.throttled[of.track]
+			sum += p.throttled[recorded.track]
 		}
 	}
-	if float64(sum) < of.needSpent(large)*float64(all) {
+	if float64(sum) < recorded.needSpent(large)*float64(all) {
 		return nil
 	}
 	return large
 }
 
 // needSpent is the share that pools must spend to stop another one.
-func (of *figures) needSpent(large []*pool) float64 {
-	if of.answered < leastAnswers || slices.ContainsFunc(large, func(p *pool) bool { return p.answers(of) }) {
+func (recorded *figures) needSpent(large []*pool) float64 {
+	if recorded.answered < leastAnswers || slices.ContainsFunc(large, func(p *pool) bool { return p.answers(recorded) }) {
 		return poolSpent
 	}
 	return backgroundSpent
@@ -109,14 +110,15 @@ func (of *figures) needSpent(large []*pool) float64 {
 
 // victim is the pool that is stopped with others; nil: none is. Of several, the ones that work come first, then those
 // that answer with short runs, then the one that lost the most time.
-func (of *figures) victim(all int64, culprits []*pool) (victim *pool) {
-	for _, p := range of.pools {
-		if slices.Contains(culprits, p) || float64(p.throttled[of.track]) > victimSpent*float64(all) || p.holds < victimHolds ||
-			p.stopsItself(of) || of.answered >= leastAnswers && !p.answers(of) || // nobody waits for a collector's helper
-			float64(p.stopped) < victimStopped*float64(of.stopped) {
+func (recorded *figures) victim(all int64, culprits []*pool) (victim *pool) {
+	for _, p := range recorded.pools {
+		if slices.Contains(culprits, p) || float64(p.throttled[recorded.track]) > victimSpent*float64(all) || p.holds < victimHolds ||
+			p.stopsItself(recorded) || recorded.answered >= leastAnswers && !p.answers(recorded) || // nobody waits for a collector's helper
+			float64(p.stopped) < victimStopped*float64(recorded.stopped) {
 			continue
 		}
-		if victim == nil || p.suffers(of) > victim.suffers(of) || p.suffers(of) == victim.suffers(of) && p.stopped > victim.stopped {
+		if victim == nil || p.suffers(recorded) > victim.suffers(recorded) ||
+			p.suffers(recorded) == victim.suffers(recorded) && p.stopped > victim.stopped {
 			victim = p
 		}
 	}
@@ -124,11 +126,11 @@ func (of *figures) victim(all int64, culprits []*pool) (victim *pool) {
 }
 
 // suffers ranks a stopped pool among others: 2 if it answers with short runs, 1 if it works, else 0.
-func (p *pool) suffers(of *figures) int {
+func (p *pool) suffers(recorded *figures) int {
 	switch {
-	case p.serves(of) && float64(p.cost.typical()) <= shortRun*float64(of.quota):
+	case p.serves(recorded) && float64(p.cost.typical()) <= shortRun*float64(recorded.quota):
 		return 2
-	case p.doesWork(of):
+	case p.doesWork(recorded):
 		return 1
 	}
 	return 0
@@ -136,15 +138,15 @@ func (p *pool) suffers(of *figures) int {
 
 // rankOf is the rank of a pool that stops another. One that answers clients, and for which the limit would do, is
 // starved, whatever else the container wants.
-func (of *figures) rankOf(victim *pool, culprits []*pool) int {
+func (recorded *figures) rankOf(victim *pool, culprits []*pool) int {
 	switch {
-	case of.oneChain(victim, culprits):
+	case recorded.oneChain(victim, culprits):
 		return rankPoolToo
-	case !victim.answers(of) && (!victim.doesWork(of) || float64(victim.stopped) < victimLead*float64(of.stopped)):
+	case !victim.answers(recorded) && (!victim.doesWork(recorded) || float64(victim.stopped) < victimLead*float64(recorded.stopped)):
 		return rankPoolToo
-	case victim.serves(of) && of.limit > 0 && float64(victim.cpu) < servedBy*of.limit*float64(of.window):
+	case victim.serves(recorded) && recorded.limit > 0 && float64(victim.cpu) < servedBy*recorded.limit*float64(recorded.window):
 		return rankStarved
-	case of.longRuns(): // the pool stops itself first, whichever other pools it stops with it
+	case recorded.longRuns(): // the pool stops itself first, whichever other pools it stops with it
 		return rankPoolToo
 	}
 	return rankPool
@@ -152,22 +154,23 @@ func (of *figures) rankOf(victim *pool, culprits []*pool) int {
 
 // oneChain reports whether culprits work for the same requests as the victim, which waits for them anyhow: they wake it for most of
 // what it does, or it wakes them for most of what it answers.
-func (of *figures) oneChain(victim *pool, culprits []*pool) bool {
+func (recorded *figures) oneChain(victim *pool, culprits []*pool) bool {
 	woken, wakes := 0, 0
 	for _, p := range culprits {
 		woken += victim.woken.by[p.number]
 		wakes += p.woken.by[victim.number]
 	}
 	return woken > 0 && float64(woken) >= ofOneChain*float64(victim.woken.all) ||
-		wakes > 0 && victim.answers(of) && float64(wakes) >= ofOneChain*float64(victim.answered)
+		wakes > 0 && victim.answers(recorded) && float64(wakes) >= ofOneChain*float64(victim.answered)
 }
 
 // threadStopsPool finds a thread that spends the quota in long runs, such as a report, and stops the other threads of
 // its own pool with it, which
 // answer with short ones. The pool as a whole looks like a burst.
-func threadStopsPool(of *figures) (found, bool) {
-	p := of.spender()
-	if p == nil || !of.throttled() || of.ownStopped == 0 || !of.quotaKnown() || p.threads < 2 || p.holds < victimHolds || !p.answers(of) {
+func threadStopsPool(recorded *figures) (found, bool) {
+	p := recorded.spender()
+	if p == nil || !recorded.throttled() || recorded.ownStopped == 0 || !recorded.quotaKnown() || p.threads < 2 ||
+		p.holds < victimHolds || !p.answers(recorded) {
 		return found{}, false
 	}
 	most := int64(0)
@@ -175,28 +178,32 @@ func threadStopsPool(of *figures) (found, bool) {
 		most = max(most, d)
 	}
 	runs, typical := p.cost.narrowRuns+p.cost.wideRuns, p.cost.typical()
-	if float64(most) < poolSpent*float64(of.cpu) || typical <= of.quota || runs < minRuns ||
+	if float64(most) < poolSpent*float64(recorded.cpu) || typical <= recorded.quota || runs < minRuns ||
 		float64(typical)*float64(runs) <= oneKind*float64(p.cost.narrow+p.cost.wide) {
 		return found{}, false
 	}
-	f := found{cause: Pool, stopped: min(p.stopped, of.stopped), severity: of.quotaSeverity(), rank: rankStarved,
+	f := found{cause: Pool, stopped: min(p.stopped, recorded.stopped), severity: recorded.quotaSeverity(), rank: rankStarved,
 		guilty: []string{p.key.name}, suffers: p.key.name}
 	f.evidence = fmt.Sprintf("one of %s of %s used %s of the CPU time; its runs take %s, and a run of the pool takes "+
 		"%s on average", text.Count(p.threads, "thread"),
-		formatPool(p), formatShare(float64(most)/float64(of.cpu)), formatTime(typical), formatTime((p.cost.narrow+p.cost.wide)/int64(runs)))
+		formatPool(p), formatShare(float64(most)/float64(recorded.cpu)), formatTime(typical),
+		formatTime((p.cost.narrow+p.cost.wide)/int64(runs)))
 	f.verdict = fmt.Sprintf("One of %s of %s spent most of the %s quota in runs of %s, and stopped the others, which "+
 		"answer in short ones, with it for %s of %s.",
-		text.Count(p.threads, "thread"), formatPool(p), formatTime(of.quota), formatTime(typical),
-		formatTime(f.stopped), formatTime(of.window))
+		text.Count(p.threads, "thread"), formatPool(p), formatTime(recorded.quota), formatTime(typical),
+		formatTime(f.stopped), formatTime(recorded.window))
 	return f, true
 }
 
 // doesWork reports whether a pool does a part of the work, rather than only wake up now and then.
-func (p *pool) doesWork(of *figures) bool { return float64(p.cpu) >= victimWork*float64(of.cpu) }
+func (p *pool) doesWork(recorded *figures) bool {
+	return float64(p.cpu) >= victimWork*float64(recorded.cpu)
+}
 
-func (p *pool) stopsItself(of *figures) bool {
-	most, mean := float64(p.most[of.track]), float64(p.cpu)*float64(of.period)/float64(of.window)
-	return most > selfMost*float64(of.quota) && most > selfSwing*mean && float64(p.large[of.track]) >= selfOften*float64(of.sums.throttled)
+func (p *pool) stopsItself(recorded *figures) bool {
+	most, mean := float64(p.most[recorded.track]), float64(p.cpu)*float64(recorded.period)/float64(recorded.window)
+	return most > selfMost*float64(recorded.quota) && most > selfSwing*mean &&
+		float64(p.large[recorded.track]) >= selfOften*float64(recorded.sums.throttled)
 }
 
 func capital(s string) string {

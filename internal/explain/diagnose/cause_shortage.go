@@ -16,59 +16,62 @@ const (
 )
 
 // demandAboveLimit reports whether the mean demand is above the limit.
-func demandAboveLimit(of *figures) bool {
-	return of.throttled() && of.quotaKnown() && of.use() >= shortageUse && of.above >= shortagePeriods*of.period
+func demandAboveLimit(recorded *figures) bool {
+	return recorded.throttled() && recorded.quotaKnown() && recorded.use() >= shortageUse &&
+		recorded.above >= shortagePeriods*recorded.period
 }
 
 // demandAboveOwnLimit reports whether an ancestor's quota holds back a container whose threads always want more than
 // its own limit. Without the ancestor's quota its own would hold it back.
-func demandAboveOwnLimit(of *figures) bool {
-	return of.throttled() && of.ancestorStopped > 0 && of.ownLimit > 0 && of.belowOwn < backBelow
+func demandAboveOwnLimit(recorded *figures) bool {
+	return recorded.throttled() && recorded.ancestorStopped > 0 && recorded.ownLimit > 0 && recorded.belowOwn < backBelow
 }
 
-func shortage(of *figures) (found, bool) {
-	if demandAboveOwnLimit(of) && !demandAboveLimit(of) {
-		return shortageBelowAncestor(of), true
+func shortage(recorded *figures) (found, bool) {
+	if demandAboveOwnLimit(recorded) && !demandAboveLimit(recorded) {
+		return shortageBelowAncestor(recorded), true
 	}
 	// If others held the CPUs for a while, a container that always wants more than its limit has not even
 	// used that.
-	if !demandAboveLimit(of) && !(ambiguous(of) && nearShortage(of)) {
+	if !demandAboveLimit(recorded) && !(ambiguous(recorded) && nearShortage(recorded)) {
 		return found{}, false
 	}
-	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage,
-		guilty: of.spenders(), near: of.use() < burstUse+nearShare}
+	f := found{cause: Shortage, stopped: recorded.stopped, severity: recorded.quotaSeverity(), rank: rankShortage,
+		guilty: recorded.spenders(), near: recorded.use() < burstUse+nearShare}
 	f.evidence = fmt.Sprintf("%s of the limit of %s used; %.1f threads wanted a CPU on average; wanted stayed above "+
 		"the limit for up to %s, %.0f periods in a row",
-		formatShare(of.use()), formatCPUs(of.limit), of.meanWanted, formatTime(of.above), float64(of.above)/float64(of.period))
+		formatShare(recorded.use()), formatCPUs(recorded.limit), recorded.meanWanted, formatTime(recorded.above),
+		float64(recorded.above)/float64(recorded.period))
 	who := ""
-	if p := of.spender(); p != nil {
-		who = fmt.Sprintf(", most of it%s by %s of %s", of.whereSpent(), text.Count(p.threads, "thread"), formatPool(p))
+	if p := recorded.spender(); p != nil {
+		who = fmt.Sprintf(", most of it%s by %s of %s", recorded.whereSpent(), text.Count(p.threads, "thread"), formatPool(p))
 	}
 	f.verdict = fmt.Sprintf("It needs more CPU than it has: %.1f threads wanted a CPU on average and the limit is "+
 		"%s; %s of it was used%s; the container %s.",
-		of.meanWanted, formatCPUs(of.limit), formatShare(of.use()), who, stoppedText(of))
+		recorded.meanWanted, formatCPUs(recorded.limit), formatShare(recorded.use()), who, stoppedText(recorded))
 	return f, true
 }
 
 // whereSpent says that a spender is that of throttled periods, where these are few: in the others another may have used more.
-func (of *figures) whereSpent() string {
-	if of.periods == nil || of.throttledPeriods == nil || *of.throttledPeriods*2 > *of.periods {
+func (recorded *figures) whereSpent() string {
+	if recorded.periods == nil || recorded.throttledPeriods == nil || *recorded.throttledPeriods*2 > *recorded.periods {
 		return ""
 	}
 	return " in throttled periods"
 }
 
-func shortageBelowAncestor(of *figures) found {
-	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage, guilty: of.spenders()}
+func shortageBelowAncestor(recorded *figures) found {
+	f := found{cause: Shortage, stopped: recorded.stopped, severity: recorded.quotaSeverity(), rank: rankShortage,
+		guilty: recorded.spenders()}
 	f.evidence = fmt.Sprintf("%.1f threads wanted a CPU on average; wanted was above its own limit of %s for %s of "+
 		"the time: an ancestor's quota held it back first, its own would have",
-		of.meanWanted, formatCPUs(of.ownLimit), formatShare(1-of.belowOwn))
+		recorded.meanWanted, formatCPUs(recorded.ownLimit), formatShare(1-recorded.belowOwn))
 	who := ""
-	if p := of.spender(); p != nil {
+	if p := recorded.spender(); p != nil {
 		who = fmt.Sprintf(", most of them %s", formatPool(p))
 	}
 	f.verdict = fmt.Sprintf("It wants more CPU than its own limit of %s all the time: %.1f threads wanted a CPU on "+
 		"average%s; it had %s, and the container %s.",
-		formatCPUs(of.ownLimit), of.meanWanted, who, formatCPUs(of.meanWidth), stoppedText(of))
+		formatCPUs(recorded.ownLimit), recorded.meanWanted, who, formatCPUs(recorded.meanWidth), stoppedText(recorded))
 	return f
 }

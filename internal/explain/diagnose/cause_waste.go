@@ -32,27 +32,28 @@ func sliceExpiry(release string) (yes, known bool) {
 	return !rules.Has(bandwidth.Since5_4), true
 }
 
-func sliceWaste(of *figures) (found, bool) {
-	s := of.sums
-	if !of.throttled() || of.binding == nil || !of.binding.Own || of.quota <= 0 || s.whole < wastePeriods {
+func sliceWaste(recorded *figures) (found, bool) {
+	s := recorded.sums
+	if !recorded.throttled() || recorded.binding == nil || !recorded.binding.Own || recorded.quota <= 0 || s.whole < wastePeriods {
 		return found{}, false
 	}
-	used := float64(s.used) / float64(s.whole) / float64(of.quota)
-	yes, known := sliceExpiry(of.kernel)
-	if of.slicesExpire != nil { // the kernel's type information shows backports, which its release does not
-		yes, known = *of.slicesExpire, true
+	used := float64(s.used) / float64(s.whole) / float64(recorded.quota)
+	yes, known := sliceExpiry(recorded.kernel)
+	if recorded.slicesExpire != nil { // the kernel's type information shows backports, which its release does not
+		yes, known = *recorded.slicesExpire, true
 	}
 	if used >= wasteUse || known && !yes {
 		return found{}, false
 	}
-	kernel := "kernel " + text.Sanitize(of.kernel, 64) + " lets quota expire that CPUs took and did not use"
+	kernel := "kernel " + text.Sanitize(recorded.kernel, 64) + " lets quota expire that CPUs took and did not use"
 	if !known {
 		kernel = "the kernel's release is unknown; some let quota expire that CPUs took and did not use"
 	}
-	f := found{cause: SliceWaste, stopped: of.ownStopped, severity: of.quotaSeverity(), rank: rankWaste, guilty: of.spenders()}
+	f := found{cause: SliceWaste, stopped: recorded.ownStopped, severity: recorded.quotaSeverity(), rank: rankWaste,
+		guilty: recorded.spenders()}
 	f.evidence = fmt.Sprintf("in %s that ended throttled only %s of the quota was used; %s",
 		text.Count(s.whole, "period"), formatShare(used), kernel)
 	f.verdict = fmt.Sprintf("Throttled although only %s of the %s quota was used in such periods: %s; the container %s.",
-		formatShare(used), formatTime(of.quota), kernel, stoppedText(of))
+		formatShare(used), formatTime(recorded.quota), kernel, stoppedText(recorded))
 	return f, true
 }

@@ -49,33 +49,33 @@ const (
 )
 
 // conclude sets the causes, and makes the first one the verdict.
-func conclude(e *Explanation, of *figures) {
-	var all []found
+func conclude(e *Explanation, recorded *figures) {
+	var founds []found
 	for _, judge := range []func(*figures) (found, bool){
 		scheduler, ancestor, inside, sliceWaste, debt, shortage, poolStopsPool, threadStopsPool, burst, tinyLimit,
 		neighbours, tooFewCPUs, realtime,
 	} {
-		if f, ok := judge(of); ok && f.evidence != "" {
-			all = append(all, f)
+		if f, ok := judge(recorded); ok && f.evidence != "" {
+			founds = append(founds, f)
 		}
 	}
 	// Stopped time that no cause accounts for is ranked by what it cost, like all others.
-	if rest, ok := unexplained(of); ok && !slices.ContainsFunc(all, func(f found) bool { return f.stopped > 0 }) {
-		all = append(all, rest)
+	if rest, ok := unexplained(recorded); ok && !slices.ContainsFunc(founds, func(f found) bool { return f.stopped > 0 }) {
+		founds = append(founds, rest)
 	}
-	if len(all) == 0 {
-		all = append(all, nothingWrong(of))
+	if len(founds) == 0 {
+		founds = append(founds, nothingWrong(recorded))
 	}
-	slices.SortStableFunc(all, func(x, y found) int {
+	slices.SortStableFunc(founds, func(x, y found) int {
 		return cmp.Or(cmp.Compare(y.severity, x.severity), cmp.Compare(x.rank, y.rank))
 	})
-	for i := range all {
-		of.cost(&all[i])
+	for i := range founds {
+		recorded.cost(&founds[i])
 	}
 	// The first decides, by what all threads lost. The others follow by wall time, which is one unit for all.
-	slices.SortStableFunc(all[1:], func(x, y found) int { return cmp.Compare(y.wall, x.wall) })
+	slices.SortStableFunc(founds[1:], func(x, y found) int { return cmp.Compare(y.wall, x.wall) })
 	e.Causes = nil
-	for _, f := range all {
+	for _, f := range founds {
 		c := RankedCause{Cause: f.cause, Evidence: f.evidence, Guilty: f.guilty, Suffers: f.suffers}
 		if f.stopped > 0 {
 			c.Stopped = new(time.Duration(f.stopped))
@@ -88,13 +88,13 @@ func conclude(e *Explanation, of *figures) {
 		}
 		e.Causes = append(e.Causes, c)
 	}
-	e.Cause = all[0].cause
-	e.Verdict = all[0].verdict
-	if len(all) > 1 && (all[0].near || all[1].near) && all[0].severity == all[1].severity && all[1].stopped > 0 {
-		e.Verdict += fmt.Sprintf(" It is near to %s: %s.", all[1].cause, all[1].evidence)
+	e.Cause = founds[0].cause
+	e.Verdict = founds[0].verdict
+	if len(founds) > 1 && (founds[0].near || founds[1].near) && founds[0].severity == founds[1].severity && founds[1].stopped > 0 {
+		e.Verdict += fmt.Sprintf(" It is near to %s: %s.", founds[1].cause, founds[1].evidence)
 	}
-	if of.lost > 0 {
-		e.Verdict += " " + lowConfidence(of.lost)
+	if recorded.lost > 0 {
+		e.Verdict += " " + lowConfidence(recorded.lost)
 	}
 }
 
@@ -108,26 +108,26 @@ func (e *Explanation) Undecided(why string) {
 
 // cost completes what a cause cost in wall time and in thread time. Of stopped time that a cause accounts for in part, the
 // threads' part is not known.
-func (of *figures) cost(f *found) {
+func (recorded *figures) cost(f *found) {
 	if f.stopped <= 0 {
 		return
 	}
 	f.wall = f.stopped
 	switch {
 	case f.cause == Ancestor:
-		f.waited = of.waiting[byAncestor]
-	case f.cause != Pool && f.stopped == of.stopped:
-		f.waited = of.quotaWaiting()
+		f.waited = recorded.waiting[byAncestor]
+	case f.cause != Pool && f.stopped == recorded.stopped:
+		f.waited = recorded.quotaWaiting()
 	}
 }
 
 // spenders names the pool that spent the quota; nil: none is known.
-func (of *figures) spenders() []string {
-	if p := of.spender(); p != nil {
+func (recorded *figures) spenders() []string {
+	if p := recorded.spender(); p != nil {
 		return []string{p.key.name}
 	}
 	return nil
 }
 
 // quotaSeverity is the severity of causes of stopped time: the stopped time and the waiting for it.
-func (of *figures) quotaSeverity() int64 { return of.stopped + of.quotaWaiting() }
+func (recorded *figures) quotaSeverity() int64 { return recorded.stopped + recorded.quotaWaiting() }

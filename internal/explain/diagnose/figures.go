@@ -70,7 +70,7 @@ type sibling struct {
 
 func (a *Analysis) figures(f *recording.Footer) *figures {
 	lead := a.bindingTrack()
-	of := &figures{
+	recorded := &figures{
 		window: a.now, measured: a.h.Features.Mark != "" || a.stopped > 0, target: a.h.Target.Name, path: a.levels.all[0].Path,
 		kernel: a.h.Host.Kernel, schedExt: a.h.Host.SchedExt, slicesExpire: a.h.Features.SlicesExpire,
 		allowed: a.h.CPUsAllowed.Size(), online: a.h.Host.CPUs.Size(), sums: lead.sums, track: lead.index,
@@ -82,46 +82,47 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		neighbours: a.owners.neighbours(f, a.now), clients: a.owners.clientsWaited(), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
 	if own, ok := a.levels.all[0].Limit(); ok {
-		of.ownLimit, of.belowOwn = own, a.wantedWithin(own)
+		recorded.ownLimit, recorded.belowOwn = own, a.wantedWithin(own)
 	}
-	of.behind = wallTimes{others: a.behindOthers(), own: a.behind.own}
-	of.allowedWaiting = a.allowedWaiting
+	recorded.behind = wallTimes{others: a.behindOthers(), own: a.behind.own}
+	recorded.allowedWaiting = a.allowedWaiting
 	if a.limit != nil {
-		of.limit = *a.limit
-		of.below = a.wantedWithin(of.limit)
+		recorded.limit = *a.limit
+		recorded.below = a.wantedWithin(recorded.limit)
 	}
 	if i := a.levels.binding(); i >= 0 {
-		of.binding = &a.levels.all[i]
-		if of.binding.QuotaNS != nil {
-			of.quota, of.period = *of.binding.QuotaNS, of.binding.PeriodNS
+		recorded.binding = &a.levels.all[i]
+		if recorded.binding.QuotaNS != nil {
+			recorded.quota, recorded.period = *recorded.binding.QuotaNS, recorded.binding.PeriodNS
 		}
-		a.countPeriods(f, of)
+		a.countPeriods(f, recorded)
 	}
 	for i := range a.levels.all {
 		l := &a.levels.all[i]
-		if l.Inside && l.stopped > 0 && (of.innermost == nil || l.stopped > of.innermost.stopped) {
-			of.innermost = l
+		if l.Inside && l.stopped > 0 && (recorded.innermost == nil || l.stopped > recorded.innermost.stopped) {
+			recorded.innermost = l
 		}
-		if l.RTRuntimeNS != nil && (of.rtLimit == nil || *l.RTRuntimeNS*of.rtLimit.RTPeriodNS < *of.rtLimit.RTRuntimeNS*l.RTPeriodNS) {
-			of.rtLimit = l
+		if l.RTRuntimeNS != nil && (recorded.rtLimit == nil ||
+			*l.RTRuntimeNS*recorded.rtLimit.RTPeriodNS < *recorded.rtLimit.RTRuntimeNS*l.RTPeriodNS) {
+			recorded.rtLimit = l
 		}
 	}
 	for _, p := range a.pools.all {
-		of.realtime = of.realtime || p.realtime
-		of.answered += p.answered
+		recorded.realtime = recorded.realtime || p.realtime
+		recorded.answered += p.answered
 		for r, d := range p.waiting {
-			of.waiting[r] += d
+			recorded.waiting[r] += d
 		}
 		if p.any() {
-			of.pools = append(of.pools, p)
+			recorded.pools = append(recorded.pools, p)
 		}
 	}
-	slices.SortStableFunc(of.pools, func(x, y *pool) int {
-		return cmp.Or(cmp.Compare(y.throttled[of.track], x.throttled[of.track]), cmp.Compare(y.cpu, x.cpu),
+	slices.SortStableFunc(recorded.pools, func(x, y *pool) int {
+		return cmp.Or(cmp.Compare(y.throttled[recorded.track], x.throttled[recorded.track]), cmp.Compare(y.cpu, x.cpu),
 			strings.Compare(x.key.name, y.key.name), strings.Compare(x.key.process, y.key.process))
 	})
-	if of.binding != nil && !of.binding.Own {
-		of.siblings = a.siblings(f, of.binding.Path)
+	if recorded.binding != nil && !recorded.binding.Own {
+		recorded.siblings = a.siblings(f, recorded.binding.Path)
 	}
 	user, kernel := int64(0), int64(0)
 	for _, t := range f.Threads {
@@ -129,9 +130,9 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		kernel += max(0, t.KernelNS)
 	}
 	if user+kernel > 0 {
-		of.kernelTime = float64(kernel) / float64(user+kernel)
+		recorded.kernelTime = float64(kernel) / float64(user+kernel)
 	}
-	return of
+	return recorded
 }
 
 // wantedWithin is the share of the time so far with wanted at or below a number of CPUs.
@@ -146,16 +147,16 @@ func (a *Analysis) wantedWithin(cpus float64) (share float64) {
 
 // countPeriods takes the periods from the container's counters if its own quota binds, else from the level's
 // timer.
-func (a *Analysis) countPeriods(f *recording.Footer, of *figures) {
-	l := of.binding
+func (a *Analysis) countPeriods(f *recording.Footer, recorded *figures) {
+	l := recorded.binding
 	switch {
 	case l == &a.levels.all[0] && f.Periods != nil && f.ThrottledPeriods != nil:
-		of.periods, of.throttledPeriods = f.Periods, f.ThrottledPeriods
+		recorded.periods, recorded.throttledPeriods = f.Periods, f.ThrottledPeriods
 	case a.h.Features.Periods || l.expiries > 0:
-		of.periods, of.throttledPeriods = &l.expiries, &l.throttled
+		recorded.periods, recorded.throttledPeriods = &l.expiries, &l.throttled
 	}
-	if of.throttledPeriods != nil && a.now > 0 {
-		of.throttledRate = float64(*of.throttledPeriods) / (float64(a.now) / 1e9)
+	if recorded.throttledPeriods != nil && a.now > 0 {
+		recorded.throttledRate = float64(*recorded.throttledPeriods) / (float64(a.now) / 1e9)
 	}
 }
 
@@ -173,42 +174,44 @@ func (a *Analysis) siblings(f *recording.Footer, ancestor string) []sibling {
 }
 
 // use is the mean CPU use as a share of the effective limit, or 0 without a limit.
-func (of *figures) use() float64 {
-	if of.limit <= 0 {
+func (recorded *figures) use() float64 {
+	if recorded.limit <= 0 {
 		return 0
 	}
-	return of.meanWidth / of.limit
+	return recorded.meanWidth / recorded.limit
 }
 
 // excess is the share of the CPU time in throttled periods beyond ceil(limit) CPUs at once.
-func (of *figures) excess() float64 {
-	if of.sums.used <= 0 {
+func (recorded *figures) excess() float64 {
+	if recorded.sums.used <= 0 {
 		return 0
 	}
-	return float64(of.sums.excess) / float64(of.sums.used)
+	return float64(recorded.sums.excess) / float64(recorded.sums.used)
 }
 
 // demand is the thread time of running and waiting.
-func (of *figures) demand() int64 {
-	return of.cpu + of.waiting.sum()
+func (recorded *figures) demand() int64 {
+	return recorded.cpu + recorded.waiting.sum()
 }
 
 // quotaWaiting is the thread time for which quotas held threads back.
-func (of *figures) quotaWaiting() int64 { return of.waiting[byOwnQuota] + of.waiting[byAncestor] }
+func (recorded *figures) quotaWaiting() int64 {
+	return recorded.waiting[byOwnQuota] + recorded.waiting[byAncestor]
+}
 
 // Negligible is the share of the window below which stopped time or waiting is no finding: of a hundred requests it
 // reaches one.
 const Negligible = 0.01
 
 // throttled reports whether quotas stopped the container for a time that matters.
-func (of *figures) throttled() bool {
-	return of.stopped > 0 && float64(of.stopped) >= Negligible*float64(of.window)
+func (recorded *figures) throttled() bool {
+	return recorded.stopped > 0 && float64(recorded.stopped) >= Negligible*float64(recorded.window)
 }
 
 // spender is the pool that spent most in throttled periods, or nil without any pool.
-func (of *figures) spender() *pool {
-	if len(of.pools) == 0 {
+func (recorded *figures) spender() *pool {
+	if len(recorded.pools) == 0 {
 		return nil
 	}
-	return of.pools[0]
+	return recorded.pools[0]
 }

@@ -80,23 +80,23 @@ func (a *Analysis) bindingTrack() *track {
 	return a.tracks[0]
 }
 
-func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
+func (a *Analysis) explanation(f *recording.Footer, recorded *figures) Explanation {
 	lead := a.bindingTrack()
-	waits := a.reasonsMeasured(f, of)
+	waits := a.reasonsMeasured(f, recorded)
 	e := Explanation{
 		Target: a.h.Target.Name, Start: a.h.Created, Window: span(a.now), LimitCPUs: a.limit,
-		Periods: of.periods, ThrottledPeriods: of.throttledPeriods, MeanWidth: &of.meanWidth,
+		Periods: recorded.periods, ThrottledPeriods: recorded.throttledPeriods, MeanWidth: &recorded.meanWidth,
 		Width: a.width.bars(), Wanted: a.wanted.bars(), SampledWidth: a.sampled.bars(), Timeline: lead.timeline(),
 		Overview: a.overview.stretches(),
-		Waiting:  of.waiting.byReason(waits), Neighbours: a.owners.neighbours(f, a.now),
-		RunnablePerCore: a.runnablePerCore(), LostEvents: &of.lost, Checks: a.checks(f),
+		Waiting:  recorded.waiting.byReason(waits), Neighbours: a.owners.neighbours(f, a.now),
+		RunnablePerCore: a.runnablePerCore(), LostEvents: &recorded.lost, Checks: a.checks(f),
 		LimitUnknown: a.limit == nil && len(a.h.Levels) == 0,
 		Pools:        []PoolUse{}, NotMeasured: slices.Clone(a.h.NotMeasured),
 	}
 	if e.Target == "" {
 		e.Target = a.h.Target.Path
 	}
-	if of.measured {
+	if recorded.measured {
 		e.Stopped, e.StoppedIntervals = new(span(a.stopped)), new(a.stoppedIntervals.count)
 	} else {
 		e.NotMeasured = append(e.NotMeasured, "stopped time: the kernel does not show which threads a quota holds back")
@@ -106,11 +106,11 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 			continue
 		}
 		e.Pools = append(e.Pools, p.use(lead.index, lead.level >= 0, waits))
-		if w := p.cost.width(); w != nil && (e.CostOfWidth == nil || p.cpu > a.pools.all[of.costPool].cpu) {
-			e.CostOfWidth, of.costPool = w, i
+		if w := p.cost.width(); w != nil && (e.CostOfWidth == nil || p.cpu > a.pools.all[recorded.costPool].cpu) {
+			e.CostOfWidth, recorded.costPool = w, i
 		}
 	}
-	e.ClosedLoop, e.Startup = a.closedLoop(), a.starting.startup(of)
+	e.ClosedLoop, e.Startup = a.closedLoop(), a.starting.startup(recorded)
 	slices.SortStableFunc(e.Pools, func(x, y PoolUse) int {
 		return cmp.Or(cmp.Compare(y.CPU, x.CPU), strings.Compare(x.Name, y.Name), strings.Compare(x.Process, y.Process))
 	})
@@ -120,10 +120,10 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 
 // reasonsMeasured returns the reasons of waiting that the recording measures. It has no quotas if the kernel
 // does not show which threads they hold back, and no steal if the probe did not read /proc/stat.
-func (a *Analysis) reasonsMeasured(f *recording.Footer, of *figures) [reasons]bool {
+func (a *Analysis) reasonsMeasured(f *recording.Footer, recorded *figures) [reasons]bool {
 	return [reasons]bool{
-		byOwnQuota: of.measured, byAncestor: of.measured, byOwnThreads: true, byNeighbour: true, byHost: true,
-		bySteal: f.StealNS != nil, byIdle: true, byRealtime: of.realtime,
+		byOwnQuota: recorded.measured, byAncestor: recorded.measured, byOwnThreads: true, byNeighbour: true, byHost: true,
+		bySteal: f.StealNS != nil, byIdle: true, byRealtime: recorded.realtime,
 	}
 }
 

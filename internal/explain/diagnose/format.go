@@ -38,13 +38,14 @@ func lowConfidence(lost uint64) string {
 
 // stoppedText says how long and how often the container was stopped: "was stopped for 81 ms, 6.2 times a
 // second".
-func stoppedText(of *figures) string {
-	if of.sums.whole > 0 && of.throttledRate > 0 {
-		return fmt.Sprintf("was stopped for %s, %.1f times a second", formatTime(of.sums.stopped/int64(of.sums.whole)), of.throttledRate)
+func stoppedText(recorded *figures) string {
+	if recorded.sums.whole > 0 && recorded.throttledRate > 0 {
+		return fmt.Sprintf("was stopped for %s, %.1f times a second",
+			formatTime(recorded.sums.stopped/int64(recorded.sums.whole)), recorded.throttledRate)
 	}
-	if of.stoppedIntervals == 0 {
+	if recorded.stoppedIntervals == 0 {
 		return "was not stopped"
 	}
-	return fmt.Sprintf("was stopped for %s, %.1f times a second", formatTime(of.stopped/int64(of.stoppedIntervals)),
-		float64(of.stoppedIntervals)/(float64(of.window)/1e9))
+	return fmt.Sprintf("was stopped for %s, %.1f times a second", formatTime(recorded.stopped/int64(recorded.stoppedIntervals)),
+		float64(recorded.stoppedIntervals)/(float64(recorded.window)/1e9))
 }

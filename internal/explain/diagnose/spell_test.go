@@ -29,8 +29,8 @@ func (s *spells) count(at time.Duration, width, wanted int) {
 
 func (s *spells) options() diagnose.Options {
 	return diagnose.Options{
-		Spells: func(of diagnose.Spell) { s.of = append(s.of, of) },
-		Stops:  func(of diagnose.Stop) { s.stops = append(s.stops, of) },
+		Spells: func(spell diagnose.Spell) { s.of = append(s.of, spell) },
+		Stops:  func(stop diagnose.Stop) { s.stops = append(s.stops, stop) },
 		Counts: s.count,
 	}
 }
@@ -38,16 +38,16 @@ func (s *spells) options() diagnose.Options {
 // check: spells have a length, and those of a thread do not overlap.
 func (s *spells) check(t interface{ Fatalf(string, ...any) }, window time.Duration) {
 	last := map[uint32]time.Duration{}
-	for _, of := range s.of {
-		if of.From >= of.To || of.From < last[of.TID] || of.To > window || of.State == recording.Sleeping ||
-			of.HeldBy != "" && of.State != recording.Runnable {
-			t.Fatalf("%+v after %v, in a window of %v", of, last[of.TID], window)
+	for _, spell := range s.of {
+		if spell.From >= spell.To || spell.From < last[spell.TID] || spell.To > window || spell.State == recording.Sleeping ||
+			spell.HeldBy != "" && spell.State != recording.Runnable {
+			t.Fatalf("%+v after %v, in a window of %v", spell, last[spell.TID], window)
 		}
-		last[of.TID] = of.To
+		last[spell.TID] = spell.To
 	}
-	for _, of := range s.stops {
-		if of.From >= of.To || of.To > window {
-			t.Fatalf("%+v in a window of %v", of, window)
+	for _, stop := range s.stops {
+		if stop.From >= stop.To || stop.To > window {
+			t.Fatalf("%+v in a window of %v", stop, window)
 		}
 	}
 }
@@ -82,17 +82,17 @@ func TestSpells(t *testing.T) {
 			t.Fatalf("counts tell of %v running and %v wanted, want %v and %v", s.ran, s.wanted, running, demand)
 		}
 		var ran, waiting, held time.Duration
-		for _, of := range s.of {
+		for _, spell := range s.of {
 			switch {
-			case of.State == recording.Running:
-				ran += of.To - of.From
-			case of.HeldBy != "":
-				held += of.To - of.From
+			case spell.State == recording.Running:
+				ran += spell.To - spell.From
+			case spell.HeldBy != "":
+				held += spell.To - spell.From
 			default:
-				waiting += of.To - of.From
+				waiting += spell.To - spell.From
 			}
-			if of.Comm == "" || of.TGID == 0 {
-				t.Fatalf("it has no name: %+v", of)
+			if spell.Comm == "" || spell.TGID == 0 {
+				t.Fatalf("it has no name: %+v", spell)
 			}
 		}
 		byQuota := e.Waiting[diagnose.OwnQuota] + e.Waiting[diagnose.AncestorQuota]

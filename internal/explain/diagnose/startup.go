@@ -68,15 +68,15 @@ func (s *starting) add(from, to int64) {
 }
 
 // startup judges the stopped time. nil: it is no finding, it does not lie in a start-up, or the age is not known.
-func (s *starting) startup(of *figures) *Startup {
-	if !s.known || s.until <= 0 || !of.throttled() || float64(s.stopped) < startupShare*float64(of.stopped) {
+func (s *starting) startup(recorded *figures) *Startup {
+	if !s.known || s.until <= 0 || !recorded.throttled() || float64(s.stopped) < startupShare*float64(recorded.stopped) {
 		return nil
 	}
-	out := &Startup{Age: span(s.ageNS), Stopped: span(s.stopped), After: span(of.window - s.until)}
+	out := &Startup{Age: span(s.ageNS), Stopped: span(s.stopped), After: span(recorded.window - s.until)}
 	if out.After < leastAfter {
 		return out
 	}
-	if float64(of.stopped-s.stopped) >= Negligible*float64(out.After) {
+	if float64(recorded.stopped-s.stopped) >= Negligible*float64(out.After) {
 		return nil // it goes on, if less
 	}
 	out.Over = true

@@ -124,8 +124,8 @@ func TestNamesAreBounded(t *testing.T) {
 		n.pool(1, uint32(i%2000), fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26))
 	}
 	kept := 0
-	for _, of := range n.first {
-		kept += len(of)
+	for _, threads := range n.first {
+		kept += len(threads)
 	}
 	if len(n.first) > maxNamed || kept > maxNamed*maxNamedOf {
 		t.Errorf("%d pools, %d threads", len(n.first), kept)

@@ -45,9 +45,9 @@ func newStage(t testing.TB) *stage {
 	s.tree.Weigh(s.tree.Top, cgroup.MaxShares)
 	group, err := h.Group(s.tree.Top)
 	s.must(err)
-	_, all, err := cgroup.CPUs(h, group.CPUSetPath)
+	_, set, err := cgroup.CPUs(h, group.CPUSetPath)
 	s.must(err)
-	s.cpus = cpuset.New(all.List()[:provoke.CPUs]...)
+	s.cpus = cpuset.New(set.List()[:provoke.CPUs]...)
 	_, err = cgroup.WriteCPUs(h, group.CPUSetPath, s.cpus)
 	s.must(err)
 	return s

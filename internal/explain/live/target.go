@@ -45,9 +45,9 @@ func LongEnough(e diagnose.Explanation, name string, interrupted bool) error {
 
 // Others are the containers that are told apart as neighbours of a target: not the
 // target, and none above or below it.
-func Others(target container.Container, all []container.Container) []container.Container {
+func Others(target container.Container, containers []container.Container) []container.Container {
 	var others []container.Container
-	for _, other := range all {
+	for _, other := range containers {
 		if !cgroup.Below(other.Group.Path, target.Group.Path) && !cgroup.Below(target.Group.Path, other.Group.Path) {
 			others = append(others, other)
 		}

@@ -112,17 +112,17 @@ func Explain(ctx context.Context, o Options) (diagnose.Explanation, error) {
 // their headers name them: a container may be gone, its periods too. Each id comes
 // once; a recording that cannot be read has no name.
 func recorded(recordings []flightrecorder.Kept, at time.Time) []flightrecorder.Identity {
-	var all []flightrecorder.Identity
+	var identities []flightrecorder.Identity
 	for _, k := range recordings {
 		if k.At.Sub(at).Abs() > flightrecorder.Near ||
-			slices.ContainsFunc(all, func(f flightrecorder.Identity) bool { return f.ID == k.ID }) {
+			slices.ContainsFunc(identities, func(f flightrecorder.Identity) bool { return f.ID == k.ID }) {
 			continue
 		}
 		if target, err := k.Target(); err == nil {
-			all = append(all, flightrecorder.Identity{ID: k.ID, Path: target.Path, Name: target.Name})
+			identities = append(identities, flightrecorder.Identity{ID: k.ID, Path: target.Path, Name: target.Name})
 		}
 	}
-	return all
+	return identities
 }
 
 // targets are the containers that the target may mean: those known from the past,

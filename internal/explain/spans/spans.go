@@ -90,11 +90,11 @@ type Count struct {
 }
 
 // Take adds what another Add did.
-func (c *Count) Take(of Count) {
-	c.Spans += of.Spans
-	c.Told += of.Told
-	c.Outside += of.Outside
-	c.Others += of.Others
+func (c *Count) Take(count Count) {
+	c.Spans += count.Spans
+	c.Told += count.Told
+	c.Outside += count.Outside
+	c.Others += count.Others
 }
 
 // fields is a JSON object of which only a few keys matter: all others go out as they came in.

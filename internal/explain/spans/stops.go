@@ -51,7 +51,7 @@ const spanKindInternal = 1
 // Export writes the stops as spans of one trace, a span each. The same recording gives the same ids.
 func (c *Container) Export() ([]byte, error) {
 	id := sha256.Sum256([]byte(c.Target.Path + "\x00" + c.Begin.UTC().Format(time.RFC3339Nano)))
-	of := scopeSpans{Scope: scope{"unthrottle"}, Spans: []span{}}
+	spans := scopeSpans{Scope: scope{"unthrottle"}, Spans: []span{}}
 	for i, s := range c.stops {
 		by := nameOf(s)
 		name := "stopped by its own quota"
@@ -60,13 +60,13 @@ func (c *Container) Export() ([]byte, error) {
 		}
 		var number [8]byte
 		binary.BigEndian.PutUint64(number[:], uint64(i)+1) // 0 is no id
-		of.Spans = append(of.Spans, span{
+		spans.Spans = append(spans.Spans, span{
 			TraceID: hex.EncodeToString(id[:16]), SpanID: hex.EncodeToString(number[:]), Name: name, Kind: spanKindInternal,
 			Start: nanoseconds(c.Begin.Add(s.From)), End: nanoseconds(c.Begin.Add(s.To)),
 			Attributes: []attribute{doubleAttribute(StoppedMS, (s.To-s.From).Seconds()*1e3), stringAttribute(StoppedBy, by)},
 		})
 	}
-	return json.Marshal(tracesData{[]resourceSpans{{resource{c.attributes()}, []scopeSpans{of}}}})
+	return json.Marshal(tracesData{[]resourceSpans{{resource{c.attributes()}, []scopeSpans{spans}}}})
 }
 
 // attributes are those of the container, by OpenTelemetry's semantic conventions.

@@ -23,7 +23,7 @@ type matchedRow struct {
 // evidence of the process. A row that the process contradicts appears only if no other is left. nil: the
 // table knows no such pool.
 func (t *Table) Match(comm string, p *Process) []Row {
-	var all []matchedRow
+	var matchedRows []matchedRow
 	best := contradicted
 	for i := range t.rows {
 		r := &t.rows[i]
@@ -36,18 +36,18 @@ func (t *Table) Match(comm string, p *Process) []Row {
 			continue
 		}
 		best = max(best, v)
-		all = append(all, matchedRow{r, v, because, literal})
+		matchedRows = append(matchedRows, matchedRow{r, v, because, literal})
 	}
 	if best > contradicted {
-		all = slices.DeleteFunc(all, func(f matchedRow) bool { return f.verdict == contradicted })
+		matchedRows = slices.DeleteFunc(matchedRows, func(f matchedRow) bool { return f.verdict == contradicted })
 	}
-	slices.SortStableFunc(all, func(a, b matchedRow) int {
+	slices.SortStableFunc(matchedRows, func(a, b matchedRow) int {
 		return cmpFound(b, a)
 	})
 	var rows []Row
-	for _, f := range all {
+	for _, f := range matchedRows {
 		row := *f.row
-		for _, other := range all {
+		for _, other := range matchedRows {
 			if other.row != f.row && cmpFound(other, f) == 0 && other.row.Library != f.row.Library {
 				row.Also = append(row.Also, other.row.Library)
 			}

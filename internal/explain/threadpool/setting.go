@@ -132,14 +132,14 @@ func (s *Setting) spell(e settingEntry) (err error) {
 		to   *[]Spelling
 	}{{e.Spellings, &s.spellings}, {e.Otherwise, &s.otherwise}} {
 		for _, text := range list.from {
-			one, err := parseSpelling(text)
+			spelling, err := parseSpelling(text)
 			if err != nil {
 				return err
 			}
-			*list.to = append(*list.to, one)
+			*list.to = append(*list.to, spelling)
 		}
 	}
-	if !slices.ContainsFunc(s.spellings, func(one Spelling) bool { return one.Name() == s.Name() }) && s.CanBeTold() {
+	if !slices.ContainsFunc(s.spellings, func(spelling Spelling) bool { return spelling.Name() == s.Name() }) && s.CanBeTold() {
 		return fmt.Errorf("spellings: %s is not among them", s.Name())
 	}
 	if e.Zero != "" {
@@ -165,9 +165,9 @@ func (t *Table) addFollower(s Setting, e settingEntry) error {
 	s.follows = true
 	if setting := t.rows[p].Setting; strings.HasPrefix(setting, "-") {
 		s.Option = setting
-		for _, one := range t.settings[i].spellings { // an option of the same runtime comes by the same ways
-			if one.Option != "" {
-				s.spellings = append(s.spellings, Spelling{one.Variable, setting})
+		for _, spelling := range t.settings[i].spellings { // an option of the same runtime comes by the same ways
+			if spelling.Option != "" {
+				s.spellings = append(s.spellings, Spelling{spelling.Variable, setting})
 			}
 		}
 	}

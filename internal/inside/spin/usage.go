@@ -80,21 +80,21 @@ type process struct {
 
 // see adds the processes that are new.
 func (a *account) see(pids []int) {
-	var all []*process
+	var processes []*process
 	if old := a.of.Load(); old != nil {
-		all = *old
+		processes = *old
 	}
 	for _, pid := range pids {
-		if len(all) == maxProcesses || slices.ContainsFunc(all, func(p *process) bool { return p.pid == pid }) {
+		if len(processes) == maxProcesses || slices.ContainsFunc(processes, func(p *process) bool { return p.pid == pid }) {
 			continue
 		}
 		if used, ok := usage(pid); ok {
 			p := &process{pid: pid, first: used}
 			p.last.Store(int64(used))
-			all = append(slices.Clone(all), p)
+			processes = append(slices.Clone(processes), p)
 		}
 	}
-	a.of.Store(&all)
+	a.of.Store(&processes)
 }
 
 func (a *account) used() (sum time.Duration) {

@@ -69,12 +69,12 @@ func (h *Host) members(path string) [][]membership {
 
 func (h *Host) counterpart(path string, c Controller, members [][]membership) string {
 	common, known := "", false
-	for _, all := range members {
-		there, ok := h.memberPath(all, c)
+	for _, memberships := range members {
+		there, ok := h.memberPath(memberships, c)
 		if !ok {
 			continue
 		}
-		at, _ := h.memberPath(all, CPU)
+		at, _ := h.memberPath(memberships, CPU)
 		if below := strings.TrimPrefix(at, path); below != at && below != "" {
 			if there = strings.TrimSuffix(there, below); there == "" {
 				there = "/"

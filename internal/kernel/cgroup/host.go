@@ -29,9 +29,9 @@ func Open(procDir string) (*Host, error) {
 		return nil, fmt.Errorf("cannot find the cgroup mounts: %w", err)
 	}
 	h := &Host{procDir: procDir}
-	all := parseMountinfo(text)
+	hierarchyMounts := parseMountinfo(text)
 	var unreadable error
-	h.mounts = pickMounts(all, reachable, func(m Mount) []Controller {
+	h.mounts = pickMounts(hierarchyMounts, reachable, func(m Mount) []Controller {
 		list, err := readBounded(filepath.Join(m.Dir, FileControllers), maxFileBytes)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			unreadable = fmt.Errorf("cannot determine which controllers cgroup v2 has: %w", err)
@@ -41,7 +41,7 @@ func Open(procDir string) (*Host, error) {
 	if unreadable != nil {
 		return nil, unreadable
 	}
-	h.private = h.findPrivate(all)
+	h.private = h.findPrivate(hierarchyMounts)
 	return h, nil
 }
 
@@ -52,11 +52,11 @@ func reachable(m Mount) bool {
 }
 
 // findPrivate decides by the namespace's inode. If that is unreadable, only a root above us shows a private namespace.
-func (h *Host) findPrivate(all []hierarchyMount) bool {
+func (h *Host) findPrivate(mounts []hierarchyMount) bool {
 	if link, err := os.Readlink(filepath.Join(h.procDir, "self", "ns", "cgroup")); err == nil {
 		return link != initialCgroupNamespace
 	}
-	return slices.ContainsFunc(all, func(m hierarchyMount) bool { return m.foreign() })
+	return slices.ContainsFunc(mounts, func(m hierarchyMount) bool { return m.foreign() })
 }
 
 // Mount returns where a controller is mounted. On v2 CPUAcct has the CPU mount.
@@ -156,12 +156,12 @@ func readBounded(name string, limit int64) (string, error) {
 }
 
 func parseControllers(list string) []Controller {
-	var all []Controller
+	var controllers []Controller
 	for _, word := range strings.Fields(list) {
-		if len(all) == 64 {
+		if len(controllers) == 64 {
 			break
 		}
-		all = append(all, Controller(word))
+		controllers = append(controllers, Controller(word))
 	}
-	return all
+	return controllers
 }

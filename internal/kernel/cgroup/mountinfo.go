@@ -144,8 +144,8 @@ func compareBool(a, b bool) int {
 
 // pickMounts chooses the mount of each controller. v1 goes first, because a controller bound to a v1 hierarchy is not
 // on v2. On v2, cgroup.controllers must list a controller. v2 has no cpuacct: cpu has its figures.
-func pickMounts(all []hierarchyMount, reachable func(Mount) bool, onV2 func(Mount) []Controller) map[Controller]hierarchyMount {
-	ranked := slices.Clone(all)
+func pickMounts(mounts []hierarchyMount, reachable func(Mount) bool, onV2 func(Mount) []Controller) map[Controller]hierarchyMount {
+	ranked := slices.Clone(mounts)
 	rankMounts(ranked)
 	best := func(fits func(hierarchyMount) bool) *hierarchyMount {
 		for i := range ranked {

@@ -123,11 +123,11 @@ func FuzzProcCgroup(f *testing.F) {
 	f.Add("4:cpu,cpuacct:/a\n1:name=systemd:/b\n0::/ (deleted)\n")
 	f.Add("0::/../b:c\n::\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		all := parseProcCgroup(text)
-		if len(all) > maxHierarchies {
-			t.Fatalf("%d lines", len(all))
+		memberships := parseProcCgroup(text)
+		if len(memberships) > maxHierarchies {
+			t.Fatalf("%d lines", len(memberships))
 		}
-		for _, m := range all {
+		for _, m := range memberships {
 			if !strings.HasPrefix(m.Path, "/") || strings.Contains(m.Path, "\n") {
 				t.Fatalf("path %q", m.Path)
 			}

@@ -38,11 +38,11 @@ func (m membership) Has(v Version, c Controller) bool {
 // parseProcCgroup reads /proc/PID/cgroup: "3:cpu,cpuacct:/a" (v1), "0::/a" (v2). It skips lines of another shape: on
 // old kernels a newline in a cgroup's name splits a line in two.
 func parseProcCgroup(text string) []membership {
-	var all []membership
+	var memberships []membership
 	for line := range strings.Lines(text) {
 		number, rest, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		list, path, ok2 := strings.Cut(rest, ":")
-		if !ok || !ok2 || !strings.HasPrefix(path, "/") || len(all) == maxHierarchies {
+		if !ok || !ok2 || !strings.HasPrefix(path, "/") || len(memberships) == maxHierarchies {
 			continue
 		}
 		id, err := strconv.ParseUint(number, 10, 32)
@@ -57,9 +57,9 @@ func parseProcCgroup(text string) []membership {
 		} else if m.Path, m.Deleted = strings.CutSuffix(path, " (deleted)"); m.Path == "" {
 			m.Path = "/"
 		}
-		all = append(all, m)
+		memberships = append(memberships, m)
 	}
-	return all
+	return memberships
 }
 
 // Of returns the cgroup of a process in the hierarchy of c; pid 0 is ourselves. False means that c is not mounted, or
@@ -120,12 +120,12 @@ func (h *Host) memberships(pid int) ([]membership, error) {
 // memberPath returns the path in the hierarchy of c; false if it is unknown or lies outside the mount. If the mount
 // begins outside our cgroup namespace, both are relative to the namespace. Under the root "/.." the process at "/../x"
 // is in /x. But one at "/" is in a cgroup whose name we do not see.
-func (h *Host) memberPath(all []membership, c Controller) (string, bool) {
+func (h *Host) memberPath(memberships []membership, c Controller) (string, bool) {
 	m, ok := h.mounts[c]
 	if !ok {
 		return "", false
 	}
-	for _, line := range all {
+	for _, line := range memberships {
 		if !line.Has(m.Version, c) {
 			continue
 		}

@@ -253,12 +253,12 @@ func walkUnderChurn(t *testing.T, h *cgroup.Host, base string, _ cgroup.Version)
 func TestRealEffectiveCPUs(t *testing.T) {
 	require.EachCgroup(t, "the files of cgroups")
 	h, base := realV2(t)
-	_, all, err := cgroup.CPUs(h, "/")
+	_, set, err := cgroup.CPUs(h, "/")
 	must(t, err)
-	if all.Size() < 2 {
+	if set.Size() < 2 {
 		t.Skip("needs 2 CPUs")
 	}
-	first, second := cpuset.New(all.List()[0]), cpuset.New(all.List()[1])
+	first, second := cpuset.New(set.List()[0]), cpuset.New(set.List()[1])
 	child := base + "/child"
 	must(t, h.Make(cgroup.CPU, child))
 	pid := start(t, h, "exec sleep 20", map[cgroup.Controller]string{cgroup.CPUSet: child})

@@ -68,8 +68,8 @@ type Missing struct {
 
 // Lacks lists what is missing for this user; it is a pure function.
 func Lacks(r Report, tried Tried) []Missing {
-	var all []Missing
-	add := func(what, use, way string) { all = append(all, Missing{what, use, way}) }
+	var missings []Missing
+	add := func(what, use, way string) { missings = append(missings, Missing{what, use, way}) }
 	const probeUse = "explain, forecast, fix, the agent's recordings"
 	var unwritable, closed []string
 	for _, c := range []cgroup.Controller{cgroup.CPU, cgroup.CPUSet} {
@@ -111,7 +111,7 @@ func Lacks(r Report, tried Tried) []Missing {
 	if tried.StateDir != "" && r.Rights.UID == 0 {
 		add("the state directory", "apply, fix, restore", tried.StateDir)
 	}
-	return all
+	return missings
 }
 
 func (r Rights) wayToCapabilities(names []string) string {

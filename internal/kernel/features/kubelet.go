@@ -49,12 +49,12 @@ type Kubelet struct {
 
 // Owns returns the CPUs that are the kubelet's: those that it gave away, those that it does not share, and all where its
 // state is not known.
-func (k Kubelet) Owns(all cpuset.CPUSet) cpuset.CPUSet {
+func (k Kubelet) Owns(set cpuset.CPUSet) cpuset.CPUSet {
 	switch {
 	case k.Err != nil:
-		return all
+		return set
 	case k.Shared != nil:
-		return k.Given.Union(all.Difference(*k.Shared))
+		return k.Given.Union(set.Difference(*k.Shared))
 	}
 	return k.Given
 }
@@ -130,7 +130,7 @@ type running struct {
 
 // runningKubelets finds the host's kubelets. A process of another PID namespace, such as a container's, is none of them,
 // whatever its name, and so is one of a user.
-func runningKubelets(root fs.FS) (all []running) {
+func runningKubelets(root fs.FS) (runnings []running) {
 	entries, err := fs.ReadDir(root, "proc")
 	if err != nil {
 		return nil
@@ -140,11 +140,11 @@ func runningKubelets(root fs.FS) (all []running) {
 		if err != nil || trimmed(root, path.Join("proc", e.Name(), "comm")) != "kubelet" || !ofHost(root, e.Name()) {
 			continue
 		}
-		if all = append(all, running{pid, rootDir(root, e.Name())}); len(all) == maxKubelets {
+		if runnings = append(runnings, running{pid, rootDir(root, e.Name())}); len(runnings) == maxKubelets {
 			break
 		}
 	}
-	return all
+	return runnings
 }
 
 // ofHost reports whether a process is root's and has a number in one PID namespace only, that of /proc

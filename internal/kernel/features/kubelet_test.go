@@ -45,18 +45,18 @@ func TestKubelet(t *testing.T) {
 		if c.state != "" {
 			root[usualState] = &fstest.MapFile{Data: []byte(c.state)}
 		}
-		all := ReadKubelets(root)
+		kubelets := ReadKubelets(root)
 		if c.owns == "" {
-			if len(all) > 0 {
-				t.Errorf("%s: %+v", name, all)
+			if len(kubelets) > 0 {
+				t.Errorf("%s: %+v", name, kubelets)
 			}
 			continue
 		}
-		if len(all) != 1 {
-			t.Errorf("%s: %d kubelets", name, len(all))
+		if len(kubelets) != 1 {
+			t.Errorf("%s: %d kubelets", name, len(kubelets))
 			continue
 		}
-		got := all[0]
+		got := kubelets[0]
 		if c.fails == "" && got.Err != nil || c.fails != "" && (got.Err == nil || !strings.Contains(got.Err.Error(), c.fails)) {
 			t.Errorf("%s: error %v, want %q", name, got.Err, c.fails)
 		}
@@ -98,16 +98,16 @@ func TestKubeletElsewhere(t *testing.T) {
 	} {
 		root := fstest.MapFS{}
 		c.build(root)
-		all := ReadKubelets(root)
+		kubelets := ReadKubelets(root)
 		if c.file == "" {
-			if len(all) > 0 {
-				t.Errorf("%s: %+v", name, all)
+			if len(kubelets) > 0 {
+				t.Errorf("%s: %+v", name, kubelets)
 			}
 			continue
 		}
-		if len(all) != 1 || all[0].File != c.file || (c.fails == "") != (all[0].Err == nil) ||
-			c.fails != "" && !strings.Contains(all[0].Err.Error(), c.fails) {
-			t.Errorf("%s: %+v", name, all)
+		if len(kubelets) != 1 || kubelets[0].File != c.file || (c.fails == "") != (kubelets[0].Err == nil) ||
+			c.fails != "" && !strings.Contains(kubelets[0].Err.Error(), c.fails) {
+			t.Errorf("%s: %+v", name, kubelets)
 		}
 	}
 }
@@ -124,9 +124,9 @@ func TestKubeletThatIsNoFile(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), build(file)); err != nil {
 			t.Fatal(err)
 		}
-		all := ReadKubelets(infile.Root(dir))
-		if len(all) != 1 || all[0].Err == nil || len(readManagers(infile.Root(dir))) != 1 {
-			t.Errorf("%s: %+v", name, all)
+		kubelets := ReadKubelets(infile.Root(dir))
+		if len(kubelets) != 1 || kubelets[0].Err == nil || len(readManagers(infile.Root(dir))) != 1 {
+			t.Errorf("%s: %+v", name, kubelets)
 		}
 	}
 }

@@ -9,12 +9,12 @@ import (
 )
 
 func drain(p Plan) []arrival {
-	var all []arrival
+	var arrivals []arrival
 	s := newSchedule(p)
 	for a, ok := s.next(); ok; a, ok = s.next() {
-		all = append(all, a)
+		arrivals = append(arrivals, a)
 	}
-	return all
+	return arrivals
 }
 
 func TestScheduleIsInOrderAndInItsPhases(t *testing.T) {
@@ -72,14 +72,14 @@ func TestSchedulesHaveTheirRates(t *testing.T) {
 
 // The gaps of a Poisson process are as long as their own spread.
 func TestPoissonGaps(t *testing.T) {
-	all := drain(Plan{Seed: 3, Streams: []Stream{{PerSecond: 100}}, Phases: []Phase{{For: 100 * time.Second, Factor: 1}}})
+	arrivals := drain(Plan{Seed: 3, Streams: []Stream{{PerSecond: 100}}, Phases: []Phase{{For: 100 * time.Second, Factor: 1}}})
 	sum, squares := 0.0, 0.0
-	for i := 1; i < len(all); i++ {
-		gap := (all[i].at - all[i-1].at).Seconds()
+	for i := 1; i < len(arrivals); i++ {
+		gap := (arrivals[i].at - arrivals[i-1].at).Seconds()
 		sum += gap
 		squares += gap * gap
 	}
-	n := float64(len(all) - 1)
+	n := float64(len(arrivals) - 1)
 	if cv2 := squares/n/(sum/n*sum/n) - 1; cv2 < 0.9 || cv2 > 1.1 {
 		t.Errorf("squared coefficient of variation %v, want 1", cv2)
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // shardsOf is a plan against several services.
-func shardsOf(rule balance.Rule, perSecond float64, d time.Duration, of ...*service.Process) Plan {
+func shardsOf(rule balance.Rule, perSecond float64, d time.Duration, processes ...*service.Process) Plan {
 	p := steady("", perSecond, d)
-	rule.Shards = len(of)
+	rule.Shards = len(processes)
 	p.Shards = &Shards{Rule: rule}
-	for _, s := range of {
+	for _, s := range processes {
 		p.Shards.Addrs = append(p.Shards.Addrs, s.Addr())
 	}
 	return p
@@ -27,16 +27,16 @@ func TestShardsShare(t *testing.T) {
 		a, b := serving(t, one(2, 1000, 200*time.Microsecond)), serving(t, one(2, 1000, 200*time.Microsecond))
 		p := shardsOf(rule, 300, time.Second, a, b)
 		r := run(t, p)
-		all := r.Phases[0].Streams[0]
-		if all.Errors() != 0 || len(r.Shards) != 2 || r.Shards[0].Answered+r.Shards[1].Answered != all.Answered {
-			t.Fatalf("%s: %+v, shards %+v", rule.Kind, all, r.Shards)
+		result := r.Phases[0].Streams[0]
+		if result.Errors() != 0 || len(r.Shards) != 2 || r.Shards[0].Answered+r.Shards[1].Answered != result.Answered {
+			t.Fatalf("%s: %+v, shards %+v", rule.Kind, result, r.Shards)
 		}
 		for i, s := range []*service.Process{a, b} {
 			counted, err := s.Stats()
 			if err != nil || counted.Served != r.Shards[i].Answered || r.Shards[i].Latency.Count() != counted.Served {
 				t.Errorf("%s: shard %d served %d, the generator says %d, %v", rule.Kind, i+1, counted.Served, r.Shards[i].Answered, err)
 			}
-			share := float64(counted.Served) / float64(all.Answered)
+			share := float64(counted.Served) / float64(result.Answered)
 			if want := p.Shards.Rule.Share(i); share < want-0.12 || share > want+0.12 {
 				t.Errorf("%s: shard %d has %.2f of the requests, want %.2f", rule.Kind, i+1, share, want)
 			}

@@ -14,7 +14,7 @@ func TestMixesAreSound(t *testing.T) {
 		if !reflect.DeepEqual(m, RandomMix(seed)) {
 			t.Fatalf("seed %d gives two mixes", seed)
 		}
-		all := m.Scenario(-1)
+		scenario := m.Scenario(-1)
 		for without := -1; without < len(m.Ingredients); without++ {
 			s := m.Scenario(without)
 			for _, l := range s.Loads {
@@ -22,7 +22,7 @@ func TestMixesAreSound(t *testing.T) {
 					t.Errorf("seed %d without %d: %v", seed, without, err)
 				}
 			}
-			if without >= 0 && reflect.DeepEqual(s, all) {
+			if without >= 0 && reflect.DeepEqual(s, scenario) {
 				t.Errorf("seed %d: leaving %v out changes nothing", seed, m.Ingredients[without])
 			}
 		}

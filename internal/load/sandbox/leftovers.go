@@ -25,21 +25,21 @@ func (l Leftovers) Notes() []string {
 
 // RemoveLeftovers removes the sandboxes below the scope whose name has one of the
 // prefixes and whose owner has ended.
-func RemoveLeftovers(host *cgroup.Host, scope string, prefixes ...string) (all Leftovers, err error) {
+func RemoveLeftovers(host *cgroup.Host, scope string, prefixes ...string) (leftovers Leftovers, err error) {
 	p, err := findPlaces(host, nil, scope)
 	if err != nil {
-		return all, err
+		return leftovers, err
 	}
 	self, err := ourselves("/proc", "")
 	if err != nil {
-		return all, err
+		return leftovers, err
 	}
 	for _, prefix := range prefixes {
 		l := p.removeLeftovers("/proc", prefix, self.pidNS)
-		all.Removed += l.Removed
-		all.Stay = append(all.Stay, l.Stay...)
+		leftovers.Removed += l.Removed
+		leftovers.Stay = append(leftovers.Stay, l.Stay...)
 	}
-	return all, nil
+	return leftovers, nil
 }
 
 // leftoverPatience is how long the leftovers of one hierarchy may take to become

@@ -145,20 +145,20 @@ func TestLeftoversOfTheKilledGoAndThoseOfTheLivingStay(t *testing.T) {
 func TestGroupsInheritCPUs(t *testing.T) {
 	require.EachCgroup(t, "the cgroups that are made")
 	box, tree := opened(t)
-	one := cpuset.New(box.CPUs().List()[0])
+	set := cpuset.New(box.CPUs().List()[0])
 	outer, err := box.Group("outer")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := outer.SetCPUs(one); err != nil {
+	if err := outer.SetCPUs(set); err != nil {
 		t.Fatal(err)
 	}
 	inner, err := outer.Group("inner")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, got, err := cgroup.CPUs(tree.Host, inner.At().CPUSetPath); err != nil || !got.Equals(one) {
-		t.Errorf("inner has %v, %v, want %v", got, err, one)
+	if _, got, err := cgroup.CPUs(tree.Host, inner.At().CPUSetPath); err != nil || !got.Equals(set) {
+		t.Errorf("inner has %v, %v, want %v", got, err, set)
 	}
 }
 

@@ -50,27 +50,27 @@ func TestChildRecordsSleepsAndWork(t *testing.T) {
 	if err := p.Go(); err != nil {
 		t.Fatal(err)
 	}
-	var all []Record
-	for len(all) < 20 {
+	var records []Record
+	for len(records) < 20 {
 		r, ok := <-p.Records()
 		if !ok {
-			t.Fatalf("ended after %d records: %v", len(all), p.Stop())
+			t.Fatalf("ended after %d records: %v", len(records), p.Stop())
 		}
-		all = append(all, r)
+		records = append(records, r)
 	}
-	for i, r := range all {
+	for i, r := range records {
 		if r.Took < 5*ms {
 			t.Errorf("sleep %d took %v: no sleep is shorter than asked for", i, r.Took)
 		}
-		if i > 0 && (r.Start < all[i-1].Start+all[i-1].Took || r.Work < all[i-1].Work) {
-			t.Errorf("record %d runs backwards: %+v after %+v", i, r, all[i-1])
+		if i > 0 && (r.Start < records[i-1].Start+records[i-1].Took || r.Work < records[i-1].Work) {
+			t.Errorf("record %d runs backwards: %+v after %+v", i, r, records[i-1])
 		}
 	}
-	if all[19].Work == all[0].Work {
+	if records[19].Work == records[0].Work {
 		t.Error("the burners did nothing")
 	}
-	if now := Now(); all[19].Start > now || now-all[19].Start > time.Hour {
-		t.Errorf("starts are not on our clock: %v, now %v", all[19].Start, now)
+	if now := Now(); records[19].Start > now || now-records[19].Start > time.Hour {
+		t.Errorf("starts are not on our clock: %v, now %v", records[19].Start, now)
 	}
 	if err := p.Stop(); err != nil {
 		t.Errorf("stopped by us: %v", err)

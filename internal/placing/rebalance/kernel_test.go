@@ -57,7 +57,7 @@ func (r *real) env() apply.Env {
 }
 
 func (r *real) facts(context.Context) (hoststate.Facts, error) {
-	all, err := container.List(r.Host, container.Options{})
+	containers, err := container.List(r.Host, container.Options{})
 	if err != nil {
 		return hoststate.Facts{}, err
 	}
@@ -69,7 +69,7 @@ func (r *real) facts(context.Context) (hoststate.Facts, error) {
 	if err != nil {
 		return hoststate.Facts{}, err
 	}
-	return gather.Host(r.t.Context(), r.Host, all, gather.Options{Root: os.DirFS("/"), Held: held, Drift: drift, Scope: r.Top})
+	return gather.Host(r.t.Context(), r.Host, containers, gather.Options{Root: os.DirFS("/"), Held: held, Drift: drift, Scope: r.Top})
 }
 
 // give applies a remedy to one container and moves it to the CPUs.
@@ -77,9 +77,9 @@ func (r *real) give(i int, request remedy.Request, to cpuset.CPUSet) {
 	r.t.Helper()
 	f, err := r.facts(r.t.Context())
 	r.must(err)
-	all, err := container.List(r.Host, container.Options{})
+	containers, err := container.List(r.Host, container.Options{})
 	r.must(err)
-	c, err := container.Resolve(r.Host, all, r.paths[i])
+	c, err := container.Resolve(r.Host, containers, r.paths[i])
 	r.must(err)
 	request.CPUs = to.Size()
 	plan, err := remedy.Make(f, c, request)
@@ -177,13 +177,13 @@ func TestRepairOnTheKernel(t *testing.T) {
 	for _, d := range done {
 		t.Logf("%s to %s: %d writes in %v, warnings %q", d.Container, d.To, len(d.Result.Writes), d.Took, d.Result.Warnings)
 	}
-	all := []cpuset.CPUSet{r.runsOn(0), r.runsOn(1), r.runsOn(2)}
-	for i, set := range all[:2] {
+	sets := []cpuset.CPUSet{r.runsOn(0), r.runsOn(1), r.runsOn(2)}
+	for i, set := range sets[:2] {
 		if n := len(f.Machine.Spans(topology.LevelNUMANode, set)); n != 1 {
 			t.Errorf("%d runs on %s: %d nodes", i, set, n)
 		}
 	}
-	if err := overlap(all); err != nil {
+	if err := overlap(sets); err != nil {
 		t.Error(err)
 	}
 	r.restored(before)

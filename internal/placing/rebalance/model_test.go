@@ -193,14 +193,14 @@ func (h *host) planned() []placement.Move {
 }
 
 // at are the CPUs that each container, and everybody else, may use.
-func (h *host) at() (all []cpuset.CPUSet) {
+func (h *host) at() (sets []cpuset.CPUSet) {
 	h.t.Helper()
 	for i := range h.containers {
 		set, _ := h.k.Allowed(10 + i)
-		all = append(all, set)
+		sets = append(sets, set)
 	}
 	rest, _ := h.k.Allowed(99)
-	return append(all, rest)
+	return append(sets, rest)
 }
 
 // overlap tells of two that may use one CPU, nil if none.

@@ -90,7 +90,7 @@ func cpus(pid int) int {
 const maxProcesses = 1024
 
 // Processes are those of a cgroup and all below it. notes say what could not be read of some.
-func Processes(h *cgroup.Host, path string) (all []runtimes.Process, notes []string, err error) {
+func Processes(h *cgroup.Host, path string) (processes []runtimes.Process, notes []string, err error) {
 	var pids []int
 	err = h.Walk(path, func(at string) error {
 		found, err := h.Members(at)
@@ -138,7 +138,7 @@ func Processes(h *cgroup.Host, path string) (all []runtimes.Process, notes []str
 		if p.Host == 0 {
 			p.Host = cpus(0)
 		}
-		all = append(all, p)
+		processes = append(processes, p)
 	}
-	return all, notes, nil
+	return processes, notes, nil
 }

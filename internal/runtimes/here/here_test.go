@@ -41,11 +41,11 @@ func TestProcesses(t *testing.T) {
 	below := tr.Make("a/b")
 	tr.Limit(below, 0.5)
 	tr.Rest(below)
-	all, notes, err := Processes(tr.Host, cgroup.Parent(below))
-	if err != nil || len(notes) > 0 || len(all) != 1 {
-		t.Fatalf("%d processes, %q, %v", len(all), notes, err)
+	processes, notes, err := Processes(tr.Host, cgroup.Parent(below))
+	if err != nil || len(notes) > 0 || len(processes) != 1 {
+		t.Fatalf("%d processes, %q, %v", len(processes), notes, err)
 	}
-	p := all[0]
+	p := processes[0]
 	if p.Host < 1 || p.Go == "" || p.Env == nil {
 		t.Errorf("%+v", p)
 	}

@@ -28,20 +28,20 @@ func (zero) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 func TestStoreKeepsTheNewest(t *testing.T) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "recordings")}
-	if all, err := s.List(); err != nil || len(all) != 0 {
-		t.Fatalf("before the first: %v, %v", all, err)
+	if kepts, err := s.List(); err != nil || len(kepts) != 0 {
+		t.Fatalf("before the first: %v, %v", kepts, err)
 	}
 	var removed []Kept
 	for i := range maxRecordings + 5 {
 		_, gone := save(t, s, start.Add(time.Duration(i)*time.Minute), uint64(i%3), 10)
 		removed = append(removed, gone...)
 	}
-	all, err := s.List()
-	if err != nil || len(all) != maxRecordings || len(removed) != 5 {
-		t.Fatalf("%d kept, %d removed, %v", len(all), len(removed), err)
+	kepts, err := s.List()
+	if err != nil || len(kepts) != maxRecordings || len(removed) != 5 {
+		t.Fatalf("%d kept, %d removed, %v", len(kepts), len(removed), err)
 	}
-	if !all[0].At.Equal(start.Add(5*time.Minute)) || all[0].ID != 2 || all[0].Size != 10 {
-		t.Errorf("the oldest is %+v", all[0])
+	if !kepts[0].At.Equal(start.Add(5*time.Minute)) || kepts[0].ID != 2 || kepts[0].Size != 10 {
+		t.Errorf("the oldest is %+v", kepts[0])
 	}
 	if !removed[0].At.Equal(start) {
 		t.Errorf("removed first: %+v", removed[0])
@@ -89,8 +89,8 @@ func TestNothingHalfIsKept(t *testing.T) {
 	if err := os.WriteFile(left, []byte("of a crash"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if all, _ := s.List(); len(all) != 0 {
-		t.Errorf("%+v", all)
+	if kepts, _ := s.List(); len(kepts) != 0 {
+		t.Errorf("%+v", kepts)
 	}
 	save(t, s, start, 1, 1)
 	if entries, _ := os.ReadDir(s.Dir); len(entries) != 1 {
@@ -102,13 +102,13 @@ func TestNearest(t *testing.T) {
 	at := func(minute int, id uint64) Kept {
 		return Kept{At: start.Add(time.Duration(minute) * time.Minute), ID: id}
 	}
-	all := []Kept{at(0, 1), at(20, 1), at(24, 2), at(26, 1)}
+	kepts := []Kept{at(0, 1), at(20, 1), at(24, 2), at(26, 1)}
 	for _, c := range []struct {
 		minute int
 		want   Kept
 		ok     bool
-	}{{1, all[0], true}, {23, all[1], true}, {25, all[3], true}, {40, Kept{}, false}, {36, all[3], true}} {
-		got, ok := Nearest(all, start.Add(time.Duration(c.minute)*time.Minute), 1)
+	}{{1, kepts[0], true}, {23, kepts[1], true}, {25, kepts[3], true}, {40, Kept{}, false}, {36, kepts[3], true}} {
+		got, ok := Nearest(kepts, start.Add(time.Duration(c.minute)*time.Minute), 1)
 		if got != c.want || ok != c.ok {
 			t.Errorf("minute %d: %+v %v", c.minute, got, ok)
 		}

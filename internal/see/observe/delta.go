@@ -55,13 +55,13 @@ func Delta(prev, cur *Sample) Observation {
 
 // limitChanges compares the same levels at both ends of a window.
 func limitChanges(prev, cur []LevelSample) []recording.LimitChange {
-	var all []recording.LimitChange
+	var changes []recording.LimitChange
 	for i := range cur {
 		if was, is := prev[i].Level, cur[i].Level; was.Limit != is.Limit {
-			all = append(all, CompareLimits([]cgroup.Level{was}, []cgroup.Level{is})...)
+			changes = append(changes, CompareLimits([]cgroup.Level{was}, []cgroup.Level{is})...)
 		}
 	}
-	return all
+	return changes
 }
 
 // CompareLimits compares the limits of the cgroups that both lists have, as recording.CompareLimits does.

@@ -139,11 +139,11 @@ func (f *fake) sampler(o Options) *Sampler {
 }
 
 func named(paths ...string) []container.Container {
-	var all []container.Container
+	var containers []container.Container
 	for _, p := range paths {
-		all = append(all, container.Container{Name: p, Group: cgroup.Group{Path: p, CPUSetPath: p, CPUAcctPath: p}})
+		containers = append(containers, container.Container{Name: p, Group: cgroup.Group{Path: p, CPUSetPath: p, CPUAcctPath: p}})
 	}
-	return all
+	return containers
 }
 
 // window returns the observation of one second in which change runs.
@@ -159,9 +159,9 @@ func (f *fake) window(s *Sampler, containers []container.Container, change func(
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	var all []Observation
+	var observations []Observation
 	for i := range second {
-		all = append(all, Delta(&first[i], &second[i]))
+		observations = append(observations, Delta(&first[i], &second[i]))
 	}
-	return all
+	return observations
 }

@@ -81,10 +81,10 @@ func gainInside(t *Throttle, prev, cur *Sample) {
 }
 
 // same is the reading of the same cgroup in the other sample, where it is mostly at the same place.
-func same(all []LevelSample, of *LevelSample, at int) *LevelSample {
-	for i := range all {
-		other := &all[(at+i)%len(all)]
-		if other.Path == of.Path && (other.ID == of.ID || other.ID == 0 || of.ID == 0) {
+func same(samples []LevelSample, sample *LevelSample, at int) *LevelSample {
+	for i := range samples {
+		other := &samples[(at+i)%len(samples)]
+		if other.Path == sample.Path && (other.ID == sample.ID || other.ID == 0 || sample.ID == 0) {
 			return other
 		}
 	}

@@ -33,11 +33,11 @@ func TestAQuotaInsideAContainerIsSeen(t *testing.T) {
 func TestACgroupInsideThatIsAContainerIsItsOwn(t *testing.T) {
 	f := newFake(t, cgroup.V1, "/")
 	f.nested(0, 0)
-	all := f.window(f.sampler(Options{}), named("/vm", "/vm/vcpu0"), func() { f.nested(940*ms, 9) })
-	if o := all[0]; *o.StoppedHigh != 0 || o.ThrottledBy != "" {
+	observations := f.window(f.sampler(Options{}), named("/vm", "/vm/vcpu0"), func() { f.nested(940*ms, 9) })
+	if o := observations[0]; *o.StoppedHigh != 0 || o.ThrottledBy != "" {
 		t.Errorf("the outer one: %v by %q", *o.StoppedHigh, o.ThrottledBy)
 	}
-	if o := all[1]; *o.StoppedHigh != 940*ms || o.ThrottledBy != BySelf {
+	if o := observations[1]; *o.StoppedHigh != 940*ms || o.ThrottledBy != BySelf {
 		t.Errorf("the inner one: %v by %q", *o.StoppedHigh, o.ThrottledBy)
 	}
 }

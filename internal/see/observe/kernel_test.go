@@ -235,20 +235,20 @@ func (tr *tree) observe(window time.Duration, groups ...cgroup.Group) []Observat
 	for _, g := range groups {
 		containers = append(containers, container.Container{Group: g, Name: cgroup.Base(g.Path)})
 	}
-	all, err := Once(context.Background(), tr.host, containers, window)
+	observations, err := Once(context.Background(), tr.host, containers, window)
 	if err != nil {
 		tr.t.Fatal(err)
 	}
-	if len(all) != len(groups) {
-		tr.t.Fatalf("%d observations of %d containers", len(all), len(groups))
+	if len(observations) != len(groups) {
+		tr.t.Fatalf("%d observations of %d containers", len(observations), len(groups))
 	}
-	for _, o := range all {
+	for _, o := range observations {
 		tr.t.Logf("%s: window %v limit %v used %v periods %v/%v throttled %v own %v stopped %v-%v by %q %v notes %q",
 			o.Container.Name, o.Window, deref(o.LimitCPUs), deref(o.UsedCPUs), deref(o.ThrottledPeriods),
 			deref(o.Periods), deref(o.ThrottledSeconds), deref(o.OwnThrottledSeconds), deref(o.StoppedLow),
 			deref(o.StoppedHigh), o.ThrottledBy, o.ThrottledByAll, o.NotMeasured)
 	}
-	return all
+	return observations
 }
 
 func deref[T any](p *T) any {
@@ -386,9 +386,9 @@ func TestAQuotaInsideForReal(t *testing.T) {
 	vcpu := tr.add("machine/vcpu0")
 	tr.limit(vcpu, 5*time.Millisecond, 100*time.Millisecond)
 	tr.load(vcpu, 1, -1, 60)
-	all := []container.Container{{Name: "machine", Group: machine}}
+	containers := []container.Container{{Name: "machine", Group: machine}}
 	for end := time.Now().Add(time.Minute); ; {
-		seen, err := Once(t.Context(), tr.host, all, time.Second)
+		seen, err := Once(t.Context(), tr.host, containers, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

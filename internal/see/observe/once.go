@@ -39,11 +39,11 @@ func Once(ctx context.Context, h *cgroup.Host, containers []container.Container,
 	if err != nil {
 		return nil, err
 	}
-	var all []Observation
+	var observations []Observation
 	for i := range second {
 		if !second[i].Gone {
-			all = append(all, Delta(&first[i], &second[i]))
+			observations = append(observations, Delta(&first[i], &second[i]))
 		}
 	}
-	return all, nil
+	return observations, nil
 }

@@ -429,9 +429,9 @@ func TestSampleEndsWithItsContext(t *testing.T) {
 // openFiles counts this process's descriptors.
 func openFiles(t *testing.T) int {
 	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
+	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(all)
+	return len(entries)
 }

@@ -21,7 +21,7 @@ type stretch struct {
 }
 
 // observed is what the probe and the counters show of stretches.
-func observed(limit float64, cpus int, all ...stretch) Observation {
+func observed(limit float64, cpus int, stretches ...stretch) Observation {
 	o := Observation{Container: container.Container{Group: cgroup.Group{Path: own}}, LimitCPUs: &limit, LimitAt: own, ThrottledBy: BySelf,
 		CPUsAllowed: cpuset.New(), StoppedLow: new(time.Duration), StoppedHigh: new(time.Duration), StoppedExact: true,
 		Wanted: make([]time.Duration, 65), Width: make([]time.Duration, 65), ThrottledByAll: []Share{{own, 1}}}
@@ -29,7 +29,7 @@ func observed(limit float64, cpus int, all ...stretch) Observation {
 		o.CPUsAllowed = o.CPUsAllowed.Union(cpuset.New(cpu))
 	}
 	used := time.Duration(0)
-	for _, s := range all {
+	for _, s := range stretches {
 		d := time.Duration(s.ms) * time.Millisecond
 		o.Window += d
 		o.Wanted[s.wanted] += d
@@ -87,7 +87,7 @@ func TestWaitingByCause(t *testing.T) {
 // TestWaitingHoldsTheTruth: whatever the threads did, all waiting is exact and the truth lies within the bounds.
 func TestWaitingHoldsTheTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var all []stretch
+		var stretches []stretch
 		held, others := time.Duration(0), time.Duration(0)
 		for range rapid.IntRange(1, 12).Draw(t, "stretches") {
 			s := stretch{ms: rapid.IntRange(1, 90).Draw(t, "ms"), wanted: rapid.IntRange(0, 20).Draw(t, "wanted")}
@@ -99,9 +99,9 @@ func TestWaitingHoldsTheTruth(t *testing.T) {
 			} else {
 				others += waited
 			}
-			all = append(all, s)
+			stretches = append(stretches, s)
 		}
-		o := observed(1, 8, all...)
+		o := observed(1, 8, stretches...)
 		w, ok := o.Waiting()
 		if !ok || w.Quota+w.Ancestor+w.Contention != held+others {
 			t.Fatalf("%+v of %s and %s", w, held, others)

@@ -335,33 +335,33 @@ func TestExecByAnotherThread(t *testing.T) {
 func TestWatchAndUnwatch(t *testing.T) {
 	p := open(t, probe.Options{Containers: 2})
 	tr := cgrouptest.New(t)
-	var all []probe.Container
+	var containers []probe.Container
 	for _, name := range []string{"a", "b", "c"} {
-		all = append(all, container(t, tr, tr.Make(name)))
+		containers = append(containers, container(t, tr, tr.Make(name)))
 	}
-	if _, err := p.Read(all[0].ID); !errors.Is(err, probe.ErrNotWatched) {
+	if _, err := p.Read(containers[0].ID); !errors.Is(err, probe.ErrNotWatched) {
 		t.Errorf("read before it is watched: %v", err)
 	}
-	must(t, p.Watch(all[0]))
-	must(t, p.Watch(all[1]))
-	must(t, p.Watch(all[1]))
-	if err := p.Watch(all[2]); !errors.Is(err, probe.ErrFull) {
+	must(t, p.Watch(containers[0]))
+	must(t, p.Watch(containers[1]))
+	must(t, p.Watch(containers[1]))
+	if err := p.Watch(containers[2]); !errors.Is(err, probe.ErrFull) {
 		t.Errorf("a third of two: %v", err)
 	}
-	tr.Limit(all[0].Path, 0.5)
-	tr.Work(all[0].Path, 1)
+	tr.Limit(containers[0].Path, 0.5)
+	tr.Work(containers[0].Path, 1)
 	time.Sleep(300 * time.Millisecond)
-	if a := read(t, p, all[0]); a.OnCPUNS == 0 {
+	if a := read(t, p, containers[0]); a.OnCPUNS == 0 {
 		t.Error("a has worked and shows nothing")
 	}
-	must(t, p.Unwatch(all[0].ID))
-	if err := p.Unwatch(all[0].ID); !errors.Is(err, probe.ErrNotWatched) {
+	must(t, p.Unwatch(containers[0].ID))
+	if err := p.Unwatch(containers[0].ID); !errors.Is(err, probe.ErrNotWatched) {
 		t.Errorf("a second time: %v", err)
 	}
 	// The slot goes to c while a's threads run on; c must count none of that.
-	must(t, p.Watch(all[2]))
+	must(t, p.Watch(containers[2]))
 	time.Sleep(300 * time.Millisecond)
-	if c := read(t, p, all[2]); c.OnCPUNS != 0 || c.Wanted != 0 || integral(c.WidthNS) != 0 || integral(c.WantedNS) != 0 {
+	if c := read(t, p, containers[2]); c.OnCPUNS != 0 || c.Wanted != 0 || integral(c.WidthNS) != 0 || integral(c.WantedNS) != 0 {
 		t.Errorf("c has done nothing and shows %+v", c)
 	}
 	if err := p.Watch(probe.Container{Path: "/nowhere"}); err == nil {

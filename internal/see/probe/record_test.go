@@ -121,9 +121,9 @@ func (r *replay) advance(to int64) {
 }
 
 // history shows the events of the threads of an event that does not fit.
-func (r *replay) history(all []recording.Event, wrong recording.Event) {
+func (r *replay) history(events []recording.Event, wrong recording.Event) {
 	var lines []string
-	for _, e := range all {
+	for _, e := range events {
 		if e.AtNS > wrong.AtNS {
 			break
 		}

@@ -301,14 +301,14 @@ func TestRecordingOfDatagrams(t *testing.T) {
 			}
 			read[e.Socket] = e
 		case recording.Send:
-			of, ok := read[e.Socket]
+			event, ok := read[e.Socket]
 			if !ok && e.AtNS < (100*time.Millisecond).Nanoseconds() {
 				continue // of a datagram that was read before the recording began
 			}
-			if !ok || sent[e.Socket] || of.Thread != e.Thread { // echoUDP answers on the thread that reads
-				t.Fatalf("an answer to none: %+v of %+v", e, of)
+			if !ok || sent[e.Socket] || event.Thread != e.Thread { // echoUDP answers on the thread that reads
+				t.Fatalf("an answer to none: %+v of %+v", e, event)
 			}
-			if took := time.Duration(e.AtNS - of.AtNS); took < time.Millisecond {
+			if took := time.Duration(e.AtNS - event.AtNS); took < time.Millisecond {
 				t.Errorf("an answer after %v, and the server takes a millisecond", took)
 			}
 			sent[e.Socket] = true
@@ -357,9 +357,9 @@ func TestRecordingOfDatagramsHandedOn(t *testing.T) {
 			numbers = append(numbers, e.Socket)
 			read[e.Socket] = e
 		case recording.Send:
-			if of, ok := read[e.Socket]; ok {
-				took[e.Socket], by[e.Thread] = time.Duration(e.AtNS-of.AtNS), true
-				if e.Thread == of.Thread {
+			if event, ok := read[e.Socket]; ok {
+				took[e.Socket], by[e.Thread] = time.Duration(e.AtNS-event.AtNS), true
+				if e.Thread == event.Thread {
 					t.Errorf("an answer by the thread that reads: %+v", e)
 				}
 			}

@@ -150,16 +150,16 @@ func (t *Footer) mapped(f func(string) string) Footer {
 	return c
 }
 
-func mapLevels(all []Level, f func(string) string) []Level {
-	c := slices.Clone(all)
+func mapLevels(levels []Level, f func(string) string) []Level {
+	c := slices.Clone(levels)
 	for i := range c {
 		c[i].Path = f(c[i].Path)
 	}
 	return c
 }
 
-func mapProcesses(all []Process, f func(string) string) []Process {
-	c := slices.Clone(all)
+func mapProcesses(processes []Process, f func(string) string) []Process {
+	c := slices.Clone(processes)
 	for i := range c {
 		p := &c[i]
 		p.Comm, p.Exe, p.Go = f(p.Comm), f(p.Exe), f(p.Go)

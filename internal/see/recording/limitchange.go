@@ -65,14 +65,14 @@ func LimitsChanged(own string, changes []LimitChange) string {
 
 // CompareLimits compares the limits of the cgroups that both lists have, by their paths.
 func CompareLimits(before, after []Level) []LimitChange {
-	var all []LimitChange
+	var changes []LimitChange
 	for _, was := range before {
 		i := slices.IndexFunc(after, func(l Level) bool { return l.Path == was.Path })
 		if i >= 0 && !sameLimit(was, after[i]) {
-			all = append(all, LimitChange{Before: was, After: after[i]})
+			changes = append(changes, LimitChange{Before: was, After: after[i]})
 		}
 	}
-	return all
+	return changes
 }
 
 // sameLimit compares quota, period and burst. Without a quota the other two say nothing.
@@ -128,11 +128,11 @@ func (w *LimitWatch) changed(path string) bool {
 
 // Finish returns the changes of the whole recording, at most one a level: the first that was seen.
 func (w *LimitWatch) Finish(f *Footer) []LimitChange {
-	all := w.changes
+	limitChanges := w.changes
 	for _, c := range CompareLimits(w.levels, f.Levels) {
 		if !w.changed(c.Before.Path) {
-			all = append(all, c)
+			limitChanges = append(limitChanges, c)
 		}
 	}
-	return all
+	return limitChanges
 }

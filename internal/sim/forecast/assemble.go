@@ -302,8 +302,8 @@ func (a *assembly) neighbours() {
 	}
 }
 
-func (a *assembly) replayOthers(of []*other) {
-	for _, o := range of {
+func (a *assembly) replayOthers(others []*other) {
+	for _, o := range others {
 		c := a.index[int(o.cpu)]
 		spec := simulate.ReplayThread{CPU: c, Home: true, Steps: o.steps}
 		if !o.endless() {

@@ -24,8 +24,8 @@ const (
 )
 
 // languagesOf are those of processes, each once.
-func languagesOf(all []recording.Process) (languages []string) {
-	for _, p := range all {
+func languagesOf(processes []recording.Process) (languages []string) {
+	for _, p := range processes {
 		if p.Go != "" {
 			languages = append(languages, LanguageGo)
 		}

@@ -15,12 +15,12 @@ func ofGo(r recording.Recording) recording.Recording {
 }
 
 func TestLanguages(t *testing.T) {
-	all := []recording.Process{{Go: "go1.26.0"}, {Libraries: []string{"/usr/lib/libc.so.6"}}, {Go: "go1.25.0"},
+	processes := []recording.Process{{Go: "go1.26.0"}, {Libraries: []string{"/usr/lib/libc.so.6"}}, {Go: "go1.25.0"},
 		{Libraries: []string{"/opt/java/lib/server/libjvm.so"}}}
-	if got := languagesOf(all); !slices.Equal(got, []string{LanguageGo, LanguageJVM}) {
+	if got := languagesOf(processes); !slices.Equal(got, []string{LanguageGo, LanguageJVM}) {
 		t.Errorf("%q", got)
 	}
-	if got := languagesOf(all[1:2]); len(got) != 0 {
+	if got := languagesOf(processes[1:2]); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
 }

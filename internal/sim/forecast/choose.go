@@ -105,16 +105,16 @@ func (m *maker) compare(a, b *Row) int {
 
 // price describes the cost of a row.
 func (l *Load) price(row *Row, none Figures) string {
-	of := Priced{Limit: l.limit, Used: row.Figures.CPU.Seconds() / l.window.Seconds(), Widest: row.Figures.Widest}
+	priced := Priced{Limit: l.limit, Used: row.Figures.CPU.Seconds() / l.window.Seconds(), Widest: row.Figures.Widest}
 	if row.Remedy.Name == None {
 		return "nothing"
 	}
 	if row.Remedy.Name == Pools && row.Remedy.Pool != AllPools {
-		of.Pool = l.Pools[row.Remedy.Pool].Name
+		priced.Pool = l.Pools[row.Remedy.Pool].Name
 	}
 	price := ""
 	if says := row.Remedy.effect().Price; says != nil {
-		price = says(row.Remedy, of)
+		price = says(row.Remedy, priced)
 	}
 	if a, b := row.Figures.Response.P50, none.Response.P50; a != nil && b != nil && *a > *b*1.1 && *a-*b > 0.1 {
 		price += fmt.Sprintf("; p50 %+.1f ms", *a-*b)

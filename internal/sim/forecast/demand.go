@@ -37,10 +37,10 @@ func (l *Load) Demand(cpus int, period time.Duration, seed uint64) ([]Demand, er
 	s.Host.CPUs = cpus
 	s.Cgroups = slices.Clone(s.Cgroups)
 	for i := range s.Cgroups {
-		of := &s.Cgroups[i]
-		of.Limit = bandwidth.Limit{Quota: bandwidth.NoQuota, Period: period}
-		if of.CPUs.Size() >= all {
-			of.CPUs = cpuset.New()
+		cgroup := &s.Cgroups[i]
+		cgroup.Limit = bandwidth.Limit{Quota: bandwidth.NoQuota, Period: period}
+		if cgroup.CPUs.Size() >= all {
+			cgroup.CPUs = cpuset.New()
 		}
 	}
 	// The kernel bounds a quota by none of these CPUs' time, and a group without one has no periods.

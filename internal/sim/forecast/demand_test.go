@@ -10,9 +10,9 @@ import (
 const demandPeriod = 100 * time.Millisecond
 
 // wanted is a demand's CPU time, its widest period, and how many periods have work.
-func wanted(t *testing.T, of []Demand) (work time.Duration, widest, busy int) {
+func wanted(t *testing.T, demands []Demand) (work time.Duration, widest, busy int) {
 	t.Helper()
-	for _, d := range of {
+	for _, d := range demands {
 		work, widest = work+d.Work, max(widest, d.Width)
 		if d.Work > 0 {
 			busy++

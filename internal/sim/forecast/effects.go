@@ -38,14 +38,15 @@ const creditPerCPU = 200 * time.Millisecond
 var NarrowEffect = &Effect{
 	Name: Narrow, Change: 3,
 	Rows: func(c Container) []Remedy {
-		all := []Remedy{{Name: Narrow}}
+		remedies := []Remedy{{Name: Narrow}}
 		if c.Limit != math.Trunc(c.Limit) {
-			all = append(all, Remedy{Name: Narrow, Burst: c.Quota.Quota})
+			remedies = append(remedies, Remedy{Name: Narrow, Burst: c.Quota.Quota})
 		}
 		if c.SchedExt {
-			all = append(all, Remedy{Name: Narrow, Credit: time.Duration(c.Limit * float64(creditPerCPU)).Round(time.Microsecond)})
+			remedies = append(remedies, Remedy{
+				Name: Narrow, Credit: time.Duration(c.Limit * float64(creditPerCPU)).Round(time.Microsecond)})
 		}
-		return all
+		return remedies
 	},
 	Parts: func(r Remedy) []Remedy {
 		if r.Burst == 0 {
@@ -58,11 +59,11 @@ var NarrowEffect = &Effect{
 			narrowInside(s, at, r)
 			return
 		}
-		of := &s.Cgroups[at.Binding]
+		cgroup := &s.Cgroups[at.Binding]
 		if r.CPUs > 0 {
-			of.Limit.Quota = time.Duration(r.CPUs) * of.Limit.Period
+			cgroup.Limit.Quota = time.Duration(r.CPUs) * cgroup.Limit.Period
 		}
-		of.Remedy = &scenario.Remedy{Kind: scenario.Narrow, Burst: r.Burst, Credit: r.Credit}
+		cgroup.Remedy = &scenario.Remedy{Kind: scenario.Narrow, Burst: r.Burst, Credit: r.Credit}
 		soften(s, at, r)
 	},
 	Text: func(_ float64, r Remedy) string {
@@ -98,11 +99,11 @@ var NarrowEffect = &Effect{
 var BurstEffect = &Effect{
 	Name: Burst, Change: 1,
 	Rows: func(c Container) []Remedy {
-		all := []Remedy{{Name: Burst, Burst: c.Quota.Quota}}
+		remedies := []Remedy{{Name: Burst, Burst: c.Quota.Quota}}
 		if c.Quota.Period > shortPeriod {
-			all = append(all, Remedy{Name: Burst, Burst: bandwidth.QuotaOf(c.Limit, shortPeriod), Period: shortPeriod})
+			remedies = append(remedies, Remedy{Name: Burst, Burst: bandwidth.QuotaOf(c.Limit, shortPeriod), Period: shortPeriod})
 		}
-		return all
+		return remedies
 	},
 	Simulate: burst,
 	Text: func(_ float64, r Remedy) string {
@@ -126,13 +127,13 @@ var BurstEffect = &Effect{
 // PeriodEffect is that of the same limit in another period.
 var PeriodEffect = &Effect{
 	Name: Period, Change: 2,
-	Rows: func(c Container) (all []Remedy) {
+	Rows: func(c Container) (remedies []Remedy) {
 		for _, period := range []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
 			if period != c.Quota.Period {
-				all = append(all, Remedy{Name: Period, Period: period})
+				remedies = append(remedies, Remedy{Name: Period, Period: period})
 			}
 		}
-		return all
+		return remedies
 	},
 	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
 		s.Cgroups[at.Binding].Remedy = &scenario.Remedy{Kind: scenario.Period, Period: r.Period}

@@ -92,13 +92,13 @@ func (l *Load) selfCheck(f Figures, pool string) SelfCheck {
 
 // recordedResponses are those of the pools of that name ("": of all) in the recording.
 func (l *Load) recordedResponses(pool string) *simulate.Times {
-	all := simulate.NewTimes()
+	times := simulate.NewTimes()
 	for _, p := range l.Pools {
 		if pool == "" || p.Name == pool {
-			all.Merge(p.recorded.Response)
+			times.Merge(p.recorded.Response)
 		}
 	}
-	return all
+	return times
 }
 
 // Residual is how far real results of a remedy lie beyond the error that a forecast computes by itself, in
@@ -158,7 +158,7 @@ func (l *Load) errorOf(results []result, check SelfCheck, o Objective, tested Re
 // rangeOf is the error of one quantile of the responses of a pool ("": of all): see errorOf. nil: there are no
 // responses.
 func (l *Load) rangeOf(results []result, pool string, q float64, check Figure, off float64) *Range {
-	all := l.mergedTimes(results, pool)
+	replayTimes := l.mergedTimes(results, pool)
 	r := spread(results, func(r *result) *float64 {
 		times := l.mergedTimes([]result{*r}, pool)
 		return times.Response.Quantile(q)
@@ -166,20 +166,20 @@ func (l *Load) rangeOf(results []result, pool string, q float64, check Figure, o
 	if r == nil {
 		return nil
 	}
-	caught := sampled(all.Response, q, float64(all.Response.Count())/float64(len(results)))
+	caught := sampled(replayTimes.Response, q, float64(replayTimes.Response.Count())/float64(len(results)))
 	if other := l.otherTimesOf(results, pool, q); other != nil {
 		caught = &Range{math.Min(caught.Low, other.Low), math.Max(caught.High, other.High)}
 	}
 	widen := math.Exp(check.ratio())
 	own := Range{math.Min(r.Low, caught.Low) / widen, math.Max(r.High, caught.High) * widen}
-	return own.scaled(off, *all.Response.Quantile(q))
+	return own.scaled(off, *replayTimes.Response.Quantile(q))
 }
 
 // sampled returns the range of a quantile in Coverage of samples of n responses. The number of responses
 // above the quantile varies by chance. The distribution must not be empty.
-func sampled(of *simulate.Times, q, n float64) *Range {
+func sampled(times *simulate.Times, q, n float64) *Range {
 	d := normalDeviations * math.Sqrt(q*(1-q)/math.Max(1, n))
-	return &Range{*of.Quantile(math.Max(0, q-d)), *of.Quantile(math.Min(1, q+d))}
+	return &Range{*times.Quantile(math.Max(0, q-d)), *times.Quantile(math.Min(1, q+d))}
 }
 
 // limitless reports whether the remedy leaves no quota that could throttle. The self-check's error of

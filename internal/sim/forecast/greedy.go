@@ -96,8 +96,8 @@ func (b *builder) release(c *cpu) {
 
 // greedy are as many endless threads as a neighbour's mean width takes, on the CPUs that it used most, from its first
 // run on.
-func greedy(of []*other, mean float64) []*other {
-	all := slices.Clone(of)
+func greedy(others []*other, mean float64) []*other {
+	all := slices.Clone(others)
 	slices.SortStableFunc(all, func(x, y *other) int { return cmp.Compare(y.sum, x.sum) })
 	all = all[:min(len(all), max(1, int(math.Round(mean))))]
 	for i, o := range all {

@@ -70,10 +70,10 @@ type heldOutVerdict struct {
 }
 
 // judgeHeldOut compares forecasts with real runs. It calibrates the errors of each workload with the others.
-func judgeHeldOut(all []heldOut) (v heldOutVerdict) {
-	for i := range all {
-		h := &all[i]
-		calibration := calibrate(slices.Concat(all[:i:i], all[i+1:]))
+func judgeHeldOut(outs []heldOut) (v heldOutVerdict) {
+	for i := range outs {
+		h := &outs[i]
+		calibration := calibrate(slices.Concat(outs[:i:i], outs[i+1:]))
 		none := &h.Rows[0]
 		predicted, best := none, none
 		for k := range h.Rows {
@@ -110,19 +110,19 @@ func judgeHeldOut(all []heldOut) (v heldOutVerdict) {
 
 // calibrate computes how much wider a forecast's own error must be so that Coverage of all runs lie within it
 // (split conformal prediction; Vovk, Gammerman and Shafer, "Algorithmic learning in a random world", 2005).
-func calibrate(all []heldOut) Calibration {
+func calibrate(outs []heldOut) Calibration {
 	rows := map[string][]*heldOutRow{}
-	for i := range all {
-		for k := range all[i].Rows {
-			row := &all[i].Rows[k]
+	for i := range outs {
+		for k := range outs[i].Rows {
+			row := &outs[i].Rows[k]
 			rows[row.Remedy] = append(rows[row.Remedy], row)
 		}
 	}
 	calibration := Calibration{}
-	for name, of := range rows {
+	for name, outRows := range rows {
 		beyond := func(score func(row *heldOutRow, run *heldOutFigures) float64) float64 {
 			var scores []float64
-			for _, row := range of {
+			for _, row := range outRows {
 				for i := range row.Came {
 					scores = append(scores, score(row, &row.Came[i]))
 				}
@@ -144,7 +144,7 @@ func calibrate(all []heldOut) Calibration {
 			})
 		}
 		calibration[name] = Residual{
-			N:                len(of),
+			N:                len(outRows),
 			P50:              ratio(func(e *Error) *Range { return e.P50 }, func(f *heldOutFigures) float64 { return f.P50 }),
 			P99:              ratio(func(e *Error) *Range { return e.P99 }, p99),
 			Max:              ratio(func(e *Error) *Range { return e.Max }, func(f *heldOutFigures) float64 { return f.Max }),
@@ -157,12 +157,12 @@ func calibrate(all []heldOut) Calibration {
 
 // heldOutMarkdown returns the page. noisy counts the runs in which other programs used too much of the CPUs
 // at every try.
-func heldOutMarkdown(all []heldOut, release string, noisy count) string {
-	v := judgeHeldOut(all)
+func heldOutMarkdown(outs []heldOut, release string, noisy count) string {
+	v := judgeHeldOut(outs)
 	least, most := heldOutRepeats, 1
-	for i := range all {
-		for k := range all[i].Rows {
-			n := len(all[i].Rows[k].Came)
+	for i := range outs {
+		for k := range outs[i].Rows {
+			n := len(outs[i].Rows[k].Came)
 			least, most = min(least, n), max(most, n)
 		}
 	}
@@ -190,5 +190,5 @@ runs far apart in time, and forecast from the first recording alone. They are he
 - The 90 %% error of each forecast is calibrated with what came of the others.
 - The hypervisor may have %.0f %% of the CPUs during a run, and other processes %.0f %%; else it is repeated, up to %d times. In %v it
   stayed above.
-`, len(all), heldOutRunTime, release, times, heldOutFirst-1, v.sign, v.named, v.within, v.covered, v.agree, 100*mostSteal, 100*mostOthers, mostTries, noisy)
+`, len(outs), heldOutRunTime, release, times, heldOutFirst-1, v.sign, v.named, v.within, v.covered, v.agree, 100*mostSteal, 100*mostOthers, mostTries, noisy)
 }

@@ -102,14 +102,14 @@ func (m *maker) judgeRequests(kinds []kindOf, quantile float64) {
 			if results == nil || len(results[0].requests) == 0 {
 				continue
 			}
-			_, all := m.l.requestTimes(results, kind.requests)
-			of := KindFigures{P50: quantileOf(all, 0.5), High: quantileOf(all, q)}
-			row.Kinds = append(row.Kinds, of)
+			_, answers := m.l.requestTimes(results, kind.requests)
+			figures := KindFigures{P50: quantileOf(answers, 0.5), High: quantileOf(answers, q)}
+			row.Kinds = append(row.Kinds, figures)
 			if row.HostLoad != 0 || row.Remedy.parts() != nil {
 				continue
 			}
-			if best = math.Min(best, of.High); row.Remedy.Name == None {
-				none = of.High
+			if best = math.Min(best, figures.High); row.Remedy.Name == None {
+				none = figures.High
 			}
 		}
 		if none-best >= stats.LeastGainMs && none/best > most {
@@ -169,16 +169,16 @@ func (m *maker) latencyAt(results []result, q float64) *float64 {
 		return m.l.mergedTimes(results, j.Pool).Response.Quantile(q)
 	}
 	if len(results[0].requests) > 0 {
-		_, all := m.l.requestTimes(results, m.which)
-		return new(quantileOf(all, q))
+		_, answers := m.l.requestTimes(results, m.which)
+		return new(quantileOf(answers, q))
 	}
-	_, all := m.l.requestTimes(m.none, m.which)
+	_, answers := m.l.requestTimes(m.none, m.which)
 	pool := m.answering()
 	was, is := m.l.mergedTimes(m.none, pool).Response.Quantile(q), m.l.mergedTimes(results, pool).Response.Quantile(q)
 	if was == nil || is == nil || *was <= 0 {
 		return nil
 	}
-	return new(quantileOf(all, q) * *is / *was)
+	return new(quantileOf(answers, q) * *is / *was)
 }
 
 // answering is the name of the pool that answers most of the judged requests.
@@ -199,12 +199,12 @@ func (m *maker) recordedLatency() *float64 {
 	if j.Of == OfPool {
 		return m.l.recordedResponses(j.Pool).Quantile(j.Quantile)
 	}
-	all := make([]answer, 0, len(m.which))
+	answers := make([]answer, 0, len(m.which))
 	for _, r := range m.which {
-		all = append(all, answer{took: m.l.requests[r].took})
+		answers = append(answers, answer{took: m.l.requests[r].took})
 	}
-	slowestFirst(all)
-	return new(quantileOf(all, j.Quantile))
+	slowestFirst(answers)
+	return new(quantileOf(answers, j.Quantile))
 }
 
 // latencyRange is the error of the judged figure: of its moments, of the self-check, and of earlier forecasts of the
@@ -218,12 +218,12 @@ func (m *maker) latencyRange(results []result, r Remedy) *Range {
 	if len(results[0].requests) == 0 {
 		return nil
 	}
-	in, all := m.l.requestTimes(results, m.which)
-	times := otherTimes(in, all, j.Quantile)
+	in, answers := m.l.requestTimes(results, m.which)
+	times := otherTimes(in, answers, j.Quantile)
 	if times == nil {
 		return nil
 	}
-	return times.scaled(m.f.Check.Judged.ratio()+math.Max(0, off), quantileOf(all, j.Quantile))
+	return times.scaled(m.f.Check.Judged.ratio()+math.Max(0, off), quantileOf(answers, j.Quantile))
 }
 
 // TooFew says what was lacking where Judged is nil, and what to do.

@@ -53,7 +53,7 @@ type kindOf struct {
 //
 // Requests of clients with a closed loop are left out where others are enough: such a client is a batch, which nobody
 // waits for request by request.
-func (l *Load) kinds() (all []kindOf) {
+func (l *Load) kinds() (ofs []kindOf) {
 	open := l.requestsOf(Kind{})
 	every := Kind{}
 	if len(open) < requests.Least {
@@ -75,15 +75,15 @@ func (l *Load) kinds() (all []kindOf) {
 		if len(pools) > 1 {
 			of.Pool = name
 		}
-		all = append(all, l.byWork(of)...)
+		ofs = append(ofs, l.byWork(of)...)
 	}
-	if len(all) == 0 { // of many pools, each with few
-		all = []kindOf{{every, open}}
+	if len(ofs) == 0 { // of many pools, each with few
+		ofs = []kindOf{{every, open}}
 	}
-	slices.SortFunc(all, func(a, b kindOf) int {
+	slices.SortFunc(ofs, func(a, b kindOf) int {
 		return cmp.Or(cmp.Compare(len(b.requests), len(a.requests)), cmp.Compare(a.String(), b.String()))
 	})
-	return all
+	return ofs
 }
 
 // requestsOf are the requests of a kind.

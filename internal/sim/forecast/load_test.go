@@ -121,8 +121,10 @@ func TestCauses(t *testing.T) {
 	if err != nil || r.refused != nil {
 		t.Fatal(err, r.refused)
 	}
-	if all := l.mergedTimes([]result{r}, "").Response; all.Count() < 38 || *all.Max() > 14 || r.unfinished > 0 || r.cpu != l.recorded.cpu {
-		t.Errorf("the same shards: %d responses up to %.1f ms, %v of CPU time and %v left", all.Count(), *all.Max(), r.cpu, r.unfinished)
+	if times := l.mergedTimes([]result{r}, "").Response; times.Count() < 38 || *times.Max() > 14 || r.unfinished > 0 ||
+		r.cpu != l.recorded.cpu {
+		t.Errorf("the same shards: %d responses up to %.1f ms, %v of CPU time and %v left", times.Count(), *times.Max(),
+			r.cpu, r.unfinished)
 	}
 	if got := kinds(2); got[simulate.StepAwait] != 20 || got[simulate.StepRun] != 20 {
 		t.Errorf("the worker: %v", got)

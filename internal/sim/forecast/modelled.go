@@ -47,7 +47,7 @@ func (l *Load) resizable(p *Pool, threads int) bool { return p.threads > threads
 
 // resized returns remedies that give a pool as many threads as the limit has CPUs: for the pool with the most
 // work among those that have more, and for all such pools together if there are several.
-func (l *Load) resized() (all []Remedy) {
+func (l *Load) resized() (remedies []Remedy) {
 	n := int(math.Ceil(l.limit))
 	best, most, wide := -1, time.Duration(0), 0
 	for i, p := range l.Pools {
@@ -60,12 +60,12 @@ func (l *Load) resized() (all []Remedy) {
 		}
 	}
 	if best >= 0 {
-		all = append(all, Remedy{Name: Pools, CPUs: n, Pool: best})
+		remedies = append(remedies, Remedy{Name: Pools, CPUs: n, Pool: best})
 	}
 	if wide > 1 {
-		all = append(all, Remedy{Name: Pools, CPUs: n, Pool: AllPools})
+		remedies = append(remedies, Remedy{Name: Pools, CPUs: n, Pool: AllPools})
 	}
-	return all
+	return remedies
 }
 
 // work is the CPU time that a pool's threads want.
@@ -174,7 +174,7 @@ func withoutCauses(steps []simulate.ReplayStep) []simulate.ReplayStep {
 
 // queuedRuns returns the runs of a thread, each with the time at which it came.
 func queuedRuns(steps []simulate.ReplayStep) []simulate.QueuedRun {
-	var all []simulate.QueuedRun
+	var runs []simulate.QueuedRun
 	came := time.Duration(0)
 	fresh := true
 	for _, s := range steps {
@@ -183,14 +183,14 @@ func queuedRuns(steps []simulate.ReplayStep) []simulate.QueuedRun {
 			came, fresh = s.For, true
 		case simulate.StepRun:
 			if fresh {
-				all = append(all, simulate.QueuedRun{At: came})
+				runs = append(runs, simulate.QueuedRun{At: came})
 				fresh = false
 			}
-			last := &all[len(all)-1]
+			last := &runs[len(runs)-1]
 			last.For = min(simulate.Endless, last.For+s.For)
 		}
 	}
-	return all
+	return runs
 }
 
 // shardQueue returns the work of one shard when there are factor times as many. A factor of 2 leaves every

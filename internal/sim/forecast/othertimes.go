@@ -62,7 +62,7 @@ func (l *Load) blockAt(at time.Duration) int {
 
 // slowestBy returns a function for simulate.Options.Responses, and one that returns the slowest by pool after the run.
 func (l *Load) slowestBy() (add func(workload int, came, took time.Duration), done func() []slowest) {
-	of, came, pool := make([]slowest, len(l.Pools)), make([][]answer, len(l.Pools)), map[int]int{}
+	slowests, came, pool := make([]slowest, len(l.Pools)), make([][]answer, len(l.Pools)), map[int]int{}
 	for p := range l.Pools {
 		for _, w := range l.Pools[p].workloads {
 			pool[w] = p
@@ -71,27 +71,27 @@ func (l *Load) slowestBy() (add func(workload int, came, took time.Duration), do
 	add = func(workload int, at, took time.Duration) {
 		if p, ok := pool[workload]; ok {
 			b := l.blockAt(at)
-			of[p].in[b]++
+			slowests[p].in[b]++
 			came[p] = append(came[p], answer{b, took})
 		}
 	}
 	done = func() []slowest {
-		for p, all := range came {
-			slowestFirst(all)
-			keep := max(leastSlow, int(math.Ceil(slowShare*float64(len(all)))))
-			all = all[:min(keep, len(all))]
-			of[p].all = make([]keptAnswer, len(all))
-			for i, a := range all {
-				of[p].all[i] = a.kept()
+		for p, answers := range came {
+			slowestFirst(answers)
+			keep := max(leastSlow, int(math.Ceil(slowShare*float64(len(answers)))))
+			answers = answers[:min(keep, len(answers))]
+			slowests[p].all = make([]keptAnswer, len(answers))
+			for i, a := range answers {
+				slowests[p].all[i] = a.kept()
 			}
 		}
-		return of
+		return slowests
 	}
 	return add, done
 }
 
-func slowestFirst(all []answer) {
-	slices.SortFunc(all, func(a, b answer) int { return cmp.Or(cmp.Compare(b.took, a.took), cmp.Compare(a.block, b.block)) })
+func slowestFirst(answers []answer) {
+	slices.SortFunc(answers, func(a, b answer) int { return cmp.Or(cmp.Compare(b.took, a.took), cmp.Compare(a.block, b.block)) })
 }
 
 // otherTimesOf is otherTimes of the responses of the pools of that name over several runs; nil: there are none, the
@@ -101,7 +101,7 @@ func (l *Load) otherTimesOf(results []result, pool string, q float64) *Range {
 		return nil
 	}
 	in := make([]int, len(results)*blocks)
-	var all []answer
+	var answers []answer
 	for i := range results {
 		for p, of := range results[i].slowest {
 			if l.Pools[p].Name != pool {
@@ -112,12 +112,12 @@ func (l *Load) otherTimesOf(results []result, pool string, q float64) *Range {
 			}
 			for _, k := range of.all {
 				a := k.answer()
-				all = append(all, answer{i*blocks + a.block, a.took})
+				answers = append(answers, answer{i*blocks + a.block, a.took})
 			}
 		}
 	}
-	slowestFirst(all)
-	return otherTimes(in, all, q)
+	slowestFirst(answers)
+	return otherTimes(in, answers, q)
 }
 
 // otherTimes is the range of a quantile in Coverage of other times of the same length. in is how many responses came in

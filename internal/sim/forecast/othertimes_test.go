@@ -10,17 +10,17 @@ import (
 
 // Another time may lack the one block with slow responses.
 func TestRangeOfOtherTimes(t *testing.T) {
-	in, all := make([]int, blocks), []answer{}
+	in, answers := make([]int, blocks), []answer{}
 	for i := range 600 {
 		a := answer{i / 50, 20 * ms}
 		if i/50 == 3 && i%5 < 2 {
 			a.took = 300 * ms
 		}
 		in[a.block]++
-		all = append(all, a)
+		answers = append(answers, a)
 	}
-	slowestFirst(all)
-	if r := otherTimes(in, all, 0.99); r.Low != 20 || r.High != 300 {
+	slowestFirst(answers)
+	if r := otherTimes(in, answers, 0.99); r.Low != 20 || r.High != 300 {
 		t.Errorf("%+v", *r)
 	}
 	if r := otherTimes(in, nil, 0.99); r != nil {
@@ -76,14 +76,14 @@ func TestOtherTimesProperties(t *testing.T) {
 		q := rapid.SampledFrom([]float64{0.95, 0.99, 1}).Draw(t, "quantile")
 		runs, factor := rapid.IntRange(1, 5).Draw(t, "runs"), rapid.IntRange(2, 5).Draw(t, "factor")
 		made := func(times func(i int) time.Duration) *Range {
-			in, all := make([]int, runs*blocks), []answer{}
+			in, answers := make([]int, runs*blocks), []answer{}
 			for i := range took {
 				a := answer{i * 7 % len(in), times(i)}
 				in[a.block]++
-				all = append(all, a)
+				answers = append(answers, a)
 			}
-			slowestFirst(all)
-			return otherTimes(in, all, q)
+			slowestFirst(answers)
+			return otherTimes(in, answers, q)
 		}
 		r := made(func(i int) time.Duration { return time.Duration(took[i]) * ms })
 		if r == nil {

@@ -39,15 +39,15 @@ func (at Cgroups) above(s *scenario.Scenario) []int {
 // burst puts a burst in force, as BurstEffect says.
 func burst(s *scenario.Scenario, at Cgroups, r Remedy) {
 	for _, i := range at.limited(s) {
-		of := &s.Cgroups[i]
+		cgroup := &s.Cgroups[i]
 		if r.Period > 0 && (i == at.Container || i == at.Binding) {
-			of.Limit = of.Limit.In(r.Period)
+			cgroup.Limit = cgroup.Limit.In(r.Period)
 		}
 		most := r.Burst
 		if i != at.Container && i != at.Binding {
-			most = min(most, of.Limit.Quota)
+			most = min(most, cgroup.Limit.Quota)
 		}
-		of.Remedy = &scenario.Remedy{Kind: scenario.Burst, Burst: most}
+		cgroup.Remedy = &scenario.Remedy{Kind: scenario.Burst, Burst: most}
 	}
 }
 
@@ -60,16 +60,16 @@ func raise(s *scenario.Scenario, at Cgroups, r Remedy) {
 		more = max(0, to-own.CPUs())
 	}
 	for _, i := range at.limited(s) {
-		of := &s.Cgroups[i]
-		now := of.Limit.CPUs()
+		cgroup := &s.Cgroups[i]
+		now := cgroup.Limit.CPUs()
 		want := max(now, to)
 		if i != at.Container {
 			want = max(to, now+more)
 		}
 		if i == at.Binding {
-			of.Remedy = &scenario.Remedy{Kind: scenario.Raise, Factor: r.Factor}
+			cgroup.Remedy = &scenario.Remedy{Kind: scenario.Raise, Factor: r.Factor}
 		} else if want > now {
-			of.Remedy = &scenario.Remedy{Kind: scenario.Raise, Factor: want / now}
+			cgroup.Remedy = &scenario.Remedy{Kind: scenario.Raise, Factor: want / now}
 		}
 	}
 }

@@ -59,16 +59,16 @@ func (r Remedy) Change() int { return r.effect().Change }
 // remedies returns the rows of a forecast: leaving it, those of the effects, and settings of the service. cpus is the
 // number of CPUs to pin to; 0: the limit rounded up. schedExt says that the kernel can narrow by sched_ext.
 func (l *Load) remedies(effects []*Effect, cpus int, schedExt bool) []Remedy {
-	of := Container{Limit: l.limit, Quota: l.recordedScenario.Cgroups[l.binding].Limit, CPUs: cpus, SchedExt: schedExt}
-	if of.CPUs <= 0 {
-		of.CPUs = int(math.Ceil(l.limit))
+	container := Container{Limit: l.limit, Quota: l.recordedScenario.Cgroups[l.binding].Limit, CPUs: cpus, SchedExt: schedExt}
+	if container.CPUs <= 0 {
+		container.CPUs = int(math.Ceil(l.limit))
 	}
 	all := []Remedy{{Name: None}}
 	if effects == nil {
 		effects = Effects()
 	}
 	for _, e := range effects {
-		for _, r := range e.Rows(of) {
+		for _, r := range e.Rows(container) {
 			r.of = e
 			all = append(all, r)
 		}

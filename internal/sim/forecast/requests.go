@@ -115,15 +115,15 @@ func (a *assembly) arrivals() {
 }
 
 // requestTimes are these requests of all runs, the slowest first, and how many arrived in each block of each run.
-func (l *Load) requestTimes(results []result, which []int) (in []int, all []answer) {
+func (l *Load) requestTimes(results []result, which []int) (in []int, answers []answer) {
 	in = make([]int, len(results)*blocks)
 	for i := range results {
 		for _, r := range which {
 			a := answer{i*blocks + l.blockAt(l.requests[r].began), results[i].requests[r]}
 			in[a.block]++
-			all = append(all, a)
+			answers = append(answers, a)
 		}
 	}
-	slowestFirst(all)
-	return in, all
+	slowestFirst(answers)
+	return in, answers
 }

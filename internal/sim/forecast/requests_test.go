@@ -31,10 +31,10 @@ func answered(n int, before time.Duration) recording.Recording {
 		}
 	}
 	for i, e := range wakeups {
-		of := recording.Event{Thread: e.Thread, Socket: uint32(i%4 + 1), CPU: e.CPU}
+		event := recording.Event{Thread: e.Thread, Socket: uint32(i%4 + 1), CPU: e.CPU}
 		for after, kind := range map[time.Duration]recording.Kind{1 * ms: recording.Receive, 3 * ms: recording.Send,
 			6 * ms: recording.Send} {
-			one := of
+			one := event
 			one.AtNS, one.Kind = e.AtNS+after.Nanoseconds(), kind
 			if kind == recording.Receive {
 				one.Count = uint64(after + before)

@@ -174,15 +174,15 @@ func (o Objective) quantile(t *simulate.Times) *float64 {
 
 // mergedTimes merges the times of the pools of that name, or of all for "", over several runs.
 func (l *Load) mergedTimes(results []result, pool string) simulate.ReplayTimes {
-	all := newTimes()
+	replayTimes := newTimes()
 	for i := range results {
 		for p := range results[i].times {
 			if pool == "" || p < len(l.Pools) && l.Pools[p].Name == pool {
-				merge(&all, &results[i].times[p])
+				merge(&replayTimes, &results[i].times[p])
 			}
 		}
 	}
-	return all
+	return replayTimes
 }
 
 // figures sums up the runs of one remedy with several seeds: medians of counters, and latencies over all
@@ -197,8 +197,8 @@ func (l *Load) figures(results []result) Figures {
 	for i := range results {
 		f.Widest = max(f.Widest, results[i].widest)
 	}
-	all := l.mergedTimes(results, "")
-	f.Delay, f.Response = quantilesOf(all.Delay), quantilesOf(all.Response)
+	replayTimes := l.mergedTimes(results, "")
+	f.Delay, f.Response = quantilesOf(replayTimes.Delay), quantilesOf(replayTimes.Response)
 	for p, pool := range l.Pools {
 		times := newTimes()
 		for i := range results {

@@ -41,8 +41,8 @@ type Request struct{ Began, Took time.Duration }
 // Requests are those of a kind.
 func (r *Runs) Requests(k Kind) (all []Request) {
 	for i := range r.requests {
-		if one := &r.requests[i]; k.has(one) {
-			all = append(all, Request{one.began, one.took})
+		if request := &r.requests[i]; k.has(request) {
+			all = append(all, Request{request.began, request.took})
 		}
 	}
 	return all
@@ -63,11 +63,11 @@ func (r *Runs) Of(pool string) []Run {
 	if pool != "" {
 		return r.pools[pool]
 	}
-	var all []Run
+	var runs []Run
 	for _, name := range r.Pools() {
-		all = append(all, r.pools[name]...)
+		runs = append(runs, r.pools[name]...)
 	}
-	return all
+	return runs
 }
 
 // Pools are the names of the pools that ran, sorted.

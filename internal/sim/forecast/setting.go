@@ -12,11 +12,11 @@ func (r Remedy) Setting(l bandwidth.Limit, cpus int) (bandwidth.Limit, int, erro
 	if err != nil {
 		return l, 0, err
 	}
-	of := Load{recordedScenario: scenario.Scenario{
+	load := Load{recordedScenario: scenario.Scenario{
 		Host:    scenario.Host{CPUs: cpus, HZ: scenario.DefaultHZ, CgroupVersion: 2, Rules: rules},
 		Cgroups: []scenario.Cgroup{{Name: "container", Parent: -1, Weight: scenario.DefaultWeight, Limit: l}},
 	}}
-	s, err := of.scenarioWith(r)
+	s, err := load.scenarioWith(r)
 	if err != nil {
 		return l, 0, err
 	}

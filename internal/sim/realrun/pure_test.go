@@ -94,13 +94,13 @@ func TestPlannedPhases(t *testing.T) {
 
 func TestRecovery(t *testing.T) {
 	phases := []scenario.Phase{{For: time.Second, Factor: 1}, {For: time.Second, Factor: 2}, {For: 3 * time.Second, Factor: 1}}
-	line := func(good ...uint32) (all []loadgen.SlotResult) {
+	line := func(good ...uint32) (results []loadgen.SlotResult) {
 		for _, g := range good {
 			for range 4 {
-				all = append(all, loadgen.SlotResult{Intended: 10, Good: g})
+				results = append(results, loadgen.SlotResult{Intended: 10, Good: g})
 			}
 		}
-		return all
+		return results
 	}
 	for name, test := range map[string]struct {
 		phases []scenario.Phase

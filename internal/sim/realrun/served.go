@@ -10,17 +10,17 @@ import (
 // served is a service's outcome.
 func served(w *scenario.Workload, r loadgen.Result) scenario.WorkloadOutcome {
 	classes := make([]loadgen.StreamResult, len(w.Server.Classes))
-	var all loadgen.StreamResult
+	var result loadgen.StreamResult
 	for _, phase := range r.Phases {
 		for i, s := range phase.Streams {
 			add(&classes[i], s)
-			add(&all, s)
+			add(&result, s)
 		}
 	}
-	out := scenario.WorkloadOutcome{Latencies: figures(all)}
-	out.Refused, out.Unfinished = all.Refused, all.Unfinished+all.Unsent
+	out := scenario.WorkloadOutcome{Latencies: figures(result)}
+	out.Refused, out.Unfinished = result.Refused, result.Unfinished+result.Unsent
 	if w.Server.Timeout > 0 {
-		out.Failed = &all.Failed
+		out.Failed = &result.Failed
 		out.RecoverySeconds = recovery(w.Phases, r.Timeline)
 	}
 	if len(classes) > 1 {

@@ -53,10 +53,10 @@ func (j *serviceJob) addresses(rule balance.Rule) *loadgen.Shards {
 }
 
 // shardServed is the tries of one shard.
-func shardServed(of *scenario.Shards, r loadgen.ShardResult) scenario.WorkloadOutcome {
+func shardServed(shards *scenario.Shards, r loadgen.ShardResult) scenario.WorkloadOutcome {
 	out := scenario.WorkloadOutcome{Latencies: figures(loadgen.StreamResult{Answered: r.Answered, Latency: r.Latency})}
 	out.Refused, out.Unfinished = r.Refused, r.Unfinished
-	if of.Balance.DeadAfter > 0 {
+	if shards.Balance.DeadAfter > 0 {
 		dead := r.Dead.Seconds()
 		out.MarkedDead, out.DeadSeconds = &r.Marked, &dead
 	}
@@ -67,15 +67,15 @@ func shardServed(of *scenario.Shards, r loadgen.ShardResult) scenario.WorkloadOu
 // often they were marked.
 func sumShards(s *scenario.Scenario, out map[string]scenario.WorkloadOutcome) {
 	for i := range s.Workloads {
-		of := s.Workloads[i].Shards
-		if of == nil {
+		shards := s.Workloads[i].Shards
+		if shards == nil {
 			continue
 		}
-		whole, shard := out[of.Name], out[s.Workloads[i].Name]
+		whole, shard := out[shards.Name], out[s.Workloads[i].Name]
 		whole.CPUSeconds = plus(whole.CPUSeconds, shard.CPUSeconds)
 		whole.DeadSeconds = plus(whole.DeadSeconds, shard.DeadSeconds)
 		whole.MarkedDead = plus(whole.MarkedDead, shard.MarkedDead)
-		out[of.Name] = whole
+		out[shards.Name] = whole
 	}
 }
 

@@ -63,15 +63,15 @@ func gated(t *testing.T, r *rand.Rand, gate *Gate, pings bool) (ReplayResult, ti
 	s := parseText(t, text)
 	s.Workloads[0].Kind, s.Workloads[1].Kind = Replayed, Replayed
 	demanded := time.Duration(0)
-	steps := func(every, run time.Duration, atOnce int) (all []ReplayStep) {
+	steps := func(every, run time.Duration, atOnce int) (replaySteps []ReplayStep) {
 		for at := every; at < 9*time.Second; at += every {
 			for range atOnce {
 				cost := run*3/4 + time.Duration(r.Int64N(int64(run/2)))
 				demanded += cost
-				all = append(all, ReplayStep{Kind: StepUntil, For: at}, ReplayStep{Kind: StepRun, For: cost})
+				replaySteps = append(replaySteps, ReplayStep{Kind: StepUntil, For: at}, ReplayStep{Kind: StepRun, For: cost})
 			}
 		}
-		return append(all, ReplayStep{Kind: StepEnd})
+		return append(replaySteps, ReplayStep{Kind: StepEnd})
 	}
 	replay := Replay{Gate: gate}
 	if pings {

@@ -98,11 +98,11 @@ func TestServiceIsAQueue(t *testing.T) {
 }
 
 func TestNeighbourToggles(t *testing.T) {
-	all := run(t, parseText(t, file("cpus: 2", "a: {}", "n: {kind: neighbour, cgroup: a, threads: 2, on: 30ms, off: 70ms}")), 1)
-	if n := all.Workloads["n"].Unfinished; n != 0 {
+	outcome := run(t, parseText(t, file("cpus: 2", "a: {}", "n: {kind: neighbour, cgroup: a, threads: 2, on: 30ms, off: 70ms}")), 1)
+	if n := outcome.Workloads["n"].Unfinished; n != 0 {
 		t.Errorf("%d runs are unfinished, and there are none", n)
 	}
-	o := all.Cgroups["a"]
+	o := outcome.Cgroups["a"]
 	// All but the first time they wake up by a timer, 50 us late.
 	near(t, "mean", o.UsageSeconds, 2*(4*0.3-39*50e-6), 0.0001)
 	if len(o.Width) != 2 || o.Width[1].CPUs != 2 {

@@ -99,7 +99,7 @@ func TestAgainstThisKernel(t *testing.T) {
 
 // run runs a draw for real, and says by what it was disturbed; "": by nothing.
 func run(t *testing.T, d accuracy.Draw, m accuracy.Machine, o realrun.Options,
-	simulated []scenario.Outcome) (all []accuracy.Verdict, noise string) {
+	simulated []scenario.Outcome) (verdicts []accuracy.Verdict, noise string) {
 	t.Helper()
 	r, err := measure.Real(context.Background(), d, m, window, o)
 	if err != nil {

@@ -155,7 +155,7 @@ type account struct {
 }
 
 func (h *host) addAccounts(on bool) []*account {
-	var all []*account
+	var accounts []*account
 	for i := range h.groups {
 		bw := h.groups[i].bw
 		if bw == nil || !on {
@@ -163,9 +163,9 @@ func (h *host) addAccounts(on bool) []*account {
 		}
 		a := &account{kept: Account{Cgroup: h.scenario.Cgroups[i-1].Name, Limit: bw.Limit()}}
 		bw.Trace = a.step
-		all = append(all, a)
+		accounts = append(accounts, a)
 	}
-	return all
+	return accounts
 }
 
 func (a *account) step(s bandwidth.Step) {

@@ -9,12 +9,12 @@ import (
 // The death spiral comes from its ingredients together, with every seed; without
 // any one of them the service recovers, or nothing happens.
 func TestDeathSpiral(t *testing.T) {
-	outcomes := func(replace ...string) (all []scenario.WorkloadOutcome) {
+	outcomes := func(replace ...string) (workloadOutcomes []scenario.WorkloadOutcome) {
 		s := parse(t, "death-spiral", replace...)
 		for seed := uint64(1); seed <= 5; seed++ {
-			all = append(all, run(t, s, seed).Workloads["web"])
+			workloadOutcomes = append(workloadOutcomes, run(t, s, seed).Workloads["web"])
 		}
-		return all
+		return workloadOutcomes
 	}
 	for i, w := range outcomes() {
 		if w.RecoverySeconds != nil || *w.Failed < 2*w.Count {

@@ -28,13 +28,13 @@ var drawn = []uint64{0, 2, 5, 10, 17, 19, 23, 24}
 
 // wrong is what such a test calls a kernel with other rules. One draw in four is
 // left to chance: docs/results/accuracy.md has how often the kernel agrees with itself.
-func wrong(all []accuracy.Verdict, missed, judged int) bool {
-	return 4*missed > judged || math.Abs(accuracy.Bias(all)) > mostBias
+func wrong(verdicts []accuracy.Verdict, missed, judged int) bool {
+	return 4*missed > judged || math.Abs(accuracy.Bias(verdicts)) > mostBias
 }
 
 // misses names what does not agree; "": all does.
-func misses(all []accuracy.Verdict) (text string) {
-	for _, v := range all {
+func misses(verdicts []accuracy.Verdict) (text string) {
+	for _, v := range verdicts {
 		if !v.Agrees {
 			text += fmt.Sprintf("%s of %s %.4g, simulated %.4g; ", v.Figure, v.Of, v.Real[0], v.Simulated)
 		}
@@ -42,16 +42,16 @@ func misses(all []accuracy.Verdict) (text string) {
 	return text
 }
 
-func seeds(t *testing.T, d accuracy.Draw, costs scenario.WakeCosts) (all []scenario.Outcome) {
+func seeds(t *testing.T, d accuracy.Draw, costs scenario.WakeCosts) (outcomes []scenario.Outcome) {
 	t.Helper()
 	for seed := range uint64(manySeeds) {
 		r, err := simulate.Run(d.Simulated(window, costs), simulate.Options{Seed: seed + 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, r.Outcome)
+		outcomes = append(outcomes, r.Outcome)
 	}
-	return all
+	return outcomes
 }
 
 // What TestAgainstThisKernel would say of a kernel with other rules: it must miss

@@ -10,16 +10,16 @@ import (
 )
 
 // beside are the files that a step may change for a moment too, for its entry in the journal.
-func (r *run) beside(c change.Change) (all []journal.Beside) {
+func (r *run) beside(c change.Change) (besides []journal.Beside) {
 	fs, ok := r.FS.(cgroup.Besides)
 	if !ok || c.Kind != change.KindFile {
 		return nil
 	}
 	for _, v := range fs.Beside(c.Controller, c.Path, c.File, c.To) {
-		all = append(all, journal.Beside{Controller: v.Controller, File: v.File, Value: journal.Path(v.Value.Value),
+		besides = append(besides, journal.Beside{Controller: v.Controller, File: v.File, Value: journal.Path(v.Value.Value),
 			Becomes: journal.Path(v.Becomes)})
 	}
-	return all
+	return besides
 }
 
 // restoreBeside gives the files beside a write that was cut off the values that they had before it, where they have the one

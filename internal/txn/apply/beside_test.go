@@ -14,16 +14,17 @@ type runtime struct {
 	copy []cgroup.FileValue
 }
 
-func (f runtime) Beside(c cgroup.Controller, path, file, _ string) (all []cgroup.Beside) {
+func (f runtime) Beside(c cgroup.Controller, path, file, _ string) (besides []cgroup.Beside) {
 	if path != f.path || c != cgroup.CPU {
 		return nil
 	}
 	for _, v := range f.copy {
 		if now, err := f.Read(c, path, v.File); err == nil && v.File != file {
-			all = append(all, cgroup.Beside{Value: cgroup.Value{Controller: c, Path: path, File: v.File, Value: now}, Becomes: v.Value})
+			besides = append(besides, cgroup.Beside{
+				Value: cgroup.Value{Controller: c, Path: path, File: v.File, Value: now}, Becomes: v.Value})
 		}
 	}
-	return all
+	return besides
 }
 
 func (f runtime) Write(c cgroup.Controller, path, file, value string) error {

@@ -79,11 +79,12 @@ func newInterrupts(s *scene) *interrupts {
 }
 
 func off(cpus string, files ...string) []change.Change {
-	var all []change.Change
+	var changes []change.Change
 	for _, file := range files {
-		all = append(all, change.Change{Kind: change.KindIRQ, Op: change.OpRemoveCPUs, File: file, To: cpus, Why: "off exclusive CPUs"})
+		changes = append(changes, change.Change{Kind: change.KindIRQ, Op: change.OpRemoveCPUs, File: file, To: cpus,
+			Why: "off exclusive CPUs"})
 	}
-	return all
+	return changes
 }
 
 // offTwice keeps interrupts off 2, then off 6-7 too: one of them has nothing else and gets a list of its own.

@@ -23,9 +23,9 @@ func transactions(v cgroup.Version, root, last string) []func() (txn.Purpose, []
 	s := &scene{v: v}
 	pod := func(name string) string { return root + "/pods/" + name }
 	pin := func() (txn.Purpose, []change.Change) {
-		all := append(s.unlimited(pod("a")), s.unlimited(root+"/pods")...)
+		changes := append(s.unlimited(pod("a")), s.unlimited(root+"/pods")...)
 		return txn.Purpose{Target: txn.Target{Path: pod("a")}, Remedy: "pin"},
-			append(all, cpus(pod("a"), last), without(pod("b"), last), without(pod("c"), last))
+			append(changes, cpus(pod("a"), last), without(pod("b"), last), without(pod("c"), last))
 	}
 	raise := func() (txn.Purpose, []change.Change) {
 		return txn.Purpose{Target: txn.Target{Path: pod("c")}, Remedy: "raise"}, append(s.unlimited(pod("c")), s.unlimited(root+"/pods")...)

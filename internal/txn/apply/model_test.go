@@ -54,7 +54,9 @@ var self = journal.Process{PID: 1000, Started: 1}
 
 func (p modelProc) Self() (journal.Process, error) { return self, nil }
 
-func (p modelProc) Runs(of journal.Process) (bool, error) { return of == self && !p.ended, nil }
+func (p modelProc) Runs(process journal.Process) (bool, error) {
+	return process == self && !p.ended, nil
+}
 
 func (modelProc) KernelThread(int) (bool, error) { return false, nil }
 
@@ -164,14 +166,14 @@ func without(path, list string) change.Change {
 
 // pinA, pinC and pinAlone overlap: they shrink the same siblings and lift the same ancestor's quota.
 func (s *scene) pinA() (txn.Purpose, []change.Change) {
-	all := []change.Change{cpus("/pods/a", "6-7"), without("/pods/b", "6-7"), without("/pods/c", "6-7")}
-	all = append(all, s.unlimited("/pods/a")...)
-	return txn.Purpose{Target: txn.Target{Path: "/pods/a", Name: "a"}, Remedy: "pin"}, append(all, s.unlimited("/pods")...)
+	changes := []change.Change{cpus("/pods/a", "6-7"), without("/pods/b", "6-7"), without("/pods/c", "6-7")}
+	changes = append(changes, s.unlimited("/pods/a")...)
+	return txn.Purpose{Target: txn.Target{Path: "/pods/a", Name: "a"}, Remedy: "pin"}, append(changes, s.unlimited("/pods")...)
 }
 
 func (s *scene) pinC() (txn.Purpose, []change.Change) {
-	all := []change.Change{cpus("/pods/c", "4-5"), without("/pods/b", "4-5")}
-	return txn.Purpose{Target: txn.Target{Path: "/pods/c", Name: "c"}, Remedy: "pin"}, append(all, s.unlimited("/pods")...)
+	changes := []change.Change{cpus("/pods/c", "4-5"), without("/pods/b", "4-5")}
+	return txn.Purpose{Target: txn.Target{Path: "/pods/c", Name: "c"}, Remedy: "pin"}, append(changes, s.unlimited("/pods")...)
 }
 
 // pinAlone needs a cpuset to be made (v1), or the controller to be enabled (v2).
@@ -179,16 +181,16 @@ func (s *scene) pinAlone() (txn.Purpose, []change.Change) {
 	others := []change.Change{without("/pods", "2-3"), without("/pods/a", "2-3"), without("/pods/b", "2-3"),
 		without("/pods/c", "2-3")}
 	if s.v == cgroup.V2 {
-		all := append(others, change.Change{Kind: change.KindSubtree, Controller: cgroup.CPUSet, Path: "/slice", To: "+cpuset"},
+		changes := append(others, change.Change{Kind: change.KindSubtree, Controller: cgroup.CPUSet, Path: "/slice", To: "+cpuset"},
 			cpus("/slice/unit", "2-3"))
-		return txn.Purpose{Target: txn.Target{Path: "/slice/unit"}, Remedy: "pin"}, append(all, s.unlimited("/slice/unit")...)
+		return txn.Purpose{Target: txn.Target{Path: "/slice/unit"}, Remedy: "pin"}, append(changes, s.unlimited("/slice/unit")...)
 	}
 	mems := cpus("/svc", "0")
 	mems.File = cgroup.FileMems
-	all := append(others, change.Change{Kind: change.KindCgroup, Controller: cgroup.CPUSet, Path: "/svc"},
+	changes := append(others, change.Change{Kind: change.KindCgroup, Controller: cgroup.CPUSet, Path: "/svc"},
 		cpus("/svc", "2-3"), mems, change.Change{Kind: change.KindTask, Controller: cgroup.CPUSet, From: "/", To: "/svc",
 			MembersController: cgroup.CPU, MembersPath: "/svc"})
-	return txn.Purpose{Target: txn.Target{Path: "/svc"}, Remedy: "pin"}, append(all, s.unlimited("/svc")...)
+	return txn.Purpose{Target: txn.Target{Path: "/svc"}, Remedy: "pin"}, append(changes, s.unlimited("/svc")...)
 }
 
 // inner works inside what pinAlone made or enabled.

@@ -16,9 +16,9 @@ type tree struct {
 
 // newTrees lists where the files to be written do not exist yet: cgroups that the transaction creates, and what lies
 // below a cgroup for whose children it enables a controller.
-func (w world) newTrees(ctx context.Context, all []change.Change) ([]tree, error) {
+func (w world) newTrees(ctx context.Context, changes []change.Change) ([]tree, error) {
 	var newTrees []tree
-	for _, c := range all {
+	for _, c := range changes {
 		if c.Kind != change.KindCgroup {
 			continue
 		}
@@ -30,7 +30,7 @@ func (w world) newTrees(ctx context.Context, all []change.Change) ([]tree, error
 			newTrees = append(newTrees, tree{controller: c.Controller, path: c.Path})
 		}
 	}
-	for _, c := range all {
+	for _, c := range changes {
 		if c.Kind != change.KindSubtree || w.within(c.Key(), newTrees) {
 			continue
 		}

@@ -97,7 +97,7 @@ func (w policy) ordinary(c change.Change) ([]change.Change, error) {
 		return refuse(c.Path, "sched_rt_runtime_us is -1, so that one that never sleeps would stop the kernel's own threads on its CPU",
 			"set kernel.sched_rt_runtime_us to 950000, its default")
 	}
-	var all []change.Change
+	var changes []change.Change
 	err := w.eachThread(c.Path, func(path string, tids []int) error {
 		if why, hint := w.noRuntime(path, tids); why != "" {
 			return &NotRealtime{Path: path, Why: why, Hint: hint}
@@ -121,14 +121,14 @@ func (w policy) ordinary(c change.Change) ([]change.Change, error) {
 			}
 			one := c
 			one.File, one.To = schedpolicy.File(tid), p.As(schedpolicy.Realtime).String()
-			if all = append(all, one); len(all) > maxScheduled {
+			if changes = append(changes, one); len(changes) > maxScheduled {
 				return &NotRealtime{Path: c.Path, Why: fmt.Sprintf("it has more than %d threads", maxScheduled),
 					Hint: "name a cgroup with fewer"}
 			}
 		}
 		return nil
 	})
-	return all, err
+	return changes, err
 }
 
 // noRuntime tells why the kernel would refuse (v1 with CONFIG_RT_GROUP_SCHED: every new group has no runtime).

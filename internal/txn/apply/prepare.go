@@ -74,33 +74,33 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part,
 	if len(part.Changes) > maxChanges {
 		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(part.Changes), maxChanges)
 	}
-	all, err := policy{inCgroup{w}}.withThreads(w.withFiles(part.Changes))
+	changes, err := policy{inCgroup{w}}.withThreads(w.withFiles(part.Changes))
 	if err != nil {
 		return nil, err
 	}
-	if len(all) > maxChanges {
-		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(all), maxChanges)
+	if len(changes) > maxChanges {
+		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(changes), maxChanges)
 	}
-	if all, err = w.normalise(all); err != nil {
+	if changes, err = w.normalise(changes); err != nil {
 		return nil, err
 	}
-	own := len(all)
-	inherited, err := w.inherited(s, part, all)
+	own := len(changes)
+	inherited, err := w.inherited(s, part, changes)
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, inherited...)
-	for _, c := range all {
+	changes = append(changes, inherited...)
+	for _, c := range changes {
 		if err := w.inScope(c); err != nil {
 			return nil, err
 		}
 	}
-	newTrees, err := w.newTrees(ctx, all)
+	newTrees, err := w.newTrees(ctx, changes)
 	if err != nil {
 		return nil, err
 	}
 	var holds []journal.Hold
-	for i, c := range all {
+	for i, c := range changes {
 		if i < own {
 			if err := w.kind(c.Kind).possible(ctx, c); err != nil {
 				return nil, err
@@ -219,11 +219,11 @@ func (w world) hold(ctx context.Context, s *journal.State, c change.Change, newT
 }
 
 func folds(held []journal.Held) []change.Hold {
-	all := make([]change.Hold, 0, len(held)+1)
+	holds := make([]change.Hold, 0, len(held)+1)
 	for _, h := range held {
-		all = append(all, change.Hold{Op: h.Hold.Op, To: string(h.Hold.To)})
+		holds = append(holds, change.Hold{Op: h.Hold.Op, To: string(h.Hold.To)})
 	}
-	return all
+	return holds
 }
 
 // base is what an empty CPU list stands for on v2: the CPUs in force, and those that we removed from an ancestor (they

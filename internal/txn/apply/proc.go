@@ -99,19 +99,19 @@ func (p procFS) Self() (journal.Process, error) {
 }
 
 // Runs implements Proc. A process that ended and was not waited for does not run.
-func (p procFS) Runs(of journal.Process) (bool, error) {
+func (p procFS) Runs(process journal.Process) (bool, error) {
 	namespace, err := p.namespace()
 	if err != nil {
 		return false, err
 	}
-	if namespace != of.Namespace {
-		return false, fmt.Errorf("process %d is of another PID namespace", of.PID)
+	if namespace != process.Namespace {
+		return false, fmt.Errorf("process %d is of another PID namespace", process.PID)
 	}
-	started, err := p.started(of.PID)
+	started, err := p.started(process.PID)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return false, nil
 	}
-	return started == of.Started, err
+	return started == process.Started, err
 }
 
 // started is the start time of a process; os.ErrNotExist: it ended.

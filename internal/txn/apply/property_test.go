@@ -55,22 +55,22 @@ type player struct {
 func (p *player) draw() (txn.Purpose, []change.Change) {
 	pods := []string{"/pods/a", "/pods/b", "/pods/c"}
 	target := rapid.SampledFrom(pods).Draw(p.rt, "target")
-	var all []change.Change
+	var changes []change.Change
 	for _, pod := range pods {
 		list := rapid.SampledFrom([]string{"7", "6-7", "5", "4-5"}).Draw(p.rt, "cpus of "+pod)
 		switch rapid.SampledFrom([]string{"set", "remove", "limit", "none"}).Draw(p.rt, "for "+pod) {
 		case "set":
-			all = append(all, cpus(pod, list))
+			changes = append(changes, cpus(pod, list))
 		case "remove":
-			all = append(all, without(pod, list))
+			changes = append(changes, without(pod, list))
 		case "limit":
-			all = append(all, p.unlimited(pod)...)
+			changes = append(changes, p.unlimited(pod)...)
 		}
 	}
 	if rapid.Bool().Draw(p.rt, "pods too") {
-		all = append(all, p.unlimited("/pods")...)
+		changes = append(changes, p.unlimited("/pods")...)
 	}
-	return txn.Purpose{Target: txn.Target{Path: target}, Remedy: "test"}, all
+	return txn.Purpose{Target: txn.Target{Path: target}, Remedy: "test"}, changes
 }
 
 func (p *player) apply() {

@@ -75,7 +75,7 @@ func (w world) inherited(s *journal.State, part txn.Part, named []change.Change)
 	for _, c := range named {
 		have[c.Key()] = true
 	}
-	var all []change.Change
+	var changes []change.Change
 	for _, id := range part.Replaces {
 		t, ok := s.Txn(id)
 		if !ok || !t.Held() {
@@ -102,10 +102,10 @@ func (w world) inherited(s *journal.State, part txn.Part, named []change.Change)
 			case change.KindSubtree:
 				c.File = cgroup.FileSubtreeControl
 			}
-			all = append(all, c)
+			changes = append(changes, c)
 		}
 	}
-	return all, nil
+	return changes, nil
 }
 
 // stillExists reports whether the object of a setting is still the one that was changed.

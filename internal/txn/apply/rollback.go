@@ -87,10 +87,10 @@ func (r *run) inherit(ctx context.Context, id string, c change.Change) error {
 	if c.File == cgroup.FileMems {
 		inForce = cgroup.Mems
 	}
-	_, all, err := inForce(r.FS, cgroup.Parent(c.Path))
-	if err != nil || change.Same(c.File, c.From, all.String()) {
+	_, set, err := inForce(r.FS, cgroup.Parent(c.Path))
+	if err != nil || change.Same(c.File, c.From, set.String()) {
 		return err
 	}
-	c.To = all.String()
+	c.To = set.String()
 	return r.step(ctx, id, c)
 }

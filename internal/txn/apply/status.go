@@ -21,7 +21,7 @@ func Status(env Env) ([]txn.InForce, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []txn.InForce{}
+	forces := []txn.InForce{}
 	for _, t := range s.Open() {
 		f := inForce(t)
 		if f.Trial = env.trial(t); f.Trial != nil {
@@ -30,9 +30,9 @@ func Status(env Env) ([]txn.InForce, error) {
 		if f.Trial.Lost() {
 			f.Verdict = verdictLost
 		}
-		all = append(all, f)
+		forces = append(forces, f)
 	}
-	return all, nil
+	return forces, nil
 }
 
 // History lists what has ended, newest first, at most limit (0: all that is kept).
@@ -41,8 +41,8 @@ func History(env Env, limit int) ([]txn.Past, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []txn.Past{}
-	for i := len(s.Txns) - 1; i >= 0 && (limit <= 0 || len(all) < limit); i-- {
+	pasts := []txn.Past{}
+	for i := len(s.Txns) - 1; i >= 0 && (limit <= 0 || len(pasts) < limit); i-- {
 		t := s.Txns[i]
 		if t.Phase != journal.Closed {
 			continue
@@ -51,9 +51,9 @@ func History(env Env, limit int) ([]txn.Past, error) {
 		for _, skip := range t.Closed.Skipped {
 			p.Skipped = append(p.Skipped, txn.Skip{Path: string(skip.Path), File: skip.File, Why: skip.Why})
 		}
-		all = append(all, p)
+		pasts = append(pasts, p)
 	}
-	return all, nil
+	return pasts, nil
 }
 
 func inForce(t *journal.Txn) txn.InForce {
@@ -115,7 +115,7 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 		return nil, err
 	}
 	w := world{env}
-	all := []txn.DriftItem{}
+	items := []txn.DriftItem{}
 	for _, t := range s.Open() {
 		if !t.Held() {
 			continue
@@ -140,10 +140,10 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 				continue
 			}
 			item.Gone = err != nil || id != h.ID
-			all = append(all, item)
+			items = append(items, item)
 		}
 	}
-	return all, nil
+	return items, nil
 }
 
 // Stamp changes whenever the journal does: who looks often can spare itself reading it again. It is cheap; "" is no

@@ -112,13 +112,13 @@ func TestCountWidths(t *testing.T) {
 	_, _, err := s.narrowTwice()
 	s.must(err)
 	look := func() txn.Narrow {
-		all, err := Status(s.env)
+		forces, err := Status(s.env)
 		s.must(err)
-		CountWidths(s.env, all)
-		if len(all) != 2 || all[0].Narrow == nil {
-			t.Fatalf("%+v", all)
+		CountWidths(s.env, forces)
+		if len(forces) != 2 || forces[0].Narrow == nil {
+			t.Fatalf("%+v", forces)
 		}
-		return *all[0].Narrow
+		return *forces[0].Narrow
 	}
 	if n := look(); n.CapCPUs != 2 || n.MaxCreditSeconds != 0.4 || !*n.InForce || *n.Widest != 3 ||
 		*n.CreditSeconds != 0.25 || *n.WaitedSeconds != 2 {

@@ -8,11 +8,11 @@ import (
 )
 
 // CountWidths fills in what the scheduler counts of each transaction that caps its target's width.
-func CountWidths(env Env, all []txn.InForce) {
-	for i := range all {
-		for _, c := range all[i].Changes {
-			if c.Kind == change.KindWidth && c.Path == all[i].Target {
-				all[i].Narrow = world{env}.narrow(c)
+func CountWidths(env Env, forces []txn.InForce) {
+	for i := range forces {
+		for _, c := range forces[i].Changes {
+			if c.Kind == change.KindWidth && c.Path == forces[i].Target {
+				forces[i].Narrow = world{env}.narrow(c)
 			}
 		}
 	}

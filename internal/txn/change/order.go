@@ -150,9 +150,9 @@ func compare(a, b Change) int {
 		cmp.Compare(a.File, b.File))
 }
 
-func topDown(all []Change) { slices.SortStableFunc(all, compare) }
-func bottomUp(all []Change) {
-	slices.SortStableFunc(all, func(a, b Change) int { return compare(b, a) })
+func topDown(changes []Change) { slices.SortStableFunc(changes, compare) }
+func bottomUp(changes []Change) {
+	slices.SortStableFunc(changes, func(a, b Change) int { return compare(b, a) })
 }
 
 // splitQuotas parts systemd's quota properties into those that take CPU time away and the others.

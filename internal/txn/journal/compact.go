@@ -95,23 +95,23 @@ func (s *State) tookFromOpen(t *Txn) bool {
 
 // rewrite replaces the file by the given lines, and records after them. A header that was lost is made anew.
 func (j *Journal) rewrite(keep []int, more ...Record) error {
-	var all bytes.Buffer
+	var buffer bytes.Buffer
 	if j.state.Version == 0 {
 		header, err := encode(j.header())
 		if err != nil {
 			return fmt.Errorf("journal: %w", err)
 		}
-		all.Write(header)
+		buffer.Write(header)
 	}
 	for _, n := range keep {
-		all.Write(j.state.raw[n])
+		buffer.Write(j.state.raw[n])
 	}
 	for _, r := range more {
 		text, err := encode(r)
 		if err != nil {
 			return fmt.Errorf("journal: %w", err)
 		}
-		all.Write(text)
+		buffer.Write(text)
 	}
 	name := File(j.dir)
 	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(j.dir), renameio.WithStaticPermissions(0o600))
@@ -119,7 +119,7 @@ func (j *Journal) rewrite(keep []int, more ...Record) error {
 		return fmt.Errorf("journal %s: %w", name, err)
 	}
 	defer func() { _ = f.Cleanup() }()
-	if _, err := f.Write(all.Bytes()); err != nil {
+	if _, err := f.Write(buffer.Bytes()); err != nil {
 		return fmt.Errorf("journal %s: %w", name, err)
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
@@ -136,7 +136,7 @@ func (j *Journal) rewrite(keep []int, more ...Record) error {
 		return err
 	}
 	_ = old.Close()
-	j.state = Parse(all.Bytes())
+	j.state = Parse(buffer.Bytes())
 	j.state.next = max(j.state.next, next)
 	j.size = j.state.good
 	// The old file's reserve went with it; the rollback of the transactions in force needs room again.

@@ -40,11 +40,11 @@ type damageLine struct {
 
 // Damage lists what was kept aside, oldest first.
 func (s *State) Damage() []Damage {
-	var all []Damage
+	var damages []Damage
 	for _, d := range s.damage {
-		all = append(all, d.Damage)
+		damages = append(damages, d.Damage)
 	}
-	return all
+	return damages
 }
 
 func (s *State) foldDamage(d Damage, lineNo int) {
@@ -74,8 +74,8 @@ func torn(tail []byte) bool {
 		return true
 	}
 	d := json.NewDecoder(bytes.NewReader(tail))
-	var one json.RawMessage
-	if err := d.Decode(&one); err != nil {
+	var message json.RawMessage
+	if err := d.Decode(&message); err != nil {
 		return errors.Is(err, io.ErrUnexpectedEOF)
 	}
 	return d.InputOffset() == int64(len(tail))

@@ -163,15 +163,15 @@ func (s *State) Holders(k Setting) (held []Held, original, base string, ok bool)
 
 // Owners are all open transactions that hold a setting, the released ones among them, oldest first.
 func (s *State) Owners(k Setting) []Held {
-	var all []Held
+	var helds []Held
 	for _, t := range s.Open() {
 		for _, h := range t.Holds {
 			if h.Setting == k && !t.lost[k] {
-				all = append(all, Held{t, h})
+				helds = append(helds, Held{t, h})
 			}
 		}
 	}
-	return all
+	return helds
 }
 
 // Orphans are the last writes to settings that no open transaction holds, by transactions that did not begin: in a
@@ -183,14 +183,14 @@ func (s *State) Orphans() []Last {
 			held[h.Setting] = true
 		}
 	}
-	var all []Last
+	var lasts []Last
 	for k, l := range s.last {
 		if s.byID[l.Write.Txn] == nil && !held[k] {
-			all = append(all, *l)
+			lasts = append(lasts, *l)
 		}
 	}
-	slices.SortFunc(all, func(a, b Last) int { return cmp.Compare(a.Write.N, b.Write.N) })
-	return all
+	slices.SortFunc(lasts, func(a, b Last) int { return cmp.Compare(a.Write.N, b.Write.N) })
+	return lasts
 }
 
 // fold adds one record. lineNo is where it stands in raw, so that compaction can keep it to the letter.

@@ -31,13 +31,13 @@ type Kept struct {
 
 // OnTrial lists the open transactions whose trial is that of id, oldest first.
 func (s *State) OnTrial(id string) []*Txn {
-	var all []*Txn
+	var txns []*Txn
 	for _, t := range s.Open() {
 		if t.Phase == OnTrial && t.Trial.Of == id {
-			all = append(all, t)
+			txns = append(txns, t)
 		}
 	}
-	return all
+	return txns
 }
 
 // Held reports whether everything that the transaction wanted is written: it is in force, or on trial.

@@ -19,12 +19,12 @@ func trial(id, of, path string) []Record {
 func TestTrial(t *testing.T) {
 	dir := t.TempDir() + "/s"
 	j := open(t, dir, Options{})
-	all := trial("1", "1", "/a")
-	add(t, j, all[0])
+	records := trial("1", "1", "/a")
+	add(t, j, records[0])
 	if got := j.State().byID["1"].Phase; got != Applying {
 		t.Errorf("begun: %s", got)
 	}
-	add(t, j, all[1])
+	add(t, j, records[1])
 	add(t, j, trial("2", "1", "/b")...)
 	add(t, j, trial("3", "3", "/c")...)
 	add(t, j, trial("4", "1", "/d")...)

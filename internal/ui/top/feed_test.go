@@ -114,11 +114,11 @@ func TestCause(t *testing.T) {
 
 func TestTimelinesAreBoundedAndForgotten(t *testing.T) {
 	f := feed{}
-	all := []observe.Observation{observation("/a", 0, 0), observation("/b", 0, 0)}
+	observations := []observe.Observation{observation("/a", 0, 0), observation("/b", 0, 0)}
 	for range 3 * cellsKept {
-		f.Frame(observe.Snapshot{Observations: all}, none)
+		f.Frame(observe.Snapshot{Observations: observations}, none)
 	}
-	got := f.Frame(observe.Snapshot{Observations: all[:1]}, none)
+	got := f.Frame(observe.Snapshot{Observations: observations[:1]}, none)
 	if n := len(got.Rows[0].Timeline); n != cellsKept {
 		t.Errorf("%d cells", n)
 	}

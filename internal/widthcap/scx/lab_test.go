@@ -390,8 +390,8 @@ func wakesBesideNeighbours(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) 
 	// On one CPU: among all, some slice ends soon. Waits are the kernel's count: in an emulator timers are late, too.
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid()))
 	must(t, err)
-	var one unix.CPUSet
-	one.Set(1)
+	var set unix.CPUSet
+	set.Set(1)
 	waits := func() (sum time.Duration, runs int64) {
 		for _, thread := range threads {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", p.Pid(), thread.Name()))
@@ -407,7 +407,7 @@ func wakesBesideNeighbours(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) 
 	for _, thread := range threads {
 		tid, err := strconv.Atoi(thread.Name())
 		must(t, err)
-		must(t, unix.SchedSetaffinity(tid, &one))
+		must(t, unix.SchedSetaffinity(tid, &set))
 	}
 	was, before := waits()
 	all := 0
@@ -464,17 +464,17 @@ func yieldsToThoseThatWait(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) 
 	must(t, tr.Host.Attach(cgroup.CPU, g.path, p.Pid()))
 	must(t, p.Go())
 	must(t, p.Begin())
-	was, of := g.used(t), service.Stats{}
-	for of.GC.Collections < 20 {
+	was, stats := g.used(t), service.Stats{}
+	for stats.GC.Collections < 20 {
 		time.Sleep(every)
-		of, err = p.Stats()
+		stats, err = p.Stats()
 		must(t, err)
 	}
-	each := (g.used(t) - was) / time.Duration(of.GC.Collections)
+	each := (g.used(t) - was) / time.Duration(stats.GC.Collections)
 	stop()
 	settled(t, s, g)
-	t.Logf("%d collections of %v used %v each, and paused the service for %.1f ms each", of.GC.Collections, work, each,
-		1000*of.GC.PausedSeconds/float64(of.GC.Collections))
+	t.Logf("%d collections of %v used %v each, and paused the service for %.1f ms each", stats.GC.Collections, work, each,
+		1000*stats.GC.PausedSeconds/float64(stats.GC.Collections))
 	// On such a guest the kernel's own scheduler needs 190 ms, and this one needed 310 before it knew of yields.
 	if each > 5*work {
 		t.Errorf("a collection of %v uses %v: its threads spin while others wait", work, each)
@@ -499,9 +499,9 @@ func changesUnderLoad(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 			time.Sleep(20 * time.Millisecond)
 			must(t, s.Set(b.id, scx.Cap{CPUs: 1.5}))
 		}
-		var one unix.CPUSet
-		one.Set(i % 8)
-		must(t, unix.SchedSetaffinity(p.Pid(), &one))
+		var set unix.CPUSet
+		set.Set(i % 8)
+		must(t, unix.SchedSetaffinity(p.Pid(), &set))
 		time.Sleep(60 * time.Millisecond)
 	}
 	stop()

@@ -51,11 +51,11 @@ func against(b *testing.B, bound time.Duration, do func() error) {
 
 // used is the CPU time of this process.
 func used(b *testing.B) time.Duration {
-	var of unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &of); err != nil {
+	var rusage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &rusage); err != nil {
 		b.Fatal(err)
 	}
-	return time.Duration(of.Utime.Nano() + of.Stime.Nano())
+	return time.Duration(rusage.Utime.Nano() + rusage.Stime.Nano())
 }
 
 // BenchmarkFirstFinding does what lies between a recording and the cause that fix tells.

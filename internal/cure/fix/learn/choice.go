@@ -23,12 +23,12 @@ type Setting struct {
 }
 
 // Choice records a cgroup for that long. What it returns then says what fix chooses for the cgroup, without any change of it.
-func (h Host) Choice(ctx context.Context, of cgroup.Group, length time.Duration) (func(context.Context) (Setting, error), error) {
-	limit, err := cgroup.ReadLimit(h.Cgroups, of.Path)
+func (h Host) Choice(ctx context.Context, group cgroup.Group, length time.Duration) (func(context.Context) (Setting, error), error) {
+	limit, err := cgroup.ReadLimit(h.Cgroups, group.Path)
 	if err != nil {
 		return nil, err
 	}
-	learned, err := h.Learn(ctx, container.Container{Group: of, Name: "service"}, length)
+	learned, err := h.Learn(ctx, container.Container{Group: group, Name: "service"}, length)
 	if err != nil {
 		return nil, err
 	}

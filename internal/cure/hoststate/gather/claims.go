@@ -21,7 +21,7 @@ import (
 const pauseComm = "pause"
 
 // claims are the CPUs, of all of the host, that others on it gave out. A manager whose state is not known has them all.
-func claims(root fs.FS, all cpuset.CPUSet) []hoststate.Claim {
+func claims(root fs.FS, set cpuset.CPUSet) []hoststate.Claim {
 	var found []hoststate.Claim
 	for _, kubelet := range offers.ReadKubelets(root) {
 		by := fmt.Sprintf("the kubelet's %.40q policy", kubelet.Policy)
@@ -29,7 +29,7 @@ func claims(root fs.FS, all cpuset.CPUSet) []hoststate.Claim {
 			by = fmt.Sprintf("the kubelet, whose %s is not known (%s),", text.EscapePath(kubelet.File),
 				text.Sanitize(kubelet.Err.Error(), 300))
 		}
-		if owns := kubelet.Owns(all); !owns.IsEmpty() {
+		if owns := kubelet.Owns(set); !owns.IsEmpty() {
 			found = append(found, hoststate.Claim{CPUs: owns, By: by})
 		}
 	}

@@ -40,9 +40,9 @@ func (g *gatherer) own(c container.Container, shared map[string]bool) bool {
 }
 
 // sharedSets are the containers whose cpuset holds processes of others.
-func (g *gatherer) sharedSets(all []container.Container) map[string]bool {
+func (g *gatherer) sharedSets(containers []container.Container) map[string]bool {
 	shared, owner := map[string]bool{}, map[string]string{}
-	for _, c := range all {
+	for _, c := range containers {
 		if other, taken := owner[c.Group.CPUSetPath]; taken {
 			shared[c.Group.Path], shared[other] = true, true
 			continue

@@ -13,9 +13,9 @@ const loadWindow = 200 * time.Millisecond
 
 // use fills in the load of the CPUs, and the CPU use of containers, measuring
 // it where it is not known.
-func (g *gatherer) use(all []container.Container) error {
+func (g *gatherer) use(containers []container.Container) error {
 	before, start := map[string]time.Duration{}, time.Now()
-	for _, c := range all {
+	for _, c := range containers {
 		if used, ok := g.o.Used[c.Group.Path]; ok {
 			g.put(c.Group.Path, used)
 		} else if s, err := cgroup.ReadStat(g.fs, c.Group); g.o.Window > 0 && err == nil && s.Usage != nil {
@@ -36,7 +36,7 @@ func (g *gatherer) use(all []container.Container) error {
 	case <-time.After(window):
 	}
 	g.facts.Load = loads(earlier, cpuTimes(g.o.Root))
-	for _, c := range all {
+	for _, c := range containers {
 		earlier, ok := before[c.Group.Path]
 		if !ok {
 			continue

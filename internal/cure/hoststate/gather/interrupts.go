@@ -11,7 +11,7 @@ import (
 
 // Interrupts looks at a host's interrupts; root stands for "/".
 func Interrupts(from irq.FS, root fs.FS) (hoststate.Interrupts, error) {
-	all, err := from.Interrupts()
+	interrupts, err := from.Interrupts()
 	if err != nil {
 		return hoststate.Interrupts{}, err
 	}
@@ -20,7 +20,7 @@ func Interrupts(from irq.FS, root fs.FS) (hoststate.Interrupts, error) {
 		return hoststate.Interrupts{}, err
 	}
 	set, err := topology.ParseList(text)
-	return hoststate.Interrupts{All: all, Default: set, Balanced: running(root, "irqbalance")}, err
+	return hoststate.Interrupts{All: interrupts, Default: set, Balanced: running(root, "irqbalance")}, err
 }
 
 // running tells whether a process of this name can be seen.

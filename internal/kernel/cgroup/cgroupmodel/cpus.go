@@ -28,11 +28,11 @@ func (k *Kernel) effectiveMems(t *tree, g *group) cpuset.CPUSet {
 	return inForce(t, g, k.config.Mems, func(c *cpus) cpuset.CPUSet { return c.mems })
 }
 
-func inForce(t *tree, g *group, all cpuset.CPUSet, given func(*cpus) cpuset.CPUSet) cpuset.CPUSet {
+func inForce(t *tree, g *group, cpuSet cpuset.CPUSet, given func(*cpus) cpuset.CPUSet) cpuset.CPUSet {
 	if g.parent == nil {
-		return all
+		return cpuSet
 	}
-	above := inForce(t, g.parent, all, given)
+	above := inForce(t, g.parent, cpuSet, given)
 	if g.set == nil {
 		return above
 	}
@@ -94,14 +94,14 @@ func (k *Kernel) writeCPUs(t *tree, g *group, file, value string) error {
 		if g.parent == nil {
 			return unix.EACCES
 		}
-		all, list := k.config.CPUs, &want.configured
+		cpuSet, list := k.config.CPUs, &want.configured
 		switch file {
 		case "cpuset.mems":
-			all, list = k.config.Mems, &want.mems
+			cpuSet, list = k.config.Mems, &want.mems
 		case "cpuset.cpus.exclusive":
 			list = &want.exclusiveCPUs
 		}
-		set, err := parseSet(value, all)
+		set, err := parseSet(value, cpuSet)
 		if err != nil {
 			return err
 		}
@@ -135,14 +135,14 @@ func (k *Kernel) writeCPUs(t *tree, g *group, file, value string) error {
 
 // parseSet models bitmap_parselist: a number beyond the mask is ERANGE, all other faults are EINVAL. Then
 // update_cpumask: a number that does not exist is EINVAL.
-func parseSet(value string, all cpuset.CPUSet) (cpuset.CPUSet, error) {
-	list := all.List()
+func parseSet(value string, cpuSet cpuset.CPUSet) (cpuset.CPUSet, error) {
+	list := cpuSet.List()
 	last := uint64(list[len(list)-1])
 	if tooLarge(value, last) {
 		return cpuset.CPUSet{}, unix.ERANGE
 	}
 	set, err := topology.ParseList(value)
-	if err != nil || !set.IsSubsetOf(all) {
+	if err != nil || !set.IsSubsetOf(cpuSet) {
 		return set, unix.EINVAL
 	}
 	return set, nil

@@ -180,9 +180,9 @@ func (t *tree) enabled(g *group) []cgroup.Controller {
 	return all
 }
 
-func join(all []cgroup.Controller) string {
-	words := make([]string, len(all))
-	for i, c := range all {
+func join(controllers []cgroup.Controller) string {
+	words := make([]string, len(controllers))
+	for i, c := range controllers {
 		words[i] = string(c)
 	}
 	// The kernel lists them in the order of its subsystems: cpuset, cpu.

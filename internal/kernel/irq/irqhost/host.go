@@ -35,13 +35,13 @@ func (h Host) Interrupts() ([]irq.Interrupt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("interrupts: %w", err)
 	}
-	var all []irq.Interrupt
+	var interrupts []irq.Interrupt
 	for _, e := range entries {
 		n, ok := irq.Number(e.Name())
 		if !ok {
 			continue
 		}
-		if len(all) == maxInterrupts {
+		if len(interrupts) == maxInterrupts {
 			return nil, fmt.Errorf("%s: more than %d interrupts", h.dir, maxInterrupts)
 		}
 		text, err := h.Read(irq.File(n))
@@ -55,10 +55,10 @@ func (h Host) Interrupts() ([]irq.Interrupt, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", h.path(irq.File(n)), err)
 		}
-		all = append(all, irq.Interrupt{Number: n, CPUs: set})
+		interrupts = append(interrupts, irq.Interrupt{Number: n, CPUs: set})
 	}
-	slices.SortFunc(all, func(a, b irq.Interrupt) int { return a.Number - b.Number })
-	return all, nil
+	slices.SortFunc(interrupts, func(a, b irq.Interrupt) int { return a.Number - b.Number })
+	return interrupts, nil
 }
 
 func (h Host) path(file string) string { return filepath.Join(h.dir, file) }

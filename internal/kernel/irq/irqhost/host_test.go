@@ -34,11 +34,11 @@ func tree(t *testing.T) (proc string, h Host) {
 
 func TestHost(t *testing.T) {
 	proc, h := tree(t)
-	all, err := h.Interrupts()
+	interrupts, err := h.Interrupts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(all); got != "[{7 0-3} {12 2}]" {
+	if got := fmt.Sprint(interrupts); got != "[{7 0-3} {12 2}]" {
 		t.Errorf("interrupts %s", got)
 	}
 	if got, err := h.Read(irq.Default); got != "0-3,32-33" || err != nil {

@@ -20,12 +20,12 @@ func TestInterruptsOfTheKernel(t *testing.T) {
 	require.Root(t)
 	require.CPUs(t, 2)
 	h := New("/proc")
-	all, err := h.Interrupts()
+	interrupts, err := h.Interrupts()
 	if err != nil {
 		t.Fatal(err)
 	}
 	moved, refused := 0, 0
-	for _, i := range all {
+	for _, i := range interrupts {
 		if i.CPUs.Size() < 2 {
 			continue
 		}
@@ -55,7 +55,7 @@ func TestInterruptsOfTheKernel(t *testing.T) {
 			t.Errorf("%s: back to %s, but it is %s, %v", file, i.CPUs, got, err)
 		}
 	}
-	t.Logf("of %d interrupts %d were moved, %d refused", len(all), moved, refused)
+	t.Logf("of %d interrupts %d were moved, %d refused", len(interrupts), moved, refused)
 	if moved == 0 {
 		t.Error("not one could be moved")
 	}

@@ -43,11 +43,11 @@ func (l *latency) done(at, end time.Duration) {
 }
 
 // addTo adds a thread's record to the sum of all.
-func (l *latency) addTo(r *Result, all *hdrhistogram.Histogram, end time.Duration) time.Duration {
+func (l *latency) addTo(r *Result, histogram *hdrhistogram.Histogram, end time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.kept != nil {
-		all.Merge(l.kept)
+		histogram.Merge(l.kept)
 	}
 	if l.open && l.begun <= end {
 		r.Unfinished++
@@ -61,8 +61,8 @@ func newHistogram() *hdrhistogram.Histogram {
 }
 
 // quantiles fills a result's figures.
-func (r *Result) quantiles(all *hdrhistogram.Histogram, longest time.Duration) {
-	r.Count = uint64(all.TotalCount())
+func (r *Result) quantiles(histogram *hdrhistogram.Histogram, longest time.Duration) {
+	r.Count = uint64(histogram.TotalCount())
 	if r.Count == 0 {
 		return
 	}
@@ -71,7 +71,7 @@ func (r *Result) quantiles(all *hdrhistogram.Histogram, longest time.Duration) {
 		return &v
 	}
 	at := func(percent float64) *float64 {
-		return ms(min(longest, time.Duration(all.ValueAtQuantile(percent))*time.Microsecond))
+		return ms(min(longest, time.Duration(histogram.ValueAtQuantile(percent))*time.Microsecond))
 	}
 	r.P50, r.P90, r.P95, r.P99, r.Max = at(50), at(90), at(95), at(99), ms(longest)
 }

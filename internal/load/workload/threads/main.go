@@ -57,7 +57,7 @@ func work() error {
 		return err
 	}
 	debug.SetMaxThreads(spec.Threads + 1000)
-	all, begin, err := prepare(&spec)
+	threads, begin, err := prepare(&spec)
 	if err != nil {
 		return err
 	}
@@ -71,13 +71,13 @@ func work() error {
 			return nil
 		case word == wordGo:
 			now := workload.Now()
-			for i := range all {
-				all[i].begin, all[i].end = now, now+spec.Duration
+			for i := range threads {
+				threads[i].begin, threads[i].end = now, now+spec.Duration
 			}
 			begin.Store(1)
 			futex.Wake(begin, futex.All)
 		case word == wordTell:
-			if err := out.Encode(collect(all)); err != nil {
+			if err := out.Encode(collect(threads)); err != nil {
 				return fmt.Errorf("cannot tell its parent: %w", err)
 			}
 		}
@@ -86,11 +86,11 @@ func work() error {
 
 // prepare makes all threads. They wait by a futex until begin is 1: the thread of the
 // runtime that would wake waiting goroutines is held.
-func prepare(spec *Spec) (all []thread, begin *atomic.Uint32, err error) {
-	all, begin = make([]thread, spec.Threads), new(atomic.Uint32)
+func prepare(spec *Spec) (threads []thread, begin *atomic.Uint32, err error) {
+	threads, begin = make([]thread, spec.Threads), new(atomic.Uint32)
 	var ready sync.WaitGroup
-	for i := range all {
-		t := &all[i]
+	for i := range threads {
+		t := &threads[i]
 		t.spec, t.index, t.chance = spec, i, rand.New(rand.NewPCG(spec.Seed, uint64(i)))
 		if spec.Kind == scenario.Kernel {
 			if t.call, err = newCaller(); err != nil {
@@ -111,16 +111,16 @@ func prepare(spec *Spec) (all []thread, begin *atomic.Uint32, err error) {
 		}()
 	}
 	ready.Wait()
-	return all, begin, nil
+	return threads, begin, nil
 }
 
 // collect sums up what all threads have measured until the end.
-func collect(all []thread) Result {
+func collect(threads []thread) Result {
 	var r Result
 	sum := newHistogram()
 	longest := time.Duration(0)
-	for i := range all {
-		t := &all[i]
+	for i := range threads {
+		t := &threads[i]
 		longest = max(longest, t.latency.addTo(&r, sum, t.end))
 		r.Rounds += t.rounds.Load()
 		if r.Failed == "" {

@@ -331,7 +331,7 @@ func requestsOf(r *requests.Requests) *jsonRequests {
 		all.P50, all.P90, all.P99, all.Max = millis(r.P50), millis(r.P90), millis(r.P99), millis(r.Max)
 	}
 	for _, q := range r.Slowest {
-		one := jsonRequest{q.Begin.Seconds(), *millis(q.Took), []jsonSegment{}}
+		request := jsonRequest{q.Begin.Seconds(), *millis(q.Took), []jsonSegment{}}
 		for _, s := range q.Segments {
 			segment := jsonSegment{BeginMS: *millis(s.Begin), LengthMS: *millis(s.Length), Kind: string(s.Kind),
 				Pool: known(s.Pool), Quota: known(s.Quota)}
@@ -341,9 +341,9 @@ func requestsOf(r *requests.Requests) *jsonRequests {
 			if s.Kind == requests.Stopped {
 				segment.OwnQuota = &s.Own
 			}
-			one.Segments = append(one.Segments, segment)
+			request.Segments = append(request.Segments, segment)
 		}
-		all.Slowest = append(all.Slowest, one)
+		all.Slowest = append(all.Slowest, request)
 	}
 	return all
 }
@@ -388,14 +388,14 @@ func waitsOf(waiting map[diagnose.Reason]time.Duration) jsonWaits {
 	if waiting == nil {
 		return nil
 	}
-	all := jsonWaits{}
+	waits := jsonWaits{}
 	for _, r := range reasons {
-		all[reasonKey(r.Reason)] = nil
+		waits[reasonKey(r.Reason)] = nil
 	}
 	for r, d := range waiting {
-		all[reasonKey(r)] = new(d.Seconds())
+		waits[reasonKey(r)] = new(d.Seconds())
 	}
-	return all
+	return waits
 }
 
 func stripOf(e diagnose.Explanation) []jsonRow {

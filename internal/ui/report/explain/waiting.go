@@ -128,8 +128,8 @@ func waitingText(waiting map[diagnose.Reason]time.Duration) string {
 const leastWaited = 10 * time.Microsecond
 
 // waitedFor are the neighbours that the container waited for. JSON has all that ran on its CPUs.
-func waitedFor(all []diagnose.NeighbourUse) []diagnose.NeighbourUse {
-	return slices.DeleteFunc(slices.Clone(all), func(n diagnose.NeighbourUse) bool { return n.Waited < leastWaited })
+func waitedFor(uses []diagnose.NeighbourUse) []diagnose.NeighbourUse {
+	return slices.DeleteFunc(slices.Clone(uses), func(n diagnose.NeighbourUse) bool { return n.Waited < leastWaited })
 }
 
 // neighbourText says who held the CPU while the container waited.

@@ -132,7 +132,7 @@ func TestRetryIsShort(t *testing.T) {
 
 // The table of a trial has each variant with what was measured and forecast, and what is not known as missing.
 func TestTrialTable(t *testing.T) {
-	of := &fix.Trial{Rounds: 2, Seconds: 55, Quantile: 0.95, Of: "requests", Slow: 3, Requests: 900, Rows: []fix.TrialRow{
+	trial := &fix.Trial{Rounds: 2, Seconds: 55, Quantile: 0.95, Of: "requests", Slow: 3, Requests: 900, Rows: []fix.TrialRow{
 		{Name: "left as it is", MeasuredMs: new(87.9), LowMs: new(87.5), HighMs: new(89.8), P50Ms: new(41.0),
 			P90Ms: new(87.4), ForecastMs: new(89.7), Rounds: 2, Requests: 384},
 		{Name: "burst 60ms", MeasuredMs: new(42.6), LowMs: new(42.1), HighMs: new(43.0), P50Ms: new(39.6),
@@ -140,7 +140,7 @@ func TestTrialTable(t *testing.T) {
 		{Name: "narrow\x1b[2J", Rounds: 1, Requests: 3, Ended: new("harm"), Why: "stopped at once: a request took 3 s"},
 	}}
 	var b bytes.Buffer
-	if err := Trial(&b, of, page.Style{Width: 140}); err != nil {
+	if err := Trial(&b, trial, page.Style{Width: 140}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"  remedy", "p95 ms", "> burst 60ms", "42.1 to 43.0",

@@ -51,10 +51,10 @@ func examples() []observe.Observation {
 	return []observe.Observation{blind, fine, bySelf, byPod}
 }
 
-func written(t *testing.T, all []observe.Observation, o Options) string {
+func written(t *testing.T, observations []observe.Observation, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, all, o); err != nil {
+	if err := Write(&b, observations, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -97,11 +97,11 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 func TestNoRoom(t *testing.T) {
-	of := Begin(full{}, recording.Header{})
+	trace := Begin(full{}, recording.Header{})
 	for range 10_000 {
-		of.Watch().Counts(0, 1, 2)
+		trace.Watch().Counts(0, 1, 2)
 	}
-	if err := of.End(); err == nil || !strings.Contains(err.Error(), "no room") {
+	if err := trace.End(); err == nil || !strings.Contains(err.Error(), "no room") {
 		t.Errorf("error: %v", err)
 	}
 }

@@ -16,9 +16,9 @@ import (
 const notKnown = "not known: no agent was asked"
 
 // All writes a line for each container.
-func All(w io.Writer, all []policy.ReportContainer, style page.Style) error {
+func All(w io.Writer, containers []policy.ReportContainer, style page.Style) error {
 	p := page.New(style, 0, 0)
-	if len(all) == 0 {
+	if len(containers) == 0 {
 		p.Line("no containers")
 		return p.Send(w)
 	}
@@ -35,9 +35,9 @@ func All(w io.Writer, all []policy.ReportContainer, style page.Style) error {
 			_, why := forceOf(c)
 			return why
 		}},
-	}, all).Fitted(p)
+	}, containers).Fitted(p)
 	refused := 0
-	for _, c := range all {
+	for _, c := range containers {
 		refused += len(c.Refused)
 	}
 	if refused > 0 {

@@ -15,7 +15,7 @@ const maxLentTo = 8
 
 // Lends writes a line for each container that shares its CPUs: with which secondaries,
 // or why with none. names are the containers' by path.
-func Lends(w io.Writer, all []remedy.Sharing, names map[string]string, style page.Style) error {
+func Lends(w io.Writer, sharings []remedy.Sharing, names map[string]string, style page.Style) error {
 	name := func(path string) string {
 		if n := names[path]; n != "" {
 			return text.Shown(n)
@@ -23,7 +23,7 @@ func Lends(w io.Writer, all []remedy.Sharing, names map[string]string, style pag
 		return text.Shown(path)
 	}
 	var b strings.Builder
-	for _, l := range all {
+	for _, l := range sharings {
 		to := make([]string, 0, maxLentTo)
 		for i, path := range l.To {
 			if i == maxLentTo {

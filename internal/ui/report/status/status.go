@@ -19,25 +19,25 @@ import (
 
 // Write writes the transactions in force, and the settings that other programs changed.
 // now is for ages.
-func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time, style page.Style) error {
+func Write(w io.Writer, forces []txn.InForce, drift []txn.DriftItem, now time.Time, style page.Style) error {
 	var b strings.Builder
-	if len(all) == 0 {
+	if len(forces) == 0 {
 		b.WriteString("nothing is in force\n")
 	} else {
 		by := func(f txn.InForce) string { return text.Shown(f.By) }
 		same := func(f txn.InForce) txn.InForce { return f }
 		fields := append(columns(same, now),
 			table.Field[txn.InForce]{Column: table.Column{Name: "BY", Fill: true, Least: leastLast}, Text: by})
-		fitted(&b, table.Of(fields, all), style)
+		fitted(&b, table.Of(fields, forces), style)
 	}
 	said := map[string]bool{} // once for all that share a trial
-	for _, f := range all {
+	for _, f := range forces {
 		if f.Trial.Lost() && !said[f.Trial.Of] {
 			said[f.Trial.Of] = true
 			b.WriteString(lostTrial(f))
 		}
 	}
-	for _, f := range all {
+	for _, f := range forces {
 		if f.Narrow != nil {
 			b.WriteString(narrow(f))
 		}
@@ -63,9 +63,9 @@ func lostTrial(f txn.InForce) string {
 
 // History writes the transactions that ended, newest first, with expected and measured
 // effect.
-func History(w io.Writer, all []txn.Past, now time.Time, style page.Style) error {
+func History(w io.Writer, pasts []txn.Past, now time.Time, style page.Style) error {
 	var b strings.Builder
-	if len(all) == 0 {
+	if len(pasts) == 0 {
 		b.WriteString("no history yet\n")
 	} else {
 		fields := append(columns(func(p txn.Past) txn.InForce { return p.InForce }, now),
@@ -73,7 +73,7 @@ func History(w io.Writer, all []txn.Past, now time.Time, style page.Style) error
 				Text: func(p txn.Past) string { return duration(p.Until.Sub(p.Since)) }},
 			table.Field[txn.Past]{Column: table.Column{Name: "ENDED", Fill: true, Least: leastLast},
 				Text: func(p txn.Past) string { return text.Shown(p.Reason) }})
-		fitted(&b, table.Of(fields, all), style)
+		fitted(&b, table.Of(fields, pasts), style)
 	}
 	return style.Send(w, b.String())
 }
@@ -83,9 +83,9 @@ var figures = map[string]string{"pool_p99_ms": "p99 of the judged pool",
 	"requests_p99_ms": "p99 of the judged requests", "p99_ms": "p99", "stopped_per_second": "stopped time", "used_cpus": "CPUs used"}
 
 // Forecasts writes a line for each remedy and figure: how near its forecasts came.
-func Forecasts(w io.Writer, all []txn.Accuracy, style page.Style) error {
+func Forecasts(w io.Writer, accuracies []txn.Accuracy, style page.Style) error {
 	var b strings.Builder
-	for _, a := range all {
+	for _, a := range accuracies {
 		fmt.Fprintf(&b, "forecasts: %s, %s: %d of %d came within the interval", a.Remedy, figures[a.Figure], a.Within, a.Measured)
 		if a.Ratio != nil {
 			fmt.Fprintf(&b, "; at the median %.3g times the forecast", *a.Ratio)

@@ -51,16 +51,16 @@ func (p *drawing) fold(groups []*cputree.Group, indent string, top bool) {
 	if top {
 		lead = ""
 	}
-	var all []topology.CPU
+	var cpus []topology.CPU
 	for _, g := range groups {
-		all = append(all, g.CPUs...)
+		cpus = append(cpus, g.CPUs...)
 	}
 	next := indent + p.branches.Gap
 	p.Wrapped(lead, next+"  ", " ", []string{
 		fmt.Sprintf("and %d more alike,", len(groups)),
 		fmt.Sprintf("%s to %s", groups[0].Names[0], groups[len(groups)-1].Names[0]),
 	})
-	p.Wrapped(next+"CPUs ", next+"     ", ",", strings.Split(cputree.List(all), ","))
+	p.Wrapped(next+"CPUs ", next+"     ", ",", strings.Split(cputree.List(cpus), ","))
 }
 
 // group draws a group's own line and, if nothing narrower is in it, its CPUs.

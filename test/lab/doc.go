@@ -19,7 +19,7 @@
 //   - Guest time is host time, but 16 CPUs share those of the host. So only counters, shares and shapes have a meaning
 //     inside, never milliseconds.
 //
-// The packages beside it: fetch brings QEMU and kernels, cpio writes the initramfs, guest is process 1 inside. wire has
+// The packages beside it: fetch brings QEMU and kernels, guest is process 1 inside. wire has
 // the messages between the two sides, boot runs a guest to its end, suite builds and runs the tree's tests in one.
 // results reads the tests' output; require is for test authors.
 //

@@ -1,20 +1,22 @@
 package boot
 
 import (
+	"bufio"
 	"debug/elf"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 
+	"github.com/u-root/u-root/pkg/cpio"
 	"golang.org/x/sys/unix"
 
-	"github.com/unthrottle/unthrottle/test/lab/cpio"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// File copies a file of this machine into the guest, or a folder with its content.
+// File copies a file of this machine into the guest, or the files of a folder and of those in it.
 type File struct {
 	In   string // path in the guest
 	From string // path here
@@ -22,6 +24,48 @@ type File struct {
 
 // initramfs writes the guest's files into memory.
 func (g Guest) initramfs() (*os.File, error) {
+	records, err := g.records()
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("unthrottle-lab-initramfs", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memory for the initramfs: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "initramfs")
+	if err := writeArchive(f, records); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("initramfs: %w", err)
+	}
+	return f, nil
+}
+
+func writeArchive(f *os.File, records []cpio.Record) error {
+	out := bufio.NewWriterSize(f, 1<<20)
+	archive := cpio.NewDedupWriter(cpio.Newc.Writer(out)) // a folder that is there already is not written again
+	for _, r := range records {
+		if err := cpio.WriteRecords(archive, append(foldersOf(r.Name), r)); err != nil {
+			return err
+		}
+	}
+	if err := cpio.WriteTrailer(archive); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// foldersOf are the folders in which a name is, the outermost first.
+func foldersOf(name string) (all []cpio.Record) {
+	for i, r := range name {
+		if r == '/' {
+			all = append(all, cpio.Directory(name[:i], 0o755))
+		}
+	}
+	return all
+}
+
+// records are what the guest finds in its root.
+func (g Guest) records() ([]cpio.Record, error) {
 	first := g.Init
 	if first == "" {
 		var err error
@@ -32,50 +76,53 @@ func (g Guest) initramfs() (*os.File, error) {
 	if err := checkStatic(first); err != nil {
 		return nil, err
 	}
-	fd, err := unix.MemfdCreate("unthrottle-lab-initramfs", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("memory for the initramfs: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "initramfs")
-	if err := g.writeInitramfs(cpio.NewWriter(f), first); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("initramfs: %w", err)
-	}
-	return f, nil
-}
-
-func (g Guest) writeInitramfs(w *cpio.Writer, first string) error {
 	plan, err := json.Marshal(g.Plan)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	write := []func() error{
-		// The kernel opens it for init before any file system is mounted.
-		func() error { return w.CharDevice("dev/console", 0o600, 5, 1) },
-		func() error { return w.HostFile("init", first) },
-		func() error { return w.HostFile("bin/busybox", g.Busybox) },
-		func() error { return w.Link("sbin", "bin") },
-		func() error { return w.File(wire.PlanPath, 0o644, plan) },
+	records := []cpio.Record{
+		cpio.CharDev("dev/console", 0o600, 5, 1), // the kernel opens it for init before any file system is mounted
+		cpio.Symlink("sbin", "bin"),
+		cpio.StaticFile(cpio.Normalize(wire.PlanPath), string(plan), 0o644),
 	}
+	files := append([]File{{"init", first}, {"bin/busybox", g.Busybox}}, g.Files...)
 	for _, module := range g.Modules {
-		write = append(write, func() error {
-			return w.HostFile(path.Join("lab/modules", filepath.Base(module)), module)
-		})
+		files = append(files, File{path.Join("lab/modules", filepath.Base(module)), module})
 	}
-	for _, file := range g.Files {
-		write = append(write, func() error {
-			if info, err := os.Stat(file.From); err == nil && info.IsDir() {
-				return w.HostTree(file.In, file.From)
-			}
-			return w.HostFile(file.In, file.From)
-		})
+	host := cpio.NewRecorder()
+	for _, file := range files {
+		copied, err := file.records(host)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, copied...)
 	}
-	for _, step := range append(write, w.Close) {
-		if err := step(); err != nil {
+	cpio.MakeAllReproducible(records)
+	return records, nil
+}
+
+// records are a file, or those of a folder, where links stay links. What is neither is an error.
+func (f File) records(host *cpio.Recorder) (all []cpio.Record, err error) {
+	from, err := filepath.EvalSymlinks(f.From)
+	if err != nil {
+		return nil, err
+	}
+	return all, filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
 		}
-	}
-	return nil
+		if kind := d.Type(); kind != 0 && kind != fs.ModeSymlink {
+			return fmt.Errorf("%s: not a file, a folder or a link", name)
+		}
+		r, err := host.GetRecord(name)
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(from, name)
+		r.Name = cpio.Normalize(path.Join(f.In, filepath.ToSlash(below)))
+		all = append(all, r)
+		return err
+	})
 }
 
 // checkStatic refuses a program that needs a loader, which the guest does not have.

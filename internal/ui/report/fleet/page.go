@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
@@ -26,33 +25,24 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 		Level: "near", Verdict: ledger(d)[0], Lines: ledger(d)[1:], Assumes: assumes(d),
 		Ledger: bars(d.Ledger), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
 	}
-	if said := gone(d.Input); said != "" {
-		p.Lines = append(p.Lines, said)
+	if line := gone(d.Input); line != "" {
+		p.Lines = append(p.Lines, line)
 	}
 	if d.Ledger.SavedLow > 0 {
 		p.Level = "fine"
 	}
-	for _, c := range columns {
-		p.Columns = append(p.Columns, strings.ToLower(c.Name))
-	}
 	for _, r := range rankings(d.Services) {
-		shown := pageRanking{Title: r.title, More: r.left}
-		for _, s := range r.of {
-			shown.Rows = append(shown.Rows, pageRow{figures(s), 100 * *r.by(s) / *r.by(r.of[0])})
+		t := newPageTable(r.title, serviceColumns, r.rows, r.left)
+		for i, s := range r.rows {
+			t.Rows[i].Percent = 100 * *r.by(s) / *r.by(r.rows[0])
 		}
-		p.Rankings = append(p.Rankings, shown)
+		p.Rankings = append(p.Rankings, t)
 	}
-	if some, left := sharded(d.Services); len(some) > 0 {
-		p.Shards = &pageTable{Title: shardsTitle, Assumes: shardsAssume, More: left}
-		for _, c := range shardColumns {
-			p.Shards.Columns = append(p.Shards.Columns, strings.ToLower(c.Name))
-		}
-		for _, s := range some {
-			p.Shards.Rows = append(p.Shards.Rows, shards(s))
-		}
+	if rows, left := ranked(d.Services, savedByHalf); len(rows) > 0 {
+		p.Shards, p.ShardsAssume = newPageTable(shardsTitle, shardColumns, rows, left), shardsAssume
 	}
-	for _, a := range d.Applied {
-		p.Applied = append(p.Applied, outcome(a))
+	if len(d.Applied) > 0 {
+		p.Applied = newPageTable(appliedTitle, appliedColumns, d.Applied, 0)
 	}
 	for _, u := range d.Unknown {
 		p.Unknown = append(p.Unknown, unknown(u))
@@ -68,19 +58,34 @@ type htmlPage struct {
 	Assumes          string
 	Ledger           []pageBar
 	Picture          *picture
-	Columns          []string
-	Rankings         []pageRanking
+	Rankings         []*pageTable
 	Shards           *pageTable
-	Applied          [][]string
+	ShardsAssume     string
+	Applied          *pageTable
 	Unknown, LeftOut []string
 }
 
-// pageTable is a table with what it rests on below.
+// pageTable is a table, of which so many more rows are left out.
 type pageTable struct {
-	Title, Assumes string
-	Columns        []string
-	Rows           [][]string
-	More           int
+	Title           string
+	Columns, Labels []string
+	Rows            []pageRow
+	More            int
+}
+
+// pageRow is a row with the length of its bar; 0: it has none.
+type pageRow struct {
+	Cells   []string
+	Percent float64
+}
+
+func newPageTable[Row any](title string, columns []column[Row], rows []Row, left int) *pageTable {
+	t := &pageTable{Title: title, More: left}
+	t.Columns, t.Labels = heads(columns)
+	for _, row := range rows {
+		t.Rows = append(t.Rows, pageRow{Cells: cells(columns, row)})
+	}
+	return t
 }
 
 // pageBar is a bar of the ledger with the range of what it stands for, in units of the drawing.
@@ -107,18 +112,6 @@ func bars(l Ledger) []pageBar {
 		all[i].Y, all[i].Middle, all[i].Text = 8+i*height, 19+i*height, 24+i*height
 	}
 	return all
-}
-
-type pageRanking struct {
-	Title string
-	Rows  []pageRow
-	More  int
-}
-
-// pageRow is a service with the length of its bar.
-type pageRow struct {
-	Cells   []string
-	Percent float64
 }
 
 // maxDots bounds the picture.

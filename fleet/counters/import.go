@@ -39,8 +39,8 @@ func (o *Options) selector() string {
 	return selector
 }
 
-// query is what a figure is asked by. A counter is asked for each cgroup (id) and CPU, of what is there twice the largest; of a setting
-// the largest counts.
+// query is what a figure is asked by. A counter is asked for each cgroup (id) and CPU, of what is there twice the
+// largest; of a setting the largest counts.
 func (o *Options) query(f Figure) string {
 	of := func(metric string) string { return metric + "{" + o.selector() + "}" }
 	counted := func(metric string) string {
@@ -74,8 +74,8 @@ func (o *Options) query(f Figure) string {
 	return fmt.Sprintf("max by (%s) (machine_memory_bytes)", o.NodeLabel)
 }
 
-// Import asks for hour after hour, and has the rows kept. It returns how many there are. An error names the query, or the flag that
-// takes one of what is there twice.
+// Import asks for hour after hour, and has the rows kept. It returns how many there are. An error names the query, or
+// the flag that takes one of what is there twice.
 func Import(ctx context.Context, o Options) (rows int, err error) {
 	told := map[string]bool{}
 	tell := func(text string) {
@@ -130,8 +130,8 @@ func Import(ctx context.Context, o Options) (rows int, err error) {
 	return rows, nil
 }
 
-// add notes an answer's figures in their slots. Of a counter, the CPUs of a cgroup are added up where it has no total, and then the cgroups
-// that had a container's names one after the other.
+// add notes an answer's figures in their slots. Of a counter, the CPUs of a cgroup are added up where it has no total,
+// and then the cgroups that had a container's names one after the other.
 func add(slots map[time.Time]Slot, f Figure, answer model.Matrix, nodeLabel string) {
 	type cgroup struct {
 		key   Key

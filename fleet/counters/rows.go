@@ -69,8 +69,8 @@ type Contradiction struct {
 	Why string
 }
 
-// contradiction says why a row cannot be true; "": it can. Prometheus extrapolates by some percent, more where it scrapes seldom, and a limit
-// may change within the slot.
+// contradiction says why a row cannot be true; "": it can. Prometheus extrapolates by some percent, more where it
+// scrapes seldom, and a limit may change within the slot.
 func contradiction(r *demand.Row) string {
 	const extrapolated, changed = 1.25, 1.5
 	period := usualPeriod
@@ -90,7 +90,8 @@ func contradiction(r *demand.Row) string {
 	return ""
 }
 
-// exactShares are the nodes whose shares are those that the kubelet wrote, of cgroup v1: some of them are such as cAdvisor makes of no weight.
+// exactShares are the nodes whose shares are those that the kubelet wrote, of cgroup v1: some of them are such as
+// cAdvisor makes of no weight.
 func (s Slot) exactShares() map[string]bool {
 	exact := map[string]bool{}
 	for k, of := range s {
@@ -142,7 +143,8 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []C
 	return rows, left
 }
 
-// request is what the pod's specification says, or what shares do where they are exact; nil: it is not known, or there is none.
+// request is what the pod's specification says, or what shares do where they are exact; nil: it is not known, or there
+// is none.
 func (s Slot) request(k Key, exact bool) *float64 {
 	if spec := s[Key{Namespace: k.Namespace, Pod: k.Pod, Container: k.Container}]; spec != nil && spec[Requests] > 0 {
 		return known(spec[Requests])

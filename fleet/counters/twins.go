@@ -11,7 +11,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// cgroups are labels that differ where a container was started again: its series come one after the other, and are added up.
+// cgroups are labels that differ where a container was started again: its series come one after the other, and are
+// added up.
 var cgroups = []model.LabelName{"id", "name", "image"}
 
 // clusters are labels by which one store keeps several clusters apart.
@@ -20,8 +21,9 @@ var clusters = []model.LabelName{"cluster", "cluster_name", "cluster_id"}
 // mostShown bounds what is told of a label's values.
 const mostShown = 3
 
-// twins finds what is there twice in the series of one moment. What one cgroup has twice is told by the labels that differ, since the largest
-// counts. What cannot be told apart by its names is an error that names the flag which takes one of them.
+// twins finds what is there twice in the series of one moment. What one cgroup has twice is told by the labels that
+// differ, since the largest counts. What cannot be told apart by its names is an error that names the flag which takes
+// one of them.
 func twins(raw model.Matrix, nodeLabel string) (note string, err error) {
 	var series []model.Metric
 	for _, one := range raw {

@@ -57,10 +57,11 @@ const (
 	Drawn    = "drawn"
 )
 
-// Service is the truth about one service, whose containers want the same. Recording is the kind of service whose demand it has; "": it is drawn.
-// LeastLimit is the smallest limit at which its most loaded container is stopped for at most the bound of its time to work. CoresAfter is what is
-// needed to be stopped for at most that, or no longer than now, and CoresAfterBurst the same with a burst of one quota; no container has
-// more than now. StoppedShare is of all time, with the limit of now, and StoppedShareAfter with that of CoresAfter.
+// Service is the truth about one service, whose containers want the same. Recording is the kind of service whose demand
+// it has; "": it is drawn. LeastLimit is the smallest limit at which its most loaded container is stopped for at most
+// the bound of its time to work. CoresAfter is what is needed to be stopped for at most that, or no longer than now,
+// and CoresAfterBurst the same with a burst of one quota; no container has more than now. StoppedShare is of all time,
+// with the limit of now, and StoppedShareAfter with that of CoresAfter.
 type Service struct {
 	Name              string  `json:"name"`
 	Recording         string  `json:"recording,omitempty"`
@@ -163,7 +164,8 @@ type wish interface {
 	at(chance *rand.Rand, level int) offered
 }
 
-// demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too large to keep.
+// demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too
+// large to keep.
 func (s *service) demand(chance *rand.Rand, of []recording, no int, o Options) {
 	var demands [levels]offered
 	var p wish
@@ -187,7 +189,8 @@ func (s *service) demand(chance *rand.Rand, of []recording, no int, o Options) {
 	s.truth.Recording = kind
 }
 
-// levelAt is the level of load of a service in a slot: low at night and high at noon, each service with an hour of its own.
+// levelAt is the level of load of a service in a slot: low at night and high at noon, each service with an hour of its
+// own.
 func levelAt(service, slot int) int {
 	hour := float64(slot)/float64(slotsPerHour) + float64(service%5)
 	return min(levels-1, int(float64(levels)*(0.5-0.5*math.Cos(2*math.Pi*hour/24))))
@@ -276,8 +279,8 @@ func write(ctx context.Context, dir string, all []service, o Options) error {
 // hosts are those from first to before end.
 type hosts struct{ first, end int }
 
-// filesOf are the hosts whose rows of an hour are in a file: each its own, or so many together that a file has as many rows as store.Join
-// makes. on are the containers of each host; none is without.
+// filesOf are the hosts whose rows of an hour are in a file: each its own, or so many together that a file has as many
+// rows as store.Join makes. on are the containers of each host; none is without.
 func filesOf(on [][]int, joined bool) (files []hosts) {
 	first, rows := 0, 0
 	for host := range on {
@@ -290,8 +293,8 @@ func filesOf(on [][]int, joined bool) (files []hosts) {
 	return files
 }
 
-// create writes a file that is not there yet. Unlike store.Write it does not wait for the disk, which is most of its time: what a
-// crash takes can be made again.
+// create writes a file that is not there yet. Unlike store.Write it does not wait for the disk, which is most of its
+// time: what a crash takes can be made again.
 func create(name string, rows []demand.Row) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err

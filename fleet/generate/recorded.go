@@ -76,9 +76,9 @@ type part struct {
 	share float64
 }
 
-// replayOf draws a service that a limit holds back a little, or not at all: its mean use at the peak is that of profileOf. A service that
-// uses more than the recorded one is wider, or has more clients, or both. One that uses less has fewer requests, each as wide as
-// recorded.
+// replayOf draws a service that a limit holds back a little, or not at all: its mean use at the peak is that of
+// profileOf. A service that uses more than the recorded one is wider, or has more clients, or both. One that uses less
+// has fewer requests, each as wide as recorded.
 func replayOf(chance *rand.Rand, of []recording, limit float64) replay {
 	r := replay{of: &of[chance.IntN(len(of))], size: 1}
 	rate := limit * (0.05 + 0.5*chance.Float64()*chance.Float64()) / r.of.cpus
@@ -91,8 +91,8 @@ func replayOf(chance *rand.Rand, of []recording, limit float64) replay {
 	return r
 }
 
-// at is the demand at a level of load. What a period has up to the median is less at less load. A stretch of periods above it comes
-// whole or not at all, as often as the load says.
+// at is the demand at a level of load. What a period has up to the median is less at less load. A stretch of periods
+// above it comes whole or not at all, as often as the load says.
 func (r *replay) at(chance *rand.Rand, level int) offered {
 	d := offered{make([]int64, periods), make([]int32, periods)}
 	load := float64(level+1) / levels

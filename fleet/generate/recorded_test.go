@@ -40,7 +40,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// What a service of a drawn size wants: as much as was drawn at the peak, less at less load, never more than its width, and no wider than a host.
+// What a service of a drawn size wants: as much as was drawn at the peak, less at less load, never more than its width,
+// and no wider than a host.
 func TestReplayedDemand(t *testing.T) {
 	all, err := recordings()
 	if err != nil {

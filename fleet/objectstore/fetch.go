@@ -137,8 +137,9 @@ func (s *Store) fetchOne(ctx context.Context, key, to string, take func(n int) e
 	return why, err
 }
 
-// attempted does a transfer of an object, and again where it is cut off or stands still. once tells alive of each part that came or went, as moves says.
-// why is an answer of the store that is about this object alone; an error that is local comes back as it is.
+// attempted does a transfer of an object, and again where it is cut off or stands still. once tells alive of each part
+// that came or went, as moves says. why is an answer of the store that is about this object alone; an error that is
+// local comes back as it is.
 func (s *Store) attempted(ctx context.Context, key, moves string, alone func(minio.ErrorResponse) bool, once func(ctx context.Context, alive func()) error) (why, err error) {
 	for attempt := 1; ; attempt++ {
 		err = s.watch(ctx, moves, once)

@@ -21,8 +21,8 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// served is a store with a bucket "rows" that holds objects. before sees each request; false: it has answered. It returns the environment
-// that leads there.
+// served is a store with a bucket "rows" that holds objects. before sees each request; false: it has answered. It
+// returns the environment that leads there.
 func served(t *testing.T, objects map[string]string, before func(w http.ResponseWriter, r *http.Request) bool) map[string]string {
 	t.Helper()
 	backend := s3mem.New()
@@ -165,7 +165,8 @@ func cutOff(w http.ResponseWriter, content string) {
 	panic(http.ErrAbortHandler)
 }
 
-// A transfer that is cut off begins anew. Where it always is, the fetch ends with the cause and leaves no half of a file.
+// A transfer that is cut off begins anew. Where it always is, the fetch ends with the cause and leaves no half of a
+// file.
 func TestCutOff(t *testing.T) {
 	content := strings.Repeat("row", 10_000)
 	for _, c := range []struct{ times, most int64 }{{2, 3}, {1 << 30, 3}} {

@@ -24,7 +24,8 @@ import (
 // pushedAtOnce is how many files are pushed at once: a host has few, and other work.
 const pushedAtOnce = 4
 
-// Push brings files of a folder into a place in a store, again and again: what is there already does not go a second time.
+// Push brings files of a folder into a place in a store, again and again: what is there already does not go a second
+// time.
 type Push struct {
 	Store *Store
 	// Dir is the folder. Its files *.parquet have the same names below the place.
@@ -48,7 +49,8 @@ type Pushed struct {
 	Failed []Left
 }
 
-// Do pushes what is new. The error is about the store or the folder as a whole; what is wrong with one file is in Failed.
+// Do pushes what is new. The error is about the store or the folder as a whole; what is wrong with one file is in
+// Failed.
 func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
 	names, failed, err := filesIn(p.Dir)
 	if err != nil {
@@ -102,7 +104,8 @@ func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
 	return done, nil
 }
 
-// filesIn are the names of the files of rows in a folder, relative to it and in order. A part of it that cannot be read comes back.
+// filesIn are the names of the files of rows in a folder, relative to it and in order. A part of it that cannot be read
+// comes back.
 func filesIn(dir string) (names []string, failed []Left, err error) {
 	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		of, relErr := filepath.Rel(dir, name)
@@ -168,8 +171,8 @@ func (p *Push) one(ctx context.Context, name string, mu *sync.Mutex) (sent *vers
 
 // has reports whether the store has a file. Where it does not say, such as to those who may only write, it has it not.
 //
-// The entity's tag is its MD5 sum, unless the store encrypts with keys of its own or has got it in parts. Then an object of the same size
-// that came after the last change of the file is taken for it.
+// The entity's tag is its MD5 sum, unless the store encrypts with keys of its own or has got it in parts. Then an
+// object of the same size that came after the last change of the file is taken for it.
 func (s *Store) has(ctx context.Context, key string, is version, sum string) bool {
 	o, err := s.client.StatObject(ctx, s.place.Bucket, key, minio.StatObjectOptions{})
 	return err == nil && o.Size == is.bytes && (strings.Trim(o.ETag, `"`) == sum || o.LastModified.After(is.change))

@@ -80,8 +80,8 @@ func firstOf(getenv func(string) string, names ...string) string {
 	return ""
 }
 
-// credentialsOf finds credentials: of the environment, of AWS's files, and of the role of a pod, task or machine; else the store is asked
-// without any, as public buckets are.
+// credentialsOf finds credentials: of the environment, of AWS's files, and of the role of a pod, task or machine; else
+// the store is asked without any, as public buckets are.
 func (s *Store) credentialsOf(getenv func(string) string, ownEndpoint bool) (*credentials.Credentials, error) {
 	key, secret := getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY")
 	switch {

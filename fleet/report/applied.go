@@ -36,8 +36,8 @@ type treated struct {
 	before  periodmodel.Curve
 }
 
-// forecasts are the stopped shares that the periods before each remedy foretold, over all its containers. A remedy of which
-// they do not tell that of every container has none: it would be compared with others.
+// forecasts are the stopped shares that the periods before each remedy foretold, over all its containers. A remedy of
+// which they do not tell that of every container has none: it would be compared with others.
 func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error) {
 	var all []treated
 	if err := engine.Each(ctx, e, "forecasts", func(line struct {
@@ -78,8 +78,8 @@ func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error)
 	return shares, nil
 }
 
-// forecast is the share of the time for which the remedy would have left it stopped. Periods tell that of a larger limit and
-// of a burst.
+// forecast is the share of the time for which the remedy would have left it stopped. Periods tell that of a larger
+// limit and of a burst.
 func (t *treated) forecast() (share float64, ok bool) {
 	of, _ := remedy.Find(remedy.Kind(t.Remedy))
 	if of.Kind != remedy.Burst && !of.LargerLimit || t.Limit == nil || t.Known == nil || t.From == nil ||

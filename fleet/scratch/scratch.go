@@ -2,20 +2,22 @@
 //
 // # Problem
 //
-// A run keeps gigabytes in TMPDIR: rows, what DuckDB or Spark has no memory for, fetched files. A run that ends by SIGKILL removes
-// nothing. Its process number tells little: another container that shares the folder has numbers of its own, and numbers come again.
+// A run keeps gigabytes in TMPDIR: rows, what DuckDB or Spark has no memory for, fetched files. A run that ends by
+// SIGKILL removes nothing. Its process number tells little: another container that shares the folder has numbers of its
+// own, and numbers come again.
 //
 // # Rule
 //
-// A run holds a lock of flock(2) on its folder; the kernel releases it when the process ends in any way. [Make] first removes the folders
-// with the prefix that are this user's and of which it gets the lock. Whoever removes a folder holds its lock, and a run that
-// makes one takes the lock and then looks whether the folder is still there, so that neither takes the other's.
+// A run holds a lock of flock(2) on its folder; the kernel releases it when the process ends in any way. [Make] first
+// removes the folders with the prefix that are this user's and of which it gets the lock. Whoever removes a folder
+// holds its lock, and a run that makes one takes the lock and then looks whether the folder is still there, so that
+// neither takes the other's.
 //
 // # Limits
 //
-// It follows no symbolic link: a folder's content is removed through the folder that is locked, and the name only where it is an empty
-// folder by then. Where the file system of TMPDIR has no such locks (some of NFS) nothing is removed. A child that outlives a killed
-// run does not hold the lock.
+// It follows no symbolic link: a folder's content is removed through the folder that is locked, and the name only where
+// it is an empty folder by then. Where the file system of TMPDIR has no such locks (some of NFS) nothing is removed. A
+// child that outlives a killed run does not hold the lock.
 package scratch
 
 import (
@@ -39,7 +41,8 @@ type Dir struct {
 	lock *os.File
 }
 
-// Make makes a folder in TMPDIR that only this user may enter. Removed is how many folders of runs that are gone it has removed first.
+// Make makes a folder in TMPDIR that only this user may enter. Removed is how many folders of runs that are gone it has
+// removed first.
 func Make() (d *Dir, removed int, err error) {
 	temp, err := filepath.Abs(os.TempDir())
 	if err == nil {

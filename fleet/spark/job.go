@@ -33,7 +33,8 @@ type statement struct {
 	Keep bool `json:"keep"`
 }
 
-// newJob is the job of a script on files that descriptions are of. damaged is the question that finds files of which Spark could not read every row.
+// newJob is the job of a script on files that descriptions are of. damaged is the question that finds files of which
+// Spark could not read every row.
 func newJob(files []string, of []description, sound []int, s engine.Script, out string) job {
 	j := job{Out: out, Files: [][3]any{}, Groups: []group{}}
 	at := map[description]int{}

@@ -97,7 +97,8 @@ func (e *Engine) arguments() []string {
 	return append(args, filepath.Join(e.o.Dir, "job.py"), filepath.Join(e.o.Dir, "job.json"))
 }
 
-// partitions is into how many parts Spark shares rows by a key. It joins small ones; here it starts with few, since each costs a task.
+// partitions is into how many parts Spark shares rows by a key. It joins small ones; here it starts with few, since
+// each costs a task.
 func (e *Engine) partitions() int {
 	if e.o.Master.Here() {
 		return 4 * runtime.NumCPU()

@@ -10,7 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Stop says in how many periods of its own quota a container was stopped for up to Microseconds, and for longer than the length before.
+// Stop says in how many periods of its own quota a container was stopped for up to Microseconds, and for longer than
+// the length before.
 type Stop struct {
 	Microseconds int64 `parquet:"microseconds,dict" bounds:"(0,1048576]"`
 	Periods      int32 `parquet:"periods,dict" bounds:"(0,)"`
@@ -37,7 +38,8 @@ func (s *Stops) List() (all []Stop) {
 	return all
 }
 
-// Response says how many runs of threads of one role took up to Microseconds from wake-up to sleep, and longer than the length before.
+// Response says how many runs of threads of one role took up to Microseconds from wake-up to sleep, and longer than the
+// length before.
 type Response struct {
 	Role         string `parquet:"role,dict"`
 	Microseconds int64  `parquet:"microseconds,dict" bounds:"(0,67108864]"`

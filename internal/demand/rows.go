@@ -67,8 +67,8 @@ func (r *Rows) Names() Names { return r.names }
 
 const maxName = 253 // of Kubernetes' objects
 
-// Add takes the observations of a round, and returns the rows of the slot before if the round begins another one: a later one, or an earlier one
-// where the clock was set back.
+// Add takes the observations of a round, and returns the rows of the slot before if the round begins another one: a
+// later one, or an earlier one where the clock was set back.
 func (r *Rows) Add(round []observe.Observation) (done []Row) {
 	var latest time.Time
 	for i := range round {
@@ -112,7 +112,8 @@ func (r *Rows) Feed(on bool) {
 	}
 }
 
-// model begins with a container's periods, or goes on. Another period of its quota, and rows per period that came only now, begin anew.
+// model begins with a container's periods, or goes on. Another period of its quota, and rows per period that came only
+// now, begin anew.
 func (r *Rows) model(s *sum, o *observe.Observation) {
 	if r.models == nil || o.CgroupID == 0 || len(o.Levels) == 0 || !o.Levels[0].Limit.Limited() {
 		return
@@ -128,8 +129,8 @@ func (r *Rows) model(s *sum, o *observe.Observation) {
 	s.fed += o.Window
 }
 
-// AddPeriod takes a period of a container's own quota. It counts for the slot under way: a row comes up to half a second late. Those of
-// containers that no round has told of yet are dropped.
+// AddPeriod takes a period of a container's own quota. It counts for the slot under way: a row comes up to half a
+// second late. Those of containers that no round has told of yet are dropped.
 func (r *Rows) AddPeriod(p counts.PeriodRow) {
 	m := r.models[p.Cgroup]
 	if m == nil {
@@ -142,8 +143,8 @@ func (r *Rows) AddPeriod(p counts.PeriodRow) {
 		Stopped: stopped, Throttled: p.Throttled})
 }
 
-// AddRecording takes what a recording of a container told. It counts for the slot under way, in which the recording ended or was read. That of
-// a container that the slot has no row of is dropped.
+// AddRecording takes what a recording of a container told. It counts for the slot under way, in which the recording
+// ended or was read. That of a container that the slot has no row of is dropped.
 func (r *Rows) AddRecording(cgroup uint64, of Recorded) {
 	for k, s := range r.open {
 		if k.cgroup == cgroup {
@@ -156,7 +157,8 @@ func (r *Rows) AddRecording(cgroup uint64, of Recorded) {
 	}
 }
 
-// Finish ends the current slot and returns its rows, by service, pod, container and cgroup: equal names side by side pack well.
+// Finish ends the current slot and returns its rows, by service, pod, container and cgroup: equal names side by side
+// pack well.
 func (r *Rows) Finish() (done []Row) {
 	for k, s := range r.open {
 		s.finish()

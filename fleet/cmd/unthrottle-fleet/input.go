@@ -80,7 +80,8 @@ func (o *shared) inputOf(ctx context.Context, from string, dir *scratch.Dir) (of
 	return of, nil
 }
 
-// room is how many bytes may be fetched: --disk, or half of what is free, since the tables need some. What is not free it never is.
+// room is how many bytes may be fetched: --disk, or half of what is free, since the tables need some. What is not free
+// it never is.
 func (o *shared) room(dir *scratch.Dir) (int64, error) {
 	free, err := dir.Free()
 	if err != nil || o.diskMB == 0 {
@@ -98,8 +99,8 @@ func tenths(from string) func(done, of int) {
 	}
 }
 
-// filesOf are the files of rows below a folder, in the order of their names, with absolute names. unread are folders below it that
-// cannot be read.
+// filesOf are the files of rows below a folder, in the order of their names, with absolute names. unread are folders
+// below it that cannot be read.
 func filesOf(dir string) (files []string, unread []view.Refused, err error) {
 	root, err := filepath.Abs(dir)
 	if err == nil {

@@ -1,5 +1,5 @@
-// Command unthrottle-fleet answers questions about the rows of many hosts. `unthrottle fleet` starts it. It is a program of its own
-// because DuckDB needs cgo.
+// Command unthrottle-fleet answers questions about the rows of many hosts. `unthrottle fleet` starts it. It is a
+// program of its own because DuckDB needs cgo.
 package main
 
 import (

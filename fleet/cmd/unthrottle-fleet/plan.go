@@ -75,7 +75,8 @@ It moves nothing. Rules of affinity are not in the rows.`,
 	return cmd
 }
 
-// matching tells which services match one of some patterns: the whole name, or its first parts. "batch" and "batch/*" match "batch/report/app".
+// matching tells which services match one of some patterns: the whole name, or its first parts. "batch" and "batch/*"
+// match "batch/report/app".
 func matching(patterns []string) (func(service string) bool, error) {
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil || p == "" {

@@ -1,8 +1,9 @@
 // Package collect makes rows of a host's observations and keeps them in a folder while it observes.
 //
-// A [Sink] takes each round as it comes and never waits for the disk: a goroutine of its own writes the rows of slots that have
-// ended. What cannot be written, such as on a full disk, is tried again with the next slot, up to maxWaiting rows; then the oldest
-// go, and Lost counts them. What the node has in the folder is bounded: older files go as new ones come. Close writes the slot under way, so that an orderly end loses no row.
+// A [Sink] takes each round as it comes and never waits for the disk: a goroutine of its own writes the rows of slots
+// that have ended. What cannot be written, such as on a full disk, is tried again with the next slot, up to maxWaiting
+// rows; then the oldest go, and Lost counts them. What the node has in the folder is bounded: older files go as new
+// ones come. Close writes the slot under way, so that an orderly end loses no row.
 package collect
 
 import (
@@ -45,9 +46,11 @@ type Options struct {
 	// Keep bounds what the node has in the folder, by the time that Now tells; nil: the host's.
 	Keep store.Keep
 	Now  func() time.Time
-	// Kept is told what the node has there, with all files that went since New; nil: nobody is. It is called from a goroutine of the sink.
+	// Kept is told what the node has there, with all files that went since New; nil: nobody is. It is called from a
+	// goroutine of the sink.
 	Kept func(store.Kept)
-	// Failed is told of rows that could not be written, and of files that could not be removed; nil: nobody is. It is called from a goroutine of the sink.
+	// Failed is told of rows that could not be written, and of files that could not be removed; nil: nobody is. It is
+	// called from a goroutine of the sink.
 	Failed func(error)
 	// write is store.Write; tests set it.
 	write func(dir string, rows []demand.Row) error
@@ -190,8 +193,9 @@ func (s *Sink) groups() string {
 	return m.GroupText()
 }
 
-// memory is what a container may need; nil: it is not known. Runtimes give a container the same path in all hierarchies; where the memory
-// hierarchy has none at that path, or it is the top, whose memory is all containers', it is not known.
+// memory is what a container may need; nil: it is not known. Runtimes give a container the same path in all
+// hierarchies; where the memory hierarchy has none at that path, or it is the top, whose memory is all containers', it
+// is not known.
 func (s *Sink) memory(c *container.Container, host *int64) *int64 {
 	if s.o.FS == nil || c.Group.Path == "/" {
 		return nil
@@ -207,8 +211,8 @@ func (s *Sink) memory(c *container.Container, host *int64) *int64 {
 	return new(int64(min(need, math.MaxInt64)))
 }
 
-// request is what a pod's container requests, by its weight; nil: it is in no pod, or the host has cgroup v2, where a weight
-// does not say which (see cgroup.RequestsOfWeight).
+// request is what a pod's container requests, by its weight; nil: it is in no pod, or the host has cgroup v2, where a
+// weight does not say which (see cgroup.RequestsOfWeight).
 func (s *Sink) request(c *container.Container) *float64 {
 	if s.o.FS == nil || c.Pod == "" {
 		return nil
@@ -298,8 +302,8 @@ func onlyDamaged(err error) bool {
 	return errors.As(err, new(*store.Damaged))
 }
 
-// Close ends the slot under way and writes it. now are the containers' last observations. written is how many rows were written in
-// all. The error says which rows were not.
+// Close ends the slot under way and writes it. now are the containers' last observations. written is how many rows were
+// written in all. The error says which rows were not.
 func (s *Sink) Close(now []observe.Observation) (written int, err error) {
 	s.mu.Lock()
 	if s.closed {

@@ -5,10 +5,12 @@ import (
 	"slices"
 )
 
-// TwiceNeeds is how much more is needed by a container that does what two such do, by the same rule as [Demand.Least]: 1 to 2. bound is as there.
+// TwiceNeeds is how much more is needed by a container that does what two such do, by the same rule as [Demand.Least]:
+// 1 to 2. bound is as there.
 //
-// What two want at the same time is taken to be independent of each other: the levels of both together are those of either, for the product of
-// the shares of the time. The ratio is of the same rule for both, so that what the rule is off by in both drops out.
+// What two want at the same time is taken to be independent of each other: the levels of both together are those of
+// either, for the product of the shares of the time. The ratio is of the same rule for both, so that what the rule is
+// off by in both drops out.
 func (d *Demand) TwiceNeeds(bound float64) float64 {
 	one := d.Least(bound).Safe
 	if one == 0 {
@@ -38,10 +40,11 @@ func twice(of []Level) []Level {
 	return levels
 }
 
-// Merged is the least limit of a container that does what so many do which need a limit of least CPUs each: above 1 several are one, below 1 one
-// is parted. twice is TwiceNeeds, mean what each uses on average in its busiest time.
+// Merged is the least limit of a container that does what so many do which need a limit of least CPUs each: above 1
+// several are one, below 1 one is parted. twice is TwiceNeeds, mean what each uses on average in its busiest time.
 //
-// What is needed grows by the same factor with each doubling; a part needs at least its mean, and at most what the whole does.
+// What is needed grows by the same factor with each doubling; a part needs at least its mean, and at most what the
+// whole does.
 func Merged(least, mean, containers, twice float64) float64 {
 	return max(containers*mean, least*math.Pow(containers, math.Log2(twice)))
 }

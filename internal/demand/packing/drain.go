@@ -12,8 +12,8 @@ const (
 	maxFailed = 4096
 )
 
-// drain moves containers off hosts that have too little, and then empties hosts, those with fewest containers first. At most so many
-// containers move; below 0: any.
+// drain moves containers off hosts that have too little, and then empties hosts, those with fewest containers first. At
+// most so many containers move; below 0: any.
 func (s *state) drain(moves int) {
 	if moves < 0 {
 		moves = len(s.containers)
@@ -128,7 +128,8 @@ func (d *drainer) back(moved []int, host int) {
 	d.finder.changed(host)
 }
 
-// relieve moves as few containers off a host as it takes for it to have enough, and returns how many; none if that is more than may move.
+// relieve moves as few containers off a host as it takes for it to have enough, and returns how many; none if that is
+// more than may move.
 func (d *drainer) relieve(host, may int) int {
 	var moved, kept []int
 	for n, i := range d.on[host] {
@@ -174,7 +175,8 @@ func tierOf(secondary bool) int {
 	return 0
 }
 
-// finder finds hosts with room: a tree over their order, each node with the most CPUs and memory that one below it has left.
+// finder finds hosts with room: a tree over their order, each node with the most CPUs and memory that one below it has
+// left.
 type finder struct {
 	s      *state
 	order  []int
@@ -243,8 +245,9 @@ func (f *finder) changed(host int) {
 	}
 }
 
-// find is the first host, of so many in the order, that holds a container; -1: none was found. Pooled, a container takes less than its
-// need: hosts that have but a half of it left are tried too, and where many of those are full it gives up.
+// find is the first host, of so many in the order, that holds a container; -1: none was found. Pooled, a container
+// takes less than its need: hosts that have but a half of it left are tried too, and where many of those are full it
+// gives up.
 func (f *finder) find(i int, need float64, among int) int {
 	f.tries = maxTries
 	return f.below(1, 0, f.leaves, i, need/2, among)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// rename exchanges hosts of equal CPUs and memory in a placement, so that fewer containers have another host than now. Hosts with containers
-// that stay keep theirs.
+// rename exchanges hosts of equal CPUs and memory in a placement, so that fewer containers have another host than now.
+// Hosts with containers that stay keep theirs.
 func rename(on []int, containers []Container, hosts []Host) {
 	kept := make([]bool, len(hosts))
 	for i := range containers {

@@ -28,8 +28,8 @@ type Curve struct {
 	Periods float64
 }
 
-// Off is by which part a least limit may be off, for a container with so large a stopped share at its limit of now. docs/results/fleet.md
-// has in how many cases it was not: in nine of ten, where there was more than a single stop.
+// Off is by which part a least limit may be off, for a container with so large a stopped share at its limit of now.
+// docs/results/fleet.md has in how many cases it was not: in nine of ten, where there was more than a single stop.
 func Off(stoppedShare float64) float64 {
 	if stoppedShare > 0.02 {
 		return 0.5 // what came while it was held back is told less well
@@ -75,8 +75,8 @@ func (c *Curve) at(step int, burst bool) (p Point, ok bool) {
 	return p, true
 }
 
-// At is what a limit does, between the candidates beside it. ok is false for a limit that does not serve the demand. ThrottledShare is 0 with
-// burst: rows do not have it.
+// At is what a limit does, between the candidates beside it. ok is false for a limit that does not serve the demand.
+// ThrottledShare is 0 with burst: rows do not have it.
 func (c *Curve) At(limitCPUs float64, burst bool) (p Point, ok bool) {
 	step, part := beside(limitCPUs)
 	above, ok := c.at(step, burst)
@@ -113,7 +113,8 @@ func (c *Curve) Least(may Point, burst bool) float64 {
 	if !ok || step == Lowest {
 		return CPUs(step)
 	}
-	// Between the two by the stopped share, which falls by the same factor from step to step, and by the delay: the later of both.
+	// Between the two by the stopped share, which falls by the same factor from step to step, and by the delay: the later
+	// of both.
 	part := 0.0
 	if below.StoppedShare > may.StoppedShare {
 		least := may.StoppedShare / 8 // 0 is taken as little

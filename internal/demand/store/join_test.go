@@ -58,7 +58,8 @@ func all(t *testing.T, dir string) (rows []demand.Row) {
 	return merged(rows)
 }
 
-// Hours that have ended become one file with the same rows; the one under way stays; what comes later is joined later, by itself.
+// Hours that have ended become one file with the same rows; the one under way stays; what comes later is joined later,
+// by itself.
 func TestJoin(t *testing.T) {
 	dir := t.TempDir()
 	hosts(t, dir, noon, 5, 3)
@@ -91,7 +92,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// A file has no more rows than it may; of a file that cannot be read nothing goes, and a folder that is no hour is left alone.
+// A file has no more rows than it may; of a file that cannot be read nothing goes, and a folder that is no hour is left
+// alone.
 func TestJoinInParts(t *testing.T) {
 	dir := t.TempDir()
 	hosts(t, dir, noon, 7, 4)
@@ -127,8 +129,8 @@ func TestJoinInParts(t *testing.T) {
 	}
 }
 
-// What copies files of hosts into the folder, such as rsync, brings those again that join removed. However often both run there are as many
-// files and the same rows. A copy that has more than what was joined is joined too.
+// What copies files of hosts into the folder, such as rsync, brings those again that join removed. However often both
+// run there are as many files and the same rows. A copy that has more than what was joined is joined too.
 func TestJoinAndCopiesTakeTurns(t *testing.T) {
 	from, dir := t.TempDir(), t.TempDir()
 	hour := "cluster=eu1/date=2026-11-25/hour=12"

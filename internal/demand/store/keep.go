@@ -37,8 +37,9 @@ type hourFile struct {
 	ahead, aside bool
 }
 
-// Do removes files of a node that are older than the bound, and the oldest beyond the bytes; those of a time that is still to come go before
-// them. It removes only what has the name and the form of what this package writes for that node, and neither of the hour under way nor of the one before.
+// Do removes files of a node that are older than the bound, and the oldest beyond the bytes; those of a time that is
+// still to come go before them. It removes only what has the name and the form of what this package writes for that
+// node, and neither of the hour under way nor of the one before.
 func (k Keep) Do(dir string, names demand.Names, now time.Time) (kept Kept, err error) {
 	all, err := filesOf(dir, names, now)
 	if err != nil {

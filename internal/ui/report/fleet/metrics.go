@@ -14,7 +14,8 @@ import (
 // mostServices bounds the services that Metrics names: those with the most cores.
 const mostServices = 1000
 
-// Metrics writes the report as figures for Prometheus, in its text format: what node_exporter's textfile collector reads.
+// Metrics writes the report as figures for Prometheus, in its text format: what node_exporter's textfile collector
+// reads.
 func Metrics(w io.Writer, d Document) error {
 	g := gauges{prometheus.NewPedanticRegistry()}
 	l := d.Ledger

@@ -26,7 +26,8 @@ func written(t *testing.T, of Table, d Document) *parquet.File {
 	return f
 }
 
-// read are the rows of a table, in the columns of R. The library's reader makes pointers of nulls where R embeds a struct; its writer does not.
+// read are the rows of a table, in the columns of R. The library's reader makes pointers of nulls where R embeds a
+// struct; its writer does not.
 func read[R any](t *testing.T, name string, d Document) []R {
 	t.Helper()
 	at := slices.IndexFunc(Tables, func(t Table) bool { return t.Name == name })

@@ -10,15 +10,17 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Patch is a file that sets the limits of one workload's containers: a strategic merge patch, as kubectl patch and kustomize take it.
+// Patch is a file that sets the limits of one workload's containers: a strategic merge patch, as kubectl patch and
+// kustomize take it.
 type Patch struct {
 	// Name is NAMESPACE/KIND-NAME.yaml.
 	Name string
 	YAML []byte
 }
 
-// Patches are those of the services that give cores back by a lower limit alone, whatever the estimate may be off by. The limit is the upper
-// bound of what is enough. left says how many services save something and have none, by the reason.
+// Patches are those of the services that give cores back by a lower limit alone, whatever the estimate may be off by.
+// The limit is the upper bound of what is enough. left says how many services save something and have none, by the
+// reason.
 func Patches(d Document) (patches []Patch, left []string) {
 	byFile, reasons := map[string][]Service{}, map[string]int{}
 	for _, s := range d.Services {

@@ -15,7 +15,8 @@ type Plan struct {
 	// From and Until are as those of Document.
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
-	// Risk is the share of the time for which a host's containers may want more CPUs than it has. MovesAtMost is the budget; null: none.
+	// Risk is the share of the time for which a host's containers may want more CPUs than it has. MovesAtMost is the
+	// budget; null: none.
 	Risk        float64 `json:"risk"`
 	MovesAtMost *int    `json:"moves_at_most"`
 	// Reserve is the share of each host's CPUs and memory that the plan leaves alone.
@@ -23,7 +24,8 @@ type Plan struct {
 	Containers int     `json:"containers"`
 	// Secondaries are those of them that yield to all others, and need on average what these leave idle.
 	Secondaries int `json:"secondaries"`
-	// HostsNow and Hosts are how many hosts have containers that may move: now, and with the plan. LowerBound is how many every plan needs.
+	// HostsNow and Hosts are how many hosts have containers that may move: now, and with the plan. LowerBound is how many
+	// every plan needs.
 	HostsNow   int `json:"hosts_now"`
 	Hosts      int `json:"hosts"`
 	LowerBound int `json:"lower_bound"`
@@ -34,11 +36,12 @@ type Plan struct {
 	// Seconds is how long the plan took, without reading the rows.
 	Seconds float64 `json:"seconds"`
 	Stay    []Stay  `json:"stay"`
-	// HostsUnknown are hosts whose CPUs or memory are not known, ContainersUnknown their containers: neither is part of the plan.
+	// HostsUnknown are hosts whose CPUs or memory are not known, ContainersUnknown their containers: neither is part of
+	// the plan.
 	HostsUnknown      int `json:"hosts_unknown"`
 	ContainersUnknown int `json:"containers_unknown"`
-	// Rounds is in how many rounds the moves can be made: those of one at once, so that no host holds more than it has meanwhile. MovesTight is how
-	// many have no such order, and come in the last round.
+	// Rounds is in how many rounds the moves can be made: those of one at once, so that no host holds more than it has
+	// meanwhile. MovesTight is how many have no such order, and come in the last round.
 	Rounds     int `json:"rounds"`
 	MovesTight int `json:"moves_tight"`
 	// Exclusive is about containers with exclusive CPUs; null: there are none.

@@ -46,8 +46,8 @@ func profileOf(chance *rand.Rand, limit float64) *profile {
 	return p
 }
 
-// at is the demand at a level of load.
-func (p *profile) at(chance *rand.Rand, level int) offered {
+// offered is the demand at a level of load.
+func (p *profile) offered(chance *rand.Rand, level int) offered {
 	d := offered{make([]int64, periods), make([]int32, periods)}
 	load := float64(level+1) / levels
 	for i := range d.workNS {

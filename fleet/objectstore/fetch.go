@@ -30,8 +30,8 @@ type Into struct {
 	// Dir is an empty folder. Room is how many bytes may come into it.
 	Dir  string
 	Room int64
-	// Told is told how many files have come, of so many; nil: nothing is. It is called from one goroutine at once.
-	Told func(done, of int)
+	// Progress is told how many files have come of all; nil: nothing is. It is called from one goroutine at once.
+	Progress func(done, total int)
 }
 
 // Fetched is what came.
@@ -89,8 +89,8 @@ func (s *Store) Fetch(ctx context.Context, objects []Object, into Into) (f Fetch
 				}
 				names[i], whys[i] = name, why
 				mu.Lock()
-				if done++; into.Told != nil {
-					into.Told(done, len(objects))
+				if done++; into.Progress != nil {
+					into.Progress(done, len(objects))
 				}
 				mu.Unlock()
 			}
@@ -102,13 +102,13 @@ func (s *Store) Fetch(ctx context.Context, objects []Object, into Into) (f Fetch
 	}
 	f.Names = make(map[string]string, len(objects))
 	for i, o := range objects {
-		if of := response(whys[i]); whys[i] != nil {
-			if len(f.Files) == 0 && i == len(objects)-1 && slices.Contains(refusals, of.Code) { // all are refused
+		if answer := response(whys[i]); whys[i] != nil {
+			if len(f.Files) == 0 && i == len(objects)-1 && slices.Contains(refusals, answer.Code) { // all are refused
 				return f, s.explained(s.place.name(o.Key), whys[i])
 			}
 			why := "it is gone since it was listed"
-			if of.Code != gone {
-				why = "the store refuses it: " + text.Sanitize(of.Code+": "+of.Message, maxReason)
+			if answer.Code != gone {
+				why = "the store refuses it: " + text.Sanitize(answer.Code+": "+answer.Message, maxReason)
 			}
 			f.Left = append(f.Left, Left{s.place.name(o.Key), why})
 			continue
@@ -127,8 +127,8 @@ const gone = "NoSuchKey"
 
 // fetchOne fetches one object. why is the store's answer for which it is left out.
 func (s *Store) fetchOne(ctx context.Context, key, to string, take func(n int) error) (why, err error) {
-	alone := func(of minio.ErrorResponse) bool {
-		return slices.Contains([]string{gone, "AccessDenied", "InvalidObjectState"}, of.Code) // the last is of an archive
+	alone := func(answer minio.ErrorResponse) bool {
+		return slices.Contains([]string{gone, "AccessDenied", "InvalidObjectState"}, answer.Code) // the last is of an archive
 	}
 	why, err = s.attempted(ctx, key, "came", alone, func(ctx context.Context, alive func()) error { return s.transfer(ctx, alive, key, to, take) })
 	if own := new(local); errors.As(err, own) {
@@ -143,16 +143,16 @@ func (s *Store) fetchOne(ctx context.Context, key, to string, take func(n int) e
 func (s *Store) attempted(ctx context.Context, key, moves string, alone func(minio.ErrorResponse) bool, once func(ctx context.Context, alive func()) error) (why, err error) {
 	for attempt := 1; ; attempt++ {
 		err = s.watch(ctx, moves, once)
-		switch of := response(err); {
+		switch answer := response(err); {
 		case err == nil:
 			return nil, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.As(err, new(local)):
 			return nil, err
-		case alone(of):
+		case alone(answer):
 			return err, nil
-		case of.StatusCode != 0 || attempt == attempts: // the client has repeated what may be repeated
+		case answer.StatusCode != 0 || attempt == attempts: // the client has repeated what may be repeated
 			return nil, s.explained(s.place.name(key), err)
 		}
 	}
@@ -169,7 +169,7 @@ func (s *Store) watch(ctx context.Context, moves string, once func(ctx context.C
 
 // transfer writes an object to a file, whole or not at all.
 func (s *Store) transfer(ctx context.Context, alive func(), key, to string, take func(n int) error) (err error) {
-	body, of, _, err := s.client.GetObject(ctx, s.place.Bucket, key, minio.GetObjectOptions{})
+	body, info, _, err := s.client.GetObject(ctx, s.place.Bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return cause(ctx, err)
 	}
@@ -179,7 +179,7 @@ func (s *Store) transfer(ctx context.Context, alive func(), key, to string, take
 		return local{err}
 	}
 	n, err := io.Copy(&sink{f, take}, &watched{body, alive})
-	if err == nil && of.Size >= 0 && n != of.Size {
+	if err == nil && info.Size >= 0 && n != info.Size {
 		err = io.ErrUnexpectedEOF
 	}
 	if closed := f.Close(); err == nil && closed != nil {

@@ -112,9 +112,9 @@ func TestFetch(t *testing.T) {
 		t.Fatalf("%d requests, %d objects of %d, %q", lists.Load(), len(l.Objects), len(want), l.Damaged)
 	}
 	dir := t.TempDir()
-	f, err := s.Fetch(t.Context(), l.Objects, Into{Dir: dir, Room: 1 << 20, Told: func(done, of int) {
-		if told.Add(1) != int64(done) || of != len(want) {
-			t.Errorf("told of %d of %d", done, of)
+	f, err := s.Fetch(t.Context(), l.Objects, Into{Dir: dir, Room: 1 << 20, Progress: func(done, total int) {
+		if told.Add(1) != int64(done) || total != len(want) {
+			t.Errorf("told of %d of %d", done, total)
 		}
 	}})
 	if err != nil || len(f.Left) != 0 || len(f.Files) != len(want) || told.Load() != int64(len(want)) {

@@ -68,7 +68,7 @@ func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
 	for range min(len(names), pushedAtOnce) {
 		workers.Go(func() {
 			for name := range work {
-				sent, why, err := p.one(ctx, name, &mu)
+				sent, why, err := p.push(ctx, name, &mu)
 				if err != nil {
 					cancel(err)
 					continue
@@ -108,17 +108,17 @@ func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
 // comes back.
 func filesIn(dir string) (names []string, failed []Left, err error) {
 	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		of, relErr := filepath.Rel(dir, name)
+		relative, relErr := filepath.Rel(dir, name)
 		switch {
 		case err != nil && name == dir:
 			return err
 		case err != nil || relErr != nil:
-			failed = append(failed, Left{of, errors.Join(err, relErr).Error()})
+			failed = append(failed, Left{relative, errors.Join(err, relErr).Error()})
 			if e != nil && e.IsDir() {
 				return fs.SkipDir
 			}
 		case strings.HasSuffix(name, ".parquet") && e.Type().IsRegular():
-			names = append(names, of)
+			names = append(names, relative)
 		}
 		return nil
 	})
@@ -126,8 +126,8 @@ func filesIn(dir string) (names []string, failed []Left, err error) {
 	return names, failed, err
 }
 
-// one pushes one file, if it is not there. sent is what went; why is for what reason it did not go, alone.
-func (p *Push) one(ctx context.Context, name string, mu *sync.Mutex) (sent *version, why string, err error) {
+// push pushes one file, if it is not there. sent is what went; why is for what reason it did not go, alone.
+func (p *Push) push(ctx context.Context, name string, mu *sync.Mutex) (sent *version, why string, err error) {
 	f, err := os.Open(filepath.Join(p.Dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil // removed since
@@ -180,8 +180,8 @@ func (s *Store) has(ctx context.Context, key string, is version, sum string) boo
 
 // put writes an object, whole or not at all. why is the reason for which it alone does not go.
 func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, sum string) (why string, err error) {
-	alone := func(of minio.ErrorResponse) bool {
-		return of.StatusCode == http.StatusBadRequest && slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, of.Code)
+	alone := func(answer minio.ErrorResponse) bool {
+		return answer.StatusCode == http.StatusBadRequest && slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, answer.Code)
 	}
 	refused, err := s.attempted(ctx, key, "went", alone, func(ctx context.Context, alive func()) error {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -195,8 +195,8 @@ func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, su
 	case errors.As(err, own):
 		return own.Error(), nil
 	case refused != nil:
-		of := response(refused)
-		why = "the store refuses it: " + text.Sanitize(of.Code+": "+of.Message, maxReason)
+		answer := response(refused)
+		why = "the store refuses it: " + text.Sanitize(answer.Code+": "+answer.Message, maxReason)
 	}
 	return why, err
 }

@@ -38,17 +38,17 @@ func (n *needed) add(more needed) {
 // survives is how much of its load each container of a service carries when so many hosts fail, those that have most of
 // them. ok is false where none is left: then no limit helps, and it stays 1.
 func survives(on map[string]int, fail int) (load float64, ok bool) {
-	all, lost := 0, 0
+	have, lost := 0, 0
 	for i, n := range slices.Backward(slices.Sorted(maps.Values(on))) {
-		all += n
+		have += n
 		if i >= len(on)-fail {
 			lost += n
 		}
 	}
-	if all == lost {
-		return 1, all == 0
+	if have == lost {
+		return 1, have == 0
 	}
-	return float64(all) / float64(all-lost), true
+	return float64(have) / float64(have-lost), true
 }
 
 // add adds a container that runs now.

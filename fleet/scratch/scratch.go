@@ -80,11 +80,11 @@ func locked(temp string) (*Dir, error) {
 
 // Free is how many bytes this user may still write there.
 func (d *Dir) Free() (int64, error) {
-	var of unix.Statfs_t
-	if err := unix.Fstatfs(int(d.lock.Fd()), &of); err != nil {
+	var info unix.Statfs_t
+	if err := unix.Fstatfs(int(d.lock.Fd()), &info); err != nil {
 		return 0, fmt.Errorf("%s: free space: %w", d.Name, err)
 	}
-	return int64(of.Bavail) * of.Frsize, nil
+	return int64(info.Bavail) * info.Frsize, nil
 }
 
 // Remove removes the folder with all that is in it.
@@ -116,8 +116,8 @@ func removeOne(parent *os.File, name string) bool {
 		return false
 	}
 	defer f.Close()
-	var of unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &of) != nil || int(of.Uid) != os.Geteuid() || flock(f) != nil {
+	var info unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &info) != nil || int(info.Uid) != os.Geteuid() || flock(f) != nil {
 		return false
 	}
 	inside, err := f.ReadDir(-1)
@@ -134,8 +134,8 @@ func removeOne(parent *os.File, name string) bool {
 }
 
 // open opens a folder, and no link to one.
-func open(at int, name string) (*os.File, error) {
-	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func open(dir int, name string) (*os.File, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}

@@ -16,8 +16,8 @@ import (
 func ServiceOf(c *container.Container) string {
 	switch {
 	case c.Pod != "":
-		of, _ := WorkloadOf(c.Pod, c.TemplateHash)
-		return strings.TrimPrefix(c.Namespace+"/"+of+"/"+c.ContainerName, "/")
+		workload, _ := WorkloadOf(c.Pod, c.TemplateHash)
+		return strings.TrimPrefix(c.Namespace+"/"+workload+"/"+c.ContainerName, "/")
 	case c.Service != "":
 		return strings.Trim(c.Project+"/"+c.Service, "/")
 	case c.Unit != "":

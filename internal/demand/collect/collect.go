@@ -126,16 +126,16 @@ func (s *Sink) Recording(cgroup uint64, e *diagnose.Explanation) {
 
 // recorded is what an explanation adds to a row. Pools of one name, as those of two processes, are one role.
 func recorded(e *diagnose.Explanation) demand.Recorded {
-	of := demand.Recorded{Seconds: e.Window.Seconds(), Responses: map[string][]stats.Length{}}
+	recorded := demand.Recorded{Seconds: e.Window.Seconds(), Responses: map[string][]stats.Length{}}
 	for i := range e.Pools {
 		if p := &e.Pools[i]; p.Response != nil {
-			of.Responses[p.Name] = append(of.Responses[p.Name], p.Response.Lengths...)
+			recorded.Responses[p.Name] = append(recorded.Responses[p.Name], p.Response.Lengths...)
 		}
 	}
 	if r := e.Requests; r != nil && r.Seen {
-		of.Requests, of.RequestsSeen = r.Lengths, true
+		recorded.Requests, recorded.RequestsSeen = r.Lengths, true
 	}
-	return of
+	return recorded
 }
 
 // described fills in what only the end of a slot needs: it is read once for each container, and not in each round.
@@ -146,8 +146,8 @@ func (s *Sink) described(rows []demand.Row, now []observe.Observation) []demand.
 	}
 	remedies := map[string]string{}
 	if s.o.InForce != nil {
-		if all, err := s.o.InForce(); err == nil {
-			for _, f := range all {
+		if inForce, err := s.o.InForce(); err == nil {
+			for _, f := range inForce {
 				remedies[f.Target] = f.Remedy
 			}
 		}
@@ -291,9 +291,9 @@ func (s *Sink) bound() {
 
 // onlyDamaged reports whether the rows were written all the same.
 func onlyDamaged(err error) bool {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, one := range all.Unwrap() {
-			if !onlyDamaged(one) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, part := range joined.Unwrap() {
+			if !onlyDamaged(part) {
 				return false
 			}
 		}

@@ -156,8 +156,8 @@ func newState(containers []Container, hosts []Host, risk float64) *state {
 	s.bursts = burstsOf(containers, s.phases, risk)
 	for i := range containers {
 		s.on[i] = -1
-		if at := containers[i].On; at >= 0 {
-			s.put(i, at)
+		if host := containers[i].On; host >= 0 {
+			s.put(i, host)
 		}
 	}
 	return s
@@ -214,10 +214,10 @@ func (s *state) take(i int) {
 	host := s.on[i]
 	s.on[i] = -1
 	s.change(i, host, -1)
-	of := s.members[host]
-	at := slices.Index(of, i)
-	of[at] = of[len(of)-1]
-	s.members[host] = of[:len(of)-1]
+	members := s.members[host]
+	place := slices.Index(members, i)
+	members[place] = members[len(members)-1]
+	s.members[host] = members[:len(members)-1]
 	clear(s.widest[host*s.phases : (host+1)*s.phases])
 	for _, other := range s.members[host] {
 		s.widen(other, host)
@@ -259,7 +259,7 @@ type burst struct{ width, share, variance, z float64 }
 
 // burstsOf are the bursts of containers that come for more than the risk.
 func burstsOf(containers []Container, phases int, risk float64) []burst {
-	all := make([]burst, len(containers)*phases)
+	bursts := make([]burst, len(containers)*phases)
 	for i := range containers {
 		if containers[i].ExclusiveCPUs > 0 || containers[i].Secondary {
 			continue
@@ -267,11 +267,11 @@ func burstsOf(containers []Container, phases int, risk float64) []burst {
 		for k, m := range containers[i].Demand {
 			if b := burstOf(m); b.share > risk {
 				b.z = normal(risk / b.share)
-				all[i*phases+k] = b
+				bursts[i*phases+k] = b
 			}
 		}
 	}
-	return all
+	return bursts
 }
 
 // burstOf is the burst that moments tell of; none where most of the time is at the upper level.

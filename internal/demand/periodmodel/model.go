@@ -137,18 +137,18 @@ func (m *Model) Add(p Period) {
 // arrive steps the stretch that has ended by what came in each of its periods: of what ran in a period, the part that
 // waited at its beginning came in the period before.
 func (m *Model) arrive() {
-	all := m.stretch.periods
+	periods := m.stretch.periods
 	waited := int64(0) // of what ran in the period after
 	var came [LongestStretch]int64
-	for i := len(all) - 1; i >= 0; i-- {
-		used := int64(all[i].Used)
+	for i := len(periods) - 1; i >= 0; i-- {
+		used := int64(periods[i].Used)
 		came[i], waited = used+waited, 0
 		if i > 0 {
-			waited = int64(float64(used) * m.waiting(&all[i]))
+			waited = int64(float64(used) * m.waiting(&periods[i]))
 			came[i] -= waited
 		}
 	}
-	for _, work := range came[:len(all)] {
+	for _, work := range came[:len(periods)] {
 		m.step(work, m.stretch.width)
 	}
 }
@@ -227,11 +227,11 @@ func (t *track) run(l *coarse.Limit, work int64, width int32) {
 	left, stop := t.state.BacklogNS, max(0, l.PeriodNS-l.QuotaNS/int64(width))
 	late := min(work, left)
 	t.delays.add(0, l.PeriodNS, work-late)
-	for at := left - late; at < left; {
-		n := at / l.QuotaNS
-		part := min((n+1)*l.QuotaNS, left) - at
+	for from := left - late; from < left; {
+		n := from / l.QuotaNS
+		part := min((n+1)*l.QuotaNS, left) - from
 		t.delays.add(first+n*stop, l.PeriodNS, part)
-		at += part
+		from += part
 	}
 }
 
@@ -295,13 +295,13 @@ func (d *delays) add(delay, period, work int64) {
 
 // p99 is the middle of the class that holds the 99th percentile.
 func (d *delays) p99(period int64) time.Duration {
-	all := 0.0
+	total := 0.0
 	for _, w := range d {
-		all += float64(w)
+		total += float64(w)
 	}
 	sum := 0.0
 	for i, w := range d {
-		if sum += float64(w); sum >= 0.99*all {
+		if sum += float64(w); sum >= 0.99*total {
 			if i == 0 {
 				return 0
 			}

@@ -38,8 +38,8 @@ type Join struct {
 	Ended time.Time
 	// Rows bounds the rows of a file; 0: as many as usual.
 	Rows int
-	// Told is told of each hour that was joined; nil: nothing is.
-	Told func(hour string, before, after int)
+	// Progress is told of each hour that was joined; nil: nothing is.
+	Progress func(hour string, before, after int)
 }
 
 // joinedPrefix begins the names of joined files. No host has such a name: it is no valid one of DNS.
@@ -81,12 +81,12 @@ func (j Join) Do(ctx context.Context, dir string) (done Joined, err error) {
 			continue
 		}
 		done.Hours, done.Before, done.After = done.Hours+1, done.Before+before, done.After+after
-		if j.Told != nil {
+		if j.Progress != nil {
 			rel, err := filepath.Rel(dir, hour)
 			if err != nil {
 				rel = hour
 			}
-			j.Told(rel, before, after)
+			j.Progress(rel, before, after)
 		}
 	}
 	return done, nil

@@ -66,7 +66,7 @@ func TestJoin(t *testing.T) {
 	hosts(t, dir, noon.Add(time.Hour), 5, 3)
 	before := all(t, dir)
 	told := ""
-	join := Join{Ended: noon.Add(90 * time.Minute), Told: func(hour string, before, after int) { told += fmt.Sprintln(hour, before, after) }}
+	join := Join{Ended: noon.Add(90 * time.Minute), Progress: func(hour string, before, after int) { told += fmt.Sprintln(hour, before, after) }}
 	done, err := join.Do(t.Context(), dir)
 	if err != nil || done.Hours != 1 || done.Before != 5 || done.After != 1 || len(done.Left) != 0 || told != "cluster=eu1/date=2026-11-25/hour=12 5 1\n" {
 		t.Fatalf("%+v, %v, %q", done, err, told)

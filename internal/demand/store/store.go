@@ -62,8 +62,8 @@ func Write(dir string, rows []demand.Row) error {
 
 // File is the file of a row, below the folder.
 func File(r *demand.Row) string {
-	at := r.Start.UTC()
-	return filepath.Join(clusterFolder(r), "date="+at.Format(time.DateOnly), fmt.Sprintf("hour=%02d", at.Hour()), safe(r.Node)+".parquet")
+	start := r.Start.UTC()
+	return filepath.Join(clusterFolder(r), "date="+start.Format(time.DateOnly), fmt.Sprintf("hour=%02d", start.Hour()), safe(r.Node)+".parquet")
 }
 
 // clusterFolder is the folder of a row's cluster.
@@ -101,16 +101,16 @@ func add(name string, rows []demand.Row) error {
 const mostAside = 9
 
 // asides are the names for damaged files NODE.parquet: NODE.parquet.damaged, NODE~2.parquet.damaged and so on.
-func asides(name string) (all []string) {
+func asides(name string) (names []string) {
 	node := strings.TrimSuffix(name, ".parquet")
 	for i := range mostAside {
 		nth := ""
 		if i > 0 {
 			nth = fmt.Sprintf("~%d", i+1)
 		}
-		all = append(all, node+nth+".parquet.damaged")
+		names = append(names, node+nth+".parquet.damaged")
 	}
-	return all
+	return names
 }
 
 // putAside renames a damaged file to the first of these names that is free.
@@ -127,22 +127,22 @@ func putAside(name string) (aside string, err error) {
 
 // merged leaves of rows of the same cgroup and beginning the last one, and puts a container's rows together: what does
 // not change packs to nothing.
-func merged(all []demand.Row) []demand.Row {
+func merged(rows []demand.Row) []demand.Row {
 	type id struct {
 		node, name    string
 		began, cgroup int64
 	}
-	of := func(r *demand.Row) id {
+	idOf := func(r *demand.Row) id {
 		return id{r.Node, r.Namespace + "/" + r.Pod + "/" + r.Container, r.Began.UnixMilli(), r.Cgroup}
 	}
 	newest := map[id]int{}
-	for i := range all {
-		newest[of(&all[i])] = i
+	for i := range rows {
+		newest[idOf(&rows[i])] = i
 	}
 	kept := make([]demand.Row, 0, len(newest))
-	for i := range all {
-		if newest[of(&all[i])] == i {
-			kept = append(kept, all[i])
+	for i := range rows {
+		if newest[idOf(&rows[i])] == i {
+			kept = append(kept, rows[i])
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b demand.Row) int {

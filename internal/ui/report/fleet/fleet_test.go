@@ -135,7 +135,7 @@ func TestScale(t *testing.T) {
 			s.take(v)
 		}
 		for _, v := range values {
-			if at := s.at(v); math.IsNaN(at) || at < 50 || at > 710 {
+			if at := s.place(v); math.IsNaN(at) || at < 50 || at > 710 {
 				t.Errorf("%v of %v at %v", v, values, at)
 			}
 		}

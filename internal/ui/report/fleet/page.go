@@ -102,16 +102,16 @@ func bars(l Ledger) []pageBar {
 	if !(l.CoresNow > 0) {
 		return nil
 	}
-	all := []pageBar{
+	drawn := []pageBar{
 		{Name: "now", Value: fmt.Sprintf("%.1f", l.CoresNow), Width: room},
 		{Name: "needed", Value: fmt.Sprintf("%.1f", l.CoresAfter), Width: room * l.CoresAfter / l.CoresNow, Ranged: true,
 			Low: left + room*(l.CoresNow-l.SavedHigh)/l.CoresNow, High: left + room*(l.CoresNow-l.SavedLow)/l.CoresNow},
 		{Name: "of it rounding", Value: fmt.Sprintf("%.1f", l.Rounding), Width: room * l.Rounding / l.CoresNow},
 	}
-	for i := range all {
-		all[i].Y, all[i].Middle, all[i].Text = 8+i*height, 19+i*height, 24+i*height
+	for i := range drawn {
+		drawn[i].Y, drawn[i].Middle, drawn[i].Text = 8+i*height, 19+i*height, 24+i*height
 	}
-	return all
+	return drawn
 }
 
 // maxDots bounds the picture.
@@ -135,9 +135,9 @@ type dot struct {
 }
 
 // pictureOf draws the services of which both are known; nil: there are none.
-func pictureOf(all []Service) *picture {
+func pictureOf(services []Service) *picture {
 	var drawn []Service
-	for _, s := range all {
+	for _, s := range services {
 		if s.CoresNow != nil && *s.CoresNow > 0 && s.RunnablePerCore != nil && *s.RunnablePerCore > 0 {
 			drawn = append(drawn, s)
 		}
@@ -159,7 +159,7 @@ func pictureOf(all []Service) *picture {
 		if s.StoppedShare != nil && *s.StoppedShare > 0.01 {
 			class = "bar over"
 		}
-		p.Dots = append(p.Dots, dot{across.at(*s.CoresNow), up.at(*s.RunnablePerCore), class, fmt.Sprintf("%s: %s, %s runnable per core, stopped %s",
+		p.Dots = append(p.Dots, dot{across.place(*s.CoresNow), up.place(*s.RunnablePerCore), class, fmt.Sprintf("%s: %s, %s runnable per core, stopped %s",
 			shownName(s.Name), text.CPUs(*s.CoresNow), figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare))})
 	}
 	return p
@@ -175,14 +175,14 @@ func (s *scale) take(v float64) {
 	s.low, s.high = min(s.low, math.Floor(l)), max(s.high, math.Ceil(l), math.Floor(l)+1)
 }
 
-func (s *scale) at(v float64) float64 {
+func (s *scale) place(v float64) float64 {
 	return s.from + (s.to-s.from)*(math.Log10(v)-s.low)/(s.high-s.low)
 }
 
-func (s *scale) ticks() (all []tick) {
+func (s *scale) ticks() (ticks []tick) {
 	for l := s.low; l <= s.high; l++ {
 		v := math.Pow(10, l)
-		all = append(all, tick{figure.Trimmed(v), s.at(v)})
+		ticks = append(ticks, tick{figure.Trimmed(v), s.place(v)})
 	}
-	return all
+	return ticks
 }

@@ -35,8 +35,8 @@ func Patches(d Document) (patches []Patch, left []string) {
 		name := w.Namespace + "/" + strings.ToLower(w.Kind) + "-" + w.Name + ".yaml"
 		byFile[name] = append(byFile[name], s)
 	}
-	for name, of := range byFile {
-		patches = append(patches, Patch{name, patch(d, of)})
+	for name, services := range byFile {
+		patches = append(patches, Patch{name, patch(d, services)})
 	}
 	slices.SortFunc(patches, func(a, b Patch) int { return strings.Compare(a.Name, b.Name) })
 	for why, n := range reasons {
@@ -73,14 +73,14 @@ func noPatch(s *Service) string {
 func tenthsUp(cpus float64) float64 { return math.Ceil(10*cpus-1e-9) / 10 }
 
 // patch is the file of the services of one workload, its containers.
-func patch(d Document, of []Service) []byte {
+func patch(d Document, services []Service) []byte {
 	var b strings.Builder
-	w := of[0].Workload
+	w := services[0].Workload
 	fmt.Fprintf(&b, "# By 'unthrottle fleet report', from rows of %s to %s UTC. A limit is the upper bound of what stops the\n# container for no more than %s of its time to work.\n",
 		d.From.UTC().Format("2006-01-02 15:04"), d.Until.UTC().Format("2006-01-02 15:04"), percent(&d.Bound))
 	// JSON strings are YAML's: a name such as "on" stays a string.
 	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: %s\nmetadata:\n  name: %q\n  namespace: %q\nspec:\n  template:\n    spec:\n      containers:\n", w.Kind, w.Name, w.Namespace)
-	for _, s := range of {
+	for _, s := range services {
 		w, to := s.Workload, tenthsUp(*s.LimitHigh)
 		fmt.Fprintf(&b, "      - name: %q # limit %s now, between %s and %s asked; %s of %s cores saved over %s\n        resources:\n          limits:\n            cpu: %s\n",
 			w.Container, millis(*w.LimitCPUs), millis(*s.LimitLow), millis(to), cores((*w.LimitCPUs-to)*float64(s.Containers)), cores(*s.CoresNow),

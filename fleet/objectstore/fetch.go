@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -58,7 +60,7 @@ func (e *NoRoom) Error() string {
 }
 
 // Fetch brings objects into a folder.
-func (s *Store) Fetch(ctx context.Context, objects []Object, into Into) (f Fetched, err error) {
+func (s *Store) Fetch(parent context.Context, objects []Object, into Into) (f Fetched, err error) {
 	var need int64
 	for _, o := range objects {
 		need += min(o.Bytes, math.MaxInt64-need) // a size is what a stranger says
@@ -66,39 +68,35 @@ func (s *Store) Fetch(ctx context.Context, objects []Object, into Into) (f Fetch
 	if need > into.Room {
 		return f, &NoRoom{s.place, len(objects), need, into.Room}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next, used atomic.Int64
+	var used atomic.Int64
+	take := func(n int) error {
+		if used.Add(int64(n)) > into.Room {
+			return fmt.Errorf("%s: its files have grown since they were listed, beyond the room of %d MiB: TMPDIR names another "+
+				"place, --disk gives more", text.Sanitize(s.place.String(), 0), into.Room>>20)
+		}
+		return nil
+	}
 	names, whys := make([]string, len(objects)), make([]error, len(objects))
 	var mu sync.Mutex
 	done := 0
-	var workers sync.WaitGroup
-	for range min(len(objects), atOnce) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(objects) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				name := filepath.Join(into.Dir, fmt.Sprintf("%07d.parquet", i))
-				why, err := s.fetchOne(ctx, objects[i].Key, name, func(n int) error {
-					if used.Add(int64(n)) > into.Room {
-						return fmt.Errorf("%s: its files have grown since they were listed, beyond the room of %d MiB: TMPDIR names another place, --disk gives more", text.Sanitize(s.place.String(), 0), into.Room>>20)
-					}
-					return nil
-				})
-				if err != nil {
-					cancel(err)
-					return
-				}
-				names[i], whys[i] = name, why
-				mu.Lock()
-				if done++; into.Progress != nil {
-					into.Progress(done, len(objects))
-				}
-				mu.Unlock()
+	workers, ctx := errgroup.WithContext(parent)
+	workers.SetLimit(atOnce)
+	for i := 0; i < len(objects) && ctx.Err() == nil; i++ {
+		workers.Go(func() (err error) {
+			names[i] = filepath.Join(into.Dir, fmt.Sprintf("%07d.parquet", i))
+			if whys[i], err = s.fetchOne(ctx, objects[i].Key, names[i], take); err != nil {
+				return err
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; into.Progress != nil {
+				into.Progress(done, len(objects))
+			}
+			return nil
 		})
 	}
-	workers.Wait()
-	if ctx.Err() != nil {
-		return f, context.Cause(ctx)
+	if err := cmp.Or(workers.Wait(), context.Cause(parent)); err != nil {
+		return f, err
 	}
 	f.Names = make(map[string]string, len(objects))
 	for i, o := range objects {

@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/base64"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -51,7 +53,7 @@ type Pushed struct {
 
 // Do pushes what is new. The error is about the store or the folder as a whole; what is wrong with one file is in
 // Failed.
-func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
+func (p *Push) Do(parent context.Context) (done Pushed, err error) {
 	names, failed, err := filesIn(p.Dir)
 	if err != nil {
 		return done, err
@@ -60,41 +62,30 @@ func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
 	if p.known == nil {
 		p.known = map[string]version{}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	work := make(chan string)
 	var mu sync.Mutex
-	var workers sync.WaitGroup
-	for range min(len(names), pushedAtOnce) {
-		workers.Go(func() {
-			for name := range work {
-				sent, why, err := p.push(ctx, name, &mu)
-				if err != nil {
-					cancel(err)
-					continue
-				}
-				mu.Lock()
-				switch {
-				case why != "":
-					done.Failed = append(done.Failed, Left{name, why})
-				case sent != nil:
-					done.Sent, done.Bytes = done.Sent+1, done.Bytes+sent.bytes
-				}
-				mu.Unlock()
+	workers, ctx := errgroup.WithContext(parent)
+	workers.SetLimit(pushedAtOnce)
+	for i := 0; i < len(names) && ctx.Err() == nil; i++ {
+		workers.Go(func() error {
+			sent, why, err := p.push(ctx, names[i], &mu)
+			if err != nil {
+				return err
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case why != "":
+				done.Failed = append(done.Failed, Left{names[i], why})
+			case sent != nil:
+				done.Sent, done.Bytes = done.Sent+1, done.Bytes+sent.bytes
+			}
+			return nil
 		})
 	}
-	for _, name := range names {
-		if ctx.Err() != nil {
-			break
-		}
-		work <- name
-	}
-	close(work)
-	workers.Wait()
+	err = cmp.Or(workers.Wait(), context.Cause(parent))
 	slices.SortFunc(done.Failed, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
-	if ctx.Err() != nil {
-		return done, context.Cause(ctx)
+	if err != nil {
+		return done, err
 	}
 	for name := range p.known {
 		if _, ok := slices.BinarySearch(names, name); !ok {

@@ -9,13 +9,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 )
@@ -31,16 +30,15 @@ type description struct {
 // described reads the descriptions of files, in their order; one of a file that cannot be read is an error.
 func described(ctx context.Context, files []string) ([]description, []error) {
 	descriptions, errs := make([]description, len(files)), make([]error, len(files))
-	var next atomic.Int64
-	var readers sync.WaitGroup
-	for range min(len(files), 2*runtime.GOMAXPROCS(0)) { // they wait for the disk
-		readers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				descriptions[i], errs[i] = describe(files[i])
-			}
+	var readers errgroup.Group
+	readers.SetLimit(2 * runtime.GOMAXPROCS(0)) // they wait for the disk
+	for i := 0; i < len(files) && ctx.Err() == nil; i++ {
+		readers.Go(func() error {
+			descriptions[i], errs[i] = describe(files[i])
+			return nil
 		})
 	}
-	readers.Wait()
+	_ = readers.Wait() // none returns an error
 	return descriptions, errs
 }
 

@@ -242,7 +242,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// Shares tell a request only on a node whose shares are the kubelet's own. What the pod's specification says is known anywhere.
+// Shares tell a request only on a node whose shares are the kubelet's own. What the pod's specification says is known
+// anywhere.
 func TestRequests(t *testing.T) {
 	at := hour.Add(10 * time.Minute)
 	of := func(node, pod string) []string {

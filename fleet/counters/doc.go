@@ -1,4 +1,5 @@
-// Package counters makes a fleet's rows of what a Prometheus keeps of containers that have no agent: cAdvisor's counters.
+// Package counters makes a fleet's rows of what a Prometheus keeps of containers that have no agent: cAdvisor's
+// counters.
 //
 // # Problem
 //
@@ -6,15 +7,16 @@
 //
 // # Rule
 //
-// [Import] asks for an hour at a time, in five minutes each as rows are: CPU time, periods, throttled periods and time, limits, requests,
-// memory, and the nodes' CPUs and memory. [Slot] makes rows of the answers. What counters do not tell stays null: wanted, width, and
-// what another limit would have done. So a report tells who is stopped, and what all have, and of no container what it needs.
+// [Import] asks for an hour at a time, in five minutes each as rows are: CPU time, periods, throttled periods and time,
+// limits, requests, memory, and the nodes' CPUs and memory. [Slot] makes rows of the answers. What counters do not tell
+// stays null: wanted, width, and what another limit would have done. So a report tells who is stopped, and what all
+// have, and of no container what it needs.
 //
-// What is there twice counts once, see twins: the largest of what one cgroup has, the sum of cgroups that had the same names one after the
-// other. What cannot be told apart is refused. A row that cannot be true is left out.
+// What is there twice counts once, see twins: the largest of what one cgroup has, the sum of cgroups that had the same
+// names one after the other. What cannot be told apart is refused. A row that cannot be true is left out.
 //
-// Stopped time has bounds. cAdvisor's throttled seconds add up the CPUs of the node, so that their sum over these is the least; the most is
-// their sum, one period for each throttled one, or the five minutes.
+// Stopped time has bounds. cAdvisor's throttled seconds add up the CPUs of the node, so that their sum over these is
+// the least; the most is their sum, one period for each throttled one, or the five minutes.
 //
 // # Worked example
 //
@@ -22,5 +24,6 @@
 //
 // # Limits
 //
-// Prometheus' increase extrapolates to the ends of the five minutes: figures are off by some percent, more where it scrapes seldom.
+// Prometheus' increase extrapolates to the ends of the five minutes: figures are off by some percent, more where it
+// scrapes seldom.
 package counters

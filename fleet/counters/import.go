@@ -39,12 +39,12 @@ func (o *Options) selector() string {
 	return selector
 }
 
-// query is what a figure is asked by. A counter is asked for each cgroup (id) and CPU, of what is there twice the largest; of a setting
-// the largest counts.
+// query is what a figure is asked by. A counter is asked for each cgroup (id) and CPU, of what is there twice the
+// largest; of a setting the largest counts.
 func (o *Options) query(f Figure) string {
-	of := func(metric string) string { return metric + "{" + o.selector() + "}" }
+	selected := func(metric string) string { return metric + "{" + o.selector() + "}" }
 	counted := func(metric string) string {
-		return fmt.Sprintf("max by (%s, namespace, pod, container, id, cpu) (increase(%s[5m]))", o.NodeLabel, of(metric))
+		return fmt.Sprintf("max by (%s, namespace, pod, container, id, cpu) (increase(%s[5m]))", o.NodeLabel, selected(metric))
 	}
 	set := func(expression string) string {
 		return fmt.Sprintf("max by (%s, namespace, pod, container) (%s)", o.NodeLabel, expression)
@@ -59,13 +59,13 @@ func (o *Options) query(f Figure) string {
 	case ThrottledTime:
 		return counted("container_cpu_cfs_throttled_seconds_total")
 	case Limit:
-		return set(of("container_spec_cpu_quota") + " / " + of("container_spec_cpu_period"))
+		return set(selected("container_spec_cpu_quota") + " / " + selected("container_spec_cpu_period"))
 	case Period:
-		return set(of("container_spec_cpu_period"))
+		return set(selected("container_spec_cpu_period"))
 	case Shares:
-		return set(of("container_spec_cpu_shares"))
+		return set(selected("container_spec_cpu_shares"))
 	case Memory:
-		return set(of("container_memory_working_set_bytes"))
+		return set(selected("container_memory_working_set_bytes"))
 	case Requests:
 		return fmt.Sprintf(`max by (namespace, pod, container) (kube_pod_container_resource_requests{resource="cpu",%s})`, o.selector())
 	case NodeCPUs:
@@ -74,13 +74,13 @@ func (o *Options) query(f Figure) string {
 	return fmt.Sprintf("max by (%s) (machine_memory_bytes)", o.NodeLabel)
 }
 
-// Import asks for hour after hour, and has the rows kept. It returns how many there are. An error names the query, or the flag that
-// takes one of what is there twice.
+// Import asks for hour after hour, and has the rows kept. It returns how many there are. An error names the query, or
+// the flag that takes one of what is there twice.
 func Import(ctx context.Context, o Options) (rows int, err error) {
-	told := map[string]bool{}
+	noted := map[string]bool{}
 	tell := func(text string) {
-		if text != "" && !told[text] && o.Tell != nil {
-			told[text] = true
+		if text != "" && !noted[text] && o.Tell != nil {
+			noted[text] = true
 			o.Tell(text)
 		}
 	}
@@ -110,28 +110,28 @@ func Import(ctx context.Context, o Options) (rows int, err error) {
 			}
 			add(slots, f, answer, o.NodeLabel)
 		}
-		var all []demand.Row
+		var hourly []demand.Row
 		var left []Contradiction
 		for start := hour; start.Before(end); start = start.Add(demand.SlotLength) {
 			found, out := slots[start.UTC()].Rows(o.Cluster, start)
-			all, left = append(all, found...), append(left, out...)
+			hourly, left = append(hourly, found...), append(left, out...)
 		}
 		if len(left) > 0 {
 			tell(fmt.Sprintf("%s of %s left out, which contradict themselves, such as %s of %s", text.Count(len(left), "row"),
 				hour.UTC().Format("2006-01-02 15:04"), left[0].Why, left[0].Of.name()))
 		}
-		if len(all) > 0 {
-			if err := o.Keep(hour, all); err != nil {
+		if len(hourly) > 0 {
+			if err := o.Keep(hour, hourly); err != nil {
 				return rows, err
 			}
 		}
-		rows += len(all)
+		rows += len(hourly)
 	}
 	return rows, nil
 }
 
-// add notes an answer's figures in their slots. Of a counter, the CPUs of a cgroup are added up where it has no total, and then the cgroups
-// that had a container's names one after the other.
+// add notes an answer's figures in their slots. Of a counter, the CPUs of a cgroup are added up where it has no total,
+// and then the cgroups that had a container's names one after the other.
 func add(slots map[time.Time]Slot, f Figure, answer model.Matrix, nodeLabel string) {
 	type cgroup struct {
 		key   Key

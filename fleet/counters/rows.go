@@ -42,20 +42,20 @@ type Key struct{ Node, Namespace, Pod, Container string }
 type Slot map[Key]*[numberOfFigures]float64
 
 // Add notes a figure, in addition to one that is there. One that is not a number, or below 0, is none.
-func (s Slot) Add(of Key, f Figure, v float64) {
+func (s Slot) Add(k Key, f Figure, v float64) {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return
 	}
-	if s[of] == nil {
-		s[of] = new([numberOfFigures]float64)
-		for i := range s[of] {
-			s[of][i] = math.NaN()
+	if s[k] == nil {
+		s[k] = new([numberOfFigures]float64)
+		for i := range s[k] {
+			s[k][i] = math.NaN()
 		}
 	}
-	if !math.IsNaN(s[of][f]) {
-		v += s[of][f]
+	if !math.IsNaN(s[k][f]) {
+		v += s[k][f]
 	}
-	s[of][f] = v
+	s[k][f] = v
 }
 
 // name is the container's, for people.
@@ -70,8 +70,7 @@ type Contradiction struct {
 }
 
 // contradiction says why a row cannot be true; "": it can. Prometheus extrapolates by some percent, more where it
-// scrapes seldom, and a limit
-// may change within the slot.
+// scrapes seldom, and a limit may change within the slot.
 func contradiction(r *demand.Row) string {
 	const extrapolated, changed = 1.25, 1.5
 	period := usualPeriod
@@ -95,8 +94,8 @@ func contradiction(r *demand.Row) string {
 // cAdvisor makes of no weight.
 func (s Slot) exactShares() map[string]bool {
 	exact := map[string]bool{}
-	for k, of := range s {
-		if n := of[Shares]; n > 0 && n <= cgroup.MaxShares && (n != math.Trunc(n) || !cgroup.WeightsShares(uint64(n))) {
+	for k, figures := range s {
+		if n := figures[Shares]; n > 0 && n <= cgroup.MaxShares && (n != math.Trunc(n) || !cgroup.WeightsShares(uint64(n))) {
 			exact[k.Node] = true
 		}
 	}
@@ -109,8 +108,8 @@ const usualPeriod = bandwidth.DefaultPeriod
 // Rows are those of a slot's containers, in the order of their names, and those that were left out.
 func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []Contradiction) {
 	exact := s.exactShares()
-	for k, of := range s {
-		if k.Container == "" || math.IsNaN(of[Used]) {
+	for k, figures := range s {
+		if k.Container == "" || math.IsNaN(figures[Used]) {
 			continue
 		}
 		c := container.Container{Namespace: k.Namespace, Pod: k.Pod, ContainerName: k.Container}
@@ -118,20 +117,20 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []C
 			Schema: demand.SchemaVersion, Start: start, Began: start, Seconds: demand.SlotLength.Seconds(), Samples: 1,
 			Cluster: cluster, Node: text.Sanitize(k.Node, 0), Namespace: text.Sanitize(k.Namespace, 0),
 			Pod: text.Sanitize(k.Pod, 0), Container: text.Sanitize(k.Container, 0),
-			Service: text.Sanitize(demand.ServiceOf(&c), 0), Cgroup: number(k), UsedCPUSeconds: known(of[Used]),
+			Service: text.Sanitize(demand.ServiceOf(&c), 0), Cgroup: number(k), UsedCPUSeconds: known(figures[Used]),
 		}
-		if limit := known(of[Limit]); limit != nil && *limit > 0 {
+		if limit := known(figures[Limit]); limit != nil && *limit > 0 {
 			r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = limit, limit, container.ScopeOwn
 		}
 		r.RequestCPUs = s.request(k, exact[k.Node])
-		r.PeriodMicroseconds, r.MemoryBytes = whole(of[Period]), whole(of[Memory])
+		r.PeriodMicroseconds, r.MemoryBytes = whole(figures[Period]), whole(figures[Memory])
 		if node := s[Key{Node: k.Node}]; node != nil {
 			r.HostMemoryBytes = whole(node[NodeMemory])
 			if n := whole(node[NodeCPUs]); n != nil && *n <= math.MaxInt32 {
 				r.HostCPUs = new(int32(*n))
 			}
 		}
-		stops(&r, of)
+		stops(&r, figures)
 		if why := contradiction(&r); why != "" {
 			left = append(left, Contradiction{k, why})
 			continue
@@ -146,7 +145,8 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []C
 	return rows, left
 }
 
-// request is what the pod's specification says, or what shares do where they are exact; nil: it is not known, or there is none.
+// request is what the pod's specification says, or what shares do where they are exact; nil: it is not known, or there
+// is none.
 func (s Slot) request(k Key, exact bool) *float64 {
 	if spec := s[Key{Namespace: k.Namespace, Pod: k.Pod, Container: k.Container}]; spec != nil && spec[Requests] > 0 {
 		return known(spec[Requests])
@@ -160,8 +160,8 @@ func (s Slot) request(k Key, exact bool) *float64 {
 }
 
 // stops are what its quota did, with the bounds of stopped time.
-func stops(r *demand.Row, of *[numberOfFigures]float64) {
-	r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = whole(of[Periods]), whole(of[Throttled]), known(of[ThrottledTime])
+func stops(r *demand.Row, figures *[numberOfFigures]float64) {
+	r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = whole(figures[Periods]), whole(figures[Throttled]), known(figures[ThrottledTime])
 	if r.LimitCPUs == nil { // nothing can stop it but others' quotas, of which nothing is known
 		r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = nil, nil, nil
 		return

@@ -11,7 +11,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// cgroups are labels that differ where a container was started again: its series come one after the other, and are added up.
+// cgroups are labels that differ where a container was started again: its series come one after the other, and are
+// added up.
 var cgroups = []model.LabelName{"id", "name", "image"}
 
 // clusters are labels by which one store keeps several clusters apart.
@@ -21,12 +22,12 @@ var clusters = []model.LabelName{"cluster", "cluster_name", "cluster_id"}
 const mostShown = 3
 
 // twins finds what is there twice in the series of one moment. What one cgroup has twice is told by the labels that
-// differ, since the largest
-// counts. What cannot be told apart by its names is an error that names the flag which takes one of them.
+// differ, since the largest counts. What cannot be told apart by its names is an error that names the flag which takes
+// one of them.
 func twins(raw model.Matrix, nodeLabel string) (note string, err error) {
 	var series []model.Metric
-	for _, one := range raw {
-		series = append(series, one.Metric)
+	for _, stream := range raw {
+		series = append(series, stream.Metric)
 	}
 	for _, label := range clusters {
 		if values := valuesOf(series, label); len(values) > 1 {
@@ -52,8 +53,8 @@ func twins(raw model.Matrix, nodeLabel string) (note string, err error) {
 			byID[m["id"]] = append(byID[m["id"]], m)
 		}
 		same := map[model.LabelName]bool{} // labels that differ for one cgroup
-		for _, all := range byID {
-			for _, label := range differing(all) {
+		for _, metrics := range byID {
+			for _, label := range differing(metrics) {
 				same[label] = true
 			}
 		}
@@ -72,9 +73,9 @@ func twins(raw model.Matrix, nodeLabel string) (note string, err error) {
 	}
 	for _, label := range slices.Sorted(maps.Keys(two)) {
 		// Of few it may be chance: a container that ends for one scrape job before the other.
-		if all := two[label]; chance*len(all) >= len(groups) {
-			values := valuesOf(groups[all[0]], label)
-			return "", fmt.Errorf("%s is two containers: series are of %s: take one: %s", all[0].name(),
+		if keys := two[label]; chance*len(keys) >= len(groups) {
+			values := valuesOf(groups[keys[0]], label)
+			return "", fmt.Errorf("%s is two containers: series are of %s: take one: %s", keys[0].name(),
 				shown(label, values), match(label, values))
 		}
 	}
@@ -90,11 +91,11 @@ func match(label model.LabelName, values []string) string {
 }
 
 // differing are the labels whose values differ, or that only some have.
-func differing(all []model.Metric) (labels []model.LabelName) {
+func differing(series []model.Metric) (labels []model.LabelName) {
 	seen := map[model.LabelName]bool{}
-	for _, m := range all {
+	for _, m := range series {
 		for label := range m {
-			if !seen[label] && len(valuesOf(all, label)) > 1 {
+			if !seen[label] && len(valuesOf(series, label)) > 1 {
 				seen[label] = true
 			}
 		}
@@ -103,9 +104,9 @@ func differing(all []model.Metric) (labels []model.LabelName) {
 }
 
 // valuesOf are a label's values, "" where one has none.
-func valuesOf(all []model.Metric, label model.LabelName) []string {
+func valuesOf(series []model.Metric, label model.LabelName) []string {
 	values := map[string]bool{}
-	for _, m := range all {
+	for _, m := range series {
 		values[string(m[label])] = true
 	}
 	return slices.Sorted(maps.Keys(values))

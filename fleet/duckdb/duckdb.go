@@ -2,22 +2,21 @@
 //
 // # Problem
 //
-// A folder has files of many hosts and days. Some are cut off, are of another program, or lack a column, and DuckDB refuses a
-// question on all of them for one that it cannot read. It also keeps to no bound of memory by itself.
+// A folder has files of many hosts and days. Some are cut off, are of another program, or lack a column, and DuckDB
+// refuses a question on all of them for one that it cannot read. It also keeps to no bound of memory by itself.
 //
 // # Rule
 //
 // [DB.Prepare] copies the files' rows into a database of its own, in a folder that the caller makes and removes. It
-// takes some files at once.
-// Where they are refused it halves them until it has the files that are at fault; those are told, and the rest is loaded. Files of
-// older programs, without the newer columns, are read without. Questions
-// are plain SQL on the tables that they name: what only DuckDB knows, such as nested lists, is in this package alone.
+// takes some files at once. Where they are refused it halves them until it has the files that are at fault; those are
+// told, and the rest is loaded. Files of older programs, without the newer columns, are read without. Questions are
+// plain SQL on the tables that they name: what only DuckDB knows, such as nested lists, is in this package alone.
 //
 // # Limits
 //
-// A page within a file that was changed on the disk and can still be unpacked is not noticed here; rows that cannot be are found by
-// the report's own rules. DuckDB does not find a file whose path has both a backslash and one of * ? [: it is told as one that
-// cannot be read.
+// A page within a file that was changed on the disk and can still be unpacked is not noticed here; rows that cannot be
+// are found by the report's own rules. DuckDB does not find a file whose path has both a backslash and one of * ? [: it
+// is told as one that cannot be read.
 package duckdb
 
 import (
@@ -134,8 +133,8 @@ func (d *DB) Prepare(ctx context.Context, files []string, s engine.Script) ([]en
 	return refused, nil
 }
 
-// made are the statements that make a table. A row's number is written beside it: to copy the rows, with their lists, takes twenty times as
-// long, and as much room as they have.
+// made are the statements that make a table. A row's number is written beside it: to copy the rows, with their lists,
+// takes twenty times as long, and as much room as they have.
 func made(t engine.Table) []string {
 	switch {
 	case t.Elements != "":
@@ -217,7 +216,8 @@ func (d *DB) load(ctx context.Context, files []file, age int) ([]engine.Refused,
 	return append(first, rest...), err
 }
 
-// ages parts files by their age, up to one. known is false where their columns cannot be read, and where all have that age.
+// ages parts files by their age, up to one. known is false where their columns cannot be read, and where all have that
+// age.
 func (d *DB) ages(ctx context.Context, files []file, age int) (ages [][]file, known bool) {
 	has := map[[2]string]bool{}
 	err := d.lines(ctx, "SELECT DISTINCT file_name, name FROM parquet_schema("+patterns(files)+")",

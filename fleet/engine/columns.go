@@ -99,8 +99,8 @@ func boundsOf(column, tag string) (rule string, bounds []string) {
 	return strings.TrimSpace(tag[:open]), bounds
 }
 
-// Outside is the condition in SQL that a row is outside the bounds that are a part of a rule. A column that may be null is
-// then within them: NOT (NULL >= 0) is not true.
+// Outside is the condition in SQL that a row is outside the bounds that are a part of a rule. A column that may be null
+// is then within them: NOT (NULL >= 0) is not true.
 func Outside(rule string) string {
 	var outside []string
 	for _, c := range Columns {

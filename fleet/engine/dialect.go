@@ -37,8 +37,8 @@ func (d *Dialect) typeOf(c Column) string {
 	return fmt.Sprintf(d.ListType, each(c.Fields, func(f Column) string { return fmt.Sprintf(d.FieldType, f.SQL, d.typeOf(f)) }))
 }
 
-// value is what a column of a file becomes in the table. The elements of a list are made of their fields by name: a cast
-// of a list whose fields have other names gives nulls.
+// value is what a column of a file becomes in the table. The elements of a list are made of their fields by name: a
+// cast of a list whose fields have other names gives nulls.
 func (d *Dialect) value(c Column) string {
 	in := "r." + c.Name
 	switch c.Kind {

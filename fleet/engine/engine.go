@@ -8,9 +8,9 @@
 // # Rule
 //
 // A [Script] names the tables and the questions. An [Engine] reads files into a table "loaded" of the [Columns], with
-// file_no (a file's place in the list) and file_row beside them, makes the tables, and answers. The columns are the fields
-// of demand.Row, by their tags. A [Dialect] has what engines write differently. Package duckdb answers when it is asked, in
-// this process; package spark answers all questions in one run of other processes.
+// file_no (a file's place in the list) and file_row beside them, makes the tables, and answers. The columns are the
+// fields of demand.Row, by their tags. A [Dialect] has what engines write differently. Package duckdb answers when it
+// is asked, in this process; package spark answers all questions in one run of other processes.
 package engine
 
 import "context"
@@ -40,10 +40,10 @@ type Script struct {
 // Question is one in SQL.
 type Question struct{ Name, SQL string }
 
-// Table is one of three. With SQL it is the answer to a question, which is kept. With Elements it has a line for each element
-// of such lists in the table Of, such as levels: the columns of the table, those of the element, and kind, which is the
-// list's name. With Numbered it has the rows of the table Of, which is "loaded", that the table Numbered has by file_no and
-// file_row, with its container_no beside.
+// Table is one of three. With SQL it is the answer to a question, which is kept. With Elements it has a line for each
+// element of such lists in the table Of, such as levels: the columns of the table, those of the element, and kind,
+// which is the list's name. With Numbered it has the rows of the table Of, which is "loaded", that the table Numbered
+// has by file_no and file_row, with its container_no beside.
 type Table struct {
 	Name     string
 	SQL      string

@@ -2,36 +2,30 @@
 //
 // # Problem
 //
-// A report about a real fleet cannot be checked: what each service needs at least is not known there. And a fleet of 65,000 hosts is
-// not at hand.
+// A report about a real fleet cannot be checked: what each service needs at least is not known there. And a fleet of
+// 65,000 hosts is not at hand.
 //
 // # Rule
 //
 // A service draws its replicas and its limit from a seed. What it wants in each period of 100 ms, work and width, is of
-// a recording of a real
-// service (recorded.json, by make truth-demand): of one that is drawn, from a moment that is drawn, over and over, at a
-// size that is drawn. Its demand
-// at each of [levels] levels of load is stepped period by period through internal/sim/simulate/coarse under its limit,
-// and makes the row of five
-// minutes of a container at that level. What its periods tell of other limits is internal/demand/periodmodel's, as on a
-// host. The truth is from
-// the same demands: the least limit at which the model stops a container for at most the bound.
+// a recording of a real service (recorded.json, by make truth-demand): of one that is drawn, from a moment that is
+// drawn, over and over, at a size that is drawn. Its demand at each of [levels] levels of load is stepped period by
+// period through internal/sim/simulate/coarse under its limit, and makes the row of five minutes of a container at that
+// level. What its periods tell of other limits is internal/demand/periodmodel's, as on a host. The truth is from the
+// same demands: the least limit at which the model stops a container for at most the bound.
 //
 // A service that uses more than the recorded one is wider, by a factor, or is the sum of several from moments of their
-// own, or both. One that uses
-// less has a part of the requests. Less load takes from each period up to the median, and leaves out whole stretches
-// above it. Drawn demands,
-// without a recording, are there for comparison ([Options.Drawn]).
+// own, or both. One that uses less has a part of the requests. Less load takes from each period up to the median, and
+// leaves out whole stretches above it. Drawn demands, without a recording, are there for comparison ([Options.Drawn]).
 //
 // # Worked example
 //
-// A recorded server uses 0.3 CPUs, at most 8 at once. A service with a limit of 4 is to use 1.2 at its peak: four times that. A size of 2
-// makes it 16 wide, and two parts of that size begin at moments of their own.
+// A recorded server uses 0.3 CPUs, at most 8 at once. A service with a limit of 4 is to use 1.2 at its peak: four times
+// that. A size of 2 makes it 16 wide, and two parts of that size begin at moments of their own.
 //
 // # Limits
 //
 // A recording is of 20 s, so that what comes less often is not in it, and five minutes have it fifteen times. Its
-// client and its size are those
-// of bench/truth. Containers of a service at one level of load have equal rows. The truth is the period model's, whose own error
-// docs/results/coarse.md has.
+// client and its size are those of bench/truth. Containers of a service at one level of load have equal rows. The truth
+// is the period model's, whose own error docs/results/coarse.md has.
 package generate

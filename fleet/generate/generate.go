@@ -58,11 +58,10 @@ const (
 )
 
 // Service is the truth about one service, whose containers want the same. Recording is the kind of service whose demand
-// it has; "": it is drawn.
-// LeastLimit is the smallest limit at which its most loaded container is stopped for at most the bound of its time to
-// work. CoresAfter is what is
-// needed to be stopped for at most that, or no longer than now, and CoresAfterBurst the same with a burst of one quota; no container has
-// more than now. StoppedShare is of all time, with the limit of now, and StoppedShareAfter with that of CoresAfter.
+// it has; "": it is drawn. LeastLimit is the smallest limit at which its most loaded container is stopped for at most
+// the bound of its time to work. CoresAfter is what is needed to be stopped for at most that, or no longer than now,
+// and CoresAfterBurst the same with a burst of one quota; no container has more than now. StoppedShare is of all time,
+// with the limit of now, and StoppedShareAfter with that of CoresAfter.
 type Service struct {
 	Name              string  `json:"name"`
 	Recording         string  `json:"recording,omitempty"`
@@ -92,7 +91,7 @@ type service struct {
 
 // Make writes the rows of a fleet and truth.json below a folder.
 func Make(ctx context.Context, dir string, o Options) (Truth, error) {
-	all, err := draw(ctx, o)
+	services, err := draw(ctx, o)
 	if err != nil {
 		return Truth{}, err
 	}
@@ -101,14 +100,14 @@ func Make(ctx context.Context, dir string, o Options) (Truth, error) {
 	if o.Drawn {
 		truth.Demand = Drawn
 	}
-	for i := range all {
-		s := all[i].truth
+	for i := range services {
+		s := services[i].truth
 		truth.Services = append(truth.Services, s)
 		truth.CoresNow += float64(s.Containers) * s.LimitCPUs
 		truth.CoresAfter += s.CoresAfter
 	}
 	slices.SortFunc(truth.Services, func(a, b Service) int { return cmp.Compare(a.Name, b.Name) })
-	if err := write(ctx, dir, all, o); err != nil {
+	if err := write(ctx, dir, services, o); err != nil {
 		return truth, err
 	}
 	text, err := json.MarshalIndent(truth, "", "  ")
@@ -131,21 +130,21 @@ var limits = []float64{0.5, 1, 1, 2, 2, 4, 8, 16}
 
 // draw draws the services: a few are large, most are small.
 func draw(ctx context.Context, o Options) ([]service, error) {
-	of, err := recordings()
+	recorded, err := recordings()
 	if err != nil {
 		return nil, fmt.Errorf("recorded.json: %w", err)
 	}
 	n := max(1, min(o.Containers, o.Containers/40+3))
-	all := make([]service, n)
+	services := make([]service, n)
 	weights := 0.0
-	for i := range all {
+	for i := range services {
 		weights += 1 / float64(i+1)
 	}
 	left := o.Containers - n // each has one
 	chances := make([]*rand.Rand, n)
-	for i := range all {
+	for i := range services {
 		chance := rand.New(rand.NewPCG(o.Seed, uint64(i)))
-		s := &all[i]
+		s := &services[i]
 		s.workload, s.limit = fmt.Sprintf("service-%05d", i), limits[chance.IntN(len(limits))]
 		s.name = namespace + "/" + s.workload + "/app"
 		s.memoryBytes = int64(s.limit*(1+float64(i%4))) << 29 // 0.5 to 2 GiB per CPU, not drawn: what is drawn stays as it was
@@ -153,32 +152,33 @@ func draw(ctx context.Context, o Options) ([]service, error) {
 		left -= s.replicas - 1
 		chances[i] = chance
 	}
-	all[0].replicas += left // what rounding leaves
+	services[0].replicas += left // what rounding leaves
 	chances[0] = rand.New(rand.NewPCG(o.Seed, uint64(n)))
-	return all, parallel.OnAllCores(ctx)(n, func(i int) error {
-		all[i].demand(chances[i], of, i, o)
+	return services, parallel.OnAllCores(ctx)(n, func(i int) error {
+		services[i].demand(chances[i], recorded, i, o)
 		return nil
 	})
 }
 
 // wish is what a service's containers want.
 type wish interface {
-	at(chance *rand.Rand, level int) offered
+	offered(chance *rand.Rand, level int) offered
 }
 
-// demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too large to keep.
-func (s *service) demand(chance *rand.Rand, of []recording, no int, o Options) {
+// demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too
+// large to keep.
+func (s *service) demand(chance *rand.Rand, recorded []recording, no int, o Options) {
 	var demands [levels]offered
 	var p wish
 	kind := ""
 	if o.Drawn {
 		p = profileOf(chance, s.limit)
 	} else {
-		r := replayOf(chance, of, s.limit)
-		p, kind = &r, r.of.kind
+		r := replayOf(chance, recorded, s.limit)
+		p, kind = &r, r.source.kind
 	}
 	for level := range levels {
-		demands[level] = p.at(chance, level)
+		demands[level] = p.offered(chance, level)
 		other := periodmodel.New(period)
 		s.ran[level] = demands[level].under(s.limit, false, other)
 		s.other[level] = other.Take(demand.SlotLength)
@@ -190,7 +190,8 @@ func (s *service) demand(chance *rand.Rand, of []recording, no int, o Options) {
 	s.truth.Recording = kind
 }
 
-// levelAt is the level of load of a service in a slot: low at night and high at noon, each service with an hour of its own.
+// levelAt is the level of load of a service in a slot: low at night and high at noon, each service with an hour of its
+// own.
 func levelAt(service, slot int) int {
 	hour := float64(slot)/float64(slotsPerHour) + float64(service%5)
 	return min(levels-1, int(float64(levels)*(0.5-0.5*math.Cos(2*math.Pi*hour/24))))
@@ -223,7 +224,7 @@ func (s *service) found(demands *[levels]offered, bound float64) Service {
 		below, enough := 0.0, widest
 		for enough-below > 0.001 {
 			middle := (below + enough) / 2
-			if of, _ := share(middle, burst); of <= may {
+			if stopped, _ := share(middle, burst); stopped <= may {
 				enough = middle
 			} else {
 				below = middle
@@ -244,13 +245,13 @@ func (s *service) found(demands *[levels]offered, bound float64) Service {
 }
 
 // write writes the files, a host's hour each.
-func write(ctx context.Context, dir string, all []service, o Options) error {
+func write(ctx context.Context, dir string, services []service, o Options) error {
 	on := make([][]int, o.Hosts) // numbers of containers
-	of := make([]int, 0, o.Containers)
-	for i := range all {
-		for range all[i].replicas {
-			on[len(of)%o.Hosts] = append(on[len(of)%o.Hosts], len(of))
-			of = append(of, i)
+	serviceOf := make([]int, 0, o.Containers)
+	for i := range services {
+		for range services[i].replicas {
+			on[len(serviceOf)%o.Hosts] = append(on[len(serviceOf)%o.Hosts], len(serviceOf))
+			serviceOf = append(serviceOf, i)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -263,7 +264,7 @@ func write(ctx context.Context, dir string, all []service, o Options) error {
 		for host := files[file].first; host < files[file].end; host++ {
 			for _, no := range on[host] {
 				for slot := hour * slotsPerHour; slot < (hour+1)*slotsPerHour; slot++ {
-					rows = append(rows, all[of[no]].row(levelAt(of[no], slot),
+					rows = append(rows, services[serviceOf[no]].row(levelAt(serviceOf[no], slot),
 						o.Start.Add(time.Duration(slot)*demand.SlotLength), host, no))
 				}
 			}
@@ -280,8 +281,8 @@ func write(ctx context.Context, dir string, all []service, o Options) error {
 // hosts are those from first to before end.
 type hosts struct{ first, end int }
 
-// filesOf are the hosts whose rows of an hour are in a file: each its own, or so many together that a file has as many rows as store.Join
-// makes. on are the containers of each host; none is without.
+// filesOf are the hosts whose rows of an hour are in a file: each its own, or so many together that a file has as many
+// rows as store.Join makes. on are the containers of each host; none is without.
 func filesOf(on [][]int, joined bool) (files []hosts) {
 	first, rows := 0, 0
 	for host := range on {
@@ -294,8 +295,8 @@ func filesOf(on [][]int, joined bool) (files []hosts) {
 	return files
 }
 
-// create writes a file that is not there yet. Unlike store.Write it does not wait for the disk, which is most of its time: what a
-// crash takes can be made again.
+// create writes a file that is not there yet. Unlike store.Write it does not wait for the disk, which is most of its
+// time: what a crash takes can be made again.
 func create(name string, rows []demand.Row) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
@@ -325,7 +326,7 @@ func podName(workload string, no int) string {
 }
 
 // row is a container's five minutes at a level of load.
-func (s *service) row(level int, at time.Time, host, no int) demand.Row {
+func (s *service) row(level int, start time.Time, host, no int) demand.Row {
 	r := &s.ran[level]
 	wanted := histogram(r.wanted)
 	demanded := 0.0
@@ -334,7 +335,7 @@ func (s *service) row(level int, at time.Time, host, no int) demand.Row {
 	}
 	stopped := r.stopped.Seconds()
 	row := demand.Row{
-		Schema: demand.SchemaVersion, Start: at, Began: at, Seconds: demand.SlotLength.Seconds(), Samples: 300,
+		Schema: demand.SchemaVersion, Start: start, Began: start, Seconds: demand.SlotLength.Seconds(), Samples: 300,
 		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Namespace: namespace, Pod: podName(s.workload, no),
 		Container: "app", Service: s.name, Cgroup: int64(no + 1),
 		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(hostCPUs)),
@@ -350,12 +351,12 @@ func (s *service) row(level int, at time.Time, host, no int) demand.Row {
 	return row
 }
 
-func histogram(of map[int32]time.Duration) (all []demand.Level) {
-	for cpus, d := range of {
+func histogram(lasted map[int32]time.Duration) (histogram []demand.Level) {
+	for cpus, d := range lasted {
 		if us := d.Microseconds(); us > 0 {
-			all = append(all, demand.Level{CPUs: cpus, Microseconds: us})
+			histogram = append(histogram, demand.Level{CPUs: cpus, Microseconds: us})
 		}
 	}
-	slices.SortFunc(all, func(a, b demand.Level) int { return cmp.Compare(a.CPUs, b.CPUs) })
-	return all
+	slices.SortFunc(histogram, func(a, b demand.Level) int { return cmp.Compare(a.CPUs, b.CPUs) })
+	return histogram
 }

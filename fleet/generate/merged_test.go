@@ -48,7 +48,7 @@ func TestMergedIsWhatMergedContainersNeed(t *testing.T) {
 			chance := rand.New(rand.NewPCG(11, no))
 			limit := limits[chance.IntN(len(limits))]
 			p := profileOf(chance, limit)
-			a, b := p.at(chance, levels-1), p.at(chance, levels-1)
+			a, b := p.offered(chance, levels-1), p.offered(chance, levels-1)
 			oneLeast, mean := need(a, bound)
 			otherLeast, _ := need(b, bound)
 			least, both := need(together(a, b), bound)

@@ -25,7 +25,8 @@ type offered struct {
 
 // profile is how a service's threads want CPUs.
 type profile struct {
-	// base is the CPUs used all the time at the peak, at a width of baseWidth; bursts of burstWork come once in so many periods.
+	// base is the CPUs used all the time at the peak, at a width of baseWidth; bursts of burstWork come once in so many
+	// periods.
 	base       float64
 	baseWidth  int32
 	burstWidth int32
@@ -45,8 +46,8 @@ func profileOf(chance *rand.Rand, limit float64) *profile {
 	return p
 }
 
-// at is the demand at a level of load.
-func (p *profile) at(chance *rand.Rand, level int) offered {
+// offered is the demand at a level of load.
+func (p *profile) offered(chance *rand.Rand, level int) offered {
 	d := offered{make([]int64, periods), make([]int32, periods)}
 	load := float64(level+1) / levels
 	for i := range d.workNS {
@@ -67,8 +68,8 @@ type ran struct {
 	stops               demand.Stops
 }
 
-// under steps a demand through the period model, with a burst of one quota or none. What waits behind the quota stays as wide as it
-// came. other is told of the periods, if it is not nil.
+// under steps a demand through the period model, with a burst of one quota or none. What waits behind the quota stays
+// as wide as it came. other is told of the periods, if it is not nil.
 func (d *offered) under(limitCPUs float64, burst bool, other *periodmodel.Model) ran {
 	r := ran{width: map[int32]time.Duration{}, wanted: map[int32]time.Duration{}}
 	l := coarse.Limit{QuotaNS: int64(limitCPUs * float64(period)), PeriodNS: int64(period)}

@@ -23,13 +23,13 @@ var recordings = sync.OnceValues(func() ([]recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]recording, len(f.Services))
-	for i := range all {
-		if all[i], err = recordingOf(&f.Services[i]); err != nil {
+	recordings := make([]recording, len(f.Services))
+	for i := range recordings {
+		if recordings[i], err = recordingOf(&f.Services[i]); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return recordings, nil
 })
 
 // recording is the demand of a real service, over and over.
@@ -56,14 +56,14 @@ func recordingOf(s *recorded.Service) (recording, error) {
 	return r, nil
 }
 
-func median[T int32 | int64](of []T) T {
-	sorted := slices.Sorted(slices.Values(of))
+func median[T int32 | int64](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 
 // replay is a service of a drawn size that wants CPUs as a recording did.
 type replay struct {
-	of *recording
+	source *recording
 	// size is how many times as wide it is as the recorded one, with as much more work.
 	size float64
 	// parts are clients of their own: as many times the recorded ones, each from a moment of its own.
@@ -76,24 +76,24 @@ type part struct {
 	share float64
 }
 
-// replayOf draws a service that a limit holds back a little, or not at all: its mean use at the peak is that of profileOf. A service that
-// uses more than the recorded one is wider, or has more clients, or both. One that uses less has fewer requests, each as wide as
-// recorded.
-func replayOf(chance *rand.Rand, of []recording, limit float64) replay {
-	r := replay{of: &of[chance.IntN(len(of))], size: 1}
-	rate := limit * (0.05 + 0.5*chance.Float64()*chance.Float64()) / r.of.cpus
+// replayOf draws a service that a limit holds back a little, or not at all: its mean use at the peak is that of
+// profileOf. A service that uses more than the recorded one is wider, or has more clients, or both. One that uses less
+// has fewer requests, each as wide as recorded.
+func replayOf(chance *rand.Rand, recorded []recording, limit float64) replay {
+	r := replay{source: &recorded[chance.IntN(len(recorded))], size: 1}
+	rate := limit * (0.05 + 0.5*chance.Float64()*chance.Float64()) / r.source.cpus
 	if rate > 1 {
-		r.size = min(math.Pow(rate, chance.Float64()), max(1, float64(hostCPUs)/float64(r.of.widest)))
+		r.size = min(math.Pow(rate, chance.Float64()), max(1, float64(hostCPUs)/float64(r.source.widest)))
 	}
 	for left := rate / r.size; left > 0; left-- {
-		r.parts = append(r.parts, part{chance.IntN(len(r.of.workNS)), min(1, left)})
+		r.parts = append(r.parts, part{chance.IntN(len(r.source.workNS)), min(1, left)})
 	}
 	return r
 }
 
-// at is the demand at a level of load. What a period has up to the median is less at less load. A stretch of periods above it comes
-// whole or not at all, as often as the load says.
-func (r *replay) at(chance *rand.Rand, level int) offered {
+// offered is the demand at a level of load. What a period has up to the median is less at less load. A stretch of periods
+// above it comes whole or not at all, as often as the load says.
+func (r *replay) offered(chance *rand.Rand, level int) offered {
 	d := offered{make([]int64, periods), make([]int32, periods)}
 	load := float64(level+1) / levels
 	widest := make([]int64, periods) // work of the widest part
@@ -101,19 +101,19 @@ func (r *replay) at(chance *rand.Rand, level int) offered {
 		keep := load * p.share
 		above, kept := false, false
 		for i := range d.workNS {
-			j := (p.from + i) % len(r.of.workNS)
-			work, width := r.of.workNS[j], r.of.width[j]
-			if was := above; work > r.of.calm {
+			j := (p.from + i) % len(r.source.workNS)
+			work, width := r.source.workNS[j], r.source.width[j]
+			if was := above; work > r.source.calm {
 				if above = true; !was {
 					kept = chance.Float64() < keep
 				}
 			} else {
 				above = false
 			}
-			beyond := max(0, work-r.of.calm)
+			beyond := max(0, work-r.source.calm)
 			calm := float64(work-beyond) * keep
 			if above && !kept {
-				beyond, width = 0, min(width, r.of.calmWidth)
+				beyond, width = 0, min(width, r.source.calmWidth)
 			}
 			mine := int64(r.size * (calm + float64(beyond)))
 			wide := int32(math.Ceil(r.size * float64(width)))

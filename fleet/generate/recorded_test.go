@@ -57,24 +57,24 @@ func TestReplayedDemand(t *testing.T) {
 		r := replayOf(chance, all, limit)
 		want := 0.0
 		for _, p := range r.parts {
-			want += p.share * r.size * r.of.cpus
+			want += p.share * r.size * r.source.cpus
 		}
 		if want < 0.05*limit*0.99 || want > 0.55*limit*1.01 {
-			t.Errorf("%s: %.2f CPUs of a limit of %v", r.of.kind, want, limit)
+			t.Errorf("%s: %.2f CPUs of a limit of %v", r.source.kind, want, limit)
 		}
 		var cpus [levels]float64
 		for level := range levels {
-			d := r.at(chance, level)
+			d := r.offered(chance, level)
 			for i, work := range d.workNS {
 				if work < 0 || d.width[i] < 1 || d.width[i] > hostCPUs || work > int64(d.width[i])*int64(period) {
-					t.Fatalf("%s: period %d: %d ns on %d CPUs", r.of.kind, i, work, d.width[i])
+					t.Fatalf("%s: period %d: %d ns on %d CPUs", r.source.kind, i, work, d.width[i])
 				}
 				cpus[level] += float64(work) / float64(period) / float64(periods)
 			}
 		}
 		off, n = off+cpus[levels-1]/want-1, n+1
 		if cpus[0] > 0.7*cpus[levels-1] {
-			t.Errorf("%s of %d parts: %.3f CPUs at little load, %.3f at the peak", r.of.kind, len(r.parts), cpus[0], cpus[levels-1])
+			t.Errorf("%s of %d parts: %.3f CPUs at little load, %.3f at the peak", r.source.kind, len(r.parts), cpus[0], cpus[levels-1])
 		}
 	}
 	if off /= float64(n); off < -0.05 || off > 0.05 {

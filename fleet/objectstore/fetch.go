@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -30,8 +32,8 @@ type Into struct {
 	// Dir is an empty folder. Room is how many bytes may come into it.
 	Dir  string
 	Room int64
-	// Told is told how many files have come, of so many; nil: nothing is. It is called from one goroutine at once.
-	Told func(done, of int)
+	// Progress is told how many files have come of all; nil: nothing is. It is called from one goroutine at once.
+	Progress func(done, total int)
 }
 
 // Fetched is what came.
@@ -59,7 +61,7 @@ func (e *NoRoom) Error() string {
 }
 
 // Fetch brings objects into a folder.
-func (s *Store) Fetch(ctx context.Context, objects []Object, into Into) (f Fetched, err error) {
+func (s *Store) Fetch(parent context.Context, objects []Object, into Into) (f Fetched, err error) {
 	var need int64
 	for _, o := range objects {
 		need += min(o.Bytes, math.MaxInt64-need) // a size is what a stranger says
@@ -67,50 +69,45 @@ func (s *Store) Fetch(ctx context.Context, objects []Object, into Into) (f Fetch
 	if need > into.Room {
 		return f, &NoRoom{s.place, len(objects), need, into.Room}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next, used atomic.Int64
+	var used atomic.Int64
+	take := func(n int) error {
+		if used.Add(int64(n)) > into.Room {
+			return fmt.Errorf("%s: its files have grown since they were listed, beyond the room of %d MiB: TMPDIR names another "+
+				"place, --disk gives more", text.Sanitize(s.place.String(), 0), into.Room>>20)
+		}
+		return nil
+	}
 	names, whys := make([]string, len(objects)), make([]error, len(objects))
 	var mu sync.Mutex
 	done := 0
-	var workers sync.WaitGroup
-	for range min(len(objects), atOnce) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(objects) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				name := filepath.Join(into.Dir, fmt.Sprintf("%07d.parquet", i))
-				why, err := s.fetchOne(ctx, objects[i].Key, name, func(n int) error {
-					if used.Add(int64(n)) > into.Room {
-						return fmt.Errorf("%s: its files have grown since they were listed, beyond the room of %d "+
-							"MiB: TMPDIR names another place, --disk gives more", text.Sanitize(s.place.String(), 0), into.Room>>20)
-					}
-					return nil
-				})
-				if err != nil {
-					cancel(err)
-					return
-				}
-				names[i], whys[i] = name, why
-				mu.Lock()
-				if done++; into.Told != nil {
-					into.Told(done, len(objects))
-				}
-				mu.Unlock()
+	workers, ctx := errgroup.WithContext(parent)
+	workers.SetLimit(atOnce)
+	for i := 0; i < len(objects) && ctx.Err() == nil; i++ {
+		workers.Go(func() (err error) {
+			names[i] = filepath.Join(into.Dir, fmt.Sprintf("%07d.parquet", i))
+			if whys[i], err = s.fetchOne(ctx, objects[i].Key, names[i], take); err != nil {
+				return err
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; into.Progress != nil {
+				into.Progress(done, len(objects))
+			}
+			return nil
 		})
 	}
-	workers.Wait()
-	if ctx.Err() != nil {
-		return f, context.Cause(ctx)
+	if err := cmp.Or(workers.Wait(), context.Cause(parent)); err != nil {
+		return f, err
 	}
 	f.Names = make(map[string]string, len(objects))
 	for i, o := range objects {
-		if of := response(whys[i]); whys[i] != nil {
-			if len(f.Files) == 0 && i == len(objects)-1 && slices.Contains(refusals, of.Code) { // all are refused
+		if answer := response(whys[i]); whys[i] != nil {
+			if len(f.Files) == 0 && i == len(objects)-1 && slices.Contains(refusals, answer.Code) { // all are refused
 				return f, s.explained(s.place.name(o.Key), whys[i])
 			}
 			why := "it is gone since it was listed"
-			if of.Code != gone {
-				why = "the store refuses it: " + text.Sanitize(of.Code+": "+of.Message, maxReason)
+			if answer.Code != gone {
+				why = "the store refuses it: " + text.Sanitize(answer.Code+": "+answer.Message, maxReason)
 			}
 			f.Left = append(f.Left, Left{s.place.name(o.Key), why})
 			continue
@@ -129,8 +126,8 @@ const gone = "NoSuchKey"
 
 // fetchOne fetches one object. why is the store's answer for which it is left out.
 func (s *Store) fetchOne(ctx context.Context, key, to string, take func(n int) error) (why, err error) {
-	alone := func(of minio.ErrorResponse) bool {
-		return slices.Contains([]string{gone, "AccessDenied", "InvalidObjectState"}, of.Code) // the last is of an archive
+	alone := func(answer minio.ErrorResponse) bool {
+		return slices.Contains([]string{gone, "AccessDenied", "InvalidObjectState"}, answer.Code) // the last is of an archive
 	}
 	why, err = s.attempted(ctx, key, "came", alone, func(ctx context.Context, alive func()) error {
 		return s.transfer(ctx, alive, key, to, take)
@@ -142,22 +139,22 @@ func (s *Store) fetchOne(ctx context.Context, key, to string, take func(n int) e
 }
 
 // attempted does a transfer of an object, and again where it is cut off or stands still. once tells alive of each part
-// that came or went, as moves says.
-// why is an answer of the store that is about this object alone; an error that is local comes back as it is.
+// that came or went, as moves says. why is an answer of the store that is about this object alone; an error that is
+// local comes back as it is.
 func (s *Store) attempted(ctx context.Context, key, moves string, alone func(minio.ErrorResponse) bool,
 	once func(ctx context.Context, alive func()) error) (why, err error) {
 	for attempt := 1; ; attempt++ {
 		err = s.watch(ctx, moves, once)
-		switch of := response(err); {
+		switch answer := response(err); {
 		case err == nil:
 			return nil, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.As(err, new(local)):
 			return nil, err
-		case alone(of):
+		case alone(answer):
 			return err, nil
-		case of.StatusCode != 0 || attempt == attempts: // the client has repeated what may be repeated
+		case answer.StatusCode != 0 || attempt == attempts: // the client has repeated what may be repeated
 			return nil, s.explained(s.place.name(key), err)
 		}
 	}
@@ -174,7 +171,7 @@ func (s *Store) watch(ctx context.Context, moves string, once func(ctx context.C
 
 // transfer writes an object to a file, whole or not at all.
 func (s *Store) transfer(ctx context.Context, alive func(), key, to string, take func(n int) error) (err error) {
-	body, of, _, err := s.client.GetObject(ctx, s.place.Bucket, key, minio.GetObjectOptions{})
+	body, info, _, err := s.client.GetObject(ctx, s.place.Bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return cause(ctx, err)
 	}
@@ -184,7 +181,7 @@ func (s *Store) transfer(ctx context.Context, alive func(), key, to string, take
 		return local{err}
 	}
 	n, err := io.Copy(&sink{f, take}, &watched{body, alive})
-	if err == nil && of.Size >= 0 && n != of.Size {
+	if err == nil && info.Size >= 0 && n != info.Size {
 		err = io.ErrUnexpectedEOF
 	}
 	if closed := f.Close(); err == nil && closed != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// served is a store with a bucket "rows" that holds objects. before sees each request; false: it has answered. It returns the environment
-// that leads there.
+// served is a store with a bucket "rows" that holds objects. before sees each request; false: it has answered. It
+// returns the environment that leads there.
 func served(t *testing.T, objects map[string]string, before func(w http.ResponseWriter, r *http.Request) bool) map[string]string {
 	t.Helper()
 	backend := s3mem.New()
@@ -115,9 +115,9 @@ func TestFetch(t *testing.T) {
 		t.Fatalf("%d requests, %d objects of %d, %q", lists.Load(), len(l.Objects), len(want), l.Damaged)
 	}
 	dir := t.TempDir()
-	f, err := s.Fetch(t.Context(), l.Objects, Into{Dir: dir, Room: 1 << 20, Told: func(done, of int) {
-		if told.Add(1) != int64(done) || of != len(want) {
-			t.Errorf("told of %d of %d", done, of)
+	f, err := s.Fetch(t.Context(), l.Objects, Into{Dir: dir, Room: 1 << 20, Progress: func(done, total int) {
+		if told.Add(1) != int64(done) || total != len(want) {
+			t.Errorf("told of %d of %d", done, total)
 		}
 	}})
 	if err != nil || len(f.Left) != 0 || len(f.Files) != len(want) || told.Load() != int64(len(want)) {
@@ -170,7 +170,8 @@ func cutOff(w http.ResponseWriter, content string) {
 	panic(http.ErrAbortHandler)
 }
 
-// A transfer that is cut off begins anew. Where it always is, the fetch ends with the cause and leaves no half of a file.
+// A transfer that is cut off begins anew. Where it always is, the fetch ends with the cause and leaves no half of a
+// file.
 func TestCutOff(t *testing.T) {
 	content := strings.Repeat("row", 10_000)
 	for _, c := range []struct{ times, most int64 }{{2, 3}, {1 << 30, 3}} {

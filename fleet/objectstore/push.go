@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/base64"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -24,7 +26,8 @@ import (
 // pushedAtOnce is how many files are pushed at once: a host has few, and other work.
 const pushedAtOnce = 4
 
-// Push brings files of a folder into a place in a store, again and again: what is there already does not go a second time.
+// Push brings files of a folder into a place in a store, again and again: what is there already does not go a second
+// time.
 type Push struct {
 	Store *Store
 	// Dir is the folder. Its files *.parquet have the same names below the place.
@@ -48,8 +51,9 @@ type Pushed struct {
 	Failed []Left
 }
 
-// Do pushes what is new. The error is about the store or the folder as a whole; what is wrong with one file is in Failed.
-func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
+// Do pushes what is new. The error is about the store or the folder as a whole; what is wrong with one file is in
+// Failed.
+func (p *Push) Do(parent context.Context) (done Pushed, err error) {
 	names, failed, err := filesIn(p.Dir)
 	if err != nil {
 		return done, err
@@ -58,41 +62,30 @@ func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
 	if p.known == nil {
 		p.known = map[string]version{}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	work := make(chan string)
 	var mu sync.Mutex
-	var workers sync.WaitGroup
-	for range min(len(names), pushedAtOnce) {
-		workers.Go(func() {
-			for name := range work {
-				sent, why, err := p.one(ctx, name, &mu)
-				if err != nil {
-					cancel(err)
-					continue
-				}
-				mu.Lock()
-				switch {
-				case why != "":
-					done.Failed = append(done.Failed, Left{name, why})
-				case sent != nil:
-					done.Sent, done.Bytes = done.Sent+1, done.Bytes+sent.bytes
-				}
-				mu.Unlock()
+	workers, ctx := errgroup.WithContext(parent)
+	workers.SetLimit(pushedAtOnce)
+	for i := 0; i < len(names) && ctx.Err() == nil; i++ {
+		workers.Go(func() error {
+			sent, why, err := p.push(ctx, names[i], &mu)
+			if err != nil {
+				return err
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case why != "":
+				done.Failed = append(done.Failed, Left{names[i], why})
+			case sent != nil:
+				done.Sent, done.Bytes = done.Sent+1, done.Bytes+sent.bytes
+			}
+			return nil
 		})
 	}
-	for _, name := range names {
-		if ctx.Err() != nil {
-			break
-		}
-		work <- name
-	}
-	close(work)
-	workers.Wait()
+	err = cmp.Or(workers.Wait(), context.Cause(parent))
 	slices.SortFunc(done.Failed, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
-	if ctx.Err() != nil {
-		return done, context.Cause(ctx)
+	if err != nil {
+		return done, err
 	}
 	for name := range p.known {
 		if _, ok := slices.BinarySearch(names, name); !ok {
@@ -102,20 +95,21 @@ func (p *Push) Do(ctx context.Context) (done Pushed, err error) {
 	return done, nil
 }
 
-// filesIn are the names of the files of rows in a folder, relative to it and in order. A part of it that cannot be read comes back.
+// filesIn are the names of the files of rows in a folder, relative to it and in order. A part of it that cannot be read
+// comes back.
 func filesIn(dir string) (names []string, failed []Left, err error) {
 	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		of, relErr := filepath.Rel(dir, name)
+		relative, relErr := filepath.Rel(dir, name)
 		switch {
 		case err != nil && name == dir:
 			return err
 		case err != nil || relErr != nil:
-			failed = append(failed, Left{of, errors.Join(err, relErr).Error()})
+			failed = append(failed, Left{relative, errors.Join(err, relErr).Error()})
 			if e != nil && e.IsDir() {
 				return fs.SkipDir
 			}
 		case strings.HasSuffix(name, ".parquet") && e.Type().IsRegular():
-			names = append(names, of)
+			names = append(names, relative)
 		}
 		return nil
 	})
@@ -123,8 +117,8 @@ func filesIn(dir string) (names []string, failed []Left, err error) {
 	return names, failed, err
 }
 
-// one pushes one file, if it is not there. sent is what went; why is for what reason it did not go, alone.
-func (p *Push) one(ctx context.Context, name string, mu *sync.Mutex) (sent *version, why string, err error) {
+// push pushes one file, if it is not there. sent is what went; why is for what reason it did not go, alone.
+func (p *Push) push(ctx context.Context, name string, mu *sync.Mutex) (sent *version, why string, err error) {
 	f, err := os.Open(filepath.Join(p.Dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil // removed since
@@ -168,8 +162,8 @@ func (p *Push) one(ctx context.Context, name string, mu *sync.Mutex) (sent *vers
 
 // has reports whether the store has a file. Where it does not say, such as to those who may only write, it has it not.
 //
-// The entity's tag is its MD5 sum, unless the store encrypts with keys of its own or has got it in parts. Then an object of the same size
-// that came after the last change of the file is taken for it.
+// The entity's tag is its MD5 sum, unless the store encrypts with keys of its own or has got it in parts. Then an
+// object of the same size that came after the last change of the file is taken for it.
 func (s *Store) has(ctx context.Context, key string, is version, sum string) bool {
 	o, err := s.client.StatObject(ctx, s.place.Bucket, key, minio.StatObjectOptions{})
 	return err == nil && o.Size == is.bytes && (strings.Trim(o.ETag, `"`) == sum || o.LastModified.After(is.change))
@@ -177,9 +171,9 @@ func (s *Store) has(ctx context.Context, key string, is version, sum string) boo
 
 // put writes an object, whole or not at all. why is the reason for which it alone does not go.
 func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, sum string) (why string, err error) {
-	alone := func(of minio.ErrorResponse) bool {
-		return of.StatusCode == http.StatusBadRequest &&
-			slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, of.Code)
+	alone := func(answer minio.ErrorResponse) bool {
+		return answer.StatusCode == http.StatusBadRequest &&
+			slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, answer.Code)
 	}
 	refused, err := s.attempted(ctx, key, "went", alone, func(ctx context.Context, alive func()) error {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -193,8 +187,8 @@ func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, su
 	case errors.As(err, own):
 		return own.Error(), nil
 	case refused != nil:
-		of := response(refused)
-		why = "the store refuses it: " + text.Sanitize(of.Code+": "+of.Message, maxReason)
+		answer := response(refused)
+		why = "the store refuses it: " + text.Sanitize(answer.Code+": "+answer.Message, maxReason)
 	}
 	return why, err
 }

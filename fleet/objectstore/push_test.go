@@ -87,7 +87,8 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// Who may only write pushes all the same. A transfer that is cut off begins anew. What is refused ends the call with the store's reason.
+// Who may only write pushes all the same. A transfer that is cut off begins anew. What is refused ends the call with
+// the store's reason.
 func TestPushIsRefused(t *testing.T) {
 	var cut atomic.Bool
 	var deny atomic.Value

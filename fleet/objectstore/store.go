@@ -82,8 +82,8 @@ func firstOf(getenv func(string) string, names ...string) string {
 	return ""
 }
 
-// credentialsOf finds credentials: of the environment, of AWS's files, and of the role of a pod, task or machine; else the store is asked
-// without any, as public buckets are.
+// credentialsOf finds credentials: of the environment, of AWS's files, and of the role of a pod, task or machine; else
+// the store is asked without any, as public buckets are.
 func (s *Store) credentialsOf(getenv func(string) string, ownEndpoint bool) (*credentials.Credentials, error) {
 	key, secret := getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY")
 	switch {
@@ -104,7 +104,7 @@ func (s *Store) credentialsOf(getenv func(string) string, ownEndpoint bool) (*cr
 	}
 	found := credentials.NewChainCredentials(chain)
 	// A chain without credentials would be asked anew for each request.
-	if of, err := found.GetWithContext(nil); err != nil || of.SignerType == credentials.SignatureAnonymous {
+	if value, err := found.GetWithContext(nil); err != nil || value.SignerType == credentials.SignatureAnonymous {
 		if profile := getenv("AWS_PROFILE"); profile != "" {
 			return nil, fmt.Errorf("AWS_PROFILE is %s: there are no credentials of it in AWS's shared files: 'aws "+
 				"configure list' tells what is there", text.Quoted(profile))
@@ -132,14 +132,14 @@ type Listing struct {
 // lineOf is after how many keys a listing tells how far it is.
 const lineOf = 100_000
 
-// List lists the files below the place. told is told now and then how many keys it has seen; nil: nothing is.
-func (s *Store) List(ctx context.Context, told func(keys int)) (l Listing, err error) {
+// List lists the files below the place. progress is told now and then how many keys it has seen; nil: nothing is.
+func (s *Store) List(ctx context.Context, progress func(keys int)) (l Listing, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := 0
 	for o := range s.client.ListObjectsIter(ctx, s.place.Bucket, minio.ListObjectsOptions{Prefix: s.place.Below, Recursive: true}) {
-		if seen++; told != nil && seen%s.line == 0 {
-			told(seen)
+		if seen++; progress != nil && seen%s.line == 0 {
+			progress(seen)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -173,9 +173,9 @@ var refusals = []string{"AccessDenied", "AllAccessDisabled", "AccountProblem", "
 	"SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "InvalidTokenId", "Forbidden"}
 
 // response is what the store says of an error; the zero value: it says nothing.
-func response(err error) (of minio.ErrorResponse) {
-	errors.As(err, &of)
-	return of
+func response(err error) (answer minio.ErrorResponse) {
+	errors.As(err, &answer)
+	return answer
 }
 
 // explained is an error of the store with its way out.
@@ -183,21 +183,21 @@ func (s *Store) explained(name string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	of := response(err)
-	says := text.Sanitize(of.Code+": "+of.Message, maxReason)
+	answer := response(err)
+	says := text.Sanitize(answer.Code+": "+answer.Message, maxReason)
 	switch who := s.credentials; {
-	case of.Code == "NoSuchBucket":
+	case answer.Code == "NoSuchBucket":
 		err = fmt.Errorf("%s has no such bucket %s: check its name, AWS_REGION and AWS_ENDPOINT_URL", s.endpoint,
 			text.Quoted(s.place.Bucket))
-	case slices.Contains(refusals, of.Code) && who == "":
+	case slices.Contains(refusals, answer.Code) && who == "":
 		err = fmt.Errorf("%s denies access without credentials (%s): set AWS_ACCESS_KEY_ID and "+
 			"AWS_SECRET_ACCESS_KEY, or AWS_PROFILE", s.endpoint, says)
-	case slices.Contains(refusals, of.Code):
+	case slices.Contains(refusals, answer.Code):
 		err = fmt.Errorf("%s denies access (%s) to the credentials of %s: they need s3:ListBucket for the bucket and "+
 			"s3:GetObject for its objects, to push s3:PutObject", s.endpoint, says, who)
-	case slices.Contains([]string{"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "InvalidRegion"}, of.Code):
+	case slices.Contains([]string{"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "InvalidRegion"}, answer.Code):
 		err = fmt.Errorf("%s does not hold the bucket (%s): name its region in AWS_REGION", s.endpoint, says)
-	case of.Code != "" && of.StatusCode != 0:
+	case answer.Code != "" && answer.StatusCode != 0:
 		err = fmt.Errorf("%s: %s", s.endpoint, says)
 	default:
 		if u := new(url.Error); errors.As(err, &u) {

@@ -36,21 +36,21 @@ type treated struct {
 	before  periodmodel.Curve
 }
 
-// forecasts are the stopped shares that the periods before each remedy foretold, over all its containers. A remedy of which
-// they do not tell that of every container has none: it would be compared with others.
+// forecasts are the stopped shares that the periods before each remedy foretold, over all its containers. A remedy of
+// which they do not tell that of every container has none: it would be compared with others.
 func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error) {
-	var all []treated
+	var containers []treated
 	if err := engine.Each(ctx, e, "forecasts", func(line struct {
 		treated
 		Step         *int   `json:"step"`
 		Stopped      *int64 `json:"stopped_us"`
 		BurstStopped *int64 `json:"burst_stopped_us"`
 	}) {
-		if n := len(all); n == 0 || all[n-1].No != line.No || all[n-1].Remedy != line.Remedy {
-			all = append(all, line.treated)
+		if n := len(containers); n == 0 || containers[n-1].No != line.No || containers[n-1].Remedy != line.Remedy {
+			containers = append(containers, line.treated)
 		}
 		if line.Step != nil && line.Stopped != nil && line.BurstStopped != nil && line.From != nil {
-			all[len(all)-1].before.Add(periodmodel.Outcome{From: int(*line.From), Candidates: []periodmodel.Candidate{
+			containers[len(containers)-1].before.Add(periodmodel.Outcome{From: int(*line.From), Candidates: []periodmodel.Candidate{
 				{Step: *line.Step, Stopped: microseconds(*line.Stopped), BurstStopped: microseconds(*line.BurstStopped)},
 			}})
 		}
@@ -59,8 +59,8 @@ func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error)
 	}
 	type total struct{ stopped, seconds float64 }
 	totals, unknown := map[string]total{}, map[string]bool{}
-	for i := range all {
-		t := &all[i]
+	for i := range containers {
+		t := &containers[i]
 		share, ok := t.forecast()
 		if !ok {
 			unknown[t.Remedy] = true
@@ -78,16 +78,16 @@ func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error)
 	return shares, nil
 }
 
-// forecast is the share of the time for which the remedy would have left it stopped. Periods tell that of a larger limit and
-// of a burst.
+// forecast is the share of the time for which the remedy would have left it stopped. Periods tell that of a larger
+// limit and of a burst.
 func (t *treated) forecast() (share float64, ok bool) {
-	of, _ := remedy.Find(remedy.Kind(t.Remedy))
-	if of.Kind != remedy.Burst && !of.LargerLimit || t.Limit == nil || t.Known == nil || t.From == nil ||
+	kind, _ := remedy.Find(remedy.Kind(t.Remedy))
+	if kind.Kind != remedy.Burst && !kind.LargerLimit || t.Limit == nil || t.Known == nil || t.From == nil ||
 		*t.Known < leastKnown*t.Seconds {
 		return 0, false
 	}
 	t.before.Add(periodmodel.Outcome{From: int(*t.From)}) // where no limit would have stopped it
-	p, ok := t.before.At(*t.Limit, of.Kind == remedy.Burst)
+	p, ok := t.before.At(*t.Limit, kind.Kind == remedy.Burst)
 	return p.Stopped.Seconds() / *t.Known, ok
 }
 

@@ -59,8 +59,8 @@ type PlanOptions struct {
 	Clock func() time.Time
 }
 
-// MakePlan makes a plan. Containers move within their cluster. A budget of moves goes to the clusters in the order of their
-// names.
+// MakePlan makes a plan. Containers move within their cluster. A budget of moves goes to the clusters in the order of
+// their names.
 func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Plan, error) {
 	d := view.Plan{Risk: may.Risk, Reserve: may.Reserve, Stay: []view.Stay{}, Emptied: []view.Host{}, MoveList: []view.Move{}}
 	if may.Moves >= 0 {
@@ -233,8 +233,8 @@ func (p *placed) container(wants *demandOfDay) (c packing.Container, why string)
 	return c, why
 }
 
-// keepThoseOnEachHost has the containers stay of services that have one on each host, as a DaemonSet has, and returns how
-// many there are.
+// keepThoseOnEachHost has the containers stay of services that have one on each host, as a DaemonSet has, and returns
+// how many there are.
 func (c *cluster) keepThoseOnEachHost() (kept int) {
 	if len(c.hosts) < leastOnHosts {
 		return 0
@@ -296,8 +296,8 @@ type sums struct {
 
 type demandOfDay [phases]sums
 
-// moments are what a container wants in each phase. Of one without rows it is taken to want as much as in that of which its
-// need is greatest.
+// moments are what a container wants in each phase. Of one without rows it is taken to want as much as in that of which
+// its need is greatest.
 func (d *demandOfDay) moments() (wants []packing.Moments, most float64) {
 	wants = make([]packing.Moments, phases)
 	busiest := 0

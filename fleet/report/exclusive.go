@@ -12,7 +12,8 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// exclusiveSets are the CPUs of the pinned containers that run now, by their numbers, and the groups of the hosts' CPUs.
+// exclusiveSets are the CPUs of the pinned containers that run now, by their numbers, and the groups of the hosts'
+// CPUs.
 type exclusiveSets map[int64]exclusiveSet
 
 type exclusiveSet struct {
@@ -34,8 +35,8 @@ func readExclusive(ctx context.Context, e engine.Engine) (exclusiveSets, error) 
 	return sets, err
 }
 
-// node is a host with its pinned containers, by their numbers; nil: it is not known how its CPUs are grouped or which the
-// containers have, or they share CPUs. machines are what groups became, by their text.
+// node is a host with its pinned containers, by their numbers; nil: it is not known how its CPUs are grouped or which
+// the containers have, or they share CPUs. machines are what groups became, by their text.
 func (sets exclusiveSets) node(groups string, pinned []int64, machines map[string]*topology.Machine) *placement.Node {
 	m, known := machines[groups]
 	if !known {
@@ -69,9 +70,9 @@ func (sets exclusiveSets) node(groups string, pinned []int64, machines map[strin
 
 func numbered(no int64) string { return strconv.FormatInt(no, 10) }
 
-// fragmentation is how many of the CPUs that pinned containers give back are the odd threads of cores that another container
-// has a thread of, or the same one keeps: no set of whole cores can have them. nil: of a container that gives some back it is
-// not known which CPUs it has.
+// fragmentation is how many of the CPUs that pinned containers give back are the odd threads of cores that another
+// container has a thread of, or the same one keeps: no set of whole cores can have them. nil: of a container that gives
+// some back it is not known which CPUs it has.
 func fragmentation(ctx context.Context, e engine.Engine, containers []sized, services map[string]*service) (*float64, error) {
 	sets, err := readExclusive(ctx, e)
 	if err != nil {

@@ -54,7 +54,8 @@ func TestFragmentation(t *testing.T) {
 	near(t, "nothing is pinned", d.Ledger.Fragmentation, 0)
 }
 
-// Which CPUs go is not known of older rows, of lists and groups that are none, and where two containers have a CPU as their own.
+// Which CPUs go is not known of older rows, of lists and groups that are none, and where two containers have a CPU as
+// their own.
 func TestFragmentationIsNotKnown(t *testing.T) {
 	for what, rows := range map[string][]demand.Row{
 		"older": pinnedTo(1, "", "", 4, 3), "no list": pinnedTo(1, eightThreads, "x'--", 4, 3),

@@ -11,7 +11,8 @@ import (
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
-// autoscaled are rows of a service on four hosts of which two ended 18 hours before the others: one container on each, with 8 CPUs.
+// autoscaled are rows of a service on four hosts of which two ended 18 hours before the others: one container on each,
+// with 8 CPUs.
 func autoscaled() (rows []demand.Row) {
 	for no := range 4 {
 		at := noon.Add(-18 * time.Hour)
@@ -80,7 +81,8 @@ func TestLateHosts(t *testing.T) {
 	}
 }
 
-// A clock that is ahead does not make all other hosts gone, and one that is behind is told. A report of old rows is as of their end.
+// A clock that is ahead does not make all other hosts gone, and one that is behind is told. A report of old rows is as
+// of their end.
 func TestNowByClocksApart(t *testing.T) {
 	report := func(now time.Time, rows ...demand.Row) view.Document {
 		dir := t.TempDir()

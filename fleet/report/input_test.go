@@ -84,8 +84,8 @@ func older(t *testing.T, name string, r demand.Row, without *regexp.Regexp) {
 	}
 }
 
-// Rows that are there twice count once, wherever the copy is; so do the same five minutes as two programs saw them. Two programs one
-// after the other have a row each.
+// Rows that are there twice count once, wherever the copy is; so do the same five minutes as two programs saw them. Two
+// programs one after the other have a row each.
 func TestRowsCountOnce(t *testing.T) {
 	r := rowOf("cart", 0, noon, 8, 4)
 	unfinished, beside := part(r, 0, 100), part(r, 150, 150)
@@ -114,8 +114,8 @@ func TestRowsCountOnce(t *testing.T) {
 	}
 }
 
-// A file that is cut off, one of nothing, one of something else, and one without a column are named, and the others count. So are rows
-// that cannot be. However many files are read at once.
+// A file that is cut off, one of nothing, one of something else, and one without a column are named, and the others
+// count. So are rows that cannot be. However many files are read at once.
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	at := func(node string) string {

@@ -14,9 +14,9 @@ import (
 // mostRepairs bounds the repairs of one host, as those of the command defrag do.
 const mostRepairs = 16
 
-// lay lays the exclusive CPUs of a cluster's containers on the groups of its hosts, round by round: what comes gets its CPUs
-// before what leaves in the same round gives back its own. It returns the lists of those that move, by their places, and adds
-// to the document how well they lie.
+// lay lays the exclusive CPUs of a cluster's containers on the groups of its hosts, round by round: what comes gets its
+// CPUs before what leaves in the same round gives back its own. It returns the lists of those that move, by their
+// places, and adds to the document how well they lie.
 func (c *cluster) lay(sets exclusiveSets, p *packing.Plan, rounds []int, d *view.Plan) map[int]string {
 	on := map[int][]int{} // the containers that a host has now, or gets
 	for i := range c.containers {

@@ -26,8 +26,8 @@ type service struct {
 	pinned bool
 }
 
-// needed is what remains with one remedy. rounding is what it has above what is needed, failover what it has for hosts that
-// fail.
+// needed is what remains with one remedy. rounding is what it has above what is needed, failover what it has for hosts
+// that fail.
 type needed struct{ after, low, high, rounding, failover float64 }
 
 func (n *needed) add(more needed) {
@@ -35,20 +35,20 @@ func (n *needed) add(more needed) {
 	n.rounding, n.failover = n.rounding+more.rounding, n.failover+more.failover
 }
 
-// survives is how much of its load each container of a service carries when so many hosts fail, those that have most of them.
-// ok is false where none is left: then no limit helps, and it stays 1.
+// survives is how much of its load each container of a service carries when so many hosts fail, those that have most of
+// them. ok is false where none is left: then no limit helps, and it stays 1.
 func survives(on map[string]int, fail int) (load float64, ok bool) {
-	all, lost := 0, 0
+	have, lost := 0, 0
 	for i, n := range slices.Backward(slices.Sorted(maps.Values(on))) {
-		all += n
+		have += n
 		if i >= len(on)-fail {
 			lost += n
 		}
 	}
-	if all == lost {
-		return 1, all == 0
+	if have == lost {
+		return 1, have == 0
 	}
-	return float64(all) / float64(all-lost), true
+	return float64(have) / float64(have-lost), true
 }
 
 // add adds a container that runs now.
@@ -117,8 +117,8 @@ func (s *service) exclusive(now float64) int {
 	return int(min(now, leastlimit.Whole(limit.times(s.load).cpus)))
 }
 
-// ledger adds up the services, with what is kept for so many hosts that fail, and takes off what comes back and is of no use to
-// others; nil: that is not known, and not taken off.
+// ledger adds up the services, with what is kept for so many hosts that fail, and takes off what comes back and is of
+// no use to others; nil: that is not known, and not taken off.
 func ledger(services map[string]*service, fail int, fragmented *float64) view.Ledger {
 	cores, total := 0.0, needed{}
 	for _, s := range services {

@@ -32,7 +32,8 @@ func TestSurvives(t *testing.T) {
 	}
 }
 
-// carts is a service of four containers on two hosts that need 3.7 of their 8 CPUs each, and one of a single container that needs 3.7 of 4.
+// carts is a service of four containers on two hosts that need 3.7 of their 8 CPUs each, and one of a single container
+// that needs 3.7 of 4.
 func carts(t *testing.T, fail int) view.Document {
 	t.Helper()
 	var rows []demand.Row
@@ -74,7 +75,8 @@ func TestFailover(t *testing.T) {
 func TestShards(t *testing.T) {
 	d := carts(t, 0)
 	s, single := serviceOf(t, d, "cart/app"), serviceOf(t, d, "single/app")
-	// A second in five minutes at 4 CPUs, a third of the time at 1: two seldom meet, but what needs 3.63 alone has another beside it.
+	// A second in five minutes at 4 CPUs, a third of the time at 1: two seldom meet, but what needs 3.63 alone has another
+	// beside it.
 	const mean = 104.0 / 300
 	if s.Half.Containers != 2 || s.Double.Containers != 8 || s.Half.Limit < 3.7 || s.Half.Limit > 5.2 ||
 		s.Double.Limit < 2.5 || s.Double.Limit > 3.7 {
@@ -89,7 +91,8 @@ func TestShards(t *testing.T) {
 	if single.Half != nil || single.Double == nil || single.Double.Containers != 2 {
 		t.Errorf("of one: %+v, %+v", single.Half, single.Double)
 	}
-	// On two hosts: half as many are two, of which one is left and carries both; twice as many are eight, of which four are left.
+	// On two hosts: half as many are two, of which one is left and carries both; twice as many are eight, of which four
+	// are left.
 	failing := serviceOf(t, carts(t, 1), "cart/app")
 	for _, of := range [][2]*view.Shards{{s.Half, failing.Half}, {s.Double, failing.Double}} {
 		if ratio := of[1].Limit / of[0].Limit; math.Abs(ratio-2) > 0.05 {

@@ -135,8 +135,8 @@ type need struct {
 	twice  float64
 }
 
-// times is what it needs for so much of its load. A limit that is large enough for one is, so many times, for several: that
-// is safe, since what comes by chance evens out.
+// times is what it needs for so much of its load. A limit that is large enough for one is, so many times, for several:
+// that is safe, since what comes by chance evens out.
 func (n *need) times(load float64) *need {
 	more := *n
 	more.limit, more.lower, more.burst, more.mean = n.limit.times(load), n.lower.times(load), n.burst.times(load), load*n.mean

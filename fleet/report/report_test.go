@@ -218,7 +218,8 @@ func TestUnknown(t *testing.T) {
 	missing(t, "cores of what has no limit", serviceOf(t, d, "s1/app").CoresNow)
 }
 
-// A container that came a moment ago keeps what it has and is told as such. What the others of its service need stays known.
+// A container that came a moment ago keeps what it has and is told as such. What the others of its service need stays
+// known.
 func TestYoungContainers(t *testing.T) {
 	d, _ := written(t, rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4),
 		part(rowOf("cart", 2, noon, 8, 4), 250, 50), part(rowOf("new", 3, noon, 8, 4), 250, 50))
@@ -291,8 +292,7 @@ func TestApplied(t *testing.T) {
 }
 
 // Before a remedy is until it came into force: rows after its end are none of it, and neither is that of the slot in
-// which a container ended, which may
-// not tell the remedy. What was before another remedy is before the second one too.
+// which a container ended, which may not tell the remedy. What was before another remedy is before the second one too.
 func TestBeforeARemedyIsUntilItCame(t *testing.T) {
 	row := func(slot int, remedy string, stopped float64) demand.Row {
 		r := withCandidates(rowOf("cart", 0, noon.Add(time.Duration(slot)*demand.SlotLength), 1, 8))
@@ -366,7 +366,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// candidates are those of a row: a container that one CPU stops for 3 s and two for 30 ms; with a burst one CPU stops it for 30 ms.
+// candidates are those of a row: a container that one CPU stops for 3 s and two for 30 ms; with a burst one CPU stops
+// it for 30 ms.
 func withCandidates(r demand.Row) demand.Row {
 	r.PeriodMicroseconds, r.CandidateSeconds, r.CandidateFrom = new(int64(100_000)), new(300.0), new(int32(0))
 	for i, stopped := range []int64{3_000_000, 1_000_000, 300_000, 100_000, 30_000} {
@@ -376,7 +377,8 @@ func withCandidates(r demand.Row) demand.Row {
 	return r
 }
 
-// With periods the least limit is read off what other limits would have done; a burst that saves much more is the remedy.
+// With periods the least limit is read off what other limits would have done; a burst that saves much more is the
+// remedy.
 func TestPeriodsTell(t *testing.T) {
 	d, _ := written(t, withCandidates(rowOf("cart", 0, noon, 4, 4)), rowOf("mail", 1, noon, 4, 4))
 	s := serviceOf(t, d, "cart/app")

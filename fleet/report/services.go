@@ -19,8 +19,8 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 	if err != nil {
 		return err
 	}
-	all := estimated(containers, o.Bound)
-	for _, s := range all {
+	byName := estimated(containers, o.Bound)
+	for _, s := range byName {
 		var ok bool
 		if s.load, ok = survives(s.on, o.Failover); !ok {
 			d.FailoverNone++
@@ -33,7 +33,7 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 			continue
 		}
 		d.Containers++
-		all[c.Service].add(c)
+		byName[c.Service].add(c)
 		if c.byBounds {
 			d.ByBounds++
 		}
@@ -55,23 +55,23 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 	slices.SortFunc(d.Unknown, func(a, b view.Unknown) int {
 		return cmp.Or(cmp.Compare(b.Containers, a.Containers), cmp.Compare(a.Reason, b.Reason))
 	})
-	fragmented, err := fragmentation(ctx, e, containers, all)
+	fragmented, err := fragmentation(ctx, e, containers, byName)
 	if err != nil {
 		return err
 	}
-	d.Ledger, d.FailoverHosts = ledger(all, o.Failover, fragmented), o.Failover
-	return shownServices(ctx, e, d, all)
+	d.Ledger, d.FailoverHosts = ledger(byName, o.Failover, fragmented), o.Failover
+	return shownServices(ctx, e, d, byName)
 }
 
 // estimated are the services, with what their containers need and where those are that run now.
 func estimated(containers []sized, bound float64) map[string]*service {
-	all := map[string]*service{}
+	byName := map[string]*service{}
 	for i := range containers {
 		c := &containers[i]
-		s := all[c.Service]
+		s := byName[c.Service]
 		if s == nil {
 			s = &service{on: map[string]int{}}
-			all[c.Service] = s
+			byName[c.Service] = s
 		}
 		if c.RunsNow == 1 {
 			s.on[c.Cluster+"/"+c.Node]++
@@ -85,21 +85,21 @@ func estimated(containers []sized, bound float64) map[string]*service {
 		}
 		s.need.take(c.need(&demand, bound))
 	}
-	for _, s := range all {
+	for _, s := range byName {
 		if s.need != nil {
 			demand := s.need.widest.demand()
 			s.need.twice = demand.TwiceNeeds(s.need.bound)
 		}
 	}
-	return all
+	return byName
 }
 
 // sizedContainers reads the containers and their histograms.
-func sizedContainers(ctx context.Context, e engine.Engine) (all []sized, err error) {
+func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, err error) {
 	places := map[int64]int{}
 	if err := engine.Each(ctx, e, "sizes", func(c sized) {
-		places[c.No] = len(all)
-		all = append(all, c)
+		places[c.No] = len(containers)
+		containers = append(containers, c)
 	}); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func sizedContainers(ctx context.Context, e engine.Engine) (all []sized, err err
 		CPUs         int32  `json:"cpus"`
 		Microseconds int64  `json:"microseconds"`
 	}) {
-		c := &all[places[line.No]]
+		c := &containers[places[line.No]]
 		histogram := &c.wanted
 		if line.Kind == "width" {
 			histogram = &c.width
@@ -127,17 +127,17 @@ func sizedContainers(ctx context.Context, e engine.Engine) (all []sized, err err
 		BurstStopped int64 `json:"burst_stopped_us"`
 		BurstDelay   int64 `json:"burst_delay_us"`
 	}) {
-		c := &all[places[line.No]]
+		c := &containers[places[line.No]]
 		c.candidates = append(c.candidates, periodmodel.Candidate{
 			Step: line.Step, Stopped: microseconds(line.Stopped), Throttled: line.Throttled, Delay: microseconds(line.Delay),
 			BurstStopped: microseconds(line.BurstStopped), BurstDelay: microseconds(line.BurstDelay),
 		})
 	})
-	return all, err
+	return containers, err
 }
 
 // shownServices makes the services of the document.
-func shownServices(ctx context.Context, e engine.Engine, d *view.Document, all map[string]*service) error {
+func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byName map[string]*service) error {
 	spenders := map[string]string{}
 	if err := engine.Each(ctx, e, "spenders", func(line struct {
 		Service string `json:"service"`
@@ -166,7 +166,7 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, all m
 		Slice  *float64 `json:"throttled_slice"`
 		Inside *float64 `json:"throttled_inside"`
 	}) {
-		s, known := line.Service, all[line.Name]
+		s, known := line.Service, byName[line.Name]
 		s.StopP50, s.StopP99 = stops[s.Name].quantile(0.5), stops[s.Name].quantile(0.99)
 		if took := requests[s.Name]; took.count() >= requestscan.Least {
 			s.Requests, s.RequestP50, s.RequestP99 = new(took.count()), took.quantile(0.5), took.quantile(0.99)

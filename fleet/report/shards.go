@@ -9,7 +9,8 @@ import (
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
-// shards is a service as so many times as many containers, on the hosts that it has now; nil: that is not known, or cannot be.
+// shards is a service as so many times as many containers, on the hosts that it has now; nil: that is not known, or
+// cannot be.
 func (s *service) shards(fail int, times float64) *view.Shards {
 	now := s.sized + s.young
 	containers := int(math.Ceil(times * float64(now)))

@@ -251,8 +251,7 @@ func sameRows(t *testing.T, want, got map[string][][]any) {
 }
 
 // onSpark is a run of Spark for this test, with the driver's memory that the program gives by itself: the driver has
-// the cluster's master and workers in its
-// process.
+// the cluster's master and workers in its process.
 func onSpark(t *testing.T, submit string, progress func(spark.Step)) *spark.Engine {
 	t.Helper()
 	e, err := spark.Open(spark.Options{Master: localCluster, Submit: submit, MemoryMB: 2048, Dir: t.TempDir(), Progress: progress})
@@ -277,8 +276,7 @@ func TestEachQuestionHasAnswers(t *testing.T) {
 }
 
 // Row for row the two engines say the same, and leave the same files out; also where a worker of Spark is killed once
-// it holds rows. So the reports are
-// equal.
+// it holds rows. So the reports are equal.
 func TestSparkIsDuckDB(t *testing.T) {
 	submit := require.Spark(t)
 	files, bad := hardFleet(t)

@@ -12,8 +12,8 @@ import (
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
-// Of fleets whose truth is known: what the report reads off is the truth, what comes back is within a tenth of it, and services that save
-// do. Their demand is drawn.
+// Of fleets whose truth is known: what the report reads off is the truth, what comes back is within a tenth of it, and
+// services that save do. Their demand is drawn.
 func TestTruth(t *testing.T) {
 	for seed := range uint64(4) {
 		told, comes := compareWithTruth(t, generate.Options{Hosts: 5, Containers: 120, Seed: seed, Start: noon,
@@ -25,9 +25,8 @@ func TestTruth(t *testing.T) {
 }
 
 // Of recorded demand too, but for one fleet of sixteen: the report is too careful about a service that its limit stops
-// today for more than a
-// hundredth of all time, where a burst would do. A fleet with two fifths of its containers in one such service is off
-// by more than a tenth, on the safe side.
+// today for more than a hundredth of all time, where a burst would do. A fleet with two fifths of its containers in one
+// such service is off by more than a tenth, on the safe side.
 func TestTruthOfRecordedDemand(t *testing.T) {
 	const fleets = 16
 	far, allTold, allComes := 0, 0.0, 0.0

@@ -2,20 +2,22 @@
 //
 // # Problem
 //
-// A run keeps gigabytes in TMPDIR: rows, what DuckDB or Spark has no memory for, fetched files. A run that ends by SIGKILL removes
-// nothing. Its process number tells little: another container that shares the folder has numbers of its own, and numbers come again.
+// A run keeps gigabytes in TMPDIR: rows, what DuckDB or Spark has no memory for, fetched files. A run that ends by
+// SIGKILL removes nothing. Its process number tells little: another container that shares the folder has numbers of its
+// own, and numbers come again.
 //
 // # Rule
 //
-// A run holds a lock of flock(2) on its folder; the kernel releases it when the process ends in any way. [Make] first removes the folders
-// with the prefix that are this user's and of which it gets the lock. Whoever removes a folder holds its lock, and a run that
-// makes one takes the lock and then looks whether the folder is still there, so that neither takes the other's.
+// A run holds a lock of flock(2) on its folder; the kernel releases it when the process ends in any way. [Make] first
+// removes the folders with the prefix that are this user's and of which it gets the lock. Whoever removes a folder
+// holds its lock, and a run that makes one takes the lock and then looks whether the folder is still there, so that
+// neither takes the other's.
 //
 // # Limits
 //
-// It follows no symbolic link: a folder's content is removed through the folder that is locked, and the name only where it is an empty
-// folder by then. Where the file system of TMPDIR has no such locks (some of NFS) nothing is removed. A child that outlives a killed
-// run does not hold the lock.
+// It follows no symbolic link: a folder's content is removed through the folder that is locked, and the name only where
+// it is an empty folder by then. Where the file system of TMPDIR has no such locks (some of NFS) nothing is removed. A
+// child that outlives a killed run does not hold the lock.
 package scratch
 
 import (
@@ -39,7 +41,8 @@ type Dir struct {
 	lock *os.File
 }
 
-// Make makes a folder in TMPDIR that only this user may enter. Removed is how many folders of runs that are gone it has removed first.
+// Make makes a folder in TMPDIR that only this user may enter. Removed is how many folders of runs that are gone it has
+// removed first.
 func Make() (d *Dir, removed int, err error) {
 	temp, err := filepath.Abs(os.TempDir())
 	if err == nil {
@@ -77,11 +80,11 @@ func locked(temp string) (*Dir, error) {
 
 // Free is how many bytes this user may still write there.
 func (d *Dir) Free() (int64, error) {
-	var of unix.Statfs_t
-	if err := unix.Fstatfs(int(d.lock.Fd()), &of); err != nil {
+	var info unix.Statfs_t
+	if err := unix.Fstatfs(int(d.lock.Fd()), &info); err != nil {
 		return 0, fmt.Errorf("%s: free space: %w", d.Name, err)
 	}
-	return int64(of.Bavail) * of.Frsize, nil
+	return int64(info.Bavail) * info.Frsize, nil
 }
 
 // Remove removes the folder with all that is in it.
@@ -113,8 +116,8 @@ func removeOne(parent *os.File, name string) bool {
 		return false
 	}
 	defer f.Close()
-	var of unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &of) != nil || int(of.Uid) != os.Geteuid() || flock(f) != nil {
+	var info unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &info) != nil || int(info.Uid) != os.Geteuid() || flock(f) != nil {
 		return false
 	}
 	inside, err := f.ReadDir(-1)
@@ -131,8 +134,8 @@ func removeOne(parent *os.File, name string) bool {
 }
 
 // open opens a folder, and no link to one.
-func open(at int, name string) (*os.File, error) {
-	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func open(dir int, name string) (*os.File, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}

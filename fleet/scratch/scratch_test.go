@@ -16,7 +16,8 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// What a killed run left goes; a run's folder, what links lead to, and what has another name or is another user's stays.
+// What a killed run left goes; a run's folder, what links lead to, and what has another name or is another user's
+// stays.
 func TestOnlyWhatIsLeftGoes(t *testing.T) {
 	temp, outside := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)

@@ -51,7 +51,7 @@ func Open(o Options) (*Engine, error) {
 
 // Prepare runs Spark: it makes the tables and answers all questions of a script.
 func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (refused []engine.Refused, err error) {
-	of, errs := described(ctx, files)
+	descriptions, errs := described(ctx, files)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -64,7 +64,7 @@ func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (
 		sound = append(sound, no)
 	}
 	out := filepath.Join(e.o.Dir, "answers")
-	j := newJob(files, of, sound, s, out)
+	j := newJob(files, descriptions, sound, s, out)
 	text, err := json.Marshal(j)
 	if err != nil {
 		return refused, err

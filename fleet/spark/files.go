@@ -9,13 +9,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 )
@@ -30,18 +29,17 @@ type description struct {
 
 // described reads the descriptions of files, in their order; one of a file that cannot be read is an error.
 func described(ctx context.Context, files []string) ([]description, []error) {
-	all, errs := make([]description, len(files)), make([]error, len(files))
-	var next atomic.Int64
-	var readers sync.WaitGroup
-	for range min(len(files), 2*runtime.GOMAXPROCS(0)) { // they wait for the disk
-		readers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				all[i], errs[i] = describe(files[i])
-			}
+	descriptions, errs := make([]description, len(files)), make([]error, len(files))
+	var readers errgroup.Group
+	readers.SetLimit(2 * runtime.GOMAXPROCS(0)) // they wait for the disk
+	for i := 0; i < len(files) && ctx.Err() == nil; i++ {
+		readers.Go(func() error {
+			descriptions[i], errs[i] = describe(files[i])
+			return nil
 		})
 	}
-	readers.Wait()
-	return all, errs
+	_ = readers.Wait() // none returns an error
+	return descriptions, errs
 }
 
 // wild are the characters of patterns of files.
@@ -75,13 +73,13 @@ func describe(name string) (d description, err error) {
 	if err != nil {
 		return d, err
 	}
-	of, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return d, err
 	}
-	d.rows = of.NumRows()
+	d.rows = file.NumRows()
 	fields := map[string]parquet.Field{}
-	for _, f := range of.Root().Fields() {
+	for _, f := range file.Root().Fields() {
 		fields[f.Name()] = f
 	}
 	d.age = engine.Age(func(name string) bool { return fields[name] != nil })
@@ -131,7 +129,7 @@ func typeIn(node parquet.Node, c engine.Column) (string, error) {
 	for _, f := range node.Fields() {
 		fields[f.Name()] = f
 	}
-	var all []string
+	var elements []string
 	for _, e := range c.Fields {
 		f := fields[e.Name]
 		if f == nil {
@@ -141,9 +139,9 @@ func typeIn(node parquet.Node, c engine.Column) (string, error) {
 		if err != nil {
 			return "", wrong
 		}
-		all = append(all, e.Name+": "+is)
+		elements = append(elements, e.Name+": "+is)
 	}
-	return "ARRAY<STRUCT<" + strings.Join(all, ", ") + ">>", nil
+	return "ARRAY<STRUCT<" + strings.Join(elements, ", ") + ">>", nil
 }
 
 // leaf is Spark's name of a type that can become a kind; "": it cannot.

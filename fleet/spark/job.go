@@ -35,17 +35,17 @@ type statement struct {
 
 // newJob is the job of a script on files that descriptions are of. damaged is the question that finds files of which
 // Spark could not read every row.
-func newJob(files []string, of []description, sound []int, s engine.Script, out string) job {
+func newJob(files []string, descriptions []description, sound []int, s engine.Script, out string) job {
 	j := job{Out: out, Files: [][3]any{}, Groups: []group{}}
-	at := map[description]int{}
+	groups := map[description]int{}
 	for _, no := range sound {
-		d := of[no]
+		d := descriptions[no]
 		j.Files = append(j.Files, [3]any{no, files[no], d.rows})
 		d.rows = 0
-		i, ok := at[d]
+		i, ok := groups[d]
 		if !ok {
 			i = len(j.Groups)
-			at[d] = i
+			groups[d] = i
 			j.Groups = append(j.Groups, group{View: fmt.Sprint("files_", i), Schema: d.schema, age: d.age})
 		}
 		j.Groups[i].Paths = append(j.Groups[i].Paths, "file://"+literal.Replace(files[no]))
@@ -101,6 +101,6 @@ func selected(g group) string {
 }
 
 // numbered are the rows of a table that another one numbers.
-func numbered(of, by string) string {
-	return "SELECT r.*, n.container_no FROM " + of + " r JOIN " + by + " n ON n.file_no = r.file_no AND n.file_row = r.file_row"
+func numbered(table, by string) string {
+	return "SELECT r.*, n.container_no FROM " + table + " r JOIN " + by + " n ON n.file_no = r.file_no AND n.file_row = r.file_row"
 }

@@ -100,7 +100,8 @@ func (e *Engine) arguments() []string {
 	return append(args, filepath.Join(e.o.Dir, "job.py"), filepath.Join(e.o.Dir, "job.json"))
 }
 
-// partitions is into how many parts Spark shares rows by a key. It joins small ones; here it starts with few, since each costs a task.
+// partitions is into how many parts Spark shares rows by a key. It joins small ones; here it starts with few, since
+// each costs a task.
 func (e *Engine) partitions() int {
 	if e.o.Master.Here() {
 		return 4 * runtime.NumCPU()
@@ -133,19 +134,19 @@ func (e *Engine) environment(submit string) ([]string, error) {
 
 // home is a folder with links to what Spark's own has: the workers of a local cluster write into a folder "work" there.
 func (e *Engine) home(submit string) (string, error) {
-	of := os.Getenv("SPARK_HOME")
-	if of == "" {
-		of = filepath.Dir(filepath.Dir(submit))
+	installed := os.Getenv("SPARK_HOME")
+	if installed == "" {
+		installed = filepath.Dir(filepath.Dir(submit))
 	}
-	if _, err := os.Stat(filepath.Join(of, "jars")); err != nil { // it is not of an archive of Spark, but of Python's package
+	if _, err := os.Stat(filepath.Join(installed, "jars")); err != nil { // it is not of an archive of Spark, but of Python's package
 		found, err := exec.Command(filepath.Join(filepath.Dir(submit), "python3"),
 			filepath.Join(filepath.Dir(submit), "find_spark_home.py")).Output()
 		if err != nil {
 			return "", fmt.Errorf("%s: find the folder of Spark: %w: set SPARK_HOME", text.Shown(submit), err)
 		}
-		of = strings.TrimSpace(string(found))
+		installed = strings.TrimSpace(string(found))
 	}
-	has, err := os.ReadDir(of)
+	has, err := os.ReadDir(installed)
 	if err != nil {
 		return "", fmt.Errorf("the folder of Spark: %w: set SPARK_HOME", err)
 	}
@@ -157,7 +158,7 @@ func (e *Engine) home(submit string) (string, error) {
 		if entry.Name() == "work" {
 			continue
 		}
-		if err := os.Symlink(filepath.Join(of, entry.Name()), filepath.Join(home, entry.Name())); err != nil {
+		if err := os.Symlink(filepath.Join(installed, entry.Name()), filepath.Join(home, entry.Name())); err != nil {
 			return "", err
 		}
 	}
@@ -230,9 +231,9 @@ func (e *Engine) follow(out io.Reader) (why string) {
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadString('\n')
-		if of, ok := strings.CutPrefix(line, "unthrottle "); ok {
+		if step, ok := strings.CutPrefix(line, "unthrottle "); ok {
 			var s Step
-			if json.Unmarshal([]byte(of), &s) == nil {
+			if json.Unmarshal([]byte(step), &s) == nil {
 				if s.Step == failed {
 					why = s.Name
 				}
@@ -284,8 +285,8 @@ func lastLines(name string) (lines []string) {
 	if info, err := f.Stat(); err == nil && info.Size() > logBytes {
 		_, _ = f.Seek(-logBytes, io.SeekEnd)
 	}
-	all, _ := io.ReadAll(io.LimitReader(f, logBytes))
-	for line := range strings.Lines(string(all)) {
+	end, _ := io.ReadAll(io.LimitReader(f, logBytes))
+	for line := range strings.Lines(string(end)) {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "at ") && !strings.HasPrefix(line, "... ") {
 			lines = append(lines, text.Sanitize(line, logWidth))

@@ -10,7 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Stop says in how many periods of its own quota a container was stopped for up to Microseconds, and for longer than the length before.
+// Stop says in how many periods of its own quota a container was stopped for up to Microseconds, and for longer than
+// the length before.
 type Stop struct {
 	Microseconds int64 `parquet:"microseconds,dict" bounds:"(0,1048576]"`
 	Periods      int32 `parquet:"periods,dict" bounds:"(0,)"`
@@ -30,14 +31,15 @@ func (s *Stops) Add(stopped time.Duration) {
 }
 
 // List has the lengths that any period had.
-func (s *Stops) List() (all []Stop) {
+func (s *Stops) List() (stops []Stop) {
 	for _, l := range s.lengths.All() {
-		all = append(all, Stop{l.UpTo.Microseconds(), int32(l.Count)})
+		stops = append(stops, Stop{l.UpTo.Microseconds(), int32(l.Count)})
 	}
-	return all
+	return stops
 }
 
-// Response says how many runs of threads of one role took up to Microseconds from wake-up to sleep, and longer than the length before.
+// Response says how many runs of threads of one role took up to Microseconds from wake-up to sleep, and longer than the
+// length before.
 type Response struct {
 	Role         string `parquet:"role,dict"`
 	Microseconds int64  `parquet:"microseconds,dict" bounds:"(0,67108864]"`
@@ -71,9 +73,9 @@ type recorded struct {
 // mostRoles bounds the roles of a row: those with most runs are kept.
 const mostRoles = 16
 
-func (r *recorded) add(of Recorded) {
-	r.seconds += of.Seconds
-	for role, lengths := range of.Responses {
+func (r *recorded) add(more Recorded) {
+	r.seconds += more.Seconds
+	for role, lengths := range more.Responses {
 		if role = text.Sanitize(role, maxName); r.roles[role] == nil {
 			if r.roles == nil {
 				r.roles = map[string]*stats.Lengths{}
@@ -84,10 +86,10 @@ func (r *recorded) add(of Recorded) {
 			r.roles[role].Add(l.UpTo, l.Count)
 		}
 	}
-	for _, l := range of.Requests {
+	for _, l := range more.Requests {
 		r.requests.Add(l.UpTo, l.Count)
 	}
-	r.requestsSeen = r.requestsSeen || of.RequestsSeen
+	r.requestsSeen = r.requestsSeen || more.RequestsSeen
 }
 
 // into writes the columns of a row.

@@ -23,7 +23,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// What recordings tell adds up in the slot under way, and is in no other. Strangers' names are made safe, and the roles are bounded.
+// What recordings tell adds up in the slot under way, and is in no other. Strangers' names are made safe, and the roles
+// are bounded.
 func TestRecordingsAreInTheirSlot(t *testing.T) {
 	r := NewRows(Names{"eu1", "n1"})
 	o := observed(noon)

@@ -68,8 +68,7 @@ func (r *Rows) Names() Names { return r.names }
 const maxName = 253 // of Kubernetes' objects
 
 // Add takes the observations of a round, and returns the rows of the slot before if the round begins another one: a
-// later one, or an earlier one
-// where the clock was set back.
+// later one, or an earlier one where the clock was set back.
 func (r *Rows) Add(round []observe.Observation) (done []Row) {
 	var latest time.Time
 	for i := range round {
@@ -89,7 +88,7 @@ func (r *Rows) Add(round []observe.Observation) (done []Row) {
 	return done
 }
 
-func slotOf(at time.Time) time.Time { return at.UTC().Truncate(SlotLength) }
+func slotOf(began time.Time) time.Time { return began.UTC().Truncate(SlotLength) }
 
 // add adds what began in the slot under way.
 func (r *Rows) add(round []observe.Observation) {
@@ -113,7 +112,8 @@ func (r *Rows) Feed(on bool) {
 	}
 }
 
-// model begins with a container's periods, or goes on. Another period of its quota, and rows per period that came only now, begin anew.
+// model begins with a container's periods, or goes on. Another period of its quota, and rows per period that came only
+// now, begin anew.
 func (r *Rows) model(s *sum, o *observe.Observation) {
 	if r.models == nil || o.CgroupID == 0 || len(o.Levels) == 0 || !o.Levels[0].Limit.Limited() {
 		return
@@ -129,8 +129,8 @@ func (r *Rows) model(s *sum, o *observe.Observation) {
 	s.fed += o.Window
 }
 
-// AddPeriod takes a period of a container's own quota. It counts for the slot under way: a row comes up to half a second late. Those of
-// containers that no round has told of yet are dropped.
+// AddPeriod takes a period of a container's own quota. It counts for the slot under way: a row comes up to half a
+// second late. Those of containers that no round has told of yet are dropped.
 func (r *Rows) AddPeriod(p counts.PeriodRow) {
 	m := r.models[p.Cgroup]
 	if m == nil {
@@ -144,21 +144,21 @@ func (r *Rows) AddPeriod(p counts.PeriodRow) {
 }
 
 // AddRecording takes what a recording of a container told. It counts for the slot under way, in which the recording
-// ended or was read. That of
-// a container that the slot has no row of is dropped.
-func (r *Rows) AddRecording(cgroup uint64, of Recorded) {
+// ended or was read. That of a container that the slot has no row of is dropped.
+func (r *Rows) AddRecording(cgroup uint64, more Recorded) {
 	for k, s := range r.open {
 		if k.cgroup == cgroup {
 			if s.recorded == nil {
 				s.recorded = &recorded{}
 			}
-			s.recorded.add(of)
+			s.recorded.add(more)
 			return
 		}
 	}
 }
 
-// Finish ends the current slot and returns its rows, by service, pod, container and cgroup: equal names side by side pack well.
+// Finish ends the current slot and returns its rows, by service, pod, container and cgroup: equal names side by side
+// pack well.
 func (r *Rows) Finish() (done []Row) {
 	for k, s := range r.open {
 		s.finish()
@@ -293,8 +293,8 @@ func count(to **int64, v *uint64) {
 }
 
 // merged adds one histogram to another.
-func merged(to, of []time.Duration) []time.Duration {
-	for i, d := range of {
+func merged(to, more []time.Duration) []time.Duration {
+	for i, d := range more {
 		i = min(i, maxLevels-1)
 		for len(to) <= i {
 			to = append(to, 0)
@@ -333,26 +333,26 @@ func (w *Row) SetCandidates(period time.Duration, o periodmodel.Outcome) {
 }
 
 // levels are those of a histogram that any time was spent at.
-func levels(of []time.Duration) (all []Level) {
-	for i, d := range of {
+func levels(lasted []time.Duration) (histogram []Level) {
+	for i, d := range lasted {
 		if us := d.Microseconds(); us > 0 {
-			all = append(all, Level{int32(i), us})
+			histogram = append(histogram, Level{int32(i), us})
 		}
 	}
-	return all
+	return histogram
 }
 
-func last(of []Level) int32 {
-	if len(of) == 0 {
+func last(histogram []Level) int32 {
+	if len(histogram) == 0 {
 		return 0
 	}
-	return of[len(of)-1].CPUs
+	return histogram[len(histogram)-1].CPUs
 }
 
 // quantile is the least level at or below which a histogram is for so much of the time; nil: it is empty.
-func quantile(of []Level, q float64) *int32 {
-	if i := stats.Bucket(len(of), func(i int) int64 { return of[i].Microseconds }, q); i >= 0 {
-		return new(of[i].CPUs)
+func quantile(histogram []Level, q float64) *int32 {
+	if i := stats.Bucket(len(histogram), func(i int) int64 { return histogram[i].Microseconds }, q); i >= 0 {
+		return new(histogram[i].CPUs)
 	}
 	return nil
 }

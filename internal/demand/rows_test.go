@@ -48,7 +48,8 @@ func TestRowsAddUp(t *testing.T) {
 	near("used", r.UsedCPUSeconds, 150)
 	near("wanted", r.WantedCPUSeconds, 300*(0.3+0.2+0.4))
 	near("stopped", r.StoppedLowSeconds, 30)
-	// Wanted less width is 0.9 - 0.5 in each second: at most four threads waited for the pod's quota in its tenth, less the width of none.
+	// Wanted less width is 0.9 - 0.5 in each second: at most four threads waited for the pod's quota in its tenth, less
+	// the width of none.
 	near("waited for its own quota", r.WaitingQuotaSeconds, 300*0.4/3)
 	near("for the pod's", r.WaitingAncestorSeconds, 300*0.4*2/3)
 	near("for CPUs of others", r.WaitingContentionSeconds, 0)
@@ -75,8 +76,7 @@ func TestRowsAddUp(t *testing.T) {
 }
 
 // Rows per period become what other limits would have done. Without them, before they came, and after another period of
-// the quota that is not
-// known.
+// the quota that is not known.
 func TestCandidates(t *testing.T) {
 	rows := NewRows(Names{})
 	limited := func(at time.Time) []observe.Observation {
@@ -205,7 +205,8 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 }
 
-// generatedName is a pod's as Kubernetes makes it: the controller's name and a dash cut to 58 bytes, and five characters.
+// generatedName is a pod's as Kubernetes makes it: the controller's name and a dash cut to 58 bytes, and five
+// characters.
 func generatedName(controller, random string) string {
 	base := controller + "-"
 	return base[:min(len(base), 58)] + random

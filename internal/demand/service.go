@@ -6,17 +6,18 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 )
 
-// ServiceOf is what the replicas of one workload have in common: of a pod its namespace, its controller's name and the container's, by
-// the forms of names that Kubernetes makes; of compose the service; of a unit the unit; else the container's name.
+// ServiceOf is what the replicas of one workload have in common: of a pod its namespace, its controller's name and the
+// container's, by the forms of names that Kubernetes makes; of compose the service; of a unit the unit; else the
+// container's name.
 //
-// Worked example: cart-7d9c5b8f6-x2x4x (Deployment), db-0 (StatefulSet) and log-x2x4x (DaemonSet) with a container app, in the namespace
-// shop, are shop/cart/app, shop/db/app and shop/log/app. A name that has none of these forms is its own workload. Services of one name in
-// two namespaces are two: another team's cart has another limit.
+// Worked example: cart-7d9c5b8f6-x2x4x (Deployment), db-0 (StatefulSet) and log-x2x4x (DaemonSet) with a container app,
+// in the namespace shop, are shop/cart/app, shop/db/app and shop/log/app. A name that has none of these forms is its
+// own workload. Services of one name in two namespaces are two: another team's cart has another limit.
 func ServiceOf(c *container.Container) string {
 	switch {
 	case c.Pod != "":
-		of, _ := WorkloadOf(c.Pod, c.TemplateHash)
-		return strings.TrimPrefix(c.Namespace+"/"+of+"/"+c.ContainerName, "/")
+		workload, _ := WorkloadOf(c.Pod, c.TemplateHash)
+		return strings.TrimPrefix(c.Namespace+"/"+workload+"/"+c.ContainerName, "/")
 	case c.Service != "":
 		return strings.Trim(c.Project+"/"+c.Service, "/")
 	case c.Unit != "":
@@ -34,17 +35,16 @@ const (
 	CronJob        = "CronJob"
 )
 
-// Kubernetes makes a pod's name of its controller's, a dash and five characters, and cuts what is before these to 58 bytes
-// (k8s.io/apiserver/pkg/storage/names).
+// Kubernetes makes a pod's name of its controller's, a dash and five characters, and cuts what is before these to 58
+// bytes (k8s.io/apiserver/pkg/storage/names).
 const (
 	generated = 5
 	longest   = 63
 )
 
-// WorkloadOf cuts what a controller of Kubernetes adds to a pod's name, and says which kind adds that. hash is the pod's label
-// pod-template-hash, which a Deployment gives it; "": it is not known. Of a controller whose own name was cut the name
-// is what is left, the same
-// for all pods of one ReplicaSet, and the kind is not told.
+// WorkloadOf cuts what a controller of Kubernetes adds to a pod's name, and says which kind adds that. hash is the
+// pod's label pod-template-hash, which a Deployment gives it; "": it is not known. Of a controller whose own name was
+// cut the name is what is left, the same for all pods of one ReplicaSet, and the kind is not told.
 func WorkloadOf(pod, hash string) (name, kind string) {
 	if hash != "" && len(pod) > generated {
 		if name, whole := beforeHash(pod[:len(pod)-generated], hash); name != "" {
@@ -60,8 +60,8 @@ func WorkloadOf(pod, hash string) (name, kind string) {
 	return wholeWorkload(pod)
 }
 
-// beforeHash is the Deployment's name in what is before a pod's generated characters, of which the end may be cut: "cart-7d9c5b8f6-",
-// "cart-7d9c5b8f6", "cart-7d9". whole: the name itself is not cut. "": the hash is not in it.
+// beforeHash is the Deployment's name in what is before a pod's generated characters, of which the end may be cut:
+// "cart-7d9c5b8f6-", "cart-7d9c5b8f6", "cart-7d9". whole: the name itself is not cut. "": the hash is not in it.
 func beforeHash(head, hash string) (name string, whole bool) {
 	if name, ok := strings.CutSuffix(head, "-"+hash+"-"); ok {
 		return name, true
@@ -77,8 +77,8 @@ func beforeHash(head, hash string) (name string, whole bool) {
 	return head, false
 }
 
-// cutWorkload is for a name that was cut, without its five characters. Most of a hash, or of a Job's minutes, at its end is no part of
-// the controller's name; fewer characters may be, and stay.
+// cutWorkload is for a name that was cut, without its five characters. Most of a hash, or of a Job's minutes, at its
+// end is no part of the controller's name; fewer characters may be, and stay.
 func cutWorkload(head string) (name, kind string) {
 	above, last, ok := cutLast(head)
 	switch {
@@ -100,8 +100,8 @@ func wholeWorkload(pod string) (name, kind string) {
 	case len(last) != 5 || !isSafe(last):
 		return pod, ""
 	}
-	// Below a ReplicaSet, whose name ends in the hash of its template, or a CronJob's Job, whose name ends in the minutes since 1970 (8
-	// digits from 1989 to 2160).
+	// Below a ReplicaSet, whose name ends in the hash of its template, or a CronJob's Job, whose name ends in the minutes
+	// since 1970 (8 digits from 1989 to 2160).
 	above, hash, ok := cutLast(head)
 	switch {
 	case ok && len(hash) == 8 && isNumber(hash):

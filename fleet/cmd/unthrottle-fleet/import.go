@@ -49,17 +49,17 @@ URL is that of the Prometheus, or of what answers as one does (Thanos, Mimir, Vi
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			of, err := o.options(args[0], time.Now())
+			asked, err := o.options(args[0], time.Now())
 			if err != nil {
 				return fmt.Errorf("import: %w", err)
 			}
-			rows, err := counters.Import(cmd.Context(), of)
+			rows, err := counters.Import(cmd.Context(), asked)
 			if err != nil {
 				return fmt.Errorf("import: %s: %w; %s kept so far: the same call again goes on with the same result",
 					text.Sanitize(args[0], 0), err, text.Count(rows, "row"))
 			}
 			if rows == 0 {
-				return &noCounters{args[0], of}
+				return &noCounters{args[0], asked}
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", text.Count(rows, "row"), text.Sanitize(o.out, 0))
 			return err
@@ -79,46 +79,46 @@ URL is that of the Prometheus, or of what answers as one does (Thanos, Mimir, Vi
 // noCounters is the error for a Prometheus without counters of containers.
 type noCounters struct {
 	address string
-	of      counters.Options
+	asked   counters.Options
 }
 
 func (e *noCounters) Error() string {
 	return fmt.Sprintf("import: %s has no container_cpu_usage_seconds_total of containers from %s to %s: does it "+
 		"scrape the kubelets' /metrics/cadvisor? If its series name the node otherwise: --node-label instance",
-		text.Sanitize(e.address, 0), e.of.From.UTC().Format(time.RFC3339), e.of.Until.UTC().Format(time.RFC3339))
+		text.Sanitize(e.address, 0), e.asked.From.UTC().Format(time.RFC3339), e.asked.Until.UTC().Format(time.RFC3339))
 }
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // options checks the flags.
-func (o *importOptions) options(address string, now time.Time) (of counters.Options, err error) {
-	of = counters.Options{Cluster: o.cluster, NodeLabel: o.nodeLabel, Match: o.match, Until: now.UTC().Truncate(time.Hour)}
+func (o *importOptions) options(address string, now time.Time) (asks counters.Options, err error) {
+	asks = counters.Options{Cluster: o.cluster, NodeLabel: o.nodeLabel, Match: o.match, Until: now.UTC().Truncate(time.Hour)}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return of, fmt.Errorf("%s is no address of a Prometheus: give http://HOST:9090", text.Quoted(address))
+		return asks, fmt.Errorf("%s is no address of a Prometheus: give http://HOST:9090", text.Quoted(address))
 	case o.out == "":
-		return of, errors.New("give a folder for the files: --out DIR")
+		return asks, errors.New("give a folder for the files: --out DIR")
 	case !labelName.MatchString(o.nodeLabel):
-		return of, fmt.Errorf("--node-label %s is no label's name", text.Quoted(o.nodeLabel))
+		return asks, fmt.Errorf("--node-label %s is no label's name", text.Quoted(o.nodeLabel))
 	case o.lasts < time.Hour || o.lasts > longestImport || o.lasts%time.Hour != 0:
-		return of, errors.New("--for: give whole hours, from 1h to 744h")
+		return asks, errors.New("--for: give whole hours, from 1h to 744h")
 	}
 	if o.until != "" {
-		at, err := time.Parse(time.RFC3339, o.until)
+		until, err := time.Parse(time.RFC3339, o.until)
 		if err != nil {
-			return of, fmt.Errorf("--until %s: give a moment as 2026-03-04T05:00:00Z", text.Quoted(o.until))
+			return asks, fmt.Errorf("--until %s: give a moment as 2026-03-04T05:00:00Z", text.Quoted(o.until))
 		}
-		of.Until = at.UTC().Truncate(time.Hour)
+		asks.Until = until.UTC().Truncate(time.Hour)
 	}
-	of.From = of.Until.Add(-o.lasts)
-	of.Tell = func(text string) { say("%s", text) }
-	of.Keep = func(hour time.Time, rows []demand.Row) error {
+	asks.From = asks.Until.Add(-o.lasts)
+	asks.Tell = func(text string) { say("%s", text) }
+	asks.Keep = func(hour time.Time, rows []demand.Row) error {
 		say("%s of %s", text.Count(len(rows), "row"), hour.Format("2006-01-02 15:04"))
 		return store.Write(o.out, rows)
 	}
-	of.Ask, err = o.ask(address)
-	return of, err
+	asks.Ask, err = o.ask(address)
+	return asks, err
 }
 
 // ask asks the Prometheus.

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// prometheus answers range queries: two containers that use CPU time, one of them under a limit that stops it. It wants a token.
+// prometheus answers range queries: two containers that use CPU time, one of them under a limit that stops it. It wants
+// a token.
 func prometheus(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -35,53 +35,55 @@ func inStore(from string) bool { return strings.Contains(from, "://") }
 const putAside = "the program that wrote it found it damaged, and put it aside"
 
 // inputOf finds the files of rows below a folder, or fetches those of a store into a temporary folder.
-func (o *shared) inputOf(ctx context.Context, from string, dir *scratch.Dir) (of report.Options, err error) {
+func (o *shared) inputOf(ctx context.Context, from string, dir *scratch.Dir) (options report.Options, err error) {
 	if !inStore(from) {
-		of.Files, of.Refused, err = filesOf(from)
-		return of, err
+		options.Files, options.Refused, err = filesOf(from)
+		return options, err
 	}
 	place, err := objectstore.Parse(from)
 	if err != nil {
-		return of, err
+		return options, err
 	}
 	if o.master != "" && !o.master.Here() {
-		return of, fmt.Errorf("%s: --on %s: its files are fetched into TMPDIR of this machine, which Spark's other "+
-			"machines do not see: copy or mount the store in a folder that all see, or use --on local[N]", text.Sanitize(from, 0), o.master)
+		return options, fmt.Errorf("%s: --on %s: its files are fetched into TMPDIR of this machine, which Spark's "+
+			"other machines do not see: copy or mount the store in a folder that all see, or use --on local[N]",
+			text.Sanitize(from, 0), o.master)
 	}
 	store, err := objectstore.Open(place, os.Getenv)
 	if err != nil {
-		return of, err
+		return options, err
 	}
 	listing, err := store.List(ctx, func(keys int) { say("%s: %d keys listed", text.Sanitize(from, 0), keys) })
 	if err != nil {
-		return of, err
+		return options, err
 	}
 	for _, name := range listing.Damaged {
-		of.Refused = append(of.Refused, view.Refused{File: name, Why: putAside})
+		options.Refused = append(options.Refused, view.Refused{File: name, Why: putAside})
 	}
-	if len(listing.Objects) == 0 && len(of.Refused) == 0 {
-		return of, &noFiles{from}
+	if len(listing.Objects) == 0 && len(options.Refused) == 0 {
+		return options, &noFiles{from}
 	}
 	room, err := o.room(dir)
 	if err != nil {
-		return of, err
+		return options, err
 	}
-	into := objectstore.Into{Dir: filepath.Join(dir.Name, "fetched"), Room: room, Told: tenths(place.String())}
+	into := objectstore.Into{Dir: filepath.Join(dir.Name, "fetched"), Room: room, Progress: tenths(place.String())}
 	if err := os.Mkdir(into.Dir, 0o700); err != nil {
-		return of, err
+		return options, err
 	}
 	fetched, err := store.Fetch(ctx, listing.Objects, into)
 	if err != nil {
-		return of, err
+		return options, err
 	}
-	of.Files, of.Names = fetched.Files, fetched.Names
+	options.Files, options.Names = fetched.Files, fetched.Names
 	for _, l := range fetched.Left {
-		of.Refused = append(of.Refused, view.Refused{File: l.Name, Why: l.Why})
+		options.Refused = append(options.Refused, view.Refused{File: l.Name, Why: l.Why})
 	}
-	return of, nil
+	return options, nil
 }
 
-// room is how many bytes may be fetched: --disk, or half of what is free, since the tables need some. What is not free it never is.
+// room is how many bytes may be fetched: --disk, or half of what is free, since the tables need some. What is not free
+// it never is.
 func (o *shared) room(dir *scratch.Dir) (int64, error) {
 	free, err := dir.Free()
 	if err != nil || o.diskMB == 0 {
@@ -91,16 +93,16 @@ func (o *shared) room(dir *scratch.Dir) (int64, error) {
 }
 
 // tenths tells of each tenth of the files that has come.
-func tenths(from string) func(done, of int) {
-	return func(done, of int) {
-		if done*10/of > (done-1)*10/of {
-			say("%s: %d of %s fetched", text.Sanitize(from, 0), done, text.Count(of, "file"))
+func tenths(from string) func(done, total int) {
+	return func(done, total int) {
+		if done*10/total > (done-1)*10/total {
+			say("%s: %d of %s fetched", text.Sanitize(from, 0), done, text.Count(total, "file"))
 		}
 	}
 }
 
-// filesOf are the files of rows below a folder, in the order of their names, with absolute names. unread are folders below it that
-// cannot be read.
+// filesOf are the files of rows below a folder, in the order of their names, with absolute names. unread are folders
+// below it that cannot be read.
 func filesOf(dir string) (files []string, unread []view.Refused, err error) {
 	root, err := filepath.Abs(dir)
 	if err == nil {

@@ -35,7 +35,7 @@ and comes again, as by rsync, is removed. What cannot be read stays, and is told
 			if after < 0 || after > mostAfter {
 				return fmt.Errorf("--after %s: give 0s to %s", after, text.Duration(mostAfter))
 			}
-			done, err := store.Join{Ended: time.Now().Add(-after), Told: func(hour string, before, after int) {
+			done, err := store.Join{Ended: time.Now().Add(-after), Progress: func(hour string, before, after int) {
 				say("%s: %s, now %d", text.Sanitize(hour, 0), text.Count(before, "file"), after)
 			}}.Do(cmd.Context(), args[0])
 			for _, why := range done.Left {

@@ -1,5 +1,5 @@
-// Command unthrottle-fleet answers questions about the rows of many hosts. `unthrottle fleet` starts it. It is a program of its own
-// because DuckDB needs cgo.
+// Command unthrottle-fleet answers questions about the rows of many hosts. `unthrottle fleet` starts it. It is a
+// program of its own because DuckDB needs cgo.
 package main
 
 import (
@@ -214,9 +214,9 @@ func run(ctx context.Context, from string, o options, bound float64, out io.Writ
 	}
 	defer func() { err = errors.Join(err, o.outputs.abandon()) }()
 	var d view.Document
-	err = ask(ctx, from, &o.shared, func(e engine.Engine, of report.Options) (err error) {
-		of.Bound, of.Failover = bound, o.failover
-		d, err = report.Make(ctx, e, of)
+	err = ask(ctx, from, &o.shared, func(e engine.Engine, rows report.Options) (err error) {
+		rows.Bound, rows.Failover = bound, o.failover
+		d, err = report.Make(ctx, e, rows)
 		return err
 	})
 	if err != nil {
@@ -241,7 +241,7 @@ func ask(ctx context.Context, from string, o *shared, questions func(engine.Engi
 	if removed > 0 {
 		say("removed %s of runs that were killed", text.Count(removed, "temporary folder"))
 	}
-	of, err := o.inputOf(ctx, from, dir)
+	options, err := o.inputOf(ctx, from, dir)
 	if err != nil {
 		return err
 	}
@@ -250,8 +250,8 @@ func ask(ctx context.Context, from string, o *shared, questions func(engine.Engi
 		return err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
-	of.Now = time.Now()
-	err = questions(e, of)
+	options.Now = time.Now()
+	err = questions(e, options)
 	if errors.As(err, new(*duckdb.Full)) {
 		err = fmt.Errorf("%w; or ask Spark, which shares the rows among machines: the same command with --on spark://HOST:7077", err)
 	}
@@ -276,15 +276,15 @@ func (o *shared) engine(ctx context.Context, dir string) (e engine.Engine, close
 	if err != nil {
 		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
 	}
-	s, err := spark.Open(spark.Options{Master: o.master, Submit: submit, Dir: dir, MemoryMB: o.memoryMB, Progress: told})
+	s, err := spark.Open(spark.Options{Master: o.master, Submit: submit, Dir: dir, MemoryMB: o.memoryMB, Progress: showStep})
 	if err != nil {
 		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
 	}
 	return s, func() error { return nil }, nil
 }
 
-// told says how far Spark is.
-func told(s spark.Step) {
+// showStep says how far Spark is.
+func showStep(s spark.Step) {
 	switch s.Step {
 	case spark.Started:
 		say("Spark has started")

@@ -28,10 +28,10 @@ type outputs struct {
 
 // begun is a file that is begun before the rows are read, so that one that cannot be written is told then.
 type begun struct {
-	file *outfile.File
-	name string
-	what string
-	of   func(io.Writer, view.Document) error
+	file  *outfile.File
+	name  string
+	what  string
+	write func(io.Writer, view.Document) error
 }
 
 func (o *outputs) add(flags *pflag.FlagSet) {
@@ -54,29 +54,29 @@ func (o *outputs) begin(from string) error {
 		}
 	}
 	if o.patches != "" {
-		if of, err := os.ReadDir(o.patches); err == nil && len(of) > 0 {
+		if entries, err := os.ReadDir(o.patches); err == nil && len(entries) > 0 {
 			return fmt.Errorf("--patches %s: it is not empty: patches of an earlier report would stay among the new "+
 				"ones; name another folder", text.Sanitize(o.patches, 0))
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("--patches: %w", err)
 		}
 	}
-	all := []begun{
-		{name: o.html, what: "page is", of: func(w io.Writer, d view.Document) error {
+	planned := []begun{
+		{name: o.html, what: "page is", write: func(w io.Writer, d view.Document) error {
 			return view.HTML(w, d, webpage.Origin{Version: version})
 		}},
-		{name: o.metrics, what: "figures for Prometheus are", of: view.Metrics},
-		{name: o.jsonFile, what: "JSON is", of: func(w io.Writer, d view.Document) error { return jsonout.Write(w, "fleet_report", d) }},
+		{name: o.metrics, what: "figures for Prometheus are", write: view.Metrics},
+		{name: o.jsonFile, what: "JSON is", write: func(w io.Writer, d view.Document) error { return jsonout.Write(w, "fleet_report", d) }},
 	}
 	if o.parquet != "" {
 		if err := o.makeFolder(from); err != nil {
 			return errors.Join(err, o.abandon())
 		}
 		for _, table := range view.Tables {
-			all = append(all, begun{name: filepath.Join(o.parquet, table.Name+".parquet"), what: "table is", of: table.Write})
+			planned = append(planned, begun{name: filepath.Join(o.parquet, table.Name+".parquet"), what: "table is", write: table.Write})
 		}
 	}
-	for _, b := range all {
+	for _, b := range planned {
 		if b.name == "" {
 			continue
 		}
@@ -139,7 +139,7 @@ func (o *outputs) write(d view.Document) error {
 	for len(o.begun) > 0 {
 		b := o.begun[0]
 		o.begun = o.begun[1:]
-		if err := b.file.WriteAll(func(w io.Writer) error { return b.of(w, d) }); err != nil {
+		if err := b.file.WriteAll(func(w io.Writer) error { return b.write(w, d) }); err != nil {
 			return err
 		}
 		say("the %s in %s", b.what, text.Sanitize(b.name, 0))

@@ -100,8 +100,8 @@ func matching(patterns []string) (func(service string) bool, error) {
 // makePlan makes and writes a plan.
 func makePlan(ctx context.Context, from string, o shared, may report.PlanOptions, out io.Writer) error {
 	var d view.Plan
-	err := ask(ctx, from, &o, func(e engine.Engine, of report.Options) (err error) {
-		d, err = report.MakePlan(ctx, e, of, may)
+	err := ask(ctx, from, &o, func(e engine.Engine, rows report.Options) (err error) {
+		d, err = report.MakePlan(ctx, e, rows, may)
 		return err
 	})
 	if err != nil {

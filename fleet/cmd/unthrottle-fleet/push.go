@@ -13,7 +13,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// leastEvery and mostEvery bound --every: an object is written anew with each slot of its hour, and keys' lifetimes are hours.
+// leastEvery and mostEvery bound --every: an object is written anew with each slot of its hour, and keys' lifetimes are
+// hours.
 const leastEvery, mostEvery = time.Second, 24 * time.Hour
 
 func newPush() *cobra.Command {

@@ -107,7 +107,8 @@ func TestPushIsUsedWrongly(t *testing.T) {
 	}
 }
 
-// Joined files give the same report, whether the generator or join made them, and also where what copies files brings them again.
+// Joined files give the same report, whether the generator or join made them, and also where what copies files brings
+// them again.
 func TestJoinAndReport(t *testing.T) {
 	plain, joined := filepath.Join(t.TempDir(), "plain"), filepath.Join(t.TempDir(), "joined")
 	for _, args := range [][]string{{"--out", plain}, {"--out", joined, "--joined"}} {

@@ -52,7 +52,8 @@ func stored(t *testing.T, dir string, before func(r *http.Request)) {
 	}
 }
 
-// The report on a store is the one on the folder that was copied there, and calls files what the store does. Nothing of them stays.
+// The report on a store is the one on the folder that was copied there, and calls files what the store does. Nothing of
+// them stays.
 func TestReportOnAStore(t *testing.T) {
 	dir := rows(t, 6)
 	for name, content := range map[string]string{"cut.parquet": "PAR1", "n9.parquet.damaged": ""} {

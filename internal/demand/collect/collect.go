@@ -1,9 +1,9 @@
 // Package collect makes rows of a host's observations and keeps them in a folder while it observes.
 //
-// A [Sink] takes each round as it comes and never waits for the disk: a goroutine of its own writes the rows of slots that have
-// ended. What cannot be written, such as on a full disk, is tried again with the next slot, up to maxWaiting rows; then the oldest
-// go, and Lost counts them. What the node has in the folder is bounded: older files go as new ones come. Close writes
-// the slot under way, so that an orderly end loses no row.
+// A [Sink] takes each round as it comes and never waits for the disk: a goroutine of its own writes the rows of slots
+// that have ended. What cannot be written, such as on a full disk, is tried again with the next slot, up to maxWaiting
+// rows; then the oldest go, and Lost counts them. What the node has in the folder is bounded: older files go as new
+// ones come. Close writes the slot under way, so that an orderly end loses no row.
 package collect
 
 import (
@@ -46,7 +46,8 @@ type Options struct {
 	// Keep bounds what the node has in the folder, by the time that Now tells; nil: the host's.
 	Keep store.Keep
 	Now  func() time.Time
-	// Kept is told what the node has there, with all files that went since New; nil: nobody is. It is called from a goroutine of the sink.
+	// Kept is told what the node has there, with all files that went since New; nil: nobody is. It is called from a
+	// goroutine of the sink.
 	Kept func(store.Kept)
 	// Failed is told of rows that could not be written, and of files that could not be removed; nil: nobody is. It is
 	// called from a goroutine of the sink.
@@ -125,16 +126,16 @@ func (s *Sink) Recording(cgroup uint64, e *diagnose.Explanation) {
 
 // recorded is what an explanation adds to a row. Pools of one name, as those of two processes, are one role.
 func recorded(e *diagnose.Explanation) demand.Recorded {
-	of := demand.Recorded{Seconds: e.Window.Seconds(), Responses: map[string][]stats.Length{}}
+	recorded := demand.Recorded{Seconds: e.Window.Seconds(), Responses: map[string][]stats.Length{}}
 	for i := range e.Pools {
 		if p := &e.Pools[i]; p.Response != nil {
-			of.Responses[p.Name] = append(of.Responses[p.Name], p.Response.Lengths...)
+			recorded.Responses[p.Name] = append(recorded.Responses[p.Name], p.Response.Lengths...)
 		}
 	}
 	if r := e.Requests; r != nil && r.Seen {
-		of.Requests, of.RequestsSeen = r.Lengths, true
+		recorded.Requests, recorded.RequestsSeen = r.Lengths, true
 	}
-	return of
+	return recorded
 }
 
 // described fills in what only the end of a slot needs: it is read once for each container, and not in each round.
@@ -145,8 +146,8 @@ func (s *Sink) described(rows []demand.Row, now []observe.Observation) []demand.
 	}
 	remedies := map[string]string{}
 	if s.o.InForce != nil {
-		if all, err := s.o.InForce(); err == nil {
-			for _, f := range all {
+		if inForce, err := s.o.InForce(); err == nil {
+			for _, f := range inForce {
 				remedies[f.Target] = f.Remedy
 			}
 		}
@@ -192,8 +193,9 @@ func (s *Sink) groups() string {
 	return m.GroupText()
 }
 
-// memory is what a container may need; nil: it is not known. Runtimes give a container the same path in all hierarchies; where the memory
-// hierarchy has none at that path, or it is the top, whose memory is all containers', it is not known.
+// memory is what a container may need; nil: it is not known. Runtimes give a container the same path in all
+// hierarchies; where the memory hierarchy has none at that path, or it is the top, whose memory is all containers', it
+// is not known.
 func (s *Sink) memory(c *container.Container, host *int64) *int64 {
 	if s.o.FS == nil || c.Group.Path == "/" {
 		return nil
@@ -209,8 +211,8 @@ func (s *Sink) memory(c *container.Container, host *int64) *int64 {
 	return new(int64(min(need, math.MaxInt64)))
 }
 
-// request is what a pod's container requests, by its weight; nil: it is in no pod, or the host has cgroup v2, where a weight
-// does not say which (see cgroup.RequestsOfWeight).
+// request is what a pod's container requests, by its weight; nil: it is in no pod, or the host has cgroup v2, where a
+// weight does not say which (see cgroup.RequestsOfWeight).
 func (s *Sink) request(c *container.Container) *float64 {
 	if s.o.FS == nil || c.Pod == "" {
 		return nil
@@ -289,9 +291,9 @@ func (s *Sink) bound() {
 
 // onlyDamaged reports whether the rows were written all the same.
 func onlyDamaged(err error) bool {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, one := range all.Unwrap() {
-			if !onlyDamaged(one) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, part := range joined.Unwrap() {
+			if !onlyDamaged(part) {
 				return false
 			}
 		}
@@ -300,8 +302,8 @@ func onlyDamaged(err error) bool {
 	return errors.As(err, new(*store.Damaged))
 }
 
-// Close ends the slot under way and writes it. now are the containers' last observations. written is how many rows were written in
-// all. The error says which rows were not.
+// Close ends the slot under way and writes it. now are the containers' last observations. written is how many rows were
+// written in all. The error says which rows were not.
 func (s *Sink) Close(now []observe.Observation) (written int, err error) {
 	s.mu.Lock()
 	if s.closed {

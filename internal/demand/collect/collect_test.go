@@ -152,7 +152,8 @@ func (f memoryFS) Read(_ cgroup.Controller, path, file string) (string, error) {
 	return "", errors.New("no such file")
 }
 
-// Rows have the host's CPUs and memory, and what each container may need: its limit, or its use where the limit is none.
+// Rows have the host's CPUs and memory, and what each container may need: its limit, or its use where the limit is
+// none.
 func TestHostAndMemory(t *testing.T) {
 	files := map[string]string{}
 	for path, limit := range map[string]string{"/a": "max", "/b": "3000", "/c": "99999999"} {

@@ -50,8 +50,8 @@ func (d *Demand) BusySeconds() float64 {
 	return us / 1e6
 }
 
-// StoppedAt is for how many seconds a limit would stop the container if each level came as one long burst. No order of the same
-// demand stops it for longer.
+// StoppedAt is for how many seconds a limit would stop the container if each level came as one long burst. No order of
+// the same demand stops it for longer.
 func (d *Demand) StoppedAt(limitCPUs float64) float64 {
 	us := 0.0
 	for _, l := range d.levels() {
@@ -62,8 +62,8 @@ func (d *Demand) StoppedAt(limitCPUs float64) float64 {
 	return us / 1e6
 }
 
-// Least are the least limits. bound is the share of its time to work for which a quota may stop it; it is above 0 and below 1. A
-// container without demand needs nothing: all are 0.
+// Least are the least limits. bound is the share of its time to work for which a quota may stop it; it is above 0 and
+// below 1. A container without demand needs nothing: all are 0.
 func (d *Demand) Least(bound float64) Needs {
 	busy := d.BusySeconds()
 	if busy == 0 {

@@ -38,7 +38,8 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// Whatever the order of a demand, the period model stops it for no longer than StoppedAt says, and what Least calls safe holds.
+// Whatever the order of a demand, the period model stops it for no longer than StoppedAt says, and what Least calls
+// safe holds.
 func TestNoOrderIsWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.Int32Range(1, 32).Draw(t, "width")

@@ -17,7 +17,8 @@ type levelled struct {
 	request float64
 }
 
-// fleetOf draws hosts of 64 CPUs and containers as databases and stateless services have them: most are small, each busy at its own time.
+// fleetOf draws hosts of 64 CPUs and containers as databases and stateless services have them: most are small, each
+// busy at its own time.
 func fleetOf(hosts, containers int) ([]levelled, []Host) {
 	const phases = 8
 	chance := rand.New(rand.NewPCG(1, 2))
@@ -142,8 +143,8 @@ func firstFit(containers []Container, hosts []Host, risk float64) []int {
 	return s.on
 }
 
-// became is how many hosts a placement uses, and for how much of the time every so-many-th of these wants more than it has, by the
-// containers' whole distributions: on average and at worst.
+// became is how many hosts a placement uses, and for how much of the time every so-many-th of these wants more than it
+// has, by the containers' whole distributions: on average and at worst.
 func became(on []int, all []levelled, hosts []Host, every int) (used int, short, worst float64) {
 	by := make([][]int, len(hosts))
 	for i, h := range on {
@@ -208,8 +209,9 @@ var rules = []struct {
 	}},
 }
 
-// The plan takes fewer hosts than requests do, and keeps to its risk by the whole distributions: within a fifth where threads come and go,
-// and within a factor of two where containers burst rarely and wide. The sums of moments are off by that much; the page says so.
+// The plan takes fewer hosts than requests do, and keeps to its risk by the whole distributions: within a fifth where
+// threads come and go, and within a factor of two where containers burst rarely and wide. The sums of moments are off
+// by that much; the page says so.
 func TestRiskIsKept(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -12,8 +12,8 @@ const (
 	maxFailed = 4096
 )
 
-// drain moves containers off hosts that have too little, and then empties hosts, those with fewest containers first. At most so many
-// containers move; below 0: any.
+// drain moves containers off hosts that have too little, and then empties hosts, those with fewest containers first. At
+// most so many containers move; below 0: any.
 func (s *state) drain(moves int) {
 	if moves < 0 {
 		moves = len(s.containers)
@@ -28,8 +28,8 @@ func (s *state) drain(moves int) {
 	for i := range needs {
 		needs[i] = s.need(i)
 	}
-	for _, of := range on {
-		slices.SortFunc(of, func(a, b int) int { return cmp.Or(cmp.Compare(needs[b], needs[a]), cmp.Compare(a, b)) })
+	for _, containers := range on {
+		slices.SortFunc(containers, func(a, b int) int { return cmp.Or(cmp.Compare(needs[b], needs[a]), cmp.Compare(a, b)) })
 	}
 	// Hosts to drain come last, so that what is moved goes to hosts that stay.
 	order, wants := make([]int, len(s.hosts)), make([]float64, len(s.hosts))
@@ -119,16 +119,17 @@ func (d *drainer) move(i, among int, spare bool) bool {
 // back moves the containers that were moved last back to a host.
 func (d *drainer) back(moved []int, host int) {
 	for _, i := range slices.Backward(moved) {
-		at := d.s.on[i]
-		d.on[at] = d.on[at][:len(d.on[at])-1]
+		from := d.s.on[i]
+		d.on[from] = d.on[from][:len(d.on[from])-1]
 		d.s.take(i)
 		d.s.put(i, host)
-		d.finder.changed(at)
+		d.finder.changed(from)
 	}
 	d.finder.changed(host)
 }
 
-// relieve moves as few containers off a host as it takes for it to have enough, and returns how many; none if that is more than may move.
+// relieve moves as few containers off a host as it takes for it to have enough, and returns how many; none if that is
+// more than may move.
 func (d *drainer) relieve(host, may int) int {
 	var moved, kept []int
 	for n, i := range d.on[host] {
@@ -174,7 +175,8 @@ func tierOf(secondary bool) int {
 	return 0
 }
 
-// finder finds hosts with room: a tree over their order, each node with the most CPUs and memory that one below it has left.
+// finder finds hosts with room: a tree over their order, each node with the most CPUs and memory that one below it has
+// left.
 type finder struct {
 	s      *state
 	order  []int
@@ -202,9 +204,9 @@ func newFinder(s *state, order []int) *finder {
 			f.cpus[t][n] = -1
 		}
 	}
-	for at, host := range order {
-		f.place[host] = at
-		f.set(at)
+	for place, host := range order {
+		f.place[host] = place
+		f.set(place)
 	}
 	for n := f.leaves - 1; n > 0; n-- {
 		f.sum(n)
@@ -220,11 +222,11 @@ func (f *finder) tiers() int {
 	return 1
 }
 
-func (f *finder) set(at int) {
-	host := f.order[at]
-	f.memory[f.leaves+at] = f.s.hosts[host].MemoryBytes - f.s.memory[host]
+func (f *finder) set(place int) {
+	host := f.order[place]
+	f.memory[f.leaves+place] = f.s.hosts[host].MemoryBytes - f.s.memory[host]
 	for t := range f.tiers() {
-		f.cpus[t][f.leaves+at] = f.s.left(host, t == tierOf(true))
+		f.cpus[t][f.leaves+place] = f.s.left(host, t == tierOf(true))
 	}
 }
 
@@ -243,8 +245,9 @@ func (f *finder) changed(host int) {
 	}
 }
 
-// find is the first host, of so many in the order, that holds a container; -1: none was found. Pooled, a container takes less than its
-// need: hosts that have but a half of it left are tried too, and where many of those are full it gives up.
+// find is the first host, of so many in the order, that holds a container; -1: none was found. Pooled, a container
+// takes less than its need: hosts that have but a half of it left are tried too, and where many of those are full it
+// gives up.
 func (f *finder) find(i int, need float64, among int) int {
 	f.tries = maxTries
 	return f.below(1, 0, f.leaves, i, need/2, among)

@@ -49,14 +49,14 @@ func (s *state) packAnew() bool {
 // fill places secondaries, or others, on a host until none fits, and returns how many.
 func (s *state) fill(shapes []shape, refused []bool, host int, secondary bool) (placed int) {
 	for {
-		at := s.suits(shapes, refused, host, secondary)
-		if at < 0 {
+		best := s.suits(shapes, refused, host, secondary)
+		if best < 0 {
 			return placed
 		}
-		g := &shapes[at]
+		g := &shapes[best]
 		i := g.left[len(g.left)-1]
 		if !s.fits(i, host) {
-			refused[at] = true
+			refused[best] = true
 			continue
 		}
 		s.put(i, host)
@@ -111,15 +111,15 @@ func (s *state) shapes() []shape {
 		}
 		g.cpus, g.memory, g.left = g.cpus+needs[i], g.memory+memory, append(g.left, i)
 	}
-	all := make([]shape, 0, len(groups))
+	shapes := make([]shape, 0, len(groups))
 	for _, g := range groups {
 		n := float64(len(g.left))
 		g.cpus, g.memory = g.cpus/n, g.memory/n
 		slices.SortFunc(g.left, func(a, b int) int { return cmp.Or(cmp.Compare(needs[a], needs[b]), cmp.Compare(b, a)) })
-		all = append(all, *g)
+		shapes = append(shapes, *g)
 	}
-	slices.SortFunc(all, func(a, b shape) int { return cmp.Compare(a.left[0], b.left[0]) })
-	return all
+	slices.SortFunc(shapes, func(a, b shape) int { return cmp.Compare(a.left[0], b.left[0]) })
+	return shapes
 }
 
 func octave(v float64, parts int) int {

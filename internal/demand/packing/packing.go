@@ -17,7 +17,8 @@ type Container struct {
 	Demand []Moments
 	// MostCPUs is the most that it ever wants.
 	MostCPUs float64
-	// ExclusiveCPUs, if above 0, are CPUs of its own, rounded up to whole ones; Demand then only tells what of them it leaves idle.
+	// ExclusiveCPUs, if above 0, are CPUs of its own, rounded up to whole ones; Demand then only tells what of them it
+	// leaves idle.
 	ExclusiveCPUs float64
 	MemoryBytes   int64
 	// Secondary: it yields to all others, and runs on what they leave idle. Only its mean counts.
@@ -68,8 +69,7 @@ func Make(containers []Container, hosts []Host, o Options) Plan {
 }
 
 // Ways are the ways in which a plan is made, each once. They do not depend on each other, and may run at the same time.
-// When all have run best returns
-// the best of their plans.
+// When all have run best returns the best of their plans.
 func Ways(containers []Container, hosts []Host, o Options) (ways []func(), best func() Plan) {
 	hosts = reserved(hosts, o.Reserve)
 	var drained, anew Plan
@@ -125,7 +125,8 @@ type state struct {
 	held   []Moments
 	most   []float64
 	memory []int64
-	// tiers: there are secondaries. means are the sums of the means of all containers on each host, as held; nil without secondaries.
+	// tiers: there are secondaries. means are the sums of the means of all containers on each host, as held; nil without
+	// secondaries.
 	tiers bool
 	means []float64
 	// bursts are those of each container, its phases side by side; those that come for less than the risk are left out.
@@ -156,8 +157,8 @@ func newState(containers []Container, hosts []Host, risk float64) *state {
 	s.bursts = burstsOf(containers, s.phases, risk)
 	for i := range containers {
 		s.on[i] = -1
-		if at := containers[i].On; at >= 0 {
-			s.put(i, at)
+		if host := containers[i].On; host >= 0 {
+			s.put(i, host)
 		}
 	}
 	return s
@@ -214,10 +215,10 @@ func (s *state) take(i int) {
 	host := s.on[i]
 	s.on[i] = -1
 	s.change(i, host, -1)
-	of := s.members[host]
-	at := slices.Index(of, i)
-	of[at] = of[len(of)-1]
-	s.members[host] = of[:len(of)-1]
+	members := s.members[host]
+	place := slices.Index(members, i)
+	members[place] = members[len(members)-1]
+	s.members[host] = members[:len(members)-1]
 	clear(s.widest[host*s.phases : (host+1)*s.phases])
 	for _, other := range s.members[host] {
 		s.widen(other, host)
@@ -254,13 +255,12 @@ const rounding = 1e-9
 func normal(share float64) float64 { return math.Sqrt2 * math.Erfinv(1-2*share) }
 
 // burst is what the moments of one container tell of it if it has two levels: how much wider the upper one is, and for
-// what share of the time.
-// z is the normal quantile that what is beside it exceeds for the risk, given that it bursts.
+// what share of the time. z is the normal quantile that what is beside it exceeds for the risk, given that it bursts.
 type burst struct{ width, share, variance, z float64 }
 
 // burstsOf are the bursts of containers that come for more than the risk.
 func burstsOf(containers []Container, phases int, risk float64) []burst {
-	all := make([]burst, len(containers)*phases)
+	bursts := make([]burst, len(containers)*phases)
 	for i := range containers {
 		if containers[i].ExclusiveCPUs > 0 || containers[i].Secondary {
 			continue
@@ -268,11 +268,11 @@ func burstsOf(containers []Container, phases int, risk float64) []burst {
 		for k, m := range containers[i].Demand {
 			if b := burstOf(m); b.share > risk {
 				b.z = normal(risk / b.share)
-				all[i*phases+k] = b
+				bursts[i*phases+k] = b
 			}
 		}
 	}
-	return all
+	return bursts
 }
 
 // burstOf is the burst that moments tell of; none where most of the time is at the upper level.
@@ -285,8 +285,8 @@ func burstOf(m Moments) burst {
 	return burst{width: w, share: (1 - m.Third/m.Variance/w) / 2, variance: m.Variance}
 }
 
-// quantile is what is exceeded for the risk, of sums of moments and of most: that of all together, or of the widest burst with the others
-// beside it, which is more where one container has most of the spread.
+// quantile is what is exceeded for the risk, of sums of moments and of most: that of all together, or of the widest
+// burst with the others beside it, which is more where one container has most of the spread.
 func (s *state) quantile(m Moments, most float64, b burst) float64 {
 	if m.Variance <= rounding {
 		return min(m.Mean, most)
@@ -341,8 +341,7 @@ func (s *state) wants(host int) (cpus float64) {
 }
 
 // left is how many CPUs a host has left for a container, of the secondaries or of the others: what the others do not
-// want, and what all do not
-// use.
+// want, and what all do not use.
 func (s *state) left(host int, secondary bool) float64 {
 	left := s.hosts[host].CPUs
 	if s.tiers {
@@ -390,7 +389,8 @@ func (s *state) plan() Plan {
 	return p
 }
 
-// need is about what a container takes of a host of its own size: the mean in the phase that has most, and some of the spread.
+// need is about what a container takes of a host of its own size: the mean in the phase that has most, and some of the
+// spread.
 func (s *state) need(i int) (cpus float64) {
 	if s.containers[i].Secondary {
 		for k := range s.phases {
@@ -407,9 +407,10 @@ func (s *state) need(i int) (cpus float64) {
 
 // lowerBound is how many hosts every placement needs.
 //
-// Let S be the largest sqrt(variance) that a host can hold. Then sqrt(V) >= V/S and third/V >= third/S^2 for the V of each host, so that
-// the quantile is at least the sum over its containers of mean + z*variance/S + skew*third/S^2, or of their most where that is less. The
-// sums of all containers must fit into the largest hosts together. S follows from mean + z*S <= CPUs and variance <= ratio*mean.
+// Let S be the largest sqrt(variance) that a host can hold. Then sqrt(V) >= V/S and third/V >= third/S^2 for the V of
+// each host, so that the quantile is at least the sum over its containers of mean + z*variance/S + skew*third/S^2, or
+// of their most where that is less. The sums of all containers must fit into the largest hosts together. S follows from
+// mean + z*S <= CPUs and variance <= ratio*mean.
 func (s *state) lowerBound() int {
 	most, memory, moved := 0.0, int64(0), false
 	rooms := make([]float64, len(s.hosts))
@@ -476,7 +477,8 @@ func (s *state) lowerBound() int {
 	return bound
 }
 
-// enoughForMeans is how many hosts every placement needs for what all containers use in a phase. rooms is memory to work in.
+// enoughForMeans is how many hosts every placement needs for what all containers use in a phase. rooms is memory to
+// work in.
 func (s *state) enoughForMeans(rooms []float64, phase int) int {
 	for h := range s.hosts {
 		rooms[h] = s.hosts[h].CPUs

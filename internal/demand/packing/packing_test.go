@@ -219,7 +219,8 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// The moments of two levels tell them again, and one wide container bursts for more than the risk: the host must hold it beside the others.
+// The moments of two levels tell them again, and one wide container bursts for more than the risk: the host must hold
+// it beside the others.
 func TestWidestBurst(t *testing.T) {
 	for _, c := range []struct{ most, share float64 }{{40, 0.003}, {5, 0.2}, {2, 0.49}} {
 		b := burstOf(bursty(1, 1+c.most, c.share)[0])
@@ -248,7 +249,8 @@ func TestWidestBurst(t *testing.T) {
 	}
 }
 
-// Secondaries fill what the others leave idle, exclusive CPUs too, and do not count for the risk. What they need on average has room.
+// Secondaries fill what the others leave idle, exclusive CPUs too, and do not count for the risk. What they need on
+// average has room.
 func TestSecondaries(t *testing.T) {
 	web := Container{On: 0, Demand: bursty(1, 8, 0.01), MostCPUs: 8, MemoryBytes: 1}
 	pinned := Container{On: 1, Demand: bursty(1, 4, 0.01), MostCPUs: 4, ExclusiveCPUs: 4, MemoryBytes: 1}

@@ -6,8 +6,7 @@ import (
 )
 
 // rename exchanges hosts of equal CPUs and memory in a placement, so that fewer containers have another host than now.
-// Hosts with containers
-// that stay keep theirs.
+// Hosts with containers that stay keep theirs.
 func rename(on []int, containers []Container, hosts []Host) {
 	kept := make([]bool, len(hosts))
 	for i := range containers {

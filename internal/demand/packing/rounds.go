@@ -1,12 +1,11 @@
 package packing
 
 // Rounds orders the moves of a placement. Of each round all containers may move at once: their hosts hold them beside
-// what is there then, and what
-// leaves in the same round is still there. round is the number of each container's round, from 1; 0: it stays.
+// what is there then, and what leaves in the same round is still there. round is the number of each container's round,
+// from 1; 0: it stays.
 //
 // tight is how many moves have no such order, as where two full hosts exchange containers. They come one round after
-// the others, and their hosts hold
-// more than they should until it is over.
+// the others, and their hosts hold more than they should until it is over.
 func Rounds(containers []Container, hosts []Host, on []int, o Options) (round []int, tight int) {
 	s := newState(containers, reserved(hosts, o.Reserve), o.Risk)
 	round = make([]int, len(containers))

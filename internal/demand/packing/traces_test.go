@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// traced is a machine of a public trace: how many CPUs it used in each five minutes, those that a rule sees and those that come then.
+// traced is a machine of a public trace: how many CPUs it used in each five minutes, those that a rule sees and those
+// that come then.
 type traced struct{ seen, came []float64 }
 
 // traceCPUs is what each machine may use at most, and hosts are as wide as sixteen of them.
@@ -24,7 +25,8 @@ const (
 	perDay = 288
 )
 
-// readTrace reads a file of percents of the machine's CPU, one in a line; what follows on it is not read. nil: it is none of a day.
+// readTrace reads a file of percents of the machine's CPU, one in a line; what follows on it is not read. nil: it is
+// none of a day.
 func readTrace(name string) (cpus []float64) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -49,8 +51,7 @@ func readTrace(name string) (cpus []float64) {
 }
 
 // traces are the comparisons that a folder of traces allows, by name: in each file the first half of the day is seen
-// and the second comes; and of
-// machines that are in folders of two days that follow each other the first day is seen.
+// and the second comes; and of machines that are in folders of two days that follow each other the first day is seen.
 func traces(dir string) map[string][]traced {
 	days := map[string]map[string][]float64{} // by folder and name
 	_ = filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
@@ -163,8 +164,7 @@ func after(on []int, all []traced) (used int, short float64, ever int) {
 }
 
 // BenchmarkTraces compares the rules on public traces, in the folder that UNTHROTTLE_TRACES names:
-// docs/reference/fleet-plan.md has which, and
-// what came of it.
+// docs/reference/fleet-plan.md has which, and what came of it.
 func BenchmarkTraces(b *testing.B) {
 	dir := os.Getenv("UNTHROTTLE_TRACES")
 	if dir == "" {

@@ -28,8 +28,8 @@ type Curve struct {
 	Periods float64
 }
 
-// Off is by which part a least limit may be off, for a container with so large a stopped share at its limit of now. docs/results/fleet.md
-// has in how many cases it was not: in nine of ten, where there was more than a single stop.
+// Off is by which part a least limit may be off, for a container with so large a stopped share at its limit of now.
+// docs/results/fleet.md has in how many cases it was not: in nine of ten, where there was more than a single stop.
 func Off(stoppedShare float64) float64 {
 	if stoppedShare > 0.02 {
 		return 0.5 // what came while it was held back is told less well
@@ -40,20 +40,20 @@ func Off(stoppedShare float64) float64 {
 // Add adds a row's outcome.
 func (c *Curve) Add(o Outcome) {
 	c.from = max(c.from, o.From-Lowest)
-	for _, of := range o.Candidates {
-		i, there := slices.BinarySearchFunc(c.Candidates, of.Step, func(a Candidate, step int) int { return a.Step - step })
+	for _, more := range o.Candidates {
+		i, there := slices.BinarySearchFunc(c.Candidates, more.Step, func(a Candidate, step int) int { return a.Step - step })
 		if !there {
-			c.Candidates = slices.Insert(c.Candidates, i, of)
+			c.Candidates = slices.Insert(c.Candidates, i, more)
 			continue
 		}
 		to := &c.Candidates[i]
-		to.Stopped, to.Throttled, to.Delay = to.Stopped+of.Stopped, to.Throttled+of.Throttled, max(to.Delay, of.Delay)
-		to.BurstStopped, to.BurstDelay = to.BurstStopped+of.BurstStopped, max(to.BurstDelay, of.BurstDelay)
+		to.Stopped, to.Throttled, to.Delay = to.Stopped+more.Stopped, to.Throttled+more.Throttled, max(to.Delay, more.Delay)
+		to.BurstStopped, to.BurstDelay = to.BurstStopped+more.BurstStopped, max(to.BurstDelay, more.BurstDelay)
 	}
 }
 
-// at is what one step does. ok is false for one that does not serve the demand.
-func (c *Curve) at(step int, burst bool) (p Point, ok bool) {
+// step is what one step does. ok is false for one that does not serve the demand.
+func (c *Curve) step(step int, burst bool) (p Point, ok bool) {
 	if step < Lowest+c.from {
 		return Point{}, false
 	}
@@ -61,30 +61,29 @@ func (c *Curve) at(step int, burst bool) (p Point, ok bool) {
 	if !there {
 		return Point{}, true // no row has it: it would have stopped nothing
 	}
-	of, stopped := c.Candidates[i], c.Candidates[i].Stopped
-	p.Delay = of.Delay
+	candidate, stopped := c.Candidates[i], c.Candidates[i].Stopped
+	p.Delay = candidate.Delay
 	if burst {
-		stopped, p.Delay = of.BurstStopped, of.BurstDelay
+		stopped, p.Delay = candidate.BurstStopped, candidate.BurstDelay
 	} else if c.Periods > 0 {
-		p.ThrottledShare = float64(of.Throttled) / c.Periods
+		p.ThrottledShare = float64(candidate.Throttled) / c.Periods
 	}
 	p.Stopped = stopped
-	if all := c.Busy + stopped; all > 0 {
-		p.StoppedShare = float64(stopped) / float64(all)
+	if work := c.Busy + stopped; work > 0 {
+		p.StoppedShare = float64(stopped) / float64(work)
 	}
 	return p, true
 }
 
 // At is what a limit does, between the candidates beside it. ok is false for a limit that does not serve the demand.
-// ThrottledShare is 0 with
-// burst: rows do not have it.
+// ThrottledShare is 0 with burst: rows do not have it.
 func (c *Curve) At(limitCPUs float64, burst bool) (p Point, ok bool) {
 	step, part := beside(limitCPUs)
-	above, ok := c.at(step, burst)
+	above, ok := c.step(step, burst)
 	if !ok {
 		return Point{}, false
 	}
-	below, ok := c.at(step-1, burst)
+	below, ok := c.step(step-1, burst)
 	if !ok || part == 1 {
 		return above, true // at least that
 	}
@@ -107,15 +106,16 @@ func (c *Curve) Least(may Point, burst bool) float64 {
 	step := Lowest + c.from
 	var above Point
 	for ; ; step++ {
-		if above, _ = c.at(step, burst); fits(above) || step >= Highest {
+		if above, _ = c.step(step, burst); fits(above) || step >= Highest {
 			break
 		}
 	}
-	below, ok := c.at(step-1, burst)
+	below, ok := c.step(step-1, burst)
 	if !ok || step == Lowest {
 		return CPUs(step)
 	}
-	// Between the two by the stopped share, which falls by the same factor from step to step, and by the delay: the later of both.
+	// Between the two by the stopped share, which falls by the same factor from step to step, and by the delay: the later
+	// of both.
 	part := 0.0
 	if below.StoppedShare > may.StoppedShare {
 		least := may.StoppedShare / 8 // 0 is taken as little

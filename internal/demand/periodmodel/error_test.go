@@ -26,7 +26,8 @@ const (
 	fine = 0.001
 )
 
-// service is one that is drawn: requests in groups, as of a pool that is fed in bursts, under a limit that stops it or does not.
+// service is one that is drawn: requests in groups, as of a pool that is fed in bursts, under a limit that stops it or
+// does not.
 type service struct {
 	threads int
 	limit   float64 // CPUs
@@ -142,7 +143,8 @@ type errors struct {
 	services, unknown int
 	throttled         []float64 // of all periods, at other limits than the one of now, and at that
 	p99               []float64 // of what the simulator says, at these limits
-	// Least limits, of what the simulator says: of services that their limit stops for at most calm of the time to work, and of the others.
+	// Least limits, of what the simulator says: of services that their limit stops for at most calm of the time to work,
+	// and of the others.
 	least, leastStopped []float64
 	// Those with a burst, and for the fine bound, of the first kind.
 	leastBurst, leastFine []float64
@@ -207,7 +209,8 @@ func (s *service) least(t testing.TB, bound float64, burst bool) float64 {
 	return high
 }
 
-// figure is one error with the bound that it should keep to, in which share of the cases it should, and in which the test wants it to.
+// figure is one error with the bound that it should keep to, in which share of the cases it should, and in which the
+// test wants it to.
 type figure struct {
 	name            string
 	of              []float64

@@ -18,7 +18,8 @@ const (
 // LongestStretch is how many throttled periods in a row still tell what came when.
 const LongestStretch = 20
 
-// tooLongQueue is the backlog in quotas from which on a limit counts as less than what is needed; tooMuchStopped the share of the time.
+// tooLongQueue is the backlog in quotas from which on a limit counts as less than what is needed; tooMuchStopped the
+// share of the time.
 const (
 	tooLongQueue   = 32
 	tooMuchStopped = 0.5
@@ -58,7 +59,8 @@ type Candidate struct {
 type Outcome struct {
 	// Known is for how much of the time it is known what came.
 	Known time.Duration
-	// From is the least step that serves the demand at all: below it work would have piled up, or waited for more than half of the time.
+	// From is the least step that serves the demand at all: below it work would have piled up, or waited for more than
+	// half of the time.
 	From int
 	// Candidates are the steps from From up to the last one that would have stopped it. Those above would not have.
 	Candidates []Candidate
@@ -132,28 +134,28 @@ func (m *Model) Add(p Period) {
 	*s = stretch{periods: s.periods[:0]}
 }
 
-// arrive steps the stretch that has ended by what came in each of its periods: of what ran in a period, the part that waited at its
-// beginning came in the period before.
+// arrive steps the stretch that has ended by what came in each of its periods: of what ran in a period, the part that
+// waited at its beginning came in the period before.
 func (m *Model) arrive() {
-	all := m.stretch.periods
+	periods := m.stretch.periods
 	waited := int64(0) // of what ran in the period after
 	var came [LongestStretch]int64
-	for i := len(all) - 1; i >= 0; i-- {
-		used := int64(all[i].Used)
+	for i := len(periods) - 1; i >= 0; i-- {
+		used := int64(periods[i].Used)
 		came[i], waited = used+waited, 0
 		if i > 0 {
-			waited = int64(float64(used) * m.waiting(&all[i]))
+			waited = int64(float64(used) * m.waiting(&periods[i]))
 			came[i] -= waited
 		}
 	}
-	for _, work := range came[:len(all)] {
+	for _, work := range came[:len(periods)] {
 		m.step(work, m.stretch.width)
 	}
 }
 
-// waiting is which part of what ran in a period waited at its beginning, if the quota held threads back at the end of the period before. If
-// all did, the threads ran side by side until the quota was spent, and the rest of the period is stopped time: the shorter that is, the
-// more came meanwhile.
+// waiting is which part of what ran in a period waited at its beginning, if the quota held threads back at the end of
+// the period before. If all did, the threads ran side by side until the quota was spent, and the rest of the period is
+// stopped time: the shorter that is, the more came meanwhile.
 func (m *Model) waiting(p *Period) float64 {
 	if !p.Throttled {
 		return 1
@@ -214,8 +216,8 @@ func (t *track) run(l *coarse.Limit, work int64, width int32) {
 	}
 	first := p.StoppedNS
 	if fresh {
-		// coarse has all work come with its period, the longest stop. Midway between work that comes at once, at any moment from which
-		// on it fits into its period, and work that comes evenly over it.
+		// coarse has all work come with its period, the longest stop. Midway between work that comes at once, at any moment
+		// from which on it fits into its period, and work that comes evenly over it.
 		once := first - max(0, l.PeriodNS-work/int64(width))/2
 		evenly := int64(float64(l.PeriodNS) * (1 - float64(p.UsedNS)/float64(work)))
 		first = max(1, (once+evenly)/2)
@@ -226,11 +228,11 @@ func (t *track) run(l *coarse.Limit, work int64, width int32) {
 	left, stop := t.state.BacklogNS, max(0, l.PeriodNS-l.QuotaNS/int64(width))
 	late := min(work, left)
 	t.delays.add(0, l.PeriodNS, work-late)
-	for at := left - late; at < left; {
-		n := at / l.QuotaNS
-		part := min((n+1)*l.QuotaNS, left) - at
+	for from := left - late; from < left; {
+		n := from / l.QuotaNS
+		part := min((n+1)*l.QuotaNS, left) - from
 		t.delays.add(first+n*stop, l.PeriodNS, part)
-		at += part
+		from += part
 	}
 }
 
@@ -280,7 +282,8 @@ func rounded(ns int64) time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// delays is a histogram of delay, weighted by CPU time: none, then two classes per doubling from a 32nd of a period to 32 periods.
+// delays is a histogram of delay, weighted by CPU time: none, then two classes per doubling from a 32nd of a period to
+// 32 periods.
 type delays [1 + 2*10]float32
 
 func (d *delays) add(delay, period, work int64) {
@@ -293,13 +296,13 @@ func (d *delays) add(delay, period, work int64) {
 
 // p99 is the middle of the class that holds the 99th percentile.
 func (d *delays) p99(period int64) time.Duration {
-	all := 0.0
+	total := 0.0
 	for _, w := range d {
-		all += float64(w)
+		total += float64(w)
 	}
 	sum := 0.0
 	for i, w := range d {
-		if sum += float64(w); sum >= 0.99*all {
+		if sum += float64(w); sum >= 0.99*total {
 			if i == 0 {
 				return 0
 			}

@@ -41,8 +41,8 @@ func TestExample(t *testing.T) {
 		t.Errorf("known for %v", o.Known)
 	}
 	one, ok := find(o, 0)
-	// Half a tick of four CPUs goes beyond the quota. At once: from between 0 and 62.5 ms on, stopped 27 ms later.
-	// Evenly: stopped after 72 ms.
+	// Half a tick of four CPUs goes beyond the quota. At once: from between 0 and 62.5 ms on, stopped 27 ms later. Evenly:
+	// stopped after 72 ms.
 	if !ok || one.Throttled != 300 || math.Abs(one.Stopped.Seconds()/(300*(0.0418+0.028)/2)-1) > 0.07 ||
 		one.BurstStopped != 0 || one.BurstDelay != 0 {
 		t.Errorf("one CPU: %+v", one)
@@ -70,8 +70,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// What a quota has cut into two pieces is put together again: other limits do to it what they would have done to the demand without a
-// quota.
+// What a quota has cut into two pieces is put together again: other limits do to it what they would have done to the
+// demand without a quota.
 func TestUncensored(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.Int32Range(1, 8).Draw(t, "width")

@@ -2,15 +2,14 @@
 //
 // # Problem
 //
-// A fleet that is made up should want CPUs as real services do. Recordings of them are megabytes each and name hosts, threads and
-// files.
+// A fleet that is made up should want CPUs as real services do. Recordings of them are megabytes each and name hosts,
+// threads and files.
 //
 // # Rule
 //
 // Of a recording this keeps one pair of numbers for each period of a quota: the CPU time that the service wanted, and
-// how many CPUs wide. Both
-// are of a replay on a host with many CPUs and a quota that is never spent (internal/sim/forecast, Load.Demand). bench/truth makes
-// the file (make truth-demand), and fleet/generate reads it.
+// how many CPUs wide. Both are of a replay on a host with many CPUs and a quota that is never spent
+// (internal/sim/forecast, Load.Demand). bench/truth makes the file (make truth-demand), and fleet/generate reads it.
 //
 // # Worked example
 //

@@ -24,7 +24,8 @@ import (
 type Joined struct {
 	// Hours have files that were joined: Before of them are After now.
 	Hours, Before, After int
-	// Again is how many files were removed because they were joined before: what copies files into the folder brought them again.
+	// Again is how many files were removed because they were joined before: what copies files into the folder brought them
+	// again.
 	Again int
 	// Left are files that cannot be read, and why: they stay as they are.
 	Left []error
@@ -32,12 +33,13 @@ type Joined struct {
 
 // Join joins files.
 type Join struct {
-	// Ended is the moment before which an hour must have ended: hosts add to files of hours under way, and for a while after.
+	// Ended is the moment before which an hour must have ended: hosts add to files of hours under way, and for a while
+	// after.
 	Ended time.Time
 	// Rows bounds the rows of a file; 0: as many as usual.
 	Rows int
-	// Told is told of each hour that was joined; nil: nothing is.
-	Told func(hour string, before, after int)
+	// Progress is told of each hour that was joined; nil: nothing is.
+	Progress func(hour string, before, after int)
 }
 
 // joinedPrefix begins the names of joined files. No host has such a name: it is no valid one of DNS.
@@ -50,13 +52,11 @@ func JoinedFile(no int) string { return fmt.Sprintf(joinedPrefix+"%05d.parquet",
 const RowsOfFile = 100_000
 
 // Do joins the files of each hour below a folder into few, and removes those: most of the time of reading small files
-// goes by with opening them.
-// A joined file is whole before the others go: what ends between leaves rows twice, and they count once. Rows that come late are a
-// file of their own, and are joined by a later call.
+// goes by with opening them. A joined file is whole before the others go: what ends between leaves rows twice, and they
+// count once. Rows that come late are a file of their own, and are joined by a later call.
 //
 // A joined file keeps the names and the sums of what it was made of. A file that comes again as it was is removed; one
-// that has changed is joined
-// as it is now.
+// that has changed is joined as it is now.
 func (j Join) Do(ctx context.Context, dir string) (done Joined, err error) {
 	hours, err := filepath.Glob(filepath.Join(escaped(dir), "cluster=*", "date=*", "hour=*"))
 	if err != nil {
@@ -81,12 +81,12 @@ func (j Join) Do(ctx context.Context, dir string) (done Joined, err error) {
 			continue
 		}
 		done.Hours, done.Before, done.After = done.Hours+1, done.Before+before, done.After+after
-		if j.Told != nil {
+		if j.Progress != nil {
 			rel, err := filepath.Rel(dir, hour)
 			if err != nil {
 				rel = hour
 			}
-			j.Told(rel, before, after)
+			j.Progress(rel, before, after)
 		}
 	}
 	return done, nil

@@ -58,15 +58,17 @@ func all(t *testing.T, dir string) (rows []demand.Row) {
 	return merged(rows)
 }
 
-// Hours that have ended become one file with the same rows; the one under way stays; what comes later is joined later, by itself.
+// Hours that have ended become one file with the same rows; the one under way stays; what comes later is joined later,
+// by itself.
 func TestJoin(t *testing.T) {
 	dir := t.TempDir()
 	hosts(t, dir, noon, 5, 3)
 	hosts(t, dir, noon.Add(time.Hour), 5, 3)
 	before := all(t, dir)
 	told := ""
-	join := Join{Ended: noon.Add(90 * time.Minute),
-		Told: func(hour string, before, after int) { told += fmt.Sprintln(hour, before, after) }}
+	join := Join{Ended: noon.Add(90 * time.Minute), Progress: func(hour string, before, after int) {
+		told += fmt.Sprintln(hour, before, after)
+	}}
 	done, err := join.Do(t.Context(), dir)
 	if err != nil || done.Hours != 1 || done.Before != 5 || done.After != 1 || len(done.Left) != 0 ||
 		told != "cluster=eu1/date=2026-11-25/hour=12 5 1\n" {
@@ -95,7 +97,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// A file has no more rows than it may; of a file that cannot be read nothing goes, and a folder that is no hour is left alone.
+// A file has no more rows than it may; of a file that cannot be read nothing goes, and a folder that is no hour is left
+// alone.
 func TestJoinInParts(t *testing.T) {
 	dir := t.TempDir()
 	hosts(t, dir, noon, 7, 4)
@@ -133,8 +136,8 @@ func TestJoinInParts(t *testing.T) {
 	}
 }
 
-// What copies files of hosts into the folder, such as rsync, brings those again that join removed. However often both run there are as many
-// files and the same rows. A copy that has more than what was joined is joined too.
+// What copies files of hosts into the folder, such as rsync, brings those again that join removed. However often both
+// run there are as many files and the same rows. A copy that has more than what was joined is joined too.
 func TestJoinAndCopiesTakeTurns(t *testing.T) {
 	from, dir := t.TempDir(), t.TempDir()
 	hour := "cluster=eu1/date=2026-11-25/hour=12"

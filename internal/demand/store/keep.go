@@ -38,15 +38,14 @@ type hourFile struct {
 }
 
 // Do removes files of a node that are older than the bound, and the oldest beyond the bytes; those of a time that is
-// still to come go before
-// them. It removes only what has the name and the form of what this package writes for that node, and neither of the
-// hour under way nor of the one before.
+// still to come go before them. It removes only what has the name and the form of what this package writes for that
+// node, and neither of the hour under way nor of the one before.
 func (k Keep) Do(dir string, names demand.Names, now time.Time) (kept Kept, err error) {
-	all, err := filesOf(dir, names, now)
+	files, err := filesOf(dir, names, now)
 	if err != nil {
 		return kept, err
 	}
-	for _, f := range all {
+	for _, f := range files {
 		kept.Bytes += f.bytes
 	}
 	var errs []error
@@ -55,7 +54,7 @@ func (k Keep) Do(dir string, names demand.Names, now time.Time) (kept Kept, err 
 	if k.Bytes > 0 {
 		over = kept.Bytes - k.Bytes
 	}
-	for _, f := range all {
+	for _, f := range files {
 		ended := f.began.Add(time.Hour)
 		old := k.For > 0 && !ended.Add(k.For).After(now)
 		underWay := !f.ahead && ended.Add(time.Hour).After(now)
@@ -91,7 +90,7 @@ func (k Keep) Do(dir string, names demand.Names, now time.Time) (kept Kept, err 
 }
 
 // filesOf are the files of a node below a folder, in the order in which they go.
-func filesOf(dir string, names demand.Names, now time.Time) (all []hourFile, err error) {
+func filesOf(dir string, names demand.Names, now time.Time) (files []hourFile, err error) {
 	named := demand.Row{Cluster: names.Cluster, Node: names.Node}
 	hours, err := filepath.Glob(filepath.Join(escaped(filepath.Join(dir, clusterFolder(&named))), "date=*", "hour=*"))
 	if err != nil {
@@ -111,10 +110,10 @@ func filesOf(dir string, names demand.Names, now time.Time) (all []hourFile, err
 			if err != nil {
 				return nil, fmt.Errorf("files of rows: %w", err)
 			}
-			all = append(all, hourFile{file, began, info.Size(), began.After(now), i > 0})
+			files = append(files, hourFile{file, began, info.Size(), began.After(now), i > 0})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b hourFile) int {
+	slices.SortStableFunc(files, func(a, b hourFile) int {
 		if a.ahead != b.ahead {
 			if a.ahead {
 				return -1
@@ -123,5 +122,5 @@ func filesOf(dir string, names demand.Names, now time.Time) (all []hourFile, err
 		}
 		return cmp.Or(a.began.Compare(b.began), cmp.Compare(a.name, b.name))
 	})
-	return all, nil
+	return files, nil
 }

@@ -59,7 +59,8 @@ func upTo(hours int) (ago []time.Duration) {
 
 var n17 = demand.Names{Cluster: "eu1", Node: "n17"}
 
-// The newest files of a node stay, by age and by bytes. What others have stays whole, and so do the hour under way and the one before.
+// The newest files of a node stay, by age and by bytes. What others have stays whole, and so do the hour under way and
+// the one before.
 func TestKeep(t *testing.T) {
 	whole := t.TempDir()
 	each := week(t, whole, 48)

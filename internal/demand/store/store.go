@@ -1,8 +1,8 @@
 // Package store keeps rows of package demand as Parquet files below a folder: cluster=C/date=D/hour=H/NODE.parquet.
 //
-// A file has one node's hour. It is written whole, beside its name, and then takes it, so that a reader and a kill see the file
-// before or the file after. The rows of later slots are added to those that are there. A row that is there already, of the same
-// cgroup and beginning, is replaced: what is written twice is there once.
+// A file has one node's hour. It is written whole, beside its name, and then takes it, so that a reader and a kill see
+// the file before or the file after. The rows of later slots are added to those that are there. A row that is there
+// already, of the same cgroup and beginning, is replaced: what is written twice is there once.
 //
 // Engines that know Hive's partitions read the folder as one table (DuckDB, Spark, Trino).
 package store
@@ -28,7 +28,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/demand"
 )
 
-// Damaged is the error for a file whose content is no whole file of rows. It was moved aside, and the new rows were written.
+// Damaged is the error for a file whose content is no whole file of rows. It was moved aside, and the new rows were
+// written.
 type Damaged struct {
 	File, Aside string
 	Err         error
@@ -44,8 +45,8 @@ func (d *Damaged) Unwrap() error { return d.Err }
 // maxFile bounds the file that is read to be added to, in bytes.
 const maxFile = 256 << 20
 
-// Write adds rows to the files of a folder, which is made if it is not there. Errors of type *Damaged come joined with others; the
-// rows are written all the same.
+// Write adds rows to the files of a folder, which is made if it is not there. Errors of type *Damaged come joined with
+// others; the rows are written all the same.
 func Write(dir string, rows []demand.Row) error {
 	files := map[string][]demand.Row{}
 	for _, r := range rows {
@@ -61,8 +62,9 @@ func Write(dir string, rows []demand.Row) error {
 
 // File is the file of a row, below the folder.
 func File(r *demand.Row) string {
-	at := r.Start.UTC()
-	return filepath.Join(clusterFolder(r), "date="+at.Format(time.DateOnly), fmt.Sprintf("hour=%02d", at.Hour()), safe(r.Node)+".parquet")
+	start := r.Start.UTC()
+	return filepath.Join(clusterFolder(r), "date="+start.Format(time.DateOnly), fmt.Sprintf("hour=%02d", start.Hour()),
+		safe(r.Node)+".parquet")
 }
 
 // clusterFolder is the folder of a row's cluster.
@@ -100,16 +102,16 @@ func add(name string, rows []demand.Row) error {
 const mostAside = 9
 
 // asides are the names for damaged files NODE.parquet: NODE.parquet.damaged, NODE~2.parquet.damaged and so on.
-func asides(name string) (all []string) {
+func asides(name string) (names []string) {
 	node := strings.TrimSuffix(name, ".parquet")
 	for i := range mostAside {
 		nth := ""
 		if i > 0 {
 			nth = fmt.Sprintf("~%d", i+1)
 		}
-		all = append(all, node+nth+".parquet.damaged")
+		names = append(names, node+nth+".parquet.damaged")
 	}
-	return all
+	return names
 }
 
 // putAside renames a damaged file to the first of these names that is free.
@@ -126,22 +128,22 @@ func putAside(name string) (aside string, err error) {
 
 // merged leaves of rows of the same cgroup and beginning the last one, and puts a container's rows together: what does
 // not change packs to nothing.
-func merged(all []demand.Row) []demand.Row {
+func merged(rows []demand.Row) []demand.Row {
 	type id struct {
 		node, name    string
 		began, cgroup int64
 	}
-	of := func(r *demand.Row) id {
+	idOf := func(r *demand.Row) id {
 		return id{r.Node, r.Namespace + "/" + r.Pod + "/" + r.Container, r.Began.UnixMilli(), r.Cgroup}
 	}
 	newest := map[id]int{}
-	for i := range all {
-		newest[of(&all[i])] = i
+	for i := range rows {
+		newest[idOf(&rows[i])] = i
 	}
 	kept := make([]demand.Row, 0, len(newest))
-	for i := range all {
-		if newest[of(&all[i])] == i {
-			kept = append(kept, all[i])
+	for i := range rows {
+		if newest[idOf(&rows[i])] == i {
+			kept = append(kept, rows[i])
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b demand.Row) int {
@@ -218,8 +220,7 @@ func (c *content) Error() string { return fmt.Sprintf("%s: damaged: %v", c.file,
 func (c *content) Unwrap() error { return c.err }
 
 // opened reads a file and has it decoded. What cannot be read now, such as without rights, by a failing disk or with
-// too many files open, is not
-// damaged: it is read into memory first.
+// too many files open, is not damaged: it is read into memory first.
 func opened(name string, decode func(*bytes.Reader) error) (err error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for who writes
 	if err != nil {

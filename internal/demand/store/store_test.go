@@ -281,7 +281,8 @@ func replaced(t *testing.T, file string, by func() error) func() {
 	}
 }
 
-// A damaged file goes aside beside those from before, and not over them. There is a bound, beyond which nothing is moved or written.
+// A damaged file goes aside beside those from before, and not over them. There is a bound, beyond which nothing is
+// moved or written.
 func TestDamagedFilesAside(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, File(&slot(noon, 1)[0]))

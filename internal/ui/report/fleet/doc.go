@@ -4,9 +4,9 @@
 //
 // # Rule
 //
-// The text has the ledger first, then the services that save most, those with the most runnable threads per reserved core, and those
-// that are stopped most; then what remedies did, what is not known, and what of the files was left out. A table has [most] lines, and
-// says how many more there are; JSON has all.
+// The text has the ledger first, then the services that save most, those with the most runnable threads per reserved
+// core, and those that are stopped most; then what remedies did, what is not known, and what of the files was left out.
+// A table has [most] lines, and says how many more there are; JSON has all.
 //
 // # Limits
 //

@@ -4,7 +4,8 @@ import "time"
 
 // Document is the JSON of `unthrottle fleet report`. What is not known is null.
 type Document struct {
-	// From and Until are the first and the last moment that a row is of. Rows of clocks that are ahead do not count for Until.
+	// From and Until are the first and the last moment that a row is of. Rows of clocks that are ahead do not count for
+	// Until.
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 	// Bound is the share of its time to work for which a quota may stop a container that is called fine.
@@ -14,9 +15,8 @@ type Document struct {
 	Hosts      int `json:"hosts"`
 	// ByBounds is how many of them are sized by what serves every order of their demand: see Service.
 	ByBounds int `json:"by_bounds"`
-	// FailoverHosts is for how many hosts that fail at once cores are kept; 0: for none. FailoverNone is how many
-	// services would have no container
-	// left then, so that nothing is kept for them.
+	// FailoverHosts is for how many hosts that fail at once cores are kept; 0: for none. FailoverNone is how many services
+	// would have no container left then, so that nothing is kept for them.
 	FailoverHosts int       `json:"failover_hosts"`
 	FailoverNone  int       `json:"failover_none"`
 	Services      []Service `json:"services"`
@@ -33,8 +33,8 @@ type Service struct {
 	Hosts      int    `json:"hosts" parquet:"hosts"`
 	// Workload is null outside of Kubernetes, and where the kind of the controller is not known.
 	Workload *Workload `json:"workload" parquet:"workload,optional"`
-	// CoresNow are the limits of its containers, or what they request. CoresAfter is what they need with the remedy, between low and
-	// high. Containers of which it is not known keep what they have.
+	// CoresNow are the limits of its containers, or what they request. CoresAfter is what they need with the remedy,
+	// between low and high. Containers of which it is not known keep what they have.
 	CoresNow       *float64 `json:"cores_now" parquet:"cores_now,optional"`
 	CoresAfter     *float64 `json:"cores_after" parquet:"cores_after,optional"`
 	CoresAfterLow  *float64 `json:"cores_after_low" parquet:"cores_after_low,optional"`
@@ -54,36 +54,36 @@ type Service struct {
 	StoppedShareLow *float64 `json:"stopped_share_low" parquet:"stopped_share_low,optional"`
 	UsedCPUs        *float64 `json:"used_cpus" parquet:"used_cpus,optional"`
 	// StopP50 and StopP99 are how long its own quota stopped a container within one period, of the periods in which it
-	// did: half of the stops
-	// and 99 in a hundred are no longer. Lengths are told apart by a third of them. Null: it did not, or no rows have periods.
+	// did: half of the stops and 99 in a hundred are no longer. Lengths are told apart by a third of them. Null: it did
+	// not, or no rows have periods.
 	StopP50 *float64 `json:"stop_p50_ms" parquet:"stop_p50_ms,optional"`
 	StopP99 *float64 `json:"stop_p99_ms" parquet:"stop_p99_ms,optional"`
-	// Requests is how many requests agents recorded while the service was stopped, RequestP50 and RequestP99 how long
-	// they took. Null: fewer than
-	// 20, or no recording shows them.
+	// Requests is how many requests agents recorded while the service was stopped, RequestP50 and RequestP99 how long they
+	// took. Null: fewer than 20, or no recording shows them.
 	Requests   *int64   `json:"requests" parquet:"requests,optional"`
 	RequestP50 *float64 `json:"request_p50_ms" parquet:"request_p50_ms,optional"`
 	RequestP99 *float64 `json:"request_p99_ms" parquet:"request_p99_ms,optional"`
 	// Roles are the roles with most runs in these recordings; none: there is no recording. They have a table of their own.
 	Roles []Role `json:"roles" parquet:"-"`
 	// ContendedShare is the part of the time in which its threads ran or were runnable that they waited for a CPU which
-	// others held, or more
-	// of its own threads than there are CPUs: at most; ContendedShareLow at least. No quota of its own mends that.
+	// others held, or more of its own threads than there are CPUs: at most; ContendedShareLow at least. No quota of its
+	// own mends that.
 	ContendedShare    *float64 `json:"contended_share" parquet:"contended_share,optional"`
 	ContendedShareLow *float64 `json:"contended_share_low" parquet:"contended_share_low,optional"`
 	// StoppedBy is whose quota stops it most: own, pod, slice or inside. SpentBy is the service that spends that quota.
 	StoppedBy *string `json:"stopped_by" parquet:"stopped_by,optional"`
 	SpentBy   *string `json:"spent_by" parquet:"spent_by,optional"`
-	// Half and Double are the service as half and as twice as many containers, which serve as much together, with the
-	// same remedy; null: it has
-	// one container, what one needs is not known, or none would be left when hosts fail.
+	// Half and Double are the service as half and as twice as many containers, which serve as much together, with the same
+	// remedy; null: it has one container, what one needs is not known, or none would be left when hosts fail.
 	Half   *Shards `json:"half" parquet:"half,optional"`
 	Double *Shards `json:"double" parquet:"double,optional"`
 	// Unknown is how many of its containers keep what they have because what they need is not known.
 	Unknown int `json:"unknown" parquet:"unknown"`
-	// Young is how many of these were observed for less than five minutes, as after a deploy: Limit, which others tell, is theirs too.
+	// Young is how many of these were observed for less than five minutes, as after a deploy: Limit, which others tell, is
+	// theirs too.
 	Young int `json:"young" parquet:"young"`
-	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of their demand.
+	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of
+	// their demand.
 	ByBounds int `json:"by_bounds" parquet:"by_bounds"`
 }
 
@@ -95,7 +95,8 @@ type Role struct {
 	P99  float64 `json:"response_p99_ms" parquet:"response_p99_ms"`
 }
 
-// Shards are the containers of a service, if there were another number of them: what each needs as its limit, and all together.
+// Shards are the containers of a service, if there were another number of them: what each needs as its limit, and all
+// together.
 type Shards struct {
 	Containers int     `json:"containers" parquet:"containers"`
 	Limit      float64 `json:"limit_cpus" parquet:"limit_cpus"`
@@ -132,8 +133,8 @@ type Ledger struct {
 	CoresAfter float64 `json:"cores_after" parquet:"cores_after"`
 	// Rounding is what CoresAfter has above what is needed: limits are tenths of a CPU, exclusive CPUs are whole.
 	Rounding float64 `json:"rounding" parquet:"rounding"`
-	// Failover is what CoresAfter has for hosts that fail; null: nothing was asked to be kept. Fragmentation is what pinned
-	// containers give back as odd threads of cores, which no set of whole cores can have: it is not in Saved. Null:
+	// Failover is what CoresAfter has for hosts that fail; null: nothing was asked to be kept. Fragmentation is what
+	// pinned containers give back as odd threads of cores, which no set of whole cores can have: it is not in Saved. Null:
 	// rows do not tell which CPUs they have.
 	Fragmentation *float64 `json:"fragmentation" parquet:"fragmentation,optional"`
 	Failover      *float64 `json:"failover" parquet:"failover,optional"`
@@ -148,7 +149,8 @@ type Applied struct {
 	Containers    int      `json:"containers" parquet:"containers"`
 	StoppedBefore *float64 `json:"stopped_share_before" parquet:"stopped_share_before,optional"`
 	StoppedAfter  *float64 `json:"stopped_share_after" parquet:"stopped_share_after,optional"`
-	// StoppedForecast is what the periods before foretold of a burst or a larger limit; null: they do not tell that of each container.
+	// StoppedForecast is what the periods before foretold of a burst or a larger limit; null: they do not tell that of
+	// each container.
 	StoppedForecast *float64 `json:"stopped_share_forecast" parquet:"stopped_share_forecast,optional"`
 	CoresBefore     *float64 `json:"cores_before" parquet:"cores_before,optional"`
 	CoresAfter      *float64 `json:"cores_after" parquet:"cores_after,optional"`
@@ -169,16 +171,17 @@ type Input struct {
 	// RefusedMore is how many more files were left out than are listed.
 	RefusedMore int   `json:"files_left_out_more"`
 	Rows        int64 `json:"rows"`
-	// Copies are rows that were there twice, Overlapping those of two programs that observed the same five minutes: one of each counts.
+	// Copies are rows that were there twice, Overlapping those of two programs that observed the same five minutes: one of
+	// each counts.
 	Copies      int64     `json:"rows_copied"`
 	Overlapping int64     `json:"rows_overlapping"`
 	Problems    []Problem `json:"rows_left_out"`
 	// Ahead are hosts whose newest rows begin after the moment of the report.
 	Ahead     []Ahead `json:"clocks_ahead"`
 	AheadMore int     `json:"clocks_ahead_more"`
-	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at
-	// the end of their rows. What
-	// they wanted counts for what is needed, and they are no part of what runs now. Gone names some of the hosts.
+	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at the
+	// end of their rows. What they wanted counts for what is needed, and they are no part of what runs now. Gone names
+	// some of the hosts.
 	HostsGone      int    `json:"hosts_gone"`
 	ContainersGone int    `json:"containers_gone"`
 	Gone           []Gone `json:"gone"`
@@ -199,11 +202,11 @@ type Problem struct {
 }
 
 // GoneAfter is how long before the end of all rows a host's own rows end that is gone. Hosts write a slot of five
-// minutes when it has ended, and
-// what copies the rows may come five minutes later to one host than to another.
+// minutes when it has ended, and what copies the rows may come five minutes later to one host than to another.
 const GoneAfter = 15 * time.Minute
 
-// Gone is a host that has ended, or whose newest rows were not brought here. Until is the end of its rows, by its own clock.
+// Gone is a host that has ended, or whose newest rows were not brought here. Until is the end of its rows, by its own
+// clock.
 type Gone struct {
 	Host       string    `json:"host"`
 	Until      time.Time `json:"until"`

@@ -150,7 +150,7 @@ func TestScale(t *testing.T) {
 			s.take(v)
 		}
 		for _, v := range values {
-			if at := s.at(v); math.IsNaN(at) || at < 50 || at > 710 {
+			if at := s.place(v); math.IsNaN(at) || at < 50 || at > 710 {
 				t.Errorf("%v of %v at %v", v, values, at)
 			}
 		}
@@ -163,11 +163,11 @@ func TestScale(t *testing.T) {
 // A stop of a long period is no power of ten, and a short one is not zero.
 func TestStopLength(t *testing.T) {
 	for ms, want := range map[float64]string{0.128: "0.13 ms", 1.536: "1.5 ms", 98.304: "98 ms", 131.072: "131 ms", 1048.576: "1.05 s"} {
-		if got := stopLength(&ms); got != want {
+		if got := milliseconds(&ms); got != want {
 			t.Errorf("%g ms: %q, want %q", ms, got, want)
 		}
 	}
-	if got := stopLength(nil); got != "-" {
+	if got := milliseconds(nil); got != "-" {
 		t.Errorf("not known: %q", got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
@@ -27,33 +26,24 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 		Level: "near", Verdict: ledger(d)[0], Lines: ledger(d)[1:], Assumes: assumes(d),
 		Ledger: bars(d.Ledger), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
 	}
-	if said := gone(d.Input); said != "" {
-		p.Lines = append(p.Lines, said)
+	if line := gone(d.Input); line != "" {
+		p.Lines = append(p.Lines, line)
 	}
 	if d.Ledger.SavedLow > 0 {
 		p.Level = "fine"
 	}
-	for _, c := range columns {
-		p.Columns = append(p.Columns, strings.ToLower(c.Name))
-	}
 	for _, r := range rankings(d.Services) {
-		shown := pageRanking{Title: r.title, More: r.left}
-		for _, s := range r.of {
-			shown.Rows = append(shown.Rows, pageRow{figures(s), 100 * *r.by(s) / *r.by(r.of[0])})
+		t := newPageTable(r.title, serviceColumns, r.rows, r.left)
+		for i, s := range r.rows {
+			t.Rows[i].Percent = 100 * *r.by(s) / *r.by(r.rows[0])
 		}
-		p.Rankings = append(p.Rankings, shown)
+		p.Rankings = append(p.Rankings, t)
 	}
-	if some, left := sharded(d.Services); len(some) > 0 {
-		p.Shards = &pageTable{Title: shardsTitle, Assumes: shardsAssume, More: left}
-		for _, c := range shardColumns {
-			p.Shards.Columns = append(p.Shards.Columns, strings.ToLower(c.Name))
-		}
-		for _, s := range some {
-			p.Shards.Rows = append(p.Shards.Rows, shards(s))
-		}
+	if rows, left := ranked(d.Services, savedByHalf); len(rows) > 0 {
+		p.Shards, p.ShardsAssume = newPageTable(shardsTitle, shardColumns, rows, left), shardsAssume
 	}
-	for _, a := range d.Applied {
-		p.Applied = append(p.Applied, outcome(a))
+	if len(d.Applied) > 0 {
+		p.Applied = newPageTable(appliedTitle, appliedColumns, d.Applied, 0)
 	}
 	for _, u := range d.Unknown {
 		p.Unknown = append(p.Unknown, unknown(u))
@@ -69,19 +59,34 @@ type htmlPage struct {
 	Assumes          string
 	Ledger           []pageBar
 	Picture          *picture
-	Columns          []string
-	Rankings         []pageRanking
+	Rankings         []*pageTable
 	Shards           *pageTable
-	Applied          [][]string
+	ShardsAssume     string
+	Applied          *pageTable
 	Unknown, LeftOut []string
 }
 
-// pageTable is a table with what it rests on below.
+// pageTable is a table, of which so many more rows are left out.
 type pageTable struct {
-	Title, Assumes string
-	Columns        []string
-	Rows           [][]string
-	More           int
+	Title           string
+	Columns, Labels []string
+	Rows            []pageRow
+	More            int
+}
+
+// pageRow is a row with the length of its bar; 0: it has none.
+type pageRow struct {
+	Cells   []string
+	Percent float64
+}
+
+func newPageTable[Row any](title string, columns []column[Row], rows []Row, left int) *pageTable {
+	t := &pageTable{Title: title, More: left}
+	t.Columns, t.Labels = heads(columns)
+	for _, row := range rows {
+		t.Rows = append(t.Rows, pageRow{Cells: cells(columns, row)})
+	}
+	return t
 }
 
 // pageBar is a bar of the ledger with the range of what it stands for, in units of the drawing.
@@ -98,28 +103,16 @@ func bars(l Ledger) []pageBar {
 	if !(l.CoresNow > 0) {
 		return nil
 	}
-	all := []pageBar{
+	drawn := []pageBar{
 		{Name: "now", Value: fmt.Sprintf("%.1f", l.CoresNow), Width: room},
 		{Name: "needed", Value: fmt.Sprintf("%.1f", l.CoresAfter), Width: room * l.CoresAfter / l.CoresNow, Ranged: true,
 			Low: left + room*(l.CoresNow-l.SavedHigh)/l.CoresNow, High: left + room*(l.CoresNow-l.SavedLow)/l.CoresNow},
 		{Name: "of it rounding", Value: fmt.Sprintf("%.1f", l.Rounding), Width: room * l.Rounding / l.CoresNow},
 	}
-	for i := range all {
-		all[i].Y, all[i].Middle, all[i].Text = 8+i*height, 19+i*height, 24+i*height
+	for i := range drawn {
+		drawn[i].Y, drawn[i].Middle, drawn[i].Text = 8+i*height, 19+i*height, 24+i*height
 	}
-	return all
-}
-
-type pageRanking struct {
-	Title string
-	Rows  []pageRow
-	More  int
-}
-
-// pageRow is a service with the length of its bar.
-type pageRow struct {
-	Cells   []string
-	Percent float64
+	return drawn
 }
 
 // maxDots bounds the picture.
@@ -143,9 +136,9 @@ type dot struct {
 }
 
 // pictureOf draws the services of which both are known; nil: there are none.
-func pictureOf(all []Service) *picture {
+func pictureOf(services []Service) *picture {
 	var drawn []Service
-	for _, s := range all {
+	for _, s := range services {
 		if s.CoresNow != nil && *s.CoresNow > 0 && s.RunnablePerCore != nil && *s.RunnablePerCore > 0 {
 			drawn = append(drawn, s)
 		}
@@ -167,7 +160,7 @@ func pictureOf(all []Service) *picture {
 		if s.StoppedShare != nil && *s.StoppedShare > 0.01 {
 			class = "bar over"
 		}
-		p.Dots = append(p.Dots, dot{across.at(*s.CoresNow), up.at(*s.RunnablePerCore), class,
+		p.Dots = append(p.Dots, dot{across.place(*s.CoresNow), up.place(*s.RunnablePerCore), class,
 			fmt.Sprintf("%s: %s, %s runnable per core, stopped %s",
 				shownName(s.Name), text.CPUs(*s.CoresNow), figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare))})
 	}
@@ -184,14 +177,14 @@ func (s *scale) take(v float64) {
 	s.low, s.high = min(s.low, math.Floor(l)), max(s.high, math.Ceil(l), math.Floor(l)+1)
 }
 
-func (s *scale) at(v float64) float64 {
+func (s *scale) place(v float64) float64 {
 	return s.from + (s.to-s.from)*(math.Log10(v)-s.low)/(s.high-s.low)
 }
 
-func (s *scale) ticks() (all []tick) {
+func (s *scale) ticks() (ticks []tick) {
 	for l := s.low; l <= s.high; l++ {
 		v := math.Pow(10, l)
-		all = append(all, tick{figure.Trimmed(v), s.at(v)})
+		ticks = append(ticks, tick{figure.Trimmed(v), s.place(v)})
 	}
-	return all
+	return ticks
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// TablesVersion is that of the columns of [Tables]. A change that older readers would misread counts it up; docs/reference/fleet.md has
-// the columns, and a test compares them.
+// TablesVersion is that of the columns of [Tables]. A change that older readers would misread counts it up;
+// docs/reference/fleet.md has the columns, and a test compares them.
 const TablesVersion = "1"
 
 // Table is a part of the document as a file of Parquet, NAME.parquet.
@@ -17,7 +17,8 @@ type Table struct {
 	Write func(io.Writer, Document) error
 }
 
-// Tables are the parts that have a file. Each row says of which report it is, so that files of several reports are one table.
+// Tables are the parts that have a file. Each row says of which report it is, so that files of several reports are one
+// table.
 var Tables = []Table{
 	tableOf("services", func(d Document) (rows []serviceRow) {
 		for _, s := range d.Services {

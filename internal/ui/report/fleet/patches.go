@@ -10,7 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Patch is a file that sets the limits of one workload's containers: a strategic merge patch, as kubectl patch and kustomize take it.
+// Patch is a file that sets the limits of one workload's containers: a strategic merge patch, as kubectl patch and
+// kustomize take it.
 type Patch struct {
 	// Name is NAMESPACE/KIND-NAME.yaml.
 	Name string
@@ -18,8 +19,8 @@ type Patch struct {
 }
 
 // Patches are those of the services that give cores back by a lower limit alone, whatever the estimate may be off by.
-// The limit is the upper
-// bound of what is enough. left says how many services save something and have none, by the reason.
+// The limit is the upper bound of what is enough. left says how many services save something and have none, by the
+// reason.
 func Patches(d Document) (patches []Patch, left []string) {
 	byFile, reasons := map[string][]Service{}, map[string]int{}
 	for _, s := range d.Services {
@@ -34,8 +35,8 @@ func Patches(d Document) (patches []Patch, left []string) {
 		name := w.Namespace + "/" + strings.ToLower(w.Kind) + "-" + w.Name + ".yaml"
 		byFile[name] = append(byFile[name], s)
 	}
-	for name, of := range byFile {
-		patches = append(patches, Patch{name, patch(d, of)})
+	for name, services := range byFile {
+		patches = append(patches, Patch{name, patch(d, services)})
 	}
 	slices.SortFunc(patches, func(a, b Patch) int { return strings.Compare(a.Name, b.Name) })
 	for why, n := range reasons {
@@ -72,16 +73,16 @@ func noPatch(s *Service) string {
 func tenthsUp(cpus float64) float64 { return math.Ceil(10*cpus-1e-9) / 10 }
 
 // patch is the file of the services of one workload, its containers.
-func patch(d Document, of []Service) []byte {
+func patch(d Document, services []Service) []byte {
 	var b strings.Builder
-	w := of[0].Workload
+	w := services[0].Workload
 	fmt.Fprintf(&b, "# By 'unthrottle fleet report', from rows of %s to %s UTC. A limit is the upper bound of what "+
 		"stops the\n# container for no more than %s of its time to work.\n",
 		d.From.UTC().Format("2006-01-02 15:04"), d.Until.UTC().Format("2006-01-02 15:04"), percent(&d.Bound))
 	// JSON strings are YAML's: a name such as "on" stays a string.
 	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: %s\nmetadata:\n  name: %q\n  namespace: %q\nspec:\n  template:\n    "+
 		"spec:\n      containers:\n", w.Kind, w.Name, w.Namespace)
-	for _, s := range of {
+	for _, s := range services {
 		w, to := s.Workload, tenthsUp(*s.LimitHigh)
 		fmt.Fprintf(&b, "      - name: %q # limit %s now, between %s and %s asked; %s of %s cores saved over %s\n    "+
 			"    resources:\n          limits:\n            cpu: %s\n",

@@ -3,14 +3,11 @@ package fleet
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
 
 // Plan is the JSON of `unthrottle fleet plan`.
@@ -18,7 +15,8 @@ type Plan struct {
 	// From and Until are as those of Document.
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
-	// Risk is the share of the time for which a host's containers may want more CPUs than it has. MovesAtMost is the budget; null: none.
+	// Risk is the share of the time for which a host's containers may want more CPUs than it has. MovesAtMost is the
+	// budget; null: none.
 	Risk        float64 `json:"risk"`
 	MovesAtMost *int    `json:"moves_at_most"`
 	// Reserve is the share of each host's CPUs and memory that the plan leaves alone.
@@ -26,7 +24,8 @@ type Plan struct {
 	Containers int     `json:"containers"`
 	// Secondaries are those of them that yield to all others, and need on average what these leave idle.
 	Secondaries int `json:"secondaries"`
-	// HostsNow and Hosts are how many hosts have containers that may move: now, and with the plan. LowerBound is how many every plan needs.
+	// HostsNow and Hosts are how many hosts have containers that may move: now, and with the plan. LowerBound is how many
+	// every plan needs.
 	HostsNow   int `json:"hosts_now"`
 	Hosts      int `json:"hosts"`
 	LowerBound int `json:"lower_bound"`
@@ -37,12 +36,12 @@ type Plan struct {
 	// Seconds is how long the plan took, without reading the rows.
 	Seconds float64 `json:"seconds"`
 	Stay    []Stay  `json:"stay"`
-	// HostsUnknown are hosts whose CPUs or memory are not known, ContainersUnknown their containers: neither is part of the plan.
+	// HostsUnknown are hosts whose CPUs or memory are not known, ContainersUnknown their containers: neither is part of
+	// the plan.
 	HostsUnknown      int `json:"hosts_unknown"`
 	ContainersUnknown int `json:"containers_unknown"`
 	// Rounds is in how many rounds the moves can be made: those of one at once, so that no host holds more than it has
-	// meanwhile. MovesTight is how
-	// many have no such order, and come in the last round.
+	// meanwhile. MovesTight is how many have no such order, and come in the last round.
 	Rounds     int `json:"rounds"`
 	MovesTight int `json:"moves_tight"`
 	// Exclusive is about containers with exclusive CPUs; null: there are none.
@@ -108,8 +107,8 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	p.Paragraph(fmt.Sprintf("%s on %s now, on %s with %s; every plan needs at least %d",
 		text.Count(d.Containers, "container"), text.Count(d.HostsNow, "host"),
 		text.Count(d.Hosts, "host"), text.Count(d.Moves, "move"), d.LowerBound))
-	if said := gone(d.Input); said != "" {
-		p.Hanging("  ", said)
+	if line := gone(d.Input); line != "" {
+		p.Hanging("  ", line)
 	}
 	have := "they have"
 	if d.Reserve > 0 {
@@ -141,67 +140,49 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	if len(d.Emptied) > 0 {
 		p.Section(p.Bolden("Emptied hosts"))
 		var names []string
-		for _, h := range d.Emptied[:min(most, len(d.Emptied))] {
+		hosts, left := first(d.Emptied)
+		for _, h := range hosts {
 			names = append(names, shownName(h.Node))
 		}
 		p.Hanging("  ", strings.Join(names, ", "))
-		more(p, len(d.Emptied)-most)
+		more(p, left)
 	}
 	if len(d.MoveList) > 0 {
 		p.Section(p.Bolden("Moves"))
-		t := table.New([]table.Column{{Name: "ROUND", Right: true}, {Name: "SERVICE", Least: 12},
-			{Name: "POD", Least: 8, Spare: 1}, {Name: "FROM", Least: 6}, {Name: "TO", Least: 6}, {Name: "CPUS", Spare: 2}})
-		for _, m := range d.MoveList[:min(most, len(d.MoveList))] {
-			cpus := figure.Missing
-			if m.CPUs != nil {
-				cpus = *m.CPUs
-			}
-			t.Add(cells(strconv.Itoa(m.Round), shownName(m.Service), shownName(m.Pod), shownName(m.From), shownName(m.To), cpus))
-		}
-		t.Fit(p.Columns)
-		t.Write(p, true)
-		more(p, len(d.MoveList)-most)
+		rows, left := first(d.MoveList)
+		newTable(p, moveColumns, rows)
+		more(p, left)
 	}
 	if d.Exclusive != nil && len(d.Exclusive.Repairs) > 0 {
 		p.Section(p.Bolden("Exclusive CPUs, after the moves"))
-		t := table.New([]table.Column{{Name: "NODE", Least: 6}, {Name: "POD", Least: 8, Spare: 1},
-			{Name: "CONTAINER", Least: 6}, {Name: "FROM"}, {Name: "TO"}})
-		for _, r := range d.Exclusive.Repairs[:min(most, len(d.Exclusive.Repairs))] {
-			t.Add(cells(shownName(r.Node), shownName(r.Pod), shownName(r.Container), r.From, r.To))
-		}
-		t.Fit(p.Columns)
-		t.Write(p, true)
-		more(p, len(d.Exclusive.Repairs)-most)
+		rows, left := first(d.Exclusive.Repairs)
+		newTable(p, repairColumns, rows)
+		more(p, left)
 	}
-	if left := LeftOut(d.Input); len(left) > 0 {
-		p.Section(p.Bolden("Left out"))
-		for _, line := range left {
-			p.Hanging("  ", line)
-		}
-	}
+	writeLeftOut(p, d.Input)
 	return p.Send(w)
 }
 
 // rounds says in which order the moves can be made.
 func rounds(d Plan) string {
-	said := fmt.Sprintf("the moves take %s: those of one at once, so that no host holds more than it has meanwhile",
+	line := fmt.Sprintf("the moves take %s: those of one at once, so that no host holds more than it has meanwhile",
 		text.Count(d.Rounds, "round"))
 	if d.MovesTight > 0 {
-		said += fmt.Sprintf("; %s no such order, and come in the last round", text.CountOf(d.MovesTight, "move has", "moves have"))
+		line += fmt.Sprintf("; %s no such order, and come in the last round", text.CountOf(d.MovesTight, "move has", "moves have"))
 	}
-	return said
+	return line
 }
 
 // exclusive says how exclusive CPUs lie.
 func exclusive(x *Exclusive) string {
-	said := fmt.Sprintf("%s exclusive CPUs: %d touch more sockets, NUMA nodes or L3 caches than they must now, %d "+
+	line := fmt.Sprintf("%s exclusive CPUs: %d touch more sockets, NUMA nodes or L3 caches than they must now, %d "+
 		"with the plan, %d after %s on their hosts",
 		text.CountOf(x.Containers-x.Unknown, "container has", "containers have"), x.CrossingNow, x.Crossing,
 		x.CrossingRepaired, text.Count(len(x.Repairs), "repair"))
 	if x.Unknown > 0 {
-		said += fmt.Sprintf("; of %d more rows do not tell how they lie", x.Unknown)
+		line += fmt.Sprintf("; of %d more rows do not tell how they lie", x.Unknown)
 	}
-	return said
+	return line
 }
 
 // risk is a share of the time that is often small.

@@ -1,0 +1,276 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
+)
+
+// most is how many lines a table has.
+const most = 15
+
+// column is a column of a table with what it shows of a row.
+type column[Row any] struct {
+	table.Column
+	cell func(Row) string
+	// label is its name beside a single cell, where its head alone does not say it; "": it does.
+	label string
+}
+
+// figures is a column of figures. The columns with the largest spare go first where there is no room; 0: it never goes.
+func figures[Row any](name string, spare int, cell func(Row) string) column[Row] {
+	return column[Row]{Column: table.Column{Name: name, Right: true, Spare: spare}, cell: cell}
+}
+
+// words is a column of text, which may be cut to least runes; 0: never.
+func words[Row any](name string, least, spare int, cell func(Row) string) column[Row] {
+	return column[Row]{Column: table.Column{Name: name, Least: least, Spare: spare}, cell: cell}
+}
+
+// heads are the columns' names as a page has them, above the table and beside single cells.
+func heads[Row any](columns []column[Row]) (names, labels []string) {
+	for _, c := range columns {
+		name := strings.ToLower(c.Name)
+		names, labels = append(names, name), append(labels, cmp.Or(c.label, name))
+	}
+	return names, labels
+}
+
+// cells are what the columns show of a row.
+func cells[Row any](columns []column[Row], row Row) (shown []string) {
+	for _, c := range columns {
+		shown = append(shown, c.cell(row))
+	}
+	return shown
+}
+
+// newTable is a table of rows, fitted to the page.
+func newTable[Row any](p *page.Page, columns []column[Row], rows []Row) *table.Table {
+	var shown []table.Column
+	for _, c := range columns {
+		shown = append(shown, c.Column)
+	}
+	t := table.New(shown)
+	for _, row := range rows {
+		var line []table.Cell
+		for _, cell := range cells(columns, row) {
+			line = append(line, table.Cell{Text: cell})
+		}
+		t.Add(line)
+	}
+	t.Fit(p.Columns)
+	t.Write(p, true)
+	return t
+}
+
+// more says how many lines are left out.
+func more(p *page.Page, left int) {
+	if left > 0 {
+		p.Paragraph(fmt.Sprintf("and %d more (--json has all)", left))
+	}
+}
+
+// first are the first of some rows, and how many are left.
+func first[Row any](rows []Row) ([]Row, int) {
+	return rows[:min(most, len(rows))], max(0, len(rows)-most)
+}
+
+var serviceColumns = []column[Service]{
+	words("SERVICE", 30, 0, func(s Service) string { return shownName(s.Name) }),
+	figures("CONTAINERS", 3, func(s Service) string { return strconv.Itoa(s.Containers) }),
+	figures("CORES", 0, func(s Service) string { return figure.Fixed(s.CoresNow, 1) }),
+	figures("AFTER", 0, func(s Service) string { return figure.Fixed(s.CoresAfter, 1) }),
+	figures("BETWEEN", 2, func(s Service) string { return between(s.CoresAfterLow, s.CoresAfterHigh) }),
+	figures("LIMIT", 4, func(s Service) string { return figure.Fixed(s.Limit, 1) }),
+	words("REMEDY", 0, 0, func(s Service) string { return known(s.Remedy) }),
+	figures("RUNNABLE", 0, func(s Service) string { return figure.Fixed(s.RunnablePerCore, 2) }),
+	figures("STOPPED", 0, func(s Service) string { return percent(s.StoppedShare) }),
+	figures("STOP P99", 6, func(s Service) string { return milliseconds(s.StopP99) }),
+	figures("REQUEST P99", 7, func(s Service) string { return milliseconds(s.RequestP99) }),
+	figures("CONTENDED", 5, func(s Service) string { return percent(s.ContendedShareLow) }),
+	words("SPENT BY", 8, 1, spender),
+}
+
+func spender(s Service) string {
+	switch {
+	case s.SpentBy != nil && *s.SpentBy == s.Name:
+		return "itself"
+	case s.SpentBy != nil:
+		return shownName(*s.SpentBy)
+	case s.StoppedBy != nil:
+		return "a " + *s.StoppedBy + "'s"
+	}
+	return figure.Missing
+}
+
+// shardsTitle and shardsAssume stand around the table of shards.
+const (
+	shardsTitle  = "The same as half and as twice as many containers"
+	shardsAssume = "Where requests come to containers independently of each other: wide moments of two seldom meet. " +
+		"What each container costs by itself (memory, caches, a collector) is not in it."
+)
+
+var shardColumns = slices.Concat([]column[Service]{
+	words("SERVICE", 24, 0, func(s Service) string { return shownName(s.Name) }),
+	figures("CONTAINERS", 0, func(s Service) string { return strconv.Itoa(s.Containers) }),
+	figures("AFTER", 0, func(s Service) string { return figure.Fixed(s.CoresAfter, 1) }),
+},
+	columnsOfShards("HALF", func(s Service) *Shards { return s.Half }),
+	columnsOfShards("TWICE", func(s Service) *Shards { return s.Double }),
+)
+
+// columnsOfShards are the columns of another number of containers.
+func columnsOfShards(name string, shards func(Service) *Shards) []column[Service] {
+	cell := func(shown func(*Shards) string) func(Service) string {
+		return func(s Service) string {
+			if x := shards(s); x != nil {
+				return shown(x)
+			}
+			return figure.Missing
+		}
+	}
+	return []column[Service]{
+		figures(name, 0, cell(func(x *Shards) string { return strconv.Itoa(x.Containers) })),
+		figures("LIMIT", 2, cell(func(x *Shards) string { return figure.Fixed(&x.Limit, 1) })),
+		figures("CORES", 0, cell(func(x *Shards) string { return figure.Fixed(&x.Cores, 1) })),
+		figures("BETWEEN", 1, cell(func(x *Shards) string { return between(&x.CoresLow, &x.CoresHigh) })),
+	}
+}
+
+const appliedTitle = "What remedies did"
+
+var appliedColumns = []column[Applied]{
+	words("REMEDY", 0, 0, func(a Applied) string { return text.Shown(a.Remedy) }),
+	figures("CONTAINERS", 0, func(a Applied) string { return strconv.Itoa(a.Containers) }),
+	figures("STOPPED BEFORE", 0, func(a Applied) string { return percent(a.StoppedBefore) }),
+	{table.Column{Name: "AFTER", Right: true}, func(a Applied) string { return percent(a.StoppedAfter) }, "stopped after"},
+	figures("FORECAST", 1, func(a Applied) string { return percent(a.StoppedForecast) }),
+	figures("CORES BEFORE", 0, func(a Applied) string { return figure.Fixed(a.CoresBefore, 1) }),
+	{table.Column{Name: "AFTER", Right: true}, func(a Applied) string { return figure.Fixed(a.CoresAfter, 1) }, "cores after"},
+}
+
+var moveColumns = []column[Move]{
+	figures("ROUND", 0, func(m Move) string { return strconv.Itoa(m.Round) }),
+	words("SERVICE", 12, 0, func(m Move) string { return shownName(m.Service) }),
+	words("POD", 8, 1, func(m Move) string { return shownName(m.Pod) }),
+	words("FROM", 6, 0, func(m Move) string { return shownName(m.From) }),
+	words("TO", 6, 0, func(m Move) string { return shownName(m.To) }),
+	words("CPUS", 0, 2, func(m Move) string { return known(m.CPUs) }),
+}
+
+var repairColumns = []column[Repair]{
+	words("NODE", 6, 0, func(r Repair) string { return shownName(r.Node) }),
+	words("POD", 8, 1, func(r Repair) string { return shownName(r.Pod) }),
+	words("CONTAINER", 6, 0, func(r Repair) string { return shownName(r.Container) }),
+	words("FROM", 0, 0, func(r Repair) string { return r.From }),
+	words("TO", 0, 0, func(r Repair) string { return r.To }),
+}
+
+// ranking is the services in one order, by a figure that is above zero.
+type ranking struct {
+	title string
+	by    func(Service) *float64
+	rows  []Service
+	left  int // beyond most
+}
+
+// rankings are the orders that people look for, without those that have no service.
+func rankings(services []Service) (found []ranking) {
+	for _, r := range []ranking{
+		{title: "Services that save most", by: saved},
+		{
+			title: "Most runnable threads per reserved core, while any is runnable",
+			by:    func(s Service) *float64 { return s.RunnablePerCore },
+		},
+		{title: "Stopped most", by: func(s Service) *float64 { return s.StoppedShare }},
+		{
+			title: "Waited most for CPUs that others held, or more threads of their own than CPUs",
+			by:    func(s Service) *float64 { return s.ContendedShareLow },
+		},
+	} {
+		if r.rows, r.left = ranked(services, r.by); len(r.rows) > 0 {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// ranked are the services with the largest figures, and how many more have one above zero.
+func ranked(services []Service, by func(Service) *float64) (rows []Service, left int) {
+	for _, s := range services {
+		if v := by(s); v != nil && *v > 0 {
+			rows = append(rows, s)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b Service) int {
+		return cmp.Or(cmp.Compare(*by(b), *by(a)), cmp.Compare(a.Name, b.Name))
+	})
+	return first(rows)
+}
+
+// saved is what a service needs less than it has; nil: not known.
+func saved(s Service) *float64 { return less(s.CoresNow, s.CoresAfter) }
+
+// savedByHalf is what it needs less as half as many containers.
+func savedByHalf(s Service) *float64 {
+	if s.Half == nil {
+		return nil
+	}
+	return less(s.CoresAfter, &s.Half.Cores)
+}
+
+func less(have, need *float64) *float64 {
+	if have == nil || need == nil {
+		return nil
+	}
+	return new(*have - *need)
+}
+
+// known is a word, if there is one.
+func known(word *string) string {
+	if word == nil {
+		return figure.Missing
+	}
+	return *word
+}
+
+// shownName is a stranger's name, or that there is none.
+func shownName(name string) string {
+	if name == "" {
+		return "(no name)"
+	}
+	return text.Shown(name)
+}
+
+func between(low, high *float64) string {
+	if low == nil || high == nil {
+		return figure.Missing
+	}
+	return fmt.Sprintf("%.1f-%.1f", *low, *high)
+}
+
+func milliseconds(ms *float64) string {
+	if ms == nil {
+		return figure.Missing
+	}
+	return text.Duration(time.Duration(*ms * float64(time.Millisecond)))
+}
+
+// percent is a share of the time.
+func percent(share *float64) string {
+	switch {
+	case share == nil:
+		return figure.Missing
+	case *share > 0 && *share < 0.0005:
+		return "<0.1 %"
+	}
+	return strconv.FormatFloat(100**share, 'f', 1, 64) + " %"
+}

@@ -79,19 +79,19 @@ func loaded(s scenario, life time.Duration) (b *testbed, load []*child, err erro
 
 // startOthers starts the programs that are not variants of this one.
 func (b *testbed) startOthers(others programs) ([]*child, error) {
-	var all []*child
+	var children []*child
 	add := func(name, program string, args ...string) error {
 		c, err := start(name, program, args...)
 		if err == nil {
-			all = append(all, c)
+			children = append(children, c)
 		}
 		return err
 	}
 	if others.cadvisor != "" {
 		if err := add(variantCadvisor, others.cadvisor, "-prefix", b.top); err != nil {
-			return all, err
+			return children, err
 		}
-		return all, add(variantCadvisorCPU, others.cadvisor, "-prefix", b.top, "-only-cpu")
+		return children, add(variantCadvisorCPU, others.cadvisor, "-prefix", b.top, "-only-cpu")
 	}
-	return all, nil
+	return children, nil
 }

@@ -64,11 +64,11 @@ func (r run) Totals() string {
 			programs = new(c.per100(*c.Programs))
 		}
 		whole := c.per100(c.perMinute())
-		one := func(v float64) string { return study.Decimals(&v, 1) }
+		decimal := func(v float64) string { return study.Decimals(&v, 1) }
 		two := func(v float64) string { return study.Decimals(&v, 2) }
-		table += study.Row(c.name(), two(whole), one(c.bound()), verdict(whole, c.bound()), two(c.per100(c.Process)),
+		table += study.Row(c.name(), two(whole), decimal(c.bound()), verdict(whole, c.bound()), two(c.per100(c.Process)),
 			study.Decimals(programs, 2),
-			study.Decimals(c.Runs, 0), one(float64(c.Resident)/1e6), memory, met, study.Decimals(recording, 1),
+			study.Decimals(c.Runs, 0), decimal(float64(c.Resident)/1e6), memory, met, study.Decimals(recording, 1),
 			two(c.Start), study.Decimals(c.OthersCPUs, 2)) + "\n"
 	}
 	return table

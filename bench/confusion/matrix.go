@@ -66,10 +66,10 @@ func (p page) Share() string {
 }
 
 // causesIn are the causes that occur, in their order.
-func causesIn(results []Result, of func(Result) diagnose.Cause) []diagnose.Cause {
+func causesIn(results []Result, pick func(Result) diagnose.Cause) []diagnose.Cause {
 	var found []diagnose.Cause
 	for _, c := range order {
-		if slices.ContainsFunc(results, func(r Result) bool { return r.Unscored() == "" && of(r) == c }) {
+		if slices.ContainsFunc(results, func(r Result) bool { return r.Unscored() == "" && pick(r) == c }) {
 			found = append(found, c)
 		}
 	}

@@ -174,7 +174,7 @@ func stranded(r *result) float64 { return float64(r.stranded) / float64(max(1, r
 
 // halves compares shared cores and stranded half-cores with the best peer in each, on the machines that every
 // peer ran on.
-func (t *table) halves() (all []reach) {
+func (t *table) halves() (reaches []reach) {
 	var ownNames []string
 	for _, v := range variants {
 		ownNames = append(ownNames, v.name)
@@ -197,11 +197,11 @@ func (t *table) halves() (all []reach) {
 		if mine <= best && what.get(ours) > best {
 			verdict += " by another order than the default"
 		}
-		all = append(all, reach{what.name, fmt.Sprintf("at most %.3f (%s)", best, by),
+		reaches = append(reaches, reach{what.name, fmt.Sprintf("at most %.3f (%s)", best, by),
 			fmt.Sprintf("%.3f (%s), %.3f (%s)", mine, with, what.get(ours), variants[0].name), verdict})
 	}
 	together, least := float64(ours.sharing+ours.stranded)/arrivals, float64(ours.odd)/arrivals
-	return append(all, reach{"both of these at once", fmt.Sprintf("%.2f of both together per state", both),
+	return append(reaches, reach{"both of these at once", fmt.Sprintf("%.2f of both together per state", both),
 		fmt.Sprintf("at least %.2f for any placer, ours %.2f", least, together),
 		text.Either(both < least, "no placement can: shown", "possible")})
 }

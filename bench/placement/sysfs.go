@@ -75,13 +75,13 @@ func (w *writer) put(text string, path ...string) {
 	}
 }
 
-func (w *writer) cache(cpu string, index, level int, kind string, id topology.ID, of cpuset.CPUSet) {
+func (w *writer) cache(cpu string, index, level int, kind string, id topology.ID, set cpuset.CPUSet) {
 	folder := fmt.Sprintf("%s/cache/index%d", cpu, index)
 	w.put(strconv.Itoa(max(0, int(id))), folder, "id")
 	w.put(strconv.Itoa(level), folder, "level")
 	w.put(kind, folder, "type")
 	w.put("1024K", folder, "size")
-	w.put(of.String(), folder, "shared_cpu_list")
+	w.put(set.String(), folder, "shared_cpu_list")
 }
 
 func (w *writer) nodes(m topology.Machine) {

@@ -85,7 +85,7 @@ func TestBesideFix(t *testing.T) {
 		return capacity.Remedy{Remedy: name, CPUsGranted: value(granted), Ratio: value(ratio), RatioLow: value(low), RatioHigh: value(high)}
 	}
 	quota := capacity.Remedy{Remedy: capacity.Quota, CPUsGranted: value(1)}
-	of := func(rows ...capacity.Remedy) capacity.Result {
+	resultOf := func(rows ...capacity.Remedy) capacity.Result {
 		return capacity.Result{Remedies: append([]capacity.Remedy{quota, row(capacity.Weight, 2, 2, 2.2, 2.4),
 			row(capacity.Pools, 1, 3, 3.1, 3.2)}, rows...)}
 	}
@@ -94,9 +94,9 @@ func TestBesideFix(t *testing.T) {
 		of               capacity.Result
 		compared, asGood bool
 	}{
-		{of(burst, pin, row(capacity.Fix, 1, 1.2, 1.35, 1.5)), true, true},
-		{of(burst, pin, row(capacity.Fix, 1, 0.9, 1, 1.1)), true, false},
-		{of(burst, pin), false, false},
+		{resultOf(burst, pin, row(capacity.Fix, 1, 1.2, 1.35, 1.5)), true, true},
+		{resultOf(burst, pin, row(capacity.Fix, 1, 0.9, 1, 1.1)), true, false},
+		{resultOf(burst, pin), false, false},
 	} {
 		if compared, asGood := besideFix(c.of); compared != c.compared || asGood != c.asGood {
 			t.Errorf("%+v: %v, %v", c, compared, asGood)

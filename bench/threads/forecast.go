@@ -34,11 +34,12 @@ func simulated(s step) (foretold, error) {
 	for i := range of.Workloads {
 		of.Workloads[i].Kind = simulate.Replayed
 	}
-	steps := func(every, cpu time.Duration) (all []simulate.ReplayStep) {
+	steps := func(every, cpu time.Duration) (replaySteps []simulate.ReplayStep) {
 		for at := every; at < d; at += every {
-			all = append(all, simulate.ReplayStep{Kind: simulate.StepUntil, For: at}, simulate.ReplayStep{Kind: simulate.StepRun, For: cpu})
+			replaySteps = append(replaySteps, simulate.ReplayStep{Kind: simulate.StepUntil, For: at},
+				simulate.ReplayStep{Kind: simulate.StepRun, For: cpu})
 		}
-		return append(all, simulate.ReplayStep{Kind: simulate.StepEnd})
+		return append(replaySteps, simulate.ReplayStep{Kind: simulate.StepEnd})
 	}
 	replay := simulate.Replay{Threads: []simulate.ReplayThread{{Steps: steps(5*time.Millisecond, pingCPU)}}}
 	for range s.works {
@@ -80,7 +81,7 @@ const covered = 0.9
 
 // errorOfBudget compares the real runs of the Go library with the simulated ones. Longest latencies and stopped time are not in
 // the records: their errors are those of p99 and of throttled periods.
-func errorOfBudget(all []piece) (residual, error) {
+func errorOfBudget(pieces []piece) (residual, error) {
 	var p50, p99, throttled []float64
 	ratio := func(real, told float64) float64 { return math.Abs(math.Log(real / told)) }
 	ping := func(real, told float64) float64 { return ratio(max(pingFloor, real), max(pingFloor, told)) }
@@ -92,7 +93,7 @@ func errorOfBudget(all []piece) (residual, error) {
 		if err != nil {
 			return residual{}, err
 		}
-		for _, p := range all {
+		for _, p := range pieces {
 			if p.Part == s.part && p.Limit == s.limit && p.Variant == paced && p.WorksDone > 0 && p.WorkP50MS > 0 {
 				p50 = append(p50, max(ping(p.PingP50MS, told.pingP50), ratio(p.WorkP50MS, told.workP50)))
 				p99 = append(p99, max(ping(p.PingP99MS, told.pingP99), ratio(p.WorkP99MS, told.workP99)))
@@ -113,8 +114,8 @@ func errorOfBudget(all []piece) (residual, error) {
 }
 
 // budgetJSON is internal/sim/forecast/budget.json.
-func budgetJSON(all []piece) ([]byte, error) {
-	r, err := errorOfBudget(all)
+func budgetJSON(pieces []piece) ([]byte, error) {
+	r, err := errorOfBudget(pieces)
 	if err != nil {
 		return nil, err
 	}

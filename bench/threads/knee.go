@@ -40,7 +40,7 @@ func (b *bench) finagleCommand(v variant) []string {
 }
 
 // kneeRequests are pings at a steady rate, and bursts of work at random times that make a share of the limit.
-func kneeRequests(d time.Duration, share float64, seed uint64) (all []request) {
+func kneeRequests(d time.Duration, share float64, seed uint64) (requests []request) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	perSecond := share * kneeLimit / (kneeBurst * kneeWork.Seconds())
 	next := func(at time.Duration) time.Duration {
@@ -50,21 +50,21 @@ func kneeRequests(d time.Duration, share float64, seed uint64) (all []request) {
 	for ping := time.Duration(0); ping < d; ping += kneePingsEvery {
 		for ; burst < ping && burst < d; burst = next(burst) {
 			for range kneeBurst {
-				all = append(all, request{burst, fmt.Sprintf("/work?cpu_us=%d", kneeWork.Microseconds())})
+				requests = append(requests, request{burst, fmt.Sprintf("/work?cpu_us=%d", kneeWork.Microseconds())})
 			}
 		}
-		all = append(all, request{ping, "/ping"})
+		requests = append(requests, request{ping, "/ping"})
 	}
-	return all
+	return requests
 }
 
 // met reports whether a point kept the objective, and did its work.
 func (p piece) met() bool { return p.PingP99MS <= kneeBoundMS && p.WorksDone*100 >= p.Works*95 }
 
 // knee is the highest load of the grid that was met and the lowest that was missed; 0 and +Inf: none.
-func knee(all []piece, v variant, round int) (met, missed float64) {
+func knee(pieces []piece, v variant, round int) (met, missed float64) {
 	missed = math.Inf(1)
-	for _, p := range all {
+	for _, p := range pieces {
 		if p.Part != partFinagle || p.Variant != v || p.Round != round {
 			continue
 		}
@@ -78,8 +78,8 @@ func knee(all []piece, v variant, round int) (met, missed float64) {
 }
 
 // nextLoad is the load that a search asks for; false: it has ended.
-func nextLoad(all []piece, v variant, round int) (float64, bool) {
-	met, missed := knee(all, v, round)
+func nextLoad(pieces []piece, v variant, round int) (float64, bool) {
+	met, missed := knee(pieces, v, round)
 	var open []float64
 	for _, load := range kneeLoads {
 		if load > met && load < missed {
@@ -120,12 +120,12 @@ func (b *bench) finagle(lines *study.Lines[piece], round int, d time.Duration) e
 }
 
 // kneeAim is the least gain of a round over the event loops alone; where those met no load, over the lowest of the grid, which is a bound.
-func kneeAim(all []piece) (a aim, ok bool) {
+func kneeAim(pieces []piece) (a aim, ok bool) {
 	a = aim{What: "Finagle, open loop: highest load within the budget, of that on the event loops (the worst round)",
 		Value: math.Inf(1), Bound: 1.5}
 	for round := 1; round <= kneeRounds; round++ {
-		with, _ := knee(all, finagleBudget, round)
-		without, missed := knee(all, finagleInline, round)
+		with, _ := knee(pieces, finagleBudget, round)
+		without, missed := knee(pieces, finagleInline, round)
 		if with == 0 || without == 0 && math.IsInf(missed, 1) {
 			continue
 		}

@@ -8,11 +8,11 @@ import (
 
 // A search ends, asks for no load twice, and finds the highest load that is met.
 func TestKnee(t *testing.T) {
-	var all []piece
+	var pieces []piece
 	for v, best := range map[variant]float64{finagleInline: 0.3, finagleBudget: 0.9} {
 		asked := map[float64]bool{}
 		for {
-			load, ok := nextLoad(all, v, 1)
+			load, ok := nextLoad(pieces, v, 1)
 			if !ok {
 				break
 			}
@@ -24,14 +24,14 @@ func TestKnee(t *testing.T) {
 			if load > best {
 				p.PingP99MS = kneeBoundMS + 1
 			}
-			all = append(all, p)
+			pieces = append(pieces, p)
 		}
-		if met, missed := knee(all, v, 1); met != best || best == 0.9 && !math.IsInf(missed, 1) || best < 0.9 &&
+		if met, missed := knee(pieces, v, 1); met != best || best == 0.9 && !math.IsInf(missed, 1) || best < 0.9 &&
 			math.Abs(missed-best-0.1) > 1e-9 {
 			t.Errorf("%s: %g met, %g missed, want %g", v, met, missed, best)
 		}
 	}
-	if a, ok := kneeAim(all); !ok || math.Abs(a.Value-3) > 1e-9 || !a.Met {
+	if a, ok := kneeAim(pieces); !ok || math.Abs(a.Value-3) > 1e-9 || !a.Met {
 		t.Errorf("aim %+v, %v", a, ok)
 	}
 	if _, ok := kneeAim(nil); ok {

@@ -37,23 +37,23 @@ type loadSpec struct {
 }
 
 // bursts are pings every 5 ms, and every 250 ms n works at once.
-func bursts(d time.Duration, n int, work string) (all []request) {
+func bursts(d time.Duration, n int, work string) (requests []request) {
 	for at := time.Duration(0); at < d; at += 5 * time.Millisecond {
-		all = append(all, request{at, "/ping"})
+		requests = append(requests, request{at, "/ping"})
 		if at%(250*time.Millisecond) == 0 {
 			for range n {
-				all = append(all, request{at, work})
+				requests = append(requests, request{at, work})
 			}
 		}
 	}
-	return all
+	return requests
 }
 
 // spikeFrom and spikeTo are when spike sends three times as much.
 const spikeFrom, spikeTo = 2500 * time.Millisecond, 5 * time.Second
 
 // spike is the load of examples/scenarios/death-spiral-small.yaml: 67 requests a second, three times as many for 2.5 s.
-func spike(d time.Duration, seed uint64, work func(cpu time.Duration) string) (all []request) {
+func spike(d time.Duration, seed uint64, work func(cpu time.Duration) string) (requests []request) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	at := time.Duration(0)
 	for {
@@ -62,9 +62,9 @@ func spike(d time.Duration, seed uint64, work func(cpu time.Duration) string) (a
 			perSecond *= 3
 		}
 		if at += time.Duration(r.ExpFloat64() / perSecond * float64(time.Second)); at >= d {
-			return all
+			return requests
 		}
-		all = append(all, request{at, work(time.Duration(r.ExpFloat64() * 3 * float64(time.Millisecond)))})
+		requests = append(requests, request{at, work(time.Duration(r.ExpFloat64() * 3 * float64(time.Millisecond)))})
 	}
 }
 
@@ -80,11 +80,11 @@ func load() error {
 func send(spec loadSpec) []answer {
 	client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}
 	answers := make([]answer, len(spec.Requests))
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	begun := time.Now()
 	for i, q := range spec.Requests {
 		time.Sleep(time.Until(begun.Add(q.At)))
-		all.Go(func() {
+		group.Go(func() {
 			ok := false
 			for range spec.Retries + 1 {
 				if ok = try(&client, "http://"+spec.Address+q.Path, spec.Timeout); ok {
@@ -94,7 +94,7 @@ func send(spec loadSpec) []answer {
 			answers[i] = answer{q.At, float64((time.Since(begun) - q.At).Microseconds()) / 1000, ok}
 		})
 	}
-	all.Wait()
+	group.Wait()
 	return answers
 }
 

@@ -181,8 +181,8 @@ func measure(b *bench, lines *study.Lines[piece], rounds int, length time.Durati
 	return nil
 }
 
-func has(all []piece, s step, v variant, round int) bool {
-	for _, p := range all {
+func has(pieces []piece, s step, v variant, round int) bool {
+	for _, p := range pieces {
 		if p.Part == s.part && p.Limit == s.limit && p.Variant == v && p.Round == round {
 			return true
 		}

@@ -12,18 +12,18 @@ import (
 var pageText string
 
 // page is docs/results/threads.md.
-func page(all []piece) string {
+func page(pieces []piece) string {
 	return study.Fill(pageText, nil, struct {
 		Prices []price
 		Aims   []aim
-	}{prices(all), aims(all)})
+	}{prices(pieces), aims(pieces)})
 }
 
 // values are a figure of each round of a variant.
-func values(all []piece, s step, v variant, of func(piece) float64) (found []float64) {
-	for _, p := range all {
+func values(pieces []piece, s step, v variant, pick func(piece) float64) (found []float64) {
+	for _, p := range pieces {
 		if p.Part == s.part && p.Limit == s.limit && p.Variant == v {
-			found = append(found, of(p))
+			found = append(found, pick(p))
 		}
 	}
 	return found
@@ -42,15 +42,15 @@ type aim struct {
 }
 
 // aims are those of bursts under each limit, and of the spiral, as far as they are measured, missed ones first.
-func aims(all []piece) (found []aim) {
+func aims(pieces []piece) (found []aim) {
 	for _, s := range plan {
 		base, library := s.without, s.with
-		ratio := func(of func(piece) float64) (float64, bool) {
-			with, without := study.SpreadOf(values(all, s, library, of)), study.SpreadOf(values(all, s, base, of))
+		ratio := func(pick func(piece) float64) (float64, bool) {
+			with, without := study.SpreadOf(values(pieces, s, library, pick)), study.SpreadOf(values(pieces, s, base, pick))
 			return with.Median / without.Median, with.Rounds > 0 && without.Rounds > 0 && without.Median > 0
 		}
 		if s.part == partSpiral {
-			if v := values(all, s, library, recoveredOrEnd); len(v) > 0 {
+			if v := values(pieces, s, library, recoveredOrEnd); len(v) > 0 {
 				worst := slices.Max(v)
 				found = append(found, aim{"spiral: seconds until answers are good again, the worst round", worst, 3, worst <= 3})
 			}
@@ -72,7 +72,7 @@ func aims(all []piece) (found []aim) {
 			}
 		}
 	}
-	if a, ok := kneeAim(all); ok {
+	if a, ok := kneeAim(pieces); ok {
 		found = append(found, a)
 	}
 	missedFirst := func(a aim) int {
@@ -98,9 +98,9 @@ type price struct {
 	Of, With, Without string
 }
 
-func prices(all []piece) (found []price) {
+func prices(pieces []piece) (found []price) {
 	for _, s := range plan {
-		with, without := values(all, s, s.with, workP99), values(all, s, s.without, workP99)
+		with, without := values(pieces, s, s.with, workP99), values(pieces, s, s.without, workP99)
 		if (s.part == partBursts || s.part == partNetty) && len(with) > 0 && len(without) > 0 {
 			found = append(found, price{s.limit, inWords[s.part], spread(with), spread(without)})
 		}

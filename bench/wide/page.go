@@ -287,14 +287,14 @@ func (p page) Predictability() (rows []predicted) {
 
 // emptyAndFull are a remedy's pieces on an empty and on a full host; nil: no p99 of it was measured.
 func (p page) emptyAndFull(at host, remedy string) (empty, full *record) {
-	of := func(p *record) *record {
+	chosen := func(p *record) *record {
 		if p == nil || p.Point.P99 == nil || !(*p.Point.P99 > 0) {
 			return nil
 		}
 		return p
 	}
-	return of(p.have.find(pointOf(at, capacity.Shard, remedy, comparedLevel, 1))),
-		of(p.have.find(besideOthers(at, capacity.Shard, remedy, comparedLevel, 1)))
+	return chosen(p.have.find(pointOf(at, capacity.Shard, remedy, comparedLevel, 1))),
+		chosen(p.have.find(besideOthers(at, capacity.Shard, remedy, comparedLevel, 1)))
 }
 
 // Faster is how much faster a CPU of a small guest is while it is the only busy one; "": that is not known.

@@ -103,29 +103,29 @@ func shownAs() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[topology.ID]():     optional("integer"),
 		reflect.TypeFor[topology.Kind]():   optional("string"),
 	}
-	of := func(t reflect.Type) *jsonschema.Schema {
+	schemaFor := func(t reflect.Type) *jsonschema.Schema {
 		s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: as})
 		if err != nil {
 			panic(err)
 		}
 		return s
 	}
-	kernel := of(reflect.TypeFor[features.Kernel]())
+	kernel := schemaFor(reflect.TypeFor[features.Kernel]())
 	for _, name := range []string{"slice_seconds", "default_period_seconds"} {
 		kernel.Properties[name] = optional("number")
 		kernel.Required = append(kernel.Required, name)
 	}
 	as[reflect.TypeFor[features.Kernel]()] = kernel
-	inForce := of(reflect.TypeFor[txn.InForce]())
+	inForce := schemaFor(reflect.TypeFor[txn.InForce]())
 	inForce.Properties["parameters"] = &jsonschema.Schema{
 		Type: "object", AdditionalProperties: &jsonschema.Schema{Types: []string{"number", "boolean", "string"}}}
 	as[reflect.TypeFor[txn.InForce]()] = inForce
 	past := inForce.CloneSchemas()
-	past.Properties["until"], past.Properties["reason"] = of(reflect.TypeFor[time.Time]()), of(reflect.TypeFor[string]())
-	past.Properties["skipped"] = of(reflect.TypeFor[[]txn.Skip]())
+	past.Properties["until"], past.Properties["reason"] = schemaFor(reflect.TypeFor[time.Time]()), schemaFor(reflect.TypeFor[string]())
+	past.Properties["skipped"] = schemaFor(reflect.TypeFor[[]txn.Skip]())
 	past.Required = append(slices.Clone(past.Required), "until", "reason")
 	as[reflect.TypeFor[txn.Past]()] = past
-	node := of(reflect.TypeFor[struct {
+	node := schemaFor(reflect.TypeFor[struct {
 		ID          int     `json:"id"`
 		CPUs        *string `json:"cpus"`
 		Distance    []int   `json:"distance"`

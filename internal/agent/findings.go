@@ -65,8 +65,8 @@ func secondary(r *policy.Rule) bool {
 	if r == nil || r.Auto {
 		return false
 	}
-	of, _ := remedy.Find(r.Remedy)
-	return of.ForOthers
+	found, _ := remedy.Find(r.Remedy)
+	return found.ForOthers
 }
 
 // because says what makes it one, for people.

@@ -43,10 +43,10 @@ func TestOncePerMinute(t *testing.T) {
 			t.Error("what is no complaint passes")
 		}
 	}
-	of := func(cgroup string) slog.Handler { return handler.WithAttrs([]slog.Attr{slog.String("cgroup", cgroup)}) }
+	handlerOf := func(cgroup string) slog.Handler { return handler.WithAttrs([]slog.Attr{slog.String("cgroup", cgroup)}) }
 	for _, path := range []string{"/pod1", "/pod2"} {
 		out.Reset()
-		_ = of(path).Handle(context.Background(), slog.NewRecord(begin, slog.LevelWarn, "not fixed", 0))
+		_ = handlerOf(path).Handle(context.Background(), slog.NewRecord(begin, slog.LevelWarn, "not fixed", 0))
 		if !strings.Contains(out.String(), path) {
 			t.Errorf("%s: %q", path, out.String())
 		}

@@ -46,9 +46,9 @@ func serve(ctx context.Context, listen string, cost *spent, p pages, ready func(
 	mux.Handle("GET /metrics", cost.handler(page))
 	mux.Handle("GET /policy", cost.handler(policyPage(p.policy)))
 	p.agent.handle(mux, cost)
-	for path, all := range map[string][]func() error{"GET /healthz": {p.healthy}, "GET /readyz": {p.healthy, p.ready}} {
+	for path, picks := range map[string][]func() error{"GET /healthz": {p.healthy}, "GET /readyz": {p.healthy, p.ready}} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			for _, check := range all {
+			for _, check := range picks {
 				if err := check(); err != nil {
 					http.Error(w, err.Error(), http.StatusServiceUnavailable)
 					return

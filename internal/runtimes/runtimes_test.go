@@ -195,7 +195,7 @@ func TestNoLimit(t *testing.T) {
 
 func TestDecide(t *testing.T) {
 	known := threadpool.Known()
-	of := func(p Process, limit float64) Decision {
+	decisionOf := func(p Process, limit float64) Decision {
 		t.Helper()
 		p.Host, p.TGID = 8, 7
 		decisions := Decide(known, p, limit)
@@ -205,24 +205,25 @@ func TestDecide(t *testing.T) {
 		return decisions[0]
 	}
 	java := threadpool.Process{Exe: "/usr/bin/java", Cmdline: []string{"java"}}
-	d := of(Process{Process: java}, 3.5)
+	d := decisionOf(Process{Process: java}, 3.5)
 	if d.Decided["processors"] != 4 || d.Fits["processors"] != 3 || d.Decided["gc_threads"] != 4 ||
 		d.Decided["common_pool"] != 3 || !d.Live || len(d.Told) != 0 ||
 		!slices.Contains(d.Assumed, "gc_threads") || slices.Contains(d.Assumed, "processors") {
 		t.Errorf("by its rule: %+v", d)
 	}
 	java.Cmdline = append(java.Cmdline, "-XX:ActiveProcessorCount=2")
-	if d := of(Process{Process: java}, 3.5); d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 2 || d.Live ||
+	if d := decisionOf(Process{Process: java}, 3.5); d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 2 || d.Live ||
 		d.Told["processors"] == "" || len(d.Assumed) != 0 {
 		t.Errorf("told by a flag: %+v", d)
 	}
-	if d := of(Process{Process: java, Env: []string{"JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=5"}}, 3.5); d.Decided["processors"] != 2 {
+	if d := decisionOf(Process{Process: java, Env: []string{"JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=5"}},
+		3.5); d.Decided["processors"] != 2 {
 		t.Errorf("the command line counts before the variable: %+v", d)
 	}
 	java.Cmdline = []string{"java", "@file", "-XX:ConcGCThreads=7"}
 	java.JVM = &threadpool.JVM{Version: "17.0.15", CompilerThreads: 9, Collector: "G1",
 		Options: []string{"-XX:ActiveProcessorCount=2", "-XX:ParallelGCThreads=6"}}
-	d = of(Process{Process: java, Env: []string{"_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"}}, 3.5)
+	d = decisionOf(Process{Process: java, Env: []string{"_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"}}, 3.5)
 	if d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 6 ||
 		d.Told["gc_threads"] != "-XX:ParallelGCThreads" || d.Decided["concurrent_gc_threads"] != 1 ||
 		d.Decided["compiler_threads"] != 9 || !slices.Equal(d.Said, []string{"compiler_threads"}) ||
@@ -230,30 +231,30 @@ func TestDecide(t *testing.T) {
 		t.Errorf("what the JVM says of itself: %+v", d)
 	}
 	java.JVM = &threadpool.JVM{Collector: "Serial"}
-	d = of(Process{Process: java}, 3.5)
+	d = decisionOf(Process{Process: java}, 3.5)
 	if _, has := d.Decided["concurrent_gc_threads"]; has || d.Decided["gc_threads"] != 1 ||
 		d.Decided["compiler_threads"] != 3 || !slices.Contains(d.Assumed, "compiler_threads") {
 		t.Errorf("the serial collector: %+v", d)
 	}
-	d = of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.26.8"}, Env: []string{"GOMAXPROCS=5"}}, 1.5)
+	d = decisionOf(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.26.8"}, Env: []string{"GOMAXPROCS=5"}}, 1.5)
 	if d.Decided["processors"] != 5 || d.Fits["processors"] != 1 || d.Version == nil || *d.Version != "go1.26.8" ||
 		d.Settings["processors"] != "GOMAXPROCS" {
 		t.Errorf("Go: %+v", d)
 	}
 	budget := &threadpool.Budget{GOMAXPROCS: 3}
-	d = of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.26.8", Budget: budget}}, 1.5)
+	d = decisionOf(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.26.8", Budget: budget}}, 1.5)
 	if d.Decided["processors"] != 3 || d.Told["processors"] != "libs/go" || !d.Live || d.Budget != budget {
 		t.Errorf("Go with the library: %+v", d)
 	}
-	if d := of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.22.1"}}, 1.5); d.Decided["processors"] != 8 || d.Live {
+	if d := decisionOf(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.22.1"}}, 1.5); d.Decided["processors"] != 8 || d.Live {
 		t.Errorf("old Go: %+v", d)
 	}
-	d = of(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.11"}, Env: []string{"PYTHON_CPU_COUNT=3"}}, 0)
+	d = decisionOf(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.11"}, Env: []string{"PYTHON_CPU_COUNT=3"}}, 0)
 	if d.Decided["processors"] != 8 || len(d.Told) != 0 || len(d.Settings) != 0 {
 		t.Errorf("Python that reads no variable: %+v", d)
 	}
 	for exe, want := range map[string]int{"/usr/bin/python3.13": 3, "/usr/bin/python3.9": 8, "/usr/bin/python": 3} {
-		if d := of(Process{Process: threadpool.Process{Exe: exe}, Env: []string{"PYTHON_CPU_COUNT=3"}},
+		if d := decisionOf(Process{Process: threadpool.Process{Exe: exe}, Env: []string{"PYTHON_CPU_COUNT=3"}},
 			0); d.Decided["processors"] != want {
 			t.Errorf("%s: %+v", exe, d)
 		}
@@ -261,7 +262,7 @@ func TestDecide(t *testing.T) {
 	if decisions := Decide(known, Process{Process: threadpool.Process{Exe: "/usr/bin/ruby3.1"}, Host: 8}, 1); decisions != nil {
 		t.Errorf("Ruby before 3.3: %+v", decisions)
 	}
-	d = of(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.13"}, Env: []string{"PYTHON_CPU_COUNT=nonsense"}}, 0)
+	d = decisionOf(Process{Process: threadpool.Process{Exe: "/usr/bin/python3.13"}, Env: []string{"PYTHON_CPU_COUNT=nonsense"}}, 0)
 	if d.Decided["processors"] != 8 || d.Fits["processors"] != 8 || d.Version == nil || *d.Version != "3.13" || len(d.Told) != 0 {
 		t.Errorf("Python without a limit: %+v", d)
 	}

@@ -107,14 +107,14 @@ func classes(s sample[WorkloadOutcome]) map[string]Latencies {
 }
 
 // latencies picks each quantile by itself.
-func latencies[T any](s sample[T], of func(T) Latencies) Latencies {
+func latencies[T any](s sample[T], value func(T) Latencies) Latencies {
 	return Latencies{
-		Count: pick(s, func(r T) uint64 { return of(r).Count }),
-		P50:   pickMeasured(s, func(r T) *float64 { return of(r).P50 }),
-		P90:   pickMeasured(s, func(r T) *float64 { return of(r).P90 }),
-		P95:   pickMeasured(s, func(r T) *float64 { return of(r).P95 }),
-		P99:   pickMeasured(s, func(r T) *float64 { return of(r).P99 }),
-		Max:   pickMeasured(s, func(r T) *float64 { return of(r).Max }),
+		Count: pick(s, func(r T) uint64 { return value(r).Count }),
+		P50:   pickMeasured(s, func(r T) *float64 { return value(r).P50 }),
+		P90:   pickMeasured(s, func(r T) *float64 { return value(r).P90 }),
+		P95:   pickMeasured(s, func(r T) *float64 { return value(r).P95 }),
+		P99:   pickMeasured(s, func(r T) *float64 { return value(r).P99 }),
+		Max:   pickMeasured(s, func(r T) *float64 { return value(r).Max }),
 	}
 }
 

@@ -171,15 +171,15 @@ func (c *controller) loop(ctx context.Context, elected <-chan error) error {
 // once brings file and statuses up to date. It returns after which time it must be called again; 0: after the next change.
 func (c *controller) once(ctx context.Context) (later time.Duration) {
 	var live []*unstructured.Unstructured
-	var all []policies.Object
+	var objects []policies.Object
 	for _, i := range c.informers {
 		for _, of := range i.GetStore().List() {
 			if u, ok := of.(*unstructured.Unstructured); ok {
-				live, all = append(live, u), append(all, objectOf(u))
+				live, objects = append(live, u), append(objects, objectOf(u))
 			}
 		}
 	}
-	out, err := policies.Merge(c.Base, all)
+	out, err := policies.Merge(c.Base, objects)
 	if err != nil {
 		if c.refused != err.Error() {
 			c.Log.Error("the policies make no rules file; the one before stays", "error", err)
@@ -195,7 +195,7 @@ func (c *controller) once(ctx context.Context) (later time.Duration) {
 			c.Log.Error("the rules file cannot be written; the one before stays", "error", err)
 			return c.LeaseInterval / 4
 		}
-		c.Log.Info("rules written", "file", c.Out, "policies", len(all), "rules_of_policies", out.Rules)
+		c.Log.Info("rules written", "file", c.Out, "policies", len(objects), "rules_of_policies", out.Rules)
 		c.written, c.writtenAt = out.File, time.Now()
 	}
 	if c.lease.held.Load() {
@@ -223,9 +223,9 @@ func WriteFile(name string, content []byte) error {
 }
 
 // sorted makes the order of writes the same each time.
-func sorted(all []*unstructured.Unstructured) []*unstructured.Unstructured {
-	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
+func sorted(unstructureds []*unstructured.Unstructured) []*unstructured.Unstructured {
+	slices.SortFunc(unstructureds, func(a, b *unstructured.Unstructured) int {
 		return a.GetCreationTimestamp().Time.Compare(b.GetCreationTimestamp().Time)
 	})
-	return all
+	return unstructureds
 }

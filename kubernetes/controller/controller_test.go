@@ -70,9 +70,9 @@ func has(file, text string) func() bool {
 	}
 }
 
-func newClient(all ...runtime.Object) *fake.FakeDynamicClient {
+func newClient(objects ...runtime.Object) *fake.FakeDynamicClient {
 	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		namespaced: "ThrottlePolicyList", clusterWide: "ClusterThrottlePolicyList", events: "EventList"}, all...)
+		namespaced: "ThrottlePolicyList", clusterWide: "ClusterThrottlePolicyList", events: "EventList"}, objects...)
 }
 
 // TestController: a policy reaches the file, a mistake reaches its status with the field, and the last good one stays.
@@ -80,10 +80,10 @@ func TestController(t *testing.T) {
 	ctx := t.Context()
 	client := newClient(aPolicy("shop", "cart", map[string]any{"remedy": "none"}))
 	file := running(t, client)
-	of := client.Resource(namespaced).Namespace("shop")
+	resourceInterface := client.Resource(namespaced).Namespace("shop")
 	accepted := func(status metav1.ConditionStatus, says string) func() bool {
 		return func() bool {
-			u, err := of.Get(ctx, "cart", metav1.GetOptions{})
+			u, err := resourceInterface.Get(ctx, "cart", metav1.GetOptions{})
 			if err != nil {
 				return false
 			}
@@ -93,13 +93,13 @@ func TestController(t *testing.T) {
 	}
 	eventually(t, "the rule is in the file", has(file, `"remedy": "none"`))
 	eventually(t, "it is accepted", accepted(metav1.ConditionTrue, "in force"))
-	u, err := of.Get(ctx, "cart", metav1.GetOptions{})
+	u, err := resourceInterface.Get(ctx, "cart", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	u.Object["spec"] = map[string]any{"rules": []any{map[string]any{"remedy": "pray"}}}
 	u.SetGeneration(2)
-	if _, err := of.Update(ctx, u, metav1.UpdateOptions{}); err != nil {
+	if _, err := resourceInterface.Update(ctx, u, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the mistake is named", accepted(metav1.ConditionFalse, `spec.rules[0].remedy: "pray": choose from`))
@@ -121,7 +121,7 @@ func TestController(t *testing.T) {
 	if len(list.Items) == 0 {
 		t.Errorf("no event; %d of the mistake", told)
 	}
-	if err := of.Delete(ctx, "cart", metav1.DeleteOptions{}); err != nil {
+	if err := resourceInterface.Delete(ctx, "cart", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a policy that is deleted leaves the file", func() bool { return !has(file, `"remedy"`)() })

@@ -100,16 +100,16 @@ func TestThousandNodesAskLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const nodes, most = 1000, 15 // requests a second
 		l := &leasesInMemory{}
-		var all []*lease
+		var leases []*lease
 		for i := range nodes {
 			of, stop := l.node(t, fmt.Sprint("node-", i), func(err error) { t.Error(err) })
 			defer stop()
-			all = append(all, of)
+			leases = append(leases, of)
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		holders := 0
-		for _, of := range all {
+		for _, of := range leases {
 			if of.held.Load() {
 				holders++
 			}

@@ -143,10 +143,10 @@ func wanted(u *unstructured.Unstructured, st policies.Status, was v1alpha1.Polic
 	return out
 }
 
-func condition(all []metav1.Condition, of string) *metav1.Condition {
-	for i := range all {
-		if all[i].Type == of {
-			return &all[i]
+func condition(conditions []metav1.Condition, of string) *metav1.Condition {
+	for i := range conditions {
+		if conditions[i].Type == of {
+			return &conditions[i]
 		}
 	}
 	return nil
@@ -164,9 +164,9 @@ func statusIn(u *unstructured.Unstructured) v1alpha1.PolicyStatus {
 
 // encode is a status without its times, to compare. Numbers read the same from either side.
 func encode(s v1alpha1.PolicyStatus) string {
-	all := s.Conditions
+	conditions := s.Conditions
 	s.Conditions = nil
-	for _, c := range all {
+	for _, c := range conditions {
 		c.LastTransitionTime = metav1.Time{}
 		s.Conditions = append(s.Conditions, c)
 	}

@@ -48,14 +48,14 @@ type placed struct {
 
 // Merge makes the agent's file of the chart's own file and the policies. The error is about the chart's file, or about the
 // whole; a mistake in a policy is in its status.
-func Merge(base []byte, all []Object) (Result, error) {
+func Merge(base []byte, objects []Object) (Result, error) {
 	if _, err := policy.ParseRules(base); err != nil {
 		return Result{}, fmt.Errorf("the chart's own file: %w", err)
 	}
 	out := Result{Statuses: map[Key]Status{}}
-	all = inOrder(all)
+	objects = inOrder(objects)
 	var allowances []namedAllowance
-	for _, o := range all {
+	for _, o := range objects {
 		if o.Kind != ClusterThrottlePolicy {
 			continue
 		}
@@ -65,7 +65,7 @@ func Merge(base []byte, all []Object) (Result, error) {
 	}
 	var rules []placed
 	perNamespace := map[string]int{}
-	for _, o := range all {
+	for _, o := range objects {
 		var a *allowance
 		if o.Kind == ThrottlePolicy {
 			in := allowedIn(allowances, o.Namespace)
@@ -114,8 +114,8 @@ type namedAllowance struct {
 }
 
 // allowedIn is what ThrottlePolicies of a namespace may do: by the oldest policy that names it.
-func allowedIn(all []namedAllowance, namespace string) allowance {
-	for _, a := range all {
+func allowedIn(allowances []namedAllowance, namespace string) allowance {
+	for _, a := range allowances {
 		if len(a.spec.namespaces) == 0 ||
 			slices.ContainsFunc(a.spec.namespaces, func(p string) bool { ok, _ := path.Match(p, namespace); return ok }) {
 			return *a.spec.allow

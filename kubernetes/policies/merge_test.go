@@ -48,9 +48,9 @@ func ns(namespace, name string) Key { return Key{ThrottlePolicy, namespace, name
 func cluster(name string) Key       { return Key{ClusterThrottlePolicy, "", name} }
 
 // merged reads the file as the agent does.
-func merged(t testing.TB, all ...Object) (Result, policy.Rules) {
+func merged(t testing.TB, objects ...Object) (Result, policy.Rules) {
 	t.Helper()
-	out, err := Merge([]byte(base), all)
+	out, err := Merge([]byte(base), objects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +69,13 @@ const allowsAll = "{namespaces: ['shop*'], allow: {mode: apply, remedies: [auto,
 
 // TestOrder: a namespace's own policy counts before the cluster's, and that before the chart's; the oldest first.
 func TestOrder(t *testing.T) {
-	all := []Object{
+	objects := []Object{
 		object(t, ns("shop", "young"), 1, "{mode: apply, rules: [{remedy: pin, verify: slo, class: exclusive}]}"),
 		object(t, ns("shop", "old"), 9, "{mode: apply, rules: [{match: {name: 'cart*'}, remedy: auto, verify: probe}]}"),
 		object(t, cluster("all"), 5, "{rules: [{remedy: none}]}"),
 		object(t, cluster("shops"), 5, allowsAll),
 	}
-	out, rules := merged(t, all...)
+	out, rules := merged(t, objects...)
 	for namespace, want := range map[string]string{"shop": "ThrottlePolicy shop/old auto",
 		"other": "ClusterThrottlePolicy all none", "kube-system": "ClusterThrottlePolicy all none"} {
 		if r := rules.For(in(namespace), nil); r == nil || r.Policy+" "+r.Word() != want {
@@ -89,9 +89,9 @@ func TestOrder(t *testing.T) {
 	if st := out.Statuses[ns("shop", "young")]; st.Wrong == nil || st.Wrong.Field != "spec.rules[0].verify" {
 		t.Errorf("young: %+v", st)
 	}
-	for i := range all { // whatever the order in which they are listed
-		all[0], all[i] = all[i], all[0]
-		if again, _ := merged(t, all...); !bytes.Equal(again.File, out.File) {
+	for i := range objects { // whatever the order in which they are listed
+		objects[0], objects[i] = objects[i], objects[0]
+		if again, _ := merged(t, objects...); !bytes.Equal(again.File, out.File) {
 			t.Errorf("another order of the list makes another file:\n%s\n%s", again.File, out.File)
 		}
 	}
@@ -199,14 +199,14 @@ func TestConflicts(t *testing.T) {
 
 // TestNoNamespaceCrowdsOut: the bounds keep the file one that the agent reads, and the oldest count.
 func TestNoNamespaceCrowdsOut(t *testing.T) {
-	var all []Object
+	var objects []Object
 	sixteen := "{rules: [" + strings.Repeat("{match: {name: x}}, ", MaxRules-1) + "{}]}"
 	for n := range 40 {
 		for i := range 6 {
-			all = append(all, object(t, ns(fmt.Sprintf("n%d", n), fmt.Sprintf("p%d", i)), 100-i, sixteen))
+			objects = append(objects, object(t, ns(fmt.Sprintf("n%d", n), fmt.Sprintf("p%d", i)), 100-i, sixteen))
 		}
 	}
-	out, _ := merged(t, all...)
+	out, _ := merged(t, objects...)
 	if out.Rules > maxFileRules || out.Rules < maxFileRules-MaxRules {
 		t.Errorf("%d rules", out.Rules)
 	}

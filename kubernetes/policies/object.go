@@ -39,11 +39,11 @@ func (k Key) String() string {
 }
 
 // inOrder returns the objects in the order in which their rules stand: namespaced before cluster-wide, the oldest first.
-func inOrder(all []Object) []Object {
-	all = slices.Clone(all)
-	slices.SortFunc(all, func(a, b Object) int {
+func inOrder(objects []Object) []Object {
+	objects = slices.Clone(objects)
+	slices.SortFunc(objects, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(b.Kind, a.Kind), a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace),
 			cmp.Compare(a.Name, b.Name))
 	})
-	return all
+	return objects
 }

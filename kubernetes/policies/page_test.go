@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 	if found == nil {
 		t.Fatal("the page has no example")
 	}
-	var all []Object
+	var objects []Object
 	for d := yaml.NewDecoder(bytes.NewReader(found[1])); ; {
 		var doc struct {
 			APIVersion string `yaml:"apiVersion"`
@@ -40,16 +40,17 @@ func TestPage(t *testing.T) {
 		if doc.APIVersion != "unthrottle.dev/v1alpha1" {
 			t.Errorf("apiVersion %q", doc.APIVersion)
 		}
-		all = append(all, Object{Kind: doc.Kind, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name,
+		objects = append(objects, Object{Kind: doc.Kind, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name,
 			Generation: 1, Spec: asAPI(doc.Spec).(map[string]any)})
 	}
-	out, rules := merged(t, all...)
+	out, rules := merged(t, objects...)
 	for key, st := range out.Statuses {
 		if st.Wrong != nil || st.Conflicts != nil {
 			t.Errorf("%s: %v, %v", key, st.Wrong, st.Conflicts)
 		}
 	}
-	if r := rules.For(in("shop-a"), nil); len(all) != 2 || r == nil || r.Policy != "ThrottlePolicy shop-a/cart" || r.Mode != policy.Apply {
-		t.Errorf("%d policies; the rule in force is %+v", len(all), r)
+	if r := rules.For(in("shop-a"), nil); len(objects) != 2 || r == nil || r.Policy != "ThrottlePolicy shop-a/cart" ||
+		r.Mode != policy.Apply {
+		t.Errorf("%d policies; the rule in force is %+v", len(objects), r)
 	}
 }

@@ -275,13 +275,13 @@ func policies(a *asked) error {
 	if err != nil {
 		return err
 	}
-	var all policy.Document
-	if err := a.ask("/policy", &all); err != nil {
+	var document policy.Document
+	if err := a.ask("/policy", &document); err != nil {
 		return err
 	}
 	paths := pathsOf(seen)
-	all.Containers = slices.DeleteFunc(all.Containers, func(c policy.ReportContainer) bool { return !paths[c.Cgroup] })
-	return a.send(all)
+	document.Containers = slices.DeleteFunc(document.Containers, func(c policy.ReportContainer) bool { return !paths[c.Cgroup] })
+	return a.send(document)
 }
 
 func pathsOf(seen answers.Containers) map[string]bool {

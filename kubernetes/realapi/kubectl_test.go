@@ -274,15 +274,15 @@ func TestKubectl(t *testing.T) {
 		has(t, out, "name: cart-*-?????")
 		has(t, said, "would be created (dry run)")
 		named := aPolicy(t, "shop-a", "cart", "{}")
-		if of, err := s.of(named); err != nil {
+		if resourceInterface, err := s.of(named); err != nil {
 			t.Fatal(err)
-		} else if _, err := of.Get(t.Context(), "cart", metav1.GetOptions{}); err == nil {
+		} else if _, err := resourceInterface.Get(t.Context(), "cart", metav1.GetOptions{}); err == nil {
 			t.Error("a dry run wrote the policy")
 		}
 		bad(t, developer, "A ClusterThrottlePolicy for namespace shop-a allows it", "fix", cartPod)
-		if of, err := s.of(named); err != nil {
+		if resourceInterface, err := s.of(named); err != nil {
 			t.Fatal(err)
-		} else if _, err := of.Get(t.Context(), "cart", metav1.GetOptions{}); err == nil {
+		} else if _, err := resourceInterface.Get(t.Context(), "cart", metav1.GetOptions{}); err == nil {
 			t.Error("a policy that was not accepted is still there")
 		}
 		if err := s.create(aPolicy(t, "", "shops", "{namespaces: ['shop-*'], allow: {mode: apply, remedies: [auto]}}")); err != nil {

@@ -82,11 +82,11 @@ func aPolicy(t *testing.T, namespace, name, spec string) *unstructured.Unstructu
 // now is the object as it is.
 func (s *server) now(u *unstructured.Unstructured) *unstructured.Unstructured {
 	s.t.Helper()
-	of, err := s.of(u)
+	resourceInterface, err := s.of(u)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	got, err := of.Get(s.t.Context(), u.GetName(), metav1.GetOptions{})
+	got, err := resourceInterface.Get(s.t.Context(), u.GetName(), metav1.GetOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -128,13 +128,13 @@ func (s *server) events(u *unstructured.Unstructured) string {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	all, err := s.client.CoreV1().Events(namespace).List(s.t.Context(),
+	list, err := s.client.CoreV1().Events(namespace).List(s.t.Context(),
 		metav1.ListOptions{FieldSelector: "involvedObject.name=" + u.GetName() + ",involvedObject.kind=" + u.GetKind()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	var lines []string
-	for _, e := range all.Items {
+	for _, e := range list.Items {
 		lines = append(lines, fmt.Sprintf("%s %s: %s\n", e.Type, e.Reason, e.Message))
 	}
 	slices.Sort(lines)
@@ -150,14 +150,14 @@ func (s *server) told(u *unstructured.Unstructured, want string) {
 // change gives a policy another spec.
 func (s *server) change(u *unstructured.Unstructured, spec string) {
 	s.t.Helper()
-	of, err := s.of(u)
+	resourceInterface, err := s.of(u)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	eventually(s.t, "the policy is changed", func() bool { // a status that is written meanwhile is a conflict
 		next := s.now(u)
 		next.Object["spec"] = aPolicy(s.t, u.GetNamespace(), u.GetName(), spec).Object["spec"]
-		_, err = of.Update(s.t.Context(), next, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
+		_, err = resourceInterface.Update(s.t.Context(), next, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
 		return err == nil
 	}, func() string { return err.Error() })
 }
@@ -300,11 +300,11 @@ func TestPolicies(t *testing.T) {
 	})
 
 	t.Run("a policy is deleted", func(t *testing.T) {
-		of, err := s.of(cart)
+		resourceInterface, err := s.of(cart)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := of.Delete(t.Context(), cart.GetName(), metav1.DeleteOptions{}); err != nil {
+		if err := resourceInterface.Delete(t.Context(), cart.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the next policy counts",

@@ -163,7 +163,7 @@ func (r *recommender) unchanged(what string, since map[string]string) {
 }
 
 // may gives the role these rules, and waits until the API server knows: until the account may do this, or may not.
-func (r *recommender) may(rules []rbac.PolicyRule, allowed bool, of authz.ResourceAttributes) {
+func (r *recommender) may(rules []rbac.PolicyRule, allowed bool, attributes authz.ResourceAttributes) {
 	r.t.Helper()
 	next := r.role.DeepCopy()
 	next.Rules, next.ResourceVersion = rules, ""
@@ -171,11 +171,12 @@ func (r *recommender) may(rules []rbac.PolicyRule, allowed bool, of authz.Resour
 		r.t.Fatal(err)
 	}
 	said := ""
-	eventually(r.t, fmt.Sprintf("%s of %s is allowed: %v", of.Verb, of.Resource, allowed), func() bool {
+	eventually(r.t, fmt.Sprintf("%s of %s is allowed: %v", attributes.Verb, attributes.Resource, allowed), func() bool {
 		got, err := r.client.AuthorizationV1().SubjectAccessReviews().Create(r.t.Context(),
 			&authz.SubjectAccessReview{Spec: authz.SubjectAccessReviewSpec{
 				User:   "system:serviceaccount:unthrottle:" + recommenderName,
-				Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &of}}, metav1.CreateOptions{})
+				Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &attributes}},
+			metav1.CreateOptions{})
 		said = fmt.Sprint(got, err)
 		return err == nil && got.Status.Allowed == allowed
 	}, func() string { return said })

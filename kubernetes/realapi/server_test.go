@@ -218,17 +218,17 @@ func (s *server) startAPI() {
 }
 
 // docs are the objects of a YAML text.
-func docs(t *testing.T, text []byte) (all []*unstructured.Unstructured) {
+func docs(t *testing.T, text []byte) (unstructureds []*unstructured.Unstructured) {
 	t.Helper()
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		u := &unstructured.Unstructured{}
 		if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
-			return all
+			return unstructureds
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		if len(u.Object) > 0 {
-			all = append(all, u)
+			unstructureds = append(unstructureds, u)
 		}
 	}
 }
@@ -259,11 +259,11 @@ func (s *server) of(u *unstructured.Unstructured) (dynamic.ResourceInterface, er
 
 // create makes an object; a key that its schema does not know is an error, as with kubectl.
 func (s *server) create(u *unstructured.Unstructured) error {
-	of, err := s.of(u)
+	resourceInterface, err := s.of(u)
 	if err != nil {
 		return err
 	}
-	_, err = of.Create(s.t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	_, err = resourceInterface.Create(s.t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	return err
 }
 
@@ -274,22 +274,22 @@ func (s *server) install(name string) {
 }
 
 // makes makes objects that are not there yet, and waits until definitions are served.
-func (s *server) makes(name string, all []*unstructured.Unstructured) {
+func (s *server) makes(name string, unstructureds []*unstructured.Unstructured) {
 	s.t.Helper()
-	for _, u := range all {
+	for _, u := range unstructureds {
 		if err := s.create(u); err != nil && !apierrors.IsAlreadyExists(err) {
 			s.t.Fatalf("%s: %s %s: %v", name, u.GetKind(), u.GetName(), err)
 		}
 		if u.GetKind() != "CustomResourceDefinition" {
 			continue
 		}
-		of, err := s.of(u)
+		resourceInterface, err := s.of(u)
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		said := ""
 		eventually(s.t, u.GetName()+" is served", func() bool {
-			now, err := of.Get(s.t.Context(), u.GetName(), metav1.GetOptions{})
+			now, err := resourceInterface.Get(s.t.Context(), u.GetName(), metav1.GetOptions{})
 			if err != nil {
 				said = err.Error()
 				return false

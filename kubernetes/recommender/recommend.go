@@ -93,21 +93,22 @@ type Left struct{ Container, Why string }
 func (l Left) String() string { return strings.TrimPrefix(l.Container+": "+l.Why, ": ") }
 
 // For are the recommendations for the containers of a workload, in their order. left are the others.
-func For(r *Report, of Target, containers []Container, policy func(container string) Policy) (all []Recommendation, left []Left) {
+func For(r *Report, target Target, containers []Container,
+	policy func(container string) Policy) (recommendations []Recommendation, left []Left) {
 	for _, c := range containers {
-		one, why := r.one(of, c, policy(c.Name))
+		recommendation, why := r.one(target, c, policy(c.Name))
 		if why != "" {
 			left = append(left, Left{c.Name, why})
 			continue
 		}
-		all = append(all, one)
+		recommendations = append(recommendations, recommendation)
 	}
-	return all, left
+	return recommendations, left
 }
 
-func (r *Report) one(of Target, c Container, p Policy) (one Recommendation, why string) {
+func (r *Report) one(of Target, c Container, p Policy) (recommendation Recommendation, why string) {
 	if p.Off {
-		return one, "its policy is Off"
+		return recommendation, "its policy is Off"
 	}
 	i := slices.IndexFunc(r.Services, func(s Service) bool {
 		w := s.Workload
@@ -115,23 +116,23 @@ func (r *Report) one(of Target, c Container, p Policy) (one Recommendation, why 
 	})
 	switch {
 	case i < 0:
-		return one, "the report does not have it"
+		return recommendation, "the report does not have it"
 	case c.Limit == nil || !(*c.Limit > 0):
-		return one, "its template has no limit"
+		return recommendation, "its template has no limit"
 	case p.RequestsOnly:
-		return one, "its policy controls requests only, and what is known is a limit"
+		return recommendation, "its policy controls requests only, and what is known is a limit"
 	}
 	s := &r.Services[i]
 	if s.Unknown > s.Young || s.Limit == nil || s.LimitLow == nil || s.LimitHigh == nil || !(*s.LimitHigh > 0) ||
 		math.IsInf(*s.LimitHigh, 1) {
-		return one, "what it needs is not known"
+		return recommendation, "what it needs is not known"
 	}
 	share := 1.0 // without a request Kubernetes takes the limit for it
 	if c.Request != nil {
 		share = *c.Request / *c.Limit
 	}
 	if !(share > 0) {
-		return one, "its template requests no CPU: nothing is in proportion to that"
+		return recommendation, "its template requests no CPU: nothing is in proportion to that"
 	}
 	within := func(cpus float64) float64 {
 		if p.Least != nil {

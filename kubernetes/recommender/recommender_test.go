@@ -70,13 +70,13 @@ func TestFor(t *testing.T) {
 			"", "", "the report does not have it"},
 		"requests nothing": {cart, Container{"app", new(0.0), new(2.0)}, Policy{}, "", "", "requests no CPU"},
 	} {
-		all, left := For(read(t), c.of, []Container{c.c}, func(string) Policy { return c.p })
+		recommendations, left := For(read(t), c.of, []Container{c.c}, func(string) Policy { return c.p })
 		switch {
-		case c.target == "" && (len(all) != 0 || len(left) != 1 || !strings.Contains(left[0].String(), c.why)):
-			t.Errorf("%s: %+v, %q", name, all, left)
-		case c.target != "" && (len(all) != 1 || len(left) != 0 || all[0].Target["cpu"] != c.target ||
-			all[0].Upper["cpu"] != c.target || all[0].Lower["cpu"] != c.lower):
-			t.Errorf("%s: %+v, %q", name, all, left)
+		case c.target == "" && (len(recommendations) != 0 || len(left) != 1 || !strings.Contains(left[0].String(), c.why)):
+			t.Errorf("%s: %+v, %q", name, recommendations, left)
+		case c.target != "" && (len(recommendations) != 1 || len(left) != 0 || recommendations[0].Target["cpu"] != c.target ||
+			recommendations[0].Upper["cpu"] != c.target || recommendations[0].Lower["cpu"] != c.lower):
+			t.Errorf("%s: %+v, %q", name, recommendations, left)
 		}
 	}
 }
@@ -99,12 +99,13 @@ const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"nam
 
 func cluster(t *testing.T) *fake.FakeDynamicClient {
 	t.Helper()
-	of := func(name, target, recommender string) *unstructured.Unstructured {
+	recommenderOf := func(name, target, recommender string) *unstructured.Unstructured {
 		return object(t, strings.NewReplacer("NAME", name, "TARGET", target, "RECOMMENDER", recommender).Replace(autoscaler))
 	}
 	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{autoscalers: "VerticalPodAutoscalerList"},
-		of("cart", "cart", Name), of("other", "cart", "default"), of("lost", "nothing", Name), object(t, deployment))
+		recommenderOf("cart", "cart", Name), recommenderOf("other", "cart", "default"),
+		recommenderOf("lost", "nothing", Name), object(t, deployment))
 }
 
 func status(t *testing.T, c *fake.FakeDynamicClient, name string) map[string]any {
@@ -276,12 +277,12 @@ func TestReportIsTheSchemas(t *testing.T) {
 func TestUpdateFails(t *testing.T) {
 	c := cluster(t)
 	c.PrependReactor("patch", "verticalpodautoscalers", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		of := a.(clienttesting.PatchAction)
+		action := a.(clienttesting.PatchAction)
 		switch {
-		case of.GetName() == "lost":
+		case action.GetName() == "lost":
 			return true, nil, errors.New("it says\x1b no")
-		case of.GetSubresource() == "status":
-			return true, nil, apierrors.NewNotFound(autoscalers.GroupResource(), of.GetName())
+		case action.GetSubresource() == "status":
+			return true, nil, apierrors.NewNotFound(autoscalers.GroupResource(), action.GetName())
 		}
 		return false, nil, nil
 	})

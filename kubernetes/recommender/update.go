@@ -106,7 +106,7 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 	kind, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "kind")
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "targetRef", "name")
 	of := Target{kind, u.GetNamespace(), name}
-	var all []Recommendation
+	var recommendations []Recommendation
 	var left []Left
 	// Other groups have kinds of the same names, such as the StatefulSet of apps.kruise.io.
 	group, _, _ := strings.Cut(version, "/")
@@ -122,10 +122,10 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 		case err != nil:
 			return false, false, err
 		default:
-			all, left = For(r, of, containersOf(target), policyOf(u))
+			recommendations, left = For(r, of, containersOf(target), policyOf(u))
 		}
 	}
-	patch, err := patchOf(u, all, left, now)
+	patch, err := patchOf(u, recommendations, left, now)
 	if err != nil || patch == nil {
 		return false, len(left) == 0, err
 	}
@@ -146,7 +146,7 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 }
 
 // containersOf are the containers of a workload's template.
-func containersOf(target *unstructured.Unstructured) (all []Container) {
+func containersOf(target *unstructured.Unstructured) (containers []Container) {
 	list, _, _ := unstructured.NestedSlice(target.Object, "spec", "template", "spec", "containers")
 	for _, one := range list {
 		of, ok := one.(map[string]any)
@@ -154,9 +154,9 @@ func containersOf(target *unstructured.Unstructured) (all []Container) {
 			continue
 		}
 		name, _, _ := unstructured.NestedString(of, "name")
-		all = append(all, Container{name, cpuOf(of, "resources", "requests"), cpuOf(of, "resources", "limits")})
+		containers = append(containers, Container{name, cpuOf(of, "resources", "requests"), cpuOf(of, "resources", "limits")})
 	}
-	return all
+	return containers
 }
 
 // cpuOf reads a number of CPUs below some keys; nil: there is none.
@@ -200,7 +200,7 @@ const provided = "RecommendationProvided"
 // patchOf is the change of an object's status; nil: none. Containers of which nothing is known keep what they had, and
 // those that the template
 // no longer has lose it.
-func patchOf(u *unstructured.Unstructured, all []Recommendation, left []Left, now time.Time) ([]byte, error) {
+func patchOf(u *unstructured.Unstructured, recommendations []Recommendation, left []Left, now time.Time) ([]byte, error) {
 	was, _, _ := unstructured.NestedSlice(u.Object, "status", "recommendation", "containerRecommendations")
 	var next []any
 	for _, one := range was {
@@ -209,8 +209,8 @@ func patchOf(u *unstructured.Unstructured, all []Recommendation, left []Left, no
 			next = append(next, of)
 		}
 	}
-	for _, one := range all {
-		next = append(next, one)
+	for _, recommendation := range recommendations {
+		next = append(next, recommendation)
 	}
 	status := map[string]any{}
 	if len(next) > 0 {
@@ -219,7 +219,7 @@ func patchOf(u *unstructured.Unstructured, all []Recommendation, left []Left, no
 		status["recommendation"] = nil // a merge patch keeps a key that it does not have
 	}
 	state, reason := "True", "FleetReport"
-	if len(all) == 0 {
+	if len(recommendations) == 0 {
 		state, reason = "False", "NotKnown"
 	}
 	var why []string

@@ -72,11 +72,11 @@ func hold(t *testing.T, scene string, made map[string]printed) {
 		if r.byPage {
 			filled = 0
 		}
-		all := p.unscoped(filled)
+		paragraphs := p.unscoped(filled)
 		if !r.firstCell {
-			all = slices.DeleteFunc(all, func(line paragraph) bool { return stranger.MatchString(line.text) })
+			paragraphs = slices.DeleteFunc(paragraphs, func(line paragraph) bool { return stranger.MatchString(line.text) })
 		}
-		run := cut(t, all, r.parts)
+		run := cut(t, paragraphs, r.parts)
 		shown := fold(run, r.width)
 		switch {
 		case *update && len(shown) > 0:

@@ -27,17 +27,17 @@ func sources(t *testing.T, pattern string) string {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%s: %d files, %v", pattern, len(names), err)
 	}
-	var all strings.Builder
+	var builder strings.Builder
 	for _, name := range names {
 		if !strings.HasSuffix(name, "_test.go") {
 			text, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all.Write(text)
+			builder.Write(text)
 		}
 	}
-	return all.String()
+	return builder.String()
 }
 
 // What the code names is in the reference page of it.

@@ -215,11 +215,11 @@ const nameColumns = 40
 // directly below the root. Columns that it made wider become narrower. width is that
 // of filled paragraphs.
 func (p printed) unscoped(width int) []paragraph {
-	all := unfold(p.lines, width)
+	paragraphs := unfold(p.lines, width)
 	gap := strings.Repeat(" ", len(p.scope))
 	short := text.Cut(p.scope+"/cart", nameColumns, "…")
 	table := slices.ContainsFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, p.scope) })
-	for i, line := range all {
+	for i, line := range paragraphs {
 		line.text = release.ReplaceAllString(line.text, "$1")
 		line.text = port.ReplaceAllString(line.text, "127.0.0.1:9469")
 		line.text = stateDir.ReplaceAllString(line.text, "")
@@ -232,9 +232,9 @@ func (p printed) unscoped(width int) []paragraph {
 		case table:
 			line.text = strings.Replace(line.text, "  "+gap, "  ", 1)
 		}
-		all[i] = line
+		paragraphs[i] = line
 	}
-	return all
+	return paragraphs
 }
 
 func TestUnscoped(t *testing.T) {

@@ -74,9 +74,9 @@ type paragraph struct {
 	hang string // blanks before each line but the first
 }
 
-func texts(all []paragraph) []string {
-	lines := make([]string, 0, len(all))
-	for _, p := range all {
+func texts(paragraphs []paragraph) []string {
+	lines := make([]string, 0, len(paragraphs))
+	for _, p := range paragraphs {
 		lines = append(lines, p.text)
 	}
 	return lines
@@ -106,9 +106,9 @@ func unfold(lines []string, width int) []paragraph {
 }
 
 // fold fills paragraphs that are wider than the width; 0: none.
-func fold(all []paragraph, width int) []string {
+func fold(paragraphs []paragraph, width int) []string {
 	var folded []string
-	for _, p := range all {
+	for _, p := range paragraphs {
 		if width == 0 || text.Width(p.text) <= width || tableGap.MatchString(strings.TrimSpace(p.text)) {
 			folded = append(folded, p.text)
 			continue

@@ -98,14 +98,14 @@ func (s *suite) runDocker(d *docker) error {
 
 // names are what the containers must be called.
 func (d *docker) names() map[string]want {
-	of := func(name, project, service string) want {
+	wantOf := func(name, project, service string) want {
 		return want{name: name, container: name, image: imageName, runtime: "docker", scope: "own", project: project, service: service}
 	}
 	return map[string]want{
-		"/docker/" + d.cart1:      of("shop-cart-1", "shop", "cart"),
-		"/docker/" + d.cart2:      of("shop-cart-2", "shop", "cart"),
-		"/docker/" + d.hostile:    of("hostile", strings.Repeat("x", 255)+"…", `\x1b[2J\u202e$(reboot)\n`),
-		ownCgroup + "/" + d.apart: of("apart", "", ""),
+		"/docker/" + d.cart1:      wantOf("shop-cart-1", "shop", "cart"),
+		"/docker/" + d.cart2:      wantOf("shop-cart-2", "shop", "cart"),
+		"/docker/" + d.hostile:    wantOf("hostile", strings.Repeat("x", 255)+"…", `\x1b[2J\u202e$(reboot)\n`),
+		ownCgroup + "/" + d.apart: wantOf("apart", "", ""),
 	}
 }
 

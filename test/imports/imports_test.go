@@ -157,7 +157,7 @@ func list(t *testing.T) []listed {
 	if err != nil {
 		t.Fatalf("go list: %v\n%s", err, stderr.String())
 	}
-	var all []listed
+	var listeds []listed
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
@@ -165,12 +165,12 @@ func list(t *testing.T) []listed {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, p)
+		listeds = append(listeds, p)
 	}
-	if len(all) < 50 {
-		t.Fatalf("go list names %d packages only: the test would find nothing", len(all))
+	if len(listeds) < 50 {
+		t.Fatalf("go list names %d packages only: the test would find nothing", len(listeds))
 	}
-	return all
+	return listeds
 }
 
 func TestDirection(t *testing.T) {

@@ -33,7 +33,7 @@ func TestPackages(t *testing.T) {
 	if again := pack(filepath.Join(dir, "again")); again != sums {
 		t.Errorf("not the same bytes again:\n%s\nwere\n%s", again, sums)
 	}
-	one := func(pattern string) []byte {
+	readOf := func(pattern string) []byte {
 		names, err := filepath.Glob(filepath.Join(dist, pattern))
 		if err != nil || len(names) != 1 {
 			t.Fatalf("%s: %q, %v", pattern, names, err)
@@ -41,7 +41,7 @@ func TestPackages(t *testing.T) {
 		return fileOf(t, names[0])
 	}
 
-	deb := members(t, one("unthrottle_1.2.3-1_*.deb"))
+	deb := members(t, readOf("unthrottle_1.2.3-1_*.deb"))
 	files := untarred(t, unzipped(t, deb["/data.tar.gz"]))
 	control := untarred(t, unzipped(t, deb["/control.tar.gz"]))
 	program := files["/usr/bin/unthrottle"]
@@ -70,10 +70,10 @@ func TestPackages(t *testing.T) {
 			t.Errorf("%s does not say %q", name, says)
 		}
 	}
-	rpm := payload(t, one("unthrottle-1.2.3-1.*.rpm"))
+	rpm := payload(t, readOf("unthrottle-1.2.3-1.*.rpm"))
 	holds("rpm", rpm, "/usr/share/zsh/site-functions/_unthrottle")
-	tarball := untarred(t, unzipped(t, one("unthrottle-v1.2.3-linux-*.tar.gz")))
-	image := imageLayer(t, one("unthrottle-v1.2.3-linux-*.oci.tar"))
+	tarball := untarred(t, unzipped(t, readOf("unthrottle-v1.2.3-linux-*.tar.gz")))
+	image := imageLayer(t, readOf("unthrottle-v1.2.3-linux-*.oci.tar"))
 	for what, other := range map[string][]byte{
 		"rpm": rpm["/usr/bin/unthrottle"], "tarball": tarball["/unthrottle-v1.2.3-linux-"+runtime.GOARCH+"/unthrottle"],
 		"image": image["/usr/bin/unthrottle"],
@@ -88,12 +88,12 @@ func TestPackages(t *testing.T) {
 	if len(image) != 1 {
 		t.Errorf("the image holds more than the program: %q", slices.Sorted(maps.Keys(image)))
 	}
-	fleet := untarred(t, unzipped(t, members(t, one("unthrottle-fleet_1.2.3-1_*.deb"))["/data.tar.gz"]))["/usr/bin/unthrottle-fleet"]
+	fleet := untarred(t, unzipped(t, members(t, readOf("unthrottle-fleet_1.2.3-1_*.deb"))["/data.tar.gz"]))["/usr/bin/unthrottle-fleet"]
 	for what, other := range map[string][]byte{
-		"rpm": payload(t, one("unthrottle-fleet-1.2.3-1.*.rpm"))["/usr/bin/unthrottle-fleet"],
+		"rpm": payload(t, readOf("unthrottle-fleet-1.2.3-1.*.rpm"))["/usr/bin/unthrottle-fleet"],
 		"tarball": untarred(t, unzipped(t,
-			one("unthrottle-fleet-v1.2.3-linux-*.tar.gz")))["/unthrottle-fleet-v1.2.3-linux-"+runtime.GOARCH+"/unthrottle-fleet"],
-		"image": imageLayer(t, one("unthrottle-fleet-v1.2.3-linux-*.oci.tar"))["/usr/bin/unthrottle-fleet"],
+			readOf("unthrottle-fleet-v1.2.3-linux-*.tar.gz")))["/unthrottle-fleet-v1.2.3-linux-"+runtime.GOARCH+"/unthrottle-fleet"],
+		"image": imageLayer(t, readOf("unthrottle-fleet-v1.2.3-linux-*.oci.tar"))["/usr/bin/unthrottle-fleet"],
 	} {
 		if !bytes.Equal(other, fleet) {
 			t.Errorf("%s has another unthrottle-fleet than the deb: %d bytes and %d", what, len(other), len(fleet))

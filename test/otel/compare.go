@@ -84,7 +84,7 @@ type span struct {
 	whole         bool // it is in no other one
 }
 
-func (m *measured) spansOf(lines []byte) (all []span, err error) {
+func (m *measured) spansOf(lines []byte) (spans []span, err error) {
 	for line := range bytes.Lines(lines) {
 		traces, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(line)
 		if err != nil {
@@ -93,12 +93,12 @@ func (m *measured) spansOf(lines []byte) (all []span, err error) {
 		for _, r := range traces.ResourceSpans().All() {
 			for _, scope := range r.ScopeSpans().All() {
 				for _, of := range scope.Spans().All() {
-					all = append(all, m.read(of))
+					spans = append(spans, m.read(of))
 				}
 			}
 		}
 	}
-	return all, nil
+	return spans, nil
 }
 
 func (m *measured) read(of ptrace.Span) span {

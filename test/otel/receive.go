@@ -37,17 +37,17 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 }
 
 func (r *receiver) take(body []byte) error {
-	of := ptraceotlp.NewExportRequest()
-	if err := of.UnmarshalProto(body); err != nil {
+	request := ptraceotlp.NewExportRequest()
+	if err := request.UnmarshalProto(body); err != nil {
 		return err
 	}
-	line, err := (&ptrace.JSONMarshaler{}).MarshalTraces(of.Traces())
+	line, err := (&ptrace.JSONMarshaler{}).MarshalTraces(request.Traces())
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.spans += of.Traces().SpanCount()
+	r.spans += request.Traces().SpanCount()
 	_, err = r.file.Write(append(line, '\n'))
 	return err
 }

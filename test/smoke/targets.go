@@ -109,19 +109,19 @@ var forms = []form{
 
 // makefiles are the Makefile in dir and the files that it includes, in one text.
 func makefiles(dir string) (string, error) {
-	var all strings.Builder
+	var builder strings.Builder
 	include := regexp.MustCompile(`(?m)^include +(\S+)`)
 	for files := []string{"Makefile"}; len(files) > 0; files = files[1:] {
 		text, err := os.ReadFile(filepath.Join(dir, files[0]))
 		if err != nil {
 			return "", err
 		}
-		all.Write(text)
+		builder.Write(text)
 		for _, m := range include.FindAllSubmatch(text, -1) {
 			files = append(files, string(m[1]))
 		}
 	}
-	return all.String(), nil
+	return builder.String(), nil
 }
 
 // targets lists the targets of a text of makefiles.

@@ -55,10 +55,10 @@ func timesOf(runs []forecast.Run) *PoolTimes {
 	if len(runs) == 0 {
 		return nil
 	}
-	sorted := func(of func(forecast.Run) time.Duration) []float64 {
+	sorted := func(pick func(forecast.Run) time.Duration) []float64 {
 		all := make([]float64, len(runs))
 		for i, run := range runs {
-			all[i] = ms(of(run))
+			all[i] = ms(pick(run))
 		}
 		slices.Sort(all)
 		return all

@@ -50,7 +50,7 @@ const noCommands = "a command would run as root on each node"
 func RuleKeys() []Key {
 	may := strings.Split(MayNames(), ", ")
 	classes := []string{string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary)}
-	of := func(flag string) string {
+	pick := func(flag string) string {
 		for _, s := range remedy.Settings() {
 			if s.Flag == flag {
 				return s.Owners()
@@ -77,16 +77,16 @@ func RuleKeys() []Key {
 		{Name: "remedy", Field: "Remedy", Type: TypeText, Words: remedyWords(),
 			Doc: "what is done: auto chooses by forecast, none leaves the container alone; auto by default"},
 		{Name: "class", Field: "Class", Type: TypeText, Words: classes, Doc: "which CPUs; it names the remedy"},
-		{Name: "cpus", Field: "CPUs", Type: TypeWhole, Least: 1, Most: 8192, Doc: "how many CPUs, of " + of("cpus")},
-		{Name: "via", Field: "Via", Type: TypeText, Words: remedy.Vias, Doc: "how the width is bounded, of " + of("via")},
-		{Name: "credit", Field: "Credit", Type: TypeTime, Doc: "the CPU time that may be saved, of " + of("credit")},
+		{Name: "cpus", Field: "CPUs", Type: TypeWhole, Least: 1, Most: 8192, Doc: "how many CPUs, of " + pick("cpus")},
+		{Name: "via", Field: "Via", Type: TypeText, Words: remedy.Vias, Doc: "how the width is bounded, of " + pick("via")},
+		{Name: "credit", Field: "Credit", Type: TypeTime, Doc: "the CPU time that may be saved, of " + pick("credit")},
 		{Name: "factor", Field: "Factor", Type: TypeNumber, Least: 1, Most: 1000, Above: true,
-			Doc: "the new limit as a multiple of the old one, of " + of("factor")},
-		{Name: "to", Field: "To", Type: TypeNumber, Least: 0, Most: 8192, Above: true, Doc: "the new limit in CPUs, of " + of("to")},
-		{Name: "lends", Field: "Lends", Type: TypeTruth, Doc: "secondary containers may use its CPUs while they idle, of " + of("lends")},
-		{Name: "strict", Field: "Strict", Type: TypeTruth, Doc: "it keeps its quota, of " + of("strict")},
-		{Name: "stays", Field: "Stays", Type: TypeTruth, Doc: "it is never moved to other CPUs afterwards, of " + of("stays")},
-		{Name: "irqs", Field: "IRQs", Type: TypeTruth, Doc: "interrupts are kept off its CPUs, of " + of("irqs")},
+			Doc: "the new limit as a multiple of the old one, of " + pick("factor")},
+		{Name: "to", Field: "To", Type: TypeNumber, Least: 0, Most: 8192, Above: true, Doc: "the new limit in CPUs, of " + pick("to")},
+		{Name: "lends", Field: "Lends", Type: TypeTruth, Doc: "secondary containers may use its CPUs while they idle, of " + pick("lends")},
+		{Name: "strict", Field: "Strict", Type: TypeTruth, Doc: "it keeps its quota, of " + pick("strict")},
+		{Name: "stays", Field: "Stays", Type: TypeTruth, Doc: "it is never moved to other CPUs afterwards, of " + pick("stays")},
+		{Name: "irqs", Field: "IRQs", Type: TypeTruth, Doc: "interrupts are kept off its CPUs, of " + pick("irqs")},
 		{Name: "may", Field: "May", Type: TypeWords, Words: may, Doc: "remedies that may grant more CPU than the limit, for auto"},
 		{Name: "verify", Field: "Verify", Type: TypeText, Words: []string{VerifySLO, VerifyProbe, VerifyBoth},
 			Doc: "what judges the effect"},

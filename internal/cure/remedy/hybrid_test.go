@@ -327,7 +327,7 @@ func (r *real) sharedCPU(p Plan) int {
 func (r *real) poolUse(p Plan, own int) func() (target, neighbour float64) {
 	r.t.Helper()
 	shared := r.sharedCPU(p)
-	of := func(path string) float64 {
+	cpusOf := func(path string) float64 {
 		if text, err := os.ReadFile("/sys/fs/cgroup/cpuacct" + path + "/cpuacct.usage_percpu"); err == nil {
 			ns, err := strconv.ParseFloat(strings.Fields(string(text))[shared], 64)
 			if err != nil {
@@ -345,9 +345,9 @@ func (r *real) poolUse(p Plan, own int) func() (target, neighbour float64) {
 		}
 		return s.Usage.Seconds()
 	}
-	target, neighbour := of(r.target), of(r.neighbour)
+	target, neighbour := cpusOf(r.target), cpusOf(r.neighbour)
 	return func() (float64, float64) {
-		target, neighbour := of(r.target)-target, of(r.neighbour)-neighbour
+		target, neighbour := cpusOf(r.target)-target, cpusOf(r.neighbour)-neighbour
 		if v, _ := r.Host.Version(cgroup.CPU); v == cgroup.V2 {
 			target -= float64(own) * (target + neighbour) / float64(own+1)
 		}

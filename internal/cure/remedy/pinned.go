@@ -36,10 +36,10 @@ func (h Held) Withdrawn() cpuset.CPUSet {
 
 // bySet are CPUs of each of our transactions in force, by the path of its cpuset;
 // one that has none is left out.
-func (f facts) bySet(of func(Held) cpuset.CPUSet) map[string]cpuset.CPUSet {
+func (f facts) bySet(pick func(Held) cpuset.CPUSet) map[string]cpuset.CPUSet {
 	all := map[string]cpuset.CPUSet{}
 	for _, h := range f.Held {
-		if set := of(h); !set.IsEmpty() {
+		if set := pick(h); !set.IsEmpty() {
 			all[h.CPUSet] = set
 		}
 	}

@@ -110,7 +110,7 @@ func TestRunStopsWithContext(t *testing.T) {
 
 func TestCallingUser(t *testing.T) {
 	web := account{name: "web", home: "/home/web", groups: []uint32{1001, 27}}
-	of := func(uid, gid uint32, groups []uint32, home, name string) caller {
+	callerWith := func(uid, gid uint32, groups []uint32, home, name string) caller {
 		return caller{&syscall.Credential{Uid: uid, Gid: gid, Groups: groups}, []string{"HOME=" + home, "USER=" + name, "LOGNAME=" + name}}
 	}
 	for _, tc := range []struct {
@@ -120,8 +120,8 @@ func TestCallingUser(t *testing.T) {
 		gidEnv string
 		want   caller
 	}{
-		{"sudo", 0, "1000", "1001", of(1000, 1001, web.groups, web.home, web.name)},
-		{"sudo by a user that the host does not know", 0, "1234", "1001", of(1234, 1001, nil, "/", "from-sudo")},
+		{"sudo", 0, "1000", "1001", callerWith(1000, 1001, web.groups, web.home, web.name)},
+		{"sudo by a user that the host does not know", 0, "1234", "1001", callerWith(1234, 1001, nil, "/", "from-sudo")},
 		{"root itself", 0, "", "", caller{}},
 		{"sudo by root", 0, "0", "0", caller{}},
 		{"ordinary user with a forged variable", 1000, "1001", "1001", caller{}},

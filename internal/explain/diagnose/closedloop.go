@@ -45,10 +45,10 @@ func closedLoop(all []cycle) (gap time.Duration, closed bool) {
 	if len(all) < leastCycles {
 		return 0, false
 	}
-	sorted := func(of func(cycle) int64) []int64 {
+	sorted := func(pick func(cycle) int64) []int64 {
 		var times []int64
 		for _, c := range all {
-			times = append(times, of(c))
+			times = append(times, pick(c))
 		}
 		slices.Sort(times)
 		return times

@@ -132,7 +132,7 @@ func (o Options) completeHeld(h *recording.Header) {
 
 // readLevels reads the target's limit and those of its ancestors, and the quotas of cgroups in it. notes say what was not readable.
 func (o Options) readLevels() (levels, below []recording.Level, notes []string) {
-	of := func(all []cgroup.Level) (found []recording.Level) {
+	recorded := func(all []cgroup.Level) (found []recording.Level) {
 		for _, l := range all {
 			level := observe.RecordingLevel(l)
 			if id, err := o.Host.ID(cgroup.CPU, l.Path); err == nil {
@@ -150,7 +150,7 @@ func (o Options) readLevels() (levels, below []recording.Level, notes []string) 
 	if !whole {
 		notes = append(notes, "limits: not all of the cgroups below it were read")
 	}
-	return of(own), of(inside), notes
+	return recorded(own), recorded(inside), notes
 }
 
 // ofOneName is how many threads of one name that the kernel may have cut make it likely that it is the beginning of several names.

@@ -89,12 +89,12 @@ func drawn(t *rapid.T) recording.Recording {
 			s.WokenBy(all[number(0, len(all)-1, "waker")], tid)
 		}
 	}
-	one := func() uint32 { return all[number(0, len(all)-1, "thread")] }
+	pick := func() uint32 { return all[number(0, len(all)-1, "thread")] }
 	for range number(1, 30, "jobs") {
-		s.Work(time.Duration(number(0, 100, "at"))*ms, time.Duration(number(1, 15, "work"))*ms, one())
+		s.Work(time.Duration(number(0, 100, "at"))*ms, time.Duration(number(1, 15, "work"))*ms, pick())
 	}
 	for range number(0, 40, "reads and writes") {
-		e := recording.Event{AtNS: int64(number(0, 120_000, "at")) * 1000, Kind: recording.Send, Thread: one(),
+		e := recording.Event{AtNS: int64(number(0, 120_000, "at")) * 1000, Kind: recording.Send, Thread: pick(),
 			Socket: uint32(number(1, 3, "socket"))}
 		if rapid.Bool().Draw(t, "read") {
 			e.Kind, e.Count = recording.Receive, uint64(number(0, 50_000, "waited")*1000)

@@ -10,7 +10,7 @@ import (
 const docker = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 func TestPickMounts(t *testing.T) {
-	all := func(cpu, set, acct Mount) map[Controller]Mount {
+	mountsOf := func(cpu, set, acct Mount) map[Controller]Mount {
 		return map[Controller]Mount{CPU: cpu, CPUSet: set, CPUAcct: acct}
 	}
 	v1 := func(dir, root string) Mount { return Mount{Version: V1, Dir: dir, Root: root} }
@@ -20,15 +20,15 @@ func TestPickMounts(t *testing.T) {
 	unified := Mount{Version: V2, Dir: "/sys/fs/cgroup/unified", Root: "/"}
 	own := readOnly(v1("/sys/fs/cgroup/cpu,cpuacct", docker))
 	for name, want := range map[string]map[Controller]Mount{
-		"v1-separate":         all(v1("/sys/fs/cgroup/cpu", "/"), v1("/sys/fs/cgroup/cpuset", "/"), v1("/sys/fs/cgroup/cpuacct", "/")),
-		"v1-systemd-hybrid":   all(together, v1("/sys/fs/cgroup/cpuset", "/"), together),
-		"v1-docker-container": all(own, readOnly(v1("/sys/fs/cgroup/cpuset", docker)), own),
-		"v1-agent-pod": all(v1("/host/cgroup/cpu,cpuacct", "/"), v1("/host/cgroup/cpuset", "/"),
+		"v1-separate":         mountsOf(v1("/sys/fs/cgroup/cpu", "/"), v1("/sys/fs/cgroup/cpuset", "/"), v1("/sys/fs/cgroup/cpuacct", "/")),
+		"v1-systemd-hybrid":   mountsOf(together, v1("/sys/fs/cgroup/cpuset", "/"), together),
+		"v1-docker-container": mountsOf(own, readOnly(v1("/sys/fs/cgroup/cpuset", docker)), own),
+		"v1-agent-pod": mountsOf(v1("/host/cgroup/cpu,cpuacct", "/"), v1("/host/cgroup/cpuset", "/"),
 			v1("/host/cgroup/cpu,cpuacct", "/")),
-		"v1-node-namespace": all(v1("/sys/fs/cgroup/cpu,cpuacct", "/../.."), v1("/sys/fs/cgroup/cpuset", "/"),
+		"v1-node-namespace": mountsOf(v1("/sys/fs/cgroup/cpu,cpuacct", "/../.."), v1("/sys/fs/cgroup/cpuset", "/"),
 			v1("/sys/fs/cgroup/cpu,cpuacct", "/../..")),
-		"v2-kubernetes": all(v2, v2, v2),
-		"mixed":         all(unified, v1("/sys/fs/cgroup/cpuset", "/"), unified),
+		"v2-kubernetes": mountsOf(v2, v2, v2),
+		"mixed":         mountsOf(unified, v1("/sys/fs/cgroup/cpuset", "/"), unified),
 		"awkward":       {CPU: v1("/mnt/my cpu\tx\ny", `/a b\c`), CPUSet: v1("/a/longer/name/cpuset", "/")},
 		"junk":          {},
 	} {

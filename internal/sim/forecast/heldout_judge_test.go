@@ -17,10 +17,10 @@ var (
 func off(low, high float64) float64 { return math.Log(max(1e-3, high) / max(1e-3, low)) }
 
 // came is the median over a row's runs; of two runs it is their mean.
-func (row *heldOutRow) came(of func(*heldOutFigures) float64) float64 {
+func (row *heldOutRow) came(pick func(*heldOutFigures) float64) float64 {
 	var all []float64
 	for i := range row.Came {
-		all = append(all, of(&row.Came[i]))
+		all = append(all, pick(&row.Came[i]))
 	}
 	slices.Sort(all)
 	n := len(all)
@@ -131,16 +131,16 @@ func calibrate(outs []heldOut) Calibration {
 			at := int(math.Ceil(float64(len(scores)+1)*Coverage)) - 1
 			return math.Round(scores[min(at, len(scores)-1)]*1e4) / 1e4
 		}
-		ratio := func(own func(*Error) *Range, of func(*heldOutFigures) float64) float64 {
+		ratio := func(own func(*Error) *Range, pick func(*heldOutFigures) float64) float64 {
 			return beyond(func(row *heldOutRow, run *heldOutFigures) float64 {
 				r := own(&row.Own)
-				return max(off(r.High, of(run)), off(of(run), r.Low))
+				return max(off(r.High, pick(run)), off(pick(run), r.Low))
 			})
 		}
-		apart := func(own func(*Error) *Range, of func(*heldOutFigures) float64) float64 {
+		apart := func(own func(*Error) *Range, pick func(*heldOutFigures) float64) float64 {
 			return beyond(func(row *heldOutRow, run *heldOutFigures) float64 {
 				r := own(&row.Own)
-				return max(of(run)-r.High, r.Low-of(run))
+				return max(pick(run)-r.High, r.Low-pick(run))
 			})
 		}
 		calibration[name] = Residual{

@@ -56,7 +56,7 @@ func TestAPodWithTheQuotaOfItsContainer(t *testing.T) {
 
 // What a plan writes into the quotas along the path is what the forecast simulates.
 func TestLimitsOfAPod(t *testing.T) {
-	of := func(quota, burst, period time.Duration) bandwidth.Limit {
+	limitOf := func(quota, burst, period time.Duration) bandwidth.Limit {
 		return bandwidth.Limit{Quota: quota, Burst: burst, Period: period}
 	}
 	for name, c := range map[string]struct {
@@ -64,17 +64,22 @@ func TestLimitsOfAPod(t *testing.T) {
 		r        Remedy
 		own, out bandwidth.Limit
 	}{
-		"burst":                 {50 * ms, Remedy{Name: Burst, Burst: 50 * ms}, of(50*ms, 50*ms, 100*ms), of(50*ms, 50*ms, 100*ms)},
-		"burst, beside another": {80 * ms, Remedy{Name: Burst, Burst: 50 * ms}, of(50*ms, 50*ms, 100*ms), of(80*ms, 50*ms, 100*ms)},
+		"burst": {50 * ms, Remedy{Name: Burst, Burst: 50 * ms}, limitOf(50*ms, 50*ms, 100*ms),
+			limitOf(50*ms, 50*ms, 100*ms)},
+		"burst, beside another": {80 * ms, Remedy{Name: Burst, Burst: 50 * ms}, limitOf(50*ms, 50*ms, 100*ms),
+			limitOf(80*ms, 50*ms, 100*ms)},
 		"burst in a shorter period": {50 * ms, Remedy{Name: Burst, Burst: 10 * ms, Period: 20 * ms},
-			of(10*ms, 10*ms, 20*ms), of(50*ms, 10*ms, 100*ms)},
-		"raise":                        {50 * ms, Remedy{Name: Raise, Factor: 2}, of(100*ms, 0, 100*ms), of(100*ms, 0, 100*ms)},
-		"raise, beside another":        {80 * ms, Remedy{Name: Raise, Factor: 2}, of(100*ms, 0, 100*ms), of(130*ms, 0, 100*ms)},
-		"raise of a pod that binds":    {40 * ms, Remedy{Name: Raise, Factor: 1.5}, of(60*ms, 0, 100*ms), of(60*ms, 0, 100*ms)},
-		"period":                       {50 * ms, Remedy{Name: Period, Period: 20 * ms}, of(10*ms, 0, 20*ms), of(50*ms, 0, 100*ms)},
-		"narrow":                       {50 * ms, Remedy{Name: Narrow}, of(5*ms, 0, 10*ms), of(5*ms, 0, 10*ms)},
-		"narrow, burst":                {50 * ms, Remedy{Name: Narrow, Burst: 50 * ms}, of(50*ms, 50*ms, 100*ms), of(50*ms, 50*ms, 100*ms)},
-		"narrow, burst, beside others": {80 * ms, Remedy{Name: Narrow, Burst: 50 * ms}, of(50*ms, 50*ms, 100*ms), of(80*ms, 50*ms, 100*ms)},
+			limitOf(10*ms, 10*ms, 20*ms), limitOf(50*ms, 10*ms, 100*ms)},
+		"raise":                     {50 * ms, Remedy{Name: Raise, Factor: 2}, limitOf(100*ms, 0, 100*ms), limitOf(100*ms, 0, 100*ms)},
+		"raise, beside another":     {80 * ms, Remedy{Name: Raise, Factor: 2}, limitOf(100*ms, 0, 100*ms), limitOf(130*ms, 0, 100*ms)},
+		"raise of a pod that binds": {40 * ms, Remedy{Name: Raise, Factor: 1.5}, limitOf(60*ms, 0, 100*ms), limitOf(60*ms, 0, 100*ms)},
+		"period": {50 * ms, Remedy{Name: Period, Period: 20 * ms}, limitOf(10*ms, 0, 20*ms),
+			limitOf(50*ms, 0, 100*ms)},
+		"narrow": {50 * ms, Remedy{Name: Narrow}, limitOf(5*ms, 0, 10*ms), limitOf(5*ms, 0, 10*ms)},
+		"narrow, burst": {50 * ms, Remedy{Name: Narrow, Burst: 50 * ms}, limitOf(50*ms, 50*ms, 100*ms),
+			limitOf(50*ms, 50*ms, 100*ms)},
+		"narrow, burst, beside others": {80 * ms, Remedy{Name: Narrow, Burst: 50 * ms}, limitOf(50*ms, 50*ms, 100*ms),
+			limitOf(80*ms, 50*ms, 100*ms)},
 	} {
 		s := rt.New(8).Limit(50*ms, 100*ms).ParentLimit(c.pod, 100*ms).Process("java")
 		s.Header().Levels[1].Path = "/kubepods.slice/kubepods-podc1a3b0a2_3f3b_4d52_8a2b_0c6f1d2e3f40.slice"

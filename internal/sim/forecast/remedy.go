@@ -63,18 +63,18 @@ func (l *Load) remedies(effects []*Effect, cpus int, schedExt bool) []Remedy {
 	if container.CPUs <= 0 {
 		container.CPUs = int(math.Ceil(l.limit))
 	}
-	all := []Remedy{{Name: None}}
+	founds := []Remedy{{Name: None}}
 	if effects == nil {
 		effects = Effects()
 	}
 	for _, e := range effects {
 		for _, r := range e.Rows(container) {
 			r.of = e
-			all = append(all, r)
+			founds = append(founds, r)
 		}
 	}
-	all = append(append(all, l.resized()...), l.budgeted()...)
-	return append(all, Remedy{Name: Shards, Factor: 0.5}, Remedy{Name: Shards, Factor: 2})
+	founds = append(append(founds, l.resized()...), l.budgeted()...)
+	return append(founds, Remedy{Name: Shards, Factor: 0.5}, Remedy{Name: Shards, Factor: 2})
 }
 
 // scenarioWith returns the recorded scenario with a remedy in force. The error says why the remedy cannot be

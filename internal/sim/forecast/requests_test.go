@@ -96,9 +96,9 @@ func kindsOf(closed func(i int) bool, works ...time.Duration) []kindOf {
 
 // Requests whose work differs by a factor are of two kinds, work that is spread is of one, and a batch client's are left out.
 func TestKinds(t *testing.T) {
-	many := func(n int, of func(i int) time.Duration) (all []time.Duration) {
+	many := func(n int, pick func(i int) time.Duration) (all []time.Duration) {
 		for i := range n {
-			all = append(all, of(i))
+			all = append(all, pick(i))
 		}
 		return all
 	}

@@ -26,7 +26,7 @@ func TestRunsBesideABurner(t *testing.T) {
 			"workloads:\n  burn: {kind: burn, cgroup: a, threads: 1}\n  runs: {kind: sleep-run, cgroup: %s, %s}\n", test.cgroup, test.runs))
 		// What a sleep and a wake-up cost there.
 		s.Host.WakeCosts = scenario.WakeCosts{Long: 75e3, Short: 45e3, Busy: 17e3, Delay: 50e3}
-		of := func(figure func(o scenario.Outcome) float64) float64 {
+		medianOf := func(figure func(o scenario.Outcome) float64) float64 {
 			_, median, _ := spread(t, s, figure)
 			return median
 		}
@@ -35,9 +35,9 @@ func TestRunsBesideABurner(t *testing.T) {
 				t.Errorf("%s in cgroup %s: %s %.3g, want %.3g to %.3g", test.runs, test.cgroup, what, got, want[0], want[1])
 			}
 		}
-		within("runs", of(func(o scenario.Outcome) float64 { return float64(o.Workloads["runs"].Count) }), test.counts)
-		within("p95", of(func(o scenario.Outcome) float64 { return *o.Workloads["runs"].P95 }), test.p95)
-		within("CPUs of its cgroup", of(func(o scenario.Outcome) float64 {
+		within("runs", medianOf(func(o scenario.Outcome) float64 { return float64(o.Workloads["runs"].Count) }), test.counts)
+		within("p95", medianOf(func(o scenario.Outcome) float64 { return *o.Workloads["runs"].P95 }), test.p95)
+		within("CPUs of its cgroup", medianOf(func(o scenario.Outcome) float64 {
 			return o.Cgroups[test.cgroup].UsageSeconds / o.Seconds
 		}), test.on)
 	}

@@ -110,10 +110,10 @@ func (l *level) steps(s State) []Change {
 // ratio is the CPUs that a cgroup's limit comes to: its own, or, where it has none, what it inherits from the nearest
 // ancestor that changes too (tg_cfs_schedulable_down gives an unlimited child its parent's ratio). Ancestors that do
 // not change are the same before and after, and need no look.
-func ratio(levels map[string]*level, l *level, of func(*level) cgroup.Limit) float64 {
+func ratio(levels map[string]*level, l *level, pick func(*level) cgroup.Limit) float64 {
 	for path := l.path; ; path = cgroup.Parent(path) {
 		if at := levels[path]; at != nil {
-			if cpus, limited := of(at).CPUs(); limited {
+			if cpus, limited := pick(at).CPUs(); limited {
 				return cpus
 			}
 		}

@@ -287,7 +287,7 @@ func policies() []policy.ReportContainer {
 	if err != nil {
 		panic(err)
 	}
-	of := func(name, asks string, t policy.Treatment) policy.ReportContainer {
+	treatedAs := func(name, asks string, t policy.Treatment) policy.ReportContainer {
 		c := container.Container{Name: name, Namespace: "shop",
 			Group: cgroup.Group{Path: "/kubepods.slice/kubepods-burstable.slice/" + name}}
 		var pod policy.Pod
@@ -297,10 +297,10 @@ func policies() []policy.ReportContainer {
 		return rules.Container(c, rules.Effective(c, pod), t)
 	}
 	return []policy.ReportContainer{
-		of("shop/cart-7d9f8b6c5-x2x4z/app", "pin",
+		treatedAs("shop/cart-7d9f8b6c5-x2x4z/app", "pin",
 			policy.Treatment{Reason: policy.ReasonForecast, Detail: "leave: at equal CPU the quota serves it as well", Until: now}),
-		of("shop/search/index", "narrow", policy.Treatment{Remedy: "narrow", Transaction: "20261123-074452-de0d12"}),
-		of("shop/mail", "", policy.Treatment{}),
+		treatedAs("shop/search/index", "narrow", policy.Treatment{Remedy: "narrow", Transaction: "20261123-074452-de0d12"}),
+		treatedAs("shop/mail", "", policy.Treatment{}),
 	}
 }
 

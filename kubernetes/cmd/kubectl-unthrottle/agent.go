@@ -82,11 +82,11 @@ func readerPort(pod *core.Pod) (int, error) {
 
 // agentAt reaches the reader on the node of a pod.
 func (c *connected) agentAt(ctx context.Context, pod *core.Pod) (*agent, error) {
-	all, err := c.agents(ctx, pod.Spec.NodeName)
+	pods, err := c.agents(ctx, pod.Spec.NodeName)
 	if err != nil {
 		return nil, err
 	}
-	return c.agentOf(ctx, &all[0])
+	return c.agentOf(ctx, &pods[0])
 }
 
 // each asks the readers of all nodes, or of one. A node that cannot be asked is said, and is an error only if none can.

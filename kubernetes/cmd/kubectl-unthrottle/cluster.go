@@ -77,7 +77,7 @@ func (c *connected) agents(ctx context.Context, node string) ([]core.Pod, error)
 	if node != "" {
 		options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
 	}
-	all, err := c.client.CoreV1().Pods(c.agentNamespace).List(ctx, options)
+	list, err := c.client.CoreV1().Pods(c.agentNamespace).List(ctx, options)
 	if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("the agent's pods cannot be found: %w; you need 'list' on pods, and 'get' and "+
 			"'create' on pods/portforward, in namespace %s", err, c.agentNamespace)
@@ -86,7 +86,7 @@ func (c *connected) agents(ctx context.Context, node string) ([]core.Pod, error)
 		return nil, fmt.Errorf("the agent's pods cannot be found: %w", err)
 	}
 	var running []core.Pod
-	for _, pod := range all.Items {
+	for _, pod := range list.Items {
 		if pod.Status.Phase == core.PodRunning {
 			running = append(running, pod)
 		}
@@ -111,12 +111,12 @@ func (p *plugin) completePods(cmd *cobra.Command, args []string, _ string) ([]st
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	all, err := c.client.CoreV1().Pods(c.namespace).List(cmd.Context(), meta.ListOptions{Limit: 500})
+	list, err := c.client.CoreV1().Pods(c.namespace).List(cmd.Context(), meta.ListOptions{Limit: 500})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	var names []string
-	for _, pod := range all.Items {
+	for _, pod := range list.Items {
 		names = append(names, pod.Name)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

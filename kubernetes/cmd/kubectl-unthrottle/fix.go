@@ -123,18 +123,18 @@ func (c *connected) wish(ctx context.Context, pod *core.Pod, o fixOptions) (wish
 		return wish{}, err
 	}
 	w := wished(pod, c.container, o.remedy, o.mode)
-	all, err := c.client.CoreV1().Pods(pod.Namespace).List(ctx, meta.ListOptions{})
+	list, err := c.client.CoreV1().Pods(pod.Namespace).List(ctx, meta.ListOptions{})
 	if err != nil {
 		return w, fmt.Errorf("which pods the policy would match cannot be told: %w", err)
 	}
 	n := 0
-	for i := range all.Items {
-		if fits(w.match, &all.Items[i]) && ownerOf(&all.Items[i]) == w.of {
+	for i := range list.Items {
+		if fits(w.match, &list.Items[i]) && ownerOf(&list.Items[i]) == w.of {
 			n++
 		}
 	}
 	fmt.Fprintf(c.ErrOut, "for %s of %s: name %s\n", text.Count(n, "pod"), w.of, w.match)
-	if also := others(w.of, w.match, all.Items); len(also) > 0 {
+	if also := others(w.of, w.match, list.Items); len(also) > 0 {
 		said := fmt.Sprintf("the name %s also matches %s", w.match, strings.Join(also, ", "))
 		if !o.others && !o.dry {
 			return w, fmt.Errorf("%s: nothing is written; --others asks for the remedy for these too", said)
@@ -267,18 +267,18 @@ func (a *agent) verdict(ctx context.Context, pod *core.Pod, w wish, wait time.Du
 			return err
 		}
 		pending := false
-		for _, of := range report.Containers {
+		for _, container := range report.Containers {
 			say := ""
-			switch ruled := ruleOf(of); {
+			switch ruled := ruleOf(container); {
 			case ruled != key && ruled != "":
 				pending, say = true, "the rule of "+text.Shown(ruled)+
 					" counts so far: an older policy comes first, and the agent reads its rules once a minute at most"
 			case ruled != key:
 				pending, say = true, "the agent on node "+a.node+" does not have the policy yet: it reads its rules once a minute at most"
-			case of.Remedy == nil && of.Reason != nil && slices.Contains(notYet, *of.Reason):
-				pending, say = true, text.Shown(*of.Why)
+			case container.Remedy == nil && container.Reason != nil && slices.Contains(notYet, *container.Reason):
+				pending, say = true, text.Shown(*container.Why)
 			}
-			if name := text.Shown(of.Name); say != "" && told[name] != say {
+			if name := text.Shown(container.Name); say != "" && told[name] != say {
 				told[name], last = say, say
 				fmt.Fprintf(a.ErrOut, "%s: %s\n", name, say)
 			}
@@ -296,8 +296,8 @@ func keyOf(pod *core.Pod, w wish) string {
 }
 
 // ruleOf is the policy that the rule in force for a container was made from; "": none.
-func ruleOf(of policy.ReportContainer) string {
-	for _, v := range of.Values {
+func ruleOf(container policy.ReportContainer) string {
+	for _, v := range container.Values {
 		if v.Name == "policy" {
 			return v.Value
 		}
@@ -310,17 +310,17 @@ func (a *agent) say(report policy.Document) error {
 	if a.output == "json" {
 		return a.json(report)
 	}
-	for _, of := range report.Containers {
-		name := text.Shown(of.Name)
+	for _, container := range report.Containers {
+		name := text.Shown(container.Name)
 		switch {
-		case of.Remedy != nil:
-			fmt.Fprintf(a.Out, "%s: %s is in force\n", name, text.Shown(*of.Remedy))
-		case of.Why != nil:
-			fmt.Fprintf(a.Out, "%s: nothing is in force: %s\n", name, text.Shown(*of.Why))
+		case container.Remedy != nil:
+			fmt.Fprintf(a.Out, "%s: %s is in force\n", name, text.Shown(*container.Remedy))
+		case container.Why != nil:
+			fmt.Fprintf(a.Out, "%s: nothing is in force: %s\n", name, text.Shown(*container.Why))
 		default:
 			fmt.Fprintf(a.Out, "%s: nothing is in force\n", name)
 		}
-		if of.Remedy == nil && of.Reason != nil && *of.Reason == policy.ReasonObserving {
+		if container.Remedy == nil && container.Reason != nil && *container.Reason == policy.ReasonObserving {
 			fmt.Fprintf(a.Out, "  The agents apply where the policy and the chart both say apply: helm upgrade ... "+
 				"--set tier=cure --set mode=apply\n")
 		}

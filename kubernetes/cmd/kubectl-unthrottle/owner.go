@@ -75,8 +75,8 @@ func fits(pattern string, pod *core.Pod) bool {
 	if glob(pod.Name) {
 		return true
 	}
-	for _, all := range [][]core.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		if slices.ContainsFunc(all, func(c core.Container) bool {
+	for _, containers := range [][]core.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		if slices.ContainsFunc(containers, func(c core.Container) bool {
 			return glob(c.Name) || glob(pod.Name+"/"+c.Name) || glob(pod.Namespace+"/"+pod.Name+"/"+c.Name)
 		}) {
 			return true

@@ -36,9 +36,9 @@ func TestOwners(t *testing.T) {
 			t.Errorf("%s fits a container that is not there", match(of, pod, "other"))
 		}
 	}
-	all := []core.Pod{*replica("cart", "7d9c5b8f6", "x2x4x"), *replica("cart-api", "5c7d9f6b4", "abcde"),
+	pods := []core.Pod{*replica("cart", "7d9c5b8f6", "x2x4x"), *replica("cart-api", "5c7d9f6b4", "abcde"),
 		*podOf("db-0", "StatefulSet", "db", nil)}
-	if got := others(owner{"Deployment", "cart"}, "cart-*-?????", all); len(got) != 1 ||
+	if got := others(owner{"Deployment", "cart"}, "cart-*-?????", pods); len(got) != 1 ||
 		got[0] != "deployment/cart-api (pod cart-api-5c7d9f6b4-abcde)" {
 		t.Errorf("%q", got)
 	}

@@ -89,8 +89,8 @@ func newWorld(t *testing.T, more ...runtime.Object) *world {
 			Containers: []core.Container{{Name: "agent"}, {Name: "reader", Args: []string{"read", "--listen", "127.0.0.1:9470"}}}},
 		Status: core.PodStatus{Phase: core.PodRunning}}
 	w := &world{t: t, agent: agent, user: "developer", moments: []string{"before"}, says: "True Accepted its rules are in force"}
-	all := append([]runtime.Object{agent, replica("cart", "7d9c5b8f6", "x2x4x"), replica("cart", "7d9c5b8f6", "p7rmn")}, more...)
-	w.client = fake.NewClientset(all...)
+	objects := append([]runtime.Object{agent, replica("cart", "7d9c5b8f6", "x2x4x"), replica("cart", "7d9c5b8f6", "p7rmn")}, more...)
+	w.client = fake.NewClientset(objects...)
 	w.policies = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{resource: "ThrottlePolicyList"})
 	w.policies.PrependReactor("get", "throttlepolicies", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -138,9 +138,9 @@ func (w *world) run(args ...string) (out, said string, err error) {
 // terminal runs it, and has both of its streams in one.
 func (w *world) terminal(args ...string) (string, error) {
 	w.t.Helper()
-	var all bytes.Buffer
-	err := w.into(&all, &all, args...)
-	return all.String(), err
+	var buffer bytes.Buffer
+	err := w.into(&buffer, &buffer, args...)
+	return buffer.String(), err
 }
 
 func (w *world) into(stdout, stderr io.Writer, args ...string) error {

@@ -37,11 +37,11 @@ func (p *plugin) newPolicy() *cobra.Command {
 			if p.output == "json" {
 				return p.json(report)
 			}
-			for i, of := range report.Containers {
+			for i, container := range report.Containers {
 				if i > 0 {
 					fmt.Fprintln(p.Out)
 				}
-				if err := policyview.Container(p.Out, report.Config, of, p.style()); err != nil {
+				if err := policyview.Container(p.Out, report.Config, container, p.style()); err != nil {
 					return err
 				}
 			}
@@ -57,7 +57,9 @@ func (a *agent) policyOf(ctx context.Context, pod *core.Pod) (policy.Document, e
 		return report, err
 	}
 	report.Containers = slices.DeleteFunc(report.Containers,
-		func(of policy.ReportContainer) bool { return !a.isOf(pod, of.Namespace, of.Pod, of.Container) })
+		func(container policy.ReportContainer) bool {
+			return !a.isOf(pod, container.Namespace, container.Pod, container.Container)
+		})
 	if len(report.Containers) == 0 {
 		return report, a.notSeen(pod)
 	}

@@ -34,13 +34,13 @@ func (p *plugin) recordingOf(ctx context.Context, name, at, dir string) (string,
 		return "", err
 	}
 	defer a.done()
-	var all answers.Recordings
-	if err := a.ask(ctx, "/recordings", &all); err != nil {
+	var recordings answers.Recordings
+	if err := a.ask(ctx, "/recordings", &recordings); err != nil {
 		return "", err
 	}
 	var best *answers.Recording
-	for i := range all.Recordings {
-		r := &all.Recordings[i]
+	for i := range recordings.Recordings {
+		r := &recordings.Recordings[i]
 		if a.isOf(pod, r.Namespace, r.Pod, r.Container) && (best == nil || r.At.Sub(moment).Abs() < best.At.Sub(moment).Abs()) {
 			best = r
 		}

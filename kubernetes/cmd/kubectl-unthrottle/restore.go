@@ -64,14 +64,14 @@ func (p *plugin) restore(ctx context.Context, name string, wait time.Duration) e
 	if err := a.say(report); err != nil {
 		return err
 	}
-	for _, of := range report.Containers {
-		if of.Remedy != nil {
+	for _, reportContainer := range report.Containers {
+		if reportContainer.Remedy != nil {
 			fmt.Fprintf(p.ErrOut, "%s: %s stays in force until the container ends, or until:\n  kubectl -n %s exec "+
 				"%s -c agent -- unthrottle restore %[1]s\n",
-				text.Shown(of.Name), text.Shown(*of.Remedy), a.pod.Namespace, a.pod.Name)
+				text.Shown(reportContainer.Name), text.Shown(*reportContainer.Remedy), a.pod.Namespace, a.pod.Name)
 		}
-		if by := ruleOf(of); by != "" && by != keyOf(pod, w) {
-			fmt.Fprintf(p.ErrOut, "%s: now the rule of %s counts\n", text.Shown(of.Name), text.Shown(by))
+		if by := ruleOf(reportContainer); by != "" && by != keyOf(pod, w) {
+			fmt.Fprintf(p.ErrOut, "%s: now the rule of %s counts\n", text.Shown(reportContainer.Name), text.Shown(by))
 		}
 	}
 	return nil
@@ -108,8 +108,8 @@ func (a *agent) letGo(ctx context.Context, pod *core.Pod, w wish, wait time.Dura
 			return report, err
 		}
 		has := false
-		for _, of := range report.Containers {
-			has = has || ruleOf(of) == key
+		for _, container := range report.Containers {
+			has = has || ruleOf(container) == key
 		}
 		switch {
 		case !has:

@@ -28,10 +28,10 @@ func (p *plugin) newStatus() *cobra.Command {
 			}
 			var all []nodeStatus
 			err = c.each(cmd.Context(), "", func(a *agent) error {
-				of := nodeStatus{Node: a.node}
-				err := a.ask(cmd.Context(), "/status", &of.Status)
+				status := nodeStatus{Node: a.node}
+				err := a.ask(cmd.Context(), "/status", &status.Status)
 				if err == nil {
-					all = append(all, of)
+					all = append(all, status)
 				}
 				return err
 			})

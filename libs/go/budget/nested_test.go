@@ -213,11 +213,11 @@ func TestThePermitOfAnotherBudgetIsNone(t *testing.T) {
 				must(t, other.Do(ctx, App, func() {}))
 			})
 		})
-		for _, one := range []*Budget{b, other} {
-			if s := one.Snapshot().Classes[App]; s.Started != 1 {
+		for _, budget := range []*Budget{b, other} {
+			if s := budget.Snapshot().Classes[App]; s.Started != 1 {
 				t.Errorf("%+v", s)
 			}
-			idle(t, one)
+			idle(t, budget)
 		}
 	})
 }

@@ -97,11 +97,11 @@ func (x *view) histogram() {
 	}
 	bins := binsOf(e)
 	labels := make([]string, len(bins))
-	column := func(title string, of func(bin) time.Duration) histogram.Column {
+	column := func(title string, pick func(bin) time.Duration) histogram.Column {
 		counts := make([]int, len(bins))
 		total := 0
 		for i, b := range bins {
-			counts[i] = int(of(b))
+			counts[i] = int(pick(b))
 			total += counts[i]
 		}
 		return histogram.Column{Title: title, Counts: counts,

@@ -87,15 +87,15 @@ func pageCharts(e *diagnose.Explanation) []pageChart {
 	return charts
 }
 
-func pageChartOf(e *diagnose.Explanation, bins []bin, of func(bin) time.Duration, sampled bool) pageChart {
+func pageChartOf(e *diagnose.Explanation, bins []bin, pick func(bin) time.Duration, sampled bool) pageChart {
 	total, samples := time.Duration(0), time.Duration(0)
 	for _, b := range bins {
-		total += of(b)
+		total += pick(b)
 		samples += b.Sampled
 	}
 	last := 0
 	for i, b := range bins {
-		if of(b) > 0 || b.Limit || sampled && b.Sampled > 0 {
+		if pick(b) > 0 || b.Limit || sampled && b.Sampled > 0 {
 			last = i
 		}
 	}
@@ -109,9 +109,9 @@ func pageChartOf(e *diagnose.Explanation, bins []bin, of func(bin) time.Duration
 	labelled := int(math.Ceil(labelWidth / column)) // every so many columns
 	for i, b := range bins {
 		x := chartLeft + column*float64(i)
-		s := share(of(b), total)
+		s := share(pick(b), total)
 		bar := pageBar{X: x + 0.12*column, W: 0.76 * column, Y: chartY(s), H: chartFloor - chartY(s), LabelX: x + column/2,
-			Label: b.label(), Title: fmt.Sprintf("%s: %s (%s)", binText(b), shareText(of(b), total), text.Duration(of(b)))}
+			Label: b.label(), Title: fmt.Sprintf("%s: %s (%s)", binText(b), shareText(pick(b), total), text.Duration(pick(b)))}
 		if b.OverLimit {
 			bar.Class = "over"
 		}

@@ -289,13 +289,13 @@ func itemOf(e diagnose.Explanation) item {
 }
 
 // listed keeps nil, which is "not measured", apart from an empty list.
-func listed[T, U any](all []T, of func(T) U) []U {
+func listed[T, U any](all []T, pick func(T) U) []U {
 	if all == nil {
 		return nil
 	}
 	out := make([]U, 0, len(all))
 	for _, one := range all {
-		out = append(out, of(one))
+		out = append(out, pick(one))
 	}
 	return out
 }

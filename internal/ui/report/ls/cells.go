@@ -76,14 +76,14 @@ func byCell(o *observe.Observation) string {
 }
 
 // ownLimitCell is a duration of the container's own level; without a quota there it means nothing.
-func ownLimitCell(o *observe.Observation, of func(cgroup.Limit) time.Duration) string {
+func ownLimitCell(o *observe.Observation, pick func(cgroup.Limit) time.Duration) string {
 	switch {
 	case len(o.Levels) == 0:
 		return figure.Missing
 	case !o.Levels[0].Limit.Limited():
 		return none
 	}
-	return text.ExactDuration(of(o.Levels[0].Limit))
+	return text.ExactDuration(pick(o.Levels[0].Limit))
 }
 
 func periodCell(o *observe.Observation) string {

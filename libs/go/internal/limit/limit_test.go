@@ -106,10 +106,10 @@ func TestCountersAreThoseOfTheLevelWithTheLimit(t *testing.T) {
 	two := files(map[string]string{"proc/self/cgroup": "0::/a/b\n", "proc/self/mountinfo": mountsV2,
 		"sys/fs/cgroup/a/b/cpu.max": "max 100000", "sys/fs/cgroup/a/cpu.max": "70000 100000",
 		"sys/fs/cgroup/a/cpu.stat": "usage_usec 5000\nnr_periods 7\nnr_throttled 3\nthrottled_usec 9\n"})
-	one := files(map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/x\n", "proc/self/mountinfo": mountsV1,
+	mapFS := files(map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/x\n", "proc/self/mountinfo": mountsV1,
 		v1 + "x/cpu.cfs_quota_us": "70000", v1 + "x/cpu.cfs_period_us": "100000", v1 + "x/cpuacct.usage": "5000000",
 		v1 + "x/cpu.stat": "nr_periods 7\nnr_throttled 3\nthrottled_time 9000\n"})
-	for name, fsys := range map[string]fs.FS{"v2": two, "v1": one} {
+	for name, fsys := range map[string]fs.FS{"v2": two, "v1": mapFS} {
 		l, err := Read(fsys)
 		if err != nil {
 			t.Fatal(name, err)

@@ -91,17 +91,17 @@ func (m mount) folder(cgroup string) string {
 	return strings.TrimPrefix(path.Join(m.point, path.Clean("/"+below)), "/")
 }
 
-func parseMounts(table string) (all []mount) {
+func parseMounts(table string) (mounts []mount) {
 	for line := range strings.Lines(table) {
 		front, back, ok := strings.Cut(line, " - ")
 		f, b := strings.Fields(front), strings.Fields(back)
 		if !ok || len(f) < 5 || len(b) < 3 || b[0] != "cgroup" && b[0] != "cgroup2" {
 			continue
 		}
-		all = append(all, mount{v2: b[0] == "cgroup2", root: unescape(f[3]),
+		mounts = append(mounts, mount{v2: b[0] == "cgroup2", root: unescape(f[3]),
 			point: strings.TrimPrefix(path.Clean(unescape(f[4])), "/"), options: b[2]})
 	}
-	return all
+	return mounts
 }
 
 // unescape undoes the octal escapes of mountinfo: blank, tab, line feed and backslash.

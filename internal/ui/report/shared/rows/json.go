@@ -200,16 +200,16 @@ func NewRecommended(f *forecast.Forecast, c *policy.Choice) *Recommended {
 	r := &Recommended{Answer: string(c.Answer), Why: c.Why, WithinError: c.Certain, Judged: NewJudged(f),
 		Write: append([]incode.Language{}, c.Write...)}
 	if c.Row >= 0 {
-		of := f.Rows[c.Row].Remedy
-		r.Row, r.Remedy, r.Parameters = &c.Row, &of.Name, of.Parameters()
+		found := f.Rows[c.Row].Remedy
+		r.Row, r.Remedy, r.Parameters = &c.Row, &found.Name, found.Parameters()
 	}
 	if c.Advice != "" {
 		r.Advice = &c.Advice
 	}
 	r.NotHere, r.Notes = []NotHereRow{}, append([]string{}, c.Notes...)
 	for _, i := range slices.Sorted(maps.Keys(c.Refused)) {
-		of := f.Rows[i].Remedy
-		r.NotHere = append(r.NotHere, NotHereRow{i, of.Name, of.Parameters(), c.Refused[i]})
+		found := f.Rows[i].Remedy
+		r.NotHere = append(r.NotHere, NotHereRow{i, found.Name, found.Parameters(), c.Refused[i]})
 	}
 	if c.Unseen != "" {
 		r.HostUnseen = &c.Unseen

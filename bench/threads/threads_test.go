@@ -60,11 +60,11 @@ func TestTheErrorOfForecastsIsOfTheRecords(t *testing.T) {
 }
 
 func TestMissedAimsComeFirst(t *testing.T) {
-	pick := func(limit float64, v variant, throttled uint64, p99 float64) piece {
+	pieceOf := func(limit float64, v variant, throttled uint64, p99 float64) piece {
 		return piece{Part: partBursts, Limit: limit, Variant: v, Periods: 100, Throttled: throttled, PingP99MS: p99,
 			Works: 10, WorksDone: 10}
 	}
-	text := page([]piece{pick(0.7, plain, 50, 100), pick(0.7, paced, 4, 30), {Part: partSpiral, Limit: 0.5, Variant: shedAt},
+	text := page([]piece{pieceOf(0.7, plain, 50, 100), pieceOf(0.7, paced, 4, 30), {Part: partSpiral, Limit: 0.5, Variant: shedAt},
 		{Part: partSpiral, Limit: 0.5, Variant: plain, RecoveredS: new(2.0)}})
 	for _, want := range []string{"0.7 CPUs: ping p99, of that without | 0.30 | 0.2 | MISSED", "the worst round | 10.00 | 3 | MISSED",
 		"0.7 CPUs: throttled periods, of those without | 0.08 | 0.1 | met", "0.7 CPUs: work done, of that without | 1.00 | 0.95 | met"} {
@@ -74,7 +74,7 @@ func TestMissedAimsComeFirst(t *testing.T) {
 		}
 		text = rest
 	}
-	text = page([]piece{pick(0.7, plain, 50, 100), {Part: partNetty, Limit: 0.7, Variant: nettyInline, Periods: 100,
+	text = page([]piece{pieceOf(0.7, plain, 50, 100), {Part: partNetty, Limit: 0.7, Variant: nettyInline, Periods: 100,
 		Throttled: 50, PingP99MS: 100, Works: 10, WorksDone: 10},
 		{Part: partNetty, Limit: 0.7, Variant: nettyPaced, Periods: 100, Throttled: 4, PingP99MS: 30, Works: 10, WorksDone: 10}})
 	for _, want := range []string{"0.7 CPUs, Netty: ping p99, of that without | 0.30 | 0.2 | MISSED",

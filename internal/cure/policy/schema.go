@@ -50,7 +50,7 @@ const noCommands = "a command would run as root on each node"
 func RuleKeys() []Key {
 	may := strings.Split(MayNames(), ", ")
 	classes := []string{string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary)}
-	pick := func(flag string) string {
+	ownersOf := func(flag string) string {
 		for _, s := range remedy.Settings() {
 			if s.Flag == flag {
 				return s.Owners()
@@ -77,16 +77,16 @@ func RuleKeys() []Key {
 		{Name: "remedy", Field: "Remedy", Type: TypeText, Words: remedyWords(),
 			Doc: "what is done: auto chooses by forecast, none leaves the container alone; auto by default"},
 		{Name: "class", Field: "Class", Type: TypeText, Words: classes, Doc: "which CPUs; it names the remedy"},
-		{Name: "cpus", Field: "CPUs", Type: TypeWhole, Least: 1, Most: 8192, Doc: "how many CPUs, of " + pick("cpus")},
-		{Name: "via", Field: "Via", Type: TypeText, Words: remedy.Vias, Doc: "how the width is bounded, of " + pick("via")},
-		{Name: "credit", Field: "Credit", Type: TypeTime, Doc: "the CPU time that may be saved, of " + pick("credit")},
+		{Name: "cpus", Field: "CPUs", Type: TypeWhole, Least: 1, Most: 8192, Doc: "how many CPUs, of " + ownersOf("cpus")},
+		{Name: "via", Field: "Via", Type: TypeText, Words: remedy.Vias, Doc: "how the width is bounded, of " + ownersOf("via")},
+		{Name: "credit", Field: "Credit", Type: TypeTime, Doc: "the CPU time that may be saved, of " + ownersOf("credit")},
 		{Name: "factor", Field: "Factor", Type: TypeNumber, Least: 1, Most: 1000, Above: true,
-			Doc: "the new limit as a multiple of the old one, of " + pick("factor")},
-		{Name: "to", Field: "To", Type: TypeNumber, Least: 0, Most: 8192, Above: true, Doc: "the new limit in CPUs, of " + pick("to")},
-		{Name: "lends", Field: "Lends", Type: TypeTruth, Doc: "secondary containers may use its CPUs while they idle, of " + pick("lends")},
-		{Name: "strict", Field: "Strict", Type: TypeTruth, Doc: "it keeps its quota, of " + pick("strict")},
-		{Name: "stays", Field: "Stays", Type: TypeTruth, Doc: "it is never moved to other CPUs afterwards, of " + pick("stays")},
-		{Name: "irqs", Field: "IRQs", Type: TypeTruth, Doc: "interrupts are kept off its CPUs, of " + pick("irqs")},
+			Doc: "the new limit as a multiple of the old one, of " + ownersOf("factor")},
+		{Name: "to", Field: "To", Type: TypeNumber, Least: 0, Most: 8192, Above: true, Doc: "the new limit in CPUs, of " + ownersOf("to")},
+		{Name: "lends", Field: "Lends", Type: TypeTruth, Doc: "secondary containers may use its CPUs while they idle, of " + ownersOf("lends")},
+		{Name: "strict", Field: "Strict", Type: TypeTruth, Doc: "it keeps its quota, of " + ownersOf("strict")},
+		{Name: "stays", Field: "Stays", Type: TypeTruth, Doc: "it is never moved to other CPUs afterwards, of " + ownersOf("stays")},
+		{Name: "irqs", Field: "IRQs", Type: TypeTruth, Doc: "interrupts are kept off its CPUs, of " + ownersOf("irqs")},
 		{Name: "may", Field: "May", Type: TypeWords, Words: may, Doc: "remedies that may grant more CPU than the limit, for auto"},
 		{Name: "verify", Field: "Verify", Type: TypeText, Words: []string{VerifySLO, VerifyProbe, VerifyBoth},
 			Doc: "what judges the effect"},

@@ -44,7 +44,8 @@ func (o *Options) selector() string {
 func (o *Options) query(f Figure) string {
 	selected := func(metric string) string { return metric + "{" + o.selector() + "}" }
 	counted := func(metric string) string {
-		return fmt.Sprintf("max by (%s, namespace, pod, container, id, cpu) (increase(%s[5m]))", o.NodeLabel, selected(metric))
+		return fmt.Sprintf("max by (%s, namespace, pod, container, id, cpu) (increase(%s[5m]))", o.NodeLabel,
+			selected(metric))
 	}
 	set := func(expression string) string {
 		return fmt.Sprintf("max by (%s, namespace, pod, container) (%s)", o.NodeLabel, expression)
@@ -67,7 +68,8 @@ func (o *Options) query(f Figure) string {
 	case Memory:
 		return set(selected("container_memory_working_set_bytes"))
 	case Requests:
-		return fmt.Sprintf(`max by (namespace, pod, container) (kube_pod_container_resource_requests{resource="cpu",%s})`, o.selector())
+		return fmt.Sprintf(`max by (namespace, pod, container) (kube_pod_container_resource_requests{resource="cpu",%s})`,
+			o.selector())
 	case NodeCPUs:
 		return fmt.Sprintf("max by (%s) (machine_cpu_cores)", o.NodeLabel)
 	}
@@ -144,7 +146,8 @@ func add(slots map[time.Time]Slot, f Figure, answer model.Matrix, nodeLabel stri
 		cpu := label("cpu")
 		for _, v := range series.Values {
 			// The last five minutes before the moment are the slot.
-			c := cgroup{Key{label(nodeLabel), label("namespace"), label("pod"), label("container")}, label("id"), v.Timestamp.Time().UTC().Add(-demand.SlotLength)}
+			c := cgroup{Key{label(nodeLabel), label("namespace"), label("pod"), label("container")}, label("id"),
+				v.Timestamp.Time().UTC().Add(-demand.SlotLength)}
 			n := float64(v.Value)
 			if !(n >= 0) || math.IsInf(n, 0) {
 				continue

@@ -80,7 +80,8 @@ func contradiction(r *demand.Row) string {
 	switch fit := r.Seconds / period.Seconds(); {
 	case r.Periods != nil && period > 0 && float64(*r.Periods) > extrapolated*fit+1:
 		return fmt.Sprintf("%d periods of %v in %g s", *r.Periods, period, r.Seconds)
-	case r.Periods != nil && r.ThrottledPeriods != nil && float64(*r.ThrottledPeriods) > extrapolated*float64(*r.Periods)+1:
+	case r.Periods != nil && r.ThrottledPeriods != nil &&
+		float64(*r.ThrottledPeriods) > extrapolated*float64(*r.Periods)+1:
 		return fmt.Sprintf("%d throttled periods of %d", *r.ThrottledPeriods, *r.Periods)
 	case r.LimitCPUs != nil && *r.UsedCPUSeconds > changed*(*r.LimitCPUs)*r.Seconds:
 		return fmt.Sprintf("%.3g CPUs used of a limit of %.3g", *r.UsedCPUSeconds/r.Seconds, *r.LimitCPUs)
@@ -115,7 +116,8 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []C
 		c := container.Container{Namespace: k.Namespace, Pod: k.Pod, ContainerName: k.Container}
 		r := demand.Row{
 			Schema: demand.SchemaVersion, Start: start, Began: start, Seconds: demand.SlotLength.Seconds(), Samples: 1,
-			Cluster: cluster, Node: text.Sanitize(k.Node, 0), Namespace: text.Sanitize(k.Namespace, 0), Pod: text.Sanitize(k.Pod, 0), Container: text.Sanitize(k.Container, 0),
+			Cluster: cluster, Node: text.Sanitize(k.Node, 0), Namespace: text.Sanitize(k.Namespace, 0),
+			Pod: text.Sanitize(k.Pod, 0), Container: text.Sanitize(k.Container, 0),
 			Service: text.Sanitize(demand.ServiceOf(&c), 0), Cgroup: number(k), UsedCPUSeconds: known(figures[Used]),
 		}
 		if limit := known(figures[Limit]); limit != nil && *limit > 0 {
@@ -138,7 +140,8 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []C
 	}
 	slices.SortFunc(left, func(a, b Contradiction) int { return cmp.Compare(a.Of.name(), b.Of.name()) })
 	slices.SortFunc(rows, func(a, b demand.Row) int {
-		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
+			cmp.Compare(a.Container, b.Container))
 	})
 	return rows, left
 }
@@ -159,7 +162,8 @@ func (s Slot) request(k Key, exact bool) *float64 {
 
 // stops are what its quota did, with the bounds of stopped time.
 func stops(r *demand.Row, figures *[numberOfFigures]float64) {
-	r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = whole(figures[Periods]), whole(figures[Throttled]), known(figures[ThrottledTime])
+	r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = whole(figures[Periods]), whole(figures[Throttled]),
+		known(figures[ThrottledTime])
 	if r.LimitCPUs == nil { // nothing can stop it but others' quotas, of which nothing is known
 		r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = nil, nil, nil
 		return

@@ -34,7 +34,10 @@ func (d *Dialect) typeOf(c Column) string {
 	if c.Kind != List {
 		return d.Types[c.Kind]
 	}
-	return fmt.Sprintf(d.ListType, each(c.Fields, func(f Column) string { return fmt.Sprintf(d.FieldType, f.SQL, d.typeOf(f)) }))
+	return fmt.Sprintf(d.ListType, each(c.Fields, func(f Column) string {
+		return fmt.Sprintf(d.FieldType, f.SQL,
+			d.typeOf(f))
+	}))
 }
 
 // value is what a column of a file becomes in the table. The elements of a list are made of their fields by name: a
@@ -66,7 +69,8 @@ func (d *Dialect) Selected(age int) string {
 
 // Nothing has the columns of the table, and no row.
 func (d *Dialect) Nothing() string {
-	return "SELECT CAST(NULL AS " + d.Types[Integer] + ") AS file_no, CAST(NULL AS " + d.Types[BigInt] + ") AS file_row, " +
+	return "SELECT CAST(NULL AS " + d.Types[Integer] + ") AS file_no, CAST(NULL AS " + d.Types[BigInt] +
+		") AS file_row, " +
 		d.Selected(-1) + " WHERE FALSE"
 }
 
@@ -83,9 +87,10 @@ func (d *Dialect) Lines(elements, table string) string {
 		if c.Kind != List || c.Elements != elements {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("SELECT * %s (%s, element), '%s' AS kind, %s FROM (SELECT *, %s(%s) AS element FROM %s) t",
-			d.Except, strings.Join(lists, ", "), c.SQL,
-			each(c.Fields, func(f Column) string { return "element." + f.SQL + " AS " + f.SQL }), d.Explode, c.SQL, table))
+		parts = append(parts,
+			fmt.Sprintf("SELECT * %s (%s, element), '%s' AS kind, %s FROM (SELECT *, %s(%s) AS element FROM %s) t",
+				d.Except, strings.Join(lists, ", "), c.SQL,
+				each(c.Fields, func(f Column) string { return "element." + f.SQL + " AS " + f.SQL }), d.Explode, c.SQL, table))
 	}
 	return strings.Join(parts, "\nUNION ALL\n")
 }

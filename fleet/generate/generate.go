@@ -95,7 +95,8 @@ func Make(ctx context.Context, dir string, o Options) (Truth, error) {
 	if err != nil {
 		return Truth{}, err
 	}
-	truth := Truth{Seed: o.Seed, Demand: Recorded, Hosts: o.Hosts, Containers: o.Containers, Bound: o.Bound, Rows: o.Containers * o.Hours * slotsPerHour}
+	truth := Truth{Seed: o.Seed, Demand: Recorded, Hosts: o.Hosts, Containers: o.Containers, Bound: o.Bound,
+		Rows: o.Containers * o.Hours * slotsPerHour}
 	if o.Drawn {
 		truth.Demand = Drawn
 	}
@@ -146,7 +147,8 @@ func draw(ctx context.Context, o Options) ([]service, error) {
 		s := &services[i]
 		s.workload, s.limit = fmt.Sprintf("service-%05d", i), limits[chance.IntN(len(limits))]
 		s.name = namespace + "/" + s.workload + "/app"
-		s.memoryBytes = int64(s.limit*(1+float64(i%4))) << 29 // 0.5 to 2 GiB per CPU, not drawn: what is drawn stays as it was
+		// 0.5 to 2 GiB per CPU, not drawn: what is drawn stays as it was
+		s.memoryBytes = int64(s.limit*(1+float64(i%4))) << 29
 		s.replicas = 1 + int(float64(o.Containers-n)/float64(i+1)/weights)
 		left -= s.replicas - 1
 		chances[i] = chance
@@ -263,7 +265,8 @@ func write(ctx context.Context, dir string, services []service, o Options) error
 		for host := files[file].first; host < files[file].end; host++ {
 			for _, no := range on[host] {
 				for slot := hour * slotsPerHour; slot < (hour+1)*slotsPerHour; slot++ {
-					rows = append(rows, services[serviceOf[no]].row(levelAt(serviceOf[no], slot), o.Start.Add(time.Duration(slot)*demand.SlotLength), host, no))
+					rows = append(rows, services[serviceOf[no]].row(levelAt(serviceOf[no], slot),
+						o.Start.Add(time.Duration(slot)*demand.SlotLength), host, no))
 				}
 			}
 		}
@@ -334,12 +337,16 @@ func (s *service) row(level int, start time.Time, host, no int) demand.Row {
 	stopped := r.stopped.Seconds()
 	row := demand.Row{
 		Schema: demand.SchemaVersion, Start: start, Began: start, Seconds: demand.SlotLength.Seconds(), Samples: 300,
-		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Namespace: namespace, Pod: podName(s.workload, no), Container: "app", Service: s.name, Cgroup: int64(no + 1),
+		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Namespace: namespace, Pod: podName(s.workload, no),
+		Container: "app", Service: s.name, Cgroup: int64(no + 1),
 		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(hostCPUs)),
-		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped, StoppedHighSeconds: &stopped,
-		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
-		HostCPUs: new(int32(hostCPUs)), HostMemoryBytes: new(int64(hostMemoryBytes)), MemoryBytes: new(s.memoryBytes),
-		WaitingQuotaSeconds: new(max(0, demanded-r.used.Seconds())), WaitingAncestorSeconds: new(0.0), WaitingContentionSeconds: new(0.0), WaitingUnclearSeconds: new(0.0),
+		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped,
+		StoppedHighSeconds:  &stopped,
+		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0),
+		ThrottledInsideSeconds: new(0.0),
+		HostCPUs:               new(int32(hostCPUs)), HostMemoryBytes: new(int64(hostMemoryBytes)), MemoryBytes: new(s.memoryBytes),
+		WaitingQuotaSeconds: new(max(0, demanded-r.used.Seconds())), WaitingAncestorSeconds: new(0.0),
+		WaitingContentionSeconds: new(0.0), WaitingUnclearSeconds: new(0.0),
 		Periods: new(int64(periods)), ThrottledPeriods: &r.throttled, Width: histogram(r.width), Wanted: wanted,
 	}
 	row.SetCandidates(period, s.other[level])

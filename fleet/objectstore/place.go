@@ -31,7 +31,8 @@ func Parse(name string) (Place, error) {
 	case strings.HasPrefix(name, "s3a://"), strings.HasPrefix(name, "s3n://"):
 		return fail(errors.New("that is Hadoop's name for it: give s3://BUCKET/PREFIX"))
 	case !ok:
-		return fail(errors.New("this version reads folders and s3://BUCKET/PREFIX: name the store's S3 endpoint in AWS_ENDPOINT_URL, or copy it into a folder, such as by rclone"))
+		return fail(errors.New("this version reads folders and s3://BUCKET/PREFIX: name the store's S3 endpoint in " +
+			"AWS_ENDPOINT_URL, or copy it into a folder, such as by rclone"))
 	}
 	bucket, below, _ := strings.Cut(rest, "/")
 	if err := s3utils.CheckValidBucketNameStrict(bucket); err != nil {

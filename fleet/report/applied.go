@@ -50,9 +50,11 @@ func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error)
 			containers = append(containers, line.treated)
 		}
 		if line.Step != nil && line.Stopped != nil && line.BurstStopped != nil && line.From != nil {
-			containers[len(containers)-1].before.Add(periodmodel.Outcome{From: int(*line.From), Candidates: []periodmodel.Candidate{
-				{Step: *line.Step, Stopped: microseconds(*line.Stopped), BurstStopped: microseconds(*line.BurstStopped)},
-			}})
+			with := periodmodel.Candidate{
+				Step: *line.Step, Stopped: microseconds(*line.Stopped), BurstStopped: microseconds(*line.BurstStopped),
+			}
+			containers[len(containers)-1].before.Add(
+				periodmodel.Outcome{From: int(*line.From), Candidates: []periodmodel.Candidate{with}})
 		}
 	}); err != nil {
 		return nil, err

@@ -32,7 +32,8 @@ const (
 type NoHosts struct{ Hosts int }
 
 func (e *NoHosts) Error() string {
-	return fmt.Sprintf("rows of %d hosts do not tell their CPUs and memory: they are of older programs; 'unthrottle export' and agents of this version keep both", e.Hosts)
+	return fmt.Sprintf("rows of %d hosts do not tell their CPUs and memory: they are of older programs; 'unthrottle "+
+		"export' and agents of this version keep both", e.Hosts)
 }
 
 // cluster is the hosts among which containers may move.
@@ -61,11 +62,13 @@ type PlanOptions struct {
 // MakePlan makes a plan. Containers move within their cluster. A budget of moves goes to the clusters in the order of
 // their names.
 func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Plan, error) {
-	d := view.Plan{Risk: may.Risk, Reserve: may.Reserve, Stay: []view.Stay{}, Emptied: []view.Host{}, MoveList: []view.Move{}}
+	d := view.Plan{Risk: may.Risk, Reserve: may.Reserve, Stay: []view.Stay{}, Emptied: []view.Host{},
+		MoveList: []view.Move{}}
 	if may.Moves >= 0 {
 		d.MovesAtMost = &may.Moves
 	}
-	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"); err != nil {
+	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers",
+		"exclusive"); err != nil {
 		return d, err
 	}
 	var read view.Document
@@ -148,7 +151,8 @@ type placed struct {
 }
 
 // readContainers adds the containers to their clusters, with what they want.
-func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, secondary func(service string) bool, d *view.Plan) error {
+func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, secondary func(service string) bool,
+	d *view.Plan) error {
 	demands := map[int64]*demandOfDay{}
 	if err := engine.Each(ctx, e, "plan_demand", func(line struct {
 		No    int64 `json:"container_no"`

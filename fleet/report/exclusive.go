@@ -54,7 +54,8 @@ func (sets exclusiveSets) node(groups string, pinned []int64, machines map[strin
 		if cpus.IsEmpty() {
 			return nil
 		}
-		s.Containers = append(s.Containers, placement.Container{Name: numbered(no), CPUs: float64(cpus.Size()), Current: cpus})
+		c := placement.Container{Name: numbered(no), CPUs: float64(cpus.Size()), Current: cpus}
+		s.Containers = append(s.Containers, c)
 	}
 	n, refused, err := placement.NewNode(s)
 	if err != nil || len(refused) > 0 {
@@ -73,7 +74,9 @@ func numbered(no int64) string { return strconv.FormatInt(no, 10) }
 // fragmentation is how many of the CPUs that pinned containers give back are the odd threads of cores that another
 // container has a thread of, or the same one keeps: no set of whole cores can have them. nil: of a container that gives
 // some back it is not known which CPUs it has.
-func fragmentation(ctx context.Context, e engine.Engine, containers []sized, services map[string]*service) (*float64, error) {
+func fragmentation(
+	ctx context.Context, e engine.Engine, containers []sized, services map[string]*service,
+) (*float64, error) {
 	sets, err := readExclusive(ctx, e)
 	if err != nil {
 		return nil, err

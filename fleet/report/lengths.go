@@ -64,7 +64,8 @@ func rolesByService(ctx context.Context, e engine.Engine) (map[string][]view.Rol
 	})
 	roles := map[string][]view.Role{}
 	for k, l := range responses {
-		roles[k.service] = append(roles[k.service], view.Role{Name: k.role, Runs: l.count(), P50: *l.quantile(0.5), P99: *l.quantile(0.99)})
+		role := view.Role{Name: k.role, Runs: l.count(), P50: *l.quantile(0.5), P99: *l.quantile(0.99)}
+		roles[k.service] = append(roles[k.service], role)
 	}
 	for service, its := range roles {
 		slices.SortFunc(its, func(a, b view.Role) int {

@@ -101,7 +101,8 @@ const leastKnown = 0.9
 
 // curve is what other limits would have done; nil: periods were not kept, or tell of too little of the time.
 func (c *sized) curve(demand *leastlimit.Demand) *periodmodel.Curve {
-	if c.pinned() || c.PeriodSeconds == nil || c.Periods == nil || c.From == nil || *c.PeriodSeconds < leastKnown**c.Measured {
+	if c.pinned() || c.PeriodSeconds == nil || c.Periods == nil || c.From == nil ||
+		*c.PeriodSeconds < leastKnown**c.Measured {
 		return nil
 	}
 	curve := &periodmodel.Curve{Busy: time.Duration(demand.BusySeconds() * float64(time.Second)), Periods: *c.Periods}
@@ -139,7 +140,8 @@ type need struct {
 // that is safe, since what comes by chance evens out.
 func (n *need) times(load float64) *need {
 	more := *n
-	more.limit, more.lower, more.burst, more.mean = n.limit.times(load), n.lower.times(load), n.burst.times(load), load*n.mean
+	more.limit, more.lower, more.burst, more.mean = n.limit.times(load), n.lower.times(load), n.burst.times(load),
+		load*n.mean
 	return &more
 }
 

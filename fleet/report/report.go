@@ -38,7 +38,8 @@ func (o *Options) name(file string) string {
 type NoRows struct{ Input view.Input }
 
 func (e *NoRows) Error() string {
-	return fmt.Sprintf("no row that counts in %s: %d could not be read, %s had no sound row; 'unthrottle export --dir DIR' makes some",
+	return fmt.Sprintf("no row that counts in %s: %d could not be read, %s had no sound row; 'unthrottle export --dir "+
+		"DIR' makes some",
 		text.Count(e.Input.Files, "file"), len(e.Input.Refused)+e.Input.RefusedMore, text.Count(int(e.Input.Rows), "row"))
 }
 

@@ -172,7 +172,8 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 			s.Requests, s.RequestP50, s.RequestP99 = new(took.count()), took.quantile(0.5), took.quantile(0.99)
 		}
 		s.Roles = append([]view.Role{}, roles[s.Name]...)
-		s.StoppedBy = stopper(s.StoppedShare, [...]*float64{own: line.Own, pod: line.Pod, slice: line.Slice, inside: line.Inside})
+		s.StoppedBy = stopper(s.StoppedShare, [...]*float64{own: line.Own, pod: line.Pod, slice: line.Slice,
+			inside: line.Inside})
 		if s.StoppedBy == &stoppers[own] {
 			s.SpentBy = new(s.Name)
 		} else if by, ok := spenders[s.Name]; ok && s.StoppedBy == &stoppers[pod] {

@@ -49,6 +49,10 @@ func Open(o Options) (*Engine, error) {
 	return &Engine{o: o, patience: 10 * time.Second}, nil
 }
 
+// errPartlyRead is why a file is left out of which rows are missing.
+var errPartlyRead = errors.New("Spark cannot read all of its rows: " +
+	"it is damaged, or its columns are of types that Spark does not read")
+
 // Prepare runs Spark: it makes the tables and answers all questions of a script.
 func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (refused []engine.Refused, err error) {
 	descriptions, errs := described(ctx, files)
@@ -69,7 +73,8 @@ func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (
 	if err != nil {
 		return refused, err
 	}
-	if err := errors.Join(os.Mkdir(out, 0o700), os.WriteFile(filepath.Join(e.o.Dir, "job.py"), jobText, 0o600), os.WriteFile(filepath.Join(e.o.Dir, "job.json"), text, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(out, 0o700), os.WriteFile(filepath.Join(e.o.Dir, "job.py"), jobText, 0o600),
+		os.WriteFile(filepath.Join(e.o.Dir, "job.json"), text, 0o600)); err != nil {
 		return refused, err
 	}
 	if err := e.submit(ctx); err != nil {
@@ -78,7 +83,7 @@ func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (
 	err = engine.Each(ctx, e, damaged, func(file struct {
 		No int `json:"file_no"`
 	}) {
-		refused = append(refused, engine.Refused{File: files[file.No], Err: errors.New("Spark cannot read all of its rows: it is damaged, or its columns are of types that Spark does not read")})
+		refused = append(refused, engine.Refused{File: files[file.No], Err: errPartlyRead})
 	})
 	return refused, err
 }
@@ -113,7 +118,8 @@ func scan(values []json.RawMessage, to []any) error {
 		return fmt.Errorf("%d columns, not %d", len(values), len(to))
 	}
 	for i, v := range values {
-		if kind := reflect.TypeOf(to[i]).Elem().Kind(); bytes.Equal(v, []byte("null")) && kind != reflect.Pointer && kind != reflect.Interface {
+		if kind := reflect.TypeOf(to[i]).Elem().Kind(); bytes.Equal(v, []byte("null")) && kind != reflect.Pointer &&
+			kind != reflect.Interface {
 			return fmt.Errorf("column %d is null", i)
 		}
 		if err := json.Unmarshal(v, to[i]); err != nil {

@@ -34,7 +34,8 @@ func Find(getenv func(string) string) (string, error) {
 	}
 	found, err := exec.LookPath(program)
 	if err != nil {
-		return "", fmt.Errorf("%s is neither in SPARK_HOME/bin nor in PATH: 'pip install pyspark==4.*' in a virtual environment brings Spark; it needs Java 17 or 21 (Debian: apt-get install openjdk-17-jre-headless)", program)
+		return "", fmt.Errorf("%s is neither in SPARK_HOME/bin nor in PATH: 'pip install pyspark==4.*' in a virtual "+
+			"environment brings Spark; it needs Java 17 or 21 (Debian: apt-get install openjdk-17-jre-headless)", program)
 	}
 	if found, err = filepath.Abs(found); err != nil {
 		return "", err
@@ -54,7 +55,8 @@ func needJava(getenv func(string) string) error {
 		return nil
 	}
 	if _, err := exec.LookPath("java"); err != nil {
-		return errors.New("Spark needs Java 17 or 21, and there is no java in PATH: on Debian apt-get install openjdk-17-jre-headless, or set JAVA_HOME")
+		return errors.New("Spark needs Java 17 or 21, and there is no java in PATH: on Debian apt-get install " +
+			"openjdk-17-jre-headless, or set JAVA_HOME")
 	}
 	return nil
 }
@@ -77,7 +79,8 @@ type Step struct {
 
 // arguments are those of spark-submit.
 func (e *Engine) arguments() []string {
-	args := []string{"--master", string(e.o.Master), "--deploy-mode", "client", "--name", "unthrottle fleet", "--driver-memory", fmt.Sprintf("%dm", e.o.MemoryMB)}
+	args := []string{"--master", string(e.o.Master), "--deploy-mode", "client", "--name", "unthrottle fleet",
+		"--driver-memory", fmt.Sprintf("%dm", e.o.MemoryMB)}
 	settings := []string{
 		"spark.ui.enabled=false", "spark.ui.showConsoleProgress=false", "spark.log.level=WARN",
 		"spark.sql.session.timeZone=UTC", "spark.sql.ansi.enabled=true", "spark.sql.caseSensitive=true",
@@ -135,8 +138,10 @@ func (e *Engine) home(submit string) (string, error) {
 	if installed == "" {
 		installed = filepath.Dir(filepath.Dir(submit))
 	}
-	if _, err := os.Stat(filepath.Join(installed, "jars")); err != nil { // it is not of an archive of Spark, but of Python's package
-		found, err := exec.Command(filepath.Join(filepath.Dir(submit), "python3"), filepath.Join(filepath.Dir(submit), "find_spark_home.py")).Output()
+	// it is not of an archive of Spark, but of Python's package
+	if _, err := os.Stat(filepath.Join(installed, "jars")); err != nil {
+		found, err := exec.Command(filepath.Join(filepath.Dir(submit), "python3"),
+			filepath.Join(filepath.Dir(submit), "find_spark_home.py")).Output()
 		if err != nil {
 			return "", fmt.Errorf("%s: find the folder of Spark: %w: set SPARK_HOME", text.Shown(submit), err)
 		}

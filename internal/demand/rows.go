@@ -172,7 +172,8 @@ func (r *Rows) Finish() (done []Row) {
 		done = append(done, s.row)
 	}
 	slices.SortFunc(done, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container), cmp.Compare(a.Cgroup, b.Cgroup))
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container),
+			cmp.Compare(a.Cgroup, b.Cgroup))
 	})
 	for id, m := range r.models {
 		if !m.seen {
@@ -197,8 +198,9 @@ func (r *Rows) sumOf(o *observe.Observation) *sum {
 	c := &o.Container
 	s := &sum{row: Row{
 		Schema: SchemaVersion, Start: r.slot, Began: o.Start.UTC(), Cluster: r.names.Cluster, Node: r.names.Node,
-		Namespace: text.Sanitize(c.Namespace, maxName), Pod: text.Sanitize(c.Pod, maxName), Container: text.Sanitize(c.ContainerName, maxName),
-		Service: text.Sanitize(ServiceOf(c), maxName), Runtime: c.Runtime, Cgroup: int64(o.CgroupID),
+		Namespace: text.Sanitize(c.Namespace, maxName), Pod: text.Sanitize(c.Pod, maxName),
+		Container: text.Sanitize(c.ContainerName, maxName),
+		Service:   text.Sanitize(ServiceOf(c), maxName), Runtime: c.Runtime, Cgroup: int64(o.CgroupID),
 	}}
 	if s.row.Container == "" {
 		s.row.Container = text.Sanitize(c.Name, maxName)
@@ -232,7 +234,8 @@ func (s *sum) add(o *observe.Observation) {
 	count(&w.Periods, o.Periods)
 	count(&w.ThrottledPeriods, o.ThrottledPeriods)
 	if o.OwnThrottledSeconds != nil || o.ThrottledSeconds != nil {
-		for _, to := range []**float64{&w.ThrottledOwnSeconds, &w.ThrottledPodSeconds, &w.ThrottledSliceSeconds, &w.ThrottledInsideSeconds} {
+		for _, to := range []**float64{&w.ThrottledOwnSeconds, &w.ThrottledPodSeconds, &w.ThrottledSliceSeconds,
+			&w.ThrottledInsideSeconds} {
 			plus(to, 0)
 		}
 	}
@@ -316,14 +319,17 @@ func (s *sum) finish() {
 		demand += float64(l.CPUs) * float64(l.Microseconds) / 1e6
 	}
 	w.WantedCPUSeconds = &demand
-	w.WantedP50, w.WantedP95, w.WantedP99, w.WantedMax = quantile(w.Wanted, 0.5), quantile(w.Wanted, 0.95), quantile(w.Wanted, 0.99), new(last(w.Wanted))
+	w.WantedP50, w.WantedP95, w.WantedP99, w.WantedMax = quantile(w.Wanted, 0.5), quantile(w.Wanted, 0.95),
+		quantile(w.Wanted, 0.99), new(last(w.Wanted))
 }
 
 // SetCandidates takes what the periods tell.
 func (w *Row) SetCandidates(period time.Duration, o periodmodel.Outcome) {
-	w.PeriodMicroseconds, w.CandidateSeconds, w.CandidateFrom = new(period.Microseconds()), new(o.Known.Seconds()), new(int32(o.From))
+	w.PeriodMicroseconds, w.CandidateSeconds, w.CandidateFrom = new(period.Microseconds()), new(o.Known.Seconds()),
+		new(int32(o.From))
 	for _, c := range o.Candidates {
-		w.Candidates = append(w.Candidates, Candidate{int32(c.Step), c.Stopped.Microseconds(), int32(c.Throttled), c.Delay.Microseconds(),
+		w.Candidates = append(w.Candidates, Candidate{int32(c.Step), c.Stopped.Microseconds(), int32(c.Throttled),
+			c.Delay.Microseconds(),
 			c.BurstStopped.Microseconds(), c.BurstDelay.Microseconds()})
 	}
 }

@@ -27,7 +27,8 @@ Files that come late stay what they are until the next call. A file that was joi
 and comes again, as by rsync, is removed. What cannot be read stays, and is told.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || inStore(args[0]) {
-				return errors.New("join: give one folder: 'unthrottle fleet join DIR'; files in a store are joined before they go there")
+				return errors.New("join: give one folder: 'unthrottle fleet join DIR'; files in a store are joined before they " +
+					"go there")
 			}
 			return nil
 		},
@@ -48,10 +49,13 @@ and comes again, as by rsync, is removed. What cannot be read stays, and is told
 			if done.Again > 0 {
 				again = fmt.Sprintf("; %s had been joined before and came again: removed", text.Count(done.Again, "file"))
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %d%s\n", text.Count(done.Hours, "hour"), text.Count(done.Before, "file"), done.After, again)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %d%s\n", text.Count(done.Hours, "hour"),
+				text.Count(done.Before, "file"), done.After, again)
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&after, "after", time.Hour, "join hours that ended this `TIME` ago: hosts add to a file for some minutes after, or longer where their disk was full")
+	cmd.Flags().DurationVar(&after, "after", time.Hour,
+		"join hours that ended this `TIME` ago: hosts add to a file for some minutes after, or longer where their disk was "+
+			"full")
 	return cmd
 }

@@ -88,7 +88,8 @@ func (c *Curve) At(limitCPUs float64, burst bool) (p Point, ok bool) {
 		return above, true // at least that
 	}
 	mix := func(a, b float64) float64 { return a + (b-a)*part }
-	return Point{time.Duration(mix(float64(below.Stopped), float64(above.Stopped))), mix(below.StoppedShare, above.StoppedShare), mix(below.ThrottledShare, above.ThrottledShare),
+	return Point{time.Duration(mix(float64(below.Stopped), float64(above.Stopped))),
+		mix(below.StoppedShare, above.StoppedShare), mix(below.ThrottledShare, above.ThrottledShare),
 		time.Duration(mix(float64(below.Delay), float64(above.Delay)))}, true
 }
 

@@ -174,7 +174,8 @@ func (m *Model) forget() {
 func (m *Model) idle(periods int) {
 	for i := range m.steps {
 		s := &m.steps[i]
-		for n := periods; n > 0 && !s.over && (s.plain.state.BacklogNS > 0 || s.plain.state.SavedNS < 0 || s.burst.state.BacklogNS > 0 || s.burst.state.SavedNS < s.quota); n-- {
+		for n := periods; n > 0 && !s.over && (s.plain.state.BacklogNS > 0 || s.plain.state.SavedNS < 0 ||
+			s.burst.state.BacklogNS > 0 || s.burst.state.SavedNS < s.quota); n-- {
 			s.run(m.period, 0, m.width)
 		}
 	}
@@ -254,8 +255,10 @@ func (m *Model) Take(elapsed time.Duration) Outcome {
 	}
 	for i := o.From - Lowest; i <= last; i++ {
 		s := &m.steps[i]
-		o.Candidates = append(o.Candidates, Candidate{Step: Lowest + i, Stopped: rounded(s.plain.stopped), Throttled: s.plain.throttled,
-			Delay: s.plain.delays.p99(m.period), BurstStopped: rounded(s.burst.stopped), BurstDelay: s.burst.delays.p99(m.period)})
+		o.Candidates = append(o.Candidates, Candidate{Step: Lowest + i, Stopped: rounded(s.plain.stopped),
+			Throttled: s.plain.throttled,
+			Delay:     s.plain.delays.p99(m.period), BurstStopped: rounded(s.burst.stopped),
+			BurstDelay: s.burst.delays.p99(m.period)})
 	}
 	for i := range m.steps {
 		s := &m.steps[i]

@@ -36,7 +36,8 @@ type Damaged struct {
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("%s is damaged (%v): it is now %s, and the rows of this hour before now are missing", d.File, d.Err, d.Aside)
+	return fmt.Sprintf("%s is damaged (%v): it is now %s, and the rows of this hour before now are missing", d.File, d.Err,
+		d.Aside)
 }
 
 // Unwrap is what is wrong with it.
@@ -63,7 +64,8 @@ func Write(dir string, rows []demand.Row) error {
 // File is the file of a row, below the folder.
 func File(r *demand.Row) string {
 	start := r.Start.UTC()
-	return filepath.Join(clusterFolder(r), "date="+start.Format(time.DateOnly), fmt.Sprintf("hour=%02d", start.Hour()), safe(r.Node)+".parquet")
+	return filepath.Join(clusterFolder(r), "date="+start.Format(time.DateOnly), fmt.Sprintf("hour=%02d", start.Hour()),
+		safe(r.Node)+".parquet")
 }
 
 // clusterFolder is the folder of a row's cluster.
@@ -146,7 +148,8 @@ func merged(rows []demand.Row) []demand.Row {
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b demand.Row) int {
-		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container), cmp.Compare(a.Cgroup, b.Cgroup),
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod),
+			cmp.Compare(a.Container, b.Container), cmp.Compare(a.Cgroup, b.Cgroup),
 			a.Start.Compare(b.Start))
 	})
 	return kept
@@ -175,7 +178,8 @@ const schemaKey = "unthrottle.schema"
 
 // Encode writes rows as a file has them.
 func Encode(to io.Writer, rows []demand.Row, more ...parquet.WriterOption) error {
-	w := parquet.NewGenericWriter[demand.Row](to, append(more, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata(schemaKey, fmt.Sprint(demand.SchemaVersion)))...)
+	w := parquet.NewGenericWriter[demand.Row](to, append(more, parquet.Compression(&parquet.Zstd),
+		parquet.KeyValueMetadata(schemaKey, fmt.Sprint(demand.SchemaVersion)))...)
 	if _, err := w.Write(rows); err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ var pageTemplate = webpage.Template("fleet", pageHTML)
 // HTML writes the document as one page that loads nothing and runs no script.
 func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	p := htmlPage{
-		Head:  webpage.Head{Title: "unthrottle fleet report", Name: "How many cores come back", From: from, Facts: []webpage.Fact{{Name: "of", Value: head(d)}}},
+		Head: webpage.Head{Title: "unthrottle fleet report", Name: "How many cores come back", From: from,
+			Facts: []webpage.Fact{{Name: "of", Value: head(d)}}},
 		Level: "near", Verdict: ledger(d)[0], Lines: ledger(d)[1:], Assumes: assumes(d),
 		Ledger: bars(d.Ledger), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
 	}
@@ -159,8 +160,9 @@ func pictureOf(services []Service) *picture {
 		if s.StoppedShare != nil && *s.StoppedShare > 0.01 {
 			class = "bar over"
 		}
-		p.Dots = append(p.Dots, dot{across.place(*s.CoresNow), up.place(*s.RunnablePerCore), class, fmt.Sprintf("%s: %s, %s runnable per core, stopped %s",
-			shownName(s.Name), text.CPUs(*s.CoresNow), figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare))})
+		p.Dots = append(p.Dots, dot{across.place(*s.CoresNow), up.place(*s.RunnablePerCore), class,
+			fmt.Sprintf("%s: %s, %s runnable per core, stopped %s",
+				shownName(s.Name), text.CPUs(*s.CoresNow), figure.Fixed(s.RunnablePerCore, 2), percent(s.StoppedShare))})
 	}
 	return p
 }

@@ -91,7 +91,8 @@ type unknownRow struct {
 
 func tableOf[R any](name string, rows func(Document) []R) Table {
 	return Table{name, func(to io.Writer, d Document) error {
-		w := parquet.NewGenericWriter[R](to, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("unthrottle.report", TablesVersion))
+		w := parquet.NewGenericWriter[R](to, parquet.Compression(&parquet.Zstd),
+			parquet.KeyValueMetadata("unthrottle.report", TablesVersion))
 		if _, err := w.Write(rows(d)); err != nil {
 			return err
 		}

@@ -104,7 +104,8 @@ type Repair struct {
 // WritePlan writes a plan as text.
 func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	p := page.New(style, 0, 0)
-	p.Paragraph(fmt.Sprintf("%s on %s now, on %s with %s; every plan needs at least %d", text.Count(d.Containers, "container"), text.Count(d.HostsNow, "host"),
+	p.Paragraph(fmt.Sprintf("%s on %s now, on %s with %s; every plan needs at least %d",
+		text.Count(d.Containers, "container"), text.Count(d.HostsNow, "host"),
 		text.Count(d.Hosts, "host"), text.Count(d.Moves, "move"), d.LowerBound))
 	if line := gone(d.Input); line != "" {
 		p.Hanging("  ", line)
@@ -113,10 +114,14 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	if d.Reserve > 0 {
 		have = fmt.Sprintf("%s of what they have", risk(1-d.Reserve))
 	}
-	p.Hanging("  ", fmt.Sprintf("hosts whose containers want more CPUs than %s for more than %s of the time, or more memory: %d now, %d with the plan", have, risk(d.Risk), d.OverNow, d.Over))
+	p.Hanging("  ",
+		fmt.Sprintf("hosts whose containers want more CPUs than %s for more than %s of the time, or more memory: %d now, "+
+			"%d with the plan", have, risk(d.Risk), d.OverNow, d.Over))
 	if d.Secondaries > 0 {
-		p.Hanging("  ", text.CountOf(d.Secondaries, "container is a secondary: it yields to all others, and is placed where there is room on average",
-			"containers are secondaries: they yield to all others, and are placed where there is room on average"))
+		p.Hanging("  ",
+			text.CountOf(d.Secondaries,
+				"container is a secondary: it yields to all others, and is placed where there is room on average",
+				"containers are secondaries: they yield to all others, and are placed where there is room on average"))
 	}
 	if d.Rounds > 1 || d.MovesTight > 0 {
 		p.Hanging("  ", rounds(d))
@@ -130,7 +135,8 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 			p.Hanging("  ", text.Count(s.Containers, "container")+": "+s.Reason)
 		}
 		if d.HostsUnknown > 0 {
-			p.Hanging("  ", fmt.Sprintf("%s on %s whose CPUs or memory are not known: no part of the plan", text.Count(d.ContainersUnknown, "container"), text.Count(d.HostsUnknown, "host")))
+			p.Hanging("  ", fmt.Sprintf("%s on %s whose CPUs or memory are not known: no part of the plan",
+				text.Count(d.ContainersUnknown, "container"), text.Count(d.HostsUnknown, "host")))
 		}
 	}
 	if len(d.Emptied) > 0 {
@@ -161,17 +167,21 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 
 // rounds says in which order the moves can be made.
 func rounds(d Plan) string {
-	line := fmt.Sprintf("the moves take %s: those of one at once, so that no host holds more than it has meanwhile", text.Count(d.Rounds, "round"))
+	line := fmt.Sprintf("the moves take %s: those of one at once, so that no host holds more than it has meanwhile",
+		text.Count(d.Rounds, "round"))
 	if d.MovesTight > 0 {
-		line += fmt.Sprintf("; %s no such order, and come in the last round", text.CountOf(d.MovesTight, "move has", "moves have"))
+		line += fmt.Sprintf("; %s no such order, and come in the last round",
+			text.CountOf(d.MovesTight, "move has", "moves have"))
 	}
 	return line
 }
 
 // exclusive says how exclusive CPUs lie.
 func exclusive(x *Exclusive) string {
-	line := fmt.Sprintf("%s exclusive CPUs: %d touch more sockets, NUMA nodes or L3 caches than they must now, %d with the plan, %d after %s on their hosts",
-		text.CountOf(x.Containers-x.Unknown, "container has", "containers have"), x.CrossingNow, x.Crossing, x.CrossingRepaired, text.Count(len(x.Repairs), "repair"))
+	line := fmt.Sprintf("%s exclusive CPUs: %d touch more sockets, NUMA nodes or L3 caches than they must now, %d with "+
+		"the plan, %d after %s on their hosts",
+		text.CountOf(x.Containers-x.Unknown, "container has", "containers have"), x.CrossingNow, x.Crossing,
+		x.CrossingRepaired, text.Count(len(x.Repairs), "repair"))
 	if x.Unknown > 0 {
 		line += fmt.Sprintf("; of %d more rows do not tell how they lie", x.Unknown)
 	}

@@ -35,6 +35,15 @@ const (
 	numberOfFigures
 )
 
+// metrics are those that the figures are read from.
+var metrics = [numberOfFigures]string{
+	Used: "container_cpu_usage_seconds_total", Periods: "container_cpu_cfs_periods_total",
+	Throttled: "container_cpu_cfs_throttled_periods_total", ThrottledTime: "container_cpu_cfs_throttled_seconds_total",
+	Limit: "container_spec_cpu_quota", Period: "container_spec_cpu_period", Shares: "container_spec_cpu_shares",
+	Requests: "kube_pod_container_resource_requests", Memory: "container_memory_working_set_bytes",
+	NodeCPUs: "machine_cpu_cores", NodeMemory: "machine_memory_bytes",
+}
+
 // Key is a container, or with Node alone a node.
 type Key struct{ Node, Namespace, Pod, Container string }
 

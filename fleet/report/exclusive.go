@@ -25,12 +25,11 @@ type exclusiveSet struct {
 func readExclusive(ctx context.Context, e engine.Engine) (exclusiveSets, error) {
 	sets := exclusiveSets{}
 	err := engine.Each(ctx, e, "exclusive", func(line struct {
-		No     int64  `json:"container_no"`
-		Groups string `json:"host_groups"`
-		CPUs   string `json:"cpu_list"`
+		ContainerNo         int64
+		HostGroups, CPUList string
 	}) {
-		cpus, _ := topology.ParseList(line.CPUs) // a stranger's text: what is no list is not known
-		sets[line.No] = exclusiveSet{line.Groups, cpus}
+		cpus, _ := topology.ParseList(line.CPUList) // a stranger's text: what is no list is not known
+		sets[line.ContainerNo] = exclusiveSet{line.HostGroups, cpus}
 	})
 	return sets, err
 }
@@ -85,19 +84,19 @@ func fragmentation(
 	on, keeps := map[host][]int64{}, map[host]map[int64]int{} // of those that give some back how many they keep
 	for i := range containers {
 		c := &containers[i]
-		if c.RunsNow == 0 || !c.pinned() || c.Cores == nil {
+		if c.RunsNow == 0 || !c.pinned() || c.CoresNow == nil {
 			continue
 		}
 		h, s := host{c.Cluster, c.Node}, services[c.Service]
-		on[h] = append(on[h], c.No)
+		on[h] = append(on[h], c.ContainerNo)
 		if s.need == nil {
 			continue
 		}
-		if kept := s.exclusive(*c.Cores); kept > 0 && kept < int(*c.Cores) {
+		if kept := s.exclusive(*c.CoresNow); kept > 0 && kept < int(*c.CoresNow) {
 			if keeps[h] == nil {
 				keeps[h] = map[int64]int{}
 			}
-			keeps[h][c.No] = kept
+			keeps[h][c.ContainerNo] = kept
 		}
 	}
 	stranded, machines := 0, map[string]*topology.Machine{}

@@ -11,10 +11,7 @@ import (
 )
 
 // length is how many of something took up to so many microseconds, and longer than the length before.
-type length struct {
-	Microseconds int64 `json:"microseconds"`
-	Times        int64 `json:"times"`
-}
+type length struct{ Microseconds, Times int64 }
 
 // lengths are those of one service, from the shortest on.
 type lengths []length
@@ -23,7 +20,7 @@ type lengths []length
 func lengthsByService(ctx context.Context, e engine.Engine, question string) (map[string]lengths, error) {
 	services := map[string]lengths{}
 	err := engine.Each(ctx, e, question, func(line struct {
-		Service string `json:"service"`
+		Service string
 		length
 	}) {
 		services[line.Service] = append(services[line.Service], line.length)
@@ -55,8 +52,7 @@ func rolesByService(ctx context.Context, e engine.Engine) (map[string][]view.Rol
 	type key struct{ service, role string }
 	responses := map[key]lengths{}
 	err := engine.Each(ctx, e, "responses", func(line struct {
-		Service string `json:"service"`
-		Role    string `json:"role"`
+		Service, Role string
 		length
 	}) {
 		k := key{line.Service, line.Role}

@@ -80,10 +80,8 @@ func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (
 	if err := e.submit(ctx); err != nil {
 		return refused, err
 	}
-	err = engine.Each(ctx, e, damaged, func(file struct {
-		No int `json:"file_no"`
-	}) {
-		refused = append(refused, engine.Refused{File: files[file.No], Err: errPartlyRead})
+	err = engine.Each(ctx, e, damaged, func(line struct{ FileNo int }) {
+		refused = append(refused, engine.Refused{File: files[line.FileNo], Err: errPartlyRead})
 	})
 	return refused, err
 }

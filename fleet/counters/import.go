@@ -42,36 +42,19 @@ func (o *Options) selector() string {
 // query is what a figure is asked by. A counter is asked for each cgroup (id) and CPU, of what is there twice the
 // largest; of a setting the largest counts.
 func (o *Options) query(f Figure) string {
-	selected := func(metric string) string { return metric + "{" + o.selector() + "}" }
-	counted := func(metric string) string {
-		return fmt.Sprintf("max by (%s, namespace, pod, container, id, cpu) (increase(%s[5m]))", o.NodeLabel, selected(metric))
-	}
-	set := func(expression string) string {
-		return fmt.Sprintf("max by (%s, namespace, pod, container) (%s)", o.NodeLabel, expression)
-	}
+	const pod = "namespace, pod, container"
+	by, metric := o.NodeLabel+", "+pod, metrics[f]+"{"+o.selector()+"}"
 	switch f {
-	case Used:
-		return counted("container_cpu_usage_seconds_total")
-	case Periods:
-		return counted("container_cpu_cfs_periods_total")
-	case Throttled:
-		return counted("container_cpu_cfs_throttled_periods_total")
-	case ThrottledTime:
-		return counted("container_cpu_cfs_throttled_seconds_total")
+	case Used, Periods, Throttled, ThrottledTime:
+		by, metric = by+", id, cpu", "increase("+metric+"[5m])"
 	case Limit:
-		return set(selected("container_spec_cpu_quota") + " / " + selected("container_spec_cpu_period"))
-	case Period:
-		return set(selected("container_spec_cpu_period"))
-	case Shares:
-		return set(selected("container_spec_cpu_shares"))
-	case Memory:
-		return set(selected("container_memory_working_set_bytes"))
+		metric += " / " + metrics[Period] + "{" + o.selector() + "}"
 	case Requests:
-		return fmt.Sprintf(`max by (namespace, pod, container) (kube_pod_container_resource_requests{resource="cpu",%s})`, o.selector())
-	case NodeCPUs:
-		return fmt.Sprintf("max by (%s) (machine_cpu_cores)", o.NodeLabel)
+		return fmt.Sprintf(`max by (%s) (%s{resource="cpu",%s})`, pod, metrics[f], o.selector())
+	case NodeCPUs, NodeMemory:
+		by, metric = o.NodeLabel, metrics[f]
 	}
-	return fmt.Sprintf("max by (%s) (machine_memory_bytes)", o.NodeLabel)
+	return "max by (" + by + ") (" + metric + ")"
 }
 
 // Import asks for hour after hour, and has the rows kept. It returns how many there are. An error names the query, or
@@ -93,7 +76,7 @@ func Import(ctx context.Context, o Options) (rows int, err error) {
 			}
 			return answer, nil
 		}
-		raw, err := ask("container_cpu_usage_seconds_total{"+o.selector()+"}", end)
+		raw, err := ask(metrics[Used]+"{"+o.selector()+"}", end)
 		if err != nil {
 			return rows, err
 		}

@@ -35,6 +35,15 @@ const (
 	numberOfFigures
 )
 
+// metrics are those that the figures are read from.
+var metrics = [numberOfFigures]string{
+	Used: "container_cpu_usage_seconds_total", Periods: "container_cpu_cfs_periods_total",
+	Throttled: "container_cpu_cfs_throttled_periods_total", ThrottledTime: "container_cpu_cfs_throttled_seconds_total",
+	Limit: "container_spec_cpu_quota", Period: "container_spec_cpu_period", Shares: "container_spec_cpu_shares",
+	Requests: "kube_pod_container_resource_requests", Memory: "container_memory_working_set_bytes",
+	NodeCPUs: "machine_cpu_cores", NodeMemory: "machine_memory_bytes",
+}
+
 // Key is a container, or with Node alone a node.
 type Key struct{ Node, Namespace, Pod, Container string }
 
@@ -80,7 +89,8 @@ func contradiction(r *demand.Row) string {
 	switch fit := r.Seconds / period.Seconds(); {
 	case r.Periods != nil && period > 0 && float64(*r.Periods) > extrapolated*fit+1:
 		return fmt.Sprintf("%d periods of %v in %g s", *r.Periods, period, r.Seconds)
-	case r.Periods != nil && r.ThrottledPeriods != nil && float64(*r.ThrottledPeriods) > extrapolated*float64(*r.Periods)+1:
+	case r.Periods != nil && r.ThrottledPeriods != nil &&
+		float64(*r.ThrottledPeriods) > extrapolated*float64(*r.Periods)+1:
 		return fmt.Sprintf("%d throttled periods of %d", *r.ThrottledPeriods, *r.Periods)
 	case r.LimitCPUs != nil && *r.UsedCPUSeconds > changed*(*r.LimitCPUs)*r.Seconds:
 		return fmt.Sprintf("%.3g CPUs used of a limit of %.3g", *r.UsedCPUSeconds/r.Seconds, *r.LimitCPUs)
@@ -161,7 +171,8 @@ func (s Slot) request(k Key, exact bool) *float64 {
 
 // stops are what its quota did, with the bounds of stopped time.
 func stops(r *demand.Row, figures *[numberOfFigures]float64) {
-	r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = whole(figures[Periods]), whole(figures[Throttled]), known(figures[ThrottledTime])
+	r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = whole(figures[Periods]), whole(figures[Throttled]),
+		known(figures[ThrottledTime])
 	if r.LimitCPUs == nil { // nothing can stop it but others' quotas, of which nothing is known
 		r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = nil, nil, nil
 		return

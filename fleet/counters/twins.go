@@ -42,12 +42,14 @@ func twins(raw model.Matrix, nodeLabel string) (note string, err error) {
 			if m["instance"] != "" && nodeLabel != "instance" {
 				other = "they have the label instance: --node-label instance"
 			}
-			return "", fmt.Errorf("series of %s have no label %s, so that two nodes would count as one: %s", k.name(), nodeLabel, other)
+			return "", fmt.Errorf("series of %s have no label %s, so that two nodes would count as one: %s", k.name(), nodeLabel,
+				other)
 		}
 		groups[k] = append(groups[k], m)
 	}
 	two := map[model.LabelName][]Key{} // containers that a label tells apart
-	for _, k := range slices.SortedFunc(maps.Keys(groups), func(a, b Key) int { return strings.Compare(a.name(), b.name()) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(groups),
+		func(a, b Key) int { return strings.Compare(a.name(), b.name()) }) {
 		byID := map[model.LabelValue][]model.Metric{}
 		for _, m := range groups[k] {
 			byID[m["id"]] = append(byID[m["id"]], m)
@@ -75,8 +77,8 @@ func twins(raw model.Matrix, nodeLabel string) (note string, err error) {
 		// Of few it may be chance: a container that ends for one scrape job before the other.
 		if keys := two[label]; chance*len(keys) >= len(groups) {
 			values := valuesOf(groups[keys[0]], label)
-			return "", fmt.Errorf("%s is two containers: series are of %s: take one: %s", keys[0].name(),
-				shown(label, values), match(label, values))
+			return "", fmt.Errorf("%s is two containers: series are of %s: take one: %s", keys[0].name(), shown(label, values),
+				match(label, values))
 		}
 	}
 	return note, nil
@@ -117,5 +119,6 @@ func shown(label model.LabelName, values []string) string {
 	for _, v := range values[:min(len(values), mostShown)] {
 		some = append(some, text.Quoted(v))
 	}
-	return fmt.Sprintf("%d values of the label %s (%s)", len(values), text.Sanitize(string(label), 0), strings.Join(some, ", "))
+	return fmt.Sprintf("%d values of the label %s (%s)", len(values), text.Sanitize(string(label), 0),
+		strings.Join(some, ", "))
 }

@@ -79,8 +79,10 @@ func (d *DB) Close() error { return d.db.Close() }
 
 // dialect is DuckDB's.
 var dialect = engine.Dialect{
-	Types: map[engine.Kind]string{engine.Integer: "INTEGER", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "VARCHAR",
-		engine.Milliseconds: "BIGINT"},
+	Types: map[engine.Kind]string{
+		engine.Integer: "INTEGER", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "VARCHAR",
+		engine.Milliseconds: "BIGINT",
+	},
 	FieldType: "%s %s", ListType: "STRUCT(%s)[]",
 	FieldValue: "'%s': %s", ListValue: "[{%[2]s} FOR l IN %[1]s]",
 	Cast: "CAST(%s AS %s)", Text: "coalesce(CAST(%s AS VARCHAR), '')", Milliseconds: "epoch_ms(CAST(%s AS TIMESTAMPTZ))",
@@ -95,7 +97,8 @@ func read(files []file, age int) string {
 	}
 	return "INSERT INTO loaded SELECT f.file_no, r.file_row_number, " + dialect.Selected(age) +
 		", NULL FROM read_parquet(" + patterns(files) +
-		", filename = true, file_row_number = true, hive_partitioning = false) r JOIN (VALUES " + strings.Join(numbers, ", ") +
+		", filename = true, file_row_number = true, hive_partitioning = false) r JOIN (VALUES " +
+		strings.Join(numbers, ", ") +
 		") f(file_no, name) ON f.name = r.filename"
 }
 
@@ -141,8 +144,8 @@ func made(t engine.Table) []string {
 		return []string{"CREATE VIEW " + t.Name + " AS " + dialect.Lines(t.Elements, t.Of)}
 	case t.Numbered != "":
 		return []string{
-			"UPDATE " + t.Of + " SET container_no = n.container_no FROM " + t.Numbered + " n WHERE n.file_no = " +
-				t.Of + ".file_no AND n.file_row = " + t.Of + ".file_row",
+			"UPDATE " + t.Of + " SET container_no = n.container_no FROM " + t.Numbered + " n WHERE n.file_no = " + t.Of +
+				".file_no AND n.file_row = " + t.Of + ".file_row",
 			"CREATE VIEW " + t.Name + " AS SELECT * FROM " + t.Of + " WHERE container_no IS NOT NULL",
 		}
 	}
@@ -259,7 +262,8 @@ func (f *Full) Unwrap() error { return f.Err }
 
 // full reports whether an error is about this machine and not about a file.
 func full(err error) bool {
-	return slices.ContainsFunc([]string{"Out of Memory", "No space left", "max_temp_directory_size", "Too many open files"},
+	return slices.ContainsFunc([]string{"Out of Memory", "No space left", "max_temp_directory_size",
+		"Too many open files"},
 		func(says string) bool { return strings.Contains(err.Error(), says) })
 }
 
@@ -283,7 +287,8 @@ func (d *DB) Ask(ctx context.Context, name string, line func(columns []string, s
 	return nil
 }
 
-func (d *DB) lines(ctx context.Context, statement string, line func(columns []string, scan func(...any) error) error) error {
+func (d *DB) lines(ctx context.Context, statement string,
+	line func(columns []string, scan func(...any) error) error) error {
 	rows, err := d.db.QueryContext(ctx, statement)
 	if err != nil {
 		return err

@@ -1,14 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 	"strings"
 )
 
-// Each answers a question of the script: a line each becomes an R, whose fields have the names of columns as tags of
-// JSON. A column without a field is an error.
+// Each answers a question of the script: a line each becomes an R. A column is the field that has its name as a tag of
+// JSON, or of the same name but for underscores and case. One without a field is an error.
 func Each[R any](ctx context.Context, e Engine, question string, each func(R)) error {
 	var fields [][]int
 	return e.Ask(ctx, question, func(columns []string, scan func(...any) error) error {
@@ -35,13 +36,16 @@ func Each[R any](ctx context.Context, e Engine, question string, each func(R)) e
 func fieldsOf(line reflect.Type, columns []string) ([][]int, error) {
 	named := map[string][]int{}
 	for _, f := range reflect.VisibleFields(line) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			named[name] = f.Index
-		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		named[cmp.Or(name, strings.ToLower(f.Name))] = f.Index
 	}
 	fields := make([][]int, len(columns))
 	for i, column := range columns {
-		if fields[i] = named[column]; fields[i] == nil {
+		fields[i] = named[column]
+		if fields[i] == nil {
+			fields[i] = named[strings.ReplaceAll(column, "_", "")]
+		}
+		if fields[i] == nil {
 			return nil, fmt.Errorf("its column %s has no field in %s", column, line)
 		}
 	}

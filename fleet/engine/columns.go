@@ -31,9 +31,8 @@ type Column struct {
 	Fields   []Column
 	Elements string
 	// Since is the generation in which it came.
-	Since int
-	// Never: it is never null.
-	Never bool
+	Since   int
+	NotNull bool
 	// Rule is what its bounds are a part of. They are conditions in SQL.
 	Rule   string
 	Bounds []string
@@ -41,6 +40,9 @@ type Column struct {
 
 // Columns are those of the rows that questions read, in the order of the table.
 var Columns = columnsOf(reflect.TypeFor[demand.Row]())
+
+// lists are the columns that hold lists.
+var lists = slices.DeleteFunc(slices.Clone(Columns), func(c Column) bool { return c.Kind != List })
 
 // Newest is the age of files that have all columns. A file of an age has those of the generations up to it.
 var Newest = slices.MaxFunc(Columns, func(a, b Column) int { return a.Since - b.Since }).Since
@@ -53,7 +55,7 @@ var kinds = map[reflect.Kind]Kind{
 // columnsOf reads the fields and tags of a struct.
 func columnsOf(row reflect.Type) (columns []Column) {
 	for _, f := range reflect.VisibleFields(row) {
-		c := Column{SQL: f.Tag.Get("sql"), Never: f.Type.Kind() != reflect.Pointer}
+		c := Column{SQL: f.Tag.Get("sql"), NotNull: f.Type.Kind() != reflect.Pointer}
 		if c.SQL == "-" {
 			continue
 		}
@@ -62,7 +64,7 @@ func columnsOf(row reflect.Type) (columns []Column) {
 			c.SQL = c.Name
 		}
 		holds := f.Type
-		if !c.Never {
+		if !c.NotNull {
 			holds = holds.Elem()
 		}
 		if c.Kind = kinds[holds.Kind()]; c.Kind == List {
@@ -113,9 +115,9 @@ func Outside(rule string) string {
 
 // OutsideElements is the condition that an element of a list is outside its bounds, or lacks a field.
 func OutsideElements(elements string) string {
-	i := slices.IndexFunc(Columns, func(c Column) bool { return c.Elements == elements })
+	i := slices.IndexFunc(lists, func(c Column) bool { return c.Elements == elements })
 	var outside []string
-	for _, f := range Columns[i].Fields {
+	for _, f := range lists[i].Fields {
 		outside = append(outside, f.outside())
 	}
 	return strings.Join(outside, " OR ")
@@ -124,7 +126,7 @@ func OutsideElements(elements string) string {
 func (c *Column) outside() string {
 	within := strings.Join(c.Bounds, " AND ")
 	switch {
-	case !c.Never:
+	case !c.NotNull:
 		return "NOT (" + within + ")"
 	case c.Bounds == nil:
 		return c.SQL + " IS NULL"
@@ -134,8 +136,8 @@ func (c *Column) outside() string {
 
 // Elements are what the lists hold, such as levels.
 func Elements() (names []string) {
-	for _, c := range Columns {
-		if c.Kind == List && !slices.Contains(names, c.Elements) {
+	for _, c := range lists {
+		if !slices.Contains(names, c.Elements) {
 			names = append(names, c.Elements)
 		}
 	}

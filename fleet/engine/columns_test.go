@@ -19,11 +19,11 @@ func TestColumnsOf(t *testing.T) {
 		Parts  []part    `parquet:"parts,list" since:"1"`
 	}
 	want := []Column{
-		{Name: "start", SQL: "start_ms", Kind: Milliseconds, Never: true},
+		{Name: "start", SQL: "start_ms", Kind: Milliseconds, NotNull: true},
 		{Name: "used", SQL: "used", Kind: Double, Rule: "cpu", Bounds: []string{"used >= 0", "used <= 2*seconds"}},
 		{Name: "count", SQL: "count", Kind: BigInt, Since: 2, Rule: "cpu", Bounds: []string{"count > 0"}},
-		{Name: "parts", SQL: "parts", Kind: List, Elements: "parts", Since: 1, Never: true,
-			Fields: []Column{{Name: "size", SQL: "size", Kind: Integer, Never: true, Bounds: []string{"size > 0", "size < 9"}}}},
+		{Name: "parts", SQL: "parts", Kind: List, Elements: "parts", Since: 1, NotNull: true,
+			Fields: []Column{{Name: "size", SQL: "size", Kind: Integer, NotNull: true, Bounds: []string{"size > 0", "size < 9"}}}},
 	}
 	got := columnsOf(reflect.TypeFor[row]())
 	if !reflect.DeepEqual(got, want) {

@@ -34,7 +34,9 @@ func (d *Dialect) typeOf(c Column) string {
 	if c.Kind != List {
 		return d.Types[c.Kind]
 	}
-	return fmt.Sprintf(d.ListType, each(c.Fields, func(f Column) string { return fmt.Sprintf(d.FieldType, f.SQL, d.typeOf(f)) }))
+	return fmt.Sprintf(d.ListType, each(c.Fields, func(f Column) string {
+		return fmt.Sprintf(d.FieldType, f.SQL, d.typeOf(f))
+	}))
 }
 
 // value is what a column of a file becomes in the table. The elements of a list are made of their fields by name: a
@@ -66,26 +68,21 @@ func (d *Dialect) Selected(age int) string {
 
 // Nothing has the columns of the table, and no row.
 func (d *Dialect) Nothing() string {
-	return "SELECT CAST(NULL AS " + d.Types[Integer] + ") AS file_no, CAST(NULL AS " + d.Types[BigInt] + ") AS file_row, " +
-		d.Selected(-1) + " WHERE FALSE"
+	return fmt.Sprintf("SELECT CAST(NULL AS %s) AS file_no, CAST(NULL AS %s) AS file_row, %s WHERE FALSE",
+		d.Types[Integer], d.Types[BigInt], d.Selected(-1))
 }
 
 // Lines has a line for each element of some lists of a table.
 func (d *Dialect) Lines(elements, table string) string {
-	var lists []string
-	for _, c := range Columns {
-		if c.Kind == List {
-			lists = append(lists, c.SQL)
-		}
-	}
+	names := each(lists, func(c Column) string { return c.SQL })
 	var parts []string
-	for _, c := range Columns {
-		if c.Kind != List || c.Elements != elements {
+	for _, c := range lists {
+		if c.Elements != elements {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("SELECT * %s (%s, element), '%s' AS kind, %s FROM (SELECT *, %s(%s) AS element FROM %s) t",
-			d.Except, strings.Join(lists, ", "), c.SQL,
-			each(c.Fields, func(f Column) string { return "element." + f.SQL + " AS " + f.SQL }), d.Explode, c.SQL, table))
+		fields := each(c.Fields, func(f Column) string { return "element." + f.SQL + " AS " + f.SQL })
+		parts = append(parts, fmt.Sprintf("SELECT * %s (%s, element), '%s' AS kind, %s "+
+			"FROM (SELECT *, %s(%s) AS element FROM %s) t", d.Except, names, c.SQL, fields, d.Explode, c.SQL, table))
 	}
 	return strings.Join(parts, "\nUNION ALL\n")
 }

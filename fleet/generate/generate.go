@@ -147,7 +147,8 @@ func draw(ctx context.Context, o Options) ([]service, error) {
 		s := &services[i]
 		s.workload, s.limit = fmt.Sprintf("service-%05d", i), limits[chance.IntN(len(limits))]
 		s.name = namespace + "/" + s.workload + "/app"
-		s.memoryBytes = int64(s.limit*(1+float64(i%4))) << 29 // 0.5 to 2 GiB per CPU, not drawn: what is drawn stays as it was
+		// 0.5 to 2 GiB per CPU, not drawn: what is drawn stays as it was
+		s.memoryBytes = int64(s.limit*(1+float64(i%4))) << 29
 		s.replicas = 1 + int(float64(o.Containers-n)/float64(i+1)/weights)
 		left -= s.replicas - 1
 		chances[i] = chance
@@ -339,9 +340,11 @@ func (s *service) row(level int, start time.Time, host, no int) demand.Row {
 		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Namespace: namespace, Pod: podName(s.workload, no),
 		Container: "app", Service: s.name, Cgroup: int64(no + 1),
 		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(hostCPUs)),
-		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped, StoppedHighSeconds: &stopped,
-		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
-		HostCPUs: new(int32(hostCPUs)), HostMemoryBytes: new(int64(hostMemoryBytes)), MemoryBytes: new(s.memoryBytes),
+		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped,
+		StoppedHighSeconds:  &stopped,
+		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0),
+		ThrottledInsideSeconds: new(0.0),
+		HostCPUs:               new(int32(hostCPUs)), HostMemoryBytes: new(int64(hostMemoryBytes)), MemoryBytes: new(s.memoryBytes),
 		WaitingQuotaSeconds: new(max(0, demanded-r.used.Seconds())), WaitingAncestorSeconds: new(0.0),
 		WaitingContentionSeconds: new(0.0), WaitingUnclearSeconds: new(0.0),
 		Periods: new(int64(periods)), ThrottledPeriods: &r.throttled, Width: histogram(r.width), Wanted: wanted,

@@ -99,8 +99,8 @@ func (d *offered) under(limitCPUs float64, burst bool, other *periodmodel.Model)
 			r.throttled++
 		}
 		if other != nil {
-			other.Add(periodmodel.Period{Length: period, Used: time.Duration(p.UsedNS), Width: int(width),
-				Stopped: stopped, Throttled: p.Throttled})
+			other.Add(periodmodel.Period{Length: period, Used: time.Duration(p.UsedNS), Width: int(width), Stopped: stopped,
+				Throttled: p.Throttled})
 		}
 	}
 	return r

@@ -91,8 +91,8 @@ func replayOf(chance *rand.Rand, recorded []recording, limit float64) replay {
 	return r
 }
 
-// offered is the demand at a level of load. What a period has up to the median is less at less load. A stretch of periods
-// above it comes whole or not at all, as often as the load says.
+// offered is the demand at a level of load. What a period has up to the median is less at less load. A stretch of
+// periods above it comes whole or not at all, as often as the load says.
 func (r *replay) offered(chance *rand.Rand, level int) offered {
 	d := offered{make([]int64, periods), make([]int32, periods)}
 	load := float64(level+1) / levels

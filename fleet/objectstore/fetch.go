@@ -55,8 +55,8 @@ type NoRoom struct {
 }
 
 func (e *NoRoom) Error() string {
-	return fmt.Sprintf("%s: %s of %d MiB, and there is room for %d MiB: TMPDIR names another place, --disk gives "+
-		"more, a longer prefix such as that of a day takes fewer",
+	return fmt.Sprintf("%s: %s of %d MiB, and there is room for %d MiB: TMPDIR names another place, --disk gives more, "+
+		"a longer prefix such as that of a day takes fewer",
 		text.Sanitize(e.Place.String(), 0), text.Count(e.Files, "file"), (e.NeedBytes+1<<20-1)>>20, e.Bytes>>20)
 }
 
@@ -129,7 +129,8 @@ func (s *Store) fetchOne(ctx context.Context, key, to string, take func(n int) e
 	alone := func(answer minio.ErrorResponse) bool {
 		return slices.Contains([]string{gone, "AccessDenied", "InvalidObjectState"}, answer.Code) // the last is of an archive
 	}
-	why, err = s.attempted(ctx, key, "came", alone, func(ctx context.Context, alive func()) error {
+	why, err = s.attempted(ctx, key, "came", alone, func(ctx context.Context,
+		alive func()) error {
 		return s.transfer(ctx, alive, key, to, take)
 	})
 	if own := new(local); errors.As(err, own) {
@@ -164,7 +165,10 @@ func (s *Store) attempted(ctx context.Context, key, moves string, alone func(min
 func (s *Store) watch(ctx context.Context, moves string, once func(ctx context.Context, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := time.AfterFunc(s.patience, func() { cancel(fmt.Errorf("nothing %s for %s", moves, text.Duration(s.patience))) })
+	stalled := time.AfterFunc(s.patience, func() {
+		cancel(fmt.Errorf("nothing %s for %s", moves,
+			text.Duration(s.patience)))
+	})
 	defer stalled.Stop()
 	return once(ctx, func() { stalled.Reset(s.patience) })
 }

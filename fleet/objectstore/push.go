@@ -149,7 +149,8 @@ func (p *Push) push(ctx context.Context, name string, mu *sync.Mutex) (sent *ver
 	key := p.Store.place.Below + filepath.ToSlash(name)
 	there := p.Store.has(ctx, key, is, hex.EncodeToString(sum.Sum(nil)))
 	if !there {
-		if why, err = p.Store.put(ctx, key, f, is.bytes, base64.StdEncoding.EncodeToString(sum.Sum(nil))); why != "" || err != nil {
+		why, err = p.Store.put(ctx, key, f, is.bytes, base64.StdEncoding.EncodeToString(sum.Sum(nil)))
+		if why != "" || err != nil {
 			return nil, why, err
 		}
 		sent = &is
@@ -172,8 +173,8 @@ func (s *Store) has(ctx context.Context, key string, is version, sum string) boo
 // put writes an object, whole or not at all. why is the reason for which it alone does not go.
 func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, sum string) (why string, err error) {
 	alone := func(answer minio.ErrorResponse) bool {
-		return answer.StatusCode == http.StatusBadRequest &&
-			slices.Contains([]string{"KeyTooLongError", "EntityTooLarge", "InvalidArgument"}, answer.Code)
+		return answer.StatusCode == http.StatusBadRequest && slices.Contains([]string{"KeyTooLongError", "EntityTooLarge",
+			"InvalidArgument"}, answer.Code)
 	}
 	refused, err := s.attempted(ctx, key, "went", alone, func(ctx context.Context, alive func()) error {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {

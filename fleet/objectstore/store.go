@@ -40,18 +40,21 @@ type Store struct {
 // Open reads from the environment how the store of a place is reached. It asks the store nothing.
 func Open(p Place, getenv func(string) string) (*Store, error) {
 	endpoint := &url.URL{Scheme: "https", Host: awsHost}
-	region, own := firstOf(getenv, "AWS_REGION", "AWS_DEFAULT_REGION"), firstOf(getenv, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+	region, own := firstOf(getenv, "AWS_REGION", "AWS_DEFAULT_REGION"),
+		firstOf(getenv, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 	if own != "" {
 		var err error
 		if endpoint, err = url.Parse(own); err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" ||
 			endpoint.Host == "" || strings.Trim(endpoint.Path, "/") != "" || endpoint.User != nil {
-			return nil, fmt.Errorf("AWS_ENDPOINT_URL is %s: give https://HOST or https://HOST:PORT", text.Quoted(withoutUser(own)))
+			return nil, fmt.Errorf("AWS_ENDPOINT_URL is %s: give https://HOST or https://HOST:PORT",
+				text.Quoted(withoutUser(own)))
 		}
 		if region == "" {
 			region = "us-east-1" // what stores beside AWS take where they have no regions
 		}
 	}
-	s := &Store{place: p, endpoint: endpoint.Scheme + "://" + endpoint.Host, most: maxObjects, line: lineOf, patience: time.Minute}
+	s := &Store{place: p, endpoint: endpoint.Scheme + "://" + endpoint.Host, most: maxObjects, line: lineOf,
+		patience: time.Minute}
 	creds, err := s.credentialsOf(getenv, own != "")
 	if err != nil {
 		return nil, err
@@ -106,8 +109,8 @@ func (s *Store) credentialsOf(getenv func(string) string, ownEndpoint bool) (*cr
 	// A chain without credentials would be asked anew for each request.
 	if value, err := found.GetWithContext(nil); err != nil || value.SignerType == credentials.SignatureAnonymous {
 		if profile := getenv("AWS_PROFILE"); profile != "" {
-			return nil, fmt.Errorf("AWS_PROFILE is %s: there are no credentials of it in AWS's shared files: 'aws "+
-				"configure list' tells what is there", text.Quoted(profile))
+			return nil, fmt.Errorf("AWS_PROFILE is %s: there are no credentials of it in AWS's shared files: 'aws configure "+
+				"list' tells what is there", text.Quoted(profile))
 		}
 		return credentials.NewStatic("", "", "", credentials.SignatureAnonymous), nil
 	}
@@ -137,7 +140,8 @@ func (s *Store) List(ctx context.Context, progress func(keys int)) (l Listing, e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := 0
-	for o := range s.client.ListObjectsIter(ctx, s.place.Bucket, minio.ListObjectsOptions{Prefix: s.place.Below, Recursive: true}) {
+	for o := range s.client.ListObjectsIter(ctx, s.place.Bucket,
+		minio.ListObjectsOptions{Prefix: s.place.Below, Recursive: true}) {
 		if seen++; progress != nil && seen%s.line == 0 {
 			progress(seen)
 		}
@@ -190,12 +194,13 @@ func (s *Store) explained(name string, err error) error {
 		err = fmt.Errorf("%s has no such bucket %s: check its name, AWS_REGION and AWS_ENDPOINT_URL", s.endpoint,
 			text.Quoted(s.place.Bucket))
 	case slices.Contains(refusals, answer.Code) && who == "":
-		err = fmt.Errorf("%s denies access without credentials (%s): set AWS_ACCESS_KEY_ID and "+
-			"AWS_SECRET_ACCESS_KEY, or AWS_PROFILE", s.endpoint, says)
+		err = fmt.Errorf("%s denies access without credentials (%s): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "+
+			"AWS_PROFILE", s.endpoint, says)
 	case slices.Contains(refusals, answer.Code):
 		err = fmt.Errorf("%s denies access (%s) to the credentials of %s: they need s3:ListBucket for the bucket and "+
 			"s3:GetObject for its objects, to push s3:PutObject", s.endpoint, says, who)
-	case slices.Contains([]string{"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "InvalidRegion"}, answer.Code):
+	case slices.Contains([]string{"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed",
+		"InvalidRegion"}, answer.Code):
 		err = fmt.Errorf("%s does not hold the bucket (%s): name its region in AWS_REGION", s.endpoint, says)
 	case answer.Code != "" && answer.StatusCode != 0:
 		err = fmt.Errorf("%s: %s", s.endpoint, says)
@@ -203,7 +208,8 @@ func (s *Store) explained(name string, err error) error {
 		if u := new(url.Error); errors.As(err, &u) {
 			err = u.Err // without the request's address, which is long
 		}
-		err = fmt.Errorf("no answer from %s: %w: AWS_ENDPOINT_URL names another store, HTTPS_PROXY a way to it", s.endpoint, err)
+		err = fmt.Errorf("no answer from %s: %w: AWS_ENDPOINT_URL names another store, HTTPS_PROXY a way to it", s.endpoint,
+			err)
 	}
 	return fmt.Errorf("%s: %w", text.Sanitize(name, 0), err)
 }

@@ -27,13 +27,12 @@ func applied(ctx context.Context, e engine.Engine, _ Options, d *view.Document) 
 
 // treated is a container with a remedy, and what its periods before said of it.
 type treated struct {
-	No      int64    `json:"container_no"`
-	Remedy  string   `json:"remedy"`
-	Limit   *float64 `json:"limit_cpus"`
-	Seconds float64  `json:"seconds"`
-	Known   *float64 `json:"known_seconds"`
-	From    *int32   `json:"candidate_from"`
-	before  periodmodel.Curve
+	ContainerNo             int64
+	Remedy                  string
+	LimitCPUs, KnownSeconds *float64
+	Seconds                 float64
+	CandidateFrom           *int32
+	before                  periodmodel.Curve
 }
 
 // forecasts are the stopped shares that the periods before each remedy foretold, over all its containers. A remedy of
@@ -42,17 +41,18 @@ func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error)
 	var containers []treated
 	if err := engine.Each(ctx, e, "forecasts", func(line struct {
 		treated
-		Step         *int   `json:"step"`
-		Stopped      *int64 `json:"stopped_us"`
-		BurstStopped *int64 `json:"burst_stopped_us"`
+		Step                      *int
+		StoppedUS, BurstStoppedUS *int64
 	}) {
-		if n := len(containers); n == 0 || containers[n-1].No != line.No || containers[n-1].Remedy != line.Remedy {
+		if n := len(containers); n == 0 || containers[n-1].ContainerNo != line.ContainerNo || containers[n-1].Remedy != line.Remedy {
 			containers = append(containers, line.treated)
 		}
-		if line.Step != nil && line.Stopped != nil && line.BurstStopped != nil && line.From != nil {
-			containers[len(containers)-1].before.Add(periodmodel.Outcome{From: int(*line.From), Candidates: []periodmodel.Candidate{
-				{Step: *line.Step, Stopped: microseconds(*line.Stopped), BurstStopped: microseconds(*line.BurstStopped)},
-			}})
+		if line.Step != nil && line.StoppedUS != nil && line.BurstStoppedUS != nil && line.CandidateFrom != nil {
+			with := periodmodel.Candidate{
+				Step: *line.Step, Stopped: microseconds(*line.StoppedUS), BurstStopped: microseconds(*line.BurstStoppedUS),
+			}
+			containers[len(containers)-1].before.Add(
+				periodmodel.Outcome{From: int(*line.CandidateFrom), Candidates: []periodmodel.Candidate{with}})
 		}
 	}); err != nil {
 		return nil, err
@@ -82,13 +82,13 @@ func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error)
 // limit and of a burst.
 func (t *treated) forecast() (share float64, ok bool) {
 	kind, _ := remedy.Find(remedy.Kind(t.Remedy))
-	if kind.Kind != remedy.Burst && !kind.LargerLimit || t.Limit == nil || t.Known == nil || t.From == nil ||
-		*t.Known < leastKnown*t.Seconds {
+	if kind.Kind != remedy.Burst && !kind.LargerLimit || t.LimitCPUs == nil || t.KnownSeconds == nil || t.CandidateFrom == nil ||
+		*t.KnownSeconds < leastKnown*t.Seconds {
 		return 0, false
 	}
-	t.before.Add(periodmodel.Outcome{From: int(*t.From)}) // where no limit would have stopped it
-	p, ok := t.before.At(*t.Limit, kind.Kind == remedy.Burst)
-	return p.Stopped.Seconds() / *t.Known, ok
+	t.before.Add(periodmodel.Outcome{From: int(*t.CandidateFrom)}) // where no limit would have stopped it
+	p, ok := t.before.At(*t.LimitCPUs, kind.Kind == remedy.Burst)
+	return p.Stopped.Seconds() / *t.KnownSeconds, ok
 }
 
 func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

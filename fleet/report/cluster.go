@@ -62,11 +62,13 @@ type PlanOptions struct {
 // MakePlan makes a plan. Containers move within their cluster. A budget of moves goes to the clusters in the order of
 // their names.
 func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Plan, error) {
-	d := view.Plan{Risk: may.Risk, Reserve: may.Reserve, Stay: []view.Stay{}, Emptied: []view.Host{}, MoveList: []view.Move{}}
+	d := view.Plan{Risk: may.Risk, Reserve: may.Reserve, Stay: []view.Stay{}, Emptied: []view.Host{},
+		MoveList: []view.Move{}}
 	if may.Moves >= 0 {
 		d.MovesAtMost = &may.Moves
 	}
-	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"); err != nil {
+	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers",
+		"exclusive"); err != nil {
 		return d, err
 	}
 	var read view.Document
@@ -110,13 +112,11 @@ func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 // readClusters reads the hosts whose CPUs and memory are known, by cluster; unknown is how many others there are.
 func readClusters(ctx context.Context, e engine.Engine) (clusters []*cluster, unknown int, err error) {
 	err = engine.Each(ctx, e, "plan_hosts", func(h struct {
-		Cluster string `json:"cluster"`
-		Node    string `json:"node"`
-		CPUs    *int   `json:"host_cpus"`
-		Memory  *int64 `json:"host_memory_bytes"`
-		Groups  string `json:"host_groups"`
+		Cluster, Node, HostGroups string
+		HostCPUs                  *int
+		HostMemoryBytes           *int64
 	}) {
-		if h.CPUs == nil || h.Memory == nil {
+		if h.HostCPUs == nil || h.HostMemoryBytes == nil {
 			unknown++
 			return
 		}
@@ -125,41 +125,35 @@ func readClusters(ctx context.Context, e engine.Engine) (clusters []*cluster, un
 		}
 		c := clusters[len(clusters)-1]
 		c.places[h.Node] = len(c.hosts)
-		c.nodes, c.groups = append(c.nodes, h.Node), append(c.groups, h.Groups)
-		c.hosts = append(c.hosts, packing.Host{CPUs: float64(*h.CPUs), MemoryBytes: *h.Memory})
+		c.nodes, c.groups = append(c.nodes, h.Node), append(c.groups, h.HostGroups)
+		c.hosts = append(c.hosts, packing.Host{CPUs: float64(*h.HostCPUs), MemoryBytes: *h.HostMemoryBytes})
 	})
 	return clusters, unknown, err
 }
 
 // placed is a container that runs now, as plan_containers.sql tells of it.
 type placed struct {
-	No        int64    `json:"container_no"`
-	Cluster   string   `json:"cluster"`
-	Node      string   `json:"node"`
-	Namespace string   `json:"namespace"`
-	Pod       string   `json:"pod"`
-	Container string   `json:"container"`
-	Service   string   `json:"service"`
-	Remedy    string   `json:"remedy"`
-	Allowed   *int     `json:"allowed_cpus"`
-	Cores     *float64 `json:"cores_now"`
-	Runtime   string   `json:"runtime"`
-	Memory    *int64   `json:"memory_bytes"`
-	Used      *float64 `json:"used_cpus"`
+	ContainerNo                                               int64
+	Cluster, Node, Namespace, Pod, Container, Service, Remedy string
+	AllowedCPUs                                               *int
+	CoresNow, UsedCPUs                                        *float64
+	Runtime                                                   string
+	MemoryBytes                                               *int64
 }
 
 // readContainers adds the containers to their clusters, with what they want.
-func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, secondary func(service string) bool, d *view.Plan) error {
+func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, secondary func(service string) bool,
+	d *view.Plan) error {
 	demands := map[int64]*demandOfDay{}
 	if err := engine.Each(ctx, e, "plan_demand", func(line struct {
-		No    int64 `json:"container_no"`
-		Phase int   `json:"phase"`
+		ContainerNo int64
+		Phase       int
 		sums
 	}) {
-		if demands[line.No] == nil {
-			demands[line.No] = &demandOfDay{}
+		if demands[line.ContainerNo] == nil {
+			demands[line.ContainerNo] = &demandOfDay{}
 		}
-		demands[line.No][line.Phase] = line.sums
+		demands[line.ContainerNo][line.Phase] = line.sums
 	}); err != nil {
 		return err
 	}
@@ -177,7 +171,7 @@ func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, s
 			d.ContainersUnknown++
 			return
 		}
-		to, why := p.container(demands[p.No])
+		to, why := p.container(demands[p.ContainerNo])
 		to.On = host
 		if why != "" {
 			stay[why]++
@@ -187,7 +181,7 @@ func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, s
 		if to.Secondary = to.ExclusiveCPUs == 0 && yields; to.Secondary {
 			d.Secondaries++
 		}
-		c.containers, c.numbers = append(c.containers, to), append(c.numbers, p.No)
+		c.containers, c.numbers = append(c.containers, to), append(c.numbers, p.ContainerNo)
 		c.names = append(c.names, view.Move{
 			Cluster: p.Cluster, Namespace: p.Namespace, Pod: p.Pod, Container: p.Container, Service: p.Service, From: p.Node,
 		})
@@ -206,24 +200,24 @@ func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, s
 
 // container is what the model takes, and why it has to stay where it is; "": it may move.
 func (p *placed) container(wants *demandOfDay) (c packing.Container, why string) {
-	pinned := p.Remedy == string(remedy.Pin) && p.Allowed != nil
+	pinned := p.Remedy == string(remedy.Pin) && p.AllowedCPUs != nil
 	if pinned {
-		c.ExclusiveCPUs = float64(*p.Allowed)
+		c.ExclusiveCPUs = float64(*p.AllowedCPUs)
 	}
 	switch {
 	case wants != nil: // what it leaves idle of exclusive CPUs is there for secondaries
 		c.Demand, c.MostCPUs = wants.moments()
 	case pinned:
-	case p.Cores != nil:
-		c.Demand, c.MostCPUs = constant(*p.Cores), *p.Cores
+	case p.CoresNow != nil:
+		c.Demand, c.MostCPUs = constant(*p.CoresNow), *p.CoresNow
 	default:
 		why = noDemand
-		if p.Used != nil {
-			c.Demand, c.MostCPUs = constant(*p.Used), *p.Used
+		if p.UsedCPUs != nil {
+			c.Demand, c.MostCPUs = constant(*p.UsedCPUs), *p.UsedCPUs
 		}
 	}
-	if p.Memory != nil {
-		c.MemoryBytes = *p.Memory
+	if p.MemoryBytes != nil {
+		c.MemoryBytes = *p.MemoryBytes
 	} else {
 		why = cmp.Or(why, noMemory)
 	}
@@ -287,11 +281,8 @@ func (c *cluster) add(p *packing.Plan, rounds []int, cpus map[int]string, d *vie
 
 // sums are those of plan_demand.sql.
 type sums struct {
-	Microseconds float64 `json:"us"`
-	CPUs         float64 `json:"cpu_us"`
-	Squares      float64 `json:"square_us"`
-	Cubes        float64 `json:"cube_us"`
-	Most         int     `json:"most"`
+	Microseconds, CPUs, Squares, Cubes float64
+	Most                               int
 }
 
 type demandOfDay [phases]sums

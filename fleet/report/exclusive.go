@@ -25,12 +25,11 @@ type exclusiveSet struct {
 func readExclusive(ctx context.Context, e engine.Engine) (exclusiveSets, error) {
 	sets := exclusiveSets{}
 	err := engine.Each(ctx, e, "exclusive", func(line struct {
-		No     int64  `json:"container_no"`
-		Groups string `json:"host_groups"`
-		CPUs   string `json:"cpu_list"`
+		ContainerNo         int64
+		HostGroups, CPUList string
 	}) {
-		cpus, _ := topology.ParseList(line.CPUs) // a stranger's text: what is no list is not known
-		sets[line.No] = exclusiveSet{line.Groups, cpus}
+		cpus, _ := topology.ParseList(line.CPUList) // a stranger's text: what is no list is not known
+		sets[line.ContainerNo] = exclusiveSet{line.HostGroups, cpus}
 	})
 	return sets, err
 }
@@ -54,7 +53,8 @@ func (sets exclusiveSets) node(groups string, pinned []int64, machines map[strin
 		if cpus.IsEmpty() {
 			return nil
 		}
-		s.Containers = append(s.Containers, placement.Container{Name: numbered(no), CPUs: float64(cpus.Size()), Current: cpus})
+		c := placement.Container{Name: numbered(no), CPUs: float64(cpus.Size()), Current: cpus}
+		s.Containers = append(s.Containers, c)
 	}
 	n, refused, err := placement.NewNode(s)
 	if err != nil || len(refused) > 0 {
@@ -73,7 +73,9 @@ func numbered(no int64) string { return strconv.FormatInt(no, 10) }
 // fragmentation is how many of the CPUs that pinned containers give back are the odd threads of cores that another
 // container has a thread of, or the same one keeps: no set of whole cores can have them. nil: of a container that gives
 // some back it is not known which CPUs it has.
-func fragmentation(ctx context.Context, e engine.Engine, containers []sized, services map[string]*service) (*float64, error) {
+func fragmentation(
+	ctx context.Context, e engine.Engine, containers []sized, services map[string]*service,
+) (*float64, error) {
 	sets, err := readExclusive(ctx, e)
 	if err != nil {
 		return nil, err
@@ -82,19 +84,19 @@ func fragmentation(ctx context.Context, e engine.Engine, containers []sized, ser
 	on, keeps := map[host][]int64{}, map[host]map[int64]int{} // of those that give some back how many they keep
 	for i := range containers {
 		c := &containers[i]
-		if c.RunsNow == 0 || !c.pinned() || c.Cores == nil {
+		if c.RunsNow == 0 || !c.pinned() || c.CoresNow == nil {
 			continue
 		}
 		h, s := host{c.Cluster, c.Node}, services[c.Service]
-		on[h] = append(on[h], c.No)
+		on[h] = append(on[h], c.ContainerNo)
 		if s.need == nil {
 			continue
 		}
-		if kept := s.exclusive(*c.Cores); kept > 0 && kept < int(*c.Cores) {
+		if kept := s.exclusive(*c.CoresNow); kept > 0 && kept < int(*c.CoresNow) {
 			if keeps[h] == nil {
 				keeps[h] = map[int64]int{}
 			}
-			keeps[h][c.No] = kept
+			keeps[h][c.ContainerNo] = kept
 		}
 	}
 	stranded, machines := 0, map[string]*topology.Machine{}

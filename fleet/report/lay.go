@@ -33,7 +33,8 @@ func (c *cluster) lay(sets exclusiveSets, p *packing.Plan, rounds []int, d *view
 			on[to] = append(on[to], i)
 		}
 	}
-	l := laid{cluster: c, sets: sets, plan: p, rounds: rounds, lists: map[int]string{}, machines: map[string]*topology.Machine{}}
+	l := laid{cluster: c, sets: sets, plan: p, rounds: rounds, lists: map[int]string{},
+		machines: map[string]*topology.Machine{}}
 	for _, host := range slices.Sorted(maps.Keys(on)) {
 		l.on(host, on[host], d.Exclusive)
 	}
@@ -108,7 +109,8 @@ func (l *laid) on(host int, containers []int, x *view.Exclusive) {
 		place := slices.IndexFunc(containers, func(i int) bool { return numbered(l.numbers[i]) == m.Container })
 		name := l.names[containers[place]]
 		x.Repairs = append(x.Repairs, view.Repair{
-			Cluster: l.name, Node: l.nodes[host], Pod: name.Pod, Container: name.Container, From: m.From.String(), To: m.To.String(),
+			Cluster: l.name, Node: l.nodes[host], Pod: name.Pod, Container: name.Container, From: m.From.String(),
+			To: m.To.String(),
 		})
 	}
 	x.CrossingRepaired += crossing(n)

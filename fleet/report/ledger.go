@@ -63,10 +63,10 @@ func (s *service) add(c *sized) {
 	if c.byBounds {
 		s.byBounds++
 	}
-	if c.Cores == nil {
+	if c.CoresNow == nil {
 		return
 	}
-	now := *c.Cores
+	now := *c.CoresNow
 	s.cores += now
 	if c.unknown != "" {
 		keeps := needed{after: now, low: now, high: now}

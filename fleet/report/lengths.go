@@ -11,10 +11,7 @@ import (
 )
 
 // length is how many of something took up to so many microseconds, and longer than the length before.
-type length struct {
-	Microseconds int64 `json:"microseconds"`
-	Times        int64 `json:"times"`
-}
+type length struct{ Microseconds, Times int64 }
 
 // lengths are those of one service, from the shortest on.
 type lengths []length
@@ -23,7 +20,7 @@ type lengths []length
 func lengthsByService(ctx context.Context, e engine.Engine, question string) (map[string]lengths, error) {
 	services := map[string]lengths{}
 	err := engine.Each(ctx, e, question, func(line struct {
-		Service string `json:"service"`
+		Service string
 		length
 	}) {
 		services[line.Service] = append(services[line.Service], line.length)
@@ -55,8 +52,7 @@ func rolesByService(ctx context.Context, e engine.Engine) (map[string][]view.Rol
 	type key struct{ service, role string }
 	responses := map[key]lengths{}
 	err := engine.Each(ctx, e, "responses", func(line struct {
-		Service string `json:"service"`
-		Role    string `json:"role"`
+		Service, Role string
 		length
 	}) {
 		k := key{line.Service, line.Role}
@@ -64,7 +60,8 @@ func rolesByService(ctx context.Context, e engine.Engine) (map[string][]view.Rol
 	})
 	roles := map[string][]view.Role{}
 	for k, l := range responses {
-		roles[k.service] = append(roles[k.service], view.Role{Name: k.role, Runs: l.count(), P50: *l.quantile(0.5), P99: *l.quantile(0.99)})
+		role := view.Role{Name: k.role, Runs: l.count(), P50: *l.quantile(0.5), P99: *l.quantile(0.99)}
+		roles[k.service] = append(roles[k.service], role)
 	}
 	for service, its := range roles {
 		slices.SortFunc(its, func(a, b view.Role) int {

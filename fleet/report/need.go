@@ -11,28 +11,16 @@ import (
 
 // sized is a container, with what is known of its demand.
 type sized struct {
-	No         int64    `json:"container_no"`
-	Cluster    string   `json:"cluster"`
-	Node       string   `json:"node"`
-	Namespace  string   `json:"namespace"`
-	Pod        string   `json:"pod"`
-	Name       string   `json:"container"`
-	Service    string   `json:"service"`
-	Remedy     string   `json:"remedy"`
-	Limit      *float64 `json:"limit_cpus"`
-	OwnLimit   *float64 `json:"own_limit_cpus"`
-	Request    *float64 `json:"request_cpus"`
-	Allowed    *int32   `json:"allowed_cpus"`
-	RunsNow    int      `json:"runs_now"`
-	Cores      *float64 `json:"cores_now"`
-	Measured   *float64 `json:"measured_seconds"`
-	Stopped    *float64 `json:"stopped_high_seconds"`
-	WidestMean *float64 `json:"widest_mean_cpus"`
+	ContainerNo                                               int64
+	Cluster, Node, Namespace, Pod, Container, Service, Remedy string
+	LimitCPUs, OwnLimitCPUs, RequestCPUs, CoresNow            *float64
+	AllowedCPUs                                               *int32
+	RunsNow                                                   int
+	MeasuredSeconds, StoppedHighSeconds, WidestMeanCPUs       *float64
 	// What its periods tell: nil, and no candidates, where that was not kept.
-	PeriodSeconds *float64 `json:"candidate_seconds"`
-	Periods       *float64 `json:"candidate_periods"`
-	From          *int32   `json:"candidate_from"`
-	candidates    []periodmodel.Candidate
+	CandidateSeconds, CandidatePeriods *float64
+	CandidateFrom                      *int32
+	candidates                         []periodmodel.Candidate
 
 	width, wanted []leastlimit.Level
 	// unknown is why nothing can be said of it; "": something can. byBounds: its periods do not tell what it needs.
@@ -61,17 +49,17 @@ const (
 func (c *sized) why(demand *leastlimit.Demand) string {
 	inForce, _ := remedy.Find(remedy.Kind(c.Remedy))
 	switch {
-	case c.Cores == nil:
+	case c.CoresNow == nil:
 		return noCores
 	case c.Remedy != "" && !inForce.ShowsDemand:
 		return capped
-	case !c.pinned() && c.OwnLimit == nil:
+	case !c.pinned() && c.OwnLimitCPUs == nil:
 		return noLimit
-	case !c.pinned() && c.Limit != nil && *c.Limit < *c.OwnLimit*(1-1e-6):
+	case !c.pinned() && c.LimitCPUs != nil && *c.LimitCPUs < *c.OwnLimitCPUs*(1-1e-6):
 		return otherLimit
-	case c.Measured == nil || c.Stopped == nil:
+	case c.MeasuredSeconds == nil || c.StoppedHighSeconds == nil:
 		return notMeasured
-	case *c.Measured < leastMeasured || c.WidestMean == nil: // a row of less than a minute has no mean that counts
+	case *c.MeasuredSeconds < leastMeasured || c.WidestMeanCPUs == nil: // a row of less than a minute has no mean that counts
 		return tooShort
 	case demand.BusySeconds() < leastBusy:
 		return idle
@@ -84,14 +72,14 @@ func (c *sized) pinned() bool { return c.Remedy == string(remedy.Pin) }
 // demand is what the model takes.
 func (c *sized) demand() leastlimit.Demand {
 	d := leastlimit.Demand{Width: c.width, Wanted: c.wanted}
-	if c.WidestMean != nil {
-		d.WidestMean = *c.WidestMean
+	if c.WidestMeanCPUs != nil {
+		d.WidestMean = *c.WidestMeanCPUs
 	}
-	if c.Stopped != nil {
-		d.StoppedSeconds = *c.Stopped
+	if c.StoppedHighSeconds != nil {
+		d.StoppedSeconds = *c.StoppedHighSeconds
 	}
-	if c.Allowed != nil {
-		d.AllowedCPUs = *c.Allowed
+	if c.AllowedCPUs != nil {
+		d.AllowedCPUs = *c.AllowedCPUs
 	}
 	return d
 }
@@ -101,11 +89,12 @@ const leastKnown = 0.9
 
 // curve is what other limits would have done; nil: periods were not kept, or tell of too little of the time.
 func (c *sized) curve(demand *leastlimit.Demand) *periodmodel.Curve {
-	if c.pinned() || c.PeriodSeconds == nil || c.Periods == nil || c.From == nil || *c.PeriodSeconds < leastKnown**c.Measured {
+	if c.pinned() || c.CandidateSeconds == nil || c.CandidatePeriods == nil || c.CandidateFrom == nil ||
+		*c.CandidateSeconds < leastKnown**c.MeasuredSeconds {
 		return nil
 	}
-	curve := &periodmodel.Curve{Busy: time.Duration(demand.BusySeconds() * float64(time.Second)), Periods: *c.Periods}
-	curve.Add(periodmodel.Outcome{From: int(*c.From), Candidates: c.candidates})
+	curve := &periodmodel.Curve{Busy: time.Duration(demand.BusySeconds() * float64(time.Second)), Periods: *c.CandidatePeriods}
+	curve.Add(periodmodel.Outcome{From: int(*c.CandidateFrom), Candidates: c.candidates})
 	return curve
 }
 
@@ -139,7 +128,8 @@ type need struct {
 // that is safe, since what comes by chance evens out.
 func (n *need) times(load float64) *need {
 	more := *n
-	more.limit, more.lower, more.burst, more.mean = n.limit.times(load), n.lower.times(load), n.burst.times(load), load*n.mean
+	more.limit, more.lower, more.burst, more.mean = n.limit.times(load), n.lower.times(load), n.burst.times(load),
+		load*n.mean
 	return &more
 }
 
@@ -152,7 +142,7 @@ func (c *sized) need(demand *leastlimit.Demand, bound float64) need {
 		return need{limit: safe, lower: safe, burst: exactly(math.Inf(1)), mean: bounds.Low, bound: bound, widest: c}
 	}
 	bursts := c.Remedy == string(remedy.Burst)
-	present, served := curve.At(*c.OwnLimit, bursts)
+	present, served := curve.At(*c.OwnLimitCPUs, bursts)
 	off := periodmodel.Off(present.StoppedShare)
 	least := func(stopped float64, burst bool) size {
 		cpus := max(curve.Least(periodmodel.Point{StoppedShare: stopped, Delay: present.Delay}, burst), bounds.Low)
@@ -164,7 +154,7 @@ func (c *sized) need(demand *leastlimit.Demand, bound float64) need {
 		mean: bounds.Low, bound: same, widest: c,
 	}
 	if !served { // it is less than what came: nothing of it can go
-		n.lower, n.burst = exactly(*c.OwnLimit), exactly(*c.OwnLimit)
+		n.lower, n.burst = exactly(*c.OwnLimitCPUs), exactly(*c.OwnLimitCPUs)
 	}
 	return n
 }

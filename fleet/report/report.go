@@ -38,7 +38,8 @@ func (o *Options) name(file string) string {
 type NoRows struct{ Input view.Input }
 
 func (e *NoRows) Error() string {
-	return fmt.Sprintf("no row that counts in %s: %d could not be read, %s had no sound row; 'unthrottle export --dir DIR' makes some",
+	return fmt.Sprintf("no row that counts in %s: %d could not be read, %s had no sound row; 'unthrottle export --dir "+
+		"DIR' makes some",
 		text.Count(e.Input.Files, "file"), len(e.Input.Refused)+e.Input.RefusedMore, text.Count(int(e.Input.Rows), "row"))
 }
 
@@ -80,12 +81,8 @@ func Make(ctx context.Context, e engine.Engine, o Options) (view.Document, error
 
 // totals are how many rows there are, and of when.
 type totals struct {
-	Read    int64  `json:"rows_read"`
-	Unsound int64  `json:"rows_unsound"`
-	Once    int64  `json:"rows_once"`
-	Used    int64  `json:"rows_used"`
-	First   *int64 `json:"first_ms"`
-	Last    *int64 `json:"last_ms"`
+	RowsRead, RowsUnsound, RowsOnce, RowsUsed int64
+	FirstMS, LastMS                           *int64
 }
 
 // input says what was read, and what of it does not count.
@@ -98,21 +95,22 @@ func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 	if err := engine.Each(ctx, e, "totals", func(t totals) { rows = t }); err != nil {
 		return err
 	}
-	in.Rows, in.Copies, in.Overlapping = rows.Read, rows.Read-rows.Unsound-rows.Once, rows.Once-rows.Used
-	if err := engine.Each(ctx, e, "problems", func(p struct {
-		Why  string `json:"problem"`
-		Rows int64  `json:"row_count"`
-		File int    `json:"file_no"`
-		Row  int64  `json:"file_row"`
+	in.Rows, in.Copies = rows.RowsRead, rows.RowsRead-rows.RowsUnsound-rows.RowsOnce
+	in.Overlapping = rows.RowsOnce - rows.RowsUsed
+	if err := engine.Each(ctx, e, "problems", func(line struct {
+		Problem           string
+		RowCount, FileRow int64
+		FileNo            int
 	}) {
-		in.Problems = append(in.Problems, view.Problem{Why: p.Why, Rows: p.Rows, File: o.name(o.Files[p.File]), Row: p.Row})
+		file := o.name(o.Files[line.FileNo])
+		in.Problems = append(in.Problems, view.Problem{Why: line.Problem, Rows: line.RowCount, File: file, Row: line.FileRow})
 	}); err != nil {
 		return err
 	}
-	if rows.First == nil || rows.Last == nil {
+	if rows.FirstMS == nil || rows.LastMS == nil {
 		return &NoRows{*in}
 	}
-	d.From, d.Until = time.UnixMilli(*rows.First).UTC(), time.UnixMilli(*rows.Last).UTC()
+	d.From, d.Until = time.UnixMilli(*rows.FirstMS).UTC(), time.UnixMilli(*rows.LastMS).UTC()
 	return hosts(ctx, e, o, d)
 }
 
@@ -120,12 +118,9 @@ func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
 	in := &d.Input
 	return engine.Each(ctx, e, "hosts", func(h struct {
-		Cluster    string `json:"cluster"`
-		Node       string `json:"node"`
-		Newest     int64  `json:"newest_ms"`
-		Until      int64  `json:"until_ms"`
-		Gone       int    `json:"gone"`
-		Containers int    `json:"containers"`
+		Cluster, Node     string
+		NewestMS, UntilMS int64
+		Gone, Containers  int
 	}) {
 		name := strings.TrimPrefix(h.Cluster+"/"+h.Node, "/")
 		if h.Gone == 0 {
@@ -133,11 +128,11 @@ func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 		} else {
 			in.HostsGone, in.ContainersGone = in.HostsGone+1, in.ContainersGone+h.Containers
 			if len(in.Gone) < maxListed {
-				until := time.UnixMilli(h.Until).UTC()
+				until := time.UnixMilli(h.UntilMS).UTC()
 				in.Gone = append(in.Gone, view.Gone{Host: name, Until: until, Containers: h.Containers})
 			}
 		}
-		switch ahead := time.UnixMilli(h.Newest).Sub(o.Now); {
+		switch ahead := time.UnixMilli(h.NewestMS).Sub(o.Now); {
 		case ahead <= clockAhead:
 		case len(in.Ahead) == maxListed:
 			in.AheadMore++

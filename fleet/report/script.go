@@ -2,6 +2,7 @@ package report
 
 import (
 	"embed"
+	"fmt"
 	"strings"
 	"text/template"
 	"time"
@@ -17,8 +18,17 @@ var questionFiles embed.FS
 
 // questions are the files, which take from here what Go code says too.
 var questions = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"outside": engine.Outside, "outsideElements": engine.OutsideElements,
+	"outside": engine.Outside, "outsideElements": engine.OutsideElements, "asNow": asNow,
 }).ParseFS(questionFiles, "sql/*.sql"))
+
+// asNow is the condition that a row r has the remedy, the limit and the CPUs that container c has now.
+func asNow(r, c string) string {
+	same := fmt.Sprintf("%s.remedy = %s.remedy", r, c)
+	for _, column := range []string{"own_limit_cpus", "allowed_cpus"} {
+		same += fmt.Sprintf(" AND COALESCE(%s.%s, 0) = COALESCE(%s.%s, 0)", r, column, c, column)
+	}
+	return same
+}
 
 // question is the text of one file, for a report at a moment.
 func question(name string, now time.Time) string {

@@ -44,8 +44,8 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 			reasons[c.unknown] = &view.Unknown{Reason: c.unknown}
 		}
 		u := reasons[c.unknown]
-		if u.Containers++; c.Cores != nil {
-			u.Cores += *c.Cores
+		if u.Containers++; c.CoresNow != nil {
+			u.Cores += *c.CoresNow
 		}
 	}
 	for _, u := range reasons {
@@ -98,18 +98,17 @@ func estimated(containers []sized, bound float64) map[string]*service {
 func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, err error) {
 	places := map[int64]int{}
 	if err := engine.Each(ctx, e, "sizes", func(c sized) {
-		places[c.No] = len(containers)
+		places[c.ContainerNo] = len(containers)
 		containers = append(containers, c)
 	}); err != nil {
 		return nil, err
 	}
 	if err := engine.Each(ctx, e, "demand", func(line struct {
-		No           int64  `json:"container_no"`
-		Kind         string `json:"kind"`
-		CPUs         int32  `json:"cpus"`
-		Microseconds int64  `json:"microseconds"`
+		ContainerNo, Microseconds int64
+		Kind                      string
+		CPUs                      int32
 	}) {
-		c := &containers[places[line.No]]
+		c := &containers[places[line.ContainerNo]]
 		histogram := &c.wanted
 		if line.Kind == "width" {
 			histogram = &c.width
@@ -119,18 +118,14 @@ func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, 
 		return nil, err
 	}
 	err = engine.Each(ctx, e, "candidates", func(line struct {
-		No           int64 `json:"container_no"`
-		Step         int   `json:"step"`
-		Stopped      int64 `json:"stopped_us"`
-		Throttled    int   `json:"throttled"`
-		Delay        int64 `json:"delay_us"`
-		BurstStopped int64 `json:"burst_stopped_us"`
-		BurstDelay   int64 `json:"burst_delay_us"`
+		ContainerNo                                      int64
+		Step, Throttled                                  int
+		StoppedUS, DelayUS, BurstStoppedUS, BurstDelayUS int64
 	}) {
-		c := &containers[places[line.No]]
+		c := &containers[places[line.ContainerNo]]
 		c.candidates = append(c.candidates, periodmodel.Candidate{
-			Step: line.Step, Stopped: microseconds(line.Stopped), Throttled: line.Throttled, Delay: microseconds(line.Delay),
-			BurstStopped: microseconds(line.BurstStopped), BurstDelay: microseconds(line.BurstDelay),
+			Step: line.Step, Stopped: microseconds(line.StoppedUS), Throttled: line.Throttled, Delay: microseconds(line.DelayUS),
+			BurstStopped: microseconds(line.BurstStoppedUS), BurstDelay: microseconds(line.BurstDelayUS),
 		})
 	})
 	return containers, err
@@ -139,10 +134,7 @@ func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, 
 // shownServices makes the services of the document.
 func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byName map[string]*service) error {
 	spenders := map[string]string{}
-	if err := engine.Each(ctx, e, "spenders", func(line struct {
-		Service string `json:"service"`
-		SpentBy string `json:"spent_by"`
-	}) {
+	if err := engine.Each(ctx, e, "spenders", func(line struct{ Service, SpentBy string }) {
 		spenders[line.Service] = line.SpentBy
 	}); err != nil {
 		return err
@@ -161,10 +153,7 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 	}
 	return engine.Each(ctx, e, "services", func(line struct {
 		view.Service
-		Own    *float64 `json:"throttled_own"`
-		Pod    *float64 `json:"throttled_pod"`
-		Slice  *float64 `json:"throttled_slice"`
-		Inside *float64 `json:"throttled_inside"`
+		ThrottledOwn, ThrottledPod, ThrottledSlice, ThrottledInside *float64
 	}) {
 		s, known := line.Service, byName[line.Name]
 		s.StopP50, s.StopP99 = stops[s.Name].quantile(0.5), stops[s.Name].quantile(0.99)
@@ -172,7 +161,9 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 			s.Requests, s.RequestP50, s.RequestP99 = new(took.count()), took.quantile(0.5), took.quantile(0.99)
 		}
 		s.Roles = append([]view.Role{}, roles[s.Name]...)
-		s.StoppedBy = stopper(s.StoppedShare, [...]*float64{own: line.Own, pod: line.Pod, slice: line.Slice, inside: line.Inside})
+		s.StoppedBy = stopper(s.StoppedShare, [...]*float64{
+			own: line.ThrottledOwn, pod: line.ThrottledPod, slice: line.ThrottledSlice, inside: line.ThrottledInside,
+		})
 		if s.StoppedBy == &stoppers[own] {
 			s.SpentBy = new(s.Name)
 		} else if by, ok := spenders[s.Name]; ok && s.StoppedBy == &stoppers[pod] {

@@ -21,15 +21,15 @@ func (w *workload) add(c *sized) {
 	name, kind := demand.WorkloadOf(c.Pod, "")
 	if w.on == nil {
 		*w = workload{
-			kind: kind, namespace: c.Namespace, name: name, container: c.Name,
-			limit: c.OwnLimit, request: c.Request, on: map[string]int{},
+			kind: kind, namespace: c.Namespace, name: name, container: c.Container,
+			limit: c.OwnLimitCPUs, request: c.RequestCPUs, on: map[string]int{},
 		}
 	}
 	if w.kind != kind { // such as a Deployment and a Job of one name
 		w.kind = ""
 	}
-	w.limits = w.limits || !same(w.limit, c.OwnLimit)
-	w.requests = w.requests || !same(w.request, c.Request)
+	w.limits = w.limits || !same(w.limit, c.OwnLimitCPUs)
+	w.requests = w.requests || !same(w.request, c.RequestCPUs)
 	w.on[c.Node]++
 }
 

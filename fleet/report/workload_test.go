@@ -9,7 +9,7 @@ import (
 // Which controller has a service's limit, by its pods' names and where they are.
 func TestWorkloads(t *testing.T) {
 	pod := func(name, node string, limit, request float64) sized {
-		return sized{Namespace: "shop", Pod: name, Name: "app", Node: node, OwnLimit: &limit, Request: &request}
+		return sized{Namespace: "shop", Pod: name, Container: "app", Node: node, OwnLimitCPUs: &limit, RequestCPUs: &request}
 	}
 	for name, c := range map[string]struct {
 		of    []sized
@@ -30,8 +30,8 @@ func TestWorkloads(t *testing.T) {
 		"a CronJob":                   {[]sized{pod("job-29415600-x2x4x", "a", 1, 1)}, 1, nil},
 		"a pod of its own":            {[]sized{pod("shell", "a", 1, 1)}, 1, nil},
 		"a Deployment and a Job":      {[]sized{pod("cart-7d9c5b8f6-x2x4x", "a", 2, 1), pod("cart-x2x4x", "a", 2, 1)}, 9, nil},
-		"not of Kubernetes":           {[]sized{{Name: "app"}}, 1, nil},
-		"a namespace that is unknown": {[]sized{{Pod: "db-0", Name: "app"}}, 1, nil},
+		"not of Kubernetes":           {[]sized{{Container: "app"}}, 1, nil},
+		"a namespace that is unknown": {[]sized{{Pod: "db-0", Container: "app"}}, 1, nil},
 	} {
 		var w workload
 		for i := range c.of {

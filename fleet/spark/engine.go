@@ -49,6 +49,10 @@ func Open(o Options) (*Engine, error) {
 	return &Engine{o: o, patience: 10 * time.Second}, nil
 }
 
+// errPartlyRead is why a file is left out of which rows are missing.
+var errPartlyRead = errors.New("Spark cannot read all of its rows: " +
+	"it is damaged, or its columns are of types that Spark does not read")
+
 // Prepare runs Spark: it makes the tables and answers all questions of a script.
 func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (refused []engine.Refused, err error) {
 	descriptions, errs := described(ctx, files)
@@ -76,11 +80,8 @@ func (e *Engine) Prepare(ctx context.Context, files []string, s engine.Script) (
 	if err := e.submit(ctx); err != nil {
 		return refused, err
 	}
-	err = engine.Each(ctx, e, damaged, func(file struct {
-		No int `json:"file_no"`
-	}) {
-		refused = append(refused, engine.Refused{File: files[file.No],
-			Err: errors.New("Spark cannot read all of its rows: it is damaged, or its columns are of types that Spark does not read")})
+	err = engine.Each(ctx, e, damaged, func(line struct{ FileNo int }) {
+		refused = append(refused, engine.Refused{File: files[line.FileNo], Err: errPartlyRead})
 	})
 	return refused, err
 }

@@ -56,10 +56,11 @@ func newJob(files []string, descriptions []description, sound []int, s engine.Sc
 	}
 	j.Tables = []statement{
 		{"rows_read", strings.Join(read, "\nUNION ALL\n"), true},
-		{"files_damaged", "SELECT f.file_no FROM files f LEFT JOIN (SELECT file_no, COUNT(*) AS row_count FROM " +
-			"rows_read GROUP BY file_no) r ON r.file_no = f.file_no " +
+		{"files_damaged", "SELECT f.file_no FROM files f " +
+			"LEFT JOIN (SELECT file_no, COUNT(*) AS row_count FROM rows_read GROUP BY file_no) r ON r.file_no = f.file_no " +
 			"WHERE COALESCE(r.row_count, 0) <> f.row_count", true},
-		{"loaded", "SELECT * FROM rows_read r WHERE NOT EXISTS (SELECT * FROM files_damaged d WHERE d.file_no = r.file_no)", false},
+		{"loaded", "SELECT * FROM rows_read r " +
+			"WHERE NOT EXISTS (SELECT * FROM files_damaged d WHERE d.file_no = r.file_no)", false},
 	}
 	for _, t := range s.Tables {
 		switch {
@@ -86,8 +87,9 @@ var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]
 
 // dialect is Spark's. What does not fit is null: one row must not end the run.
 var dialect = engine.Dialect{
-	Types: map[engine.Kind]string{engine.Integer: "INT", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "STRING",
-		engine.Milliseconds: "BIGINT"},
+	Types: map[engine.Kind]string{
+		engine.Integer: "INT", engine.BigInt: "BIGINT", engine.Double: "DOUBLE", engine.Text: "STRING", engine.Milliseconds: "BIGINT",
+	},
 	FieldType: "%s: %s", ListType: "ARRAY<STRUCT<%s>>",
 	FieldValue: "'%s', %s", ListValue: "transform(%s, l -> named_struct(%s))",
 	Cast: "TRY_CAST(%s AS %s)", Text: "COALESCE(%s, '')", Milliseconds: "unix_millis(%s)",
@@ -102,5 +104,6 @@ func selected(g group) string {
 
 // numbered are the rows of a table that another one numbers.
 func numbered(table, by string) string {
-	return "SELECT r.*, n.container_no FROM " + table + " r JOIN " + by + " n ON n.file_no = r.file_no AND n.file_row = r.file_row"
+	return "SELECT r.*, n.container_no FROM " + table + " r JOIN " + by +
+		" n ON n.file_no = r.file_no AND n.file_row = r.file_row"
 }

@@ -11,9 +11,13 @@ import (
 const host = `[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]`
 
 // masters are the forms of --on.
-var masters = regexp.MustCompile(`^(?:local|local\[(?:\*|[1-9][0-9]{0,3})(?:,[1-9][0-9]?)?\]|local-cluster\[[1-9][0-9]{0,2},[1-9][0-9]{0,2},[1-9][0-9]{2,6}\]` +
-	`|spark://(?:` + host + `):[0-9]{1,5}(?:,(?:` + host + `):[0-9]{1,5})*|k8s://(?:https?://)?(?:` + host +
-	`)(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?)$`)
+var masters = regexp.MustCompile(`^(?:` + strings.Join([]string{
+	`local`,
+	`local\[(?:\*|[1-9][0-9]{0,3})(?:,[1-9][0-9]?)?\]`,
+	`local-cluster\[[1-9][0-9]{0,2},[1-9][0-9]{0,2},[1-9][0-9]{2,6}\]`,
+	`spark://(?:` + host + `):[0-9]{1,5}(?:,(?:` + host + `):[0-9]{1,5})*`,
+	`k8s://(?:https?://)?(?:` + host + `)(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?`,
+}, "|") + `)$`)
 
 // Master is where Spark runs.
 type Master string
@@ -21,8 +25,8 @@ type Master string
 // ParseMaster checks the name of a master.
 func ParseMaster(s string) (Master, error) {
 	if len(s) > 1024 || !masters.MatchString(s) {
-		return "", fmt.Errorf("%s is no master of Spark: give spark://HOST:7077, k8s://https://HOST:6443, local[2] "+
-			"or local-cluster[2,1,2048]", text.Quoted(s))
+		return "", fmt.Errorf("%s is no master of Spark: give spark://HOST:7077, k8s://https://HOST:6443, local[2] or "+
+			"local-cluster[2,1,2048]", text.Quoted(s))
 	}
 	return Master(s), nil
 }

@@ -137,22 +137,18 @@ echo noise; printf '\nunthrottle {"step": "made", "name": "unsound", "rows": 7}\
 	}
 	var told []string
 	err = engine.Each(t.Context(), e, "q", func(line struct {
-		N int64    `json:"n"`
-		D *int32   `json:"d"`
-		S string   `json:"s"`
-		F *float64 `json:"f"`
+		N int64
+		D *int32
+		S string
+		F *float64
 	}) {
 		told = append(told, fmt.Sprintf("%d %v %q %v", line.N, line.D != nil, line.S, line.F != nil))
 	})
 	if err != nil || strings.Join(told, "; ") != `1 false "a\x00\nb" true; 2 true "" false` {
 		t.Errorf("%q, %v", told, err)
 	}
-	type number struct {
-		N int `json:"n"`
-	}
-	type words struct {
-		No string `json:"file_no"`
-	}
+	type number struct{ N int }
+	type words struct{ FileNo string }
 	for _, err := range []error{
 		engine.Each(t.Context(), e, "null", func(number) {}), engine.Each(t.Context(), e, "q", func(number) {}),
 		engine.Each(t.Context(), e, "files_damaged", func(words) {}), engine.Each(t.Context(), e, "no such", func(number) {}),

@@ -138,7 +138,8 @@ func (e *Engine) home(submit string) (string, error) {
 	if installed == "" {
 		installed = filepath.Dir(filepath.Dir(submit))
 	}
-	if _, err := os.Stat(filepath.Join(installed, "jars")); err != nil { // it is not of an archive of Spark, but of Python's package
+	// it is not of an archive of Spark, but of Python's package
+	if _, err := os.Stat(filepath.Join(installed, "jars")); err != nil {
 		found, err := exec.Command(filepath.Join(filepath.Dir(submit), "python3"),
 			filepath.Join(filepath.Dir(submit), "find_spark_home.py")).Output()
 		if err != nil {

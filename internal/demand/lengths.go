@@ -101,8 +101,9 @@ func (r *recorded) into(w *Row) {
 		}
 		return n
 	}
-	roles := slices.SortedFunc(maps.Keys(r.roles),
-		func(a, b string) int { return cmp.Or(cmp.Compare(runs(b), runs(a)), cmp.Compare(a, b)) })
+	roles := slices.SortedFunc(maps.Keys(r.roles), func(a, b string) int {
+		return cmp.Or(cmp.Compare(runs(b), runs(a)), cmp.Compare(a, b))
+	})
 	for _, role := range roles[:min(len(roles), mostRoles)] {
 		for _, l := range r.roles[role].All() {
 			w.Responses = append(w.Responses, Response{role, l.UpTo.Microseconds(), int32(l.Count)})

@@ -172,8 +172,8 @@ func (r *Rows) Finish() (done []Row) {
 		done = append(done, s.row)
 	}
 	slices.SortFunc(done, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Pod, b.Pod),
-			cmp.Compare(a.Container, b.Container), cmp.Compare(a.Cgroup, b.Cgroup))
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container),
+			cmp.Compare(a.Cgroup, b.Cgroup))
 	})
 	for id, m := range r.models {
 		if !m.seen {
@@ -325,9 +325,11 @@ func (s *sum) finish() {
 
 // SetCandidates takes what the periods tell.
 func (w *Row) SetCandidates(period time.Duration, o periodmodel.Outcome) {
-	w.PeriodMicroseconds, w.CandidateSeconds, w.CandidateFrom = new(period.Microseconds()), new(o.Known.Seconds()), new(int32(o.From))
+	w.PeriodMicroseconds, w.CandidateSeconds, w.CandidateFrom = new(period.Microseconds()), new(o.Known.Seconds()),
+		new(int32(o.From))
 	for _, c := range o.Candidates {
-		w.Candidates = append(w.Candidates, Candidate{int32(c.Step), c.Stopped.Microseconds(), int32(c.Throttled), c.Delay.Microseconds(),
+		w.Candidates = append(w.Candidates, Candidate{int32(c.Step), c.Stopped.Microseconds(), int32(c.Throttled),
+			c.Delay.Microseconds(),
 			c.BurstStopped.Microseconds(), c.BurstDelay.Microseconds()})
 	}
 }

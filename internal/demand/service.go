@@ -54,7 +54,8 @@ func WorkloadOf(pod, hash string) (name, kind string) {
 			return name, Deployment
 		}
 	}
-	if head := pod[:max(0, len(pod)-generated)]; len(pod) == longest && isSafe(pod[len(head):]) && head[len(head)-1] != '-' {
+	if head := pod[:max(0, len(pod)-generated)]; len(pod) == longest && isSafe(pod[len(head):]) &&
+		head[len(head)-1] != '-' {
 		return cutWorkload(head)
 	}
 	return wholeWorkload(pod)

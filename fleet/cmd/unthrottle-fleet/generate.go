@@ -16,7 +16,8 @@ import (
 func newGenerate() *cobra.Command {
 	var out, bound, demand string
 	var lasts time.Duration
-	o := generate.Options{Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)} // a day of the past: equal seeds give equal files
+	// a day of the past: equal seeds give equal files
+	o := generate.Options{Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}
 	cmd := &cobra.Command{
 		Use:   "generate --hosts N --containers M --out DIR",
 		Short: "Make the rows of a fleet that never was, with the truth about it",
@@ -71,9 +72,10 @@ the figures say nothing about a fleet of yours.`,
 	flags.Uint64Var(&o.Seed, "seed", 1, "random seed")
 	flags.DurationVar(&lasts, "for", 24*time.Hour, "how long, in whole hours")
 	flags.BoolVar(&o.Joined, "joined", false, "write the files of each hour joined, as 'join' does: for many hosts")
-	flags.StringVar(&demand, "demand", generate.Recorded, "`KIND` of demand: of recordings of real services "+
-		"(recorded), or drawn like the rest (drawn)")
+	flags.StringVar(&demand, "demand", generate.Recorded,
+		"`KIND` of demand: of recordings of real services (recorded), or drawn like the rest (drawn)")
 	flags.StringVar(&out, "out", "", "`DIR` for the files, empty or not there")
-	flags.StringVar(&bound, "bound", "0.1%", "of the truth: stopped for more than this `SHARE` of the time to work is too much")
+	flags.StringVar(&bound, "bound", "0.1%",
+		"of the truth: stopped for more than this `SHARE` of the time to work is too much")
 	return cmd
 }

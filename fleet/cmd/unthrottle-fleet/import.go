@@ -68,7 +68,8 @@ URL is that of the Prometheus, or of what answers as one does (Thanos, Mimir, Vi
 	flags := cmd.Flags()
 	flags.StringVar(&o.out, "out", "", "`DIR` for the files; rows that are there already are replaced")
 	flags.StringVar(&o.cluster, "cluster", "", "`NAME` of the cluster, for the rows; it selects nothing: --match does")
-	flags.StringVar(&o.nodeLabel, "node-label", "node", "`LABEL` that names a container's node; instance where there is no other")
+	flags.StringVar(&o.nodeLabel, "node-label", "node",
+		"`LABEL` that names a container's node; instance where there is no other")
 	flags.StringVar(&o.match, "match", "", "further matchers of PromQL, such as 'namespace=\"shop\"': `MATCHERS`")
 	flags.StringVar(&o.until, "until", "", "last `MOMENT`, as 2026-03-04T05:00:00Z; now if not given; whole hours count")
 	flags.DurationVar(&o.lasts, "for", 24*time.Hour, "how long before that, in whole hours, up to 744h")
@@ -83,8 +84,8 @@ type noCounters struct {
 }
 
 func (e *noCounters) Error() string {
-	return fmt.Sprintf("import: %s has no container_cpu_usage_seconds_total of containers from %s to %s: does it "+
-		"scrape the kubelets' /metrics/cadvisor? If its series name the node otherwise: --node-label instance",
+	return fmt.Sprintf("import: %s has no container_cpu_usage_seconds_total of containers from %s to %s: does it scrape "+
+		"the kubelets' /metrics/cadvisor? If its series name the node otherwise: --node-label instance",
 		text.Sanitize(e.address, 0), e.asked.From.UTC().Format(time.RFC3339), e.asked.Until.UTC().Format(time.RFC3339))
 }
 
@@ -92,7 +93,8 @@ var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // options checks the flags.
 func (o *importOptions) options(address string, now time.Time) (asks counters.Options, err error) {
-	asks = counters.Options{Cluster: o.cluster, NodeLabel: o.nodeLabel, Match: o.match, Until: now.UTC().Truncate(time.Hour)}
+	asks = counters.Options{Cluster: o.cluster, NodeLabel: o.nodeLabel, Match: o.match,
+		Until: now.UTC().Truncate(time.Hour)}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":

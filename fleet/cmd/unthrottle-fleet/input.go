@@ -45,8 +45,8 @@ func (o *shared) inputOf(ctx context.Context, from string, dir *scratch.Dir) (op
 		return options, err
 	}
 	if o.master != "" && !o.master.Here() {
-		return options, fmt.Errorf("%s: --on %s: its files are fetched into TMPDIR of this machine, which Spark's "+
-			"other machines do not see: copy or mount the store in a folder that all see, or use --on local[N]",
+		return options, fmt.Errorf("%s: --on %s: its files are fetched into TMPDIR of this machine, which Spark's other "+
+			"machines do not see: copy or mount the store in a folder that all see, or use --on local[N]",
 			text.Sanitize(from, 0), o.master)
 	}
 	store, err := objectstore.Open(place, os.Getenv)

@@ -27,7 +27,8 @@ Files that come late stay what they are until the next call. A file that was joi
 and comes again, as by rsync, is removed. What cannot be read stays, and is told.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || inStore(args[0]) {
-				return errors.New("join: give one folder: 'unthrottle fleet join DIR'; files in a store are joined before they go there")
+				return errors.New("join: give one folder: 'unthrottle fleet join DIR'; files in a store are joined before they " +
+					"go there")
 			}
 			return nil
 		},
@@ -53,7 +54,8 @@ and comes again, as by rsync, is removed. What cannot be read stays, and is told
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&after, "after", time.Hour, "join hours that ended this `TIME` ago: hosts add to a file "+
-		"for some minutes after, or longer where their disk was full")
+	cmd.Flags().DurationVar(&after, "after", time.Hour,
+		"join hours that ended this `TIME` ago: hosts add to a file for some minutes after, or longer where their disk was "+
+			"full")
 	return cmd
 }

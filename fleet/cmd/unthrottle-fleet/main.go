@@ -97,7 +97,8 @@ func (o *shared) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.json, "json", false, "short for --output json")
 	flags.IntVar(&o.memoryMB, "memory", 2048, "`MIB` of memory for the rows; what is more goes to TMPDIR")
 	flags.IntVar(&o.diskMB, "disk", 0, "`MIB` of TMPDIR for files that come from s3:// (default: half of what is free)")
-	flags.StringVar(&o.on, "on", "", "ask on Apache Spark, on this `MASTER`: spark://HOST:7077, k8s://…, local[2], local-cluster[2,1,2048]")
+	flags.StringVar(&o.on, "on", "",
+		"ask on Apache Spark, on this `MASTER`: spark://HOST:7077, k8s://…, local[2], local-cluster[2,1,2048]")
 	flags.BoolVar(&o.ascii, "ascii", false, "no characters beyond ASCII")
 }
 
@@ -253,7 +254,8 @@ func ask(ctx context.Context, from string, o *shared, questions func(engine.Engi
 	options.Now = time.Now()
 	err = questions(e, options)
 	if errors.As(err, new(*duckdb.Full)) {
-		err = fmt.Errorf("%w; or ask Spark, which shares the rows among machines: the same command with --on spark://HOST:7077", err)
+		err = fmt.Errorf("%w; or ask Spark, which shares the rows among machines: the same command with --on "+
+			"spark://HOST:7077", err)
 	}
 	if none := new(report.NoRows); errors.As(err, &none) {
 		for _, line := range view.LeftOut(none.Input) {
@@ -276,7 +278,8 @@ func (o *shared) engine(ctx context.Context, dir string) (e engine.Engine, close
 	if err != nil {
 		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
 	}
-	s, err := spark.Open(spark.Options{Master: o.master, Submit: submit, Dir: dir, MemoryMB: o.memoryMB, Progress: showStep})
+	s, err := spark.Open(spark.Options{Master: o.master, Submit: submit, Dir: dir, MemoryMB: o.memoryMB,
+		Progress: showStep})
 	if err != nil {
 		return nil, nil, fmt.Errorf("--on %s: %w", o.master, err)
 	}

@@ -36,11 +36,12 @@ type begun struct {
 
 func (o *outputs) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.html, "html", "", "also write a page, all in one file, to `FILE`")
-	flags.StringVar(&o.metrics, "metrics", "", "also write figures for Prometheus to `FILE`, such as for "+
-		"node_exporter's textfile collector")
+	flags.StringVar(&o.metrics, "metrics", "",
+		"also write figures for Prometheus to `FILE`, such as for node_exporter's textfile collector")
 	flags.StringVar(&o.jsonFile, "json-file", "", "also write the JSON to `FILE`")
 	flags.StringVar(&o.parquet, "parquet", "", "also write the report's tables, a file of Parquet each, to `DIR`")
-	flags.StringVar(&o.patches, "patches", "", "also write patches of Kubernetes' workloads to `DIR`, for limits that are surely enough")
+	flags.StringVar(&o.patches, "patches", "",
+		"also write patches of Kubernetes' workloads to `DIR`, for limits that are surely enough")
 }
 
 // begin begins the files of a report on rows below a folder.
@@ -55,8 +56,8 @@ func (o *outputs) begin(from string) error {
 	}
 	if o.patches != "" {
 		if entries, err := os.ReadDir(o.patches); err == nil && len(entries) > 0 {
-			return fmt.Errorf("--patches %s: it is not empty: patches of an earlier report would stay among the new "+
-				"ones; name another folder", text.Sanitize(o.patches, 0))
+			return fmt.Errorf("--patches %s: it is not empty: patches of an earlier report would stay among the new ones; "+
+				"name another folder", text.Sanitize(o.patches, 0))
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("--patches: %w", err)
 		}
@@ -66,14 +67,17 @@ func (o *outputs) begin(from string) error {
 			return view.HTML(w, d, webpage.Origin{Version: version})
 		}},
 		{name: o.metrics, what: "figures for Prometheus are", write: view.Metrics},
-		{name: o.jsonFile, what: "JSON is", write: func(w io.Writer, d view.Document) error { return jsonout.Write(w, "fleet_report", d) }},
+		{name: o.jsonFile, what: "JSON is", write: func(w io.Writer, d view.Document) error {
+			return jsonout.Write(w, "fleet_report", d)
+		}},
 	}
 	if o.parquet != "" {
 		if err := o.makeFolder(from); err != nil {
 			return errors.Join(err, o.abandon())
 		}
 		for _, table := range view.Tables {
-			planned = append(planned, begun{name: filepath.Join(o.parquet, table.Name+".parquet"), what: "table is", write: table.Write})
+			planned = append(planned, begun{name: filepath.Join(o.parquet, table.Name+".parquet"), what: "table is",
+				write: table.Write})
 		}
 	}
 	for _, b := range planned {
@@ -100,8 +104,8 @@ func (o *outputs) makeFolder(from string) error {
 		return fmt.Errorf("--parquet: %w", err)
 	}
 	if below(o.parquet, from) {
-		return fmt.Errorf("--parquet %s: it is in the folder of the rows, where the next report would take its files "+
-			"for rows: give another", text.Sanitize(o.parquet, 0))
+		return fmt.Errorf("--parquet %s: it is in the folder of the rows, where the next report would take its files for "+
+			"rows: give another", text.Sanitize(o.parquet, 0))
 	}
 	return nil
 }

@@ -61,19 +61,20 @@ It moves nothing. Rules of affinity are not in the rows.`,
 					return err
 				}
 			}
-			may := report.PlanOptions{Options: packing.Options{Risk: share, Reserve: kept, Moves: moves},
-				Secondary: secondary, Clock: time.Now}
+			may := report.PlanOptions{Options: packing.Options{Risk: share, Reserve: kept, Moves: moves}, Secondary: secondary,
+				Clock: time.Now}
 			return makePlan(cmd.Context(), args[0], o, may, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
 	o.add(flags)
 	flags.IntVar(&moves, "moves", anyMoves, "move at most `N` containers (default: any number)")
-	flags.StringArrayVar(&secondaries, "secondary", nil, "plan the services that match `PATTERN` as if they yielded "+
-		"to all others, such as 'batch/*'; may be given again")
-	flags.StringVar(&risk, "risk", "0.1%", "a host's containers may want more CPUs than it has for this `SHARE` of the time")
-	flags.StringVar(&reserve, "reserve", "", "leave this `SHARE` of each host's CPUs and memory alone, such as 10%, "+
-		"for what grows and for hosts that fail")
+	flags.StringArrayVar(&secondaries, "secondary", nil,
+		"plan the services that match `PATTERN` as if they yielded to all others, such as 'batch/*'; may be given again")
+	flags.StringVar(&risk, "risk", "0.1%",
+		"a host's containers may want more CPUs than it has for this `SHARE` of the time")
+	flags.StringVar(&reserve, "reserve", "",
+		"leave this `SHARE` of each host's CPUs and memory alone, such as 10%, for what grows and for hosts that fail")
 	flags.Lookup("moves").DefValue = "0" // the text says what it is
 	return cmd
 }

@@ -71,8 +71,8 @@ func pushed(done objectstore.Pushed, place objectstore.Place) error {
 	for _, f := range done.Failed {
 		say("%s: %s", text.Sanitize(f.Name, 0), text.Sanitize(f.Why, 0))
 	}
-	say("%s: %d of %s new or changed, %d KiB", text.Sanitize(place.String(), 0), done.Sent,
-		text.Count(done.Files, "file"), (done.Bytes+1<<10-1)>>10)
+	say("%s: %d of %s new or changed, %d KiB", text.Sanitize(place.String(), 0), done.Sent, text.Count(done.Files, "file"),
+		(done.Bytes+1<<10-1)>>10)
 	if len(done.Failed) > 0 {
 		return fmt.Errorf("push: %s did not go", text.Count(len(done.Failed), "file"))
 	}

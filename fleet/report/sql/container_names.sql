@@ -1,5 +1,7 @@
--- The containers that have sound rows, with a number each in the order of their names. Only names are put in order, not all rows.
-SELECT cluster, node, namespace, pod, container, cgroup, ROW_NUMBER() OVER (ORDER BY cluster, node, namespace, pod, container, cgroup) AS container_no
+-- The containers that have sound rows, with a number each in the order of their names. Only names are put in order, not
+-- all rows.
+SELECT cluster, node, namespace, pod, container, cgroup,
+  ROW_NUMBER() OVER (ORDER BY cluster, node, namespace, pod, container, cgroup) AS container_no
 FROM (
   SELECT DISTINCT l.cluster, l.node, l.namespace, l.pod, l.container, COALESCE(l.cgroup, -1) AS cgroup
   FROM loaded l

@@ -1,12 +1,13 @@
--- One line per container: what it is now, and what its rows with the limit, the remedy and the CPUs of now add up to. It runs
--- now if it has a row of the last ten minutes of its host, and the host is not gone.
+-- One line per container: what it is now, and what its rows with the limit, the remedy and the CPUs of now add up to.
+-- It runs now if it has a row of the last ten minutes of its host, and the host is not gone.
 WITH ranked AS (
   SELECT r.*,
     ROW_NUMBER() OVER (PARTITION BY container_no ORDER BY start_ms DESC, began_ms DESC) AS last_no
   FROM fleet_rows r
 ),
 latest AS (
-  SELECT r.container_no, r.cluster, r.node, r.namespace, r.pod, r.container, r.service, r.remedy, r.limit_cpus, r.own_limit_cpus, r.request_cpus, r.allowed_cpus,
+  SELECT r.container_no, r.cluster, r.node, r.namespace, r.pod, r.container, r.service, r.remedy, r.limit_cpus,
+    r.own_limit_cpus, r.request_cpus, r.allowed_cpus,
     CASE WHEN h.gone = 0 AND r.start_ms >= h.last_start_ms - {{.SlotMS}} THEN 1 ELSE 0 END AS runs_now,
     CASE WHEN h.gone = 1 AND r.start_ms >= h.last_start_ms - {{.SlotMS}} THEN 1 ELSE 0 END AS gone,
     CASE WHEN r.remedy = '{{.Pin}}' THEN CAST(r.allowed_cpus AS DOUBLE)
@@ -16,16 +17,16 @@ latest AS (
   JOIN fleet_hosts h ON h.cluster = r.cluster AND h.node = r.node
   WHERE r.last_no = 1
 )
-SELECT l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.service, l.remedy, l.limit_cpus, l.own_limit_cpus,
-  l.request_cpus, l.allowed_cpus, l.runs_now, l.gone, l.cores_now,
+SELECT l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.service, l.remedy, l.limit_cpus,
+  l.own_limit_cpus, l.request_cpus, l.allowed_cpus, l.runs_now, l.gone, l.cores_now,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.seconds END) AS measured_seconds,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.stopped_high_seconds END) AS stopped_high_seconds,
   MAX(CASE WHEN r.seconds >= 60 THEN r.used_cpu_seconds / r.seconds END) AS widest_mean_cpus,
   SUM(CASE WHEN r.candidate_seconds >= 60 THEN r.candidate_seconds END) AS candidate_seconds,
-  SUM(CASE WHEN r.candidate_seconds >= 60 THEN 1000000 * r.candidate_seconds / r.period_microseconds END) AS candidate_periods,
+  SUM(CASE WHEN r.candidate_seconds >= 60 THEN 1000000 * r.candidate_seconds
+    / r.period_microseconds END) AS candidate_periods,
   MAX(CASE WHEN r.candidate_seconds >= 60 THEN r.candidate_from END) AS candidate_from
 FROM latest l
-JOIN fleet_rows r ON r.container_no = l.container_no AND r.remedy = l.remedy
-  AND COALESCE(r.own_limit_cpus, 0) = COALESCE(l.own_limit_cpus, 0) AND COALESCE(r.allowed_cpus, 0) = COALESCE(l.allowed_cpus, 0)
-GROUP BY l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.service, l.remedy, l.limit_cpus, l.own_limit_cpus,
-  l.request_cpus, l.allowed_cpus, l.runs_now, l.gone, l.cores_now
+JOIN fleet_rows r ON r.container_no = l.container_no AND {{asNow "r" "l"}}
+GROUP BY l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.service, l.remedy, l.limit_cpus,
+  l.own_limit_cpus, l.request_cpus, l.allowed_cpus, l.runs_now, l.gone, l.cores_now

@@ -1,6 +1,6 @@
--- The rows that count, with the number of their container. Of a row that is there twice the one with the most rounds counts: it is
--- the newest. Where two programs observed a container at the same time, the row that saw most of the five minutes counts. Only what
--- that is told by is put in order, and not the rows themselves.
+-- The rows that count, with the number of their container. Of a row that is there twice the one with the most rounds
+-- counts: it is the newest. Where two programs observed a container at the same time, the row that saw most of the five
+-- minutes counts. Only what that is told by is put in order, and not the rows themselves.
 WITH sound AS (
   SELECT l.file_no, l.file_row, l.start_ms, l.began_ms, l.seconds, l.samples, c.container_no
   FROM loaded l
@@ -10,12 +10,14 @@ WITH sound AS (
   WHERE u.file_no IS NULL
 ),
 copies AS (
-  SELECT s.*, ROW_NUMBER() OVER (PARTITION BY container_no, began_ms ORDER BY samples DESC, seconds DESC, file_no DESC, file_row DESC) AS copy_no
+  SELECT s.*, ROW_NUMBER() OVER (
+    PARTITION BY container_no, began_ms ORDER BY samples DESC, seconds DESC, file_no DESC, file_row DESC) AS copy_no
   FROM sound s
 ),
 neighbours AS (
   SELECT c.*,
-    CASE WHEN LAG(began_ms + 1000 * seconds) OVER (PARTITION BY container_no, start_ms ORDER BY began_ms) > began_ms + 1000 THEN 1 ELSE 0 END AS begins_early
+    CASE WHEN LAG(began_ms + 1000 * seconds) OVER (PARTITION BY container_no, start_ms ORDER BY began_ms) > began_ms + 1000
+      THEN 1 ELSE 0 END AS begins_early
   FROM copies c
   WHERE copy_no = 1
 ),

@@ -1,6 +1,8 @@
--- The pinned containers that run now: which CPUs of their own they have, and how their host's are grouped, by their newest row.
+-- The pinned containers that run now: which CPUs of their own they have, and how their host's are grouped, by their
+-- newest row.
 WITH ranked AS (
-  SELECT container_no, host_groups, cpu_list, allowed_cpus, ROW_NUMBER() OVER (PARTITION BY container_no ORDER BY start_ms DESC, began_ms DESC) AS last_no
+  SELECT container_no, host_groups, cpu_list, allowed_cpus,
+    ROW_NUMBER() OVER (PARTITION BY container_no ORDER BY start_ms DESC, began_ms DESC) AS last_no
   FROM fleet_rows
   WHERE remedy = '{{.Pin}}'
 )

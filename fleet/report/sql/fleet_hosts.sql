@@ -1,8 +1,9 @@
--- The hosts: when their newest row began, when it ended, its five minutes, and whether they are gone: without rows of the
--- last minutes before now. Now is the last moment that a row is of. Hosts with clocks that are ahead of the report's do not
--- say it, unless there are no others.
+-- The hosts: when their newest row began, when it ended, its five minutes, and whether they are gone: without rows of
+-- the last minutes before now. Now is the last moment that a row is of. Hosts with clocks that are ahead of the
+-- report's do not say it, unless there are no others.
 WITH ends AS (
-  SELECT cluster, node, MAX(began_ms) AS newest_ms, CAST(FLOOR(MAX(began_ms + 1000 * seconds) + 0.5) AS BIGINT) AS until_ms,
+  SELECT cluster, node, MAX(began_ms) AS newest_ms,
+    CAST(FLOOR(MAX(began_ms + 1000 * seconds) + 0.5) AS BIGINT) AS until_ms,
     MAX(start_ms) AS last_start_ms
   FROM fleet_rows
   GROUP BY cluster, node

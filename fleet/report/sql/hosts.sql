@@ -1,4 +1,5 @@
--- The hosts, with the beginning and the end of their newest row, whether they are gone, and how many containers ran on those that are.
+-- The hosts, with the beginning and the end of their newest row, whether they are gone, and how many containers ran on
+-- those that are.
 WITH ended AS (
   SELECT cluster, node, SUM(gone) AS containers FROM containers GROUP BY cluster, node
 )

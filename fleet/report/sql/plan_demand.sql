@@ -1,11 +1,12 @@
--- What each container that runs now wants in each part of the day (UTC): for how long, the sums of CPUs, of their squares and
--- of their cubes over that time, and the most. Threads pile up behind a quota, so that where one stopped the container its
--- width counts, not what it wanted.
-SELECT v.container_no, CAST((MOD(v.start_ms, 86400000) - MOD(v.start_ms, {{.PhaseMS}})) / {{.PhaseMS}} AS INTEGER) AS phase,
-  CAST(SUM(v.microseconds) AS DOUBLE) AS us,
-  SUM(CAST(v.cpus AS DOUBLE) * v.microseconds) AS cpu_us,
-  SUM(CAST(v.cpus AS DOUBLE) * v.cpus * v.microseconds) AS square_us,
-  SUM(CAST(v.cpus AS DOUBLE) * v.cpus * v.cpus * v.microseconds) AS cube_us,
+-- What each container that runs now wants in each part of the day (UTC): for how long, the sums of CPUs, of their
+-- squares and of their cubes over that time, and the most. Threads pile up behind a quota, so that where one stopped
+-- the container its width counts, not what it wanted.
+SELECT v.container_no, CAST((MOD(v.start_ms, 86400000) - MOD(v.start_ms, {{.PhaseMS}}))
+  / {{.PhaseMS}} AS INTEGER) AS phase,
+  CAST(SUM(v.microseconds) AS DOUBLE) AS microseconds,
+  SUM(CAST(v.cpus AS DOUBLE) * v.microseconds) AS cpus,
+  SUM(CAST(v.cpus AS DOUBLE) * v.cpus * v.microseconds) AS squares,
+  SUM(CAST(v.cpus AS DOUBLE) * v.cpus * v.cpus * v.microseconds) AS cubes,
   MAX(v.cpus) AS most
 FROM fleet_levels v
 JOIN containers c ON c.container_no = v.container_no AND c.runs_now = 1

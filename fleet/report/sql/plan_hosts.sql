@@ -1,6 +1,7 @@
 -- The hosts that are not gone, with the CPUs, their groups and the memory of their newest row that tells them.
 WITH ranked AS (
-  SELECT cluster, node, host_cpus, host_memory_bytes, host_groups, ROW_NUMBER() OVER (PARTITION BY cluster, node ORDER BY began_ms DESC, container_no) AS place
+  SELECT cluster, node, host_cpus, host_memory_bytes, host_groups,
+    ROW_NUMBER() OVER (PARTITION BY cluster, node ORDER BY began_ms DESC, container_no) AS place
   FROM fleet_rows
   WHERE host_cpus IS NOT NULL AND host_memory_bytes IS NOT NULL
 )

@@ -1,21 +1,26 @@
--- Services by runnable threads per reserved core while any is runnable, by stopped time, by whose quota stops them, and by how much of the
--- time for which their threads wanted a CPU they waited for one that others or they themselves held: at least, and at most.
+-- Services by runnable threads per reserved core while any is runnable, by stopped time, by whose quota stops them, and
+-- by how much of the time for which their threads wanted a CPU they waited for one that others or they themselves held:
+-- at least, and at most.
 WITH now_by_service AS (
-  SELECT service, CAST(SUM(runs_now) AS BIGINT) AS containers, SUM(CASE WHEN runs_now = 1 THEN cores_now END) AS cores_now
+  SELECT service, CAST(SUM(runs_now) AS BIGINT) AS containers,
+    SUM(CASE WHEN runs_now = 1 THEN cores_now END) AS cores_now
   FROM containers
   GROUP BY service
 ),
 hosts AS (
-  SELECT service, COUNT(*) AS hosts FROM (SELECT DISTINCT service, cluster, node FROM containers WHERE runs_now = 1) d GROUP BY service
+  SELECT service, COUNT(*) AS hosts FROM (SELECT DISTINCT service, cluster, node FROM containers WHERE runs_now = 1) d
+    GROUP BY service
 ),
 stops AS (
   SELECT service,
-    SUM(CASE WHEN stopped_high_seconds IS NOT NULL THEN stopped_low_seconds END) / SUM(CASE WHEN stopped_high_seconds IS NOT NULL THEN seconds END) AS stopped_low,
+    SUM(CASE WHEN stopped_high_seconds IS NOT NULL THEN stopped_low_seconds END)
+      / SUM(CASE WHEN stopped_high_seconds IS NOT NULL THEN seconds END) AS stopped_low,
     SUM(stopped_high_seconds) / SUM(CASE WHEN stopped_high_seconds IS NOT NULL THEN seconds END) AS stopped_high,
     SUM(used_cpu_seconds) / SUM(CASE WHEN used_cpu_seconds IS NOT NULL THEN seconds END) AS used_cpus,
     SUM(throttled_own_seconds) AS throttled_own, SUM(throttled_pod_seconds) AS throttled_pod,
     SUM(throttled_slice_seconds) AS throttled_slice, SUM(throttled_inside_seconds) AS throttled_inside,
-    SUM(waiting_contention_seconds) AS contention, SUM(waiting_contention_seconds + waiting_unclear_seconds) AS contention_at_most,
+    SUM(waiting_contention_seconds) AS contention,
+    SUM(waiting_contention_seconds + waiting_unclear_seconds) AS contention_at_most,
     SUM(CASE WHEN waiting_contention_seconds IS NOT NULL THEN wanted_cpu_seconds END) AS wanted
   FROM fleet_rows
   GROUP BY service

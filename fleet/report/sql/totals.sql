@@ -1,4 +1,5 @@
--- How much there is: rows that were read, that are sound, that are left of copies, and that count, and from when to when.
+-- How much there is: rows that were read, that are sound, that are left of copies, and that count, and from when to
+-- when.
 SELECT
   (SELECT COUNT(*) FROM loaded) AS rows_read,
   (SELECT COUNT(*) FROM unsound) AS rows_unsound,

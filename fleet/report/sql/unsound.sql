@@ -1,6 +1,6 @@
--- Rows that say what cannot be, with what that is: they are left out, and told. What a column or a field of a list may hold
--- are the bounds in the tags of demand.Row; here is what several columns have to keep together. NOT (NULL >= 0) is unknown, and
--- WHEN takes that for no: a column that was not measured is not wrong.
+-- Rows that say what cannot be, with what that is: they are left out, and told. What a column or a field of a list may
+-- hold are the bounds in the tags of demand.Row; here is what several columns have to keep together. NOT (NULL >= 0) is
+-- unknown, and WHEN takes that for no: a column that was not measured is not wrong.
 WITH levels AS (
   SELECT DISTINCT file_no, file_row
   FROM (

@@ -82,7 +82,8 @@ func New(o Options) *Sink {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Sink{o: o, rows: demand.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{}), paths: map[int64]string{}}
+	s := &Sink{o: o, rows: demand.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		paths: map[int64]string{}}
 	go s.run()
 	return s
 }
@@ -161,7 +162,8 @@ func (s *Sink) described(rows []demand.Row, now []observe.Observation) []demand.
 		}
 		rows[i].Remedy = remedies[s.paths[rows[i].Cgroup]]
 		if c := running[rows[i].Cgroup]; c != nil {
-			rows[i].Remedy, rows[i].RequestCPUs, rows[i].MemoryBytes = remedies[c.Group.Path], s.request(c), s.memory(c, hostMemory)
+			rows[i].Remedy, rows[i].RequestCPUs, rows[i].MemoryBytes = remedies[c.Group.Path], s.request(c),
+				s.memory(c, hostMemory)
 		}
 	}
 	return rows

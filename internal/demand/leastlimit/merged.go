@@ -16,7 +16,8 @@ func (d *Demand) TwiceNeeds(bound float64) float64 {
 	if single == 0 {
 		return 1
 	}
-	two := Demand{Width: twice(d.levels()), WidestMean: 2 * d.WidestMean, AllowedCPUs: 2 * d.AllowedCPUs, StoppedSeconds: 1}
+	two := Demand{Width: twice(d.levels()), WidestMean: 2 * d.WidestMean, AllowedCPUs: 2 * d.AllowedCPUs,
+		StoppedSeconds: 1}
 	return min(2, max(1, two.Least(bound).Safe/single))
 }
 

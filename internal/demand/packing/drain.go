@@ -40,7 +40,9 @@ func (s *state) drain(moves int) {
 		return cmp.Or(cmp.Compare(len(on[b]), len(on[a])), cmp.Compare(wants[b], wants[a]), cmp.Compare(a, b))
 	})
 	d := drainer{s: s, finder: newFinder(s, order), on: on, needs: needs}
-	d.spare, _ = slices.BinarySearchFunc(order, 0, func(host, least int) int { return cmp.Compare(least, s.movable[host]) })
+	d.spare, _ = slices.BinarySearchFunc(order, 0, func(host, least int) int {
+		return cmp.Compare(least, s.movable[host])
+	})
 	for i := range s.on { // those that have no host yet
 		if s.on[i] < 0 && !s.containers[i].Stays {
 			d.place(i, len(order), true)

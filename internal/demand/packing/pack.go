@@ -103,7 +103,8 @@ func (s *state) shapes() []shape {
 		}
 		needs[i] = s.need(i)
 		memory := float64(s.containers[i].MemoryBytes)
-		k := key{octave(needs[i]*1024, sizesPerOctave), octave(memory/max(needs[i], 1e-3), shapesPerOctave), s.containers[i].Secondary}
+		k := key{octave(needs[i]*1024, sizesPerOctave), octave(memory/max(needs[i], 1e-3), shapesPerOctave),
+			s.containers[i].Secondary}
 		g := groups[k]
 		if g == nil {
 			g = &shape{secondary: k.secondary}
@@ -133,7 +134,8 @@ func (s *state) largestFirst() []int {
 		order[h] = h
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.hosts[b].CPUs, s.hosts[a].CPUs), cmp.Compare(s.hosts[b].MemoryBytes, s.hosts[a].MemoryBytes))
+		return cmp.Or(cmp.Compare(s.hosts[b].CPUs, s.hosts[a].CPUs),
+			cmp.Compare(s.hosts[b].MemoryBytes, s.hosts[a].MemoryBytes))
 	})
 	return order
 }

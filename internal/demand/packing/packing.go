@@ -92,8 +92,8 @@ func Ways(containers []Container, hosts []Host, o Options) (ways []func(), best 
 	}
 	return ways, func() Plan {
 		a, b := &anew, &drained
-		if packed && cmp.Or(cmp.Compare(a.Unplaced, b.Unplaced), cmp.Compare(a.Over, b.Over),
-			cmp.Compare(a.Hosts, b.Hosts), cmp.Compare(a.Moves, b.Moves)) < 0 {
+		if packed && cmp.Or(cmp.Compare(a.Unplaced, b.Unplaced), cmp.Compare(a.Over, b.Over), cmp.Compare(a.Hosts, b.Hosts),
+			cmp.Compare(a.Moves, b.Moves)) < 0 {
 			a.LowerBound, a.HostsNow, a.OverNow = b.LowerBound, b.HostsNow, b.OverNow
 			return *a
 		}

@@ -255,8 +255,10 @@ func (m *Model) Take(elapsed time.Duration) Outcome {
 	}
 	for i := o.From - Lowest; i <= last; i++ {
 		s := &m.steps[i]
-		o.Candidates = append(o.Candidates, Candidate{Step: Lowest + i, Stopped: rounded(s.plain.stopped), Throttled: s.plain.throttled,
-			Delay: s.plain.delays.p99(m.period), BurstStopped: rounded(s.burst.stopped), BurstDelay: s.burst.delays.p99(m.period)})
+		o.Candidates = append(o.Candidates, Candidate{Step: Lowest + i, Stopped: rounded(s.plain.stopped),
+			Throttled: s.plain.throttled,
+			Delay:     s.plain.delays.p99(m.period), BurstStopped: rounded(s.burst.stopped),
+			BurstDelay: s.burst.delays.p99(m.period)})
 	}
 	for i := range m.steps {
 		s := &m.steps[i]

@@ -98,7 +98,8 @@ func (s *Service) check() error {
 
 // Put adds a service, in the place of the one of its kind if there is one.
 func (f *File) Put(s Service) {
-	i, there := slices.BinarySearchFunc(f.Services, s.Kind, func(a Service, kind string) int { return cmp.Compare(a.Kind, kind) })
+	i, there := slices.BinarySearchFunc(f.Services, s.Kind,
+		func(a Service, kind string) int { return cmp.Compare(a.Kind, kind) })
 	if there {
 		f.Services[i] = s
 		return

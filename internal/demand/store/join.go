@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -72,21 +73,22 @@ func (j Join) Do(ctx context.Context, dir string) (done Joined, err error) {
 		if began, ok := hourOf(hour); !ok || began.Add(time.Hour).After(j.Ended) {
 			continue
 		}
-		before, after, again, left, err := j.hour(ctx, hour)
-		done.Left, done.Again = append(done.Left, left...), done.Again+again
+		h := joining{dir: hour, most: cmp.Or(j.Rows, RowsOfFile), holds: parts{}, made: parts{}}
+		err := h.join(ctx)
+		done.Left, done.Again = append(done.Left, h.left...), done.Again+h.again
 		if err != nil {
 			return done, err
 		}
-		if before == 0 {
+		if h.before == 0 {
 			continue
 		}
-		done.Hours, done.Before, done.After = done.Hours+1, done.Before+before, done.After+after
+		done.Hours, done.Before, done.After = done.Hours+1, done.Before+h.before, done.After+h.after
 		if j.Progress != nil {
 			rel, err := filepath.Rel(dir, hour)
 			if err != nil {
 				rel = hour
 			}
-			j.Progress(rel, before, after)
+			j.Progress(rel, h.before, h.after)
 		}
 	}
 	return done, nil
@@ -105,14 +107,28 @@ func hourOf(dir string) (began time.Time, ok bool) {
 	return began, found && alsoFound && err == nil
 }
 
-// hour joins the files of one hour.
-func (j Join) hour(ctx context.Context, dir string) (before, after, again int, left []error, err error) {
-	entries, err := os.ReadDir(dir)
+// joining is an hour under way.
+type joining struct {
+	dir  string
+	most int // rows of a file
+	// holds are the parts of the joined files that are there; next is the number of one more.
+	holds parts
+	next  int
+	// rows are of the files made, which are not written yet.
+	rows []demand.Row
+	made parts
+
+	before, after, again int
+	left                 []error
+}
+
+// join joins the files of the hour.
+func (h *joining) join(ctx context.Context) error {
+	entries, err := os.ReadDir(h.dir)
 	if err != nil {
-		return 0, 0, 0, nil, err
+		return err
 	}
 	var names, joined []string
-	next := 0
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case !e.Type().IsRegular() || !strings.HasSuffix(name, ".parquet"):
@@ -120,75 +136,76 @@ func (j Join) hour(ctx context.Context, dir string) (before, after, again int, l
 			joined = append(joined, name)
 			n := 0
 			if _, err := fmt.Sscanf(name, joinedPrefix+"%d.parquet", &n); err == nil {
-				next = max(next, n+1)
+				h.next = max(h.next, n+1)
 			}
 		default:
 			names = append(names, name)
 		}
 	}
 	if len(names) == 0 || len(names) == 1 && len(joined) == 0 {
-		return 0, 0, 0, nil, nil
-	}
-	holds := parts{}
-	for _, name := range joined {
-		if err := holds.addThoseOf(filepath.Join(dir, name)); err != nil {
-			left = append(left, err)
-		}
-	}
-	most := j.Rows
-	if most == 0 {
-		most = RowsOfFile
-	}
-	var rows []demand.Row
-	made := parts{}
-	flush := func() error {
-		if len(made) < 2 { // alone it stays what it is
-			rows, made = nil, parts{}
-			return nil
-		}
-		if err := write(filepath.Join(dir, JoinedFile(next)), merged(rows), made.metadata()); err != nil {
-			return err
-		}
-		for name := range made {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				return err
-			}
-		}
-		before, after, next = before+len(made), after+1, next+1
-		rows, made = nil, parts{}
 		return nil
+	}
+	for _, name := range joined {
+		if err := h.holds.addThoseOf(filepath.Join(h.dir, name)); err != nil {
+			h.left = append(h.left, err)
+		}
 	}
 	for _, name := range names {
 		if ctx.Err() != nil {
-			return before, after, again, left, ctx.Err()
+			return ctx.Err()
 		}
-		file := filepath.Join(dir, name)
-		sum, err := sumOf(file) // before its rows: if it is replaced meanwhile, the new one comes again
-		if err == nil && holds.has(name, sum) {
-			if err := os.Remove(file); err != nil {
-				return before, after, again, left, err
-			}
-			again++
-			continue
+		if err := h.add(name); err != nil {
+			return err
 		}
-		var some []demand.Row
-		if err == nil {
-			some, err = Read(file)
-		}
-		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				left = append(left, err)
-			}
-			continue
-		}
-		if len(rows)+len(some) > most {
-			if err := flush(); err != nil {
-				return before, after, again, left, err
-			}
-		}
-		rows, made[name] = append(rows, some...), []string{sum}
 	}
-	return before, after, again, left, flush()
+	return h.flush()
+}
+
+// add takes the rows of a file, or removes it where they are in a joined one.
+func (h *joining) add(name string) error {
+	file := filepath.Join(h.dir, name)
+	sum, err := sumOf(file) // before its rows: if it is replaced meanwhile, the new one comes again
+	if err == nil && h.holds.has(name, sum) {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+		h.again++
+		return nil
+	}
+	var rows []demand.Row
+	if err == nil {
+		rows, err = Read(file)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		h.left = append(h.left, err)
+		return nil
+	case len(h.rows)+len(rows) > h.most:
+		if err := h.flush(); err != nil {
+			return err
+		}
+	}
+	h.rows, h.made[name] = append(h.rows, rows...), []string{sum}
+	return nil
+}
+
+// flush writes what was taken as one file, and removes those of which it is.
+func (h *joining) flush() error {
+	if len(h.made) > 1 { // alone it stays what it is
+		if err := write(filepath.Join(h.dir, JoinedFile(h.next)), merged(h.rows), h.made.metadata()); err != nil {
+			return err
+		}
+		for name := range h.made {
+			if err := os.Remove(filepath.Join(h.dir, name)); err != nil {
+				return err
+			}
+		}
+		h.before, h.after, h.next = h.before+len(h.made), h.after+1, h.next+1
+	}
+	h.rows, h.made = nil, parts{}
+	return nil
 }
 
 // parts are the files of which joined ones were made: by their names, the sums of what each has been.

@@ -36,7 +36,8 @@ type Damaged struct {
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("%s is damaged (%v): it is now %s, and the rows of this hour before now are missing", d.File, d.Err, d.Aside)
+	return fmt.Sprintf("%s is damaged (%v): it is now %s, and the rows of this hour before now are missing", d.File, d.Err,
+		d.Aside)
 }
 
 // Unwrap is what is wrong with it.
@@ -177,8 +178,8 @@ const schemaKey = "unthrottle.schema"
 
 // Encode writes rows as a file has them.
 func Encode(to io.Writer, rows []demand.Row, more ...parquet.WriterOption) error {
-	w := parquet.NewGenericWriter[demand.Row](to,
-		append(more, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata(schemaKey, fmt.Sprint(demand.SchemaVersion)))...)
+	w := parquet.NewGenericWriter[demand.Row](to, append(more, parquet.Compression(&parquet.Zstd),
+		parquet.KeyValueMetadata(schemaKey, fmt.Sprint(demand.SchemaVersion)))...)
 	if _, err := w.Write(rows); err != nil {
 		return err
 	}

@@ -19,7 +19,8 @@ const mostServices = 1000
 func Metrics(w io.Writer, d Document) error {
 	g := gauges{prometheus.NewPedanticRegistry()}
 	l := d.Ledger
-	cores := g.vector("unthrottle_fleet_cores", "Cores: now, and after at the same stops with the bounds of the estimate.", "state")
+	cores := g.vector("unthrottle_fleet_cores", "Cores: now, and after at the same stops with the bounds of the estimate.",
+		"state")
 	setStates(cores, map[string]*float64{
 		"now": &l.CoresNow, "after": &l.CoresAfter, "after_low": less(&l.CoresNow, &l.SavedHigh),
 		"after_high": less(&l.CoresNow, &l.SavedLow),
@@ -30,15 +31,17 @@ func Metrics(w io.Writer, d Document) error {
 	g.single("unthrottle_fleet_rows_until_timestamp_seconds", "The last moment that a row is of.", int(d.Until.Unix()))
 	g.single("unthrottle_fleet_rows", "Rows that count.", int(d.Input.Rows))
 	g.single("unthrottle_fleet_files_left_out", "Files that could not be read.", len(d.Input.Refused)+d.Input.RefusedMore)
-	unknown := g.vector("unthrottle_fleet_unknown_cores", "Cores of containers whose needs are not known, by the reason.", "reason")
+	unknown := g.vector("unthrottle_fleet_unknown_cores", "Cores of containers whose needs are not known, by the reason.",
+		"reason")
 	for _, u := range d.Unknown {
 		unknown.WithLabelValues(u.Reason).Set(u.Cores)
 	}
 	g.services(d.Services)
-	applied := g.vector("unthrottle_fleet_applied_stopped_ratio", "Share of the time in which a quota stopped containers that got "+
-		"a remedy: before, after, and as it was forecast.", "remedy", "state")
+	applied := g.vector("unthrottle_fleet_applied_stopped_ratio", "Share of the time in which a quota stopped containers "+
+		"that got a remedy: before, after, and as it was forecast.", "remedy", "state")
 	for _, a := range d.Applied {
-		setStates(applied, map[string]*float64{"before": a.StoppedBefore, "after": a.StoppedAfter, "forecast": a.StoppedForecast},
+		setStates(applied, map[string]*float64{"before": a.StoppedBefore, "after": a.StoppedAfter,
+			"forecast": a.StoppedForecast},
 			text.Sanitize(a.Remedy, 0))
 	}
 	families, err := g.Gather()
@@ -84,7 +87,8 @@ func (g gauges) services(services []Service) {
 		}
 		return *s.CoresNow
 	}
-	services = slices.SortedStableFunc(slices.Values(services), func(a, b Service) int { return cmp.Compare(cores(b), cores(a)) })
+	services = slices.SortedStableFunc(slices.Values(services),
+		func(a, b Service) int { return cmp.Compare(cores(b), cores(a)) })
 	services = services[:min(len(services), mostServices)]
 	states := g.vector("unthrottle_fleet_service_cores",
 		"Cores of a service: now, and after at the same stops with the bounds of the estimate.", "service", "state")

@@ -72,23 +72,38 @@ func noPatch(s *Service) string {
 // tenthsUp is a limit in whole tenths of a CPU that is enough.
 func tenthsUp(cpus float64) float64 { return math.Ceil(10*cpus-1e-9) / 10 }
 
+// Parts of a patch. JSON strings are YAML's: a name such as "on" stays a string.
+const (
+	patchHead = `# By 'unthrottle fleet report', from rows of %s to %s UTC. A limit is the upper bound of what stops the
+# container for no more than %s of its time to work.
+apiVersion: apps/v1
+kind: %s
+metadata:
+  name: %q
+  namespace: %q
+spec:
+  template:
+    spec:
+      containers:
+`
+	patchContainer = `      - name: %q # limit %s now, between %s and %s asked; %s of %s cores saved over %s
+        resources:
+          limits:
+            cpu: %s
+`
+)
+
 // patch is the file of the services of one workload, its containers.
 func patch(d Document, services []Service) []byte {
 	var b strings.Builder
 	w := services[0].Workload
-	fmt.Fprintf(&b, "# By 'unthrottle fleet report', from rows of %s to %s UTC. A limit is the upper bound of what "+
-		"stops the\n# container for no more than %s of its time to work.\n",
-		d.From.UTC().Format("2006-01-02 15:04"), d.Until.UTC().Format("2006-01-02 15:04"), percent(&d.Bound))
-	// JSON strings are YAML's: a name such as "on" stays a string.
-	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: %s\nmetadata:\n  name: %q\n  namespace: %q\nspec:\n  template:\n    "+
-		"spec:\n      containers:\n", w.Kind, w.Name, w.Namespace)
+	fmt.Fprintf(&b, patchHead, d.From.UTC().Format("2006-01-02 15:04"), d.Until.UTC().Format("2006-01-02 15:04"),
+		percent(&d.Bound), w.Kind, w.Name, w.Namespace)
 	for _, s := range services {
 		w, to := s.Workload, tenthsUp(*s.LimitHigh)
-		fmt.Fprintf(&b, "      - name: %q # limit %s now, between %s and %s asked; %s of %s cores saved over %s\n    "+
-			"    resources:\n          limits:\n            cpu: %s\n",
-			w.Container, millis(*w.LimitCPUs), millis(*s.LimitLow), millis(to),
-			cores((*w.LimitCPUs-to)*float64(s.Containers)), cores(*s.CoresNow),
-			text.Count(s.Containers, "container"), millis(to))
+		fmt.Fprintf(&b, patchContainer, w.Container, millis(*w.LimitCPUs), millis(*s.LimitLow), millis(to),
+			cores((*w.LimitCPUs-to)*float64(s.Containers)), cores(*s.CoresNow), text.Count(s.Containers, "container"),
+			millis(to))
 		// A request above the limit is refused, and one that was equal made the pod Guaranteed.
 		if r := w.RequestCPUs; r != nil && (*r > to || *r == *w.LimitCPUs) {
 			fmt.Fprintf(&b, "          requests:\n            cpu: %s\n", millis(min(*r, to)))

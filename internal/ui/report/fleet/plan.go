@@ -114,12 +114,14 @@ func WritePlan(w io.Writer, d Plan, style page.Style) error {
 	if d.Reserve > 0 {
 		have = fmt.Sprintf("%s of what they have", risk(1-d.Reserve))
 	}
-	p.Hanging("  ", fmt.Sprintf("hosts whose containers want more CPUs than %s for more than %s of the time, or more "+
-		"memory: %d now, %d with the plan", have, risk(d.Risk), d.OverNow, d.Over))
+	p.Hanging("  ",
+		fmt.Sprintf("hosts whose containers want more CPUs than %s for more than %s of the time, or more memory: %d now, "+
+			"%d with the plan", have, risk(d.Risk), d.OverNow, d.Over))
 	if d.Secondaries > 0 {
-		p.Hanging("  ", text.CountOf(d.Secondaries, "container is a secondary: it yields to all others, and is "+
-			"placed where there is room on average",
-			"containers are secondaries: they yield to all others, and are placed where there is room on average"))
+		p.Hanging("  ",
+			text.CountOf(d.Secondaries,
+				"container is a secondary: it yields to all others, and is placed where there is room on average",
+				"containers are secondaries: they yield to all others, and are placed where there is room on average"))
 	}
 	if d.Rounds > 1 || d.MovesTight > 0 {
 		p.Hanging("  ", rounds(d))
@@ -168,15 +170,16 @@ func rounds(d Plan) string {
 	line := fmt.Sprintf("the moves take %s: those of one at once, so that no host holds more than it has meanwhile",
 		text.Count(d.Rounds, "round"))
 	if d.MovesTight > 0 {
-		line += fmt.Sprintf("; %s no such order, and come in the last round", text.CountOf(d.MovesTight, "move has", "moves have"))
+		line += fmt.Sprintf("; %s no such order, and come in the last round",
+			text.CountOf(d.MovesTight, "move has", "moves have"))
 	}
 	return line
 }
 
 // exclusive says how exclusive CPUs lie.
 func exclusive(x *Exclusive) string {
-	line := fmt.Sprintf("%s exclusive CPUs: %d touch more sockets, NUMA nodes or L3 caches than they must now, %d "+
-		"with the plan, %d after %s on their hosts",
+	line := fmt.Sprintf("%s exclusive CPUs: %d touch more sockets, NUMA nodes or L3 caches than they must now, %d with "+
+		"the plan, %d after %s on their hosts",
 		text.CountOf(x.Containers-x.Unknown, "container has", "containers have"), x.CrossingNow, x.Crossing,
 		x.CrossingRepaired, text.Count(len(x.Repairs), "repair"))
 	if x.Unknown > 0 {

@@ -154,7 +154,8 @@ var appliedColumns = []column[Applied]{
 	{table.Column{Name: "AFTER", Right: true}, func(a Applied) string { return percent(a.StoppedAfter) }, "stopped after"},
 	figures("FORECAST", 1, func(a Applied) string { return percent(a.StoppedForecast) }),
 	figures("CORES BEFORE", 0, func(a Applied) string { return figure.Fixed(a.CoresBefore, 1) }),
-	{table.Column{Name: "AFTER", Right: true}, func(a Applied) string { return figure.Fixed(a.CoresAfter, 1) }, "cores after"},
+	{table.Column{Name: "AFTER", Right: true}, func(a Applied) string { return figure.Fixed(a.CoresAfter, 1) },
+		"cores after"},
 }
 
 var moveColumns = []column[Move]{

@@ -59,14 +59,15 @@ func head(d Document) string {
 func ledger(d Document) []string {
 	l := d.Ledger
 	lines := []string{
-		fmt.Sprintf("now %.1f, after %.1f: %.1f saved, between %.1f and %.1f", l.CoresNow, l.CoresAfter, l.Saved, l.SavedLow, l.SavedHigh),
+		fmt.Sprintf("now %.1f, after %.1f: %.1f saved, between %.1f and %.1f", l.CoresNow, l.CoresAfter, l.Saved, l.SavedLow,
+			l.SavedHigh),
 		fmt.Sprintf("rounding up takes %.1f of what is needed after", l.Rounding),
 	}
 	if l.Fragmentation == nil {
 		lines = append(lines, "fragmentation of exclusive CPUs is not known from these rows, and not in these figures")
 	} else {
-		lines = append(lines, fmt.Sprintf("fragmentation of exclusive CPUs takes %.1f of what comes back: odd "+
-			"threads of cores", *l.Fragmentation))
+		lines = append(lines,
+			fmt.Sprintf("fragmentation of exclusive CPUs takes %.1f of what comes back: odd threads of cores", *l.Fragmentation))
 	}
 	if l.Failover == nil {
 		return append(lines, "nothing is kept for hosts that fail (--failover 1 keeps it)")
@@ -76,22 +77,22 @@ func ledger(d Document) []string {
 		line = fmt.Sprintf("headroom for any one host that fails takes %.1f", *l.Failover)
 	}
 	if d.FailoverNone > 0 {
-		line += fmt.Sprintf("; %s would have no container left, and nothing is kept for that", text.Count(d.FailoverNone, "service"))
+		line += fmt.Sprintf("; %s would have no container left, and nothing is kept for that",
+			text.Count(d.FailoverNone, "service"))
 	}
 	return append(lines, line)
 }
 
 // assumes says what the figures rest on.
 func assumes(d Document) string {
-	line := fmt.Sprintf("An estimate: 'after' is the least limit, with a burst of one quota where that is the "+
-		"remedy, with which a quota stops no container "+
-		"for a larger share of its time to work than now, or than %s, and delays no more work. It is modelled from "+
-		"what came in each period, "+
-		"and the bounds are what the model may be off by.", percent(&d.Bound))
+	line := fmt.Sprintf("An estimate: 'after' is the least limit, with a burst of one quota where that is the remedy, "+
+		"with which a quota stops no container for a larger share of its time to work than now, or than %s, and delays no "+
+		"more work. It is modelled from what came in each period, and the bounds are what the model may be off by.",
+		percent(&d.Bound))
 	if d.ByBounds > 0 {
-		line += fmt.Sprintf(" Rows of %s have no periods: there 'after' serves every order of what they wanted, the "+
-			"lower bound is the mean of the busiest "+
-			"five minutes, and the upper one the widest moment.", text.Count(d.ByBounds, "container"))
+		line += fmt.Sprintf(" Rows of %s have no periods: there 'after' serves every order of what they wanted, the lower "+
+			"bound is the mean of the busiest five minutes, and the upper one the widest moment.",
+			text.Count(d.ByBounds, "container"))
 	}
 	return line + " Rows have no latencies, and the time to come is taken to be like this one."
 }

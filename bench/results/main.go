@@ -110,11 +110,11 @@ func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, 
 		if err := study.Write(keptName(dir, m.Part), m); err != nil {
 			return err
 		}
-		measureds, err := kept(dir)
+		measurements, err := kept(dir)
 		if err != nil {
 			return err
 		}
-		if err := study.WritePage(out, markdown(measureds)); err != nil {
+		if err := study.WritePage(out, markdown(measurements)); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func keptName(dir, part string) string { return filepath.Join(dir, part+".json")
 
 // kept is every part that was measured, in the parts' usual order.
 func kept(dir string) ([]measured, error) {
-	var measureds []measured
+	var measurements []measured
 	for _, part := range parts() {
 		var m measured
 		found, err := study.Read(keptName(dir, part), &m)
@@ -201,8 +201,8 @@ func kept(dir string) ([]measured, error) {
 			return nil, err
 		}
 		if found {
-			measureds = append(measureds, m)
+			measurements = append(measurements, m)
 		}
 	}
-	return measureds, nil
+	return measurements, nil
 }

@@ -21,14 +21,14 @@ var pageText string
 // page is docs/results/service.md of all measured parts: its template calls what follows.
 type page struct{ all []measured }
 
-func markdown(measureds []measured) string {
+func markdown(measurements []measured) string {
 	return study.Fill(pageText, template.FuncMap{
 		"number":  func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) },
 		"ms":      func(seconds float64) float64 { return 1000 * seconds },
 		"percent": func(share float64) float64 { return 100 * share },
 		"mean":    mean, "interval": interval, "list": list,
 		"cpus": text.CPUs, "count": text.Count,
-	}, page{measureds})
+	}, page{measurements})
 }
 
 // Spike and Price are these parts; nil: not measured.

@@ -47,11 +47,11 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	measureds, err := kept(dir)
+	measurements, err := kept(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := markdown(measureds)
+	text := markdown(measurements)
 	rest := text
 	for _, want := range []string{
 		"## In short", "| shape | pin (1 CPU) | weight (2 CPUs) |", "| `pools` | **1.50** (1.40) | **3.00** |",

@@ -222,7 +222,7 @@ func writePage(measured *results, out string, page func([]testCase, []caseRun) s
 // say how far such forecasts
 // are off.
 func writeCompared(path string, testCases []testCase, first []caseRun) error {
-	compareds := []forecast.Compared{}
+	comparisons := []forecast.Compared{}
 	for i, k := range first {
 		if !k.Complete || k.Look == nil {
 			continue
@@ -230,15 +230,15 @@ func writeCompared(path string, testCases []testCase, first []caseRun) error {
 		for _, e := range scoreOf(testCases[i], k).Effects {
 			r := rowOf(k.Look.Rows, e.Variant)
 			if e.Fair && r != nil {
-				compareds = append(compareds, forecast.Compared{Service: k.Case, Remedy: r.Remedy, ForecastMs: e.ForecastMs,
+				comparisons = append(comparisons, forecast.Compared{Service: k.Case, Remedy: r.Remedy, ForecastMs: e.ForecastMs,
 					LowMs: e.Low, HighMs: e.High, CameMs: e.CameMs})
 			}
 		}
 	}
-	if len(compareds) == 0 {
+	if len(comparisons) == 0 {
 		return nil
 	}
-	return study.Write(path, compareds)
+	return study.Write(path, comparisons)
 }
 
 func say(format string, args ...any) {

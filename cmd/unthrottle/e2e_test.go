@@ -157,12 +157,12 @@ type listed struct {
 
 func list1(t *testing.T, path string, args ...string) listed {
 	t.Helper()
-	listeds := decoded[struct{ Containers []listed }](t,
+	containers := decoded[struct{ Containers []listed }](t,
 		unthrottle(t, append([]string{"ls", "-o", "json", "--below", path}, args...)...), 0).Containers
-	if len(listeds) != 1 || listeds[0].Path != path {
-		t.Fatalf("want one line for %s, got %+v", path, listeds)
+	if len(containers) != 1 || containers[0].Path != path {
+		t.Fatalf("want one line for %s, got %+v", path, containers)
 	}
-	return listeds[0]
+	return containers[0]
 }
 
 // transactions are `status --json` or its --history, key by key.

@@ -84,14 +84,14 @@ func sayLeft() {
 	if env == nil {
 		return
 	}
-	forces, err := apply.WouldLeave(*env)
+	inForce, err := apply.WouldLeave(*env)
 	if err != nil {
 		say("what is left in force cannot be told: %v; run 'unthrottle restore'", err)
 		return
 	}
-	for i, f := range forces {
+	for i, f := range inForce {
 		if i == maxLeft {
-			say("and %d more: 'unthrottle status' lists them", len(forces)-maxLeft)
+			say("and %d more: 'unthrottle status' lists them", len(inForce)-maxLeft)
 			return
 		}
 		say("left as it is: %s of %.200q (%s), %s; 'unthrottle restore' puts it back, and so does the next command that writes",

@@ -69,7 +69,7 @@ func newRestore() *cobra.Command {
 // inForce finds the path of a target by its name. Names in the journal come first: the
 // container may be gone.
 func inForce(h *cgroup.Host, env apply.Env, name string) (string, error) {
-	forces, err := apply.Status(env)
+	transactions, err := apply.Status(env)
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +77,7 @@ func inForce(h *cgroup.Host, env apply.Env, name string) (string, error) {
 	if err != nil {
 		path = name // no path, but perhaps a name
 	}
-	target, err := apply.FindTarget(forces, name, path)
+	target, err := apply.FindTarget(transactions, name, path)
 	if err != nil || target != "" {
 		return target, err
 	}

@@ -57,33 +57,33 @@ func newStatus() *cobra.Command {
 			if history {
 				return showHistory(out, env, form, limit)
 			}
-			forces, err := apply.Status(env)
+			inForce, err := apply.Status(env)
 			if err != nil {
 				return err
 			}
-			apply.CountWidths(env, forces)
+			apply.CountWidths(env, inForce)
 			if form.json() {
-				return jsonout.Write(out, "status", statusDocument{forces})
+				return jsonout.Write(out, "status", statusDocument{inForce})
 			}
 			drift, err := apply.Drift(env)
 			if err != nil {
 				return err
 			}
-			if err := view.Write(out, forces, drift, time.Now(), outStyle()); err != nil {
+			if err := view.Write(out, inForce, drift, time.Now(), outStyle()); err != nil {
 				return err
 			}
 			names := map[string]string{}
-			for _, f := range forces {
+			for _, f := range inForce {
 				names[f.Target] = f.Name
 			}
-			sharings, err := remedy.Sharings(forces)
+			sharings, err := remedy.Sharings(inForce)
 			if err != nil {
 				return err
 			}
 			if err := view.Lends(out, sharings, names, outStyle()); err != nil {
 				return err
 			}
-			if len(forces) > 0 {
+			if len(inForce) > 0 {
 				sayNext(form, w.next().PlanRestore())
 			} else {
 				sayNext(form, next.List)

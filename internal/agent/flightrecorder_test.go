@@ -211,9 +211,9 @@ func TestTheWorstAboveTheBoundIsRecorded(t *testing.T) {
 		if count != 1 || *recorded.Load() != "worst" {
 			t.Fatalf("%d recordings, the last of %s", count, *recorded.Load())
 		}
-		kepts, err := a.recorder.store.List()
-		if err != nil || len(kepts) != 1 || kepts[0].ID != 3 {
-			t.Errorf("%+v %v", kepts, err)
+		entries, err := a.recorder.store.List()
+		if err != nil || len(entries) != 1 || entries[0].ID != 3 {
+			t.Errorf("%+v %v", entries, err)
 		}
 		time.Sleep(recordAgain + time.Second)
 		a.recorder.round(both)
@@ -248,8 +248,8 @@ func TestRecordingsPerHourAreBounded(t *testing.T) {
 func TestAFailedRecordingIsCountedAndLeavesNothing(t *testing.T) {
 	a, _ := flightAgent(t, func(context.Context, container.Container, io.Writer) error { return errors.New("the ring is gone") })
 	a.recorder.recordOne(t.Context(), dueRecording{container.Container{Name: "x"}, 5})
-	if kepts, _ := a.recorder.store.List(); len(kepts) != 0 || a.recorder.failures != 1 {
-		t.Errorf("%v, %v failures", kepts, a.recorder.failures)
+	if entries, _ := a.recorder.store.List(); len(entries) != 0 || a.recorder.failures != 1 {
+		t.Errorf("%v, %v failures", entries, a.recorder.failures)
 	}
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(flightFigures{a})

@@ -36,17 +36,17 @@ type journalFigures struct {
 
 func (j *journalFigures) set(held []txn.InForce, past []txn.Past) {
 	inForce, changes := map[string]int{}, map[[2]string]int{}
-	forces := slices.Clone(held)
+	transactions := slices.Clone(held)
 	for _, h := range held {
 		inForce[h.Remedy]++
 	}
 	for _, p := range past {
-		forces = append(forces, p.InForce)
+		transactions = append(transactions, p.InForce)
 	}
-	for _, f := range forces {
+	for _, f := range transactions {
 		changes[[2]string{f.Remedy, f.Verdict}]++
 	}
-	forecasts := txn.Accuracies(forces)
+	forecasts := txn.Accuracies(transactions)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.inForce, j.changes, j.forecasts = inForce, changes, forecasts

@@ -92,11 +92,11 @@ func TestChoosesFromItsOwnRecording(t *testing.T) {
 					}
 					return
 				}
-				kepts, err := a.recorder.store.List()
-				if err != nil || len(kepts) != 1 {
-					t.Fatal(kepts, err)
+				recordings, err := a.recorder.store.List()
+				if err != nil || len(recordings) != 1 {
+					t.Fatal(recordings, err)
 				}
-				if why != "" || learned.Load == nil || learned.From != "the flight recorder's "+filepath.Base(kepts[0].File) {
+				if why != "" || learned.Load == nil || learned.From != "the flight recorder's "+filepath.Base(recordings[0].File) {
 					t.Errorf("%q, from %q", why, learned.From)
 				}
 			})

@@ -130,15 +130,15 @@ func (a *agent) keptRecordings() ([]answers.Recording, error) {
 	if a.recorder == nil {
 		return out, nil
 	}
-	kepts, err := a.recorder.store.List()
+	entries, err := a.recorder.store.List()
 	if err != nil {
 		return nil, err
 	}
 	r := a.recorder
 	r.headersMu.Lock()
 	defer r.headersMu.Unlock()
-	headers := make(map[string]recording.Target, len(kepts))
-	for _, k := range kepts {
+	headers := make(map[string]recording.Target, len(entries))
+	for _, k := range entries {
 		name := filepath.Base(k.File)
 		target, known := r.headers[name]
 		if !known {
@@ -169,12 +169,12 @@ func (a *agent) sendRecording(w http.ResponseWriter, r *http.Request) {
 		none()
 		return
 	}
-	kepts, err := a.recorder.store.List()
+	entries, err := a.recorder.store.List()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	for _, k := range kepts {
+	for _, k := range entries {
 		if filepath.Base(k.File) != r.PathValue("file") {
 			continue
 		}

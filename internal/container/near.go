@@ -21,7 +21,7 @@ func near(containers []Container, target string) []string {
 		name  string
 		score int
 	}
-	var scoreds []scored
+	var candidates []scored
 	for _, c := range containers[:min(len(containers), maxNearContainers)] {
 		best := -1
 		for _, name := range []string{c.Name, c.Pod, c.ContainerName, c.Service, trimUnit(c.Unit),
@@ -31,12 +31,12 @@ func near(containers []Container, target string) []string {
 			}
 		}
 		if best >= 0 {
-			scoreds = append(scoreds, scored{c.Name, best})
+			candidates = append(candidates, scored{c.Name, best})
 		}
 	}
-	slices.SortStableFunc(scoreds, func(a, b scored) int { return cmp.Or(a.score-b.score, cmp.Compare(a.name, b.name)) })
+	slices.SortStableFunc(candidates, func(a, b scored) int { return cmp.Or(a.score-b.score, cmp.Compare(a.name, b.name)) })
 	var names []string
-	for _, s := range scoreds {
+	for _, s := range candidates {
 		if !slices.Contains(names, s.name) {
 			names = append(names, s.name)
 		}

@@ -22,10 +22,10 @@ type Accuracy struct {
 }
 
 // Accuracies compares the forecasts of changes with what came, sorted by remedy and figure.
-func Accuracies(forces []InForce) []Accuracy {
+func Accuracies(inForce []InForce) []Accuracy {
 	type key struct{ remedy, figure string }
 	found, ratios := map[key]*Accuracy{}, map[key][]float64{}
-	for _, f := range forces {
+	for _, f := range inForce {
 		for _, d := range Deviations(f.Expected, f.Outcome) {
 			k := key{f.Remedy, d.Figure}
 			if found[k] == nil {

@@ -223,9 +223,9 @@ func WriteFile(name string, content []byte) error {
 }
 
 // sorted makes the order of writes the same each time.
-func sorted(unstructureds []*unstructured.Unstructured) []*unstructured.Unstructured {
-	slices.SortFunc(unstructureds, func(a, b *unstructured.Unstructured) int {
+func sorted(given []*unstructured.Unstructured) []*unstructured.Unstructured {
+	slices.SortFunc(given, func(a, b *unstructured.Unstructured) int {
 		return a.GetCreationTimestamp().Time.Compare(b.GetCreationTimestamp().Time)
 	})
-	return unstructureds
+	return given
 }

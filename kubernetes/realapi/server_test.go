@@ -218,17 +218,17 @@ func (s *server) startAPI() {
 }
 
 // docs are the objects of a YAML text.
-func docs(t *testing.T, text []byte) (unstructureds []*unstructured.Unstructured) {
+func docs(t *testing.T, text []byte) (given []*unstructured.Unstructured) {
 	t.Helper()
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		u := &unstructured.Unstructured{}
 		if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
-			return unstructureds
+			return given
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		if len(u.Object) > 0 {
-			unstructureds = append(unstructureds, u)
+			given = append(given, u)
 		}
 	}
 }
@@ -274,9 +274,9 @@ func (s *server) install(name string) {
 }
 
 // makes makes objects that are not there yet, and waits until definitions are served.
-func (s *server) makes(name string, unstructureds []*unstructured.Unstructured) {
+func (s *server) makes(name string, given []*unstructured.Unstructured) {
 	s.t.Helper()
-	for _, u := range unstructureds {
+	for _, u := range given {
 		if err := s.create(u); err != nil && !apierrors.IsAlreadyExists(err) {
 			s.t.Fatalf("%s: %s %s: %v", name, u.GetKind(), u.GetName(), err)
 		}

@@ -157,7 +157,7 @@ func list(t *testing.T) []listed {
 	if err != nil {
 		t.Fatalf("go list: %v\n%s", err, stderr.String())
 	}
-	var listeds []listed
+	var containers []listed
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
@@ -165,12 +165,12 @@ func list(t *testing.T) []listed {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		listeds = append(listeds, p)
+		containers = append(containers, p)
 	}
-	if len(listeds) < 50 {
-		t.Fatalf("go list names %d packages only: the test would find nothing", len(listeds))
+	if len(containers) < 50 {
+		t.Fatalf("go list names %d packages only: the test would find nothing", len(containers))
 	}
-	return listeds
+	return containers
 }
 
 func TestDirection(t *testing.T) {

@@ -141,21 +141,21 @@ func (w *world) fix() {
 
 // held is how many changes are in force.
 func (w *world) held() int {
-	forces, err := apply.Status(w.env.Apply)
+	inForce, err := apply.Status(w.env.Apply)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return len(forces)
+	return len(inForce)
 }
 
 // unfinished is how many of those changes the next writer undoes before it does anything else.
 func (w *world) unfinished() int {
-	forces, err := apply.Status(w.env.Apply)
+	inForce, err := apply.Status(w.env.Apply)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	n := 0
-	for _, f := range forces {
+	for _, f := range inForce {
 		if f.Unfinished || f.Trial.Lost() {
 			n++
 		}

@@ -154,7 +154,7 @@ func (t through) others(path, changing string) []cgroup.Value {
 }
 
 // Beside are the settings that an update of one file may change too: see cgroup.Besides.
-func (t through) Beside(c cgroup.Controller, path, file, value string) (besides []cgroup.Beside) {
+func (t through) Beside(c cgroup.Controller, path, file, value string) (neighbours []cgroup.Beside) {
 	s, id := t.plugin.managed(path)
 	if s == nil {
 		return nil
@@ -168,9 +168,9 @@ func (t through) Beside(c cgroup.Controller, path, file, value string) (besides 
 		if !known {
 			becomes = ""
 		}
-		besides = append(besides, cgroup.Beside{Value: v, Becomes: becomes})
+		neighbours = append(neighbours, cgroup.Beside{Value: v, Becomes: becomes})
 	}
-	return besides
+	return neighbours
 }
 
 // writeBack undoes what an update changed beside the setting that was meant: what now has the runtime's copy of it. Another

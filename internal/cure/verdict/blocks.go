@@ -106,22 +106,22 @@ type ranked struct {
 
 // descending are the values of both sides, the largest first. The blocks of after come after those of before.
 func descending(before, after blocks) []ranked {
-	rankeds := make([]ranked, 0, len(before.values)+len(after.values))
+	ranking := make([]ranked, 0, len(before.values)+len(after.values))
 	for i, v := range before.values {
-		rankeds = append(rankeds, ranked{v, before.of[i]})
+		ranking = append(ranking, ranked{v, before.of[i]})
 	}
 	for i, v := range after.values {
-		rankeds = append(rankeds, ranked{v, before.count + after.of[i]})
+		ranking = append(ranking, ranked{v, before.count + after.of[i]})
 	}
-	slices.SortFunc(rankeds, func(a, b ranked) int { return cmp.Compare(b.value, a.value) })
-	return rankeds
+	slices.SortFunc(ranking, func(a, b ranked) int { return cmp.Compare(b.value, a.value) })
+	return ranking
 }
 
 // fromLargest is how many of n values lie above their nearest-rank quantile.
 func fromLargest(n int, q float64) int { return n - stats.RankOf(n, q) }
 
 // quantiles are the nearest-rank quantiles of both sides, where isAfter says which blocks are of the second.
-func quantiles(rankeds []ranked, isAfter []bool, q float64) (before, after float64) {
+func quantiles(ranking []ranked, isAfter []bool, q float64) (before, after float64) {
 	var n, at [2]int
 	side := func(r ranked) int {
 		if isAfter[r.block] {
@@ -129,14 +129,14 @@ func quantiles(rankeds []ranked, isAfter []bool, q float64) (before, after float
 		}
 		return 0
 	}
-	for _, r := range rankeds {
+	for _, r := range ranking {
 		n[side(r)]++
 	}
 	var found [2]float64
 	for s := range n {
 		at[s] = fromLargest(n[s], q)
 	}
-	for _, r := range rankeds {
+	for _, r := range ranking {
 		s := side(r)
 		if at[s] == 0 {
 			found[s] = r.value
@@ -171,8 +171,8 @@ func sides(before, after blocks) []bool {
 // movedByBlocks is 1 where a quantile became larger by more than least, -1 smaller, 0 the same, by a permutation test:
 // if both sides were alike, each assignment of the blocks to the sides would be as likely as the one that was seen.
 func movedByBlocks(before, after blocks, q, least float64, at levels) int {
-	rankeds, isAfter := descending(before, after), sides(before, after)
-	was, is := quantiles(rankeds, isAfter, q)
+	ranking, isAfter := descending(before, after), sides(before, after)
+	was, is := quantiles(ranking, isAfter, q)
 	if was == is || math.Abs(is-was) < least*was {
 		return 0
 	}
@@ -181,7 +181,7 @@ func movedByBlocks(before, after blocks, q, least float64, at levels) int {
 		direction, seen = -1, -seen
 	}
 	asFar := func(order []bool) bool {
-		was, is := quantiles(rankeds, order, q)
+		was, is := quantiles(ranking, order, q)
 		return float64(direction)*apartBy(was, is) >= seen
 	}
 	if chanceOfOrders(isAfter, after.count, asFar) > at.of(direction) {
@@ -292,7 +292,7 @@ func (b blocks) spread(q float64) (Spread, bool) {
 		s.Low, s.High = slices.Min(b.values), s.Longest
 		return s, true
 	}
-	rankeds, sizes := descending(b, blocks{}), make([]int, b.count)
+	ranking, sizes := descending(b, blocks{}), make([]int, b.count)
 	for _, block := range b.of {
 		sizes[block]++
 	}
@@ -305,7 +305,7 @@ func (b blocks) spread(q float64) (Spread, bool) {
 			n += sizes[block]
 		}
 		left := fromLargest(n, q)
-		for _, r := range rankeds {
+		for _, r := range ranking {
 			if left -= times[r.block]; left < 0 {
 				drawn[i] = r.value
 				break

@@ -158,11 +158,11 @@ func (b *testbed) measure(ctx context.Context, a variant, plan loadgen.Plan, fro
 	go func() { beside <- b.beside(ctx, plan.Start+from) }()
 	s, err = b.watch(ctx, p.Pid(), plan.Start+from, d)
 	s.limited, s.cpus = a.limit.Limited(), a.cpus.Size()
-	end, besides := <-finished, <-beside
+	end, neighbours := <-finished, <-beside
 	if ctx.Err() != nil {
 		return s, r, ctx.Err() // each of the three says the same
 	}
-	if err = errors.Join(err, end.err, besides); err != nil {
+	if err = errors.Join(err, end.err, neighbours); err != nil {
 		return s, r, err
 	}
 	s.own, s.failure = end.result.Own, end.result.FirstFailure

@@ -50,32 +50,32 @@ const (
 
 // conclude sets the causes, and makes the first one the verdict.
 func conclude(e *Explanation, recorded *figures) {
-	var founds []found
+	var findings []found
 	for _, judge := range []func(*figures) (found, bool){
 		scheduler, ancestor, inside, sliceWaste, debt, shortage, poolStopsPool, threadStopsPool, burst, tinyLimit,
 		neighbours, tooFewCPUs, realtime,
 	} {
 		if f, ok := judge(recorded); ok && f.evidence != "" {
-			founds = append(founds, f)
+			findings = append(findings, f)
 		}
 	}
 	// Stopped time that no cause accounts for is ranked by what it cost, like all others.
-	if rest, ok := unexplained(recorded); ok && !slices.ContainsFunc(founds, func(f found) bool { return f.stopped > 0 }) {
-		founds = append(founds, rest)
+	if rest, ok := unexplained(recorded); ok && !slices.ContainsFunc(findings, func(f found) bool { return f.stopped > 0 }) {
+		findings = append(findings, rest)
 	}
-	if len(founds) == 0 {
-		founds = append(founds, nothingWrong(recorded))
+	if len(findings) == 0 {
+		findings = append(findings, nothingWrong(recorded))
 	}
-	slices.SortStableFunc(founds, func(x, y found) int {
+	slices.SortStableFunc(findings, func(x, y found) int {
 		return cmp.Or(cmp.Compare(y.severity, x.severity), cmp.Compare(x.rank, y.rank))
 	})
-	for i := range founds {
-		recorded.cost(&founds[i])
+	for i := range findings {
+		recorded.cost(&findings[i])
 	}
 	// The first decides, by what all threads lost. The others follow by wall time, which is one unit for all.
-	slices.SortStableFunc(founds[1:], func(x, y found) int { return cmp.Compare(y.wall, x.wall) })
+	slices.SortStableFunc(findings[1:], func(x, y found) int { return cmp.Compare(y.wall, x.wall) })
 	e.Causes = nil
-	for _, f := range founds {
+	for _, f := range findings {
 		c := RankedCause{Cause: f.cause, Evidence: f.evidence, Guilty: f.guilty, Suffers: f.suffers}
 		if f.stopped > 0 {
 			c.Stopped = new(time.Duration(f.stopped))
@@ -88,10 +88,10 @@ func conclude(e *Explanation, recorded *figures) {
 		}
 		e.Causes = append(e.Causes, c)
 	}
-	e.Cause = founds[0].cause
-	e.Verdict = founds[0].verdict
-	if len(founds) > 1 && (founds[0].near || founds[1].near) && founds[0].severity == founds[1].severity && founds[1].stopped > 0 {
-		e.Verdict += fmt.Sprintf(" It is near to %s: %s.", founds[1].cause, founds[1].evidence)
+	e.Cause = findings[0].cause
+	e.Verdict = findings[0].verdict
+	if len(findings) > 1 && (findings[0].near || findings[1].near) && findings[0].severity == findings[1].severity && findings[1].stopped > 0 {
+		e.Verdict += fmt.Sprintf(" It is near to %s: %s.", findings[1].cause, findings[1].evidence)
 	}
 	if recorded.lost > 0 {
 		e.Verdict += " " + lowConfidence(recorded.lost)

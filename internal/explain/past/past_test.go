@@ -38,11 +38,11 @@ func TestRecorded(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("no recording"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	kepts, err := store.List()
+	entries, err := store.List()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := recorded(kepts, at)
+	got := recorded(entries, at)
 	want := []flightrecorder.Identity{{ID: 9, Path: "/pods/search", Name: "search"}, {ID: 7, Path: "/pods/cart", Name: "cart"}}
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("known from recordings: %+v, want %+v", got, want)

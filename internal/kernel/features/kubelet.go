@@ -130,7 +130,7 @@ type running struct {
 
 // runningKubelets finds the host's kubelets. A process of another PID namespace, such as a container's, is none of them,
 // whatever its name, and so is one of a user.
-func runningKubelets(root fs.FS) (runnings []running) {
+func runningKubelets(root fs.FS) (processes []running) {
 	entries, err := fs.ReadDir(root, "proc")
 	if err != nil {
 		return nil
@@ -140,11 +140,11 @@ func runningKubelets(root fs.FS) (runnings []running) {
 		if err != nil || trimmed(root, path.Join("proc", e.Name(), "comm")) != "kubelet" || !ofHost(root, e.Name()) {
 			continue
 		}
-		if runnings = append(runnings, running{pid, rootDir(root, e.Name())}); len(runnings) == maxKubelets {
+		if processes = append(processes, running{pid, rootDir(root, e.Name())}); len(processes) == maxKubelets {
 			break
 		}
 	}
-	return runnings
+	return processes
 }
 
 // ofHost reports whether a process is root's and has a number in one PID namespace only, that of /proc

@@ -41,13 +41,13 @@ type made struct{ id, socket, node, l3, core int }
 // Tree makes the machine's /sys.
 func (s Shape) Tree() fstest.MapFS {
 	tree := fstest.MapFS{}
-	mades := s.cpus()
-	present := listOf(mades, func(made) bool { return true })
+	shown := s.cpus()
+	present := listOf(shown, func(made) bool { return true })
 	put(tree, "devices/system/cpu/present", present.String())
 	put(tree, "devices/system/cpu/online", present.Difference(s.Offline).String())
 	put(tree, "devices/system/cpu/isolated", s.Isolated.String())
-	online := slices.DeleteFunc(slices.Clone(mades), func(c made) bool { return s.Offline.Contains(c.id) })
-	for _, c := range mades {
+	online := slices.DeleteFunc(slices.Clone(shown), func(c made) bool { return s.Offline.Contains(c.id) })
+	for _, c := range shown {
 		folder := "devices/system/cpu/cpu" + strconv.Itoa(c.id)
 		put(tree, folder+"/uevent", "DRIVER=processor")
 		if s.Offline.Contains(c.id) {
@@ -101,7 +101,7 @@ func (s Shape) cpus() []made {
 	sockets, perSocket, threads := or1(s.Sockets), or1(s.NodesPerSocket), or1(s.Threads)
 	l3s, perL3 := or1(s.L3sPerNode), or1(s.CoresPerL3)
 	cores := sockets * perSocket * l3s * perL3
-	var mades []made
+	var shown []made
 	for core := range cores {
 		c := made{core: core, l3: core / perL3, node: core / perL3 / l3s}
 		c.socket = c.node / perSocket
@@ -114,12 +114,12 @@ func (s Shape) cpus() []made {
 				c.id = s.FirstCPU + core*threads + thread
 			}
 			if !s.Gone.Contains(c.id) {
-				mades = append(mades, c)
+				shown = append(shown, c)
 			}
 		}
 	}
-	slices.SortFunc(mades, func(a, b made) int { return a.id - b.id })
-	return mades
+	slices.SortFunc(shown, func(a, b made) int { return a.id - b.id })
+	return shown
 }
 
 func or1(n int) int { return max(n, 1) }

@@ -108,24 +108,24 @@ func (s Store) sweep() {
 // bound removes the oldest recordings beyond the bounds. Those of a time that is still to come go before them: the clock was
 // set back.
 func (s Store) bound(now time.Time) (removed []Kept, err error) {
-	kepts, err := s.List()
+	stored, err := s.List()
 	if err != nil {
 		return nil, err
 	}
-	ahead := slices.IndexFunc(kepts, func(k Kept) bool { return k.At.After(now) })
+	ahead := slices.IndexFunc(stored, func(k Kept) bool { return k.At.After(now) })
 	if ahead >= 0 {
-		kepts = slices.Concat(kepts[ahead:], kepts[:ahead])
+		stored = slices.Concat(stored[ahead:], stored[:ahead])
 	}
 	var bytes int64
-	for i := len(kepts) - 1; i >= 0; i-- {
-		bytes += kepts[i].Size
-		if len(kepts)-i <= maxRecordings && bytes <= maxRecordingBytes {
+	for i := len(stored) - 1; i >= 0; i-- {
+		bytes += stored[i].Size
+		if len(stored)-i <= maxRecordings && bytes <= maxRecordingBytes {
 			continue
 		}
-		if err := os.Remove(kepts[i].File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(stored[i].File); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return removed, fmt.Errorf("flight recorder: %w", err)
 		}
-		removed = append(removed, kepts[i])
+		removed = append(removed, stored[i])
 	}
 	return removed, nil
 }
@@ -139,7 +139,7 @@ func (s Store) List() ([]Kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("flight recorder: %w", err)
 	}
-	var kepts []Kept
+	var stored []Kept
 	for _, e := range entries {
 		k, ok := parseName(e.Name())
 		info, err := e.Info()
@@ -147,12 +147,12 @@ func (s Store) List() ([]Kept, error) {
 			continue
 		}
 		k.File, k.Size = filepath.Join(s.Dir, e.Name()), info.Size()
-		kepts = append(kepts, k)
+		stored = append(stored, k)
 	}
-	slices.SortStableFunc(kepts, func(a, b Kept) int {
+	slices.SortStableFunc(stored, func(a, b Kept) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 	})
-	return kepts, nil
+	return stored, nil
 }
 
 func parseName(name string) (Kept, bool) {
@@ -171,8 +171,8 @@ const Near = 10 * time.Minute
 
 // Nearest returns the recording of one of the containers that begins nearest to the time, at most Near away. Of two
 // equally near it prefers the earlier. ok is false without one.
-func Nearest(kepts []Kept, at time.Time, ids ...uint64) (best Kept, ok bool) {
-	for _, k := range kepts {
+func Nearest(stored []Kept, at time.Time, ids ...uint64) (best Kept, ok bool) {
+	for _, k := range stored {
 		if !slices.Contains(ids, k.ID) || k.At.Sub(at).Abs() > Near {
 			continue
 		}

@@ -28,20 +28,20 @@ func (zero) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 func TestStoreKeepsTheNewest(t *testing.T) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "recordings")}
-	if kepts, err := s.List(); err != nil || len(kepts) != 0 {
-		t.Fatalf("before the first: %v, %v", kepts, err)
+	if stored, err := s.List(); err != nil || len(stored) != 0 {
+		t.Fatalf("before the first: %v, %v", stored, err)
 	}
 	var removed []Kept
 	for i := range maxRecordings + 5 {
 		_, gone := save(t, s, start.Add(time.Duration(i)*time.Minute), uint64(i%3), 10)
 		removed = append(removed, gone...)
 	}
-	kepts, err := s.List()
-	if err != nil || len(kepts) != maxRecordings || len(removed) != 5 {
-		t.Fatalf("%d kept, %d removed, %v", len(kepts), len(removed), err)
+	stored, err := s.List()
+	if err != nil || len(stored) != maxRecordings || len(removed) != 5 {
+		t.Fatalf("%d kept, %d removed, %v", len(stored), len(removed), err)
 	}
-	if !kepts[0].At.Equal(start.Add(5*time.Minute)) || kepts[0].ID != 2 || kepts[0].Size != 10 {
-		t.Errorf("the oldest is %+v", kepts[0])
+	if !stored[0].At.Equal(start.Add(5*time.Minute)) || stored[0].ID != 2 || stored[0].Size != 10 {
+		t.Errorf("the oldest is %+v", stored[0])
 	}
 	if !removed[0].At.Equal(start) {
 		t.Errorf("removed first: %+v", removed[0])
@@ -89,8 +89,8 @@ func TestNothingHalfIsKept(t *testing.T) {
 	if err := os.WriteFile(left, []byte("of a crash"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if kepts, _ := s.List(); len(kepts) != 0 {
-		t.Errorf("%+v", kepts)
+	if stored, _ := s.List(); len(stored) != 0 {
+		t.Errorf("%+v", stored)
 	}
 	save(t, s, start, 1, 1)
 	if entries, _ := os.ReadDir(s.Dir); len(entries) != 1 {
@@ -102,13 +102,13 @@ func TestNearest(t *testing.T) {
 	at := func(minute int, id uint64) Kept {
 		return Kept{At: start.Add(time.Duration(minute) * time.Minute), ID: id}
 	}
-	kepts := []Kept{at(0, 1), at(20, 1), at(24, 2), at(26, 1)}
+	stored := []Kept{at(0, 1), at(20, 1), at(24, 2), at(26, 1)}
 	for _, c := range []struct {
 		minute int
 		want   Kept
 		ok     bool
-	}{{1, kepts[0], true}, {23, kepts[1], true}, {25, kepts[3], true}, {40, Kept{}, false}, {36, kepts[3], true}} {
-		got, ok := Nearest(kepts, start.Add(time.Duration(c.minute)*time.Minute), 1)
+	}{{1, stored[0], true}, {23, stored[1], true}, {25, stored[3], true}, {40, Kept{}, false}, {36, stored[3], true}} {
+		got, ok := Nearest(stored, start.Add(time.Duration(c.minute)*time.Minute), 1)
 		if got != c.want || ok != c.ok {
 			t.Errorf("minute %d: %+v %v", c.minute, got, ok)
 		}

@@ -23,7 +23,7 @@ func heldOutOf(draw uint64, remedies string, predicted []float64, came ...[]floa
 }
 
 func TestJudgeHeldOut(t *testing.T) {
-	outs := []heldOut{
+	drawn := []heldOut{
 		// The forecast of weight is right, that of raise has the wrong sign, and burst makes no difference
 		// above the noise.
 		heldOutOf(1, "none weight raise burst", []float64{100, 10, 120, 130}, []float64{100, 110, 90},
@@ -33,7 +33,7 @@ func TestJudgeHeldOut(t *testing.T) {
 		// The forecast sees no difference, but there is one.
 		heldOutOf(3, "none weight", []float64{10, 10}, []float64{10, 10}, []float64{5, 5}),
 	}
-	v := judgeHeldOut(outs)
+	v := judgeHeldOut(drawn)
 	if want := (count{1, 3}); v.sign != want {
 		t.Errorf("sign %v, want %v", v.sign, want)
 	}
@@ -47,7 +47,7 @@ func TestJudgeHeldOut(t *testing.T) {
 	if v.covered.of != 3*4+2+4 || v.agree.of != 3*4+2 {
 		t.Errorf("covered %v, agree %v", v.covered, v.agree)
 	}
-	page := heldOutMarkdown(outs, "6.18", count{1, 20})
+	page := heldOutMarkdown(drawn, "6.18", count{1, 20})
 	for _, want := range []string{"1 of 3 (33 %)", "1 of 20 (5 %)"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)
@@ -73,17 +73,17 @@ func TestFewRequestsAreNoise(t *testing.T) {
 // much of themselves or too little.
 func TestCalibrate(t *testing.T) {
 	for _, width := range []float64{0.05, 1, 3} {
-		var outs []heldOut
+		var drawn []heldOut
 		for i := range 100 {
-			outs = append(outs, heldOutOf(uint64(i), "none", []float64{100}, []float64{100 * math.Exp(width*(float64(i)-49.5)/50)}))
+			drawn = append(drawn, heldOutOf(uint64(i), "none", []float64{100}, []float64{100 * math.Exp(width*(float64(i)-49.5)/50)}))
 		}
-		off := calibrate(outs)["none"]
+		off := calibrate(drawn)["none"]
 		if off.N != 100 {
 			t.Fatalf("%+v", off)
 		}
 		within := count{}
-		for i := range outs {
-			row := &outs[i].Rows[0]
+		for i := range drawn {
+			row := &drawn[i].Rows[0]
 			r := row.Own.P99.scaled(off.P99, row.Predicted.P99)
 			within.add(row.Came[0].P99 >= r.Low && row.Came[0].P99 <= r.High)
 		}

@@ -70,10 +70,10 @@ type heldOutVerdict struct {
 }
 
 // judgeHeldOut compares forecasts with real runs. It calibrates the errors of each workload with the others.
-func judgeHeldOut(outs []heldOut) (v heldOutVerdict) {
-	for i := range outs {
-		h := &outs[i]
-		calibration := calibrate(slices.Concat(outs[:i:i], outs[i+1:]))
+func judgeHeldOut(drawn []heldOut) (v heldOutVerdict) {
+	for i := range drawn {
+		h := &drawn[i]
+		calibration := calibrate(slices.Concat(drawn[:i:i], drawn[i+1:]))
 		none := &h.Rows[0]
 		predicted, best := none, none
 		for k := range h.Rows {
@@ -110,11 +110,11 @@ func judgeHeldOut(outs []heldOut) (v heldOutVerdict) {
 
 // calibrate computes how much wider a forecast's own error must be so that Coverage of all runs lie within it
 // (split conformal prediction; Vovk, Gammerman and Shafer, "Algorithmic learning in a random world", 2005).
-func calibrate(outs []heldOut) Calibration {
+func calibrate(drawn []heldOut) Calibration {
 	rows := map[string][]*heldOutRow{}
-	for i := range outs {
-		for k := range outs[i].Rows {
-			row := &outs[i].Rows[k]
+	for i := range drawn {
+		for k := range drawn[i].Rows {
+			row := &drawn[i].Rows[k]
 			rows[row.Remedy] = append(rows[row.Remedy], row)
 		}
 	}
@@ -157,12 +157,12 @@ func calibrate(outs []heldOut) Calibration {
 
 // heldOutMarkdown returns the page. noisy counts the runs in which other programs used too much of the CPUs
 // at every try.
-func heldOutMarkdown(outs []heldOut, release string, noisy count) string {
-	v := judgeHeldOut(outs)
+func heldOutMarkdown(drawn []heldOut, release string, noisy count) string {
+	v := judgeHeldOut(drawn)
 	least, most := heldOutRepeats, 1
-	for i := range outs {
-		for k := range outs[i].Rows {
-			n := len(outs[i].Rows[k].Came)
+	for i := range drawn {
+		for k := range drawn[i].Rows {
+			n := len(drawn[i].Rows[k].Came)
 			least, most = min(least, n), max(most, n)
 		}
 	}
@@ -190,5 +190,5 @@ runs far apart in time, and forecast from the first recording alone. They are he
 - The 90 %% error of each forecast is calibrated with what came of the others.
 - The hypervisor may have %.0f %% of the CPUs during a run, and other processes %.0f %%; else it is repeated, up to %d times. In %v it
   stayed above.
-`, len(outs), heldOutRunTime, release, times, heldOutFirst-1, v.sign, v.named, v.within, v.covered, v.agree, 100*mostSteal, 100*mostOthers, mostTries, noisy)
+`, len(drawn), heldOutRunTime, release, times, heldOutFirst-1, v.sign, v.named, v.within, v.covered, v.agree, 100*mostSteal, 100*mostOthers, mostTries, noisy)
 }

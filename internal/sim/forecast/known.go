@@ -30,11 +30,11 @@ var compared []byte
 
 // FirstMet are the forecasts of services that the program met for the first time.
 func FirstMet() []Compared {
-	var compareds []Compared
-	if err := json.Unmarshal(compared, &compareds); err != nil {
+	var pairs []Compared
+	if err := json.Unmarshal(compared, &pairs); err != nil {
 		panic(fmt.Sprintf("forecast: compared.json: %v", err)) // the file is part of the program, and a test reads it
 	}
-	return compareds
+	return pairs
 }
 
 const (
@@ -66,9 +66,9 @@ type Known struct {
 func (k Known) Rare() bool { return 2*k.Close < k.All || k.All == 0 }
 
 // KnownOf is what is known of forecasts of a remedy, by comparisons: of the same remedy, else of all remedies. Leaving it is no remedy.
-func KnownOf(compareds []Compared, r Remedy) Known {
+func KnownOf(pairs []Compared, r Remedy) Known {
 	alike := func(same func(name string) bool) (found []Compared) {
-		for _, c := range compareds {
+		for _, c := range pairs {
 			if same(c.Remedy) {
 				found = append(found, c)
 			}

@@ -9,11 +9,11 @@ import (
 // comparisons in the tree: each service
 // is left out once, and judged by the others.
 func TestShownIntervalsHoldOnServicesLeftOut(t *testing.T) {
-	compareds := FirstMet()
+	pairs := FirstMet()
 	inside, n := 0, 0
-	for _, c := range compareds {
+	for _, c := range pairs {
 		var others []Compared
-		for _, o := range compareds {
+		for _, o := range pairs {
 			if o.Service != c.Service {
 				others = append(others, o)
 			}
@@ -30,10 +30,10 @@ func TestShownIntervalsHoldOnServicesLeftOut(t *testing.T) {
 }
 
 func TestKnownOf(t *testing.T) {
-	compareds := []Compared{}
+	pairs := []Compared{}
 	add := func(remedy string, forecast float64, came ...float64) {
 		for _, ms := range came {
-			compareds = append(compareds, Compared{Remedy: remedy, ForecastMs: forecast, LowMs: forecast / 2,
+			pairs = append(pairs, Compared{Remedy: remedy, ForecastMs: forecast, LowMs: forecast / 2,
 				HighMs: forecast * 2, CameMs: ms})
 		}
 	}
@@ -50,7 +50,7 @@ func TestKnownOf(t *testing.T) {
 		{Burst, 2, 9, true, 0.4, 2},
 		{Narrow, 3, 10, true, 0.4, 1}, // too few of its own: all remedies
 	} {
-		k := KnownOf(compareds, Remedy{Name: c.remedy})
+		k := KnownOf(pairs, Remedy{Name: c.remedy})
 		r := k.widened(Range{1, 1})
 		if k.Close != c.close || k.All != c.all || k.Rare() != c.rare || math.Abs(r.Low-c.low) > 1e-9 || math.Abs(r.High-c.high) > 1e-9 {
 			t.Errorf("%s: %+v, %+v, rare %v", c.remedy, k, r, k.Rare())

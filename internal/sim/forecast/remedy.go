@@ -63,18 +63,18 @@ func (l *Load) remedies(effects []*Effect, cpus int, schedExt bool) []Remedy {
 	if container.CPUs <= 0 {
 		container.CPUs = int(math.Ceil(l.limit))
 	}
-	founds := []Remedy{{Name: None}}
+	tried := []Remedy{{Name: None}}
 	if effects == nil {
 		effects = Effects()
 	}
 	for _, e := range effects {
 		for _, r := range e.Rows(container) {
 			r.of = e
-			founds = append(founds, r)
+			tried = append(tried, r)
 		}
 	}
-	founds = append(append(founds, l.resized()...), l.budgeted()...)
-	return append(founds, Remedy{Name: Shards, Factor: 0.5}, Remedy{Name: Shards, Factor: 2})
+	tried = append(append(tried, l.resized()...), l.budgeted()...)
+	return append(tried, Remedy{Name: Shards, Factor: 0.5}, Remedy{Name: Shards, Factor: 2})
 }
 
 // scenarioWith returns the recorded scenario with a remedy in force. The error says why the remedy cannot be

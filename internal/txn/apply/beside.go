@@ -10,16 +10,16 @@ import (
 )
 
 // beside are the files that a step may change for a moment too, for its entry in the journal.
-func (r *run) beside(c change.Change) (besides []journal.Beside) {
+func (r *run) beside(c change.Change) (neighbours []journal.Beside) {
 	fs, ok := r.FS.(cgroup.Besides)
 	if !ok || c.Kind != change.KindFile {
 		return nil
 	}
 	for _, v := range fs.Beside(c.Controller, c.Path, c.File, c.To) {
-		besides = append(besides, journal.Beside{Controller: v.Controller, File: v.File, Value: journal.Path(v.Value.Value),
+		neighbours = append(neighbours, journal.Beside{Controller: v.Controller, File: v.File, Value: journal.Path(v.Value.Value),
 			Becomes: journal.Path(v.Becomes)})
 	}
-	return besides
+	return neighbours
 }
 
 // restoreBeside gives the files beside a write that was cut off the values that they had before it, where they have the one

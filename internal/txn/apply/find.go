@@ -15,9 +15,9 @@ const maxTargets = 8
 // FindTarget finds the target that is meant by an id, a path or a name; "" is
 // none. path is the name taken for a path. Several targets of the name are an
 // error that lists them: the user says which one is meant.
-func FindTarget(forces []txn.InForce, name, path string) (string, error) {
+func FindTarget(inForce []txn.InForce, name, path string) (string, error) {
 	var named, ending []string
-	for _, f := range forces {
+	for _, f := range inForce {
 		switch {
 		case f.ID == name, strings.HasPrefix(name, "/") && f.Target == path:
 			return f.Target, nil

@@ -9,7 +9,7 @@ import (
 )
 
 func TestFindTarget(t *testing.T) {
-	forces := []txn.InForce{
+	inForce := []txn.InForce{
 		{ID: "1", Target: "/pods/a\n", Name: "web"},
 		{ID: "2", Target: "/pods/b", Name: "web"},
 		{ID: "3", Target: "/pods/b", Name: "web"},
@@ -19,7 +19,7 @@ func TestFindTarget(t *testing.T) {
 		{ID: "7", Target: "/pods/d", Name: "cache"},
 	}
 	for i := range 20 {
-		forces = append(forces, txn.InForce{ID: fmt.Sprint("many", i), Target: fmt.Sprint("/many/", i), Name: "many"})
+		inForce = append(inForce, txn.InForce{ID: fmt.Sprint("many", i), Target: fmt.Sprint("/many/", i), Name: "many"})
 	}
 	for _, tc := range []struct{ name, path, want, says string }{
 		{"db", "/db", "/pods/c", ""},
@@ -34,7 +34,7 @@ func TestFindTarget(t *testing.T) {
 		{"cache", "/cache", "", `2 targets, "/cache", "/pods/d"`},
 		{"many", "/many", "", `20 targets, "/many/0", "/many/1", "/many/2", "/many/3", "/many/4", "/many/5", "/many/6", "/many/7", 12 more: give the path`},
 	} {
-		got, err := FindTarget(forces, tc.name, tc.path)
+		got, err := FindTarget(inForce, tc.name, tc.path)
 		if got != tc.want || (err != nil) != (tc.says != "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %q, %v; want %q, %q", tc.name, got, err, tc.want, tc.says)
 		}

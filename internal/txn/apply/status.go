@@ -21,7 +21,7 @@ func Status(env Env) ([]txn.InForce, error) {
 	if err != nil {
 		return nil, err
 	}
-	forces := []txn.InForce{}
+	transactions := []txn.InForce{}
 	for _, t := range s.Open() {
 		f := inForce(t)
 		if f.Trial = env.trial(t); f.Trial != nil {
@@ -30,9 +30,9 @@ func Status(env Env) ([]txn.InForce, error) {
 		if f.Trial.Lost() {
 			f.Verdict = verdictLost
 		}
-		forces = append(forces, f)
+		transactions = append(transactions, f)
 	}
-	return forces, nil
+	return transactions, nil
 }
 
 // History lists what has ended, newest first, at most limit (0: all that is kept).
@@ -41,8 +41,8 @@ func History(env Env, limit int) ([]txn.Past, error) {
 	if err != nil {
 		return nil, err
 	}
-	pasts := []txn.Past{}
-	for i := len(s.Txns) - 1; i >= 0 && (limit <= 0 || len(pasts) < limit); i-- {
+	gone := []txn.Past{}
+	for i := len(s.Txns) - 1; i >= 0 && (limit <= 0 || len(gone) < limit); i-- {
 		t := s.Txns[i]
 		if t.Phase != journal.Closed {
 			continue
@@ -51,9 +51,9 @@ func History(env Env, limit int) ([]txn.Past, error) {
 		for _, skip := range t.Closed.Skipped {
 			p.Skipped = append(p.Skipped, txn.Skip{Path: string(skip.Path), File: skip.File, Why: skip.Why})
 		}
-		pasts = append(pasts, p)
+		gone = append(gone, p)
 	}
-	return pasts, nil
+	return gone, nil
 }
 
 func inForce(t *journal.Txn) txn.InForce {

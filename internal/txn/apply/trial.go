@@ -107,13 +107,13 @@ func WouldLeave(env Env) ([]txn.InForce, error) {
 		return nil, err
 	}
 	self, _ := env.self() // at least its number
-	var forces []txn.InForce
+	var others []txn.InForce
 	for _, t := range s.Open() {
 		if t.Phase == journal.OnTrial && t.Trial.PID == self.PID || !t.Held() && t.Boot == env.BootID {
 			f := inForce(t)
 			f.Trial = env.trial(t)
-			forces = append(forces, f)
+			others = append(others, f)
 		}
 	}
-	return forces, nil
+	return others, nil
 }

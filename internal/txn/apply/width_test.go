@@ -112,13 +112,13 @@ func TestCountWidths(t *testing.T) {
 	_, _, err := s.narrowTwice()
 	s.must(err)
 	look := func() txn.Narrow {
-		forces, err := Status(s.env)
+		inForce, err := Status(s.env)
 		s.must(err)
-		CountWidths(s.env, forces)
-		if len(forces) != 2 || forces[0].Narrow == nil {
-			t.Fatalf("%+v", forces)
+		CountWidths(s.env, inForce)
+		if len(inForce) != 2 || inForce[0].Narrow == nil {
+			t.Fatalf("%+v", inForce)
 		}
-		return *forces[0].Narrow
+		return *inForce[0].Narrow
 	}
 	if n := look(); n.CapCPUs != 2 || n.MaxCreditSeconds != 0.4 || !*n.InForce || *n.Widest != 3 ||
 		*n.CreditSeconds != 0.25 || *n.WaitedSeconds != 2 {

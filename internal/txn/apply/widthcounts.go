@@ -8,11 +8,11 @@ import (
 )
 
 // CountWidths fills in what the scheduler counts of each transaction that caps its target's width.
-func CountWidths(env Env, forces []txn.InForce) {
-	for i := range forces {
-		for _, c := range forces[i].Changes {
-			if c.Kind == change.KindWidth && c.Path == forces[i].Target {
-				forces[i].Narrow = world{env}.narrow(c)
+func CountWidths(env Env, inForce []txn.InForce) {
+	for i := range inForce {
+		for _, c := range inForce[i].Changes {
+			if c.Kind == change.KindWidth && c.Path == inForce[i].Target {
+				inForce[i].Narrow = world{env}.narrow(c)
 			}
 		}
 	}

@@ -163,15 +163,15 @@ func (s *State) Holders(k Setting) (held []Held, original, base string, ok bool)
 
 // Owners are all open transactions that hold a setting, the released ones among them, oldest first.
 func (s *State) Owners(k Setting) []Held {
-	var helds []Held
+	var list []Held
 	for _, t := range s.Open() {
 		for _, h := range t.Holds {
 			if h.Setting == k && !t.lost[k] {
-				helds = append(helds, Held{t, h})
+				list = append(list, Held{t, h})
 			}
 		}
 	}
-	return helds
+	return list
 }
 
 // Orphans are the last writes to settings that no open transaction holds, by transactions that did not begin: in a

@@ -19,25 +19,25 @@ import (
 
 // Write writes the transactions in force, and the settings that other programs changed.
 // now is for ages.
-func Write(w io.Writer, forces []txn.InForce, drift []txn.DriftItem, now time.Time, style page.Style) error {
+func Write(w io.Writer, inForce []txn.InForce, drift []txn.DriftItem, now time.Time, style page.Style) error {
 	var b strings.Builder
-	if len(forces) == 0 {
+	if len(inForce) == 0 {
 		b.WriteString("nothing is in force\n")
 	} else {
 		by := func(f txn.InForce) string { return text.Shown(f.By) }
 		same := func(f txn.InForce) txn.InForce { return f }
 		fields := append(columns(same, now),
 			table.Field[txn.InForce]{Column: table.Column{Name: "BY", Fill: true, Least: leastLast}, Text: by})
-		fitted(&b, table.Of(fields, forces), style)
+		fitted(&b, table.Of(fields, inForce), style)
 	}
 	said := map[string]bool{} // once for all that share a trial
-	for _, f := range forces {
+	for _, f := range inForce {
 		if f.Trial.Lost() && !said[f.Trial.Of] {
 			said[f.Trial.Of] = true
 			b.WriteString(lostTrial(f))
 		}
 	}
-	for _, f := range forces {
+	for _, f := range inForce {
 		if f.Narrow != nil {
 			b.WriteString(narrow(f))
 		}
@@ -63,9 +63,9 @@ func lostTrial(f txn.InForce) string {
 
 // History writes the transactions that ended, newest first, with expected and measured
 // effect.
-func History(w io.Writer, pasts []txn.Past, now time.Time, style page.Style) error {
+func History(w io.Writer, gone []txn.Past, now time.Time, style page.Style) error {
 	var b strings.Builder
-	if len(pasts) == 0 {
+	if len(gone) == 0 {
 		b.WriteString("no history yet\n")
 	} else {
 		fields := append(columns(func(p txn.Past) txn.InForce { return p.InForce }, now),
@@ -73,7 +73,7 @@ func History(w io.Writer, pasts []txn.Past, now time.Time, style page.Style) err
 				Text: func(p txn.Past) string { return duration(p.Until.Sub(p.Since)) }},
 			table.Field[txn.Past]{Column: table.Column{Name: "ENDED", Fill: true, Least: leastLast},
 				Text: func(p txn.Past) string { return text.Shown(p.Reason) }})
-		fitted(&b, table.Of(fields, pasts), style)
+		fitted(&b, table.Of(fields, gone), style)
 	}
 	return style.Send(w, b.String())
 }

@@ -247,7 +247,8 @@ func (r *run) planTurns() (*turns, error) {
 	t.quantile = r.judged().Quantile
 	if r.o.Objective != (objective.Objective{}) {
 		t.quantile = r.o.Objective.Quantile
-	} else if n := int(float64(len(sample.TookMs)) * leastTurns * t.length.Seconds() / sample.Window.Seconds()); n < stats.Need(t.quantile) {
+	} else if n := int(float64(len(sample.TookMs)) * leastTurns * t.length.Seconds() /
+		sample.Window.Seconds()); n < stats.Need(t.quantile) {
 		if q, ok := stats.Tells(n, t.quantile); ok {
 			t.quantile = q // what two turns tell
 		}

@@ -90,7 +90,8 @@ func conclude(e *Explanation, recorded *figures) {
 	}
 	e.Cause = findings[0].cause
 	e.Verdict = findings[0].verdict
-	if len(findings) > 1 && (findings[0].near || findings[1].near) && findings[0].severity == findings[1].severity && findings[1].stopped > 0 {
+	if len(findings) > 1 && (findings[0].near || findings[1].near) && findings[0].severity == findings[1].severity &&
+		findings[1].stopped > 0 {
 		e.Verdict += fmt.Sprintf(" It is near to %s: %s.", findings[1].cause, findings[1].evidence)
 	}
 	if recorded.lost > 0 {

@@ -127,7 +127,7 @@ func inCode() error {
 	for _, language := range incode.All() {
 		all = append(all, strings.Join(language.Text(), "\n"))
 	}
-	return fmt.Errorf("--remedy %s: it is a change of the program's code, that no plan can make\n%s", forecast.Budget,
+	return fmt.Errorf("--remedy %s: it changes the program's code, which no plan can do\n%s", forecast.Budget,
 		strings.Join(all, "\n"))
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/demand"
@@ -71,7 +72,10 @@ func columnsOf(row reflect.Type) (columns []Column) {
 			c.Fields, c.Elements = columnsOf(holds.Elem()), strings.ToLower(holds.Elem().Name())+"s"
 		}
 		if since := f.Tag.Get("since"); since != "" {
-			c.Since = int(since[0] - '0')
+			var err error
+			if c.Since, err = strconv.Atoi(since); err != nil {
+				panic("column " + c.Name + ": its tag since is no number: " + since)
+			}
 		}
 		c.Rule, c.Bounds = boundsOf(c.SQL, f.Tag.Get("bounds"))
 		columns = append(columns, c)

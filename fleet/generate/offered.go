@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate/coarse"
@@ -12,7 +13,7 @@ import (
 const (
 	// levels of load, from next to nothing to the peak of the day.
 	levels = 6
-	period = 100 * time.Millisecond
+	period = bandwidth.DefaultPeriod
 	// periods of a row.
 	periods = int(demand.SlotLength / period)
 )

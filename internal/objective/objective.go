@@ -31,7 +31,10 @@ type Objective struct {
 }
 
 // DefaultQuantile is what is judged where nobody asks for another one.
-const DefaultQuantile = 0.99
+const DefaultQuantile = P99
+
+// P99 is the quantile of what is called p99 in JSON, in the journal and on pages, whatever is judged.
+const P99 = 0.99
 
 // MaxBound is the longest bound that can be written.
 const MaxBound = time.Hour

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -21,9 +22,9 @@ const (
 // File names the cap in a journal, as the name of its setting.
 const File = "narrow"
 
-// DefaultCredit is the credit of one CPU of the limit where none is asked for: what a quota of 100 ms and a burst of as
-// much let be spent at once.
-const DefaultCredit = 200 * time.Millisecond
+// DefaultCredit is the credit of one CPU of the limit where none is asked for: what a quota of one CPU and a burst of as
+// much let be spent at once. Forecasts have the same.
+const DefaultCredit = 2 * cgroup.DefaultPeriod
 
 // Cap bounds how many CPUs a cgroup uses at once.
 type Cap struct {

@@ -68,13 +68,13 @@ func (r *run) byRecording(e verdict.Evidence, again Learned) (j verdict.Judgemen
 	if judged.Of == forecast.OfRequests {
 		before, after := requestsOf(r.runs, judged.Kind), requestsOf(again.Runs, judged.Kind)
 		j, more = verdict.JudgeRequests(e, judged.Quantile, before, after, r.o.Objective != (objective.Objective{}))
-		if judged.Quantile == 0.99 && lost <= mostLost {
+		if judged.Quantile == objective.P99 && lost <= mostLost {
 			r.eachSide(j, func(to *txn.Figures, from verdict.Spread) { to.RequestsP99Ms = new(from.Value) })
 		}
 	} else {
 		before, after := runsOf(r.runs, judged.Pool), runsOf(again.Runs, judged.Pool)
 		j = verdict.JudgeRuns(e, judged.Quantile, before, after)
-		if judged.Quantile == 0.99 && !j.PerCPU && lost <= mostLost { // of other work the p99 says nothing about the forecast
+		if judged.Quantile == objective.P99 && !j.PerCPU && lost <= mostLost { // of other work the p99 says nothing about the forecast
 			poolP99(r.res.Before, before)
 			poolP99(r.res.After, after)
 		}
@@ -105,7 +105,7 @@ const leastOfPool = 100
 // poolP99 notes the p99 of recorded runs.
 func poolP99(to *txn.Figures, runs verdict.Runs) {
 	if to != nil && len(runs.ResponseMs) >= leastOfPool {
-		to.PoolP99Ms = new(stats.Rank(slices.Sorted(slices.Values(runs.ResponseMs)), 0.99))
+		to.PoolP99Ms = new(stats.Rank(slices.Sorted(slices.Values(runs.ResponseMs)), objective.P99))
 	}
 }
 
@@ -168,7 +168,7 @@ func (r *run) latencyFigure(to *txn.Figures, from verdict.Spread) {
 	switch r.o.Objective.Quantile {
 	case 0.5:
 		to.P50Ms = new(from.Value)
-	case 0.99:
+	case objective.P99:
 		to.P99Ms = new(from.Value)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -67,7 +68,7 @@ func timesOf(runs []forecast.Run) *PoolTimes {
 	responses := sorted(func(r forecast.Run) time.Duration { return r.Response })
 	t := &PoolTimes{Runs: len(runs), DelayP50Ms: stats.Rank(delays, 0.5), ResponseP50Ms: stats.Rank(responses, 0.5)}
 	if len(runs) >= leastOfPool {
-		t.DelayP99Ms, t.ResponseP99Ms = new(stats.Rank(delays, 0.99)), new(stats.Rank(responses, 0.99))
+		t.DelayP99Ms, t.ResponseP99Ms = new(stats.Rank(delays, objective.P99)), new(stats.Rank(responses, objective.P99))
 	}
 	return t
 }

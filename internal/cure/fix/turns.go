@@ -371,7 +371,7 @@ func (t *turns) judgedFigure(to *txn.Figures, from verdict.Spread) {
 	switch {
 	case t.r.env.Latencies != nil:
 		t.r.latencyFigure(to, from)
-	case t.quantile != 0.99:
+	case t.quantile != objective.P99:
 	case t.r.judged().Of == forecast.OfRequests:
 		to.RequestsP99Ms = new(from.Value)
 	default:

@@ -25,7 +25,7 @@ func (c *choice) whyNot(i int) string {
 	r := &c.f.Rows[i]
 	switch {
 	case r.Remedy.InCode():
-		return "it is a change of the program's code, that no plan can make"
+		return "it changes the program's code, which no plan can do"
 	case r.Refused != "":
 		return r.Refused
 	case c.t.Tried[i] != "":

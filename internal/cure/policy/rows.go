@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/txn"
 )
@@ -63,7 +64,7 @@ func expected(f *forecast.Forecast, i int) *txn.Expected {
 		e.StoppedPerSecondLow = new(row.Error.Stopped.Low / f.Window.Seconds())
 		e.StoppedPerSecondHigh = new(row.Error.Stopped.High / f.Window.Seconds())
 	}
-	if r := row.JudgedRange; r != nil && f.Judged.Quantile == 0.99 {
+	if r := row.JudgedRange; r != nil && f.Judged.Quantile == objective.P99 {
 		if f.Judged.Of == forecast.OfRequests {
 			e.RequestsP99MsLow, e.RequestsP99MsHigh = new(r.Low), new(r.High)
 		} else {

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // defaultPeriod is that of Period: a fifth of the kernel's default, and the one that forecasts combine with a burst.
-const defaultPeriod = 20 * time.Millisecond
+const defaultPeriod = bandwidth.DefaultPeriod / 5
 
 // slice is how much of a quota one CPU takes at once (sched_cfs_bandwidth_slice_us, by default).
 const slice = 5 * time.Millisecond

@@ -28,9 +28,9 @@ var PinEffect = &Effect{
 	},
 }
 
-// creditPerCPU is the credit of a narrow by sched_ext for each CPU of the limit: as much as a quota of 100 ms and a burst
-// of the same size let be spent at once.
-const creditPerCPU = 200 * time.Millisecond
+// creditPerCPU is the credit of a narrow by sched_ext for each CPU of the limit: as much as a quota of one CPU and a
+// burst of the same size let be spent at once.
+const creditPerCPU = 2 * bandwidth.DefaultPeriod
 
 // NarrowEffect is that of as many CPUs as the limit, which others may use too. By a cpuset a limit with a fraction keeps
 // its quota in short periods, or together with a burst in the periods that it has. By sched_ext there is no quota, and

@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
 // bandwidth is the cpu controller's state, in the kernel's units.
@@ -18,7 +19,7 @@ type bandwidth struct {
 }
 
 func newBandwidth(v cgroup.Version) *bandwidth {
-	b := &bandwidth{quota: -1, period: 100000, weight: cgroup.DefaultShares}
+	b := &bandwidth{quota: -1, period: cgroup.DefaultPeriod.Microseconds(), weight: cgroup.DefaultShares}
 	if v == cgroup.V2 {
 		b.weight = cgroup.DefaultWeight
 	}

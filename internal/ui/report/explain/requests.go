@@ -52,7 +52,7 @@ func ofThreads(r *requests.Requests) string {
 
 // requestsText are the figures of all requests in one sentence.
 func requestsText(r *requests.Requests) string {
-	q, high := objective.DefaultQuantile, r.P99
+	q, high := objective.P99, r.P99
 	if r.Quantile > 0 && r.Quantile < q { // too few tell it: what fix would judge by
 		q, high = r.Quantile, r.High
 	}

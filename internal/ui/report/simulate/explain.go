@@ -77,7 +77,7 @@ func stepText(s bandwidth.Step) string {
 		}
 		return "refill: " + amount + " into the pool"
 	case bandwidth.Given:
-		return fmt.Sprintf("%s, next in the queue, gets %s for its debt and 1 ns", cpu, amount)
+		return fmt.Sprintf("%s, next in the queue, gets %s, 1 ns above its debt", cpu, amount)
 	case bandwidth.SlackTime:
 		return "what was given back goes to the CPUs that wait"
 	case bandwidth.TimerStopped:

@@ -52,7 +52,7 @@ func TestWrite(t *testing.T) {
 		"        0 ms  " + strings.Repeat("9", 20) + strings.Repeat("x", 30) + "\n",
 		" 40.000000   0.000000    0.000000  CPU 0 is throttled: it has nothing left, nor has the pool\n",
 		"100.000000   0.000000              the period ends, counted as throttled: 1 CPU waiting\n",
-		"100.000000  39.999999    0.000001  CPU 0, next in the queue, gets 1 ns for its debt and 1 ns\n",
+		"100.000000  39.999999    0.000001  CPU 0, next in the queue, gets 1 ns, 1 ns above its debt\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

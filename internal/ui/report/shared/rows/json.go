@@ -7,6 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/incode"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
@@ -130,7 +131,7 @@ func New(f *forecast.Forecast, c *policy.Choice, i int, target string) Row {
 	if e := r.JudgedError(); e != nil {
 		row.JudgedLow, row.JudgedHigh = &e.Low, &e.High
 	}
-	if j := f.Judged; j != nil && j.Of == forecast.OfRequests && j.Quantile == 0.99 {
+	if j := f.Judged; j != nil && j.Of == forecast.OfRequests && j.Quantile == objective.P99 {
 		row.Requests, row.RequestsRange = row.Judged, row.JudgedRange
 	}
 	row.BreaksAt, row.CollapsesAt = r.BreaksAt, r.CollapsesAt

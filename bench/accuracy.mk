@@ -15,7 +15,7 @@ accuracy: need-go ## docs/results/accuracy.md: random scenarios for real and sim
 .PHONY: accuracy-lab
 accuracy-lab: lab ## the simulator against the lab's kernels, for docs/results/accuracy.md
 	@for k in 6.1 6.12 6.18; do echo "== $$k"; \
-	  $(LAB) test --kernel $$k --run OnAllCPUs --env UNTHROTTLE_ALL_CPUS=1 --out .cache/allcpus --timeout 10m --package-timeout 8m ./internal/sim/simulate || exit $$?; done
+	  $(LAB) test --kernel $$k --run OnAllCPUs --env UNTHROTTLE_ALL=1 --env UNTHROTTLE_ALL_CPUS=1 --out .cache/allcpus --timeout 10m --package-timeout 8m ./internal/sim/simulate || exit $$?; done
 
 # Part of the Makefile: the diagnosis against experiments, outside CI.
 # MIXES of ingredients; each takes a few seconds per ingredient. What was run is kept in .cache/confusion.jsonl, and a

@@ -184,10 +184,10 @@ func TestHybridOnTheKernel(t *testing.T) {
 	require.Alone(t, "the share of a CPU with its weight")
 	require.EachCgroup(t, "the cpusets and limits that are written")
 	for _, own := range []int{1, 3} {
-		if own == 1 && require.InLab() {
-			continue // there it has more
-		}
 		t.Run(fmt.Sprintf("%d own", own), func(t *testing.T) {
+			if own > 1 {
+				require.TestAll(t, "emulated CPUs that share two busy ones do not keep to their shares; 1 own has the same writes")
+			}
 			require.CPUs(t, own+1)
 			r := &real{Tree: cgrouptest.New(t), t: t, pids: map[string]int{}}
 			r.target, r.neighbour = r.Make("pod/web"), r.Make("pod/db")
@@ -207,7 +207,7 @@ func TestHybridOnTheKernel(t *testing.T) {
 			const window = 500 * time.Millisecond
 			rounds := 3
 			if own > 1 {
-				rounds = 4 // two CPUs have only one way to share the threads out
+				rounds = 6 // two CPUs have only one way to share the threads out
 			}
 			for range rounds {
 				stop, there := r.burn(burners{r.target, 8 * (own + 1)}, burners{r.neighbour, 2})

@@ -32,7 +32,7 @@ var onAllCPUs = []struct {
 	name, cgroups, workloads string
 }{
 	{true, "one burns", "a: {quota: 30ms, period: 100ms}", "burn: {kind: burn, cgroup: a, threads: 1}"},
-	{true, "four burn", "a: {quota: 50ms, period: 100ms}", "burn: {kind: burn, cgroup: a, threads: 4}"},
+	{false, "four burn", "a: {quota: 50ms, period: 100ms}", "burn: {kind: burn, cgroup: a, threads: 4}"},
 	{true, "a short period", "a: {quota: 4ms, period: 10ms}", "burn: {kind: burn, cgroup: a, threads: 2}"},
 	{true, "a long period", "a: {quota: 60ms, period: 200ms}", "burn: {kind: burn, cgroup: a, threads: 2}"},
 	// Not in step with the periods, or chance decides once how the two fall together.
@@ -45,11 +45,10 @@ var onAllCPUs = []struct {
 }
 
 const (
-	// onAllCPUsFor is how long each runs, and in the study: of 30 periods and more one is 3 points at most. Where one run is too
-	// far off, which what else the machine does can bring about, onAllCPUsMore more decide by their median.
-	onAllCPUsFor, onAllCPUsStudyFor     = 4 * time.Second, 6 * time.Second
-	onAllCPUsSeeds, onAllCPUsStudySeeds = 10, 20
-	onAllCPUsMore                       = 2
+	// onAllCPUsFor is how long each runs: of 30 periods and more one is 3 points. Where one run is too far off, which what
+	// else the machine does can bring about, onAllCPUsMore more decide by their median.
+	onAllCPUsFor  = 6 * time.Second
+	onAllCPUsMore = 2
 	// envAllCPUs, if set, runs the study's too and leaves the figures for make accuracy-lab.
 	envAllCPUs = "UNTHROTTLE_ALL_CPUS"
 )
@@ -58,6 +57,7 @@ const (
 // CPUs: in the lab sixteen of its kernels.
 func TestOnAllCPUs(t *testing.T) {
 	require.Alone(t, "throttled periods and CPU use with the simulator's")
+	require.TestAll(t, "emulated CPUs that share two busy ones do not keep to their quotas; TestAgainstThisKernel compares on two")
 	require.CPUs(t, 16) // with fewer, TestAgainstThisKernel does it
 	tree := cgrouptest.New(t)
 	tree.Make("inner") // on v2: makes the top hand its controllers on
@@ -78,10 +78,6 @@ func TestOnAllCPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("Linux %s, %d CPUs at %d Hz; wake-ups cost %+v", m.Kernel, m.CPUs, m.HZ, *cost.WakeCosts)
-	lasts, seeds := onAllCPUsFor, onAllCPUsSeeds
-	if os.Getenv(envAllCPUs) != "" {
-		lasts, seeds = onAllCPUsStudyFor, onAllCPUsStudySeeds
-	}
 	figures := accuracy.AllCPUs{Release: m.Kernel, CPUs: m.CPUs, HZ: m.HZ}
 	for _, test := range onAllCPUs {
 		if test.study && os.Getenv(envAllCPUs) == "" {
@@ -89,13 +85,13 @@ func TestOnAllCPUs(t *testing.T) {
 		}
 		text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: %d, hz: %d, kernel: %q, cgroup_version: "+
 			"%d}\ncgroups:\n  %s\nworkloads:\n  %s\n",
-			lasts, m.CPUs, m.HZ, m.Kernel, m.CgroupVersion, test.cgroups, test.workloads)
+			onAllCPUsFor, m.CPUs, m.HZ, m.Kernel, m.CgroupVersion, test.cgroups, test.workloads)
 		s, err := scenario.Parse(test.name, []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var simulated, real []scenario.Outcome
-		for seed := range uint64(seeds) {
+		for seed := range uint64(20) {
 			told := s
 			told.Host.WakeCosts = *cost.WakeCosts
 			r, err := simulate.Run(told, simulate.Options{Seed: seed + 1})

@@ -145,7 +145,6 @@ test-pure-json: need-go
 STARTS := ^[[:space:]]+go [a-zA-Z]|\.(Go|AfterFunc|RunParallel)\([^)]|\.Parallel\(\)|"(net/http|testing/synctest|charm\.land/bubbletea|github\.com/cilium/ebpf
 STARTS := $(STARTS)|github\.com/(coreos/go-systemd|godbus/dbus|prometheus/client_golang|unthrottle/unthrottle/internal/sim/parallel))
 RACED = $(addprefix ./,$(sort $(dir $(shell git grep -lE '$(STARTS)' -- 'cmd/*.go' 'internal/*.go' 'test/lab/*.go' 'bench/study/*.go' 'bench/truth/*.go' 'bench/wide/*.go'))))
-UNRACED = $(filter-out $(shell $(GO) list $(RACED)),$(shell $(GO) list ./...))
 
 .PHONY: test-race-json
 test-race-json: need-go need-cc
@@ -157,13 +156,13 @@ test-race-json: need-go need-cc
 # run at once than there are CPUs. $(1) are flags, $(2) the arguments of lab needs.
 on-this-kernel = $(GO) test $(1) -vet=off -count=1 -parallel 4 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,kernel)
 
-# They wait for events, whatever else runs: two packages at once, beside other tests.
+# They wait for events, whatever else runs: two packages at once, beside other tests. The race detector sees them in
+# `make test-all`.
 .PHONY: test-waiting-json
 test-waiting-json: need-go need-cc lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json*
-	@echo "== tests on this host's kernel that wait, race detector on where goroutines run"
-	@CGO_ENABLED=1 $(call on-this-kernel,-race -p 2,--beside $(RACED))
-	@$(call on-this-kernel,-p 2,--beside $(UNRACED))
+	@echo "== tests on this host's kernel that wait$(if $(SHORT),,$(,) race detector on)"
+	@$(if $(SHORT),,CGO_ENABLED=1) $(call on-this-kernel,$(if $(SHORT),,-race) -p 2,--beside)
 	@CGO_ENABLED=1 $(GO) -C libs/go test -race -vet=off -count=1 -timeout 15m -json ./... | $(call record,kernel)
 
 # Those with require.Alone compare figures, and other work would be part of them: one package at a time, compiled before,

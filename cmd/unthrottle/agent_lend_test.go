@@ -19,6 +19,7 @@ import (
 // an owner that lends, and a trial finds out what that costs the owner. One at
 // rest loses nothing, and the lend stays.
 func TestAgentLendsWhatCostsNothing(t *testing.T) {
+	require.TestAll(t, "it waits for a trial; internal/agent lends on the modelled kernel, and TestOwnerIsUnharmed on this one")
 	require.Alone(t, "what the owner uses with the lend and without")
 	l := newLending(t)
 	l.tr.Work(l.owner, 0)
@@ -37,7 +38,7 @@ func TestAgentLendsWhatCostsNothing(t *testing.T) {
 // others rest: a group's weight goes to the CPUs where it has load (calc_group_shares),
 // and theirs would draw it away from the owner's.
 func TestAgentTakesBackWhatHarmsForReal(t *testing.T) {
-	require.TestAll(t, "it waits for up to four trials; TestAgentLendsWhatCostsNothing runs one, and TestAgentRevokesWhatHarms revokes")
+	require.TestAll(t, "it waits for up to four trials; internal/agent revokes on the modelled kernel, and TestOwnerIsUnharmed measures on this one")
 	if runtime.NumCPU() > 4 {
 		// It would find idle CPUs instead of the owner's.
 		t.Logf("on %d CPUs only the lend that costs nothing is tested", runtime.NumCPU())

@@ -55,6 +55,7 @@ func burn(threads int) {
 
 // TestQuotaThrottlesAndCpusetDoesNot is seed 003 on a machine with eight times the CPUs of the limit.
 func TestQuotaThrottlesAndCpusetDoesNot(t *testing.T) {
+	require.TestAll(t, "it tests the kernel: make lab-kernels runs it on each")
 	require.Root(t)
 	require.CPUs(t, 16)
 	root := require.CgroupV2(t)
@@ -75,6 +76,7 @@ func TestQuotaThrottlesAndCpusetDoesNot(t *testing.T) {
 
 // TestLimitIsKept checks the plain meaning of a limit on any kernel: the CPU time of a cgroup per wall time.
 func TestLimitIsKept(t *testing.T) {
+	require.TestAll(t, "it tests the kernel: make lab-kernels runs it on each")
 	require.Root(t)
 	require.CPUs(t, 4)
 	root := require.CgroupV2(t)

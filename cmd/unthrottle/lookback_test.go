@@ -15,7 +15,7 @@ import (
 
 // answering stands for a service that writes a latency into a log every 10 ms:
 // 97 ms while its limit is below a CPU, 12 ms from there on. Where the host is busy
-// it writes those that are due together, so that 250 of them are 2.5 s.
+// it writes those that are due together, so that 500 of them are 5 s.
 func answering(t *testing.T, tr *cgrouptest.Tree, path string) (log string) {
 	t.Helper()
 	log = filepath.Join(t.TempDir(), "latencies")
@@ -52,7 +52,7 @@ func answering(t *testing.T, tr *cgrouptest.Tree, path string) (log string) {
 	return log
 }
 
-// A source that always looks back 2.5 seconds, and says three, finds what came of
+// A source that always looks back five seconds, which is longer than a slow host takes between two answers, and says six, finds what came of
 // the change; one that does not say so is not taken for proof that nothing did.
 func TestFixWithASourceThatLooksBack(t *testing.T) {
 	t.Parallel()
@@ -62,11 +62,11 @@ func TestFixWithASourceThatLooksBack(t *testing.T) {
 	tr.Work(busy, 2)
 	before := tr.Settings()
 	log := answering(t, tr, busy)
-	time.Sleep(3 * time.Second) // so that there are three seconds of it
-	for _, lookBack := range []string{"3s", ""} {
+	time.Sleep(6 * time.Second) // so that there are six seconds of it
+	for _, lookBack := range []string{"6s", ""} {
 		args := []string{"fix", busy, "--yes", "--remedy", "raise", "--to", "1", "--json", "--for", "1s", "--scope",
 			tr.Top, "--state-dir", tr.StateDir,
-			"--slo", "p90<20ms", "--slo-command", "tail -n 250 " + log}
+			"--slo", "p90<20ms", "--slo-command", "tail -n 500 " + log}
 		if lookBack != "" {
 			args = append(args, "--slo-look-back", lookBack)
 		}
@@ -79,6 +79,6 @@ func TestFixWithASourceThatLooksBack(t *testing.T) {
 		if got := tr.Settings(); got != before {
 			t.Errorf("settings\n%s\nwant\n%s", got, before)
 		}
-		time.Sleep(3 * time.Second)
+		time.Sleep(6 * time.Second)
 	}
 }

@@ -154,15 +154,15 @@ test-race-json: need-go need-cc
 
 # Tests on this host's kernel, which each run tries anew. Those with t.Parallel wait most of the time, so that more of them
 # run at once than there are CPUs. $(1) are flags, $(2) the arguments of lab needs.
-on-this-kernel = $(GO) test $(1) -vet=off -count=1 -parallel 6 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,kernel)
+on-this-kernel = $(GO) test $(1) -vet=off -count=1 -parallel 4 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,kernel)
 
-# They wait for events, whatever else runs: three packages at once, beside other tests. The race detector sees them in
+# They wait for events, whatever else runs: two packages at once, beside other tests. The race detector sees them in
 # `make test-all`.
 .PHONY: test-waiting-json
 test-waiting-json: need-go need-cc lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json*
 	@echo "== tests on this host's kernel that wait$(if $(SHORT),,$(,) race detector on)"
-	@$(if $(SHORT),,CGO_ENABLED=1) $(call on-this-kernel,$(if $(SHORT),,-race) -p 3,--beside)
+	@$(if $(SHORT),,CGO_ENABLED=1) $(call on-this-kernel,$(if $(SHORT),,-race) -p 2,--beside)
 	@CGO_ENABLED=1 $(GO) -C libs/go test -race -vet=off -count=1 -timeout 15m -json ./... | $(call record,kernel)
 
 # Those with require.Alone compare figures, and other work would be part of them: one package at a time, compiled before,

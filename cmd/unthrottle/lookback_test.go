@@ -53,8 +53,7 @@ func answering(t *testing.T, tr *cgrouptest.Tree, path string) (log string) {
 }
 
 // A source that always looks back five seconds, which is longer than a slow host takes between two answers, and says
-// six, finds what came of
-// the change; one that does not say so is not taken for proof that nothing did.
+// six, finds what came of the change; one that does not say so is not taken for proof that nothing did.
 func TestFixWithASourceThatLooksBack(t *testing.T) {
 	t.Parallel()
 	tr := cgrouptest.New(t)

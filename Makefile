@@ -64,7 +64,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 ##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus tools/helm tools/kubernetes
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/cni tools/prometheus tools/helm tools/kubernetes
 TESTED_MODULES := $(filter-out $(TOOL_MODULES) fleet,$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -300,6 +300,15 @@ $(KUBERNETES)/kubelet:
 	@CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build -trimpath -ldflags '-s -w' -o $(abspath $(KUBERNETES))/etcd go.etcd.io/etcd/server/v3
 	@for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet; do CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build \
 	  -trimpath -ldflags '$(KUBERNETES_LDFLAGS)' -o $(abspath $(KUBERNETES))/ k8s.io/kubernetes/cmd/$$name; done
+
+$(KUBERNETES)/kube-proxy: $(KUBERNETES)/kubelet
+	@CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build -trimpath -ldflags '$(KUBERNETES_LDFLAGS)' -o $(abspath $(KUBERNETES))/ k8s.io/kubernetes/cmd/kube-proxy
+
+CNI := .cache/cni/$(shell cat tools/cni/go.mod tools/cni/go.sum | sha256sum | cut -c1-16)
+$(CNI)/bridge:
+	@rm -rf .cache/cni && mkdir -p $(CNI)
+	@CGO_ENABLED=0 $(GO) -C tools/cni build -trimpath -ldflags '-s -w' -o $(abspath $(CNI))/ \
+	  $(addprefix github.com/containernetworking/plugins/plugins/,ipam/host-local main/loopback main/bridge)
 
 # The image of the containers beside the agent.
 SIDECAR_IMAGE := .cache/e2e/unthrottle-kubernetes.oci.tar

@@ -298,11 +298,8 @@ KUBERNETES_LDFLAGS = -s -w $(foreach p,k8s.io/component-base/version k8s.io/clie
 $(KUBERNETES)/kubelet:
 	@rm -rf .cache/kubernetes && mkdir -p $(KUBERNETES)
 	@CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build -trimpath -ldflags '-s -w' -o $(abspath $(KUBERNETES))/etcd go.etcd.io/etcd/server/v3
-	@for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet; do CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build \
+	@for name in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubectl kubelet; do CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build \
 	  -trimpath -ldflags '$(KUBERNETES_LDFLAGS)' -o $(abspath $(KUBERNETES))/ k8s.io/kubernetes/cmd/$$name; done
-
-$(KUBERNETES)/kube-proxy: $(KUBERNETES)/kubelet
-	@CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build -trimpath -ldflags '$(KUBERNETES_LDFLAGS)' -o $(abspath $(KUBERNETES))/ k8s.io/kubernetes/cmd/kube-proxy
 
 CNI := .cache/cni/$(shell cat tools/cni/go.mod tools/cni/go.sum | sha256sum | cut -c1-16)
 $(CNI)/bridge:
@@ -326,6 +323,31 @@ e2e-kubernetes: agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd
 	@CGO_ENABLED=0 $(GO) run ./test/e2e -crictl $(BIN)/crictl -containerd $(CONTAINERD) -image $(AGENT_IMAGE) -sidecar $(SIDECAR_IMAGE) -helm $(HELM) \
 	  -kubernetes $(KUBERNETES) -said $(KUBERNETES_SAID) -only kubernetes $(E2E)
 	@UNTHROTTLE_TUTORIAL=$(abspath $(KUBERNETES_SAID)) $(GO) test -count=1 -run '^TestKubernetesTutorial$$' ./test/docs $(DOCS)
+
+# E2E_NODE is further flags of lab run, such as --kernel 6.12. NODE_ONLY says which checks run.
+NODE_DIR := .cache/e2e/node
+NODE_ONLY ?= systemd,node
+NODE_RUN = $(LAB) run --node --smp 4 --memory 6144 --timeout 90m --file /lab/e2e=$(NODE_DIR) $(E2E_NODE)
+IN_NODE := /lab/e2e/bin/e2e -exe /lab/e2e/bin/unthrottle -only
+.PHONY: e2e-node
+e2e-node: lab agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) $(KUBERNETES)/kubelet $(CNI)/bridge ## on a real node in the lab (Debian, systemd, cgroup v2, AppArmor, a kubelet with its defaults): units, then the chart in every tier (as root, mmdebstrap; 20 minutes)
+	@rm -rf $(NODE_DIR) && mkdir -p $(NODE_DIR)/bin
+	@cp -l $(BIN)/unthrottle $(BIN)/crictl $(CONTAINERD)/* $(HELM) $(KUBERNETES)/* $(NODE_DIR)/bin/ && cp -lr $(CNI) $(NODE_DIR)/cni
+	@cp $(AGENT_IMAGE) $(SIDECAR_IMAGE) $(NODE_DIR)/ && cp -r packaging $(NODE_DIR)/
+	@CGO_ENABLED=0 $(GO) build -o $(NODE_DIR)/bin/e2e ./test/e2e
+	@$(NODE_RUN) -- $(IN_NODE) $(NODE_ONLY) -crictl /lab/e2e/bin/crictl -containerd /lab/e2e/bin -kubernetes /lab/e2e/bin \
+	  -cni /lab/e2e/cni -helm /lab/e2e/bin/helm -chart /lab/e2e/packaging/chart/unthrottle \
+	  -image /lab/e2e/$(notdir $(AGENT_IMAGE)) -sidecar /lab/e2e/$(notdir $(SIDECAR_IMAGE)) $(E2E)
+
+# A guest for each: what its kernel is told, or what the checks mount.
+NODES_HARD ?= e2e.plain lockdown=integrity lockdown=confidentiality sysctl.kernel.perf_event_paranoid=3 \
+  sysctl.kernel.unprivileged_bpf_disabled=2 sysctl.kernel.kptr_restrict=2 e2e.no-btf e2e.read-only
+.PHONY: e2e-node-hard
+e2e-node-hard: lab build ## on nodes that are locked down, without BTF, with a read-only root: what is left, and what is said (as root, mmdebstrap; 10 minutes)
+	@rm -rf $(NODE_DIR) && mkdir -p $(NODE_DIR)/bin && cp -l $(BIN)/unthrottle $(NODE_DIR)/bin/ && cp -r packaging $(NODE_DIR)/
+	@CGO_ENABLED=0 $(GO) build -o $(NODE_DIR)/bin/e2e ./test/e2e
+	@failed=; for word in $(NODES_HARD); do $(NODE_RUN) --append $$word -- $(IN_NODE) hard || failed="$$failed $$word"; done; \
+	  [ -z "$$failed" ] || { echo "failed on:$$failed" >&2; exit 1; }
 
 .PHONY: e2e-spans
 e2e-spans: build ## spans of a service with OpenTelemetry's SDK, with what its quota stopped (as root, 10 seconds, on an idle host)

@@ -134,7 +134,7 @@ func (s *suite) startAgentPod(c *containerd, o chartOptions, tier string) (*agen
 	text := strings.Replace(objects["ConfigMap"].Data["unthrottle.yaml"], `":9469"`, p.address, 1) + "\nscope: " + ownCgroup + "\n"
 	sources := map[string]string{"config": filepath.Join(dir, "unthrottle.yaml"), "cgroup": "/sys/fs/cgroup",
 		"state": filepath.Join(dir, "state"),
-		"tmp":   filepath.Join(dir, "tmp"), "nri": c.nriDir()}
+		"tmp":   filepath.Join(dir, "tmp"), "nri": c.nri}
 	if err := errors.Join(os.MkdirAll(sources["tmp"], 0o700), os.MkdirAll(sources["state"], 0o755),
 		os.WriteFile(sources["config"], []byte(text), 0o644)); err != nil {
 		return nil, err

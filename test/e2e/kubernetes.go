@@ -35,6 +35,9 @@ const (
 // kubernetes has the chart's agent find, explain, forecast and cure a throttled pod of a real cluster.
 func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	p := &cart{address: "127.0.0.1:" + freePort(), said: map[string]string{}}
+	if k.whole {
+		p.address = ":8080" // of the pod's own address
+	}
 	if s.check("kubernetes: a pod of a service with a limit of "+firstLimit+" runs", s.startCart(k, p)) != nil {
 		return
 	}
@@ -56,6 +59,10 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	s.killedAgent(k, p)
 	s.resized(k, p)
 	s.policies(k, p, o)
+	s.resizedBelowBurst(k, p)
+	if k.whole {
+		s.narrowed(k, p, o)
+	}
 	s.uninstalled(k, p, o)
 	if o.said != "" {
 		s.check("kubernetes: what the commands of the tutorial printed is in "+o.said, p.write(k, o.said))
@@ -112,7 +119,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: cart, namespace: shop, labels: {app: cart}}
 spec:
-  hostNetwork: true
+  hostNetwork: %t
   automountServiceAccountToken: false
   terminationGracePeriodSeconds: 1
   containers:
@@ -123,7 +130,7 @@ spec:
     resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {cpu: %s, memory: 128Mi}}
     volumeMounts: [{name: service, mountPath: /service, readOnly: true}]
   volumes: [{name: service, hostPath: {path: %q, type: Directory}}]
-`, imageName, p.address, firstLimit, dir)
+`, !k.whole, imageName, p.address, firstLimit, dir)
 	if _, err := s.kubectl(k, "create", "namespace", "shop"); err != nil {
 		return err
 	}
@@ -136,14 +143,17 @@ spec:
 		return fmt.Errorf("%w\n%s", err, events)
 	}
 	got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o",
-		"jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
-	uid, id, _ := strings.Cut(got, " containerd://")
-	if err != nil || uid == "" || id == "" {
+		"jsonpath={.metadata.uid} {.status.podIP} {.status.containerStatuses[0].containerID}")
+	var uid, podIP, id string
+	if _, bad := fmt.Sscanf(got, "%s %s containerd://%s", &uid, &podIP, &id); err != nil || bad != nil {
 		return errors.Join(err, fmt.Errorf("the pod's ids are %q", got))
 	}
 	p.uid, p.id = uid, id
-	p.pod = newSettings(ownCgroup + "/kubepods/burstable/pod" + uid)
-	p.kernel = newSettings(p.pod.path + "/" + id)
+	if k.whole {
+		p.address = podIP + p.address
+	}
+	p.pod = newSettings(k.podCgroup(uid))
+	p.kernel = newSettings(k.containerCgroup(p.pod.path, id))
 	p.podBefore, p.before = p.pod.read(), p.kernel.read()
 	p.pid, err = s.mainProcess(k, id)
 	return errors.Join(err, equal("quota", p.kernel.quota(), "20000"), equal("the pod's quota", p.pod.quota(), "20000"))
@@ -163,10 +173,13 @@ func (s *suite) install(k *cluster, p *cart, o chartOptions) error {
 	if err := s.importImage(k.containerd, "k8s.io", o.image); err != nil {
 		return err
 	}
-	told, err := s.helm(o, k.config, "install", "unthrottle", o.chart, "-n", "unthrottle", "--create-namespace",
-		"--set", "image.repository=docker.io/library/unthrottle", "--set", "image.tag=e2e", "--set", "image.pullPolicy=Never",
-		"--set", "hostNetwork=true", "--set", "port="+freePort(), "--set", "host.nri="+k.nriDir(), "--set", "host.state="+k.file("state"),
-		"--set", "config.scope="+ownCgroup)
+	args := []string{"install", "unthrottle", o.chart, "-n", "unthrottle", "--create-namespace",
+		"--set", "image.repository=docker.io/library/unthrottle", "--set", "image.tag=e2e", "--set", "image.pullPolicy=Never"}
+	if !k.whole {
+		args = append(args, "--set", "hostNetwork=true", "--set", "port="+freePort(), "--set", "host.nri="+k.nri,
+			"--set", "host.state="+k.file("state"), "--set", "config.scope="+ownCgroup)
+	}
+	told, err := s.helm(o, k.config, args...)
 	p.said[helmInstall] = told
 	return errors.Join(err, s.rolledOut(k))
 }
@@ -200,12 +213,12 @@ func (s *suite) upgrade(k *cluster, p *cart, o chartOptions) error {
 
 // agentPage gets a page of the agent in its pod.
 func (s *suite) agentPage(k *cluster, path string) (string, error) {
-	port, err := s.kubectl(k, "get", "-n", "unthrottle", "ds/unthrottle", "-o",
-		"jsonpath={.spec.template.spec.containers[0].ports[0].containerPort}")
+	address, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-l", "app.kubernetes.io/name=unthrottle", "-o",
+		"jsonpath={.items[0].status.podIP}:{.items[0].spec.containers[0].ports[0].containerPort}")
 	if err != nil {
 		return "", err
 	}
-	return (&agent{address: "127.0.0.1:" + port}).page(path)
+	return (&agent{address: address}).page(path)
 }
 
 // inAgent runs unthrottle in the agent's pod and reads its JSON. Exit code 1 is a verdict on the load.
@@ -343,14 +356,19 @@ func (s *suite) inForce(p *cart) error {
 	return nil
 }
 
+// agentProcess is the agent in its pod.
+func (s *suite) agentProcess(k *cluster) (int, error) {
+	id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "jsonpath={.items[0].status.containerStatuses[0].containerID}")
+	if err != nil {
+		return 0, err
+	}
+	return s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
+}
+
 // killedAgent kills the agent: what is in force stays, and the next one has it in its journal.
 func (s *suite) killedAgent(k *cluster, p *cart) {
 	before := p.kernel.read()
-	id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "jsonpath={.items[0].status.containerStatuses[0].containerID}")
-	var pid int
-	if err == nil {
-		pid, err = s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
-	}
+	pid, err := s.agentProcess(k)
 	if err == nil {
 		err = syscall.Kill(pid, syscall.SIGKILL)
 	}

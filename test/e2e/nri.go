@@ -126,7 +126,7 @@ func (s *suite) startAgent(c *containerd, a *agent) (err error) {
 		a.address = string(found[1])
 		_, err = a.page("/readyz")
 		return err
-	}, s.exe, "agent", "--config", filepath.Join(s.dir, "rules.yaml"), "--nri", filepath.Join(c.nriDir(), "nri.sock"), "--verbose")
+	}, s.exe, "agent", "--config", filepath.Join(s.dir, "rules.yaml"), "--nri", filepath.Join(c.nri, "nri.sock"), "--verbose")
 	return err
 }
 

@@ -11,11 +11,14 @@ import (
 )
 
 // nodeRecipe names what a node's image is made of; images of another recipe are built again.
-const nodeRecipe = "trixie-1"
+const nodeRecipe = "trixie-3"
 
 // nodePackages are what a node of Kubernetes has from its distribution, on top of Debian's smallest variant.
 var nodePackages = []string{"systemd", "systemd-sysv", "dbus", "dbus-user-session", "libpam-systemd", "udev", "kmod", "mount",
-	"iproute2", "iptables", "conntrack", "procps", "apparmor", "runc", "busybox-static", "ca-certificates", "python3-minimal"}
+	"iproute2", "nftables", "conntrack", "procps", "apparmor", "runc", "busybox-static", "ca-certificates", "python3-minimal"}
+
+// nodeFiles are files of /etc that would be this machine's.
+var nodeFiles = map[string]string{"hostname": "node\n", "hosts": "127.0.0.1 localhost\n", "resolv.conf": ""}
 
 // nodeDiskBytes is the size of a node's disk. The file is sparse: about 400 MB of it are written.
 const nodeDiskBytes = "12G"
@@ -77,6 +80,11 @@ func (c *Cache) buildNode(ctx context.Context, line Line, kernel Kernel, into st
 	if err := errors.Join(os.CopyFS(filepath.Join(root, "usr", modules), os.DirFS(from)), os.Mkdir(filepath.Join(root, "lab"), 0o755),
 		keepDiskModules(from, into)); err != nil {
 		return err
+	}
+	for file, text := range nodeFiles {
+		if err := os.WriteFile(filepath.Join(root, "etc", file), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	if _, err := output(ctx, "chroot", root, "depmod", release); err != nil {
 		return err

@@ -25,6 +25,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 )
@@ -112,6 +113,9 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 		plugin = nri.New(options)
 		env.FS = plugin.Through(env.FS)
 		defer runtimes.ThisHost().AddSource(plugin.Names)()
+	}
+	if profile := features.SecurityProfile(infile.Root("/")); profile != "" {
+		env.Log.Warn("containers may have no names: a security profile refuses the files of other processes", "profile", profile)
 	}
 	recorder, closeProbe := flightOf(h, rules, w.stateDir)
 	defer closeProbe()

@@ -55,6 +55,7 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	if s.check("kubernetes: helm upgrades it to the tier cure, the agent has an NRI session", s.upgrade(k, p, o)) != nil {
 		return
 	}
+	s.tested(k, o)
 	s.cured(k, p, c)
 	s.killedAgent(k, p)
 	s.resized(k, p)
@@ -193,6 +194,28 @@ func (s *suite) rolledOut(k *cluster) error {
 		err = fmt.Errorf("%w\n%.3000s\n%s", err, pods, logs)
 	}
 	return err
+}
+
+// tested runs the chart's own test.
+func (s *suite) tested(k *cluster, o chartOptions) {
+	err := s.importImage(k.containerd, "k8s.io", o.sidecar)
+	if err == nil {
+		_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values",
+			"--set", "test.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "test.image.tag=e2e")
+	}
+	if err == nil {
+		_, err = s.helm(o, k.config, "test", "unthrottle", "-n", "unthrottle", "--timeout", "110s")
+	}
+	if err != nil {
+		logs, _ := s.kubectl(k, "logs", "-n", "unthrottle", "unthrottle-test", "-c", "test")
+		pods, _ := s.kubectl(k, "get", "pods", "-A", "-o", "wide")
+		err = fmt.Errorf("%w\n%s%s", err, logs, pods)
+	}
+	left, failed := s.kubectl(k, "get", "pods,serviceaccounts,roles,rolebindings", "-n", "unthrottle", "-o", "name")
+	if strings.Contains(left, "unthrottle-test") {
+		failed = errors.Join(failed, errors.New(left))
+	}
+	s.check("kubernetes: helm test finds a throttled pod of its own, and removes it", errors.Join(err, failed))
 }
 
 // upgrade gives the agent the rights to change something.

@@ -26,6 +26,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/kubernetes/controller"
+	"github.com/unthrottle/unthrottle/kubernetes/installed"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
 	"github.com/unthrottle/unthrottle/kubernetes/recommender"
@@ -43,6 +44,10 @@ const usage = `unthrottle-kubernetes stands beside the agent of one node.
   unthrottle-kubernetes recommend --report FILE
       gives VerticalPodAutoscalers that name the recommender "unthrottle" what the
       JSON of 'unthrottle fleet report' says, once; it stands beside no agent
+  unthrottle-kubernetes test --labels SELECTOR --for TIME
+      helm test: waits until the agent of this node has throttled periods of this pod's
+      container "burner", which runs
+  unthrottle-kubernetes compute --for TIME
 
 `
 
@@ -82,16 +87,19 @@ func run(ctx context.Context, args []string) error {
 		"ends what the agent is trying")
 	report := flags.String("report", "", "the `FILE` with the JSON of 'unthrottle fleet report'")
 	oldest := flags.Duration("oldest", 48*time.Hour, "do nothing with a report whose last row is older than this `TIME`")
+	labels := flags.String("labels", "", "the agents' pods, by their `LABELS`")
+	agentHost := flags.String("agent-host", "", "test: the `ADDRESS` of this node's agent; its pod's by default")
+	length := flags.Duration("for", time.Minute, "test, compute: for how much `TIME`")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read", "recommend"}, args[0]) {
+	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read", "recommend", "test", "compute"}, args[0]) {
 		if err := flags.Parse(args); err != nil {
 			return err
 		}
 		flags.Usage()
-		return errors.New("say init, watch, read or recommend")
+		return errors.New("say init, watch, read, recommend, test or compute")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -105,6 +113,16 @@ func run(ctx context.Context, args []string) error {
 	}
 	if args[0] == "recommend" {
 		return recommend(ctx, *kubeconfig, *report, *oldest, log)
+	}
+	if args[0] == "test" || args[0] == "compute" {
+		ctx, cancel := context.WithTimeout(ctx, *length)
+		defer cancel()
+		if args[0] == "compute" {
+			installed.Compute(ctx)
+			return nil
+		}
+		return test(ctx, *kubeconfig, *labels, installed.Pod{Namespace: *namespace, Name: *identity, Container: "burner",
+			Node: os.Getenv("NODE_NAME"), AgentHost: *agentHost})
 	}
 	own, err := infile.ReadAll(ctx, *base, nil, policy.MaxConfigBytes)
 	if err != nil {
@@ -195,6 +213,27 @@ func recommend(ctx context.Context, kubeconfig, file string, oldest time.Duratio
 	if len(done.Failed) > 0 {
 		return fmt.Errorf("%d of %d autoscalers were left as they are", len(done.Failed), done.Objects)
 	}
+	return nil
+}
+
+// test asks this node's agent about a container of this pod.
+func test(ctx context.Context, kubeconfig, labels string, p installed.Pod) error {
+	if labels == "" || p.Name == "" || p.Namespace == "" || p.Node == "" {
+		return errors.New("test: --labels, POD_NAME, POD_NAMESPACE and NODE_NAME are needed; helm test gives them")
+	}
+	config, err := api(kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	periods, agent, err := installed.Throttled(ctx, client, p.Namespace, labels, p, 2*time.Second)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("node %s: agent %s sees %s/%s/%s, throttled in %d periods\n", p.Node, agent, p.Namespace, p.Name, p.Container, periods)
 	return nil
 }
 

@@ -335,6 +335,7 @@ e2e-node: lab agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $
 	@cp -l $(BIN)/unthrottle $(BIN)/crictl $(CONTAINERD)/* $(HELM) $(KUBERNETES)/* $(NODE_DIR)/bin/ && cp -lr $(CNI) $(NODE_DIR)/cni
 	@cp $(AGENT_IMAGE) $(SIDECAR_IMAGE) $(NODE_DIR)/ && cp -r packaging $(NODE_DIR)/
 	@CGO_ENABLED=0 $(GO) build -o $(NODE_DIR)/bin/e2e ./test/e2e
+	@CGO_ENABLED=0 $(GO) -C kubernetes build -trimpath -o $(abspath $(NODE_DIR))/bin/kubectl-unthrottle ./cmd/kubectl-unthrottle
 	@$(NODE_RUN) -- $(IN_NODE) $(NODE_ONLY) -crictl /lab/e2e/bin/crictl -containerd /lab/e2e/bin -kubernetes /lab/e2e/bin \
 	  -cni /lab/e2e/cni -helm /lab/e2e/bin/helm -chart /lab/e2e/packaging/chart/unthrottle \
 	  -image /lab/e2e/$(notdir $(AGENT_IMAGE)) -sidecar /lab/e2e/$(notdir $(SIDECAR_IMAGE)) $(E2E)

@@ -16,6 +16,10 @@ type chartOptions struct {
 	sidecar, said string
 	// update writes the golden files instead of comparing them.
 	update bool
+	// kills is how often parts of a whole node are killed, at moments that seed draws; reset says that it is reset in the end.
+	kills int
+	seed  uint64
+	reset bool
 }
 
 func (o *chartOptions) flags() {
@@ -24,6 +28,9 @@ func (o *chartOptions) flags() {
 	flag.StringVar(&o.sidecar, "sidecar", "", "the image of unthrottle-kubernetes (make e2e-kubernetes makes it)")
 	flag.StringVar(&o.said, "said", "", "the `FILE` for what the commands of the tutorial printed")
 	flag.StringVar(&o.chart, "chart", "packaging/chart/unthrottle", "the chart")
+	flag.IntVar(&o.kills, "kills", 5, "how often parts of the node are killed")
+	flag.Uint64Var(&o.seed, "seed", 1, "the moments of the kills")
+	flag.BoolVar(&o.reset, "reset", true, "reset the node in the end")
 	flag.BoolVar(&o.update, "update", false, "write the chart's golden files")
 }
 

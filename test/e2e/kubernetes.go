@@ -63,6 +63,13 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	s.resizedBelowBurst(k, p)
 	if k.whole {
 		s.narrowed(k, p, o)
+		s.byUsers(k, p, o)
+		s.secured(k, o)
+		s.cpuManager(k, p)
+		s.killed(k, p, o, o.kills, o.seed)
+		if o.reset {
+			s.reset(k, p)
+		}
 	}
 	s.uninstalled(k, p, o)
 	if o.said != "" {
@@ -139,10 +146,15 @@ spec:
 	if err := eventually(func() error { return s.create(k, objects) }); err != nil {
 		return err
 	}
-	if _, err := s.kubectl(k, "wait", "-n", "shop", "--for=condition=Ready", "pod/cart", "--timeout=100s"); err != nil {
+	if _, err := s.kubectl(k, "wait", "-n", "shop", "--for=condition=Ready", "pod/cart", s.timeout()); err != nil {
 		events, _ := s.kubectl(k, "get", "events", "-A")
 		return fmt.Errorf("%w\n%s", err, events)
 	}
+	return errors.Join(s.lookAtCart(k, p), equal("quota", p.kernel.quota(), "20000"), equal("the pod's quota", p.pod.quota(), "20000"))
+}
+
+// lookAtCart reads which container the pod has, and what the kernel has of it.
+func (s *suite) lookAtCart(k *cluster, p *cart) error {
 	got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o",
 		"jsonpath={.metadata.uid} {.status.podIP} {.status.containerStatuses[0].containerID}")
 	var uid, podIP, id string
@@ -151,13 +163,13 @@ spec:
 	}
 	p.uid, p.id = uid, id
 	if k.whole {
-		p.address = podIP + p.address
+		p.address = podIP + ":8080"
 	}
 	p.pod = newSettings(k.podCgroup(uid))
 	p.kernel = newSettings(k.containerCgroup(p.pod.path, id))
 	p.podBefore, p.before = p.pod.read(), p.kernel.read()
 	p.pid, err = s.mainProcess(k, id)
-	return errors.Join(err, equal("quota", p.kernel.quota(), "20000"), equal("the pod's quota", p.pod.quota(), "20000"))
+	return err
 }
 
 // mainProcess is the first process of a container.
@@ -187,7 +199,7 @@ func (s *suite) install(k *cluster, p *cart, o chartOptions) error {
 
 // rolledOut waits until each node has the agent of the chart's last revision.
 func (s *suite) rolledOut(k *cluster) error {
-	_, err := s.kubectl(k, "rollout", "status", "-n", "unthrottle", "ds/unthrottle", "--timeout=110s")
+	_, err := s.kubectl(k, "rollout", "status", "-n", "unthrottle", "ds/unthrottle", s.timeout())
 	if err != nil {
 		pods, _ := s.kubectl(k, "describe", "pods", "-n", "unthrottle")
 		logs, _ := s.kubectl(k, "logs", "-n", "unthrottle", "ds/unthrottle", "--tail=20")
@@ -204,7 +216,7 @@ func (s *suite) tested(k *cluster, o chartOptions) {
 			"--set", "test.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "test.image.tag=e2e")
 	}
 	if err == nil {
-		_, err = s.helm(o, k.config, "test", "unthrottle", "-n", "unthrottle", "--timeout", "110s")
+		_, err = s.helm(o, k.config, "test", "unthrottle", "-n", "unthrottle", s.timeout())
 	}
 	if err != nil {
 		logs, _ := s.kubectl(k, "logs", "-n", "unthrottle", "unthrottle-test", "-c", "test")
@@ -451,7 +463,7 @@ func resizedTo(before string) string {
 func (s *suite) uninstalled(k *cluster, p *cart, o chartOptions) {
 	_, err := s.helm(o, k.config, "uninstall", "unthrottle", "-n", "unthrottle")
 	s.check("kubernetes: helm uninstalls the chart", err)
-	_, err = s.kubectl(k, "wait", "-n", "unthrottle", "--for=delete", "pod", "-l", "app.kubernetes.io/name=unthrottle", "--timeout=90s")
+	_, err = s.kubectl(k, "wait", "-n", "unthrottle", "--for=delete", "pod", "-l", "app.kubernetes.io/name=unthrottle", s.timeout())
 	pods, failed := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "name")
 	s.check("kubernetes: the agent's pod ends within its grace period", errors.Join(err, failed, equal("pods", pods, "")))
 	left, err := s.kubectl(k, "get", "all,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings", "-A", "-l", "app.kubernetes.io/name=unthrottle", "-o", "name")
@@ -464,7 +476,7 @@ func (s *suite) uninstalled(k *cluster, p *cart, o chartOptions) {
 // deletePods deletes what the checks made, and waits for the kubelet's folders of pods to go.
 func (s *suite) deletePods(k *cluster, o chartOptions) {
 	_, _ = s.helm(o, k.config, "uninstall", "unthrottle", "-n", "unthrottle", "--ignore-not-found")
-	_, err := s.kubectl(k, "delete", "namespace", "shop", "unthrottle", "--ignore-not-found", "--timeout=100s")
+	_, err := s.kubectl(k, "delete", "namespace", "shop", "unthrottle", "--ignore-not-found", s.timeout())
 	s.check("kubernetes: the pods are deleted, the kubelet keeps nothing of them", errors.Join(err, eventually(func() error {
 		left, _ := filepath.Glob(k.file("kubelet/pods/*"))
 		return equal("folders", strings.Join(left, " "), "")

@@ -30,6 +30,9 @@ func (s *suite) onNode(where programs, only []string, o chartOptions) {
 	if s.check("node: cgroup v2, systemd and AppArmor", errors.Join(os.MkdirAll(s.dir, 0o755), aNode())) != nil {
 		return
 	}
+	if s.afterReset(where, o) {
+		return
+	}
 	if slices.Contains(only, "systemd") {
 		s.onSystemd()
 	}
@@ -87,12 +90,18 @@ ExecStart=/bin/sh -c 'ip link add node0 type dummy && ip addr add ` + nodeAddres
 WantedBy=multi-user.target
 `
 
-// startWholeCluster starts a cluster whose only node is this machine.
-func (s *suite) startWholeCluster(where programs) *cluster {
+// wholeCluster is a cluster whose only node is this machine.
+func (s *suite) wholeCluster(where programs) *cluster {
 	k := &cluster{containerd: nodeContainerd(where.containerd), dir: filepath.Join(s.dir, "k"), bin: where.kubernetes, node: "node",
 		api: nodeAddress + ":6443", whole: true}
 	k.config = k.file("admin.kubeconfig")
 	k.containerd.edition.config = strings.ReplaceAll(k.containerd.edition.config, "CNI", where.cni)
+	return k
+}
+
+// startWholeCluster starts it.
+func (s *suite) startWholeCluster(where programs) *cluster {
+	k := s.wholeCluster(where)
 	if s.check("node: a network", errors.Join(os.WriteFile("/etc/systemd/system/node-network.service", []byte(network), 0o644),
 		s.systemctl("daemon-reload"), s.systemctl("enable", "--now", "node-network"))) != nil ||
 		s.check("node: containerd 2 runs as a unit", errors.Join(s.configureContainerd(k.containerd),

@@ -206,9 +206,9 @@ func (s *suite) judged(c *containerd, verdict string) error {
 	return err
 }
 
-// eventually tries for up to two minutes.
+// eventually tries for some minutes.
 func eventually(try func() error) (err error) {
-	for range 120 {
+	for range 240 {
 		if err = try(); err == nil {
 			return nil
 		}

@@ -60,9 +60,20 @@ type said struct {
 	out, errors string
 }
 
-// run runs a program to its end, at most for two minutes. Stopping needs it after an interrupt too.
+// patience is for how long a program may run; on emulated CPUs loading the probe alone can take a minute.
+func (s *suite) patience() time.Duration {
+	if s.units {
+		return 15 * time.Minute
+	}
+	return 2 * time.Minute
+}
+
+// timeout is the flag by which kubectl and helm give up before we do.
+func (s *suite) timeout() string { return "--timeout=" + (s.patience() - 10*time.Second).String() }
+
+// run runs a program to its end, at most as long as patience allows. Stopping needs it after an interrupt too.
 func (s *suite) run(stdin io.Reader, env []string, name string, args ...string) (said, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, complaints bytes.Buffer

@@ -9,11 +9,22 @@ import (
 	"time"
 )
 
+// noScheduler is what scheduler says of a kernel that takes none.
+const noScheduler = "none"
+
+// wants is nil for an error that has a part.
+func wants(err error, part string) error {
+	if err == nil {
+		return errors.New("it is not refused")
+	}
+	return contains(err.Error(), part)
+}
+
 // scheduler is what the kernel says of BPF schedulers: disabled, or enabled and its name.
 func scheduler() string {
 	state, err := os.ReadFile("/sys/kernel/sched_ext/state")
 	if err != nil {
-		return "none"
+		return noScheduler
 	}
 	name, _ := os.ReadFile("/sys/kernel/sched_ext/root/ops")
 	return strings.TrimSpace(strings.TrimSpace(string(state)) + " " + strings.TrimSpace(string(name)))
@@ -27,6 +38,12 @@ func (s *suite) narrowed(k *cluster, p *cart, o chartOptions) {
 		return errors.Join(err, s.rolledOut(k))
 	}
 	if s.check("narrow: helm upgrades the chart to the tier narrow", as("narrow")) != nil {
+		return
+	}
+	if scheduler() == noScheduler {
+		_, err := s.show(k, p, "apply", cartName, "--remedy", "narrow", "--via", "sched_ext")
+		s.check("narrow: it is refused on this kernel, with the reason", errors.Join(wants(err, "the kernel has no sched_ext"),
+			equal("settings", p.kernel.read(), before), as("cure")))
 		return
 	}
 	narrow := func() error {

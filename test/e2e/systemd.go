@@ -40,7 +40,45 @@ func (s *suite) onSystemd() {
 	s.pinnedUnit(cgroup)
 	s.userScope()
 	s.confinedSystem()
+	s.privileges(cgroup)
 	s.agentUnit(cgroup)
+}
+
+// agentCapabilities are what the tier cure has, and what the probe lacks without each, as check says; "": nothing.
+var agentCapabilities = []struct{ name, lost string }{{"CAP_BPF", "explain, forecast, fix"}, {"CAP_PERFMON", "explain, forecast, fix"},
+	{"CAP_SYSLOG", "explain, forecast, fix"}, {"CAP_SYS_PTRACE", "names of libraries"}, {"CAP_SYS_NICE", "pin --realtime"}}
+
+// privileges takes one capability after the other away.
+func (s *suite) privileges(cgroup string) {
+	with := func(capabilities []string, args ...string) (string, error) {
+		got, err := s.run(nil, nil, "systemd-run", slices.Concat([]string{"--pipe", "--wait", "--quiet", "-p", "NoNewPrivileges=yes",
+			"-p", "CapabilityBoundingSet=" + strings.Join(capabilities, " "), s.exe}, args)...)
+		return got.out, err
+	}
+	var all []string
+	for _, c := range agentCapabilities {
+		all = append(all, c.name)
+	}
+	got, err := with(all, "check")
+	s.check("privileges: with the agent's capabilities the probe loads", errors.Join(err, contains(got, "all that unthrottle uses")))
+	for i, c := range agentCapabilities {
+		got, err := with(slices.Delete(slices.Clone(all), i, i+1), "check")
+		s.check("privileges: without "+c.name+" check names what is lost: "+c.lost, errors.Join(err, contains(got, "without "+c.name), contains(got, c.lost)))
+	}
+	before := newSettings(cgroup).read()
+	narrow := []string{"apply", burner, "--remedy", "narrow", "--via", "sched_ext"}
+	if scheduler() == noScheduler {
+		_, err = s.run(nil, nil, s.exe, narrow...)
+		s.check("privileges: narrow by sched_ext is refused on this kernel, with the reason", wants(err, "the kernel has no sched_ext"))
+		return
+	}
+	_, err = with(all, narrow...)
+	s.check("privileges: narrow by sched_ext wants CAP_SYS_ADMIN, and says so", errors.Join(wants(err, "CAP_SYS_ADMIN"), equal("settings", newSettings(cgroup).read(), before)))
+	_, err = s.run(nil, nil, s.exe, narrow...)
+	s.check("privileges: root narrows by sched_ext", errors.Join(err, contains(scheduler(), "enabled unthrottle")))
+	err = s.unthrottle(nil, "restore")
+	s.check("privileges: restore ends the scheduler", errors.Join(err, eventually(func() error { return equal("scheduler", scheduler(), "disabled") }),
+		equal("settings", newSettings(cgroup).read(), before)))
 }
 
 // foundUnitByCounters checks that ls knows the unit.
@@ -296,6 +334,14 @@ func (s *suite) agentUnit(cgroup string) {
 		err = fmt.Errorf("%w\n%s", err, s.log(service))
 	}
 	s.check("systemd: its rule is applied through D-Bus", err)
+	err = eventually(func() error {
+		got, err := s.run(nil, nil, s.exe, "status", "--json")
+		return errors.Join(err, contains(got.out, `"better"`))
+	})
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, s.log(service))
+	}
+	s.check("systemd: its trial ends, better by the rule's latency", err)
 	s.check("systemd: systemctl reload takes the file again", s.systemctl("reload", service))
 	err = s.systemctl("kill", "-s", "KILL", service)
 	s.check("systemd: SIGKILL leaves it in force, and systemd starts the next agent", errors.Join(err, raised(),

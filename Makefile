@@ -327,7 +327,7 @@ e2e-kubernetes: agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd
 # E2E_NODE is further flags of lab run, such as --kernel 6.12. NODE_ONLY says which checks run.
 NODE_DIR := .cache/e2e/node
 NODE_ONLY ?= systemd,node
-NODE_RUN = $(LAB) run --node --smp 4 --memory 6144 --timeout 90m --file /lab/e2e=$(NODE_DIR) $(E2E_NODE)
+NODE_RUN = $(LAB) run --node --smp 4 --memory 6144 --timeout 90m --file /lab/e2e=$(NODE_DIR) --out $(dir $(NODE_DIR)) $(E2E_NODE)
 IN_NODE := /lab/e2e/bin/e2e -exe /lab/e2e/bin/unthrottle -only
 .PHONY: e2e-node
 e2e-node: lab agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) $(KUBERNETES)/kubelet $(CNI)/bridge ## on a real node in the lab (Debian, systemd, cgroup v2, AppArmor, a kubelet with its defaults): units, then the chart in every tier (as root, mmdebstrap; 20 minutes)
@@ -338,7 +338,7 @@ e2e-node: lab agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $
 	@CGO_ENABLED=0 $(GO) -C kubernetes build -trimpath -o $(abspath $(NODE_DIR))/bin/kubectl-unthrottle ./cmd/kubectl-unthrottle
 	@$(NODE_RUN) -- $(IN_NODE) $(NODE_ONLY) -crictl /lab/e2e/bin/crictl -containerd /lab/e2e/bin -kubernetes /lab/e2e/bin \
 	  -cni /lab/e2e/cni -helm /lab/e2e/bin/helm -chart /lab/e2e/packaging/chart/unthrottle \
-	  -image /lab/e2e/$(notdir $(AGENT_IMAGE)) -sidecar /lab/e2e/$(notdir $(SIDECAR_IMAGE)) $(E2E)
+	  -image /lab/e2e/$(notdir $(AGENT_IMAGE)) -sidecar /lab/e2e/$(notdir $(SIDECAR_IMAGE)) -said /out/$(notdir $(KUBERNETES_SAID)) $(E2E)
 
 # A guest for each: what its kernel is told, or what the checks mount.
 NODES_HARD ?= e2e.plain lockdown=integrity lockdown=confidentiality sysctl.kernel.perf_event_paranoid=3 \

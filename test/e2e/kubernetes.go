@@ -98,7 +98,7 @@ func (p *cart) write(k *cluster, name string) error {
 		p.said[command] = strings.TrimRight(strings.Join(lines, "\n"), "\n")
 	}
 	text, err := json.MarshalIndent(p.said, "", " ")
-	return errors.Join(err, os.WriteFile(name, text, 0o644))
+	return errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, text, 0o644))
 }
 
 // show runs unthrottle in the agent's pod as the tutorial does.

@@ -66,7 +66,7 @@ var table = []row{
 	{"internal/placing", []string{"internal/cure/remedy", "internal/cure/hoststate", "internal/txn", "internal/kernel",
 		"placement", "topology"}},
 	{"internal/agent", []string{"internal/demand", "internal/placing", "internal/cure", "internal/txn",
-		"internal/explain/diagnose", "internal/see", "internal/container", "internal/kernel", "placement"}},
+		"internal/explain/diagnose", "internal/explain/prober", "internal/see", "internal/container", "internal/kernel", "placement"}},
 	{"internal/demand", []string{"internal/demand/periodmodel", "internal/see", "internal/container", "internal/kernel"}},
 	{"internal/demand/leastlimit", nil},
 	{"internal/demand/periodmodel", []string{"internal/sim/simulate/coarse"}},

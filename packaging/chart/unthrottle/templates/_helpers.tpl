@@ -48,7 +48,7 @@ state_dir: /var/lib/unthrottle
 {{- end }}
 {{- end }}
 
-{{- /* What the container policies may do on its node: nothing but its two files. */ -}}
+{{- /* What the container policies may do on its node: nothing but its files. */ -}}
 {{- define "unthrottle.sidecar" -}}
 privileged: false
 allowPrivilegeEscalation: false

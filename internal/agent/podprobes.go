@@ -35,8 +35,8 @@ const (
 	maxProbeFindings = 64
 )
 
-// podProbes counts what the probes of this node's pods miss, by the same rows per period that the flight recorder keeps. nil: no file
-// tells of pods.
+// podProbes counts what the probes of this node's pods miss, by the same rows per period that the flight recorder
+// keeps. nil: no file tells of pods.
 type podProbes struct {
 	file string
 	tell func(why error) // why the file cannot be read
@@ -82,7 +82,8 @@ func newPodProbes(file string, tell func(error)) *podProbes {
 	if file == "" {
 		return nil
 	}
-	return &podProbes{file: file, tell: tell, containers: map[podKey]*probedContainer{}, byCgroup: map[uint64]*probedContainer{}}
+	return &podProbes{file: file, tell: tell, containers: map[podKey]*probedContainer{},
+		byCgroup: map[uint64]*probedContainer{}}
 }
 
 // begin is called where rows begin to come, or some were lost: what comes is not known to follow what came.
@@ -183,7 +184,8 @@ func (p *podProbes) read(ctx context.Context) error {
 	}
 	var pods answers.Pods
 	if len(data) > answers.MaxPodsBytes {
-		return fmt.Errorf("%s is larger than %d bytes: what was known of the node's pods stays", p.file, answers.MaxPodsBytes)
+		return fmt.Errorf("%s is larger than %d bytes: what was known of the node's pods stays", p.file,
+			answers.MaxPodsBytes)
 	}
 	if err := json.Unmarshal(data, &pods); err != nil {
 		return fmt.Errorf("%s: %w; what was known of the node's pods stays", p.file, err)
@@ -211,13 +213,15 @@ func (p *podProbes) take(told []answers.PodContainer) {
 		for _, spec := range t.Probes {
 			takes := prober.Answers(spec.Handler, time.Duration(spec.TimeoutSeconds)*time.Second)
 			kind := spec.Probe == "liveness" || spec.Probe == "readiness"
-			if takes == nil || !kind || spec.TimeoutSeconds <= 0 || spec.PeriodSeconds <= 0 || spec.FailureThreshold <= 0 ||
+			if takes == nil || !kind || spec.TimeoutSeconds <= 0 || spec.PeriodSeconds <= 0 ||
+				spec.FailureThreshold <= 0 ||
 				max(spec.TimeoutSeconds, spec.PeriodSeconds) > int(day/time.Second) ||
 				slices.ContainsFunc(probes, func(w watchedProbe) bool { return w.spec.Probe == spec.Probe }) {
 				continue
 			}
 			w := watchedProbe{spec: spec, takes: takes, watch: prober.New(prober.Timing{
-				Timeout: time.Duration(spec.TimeoutSeconds) * time.Second, Period: time.Duration(spec.PeriodSeconds) * time.Second,
+				Timeout:   time.Duration(spec.TimeoutSeconds) * time.Second,
+				Period:    time.Duration(spec.PeriodSeconds) * time.Second,
 				Threshold: spec.FailureThreshold}, takes)}
 			for _, old := range c.probes {
 				same := old.spec
@@ -250,7 +254,8 @@ func (p *podProbes) findings(now time.Time) []answers.ProbeFinding {
 		}
 	}
 	slices.SortFunc(found, func(a, b answers.ProbeFinding) int {
-		return cmp.Or(-cmp.Compare(slower(a).MissesPerDay[0], slower(b).MissesPerDay[0]), cmp.Compare(a.Namespace, b.Namespace),
+		return cmp.Or(-cmp.Compare(slower(a).MissesPerDay[0], slower(b).MissesPerDay[0]),
+			cmp.Compare(a.Namespace, b.Namespace),
 			cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container), cmp.Compare(a.Probe.Probe, b.Probe.Probe))
 	})
 	return found[:min(len(found), maxProbeFindings)]
@@ -268,7 +273,8 @@ func (c *probedContainer) finding(w *watchedProbe, rows bool, now time.Time) (an
 		return answers.ProbeFinding{}, false
 	}
 	low, high := w.watch.Lowest()
-	f := answers.ProbeFinding{Namespace: text.Sanitize(c.told.Namespace, maxLabel), Pod: text.Sanitize(c.told.Pod, maxLabel),
+	f := answers.ProbeFinding{Namespace: text.Sanitize(c.told.Namespace, maxLabel),
+		Pod: text.Sanitize(c.told.Pod, maxLabel),
 		UID: text.Sanitize(c.told.UID, maxLabel), Container: text.Sanitize(c.told.Container, maxLabel), Probe: w.spec,
 		ObservedSeconds: observed.Seconds(), LowestRunningSeconds: [2]float64{low.Seconds(), high.Seconds()}}
 	days := observed.Seconds() / day.Seconds()
@@ -307,10 +313,12 @@ func (c *probedContainer) worstHour(now time.Time) *answers.ProbeHour {
 func says(f answers.ProbeFinding) string {
 	seconds := func(s float64) string { return text.Duration(time.Duration(s * float64(time.Second))) }
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s probe (%s, timeout %d s, every %d s): a CPU quota stops the container while it waits. ", f.Probe.Probe,
+	fmt.Fprintf(&b, "%s probe (%s, timeout %d s, every %d s): a CPU quota stops the container while it waits. ",
+		f.Probe.Probe,
 		f.Probe.Handler, f.Probe.TimeoutSeconds, f.Probe.PeriodSeconds)
 	for _, a := range slices.Backward(f.Answers) {
-		fmt.Fprintf(&b, "An answer that takes %s of running time misses %s", seconds(a.TakesSeconds), aDay(a.MissesPerDay))
+		fmt.Fprintf(&b, "An answer that takes %s of running time misses %s", seconds(a.TakesSeconds),
+			aDay(a.MissesPerDay))
 		if a.FailuresPerDay[1] > 0 {
 			fmt.Fprintf(&b, ", %d in a row %s", f.Probe.FailureThreshold, aDay(a.FailuresPerDay))
 		}
@@ -322,8 +330,10 @@ func says(f answers.ProbeFinding) string {
 		for _, r := range h.Restarts {
 			codes = append(codes, strconv.Itoa(r.ExitCode))
 		}
-		fmt.Fprintf(&b, " In the hour from %s UTC, in which it was stopped most (%s), it was restarted %s (exit codes %s).",
-			h.From.UTC().Format("15:04"), seconds(h.StoppedSeconds), text.Count(len(h.Restarts), "time"), strings.Join(codes, ", "))
+		fmt.Fprintf(&b, " In the hour from %s UTC, in which it was stopped most (%s), "+
+			"it was restarted %s (exit codes %s).",
+			h.From.UTC().Format("15:04"), seconds(h.StoppedSeconds), text.Count(len(h.Restarts), "time"),
+			strings.Join(codes, ", "))
 	}
 	return b.String()
 }
@@ -357,7 +367,8 @@ func (a *agent) tellProbes(now time.Time) {
 	p.toldAt = now
 	for _, f := range p.findings(now) {
 		if p.say(f, now) {
-			a.Log.Warn("a probe misses its timeout", "namespace", f.Namespace, "pod", f.Pod, "container", f.Container, "why", f.Says)
+			a.Log.Warn("a probe misses its timeout", "namespace", f.Namespace, "pod", f.Pod, "container", f.Container,
+				"why", f.Says)
 		}
 	}
 }
@@ -388,18 +399,23 @@ func (a *agent) probesPage(w http.ResponseWriter, _ *http.Request) {
 }
 
 var (
-	probeMissesLow = containerDesc("probe_misses_low_total", "Lower bound of the probes of the kubelet that miss their timeout since "+
-		"a quota stops the container, on average: those whose answer takes that many seconds of running time.", "probe", "answer_seconds")
-	probeMissesHigh   = containerDesc("probe_misses_high_total", "Upper bound of them.", "probe", "answer_seconds")
-	probeFailuresLow  = containerDesc("probe_failures_low_total", "Lower bound of how often failureThreshold of them miss in a row.", "probe", "answer_seconds")
+	probeMissesLow = containerDesc("probe_misses_low_total",
+		"Lower bound of the probes of the kubelet that miss their timeout since "+
+			"a quota stops the container, on average: those whose answer takes that many seconds of running time.",
+		"probe", "answer_seconds")
+	probeMissesHigh  = containerDesc("probe_misses_high_total", "Upper bound of them.", "probe", "answer_seconds")
+	probeFailuresLow = containerDesc("probe_failures_low_total",
+		"Lower bound of how often failureThreshold of them miss in a row.", "probe", "answer_seconds")
 	probeFailuresHigh = containerDesc("probe_failures_high_total", "Upper bound of it.", "probe", "answer_seconds")
-	probeLowest       = containerDesc("probe_lowest_running_seconds", "The least time that the container could run within the timeout "+
-		"of a probe, since the agent began.", "probe")
+	probeLowest       = containerDesc("probe_lowest_running_seconds",
+		"The least time that the container could run within the timeout "+
+			"of a probe, since the agent began.", "probe")
 )
 
 // Describe implements prometheus.Collector.
 func (p *podProbes) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{probeMissesLow, probeMissesHigh, probeFailuresLow, probeFailuresHigh, probeLowest} {
+	for _, d := range []*prometheus.Desc{probeMissesLow, probeMissesHigh, probeFailuresLow, probeFailuresHigh,
+		probeLowest} {
 		ch <- d
 	}
 }
@@ -419,7 +435,8 @@ func (p *podProbes) Collect(ch chan<- prometheus.Metric) {
 			labels := slices.Concat(c.labels, []string{w.spec.Probe})
 			for i, f := range w.watch.Figures() {
 				of := slices.Concat(labels, []string{strconv.FormatFloat(w.takes[i].Seconds(), 'g', -1, 64)})
-				for d, v := range map[*prometheus.Desc]float64{probeMissesLow: f.MissesLow, probeMissesHigh: f.MissesHigh,
+				for d, v := range map[*prometheus.Desc]float64{probeMissesLow: f.MissesLow,
+					probeMissesHigh:  f.MissesHigh,
 					probeFailuresLow: f.FailuresLow, probeFailuresHigh: f.FailuresHigh} {
 					ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, of...)
 				}

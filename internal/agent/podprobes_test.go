@@ -50,7 +50,8 @@ func probesAgent(t *testing.T) (a *agent, p rowsProbe, log *strings.Builder, wri
 // cartPod has a liveness probe that is made from the beginning on, and one that stops fail never.
 func cartPod(id string, from time.Time, restarts ...answers.Restart) answers.PodContainer {
 	spec := func(kind, handler string) answers.PodProbe {
-		return answers.PodProbe{Probe: kind, Handler: handler, TimeoutSeconds: 1, PeriodSeconds: 10, FailureThreshold: 3, From: from}
+		return answers.PodProbe{Probe: kind, Handler: handler, TimeoutSeconds: 1, PeriodSeconds: 10,
+			FailureThreshold: 3, From: from}
 	}
 	return answers.PodContainer{ID: id, Namespace: "shop", Pod: "cart-0", UID: "uid-1", Container: "app",
 		Probes: []answers.PodProbe{spec("liveness", "httpGet"), spec("readiness", "tcpSocket")}, Restarts: restarts}
@@ -115,21 +116,25 @@ func TestProbesOfPods(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	prompt, slow := f.Answers[0], f.Answers[1]
-	// Of 1,440 stops a day each makes 140 ms of 10 s a miss: 20.2, less what was before the first row. The last 40 ms of a stop are
-	// anywhere in 100 ms.
-	if slow.TakesSeconds != 0.1 || slow.MissesPerDay[0] > 20.2 || slow.MissesPerDay[1] < 19.8 || slow.MissesPerDay[0] < 10 ||
+	// Of 1,440 stops a day each makes 140 ms of 10 s a miss: 20.2, less what was before the first row. The last 40 ms
+	// of a stop are anywhere in 100 ms.
+	if slow.TakesSeconds != 0.1 || slow.MissesPerDay[0] > 20.2 || slow.MissesPerDay[1] < 19.8 ||
+		slow.MissesPerDay[0] < 10 ||
 		slow.MissesPerDay[1] > 35 || prompt.MissesPerDay != [2]float64{} || slow.FailuresPerDay != [2]float64{} {
 		t.Errorf("%+v", f.Answers)
 	}
 	if want := "An answer that takes 100 ms of running time misses "; !strings.Contains(f.Says, want) ||
-		!strings.Contains(f.Says, "An answer that takes 1.0 ms of running time misses never.") || strings.Contains(f.Says, "restarted") {
+		!strings.Contains(f.Says, "An answer that takes 1.0 ms of running time misses never.") ||
+		strings.Contains(f.Says, "restarted") {
 		t.Errorf("it says %q", f.Says)
 	}
 
 	// It is restarted: another cgroup, the same container, and the file says so.
 	hour := f.WorstHour.From
-	ended := []answers.Restart{{At: hour.Add(time.Minute), ExitCode: 137, Reason: "Error"}, {At: hour.Add(2 * time.Minute), ExitCode: 137,
-		Reason: "OOMKilled"}, {At: hour.Add(3 * time.Minute), ExitCode: 143, Reason: "Error"}, {At: hour.Add(-time.Minute), ExitCode: 1}}
+	ended := []answers.Restart{{At: hour.Add(time.Minute), ExitCode: 137, Reason: "Error"},
+		{At: hour.Add(2 * time.Minute), ExitCode: 137,
+			Reason: "OOMKilled"}, {At: hour.Add(3 * time.Minute), ExitCode: 143, Reason: "Error"},
+		{At: hour.Add(-time.Minute), ExitCode: 1}}
 	write(answers.Pods{Containers: []answers.PodContainer{cartPod("c2", later, ended...)}})
 	a.probes.round(t.Context(), runs("other", "c2"))
 	stops(p, 8, base+2*3600e9, 60) // two hours after the begin: from then on it is probed
@@ -219,7 +224,8 @@ func TestPodsFile(t *testing.T) {
 	}
 	write(many)
 	a.probes.round(t.Context(), runs("c1"))
-	if c := a.probes.byCgroup[7]; known() != answers.MaxPodContainers || c == nil || len(c.told.Restarts) != answers.MaxRestarts {
+	if c := a.probes.byCgroup[7]; known() != answers.MaxPodContainers || c == nil ||
+		len(c.told.Restarts) != answers.MaxRestarts {
 		t.Errorf("%d containers of a file that is too large", known())
 	}
 	for _, bad := range []string{"{", `{"schema":"other","version":1}`, `{"schema":"node_pods","version":2}`,

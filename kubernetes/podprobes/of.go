@@ -18,7 +18,8 @@ const restartsFor = 24 * time.Hour
 // Ends are the ends of containers that were seen, by the pod's uid and the container's name.
 type Ends map[[2]string][]answers.Restart
 
-// Of is what the agent is told of pods. It adds to what is remembered of their containers' ends, and forgets what is too old or gone.
+// Of is what the agent is told of pods. It adds to what is remembered of their containers' ends, and forgets what is
+// too old or gone.
 func Of(pods []*core.Pod, ends Ends, now time.Time) answers.Pods {
 	out := answers.Pods{Schema: answers.PodsSchema, Version: answers.Version, Containers: []answers.PodContainer{}}
 	there := map[[2]string]bool{}
@@ -36,8 +37,9 @@ func Of(pods []*core.Pod, ends Ends, now time.Time) answers.Pods {
 			if !ok || running == nil || status.Started != nil && !*status.Started {
 				continue
 			}
-			c := answers.PodContainer{ID: id, Namespace: pod.Namespace, Pod: pod.Name, UID: string(pod.UID), Container: spec.Name,
-				Probes: probesOf(spec, running.StartedAt.Time), Restarts: slices.Clone(ends[key])}
+			c := answers.PodContainer{ID: id, Namespace: pod.Namespace, Pod: pod.Name, UID: string(pod.UID),
+				Container: spec.Name,
+				Probes:    probesOf(spec, running.StartedAt.Time), Restarts: slices.Clone(ends[key])}
 			if c.Restarts == nil {
 				c.Restarts = []answers.Restart{}
 			}
@@ -50,7 +52,8 @@ func Of(pods []*core.Pod, ends Ends, now time.Time) answers.Pods {
 		}
 	}
 	slices.SortFunc(out.Containers, func(a, b answers.PodContainer) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
+			cmp.Compare(a.Container, b.Container))
 	})
 	if beyond := len(out.Containers) - answers.MaxPodContainers; beyond > 0 {
 		out.Containers, out.LeftOut = out.Containers[:answers.MaxPodContainers], beyond
@@ -58,10 +61,12 @@ func Of(pods []*core.Pod, ends Ends, now time.Time) answers.Pods {
 	return out
 }
 
-// probed are a pod's containers that have a probe with figures. Those of a sidecar are init containers that are always restarted.
+// probed are a pod's containers that have a probe with figures. Those of a sidecar are init containers that are always
+// restarted.
 func probed(pod *core.Pod) (found []core.Container) {
 	for _, c := range pod.Spec.InitContainers {
-		if c.RestartPolicy != nil && *c.RestartPolicy == core.ContainerRestartPolicyAlways && len(probesOf(c, time.Time{})) > 0 {
+		if c.RestartPolicy != nil && *c.RestartPolicy == core.ContainerRestartPolicyAlways &&
+			len(probesOf(c, time.Time{})) > 0 {
 			found = append(found, c)
 		}
 	}
@@ -104,8 +109,9 @@ func probesOf(c core.Container, began time.Time) (found []answers.PodProbe) {
 		if prober.Answers(handler, time.Second) == nil {
 			continue
 		}
-		found = append(found, answers.PodProbe{Probe: p.kind, Handler: handler, TimeoutSeconds: int(p.spec.TimeoutSeconds),
-			PeriodSeconds: int(p.spec.PeriodSeconds), FailureThreshold: int(p.spec.FailureThreshold),
+		found = append(found, answers.PodProbe{Probe: p.kind, Handler: handler,
+			TimeoutSeconds: int(p.spec.TimeoutSeconds),
+			PeriodSeconds:  int(p.spec.PeriodSeconds), FailureThreshold: int(p.spec.FailureThreshold),
 			From: began.Add(time.Duration(p.spec.InitialDelaySeconds) * time.Second).UTC()})
 	}
 	return found
@@ -116,7 +122,8 @@ func (e Ends) add(key [2]string, end *core.ContainerStateTerminated, now time.Ti
 	known := slices.DeleteFunc(e[key], func(r answers.Restart) bool { return now.Sub(r.At) >= restartsFor })
 	if end != nil && now.Sub(end.FinishedAt.Time) < restartsFor &&
 		!slices.ContainsFunc(known, func(r answers.Restart) bool { return r.At.Equal(end.FinishedAt.Time) }) {
-		known = append(known, answers.Restart{At: end.FinishedAt.UTC(), ExitCode: int(end.ExitCode), Reason: end.Reason})
+		known = append(known, answers.Restart{At: end.FinishedAt.UTC(), ExitCode: int(end.ExitCode),
+			Reason: end.Reason})
 	}
 	if len(known) == 0 {
 		delete(e, key)

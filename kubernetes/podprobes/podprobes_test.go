@@ -27,9 +27,10 @@ var began = time.Date(2026, 11, 28, 3, 0, 0, 0, time.UTC)
 
 // cart is a pod of node n1 with a container that runs.
 func cart(name string, change func(*core.Container, *core.ContainerStatus)) *core.Pod {
-	c := core.Container{Name: "app", Env: []core.EnvVar{{Name: "PASSWORD", Value: "secret"}}, LivenessProbe: &core.Probe{
-		ProbeHandler:        core.ProbeHandler{HTTPGet: &core.HTTPGetAction{}},
-		InitialDelaySeconds: 30, TimeoutSeconds: 1, PeriodSeconds: 10, FailureThreshold: 3}}
+	c := core.Container{Name: "app", Env: []core.EnvVar{{Name: "PASSWORD", Value: "secret"}},
+		LivenessProbe: &core.Probe{
+			ProbeHandler:        core.ProbeHandler{HTTPGet: &core.HTTPGetAction{}},
+			InitialDelaySeconds: 30, TimeoutSeconds: 1, PeriodSeconds: 10, FailureThreshold: 3}}
 	s := core.ContainerStatus{Name: "app", ContainerID: "containerd://" + name, Started: new(true),
 		State: core.ContainerState{Running: &core.ContainerStateRunning{StartedAt: metav1.NewTime(began)}}}
 	change(&c, &s)
@@ -39,14 +40,16 @@ func cart(name string, change func(*core.Container, *core.ContainerStatus)) *cor
 }
 
 func ended(code int32, reason string, at time.Time) core.ContainerState {
-	return core.ContainerState{Terminated: &core.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.NewTime(at)}}
+	return core.ContainerState{Terminated: &core.ContainerStateTerminated{ExitCode: code, Reason: reason,
+		FinishedAt: metav1.NewTime(at)}}
 }
 
 // line is what the agent is told of a container.
 func line(c answers.PodContainer) string {
 	out := fmt.Sprintf("%s/%s/%s %s %s:", c.Namespace, c.Pod, c.Container, c.UID, c.ID)
 	for _, p := range c.Probes {
-		out += fmt.Sprintf(" %s %s %d/%d/%d from %s", p.Probe, p.Handler, p.TimeoutSeconds, p.PeriodSeconds, p.FailureThreshold,
+		out += fmt.Sprintf(" %s %s %d/%d/%d from %s", p.Probe, p.Handler, p.TimeoutSeconds, p.PeriodSeconds,
+			p.FailureThreshold,
 			p.From.Format(time.TimeOnly))
 	}
 	for _, r := range c.Restarts {
@@ -80,9 +83,14 @@ func TestOf(t *testing.T) {
 		"a startup probe alone": {cart("a", func(c *core.Container, _ *core.ContainerStatus) {
 			c.StartupProbe, c.LivenessProbe = c.LivenessProbe, nil
 		}), ""},
-		"not started":      {cart("a", func(_ *core.Container, s *core.ContainerStatus) { s.Started = new(false) }), ""},
-		"does not run":     {cart("a", func(_ *core.Container, s *core.ContainerStatus) { s.State = ended(1, "Error", began) }), ""},
-		"without a status": {other(cart("a", func(*core.Container, *core.ContainerStatus) {}), func(p *core.Pod) { p.Status = core.PodStatus{} }), ""},
+		"not started": {cart("a", func(_ *core.Container, s *core.ContainerStatus) { s.Started = new(false) }),
+			""},
+		"does not run": {cart("a", func(_ *core.Container,
+			s *core.ContainerStatus) {
+			s.State = ended(1, "Error", began)
+		}), ""},
+		"without a status": {other(cart("a", func(*core.Container, *core.ContainerStatus) {}),
+			func(p *core.Pod) { p.Status = core.PodStatus{} }), ""},
 		"a sidecar": {other(cart("a", func(c *core.Container, _ *core.ContainerStatus) {
 			c.RestartPolicy = new(core.ContainerRestartPolicyAlways)
 		}), func(p *core.Pod) {
@@ -111,7 +119,10 @@ func TestOf(t *testing.T) {
 func TestEnds(t *testing.T) {
 	ends := Ends{}
 	of := func(at time.Time, code int32) string {
-		pod := cart("a", func(_ *core.Container, s *core.ContainerStatus) { s.LastTerminationState = ended(code, "Error", at) })
+		pod := cart("a", func(_ *core.Container, s *core.ContainerStatus) {
+			s.LastTerminationState = ended(code,
+				"Error", at)
+		})
 		out := ""
 		for _, c := range Of([]*core.Pod{pod}, ends, at.Add(time.Minute)).Containers {
 			for _, r := range c.Restarts {
@@ -120,7 +131,8 @@ func TestEnds(t *testing.T) {
 		}
 		return out
 	}
-	if got := of(began, 1) + of(began, 1) + of(began.Add(time.Hour), 2) + of(began.Add(24*time.Hour), 3); got != "1 1 1 2 2 3 " {
+	if got := of(began, 1) + of(began, 1) + of(began.Add(time.Hour), 2) +
+		of(began.Add(24*time.Hour), 3); got != "1 1 1 2 2 3 " {
 		t.Errorf("%q", got)
 	}
 	for i := range 2 * answers.MaxRestarts {
@@ -144,13 +156,15 @@ func TestBound(t *testing.T) {
 			s.ContainerID = "containerd://" + strings.Repeat("f", 64)
 		})
 		for n := range answers.MaxRestarts {
-			ends.add([2]string{string(pod.UID), "app"}, ended(137, "Error", began.Add(time.Duration(n)*time.Second)).Terminated, began)
+			ends.add([2]string{string(pod.UID), "app"}, ended(137, "Error",
+				began.Add(time.Duration(n)*time.Second)).Terminated, began)
 		}
 		pods = append(pods, pod)
 	}
 	out := Of(pods, ends, began)
 	text, err := json.Marshal(out)
-	if err != nil || out.LeftOut != 3 || len(out.Containers) != answers.MaxPodContainers || len(text) > answers.MaxPodsBytes {
+	if err != nil || out.LeftOut != 3 || len(out.Containers) != answers.MaxPodContainers ||
+		len(text) > answers.MaxPodsBytes {
 		t.Errorf("%v: %d left out, %d containers, %d bytes", err, out.LeftOut, len(out.Containers), len(text))
 	}
 }
@@ -174,7 +188,8 @@ func TestRun(t *testing.T) {
 	var asked atomic.Int32
 	finding := func(pod, uid string) answers.ProbeFinding {
 		return answers.ProbeFinding{Namespace: "shop", Pod: pod, UID: uid, Container: "app",
-			Probe: answers.PodProbe{Probe: "liveness"}, Says: "liveness probe " + pod + strings.Repeat(" too late", 200)}
+			Probe: answers.PodProbe{Probe: "liveness"}, Says: "liveness probe " + pod +
+				strings.Repeat(" too late", 200)}
 	}
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -182,8 +197,9 @@ func TestRun(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(answers.Probes{Schema: answers.ProbesSchema, Version: answers.Version, Findings: []answers.ProbeFinding{
-			finding("a", "uid-a"), finding("c", "uid-c"), finding("a", "another"), finding("gone", "uid-gone")}})
+		_ = json.NewEncoder(w).Encode(answers.Probes{Schema: answers.ProbesSchema, Version: answers.Version,
+			Findings: []answers.ProbeFinding{
+				finding("a", "uid-a"), finding("c", "uid-c"), finding("a", "another"), finding("gone", "uid-gone")}})
 	}))
 	defer agent.Close()
 	file := filepath.Join(t.TempDir(), "pods.json")
@@ -191,8 +207,9 @@ func TestRun(t *testing.T) {
 	done := make(chan error, 1)
 	begin := func() {
 		go func() {
-			done <- Run(ctx, Options{Client: client, Node: "n1", Out: file, Agent: agent.URL, LeastInterval: time.Millisecond,
-				AskInterval: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+			done <- Run(ctx, Options{Client: client, Node: "n1", Out: file, Agent: agent.URL,
+				LeastInterval: time.Millisecond,
+				AskInterval:   10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		}()
 	}
 	told := func() string {
@@ -240,8 +257,10 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d events", len(got))
 	}
 	for _, e := range got {
-		if e.InvolvedObject.Name != "a" || e.InvolvedObject.UID != "uid-a" || e.Reason != Reason || e.Type != "Warning" ||
-			!strings.HasPrefix(e.Message, "liveness probe a too late") || len(e.Message) > 1024 || e.InvolvedObject.Kind != "Pod" {
+		if e.InvolvedObject.Name != "a" || e.InvolvedObject.UID != "uid-a" || e.Reason != Reason ||
+			e.Type != "Warning" ||
+			!strings.HasPrefix(e.Message, "liveness probe a too late") || len(e.Message) > 1024 ||
+			e.InvolvedObject.Kind != "Pod" {
 			t.Errorf("%+v", e)
 		}
 	}

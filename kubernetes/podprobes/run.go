@@ -137,16 +137,19 @@ func needed(of any) (any, error) {
 	}
 	bare := func(all []core.Container) (out []core.Container) {
 		for _, c := range all {
-			out = append(out, core.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, LivenessProbe: c.LivenessProbe,
+			out = append(out, core.Container{Name: c.Name, RestartPolicy: c.RestartPolicy,
+				LivenessProbe:  c.LivenessProbe,
 				ReadinessProbe: c.ReadinessProbe})
 		}
 		return out
 	}
 	return &core.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion},
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID,
+			ResourceVersion: pod.ResourceVersion},
 		Spec: core.PodSpec{NodeName: pod.Spec.NodeName, Containers: bare(pod.Spec.Containers),
 			InitContainers: bare(pod.Spec.InitContainers)},
-		Status: core.PodStatus{ContainerStatuses: pod.Status.ContainerStatuses, InitContainerStatuses: pod.Status.InitContainerStatuses},
+		Status: core.PodStatus{ContainerStatuses: pod.Status.ContainerStatuses,
+			InitContainerStatuses: pod.Status.InitContainerStatuses},
 	}, nil
 }
 

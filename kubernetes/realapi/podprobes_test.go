@@ -22,16 +22,21 @@ import (
 func (s *server) probedPod(node, name string) *core.Pod {
 	s.t.Helper()
 	pods := s.client.CoreV1().Pods("shop-a")
-	pod, err := pods.Create(s.t.Context(), &core.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: core.PodSpec{NodeName: node,
-		Containers: []core.Container{{Name: "app", Image: "app", LivenessProbe: &core.Probe{ // the rest is the API's defaults
-			ProbeHandler: core.ProbeHandler{Exec: &core.ExecAction{Command: []string{"true"}}}}}}}}, metav1.CreateOptions{})
+	pod, err := pods.Create(s.t.Context(), &core.Pod{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: core.PodSpec{NodeName: node,
+			Containers: []core.Container{{Name: "app", Image: "app",
+				LivenessProbe: &core.Probe{ // the rest is the API's defaults
+					ProbeHandler: core.ProbeHandler{Exec: &core.ExecAction{Command: []string{"true"}}}}}}}},
+		metav1.CreateOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	began := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second))
-	pod.Status.ContainerStatuses = []core.ContainerStatus{{Name: "app", ContainerID: "containerd://id-" + name, Started: new(true),
-		State: core.ContainerState{Running: &core.ContainerStateRunning{StartedAt: began}}, RestartCount: 1,
-		LastTerminationState: core.ContainerState{Terminated: &core.ContainerStateTerminated{ExitCode: 137, Reason: "Error",
+	pod.Status.ContainerStatuses = []core.ContainerStatus{{Name: "app", ContainerID: "containerd://id-" + name,
+		Started: new(true),
+		State:   core.ContainerState{Running: &core.ContainerStateRunning{StartedAt: began}}, RestartCount: 1,
+		LastTerminationState: core.ContainerState{Terminated: &core.ContainerStateTerminated{ExitCode: 137,
+			Reason:    "Error",
 			StartedAt: began, FinishedAt: began}}}}
 	if pod, err = pods.UpdateStatus(s.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		s.t.Fatal(err)
@@ -39,7 +44,8 @@ func (s *server) probedPod(node, name string) *core.Pod {
 	return pod
 }
 
-// TestPodProbes: with the chart's rights the pods of the own node reach the file, and a finding becomes an event of its pod.
+// TestPodProbes: with the chart's rights the pods of the own node reach the file, and a finding becomes an event of its
+// pod.
 func TestPodProbes(t *testing.T) {
 	s := newServer(t)
 	s.install("policies")
@@ -60,7 +66,8 @@ func TestPodProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func() *process {
-		cmd := exec.Command(s.program(), append(arguments(t, "probes", "policies"), "--base", base, "--out", s.file("rules.yaml"),
+		cmd := exec.Command(s.program(), append(arguments(t, "probes", "policies"), "--base", base, "--out",
+			s.file("rules.yaml"),
 			"--kubeconfig", s.kubeconfig(s.token("unthrottle", "unthrottle")), "--pods", file, "--agent", agent.URL,
 			"--lease-interval", "1s")...)
 		cmd.Env = append(os.Environ(), "POD_NAME=a", "POD_NAMESPACE=unthrottle", "NODE_NAME=n1")
@@ -73,7 +80,8 @@ func TestPodProbes(t *testing.T) {
 
 	p := begin()
 	eventually(t, "without the right to watch pods it says so", func() bool {
-		return strings.Contains(p.printed(), "the node's pods cannot be read") && strings.Contains(p.printed(), "rules written")
+		return strings.Contains(p.printed(), "the node's pods cannot be read") &&
+			strings.Contains(p.printed(), "rules written")
 	}, p.printed)
 	if got := told(); got != "" {
 		t.Errorf("it was told %s", got)
@@ -100,7 +108,8 @@ func TestPodProbes(t *testing.T) {
 		t.Errorf("a pod of another node is told: %s", told())
 	}
 	events := func() string {
-		list, err := s.client.CoreV1().Events("shop-a").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(cart.UID)})
+		list, err := s.client.CoreV1().Events("shop-a").List(t.Context(),
+			metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(cart.UID)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +119,8 @@ func TestPodProbes(t *testing.T) {
 		}
 		return strings.Join(all, "\n")
 	}
-	eventually(t, "an event of the pod", func() bool { return events() == "Warning ProbeMissesByQuota: liveness probe: too late" },
+	eventually(t, "an event of the pod",
+		func() bool { return events() == "Warning ProbeMissesByQuota: liveness probe: too late" },
 		func() string { return events() + p.printed() })
 	if got := p.printed(); strings.Contains(got, "forbidden") || strings.Contains(got, "level=WARN") {
 		t.Errorf("with the chart's rights it says: %s", got)

@@ -16,7 +16,8 @@ const (
 	MaxRestarts = 32
 )
 
-// Pods is the file that tells the agent which probes the kubelet of its node makes. The agent itself cannot ask the Kubernetes API.
+// Pods is the file that tells the agent which probes the kubelet of its node makes. The agent itself cannot ask the
+// Kubernetes API.
 type Pods struct {
 	Schema     string         `json:"schema"`
 	Version    int            `json:"version"`
@@ -74,8 +75,8 @@ type ProbeFinding struct {
 	ObservedSeconds float64 `json:"observed_seconds"`
 	// Answers are figures by how much running time an answer takes, the least first.
 	Answers []ProbeAnswer `json:"answers"`
-	// LowestRunningSeconds is for how long the container could run at least within a timeout; the stops may leave it more,
-	// up to the second figure.
+	// LowestRunningSeconds is for how long the container could run at least within a timeout; the stops may leave it
+	// more, up to the second figure.
 	LowestRunningSeconds [2]float64 `json:"lowest_running_seconds"`
 	// WorstHour is the one of the last day in which a quota stopped the container most; null: none did.
 	WorstHour *ProbeHour `json:"worst_hour"`
@@ -83,7 +84,8 @@ type ProbeFinding struct {
 	Says string `json:"says"`
 }
 
-// ProbeAnswer is how often a probe would fail whose answer takes that much running time. Each figure is the least and the most.
+// ProbeAnswer is how often a probe would fail whose answer takes that much running time. Each figure is the least and
+// the most.
 type ProbeAnswer struct {
 	TakesSeconds   float64    `json:"takes_seconds"`
 	MissesPerDay   [2]float64 `json:"misses_per_day"`

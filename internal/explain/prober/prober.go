@@ -13,8 +13,8 @@ const (
 	TCPSocket = "tcpSocket"
 )
 
-// Answers are the running times of an answer for which a probe has figures: a prompt one, and a tenth of the timeout. nil: stops
-// make no probe of this kind miss.
+// Answers are the running times of an answer for which a probe has figures: a prompt one, and a tenth of the timeout.
+// nil: stops make no probe of this kind miss.
 func Answers(handler string, timeout time.Duration) []time.Duration {
 	prompt := time.Millisecond
 	switch handler {
@@ -66,8 +66,8 @@ func New(t Timing, answers []time.Duration) *Watch {
 	return w
 }
 
-// Add takes in that in the length before end the container was stopped for some time. Times are since any fixed moment. What lies
-// between two calls was free of stops, and what was added before is not added again.
+// Add takes in that in the length before end the container was stopped for some time. Times are since any fixed moment.
+// What lies between two calls was free of stops, and what was added before is not added again.
 func (w *Watch) Add(end, length, stopped time.Duration) {
 	if !w.begun {
 		w.begun, w.head = true, end-length
@@ -128,8 +128,8 @@ func (w *Watch) Figures() []Figures {
 	return out
 }
 
-// Lowest is for how long the container could run at least within a timeout: between low and high. It is the timeout if nothing was
-// observed.
+// Lowest is for how long the container could run at least within a timeout: between low and high. It is the timeout if
+// nothing was observed.
 func (w *Watch) Lowest() (low, high time.Duration) { return w.most.lowest, w.least.lowest }
 
 // segment is a time in which the container could run, or was stopped.
@@ -146,7 +146,8 @@ func (s segment) slope() time.Duration {
 	return 0
 }
 
-// sweep moves the wait of a probe over the time that is added: its end over the front's segments, its begin over the back's.
+// sweep moves the wait of a probe over the time that is added: its end over the front's segments, its begin over the
+// back's.
 type sweep struct {
 	timing   Timing
 	back     []segment // from the begin of the wait to the end of what was added

@@ -10,8 +10,8 @@ import (
 
 const ms = time.Millisecond
 
-// simulated asks one container at each phase of a millisecond, and counts what one kubelet would see on average. stopped tells of each
-// millisecond whether the container is stopped in it.
+// simulated asks one container at each phase of a millisecond, and counts what one kubelet would see on average.
+// stopped tells of each millisecond whether the container is stopped in it.
 func simulated(t Timing, answer time.Duration, stopped []bool) (missed, failed float64, lowest time.Duration) {
 	wait, period := int(t.Timeout/ms), int(t.Period/ms)
 	running := make([]time.Duration, len(stopped)+1) // until each moment
@@ -145,7 +145,8 @@ func TestSums(t *testing.T) {
 		f := w.Figures()[0]
 		if f.MissesLow > wantMissed+1e-9 || f.MissesHigh < wantMissed-1e-9 || f.FailuresLow > wantFailed+1e-9 ||
 			f.FailuresHigh < wantFailed-1e-9 {
-			t.Errorf("%+v, answer %v, pieces of %d ms: %+v, simulated %v and %v", timing, answer, piece, f, wantMissed, wantFailed)
+			t.Errorf("%+v, answer %v, pieces of %d ms: %+v, simulated %v and %v", timing, answer, piece, f, wantMissed,
+				wantFailed)
 		}
 		if low, high := w.Lowest(); low > wantLowest || high < wantLowest {
 			t.Errorf("%+v: the lowest is %v to %v, simulated %v", timing, low, high, wantLowest)
@@ -158,7 +159,8 @@ func TestSums(t *testing.T) {
 		}
 	}
 	if apart < 20 || missed < 20 {
-		t.Errorf("in %d cases the figures are apart, in %d some miss is certain: the test compares nothing", apart, missed)
+		t.Errorf("in %d cases the figures are apart, in %d some miss is certain: the test compares nothing", apart,
+			missed)
 	}
 }
 
@@ -212,7 +214,8 @@ func TestAnswers(t *testing.T) {
 		timeout time.Duration
 		want    string
 	}{
-		{HTTPGet, time.Second, "[1ms 100ms]"}, {GRPC, 30 * time.Second, "[1ms 3s]"}, {Exec, time.Second, "[10ms 100ms]"},
+		{HTTPGet, time.Second, "[1ms 100ms]"}, {GRPC, 30 * time.Second, "[1ms 3s]"},
+		{Exec, time.Second, "[10ms 100ms]"},
 		{TCPSocket, time.Second, "[]"}, {"", time.Second, "[]"},
 	} {
 		if got := fmt.Sprint(Answers(c.handler, c.timeout)); got != c.want {

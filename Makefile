@@ -359,7 +359,7 @@ e2e-install: ## installs what make e2e runs, on Debian (as root; a package may s
 	@apt-get install -y --no-install-recommends docker.io podman conmon containerd runc busybox-static
 
 .PHONY: e2e-policies
-e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies, readers and the recommender on a real API server: schema, conditions, events, rights (3 minutes)
+e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies, readers, probes, the recommender and an autoscaler on a real API server: schema, conditions, events, rights (3 minutes)
 	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) $(GO) -C kubernetes test -count=1 -timeout 15m -v ./realapi
 
 ##@ Write what is made from the code

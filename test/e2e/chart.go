@@ -46,6 +46,7 @@ var tiers = []string{"observe", "cure", "narrow"}
 const (
 	withPolicies = "policies"
 	withReader   = "reader"
+	withProbes   = "probes" // what the probes add to policies
 )
 
 // chartRendered checks what helm makes of the chart.
@@ -56,13 +57,16 @@ func (s *suite) chartRendered(o chartOptions) {
 	helm := func(args ...string) (string, error) { return s.helm(o, filepath.Join(s.dir, "none"), args...) }
 	lint, err := helm("lint", "--strict", o.chart)
 	s.check("chart: helm lint", errors.Join(err, contains(lint, " 0 chart(s) failed")))
-	for _, tier := range append([]string{withPolicies, withReader}, tiers...) {
+	for _, tier := range append([]string{withPolicies, withReader, withProbes}, tiers...) {
 		values := []string{"--set", "tier=" + tier, "--set", "service.enabled=true", "--set", "podMonitor.enabled=true"}
 		switch tier {
 		case withPolicies:
 			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true"}
 		case withReader:
 			values = []string{"--set", "reader.enabled=true"}
+		case withProbes:
+			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true", "--set", "policies.probes=true",
+				"-s", "templates/probes.yaml", "-s", "templates/daemonset.yaml"}
 		}
 		if tier != tiers[0] { // the test's objects are the same in all
 			values = append(values, "--no-hooks")

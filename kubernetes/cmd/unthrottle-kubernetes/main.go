@@ -26,7 +26,11 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/kubernetes/controller"
+<<<<<<< HEAD
 	"github.com/unthrottle/unthrottle/kubernetes/installed"
+=======
+	"github.com/unthrottle/unthrottle/kubernetes/podprobes"
+>>>>>>> 0040225a00d8f28c091fe1f5bd496c6843320319
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
 	"github.com/unthrottle/unthrottle/kubernetes/recommender"
@@ -37,7 +41,9 @@ const usage = `unthrottle-kubernetes stands beside the agent of one node.
   unthrottle-kubernetes init  --base FILE --out FILE
       writes a rules file that only observes, for the time before the policies are known
   unthrottle-kubernetes watch --base FILE --out FILE
-      keeps the rules file true to the ThrottlePolicies, and their statuses true
+      keeps the rules file true to the ThrottlePolicies, and their statuses true;
+      with --pods it also tells the agent which probes the kubelet makes, and makes
+      events of what the agent finds of them
   unthrottle-kubernetes read  --agent URL --listen ADDRESS
       shows each user what the agent sees of the pods that the user may get;
       'kubectl unthrottle' reads it
@@ -85,6 +91,8 @@ func run(ctx context.Context, args []string) error {
 	listen := flags.String("listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
 	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each "+
 		"ends what the agent is trying")
+	pods := flags.String("pods", "", "the `FILE` that tells the agent of the probes of this node's pods; none by default")
+	node := flags.String("node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --pods")
 	report := flags.String("report", "", "the `FILE` with the JSON of 'unthrottle fleet report'")
 	oldest := flags.Duration("oldest", 48*time.Hour, "do nothing with a report whose last row is older than this `TIME`")
 	labels := flags.String("labels", "", "the agents' pods, by their `LABELS`")
@@ -149,6 +157,31 @@ func run(ctx context.Context, args []string) error {
 	leases, err := coordination.NewForConfig(config)
 	if err != nil {
 		return err
+	}
+	if *pods != "" {
+		if u, err := url.Parse(*agent); err != nil || u.Scheme != "http" || u.Host == "" {
+			return fmt.Errorf("--agent %q: with --pods give a URL such as %s", *agent, reader.DefaultAgent)
+		}
+		if *node == "" {
+			return errors.New("--node is missing (NODE_NAME): --pods tells of the pods of one node")
+		}
+		typed, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() {
+			done <- podprobes.Run(ctx, podprobes.Options{Client: typed, Node: *node, Out: *pods, Agent: *agent,
+				LeastInterval: 2 * time.Second, AskInterval: *interval, Log: log})
+		}()
+		defer func() {
+			cancel()
+			if err := <-done; err != nil {
+				log.Error("the agent is not told of pods", "error", err)
+			}
+		}()
 	}
 	return controller.Run(ctx, controller.Options{Client: client, Leases: leases, Base: own, Out: *out,
 		Identity: *identity, Namespace: *namespace, LeaseName: *lease,

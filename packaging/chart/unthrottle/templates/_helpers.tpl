@@ -58,7 +58,7 @@ seccompProfile: {type: RuntimeDefault}
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* What the container policies may do on its node: nothing but its two files. */ -}}
+{{- /* What the container policies may do on its node: nothing but its files. */ -}}
 {{- define "unthrottle.sidecar" -}}
 privileged: false
 allowPrivilegeEscalation: false

@@ -26,11 +26,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/kubernetes/controller"
-<<<<<<< HEAD
 	"github.com/unthrottle/unthrottle/kubernetes/installed"
-=======
 	"github.com/unthrottle/unthrottle/kubernetes/podprobes"
->>>>>>> 0040225a00d8f28c091fe1f5bd496c6843320319
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
 	"github.com/unthrottle/unthrottle/kubernetes/recommender"

@@ -66,6 +66,7 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 		s.byUsers(k, p, o)
 		s.secured(k, o)
 		s.cpuManager(k, p)
+		s.probed(k, o)
 		s.killed(k, p, o, o.kills, o.seed)
 		if o.reset {
 			s.reset(k, p)

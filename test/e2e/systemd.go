@@ -238,9 +238,10 @@ func same(a, b map[string]string) error {
 
 // userScope looks at a scope of a user's systemd, which is another one than the machine's.
 func (s *suite) userScope() {
+	own := []string{"XDG_RUNTIME_DIR=/run/user/0", "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/0/bus"}
 	err := s.systemctl("start", "user@0.service")
 	if err == nil {
-		_, err = s.run(nil, []string{"XDG_RUNTIME_DIR=/run/user/0", "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/0/bus"}, "sh", "-c",
+		_, err = s.run(nil, own, "sh", "-c",
 			"systemd-run --user --scope --unit=e2e-user -p CPUQuota="+burnerQuota+" "+spin[0]+
 				" sh -c 'while :; do :; done' >/dev/null 2>&1 &")
 	}
@@ -256,6 +257,9 @@ func (s *suite) userScope() {
 	before := newSettings(cgroup).read()
 	err = s.unthrottle(nil, "apply", "e2e-user.scope", "--remedy", "raise", "--to", "0.5")
 	s.check("systemd: raise of it", errors.Join(err, equal("quota", newSettings(cgroup).quota(), "50000")))
+	_, err = s.run(nil, own, "systemctl", "--user", "daemon-reload")
+	s.check("systemd: the user's daemon-reload puts its own quota back", errors.Join(err,
+		eventually(func() error { return equal("quota", newSettings(cgroup).quota(), "20000") })))
 	s.check("systemd: restore of it", errors.Join(s.unthrottle(nil, "restore"), equal("settings", newSettings(cgroup).read(), before)))
 	_ = s.systemctl("stop", "user@0.service")
 }

@@ -75,7 +75,7 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 		"ds/unthrottle", "--", "unthrottle", "check")
 	s.check("cpu manager: check in the agent's pod names it", errors.Join(err, contains(got.out, "kubelet CPU manager")))
 	owned, before, podBefore := cpus(store), p.kernel.read(), p.pod.read()
-	for _, remedy := range [][]string{{"pin"}, {"narrow"}, {"narrow", "--via", "sched_ext"}} {
+	for _, remedy := range [][]string{{"pin"}, {"pin", "--class", "hybrid"}, {"narrow"}, {"narrow", "--via", "sched_ext"}} {
 		_, err := s.show(k, p, append([]string{"apply", cartName, "--remedy"}, remedy...)...)
 		how := "in force"
 		if err != nil {

@@ -47,6 +47,14 @@ func (p *planner) raise() error {
 		return err
 	}
 	p.plan.Parameters[paramTo] = strconv.FormatFloat(to, 'g', 6, 64)
+	if p.f.Pod != nil {
+		return p.raisePod(limit, to)
+	}
+	if p.target.PodUID != "" {
+		p.warn("its pod's spec keeps %s, and the kubelet's next resize writes that again "+
+			"(the chart's resize.enabled raises the spec)",
+			text.CPUs(limit))
+	}
 	more, demand := to-limit, to
 	if own, ok := p.f.Groups[path].Limit.CPUs(); ok {
 		more, demand = max(0, to-own), max(to, own)

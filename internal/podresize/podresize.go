@@ -31,6 +31,8 @@ type CPU struct {
 	Pending string `json:"pending"`
 	// Running: an accepted resize is being done.
 	Running bool `json:"running"`
+	// Ready: a probe of the container says so. One without a readiness or startup probe never is: nothing tells.
+	Ready bool `json:"ready"`
 	// Message is the kubelet's about what is pending or running.
 	Message string `json:"message"`
 }

@@ -151,6 +151,7 @@ func cpuOf(pod *core.Pod, c *core.Container) podresize.CPU {
 			continue
 		}
 		_, cpu.ID, _ = strings.Cut(s.ContainerID, "://")
+		cpu.Ready = s.Ready && (c.ReadinessProbe != nil || c.StartupProbe != nil)
 		if s.Resources != nil {
 			cpu.Actual = milli(s.Resources.Limits)
 		}

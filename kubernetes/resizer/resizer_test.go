@@ -168,6 +168,14 @@ func TestConditions(t *testing.T) {
 		!got.PodLevel || !got.Restarts {
 		t.Errorf("%+v", got)
 	}
+	p.Status.ContainerStatuses[0].Ready = true
+	if cpuOf(p, &p.Spec.Containers[0]).Ready {
+		t.Error("no probe says that it is ready")
+	}
+	p.Spec.Containers[0].ReadinessProbe = &core.Probe{}
+	if !cpuOf(p, &p.Spec.Containers[0]).Ready {
+		t.Error("its readiness probe says that it is ready")
+	}
 	p.Status.Conditions[0].ObservedGeneration = 3
 	if got := cpuOf(p, &p.Spec.Containers[0]); got.Pending != podresize.PendingInfeasible || got.Message != "earlier" {
 		t.Errorf("%+v", got)

@@ -100,13 +100,13 @@ func (r *run) lookAndLearn(ctx context.Context) error {
 // lookAround gathers what a plan rests on.
 func (r *run) lookAround(ctx context.Context) (err error) {
 	if r.facts, err = r.env.Facts(ctx, r.o.All, r.used); err == nil {
-		r.facts.Pod = podOf(ctx, r.env.Apply.Pods, r.o.Target)
+		r.facts.Pod = PodOf(ctx, r.env.Apply.Pods, r.o.Target)
 	}
 	return err
 }
 
-// podOf reads what the spec of the target's pod has; nil: it is in no pod, or pods cannot be resized from here.
-func podOf(ctx context.Context, pods podresize.FS, target container.Container) *hoststate.Pod {
+// PodOf reads what the spec of the target's pod has; nil: it is in no pod, or pods cannot be resized from here.
+func PodOf(ctx context.Context, pods podresize.FS, target container.Container) *hoststate.Pod {
 	if pods == nil || target.PodUID == "" {
 		return nil
 	}

@@ -26,20 +26,20 @@ func (oneSpec) Read(_ context.Context, name string) (podresize.CPU, error) {
 
 func TestPodOf(t *testing.T) {
 	app := container.Container{Namespace: "shop", Pod: "cart", ContainerName: "app", PodUID: "one"}
-	if got := podOf(t.Context(), oneSpec{}, app); got == nil || got.Unread != "" || got.CPU.Limit != 500 ||
+	if got := PodOf(t.Context(), oneSpec{}, app); got == nil || got.Unread != "" || got.CPU.Limit != 500 ||
 		got.Name != "shop/cart/app" {
 		t.Errorf("%+v", got)
 	}
 	nameless, unit := app, app
 	nameless.Pod, unit.PodUID = "", ""
-	if got := podOf(t.Context(), oneSpec{}, nameless); got == nil || got.Unread != "its name is not known" {
+	if got := PodOf(t.Context(), oneSpec{}, nameless); got == nil || got.Unread != "its name is not known" {
 		t.Errorf("%+v", got)
 	}
 	app.ContainerName = "other"
-	if got := podOf(t.Context(), oneSpec{}, app); got == nil || got.Unread != "no answer" {
+	if got := PodOf(t.Context(), oneSpec{}, app); got == nil || got.Unread != "no answer" {
 		t.Errorf("%+v", got)
 	}
-	if a, b := podOf(t.Context(), nil, app), podOf(t.Context(), oneSpec{}, unit); a != nil || b != nil {
+	if a, b := PodOf(t.Context(), nil, app), PodOf(t.Context(), oneSpec{}, unit); a != nil || b != nil {
 		t.Errorf("%+v, %+v", a, b)
 	}
 }

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
@@ -31,7 +32,7 @@ var raise = Remedy{
 		return asked, asked.Factor > 0
 	},
 	plan:       (*planner).raise,
-	parameters: []string{paramTo},
+	parameters: []string{paramTo, ParamStartup},
 }
 
 // raise gives a larger limit, and ancestors the difference as far as they would
@@ -118,6 +119,13 @@ func (r Request) factor(limit float64) float64 {
 // raised is the new limit that was asked for.
 func (p *planner) raised(limit float64) (float64, error) {
 	to := p.r.factor(limit) * limit
+	if p.r.Starting > 0 {
+		if to = math.Ceil(limit - epsilon); to <= limit+epsilon {
+			return 0, p.refuse(fmt.Sprintf("its limit is %s, and "+
+				"a runtime that sizes itself while it starts would see more of them",
+				text.CPUs(limit)), "only a limit with a fraction can be raised for a start")
+		}
+	}
 	if to <= limit+epsilon {
 		return 0, p.refuse(fmt.Sprintf("%s is no more than its limit of %s", text.CPUs(to), text.CPUs(limit)), "give a larger one")
 	}

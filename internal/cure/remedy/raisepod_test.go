@@ -25,6 +25,7 @@ func TestRaisePod(t *testing.T) {
 	}{
 		"the spec alone, and the kubelet does the rest": {r: Request{Kind: Raise}, to: "1"},
 		"an odd limit is rounded up to a thousandth":    {r: Request{Kind: Raise, To: 1.23456}, to: "1235m"},
+		"for a start up to the next whole number":       {r: Request{Kind: Raise, Starting: 1e9}, to: "1"},
 		"a Guaranteed pod": {r: Request{Kind: Raise}, to: "1",
 			change: func(p *hoststate.Pod) { p.CPU.Guaranteed = true },
 			warned: "its request is raised with the limit"},

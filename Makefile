@@ -64,7 +64,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 ##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus tools/helm tools/kubernetes
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/cni tools/prometheus tools/helm tools/kubernetes
 TESTED_MODULES := $(filter-out $(TOOL_MODULES) fleet,$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -298,8 +298,14 @@ KUBERNETES_LDFLAGS = -s -w $(foreach p,k8s.io/component-base/version k8s.io/clie
 $(KUBERNETES)/kubelet:
 	@rm -rf .cache/kubernetes && mkdir -p $(KUBERNETES)
 	@CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build -trimpath -ldflags '-s -w' -o $(abspath $(KUBERNETES))/etcd go.etcd.io/etcd/server/v3
-	@for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet; do CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build \
+	@for name in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubectl kubelet; do CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build \
 	  -trimpath -ldflags '$(KUBERNETES_LDFLAGS)' -o $(abspath $(KUBERNETES))/ k8s.io/kubernetes/cmd/$$name; done
+
+CNI := .cache/cni/$(shell cat tools/cni/go.mod tools/cni/go.sum | sha256sum | cut -c1-16)
+$(CNI)/bridge:
+	@rm -rf .cache/cni && mkdir -p $(CNI)
+	@CGO_ENABLED=0 $(GO) -C tools/cni build -trimpath -ldflags '-s -w' -o $(abspath $(CNI))/ \
+	  $(addprefix github.com/containernetworking/plugins/plugins/,ipam/host-local main/loopback main/bridge)
 
 # The image of the containers beside the agent.
 SIDECAR_IMAGE := .cache/e2e/unthrottle-kubernetes.oci.tar
@@ -318,6 +324,32 @@ e2e-kubernetes: agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd
 	  -kubernetes $(KUBERNETES) -said $(KUBERNETES_SAID) -only kubernetes $(E2E)
 	@UNTHROTTLE_TUTORIAL=$(abspath $(KUBERNETES_SAID)) $(GO) test -count=1 -run '^TestKubernetesTutorial$$' ./test/docs $(DOCS)
 
+# E2E_NODE is further flags of lab run, such as --kernel 6.12. NODE_ONLY says which checks run.
+NODE_DIR := .cache/e2e/node
+NODE_ONLY ?= systemd,node
+NODE_RUN = $(LAB) run --node --smp 4 --memory 6144 --timeout 90m --file /lab/e2e=$(NODE_DIR) --out $(dir $(NODE_DIR)) $(E2E_NODE)
+IN_NODE := /lab/e2e/bin/e2e -exe /lab/e2e/bin/unthrottle -only
+.PHONY: e2e-node
+e2e-node: lab agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) $(KUBERNETES)/kubelet $(CNI)/bridge ## on a real node in the lab (Debian, systemd, cgroup v2, AppArmor, a kubelet with its defaults): units, then the chart in every tier (as root, mmdebstrap; 20 minutes)
+	@rm -rf $(NODE_DIR) && mkdir -p $(NODE_DIR)/bin
+	@cp -l $(BIN)/unthrottle $(BIN)/crictl $(CONTAINERD)/* $(HELM) $(KUBERNETES)/* $(NODE_DIR)/bin/ && cp -lr $(CNI) $(NODE_DIR)/cni
+	@cp $(AGENT_IMAGE) $(SIDECAR_IMAGE) $(NODE_DIR)/ && cp -r packaging $(NODE_DIR)/
+	@CGO_ENABLED=0 $(GO) build -o $(NODE_DIR)/bin/e2e ./test/e2e
+	@CGO_ENABLED=0 $(GO) -C kubernetes build -trimpath -o $(abspath $(NODE_DIR))/bin/kubectl-unthrottle ./cmd/kubectl-unthrottle
+	@$(NODE_RUN) -- $(IN_NODE) $(NODE_ONLY) -crictl /lab/e2e/bin/crictl -containerd /lab/e2e/bin -kubernetes /lab/e2e/bin \
+	  -cni /lab/e2e/cni -helm /lab/e2e/bin/helm -chart /lab/e2e/packaging/chart/unthrottle \
+	  -image /lab/e2e/$(notdir $(AGENT_IMAGE)) -sidecar /lab/e2e/$(notdir $(SIDECAR_IMAGE)) -said /out/$(notdir $(KUBERNETES_SAID)) $(E2E)
+
+# A guest for each: what its kernel is told, or what the checks mount.
+NODES_HARD ?= e2e.plain lockdown=integrity lockdown=confidentiality sysctl.kernel.perf_event_paranoid=3 \
+  sysctl.kernel.unprivileged_bpf_disabled=2 sysctl.kernel.kptr_restrict=2 e2e.no-btf e2e.read-only
+.PHONY: e2e-node-hard
+e2e-node-hard: lab build ## on nodes that are locked down, without BTF, with a read-only root: what is left, and what is said (as root, mmdebstrap; 10 minutes)
+	@rm -rf $(NODE_DIR) && mkdir -p $(NODE_DIR)/bin && cp -l $(BIN)/unthrottle $(NODE_DIR)/bin/ && cp -r packaging $(NODE_DIR)/
+	@CGO_ENABLED=0 $(GO) build -o $(NODE_DIR)/bin/e2e ./test/e2e
+	@failed=; for word in $(NODES_HARD); do $(NODE_RUN) --append $$word -- $(IN_NODE) hard || failed="$$failed $$word"; done; \
+	  [ -z "$$failed" ] || { echo "failed on:$$failed" >&2; exit 1; }
+
 .PHONY: e2e-spans
 e2e-spans: build ## spans of a service with OpenTelemetry's SDK, with what its quota stopped (as root, 10 seconds, on an idle host)
 	@$(GO) -C test/otel run . -exe $(abspath $(BIN))/unthrottle
@@ -327,7 +359,7 @@ e2e-install: ## installs what make e2e runs, on Debian (as root; a package may s
 	@apt-get install -y --no-install-recommends docker.io podman conmon containerd runc busybox-static
 
 .PHONY: e2e-policies
-e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies, readers and the recommender on a real API server: schema, conditions, events, rights (3 minutes)
+e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies, readers, probes, the recommender and an autoscaler on a real API server: schema, conditions, events, rights (3 minutes)
 	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) $(GO) -C kubernetes test -count=1 -timeout 15m -v ./realapi
 
 ##@ Write what is made from the code

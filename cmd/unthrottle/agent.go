@@ -25,6 +25,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 )
@@ -75,6 +76,8 @@ file changed.`,
 		"names, labels and updates; auto: "+nri.DefaultSocket+" where it is; off: none")
 	cmd.Flags().StringVar(&f.answers, "answers", "", "the `SOCKET` where /containers, /status and /recordings "+
 		"answer; default: the loopback address, to all users of the host")
+	cmd.Flags().StringVar(&f.pods, "pods", "", "the `FILE` that tells of the probes of this node's pods (Kubernetes); "+
+		"it is read again when it changed")
 	cmd.Flags().StringVar(&f.memory, "budget-memory", "", "the `SIZE` that it may hold resident, for example 64MiB; else as above")
 	return cmd
 }
@@ -113,11 +116,14 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 		env.FS = plugin.Through(env.FS)
 		defer runtimes.ThisHost().AddSource(plugin.Names)()
 	}
+	if profile := features.SecurityProfile(infile.Root("/")); profile != "" {
+		env.Log.Warn("containers may have no names: a security profile refuses the files of other processes", "profile", profile)
+	}
 	recorder, closeProbe := flightOf(h, rules, w.stateDir)
 	defer closeProbe()
 	return agent.Run(ctx, agent.Config{
 		Rules: rules, ConfigFile: c.file, Host: h, Env: env, Untrusted: c.untrusted, Version: version,
-		Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers,
+		Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers, Pods: c.pods,
 		Fix: func(latencies slo.Source) fix.Env {
 			return hostEnv(ctx, h, env, &w, latencies)
 		},

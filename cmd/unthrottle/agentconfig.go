@@ -26,6 +26,8 @@ type agentFlags struct {
 	config, cpu, memory, nri string
 	// answers is a socket; "": none.
 	answers string
+	// pods is the file of the node's pods; "": none.
+	pods string
 	// watch: a changed file is read again.
 	watch bool
 }
@@ -40,8 +42,8 @@ type agentConfig struct {
 	write     writeFlags
 	// nri says how to reach the runtime; nil: not at all.
 	nri *nri.Options
-	// answers is the socket for what is seen; "": none.
-	answers string
+	// answers is the socket for what is seen, pods the file of the node's pods; "": none.
+	answers, pods string
 	// listens is the address in use, so that a port of the kernel's choice stays over a reload; "": none yet.
 	listens string
 	// reloaded: another configuration was in use before.
@@ -50,7 +52,7 @@ type agentConfig struct {
 
 // read reads the file, until ctx ends.
 func (f agentFlags) read(ctx context.Context, cmd *cobra.Command) (agentConfig, error) {
-	c := agentConfig{write: f.write, file: f.config, answers: f.answers}
+	c := agentConfig{write: f.write, file: f.config, answers: f.answers, pods: f.pods}
 	var err error
 	if c.rules, c.untrusted, err = policy.ReadRules(ctx, f.config); err != nil {
 		return c, err

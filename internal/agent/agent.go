@@ -52,6 +52,8 @@ type Config struct {
 	// they may.
 	Untrusted string
 	Flight    Flight
+	// Pods is the file of the probes of this node's pods; "": none.
+	Pods string
 	// NRI is the connection to the runtime; nil: none.
 	NRI *nri.Plugin
 	// Direct is Env.FS without the runtime in between, for what must not wait for it.
@@ -95,6 +97,8 @@ type agent struct {
 	chooser *chooser
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder
+	// probes is nil where no file tells of the node's pods.
+	probes *podProbes
 
 	// What is in force as last read, and of which journal: of the acting
 	// goroutine alone.
@@ -147,6 +151,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := a.export(); err != nil {
 		return err
 	}
+	a.probes = newPodProbes(c.Pods, func(why error) { c.Log.Warn("the file of the node's pods is not read", "why", why) })
 	a.startFlight(part)
 	registry := a.registry()
 	part("metrics", func(ctx context.Context) error {
@@ -186,7 +191,7 @@ func (a *agent) collectors() []prometheus.Collector {
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
 	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a},
-		exportFigures{a.sink}, a.rounds, info,
+		exportFigures{a.sink}, a.rounds, info, a.probes,
 		nriFigures{a.NRI}, notTreated{a.chooser}, &a.spent, &a.budget, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
 }
@@ -239,6 +244,8 @@ func (a *agent) watch(ctx context.Context) error {
 		a.rounds.Inc()
 		if a.recorder != nil {
 			a.recorder.round(s)
+			a.probes.round(ctx, s)
+			a.tellProbes(a.time())
 		}
 		a.mu.Lock()
 		a.latest, a.shown, a.lastRound, a.lastInterval = s, s.Observations, time.Now(), a.interval()

@@ -107,11 +107,14 @@ func (r *recorder) keepPeriods(ctx context.Context) error {
 			}
 		}()
 	}
+	r.probes.begin(true)
+	defer r.probes.begin(false)
 	return r.Flight.Probe.PeriodRows(ctx, func(row probe.PeriodRow) error {
 		if r.sink != nil {
 			r.sink.Period(row)
 		}
 		end := wall(row.EndNS)
+		r.probes.row(row, end)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		c, known := r.names[row.Cgroup]

@@ -77,7 +77,7 @@ func (s *suite) annotated(c *containerd, a *agent) error {
 
 // optsOut runs a second pod, like the first one, whose annotation opts out.
 func (s *suite) optsOut(c *containerd, a *agent) error {
-	dir := filepath.Dir(c.socket)
+	dir := c.dir
 	text, err := os.ReadFile(filepath.Join(dir, "pod.json"))
 	if err != nil {
 		return err

@@ -16,6 +16,10 @@ type chartOptions struct {
 	sidecar, said string
 	// update writes the golden files instead of comparing them.
 	update bool
+	// kills is how often parts of a whole node are killed, at moments that seed draws; reset says that it is reset in the end.
+	kills int
+	seed  uint64
+	reset bool
 }
 
 func (o *chartOptions) flags() {
@@ -24,6 +28,9 @@ func (o *chartOptions) flags() {
 	flag.StringVar(&o.sidecar, "sidecar", "", "the image of unthrottle-kubernetes (make e2e-kubernetes makes it)")
 	flag.StringVar(&o.said, "said", "", "the `FILE` for what the commands of the tutorial printed")
 	flag.StringVar(&o.chart, "chart", "packaging/chart/unthrottle", "the chart")
+	flag.IntVar(&o.kills, "kills", 5, "how often parts of the node are killed")
+	flag.Uint64Var(&o.seed, "seed", 1, "the moments of the kills")
+	flag.BoolVar(&o.reset, "reset", true, "reset the node in the end")
 	flag.BoolVar(&o.update, "update", false, "write the chart's golden files")
 }
 
@@ -39,6 +46,7 @@ var tiers = []string{"observe", "cure", "narrow"}
 const (
 	withPolicies = "policies"
 	withReader   = "reader"
+	withProbes   = "probes" // what the probes add to policies
 )
 
 // chartRendered checks what helm makes of the chart.
@@ -49,13 +57,19 @@ func (s *suite) chartRendered(o chartOptions) {
 	helm := func(args ...string) (string, error) { return s.helm(o, filepath.Join(s.dir, "none"), args...) }
 	lint, err := helm("lint", "--strict", o.chart)
 	s.check("chart: helm lint", errors.Join(err, contains(lint, " 0 chart(s) failed")))
-	for _, tier := range append([]string{withPolicies, withReader}, tiers...) {
+	for _, tier := range append([]string{withPolicies, withReader, withProbes}, tiers...) {
 		values := []string{"--set", "tier=" + tier, "--set", "service.enabled=true", "--set", "podMonitor.enabled=true"}
 		switch tier {
 		case withPolicies:
 			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true"}
 		case withReader:
 			values = []string{"--set", "reader.enabled=true"}
+		case withProbes:
+			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true", "--set", "policies.probes=true",
+				"-s", "templates/probes.yaml", "-s", "templates/daemonset.yaml"}
+		}
+		if tier != tiers[0] { // the test's objects are the same in all
+			values = append(values, "--no-hooks")
 		}
 		got, err := helm(append([]string{"template", "unthrottle", o.chart, "-n", "unthrottle"}, values...)...)
 		if o.update && err == nil {

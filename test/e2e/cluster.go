@@ -16,16 +16,15 @@ import (
 	"syscall"
 )
 
-// nodeName is the name of the only node, and its address for the API server, so that the kubelet listens on loopback alone.
-const nodeName = "localhost"
-
 // cluster is Kubernetes on this machine: one node, its containers in a pinned containerd.
 type cluster struct {
 	*containerd
 	// dir is its folder, bin has the programs.
 	dir, bin string
-	// api is the port of the API server.
-	api string
+	// api is the address of the API server, node the node's name.
+	api, node string
+	// whole says that it has this machine for itself, a node with systemd, and its folders and cgroups where a distribution has them.
+	whole bool
 	// config leads an administrator's clients to it.
 	config  string
 	servers []*exec.Cmd
@@ -61,14 +60,14 @@ func (h hostSettings) restore() error {
 
 // startCluster starts all of it. What it starts is stopped by stopAll.
 func (s *suite) startCluster(bin, runtime string) *cluster {
-	k := &cluster{dir: filepath.Join(s.dir, "k"), bin: bin}
+	// The node's name is its address for the API server, so that the kubelet listens on loopback alone.
+	k := &cluster{dir: filepath.Join(s.dir, "k"), bin: bin, node: "localhost"}
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"} {
 		if s.has(k.program(name)) != nil {
 			return nil
 		}
 	}
-	e := pinned(runtime)
-	k.containerd = &containerd{edition: e, socket: filepath.Join(s.dir, e.folder, "containerd.sock")}
+	k.containerd = s.ownContainerd(pinned(runtime))
 	if s.has(k.containerd.program("containerd"), k.containerd.program("ctr"),
 		k.containerd.program("containerd-shim-runc-v2"), s.crictl) != nil {
 		return nil
@@ -100,35 +99,43 @@ func (s *suite) serve(k *cluster, name string, ready func() error, args ...strin
 	return err
 }
 
-// users are who may ask the API server, by token, with their groups.
-var users = map[string]struct{ name, groups string }{
-	"admin": {"admin", "system:masters"}, "manager": {"system:kube-controller-manager", ""}, "scheduler": {"system:kube-scheduler", ""},
-	"node": {"system:node:" + nodeName, "system:nodes"},
+// users are those who may ask the API server, by token, with their groups.
+func (k *cluster) users() map[string]struct{ name, groups string } {
+	return map[string]struct{ name, groups string }{
+		"admin": {"admin", "system:masters"}, "manager": {"system:kube-controller-manager", ""},
+		"scheduler": {"system:kube-scheduler", ""}, "proxy": {"system:kube-proxy", ""},
+		"node": {"system:node:" + k.node, "system:nodes"},
+	}
 }
 
-// startAPI starts etcd and the API server, and writes the files that lead its clients to it.
-func (s *suite) startAPI(k *cluster) error {
+// writeClients writes the files that lead the API server's clients to it, and its keys.
+func (k *cluster) writeClients() error {
 	if err := os.MkdirAll(k.file("pki"), 0o700); err != nil {
 		return err
 	}
-	api := freePort()
-	k.api = api
 	var tokens strings.Builder
-	for short, u := range users {
+	for short, u := range k.users() {
 		token := rand.Text()
 		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", token, u.name, short, u.groups)
 		text := fmt.Sprintf(`apiVersion: v1
 kind: Config
-clusters: [{name: e2e, cluster: {server: "https://127.0.0.1:%s", certificate-authority: %q}}]
+clusters: [{name: e2e, cluster: {server: "https://%s", certificate-authority: %q}}]
 users: [{name: %s, user: {token: %s}}]
 contexts: [{name: e2e, context: {cluster: e2e, user: %s}}]
 current-context: e2e
-`, api, k.file("pki/apiserver.crt"), short, token, short)
+`, k.api, k.file("pki/apiserver.crt"), short, token, short)
 		if err := os.WriteFile(k.file(short+".kubeconfig"), []byte(text), 0o600); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(os.WriteFile(k.file("tokens.csv"), []byte(tokens.String()), 0o600), k.writeAccountKeys()); err != nil {
+	return errors.Join(os.WriteFile(k.file("tokens.csv"), []byte(tokens.String()), 0o600), k.writeAccountKeys())
+}
+
+// startAPI starts etcd and the API server.
+func (s *suite) startAPI(k *cluster) error {
+	port := freePort()
+	k.api = "127.0.0.1:" + port
+	if err := k.writeClients(); err != nil {
 		return err
 	}
 	store, peer := "http://127.0.0.1:"+freePort(), "http://127.0.0.1:"+freePort()
@@ -139,15 +146,20 @@ current-context: e2e
 		return err
 	}
 	// The API server makes its own certificate in pki. Its service has an address of the loopback, where forward answers.
-	if err := s.forward(serviceAddress, "127.0.0.1:"+api); err != nil {
+	if err := s.forward(serviceAddress, k.api); err != nil {
 		return err
 	}
+	return s.serveAPI(k, "--etcd-servers", store, "--bind-address", "127.0.0.1", "--secure-port", port,
+		"--endpoint-reconciler-type", "none", "--service-cluster-ip-range", serviceRange, "--kubelet-preferred-address-types", "Hostname")
+}
+
+// serveAPI starts the API server, with flags of its own.
+func (s *suite) serveAPI(k *cluster, flags ...string) error {
 	return s.serve(k, "kube-apiserver", func() error { _, err := s.kubectl(k, "get", "--raw", "/readyz"); return err },
-		"--etcd-servers", store, "--bind-address", "127.0.0.1", "--secure-port", api, "--cert-dir", k.file("pki"),
-		"--endpoint-reconciler-type", "none", "--service-cluster-ip-range", serviceRange,
-		"--authorization-mode", "Node,RBAC", "--token-auth-file", k.file("tokens.csv"), "--enable-admission-plugins", "NodeRestriction",
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", k.file("pki/sa.pub"),
-		"--service-account-signing-key-file", k.file("pki/sa.key"), "--kubelet-preferred-address-types", "Hostname")
+		append(flags, "--cert-dir", k.file("pki"),
+			"--authorization-mode", "Node,RBAC", "--token-auth-file", k.file("tokens.csv"), "--enable-admission-plugins", "NodeRestriction",
+			"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", k.file("pki/sa.pub"),
+			"--service-account-signing-key-file", k.file("pki/sa.key"))...)
 }
 
 // Kubernetes gives its own service the first address of the range. Pods have the host's network, so that it is one of the
@@ -202,20 +214,26 @@ func (k *cluster) writeAccountKeys() error {
 		os.WriteFile(k.file("pki/sa.pub"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600))
 }
 
-// startNode starts what runs pods.
-func (s *suite) startNode(k *cluster) error {
-	none := func() error { return nil }
-	if err := errors.Join(
+// none is for servers that are ready when others say so.
+func none() error { return nil }
+
+// startControllers starts the controller-manager and the scheduler.
+func (s *suite) startControllers(k *cluster) error {
+	return errors.Join(
 		s.serve(k, "kube-controller-manager", none, "--kubeconfig", k.file("manager.kubeconfig"), "--bind-address", "127.0.0.1",
 			"--secure-port", freePort(), "--cert-dir", k.file("pki-manager"), "--leader-elect=false",
 			"--use-service-account-credentials=true",
 			"--root-ca-file", k.file("pki/apiserver.crt"), "--service-account-private-key-file", k.file("pki/sa.key")),
 		s.serve(k, "kube-scheduler", none, "--kubeconfig", k.file("scheduler.kubeconfig"), "--bind-address", "127.0.0.1",
-			"--secure-port", freePort(), "--cert-dir", k.file("pki-scheduler"), "--leader-elect=false"),
-		makeCgroup(ownCgroup)); err != nil {
+			"--secure-port", freePort(), "--cert-dir", k.file("pki-scheduler"), "--leader-elect=false"))
+}
+
+// startNode starts what runs pods.
+func (s *suite) startNode(k *cluster) error {
+	if err := errors.Join(s.startControllers(k), makeCgroup(ownCgroup)); err != nil {
 		return err
 	}
-	dir := filepath.Dir(k.socket)
+	dir := k.containerd.dir
 	// The runtime wants a network that parses. No plugin is called: all pods have the host's network.
 	network := `{"cniVersion":"0.4.0","name":"none","plugins":[{"type":"loopback"}]}`
 	config := fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
@@ -246,18 +264,38 @@ authorization: {mode: AlwaysAllow}
 	}
 	err := s.serve(k, "kubelet", none, "--config", k.file("kubelet.yaml"), "--kubeconfig", k.file("node.kubeconfig"),
 		"--root-dir", k.file("kubelet"),
-		"--cert-dir", k.file("pki-kubelet"), "--hostname-override", nodeName)
+		"--cert-dir", k.file("pki-kubelet"), "--hostname-override", k.node)
 	if err == nil {
-		err = eventually(func() error {
-			got, err := s.kubectl(k, "get", "node", nodeName, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
-			return errors.Join(err, equal("Ready", got, "True"))
-		})
+		err = s.nodeReady(k)
 	}
 	if err != nil {
-		text, _ := os.ReadFile(filepath.Join(s.dir, "kubelet.log"))
-		err = fmt.Errorf("%w\n%s", err, text[max(0, len(text)-3000):])
+		err = fmt.Errorf("%w\n%s", err, s.log("kubelet"))
 	}
 	return err
+}
+
+// nodeReady waits until the API server has the node as ready.
+func (s *suite) nodeReady(k *cluster) error {
+	return eventually(func() error {
+		got, err := s.kubectl(k, "get", "node", k.node, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+		return errors.Join(err, equal("Ready", got, "True"))
+	})
+}
+
+// podCgroup is the cgroup of a burstable pod.
+func (k *cluster) podCgroup(uid string) string {
+	if k.whole {
+		return "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice"
+	}
+	return ownCgroup + "/kubepods/burstable/pod" + uid
+}
+
+// containerCgroup is that of a container in it.
+func (k *cluster) containerCgroup(pod, id string) string {
+	if k.whole {
+		return pod + "/cri-containerd-" + id + ".scope"
+	}
+	return pod + "/" + id
 }
 
 // makeCgroup makes a cgroup in every hierarchy. On version 1 a cpuset begins empty, and takes no process then.

@@ -96,7 +96,8 @@ imports = []
 type containerd struct {
 	edition
 	server *exec.Cmd
-	socket string
+	// dir has its configuration, nri the plugin socket alone: pods mount that.
+	dir, socket, nri string
 	// sandbox and app are a pod's, others are sandboxes of more pods; ran says that the container of ctr runs.
 	sandbox, app string
 	others       []string
@@ -113,15 +114,11 @@ func (c *containerd) appCgroup() string { return c.podCgroup() + "/" + c.app }
 
 func (c *containerd) batchCgroup() string { return ownCgroup + "/" + c.batch }
 
-// nriDir has the plugin socket, and nothing else: pods mount it.
-func (c *containerd) nriDir() string { return filepath.Join(filepath.Dir(c.socket), "nri-socket") }
-
 // program is one of its programs by name.
 func (c *containerd) program(name string) string { return filepath.Join(c.bin, name) }
 
 func (s *suite) startContainerd(e edition) *containerd {
-	dir := filepath.Join(s.dir, e.folder)
-	c := &containerd{edition: e, socket: filepath.Join(dir, "containerd.sock")}
+	c := s.ownContainerd(e)
 	if s.has(c.program("containerd"), c.program("ctr"), c.program("containerd-shim-runc-v2"), s.crictl) != nil {
 		return nil
 	}
@@ -135,9 +132,15 @@ func (s *suite) startContainerd(e edition) *containerd {
 	return c
 }
 
+// ownContainerd is one whose folders are all in ours.
+func (s *suite) ownContainerd(e edition) *containerd {
+	dir := filepath.Join(s.dir, e.folder)
+	return &containerd{edition: e, dir: dir, socket: filepath.Join(dir, "containerd.sock"), nri: filepath.Join(dir, "nri-socket")}
+}
+
 func (s *suite) configureContainerd(c *containerd) error {
-	dir := filepath.Dir(c.socket)
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "cni"), 0o700), os.MkdirAll(c.nriDir(), 0o700)); err != nil {
+	dir := c.dir
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "cni"), 0o700), os.MkdirAll(c.nri, 0o700)); err != nil {
 		return err
 	}
 	config := strings.NewReplacer("DIR", dir, "PAUSE", pauseName).Replace(c.config)
@@ -158,7 +161,7 @@ func (s *suite) serveContainerd(c *containerd) (err error) {
 		env = []string{"PATH=" + c.bin + ":" + os.Getenv("PATH")}
 	}
 	c.server, err = s.server(c.folder+"-containerd", env, func() error { _, err := s.ctr(c, "version"); return err },
-		c.program("containerd"), "-c", filepath.Join(filepath.Dir(c.socket), "config.toml"))
+		c.program("containerd"), "-c", filepath.Join(c.dir, "config.toml"))
 	return err
 }
 
@@ -172,7 +175,7 @@ func (s *suite) cri(c *containerd, args ...string) (string, error) {
 
 // criFlags leads crictl to this containerd.
 func (c *containerd) criFlags(args ...string) []string {
-	return append([]string{"-c", filepath.Join(filepath.Dir(c.socket), "crictl.yaml")}, args...)
+	return append([]string{"-c", filepath.Join(c.dir, "crictl.yaml")}, args...)
 }
 
 func (s *suite) importImage(c *containerd, namespace, layout string) error {
@@ -193,7 +196,7 @@ func (s *suite) runContainerd(c *containerd) error {
 	}
 	c.ran = true
 	type object = map[string]any
-	dir := filepath.Dir(c.socket)
+	dir := c.dir
 	host := object{"network": 2, "pid": 1, "ipc": 2} // the host's network, as no CNI is here
 	pod := object{"metadata": object{"name": c.pod, "namespace": c.namespace, "uid": c.uid}, "labels": object{"app": "crates"},
 		"annotations":   object{"unthrottle.dev/objective": askedObjective, "unthrottle.dev/remedy": "pin"},

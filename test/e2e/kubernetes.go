@@ -35,6 +35,9 @@ const (
 // kubernetes has the chart's agent find, explain, forecast and cure a throttled pod of a real cluster.
 func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	p := &cart{address: "127.0.0.1:" + freePort(), said: map[string]string{}}
+	if k.whole {
+		p.address = ":8080" // of the pod's own address
+	}
 	if s.check("kubernetes: a pod of a service with a limit of "+firstLimit+" runs", s.startCart(k, p)) != nil {
 		return
 	}
@@ -52,10 +55,23 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	if s.check("kubernetes: helm upgrades it to the tier cure, the agent has an NRI session", s.upgrade(k, p, o)) != nil {
 		return
 	}
+	s.tested(k, o)
 	s.cured(k, p, c)
 	s.killedAgent(k, p)
 	s.resized(k, p)
 	s.policies(k, p, o)
+	s.resizedBelowBurst(k, p)
+	if k.whole {
+		s.narrowed(k, p, o)
+		s.byUsers(k, p, o)
+		s.secured(k, o)
+		s.cpuManager(k, p)
+		s.probed(k, o)
+		s.killed(k, p, o, o.kills, o.seed)
+		if o.reset {
+			s.reset(k, p)
+		}
+	}
 	s.uninstalled(k, p, o)
 	if o.said != "" {
 		s.check("kubernetes: what the commands of the tutorial printed is in "+o.said, p.write(k, o.said))
@@ -83,7 +99,7 @@ func (p *cart) write(k *cluster, name string) error {
 		p.said[command] = strings.TrimRight(strings.Join(lines, "\n"), "\n")
 	}
 	text, err := json.MarshalIndent(p.said, "", " ")
-	return errors.Join(err, os.WriteFile(name, text, 0o644))
+	return errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, text, 0o644))
 }
 
 // show runs unthrottle in the agent's pod as the tutorial does.
@@ -112,7 +128,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: cart, namespace: shop, labels: {app: cart}}
 spec:
-  hostNetwork: true
+  hostNetwork: %t
   automountServiceAccountToken: false
   terminationGracePeriodSeconds: 1
   containers:
@@ -123,7 +139,7 @@ spec:
     resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {cpu: %s, memory: 128Mi}}
     volumeMounts: [{name: service, mountPath: /service, readOnly: true}]
   volumes: [{name: service, hostPath: {path: %q, type: Directory}}]
-`, imageName, p.address, firstLimit, dir)
+`, !k.whole, imageName, p.address, firstLimit, dir)
 	if _, err := s.kubectl(k, "create", "namespace", "shop"); err != nil {
 		return err
 	}
@@ -131,22 +147,30 @@ spec:
 	if err := eventually(func() error { return s.create(k, objects) }); err != nil {
 		return err
 	}
-	if _, err := s.kubectl(k, "wait", "-n", "shop", "--for=condition=Ready", "pod/cart", "--timeout=100s"); err != nil {
+	if _, err := s.kubectl(k, "wait", "-n", "shop", "--for=condition=Ready", "pod/cart", s.timeout()); err != nil {
 		events, _ := s.kubectl(k, "get", "events", "-A")
 		return fmt.Errorf("%w\n%s", err, events)
 	}
+	return errors.Join(s.lookAtCart(k, p), equal("quota", p.kernel.quota(), "20000"), equal("the pod's quota", p.pod.quota(), "20000"))
+}
+
+// lookAtCart reads which container the pod has, and what the kernel has of it.
+func (s *suite) lookAtCart(k *cluster, p *cart) error {
 	got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o",
-		"jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
-	uid, id, _ := strings.Cut(got, " containerd://")
-	if err != nil || uid == "" || id == "" {
+		"jsonpath={.metadata.uid} {.status.podIP} {.status.containerStatuses[0].containerID}")
+	var uid, podIP, id string
+	if _, bad := fmt.Sscanf(got, "%s %s containerd://%s", &uid, &podIP, &id); err != nil || bad != nil {
 		return errors.Join(err, fmt.Errorf("the pod's ids are %q", got))
 	}
 	p.uid, p.id = uid, id
-	p.pod = newSettings(ownCgroup + "/kubepods/burstable/pod" + uid)
-	p.kernel = newSettings(p.pod.path + "/" + id)
+	if k.whole {
+		p.address = podIP + ":8080"
+	}
+	p.pod = newSettings(k.podCgroup(uid))
+	p.kernel = newSettings(k.containerCgroup(p.pod.path, id))
 	p.podBefore, p.before = p.pod.read(), p.kernel.read()
 	p.pid, err = s.mainProcess(k, id)
-	return errors.Join(err, equal("quota", p.kernel.quota(), "20000"), equal("the pod's quota", p.pod.quota(), "20000"))
+	return err
 }
 
 // mainProcess is the first process of a container.
@@ -163,23 +187,48 @@ func (s *suite) install(k *cluster, p *cart, o chartOptions) error {
 	if err := s.importImage(k.containerd, "k8s.io", o.image); err != nil {
 		return err
 	}
-	told, err := s.helm(o, k.config, "install", "unthrottle", o.chart, "-n", "unthrottle", "--create-namespace",
-		"--set", "image.repository=docker.io/library/unthrottle", "--set", "image.tag=e2e", "--set", "image.pullPolicy=Never",
-		"--set", "hostNetwork=true", "--set", "port="+freePort(), "--set", "host.nri="+k.nriDir(), "--set", "host.state="+k.file("state"),
-		"--set", "config.scope="+ownCgroup)
+	args := []string{"install", "unthrottle", o.chart, "-n", "unthrottle", "--create-namespace",
+		"--set", "image.repository=docker.io/library/unthrottle", "--set", "image.tag=e2e", "--set", "image.pullPolicy=Never"}
+	if !k.whole {
+		args = append(args, "--set", "hostNetwork=true", "--set", "port="+freePort(), "--set", "host.nri="+k.nri,
+			"--set", "host.state="+k.file("state"), "--set", "config.scope="+ownCgroup)
+	}
+	told, err := s.helm(o, k.config, args...)
 	p.said[helmInstall] = told
 	return errors.Join(err, s.rolledOut(k))
 }
 
 // rolledOut waits until each node has the agent of the chart's last revision.
 func (s *suite) rolledOut(k *cluster) error {
-	_, err := s.kubectl(k, "rollout", "status", "-n", "unthrottle", "ds/unthrottle", "--timeout=110s")
+	_, err := s.kubectl(k, "rollout", "status", "-n", "unthrottle", "ds/unthrottle", s.timeout())
 	if err != nil {
 		pods, _ := s.kubectl(k, "describe", "pods", "-n", "unthrottle")
 		logs, _ := s.kubectl(k, "logs", "-n", "unthrottle", "ds/unthrottle", "--tail=20")
 		err = fmt.Errorf("%w\n%.3000s\n%s", err, pods, logs)
 	}
 	return err
+}
+
+// tested runs the chart's own test.
+func (s *suite) tested(k *cluster, o chartOptions) {
+	err := s.importImage(k.containerd, "k8s.io", o.sidecar)
+	if err == nil {
+		_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values",
+			"--set", "test.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "test.image.tag=e2e")
+	}
+	if err == nil {
+		_, err = s.helm(o, k.config, "test", "unthrottle", "-n", "unthrottle", s.timeout())
+	}
+	if err != nil {
+		logs, _ := s.kubectl(k, "logs", "-n", "unthrottle", "unthrottle-test", "-c", "test")
+		pods, _ := s.kubectl(k, "get", "pods", "-A", "-o", "wide")
+		err = fmt.Errorf("%w\n%s%s", err, logs, pods)
+	}
+	left, failed := s.kubectl(k, "get", "pods,serviceaccounts,roles,rolebindings", "-n", "unthrottle", "-o", "name")
+	if strings.Contains(left, "unthrottle-test") {
+		failed = errors.Join(failed, errors.New(left))
+	}
+	s.check("kubernetes: helm test finds a throttled pod of its own, and removes it", errors.Join(err, failed))
 }
 
 // upgrade gives the agent the rights to change something.
@@ -200,12 +249,12 @@ func (s *suite) upgrade(k *cluster, p *cart, o chartOptions) error {
 
 // agentPage gets a page of the agent in its pod.
 func (s *suite) agentPage(k *cluster, path string) (string, error) {
-	port, err := s.kubectl(k, "get", "-n", "unthrottle", "ds/unthrottle", "-o",
-		"jsonpath={.spec.template.spec.containers[0].ports[0].containerPort}")
+	address, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-l", "app.kubernetes.io/name=unthrottle", "-o",
+		"jsonpath={.items[0].status.podIP}:{.items[0].spec.containers[0].ports[0].containerPort}")
 	if err != nil {
 		return "", err
 	}
-	return (&agent{address: "127.0.0.1:" + port}).page(path)
+	return (&agent{address: address}).page(path)
 }
 
 // inAgent runs unthrottle in the agent's pod and reads its JSON. Exit code 1 is a verdict on the load.
@@ -284,11 +333,7 @@ func (s *suite) found(k *cluster, p *cart) {
 	s.check(fmt.Sprintf("kubernetes: forecast compares remedies (%s)", remedy), err)
 
 	err = s.inAgent(k, nil, "apply", cartName, "--remedy", "raise", "--to", "0.9")
-	if err == nil {
-		err = errors.New("apply is not refused")
-	} else {
-		err = contains(err.Error(), "read-only")
-	}
+	err = wants(err, "read-only")
 	s.check("kubernetes: the tier observe refuses a change", errors.Join(err, s.untouched(p)))
 }
 
@@ -343,14 +388,19 @@ func (s *suite) inForce(p *cart) error {
 	return nil
 }
 
+// agentProcess is the agent in its pod.
+func (s *suite) agentProcess(k *cluster) (int, error) {
+	id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "jsonpath={.items[0].status.containerStatuses[0].containerID}")
+	if err != nil {
+		return 0, err
+	}
+	return s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
+}
+
 // killedAgent kills the agent: what is in force stays, and the next one has it in its journal.
 func (s *suite) killedAgent(k *cluster, p *cart) {
 	before := p.kernel.read()
-	id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "jsonpath={.items[0].status.containerStatuses[0].containerID}")
-	var pid int
-	if err == nil {
-		pid, err = s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
-	}
+	pid, err := s.agentProcess(k)
 	if err == nil {
 		err = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -410,7 +460,7 @@ func resizedTo(before string) string {
 func (s *suite) uninstalled(k *cluster, p *cart, o chartOptions) {
 	_, err := s.helm(o, k.config, "uninstall", "unthrottle", "-n", "unthrottle")
 	s.check("kubernetes: helm uninstalls the chart", err)
-	_, err = s.kubectl(k, "wait", "-n", "unthrottle", "--for=delete", "pod", "-l", "app.kubernetes.io/name=unthrottle", "--timeout=90s")
+	_, err = s.kubectl(k, "wait", "-n", "unthrottle", "--for=delete", "pod", "-l", "app.kubernetes.io/name=unthrottle", s.timeout())
 	pods, failed := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "name")
 	s.check("kubernetes: the agent's pod ends within its grace period", errors.Join(err, failed, equal("pods", pods, "")))
 	left, err := s.kubectl(k, "get", "all,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings", "-A", "-l", "app.kubernetes.io/name=unthrottle", "-o", "name")
@@ -423,7 +473,7 @@ func (s *suite) uninstalled(k *cluster, p *cart, o chartOptions) {
 // deletePods deletes what the checks made, and waits for the kubelet's folders of pods to go.
 func (s *suite) deletePods(k *cluster, o chartOptions) {
 	_, _ = s.helm(o, k.config, "uninstall", "unthrottle", "-n", "unthrottle", "--ignore-not-found")
-	_, err := s.kubectl(k, "delete", "namespace", "shop", "unthrottle", "--ignore-not-found", "--timeout=100s")
+	_, err := s.kubectl(k, "delete", "namespace", "shop", "unthrottle", "--ignore-not-found", s.timeout())
 	s.check("kubernetes: the pods are deleted, the kubelet keeps nothing of them", errors.Join(err, eventually(func() error {
 		left, _ := filepath.Glob(k.file("kubelet/pods/*"))
 		return equal("folders", strings.Join(left, " "), "")

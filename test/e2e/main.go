@@ -19,7 +19,9 @@ func main() {
 	bin := flag.String("containerd", "", "the folder of a containerd 2 with its shim and ctr (make e2e builds it)")
 	prometheus := flag.String("prometheus", "", "the folder of a Prometheus (make e2e-prometheus builds it)")
 	kubernetes := flag.String("kubernetes", "", "the folder of Kubernetes and its etcd (make e2e-kubernetes builds it)")
-	only := flag.String("only", "docker,podman,containerd,nri,chart", "which of these run, and prometheus and kubernetes")
+	cni := flag.String("cni", "", "the folder of network plugins (make e2e-node builds it)")
+	only := flag.String("only", "docker,podman,containerd,nri,chart",
+		"which of these run, and prometheus, kubernetes and, in a machine of its own, systemd, hard and node")
 	serve := flag.String("serve", "", "be the service that pods run, at this address")
 	var o chartOptions
 	o.flags()
@@ -30,7 +32,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	failed, err := run(ctx, programs{*exe, *crictl, *bin, *prometheus, *kubernetes}, strings.Split(*only, ","), o, os.Stdout)
+	failed, err := run(ctx, programs{*exe, *crictl, *bin, *prometheus, *kubernetes, *cni}, strings.Split(*only, ","), o, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(2)
@@ -40,8 +42,8 @@ func main() {
 	}
 }
 
-// programs are where the programs are that the checks run; containerd, prometheus and kubernetes are folders.
-type programs struct{ exe, crictl, containerd, prometheus, kubernetes string }
+// programs are where the programs are that the checks run; all but the first two are folders.
+type programs struct{ exe, crictl, containerd, prometheus, kubernetes, cni string }
 
 // run runs all checks and returns how many failed.
 func run(ctx context.Context, where programs, only []string, o chartOptions, out io.Writer) (failed int, err error) {
@@ -53,12 +55,17 @@ func run(ctx context.Context, where programs, only []string, o chartOptions, out
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	for _, path := range []*string{&where.exe, &where.crictl, &where.containerd, &where.prometheus, &where.kubernetes} {
+	for _, path := range []*string{&where.exe, &where.crictl, &where.containerd, &where.prometheus, &where.kubernetes, &where.cni} {
 		if *path, err = filepath.Abs(*path); err != nil {
 			return 0, err
 		}
 	}
 	s := &suite{ctx: ctx, out: out, dir: dir, exe: where.exe, crictl: where.crictl}
+	if slices.ContainsFunc(only, func(name string) bool { return name == "node" || name == "systemd" || name == "hard" }) {
+		s.onNode(where, only, o)
+		fmt.Fprintf(out, "%d passed, %d failed\n", s.passed, s.failed)
+		return s.failed, nil
+	}
 	before := look()
 	if slices.Contains(only, "prometheus") {
 		s.prometheus(where.prometheus)

@@ -126,7 +126,7 @@ func (s *suite) startAgent(c *containerd, a *agent) (err error) {
 		a.address = string(found[1])
 		_, err = a.page("/readyz")
 		return err
-	}, s.exe, "agent", "--config", filepath.Join(s.dir, "rules.yaml"), "--nri", filepath.Join(c.nriDir(), "nri.sock"), "--verbose")
+	}, s.exe, "agent", "--config", filepath.Join(s.dir, "rules.yaml"), "--nri", filepath.Join(c.nri, "nri.sock"), "--verbose")
 	return err
 }
 
@@ -206,9 +206,9 @@ func (s *suite) judged(c *containerd, verdict string) error {
 	return err
 }
 
-// eventually tries for up to two minutes.
+// eventually tries for some minutes.
 func eventually(try func() error) (err error) {
-	for range 120 {
+	for range 240 {
 		if err = try(); err == nil {
 			return nil
 		}

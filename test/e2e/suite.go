@@ -22,6 +22,8 @@ type suite struct {
 	dir, exe, crictl string
 	passed, failed   int
 	stops            []func() // last first
+	// units says that servers are units of this machine's systemd.
+	units bool
 }
 
 // check writes the line of a check and returns its error.
@@ -58,9 +60,20 @@ type said struct {
 	out, errors string
 }
 
-// run runs a program to its end, at most for two minutes. Stopping needs it after an interrupt too.
+// patience is for how long a program may run; on emulated CPUs loading the probe alone can take a minute.
+func (s *suite) patience() time.Duration {
+	if s.units {
+		return 15 * time.Minute
+	}
+	return 2 * time.Minute
+}
+
+// timeout is the flag by which kubectl and helm give up before we do.
+func (s *suite) timeout() string { return "--timeout=" + (s.patience() - 10*time.Second).String() }
+
+// run runs a program to its end, at most as long as patience allows. Stopping needs it after an interrupt too.
 func (s *suite) run(stdin io.Reader, env []string, name string, args ...string) (said, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, complaints bytes.Buffer
@@ -82,6 +95,9 @@ func (s *suite) ask(env []string, name string, args ...string) (string, error) {
 
 // server starts a program in the background, with what it says in NAME.log, and waits until ready has no error.
 func (s *suite) server(name string, env []string, ready func() error, args ...string) (*exec.Cmd, error) {
+	if s.units {
+		return nil, s.unit(name, env, ready, args...)
+	}
 	log, err := os.Create(filepath.Join(s.dir, name+".log"))
 	if err != nil {
 		return nil, err
@@ -93,14 +109,29 @@ func (s *suite) server(name string, env []string, ready func() error, args ...st
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	for range 150 {
+	return cmd, s.untilReady(name, 150, ready)
+}
+
+// untilReady waits until a server answers.
+func (s *suite) untilReady(name string, tries int, ready func() error) (err error) {
+	for range tries {
 		if err = ready(); err == nil || s.ctx.Err() != nil {
-			return cmd, errors.Join(err, s.ctx.Err())
+			return errors.Join(err, s.ctx.Err())
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	text, _ := os.ReadFile(log.Name())
-	return cmd, fmt.Errorf("%s does not answer: %w\n%s", name, err, text[max(0, len(text)-2000):])
+	return fmt.Errorf("%s does not answer: %w\n%s", name, err, s.log(name))
+}
+
+// log is the end of what a server said.
+func (s *suite) log(name string) string {
+	var text []byte
+	if s.units {
+		text, _ = exec.Command("journalctl", "--no-pager", "-o", "cat", "-n", "30", "-u", name).CombinedOutput()
+	} else {
+		text, _ = os.ReadFile(filepath.Join(s.dir, name+".log"))
+	}
+	return string(text[max(0, len(text)-3000):])
 }
 
 // end asks a server to end, and kills it where it does not within ten seconds.

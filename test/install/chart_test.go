@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -131,6 +132,29 @@ func TestChartReader(t *testing.T) {
 		if m.Name == "api" {
 			t.Error("the agent has a token")
 		}
+	}
+}
+
+// TestChartProbes: with policies.probes the container policies gets one right more, which is to see pods, and the agent none.
+func TestChartProbes(t *testing.T) {
+	with := goldenDaemonSet(t, "probes").Spec.Template.Spec.Containers
+	without := goldenDaemonSet(t, "policies").Spec.Template.Spec.Containers
+	if len(with) != 2 || len(without) != 2 {
+		t.Fatalf("%d and %d containers", len(with), len(without))
+	}
+	if at := slices.Index(with[0].Args, "--pods"); at < 0 || !slices.Contains(with[1].Args, with[0].Args[at+1]) {
+		t.Errorf("they name two files: %q, %q", with[0].Args, with[1].Args)
+	}
+	for i := range with {
+		with[i].Args, without[i].Args = nil, nil
+	}
+	if !reflect.DeepEqual(with, without) {
+		t.Errorf("more than the arguments differs: %+v, %+v", with, without)
+	}
+	text := string(fileOf(t, filepath.Join(chart, "golden", "probes.yaml")))
+	const rules = "rules:\n- apiGroups: [\"\"]\n  resources: [pods]\n  verbs: [list, watch]\n"
+	if strings.Count(text, "rules:\n") != 1 || !strings.Contains(text, rules) {
+		t.Errorf("the rights are not %q:\n%s", rules, text)
 	}
 }
 

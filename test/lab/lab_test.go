@@ -81,6 +81,20 @@ func TestArguments(t *testing.T) {
 			}
 		}
 	}
+	files.Disks, files.Parameters = []string{"/root.ext4", "/files.ext4"}, []string{"lockdown=integrity"}
+	machine, err := ParseMachine("4", 1, NUMAPerSocket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := strings.Join(Arguments(machine, files, "stdio"), " ")
+	for _, w := range []string{"snapshot=on,file=/root.ext4", "readonly=on,file=/files.ext4", "apparmor=1", "lockdown=integrity"} {
+		if !strings.Contains(node, w) {
+			t.Errorf("a node: no %q in %s", w, node)
+		}
+	}
+	if strings.Contains(node, "-no-reboot") || strings.Contains(node, "apparmor=0") {
+		t.Errorf("a node may reboot and has AppArmor: %s", node)
+	}
 	odd := Machine{Sockets: 3, L3sPerSocket: 1, CoresPerL3: 1, ThreadsPerCPU: 1, NUMA: NUMAPerSocket, MemoryMiB: 1000}
 	if sum := odd.nodeMiB(0) + odd.nodeMiB(1) + odd.nodeMiB(2); sum != 1000 {
 		t.Errorf("the nodes' memory adds up to %d MiB, want 1000", sum)

@@ -88,6 +88,8 @@ var forms = []form{
 	{target: "e2e-prometheus", elsewhere: "builds Prometheus for minutes; what rules and dashboards name is tested in internal/agent"},
 	{target: "e2e-kubernetes", elsewhere: "builds Kubernetes for half an hour; what the agent does in its pods is " +
 		"tested by make e2e and in internal/agent"},
+	{target: "e2e-node", elsewhere: "needs mmdebstrap and builds Kubernetes; the lab's node is tested in test/lab/boot"},
+	{target: "e2e-node-hard", elsewhere: "as e2e-node"},
 	{target: "sidecar-image", elsewhere: "make e2e-kubernetes runs it; make image writes the same"},
 	{target: "agent-image", elsewhere: "make e2e runs it; make image writes the same"},
 	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller and " +

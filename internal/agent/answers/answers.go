@@ -1,5 +1,6 @@
 // Package answers is what the agent answers as JSON on loopback addresses alone, beside package listing (GET /containers) and
-// policy.Document (GET /policy). Whoever reads these answers imports this package, and with it no part of the agent.
+// policy.Document (GET /policy), and the file by which the agent is told of pods. Whoever reads or writes these imports this package, and
+// with it no part of the agent.
 package answers
 
 import (

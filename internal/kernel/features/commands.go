@@ -91,6 +91,10 @@ func Lacks(r Report, tried Tried) []Missing {
 			add("CAP_SYS_PTRACE", "names of libraries in explain; memory of containers",
 				r.Rights.wayToCapabilities([]string{"CAP_SYS_PTRACE"}))
 		}
+		if r.Rights.Profile != "" {
+			add("other processes' files", "names of containers and libraries", fmt.Sprintf("the security profile %s refuses them: %s",
+				r.Rights.Profile, r.Rights.wayToUnconfined()))
+		}
 		if r.Rights.Lacks("CAP_SYS_NICE") {
 			add("CAP_SYS_NICE", "pin --realtime, pin --mems, apply --system", r.Rights.wayToCapabilities([]string{"CAP_SYS_NICE"}))
 		}
@@ -112,6 +116,17 @@ func Lacks(r Report, tried Tried) []Missing {
 		add("the state directory", "apply, fix, restore", tried.StateDir)
 	}
 	return missings
+}
+
+// wayToUnconfined leads out of a security module's profile.
+func (r Rights) wayToUnconfined() string {
+	switch r.Container {
+	case "kubernetes":
+		return "in the container's securityContext: appArmorProfile: {type: Unconfined}, or with SELinux seLinuxOptions: {type: spc_t}"
+	case "":
+		return "run unconfined"
+	}
+	return "start the container with --security-opt apparmor=unconfined, or with SELinux --security-opt label=disable"
 }
 
 func (r Rights) wayToCapabilities(names []string) string {

@@ -1,10 +1,13 @@
 package features
 
 import (
+	"errors"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Rights are what the process may do that looks at the host.
@@ -19,6 +22,29 @@ type Rights struct {
 	// Container names the kind of container that the process runs in: "docker", "podman", "kubernetes" or "container";
 	// "": it sees the host's processes and cgroups.
 	Container string `json:"container"`
+	// Profile is the security module's profile that keeps this process from the files of other processes, such as
+	// "cri-containerd.apparmor.d (enforce)"; "": none does.
+	Profile string `json:"security_profile"`
+}
+
+// maxProfile bounds a profile's name, in bytes.
+const maxProfile = 128
+
+// SecurityProfile is Rights.Profile. A process with CAP_SYS_PTRACE that cannot read process 1 is refused by a security module
+// (ptrace_may_access of kernel/ptrace.c asks both). root is the file system of "/".
+func SecurityProfile(root fs.FS) string {
+	status, err := fs.ReadFile(root, "proc/self/status")
+	if missing := missingCapabilities(string(status)); err != nil || missing == nil || slices.Contains(missing, "CAP_SYS_PTRACE") {
+		return ""
+	}
+	if _, err := fs.Stat(root, "proc/1/root/proc"); !errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	profile, err := fs.ReadFile(root, "proc/self/attr/current")
+	if name := text.Sanitize(strings.TrimSpace(string(profile)), maxProfile); err == nil && name != "" {
+		return name
+	}
+	return "its name is not known"
 }
 
 // A capability that some command uses: its number in linux/capability.h, and what for.
@@ -45,6 +71,7 @@ func readRights(root fs.FS, euid int, privateCgroups bool, processes string) Rig
 	if status, err := fs.ReadFile(root, "proc/self/status"); err == nil {
 		r.Missing = missingCapabilities(string(status))
 	}
+	r.Profile = SecurityProfile(root)
 	if !privateCgroups && r.PrivateProcesses != Yes {
 		return r
 	}

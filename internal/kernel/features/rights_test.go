@@ -1,6 +1,7 @@
 package features
 
 import (
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,23 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
+	const all = "000001ffffffffff"
+	for _, c := range []struct {
+		capabilities, profile string
+		refused               error
+		want                  string
+	}{
+		{all, "cri-containerd.apparmor.d (enforce)\n", fs.ErrPermission, "cri-containerd.apparmor.d (enforce)"},
+		{all, "unconfined\n", nil, ""}, {all, "", fs.ErrPermission, "its name is not known"},
+		{all, "x\n", fs.ErrNotExist, ""},                               // a /proc that hides processes
+		{"0000000000000000", "docker-default\n", fs.ErrPermission, ""}, // refused for the capability
+	} {
+		root := status(c.capabilities)
+		root["proc/self/attr/current"] = file(c.profile)
+		if got := SecurityProfile(refusing{root, "proc/1/root/proc", c.refused}); got != c.want {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
 	for name, c := range map[string]struct {
 		root      fstest.MapFS
 		processes string
@@ -50,6 +68,23 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
+}
+
+// refusing is a file system that answers one name with an error; nil: it is there.
+type refusing struct {
+	fstest.MapFS
+	name string
+	err  error
+}
+
+func (r refusing) Stat(name string) (fs.FileInfo, error) {
+	if name == r.name && r.err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: r.err}
+	}
+	if name == r.name {
+		name = "proc/self/status"
+	}
+	return r.MapFS.Stat(name)
 }
 
 func TestCommandsAndWhatIsMissing(t *testing.T) {

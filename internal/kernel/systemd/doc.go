@@ -5,7 +5,8 @@
 // Only a property that systemd knows lasts.
 //
 // Rule: the package sets runtime properties (SetUnitProperties with runtime = true). systemd keeps them in /run, so a
-// reboot removes them together with the cgroup's own settings. No file of the user changes.
+// reboot removes them together with the cgroup's own settings. No file of the user changes. Forget removes systemd's files in
+// /run as well, once a property has its former value again.
 //
 // Values are text, in one notation for users and journal:
 //

@@ -22,6 +22,8 @@ type fake struct {
 	sets  []set
 	// hang makes every call wait until the test ends.
 	hang chan struct{}
+	// reload is what a reload does to the units.
+	reload func()
 }
 
 type set struct {
@@ -61,6 +63,16 @@ func (m manager) SetUnitProperties(unit string, runtime bool, properties []prope
 		s.names = append(s.names, p.Name)
 	}
 	m.sets = append(m.sets, s)
+	return nil
+}
+
+func (m manager) Reload() *dbus.Error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reload == nil {
+		return dbus.NewError("org.freedesktop.DBus.Error.AccessDenied", []any{"no reload here"})
+	}
+	m.reload()
 	return nil
 }
 

@@ -29,6 +29,9 @@ type Error struct {
 
 // Error names unit, property and cause.
 func (e *Error) Error() string {
+	if e.Unit == "" {
+		return fmt.Sprintf("systemd: cannot %s: %v", e.Op, e.Err)
+	}
 	if e.Property == "" {
 		return fmt.Sprintf("systemd: unit %q: cannot %s: %v", e.Unit, e.Op, e.Err)
 	}
@@ -42,6 +45,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type Manager struct {
 	conn    *sd.Conn
 	timeout time.Duration
+	control string // controlDir
 }
 
 // Dial connects to the systemd that runs this machine. It fails if systemd did not boot the machine or does not answer.
@@ -80,7 +84,7 @@ func Dial(ctx context.Context) (*Manager, error) {
 }
 
 // New uses an existing connection; timeout bounds every call.
-func New(conn *sd.Conn, timeout time.Duration) *Manager { return &Manager{conn, timeout} }
+func New(conn *sd.Conn, timeout time.Duration) *Manager { return &Manager{conn, timeout, controlDir} }
 
 // Close ends the connection.
 func (m *Manager) Close() { m.conn.Close() }

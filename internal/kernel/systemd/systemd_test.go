@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +57,56 @@ func TestGetAndSet(t *testing.T) {
 	last := f.sets[len(f.sets)-1]
 	if !last.runtime || !slices.Equal(last.names, []string{unitprop.AllowedMemoryNodes, unitprop.CPUQuotaPeriodUSec}) {
 		t.Errorf("got %+v", last)
+	}
+}
+
+// A drop-in of a property that has its former value goes. One whose value was set by others until the next boot stays.
+func TestForget(t *testing.T) {
+	f := newFake()
+	m := dialFake(t, f, time.Minute)
+	m.control = t.TempDir()
+	dir := filepath.Join(m.control, unitName+".d")
+	files := func() []os.DirEntry {
+		t.Helper()
+		found, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	fill := func() {
+		t.Helper()
+		err := os.MkdirAll(dir, 0o755)
+		for _, name := range []string{"50-AllowedCPUs.conf", "50-CPUQuota.conf", "50-MemoryMax.conf"} {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	back := map[string]map[string]string{unitName: {unitprop.AllowedCPUs: "", unitprop.CPUQuotaPerSecUSec: "1500000"}}
+	if err := m.Forget(t.Context(), back); err != nil { // without files there is no reload, which would fail
+		t.Error(err)
+	}
+	fill()
+	f.reload = func() { f.units[unitName]["Service.AllowedCPUs"] = []byte{} }
+	if err := m.Forget(t.Context(), back); err != nil || len(files()) != 1 || len(f.sets) != 0 {
+		t.Errorf("left %v, set %v, %v", files(), f.sets, err)
+	}
+	fill()
+	f.reload = func() { f.units[unitName]["Service.CPUQuotaPerSecUSec"] = uint64(2000000) }
+	if err := m.Forget(t.Context(), back); err != nil || len(f.sets) != 1 ||
+		!slices.Equal(f.sets[0].names, []string{unitprop.CPUQuotaPerSecUSec}) ||
+		f.units[unitName]["Service.CPUQuotaPerSecUSec"] != uint64(1500000) {
+		t.Errorf("set %v, %v", f.sets, err)
+	}
+	fill()
+	f.reload = nil
+	if err := m.Forget(t.Context(), back); err == nil || !strings.Contains(err.Error(), "systemd: cannot reload the units") {
+		t.Errorf("a refused reload: %v", err)
+	}
+	if err := m.Forget(t.Context(), map[string]map[string]string{"../etc.service": {unitprop.AllowedCPUs: ""}}); err != nil {
+		t.Errorf("a name that is no unit's: %v", err)
 	}
 }
 

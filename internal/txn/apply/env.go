@@ -64,6 +64,8 @@ type Env struct {
 type Systemd interface {
 	Get(ctx context.Context, unit, property string) (string, error)
 	Set(ctx context.Context, unit string, properties map[string]string, runtime bool) error
+	// Forget removes what Set left for properties that have their former values again, by unit and property.
+	Forget(ctx context.Context, values map[string]map[string]string) error
 }
 
 // Proc reads processes.

@@ -86,6 +86,7 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	complete := true
 	if len(ids) > 0 {
 		complete, err = r.release(ctx, ids, "restored")
+		r.forgetProperties(ctx)
 	}
 	if err == nil && !complete {
 		err = &NotRestored{Left: r.left}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -19,6 +20,13 @@ type unitFake struct {
 	path  string
 	props map[string]string
 	gone  bool
+	// forgotten are the values that were told when their drop-ins went.
+	forgotten []map[string]map[string]string
+}
+
+func (u *unitFake) Forget(_ context.Context, values map[string]map[string]string) error {
+	u.forgotten = append(u.forgotten, values)
+	return nil
 }
 
 func (u *unitFake) Get(_ context.Context, unit, property string) (string, error) {
@@ -67,6 +75,11 @@ func TestSystemdProperties(t *testing.T) {
 	s.must(s.everythingBack(before))
 	if u.props["AllowedCPUs"] != "" {
 		t.Errorf("in the end: %v", u.props)
+	}
+	want := []map[string]map[string]string{{"b.scope": {"AllowedCPUs": "0-3,6-7", "CPUQuotaPerSecUSec": "2000000"}},
+		{"b.scope": {"AllowedCPUs": ""}}}
+	if !reflect.DeepEqual(u.forgotten, want) {
+		t.Errorf("forgotten: %v, want %v", u.forgotten, want)
 	}
 }
 

@@ -48,6 +48,27 @@ func (unitProperty) exists(journal.Setting) (bool, error) { return true, nil }
 
 func (unitProperty) traits() traits { return traits{valued: true} }
 
+// forgetProperties has systemd drop what it keeps of the properties that were put back. What it keeps otherwise ends with the
+// next boot.
+func (r *run) forgetProperties(ctx context.Context) {
+	values := map[string]map[string]string{}
+	for _, w := range r.res.Writes {
+		if w.Kind != change.KindSystemd || !w.Done {
+			continue
+		}
+		if values[w.Unit] == nil {
+			values[w.Unit] = map[string]string{}
+		}
+		values[w.Unit][w.File] = w.After
+	}
+	if len(values) == 0 || r.Systemd == nil {
+		return
+	}
+	if err := r.Systemd.Forget(ctx, values); err != nil {
+		r.warn("%v", err)
+	}
+}
+
 // withFiles adds, to each list that is set through systemd, the file behind it. systemd cannot empty the file while
 // processes are inside (systemd#43846), so that the rollback of the property alone
 // would not work; and it writes the file only after it has answered.

@@ -27,6 +27,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/podresize/sidecar"
 	"github.com/unthrottle/unthrottle/kubernetes/controller"
+	"github.com/unthrottle/unthrottle/kubernetes/installed"
+	"github.com/unthrottle/unthrottle/kubernetes/podprobes"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
 	"github.com/unthrottle/unthrottle/kubernetes/recommender"
@@ -38,7 +40,9 @@ const usage = `unthrottle-kubernetes stands beside the agent of one node.
   unthrottle-kubernetes init  --base FILE --out FILE
       writes a rules file that only observes, for the time before the policies are known
   unthrottle-kubernetes watch --base FILE --out FILE
-      keeps the rules file true to the ThrottlePolicies, and their statuses true
+      keeps the rules file true to the ThrottlePolicies, and their statuses true;
+      with --pods it also tells the agent which probes the kubelet makes, and makes
+      events of what the agent finds of them
   unthrottle-kubernetes read  --agent URL --listen ADDRESS
       shows each user what the agent sees of the pods that the user may get;
       'kubectl unthrottle' reads it
@@ -47,6 +51,10 @@ const usage = `unthrottle-kubernetes stands beside the agent of one node.
   unthrottle-kubernetes recommend --report FILE
       gives VerticalPodAutoscalers that name the recommender "unthrottle" what the
       JSON of 'unthrottle fleet report' says, once; it stands beside no agent
+  unthrottle-kubernetes test --labels SELECTOR --for TIME
+      helm test: waits until the agent of this node has throttled periods of this pod's
+      container "burner", which runs
+  unthrottle-kubernetes compute --for TIME
 
 `
 
@@ -85,18 +93,23 @@ func run(ctx context.Context, args []string) error {
 	socket := flags.String("socket", sidecar.Socket, "the `SOCKET` where the agent has pods resized")
 	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each "+
 		"ends what the agent is trying")
+	pods := flags.String("pods", "", "the `FILE` that tells the agent of the probes of this node's pods; none by default")
+	node := flags.String("node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --pods")
 	report := flags.String("report", "", "the `FILE` with the JSON of 'unthrottle fleet report'")
 	oldest := flags.Duration("oldest", 48*time.Hour, "do nothing with a report whose last row is older than this `TIME`")
+	labels := flags.String("labels", "", "the agents' pods, by their `LABELS`")
+	agentHost := flags.String("agent-host", "", "test: the `ADDRESS` of this node's agent; its pod's by default")
+	length := flags.Duration("for", time.Minute, "test, compute: for how much `TIME`")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read", "resize", "recommend"}, args[0]) {
+	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read", "resize", "recommend", "test", "compute"}, args[0]) {
 		if err := flags.Parse(args); err != nil {
 			return err
 		}
 		flags.Usage()
-		return errors.New("say init, watch, read, resize or recommend")
+		return errors.New("say init, watch, read, resize, recommend, test or compute")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -123,6 +136,16 @@ func run(ctx context.Context, args []string) error {
 	if args[0] == "recommend" {
 		return recommend(ctx, *kubeconfig, *report, *oldest, log)
 	}
+	if args[0] == "test" || args[0] == "compute" {
+		ctx, cancel := context.WithTimeout(ctx, *length)
+		defer cancel()
+		if args[0] == "compute" {
+			installed.Compute(ctx)
+			return nil
+		}
+		return test(ctx, *kubeconfig, *labels, installed.Pod{Namespace: *namespace, Name: *identity, Container: "burner",
+			Node: os.Getenv("NODE_NAME"), AgentHost: *agentHost})
+	}
 	own, err := infile.ReadAll(ctx, *base, nil, policy.MaxConfigBytes)
 	if err != nil {
 		return err
@@ -148,6 +171,31 @@ func run(ctx context.Context, args []string) error {
 	leases, err := coordination.NewForConfig(config)
 	if err != nil {
 		return err
+	}
+	if *pods != "" {
+		if u, err := url.Parse(*agent); err != nil || u.Scheme != "http" || u.Host == "" {
+			return fmt.Errorf("--agent %q: with --pods give a URL such as %s", *agent, reader.DefaultAgent)
+		}
+		if *node == "" {
+			return errors.New("--node is missing (NODE_NAME): --pods tells of the pods of one node")
+		}
+		typed, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() {
+			done <- podprobes.Run(ctx, podprobes.Options{Client: typed, Node: *node, Out: *pods, Agent: *agent,
+				LeastInterval: 2 * time.Second, AskInterval: *interval, Log: log})
+		}()
+		defer func() {
+			cancel()
+			if err := <-done; err != nil {
+				log.Error("the agent is not told of pods", "error", err)
+			}
+		}()
 	}
 	return controller.Run(ctx, controller.Options{Client: client, Leases: leases, Base: own, Out: *out,
 		Identity: *identity, Namespace: *namespace, LeaseName: *lease,
@@ -212,6 +260,27 @@ func recommend(ctx context.Context, kubeconfig, file string, oldest time.Duratio
 	if len(done.Failed) > 0 {
 		return fmt.Errorf("%d of %d autoscalers were left as they are", len(done.Failed), done.Objects)
 	}
+	return nil
+}
+
+// test asks this node's agent about a container of this pod.
+func test(ctx context.Context, kubeconfig, labels string, p installed.Pod) error {
+	if labels == "" || p.Name == "" || p.Namespace == "" || p.Node == "" {
+		return errors.New("test: --labels, POD_NAME, POD_NAMESPACE and NODE_NAME are needed; helm test gives them")
+	}
+	config, err := api(kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	periods, agent, err := installed.Throttled(ctx, client, p.Namespace, labels, p, 2*time.Second)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("node %s: agent %s sees %s/%s/%s, throttled in %d periods\n", p.Node, agent, p.Namespace, p.Name, p.Container, periods)
 	return nil
 }
 

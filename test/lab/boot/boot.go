@@ -29,6 +29,7 @@ type Guest struct {
 	Vmlinux  string
 	Modules  []string
 	Files    []File
+	Node     *Node // nil: the guest's root is its initramfs
 	Plan     wire.Plan
 	Limit    time.Duration // of the whole run
 	// BootLimit is how long the guest may take to its first frame; 0 is DefaultBootLimit. One that takes longer is ended,
@@ -97,6 +98,15 @@ func run(ctx context.Context, g Guest) (Result, error) {
 		return Result{}, err
 	}
 	defer initramfs.Close()
+	var disks, parameters []string
+	if g.Node != nil {
+		files, remove, err := g.filesDisk(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		defer remove()
+		disks, parameters = []string{g.Node.Disk, files}, g.Node.Parameters
+	}
 	if info, err := initramfs.Stat(); err == nil {
 		g.Machine.MemoryMiB += initramfsCopies * int(info.Size()>>20)
 	}
@@ -119,6 +129,7 @@ func run(ctx context.Context, g Guest) (Result, error) {
 		Initramfs: fmt.Sprintf("/proc/self/fd/%d", firstExtraFD),
 		DataDirs:  g.DataDirs,
 		Frames:    fmt.Sprintf("/proc/self/fd/%d", firstExtraFD+1),
+		Disks:     disks, Parameters: parameters,
 	}, console)...)
 	cmd.ExtraFiles = []*os.File{initramfs, toFrames}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

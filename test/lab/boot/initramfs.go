@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/u-root/u-root/pkg/cpio"
 	"golang.org/x/sys/unix"
@@ -64,16 +65,10 @@ func foldersOf(name string) (all []cpio.Record) {
 	return all
 }
 
-// records are what the guest finds in its root.
+// records are what the guest finds in its root: all that it has, or what it needs until a disk is that.
 func (g Guest) records() ([]cpio.Record, error) {
-	first := g.Init
-	if first == "" {
-		var err error
-		if first, err = os.Executable(); err != nil {
-			return nil, err
-		}
-	}
-	if err := checkStatic(first); err != nil {
+	first, err := g.first()
+	if err != nil {
 		return nil, err
 	}
 	plan, err := json.Marshal(g.Plan)
@@ -82,11 +77,16 @@ func (g Guest) records() ([]cpio.Record, error) {
 	}
 	records := []cpio.Record{
 		cpio.CharDev("dev/console", 0o600, 5, 1), // the kernel opens it for init before any file system is mounted
-		cpio.Symlink("sbin", "bin"),
 		cpio.StaticFile(cpio.Normalize(wire.PlanPath), string(plan), 0o644),
 	}
-	files := append([]File{{"init", first}, {"bin/busybox", g.Busybox}}, g.Files...)
-	for _, module := range g.Modules {
+	files, modules := []File{{"init", first}}, g.Modules
+	if g.Node == nil {
+		records = append(records, cpio.Symlink("sbin", "bin"))
+		files = append(append(files, File{"bin/busybox", g.Busybox}), g.Files...)
+	} else {
+		modules = append(slices.Clone(modules), g.Node.Modules...)
+	}
+	for _, module := range modules {
 		files = append(files, File{path.Join("lab/modules", filepath.Base(module)), module})
 	}
 	host := cpio.NewRecorder()
@@ -99,6 +99,18 @@ func (g Guest) records() ([]cpio.Record, error) {
 	}
 	cpio.MakeAllReproducible(records)
 	return records, nil
+}
+
+// first is the guest's first process, as a file of this machine.
+func (g Guest) first() (string, error) {
+	first := g.Init
+	if first == "" {
+		var err error
+		if first, err = os.Executable(); err != nil {
+			return "", err
+		}
+	}
+	return first, checkStatic(first)
 }
 
 // records are a file, or those of a folder, where links stay links. What is neither is an error.

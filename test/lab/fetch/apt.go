@@ -15,6 +15,8 @@ import (
 type apt struct {
 	dir  string // private: sources, lists, state, archives
 	conf string
+	// repository is the address of the Debian archive.
+	repository string
 }
 
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -35,7 +37,7 @@ func newAPT(ctx context.Context, dir string) (*apt, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &apt{dir: dir, conf: filepath.Join(dir, "lab.conf")}
+	a := &apt{dir: dir, conf: filepath.Join(dir, "lab.conf"), repository: repo}
 	for _, d := range []string{"lists/partial", "state", "cache", "empty"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return nil, err

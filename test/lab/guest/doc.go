@@ -12,7 +12,11 @@
 // Example: a plan with one step {"argv":["nproc"]} in a guest of 16 CPUs sends booted, stdout "16\n", exit {"code":0},
 // done.
 //
-// Limits: the guest has no network but loopback, no disk, and keeps everything in memory. On cgroup v2 all controllers
+// A node (`lab run --node`) has its root on a disk, with a distribution's own init: the lab's binary mounts that disk and
+// becomes that init, which starts the binary again as a service that follows the plan. After a reboot the service begins
+// with the first step again.
+//
+// Limits: the guest has no network but loopback, no disk unless it is a node, and forgets everything. On cgroup v2 all controllers
 // are on for the children of the root. On v1, whose cpuset needs a kernel before 6.12, each controller has its own
 // hierarchy.
 //

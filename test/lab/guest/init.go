@@ -16,9 +16,9 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// Inside reports whether this process is the guest's first one.
+// Inside reports whether this process is the guest's first one, or a node's service that follows the plan.
 func Inside() bool {
-	if os.Getpid() != 1 {
+	if os.Getpid() != 1 && os.Getenv(serviceVariable) == "" {
 		return false
 	}
 	_, err := os.Stat(wire.PlanPath)
@@ -52,7 +52,13 @@ func run() error {
 	if err := json.Unmarshal(text, &plan); err != nil {
 		return fmt.Errorf("%s: %w", wire.PlanPath, err)
 	}
-	setupErr := errors.Join(setUp(plan.CgroupVersion), loadModules("/lab/modules"))
+	if plan.Node && os.Getpid() == 1 {
+		return becomeNode()
+	}
+	var setupErr error
+	if !plan.Node {
+		setupErr = errors.Join(setUp(plan.CgroupVersion), loadModules("/lab/modules"))
+	}
 	port, err := openPort(10 * time.Second)
 	if err != nil {
 		return errors.Join(setupErr, err)
@@ -159,6 +165,9 @@ func openPort(wait time.Duration) (port, error) {
 // sendFiles sends the regular files below dir.
 func sendFiles(host *wire.Writer, dir string) error {
 	return filepath.WalkDir(dir, func(file string, d os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) && file == dir {
+			return nil // a node has it if a step makes it
+		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -180,7 +189,7 @@ func sendFiles(host *wire.Writer, dir string) error {
 }
 
 func loadModules(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.ko"))
+	files, err := filepath.Glob(filepath.Join(dir, "*.ko*"))
 	if err != nil {
 		return err
 	}
@@ -189,7 +198,11 @@ func loadModules(dir string) error {
 		if err != nil {
 			return err
 		}
-		err = unix.FinitModule(int(f.Fd()), "", 0)
+		flags := 0
+		if filepath.Ext(file) != ".ko" {
+			flags = unix.MODULE_INIT_COMPRESSED_FILE
+		}
+		err = unix.FinitModule(int(f.Fd()), "", flags)
 		f.Close()
 		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("load %s: %w", file, err)

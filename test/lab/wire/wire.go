@@ -12,7 +12,10 @@ import (
 
 // Paths and names in the guest.
 const (
-	PlanPath = "/lab/plan.json"
+	Dir      = "/lab"
+	PlanPath = Dir + "/plan.json"
+	// InitPath is the program that follows the plan, on a node: there it is not the first process.
+	InitPath = Dir + "/init"
 	// SpeedPath has the calibration as Speed, for the steps; there is none without one.
 	SpeedPath = "/lab/speed.json"
 	OutDir    = "/out" // files left here return to the host
@@ -29,6 +32,9 @@ type Plan struct {
 	Steps []Step `json:"steps"`
 	// CgroupVersion is the hierarchy to mount, 1 or 2.
 	CgroupVersion int `json:"cgroup_version"`
+	// Node has the root on a disk, whose own init the first process becomes. A service of it follows the plan, anew after
+	// each boot.
+	Node bool `json:"node,omitempty"`
 	// Shell starts an interactive shell on the console instead of Steps.
 	Shell bool `json:"shell,omitempty"`
 	// Calibrate measures the machine's speed before the steps.

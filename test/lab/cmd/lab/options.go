@@ -29,6 +29,8 @@ type options struct {
 	memory   int
 	limit    time.Duration
 	console  bool
+	node     bool
+	append   []string
 	slow     slowed
 }
 
@@ -41,6 +43,9 @@ func (o *options) add(cmd *cobra.Command, limit time.Duration) {
 	f.StringVar(&o.cgroup, "cgroup", "v2", "cgroup hierarchy: v2, or v1 on kernels before 6.12")
 	f.IntVar(&o.memory, "memory", lab.DefaultMemoryMiB, "memory in MiB, the initramfs comes on top")
 	f.Duration("timeout", limit, "end the guest after this time; with --slow it is the guest's")
+	f.BoolVar(&o.node, "node", false, "boot a Debian with systemd from a disk, as a node of Kubernetes has it (needs "+
+		"root, mmdebstrap, e2fsprogs)")
+	f.StringArrayVar(&o.append, "append", nil, "a parameter of a node's kernel (repeat)")
 	f.BoolVar(&o.console, "console", false, "show the guest's console on stderr")
 	o.slow.add(cmd)
 	// One variable for several commands would have the default of the last.
@@ -130,5 +135,14 @@ func (o *options) atHostPace(ctx context.Context, log io.Writer) (boot.Guest, er
 	}
 	kernel, err := cache.Kernel(ctx, line)
 	g.Vmlinux, g.Modules = kernel.Vmlinux, kernel.Modules
+	if err != nil || !o.node {
+		return g, err
+	}
+	node, err := cache.Node(ctx, line, kernel)
+	g.Node = &boot.Node{Disk: node.Disk, Modules: node.Modules, Parameters: o.append}
+	g.Plan.Node, g.BootLimit = true, nodeBootLimit
 	return g, err
 }
+
+// nodeBootLimit is five times what systemd takes to start its services on emulated CPUs.
+const nodeBootLimit = 10 * time.Minute

@@ -1,0 +1,259 @@
+package podprobes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/unthrottle/unthrottle/internal/agent/answers"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/kubernetes/controller"
+)
+
+// Options of Run.
+type Options struct {
+	Client kubernetes.Interface
+	// Node is the one whose pods are told.
+	Node string
+	// Out is the file that the agent reads, Agent its URL.
+	Out, Agent string
+	// LeastInterval is between two writes of the file, AskInterval between two questions for findings.
+	LeastInterval, AskInterval time.Duration
+	Log                        *slog.Logger
+}
+
+const (
+	// Reason is that of the events.
+	Reason = "ProbeMissesByQuota"
+	// maxMessage bounds an event's message in bytes; the API allows 1,024.
+	maxMessage = 1000
+	// mostBytes of an answer are read, answerIn is how long it may take.
+	mostBytes = 2 << 20
+	answerIn  = 30 * time.Second
+	component = "unthrottle-kubernetes"
+)
+
+// teller is Run at work.
+type teller struct {
+	Options
+	pods    cache.SharedIndexInformer
+	ends    Ends
+	written []byte
+	// told are the events of the last two days that are made, by name.
+	told map[string]time.Time
+	// silent is why the agent was not understood last.
+	silent string
+}
+
+// Run keeps the file, and makes events, until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	t := &teller{Options: o, ends: Ends{}, told: map[string]time.Time{}}
+	wake := make(chan struct{}, 1)
+	changed := func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	if err := t.watch(changed); err != nil {
+		return err
+	}
+	go t.pods.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), t.pods.HasSynced) {
+		return nil
+	}
+	changed() // a node without pods has no change
+	ask := time.NewTicker(o.AskInterval)
+	defer ask.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ask.C:
+			t.write(time.Now()) // again, if it could not be written
+			t.ask(ctx, time.Now())
+		case <-wake:
+			t.write(time.Now())
+			select { // what changes together is one write
+			case <-ctx.Done():
+				return nil
+			case <-time.After(o.LeastInterval):
+			}
+		}
+	}
+}
+
+// watch makes the informer of the node's pods.
+func (t *teller) watch(changed func()) error {
+	of := func(o metav1.ListOptions) metav1.ListOptions {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", t.Node).String()
+		return o
+	}
+	pods := t.Client.CoreV1().Pods(metav1.NamespaceAll)
+	t.pods = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return pods.List(ctx, of(o))
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return pods.Watch(ctx, of(o))
+		},
+	}, t.Client), &core.Pod{}, 0, nil)
+	if err := t.pods.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		t.Log.Warn("the node's pods cannot be read; what was known of their probes stays", "error", err)
+	}); err != nil {
+		return err
+	}
+	if err := t.pods.SetTransform(needed); err != nil {
+		return err
+	}
+	signal := func(any) { changed() }
+	_, err := t.pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: signal,
+		UpdateFunc: func(_, of any) { signal(of) }, DeleteFunc: signal})
+	return err
+}
+
+// needed drops all of a pod that is not needed: its environment may hold secrets, and takes memory.
+func needed(of any) (any, error) {
+	pod, ok := of.(*core.Pod)
+	if !ok {
+		return of, nil
+	}
+	bare := func(all []core.Container) (out []core.Container) {
+		for _, c := range all {
+			out = append(out, core.Container{Name: c.Name, RestartPolicy: c.RestartPolicy,
+				LivenessProbe:  c.LivenessProbe,
+				ReadinessProbe: c.ReadinessProbe})
+		}
+		return out
+	}
+	return &core.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID,
+			ResourceVersion: pod.ResourceVersion},
+		Spec: core.PodSpec{NodeName: pod.Spec.NodeName, Containers: bare(pod.Spec.Containers),
+			InitContainers: bare(pod.Spec.InitContainers)},
+		Status: core.PodStatus{ContainerStatuses: pod.Status.ContainerStatuses,
+			InitContainerStatuses: pod.Status.InitContainerStatuses},
+	}, nil
+}
+
+// known are the node's pods as they were seen last.
+func (t *teller) known() (pods []*core.Pod) {
+	for _, of := range t.pods.GetStore().List() {
+		if pod, ok := of.(*core.Pod); ok && pod.Spec.NodeName == t.Node {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// write writes the file if it changes.
+func (t *teller) write(now time.Time) {
+	pods := Of(t.known(), t.ends, now)
+	file, err := json.Marshal(pods)
+	if err == nil && bytes.Equal(file, t.written) {
+		return
+	}
+	if err == nil {
+		err = controller.WriteFile(t.Out, file)
+	}
+	if err != nil {
+		t.Log.Error("the file of the node's pods cannot be written; the one before stays", "error", err)
+		return
+	}
+	if t.written = file; pods.LeftOut > 0 {
+		t.Log.Warn("the agent is not told of all containers with probes", "left_out", pods.LeftOut)
+	}
+}
+
+// ask asks the agent for its findings, and makes their events.
+func (t *teller) ask(ctx context.Context, now time.Time) {
+	findings, err := t.findings(ctx)
+	for i := range findings {
+		if failed := t.event(ctx, &findings[i], now); err == nil {
+			err = failed
+		}
+	}
+	for name, at := range t.told {
+		if now.Sub(at) >= 48*time.Hour {
+			delete(t.told, name)
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		t.silent = ""
+	case t.silent != err.Error():
+		t.silent = err.Error()
+		t.Log.Warn("the agent's findings of probes become no events", "error", err)
+	}
+}
+
+func (t *teller) findings(ctx context.Context) ([]answers.ProbeFinding, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerIn)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.Agent+"/probes", nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the agent answers %s to /probes: use one version of both images", answer.Status)
+	}
+	var got answers.Probes
+	if err := json.NewDecoder(io.LimitReader(answer.Body, mostBytes)).Decode(&got); err != nil {
+		return nil, fmt.Errorf("the agent's answer to /probes: %w", err)
+	}
+	if got.Schema != answers.ProbesSchema || got.Version != answers.Version {
+		return nil, errors.New("the agent's answer to /probes is of another version: use one version of both images")
+	}
+	return got.Findings, nil
+}
+
+// event tells a pod of the node what was found of its probe, once a day.
+func (t *teller) event(ctx context.Context, f *answers.ProbeFinding, now time.Time) error {
+	there := false
+	for _, pod := range t.known() {
+		there = there || string(pod.UID) == f.UID && pod.Name == f.Pod && pod.Namespace == f.Namespace
+	}
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%q %q %q %s", f.UID, f.Container, f.Probe.Probe, now.UTC().Format(time.DateOnly))
+	name := fmt.Sprintf("unthrottle-probe-%016x", hash.Sum64())
+	if _, known := t.told[name]; known || !there {
+		return nil
+	}
+	at := metav1.NewTime(now)
+	_, err := t.Client.CoreV1().Events(f.Namespace).Create(ctx, &core.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace},
+		InvolvedObject: core.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: f.Namespace, Name: f.Pod,
+			UID: types.UID(f.UID), FieldPath: "spec.containers{" + f.Container + "}"},
+		Type: core.EventTypeWarning, Reason: Reason, Message: text.Sanitize(f.Says, maxMessage), Count: 1,
+		FirstTimestamp: at, LastTimestamp: at, Source: core.EventSource{Component: component, Host: t.Node},
+		ReportingController: component, ReportingInstance: t.Node,
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	t.told[name] = now
+	return nil
+}

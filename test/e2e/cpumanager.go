@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// staticPolicy is what the kubelet's file has for exclusive CPUs: CPU 0 is the system's, alone, and what is given out is spread over
+// cores.
+const staticPolicy = `cpuManagerPolicy: static
+reservedSystemCPUs: "0"
+cpuManagerPolicyOptions: {strict-cpu-reservation: "true", distribute-cpus-across-cores: "true"}
+featureGates: {CPUManagerPolicyAlphaOptions: true}
+`
+
+// exclusivePod gets a CPU of its own, which the kubelet gives it without a quota (DisableCPUQuotaWithExclusiveCPUs).
+const exclusivePod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s, namespace: shop}
+spec:
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: %[2]s
+    imagePullPolicy: Never
+    command: [sh, -c, "while :; do :; done"]
+    resources: {requests: {cpu: 1, memory: 16Mi}, limits: {cpu: 1, memory: 16Mi}}
+`
+
+// levelPod has a limit for the pod alone.
+const levelPod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: level, namespace: shop}
+spec:
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 1
+  resources: {requests: {cpu: 20m, memory: 16Mi}, limits: {cpu: 50m, memory: 32Mi}}
+  containers:
+  - name: app
+    image: %[2]s
+    imagePullPolicy: Never
+    command: [sh, -c, "while :; do :; done"]
+`
+
+// cpuManager has the kubelet give out CPUs, and tries each remedy that takes CPUs beside that.
+func (s *suite) cpuManager(k *cluster, p *cart) {
+	err := errors.Join(s.systemctl("stop", "kubelet"), os.Remove("/var/lib/kubelet/cpu_manager_state"), s.startKubelet(k, staticPolicy))
+	if s.check("cpu manager: the kubelet runs with the static policy, strict-cpu-reservation and "+
+		"distribute-cpus-across-cores", err) != nil {
+		return
+	}
+	store, err := s.startOther(k, "store", exclusivePod)
+	cpus := func(cgroup string) string {
+		text, _ := os.ReadFile("/sys/fs/cgroup" + cgroup + "/cpuset.cpus.effective")
+		return strings.TrimSpace(string(text))
+	}
+	if err == nil {
+		err = errors.Join(equal("its quota", newSettings(store).quota(), "max"), eventually(func() error {
+			if overlaps(cpus(store), cpus(p.kernel.path)) || strings.ContainsAny(cpus(store), ",-") {
+				return fmt.Errorf("it has CPUs %s, the cart %s", cpus(store), cpus(p.kernel.path))
+			}
+			return nil
+		}))
+	}
+	if s.check("cpu manager: a Guaranteed pod has a CPU of its own and no quota", err) != nil {
+		return
+	}
+	got, err := s.run(nil, []string{"KUBECONFIG=" + k.config}, k.program("kubectl"), "exec", "-n", "unthrottle",
+		"ds/unthrottle", "--", "unthrottle", "check")
+	s.check("cpu manager: check in the agent's pod names it", errors.Join(err, contains(got.out, "kubelet CPU manager")))
+	owned, before, podBefore := cpus(store), p.kernel.read(), p.pod.read()
+	for _, remedy := range [][]string{{"pin"}, {"narrow"}, {"narrow", "--via", "sched_ext"}} {
+		_, err := s.show(k, p, append([]string{"apply", cartName, "--remedy"}, remedy...)...)
+		how := "in force"
+		if err != nil {
+			refused := err.Error()
+			how = "refused: " + strings.TrimSpace(refused[strings.LastIndex(strings.TrimSpace(refused), "\n")+1:])
+			if !strings.Contains(refused, "unthrottle: ") {
+				how = "failed"
+			} else {
+				err = nil
+			}
+		}
+		if overlaps(cpus(p.kernel.path), owned) {
+			err = errors.Join(err, fmt.Errorf("the cart has CPUs %s", cpus(p.kernel.path)))
+		}
+		s.check(fmt.Sprintf("cpu manager: %s beside it leaves its CPU alone (%.160s)", strings.Join(remedy, " "), how),
+			errors.Join(err, equal("the store's CPUs", cpus(store), owned)))
+		if len(remedy) == 1 && remedy[0] == "narrow" {
+			second, err := s.startOther(k, "second", exclusivePod)
+			if err == nil {
+				err = eventually(func() error {
+					if overlaps(cpus(second), cpus(p.kernel.path)) || overlaps(cpus(second), owned) {
+						return fmt.Errorf("it has CPUs %s, the cart %s, the store %s", cpus(second), cpus(p.kernel.path), cpus(store))
+					}
+					return nil
+				})
+			}
+			s.check("cpu manager: while narrow is in force, another pod gets a CPU that the narrow one leaves", err)
+			_, err = s.kubectl(k, "delete", "pod", "-n", "shop", "second", s.timeout())
+			s.check("cpu manager: that pod is deleted", err)
+		}
+		_, err = s.show(k, p, "restore")
+		s.check("cpu manager: restore", errors.Join(err, equal("quota", p.kernel.quota(), quotaIn(before)),
+			equal("the pod's settings", p.pod.read(), podBefore),
+			equal("the store's CPUs", cpus(store), owned)))
+	}
+	_, err = s.show(k, p, "apply", "shop/store", "--remedy", "pin")
+	if err == nil {
+		err = errors.New("it is not refused")
+	} else {
+		err = contains(err.Error(), "unthrottle: ")
+	}
+	s.check("cpu manager: pin of the pod that has its CPU from the kubelet is refused",
+		errors.Join(err, equal("the store's CPUs", cpus(store), owned)))
+
+	level, err := s.startOther(k, "level", levelPod)
+	if err == nil {
+		err = eventually(func() error {
+			var all struct{ Containers []listed }
+			if err := s.inAgent(k, &all, "ls", "--for", "2s"); err != nil {
+				return err
+			}
+			for _, l := range all.Containers {
+				if l.Path == level {
+					return errors.Join(equal("scope", value(l.Scope), "pod"), equal("name", l.Name, "shop/level/app"))
+				}
+			}
+			return errors.New("it is not listed")
+		})
+	}
+	s.check("cpu manager: a pod with pod-level resources alone has its limit of scope pod", err)
+	_, err = s.kubectl(k, "delete", "pod", "-n", "shop", "store", "level", s.timeout())
+	err = errors.Join(err, s.systemctl("stop", "kubelet"), os.Remove("/var/lib/kubelet/cpu_manager_state"), s.startKubelet(k, ""))
+	s.check("cpu manager: the kubelet has its defaults again", err)
+}
+
+// quotaIn is the quota in settings that were read.
+func quotaIn(settings string) string {
+	_, after, _ := strings.Cut(settings, "cpu.max ")
+	quota, _, _ := strings.Cut(after, " ")
+	return quota
+}
+
+// startOther starts another pod of the shop, and returns the cgroup of its container.
+func (s *suite) startOther(k *cluster, name, object string) (string, error) {
+	if err := s.create(k, fmt.Sprintf(object, name, imageName)); err != nil {
+		return "", err
+	}
+	if _, err := s.kubectl(k, "wait", "-n", "shop", "--for=condition=Ready", "pod/"+name, s.timeout()); err != nil {
+		events, _ := s.kubectl(k, "get", "events", "-n", "shop")
+		return "", fmt.Errorf("%w\n%s", err, events)
+	}
+	id, err := s.kubectl(k, "get", "pod", "-n", "shop", name, "-o", "jsonpath={.status.containerStatuses[0].containerID}")
+	found, _ := filepath.Glob("/sys/fs/cgroup/kubepods.slice/*/*" + strings.TrimPrefix(id, "containerd://") + "*")
+	more, _ := filepath.Glob("/sys/fs/cgroup/kubepods.slice/*/*/*" + strings.TrimPrefix(id, "containerd://") + "*")
+	if found = append(found, more...); err == nil && len(found) != 1 {
+		err = fmt.Errorf("container %s has cgroups %v", id, found)
+	}
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimPrefix(found[0], "/sys/fs/cgroup"), nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// securedNamespaces are namespaces by the standard that Kubernetes' own admission enforces in them.
+var securedNamespaces = []string{"baseline", "restricted"}
+
+// securedPod is a throttled pod that the strictest standard takes, in a user namespace of its own.
+const securedPod = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s, labels: {pod-security.kubernetes.io/enforce: %[1]s}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: secured, namespace: %[1]s}
+spec:
+  hostUsers: %[2]t
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 1
+  securityContext: {runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: app
+    image: %[3]s
+    imagePullPolicy: Never
+    command: [sh, -c, "while :; do :; done"]
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+    resources: {requests: {cpu: 20m, memory: 16Mi}, limits: {cpu: 50m, memory: 32Mi}}
+`
+
+// secured looks at pods that are secured as far as Kubernetes can: they are other users' processes, in namespaces of their own. And
+// it installs the chart where it must not be.
+func (s *suite) secured(k *cluster, o chartOptions) {
+	for i, standard := range securedNamespaces {
+		hostUsers := i == 0
+		err := eventually(func() error { return s.create(k, fmt.Sprintf(securedPod, standard, hostUsers, imageName)) })
+		if err == nil {
+			_, err = s.kubectl(k, "wait", "-n", standard, "--for=condition=Ready", "pod/secured", s.timeout())
+		}
+		if err != nil {
+			events, _ := s.kubectl(k, "get", "events", "-n", standard)
+			err = fmt.Errorf("%w\n%s", err, events)
+		}
+		title := fmt.Sprintf("secured: a pod of a namespace with the standard %s, hostUsers %t", standard, hostUsers)
+		if s.check(title+", runs", err) != nil {
+			continue
+		}
+		name := standard + "/secured/app"
+		var all struct{ Containers []listed }
+		err = eventually(func() error {
+			if err := s.inAgent(k, &all, "ls", "--for", "2s"); err != nil {
+				return err
+			}
+			for _, l := range all.Containers {
+				if l.Name == name && l.Throttled != nil && *l.Throttled > 0 {
+					return nil
+				}
+			}
+			return fmt.Errorf("no throttled %s is listed", name)
+		})
+		s.check(title+": ls has it by its name, throttled", err)
+		var told struct {
+			Stopped *float64 `json:"stopped_seconds"`
+		}
+		err = s.inAgent(k, &told, "explain", name, "--for", "3s")
+		if err == nil && (told.Stopped == nil || *told.Stopped <= 0) {
+			err = fmt.Errorf("stopped %v s", told.Stopped)
+		}
+		s.check(title+": explain has its stops", err)
+		err = s.inAgent(k, nil, "apply", name, "--remedy", "raise", "--to", "0.1")
+		s.check(title+": a remedy is applied and undone", errors.Join(err, s.inAgent(k, nil, "restore")))
+	}
+	// The agent sees the node's processes and folders: neither standard takes its pods, and Kubernetes says what they ask for.
+	for _, standard := range securedNamespaces {
+		_, err := s.helm(o, k.config, "install", "unthrottle-"+standard, o.chart, "-n", standard, "--set", "image.tag=e2e")
+		if err == nil {
+			err = eventually(func() error {
+				events, err := s.kubectl(k, "get", "events", "-n", standard)
+				return errors.Join(err, contains(events, "violates PodSecurity"))
+			})
+		}
+		pods, failed := s.kubectl(k, "get", "pods", "-n", standard, "-o", "name")
+		if strings.Contains(pods, "unthrottle") {
+			failed = errors.Join(failed, errors.New(pods))
+		}
+		s.check("secured: the agent's pods are refused in a namespace with the standard "+standard+", with the reason",
+			errors.Join(err, failed))
+		_, _ = s.helm(o, k.config, "uninstall", "unthrottle-"+standard, "-n", standard)
+		_, _ = s.kubectl(k, "delete", "namespace", standard, "--wait=false")
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strings"
+)
+
+// byUsers has a user of the cluster ask for a remedy with kubectl unthrottle, through objects of Kubernetes alone.
+func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
+	before, podBefore := p.kernel.read(), p.pod.read()
+	_, err := s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "mode=apply",
+		"--set", "policies.enabled=true", "--set", "reader.enabled=true",
+		"--set", "reader.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "reader.image.tag=e2e")
+	if s.check("plugin: helm upgrades the chart to mode apply with policies and the reader", errors.Join(err, s.rolledOut(k))) != nil {
+		return
+	}
+	plugin := func(args ...string) (string, error) {
+		got, err := s.run(nil, []string{"KUBECONFIG=" + k.config, "PATH=" + k.bin + ":" + os.Getenv("PATH")}, k.program("kubectl"),
+			append([]string{"unthrottle", "-n", "shop"}, args...)...)
+		return got.out, err
+	}
+	var told string
+	err = eventually(func() error {
+		told, err = plugin("top")
+		return errors.Join(err, contains(told, "cart/app"))
+	})
+	s.check("plugin: top shows the pod", err)
+	told, err = plugin("status")
+	s.check("plugin: status names the node's agent", errors.Join(err, contains(told, k.node)))
+	told, err = plugin("fix", "cart", "--wait", "10m")
+	settings := s.inForce(p)
+	if err == nil && p.kernel.read() == before {
+		settings = errors.New("the settings are those of before:\n" + told)
+	}
+	s.check("plugin: fix applies a remedy by a ThrottlePolicy, and waits for its verdict", errors.Join(err, settings))
+	told, err = plugin("policy", "cart")
+	s.check("plugin: policy names it", errors.Join(err, contains(told, "shop/")))
+	told, err = plugin("restore", "cart", "--wait", "5m")
+	if err != nil {
+		err = errors.Join(err, errors.New(strings.TrimSpace(told)))
+	}
+	s.check("plugin: restore puts it back", errors.Join(err, equal("settings", p.kernel.read(), before),
+		equal("the pod's settings", p.pod.read(), podBefore), s.sameContainer(k, p)))
+	_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "mode=observe")
+	s.check("plugin: helm sets mode observe again", errors.Join(err, s.rolledOut(k)))
+}

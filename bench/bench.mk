@@ -53,6 +53,15 @@ results-threads: need-go ## docs/results/threads.md: a Go service and one of Net
 	@$(GO) -C bench/threads build -o ../../$(BIN)/threads .
 	@$(BIN)/threads $(THREADS)
 
+# How long services take until they are ready under a limit. That of Netty needs libs/java to be built.
+STARTUP ?=
+
+.PHONY: results-startup
+results-startup: need-go ## docs/results/startup.md: a start under a limit, with a burst and with a raised limit (as root, 5 minutes; STARTUP='-rounds 3')
+	@mkdir -p $(BIN)
+	@$(GO) build -o $(BIN)/startup ./bench/startup
+	@$(BIN)/startup $(STARTUP)
+
 .PHONY: bench-placement
 bench-placement: need-go ## our placement beside the kubelet's and nri-plugins', writes docs/results/placement.md (about 20 min)
 	@mkdir -p $(BIN)

@@ -110,7 +110,7 @@ func (f agentFlags) check(out io.Writer, c agentConfig, err error) error {
 	r := c.rules
 	fmt.Fprintf(out, "%s is fine: mode %s, %s, metrics on %s\n", f.config, r.Mode, text.Count(len(r.Rules), "rule"), r.Listen)
 	for _, rule := range r.Rules {
-		if r.Mode == policy.Apply && !rule.Leave && !rule.Judged() {
+		if r.Mode == policy.Apply && !rule.Leave && !rule.Judged() && rule.Startup.Remedy == "" {
 			fmt.Fprintf(out, "note: config line %d: this rule applies nothing: it has neither an slo with a command "+
 				"nor verify: probe\n", rule.Line)
 		}

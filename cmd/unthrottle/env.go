@@ -21,6 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
+	"github.com/unthrottle/unthrottle/internal/podresize/sidecar"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/txn/holder"
@@ -140,6 +141,7 @@ func (f *writeFlags) reading(ctx context.Context, h *cgroup.Host) (env apply.Env
 		IRQ:      irqhost.New("/proc"),
 		Sched:    schedhost.New("/proc"),
 		Width:    holder.New(f.stateDir),
+		Pods:     sidecar.New(sidecar.Socket),
 	}
 	manager, err := systemd.Dial(ctx)
 	if err != nil {

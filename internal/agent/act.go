@@ -60,6 +60,7 @@ func (a *agent) actOnce(ctx context.Context, chooser *chooser, nextChores *time.
 	if newcomers && a.budget.sheds(shedRate) {
 		time.AfterFunc(a.Rules.Interval, a.signal) // newcomers do not wait for slow rounds
 	}
+	a.starts(ctx, newcomers)
 	if newcomers || !now.Before(*nextChores) {
 		*nextChores = now.Add(choreInterval)
 		a.reconcile(ctx)

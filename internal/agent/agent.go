@@ -105,6 +105,8 @@ type agent struct {
 	heldStamp   string
 	heldNow     []txn.InForce
 	historyRead bool
+	// startsTried is how often the start of a container was tried, by path.
+	startsTried map[string]int
 
 	// sink keeps rows for questions over many hosts; nil: the rules ask for none.
 	sink *collect.Sink
@@ -124,7 +126,9 @@ type agent struct {
 
 // Run runs an agent until ctx ends or it cannot go on.
 func Run(ctx context.Context, c Config) error {
-	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules, c.Untrusted)}
+	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules,
+		c.Untrusted),
+		startsTried: map[string]int{}}
 	a.chooser.by = c.Env.By
 	a.chooser.pods, a.chooser.age, a.chooser.tell = podsOf(c.NRI), c.Age, a.tellRefused
 	if c.Flight.Probe != nil {

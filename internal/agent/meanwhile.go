@@ -25,9 +25,11 @@ func (a *agent) meanwhile(ctx context.Context, what string, limit time.Duration,
 		case <-done:
 			return
 		case <-a.wake:
-			if a.newcomersCame() {
+			newcomers := a.newcomersCame()
+			if newcomers {
 				a.moveNewcomers(ctx)
 			}
+			a.starts(ctx, newcomers)
 		}
 	}
 }

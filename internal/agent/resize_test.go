@@ -79,3 +79,42 @@ func TestResizedByOthers(t *testing.T) {
 		}
 	}
 }
+
+// A kubelet that resizes a pod whose container is narrowed with a burst, and has one on pod level, is refused nothing: it
+// lowers the container's limit first, then the pod's. Restore then leaves no burst.
+func TestMakeRoomInAPod(t *testing.T) {
+	k := cgroupmodel.New(cgroupmodel.V2("0-3"))
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &agent{wake: make(chan struct{}, 1), Config: Config{Direct: k, Log: slog.New(slog.DiscardHandler),
+		Env: apply.Env{FS: k, StateDir: t.TempDir(), BootID: "this", By: "test"}}}
+	var changes []change.Change
+	parent := "/"
+	for _, level := range []struct{ path, quota string }{{"/pod", "80000"}, {"/pod/app", "50000"}} {
+		must(k.Write(cgroup.CPU, parent, cgroup.FileSubtreeControl, "+cpu"))
+		must(k.Make(cgroup.CPU, level.path))
+		must(k.Write(cgroup.CPU, level.path, "cpu.max", level.quota+" 100000"))
+		parent = level.path
+		changes = append(changes, change.Change{Kind: change.KindFile, Op: change.OpSet, Controller: cgroup.CPU,
+			Path: level.path,
+			File: "cpu.max.burst", From: "0", To: level.quota})
+	}
+	_, err := apply.Apply(t.Context(), a.Env, txn.Purpose{Target: txn.Target{Path: "/pod/app", Name: "app"},
+		Remedy: "narrow"}, changes)
+	must(err)
+	a.makeRoom(t.Context(), func(path string) bool { return path == "/pod/app" }, 30*time.Millisecond)
+	must(k.Write(cgroup.CPU, "/pod/app", "cpu.max", "30000 100000"))
+	must(k.Write(cgroup.CPU, "/pod", "cpu.max", "60000 100000"))
+	_, err = apply.Restore(t.Context(), a.Env, apply.Selector{})
+	must(err)
+	for path, quota := range map[string]time.Duration{"/pod": 60 * time.Millisecond,
+		"/pod/app": 30 * time.Millisecond} {
+		if l, err := cgroup.ReadLimit(k, path); err != nil || l.Burst != 0 || l.Quota != quota {
+			t.Errorf("%s: %+v, %v", path, l, err)
+		}
+	}
+}

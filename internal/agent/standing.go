@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/nri"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/podresize"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -192,8 +193,12 @@ func (c *chooser) attempted(path string, t policy.Treatment) {
 
 // outcome is what an error of a fix says of the container. Texts that hold what the slo command printed are left to the log.
 func outcome(err error) policy.Treatment {
-	left, none, refused := new(notKept), new(fix.NoRemedy), new(remedy.Refused)
+	left, none, refused, resize := new(notKept), new(fix.NoRemedy), new(remedy.Refused), new(podresize.Refused)
 	switch {
+	case errors.As(err, &resize):
+		reason := map[string]policy.Reason{"": policy.ReasonRefused, podresize.PendingDeferred: policy.ReasonDeferred,
+			podresize.PendingInfeasible: policy.ReasonInfeasible}[resize.Reason]
+		return policy.Treatment{Reason: reason, Detail: resize.Error()}
 	case errors.Is(err, fix.ErrObjectiveMet):
 		return policy.Treatment{Reason: policy.ReasonObjectiveMet}
 	case stale(err):

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/podresize"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -158,6 +159,10 @@ func TestOutcomes(t *testing.T) {
 		{&fix.NoRemedy{Why: "stopped", Not: []policy.Rejected{{Remedy: "pin", Why: "CPUs 2-3 are the kubelet's"}}},
 			policy.ReasonRefused, "the kubelet's"},
 		{&remedy.Refused{Remedy: "pin", Why: "no CPU is free"}, policy.ReasonRefused, "no CPU is free"},
+		{fmt.Errorf("limits.cpu: %w", &podresize.Refused{Message: "exceeded quota"}), policy.ReasonRefused,
+			"exceeded quota"},
+		{&podresize.Refused{Reason: podresize.PendingDeferred, Message: "full"}, policy.ReasonDeferred, "full"},
+		{&podresize.Refused{Reason: podresize.PendingInfeasible, Message: "static"}, policy.ReasonInfeasible, "static"},
 		{&fix.NotMeasured{Err: errors.New("token=secret")}, policy.ReasonNotMeasured, ""},
 		{errors.New("token=secret"), policy.ReasonFailed, ""},
 	} {

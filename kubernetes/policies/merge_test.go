@@ -122,6 +122,8 @@ func TestMistakes(t *testing.T) {
 		"a class not allowed": {"{rules: [{class: exclusive}]}", NotAllowed, "spec.rules[0].remedy", "pin is not allowed"},
 		"a mode not allowed":  {"{mode: apply, rules: [{verify: probe}]}", NotAllowed, "spec.mode", "apply is not allowed"},
 		"more CPU":            {"{rules: [{may: [raise]}]}", NotAllowed, "spec.rules[0].may", "raise is not allowed"},
+		"more CPU at a start": {"{rules: [{startup: {remedy: raise}}]}", NotAllowed, "spec.rules[0].startup.remedy",
+			"raise is not allowed"},
 		"annotations": {"{rules: [{remedy: none, annotations: {allow: [weight]}}]}", NotAllowed,
 			"spec.rules[0].annotations.allow", "weight"},
 		"rules no list":     {"{rules: {}}", Invalid, "spec.rules", "a list"},

@@ -191,6 +191,9 @@ func (s spec) within(a allowance) *Mistake {
 				return no(field+".may", "%s is not allowed here", kind)
 			}
 		}
+		if kind := string(r.Startup.Remedy); kind != "" && !slices.Contains(slices.Concat(a.may, a.remedies), kind) {
+			return no(field+".startup.remedy", "%s is not allowed here", kind)
+		}
 		for _, word := range r.Annotations.Remedies {
 			if !slices.Contains(a.remedies, word) {
 				return no(field+".annotations.allow", "%s is not allowed here", word)

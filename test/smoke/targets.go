@@ -54,6 +54,7 @@ var forms = []form{
 	{target: "e2e-spans"},
 	{target: "results-fleet", args: []string{"FLEET_SERVICES=30"}},
 	{target: "results-threads", args: []string{"THREADS=-rounds 0"}},
+	{target: "results-startup", args: []string{"STARTUP=-rounds 1"}},
 	{target: "results-wide", args: []string{"WIDE_FOR=0"}},
 
 	{target: "lint", elsewhere: inTest},

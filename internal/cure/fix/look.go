@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/internal/podresize"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -98,8 +99,27 @@ func (r *run) lookAndLearn(ctx context.Context) error {
 
 // lookAround gathers what a plan rests on.
 func (r *run) lookAround(ctx context.Context) (err error) {
-	r.facts, err = r.env.Facts(ctx, r.o.All, r.used)
+	if r.facts, err = r.env.Facts(ctx, r.o.All, r.used); err == nil {
+		r.facts.Pod = PodOf(ctx, r.env.Apply.Pods, r.o.Target)
+	}
 	return err
+}
+
+// PodOf reads what the spec of the target's pod has; nil: it is in no pod, or pods cannot be resized from here.
+func PodOf(ctx context.Context, pods podresize.FS, target container.Container) *hoststate.Pod {
+	if pods == nil || target.PodUID == "" {
+		return nil
+	}
+	pod := &hoststate.Pod{Name: podresize.Name(target.Namespace, target.Pod, target.ContainerName)}
+	if !podresize.IsName(pod.Name) {
+		pod.Unread = "its name is not known"
+		return pod
+	}
+	var err error
+	if pod.CPU, err = pods.Read(ctx, pod.Name); err != nil {
+		pod.Unread = err.Error()
+	}
+	return pod
 }
 
 // watch observes containers and, where it is to, records the target at the same time for so long. If the

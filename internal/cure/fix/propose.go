@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // propose chooses and plans. Where there is nothing to write the result says why.
@@ -165,6 +166,9 @@ func (r *run) writtenByOthers(after observe.Observation) string {
 	wrote := map[string]bool{}
 	for _, w := range r.res.Writes {
 		wrote[w.Path] = true
+		if w.Kind == change.KindPodCPU { // by the kubelet, the pod's and the container's
+			wrote[r.o.Target.Group.Path] = true
+		}
 	}
 	others := slices.DeleteFunc(slices.Clone(r.own.Levels), func(l cgroup.Level) bool { return wrote[l.Path] })
 	return recording.LimitsChanged(r.o.Target.Group.Path, observe.CompareLimits(others, after.Levels))

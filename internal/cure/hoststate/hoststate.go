@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/podresize"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -44,6 +45,8 @@ type Facts struct {
 	// Interrupts are the host's; nil: not read, since no transaction in force
 	// keeps any off its CPUs, or not possible.
 	Interrupts *Interrupts
+	// Pod is what the spec of the target's pod has; nil: it is in no pod, or pods cannot be resized from here.
+	Pod *Pod
 	// HasBurst: the kernel knows cpu.max.burst (5.14).
 	HasBurst bool
 	// HasIdle: the kernel knows cpu.idle (5.15).
@@ -58,6 +61,15 @@ type Facts struct {
 	// Named is a cgroup that the user named, below which ancestors' quotas may
 	// be lifted; "": none.
 	Scope, Named string
+}
+
+// Pod is the CPU of a container in its pod's spec.
+type Pod struct {
+	// Name is the container's as package podresize names it.
+	Name string
+	CPU  podresize.CPU
+	// Unread says why it could not be read; "": it was.
+	Unread string
 }
 
 // SchedExt says whether a host can narrow by sched_ext.

@@ -129,6 +129,7 @@ func (r *Rule) read(n *yaml.Node) error {
 		"may":         r.readMay,
 		"verify":      func(n *yaml.Node) error { return oneOf(n, &r.Verify, VerifySLO, VerifyProbe, VerifyBoth) },
 		"trial":       r.readTrial,
+		"startup":     r.readStartup,
 		"lends":       func(n *yaml.Node) error { return truth(n, &r.Shares) },
 		"strict":      func(n *yaml.Node) error { return truth(n, &r.Strict) },
 		"stays":       func(n *yaml.Node) error { return truth(n, &r.Immovable) },
@@ -146,7 +147,7 @@ func (r *Rule) read(n *yaml.Node) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0):
+	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.Startup.Remedy != ""):
 		return r.clash("remedy", "a rule with remedy none has no settings")
 	case r.Leave && len(r.Annotations.Remedies) == 0 && (r.Objective != objective.Objective{} || r.Verify != "" || r.May != nil):
 		return r.clash("remedy", "a rule with remedy none has no settings, unless its annotations allow another remedy")
@@ -276,6 +277,22 @@ func (r *Rule) readTrial(n *yaml.Node) error {
 	}
 	return err
 }
+
+func (r *Rule) readStartup(n *yaml.Node) error {
+	var kind string
+	r.Startup.Most = DefaultStartupMost
+	err := mapping(n, map[string]func(*yaml.Node) error{
+		"remedy": func(n *yaml.Node) error { return oneOf(n, &kind, startupWords...) },
+		"most":   func(n *yaml.Node) error { return duration(n, &r.Startup.Most, time.Second, 10*time.Minute) },
+	})
+	if r.Startup.Remedy = remedy.Kind(kind); err == nil && kind == "" {
+		err = wrong(n, "startup needs a remedy: %s", strings.Join(startupWords, " or "))
+	}
+	return err
+}
+
+// startupWords are the remedies of Startup.
+var startupWords = []string{string(remedy.Burst), string(remedy.Raise)}
 
 func (r *Rule) readSLO(n *yaml.Node) error {
 	given := false

@@ -30,6 +30,8 @@ const (
 	ReasonObjectiveMet Reason = "objective-met"
 	ReasonForecast     Reason = "forecast"
 	ReasonRefused      Reason = "refused"
+	ReasonDeferred     Reason = "resize-deferred"
+	ReasonInfeasible   Reason = "resize-infeasible"
 	ReasonFailed       Reason = "failed"
 	ReasonBudgetCPUs   Reason = "budget-cpus"
 	ReasonReplanned    Reason = "replanned"
@@ -63,6 +65,8 @@ var reasons = []struct {
 	{ReasonObjectiveMet, "the objective of its rule is met"},
 	{ReasonForecast, "the forecast recommends no remedy that its rule allows"},
 	{ReasonRefused, "the remedy cannot be applied here"},
+	{ReasonDeferred, "its node has no room for the raised limit now; the resize is taken back, and tried again later"},
+	{ReasonInfeasible, "the kubelet cannot resize its pod on this node; the resize is taken back"},
 	{ReasonFailed, "the last attempt failed: the agent's log says why"},
 	{ReasonBudgetCPUs, "the budget's share of exclusive CPUs is used up (budget: cpu_share)"},
 	{ReasonReplanned, "the host changed meanwhile: it is planned again"},

@@ -146,6 +146,10 @@ func (v *valuer) rule(e Effective) {
 		}
 		v.add("verify", text.Either(r.Verify == "", VerifySLO, r.Verify), FromRule, r.Lines)
 		v.trial(e.Rule)
+		if r.Startup.Remedy != "" {
+			v.add("startup.remedy", string(r.Startup.Remedy), FromRule, r.Lines)
+			v.add("startup.most", r.Startup.Most.String(), FromRule, r.Lines)
+		}
 		v.objective(e)
 	}
 	v.add("annotations.allow", r.Annotations.Words(), FromRule, r.Lines)

@@ -101,6 +101,8 @@ type Rule struct {
 	// Trial says for how long remedies are tried in turns on one container, and how often; zero: they are not, and the forecast
 	// chooses one.
 	Trial Trial
+	// Startup is what a container gets while it starts; zero: nothing.
+	Startup Startup
 	// Leave: containers that match are never touched.
 	Leave bool
 	// Objective, where SLOCommand is given, is what decides whether a remedy
@@ -121,6 +123,16 @@ type Trial struct {
 	// Quiet is when nothing is tried.
 	Quiet Quiet
 }
+
+// Startup is a remedy for a container that starts. It ends when the container is ready, and after a time at most.
+type Startup struct {
+	// Remedy is remedy.Burst, or remedy.Raise to the next whole number of CPUs.
+	Remedy remedy.Kind
+	Most   time.Duration
+}
+
+// DefaultStartupMost is the default of Startup.Most.
+const DefaultStartupMost = time.Minute
 
 // DefaultTrialPer is the default of Trial.Per.
 const DefaultTrialPer = 24 * time.Hour

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -312,5 +313,37 @@ func TestParseClasses(t *testing.T) {
 	r, err := ParseRules([]byte("version: 1\nrules:\n  - {class: exclusive, irqs: true}\n"))
 	if err != nil || !r.Rules[0].IRQs {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What a container gets while it starts.
+func TestParseStartup(t *testing.T) {
+	for text, want := range map[string]Startup{
+		"{remedy: raise}":            {Remedy: remedy.Raise, Most: time.Minute},
+		"{remedy: burst, most: 20s}": {Remedy: remedy.Burst, Most: 20 * time.Second},
+	} {
+		r, err := ParseRules([]byte("version: 1\nrules:\n- {startup: " + text + "}\n"))
+		if err != nil || r.Rules[0].Startup != want {
+			t.Errorf("%s: %+v, %v", text, r, err)
+		}
+		if got := r.Values(Effective{Rule: &r.Rules[0]}); !slices.ContainsFunc(got,
+			func(v Value) bool {
+				return v.Name == "startup.remedy" && v.Value == string(want.Remedy) && v.From == FromRule
+			}) {
+			t.Errorf("%s: shown %+v", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"{startup: {most: 20s}}":                      "startup needs a remedy: burst or raise",
+		"{startup: {remedy: pin}}":                    "pin",
+		"{startup: {remedy: raise, most: 1h}}":        "give a time from 1s",
+		"{remedy: none, startup: {remedy: burst}}":    "a rule with remedy none has no settings",
+		"{startup: {remedy: raise, until: tomorrow}}": "until",
+		"{startup: raise}":                            "mapping",
+	} {
+		if _, err := ParseRules([]byte("version: 1\nrules:\n- " + text + "\n")); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 }

@@ -97,6 +97,13 @@ func RuleKeys() []Key {
 			{Name: "quiet", Field: "Quiet", Type: TypeText, Doc: "a time of each day in UTC in which nothing is " +
 				"tried, such as 08:00-20:00"},
 		}},
+		{Name: "startup", Field: "Startup", Type: TypeSettings,
+			Doc: "what a container gets while it starts, until it is " +
+				"ready", Keys: []Key{
+				{Name: "remedy", Field: "Remedy", Type: TypeText, Words: startupWords,
+					Doc: "burst, or raise to the next whole number of CPUs, so that runtimes see as many as without"},
+				{Name: "most", Field: "Most", Type: TypeTime, Doc: "for how long at most, 1s to 10m, 1m by default"},
+			}},
 		{Name: "slo", Field: "SLO", Type: TypeSettings, Doc: "the latency that must be kept", Keys: []Key{
 			{Name: "objective", Field: "Objective", Type: TypeText, Doc: "a bound on a percentile, such as p99<20ms"},
 			{Name: "command", Field: "Command", Type: TypeText, Doc: "prints the latencies", NotInPolicies: noCommands},

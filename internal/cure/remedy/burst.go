@@ -48,7 +48,8 @@ var burst = Remedy{
 		}
 		return asked, true
 	},
-	plan: (*planner).burst,
+	plan:       (*planner).burst,
+	parameters: []string{ParamStartup},
 }
 
 // burst keeps the quota and lets unused time of earlier periods be spent.

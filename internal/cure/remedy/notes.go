@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/utils/cpuset"
 
@@ -33,6 +34,8 @@ const (
 	paramAsked     = "asked"                   // of system, "yes": the CPUs were asked for and follow no use
 	paramTo        = "to"                      // of raise: the new limit in CPUs
 	paramCap       = "cap"                     // of narrow by sched_ext: the cap as package widthcap spells it
+	// ParamStartup is for how long it is in force at most, as it is for a container's start.
+	ParamStartup = "startup"
 	// The CPUs of a pin that shares them, revoked from the secondaries for now.
 	paramRevoked = "withheld"
 )
@@ -60,6 +63,8 @@ type Notes struct {
 	Borrowed, Revoked cpuset.CPUSet
 	// To is the limit in CPUs that raise gave; 0: none.
 	To float64
+	// Startup is how long it is in force at most while its container starts; 0: it is for good.
+	Startup time.Duration
 	// Cap is that of a narrow by sched_ext, which has no CPUs of its own; nil: it is none.
 	Cap *widthcap.Cap
 	// Shares, Immovable, Interrupts and FullCores are settings of a pin, Asked is one of system.
@@ -82,6 +87,10 @@ var codecs = map[string]codec{
 	paramCap: func(s *Notes, v string) error {
 		c, err := widthcap.Parse(v)
 		s.Cap = &c
+		return err
+	},
+	ParamStartup: func(s *Notes, v string) (err error) {
+		s.Startup, err = time.ParseDuration(v)
 		return err
 	},
 	paramTo:        cpusOf(func(s *Notes) *float64 { return &s.To }),

@@ -63,6 +63,9 @@ type Request struct {
 	// Factor is by how much raise multiplies the limit; 0: 2. To is the new
 	// limit in CPUs and goes before Factor; 0: not given.
 	Factor, To float64
+	// Starting is how long a container gets it at most while it starts; 0: it is for good. Raise then is one to the next whole
+	// number of CPUs: a runtime that sizes itself meanwhile sees as many CPUs as without it.
+	Starting time.Duration
 	// Observed is what was seen of the container; nil: nothing. It decides
 	// whether burst can help, and what is expected.
 	Observed *hoststate.Observed
@@ -130,6 +133,9 @@ func Make(host hoststate.Facts, target container.Container, r Request) (Plan, er
 	}}
 	if err := p.common(); err != nil {
 		return Plan{}, err
+	}
+	if r.Starting > 0 {
+		p.plan.Parameters[ParamStartup] = r.Starting.String()
 	}
 	if row, ok := Find(r.Kind); ok {
 		err = row.plan(p)

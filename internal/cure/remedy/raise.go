@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
@@ -31,7 +32,7 @@ var raise = Remedy{
 		return asked, asked.Factor > 0
 	},
 	plan:       (*planner).raise,
-	parameters: []string{paramTo},
+	parameters: []string{paramTo, ParamStartup},
 }
 
 // raise gives a larger limit, and ancestors the difference as far as they would
@@ -47,6 +48,14 @@ func (p *planner) raise() error {
 		return err
 	}
 	p.plan.Parameters[paramTo] = strconv.FormatFloat(to, 'g', 6, 64)
+	if p.f.Pod != nil {
+		return p.raisePod(limit, to)
+	}
+	if p.target.PodUID != "" {
+		p.warn("its pod's spec keeps %s, and the kubelet's next resize writes that again "+
+			"(the chart's resize.enabled raises the spec)",
+			text.CPUs(limit))
+	}
 	more, demand := to-limit, to
 	if own, ok := p.f.Groups[path].Limit.CPUs(); ok {
 		more, demand = max(0, to-own), max(to, own)
@@ -110,6 +119,13 @@ func (r Request) factor(limit float64) float64 {
 // raised is the new limit that was asked for.
 func (p *planner) raised(limit float64) (float64, error) {
 	to := p.r.factor(limit) * limit
+	if p.r.Starting > 0 {
+		if to = math.Ceil(limit - epsilon); to <= limit+epsilon {
+			return 0, p.refuse(fmt.Sprintf("its limit is %s, and "+
+				"a runtime that sizes itself while it starts would see more of them",
+				text.CPUs(limit)), "only a limit with a fraction can be raised for a start")
+		}
+	}
 	if to <= limit+epsilon {
 		return 0, p.refuse(fmt.Sprintf("%s is no more than its limit of %s", text.CPUs(to), text.CPUs(limit)), "give a larger one")
 	}

@@ -73,7 +73,7 @@ func (r *run) skipDamaged(ctx context.Context, d *Damaged) {
 	n := 0
 	for _, last := range r.j.State().Orphans() {
 		w := last.Write
-		if w.Boot != r.BootID || !r.kind(w.Kind).traits().valued {
+		if r.otherBoot(w.Setting) || !r.kind(w.Kind).traits().valued {
 			continue
 		}
 		current, err := r.read(ctx, w.Key())

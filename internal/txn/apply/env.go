@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/podresize"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/widthcap"
 )
@@ -29,6 +30,8 @@ type Env struct {
 	Sched schedpolicy.FS
 	// Width is the caps of cgroups' widths in the sched_ext scheduler; nil: they cannot be read or set.
 	Width widthcap.FS
+	// Pods are the specs of this node's pods; nil: they cannot be resized from here.
+	Pods podresize.FS
 	// Systemd is the manager on D-Bus, nil where there is none.
 	Systemd Systemd
 	// Now is the clock; nil is time.Now.

@@ -83,7 +83,7 @@ func (w world) inherited(s *journal.State, part txn.Part, named []change.Change)
 		}
 		for _, h := range t.Holds {
 			k := h.Key()
-			if have[k] || t.Lost(h.Setting) || h.Boot != w.BootID || !h.Kind.Known() {
+			if have[k] || t.Lost(h.Setting) || w.otherBoot(h.Setting) || !h.Kind.Known() {
 				continue
 			}
 			exists, err := w.stillExists(h.Setting)

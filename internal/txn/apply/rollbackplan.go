@@ -123,7 +123,7 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 	switch {
 	case !s.Kind.Known():
 		return settingAction{why: whyUnknown, keepOpen: true}
-	case s.Boot != r.BootID:
+	case r.otherBoot(s):
 		return leaveAlone(whyReboot)
 	case s.Kind != change.KindTask && r.within(k, removedCgroups):
 		return settingAction{}

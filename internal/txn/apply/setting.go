@@ -49,6 +49,8 @@ type traits struct {
 	stale bool
 	// short: the object ends by itself, as interrupts and threads do. That is no drift.
 	short bool
+	// lasting: the setting outlives the boot.
+	lasting bool
 }
 
 // kind gives the implementation of a kind of setting.
@@ -71,6 +73,8 @@ func (w world) kind(k change.Kind) setting {
 		return policy{base}
 	case change.KindWidth:
 		return width{base}
+	case change.KindPodCPU:
+		return podCPU{base}
 	}
 	return unknown{base, k}
 }

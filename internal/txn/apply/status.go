@@ -122,7 +122,7 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 		}
 		for _, h := range t.Holds {
 			last, wrote := s.Last(h.Setting)
-			if !wrote || !h.Kind.Known() || h.Kind == change.KindTask || h.Boot != env.BootID {
+			if !wrote || !h.Kind.Known() || h.Kind == change.KindTask || w.otherBoot(h.Setting) {
 				continue
 			}
 			k := h.Key()

@@ -62,6 +62,15 @@ func (w world) orderState(changes []change.Change) change.State {
 
 // inJournal names a change in the journal's words.
 func (w world) inJournal(k change.Key, id uint64) journal.Setting {
+	boot := w.BootID
+	if w.kind(k.Kind).traits().lasting {
+		boot = ""
+	}
 	return journal.Setting{Kind: k.Kind, Controller: k.Controller, Path: journal.Path(k.Path), File: k.File,
-		Unit: journal.Path(k.Unit), ID: id, Boot: w.BootID}
+		Unit: journal.Path(k.Unit), ID: id, Boot: boot}
+}
+
+// otherBoot reports a setting that ended with an earlier boot.
+func (w world) otherBoot(s journal.Setting) bool {
+	return s.Boot != w.BootID && !w.kind(s.Kind).traits().lasting
 }

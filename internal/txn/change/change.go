@@ -27,12 +27,14 @@ const (
 	KindSched Kind = "scheduling"
 	// KindWidth is the cap of a cgroup's width in the sched_ext scheduler.
 	KindWidth Kind = "width"
+	// KindPodCPU is the CPU limit of a container in its pod's spec.
+	KindPodCPU Kind = "pod_cpu"
 )
 
 // Known tells whether this version knows what to do with the kind.
 func (k Kind) Known() bool {
 	switch k {
-	case KindFile, KindSystemd, KindCgroup, KindTask, KindSubtree, KindIRQ, KindSched, KindWidth:
+	case KindFile, KindSystemd, KindCgroup, KindTask, KindSubtree, KindIRQ, KindSched, KindWidth, KindPodCPU:
 		return true
 	}
 	return false
@@ -68,6 +70,8 @@ const Present = "present"
 //   - scheduling: Path (the cgroup), File and From, To as package sched names threads and policies. sched.Rest as File
 //     means all ordinary threads at and below the cgroup; package apply makes single ones of it.
 //   - width: Path, File (widthcap.File), Op set, From and To as package widthcap spells caps; "" is no cap.
+//   - pod_cpu: Path (the pod's cgroup), Unit (the container as package podresize names it), File (podresize.Setting),
+//     Op set, From and To as podresize.Milli spells them.
 //   - irq: File (as package irq names it), Op, From, To, CPU lists. Path is "/": interrupts belong to the whole host, so
 //     that a scope below it has none.
 type Change struct {
@@ -100,6 +104,8 @@ type Key struct {
 func (c Change) Key() Key {
 	k := Key{Kind: c.Kind, Controller: c.Controller, Path: c.Path, File: c.File, Unit: c.Unit}
 	switch c.Kind {
+	case KindPodCPU:
+		k.Controller = ""
 	case KindSystemd:
 		// A unit has one cgroup; its properties belong to no hierarchy.
 		k.Controller = ""
@@ -128,6 +134,8 @@ func (k Key) String() string {
 	switch k.Kind {
 	case KindSystemd:
 		return fmt.Sprintf("unit %q: %s", k.Unit, k.File)
+	case KindPodCPU:
+		return fmt.Sprintf("pod %q: %s", k.Unit, k.File)
 	case KindCgroup:
 		return fmt.Sprintf("cgroup %q (%s)", k.Path, k.Controller)
 	case KindTask:

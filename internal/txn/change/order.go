@@ -82,7 +82,7 @@ func classify(s State, changes []Change) (parts, error) {
 			if !Same(c.File, c.From, c.To) {
 				p.interrupts = append(p.interrupts, c)
 			}
-		case KindWidth:
+		case KindWidth, KindPodCPU:
 			if c.From != c.To {
 				p.rest = append(p.rest, c)
 			}

@@ -34,6 +34,8 @@ type Rule struct {
 	Verify string `json:"verify,omitempty"`
 	// Trial: how long remedies may be tried on a container in turns, and how often; what is measured chooses then, and the forecast without it.
 	Trial *RuleTrial `json:"trial,omitempty"`
+	// Startup: what a container gets while it starts, until it is ready.
+	Startup *RuleStartup `json:"startup,omitempty"`
 	// SLO: the latency that must be kept.
 	SLO *RuleSLO `json:"slo,omitempty"`
 	// Annotations: what the owners of pods may ask for by annotations, beside none.
@@ -58,6 +60,14 @@ type RuleTrial struct {
 	Per string `json:"per,omitempty"`
 	// Quiet: a time of each day in UTC in which nothing is tried, such as 08:00-20:00.
 	Quiet string `json:"quiet,omitempty"`
+}
+
+// RuleStartup is what a container gets while it starts, until it is ready.
+type RuleStartup struct {
+	// Remedy: burst, or raise to the next whole number of CPUs, so that runtimes see as many as without.
+	Remedy string `json:"remedy,omitempty"`
+	// Most: for how long at most, 1s to 10m, 1m by default.
+	Most string `json:"most,omitempty"`
 }
 
 // RuleSLO is the latency that must be kept.

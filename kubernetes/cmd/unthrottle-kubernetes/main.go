@@ -25,12 +25,14 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/infile"
+	"github.com/unthrottle/unthrottle/internal/podresize/sidecar"
 	"github.com/unthrottle/unthrottle/kubernetes/controller"
 	"github.com/unthrottle/unthrottle/kubernetes/installed"
 	"github.com/unthrottle/unthrottle/kubernetes/podprobes"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
 	"github.com/unthrottle/unthrottle/kubernetes/recommender"
+	"github.com/unthrottle/unthrottle/kubernetes/resizer"
 )
 
 const usage = `unthrottle-kubernetes stands beside the agent of one node.
@@ -44,6 +46,8 @@ const usage = `unthrottle-kubernetes stands beside the agent of one node.
   unthrottle-kubernetes read  --agent URL --listen ADDRESS
       shows each user what the agent sees of the pods that the user may get;
       'kubectl unthrottle' reads it
+  unthrottle-kubernetes resize --socket SOCKET
+      raises and restores CPU limits in the specs of pods for the agent, by pods/resize
   unthrottle-kubernetes recommend --report FILE
       gives VerticalPodAutoscalers that name the recommender "unthrottle" what the
       JSON of 'unthrottle fleet report' says, once; it stands beside no agent
@@ -86,6 +90,7 @@ func run(ctx context.Context, args []string) error {
 	lease := flags.String("lease", "unthrottle-policies", "the `NAME` of the lease: its holder writes statuses")
 	agent := flags.String("agent", reader.DefaultAgent, "the `URL` of the agent, or unix:PATH, the socket of its --answers")
 	listen := flags.String("listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
+	socket := flags.String("socket", sidecar.Socket, "the `SOCKET` where the agent has pods resized")
 	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each "+
 		"ends what the agent is trying")
 	pods := flags.String("pods", "", "the `FILE` that tells the agent of the probes of this node's pods; none by default")
@@ -99,12 +104,12 @@ func run(ctx context.Context, args []string) error {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read", "recommend", "test", "compute"}, args[0]) {
+	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read", "resize", "recommend", "test", "compute"}, args[0]) {
 		if err := flags.Parse(args); err != nil {
 			return err
 		}
 		flags.Usage()
-		return errors.New("say init, watch, read, recommend, test or compute")
+		return errors.New("say init, watch, read, resize, recommend, test or compute")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -115,6 +120,18 @@ func run(ctx context.Context, args []string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if args[0] == "read" {
 		return read(ctx, *kubeconfig, *listen, *agent, log)
+	}
+	if args[0] == "resize" {
+		config, err := api(*kubeconfig)
+		if err != nil {
+			return err
+		}
+		config.QPS, config.Burst = clientQPS, clientBurst
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		return resizer.Serve(ctx, *socket, client, log)
 	}
 	if args[0] == "recommend" {
 		return recommend(ctx, *kubeconfig, *report, *oldest, log)

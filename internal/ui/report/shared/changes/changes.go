@@ -64,6 +64,9 @@ func sentence(c apply.Write) string {
 		return fmt.Sprintf("/proc/irq/%s: %s -> %s", text.Shown(c.File), text.Quoted(c.Before), text.Quoted(c.After))
 	case change.KindSched:
 		return fmt.Sprintf("%s %s: scheduling policy %s -> %s", text.Shown(c.Path), c.File, text.Quoted(c.Before), text.Quoted(c.After))
+	case change.KindPodCPU:
+		return fmt.Sprintf("pod %s %s: %s -> %s (pods/resize)", text.Shown(c.Unit), c.File, text.Quoted(c.Before),
+			text.Quoted(c.After))
 	case change.KindWidth:
 		return fmt.Sprintf("%s width by sched_ext: %s -> %s", text.Shown(c.Path), text.Quoted(c.Before), text.Quoted(c.After))
 	case change.KindSubtree:

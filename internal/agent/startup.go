@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+)
+
+const (
+	// startTries is how often a start is tried, as the kubelet may not know the container yet.
+	startTries = 3
+	// startLimit is what one may take: a kubelet has half a minute, and as long to take it back.
+	startLimit = 2 * time.Minute
+)
+
+// starts ends what is in force for containers that have started, and gives the next starting one what its rule says,
+// one at a time. It is on trial while it lasts, so that whoever comes after this process takes it back. Of the acting
+// goroutine alone.
+func (a *agent) starts(ctx context.Context, newcomers bool) {
+	if a.Rules.Mode != policy.Apply || !slices.ContainsFunc(a.Rules.Rules,
+		func(r policy.Rule) bool { return r.Startup.Remedy != "" }) {
+		return
+	}
+	held, err := a.held()
+	if err != nil || slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Unfinished }) {
+		return // it is told, or being written
+	}
+	starting := slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Parameters[remedy.ParamStartup] != "" })
+	if !newcomers && !starting {
+		return
+	}
+	containers, err := a.List()
+	if err != nil {
+		a.Log.Warn("containers cannot be listed", "error", err)
+		return
+	}
+	there := make(map[string]container.Container, len(containers))
+	for _, c := range containers {
+		there[c.Group.Path] = c
+	}
+	maps.DeleteFunc(a.startsTried, func(path string, _ int) bool { _, is := there[path]; return !is })
+	inForce := map[string]bool{}
+	for _, f := range held {
+		if inForce[f.Target] = true; f.Parameters[remedy.ParamStartup] != "" && a.started(ctx, f, there[f.Target]) {
+			a.endStart(ctx, f)
+		}
+	}
+	for _, c := range containers {
+		if rule := a.startRule(c); rule != nil && !inForce[c.Group.Path] && len(inForce) < a.Rules.Budget.Containers {
+			defer a.resume(a.busy("a start of "+boundedPath(c.Group.Path), startLimit))
+			a.start(ctx, c, containers, rule.Startup)
+			a.signal() // the next one
+			return
+		}
+	}
+}
+
+// startRule is the rule of a container that starts and gets something for it; nil: it does not, or it was tried.
+func (a *agent) startRule(c container.Container) *policy.Rule {
+	path := c.Group.Path
+	if a.startsTried[path] >= startTries {
+		return nil
+	}
+	rule := a.Rules.Effective(c, a.chooser.pods.pod(c.ID)).Rule
+	if rule == nil || rule.Leave || rule.Mode == policy.Observe || rule.Startup.Remedy == "" {
+		return nil
+	}
+	if age, ok := a.Age(c); !ok || age >= rule.Startup.Most {
+		if ok {
+			a.startsTried[path] = startTries // it will not be younger
+		}
+		return nil
+	}
+	return rule
+}
+
+// start gives one container what it is to have.
+func (a *agent) start(ctx context.Context, c container.Container, all []container.Container, s policy.Startup) {
+	log := a.Log.With("container", text.Sanitize(c.Name, 128), "remedy", s.Remedy)
+	a.startsTried[c.Group.Path]++
+	facts, err := a.Facts(ctx, all, map[string]float64{})
+	if err != nil {
+		log.Warn("a start cannot be planned", "error", err)
+		return
+	}
+	facts.Pod = fix.PodOf(ctx, a.Env.Pods, c)
+	plan, err := remedy.Make(facts, c, remedy.Request{Kind: s.Remedy, Starting: s.Most})
+	if err == nil {
+		purpose := plan.Purpose()
+		purpose.Trial = s.Most
+		_, err = apply.Apply(ctx, a.Env, purpose, plan.Changes)
+	}
+	if err != nil {
+		log.Warn("nothing is done for its start", "why", err)
+		return
+	}
+	a.startsTried[c.Group.Path] = startTries
+	log.Info("in force while it starts", "most", s.Most)
+}
+
+// started tells whether a container is ready, or has had what it gets for long enough.
+func (a *agent) started(ctx context.Context, f txn.InForce, c container.Container) bool {
+	most, err := time.ParseDuration(f.Parameters[remedy.ParamStartup])
+	if err != nil || !a.time().Before(f.Since.Add(most)) {
+		return true
+	}
+	pod := fix.PodOf(ctx, a.Env.Pods, c)
+	return pod != nil && pod.CPU.Ready
+}
+
+// endStart takes back what was in force for a start.
+func (a *agent) endStart(ctx context.Context, f txn.InForce) {
+	defer a.resume(a.busy("the end of a start of "+boundedPath(f.Target), startLimit))
+	if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{f.ID}}); err != nil {
+		a.Log.Warn("what was in force for a start could not be taken back", "transaction", f.ID, "error", err)
+		return
+	}
+	a.Log.Info("it has started: what was in force for that is taken back", "transaction", f.ID, "remedy", f.Remedy)
+}

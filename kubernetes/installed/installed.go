@@ -107,7 +107,8 @@ func get(ctx context.Context, url string) (string, error) {
 
 // throttledOn reads the container's throttled periods from a page of metrics.
 func throttledOn(page string, p Pod) (uint64, error) {
-	series := regexp.MustCompile(fmt.Sprintf(`(?m)^unthrottle_container_throttled_periods_total\{container=%q,id="[^"]*",namespace=%q,pod=%q\} (\d+)$`,
+	series := regexp.MustCompile(fmt.Sprintf(
+		`(?m)^unthrottle_container_throttled_periods_total\{container=%q,id="[^"]*",namespace=%q,pod=%q\} (\d+)$`,
 		p.Container, p.Namespace, p.Name))
 	found := series.FindStringSubmatch(page)
 	if found == nil {

@@ -172,12 +172,14 @@ func TestAutoscaler(t *testing.T) {
 		}
 		return list.Items
 	})
-	apis := "apiVersion: v1\nkind: Service\nmetadata: {name: metrics, namespace: shop}\nspec: {type: ExternalName, externalName: localhost}\n"
+	apis := "apiVersion: v1\nkind: Service\nmetadata: {name: metrics, namespace: shop}\nspec: {type: ExternalName, " +
+		"externalName: localhost}\n"
 	for _, of := range []string{"v1beta2.custom.metrics.k8s.io", "v1beta1.metrics.k8s.io"} {
 		version, group, _ := strings.Cut(of, ".")
 		apis += fmt.Sprintf(
 			"---\napiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: %s}\nspec: {group: %s, version: %s, "+
-				"service: {namespace: shop, name: metrics, port: %d}, insecureSkipTLSVerify: true, groupPriorityMinimum: 100, versionPriority: 100}\n",
+				"service: {namespace: shop, name: metrics, port: %d}, insecureSkipTLSVerify: true, "+
+				"groupPriorityMinimum: 100, versionPriority: 100}\n",
 			of,
 			group,
 			version,

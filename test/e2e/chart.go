@@ -47,6 +47,7 @@ const (
 	withPolicies = "policies"
 	withReader   = "reader"
 	withProbes   = "probes" // what the probes add to policies
+	withResize   = "resize"
 )
 
 // chartRendered checks what helm makes of the chart.
@@ -57,13 +58,15 @@ func (s *suite) chartRendered(o chartOptions) {
 	helm := func(args ...string) (string, error) { return s.helm(o, filepath.Join(s.dir, "none"), args...) }
 	lint, err := helm("lint", "--strict", o.chart)
 	s.check("chart: helm lint", errors.Join(err, contains(lint, " 0 chart(s) failed")))
-	for _, tier := range append([]string{withPolicies, withReader, withProbes}, tiers...) {
+	for _, tier := range append([]string{withPolicies, withReader, withProbes, withResize}, tiers...) {
 		values := []string{"--set", "tier=" + tier, "--set", "service.enabled=true", "--set", "podMonitor.enabled=true"}
 		switch tier {
 		case withPolicies:
 			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true"}
 		case withReader:
 			values = []string{"--set", "reader.enabled=true"}
+		case withResize:
+			values = []string{"--set", "tier=cure", "--set", "resize.enabled=true"}
 		case withProbes:
 			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true", "--set", "policies.probes=true",
 				"-s", "templates/probes.yaml", "-s", "templates/daemonset.yaml"}
@@ -86,7 +89,7 @@ func (s *suite) chartRendered(o chartOptions) {
 	for values, want := range map[string]string{
 		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'",
 		"host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'",
-		"policies.enabled=2": "'/policies/enabled'", "reader.port=0": "'/reader/port'",
+		"policies.enabled=2": "'/policies/enabled'", "resize.enabled=2": "'/resize/enabled'", "reader.port=0": "'/reader/port'",
 	} {
 		_, err := helm("template", "unthrottle", o.chart, "--set", values)
 		if err == nil {

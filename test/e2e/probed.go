@@ -46,8 +46,10 @@ func (s *suite) probed(k *cluster, o chartOptions) {
 	if restarts == "" || restarts == "0" {
 		err = errors.Join(err, errors.New("the kubelet did not restart it"))
 	}
-	s.check(fmt.Sprintf("probes: after %s restarts an event of the pod says why (%.300s)", restarts, events), errors.Join(err, contains(events, "liveness probe")))
+	s.check(fmt.Sprintf("probes: after %s restarts an event of the pod says why (%.300s)", restarts, events),
+		errors.Join(err, contains(events, "liveness probe")))
 	_, err = s.kubectl(k, "delete", "pod", "-n", "shop", "sick", s.timeout())
-	_, failed := s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "policies.probes=false")
+	_, failed := s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set",
+		"policies.probes=false")
 	s.check("probes: they are off again", errors.Join(err, failed, s.rolledOut(k)))
 }

@@ -63,7 +63,8 @@ func (s *suite) privileges(cgroup string) {
 	s.check("privileges: with the agent's capabilities the probe loads", errors.Join(err, contains(got, "all that unthrottle uses")))
 	for i, c := range agentCapabilities {
 		got, err := with(slices.Delete(slices.Clone(all), i, i+1), "check")
-		s.check("privileges: without "+c.name+" check names what is lost: "+c.lost, errors.Join(err, contains(got, "without "+c.name), contains(got, c.lost)))
+		s.check("privileges: without "+c.name+" check names what is lost: "+c.lost,
+			errors.Join(err, contains(got, "without "+c.name), contains(got, c.lost)))
 	}
 	before := newSettings(cgroup).read()
 	narrow := []string{"apply", burner, "--remedy", "narrow", "--via", "sched_ext"}
@@ -73,12 +74,14 @@ func (s *suite) privileges(cgroup string) {
 		return
 	}
 	_, err = with(all, narrow...)
-	s.check("privileges: narrow by sched_ext wants CAP_SYS_ADMIN, and says so", errors.Join(wants(err, "CAP_SYS_ADMIN"), equal("settings", newSettings(cgroup).read(), before)))
+	s.check("privileges: narrow by sched_ext wants CAP_SYS_ADMIN, and says so",
+		errors.Join(wants(err, "CAP_SYS_ADMIN"), equal("settings", newSettings(cgroup).read(), before)))
 	_, err = s.run(nil, nil, s.exe, narrow...)
 	s.check("privileges: root narrows by sched_ext", errors.Join(err, contains(scheduler(), "enabled unthrottle")))
 	err = s.unthrottle(nil, "restore")
-	s.check("privileges: restore ends the scheduler", errors.Join(err, eventually(func() error { return equal("scheduler", scheduler(), "disabled") }),
-		equal("settings", newSettings(cgroup).read(), before)))
+	s.check("privileges: restore ends the scheduler",
+		errors.Join(err, eventually(func() error { return equal("scheduler", scheduler(), "disabled") }),
+			equal("settings", newSettings(cgroup).read(), before)))
 }
 
 // foundUnitByCounters checks that ls knows the unit.

@@ -64,6 +64,7 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	if k.whole {
 		s.narrowed(k, p, o)
 		s.byUsers(k, p, o)
+		s.resizedInSpec(k, p, o)
 		s.secured(k, o)
 		s.cpuManager(k, p)
 		s.probed(k, o)

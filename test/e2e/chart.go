@@ -16,10 +16,11 @@ type chartOptions struct {
 	sidecar, said string
 	// update writes the golden files instead of comparing them.
 	update bool
-	// kills is how often parts of a whole node are killed, at moments that seed draws; reset says that it is reset in the end.
+	// kills is how often parts of a whole node are killed, at moments that seed draws.
 	kills int
 	seed  uint64
-	reset bool
+	// parts are which of the checks of the cluster run; "": all.
+	parts string
 }
 
 func (o *chartOptions) flags() {
@@ -30,7 +31,7 @@ func (o *chartOptions) flags() {
 	flag.StringVar(&o.chart, "chart", "packaging/chart/unthrottle", "the chart")
 	flag.IntVar(&o.kills, "kills", 5, "how often parts of the node are killed")
 	flag.Uint64Var(&o.seed, "seed", 1, "the moments of the kills")
-	flag.BoolVar(&o.reset, "reset", true, "reset the node in the end")
+	flag.StringVar(&o.parts, "parts", "", "which checks of the cluster run: found,tested,cured,policies,burst,narrow,users,raise,secured,cpus,probes,kills,reset")
 	flag.BoolVar(&o.update, "update", false, "write the chart's golden files")
 }
 

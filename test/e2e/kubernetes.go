@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -51,32 +52,34 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	if s.check("kubernetes: helm installs the chart, the agent is ready", s.install(k, p, o)) != nil {
 		return
 	}
-	s.found(k, p)
+	part := func(name string, run func()) {
+		if o.parts == "" || slices.Contains(strings.Split(o.parts, ","), name) {
+			run()
+		}
+	}
+	part("found", func() { s.found(k, p) })
 	if s.check("kubernetes: helm upgrades it to the tier cure, the agent has an NRI session", s.upgrade(k, p, o)) != nil {
 		return
 	}
-	s.tested(k, o)
-	s.cured(k, p, c)
-	s.killedAgent(k, p)
+	part("tested", func() { s.tested(k, o) })
+	part("cured", func() { s.cured(k, p, c); s.killedAgent(k, p) })
 	s.resized(k, p)
-	s.policies(k, p, o)
-	s.resizedBelowBurst(k, p)
-	if k.whole {
-		s.narrowed(k, p, o)
-		s.byUsers(k, p, o)
-		s.resizedInSpec(k, p, o)
-		s.secured(k, o)
-		s.cpuManager(k, p)
-		s.probed(k, o)
-		s.killed(k, p, o, o.kills, o.seed)
-		if o.reset {
-			s.reset(k, p)
-		}
-	}
-	s.uninstalled(k, p, o)
-	if o.said != "" {
+	part("policies", func() { s.policies(k, p, o) })
+	if o.said != "" && o.parts == "" {
 		s.check("kubernetes: what the commands of the tutorial printed is in "+o.said, p.write(k, o.said))
 	}
+	part("burst", func() { s.resizedBelowBurst(k, p) })
+	if k.whole {
+		part("narrow", func() { s.narrowed(k, p, o) })
+		part("users", func() { s.byUsers(k, p, o) })
+		part("raise", func() { s.resizedInSpec(k, p, o) })
+		part("secured", func() { s.secured(k, o) })
+		part("cpus", func() { s.cpuManager(k, p) })
+		part("probes", func() { s.probed(k, o) })
+		part("kills", func() { s.killed(k, p, o, o.kills, o.seed) })
+		part("reset", func() { s.reset(k, p) })
+	}
+	s.uninstalled(k, p, o)
 }
 
 // Commands that docs/tutorial/kubernetes.md shows. Their images, ports and folders are the test's own.
@@ -185,7 +188,7 @@ func (s *suite) mainProcess(k *cluster, id string) (pid int, err error) {
 
 // install installs the chart in its first tier.
 func (s *suite) install(k *cluster, p *cart, o chartOptions) error {
-	if err := s.importImage(k.containerd, "k8s.io", o.image); err != nil {
+	if err := errors.Join(s.importImage(k.containerd, "k8s.io", o.image), s.importImage(k.containerd, "k8s.io", o.sidecar)); err != nil {
 		return err
 	}
 	args := []string{"install", "unthrottle", o.chart, "-n", "unthrottle", "--create-namespace",
@@ -212,11 +215,8 @@ func (s *suite) rolledOut(k *cluster) error {
 
 // tested runs the chart's own test.
 func (s *suite) tested(k *cluster, o chartOptions) {
-	err := s.importImage(k.containerd, "k8s.io", o.sidecar)
-	if err == nil {
-		_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values",
-			"--set", "test.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "test.image.tag=e2e")
-	}
+	_, err := s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values",
+		"--set", "test.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "test.image.tag=e2e")
 	if err == nil {
 		_, err = s.helm(o, k.config, "test", "unthrottle", "-n", "unthrottle", s.timeout())
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +41,12 @@ func Main(args []string, self func() (journal.Process, error)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
 	defer stop()
 	signal.Ignore(unix.SIGHUP, unix.SIGPIPE)
+	unmount, err := mountBPF(filepath.Dir(PinDir))
+	if err != nil {
+		fmt.Fprintln(answer, err)
+		return 2
+	}
+	defer unmount()
 	s, err := load(args[0], self)
 	if err != nil {
 		fmt.Fprintln(answer, err)

@@ -54,16 +54,20 @@ func (s *suite) resizedInSpec(k *cluster, p *cart, o chartOptions) {
 		return errors.Join(err, equal("the limit in spec and status", got, limit+" "+limit))
 	}
 	_, err = s.show(k, p, "apply", cartName, "--remedy", "raise", "--to", "0.6")
-	s.check("raise: spec, kubelet and kernel have the same limit", errors.Join(err, has("cart", "600m"), equal("quota", p.kernel.quota(), "60000"),
-		equal("the pod's quota", p.pod.quota(), "60000"), s.sameContainer(k, p)))
+	s.check("raise: spec, kubelet and kernel have the same limit",
+		errors.Join(err, has("cart", "600m"), equal("quota", p.kernel.quota(), "60000"),
+			equal("the pod's quota", p.pod.quota(), "60000"), s.sameContainer(k, p)))
 	_, err = s.show(k, p, "restore")
 	s.check("raise: restore resizes it back", errors.Join(err, eventually(func() error {
-		return errors.Join(has("cart", nextLimit), equal("settings", p.kernel.read(), before), equal("the pod's settings", p.pod.read(), podBefore))
+		return errors.Join(has("cart", nextLimit), equal("settings", p.kernel.read(), before),
+			equal("the pod's settings", p.pod.read(), podBefore))
 	}), s.sameContainer(k, p)))
 	_, err = s.show(k, p, "apply", cartName, "--remedy", "raise", "--to", "100")
-	s.check("raise: more than the node has is refused, and nothing is left of it", errors.Join(wants(err, "unthrottle: "), eventually(func() error {
-		return errors.Join(has("cart", nextLimit), equal("settings", p.kernel.read(), before), equal("the pod's settings", p.pod.read(), podBefore))
-	})))
+	s.check("raise: more than the node has is refused, and nothing is left of it",
+		errors.Join(wants(err, "unthrottle: "), eventually(func() error {
+			return errors.Join(has("cart", nextLimit), equal("settings", p.kernel.read(), before),
+				equal("the pod's settings", p.pod.read(), podBefore))
+		})))
 
 	err = s.create(k, fmt.Sprintf(startingPod, "starting", imageName))
 	if err == nil {

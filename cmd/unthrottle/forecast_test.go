@@ -97,6 +97,34 @@ func TestForecastText(t *testing.T) {
 	}
 }
 
+// The least CPUs of each remedy, for people and for programs.
+func TestForecastSmallest(t *testing.T) {
+	name := writtenRecording(t, true, 0)
+	r := unraced(t, "forecast", name, "--smallest", "--repeat", "2")
+	for _, want := range []string{"Least CPUs with which p99 of pool http-worker-*", "limit of 0.", "pin to 6 CPUs",
+		"budget: none: "} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", r.code, want, r.out, r.errors)
+		}
+	}
+	out := decoded[struct {
+		RecordedAt *time.Time `json:"recorded_at"`
+		Priced     []struct {
+			Remedy string
+			CPUs   *float64
+			Why    *string `json:"why_none"`
+		}
+	}](t, unraced(t, "forecast", name, "--smallest", "--json", "--repeat", "2"), 0)
+	if out.RecordedAt == nil || len(out.Priced) != 7 || out.Priced[0].Remedy != "limit" {
+		t.Errorf("%+v", out)
+	}
+	for _, p := range out.Priced {
+		if (p.CPUs == nil) != (p.Why != nil) {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
 func TestForecastRefuses(t *testing.T) {
 	good, cut, unlimited := writtenRecording(t, true, 0), writtenRecording(t, true, 60), writtenRecording(t, false, 0)
 	if r := unraced(t, "forecast", cut, "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "is truncated") {

@@ -26,6 +26,15 @@ type Priced struct {
 	Why string
 }
 
+// priceSeeds is in how many phases Price runs each setting. Its draws are of moments too, so that few phases suffice.
+const priceSeeds = 2
+
+// Price makes a forecast of a recording for its Priced alone, in as few replays as that needs: it has no rows but leaving it,
+// no quota, and settings of the service. schedExt and each are those of Options.
+func Price(l *Load, schedExt bool, each func(n int, do func(i int) error) error) (*Forecast, error) {
+	return Make(l, Options{Seeds: priceSeeds, Seed: 1, Effects: []*Effect{WeightEffect}, SchedExt: schedExt, Price: true, Each: each})
+}
+
 const (
 	// pricedSteps is how many limits are tried between a limit and twice that: they are 2.2 % apart.
 	pricedSteps = 32

@@ -125,6 +125,32 @@ func TestForecastSmallest(t *testing.T) {
 	}
 }
 
+// What the agent finds in a recording is what rows have of it.
+func TestPriceFile(t *testing.T) {
+	replays := 0
+	p, err := priceFile(t.Context(), writtenRecording(t, true, 0), func(n int, do func(int) error) error {
+		for i := range n {
+			replays++
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || p.Of != "http-worker-*" || p.Quantile != 0.99 || p.Bound < 50*time.Millisecond || len(p.Remedies) != 7 ||
+		p.Recorded.IsZero() || replays == 0 || replays > 300 {
+		t.Fatalf("%d replays, %v: %+v", replays, err, p)
+	}
+	for _, r := range p.Remedies {
+		if (r.CPUs == 0) != (r.Why != "") || r.CPUs > 0 && (r.Low > r.CPUs || r.CPUs < 250 || r.Judged == 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if _, err := priceFile(t.Context(), writtenRecording(t, false, 0), nil); err == nil {
+		t.Error("a container without a limit has a price")
+	}
+}
+
 func TestForecastRefuses(t *testing.T) {
 	good, cut, unlimited := writtenRecording(t, true, 0), writtenRecording(t, true, 60), writtenRecording(t, false, 0)
 	if r := unraced(t, "forecast", cut, "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "is truncated") {

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/infile"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+)
+
+// priceFile finds the least CPUs of each remedy from a recording, for the rows of the fleet.
+func priceFile(ctx context.Context, name string, each func(n int, do func(i int) error) error) (demand.Pricing, error) {
+	file, err := infile.Open(ctx, name)
+	if err != nil {
+		return demand.Pricing{}, err
+	}
+	defer file.Close()
+	l, err := readLoad(file, name)
+	if err != nil {
+		return demand.Pricing{}, err
+	}
+	f, err := forecast.Price(l, schedExt().Can, each)
+	if err != nil {
+		return demand.Pricing{}, err
+	}
+	return pricingOf(f), nil
+}
+
+// pricingOf is what a forecast tells, as rows have it.
+func pricingOf(f *forecast.Forecast) demand.Pricing {
+	p := demand.Pricing{Recorded: f.Recorded}
+	if j := f.Judged; j != nil {
+		if p.Of, p.Quantile = j.Pool, j.Quantile; j.Of == forecast.OfRequests {
+			p.Of = j.Of
+		}
+	}
+	thousandths := func(cpus *float64) int32 {
+		if cpus == nil {
+			return 0
+		}
+		return int32(math.Ceil(*cpus * 1000))
+	}
+	took := func(ms *float64) time.Duration {
+		if ms == nil {
+			return 0
+		}
+		return time.Duration(*ms * float64(time.Millisecond))
+	}
+	for _, of := range f.Priced {
+		if of.Bound != nil {
+			p.Bound = took(of.Bound)
+		}
+		p.Remedies = append(p.Remedies, demand.Priced{Remedy: of.Remedy.Name, CPUs: thousandths(of.CPUs),
+			Low: thousandths(of.Low), High: thousandths(of.High), Judged: took(of.Judged), Why: of.Why})
+	}
+	return p
+}

@@ -36,24 +36,22 @@ func pricingOf(f *forecast.Forecast) demand.Pricing {
 			p.Of = j.Of
 		}
 	}
-	thousandths := func(cpus *float64) int32 {
+	thousandths := func(cpus *float64) *int32 {
 		if cpus == nil {
-			return 0
+			return nil
 		}
-		return int32(math.Ceil(*cpus * 1000))
-	}
-	took := func(ms *float64) time.Duration {
-		if ms == nil {
-			return 0
-		}
-		return time.Duration(*ms * float64(time.Millisecond))
+		return new(int32(math.Ceil(*cpus * 1000)))
 	}
 	for _, of := range f.Priced {
 		if of.Bound != nil {
-			p.Bound = took(of.Bound)
+			p.Bound = time.Duration(*of.Bound * float64(time.Millisecond))
 		}
-		p.Remedies = append(p.Remedies, demand.Priced{Remedy: of.Remedy.Name, CPUs: thousandths(of.CPUs),
-			Low: thousandths(of.Low), High: thousandths(of.High), Judged: took(of.Judged), Why: of.Why})
+		price := demand.Price{Remedy: of.Remedy.Name, MilliCPUs: thousandths(of.CPUs), LowMilliCPUs: thousandths(of.Low),
+			HighMilliCPUs: thousandths(of.High), Why: of.Why}
+		if of.Judged != nil {
+			price.Microseconds = new(int64(*of.Judged * 1000))
+		}
+		p.Prices = append(p.Prices, price)
 	}
 	return p
 }

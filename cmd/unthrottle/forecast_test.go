@@ -137,12 +137,13 @@ func TestPriceFile(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || p.Of != "http-worker-*" || p.Quantile != 0.99 || p.Bound < 50*time.Millisecond || len(p.Remedies) != 7 ||
+	if err != nil || p.Of != "http-worker-*" || p.Quantile != 0.99 || p.Bound < 50*time.Millisecond || len(p.Prices) != 7 ||
 		p.Recorded.IsZero() || replays == 0 || replays > 300 {
 		t.Fatalf("%d replays, %v: %+v", replays, err, p)
 	}
-	for _, r := range p.Remedies {
-		if (r.CPUs == 0) != (r.Why != "") || r.CPUs > 0 && (r.Low > r.CPUs || r.CPUs < 250 || r.Judged == 0) {
+	for _, r := range p.Prices {
+		if (r.MilliCPUs == nil) != (r.Why != "") ||
+			r.MilliCPUs != nil && (*r.LowMilliCPUs > *r.MilliCPUs || *r.MilliCPUs < 240 || *r.Microseconds == 0) {
 			t.Errorf("%+v", r)
 		}
 	}

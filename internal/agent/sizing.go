@@ -245,7 +245,7 @@ func (r *recorder) priced(d dueRecording, took time.Duration, p demand.Pricing, 
 	switch {
 	case err != nil:
 		r.Log.Info("a container could not be sized", "container", name, "why", err)
-	case len(p.Remedies) > 0:
+	case len(p.Prices) > 0:
 		r.sink.Priced(d.id, p)
 		r.Log.Debug("sized a container", "container", name, "took", took)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
@@ -21,8 +22,9 @@ import (
 // using is a container under a limit that uses so many CPUs.
 func using(id uint64, cpus float64) observe.Observation {
 	name := fmt.Sprintf("c%d", id)
-	return observe.Observation{Container: container.Container{Name: name, Group: cgroup.Group{Path: "/" + name}}, CgroupID: id,
-		Window: 10 * time.Second, UsedCPUs: &cpus, LimitCPUs: new(4.0)}
+	return observe.Observation{CgroupID: id,
+		Container: container.Container{Name: name, Group: cgroup.Group{Path: "/" + name}},
+		Window:    10 * time.Second, UsedCPUs: &cpus, LimitCPUs: new(4.0)}
 }
 
 // sizedDay runs a sizer for a day over containers that are busiest at an hour of their own, each recording of which
@@ -159,7 +161,7 @@ func TestSizesABusyContainer(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the search ends with %v", err)
 			}
-			return demand.Pricing{Of: "requests", Remedies: []demand.Priced{{Remedy: "burst", CPUs: 1500}}}, nil
+			return demand.Pricing{Of: "requests", Prices: []demand.Price{{Remedy: "burst", MilliCPUs: new(int32(1500))}}}, nil
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 2)
@@ -190,6 +192,13 @@ func TestSizesABusyContainer(t *testing.T) {
 		}
 		if _, err := a.sink.Close(nil); err != nil {
 			t.Fatal(err)
+		}
+		began := o.Start.UTC()
+		rows, err := store.Read(filepath.Join(a.Rules.Export.Dir, "cluster=unknown", "date="+began.Format(time.DateOnly),
+			"hour="+began.Format("15"), "n1.parquet"))
+		if err != nil || len(rows) != 1 || rows[0].PricedAt == nil || len(rows[0].Prices) != 1 ||
+			*rows[0].Prices[0].MilliCPUs != 1500 || rows[0].PricedOf != "requests" {
+			t.Errorf("%v: %+v", err, rows)
 		}
 	})
 }

@@ -182,6 +182,9 @@ func (r *Rows) Finish() (done []Row) {
 		if s.recorded != nil {
 			s.recorded.into(&s.row)
 		}
+		if s.priced != nil {
+			s.priced.into(&s.row)
+		}
 		done = append(done, s.row)
 	}
 	slices.SortFunc(done, func(a, b Row) int {

@@ -23,8 +23,9 @@ import (
 // each remedy, and the rows of the fleet carry them.
 //
 // All of that together takes at most sizingShare of one CPU, however many containers there are: what the process's
-// threads used for it is measured, and the next recording waits until as much time has passed. Those wait least that
-// were never sized, then those whose last time is longest ago.
+// threads used for it is measured, and the next recording waits until as much time has passed. What the kernel uses to
+// record is not in that, so that there are at most recordsPerHour, as of other recordings. Those wait least that were
+// never sized, then those whose last time is longest ago.
 
 const (
 	// sizeAgain is how long after a recording for its size a container is not recorded for it again: four times a day.
@@ -93,8 +94,9 @@ type sizer struct {
 	// saved is how much CPU time may be used, as of at. Below 0 it is owed.
 	saved time.Duration
 	at    time.Time
-	// underWay: one is recorded or priced.
-	underWay bool
+	// underWay: one is recorded or priced. The next one begins at notBefore at the earliest.
+	underWay  bool
+	notBefore time.Time
 }
 
 // round takes a round in, and returns the container to record now; its id is 0: there is none.
@@ -123,7 +125,7 @@ func (s *sizer) round(seen []observe.Observation, now time.Time) (due dueRecordi
 		next, limit, due = b, *o.LimitCPUs, dueRecording{o.Container, o.CgroupID, true}
 	}
 	s.of = of
-	if s.saved <= 0 || s.underWay {
+	if ahead := s.notBefore.Sub(now); s.saved <= 0 || s.underWay || ahead > 0 && ahead <= time.Hour/recordsPerHour {
 		return dueRecording{}
 	}
 	return due
@@ -131,7 +133,7 @@ func (s *sizer) round(seen []observe.Observation, now time.Time) (due dueRecordi
 
 // begin notes that a container is recorded.
 func (s *sizer) begin(id uint64, now time.Time) {
-	s.underWay = true
+	s.underWay, s.notBefore = true, now.Add(time.Hour/recordsPerHour)
 	if b := s.of[id]; b != nil {
 		b.sized = now
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -24,6 +25,9 @@ func priceFile(ctx context.Context, name string, each func(n int, do func(i int)
 	f, err := forecast.Price(l, schedExt().Can, each)
 	if err != nil {
 		return demand.Pricing{}, err
+	}
+	if figure := f.Check.Failed(); figure != "" {
+		return demand.Pricing{}, fmt.Errorf("the replay of its recording differs from it in %s", figure)
 	}
 	return pricingOf(f), nil
 }

@@ -34,7 +34,7 @@ type item struct {
 	SmallestLimit  *float64       `json:"smallest_limit_cpus"`
 	SmallestRange  *jsonRange     `json:"smallest_limit_range_cpus"`
 	SmallestNarrow *float64       `json:"smallest_narrow_cpus"`
-	// Priced has the least CPUs of each remedy; null: not asked for.
+	// Priced has the least CPUs of each remedy; null: not asked for, or the self-check failed.
 	Priced     []jsonPriced `json:"priced"`
 	RecordedAt *time.Time   `json:"recorded_at"`
 	SelfCheck  jsonCheck    `json:"self_check"`

@@ -154,7 +154,7 @@ func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flig
 	if p == nil {
 		return agent.Flight{Missing: missing}, done
 	}
-	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Read: learn.File, Explain: live.File,
+	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Read: learn.File, Explain: live.File, Price: priceFile,
 		Record: func(ctx context.Context, c container.Container, w io.Writer) error {
 			containers, err := list(h, "")
 			if err != nil {

@@ -23,7 +23,7 @@ import (
 type forecastFlags struct {
 	length                          time.Duration
 	out                             output
-	all, pools                      bool
+	all, pools, smallest            bool
 	hostLoad, load, objective, pool string
 	cpus, repeat                    int
 	seed                            uint64
@@ -103,6 +103,7 @@ It is marked, and 'fix' would choose it too.`,
 	lengthVar(cmd, &f.length, 10*time.Second, " to record a container")
 	f.out.add(cmd)
 	flags.BoolVar(&f.all, "all", false, "every container with a limit, one after the other, and the CPUs that the host gets back")
+	flags.BoolVar(&f.smallest, "smallest", false, "also the least CPUs of each remedy with which latency is no worse")
 	flags.BoolVar(&f.pools, "pools", false, "also show delay and response of each thread pool")
 	shareString(cmd, &f.objective, "slo", "", "")
 	flags.StringVar(&f.pool, "pool", "", "with --slo: the thread pool `NAME` whose latency counts (default: "+

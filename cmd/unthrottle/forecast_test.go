@@ -97,6 +97,61 @@ func TestForecastText(t *testing.T) {
 	}
 }
 
+// The least CPUs of each remedy, for people and for programs.
+func TestForecastSmallest(t *testing.T) {
+	name := writtenRecording(t, true, 0)
+	r := unraced(t, "forecast", name, "--smallest", "--repeat", "2")
+	for _, want := range []string{"Least CPUs with which p99 of pool http-worker-*", "limit of 0.", "pin to 6 CPUs",
+		"budget: none: "} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", r.code, want, r.out, r.errors)
+		}
+	}
+	out := decoded[struct {
+		RecordedAt *time.Time `json:"recorded_at"`
+		Priced     []struct {
+			Remedy string
+			CPUs   *float64
+			Why    *string `json:"why_none"`
+		}
+	}](t, unraced(t, "forecast", name, "--smallest", "--json", "--repeat", "2"), 0)
+	if out.RecordedAt == nil || len(out.Priced) != 7 || out.Priced[0].Remedy != "limit" {
+		t.Errorf("%+v", out)
+	}
+	for _, p := range out.Priced {
+		if (p.CPUs == nil) != (p.Why != nil) {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// What the agent finds in a recording is what rows have of it.
+func TestPriceFile(t *testing.T) {
+	replays := 0
+	p, err := priceFile(t.Context(), writtenRecording(t, true, 0), func(n int, do func(int) error) error {
+		for i := range n {
+			replays++
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || p.Of != "http-worker-*" || p.Quantile != 0.99 || p.Bound < 50*time.Millisecond || len(p.Prices) != 7 ||
+		p.Recorded.IsZero() || replays == 0 || replays > 300 {
+		t.Fatalf("%d replays, %v: %+v", replays, err, p)
+	}
+	for _, r := range p.Prices {
+		if (r.MilliCPUs == nil) != (r.Why != "") ||
+			r.MilliCPUs != nil && (*r.LowMilliCPUs > *r.MilliCPUs || *r.MilliCPUs < 240 || *r.Microseconds == 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if _, err := priceFile(t.Context(), writtenRecording(t, false, 0), nil); err == nil {
+		t.Error("a container without a limit has a price")
+	}
+}
+
 func TestForecastRefuses(t *testing.T) {
 	good, cut, unlimited := writtenRecording(t, true, 0), writtenRecording(t, true, 60), writtenRecording(t, false, 0)
 	if r := unraced(t, "forecast", cut, "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "is truncated") {

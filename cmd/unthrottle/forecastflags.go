@@ -28,6 +28,7 @@ func (f *forecastFlags) check() error {
 	}
 	f.o.Seeds, f.o.Seed, f.o.CPUs, f.o.Calibration, f.o.Effects = f.repeat, f.seed, f.cpus, forecast.Tested(), remedy.Effects()
 	f.o.SchedExt = schedExt().Can
+	f.o.Smallest, f.o.Price = f.smallest, f.smallest
 	var err error
 	if f.o.HostLoad, err = parseShare(f.hostLoad); err != nil {
 		return fmt.Errorf("--host-load %s: give a share of the host's CPUs from 0%% to 100%%", f.hostLoad)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -37,6 +38,8 @@ type Flight struct {
 	Read   func(ctx context.Context, file string) (fix.Learned, error)
 	// Explain explains one: rows of the fleet have its responses and requests.
 	Explain func(ctx context.Context, file string) (diagnose.Explanation, error)
+	// Price finds the least CPUs of each remedy from a recording, with replays by each, which may end early; nil: none does.
+	Price func(ctx context.Context, file string, each func(n int, do func(i int) error) error) (demand.Pricing, error)
 	// Dir is where periods and recordings are kept.
 	Dir string
 }
@@ -68,6 +71,7 @@ type recorder struct {
 	recordings float64
 	removed    float64
 	failures   float64
+	sizer      sizer
 
 	// headers are the targets of the recordings as GET /recordings read them last, by file.
 	headersMu sync.Mutex
@@ -78,14 +82,21 @@ type recorder struct {
 	latest   []time.Time
 	// due holds the container to record next; one at a time.
 	due chan dueRecording
+	// toPrice holds a recording whose container is to be sized; one at a time.
+	toPrice   chan toPrice
+	threadCPU func() time.Duration // nil: the kernel's clock
 }
 
 type dueRecording struct {
 	container container.Container
 	id        uint64
+	size      bool // it is recorded for its size, and not because it is stopped
 }
 
 func newRecorder(a *agent) *recorder {
+	if err := os.RemoveAll(SizingDir(a.Flight.Dir)); err != nil { // what a crash left
+		a.Log.Warn("recordings of before stay", "error", err)
+	}
 	kept, err := flightrecorder.Load(a.Flight.Dir)
 	if err != nil {
 		a.Log.Warn("some of what the flight recorder kept cannot be read", "error", err)
@@ -93,7 +104,7 @@ func newRecorder(a *agent) *recorder {
 	return &recorder{
 		agent: a, store: flightrecorder.Store{Dir: RecordingsDir(a.Flight.Dir)}, periods: kept,
 		names: map[uint64]flightrecorder.Identity{}, own: map[uint64]*ownRecording{}, recorded: map[uint64]time.Time{},
-		due: make(chan dueRecording),
+		due: make(chan dueRecording), toPrice: make(chan toPrice),
 	}
 }
 
@@ -181,12 +192,16 @@ func (r *recorder) round(s observe.Snapshot) {
 		names[id] = flightrecorder.Identity{ID: id, Path: o.Container.Group.Path, Name: o.Container.Name}
 		// Only what is certain: by its upper bound a container may be recorded that was never stopped.
 		if low, _, ok := o.StoppedPerSecond(); ok && low > worstShare {
-			worst, worstShare = dueRecording{o.Container, id}, low
+			worst, worstShare = dueRecording{o.Container, id, false}, low
 		}
 	}
 	r.mu.Lock()
 	r.names = names
+	forSize := r.toSize(s.Observations)
 	r.mu.Unlock()
+	if worst.id == 0 {
+		worst = forSize
+	}
 	if worst.id == 0 || r.Flight.Record == nil || r.budget.sheds(shedRecordings) {
 		return
 	}
@@ -203,7 +218,9 @@ func (r *recorder) record(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case d := <-r.due:
-			if r.mayRecord(d.id, time.Now()) {
+			if d.size {
+				r.sizeOne(ctx, d)
+			} else if r.mayRecord(d.id, time.Now()) {
 				busily(func() { r.spent.do(partRecording, func() { r.recordOne(ctx, d) }) })
 			}
 		}
@@ -289,4 +306,5 @@ func (a *agent) startFlight(part func(name string, run func(context.Context) err
 	part("flight recorder", func(ctx context.Context) error { return a.budget.unless(ctx, shedPeriods, a.recorder.keepPeriods) })
 	part("flight recorder's files", a.recorder.flush)
 	part("recording", a.recorder.record)
+	part("pricing", a.recorder.price)
 }

@@ -157,11 +157,11 @@ func TestRecordingsAreExported(t *testing.T) {
 	o := stoppedFor(7, "web", 0)
 	o.Start = noon
 	a.sink.Round([]observe.Observation{o})
-	a.recorder.recordOne(t.Context(), dueRecording{o.Container, 7})
+	a.recorder.recordOne(t.Context(), dueRecording{o.Container, 7, false})
 	a.Flight.Explain = func(context.Context, string) (diagnose.Explanation, error) {
 		return diagnose.Explanation{}, errors.New("no events")
 	}
-	a.recorder.recordOne(t.Context(), dueRecording{o.Container, 7})
+	a.recorder.recordOne(t.Context(), dueRecording{o.Container, 7, false})
 	if _, err := a.sink.Close(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestRecordingsPerHourAreBounded(t *testing.T) {
 
 func TestAFailedRecordingIsCountedAndLeavesNothing(t *testing.T) {
 	a, _ := flightAgent(t, func(context.Context, container.Container, io.Writer) error { return errors.New("the ring is gone") })
-	a.recorder.recordOne(t.Context(), dueRecording{container.Container{Name: "x"}, 5})
+	a.recorder.recordOne(t.Context(), dueRecording{container.Container{Name: "x"}, 5, false})
 	if entries, _ := a.recorder.store.List(); len(entries) != 0 || a.recorder.failures != 1 {
 		t.Errorf("%v, %v failures", entries, a.recorder.failures)
 	}

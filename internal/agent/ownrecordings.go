@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -46,7 +47,9 @@ func (r *recorder) begin(d dueRecording) (end func(file string, err error)) {
 		if made.ended = time.Now(); err == nil {
 			made.file = file
 		}
-		r.own[d.id], r.underWay = made, nil
+		if r.underWay = nil; !errors.Is(err, errForSize) {
+			r.own[d.id] = made
+		}
 		close(done)
 	}
 }

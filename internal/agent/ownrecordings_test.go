@@ -72,7 +72,7 @@ func TestChoosesFromItsOwnRecording(t *testing.T) {
 					t.Fatal(err)
 				}
 				began := time.Now()
-				go a.recorder.recordOne(t.Context(), dueRecording{web, own})
+				go a.recorder.recordOne(t.Context(), dueRecording{web, own, false})
 				synctest.Wait()
 				if tc.change != nil {
 					if err := tc.change(k); err != nil {

@@ -23,6 +23,7 @@ const (
 	partProbe                 // the probe's counts of containers
 	partPeriods               // period rows, and their files
 	partRecording             // recordings that the agent makes by itself
+	partPricing               // the least CPUs of each remedy, from recordings
 	partMetrics               // answers to /metrics
 	partActing                // rules, and what is in force
 	partMemory                // giving memory back
@@ -30,7 +31,7 @@ const (
 )
 
 func (p part) String() string {
-	return [...]string{"naming", "sampling", "probe", "periods", "recording", "metrics", "acting", "memory"}[p]
+	return [...]string{"naming", "sampling", "probe", "periods", "recording", "pricing", "metrics", "acting", "memory"}[p]
 }
 
 // spentElsewhere names what is left of the process's CPU time: Go's collector, its scheduler with timers and idle threads,
@@ -59,6 +60,13 @@ func onThread(work func()) time.Duration {
 	before := cpuTime(unix.CLOCK_THREAD_CPUTIME_ID)
 	work()
 	return cpuTime(unix.CLOCK_THREAD_CPUTIME_ID) - before
+}
+
+// of is the CPU time of a part.
+func (s *spent) of(p part) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.parts[p]
 }
 
 func (s *spent) add(p part, d time.Duration) {

@@ -55,6 +55,8 @@ type sum struct {
 	fed time.Duration
 	// recorded is what recordings tell; nil: there was none.
 	recorded *recorded
+	// priced is what a recording told of its remedies; nil: there was none.
+	priced *Pricing
 }
 
 // NewRows begins.
@@ -157,6 +159,17 @@ func (r *Rows) AddRecording(cgroup uint64, more Recorded) {
 	}
 }
 
+// AddPriced takes what a recording of a container told of its remedies. It counts for the slot under way: the last one stays.
+// That of a container that the slot has no row of is dropped.
+func (r *Rows) AddPriced(cgroup uint64, p Pricing) {
+	for k, s := range r.open {
+		if k.cgroup == cgroup {
+			s.priced = &p
+			return
+		}
+	}
+}
+
 // Finish ends the current slot and returns its rows, by service, pod, container and cgroup: equal names side by side
 // pack well.
 func (r *Rows) Finish() (done []Row) {
@@ -168,6 +181,9 @@ func (r *Rows) Finish() (done []Row) {
 		}
 		if s.recorded != nil {
 			s.recorded.into(&s.row)
+		}
+		if s.priced != nil {
+			s.priced.into(&s.row)
 		}
 		done = append(done, s.row)
 	}

@@ -85,7 +85,7 @@ func TestOneRowIsARemedy(t *testing.T) {
 		Simulate: func(s *scenario.Scenario, at forecast.Cgroups, _ forecast.Remedy) {
 			s.Cgroups[at.Binding].Limit.Quota = bandwidth.NoQuota
 		},
-		Price: func(forecast.Remedy, forecast.Priced) string { return "a sample" },
+		Price: func(forecast.Remedy, forecast.Pricing) string { return "a sample" },
 	}))()
 	for name, all := range lists(t) {
 		want := "sample"

@@ -125,6 +125,13 @@ func (s *Sink) Recording(cgroup uint64, e *diagnose.Explanation) {
 	s.rows.AddRecording(cgroup, recorded(e))
 }
 
+// Priced takes the least CPUs of a container's remedies, from a recording. Its slot is the one under way.
+func (s *Sink) Priced(cgroup uint64, p demand.Pricing) {
+	s.rowsMu.Lock()
+	defer s.rowsMu.Unlock()
+	s.rows.AddPriced(cgroup, p)
+}
+
 // recorded is what an explanation adds to a row. Pools of one name, as those of two processes, are one role.
 func recorded(e *diagnose.Explanation) demand.Recorded {
 	recorded := demand.Recorded{Seconds: e.Window.Seconds(), Responses: map[string][]stats.Length{}}

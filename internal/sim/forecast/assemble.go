@@ -55,6 +55,7 @@ func (b *builder) assemble(l *Load) error {
 			l.Pools = append(l.Pools, p)
 		}
 	}
+	markRuntime(l.Pools)
 	a.neighbours()
 	a.noteUnreplayed()
 	return nil

@@ -47,18 +47,32 @@ var budgetEffect = &Effect{
 	Parameters: func(r Remedy) map[string]any {
 		return map[string]any{"permits_app": r.CPUs, "paced": true, "app_work_seconds": appWork.Seconds()}
 	},
-	Price: func(r Remedy, _ Priced) string {
+	Price: func(r Remedy, _ Pricing) string {
 		return fmt.Sprintf("a change of the program: work of %s and more in class App", text.Duration(appWork))
 	},
 }
 
-// budgeted returns the remedy of the library; none: no process is of a language that has it, one has it in force already, the limit
-// is no limit of this host, or no work is long enough to be held back.
+// budgeted returns the remedy of the library; none: see noBudget.
 func (l *Load) budgeted() []Remedy {
-	if len(l.languages) == 0 || l.hasBudget || l.limit >= float64(l.recordedScenario.Host.CPUs) || !l.hasAppWork() {
+	if l.noBudget() != "" {
 		return nil
 	}
 	return []Remedy{{Name: Budget, CPUs: int(math.Ceil(l.limit))}}
+}
+
+// noBudget says why the library is no remedy; "": it is.
+func (l *Load) noBudget() string {
+	switch {
+	case len(l.languages) == 0:
+		return "no process is of a language that has the library"
+	case l.hasBudget:
+		return "a process has the library in force"
+	case l.limit >= float64(l.recordedScenario.Host.CPUs):
+		return "the limit is no limit of this host"
+	case !l.hasAppWork():
+		return "no work is long enough to be held back"
+	}
+	return ""
 }
 
 // hasAppWork reports whether some work would be held back.
@@ -87,12 +101,20 @@ func (l *Load) hasAppWork() bool {
 // runtime says.
 func (l *Load) inPrograms() (all []int) {
 	for _, p := range l.Pools {
-		if rows := threadpool.Known().Match(p.comm, nil); len(rows) > 0 && rows[0].Class == threadpool.VM {
-			continue
+		if !p.ofRuntime {
+			all = append(all, p.workloads...)
 		}
-		all = append(all, p.workloads...)
 	}
 	return all
+}
+
+// markRuntime marks the pools of collectors and compilers.
+func markRuntime(pools []*Pool) {
+	known := threadpool.Known()
+	for _, p := range pools {
+		rows := known.Match(p.comm, nil)
+		p.ofRuntime = len(rows) > 0 && rows[0].Class == threadpool.VM
+	}
 }
 
 func (l *Load) gate(r Remedy) *simulate.Gate {

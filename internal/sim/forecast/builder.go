@@ -238,6 +238,7 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	b.splitRoles(f)
 	l := &Load{
 		target: b.h.Target.Name, path: b.h.Target.Path, kernel: b.h.Host.Kernel, window: time.Duration(b.now),
+		created: b.h.Created, coreThreads: coreThreads(b.h.Host.Machine),
 	}
 	if l.window <= 0 || len(b.order) == 0 {
 		return nil, errEmpty

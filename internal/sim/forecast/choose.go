@@ -105,7 +105,7 @@ func (m *maker) compare(a, b *Row) int {
 
 // price describes the cost of a row.
 func (l *Load) price(row *Row, none Figures) string {
-	priced := Priced{Limit: l.limit, Used: row.Figures.CPU.Seconds() / l.window.Seconds(), Widest: row.Figures.Widest}
+	priced := Pricing{Limit: l.limit, Used: row.Figures.CPU.Seconds() / l.window.Seconds(), Widest: row.Figures.Widest}
 	if row.Remedy.Name == None {
 		return "nothing"
 	}

@@ -27,7 +27,7 @@ type Effect struct {
 	// Parameters are its settings as JSON shows them, with units in their names. Nil: none.
 	Parameters func(r Remedy) map[string]any
 	// Price says what it costs. Nil: nothing.
-	Price func(r Remedy, p Priced) string
+	Price func(r Remedy, p Pricing) string
 	// Change orders remedies by how much they change for others; larger is more. A burst keeps the limit and its period.
 	// A narrow cpuset leaves the CPUs to others, a pin does not. A larger limit is a promise to the container, and no
 	// limit is one at the cost of all others.
@@ -58,8 +58,8 @@ type Cgroups struct {
 	Pods               []int
 }
 
-// Priced is what the price of a row is made of.
-type Priced struct {
+// Pricing is what the price of a row is made of.
+type Pricing struct {
 	Limit float64
 	// Used is the CPU time used per second, Widest the most CPUs at once.
 	Used   float64
@@ -88,6 +88,6 @@ func Effects() []*Effect {
 
 // effects are all that are known by name.
 var effects = append(Effects(), &Effect{Name: None, Text: func(float64, Remedy) string { return "leave it" }},
-	poolsEffect, shardsEffect, budgetEffect)
+	limitEffect, poolsEffect, shardsEffect, budgetEffect)
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -23,7 +23,7 @@ var PinEffect = &Effect{
 	Granted:    func(_ float64, r Remedy) *float64 { return new(float64(r.CPUs)) },
 	Text:       func(_ float64, r Remedy) string { return "pin to " + text.Count(r.CPUs, "CPU") },
 	Parameters: func(r Remedy) map[string]any { return map[string]any{"cpus": r.CPUs} },
-	Price: func(r Remedy, p Priced) string {
+	Price: func(r Remedy, p Pricing) string {
 		return fmt.Sprintf("%s that no other container gets, %.2f used", text.Count(r.CPUs, "CPU"), p.Used)
 	},
 }
@@ -31,6 +31,10 @@ var PinEffect = &Effect{
 // creditPerCPU is the credit of a narrow by sched_ext for each CPU of the limit: as much as a quota of one CPU and a
 // burst of the same size let be spent at once.
 const creditPerCPU = 2 * bandwidth.DefaultPeriod
+
+func creditOf(cpus float64) time.Duration {
+	return time.Duration(cpus * float64(creditPerCPU)).Round(time.Microsecond)
+}
 
 // NarrowEffect is that of as many CPUs as the limit, which others may use too. By a cpuset a limit with a fraction keeps
 // its quota in short periods, or together with a burst in the periods that it has. By sched_ext there is no quota, and
@@ -44,7 +48,7 @@ var NarrowEffect = &Effect{
 		}
 		if c.SchedExt {
 			remedies = append(remedies, Remedy{
-				Name: Narrow, Credit: time.Duration(c.Limit * float64(creditPerCPU)).Round(time.Microsecond)})
+				Name: Narrow, Credit: creditOf(c.Limit)})
 		}
 		return remedies
 	},
@@ -84,7 +88,7 @@ var NarrowEffect = &Effect{
 		}
 		return map[string]any{}
 	},
-	Price: func(r Remedy, p Priced) string {
+	Price: func(r Remedy, p Pricing) string {
 		never := fmt.Sprintf("never wider than %d", int(math.Ceil(p.Limit)))
 		if r.Credit > 0 {
 			return fmt.Sprintf("a scheduler of our own (--via sched_ext --credit %v); %s, but up to %s on credit",
@@ -119,7 +123,7 @@ var BurstEffect = &Effect{
 		}
 		return p
 	},
-	Price: func(_ Remedy, p Priced) string {
+	Price: func(_ Remedy, p Pricing) string {
 		return fmt.Sprintf("up to %s at once from others, from earlier unused quota", text.Count(p.Widest, "CPU"))
 	},
 }
@@ -140,7 +144,7 @@ var PeriodEffect = &Effect{
 	},
 	Text:       func(_ float64, r Remedy) string { return fmt.Sprintf("period %v", r.Period) },
 	Parameters: func(r Remedy) map[string]any { return map[string]any{"period_seconds": r.Period.Seconds()} },
-	Price: func(r Remedy, p Priced) string {
+	Price: func(r Remedy, p Pricing) string {
 		return fmt.Sprintf("a refill every %s; one stretch gets %s at most", text.Duration(r.Period),
 			text.Duration(time.Duration(float64(r.Period)*p.Limit)))
 	},
@@ -156,7 +160,7 @@ var WeightEffect = &Effect{
 		}
 	},
 	Granted: func(float64, Remedy) *float64 { return nil },
-	Price: func(_ Remedy, p Priced) string {
+	Price: func(_ Remedy, p Pricing) string {
 		return fmt.Sprintf("no bound: up to %s at once", text.Count(p.Widest, "CPU"))
 	},
 }
@@ -169,7 +173,13 @@ var RaiseEffect = &Effect{
 	Granted:    func(limit float64, r Remedy) *float64 { return new(limit * r.Factor) },
 	Text:       func(limit float64, r Remedy) string { return "raise to " + text.CPUs(limit*r.Factor) },
 	Parameters: factorOf,
-	Price:      func(r Remedy, p Priced) string { return text.CPUs(p.Limit*(r.Factor-1)) + " more of limit" },
+	Price:      func(r Remedy, p Pricing) string { return text.CPUs(p.Limit*(r.Factor-1)) + " more of limit" },
+}
+
+// limitEffect is that of Remedy.Limit alone.
+var limitEffect = &Effect{
+	Name: Limit, Change: 5,
+	Text: func(_ float64, r Remedy) string { return "limit of " + text.CPUs(r.Limit) },
 }
 
 // poolsEffect is that of fewer threads in a pool, shardsEffect that of more or fewer containers.
@@ -189,7 +199,7 @@ var (
 			}
 			return p
 		},
-		Price: func(r Remedy, p Priced) string {
+		Price: func(r Remedy, p Pricing) string {
 			which := p.Pool
 			if which == "" {
 				which = "each pool"
@@ -206,7 +216,7 @@ var (
 			return "twice the shards"
 		},
 		Parameters: factorOf,
-		Price:      func(r Remedy, p Priced) string { return fmt.Sprintf("limits of %s each", text.CPUs(p.Limit/r.Factor)) },
+		Price:      func(r Remedy, p Pricing) string { return fmt.Sprintf("limits of %s each", text.CPUs(p.Limit/r.Factor)) },
 	}
 )
 

@@ -40,7 +40,9 @@ type Options struct {
 	From, To float64
 	// Smallest asks for the smallest limit that is no worse than the recorded one. With an objective Make
 	// always searches for it.
-	Smallest    bool
+	Smallest bool
+	// Price asks for Forecast.Priced.
+	Price       bool
 	Calibration Calibration
 	// Each calls do with 0 to n-1, in any order and possibly concurrently; nil: one after the other. An error
 	// stops it early. With context.DeadlineExceeded Make goes on with what is done: as many replays of every row, at
@@ -79,7 +81,11 @@ type Forecast struct {
 	// width that does so without a quota. nil: none does, or Make did not search.
 	SmallestLimit, SmallestNarrow *float64
 	SmallestRange                 *Range
-	Notes                         []string
+	// Priced has the least CPUs of each remedy; nil: Make did not search, or the replay differs from the recording.
+	Priced []Priced
+	// Recorded is when the recording was made.
+	Recorded time.Time
+	Notes    []string
 	// LeftOut says what Make left out because the time was up; Notes have it too.
 	LeftOut []string
 }
@@ -138,7 +144,7 @@ func Make(l *Load, o Options) (*Forecast, error) {
 func makeRows(l *Load, o Options) (*maker, error) {
 	f := &Forecast{
 		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, Levels: l.levels,
-		CPUs:      l.recordedScenario.Host.CPUs,
+		CPUs: l.recordedScenario.Host.CPUs, Recorded: l.created,
 		Objective: o.Objective, Cheapest: -1, Notes: l.notes, Languages: l.languages,
 	}
 	for _, p := range l.Pools {
@@ -181,6 +187,11 @@ func makeRows(l *Load, o Options) (*maker, error) {
 	}
 	if o.Smallest || o.Objective != nil {
 		if err := m.unlessLate(m.smallest(), "the search for the smallest limit is left out"); err != nil {
+			return nil, err
+		}
+	}
+	if o.Price {
+		if err := m.price(); err != nil {
 			return nil, err
 		}
 	}
@@ -259,7 +270,9 @@ type maker struct {
 	none []result // of the row "none", at the recorded load
 	// asRecorded are those of the recording as it is, where the rows are without the work of a compiler; nil: none has those.
 	asRecorded []result
-	all        [][]result // of each row; nil: it is refused
+	// unchanged are runs of what changes nothing, in other phases than the recorded one, by the remedy's name.
+	unchanged map[string]measured
+	all       [][]result // of each row; nil: it is refused
 	// seeds is the number of runs per row at the recorded load: Options.Seeds, or fewer if the time was up.
 	seeds int
 	// which are the judged requests, by index in Load.requests; nil: a pool is judged.

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 // errEmpty says that a recording has no events.
@@ -66,4 +67,20 @@ func limitOf(l *recording.Level) bandwidth.Limit {
 		limit.Quota, limit.Burst = time.Duration(*l.QuotaNS), time.Duration(l.BurstNS)
 	}
 	return limit
+}
+
+// coreThreads is how many CPUs a machine's cores have, of those that have most. A pin takes whole cores, as the kubelet with
+// full-pcpus-only does: a sibling that others use is no CPU of one's own.
+func coreThreads(m *topology.Machine) int {
+	most, of := 1, map[topology.ID]int{}
+	if m == nil {
+		return most
+	}
+	for _, c := range m.CPUs {
+		if c.Online && c.Core != topology.Unknown {
+			of[c.Core]++
+			most = max(most, of[c.Core])
+		}
+	}
+	return most
 }

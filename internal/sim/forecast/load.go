@@ -17,6 +17,9 @@ type Load struct {
 	target, path string
 	kernel       string
 	window       time.Duration
+	created      time.Time
+	// coreThreads is how many CPUs the cores have that have most; 1 where that is not known.
+	coreThreads int
 	// recordedScenario is the host with the recorded limits. Its first workloads are those of Pools, the
 	// others those of neighbours.
 	recordedScenario scenario.Scenario
@@ -45,6 +48,7 @@ type Load struct {
 type Pool struct {
 	Name, process string
 	comm          string // of its first thread
+	ofRuntime     bool   // a collector or compiler
 	threads       int
 	workloads     []int // indices in Load.recordedScenario
 	recorded      simulate.ReplayTimes

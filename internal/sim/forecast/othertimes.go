@@ -97,6 +97,11 @@ func slowestFirst(answers []answer) {
 // otherTimesOf is otherTimes of the responses of the pools of that name over several runs; nil: there are none, the
 // quantile is too low for those that were kept, or the name is that of all pools.
 func (l *Load) otherTimesOf(results []result, pool string, q float64) *Range {
+	return rangeOfDraws(l.drawnOf(results, pool, q))
+}
+
+// drawnOf is drawn of the responses of otherTimesOf.
+func (l *Load) drawnOf(results []result, pool string, q float64) []float64 {
 	if q < highQuantile || pool == "" {
 		return nil
 	}
@@ -117,7 +122,7 @@ func (l *Load) otherTimesOf(results []result, pool string, q float64) *Range {
 		}
 	}
 	slowestFirst(answers)
-	return otherTimes(in, answers, q)
+	return drawn(in, answers, q)
 }
 
 // otherTimes is the range of a quantile in Coverage of other times of the same length. in is how many responses came in
@@ -127,7 +132,11 @@ func (l *Load) otherTimesOf(results []result, pool string, q float64) *Range {
 //
 // Worked example: 12 blocks of 50 requests each; in one of them a burst makes 20 requests take 300 ms, the others take
 // 20 ms. p99 is 300 ms. About a third of the draws lacks that block, and the range is from 20 to 300 ms.
-func otherTimes(in []int, slow []answer, q float64) *Range {
+func otherTimes(in []int, slow []answer, q float64) *Range { return rangeOfDraws(drawn(in, slow, q)) }
+
+// drawn has the quantile in milliseconds of each draw of otherTimes; NaN: the draw has no responses. Two settings of one
+// recording have the same draws, so that they can be compared draw by draw. nil: there are no responses.
+func drawn(in []int, slow []answer, q float64) []float64 {
 	if len(slow) == 0 {
 		return nil
 	}
@@ -143,6 +152,7 @@ func otherTimes(in []int, slow []answer, q float64) *Range {
 			total += in[b]
 		}
 		if total == 0 {
+			values = append(values, math.NaN())
 			continue
 		}
 		value := slow[len(slow)-1].took
@@ -155,6 +165,12 @@ func otherTimes(in []int, slow []answer, q float64) *Range {
 		}
 		values = append(values, milliseconds(value))
 	}
+	return values
+}
+
+// rangeOfDraws is the range of Coverage of the draws; nil: there are none.
+func rangeOfDraws(values []float64) *Range {
+	values = slices.DeleteFunc(values, math.IsNaN)
 	if len(values) == 0 {
 		return nil
 	}

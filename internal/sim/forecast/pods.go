@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -72,6 +73,19 @@ func raise(s *scenario.Scenario, at Cgroups, r Remedy) {
 			cgroup.Remedy = &scenario.Remedy{Kind: scenario.Raise, Factor: want / now}
 		}
 	}
+}
+
+// limitedTo returns a scenario with another limit in force, and no burst.
+func limitedTo(s scenario.Scenario, at Cgroups, cpus float64) (scenario.Scenario, error) {
+	for _, i := range at.limited(&s) {
+		s.Cgroups[i].Limit.Burst = 0
+	}
+	raise(&s, at, Remedy{Factor: cpus / s.Cgroups[at.Binding].Limit.CPUs()})
+	limited, refused := s.Remedied()
+	if refused != nil {
+		return s, errors.New(refused.Why)
+	}
+	return limited, nil
 }
 
 // soften makes the stops of the pods' quotas above the one that binds shorter or rarer, as a narrow does.

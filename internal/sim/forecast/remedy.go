@@ -21,6 +21,8 @@ const (
 	Pools  = "pools"
 	Shards = "shards"
 	Budget = "budget"
+	// Limit is the quota alone, in Forecast.Priced.
+	Limit = "limit"
 )
 
 // Remedy is one setting to forecast.
@@ -38,7 +40,9 @@ type Remedy struct {
 	Factor float64
 	// Pool is the pool of Pools, as an index in Load.Pools, or AllPools.
 	Pool int
-	of   *Effect // nil: the effect of that name
+	// Limit is the limit in CPUs that is set before, without a burst; 0: it stays as recorded.
+	Limit float64
+	of    *Effect // nil: the effect of that name
 }
 
 // AllPools resizes all pools together that have more threads than the limit has CPUs.
@@ -82,6 +86,13 @@ func (l *Load) remedies(effects []*Effect, cpus int, schedExt bool) []Remedy {
 func (l *Load) scenarioWith(r Remedy) (scenario.Scenario, error) {
 	s := l.recordedScenario
 	s.Cgroups = slices.Clone(s.Cgroups)
+	if r.Limit > 0 {
+		limited, err := limitedTo(s, Cgroups{l.container, l.binding, l.pods}, r.Limit)
+		if err != nil {
+			return s, err
+		}
+		s = limited
+	}
 	if simulate := r.effect().Simulate; simulate != nil {
 		simulate(&s, Cgroups{l.container, l.binding, l.pods}, r)
 	}

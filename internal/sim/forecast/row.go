@@ -58,6 +58,7 @@ type trial struct {
 	hostLoad float64
 	load     float64 // factor of arrivals
 	seed     uint64
+	anyPhase bool // periods begin at any moment, and not as recorded
 }
 
 // result is the result of a trial.
@@ -77,8 +78,7 @@ type result struct {
 	// requests are how long each request took, by index in Load.requests; nil: the row's threads are modelled, or its
 	// arrivals are not the recorded ones.
 	requests []time.Duration
-	// slowest are the slowest responses by pool of the load; nil: the row's threads are modelled, or its arrivals are not
-	// the recorded ones.
+	// slowest are the slowest responses by pool of the load; nil: its arrivals are not the recorded ones.
 	slowest []slowest
 }
 
@@ -90,7 +90,7 @@ func (l *Load) run(t trial) (result, error) {
 		return result{refused: err}, nil
 	}
 	replay := l.replay
-	if !t.remedy.keepsPeriods() || t.hostLoad > 0 || t.load != 1 {
+	if !t.remedy.keepsPeriods() || t.hostLoad > 0 || t.load != 1 || t.anyPhase {
 		replay.Phase = nil // another period begins anew, and another load or time is not the recorded one
 	}
 	pools, of := l.Pools, l.own
@@ -112,7 +112,7 @@ func (l *Load) run(t trial) (result, error) {
 	}
 	l.stretchQuotas(&s)
 	o, slowestOf := simulate.Options{Seed: t.seed}, func() []slowest { return nil }
-	if t.load == 1 && !t.remedy.Modelled() {
+	if t.load == 1 {
 		o.Responses, slowestOf = l.slowestBy()
 	}
 	r, err := simulate.RunReplay(s, &replay, o)

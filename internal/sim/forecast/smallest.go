@@ -5,8 +5,8 @@ import (
 )
 
 const (
-	// limitSteps is how often bisect halves the range of limits: to 1/64 of it.
-	limitSteps = 6
+	// limitSteps is how many limits are tried at most, in equal steps.
+	limitSteps = 64
 	// limitSeeds is the number of runs per limit: its interval needs more than a load of a sweep.
 	limitSeeds = 3
 	// mostLimit is the largest limit tried, as a multiple of the mean use or the limit.
@@ -20,99 +20,71 @@ const (
 // (12 to 19 ms): the smallest limit that does is 0.21 CPUs. At 0.14 CPUs it is 27 ms (20 to 40 ms): the range is from
 // 0.14 to 0.21.
 func (m *maker) smallest() error {
-	mean := m.l.recorded.cpu.Seconds() / m.l.window.Seconds()
-	most := math.Min(float64(m.f.CPUs), mostLimit*math.Max(m.l.limit, mean))
-	limited := func(surely bool) func(float64) (bool, error) {
-		return func(cpus float64) (bool, error) {
-			return m.holds(Remedy{Name: Raise, Factor: cpus / m.l.limit}, surely)
-		}
-	}
-	limit, err := bisect(most, limited(true))
+	step := m.mostCPUs() / limitSteps
+	limits, err := least(limitSteps, func(i int) (verdict, error) {
+		return m.holds(Remedy{Name: Raise, Factor: float64(i+1) * step / m.l.limit})
+	})
 	if err != nil {
 		return err
 	}
-	if limit != nil {
-		may, err := bisect(*limit, limited(false))
-		if err != nil {
-			return err
-		}
-		if may == nil { // by chance
-			may = limit
-		}
-		m.f.SmallestLimit, m.f.SmallestRange = limit, &Range{*may, *limit}
+	if at := limits.surely; at >= 0 {
+		limit := float64(at+1) * step
+		m.f.SmallestLimit, m.f.SmallestRange = &limit, &Range{float64(limits.may+1) * step, limit}
 	}
-	low, high := 0, m.f.CPUs
-	if ok, err := m.holds(Remedy{Name: Narrow, CPUs: high}, true); err != nil || !ok {
+	narrow, err := least(m.f.CPUs, func(i int) (verdict, error) { return m.holds(Remedy{Name: Narrow, CPUs: i + 1}) })
+	if err != nil {
 		return err
 	}
-	for high-low > 1 {
-		mid := (low + high) / 2
-		switch ok, err := m.holds(Remedy{Name: Narrow, CPUs: mid}, true); {
-		case err != nil:
-			return err
-		case ok:
-			high = mid
-		default:
-			low = mid
-		}
+	if narrow.surely >= 0 {
+		m.f.SmallestNarrow = new(float64(narrow.surely + 1))
 	}
-	m.f.SmallestNarrow = new(float64(high))
 	return nil
 }
 
-// bisect finds the least value up to most that holds, exact to most/64. It assumes that larger values hold
-// too. nil: most does not hold.
-func bisect(most float64, holds func(float64) (bool, error)) (*float64, error) {
-	ok, err := holds(most)
-	if err != nil || !ok {
-		return nil, err
-	}
-	low, high := 0.0, most
-	for range limitSteps {
-		mid := (low + high) / 2
-		switch ok, err := holds(mid); {
-		case err != nil:
-			return nil, err
-		case ok:
-			high = mid
-		default:
-			low = mid
-		}
-	}
-	return &high, nil
+// mostCPUs is the largest limit that a search tries.
+func (m *maker) mostCPUs() float64 {
+	return math.Min(float64(m.f.CPUs), mostLimit*math.Max(m.l.limit, m.meanUse()))
 }
 
-// holds reports whether a remedy keeps the objective, or without one is no worse than the recording: surely, at the far
-// end of the forecast's interval, or else at its near end.
-func (m *maker) holds(r Remedy, surely bool) (bool, error) {
+// meanUse is how many CPUs the container used as recorded.
+func (m *maker) meanUse() float64 { return m.l.recorded.cpu.Seconds() / m.l.window.Seconds() }
+
+// few runs a remedy as often as a search does.
+func (m *maker) few(r Remedy) ([]result, error) {
 	var trials []trial
 	for seed := range min(limitSeeds, m.o.Seeds) {
 		trials = append(trials, trial{remedy: r, load: 1, seed: m.o.Seed + uint64(seed)})
 	}
-	results, err := m.trials(trials)
+	return m.trials(trials)
+}
+
+// holds tells whether a remedy keeps the objective, or without one is no worse than the recording.
+func (m *maker) holds(r Remedy) (verdict, error) {
+	results, err := m.few(r)
 	if err != nil || results[0].refused != nil || collapsed(results) {
-		return false, err
+		return verdict{}, err
 	}
-	end := func(r *Range) float64 {
-		if surely {
-			return r.High
-		}
-		return r.Low
-	}
-	var latency *Range
-	if m.f.Judged != nil {
-		latency = m.latencyRange(results, r)
+	within := func(r *Range, most float64) verdict {
+		return verdict{may: r.Low <= most, is: r.High <= most, surely: r.High <= most}
 	}
 	if o := m.o.Objective; o != nil {
-		return latency != nil && end(latency) <= milliseconds(o.Bound), nil
+		if m.f.Judged == nil {
+			return verdict{}, nil
+		}
+		latency := m.latencyRange(results, r)
+		if latency == nil {
+			return verdict{}, nil
+		}
+		return within(latency, milliseconds(o.Bound)), nil
 	}
 	was := m.f.Rows[0].Error // of "none", which is the recording
 	stopped := spread(results, func(r *result) *float64 { return new(r.stopped.Seconds()) })
-	if end(stopped) > math.Max(was.Stopped.High, negligibleStopped*m.l.window.Seconds()) {
-		return false, nil
-	}
+	v := within(stopped, math.Max(was.Stopped.High, negligibleStopped*m.l.window.Seconds()))
 	// The figure itself and not its error: that of the recording is part of the comparison already.
 	is := spread(results, func(r *result) *float64 { return m.ofRuns([]result{*r}) })
-	before := m.f.Rows[0].JudgedRange
-	return is == nil || before == nil || end(is) <= before.High, nil
+	if before := m.f.Rows[0].JudgedRange; is != nil && before != nil {
+		slow := within(is, before.High)
+		v = verdict{v.may && slow.may, v.is && slow.is, v.surely && slow.surely}
+	}
+	return v, nil
 }

@@ -46,10 +46,47 @@ func Write(w io.Writer, f *forecast.Forecast, c *policy.Choice, o Options, style
 		}
 		p.Paragraph(line)
 	}
+	writePriced(p, f)
 	for _, note := range f.Notes {
 		p.Paragraph("Note: " + note + ".")
 	}
 	return p.Send(w)
+}
+
+// writePriced writes the least CPUs of each remedy, where they were asked for.
+func writePriced(p *page.Page, f *forecast.Forecast) {
+	if f.Priced == nil {
+		return
+	}
+	kept := "is no worse, nor the median, nor the CPU time done"
+	if f.Objective != nil {
+		kept = "keeps the objective, and as much is done"
+	}
+	p.Section(fmt.Sprintf("Least CPUs with which %s %s:", rows.FigureOf(f.Judged), kept))
+	var found []forecast.Priced
+	var none rows.Reasons
+	for _, of := range f.Priced {
+		if of.CPUs != nil {
+			found = append(found, of)
+			continue
+		}
+		none.Add(of.Remedy.Name, "none: "+text.Sanitize(of.Why, 0))
+	}
+	show := func(name string, text func(forecast.Priced) string) table.Field[forecast.Priced] {
+		return table.Field[forecast.Priced]{Column: table.Column{Name: name, Right: true}, Text: text}
+	}
+	table.Of([]table.Field[forecast.Priced]{
+		{Column: table.Column{Name: "  remedy"}, Text: func(of forecast.Priced) string { return "  " + of.Remedy.Text(f.Limit) }},
+		show("CPUs", func(of forecast.Priced) string { return fmt.Sprintf("%.3g", *of.CPUs) }),
+		show("90 % of cases", func(of forecast.Priced) string {
+			if of.High == nil {
+				return fmt.Sprintf("%.3g or more", *of.Low)
+			}
+			return fmt.Sprintf("%.3g to %.3g", *of.Low, *of.High)
+		}),
+		show(rows.Figure(f.Judged)+" ms", func(of forecast.Priced) string { return rows.Milliseconds(of.Judged) }),
+	}, found).Fitted(p)
+	none.Write(p)
 }
 
 func selfChecked(p *page.Page, f *forecast.Forecast) {

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"io"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -33,8 +34,11 @@ type item struct {
 	SmallestLimit  *float64       `json:"smallest_limit_cpus"`
 	SmallestRange  *jsonRange     `json:"smallest_limit_range_cpus"`
 	SmallestNarrow *float64       `json:"smallest_narrow_cpus"`
-	SelfCheck      jsonCheck      `json:"self_check"`
-	Notes          []string       `json:"notes"`
+	// Priced has the least CPUs of each remedy; null: not asked for, or the self-check failed.
+	Priced     []jsonPriced `json:"priced"`
+	RecordedAt *time.Time   `json:"recorded_at"`
+	SelfCheck  jsonCheck    `json:"self_check"`
+	Notes      []string     `json:"notes"`
 }
 
 // Document is `forecast --json`.
@@ -44,6 +48,26 @@ type Document = item
 type jsonRange struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
+}
+
+type jsonPriced struct {
+	Remedy     string         `json:"remedy"`
+	Parameters map[string]any `json:"parameters"`
+	CPUs       *float64       `json:"cpus"`
+	Low        *float64       `json:"cpus_low"`
+	High       *float64       `json:"cpus_high"`
+	JudgedMS   *float64       `json:"judged_ms"`
+	BoundMS    *float64       `json:"bound_ms"`
+	Why        *string        `json:"why_none"`
+}
+
+func newPriced(of forecast.Priced) jsonPriced {
+	p := jsonPriced{Remedy: of.Remedy.Name, Parameters: of.Remedy.Parameters(), CPUs: of.CPUs, Low: of.Low, High: of.High,
+		JudgedMS: of.Judged, BoundMS: of.Bound}
+	if of.Why != "" {
+		p.Why = new(text.Sanitize(of.Why, 0))
+	}
+	return p
 }
 
 type jsonRequests struct {
@@ -109,6 +133,12 @@ func newItem(f *forecast.Forecast, choice *policy.Choice) item {
 		if f.Objective != nil {
 			item.Sure = &f.Sure
 		}
+	}
+	if !f.Recorded.IsZero() {
+		item.RecordedAt = &f.Recorded
+	}
+	for _, p := range f.Priced {
+		item.Priced = append(item.Priced, newPriced(p))
 	}
 	for i := range f.Rows {
 		item.Rows = append(item.Rows, rows.New(f, choice, i, f.Target))

@@ -175,7 +175,7 @@ func joined(t *testing.T, from, to string) {
 // answers are the rows of every question, and the files that were left out.
 func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][]any, refused []string) {
 	t.Helper()
-	s := script(noon, allQuestions...)
+	s := script(noon, time.Time{}, allQuestions...)
 	left, err := e.Prepare(t.Context(), files, s)
 	if err != nil {
 		t.Fatal(err)

@@ -173,10 +173,13 @@ type Input struct {
 	Rows        int64 `json:"rows"`
 	// Copies are rows that were there twice, Overlapping those of two programs that observed the same five minutes: one of
 	// each counts.
-	Copies      int64     `json:"rows_copied"`
-	Overlapping int64     `json:"rows_overlapping"`
-	Problems    []Problem `json:"rows_left_out"`
-	// Ahead are hosts whose newest rows begin after the moment of the report.
+	Copies      int64 `json:"rows_copied"`
+	Overlapping int64 `json:"rows_overlapping"`
+	// Later are rows of after the moment that was asked for.
+	Later    int64     `json:"rows_later"`
+	Problems []Problem `json:"rows_left_out"`
+	// Ahead are hosts whose newest rows begin after the moment of the report, or go on after those of nine in ten hosts
+	// ended at once.
 	Ahead     []Ahead `json:"clocks_ahead"`
 	AheadMore int     `json:"clocks_ahead_more"`
 	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at the

@@ -129,12 +129,16 @@ func LeftOut(in Input) (lines []string) {
 	if in.Overlapping > 0 {
 		lines = append(lines, text.Count(int(in.Overlapping), "row")+" of five minutes that another program observed too")
 	}
+	if in.Later > 0 {
+		lines = append(lines, text.Count(int(in.Later), "row")+" of after the moment that was asked for")
+	}
 	for _, h := range in.Ahead {
-		lines = append(lines, fmt.Sprintf("nothing of host %s, but its clock is %s ahead", text.Shown(h.Host),
+		lines = append(lines, fmt.Sprintf("nothing of host %s, but its rows are %s ahead: its clock is, or the rows of "+
+			"others are not here yet", text.Shown(h.Host),
 			text.Duration(time.Duration(h.Seconds*float64(time.Second)))))
 	}
 	if in.AheadMore > 0 {
-		lines = append(lines, "nor of "+text.Count(in.AheadMore, "host")+" more with such clocks")
+		lines = append(lines, "nor of "+text.Count(in.AheadMore, "host")+" more with such rows")
 	}
 	return lines
 }

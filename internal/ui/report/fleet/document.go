@@ -79,8 +79,8 @@ type Service struct {
 	Double *Shards `json:"double" parquet:"double,optional"`
 	// Unknown is how many of its containers keep what they have because what they need is not known.
 	Unknown int `json:"unknown" parquet:"unknown"`
-	// Young is how many of these were observed for less than five minutes, as after a deploy: Limit, which others tell, is
-	// theirs too.
+	// Young is how many of these were observed for less than five minutes, and have another limit, other CPUs or another
+	// remedy than those that were observed for longer, as after a deploy: Limit, which others tell, is theirs too.
 	Young int `json:"young" parquet:"young"`
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of
 	// their demand.

@@ -70,7 +70,7 @@ func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) 
 func Make(ctx context.Context, e engine.Engine, o Options) (view.Document, error) {
 	d := view.Document{Bound: o.Bound, Services: []view.Service{}, Applied: []view.Applied{}, Unknown: []view.Unknown{}}
 	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops",
-		"requests", "responses", "exclusive", "services", "forecasts", "applied"); err != nil {
+		"requests", "responses", "exclusive", "services", "host_shares", "forecasts", "applied"); err != nil {
 		return d, err
 	}
 	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, applied} {
@@ -117,6 +117,8 @@ func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 	return hosts(ctx, e, o, d)
 }
 
+func hostName(cluster, node string) string { return strings.TrimPrefix(cluster+"/"+node, "/") }
+
 // hosts counts the hosts, and finds those that are gone and clocks that are ahead.
 func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
 	in := &d.Input
@@ -125,7 +127,7 @@ func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 		NewestMS, UntilMS, NowMS int64
 		Gone, Containers         int
 	}) {
-		name := strings.TrimPrefix(h.Cluster+"/"+h.Node, "/")
+		name := hostName(h.Cluster, h.Node)
 		if h.Gone == 0 {
 			d.Hosts++
 		} else {

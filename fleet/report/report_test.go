@@ -235,6 +235,42 @@ func TestYoungContainers(t *testing.T) {
 	}
 }
 
+// How unlike hosts are is of the limit that most of them have, and of hosts that were observed for long enough.
+func TestSpread(t *testing.T) {
+	var rows []demand.Row
+	add := func(no int, limit, stopped float64, slots int) {
+		for slot := range slots {
+			r := rowOf("cart", no, noon.Add(time.Duration(slot)*demand.SlotLength), limit, 4)
+			r.Node, r.StoppedHighSeconds = fmt.Sprint("n", no), &stopped
+			r.WaitingQuotaSeconds, r.WaitingAncestorSeconds, r.WaitingUnclearSeconds = new(0.0), new(0.0), new(0.0)
+			r.WaitingContentionSeconds = new(10.4 * float64(no%3))
+			rows = append(rows, r)
+		}
+	}
+	for no, stopped := range []float64{0, 90, 3, 6} {
+		add(no, 8, stopped, 4)
+	}
+	add(4, 8, 300, 1) // for too short a time
+	for no := 10; no < 13; no++ {
+		add(no, 4, 150, 4)
+	}
+	d, _ := written(t, rows...)
+	s := serviceOf(t, d, "cart/app").OverHosts
+	if s == nil || s.Hosts != 4 || s.Stopped == nil || *s.Stopped != (view.Range{Median: 0.02, Most: 0.3, MostOn: "eu1/n1"}) ||
+		s.Contended == nil || *s.Contended != (view.Range{Median: 0.1, Most: 0.2, MostOn: "eu1/n2"}) {
+		t.Errorf("%+v", s)
+	}
+	rows[0].StoppedHighSeconds, rows[0].StoppedLowSeconds = nil, nil // of a quarter of its time
+	rows[4].WaitingContentionSeconds = nil
+	d, _ = written(t, rows...)
+	if s = serviceOf(t, d, "cart/app").OverHosts; s == nil || s.Hosts != 4 || s.Stopped == nil || s.Contended == nil {
+		t.Errorf("%+v", s)
+	}
+	if d, _ = written(t, rows[:8]...); serviceOf(t, d, "cart/app").OverHosts != nil {
+		t.Error("of two hosts")
+	}
+}
+
 // Stopped by its own quota, by its pod's, which a sidecar spends, and by one further up.
 func TestWhoSpends(t *testing.T) {
 	stopped := func(r demand.Row, seconds float64) demand.Row {

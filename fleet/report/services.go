@@ -156,6 +156,10 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 	if err != nil {
 		return err
 	}
+	spread, err := spreads(ctx, e)
+	if err != nil {
+		return err
+	}
 	return engine.Each(ctx, e, "services", func(line struct {
 		view.Service
 		ThrottledOwn, ThrottledPod, ThrottledSlice, ThrottledInside *float64
@@ -174,7 +178,7 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 		} else if by, ok := spenders[s.Name]; ok && s.StoppedBy == &stoppers[pod] {
 			s.SpentBy = &by
 		}
-		s.Workload = known.workload.shown(d.Hosts)
+		s.Workload, s.OverHosts = known.workload.shown(d.Hosts), spread[s.Name]
 		known.show(&s, d.FailoverHosts)
 		round(s.CoresNow, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh, s.Limit, s.LimitLow, s.LimitHigh, s.BurstLimit,
 			s.RunnablePerCore, s.StoppedShare, s.StoppedShareLow, s.UsedCPUs, s.ContendedShare, s.ContendedShareLow)

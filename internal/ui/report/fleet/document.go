@@ -73,6 +73,9 @@ type Service struct {
 	// StoppedBy is whose quota stops it most: own, pod, slice or inside. SpentBy is the service that spends that quota.
 	StoppedBy *string `json:"stopped_by" parquet:"stopped_by,optional"`
 	SpentBy   *string `json:"spent_by" parquet:"spent_by,optional"`
+	// OverHosts is how unlike its hosts are, for the limit that it has on most of them; null: fewer than three hosts were
+	// observed for at least half as long as another.
+	OverHosts *Spread `json:"over_hosts" parquet:"over_hosts,optional"`
 	// Half and Double are the service as half and as twice as many containers, which serve as much together, with the same
 	// remedy; null: it has one container, what one needs is not known, or none would be left when hosts fail.
 	Half   *Shards `json:"half" parquet:"half,optional"`
@@ -85,6 +88,22 @@ type Service struct {
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of
 	// their demand.
 	ByBounds int `json:"by_bounds" parquet:"by_bounds"`
+}
+
+// Spread is how unlike the hosts of a service are. A range is null where a host's share is not known.
+type Spread struct {
+	Hosts int `json:"hosts" parquet:"hosts"`
+	// Stopped is of StoppedShare, Contended of ContendedShareLow.
+	Stopped   *Range `json:"stopped_share" parquet:"stopped_share,optional"`
+	Contended *Range `json:"contended_share" parquet:"contended_share,optional"`
+}
+
+// Range is a share on the host with the least, in the middle, and on the one with the most.
+type Range struct {
+	Least  float64 `json:"least" parquet:"least"`
+	Median float64 `json:"median" parquet:"median"`
+	Most   float64 `json:"most" parquet:"most"`
+	MostOn string  `json:"most_on" parquet:"most_on"`
 }
 
 // Role is what threads of one pool took from wake-up to sleep.

@@ -27,6 +27,12 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		newTable(p, serviceColumns, r.rows).Missing(p)
 		more(p, r.left)
 	}
+	if rows, left := ranked(d.Services, unlike); len(rows) > 0 {
+		p.Section(p.Bolden(spreadTitle))
+		newTable(p, spreadColumns, rows)
+		more(p, left)
+		p.Paragraph(spreadAssumes)
+	}
 	if rows, left := ranked(d.Services, savedByHalf); len(rows) > 0 {
 		p.Section(p.Bolden(shardsTitle))
 		newTable(p, shardColumns, rows).Missing(p)

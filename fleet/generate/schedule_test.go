@@ -116,7 +116,8 @@ func TestRowsOfChurn(t *testing.T) {
 			}
 		}
 		if rows != truth.Rows || parts < 20 || !truth.Until.Equal(start.Add(5*time.Hour)) {
-			t.Errorf("joined %v: %d rows, told %d, %d of a part of five minutes, until %v", joined, rows, truth.Rows, parts, truth.Until)
+			t.Errorf("joined %v: %d rows, told %d, %d of a part of five minutes, until %v", joined, rows, truth.Rows, parts,
+				truth.Until)
 		}
 		if info, err := os.Stat(filepath.Join(dir, "truth.json")); err != nil || info.Size() == 0 {
 			t.Error(err)

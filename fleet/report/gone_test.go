@@ -156,7 +156,8 @@ func TestUntil(t *testing.T) {
 		t.Errorf("%d containers on %d hosts until %v, %+v, %v", d.Containers, d.Hosts, d.Until, d.Input, err)
 	}
 	near(t, "what was wide then", serviceOf(t, d, "cart/app").LimitHigh, 5)
-	p, err := MakePlan(t.Context(), opened(t, 0), o, PlanOptions{Options: packing.Options{Risk: 0.001, Moves: -1}, Clock: time.Now})
+	may := PlanOptions{Options: packing.Options{Risk: 0.001, Moves: -1}, Clock: time.Now}
+	p, err := MakePlan(t.Context(), opened(t, 0), o, may)
 	if err != nil || p.Containers != 2 || p.Input.Later != 8 {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -284,7 +284,8 @@ func TestGenerate(t *testing.T) {
 	}
 	// One that changes, as of an hour before its end.
 	dir = filepath.Join(t.TempDir(), "churn")
-	if out, err = called(t, "generate", "--hosts", "5", "--containers", "20", "--for", "3h", "--churn", "--out", dir); err != nil {
+	if out, err = called(t, "generate", "--hosts", "5", "--containers", "20", "--for", "3h", "--churn", "--out",
+		dir); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, command := range []string{"report", "plan"} {

@@ -100,8 +100,8 @@ type pod struct {
 	ordinal  int
 }
 
-// changing draws a fleet in which nodes come and go, and pods with them. A third of the nodes that are always wanted are
-// spot nodes, which live for a day on average and end without a notice. Others follow the load of the day, and are
+// changing draws a fleet in which nodes come and go, and pods with them. A third of the nodes that are always wanted
+// are spot nodes, which live for a day on average and end without a notice. Others follow the load of the day, and are
 // drained. Clocks are up to three minutes apart, and that of one node is an hour ahead.
 func changing(services []service, o Options) *schedule {
 	c := &churn{schedule: schedule{end: int64(o.Hours) * secondsPerHour}, services: services, o: o,

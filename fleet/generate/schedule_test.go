@@ -73,8 +73,7 @@ func TestChanging(t *testing.T) {
 	}
 }
 
-// Rows are of what ran, by the clocks of the nodes: within five minutes, in the file of their hour, and as many as told;
-// together they are of as much time as the containers ran, but for slots under way.
+// Rows are of what ran, by the clocks of the nodes: within five minutes, in the file of their hour, and as many as told.
 func TestRowsOfChurn(t *testing.T) {
 	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for _, joined := range []bool{false, true} {

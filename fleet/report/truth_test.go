@@ -55,7 +55,8 @@ func TestTruthOfRecordedDemand(t *testing.T) {
 func TestTruthOfChurn(t *testing.T) {
 	const hours, until = 24, 20
 	for seed := range uint64(2) {
-		o := generate.Options{Hosts: 20, Containers: 240, Seed: seed, Start: noon, Churn: true, Joined: true, Bound: 0.001, Hours: until}
+		o := generate.Options{Hosts: 20, Containers: 240, Seed: seed, Start: noon, Churn: true, Joined: true,
+			Bound: 0.001, Hours: until}
 		then, err := generate.Make(t.Context(), t.TempDir(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +79,8 @@ func TestTruthOfChurn(t *testing.T) {
 			"as of a moment": {end, then.Until, then},
 		} {
 			name = fmt.Sprintf("seed %d, %s", seed, name)
-			d, err := Make(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: as.now, Until: as.until, Bound: o.Bound})
+			asks := Options{Files: filesIn(t, dir), Now: as.now, Until: as.until, Bound: o.Bound}
+			d, err := Make(t.Context(), opened(t, 0), asks)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,11 @@
 // own, or both. One that uses less has a part of the requests. Less load takes from each period up to the median, and
 // leaves out whole stretches above it. Drawn demands, without a recording, are there for comparison ([Options.Drawn]).
 //
+// With churn ([Options.Churn]) a service is of a kind by its number: a Deployment with rolling deploys, one that is
+// scaled with its load, a StatefulSet, a DaemonSet, a CronJob. A node ends by a drain or without a notice, and what ran
+// there runs elsewhere, under another name. The truth is of one replica that is always there, and of those that run at
+// the end.
+//
 // # Worked example
 //
 // A recorded server uses 0.3 CPUs, at most 8 at once. A service with a limit of 4 is to use 1.2 at its peak: four times

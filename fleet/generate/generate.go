@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -33,6 +34,9 @@ type Options struct {
 	Joined bool
 	// Drawn: demands are drawn from the seed. Otherwise they are of recordings of real services.
 	Drawn bool
+	// Churn: nodes and pods come and go. Hosts are then the most at once, and Containers about as many as there are then,
+	// beside those of DaemonSets.
+	Churn bool
 	// Bound is the share of its time to work for which a quota may stop a container, for the truth.
 	Bound float64
 }
@@ -41,14 +45,19 @@ type Options struct {
 type Truth struct {
 	Seed uint64 `json:"seed"`
 	// Demand is Recorded or Drawn.
-	Demand     string    `json:"demand"`
-	Hosts      int       `json:"hosts"`
-	Containers int       `json:"containers"`
-	Rows       int       `json:"rows"`
-	Bound      float64   `json:"bound"`
-	CoresNow   float64   `json:"cores_now"`
-	CoresAfter float64   `json:"cores_after"`
-	Services   []Service `json:"services"`
+	Demand string `json:"demand"`
+	// Until is the end. Hosts, Containers and CoresNow are what is there then, HostsGone and ContainersEnded what is not
+	// any more.
+	Until           time.Time `json:"until"`
+	Hosts           int       `json:"hosts"`
+	HostsGone       int       `json:"hosts_gone"`
+	Containers      int       `json:"containers"`
+	ContainersEnded int       `json:"containers_ended"`
+	Rows            int       `json:"rows"`
+	Bound           float64   `json:"bound"`
+	CoresNow        float64   `json:"cores_now"`
+	CoresAfter      float64   `json:"cores_after"`
+	Services        []Service `json:"services"`
 }
 
 // The kinds of demand.
@@ -77,37 +86,46 @@ type Service struct {
 // service is one that is being made.
 type service struct {
 	name, workload string
-	replicas       int
-	limit          float64
+	// replicas are as many as it may have, now those at the end.
+	replicas, now int
+	limit         float64
 	// memoryBytes is what each of its containers has, with its limit.
 	memoryBytes int64
 	ran         [levels]ran
 	// other is what the periods of each level tell of other limits.
 	other [levels]periodmodel.Outcome
 	truth Service
-	// seen is for how many slots a container of it was at each level: all its containers have the same day.
+	// seen is for how many slots it was at each level: all its containers have the same day.
 	seen [levels]int
 }
 
 // Make writes the rows of a fleet and truth.json below a folder.
 func Make(ctx context.Context, dir string, o Options) (Truth, error) {
-	services, err := draw(ctx, o)
+	services, runs, err := draw(ctx, o)
 	if err != nil {
 		return Truth{}, err
 	}
-	truth := Truth{Seed: o.Seed, Demand: Recorded, Hosts: o.Hosts, Containers: o.Containers, Bound: o.Bound,
-		Rows: o.Containers * o.Hours * slotsPerHour}
+	truth := Truth{Seed: o.Seed, Demand: Recorded, Bound: o.Bound, Until: o.Start.Add(time.Duration(o.Hours) * time.Hour)}
 	if o.Drawn {
 		truth.Demand = Drawn
+	}
+	for _, n := range runs.nodes {
+		if n.to > runs.end {
+			truth.Hosts++
+		} else {
+			truth.HostsGone++
+		}
+		truth.ContainersEnded += len(n.lives)
 	}
 	for i := range services {
 		s := services[i].truth
 		truth.Services = append(truth.Services, s)
-		truth.CoresNow += float64(s.Containers) * s.LimitCPUs
+		truth.Containers, truth.CoresNow = truth.Containers+s.Containers, truth.CoresNow+float64(s.Containers)*s.LimitCPUs
 		truth.CoresAfter += s.CoresAfter
 	}
+	truth.ContainersEnded -= truth.Containers
 	slices.SortFunc(truth.Services, func(a, b Service) int { return cmp.Compare(a.Name, b.Name) })
-	if err := write(ctx, dir, services, o); err != nil {
+	if truth.Rows, err = write(ctx, dir, services, runs, o); err != nil {
 		return truth, err
 	}
 	text, err := json.MarshalIndent(truth, "", "  ")
@@ -128,11 +146,11 @@ const slotsPerHour = int(time.Hour / demand.SlotLength)
 // limits are those that services draw.
 var limits = []float64{0.5, 1, 1, 2, 2, 4, 8, 16}
 
-// draw draws the services: a few are large, most are small.
-func draw(ctx context.Context, o Options) ([]service, error) {
+// draw draws the services, of which a few are large and most are small, and when they run where.
+func draw(ctx context.Context, o Options) ([]service, *schedule, error) {
 	recorded, err := recordings()
 	if err != nil {
-		return nil, fmt.Errorf("recorded.json: %w", err)
+		return nil, nil, fmt.Errorf("recorded.json: %w", err)
 	}
 	n := max(1, min(o.Containers, o.Containers/40+3))
 	services := make([]service, n)
@@ -147,6 +165,9 @@ func draw(ctx context.Context, o Options) ([]service, error) {
 		s := &services[i]
 		s.workload, s.limit = fmt.Sprintf("service-%05d", i), limits[chance.IntN(len(limits))]
 		s.name = namespace + "/" + s.workload + "/app"
+		if o.Churn && kindOf(i) == daemonSet {
+			s.limit = limits[0] // there is one on each node
+		}
 		// 0.5 to 2 GiB per CPU, not drawn: what is drawn stays as it was
 		s.memoryBytes = int64(s.limit*(1+float64(i%4))) << 29
 		s.replicas = 1 + int(float64(o.Containers-n)/float64(i+1)/weights)
@@ -155,8 +176,14 @@ func draw(ctx context.Context, o Options) ([]service, error) {
 	}
 	services[0].replicas += left // what rounding leaves
 	chances[0] = rand.New(rand.NewPCG(o.Seed, uint64(n)))
-	return services, parallel.OnAllCores(ctx)(n, func(i int) error {
-		services[i].demand(chances[i], recorded, i, o)
+	runs := steady
+	if o.Churn {
+		runs = changing
+	}
+	s := runs(services, o)
+	s.count(services)
+	return services, s, parallel.OnAllCores(ctx)(n, func(i int) error {
+		services[i].demand(chances[i], recorded, o)
 		return nil
 	})
 }
@@ -168,7 +195,7 @@ type wish interface {
 
 // demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too
 // large to keep.
-func (s *service) demand(chance *rand.Rand, recorded []recording, no int, o Options) {
+func (s *service) demand(chance *rand.Rand, recorded []recording, o Options) {
 	var demands [levels]offered
 	var p wish
 	kind := ""
@@ -183,9 +210,6 @@ func (s *service) demand(chance *rand.Rand, recorded []recording, no int, o Opti
 		other := periodmodel.New(period)
 		s.ran[level] = demands[level].under(s.limit, false, other)
 		s.other[level] = other.Take(demand.SlotLength)
-	}
-	for slot := range o.Hours * slotsPerHour {
-		s.seen[levelAt(no, slot)]++
 	}
 	s.truth = s.found(&demands, o.Bound)
 	s.truth.Recording = kind
@@ -239,61 +263,44 @@ func (s *service) found(demands *[levels]offered, bound float64) Service {
 	limit := after(false)
 	_, stoppedAfter := share(limit, false)
 	return Service{
-		Name: s.name, Containers: s.replicas, LimitCPUs: s.limit, LeastLimit: least(bound, false),
-		CoresAfter: float64(s.replicas) * limit, CoresAfterBurst: float64(s.replicas) * after(true),
+		Name: s.name, Containers: s.now, LimitCPUs: s.limit, LeastLimit: least(bound, false),
+		CoresAfter: float64(s.now) * limit, CoresAfterBurst: float64(s.now) * after(true),
 		StoppedShare: stopped, StoppedShareAfter: stoppedAfter,
 	}
 }
 
-// write writes the files, a host's hour each.
-func write(ctx context.Context, dir string, services []service, o Options) error {
-	on := make([][]int, o.Hosts) // numbers of containers
-	serviceOf := make([]int, 0, o.Containers)
-	for i := range services {
-		for range services[i].replicas {
-			on[len(serviceOf)%o.Hosts] = append(on[len(serviceOf)%o.Hosts], len(serviceOf))
-			serviceOf = append(serviceOf, i)
-		}
-	}
+// write writes the files, a host's hour each, and returns how many rows they have.
+func write(ctx context.Context, dir string, services []service, runs *schedule, o Options) (rows int, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return 0, err
 	}
-	files := filesOf(on, o.Joined)
-	return parallel.OnAllCores(ctx)(o.Hours*len(files), func(i int) error {
-		hour, file := i/len(files), i%len(files)
+	files := runs.files(o.Joined)
+	var written atomic.Int64
+	err = parallel.OnAllCores(ctx)(len(files), func(i int) error {
 		var rows []demand.Row
-		for host := files[file].first; host < files[file].end; host++ {
-			for _, no := range on[host] {
-				for slot := hour * slotsPerHour; slot < (hour+1)*slotsPerHour; slot++ {
-					rows = append(rows, services[serviceOf[no]].row(levelAt(serviceOf[no], slot),
-						o.Start.Add(time.Duration(slot)*demand.SlotLength), host, no))
+		for _, n := range files[i].nodes {
+			for _, l := range n.lives {
+				for slot := files[i].hour * slotsPerHour; slot < (files[i].hour+1)*slotsPerHour; slot++ {
+					from, seconds := runs.row(n, l, slot)
+					if seconds == 0 {
+						continue
+					}
+					level := levelAt(l.service, int(max(0, from-n.clock)/secondsPerSlot))
+					rows = append(rows, services[l.service].row(level, o.Start, n, l, from, seconds))
 				}
 			}
 		}
+		if written.Add(int64(len(rows))); len(rows) == 0 {
+			return nil
+		}
 		name := filepath.Join(dir, store.File(&rows[0]))
 		if o.Joined {
-			name = filepath.Join(filepath.Dir(name), store.JoinedFile(file))
+			name = filepath.Join(filepath.Dir(name), store.JoinedFile(files[i].no))
 			slices.SortStableFunc(rows, func(a, b demand.Row) int { return cmp.Compare(a.Service, b.Service) })
 		}
 		return create(name, rows)
 	})
-}
-
-// hosts are those from first to before end.
-type hosts struct{ first, end int }
-
-// filesOf are the hosts whose rows of an hour are in a file: each its own, or so many together that a file has as many
-// rows as store.Join makes. on are the containers of each host; none is without.
-func filesOf(on [][]int, joined bool) (files []hosts) {
-	first, rows := 0, 0
-	for host := range on {
-		if rows += len(on[host]) * slotsPerHour; joined && rows < store.RowsOfFile && host < len(on)-1 {
-			continue
-		}
-		files = append(files, hosts{first, host + 1})
-		first, rows = host+1, 0
-	}
-	return files
+	return int(written.Load()), err
 }
 
 // create writes a file that is not there yet. Unlike store.Write it does not wait for the disk, which is most of its
@@ -315,19 +322,34 @@ func create(name string, rows []demand.Row) error {
 // namespace is that of all pods.
 const namespace = "shop"
 
-// podName is that of a Deployment's pod: with the hash of a template, and letters that Kubernetes draws from.
-func podName(workload string, no int) string {
-	const letters = "bcdfghjklmnpqrstvwxz2456789"
+// firstHash is that of a template before there was another.
+const firstHash = "7d9c5b8f6"
+
+// letters are those that Kubernetes draws from.
+const letters = "bcdfghjklmnpqrstvwxz2456789"
+
+// podName is that of a Deployment's pod: with the hash of a template.
+func podName(workload, hash string, no int) string { return workload + "-" + hash + "-" + suffix(no) }
+
+func suffix(no int) string {
 	var suffix [5]byte
 	for i := range suffix {
 		suffix[i] = letters[no%len(letters)]
 		no /= len(letters)
 	}
-	return workload + "-7d9c5b8f6-" + string(suffix[:])
+	return string(suffix[:])
 }
 
-// row is a container's five minutes at a level of load.
-func (s *service) row(level int, start time.Time, host, no int) demand.Row {
+// hash is that of a service's template.
+func hash(service, template int) string {
+	if template == 0 {
+		return firstHash
+	}
+	return suffix(7*service+1) + suffix(template)[:4]
+}
+
+// row is so many seconds of a container at a level of load, from a second by its node's clock on.
+func (s *service) row(level int, begin time.Time, n *node, l *life, from, seconds int64) demand.Row {
 	r := &s.ran[level]
 	wanted := histogram(r.wanted)
 	demanded := 0.0
@@ -335,10 +357,12 @@ func (s *service) row(level int, start time.Time, host, no int) demand.Row {
 		demanded += float64(l.CPUs) * float64(l.Microseconds) / 1e6
 	}
 	stopped := r.stopped.Seconds()
+	began := begin.Add(time.Duration(from) * time.Second)
 	row := demand.Row{
-		Schema: demand.SchemaVersion, Start: start, Began: start, Seconds: demand.SlotLength.Seconds(), Samples: 300,
-		Cluster: "generated", Node: fmt.Sprintf("n%05d", host), Namespace: namespace, Pod: podName(s.workload, no),
-		Container: "app", Service: s.name, Cgroup: int64(no + 1),
+		Schema: demand.SchemaVersion, Start: began.Truncate(demand.SlotLength), Began: began,
+		Seconds: demand.SlotLength.Seconds(), Samples: int32(seconds),
+		Cluster: "generated", Node: n.name, Namespace: namespace, Pod: l.pod,
+		Container: "app", Service: s.name, Cgroup: int64(l.no + 1),
 		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(hostCPUs)),
 		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped,
 		StoppedHighSeconds:  &stopped,
@@ -351,7 +375,38 @@ func (s *service) row(level int, start time.Time, host, no int) demand.Row {
 	}
 	row.SetCandidates(period, s.other[level])
 	row.Stops = r.stops.List()
+	if seconds < secondsPerSlot {
+		cut(&row, float64(seconds)/secondsPerSlot)
+	}
 	return row
+}
+
+// cut leaves a part of a row's time.
+func cut(r *demand.Row, part float64) {
+	of := func(us *int64) { *us = int64(part * float64(*us)) }
+	few := func(n *int32) { *n = int32(math.Round(part * float64(*n))) }
+	r.Seconds *= part
+	*r.CandidateSeconds *= part
+	for _, v := range []**float64{&r.UsedCPUSeconds, &r.WantedCPUSeconds, &r.StoppedLowSeconds, &r.StoppedHighSeconds,
+		&r.ThrottledOwnSeconds, &r.WaitingQuotaSeconds} {
+		*v = new(part * **v)
+	}
+	r.Periods, r.ThrottledPeriods = new(int64(part*float64(*r.Periods))), new(int64(part*float64(*r.ThrottledPeriods)))
+	for _, levels := range [][]demand.Level{r.Width, r.Wanted} {
+		for i := range levels {
+			of(&levels[i].Microseconds)
+		}
+	}
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		of(&c.StoppedMicroseconds)
+		of(&c.BurstStoppedMicroseconds)
+		few(&c.ThrottledPeriods)
+	}
+	for i := range r.Stops {
+		few(&r.Stops[i].Periods)
+	}
+	r.Stops = slices.DeleteFunc(r.Stops, func(s demand.Stop) bool { return s.Periods == 0 })
 }
 
 func histogram(lasted map[int32]time.Duration) (histogram []demand.Level) {

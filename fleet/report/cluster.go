@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/packing"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
@@ -144,16 +145,24 @@ type placed struct {
 // readContainers adds the containers to their clusters, with what they want.
 func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, secondary func(service string) bool,
 	d *view.Plan) error {
-	demands := map[int64]*demandOfDay{}
+	demands, services := map[int64]*demandOfDay{}, map[string]*demandOfDay{}
 	if err := engine.Each(ctx, e, "plan_demand", func(line struct {
 		ContainerNo int64
+		Service     string
+		RunsNow     int
 		Phase       int
 		sums
 	}) {
-		if demands[line.ContainerNo] == nil {
-			demands[line.ContainerNo] = &demandOfDay{}
+		if line.RunsNow == 1 {
+			if demands[line.ContainerNo] == nil {
+				demands[line.ContainerNo] = &demandOfDay{}
+			}
+			demands[line.ContainerNo][line.Phase] = line.sums
 		}
-		demands[line.ContainerNo][line.Phase] = line.sums
+		if services[line.Service] == nil {
+			services[line.Service] = &demandOfDay{}
+		}
+		services[line.Service][line.Phase].add(line.sums)
 	}); err != nil {
 		return err
 	}
@@ -171,7 +180,7 @@ func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, s
 			d.ContainersUnknown++
 			return
 		}
-		to, why := p.container(demands[p.ContainerNo])
+		to, why := p.container(demands[p.ContainerNo].or(services[p.Service]))
 		to.On = host
 		if why != "" {
 			stay[why]++
@@ -244,7 +253,9 @@ func (c *cluster) keepThoseOnEachHost() (kept int) {
 	}
 	for i := range c.containers {
 		hosts := on[service{c.names[i].Namespace, c.names[i].Service}]
-		if len(hosts) == len(c.hosts) && !several(hosts) && !c.containers[i].Stays {
+		_, kind := demand.WorkloadOf(c.names[i].Pod, "")
+		each := len(hosts) == len(c.hosts) && !several(hosts) || kind == demand.DaemonSetOrJob && onEach(hosts, len(c.hosts))
+		if each && !c.containers[i].Stays {
 			c.containers[i].Stays = true
 			kept++
 		}
@@ -285,7 +296,30 @@ type sums struct {
 	Most                               int
 }
 
+func (s *sums) add(more sums) {
+	s.Microseconds, s.CPUs = s.Microseconds+more.Microseconds, s.CPUs+more.CPUs
+	s.Squares, s.Cubes, s.Most = s.Squares+more.Squares, s.Cubes+more.Cubes, max(s.Most, more.Most)
+}
+
 type demandOfDay [phases]sums
+
+// leastOfPhase is for how long a container must have been seen in a phase for that to say what it wants there.
+const leastOfPhase = 30 * time.Minute
+
+// or is a container's demand, with its service's in those phases in which it was seen for too little time: that of pods
+// whose place it took.
+func (d *demandOfDay) or(service *demandOfDay) *demandOfDay {
+	if d == nil {
+		return nil
+	}
+	both := *d
+	for k := range both {
+		if both[k].Microseconds < float64(leastOfPhase.Microseconds()) {
+			both[k] = service[k]
+		}
+	}
+	return &both
+}
 
 // moments are what a container wants in each phase. Of one without rows it is taken to want as much as in that of which
 // its need is greatest.

@@ -89,6 +89,53 @@ func TestWhatStays(t *testing.T) {
 	}
 }
 
+// A DaemonSet's pods stay where they are also while a host has none yet; a Job's, on some of the hosts, do not.
+func TestDaemonSetWhileHostsCome(t *testing.T) {
+	for hosts, want := range map[int]int{9: 9, 8: 0} { // of ten
+		var rows []demand.Row
+		for no := range 10 {
+			rows = append(rows, on(fmt.Sprint("n", no), fmt.Sprint("cart", no%5), no))
+			if no < hosts {
+				r := on(fmt.Sprint("n", no), "log", 20+no)
+				r.Pod = "log-bbbb" + string("bcdfghjklm"[no])
+				rows = append(rows, r)
+			}
+		}
+		stay := 0
+		d, err := planned(t, -1, rows...)
+		for _, s := range d.Stay {
+			if s.Reason == onEachHost {
+				stay = s.Containers
+			}
+		}
+		if err != nil || stay != want {
+			t.Errorf("on %d of 10 hosts: %+v, %v", hosts, d.Stay, err)
+		}
+	}
+}
+
+// A pod that came at night is planned by what those whose place it took wanted by day.
+func TestPlanOfNewPods(t *testing.T) {
+	var rows []demand.Row
+	for no, node := range []string{"a", "b"} {
+		r := on(node, "night", 10+no)
+		r.Start = noon.Add(9 * time.Hour)
+		r.Began = r.Start
+		rows = append(rows, r)
+		for slot := range 12 { // of noon's three hours an hour, in which it used 12 of 16 CPUs
+			day := on(node, "night", 20+no)
+			day.Start = noon.Add(time.Duration(slot) * demand.SlotLength)
+			day.Began, day.UsedCPUSeconds, day.WantedCPUSeconds = day.Start, new(3600.0), new(3600.0)
+			day.Wanted = []demand.Level{{CPUs: 12, Microseconds: 300_000_000}}
+			day.Width = day.Wanted
+			rows = append(rows, day)
+		}
+	}
+	if d, err := planned(t, -1, rows...); err != nil || d.Containers != 2 || d.Hosts != 2 || d.LowerBound != 2 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 // Memory and pinned CPUs bound a host as demand does.
 func TestMemoryAndPinned(t *testing.T) {
 	var memory, pinned []demand.Row

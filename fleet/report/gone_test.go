@@ -1,12 +1,14 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/packing"
 	"github.com/unthrottle/unthrottle/internal/demand/store"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
@@ -113,11 +115,65 @@ func TestNowByClocksApart(t *testing.T) {
 	}
 }
 
+// Few hosts whose rows go on for long after those of most ended at once do not say when now is, whatever the report's
+// own time.
+func TestNowIsMostHosts(t *testing.T) {
+	var rows []demand.Row
+	for no := range 11 {
+		r := rowOf("cart", no, noon, 8, 4)
+		if r.Node = fmt.Sprint("n", no); no == 10 {
+			r.Start, r.Began = noon.Add(time.Hour), noon.Add(time.Hour)
+		}
+		rows = append(rows, r)
+	}
+	d, _ := written(t, rows...)
+	if d.Hosts != 11 || d.Containers != 11 || d.Input.HostsGone != 0 || !d.Until.Equal(noon.Add(5*time.Minute)) ||
+		!slices.Equal(d.Input.Ahead, []view.Ahead{{Host: "eu1/n10", Seconds: 3600}}) {
+		t.Errorf("%d hosts until %v, %+v", d.Hosts, d.Until, d.Input)
+	}
+	// Two of ten are enough.
+	d, _ = written(t, append(rows[2:], func() demand.Row {
+		r := rows[10]
+		r.Node, r.Pod = "n11", "cart-11"
+		return r
+	}())...)
+	if d.Hosts != 2 || d.Input.HostsGone != 8 || len(d.Input.Ahead) != 0 {
+		t.Errorf("%d hosts, %+v", d.Hosts, d.Input)
+	}
+}
+
+// A report as of a moment is that of the rows of until then.
+func TestUntil(t *testing.T) {
+	dir := t.TempDir()
+	if err := store.Write(dir, autoscaled()); err != nil {
+		t.Fatal(err)
+	}
+	until := noon.Add(-18*time.Hour + 12*time.Minute) // within the third slot, which is not over then
+	o := Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour), Until: until, Bound: 0.001}
+	d, err := Make(t.Context(), opened(t, 0), o)
+	if err != nil || d.Containers != 2 || d.Hosts != 2 || d.Input.HostsGone != 0 || d.Input.Later != 8 || d.Input.Copies != 0 ||
+		!d.Until.Equal(noon.Add(-18*time.Hour+10*time.Minute)) {
+		t.Errorf("%d containers on %d hosts until %v, %+v, %v", d.Containers, d.Hosts, d.Until, d.Input, err)
+	}
+	near(t, "what was wide then", serviceOf(t, d, "cart/app").LimitHigh, 5)
+	may := PlanOptions{Options: packing.Options{Risk: 0.001, Moves: -1}, Clock: time.Now}
+	p, err := MakePlan(t.Context(), opened(t, 0), o, may)
+	if err != nil || p.Containers != 2 || p.Input.Later != 8 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	o.Until = noon.Add(-48 * time.Hour)
+	if none := new(NoRows); !errors.As(second(Make(t.Context(), opened(t, 0), o)), &none) || none.Input.Later != 12 {
+		t.Errorf("%+v", none)
+	}
+}
+
+func second(_ view.Document, err error) error { return err }
+
 // The list of what is gone is bounded; the counts are not.
 func TestManyGone(t *testing.T) {
 	rows := []demand.Row{rowOf("cart", 0, noon, 8, 4)}
 	for no := range maxListed + 5 {
-		r := rowOf("cart", 100+no, noon.Add(-time.Hour), 8, 4)
+		r := rowOf("cart", 100+no, noon.Add(-time.Duration(1+no)*time.Hour), 8, 4)
 		r.Node = fmt.Sprint("old", no)
 		rows = append(rows, r)
 	}

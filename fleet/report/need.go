@@ -16,11 +16,13 @@ type sized struct {
 	LimitCPUs, OwnLimitCPUs, RequestCPUs, CoresNow            *float64
 	AllowedCPUs                                               *int32
 	RunsNow                                                   int
-	MeasuredSeconds, StoppedHighSeconds, WidestMeanCPUs       *float64
-	// What its periods tell: nil, and no candidates, where that was not kept.
+	// From when to when it has rows.
+	FirstMS, UntilMS                                    int64
+	MeasuredSeconds, StoppedHighSeconds, WidestMeanCPUs *float64
+	// What its periods tell: nil, and no others, where that was not kept.
 	CandidateSeconds, CandidatePeriods *float64
 	CandidateFrom                      *int32
-	candidates                         []periodmodel.Candidate
+	others                             []periodmodel.Outcome
 
 	width, wanted []leastlimit.Level
 	// unknown is why nothing can be said of it; "": something can. byBounds: its periods do not tell what it needs.
@@ -94,7 +96,9 @@ func (c *sized) curve(demand *leastlimit.Demand) *periodmodel.Curve {
 		return nil
 	}
 	curve := &periodmodel.Curve{Busy: time.Duration(demand.BusySeconds() * float64(time.Second)), Periods: *c.CandidatePeriods}
-	curve.Add(periodmodel.Outcome{From: int(*c.CandidateFrom), Candidates: c.candidates})
+	for _, o := range c.others {
+		curve.Add(o)
+	}
 	return curve
 }
 

@@ -29,7 +29,7 @@ func TestQuestionsAreANSI(t *testing.T) {
 	}
 	comment, call := regexp.MustCompile(`(?m)--.*$`), regexp.MustCompile(`([A-Za-z_]+)\s*\(`)
 	for _, name := range files {
-		text := question(strings.TrimSuffix(path.Base(name), ".sql"), noon)
+		text := question(strings.TrimSuffix(path.Base(name), ".sql"), noon, noon)
 		if !strings.HasPrefix(text, "-- ") {
 			t.Errorf("%s does not say what it asks", name)
 		}

@@ -21,6 +21,8 @@ type Options struct {
 	// Now is the moment of the report; Bound the share of its time to work for which a quota may stop a container.
 	Now   time.Time
 	Bound float64
+	// Until is the end of the rows that count; zero: all do.
+	Until time.Time
 	// Failover is how many hosts may fail at once: the containers that are left then carry what the others did. 0: nothing
 	// is kept for that.
 	Failover int
@@ -55,7 +57,7 @@ const (
 
 // prepare makes the tables, and adds files that the engine could not read to those that are left out.
 func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) error {
-	refused, err := e.Prepare(ctx, o.Files, script(o.Now, names...))
+	refused, err := e.Prepare(ctx, o.Files, script(o.Now, o.Until, names...))
 	for _, r := range refused {
 		name := o.name(r.File)
 		why := text.Sanitize(strings.ReplaceAll(r.Err.Error(), r.File, name), maxReason)
@@ -68,7 +70,7 @@ func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) 
 func Make(ctx context.Context, e engine.Engine, o Options) (view.Document, error) {
 	d := view.Document{Bound: o.Bound, Services: []view.Service{}, Applied: []view.Applied{}, Unknown: []view.Unknown{}}
 	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops",
-		"requests", "responses", "exclusive", "services", "forecasts", "applied"); err != nil {
+		"requests", "responses", "exclusive", "services", "host_shares", "forecasts", "applied"); err != nil {
 		return d, err
 	}
 	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, applied} {
@@ -81,8 +83,8 @@ func Make(ctx context.Context, e engine.Engine, o Options) (view.Document, error
 
 // totals are how many rows there are, and of when.
 type totals struct {
-	RowsRead, RowsUnsound, RowsOnce, RowsUsed int64
-	FirstMS, LastMS                           *int64
+	RowsRead, RowsUnsound, RowsLater, RowsOnce, RowsUsed int64
+	FirstMS, LastMS                                      *int64
 }
 
 // input says what was read, and what of it does not count.
@@ -95,7 +97,8 @@ func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 	if err := engine.Each(ctx, e, "totals", func(t totals) { rows = t }); err != nil {
 		return err
 	}
-	in.Rows, in.Copies = rows.RowsRead, rows.RowsRead-rows.RowsUnsound-rows.RowsOnce
+	in.Rows, in.Later = rows.RowsRead, rows.RowsLater
+	in.Copies = rows.RowsRead - rows.RowsUnsound - rows.RowsLater - rows.RowsOnce
 	in.Overlapping = rows.RowsOnce - rows.RowsUsed
 	if err := engine.Each(ctx, e, "problems", func(line struct {
 		Problem           string
@@ -114,15 +117,17 @@ func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 	return hosts(ctx, e, o, d)
 }
 
+func hostName(cluster, node string) string { return strings.TrimPrefix(cluster+"/"+node, "/") }
+
 // hosts counts the hosts, and finds those that are gone and clocks that are ahead.
 func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
 	in := &d.Input
 	return engine.Each(ctx, e, "hosts", func(h struct {
-		Cluster, Node     string
-		NewestMS, UntilMS int64
-		Gone, Containers  int
+		Cluster, Node            string
+		NewestMS, UntilMS, NowMS int64
+		Gone, Containers         int
 	}) {
-		name := strings.TrimPrefix(h.Cluster+"/"+h.Node, "/")
+		name := hostName(h.Cluster, h.Node)
 		if h.Gone == 0 {
 			d.Hosts++
 		} else {
@@ -132,7 +137,11 @@ func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 				in.Gone = append(in.Gone, view.Gone{Host: name, Until: until, Containers: h.Containers})
 			}
 		}
-		switch ahead := time.UnixMilli(h.NewestMS).Sub(o.Now); {
+		ahead := time.UnixMilli(h.NewestMS).Sub(o.Now)
+		if beyond := time.Duration(h.UntilMS-h.NowMS) * time.Millisecond; ahead <= clockAhead && beyond >= view.GoneAfter {
+			ahead = beyond
+		}
+		switch {
 		case ahead <= clockAhead:
 		case len(in.Ahead) == maxListed:
 			in.AheadMore++

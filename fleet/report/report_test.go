@@ -218,20 +218,56 @@ func TestUnknown(t *testing.T) {
 	missing(t, "cores of what has no limit", serviceOf(t, d, "s1/app").CoresNow)
 }
 
-// A container that came a moment ago keeps what it has and is told as such. What the others of its service need stays
-// known.
+// A container that came a moment ago needs what the others of its service do. Where there are none it keeps what it has
+// and is told as such.
 func TestYoungContainers(t *testing.T) {
 	d, _ := written(t, rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4),
 		part(rowOf("cart", 2, noon, 8, 4), 250, 50), part(rowOf("new", 3, noon, 8, 4), 250, 50))
 	s := serviceOf(t, d, "cart/app")
-	if s.Containers != 3 || s.Unknown != 1 || s.Young != 1 || s.Half == nil || s.Double == nil ||
+	if s.Containers != 3 || s.Unknown != 0 || s.Young != 0 || s.Half == nil || s.Double == nil ||
 		s.Half.Containers != 2 || s.Double.Containers != 6 {
 		t.Errorf("%+v", s)
 	}
 	near(t, "limit", s.Limit, 3.7)
-	near(t, "after", s.CoresAfter, 2*3.7+8)
+	near(t, "after", s.CoresAfter, 3*3.7)
 	if s := serviceOf(t, d, "new/app"); s.Unknown != 1 || s.Young != 1 || s.Limit != nil || s.Half != nil {
 		t.Errorf("%+v", s)
+	}
+}
+
+// How unlike hosts are is of the limit that most of them have, and of hosts that were observed for long enough.
+func TestSpread(t *testing.T) {
+	var rows []demand.Row
+	add := func(no int, limit, stopped float64, slots int) {
+		for slot := range slots {
+			r := rowOf("cart", no, noon.Add(time.Duration(slot)*demand.SlotLength), limit, 4)
+			r.Node, r.StoppedHighSeconds = fmt.Sprint("n", no), &stopped
+			r.WaitingQuotaSeconds, r.WaitingAncestorSeconds, r.WaitingUnclearSeconds = new(0.0), new(0.0), new(0.0)
+			r.WaitingContentionSeconds = new(10.4 * float64(no%3))
+			rows = append(rows, r)
+		}
+	}
+	for no, stopped := range []float64{0, 90, 3, 6} {
+		add(no, 8, stopped, 4)
+	}
+	add(4, 8, 300, 1) // for too short a time
+	for no := 10; no < 13; no++ {
+		add(no, 4, 150, 4)
+	}
+	d, _ := written(t, rows...)
+	s := serviceOf(t, d, "cart/app").OverHosts
+	if s == nil || s.Hosts != 4 || s.Stopped == nil || *s.Stopped != (view.Range{Median: 0.02, Most: 0.3, MostOn: "eu1/n1"}) ||
+		s.Contended == nil || *s.Contended != (view.Range{Median: 0.1, Most: 0.2, MostOn: "eu1/n2"}) {
+		t.Errorf("%+v", s)
+	}
+	rows[0].StoppedHighSeconds, rows[0].StoppedLowSeconds = nil, nil // of a quarter of its time
+	rows[4].WaitingContentionSeconds = nil
+	d, _ = written(t, rows...)
+	if s = serviceOf(t, d, "cart/app").OverHosts; s == nil || s.Hosts != 4 || s.Stopped == nil || s.Contended == nil {
+		t.Errorf("%+v", s)
+	}
+	if d, _ = written(t, rows[:8]...); serviceOf(t, d, "cart/app").OverHosts != nil {
+		t.Error("of two hosts")
 	}
 }
 
@@ -428,4 +464,54 @@ func TestEndedContainers(t *testing.T) {
 	}
 	near(t, "now", s.CoresNow, 8)
 	near(t, "high", s.LimitHigh, 5)
+	// As in a rolling deploy: the old one ended in the five minutes in which the new one came.
+	d, _ = written(t, rowOf("log", 0, noon, 2, 2), part(rowOf("cart", 2, noon, 8, 4), 0, 200),
+		part(rowOf("cart", 4, noon, 8, 4), 190, 110))
+	if s := serviceOf(t, d, "cart/app"); d.Containers != 2 || s.Containers != 1 {
+		t.Errorf("%d containers, %+v", d.Containers, s)
+	}
+}
+
+// Pods that took each other's place are one replica: an hour of its day is not judged alone, and neither is a pod that
+// came beside them for the peak. StatefulSet's pods keep their name, and are judged by it.
+func TestReplacedPods(t *testing.T) {
+	const slots = 6
+	rows := func(name func(slot int) string, wide int32) (rows []demand.Row) {
+		for slot := range slots {
+			wants := int32(2)
+			if slot == 2 {
+				wants = wide
+			}
+			r := rowOf("cart", 10*int(wide)+slot, noon.Add(time.Duration(slot)*demand.SlotLength), 8, wants)
+			if name != nil {
+				r.Pod = name(slot)
+			} else {
+				r.Pod, r.Node, r.Cgroup = "cart-7d9c5b8f6-bbbbb", "n1", 7
+			}
+			rows = append(rows, r)
+		}
+		return rows
+	}
+	limit := func(rows []demand.Row) float64 {
+		d, _ := written(t, rows...)
+		return *serviceOf(t, d, "cart/app").Limit
+	}
+	replaced := func(slot int) string { return "cart-7d9c5b8f6-bbbb" + string("bcdfgh"[slot]) }
+	stays := limit(rows(nil, 6))
+	peak := rowOf("cart", 99, noon.Add(2*demand.SlotLength), 8, 6)
+	peak.Pod = "cart-7d9c5b8f6-zzzzz"
+	if alone := limit([]demand.Row{peak}); alone <= stays {
+		t.Fatalf("the peak alone needs %v, the day %v", alone, stays)
+	}
+	if got := limit(rows(replaced, 6)); got != stays {
+		t.Errorf("pods that were replaced need %v, one that stays %v", got, stays)
+	}
+	// Of 8 rows two are the peak's.
+	if got, alone := limit(append(rows(nil, 6), peak)), limit([]demand.Row{peak}); got < stays || got >= alone {
+		t.Errorf("beside a pod of the peak %v, alone %v and %v", got, stays, alone)
+	}
+	named := func(no int) func(int) string { return func(int) string { return fmt.Sprint("cart-", no) } }
+	if got, want := limit(slices.Concat(rows(named(0), 6), rows(named(1), 2))), stays; got != want {
+		t.Errorf("a StatefulSet of which one is wide needs %v, that one %v", got, want)
+	}
 }

@@ -30,8 +30,14 @@ func asNow(r, c string) string {
 	return same
 }
 
-// question is the text of one file, for a report at a moment.
-func question(name string, now time.Time) string {
+// endedAfter is how long before its host's a container's own rows end that has ended: some rounds.
+const endedAfter = time.Minute
+
+// question is the text of one file, for a report at a moment, of rows until another; zero: of all.
+func question(name string, now, until time.Time) string {
+	if until.IsZero() {
+		until = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
 	var sql strings.Builder
 	if err := questions.ExecuteTemplate(&sql, name+".sql", map[string]any{
 		"Pin":         remedy.Pin,
@@ -39,6 +45,8 @@ func question(name string, now time.Time) string {
 		"PhaseMS":     (24 * time.Hour / phases).Milliseconds(),
 		"LatestMS":    now.Add(clockAhead).UnixMilli(),
 		"GoneAfterMS": view.GoneAfter.Milliseconds(),
+		"EndedMS":     endedAfter.Milliseconds(),
+		"LastStartMS": until.Add(-demand.SlotLength).UnixMilli(),
 	}); err != nil {
 		panic(err) // the files are embedded
 	}
@@ -46,11 +54,11 @@ func question(name string, now time.Time) string {
 }
 
 // script is what is asked of an engine at a moment: the tables that all questions are about, and some questions.
-func script(now time.Time, names ...string) engine.Script {
+func script(now, until time.Time, names ...string) engine.Script {
 	var s engine.Script
 	answers := func(names ...string) {
 		for _, name := range names {
-			s.Tables = append(s.Tables, engine.Table{Name: name, SQL: question(name, now)})
+			s.Tables = append(s.Tables, engine.Table{Name: name, SQL: question(name, now, until)})
 		}
 	}
 	lines := func(prefix, table string) {
@@ -64,7 +72,7 @@ func script(now time.Time, names ...string) engine.Script {
 	answers("fleet_hosts", "containers", "remedied", "untreated")
 	lines("fleet_", "fleet_rows")
 	for _, name := range names {
-		s.Questions = append(s.Questions, engine.Question{Name: name, SQL: question(name, now)})
+		s.Questions = append(s.Questions, engine.Question{Name: name, SQL: question(name, now, until)})
 	}
 	return s
 }

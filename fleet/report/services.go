@@ -66,6 +66,9 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 // estimated are the services, with what their containers need and where those are that run now.
 func estimated(containers []sized, bound float64) map[string]*service {
 	byName := map[string]*service{}
+	type alike struct{ service, settings string }
+	groups := map[alike][]*sized{}
+	var order []alike
 	for i := range containers {
 		c := &containers[i]
 		s := byName[c.Service]
@@ -76,14 +79,14 @@ func estimated(containers []sized, bound float64) map[string]*service {
 		if c.RunsNow == 1 {
 			s.on[c.Cluster+"/"+c.Node]++
 		}
-		demand := c.demand()
-		if c.unknown = c.why(&demand); c.unknown != "" {
-			continue
+		group := alike{c.Service, c.settings()}
+		if groups[group] == nil {
+			order = append(order, group)
 		}
-		if s.need == nil {
-			s.need = &need{}
-		}
-		s.need.take(c.need(&demand, bound))
+		groups[group] = append(groups[group], c)
+	}
+	for _, group := range order {
+		byName[group.service].size(groups[group], bound)
 	}
 	for _, s := range byName {
 		if s.need != nil {
@@ -98,7 +101,9 @@ func estimated(containers []sized, bound float64) map[string]*service {
 func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, err error) {
 	places := map[int64]int{}
 	if err := engine.Each(ctx, e, "sizes", func(c sized) {
-		places[c.ContainerNo] = len(containers)
+		if places[c.ContainerNo] = len(containers); c.CandidateFrom != nil {
+			c.others = []periodmodel.Outcome{{From: int(*c.CandidateFrom)}}
+		}
 		containers = append(containers, c)
 	}); err != nil {
 		return nil, err
@@ -123,7 +128,7 @@ func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, 
 		StoppedUS, DelayUS, BurstStoppedUS, BurstDelayUS int64
 	}) {
 		c := &containers[places[line.ContainerNo]]
-		c.candidates = append(c.candidates, periodmodel.Candidate{
+		c.others[0].Candidates = append(c.others[0].Candidates, periodmodel.Candidate{
 			Step: line.Step, Stopped: microseconds(line.StoppedUS), Throttled: line.Throttled, Delay: microseconds(line.DelayUS),
 			BurstStopped: microseconds(line.BurstStoppedUS), BurstDelay: microseconds(line.BurstDelayUS),
 		})
@@ -151,6 +156,10 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 	if err != nil {
 		return err
 	}
+	spread, err := spreads(ctx, e)
+	if err != nil {
+		return err
+	}
 	return engine.Each(ctx, e, "services", func(line struct {
 		view.Service
 		ThrottledOwn, ThrottledPod, ThrottledSlice, ThrottledInside *float64
@@ -169,7 +178,7 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 		} else if by, ok := spenders[s.Name]; ok && s.StoppedBy == &stoppers[pod] {
 			s.SpentBy = &by
 		}
-		s.Workload = known.workload.shown(d.Hosts)
+		s.Workload, s.OverHosts = known.workload.shown(d.Hosts), spread[s.Name]
 		known.show(&s, d.FailoverHosts)
 		round(s.CoresNow, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh, s.Limit, s.LimitLow, s.LimitHigh, s.BurstLimit,
 			s.RunnablePerCore, s.StoppedShare, s.StoppedShareLow, s.UsedCPUs, s.ContendedShare, s.ContendedShareLow)

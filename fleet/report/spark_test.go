@@ -175,7 +175,7 @@ func joined(t *testing.T, from, to string) {
 // answers are the rows of every question, and the files that were left out.
 func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][]any, refused []string) {
 	t.Helper()
-	s := script(noon, allQuestions...)
+	s := script(noon, time.Time{}, allQuestions...)
 	left, err := e.Prepare(t.Context(), files, s)
 	if err != nil {
 		t.Fatal(err)
@@ -207,8 +207,8 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 
 // allQuestions are those of the report and of the plan.
 var allQuestions = []string{
-	"totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses", "exclusive", "services",
-	"forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers",
+	"totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses", "exclusive",
+	"services", "host_shares", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers",
 }
 
 // plainValue is a value whatever type an engine gave it.

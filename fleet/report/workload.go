@@ -42,8 +42,7 @@ func (w *workload) shown(hosts int) *view.Workload {
 	case "", demand.CronJob: // a limit of a Job is that of its template in the CronJob, for the next one
 		return nil
 	case demand.DaemonSetOrJob:
-		// A Job seldom has one pod on each host.
-		if len(w.on) < leastOnHosts || len(w.on) < hosts || several(w.on) {
+		if !onEach(w.on, hosts) {
 			return nil
 		}
 		shown.Kind = view.DaemonSet
@@ -55,6 +54,12 @@ func (w *workload) shown(hosts int) *view.Workload {
 		shown.RequestCPUs = w.request
 	}
 	return shown
+}
+
+// onEach tells a DaemonSet from a Job, which seldom has one pod on each host. One in ten hosts may have none yet, as
+// those that just came.
+func onEach[Host comparable](on map[Host]int, hosts int) bool {
+	return len(on) >= leastOnHosts && 10*len(on) >= 9*hosts && !several(on)
 }
 
 // several reports whether a host has more than one.

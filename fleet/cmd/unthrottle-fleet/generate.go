@@ -72,6 +72,8 @@ the figures say nothing about a fleet of yours.`,
 	flags.Uint64Var(&o.Seed, "seed", 1, "random seed")
 	flags.DurationVar(&lasts, "for", 24*time.Hour, "how long, in whole hours")
 	flags.BoolVar(&o.Joined, "joined", false, "write the files of each hour joined, as 'join' does: for many hosts")
+	flags.BoolVar(&o.Churn, "churn", false,
+		"nodes and pods come and go: --hosts is the most at once, and DaemonSets are beside --containers")
 	flags.StringVar(&demand, "demand", generate.Recorded,
 		"`KIND` of demand: of recordings of real services (recorded), or drawn like the rest (drawn)")
 	flags.StringVar(&out, "out", "", "`DIR` for the files, empty or not there")

@@ -107,11 +107,10 @@ func (o *importOptions) options(address string, now time.Time) (asks counters.Op
 		return asks, errors.New("--for: give whole hours, from 1h to 744h")
 	}
 	if o.until != "" {
-		until, err := time.Parse(time.RFC3339, o.until)
-		if err != nil {
-			return asks, fmt.Errorf("--until %s: give a moment as 2026-03-04T05:00:00Z", text.Quoted(o.until))
+		if asks.Until, err = parseMoment(o.until); err != nil {
+			return asks, err
 		}
-		asks.Until = until.UTC().Truncate(time.Hour)
+		asks.Until = asks.Until.Truncate(time.Hour)
 	}
 	asks.From = asks.Until.Add(-o.lasts)
 	asks.Tell = func(text string) { say("%s", text) }

@@ -90,6 +90,8 @@ type shared struct {
 	diskMB   int
 	on       string
 	master   spark.Master // what on says; "": DuckDB
+	until    string
+	end      time.Time // what until says; zero: that of the rows
 }
 
 func (o *shared) add(flags *pflag.FlagSet) {
@@ -99,6 +101,8 @@ func (o *shared) add(flags *pflag.FlagSet) {
 	flags.IntVar(&o.diskMB, "disk", 0, "`MIB` of TMPDIR for files that come from s3:// (default: half of what is free)")
 	flags.StringVar(&o.on, "on", "",
 		"ask on Apache Spark, on this `MASTER`: spark://HOST:7077, k8s://…, local[2], local-cluster[2,1,2048]")
+	flags.StringVar(&o.until, "until", "",
+		"as of this `MOMENT`, as 2026-03-04T05:00:00Z: rows of later do not count (default: as of the end of the rows)")
 	flags.BoolVar(&o.ascii, "ascii", false, "no characters beyond ASCII")
 }
 
@@ -116,10 +120,15 @@ func (o *shared) check() error {
 		return fmt.Errorf("--memory %d: give at least 128 MiB", o.memoryMB)
 	}
 	o.json = o.json || o.output == "json"
+	var err error
+	if o.until != "" {
+		if o.end, err = parseMoment(o.until); err != nil {
+			return err
+		}
+	}
 	if o.on == "" {
 		return nil
 	}
-	var err error
 	if o.master, err = spark.ParseMaster(o.on); err != nil {
 		return fmt.Errorf("--on: %w", err)
 	}
@@ -190,6 +199,15 @@ questions are asked on Apache Spark, by spark-submit.`,
 	return cmd
 }
 
+// parseMoment reads --until.
+func parseMoment(value string) (time.Time, error) {
+	moment, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return moment, fmt.Errorf("--until %s: give a moment as 2026-03-04T05:00:00Z", text.Quoted(value))
+	}
+	return moment.UTC(), nil
+}
+
 // maxFailover is more hosts than fail at once.
 const maxFailover = 1000
 
@@ -251,7 +269,7 @@ func ask(ctx context.Context, from string, o *shared, questions func(engine.Engi
 		return err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
-	options.Now = time.Now()
+	options.Now, options.Until = time.Now(), o.end
 	err = questions(e, options)
 	if errors.As(err, new(*duckdb.Full)) {
 		err = fmt.Errorf("%w; or ask Spark, which shares the rows among machines: the same command with --on "+

@@ -159,6 +159,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"report", dir, "--bound", "0"}, "above 0% and below 100%", exitFailure},
 		{[]string{"report", dir, "--bound", "x"}, "above 0% and below 100%", exitFailure},
 		{[]string{"report", dir, "--memory", "1"}, "at least 128 MiB", exitFailure},
+		{[]string{"plan", dir, "--until", "yesterday"}, "give a moment as 2026-03-04T05:00:00Z", exitFailure},
+		{[]string{"report", dir, "--until", "2020-01-01T00:00:00Z"}, "no row that counts", exitNotMeasurable},
 		{[]string{"report", dir, "--on", "spark://a:7077 --conf x"}, "is no master of Spark: give spark://HOST:7077", exitFailure},
 		{[]string{"plan", dir, "--on", "yarn"}, "is no master of Spark", exitFailure},
 		{[]string{"report", dir, "--html", filepath.Join(empty, "no", "such.html")}, "there is no folder", exitFailure},
@@ -279,6 +281,22 @@ func TestGenerate(t *testing.T) {
 	}
 	if out, err := called(t, "report", dir); err != nil || !strings.Contains(out, "5 containers of 3 services on 2 hosts") {
 		t.Errorf("%v: %s", err, out)
+	}
+	// One that changes, as of an hour before its end.
+	dir = filepath.Join(t.TempDir(), "churn")
+	if out, err = called(t, "generate", "--hosts", "5", "--containers", "20", "--for", "3h", "--churn", "--out",
+		dir); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, command := range []string{"report", "plan"} {
+		out, err := called(t, command, dir, "--json", "--until", "2026-01-05T03:00:00+01:00")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, _ := validated(t, "fleet_"+command, out)["input"].(map[string]any)
+		if later, _ := in["rows_later"].(float64); later < 100 || !strings.Contains(out, `"until": "2026-01-05T02:00:00Z"`) {
+			t.Errorf("%s", out)
+		}
 	}
 	for _, demand := range []string{"", "real"} {
 		if _, err := called(t, "generate", "--demand", demand, "--out",

@@ -6,5 +6,5 @@ FROM (
   SELECT DISTINCT l.cluster, l.node, l.namespace, l.pod, l.container, COALESCE(l.cgroup, -1) AS cgroup
   FROM loaded l
   LEFT JOIN unsound u ON u.file_no = l.file_no AND u.file_row = l.file_row
-  WHERE u.file_no IS NULL
+  WHERE u.file_no IS NULL AND l.start_ms <= {{.LastStartMS}}
 ) d

@@ -1,5 +1,5 @@
 -- One line per container: what it is now, and what its rows with the limit, the remedy and the CPUs of now add up to.
--- It runs now if it has a row of the last ten minutes of its host, and the host is not gone.
+-- It runs now if its newest row is to the end of its host's, but for a moment, and the host is not gone.
 WITH ranked AS (
   SELECT r.*,
     ROW_NUMBER() OVER (PARTITION BY container_no ORDER BY start_ms DESC, began_ms DESC) AS last_no
@@ -8,8 +8,8 @@ WITH ranked AS (
 latest AS (
   SELECT r.container_no, r.cluster, r.node, r.namespace, r.pod, r.container, r.service, r.remedy, r.limit_cpus,
     r.own_limit_cpus, r.request_cpus, r.allowed_cpus,
-    CASE WHEN h.gone = 0 AND r.start_ms >= h.last_start_ms - {{.SlotMS}} THEN 1 ELSE 0 END AS runs_now,
-    CASE WHEN h.gone = 1 AND r.start_ms >= h.last_start_ms - {{.SlotMS}} THEN 1 ELSE 0 END AS gone,
+    CASE WHEN h.gone = 0 AND r.began_ms + 1000 * r.seconds >= h.until_ms - {{.EndedMS}} THEN 1 ELSE 0 END AS runs_now,
+    CASE WHEN h.gone = 1 AND r.began_ms + 1000 * r.seconds >= h.until_ms - {{.EndedMS}} THEN 1 ELSE 0 END AS gone,
     CASE WHEN r.remedy = '{{.Pin}}' THEN CAST(r.allowed_cpus AS DOUBLE)
       WHEN r.own_limit_cpus IS NOT NULL THEN r.own_limit_cpus
       ELSE r.request_cpus END AS cores_now
@@ -19,6 +19,7 @@ latest AS (
 )
 SELECT l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.service, l.remedy, l.limit_cpus,
   l.own_limit_cpus, l.request_cpus, l.allowed_cpus, l.runs_now, l.gone, l.cores_now,
+  MIN(r.began_ms) AS first_ms, CAST(MAX(r.began_ms + 1000 * r.seconds) AS BIGINT) AS until_ms,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.seconds END) AS measured_seconds,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.stopped_high_seconds END) AS stopped_high_seconds,
   MAX(CASE WHEN r.seconds >= 60 THEN r.used_cpu_seconds / r.seconds END) AS widest_mean_cpus,

@@ -7,7 +7,7 @@ WITH sound AS (
   JOIN container_names c ON c.cluster = l.cluster AND c.node = l.node AND c.namespace = l.namespace AND c.pod = l.pod
     AND c.container = l.container AND c.cgroup = COALESCE(l.cgroup, -1)
   LEFT JOIN unsound u ON u.file_no = l.file_no AND u.file_row = l.file_row
-  WHERE u.file_no IS NULL
+  WHERE u.file_no IS NULL AND l.start_ms <= {{.LastStartMS}}
 ),
 copies AS (
   SELECT s.*, ROW_NUMBER() OVER (

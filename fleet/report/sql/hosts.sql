@@ -3,7 +3,8 @@
 WITH ended AS (
   SELECT cluster, node, SUM(gone) AS containers FROM containers GROUP BY cluster, node
 )
-SELECT h.cluster, h.node, h.newest_ms, h.until_ms, h.gone, CAST(COALESCE(e.containers, 0) AS BIGINT) AS containers
+SELECT h.cluster, h.node, h.newest_ms, h.until_ms, h.now_ms, h.gone,
+  CAST(COALESCE(e.containers, 0) AS BIGINT) AS containers
 FROM fleet_hosts h
 LEFT JOIN ended e ON e.cluster = h.cluster AND e.node = h.node
 ORDER BY h.cluster, h.node

@@ -60,5 +60,6 @@ judged AS (
   LEFT JOIN candidates c ON c.file_no = r.file_no AND c.file_row = r.file_row
   LEFT JOIN stops s ON s.file_no = r.file_no AND s.file_row = r.file_row
   LEFT JOIN recordings t ON t.file_no = r.file_no AND t.file_row = r.file_row
+  WHERE start_ms IS NULL OR start_ms <= {{.LastStartMS}}
 )
 SELECT file_no, file_row, problem FROM judged WHERE problem IS NOT NULL

@@ -332,6 +332,9 @@ func manyHosts() fleet.Document {
 			RunnablePerCore: new(0.5 + float64(i*i)/10), StoppedShare: &share, StoppedShareLow: &share,
 			UsedCPUs: new(0.4), StoppedBy: new("own")}
 		s.SpentBy = &s.Name
+		if i%6 == 5 {
+			s.OverHosts = &fleet.Spread{Hosts: s.Hosts, Stopped: &fleet.Range{Median: share, Most: 2 * share, MostOn: "eu1/n7"}}
+		}
 		d.Services = append(d.Services, s)
 	}
 	d.Services[19].Name, d.Services[19].SpentBy, d.Services[19].StoppedBy = "<b>\x1b[2J\u202e", new("<script>alert(1)</script>"), new("pod")

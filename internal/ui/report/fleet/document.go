@@ -73,18 +73,37 @@ type Service struct {
 	// StoppedBy is whose quota stops it most: own, pod, slice or inside. SpentBy is the service that spends that quota.
 	StoppedBy *string `json:"stopped_by" parquet:"stopped_by,optional"`
 	SpentBy   *string `json:"spent_by" parquet:"spent_by,optional"`
+	// OverHosts is how unlike its hosts are, for the limit that it has on most of them; null: fewer than three hosts were
+	// observed for at least half as long as another.
+	OverHosts *Spread `json:"over_hosts" parquet:"over_hosts,optional"`
 	// Half and Double are the service as half and as twice as many containers, which serve as much together, with the same
 	// remedy; null: it has one container, what one needs is not known, or none would be left when hosts fail.
 	Half   *Shards `json:"half" parquet:"half,optional"`
 	Double *Shards `json:"double" parquet:"double,optional"`
 	// Unknown is how many of its containers keep what they have because what they need is not known.
 	Unknown int `json:"unknown" parquet:"unknown"`
-	// Young is how many of these were observed for less than five minutes, as after a deploy: Limit, which others tell, is
-	// theirs too.
+	// Young is how many of these were observed for less than five minutes, and have another limit, other CPUs or another
+	// remedy than those that were observed for longer, as after a deploy: Limit, which others tell, is theirs too.
 	Young int `json:"young" parquet:"young"`
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of
 	// their demand.
 	ByBounds int `json:"by_bounds" parquet:"by_bounds"`
+}
+
+// Spread is how unlike the hosts of a service are. A range is null where a host's share is not known.
+type Spread struct {
+	Hosts int `json:"hosts" parquet:"hosts"`
+	// Stopped is of StoppedShare, Contended of ContendedShareLow.
+	Stopped   *Range `json:"stopped_share" parquet:"stopped_share,optional"`
+	Contended *Range `json:"contended_share" parquet:"contended_share,optional"`
+}
+
+// Range is a share on the host with the least, in the middle, and on the one with the most.
+type Range struct {
+	Least  float64 `json:"least" parquet:"least"`
+	Median float64 `json:"median" parquet:"median"`
+	Most   float64 `json:"most" parquet:"most"`
+	MostOn string  `json:"most_on" parquet:"most_on"`
 }
 
 // Role is what threads of one pool took from wake-up to sleep.
@@ -173,10 +192,13 @@ type Input struct {
 	Rows        int64 `json:"rows"`
 	// Copies are rows that were there twice, Overlapping those of two programs that observed the same five minutes: one of
 	// each counts.
-	Copies      int64     `json:"rows_copied"`
-	Overlapping int64     `json:"rows_overlapping"`
-	Problems    []Problem `json:"rows_left_out"`
-	// Ahead are hosts whose newest rows begin after the moment of the report.
+	Copies      int64 `json:"rows_copied"`
+	Overlapping int64 `json:"rows_overlapping"`
+	// Later are rows of after the moment that was asked for.
+	Later    int64     `json:"rows_later"`
+	Problems []Problem `json:"rows_left_out"`
+	// Ahead are hosts whose newest rows begin after the moment of the report, or go on after those of nine in ten hosts
+	// ended at once.
 	Ahead     []Ahead `json:"clocks_ahead"`
 	AheadMore int     `json:"clocks_ahead_more"`
 	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at the

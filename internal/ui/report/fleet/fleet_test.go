@@ -22,7 +22,8 @@ func document() Document {
 			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8),
 				CoresAfterHigh: new(8.0), Limit: new(3.7), Remedy: new(Lower), RunnablePerCore: new(0.13),
 				ContendedShareLow: new(0.07), ContendedShare: new(0.09), Half: &Shards{1, 4.2, 4.2, 3.6, 7.4},
-				Double: &Shards{4, 2.5, 10, 7.4, 14.8}},
+				OverHosts: &Spread{3, &Range{0, 0.012, 0.34, "eu1/n\x1b[7"}, nil},
+				Double:    &Shards{4, 2.5, 10, 7.4, 14.8}},
 			{Name: "<script>\u202e", Containers: 1, CoresNow: new(8.0), CoresAfter: new(8.0), CoresAfterLow: new(0.4),
 				CoresAfterHigh: new(8.0), Remedy: new(Leave), RunnablePerCore: new(12.5),
 				StoppedShare: new(0.25), StopP50: new(49.152), StopP99: new(98.304), StoppedBy: new("pod"), SpentBy: new("cart/app")},
@@ -45,8 +46,8 @@ func TestWrite(t *testing.T) {
 	for _, want := range []string{"3 containers of 3 services on 2 hosts, 2026-11-25 12:00 to 2026-11-25 13:00 UTC " +
 		"(1 h)", "now 24.0, after 11.1: 12.9 saved, between 12.0 and 22.8",
 		"fragmentation of exclusive CPUs is not known", "nothing is kept for hosts that fail (--failover 1 keeps it)",
-		"7.0 %", "3.6-7.4", "7.4-14.8", "time to work than now, or than 0.1 %", "Rows of 2 containers have no periods",
-		"0.8-8.0", "25.0 %", "98 ms",
+		"7.0 %", "0.0 %, 1.2 %, 34.0 %", "eu1/n\\x1b[7", "3.6-7.4", "7.4-14.8",
+		"time to work than now, or than 0.1 %", "Rows of 2 containers have no periods", "0.8-8.0", "25.0 %", "98 ms",
 		"1 container with 0.0 cores: no limit of its own", "/a\\x1b/b.parquet: cut off",
 		"2 rows, the first is row 4 of /c.parquet: it is not of five minutes", "1 copy of a row"} {
 		if !strings.Contains(s, want) {

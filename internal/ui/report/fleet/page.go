@@ -39,6 +39,9 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 		}
 		p.Rankings = append(p.Rankings, t)
 	}
+	if rows, left := ranked(d.Services, unlike); len(rows) > 0 {
+		p.Spread, p.SpreadAssumes = newPageTable(spreadTitle, spreadColumns, rows, left), spreadAssumes
+	}
 	if rows, left := ranked(d.Services, savedByHalf); len(rows) > 0 {
 		p.Shards, p.ShardsAssume = newPageTable(shardsTitle, shardColumns, rows, left), shardsAssume
 	}
@@ -60,7 +63,8 @@ type htmlPage struct {
 	Ledger           []pageBar
 	Picture          *picture
 	Rankings         []*pageTable
-	Shards           *pageTable
+	Spread, Shards   *pageTable
+	SpreadAssumes    string
 	ShardsAssume     string
 	Applied          *pageTable
 	Unknown, LeftOut []string

@@ -145,6 +145,56 @@ func columnsOfShards(name string, shards func(Service) *Shards) []column[Service
 	}
 }
 
+// spreadTitle and spreadAssumes stand around the table of services whose hosts differ.
+const (
+	spreadTitle   = "Unlike on their hosts, with the same limit"
+	spreadAssumes = "Shares on the host with the least, in the middle, and on the one with the most, which is named: of " +
+		"hosts that were observed for at least half as long as another."
+)
+
+var spreadColumns = []column[Service]{
+	words("SERVICE", 24, 0, func(s Service) string { return shownName(s.Name) }),
+	figures("HOSTS", 3, func(s Service) string { return strconv.Itoa(s.OverHosts.Hosts) }),
+	figures("STOPPED", 0, func(s Service) string { return s.OverHosts.Stopped.shown() }),
+	{table.Column{Name: "MOST ON", Least: 8, Spare: 1}, func(s Service) string { return s.OverHosts.Stopped.on() },
+		"stopped most on"},
+	figures("CONTENDED", 0, func(s Service) string { return s.OverHosts.Contended.shown() }),
+	{table.Column{Name: "MOST ON", Least: 8, Spare: 2}, func(s Service) string { return s.OverHosts.Contended.on() },
+		"contended most on"},
+}
+
+func (r *Range) shown() string {
+	if r == nil {
+		return figure.Missing
+	}
+	return fmt.Sprintf("%s, %s, %s", percent(&r.Least), percent(&r.Median), percent(&r.Most))
+}
+
+func (r *Range) on() string {
+	if r == nil || r.Most == 0 {
+		return figure.Missing
+	}
+	return shownName(r.MostOn)
+}
+
+// unlike is by how much the hosts of a service differ in one of the shares; nil: that is not known, or hardly.
+func unlike(s Service) *float64 {
+	const hardly = 0.01
+	if s.OverHosts == nil {
+		return nil
+	}
+	differ := 0.0
+	for _, r := range []*Range{s.OverHosts.Stopped, s.OverHosts.Contended} {
+		if r != nil {
+			differ = max(differ, r.Most-r.Least)
+		}
+	}
+	if differ < hardly {
+		return nil
+	}
+	return &differ
+}
+
 const appliedTitle = "What remedies did"
 
 var appliedColumns = []column[Applied]{

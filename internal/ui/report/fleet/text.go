@@ -27,6 +27,12 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		newTable(p, serviceColumns, r.rows).Missing(p)
 		more(p, r.left)
 	}
+	if rows, left := ranked(d.Services, unlike); len(rows) > 0 {
+		p.Section(p.Bolden(spreadTitle))
+		newTable(p, spreadColumns, rows)
+		more(p, left)
+		p.Paragraph(spreadAssumes)
+	}
 	if rows, left := ranked(d.Services, savedByHalf); len(rows) > 0 {
 		p.Section(p.Bolden(shardsTitle))
 		newTable(p, shardColumns, rows).Missing(p)
@@ -129,12 +135,16 @@ func LeftOut(in Input) (lines []string) {
 	if in.Overlapping > 0 {
 		lines = append(lines, text.Count(int(in.Overlapping), "row")+" of five minutes that another program observed too")
 	}
+	if in.Later > 0 {
+		lines = append(lines, text.Count(int(in.Later), "row")+" of after the moment that was asked for")
+	}
 	for _, h := range in.Ahead {
-		lines = append(lines, fmt.Sprintf("nothing of host %s, but its clock is %s ahead", text.Shown(h.Host),
+		lines = append(lines, fmt.Sprintf("nothing of host %s, but its rows are %s ahead: its clock is, or the rows of "+
+			"others are not here yet", text.Shown(h.Host),
 			text.Duration(time.Duration(h.Seconds*float64(time.Second)))))
 	}
 	if in.AheadMore > 0 {
-		lines = append(lines, "nor of "+text.Count(in.AheadMore, "host")+" more with such clocks")
+		lines = append(lines, "nor of "+text.Count(in.AheadMore, "host")+" more with such rows")
 	}
 	return lines
 }

@@ -34,8 +34,8 @@ func (r Remedy) applied(l bandwidth.Limit) *scenario.Remedy {
 	return nil
 }
 
-// drawn returns a random workload, and the pool whose latency counts.
-func drawn(seed uint64) (text, pool string) {
+// drawnWorkload returns a random workload, and the pool whose latency counts.
+func drawnWorkload(seed uint64) (text, pool string) {
 	r := rand.New(rand.NewPCG(seed, 0x666f726563617374))
 	between := func(low, high float64) float64 { return low + (high-low)*r.Float64() }
 	limit := between(0.35, 1.1)

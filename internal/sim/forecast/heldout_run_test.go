@@ -144,7 +144,7 @@ func noisyRuns(t *testing.T, first uint64, draws int) (noisy count) {
 
 // recordOne returns the recording of one run, and the CPU time of other programs.
 func recordOne(t *testing.T, tree *cgrouptest.Tree, seed uint64, r Remedy) ([]byte, accuracy.Noise) {
-	text, _ := drawn(seed)
+	text, _ := drawnWorkload(seed)
 	s, err := scenario.Parse("drawn", []byte(text))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
@@ -196,7 +196,7 @@ func forecastOf(t *testing.T, seed uint64) *heldOut {
 	if err != nil {
 		return nil
 	}
-	_, pool := drawn(seed)
+	_, pool := drawnWorkload(seed)
 	l := loaded(t, file)
 	f, err := Make(l, Options{Seeds: heldOutSeeds, Seed: 1,
 		Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: time.Hour}, Pool: pool}})

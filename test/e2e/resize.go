@@ -31,7 +31,6 @@ config:
   rules:
   - match: {namespace: shop, name: "*starting*"}
     startup: {remedy: raise, most: 10m}
-    remedy: none
 `
 
 // resizedInSpec has raise change the pod's spec, so that spec, kubelet and kernel agree, and a pod's limit raised while it starts.

@@ -330,7 +330,7 @@ NODE_ONLY ?= systemd,node
 NODE_RUN = $(LAB) run --node --smp 4 --memory 6144 --timeout 90m --file /lab/e2e=$(NODE_DIR) --out $(dir $(NODE_DIR)) $(E2E_NODE)
 IN_NODE := /lab/e2e/bin/e2e -exe /lab/e2e/bin/unthrottle -only
 .PHONY: e2e-node
-e2e-node: lab agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) $(KUBERNETES)/kubelet $(CNI)/bridge ## on a real node in the lab (Debian, systemd, cgroup v2, AppArmor, a kubelet with its defaults): units, then the chart in every tier (as root, mmdebstrap; 20 minutes)
+e2e-node: lab agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) $(KUBERNETES)/kubelet $(CNI)/bridge ## on a real node in the lab (Debian, systemd, cgroup v2, AppArmor, a kubelet with its defaults): units, then the chart in every tier (as root, mmdebstrap, on an idle host; an hour)
 	@rm -rf $(NODE_DIR) && mkdir -p $(NODE_DIR)/bin
 	@cp -l $(BIN)/unthrottle $(BIN)/crictl $(CONTAINERD)/* $(HELM) $(KUBERNETES)/* $(NODE_DIR)/bin/ && cp -lr $(CNI) $(NODE_DIR)/cni
 	@cp $(AGENT_IMAGE) $(SIDECAR_IMAGE) $(NODE_DIR)/ && cp -r packaging $(NODE_DIR)/

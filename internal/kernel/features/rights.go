@@ -30,8 +30,8 @@ type Rights struct {
 // maxProfile bounds a profile's name, in bytes.
 const maxProfile = 128
 
-// SecurityProfile is Rights.Profile. A process with CAP_SYS_PTRACE that cannot read process 1 is refused by a security module
-// (ptrace_may_access of kernel/ptrace.c asks both). root is the file system of "/".
+// SecurityProfile is Rights.Profile. A process with CAP_SYS_PTRACE and a profile that cannot read process 1 is refused by its
+// security module (ptrace_may_access of kernel/ptrace.c asks both). root is the file system of "/".
 func SecurityProfile(root fs.FS) string {
 	status, err := fs.ReadFile(root, "proc/self/status")
 	if missing := missingCapabilities(string(status)); err != nil || missing == nil || slices.Contains(missing, "CAP_SYS_PTRACE") {
@@ -41,10 +41,11 @@ func SecurityProfile(root fs.FS) string {
 		return ""
 	}
 	profile, err := fs.ReadFile(root, "proc/self/attr/current")
-	if name := text.Sanitize(strings.TrimSpace(string(profile)), maxProfile); err == nil && name != "" {
-		return name
+	name := text.Sanitize(strings.TrimSpace(strings.TrimRight(string(profile), "\x00")), maxProfile)
+	if err != nil || name == "unconfined" { // refused for another reason, such as a capability of process 1 that we lack
+		return ""
 	}
-	return "its name is not known"
+	return name
 }
 
 // A capability that some command uses: its number in linux/capability.h, and what for.

@@ -39,7 +39,8 @@ func TestRights(t *testing.T) {
 		want                  string
 	}{
 		{all, "cri-containerd.apparmor.d (enforce)\n", fs.ErrPermission, "cri-containerd.apparmor.d (enforce)"},
-		{all, "unconfined\n", nil, ""}, {all, "", fs.ErrPermission, "its name is not known"},
+		{all, "unconfined\n", nil, ""}, {all, "unconfined\n", fs.ErrPermission, ""}, {all, "", fs.ErrPermission, ""},
+		{all, "system_u:system_r:container_t:s0:c14,c24\x00", fs.ErrPermission, "system_u:system_r:container_t:s0:c14,c24"},
 		{all, "x\n", fs.ErrNotExist, ""},                               // a /proc that hides processes
 		{"0000000000000000", "docker-default\n", fs.ErrPermission, ""}, // refused for the capability
 	} {

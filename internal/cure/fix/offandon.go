@@ -18,7 +18,7 @@ import (
 func (r *run) offAndOn(ctx context.Context, e verdict.Evidence, j verdict.Judgement, on Learned,
 	length time.Duration) (verdict.Judgement, error) {
 	r.say("%s: taking it back for %s, to see this work without it", j.Why, text.Duration(length+r.o.Settle))
-	back, err := apply.Restore(ctx, r.env.Apply, apply.Selector{IDs: []string{r.res.ID}})
+	back, err := apply.Restore(ctx, r.env.Apply, apply.Selector{IDs: []string{r.res.ID}, Again: true})
 	if err != nil {
 		return j, fmt.Errorf("taking it back to look without it: %w", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 const (
@@ -148,6 +149,7 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 	if err := r.latenciesBefore(ctx); err != nil {
 		return true, err
 	}
+	defer t.forget(ctx)
 	draw := rand.New(rand.NewPCG(uint64(len(t.candidates)), uint64(r.own.Start.UnixNano())))
 	for t.looked+t.used+t.round() <= r.o.Budget || t.rounds < leastTurns && t.used < 2*r.o.Budget {
 		if t.rounds > 0 {
@@ -497,7 +499,7 @@ func (t *turns) takeBack(ctx context.Context, id string) error {
 	t.r.env.Apply.TellUndoing(ctx, string(t.r.plan.Remedy), t.r.o.Target.Group.Path)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	back, err := apply.Restore(ctx, t.r.env.Apply, apply.Selector{IDs: []string{id}})
+	back, err := apply.Restore(ctx, t.r.env.Apply, apply.Selector{IDs: []string{id}, Again: true})
 	if err != nil {
 		return fmt.Errorf("taking %s back: %w; run unthrottle restore", t.r.plan.Remedy, err)
 	}
@@ -506,6 +508,22 @@ func (t *turns) takeBack(ctx context.Context, id string) error {
 		return fmt.Errorf("%s was taken back, but %s", t.r.plan.Remedy, back.Verdict)
 	}
 	return nil
+}
+
+// forget ends what systemd keeps of the turns, also after ctx has ended.
+func (t *turns) forget(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	var all []change.Change
+	for _, c := range t.candidates {
+		all = append(all, c.Plan.Changes...)
+	}
+	if !slices.ContainsFunc(all, func(c change.Change) bool { return c.Kind == change.KindSystemd }) {
+		return
+	}
+	if err := apply.Forget(ctx, t.r.env.Apply, all); err != nil {
+		t.r.res.Warnings = append(t.r.res.Warnings, err.Error())
+	}
 }
 
 // conclude leaves the best variant in force.

@@ -19,6 +19,8 @@ type run struct {
 	res *Result
 	// left are the settings that the kernel did not let us restore. They stay in force.
 	left []txn.Skip
+	// again is Selector.Again.
+	again bool
 }
 
 // start opens the journal for writing, and ends what a write that was cut off left beside it; the caller closes the journal.

@@ -16,6 +16,8 @@ import (
 type Selector struct {
 	Target string
 	IDs    []string
+	// Again: the same is set again soon. What systemd keeps of its properties stays meanwhile: Forget ends that.
+	Again bool
 }
 
 // Why a setting was not put back.
@@ -85,8 +87,8 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	}
 	complete := true
 	if len(ids) > 0 {
+		r.again = sel.Again
 		complete, err = r.release(ctx, ids, "restored")
-		r.forgetProperties(ctx)
 	}
 	if err == nil && !complete {
 		err = &NotRestored{Left: r.left}
@@ -208,6 +210,11 @@ func (r *run) release(ctx context.Context, ids []string, reason string) (complet
 		}
 		if err := r.j.Append(true, journal.Record{Close: &end}); err != nil {
 			return false, err
+		}
+	}
+	if !r.again {
+		if err := r.forget(ctx, back.changes); err != nil {
+			r.warn("%v", err)
 		}
 	}
 	if err := r.j.Compact(); err != nil {

@@ -76,10 +76,36 @@ func TestSystemdProperties(t *testing.T) {
 	if u.props["AllowedCPUs"] != "" {
 		t.Errorf("in the end: %v", u.props)
 	}
-	want := []map[string]map[string]string{{"b.scope": {"AllowedCPUs": "0-3,6-7", "CPUQuotaPerSecUSec": "2000000"}},
-		{"b.scope": {"AllowedCPUs": ""}}}
+	// What another transaction holds is not forgotten: its value would be gone until it is set again.
+	want := []map[string]map[string]string{{"b.scope": {"CPUQuotaPerSecUSec": "2000000"}}, {"b.scope": {"AllowedCPUs": ""}}}
 	if !reflect.DeepEqual(u.forgotten, want) {
 		t.Errorf("forgotten: %v, want %v", u.forgotten, want)
+	}
+}
+
+// What is set again soon is forgotten once, in the end.
+func TestSystemdKeepsWhatIsSetAgain(t *testing.T) {
+	s := newScene(t, cgroup.V2)
+	u := &unitFake{scene: s, path: "/pods/b", props: map[string]string{"CPUQuotaPerSecUSec": "2000000"}}
+	s.env.Systemd = u
+	changes := []change.Change{propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)}
+	for range 3 {
+		done := s.apply(txn.Purpose{}, changes)
+		_, err := Restore(t.Context(), s.env, Selector{IDs: []string{done.ID}, Again: true})
+		s.must(err)
+	}
+	if len(u.forgotten) != 0 {
+		t.Errorf("forgotten between two turns: %v", u.forgotten)
+	}
+	s.must(Forget(t.Context(), s.env, changes))
+	want := []map[string]map[string]string{{"b.scope": {"CPUQuotaPerSecUSec": "2000000"}}}
+	if !reflect.DeepEqual(u.forgotten, want) {
+		t.Errorf("forgotten: %v, want %v", u.forgotten, want)
+	}
+	s.apply(txn.Purpose{}, changes)
+	s.must(Forget(t.Context(), s.env, changes))
+	if len(u.forgotten) != 1 {
+		t.Errorf("forgotten while in force: %v", u.forgotten)
 	}
 }
 

@@ -48,25 +48,46 @@ func (unitProperty) exists(journal.Setting) (bool, error) { return true, nil }
 
 func (unitProperty) traits() traits { return traits{valued: true} }
 
-// forgetProperties has systemd drop what it keeps of the properties that were put back. What it keeps otherwise ends with the
-// next boot.
-func (r *run) forgetProperties(ctx context.Context) {
+// Forget has systemd drop what it keeps of properties that Restore put back with Selector.Again and that nothing holds now.
+func Forget(ctx context.Context, env Env, changes []change.Change) error {
+	r, err := start(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer r.j.Close()
+	return r.forget(ctx, changes)
+}
+
+// forget has systemd drop what it keeps of the properties among changes that no transaction holds. It would end with the next boot
+// otherwise. systemd reads its units anew for that, where it keeps something.
+func (r *run) forget(ctx context.Context, changes []change.Change) error {
+	if r.Systemd == nil {
+		return nil
+	}
+	held := map[change.Key]bool{}
+	for _, t := range r.j.State().Open() {
+		for _, h := range t.Holds {
+			held[h.Key()] = true
+		}
+	}
 	values := map[string]map[string]string{}
-	for _, w := range r.res.Writes {
-		if w.Kind != change.KindSystemd || !w.Done {
+	for _, c := range changes {
+		if c.Kind != change.KindSystemd || held[c.Key()] {
 			continue
 		}
-		if values[w.Unit] == nil {
-			values[w.Unit] = map[string]string{}
+		value, err := r.read(ctx, c.Key())
+		if err != nil {
+			continue // the unit is gone, with what was kept of it
 		}
-		values[w.Unit][w.File] = w.After
+		if values[c.Unit] == nil {
+			values[c.Unit] = map[string]string{}
+		}
+		values[c.Unit][c.File] = value
 	}
-	if len(values) == 0 || r.Systemd == nil {
-		return
+	if len(values) == 0 {
+		return nil
 	}
-	if err := r.Systemd.Forget(ctx, values); err != nil {
-		r.warn("%v", err)
-	}
+	return r.Systemd.Forget(ctx, values)
 }
 
 // withFiles adds, to each list that is set through systemd, the file behind it. systemd cannot empty the file while

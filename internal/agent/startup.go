@@ -23,7 +23,7 @@ const (
 )
 
 // starts ends what is in force for containers that have started, and gives the next starting one what its rule says,
-// one at a time. It is on trial while it lasts, so that whoever comes after this process takes it back. Of the acting
+// one at a time. It is on trial while it lasts, so that what comes after this process undoes it. Of the acting
 // goroutine alone.
 func (a *agent) starts(ctx context.Context, newcomers bool) {
 	if a.Rules.Mode != policy.Apply || !slices.ContainsFunc(a.Rules.Rules,

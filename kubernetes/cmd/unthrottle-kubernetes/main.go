@@ -122,12 +122,7 @@ func run(ctx context.Context, args []string) error {
 		return read(ctx, *kubeconfig, *listen, *agent, log)
 	}
 	if args[0] == "resize" {
-		config, err := api(*kubeconfig)
-		if err != nil {
-			return err
-		}
-		config.QPS, config.Burst = clientQPS, clientBurst
-		client, err := kubernetes.NewForConfig(config)
+		client, err := clientOf(*kubeconfig)
 		if err != nil {
 			return err
 		}
@@ -208,12 +203,7 @@ func read(ctx context.Context, kubeconfig, listen, agent string, log *slog.Logge
 		(u.Scheme != "unix" || !strings.HasPrefix(agent, "unix:/")) {
 		return fmt.Errorf("--agent %q: give a URL such as %s, or unix:/PATH", agent, reader.DefaultAgent)
 	}
-	config, err := api(kubeconfig)
-	if err != nil {
-		return err
-	}
-	config.QPS, config.Burst = clientQPS, clientBurst
-	client, err := kubernetes.NewForConfig(config)
+	client, err := clientOf(kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -268,11 +258,7 @@ func test(ctx context.Context, kubeconfig, labels string, p installed.Pod) error
 	if labels == "" || p.Name == "" || p.Namespace == "" || p.Node == "" {
 		return errors.New("test: --labels, POD_NAME, POD_NAMESPACE and NODE_NAME are needed; helm test gives them")
 	}
-	config, err := api(kubeconfig)
-	if err != nil {
-		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := clientOf(kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -282,6 +268,16 @@ func test(ctx context.Context, kubeconfig, labels string, p installed.Pod) error
 	}
 	fmt.Printf("node %s: agent %s sees %s/%s/%s, throttled in %d periods\n", p.Node, agent, p.Namespace, p.Name, p.Container, periods)
 	return nil
+}
+
+// clientOf is a client of the API server that may ask as often as users do.
+func clientOf(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := api(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = clientQPS, clientBurst
+	return kubernetes.NewForConfig(config)
 }
 
 // api says how to reach the API server.

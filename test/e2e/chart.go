@@ -158,3 +158,8 @@ func (s *suite) helm(o chartOptions, config string, args ...string) (string, err
 		"KUBECONFIG=" + config}, o.helm, args...)
 	return got.out, err
 }
+
+// upgradeChart upgrades the release on a cluster by flags of helm; values that were set before stay.
+func (s *suite) upgradeChart(k *cluster, o chartOptions, flags ...string) (string, error) {
+	return s.helm(o, k.config, append([]string{"upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values"}, flags...)...)
+}

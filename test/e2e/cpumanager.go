@@ -16,37 +16,15 @@ cpuManagerPolicyOptions: {strict-cpu-reservation: "true", distribute-cpus-across
 featureGates: {CPUManagerPolicyAlphaOptions: true}
 `
 
-// exclusivePod gets a CPU of its own, which the kubelet gives it without a quota (DisableCPUQuotaWithExclusiveCPUs).
-const exclusivePod = `
-apiVersion: v1
-kind: Pod
-metadata: {name: %[1]s, namespace: shop}
-spec:
-  automountServiceAccountToken: false
-  terminationGracePeriodSeconds: 1
-  containers:
-  - name: app
-    image: %[2]s
-    imagePullPolicy: Never
-    command: [sh, -c, "while :; do :; done"]
-    resources: {requests: {cpu: 1, memory: 16Mi}, limits: {cpu: 1, memory: 16Mi}}
-`
+// exclusive gets a CPU of its own, which the kubelet gives it without a quota (DisableCPUQuotaWithExclusiveCPUs).
+func exclusive(name string) otherPod {
+	const all = "{cpu: 1, memory: 16Mi}"
+	return otherPod{name: name, requests: all, limits: all}
+}
 
-// levelPod has a limit for the pod alone.
-const levelPod = `
-apiVersion: v1
-kind: Pod
-metadata: {name: level, namespace: shop}
-spec:
-  automountServiceAccountToken: false
-  terminationGracePeriodSeconds: 1
-  resources: {requests: {cpu: 20m, memory: 16Mi}, limits: {cpu: 50m, memory: 32Mi}}
-  containers:
-  - name: app
-    image: %[2]s
-    imagePullPolicy: Never
-    command: [sh, -c, "while :; do :; done"]
-`
+// level has a limit for the pod alone.
+var level = otherPod{name: "level",
+	pod: []string{"resources: {requests: {cpu: 20m, memory: 16Mi}, limits: {cpu: 50m, memory: 32Mi}}"}}
 
 // cpuManager has the kubelet give out CPUs, and tries each remedy that takes CPUs beside that.
 func (s *suite) cpuManager(k *cluster, p *cart) {
@@ -55,7 +33,7 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 		"distribute-cpus-across-cores", err) != nil {
 		return
 	}
-	store, err := s.startOther(k, "store", exclusivePod)
+	store, err := s.startOther(k, exclusive("store"))
 	cpus := func(cgroup string) string {
 		text, _ := os.ReadFile("/sys/fs/cgroup" + cgroup + "/cpuset.cpus.effective")
 		return strings.TrimSpace(string(text))
@@ -71,9 +49,8 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 	if s.check("cpu manager: a Guaranteed pod has a CPU of its own and no quota", err) != nil {
 		return
 	}
-	got, err := s.run(nil, []string{"KUBECONFIG=" + k.config}, k.program("kubectl"), "exec", "-n", "unthrottle",
-		"ds/unthrottle", "--", "unthrottle", "check")
-	s.check("cpu manager: check in the agent's pod names it", errors.Join(err, contains(got.out, "kubelet CPU manager")))
+	told, err := s.show(k, p, "check")
+	s.check("cpu manager: check in the agent's pod names it", errors.Join(err, contains(told, "kubelet CPU manager")))
 	owned, before, podBefore := cpus(store), p.kernel.read(), p.pod.read()
 	for _, remedy := range [][]string{{"pin"}, {"pin", "--class", "hybrid"}, {"narrow"}, {"narrow", "--via", "sched_ext"}} {
 		_, err := s.show(k, p, append([]string{"apply", cartName, "--remedy"}, remedy...)...)
@@ -93,7 +70,7 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 		s.check(fmt.Sprintf("cpu manager: %s beside it leaves its CPU alone (%.160s)", strings.Join(remedy, " "), how),
 			errors.Join(err, equal("the store's CPUs", cpus(store), owned)))
 		if len(remedy) == 1 && remedy[0] == "narrow" {
-			second, err := s.startOther(k, "second", exclusivePod)
+			second, err := s.startOther(k, exclusive("second"))
 			if err == nil {
 				err = eventually(func() error {
 					if overlaps(cpus(second), cpus(p.kernel.path)) || overlaps(cpus(second), owned) {
@@ -120,7 +97,7 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 	s.check("cpu manager: pin of the pod that has its CPU from the kubelet is refused",
 		errors.Join(err, equal("the store's CPUs", cpus(store), owned)))
 
-	level, err := s.startOther(k, "level", levelPod)
+	ofPod, err := s.startOther(k, level)
 	if err == nil {
 		err = eventually(func() error {
 			var all struct{ Containers []listed }
@@ -128,7 +105,7 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 				return err
 			}
 			for _, l := range all.Containers {
-				if l.Path == level {
+				if l.Path == ofPod {
 					return errors.Join(equal("scope", value(l.Scope), "pod"), equal("name", l.Name, "shop/level/app"))
 				}
 			}
@@ -149,10 +126,11 @@ func quotaIn(settings string) string {
 }
 
 // startOther starts another pod of the shop, and returns the cgroup of its container.
-func (s *suite) startOther(k *cluster, name, object string) (string, error) {
-	if err := s.create(k, fmt.Sprintf(object, name, imageName)); err != nil {
+func (s *suite) startOther(k *cluster, o otherPod) (string, error) {
+	if err := s.create(k, o.object()); err != nil {
 		return "", err
 	}
+	name := o.name
 	if _, err := s.kubectl(k, "wait", "-n", "shop", "--for=condition=Ready", "pod/"+name, s.timeout()); err != nil {
 		events, _ := s.kubectl(k, "get", "events", "-n", "shop")
 		return "", fmt.Errorf("%w\n%s", err, events)

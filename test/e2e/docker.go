@@ -15,7 +15,7 @@ import (
 
 // busy is work that spends any limit; idle is none.
 var (
-	busy = []string{"sh", "-c", "while :; do :; done"}
+	busy = []string{"sh", "-c", loop}
 	idle = []string{"sleep", "1000000"}
 )
 

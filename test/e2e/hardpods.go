@@ -9,35 +9,23 @@ import (
 // securedNamespaces are namespaces by the standard that Kubernetes' own admission enforces in them.
 var securedNamespaces = []string{"baseline", "restricted"}
 
-// securedPod is a throttled pod that the strictest standard takes, in a user namespace of its own.
-const securedPod = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: %[1]s, labels: {pod-security.kubernetes.io/enforce: %[1]s}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: secured, namespace: %[1]s}
-spec:
-  hostUsers: %[2]t
-  automountServiceAccountToken: false
-  terminationGracePeriodSeconds: 1
-  securityContext: {runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}
-  containers:
-  - name: app
-    image: %[3]s
-    imagePullPolicy: Never
-    command: [sh, -c, "while :; do :; done"]
-    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
-    resources: {requests: {cpu: 20m, memory: 16Mi}, limits: {cpu: 50m, memory: 32Mi}}
-`
+// securedPod is a throttled pod that the strictest standard takes, and its namespace.
+func securedPod(standard string, hostUsers bool) string {
+	pod := otherPod{name: "secured", namespace: standard, requests: "{cpu: 20m, memory: 16Mi}", limits: "{cpu: 50m, memory: 32Mi}",
+		pod: []string{fmt.Sprintf("hostUsers: %t", hostUsers),
+			"securityContext: {runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"},
+		container: []string{"securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"}}
+	return fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %[1]s, labels: "+
+		"{pod-security.kubernetes.io/enforce: %[1]s}}\n---\n%[2]s",
+		standard, pod.object())
+}
 
 // secured looks at pods that are secured as far as Kubernetes can: they are other users' processes, in namespaces of their own. And
 // it installs the chart where it must not be.
 func (s *suite) secured(k *cluster, o chartOptions) {
 	for i, standard := range securedNamespaces {
 		hostUsers := i == 0
-		err := eventually(func() error { return s.create(k, fmt.Sprintf(securedPod, standard, hostUsers, imageName)) })
+		err := eventually(func() error { return s.create(k, securedPod(standard, hostUsers)) })
 		if err == nil {
 			_, err = s.kubectl(k, "wait", "-n", standard, "--for=condition=Ready", "pod/secured", s.timeout())
 		}

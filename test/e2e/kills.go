@@ -10,21 +10,8 @@ import (
 	"time"
 )
 
-// otherPod is a pod with a limit that no one asks to change.
-const otherPod = `
-apiVersion: v1
-kind: Pod
-metadata: {name: %[1]s, namespace: shop}
-spec:
-  automountServiceAccountToken: false
-  terminationGracePeriodSeconds: 1
-  containers:
-  - name: app
-    image: %[2]s
-    imagePullPolicy: Never
-    command: [sh, -c, "while :; do :; done"]
-    resources: {requests: {cpu: 20m, memory: 16Mi}, limits: {cpu: 100m, memory: 16Mi}}
-`
+// beside is a pod with a limit that no one asks to change.
+var beside = otherPod{name: "other", requests: "{cpu: 20m, memory: 16Mi}", limits: "{cpu: 100m, memory: 16Mi}"}
 
 // soonAgain has the kubelet start containers again soon, however often they are killed.
 const soonAgain = `crashLoopBackOff: {maxContainerRestartPeriod: 2s}
@@ -58,17 +45,17 @@ func (s *suite) victims(k *cluster) map[string]func() error {
 // force is what the journal says, and another pod's limit never changes.
 func (s *suite) killed(k *cluster, p *cart, o chartOptions, rounds int, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
-	other, err := s.startOther(k, "other", otherPod)
+	other, err := s.startOther(k, beside)
 	err = errors.Join(err, s.startKubelet(k, soonAgain))
 	if err == nil {
-		_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set",
+		_, err = s.upgradeChart(k, o, "--set",
 			"policies.enabled=true")
 	}
 	title := fmt.Sprintf("kills (seed %d): ", seed)
 	if s.check(title+"a pod beside, and the chart with policies", errors.Join(err, s.rolledOut(k))) != nil {
 		return
 	}
-	beside, victims := newSettings(other).read(), s.victims(k)
+	untouched, victims := newSettings(other).read(), s.victims(k)
 	names := []string{"agent", "containerd", "kube-apiserver", "kubelet", "policies"}
 	limit := p.kernel.quota()
 	for round := range rounds {
@@ -92,7 +79,7 @@ func (s *suite) killed(k *cluster, p *cart, o chartOptions, rounds int, seed uin
 			err = eventually(func() error { return s.asJournal(k, p, limit) })
 		}
 		s.check(fmt.Sprintf("%s%2d: SIGKILL of %s during %s", title, round+1, victim, work),
-			errors.Join(err, equal("the other pod's settings", newSettings(other).read(), beside), s.sameContainer(k, p)))
+			errors.Join(err, equal("the other pod's settings", newSettings(other).read(), untouched), s.sameContainer(k, p)))
 	}
 	s.check(title+"nothing is left in the end", errors.Join(s.changeCart(k, p, "restore", ""), s.changeCart(k, p, "resize", "40000"),
 		equal("settings", p.kernel.read(), resizedTo(p.before)), equal("the pod's settings", p.pod.read(), resizedTo(p.podBefore))))
@@ -110,8 +97,7 @@ func (s *suite) changeCart(k *cluster, p *cart, work, quota string) error {
 		_, err = s.show(k, p, "restore")
 	case "resize":
 		cpu := strings.TrimSuffix(quota, "00") + "m"
-		_, err = s.kubectl(k, "patch", "pod", "-n", "shop", "cart", "--subresource", "resize", "--patch",
-			`{"spec":{"containers":[{"name":"app","resources":{"limits":{"cpu":"`+cpu+`"}}}]}}`)
+		err = s.resizeCart(k, cpu)
 		if err == nil {
 			err = eventually(func() error {
 				return errors.Join(equal("quota", p.kernel.quota(), quota), equal("the pod's quota", p.pod.quota(), quota))

@@ -215,8 +215,7 @@ func (s *suite) rolledOut(k *cluster) error {
 
 // tested runs the chart's own test.
 func (s *suite) tested(k *cluster, o chartOptions) {
-	_, err := s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values",
-		"--set", "test.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "test.image.tag=e2e")
+	_, err := s.upgradeChart(k, o, "--set", "test.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "test.image.tag=e2e")
 	if err == nil {
 		_, err = s.helm(o, k.config, "test", "unthrottle", "-n", "unthrottle", s.timeout())
 	}
@@ -234,7 +233,7 @@ func (s *suite) tested(k *cluster, o chartOptions) {
 
 // upgrade gives the agent the rights to change something.
 func (s *suite) upgrade(k *cluster, p *cart, o chartOptions) error {
-	told, err := s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "tier=cure")
+	told, err := s.upgradeChart(k, o, "--set", "tier=cure")
 	if err != nil {
 		return err
 	}
@@ -432,10 +431,16 @@ func (s *suite) sameContainer(k *cluster, p *cart) error {
 	return errors.Join(err, equal("container and restarts", got, "containerd://"+p.id+" 0"))
 }
 
+// resizeCart asks for another limit of the pod, in place.
+func (s *suite) resizeCart(k *cluster, limit string) error {
+	_, err := s.kubectl(k, "patch", "pod", "-n", "shop", "cart", "--subresource", "resize", "--patch",
+		`{"spec":{"containers":[{"name":"app","resources":{"limits":{"cpu":"`+limit+`"}}}]}}`)
+	return err
+}
+
 // resized resizes the pod in place while the remedy is in force.
 func (s *suite) resized(k *cluster, p *cart) {
-	_, err := s.kubectl(k, "patch", "pod", "-n", "shop", "cart", "--subresource", "resize", "--patch",
-		`{"spec":{"containers":[{"name":"app","resources":{"limits":{"cpu":"`+nextLimit+`"}}}]}}`)
+	err := s.resizeCart(k, nextLimit)
 	if err == nil {
 		err = eventually(func() error {
 			got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o",

@@ -34,7 +34,7 @@ func scheduler() string {
 func (s *suite) narrowed(k *cluster, p *cart, o chartOptions) {
 	before, podBefore := p.kernel.read(), p.pod.read()
 	as := func(tier string) error {
-		_, err := s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "tier="+tier)
+		_, err := s.upgradeChart(k, o, "--set", "tier="+tier)
 		return errors.Join(err, s.rolledOut(k))
 	}
 	if s.check("narrow: helm upgrades the chart to the tier narrow", as("narrow")) != nil {
@@ -130,8 +130,7 @@ func (s *suite) resizedBelowBurst(k *cluster, p *cart) {
 		err = contains(p.kernel.read(), "burst 40000")
 	}
 	if err == nil {
-		_, err = s.kubectl(k, "patch", "pod", "-n", "shop", "cart", "--subresource", "resize", "--patch",
-			`{"spec":{"containers":[{"name":"app","resources":{"limits":{"cpu":"`+firstLimit+`"}}}]}}`)
+		err = s.resizeCart(k, firstLimit)
 	}
 	if err == nil {
 		err = eventually(func() error {
@@ -144,8 +143,7 @@ func (s *suite) resizedBelowBurst(k *cluster, p *cart) {
 	_, err = s.show(k, p, "restore")
 	s.check("kubernetes: restore after that leaves the resize alone", errors.Join(err, equal("settings", p.kernel.read(), p.before),
 		equal("the pod's settings", p.pod.read(), p.podBefore)))
-	_, err = s.kubectl(k, "patch", "pod", "-n", "shop", "cart", "--subresource", "resize", "--patch",
-		`{"spec":{"containers":[{"name":"app","resources":{"limits":{"cpu":"`+nextLimit+`"}}}]}}`)
+	err = s.resizeCart(k, nextLimit)
 	s.check("kubernetes: it is resized back",
 		errors.Join(err, eventually(func() error { return equal("quota", p.kernel.quota(), "40000") })))
 }

@@ -9,7 +9,7 @@ import (
 // byUsers has a user of the cluster ask for a remedy with kubectl unthrottle, through objects of Kubernetes alone.
 func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
 	before, podBefore := p.kernel.read(), p.pod.read()
-	_, err := s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "mode=apply",
+	_, err := s.upgradeChart(k, o, "--set", "mode=apply",
 		"--set", "policies.enabled=true", "--set", "reader.enabled=true",
 		"--set", "reader.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "reader.image.tag=e2e")
 	if s.check("plugin: helm upgrades the chart to mode apply with policies and the reader", errors.Join(err, s.rolledOut(k))) != nil {
@@ -42,6 +42,6 @@ func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
 	}
 	s.check("plugin: restore puts it back", errors.Join(err, equal("settings", p.kernel.read(), before),
 		equal("the pod's settings", p.pod.read(), podBefore), s.sameContainer(k, p)))
-	_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "mode=observe")
+	_, err = s.upgradeChart(k, o, "--set", "mode=observe")
 	s.check("plugin: helm sets mode observe again", errors.Join(err, s.rolledOut(k)))
 }

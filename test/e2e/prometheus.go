@@ -113,7 +113,7 @@ func (s *suite) startMetricsGroup() error {
 		return err
 	}
 	for range 2 {
-		cmd := exec.Command("sh", "-c", "while :; do :; done", s.dir+"/work")
+		cmd := exec.Command("sh", "-c", loop, s.dir+"/work")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 		if err := cmd.Start(); err != nil {
 			return err

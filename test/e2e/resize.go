@@ -2,27 +2,14 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 )
 
-// startingPod is ready a minute after it began.
-const startingPod = `
-apiVersion: v1
-kind: Pod
-metadata: {name: %[1]s, namespace: shop}
-spec:
-  automountServiceAccountToken: false
-  terminationGracePeriodSeconds: 1
-  containers:
-  - name: app
-    image: %[2]s
-    imagePullPolicy: Never
-    command: [sh, -c, "sleep 60; echo > /tmp/ready; sleep 100000"]
-    readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 2, timeoutSeconds: 10}
-    resources: {requests: {cpu: 50m, memory: 16Mi}, limits: {cpu: 300m, memory: 32Mi}}
-`
+// starting is ready a minute after it began.
+var starting = otherPod{name: "starting", command: "sleep 60; echo > /tmp/ready; sleep 100000",
+	requests: "{cpu: 50m, memory: 16Mi}", limits: "{cpu: 300m, memory: 32Mi}",
+	container: []string{"readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 2, timeoutSeconds: 10}"}}
 
 // startRules raise the limit of that pod while it starts.
 const startRules = `mode: apply
@@ -39,7 +26,7 @@ func (s *suite) resizedInSpec(k *cluster, p *cart, o chartOptions) {
 	values := filepath.Join(s.dir, "resize.yaml")
 	err := os.WriteFile(values, []byte(startRules), 0o600)
 	if err == nil {
-		_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "-f", values)
+		_, err = s.upgradeChart(k, o, "-f", values)
 	}
 	if s.check("raise: helm upgrades the chart to resize.enabled", errors.Join(err, s.rolledOut(k))) != nil {
 		return
@@ -68,7 +55,7 @@ func (s *suite) resizedInSpec(k *cluster, p *cart, o chartOptions) {
 				equal("the pod's settings", p.pod.read(), podBefore))
 		})))
 
-	err = s.create(k, fmt.Sprintf(startingPod, "starting", imageName))
+	err = s.create(k, starting.object())
 	if err == nil {
 		err = eventually(func() error { return has("starting", "1") })
 	}
@@ -80,7 +67,7 @@ func (s *suite) resizedInSpec(k *cluster, p *cart, o chartOptions) {
 	s.check("startup: once it is ready it has its own limit again", errors.Join(err, failed, equal("Ready", ready, "True")))
 	_, err = s.kubectl(k, "delete", "pod", "-n", "shop", "starting", s.timeout())
 	if err == nil {
-		_, err = s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "mode=observe",
+		_, err = s.upgradeChart(k, o, "--set", "mode=observe",
 			"--set", "resize.enabled=false", "--set", "config.rules=null")
 	}
 	s.check("raise: resize.enabled is off again", errors.Join(err, s.rolledOut(k)))

@@ -18,7 +18,7 @@ const (
 )
 
 // spin is a program that computes for ever.
-var spin = []string{"busybox", "sh", "-c", "while :; do :; done"}
+var spin = []string{"busybox", "sh", "-c", loop}
 
 // startBurner starts the burner, or another unit like it.
 func (s *suite) startBurner(unit string, flags ...string) error {
@@ -246,7 +246,7 @@ func (s *suite) userScope() {
 	if err == nil {
 		_, err = s.run(nil, own, "sh", "-c",
 			"systemd-run --user --scope --unit=e2e-user -p CPUQuota="+burnerQuota+" "+spin[0]+
-				" sh -c 'while :; do :; done' >/dev/null 2>&1 &")
+				" sh -c '"+loop+"' >/dev/null 2>&1 &")
 	}
 	const cgroup = "/user.slice/user-0.slice/user@0.service/app.slice/e2e-user.scope"
 	if err == nil {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/infile"
 )
 
 // watchInterval is how often a file is looked at: a stat(2), so that a folder of any file system will do.
@@ -26,7 +28,7 @@ func watchFile(ctx context.Context, name string, hangups chan<- os.Signal) (done
 			case <-ticker.C:
 			}
 			now, err := os.Stat(name)
-			if err != nil || sameFile(seen, now) {
+			if err != nil || infile.Unchanged(seen, now) {
 				continue // a file that is gone changes nothing
 			}
 			seen = now
@@ -40,9 +42,4 @@ func watchFile(ctx context.Context, name string, hangups chan<- os.Signal) (done
 		cancel()
 		group.Wait()
 	}
-}
-
-// sameFile tells whether a file is the same and was not written. was is nil if it was not there.
-func sameFile(was, now os.FileInfo) bool {
-	return was != nil && os.SameFile(was, now) && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime())
 }

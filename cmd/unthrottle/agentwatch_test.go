@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/infile"
 )
 
 // A file that is replaced, or written, is noticed; one that is gone changes nothing.
@@ -52,14 +54,14 @@ func TestSameFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !sameFile(was, was) || sameFile(nil, was) {
+	if !infile.Unchanged(was, was) || infile.Unchanged(nil, was) {
 		t.Error("the same file differs from itself, or from none it does not")
 	}
 	later := was.ModTime().Add(time.Second)
 	if err := os.Chtimes(name, later, later); err != nil {
 		t.Fatal(err)
 	}
-	if now, err := os.Stat(name); err != nil || sameFile(was, now) {
+	if now, err := os.Stat(name); err != nil || infile.Unchanged(was, now) {
 		t.Error("another time is no other file", err)
 	}
 }

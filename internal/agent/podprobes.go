@@ -174,7 +174,7 @@ func (p *podProbes) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.was != nil && os.SameFile(p.was, is) && p.was.ModTime().Equal(is.ModTime()) && p.was.Size() == is.Size() {
+	if infile.Unchanged(p.was, is) {
 		return nil
 	}
 	p.was = is

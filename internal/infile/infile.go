@@ -156,3 +156,8 @@ func ReadAll(ctx context.Context, name string, stdin io.Reader, most int64) ([]b
 	}
 	return data, nil
 }
+
+// Unchanged tells whether a file is the same and was not written. was is nil if it was not there.
+func Unchanged(was, now os.FileInfo) bool {
+	return was != nil && os.SameFile(was, now) && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime())
+}

@@ -24,6 +24,8 @@ import (
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/unthrottle/unthrottle/internal/clock"
 )
 
 // maxPage bounds an agent's page of metrics, in bytes.
@@ -47,10 +49,8 @@ func Throttled(ctx context.Context, client kubernetes.Interface, namespace, labe
 		if periods, agent, err = ask(ctx, client, namespace, labels, p); err == nil {
 			return periods, agent, nil
 		}
-		select {
-		case <-ctx.Done():
+		if clock.Sleep(ctx, between) != nil {
 			return 0, agent, fmt.Errorf("node %s: %w; kubectl -n %s logs %s", p.Node, err, namespace, agent)
-		case <-time.After(between):
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -69,6 +70,9 @@ func (m Milli) String() string {
 	}
 	return strconv.FormatInt(int64(m), 10) + "m"
 }
+
+// Near tells whether a limit is another one, as far as a quota tells: systemd rounds it.
+func Near(cpus, other float64) bool { return math.Abs(cpus-other) <= max(0.015, 0.02*other) }
 
 // maxMilli is more than any machine has.
 const maxMilli = 1_000_000

@@ -2,7 +2,6 @@ package remedy
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/podresize"
@@ -23,7 +22,7 @@ func (p *planner) raisePod(limit, to float64) error {
 		return p.refuse(fixed, "raise it in the workload's own spec")
 	case now.Pending != "" || now.Running:
 		return p.refuse("another resize of its pod is under way", "try again when it is done")
-	case math.Abs(now.Limit.CPUs()-limit) > max(0.015, 0.02*limit):
+	case !podresize.Near(now.Limit.CPUs(), limit):
 		return p.refuse(fmt.Sprintf("its pod's spec has %s, and the kernel enforces %s: "+
 			"another program wrote one of them",
 			text.CPUs(now.Limit.CPUs()), text.CPUs(limit)), "")

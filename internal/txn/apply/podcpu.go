@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
-	"math"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -137,8 +136,8 @@ func (p podCPU) agree(ctx context.Context, c change.Change, to podresize.Milli) 
 	return nil
 }
 
-// inKernel tells whether the cgroup of a pod's container has a limit, as far as a quota tells: systemd rounds it. It is
-// true where there is no such cgroup, as nothing contradicts the kubelet then.
+// inKernel tells whether the cgroup of a pod's container has a limit. It is true where there is no such cgroup, as
+// nothing contradicts the kubelet then.
 func (p podCPU) inKernel(pod, id string, limit podresize.Milli) bool {
 	children, err := p.FS.Children(cgroup.CPU, pod)
 	if err != nil || id == "" {
@@ -150,7 +149,7 @@ func (p podCPU) inKernel(pod, id string, limit podresize.Milli) bool {
 		}
 		l, err := cgroup.ReadLimit(p.FS, path)
 		cpus, limited := l.CPUs()
-		return err != nil || limited && math.Abs(cpus-limit.CPUs()) <= max(0.015, 0.02*limit.CPUs())
+		return err != nil || limited && podresize.Near(cpus, limit.CPUs())
 	}
 	return true
 }

@@ -63,14 +63,18 @@ type PlanOptions struct {
 // MakePlan makes a plan. Containers move within their cluster. A budget of moves goes to the clusters in the order of
 // their names.
 func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Plan, error) {
+	if err := prepare(ctx, e, &o, ofPlan...); err != nil {
+		return view.Plan{}, err
+	}
+	return planOf(ctx, e, o, may)
+}
+
+// planOf makes a plan of what was prepared.
+func planOf(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Plan, error) {
 	d := view.Plan{Risk: may.Risk, Reserve: may.Reserve, Stay: []view.Stay{}, Emptied: []view.Host{},
 		MoveList: []view.Move{}}
 	if may.Moves >= 0 {
 		d.MovesAtMost = &may.Moves
-	}
-	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers",
-		"exclusive"); err != nil {
-		return d, err
 	}
 	var read view.Document
 	if err := input(ctx, e, o, &read); err != nil {

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,13 +67,39 @@ func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) 
 	return err
 }
 
+// ofReport and ofPlan are the questions of a report and of a plan.
+var (
+	ofReport = []string{"totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses",
+		"exclusive", "services", "host_shares", "forecasts", "applied"}
+	ofPlan = []string{"totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"}
+)
+
 // Make makes the report.
 func Make(ctx context.Context, e engine.Engine, o Options) (view.Document, error) {
-	d := view.Document{Bound: o.Bound, Services: []view.Service{}, Applied: []view.Applied{}, Unknown: []view.Unknown{}}
-	if err := prepare(ctx, e, &o, "totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops",
-		"requests", "responses", "exclusive", "services", "host_shares", "forecasts", "applied"); err != nil {
-		return d, err
+	if err := prepare(ctx, e, &o, ofReport...); err != nil {
+		return view.Document{}, err
 	}
+	return reportOf(ctx, e, o)
+}
+
+// MakeBoth makes the report and a plan, and reads the rows once.
+func MakeBoth(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Document, view.Plan, error) {
+	names := append(slices.Clone(ofReport), ofPlan...)
+	slices.Sort(names)
+	if err := prepare(ctx, e, &o, slices.Compact(names)...); err != nil {
+		return view.Document{}, view.Plan{}, err
+	}
+	d, err := reportOf(ctx, e, o)
+	if err != nil {
+		return d, view.Plan{}, err
+	}
+	p, err := planOf(ctx, e, o, may)
+	return d, p, err
+}
+
+// reportOf makes the report of what was prepared.
+func reportOf(ctx context.Context, e engine.Engine, o Options) (view.Document, error) {
+	d := view.Document{Bound: o.Bound, Services: []view.Service{}, Applied: []view.Applied{}, Unknown: []view.Unknown{}}
 	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, applied} {
 		if err := part(ctx, e, o, &d); err != nil {
 			return d, err

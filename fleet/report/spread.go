@@ -63,15 +63,17 @@ func spreadOf(hosts []hostShare) *view.Spread {
 	}
 }
 
-// rangeOf is the range of a share; nil: it is not known of each host.
+// rangeOf is the range of a share, and the first of the hosts with most of it; nil: it is not known of each host.
 func rangeOf(hosts []hostShare, share func(*hostShare) *float64) *view.Range {
 	if slices.ContainsFunc(hosts, func(h hostShare) bool { return share(&h) == nil }) {
 		return nil
 	}
-	slices.SortStableFunc(hosts, func(a, b hostShare) int { return cmp.Compare(*share(&a), *share(&b)) })
-	most := &hosts[len(hosts)-1]
-	r := &view.Range{Least: *share(&hosts[0]), Median: *share(&hosts[len(hosts)/2]), Most: *share(most),
-		MostOn: hostName(most.Cluster, most.Node)}
-	round(&r.Least, &r.Median, &r.Most)
+	// Sums have no order, so the last bits of shares differ from run to run: what is equal as it is shown is equal here.
+	hosts = slices.Clone(hosts)
+	slices.SortStableFunc(hosts, func(a, b hostShare) int { return cmp.Compare(rounded(*share(&a)), rounded(*share(&b))) })
+	r := &view.Range{Least: rounded(*share(&hosts[0])), Median: rounded(*share(&hosts[len(hosts)/2])),
+		Most: rounded(*share(&hosts[len(hosts)-1]))}
+	most := hosts[slices.IndexFunc(hosts, func(h hostShare) bool { return rounded(*share(&h)) == r.Most })]
+	r.MostOn = hostName(most.Cluster, most.Node)
 	return r
 }

@@ -235,7 +235,11 @@ func run(ctx context.Context, from string, o options, bound float64, out io.Writ
 	var d view.Document
 	err = ask(ctx, from, &o.shared, func(e engine.Engine, rows report.Options) (err error) {
 		rows.Bound, rows.Failover = bound, o.failover
-		d, err = report.Make(ctx, e, rows)
+		if o.plan == "" {
+			d, err = report.Make(ctx, e, rows)
+		} else {
+			d, o.planned, err = report.MakeBoth(ctx, e, rows, report.PlanOptions{Options: usual, Clock: time.Now})
+		}
 		return err
 	})
 	if err != nil {

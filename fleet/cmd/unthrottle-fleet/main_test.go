@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -98,6 +99,27 @@ func TestPlan(t *testing.T) {
 	list, _ := d["move_list"].([]any)
 	if moves < 1 || moves > 5 || len(list) != int(moves) || d["moves_at_most"] != 5.0 || d["hosts_now"] != 6.0 {
 		t.Errorf("%s", out)
+	}
+}
+
+// A report that also plans plans as plan does.
+func TestReportAndPlan(t *testing.T) {
+	dir, file := filepath.Join(t.TempDir(), "new"), filepath.Join(t.TempDir(), "plan.json")
+	if _, err := called(t, "generate", "--hosts", "6", "--containers", "24", "--for", "1h", "--out", dir); err != nil {
+		t.Fatal(err)
+	}
+	report, err := called(t, "report", dir, "--plan", file)
+	alone, worse := called(t, "report", dir)
+	want, worst := called(t, "plan", dir, "--json")
+	got, bad := os.ReadFile(file)
+	if err := errors.Join(err, worse, worst, bad); err != nil || report != alone {
+		t.Fatalf("%v\n%s%s", err, report, alone)
+	}
+	plan, other := validated(t, "fleet_plan", string(got)), validated(t, "fleet_plan", want)
+	delete(plan, "seconds")
+	delete(other, "seconds")
+	if !reflect.DeepEqual(plan, other) {
+		t.Errorf("%s\n%s", got, want)
 	}
 }
 

@@ -20,8 +20,10 @@ import (
 
 // outputs are the files that a report is written to beside its text or JSON; "": none.
 type outputs struct {
-	html, metrics, parquet, patches, jsonFile string
-	begun                                     []begun
+	html, metrics, parquet, patches, jsonFile, plan string
+	begun                                           []begun
+	// planned is what goes to the file that plan names.
+	planned view.Plan
 	// made is a folder that was made for files that are not written yet.
 	made string
 }
@@ -39,6 +41,8 @@ func (o *outputs) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.metrics, "metrics", "",
 		"also write figures for Prometheus to `FILE`, such as for node_exporter's textfile collector")
 	flags.StringVar(&o.jsonFile, "json-file", "", "also write the JSON to `FILE`")
+	flags.StringVar(&o.plan, "plan", "",
+		"also plan which container on which host, as 'fleet plan --json' does, from the same rows read once, and write it to `FILE`")
 	flags.StringVar(&o.parquet, "parquet", "", "also write the report's tables, a file of Parquet each, to `DIR`")
 	flags.StringVar(&o.patches, "patches", "",
 		"also write patches of Kubernetes' workloads to `DIR`, for limits that are surely enough")
@@ -46,7 +50,7 @@ func (o *outputs) add(flags *pflag.FlagSet) {
 
 // begin begins the files of a report on rows below a folder.
 func (o *outputs) begin(from string) error {
-	files := []struct{ flag, name string }{{"html", o.html}, {"metrics", o.metrics}, {"json-file", o.jsonFile}}
+	files := []struct{ flag, name string }{{"html", o.html}, {"metrics", o.metrics}, {"json-file", o.jsonFile}, {"plan", o.plan}}
 	for i, a := range files {
 		for _, b := range files[i+1:] {
 			if a.name != "" && b.name != "" && outfile.Same(a.name, b.name) {
@@ -69,6 +73,9 @@ func (o *outputs) begin(from string) error {
 		{name: o.metrics, what: "figures for Prometheus are", write: view.Metrics},
 		{name: o.jsonFile, what: "JSON is", write: func(w io.Writer, d view.Document) error {
 			return jsonout.Write(w, "fleet_report", d)
+		}},
+		{name: o.plan, what: "plan is", write: func(w io.Writer, _ view.Document) error {
+			return jsonout.Write(w, "fleet_plan", o.planned)
 		}},
 	}
 	if o.parquet != "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 )
 
-// anyMoves is --moves where it is not given.
-const anyMoves = -1
+// usual is a plan without flags: any number of moves, and a risk of 0.1 %.
+var usual = packing.Options{Risk: 0.001, Moves: -1}
 
 func newPlan() *cobra.Command {
 	var o shared
@@ -68,10 +68,10 @@ It moves nothing. Rules of affinity are not in the rows.`,
 	}
 	flags := cmd.Flags()
 	o.add(flags)
-	flags.IntVar(&moves, "moves", anyMoves, "move at most `N` containers (default: any number)")
+	flags.IntVar(&moves, "moves", usual.Moves, "move at most `N` containers (default: any number)")
 	flags.StringArrayVar(&secondaries, "secondary", nil,
 		"plan the services that match `PATTERN` as if they yielded to all others, such as 'batch/*'; may be given again")
-	flags.StringVar(&risk, "risk", "0.1%",
+	flags.StringVar(&risk, "risk", fmt.Sprintf("%g%%", 100*usual.Risk),
 		"a host's containers may want more CPUs than it has for this `SHARE` of the time")
 	flags.StringVar(&reserve, "reserve", "",
 		"leave this `SHARE` of each host's CPUs and memory alone, such as 10%, for what grows and for hosts that fail")

@@ -48,8 +48,7 @@ func (s *suite) killed(k *cluster, p *cart, o chartOptions, rounds int, seed uin
 	other, err := s.startOther(k, beside)
 	err = errors.Join(err, s.startKubelet(k, soonAgain))
 	if err == nil {
-		_, err = s.upgradeChart(k, o, "--set",
-			"policies.enabled=true")
+		_, err = s.upgradeChart(k, o, "--set", "policies.enabled=true")
 	}
 	title := fmt.Sprintf("kills (seed %d): ", seed)
 	if s.check(title+"a pod beside, and the chart with policies", errors.Join(err, s.rolledOut(k))) != nil {

@@ -193,6 +193,9 @@ func (s *suite) install(k *cluster, p *cart, o chartOptions) error {
 	}
 	args := []string{"install", "unthrottle", o.chart, "-n", "unthrottle", "--create-namespace",
 		"--set", "image.repository=docker.io/library/unthrottle", "--set", "image.tag=e2e", "--set", "image.pullPolicy=Never"}
+	for _, container := range []string{"policies", "reader", "resize", "test"} {
+		args = append(args, "--set", container+".image.repository=docker.io/library/unthrottle-kubernetes", "--set", container+".image.tag=e2e")
+	}
 	if !k.whole {
 		args = append(args, "--set", "hostNetwork=true", "--set", "port="+freePort(), "--set", "host.nri="+k.nri,
 			"--set", "host.state="+k.file("state"), "--set", "config.scope="+ownCgroup)
@@ -215,10 +218,7 @@ func (s *suite) rolledOut(k *cluster) error {
 
 // tested runs the chart's own test.
 func (s *suite) tested(k *cluster, o chartOptions) {
-	_, err := s.upgradeChart(k, o, "--set", "test.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "test.image.tag=e2e")
-	if err == nil {
-		_, err = s.helm(o, k.config, "test", "unthrottle", "-n", "unthrottle", s.timeout())
-	}
+	_, err := s.helm(o, k.config, "test", "unthrottle", "-n", "unthrottle", s.timeout())
 	if err != nil {
 		logs, _ := s.kubectl(k, "logs", "-n", "unthrottle", "unthrottle-test", "-c", "test")
 		pods, _ := s.kubectl(k, "get", "pods", "-A", "-o", "wide")

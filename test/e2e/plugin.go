@@ -6,12 +6,20 @@ import (
 	"strings"
 )
 
+// shopAllowed lets users of the shop's namespace apply what is found.
+const shopAllowed = `
+apiVersion: unthrottle.dev/v1alpha1
+kind: ClusterThrottlePolicy
+metadata: {name: shop}
+spec:
+  namespaces: [shop]
+  allow: {mode: apply, remedies: [auto]}
+`
+
 // byUsers has a user of the cluster ask for a remedy with kubectl unthrottle, through objects of Kubernetes alone.
 func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
 	before, podBefore := p.kernel.read(), p.pod.read()
-	_, err := s.upgradeChart(k, o, "--set", "mode=apply",
-		"--set", "policies.enabled=true", "--set", "reader.enabled=true",
-		"--set", "reader.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "reader.image.tag=e2e")
+	_, err := s.upgradeChart(k, o, "--set", "mode=apply", "--set", "policies.enabled=true", "--set", "reader.enabled=true")
 	if s.check("plugin: helm upgrades the chart to mode apply with policies and the reader", errors.Join(err, s.rolledOut(k))) != nil {
 		return
 	}
@@ -28,7 +36,11 @@ func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
 	s.check("plugin: top shows the pod", err)
 	told, err = plugin("status")
 	s.check("plugin: status names the node's agent", errors.Join(err, contains(told, k.node)))
-	told, err = plugin("fix", "cart", "--wait", "10m")
+	_, err = plugin("fix", "cart", "--wait", "10m")
+	s.check("plugin: fix is refused where no ClusterThrottlePolicy allows it", wants(err, "spec.mode: apply is not allowed here"))
+	err = s.create(k, shopAllowed)
+	told, failed := plugin("fix", "cart", "--wait", "10m")
+	err = errors.Join(err, failed)
 	settings := s.inForce(p)
 	if err == nil && p.kernel.read() == before {
 		settings = errors.New("the settings are those of before:\n" + told)
@@ -42,6 +54,8 @@ func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
 	}
 	s.check("plugin: restore puts it back", errors.Join(err, equal("settings", p.kernel.read(), before),
 		equal("the pod's settings", p.pod.read(), podBefore), s.sameContainer(k, p)))
-	_, err = s.upgradeChart(k, o, "--set", "mode=observe")
+	_, err = s.kubectl(k, "delete", "clusterthrottlepolicy", "shop", s.timeout())
+	_, failed = s.upgradeChart(k, o, "--set", "mode=observe")
+	err = errors.Join(err, failed)
 	s.check("plugin: helm sets mode observe again", errors.Join(err, s.rolledOut(k)))
 }

@@ -19,9 +19,7 @@ spec:
 
 // policies turns the chart's policies on: an object of Kubernetes reaches the rules of the agent on the node.
 func (s *suite) policies(k *cluster, p *cart, o chartOptions) {
-	_, err := s.upgradeChart(k, o, "--set",
-		"policies.enabled=true",
-		"--set", "policies.image.repository=docker.io/library/unthrottle-kubernetes", "--set", "policies.image.tag=e2e")
+	_, err := s.upgradeChart(k, o, "--set", "policies.enabled=true")
 	if err == nil { // the API server serves a definition soon after it has it
 		err = eventually(func() error { return s.create(k, cartPolicy) })
 	}

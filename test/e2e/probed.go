@@ -14,7 +14,7 @@ var sick = otherPod{name: "sick", command: loop + " & " + loop + " & " + loop, r
 // probed has the kubelet kill a container whose liveness probe its quota fails, and wants an event of the pod that says so. The
 // agent says it of a probe that it has watched for ten minutes.
 func (s *suite) probed(k *cluster, o chartOptions) {
-	_, err := s.upgradeChart(k, o, "--set", "policies.probes=true")
+	_, err := s.upgradeChart(k, o, "--set", "policies.enabled=true", "--set", "policies.probes=true")
 	if err == nil {
 		err = errors.Join(s.rolledOut(k), s.create(k, sick.object()))
 	}
@@ -37,7 +37,6 @@ func (s *suite) probed(k *cluster, o chartOptions) {
 	s.check(fmt.Sprintf("probes: after %s restarts an event of the pod says why (%.300s)", restarts, events),
 		errors.Join(err, contains(events, "liveness probe")))
 	_, err = s.kubectl(k, "delete", "pod", "-n", "shop", "sick", s.timeout())
-	_, failed := s.upgradeChart(k, o, "--set",
-		"policies.probes=false")
+	_, failed := s.upgradeChart(k, o, "--set", "policies.probes=false")
 	s.check("probes: they are off again", errors.Join(err, failed, s.rolledOut(k)))
 }

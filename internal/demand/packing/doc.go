@@ -40,8 +40,9 @@
 // Two or three moments are not a distribution. Where containers burst rarely and wide, most hosts are short for less
 // than the risk, and some for up to twice of it: a test holds that. Of few containers the correction errs above: the
 // two of the example want more than 6 for 0.0001 of the time. Placement has no rules of affinity, and does not know
-// which containers a failing host would take along. The lower bound is of the linear relaxation of this rule: no plan
-// by it can use fewer hosts, and the best one may use more.
+// which containers a failing host would take along. The lower bound is of containers that can be cut in
+// pieces and are each beside their like, which pools no worse than any mix: no plan by this rule can use fewer hosts, and
+// the best one may use more.
 //
 // Sources: E. A. Cornish and R. A. Fisher, Moments and Cumulants in the Specification of Distributions (1938); R.
 // Panigrahy et al., Heuristics for Vector Bin Packing (2011), for the choice by the dot product.

@@ -407,10 +407,8 @@ func (s *state) need(i int) (cpus float64) {
 
 // lowerBound is how many hosts every placement needs.
 //
-// Let S be the largest sqrt(variance) that a host can hold. Then sqrt(V) >= V/S and third/V >= third/S^2 for the V of
-// each host, so that the quantile is at least the sum over its containers of mean + z*variance/S + skew*third/S^2, or
-// of their most where that is less. The sums of all containers must fit into the largest hosts together. S follows from
-// mean + z*S <= CPUs and variance <= ratio*mean.
+// The sizes of a host's containers, by the quantile, add up to at most its CPUs: see size. Where a host fits by the sum
+// of their most, that does. The sums of all containers must fit into the largest hosts together.
 func (s *state) lowerBound() int {
 	most, memory, moved := 0.0, int64(0), false
 	rooms := make([]float64, len(s.hosts))
@@ -434,39 +432,27 @@ func (s *state) lowerBound() int {
 	slices.SortFunc(memories, func(a, b int64) int { return cmp.Compare(b, a) })
 	bound := max(1, enough(memories, memory))
 	for k := range s.phases {
-		ratio := 0.0
+		widest := 0.0
 		for h := range s.hosts {
 			rooms[h] = s.hosts[h].CPUs
 		}
 		for i := range s.containers {
-			d, _ := s.demand(i)
-			if k >= len(d) || s.containers[i].Secondary {
-				continue
+			if d, _ := s.demand(i); k < len(d) && !s.containers[i].Secondary {
+				widest = max(widest, s.spreadOf(d[k], most))
 			}
-			if c := &s.containers[i]; c.Stays {
-				if c.On >= 0 {
-					rooms[c.On] -= d[k].Mean
-				}
-			}
-			if d[k].Mean > 0 {
-				ratio = max(ratio, d[k].Variance/d[k].Mean)
-			}
-		}
-		widest := most / s.z
-		if ratio > 0 {
-			widest = ratio / 2 * (math.Sqrt(s.z*s.z+4*most/ratio) - s.z)
 		}
 		sum := 0.0
 		for i := range s.containers {
 			d, atMost := s.demand(i)
-			if s.containers[i].Stays || s.containers[i].Secondary || k >= len(d) {
+			if k >= len(d) || s.containers[i].Secondary {
 				continue
 			}
-			size := d[k].Mean
-			if widest > 0 && d[k].Variance > rounding {
-				size += s.z*d[k].Variance/widest + s.skew*max(0, d[k].Third)/(widest*widest)
+			switch size, c := min(s.size(d[k], widest, most), atMost), &s.containers[i]; {
+			case !c.Stays:
+				sum += size
+			case c.On >= 0:
+				rooms[c.On] -= size
 			}
-			sum += min(size, atMost)
 		}
 		slices.SortFunc(rooms, func(a, b float64) int { return cmp.Compare(b, a) })
 		bound = max(bound, enough(rooms, sum*(1-rounding)))
@@ -475,6 +461,35 @@ func (s *state) lowerBound() int {
 		}
 	}
 	return bound
+}
+
+// spreadOf is the largest sqrt(variance) that a host holds by the quantile of containers like this one, or more, so that
+// its level in size is not below zero. Of several kinds no host holds more: for a variance V, V/ratio +
+// skew*third/variance of a mix is an average of that of each.
+func (s *state) spreadOf(m Moments, cpus float64) float64 {
+	if m.Variance <= rounding || m.Mean <= 0 {
+		return 0
+	}
+	least := math.Sqrt(max(0, -s.skew*m.Third/m.Mean))
+	room, ratio := cpus-s.skew*m.Third/m.Variance, m.Variance/m.Mean
+	if room <= 0 {
+		return least
+	}
+	// mean + z*sqrt(mean*ratio) = room
+	return max(least, ratio/2*(math.Sqrt(s.z*s.z+4*room/ratio)-s.z))
+}
+
+// size is what a container takes, at least, of a host of so many CPUs whose sqrt(variance) is at most widest: its share
+// where all are like it. Beside others it takes no less: since third/variance >= third/widest^2, they fit where
+// mean + skew*third/widest^2 + z*sqrt(variance) <= cpus, and a root of a sum is concave.
+func (s *state) size(m Moments, widest, cpus float64) float64 {
+	if widest <= 0 || m.Variance <= rounding {
+		return m.Mean
+	}
+	level, spread := m.Mean+s.skew*m.Third/(widest*widest), s.z*math.Sqrt(m.Variance)
+	// n such containers fill the host: n*level + sqrt(n)*spread = cpus, for the greater sqrt(n).
+	share := (math.Sqrt(spread*spread+4*level*cpus) + spread) / (2 * cpus)
+	return cpus * share * share
 }
 
 // enoughForMeans is how many hosts every placement needs for what all containers use in a phase. rooms is memory to

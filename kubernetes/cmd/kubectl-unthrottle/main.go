@@ -12,11 +12,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // of kubeconfigs with auth-provider
+	"k8s.io/klog/v2"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	klog.SetLogger(klog.Logger{}) // a forwarded connection that ends is an error to client-go; what fails we say
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	cmd := newRoot(&plugin{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), poll: time.Second})
 	if err := cmd.ExecuteContext(ctx); err != nil {

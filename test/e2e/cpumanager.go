@@ -50,24 +50,21 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 		return
 	}
 	told, err := s.show(k, p, "check")
-	s.check("cpu manager: check in the agent's pod names it", errors.Join(err, contains(told, "kubelet CPU manager")))
+	s.check("cpu manager: check in the agent's pod names it", errors.Join(err, contains(told, "kubelet static policy")))
 	owned, before, podBefore := cpus(store), p.kernel.read(), p.pod.read()
 	for _, remedy := range [][]string{{"pin"}, {"pin", "--class", "hybrid"}, {"narrow"}, {"narrow", "--via", "sched_ext"}} {
 		_, err := s.show(k, p, append([]string{"apply", cartName, "--remedy"}, remedy...)...)
 		how := "in force"
 		if err != nil {
-			refused := err.Error()
-			how = "refused: " + strings.TrimSpace(refused[strings.LastIndex(strings.TrimSpace(refused), "\n")+1:])
-			if !strings.Contains(refused, "unthrottle: ") {
-				how = "failed"
-			} else {
-				err = nil
+			_, why, refused := strings.Cut(err.Error(), "unthrottle: ")
+			if how = "failed"; refused {
+				how, err = "refused: "+strings.Join(strings.Fields(why), " "), nil
 			}
 		}
 		if overlaps(cpus(p.kernel.path), owned) {
 			err = errors.Join(err, fmt.Errorf("the cart has CPUs %s", cpus(p.kernel.path)))
 		}
-		s.check(fmt.Sprintf("cpu manager: %s beside it leaves its CPU alone (%.160s)", strings.Join(remedy, " "), how),
+		s.check(fmt.Sprintf("cpu manager: %s beside it leaves its CPU alone (%.300s)", strings.Join(remedy, " "), how),
 			errors.Join(err, equal("the store's CPUs", cpus(store), owned)))
 		if len(remedy) == 1 && remedy[0] == "narrow" {
 			second, err := s.startOther(k, exclusive("second"))

@@ -11,8 +11,12 @@ var securedNamespaces = []string{"baseline", "restricted"}
 
 // securedPod is a throttled pod that the strictest standard takes, and its namespace.
 func securedPod(standard string, hostUsers bool) string {
+	runtime := "runc"
+	if !hostUsers {
+		runtime = "crun" // the distribution's runc is older than user namespaces of pods
+	}
 	pod := otherPod{name: "secured", namespace: standard, requests: "{cpu: 20m, memory: 16Mi}", limits: "{cpu: 50m, memory: 32Mi}",
-		pod: []string{fmt.Sprintf("hostUsers: %t", hostUsers),
+		pod: []string{fmt.Sprintf("hostUsers: %t", hostUsers), "runtimeClassName: " + runtime,
 			"securityContext: {runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"},
 		container: []string{"securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"}}
 	return fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %[1]s, labels: "+
@@ -23,6 +27,12 @@ func securedPod(standard string, hostUsers bool) string {
 // secured looks at pods that are secured as far as Kubernetes can: they are other users' processes, in namespaces of their own. And
 // it installs the chart where it must not be.
 func (s *suite) secured(k *cluster, o chartOptions) {
+	for _, runtime := range []string{"runc", "crun"} {
+		err := s.create(k, fmt.Sprintf("apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: %[1]s}\nhandler: %[1]s", runtime))
+		if s.check("secured: a class of pods for "+runtime, err) != nil {
+			return
+		}
+	}
 	for i, standard := range securedNamespaces {
 		hostUsers := i == 0
 		err := eventually(func() error { return s.create(k, securedPod(standard, hostUsers)) })

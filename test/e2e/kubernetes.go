@@ -208,12 +208,17 @@ func (s *suite) install(k *cluster, p *cart, o chartOptions) error {
 // rolledOut waits until each node has the agent of the chart's last revision.
 func (s *suite) rolledOut(k *cluster) error {
 	_, err := s.kubectl(k, "rollout", "status", "-n", "unthrottle", "ds/unthrottle", s.timeout())
-	if err != nil {
-		pods, _ := s.kubectl(k, "describe", "pods", "-n", "unthrottle")
-		logs, _ := s.kubectl(k, "logs", "-n", "unthrottle", "ds/unthrottle", "--tail=20")
-		err = fmt.Errorf("%w\n%.3000s\n%s", err, pods, logs)
+	return s.withLogs(k, err)
+}
+
+// withLogs adds to an error what the cluster and the agent say of the agent's pods.
+func (s *suite) withLogs(k *cluster, err error) error {
+	if err == nil {
+		return nil
 	}
-	return err
+	pods, _ := s.kubectl(k, "describe", "pods", "-n", "unthrottle")
+	logs, _ := s.kubectl(k, "logs", "-n", "unthrottle", "ds/unthrottle", "--tail=20")
+	return fmt.Errorf("%w\n%.3000s\n%s", err, pods, logs)
 }
 
 // tested runs the chart's own test.
@@ -241,10 +246,10 @@ func (s *suite) upgrade(k *cluster, p *cart, o chartOptions) error {
 	if err := s.rolledOut(k); err != nil {
 		return err
 	}
-	return eventually(func() error {
+	return s.withLogs(k, eventually(func() error {
 		page, err := s.agentPage(k, "/metrics")
 		return errors.Join(err, contains(page, "unthrottle_nri_connected 1"))
-	})
+	}))
 }
 
 // agentPage gets a page of the agent in its pod.
@@ -253,6 +258,9 @@ func (s *suite) agentPage(k *cluster, path string) (string, error) {
 		"jsonpath={.items[0].status.podIP}:{.items[0].spec.containers[0].ports[0].containerPort}")
 	if err != nil {
 		return "", err
+	}
+	if _, port, _ := strings.Cut(address, ":"); !k.whole { // in the host's network it listens for the host alone
+		address = "127.0.0.1:" + port
 	}
 	return (&agent{address: address}).page(path)
 }

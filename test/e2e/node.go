@@ -74,6 +74,11 @@ func nodeContainerd(bin string) *containerd {
   runtime_type = 'io.containerd.runc.v2'
   [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
     SystemdCgroup = true
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.crun]
+  runtime_type = 'io.containerd.runc.v2'
+  [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.crun.options]
+    BinaryName = 'crun'
+    SystemdCgroup = true
 `
 	return &containerd{edition: e, dir: "/etc/containerd", socket: "/run/containerd/containerd.sock", nri: "/var/run/nri"}
 }

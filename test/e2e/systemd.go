@@ -302,9 +302,10 @@ i=0; while [ $i -lt 600 ]; do echo $ms; i=$((i+1)); done
 // writeAgentUnit installs the packaged unit with an agent's file, and returns its name.
 func (s *suite) writeAgentUnit(config string) (string, error) {
 	packaged, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(s.exe)), "packaging", "unthrottle.service"))
-	unit := strings.ReplaceAll(string(packaged), "/usr/bin/unthrottle", s.exe)
-	return "unthrottle", errors.Join(err, os.WriteFile("/etc/unthrottle.yaml", []byte(config), 0o644),
-		os.WriteFile("/etc/systemd/system/unthrottle.service", []byte(unit), 0o644), s.systemctl("daemon-reload"))
+	const file = "/run/unthrottle.yaml" // the root may be read-only
+	unit := strings.NewReplacer("/usr/bin/unthrottle", s.exe, "/etc/unthrottle.yaml", file).Replace(string(packaged))
+	return "unthrottle", errors.Join(err, os.MkdirAll("/run/systemd/system", 0o755), os.WriteFile(file, []byte(config), 0o644),
+		os.WriteFile("/run/systemd/system/unthrottle.service", []byte(unit), 0o644), s.systemctl("daemon-reload"))
 }
 
 // counted waits until an agent counts the throttled periods of a unit.

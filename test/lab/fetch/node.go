@@ -15,7 +15,7 @@ const nodeRecipe = "trixie-3"
 
 // nodePackages are what a node of Kubernetes has from its distribution, on top of Debian's smallest variant.
 var nodePackages = []string{"systemd", "systemd-sysv", "dbus", "dbus-user-session", "libpam-systemd", "udev", "kmod", "mount",
-	"iproute2", "nftables", "conntrack", "procps", "apparmor", "runc", "busybox-static", "ca-certificates", "python3-minimal"}
+	"iproute2", "nftables", "conntrack", "procps", "apparmor", "runc", "crun", "busybox-static", "ca-certificates", "python3-minimal"}
 
 // nodeFiles are files of /etc that would be this machine's.
 var nodeFiles = map[string]string{"hostname": "node\n", "hosts": "127.0.0.1 localhost\n", "resolv.conf": ""}

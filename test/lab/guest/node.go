@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -45,10 +47,18 @@ func becomeNode() error {
 	if err := errors.Join(loadModules(filepath.Join(wire.Dir, "modules")), patchForNode()); err != nil {
 		return err
 	}
+	words, err := os.ReadFile("/proc/cmdline")
+	if err != nil {
+		return err
+	}
+	var flags uintptr
+	if slices.Contains(strings.Fields(string(words)), "ro") {
+		flags = unix.MS_RDONLY
+	}
 	for _, m := range []struct {
 		device, target string
 		flags          uintptr
-	}{{"/dev/vda", nextRoot, 0}, {"/dev/vdb", nextRoot + wire.Dir, unix.MS_RDONLY}} {
+	}{{"/dev/vda", nextRoot, flags}, {"/dev/vdb", nextRoot + wire.Dir, unix.MS_RDONLY}} {
 		if err := errors.Join(os.MkdirAll(m.target, 0o755), mountWhenThere(m.device, m.target, m.flags)); err != nil {
 			return err
 		}

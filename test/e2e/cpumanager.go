@@ -22,6 +22,9 @@ func exclusive(name string) otherPod {
 	return otherPod{name: name, requests: all, limits: all}
 }
 
+// wide has a limit with a fraction, above one CPU, as a hybrid needs it.
+var wide = otherPod{name: "wide", requests: "{cpu: 50m, memory: 16Mi}", limits: "{cpu: 1500m, memory: 16Mi}"}
+
 // level has a limit for the pod alone.
 var level = otherPod{name: "level",
 	pod: []string{"resources: {requests: {cpu: 20m, memory: 16Mi}, limits: {cpu: 50m, memory: 32Mi}}"}}
@@ -33,6 +36,10 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 		"distribute-cpus-across-cores", err) != nil {
 		return
 	}
+	with, err := s.startOther(k, wide)
+	if s.check("cpu manager: a pod with a limit of 1500m runs", err) != nil {
+		return
+	}
 	store, err := s.startOther(k, exclusive("store"))
 	cpus := func(cgroup string) string {
 		text, _ := os.ReadFile("/sys/fs/cgroup" + cgroup + "/cpuset.cpus.effective")
@@ -40,8 +47,8 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 	}
 	if err == nil {
 		err = errors.Join(equal("its quota", newSettings(store).quota(), "max"), eventually(func() error {
-			if overlaps(cpus(store), cpus(p.kernel.path)) || strings.ContainsAny(cpus(store), ",-") {
-				return fmt.Errorf("it has CPUs %s, the cart %s", cpus(store), cpus(p.kernel.path))
+			if overlaps(cpus(store), cpus(with)) || strings.ContainsAny(cpus(store), ",-") {
+				return fmt.Errorf("it has CPUs %s, the wide one %s", cpus(store), cpus(with))
 			}
 			return nil
 		}))
@@ -51,9 +58,10 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 	}
 	told, err := s.show(k, p, "check")
 	s.check("cpu manager: check in the agent's pod names it", errors.Join(err, contains(told, "kubelet static policy")))
-	owned, before, podBefore := cpus(store), p.kernel.read(), p.pod.read()
+	kernel, pod := newSettings(with), newSettings(filepath.Dir(with))
+	owned, before, podBefore := cpus(store), kernel.read(), pod.read()
 	for _, remedy := range [][]string{{"pin"}, {"pin", "--class", "hybrid"}, {"narrow"}, {"narrow", "--via", "sched_ext"}} {
-		_, err := s.show(k, p, append([]string{"apply", cartName, "--remedy"}, remedy...)...)
+		_, err := s.show(k, p, append([]string{"apply", "shop/wide", "--remedy"}, remedy...)...)
 		how := "in force"
 		if err != nil {
 			_, why, refused := strings.Cut(err.Error(), "unthrottle: ")
@@ -61,8 +69,8 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 				how, err = "refused: "+strings.Join(strings.Fields(why), " "), nil
 			}
 		}
-		if overlaps(cpus(p.kernel.path), owned) {
-			err = errors.Join(err, fmt.Errorf("the cart has CPUs %s", cpus(p.kernel.path)))
+		if overlaps(cpus(with), owned) {
+			err = errors.Join(err, fmt.Errorf("the wide one has CPUs %s", cpus(with)))
 		}
 		s.check(fmt.Sprintf("cpu manager: %s beside it leaves its CPU alone (%.300s)", strings.Join(remedy, " "), how),
 			errors.Join(err, equal("the store's CPUs", cpus(store), owned)))
@@ -70,8 +78,8 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 			second, err := s.startOther(k, exclusive("second"))
 			if err == nil {
 				err = eventually(func() error {
-					if overlaps(cpus(second), cpus(p.kernel.path)) || overlaps(cpus(second), owned) {
-						return fmt.Errorf("it has CPUs %s, the cart %s, the store %s", cpus(second), cpus(p.kernel.path), cpus(store))
+					if overlaps(cpus(second), cpus(with)) || overlaps(cpus(second), owned) {
+						return fmt.Errorf("it has CPUs %s, the wide one %s, the store %s", cpus(second), cpus(with), cpus(store))
 					}
 					return nil
 				})
@@ -81,8 +89,8 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 			s.check("cpu manager: that pod is deleted", err)
 		}
 		_, err = s.show(k, p, "restore")
-		s.check("cpu manager: restore", errors.Join(err, equal("quota", p.kernel.quota(), quotaIn(before)),
-			equal("the pod's settings", p.pod.read(), podBefore),
+		s.check("cpu manager: restore", errors.Join(err, equal("quota", kernel.quota(), quotaIn(before)),
+			equal("the pod's settings", pod.read(), podBefore),
 			equal("the store's CPUs", cpus(store), owned)))
 	}
 	_, err = s.show(k, p, "apply", "shop/store", "--remedy", "pin")
@@ -110,7 +118,7 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 		})
 	}
 	s.check("cpu manager: a pod with pod-level resources alone has its limit of scope pod", err)
-	_, err = s.kubectl(k, "delete", "pod", "-n", "shop", "store", "level", s.timeout())
+	_, err = s.kubectl(k, "delete", "pod", "-n", "shop", "wide", "store", "level", s.timeout())
 	err = errors.Join(err, s.systemctl("stop", "kubelet"), os.Remove("/var/lib/kubelet/cpu_manager_state"), s.startKubelet(k, ""))
 	s.check("cpu manager: the kubelet has its defaults again", err)
 }

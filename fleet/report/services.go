@@ -48,6 +48,10 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 			u.Cores += *c.CoresNow
 		}
 	}
+	for _, s := range byName {
+		s.choose(o.Failover)
+		d.Priced += s.priced
+	}
 	for _, u := range reasons {
 		round(&u.Cores)
 		d.Unknown = append(d.Unknown, *u)
@@ -59,7 +63,7 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 	if err != nil {
 		return err
 	}
-	d.Ledger, d.FailoverHosts = ledger(byName, o.Failover, fragmented), o.Failover
+	d.Ledger, d.ByRemedy, d.FailoverHosts = ledger(byName, o.Failover, fragmented), byRemedy(byName, o.Failover), o.Failover
 	return shownServices(ctx, e, d, byName)
 }
 
@@ -87,6 +91,7 @@ func estimated(containers []sized, bound float64) map[string]*service {
 	}
 	for _, group := range order {
 		byName[group.service].size(groups[group], bound)
+		priceTogether(groups[group])
 	}
 	for _, s := range byName {
 		if s.need != nil {
@@ -120,6 +125,9 @@ func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, 
 		}
 		*histogram = append(*histogram, leastlimit.Level{CPUs: line.CPUs, Microseconds: line.Microseconds})
 	}); err != nil {
+		return nil, err
+	}
+	if err := prices(ctx, e, func(no int64) *sized { return &containers[places[no]] }); err != nil {
 		return nil, err
 	}
 	err = engine.Each(ctx, e, "candidates", func(line struct {
@@ -188,16 +196,16 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 
 // show adds what its containers need to what the document says of it.
 func (s *service) show(to *view.Service, fail int) {
-	if s.need != nil {
-		n := s.need.times(s.load)
-		to.Limit, to.LimitLow, to.LimitHigh = new(leastlimit.Tenths(n.limit.cpus)), &n.limit.low, &n.limit.high
-		if !math.IsInf(n.burst.cpus, 1) {
-			to.BurstLimit = new(leastlimit.Tenths(n.burst.cpus))
-		}
+	if limit, ok := s.limit(view.Lower); ok {
+		limit = limit.times(s.load)
+		to.Limit, to.LimitLow, to.LimitHigh = new(leastlimit.Tenths(limit.cpus)), &limit.low, &limit.high
+	}
+	if limit, ok := s.limit(view.Burst); ok {
+		to.BurstLimit = new(leastlimit.Tenths(limit.times(s.load).cpus))
 	}
 	to.Unknown, to.Young, to.ByBounds = s.unknown, s.young, s.byBounds
-	if s.sized > 0 {
-		remedy, remains, _ := s.remedy()
+	if s.showPrices(to, fail); s.sized > 0 {
+		_, remedy, remains := s.remains()
 		to.Remedy, to.CoresAfter, to.CoresAfterLow, to.CoresAfterHigh = &remedy, &remains.after, &remains.low, &remains.high
 		to.Half, to.Double = s.shards(fail, 0.5), s.shards(fail, 2)
 	}

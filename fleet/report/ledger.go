@@ -17,8 +17,8 @@ type service struct {
 	workload workload
 
 	groups []*group
-	// kept are the cores of those of which it is not known what they need.
-	kept                             float64
+	// kept are the cores of those of which it is not known what they need, keptHour what these cost in an hour.
+	kept, keptHour                   float64
 	sized, priced, unknown, byBounds int
 	// young are those of the unknown that were observed for too short a time: what the others need is what these will.
 	young int
@@ -32,11 +32,12 @@ type service struct {
 // group are containers of a service that run now, of which the same tells what they need.
 type group struct {
 	// pricing is what tells it, of containers that have each as much; nil: their rows do.
-	pricing    *pricing
-	containers int
-	cores      float64
-	each       float64
-	pinned     bool
+	pricing     *pricing
+	containers  int
+	cores, each float64
+	// hour is what the cores cost in an hour.
+	hour   float64
+	pinned bool
 	// lower and burst are what remains of those of which rows tell it.
 	lower, burst needed
 	options      []option
@@ -90,8 +91,8 @@ func survives(on map[string]int, fail int) (load float64, ok bool) {
 	return float64(have) / float64(have-lost), true
 }
 
-// add adds a container that runs now.
-func (s *service) add(c *sized) {
+// add adds a container that runs now, each of whose cores costs so much in an hour.
+func (s *service) add(c *sized, hour float64) {
 	s.workload.add(c)
 	if c.unknown != "" {
 		s.unknown++
@@ -107,7 +108,7 @@ func (s *service) add(c *sized) {
 	}
 	now := *c.CoresNow
 	if c.unknown != "" {
-		s.kept += now
+		s.kept, s.keptHour = s.kept+now, s.keptHour+now*hour
 		return
 	}
 	s.sized++
@@ -116,7 +117,7 @@ func (s *service) add(c *sized) {
 		g = &group{pricing: c.pricing, each: now, pinned: c.pinned()}
 		s.groups = append(s.groups, g)
 	}
-	g.containers, g.cores = g.containers+1, g.cores+now
+	g.containers, g.cores, g.hour = g.containers+1, g.cores+now, g.hour+now*hour
 	whole := leastlimit.Tenths
 	if c.pinned() {
 		whole, s.pinned = leastlimit.Whole, true
@@ -219,7 +220,7 @@ func (s *service) exclusive(c *sized) int {
 }
 
 // byRemedy adds up the groups by their remedies: each container whose need is known is in one line.
-func byRemedy(services map[string]*service, fail int) []view.ByRemedy {
+func byRemedy(services map[string]*service, o *Options) []view.ByRemedy {
 	type key struct {
 		remedy string
 		priced bool
@@ -240,6 +241,11 @@ func byRemedy(services map[string]*service, fail int) []view.ByRemedy {
 			}
 			l.Containers, l.CoresNow = l.Containers+g.containers, l.CoresNow+g.cores
 			totals[k].add(g.chosen.needed)
+			if month := o.perMonth(g.hour, g.cores, g.chosen.needed); l.PerMonth == nil {
+				l.PerMonth = month
+			} else {
+				l.PerMonth.Add(month)
+			}
 		}
 	}
 	shown := []view.ByRemedy{}
@@ -249,9 +255,10 @@ func byRemedy(services map[string]*service, fail int) []view.ByRemedy {
 		if !(k.priced && k.remedy == view.Pin) {
 			l.Rounding = &n.rounding
 		}
-		if fail > 0 {
+		if o.Failover > 0 {
 			l.Failover = &n.failover
 		}
+		roundMonths(l.PerMonth)
 		round(&l.CoresNow, &l.CoresAfter, &l.Saved, &l.SavedLow, &l.SavedHigh, l.Rounding, l.Failover)
 		shown = append(shown, *l)
 	}
@@ -267,28 +274,34 @@ func byRemedy(services map[string]*service, fail int) []view.ByRemedy {
 	return shown
 }
 
-// ledger adds up the services, with what is kept for so many hosts that fail, and takes off what comes back and is of
-// no use to others; nil: that is not known, and not taken off.
-func ledger(services map[string]*service, fail int, fragmented *float64) view.Ledger {
-	cores, total := 0.0, needed{}
+// ledger adds up the services, and takes off what comes back and is of no use to others; nil: that is not known, and
+// not taken off.
+func ledger(services map[string]*service, o *Options, fragmented *float64) view.Ledger {
+	cores, total, month := 0.0, needed{}, o.perMonth(0, 0, needed{})
 	for _, s := range services {
 		has, _, remains := s.remains()
 		cores += has
 		total.add(remains)
+		month.Add(s.perMonth(o))
 	}
 	l := view.Ledger{
 		CoresNow: cores, CoresAfter: total.after, Rounding: total.rounding,
-		Saved: cores - total.after, SavedLow: cores - total.high, SavedHigh: cores - total.low,
+		Saved: cores - total.after, SavedLow: cores - total.high, SavedHigh: cores - total.low, PerMonth: month,
 	}
-	if fail > 0 {
+	if o.Failover > 0 {
 		l.Failover = &total.failover
 	}
 	if fragmented != nil {
 		l.Fragmentation = fragmented
-		l.Saved -= *fragmented
-		l.SavedLow -= min(*fragmented, l.SavedLow)
-		l.SavedHigh -= *fragmented
+		lost := func(off float64, saved, low, high *float64) {
+			*saved, *low, *high = *saved-off, *low-min(off, *low), *high-off
+		}
+		lost(*fragmented, &l.Saved, &l.SavedLow, &l.SavedHigh)
+		if month != nil && cores > 0 {
+			lost(*fragmented*month.Now/cores, &month.Saved, &month.SavedLow, &month.SavedHigh)
+		}
 	}
+	roundMonths(month)
 	round(&l.CoresNow, &l.CoresAfter, &l.Rounding, &l.Saved, &l.SavedLow, &l.SavedHigh, l.Failover)
 	return l
 }

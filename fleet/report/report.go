@@ -27,6 +27,8 @@ type Options struct {
 	// Failover is how many hosts may fail at once: the containers that are left then carry what the others did. 0: nothing
 	// is kept for that.
 	Failover int
+	// CorePrices are what cores cost: of a node the first that matches its name. None: no money is told of.
+	CorePrices []CorePrice
 }
 
 // name is what the report calls a file.

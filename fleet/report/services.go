@@ -33,7 +33,11 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 			continue
 		}
 		d.Containers++
-		byName[c.Service].add(c)
+		hour, known := o.hourly(c.Node)
+		if !known && c.CoresNow != nil && len(o.CorePrices) > 0 {
+			d.CoresWithoutPrice += *c.CoresNow
+		}
+		byName[c.Service].add(c, hour)
 		if c.byBounds {
 			d.ByBounds++
 		}
@@ -63,8 +67,9 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 	if err != nil {
 		return err
 	}
-	d.Ledger, d.ByRemedy, d.FailoverHosts = ledger(byName, o.Failover, fragmented), byRemedy(byName, o.Failover), o.Failover
-	return shownServices(ctx, e, d, byName)
+	round(&d.CoresWithoutPrice)
+	d.Ledger, d.ByRemedy, d.FailoverHosts = ledger(byName, &o, fragmented), byRemedy(byName, &o), o.Failover
+	return shownServices(ctx, e, &o, d, byName)
 }
 
 // estimated are the services, with what their containers need and where those are that run now.
@@ -145,7 +150,7 @@ func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, 
 }
 
 // shownServices makes the services of the document.
-func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byName map[string]*service) error {
+func shownServices(ctx context.Context, e engine.Engine, o *Options, d *view.Document, byName map[string]*service) error {
 	spenders := map[string]string{}
 	if err := engine.Each(ctx, e, "spenders", func(line struct{ Service, SpentBy string }) {
 		spenders[line.Service] = line.SpentBy
@@ -188,6 +193,8 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 		}
 		s.Workload, s.OverHosts = known.workload.shown(d.Hosts), spread[s.Name]
 		known.show(&s, d.FailoverHosts)
+		s.PerMonth = known.perMonth(o)
+		roundMonths(s.PerMonth)
 		round(s.CoresNow, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh, s.Limit, s.LimitLow, s.LimitHigh, s.BurstLimit,
 			s.RunnablePerCore, s.StoppedShare, s.StoppedShareLow, s.UsedCPUs, s.ContendedShare, s.ContendedShareLow)
 		d.Services = append(d.Services, s)

@@ -19,10 +19,12 @@ type Document struct {
 	ByBounds int `json:"by_bounds"`
 	// FailoverHosts is for how many hosts that fail at once cores are kept; 0: for none. FailoverNone is how many services
 	// would have no container left then, so that nothing is kept for them.
-	FailoverHosts int       `json:"failover_hosts"`
-	FailoverNone  int       `json:"failover_none"`
-	Services      []Service `json:"services"`
-	Ledger        Ledger    `json:"ledger"`
+	FailoverHosts int `json:"failover_hosts"`
+	FailoverNone  int `json:"failover_none"`
+	// CoresWithoutPrice are those on nodes of which no price is known: they cost nothing in PerMonth.
+	CoresWithoutPrice float64   `json:"cores_without_price"`
+	Services          []Service `json:"services"`
+	Ledger            Ledger    `json:"ledger"`
 	// ByRemedy parts the ledger by the remedy that is best for each service. Each container whose need is known is in one
 	// line.
 	ByRemedy []ByRemedy `json:"by_remedy"`
@@ -97,6 +99,8 @@ type Service struct {
 	Double *Shards `json:"double" parquet:"double,optional"`
 	// Unknown is how many of its containers keep what they have because what they need is not known.
 	Unknown int `json:"unknown" parquet:"unknown"`
+	// PerMonth is what they cost; null: no price was given.
+	PerMonth *PerMonth `json:"per_month" parquet:"per_month,optional"`
 	// Young is how many of these were observed for less than five minutes, and have another limit, other CPUs or another
 	// remedy than those that were observed for longer, as after a deploy: Limit, which others tell, is theirs too.
 	Young int `json:"young" parquet:"young"`
@@ -219,8 +223,27 @@ type ByRemedy struct {
 	SavedLow  float64 `json:"saved_low" parquet:"saved_low"`
 	SavedHigh float64 `json:"saved_high" parquet:"saved_high"`
 	// Rounding and Failover are those of Price.
-	Rounding *float64 `json:"rounding" parquet:"rounding,optional"`
-	Failover *float64 `json:"failover" parquet:"failover,optional"`
+	Rounding *float64  `json:"rounding" parquet:"rounding,optional"`
+	Failover *float64  `json:"failover" parquet:"failover,optional"`
+	PerMonth *PerMonth `json:"per_month" parquet:"per_month,optional"`
+}
+
+// HoursPerMonth is how long a month is: a twelfth of a year.
+const HoursPerMonth = 730
+
+// PerMonth is what cores cost in a month, in the currency of the price that was given, and what of it comes back.
+type PerMonth struct {
+	Now       float64 `json:"now" parquet:"now"`
+	Saved     float64 `json:"saved" parquet:"saved"`
+	SavedLow  float64 `json:"saved_low" parquet:"saved_low"`
+	SavedHigh float64 `json:"saved_high" parquet:"saved_high"`
+}
+
+// Add adds more. Where no price was given both are nil.
+func (m *PerMonth) Add(more *PerMonth) {
+	if m != nil && more != nil {
+		m.Now, m.Saved, m.SavedLow, m.SavedHigh = m.Now+more.Now, m.Saved+more.Saved, m.SavedLow+more.SavedLow, m.SavedHigh+more.SavedHigh
+	}
 }
 
 // Ledger is the sum over all services.
@@ -237,6 +260,8 @@ type Ledger struct {
 	Saved         float64  `json:"saved" parquet:"saved"`
 	SavedLow      float64  `json:"saved_low" parquet:"saved_low"`
 	SavedHigh     float64  `json:"saved_high" parquet:"saved_high"`
+	// PerMonth is what they cost; null: no price was given.
+	PerMonth *PerMonth `json:"per_month" parquet:"per_month,optional"`
 }
 
 // Applied is what came of a remedy, over the containers that have rows without it and with it.

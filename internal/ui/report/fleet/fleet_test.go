@@ -100,6 +100,27 @@ func TestByRemedy(t *testing.T) {
 	}
 }
 
+// Money is told where a price was given, and of how many cores it is not known.
+func TestMoneyIsTold(t *testing.T) {
+	d := document()
+	d.Ledger.PerMonth, d.CoresWithoutPrice = &PerMonth{70080, 37668, 350.4, 66576}, 3
+	d.Services[0].PerMonth = &PerMonth{Saved: 512.345}
+	var b strings.Builder
+	if err := Write(&b, d, page.Style{Width: 240}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"in a month of 730 h 70080, of which 37668 is saved, between 350.40 and 66576; " +
+		"3.0 cores are on nodes without a price", "SAVED A MONTH", "512.35, 0.00-0.00"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	var plain strings.Builder
+	if err := Write(&plain, document(), page.Style{Width: 240}); err != nil || strings.Contains(plain.String(), "MONTH") {
+		t.Errorf("%v, money without a price:\n%s", err, plain.String())
+	}
+}
+
 // What is kept for hosts that fail is told, and for whom nothing helps.
 func TestFailoverIsTold(t *testing.T) {
 	d := document()

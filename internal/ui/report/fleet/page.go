@@ -33,13 +33,13 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 		p.Level = "fine"
 	}
 	if d.Priced > 0 {
-		p.ByRemedy, p.Asks = newPageTable(byRemedyTitle, byRemedyColumns, d.ByRemedy, 0), asks(d.ByRemedy)
+		p.ByRemedy, p.Asks = newPageTable(byRemedyTitle, remedyColumns(d), d.ByRemedy, 0), asks(d.ByRemedy)
 	}
 	if rows, left := ranked(d.Services, savedAtP99); len(rows) > 0 {
 		p.Prices = newPageTable(pricesTitle, priceColumns, rows, left)
 	}
 	for _, r := range rankings(d.Services) {
-		t := newPageTable(r.title, serviceColumns, r.rows, r.left)
+		t := newPageTable(r.title, servicesColumns(d), r.rows, r.left)
 		for i, s := range r.rows {
 			t.Rows[i].Percent = 100 * *r.by(s) / *r.by(r.rows[0])
 		}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,6 +135,36 @@ var byRemedyColumns = []column[ByRemedy]{
 	figures("BETWEEN", 0, func(r ByRemedy) string { return between(&r.SavedLow, &r.SavedHigh) }),
 	figures("ROUNDING", 1, func(r ByRemedy) string { return figure.Fixed(r.Rounding, 1) }),
 	words("ASKS FOR", 0, 2, func(r ByRemedy) string { return r.Asks }),
+}
+
+// remedyColumns and servicesColumns are the columns of a document, with what is saved in a month if that is known.
+func remedyColumns(d Document) []column[ByRemedy] {
+	return withMoney(d, byRemedyColumns, func(r ByRemedy) *PerMonth { return r.PerMonth })
+}
+
+func servicesColumns(d Document) []column[Service] {
+	return withMoney(d, serviceColumns, func(s Service) *PerMonth { return s.PerMonth })
+}
+
+func withMoney[Row any](d Document, columns []column[Row], of func(Row) *PerMonth) []column[Row] {
+	if d.Ledger.PerMonth == nil {
+		return columns
+	}
+	return append(slices.Clip(columns), figures("SAVED A MONTH", 0, func(r Row) string {
+		m := of(r)
+		if m == nil {
+			return figure.Missing
+		}
+		return fmt.Sprintf("%s, %s-%s", money(m.Saved), money(m.SavedLow), money(m.SavedHigh))
+	}))
+}
+
+// money is an amount: small ones with their hundredths.
+func money(v float64) string {
+	if math.Abs(v) < 1000 {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
 // askedFor is what a remedy asks for, for people.

@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func Write(w io.Writer, d Document, style page.Style) error {
 	p.Hanging("  ", assumes(d))
 	if d.Priced > 0 {
 		p.Section(p.Bolden(byRemedyTitle))
-		newTable(p, byRemedyColumns, d.ByRemedy).Missing(p)
+		newTable(p, remedyColumns(d), d.ByRemedy).Missing(p)
 		p.Paragraph(asks(d.ByRemedy))
 	}
 	if rows, left := ranked(d.Services, savedAtP99); len(rows) > 0 {
@@ -34,7 +35,7 @@ func Write(w io.Writer, d Document, style page.Style) error {
 	}
 	for _, r := range rankings(d.Services) {
 		p.Section(p.Bolden(r.title))
-		newTable(p, serviceColumns, r.rows).Missing(p)
+		newTable(p, servicesColumns(d), r.rows).Missing(p)
 		more(p, r.left)
 	}
 	if rows, left := ranked(d.Services, unlike); len(rows) > 0 {
@@ -78,6 +79,14 @@ func ledger(d Document) []string {
 		fmt.Sprintf("now %.1f, after %.1f: %.1f saved, between %.1f and %.1f", l.CoresNow, l.CoresAfter, l.Saved, l.SavedLow,
 			l.SavedHigh),
 		fmt.Sprintf("rounding up takes %.1f of what is needed after", l.Rounding),
+	}
+	if m := l.PerMonth; m != nil {
+		line := fmt.Sprintf("in a month of %d h %s, of which %s is saved, between %s and %s", HoursPerMonth, money(m.Now), money(m.Saved),
+			money(m.SavedLow), money(m.SavedHigh))
+		if d.CoresWithoutPrice > 0 {
+			line += fmt.Sprintf("; %.1f cores are on nodes without a price, and not in these figures", d.CoresWithoutPrice)
+		}
+		lines = slices.Insert(lines, 1, line)
 	}
 	if l.Fragmentation == nil {
 		lines = append(lines, "fragmentation of exclusive CPUs is not known from these rows, and not in these figures")

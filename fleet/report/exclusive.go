@@ -89,10 +89,7 @@ func fragmentation(
 		}
 		h, s := host{c.Cluster, c.Node}, services[c.Service]
 		on[h] = append(on[h], c.ContainerNo)
-		if s.need == nil {
-			continue
-		}
-		if kept := s.exclusive(*c.CoresNow); kept > 0 && kept < int(*c.CoresNow) {
+		if kept := s.exclusive(c); kept > 0 && kept < int(*c.CoresNow) {
 			if keeps[h] == nil {
 				keeps[h] = map[int64]int{}
 			}

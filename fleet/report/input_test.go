@@ -27,7 +27,7 @@ func TestOlderFiles(t *testing.T) {
 	dir := t.TempDir()
 	var rows []demand.Row
 	for no := range 8 {
-		r := withCandidates(rowOf("cart", no, noon, 4, 4))
+		r := priced(withCandidates(rowOf("cart", no, noon, 4, 4)))
 		r.Node = fmt.Sprintf("n%d", no)
 		rows = append(rows, r)
 	}
@@ -35,7 +35,7 @@ func TestOlderFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 2: waitingColumns, 3: laterColumns,
-		4: laterColumns, 5: stopColumns, 6: recordingColumns} {
+		4: laterColumns, 5: stopColumns, 6: recordingColumns, 7: pricedColumns} {
 		older(t, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", fmt.Sprintf("n%d.parquet", no)), rows[no], columns)
 	}
 	for _, batch := range []int{0, 1, 4} {
@@ -49,9 +49,11 @@ func TestOlderFiles(t *testing.T) {
 	}
 }
 
-// Columns that programs before them do not have: those of recordings and of CPU lists, before them that of stops,
-// before it those of waiting, before these those of the host and of memory, and before these those of periods.
+// Columns that programs before them do not have: those of prices, before them those of recordings and of CPU lists,
+// before these that of stops, before it those of waiting, before these those of the host and of memory, and before these
+// those of periods.
 var (
+	pricedColumns    = regexp.MustCompile("^Price")
 	recordingColumns = regexp.MustCompile(newestColumns)
 	stopColumns      = regexp.MustCompile(newestColumns + "|^Stops$")
 	waitingColumns   = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting")
@@ -59,7 +61,7 @@ var (
 	laterColumns     = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting|^Host|^Memory|Candidate|^PeriodMicroseconds$")
 )
 
-const newestColumns = "^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
+const newestColumns = "^Price|^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
 
 // older writes a row as programs without some columns did.
 func older(t *testing.T, name string, r demand.Row, without *regexp.Regexp) {
@@ -143,6 +145,18 @@ func TestBadInput(t *testing.T) {
 		"host":      func(r *demand.Row) { r.HostCPUs = new(int32(0)) },
 		"memory":    func(r *demand.Row) { r.MemoryBytes = new(int64(-1)) },
 		"negative":  func(r *demand.Row) { r.Width = []demand.Level{{CPUs: -1, Microseconds: 5}} },
+		"unpriced":  func(r *demand.Row) { *r = priced(*r); r.PricedAt = nil },
+		"long ago":  func(r *demand.Row) { *r = priced(*r); r.PricedAt = new(r.Start.AddDate(0, 0, -2)) },
+		"quantile":  func(r *demand.Row) { *r = priced(*r); r.PricedQuantile = new(math.NaN()) },
+		"unjudged":  func(r *demand.Row) { *r = priced(*r); r.PricedQuantile, r.PricedMicroseconds = nil, nil },
+		"latency":   func(r *demand.Row) { *r = priced(*r); r.PricedMicroseconds = new(int64(-1)) },
+		"no CPUs":   func(r *demand.Row) { *r = priced(*r); r.Prices[1].MilliCPUs = new(int32(0)) },
+		"many CPUs": func(r *demand.Row) { *r = priced(*r); r.Prices[1].HighMilliCPUs = new(int32(math.MaxInt32)) },
+		"low":       func(r *demand.Row) { *r = priced(*r); r.Prices[1].LowMilliCPUs = new(int32(4000)) },
+		"high":      func(r *demand.Row) { *r = priced(*r); r.Prices[1].HighMilliCPUs = new(int32(1)) },
+		"surely":    func(r *demand.Row) { *r = priced(*r); r.Prices[1].MilliCPUs = nil },
+		"remedy":    func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = "turbo" },
+		"remedies":  func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = r.Prices[0].Remedy },
 	}
 	for name, of := range bad {
 		r := rowOf("bad", 1, noon, 8, 4)

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
@@ -10,13 +12,14 @@ import (
 
 // service is what is known of one service's containers, and what those that run now have.
 type service struct {
-	// need is nil where that of none is known.
+	// need is what rows tell; nil where that of none is known.
 	need     *need
 	workload workload
 
-	cores                    float64
-	lower, burst             needed
-	sized, unknown, byBounds int
+	groups []*group
+	// kept are the cores of those of which it is not known what they need, keptHour what these cost in an hour.
+	kept, keptHour                   float64
+	sized, priced, unknown, byBounds int
 	// young are those of the unknown that were observed for too short a time: what the others need is what these will.
 	young int
 	// on are its containers on each host; load is how much of its load a container has to carry when hosts fail.
@@ -26,6 +29,28 @@ type service struct {
 	pinned bool
 }
 
+// group are containers of a service that run now, of which the same tells what they need.
+type group struct {
+	// pricing is what tells it, of containers that have each as much; nil: their rows do.
+	pricing     *pricing
+	containers  int
+	cores, each float64
+	// hour is what the cores cost in an hour.
+	hour   float64
+	pinned bool
+	// lower and burst are what remains of those of which rows tell it.
+	lower, burst needed
+	options      []option
+	chosen       option
+}
+
+// option is a remedy, what remains with it, and what each container needs.
+type option struct {
+	remedy string
+	needed
+	limit size
+}
+
 // needed is what remains with one remedy. rounding is what it has above what is needed, failover what it has for hosts
 // that fail.
 type needed struct{ after, low, high, rounding, failover float64 }
@@ -33,6 +58,21 @@ type needed struct{ after, low, high, rounding, failover float64 }
 func (n *needed) add(more needed) {
 	n.after, n.low, n.high = n.after+more.after, n.low+more.low, n.high+more.high
 	n.rounding, n.failover = n.rounding+more.rounding, n.failover+more.failover
+}
+
+func (n needed) times(k float64) needed {
+	return needed{k * n.after, k * n.low, k * n.high, k * n.rounding, k * n.failover}
+}
+
+// remaining is what remains of what a container has that needs a limit, and carries so much of its load when hosts fail.
+func remaining(limit size, load, now float64, whole func(float64) float64) needed {
+	kept := func(cpus float64) float64 { return min(now, whole(cpus)) }
+	loaded := limit.times(load)
+	return needed{
+		after: kept(loaded.cpus), low: kept(loaded.low), high: kept(loaded.high),
+		rounding: kept(loaded.cpus) - min(now, loaded.cpus),
+		failover: kept(loaded.cpus) - kept(limit.cpus),
+	}
 }
 
 // survives is how much of its load each container of a service carries when so many hosts fail, those that have most of
@@ -51,8 +91,8 @@ func survives(on map[string]int, fail int) (load float64, ok bool) {
 	return float64(have) / float64(have-lost), true
 }
 
-// add adds a container that runs now.
-func (s *service) add(c *sized) {
+// add adds a container that runs now, each of whose cores costs so much in an hour.
+func (s *service) add(c *sized, hour float64) {
 	s.workload.add(c)
 	if c.unknown != "" {
 		s.unknown++
@@ -67,78 +107,201 @@ func (s *service) add(c *sized) {
 		return
 	}
 	now := *c.CoresNow
-	s.cores += now
 	if c.unknown != "" {
-		keeps := needed{after: now, low: now, high: now}
-		s.lower.add(keeps)
-		s.burst.add(keeps)
+		s.kept, s.keptHour = s.kept+now, s.keptHour+now*hour
 		return
 	}
 	s.sized++
+	g := s.groupOf(c)
+	if g == nil {
+		g = &group{pricing: c.pricing, each: now, pinned: c.pinned()}
+		s.groups = append(s.groups, g)
+	}
+	g.containers, g.cores, g.hour = g.containers+1, g.cores+now, g.hour+now*hour
 	whole := leastlimit.Tenths
 	if c.pinned() {
 		whole, s.pinned = leastlimit.Whole, true
 	}
-	kept := func(cpus float64) float64 { return min(now, whole(cpus)) }
-	remains := func(limit size) needed {
-		loaded := limit.times(s.load)
-		return needed{
-			after: kept(loaded.cpus), low: kept(loaded.low), high: kept(loaded.high),
-			rounding: kept(loaded.cpus) - min(now, loaded.cpus),
-			failover: kept(loaded.cpus) - kept(limit.cpus),
-		}
+	if c.pricing != nil {
+		s.priced++
+		return
 	}
-	s.lower.add(remains(s.need.lower))
-	s.burst.add(remains(s.need.burst))
+	g.lower.add(remaining(s.need.lower, s.load, now, whole))
+	g.burst.add(remaining(s.need.burst, s.load, now, whole))
 }
 
-// muchMore is which part of its cores a burst must save beyond a lower limit alone: it is one more setting to keep.
+// groupOf is the group that a container is of; nil: there is none.
+func (s *service) groupOf(c *sized) *group {
+	if i := slices.IndexFunc(s.groups, func(g *group) bool { return g.pricing == c.pricing }); i >= 0 && c.unknown == "" {
+		return s.groups[i]
+	}
+	return nil
+}
+
+// choose chooses the remedy of each group, where so many hosts may fail.
+func (s *service) choose(fail int) {
+	for _, g := range s.groups {
+		if g.pricing != nil {
+			g.options = g.priced(s, fail)
+		} else {
+			g.options = []option{{view.Lower, g.lower, s.need.lower}, {view.Burst, g.burst, s.need.burst}}
+		}
+		g.chosen = cheapest(g.cores, g.options)
+	}
+}
+
+// muchMore is which part of its cores a remedy must save beyond one that asks for less: it is one more setting to keep.
 const muchMore = 0.05
 
-// remedy is what gives most back, what remains with it, and the limit of each container.
-func (s *service) remedy() (name string, remains needed, limit size) {
+// cheapest is the option that gives most back, of options that ask for more and more.
+func cheapest(cores float64, options []option) option {
 	const noise = 0.05 // half a step of a limit
-	var n need
+	best := options[0]
+	for _, o := range options[1:] {
+		if o.after < best.after-max(noise, muchMore*cores) {
+			best = o
+		}
+	}
+	if best.after >= cores-noise {
+		best.remedy = view.Leave
+	}
+	return best
+}
+
+// remains is what all its containers have and need, and the remedy of most of the cores.
+func (s *service) remains() (cores float64, remedy string, remains needed) {
+	remains = needed{after: s.kept, low: s.kept, high: s.kept}
+	cores = s.kept
+	most := 0.0
+	for _, g := range s.groups {
+		cores += g.cores
+		remains.add(g.chosen.needed)
+		if remedy == "" || g.cores > most {
+			remedy, most = g.chosen.remedy, g.cores
+		}
+	}
+	return cores, remedy, remains
+}
+
+// limit is the least limit that is enough for each container, with nothing else or with a burst; false: it is not known.
+// Where a quota stops containers today for longer than it may, it is the one that ends that.
+func (s *service) limit(remedy string) (enough size, known bool) {
 	if s.need != nil {
-		n = *s.need
+		enough, known = s.need.limit, true
+		if remedy == view.Burst {
+			enough, known = s.need.burst, !math.IsInf(s.need.burst.cpus, 1)
+		}
 	}
-	switch {
-	case s.burst.after < s.lower.after-max(noise, muchMore*s.cores):
-		return view.Burst, s.burst, n.burst
-	case s.lower.after < s.cores-noise:
-		return view.Lower, s.lower, n.lower
+	var priced size
+	for _, g := range s.groups {
+		if g.pricing == nil || remedy == view.Lower && known && enough.cpus > g.each {
+			return enough, known
+		}
+		need := exactly(g.each)
+		if i := slices.IndexFunc(g.options, func(o option) bool { return o.remedy == remedy }); i >= 0 {
+			need = g.options[i].limit
+			need.high = min(need.high, g.each)
+		}
+		priced.take(need)
 	}
-	return view.Leave, s.lower, n.lower
+	if s.priced > 0 {
+		return priced, true
+	}
+	return enough, known
 }
 
-// exclusive is how many CPUs of its own a pinned container of this service keeps.
-func (s *service) exclusive(now float64) int {
-	_, _, limit := s.remedy()
-	return int(min(now, leastlimit.Whole(limit.times(s.load).cpus)))
+// exclusive is how many CPUs of its own a pinned container of this service keeps; 0: that is not known.
+func (s *service) exclusive(c *sized) int {
+	g := s.groupOf(c)
+	if g == nil {
+		return 0
+	}
+	return int(min(*c.CoresNow, leastlimit.Whole(g.chosen.limit.times(s.load).cpus)))
 }
 
-// ledger adds up the services, with what is kept for so many hosts that fail, and takes off what comes back and is of
-// no use to others; nil: that is not known, and not taken off.
-func ledger(services map[string]*service, fail int, fragmented *float64) view.Ledger {
-	cores, total := 0.0, needed{}
+// byRemedy adds up the groups by their remedies: each container whose need is known is in one line.
+func byRemedy(services map[string]*service, o *Options) []view.ByRemedy {
+	type key struct {
+		remedy string
+		priced bool
+	}
+	lines := map[key]*view.ByRemedy{}
+	totals := map[key]*needed{}
 	for _, s := range services {
-		cores += s.cores
-		_, remains, _ := s.remedy()
+		seen := map[key]bool{}
+		for _, g := range s.groups {
+			k := key{g.chosen.remedy, g.pricing != nil}
+			if lines[k] == nil {
+				lines[k], totals[k] = &view.ByRemedy{Remedy: k.remedy, Priced: k.priced, Asks: view.Asks[k.remedy]}, &needed{}
+			}
+			l := lines[k]
+			if !seen[k] {
+				seen[k] = true
+				l.Services++
+			}
+			l.Containers, l.CoresNow = l.Containers+g.containers, l.CoresNow+g.cores
+			totals[k].add(g.chosen.needed)
+			if month := o.perMonth(g.hour, g.cores, g.chosen.needed); l.PerMonth == nil {
+				l.PerMonth = month
+			} else {
+				l.PerMonth.Add(month)
+			}
+		}
+	}
+	shown := []view.ByRemedy{}
+	for k, l := range lines {
+		n := totals[k]
+		l.CoresAfter, l.Saved, l.SavedLow, l.SavedHigh = n.after, l.CoresNow-n.after, l.CoresNow-n.high, l.CoresNow-n.low
+		if !(k.priced && k.remedy == view.Pin) {
+			l.Rounding = &n.rounding
+		}
+		if o.Failover > 0 {
+			l.Failover = &n.failover
+		}
+		roundMonths(l.PerMonth)
+		round(&l.CoresNow, &l.CoresAfter, &l.Saved, &l.SavedLow, &l.SavedHigh, l.Rounding, l.Failover)
+		shown = append(shown, *l)
+	}
+	slices.SortFunc(shown, func(a, b view.ByRemedy) int {
+		rows := func(l view.ByRemedy) int {
+			if l.Priced {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(rows(a), rows(b)), cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.Remedy, b.Remedy))
+	})
+	return shown
+}
+
+// ledger adds up the services, and takes off what comes back and is of no use to others; nil: that is not known, and
+// not taken off.
+func ledger(services map[string]*service, o *Options, fragmented *float64) view.Ledger {
+	cores, total, month := 0.0, needed{}, o.perMonth(0, 0, needed{})
+	for _, s := range services {
+		has, _, remains := s.remains()
+		cores += has
 		total.add(remains)
+		month.Add(s.perMonth(o))
 	}
 	l := view.Ledger{
 		CoresNow: cores, CoresAfter: total.after, Rounding: total.rounding,
-		Saved: cores - total.after, SavedLow: cores - total.high, SavedHigh: cores - total.low,
+		Saved: cores - total.after, SavedLow: cores - total.high, SavedHigh: cores - total.low, PerMonth: month,
 	}
-	if fail > 0 {
+	if o.Failover > 0 {
 		l.Failover = &total.failover
 	}
 	if fragmented != nil {
 		l.Fragmentation = fragmented
-		l.Saved -= *fragmented
-		l.SavedLow -= min(*fragmented, l.SavedLow)
-		l.SavedHigh -= *fragmented
+		lost := func(off float64, saved, low, high *float64) {
+			*saved, *low, *high = *saved-off, *low-min(off, *low), *high-off
+		}
+		lost(*fragmented, &l.Saved, &l.SavedLow, &l.SavedHigh)
+		if month != nil && cores > 0 {
+			lost(*fragmented*month.Now/cores, &month.Saved, &month.SavedLow, &month.SavedHigh)
+		}
 	}
+	roundMonths(month)
 	round(&l.CoresNow, &l.CoresAfter, &l.Rounding, &l.Saved, &l.SavedLow, &l.SavedHigh, l.Failover)
 	return l
 }

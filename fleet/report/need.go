@@ -25,6 +25,8 @@ type sized struct {
 	others                             []periodmodel.Outcome
 
 	width, wanted []leastlimit.Level
+	// pricing is what recordings tell it needs, after priceTogether with those like it; nil: nothing.
+	pricing *pricing
 	// unknown is why nothing can be said of it; "": something can. byBounds: its periods do not tell what it needs.
 	unknown  string
 	byBounds bool
@@ -47,8 +49,8 @@ const (
 	leastBusy     = 1.0
 )
 
-// why is the reason for which nothing can be said; "": something can.
-func (c *sized) why(demand *leastlimit.Demand) string {
+// unfit is the reason for which nothing can be said of it, whatever is known of its demand; "": something may.
+func (c *sized) unfit() string {
 	inForce, _ := remedy.Find(remedy.Kind(c.Remedy))
 	switch {
 	case c.CoresNow == nil:
@@ -59,6 +61,15 @@ func (c *sized) why(demand *leastlimit.Demand) string {
 		return noLimit
 	case !c.pinned() && c.LimitCPUs != nil && *c.LimitCPUs < *c.OwnLimitCPUs*(1-1e-6):
 		return otherLimit
+	}
+	return ""
+}
+
+// why is the reason for which its rows tell nothing; "": they do.
+func (c *sized) why(demand *leastlimit.Demand) string {
+	switch unfit := c.unfit(); {
+	case unfit != "":
+		return unfit
 	case c.MeasuredSeconds == nil || c.StoppedHighSeconds == nil:
 		return notMeasured
 	case *c.MeasuredSeconds < leastMeasured || c.WidestMeanCPUs == nil: // a row of less than a minute has no mean that counts
@@ -112,7 +123,8 @@ func (s *size) take(other size) {
 	s.cpus, s.low, s.high = max(s.cpus, other.cpus), max(s.low, other.low), max(s.high, other.high)
 }
 
-// times is a size for so much of the load.
+// times is a size for so much of the load. A limit that is large enough for one is, so many times, for several: that is
+// safe, since what comes by chance evens out.
 func (s size) times(load float64) size { return size{load * s.cpus, load * s.low, load * s.high} }
 
 // need is what one container of a service needs: the most of what is known of any.
@@ -126,15 +138,6 @@ type need struct {
 	// widest is the container of which lower is. twice is how much more is needed by one that does what two such do.
 	widest *sized
 	twice  float64
-}
-
-// times is what it needs for so much of its load. A limit that is large enough for one is, so many times, for several:
-// that is safe, since what comes by chance evens out.
-func (n *need) times(load float64) *need {
-	more := *n
-	more.limit, more.lower, more.burst, more.mean = n.limit.times(load), n.lower.times(load), n.burst.times(load),
-		load*n.mean
-	return &more
 }
 
 // need is what the container needs: its periods tell, else all orders of its demand are bounded.

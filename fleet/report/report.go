@@ -27,6 +27,8 @@ type Options struct {
 	// Failover is how many hosts may fail at once: the containers that are left then carry what the others did. 0: nothing
 	// is kept for that.
 	Failover int
+	// CorePrices are what cores cost: of a node the first that matches its name. None: no money is told of.
+	CorePrices []CorePrice
 }
 
 // name is what the report calls a file.
@@ -69,8 +71,8 @@ func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) 
 
 // ofReport and ofPlan are the questions of a report and of a plan.
 var (
-	ofReport = []string{"totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses",
-		"exclusive", "services", "host_shares", "forecasts", "applied"}
+	ofReport = []string{"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests",
+		"responses", "exclusive", "services", "host_shares", "forecasts", "applied"}
 	ofPlan = []string{"totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"}
 )
 
@@ -99,7 +101,8 @@ func MakeBoth(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 
 // reportOf makes the report of what was prepared.
 func reportOf(ctx context.Context, e engine.Engine, o Options) (view.Document, error) {
-	d := view.Document{Bound: o.Bound, Services: []view.Service{}, Applied: []view.Applied{}, Unknown: []view.Unknown{}}
+	d := view.Document{Bound: o.Bound, Services: []view.Service{}, ByRemedy: []view.ByRemedy{}, Applied: []view.Applied{},
+		Unknown: []view.Unknown{}}
 	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, applied} {
 		if err := part(ctx, e, o, &d); err != nil {
 			return d, err

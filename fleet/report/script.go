@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
@@ -41,6 +42,7 @@ func question(name string, now, until time.Time) string {
 	var sql strings.Builder
 	if err := questions.ExecuteTemplate(&sql, name+".sql", map[string]any{
 		"Pin":         remedy.Pin,
+		"Priceable":   "'" + strings.Join(forecast.Priceable(), "', '") + "'",
 		"SlotMS":      demand.SlotLength.Milliseconds(),
 		"PhaseMS":     (24 * time.Hour / phases).Milliseconds(),
 		"LatestMS":    now.Add(clockAhead).UnixMilli(),

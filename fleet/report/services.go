@@ -33,7 +33,11 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 			continue
 		}
 		d.Containers++
-		byName[c.Service].add(c)
+		hour, known := o.hourly(c.Node)
+		if !known && c.CoresNow != nil && len(o.CorePrices) > 0 {
+			d.CoresWithoutPrice += *c.CoresNow
+		}
+		byName[c.Service].add(c, hour)
 		if c.byBounds {
 			d.ByBounds++
 		}
@@ -48,6 +52,10 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 			u.Cores += *c.CoresNow
 		}
 	}
+	for _, s := range byName {
+		s.choose(o.Failover)
+		d.Priced += s.priced
+	}
 	for _, u := range reasons {
 		round(&u.Cores)
 		d.Unknown = append(d.Unknown, *u)
@@ -59,8 +67,9 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 	if err != nil {
 		return err
 	}
-	d.Ledger, d.FailoverHosts = ledger(byName, o.Failover, fragmented), o.Failover
-	return shownServices(ctx, e, d, byName)
+	round(&d.CoresWithoutPrice)
+	d.Ledger, d.ByRemedy, d.FailoverHosts = ledger(byName, &o, fragmented), byRemedy(byName, &o), o.Failover
+	return shownServices(ctx, e, &o, d, byName)
 }
 
 // estimated are the services, with what their containers need and where those are that run now.
@@ -87,6 +96,7 @@ func estimated(containers []sized, bound float64) map[string]*service {
 	}
 	for _, group := range order {
 		byName[group.service].size(groups[group], bound)
+		priceTogether(groups[group])
 	}
 	for _, s := range byName {
 		if s.need != nil {
@@ -122,6 +132,9 @@ func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, 
 	}); err != nil {
 		return nil, err
 	}
+	if err := prices(ctx, e, func(no int64) *sized { return &containers[places[no]] }); err != nil {
+		return nil, err
+	}
 	err = engine.Each(ctx, e, "candidates", func(line struct {
 		ContainerNo                                      int64
 		Step, Throttled                                  int
@@ -137,7 +150,7 @@ func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, 
 }
 
 // shownServices makes the services of the document.
-func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byName map[string]*service) error {
+func shownServices(ctx context.Context, e engine.Engine, o *Options, d *view.Document, byName map[string]*service) error {
 	spenders := map[string]string{}
 	if err := engine.Each(ctx, e, "spenders", func(line struct{ Service, SpentBy string }) {
 		spenders[line.Service] = line.SpentBy
@@ -180,6 +193,8 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 		}
 		s.Workload, s.OverHosts = known.workload.shown(d.Hosts), spread[s.Name]
 		known.show(&s, d.FailoverHosts)
+		s.PerMonth = known.perMonth(o)
+		roundMonths(s.PerMonth)
 		round(s.CoresNow, s.CoresAfter, s.CoresAfterLow, s.CoresAfterHigh, s.Limit, s.LimitLow, s.LimitHigh, s.BurstLimit,
 			s.RunnablePerCore, s.StoppedShare, s.StoppedShareLow, s.UsedCPUs, s.ContendedShare, s.ContendedShareLow)
 		d.Services = append(d.Services, s)
@@ -188,16 +203,16 @@ func shownServices(ctx context.Context, e engine.Engine, d *view.Document, byNam
 
 // show adds what its containers need to what the document says of it.
 func (s *service) show(to *view.Service, fail int) {
-	if s.need != nil {
-		n := s.need.times(s.load)
-		to.Limit, to.LimitLow, to.LimitHigh = new(leastlimit.Tenths(n.limit.cpus)), &n.limit.low, &n.limit.high
-		if !math.IsInf(n.burst.cpus, 1) {
-			to.BurstLimit = new(leastlimit.Tenths(n.burst.cpus))
-		}
+	if limit, ok := s.limit(view.Lower); ok {
+		limit = limit.times(s.load)
+		to.Limit, to.LimitLow, to.LimitHigh = new(leastlimit.Tenths(limit.cpus)), &limit.low, &limit.high
+	}
+	if limit, ok := s.limit(view.Burst); ok {
+		to.BurstLimit = new(leastlimit.Tenths(limit.times(s.load).cpus))
 	}
 	to.Unknown, to.Young, to.ByBounds = s.unknown, s.young, s.byBounds
-	if s.sized > 0 {
-		remedy, remains, _ := s.remedy()
+	if s.showPrices(to, fail); s.sized > 0 {
+		_, remedy, remains := s.remains()
 		to.Remedy, to.CoresAfter, to.CoresAfterLow, to.CoresAfterHigh = &remedy, &remains.after, &remains.low, &remains.high
 		to.Half, to.Double = s.shards(fail, 0.5), s.shards(fail, 2)
 	}

@@ -10,20 +10,14 @@ import (
 )
 
 // shards is a service as so many times as many containers, on the hosts that it has now; nil: that is not known, or
-// cannot be.
+// cannot be, or prices tell it.
 func (s *service) shards(fail int, times float64) *view.Shards {
 	now := s.sized + s.young
 	containers := int(math.Ceil(times * float64(now)))
-	if s.need == nil || s.unknown > s.young || containers == now {
+	if len(s.groups) != 1 || s.priced > 0 || s.unknown > s.young || containers == now {
 		return nil
 	}
-	// As even as can be: the fullest hosts have one more than the others.
-	on := map[string]int{}
-	names := slices.Collect(maps.Keys(s.on))
-	for i := range containers {
-		on[names[i%len(names)]]++
-	}
-	load, ok := survives(on, fail)
+	load, ok := survives(s.spread(containers), fail)
 	if !ok {
 		return nil
 	}
@@ -32,7 +26,7 @@ func (s *service) shards(fail int, times float64) *view.Shards {
 		whole = leastlimit.Whole
 	}
 	// Each does what so many do now. None needs more than these together, and a part no more than the whole.
-	_, _, today := s.remedy()
+	today := s.groups[0].chosen.limit
 	mean, each := s.need.mean, float64(now)/float64(containers)
 	merged := func(limit, mean float64) float64 { return leastlimit.Merged(limit, mean, each, s.need.twice) }
 	cpus := merged(today.cpus, mean)
@@ -45,4 +39,14 @@ func (s *service) shards(fail int, times float64) *view.Shards {
 		Containers: containers, Limit: rounded(limit(cpus)),
 		Cores: cores(cpus), CoresLow: cores(low), CoresHigh: cores(high),
 	}
+}
+
+// spread is so many containers on its hosts, as even as can be: the fullest have one more than the others.
+func (s *service) spread(containers int) map[string]int {
+	on := map[string]int{}
+	names := slices.Collect(maps.Keys(s.on))
+	for i := range containers {
+		on[names[i%len(names)]]++
+	}
+	return on
 }

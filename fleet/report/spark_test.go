@@ -50,6 +50,9 @@ func hardFleet(t *testing.T) (files, bad []string) {
 			r.WaitingQuotaSeconds, r.WaitingAncestorSeconds, r.WaitingContentionSeconds,
 				r.WaitingUnclearSeconds = new(1.0), new(2.0), new(float64(no)/7), new(0.5)
 			r.Stops = []demand.Stop{{Microseconds: 4096, Periods: int32(1 + no)}, {Microseconds: 98_304, Periods: 2}}
+			if no%7 == 0 {
+				r = priced(r)
+			}
 			if no%5 == 0 {
 				r.RecordedSeconds, r.RequestCount = new(10.0), new(int64(no+3))
 				r.Requests = []demand.Request{{Microseconds: 2048, Count: int32(no + 2)}, {Microseconds: 98_304, Count: 1}}
@@ -91,6 +94,10 @@ func hardFleet(t *testing.T) (files, bad []string) {
 			r.Responses = []demand.Response{{Role: "main", Microseconds: 16, Count: 0}}
 		},
 		func(r *demand.Row) { r.RecordedSeconds = new(-1.0) },
+		func(r *demand.Row) { *r = priced(*r); r.PricedAt = nil },
+		func(r *demand.Row) { *r = priced(*r); r.Prices[1].HighMilliCPUs = new(int32(1)) },
+		func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = "turbo" },
+		func(r *demand.Row) { *r = priced(*r); r.PricedQuantile = new(math.NaN()) },
 	} {
 		r := rowOf("bad", no, noon, 8, 4)
 		of(&r)
@@ -109,7 +116,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	errs = append(errs, store.Write(copies, []demand.Row{part(beside, 150, 150), rows[0], rows[1]}),
 		os.CopyFS(filepath.Join(dir, "cluster=copy"), os.DirFS(filepath.Join(copies, "cluster=eu1"))))
 	hour := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12")
-	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns, waitingColumns, stopColumns} {
+	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns, waitingColumns, stopColumns, recordingColumns, pricedColumns} {
 		r := withCandidates(rowOf("older", no, noon, 4, 4))
 		r.Node = fmt.Sprint("older", no)
 		older(t, filepath.Join(hour, r.Node+".parquet"), r, columns)
@@ -207,8 +214,8 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 
 // allQuestions are those of the report and of the plan.
 var allQuestions = []string{
-	"totals", "problems", "hosts", "sizes", "demand", "candidates", "spenders", "stops", "requests", "responses", "exclusive",
-	"services", "host_shares", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers",
+	"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests", "responses",
+	"exclusive", "services", "host_shares", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers",
 }
 
 // plainValue is a value whatever type an engine gave it.

@@ -8,7 +8,7 @@ import (
 
 // Price is the least CPUs with which a remedy is no worse than what was recorded, in thousandths: see package forecast.
 type Price struct {
-	Remedy string `parquet:"remedy,dict"`
+	Remedy string `parquet:"remedy,dict" sql:"priced_remedy"`
 	// MilliCPUs are the least that do, Low the least that may, and High the least that do in 90 % of cases; nil: none.
 	MilliCPUs     *int32 `parquet:"millicpus,optional" bounds:"(0,8192000]"`
 	LowMilliCPUs  *int32 `parquet:"low_millicpus,optional" bounds:"(0,8192000]"`

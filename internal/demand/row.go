@@ -115,14 +115,14 @@ type Row struct {
 	HostMemoryBytes *int64 `parquet:"host_memory_bytes,optional" bounds:"host (0,1125899906842624]" since:"2"`
 	MemoryBytes     *int64 `parquet:"memory_bytes,optional" bounds:"host [0,1125899906842624]" since:"2"`
 
-	// Priced is the least CPUs of each remedy, from a recording that the agent made for that in the slot and that began
-	// PricedAt; nil: there is none. PricedOf is whose latency is judged by PricedQuantile, "requests" or a pool's name,
-	// and PricedMicroseconds what it was as recorded. No question reads them yet.
-	PricedAt           *time.Time `parquet:"priced_at,optional,timestamp(millisecond)" sql:"-"`
-	PricedOf           string     `parquet:"priced_of,dict" sql:"-"`
-	PricedQuantile     *float64   `parquet:"priced_quantile,optional" sql:"-"`
-	PricedMicroseconds *int64     `parquet:"priced_microseconds,optional" sql:"-"`
-	Prices             []Price    `parquet:"prices,list" sql:"-"`
+	// PricedAt is when a recording began that the agent made in the slot for the container's size; nil: there is none.
+	PricedAt *time.Time `parquet:"priced_at,optional,timestamp(millisecond)" sql:"priced_at_ms" bounds:"priced [start_ms-86400000,)" since:"6"`
+	// Prices are the least CPUs of each remedy in it. PricedOf is whose latency is judged by PricedQuantile, "requests" or a
+	// pool's name, and PricedMicroseconds what it was as recorded.
+	PricedOf           string   `parquet:"priced_of,dict" since:"6"`
+	PricedQuantile     *float64 `parquet:"priced_quantile,optional" bounds:"priced (0,1]" since:"6"`
+	PricedMicroseconds *int64   `parquet:"priced_microseconds,optional" bounds:"priced [0,3600000000]" since:"6"`
+	Prices             []Price  `parquet:"prices,list" since:"6"`
 
 	// Remedy is what was in force at the end of the slot; "": none of ours.
 	Remedy string `parquet:"remedy,dict"`

@@ -158,6 +158,8 @@ type options struct {
 	outputs
 	bound    string
 	failover int
+	// price and prices are what cores cost in an hour, and a file of that; "": not given.
+	price, prices string
 }
 
 func newReport() *cobra.Command {
@@ -167,8 +169,9 @@ func newReport() *cobra.Command {
 		Short: "Which services a quota stops, and how many cores come back",
 		Long: `Read what 'unthrottle export' and agents wrote below DIR, of any number of
 hosts and days: which services have more runnable threads than cores, which are
-stopped and who spends their quota, and how small each limit may be at the same
-stops, with a burst or without. The last is an estimate, with its bounds.
+stopped and who spends their quota, how many cores come back, and by which
+remedy: at the same p99 where agents found that out, or else at the same stops.
+The last two are estimates, with their bounds.
 
 From s3:// the files are fetched into TMPDIR first. Endpoint and credentials are
 those of the AWS command line (AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID,
@@ -188,13 +191,25 @@ questions are asked on Apache Spark, by spark-submit.`,
 			if o.failover < 0 || o.failover > maxFailover {
 				return fmt.Errorf("--failover %d: give how many hosts may fail at once, 0 to %d", o.failover, maxFailover)
 			}
-			return run(cmd.Context(), args[0], o, bound, cmd.OutOrStdout())
+			for _, name := range []string{"price", "prices"} {
+				if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+					return fmt.Errorf("--%s: it is empty", name)
+				}
+			}
+			prices, err := corePrices(cmd.Context(), o.prices, o.price)
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), args[0], o, report.Options{Bound: bound, Failover: o.failover, CorePrices: prices}, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
 	o.shared.add(flags)
 	o.outputs.add(flags)
 	flags.IntVar(&o.failover, "failover", 0, "keep what the others need when this `NUMBER` of hosts fail at once")
+	flags.StringVar(&o.price, "price", "", "also tell what cores cost in a month, at `CORE_HOUR` each, such as 0.04, in any currency")
+	flags.StringVar(&o.prices, "prices", "",
+		"the same of some nodes: a `FILE` with a pattern of their names and a price on each line")
 	flags.StringVar(&o.bound, "bound", "0.1%", "stopped for more than this `SHARE` of the time to work is too much")
 	return cmd
 }
@@ -226,15 +241,15 @@ func parseShare(flag, value string, below int) (float64, error) {
 
 func parseBound(value string) (float64, error) { return parseShare("bound", value, 100) }
 
-// run makes and writes the report.
-func run(ctx context.Context, from string, o options, bound float64, out io.Writer) (err error) {
+// run makes and writes the report that is asked for.
+func run(ctx context.Context, from string, o options, asked report.Options, out io.Writer) (err error) {
 	if err := o.outputs.begin(from); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.outputs.abandon()) }()
 	var d view.Document
 	err = ask(ctx, from, &o.shared, func(e engine.Engine, rows report.Options) (err error) {
-		rows.Bound, rows.Failover = bound, o.failover
+		rows.Bound, rows.Failover, rows.CorePrices = asked.Bound, asked.Failover, asked.CorePrices
 		if o.plan == "" {
 			d, err = report.Make(ctx, e, rows)
 		} else {

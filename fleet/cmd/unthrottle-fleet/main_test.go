@@ -163,6 +163,13 @@ func TestMistakes(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	priced := func(lines string) string {
+		name := filepath.Join(t.TempDir(), "prices")
+		if err := os.WriteFile(name, []byte(lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
 	for _, c := range []struct {
 		args []string
 		says string
@@ -180,6 +187,17 @@ func TestMistakes(t *testing.T) {
 		{[]string{"report", dir, "-o", "yaml"}, "choose text or json", exitFailure},
 		{[]string{"report", dir, "--bound", "0"}, "above 0% and below 100%", exitFailure},
 		{[]string{"report", dir, "--bound", "x"}, "above 0% and below 100%", exitFailure},
+		{[]string{"report", dir, "--price", "-1"}, "--price: \"-1\" is not what a core costs in an hour", exitFailure},
+		{[]string{"report", dir, "--price", "NaN"}, "give a number above 0 in your currency, such as 0.04", exitFailure},
+		{[]string{"report", dir, "--price", "0.04 EUR"}, "give a number above 0", exitFailure},
+		{[]string{"report", dir, "--price", "1e300"}, "give a number above 0", exitFailure},
+		{[]string{"report", dir, "--price", ""}, "--price: it is empty", exitFailure},
+		{[]string{"report", dir, "--prices", file}, "it has no price", exitFailure},
+		{[]string{"report", dir, "--prices", filepath.Join(empty, "none")}, "no such file", exitFailure},
+		{[]string{"report", dir, "--prices", priced("spot-* 0.01\nn1 0,04")}, "line 2: \"0,04\" is not what", exitFailure},
+		{[]string{"report", dir, "--prices", priced("0.04")}, "line 1: give a pattern", exitFailure},
+		{[]string{"report", dir, "--prices", priced("n[ 0.04")}, "line 1: \"n[\" is no pattern", exitFailure},
+		{[]string{"report", dir, "--prices", priced(strings.Repeat("n 1\n", 2000))}, "a pattern names many nodes", exitFailure},
 		{[]string{"report", dir, "--memory", "1"}, "at least 128 MiB", exitFailure},
 		{[]string{"plan", dir, "--until", "yesterday"}, "give a moment as 2026-03-04T05:00:00Z", exitFailure},
 		{[]string{"report", dir, "--until", "2020-01-01T00:00:00Z"}, "no row that counts", exitNotMeasurable},
@@ -227,6 +245,23 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
+// Prices of a file come before the one for all others.
+func TestPrices(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prices")
+	if err := os.WriteFile(file, []byte("# spot\nn0 0.01 # half\n\n n1\t1 \n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := rows(t, 6) // two containers of 4 CPUs on each of three nodes
+	out, err := called(t, "report", dir, "--price", "10", "--prices", file)
+	if want := fmt.Sprintf("in a month of 730 h %.0f, of which ", 730*8*(0.01+1+10)); err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v, no %q in\n%s", err, want, out)
+	}
+	out, err = called(t, "report", dir, "--prices", file, "--json")
+	if d := validated(t, "fleet_report", out); err != nil || d["cores_without_price"] != 8.0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // The tables are what JSON has, by DuckDB's reading of them, whole or not at all, and not among the rows.
 func TestTables(t *testing.T) {
 	dir, tables := rows(t, 6), filepath.Join(t.TempDir(), "tables")
@@ -235,8 +270,8 @@ func TestTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if names := left(t, tables); !slices.Equal(names, []string{"applied.parquet", "ledger.parquet", "roles.parquet",
-		"services.parquet", "unknown.parquet"}) {
+	if names := left(t, tables); !slices.Equal(names, []string{"applied.parquet", "ledger.parquet", "prices.parquet",
+		"remedies.parquet", "roles.parquet", "services.parquet", "unknown.parquet"}) {
 		t.Errorf("%q", names)
 	}
 	db, err := sql.Open("duckdb", "")

@@ -32,6 +32,17 @@ recordings AS (
   UNION
   SELECT file_no, file_row FROM loaded_requests WHERE {{outsideElements "requests"}}
 ),
+prices AS (
+  SELECT file_no, file_row
+  FROM loaded_prices
+  GROUP BY file_no, file_row
+  -- What may do is no more than what does, and that no more than what surely does. Nothing does where nothing is judged.
+  HAVING MAX(CASE WHEN {{outsideElements "prices"}} OR priced_remedy NOT IN ({{.Priceable}}) OR low_millicpus > millicpus
+      OR millicpus > high_millicpus OR priced_at_ms IS NULL
+      OR (millicpus IS NULL AND high_millicpus IS NOT NULL)
+      OR (millicpus IS NOT NULL AND (priced_quantile IS NULL OR priced_microseconds IS NULL)) THEN 1 ELSE 0 END) = 1
+    OR COUNT(*) > COUNT(DISTINCT priced_remedy)
+),
 judged AS (
   SELECT r.file_no, r.file_row,
     CASE
@@ -50,6 +61,8 @@ judged AS (
       WHEN s.file_no IS NOT NULL THEN 'a stop is longer than a period may be, or there are more of them than periods'
       WHEN t.file_no IS NOT NULL OR {{outside "recorded"}}
         THEN 'a response or a request is longer than a minute, or there are more of them than a recording has'
+      WHEN p.file_no IS NOT NULL OR {{outside "priced"}}
+        THEN 'what remedies need contradicts itself, is of no recording or of no remedy, or is no number of CPUs'
       WHEN l.file_no IS NOT NULL THEN 'a histogram is not within the time that was observed'
       WHEN c.file_no IS NOT NULL OR {{outside "candidates"}}
         OR (candidate_seconds IS NOT NULL AND (period_microseconds IS NULL OR candidate_from IS NULL))
@@ -60,6 +73,7 @@ judged AS (
   LEFT JOIN candidates c ON c.file_no = r.file_no AND c.file_row = r.file_row
   LEFT JOIN stops s ON s.file_no = r.file_no AND s.file_row = r.file_row
   LEFT JOIN recordings t ON t.file_no = r.file_no AND t.file_row = r.file_row
+  LEFT JOIN prices p ON p.file_no = r.file_no AND p.file_row = r.file_row
   WHERE start_ms IS NULL OR start_ms <= {{.LastStartMS}}
 )
 SELECT file_no, file_row, problem FROM judged WHERE problem IS NOT NULL

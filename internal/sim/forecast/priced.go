@@ -92,6 +92,14 @@ var priceable = []toPrice{
 		}},
 }
 
+// Priceable are the names of the remedies of Forecast.Priced, in their order.
+func Priceable() (names []string) {
+	for _, p := range priceable {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 // shared is the share of the work of pools whose threads could all take it.
 func (l *Load) shared() float64 {
 	shared, all := 0.0, 0.0

@@ -13,17 +13,24 @@ type Document struct {
 	// Containers are those that run now, which is Until, and Hosts those that have rows of it: see Input.HostsGone.
 	Containers int `json:"containers"`
 	Hosts      int `json:"hosts"`
-	// ByBounds is how many of them are sized by what serves every order of their demand: see Service.
+	// Priced is how many of them are sized at the same p99: see ByRemedy. ByBounds is how many are sized by what serves
+	// every order of their demand: see Service.
+	Priced   int `json:"priced"`
 	ByBounds int `json:"by_bounds"`
 	// FailoverHosts is for how many hosts that fail at once cores are kept; 0: for none. FailoverNone is how many services
 	// would have no container left then, so that nothing is kept for them.
-	FailoverHosts int       `json:"failover_hosts"`
-	FailoverNone  int       `json:"failover_none"`
-	Services      []Service `json:"services"`
-	Ledger        Ledger    `json:"ledger"`
-	Applied       []Applied `json:"applied"`
-	Unknown       []Unknown `json:"unknown"`
-	Input         Input     `json:"input"`
+	FailoverHosts int `json:"failover_hosts"`
+	FailoverNone  int `json:"failover_none"`
+	// CoresWithoutPrice are those on nodes of which no price is known: they cost nothing in PerMonth.
+	CoresWithoutPrice float64   `json:"cores_without_price"`
+	Services          []Service `json:"services"`
+	Ledger            Ledger    `json:"ledger"`
+	// ByRemedy parts the ledger by the remedy that is best for each service. Each container whose need is known is in one
+	// line.
+	ByRemedy []ByRemedy `json:"by_remedy"`
+	Applied  []Applied  `json:"applied"`
+	Unknown  []Unknown  `json:"unknown"`
+	Input    Input      `json:"input"`
 }
 
 // Service is what is known of one service's containers.
@@ -45,8 +52,17 @@ type Service struct {
 	LimitHigh *float64 `json:"limit_cpus_high" parquet:"limit_cpus_high,optional"`
 	// BurstLimit is the limit that goes with the remedy burst; null: not known.
 	BurstLimit *float64 `json:"burst_limit_cpus" parquet:"burst_limit_cpus,optional"`
-	// Remedy is lower, burst or leave; null: not known.
+	// Remedy is one of the remedies below, of most of its cores; null: not known.
 	Remedy *string `json:"remedy" parquet:"remedy,optional"`
+	// Priced is how many of its containers are sized by recordings of it: AFTER is then what they need with the remedy so
+	// that the latency stays which JudgedOf, JudgedQuantile and JudgedMS name: of requests, or of a pool's threads, and what
+	// it was as recorded. Null: there is no recording, or they are judged by different ones.
+	Priced         int      `json:"priced" parquet:"priced"`
+	JudgedOf       *string  `json:"judged_of" parquet:"judged_of,optional"`
+	JudgedQuantile *float64 `json:"judged_quantile" parquet:"judged_quantile,optional"`
+	JudgedMS       *float64 `json:"judged_ms" parquet:"judged_ms,optional"`
+	// Prices are what they need with each remedy, those first that ask for least. They have a table of their own.
+	Prices []Price `json:"prices" parquet:"-"`
 	// RunnablePerCore is the mean of running and runnable threads per core of the limit, while there is any.
 	RunnablePerCore *float64 `json:"runnable_per_core" parquet:"runnable_per_core,optional"`
 	// StoppedShare is the share of the time in which a quota stopped a container, at most; StoppedShareLow at least.
@@ -77,11 +93,14 @@ type Service struct {
 	// observed for at least half as long as another.
 	OverHosts *Spread `json:"over_hosts" parquet:"over_hosts,optional"`
 	// Half and Double are the service as half and as twice as many containers, which serve as much together, with the same
-	// remedy; null: it has one container, what one needs is not known, or none would be left when hosts fail.
+	// remedy; null: it has one container, what one needs is not known, none would be left when hosts fail, or Prices tell
+	// it.
 	Half   *Shards `json:"half" parquet:"half,optional"`
 	Double *Shards `json:"double" parquet:"double,optional"`
 	// Unknown is how many of its containers keep what they have because what they need is not known.
 	Unknown int `json:"unknown" parquet:"unknown"`
+	// PerMonth is what they cost; null: no price was given.
+	PerMonth *PerMonth `json:"per_month" parquet:"per_month,optional"`
 	// Young is how many of these were observed for less than five minutes, and have another limit, other CPUs or another
 	// remedy than those that were observed for longer, as after a deploy: Limit, which others tell, is theirs too.
 	Young int `json:"young" parquet:"young"`
@@ -141,10 +160,91 @@ const DaemonSet = "DaemonSet"
 
 // Remedies of a Service.
 const (
-	Lower = "lower" // a lower limit
-	Burst = "burst" // a lower limit, with a burst of one quota
-	Leave = "leave"
+	Lower  = "lower"  // a lower limit
+	Burst  = "burst"  // a lower limit, with a burst of one quota
+	Narrow = "narrow" // a lower limit as a width, with credit
+	Pin    = "pin"    // fewer CPUs, of its own
+	Pools  = "pools"  // a lower limit, with pools of as many threads
+	Budget = "budget" // a lower limit, with the library
+	Halved = "shards" // half as many containers of twice the size
+	Leave  = "leave"
 )
+
+// Asks is what each remedy asks for.
+var Asks = map[string]string{
+	Lower: AsksLimit, Burst: AsksNode, Narrow: AsksNode, Pin: AsksNode, Pools: AsksSetting, Budget: AsksCode, Halved: AsksShards,
+	Leave: AsksNothing,
+}
+
+// What a remedy asks for.
+const (
+	AsksLimit   = "limit"   // of the workload
+	AsksNode    = "node"    // a setting that unthrottle keeps there
+	AsksSetting = "setting" // of the service: the sizes of its pools
+	AsksCode    = "code"    // a change of the service's own
+	AsksShards  = "shards"  // another number of containers: each that is lost takes more with it
+	AsksNothing = "nothing"
+)
+
+// Price is what the containers of a service that have the same settings need with a remedy, at the same latency.
+type Price struct {
+	Remedy string `json:"remedy" parquet:"remedy"`
+	// Asks is what it asks for: limit, node, setting, code or shards.
+	Asks string `json:"asks" parquet:"asks"`
+	// CPUs is what one container needs, or one of now where there are half as many: a limit, or CPUs of its own. From
+	// CPUsLow on it may do, from CPUsHigh on it surely does; null: none that was tried surely does.
+	CPUs     float64  `json:"cpus" parquet:"cpus"`
+	CPUsLow  float64  `json:"cpus_low" parquet:"cpus_low"`
+	CPUsHigh *float64 `json:"cpus_high" parquet:"cpus_high,optional"`
+	// Containers are those with these settings, most of the service. CoresAfter is what remains of their CoresNow.
+	Containers     int     `json:"containers" parquet:"containers"`
+	CoresNow       float64 `json:"cores_now" parquet:"cores_now"`
+	CoresAfter     float64 `json:"cores_after" parquet:"cores_after"`
+	CoresAfterLow  float64 `json:"cores_after_low" parquet:"cores_after_low"`
+	CoresAfterHigh float64 `json:"cores_after_high" parquet:"cores_after_high"`
+	// Rounding and Failover are those of Ledger; null: what whole CPUs cost a pin is not known.
+	Rounding *float64 `json:"rounding" parquet:"rounding,optional"`
+	Failover *float64 `json:"failover" parquet:"failover,optional"`
+}
+
+// ByRemedy is the part of the ledger of a remedy.
+type ByRemedy struct {
+	Remedy string `json:"remedy" parquet:"remedy"`
+	Asks   string `json:"asks" parquet:"asks"`
+	// Priced: recordings tell what these containers need at the same p99. Otherwise rows tell what they need at the same
+	// stops.
+	Priced     bool    `json:"priced" parquet:"priced"`
+	Services   int     `json:"services" parquet:"services"`
+	Containers int     `json:"containers" parquet:"containers"`
+	CoresNow   float64 `json:"cores_now" parquet:"cores_now"`
+	CoresAfter float64 `json:"cores_after" parquet:"cores_after"`
+	// Saved is without what Ledger takes off for fragmentation.
+	Saved     float64 `json:"saved" parquet:"saved"`
+	SavedLow  float64 `json:"saved_low" parquet:"saved_low"`
+	SavedHigh float64 `json:"saved_high" parquet:"saved_high"`
+	// Rounding and Failover are those of Price.
+	Rounding *float64  `json:"rounding" parquet:"rounding,optional"`
+	Failover *float64  `json:"failover" parquet:"failover,optional"`
+	PerMonth *PerMonth `json:"per_month" parquet:"per_month,optional"`
+}
+
+// HoursPerMonth is how long a month is: a twelfth of a year.
+const HoursPerMonth = 730
+
+// PerMonth is what cores cost in a month, in the currency of the price that was given, and what of it comes back.
+type PerMonth struct {
+	Now       float64 `json:"now" parquet:"now"`
+	Saved     float64 `json:"saved" parquet:"saved"`
+	SavedLow  float64 `json:"saved_low" parquet:"saved_low"`
+	SavedHigh float64 `json:"saved_high" parquet:"saved_high"`
+}
+
+// Add adds more. Where no price was given both are nil.
+func (m *PerMonth) Add(more *PerMonth) {
+	if m != nil && more != nil {
+		m.Now, m.Saved, m.SavedLow, m.SavedHigh = m.Now+more.Now, m.Saved+more.Saved, m.SavedLow+more.SavedLow, m.SavedHigh+more.SavedHigh
+	}
+}
 
 // Ledger is the sum over all services.
 type Ledger struct {
@@ -160,6 +260,8 @@ type Ledger struct {
 	Saved         float64  `json:"saved" parquet:"saved"`
 	SavedLow      float64  `json:"saved_low" parquet:"saved_low"`
 	SavedHigh     float64  `json:"saved_high" parquet:"saved_high"`
+	// PerMonth is what they cost; null: no price was given.
+	PerMonth *PerMonth `json:"per_month" parquet:"per_month,optional"`
 }
 
 // Applied is what came of a remedy, over the containers that have rows without it and with it.

@@ -62,6 +62,65 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// Where recordings tell what remedies need, the ledger is by remedy, and says what each asks for and of how much of the
+// fleet that is known; elsewhere none of that is there.
+func TestByRemedy(t *testing.T) {
+	d := document()
+	page := func() string {
+		var text, html strings.Builder
+		if err := Write(&text, d, page.Style{Width: 200}); err != nil {
+			t.Fatal(err)
+		}
+		if err := HTML(&html, d, webpage.Origin{}); err != nil {
+			t.Fatal(err)
+		}
+		return text.String() + tags.ReplaceAllString(html.String(), " ")
+	}
+	if s := page(); strings.Contains(s, byRemedyTitle) || strings.Contains(s, pricesTitle) || strings.Contains(s, "same p99") {
+		t.Errorf("without prices:\n%s", s)
+	}
+	d.Priced = 2
+	d.ByRemedy = []ByRemedy{
+		{Remedy: Narrow, Asks: AsksNode, Priced: true, Services: 1, Containers: 2, CoresNow: 16, CoresAfter: 4.2, Saved: 11.8, SavedLow: 3,
+			SavedHigh: 12.5, Rounding: new(0.1)},
+		{Remedy: Lower, Asks: AsksLimit, Services: 1, Containers: 1, CoresNow: 8, CoresAfter: 6.9, Saved: 1.1},
+	}
+	d.Services[0].Priced = 2
+	d.Services[0].Prices = []Price{{Remedy: Narrow, CoresNow: 16, CoresAfter: 4.2}, {Remedy: Pin, CoresNow: 16, CoresAfter: 6}}
+	d.Services[0].JudgedOf, d.Services[0].JudgedQuantile, d.Services[0].JudgedMS = new("work\x1ber"), new(0.99), new(20.0)
+	s := page()
+	for _, want := range []string{"ores at the same p99, and at the same stops where", "2 of 3 containers with 16.0 of the cores", "11.8", "3.0-12.5",
+		"limit: another limit of the workload", "node: a setting on the node", `p99 of work\x1ber, 20 ms`, "keeps the p99 within 5 %"} {
+		if strings.Count(s, want) != 2 {
+			t.Errorf("not both have %q:\n%s", want, s)
+		}
+	}
+	if strings.Contains(s, AsksCode+": ") || strings.Count(s, "An estimate") != 2 {
+		t.Errorf("%s", s)
+	}
+}
+
+// Money is told where a price was given, and of how many cores it is not known.
+func TestMoneyIsTold(t *testing.T) {
+	d := document()
+	d.Ledger.PerMonth, d.CoresWithoutPrice = &PerMonth{70080, 37668, 350.4, 66576}, 3
+	d.Services[0].PerMonth = &PerMonth{Saved: 512.345}
+	var b strings.Builder
+	if err := Write(&b, d, page.Style{Width: 240}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"in a month of 730 h 70080, of which 37668 is saved, between 350.40 and 66576; " +
+		"3.0 cores are on nodes without a price", "SAVED A MONTH", "512.35, 0.00-0.00"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	var plain strings.Builder
+	if err := Write(&plain, document(), page.Style{Width: 240}); err != nil || strings.Contains(plain.String(), "MONTH") {
+		t.Errorf("%v, money without a price:\n%s", err, plain.String())
+	}
+}
+
 // What is kept for hosts that fail is told, and for whom nothing helps.
 func TestFailoverIsTold(t *testing.T) {
 	d := document()

@@ -19,7 +19,7 @@ const mostServices = 1000
 func Metrics(w io.Writer, d Document) error {
 	g := gauges{prometheus.NewPedanticRegistry()}
 	l := d.Ledger
-	cores := g.vector("unthrottle_fleet_cores", "Cores: now, and after at the same stops with the bounds of the estimate.",
+	cores := g.vector("unthrottle_fleet_cores", "Cores: now, and after with the bounds of the estimate.",
 		"state")
 	setStates(cores, map[string]*float64{
 		"now": &l.CoresNow, "after": &l.CoresAfter, "after_low": less(&l.CoresNow, &l.SavedHigh),
@@ -91,7 +91,7 @@ func (g gauges) services(services []Service) {
 		func(a, b Service) int { return cmp.Compare(cores(b), cores(a)) })
 	services = services[:min(len(services), mostServices)]
 	states := g.vector("unthrottle_fleet_service_cores",
-		"Cores of a service: now, and after at the same stops with the bounds of the estimate.", "service", "state")
+		"Cores of a service: now, and after with the bounds of the estimate.", "service", "state")
 	for _, s := range services {
 		setStates(states, map[string]*float64{
 			"now": s.CoresNow, "after": s.CoresAfter, "after_low": s.CoresAfterLow, "after_high": s.CoresAfterHigh,

@@ -23,7 +23,7 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	p := htmlPage{
 		Head: webpage.Head{Title: "unthrottle fleet report", Name: "How many cores come back", From: from,
 			Facts: []webpage.Fact{{Name: "of", Value: head(d)}}},
-		Level: "near", Verdict: ledger(d)[0], Lines: ledger(d)[1:], Assumes: assumes(d),
+		Level: "near", Basis: basis(d), Verdict: ledger(d)[0], Lines: append(ledger(d)[1:], coverage(d)...), Assumes: assumes(d),
 		Ledger: bars(d.Ledger), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
 	}
 	if line := gone(d.Input); line != "" {
@@ -32,8 +32,14 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	if d.Ledger.SavedLow > 0 {
 		p.Level = "fine"
 	}
+	if d.Priced > 0 {
+		p.ByRemedy, p.Asks = newPageTable(byRemedyTitle, remedyColumns(d), d.ByRemedy, 0), asks(d.ByRemedy)
+	}
+	if rows, left := ranked(d.Services, savedAtP99); len(rows) > 0 {
+		p.Prices = newPageTable(pricesTitle, priceColumns, rows, left)
+	}
 	for _, r := range rankings(d.Services) {
-		t := newPageTable(r.title, serviceColumns, r.rows, r.left)
+		t := newPageTable(r.title, servicesColumns(d), r.rows, r.left)
 		for i, s := range r.rows {
 			t.Rows[i].Percent = 100 * *r.by(s) / *r.by(r.rows[0])
 		}
@@ -57,11 +63,14 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 // htmlPage is what the template shows.
 type htmlPage struct {
 	Head             webpage.Head
-	Level, Verdict   string // Level is the verdict's class
+	Level            string // the verdict's class
+	Basis, Verdict   string
 	Lines            []string
 	Assumes          string
 	Ledger           []pageBar
 	Picture          *picture
+	ByRemedy, Prices *pageTable
+	Asks             string
 	Rankings         []*pageTable
 	Spread, Shards   *pageTable
 	SpreadAssumes    string

@@ -34,8 +34,22 @@ var Tables = []Table{
 		}
 		return rows
 	}),
+	tableOf("prices", func(d Document) (rows []priceRow) {
+		for _, s := range d.Services {
+			for _, p := range s.Prices {
+				rows = append(rows, priceRow{about(d), s.Name, p})
+			}
+		}
+		return rows
+	}),
 	tableOf("ledger", func(d Document) []ledgerRow {
-		return []ledgerRow{{about(d), d.Containers, d.Hosts, d.ByBounds, d.Ledger}}
+		return []ledgerRow{{about(d), d.Containers, d.Hosts, d.Priced, d.ByBounds, d.Ledger}}
+	}),
+	tableOf("remedies", func(d Document) (rows []remedyRow) {
+		for _, r := range d.ByRemedy {
+			rows = append(rows, remedyRow{about(d), r})
+		}
+		return rows
 	}),
 	tableOf("applied", func(d Document) (rows []appliedRow) {
 		for _, a := range d.Applied {
@@ -71,10 +85,22 @@ type roleRow struct {
 	Role
 }
 
+type priceRow struct {
+	ofReport
+	Service string `parquet:"service"`
+	Price
+}
+
+type remedyRow struct {
+	ofReport
+	ByRemedy
+}
+
 type ledgerRow struct {
 	ofReport
 	Containers int `parquet:"containers"`
 	Hosts      int `parquet:"hosts"`
+	Priced     int `parquet:"priced"`
 	ByBounds   int `parquet:"by_bounds"`
 	Ledger
 }

@@ -44,6 +44,15 @@ func read[R any](t *testing.T, name string, d Document) []R {
 func TestTables(t *testing.T) {
 	d := document()
 	d.Services[1].Workload = &Workload{Kind: "Deployment", Namespace: "shop", Name: "cart", Container: "app", LimitCPUs: new(4.0)}
+	d.ByRemedy = []ByRemedy{{Remedy: Pin, Asks: AsksNode, Priced: true, CoresNow: 3}, {Remedy: Lower, Rounding: new(0.1)}}
+	d.Services[0].Prices = []Price{{Remedy: Pin, CPUs: 2, CPUsHigh: new(3.0)}, {Remedy: Lower, CPUs: 1.5}}
+	if got := read[Price](t, "prices", d); !reflect.DeepEqual(got, d.Services[0].Prices) {
+		t.Errorf("%+v", got)
+	}
+	d.Services[0].Prices = nil
+	if got := read[ByRemedy](t, "remedies", d); !reflect.DeepEqual(got, d.ByRemedy) {
+		t.Errorf("%+v", got)
+	}
 	if got := read[Service](t, "services", d); !reflect.DeepEqual(got, d.Services) {
 		t.Errorf("%+v", got)
 	}
@@ -103,6 +112,7 @@ func TestTablesAreInTheirPage(t *testing.T) {
 		}
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[Service](), reflect.TypeFor[Workload](),
+		reflect.TypeFor[Price](), reflect.TypeFor[ByRemedy](),
 		reflect.TypeFor[Ledger](), reflect.TypeFor[Applied](), reflect.TypeFor[Unknown]()} {
 		for _, f := range reflect.VisibleFields(of) {
 			if column, _, _ := strings.Cut(f.Tag.Get("parquet"), ","); column != f.Tag.Get("json") && column != "-" {

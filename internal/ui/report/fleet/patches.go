@@ -57,8 +57,10 @@ func noPatch(s *Service) string {
 		return "it is no Deployment, StatefulSet or DaemonSet, or that is not known"
 	case s.Unknown > s.Young:
 		return "what some of its containers need is not known"
+	case s.Remedy != nil && Asks[*s.Remedy] == AsksNode:
+		return "it saves by a burst, a narrow or a pin, which no field of a pod sets: a ThrottlePolicy does"
 	case s.Remedy == nil || *s.Remedy != Lower:
-		return "it saves by a burst, which no field of a pod sets: a ThrottlePolicy does"
+		return "it saves by more than another limit, which its owners have to change"
 	case w.LimitCPUs == nil:
 		return "its containers have different limits now"
 	case s.LimitHigh == nil || !(tenthsUp(*s.LimitHigh) < *w.LimitCPUs):
@@ -75,7 +77,7 @@ func tenthsUp(cpus float64) float64 { return math.Ceil(10*cpus-1e-9) / 10 }
 // Parts of a patch. JSON strings are YAML's: a name such as "on" stays a string.
 const (
 	patchHead = `# By 'unthrottle fleet report', from rows of %s to %s UTC. A limit is the upper bound of what stops the
-# container for no more than %s of its time to work.
+# container for no more than %s of its time to work%s.
 apiVersion: apps/v1
 kind: %s
 metadata:
@@ -96,9 +98,12 @@ spec:
 // patch is the file of the services of one workload, its containers.
 func patch(d Document, services []Service) []byte {
 	var b strings.Builder
-	w := services[0].Workload
+	w, kept := services[0].Workload, ""
+	if slices.ContainsFunc(services, func(s Service) bool { return s.Priced > 0 }) {
+		kept = ", and keeps its\n# p99 where a recording tells it"
+	}
 	fmt.Fprintf(&b, patchHead, d.From.UTC().Format("2006-01-02 15:04"), d.Until.UTC().Format("2006-01-02 15:04"),
-		percent(&d.Bound), w.Kind, w.Name, w.Namespace)
+		percent(&d.Bound), kept, w.Kind, w.Name, w.Namespace)
 	for _, s := range services {
 		w, to := s.Workload, tenthsUp(*s.LimitHigh)
 		fmt.Fprintf(&b, patchContainer, w.Container, millis(*w.LimitCPUs), millis(*s.LimitLow), millis(to),

@@ -73,7 +73,7 @@ func TestPatches(t *testing.T) {
 	}
 	want := []string{
 		"1 service: it is no Deployment, StatefulSet or DaemonSet, or that is not known",
-		"1 service: it saves by a burst, which no field of a pod sets: a ThrottlePolicy does",
+		"1 service: it saves by a burst, a narrow or a pin, which no field of a pod sets: a ThrottlePolicy does",
 		"1 service: its containers have different limits now",
 		"1 service: the estimate may be off by all that it saves", "1 service: what some of its containers need is not known",
 		"3 services: its names are none that Kubernetes allows",

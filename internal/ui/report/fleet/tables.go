@@ -3,11 +3,13 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
@@ -109,6 +111,124 @@ func spender(s Service) string {
 		return "a " + *s.StoppedBy + "'s"
 	}
 	return figure.Missing
+}
+
+// byRemedyTitle and pricesTitle stand above the tables of remedies.
+const (
+	byRemedyTitle = "By remedy: the one that needs fewest cores"
+	pricesTitle   = "Cores that services need at the same latency, with each remedy"
+)
+
+var byRemedyColumns = []column[ByRemedy]{
+	words("REMEDY", 0, 0, func(r ByRemedy) string { return r.Remedy }),
+	words("KEEPS", 0, 0, func(r ByRemedy) string {
+		if r.Priced {
+			return "p99"
+		}
+		return "stops"
+	}),
+	figures("SERVICES", 4, func(r ByRemedy) string { return strconv.Itoa(r.Services) }),
+	figures("CONTAINERS", 3, func(r ByRemedy) string { return strconv.Itoa(r.Containers) }),
+	figures("CORES", 0, func(r ByRemedy) string { return figure.Fixed(&r.CoresNow, 1) }),
+	figures("AFTER", 0, func(r ByRemedy) string { return figure.Fixed(&r.CoresAfter, 1) }),
+	figures("SAVED", 0, func(r ByRemedy) string { return figure.Fixed(&r.Saved, 1) }),
+	figures("BETWEEN", 0, func(r ByRemedy) string { return between(&r.SavedLow, &r.SavedHigh) }),
+	figures("ROUNDING", 1, func(r ByRemedy) string { return figure.Fixed(r.Rounding, 1) }),
+	words("ASKS FOR", 0, 2, func(r ByRemedy) string { return r.Asks }),
+}
+
+// remedyColumns and servicesColumns are the columns of a document, with what is saved in a month if that is known.
+func remedyColumns(d Document) []column[ByRemedy] {
+	return withMoney(d, byRemedyColumns, func(r ByRemedy) *PerMonth { return r.PerMonth })
+}
+
+func servicesColumns(d Document) []column[Service] {
+	return withMoney(d, serviceColumns, func(s Service) *PerMonth { return s.PerMonth })
+}
+
+func withMoney[Row any](d Document, columns []column[Row], of func(Row) *PerMonth) []column[Row] {
+	if d.Ledger.PerMonth == nil {
+		return columns
+	}
+	return append(slices.Clip(columns), figures("SAVED A MONTH", 0, func(r Row) string {
+		m := of(r)
+		if m == nil {
+			return figure.Missing
+		}
+		return fmt.Sprintf("%s, %s-%s", money(m.Saved), money(m.SavedLow), money(m.SavedHigh))
+	}))
+}
+
+// money is an amount: small ones with their hundredths.
+func money(v float64) string {
+	if math.Abs(v) < 1000 {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// askedFor is what a remedy asks for, for people.
+var askedFor = map[string]string{
+	AsksLimit:   "another limit of the workload",
+	AsksNode:    "a setting on the node, which unthrottle keeps",
+	AsksSetting: "the sizes of the service's pools",
+	AsksCode:    "a change of the service's code",
+	AsksShards:  "half as many containers, so that each that is lost takes twice as much with it",
+}
+
+// asks explains what the remedies ask for.
+func asks(remedies []ByRemedy) string {
+	var parts []string
+	for _, what := range []string{AsksLimit, AsksNode, AsksSetting, AsksCode, AsksShards} {
+		if slices.ContainsFunc(remedies, func(r ByRemedy) bool { return r.Asks == what }) {
+			parts = append(parts, what+": "+askedFor[what])
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+var priceColumns = slices.Concat([]column[Service]{
+	words("SERVICE", 24, 0, func(s Service) string { return shownName(s.Name) }),
+	words("LATENCY", 0, 5, judged),
+	figures("CORES", 0, func(s Service) string { return figure.Fixed(&s.Prices[0].CoresNow, 1) }),
+},
+	columnsOfPrices(),
+	[]column[Service]{words("REMEDY", 0, 0, func(s Service) string { return known(s.Remedy) })},
+)
+
+// columnsOfPrices are what remains with each remedy.
+func columnsOfPrices() (columns []column[Service]) {
+	for _, remedy := range []string{Lower, Burst, Narrow, Pin, Pools, Budget, Halved} {
+		columns = append(columns, figures(strings.ToUpper(remedy), 0, func(s Service) string {
+			for _, p := range s.Prices {
+				if p.Remedy == remedy {
+					return figure.Fixed(&p.CoresAfter, 1)
+				}
+			}
+			return figure.Missing
+		}))
+	}
+	return columns
+}
+
+// judged is which latency stays.
+func judged(s Service) string {
+	if s.JudgedOf == nil || s.JudgedQuantile == nil {
+		return figure.Missing
+	}
+	of := shownName(*s.JudgedOf)
+	if *s.JudgedOf == "" {
+		of = "pools"
+	}
+	return fmt.Sprintf("%s of %s, %s", objective.Percentile(*s.JudgedQuantile), of, milliseconds(s.JudgedMS))
+}
+
+// savedAtP99 is what a service with prices needs less than it has.
+func savedAtP99(s Service) *float64 {
+	if len(s.Prices) == 0 {
+		return nil
+	}
+	return saved(s)
 }
 
 // shardsTitle and shardsAssume stand around the table of shards.

@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,14 +18,24 @@ func Write(w io.Writer, d Document, style page.Style) error {
 	if line := gone(d.Input); line != "" {
 		p.Hanging("  ", line)
 	}
-	p.Section(p.Bolden("Cores at the same stops"))
-	for _, line := range ledger(d) {
+	p.Section(p.Bolden("C" + strings.TrimPrefix(basis(d), "c")))
+	for _, line := range append(ledger(d), coverage(d)...) {
 		p.Hanging("  ", line)
 	}
 	p.Hanging("  ", assumes(d))
+	if d.Priced > 0 {
+		p.Section(p.Bolden(byRemedyTitle))
+		newTable(p, remedyColumns(d), d.ByRemedy).Missing(p)
+		p.Paragraph(asks(d.ByRemedy))
+	}
+	if rows, left := ranked(d.Services, savedAtP99); len(rows) > 0 {
+		p.Section(p.Bolden(pricesTitle))
+		newTable(p, priceColumns, rows).Missing(p)
+		more(p, left)
+	}
 	for _, r := range rankings(d.Services) {
 		p.Section(p.Bolden(r.title))
-		newTable(p, serviceColumns, r.rows).Missing(p)
+		newTable(p, servicesColumns(d), r.rows).Missing(p)
 		more(p, r.left)
 	}
 	if rows, left := ranked(d.Services, unlike); len(rows) > 0 {
@@ -69,6 +80,14 @@ func ledger(d Document) []string {
 			l.SavedHigh),
 		fmt.Sprintf("rounding up takes %.1f of what is needed after", l.Rounding),
 	}
+	if m := l.PerMonth; m != nil {
+		line := fmt.Sprintf("in a month of %d h %s, of which %s is saved, between %s and %s", HoursPerMonth, money(m.Now), money(m.Saved),
+			money(m.SavedLow), money(m.SavedHigh))
+		if d.CoresWithoutPrice > 0 {
+			line += fmt.Sprintf("; %.1f cores are on nodes without a price, and not in these figures", d.CoresWithoutPrice)
+		}
+		lines = slices.Insert(lines, 1, line)
+	}
 	if l.Fragmentation == nil {
 		lines = append(lines, "fragmentation of exclusive CPUs is not known from these rows, and not in these figures")
 	} else {
@@ -89,12 +108,40 @@ func ledger(d Document) []string {
 	return append(lines, line)
 }
 
+// basis is what the cores are compared at.
+func basis(d Document) string {
+	if d.Priced == 0 {
+		return "cores at the same stops"
+	}
+	return "cores at the same p99, and at the same stops where it is not known"
+}
+
+// coverage says of how many containers recordings tell what they need; none: of none.
+func coverage(d Document) []string {
+	if d.Priced == 0 {
+		return nil
+	}
+	cores := 0.0
+	for _, r := range d.ByRemedy {
+		if r.Priced {
+			cores += r.CoresNow
+		}
+	}
+	return []string{fmt.Sprintf("recordings tell what %d of %s with %.1f of the cores need at the same p99", d.Priced,
+		text.Count(d.Containers, "container"), cores)}
+}
+
 // assumes says what the figures rest on.
 func assumes(d Document) string {
 	line := fmt.Sprintf("An estimate: 'after' is the least limit, with a burst of one quota where that is the remedy, "+
 		"with which a quota stops no container for a larger share of its time to work than now, or than %s, and delays no "+
 		"more work. It is modelled from what came in each period, and the bounds are what the model may be off by.",
 		percent(&d.Bound))
+	if d.Priced > 0 {
+		line = "An estimate: 'after' is the least with the remedy with which a replay of a recording of a busy time keeps the " +
+			"p99 within 5 %, and serves as much; the bounds are those of 90 % of other times. Without a recording: " +
+			strings.TrimPrefix(line, "An estimate: ")
+	}
 	if d.ByBounds > 0 {
 		line += fmt.Sprintf(" Rows of %s have no periods: there 'after' serves every order of what they wanted, the lower "+
 			"bound is the mean of the busiest five minutes, and the upper one the widest moment.",

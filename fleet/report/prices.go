@@ -1,0 +1,183 @@
+package report
+
+import (
+	"context"
+	"maps"
+	"math"
+
+	"github.com/unthrottle/unthrottle/fleet/engine"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+)
+
+// pricing is what recordings tell of each remedy: how many CPUs a container needs for the judged latency to stay.
+type pricing struct {
+	// of is whose latency is judged, ms what it was; "" and 0: containers differ in whose.
+	of           string
+	quantile, ms float64
+	// needs are by forecast's names. high is infinite where no number of CPUs surely does.
+	needs map[string]size
+}
+
+// prices reads the pricings of containers.
+func prices(ctx context.Context, e engine.Engine, of func(containerNo int64) *sized) error {
+	return engine.Each(ctx, e, "prices", func(line struct {
+		ContainerNo                 int64
+		PricedOf, PricedRemedy      string
+		PricedQuantile              float64
+		PricedMicroseconds          int64
+		MilliCPUs                   int32
+		LowMilliCPUs, HighMilliCPUs *int32
+	}) {
+		c := of(line.ContainerNo)
+		if c.pricing == nil {
+			c.pricing = &pricing{line.PricedOf, line.PricedQuantile, float64(line.PricedMicroseconds) / 1000, map[string]size{}}
+		}
+		need := size{float64(line.MilliCPUs) / 1000, 0, math.Inf(1)}
+		if line.LowMilliCPUs != nil {
+			need.low = float64(*line.LowMilliCPUs) / 1000
+		}
+		if line.HighMilliCPUs != nil {
+			need.high = float64(*line.HighMilliCPUs) / 1000
+		}
+		c.pricing.needs[line.PricedRemedy] = need
+	})
+}
+
+// priceTogether gives containers of a service with the same settings one pricing: what the one needs that needs most,
+// with each remedy of which all recordings tell it, and no less than the mean of the busiest five minutes. So last
+// week's pods tell what this week's need. Without a recording they keep what rows tell.
+func priceTogether(containers []*sized) {
+	var all *pricing
+	busiest := 0.0
+	for _, c := range containers {
+		if c.WidestMeanCPUs != nil {
+			busiest = max(busiest, *c.WidestMeanCPUs)
+		}
+		switch p := c.pricing; {
+		case p == nil:
+		case all == nil:
+			all = &pricing{p.of, p.quantile, p.ms, maps.Clone(p.needs)}
+		default:
+			all.take(p)
+		}
+	}
+	if all != nil {
+		for name, need := range all.needs {
+			need.take(exactly(busiest))
+			all.needs[name] = need
+		}
+	}
+	for _, c := range containers {
+		if c.pricing = nil; all != nil && len(all.needs) > 0 && c.unfit() == "" {
+			c.pricing, c.unknown, c.byBounds = all, "", false
+		}
+	}
+}
+
+func (p *pricing) take(other *pricing) {
+	if p.of != other.of || p.quantile != other.quantile {
+		p.of, p.quantile, p.ms = "", 0, 0
+	}
+	if p.quantile > 0 {
+		p.ms = max(p.ms, other.ms)
+	}
+	for name, need := range p.needs {
+		if more, ok := other.needs[name]; ok {
+			need.take(more)
+			p.needs[name] = need
+		} else {
+			delete(p.needs, name)
+		}
+	}
+}
+
+// remedies are what a pricing may tell of, those first that ask for least, with their names in the report.
+var remedies = []struct{ name, shown string }{
+	{forecast.Limit, view.Lower}, {forecast.Burst, view.Burst}, {forecast.Narrow, view.Narrow}, {forecast.Pin, view.Pin},
+	{forecast.Pools, view.Pools}, {forecast.Budget, view.Budget}, {forecast.Shards, view.Halved},
+}
+
+// priced are the options that a pricing tells of. Exclusive CPUs are whole, and only fewer of them give pinned
+// containers' back.
+func (g *group) priced(s *service, fail int) (options []option) {
+	n := float64(g.containers)
+	for _, r := range remedies {
+		need, known := g.pricing.needs[r.name]
+		whole, shown := leastlimit.Tenths, r.shown
+		if r.name == forecast.Pin {
+			whole = leastlimit.Whole
+		}
+		if g.pinned {
+			known, shown = known && r.name == forecast.Pin, view.Lower
+		}
+		if !known || whole(need.cpus) > g.each+1e-9 && r.name == forecast.Pin {
+			continue
+		}
+		o := option{remedy: shown, limit: need}
+		if r.name != forecast.Shards {
+			o.needed = remaining(need, s.load, g.each, whole).times(n)
+		} else if half, load, ok := s.halved(g, fail); ok {
+			o.needed = remaining(need.times(2), load, 2*g.each, whole).times(half)
+			o.high = min(o.high, g.cores)
+		} else {
+			continue
+		}
+		if o.after <= g.cores { // half of an odd number of containers may need more
+			options = append(options, o)
+		}
+	}
+	if len(options) == 0 || options[0].remedy != view.Lower {
+		keeps := option{remedy: view.Leave, needed: needed{after: g.cores, low: g.cores, high: g.cores}, limit: exactly(g.each)}
+		options = append([]option{keeps}, options...)
+	}
+	return options
+}
+
+// halved is half of a group's containers, and how much of its load each carries when hosts fail. ok is false where there
+// cannot be half as many, such as of a DaemonSet.
+func (s *service) halved(g *group, fail int) (containers, load float64, ok bool) {
+	if g.containers < 2 || s.workload.kind == demand.DaemonSetOrJob || s.workload.kind == demand.CronJob {
+		return 0, 0, false
+	}
+	half := (g.containers + 1) / 2
+	load, ok = survives(s.spread(half), fail)
+	return float64(half), load, ok
+}
+
+// showPrices adds to the document what the largest group with a pricing needs with each remedy.
+func (s *service) showPrices(to *view.Service, fail int) {
+	to.Priced, to.Prices = s.priced, []view.Price{}
+	var of *group
+	for _, g := range s.groups {
+		if g.pricing != nil && (of == nil || g.cores > of.cores) {
+			of = g
+		}
+	}
+	if of == nil {
+		return
+	}
+	if p := of.pricing; p.quantile > 0 {
+		to.JudgedOf, to.JudgedQuantile, to.JudgedMS = &p.of, &p.quantile, &p.ms
+	}
+	for _, o := range of.options {
+		if o.remedy == view.Leave {
+			continue
+		}
+		price := view.Price{Remedy: o.remedy, CPUs: rounded(o.limit.cpus), CPUsLow: rounded(o.limit.low), Containers: of.containers,
+			CoresNow: rounded(of.cores), CoresAfter: rounded(o.after), CoresAfterLow: rounded(o.low), CoresAfterHigh: rounded(o.high),
+			Asks: view.Asks[o.remedy]}
+		if !math.IsInf(o.limit.high, 1) {
+			price.CPUsHigh = new(rounded(o.limit.high))
+		}
+		if o.remedy != view.Pin {
+			price.Rounding = new(rounded(o.rounding))
+		}
+		if fail > 0 {
+			price.Failover = new(rounded(o.failover))
+		}
+		to.Prices = append(to.Prices, price)
+	}
+}

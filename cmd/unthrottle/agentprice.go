@@ -8,11 +8,14 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/infile"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 // priceFile finds the least CPUs of each remedy from a recording, for the rows of the fleet.
-func priceFile(ctx context.Context, name string, each func(n int, do func(i int) error) error) (demand.Pricing, error) {
+func priceFile(
+	ctx context.Context, name string, o objective.Objective, each func(n int, do func(i int) error) error,
+) (demand.Pricing, error) {
 	file, err := infile.Open(ctx, name)
 	if err != nil {
 		return demand.Pricing{}, err
@@ -22,7 +25,7 @@ func priceFile(ctx context.Context, name string, each func(n int, do func(i int)
 	if err != nil {
 		return demand.Pricing{}, err
 	}
-	f, err := forecast.Price(l, schedExt().Can, each)
+	f, err := forecast.Price(l, schedExt().Can, o, each)
 	if err != nil {
 		return demand.Pricing{}, err
 	}
@@ -48,7 +51,7 @@ func pricingOf(f *forecast.Forecast) demand.Pricing {
 	}
 	for _, of := range f.Priced {
 		if of.Bound != nil {
-			p.Bound = time.Duration(*of.Bound * float64(time.Millisecond))
+			p.Bound = time.Duration(math.Round(*of.Bound*1000)) * time.Microsecond
 		}
 		price := demand.Price{Remedy: of.Remedy.Name, MilliCPUs: thousandths(of.CPUs), LowMilliCPUs: thousandths(of.Low),
 			HighMilliCPUs: thousandths(of.High), Why: of.Why}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
@@ -128,7 +129,7 @@ func TestForecastSmallest(t *testing.T) {
 // What the agent finds in a recording is what rows have of it.
 func TestPriceFile(t *testing.T) {
 	replays := 0
-	p, err := priceFile(t.Context(), writtenRecording(t, true, 0), func(n int, do func(int) error) error {
+	p, err := priceFile(t.Context(), writtenRecording(t, true, 0), objective.Objective{}, func(n int, do func(int) error) error {
 		for i := range n {
 			replays++
 			if err := do(i); err != nil {
@@ -147,7 +148,7 @@ func TestPriceFile(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if _, err := priceFile(t.Context(), writtenRecording(t, false, 0), nil); err == nil {
+	if _, err := priceFile(t.Context(), writtenRecording(t, false, 0), objective.Objective{}, nil); err == nil {
 		t.Error("a container without a limit has a price")
 	}
 }

@@ -26,8 +26,8 @@ import (
 func TestOlderFiles(t *testing.T) {
 	dir := t.TempDir()
 	var rows []demand.Row
-	for no := range 8 {
-		r := priced(withCandidates(rowOf("cart", no, noon, 4, 4)))
+	for no := range 9 {
+		r := priced(withCandidates(rowOf([]string{"cart", "mail"}[no/8], no, noon, 4, 4)))
 		r.Node = fmt.Sprintf("n%d", no)
 		rows = append(rows, r)
 	}
@@ -35,7 +35,7 @@ func TestOlderFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 2: waitingColumns, 3: laterColumns,
-		4: laterColumns, 5: stopColumns, 6: recordingColumns, 7: pricedColumns} {
+		4: laterColumns, 5: stopColumns, 6: recordingColumns, 7: pricedColumns, 8: objectiveColumns} {
 		older(t, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", fmt.Sprintf("n%d.parquet", no)), rows[no], columns)
 	}
 	for _, batch := range []int{0, 1, 4} {
@@ -43,17 +43,18 @@ func TestOlderFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Containers != 8 || d.ByBounds != 3 || len(d.Input.Refused) != 0 || len(d.Input.Problems) != 0 {
-			t.Errorf("%d files at once: %d containers, %d by bounds, %+v", batch, d.Containers, d.ByBounds, d.Input)
+		if d.Containers != 9 || d.ByBounds != 3 || d.Priced != 1 || len(d.Input.Refused) != 0 || len(d.Input.Problems) != 0 {
+			t.Errorf("%d files at once: %d containers, %d by bounds, %d priced, %+v", batch, d.Containers, d.ByBounds, d.Priced, d.Input)
 		}
 	}
 }
 
-// Columns that programs before them do not have: those of prices, before them those of recordings and of CPU lists,
-// before these that of stops, before it those of waiting, before these those of the host and of memory, and before these
-// those of periods.
+// Columns that programs before them do not have: those of objectives, before them those of prices, before these those of
+// recordings and of CPU lists, before these that of stops, before it those of waiting, before these those of the host and
+// of memory, and before these those of periods.
 var (
-	pricedColumns    = regexp.MustCompile("^Price")
+	objectiveColumns = regexp.MustCompile("^Objective")
+	pricedColumns    = regexp.MustCompile("^Price|^Objective")
 	recordingColumns = regexp.MustCompile(newestColumns)
 	stopColumns      = regexp.MustCompile(newestColumns + "|^Stops$")
 	waitingColumns   = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting")
@@ -61,7 +62,7 @@ var (
 	laterColumns     = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting|^Host|^Memory|Candidate|^PeriodMicroseconds$")
 )
 
-const newestColumns = "^Price|^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
+const newestColumns = "^Price|^Objective|^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
 
 // older writes a row as programs without some columns did.
 func older(t *testing.T, name string, r demand.Row, without *regexp.Regexp) {
@@ -145,6 +146,8 @@ func TestBadInput(t *testing.T) {
 		"host":      func(r *demand.Row) { r.HostCPUs = new(int32(0)) },
 		"memory":    func(r *demand.Row) { r.MemoryBytes = new(int64(-1)) },
 		"negative":  func(r *demand.Row) { r.Width = []demand.Level{{CPUs: -1, Microseconds: 5}} },
+		"objective": func(r *demand.Row) { r.ObjectiveMicroseconds = new(int64(20_000)) },
+		"goal":      func(r *demand.Row) { r.ObjectiveQuantile, r.ObjectiveMicroseconds = new(99.0), new(int64(20_000)) },
 		"unpriced":  func(r *demand.Row) { *r = priced(*r); r.PricedAt = nil },
 		"long ago":  func(r *demand.Row) { *r = priced(*r); r.PricedAt = new(r.Start.AddDate(0, 0, -2)) },
 		"quantile":  func(r *demand.Row) { *r = priced(*r); r.PricedQuantile = new(math.NaN()) },

@@ -24,7 +24,8 @@ func TestMoney(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := func(prices ...CorePrice) view.Document {
-		d, err := Make(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour), Bound: 0.001, CorePrices: prices})
+		d, err := Make(t.Context(), opened(t, 0),
+			Options{Files: filesIn(t, dir), Now: noon.Add(time.Hour), Bound: 0.001, CorePrices: prices})
 		if err != nil {
 			t.Fatal(err)
 		}

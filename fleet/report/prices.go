@@ -17,6 +17,8 @@ type pricing struct {
 	// of is whose latency is judged, ms what it was; "" and 0: containers differ in whose.
 	of           string
 	quantile, ms float64
+	// byObjective: the latency must keep to ms, the objective, and not to what it was.
+	byObjective bool
 	// needs are by forecast's names. high is infinite where no number of CPUs surely does.
 	needs map[string]size
 }
@@ -30,10 +32,12 @@ func prices(ctx context.Context, e engine.Engine, of func(containerNo int64) *si
 		PricedMicroseconds          int64
 		MilliCPUs                   int32
 		LowMilliCPUs, HighMilliCPUs *int32
+		ByObjective                 int
 	}) {
 		c := of(line.ContainerNo)
 		if c.pricing == nil {
-			c.pricing = &pricing{line.PricedOf, line.PricedQuantile, float64(line.PricedMicroseconds) / 1000, map[string]size{}}
+			c.pricing = &pricing{line.PricedOf, line.PricedQuantile, float64(line.PricedMicroseconds) / 1000, line.ByObjective == 1,
+				map[string]size{}}
 		}
 		need := size{float64(line.MilliCPUs) / 1000, 0, math.Inf(1)}
 		if line.LowMilliCPUs != nil {
@@ -59,7 +63,7 @@ func priceTogether(containers []*sized) {
 		switch p := c.pricing; {
 		case p == nil:
 		case all == nil:
-			all = &pricing{p.of, p.quantile, p.ms, maps.Clone(p.needs)}
+			all = &pricing{p.of, p.quantile, p.ms, p.byObjective, maps.Clone(p.needs)}
 		default:
 			all.take(p)
 		}
@@ -78,8 +82,8 @@ func priceTogether(containers []*sized) {
 }
 
 func (p *pricing) take(other *pricing) {
-	if p.of != other.of || p.quantile != other.quantile {
-		p.of, p.quantile, p.ms = "", 0, 0
+	if p.of != other.of || p.quantile != other.quantile || p.byObjective != other.byObjective || p.byObjective && p.ms != other.ms {
+		p.of, p.quantile, p.ms, p.byObjective = "", 0, 0, false
 	}
 	if p.quantile > 0 {
 		p.ms = max(p.ms, other.ms)
@@ -147,6 +151,26 @@ func (s *service) halved(g *group, fail int) (containers, load float64, ok bool)
 	return float64(half), load, ok
 }
 
+// objective is what a group needs, with nothing but its limit or its CPUs, to keep its objective; nil: it has none, or no
+// number of CPUs keeps it.
+func (g *group) objective(load float64) *view.Objective {
+	name, whole := forecast.Limit, leastlimit.Tenths
+	if g.pinned {
+		name, whole = forecast.Pin, leastlimit.Whole
+	}
+	need, known := g.pricing.needs[name]
+	if !known || !g.pricing.byObjective {
+		return nil
+	}
+	all := func(cpus float64) float64 { return rounded(float64(g.containers) * whole(load*cpus)) }
+	o := view.Objective{Quantile: g.pricing.quantile, MS: g.pricing.ms, Cores: all(need.cpus), CoresLow: all(need.low)}
+	if !math.IsInf(need.high, 1) {
+		o.CoresHigh = new(all(need.high))
+	}
+	o.Slack = rounded(1 - o.Cores/g.cores)
+	return &o
+}
+
 // showPrices adds to the document what the largest group with a pricing needs with each remedy.
 func (s *service) showPrices(to *view.Service, fail int) {
 	to.Priced, to.Prices = s.priced, []view.Price{}
@@ -161,6 +185,7 @@ func (s *service) showPrices(to *view.Service, fail int) {
 	}
 	if p := of.pricing; p.quantile > 0 {
 		to.JudgedOf, to.JudgedQuantile, to.JudgedMS = &p.of, &p.quantile, &p.ms
+		to.Objective = of.objective(s.load)
 	}
 	for _, o := range of.options {
 		if o.remedy == view.Leave {

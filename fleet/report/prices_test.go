@@ -193,6 +193,43 @@ func TestPricesWithFailover(t *testing.T) {
 	near(t, "ledger", d.Ledger.Failover, 4)
 }
 
+// Where the recordings were judged by the objective of a service, the report says how far it is from that: with cores to
+// spare, or with too few. An older objective's recordings do not count.
+func TestObjective(t *testing.T) {
+	goal := func(r demand.Row, us int64) demand.Row {
+		r.ObjectiveQuantile, r.ObjectiveMicroseconds = new(0.99), &us
+		return r
+	}
+	later := noon.Add(demand.SlotLength)
+	limit := func(low, cpus, high int32) demand.Price { return price(forecast.Limit, low, cpus, high) }
+	old := goal(pricedAs(rowOf("loose", 0, noon, 4, 4), limit(4000, 4000, 4000)), 5_000)
+	old.UsedCPUSeconds = new(600.0)
+	old.PricedMicroseconds = new(int64(5_000))
+	unsure := limit(4900, 5000, 6000)
+	unsure.HighMilliCPUs = nil
+	d, _ := written(t, old, goal(pricedAs(rowOf("loose", 0, later, 4, 4), limit(2500, 2600, 3000)), 20_000),
+		goal(pricedAs(rowOf("loose", 1, later, 4, 4), limit(2400, 2500, 2600)), 20_000),
+		goal(pricedAs(rowOf("tight", 2, later, 4, 4), unsure), 20_000),
+		goal(pricedAs(rowOf("other", 3, later, 4, 4), limit(2000, 2000, 2000)), 30_000), // judged by what was recorded
+		pricedAs(rowOf("none", 4, later, 4, 4), limit(2000, 2000, 2000)))
+	loose := serviceOf(t, d, "loose/app")
+	if o := loose.Objective; o == nil || o.Quantile != 0.99 || o.MS != 20 || o.Cores != 5.2 || o.CoresLow != 5 || *o.CoresHigh != 6 ||
+		o.Slack != 0.35 {
+		t.Errorf("%+v", o)
+	}
+	near(t, "after", loose.CoresAfter, 5.2)
+	tight := serviceOf(t, d, "tight/app")
+	if o := tight.Objective; o == nil || o.Cores != 5 || o.CoresLow != 4.9 || o.CoresHigh != nil || o.Slack != -0.25 {
+		t.Errorf("%+v", o)
+	}
+	near(t, "never more than it has", tight.CoresAfter, 4)
+	for _, name := range []string{"other/app", "none/app"} {
+		if s := serviceOf(t, d, name); s.Objective != nil || s.Priced != 1 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // The ledger is that of plain code, for prices as chance has them.
 func TestLedgerOfPlainCode(t *testing.T) {
 	const seed = 11

@@ -52,6 +52,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 			r.Stops = []demand.Stop{{Microseconds: 4096, Periods: int32(1 + no)}, {Microseconds: 98_304, Periods: 2}}
 			if no%7 == 0 {
 				r = priced(r)
+				r.ObjectiveQuantile, r.ObjectiveMicroseconds = r.PricedQuantile, r.PricedMicroseconds
 			}
 			if no%5 == 0 {
 				r.RecordedSeconds, r.RequestCount = new(10.0), new(int64(no+3))
@@ -95,6 +96,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		},
 		func(r *demand.Row) { r.RecordedSeconds = new(-1.0) },
 		func(r *demand.Row) { *r = priced(*r); r.PricedAt = nil },
+		func(r *demand.Row) { r.ObjectiveQuantile = new(0.99) },
 		func(r *demand.Row) { *r = priced(*r); r.Prices[1].HighMilliCPUs = new(int32(1)) },
 		func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = "turbo" },
 		func(r *demand.Row) { *r = priced(*r); r.PricedQuantile = new(math.NaN()) },
@@ -116,7 +118,8 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	errs = append(errs, store.Write(copies, []demand.Row{part(beside, 150, 150), rows[0], rows[1]}),
 		os.CopyFS(filepath.Join(dir, "cluster=copy"), os.DirFS(filepath.Join(copies, "cluster=eu1"))))
 	hour := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12")
-	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns, waitingColumns, stopColumns, recordingColumns, pricedColumns} {
+	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns, waitingColumns, stopColumns, recordingColumns,
+		pricedColumns, objectiveColumns} {
 		r := withCandidates(rowOf("older", no, noon, 4, 4))
 		r.Node = fmt.Sprint("older", no)
 		older(t, filepath.Join(hour, r.Node+".parquet"), r, columns)

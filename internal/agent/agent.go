@@ -23,6 +23,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/demand/collect"
 	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -271,10 +272,18 @@ func (a *agent) export() error {
 	a.sink = collect.New(collect.Options{Names: demand.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir,
 		Keep: store.Keep{For: of.KeepFor, Bytes: of.KeepBytes}, Now: a.time, Kept: a.tellExport, FS: a.Host,
 		Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"),
-		InForce: func() ([]txn.InForce, error) { return apply.Status(a.Env) },
-		Failed:  func(err error) { a.Log.Error("rows of the fleet could not be kept for now", "error", err) },
+		InForce: func() ([]txn.InForce, error) { return apply.Status(a.Env) }, Objective: a.objective,
+		Failed: func(err error) { a.Log.Error("rows of the fleet could not be kept for now", "error", err) },
 	})
 	return nil
+}
+
+// objective is that of the rule in force for a container, by its pod's labels and annotations; the zero value: it has none.
+func (a *agent) objective(c container.Container) objective.Objective {
+	if rule := a.Rules.Effective(c, a.chooser.pods.pod(c.ID)).Rule; rule != nil {
+		return rule.Objective
+	}
+	return objective.Objective{}
 }
 
 // newcomersAhead has what is in force looked after in each of the next rounds. It does not wait.

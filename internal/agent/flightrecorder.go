@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -38,8 +39,11 @@ type Flight struct {
 	Read   func(ctx context.Context, file string) (fix.Learned, error)
 	// Explain explains one: rows of the fleet have its responses and requests.
 	Explain func(ctx context.Context, file string) (diagnose.Explanation, error)
-	// Price finds the least CPUs of each remedy from a recording, with replays by each, which may end early; nil: none does.
-	Price func(ctx context.Context, file string, each func(n int, do func(i int) error) error) (demand.Pricing, error)
+	// Price finds the least CPUs of each remedy from a recording, for its objective if it has one, with replays by each, which
+	// may end early; nil: none does.
+	Price func(
+		ctx context.Context, file string, o objective.Objective, each func(n int, do func(i int) error) error,
+	) (demand.Pricing, error)
 	// Dir is where periods and recordings are kept.
 	Dir string
 }

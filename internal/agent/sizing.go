@@ -202,7 +202,8 @@ func (r *recorder) price(ctx context.Context) error {
 			var err error
 			r.spent.do(partPricing, func() {
 				begin := r.cpu()
-				priced, err = r.Flight.Price(ctx, p.kept.File, within(ctx, func() bool { return r.cpu()-begin < mostPricing }))
+				priced, err = r.Flight.Price(ctx, p.kept.File, r.objective(p.container),
+					within(ctx, func() bool { return r.cpu()-begin < mostPricing }))
 			})
 			if gone := os.Remove(p.kept.File); err == nil {
 				err = gone

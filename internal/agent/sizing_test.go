@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
@@ -141,6 +143,9 @@ func TestSizesABusyContainer(t *testing.T) {
 			_, err := io.WriteString(w, "events")
 			return err
 		})
+		goal := objective.Objective{Quantile: 0.99, Bound: 20 * time.Millisecond}
+		a.Rules.Rules = []policy.Rule{{Match: policy.Match{Cgroup: "/none/**"}}, {Objective: goal}}
+		a.chooser, a.Host = &chooser{}, &cgroup.Host{}
 		a.Rules.Export.Dir, a.Rules.Export.Node = t.TempDir(), "n1"
 		if err := a.export(); err != nil {
 			t.Fatal(err)
@@ -148,8 +153,12 @@ func TestSizesABusyContainer(t *testing.T) {
 		used, replays := time.Duration(0), 0
 		a.recorder.threadCPU = func() time.Duration { return used }
 		var files []string
-		a.Flight.Price = func(_ context.Context, file string, each func(int, func(int) error) error) (demand.Pricing, error) {
-			files = append(files, file)
+		a.Flight.Price = func(
+			_ context.Context, file string, of objective.Objective, each func(int, func(int) error) error,
+		) (demand.Pricing, error) {
+			if files = append(files, file); of != goal {
+				t.Errorf("priced for %s", of)
+			}
 			if _, err := os.Stat(file); err != nil {
 				t.Error(err)
 			}
@@ -190,14 +199,15 @@ func TestSizesABusyContainer(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := a.sink.Close(nil); err != nil {
+		if _, err := a.sink.Close([]observe.Observation{o}); err != nil {
 			t.Fatal(err)
 		}
 		began := o.Start.UTC()
 		rows, err := store.Read(filepath.Join(a.Rules.Export.Dir, "cluster=unknown", "date="+began.Format(time.DateOnly),
 			"hour="+began.Format("15"), "n1.parquet"))
 		if err != nil || len(rows) != 1 || rows[0].PricedAt == nil || len(rows[0].Prices) != 1 ||
-			*rows[0].Prices[0].MilliCPUs != 1500 || rows[0].PricedOf != "requests" {
+			*rows[0].Prices[0].MilliCPUs != 1500 || rows[0].PricedOf != "requests" || rows[0].ObjectiveMicroseconds == nil ||
+			*rows[0].ObjectiveMicroseconds != 20_000 || *rows[0].ObjectiveQuantile != 0.99 {
 			t.Errorf("%v: %+v", err, rows)
 		}
 	})

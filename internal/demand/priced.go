@@ -24,7 +24,7 @@ type Pricing struct {
 	// Recorded is when the recording began.
 	Recorded time.Time
 	// Of is whose latency is judged: "requests", or the name of a pool; "": nobody's. Quantile is which of it, and
-	// Bound what it was; 0: nothing is judged.
+	// Bound what it was, or the objective; 0: nothing is judged.
 	Of       string
 	Quantile float64
 	Bound    time.Duration

@@ -118,11 +118,16 @@ type Row struct {
 	// PricedAt is when a recording began that the agent made in the slot for the container's size; nil: there is none.
 	PricedAt *time.Time `parquet:"priced_at,optional,timestamp(millisecond)" sql:"priced_at_ms" bounds:"priced [start_ms-86400000,)" since:"6"`
 	// Prices are the least CPUs of each remedy in it. PricedOf is whose latency is judged by PricedQuantile, "requests" or a
-	// pool's name, and PricedMicroseconds what it was as recorded.
+	// pool's name, and PricedMicroseconds what it was as recorded, or the objective.
 	PricedOf           string   `parquet:"priced_of,dict" since:"6"`
 	PricedQuantile     *float64 `parquet:"priced_quantile,optional" bounds:"priced (0,1]" since:"6"`
 	PricedMicroseconds *int64   `parquet:"priced_microseconds,optional" bounds:"priced [0,3600000000]" since:"6"`
 	Prices             []Price  `parquet:"prices,list" since:"6"`
+
+	// ObjectiveQuantile of its latency must be at most ObjectiveMicroseconds, as its owner or its rule says at the end of the
+	// slot; nil: nobody does. A pricing that has the same as what is judged is of the objective and not of what was recorded.
+	ObjectiveQuantile     *float64 `parquet:"objective_quantile,optional" bounds:"objective (0,1]" since:"7"`
+	ObjectiveMicroseconds *int64   `parquet:"objective_microseconds,optional" bounds:"objective [1,3600000000]" since:"7"`
 
 	// Remedy is what was in force at the end of the slot; "": none of ours.
 	Remedy string `parquet:"remedy,dict"`

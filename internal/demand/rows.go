@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 	"github.com/unthrottle/unthrottle/internal/stats"
@@ -337,6 +338,13 @@ func (s *sum) finish() {
 	w.WantedCPUSeconds = &demand
 	w.WantedP50, w.WantedP95, w.WantedP99, w.WantedMax = quantile(w.Wanted, 0.5), quantile(w.Wanted, 0.95),
 		quantile(w.Wanted, 0.99), new(last(w.Wanted))
+}
+
+// SetObjective takes the container's objective; the zero value: it has none.
+func (w *Row) SetObjective(o objective.Objective) {
+	if o != (objective.Objective{}) {
+		w.ObjectiveQuantile, w.ObjectiveMicroseconds = new(o.Quantile), new(o.Bound.Microseconds())
+	}
 }
 
 // SetCandidates takes what the periods tell.

@@ -63,6 +63,9 @@ judged AS (
         THEN 'a response or a request is longer than a minute, or there are more of them than a recording has'
       WHEN p.file_no IS NOT NULL OR {{outside "priced"}}
         THEN 'what remedies need contradicts itself, is of no recording or of no remedy, or is no number of CPUs'
+      WHEN {{outside "objective"}} OR (objective_quantile IS NULL AND objective_microseconds IS NOT NULL)
+        OR (objective_quantile IS NOT NULL AND objective_microseconds IS NULL)
+        THEN 'its objective is no quantile of at most an hour'
       WHEN l.file_no IS NOT NULL THEN 'a histogram is not within the time that was observed'
       WHEN c.file_no IS NOT NULL OR {{outside "candidates"}}
         OR (candidate_seconds IS NOT NULL AND (period_microseconds IS NULL OR candidate_from IS NULL))

@@ -20,6 +20,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 	"github.com/unthrottle/unthrottle/internal/stats"
@@ -43,6 +44,8 @@ type Options struct {
 	Sys fs.FS
 	// InForce returns what is in force; nil, or an error: nothing is known to be.
 	InForce func() ([]txn.InForce, error)
+	// Objective is a container's; nil, or the zero value: it has none.
+	Objective func(container.Container) objective.Objective
 	// Keep bounds what the node has in the folder, by the time that Now tells; nil: the host's.
 	Keep store.Keep
 	Now  func() time.Time
@@ -171,6 +174,9 @@ func (s *Sink) described(rows []demand.Row, now []observe.Observation) []demand.
 		if c := running[rows[i].Cgroup]; c != nil {
 			rows[i].Remedy, rows[i].RequestCPUs, rows[i].MemoryBytes = remedies[c.Group.Path], s.request(c),
 				s.memory(c, hostMemory)
+			if s.o.Objective != nil {
+				rows[i].SetObjective(s.o.Objective(*c))
+			}
 		}
 	}
 	return rows

@@ -185,7 +185,7 @@ func makeRows(l *Load, o Options) (*maker, error) {
 			return nil, err
 		}
 	}
-	if o.Smallest || o.Objective != nil {
+	if o.Smallest || o.Objective != nil && !o.Price {
 		if err := m.unlessLate(m.smallest(), "the search for the smallest limit is left out"); err != nil {
 			return nil, err
 		}

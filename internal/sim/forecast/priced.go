@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Priced is the least number of CPUs with which a remedy is no worse than the recording, or keeps the objective: in
@@ -30,9 +31,14 @@ type Priced struct {
 const priceSeeds = 2
 
 // Price makes a forecast of a recording for its Priced alone, in as few replays as that needs: it has no rows but leaving it,
-// no quota, and settings of the service. schedExt and each are those of Options.
-func Price(l *Load, schedExt bool, each func(n int, do func(i int) error) error) (*Forecast, error) {
-	return Make(l, Options{Seeds: priceSeeds, Seed: 1, Effects: []*Effect{WeightEffect}, SchedExt: schedExt, Price: true, Each: each})
+// no quota, and settings of the service. schedExt and each are those of Options. An objective is of requests: where the
+// recording does not show enough of them to tell its quantile, what is found is for the latency as recorded.
+func Price(l *Load, schedExt bool, goal objective.Objective, each func(n int, do func(i int) error) error) (*Forecast, error) {
+	o := Options{Seeds: priceSeeds, Seed: 1, Effects: []*Effect{WeightEffect}, SchedExt: schedExt, Price: true, Each: each}
+	if goal != (objective.Objective{}) && len(l.kinds()) > 0 && stats.Tellable(len(l.requests), l.window, goal.Quantile) == goal.Quantile {
+		o.Objective = &Objective{Objective: goal}
+	}
+	return Make(l, o)
 }
 
 const (

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 // BenchmarkPrice prices a recording of 6 s as the agent does. replays is how many it takes, cpu-ms the CPU time of all of them
@@ -27,7 +29,7 @@ func BenchmarkPrice(b *testing.B) {
 					}
 					return nil
 				}
-				if _, err := Price(loadOf(b, r), true, each); err != nil {
+				if _, err := Price(loadOf(b, r), true, objective.Objective{}, each); err != nil {
 					b.Fatal(err)
 				}
 			}

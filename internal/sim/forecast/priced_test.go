@@ -3,6 +3,9 @@ package forecast
 import (
 	"context"
 	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 // The least values are found whatever the three answers are, and no value is judged twice.
@@ -107,4 +110,38 @@ func TestPricedInTime(t *testing.T) {
 		}
 	}
 	t.Errorf("after %d replays the time is up still: %v", left, context.DeadlineExceeded)
+}
+
+// An objective is kept with fewer CPUs if it is looser than what was recorded, and with none if no quota stops what is too slow. One whose
+// quantile the recording cannot tell is none.
+func TestPriceForAnObjective(t *testing.T) {
+	each := func(n int, do func(i int) error) error {
+		for i := range n {
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	limit := func(goal objective.Objective) (*Forecast, Priced) {
+		f, err := Price(loadOf(t, drawPriced(1).recorded()), false, goal, each)
+		if err != nil || f.Judged == nil || f.Judged.Of != OfRequests || f.Priced[0].Bound == nil {
+			t.Fatalf("%v: %+v", err, f)
+		}
+		return f, f.Priced[0]
+	}
+	f, same := limit(objective.Objective{})
+	bound := func(factor float64) objective.Objective {
+		return objective.Objective{Quantile: f.Judged.Quantile, Bound: time.Duration(factor * *same.Bound * float64(time.Millisecond))}
+	}
+	loose := bound(3)
+	if _, p := limit(loose); *p.Bound != milliseconds(loose.Bound) || *p.CPUs >= *same.CPUs || *p.Judged > *p.Bound {
+		t.Errorf("for %s: %v CPUs for %v ms; as recorded %v CPUs", loose, *p.CPUs, *p.Bound, *same.CPUs)
+	}
+	if _, p := limit(bound(0.9)); p.CPUs != nil || p.Why == "" {
+		t.Errorf("no quota stops it, and still it is faster with %v CPUs: %+v", *p.CPUs, p)
+	}
+	if _, p := limit(objective.Objective{Quantile: 0.999999, Bound: time.Second}); *p.Bound != *same.Bound {
+		t.Errorf("of a quantile that cannot be told: %+v", p)
+	}
 }

@@ -56,11 +56,13 @@ type Service struct {
 	Remedy *string `json:"remedy" parquet:"remedy,optional"`
 	// Priced is how many of its containers are sized by recordings of it: AFTER is then what they need with the remedy so
 	// that the latency stays which JudgedOf, JudgedQuantile and JudgedMS name: of requests, or of a pool's threads, and what
-	// it was as recorded. Null: there is no recording, or they are judged by different ones.
+	// it was as recorded, or must be by the objective. Null: there is no recording, or they are judged by different ones.
 	Priced         int      `json:"priced" parquet:"priced"`
 	JudgedOf       *string  `json:"judged_of" parquet:"judged_of,optional"`
 	JudgedQuantile *float64 `json:"judged_quantile" parquet:"judged_quantile,optional"`
 	JudgedMS       *float64 `json:"judged_ms" parquet:"judged_ms,optional"`
+	// Objective is what they need to keep their own; null: they have none, or Prices are not of it.
+	Objective *Objective `json:"objective" parquet:"objective,optional"`
 	// Prices are what they need with each remedy, those first that ask for least. They have a table of their own.
 	Prices []Price `json:"prices" parquet:"-"`
 	// RunnablePerCore is the mean of running and runnable threads per core of the limit, while there is any.
@@ -185,6 +187,20 @@ const (
 	AsksShards  = "shards"  // another number of containers: each that is lost takes more with it
 	AsksNothing = "nothing"
 )
+
+// Objective is a bound on a latency that the owner of a service gave, in a policy or an annotation. JudgedQuantile and
+// JudgedMS of the service are then those of it.
+type Objective struct {
+	Quantile float64 `json:"quantile" parquet:"quantile"`
+	MS       float64 `json:"ms" parquet:"ms"`
+	// Cores are what its containers need to keep it, by their limits alone: more than they have where they miss it.
+	// CoresHigh is null where none that was tried surely keeps it.
+	Cores     float64  `json:"cores" parquet:"cores"`
+	CoresLow  float64  `json:"cores_low" parquet:"cores_low"`
+	CoresHigh *float64 `json:"cores_high" parquet:"cores_high,optional"`
+	// Slack is the part of their cores that are too many for it; below zero they are too few.
+	Slack float64 `json:"slack" parquet:"slack"`
+}
 
 // Price is what the containers of a service that have the same settings need with a remedy, at the same latency.
 type Price struct {

@@ -66,17 +66,17 @@ func TestWrite(t *testing.T) {
 // fleet that is known; elsewhere none of that is there.
 func TestByRemedy(t *testing.T) {
 	d := document()
-	page := func() string {
-		var text, html strings.Builder
-		if err := Write(&text, d, page.Style{Width: 200}); err != nil {
+	shown := func() string {
+		var text, web strings.Builder
+		if err := Write(&text, d, page.Style{Width: 800}); err != nil {
 			t.Fatal(err)
 		}
-		if err := HTML(&html, d, webpage.Origin{}); err != nil {
+		if err := HTML(&web, d, webpage.Origin{}); err != nil {
 			t.Fatal(err)
 		}
-		return text.String() + tags.ReplaceAllString(html.String(), " ")
+		return text.String() + html.UnescapeString(tags.ReplaceAllString(web.String(), " "))
 	}
-	if s := page(); strings.Contains(s, byRemedyTitle) || strings.Contains(s, pricesTitle) || strings.Contains(s, "same p99") {
+	if s := shown(); strings.Contains(s, byRemedyTitle) || strings.Contains(s, pricesTitle) || strings.Contains(s, "same p99") {
 		t.Errorf("without prices:\n%s", s)
 	}
 	d.Priced = 2
@@ -88,9 +88,12 @@ func TestByRemedy(t *testing.T) {
 	d.Services[0].Priced = 2
 	d.Services[0].Prices = []Price{{Remedy: Narrow, CoresNow: 16, CoresAfter: 4.2}, {Remedy: Pin, CoresNow: 16, CoresAfter: 6}}
 	d.Services[0].JudgedOf, d.Services[0].JudgedQuantile, d.Services[0].JudgedMS = new("work\x1ber"), new(0.99), new(20.0)
-	s := page()
-	for _, want := range []string{"ores at the same p99, and at the same stops where", "2 of 3 containers with 16.0 of the cores", "11.8", "3.0-12.5",
-		"limit: another limit of the workload", "node: a setting on the node", `p99 of work\x1ber, 20 ms`, "keeps the p99 within 5 %"} {
+	d.Services[0].Objective = &Objective{Quantile: 0.99, MS: 20, Cores: 10.4, CoresLow: 10, Slack: 0.35}
+	s := shown()
+	for _, want := range []string{"p99<20ms", "35 %", "ores at the same p99, and at the same stops where",
+		"2 of 3 containers with 16.0 of the cores", "11.8", "3.0-12.5",
+		"limit: another limit of the workload", "node: a setting on the node", `p99 of work\x1ber, 20 ms`, "keeps the p99 within 5 %",
+		objectiveTitle} {
 		if strings.Count(s, want) != 2 {
 			t.Errorf("not both have %q:\n%s", want, s)
 		}

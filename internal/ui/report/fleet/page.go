@@ -38,6 +38,9 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	if rows, left := ranked(d.Services, savedAtP99); len(rows) > 0 {
 		p.Prices = newPageTable(pricesTitle, priceColumns, rows, left)
 	}
+	if rows, left := ranked(d.Services, slack); len(rows) > 0 {
+		p.Objectives = newPageTable(objectiveTitle, objectiveColumns, rows, left)
+	}
 	for _, r := range rankings(d.Services) {
 		t := newPageTable(r.title, servicesColumns(d), r.rows, r.left)
 		for i, s := range r.rows {
@@ -70,6 +73,7 @@ type htmlPage struct {
 	Ledger           []pageBar
 	Picture          *picture
 	ByRemedy, Prices *pageTable
+	Objectives       *pageTable
 	Asks             string
 	Rankings         []*pageTable
 	Spread, Shards   *pageTable

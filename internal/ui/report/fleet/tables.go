@@ -223,6 +223,29 @@ func judged(s Service) string {
 	return fmt.Sprintf("%s of %s, %s", objective.Percentile(*s.JudgedQuantile), of, milliseconds(s.JudgedMS))
 }
 
+// objectiveTitle stands above the table of objectives.
+const objectiveTitle = "Cores that services need for their own objectives, by their limits alone"
+
+var objectiveColumns = []column[Service]{
+	words("SERVICE", 24, 0, func(s Service) string { return shownName(s.Name) }),
+	words("OBJECTIVE", 0, 0, func(s Service) string {
+		bound := time.Duration(math.Round(1000*s.Objective.MS)) * time.Microsecond
+		return objective.Objective{Quantile: s.Objective.Quantile, Bound: bound}.String()
+	}),
+	figures("CORES", 0, func(s Service) string { return figure.Fixed(&s.Prices[0].CoresNow, 1) }),
+	figures("NEEDS", 0, func(s Service) string { return figure.Fixed(&s.Objective.Cores, 1) }),
+	figures("BETWEEN", 1, func(s Service) string { return between(&s.Objective.CoresLow, s.Objective.CoresHigh) }),
+	figures("TOO MANY", 0, func(s Service) string { return fmt.Sprintf("%.0f %%", 100*s.Objective.Slack) }),
+}
+
+// slack is how far a service is from its objective, in cores: too many, or too few.
+func slack(s Service) *float64 {
+	if s.Objective == nil || len(s.Prices) == 0 {
+		return nil
+	}
+	return new(math.Abs(s.Objective.Cores - s.Prices[0].CoresNow))
+}
+
 // savedAtP99 is what a service with prices needs less than it has.
 func savedAtP99(s Service) *float64 {
 	if len(s.Prices) == 0 {

@@ -33,6 +33,11 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		newTable(p, priceColumns, rows).Missing(p)
 		more(p, left)
 	}
+	if rows, left := ranked(d.Services, slack); len(rows) > 0 {
+		p.Section(p.Bolden(objectiveTitle))
+		newTable(p, objectiveColumns, rows).Missing(p)
+		more(p, left)
+	}
 	for _, r := range rankings(d.Services) {
 		p.Section(p.Bolden(r.title))
 		newTable(p, servicesColumns(d), r.rows).Missing(p)
@@ -139,7 +144,8 @@ func assumes(d Document) string {
 		percent(&d.Bound))
 	if d.Priced > 0 {
 		line = "An estimate: 'after' is the least with the remedy with which a replay of a recording of a busy time keeps the " +
-			"p99 within 5 %, and serves as much; the bounds are those of 90 % of other times. Without a recording: " +
+			"p99 within 5 %, or the service's own objective, and serves as much; the bounds are those of 90 % of other " +
+			"times. Without a recording: " +
 			strings.TrimPrefix(line, "An estimate: ")
 	}
 	if d.ByBounds > 0 {

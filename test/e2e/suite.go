@@ -69,7 +69,9 @@ func (s *suite) patience() time.Duration {
 }
 
 // timeout is the flag by which kubectl and helm give up before we do: what is not there after some minutes does not come.
-func (s *suite) timeout() string { return "--timeout=" + min(s.patience()-10*time.Second, 6*time.Minute).String() }
+func (s *suite) timeout() string {
+	return "--timeout=" + min(s.patience()-10*time.Second, 6*time.Minute).String()
+}
 
 // run runs a program to its end, at most as long as patience allows. Stopping needs it after an interrupt too.
 func (s *suite) run(stdin io.Reader, env []string, name string, args ...string) (said, error) {

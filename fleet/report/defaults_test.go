@@ -50,7 +50,7 @@ func TestDefaults(t *testing.T) {
 	want := []view.Default{
 		{Pool: new("netty-nio"), Library: new("Netty's NIO event loop"), Setting: new("-Dio.netty.eventLoopThreads"), Services: 3,
 			Containers: 5, Threads: 8 + 128 + 128 + 8 + 10, Runnable: 7 + 5 + 5 + 1 + 10, RunnableP99: 5, RunnableMost: 10,
-			TooMany: new(int64(4 + 127 + 127 + 6)), DefaultCPUs: new(64), BeyondLimit: 3},
+			TooMany: new(int64(4 + 126 + 126 + 6)), DefaultCPUs: new(64), BeyondLimit: 3},
 		{Name: new("event\\x1bbus-*"), Services: 1, Containers: 2, Threads: 256, Runnable: 2, RunnableMost: 1},
 		{Pool: new("tomcat"), Library: new("Tomcat's worker threads (Spring Boot)"), Setting: new("server.tomcat.threads.max"),
 			Services: 1, Containers: 1, Threads: 200, Runnable: 50, RunnableMost: 50, TooMany: new(int64(100))},

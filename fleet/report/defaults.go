@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
@@ -29,14 +30,14 @@ type samePool struct {
 
 // defaults says which thread pools the containers of now have, and how many threads of them are too many.
 func defaults(ctx context.Context, e engine.Engine, _ Options, d *view.Document) error {
-	sums := defaultSums{table: threadpool.Known()}
+	sums := newDefaultSums()
 	if err := engine.Each(ctx, e, "recorded_containers", func(line struct{ Containers int }) {
 		sums.of.Containers = line.Containers
 	}); err != nil {
 		return err
 	}
 	err := engine.Each(ctx, e, "defaults", sums.add)
-	d.Defaults = sums.end()
+	d.Defaults = sums.end(d.Services)
 	return err
 }
 
@@ -46,6 +47,12 @@ type defaultSums struct {
 	of    view.Defaults
 	last  samePool
 	row   *threadpool.Row // that of the last pool; nil: the table has none
+	// wide are the known pools with threads too many, by service.
+	wide map[string][]string
+}
+
+func newDefaultSums() *defaultSums {
+	return &defaultSums{table: threadpool.Known(), wide: map[string][]string{}}
 }
 
 // add takes containers, in the order of pools and services.
@@ -65,13 +72,32 @@ func (s *defaultSums) add(p samePool) {
 	if begins || p.Service != s.last.Service {
 		of.Services++
 	}
-	p.addTo(of, s.row)
+	if wide := s.wide[p.Service]; p.addTo(of, s.row) > 0 && !slices.Contains(wide, p.Pool) {
+		s.wide[p.Service] = append(wide, p.Pool)
+	}
 	s.last = p
 }
 
-func (s *defaultSums) end() view.Defaults {
+// end adds what comes back with pools that fit: of the services in which only one known pool is too wide, where
+// recordings tell it. What comes back where several are cannot be told apart.
+func (s *defaultSums) end(services []view.Service) view.Defaults {
 	if s.of.Pools == nil {
 		s.of.Pools = []view.Default{}
+	}
+	cores := map[string]float64{}
+	for i := range services {
+		for _, price := range services[i].Prices {
+			if wide := s.wide[services[i].Name]; price.Remedy == forecast.Pools && len(wide) == 1 {
+				cores[wide[0]] += price.CoresNow - price.CoresAfter
+			}
+		}
+	}
+	for i := range s.of.Pools {
+		if p := &s.of.Pools[i]; p.Pool != nil {
+			if saved, ok := cores[*p.Pool]; ok {
+				p.Cores = new(rounded(saved))
+			}
+		}
 	}
 	keepMost(&s.of)
 	return s.of
@@ -98,8 +124,8 @@ func defaultOf(p samePool, row *threadpool.Row) view.Default {
 	return of
 }
 
-// addTo adds the containers.
-func (p *samePool) addTo(of *view.Default, row *threadpool.Row) {
+// addTo adds the containers, and returns how many of their threads are known to be too many.
+func (p *samePool) addTo(of *view.Default, row *threadpool.Row) (tooMany int64) {
 	of.Containers += p.Containers
 	of.Threads += int64(p.Containers) * int64(p.Threads)
 	of.Runnable += int64(p.Containers) * int64(p.Runnable)
@@ -109,7 +135,7 @@ func (p *samePool) addTo(of *view.Default, row *threadpool.Row) {
 		of.DefaultCPUs = p.DefaultCPUs
 	}
 	if row == nil || p.LimitCPUs == nil {
-		return
+		return 0
 	}
 	if p.DefaultCPUs != nil && float64(*p.DefaultCPUs) > math.Ceil(*p.LimitCPUs) {
 		of.BeyondLimit += p.Containers
@@ -118,6 +144,8 @@ func (p *samePool) addTo(of *view.Default, row *threadpool.Row) {
 		if of.TooMany == nil {
 			of.TooMany = new(int64(0))
 		}
-		*of.TooMany += int64(p.Containers) * int64(max(0, p.Threads-fit))
+		tooMany = int64(p.Containers) * int64(max(0, p.Threads-fit))
+		*of.TooMany += tooMany
 	}
+	return tooMany
 }

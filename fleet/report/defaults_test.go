@@ -7,7 +7,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand"
-	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
@@ -81,17 +80,43 @@ func described(d view.Default) string {
 // Names are strangers', and as many as they like: those with most surplus threads stay, and the others are counted.
 func TestDefaultsAreBounded(t *testing.T) {
 	const names = 10 * maxDefaults
-	sums := defaultSums{table: threadpool.Known()}
+	sums := newDefaultSums()
 	for i := range names {
 		sums.add(samePool{ThreadName: fmt.Sprintf("name-%05d", i), Service: "service", Threads: 2 + i, Runnable: 1, Containers: 2})
 		if len(sums.of.Pools) > 2*maxDefaults {
 			t.Fatalf("%d pools are kept", len(sums.of.Pools))
 		}
 	}
-	d := sums.end()
+	d := sums.end(nil)
 	p := d.Pools
 	if len(p) != maxDefaults || d.More != names-maxDefaults || *p[0].Name != fmt.Sprintf("name-%05d", names-1) ||
 		p[len(p)-1].Threads != 2*(2+names-maxDefaults) {
 		t.Errorf("%d pools and %d more: %s to %s", len(p), d.More, described(p[0]), described(p[len(p)-1]))
+	}
+}
+
+// What comes back is known where one pool alone is too wide in a service, and recordings tell what pools that fit save.
+func TestCoresOfDefaults(t *testing.T) {
+	of := func(service string, no int, pools ...string) demand.Row {
+		r := pricedAs(rowOf(service, no, noon, 8, 2), price("limit", 8000, 8000, 8000), price("pools", 5000, 5000, 5000))
+		for _, p := range pools {
+			r.Pools = append(r.Pools, demand.Pool{Pool: p, Threads: 16, Runnable: 2, Running: 2})
+		}
+		r.Pools = append(r.Pools, demand.Pool{Name: "of its own", Threads: 99})
+		return r
+	}
+	unpriced := rowOf("mail", 5, noon, 8, 2)
+	unpriced.Pools = []demand.Pool{{Pool: "jdk-fork-join", Threads: 16}}
+	d, _ := written(t, of("cart", 1, "netty-nio", "tomcat"), of("cart", 2, "netty-nio"), of("web", 3, "netty-nio"),
+		of("both", 4, "netty-nio", "hotspot-parallel-gc"), unpriced)
+	got := map[string]*float64{}
+	for _, p := range d.Defaults.Pools {
+		if p.Pool != nil {
+			got[*p.Pool] = p.Cores
+		}
+	}
+	near(t, "of two services", got["netty-nio"], 9)
+	for _, pool := range []string{"hotspot-parallel-gc", "jdk-fork-join"} {
+		missing(t, pool, got[pool])
 	}
 }

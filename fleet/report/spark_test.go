@@ -222,7 +222,8 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 // allQuestions are those of the report and of the plan.
 var allQuestions = []string{
 	"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests", "responses",
-	"exclusive", "services", "host_shares", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers",
+	"exclusive", "services", "host_shares", "recorded_containers", "defaults", "forecasts", "applied",
+	"plan_hosts", "plan_demand", "plan_containers",
 }
 
 // plainValue is a value whatever type an engine gave it.

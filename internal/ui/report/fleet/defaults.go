@@ -40,7 +40,8 @@ type Default struct {
 	// BeyondLimit is in how many containers these are more than the limit, rounded up.
 	DefaultCPUs *int `json:"default_cpus" parquet:"default_cpus,optional"`
 	BeyondLimit int  `json:"containers_beyond_limit" parquet:"containers_beyond_limit"`
-	// Cores come back with pools that fit; null: not known.
+	// Cores come back at the same p99 with pools that fit, of services where recordings tell it and no other known pool is
+	// too wide; null: of none.
 	Cores *float64 `json:"cores" parquet:"cores,optional"`
 }
 

@@ -19,13 +19,14 @@ import (
 func newSized() *cobra.Command {
 	var out output
 	var print bool
-	var times, asked float64
+	var times, asked, tomcat float64
 	cmd := &cobra.Command{
 		Use:     "sized -- CMD [ARGS]",
 		GroupID: groupTry,
 		Short:   "Start a program with its runtimes told of the CPU limit",
 		Long: `Start a program with its runtimes told of the CPU limit: JVM, Go, Rust, Node,
-.NET, OpenMP, OpenBLAS, Python, Ruby, Erlang, nginx and Envoy.
+.NET, OpenMP, OpenBLAS, Python, Ruby, Erlang, nginx and Envoy; in a JVM Netty,
+Finagle and, with --tomcat, Spring Boot's Tomcat.
 
 The limit is the least along the path of its own cgroup. Without one it is
 --times the request, which is read from the weight of a cgroup of v1.
@@ -41,7 +42,11 @@ process stays.`,
 			if !(times > 0) || asked < 0 || cmd.Flags().Changed("request") && asked == 0 {
 				return usage(cmd, "--times and --request: give numbers above 0")
 			}
+			if cmd.Flags().Changed("tomcat") && !(tomcat > 0) {
+				return usage(cmd, "--tomcat: give a number above 0")
+			}
 			l := ownLimits()
+			l.Each = map[string]float64{"tomcat": tomcat}
 			if asked > 0 {
 				l.Request = asked
 			} else if l.CPUs <= 0 && l.Unsure != "" && !print {
@@ -62,6 +67,7 @@ process stays.`,
 	cmd.Flags().BoolVar(&print, "print", false, "show the settings, and start nothing")
 	decimalVar(cmd, &times, "times", 2, "without a limit: so many times the request")
 	decimalVar(cmd, &asked, "request", 0, "the request in CPUs, where the cgroup's weight does not tell it")
+	decimalVar(cmd, &tomcat, "tomcat", 0, "Spring Boot's Tomcat: so many threads for each CPU of the limit (default: it decides by itself)")
 	return cmd
 }
 

@@ -19,6 +19,7 @@ func TestSized(t *testing.T) {
 	for args, says := range map[string]string{
 		"sized":                          "CMD is missing",
 		"sized --times 0 -- true":        "numbers above 0",
+		"sized --tomcat 0 -- true":       "give a number above 0",
 		"sized --request 0 --print":      "numbers above 0",
 		"sized -- /no/such/program --to": "/no/such/program",
 	} {

@@ -79,7 +79,8 @@ var realRuntimes = map[string]realRuntime{
 			`io:format("schedulers=~b dirty_cpu_schedulers=~b~n", `+
 				`[erlang:system_info(schedulers_online), erlang:system_info(dirty_cpu_schedulers_online)]).`)
 	}},
-	"nginx": {key: "nginx", deaf: true, make: nginxOf, asked: workersOf},
+	"netty and finagle": {key: "jvm", make: func(t *testing.T, dir string) ([]string, error) { return librariesOf(dir) }},
+	"nginx":             {key: "nginx", deaf: true, make: nginxOf, asked: workersOf},
 }
 
 // madeRuntimes are the commands of programs that were made already, by name.
@@ -115,12 +116,67 @@ func (r realRuntime) command(t *testing.T, name string) []string {
 
 // javaOf is a JVM's word of its figures.
 func javaOf(java string) realRuntime {
-	return realRuntime{key: "jvm", make: func(t *testing.T, dir string) ([]string, error) {
+	unread := []string{"netty_threads", "finagle_threads"}
+	return realRuntime{key: "jvm", unread: unread, make: func(t *testing.T, dir string) ([]string, error) {
 		if _, err := built(dir, "javac", "--release", "17", "-d", "{}", "testdata/runtimes/Figures.java"); err != nil {
 			return nil, err
 		}
 		return []string{java, "-Xmx32m", "-XX:TieredStopAtLevel=4", "-cp", filepath.Join(dir, "program"), "Figures"}, nil
 	}}
+}
+
+// librariesOf is a JVM's word of the pools that its libraries made. Tomcat's is that of a program with the argument "tomcat".
+func librariesOf(dir string) ([]string, error) {
+	const sources = "testdata/runtimes/"
+	list := filepath.Join(dir, "classpath")
+	if _, err := built(dir, "mvn", "-B", "-ntp", "-q", "-f", sources+"libraries/pom.xml", "dependency:build-classpath",
+		"-Dmdep.outputFile="+list); err != nil {
+		return nil, err
+	}
+	jars, err := os.ReadFile(list)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "program") + ":" + strings.TrimSpace(string(jars))
+	if _, err := built(dir, "javac", "--release", "17", "-cp", path, "-d", "{}", sources+"Figures.java",
+		sources+"libraries/Libraries.java"); err != nil {
+		return nil, err
+	}
+	return []string{"java", "-Xmx64m", "-cp", path, "Libraries"}, nil
+}
+
+// TestSizedTomcatForReal starts Spring Boot with Tomcat under `sized`: without the flag it decides by itself, with it it has as many
+// threads as were asked for each CPU, and what the user set stays, in each spelling.
+func TestSizedTomcatForReal(t *testing.T) {
+	cgrouptest.New(t)
+	if require.InLab() {
+		t.Skip("needs Maven's repository, which the guest has not; runs in a host with it")
+	}
+	r := realRuntimes["netty and finagle"]
+	for name, c := range map[string]struct {
+		flags, env, options []string
+		want                int
+	}{
+		"without":         {want: 200},
+		"asked":           {flags: []string{"--tomcat", "8"}, want: 4}, // of half a CPU
+		"few":             {flags: []string{"--tomcat", "1"}, want: 1},
+		"user's variable": {flags: []string{"--tomcat", "8"}, env: []string{"SERVER_TOMCAT_THREADS_MAX=7"}, want: 7},
+		"user's property": {flags: []string{"--tomcat", "8"}, env: []string{"JDK_JAVA_OPTIONS=-Dserver.tomcat.threads.max=9"}, want: 9},
+		"user's argument": {flags: []string{"--tomcat", "8"}, env: []string{"SERVER_TOMCAT_THREADS_MAX=7"},
+			options: []string{"--server.tomcat.threads.max=11"}, want: 11},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr, command := cgrouptest.New(t), append(r.command(t, "netty and finagle"), append([]string{"tomcat"}, c.options...)...)
+			path := tr.Make("tomcat")
+			tr.Limit(path, 0.5)
+			s := &startedRuntime{realRuntime: r, path: path, limit: 0.5, sized: true, env: c.env, flags: c.flags}
+			s.start(t, tr, command)
+			if says, _ := s.figures(t); says["tomcat_threads"] != c.want {
+				t.Errorf("%v, want %d", says, c.want)
+			}
+		})
+	}
 }
 
 // TestSizedForReal starts real programs of the runtimes of the data file, as they are and under `sized`, and compares what each
@@ -176,6 +232,7 @@ type startedRuntime struct {
 	limit float64
 	sized bool
 	env   []string // more of it
+	flags []string // of sized
 	pid   int
 	out   *bufio.Reader
 }
@@ -187,7 +244,7 @@ func (s *startedRuntime) start(t *testing.T, tr *cgrouptest.Tree, command []stri
 		t.Fatal(err)
 	}
 	if s.sized {
-		command = append([]string{exe, "sized", "--"}, command...)
+		command = slices.Concat([]string{exe, "sized"}, s.flags, []string{"--"}, command)
 	}
 	cmd := exec.Command("sh", append([]string{"-c", `read _ && exec "$@"`, "sh"}, command...)...) // it waits until it is in its cgroup
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "GOMAXPROCS=") }), envMain+"=1")
@@ -273,12 +330,16 @@ func (s *startedRuntime) check(t *testing.T) {
 		if setting.Of != s.key || !ok || !setting.CanBeTold() {
 			continue
 		}
-		if fits := setting.Fits(s.limit, host.Host); decision.Fits[setting.Decides] != fits {
+		fits := setting.Fits(s.limit, host.Host)
+		// A library's figure is shown where the process was told it.
+		if shown, has := decision.Fits[setting.Decides]; shown != fits && (has || setting.Pool == "") {
 			t.Errorf("%s: %s: by its row %d fit, by runtimes %d", s.path, setting.Decides, fits, decision.Fits[setting.Decides])
 		}
 		row := setting.Decided(s.limit, host.Host)
-		if s.sized && !s.deaf {
-			row = setting.Fits(s.limit, host.Host)
+		if s.sized && setting.Pool != "" && setting.Told(says["processors"]) == fits {
+			row = fits // its processors make it right, so that nothing tells it
+		} else if s.sized && !s.deaf {
+			row = fits
 			if decision.Told[setting.Decides] != setting.Name() {
 				t.Errorf("%s: runtimes does not see that %s told %s: %+v", s.path, setting.Name(), setting.Decides, decision)
 			}
@@ -305,7 +366,7 @@ func TestUsersSettingsStayForReal(t *testing.T) {
 		program, figure string
 		env             []string
 		options         []string // after the program's name
-		by              string   // what told the figure
+		by              string   // what told the figure; an option of the program itself comes last on its command line
 	}{
 		{"openblas", "openblas_threads", []string{"OMP_NUM_THREADS=2"}, nil, "OMP_NUM_THREADS"},
 		{"openblas", "openblas_threads", []string{"OMP_NUM_THREADS=2,1", "OPENBLAS_NUM_THREADS=0"}, nil, "OMP_NUM_THREADS"},
@@ -332,6 +393,14 @@ func TestUsersSettingsStayForReal(t *testing.T) {
 			[]string{"-XX:ActiveProcessorCount=3"}, "-XX:ActiveProcessorCount"},
 		{"java", "processors", []string{"_JAVA_OPTIONS=-XX:ActiveProcessorCount=5"},
 			[]string{"-XX:ActiveProcessorCount=3"}, "_JAVA_OPTIONS -XX:ActiveProcessorCount"},
+		{"netty and finagle", "netty_threads", []string{"JAVA_TOOL_OPTIONS=-Dio.netty.eventLoopThreads=3"}, nil,
+			"JAVA_TOOL_OPTIONS -Dio.netty.eventLoopThreads"},
+		{"netty and finagle", "netty_threads", []string{"JAVA_TOOL_OPTIONS=-Dio.netty.eventLoopThreads=3"},
+			[]string{"-Dio.netty.eventLoopThreads=5"}, "-Dio.netty.eventLoopThreads"},
+		{"netty and finagle", "finagle_threads", []string{"JDK_JAVA_OPTIONS=-Dcom.twitter.finagle.netty4.numWorkers=3"}, nil,
+			"JDK_JAVA_OPTIONS -Dcom.twitter.finagle.netty4.numWorkers"},
+		{"netty and finagle", "finagle_threads", []string{"JAVA_TOOL_OPTIONS=-Dcom.twitter.finagle.netty4.numWorkers=3"},
+			[]string{"-com.twitter.finagle.netty4.numWorkers=5"}, "-com.twitter.finagle.netty4.numWorkers"},
 		{"python", "processors", []string{"PYTHON_CPU_COUNT=3"}, []string{"-X", "cpu_count=5"}, "-X cpu_count"},
 		{"python", "processors", []string{"PYTHON_CPU_COUNT=3"}, []string{"-Xcpu_count=5"}, "-X cpu_count"},
 		{"erlang", "schedulers", []string{"ERL_FLAGS=+S2:2"}, nil, "ERL_FLAGS +S"},
@@ -340,7 +409,11 @@ func TestUsersSettingsStayForReal(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s", c.program, strings.Join(slices.Concat(c.env, c.options), " ")), func(t *testing.T) {
 			t.Parallel()
 			r := all[c.program]
-			tr, command := cgrouptest.New(t), slices.Insert(r.command(t, c.program), 1, c.options...)
+			tr, command, at := cgrouptest.New(t), r.command(t, c.program), 1
+			if strings.HasPrefix(c.by, "-com.") {
+				at = len(command)
+			}
+			command = slices.Insert(command, at, c.options...)
 			var both []map[string]int
 			for _, sized := range []bool{false, true} {
 				path := tr.Make(fmt.Sprint(sized))

@@ -49,12 +49,12 @@ func TestOlderFiles(t *testing.T) {
 	}
 }
 
-// Columns that programs before them do not have: those of objectives, before them those of prices, before these those of
+// Columns that programs before them do not have: those of objectives, before them those of prices and of pools, before these those of
 // recordings and of CPU lists, before these that of stops, before it those of waiting, before these those of the host and
 // of memory, and before these those of periods.
 var (
 	objectiveColumns = regexp.MustCompile("^Objective")
-	pricedColumns    = regexp.MustCompile("^Price|^Objective")
+	pricedColumns    = regexp.MustCompile("^Price|^Pools$|^Objective")
 	recordingColumns = regexp.MustCompile(newestColumns)
 	stopColumns      = regexp.MustCompile(newestColumns + "|^Stops$")
 	waitingColumns   = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting")
@@ -62,7 +62,7 @@ var (
 	laterColumns     = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting|^Host|^Memory|Candidate|^PeriodMicroseconds$")
 )
 
-const newestColumns = "^Price|^Objective|^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
+const newestColumns = "^Price|^Pools$|^Objective|^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
 
 // older writes a row as programs without some columns did.
 func older(t *testing.T, name string, r demand.Row, without *regexp.Regexp) {
@@ -132,34 +132,40 @@ func TestBadInput(t *testing.T) {
 	}
 	bad := map[string]func(r *demand.Row){
 		"used": func(r *demand.Row) { r.UsedCPUSeconds = new(1e12) }, "nan": func(r *demand.Row) { r.OwnLimitCPUs = new(math.NaN()) },
-		"stopped":   func(r *demand.Row) { r.StoppedHighSeconds = new(900.0) },
-		"start":     func(r *demand.Row) { r.Start, r.Began = noon.Add(time.Second), noon.Add(time.Second) },
-		"histogram": func(r *demand.Row) { r.Wanted = []demand.Level{{CPUs: 1, Microseconds: 1e12}} },
-		"schema":    func(r *demand.Row) { r.Schema = 9 },
-		"extreme":   func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = math.MaxInt32 },
-		"least":     func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[0].Step = math.MinInt32 },
-		"step":      func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 99 },
-		"twice":     func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
-		"longer":    func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[2].StoppedMicroseconds = 1e12 },
-		"known":     func(r *demand.Row) { *r = withCandidates(*r); *r.CandidateSeconds = -1 },
-		"period":    func(r *demand.Row) { *r = withCandidates(*r); *r.PeriodMicroseconds = 0 },
-		"host":      func(r *demand.Row) { r.HostCPUs = new(int32(0)) },
-		"memory":    func(r *demand.Row) { r.MemoryBytes = new(int64(-1)) },
-		"negative":  func(r *demand.Row) { r.Width = []demand.Level{{CPUs: -1, Microseconds: 5}} },
-		"objective": func(r *demand.Row) { r.ObjectiveMicroseconds = new(int64(20_000)) },
-		"goal":      func(r *demand.Row) { r.ObjectiveQuantile, r.ObjectiveMicroseconds = new(99.0), new(int64(20_000)) },
-		"unpriced":  func(r *demand.Row) { *r = priced(*r); r.PricedAt = nil },
-		"long ago":  func(r *demand.Row) { *r = priced(*r); r.PricedAt = new(r.Start.AddDate(0, 0, -2)) },
-		"quantile":  func(r *demand.Row) { *r = priced(*r); r.PricedQuantile = new(math.NaN()) },
-		"unjudged":  func(r *demand.Row) { *r = priced(*r); r.PricedQuantile, r.PricedMicroseconds = nil, nil },
-		"latency":   func(r *demand.Row) { *r = priced(*r); r.PricedMicroseconds = new(int64(-1)) },
-		"no CPUs":   func(r *demand.Row) { *r = priced(*r); r.Prices[1].MilliCPUs = new(int32(0)) },
-		"many CPUs": func(r *demand.Row) { *r = priced(*r); r.Prices[1].HighMilliCPUs = new(int32(math.MaxInt32)) },
-		"low":       func(r *demand.Row) { *r = priced(*r); r.Prices[1].LowMilliCPUs = new(int32(4000)) },
-		"high":      func(r *demand.Row) { *r = priced(*r); r.Prices[1].HighMilliCPUs = new(int32(1)) },
-		"surely":    func(r *demand.Row) { *r = priced(*r); r.Prices[1].MilliCPUs = nil },
-		"remedy":    func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = "turbo" },
-		"remedies":  func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = r.Prices[0].Remedy },
+		"stopped":    func(r *demand.Row) { r.StoppedHighSeconds = new(900.0) },
+		"start":      func(r *demand.Row) { r.Start, r.Began = noon.Add(time.Second), noon.Add(time.Second) },
+		"histogram":  func(r *demand.Row) { r.Wanted = []demand.Level{{CPUs: 1, Microseconds: 1e12}} },
+		"schema":     func(r *demand.Row) { r.Schema = 9 },
+		"extreme":    func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = math.MaxInt32 },
+		"least":      func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[0].Step = math.MinInt32 },
+		"step":       func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 99 },
+		"twice":      func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
+		"longer":     func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[2].StoppedMicroseconds = 1e12 },
+		"known":      func(r *demand.Row) { *r = withCandidates(*r); *r.CandidateSeconds = -1 },
+		"period":     func(r *demand.Row) { *r = withCandidates(*r); *r.PeriodMicroseconds = 0 },
+		"host":       func(r *demand.Row) { r.HostCPUs = new(int32(0)) },
+		"memory":     func(r *demand.Row) { r.MemoryBytes = new(int64(-1)) },
+		"negative":   func(r *demand.Row) { r.Width = []demand.Level{{CPUs: -1, Microseconds: 5}} },
+		"objective":  func(r *demand.Row) { r.ObjectiveMicroseconds = new(int64(20_000)) },
+		"goal":       func(r *demand.Row) { r.ObjectiveQuantile, r.ObjectiveMicroseconds = new(99.0), new(int64(20_000)) },
+		"unpriced":   func(r *demand.Row) { *r = priced(*r); r.PricedAt = nil },
+		"long ago":   func(r *demand.Row) { *r = priced(*r); r.PricedAt = new(r.Start.AddDate(0, 0, -2)) },
+		"quantile":   func(r *demand.Row) { *r = priced(*r); r.PricedQuantile = new(math.NaN()) },
+		"unjudged":   func(r *demand.Row) { *r = priced(*r); r.PricedQuantile, r.PricedMicroseconds = nil, nil },
+		"latency":    func(r *demand.Row) { *r = priced(*r); r.PricedMicroseconds = new(int64(-1)) },
+		"no CPUs":    func(r *demand.Row) { *r = priced(*r); r.Prices[1].MilliCPUs = new(int32(0)) },
+		"many CPUs":  func(r *demand.Row) { *r = priced(*r); r.Prices[1].HighMilliCPUs = new(int32(math.MaxInt32)) },
+		"low":        func(r *demand.Row) { *r = priced(*r); r.Prices[1].LowMilliCPUs = new(int32(4000)) },
+		"high":       func(r *demand.Row) { *r = priced(*r); r.Prices[1].HighMilliCPUs = new(int32(1)) },
+		"surely":     func(r *demand.Row) { *r = priced(*r); r.Prices[1].MilliCPUs = nil },
+		"remedy":     func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = "turbo" },
+		"remedies":   func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = r.Prices[0].Remedy },
+		"ran":        func(r *demand.Row) { r.Pools = []demand.Pool{{Pool: "tomcat", Threads: 10, Runnable: 11}} },
+		"ninth":      func(r *demand.Row) { r.Pools = slices.Repeat([]demand.Pool{{Name: "x", Threads: 2}}, 9) },
+		"threadless": func(r *demand.Row) { r.Pools = []demand.Pool{{Pool: "tomcat"}} },
+		"cpus": func(r *demand.Row) {
+			r.Pools = []demand.Pool{{Pool: "tomcat", Threads: 10, DefaultCPUs: new(int32(0))}}
+		},
 	}
 	for name, of := range bad {
 		r := rowOf("bad", 1, noon, 8, 4)

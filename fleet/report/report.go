@@ -72,7 +72,7 @@ func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) 
 // ofReport and ofPlan are the questions of a report and of a plan.
 var (
 	ofReport = []string{"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests",
-		"responses", "exclusive", "services", "host_shares", "forecasts", "applied"}
+		"responses", "exclusive", "services", "host_shares", "recorded_containers", "defaults", "forecasts", "applied"}
 	ofPlan = []string{"totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"}
 )
 
@@ -103,7 +103,7 @@ func MakeBoth(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 func reportOf(ctx context.Context, e engine.Engine, o Options) (view.Document, error) {
 	d := view.Document{Bound: o.Bound, Services: []view.Service{}, ByRemedy: []view.ByRemedy{}, Applied: []view.Applied{},
 		Unknown: []view.Unknown{}}
-	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, applied} {
+	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, defaults, applied} {
 		if err := part(ctx, e, o, &d); err != nil {
 			return d, err
 		}

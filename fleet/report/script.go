@@ -48,6 +48,7 @@ func question(name string, now, until time.Time) string {
 		"LatestMS":    now.Add(clockAhead).UnixMilli(),
 		"GoneAfterMS": view.GoneAfter.Milliseconds(),
 		"EndedMS":     endedAfter.Milliseconds(),
+		"MostPools":   demand.MostPools,
 		"LastStartMS": until.Add(-demand.SlotLength).UnixMilli(),
 	}); err != nil {
 		panic(err) // the files are embedded

@@ -100,9 +100,16 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		func(r *demand.Row) { *r = priced(*r); r.Prices[1].HighMilliCPUs = new(int32(1)) },
 		func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = "turbo" },
 		func(r *demand.Row) { *r = priced(*r); r.PricedQuantile = new(math.NaN()) },
+		func(r *demand.Row) { r.Pools = []demand.Pool{{Pool: "tomcat", Threads: 9, Runnable: 10}} },
 	} {
 		r := rowOf("bad", no, noon, 8, 4)
 		of(&r)
+		rows = append(rows, r)
+	}
+	for no, limit := range []float64{1.5, 4, 4} {
+		r := rowOf("pools", no, noon, limit, 3)
+		r.Pools = []demand.Pool{{Pool: "netty-nio", Threads: 16, Runnable: 3, RunnableP99: 1, Running: 2, DefaultCPUs: new(int32(8))},
+			{Name: "bus';-*", Threads: 100, Runnable: int32(no)}}
 		rows = append(rows, r)
 	}
 	pinned := rowOf("web", 4, noon, 4, 3)
@@ -218,7 +225,8 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 // allQuestions are those of the report and of the plan.
 var allQuestions = []string{
 	"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests", "responses",
-	"exclusive", "services", "host_shares", "forecasts", "applied", "plan_hosts", "plan_demand", "plan_containers",
+	"exclusive", "services", "host_shares", "recorded_containers", "defaults", "forecasts", "applied",
+	"plan_hosts", "plan_demand", "plan_containers",
 }
 
 // plainValue is a value whatever type an engine gave it.

@@ -152,7 +152,8 @@ func TestRecordingsAreExported(t *testing.T) {
 		return diagnose.Explanation{Window: RecordFor,
 			Requests: &recorded.Requests{Seen: true, Count: 30, Lengths: []stats.Length{{UpTo: 98_304 * time.Microsecond, Count: 30}}},
 			Pools: []diagnose.PoolUse{{Name: "http",
-				Response: &diagnose.Quantiles{Lengths: []stats.Length{{UpTo: 3072 * time.Microsecond, Count: 30}}}}, {Name: "never"}}}, nil
+				Response: &diagnose.Quantiles{Lengths: []stats.Length{{UpTo: 3072 * time.Microsecond, Count: 30}}}},
+				{Name: "never", Size: 3}}}, nil
 	}
 	o := stoppedFor(7, "web", 0)
 	o.Start = noon
@@ -167,7 +168,7 @@ func TestRecordingsAreExported(t *testing.T) {
 	}
 	rows, err := store.Read(filepath.Join(dir, "cluster=unknown", "date=2026-11-25", "hour=12", "n1.parquet"))
 	if err != nil || len(rows) != 1 || rows[0].RecordedSeconds == nil || *rows[0].RecordedSeconds != 10 ||
-		*rows[0].RequestCount != 30 || len(rows[0].Requests) != 1 ||
+		*rows[0].RequestCount != 30 || len(rows[0].Requests) != 1 || len(rows[0].Pools) != 1 || rows[0].Pools[0].Threads != 3 ||
 		len(rows[0].Responses) != 1 || rows[0].Responses[0] != (demand.Response{Role: "http", Microseconds: 3072, Count: 30}) {
 		t.Errorf("%v: %+v", err, rows)
 	}

@@ -204,12 +204,24 @@ func (r *recorder) price(ctx context.Context) error {
 				begin := r.cpu()
 				priced, err = r.Flight.Price(ctx, p.kept.File, r.objective(p.container),
 					within(ctx, func() bool { return r.cpu()-begin < mostPricing }))
+				r.tellPools(ctx, p.id, p.kept.File)
 			})
 			if gone := os.Remove(p.kept.File); err == nil {
 				err = gone
 			}
 			r.priced(p.dueRecording, p.took+r.spent.of(partPricing)-before, priced, err)
 		}
+	}
+}
+
+// tellPools adds the thread pools in a recording to the rows. One that cannot be explained has none: that it could not be
+// priced either is told.
+func (r *recorder) tellPools(ctx context.Context, id uint64, file string) {
+	if r.Flight.Explain == nil {
+		return
+	}
+	if e, err := r.Flight.Explain(ctx, file); err == nil {
+		r.sink.Pools(id, &e)
 	}
 }
 

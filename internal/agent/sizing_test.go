@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/store"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -172,6 +174,11 @@ func TestSizesABusyContainer(t *testing.T) {
 			}
 			return demand.Pricing{Of: "requests", Prices: []demand.Price{{Remedy: "burst", MilliCPUs: new(int32(1500))}}}, nil
 		}
+		a.Flight.Explain = func(_ context.Context, file string) (diagnose.Explanation, error) {
+			_, err := os.Stat(file)
+			return diagnose.Explanation{Pools: []diagnose.PoolUse{{Name: "nioEventLoopGro", Key: "netty-nio", Size: 8, Widest: 3,
+				Runnable: 2, RunnableP99: 1, DefaultCPUs: new(4)}}, IdlePools: []diagnose.PoolUse{{Name: "bus-*", Size: 100}}}, err
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 2)
 		go func() { done <- a.recorder.record(ctx) }()
@@ -209,6 +216,10 @@ func TestSizesABusyContainer(t *testing.T) {
 			*rows[0].Prices[0].MilliCPUs != 1500 || rows[0].PricedOf != "requests" || rows[0].ObjectiveMicroseconds == nil ||
 			*rows[0].ObjectiveMicroseconds != 20_000 || *rows[0].ObjectiveQuantile != 0.99 {
 			t.Errorf("%v: %+v", err, rows)
+		}
+		if want := []demand.Pool{{Name: "bus-*", Threads: 100}, {Pool: "netty-nio", Threads: 8, Runnable: 2, RunnableP99: 1,
+			Running: 2, DefaultCPUs: new(int32(4))}}; !reflect.DeepEqual(rows[0].Pools, want) {
+			t.Errorf("%+v", rows[0].Pools)
 		}
 	})
 }

@@ -108,6 +108,10 @@ type Row struct {
 	HostGroups string `parquet:"host_groups,dict" since:"5"`
 	CPUList    string `parquet:"cpu_list,dict" since:"5"`
 
+	// Pools are the thread pools with most threads in the recordings that the agent made by itself in the slot, because the
+	// container was stopped or for its size; nil: there is none.
+	Pools []Pool `parquet:"pools,list" since:"6"`
+
 	// HostCPUs are the CPUs that the container's host has online, HostMemoryBytes its memory. MemoryBytes is what the
 	// container may need of it: its limit, or without a limit below that what it uses, without file pages that the kernel
 	// reclaims first. At the end of the slot.

@@ -149,25 +149,29 @@ func (r *Rows) AddPeriod(p counts.PeriodRow) {
 // AddRecording takes what a recording of a container told. It counts for the slot under way, in which the recording
 // ended or was read. That of a container that the slot has no row of is dropped.
 func (r *Rows) AddRecording(cgroup uint64, more Recorded) {
+	if s := r.openOf(cgroup); s != nil {
+		if s.recorded == nil {
+			s.recorded = &recorded{}
+		}
+		s.recorded.add(more)
+	}
+}
+
+// openOf is the row under way of a container; nil: there is none.
+func (r *Rows) openOf(cgroup uint64) *sum {
 	for k, s := range r.open {
 		if k.cgroup == cgroup {
-			if s.recorded == nil {
-				s.recorded = &recorded{}
-			}
-			s.recorded.add(more)
-			return
+			return s
 		}
 	}
+	return nil
 }
 
 // AddPriced takes what a recording of a container told of its remedies. It counts for the slot under way: the last one stays.
 // That of a container that the slot has no row of is dropped.
 func (r *Rows) AddPriced(cgroup uint64, p Pricing) {
-	for k, s := range r.open {
-		if k.cgroup == cgroup {
-			s.priced = &p
-			return
-		}
+	if s := r.openOf(cgroup); s != nil {
+		s.priced = &p
 	}
 }
 

@@ -56,6 +56,10 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 			if setting.Of != key || !setting.IsOf(&p.Process, v) {
 				continue
 			}
+			if setting.Pool != "" {
+				d.library(setting, p, limitCPUs)
+				continue
+			}
 			d.Runtime = setting.Runtime
 			d.Fits[setting.Decides] = setting.Fits(limitCPUs, p.Host)
 			d.Decided[setting.Decides] = setting.Decided(limitCPUs, p.Host)
@@ -91,6 +95,16 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 	return decisions
 }
 
+// library adds the figure of a library if the process was told it: whether it has the library cannot be seen. What fits a
+// pool of threads that wait is not known.
+func (d *Decision) library(setting threadpool.Setting, p Process, limitCPUs float64) {
+	g, has := given(setting, p)
+	if n, ok := setting.Read(g.Value, limitCPUs, p.Host); has && ok && !g.Otherwise && setting.Each == "" {
+		d.Decided[setting.Decides], d.Fits[setting.Decides] = n, setting.Fits(limitCPUs, p.Host)
+		d.Told[setting.Decides], d.Settings[setting.Decides] = g.By.Name(), setting.Name()
+	}
+}
+
 // follow adds a figure that has no variable of its own: the JVM says it, or an option told it (n, by), or it follows from the
 // processors that the runtime was told (0: none).
 func (d *Decision) follow(setting threadpool.Setting, jvm *threadpool.JVM, n int, by string, told bool, processors int) {
@@ -113,7 +127,8 @@ func (d *Decision) follow(setting threadpool.Setting, jvm *threadpool.JVM, n int
 // given is what a running process was given of a setting. A JVM's own list of its options holds those of files too.
 func given(setting threadpool.Setting, p Process) (g threadpool.Given, has bool) {
 	g, has = setting.Given(p.Env, p.Cmdline)
-	if setting.Of != "jvm" || p.JVM == nil || setting.Option == "" {
+	ofProgram := g.By.Variable == "" && g.By.Option != setting.Option // an argument of its own, which the JVM does not tell
+	if setting.Of != "jvm" || p.JVM == nil || setting.Option == "" || has && ofProgram {
 		return g, has
 	}
 	value, has := threadpool.Spelling{Option: setting.Option}.In(nil, p.JVM.Options)

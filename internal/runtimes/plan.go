@@ -19,6 +19,9 @@ type Limits struct {
 	Unsure  string
 	// Host is the number of CPUs that it may run on.
 	Host int
+	// Each is how many threads are wanted for each CPU in pools whose threads wait, by the flag that says it; none: that is
+	// not known.
+	Each map[string]float64
 }
 
 // Row is one setting of a program that is about to start.
@@ -53,8 +56,10 @@ func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Star
 		fits = times * l.Request
 		note = fmt.Sprintf("; there is no limit: %g times the request of %s", times, text.CPUs(l.Request))
 	}
+	processors := map[string]int{} // that a runtime is told, or told itself
 	for _, setting := range t.Settings() {
-		if !setting.CanBeTold() || setting.Argument != "" && !isProgram(setting, args) {
+		each := l.Each[setting.Each]
+		if !setting.CanBeTold() || setting.Argument != "" && !isProgram(setting, args) || setting.Each != "" && each <= 0 {
 			continue
 		}
 		row := Row{Runtime: setting.Runtime, Setting: setting.Name(),
@@ -69,8 +74,22 @@ func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Star
 				row.Why = "there is no limit, and " + l.Unsure
 			}
 		default:
-			row.Value, row.Set = setting.Written(setting.Fits(fits, l.Host)), true
+			fit := 0
+			if setting.Each != "" {
+				fit = setting.FitsEach(min(fits, float64(l.Host)), each)
+			} else {
+				fit = setting.Fits(fits, l.Host)
+			}
+			row.Value = setting.Written(fit)
+			if n := processors[setting.Of]; setting.Pool != "" && n > 0 && setting.Told(n) == fit {
+				row.Why = fmt.Sprintf("it follows from the %s that the runtime is told", text.Count(n, "processor"))
+				break
+			}
+			row.Set = true
 			s.set(setting, row.Value)
+		}
+		if n, ok := setting.Read(row.Value, l.CPUs, l.Host); ok && setting.Decides == "processors" {
+			processors[setting.Of] = n
 		}
 		s.Rows = append(s.Rows, row)
 	}

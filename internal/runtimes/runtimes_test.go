@@ -58,7 +58,7 @@ func TestEnvironment(t *testing.T) {
 	known := threadpool.Known()
 	env := []string{"PATH=/bin", "GOMAXPROCS=7", "JAVA_TOOL_OPTIONS=-Xmx1g", "OMP_NUM_THREADS=", "NODE_OPTIONS=--v8-pool-size=3"}
 	s := Plan(known, Limits{CPUs: 1, Host: 8}, 2, env, []string{"java", "-jar", "x"})
-	for _, want := range []string{"PATH=/bin", "GOMAXPROCS=7", "JAVA_TOOL_OPTIONS=-Xmx1g -XX:ActiveProcessorCount=1", "OMP_NUM_THREADS=1",
+	for _, want := range []string{"PATH=/bin", "GOMAXPROCS=7", "JAVA_TOOL_OPTIONS=-Xmx1g -XX:ActiveProcessorCount=1 -Dcom.twitter.finagle.netty4.numWorkers=2", "OMP_NUM_THREADS=1",
 		"NODE_OPTIONS=--v8-pool-size=3", "ERL_FLAGS=+S 1:1 +SDcpu 1:1"} {
 		if !slices.Contains(s.Env, want) {
 			t.Errorf("no %s in %q", want, s.Env)
@@ -80,6 +80,52 @@ func TestEnvironment(t *testing.T) {
 	}
 	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, nil); len(s.Args) != 0 || len(s.Rows) == 0 {
 		t.Errorf("nothing to start: %+v", s)
+	}
+}
+
+// Pools of libraries get what fits, but not where the processors that the JVM is told make it right by themselves. Pools
+// whose threads wait get as many as are asked for.
+func TestPoolsOfLibraries(t *testing.T) {
+	known := threadpool.Known()
+	for _, c := range []struct {
+		limit, tomcat float64
+		env           string
+		want          string // of what is set, in its order
+	}{
+		{1.5, 0, "", "-XX:ActiveProcessorCount=1 -Dcom.twitter.finagle.netty4.numWorkers=2"}, // two event loops of one processor
+		{4, 0, "", "-XX:ActiveProcessorCount=4 -Dio.netty.eventLoopThreads=4 -Dcom.twitter.finagle.netty4.numWorkers=4"},
+		{4, 0, "-XX:ActiveProcessorCount=2", "-XX:ActiveProcessorCount=2 -Dcom.twitter.finagle.netty4.numWorkers=4"},
+		{4, 0, "-Dio.netty.availableProcessors=1", "-Dio.netty.availableProcessors=1 -XX:ActiveProcessorCount=4 " +
+			"-Dcom.twitter.finagle.netty4.numWorkers=4"},
+		{4, 2.5, "-Dio.netty.eventLoopThreads=9 -Dcom.twitter.finagle.netty4.numWorkers=9",
+			"-Dio.netty.eventLoopThreads=9 -Dcom.twitter.finagle.netty4.numWorkers=9 -XX:ActiveProcessorCount=4 tomcat 10"},
+		{0.1, 2.5, "-Dserver.tomcat.threads.max=3", "-Dserver.tomcat.threads.max=3 -XX:ActiveProcessorCount=1 " +
+			"-Dcom.twitter.finagle.netty4.numWorkers=2"},
+		{0.1, 2.5, "", "-XX:ActiveProcessorCount=1 -Dcom.twitter.finagle.netty4.numWorkers=2 tomcat 1"},
+	} {
+		env := []string{"JAVA_TOOL_OPTIONS=" + c.env}
+		s := Plan(known, Limits{CPUs: c.limit, Host: 8, Each: map[string]float64{"tomcat": c.tomcat}}, 2, env, []string{"java"})
+		got, _ := threadpool.Variable(s.Env, "JAVA_TOOL_OPTIONS")
+		if n, has := threadpool.Variable(s.Env, "SERVER_TOMCAT_THREADS_MAX"); has {
+			got += " tomcat " + n
+		}
+		if got != c.want {
+			t.Errorf("%v CPUs, %q: %q, want %q", c.limit, c.env, got, c.want)
+		}
+	}
+	java := threadpool.Process{Exe: "/usr/bin/java", Cmdline: []string{"java", "Main", "-com.twitter.finagle.netty4.numWorkers=6"},
+		JVM: &threadpool.JVM{Options: []string{"-Dcom.twitter.finagle.netty4.numWorkers=3", "-Dio.netty.eventLoopThreads=5"}}}
+	d := Decide(known, Process{Process: java, Env: []string{"SERVER_TOMCAT_THREADS_MAX=7"}, Host: 8}, 4)[0]
+	if d.Decided["finagle_threads"] != 6 || d.Fits["finagle_threads"] != 4 || d.Decided["netty_threads"] != 5 ||
+		d.Told["netty_threads"] != "-Dio.netty.eventLoopThreads" || d.Decided["processors"] != 4 ||
+		d.Decided["gc_threads"] != 4 || !d.Live {
+		t.Errorf("%+v", d)
+	}
+	if _, has := d.Decided["tomcat_threads"]; has {
+		t.Error("what fits threads that wait is not known")
+	}
+	if d := Decide(known, Process{Process: threadpool.Process{Exe: "/usr/bin/java"}, Host: 8}, 4)[0]; d.Fits["netty_threads"] != 0 {
+		t.Errorf("a JVM that was told nothing of a library: %+v", d)
 	}
 }
 

@@ -43,6 +43,12 @@ prices AS (
       OR (millicpus IS NOT NULL AND (priced_quantile IS NULL OR priced_microseconds IS NULL)) THEN 1 ELSE 0 END) = 1
     OR COUNT(*) > COUNT(DISTINCT priced_remedy)
 ),
+pools AS (
+  SELECT file_no, file_row
+  FROM loaded_pools
+  GROUP BY file_no, file_row
+  HAVING MAX(CASE WHEN {{outsideElements "pools"}} THEN 1 ELSE 0 END) = 1 OR COUNT(*) > {{.MostPools}}
+),
 judged AS (
   SELECT r.file_no, r.file_row,
     CASE
@@ -66,6 +72,7 @@ judged AS (
       WHEN {{outside "objective"}} OR (objective_quantile IS NULL AND objective_microseconds IS NOT NULL)
         OR (objective_quantile IS NOT NULL AND objective_microseconds IS NULL)
         THEN 'its objective is no quantile of at most an hour'
+      WHEN o.file_no IS NOT NULL THEN 'more threads of a pool ran than it has, or it has more pools than are kept'
       WHEN l.file_no IS NOT NULL THEN 'a histogram is not within the time that was observed'
       WHEN c.file_no IS NOT NULL OR {{outside "candidates"}}
         OR (candidate_seconds IS NOT NULL AND (period_microseconds IS NULL OR candidate_from IS NULL))
@@ -77,6 +84,7 @@ judged AS (
   LEFT JOIN stops s ON s.file_no = r.file_no AND s.file_row = r.file_row
   LEFT JOIN recordings t ON t.file_no = r.file_no AND t.file_row = r.file_row
   LEFT JOIN prices p ON p.file_no = r.file_no AND p.file_row = r.file_row
+  LEFT JOIN pools o ON o.file_no = r.file_no AND o.file_row = r.file_row
   WHERE start_ms IS NULL OR start_ms <= {{.LastStartMS}}
 )
 SELECT file_no, file_row, problem FROM judged WHERE problem IS NOT NULL

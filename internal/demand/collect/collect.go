@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -126,6 +127,14 @@ func (s *Sink) Recording(cgroup uint64, e *diagnose.Explanation) {
 	s.rowsMu.Lock()
 	defer s.rowsMu.Unlock()
 	s.rows.AddRecording(cgroup, recorded(e))
+	s.rows.AddPools(cgroup, poolsOf(e))
+}
+
+// Pools takes the thread pools in a recording of a container alone. Its slot is the one under way.
+func (s *Sink) Pools(cgroup uint64, e *diagnose.Explanation) {
+	s.rowsMu.Lock()
+	defer s.rowsMu.Unlock()
+	s.rows.AddPools(cgroup, poolsOf(e))
 }
 
 // Priced takes the least CPUs of a container's remedies, from a recording. Its slot is the one under way.
@@ -147,6 +156,22 @@ func recorded(e *diagnose.Explanation) demand.Recorded {
 		recorded.Requests, recorded.RequestsSeen = r.Lengths, true
 	}
 	return recorded
+}
+
+// poolsOf are the pools of an explanation: those that the table of pools has by its key, others by their name.
+func poolsOf(e *diagnose.Explanation) (pools []demand.Pool) {
+	for _, p := range slices.Concat(e.Pools, e.IdlePools) {
+		of := demand.Pool{Pool: p.Key, Threads: int32(p.Size), Runnable: int32(p.Runnable), RunnableP99: int32(p.RunnableP99),
+			Running: int32(min(p.Widest, p.Runnable))}
+		if p.Key == "" {
+			of.Name = p.Name
+		}
+		if p.DefaultCPUs != nil {
+			of.DefaultCPUs = new(int32(*p.DefaultCPUs))
+		}
+		pools = append(pools, of)
+	}
+	return pools
 }
 
 // described fills in what only the end of a slot needs: it is read once for each container, and not in each round.

@@ -50,6 +50,10 @@ func slot(at time.Time, containers int) (rows []demand.Row) {
 		r.HostGroups, r.CPUList = sixtyFour(), "" // no cpuset of its own
 		if i == at.Minute()/5*4 {                 // the agent records at most 12 times an hour
 			r.RecordedSeconds, r.RequestCount = new(10.0), new(int64(4321))
+			for p := range 8 {
+				r.Pools = append(r.Pools, demand.Pool{Pool: fmt.Sprint("library-", p), Threads: int32(200 - i*p), Runnable: int32(60 - i),
+					RunnableP99: int32(p), Running: int32(p + i%9), DefaultCPUs: new(int32(1 + i*p%64))})
+			}
 			for l := range 14 {
 				r.Requests = append(r.Requests, demand.Request{Microseconds: 256 << l, Count: int32(i*31%97 + l)})
 				for role := range 8 {

@@ -70,6 +70,7 @@ func (a *Analysis) Changed(c *schedule.Change) {
 		}
 	case schedule.Ended:
 		a.leavePool(t)
+		a.pools.all[t.pool].has(-1)
 		a.threads[t.Index] = nil
 	}
 }
@@ -120,6 +121,8 @@ func (a *Analysis) rename(t *thread, first bool) {
 		}
 		a.leavePool(t)
 		a.leave(t, t.Doing)
+		a.pools.all[t.pool].has(-1)
+		a.pools.all[pool].has(1)
 		t.pool = pool
 		a.enter(t)
 	}

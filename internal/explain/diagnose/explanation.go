@@ -96,8 +96,8 @@ type Explanation struct {
 	Timeline                    []Row // the interval with the worst rows first; the number of rows is bounded
 	// Overview has the whole recording in stretches of equal length, 240 at most, in the order of time; nil: not measured.
 	Overview []Stretch
-	// Pools has the pools that ran or waited, most CPU time first; nil: not measured.
-	Pools []PoolUse
+	// Pools has the pools that ran or waited, most CPU time first; nil: not measured. IdlePools are the others.
+	Pools, IdlePools []PoolUse
 	// Budgets are what processes say that they have in force to stay within the limit; nil: none says it. [Analysis] does not
 	// set them.
 	Budgets []Budget
@@ -173,8 +173,14 @@ type PoolUse struct {
 	CPU          time.Duration
 	CPUThrottled *time.Duration
 	Widest       int
+	// Size is how many threads it had at once at most, also such that did nothing. Runnable is how many of them ran or were runnable
+	// at once at most, and RunnableP99 how many in 99 % of the time.
+	Size, Runnable, RunnableP99 int
 	// The entry of the pool table; empty: unknown.
-	Library, Setting, Advice string
+	Key, Library, Setting, Advice string
+	// DefaultCPUs is for how many CPUs, at least, the library's default is a pool of that Size; nil: for none, or it is no matter of
+	// CPUs.
+	DefaultCPUs *int
 	// Class is that of the tasks that its threads ran last, as their process says: "io", "app" or "background"; "": it says
 	// none, or several.
 	Class string

@@ -37,6 +37,7 @@ func (a *Analysis) Finish(f recording.Footer) Explanation {
 		}
 	}
 	for _, p := range a.pools.all {
+		p.want(a.now, 0)
 		if p.held > 0 {
 			p.stopped += a.now - p.heldAt
 			p.heldAt = a.now
@@ -103,6 +104,9 @@ func (a *Analysis) explanation(f *recording.Footer, recorded *figures) Explanati
 	}
 	for i, p := range a.pools.all {
 		if !p.any() {
+			if p.size > 0 {
+				e.IdlePools = append(e.IdlePools, p.use(lead.index, lead.level >= 0, waits))
+			}
 			continue
 		}
 		e.Pools = append(e.Pools, p.use(lead.index, lead.level >= 0, waits))

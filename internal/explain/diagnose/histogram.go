@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"math"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // timeHistogram is a number that changes, with the time at each value.
@@ -65,6 +67,11 @@ func (c *timeHistogram) most() int {
 		}
 	}
 	return 0
+}
+
+// quantile is the least value at or below which it is for so much of the time.
+func (c *timeHistogram) quantile(q float64) int {
+	return max(0, stats.Bucket(len(c.time), func(i int) int64 { return c.time[i] }, q))
 }
 
 // interval is a condition that comes and goes: how often, and how long it lasted at most.

@@ -11,15 +11,19 @@ type poolKey struct{ process, name string }
 
 // pool has the sums of one thread pool.
 type pool struct {
-	key     poolKey
-	number  int // its index
-	threads int
-	cpu     int64
-	running int
-	widest  int
-	busyAt  int64 // the time since which any of its threads runs
-	busy    int64 // time with any thread running
-	waiting waits
+	key      poolKey
+	number   int // its index
+	threads  int
+	cpu      int64
+	running  int
+	widest   int
+	there    int           // threads that it has now
+	size     int           // the most that it had at once
+	wanted   timeHistogram // threads that run or are runnable
+	wantedAt int64         // up to when wanted is counted
+	busyAt   int64         // the time since which any of its threads runs
+	busy     int64         // time with any thread running
+	waiting  waits
 	// byThread has the CPU times of threads when they left the pool or the recording ended: the first maxByThread.
 	byThread []int64
 	beside   bool // a thread that is no main thread was in it
@@ -87,6 +91,19 @@ func (p *pool) end(now int64) {
 	}
 }
 
+// has counts threads that come or go.
+func (p *pool) has(more int) {
+	p.there += more
+	p.size = max(p.size, p.there)
+}
+
+// want counts threads that begin or cease to want a CPU.
+func (p *pool) want(now int64, more int) {
+	p.wanted.add(now - p.wantedAt)
+	p.wantedAt = now
+	p.wanted.n += more
+}
+
 func (p *pool) hold(now int64) {
 	if p.held == 0 {
 		p.heldAt = now
@@ -136,7 +153,7 @@ func (t *poolTable) unnamed() int { return t.find("", threadpool.Unnamed) }
 func (p *pool) use(track int, withPeriods bool, measured [reasons]bool) PoolUse {
 	u := PoolUse{
 		Name: p.key.name, Process: p.key.process, Threads: p.threads, Working: p.working(), Main: !p.beside,
-		CPU: span(p.cpu), Widest: p.widest,
+		CPU: span(p.cpu), Widest: p.widest, Size: p.size, Runnable: p.wanted.most(), RunnableP99: p.wanted.quantile(0.99),
 		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.byReason(measured),
 	}
 	if withPeriods {

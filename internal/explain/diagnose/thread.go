@@ -34,7 +34,9 @@ func (a *Analysis) begin(t *schedule.Thread) {
 	for len(a.threads) <= t.Index {
 		a.threads = append(a.threads, nil)
 	}
-	a.threads[t.Index] = &thread{Thread: t, woken: -1, pool: a.pools.unnamed(), since: a.now}
+	begun := &thread{Thread: t, woken: -1, pool: a.pools.unnamed(), since: a.now}
+	a.threads[t.Index] = begun
+	a.pools.all[begun.pool].has(1)
 }
 
 // classOf returns the class of a list of CPUs. For "" or a malformed list it is the container's.
@@ -98,6 +100,9 @@ func (a *Analysis) move(t *thread, was schedule.Doing) {
 // leave ends what a thread did.
 func (a *Analysis) leave(t *thread, was schedule.Doing) {
 	p := a.pools.all[t.pool]
+	if was.Wants() {
+		p.want(a.now, -1)
+	}
 	switch was.State {
 	case schedule.Runnable:
 		a.addWaiters(was.CPU, t, -1)
@@ -122,6 +127,7 @@ func (a *Analysis) enter(t *thread) {
 	}
 	a.active(t)
 	p := a.pools.all[t.pool]
+	p.want(a.now, 1)
 	switch t.State {
 	case schedule.Runnable:
 		a.addWaiters(t.CPU, t, 1)

@@ -121,16 +121,29 @@ func advise(e *diagnose.Explanation, table *threadpool.Table, n *names, processe
 	for i := range e.Pools {
 		rows[i] = rowOf(&e.Pools[i], table, n, processes)
 	}
+	for i := range e.IdlePools {
+		if row := rowOf(&e.IdlePools[i], table, n, processes); row != nil {
+			known(&e.IdlePools[i], row)
+		}
+	}
 	for i, row := range rows {
 		if row == nil {
 			continue
 		}
 		p := &e.Pools[i]
-		p.Library, p.Setting = row.Library, row.Setting
+		known(p, row)
 		if stoppedItself(e.Cause) && all > 0 && spent[i] >= advisedShare*all && !sizesOthers(e.Pools, rows, i) {
 			p.Advice = row.Advice(p.Working, p.Widest, limit, h.CPUsAllowed.Size())
 		}
 		p.OnIOThread = row.IOThread() && p.Delay != nil && p.Delay.Count >= minRuns && p.CPU/time.Duration(p.Delay.Count) >= ioWork
+	}
+}
+
+// known fills in what the pool table's row says of a pool, whatever it does.
+func known(p *diagnose.PoolUse, row *threadpool.Row) {
+	p.Key, p.Library, p.Setting = row.Key, row.Library, row.Setting
+	if n, ok := row.CPUsFor(p.Size); ok {
+		p.DefaultCPUs = &n
 	}
 }
 

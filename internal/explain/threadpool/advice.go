@@ -3,6 +3,7 @@ package threadpool
 import (
 	"fmt"
 	"math"
+	"sort"
 
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -19,11 +20,27 @@ func (r Row) defaultThreads(n float64) (int, bool) {
 	return count(math.Floor(r.size.eval(map[string]float64{"n": n})))
 }
 
-// fittingThreads is how many threads the pool should have so that it alone is not wider than a limit in CPUs. threads is
+// CPUsFor is the least number of CPUs for which the library's default is so many threads or more. false: it is none of CPUs, or no host
+// has so many.
+func (r Row) CPUsFor(threads int) (int, bool) {
+	if r.size == nil || !r.size.uses("n") {
+		return 0, false
+	}
+	n := 1 + sort.Search(mostCPUs, func(i int) bool {
+		size, ok := r.defaultThreads(float64(i + 1))
+		return !ok || size >= threads
+	})
+	return n, n <= mostCPUs
+}
+
+// mostCPUs is how many CPUs a host has at most.
+const mostCPUs = 8192
+
+// FittingThreads is how many threads the pool should have so that it alone is not wider than a limit in CPUs. threads is
 // how many it has, widest how many ran at once at most. Pools that work on the CPU get the limit, rounded
 // down, and background pools half of it. A blocking pool shrinks by the factor by which it was too wide,
 // because most of its threads wait. false: there is no limit.
-func (r Row) fittingThreads(threads, widest int, limitCPUs float64) (int, bool) {
+func (r Row) FittingThreads(threads, widest int, limitCPUs float64) (int, bool) {
 	if !(limitCPUs > 0) || math.IsInf(limitCPUs, 0) {
 		return 0, false
 	}
@@ -65,7 +82,7 @@ const smallLimit = 1.5
 // (0 or less: none), hostCPUs the CPUs that the process may run on. Advice is "" if the pool fits, or no
 // setting sizes it.
 func (r Row) Advice(threads, widest int, limitCPUs float64, hostCPUs int) string {
-	fit, limited := r.fittingThreads(threads, widest, limitCPUs)
+	fit, limited := r.FittingThreads(threads, widest, limitCPUs)
 	switch {
 	case r.Setting == "":
 		return ""

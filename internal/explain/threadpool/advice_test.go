@@ -56,6 +56,24 @@ func TestSizesAsMeasured(t *testing.T) {
 	}
 }
 
+// For how many CPUs a default would be so many threads.
+func TestCPUsOfADefault(t *testing.T) {
+	for key, sizes := range map[string]map[int]int{
+		"netty-nio":           {1: 1, 2: 1, 3: 2, 16: 8, 128: 64, 16384: 8192, 16385: 0},
+		"finagle-io":          {2: 1, 8: 1, 9: 5, 32: 16},
+		"jdk-common-pool":     {7: 8},
+		"hotspot-parallel-gc": {42: 63, 43: 64},
+		"tomcat":              {200: 0}, // whatever the CPUs
+		"jdk-executors":       {8: 0},
+	} {
+		for threads, want := range sizes {
+			if n, ok := rowOf(t, key).CPUsFor(threads); ok != (want > 0) || ok && n != want {
+				t.Errorf("%s, %d threads: %d CPUs, want %d", key, threads, n, want)
+			}
+		}
+	}
+}
+
 func TestExpectedRoundsAsRuntimesDo(t *testing.T) {
 	got := map[string][]int{}
 	for _, limit := range []float64{0.5, 1.5, 2, 0, 100} {
@@ -156,7 +174,7 @@ func TestFitProperties(t *testing.T) {
 		widest := rapid.IntRange(1, threads).Draw(t, "widest")
 		limit := rapid.Float64Range(0.01, 300).Draw(t, "limit")
 		host := rapid.IntRange(1, 512).Draw(t, "host")
-		fit, ok := r.fittingThreads(threads, widest, limit)
+		fit, ok := r.FittingThreads(threads, widest, limit)
 		if !ok || fit < 1 {
 			t.Fatalf("%s: %d, %v", r.Key, fit, ok)
 		}

@@ -13,8 +13,11 @@ import (
 // Setting is a figure that a runtime decides when it starts, and how it is told to decide otherwise.
 type Setting struct {
 	Key string
-	// Runtime is the runtime's name for people, Of its key.
+	// Runtime is the name of the runtime, or of the library in it, for people, Of the runtime's key.
 	Runtime, Of string
+	// Pool is the key of the library's pool that the figure is of; "": it is the runtime's own. Each is the flag that says how
+	// many of its threads fit each CPU; "": fit does.
+	Pool, Each string
 	// Decides names the figure, such as "processors" or "gc_threads".
 	Decides string
 	// Env is the environment variable that sets it. With Option, the variable holds several options and this is one. ""
@@ -60,6 +63,8 @@ type settingEntry struct {
 	Formula    string   `yaml:"formula"`
 	Fit        string   `yaml:"fit"`
 	Pool       string   `yaml:"pool"`    // whose formula it is
+	Library    string   `yaml:"library"` // that has the pool
+	Each       string   `yaml:"each"`
 	Follows    string   `yaml:"follows"` // the setting whose figure is its n, when told
 	Why        string   `yaml:"why"`
 	Live       bool     `yaml:"live"`
@@ -108,16 +113,33 @@ func (t *Table) addSetting(e settingEntry) (err error) {
 			return fmt.Errorf("%.20q is no version such as 3.13", version)
 		}
 	}
-	if s.size, err = parseFormula(e.Formula, "n"); err != nil {
+	if err := t.figureOf(&s, e); err != nil {
 		return err
-	}
-	if s.fit, err = parseFormula(e.Fit, "limit", "host"); err != nil {
-		return fmt.Errorf("fit: %w", err)
 	}
 	if err := s.spell(e); err != nil {
 		return err
 	}
 	t.settings = append(t.settings, s)
+	return nil
+}
+
+// figureOf adds what the runtime or its library decides by itself, and what fits.
+func (t *Table) figureOf(s *Setting, e settingEntry) (err error) {
+	if e.Library+e.Pool+e.Each != "" {
+		row, ok := t.Row(e.Pool)
+		if !ok || row.size == nil || e.Library == "" || e.Formula != "" {
+			return errors.New("needs library, and a pool with a formula")
+		}
+		s.Runtime, s.Pool, s.Each, s.size = e.Library, e.Pool, e.Each, row.size
+		if s.Each != "" {
+			return nil
+		}
+	} else if s.size, err = parseFormula(e.Formula, "n"); err != nil {
+		return err
+	}
+	if s.fit, err = parseFormula(e.Fit, "limit", "host"); err != nil {
+		return fmt.Errorf("fit: %w", err)
+	}
 	return nil
 }
 
@@ -201,6 +223,12 @@ func (s Setting) Fits(limitCPUs float64, host int) int {
 		return s.Told(n)
 	}
 	return n
+}
+
+// FitsEach is the figure that fits the limit with so many threads for each CPU.
+func (s Setting) FitsEach(limitCPUs, each float64) int {
+	n, _ := count(math.Floor(limitCPUs * each))
+	return max(1, n)
 }
 
 // usualCollector is the one of a JVM that does not say which it has.

@@ -197,6 +197,14 @@ func (t *Table) compile(row *Row, fit string) (err error) {
 	return nil
 }
 
+// Row returns the row of a key.
+func (t *Table) Row(key string) (Row, bool) {
+	if i := slices.IndexFunc(t.rows, func(r Row) bool { return r.Key == key }); i >= 0 {
+		return t.rows[i], true
+	}
+	return Row{}, false
+}
+
 func (t *Table) runtime(key string) (runtimeCPUs, bool) {
 	for _, r := range t.runtimes {
 		if r.Key == key {

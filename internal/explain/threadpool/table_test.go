@@ -275,6 +275,8 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 			"follows a setting above it"},
 		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, formula: n, fit: " +
 			"limit, since: new, why: w, source: s}]", "no version"},
+		{"runtimes: [{key: x, cpus: limit}]\nsettings: [{key: k, runtime: x, decides: d, env: E, library: l, pool: p, fit: " +
+			"limit, why: w, source: s}]", "needs library, and a pool with a formula"},
 		{"pools: 3", "YAML"},
 		{"\x00", "YAML"},
 		{strings.Repeat(" ", maxTable+1), "at most"},
@@ -286,6 +288,26 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%.80q: %v, want %q", c.text, err, c.want)
 		}
+	}
+}
+
+// What `sized` sets a library's pool to is what explain says that fits it.
+func TestOneFitOfALibrary(t *testing.T) {
+	n := 0
+	for _, s := range knownOnce().Settings() {
+		row, ok := knownOnce().Row(s.Pool)
+		if s.Pool == "" || s.Each != "" {
+			continue
+		}
+		n++
+		for _, limit := range []float64{0.3, 1, 1.5, 2, 3.7, 8} {
+			if fit, limited := row.FittingThreads(100, 50, limit); !ok || !limited || fit != s.Fits(limit, 8) {
+				t.Errorf("%s at %v CPUs: %d, and of its pool %d", s.Key, limit, s.Fits(limit, 8), fit)
+			}
+		}
+	}
+	if n < 2 {
+		t.Errorf("%d settings of libraries", n)
 	}
 }
 

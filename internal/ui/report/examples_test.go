@@ -337,6 +337,11 @@ func manyHosts() fleet.Document {
 		}
 		d.Services = append(d.Services, s)
 	}
+	d.Defaults = fleet.Defaults{Containers: 99, More: 3, Pools: []fleet.Default{
+		{Pool: new("netty-nio"), Library: new("Netty's NIO event loop"), Setting: new("-Dio.netty.eventLoopThreads"), Services: 41,
+			Containers: 90, Threads: 11520, Runnable: 900, RunnableP99: 300, RunnableMost: 31, TooMany: new(int64(11160)),
+			DefaultCPUs: new(64), BeyondLimit: 90},
+		{Name: new("event\x1b[2Jbus-*"), Services: 7, Containers: 20, Threads: 2560, Runnable: 22, RunnableMost: 2}}}
 	d.Services[19].Name, d.Services[19].SpentBy, d.Services[19].StoppedBy = "<b>\x1b[2J\u202e", new("<script>alert(1)</script>"), new("pod")
 	d.Services[18].SpentBy, d.Services[18].StoppedBy = nil, new("slice")
 	d.Services = append(d.Services, fleet.Service{Containers: 1, Unknown: 1})

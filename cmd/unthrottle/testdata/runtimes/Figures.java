@@ -5,6 +5,11 @@ import java.util.concurrent.ForkJoinPool;
 /** Says what this JVM decided, by its own flags, and waits for the end of its input. */
 public class Figures {
     public static void main(String[] args) throws Exception {
+        System.out.println(line());
+        System.in.read();
+    }
+
+    static StringBuilder line() {
         HotSpotDiagnosticMXBean flags = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
         StringBuilder line = new StringBuilder();
         line.append("processors=").append(Runtime.getRuntime().availableProcessors());
@@ -15,7 +20,6 @@ public class Figures {
         if (!serial) {
             line.append(" concurrent_gc_threads=").append(flags.getVMOption("ConcGCThreads").getValue());
         }
-        System.out.println(line);
-        System.in.read();
+        return line;
     }
 }

@@ -28,6 +28,7 @@ type Document struct {
 	// ByRemedy parts the ledger by the remedy that is best for each service. Each container whose need is known is in one
 	// line.
 	ByRemedy []ByRemedy `json:"by_remedy"`
+	Defaults Defaults   `json:"defaults"`
 	Applied  []Applied  `json:"applied"`
 	Unknown  []Unknown  `json:"unknown"`
 	Input    Input      `json:"input"`

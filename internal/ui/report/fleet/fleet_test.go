@@ -29,6 +29,12 @@ func document() Document {
 				StoppedShare: new(0.25), StopP50: new(49.152), StopP99: new(98.304), StoppedBy: new("pod"), SpentBy: new("cart/app")},
 			{Name: "", Containers: 1, Unknown: 1},
 		},
+		Defaults: Defaults{Containers: 2, More: 7, Pools: []Default{
+			{Pool: new("netty-nio"), Library: new("Netty's NIO event loop"), Setting: new("-Dio.netty.eventLoopThreads"), Services: 1,
+				Containers: 2, Threads: 256, Runnable: 9, RunnableP99: 4, RunnableMost: 5, TooMany: new(int64(248)),
+				DefaultCPUs: new(64), BeyondLimit: 2},
+			{Name: new("<b>\u202ebus-*"), Services: 1, Containers: 1, Threads: 128, Runnable: 2, RunnableMost: 2},
+			{Name: new("none too many"), Services: 1, Containers: 1, Threads: 3, Runnable: 3, RunnableMost: 3}}},
 		Applied: []Applied{{Remedy: "burst", Containers: 1, StoppedBefore: new(0.1), StoppedAfter: new(0.0)}},
 		Unknown: []Unknown{{Reason: "no limit of its own", Containers: 1}},
 		Input: Input{Refused: []Refused{{"/a\x1b/b.parquet", "cut off"}},
@@ -48,6 +54,8 @@ func TestWrite(t *testing.T) {
 		"fragmentation of exclusive CPUs is not known", "nothing is kept for hosts that fail (--failover 1 keeps it)",
 		"7.0 %", "0.0 %, 1.2 %, 34.0 %", "eu1/n\\x1b[7", "3.6-7.4", "7.4-14.8",
 		"time to work than now, or than 0.1 %", "Rows of 2 containers have no periods", "0.8-8.0", "25.0 %", "98 ms",
+		"-Dio.netty.eventLoopThreads", "64 CPUs", "threads <b>\\u202ebus-*", "248", "and 7 more",
+		"From recordings of 2 of 3 containers",
 		"1 container with 0.0 cores: no limit of its own", "/a\\x1b/b.parquet: cut off",
 		"2 rows, the first is row 4 of /c.parquet: it is not of five minutes", "1 copy of a row"} {
 		if !strings.Contains(s, want) {
@@ -194,7 +202,7 @@ func TestHTML(t *testing.T) {
 		}
 		shown := strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(s, " "))), " ")
 		for _, want := range []string{"12.9 saved, between 12.0 and 22.8", "3 containers of 3 services", "<script>",
-			"cart/app", "What remedies did", "burst", "Not known", "Left out", "/c.parquet"} {
+			"cart/app", "Netty's NIO event loop", "threads <b>", "What remedies did", "burst", "Not known", "Left out", "/c.parquet"} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("no %q in the page:\n%s", want, shown)
 			}

@@ -54,6 +54,9 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	if rows, left := ranked(d.Services, savedByHalf); len(rows) > 0 {
 		p.Shards, p.ShardsAssume = newPageTable(shardsTitle, shardColumns, rows, left), shardsAssume
 	}
+	if rows, left := tooWide(d.Defaults); len(rows) > 0 {
+		p.Defaults, p.DefaultsAssume = newPageTable(defaultsTitle, defaultColumns, rows, left), defaultsAssume(d)
+	}
 	if len(d.Applied) > 0 {
 		p.Applied = newPageTable(appliedTitle, appliedColumns, d.Applied, 0)
 	}
@@ -79,6 +82,8 @@ type htmlPage struct {
 	Spread, Shards   *pageTable
 	SpreadAssumes    string
 	ShardsAssume     string
+	Defaults         *pageTable
+	DefaultsAssume   string
 	Applied          *pageTable
 	Unknown, LeftOut []string
 }

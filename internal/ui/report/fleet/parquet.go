@@ -51,6 +51,12 @@ var Tables = []Table{
 		}
 		return rows
 	}),
+	tableOf("defaults", func(d Document) (rows []defaultRow) {
+		for _, p := range d.Defaults.Pools {
+			rows = append(rows, defaultRow{about(d), p})
+		}
+		return rows
+	}),
 	tableOf("applied", func(d Document) (rows []appliedRow) {
 		for _, a := range d.Applied {
 			rows = append(rows, appliedRow{about(d), a})
@@ -108,6 +114,11 @@ type ledgerRow struct {
 type appliedRow struct {
 	ofReport
 	Applied
+}
+
+type defaultRow struct {
+	ofReport
+	Default
 }
 
 type unknownRow struct {

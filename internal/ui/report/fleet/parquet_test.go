@@ -62,6 +62,9 @@ func TestTables(t *testing.T) {
 	if got := read[Applied](t, "applied", d); !reflect.DeepEqual(got, d.Applied) {
 		t.Errorf("%+v", got)
 	}
+	if got := read[Default](t, "defaults", d); !reflect.DeepEqual(got, d.Defaults.Pools) {
+		t.Errorf("%+v", got)
+	}
 	if got := read[Unknown](t, "unknown", d); !reflect.DeepEqual(got, d.Unknown) {
 		t.Errorf("%+v", got)
 	}
@@ -112,7 +115,7 @@ func TestTablesAreInTheirPage(t *testing.T) {
 		}
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[Service](), reflect.TypeFor[Workload](),
-		reflect.TypeFor[Price](), reflect.TypeFor[ByRemedy](),
+		reflect.TypeFor[Price](), reflect.TypeFor[ByRemedy](), reflect.TypeFor[Default](),
 		reflect.TypeFor[Ledger](), reflect.TypeFor[Applied](), reflect.TypeFor[Unknown]()} {
 		for _, f := range reflect.VisibleFields(of) {
 			if column, _, _ := strings.Cut(f.Tag.Get("parquet"), ","); column != f.Tag.Get("json") && column != "-" {

@@ -55,6 +55,12 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		more(p, left)
 		p.Paragraph(shardsAssume)
 	}
+	if rows, left := tooWide(d.Defaults); len(rows) > 0 {
+		p.Section(p.Bolden(defaultsTitle))
+		newTable(p, defaultColumns, rows).Missing(p)
+		more(p, left)
+		p.Paragraph(defaultsAssume(d))
+	}
 	if len(d.Applied) > 0 {
 		p.Section(p.Bolden(appliedTitle))
 		newTable(p, appliedColumns, d.Applied)

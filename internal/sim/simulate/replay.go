@@ -243,6 +243,7 @@ type replayScript struct {
 	again bool
 	waits []replayWait // of a script of a shared queue: its StepAwait
 	next  int          // the next of waits
+	came  bool         // it was brought
 	begun bool         // a thread has it
 	from  int32        // script that brings it; -1: a moment of its own does
 }

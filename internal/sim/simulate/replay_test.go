@@ -81,6 +81,31 @@ func TestQueueRelievesTheBusy(t *testing.T) {
 	}
 }
 
+// A thread that repeats its steps does not bring the work of a queue again: what was recorded is done once.
+func TestWorkIsBroughtOnce(t *testing.T) {
+	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {reader: {kind: burn, cgroup: app}, "+
+		"pool: {kind: burn, cgroup: app, threads: 2}}\n")
+	s.Workloads[0].Kind, s.Workloads[1].Kind = Replayed, Replayed
+	const ms = time.Millisecond
+	r := Replay{
+		Threads: []ReplayThread{
+			{Again: true, Steps: []ReplayStep{{Kind: StepSleep, For: 100 * ms}, {Kind: StepWake, Thread: 1, Idle: true},
+				{Kind: StepSleep, For: 10 * ms}, {Kind: StepWake, Thread: 1, For: 1}}},
+			{Steps: []ReplayStep{{Kind: StepAwait, Idle: true}, {Kind: StepRun, For: 2 * ms}, {Kind: StepAwait},
+				{Kind: StepRun, For: 3 * ms}, {Kind: StepAwait, Idle: true}}},
+			{Steps: []ReplayStep{{Kind: StepAwait, Idle: true}}},
+		},
+		WakeOrders: []WakeOrder{NotShared, OldestFirst},
+	}
+	result, err := RunReplay(s, &r, Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := result.Outcome.Cgroups["app"].UsageSeconds; used < 0.0049 || used > 0.0051 {
+		t.Errorf("%.4f s of CPU time, want 0.005", used)
+	}
+}
+
 // A replay that does not fit says so.
 func TestReplayIsChecked(t *testing.T) {
 	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {pool: {kind: burn, cgroup: app}}\n")

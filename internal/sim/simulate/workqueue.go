@@ -48,9 +48,13 @@ func (h *host) shareSteps(i int, order WakeOrder) {
 func (s *ReplayStep) idles() bool { return s.Idle && s.Kind != StepWake }
 
 // bringWork gives a script to a thread of the workload: to a sleeping one, or to the next one that is
-// through.
+// through. Each is done once: a thread that repeats its steps brings nothing again.
 func (h *host) bringWork(i, script int) {
 	shared := &h.replay.workQueues[i]
+	if h.replay.scripts[script].came {
+		return
+	}
+	h.replay.scripts[script].came = true
 	var t int
 	switch {
 	case shared.idle.n == 0:

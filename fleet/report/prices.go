@@ -21,6 +21,8 @@ type pricing struct {
 	byObjective bool
 	// needs are by forecast's names. high is infinite where no number of CPUs surely does.
 	needs map[string]size
+	// knee is the part of its limit that it uses where the limit is just enough; 0: not known.
+	knee float64
 }
 
 // prices reads the pricings of containers.
@@ -32,12 +34,13 @@ func prices(ctx context.Context, e engine.Engine, of func(containerNo int64) *si
 		PricedMicroseconds          int64
 		MilliCPUs                   int32
 		LowMilliCPUs, HighMilliCPUs *int32
+		UsedCPUs                    float64
 		ByObjective                 int
 	}) {
 		c := of(line.ContainerNo)
 		if c.pricing == nil {
-			c.pricing = &pricing{line.PricedOf, line.PricedQuantile, float64(line.PricedMicroseconds) / 1000, line.ByObjective == 1,
-				map[string]size{}}
+			c.pricing = &pricing{of: line.PricedOf, quantile: line.PricedQuantile, ms: float64(line.PricedMicroseconds) / 1000,
+				byObjective: line.ByObjective == 1, needs: map[string]size{}}
 		}
 		need := size{float64(line.MilliCPUs) / 1000, 0, math.Inf(1)}
 		if line.LowMilliCPUs != nil {
@@ -47,6 +50,9 @@ func prices(ctx context.Context, e engine.Engine, of func(containerNo int64) *si
 			need.high = float64(*line.HighMilliCPUs) / 1000
 		}
 		c.pricing.needs[line.PricedRemedy] = need
+		if line.PricedRemedy == forecast.Limit {
+			c.pricing.knee = min(1, line.UsedCPUs/need.cpus)
+		}
 	})
 }
 
@@ -63,7 +69,8 @@ func priceTogether(containers []*sized) {
 		switch p := c.pricing; {
 		case p == nil:
 		case all == nil:
-			all = &pricing{p.of, p.quantile, p.ms, p.byObjective, maps.Clone(p.needs)}
+			all = new(*p)
+			all.needs = maps.Clone(p.needs)
 		default:
 			all.take(p)
 		}
@@ -88,6 +95,7 @@ func (p *pricing) take(other *pricing) {
 	if p.quantile > 0 {
 		p.ms = max(p.ms, other.ms)
 	}
+	p.knee = min(p.knee, other.knee)
 	for name, need := range p.needs {
 		if more, ok := other.needs[name]; ok {
 			need.take(more)
@@ -186,6 +194,9 @@ func (s *service) showPrices(to *view.Service, fail int) {
 	if p := of.pricing; p.quantile > 0 {
 		to.JudgedOf, to.JudgedQuantile, to.JudgedMS = &p.of, &p.quantile, &p.ms
 		to.Objective = of.objective(s.load)
+	}
+	if of.pricing.knee > 0 {
+		to.KneeShare = new(rounded(of.pricing.knee))
 	}
 	for _, o := range of.options {
 		if o.remedy == view.Leave {

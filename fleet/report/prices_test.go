@@ -102,6 +102,7 @@ func TestCheapestRemedy(t *testing.T) {
 	near(t, "that at most", web.LimitHigh, 3.3)
 	near(t, "its limit with a burst", web.BurstLimit, 2)
 	near(t, "judged", web.JudgedMS, 20)
+	near(t, "slower above", web.KneeShare, 104.0/300/3.01)
 	if *web.Remedy != view.Burst || web.Priced != 5 || *web.JudgedOf != "requests" || web.Half != nil || web.Double != nil {
 		t.Errorf("%+v", web)
 	}

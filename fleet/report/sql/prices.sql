@@ -22,7 +22,7 @@ ranked AS (
     AND n.objective_us = u.objective_us
 )
 SELECT r.container_no, v.priced_of, v.priced_quantile, v.priced_microseconds, v.priced_remedy, v.millicpus,
-  v.low_millicpus, v.high_millicpus,
+  v.low_millicpus, v.high_millicpus, r.used_cpus,
   CASE WHEN v.priced_quantile = v.objective_quantile AND v.priced_microseconds = v.objective_microseconds THEN 1 ELSE 0 END
     AS by_objective
 FROM ranked r

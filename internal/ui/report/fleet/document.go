@@ -62,6 +62,9 @@ type Service struct {
 	JudgedOf       *string  `json:"judged_of" parquet:"judged_of,optional"`
 	JudgedQuantile *float64 `json:"judged_quantile" parquet:"judged_quantile,optional"`
 	JudgedMS       *float64 `json:"judged_ms" parquet:"judged_ms,optional"`
+	// KneeShare is the part of its limit that a container uses, on average over five minutes, where the limit is just enough
+	// for that latency: with more use it gets slower. Null: recordings do not tell it of each.
+	KneeShare *float64 `json:"knee_share" parquet:"knee_share,optional"`
 	// Objective is what they need to keep their own; null: they have none, or Prices are not of it.
 	Objective *Objective `json:"objective" parquet:"objective,optional"`
 	// Prices are what they need with each remedy, those first that ask for least. They have a table of their own.

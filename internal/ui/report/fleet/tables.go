@@ -190,6 +190,7 @@ func asks(remedies []ByRemedy) string {
 var priceColumns = slices.Concat([]column[Service]{
 	words("SERVICE", 24, 0, func(s Service) string { return shownName(s.Name) }),
 	words("LATENCY", 0, 5, judged),
+	figures("SLOWER AT", 0, func(s Service) string { return percent(s.KneeShare) }),
 	figures("CORES", 0, func(s Service) string { return figure.Fixed(&s.Prices[0].CoresNow, 1) }),
 },
 	columnsOfPrices(),

@@ -207,8 +207,9 @@ func (s *server) serve(r request, behind int) {
 		burn(locked, &s.world)
 		s.lock.unlock()
 	}
+	n := s.served.Add(1) // before the answer, so that who has it finds it counted
 	s.answer(r, Served)
-	if n := s.served.Add(1); s.gc != nil && s.gc.spec.Requests > 0 && n%uint64(s.gc.spec.Requests) == 0 {
+	if s.gc != nil && s.gc.spec.Requests > 0 && n%uint64(s.gc.spec.Requests) == 0 {
 		s.gc.ask()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -355,15 +356,29 @@ func TestRecordingOfMoves(t *testing.T) {
 	below := tr.Make("d/below")
 	mover := start(t, tr, c.Path, "burn", "1", "2")
 	forker := start(t, tr, c.Path, "fork")
-	done := make(chan struct{})
+	stop, done := make(chan struct{}), make(chan struct{})
+	var moves atomic.Int32
 	go func() {
 		defer close(done)
-		for i := range 30 {
-			time.Sleep(60 * time.Millisecond)
-			attach(t, tr, []string{away.Path, c.Path, below}[i%3], mover.Process.Pid)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(60 * time.Millisecond):
+				attach(t, tr, []string{away.Path, c.Path, below}[moves.Load()%3], mover.Process.Pid)
+				moves.Add(1)
+			}
 		}
 	}()
-	rec := record(t, p, tr, c, 1800*time.Millisecond, away)
+	// A move may take seconds where the host is busy: then it is looked at for longer.
+	var rec recording.Recording
+	for range 20 {
+		before := moves.Load()
+		if rec = record(t, p, tr, c, 1800*time.Millisecond, away); moves.Load() >= before+6 {
+			break
+		}
+	}
+	close(stop)
 	<-done
 	for _, busy := range []running{mover, forker} {
 		must(t, busy.Process.Kill())

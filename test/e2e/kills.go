@@ -24,7 +24,7 @@ func (s *suite) victims(k *cluster) map[string]func() error {
 		return func() error { return s.systemctl("kill", "--kill-whom=main", "-s", "KILL", name) }
 	}
 	return map[string]func() error{
-		"kubelet": unit("kubelet"), "containerd": unit("containerd"), "kube-apiserver": unit("kube-apiserver"),
+		"kubelet": unit("kubelet"), "containerd": unit(k.containerd.folder + "-containerd"), "kube-apiserver": unit("kube-apiserver"),
 		"agent": func() error {
 			pid, err := s.agentProcess(k)
 			return errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))

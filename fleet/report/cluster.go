@@ -66,19 +66,19 @@ func MakePlan(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 	if err := prepare(ctx, e, &o, ofPlan...); err != nil {
 		return view.Plan{}, err
 	}
-	return planOf(ctx, e, o, may)
+	var read view.Document
+	if err := input(ctx, e, o, &read); err != nil {
+		return view.Plan{}, err
+	}
+	return planOf(ctx, e, &read, may)
 }
 
-// planOf makes a plan of what was prepared.
-func planOf(ctx context.Context, e engine.Engine, o Options, may PlanOptions) (view.Plan, error) {
+// planOf makes a plan of what was prepared. read says what that was: see input.
+func planOf(ctx context.Context, e engine.Engine, read *view.Document, may PlanOptions) (view.Plan, error) {
 	d := view.Plan{Risk: may.Risk, Reserve: may.Reserve, Stay: []view.Stay{}, Emptied: []view.Host{},
 		MoveList: []view.Move{}}
 	if may.Moves >= 0 {
 		d.MovesAtMost = &may.Moves
-	}
-	var read view.Document
-	if err := input(ctx, e, o, &read); err != nil {
-		return d, err
 	}
 	d.From, d.Until, d.Input = read.From, read.Until, read.Input
 	clusters, unknown, err := readClusters(ctx, e)

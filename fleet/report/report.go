@@ -95,7 +95,7 @@ func MakeBoth(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 	if err != nil {
 		return d, view.Plan{}, err
 	}
-	p, err := planOf(ctx, e, o, may)
+	p, err := planOf(ctx, e, &d, may)
 	return d, p, err
 }
 

@@ -344,7 +344,7 @@ e2e-node: lab agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $
 NODES_HARD ?= e2e.plain lockdown=integrity sysctl.kernel.perf_event_paranoid=3 \
   sysctl.kernel.unprivileged_bpf_disabled=2 sysctl.kernel.kptr_restrict=2 e2e.no-btf ro,systemd.volatile=state
 .PHONY: e2e-node-hard
-e2e-node-hard: lab build ## on nodes that are locked down or without BTF: what is left, and what is said (as root, mmdebstrap; 10 minutes)
+e2e-node-hard: lab build ## on nodes that are locked down, without BTF, with a read-only root: what is left, and what is said (as root, mmdebstrap; 10 minutes)
 	@rm -rf $(NODE_DIR) && mkdir -p $(NODE_DIR)/bin && cp -l $(BIN)/unthrottle $(NODE_DIR)/bin/ && cp -r packaging $(NODE_DIR)/
 	@CGO_ENABLED=0 $(GO) build -o $(NODE_DIR)/bin/e2e ./test/e2e
 	@failed=; for word in $(NODES_HARD); do $(NODE_RUN) --append "$$(echo $$word | tr , ' ')" -- $(IN_NODE) hard || failed="$$failed $$word"; done; \

@@ -8,7 +8,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
-	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
@@ -87,7 +86,7 @@ func (s *defaultSums) end(services []view.Service) view.Defaults {
 	cores := map[string]float64{}
 	for i := range services {
 		for _, price := range services[i].Prices {
-			if wide := s.wide[services[i].Name]; price.Remedy == forecast.Pools && len(wide) == 1 {
+			if wide := s.wide[services[i].Name]; price.Remedy == view.Pools && len(wide) == 1 {
 				cores[wide[0]] += price.CoresNow - price.CoresAfter
 			}
 		}

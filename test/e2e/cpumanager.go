@@ -135,12 +135,10 @@ func (s *suite) startOther(k *cluster, o otherPod) (string, error) {
 	if err := s.create(k, o.object()); err != nil {
 		return "", err
 	}
-	name := o.name
-	if _, err := s.kubectl(k, "wait", "-n", "shop", "--for=condition=Ready", "pod/"+name, s.timeout()); err != nil {
-		events, _ := s.kubectl(k, "get", "events", "-n", "shop")
-		return "", fmt.Errorf("%w\n%s", err, events)
+	if err := s.podReady(k, "shop", o.name); err != nil {
+		return "", err
 	}
-	id, err := s.kubectl(k, "get", "pod", "-n", "shop", name, "-o", "jsonpath={.status.containerStatuses[0].containerID}")
+	id, err := s.kubectl(k, "get", "pod", "-n", "shop", o.name, "-o", "jsonpath={.status.containerStatuses[0].containerID}")
 	found, _ := filepath.Glob("/sys/fs/cgroup/kubepods.slice/*/*" + strings.TrimPrefix(id, "containerd://") + "*")
 	more, _ := filepath.Glob("/sys/fs/cgroup/kubepods.slice/*/*/*" + strings.TrimPrefix(id, "containerd://") + "*")
 	if found = append(found, more...); err == nil && len(found) != 1 {

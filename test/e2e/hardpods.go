@@ -37,11 +37,7 @@ func (s *suite) secured(k *cluster, o chartOptions) {
 		hostUsers := i == 0
 		err := eventually(func() error { return s.create(k, securedPod(standard, hostUsers)) })
 		if err == nil {
-			_, err = s.kubectl(k, "wait", "-n", standard, "--for=condition=Ready", "pod/secured", s.timeout())
-		}
-		if err != nil {
-			events, _ := s.kubectl(k, "get", "events", "-n", standard)
-			err = fmt.Errorf("%w\n%s", err, events)
+			err = s.podReady(k, standard, "secured")
 		}
 		title := fmt.Sprintf("secured: a pod of a namespace with the standard %s, hostUsers %t", standard, hostUsers)
 		if s.check(title+", runs", err) != nil {

@@ -152,9 +152,8 @@ spec:
 	if err := eventually(func() error { return s.create(k, objects) }); err != nil {
 		return err
 	}
-	if _, err := s.kubectl(k, "wait", "-n", "shop", "--for=condition=Ready", "pod/cart", s.timeout()); err != nil {
-		events, _ := s.kubectl(k, "get", "events", "-A")
-		return fmt.Errorf("%w\n%s", err, events)
+	if err := s.podReady(k, "shop", "cart"); err != nil {
+		return err
 	}
 	return errors.Join(s.lookAtCart(k, p), equal("quota", p.kernel.quota(), "20000"), equal("the pod's quota", p.pod.quota(), "20000"))
 }

@@ -41,3 +41,13 @@ func (o otherPod) object() string {
 	}
 	return b.String()
 }
+
+// podReady waits until a pod is ready. An error has what Kubernetes says of the pods.
+func (s *suite) podReady(k *cluster, namespace, name string) error {
+	_, err := s.kubectl(k, "wait", "-n", namespace, "--for=condition=Ready", "pod/"+name, s.timeout())
+	if err != nil {
+		events, _ := s.kubectl(k, "get", "events", "-A")
+		err = fmt.Errorf("%w\n%s", err, events)
+	}
+	return err
+}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
+	"os"
 	"path"
 	"strings"
 
@@ -49,12 +49,7 @@ func corePrices(ctx context.Context, file, other string) (prices []report.CorePr
 
 // readPrices reads a file with a pattern of nodes' names and a price on each line.
 func readPrices(ctx context.Context, name string) (prices []report.CorePrice, err error) {
-	f, err := infile.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, mostPricesBytes+1))
+	content, err := infile.ReadAll(ctx, name, os.Stdin, mostPricesBytes)
 	if err != nil {
 		return nil, err
 	}

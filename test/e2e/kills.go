@@ -130,11 +130,11 @@ func (s *suite) asJournal(k *cluster, p *cart, quota string) error {
 	if err := s.inAgent(k, &status, "status"); err != nil {
 		return err
 	}
-	burst := "cpu.max.burst 0\n"
+	burst := "0"
 	if len(status.InForce) > 0 {
-		burst = "cpu.max.burst 10000\n"
+		burst = "10000"
 	}
-	return errors.Join(contains(p.kernel.read(), burst), contains(p.pod.read(), burst), equal("quota", p.kernel.quota(), quota))
+	return errors.Join(equal("burst", p.kernel.burst(), burst), equal("the pod's burst", p.pod.burst(), burst), equal("quota", p.kernel.quota(), quota))
 }
 
 // The reset of the node: what the checks know is in a file, since the machine forgets all that is not on its disk.
@@ -143,7 +143,7 @@ const resetFile = "/var/lib/e2e/reset"
 // reset ends the machine as a lost power supply does, while a burst is in force. It returns only an error.
 func (s *suite) reset(k *cluster, p *cart) {
 	err := errors.Join(s.startKubelet(k, ""), s.changeCart(k, p, "apply", ""))
-	if s.check("reset: a burst is in force", errors.Join(err, contains(p.kernel.read(), "cpu.max.burst 10000"))) != nil {
+	if s.check("reset: a burst is in force", errors.Join(err, equal("burst", p.kernel.burst(), "10000"))) != nil {
 		return
 	}
 	err = os.WriteFile(resetFile, fmt.Appendf(nil, "%d %d %s", s.passed, s.failed, p.id), 0o600)
@@ -183,9 +183,9 @@ func (s *suite) afterReset(where programs, o chartOptions) bool {
 	s.check("reset: the node is ready again, the pod has a new container", err)
 	s.check("reset: nothing is in force, and the pod has what Kubernetes gives it",
 		errors.Join(eventually(func() error { return s.asJournal(k, p, "40000") }),
-			contains(p.kernel.read(), "cpu.max.burst 0")))
+			equal("burst", p.kernel.burst(), "0")))
 	_, err = s.show(k, p, "restore")
-	s.check("reset: restore has nothing to do", errors.Join(err, contains(p.kernel.read(), "cpu.max.burst 0")))
+	s.check("reset: restore has nothing to do", errors.Join(err, equal("burst", p.kernel.burst(), "0")))
 	s.uninstalledAfterReset(k, o)
 	return true
 }

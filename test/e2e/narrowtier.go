@@ -127,7 +127,7 @@ func (c settings) throttledPeriods() (n int) {
 func (s *suite) resizedBelowBurst(k *cluster, p *cart) {
 	_, err := s.show(k, p, "apply", cartName, "--remedy", "burst", "--burst", "40ms")
 	if err == nil {
-		err = contains(p.kernel.read(), "burst 40000")
+		err = equal("burst", p.kernel.burst(), "40000")
 	}
 	if err == nil {
 		err = s.resizeCart(k, firstLimit)
@@ -135,7 +135,7 @@ func (s *suite) resizedBelowBurst(k *cluster, p *cart) {
 	if err == nil {
 		err = eventually(func() error {
 			return errors.Join(equal("quota", p.kernel.quota(), "20000"), equal("the pod's quota", p.pod.quota(), "20000"),
-				contains(p.kernel.read(), "burst 20000"))
+				equal("burst", p.kernel.burst(), "20000"))
 		})
 	}
 	s.check("kubernetes: a resize below a burst in force reaches the kernel, with the burst that is allowed",

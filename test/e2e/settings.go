@@ -40,6 +40,15 @@ func (c settings) quota() string {
 	return quota
 }
 
+// burst is the burst in microseconds, as text.
+func (c settings) burst() string {
+	text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup/cpu", c.path, "cpu.cfs_burst_us"))
+	if err != nil {
+		text, _ = os.ReadFile(filepath.Join("/sys/fs/cgroup", c.path, "cpu.max.burst"))
+	}
+	return strings.TrimSpace(string(text))
+}
+
 // quotaFile begins with the quota.
 func (c settings) quotaFile() string {
 	name := filepath.Join("/sys/fs/cgroup/cpu", c.path, "cpu.cfs_quota_us")

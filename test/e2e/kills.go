@@ -134,7 +134,8 @@ func (s *suite) asJournal(k *cluster, p *cart, quota string) error {
 	if len(status.InForce) > 0 {
 		burst = "10000"
 	}
-	return errors.Join(equal("burst", p.kernel.burst(), burst), equal("the pod's burst", p.pod.burst(), burst), equal("quota", p.kernel.quota(), quota))
+	return errors.Join(equal("burst", p.kernel.burst(), burst), equal("the pod's burst", p.pod.burst(), burst),
+		equal("quota", p.kernel.quota(), quota))
 }
 
 // The reset of the node: what the checks know is in a file, since the machine forgets all that is not on its disk.

@@ -114,10 +114,16 @@ func TestCart(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(300 * time.Millisecond) // the first wake-ups and the first quota are not like the rest
-	s.run("sudo unthrottle explain /cart --for 2s", call{dataOnly: true})
+	// Where the host disturbs a recording, events are missing, its replay differs from it, or the responses do not tell
+	// better from before: explain and fix say so, and fix leaves nothing in force.
+	const explainCart = "sudo unthrottle explain /cart --for 2s"
+	for range 3 {
+		s.run(explainCart, call{dataOnly: true})
+		if !slices.ContainsFunc(s.made[explainCart].lines, func(line string) bool { return strings.Contains(line, "reported no event") }) {
+			break
+		}
+	}
 	s.run("unthrottle explain /cart --for 2s", call{unprivileged: true, dataOnly: true})
-	// Where the host disturbs a recording, its replay differs from it, or the responses do not tell better from before: fix
-	// says so, and leaves nothing in force.
 	for range 3 {
 		s.run(fixCart, call{answer: "y"}, append(shorter("--for", "10s"), s.scope()...)...) // it would record for so long after 5 s
 		if slices.ContainsFunc(s.made[fixCart].lines, func(line string) bool { return strings.HasPrefix(line, "in force as ") }) {

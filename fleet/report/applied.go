@@ -1,27 +1,192 @@
 package report
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
+	requestscan "github.com/unthrottle/unthrottle/internal/explain/requests"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
-// applied says what remedies did.
+// treatment is a remedy in a container that has rows before it and with it.
+type treatment struct {
+	container int64
+	remedy    string
+}
+
+// worse are those of which it is known whether they are worse than promised, and which are.
+type worse map[treatment]bool
+
+func (w worse) add(container int64, remedy string, is bool) {
+	t := treatment{container, remedy}
+	w[t] = w[t] || is
+}
+
+// applied says what remedies did, beside what was promised.
 func applied(ctx context.Context, e engine.Engine, _ Options, d *view.Document) error {
-	foretold, err := forecasts(ctx, e)
+	are := worse{}
+	foretold, err := forecasts(ctx, e, are)
 	if err != nil {
 		return err
 	}
-	return engine.Each(ctx, e, "applied", func(a view.Applied) {
+	promises, err := promises(ctx, e, are)
+	if err != nil {
+		return err
+	}
+	days, err := appliedDays(ctx, e)
+	if err != nil {
+		return err
+	}
+	if err := engine.Each(ctx, e, "applied", func(a view.Applied) {
 		if share, ok := foretold[a.Remedy]; ok {
 			a.StoppedForecast = &share
 		}
-		round(a.StoppedForecast, a.StoppedBefore, a.StoppedAfter, a.CoresBefore, a.CoresAfter)
+		promises[a.Remedy].into(&a)
+		a.Days = days[a.Remedy]
+		for t, is := range are {
+			if t.remedy == a.Remedy {
+				if a.Compared++; is {
+					a.Worse++
+				}
+			}
+		}
+		round(a.StoppedForecast, a.StoppedBefore, a.StoppedAfter, a.CoresBefore, a.CoresAfter, a.SavedPromised, a.SavedLow, a.SavedHigh,
+			a.Came)
 		d.Applied = append(d.Applied, a)
+	}); err != nil {
+		return err
+	}
+	return requestsOf(ctx, e, d.Applied)
+}
+
+// promise is what recordings before a remedy said that it saves, in all its containers of which there is one.
+type promise struct {
+	containers int
+	saved      size
+	came       float64
+	// unknown: the cores of one are not known.
+	unknown bool
+}
+
+func (p *promise) into(a *view.Applied) {
+	if p == nil {
+		return
+	}
+	if a.Promised = p.containers; !p.unknown {
+		a.SavedPromised, a.SavedLow, a.SavedHigh, a.Came = &p.saved.cpus, &p.saved.low, &p.saved.high, &p.came
+	}
+}
+
+// promises reads them by remedy, and which containers got as many CPUs as was promised, and are slower.
+func promises(ctx context.Context, e engine.Engine, are worse) (map[string]*promise, error) {
+	byRemedy := map[string]*promise{}
+	return byRemedy, engine.Each(ctx, e, "promised", func(line struct {
+		ContainerNo                 int64
+		Remedy                      string
+		CoresBefore, CoresAfter     *float64
+		MilliCPUs                   int32
+		LowMilliCPUs, HighMilliCPUs *int32
+		BeforeUS, AfterUS           *int64
+	}) {
+		p := byRemedy[line.Remedy]
+		if p == nil {
+			p = &promise{}
+			byRemedy[line.Remedy] = p
+		}
+		need := needOf(line.MilliCPUs, line.LowMilliCPUs, line.HighMilliCPUs)
+		if p.containers++; line.CoresBefore == nil || line.CoresAfter == nil {
+			p.unknown = true
+		} else {
+			whole := leastlimit.Tenths
+			if line.Remedy == string(remedy.Pin) {
+				whole = leastlimit.Whole
+			}
+			saves := func(cpus float64) float64 { return max(0, *line.CoresBefore-whole(cpus)) }
+			p.saved = size{p.saved.cpus + saves(need.cpus), p.saved.low + saves(need.high), p.saved.high + saves(need.low)}
+			p.came += *line.CoresBefore - *line.CoresAfter
+		}
+		if fewer := line.CoresAfter != nil && *line.CoresAfter < need.cpus; !fewer && line.BeforeUS != nil && line.AfterUS != nil {
+			before, after := microseconds(*line.BeforeUS), microseconds(*line.AfterUS)
+			are.add(line.ContainerNo, line.Remedy, !stats.Alike(before.Seconds()*1000, after.Seconds()*1000))
+		}
+	})
+}
+
+// appliedDays are what came of each remedy, by the day.
+func appliedDays(ctx context.Context, e engine.Engine) (map[string][]view.AppliedDay, error) {
+	days := map[string][]view.AppliedDay{}
+	return days, engine.Each(ctx, e, "applied_days", func(line struct {
+		Remedy string
+		DayNo  int
+		view.AppliedDay
+	}) {
+		line.Day = line.DayNo
+		round(&line.StoppedShare, line.Cores)
+		days[line.Remedy] = append(days[line.Remedy], line.AppliedDay)
+	})
+}
+
+// requestsOf adds how long requests took before remedies and with them.
+func requestsOf(ctx context.Context, e engine.Engine, all []view.Applied) error {
+	type key struct {
+		remedy string
+		day    int
+	}
+	took := map[key]lengths{}
+	if err := engine.Each(ctx, e, "applied_requests", func(line struct {
+		Remedy string
+		DayNo  int
+		length
+	}) {
+		k := key{line.Remedy, line.DayNo}
+		took[k] = append(took[k], line.length)
+	}); err != nil {
+		return err
+	}
+	p99 := func(l lengths) *float64 {
+		if l.count() < requestscan.Least {
+			return nil
+		}
+		return l.quantile(0.99)
+	}
+	for i := range all {
+		a := &all[i]
+		var after lengths
+		for j := range a.Days {
+			day := took[key{a.Remedy, a.Days[j].Day}]
+			a.Days[j].RequestP99 = p99(day)
+			after = append(after, day...)
+		}
+		slices.SortFunc(after, func(x, y length) int { return cmp.Compare(x.Microseconds, y.Microseconds) })
+		a.RequestP99Before, a.RequestP99After = p99(took[key{a.Remedy, -1}]), p99(after)
+	}
+	return nil
+}
+
+// rollouts are what some containers of services with a remedy in force were stopped, before it and with it.
+func rollouts(ctx context.Context, e engine.Engine, _ Options, d *view.Document) error {
+	return engine.Each(ctx, e, "rollouts", func(line struct {
+		ServiceNo, LineNo, Containers, Slot int
+		Service, Remedy, Cluster, Node, Pod string
+		SinceMS                             int64
+		StoppedShare                        float64
+	}) {
+		if len(d.Rollouts) < line.ServiceNo {
+			d.Rollouts = append(d.Rollouts, view.Rollout{Service: line.Service, Remedy: line.Remedy, Containers: line.Containers})
+		}
+		of := &d.Rollouts[len(d.Rollouts)-1]
+		if len(of.Lines) < line.LineNo {
+			of.Lines = append(of.Lines, view.RolloutLine{Host: hostName(line.Cluster, line.Node), Pod: line.Pod,
+				Since: time.UnixMilli(line.SinceMS).UTC(), StoppedShare: make([]*float64, 2*view.RolloutSlots)})
+		}
+		of.Lines[len(of.Lines)-1].StoppedShare[view.RolloutSlots+line.Slot] = new(rounded(line.StoppedShare))
 	})
 }
 
@@ -31,13 +196,15 @@ type treated struct {
 	Remedy                  string
 	LimitCPUs, KnownSeconds *float64
 	Seconds                 float64
-	CandidateFrom           *int32
-	before                  periodmodel.Curve
+	// Was and Came are the shares of the time for which it was stopped before and with it.
+	Was, Came     float64
+	CandidateFrom *int32
+	before        periodmodel.Curve
 }
 
 // forecasts are the stopped shares that the periods before each remedy foretold, over all its containers. A remedy of
 // which they do not tell that of every container has none: it would be compared with others.
-func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error) {
+func forecasts(ctx context.Context, e engine.Engine, are worse) (map[string]float64, error) {
 	var containers []treated
 	if err := engine.Each(ctx, e, "forecasts", func(line struct {
 		treated
@@ -61,7 +228,10 @@ func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error)
 	totals, unknown := map[string]total{}, map[string]bool{}
 	for i := range containers {
 		t := &containers[i]
-		share, ok := t.forecast()
+		share, most, ok := t.forecast()
+		if most != nil {
+			are.add(t.ContainerNo, t.Remedy, t.Came > *most)
+		}
 		if !ok {
 			unknown[t.Remedy] = true
 			continue
@@ -78,17 +248,20 @@ func forecasts(ctx context.Context, e engine.Engine) (map[string]float64, error)
 	return shares, nil
 }
 
-// forecast is the share of the time for which the remedy would have left it stopped. Periods tell that of a larger
-// limit and of a burst.
-func (t *treated) forecast() (share float64, ok bool) {
+// forecast is the share of the time for which the remedy would have left it stopped, and at most: with a limit by as much
+// smaller as the model may be off by; nil: that would not serve it. Periods tell that of a larger limit and of a burst.
+func (t *treated) forecast() (share float64, most *float64, ok bool) {
 	kind, _ := remedy.Find(remedy.Kind(t.Remedy))
 	if kind.Kind != remedy.Burst && !kind.LargerLimit || t.LimitCPUs == nil || t.KnownSeconds == nil || t.CandidateFrom == nil ||
 		*t.KnownSeconds < leastKnown*t.Seconds {
-		return 0, false
+		return 0, nil, false
 	}
 	t.before.Add(periodmodel.Outcome{From: int(*t.CandidateFrom)}) // where no limit would have stopped it
 	p, ok := t.before.At(*t.LimitCPUs, kind.Kind == remedy.Burst)
-	return p.Stopped.Seconds() / *t.KnownSeconds, ok
+	if less, served := t.before.At(*t.LimitCPUs/(1+periodmodel.Off(t.Was)), kind.Kind == remedy.Burst); served {
+		most = new(less.Stopped.Seconds() / *t.KnownSeconds)
+	}
+	return p.Stopped.Seconds() / *t.KnownSeconds, most, ok
 }
 
 func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -42,18 +42,24 @@ func prices(ctx context.Context, e engine.Engine, of func(containerNo int64) *si
 			c.pricing = &pricing{of: line.PricedOf, quantile: line.PricedQuantile, ms: float64(line.PricedMicroseconds) / 1000,
 				byObjective: line.ByObjective == 1, needs: map[string]size{}}
 		}
-		need := size{float64(line.MilliCPUs) / 1000, 0, math.Inf(1)}
-		if line.LowMilliCPUs != nil {
-			need.low = float64(*line.LowMilliCPUs) / 1000
-		}
-		if line.HighMilliCPUs != nil {
-			need.high = float64(*line.HighMilliCPUs) / 1000
-		}
+		need := needOf(line.MilliCPUs, line.LowMilliCPUs, line.HighMilliCPUs)
 		c.pricing.needs[line.PricedRemedy] = need
 		if line.PricedRemedy == forecast.Limit {
 			c.pricing.knee = min(1, line.UsedCPUs/need.cpus)
 		}
 	})
+}
+
+// needOf is what a recording tells, in thousandths of a CPU.
+func needOf(cpus int32, low, high *int32) size {
+	need := size{float64(cpus) / 1000, 0, math.Inf(1)}
+	if low != nil {
+		need.low = float64(*low) / 1000
+	}
+	if high != nil {
+		need.high = float64(*high) / 1000
+	}
+	return need
 }
 
 // priceTogether gives containers of a service with the same settings one pricing: what the one needs that needs most,

@@ -72,7 +72,8 @@ func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) 
 // ofReport and ofPlan are the questions of a report and of a plan.
 var (
 	ofReport = []string{"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests",
-		"responses", "exclusive", "services", "host_shares", "recorded_containers", "defaults", "forecasts", "applied"}
+		"responses", "exclusive", "services", "host_shares", "recorded_containers", "defaults", "forecasts", "applied",
+		"applied_days", "applied_requests", "promised", "rollouts"}
 	ofPlan = []string{"totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"}
 )
 
@@ -102,8 +103,9 @@ func MakeBoth(ctx context.Context, e engine.Engine, o Options, may PlanOptions) 
 // reportOf makes the report of what was prepared.
 func reportOf(ctx context.Context, e engine.Engine, o Options) (view.Document, error) {
 	d := view.Document{Bound: o.Bound, Services: []view.Service{}, ByRemedy: []view.ByRemedy{}, Applied: []view.Applied{},
-		Unknown: []view.Unknown{}}
-	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, defaults, applied} {
+		Rollouts: []view.Rollout{}, Unknown: []view.Unknown{}}
+	for _, part := range []func(context.Context, engine.Engine, Options, *view.Document) error{input, services, defaults, applied,
+		rollouts} {
 		if err := part(ctx, e, o, &d); err != nil {
 			return d, err
 		}

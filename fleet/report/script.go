@@ -41,15 +41,21 @@ func question(name string, now, until time.Time) string {
 	}
 	var sql strings.Builder
 	if err := questions.ExecuteTemplate(&sql, name+".sql", map[string]any{
-		"Pin":         remedy.Pin,
-		"Priceable":   "'" + strings.Join(forecast.Priceable(), "', '") + "'",
-		"SlotMS":      demand.SlotLength.Milliseconds(),
-		"PhaseMS":     (24 * time.Hour / phases).Milliseconds(),
-		"LatestMS":    now.Add(clockAhead).UnixMilli(),
-		"GoneAfterMS": view.GoneAfter.Milliseconds(),
-		"EndedMS":     endedAfter.Milliseconds(),
-		"MostPools":   demand.MostPools,
-		"LastStartMS": until.Add(-demand.SlotLength).UnixMilli(),
+		"Pin":           remedy.Pin,
+		"Priceable":     "'" + strings.Join(forecast.Priceable(), "', '") + "'",
+		"SlotMS":        demand.SlotLength.Milliseconds(),
+		"PhaseMS":       (24 * time.Hour / phases).Milliseconds(),
+		"LatestMS":      now.Add(clockAhead).UnixMilli(),
+		"GoneAfterMS":   view.GoneAfter.Milliseconds(),
+		"EndedMS":       endedAfter.Milliseconds(),
+		"MostPools":     demand.MostPools,
+		"DayMS":         (24 * time.Hour).Milliseconds(),
+		"DaysApplied":   view.DaysOfApplied,
+		"MostRollouts":  view.MostRollouts,
+		"MostLines":     view.MostRolloutLines,
+		"RolloutSlots":  view.RolloutSlots,
+		"RolloutSlotMS": view.RolloutSlot.Milliseconds(),
+		"LastStartMS":   until.Add(-demand.SlotLength).UnixMilli(),
 	}); err != nil {
 		panic(err) // the files are embedded
 	}

@@ -77,6 +77,9 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		if r.StoppedHighSeconds = new(5.0); slot > 1 {
 			r.Remedy, r.StoppedHighSeconds = string(remedy.Burst), new(1.0)
 		}
+		r = priced(r)
+		r.RecordedSeconds, r.RequestCount = new(10.0), new(int64(30))
+		r.Requests = []demand.Request{{Microseconds: 2048, Count: 29}, {Microseconds: 98_304, Count: 1}}
 		rows = append(rows, r)
 	}
 	for no, of := range []func(*demand.Row){
@@ -226,6 +229,7 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 var allQuestions = []string{
 	"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests", "responses",
 	"exclusive", "services", "host_shares", "recorded_containers", "defaults", "forecasts", "applied",
+	"applied_days", "applied_requests", "promised", "rollouts",
 	"plan_hosts", "plan_demand", "plan_containers",
 }
 

@@ -270,7 +270,8 @@ func TestTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if names := left(t, tables); !slices.Equal(names, []string{"applied.parquet", "defaults.parquet", "ledger.parquet",
+	if names := left(t, tables); !slices.Equal(names, []string{"applied.parquet", "applied_days.parquet",
+		"defaults.parquet", "ledger.parquet",
 		"prices.parquet", "remedies.parquet", "roles.parquet", "services.parquet", "unknown.parquet"}) {
 		t.Errorf("%q", names)
 	}

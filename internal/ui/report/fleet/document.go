@@ -30,8 +30,10 @@ type Document struct {
 	ByRemedy []ByRemedy `json:"by_remedy"`
 	Defaults Defaults   `json:"defaults"`
 	Applied  []Applied  `json:"applied"`
-	Unknown  []Unknown  `json:"unknown"`
-	Input    Input      `json:"input"`
+	// Rollouts are the services with a remedy in force in most containers.
+	Rollouts []Rollout `json:"rollouts"`
+	Unknown  []Unknown `json:"unknown"`
+	Input    Input     `json:"input"`
 }
 
 // Service is what is known of one service's containers.
@@ -295,6 +297,63 @@ type Applied struct {
 	StoppedForecast *float64 `json:"stopped_share_forecast" parquet:"stopped_share_forecast,optional"`
 	CoresBefore     *float64 `json:"cores_before" parquet:"cores_before,optional"`
 	CoresAfter      *float64 `json:"cores_after" parquet:"cores_after,optional"`
+	// RequestP99Before and RequestP99After are of the requests in agents' recordings while a quota stopped them. Null: there
+	// are fewer than 20.
+	RequestP99Before *float64 `json:"request_p99_ms_before" parquet:"request_p99_ms_before,optional"`
+	RequestP99After  *float64 `json:"request_p99_ms_after" parquet:"request_p99_ms_after,optional"`
+	// Promised is of how many a recording before told what they need with it. That it saves as much of their cores was
+	// promised, between low and high; Came is what these have less than before, now. Null: of none, or their cores with it
+	// are not known.
+	Promised      int      `json:"promised" parquet:"promised"`
+	SavedPromised *float64 `json:"saved_promised" parquet:"saved_promised,optional"`
+	SavedLow      *float64 `json:"saved_promised_low" parquet:"saved_promised_low,optional"`
+	SavedHigh     *float64 `json:"saved_promised_high" parquet:"saved_promised_high,optional"`
+	Came          *float64 `json:"saved" parquet:"saved,optional"`
+	// Compared is of how many it is known whether they are worse than promised, and Worse how many are: with as many CPUs
+	// as promised or more, the judged latency is longer than before by more than counts as equal, or the quota stopped them
+	// for a larger share of the time than a limit at the bound of what StoppedForecast may be off by would.
+	Compared int `json:"compared" parquet:"compared"`
+	Worse    int `json:"worse" parquet:"worse"`
+	// Days are what came by the day since it was applied to each container. They have a table of their own.
+	Days []AppliedDay `json:"days" parquet:"-"`
+}
+
+// DaysOfApplied is how many days of a remedy are told apart: its last line is of all later ones.
+const DaysOfApplied = 14
+
+// AppliedDay is one day with a remedy, 0 the first, of the containers that had it for so long.
+type AppliedDay struct {
+	Day          int      `json:"day" parquet:"day"`
+	Containers   int      `json:"containers" parquet:"containers"`
+	StoppedShare float64  `json:"stopped_share" parquet:"stopped_share"`
+	Cores        *float64 `json:"cores" parquet:"cores,optional"`
+	RequestP99   *float64 `json:"request_p99_ms" parquet:"request_p99_ms,optional"`
+}
+
+// Bounds of Rollouts: services, containers of each, the slots of a line before the remedy and with it, and their length.
+const (
+	MostRollouts     = 20
+	MostRolloutLines = 8
+	RolloutSlots     = 48
+	RolloutSlot      = 30 * time.Minute
+)
+
+// Rollout is a service that has a remedy in force in so many containers, and a line for some of them: those that were
+// stopped most before.
+type Rollout struct {
+	Service    string        `json:"service"`
+	Remedy     string        `json:"remedy"`
+	Containers int           `json:"containers"`
+	Lines      []RolloutLine `json:"lines"`
+}
+
+// RolloutLine is one container. StoppedShare is in each half hour from 24 hours before Since, when the remedy came into
+// force, until 24 hours after it: 48 and 48. Null: there is no row of it.
+type RolloutLine struct {
+	Host         string     `json:"host"`
+	Pod          string     `json:"pod"`
+	Since        time.Time  `json:"since"`
+	StoppedShare []*float64 `json:"stopped_share"`
 }
 
 // Unknown is a reason for which the needs of containers are not known.

@@ -35,7 +35,11 @@ func document() Document {
 				DefaultCPUs: new(64), BeyondLimit: 2},
 			{Name: new("<b>\u202ebus-*"), Services: 1, Containers: 1, Threads: 128, Runnable: 2, RunnableMost: 2},
 			{Name: new("none too many"), Services: 1, Containers: 1, Threads: 3, Runnable: 3, RunnableMost: 3}}},
-		Applied: []Applied{{Remedy: "burst", Containers: 1, StoppedBefore: new(0.1), StoppedAfter: new(0.0)}},
+		Applied: []Applied{{Remedy: "burst", Containers: 1, StoppedBefore: new(0.1), StoppedAfter: new(0.0), Promised: 1,
+			SavedPromised: new(1040.0), SavedLow: new(900.0), SavedHigh: new(1100.0), Came: new(980.0), Compared: 40, Worse: 3,
+			RequestP99Before: new(21.0),
+			Days: []AppliedDay{{Day: 0, Containers: 9, StoppedShare: 0.077},
+				{Day: DaysOfApplied, Containers: 5, Cores: new(33.3)}}}},
 		Unknown: []Unknown{{Reason: "no limit of its own", Containers: 1}},
 		Input: Input{Refused: []Refused{{"/a\x1b/b.parquet", "cut off"}},
 			Problems: []Problem{{"it is not of five minutes", 2, "/c.parquet", 4}}, Copies: 1},
@@ -55,7 +59,7 @@ func TestWrite(t *testing.T) {
 		"7.0 %", "0.0 %, 1.2 %, 34.0 %", "eu1/n\\x1b[7", "3.6-7.4", "7.4-14.8",
 		"time to work than now, or than 0.1 %", "Rows of 2 containers have no periods", "0.8-8.0", "25.0 %", "98 ms",
 		"-Dio.netty.eventLoopThreads", "64 CPUs", "threads <b>\\u202ebus-*", "248", "and 7 more",
-		"From recordings of 2 of 3 containers",
+		"From recordings of 2 of 3 containers", "1040.0  900.0-1100.0  980.0  3 of 40", "21 ms", "7.7 %", "later",
 		"1 container with 0.0 cores: no limit of its own", "/a\\x1b/b.parquet: cut off",
 		"2 rows, the first is row 4 of /c.parquet: it is not of five minutes", "1 copy of a row"} {
 		if !strings.Contains(s, want) {

@@ -63,6 +63,14 @@ var Tables = []Table{
 		}
 		return rows
 	}),
+	tableOf("applied_days", func(d Document) (rows []appliedDayRow) {
+		for _, a := range d.Applied {
+			for _, day := range a.Days {
+				rows = append(rows, appliedDayRow{about(d), a.Remedy, day})
+			}
+		}
+		return rows
+	}),
 	tableOf("unknown", func(d Document) (rows []unknownRow) {
 		for _, u := range d.Unknown {
 			rows = append(rows, unknownRow{about(d), u})
@@ -114,6 +122,12 @@ type ledgerRow struct {
 type appliedRow struct {
 	ofReport
 	Applied
+}
+
+type appliedDayRow struct {
+	ofReport
+	Remedy string `parquet:"remedy"`
+	AppliedDay
 }
 
 type defaultRow struct {

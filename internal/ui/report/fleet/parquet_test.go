@@ -59,6 +59,10 @@ func TestTables(t *testing.T) {
 	if got := read[Ledger](t, "ledger", d); !reflect.DeepEqual(got, []Ledger{d.Ledger}) {
 		t.Errorf("%+v", got)
 	}
+	if got := read[AppliedDay](t, "applied_days", d); !reflect.DeepEqual(got, d.Applied[0].Days) {
+		t.Errorf("%+v", got)
+	}
+	d.Applied[0].Days = nil
 	if got := read[Applied](t, "applied", d); !reflect.DeepEqual(got, d.Applied) {
 		t.Errorf("%+v", got)
 	}
@@ -116,7 +120,7 @@ func TestTablesAreInTheirPage(t *testing.T) {
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[Service](), reflect.TypeFor[Workload](),
 		reflect.TypeFor[Price](), reflect.TypeFor[ByRemedy](), reflect.TypeFor[Default](),
-		reflect.TypeFor[Ledger](), reflect.TypeFor[Applied](), reflect.TypeFor[Unknown]()} {
+		reflect.TypeFor[Ledger](), reflect.TypeFor[Applied](), reflect.TypeFor[AppliedDay](), reflect.TypeFor[Unknown]()} {
 		for _, f := range reflect.VisibleFields(of) {
 			if column, _, _ := strings.Cut(f.Tag.Get("parquet"), ","); column != f.Tag.Get("json") && column != "-" {
 				t.Errorf("%s.%s is %s in Parquet and %s in JSON", of.Name(), f.Name, column, f.Tag.Get("json"))

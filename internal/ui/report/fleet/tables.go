@@ -350,6 +350,53 @@ var appliedColumns = []column[Applied]{
 	figures("CORES BEFORE", 0, func(a Applied) string { return figure.Fixed(a.CoresBefore, 1) }),
 	{table.Column{Name: "AFTER", Right: true}, func(a Applied) string { return figure.Fixed(a.CoresAfter, 1) },
 		"cores after"},
+	figures("P99 BEFORE", 3, func(a Applied) string { return milliseconds(a.RequestP99Before) }),
+	{table.Column{Name: "AFTER", Right: true, Spare: 3}, func(a Applied) string { return milliseconds(a.RequestP99After) },
+		"p99 after"},
+	figures("PROMISED", 0, func(a Applied) string { return figure.Fixed(a.SavedPromised, 1) }),
+	figures("BETWEEN", 2, func(a Applied) string { return between(a.SavedLow, a.SavedHigh) }),
+	figures("CAME", 0, func(a Applied) string { return figure.Fixed(a.Came, 1) }),
+	figures("WORSE", 0, func(a Applied) string {
+		if a.Compared == 0 {
+			return figure.Missing
+		}
+		return fmt.Sprintf("%d of %d", a.Worse, a.Compared)
+	}),
+}
+
+const (
+	appliedAssumes = "PROMISED: cores that recordings before said would come back; CAME: those that did. WORSE: containers with a longer p99 " +
+		"than before, or stopped for more than was foretold, of those of which it is known."
+	appliedDaysTitle = "What remedies did, by the day since they came into force"
+)
+
+// shownDay is a day with a remedy.
+type shownDay struct {
+	remedy string
+	AppliedDay
+}
+
+func appliedDays(all []Applied) (days []shownDay) {
+	for _, a := range all {
+		for _, d := range a.Days {
+			days = append(days, shownDay{a.Remedy, d})
+		}
+	}
+	return days
+}
+
+var appliedDayColumns = []column[shownDay]{
+	words("REMEDY", 0, 0, func(d shownDay) string { return text.Shown(d.remedy) }),
+	figures("DAY", 0, func(d shownDay) string {
+		if d.Day == DaysOfApplied {
+			return "later"
+		}
+		return strconv.Itoa(d.Day + 1)
+	}),
+	figures("CONTAINERS", 0, func(d shownDay) string { return strconv.Itoa(d.Containers) }),
+	figures("STOPPED", 0, func(d shownDay) string { return percent(&d.StoppedShare) }),
+	figures("CORES", 0, func(d shownDay) string { return figure.Fixed(d.Cores, 1) }),
+	figures("REQUEST P99", 0, func(d shownDay) string { return milliseconds(d.RequestP99) }),
 }
 
 var moveColumns = []column[Move]{

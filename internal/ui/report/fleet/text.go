@@ -63,7 +63,12 @@ func Write(w io.Writer, d Document, style page.Style) error {
 	}
 	if len(d.Applied) > 0 {
 		p.Section(p.Bolden(appliedTitle))
-		newTable(p, appliedColumns, d.Applied)
+		newTable(p, appliedColumns, d.Applied).Missing(p)
+		p.Paragraph(appliedAssumes)
+		if days := appliedDays(d.Applied); len(days) > 0 {
+			p.Section(p.Bolden(appliedDaysTitle))
+			newTable(p, appliedDayColumns, days)
+		}
 	}
 	if len(d.Unknown) > 0 {
 		p.Section(p.Bolden("Not known: these containers keep what they have"))

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
+)
+
+// Remedies that are priced have the names that rows have for what is in force.
+func TestPromisesAreOfRemedies(t *testing.T) {
+	for _, r := range []remedy.Kind{remedy.Pin, remedy.Narrow, remedy.Burst} {
+		if name := string(r); name != forecast.Pin && name != forecast.Narrow && name != forecast.Burst {
+			t.Errorf("%s has no price", r)
+		}
+	}
+}
+
+// treated is a container with a remedy from the second hour on, for so many days: with a limit of cpus, stopped for as
+// many seconds of each five minutes, and a p99.
+type treatedAs struct {
+	service             string
+	no, days            int
+	cpus                float64
+	was, stopped        float64
+	wasUS, us, requests int64
+}
+
+func (a treatedAs) rows(inForce remedy.Kind, prices ...demand.Price) (rows []demand.Row) {
+	of := func(at time.Time, limit, stopped float64, us int64) demand.Row {
+		r := pricedAs(rowOf(a.service, a.no, at, limit, 4), prices...)
+		r.StoppedHighSeconds, r.PricedMicroseconds = &stopped, &us
+		r.RecordedSeconds, r.RequestCount = new(10.0), new(a.requests)
+		r.Requests = []demand.Request{{Microseconds: us, Count: int32(a.requests)}}
+		return r
+	}
+	calm := of(noon.Add(-time.Hour), 4, a.was, 1)
+	calm.UsedCPUSeconds, calm.Prices = new(50.0), []demand.Price{price(string(inForce), 100, 100, 100)}
+	rows = append(rows, calm, of(noon, 4, a.was, a.wasUS))
+	for day := range a.days {
+		r := of(noon.Add(time.Hour+time.Duration(day)*24*time.Hour), a.cpus, a.stopped, a.us)
+		if r.Remedy = string(inForce); inForce == remedy.Pin {
+			r.AllowedCPUs = new(int32(a.cpus))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// What came of a remedy stands beside what the recording of the busiest time before it promised, also by day; a container is
+// worse that got as much as was promised and is slower than before. Objectives are not what was.
+func TestPromisedAndCame(t *testing.T) {
+	burst := price(forecast.Burst, 1900, 2010, 2200)
+	var rows []demand.Row
+	for no, of := range []treatedAs{
+		{"cart", 0, 3, 2.1, 30, 3, 20_000, 21_000, 30}, // as promised
+		{"cart", 1, 3, 2.1, 30, 6, 20_000, 40_000, 30}, // slower
+		{"cart", 2, 2, 1, 30, 6, 20_000, 40_000, 30},   // with fewer CPUs than that
+		{"mail", 3, 16, 4, 0, 0, 20_000, 20_000, 1},    // with all it had
+	} {
+		more := of.rows(remedy.Burst, price(forecast.Limit, 3000, 3000, 3000), burst)
+		if no == 3 {
+			more[1].ObjectiveQuantile, more[1].ObjectiveMicroseconds = more[1].PricedQuantile, more[1].PricedMicroseconds
+		}
+		rows = append(rows, more...)
+	}
+	unpriced := treatedAs{"none", 5, 1, 4, 30, 0, 20_000, 20_000, 30}.rows(remedy.Burst)
+	unpriced[0].Prices = nil
+	rows = append(rows, unpriced...)
+	rows = append(rows, treatedAs{"db", 6, 1, 3, 0, 0, 20_000, 20_000, 30}.rows(remedy.Pin, price(forecast.Pin, 2000, 2000, 3000))...)
+	d, _ := written(t, rows...)
+	if len(d.Applied) != 2 {
+		t.Fatalf("%+v", d.Applied)
+	}
+	a, pin := d.Applied[0], d.Applied[1]
+	near(t, "promised", a.SavedPromised, 4*(4-2.1))
+	near(t, "at least", a.SavedLow, 4*(4-2.2))
+	near(t, "at most", a.SavedHigh, 4*(4-1.9))
+	near(t, "came", a.Came, 2*1.9+3+0)
+	near(t, "p99 before", a.RequestP99Before, 20)
+	near(t, "p99 after", a.RequestP99After, 40)
+	if a.Containers != 5 || a.Promised != 4 || a.Compared != 2 || a.Worse != 1 {
+		t.Errorf("%+v", a)
+	}
+	near(t, "pin, promised", pin.SavedPromised, 2)
+	near(t, "pin, at least", pin.SavedLow, 1)
+	near(t, "pin, came", pin.Came, 1)
+	if pin.Promised != 1 || pin.Compared != 1 || pin.Worse != 0 {
+		t.Errorf("%+v", pin)
+	}
+	if len(a.Days) != view.DaysOfApplied+1 {
+		t.Fatalf("%+v", a.Days)
+	}
+	for i, want := range map[int]view.AppliedDay{
+		0:                  {Day: 0, Containers: 5, StoppedShare: 15.0 / 1500, Cores: new(2.1 + 2.1 + 1 + 4 + 4), RequestP99: new(40.0)},
+		2:                  {Day: 2, Containers: 3, StoppedShare: 9.0 / 900, Cores: new(2.1 + 2.1 + 4), RequestP99: new(40.0)},
+		view.DaysOfApplied: {Day: view.DaysOfApplied, Containers: 1, Cores: new(4.0)}, // two days, of which each has too few requests
+	} {
+		got := a.Days[i]
+		near(t, fmt.Sprint("cores on day ", i), got.Cores, *want.Cores)
+		near(t, fmt.Sprint("stopped on day ", i), &got.StoppedShare, want.StoppedShare)
+		if want.RequestP99 == nil {
+			missing(t, fmt.Sprint("p99 on day ", i), got.RequestP99)
+		} else {
+			near(t, fmt.Sprint("p99 on day ", i), got.RequestP99, *want.RequestP99)
+		}
+		if got.Day != want.Day || got.Containers != want.Containers {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// A container is worse too that its quota stops for more than the periods before foretold of a limit at the model's bound.
+func TestWorseThanForetold(t *testing.T) {
+	var rows []demand.Row
+	for no, stopped := range []float64{0, 100} {
+		before, after := withCandidates(rowOf("cart", no, noon, 1, 8)), rowOf("cart", no, noon.Add(demand.SlotLength), 2, 8)
+		if after.Remedy = string(remedy.Raise); stopped > 0 {
+			after.StoppedHighSeconds = &stopped
+		}
+		rows = append(rows, before, after)
+	}
+	d, _ := written(t, rows...)
+	if a := d.Applied[0]; a.Compared != 2 || a.Worse != 1 || a.Promised != 0 || a.SavedPromised != nil || a.Came != nil {
+		t.Errorf("%+v", a)
+	}
+}
+
+// The rollouts are of the services with a remedy in force in most containers, and of the containers stopped most before, each
+// with its stopped share by half hours: both are bounded.
+func TestRollouts(t *testing.T) {
+	var rows []demand.Row
+	for service := range view.MostRollouts + 2 {
+		containers := 1
+		if service == 7 {
+			containers = view.MostRolloutLines + 3
+		}
+		for no := range containers {
+			for _, slot := range []int{-50, -48, -1, 0, 47, 48} {
+				r := rowOf(fmt.Sprintf("s%02d", service), 20*service+no, noon.Add(time.Duration(slot)*view.RolloutSlot), 4, 4)
+				if r.StoppedHighSeconds = new(3 * float64(no)); slot >= 0 {
+					r.Remedy, r.StoppedHighSeconds = string(remedy.Burst), new(0.3)
+				}
+				rows = append(rows, r)
+			}
+		}
+	}
+	d, _ := written(t, rows...)
+	if len(d.Rollouts) != view.MostRollouts {
+		t.Fatalf("%d rollouts", len(d.Rollouts))
+	}
+	first := d.Rollouts[0]
+	if first.Service != "s07/app" || first.Remedy != "burst" || first.Containers != view.MostRolloutLines+3 ||
+		len(first.Lines) != view.MostRolloutLines || d.Rollouts[1].Service != "s00/app" || len(d.Rollouts[1].Lines) != 1 {
+		t.Errorf("%+v", first)
+	}
+	line := first.Lines[0] // of the one stopped most
+	if line.Pod != "s07-150" || line.Host != "eu1/n0" || !line.Since.Equal(noon) || len(line.StoppedShare) != 2*view.RolloutSlots {
+		t.Fatalf("%+v", line)
+	}
+	for i, share := range line.StoppedShare {
+		switch i {
+		case 0, 47:
+			near(t, fmt.Sprint("before, ", i), share, 0.1)
+		case 48, 95:
+			near(t, fmt.Sprint("with it, ", i), share, 0.001)
+		default:
+			missing(t, fmt.Sprint("no row, ", i), share)
+		}
+	}
+}

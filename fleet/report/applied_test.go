@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,13 +15,13 @@ import (
 // Remedies that are priced have the names that rows have for what is in force.
 func TestPromisesAreOfRemedies(t *testing.T) {
 	for _, r := range []remedy.Kind{remedy.Pin, remedy.Narrow, remedy.Burst} {
-		if name := string(r); name != forecast.Pin && name != forecast.Narrow && name != forecast.Burst {
+		if !slices.Contains(forecast.Priceable(), string(r)) {
 			t.Errorf("%s has no price", r)
 		}
 	}
 }
 
-// treated is a container with a remedy from the second hour on, for so many days: with a limit of cpus, stopped for as
+// treatedAs is a container with a remedy from the second hour on, for so many days: with a limit of cpus, stopped for as
 // many seconds of each five minutes, and a p99.
 type treatedAs struct {
 	service             string

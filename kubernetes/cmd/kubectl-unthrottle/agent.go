@@ -197,10 +197,10 @@ func (a *agent) fetch(ctx context.Context, name, dir string) (string, error) {
 	return file.Name(), errors.Join(err, file.Close())
 }
 
-// isOf reports whether names are those of a pod's container that is asked for.
+// isOf reports whether names are those of a pod's container that is asked for. The pod's sandbox has no name of a container.
 func (a *agent) isOf(pod *core.Pod, namespace, name, container *string) bool {
 	return namespace != nil && name != nil && *namespace == pod.Namespace && *name == pod.Name &&
-		(a.container == "" || container != nil && *container == a.container)
+		container != nil && (a.container == "" || *container == a.container)
 }
 
 func (a *agent) notSeen(pod *core.Pod) error {

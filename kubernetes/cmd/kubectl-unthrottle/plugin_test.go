@@ -468,3 +468,12 @@ func TestCompletion(t *testing.T) {
 	out, _ = w.good("__complete", "fix", cartPod, "--remedy", "")
 	has(t, out, "auto\nsecondary\nnone\n")
 }
+
+// TestSandboxIsNoContainer: a pod's sandbox has the pod's names, and no rule of users is about it.
+func TestSandboxIsNoContainer(t *testing.T) {
+	pod, app := replica("cart", "7d9c5b8f6", "x2x4x"), "app"
+	a := &agent{connected: &connected{plugin: &plugin{}}}
+	if a.isOf(pod, &pod.Namespace, &pod.Name, nil) || !a.isOf(pod, &pod.Namespace, &pod.Name, &app) {
+		t.Error("its sandbox counts, or its container does not")
+	}
+}

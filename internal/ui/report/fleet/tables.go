@@ -37,13 +37,13 @@ func words[Row any](name string, least, spare int, cell func(Row) string) column
 	return column[Row]{Column: table.Column{Name: name, Least: least, Spare: spare}, cell: cell}
 }
 
-// heads are the columns' names as a page has them, above the table and beside single cells.
-func heads[Row any](columns []column[Row]) (names, labels []string) {
+// heads are the columns' names as a page has them.
+func heads[Row any](columns []column[Row]) (found []pageHead) {
 	for _, c := range columns {
 		name := strings.ToLower(c.Name)
-		names, labels = append(names, name), append(labels, cmp.Or(c.label, name))
+		found = append(found, pageHead{name, cmp.Or(c.label, name), c.Right})
 	}
-	return names, labels
+	return found
 }
 
 // cells are what the columns show of a row.

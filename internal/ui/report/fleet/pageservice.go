@@ -56,7 +56,8 @@ func newServiceList(d Document) *serviceList {
 			}
 			return *v
 		}
-		return cmp.Or(cmp.Compare(most(saved(b)), most(saved(a))), cmp.Compare(most(b.CoresNow), most(a.CoresNow)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(most(saved(b)), most(saved(a))), cmp.Compare(most(b.CoresNow), most(a.CoresNow)),
+			cmp.Compare(a.Name, b.Name))
 	})
 	l := &serviceList{Heads: heads(listed), More: max(0, len(services)-maxListed)}
 	for _, s := range services[:len(services)-l.More] {

@@ -23,6 +23,10 @@
 // there runs elsewhere, under another name. The truth is of one replica that is always there, and of those that run at
 // the end.
 //
+// Of some services ([Options.Priced]) recordings tell what remedies need at the same p99. The truth of a lower limit and of a
+// burst is the period model's, and that of the others is drawn. Each container has a recording whenever its load changes,
+// which tells the need at that load, off by at most 4 %.
+//
 // # Worked example
 //
 // A recorded server uses 0.3 CPUs, at most 8 at once. A service with a limit of 4 is to use 1.2 at its peak: four times

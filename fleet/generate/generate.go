@@ -37,6 +37,8 @@ type Options struct {
 	// Churn: nodes and pods come and go. Hosts are then the most at once, and Containers about as many as there are then,
 	// beside those of DaemonSets.
 	Churn bool
+	// Priced is the part of the services whose agents make recordings for their containers' sizes.
+	Priced float64
 	// Bound is the share of its time to work for which a quota may stop a container, for the truth.
 	Bound float64
 }
@@ -81,6 +83,8 @@ type Service struct {
 	CoresAfterBurst   float64 `json:"cores_after_burst"`
 	StoppedShare      float64 `json:"stopped_share"`
 	StoppedShareAfter float64 `json:"stopped_share_after"`
+	// Priced is the truth that recordings tell; nil: there are none.
+	Priced *Priced `json:"priced,omitempty"`
 }
 
 // service is one that is being made.
@@ -97,6 +101,10 @@ type service struct {
 	truth Service
 	// seen is for how many slots it was at each level: all its containers have the same day.
 	seen [levels]int
+	// same are the least limits, with nothing else and with a burst of one quota, at which it is stopped no more than now.
+	same [2]float64
+	// sizing is what recordings tell; nil: there are none.
+	sizing *sizing
 }
 
 // Make writes the rows of a fleet and truth.json below a folder.
@@ -184,6 +192,7 @@ func draw(ctx context.Context, o Options) ([]service, *schedule, error) {
 	s.count(services)
 	return services, s, parallel.OnAllCores(ctx)(n, func(i int) error {
 		services[i].demand(chances[i], recorded, o)
+		services[i].price(i, o)
 		return nil
 	})
 }
@@ -259,12 +268,12 @@ func (s *service) found(demands *[levels]offered, bound float64) Service {
 	}
 	now, stopped := share(s.limit, false)
 	same := max(bound, now)
-	after := func(burst bool) float64 { return min(s.limit, leastlimit.Tenths(least(same, burst))) }
-	limit := after(false)
+	s.same = [...]float64{least(same, false), least(same, true)}
+	limit, burst := min(s.limit, leastlimit.Tenths(s.same[0])), min(s.limit, leastlimit.Tenths(s.same[1]))
 	_, stoppedAfter := share(limit, false)
 	return Service{
 		Name: s.name, Containers: s.now, LimitCPUs: s.limit, LeastLimit: least(bound, false),
-		CoresAfter: float64(s.now) * limit, CoresAfterBurst: float64(s.now) * after(true),
+		CoresAfter: float64(s.now) * limit, CoresAfterBurst: float64(s.now) * burst,
 		StoppedShare: stopped, StoppedShareAfter: stoppedAfter,
 	}
 }
@@ -285,8 +294,13 @@ func write(ctx context.Context, dir string, services []service, runs *schedule, 
 					if seconds == 0 {
 						continue
 					}
-					level := levelAt(l.service, int(max(0, from-n.clock)/secondsPerSlot))
-					rows = append(rows, services[l.service].row(level, o.Start, n, l, from, seconds))
+					at := int(max(0, from-n.clock) / secondsPerSlot)
+					level := levelAt(l.service, at)
+					row := services[l.service].row(level, o.Start, n, l, from, seconds)
+					if of := services[l.service].sizing; of != nil && (at == 0 || levelAt(l.service, at-1) != level) {
+						of.into(&row, level, rand.New(rand.NewPCG(o.Seed, uint64(l.no)<<32|uint64(at))))
+					}
+					rows = append(rows, row)
 				}
 			}
 		}

@@ -39,7 +39,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a'; DROP TABLE loaded; --[1]*?{a,b} +%20é\n")
 	if _, err := generate.Make(t.Context(), dir, generate.Options{Hosts: 3, Containers: 12, Seed: 5, Start: noon,
-		Hours: 1, Bound: 0.001}); err != nil {
+		Hours: 1, Bound: 0.001, Priced: 0.7}); err != nil {
 		t.Fatal(err)
 	}
 	var rows []demand.Row

@@ -14,7 +14,7 @@ import (
 )
 
 func newGenerate() *cobra.Command {
-	var out, bound, demand string
+	var out, bound, demand, priced string
 	var lasts time.Duration
 	// a day of the past: equal seeds give equal files
 	o := generate.Options{Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}
@@ -35,6 +35,11 @@ the figures say nothing about a fleet of yours.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Bound, err = parseBound(bound); err != nil {
 				return err
+			}
+			if priced != "" {
+				if o.Priced, err = parseShare("priced", priced, 101); err != nil {
+					return err
+				}
 			}
 			if demand != generate.Recorded && demand != generate.Drawn {
 				return fmt.Errorf("generate: --demand %s: give %s or %s", text.Quoted(demand), generate.Recorded, generate.Drawn)
@@ -76,6 +81,8 @@ the figures say nothing about a fleet of yours.`,
 		"nodes and pods come and go: --hosts is the most at once, and DaemonSets are beside --containers")
 	flags.StringVar(&demand, "demand", generate.Recorded,
 		"`KIND` of demand: of recordings of real services (recorded), or drawn like the rest (drawn)")
+	flags.StringVar(&priced, "priced", "",
+		"`SHARE` of services with recordings that tell what each remedy needs, and with thread pools;\nnone by default")
 	flags.StringVar(&out, "out", "", "`DIR` for the files, empty or not there")
 	flags.StringVar(&bound, "bound", "0.1%",
 		"of the truth: stopped for more than this `SHARE` of the time to work is too much")

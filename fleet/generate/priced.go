@@ -1,0 +1,140 @@
+package generate
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
+)
+
+// Priced is the truth about a service whose agents make recordings for its containers' sizes.
+type Priced struct {
+	// Cores are what its containers need with each remedy, by forecast's names, at the same p99; of what is not there it
+	// is no remedy. Half as many containers are of twice the size.
+	Cores map[string]float64 `json:"cores_after"`
+	// Pool is the key of the pool that each container has, or the name of its threads, and Threads is how many there are.
+	Pool    string `json:"pool"`
+	Threads int32  `json:"threads"`
+}
+
+// sizing is what the recordings of a service are made of.
+type sizing struct {
+	*service
+	// needs are by forecast's names, at the most loaded level that there is.
+	needs map[string]float64
+	top   int
+	took  time.Duration
+	pool  demand.Pool
+}
+
+// drawnNeeds are the remedies whose needs are drawn, between parts of the need of the limit alone.
+var drawnNeeds = []struct {
+	remedy      string
+	least, most float64
+}{{forecast.Narrow, 0.6, 1.1}, {forecast.Pin, 0.4, 1.2}, {forecast.Pools, 0.6, 1}, {forecast.Budget, 0.5, 1}, {forecast.Shards, 0.6, 1}}
+
+// noRemedy is the part of the services of which such a remedy is none.
+const noRemedy = 0.3
+
+// drawnPools are what a library makes on the hosts here by default, and threads that no table knows.
+var drawnPools = []demand.Pool{
+	{Pool: "netty-nio", Threads: 2 * hostCPUs, DefaultCPUs: new(int32(hostCPUs))}, {Pool: "tomcat", Threads: 200},
+	{Name: "eventbus-*", Threads: 128},
+}
+
+// price draws what each remedy takes, of some services. What the limit alone and a burst take is the period model's. A
+// chance of its own: what is drawn elsewhere stays as it was.
+func (s *service) price(no int, o Options) {
+	chance := rand.New(rand.NewPCG(o.Seed, 1<<41|uint64(no)))
+	if chance.Float64() >= o.Priced {
+		return
+	}
+	p := &sizing{service: s, needs: map[string]float64{forecast.Limit: s.same[0], forecast.Burst: s.same[1]}}
+	if chance.Float64() < noRemedy {
+		delete(p.needs, forecast.Burst)
+	}
+	for level, slots := range s.seen {
+		if slots > 0 {
+			p.top = level
+		}
+	}
+	for _, of := range drawnNeeds {
+		if part := of.least + (of.most-of.least)*chance.Float64(); chance.Float64() >= noRemedy {
+			p.needs[of.remedy] = part * s.same[0]
+		}
+	}
+	p.took = time.Duration(float64(time.Millisecond) * (2 + 48*chance.Float64()))
+	p.pool = drawnPools[chance.IntN(len(drawnPools))]
+	s.sizing = p
+	s.truth.Priced = &Priced{Cores: p.cores(kindOf(no) != daemonSet && kindOf(no) != cronJob || !o.Churn),
+		Pool: p.pool.Pool + p.pool.Name, Threads: p.pool.Threads}
+}
+
+// cpus are what a container needs at a level of load: never less than it uses.
+func (p *sizing) cpus(remedy string, level int) float64 {
+	uses := p.ran[level].used.Seconds() / demand.SlotLength.Seconds()
+	need := max(uses, p.needs[remedy]*float64(level+1)/float64(p.top+1))
+	if remedy == forecast.Pin {
+		return leastlimit.Whole(need)
+	}
+	return need
+}
+
+// cores are what its containers need, by remedy.
+func (p *sizing) cores(halved bool) map[string]float64 {
+	cores := map[string]float64{}
+	for remedy := range p.needs {
+		n, each, has := float64(p.now), p.cpus(remedy, p.top), p.limit
+		if remedy == forecast.Shards {
+			if p.now < 2 || !halved {
+				continue
+			}
+			n, each, has = math.Ceil(n/2), 2*each, 2*has
+		}
+		if remedy != forecast.Pin {
+			each = leastlimit.Tenths(each)
+		} else if each > has {
+			continue
+		}
+		cores[remedy] = n * min(has, each)
+	}
+	return cores
+}
+
+// off is by which part what a recording tells is off, at most, and sure by which part of it its bounds are.
+const off, sure = 0.04, 0.07
+
+// into adds to a row what a recording of five minutes at a level tells.
+func (p *sizing) into(r *demand.Row, level int, chance *rand.Rand) {
+	r.PricedAt, r.PricedOf, r.PricedQuantile = new(r.Began), "requests", new(0.99)
+	r.PricedMicroseconds = new(p.took.Microseconds())
+	for _, remedy := range forecast.Priceable() {
+		if _, is := p.needs[remedy]; !is {
+			r.Prices = append(r.Prices, demand.Price{Remedy: remedy, Why: "drawn as no remedy of this service"})
+			continue
+		}
+		told, sure := p.cpus(remedy, level), sure
+		if remedy == forecast.Pin {
+			sure = 0
+		} else {
+			told *= 1 + off*(2*chance.Float64()-1)
+		}
+		milli := func(part float64) *int32 { return new(max(1, int32(math.Round(1000*told*part)))) }
+		r.Prices = append(r.Prices, demand.Price{Remedy: remedy, MilliCPUs: milli(1), LowMilliCPUs: milli(1 - sure),
+			HighMilliCPUs: milli(1 + sure), Microseconds: r.PricedMicroseconds})
+	}
+	pool := p.pool
+	at := func(levels []demand.Level, q float64) int32 {
+		if i := stats.Bucket(len(levels), func(i int) int64 { return levels[i].Microseconds }, q); i >= 0 {
+			return min(levels[i].CPUs, pool.Threads)
+		}
+		return 0
+	}
+	pool.Runnable, pool.RunnableP99 = at(r.Wanted, 1), at(r.Wanted, 0.99)
+	pool.Running = min(pool.Runnable, at(r.Width, 1))
+	r.Pools = []demand.Pool{pool}
+}

@@ -103,9 +103,6 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	}
 	defer release()
 	rules.Scope = env.Scope
-	if c.listens != "" {
-		rules.Listen = c.listens
-	}
 	env.Log = slog.New(agent.OncePerMinute(w.logAt(levelInfo).Handler()))
 	var plugin *nri.Plugin
 	direct := env.FS
@@ -123,7 +120,8 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	defer closeProbe()
 	return agent.Run(ctx, agent.Config{
 		Rules: rules, ConfigFile: c.file, Host: h, Env: env, Untrusted: c.untrusted, Version: version,
-		Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers, Pods: c.pods,
+		Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers,
+		Pods: c.pods, Listeners: c.listeners,
 		Fix: func(latencies slo.Source) fix.Env {
 			return hostEnv(ctx, h, env, &w, latencies)
 		},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/nri"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
@@ -44,8 +45,8 @@ type agentConfig struct {
 	nri *nri.Options
 	// answers is the socket for what is seen, pods the file of the node's pods; "": none.
 	answers, pods string
-	// listens is the address in use, so that a port of the kernel's choice stays over a reload; "": none yet.
-	listens string
+	// listeners stay open over a reload.
+	listeners *agent.Listeners
 	// reloaded: another configuration was in use before.
 	reloaded bool
 }

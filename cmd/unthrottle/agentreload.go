@@ -14,6 +14,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
 
@@ -28,7 +29,10 @@ func runAgent(cmd *cobra.Command, f agentFlags, c agentConfig) error {
 	}
 	hangupReloads.Store(true)
 	defer hangupReloads.Store(false)
+	listeners := new(agent.Listeners)
+	defer listeners.Close()
 	for {
+		c.listeners = listeners
 		next, err := untilReload(cmd, f, c, hangups)
 		if next == nil || err != nil {
 			return err
@@ -41,9 +45,7 @@ func runAgent(cmd *cobra.Command, f agentFlags, c agentConfig) error {
 func untilReload(cmd *cobra.Command, f agentFlags, c agentConfig, hangups <-chan os.Signal) (next *agentConfig, err error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	var group sync.WaitGroup
-	var listens string
 	err = watchOnce(ctx, cmd, c, func(at net.Addr) {
-		listens = at.String()
 		say("watching; http://%s/metrics; mode %s", at, c.rules.Mode)
 		tellSystemd(daemon.SdNotifyReady)
 		group.Go(func() {
@@ -53,11 +55,11 @@ func untilReload(cmd *cobra.Command, f agentFlags, c agentConfig, hangups <-chan
 	})
 	cancel()
 	group.Wait()
-	if next != nil && next.rules.Listen == c.rules.Listen {
-		next.listens = listens
-	}
 	if next != nil {
 		next.reloaded = true
+		if next.rules.Listen != c.rules.Listen {
+			err = errors.Join(err, c.listeners.Close())
+		}
 	}
 	return next, err
 }

@@ -15,6 +15,8 @@ import (
 const (
 	// maxDefaults bounds the pools in the document: their names are strangers'.
 	maxDefaults = 1000
+	// maxPools bounds those of a service.
+	maxPools = 5
 	// longestThread bounds these names.
 	longestThread = 64
 )
@@ -48,10 +50,12 @@ type defaultSums struct {
 	row   *threadpool.Row // that of the last pool; nil: the table has none
 	// wide are the known pools with threads too many, by service.
 	wide map[string][]string
+	// byService are the pools of each service.
+	byService map[string]*view.Defaults
 }
 
 func newDefaultSums() *defaultSums {
-	return &defaultSums{table: threadpool.Known(), wide: map[string][]string{}}
+	return &defaultSums{table: threadpool.Known(), wide: map[string][]string{}, byService: map[string]*view.Defaults{}}
 }
 
 // add takes containers, in the order of pools and services.
@@ -63,14 +67,25 @@ func (s *defaultSums) add(p samePool) {
 			s.row = &r
 		}
 		if len(s.of.Pools) >= 2*maxDefaults {
-			keepMost(&s.of)
+			keepMost(&s.of, maxDefaults)
 		}
 		s.of.Pools = append(s.of.Pools, defaultOf(p, s.row))
 	}
 	of := &s.of.Pools[len(s.of.Pools)-1]
+	own := s.byService[p.Service]
+	if own == nil {
+		own = &view.Defaults{}
+		s.byService[p.Service] = own
+	}
 	if begins || p.Service != s.last.Service {
 		of.Services++
+		if len(own.Pools) >= 2*maxPools {
+			keepMost(own, maxPools)
+		}
+		own.Pools = append(own.Pools, defaultOf(p, s.row))
+		own.Pools[len(own.Pools)-1].Services = 1
 	}
+	p.addTo(&own.Pools[len(own.Pools)-1], s.row)
 	if wide := s.wide[p.Service]; p.addTo(of, s.row) > 0 && !slices.Contains(wide, p.Pool) {
 		s.wide[p.Service] = append(wide, p.Pool)
 	}
@@ -85,6 +100,11 @@ func (s *defaultSums) end(services []view.Service) view.Defaults {
 	}
 	cores := map[string]float64{}
 	for i := range services {
+		services[i].Pools = []view.Default{}
+		if own := s.byService[services[i].Name]; own != nil {
+			keepMost(own, maxPools)
+			services[i].Pools = own.Pools
+		}
 		for _, price := range services[i].Prices {
 			if wide := s.wide[services[i].Name]; price.Remedy == view.Pools && len(wide) == 1 {
 				cores[wide[0]] += price.CoresNow - price.CoresAfter
@@ -98,16 +118,16 @@ func (s *defaultSums) end(services []view.Service) view.Defaults {
 			}
 		}
 	}
-	keepMost(&s.of)
+	keepMost(&s.of, maxDefaults)
 	return s.of
 }
 
-// keepMost keeps the pools with most surplus threads, and counts the others.
-func keepMost(d *view.Defaults) {
+// keepMost keeps so many pools, those with most surplus threads, and counts the others.
+func keepMost(d *view.Defaults, most int) {
 	slices.SortStableFunc(d.Pools, func(a, b view.Default) int {
 		return cmp.Or(cmp.Compare(b.Surplus(), a.Surplus()), cmp.Compare(b.Threads, a.Threads))
 	})
-	more := max(0, len(d.Pools)-maxDefaults)
+	more := max(0, len(d.Pools)-most)
 	d.Pools, d.More = d.Pools[:len(d.Pools)-more], d.More+more
 }
 

@@ -63,6 +63,16 @@ func TestDefaults(t *testing.T) {
 	if len(d.Defaults.Pools) != len(want) {
 		t.Errorf("%d pools", len(d.Defaults.Pools))
 	}
+	// Each service has its own part of them.
+	if s := serviceOf(t, d, "mail/app"); len(s.Pools) != 1 || !reflect.DeepEqual(s.Pools[0], view.Default{Pool: want[0].Pool,
+		Library: want[0].Library, Setting: want[0].Setting, Services: 1, Containers: 1, Threads: 8, Runnable: 1, RunnableP99: 1,
+		RunnableMost: 1, TooMany: new(int64(6)), DefaultCPUs: new(4), BeyondLimit: 1}) {
+		t.Errorf("%+v", s.Pools)
+	}
+	cart, none := serviceOf(t, d, "cart/app").Pools, serviceOf(t, d, "none/app").Pools
+	if len(cart) != 4 || *cart[0].TooMany != 256 || len(none) > 0 {
+		t.Errorf("%+v, %+v", cart, none)
+	}
 }
 
 func described(d view.Default) string {
@@ -87,7 +97,11 @@ func TestDefaultsAreBounded(t *testing.T) {
 			t.Fatalf("%d pools are kept", len(sums.of.Pools))
 		}
 	}
-	d := sums.end(nil)
+	of := []view.Service{{Name: "service"}}
+	d := sums.end(of)
+	if own := of[0].Pools; len(own) != maxPools || *own[0].Name != *d.Pools[0].Name {
+		t.Errorf("the service has %d pools, first %s", len(own), described(own[0]))
+	}
 	p := d.Pools
 	if len(p) != maxDefaults || d.More != names-maxDefaults || *p[0].Name != fmt.Sprintf("name-%05d", names-1) ||
 		p[len(p)-1].Threads != 2*(2+names-maxDefaults) {

@@ -65,6 +65,8 @@ type Config struct {
 	Log      *slog.Logger
 	// Answers is the socket where containers, status and recordings are answered; "": the loopback address.
 	Answers string
+	// Listeners stay open from one run to the next; nil: for this run alone.
+	Listeners *Listeners
 	// Ready, if not nil, is told where /metrics listens.
 	Ready func(net.Addr)
 }
@@ -127,6 +129,10 @@ type agent struct {
 
 // Run runs an agent until ctx ends or it cannot go on.
 func Run(ctx context.Context, c Config) error {
+	if c.Listeners == nil {
+		c.Listeners = new(Listeners)
+		defer c.Listeners.Close()
+	}
 	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules,
 		c.Untrusted),
 		startsTried: map[string]int{}}
@@ -156,7 +162,11 @@ func Run(ctx context.Context, c Config) error {
 	a.startFlight(part)
 	registry := a.registry()
 	part("metrics", func(ctx context.Context) error {
-		return serve(ctx, c.Rules.Listen, &a.spent, pages{registry, a.report, a.healthy, c.NRI.Ready, a}, c.Ready)
+		l, err := c.Listeners.tcp(ctx, c.Rules.Listen)
+		if err != nil {
+			return err
+		}
+		return serve(ctx, l, &a.spent, pages{registry, a.report, a.healthy, c.NRI.Ready, a}, c.Ready)
 	})
 	if c.Answers != "" {
 		part("answers", a.serveAnswers)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
@@ -29,14 +28,7 @@ type pages struct {
 // until ctx ends. Nothing can be changed
 // over it: every other path and method is refused. ready, if not nil, is told
 // the address that was bound.
-func serve(ctx context.Context, listen string, cost *spent, p pages, ready func(net.Addr)) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
-	if errors.Is(err, unix.EADDRINUSE) {
-		return fmt.Errorf("%w: another agent may run already; end it, or give this one another listen address in its file", err)
-	}
-	if err != nil {
-		return err
-	}
+func serve(ctx context.Context, l net.Listener, cost *spent, p pages, ready func(net.Addr)) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -10,8 +10,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/agent/answers"
@@ -132,7 +134,7 @@ func (r *reader) page(turns chan struct{}, answer func(*asked) error) http.Handl
 		case turns <- struct{}{}:
 			defer func() { <-turns }()
 		default:
-			askAgain(w)
+			askAgain(w, busy)
 			return
 		}
 		token, ok := strings.CutPrefix(request.Header.Get("Authorization"), "Bearer ")
@@ -150,10 +152,10 @@ func (r *reader) page(turns chan struct{}, answer func(*asked) error) http.Handl
 		if err == nil {
 			err = answer(&asked{r, request.Context(), user, w, request})
 		}
-		refused := refusal{}
+		refused, later := refusal{}, soon("")
 		switch {
-		case errors.Is(err, errBusy):
-			askAgain(w)
+		case errors.As(err, &later):
+			askAgain(w, later)
 		case errors.As(err, &refused):
 			http.Error(w, refused.text, refused.code)
 		case err != nil:
@@ -163,12 +165,20 @@ func (r *reader) page(turns chan struct{}, answer func(*asked) error) http.Handl
 	})
 }
 
-// errBusy: the agent gives as many answers as it may, to others than us too.
-var errBusy = errors.New("the agent of this node is busy")
+// soon is why the agent has no answer now, and will have one: it is asked again.
+type soon string
 
-func askAgain(w http.ResponseWriter) {
+func (s soon) Error() string { return string(s) }
+
+const (
+	busy soon = "too many requests are under way: ask again"
+	// starting is also an agent that reads new rules: its socket goes meanwhile.
+	starting soon = "the agent of this node starts, or reads new rules: ask again"
+)
+
+func askAgain(w http.ResponseWriter, why soon) {
 	w.Header().Set("Retry-After", "1")
-	http.Error(w, "too many requests are under way: ask again", http.StatusServiceUnavailable)
+	http.Error(w, why.Error(), http.StatusServiceUnavailable)
 }
 
 // seesPods reports whether the user may see the pods of a namespace; "" is what belongs to no pod.
@@ -228,13 +238,16 @@ func (a *asked) open(ctx context.Context, path string) (*http.Response, error) {
 		return nil, err
 	}
 	answer, err := a.client.Do(request)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, starting
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the agent of this node does not answer: %w", err)
 	}
 	if answer.StatusCode != http.StatusOK {
 		answer.Body.Close()
 		if answer.StatusCode == http.StatusServiceUnavailable {
-			return nil, errBusy
+			return nil, busy
 		}
 		return nil, fmt.Errorf("the agent of this node answers %s to %s", answer.Status, path)
 	}

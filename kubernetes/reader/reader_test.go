@@ -166,18 +166,20 @@ func TestLoopbackOnly(t *testing.T) {
 	}
 }
 
-// TestABusyAgentIsAskedAgain: what the agent says of being busy is no failure of it.
+// TestABusyAgentIsAskedAgain: what the agent says of being busy is no failure of it, nor is a socket that goes while it reads rules.
 func TestABusyAgentIsAskedAgain(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "too many answers are under way: ask again", http.StatusServiceUnavailable)
 	}))
 	defer agent.Close()
-	h := New(Options{Agent: agent.URL, Access: rights{"ann": nil}, Log: slog.New(slog.DiscardHandler)})
-	r := httptest.NewRequest(http.MethodGet, "/containers", nil)
-	r.Header.Set("Authorization", "Bearer ann")
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	for _, at := range []string{agent.URL, "unix:" + filepath.Join(t.TempDir(), "agent.sock")} {
+		h := New(Options{Agent: at, Access: rights{"ann": nil}, Log: slog.New(slog.DiscardHandler)})
+		r := httptest.NewRequest(http.MethodGet, "/containers", nil)
+		r.Header.Set("Authorization", "Bearer ann")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s: %d %v %s", at, w.Code, w.Header(), w.Body)
+		}
 	}
 }

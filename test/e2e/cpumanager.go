@@ -25,7 +25,7 @@ func exclusive(name string) otherPod {
 // wide has a limit with a fraction, above one CPU, as a hybrid needs it.
 var wide = otherPod{name: "wide", requests: "{cpu: 50m, memory: 16Mi}", limits: "{cpu: 1500m, memory: 16Mi}"}
 
-// level has a limit for the pod alone.
+// level has a limit for the pod alone: the kubelet gives it to the container too.
 var level = otherPod{name: "level",
 	pod: []string{"resources: {requests: {cpu: 20m, memory: 16Mi}, limits: {cpu: 50m, memory: 32Mi}}"}}
 
@@ -111,13 +111,16 @@ func (s *suite) cpuManager(k *cluster, p *cart) {
 			}
 			for _, l := range all.Containers {
 				if l.Path == ofPod {
-					return errors.Join(equal("scope", value(l.Scope), "pod"), equal("name", l.Name, "shop/level/app"))
+					if l.Limit == nil || *l.Limit != 0.05 {
+						return errors.New("it is listed without the pod's limit")
+					}
+					return equal("name", l.Name, "shop/level/app")
 				}
 			}
 			return errors.New("it is not listed")
 		})
 	}
-	s.check("cpu manager: a pod with pod-level resources alone has its limit of scope pod", err)
+	s.check("cpu manager: a container with pod-level resources alone has the pod's limit", err)
 	_, err = s.kubectl(k, "delete", "pod", "-n", "shop", "wide", "store", "level", s.timeout())
 	err = errors.Join(err, s.systemctl("stop", "kubelet"), os.Remove("/var/lib/kubelet/cpu_manager_state"), s.startKubelet(k, ""))
 	s.check("cpu manager: the kubelet has its defaults again", err)

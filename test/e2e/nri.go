@@ -208,9 +208,10 @@ func (s *suite) judged(c *containerd, verdict string) error {
 
 // eventually tries for some minutes.
 func eventually(try func() error) (err error) {
+	until := time.Now().Add(5 * time.Minute)
 	for range 240 {
-		if err = try(); err == nil {
-			return nil
+		if err = try(); err == nil || time.Now().After(until) {
+			break
 		}
 		time.Sleep(500 * time.Millisecond)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -45,7 +46,7 @@ func (o *outputs) add(flags *pflag.FlagSet) {
 		"also plan which container on which host, as 'fleet plan --json' does, from the same rows read once, and write it to `FILE`")
 	flags.StringVar(&o.parquet, "parquet", "", "also write the report's tables, a file of Parquet each, to `DIR`")
 	flags.StringVar(&o.patches, "patches", "",
-		"also write patches of Kubernetes' workloads to `DIR`, for limits that are surely enough")
+		"also write patches of Kubernetes' workloads to `DIR`, for limits that are surely enough, and the ThrottlePolicies that some need")
 }
 
 // begin begins the files of a report on rows below a folder.
@@ -158,11 +159,11 @@ func (o *outputs) write(d view.Document) error {
 	if o.patches == "" {
 		return nil
 	}
-	patches, left := view.Patches(d)
+	patches, policies, left := view.Patches(d)
 	if err := os.MkdirAll(o.patches, 0o755); err != nil {
 		return fmt.Errorf("--patches: %w", err)
 	}
-	for _, p := range patches {
+	for _, p := range slices.Concat(patches, policies) {
 		name := filepath.Join(o.patches, filepath.FromSlash(p.Name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return fmt.Errorf("--patches: %w", err)
@@ -172,6 +173,9 @@ func (o *outputs) write(d view.Document) error {
 		}
 	}
 	say("%s in %s", text.CountOf(len(patches), "patch", "patches"), text.Sanitize(o.patches, 0))
+	if len(policies) > 0 {
+		say("%s beside them, to apply before them", text.CountOf(len(policies), "ThrottlePolicy", "ThrottlePolicies"))
+	}
 	for _, why := range left {
 		say("no patch of %s", why)
 	}

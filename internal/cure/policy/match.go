@@ -40,6 +40,20 @@ func (m Match) hasName(c container.Container) bool {
 		glob(m.Name, c.Service) || c.Pod != "" && glob(m.Name, c.Pod+"/"+c.ContainerName)
 }
 
+// PodsOf is a pattern for the names of all pods that a controller of Kubernetes makes, also of those to come; "": of such a
+// kind that is not known.
+func PodsOf(kind, name string) string {
+	switch kind {
+	case "Deployment", "CronJob":
+		return name + "-*-?????"
+	case "StatefulSet":
+		return name + "-[0-9]*"
+	case "ReplicaSet", "DaemonSet", "Job":
+		return name + "-?????"
+	}
+	return ""
+}
+
 // glob fits a pattern to a name; an empty name is one that is not known.
 func glob(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)

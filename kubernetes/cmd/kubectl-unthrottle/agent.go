@@ -118,8 +118,24 @@ func (c *connected) each(ctx context.Context, node string, ask func(*agent) erro
 	return nil
 }
 
-// open asks the reader. The body is the caller's to close.
+// mostAsked is how often a reader is asked that says it will have an answer soon.
+const mostAsked = 60
+
+// open asks the reader, again where the agent is busy or reads new rules. The body is the caller's to close.
 func (a *agent) open(ctx context.Context, path string) (*http.Response, error) {
+	for asked := 1; ; asked++ {
+		answer, err := a.openOnce(ctx, path)
+		if later := new(askAgain); !errors.As(err, &later) || asked == mostAsked || ctx.Err() != nil {
+			return answer, err
+		}
+		a.pause(ctx)
+	}
+}
+
+// askAgain is an answer of a reader that will have another one soon.
+type askAgain struct{ error }
+
+func (a *agent) openOnce(ctx context.Context, path string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
 	if err != nil {
 		return nil, err
@@ -144,7 +160,11 @@ func (a *agent) open(ctx context.Context, path string) (*http.Response, error) {
 	if answer.StatusCode == http.StatusUnauthorized {
 		return nil, fmt.Errorf("node %s: %s; give another by --token, or --service-account", a.node, said)
 	}
-	return nil, fmt.Errorf("node %s: %s: %s", a.node, answer.Status, said)
+	err = fmt.Errorf("node %s: %s: %s", a.node, answer.Status, said)
+	if answer.StatusCode == http.StatusServiceUnavailable {
+		err = &askAgain{err}
+	}
+	return nil, err
 }
 
 // ask reads a document.
@@ -177,10 +197,10 @@ func (a *agent) fetch(ctx context.Context, name, dir string) (string, error) {
 	return file.Name(), errors.Join(err, file.Close())
 }
 
-// isOf reports whether names are those of a pod's container that is asked for.
+// isOf reports whether names are those of a pod's container that is asked for. The pod's sandbox has no name of a container.
 func (a *agent) isOf(pod *core.Pod, namespace, name, container *string) bool {
 	return namespace != nil && name != nil && *namespace == pod.Namespace && *name == pod.Name &&
-		(a.container == "" || container != nil && *container == a.container)
+		container != nil && (a.container == "" || *container == a.container)
 }
 
 func (a *agent) notSeen(pod *core.Pod) error {

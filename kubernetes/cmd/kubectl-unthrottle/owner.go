@@ -9,6 +9,8 @@ import (
 
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
 
 // owner is what makes pods: a Deployment, a StatefulSet or another controller; or a pod that nothing makes.
@@ -43,17 +45,9 @@ func ownerOf(pod *core.Pod) owner {
 // pattern fits the names of all pods of an owner, also of those that it makes later. It is the pod's own name where the owner
 // names its pods in another way, as where a long name was cut off.
 func (o owner) pattern(pod *core.Pod) string {
-	of := pod.Name
-	switch o.kind {
-	case "Deployment", "CronJob":
+	of := policy.PodsOf(o.kind, o.name)
+	if _, indexed := pod.Labels["batch.kubernetes.io/job-completion-index"]; indexed && o.kind == "Job" {
 		of = o.name + "-*-?????"
-	case "StatefulSet":
-		of = o.name + "-[0-9]*"
-	case "ReplicaSet", "DaemonSet", "Job":
-		of = o.name + "-?????"
-		if _, indexed := pod.Labels["batch.kubernetes.io/job-completion-index"]; indexed {
-			of = o.name + "-*-?????"
-		}
 	}
 	if ok, err := path.Match(of, pod.Name); !ok || err != nil {
 		return pod.Name

@@ -112,14 +112,21 @@ func newWorld(t *testing.T, more ...runtime.Object) *world {
 	return w
 }
 
+// away is a moment in which the agent asks to be asked again.
+const away = "away"
+
 // page answers as the agent at its moment.
 func (w *world) page(out http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	moment := w.moments[0]
-	if r.URL.Path == "/policy" && len(w.moments) > 1 {
+	if (moment == away || r.URL.Path == "/policy") && len(w.moments) > 1 {
 		w.moments = w.moments[1:]
 	}
 	w.mu.Unlock()
+	if moment == away {
+		out.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	name := filepath.Join(agentPages, moment, r.URL.Path+".json")
 	if file, ok := strings.CutPrefix(r.URL.Path, "/recordings/"); ok {
 		name = filepath.Join(agentPages, file)
@@ -274,7 +281,7 @@ func TestFix(t *testing.T) {
 	if err := w.policies.Tracker().Delete(resource, "shop-a", "cart"); err != nil {
 		t.Fatal(err)
 	}
-	w.moments = []string{"before", "before", "confirming", "trying", "cured"}
+	w.moments = []string{"before", "before", away, away, "confirming", "trying", "cured"}
 	out, said = w.good("fix", cartPod)
 	if out != "shop-a/"+cartPod+"/app: burst is in force\n" {
 		t.Errorf("it says %q", out)
@@ -460,4 +467,13 @@ func TestCompletion(t *testing.T) {
 	has(t, out, cartPod)
 	out, _ = w.good("__complete", "fix", cartPod, "--remedy", "")
 	has(t, out, "auto\nsecondary\nnone\n")
+}
+
+// TestSandboxIsNoContainer: a pod's sandbox has the pod's names, and no rule of users is about it.
+func TestSandboxIsNoContainer(t *testing.T) {
+	pod, app := replica("cart", "7d9c5b8f6", "x2x4x"), "app"
+	a := &agent{connected: &connected{plugin: &plugin{}}}
+	if a.isOf(pod, &pod.Namespace, &pod.Name, nil) || !a.isOf(pod, &pod.Namespace, &pod.Name, &app) {
+		t.Error("its sandbox counts, or its container does not")
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// nodeRecipe names what a node's image is made of; images of another recipe are built again.
+// nodeRecipe names how a node's image is made; with the packages, the image of another recipe is built again.
 const nodeRecipe = "trixie-3"
 
 // nodePackages are what a node of Kubernetes has from its distribution, on top of Debian's smallest variant.
@@ -37,7 +37,8 @@ type Node struct {
 func (c *Cache) Node(ctx context.Context, line Line, kernel Kernel) (Node, error) {
 	dir := filepath.Join(c.Dir, "node-"+line.Name)
 	n := Node{Disk: filepath.Join(dir, "root.ext4")}
-	err := c.part(ctx, dir, nodeRecipe+" "+kernel.Version, &n.Manifest, func(ctx context.Context, into string) (string, string, error) {
+	recipe := strings.Join(append([]string{nodeRecipe, kernel.Version}, nodePackages...), " ")
+	err := c.part(ctx, dir, recipe, &n.Manifest, func(ctx context.Context, into string) (string, string, error) {
 		return kernel.Version, "", c.buildNode(ctx, line, kernel, into)
 	})
 	if err != nil {

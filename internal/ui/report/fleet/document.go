@@ -89,6 +89,8 @@ type Service struct {
 	RequestP99 *float64 `json:"request_p99_ms" parquet:"request_p99_ms,optional"`
 	// Roles are the roles with most runs in these recordings; none: there is no recording. They have a table of their own.
 	Roles []Role `json:"roles" parquet:"-"`
+	// Pools are its thread pools with most surplus threads, as in Defaults; none: recordings show none.
+	Pools []Default `json:"pools" parquet:"-"`
 	// ContendedShare is the part of the time in which its threads ran or were runnable that they waited for a CPU which
 	// others held, or more of its own threads than there are CPUs: at most; ContendedShareLow at least. No quota of its
 	// own mends that.

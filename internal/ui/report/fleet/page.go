@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"html/template"
 	"io"
 	"math"
 	"slices"
@@ -13,18 +14,23 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
 )
 
-//go:embed page.html
-var pageHTML string
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.js
+	pageScript string
+)
 
 var pageTemplate = webpage.Template("fleet", pageHTML)
 
-// HTML writes the document as one page that loads nothing and runs no script.
+// HTML writes the document as one page that loads nothing. Its script finds services and sorts them, and shows nothing that
+// is not there without it.
 func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	p := htmlPage{
 		Head: webpage.Head{Title: "unthrottle fleet report", Name: "How many cores come back", From: from,
-			Facts: []webpage.Fact{{Name: "of", Value: head(d)}}},
+			Facts: []webpage.Fact{{Name: "of", Value: head(d)}}, Script: template.JS(pageScript)}, // our own file
 		Level: "near", Basis: basis(d), Verdict: ledger(d)[0], Lines: append(ledger(d)[1:], coverage(d)...), Assumes: assumes(d),
-		Ledger: bars(d.Ledger), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
+		Ledger: ledgerBars(d.Ledger), Services: newServiceList(d), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
 	}
 	if line := gone(d.Input); line != "" {
 		p.Lines = append(p.Lines, line)
@@ -41,18 +47,8 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	if rows, left := ranked(d.Services, slack); len(rows) > 0 {
 		p.Objectives = newPageTable(objectiveTitle, objectiveColumns, rows, left)
 	}
-	for _, r := range rankings(d.Services) {
-		t := newPageTable(r.title, servicesColumns(d), r.rows, r.left)
-		for i, s := range r.rows {
-			t.Rows[i].Percent = 100 * *r.by(s) / *r.by(r.rows[0])
-		}
-		p.Rankings = append(p.Rankings, t)
-	}
 	if rows, left := ranked(d.Services, unlike); len(rows) > 0 {
 		p.Spread, p.SpreadAssumes = newPageTable(spreadTitle, spreadColumns, rows, left), spreadAssumes
-	}
-	if rows, left := ranked(d.Services, savedByHalf); len(rows) > 0 {
-		p.Shards, p.ShardsAssume = newPageTable(shardsTitle, shardColumns, rows, left), shardsAssume
 	}
 	if rows, left := tooWide(d.Defaults); len(rows) > 0 {
 		p.Defaults, p.DefaultsAssume = newPageTable(defaultsTitle, defaultColumns, rows, left), defaultsAssume(d)
@@ -74,14 +70,13 @@ type htmlPage struct {
 	Lines            []string
 	Assumes          string
 	Ledger           []pageBar
+	Services         *serviceList
 	Picture          *picture
 	ByRemedy, Prices *pageTable
 	Objectives       *pageTable
 	Asks             string
-	Rankings         []*pageTable
-	Spread, Shards   *pageTable
+	Spread           *pageTable
 	SpreadAssumes    string
-	ShardsAssume     string
 	Defaults         *pageTable
 	DefaultsAssume   string
 	Applied          *pageTable
@@ -90,51 +85,51 @@ type htmlPage struct {
 
 // pageTable is a table, of which so many more rows are left out.
 type pageTable struct {
-	Title           string
-	Columns, Labels []string
-	Rows            []pageRow
-	More            int
+	Title string
+	Heads []pageHead
+	Rows  [][]string
+	More  int
 }
 
-// pageRow is a row with the length of its bar; 0: it has none.
-type pageRow struct {
-	Cells   []string
-	Percent float64
+// pageHead is a column's name, beside single cells too.
+type pageHead struct {
+	Name, Label string
+	Figures     bool
 }
 
 func newPageTable[Row any](title string, columns []column[Row], rows []Row, left int) *pageTable {
-	t := &pageTable{Title: title, More: left}
-	t.Columns, t.Labels = heads(columns)
+	t := &pageTable{Title: title, Heads: heads(columns), More: left}
 	for _, row := range rows {
-		t.Rows = append(t.Rows, pageRow{Cells: cells(columns, row)})
+		t.Rows = append(t.Rows, cells(columns, row))
 	}
 	return t
 }
 
-// pageBar is a bar of the ledger with the range of what it stands for, in units of the drawing.
+// pageBar is a bar with the range of what it stands for, in hundredths of the drawing.
 type pageBar struct {
-	Name, Value      string
-	Y, Middle, Text  int
-	Width, Low, High float64
-	Ranged           bool
+	Name, Value     string
+	Part, Low, Wide float64
+	Ranged, Chosen  bool
 }
 
-// bars are those of the ledger; none without cores.
-func bars(l Ledger) []pageBar {
-	const left, room, height = 110.0, 500.0, 36
-	if !(l.CoresNow > 0) {
+// ranged adds a range to a bar, of a drawing of so much.
+func (b pageBar) ranged(low, high, all float64) pageBar {
+	b.Low, b.Wide, b.Ranged = 100*low/all, 100*(high-low)/all, true
+	return b
+}
+
+// ledgerBars are those of the ledger; none without cores.
+func ledgerBars(l Ledger) []pageBar {
+	all := l.CoresNow
+	if !(all > 0) {
 		return nil
 	}
-	drawn := []pageBar{
-		{Name: "now", Value: fmt.Sprintf("%.1f", l.CoresNow), Width: room},
-		{Name: "needed", Value: fmt.Sprintf("%.1f", l.CoresAfter), Width: room * l.CoresAfter / l.CoresNow, Ranged: true,
-			Low: left + room*(l.CoresNow-l.SavedHigh)/l.CoresNow, High: left + room*(l.CoresNow-l.SavedLow)/l.CoresNow},
-		{Name: "of it rounding", Value: fmt.Sprintf("%.1f", l.Rounding), Width: room * l.Rounding / l.CoresNow},
+	return []pageBar{
+		{Name: "now", Value: fmt.Sprintf("%.1f", all), Part: 100},
+		pageBar{Name: "needed", Value: fmt.Sprintf("%.1f", l.CoresAfter), Part: 100 * l.CoresAfter / all}.
+			ranged(all-l.SavedHigh, all-l.SavedLow, all),
+		{Name: "of it rounding", Value: fmt.Sprintf("%.1f", l.Rounding), Part: 100 * l.Rounding / all},
 	}
-	for i := range drawn {
-		drawn[i].Y, drawn[i].Middle, drawn[i].Text = 8+i*height, 19+i*height, 24+i*height
-	}
-	return drawn
 }
 
 // maxDots bounds the picture.

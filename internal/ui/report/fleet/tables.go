@@ -37,13 +37,13 @@ func words[Row any](name string, least, spare int, cell func(Row) string) column
 	return column[Row]{Column: table.Column{Name: name, Least: least, Spare: spare}, cell: cell}
 }
 
-// heads are the columns' names as a page has them, above the table and beside single cells.
-func heads[Row any](columns []column[Row]) (names, labels []string) {
+// heads are the columns' names as a page has them.
+func heads[Row any](columns []column[Row]) (found []pageHead) {
 	for _, c := range columns {
 		name := strings.ToLower(c.Name)
-		names, labels = append(names, name), append(labels, cmp.Or(c.label, name))
+		found = append(found, pageHead{name, cmp.Or(c.label, name), c.Right})
 	}
-	return names, labels
+	return found
 }
 
 // cells are what the columns show of a row.
@@ -229,14 +229,16 @@ const objectiveTitle = "Cores that services need for their own objectives, by th
 
 var objectiveColumns = []column[Service]{
 	words("SERVICE", 24, 0, func(s Service) string { return shownName(s.Name) }),
-	words("OBJECTIVE", 0, 0, func(s Service) string {
-		bound := time.Duration(math.Round(1000*s.Objective.MS)) * time.Microsecond
-		return objective.Objective{Quantile: s.Objective.Quantile, Bound: bound}.String()
-	}),
+	words("OBJECTIVE", 0, 0, func(s Service) string { return s.Objective.bound().String() }),
 	figures("CORES", 0, func(s Service) string { return figure.Fixed(&s.Prices[0].CoresNow, 1) }),
 	figures("NEEDS", 0, func(s Service) string { return figure.Fixed(&s.Objective.Cores, 1) }),
 	figures("BETWEEN", 1, func(s Service) string { return between(&s.Objective.CoresLow, s.Objective.CoresHigh) }),
 	figures("TOO MANY", 0, func(s Service) string { return fmt.Sprintf("%.0f %%", 100*s.Objective.Slack) }),
+}
+
+// bound is the objective as its owner wrote it.
+func (o *Objective) bound() objective.Objective {
+	return objective.Objective{Quantile: o.Quantile, Bound: time.Duration(math.Round(1000*o.MS)) * time.Microsecond}
 }
 
 // slack is how far a service is from its objective, in cores: too many, or too few.

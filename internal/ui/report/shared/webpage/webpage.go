@@ -3,8 +3,9 @@
 //
 // # Rule
 //
-// A page is one file. It loads nothing and runs no script, which its content security policy says too. Below 640 px
-// tables of class "cards" become lists, a cell with the name in its data-l attribute.
+// A page is one file. It loads nothing, and runs no script but one of its own, which its content security policy says too.
+// Without the script it shows the same. Below 640 px tables of class "cards" become lists, a cell with the name in its
+// data-l attribute.
 //
 // # Example
 //
@@ -16,7 +17,9 @@
 package webpage
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"html/template"
 	"strings"
 )
@@ -31,6 +34,14 @@ type Head struct {
 	From  Origin
 	// Facts stand beside the origin: when, how long.
 	Facts []Fact
+	// Script is the program that the page runs; "": none.
+	Script template.JS
+}
+
+// Allows names the script for the content security policy.
+func (h Head) Allows() string {
+	sum := sha256.Sum256([]byte(h.Script))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // Fact is a name with its value.
@@ -76,7 +87,7 @@ const parts = `{{define "head"}}<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'{{if .Script}}; script-src {{.Allows}}{{end}}">
 <meta name="referrer" content="no-referrer">
 <title>{{.Title}}</title>
 <style>
@@ -92,14 +103,15 @@ const parts = `{{define "head"}}<!doctype html>
 </dl>
 </header>{{end}}
 {{define "prose"}}{{range prose .}}{{if .Code}}<code>{{.Text}}</code>{{else}}{{.Text}}{{end}}{{end}}{{end}}
-{{define "foot"}}<footer>Written by {{.}}. This page is one file: it loads nothing and runs no script.</footer>
+{{define "script"}}<script>{{.Script}}</script>{{end}}
+{{define "foot"}}<footer>Written by {{.}}. This page is one file and loads nothing.</footer>
 </main>
 </body>
 </html>
 {{end}}`
 
-// Template parses a page that may use the templates "head" (of a Head), "prose" (of a string) and "foot" (of the
-// command's name). It panics on a page that does not parse.
+// Template parses a page that may use the templates "head" and "script" (of a Head), "prose" (of a string) and "foot"
+// (of the command's name). It panics on a page that does not parse.
 func Template(name, page string) *template.Template {
 	functions := template.FuncMap{"prose": Prose, "style": func() template.CSS { return template.CSS(style) }} // our own file
 	return template.Must(template.Must(template.New(name).Funcs(functions).Parse(parts)).Parse(page))

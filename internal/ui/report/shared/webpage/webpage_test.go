@@ -1,6 +1,7 @@
 package webpage
 
 import (
+	"html"
 	"strings"
 	"testing"
 )
@@ -18,9 +19,24 @@ func TestPage(t *testing.T) {
 			t.Errorf("no %q in the page", want)
 		}
 	}
-	for _, never := range []string{"<b>", "<dt>host</dt>", "url(", "@import", "ZgotmplZ"} {
+	for _, never := range []string{"<b>", "<dt>host</dt>", "url(", "@import", "ZgotmplZ", "script"} {
 		if strings.Contains(b.String(), never) {
 			t.Errorf("%q in the page", never)
 		}
+	}
+}
+
+// A page that has a script runs that one alone, as it stands there.
+func TestScript(t *testing.T) {
+	var b strings.Builder
+	page := Template("test", `{{template "head" .}}{{template "script" .}}{{template "foot" "unthrottle test"}}`)
+	if err := page.Execute(&b, Head{Script: "let a = 1 < 2 && '\"'"}); err != nil {
+		t.Fatal(err)
+	}
+	// printf %s "let a = 1 < 2 && '\"'" | openssl dgst -sha256 -binary | base64
+	const sum = "IM05bsG8vEu6pS11h2rBzxce/7B35in5IWTxKz1wqI8="
+	if !strings.Contains(b.String(), "<script>let a = 1 < 2 && '\"'</script>") ||
+		!strings.Contains(html.UnescapeString(b.String()), "script-src 'sha256-"+sum+"'") {
+		t.Error(b.String())
 	}
 }

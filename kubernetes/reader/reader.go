@@ -238,7 +238,7 @@ func (a *asked) open(ctx context.Context, path string) (*http.Response, error) {
 		return nil, err
 	}
 	answer, err := a.client.Do(request)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, starting
 	}
 	if err != nil {

@@ -203,11 +203,14 @@ func (a *agent) isOf(pod *core.Pod, namespace, name, container *string) bool {
 		container != nil && (a.container == "" || *container == a.container)
 }
 
+// notSeen is why a pod is not shown. An agent that has just started has not seen it yet.
+type notSeen struct{ error }
+
 func (a *agent) notSeen(pod *core.Pod) error {
 	what := fmt.Sprintf("pod %s/%s", pod.Namespace, pod.Name)
 	if a.container != "" {
 		what = fmt.Sprintf("container %s of %s", text.Shown(a.container), what)
 	}
-	return fmt.Errorf("the agent on node %s shows you nothing of %s: it has not seen it run, it does not know its "+
-		"names yet, or the user of your token may not get pods in namespace %s", a.node, what, pod.Namespace)
+	return &notSeen{fmt.Errorf("the agent on node %s shows you nothing of %s: it has not seen it run, it does not know its "+
+		"names yet, or the user of your token may not get pods in namespace %s", a.node, what, pod.Namespace)}
 }

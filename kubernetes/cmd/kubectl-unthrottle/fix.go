@@ -257,7 +257,12 @@ func (a *agent) verdict(ctx context.Context, pod *core.Pod, w wish, wait time.Du
 	key := keyOf(pod, w)
 	for {
 		report, err := a.policyOf(ctx, pod)
+		unseen := new(notSeen)
 		switch {
+		case errors.As(err, &unseen) && ctx.Err() == nil:
+			last = err.Error()
+			a.pause(ctx)
+			continue
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return fmt.Errorf("no verdict within %v: the agent last said: %s. The policy stays: 'kubectl unthrottle "+
 				"policy %s' shows how it stands, 'kubectl unthrottle restore %[3]s' deletes it", wait, last, pod.Name)

@@ -112,19 +112,26 @@ func newWorld(t *testing.T, more ...runtime.Object) *world {
 	return w
 }
 
-// away is a moment in which the agent asks to be asked again.
-const away = "away"
+// Moments of an agent that reads new rules: it asks to be asked again, and then has not seen a container yet.
+const (
+	away   = "away"
+	unseen = "unseen"
+)
 
 // page answers as the agent at its moment.
 func (w *world) page(out http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	moment := w.moments[0]
-	if (moment == away || r.URL.Path == "/policy") && len(w.moments) > 1 {
+	if (moment == away || moment == unseen || r.URL.Path == "/policy") && len(w.moments) > 1 {
 		w.moments = w.moments[1:]
 	}
 	w.mu.Unlock()
 	if moment == away {
 		out.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if moment == unseen && r.URL.Path == "/policy" {
+		_, _ = io.WriteString(out, "{}")
 		return
 	}
 	name := filepath.Join(agentPages, moment, r.URL.Path+".json")
@@ -281,7 +288,7 @@ func TestFix(t *testing.T) {
 	if err := w.policies.Tracker().Delete(resource, "shop-a", "cart"); err != nil {
 		t.Fatal(err)
 	}
-	w.moments = []string{"before", "before", away, away, "confirming", "trying", "cured"}
+	w.moments = []string{"before", "before", away, away, unseen, "confirming", "trying", "cured"}
 	out, said = w.good("fix", cartPod)
 	if out != "shop-a/"+cartPod+"/app: burst is in force\n" {
 		t.Errorf("it says %q", out)

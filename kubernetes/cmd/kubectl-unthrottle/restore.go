@@ -104,6 +104,10 @@ func (a *agent) letGo(ctx context.Context, pod *core.Pod, w wish, wait time.Dura
 	told := false
 	for {
 		report, err := a.policyOf(ctx, pod)
+		if unseen := new(notSeen); errors.As(err, &unseen) && waits.Err() == nil {
+			a.pause(waits)
+			continue
+		}
 		if err != nil {
 			return report, err
 		}

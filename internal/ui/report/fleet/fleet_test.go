@@ -212,7 +212,8 @@ func TestHTML(t *testing.T) {
 		}
 		shown := strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(s, " "))), " ")
 		for _, want := range []string{"12.9 saved, between 12.0 and 22.8", "3 containers of 3 services", "<script>",
-			"cart/app", "Netty's NIO event loop", "threads <b>", "What remedies did", "burst", "Not known", "Left out", "/c.parquet",
+			"cart/app", "Netty's NIO event loop", "threads <b>", "What remedies did", "burst", "21 ms", "PROMISED: cores", "later",
+			"Not known", "Left out", "/c.parquet",
 			"half as many 4.2, 3.6-7.4", "0.0 %, 1.2 %, 34.0 %, most on eu1/n\\x1b[7"} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("no %q in the page:\n%s", want, shown)
@@ -255,6 +256,32 @@ func TestServiceList(t *testing.T) {
 	}
 	if l := newServiceList(d); len(l.Rows) != maxListed || l.More != 3 {
 		t.Errorf("%d of %d services, %d more", len(l.Rows), len(d.Services), l.More)
+	}
+}
+
+// The time line has a line a container, with gaps where nothing is known, and strangers' names escaped.
+func TestRollouts(t *testing.T) {
+	line := RolloutLine{Host: "eu1/n\x1b7", Pod: "<b>", StoppedShare: make([]*float64, 8)}
+	for i, v := range []float64{0.5, 0.25, -1, -1, 0, -1, -1, 0} {
+		if v >= 0 {
+			line.StoppedShare[i] = &v
+		}
+	}
+	d := Document{Rollouts: []Rollout{{Service: "<script>", Remedy: "narrow", Containers: 9, Lines: []RolloutLine{line, {}}}}}
+	got := newRollouts(d.Rollouts)[0]
+	if got.Most != "50.0 %" || len(got.Lines) != 2 || got.Lines[1].Path != "" || got.Lines[1].Color != 1 ||
+		got.Lines[0].Path != "M86.5 14.0h.1L131.5 67.0M266.5 120.0h.1M401.5 120.0h.1" {
+		t.Errorf("%+v", got)
+	}
+	var b strings.Builder
+	if err := HTML(&b, d, webpage.Origin{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<title>&lt;b&gt; on eu1/n\\x1b7</title>", "narrow in 9 containers", `d="M86.5 14.0h.1L`,
+		"&lt;script&gt; <span>"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 			Facts: []webpage.Fact{{Name: "of", Value: head(d)}}, Script: template.JS(pageScript)}, // our own file
 		Level: "near", Basis: basis(d), Verdict: ledger(d)[0], Lines: append(ledger(d)[1:], coverage(d)...), Assumes: assumes(d),
 		Ledger: ledgerBars(d.Ledger), Services: newServiceList(d), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
+		AppliedAssumes: appliedAssumes, Rollouts: newRollouts(d.Rollouts),
 	}
 	if line := gone(d.Input); line != "" {
 		p.Lines = append(p.Lines, line)
@@ -55,6 +56,9 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	}
 	if len(d.Applied) > 0 {
 		p.Applied = newPageTable(appliedTitle, appliedColumns, d.Applied, 0)
+		if days := appliedDays(d.Applied); len(days) > 0 {
+			p.AppliedDays = newPageTable(appliedDaysTitle, appliedDayColumns, days, 0)
+		}
 	}
 	for _, u := range d.Unknown {
 		p.Unknown = append(p.Unknown, unknown(u))
@@ -80,6 +84,9 @@ type htmlPage struct {
 	Defaults         *pageTable
 	DefaultsAssume   string
 	Applied          *pageTable
+	AppliedDays      *pageTable
+	AppliedAssumes   string
+	Rollouts         []rolloutChart
 	Unknown, LeftOut []string
 }
 

@@ -122,7 +122,7 @@ const (
 func (w *world) page(out http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	moment := w.moments[0]
-	if (moment == away || moment == unseen || r.URL.Path == "/policy") && len(w.moments) > 1 {
+	if (moment == away || r.URL.Path == "/policy") && len(w.moments) > 1 {
 		w.moments = w.moments[1:]
 	}
 	w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *world) page(out http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	if moment == unseen && r.URL.Path == "/policy" {
+	if moment == unseen {
 		_, _ = io.WriteString(out, "{}")
 		return
 	}

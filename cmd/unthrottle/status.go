@@ -62,12 +62,12 @@ func newStatus() *cobra.Command {
 				return err
 			}
 			apply.CountWidths(env, inForce)
-			if form.json() {
-				return jsonout.Write(out, "status", statusDocument{inForce})
-			}
 			drift, err := apply.Drift(env)
 			if err != nil {
 				return err
+			}
+			if form.json() {
+				return jsonout.Write(out, "status", statusDocument{inForce, drift})
 			}
 			if err := view.Write(out, inForce, drift, time.Now(), outStyle()); err != nil {
 				return err
@@ -125,6 +125,8 @@ func showHistory(out io.Writer, env apply.Env, form output, limit int) error {
 // statusDocument is `status --json`, historyDocument `status --history --json`.
 type statusDocument struct {
 	InForce []txn.InForce `json:"in_force"` // oldest first
+	// Drift are settings of these that are no longer what was left there; those of a container that ended are gone.
+	Drift []txn.DriftItem `json:"drift"`
 }
 
 type historyDocument struct {

@@ -129,10 +129,6 @@ type agent struct {
 
 // Run runs an agent until ctx ends or it cannot go on.
 func Run(ctx context.Context, c Config) error {
-	if c.Listeners == nil {
-		c.Listeners = new(Listeners)
-		defer c.Listeners.Close()
-	}
 	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules,
 		c.Untrusted),
 		startsTried: map[string]int{}}

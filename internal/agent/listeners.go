@@ -13,7 +13,8 @@ import (
 )
 
 // Listeners are the sockets on which an agent answers. They stay open while one run of it ends and the next begins with other
-// rules: a request meanwhile waits for its answer, and a port of the kernel's choice stays. The zero value has none.
+// rules: a request meanwhile waits for its answer, and a port of the kernel's choice stays. The zero value has none, and nil
+// keeps none.
 type Listeners struct {
 	mu   sync.Mutex
 	open map[string]*os.File // by address, or by path
@@ -33,6 +34,9 @@ func (l *Listeners) Close() error {
 
 // on is a listener of one run on the socket of an address or path, which listen opens the first time.
 func (l *Listeners) on(at string, listen func() (net.Listener, error)) (net.Listener, error) {
+	if l == nil {
+		return listen()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[at] == nil {

@@ -122,17 +122,28 @@ func (s *suite) backAgain(k *cluster) error {
 	return err
 }
 
-// asJournal compares the pod's settings with what the agent says is in force.
+// asJournal compares the pod's settings with what the agent says is in force. An agent that only observes leaves what a container
+// had that is gone, and says so.
 func (s *suite) asJournal(k *cluster, p *cart, quota string) error {
 	var status struct {
-		InForce []struct{ Remedy string } `json:"in_force"`
+		InForce []struct{ ID, Target string } `json:"in_force"`
+		Drift   []struct {
+			ID   string
+			Gone bool
+		}
 	}
 	if err := s.inAgent(k, &status, "status"); err != nil {
 		return err
 	}
+	gone := map[string]bool{}
+	for _, d := range status.Drift {
+		gone[d.ID] = gone[d.ID] || d.Gone
+	}
 	burst := "0"
-	if len(status.InForce) > 0 {
-		burst = "10000"
+	for _, f := range status.InForce {
+		if !gone[f.ID] {
+			burst = "10000"
+		}
 	}
 	return errors.Join(equal("burst", p.kernel.burst(), burst), equal("the pod's burst", p.pod.burst(), burst),
 		equal("quota", p.kernel.quota(), quota))

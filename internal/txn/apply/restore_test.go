@@ -188,6 +188,11 @@ func TestGoneRecreatedRebooted(t *testing.T) {
 		s.apply(s.pinC())
 		before := fmt.Sprint(s.k.Snapshot())
 		s.env.BootID = "boot-2"
+		drift, err := Drift(s.env)
+		s.must(err)
+		if len(drift) == 0 || slices.ContainsFunc(drift, func(d txn.DriftItem) bool { return !d.Gone }) {
+			t.Errorf("after a reboot status takes settings of the earlier boot for those of this one: %+v", drift)
+		}
 		r, err = Restore(t.Context(), s.env, Selector{})
 		s.must(err)
 		if len(r.Writes) != 0 || fmt.Sprint(s.k.Snapshot()) != before || len(r.Skipped) == 0 || r.Skipped[0].Why != whyReboot {

@@ -122,24 +122,25 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 		}
 		for _, h := range t.Holds {
 			last, wrote := s.Last(h.Setting)
-			if !wrote || !h.Kind.Known() || h.Kind == change.KindTask || w.otherBoot(h.Setting) {
+			if !wrote || !h.Kind.Known() || h.Kind == change.KindTask {
 				continue
 			}
 			k := h.Key()
 			item := txn.DriftItem{ID: t.Begin.Txn, Target: string(t.Target), Path: k.Path, File: k.File,
 				Want: string(last.Write.Want)}
+			ended := w.otherBoot(h.Setting)
 			id, err := w.id(k)
-			if err == nil && id == h.ID {
+			if err == nil && id == h.ID && !ended {
 				item.Current, err = w.read(context.Background(), k)
 				if err == nil && last.Ours(k.File, item.Current) {
 					continue
 				}
 			}
-			if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) || w.kind(h.Kind).traits().short && id != h.ID {
+			if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) || w.kind(h.Kind).traits().short && (id != h.ID || ended) {
 				// Not known; or an interrupt or a thread that ended, which needs no care.
 				continue
 			}
-			item.Gone = err != nil || id != h.ID
+			item.Gone = err != nil || id != h.ID || ended
 			items = append(items, item)
 		}
 	}

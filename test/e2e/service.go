@@ -104,7 +104,11 @@ func (s *suite) startClient(address string) (*client, error) {
 	c := &client{stop: cancel}
 	var bursts []chan time.Time
 	for range requests {
-		connection, err := net.Dial("tcp", address)
+		var connection net.Conn
+		err := eventually(func() (err error) {
+			connection, err = net.Dial("tcp", address) // its process may not listen yet
+			return err
+		})
 		if err != nil {
 			c.end()
 			return nil, err

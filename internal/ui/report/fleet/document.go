@@ -347,8 +347,8 @@ const (
 	RolloutSlot      = 30 * time.Minute
 )
 
-// Rollout is a service that has a remedy in force in so many containers, and a line for some of them: those that were
-// stopped most before.
+// Rollout is a service that has a remedy in force in so many containers, and a line for some that had rows before it: those
+// that run now first, and then those that were stopped most before.
 type Rollout struct {
 	Service    string        `json:"service"`
 	Remedy     string        `json:"remedy"`

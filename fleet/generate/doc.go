@@ -27,6 +27,10 @@
 // burst is the period model's, and that of the others is drawn. Each container has a recording whenever its load changes,
 // which tells the need at that load, off by at most 4 %.
 //
+// Some of these get a remedy half-way ([Options.Treated]), their containers one after another within an hour: the one that
+// needs fewest cores, with what surely is enough. In a tenth of them requests then take longer than was promised. A burst is
+// stepped through the period model; no quota stops a narrow or a pin.
+//
 // # Worked example
 //
 // A recorded server uses 0.3 CPUs, at most 8 at once. A service with a limit of 4 is to use 1.2 at its peak: four times

@@ -39,6 +39,8 @@ type Options struct {
 	Churn bool
 	// Priced is the part of the services whose agents make recordings for their containers' sizes.
 	Priced float64
+	// Treated is the part of the services that get a remedy on the node half-way, where recordings tell one that saves.
+	Treated float64
 	// Bound is the share of its time to work for which a quota may stop a container, for the truth.
 	Bound float64
 }
@@ -60,6 +62,8 @@ type Truth struct {
 	CoresNow        float64   `json:"cores_now"`
 	CoresAfter      float64   `json:"cores_after"`
 	Services        []Service `json:"services"`
+	// Applied is what came of remedies.
+	Applied []Applied `json:"applied,omitempty"`
 }
 
 // The kinds of demand.
@@ -85,6 +89,8 @@ type Service struct {
 	StoppedShareAfter float64 `json:"stopped_share_after"`
 	// Priced is the truth that recordings tell; nil: there are none.
 	Priced *Priced `json:"priced,omitempty"`
+	// Treated is what it got half-way; nil: nothing. CoresAfter is then what it has with it.
+	Treated *Treated `json:"treated,omitempty"`
 }
 
 // service is one that is being made.
@@ -92,19 +98,25 @@ type service struct {
 	name, workload string
 	// replicas are as many as it may have, now those at the end.
 	replicas, now int
-	limit         float64
+	setting
 	// memoryBytes is what each of its containers has, with its limit.
 	memoryBytes int64
-	ran         [levels]ran
-	// other is what the periods of each level tell of other limits.
-	other [levels]periodmodel.Outcome
-	truth Service
+	truth       Service
 	// seen is for how many slots it was at each level: all its containers have the same day.
 	seen [levels]int
 	// same are the least limits, with nothing else and with a burst of one quota, at which it is stopped no more than now.
 	same [2]float64
 	// sizing is what recordings tell; nil: there are none.
 	sizing *sizing
+	// treated is what it gets half-way; nil: nothing.
+	treated *treatment
+}
+
+// setting is a limit, what became of the demand at each level under it, and what these periods tell of other limits.
+type setting struct {
+	limit float64
+	ran   [levels]ran
+	other [levels]periodmodel.Outcome
 }
 
 // Make writes the rows of a fleet and truth.json below a folder.
@@ -128,9 +140,14 @@ func Make(ctx context.Context, dir string, o Options) (Truth, error) {
 	for i := range services {
 		s := services[i].truth
 		truth.Services = append(truth.Services, s)
-		truth.Containers, truth.CoresNow = truth.Containers+s.Containers, truth.CoresNow+float64(s.Containers)*s.LimitCPUs
+		has := s.LimitCPUs
+		if s.Treated != nil {
+			has = s.Treated.CPUs
+		}
+		truth.Containers, truth.CoresNow = truth.Containers+s.Containers, truth.CoresNow+float64(s.Containers)*has
 		truth.CoresAfter += s.CoresAfter
 	}
+	truth.Applied = runs.applied(services, o.Seed)
 	truth.ContainersEnded -= truth.Containers
 	slices.SortFunc(truth.Services, func(a, b Service) int { return cmp.Compare(a.Name, b.Name) })
 	if truth.Rows, err = write(ctx, dir, services, runs, o); err != nil {
@@ -191,8 +208,7 @@ func draw(ctx context.Context, o Options) ([]service, *schedule, error) {
 	s := runs(services, o)
 	s.count(services)
 	return services, s, parallel.OnAllCores(ctx)(n, func(i int) error {
-		services[i].demand(chances[i], recorded, o)
-		services[i].price(i, o)
+		services[i].demand(i, chances[i], recorded, o)
 		return nil
 	})
 }
@@ -204,7 +220,7 @@ type wish interface {
 
 // demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too
 // large to keep.
-func (s *service) demand(chance *rand.Rand, recorded []recording, o Options) {
+func (s *service) demand(no int, chance *rand.Rand, recorded []recording, o Options) {
 	var demands [levels]offered
 	var p wish
 	kind := ""
@@ -222,6 +238,8 @@ func (s *service) demand(chance *rand.Rand, recorded []recording, o Options) {
 	}
 	s.truth = s.found(&demands, o.Bound)
 	s.truth.Recording = kind
+	s.price(no, o)
+	s.treat(no, &demands, o)
 }
 
 // levelAt is the level of load of a service in a slot: low at night and high at noon, each service with an hour of its
@@ -229,6 +247,11 @@ func (s *service) demand(chance *rand.Rand, recorded []recording, o Options) {
 func levelAt(service, slot int) int {
 	hour := float64(slot)/float64(slotsPerHour) + float64(service%5)
 	return min(levels-1, int(float64(levels)*(0.5-0.5*math.Cos(2*math.Pi*hour/24))))
+}
+
+// recordedAt: an agent records in the first slot, and whenever the load changes.
+func recordedAt(service, slot int) bool {
+	return slot == 0 || levelAt(service, slot-1) != levelAt(service, slot)
 }
 
 // found is the truth, by halves, on the demands that were drawn.
@@ -295,10 +318,15 @@ func write(ctx context.Context, dir string, services []service, runs *schedule, 
 						continue
 					}
 					at := int(max(0, from-n.clock) / secondsPerSlot)
-					level := levelAt(l.service, at)
-					row := services[l.service].row(level, o.Start, n, l, from, seconds)
-					if of := services[l.service].sizing; of != nil && (at == 0 || levelAt(l.service, at-1) != level) {
-						of.into(&row, level, rand.New(rand.NewPCG(o.Seed, uint64(l.no)<<32|uint64(at))))
+					s, level := &services[l.service], levelAt(l.service, at)
+					has, with := s.at(l, at)
+					row := s.row(has, level, o.Start, n, l, from, seconds)
+					if with {
+						s.treated.into(&row)
+					}
+					if s.sizing != nil && recordedAt(l.service, at) {
+						s.sizing.into(&row, level, s.sizing.tookBy(l.no, o.Seed, with),
+							rand.New(rand.NewPCG(o.Seed, uint64(l.no)<<32|uint64(at))))
 					}
 					rows = append(rows, row)
 				}
@@ -362,9 +390,9 @@ func hash(service, template int) string {
 	return suffix(7*service+1) + suffix(template)[:4]
 }
 
-// row is so many seconds of a container at a level of load, from a second by its node's clock on.
-func (s *service) row(level int, begin time.Time, n *node, l *life, from, seconds int64) demand.Row {
-	r := &s.ran[level]
+// row is so many seconds of a container with a setting at a level of load, from a second by its node's clock on.
+func (s *service) row(has *setting, level int, begin time.Time, n *node, l *life, from, seconds int64) demand.Row {
+	r := &has.ran[level]
 	wanted := histogram(r.wanted)
 	demanded := 0.0
 	for _, l := range wanted {
@@ -377,7 +405,7 @@ func (s *service) row(level int, begin time.Time, n *node, l *life, from, second
 		Seconds: demand.SlotLength.Seconds(), Samples: int32(seconds),
 		Cluster: "generated", Node: n.name, Namespace: namespace, Pod: l.pod,
 		Container: "app", Service: s.name, Cgroup: int64(l.no + 1),
-		LimitCPUs: &s.limit, LimitScope: "own", OwnLimitCPUs: &s.limit, AllowedCPUs: new(int32(hostCPUs)),
+		LimitCPUs: &has.limit, LimitScope: "own", OwnLimitCPUs: &has.limit, AllowedCPUs: new(int32(hostCPUs)),
 		UsedCPUSeconds: new(r.used.Seconds()), WantedCPUSeconds: &demanded, StoppedLowSeconds: &stopped,
 		StoppedHighSeconds:  &stopped,
 		ThrottledOwnSeconds: &stopped, ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0),
@@ -387,7 +415,7 @@ func (s *service) row(level int, begin time.Time, n *node, l *life, from, second
 		WaitingContentionSeconds: new(0.0), WaitingUnclearSeconds: new(0.0),
 		Periods: new(int64(periods)), ThrottledPeriods: &r.throttled, Width: histogram(r.width), Wanted: wanted,
 	}
-	row.SetCandidates(period, s.other[level])
+	row.SetCandidates(period, has.other[level])
 	row.Stops = r.stops.List()
 	if seconds < secondsPerSlot {
 		cut(&row, float64(seconds)/secondsPerSlot)

@@ -108,10 +108,19 @@ func (p *sizing) cores(halved bool) map[string]float64 {
 // off is by which part what a recording tells is off, at most, and sure by which part of it its bounds are.
 const off, sure = 0.04, 0.07
 
-// into adds to a row what a recording of five minutes at a level tells.
-func (p *sizing) into(r *demand.Row, level int, chance *rand.Rand) {
+// requestsRecorded are the requests of a recording, of which one takes long.
+const requestsRecorded = 40
+
+// into adds to a row what a recording of five minutes at a level tells, in which the slowest requests took so long. Requests
+// are recorded while a quota stops the container.
+func (p *sizing) into(r *demand.Row, level int, took time.Duration, chance *rand.Rand) {
+	if *r.StoppedHighSeconds > 0 {
+		r.RecordedSeconds, r.RequestCount = new(min(10, r.Seconds)), new(int64(requestsRecorded))
+		r.Requests = []demand.Request{{Microseconds: took.Microseconds() / 2, Count: requestsRecorded - 1},
+			{Microseconds: took.Microseconds(), Count: 1}}
+	}
 	r.PricedAt, r.PricedOf, r.PricedQuantile = new(r.Began), "requests", new(0.99)
-	r.PricedMicroseconds = new(p.took.Microseconds())
+	r.PricedMicroseconds = new(took.Microseconds())
 	for _, remedy := range forecast.Priceable() {
 		if _, is := p.needs[remedy]; !is {
 			r.Prices = append(r.Prices, demand.Price{Remedy: remedy, Why: "drawn as no remedy of this service"})

@@ -1,16 +1,13 @@
 package report
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
-	requestscan "github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
@@ -150,22 +147,15 @@ func requestsOf(ctx context.Context, e engine.Engine, all []view.Applied) error 
 	}); err != nil {
 		return err
 	}
-	p99 := func(l lengths) *float64 {
-		if l.count() < requestscan.Least {
-			return nil
-		}
-		return l.quantile(0.99)
-	}
 	for i := range all {
 		a := &all[i]
-		var after lengths
+		var after []lengths
 		for j := range a.Days {
 			day := took[key{a.Remedy, a.Days[j].Day}]
-			a.Days[j].RequestP99 = p99(day)
-			after = append(after, day...)
+			a.Days[j].RequestP99 = day.requestP99()
+			after = append(after, day)
 		}
-		slices.SortFunc(after, func(x, y length) int { return cmp.Compare(x.Microseconds, y.Microseconds) })
-		a.RequestP99Before, a.RequestP99After = p99(took[key{a.Remedy, -1}]), p99(after)
+		a.RequestP99Before, a.RequestP99After = took[key{a.Remedy, -1}].requestP99(), merged(after...).requestP99()
 	}
 	return nil
 }

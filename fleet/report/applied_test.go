@@ -132,7 +132,7 @@ func TestWorseThanForetold(t *testing.T) {
 }
 
 // The rollouts are of the services with a remedy in force in most containers, and of the containers stopped most before, each
-// with its stopped share by half hours: both are bounded.
+// with its stopped share by half hours: both are bounded. Where those have ended that were there before, they are drawn.
 func TestRollouts(t *testing.T) {
 	var rows []demand.Row
 	for service := range view.MostRollouts + 2 {
@@ -150,14 +150,30 @@ func TestRollouts(t *testing.T) {
 			}
 		}
 	}
+	for slot := range 49 { // it ended with it, and another came with it
+		r := rowOf("gone", 900, noon.Add(time.Duration(slot)*view.RolloutSlot), 4, 4)
+		if slot > 1 {
+			r = rowOf("gone", 902, r.Start, 4, 4)
+		}
+		if slot > 0 {
+			r.Remedy = string(remedy.Burst)
+		}
+		rows = append(rows, r)
+	}
+	r := rowOf("gone", 904, noon.Add(24*time.Hour), 4, 4)
+	r.Remedy = string(remedy.Burst)
+	rows = append(rows, r)
 	d, _ := written(t, rows...)
 	if len(d.Rollouts) != view.MostRollouts {
 		t.Fatalf("%d rollouts", len(d.Rollouts))
 	}
 	first := d.Rollouts[0]
 	if first.Service != "s07/app" || first.Remedy != "burst" || first.Containers != view.MostRolloutLines+3 ||
-		len(first.Lines) != view.MostRolloutLines || d.Rollouts[1].Service != "s00/app" || len(d.Rollouts[1].Lines) != 1 {
+		len(first.Lines) != view.MostRolloutLines || d.Rollouts[2].Service != "s00/app" || len(d.Rollouts[2].Lines) != 1 {
 		t.Errorf("%+v", first)
+	}
+	if gone := d.Rollouts[1]; gone.Service != "gone/app" || gone.Containers != 2 || len(gone.Lines) != 1 || gone.Lines[0].Pod != "gone-900" {
+		t.Errorf("%+v", gone)
 	}
 	line := first.Lines[0] // of the one stopped most
 	if line.Pod != "s07-150" || line.Host != "eu1/n0" || !line.Since.Equal(noon) || len(line.StoppedShare) != 2*view.RolloutSlots {

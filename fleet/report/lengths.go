@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
+	requestscan "github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
@@ -26,6 +27,46 @@ func lengthsByService(ctx context.Context, e engine.Engine, question string) (ma
 		services[line.Service] = append(services[line.Service], line.length)
 	})
 	return services, err
+}
+
+// withLimit is a container while it had a limit; 0: it had none.
+type withLimit struct {
+	container int64
+	limit     float64
+}
+
+// requestsTaken are how long requests took, by service and by container.
+func requestsTaken(ctx context.Context, e engine.Engine) (byService map[string]lengths, byContainer map[withLimit]lengths, err error) {
+	byService, byContainer = map[string]lengths{}, map[withLimit]lengths{}
+	return byService, byContainer, engine.Each(ctx, e, "requests", func(line struct {
+		Service     string
+		LimitCPUs   float64
+		ContainerNo int64
+		length
+	}) {
+		all, key := byService[line.Service], withLimit{line.ContainerNo, line.LimitCPUs}
+		if n := len(all); n > 0 && all[n-1].Microseconds == line.Microseconds {
+			all[n-1].Times += line.Times
+		} else {
+			byService[line.Service] = append(all, line.length)
+		}
+		byContainer[key] = append(byContainer[key], line.length)
+	})
+}
+
+// merged are lengths of several together.
+func merged(parts ...lengths) lengths {
+	all := slices.Concat(parts...)
+	slices.SortFunc(all, func(a, b length) int { return cmp.Compare(a.Microseconds, b.Microseconds) })
+	return all
+}
+
+// requestP99 is the 99th percentile of requests in ms; nil: they are too few.
+func (l lengths) requestP99() *float64 {
+	if l.count() < requestscan.Least {
+		return nil
+	}
+	return l.quantile(0.99)
 }
 
 // count is how many there are.

@@ -30,6 +30,8 @@ type sized struct {
 	// unknown is why nothing can be said of it; "": something can. byBounds: its periods do not tell what it needs.
 	unknown  string
 	byBounds bool
+	// shard is the last of those that took each other's place, itself or another: nil before they are known.
+	shard *sized
 }
 
 // Reasons for which a container's need is not known. Users read them.

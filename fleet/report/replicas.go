@@ -127,7 +127,7 @@ func (s *service) size(containers []*sized, bound float64) {
 			r.unknown, r.byBounds = all.unknown, all.byBounds
 		}
 		for _, c := range r.members {
-			c.unknown, c.byBounds = r.unknown, r.byBounds
+			c.unknown, c.byBounds, c.shard = r.unknown, r.byBounds, r.members[len(r.members)-1]
 		}
 	}
 	for _, c := range containers {

@@ -72,7 +72,7 @@ func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) 
 // ofReport and ofPlan are the questions of a report and of a plan.
 var (
 	ofReport = []string{"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests",
-		"responses", "exclusive", "services", "host_shares", "recorded_containers", "defaults", "forecasts", "applied",
+		"responses", "exclusive", "services", "shares", "recorded_containers", "defaults", "forecasts", "applied",
 		"applied_days", "applied_requests", "promised", "rollouts"}
 	ofPlan = []string{"totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"}
 )

@@ -256,8 +256,8 @@ func TestSpread(t *testing.T) {
 	}
 	d, _ := written(t, rows...)
 	s := serviceOf(t, d, "cart/app").OverHosts
-	if s == nil || s.Hosts != 4 || s.Stopped == nil || *s.Stopped != (view.Range{Median: 0.02, Most: 0.3, MostOn: "eu1/n1"}) ||
-		s.Contended == nil || *s.Contended != (view.Range{Median: 0.1, Most: 0.2, MostOn: "eu1/n2"}) {
+	if s == nil || s.Hosts != 4 || s.Stopped == nil || *s.Stopped != (view.Range{Of: 4, Median: 0.02, Most: 0.3, MostOn: "eu1/n1"}) ||
+		s.Contended == nil || *s.Contended != (view.Range{Of: 4, Median: 0.1, Most: 0.2, MostOn: "eu1/n2"}) || s.RequestP99 != nil {
 		t.Errorf("%+v", s)
 	}
 	rows[0].StoppedHighSeconds, rows[0].StoppedLowSeconds = nil, nil // of a quarter of its time
@@ -268,6 +268,53 @@ func TestSpread(t *testing.T) {
 	}
 	if d, _ = written(t, rows[:8]...); serviceOf(t, d, "cart/app").OverHosts != nil {
 		t.Error("of two hosts")
+	}
+}
+
+// How unlike shards are is of containers, and of those that took each other's place together. The p99 of requests is of hosts
+// and shards with enough of them, where these are at least half.
+func TestSpreadOfShards(t *testing.T) {
+	var rows []demand.Row
+	add := func(no, slot int, node string, stopped float64, requests int32, us int64) {
+		r := rowOf("cart", no, noon.Add(time.Duration(slot)*demand.SlotLength), 8, 4)
+		r.Node, r.Pod, r.StoppedHighSeconds = node, fmt.Sprintf("cart-7d9c5b8f6-bbbb%c", 'b'+no), &stopped
+		if requests > 0 {
+			r.RecordedSeconds, r.RequestCount = new(10.0), new(int64(requests))
+			r.Requests = []demand.Request{{Microseconds: 1000, Count: requests - 5}, {Microseconds: us, Count: 5}}
+		}
+		rows = append(rows, r)
+	}
+	for slot := range 4 {
+		add(0, slot, "n0", 30, 10, 20_000)
+		add(1, slot, "n1", 0, 30, 40_000)
+		add(2, slot, "n2", 0, 30, 10_000)
+		add(3, slot, "n0", 0, 10, 80_000)
+		add(4+slot/2, slot, "n3", 15*float64(slot/2), 0, 0) // one follows another
+	}
+	add(6, 0, "n4", 300, 30, 500_000) // for too short a time
+	d, _ := written(t, rows...)
+	s := serviceOf(t, d, "cart/app")
+	if o := s.OverShards; o == nil || o.Shards != 5 || o.Hosts != 4 ||
+		*o.Stopped != (view.Range{Of: 5, Most: 0.1, MostOn: "eu1/n0/cart-7d9c5b8f6-bbbbb"}) ||
+		*o.RequestP99 != (view.Range{Of: 4, Least: 10, Median: 40, Most: 80, MostOn: "eu1/n0/cart-7d9c5b8f6-bbbbe"}) {
+		t.Errorf("%+v", o)
+	}
+	if o := s.OverHosts; o == nil || o.Hosts != 4 || o.Shards != 5 ||
+		*o.Stopped != (view.Range{Of: 4, Median: 0.025, Most: 0.05, MostOn: "eu1/n0"}) ||
+		*o.RequestP99 != (view.Range{Of: 3, Least: 10, Median: 40, Most: 80, MostOn: "eu1/n0"}) {
+		t.Errorf("%+v", o)
+	}
+	if *s.Requests != 350 || *s.RequestP99 != 500 {
+		t.Errorf("%d requests, p99 %v", *s.Requests, *s.RequestP99)
+	}
+	for i := range rows {
+		if rows[i].Node != "n1" { // of two in five nothing is known
+			rows[i].RecordedSeconds, rows[i].RequestCount, rows[i].Requests = nil, nil, nil
+		}
+	}
+	d, _ = written(t, rows...)
+	if s = serviceOf(t, d, "cart/app"); s.OverHosts.RequestP99 != nil || s.OverShards.RequestP99 != nil || s.OverShards.Stopped == nil {
+		t.Errorf("%+v, %+v", s.OverHosts, s.OverShards)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
-	requestscan "github.com/unthrottle/unthrottle/internal/explain/requests"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
@@ -69,7 +68,7 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 	}
 	round(&d.CoresWithoutPrice)
 	d.Ledger, d.ByRemedy, d.FailoverHosts = ledger(byName, &o, fragmented), byRemedy(byName, &o), o.Failover
-	return shownServices(ctx, e, &o, d, byName)
+	return shownServices(ctx, e, &o, d, byName, containers)
 }
 
 // estimated are the services, with what their containers need and where those are that run now.
@@ -150,7 +149,8 @@ func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, 
 }
 
 // shownServices makes the services of the document.
-func shownServices(ctx context.Context, e engine.Engine, o *Options, d *view.Document, byName map[string]*service) error {
+func shownServices(ctx context.Context, e engine.Engine, o *Options, d *view.Document, byName map[string]*service,
+	containers []sized) error {
 	spenders := map[string]string{}
 	if err := engine.Each(ctx, e, "spenders", func(line struct{ Service, SpentBy string }) {
 		spenders[line.Service] = line.SpentBy
@@ -161,7 +161,7 @@ func shownServices(ctx context.Context, e engine.Engine, o *Options, d *view.Doc
 	if err != nil {
 		return err
 	}
-	requests, err := lengthsByService(ctx, e, "requests")
+	requests, byContainer, err := requestsTaken(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func shownServices(ctx context.Context, e engine.Engine, o *Options, d *view.Doc
 	if err != nil {
 		return err
 	}
-	spread, err := spreads(ctx, e)
+	overHosts, overShards, err := spreads(ctx, e, containers, byContainer)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,9 @@ func shownServices(ctx context.Context, e engine.Engine, o *Options, d *view.Doc
 	}) {
 		s, known := line.Service, byName[line.Name]
 		s.StopP50, s.StopP99 = stops[s.Name].quantile(0.5), stops[s.Name].quantile(0.99)
-		if took := requests[s.Name]; took.count() >= requestscan.Least {
-			s.Requests, s.RequestP50, s.RequestP99 = new(took.count()), took.quantile(0.5), took.quantile(0.99)
+		took := requests[s.Name]
+		if s.RequestP99 = took.requestP99(); s.RequestP99 != nil {
+			s.Requests, s.RequestP50 = new(took.count()), took.quantile(0.5)
 		}
 		s.Roles = append([]view.Role{}, roles[s.Name]...)
 		s.StoppedBy = stopper(s.StoppedShare, [...]*float64{
@@ -191,7 +192,7 @@ func shownServices(ctx context.Context, e engine.Engine, o *Options, d *view.Doc
 		} else if by, ok := spenders[s.Name]; ok && s.StoppedBy == &stoppers[pod] {
 			s.SpentBy = &by
 		}
-		s.Workload, s.OverHosts = known.workload.shown(d.Hosts), spread[s.Name]
+		s.Workload, s.OverHosts, s.OverShards = known.workload.shown(d.Hosts), overHosts[s.Name], overShards[s.Name]
 		known.show(&s, d.FailoverHosts)
 		s.PerMonth = known.perMonth(o)
 		roundMonths(s.PerMonth)

@@ -228,7 +228,7 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 // allQuestions are those of the report and of the plan.
 var allQuestions = []string{
 	"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests", "responses",
-	"exclusive", "services", "host_shares", "recorded_containers", "defaults", "forecasts", "applied",
+	"exclusive", "services", "shares", "recorded_containers", "defaults", "forecasts", "applied",
 	"applied_days", "applied_requests", "promised", "rollouts",
 	"plan_hosts", "plan_demand", "plan_containers",
 }

@@ -11,9 +11,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// MaxNamespaceRules is how many rules the policies of one namespace have together, so that none crowds out the others.
-const MaxNamespaceRules = 64
-
 // maxFileRules leaves room for the chart's own rules among the 1,000 that the agent reads.
 const maxFileRules = 900
 
@@ -74,9 +71,9 @@ func Merge(base []byte, objects []Object) (Result, error) {
 		s, given, st := choose(o, a)
 		switch n := perNamespace[o.Namespace] + len(s.rules); {
 		case st.InForce == 0:
-		case o.Kind == ThrottlePolicy && n > MaxNamespaceRules, len(rules)+len(s.rules) > maxFileRules:
+		case o.Kind == ThrottlePolicy && n > policy.MaxNamespaceRules, len(rules)+len(s.rules) > maxFileRules:
 			st = Status{Wrong: &Mistake{TooMany, "spec.rules",
-				fmt.Sprintf("older policies use up the %d rules of a namespace, or the %d of a node", MaxNamespaceRules, maxFileRules)}}
+				fmt.Sprintf("older policies use up the %d rules of a namespace, or the %d of a node", policy.MaxNamespaceRules, maxFileRules)}}
 		default:
 			perNamespace[o.Namespace], st.Spec = n, given
 			for i, r := range s.rules {

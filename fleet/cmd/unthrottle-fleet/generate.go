@@ -14,7 +14,7 @@ import (
 )
 
 func newGenerate() *cobra.Command {
-	var out, bound, demand, priced string
+	var out, bound, demand, priced, treated string
 	var lasts time.Duration
 	// a day of the past: equal seeds give equal files
 	o := generate.Options{Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}
@@ -39,6 +39,14 @@ the figures say nothing about a fleet of yours.`,
 			if priced != "" {
 				if o.Priced, err = parseShare("priced", priced, 101); err != nil {
 					return err
+				}
+			}
+			if treated != "" {
+				if o.Treated, err = parseShare("treated", treated, 101); err != nil {
+					return err
+				}
+				if o.Priced == 0 {
+					return errors.New("generate: --treated: what a remedy saves is known of services with recordings: give --priced too")
 				}
 			}
 			if demand != generate.Recorded && demand != generate.Drawn {
@@ -83,6 +91,8 @@ the figures say nothing about a fleet of yours.`,
 		"`KIND` of demand: of recordings of real services (recorded), or drawn like the rest (drawn)")
 	flags.StringVar(&priced, "priced", "",
 		"`SHARE` of services with recordings that tell what each remedy needs, and with thread pools;\nnone by default")
+	flags.StringVar(&treated, "treated", "",
+		"`SHARE` of services that get a burst, a narrow or a pin half-way, if recordings tell that it saves;\nnone by default")
 	flags.StringVar(&out, "out", "", "`DIR` for the files, empty or not there")
 	flags.StringVar(&bound, "bound", "0.1%",
 		"of the truth: stopped for more than this `SHARE` of the time to work is too much")

@@ -194,6 +194,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"report", dir, "--price", ""}, "--price: it is empty", exitFailure},
 		{[]string{"report", dir, "--prices", file}, "it has no price", exitFailure},
 		{[]string{"report", dir, "--prices", filepath.Join(empty, "none")}, "no such file", exitFailure},
+		{[]string{"generate", "--out", filepath.Join(dir, "g"), "--treated", "50%"}, "give --priced too", exitFailure},
 		{[]string{"report", dir, "--prices", priced("spot-* 0.01\nn1 0,04")}, "line 2: \"0,04\" is not what", exitFailure},
 		{[]string{"report", dir, "--prices", priced("0.04")}, "line 1: give a pattern", exitFailure},
 		{[]string{"report", dir, "--prices", priced("n[ 0.04")}, "line 1: \"n[\" is no pattern", exitFailure},

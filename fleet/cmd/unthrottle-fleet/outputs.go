@@ -159,7 +159,7 @@ func (o *outputs) write(d view.Document) error {
 	if o.patches == "" {
 		return nil
 	}
-	patches, policies, left := view.Patches(d)
+	patches, policies, left, crowded := view.Patches(d)
 	if err := os.MkdirAll(o.patches, 0o755); err != nil {
 		return fmt.Errorf("--patches: %w", err)
 	}
@@ -175,6 +175,9 @@ func (o *outputs) write(d view.Document) error {
 	say("%s in %s", text.CountOf(len(patches), "patch", "patches"), text.Sanitize(o.patches, 0))
 	if len(policies) > 0 {
 		say("%s beside them, to apply before them", text.CountOf(len(policies), "ThrottlePolicy", "ThrottlePolicies"))
+	}
+	for _, line := range crowded {
+		say("%s", line)
 	}
 	for _, why := range left {
 		say("no patch of %s", why)

@@ -175,6 +175,9 @@ func DefaultBudget() Budget { return Budget{Containers: 10, MovesPerMinute: 2, C
 // MaxLookBack bounds the time that a latency source may be declared to look back.
 const MaxLookBack = 10 * time.Minute
 
+// MaxNamespaceRules is how many rules the ThrottlePolicies of one namespace have together, so that none crowds out the others.
+const MaxNamespaceRules = 64
+
 // Limits of a configuration.
 const (
 	MaxConfigBytes = 1 << 20

@@ -333,7 +333,8 @@ func manyHosts() fleet.Document {
 			UsedCPUs: new(0.4), StoppedBy: new("own")}
 		s.SpentBy = &s.Name
 		if i%6 == 5 {
-			s.OverHosts = &fleet.Spread{Hosts: s.Hosts, Stopped: &fleet.Range{Median: share, Most: 2 * share, MostOn: "eu1/n7"}}
+			s.OverHosts = &fleet.Spread{Hosts: s.Hosts,
+				Stopped: &fleet.Range{Of: s.Hosts, Median: share, Most: 2 * share, MostOn: "eu1/n7"}}
 		}
 		d.Services = append(d.Services, s)
 	}

@@ -99,9 +99,11 @@ type Service struct {
 	// StoppedBy is whose quota stops it most: own, pod, slice or inside. SpentBy is the service that spends that quota.
 	StoppedBy *string `json:"stopped_by" parquet:"stopped_by,optional"`
 	SpentBy   *string `json:"spent_by" parquet:"spent_by,optional"`
-	// OverHosts is how unlike its hosts are, for the limit that it has on most of them; null: fewer than three hosts were
-	// observed for at least half as long as another.
-	OverHosts *Spread `json:"over_hosts" parquet:"over_hosts,optional"`
+	// OverHosts is how unlike its hosts are, for the limit that it has on most of them, and OverShards how unlike its shards,
+	// which are containers, or several that took each other's place. Null: fewer than three were observed for at least half
+	// as long as another.
+	OverHosts  *Spread `json:"over_hosts" parquet:"over_hosts,optional"`
+	OverShards *Spread `json:"over_shards" parquet:"over_shards,optional"`
 	// Half and Double are the service as half and as twice as many containers, which serve as much together, with the same
 	// remedy; null: it has one container, what one needs is not known, none would be left when hosts fail, or Prices tell
 	// it.
@@ -119,16 +121,21 @@ type Service struct {
 	ByBounds int `json:"by_bounds" parquet:"by_bounds"`
 }
 
-// Spread is how unlike the hosts of a service are. A range is null where a host's share is not known.
+// Spread is how unlike so many hosts of a service are, with so many shards, or these shards. A range is null where it is known
+// of fewer than three of them, or of fewer than half.
 type Spread struct {
-	Hosts int `json:"hosts" parquet:"hosts"`
-	// Stopped is of StoppedShare, Contended of ContendedShareLow.
-	Stopped   *Range `json:"stopped_share" parquet:"stopped_share,optional"`
-	Contended *Range `json:"contended_share" parquet:"contended_share,optional"`
+	Hosts  int `json:"hosts" parquet:"hosts"`
+	Shards int `json:"shards" parquet:"shards"`
+	// Stopped is of StoppedShare, Contended of ContendedShareLow, and RequestP99 of RequestP99, in ms.
+	Stopped    *Range `json:"stopped_share" parquet:"stopped_share,optional"`
+	Contended  *Range `json:"contended_share" parquet:"contended_share,optional"`
+	RequestP99 *Range `json:"request_p99_ms" parquet:"request_p99_ms,optional"`
 }
 
-// Range is a share on the host with the least, in the middle, and on the one with the most.
+// Range is a figure on the one with the least, in the middle, and on the one with the most, of those of which it is known.
+// MostOn is CLUSTER/NODE of a host, and of a shard with its pod, or its container where it has none.
 type Range struct {
+	Of     int     `json:"of" parquet:"of"`
 	Least  float64 `json:"least" parquet:"least"`
 	Median float64 `json:"median" parquet:"median"`
 	Most   float64 `json:"most" parquet:"most"`
@@ -340,8 +347,8 @@ const (
 	RolloutSlot      = 30 * time.Minute
 )
 
-// Rollout is a service that has a remedy in force in so many containers, and a line for some of them: those that were
-// stopped most before.
+// Rollout is a service that has a remedy in force in so many containers, and a line for some that had rows before it: those
+// that run now first, and then those that were stopped most before.
 type Rollout struct {
 	Service    string        `json:"service"`
 	Remedy     string        `json:"remedy"`

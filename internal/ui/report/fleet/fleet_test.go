@@ -22,8 +22,10 @@ func document() Document {
 			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8),
 				CoresAfterHigh: new(8.0), Limit: new(3.7), Remedy: new(Lower), RunnablePerCore: new(0.13),
 				ContendedShareLow: new(0.07), ContendedShare: new(0.09), Half: &Shards{1, 4.2, 4.2, 3.6, 7.4},
-				OverHosts: &Spread{3, &Range{0, 0.012, 0.34, "eu1/n\x1b[7"}, nil},
-				Double:    &Shards{4, 2.5, 10, 7.4, 14.8}},
+				OverHosts: &Spread{Hosts: 3, Shards: 5, Stopped: &Range{3, 0, 0.012, 0.34, "eu1/n\x1b[7"}},
+				OverShards: &Spread{Hosts: 3, Shards: 5, Contended: &Range{5, 0, 0, 0.89, "eu1/n7/<b>"},
+					RequestP99: &Range{4, 12, 14, 81, "eu1/n8/cart-0"}},
+				Double: &Shards{4, 2.5, 10, 7.4, 14.8}},
 			{Name: "<script>\u202e", Containers: 1, CoresNow: new(8.0), CoresAfter: new(8.0), CoresAfterLow: new(0.4),
 				CoresAfterHigh: new(8.0), Remedy: new(Leave), RunnablePerCore: new(12.5),
 				StoppedShare: new(0.25), StopP50: new(49.152), StopP99: new(98.304), StoppedBy: new("pod"), SpentBy: new("cart/app")},
@@ -56,7 +58,7 @@ func TestWrite(t *testing.T) {
 	for _, want := range []string{"3 containers of 3 services on 2 hosts, 2026-11-25 12:00 to 2026-11-25 13:00 UTC " +
 		"(1 h)", "now 24.0, after 11.1: 12.9 saved, between 12.0 and 22.8",
 		"fragmentation of exclusive CPUs is not known", "nothing is kept for hosts that fail (--failover 1 keeps it)",
-		"7.0 %", "0.0 %, 1.2 %, 34.0 %", "eu1/n\\x1b[7", "3.6-7.4", "7.4-14.8",
+		"7.0 %", "0.0 %, 1.2 %, 34.0 %", "eu1/n\\x1b[7", "0.0 %, 0.0 %, 89.0 %", "12 ms, 14 ms, 81 ms", "3.6-7.4", "7.4-14.8",
 		"time to work than now, or than 0.1 %", "Rows of 2 containers have no periods", "0.8-8.0", "25.0 %", "98 ms",
 		"-Dio.netty.eventLoopThreads", "64 CPUs", "threads <b>\\u202ebus-*", "248", "and 7 more",
 		"From recordings of 2 of 3 containers", "1040.0  900.0-1100.0  980.0  3 of 40", "21 ms", "7.7 %", "later",
@@ -214,7 +216,8 @@ func TestHTML(t *testing.T) {
 		for _, want := range []string{"12.9 saved, between 12.0 and 22.8", "3 containers of 3 services", "<script>",
 			"cart/app", "Netty's NIO event loop", "threads <b>", "What remedies did", "burst", "21 ms", "PROMISED: cores", "later",
 			"Not known", "Left out", "/c.parquet",
-			"half as many 4.2, 3.6-7.4", "0.0 %, 1.2 %, 34.0 %, most on eu1/n\\x1b[7"} {
+			"half as many 4.2, 3.6-7.4", "0.0 %, 1.2 %, 34.0 %, most on eu1/n\\x1b[7",
+			"Over 5 shards contended 0.0 %, 0.0 %, 89.0 %, most on eu1/n7/<b>", "request p99 12 ms, 14 ms, 81 ms, most on eu1/n8/cart-0, of 4"} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("no %q in the page:\n%s", want, shown)
 			}

@@ -31,7 +31,7 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 			Facts: []webpage.Fact{{Name: "of", Value: head(d)}}, Script: template.JS(pageScript)}, // our own file
 		Level: "near", Basis: basis(d), Verdict: ledger(d)[0], Lines: append(ledger(d)[1:], coverage(d)...), Assumes: assumes(d),
 		Ledger: ledgerBars(d.Ledger), Services: newServiceList(d), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
-		AppliedAssumes: appliedAssumes, Rollouts: newRollouts(d.Rollouts),
+		SpreadAssumes: spreadAssumes, AppliedAssumes: appliedAssumes, Rollouts: newRollouts(d.Rollouts),
 	}
 	if line := gone(d.Input); line != "" {
 		p.Lines = append(p.Lines, line)
@@ -48,8 +48,8 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 	if rows, left := ranked(d.Services, slack); len(rows) > 0 {
 		p.Objectives = newPageTable(objectiveTitle, objectiveColumns, rows, left)
 	}
-	if rows, left := ranked(d.Services, unlike); len(rows) > 0 {
-		p.Spread, p.SpreadAssumes = newPageTable(spreadTitle, spreadColumns, rows, left), spreadAssumes
+	for _, t := range unlikeTables(d.Services) {
+		p.Spread = append(p.Spread, newPageTable(t.title, t.columns, t.rows, t.left))
 	}
 	if rows, left := tooWide(d.Defaults); len(rows) > 0 {
 		p.Defaults, p.DefaultsAssume = newPageTable(defaultsTitle, defaultColumns, rows, left), defaultsAssume(d)
@@ -79,7 +79,7 @@ type htmlPage struct {
 	ByRemedy, Prices *pageTable
 	Objectives       *pageTable
 	Asks             string
-	Spread           *pageTable
+	Spread           []*pageTable
 	SpreadAssumes    string
 	Defaults         *pageTable
 	DefaultsAssume   string

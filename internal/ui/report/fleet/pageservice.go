@@ -21,11 +21,11 @@ type serviceList struct {
 
 // listedService is a service in the list, its name first, and what its own view has.
 type listedService struct {
-	Cells  []string
-	Facts  []webpage.Fact
-	Bars   []pageBar // cores now, and with each remedy
-	Spread []pageBar // over hosts
-	Pools  *pageTable
+	Cells   []string
+	Facts   []webpage.Fact
+	Bars    []pageBar // cores now, and with each remedy
+	Spreads []spreadList
+	Pools   *pageTable
 }
 
 // inList are the columns of the list, beside what is saved; the others are in the views.
@@ -61,7 +61,7 @@ func newServiceList(d Document) *serviceList {
 	})
 	l := &serviceList{Heads: heads(listed), More: max(0, len(services)-maxListed)}
 	for _, s := range services[:len(services)-l.More] {
-		row := listedService{Cells: cells(listed, s), Facts: facts(s, others), Bars: serviceBars(s), Spread: spreadBars(s)}
+		row := listedService{Cells: cells(listed, s), Facts: facts(s, others), Bars: serviceBars(s), Spreads: spreadLists(s)}
 		if len(s.Pools) > 0 {
 			row.Pools = newPageTable("Thread pools", poolColumns, s.Pools, 0)
 		}
@@ -137,29 +137,53 @@ func serviceBars(s Service) (bars []pageBar) {
 	return bars
 }
 
-// spreadBars are the shares of a service over its hosts: a bar to the middle, and the range from the least to the most.
-func spreadBars(s Service) (bars []pageBar) {
-	if s.OverHosts == nil {
-		return nil
-	}
-	all := 0.0
-	ranges := []struct {
-		name string
-		*Range
-	}{{"stopped", s.OverHosts.Stopped}, {"contended", s.OverHosts.Contended}}
-	for _, r := range ranges {
-		if r.Range != nil {
-			all = max(all, r.Most)
+// spreadList are the figures of a service over its hosts or its shards.
+type spreadList struct {
+	Title string
+	Bars  []pageBar
+}
+
+// spreadLists are those of which something is known.
+func spreadLists(s Service) (lists []spreadList) {
+	add := func(parts string, n int, over *Spread) {
+		if bars := spreadBars(n, over); len(bars) > 0 {
+			lists = append(lists, spreadList{fmt.Sprintf("Over %d %s", n, parts), bars})
 		}
 	}
-	for _, r := range ranges {
-		if r.Range != nil && all > 0 {
-			value := r.shown()
-			if r.Most > 0 {
-				value += ", most on " + r.on()
-			}
-			bars = append(bars, pageBar{Name: r.name, Value: value, Part: 100 * r.Median / all}.ranged(r.Least, r.Most, all))
+	if o := s.OverHosts; o != nil {
+		add("hosts", o.Hosts, o)
+	}
+	if o := s.OverShards; o != nil {
+		add("shards", o.Shards, o)
+	}
+	return lists
+}
+
+// spreadBars have a bar to the middle of each figure, and the range from the least to the most: over n. Both shares have one
+// scale.
+func spreadBars(n int, over *Spread) (bars []pageBar) {
+	shares := 0.0
+	for _, r := range []*Range{over.Stopped, over.Contended} {
+		if r != nil {
+			shares = max(shares, r.Most)
 		}
+	}
+	for _, f := range over.figures() {
+		r, all := f.Range, shares
+		if r != nil && r == over.RequestP99 {
+			all = r.Most
+		}
+		if r == nil || all == 0 {
+			continue
+		}
+		value := f.shown(r)
+		if r.Most > 0 {
+			value += ", most on " + r.on()
+		}
+		if r.Of < n {
+			value += fmt.Sprintf(", of %d", r.Of)
+		}
+		bars = append(bars, pageBar{Name: f.name, Value: value, Part: 100 * r.Median / all}.ranged(r.Least, r.Most, all))
 	}
 	return bars
 }

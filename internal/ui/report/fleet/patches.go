@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -24,9 +25,10 @@ type Patch struct {
 // Patches are those of the services that give cores back by a lower limit, alone or with a remedy on the node that
 // recordings tell the price of, whatever the estimate may be off by: strategic merge patches, as kubectl patch and
 // kustomize take them. The limit is the upper bound of what is enough. policies are the ThrottlePolicies that ask for the
-// remedies. left says how many services save something and have none, by the reason.
-func Patches(d Document) (patches, policies []Patch, left []string) {
-	byFile, reasons := map[string][]Service{}, map[string]int{}
+// remedies. left says how many services save something and have none, by the reason; crowded which policies are too many for
+// their namespace.
+func Patches(d Document) (patches, policies []Patch, left, crowded []string) {
+	byFile, reasons, asking := map[string][]Service{}, map[string]int{}, map[string][]*ruled{}
 	for _, s := range d.Services {
 		if s.CoresAfter == nil || s.CoresNow == nil || !(*s.CoresAfter < *s.CoresNow) {
 			continue
@@ -42,15 +44,54 @@ func Patches(d Document) (patches, policies []Patch, left []string) {
 		services := byFile[name]
 		patches = append(patches, Patch{name, patch(d, services)})
 		if onNode := slices.DeleteFunc(slices.Clone(services), func(s Service) bool { return !s.onNode() }); len(onNode) > 0 {
-			w := onNode[0].Workload
+			w, of := onNode[0].Workload, &ruled{rules: len(onNode)}
 			policies = append(policies, Patch{w.Namespace + "/" + w.policyFile(), throttlePolicy(d, onNode)})
+			for _, s := range onNode {
+				of.saved += *s.CoresNow - *s.CoresAfter
+			}
+			of.file = w.policyFile()
+			asking[w.Namespace] = append(asking[w.Namespace], of)
 		}
 	}
 	for why, n := range reasons {
 		left = append(left, fmt.Sprintf("%s: %s", text.Count(n, "service"), why))
 	}
 	slices.Sort(left)
-	return patches, policies, left
+	for _, namespace := range slices.Sorted(maps.Keys(asking)) {
+		if line := tooMany(namespace, asking[namespace]); line != "" {
+			crowded = append(crowded, line)
+		}
+	}
+	return patches, policies, left, crowded
+}
+
+// ruled is a policy with so many rules, for remedies that save so many cores.
+type ruled struct {
+	file  string
+	rules int
+	saved float64
+}
+
+// tooMany says which policies a namespace has no room for, when those that save most come first; "": it has for all.
+func tooMany(namespace string, policies []*ruled) string {
+	const some = 3
+	slices.SortStableFunc(policies, func(a, b *ruled) int { return cmp.Compare(b.saved, a.saved) })
+	rules, names := 0, []string(nil)
+	for _, p := range policies {
+		if rules += p.rules; rules > policy.MaxNamespaceRules {
+			names = append(names, p.file)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	list := strings.Join(names[:min(some, len(names))], ", ")
+	if more := len(names) - some; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("namespace %s: its ThrottlePolicies have %d rules, and %d count together: those that save most have room, but not "+
+		"%s. Leave these and their patches out, or give their containers one rule with a wider pattern", namespace, rules,
+		policy.MaxNamespaceRules, list)
 }
 
 // file is the name of the patch of a workload, without its ending, and of the policy; policyFile that of its file.

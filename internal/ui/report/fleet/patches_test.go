@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
 
 // saving is a service of three containers that needs 1.5 of its 4 CPUs, at most 2.04.
@@ -42,7 +45,7 @@ func TestPatches(t *testing.T) {
 			saving("../../etc", nil), saving("x", func(s *Service) { s.Workload.Namespace = ".." }),
 			saving("x", func(s *Service) { s.Workload.Name = "a\nkind: Secret" }),
 		}}
-	patches, policies, left := Patches(d)
+	patches, policies, left, _ := Patches(d)
 	if len(patches) != 1 || len(policies) != 0 || patches[0].Name != "shop/deployment-cart.yaml" {
 		t.Fatalf("%+v", patches)
 	}
@@ -122,9 +125,9 @@ func TestPolicies(t *testing.T) {
 			s.Containers, s.Unknown, s.Young, s.Objective = 4, 1, 1, &Objective{Quantile: 0.42, MS: 3}
 		}),
 	}}
-	patches, policies, left := Patches(d)
-	if len(patches) != 2 || len(policies) != 2 || len(left) != 4 {
-		t.Fatalf("%d patches, %d policies, left %q", len(patches), len(policies), left)
+	patches, policies, left, crowded := Patches(d)
+	if len(patches) != 2 || len(policies) != 2 || len(left) != 4 || crowded != nil {
+		t.Fatalf("%d patches, %d policies, left %q, crowded %q", len(patches), len(policies), left, crowded)
 	}
 	for _, want := range []string{`"app" # limit 4000m now, between 1000m and 2100m asked with narrow by throttlepolicy-deployment-cart.yaml`,
 		"cpu: 2100m", `"side" # limit 4000m now, between 1000m and 2000m asked with pin by`, "cpu: 2000m", `"plain"`, `"priced"`, "cpu: 3900m"} {
@@ -176,5 +179,30 @@ func TestPolicies(t *testing.T) {
 	}
 	if !strings.Contains(string(policies[0].YAML), `narrow, 2100m instead of 4000m, keeps p99 of http\u2028x: {, 12 ms`+"\n") {
 		t.Errorf("%s", policies[0].YAML)
+	}
+}
+
+// A namespace counts so many rules together: the policies beyond, of those that save least, are named.
+func TestPoliciesBeyondANamespace(t *testing.T) {
+	d := Document{From: noon, Until: noon.Add(time.Hour)}
+	add := func(namespace string, services, containers int) {
+		for no := range services * containers {
+			d.Services = append(d.Services, pricedBy(fmt.Sprint("c", no%containers), Burst, 6, func(s *Service) {
+				s.Workload.Namespace, s.Workload.Name = namespace, fmt.Sprintf("w%02d", no/containers)
+				s.CoresAfter = new(4.5 - 0.01*float64(no)) // later ones save more
+			}))
+		}
+	}
+	add("full", policy.MaxNamespaceRules/2, 2)
+	if _, _, _, crowded := Patches(d); crowded != nil {
+		t.Errorf("%q", crowded)
+	}
+	add("shop", policy.MaxNamespaceRules/2+5, 2)
+	_, policies, _, crowded := Patches(d)
+	want := []string{"namespace shop: its ThrottlePolicies have 74 rules, and 64 count together: those that save most have room, but " +
+		"not throttlepolicy-deployment-w04.yaml, throttlepolicy-deployment-w03.yaml, throttlepolicy-deployment-w02.yaml and 2 more. " +
+		"Leave these and their patches out, or give their containers one rule with a wider pattern"}
+	if !slices.Equal(crowded, want) || len(policies) != policy.MaxNamespaceRules+5 {
+		t.Errorf("%d policies, %q", len(policies), crowded)
 	}
 }

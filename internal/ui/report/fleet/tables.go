@@ -291,29 +291,63 @@ func columnsOfShards(name string, shards func(Service) *Shards) []column[Service
 	}
 }
 
-// spreadTitle and spreadAssumes stand around the table of services whose hosts differ.
+// Titles of the tables of services whose hosts or shards differ, and what they show.
 const (
 	spreadTitle   = "Unlike on their hosts, with the same limit"
-	spreadAssumes = "Shares on the host with the least, in the middle, and on the one with the most, which is named: of " +
-		"hosts that were observed for at least half as long as another."
+	shardsUnlike  = "Unlike from shard to shard, by more than on their hosts"
+	spreadAssumes = "Shares, and the p99 of requests, where they are least, in the middle, and where they are most, which is named: of " +
+		"those that were observed for at least half as long as another."
 )
 
-var spreadColumns = []column[Service]{
-	words("SERVICE", 24, 0, func(s Service) string { return shownName(s.Name) }),
-	figures("HOSTS", 3, func(s Service) string { return strconv.Itoa(s.OverHosts.Hosts) }),
-	figures("STOPPED", 0, func(s Service) string { return s.OverHosts.Stopped.shown() }),
-	{table.Column{Name: "MOST ON", Least: 8, Spare: 1}, func(s Service) string { return s.OverHosts.Stopped.on() },
-		"stopped most on"},
-	figures("CONTENDED", 0, func(s Service) string { return s.OverHosts.Contended.shown() }),
-	{table.Column{Name: "MOST ON", Least: 8, Spare: 2}, func(s Service) string { return s.OverHosts.Contended.on() },
-		"contended most on"},
+var (
+	hostSpreadColumns = spreadColumns("HOSTS", func(s Service) (int, *Spread) { return s.OverHosts.Hosts, s.OverHosts })
+	shardColumnsOver  = spreadColumns("SHARDS", func(s Service) (int, *Spread) { return s.OverShards.Shards, s.OverShards })
+)
+
+// spreadColumns are those of a service over so many of its parts.
+func spreadColumns(parts string, over func(Service) (int, *Spread)) []column[Service] {
+	columns := []column[Service]{
+		words("SERVICE", 24, 0, func(s Service) string { return shownName(s.Name) }),
+		figures(parts, 3, func(s Service) string {
+			n, _ := over(s)
+			return strconv.Itoa(n)
+		}),
+	}
+	for i, of := range (*Spread)(nil).figures() {
+		its := func(s Service) *Range {
+			_, spread := over(s)
+			return spread.figures()[i].Range
+		}
+		columns = append(columns, figures(strings.ToUpper(of.name), of.spare, func(s Service) string { return of.shown(its(s)) }),
+			column[Service]{table.Column{Name: of.on, Least: 8, Spare: of.spareOn}, func(s Service) string { return its(s).on() },
+				of.name + " most on"})
+	}
+	return columns
 }
 
-func (r *Range) shown() string {
+// spreadFigure is a figure of which there is a range, with its columns' spare.
+type spreadFigure struct {
+	name, on       string
+	cell           func(*float64) string
+	spare, spareOn int
+	*Range
+}
+
+// figures are the figures of which there are ranges, in their order.
+func (s *Spread) figures() []spreadFigure {
+	if s == nil {
+		s = &Spread{}
+	}
+	return []spreadFigure{{"stopped", "STOPPED ON", percent, 0, 1, s.Stopped},
+		{"contended", "CONTENDED ON", percent, 0, 2, s.Contended},
+		{"request p99", "SLOWEST ON", milliseconds, 4, 5, s.RequestP99}}
+}
+
+func (f *spreadFigure) shown(r *Range) string {
 	if r == nil {
 		return figure.Missing
 	}
-	return fmt.Sprintf("%s, %s, %s", percent(&r.Least), percent(&r.Median), percent(&r.Most))
+	return fmt.Sprintf("%s, %s, %s", f.cell(&r.Least), f.cell(&r.Median), f.cell(&r.Most))
 }
 
 func (r *Range) on() string {
@@ -323,22 +357,66 @@ func (r *Range) on() string {
 	return shownName(r.MostOn)
 }
 
-// unlike is by how much the hosts of a service differ in one of the shares; nil: that is not known, or hardly.
+// hardly is by how much shares of hosts may differ that are called alike.
+const hardly = 0.01
+
+// unlike is by how much the hosts of a service differ in one of the shares; nil: that is not known, or hardly. What
+// differs in p99 alone is not told of: of some twenty requests it differs anyway.
 func unlike(s Service) *float64 {
-	const hardly = 0.01
 	if s.OverHosts == nil {
 		return nil
 	}
-	differ := 0.0
-	for _, r := range []*Range{s.OverHosts.Stopped, s.OverHosts.Contended} {
+	return beyond(s.OverHosts.differ(), hardly)
+}
+
+// unlikeShards is the same of shards; nil too where its hosts differ as much.
+func unlikeShards(s Service) *float64 {
+	if s.OverShards == nil {
+		return nil
+	}
+	least := hardly
+	if s.OverHosts != nil {
+		least += s.OverHosts.differ()
+	}
+	return beyond(s.OverShards.differ(), least)
+}
+
+func (s *Spread) differ() (differ float64) {
+	for _, r := range []*Range{s.Stopped, s.Contended} {
 		if r != nil {
 			differ = max(differ, r.Most-r.Least)
 		}
 	}
-	if differ < hardly {
+	return differ
+}
+
+func beyond(v, least float64) *float64 {
+	if v < least {
 		return nil
 	}
-	return &differ
+	return &v
+}
+
+// unlikeTable is a table of services whose hosts or shards differ most.
+type unlikeTable struct {
+	title   string
+	columns []column[Service]
+	rows    []Service
+	left    int
+}
+
+// unlikeTables are those that have rows.
+func unlikeTables(services []Service) (tables []unlikeTable) {
+	for _, t := range []struct {
+		unlikeTable
+		by func(Service) *float64
+	}{{unlikeTable{title: spreadTitle, columns: hostSpreadColumns}, unlike},
+		{unlikeTable{title: shardsUnlike, columns: shardColumnsOver}, unlikeShards}} {
+		if t.rows, t.left = ranked(services, t.by); len(t.rows) > 0 {
+			tables = append(tables, t.unlikeTable)
+		}
+	}
+	return tables
 }
 
 const appliedTitle = "What remedies did"

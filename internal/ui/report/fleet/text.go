@@ -43,10 +43,13 @@ func Write(w io.Writer, d Document, style page.Style) error {
 		newTable(p, servicesColumns(d), r.rows).Missing(p)
 		more(p, r.left)
 	}
-	if rows, left := ranked(d.Services, unlike); len(rows) > 0 {
-		p.Section(p.Bolden(spreadTitle))
-		newTable(p, spreadColumns, rows)
-		more(p, left)
+	unlike := unlikeTables(d.Services)
+	for _, t := range unlike {
+		p.Section(p.Bolden(t.title))
+		newTable(p, t.columns, t.rows).Missing(p)
+		more(p, t.left)
+	}
+	if len(unlike) > 0 {
 		p.Paragraph(spreadAssumes)
 	}
 	if rows, left := ranked(d.Services, savedByHalf); len(rows) > 0 {

@@ -36,7 +36,8 @@ func TestTruthOfApplied(t *testing.T) {
 			t.Logf("%s: %d containers, stopped for %.4f, then %.4f, foretold %s, %.1f cores, then %.1f, promised %.1f, told %.1f; %d worse, told "+
 				"%d of %d", name, want.Containers, want.StoppedBefore, want.StoppedAfter, shown(a.StoppedForecast), want.CoresBefore,
 				want.CoresAfter, want.Promised, *a.SavedPromised, want.Worse, a.Worse, a.Compared)
-			if a.Remedy != want.Remedy || a.Containers != want.Containers || a.Promised != want.Containers || len(a.Days) != len(want.Days) {
+			if a.Remedy != want.Remedy || a.Containers != want.Containers || a.Promised != want.Containers ||
+				len(a.Days) != len(want.Days) {
 				t.Fatalf("%s: %+v, want %+v", name, a, want)
 			}
 			for what, v := range map[string]struct {

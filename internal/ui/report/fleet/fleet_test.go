@@ -262,7 +262,8 @@ func TestServiceList(t *testing.T) {
 	}
 }
 
-// The time line has a line a container, with gaps where nothing is known, and strangers' names escaped.
+// The time line has a line a container, with gaps where nothing is known, and strangers' names escaped. Nothing is drawn of
+// services that nothing stopped.
 func TestRollouts(t *testing.T) {
 	line := RolloutLine{Host: "eu1/n\x1b7", Pod: "<b>", StoppedShare: make([]*float64, 8)}
 	for i, v := range []float64{0.5, 0.25, -1, -1, 0, -1, -1, 0} {
@@ -270,9 +271,11 @@ func TestRollouts(t *testing.T) {
 			line.StoppedShare[i] = &v
 		}
 	}
-	d := Document{Rollouts: []Rollout{{Service: "<script>", Remedy: "narrow", Containers: 9, Lines: []RolloutLine{line, {}}}}}
-	got := newRollouts(d.Rollouts)[0]
-	if got.Most != "50.0 %" || len(got.Lines) != 2 || got.Lines[1].Path != "" || got.Lines[1].Color != 1 ||
+	d := Document{Rollouts: []Rollout{{Service: "<script>", Remedy: "narrow", Containers: 9, Lines: []RolloutLine{line, {}}},
+		{Service: "calm<i>", Remedy: "pin", Containers: 2, Lines: []RolloutLine{{StoppedShare: []*float64{new(0.0), nil}}}}}}
+	charts, never := newRollouts(d.Rollouts)
+	got := charts[0]
+	if len(charts) != 1 || len(never) != 1 || got.Most != "50.0 %" || len(got.Lines) != 2 || got.Lines[1].Path != "" || got.Lines[1].Color != 1 ||
 		got.Lines[0].Path != "M86.5 14.0h.1L131.5 67.0M266.5 120.0h.1M401.5 120.0h.1" {
 		t.Errorf("%+v", got)
 	}
@@ -281,7 +284,7 @@ func TestRollouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<title>&lt;b&gt; on eu1/n\\x1b7</title>", "narrow in 9 containers", `d="M86.5 14.0h.1L`,
-		"&lt;script&gt; <span>"} {
+		"&lt;script&gt; <span>", "No quota stopped calm&lt;i&gt; (pin in 2 containers), neither before nor with it."} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -31,8 +31,9 @@ func HTML(w io.Writer, d Document, from webpage.Origin) error {
 			Facts: []webpage.Fact{{Name: "of", Value: head(d)}}, Script: template.JS(pageScript)}, // our own file
 		Level: "near", Basis: basis(d), Verdict: ledger(d)[0], Lines: append(ledger(d)[1:], coverage(d)...), Assumes: assumes(d),
 		Ledger: ledgerBars(d.Ledger), Services: newServiceList(d), Picture: pictureOf(d.Services), LeftOut: LeftOut(d.Input),
-		SpreadAssumes: spreadAssumes, AppliedAssumes: appliedAssumes, Rollouts: newRollouts(d.Rollouts),
+		SpreadAssumes: spreadAssumes, AppliedAssumes: appliedAssumes,
 	}
+	p.Rollouts, p.NeverStopped = newRollouts(d.Rollouts)
 	if line := gone(d.Input); line != "" {
 		p.Lines = append(p.Lines, line)
 	}
@@ -87,6 +88,7 @@ type htmlPage struct {
 	AppliedDays      *pageTable
 	AppliedAssumes   string
 	Rollouts         []rolloutChart
+	NeverStopped     []string
 	Unknown, LeftOut []string
 }
 

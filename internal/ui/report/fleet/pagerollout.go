@@ -29,10 +29,10 @@ const (
 	leastMost = 0.01
 )
 
-// newRollouts draws the services.
-func newRollouts(rollouts []Rollout) (charts []rolloutChart) {
+// newRollouts draws the services, but for those that no quota stopped, before and with it: these it names.
+func newRollouts(rollouts []Rollout) (charts []rolloutChart, never []string) {
 	for _, r := range rollouts {
-		most := leastMost
+		most := 0.0
 		for _, line := range r.Lines {
 			for _, share := range line.StoppedShare {
 				if share != nil {
@@ -40,15 +40,20 @@ func newRollouts(rollouts []Rollout) (charts []rolloutChart) {
 				}
 			}
 		}
-		c := rolloutChart{Name: shownName(r.Service), With: fmt.Sprintf("%s in %s", text.Shown(r.Remedy), text.Count(r.Containers, "container")),
-			Most: percent(&most)}
+		c := rolloutChart{Name: shownName(r.Service), With: fmt.Sprintf("%s in %s", text.Shown(r.Remedy), text.Count(r.Containers, "container"))}
+		if most == 0 {
+			never = append(never, fmt.Sprintf("%s (%s)", c.Name, c.With))
+			continue
+		}
+		most = max(most, leastMost)
+		c.Most = percent(&most)
 		for i, line := range r.Lines {
 			c.Lines = append(c.Lines, rolloutPath{shownName(line.Pod) + " on " + shownName(line.Host), i % chartColors,
 				pathOf(line.StoppedShare, most)})
 		}
 		charts = append(charts, c)
 	}
-	return charts
+	return charts, never
 }
 
 // pathOf is the path of a line, with a gap where nothing is known. A share that stands alone is a dot.

@@ -52,7 +52,7 @@ var forms = []form{
 	{target: "bench-simulate", args: []string{"BENCHTIME=1x"}},
 	{target: "results-coarse"},
 	{target: "e2e-spans"},
-	{target: "results-fleet", args: []string{"FLEET_SERVICES=30"}},
+	{target: "results-fleet", args: []string{"FLEET_SERVICES=30", "FLEET_PRICED=3"}},
 	{target: "results-threads", args: []string{"THREADS=-rounds 0"}},
 	{target: "results-startup", args: []string{"STARTUP=-rounds 1"}},
 	{target: "results-wide", args: []string{"WIDE_FOR=0"}},

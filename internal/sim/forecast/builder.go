@@ -256,6 +256,7 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	l.levels = explained.Levels
 	l.setRecorded(explained)
 	l.setCharged(footer.UsageNS)
+	l.offered = b.offers()
 	if n := max(b.lost, f.LostEvents); n > 0 {
 		l.note("the recording lost %d events: every figure may be off", n)
 	}

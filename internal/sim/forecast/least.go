@@ -4,6 +4,11 @@ package forecast
 // figure, and surely at the far end. Surely implies is, and is implies may.
 type verdict struct{ may, is, surely bool }
 
+// and is that of two things that must both be kept.
+func (v verdict) and(o verdict) verdict {
+	return verdict{v.may && o.may, v.is && o.is, v.surely && o.surely}
+}
+
 // leastOf are the indices of the least values that may do, do, and surely do; -1: none.
 type leastOf struct{ may, is, surely int }
 

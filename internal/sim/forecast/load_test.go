@@ -35,11 +35,14 @@ func loadOf(t rapid.TB, r recording.Recording) *Load {
 func bursts() recording.Recording { return burstsOf("http-worker", 8*ms) }
 
 // burstsOf is that with works of a length, in threads of a name.
-func burstsOf(name string, work time.Duration) recording.Recording {
+func burstsOf(name string, work time.Duration) recording.Recording { return burstsFor(8, name, work) }
+
+// burstsFor is that of so many bursts.
+func burstsFor(n int, name string, work time.Duration) recording.Recording {
 	s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
 	w := s.Threads(name, 8)
-	s.Repeat(8, 250*ms, func(at time.Duration) { s.Work(at, work, w...) })
-	return s.Run(2 * time.Second)
+	s.Repeat(n, 250*ms, func(at time.Duration) { s.Work(at, work, w...) })
+	return s.Run(time.Duration(n) * 250 * ms)
 }
 
 func TestChains(t *testing.T) {

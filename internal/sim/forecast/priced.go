@@ -57,6 +57,8 @@ type toPrice struct {
 	whole bool
 	// at is the remedy with so many CPUs.
 	at func(l *Load, cpus float64) Remedy
+	// saves is what it saves CPU time in; nil: it saves none.
+	saves func(l *Load, r Remedy) bucket
 	// why says why it is none of this recording; nil, or "": it is one.
 	why func(m *maker) string
 }
@@ -67,10 +69,13 @@ var priceable = []toPrice{
 	{name: Burst, at: func(l *Load, cpus float64) Remedy {
 		period := l.recordedScenario.Cgroups[l.binding].Limit.Period
 		return Remedy{Name: Burst, Limit: cpus, Burst: bandwidth.QuotaOf(cpus, period)}
+	}, saves: func(l *Load, r Remedy) bucket {
+		period := l.recordedScenario.Cgroups[l.binding].Limit.Period
+		return quotaBucket(bandwidth.Limit{Quota: bandwidth.QuotaOf(r.Limit, period), Period: period, Burst: r.Burst})
 	}},
 	{name: Narrow, at: func(_ *Load, cpus float64) Remedy {
 		return Remedy{Name: Narrow, Limit: cpus, Credit: creditOf(cpus)}
-	},
+	}, saves: func(_ *Load, r Remedy) bucket { return creditBucket(r.Limit, r.Credit) },
 		why: func(m *maker) string {
 			if m.o.SchedExt {
 				return ""
@@ -191,6 +196,9 @@ func (m *maker) priced(p toPrice, row Priced) (Priced, error) {
 			return verdict{}, err
 		}
 		v, factors[i] = m.comparedWith(base, m.measured(results, r), most)
+		if p.saves != nil {
+			v = v.and(m.inLongTime(p.saves(m.l, r), (most-1)**none.high))
+		}
 		return v, nil
 	})
 	if err != nil {
@@ -209,6 +217,15 @@ func (m *maker) priced(p toPrice, row Priced) (Priced, error) {
 	}
 	row.Remedy, row.Judged = p.at(m.l, *row.CPUs), new(factors[found.is]**none.high)
 	return row, nil
+}
+
+// inLongTime tells whether a bucket makes the judged latency longer by no more than so many milliseconds in a long time, and
+// with the mean load that other times may have, than the limit does now.
+func (m *maker) inLongTime(b bucket, longer float64) verdict {
+	o := &m.l.offered
+	longer += o.delay(quotaBucket(m.l.recordedScenario.Cgroups[m.l.binding].Limit), 1, m.f.Judged.Quantile)
+	at := func(busier float64) bool { return o.delay(b, 1+busier*o.chance, m.f.Judged.Quantile) <= longer }
+	return verdict{may: at(-surelyBusier), is: at(0), surely: at(surelyBusier)}
 }
 
 // falls says what a remedy that has no least CPUs does.

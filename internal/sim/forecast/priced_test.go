@@ -47,7 +47,7 @@ func TestPriced(t *testing.T) {
 		replays += of
 		return nil
 	}
-	f, err := Make(loadOf(t, bursts()), Options{Seeds: 5, Seed: 1, Price: true, Each: each})
+	f, err := Make(loadOf(t, burstsFor(40, "http-worker", 8*ms)), Options{Seeds: 5, Seed: 1, Price: true, Each: each})
 	if err != nil {
 		t.Fatal(err)
 	}

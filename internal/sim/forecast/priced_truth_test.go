@@ -17,29 +17,69 @@ import (
 
 // pricedService is a drawn service: what came when and how much work it was, known exactly and not by a recording.
 type pricedService struct {
+	law           pricedLaw
 	cpus, threads int
 	limit         float64
 	window        time.Duration
+	quantile      float64              // that is judged
+	phases        int                  // of the periods in which it is simulated
 	works, other  []simulate.QueuedRun // of this shard, and of another one of the same service
 }
 
-// drawPriced draws one: requests that come one by one or in bursts, with work of an exponential length.
+// pricedLaw is by what chance requests come: one by one or in bursts, gap apart in the mean, with work of a shape and a mean,
+// all in milliseconds.
+type pricedLaw struct {
+	work, gap float64
+	burst     int
+	shape     int
+}
+
+// The shapes of work.
+const (
+	exponential = iota
+	constant
+	wide // of a log-normal distribution
+	shapes
+)
+
+// of draws the work of a request.
+func (l *pricedLaw) of(r *rand.Rand) float64 {
+	switch l.shape {
+	case constant:
+		return l.work
+	case wide:
+		return min(20*l.work, max(0.1, l.work*math.Exp(r.NormFloat64()-0.5)))
+	}
+	return min(5*l.work, max(0.1, l.work*r.ExpFloat64()))
+}
+
+// arrive draws what comes within a time.
+func (l *pricedLaw) arrive(r *rand.Rand, within time.Duration) (runs []simulate.QueuedRun) {
+	for at := l.gap * r.ExpFloat64(); at < float64(within)/float64(ms); at += l.gap * r.ExpFloat64() {
+		for range l.burst {
+			runs = append(runs, simulate.QueuedRun{At: tenths(at), For: max(tenths(0.1), tenths(l.of(r)))})
+		}
+	}
+	return runs
+}
+
+// drawPriced draws a service with work of an exponential length, and 6 s of it. Nothing comes in the last half second, so that all
+// can be done.
 func drawPriced(seed uint64) pricedService {
 	r := rand.New(rand.NewPCG(seed, 0x707269636564))
 	between := func(low, high float64) float64 { return low + (high-low)*r.Float64() }
-	d := pricedService{cpus: 8 + 8*r.IntN(2), threads: 64, limit: between(0.6, 4), window: 6 * time.Second}
-	work, burst := between(1, 8), 1+r.IntN(12)
-	gap := work * float64(burst) / (d.limit * between(0.3, 0.7)) // ms between bursts
-	arrive := func() (runs []simulate.QueuedRun) {
-		for at := gap * r.ExpFloat64(); at < float64(d.window/ms)-500; at += gap * r.ExpFloat64() {
-			for range burst {
-				took := tenths(min(5*work, max(0.1, work*r.ExpFloat64())))
-				runs = append(runs, simulate.QueuedRun{At: tenths(at), For: took})
-			}
-		}
-		return runs
-	}
-	d.works, d.other = arrive(), arrive()
+	d := pricedService{cpus: 8 + 8*r.IntN(2), threads: 64, limit: between(0.6, 4)}
+	d.law = pricedLaw{work: between(1, 8), burst: 1 + r.IntN(12)}
+	d.law.gap = d.law.work * float64(d.law.burst) / (d.limit * between(0.3, 0.7))
+	d = d.seen(r, 6*time.Second-500*ms, truthSeeds)
+	d.window = 6 * time.Second
+	return d
+}
+
+// seen is the service in a time of its own.
+func (d pricedService) seen(r *rand.Rand, window time.Duration, phases int) pricedService {
+	d.window, d.quantile, d.phases = window, 0.99, phases
+	d.works, d.other = d.law.arrive(r, window), d.law.arrive(r, window)
 	return d
 }
 
@@ -62,7 +102,7 @@ func (d pricedService) recorded() recording.Recording {
 // truthSeeds is in how many phases of the periods the truth is simulated.
 const truthSeeds = 5
 
-// truly are the p99, the median and the CPU time of the service with so many CPUs of a remedy, simulated from what it
+// truly are the judged quantile, the median and the CPU time of the service with so many CPUs of a remedy, simulated from what it
 // is.
 func (d pricedService) truly(t testing.TB, remedy string, cpus float64) (figures [3]float64) {
 	rules, err := bandwidth.For("6.18.0")
@@ -115,15 +155,15 @@ func (d pricedService) truly(t testing.TB, remedy string, cpus float64) (figures
 		Host:    scenario.Host{CPUs: d.cpus, HZ: 250, CgroupVersion: 2, Rules: rules, UnthrottleIPI: 2 * time.Microsecond},
 		Cgroups: []scenario.Cgroup{c}, Workloads: []scenario.Workload{{Name: "w", Kind: simulate.Replayed, Threads: threads}}}
 	all := simulate.NewTimes()
-	for seed := range truthSeeds {
+	for seed := range d.phases {
 		r, err := simulate.RunReplay(s, &replay, simulate.Options{Seed: 1000 + uint64(seed)})
 		if err != nil {
 			return [3]float64{math.Inf(1), math.Inf(1), 0} // such as a pin to all CPUs
 		}
 		all.Merge(r.Times[0].Response)
-		figures[2] += r.Outcome.Cgroups["app"].UsageSeconds / shards / truthSeeds
+		figures[2] += r.Outcome.Cgroups["app"].UsageSeconds / shards / float64(d.phases)
 	}
-	figures[0], figures[1] = *all.Quantile(0.99), *all.Quantile(0.5)
+	figures[0], figures[1] = *all.Quantile(d.quantile), *all.Quantile(0.5)
 	return figures
 }
 
@@ -146,9 +186,11 @@ func (d pricedService) truth(t testing.TB, remedy string) (float64, func(cpus fl
 		return is[0] <= was[0]*toleratedP99 && (is[1] <= was[1]*slowerMedian || is[1]-was[1] <= leastMedianMs) &&
 			is[2] >= (1-collapseShare)*was[2]
 	}
+	used := was[2] / d.window.Seconds()
 	values := []float64{}
-	for k := -3 * pricedSteps; k <= 3*pricedSteps; k++ {
-		if cpus := d.limit * math.Exp2(float64(k)/pricedSteps); remedy != Pin && cpus <= float64(d.cpus) {
+	for k := -3 * pricedSteps; k <= 2*pricedSteps; k++ { // a search goes no further up
+		if cpus := d.limit * math.Exp2(float64(k)/pricedSteps); remedy != Pin && cpus <= float64(d.cpus) &&
+			cpus >= (1-collapseShare)*used {
 			values = append(values, cpus)
 		}
 	}

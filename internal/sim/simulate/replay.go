@@ -324,6 +324,12 @@ func (h *host) addReplay(r *Replay) error {
 	}
 	h.findHolders()
 	h.addGate(r.Gate)
+	for i := range h.groups {
+		if n := h.groups[i].narrow; n != nil && n.credit != nil { // as a burst is: what is replayed began long before
+			n.credit.level = n.credit.most
+			n.credit.settle(0, 0)
+		}
+	}
 	for i, phase := range r.Phase {
 		if i+1 >= len(h.groups) || phase < 0 || h.groups[i+1].bw == nil {
 			continue

@@ -127,3 +127,26 @@ func TestReplayIsChecked(t *testing.T) {
 		t.Error("a workload of its own kind: no error")
 	}
 }
+
+// What is replayed began long before, so that a credit is saved: four threads run at once for as long as it lasts.
+func TestCreditIsSavedInAReplay(t *testing.T) {
+	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 4}\ncgroups: {app: {quota: 100ms, period: 100ms}}\n"+
+		"workloads: {pool: {kind: burn, cgroup: app, threads: 4}}\n")
+	s.Workloads[0].Kind = Replayed
+	var r Replay
+	for range 4 {
+		r.Threads = append(r.Threads, ReplayThread{Steps: []ReplayStep{
+			{Kind: StepUntil, For: time.Millisecond}, {Kind: StepRun, For: 40 * time.Millisecond}, {Kind: StepEnd}}})
+	}
+	longest := func(credit time.Duration) float64 {
+		s.Cgroups[0].Remedy = &scenario.Remedy{Kind: scenario.Narrow, Credit: credit}
+		result, err := RunReplay(s, &r, Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *result.Times[0].Response.Max()
+	}
+	if long, short := longest(time.Second), longest(time.Millisecond); long > 45 || short < 120 {
+		t.Errorf("with a credit of a second %.1f ms, of a millisecond %.1f ms", long, short)
+	}
+}

@@ -1,0 +1,153 @@
+package forecast
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+)
+
+// What a burst or a credit has saved lets little more than the used CPUs suffice, until a busy time comes that spends it: then
+// the queue stays for as long as it takes to work it off with the little that is left over. A recording of 10 s may have none
+// of these, and another 10 s has another mean load. So what came in each moment is drawn anew, part by part, to a time that is
+// long, and flows through the bucket: far coarser than a replay, and compared with what flows so through the limit as recorded.
+
+const (
+	// moment is the time in which what comes is added up.
+	moment = 10 * time.Millisecond
+	// longParts is how many of the recording's parts, 12 to each, make the long time: 20 of its lengths.
+	longParts = 20 * blocks
+	// dependent is how many parts later what comes may still depend on what came: a timer has more and less by turns, which
+	// comes to the same in the end.
+	dependent = 2
+	// regular is the chance of a load up to which it comes again as it came, such as by a timer: its parts in another order
+	// would have what never comes together do so.
+	regular = 0.02
+	// mostChance bounds by how much a mean load is taken to differ.
+	mostChance = 0.3
+	// surelyBusier is how many standard deviations the mean load of a recording is below the mean of all times, at most, in
+	// Coverage of cases.
+	surelyBusier = 1.645
+)
+
+// offered is what came in each moment: seconds of CPU time, in the moment in which it would run if nothing held it, and how many
+// runs began.
+type offered struct {
+	cpu  []float64
+	runs []int32
+	// chance is by which part the mean load of another time of the same length differs: its standard deviation, from the CPU
+	// time of each part (Newey and West, Econometrica 55(3), 1987).
+	chance float64
+}
+
+// offers adds up what came.
+func (b *builder) offers() offered {
+	end := b.now
+	if b.runs == maxRuns { // later ones are not kept
+		end = 0
+		for _, t := range b.order {
+			for _, r := range t.ended {
+				end = max(end, r.woken)
+			}
+		}
+	}
+	n := max(1, int(end/int64(moment))/blocks) * blocks
+	o := offered{cpu: make([]float64, n), runs: make([]int32, n)}
+	for _, t := range b.order {
+		for _, r := range t.ended {
+			at := int(max(0, r.woken) / int64(moment))
+			if at < n {
+				o.runs[at]++
+			}
+			for left := r.cpu; left > 0 && at < n; at++ {
+				now := min(left, int64(moment))
+				o.cpu[at] += time.Duration(now).Seconds()
+				left -= now
+			}
+		}
+	}
+	o.chance = o.chanceOfMean()
+	return o
+}
+
+func (o *offered) chanceOfMean() float64 {
+	var in [blocks]float64
+	mean, variance := 0.0, 0.0
+	for i, cpu := range o.cpu {
+		in[i*blocks/len(o.cpu)] += cpu
+		mean += cpu / blocks
+	}
+	if mean == 0 {
+		return 0
+	}
+	for lag := range dependent + 1 {
+		with := 0.0
+		for i := lag; i < blocks; i++ {
+			with += (in[i] - mean) * (in[i-lag] - mean) / (blocks - 1)
+		}
+		if lag > 0 {
+			with *= 2 * (1 - float64(lag)/(dependent+1))
+		}
+		variance += with
+	}
+	variance /= 1 - (1+dependent)/float64(blocks) // the mean is theirs too, so that they differ less from it
+	return min(mostChance, math.Sqrt(max(0, variance)/blocks)/mean)
+}
+
+// bucket lets CPU time be spent: every so often as much as the limit gives in that time, and what is left over stays, up to most
+// seconds in all.
+type bucket struct {
+	every       time.Duration
+	limit, most float64
+}
+
+// quotaBucket is a limit with its burst, creditBucket a width with its credit.
+func quotaBucket(l bandwidth.Limit) bucket {
+	return bucket{l.Period, l.CPUs(), (l.Quota + l.Burst).Seconds()}
+}
+
+func creditBucket(cpus float64, credit time.Duration) bucket {
+	return bucket{moment, cpus, credit.Seconds()}
+}
+
+// delay is a quantile, in milliseconds, of how long what comes waits in a long time for a bucket, where more comes by a factor.
+//
+// Worked example: 0.8 CPUs are used, in bursts of 50 ms of work that come by chance, 16 a second. With a limit of 0.9 CPUs and a
+// burst of one quota p99 is half a second, with 1.1 CPUs 90 ms, and with 1.4 CPUs nothing waits.
+func (o *offered) delay(b bucket, factor, quantile float64) float64 {
+	const most = 10_000 // ms
+	var came [most + 1]int64
+	rng, part := rand.New(rand.NewPCG(drawSeed, 1)), len(o.cpu)/blocks
+	every := max(1, int(b.every/moment))
+	gives := b.limit * float64(every) * moment.Seconds()
+	level, queue, now, all := b.most, 0.0, 0, int64(0)
+	for n := range longParts {
+		from := n % blocks * part
+		if o.chance > regular {
+			from = rng.IntN(blocks) * part
+		}
+		for i := from; i < from+part; i++ {
+			if now%every == 0 {
+				level = min(b.most, level+gives)
+			}
+			queue += factor * o.cpu[i]
+			done := min(queue, level)
+			queue, level = queue-done, level-done
+			waits := 0.0
+			if queue > 1e-9 {
+				waits = milliseconds(moment)*float64(every-now%every) + 1000*max(0, queue-gives)/b.limit
+			}
+			came[int(min(most, waits))] += int64(o.runs[i])
+			all += int64(o.runs[i])
+			now++
+		}
+	}
+	above := all - int64(math.Ceil(quantile*float64(all)))
+	for ms := most; ms > 0; ms-- {
+		if above -= came[ms]; above < 0 {
+			return float64(ms)
+		}
+	}
+	return 0
+}

@@ -123,7 +123,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 		Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers,
 		Pods: c.pods, Listeners: c.listeners,
 		Fix: func(latencies slo.Source) fix.Env {
-			return hostEnv(ctx, h, env, &w, latencies)
+			return hostEnv(ctx, h, env, &w, latencies, nil)
 		},
 		List: func() ([]container.Container, error) { return list(h, "") },
 		Facts: func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error) {

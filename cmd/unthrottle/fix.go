@@ -22,6 +22,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	explanation "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fix"
@@ -194,7 +195,9 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string,
 		}
 	}
 	o.Say = func(text string) { say("%s", text) }
-	return do(ctx, hostEnv(ctx, h, env, w, latencies), o)
+	var kept probe.Kept
+	defer kept.Close()
+	return do(ctx, hostEnv(ctx, h, env, w, latencies, &kept), o)
 }
 
 // withTarget adds a target to the list of containers where it is none of them but has some below it. These then are the
@@ -208,8 +211,8 @@ func withTarget(containers []container.Container, target container.Container) []
 	return append(others, target)
 }
 
-// hostEnv connects package fix to this host.
-func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source) fix.Env {
+// hostEnv connects package fix to this host. kept records; nil: each recording has a probe of its own.
+func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source, kept *probe.Kept) fix.Env {
 	return fix.Env{
 		Apply: env,
 		Observe: func(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
@@ -219,12 +222,12 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 			return w.facts(ctx, h, env, containers, used)
 		},
 		Learn: func(ctx context.Context, target container.Container, length time.Duration) (fix.Learned, error) {
-			host, done := learning(h, target, length)
+			host, done := learning(h, target, length, kept)
 			defer done()
 			return host.Learn(ctx, target, length)
 		},
 		LearnUntil: func(ctx context.Context, target container.Container, length, bound time.Duration) (fix.Learned, time.Duration, error) {
-			host, done := learning(h, target, length)
+			host, done := learning(h, target, length, kept)
 			defer done()
 			return host.LearnUntil(ctx, target, length, bound)
 		},
@@ -242,13 +245,13 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 }
 
 // learning is this host for a recording of a target, with a line that tells of long steps until done is called.
-func learning(h *cgroup.Host, target container.Container, length time.Duration) (host learn.Host, done func()) {
+func learning(h *cgroup.Host, target container.Container, length time.Duration, kept *probe.Kept) (host learn.Host, done func()) {
 	containers, err := list(h, "") // its neighbours by name; without them they are cgroups
 	if err != nil {
 		containers = nil
 	}
 	line := progress.NewRecording(os.Stderr, progress.OnlyLate, target.Name, length, waitsForCPU())
-	return learn.Host{Cgroups: h, Root: infile.Root("/"), All: containers, Doing: line.Doing, Began: line.Began}, line.Done
+	return learn.Host{Cgroups: h, Root: infile.Root("/"), All: containers, Doing: line.Doing, Began: line.Began, Probe: kept}, line.Done
 }
 
 func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) error {

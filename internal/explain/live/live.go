@@ -34,6 +34,8 @@ type Options struct {
 	For time.Duration
 	// AskJVM asks JVMs for their threads' names, which stops each at a safepoint for a moment.
 	AskJVM bool
+	// Probe records, and stays open for the next recording; nil: one for this recording alone.
+	Probe *probe.Kept
 	// Keep receives the recording as it comes; nil: it is not kept.
 	Keep io.Writer
 	// Doing is called when a step before the recording begins, with what it does; nil: no call. On a full host such a step
@@ -73,15 +75,19 @@ func (n *NotKept) Unwrap() error { return n.Err }
 // ends the recording early, and Live explains the part until then. If the kernel refuses BPF, Live reads
 // counters instead: see FromCounters. The errors are *Gone, and *NotKept beside a sound explanation.
 func Live(ctx context.Context, o Options) (diagnose.Explanation, error) {
+	kept := o.Probe
+	if kept == nil {
+		kept = new(probe.Kept)
+		defer kept.Close()
+	}
 	o.doing("loading the probe's BPF programs")
-	p, err := probe.Open(probe.Options{})
+	p, err := kept.Open(probe.Options{})
 	if refused := new(probe.Unavailable); errors.As(err, &refused) {
 		return o.counters(ctx, refused)
 	}
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
-	defer p.Close()
 	return o.record(ctx, p)
 }
 

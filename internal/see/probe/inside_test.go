@@ -55,3 +55,24 @@ func eventually(t *testing.T, what string, is func() bool) {
 		}
 	}
 }
+
+// TestKept: recordings one after the other have the same probe, until it is closed.
+func TestKept(t *testing.T) {
+	require.Root(t)
+	require.BPF(t)
+	var k Kept
+	t.Cleanup(func() { _ = k.Close() })
+	first, err := k.Open(Options{Containers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := k.Open(Options{Containers: 2}); err != nil || again != first {
+		t.Errorf("a probe of its own, or %v", err)
+	}
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+	if after, err := k.Open(Options{Containers: 2}); err != nil || after == first {
+		t.Errorf("the closed probe, or %v", err)
+	}
+}

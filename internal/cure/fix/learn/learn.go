@@ -21,6 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
 	events "github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
@@ -32,6 +33,8 @@ type Host struct {
 	Root fs.FS
 	// All are the containers that may be named as neighbours.
 	All []container.Container
+	// Probe records, and stays open from one recording to the next; nil: one for each.
+	Probe *probe.Kept
 	// Doing is called with each step before a recording begins, Began when it begins; nil: no call.
 	Doing func(what string)
 	Began func()
@@ -75,7 +78,7 @@ func (h Host) learn(ctx, recording context.Context, target container.Container, 
 	}
 	explanation, err := live.Live(recording, live.Options{
 		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file,
-		Doing: h.Doing, Began: h.Began, Event: event,
+		Doing: h.Doing, Began: h.Began, Event: event, Probe: h.Probe,
 	})
 	if ctx.Err() != nil {
 		return fix.Learned{}, ctx.Err()

@@ -38,7 +38,6 @@ type Load struct {
 	othersUsed         time.Duration // CPU time
 	notes              []string      // remarks for the user: missing data and assumptions
 
-	chance  float64 // by which part the load of another time differs: see chanceOfLoad
 	offered offered
 	charged float64 // share of the time on CPUs that the kernel charged: see setCharged
 

@@ -52,7 +52,9 @@ func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
 	if err != nil {
 		err = errors.Join(err, errors.New(strings.TrimSpace(told)))
 	}
-	s.check("plugin: restore puts it back", errors.Join(err, equal("settings", p.kernel.read(), before),
+	s.check("plugin: restore lets the rule go, and says what stays in force", errors.Join(err, contains(told, "is in force")))
+	err = s.inAgent(k, nil, "restore") // as it says
+	s.check("plugin: restore in the agent's pod puts it back", errors.Join(err, equal("settings", p.kernel.read(), before),
 		equal("the pod's settings", p.pod.read(), podBefore), s.sameContainer(k, p)))
 	_, err = s.kubectl(k, "delete", "clusterthrottlepolicy", "shop", s.timeout())
 	_, failed = s.upgradeChart(k, o, "--set", "mode=observe")

@@ -224,7 +224,7 @@ func (m *maker) priced(p toPrice, row Priced) (Priced, error) {
 func (m *maker) inLongTime(b bucket, longer float64) verdict {
 	o := &m.l.offered
 	longer += o.delay(quotaBucket(m.l.recordedScenario.Cgroups[m.l.binding].Limit), 1, m.f.Judged.Quantile)
-	at := func(busier float64) bool { return o.delay(b, 1+busier*o.chance, m.f.Judged.Quantile) <= longer }
+	at := func(busier float64) bool { return o.delay(b, max(0, 1+busier*o.chance), m.f.Judged.Quantile) <= longer }
 	return verdict{may: at(-surelyBusier), is: at(0), surely: at(surelyBusier)}
 }
 

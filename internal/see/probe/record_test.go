@@ -370,11 +370,11 @@ func TestRecordingOfMoves(t *testing.T) {
 			}
 		}
 	}()
-	// A move may take seconds where the host is busy: then it is looked at for longer.
+	// A move may take seconds where the host is busy: then it is recorded for longer.
 	var rec recording.Recording
-	for range 20 {
+	for length := 1800 * time.Millisecond; length < time.Minute; length *= 2 {
 		before := moves.Load()
-		if rec = record(t, p, tr, c, 1800*time.Millisecond, away); moves.Load() >= before+6 {
+		if rec = record(t, p, tr, c, length, away); moves.Load() >= before+6 {
 			break
 		}
 	}

@@ -17,16 +17,16 @@ import (
 // keeps none.
 type Listeners struct {
 	mu   sync.Mutex
-	open map[string]*os.File // by address, or by path
+	open map[string]net.Listener // by address, or by path
 }
 
-// Close closes them; a run that still answers ends by itself.
+// Close closes them, and removes the socket's path; a run that still answers ends by itself.
 func (l *Listeners) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error
-	for at, file := range l.open {
-		err = errors.Join(err, file.Close())
+	for at, listener := range l.open {
+		err = errors.Join(err, listener.Close())
 		delete(l.open, at)
 	}
 	return err
@@ -44,16 +44,17 @@ func (l *Listeners) on(at string, listen func() (net.Listener, error)) (net.List
 		if err != nil {
 			return nil, err
 		}
-		file, err := first.(interface{ File() (*os.File, error) }).File()
-		if err := errors.Join(err, first.Close()); err != nil {
-			return nil, err
-		}
 		if l.open == nil {
-			l.open = map[string]*os.File{}
+			l.open = map[string]net.Listener{}
 		}
-		l.open[at] = file
+		l.open[at] = first
 	}
-	return net.FileListener(l.open[at])
+	file, err := l.open[at].(interface{ File() (*os.File, error) }).File()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return net.FileListener(file)
 }
 
 func (l *Listeners) tcp(ctx context.Context, address string) (net.Listener, error) {
@@ -84,7 +85,10 @@ func (l *Listeners) unix(ctx context.Context, path string) (net.Listener, error)
 		if err != nil {
 			return nil, err
 		}
-		first.(*net.UnixListener).SetUnlinkOnClose(false)
-		return first, os.Chmod(path, 0o666)
+		if err := os.Chmod(path, 0o666); err != nil {
+			first.Close()
+			return nil, err
+		}
+		return first, nil
 	})
 }

@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"errors"
+	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -41,5 +44,8 @@ func TestRequestsWaitOverAReload(t *testing.T) {
 	}
 	if _, err := net.Dial("unix", socket); err == nil {
 		t.Error("the socket answers after the end")
+	}
+	if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is there after the end: %v", err)
 	}
 }

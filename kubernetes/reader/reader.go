@@ -172,7 +172,7 @@ func (s soon) Error() string { return string(s) }
 
 const (
 	busy soon = "too many requests are under way: ask again"
-	// starting is also an agent that reads new rules: its socket goes meanwhile.
+	// starting is also an agent that reads new rules for longer than an answer may take.
 	starting soon = "the agent of this node starts, or reads new rules: ask again"
 )
 

@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
@@ -239,11 +240,11 @@ func forecasts(ctx context.Context, e engine.Engine, are worse) (map[string]floa
 }
 
 // forecast is the share of the time for which the remedy would have left it stopped, and at most: with a limit by as much
-// smaller as the model may be off by; nil: that would not serve it. Periods tell that of a larger limit and of a burst.
+// smaller as the model may be off by; nil: that would not serve it. Periods tell that of another limit and of a burst.
 func (t *treated) forecast() (share float64, most *float64, ok bool) {
 	kind, _ := remedy.Find(remedy.Kind(t.Remedy))
-	if kind.Kind != remedy.Burst && !kind.LargerLimit || t.LimitCPUs == nil || t.KnownSeconds == nil || t.CandidateFrom == nil ||
-		*t.KnownSeconds < leastKnown*t.Seconds {
+	told := kind.Kind == remedy.Burst || kind.LargerLimit || t.Remedy == forecast.Limit
+	if !told || t.LimitCPUs == nil || t.KnownSeconds == nil || t.CandidateFrom == nil || *t.KnownSeconds < leastKnown*t.Seconds {
 		return 0, nil, false
 	}
 	t.before.Add(periodmodel.Outcome{From: int(*t.CandidateFrom)}) // where no limit would have stopped it

@@ -42,6 +42,8 @@ func question(name string, now, until time.Time) string {
 	var sql strings.Builder
 	if err := questions.ExecuteTemplate(&sql, name+".sql", map[string]any{
 		"Pin":           remedy.Pin,
+		"Limit":         forecast.Limit,
+		"KeepLimit":     fmt.Sprintf("'%s', '%s'", remedy.Burst, remedy.Narrow),
 		"Priceable":     "'" + strings.Join(forecast.Priceable(), "', '") + "'",
 		"SlotMS":        demand.SlotLength.Milliseconds(),
 		"PhaseMS":       (24 * time.Hour / phases).Milliseconds(),
@@ -78,7 +80,7 @@ func script(now, until time.Time, names ...string) engine.Script {
 	lines("loaded_", "loaded")
 	answers("unsound", "container_names", "counted")
 	s.Tables = append(s.Tables, engine.Table{Name: "fleet_rows", Of: "loaded", Numbered: "counted"})
-	answers("fleet_hosts", "containers", "remedied", "untreated")
+	answers("fleet_hosts", "containers", "successors", "remedied", "untreated")
 	lines("fleet_", "fleet_rows")
 	for _, name := range names {
 		s.Questions = append(s.Questions, engine.Question{Name: name, SQL: question(name, now, until)})

@@ -9,7 +9,7 @@ WITH days AS (
       AS core_seconds
   FROM remedied a
   JOIN untreated b ON b.container_no = a.container_no AND b.remedy = a.remedy
-  JOIN fleet_rows r ON r.container_no = a.container_no AND r.remedy = a.remedy
+  JOIN fleet_rows r ON r.container_no = a.container_no AND r.remedy = a.in_force
   WHERE r.stopped_high_seconds IS NOT NULL
   GROUP BY a.remedy, a.container_no,
     CASE WHEN r.began_ms - a.since_ms >= {{.DaysApplied}} * {{.DayMS}} THEN {{.DaysApplied}}

@@ -7,7 +7,7 @@ SELECT a.container_no, a.remedy, a.limit_cpus, a.stopped / a.seconds AS came, b.
   CAST(SUM(v.burst_stopped_microseconds) AS BIGINT) AS burst_stopped_us
 FROM remedied a
 JOIN untreated b ON b.container_no = a.container_no AND b.remedy = a.remedy
-LEFT JOIN fleet_candidates v ON v.container_no = a.container_no AND v.remedy = '' AND v.began_ms < a.since_ms
+LEFT JOIN fleet_candidates v ON v.container_no = a.before_no AND v.remedy = '' AND v.began_ms < a.since_ms
   AND v.candidate_seconds >= 60 AND v.step >= b.candidate_from AND v.stopped_high_seconds IS NOT NULL
 GROUP BY a.container_no, a.remedy, a.limit_cpus, a.stopped, a.seconds, b.stopped, b.seconds, b.known_seconds,
   b.candidate_from, v.step

@@ -3,19 +3,20 @@
 -- time from a day before it to a day after. Engines add up in any order, so that containers are ranked by thousandths of
 -- their stopped share.
 WITH treated AS (
-  SELECT c.container_no, c.service, c.cluster, c.node, c.pod, c.runs_now, a.remedy, a.since_ms,
+  SELECT c.container_no, c.service, c.cluster, c.node, c.pod, c.runs_now, a.remedy, a.in_force,
+    a.before_no, a.since_ms,
     FLOOR(1000 * b.stopped / b.seconds + 0.37) AS stopped_before
   FROM containers c
-  JOIN remedied a ON a.container_no = c.container_no AND a.remedy = c.remedy
+  JOIN remedied a ON a.container_no = c.container_no AND a.in_force = c.remedy
   JOIN untreated b ON b.container_no = a.container_no AND b.remedy = a.remedy
 ),
 services AS (
-  SELECT c.service, c.remedy, COUNT(*) AS containers,
-    ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, c.service, c.remedy) AS service_no
+  SELECT c.service, t.remedy, COUNT(*) AS containers,
+    ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, c.service, t.remedy) AS service_no
   FROM containers c
-  JOIN (SELECT DISTINCT service, remedy FROM treated) t ON t.service = c.service AND t.remedy = c.remedy
+  JOIN (SELECT DISTINCT service, remedy, in_force FROM treated) t ON t.service = c.service AND t.in_force = c.remedy
   WHERE c.runs_now = 1
-  GROUP BY c.service, c.remedy
+  GROUP BY c.service, t.remedy
 ),
 ranked AS (
   SELECT t.*, s.containers, s.service_no,
@@ -23,15 +24,22 @@ ranked AS (
   FROM treated t
   JOIN services s ON s.service = t.service AND s.remedy = t.remedy
   WHERE s.service_no <= {{.MostRollouts}}
+),
+pieces AS (
+  SELECT k.*, k.container_no AS piece_of, k.since_ms AS from_ms, k.since_ms + {{.RolloutSlots}} * {{.RolloutSlotMS}} AS to_ms
+  FROM ranked k
+  WHERE k.line_no <= {{.MostLines}}
+  UNION ALL
+  SELECT k.*, k.before_no AS piece_of, k.since_ms - {{.RolloutSlots}} * {{.RolloutSlotMS}} AS from_ms, k.since_ms AS to_ms
+  FROM ranked k
+  WHERE k.line_no <= {{.MostLines}}
 )
 SELECT l.service_no, l.service, l.remedy, l.containers, l.line_no, l.cluster, l.node, l.pod, l.since_ms,
   CAST(FLOOR((r.began_ms - l.since_ms) / {{.RolloutSlotMS}}.0) AS INTEGER) AS slot,
   SUM(r.stopped_high_seconds) / SUM(r.seconds) AS stopped_share
-FROM ranked l
-JOIN fleet_rows r ON r.container_no = l.container_no
-  AND r.began_ms >= l.since_ms - {{.RolloutSlots}} * {{.RolloutSlotMS}}
-  AND r.began_ms < l.since_ms + {{.RolloutSlots}} * {{.RolloutSlotMS}}
-WHERE l.line_no <= {{.MostLines}} AND r.stopped_high_seconds IS NOT NULL
+FROM pieces l
+JOIN fleet_rows r ON r.container_no = l.piece_of AND r.began_ms >= l.from_ms AND r.began_ms < l.to_ms
+WHERE r.stopped_high_seconds IS NOT NULL
 GROUP BY l.service_no, l.service, l.remedy, l.containers, l.line_no, l.cluster, l.node, l.pod, l.since_ms,
   CAST(FLOOR((r.began_ms - l.since_ms) / {{.RolloutSlotMS}}.0) AS INTEGER)
 ORDER BY l.service_no, l.line_no, slot

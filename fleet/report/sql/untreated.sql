@@ -1,10 +1,10 @@
--- The same containers before each of these remedies: their rows without any until it came into force. Rows after it
--- ended are of another time, and those in which the container ended may not tell the remedy.
+-- The same containers, or those that they are compared with, before each of these remedies: their rows without any until it
+-- came into force. Rows after it ended are of another time, and those in which the container ended may not tell the remedy.
 SELECT a.container_no, a.remedy, SUM(r.seconds) AS seconds, SUM(r.stopped_high_seconds) AS stopped,
   SUM(r.seconds * r.own_limit_cpus) AS core_seconds,
   SUM(CASE WHEN r.candidate_seconds >= 60 THEN r.candidate_seconds END) AS known_seconds,
   MAX(CASE WHEN r.candidate_seconds >= 60 THEN r.candidate_from END) AS candidate_from
 FROM remedied a
-JOIN fleet_rows r ON r.container_no = a.container_no AND r.remedy = '' AND r.began_ms < a.since_ms
+JOIN fleet_rows r ON r.container_no = a.before_no AND r.remedy = '' AND r.began_ms < a.since_ms
 WHERE r.stopped_high_seconds IS NOT NULL
 GROUP BY a.container_no, a.remedy

@@ -295,13 +295,14 @@ type Ledger struct {
 	PerMonth *PerMonth `json:"per_month" parquet:"per_month,optional"`
 }
 
-// Applied is what came of a remedy, over the containers that have rows without it and with it.
+// Applied is what came of a remedy, over the containers that have rows without it and with it. Where pods were made anew with a
+// lower limit, each container is compared with one that its service had before, and with no remedy in force the lower limit is one.
 type Applied struct {
 	Remedy        string   `json:"remedy" parquet:"remedy"`
 	Containers    int      `json:"containers" parquet:"containers"`
 	StoppedBefore *float64 `json:"stopped_share_before" parquet:"stopped_share_before,optional"`
 	StoppedAfter  *float64 `json:"stopped_share_after" parquet:"stopped_share_after,optional"`
-	// StoppedForecast is what the periods before foretold of a burst or a larger limit; null: they do not tell that of
+	// StoppedForecast is what the periods before foretold of a burst or another limit; null: they do not tell that of
 	// each container.
 	StoppedForecast *float64 `json:"stopped_share_forecast" parquet:"stopped_share_forecast,optional"`
 	CoresBefore     *float64 `json:"cores_before" parquet:"cores_before,optional"`

@@ -16,6 +16,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/lockdown"
 )
 
 // threadSlotBits is the logarithm of the number of thread slots: 1 MiB, enough for the threads of a large host with few
@@ -238,6 +240,8 @@ func refused(what string, err error) error {
 	case errors.Is(err, fs.ErrPermission) || !privileged():
 		way = "run as root, or with CAP_BPF and CAP_PERFMON, and with CAP_SYSLOG where kernel.perf_event_paranoid is " +
 			"above 1; in a container, outside it or privileged; a kernel in lockdown mode refuses always"
+	case lockdown.Refused(err):
+		way = lockdown.Way
 	case strings.Contains(err.Error(), "kptr_restrict"): // cilium/ebpf has no error of its own for it
 		way = "let it see the kernel's symbols: run with CAP_SYSLOG, and sysctl kernel.kptr_restrict=1"
 	case errors.Is(err, ebpf.ErrNotSupported):

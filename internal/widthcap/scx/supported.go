@@ -11,6 +11,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/lockdown"
 )
 
 const (
@@ -57,6 +59,9 @@ func canLoad(kernel, cgroups fs.FS) error {
 	if err != nil || !slices.Contains(strings.Fields(string(controllers)), "cpu") {
 		return &Unavailable{Why: "the cpu controller is not on cgroup v2",
 			Way: "boot with systemd.unified_cgroup_hierarchy=1, or " + instead}
+	}
+	if lockdown.HidesMemory(kernel) {
+		return &Unavailable{Why: "the kernel does not load the scheduler", Way: lockdown.Way + "; " + instead}
 	}
 	if !privileged() {
 		return &Unavailable{Why: "loading a scheduler is not allowed", Way: "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN"}
@@ -138,6 +143,8 @@ func refused(what string, err error) error {
 	u := &Unavailable{Why: "the kernel refuses to " + what, Err: err,
 		Way: "report this with the output of `unthrottle version`; until then " + instead}
 	switch {
+	case lockdown.Refused(err):
+		u.Way = lockdown.Way + "; " + instead
 	case errors.Is(err, fs.ErrPermission):
 		u.Way = "run as root, outside a container; a kernel in lockdown mode refuses always"
 	case errors.Is(err, unix.EBUSY):

@@ -18,6 +18,8 @@ func TestRefusals(t *testing.T) {
 		}
 		return files
 	}
+	hidden := file("disabled", "")
+	hidden["security/lockdown"] = &fstest.MapFile{Data: []byte("none integrity [confidentiality]\n")}
 	for _, c := range []struct {
 		name            string
 		kernel, cgroups fstest.MapFS
@@ -27,6 +29,7 @@ func TestRefusals(t *testing.T) {
 		{"another scheduler", file("enabled", "lavd_1.0"), v2, []string{`another scheduler, "lavd_1.0", is enabled`, "stop it"}},
 		{"going", file("disabling", ""), v2, []string{`"unknown", is disabling`}},
 		{"ours", file("enabled", Name), v2, []string{"by another process"}},
+		{"locked down", hidden, v2, []string{"lockdown=integrity will do", "--via cpuset"}},
 		{"cgroup v1", file("disabled", ""), fstest.MapFS{}, []string{"not on cgroup v2", "--via cpuset"}},
 		{"cpu on v1", file("disabled", ""), fstest.MapFS{"cgroup.controllers": {Data: []byte("cpuset\n")}}, []string{"not on cgroup v2"}},
 	} {

@@ -17,7 +17,8 @@
 // The demand that is stepped is uncensored. A quota delays work and takes none away. So the work that ran in a stretch
 // of throttled periods, up to the first one at whose end no thread was held back, is what came in that stretch. When it
 // came is read off the stops: in a period whose quota was spent as fast as its threads could, all that ran had waited
-// since the period before. Of stretches longer than [LongestStretch] it is not known what came when, and none of their
+// since the period before. What ran in the last period of a stretch had waited but for as much as runs, on average, in the
+// period after stretches. Of stretches longer than [LongestStretch] it is not known what came when, and none of their
 // time counts (Outcome.Known).
 //
 // A [Curve] is the candidates of one container, added up. [Curve.Least] is the least limit at which it is stopped for

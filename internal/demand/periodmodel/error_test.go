@@ -121,7 +121,7 @@ func periods(of []simulate.Timeline) (all []periodmodel.Period) {
 			for _, cell := range cells {
 				p.Used += cell.Used
 				p.Stopped += cell.Held
-				p.Width = max(p.Width, int(math.Ceil(float64(cell.Used)/float64(period/simulate.CellsPerPeriod)-1e-6)))
+				p.Width = max(p.Width, cell.Most)
 			}
 			all = append(all, p)
 		}

@@ -18,6 +18,9 @@ const (
 // LongestStretch is how many throttled periods in a row still tell what came when.
 const LongestStretch = 20
 
+// leastNexts is after how many stretches it is known how much comes in the period that ends one.
+const leastNexts = 8
+
 // tooLongQueue is the backlog in quotas from which on a limit counts as less than what is needed; tooMuchStopped the
 // share of the time.
 const (
@@ -74,7 +77,20 @@ type Model struct {
 	// unknown is time of which it is not known what came, since the last Take.
 	unknown time.Duration
 	stretch stretch
+	// lasts are the periods that ended stretches, nexts those right after one: justEnded, the period before ended one.
+	lasts, nexts mean
+	justEnded    bool
 }
+
+// mean is of CPU time by the period.
+type mean struct{ used, periods float64 }
+
+func (m *mean) add(used time.Duration) { m.used, m.periods = m.used+float64(used), m.periods+1 }
+
+// forget has what was count half as much as what comes.
+func (m *mean) forget() { m.used, m.periods = m.used/2, m.periods/2 }
+
+func (m *mean) of() float64 { return m.used / max(1, m.periods) }
 
 // stretch is one of throttled periods that has not ended.
 type stretch struct {
@@ -115,6 +131,13 @@ func (m *Model) Add(p Period) {
 	if periods > 1 && len(s.periods) == 0 {
 		m.idle(periods - 1)
 	}
+	if m.justEnded {
+		if m.justEnded = false; periods > 1 {
+			m.nexts.add(0)
+		} else {
+			m.nexts.add(p.Used)
+		}
+	}
 	// More than one period has room for: rows before this one are missing.
 	s.unknown = s.unknown || periods > 1 && int64(p.Used) > int64(p.Width)*m.period*11/10
 	s.unknown = s.unknown || len(s.periods) == LongestStretch
@@ -129,6 +152,7 @@ func (m *Model) Add(p Period) {
 		m.unknown += s.length
 		m.forget()
 	} else {
+		m.justEnded = len(s.periods) > 1
 		m.arrive()
 	}
 	*s = stretch{periods: s.periods[:0]}
@@ -154,11 +178,15 @@ func (m *Model) arrive() {
 }
 
 // waiting is which part of what ran in a period waited at its beginning, if the quota held threads back at the end of
-// the period before. If all did, the threads ran side by side until the quota was spent, and the rest of the period is
+// the period before. Where the period ends the stretch, as much came in it as comes in the period after it, on average: nothing,
+// where all came at once. Else, if all waited, the threads ran side by side until the quota was spent, and the rest of the period is
 // stopped time: the shorter that is, the more came meanwhile.
 func (m *Model) waiting(p *Period) float64 {
 	if !p.Throttled {
-		return 1
+		if m.lasts.add(p.Used); m.nexts.periods < leastNexts {
+			return 1
+		}
+		return max(0, 1-m.nexts.of()/max(1, m.lasts.of()))
 	}
 	return min(1, max(0, float64(p.Stopped)/max(1, float64(m.period-int64(p.Used)/int64(p.Width)))))
 }
@@ -269,6 +297,8 @@ func (m *Model) Take(elapsed time.Duration) Outcome {
 		s.burst = track{state: s.burst.state}
 	}
 	m.unknown = 0
+	m.lasts.forget()
+	m.nexts.forget()
 	return o
 }
 

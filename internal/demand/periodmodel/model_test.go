@@ -99,6 +99,34 @@ func TestUncensored(t *testing.T) {
 	})
 }
 
+// Each tenth period 100 ms come on top of the 40 ms of any period, and a quota of 100 ms holds 40 ms back. Once it is known that
+// 40 ms come after stretches, only as much counts as having waited. Where nothing comes after them, all does.
+func TestWhatComesInTheLastPeriod(t *testing.T) {
+	for _, always := range []time.Duration{0, 40 * ms} {
+		m := New(period)
+		for i := range 400 {
+			if i == 200 {
+				m.Take(20 * time.Second)
+			}
+			p := Period{Length: period, Used: always, Width: 4}
+			switch i % 10 {
+			case 0:
+				p.Used, p.Stopped, p.Throttled = 100*ms, 70*ms, true
+			case 1:
+				p.Used = 40*ms + always
+			}
+			m.Add(p)
+		}
+		o := m.Take(20 * time.Second)
+		for step := 1; step < 4; step++ {
+			c, stopped := find(o, step)
+			if should := CPUs(step) < 1.4; stopped != should {
+				t.Errorf("%v always: stopped at %.2f CPUs: %+v", always, CPUs(step), c)
+			}
+		}
+	}
+}
+
 // No work is lost or made, however long it is held back.
 func TestWorkIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

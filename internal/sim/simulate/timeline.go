@@ -17,6 +17,7 @@ type Timeline struct {
 type TimelineCell struct {
 	Used time.Duration // CPU time
 	Held time.Duration // with a thread held by a quota
+	Most int           // threads that ran at once
 }
 
 func newTimeline(name string, start, period time.Duration, periods int) *Timeline {
@@ -32,6 +33,7 @@ func (s *Timeline) add(from, to time.Duration, running int, held bool) {
 		i := (from - s.Start) / length
 		next := min(to, s.Start+(i+1)*length)
 		s.Cells[i].Used += time.Duration(running) * (next - from)
+		s.Cells[i].Most = max(s.Cells[i].Most, running)
 		if held {
 			s.Cells[i].Held += next - from
 		}

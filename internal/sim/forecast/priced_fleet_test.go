@@ -215,6 +215,11 @@ of their own, at no worse p99 and no worse median, give back of all cores
 	for _, o := range large {
 		fmt.Fprintf(&b, "- `%s`: %s.\n", o.remedy, o.back())
 	}
+	b.WriteString(`
+[Uber reports](https://www.uber.com/blog/avoiding-cpu-throttling-in-a-containerized-environment/) up to 11 % fewer cores by this, at a much
+shorter p99 and a slightly longer median. Here 30 to 70 % of a limit are used, so that a lower limit or a burst gives back more than CPUs
+of its own.
+`)
 	return b.String()
 }
 

@@ -12,7 +12,7 @@ ordered AS (
   FROM limits l
 ),
 created AS (
-  SELECT o.*, ROW_NUMBER() OVER (PARTITION BY service, own_limit_cpus ORDER BY container_no) - 1 AS no
+  SELECT o.*, ROW_NUMBER() OVER (PARTITION BY service, own_limit_cpus ORDER BY container_no) - 1 AS nth
   FROM ordered o
   WHERE place = 1
 ),
@@ -31,6 +31,6 @@ SELECT n.container_no, n.own_limit_cpus, CASE WHEN c.runs_now = 1 THEN b.contain
   CASE WHEN c.runs_now = 1 THEN c.remedy END AS remedy_now
 FROM changes w
 JOIN created n ON n.service = w.service AND n.own_limit_cpus = w.own_limit_cpus
-JOIN created b ON b.service = w.service AND b.own_limit_cpus = w.limit_before AND b.no = MOD(n.no, w.containers_before)
+JOIN created b ON b.service = w.service AND b.own_limit_cpus = w.limit_before AND b.nth = MOD(n.nth, w.containers_before)
 JOIN containers c ON c.container_no = n.container_no
 WHERE w.limit_before > w.own_limit_cpus AND w.last_before_ms < w.first_ms

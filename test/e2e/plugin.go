@@ -18,9 +18,10 @@ spec:
 
 // byUsers has a user of the cluster ask for a remedy with kubectl unthrottle, through objects of Kubernetes alone.
 func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
+	err := s.inAgent(k, nil, "restore") // what other parts left
 	before, podBefore := p.kernel.read(), p.pod.read()
-	_, err := s.upgradeChart(k, o, "--set", "mode=apply", "--set", "policies.enabled=true", "--set", "reader.enabled=true")
-	if s.check("plugin: helm upgrades the chart to mode apply with policies and the reader", errors.Join(err, s.rolledOut(k))) != nil {
+	_, failed := s.upgradeChart(k, o, "--set", "mode=apply", "--set", "policies.enabled=true", "--set", "reader.enabled=true")
+	if s.check("plugin: helm upgrades the chart to mode apply with policies and the reader", errors.Join(err, failed, s.rolledOut(k))) != nil {
 		return
 	}
 	plugin := func(args ...string) (string, error) {
@@ -39,7 +40,7 @@ func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
 	_, err = plugin("fix", "cart", "--wait", "10m")
 	s.check("plugin: fix is refused where no ClusterThrottlePolicy allows it", wants(err, "spec.mode: apply is not allowed here"))
 	err = s.create(k, shopAllowed)
-	told, failed := plugin("fix", "cart", "--wait", "10m")
+	told, failed = plugin("fix", "cart", "--wait", "10m")
 	err = errors.Join(err, failed)
 	settings := s.inForce(p)
 	if err == nil && p.kernel.read() == before {

@@ -1,9 +1,14 @@
 -- One line per container: what it is now, and what its rows with the limit, the remedy and the CPUs of now add up to.
 -- It runs now if its newest row is to the end of its host's, but for a moment, and the host is not gone.
-WITH ranked AS (
-  SELECT r.*,
-    ROW_NUMBER() OVER (PARTITION BY container_no ORDER BY start_ms DESC, began_ms DESC) AS last_no
-  FROM fleet_rows r
+WITH newest AS (
+  SELECT container_no, MAX(start_ms) AS start_ms FROM fleet_rows GROUP BY container_no
+),
+ranked AS (
+  SELECT r.container_no, r.cluster, r.node, r.namespace, r.pod, r.container, r.service, r.remedy, r.limit_cpus,
+    r.own_limit_cpus, r.request_cpus, r.allowed_cpus, r.began_ms, r.seconds,
+    ROW_NUMBER() OVER (PARTITION BY r.container_no ORDER BY r.began_ms DESC) AS last_no
+  FROM newest n
+  JOIN fleet_rows r ON r.container_no = n.container_no AND r.start_ms = n.start_ms
 ),
 latest AS (
   SELECT r.container_no, r.cluster, r.node, r.namespace, r.pod, r.container, r.service, r.remedy, r.limit_cpus,

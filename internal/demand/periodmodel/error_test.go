@@ -222,7 +222,7 @@ func (e *errors) figures() []figure {
 	return []figure{
 		{"throttled share of periods", e.throttled, 0.05, 0.9, 0.85},
 		{"99th percentile of the response", e.p99, 0.3, 0.8, 0.6},
-		{"least limit", slices.Concat(e.least, e.leastStopped), 0.15, 0.8, 0.6},
+		{"least limit", slices.Concat(e.least, e.leastStopped), 0.15, 0.8, 0.75},
 		{"least limit, stopped for at most 2 % now", e.least, 0.15, 0.8, 0.8},
 		{"the same with a burst of one quota", e.leastBurst, 0.15, 0.8, 0.8},
 		{"the same for 0.1 %, in so short a time one stop", e.leastFine, 0.15, 0.8, 0.5},

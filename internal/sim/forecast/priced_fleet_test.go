@@ -189,8 +189,8 @@ func pricesOf(tallies, large []*otherTally) string {
 	slices.SortStableFunc(tallies, func(a, b *otherTally) int { return cmp.Compare(a.keeps.part(), b.keeps.part()) })
 	var b strings.Builder
 	fmt.Fprintf(&b, pricesTitle+`
-A recording of %v, as an agent makes for a container's size, tells the least CPUs of each remedy at no worse p99
-([how](../reference/forecast.md#the-least-cpus-of-each-remedy)). The truth is the service itself, simulated event by event for %v of other
+A recording of %g s, as an agent makes for a container's size, tells the least CPUs of each remedy at no worse p99
+([how](../reference/forecast.md#the-least-cpus-of-each-remedy)). The truth is the service itself, simulated event by event for %g minutes of other
 arrivals of the same law under each remedy, by halves. %d services are drawn with a limit of 0.6 to 4 CPUs of which 30 to 70 %% are used,
 requests in groups of 1 to 12 that come by chance, and work of equal, exponential or log-normal length.
 
@@ -201,7 +201,7 @@ interval it is at most 5 %% longer than under the limit.
 | remedy | services | cores within 10 %% | CPUs within 10 %% | sign right | p99 kept | interval holds the truth | median error of CPUs |
 |---|---|---|---|---|---|---|---|
 | goal | | 80 %% | | 95 %% | 95 %% | | |
-`, sizingLength, otherTime, *services)
+`, sizingLength.Seconds(), otherTime.Minutes(), *services)
 	for _, o := range tallies {
 		b.WriteString(o.row())
 	}

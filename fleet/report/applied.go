@@ -61,7 +61,13 @@ func applied(ctx context.Context, e engine.Engine, _ Options, d *view.Document) 
 	}); err != nil {
 		return err
 	}
-	return requestsOf(ctx, e, d.Applied)
+	if err := requestsOf(ctx, e, d.Applied); err != nil {
+		return err
+	}
+	for i := range d.Applied {
+		d.Applied[i].Remedy = reportName(d.Applied[i].Remedy)
+	}
+	return nil
 }
 
 // promise is what recordings before a remedy said that it saves, in all its containers of which there is one.
@@ -170,7 +176,7 @@ func rollouts(ctx context.Context, e engine.Engine, _ Options, d *view.Document)
 		StoppedShare                        float64
 	}) {
 		if len(d.Rollouts) < line.ServiceNo {
-			d.Rollouts = append(d.Rollouts, view.Rollout{Service: line.Service, Remedy: line.Remedy, Containers: line.Containers})
+			d.Rollouts = append(d.Rollouts, view.Rollout{Service: line.Service, Remedy: reportName(line.Remedy), Containers: line.Containers})
 		}
 		of := &d.Rollouts[len(d.Rollouts)-1]
 		if len(of.Lines) < line.LineNo {

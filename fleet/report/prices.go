@@ -118,6 +118,16 @@ var remedies = []struct{ name, shown string }{
 	{forecast.Pools, view.Pools}, {forecast.Budget, view.Budget}, {forecast.Shards, view.Halved},
 }
 
+// reportName is the report's name of a remedy that rows have in force or priced.
+func reportName(name string) string {
+	for _, r := range remedies {
+		if r.name == name {
+			return r.shown
+		}
+	}
+	return name
+}
+
 // priced are the options that a pricing tells of. Exclusive CPUs are whole, and only fewer of them give pinned
 // containers' back.
 func (g *group) priced(s *service, fail int) (options []option) {

@@ -7,6 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
 
 // A patch makes pods anew with a lower limit: each that runs now is compared with one of those that its service had before,
@@ -40,7 +41,7 @@ func TestLoweredLimits(t *testing.T) {
 	add("more", 0, 0, 2, 0, 1, "")
 	add("more", 1, 50, 4, 0, 1, "")
 	d, _ := written(t, rows...)
-	if len(d.Applied) != 2 || d.Applied[0].Remedy != "burst" || d.Applied[1].Remedy != "limit" {
+	if len(d.Applied) != 2 || d.Applied[0].Remedy != "burst" || d.Applied[1].Remedy != view.Lower {
 		t.Fatalf("%+v", d.Applied)
 	}
 	burst, limit := d.Applied[0], d.Applied[1]
@@ -67,7 +68,7 @@ func TestLoweredLimits(t *testing.T) {
 	near(t, "burst: stopped after", burst.StoppedAfter, 0.005)
 	near(t, "burst: promised", burst.SavedPromised, 5)
 	near(t, "burst: came", burst.Came, 4)
-	if len(d.Rollouts) != 2 || d.Rollouts[0].Service != "cart/app" || d.Rollouts[0].Remedy != "limit" || d.Rollouts[0].Containers != 3 ||
+	if len(d.Rollouts) != 2 || d.Rollouts[0].Service != "cart/app" || d.Rollouts[0].Remedy != view.Lower || d.Rollouts[0].Containers != 3 ||
 		len(d.Rollouts[0].Lines) != 3 || len(d.Rollouts[1].Lines) != 2 {
 		t.Fatalf("%+v", d.Rollouts)
 	}

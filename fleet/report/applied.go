@@ -176,7 +176,8 @@ func rollouts(ctx context.Context, e engine.Engine, _ Options, d *view.Document)
 		StoppedShare                        float64
 	}) {
 		if len(d.Rollouts) < line.ServiceNo {
-			d.Rollouts = append(d.Rollouts, view.Rollout{Service: line.Service, Remedy: reportName(line.Remedy), Containers: line.Containers})
+			d.Rollouts = append(d.Rollouts, view.Rollout{
+				Service: line.Service, Remedy: reportName(line.Remedy), Containers: line.Containers})
 		}
 		of := &d.Rollouts[len(d.Rollouts)-1]
 		if len(of.Lines) < line.LineNo {

@@ -8,7 +8,9 @@ import (
 
 func TestHidesMemory(t *testing.T) {
 	for modes, want := range map[string]bool{
-		"none integrity [confidentiality]\n": true, "none [integrity] confidentiality\n": false, "[none] integrity confidentiality\n": false,
+		"none integrity [confidentiality]\n": true,
+		"none [integrity] confidentiality\n": false,
+		"[none] integrity confidentiality\n": false,
 	} {
 		if got := HidesMemory(fstest.MapFS{"security/lockdown": {Data: []byte(modes)}}); got != want {
 			t.Errorf("%q: %v", modes, got)

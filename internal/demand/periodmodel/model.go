@@ -152,7 +152,9 @@ func (m *Model) Add(p Period) {
 		m.unknown += s.length
 		m.forget()
 	} else {
-		m.justEnded = len(s.periods) > 1
+		if m.justEnded = len(s.periods) > 1; m.justEnded {
+			m.lasts.add(p.Used)
+		}
 		m.arrive()
 	}
 	*s = stretch{periods: s.periods[:0]}
@@ -183,7 +185,7 @@ func (m *Model) arrive() {
 // stopped time: the shorter that is, the more came meanwhile.
 func (m *Model) waiting(p *Period) float64 {
 	if !p.Throttled {
-		if m.lasts.add(p.Used); m.nexts.periods < leastNexts {
+		if m.nexts.periods < leastNexts {
 			return 1
 		}
 		return max(0, 1-m.nexts.of()/max(1, m.lasts.of()))

@@ -44,15 +44,16 @@ func becomeNode() error {
 			return fmt.Errorf("mount %s: %w", m.target, err)
 		}
 	}
-	if err := errors.Join(loadModules(filepath.Join(wire.Dir, "modules")), patchForNode()); err != nil {
-		return err
-	}
-	words, err := os.ReadFile("/proc/cmdline")
+	line, err := os.ReadFile("/proc/cmdline")
 	if err != nil {
 		return err
 	}
+	words := strings.Fields(string(line))
+	if err := errors.Join(loadModules(filepath.Join(wire.Dir, "modules")), patchForNode(words)); err != nil {
+		return err
+	}
 	var flags uintptr
-	if slices.Contains(strings.Fields(string(words)), "ro") {
+	if slices.Contains(words, "ro") {
 		flags = unix.MS_RDONLY
 	}
 	for _, m := range []struct {
@@ -101,15 +102,15 @@ func mountWhenThere(device, target string, flags uintptr) (err error) {
 // patchForNode has the kernel replace its code once, as for any guest. What it mounts for that is gone before the node's init
 // looks. A kernel that keeps its secrets has no tracepoints for user space, and falls over when tracefs, in which it refused
 // to make an instance, is unmounted (6.18: __list_del_entry_valid in tracefs_destroy_inode).
-func patchForNode() error {
+func patchForNode(words []string) error {
 	const cgroups = "/sys/fs/cgroup"
 	if err := unix.Mount("cgroup2", cgroups, "cgroup2", 0, ""); err != nil {
 		return fmt.Errorf("mount cgroup2: %w", err)
 	}
 	err := os.WriteFile(filepath.Join(cgroups, "cgroup.subtree_control"), []byte("+cpu"), 0)
 	err = errors.Join(err, keepQuotas(2), unix.Unmount(cgroups, 0))
-	if line, bad := os.ReadFile("/proc/cmdline"); bad != nil || strings.Contains(string(line), "lockdown=confidentiality") {
-		return errors.Join(err, bad)
+	if slices.Contains(words, "lockdown=confidentiality") {
+		return err
 	}
 	if bad := unix.Mount("tracefs", tracefs, "tracefs", 0, ""); bad != nil {
 		return errors.Join(err, fmt.Errorf("mount tracefs: %w", bad))

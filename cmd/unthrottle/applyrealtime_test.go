@@ -6,13 +6,14 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // Where the kernel has groups of real-time threads a new cgroup has no runtime:
 // refused with the reason and the way out, beforehand and in a dry run, and
 // nothing is written.
 func TestRealtimeWithoutRuntime(t *testing.T) {
-	t.Parallel()
+	require.Alone(t, "a CPU of its own: another test's pin would leave none")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.3)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
@@ -88,6 +89,7 @@ func (i interrupted) end(t *testing.T) string {
 
 // Ctrl-C, SIGTERM and SIGHUP undo what was applied, and say so.
 func TestInterruptUndoes(t *testing.T) {
+	require.Alone(t, "a CPU of its own: another test's pin would leave none")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)
@@ -108,6 +110,7 @@ func TestInterruptUndoes(t *testing.T) {
 // A second Ctrl-C ends it at once, though undoing waits for the journal's lock,
 // which is the test's. Restore then undoes the pin. A second hang-up does nothing.
 func TestASecondInterruptLeavesItForRestore(t *testing.T) {
+	require.Alone(t, "a CPU of its own: another test's pin would leave none")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)

@@ -86,6 +86,7 @@ func checkVariant(t *testing.T, a Variant, r Result) {
 }
 
 func TestInterruptedRunCleansUp(t *testing.T) {
+	require.Alone(t, "a CPU of its own: another test's pin would leave none")
 	for _, at := range []string{"looking for idle CPUs", "quota", "pin"} {
 		t.Run(at, func(t *testing.T) {
 			b := newTestbed(t)

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // interrupted is a fix under way. It has applied its remedy and now looks at

@@ -64,7 +64,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 ##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/cni tools/prometheus tools/helm tools/kubernetes
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/cni tools/prometheus tools/helm tools/kubernetes tools/prometheus-adapter tools/keda
 TESTED_MODULES := $(filter-out $(TOOL_MODULES) fleet,$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -317,12 +317,10 @@ sidecar-image: need-go
 	  --output $(abspath $(SIDECAR_IMAGE))
 
 # The test's program is the pods' service too, so that it is static. Then the tutorial is compared with what its commands printed.
-KUBERNETES_SAID := .cache/e2e/tutorial.json
 .PHONY: e2e-kubernetes
 e2e-kubernetes: agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) $(KUBERNETES)/kubelet ## on a real Kubernetes of one node: a throttled pod found, explained, forecast, fixed, resized; the chart upgraded and uninstalled (as root, 4 minutes)
 	@CGO_ENABLED=0 $(GO) run ./test/e2e -crictl $(BIN)/crictl -containerd $(CONTAINERD) -image $(AGENT_IMAGE) -sidecar $(SIDECAR_IMAGE) -helm $(HELM) \
-	  -kubernetes $(KUBERNETES) -said $(KUBERNETES_SAID) -only kubernetes $(E2E)
-	@UNTHROTTLE_TUTORIAL=$(abspath $(KUBERNETES_SAID)) $(GO) test -count=1 -run '^TestKubernetesTutorial$$' ./test/docs $(DOCS)
+	  -kubernetes $(KUBERNETES) -only kubernetes $(E2E)
 
 # E2E_NODE is further flags of lab run, such as --kernel 6.12. NODE_ONLY says which checks run.
 NODE_DIR := .cache/e2e/node
@@ -339,6 +337,13 @@ e2e-node: lab agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $
 	@$(NODE_RUN) -- $(IN_NODE) $(NODE_ONLY) -crictl /lab/e2e/bin/crictl -containerd /lab/e2e/bin -kubernetes /lab/e2e/bin \
 	  -cni /lab/e2e/cni -helm /lab/e2e/bin/helm -chart /lab/e2e/packaging/chart/unthrottle \
 	  -image /lab/e2e/$(notdir $(AGENT_IMAGE)) -sidecar /lab/e2e/$(notdir $(SIDECAR_IMAGE)) -said /out/$(notdir $(KUBERNETES_SAID)) $(E2E)
+
+# An emulated CPU that waits for the host's is charged for it. In slow time it need not wait.
+KUBERNETES_SAID := .cache/e2e/tutorial.json
+.PHONY: e2e-tutorial
+e2e-tutorial: ## the tutorial of Kubernetes on that node, compared with its page (as e2e-node; DOCS=-update writes the page)
+	@$(MAKE) --no-print-directory e2e-node NODE_ONLY=node E2E_NODE='--slow 4' E2E='-parts found,cured'
+	@UNTHROTTLE_TUTORIAL=$(abspath $(KUBERNETES_SAID)) $(GO) test -count=1 -run '^TestKubernetesTutorial$$' ./test/docs $(DOCS)
 
 # A guest for each: what its kernel is told, or what the checks mount.
 NODES_HARD ?= e2e.plain lockdown=integrity sysctl.kernel.perf_event_paranoid=3 \
@@ -359,8 +364,27 @@ e2e-install: ## installs what make e2e runs, on Debian (as root; a package may s
 	@apt-get install -y --no-install-recommends docker.io podman conmon containerd runc busybox-static
 
 .PHONY: e2e-policies
-e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies, readers, probes, the recommender and an autoscaler on a real API server: schema, conditions, events, rights (3 minutes)
+e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies, readers, probes and the recommender on a real API server: schema, conditions, events, rights (3 minutes)
 	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) $(GO) -C kubernetes test -count=1 -timeout 15m -v ./realapi
+
+# The Prometheus adapter, and KEDA's programs and definitions. KEDA's operator is built last, so that it stands for all.
+ADAPTERS_PINS := $(foreach m,prometheus-adapter keda,tools/$m/go.mod tools/$m/go.sum)
+ADAPTERS := .cache/adapters/$(shell cat $(ADAPTERS_PINS) | sha256sum | cut -c1-16)
+$(ADAPTERS)/keda-operator:
+	@rm -rf .cache/adapters && mkdir -p $(ADAPTERS)
+	@CGO_ENABLED=0 nice $(GO) -C tools/prometheus-adapter build -trimpath -ldflags '-s -w' -o $(abspath $(ADAPTERS))/adapter \
+	  sigs.k8s.io/prometheus-adapter/cmd/adapter
+	@cp -r "$$($(GO) -C tools/keda list -m -f '{{.Dir}}' github.com/kedacore/keda/v2)/config/crd/bases" $(ADAPTERS)/crd
+	@for name in adapter operator; do CGO_ENABLED=0 nice $(GO) -C tools/keda build -trimpath -ldflags '-s -w' \
+	  -o $(abspath $(ADAPTERS))/keda-$$name github.com/kedacore/keda/v2/cmd/$$name; done
+
+# In a network of its own: KEDA's adapter serves its metrics on every address.
+.PHONY: e2e-autoscaler
+e2e-autoscaler: need-go $(KUBERNETES)/kubelet $(PROMETHEUS)/promtool $(ADAPTERS)/keda-operator ## the recipes for the Prometheus adapter and for KEDA scale a Deployment, on a real API server and Prometheus (2 minutes)
+	@cp -lf $(PROMETHEUS)/prometheus $(PROMETHEUS)/promtool $(ADAPTERS)/
+	@$(GO) -C kubernetes test -c -o $(abspath $(ADAPTERS))/realapi.test ./realapi
+	@cd kubernetes/realapi && UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) UNTHROTTLE_ADAPTERS_BIN=$(abspath $(ADAPTERS)) \
+	  unshare --map-root-user --net sh -c 'ip link set lo up && exec $(abspath $(ADAPTERS))/realapi.test -test.v -test.run "^TestAutoscaler$$"'
 
 ##@ Write what is made from the code
 .PHONY: docs

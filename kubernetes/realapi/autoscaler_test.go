@@ -1,16 +1,11 @@
 package realapi
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,93 +19,9 @@ import (
 
 // The pods of the test: each wants three times what its autoscaler allows for, and uses all of its limit.
 const (
-	wanted = "2100m"
+	wanted = 2.1 // CPUs
 	limit  = "500m"
 )
-
-// metricsAPIs stands for the Prometheus adapter and the metrics server: it answers custom.metrics.k8s.io with what pods
-// want, and metrics.k8s.io with what they use.
-func metricsAPIs(t *testing.T, pods func() []core.Pod) (port int) {
-	t.Helper()
-	of := func(selector string) (found []core.Pod) {
-		for _, p := range pods() {
-			if "app="+p.Labels["app"] == selector {
-				found = append(found, p)
-			}
-		}
-		return found
-	}
-	type object = map[string]any
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		selector, now, items := r.URL.Query().Get("labelSelector"), time.Now().UTC().Format(time.RFC3339), []object{}
-		list := func(group, name, kind string) object {
-			return object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group, "resources": []object{
-				{"name": name, "singularName": "", "namespaced": true, "kind": kind, "verbs": []string{"get", "list"}}}}
-		}
-		var answer object
-		switch r.URL.Path {
-		case "/apis/custom.metrics.k8s.io/v1beta2":
-			answer = list("custom.metrics.k8s.io/v1beta2", "pods/wanted_cpus", "MetricValueList")
-		case "/apis/metrics.k8s.io/v1beta1":
-			answer = list("metrics.k8s.io/v1beta1", "pods", "PodMetrics")
-		case "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/pods/*/wanted_cpus":
-			for _, p := range of(selector) {
-				items = append(
-					items,
-					object{
-						"describedObject": object{
-							"kind":       "Pod",
-							"apiVersion": "/v1",
-							"namespace":  "shop",
-							"name":       p.Name,
-						},
-						"metric":    object{"name": "wanted_cpus"},
-						"timestamp": now,
-						"value":     wanted,
-					},
-				)
-			}
-			answer = object{
-				"kind":       "MetricValueList",
-				"apiVersion": "custom.metrics.k8s.io/v1beta2",
-				"metadata":   object{},
-				"items":      items,
-			}
-		case "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods":
-			for _, p := range of(selector) {
-				items = append(
-					items,
-					object{
-						"metadata":   object{"namespace": "shop", "name": p.Name, "labels": p.Labels},
-						"timestamp":  now,
-						"window":     "30s",
-						"containers": []object{{"name": "app", "usage": object{"cpu": limit}}},
-					},
-				)
-			}
-			answer = object{
-				"kind":       "PodMetricsList",
-				"apiVersion": "metrics.k8s.io/v1beta1",
-				"metadata":   object{},
-				"items":      items,
-			}
-		default:
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer)
-	}))
-	t.Cleanup(server.Close)
-	at, err := url.Parse(server.URL)
-	if err == nil {
-		port, err = strconv.Atoi(at.Port())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
 
 // saturated makes a Deployment of two pods that use all of their limit. No controller makes the pods of more replicas.
 func (s *server) saturated(name string) {
@@ -152,9 +63,13 @@ func (s *server) saturated(name string) {
 	}
 }
 
-// TestAutoscaler: the page's HorizontalPodAutoscaler, by a real controller, asks at once for what is missing by what
-// pods want. By their use, which cannot exceed the limit, it asks for one replica more.
+// TestAutoscaler: the page's HorizontalPodAutoscaler with the Prometheus adapter, and its ScaledObject with KEDA, ask at once for
+// what is missing by what pods want. By their use, which cannot exceed the limit, an autoscaler asks for one replica more.
 func TestAutoscaler(t *testing.T) {
+	bin := os.Getenv(adapterBinaries)
+	if bin == "" {
+		t.Skipf("%s does not name a folder with Prometheus, its adapter and KEDA: make e2e-autoscaler", adapterBinaries)
+	}
 	s := newServer(t)
 	if _, err := s.client.CoreV1().Namespaces().Create(t.Context(),
 		&core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
@@ -165,40 +80,17 @@ func TestAutoscaler(t *testing.T) {
 		&core.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	port := metricsAPIs(t, func() []core.Pod {
-		list, err := s.client.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			return nil // the test has ended
-		}
-		return list.Items
-	})
-	apis := "apiVersion: v1\nkind: Service\nmetadata: {name: metrics, namespace: shop}\nspec: {type: ExternalName, " +
-		"externalName: localhost}\n"
-	for _, of := range []string{"v1beta2.custom.metrics.k8s.io", "v1beta1.metrics.k8s.io"} {
-		version, group, _ := strings.Cut(of, ".")
-		apis += fmt.Sprintf(
-			"---\napiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: %s}\nspec: {group: %s, version: %s, "+
-				"service: {namespace: shop, name: metrics, port: %d}, insecureSkipTLSVerify: true, "+
-				"groupPriorityMinimum: 100, versionPriority: 100}\n",
-			of,
-			group,
-			version,
-			port,
-		)
+	for _, name := range []string{"checkout", "by-keda", "by-use"} {
+		s.saturated(name)
 	}
-	s.makes("metrics", docs(t, []byte(apis)))
-	s.saturated("checkout")
-	s.saturated("by-use")
+	prometheus := s.startPrometheus(bin, func() []string { return s.podsOf("") })
+	adapter, custom := s.startAdapter(bin, prometheus, recipe(t, "rules:"))
+	keda, operator, external := s.startKEDA(bin)
+	s.behind("v1beta2", "custom.metrics.k8s.io", adapter)
+	s.behind("v1beta1", "external.metrics.k8s.io", keda)
+	s.behind("v1beta1", "metrics.k8s.io", usedMetrics(t, s.podsOf))
 
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "prometheus.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe := regexp.MustCompile("(?s)```yaml\n(apiVersion: autoscaling/v2\n.*?)```").FindSubmatch(page)
-	if recipe == nil {
-		t.Fatal("the page has no HorizontalPodAutoscaler")
-	}
-	byWanted := docs(t, recipe[1])[0]
+	byWanted := docs(t, []byte(recipe(t, "apiVersion: autoscaling/v2")))[0]
 	byUse := byWanted.DeepCopy()
 	byUse.SetName("by-use")
 	for _, set := range []struct {
@@ -212,7 +104,10 @@ func TestAutoscaler(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.makes("autoscalers", []*unstructured.Unstructured{byWanted, byUse})
+	scaled := strings.NewReplacer("checkout", "by-keda", "http://prometheus.monitoring:9090", prometheus).
+		Replace(recipe(t, "apiVersion: keda.sh"))
+	byKEDA := docs(t, []byte(scaled))[0]
+	s.makes("autoscalers", []*unstructured.Unstructured{byWanted, byUse, byKEDA})
 
 	manager := start(
 		t,
@@ -239,16 +134,31 @@ func TestAutoscaler(t *testing.T) {
 		return *d.Spec.Replicas
 	}
 	why := func() string {
-		return fmt.Sprintln(
-			replicas("checkout"),
-			replicas("by-use"),
-		) + said(
-			s.now(byWanted),
-		) + said(
-			s.now(byUse),
-		) + manager.printed()
+		text := ""
+		for _, u := range []*unstructured.Unstructured{byWanted, byKEDA, byUse} {
+			text += fmt.Sprintf("%s %s: %d replicas\n%s", u.GetKind(), u.GetName(), replicas(u.GetName()), said(s.now(u)))
+		}
+		for _, p := range []*process{custom, operator, external, manager} {
+			all := p.printed()
+			text += fmt.Sprintf("%s:\n%s\n", filepath.Base(p.log), all[max(0, len(all)-4000):])
+		}
+		return text
 	}
 	eventually(t, "by what pods want six replicas, by their use three", func() bool {
-		return replicas("checkout") == 6 && replicas("by-use") == 3
+		return replicas("checkout") == 6 && replicas("by-keda") == 6 && replicas("by-use") == 3
 	}, why)
+}
+
+// recipe is the YAML of the page on Prometheus that begins so.
+func recipe(t *testing.T, begins string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "prometheus.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?s)```yaml\n(" + regexp.QuoteMeta(begins) + ".*?)```").FindSubmatch(page)
+	if found == nil {
+		t.Fatalf("the page has no YAML that begins with %q", begins)
+	}
+	return string(found[1])
 }

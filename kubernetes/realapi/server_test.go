@@ -165,6 +165,7 @@ func newServer(t *testing.T) *server {
 			t.Fatal(err)
 		}
 	}
+	s.writeFront()
 	etcd, peers := fmt.Sprintf("http://127.0.0.1:%d", s.etcdPort), fmt.Sprintf("http://127.0.0.1:%d", s.peerPort)
 	start(t, s.dir, "etcd", exec.Command(filepath.Join(bin, "etcd"), "--name", "e", "--data-dir", s.file("etcd"),
 		"--unsafe-no-fsync", "--log-level", "warn",
@@ -199,7 +200,10 @@ func (s *server) startAPI() {
 		"--endpoint-reconciler-type", "none",
 		"--service-cluster-ip-range", "10.96.0.0/16", "--authorization-mode", "RBAC", "--token-auth-file", s.file("tokens.csv"),
 		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", s.file("sa.pub"),
-		"--service-account-signing-key-file", s.file("sa.key")))
+		"--service-account-signing-key-file", s.file("sa.key"), "--requestheader-client-ca-file", s.file("front/ca.crt"),
+		"--requestheader-username-headers", "X-Remote-User", "--requestheader-group-headers", "X-Remote-Group",
+		"--requestheader-extra-headers-prefix", "X-Remote-Extra-", "--proxy-client-cert-file", s.file("front/tls.crt"),
+		"--proxy-client-key-file", s.file("front/tls.key")))
 	ready := func() bool {
 		// The certificate is written by the API server itself.
 		config := &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", s.api), BearerToken: adminToken,

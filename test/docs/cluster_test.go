@@ -10,14 +10,14 @@ import (
 // clusterPage is the tutorial on Kubernetes.
 const clusterPage = "docs/tutorial/kubernetes.md"
 
-// saidFile is the file in which make e2e-kubernetes leaves what the tutorial's commands printed on its cluster, by command.
+// saidFile is the file in which make e2e-tutorial leaves what the tutorial's commands printed on its cluster, by command.
 const saidFile = "UNTHROTTLE_TUTORIAL"
 
 // The tutorial on Kubernetes: its commands ran on a real cluster.
 func TestKubernetesTutorial(t *testing.T) {
 	name := os.Getenv(saidFile)
 	if name == "" {
-		t.Skip("needs a cluster: make e2e-kubernetes runs it, and gives it in " + saidFile)
+		t.Skip("needs a cluster: make e2e-tutorial runs it, and gives it in " + saidFile)
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -37,7 +37,7 @@ const (
 	measure = "measure" // of these, those that measure for long
 	// tutorial is the program of the tutorial under a limit.
 	tutorial = "tutorial"
-	// cluster is a pod on a real Kubernetes (make e2e-kubernetes).
+	// cluster is a pod on a real Kubernetes (make e2e-tutorial).
 	cluster = "cluster"
 )
 
@@ -94,7 +94,7 @@ var (
 	helmLines = []string{`^LAST DEPLOYED`}
 	// clusterLines: ids of pods, and where fix fills the line of responses. Of two equal quotas, the container's and its pod's,
 	// now one stops it and now the other.
-	clusterLines = []string{`^unthrottle/unthrottle-`, `^shop/cart/`, `^/kubepods`, `pod[0-9a-f]`,
+	clusterLines = []string{`^unthrottle/unthrottle-`, `^shop/cart/`, `^/kubepods`, `^(kube|etcd|node-containerd|lab|dbus|init|systemd)\S*\.(service|scope)`, `pod[0-9a-f]`,
 		`^The quota of an ancestor`, "^Pool `", `^container itself used`,
 		`backlog of the same work`, `^of the time$`, `^the time$`}
 	explainParts = []part{

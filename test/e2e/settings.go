@@ -20,14 +20,21 @@ var settingFiles = map[string][]string{
 	"":       {"cpu.max", "cpu.max.burst", "cpu.weight", "cpuset.cpus", "cpuset.mems"},
 }
 
-// read returns all settings as text, a line each.
+// read returns all settings as text, a line each. On version 2 a list of all CPUs that the parent has reads as none: restore may
+// have written it in place of none, which kernels before 7.0 refuse while processes are inside.
 func (c settings) read() string {
 	var b strings.Builder
 	for _, controller := range []string{"cpu", "cpuset", ""} {
 		for _, name := range settingFiles[controller] {
-			if text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", controller, c.path, name)); err == nil {
-				fmt.Fprintf(&b, "%s %s", name, text)
+			dir := filepath.Join("/sys/fs/cgroup", controller, c.path)
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				continue
 			}
+			if all, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name+".effective")); err == nil && string(text) == string(all) {
+				text = []byte("\n")
+			}
+			fmt.Fprintf(&b, "%s %s", name, text)
 		}
 	}
 	return b.String()

@@ -90,6 +90,8 @@ var forms = []form{
 		"tested by make e2e and in internal/agent"},
 	{target: "e2e-node", elsewhere: "needs mmdebstrap and builds Kubernetes; the lab's node is tested in test/lab/boot"},
 	{target: "e2e-node-hard", elsewhere: "as e2e-node"},
+	{target: "e2e-tutorial", elsewhere: "as e2e-node"},
+	{target: "e2e-autoscaler", elsewhere: "builds Kubernetes for half an hour, and KEDA"},
 	{target: "sidecar-image", elsewhere: "make e2e-kubernetes runs it; make image writes the same"},
 	{target: "agent-image", elsewhere: "make e2e runs it; make image writes the same"},
 	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller and " +

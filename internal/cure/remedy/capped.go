@@ -27,7 +27,7 @@ func (r Request) viaSchedExt(can bool) bool {
 // once when the scheduler is gone, for whatever reason.
 func (p *planner) capped() error {
 	if !p.f.SchedExt.Can {
-		return p.refuse("it cannot be narrowed by sched_ext: "+p.f.SchedExt.Why, "use --via cpuset, or --via auto")
+		return p.refuse("it cannot be narrowed by sched_ext: "+p.f.SchedExt.Why, "--via auto uses a cpuset where it must")
 	}
 	if p.r.Burst > 0 || p.r.Period > 0 || p.r.Immovable || p.r.Reserve != nil {
 		return p.refuse("a cap of sched_ext has no burst, no period and no CPUs of its own",

@@ -16,8 +16,8 @@ const (
 	PlanPath = Dir + "/plan.json"
 	// InitPath is the program that follows the plan, on a node: there it is not the first process.
 	InitPath = Dir + "/init"
-	// SpeedPath has the calibration as Speed, for the steps; there is none without one.
-	SpeedPath = "/lab/speed.json"
+	// SpeedPath has the calibration as Speed, for the steps; there is none without one. A node's Dir is read-only.
+	SpeedPath = "/run/unthrottle-lab-speed.json"
 	OutDir    = "/out" // files left here return to the host
 	PortName  = "unthrottle.lab"
 )

@@ -67,6 +67,8 @@ func cpusCell(o *observe.Observation) string {
 
 func byCell(o *observe.Observation) string {
 	switch {
+	case o.Container.Pod != "" && o.ThrottledBy == cgroup.Parent(o.Container.Group.Path):
+		return "pod"
 	case o.ThrottledBy != "":
 		return shownText(o.ThrottledBy)
 	case o.StoppedHigh == nil, *o.StoppedHigh > 0:

@@ -3,17 +3,20 @@ package ls
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
 
 // Options of Write.
 type Options struct {
-	// Wide adds the columns from PATH on.
+	// Wide adds the columns from PATH on, and the lines of units and cgroups that are idle.
 	Wide bool
 	// Width is that of the terminal in columns; names and paths are cut to fit it. 0: nothing is cut.
 	Width int
@@ -21,8 +24,6 @@ type Options struct {
 	Color bool
 	// ASCII is for a terminal without other characters.
 	ASCII bool
-	// NoHeader leaves out the header and the footnotes: one line per container and nothing else.
-	NoHeader bool
 }
 
 // Stopped time per second from which a line is marked.
@@ -31,10 +32,17 @@ const (
 	alarm   = 0.05
 )
 
+// noUse are CPUs that read 0.00.
+const noUse = 0.005
+
 // Write writes one line per container, worst first: by stopped time (its upper bound, as a share of the window), then by
-// the share of throttled periods, then by name. "-" is what was not measured; footnotes say what and why.
+// the share of throttled periods, then by name. "-" is what was not measured; footnotes say what and why. Idle units and cgroups
+// are only counted.
 func Write(w io.Writer, observations []observe.Observation, o Options) error {
-	sorted := worstFirst(observations)
+	sorted, all := worstFirst(observations), len(observations)
+	if !o.Wide {
+		sorted = slices.DeleteFunc(sorted, idle)
+	}
 	p := page.New(page.Style{Width: cmp.Or(o.Width, page.Unbounded), ASCII: o.ASCII, Color: o.Color}, 0, 0)
 	rows := make([]*observe.Observation, len(sorted))
 	for i := range sorted {
@@ -42,15 +50,24 @@ func Write(w io.Writer, observations []observe.Observation, o Options) error {
 	}
 	t := table.Of(columns(o.Wide), rows)
 	t.Fit(o.Width)
-	t.Write(p, !o.NoHeader)
-	if !o.NoHeader {
-		t.Missing(p)
-		footnotes(p, sorted)
-		if o.Wide {
-			p.Paragraph(throttledTimeColumn + " is the kernel's own figure: a sum over CPUs, no wall time.")
-		}
+	t.Write(p, true)
+	t.Missing(p)
+	if n := all - len(sorted); n > 0 {
+		fmt.Fprintf(p, "and %s without a limit that used no CPU time: see -o wide\n", text.CountOf(n, "unit or cgroup", "units and cgroups"))
+	}
+	footnotes(p, sorted)
+	if o.Wide {
+		p.Paragraph(throttledTimeColumn + " is the kernel's own figure: a sum over CPUs, no wall time.")
 	}
 	return p.Send(w)
+}
+
+// idle reports whether a unit or a cgroup that is no container has no limit and did nothing. A host with systemd has dozens: its
+// mounts, slices and waiting services.
+func idle(o observe.Observation) bool {
+	plain := o.Container.Runtime == "" || o.Container.Runtime == container.Systemd
+	return plain && o.Container.Pod == "" && o.LimitCPUs == nil && o.UsedCPUs != nil && *o.UsedCPUs < noUse &&
+		(o.StoppedHigh == nil || *o.StoppedHigh == 0)
 }
 
 // worstFirst is a copy, worst first.

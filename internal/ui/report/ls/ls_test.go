@@ -62,7 +62,7 @@ func written(t *testing.T, observations []observe.Observation, o Options) string
 
 func TestWrite(t *testing.T) {
 	want := `NAME       LIMIT  USED  THROTTLED       STOPPED  CPUS  BY
-shop/cart    0.2  0.20        0/0  204-815 ms/s  0-3   /kubepods/podx
+shop/cart    0.2  0.20        0/0  204-815 ms/s  0-3   pod
 batch        0.5  0.50       1/10      4.0 ms/s  0     self
 fine        none  0.01        0/0        0 ms/s  0-1   none
 blind          -     -          -             -  -     -
@@ -76,15 +76,33 @@ Not measured:
 }
 
 func TestWide(t *testing.T) {
-	got := written(t, examples(), Options{Wide: true, NoHeader: true})
-	first, _, _ := strings.Cut(got, "\n")
-	want := []string{"shop/cart", "0.2", "0.20", "0/0", "204-815", "ms/s", "0-3", "/kubepods/podx", "/kubepods/podx/c", "cart-0",
+	first := strings.Split(written(t, examples(), Options{Wide: true}), "\n")[1]
+	want := []string{"shop/cart", "0.2", "0.20", "0/0", "204-815", "ms/s", "0-3", "pod", "/kubepods/podx/c", "cart-0",
 		"shop", "Burstable", "shop/cart", "cart:2", "containerd", "none", "none", "815", "ms"}
 	if diff := cmp.Diff(want, strings.Fields(first)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if strings.Contains(got, "Not measured") || strings.Contains(got, "NAME") || strings.Count(got, "\n") != 4 {
-		t.Errorf("more than one line per container:\n%s", got)
+}
+
+// Units and cgroups without a limit that do nothing are counted; an idle container has its line, and so has what could not be
+// measured.
+func TestIdle(t *testing.T) {
+	all := examples()
+	idle := all[1]
+	idle.UsedCPUs = new(0.004)
+	mount := idle
+	mount.Container.Name, mount.Container.Runtime = "tmp.mount", container.Systemd
+	inPod := idle
+	inPod.Container.Name, inPod.Container.Runtime = "web", container.Containerd
+	got := written(t, append(all, idle, mount, inPod), Options{})
+	for _, want := range []string{"\nfine ", "\nblind ", "\nweb ", "\nand 2 units and cgroups without a limit that used no CPU time: see -o wide\n"} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, got)
+		}
+	}
+	if wide := written(t, append(all, idle, mount, inPod), Options{Wide: true}); !strings.Contains(wide, "\ntmp.mount ") ||
+		strings.Contains(wide, "see -o wide") {
+		t.Errorf("wide: %s", wide)
 	}
 }
 

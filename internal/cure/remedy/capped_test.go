@@ -107,7 +107,7 @@ func TestNarrowBySchedExtRefused(t *testing.T) {
 		f.SchedExt = hoststate.SchedExt{Why: "the kernel has no sched_ext"}
 		for want, r := range map[string]Request{
 			"the kernel has no sched_ext; --via auto uses a cpuset": {Kind: Narrow, Via: ViaSchedExt},
-			"a cpuset has whole CPUs only":                  {Kind: Narrow, Via: ViaAuto, Cap: 1.5},
+			"a cpuset has whole CPUs only":                          {Kind: Narrow, Via: ViaAuto, Cap: 1.5},
 		} {
 			if refused := refusal(t, f, target, r); !strings.Contains(refused.Error(), want) {
 				t.Errorf("%v, want %q", refused, want)

@@ -16,10 +16,11 @@ cpuManagerPolicyOptions: {strict-cpu-reservation: "true", distribute-cpus-across
 featureGates: {CPUManagerPolicyAlphaOptions: true}
 `
 
-// exclusive gets a CPU of its own, which the kubelet gives it without a quota (DisableCPUQuotaWithExclusiveCPUs).
+// exclusive gets a CPU of its own, which the kubelet gives it without a quota (DisableCPUQuotaWithExclusiveCPUs). It rests: an
+// emulated CPU that computes takes one of the host's, which the control plane needs.
 func exclusive(name string) otherPod {
 	const all = "{cpu: 1, memory: 16Mi}"
-	return otherPod{name: name, requests: all, limits: all}
+	return otherPod{name: name, requests: all, limits: all, command: "while :; do sleep 1; done"}
 }
 
 // wide has a limit with a fraction, above one CPU, as a hybrid needs it.

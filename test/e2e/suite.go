@@ -63,14 +63,14 @@ type said struct {
 // patience is for how long a program may run; on emulated CPUs loading the probe alone can take a minute.
 func (s *suite) patience() time.Duration {
 	if s.units {
-		return 15 * time.Minute
+		return 6 * time.Minute
 	}
 	return 2 * time.Minute
 }
 
 // timeout is the flag by which kubectl and helm give up before we do: what is not there after some minutes does not come.
 func (s *suite) timeout() string {
-	return "--timeout=" + min(s.patience()-10*time.Second, 6*time.Minute).String()
+	return "--timeout=" + (s.patience() - 10*time.Second).String()
 }
 
 // run runs a program to its end, at most as long as patience allows. Stopping needs it after an interrupt too.
@@ -82,10 +82,23 @@ func (s *suite) run(stdin io.Reader, env []string, name string, args ...string) 
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = stdin, &out, &complaints, append(os.Environ(), env...)
 	err := cmd.Run()
 	got := said{cmd.ProcessState.ExitCode(), out.String(), complaints.String()}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w after %v; meanwhile most CPU time went to:\n%s", err, s.patience(), busiest())
+	}
 	if err != nil {
 		return got, fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(name), strings.Join(args, " "), err, got.out, got.errors)
 	}
 	return got, nil
+}
+
+// busiest are the processes that have used the most CPU time for their age, with what each waits for.
+func busiest() string {
+	out, err := exec.Command("ps", "-eo", "pid,ppid,stat,wchan:24,time,pcpu,args", "--sort=-pcpu", "--columns=160").CombinedOutput()
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.SplitN(string(out), "\n", 16)
+	return strings.Join(lines[:len(lines)-1], "\n")
 }
 
 // ask runs a program and returns the last line that it printed.

@@ -374,7 +374,7 @@ $(ADAPTERS)/keda-operator:
 	@rm -rf .cache/adapters && mkdir -p $(ADAPTERS)
 	@CGO_ENABLED=0 nice $(GO) -C tools/prometheus-adapter build -trimpath -ldflags '-s -w' -o $(abspath $(ADAPTERS))/adapter \
 	  sigs.k8s.io/prometheus-adapter/cmd/adapter
-	@cp -r "$$($(GO) -C tools/keda list -m -f '{{.Dir}}' github.com/kedacore/keda/v2)/config/crd/bases" $(ADAPTERS)/crd
+	@cp -r --no-preserve=mode "$$($(GO) -C tools/keda list -m -f '{{.Dir}}' github.com/kedacore/keda/v2)/config/crd/bases" $(ADAPTERS)/crd
 	@for name in adapter operator; do CGO_ENABLED=0 nice $(GO) -C tools/keda build -trimpath -ldflags '-s -w' \
 	  -o $(abspath $(ADAPTERS))/keda-$$name github.com/kedacore/keda/v2/cmd/$$name; done
 

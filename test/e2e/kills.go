@@ -78,7 +78,8 @@ func (s *suite) killed(k *cluster, p *cart, o chartOptions, rounds int, seed uin
 			err = eventually(func() error { return s.asJournal(k, p, limit) })
 		}
 		s.check(fmt.Sprintf("%s%2d: SIGKILL of %s during %s", title, round+1, victim, work),
-			errors.Join(err, equal("the other pod's settings", newSettings(other).read(), untouched), s.sameContainer(k, p)))
+			errors.Join(err, equal("the other pod's settings", newSettings(other).read(), untouched),
+				eventually(func() error { return s.sameContainer(k, p) })))
 	}
 	s.check(title+"nothing is left in the end", errors.Join(s.changeCart(k, p, "restore", ""), s.changeCart(k, p, "resize", "40000"),
 		equal("settings", p.kernel.read(), resizedTo(p.before)), equal("the pod's settings", p.pod.read(), resizedTo(p.podBefore))))

@@ -44,7 +44,7 @@ func agentsMetrics(t *testing.T, pods func() []string, began time.Time) (host st
 
 // wantedSample is a line of Prometheus' format: what a pod has wanted in so much time.
 func wantedSample(pod string, within time.Duration) string {
-	return fmt.Sprintf("unthrottle_container_wanted_cpu_seconds_total{id=%q, namespace=\"shop\", pod=%q, container=\"app\"} %f",
+	return fmt.Sprintf("unthrottle_container_wanted_cpu_seconds_total{id=%q,namespace=\"shop\",pod=%q,container=\"app\"} %f",
 		"/"+pod, pod, wanted*within.Seconds())
 }
 
@@ -57,7 +57,7 @@ func (s *server) startPrometheus(bin string, pods func() []string) string {
 	past.WriteString("# TYPE unthrottle_container_wanted_cpu_seconds counter\n")
 	for _, pod := range pods() {
 		for at := began; at.Before(time.Now()); at = at.Add(15 * time.Second) {
-			sample := strings.Replace(wantedSample(pod, at.Sub(began)), "{", `{job="unthrottle", instance="agents", `, 1)
+			sample := strings.Replace(wantedSample(pod, at.Sub(began)), "{", `{job="unthrottle",instance="agents",`, 1)
 			fmt.Fprintf(&past, "%s %d\n", sample, at.Unix())
 		}
 	}
@@ -98,8 +98,7 @@ func (s *server) startAdapter(bin, prometheus, config string) (port int, p *proc
 	s.write("adapter.yaml", config)
 	port = freePorts(s.t, 1)[0]
 	return port, start(s.t, s.dir, "adapter", exec.Command(filepath.Join(bin, "adapter"), append(s.served(port),
-		"--config="+s.file("adapter.yaml"), "--prometheus-url="+prometheus, "--metrics-relist-interval="+scrapeEvery.String(),
-		"--lister-kubeconfig="+s.kubeconfig(adminToken))...))
+		"--config="+s.file("adapter.yaml"), "--prometheus-url="+prometheus, "--metrics-relist-interval="+scrapeEvery.String())...))
 }
 
 // startKEDA starts KEDA's operator and its adapter, and returns the adapter's port.
@@ -116,7 +115,8 @@ func (s *server) startKEDA(bin string) (port int, operator, adapter *process) {
 		}
 		s.makes(name, docs(s.t, text))
 	}
-	environment := append(os.Environ(), "KUBECONFIG="+s.kubeconfig(adminToken), "POD_NAMESPACE=unthrottle", "WATCH_NAMESPACE=")
+	environment := append(os.Environ(), "KUBECONFIG="+s.kubeconfig(adminToken), "POD_NAMESPACE=unthrottle", "WATCH_NAMESPACE=",
+		"KEDA_CLUSTER_OBJECT_NAMESPACE=unthrottle")
 	ports := freePorts(s.t, 2)
 	metrics := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	run := exec.Command(filepath.Join(bin, "keda-operator"), "--cert-dir="+s.file("front"), "--metrics-service-bind-address="+metrics,
@@ -134,7 +134,7 @@ func (s *server) served(port int) []string {
 	config := s.kubeconfig(adminToken)
 	return []string{"--secure-port=" + fmt.Sprint(port), "--bind-address=127.0.0.1", "--tls-cert-file=" + s.file("front/tls.crt"),
 		"--tls-private-key-file=" + s.file("front/tls.key"), "--authentication-kubeconfig=" + config,
-		"--authorization-kubeconfig=" + config}
+		"--authorization-kubeconfig=" + config, "--lister-kubeconfig=" + config}
 }
 
 // writeFront makes the certificate by which the API server, the servers behind it and KEDA's programs know each other, in the

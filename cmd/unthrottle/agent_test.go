@@ -220,7 +220,7 @@ func TestAgentObservesOnly(t *testing.T) {
 // moves newcomers off the CPUs, survives SIGKILL without losing anything, and
 // leaves alone what its rules do not name.
 func TestAgentAppliesByRules(t *testing.T) {
-	require.Alone(t, "a CPU of its own: another test's pin would leave none")
+	require.Alone(t, ownCPU)
 	require.EachCgroup(t, "an agent looks and writes")
 	tr := cgrouptest.New(t)
 	busy, other := tr.Make("busy"), tr.Make("other")

@@ -13,7 +13,7 @@ import (
 // refused with the reason and the way out, beforehand and in a dry run, and
 // nothing is written.
 func TestRealtimeWithoutRuntime(t *testing.T) {
-	require.Alone(t, "a CPU of its own: another test's pin would leave none")
+	require.Alone(t, ownCPU)
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.3)

@@ -211,7 +211,7 @@ func putBack(t *testing.T, tr *cgrouptest.Tree) {
 // The whole journey on one container: see it, plan, apply, see it gone, put it
 // back byte by byte.
 func TestSeeApplyRestore(t *testing.T) {
-	require.Alone(t, "a CPU of its own: another test's pin would leave none")
+	require.Alone(t, ownCPU)
 	require.EachCgroup(t, "the files that are read and written")
 	tr := cgrouptest.New(t)
 	busy, quiet := tr.Make("pod/busy"), tr.Make("pod/quiet")
@@ -329,7 +329,7 @@ func TestTheAncestorIsNamed(t *testing.T) {
 }
 
 func TestFix(t *testing.T) {
-	require.Alone(t, "a CPU of its own: another test's pin would leave none")
+	require.Alone(t, ownCPU)
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.3)

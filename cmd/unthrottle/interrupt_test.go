@@ -18,6 +18,9 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
+// ownCPU is why a test that pins runs alone.
+const ownCPU = "a CPU of its own: another test's pin would leave none"
+
 // interrupted is a fix under way. It has applied its remedy and now looks at
 // the effect, through a latency source that does not answer.
 type interrupted struct {
@@ -89,7 +92,7 @@ func (i interrupted) end(t *testing.T) string {
 
 // Ctrl-C, SIGTERM and SIGHUP undo what was applied, and say so.
 func TestInterruptUndoes(t *testing.T) {
-	require.Alone(t, "a CPU of its own: another test's pin would leave none")
+	require.Alone(t, ownCPU)
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)
@@ -110,7 +113,7 @@ func TestInterruptUndoes(t *testing.T) {
 // A second Ctrl-C ends it at once, though undoing waits for the journal's lock,
 // which is the test's. Restore then undoes the pin. A second hang-up does nothing.
 func TestASecondInterruptLeavesItForRestore(t *testing.T) {
-	require.Alone(t, "a CPU of its own: another test's pin would leave none")
+	require.Alone(t, ownCPU)
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)

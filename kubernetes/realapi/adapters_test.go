@@ -167,13 +167,6 @@ func (s *server) writeFront() {
 	s.write("front/tls.key", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})))
 }
 
-func (s *server) write(name, text string) {
-	s.t.Helper()
-	if err := os.WriteFile(s.file(name), []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // usedMetrics stands for the metrics server: it answers metrics.k8s.io with all of the limit for each pod of a Deployment, and
 // returns its port.
 func usedMetrics(t *testing.T, podsOf func(selector string) []string) (port int) {

@@ -1,8 +1,9 @@
 // Package realapi has tests of unthrottle-kubernetes and of the chart's objects on a real API server of Kubernetes.
 //
-// They start etcd and kube-apiserver on loopback, in a folder of their own, and stop them; the autoscaler's starts
-// kube-controller-manager too. The variable UNTHROTTLE_KUBERNETES_BIN names the folder with these programs; without it the
-// tests are skipped. `make e2e-policies` builds the programs and runs the tests.
+// They start etcd and kube-apiserver on loopback, in a folder of their own, and stop them. The variable
+// UNTHROTTLE_KUBERNETES_BIN names the folder with these programs; without it the tests are skipped. `make e2e-policies` builds
+// the programs and runs the tests. The autoscaler's test starts kube-controller-manager, Prometheus, its adapter and KEDA too:
+// UNTHROTTLE_ADAPTERS_BIN names the folder with the last three, and `make e2e-autoscaler` runs it.
 //
 // The objects are those of packaging/chart/golden, which are what helm makes of the chart (make e2e). So the service account has
 // the chart's rights and no others. The recommender's objects are those of examples/kubernetes/recommender.yaml. The definition of

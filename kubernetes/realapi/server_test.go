@@ -156,15 +156,9 @@ func newServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{
-		"sa.key":     pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
-		"sa.pub":     pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
-		"tokens.csv": []byte(adminToken + `,admin,admin,"system:masters"` + "\n"),
-	} {
-		if err := os.WriteFile(s.file(name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.write("sa.key", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})))
+	s.write("sa.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})))
+	s.write("tokens.csv", adminToken+`,admin,admin,"system:masters"`+"\n")
 	s.writeFront()
 	etcd, peers := fmt.Sprintf("http://127.0.0.1:%d", s.etcdPort), fmt.Sprintf("http://127.0.0.1:%d", s.peerPort)
 	start(t, s.dir, "etcd", exec.Command(filepath.Join(bin, "etcd"), "--name", "e", "--data-dir", s.file("etcd"),
@@ -190,6 +184,14 @@ func newServer(t *testing.T) *server {
 }
 
 func (s *server) file(name string) string { return filepath.Join(s.dir, name) }
+
+// write writes a file of the test's folder.
+func (s *server) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(s.file(name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
 
 // startAPI starts the API server, again if it was killed, and waits until it is ready.
 func (s *server) startAPI() {

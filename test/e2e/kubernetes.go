@@ -91,7 +91,7 @@ const (
 	askClient   = "client --for 20s   # "
 )
 
-// progress matches what a command says while a step takes long, which on a terminal makes place for its answer.
+// progress matches what a command says while a step takes long. On a terminal the answer replaces it.
 var progress = regexp.MustCompile(` goes on, for .* so far`)
 
 // write writes what was printed, without progress.

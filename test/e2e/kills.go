@@ -23,21 +23,28 @@ func (s *suite) victims(k *cluster) map[string]func() error {
 	unit := func(name string) func() error {
 		return func() error { return s.systemctl("kill", "--kill-whom=main", "-s", "KILL", name) }
 	}
+	process := func(find func() (int, error)) func() error {
+		return func() error {
+			return eventually(func() error { // the one before may just have been killed
+				pid, err := find()
+				if err != nil {
+					return err
+				}
+				return syscall.Kill(pid, syscall.SIGKILL)
+			})
+		}
+	}
 	return map[string]func() error{
 		"kubelet": unit("kubelet"), "containerd": unit(k.containerd.folder + "-containerd"), "kube-apiserver": unit("kube-apiserver"),
-		"agent": func() error {
-			pid, err := s.agentProcess(k)
-			return errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
-		},
-		"policies": func() error {
+		"agent": process(func() (int, error) { return s.agentProcess(k) }),
+		"policies": process(func() (int, error) {
 			id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o",
 				`jsonpath={.items[0].status.containerStatuses[?(@.name=="policies")].containerID}`)
 			if err != nil {
-				return err
+				return 0, err
 			}
-			pid, err := s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
-			return errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
-		},
+			return s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
+		}),
 	}
 }
 

@@ -180,6 +180,9 @@ func (s *suite) mainProcess(k *cluster, id string) (pid int, err error) {
 	if err == nil {
 		_, err = fmt.Sscan(got, &pid)
 	}
+	if err == nil && pid <= 0 { // a signal to 0 is for all of our own process group
+		err = fmt.Errorf("container %s has no process", id)
+	}
 	return pid, err
 }
 

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -80,15 +82,26 @@ func (s *suite) run(stdin io.Reader, env []string, name string, args ...string) 
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, complaints bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = stdin, &out, &complaints, append(os.Environ(), env...)
+	var meanwhile string
+	cmd.Cancel, cmd.WaitDelay = func() error { meanwhile = busiest(); return s.giveUp(cmd) }, 30*time.Second
 	err := cmd.Run()
 	got := said{cmd.ProcessState.ExitCode(), out.String(), complaints.String()}
 	if ctx.Err() != nil {
-		err = fmt.Errorf("%w after %v; meanwhile most CPU time went to:\n%s", err, s.patience(), busiest())
+		err = fmt.Errorf("%w after %v; meanwhile most CPU time went to:\n%s", err, s.patience(), meanwhile)
 	}
 	if err != nil {
 		return got, fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(name), strings.Join(args, " "), err, got.out, got.errors)
 	}
 	return got, nil
+}
+
+// giveUp ends a program that had its time. One of ours that it runs in a pod is asked first where it waits.
+func (s *suite) giveUp(cmd *exec.Cmd) error {
+	if i := slices.Index(cmd.Args, "unthrottle"); s.units && i > 0 {
+		_ = exec.Command("pkill", "-QUIT", "-f", "^"+regexp.QuoteMeta(strings.Join(cmd.Args[i:], " "))).Run()
+		return nil
+	}
+	return cmd.Process.Kill()
 }
 
 // busiest are the processes that have used the most CPU time for their age, with what each waits for.

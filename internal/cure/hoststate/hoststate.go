@@ -34,7 +34,7 @@ type Facts struct {
 	// Drift is where values are no longer ours (apply.Drift); only cgroups
 	// that are gone, or whose path another cgroup has now, count here.
 	Drift []txn.DriftItem
-	// Claims are CPUs that others gave out or took, beside what Sets tell.
+	// Claims are of programs that give out CPUs and write cpusets when they do, beside what Sets tell.
 	Claims []Claim
 	// Systemd: it runs here. Group.Unit tells what it owns, where it could be
 	// asked.

@@ -144,7 +144,8 @@ func siblings(m topology.Machine, own cpuset.CPUSet) cpuset.CPUSet {
 
 // float chooses CPUs for one that shares them: the least loaded ones of one NUMA
 // node if one has as many. The reserve is left out as long as there are enough
-// without it.
+// without it, and so are CPUs that others are confined to: the target may run on
+// those too, as all pods do that a kubelet with the static policy gave no CPUs.
 func (p *planner) float(targetCpuset targetCpuset, n int) (chosen, error) {
 	state, taken := p.around(targetCpuset)
 	c := placement.Container{Name: p.target.Group.Path, CPUs: float64(n), Class: placement.Floating}
@@ -152,6 +153,10 @@ func (p *planner) float(targetCpuset targetCpuset, n int) (chosen, error) {
 	few := new(placement.TooFewError)
 	if errors.As(err, &few) {
 		state.Reserved = cpuset.New()
+		placed, err = placement.PlaceBeside(state, p.spare(state, taken), c)
+	}
+	if errors.As(err, &few) {
+		state.Unavailable = state.Unavailable.Difference(p.unclaimed(targetCpuset))
 		placed, err = placement.PlaceBeside(state, p.spare(state, taken), c)
 	}
 	if errors.As(err, &few) {

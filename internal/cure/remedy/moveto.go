@@ -162,7 +162,8 @@ func (m *mover) possible(with []string) error {
 	}
 	partners := m.f.cpusetsOf(with)
 	for _, claim := range m.unavailable(targetCpuset{path: m.set}) {
-		if bad := claim.CPUs.Intersection(m.taken); !bad.IsEmpty() && !partners[claim.Pinned] {
+		mayShare := claim.Shares && !m.exclusive
+		if bad := claim.CPUs.Intersection(m.taken); !bad.IsEmpty() && !partners[claim.Pinned] && !mayShare {
 			return m.refuse(fmt.Sprintf("CPUs %s are not free: %s has them", bad, claim.By), "plan again")
 		}
 	}

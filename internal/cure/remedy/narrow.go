@@ -146,19 +146,21 @@ func (p *planner) narrowBurst(limit float64, limited bool, n int) error {
 		return p.refuse(noBurst, "leave --burst out")
 	case p.r.Period > 0:
 		return p.refuse("with a burst the period stays as it is", "give one of --burst and --period")
-	case !limited || wholeCPUs(limit, n):
+	case !limited || p.keptByCPUSet(limit, n):
 		return p.refuse("a burst needs a quota that stays, and narrow keeps none of a limit of whole CPUs", "leave --burst out")
 	}
 	return p.noSpare(limit)
 }
 
-// wholeCPUs tells whether so many CPUs keep a limit by themselves.
-func wholeCPUs(limit float64, n int) bool { return math.Abs(limit-float64(n)) < epsilon }
+// keptByCPUSet tells whether a cpuset of so many CPUs keeps a limit by itself.
+func (p *planner) keptByCPUSet(limit float64, n int) bool {
+	return math.Abs(limit-float64(n)) < epsilon && p.cpusetByKubelet() == ""
+}
 
 // narrowLimits takes the target's quota off, or shortens its period or gives it a
 // burst, and does the same to the ancestors' quotas that may bind.
 func (p *planner) narrowLimits(limit float64, n int) {
-	whole := wholeCPUs(limit, n)
+	whole := p.keptByCPUSet(limit, n)
 	own, hasOwn := p.f.Groups[p.target.Group.Path].Limit.CPUs()
 	switch {
 	case hasOwn && whole:

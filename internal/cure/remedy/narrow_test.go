@@ -1,8 +1,10 @@
 package remedy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"k8s.io/utils/cpuset"
@@ -189,6 +191,58 @@ func TestNarrowStaysWithinItsParent(t *testing.T) {
 		h.apply(p) // which fails where the kernel refuses it
 		if other.Parameters[paramCPUs] != "1" || p.Parameters[paramCPUs] != "0" {
 			t.Errorf("the other one on %s, the target on %s, which may use 0", other.Parameters[paramCPUs], p.Parameters[paramCPUs])
+		}
+	})
+}
+
+// A kubelet with the static policy confines each container that got no CPUs to those that are left. What it writes over a
+// narrow is written again, unless it gave the CPU to another container.
+func TestNarrowBesideKubelet(t *testing.T) {
+	onEach(t, "0-3", func(t *testing.T, h *host, target container.Container) {
+		kubelet := func(gave, left string) {
+			state := fmt.Sprintf(`{"policyName":"static","defaultCpuSet":%q,"entries":{"uid":{"store":%q}}}`, left, gave)
+			h.root["var/lib/kubelet/cpu_manager_state"] = &fstest.MapFile{Data: []byte(state)}
+			for _, path := range []string{"/a/web", "/a/db"} {
+				h.write(cgroup.CPUSet, path, cgroup.FileCPUs, left)
+			}
+		}
+		kubelet("1", "2-3")
+		h.limit("/a/web", 1)
+		for uid, want := range map[string]string{"": "the cpuset /a/db has 2-3", "11111111": `the kubelet's "static" policy may write`} {
+			target.PodUID = uid
+			if refused := refusal(t, h.facts(), target, Request{Kind: Pin}); !strings.Contains(refused.Error(), want) {
+				t.Errorf("a pin: %v, want %q", refused, want)
+			}
+		}
+		target.PodUID = "11111111"
+		p := must(t)(Make(h.facts(), target, Request{Kind: Narrow}))
+		h.apply(p)
+		got := p.Parameters[paramCPUs]
+		other, ok := map[string]string{"2": "3", "3": "2"}[got]
+		if !ok {
+			t.Fatalf("it is on %s, want one of 2 and 3", got)
+		}
+		if l, err := cgroup.ReadLimit(h.k, "/a/web"); err != nil || !l.Limited() {
+			t.Errorf("its limit is %+v (%v), and the kubelet may write another cpuset", l, err)
+		}
+		id := h.heldFor("/a/web").ID
+		kubelet("1", "2-3")
+		plans, err := Reassert(h.facts(), []string{id})
+		if err != nil || len(plans) != 1 || len(plans[0].Changes) != 1 {
+			t.Fatalf("%+v (%v), want its CPU written again", plans, err)
+		}
+		kubelet("1,"+got, other)
+		if _, err := Reassert(h.facts(), []string{id}); err == nil || !strings.Contains(err.Error(), "the kubelet's") {
+			t.Errorf("its CPU is another container's: %v", err)
+		}
+		f := h.facts()
+		f.Load = map[int]float64{0: 0, 1: 1, 2: 0.5, 3: 0.5}
+		used := 0.5
+		g := f.Groups["/a/web"]
+		g.UsedCPUs = &used
+		f.Groups["/a/web"] = g
+		if move, ok := Respread(f, id); !ok || move.To.String() != other {
+			t.Errorf("%+v, want a move to %s", move, other)
 		}
 	})
 }

@@ -101,10 +101,22 @@ func (p *planner) pinnedCpuset() (targetCpuset, error) {
 	if err != nil {
 		return targetCpuset, err
 	}
+	if by := p.cpusetByKubelet(); by != "" {
+		return targetCpuset, p.refuse(by+" may write another cpuset at any time, and a pin has no quota",
+			"make it a Guaranteed pod with whole CPUs, which gets CPUs of its own from the kubelet, or try --remedy narrow")
+	}
 	if err := p.crowdedAncestors(targetCpuset); err != nil {
 		return targetCpuset, err
 	}
 	return targetCpuset, p.insideTarget(targetCpuset)
+}
+
+// cpusetByKubelet names the kubelet that gives out CPUs, and may write another cpuset over the target's at any time; "": none does.
+func (p *planner) cpusetByKubelet() string {
+	if p.target.PodUID == "" || len(p.f.Claims) == 0 {
+		return ""
+	}
+	return p.f.Claims[0].By
 }
 
 // pinnedTo notes what the target has alone, and what idles for it.

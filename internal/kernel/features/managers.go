@@ -28,7 +28,7 @@ func readManagers(root fs.FS) []Manager {
 		m := Manager{
 			Name:     "kubelet " + kubelet.Policy + " policy",
 			Evidence: kubelet.File,
-			Means:    "the CPUs it gave to containers are unavailable for pin; it rewrites cpusets of pods every 10 s",
+			Means:    "pods cannot be pinned, since it may write their cpusets at any time; the CPUs it gave to containers are unavailable",
 		}
 		if kubelet.Err != nil {
 			m.Name = "kubelet CPU manager"

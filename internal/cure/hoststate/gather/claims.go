@@ -20,7 +20,7 @@ import (
 // its pod's quota from being lifted, or not.
 const pauseComm = "pause"
 
-// claims are the CPUs, of all of the host, that others on it gave out. A manager whose state is not known has them all.
+// claims are the CPUs, of all of the host, that others on it gave out: none yet, or all where a manager's state is not known.
 func claims(root fs.FS, set cpuset.CPUSet) []hoststate.Claim {
 	var found []hoststate.Claim
 	for _, kubelet := range offers.ReadKubelets(root) {
@@ -29,9 +29,7 @@ func claims(root fs.FS, set cpuset.CPUSet) []hoststate.Claim {
 			by = fmt.Sprintf("the kubelet, whose %s is not known (%s),", text.EscapePath(kubelet.File),
 				text.Sanitize(kubelet.Err.Error(), 300))
 		}
-		if owns := kubelet.Owns(set); !owns.IsEmpty() {
-			found = append(found, hoststate.Claim{CPUs: owns, By: by})
-		}
+		found = append(found, hoststate.Claim{CPUs: kubelet.Owns(set), By: by})
 	}
 	return found
 }

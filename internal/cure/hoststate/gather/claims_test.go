@@ -11,7 +11,8 @@ import (
 func TestKubeletClaims(t *testing.T) {
 	for state, want := range map[string]string{
 		`{"policyName":"static","entries":{"uid":{"web":"1-2","db":"3"}}}`: `1-3 the kubelet's "static" policy`,
-		`{"policyName":"static","entries":{}}`:                             "",
+		`{"policyName":"static","entries":{}}`:                             ` the kubelet's "static" policy`,
+		`{"policyName":"none"}`:                                            "",
 		`{"policyName":`:                                                   "0-7 the kubelet, whose /var/lib/kubelet/cpu_manager_state is not known (it has an unexpected format",
 	} {
 		got := ""

@@ -27,7 +27,8 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// observedLeast is for how long a probe is watched before anything is said of a day.
+	// observedLeast is for how long a probe is watched before anything is said of a day, unless the container was restarted
+	// and stops that were seen fail the probe as often in a row as it takes: one that is restarted again and again hardly runs.
 	observedLeast = 10 * time.Minute
 	// missesADay make a finding, of the slower answer and by the least figure.
 	missesADay = 1
@@ -248,7 +249,7 @@ func (p *podProbes) findings(now time.Time) []answers.ProbeFinding {
 	defer p.mu.Unlock()
 	for _, c := range p.containers {
 		for i := range c.probes {
-			if f, ok := c.finding(&c.probes[i], p.rows, now); ok {
+			if f, ok := c.finding(&c.probes[i], p.rows && p.byCgroup[c.cgroup] == c, now); ok {
 				found = append(found, f)
 			}
 		}
@@ -264,12 +265,14 @@ func (p *podProbes) findings(now time.Time) []answers.ProbeFinding {
 // slower is what a finding says of the slower answer.
 func slower(f answers.ProbeFinding) answers.ProbeAnswer { return f.Answers[len(f.Answers)-1] }
 
+// finding is what is to be said of a probe. Without rows of a container that runs nothing is known since the last one.
 func (c *probedContainer) finding(w *watchedProbe, rows bool, now time.Time) (answers.ProbeFinding, bool) {
-	observed := w.watch.Observed()
+	observed, figures, hour := w.watch.Observed(), w.watch.Figures(), c.worstHour(now)
 	if rows && observed > 0 { // a container that idles has no rows, and no stops
 		observed += max(0, now.Sub(c.lastRow))
 	}
-	if observed < observedLeast {
+	restarted := hour != nil && len(hour.Restarts) > 0 && figures[len(figures)-1].FailuresLow >= 1
+	if observed < observedLeast && !restarted {
 		return answers.ProbeFinding{}, false
 	}
 	low, high := w.watch.Lowest()
@@ -278,12 +281,12 @@ func (c *probedContainer) finding(w *watchedProbe, rows bool, now time.Time) (an
 		UID: text.Sanitize(c.told.UID, maxLabel), Container: text.Sanitize(c.told.Container, maxLabel), Probe: w.spec,
 		ObservedSeconds: observed.Seconds(), LowestRunningSeconds: [2]float64{low.Seconds(), high.Seconds()}}
 	days := observed.Seconds() / day.Seconds()
-	for i, of := range w.watch.Figures() {
+	for i, of := range figures {
 		f.Answers = append(f.Answers, answers.ProbeAnswer{TakesSeconds: w.takes[i].Seconds(),
 			MissesPerDay:   [2]float64{of.MissesLow / days, of.MissesHigh / days},
 			FailuresPerDay: [2]float64{of.FailuresLow / days, of.FailuresHigh / days}})
 	}
-	f.WorstHour = c.worstHour(now)
+	f.WorstHour = hour
 	f.Says = says(f)
 	return f, slower(f).MissesPerDay[0] >= missesADay
 }
@@ -325,6 +328,9 @@ func says(f answers.ProbeFinding) string {
 		b.WriteString(". ")
 	}
 	fmt.Fprintf(&b, "In %d s it may run for %s only.", f.Probe.TimeoutSeconds, seconds(f.LowestRunningSeconds[0]))
+	if f.ObservedSeconds < observedLeast.Seconds() {
+		fmt.Fprintf(&b, " It ran for %s since it is watched.", seconds(f.ObservedSeconds))
+	}
 	if h := f.WorstHour; h != nil && len(h.Restarts) > 0 {
 		var codes []string
 		for _, r := range h.Restarts {

@@ -175,6 +175,46 @@ func TestProbesOfPods(t *testing.T) {
 	}
 }
 
+// TestProbesOfRestarts: a container that is restarted before it was watched for ten minutes is told of if the stops fail its probe.
+func TestProbesOfRestarts(t *testing.T) {
+	begin, base := time.Now(), monotonic(t)
+	ended := func(reason string) []answers.Restart { // twice, as an hour may end in between
+		return []answers.Restart{{At: begin, ExitCode: 137, Reason: reason}, {At: begin.Add(40 * time.Second), ExitCode: 137, Reason: reason}}
+	}
+	for name, tc := range map[string]struct {
+		share    float64
+		restarts []answers.Restart
+		want     int
+	}{
+		"always stopped":     {1, ended("Error"), 1},
+		"for want of memory": {1, ended("OOMKilled"), 0},
+		"not restarted":      {1, nil, 0},
+		"hardly stopped":     {0.1, ended("Error"), 0},
+	} {
+		a, p, log, write := probesAgent(t)
+		write(answers.Pods{Containers: []answers.PodContainer{cartPod("c1", begin.Add(-time.Hour), tc.restarts...)}})
+		a.probes.round(t.Context(), runs("c1"))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- a.recorder.keepPeriods(ctx) }()
+		for i := range uint64(400) { // 40 s: 21 s are three probes in a row
+			p.rows <- probe.PeriodRow{Cgroup: 7, EndNS: base + (i+1)*1e8, LengthNS: 1e8, StoppedShare: tc.share}
+		}
+		a.now = func() time.Time { return begin.Add(41 * time.Second) }
+		got := a.probesNow(t).Findings
+		if len(got) != tc.want {
+			t.Errorf("%s: %d findings, want %d\n%s", name, len(got), tc.want, log)
+		}
+		if len(got) == 1 && (!strings.Contains(got[0].Says, " s since it is watched.") || !strings.Contains(got[0].Says, "it was restarted ")) {
+			t.Errorf("it says %q", got[0].Says)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestProbesNotCounted: what is not known to make a probe miss has no figures.
 func TestProbesNotCounted(t *testing.T) {
 	begin := time.Now()

@@ -11,8 +11,8 @@ var sick = otherPod{name: "sick", command: loop + " & " + loop + " & " + loop, r
 	limits:    "{cpu: 20m, memory: 64Mi}",
 	container: []string{"livenessProbe: {exec: {command: [echo, alive]}, timeoutSeconds: 1, periodSeconds: 5, failureThreshold: 2}"}}
 
-// probed has the kubelet kill a container whose liveness probe its quota fails, and wants an event of the pod that says so. The
-// agent says it of a probe that it has watched for ten minutes.
+// probed has the kubelet kill a container whose liveness probe its quota fails, and wants an event of the pod that says so, while
+// the kubelet waits ever longer before it starts the container again.
 func (s *suite) probed(k *cluster, o chartOptions) {
 	_, err := s.upgradeChart(k, o, "--set", "policies.enabled=true", "--set", "policies.probes=true")
 	if err == nil {
@@ -22,7 +22,7 @@ func (s *suite) probed(k *cluster, o chartOptions) {
 		return
 	}
 	var restarts, events string
-	for range 100 { // each waits for ten seconds
+	for range 60 { // each waits for ten seconds
 		time.Sleep(10 * time.Second)
 		restarts, _ = s.kubectl(k, "get", "pod", "-n", "shop", "sick", "-o", "jsonpath={.status.containerStatuses[0].restartCount}")
 		events, err = s.kubectl(k, "get", "events", "-n", "shop", "--field-selector", "involvedObject.name=sick,reason=ProbeMissesByQuota",

@@ -292,11 +292,12 @@ rules:
   slo: {objective: "p99<50ms", command: "/var/lib/e2e/latency {since}"}
 `
 
-// latencyOf is 100 ms a request below the first limit, else 10 ms.
+// latencyOf is 100 ms a request below the first limit, else 10 ms, and never the very same twice: that would be an old answer.
 const latencyOf = `#!/bin/sh
 read -r quota period < /sys/fs/cgroup/system.slice/` + burner + `/cpu.max
 [ "$quota" = 10000 ] && ms=100 || ms=10
-i=0; while [ $i -lt 600 ]; do echo $ms; i=$((i+1)); done
+now=$(date +%N)
+i=0; while [ $i -lt 600 ]; do echo $ms.$now$i; i=$((i+1)); done
 `
 
 // writeAgentUnit installs the packaged unit with an agent's file, and returns its name.

@@ -395,7 +395,7 @@ func (r *run) decide(ctx context.Context) error {
 	}
 	keep, err := r.agree("the effect is unverified (" + j.Why + "): keep it?")
 	if err != nil || !keep {
-		return errors.Join(err, r.undo(ctx, "not confirmed"))
+		return errors.Join(err, r.undo(ctx, "not confirmed: "+j.Why))
 	}
 	return nil
 }

@@ -34,6 +34,11 @@ func (s *suite) probed(k *cluster, o chartOptions) {
 	if restarts == "" || restarts == "0" {
 		err = errors.Join(err, errors.New("the kubelet did not restart it"))
 	}
+	if events == "" {
+		page, bad := s.agentPage(k, "/probes")
+		told, worse := s.kubectl(k, "logs", "-n", "unthrottle", "ds/unthrottle", "--all-containers", "--tail=40")
+		err = errors.Join(err, bad, worse, fmt.Errorf("GET /probes: %s\n%s", page, told))
+	}
 	s.check(fmt.Sprintf("probes: after %s restarts an event of the pod says why (%.300s)", restarts, events),
 		errors.Join(err, contains(events, "liveness probe")))
 	_, err = s.kubectl(k, "delete", "pod", "-n", "shop", "sick", s.timeout())

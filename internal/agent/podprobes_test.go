@@ -179,7 +179,8 @@ func TestProbesOfPods(t *testing.T) {
 func TestProbesOfRestarts(t *testing.T) {
 	begin, base := time.Now(), monotonic(t)
 	ended := func(reason string) []answers.Restart { // twice, as an hour may end in between
-		return []answers.Restart{{At: begin, ExitCode: 137, Reason: reason}, {At: begin.Add(40 * time.Second), ExitCode: 137, Reason: reason}}
+		return []answers.Restart{{At: begin, ExitCode: 137, Reason: reason},
+			{At: begin.Add(40 * time.Second), ExitCode: 137, Reason: reason}}
 	}
 	for name, tc := range map[string]struct {
 		share    float64
@@ -205,7 +206,8 @@ func TestProbesOfRestarts(t *testing.T) {
 		if len(got) != tc.want {
 			t.Errorf("%s: %d findings, want %d\n%s", name, len(got), tc.want, log)
 		}
-		if len(got) == 1 && (!strings.Contains(got[0].Says, " s since it is watched.") || !strings.Contains(got[0].Says, "it was restarted ")) {
+		if len(got) == 1 && (!strings.Contains(got[0].Says, " s since it is watched.") ||
+			!strings.Contains(got[0].Says, "it was restarted ")) {
 			t.Errorf("it says %q", got[0].Says)
 		}
 		cancel()

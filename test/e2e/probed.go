@@ -22,7 +22,7 @@ func (s *suite) probed(k *cluster, o chartOptions) {
 		return
 	}
 	var restarts, events string
-	for range 60 { // each waits for ten seconds
+	for range 100 { // each waits for ten seconds
 		time.Sleep(10 * time.Second)
 		restarts, _ = s.kubectl(k, "get", "pod", "-n", "shop", "sick", "-o", "jsonpath={.status.containerStatuses[0].restartCount}")
 		events, err = s.kubectl(k, "get", "events", "-n", "shop", "--field-selector", "involvedObject.name=sick,reason=ProbeMissesByQuota",

@@ -97,9 +97,8 @@ func (s *suite) run(stdin io.Reader, env []string, name string, args ...string) 
 
 // giveUp ends a program that had its time. One of ours that it runs in a pod is asked first where it waits.
 func (s *suite) giveUp(cmd *exec.Cmd) error {
-	if i := slices.Index(cmd.Args, "unthrottle"); s.units && i > 0 {
-		_ = exec.Command("pkill", "-QUIT", "-f", "^"+regexp.QuoteMeta(strings.Join(cmd.Args[i:], " "))).Run()
-		return nil
+	if i := slices.Index(cmd.Args, "--"); s.units && i > 0 && cmd.Args[i+1] == "unthrottle" {
+		return exec.Command("pkill", "-QUIT", "-f", "^"+regexp.QuoteMeta(strings.Join(cmd.Args[i+1:], " "))).Run()
 	}
 	return cmd.Process.Kill()
 }

@@ -28,7 +28,8 @@ import (
 const (
 	day = 24 * time.Hour
 	// observedLeast is for how long a probe is watched before anything is said of a day, unless the container was restarted
-	// and stops that were seen fail the probe as often in a row as it takes: one that is restarted again and again hardly runs.
+	// and stops that were seen make it miss as often as fails it. They need not be in a row: one that is restarted again and
+	// again hardly runs, and its first seconds are not seen.
 	observedLeast = 10 * time.Minute
 	// missesADay make a finding, of the slower answer and by the least figure.
 	missesADay = 1
@@ -267,11 +268,11 @@ func slower(f answers.ProbeFinding) answers.ProbeAnswer { return f.Answers[len(f
 
 // finding is what is to be said of a probe. Without rows of a container that runs nothing is known since the last one.
 func (c *probedContainer) finding(w *watchedProbe, rows bool, now time.Time) (answers.ProbeFinding, bool) {
-	observed, figures, hour := w.watch.Observed(), w.watch.Figures(), c.worstHour(now)
+	observed, figures, restarts := w.watch.Observed(), w.watch.Figures(), c.restarts(now)
 	if rows && observed > 0 { // a container that idles has no rows, and no stops
 		observed += max(0, now.Sub(c.lastRow))
 	}
-	restarted := hour != nil && len(hour.Restarts) > 0 && figures[len(figures)-1].FailuresLow >= 1
+	restarted := len(restarts) > 0 && figures[len(figures)-1].MissesLow >= float64(w.spec.FailureThreshold)
 	if observed < observedLeast && !restarted {
 		return answers.ProbeFinding{}, false
 	}
@@ -286,8 +287,8 @@ func (c *probedContainer) finding(w *watchedProbe, rows bool, now time.Time) (an
 			MissesPerDay:   [2]float64{of.MissesLow / days, of.MissesHigh / days},
 			FailuresPerDay: [2]float64{of.FailuresLow / days, of.FailuresHigh / days}})
 	}
-	f.WorstHour = hour
-	f.Says = says(f)
+	f.WorstHour = c.worstHour(now)
+	f.Says = says(f, restarts)
 	return f, slower(f).MissesPerDay[0] >= missesADay
 }
 
@@ -302,18 +303,34 @@ func (c *probedContainer) worstHour(now time.Time) *answers.ProbeHour {
 	if worst.stopped == 0 {
 		return nil
 	}
-	h := &answers.ProbeHour{From: worst.from, StoppedSeconds: worst.stopped.Seconds(), Restarts: []answers.Restart{}}
-	for _, r := range c.told.Restarts {
-		if !r.At.Before(worst.from) && r.At.Before(worst.from.Add(time.Hour)) && r.Reason != "OOMKilled" {
-			r.Reason = text.Sanitize(r.Reason, maxLabel)
-			h.Restarts = append(h.Restarts, r)
+	return &answers.ProbeHour{From: worst.from, StoppedSeconds: worst.stopped.Seconds(), Restarts: c.restartsIn(worst)}
+}
+
+// restarts are those of the hours of the last day in which the container was stopped.
+func (c *probedContainer) restarts(now time.Time) (all []answers.Restart) {
+	for _, h := range c.hours {
+		if h.stopped > 0 && now.Sub(h.from) < day {
+			all = append(all, c.restartsIn(h)...)
 		}
 	}
-	return h
+	slices.SortFunc(all, func(a, b answers.Restart) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// restartsIn are those of an hour, without those for want of memory.
+func (c *probedContainer) restartsIn(h stoppedHour) []answers.Restart {
+	found := []answers.Restart{}
+	for _, r := range c.told.Restarts {
+		if !r.At.Before(h.from) && r.At.Before(h.from.Add(time.Hour)) && r.Reason != "OOMKilled" {
+			r.Reason = text.Sanitize(r.Reason, maxLabel)
+			found = append(found, r)
+		}
+	}
+	return found
 }
 
 // says tells a finding in words. It claims no cause of a restart: a container's status does not have it.
-func says(f answers.ProbeFinding) string {
+func says(f answers.ProbeFinding, restarts []answers.Restart) string {
 	seconds := func(s float64) string { return text.Duration(time.Duration(s * float64(time.Second))) }
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s probe (%s, timeout %d s, every %d s): a CPU quota stops the container while it waits. ",
@@ -328,20 +345,27 @@ func says(f answers.ProbeFinding) string {
 		b.WriteString(". ")
 	}
 	fmt.Fprintf(&b, "In %d s it may run for %s only.", f.Probe.TimeoutSeconds, seconds(f.LowestRunningSeconds[0]))
-	if f.ObservedSeconds < observedLeast.Seconds() {
-		fmt.Fprintf(&b, " It ran for %s since it is watched.", seconds(f.ObservedSeconds))
-	}
-	if h := f.WorstHour; h != nil && len(h.Restarts) > 0 {
-		var codes []string
-		for _, r := range h.Restarts {
-			codes = append(codes, strconv.Itoa(r.ExitCode))
-		}
-		fmt.Fprintf(&b, " In the hour from %s UTC, in which it was stopped most (%s), "+
-			"it was restarted %s (exit codes %s).",
-			h.From.UTC().Format("15:04"), seconds(h.StoppedSeconds), text.Count(len(h.Restarts), "time"),
-			strings.Join(codes, ", "))
+	switch h := f.WorstHour; {
+	case f.ObservedSeconds < observedLeast.Seconds():
+		fmt.Fprintf(&b, " It ran for %s since it is watched, and was restarted %s.", seconds(f.ObservedSeconds), ended(restarts))
+	case h != nil && len(h.Restarts) > 0:
+		fmt.Fprintf(&b, " In the hour from %s UTC, in which it was stopped most (%s), it was restarted %s.",
+			h.From.UTC().Format("15:04"), seconds(h.StoppedSeconds), ended(h.Restarts))
 	}
 	return b.String()
+}
+
+// ended is how often a container ended, and how.
+func ended(restarts []answers.Restart) string {
+	codes := make([]string, len(restarts))
+	for i, r := range restarts {
+		codes[i] = strconv.Itoa(r.ExitCode)
+	}
+	code := "exit codes"
+	if len(codes) == 1 {
+		code = "exit code"
+	}
+	return fmt.Sprintf("%s (%s %s)", text.Count(len(restarts), "time"), code, strings.Join(codes, ", "))
 }
 
 // aDay is a number of times a day, between two.

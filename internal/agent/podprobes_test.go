@@ -175,39 +175,48 @@ func TestProbesOfPods(t *testing.T) {
 	}
 }
 
-// TestProbesOfRestarts: a container that is restarted before it was watched for ten minutes is told of if the stops fail its probe.
+// TestProbesOfRestarts: a container that is restarted before it was watched for ten minutes is told of if the stops make its probe
+// miss as often as fails it, over all its lives, between which it waits.
 func TestProbesOfRestarts(t *testing.T) {
 	begin, base := time.Now(), monotonic(t)
-	ended := func(reason string) []answers.Restart { // twice, as an hour may end in between
-		return []answers.Restart{{At: begin, ExitCode: 137, Reason: reason},
-			{At: begin.Add(40 * time.Second), ExitCode: 137, Reason: reason}}
+	// It ended in the hour in which it was stopped, and in that before.
+	ended := func(reason string) []answers.Restart {
+		return []answers.Restart{{At: begin.Add(-time.Hour), ExitCode: 143}, {At: begin, ExitCode: 137, Reason: reason}}
 	}
 	for name, tc := range map[string]struct {
 		share    float64
+		lives    uint64
 		restarts []answers.Restart
 		want     int
 	}{
-		"always stopped":     {1, ended("Error"), 1},
-		"for want of memory": {1, ended("OOMKilled"), 0},
-		"not restarted":      {1, nil, 0},
-		"hardly stopped":     {0.1, ended("Error"), 0},
+		"always stopped":     {1, 4, ended("Error"), 1},
+		"one life":           {1, 1, ended("Error"), 0},
+		"for want of memory": {1, 4, ended("OOMKilled"), 0},
+		"not restarted":      {1, 4, nil, 0},
+		"hardly stopped":     {0.1, 4, ended("Error"), 0},
 	} {
 		a, p, log, write := probesAgent(t)
-		write(answers.Pods{Containers: []answers.PodContainer{cartPod("c1", begin.Add(-time.Hour), tc.restarts...)}})
-		a.probes.round(t.Context(), runs("c1"))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- a.recorder.keepPeriods(ctx) }()
-		for i := range uint64(400) { // 40 s: 21 s are three probes in a row
-			p.rows <- probe.PeriodRow{Cgroup: 7, EndNS: base + (i+1)*1e8, LengthNS: 1e8, StoppedShare: tc.share}
+		for life := range tc.lives {
+			id := fmt.Sprint("c", life)
+			for _, told := range []string{"", id} { // it waits, and it runs
+				write(answers.Pods{Containers: []answers.PodContainer{cartPod(told, begin.Add(-time.Hour), tc.restarts...)}})
+				a.probes.round(t.Context(), runs(slices.Repeat([]string{"other"}, int(life))...))
+			}
+			a.probes.round(t.Context(), runs(append(slices.Repeat([]string{"other"}, int(life)), id)...))
+			for i := range uint64(100) { // 10 s, of which a probe can begin in 9
+				p.rows <- probe.PeriodRow{Cgroup: 7 + life, EndNS: base + life*60e9 + (i+1)*1e8, LengthNS: 1e8, StoppedShare: tc.share}
+			}
+			p.rows <- probe.PeriodRow{Cgroup: 99} // the row before it is taken in
 		}
 		a.now = func() time.Time { return begin.Add(41 * time.Second) }
 		got := a.probesNow(t).Findings
 		if len(got) != tc.want {
 			t.Errorf("%s: %d findings, want %d\n%s", name, len(got), tc.want, log)
 		}
-		if len(got) == 1 && (!strings.Contains(got[0].Says, " s since it is watched.") ||
-			!strings.Contains(got[0].Says, "it was restarted ")) {
+		if len(got) == 1 && !strings.HasSuffix(got[0].Says, " s since it is watched, and was restarted 1 time (exit code 137).") {
 			t.Errorf("it says %q", got[0].Says)
 		}
 		cancel()

@@ -32,14 +32,14 @@ func Of(pods []*core.Pod, ends Ends, now time.Time) answers.Pods {
 				continue
 			}
 			ends.add(key, status.LastTerminationState.Terminated, now)
-			_, id, ok := strings.Cut(status.ContainerID, "://")
-			running := status.State.Running
-			if !ok || running == nil || status.Started != nil && !*status.Started {
-				continue
+			var id string // of none that is probed: between two lives the agent keeps what it counted
+			var began time.Time
+			if running := status.State.Running; running != nil && (status.Started == nil || *status.Started) {
+				_, id, _ = strings.Cut(status.ContainerID, "://")
+				began = running.StartedAt.Time
 			}
 			c := answers.PodContainer{ID: id, Namespace: pod.Namespace, Pod: pod.Name, UID: string(pod.UID),
-				Container: spec.Name,
-				Probes:    probesOf(spec, running.StartedAt.Time), Restarts: slices.Clone(ends[key])}
+				Container: spec.Name, Probes: probesOf(spec, began), Restarts: slices.Clone(ends[key])}
 			if c.Restarts == nil {
 				c.Restarts = []answers.Restart{}
 			}
@@ -62,8 +62,11 @@ func Of(pods []*core.Pod, ends Ends, now time.Time) answers.Pods {
 }
 
 // probed are a pod's containers that have a probe with figures. Those of a sidecar are init containers that are always
-// restarted.
+// restarted. A pod that is over has none.
 func probed(pod *core.Pod) (found []core.Container) {
+	if pod.Status.Phase == core.PodSucceeded || pod.Status.Phase == core.PodFailed {
+		return nil
+	}
 	for _, c := range pod.Spec.InitContainers {
 		if c.RestartPolicy != nil && *c.RestartPolicy == core.ContainerRestartPolicyAlways &&
 			len(probesOf(c, time.Time{})) > 0 {
@@ -89,7 +92,7 @@ func statusOf(pod *core.Pod, name string) *core.ContainerStatus {
 	return nil
 }
 
-// probesOf are the probes of a container that began then, without those that stops make miss nothing.
+// probesOf are the probes of a container that began then (zero: it is not probed now), without those that stops make miss nothing.
 func probesOf(c core.Container, began time.Time) (found []answers.PodProbe) {
 	for _, p := range []struct {
 		kind string
@@ -109,10 +112,12 @@ func probesOf(c core.Container, began time.Time) (found []answers.PodProbe) {
 		if prober.Answers(handler, time.Second) == nil {
 			continue
 		}
-		found = append(found, answers.PodProbe{Probe: p.kind, Handler: handler,
-			TimeoutSeconds: int(p.spec.TimeoutSeconds),
-			PeriodSeconds:  int(p.spec.PeriodSeconds), FailureThreshold: int(p.spec.FailureThreshold),
-			From: began.Add(time.Duration(p.spec.InitialDelaySeconds) * time.Second).UTC()})
+		told := answers.PodProbe{Probe: p.kind, Handler: handler, TimeoutSeconds: int(p.spec.TimeoutSeconds),
+			PeriodSeconds: int(p.spec.PeriodSeconds), FailureThreshold: int(p.spec.FailureThreshold)}
+		if !began.IsZero() {
+			told.From = began.Add(time.Duration(p.spec.InitialDelaySeconds) * time.Second).UTC()
+		}
+		found = append(found, told)
 	}
 	return found
 }

@@ -49,8 +49,7 @@ func line(c answers.PodContainer) string {
 	out := fmt.Sprintf("%s/%s/%s %s %s:", c.Namespace, c.Pod, c.Container, c.UID, c.ID)
 	for _, p := range c.Probes {
 		out += fmt.Sprintf(" %s %s %d/%d/%d from %s", p.Probe, p.Handler, p.TimeoutSeconds, p.PeriodSeconds,
-			p.FailureThreshold,
-			p.From.Format(time.TimeOnly))
+			p.FailureThreshold, p.From.Format(time.TimeOnly))
 	}
 	for _, r := range c.Restarts {
 		out += fmt.Sprintf(" ended %s %d %s", r.At.Format(time.TimeOnly), r.ExitCode, r.Reason)
@@ -84,11 +83,13 @@ func TestOf(t *testing.T) {
 			c.StartupProbe, c.LivenessProbe = c.LivenessProbe, nil
 		}), ""},
 		"not started": {cart("a", func(_ *core.Container, s *core.ContainerStatus) { s.Started = new(false) }),
-			""},
-		"does not run": {cart("a", func(_ *core.Container,
-			s *core.ContainerStatus) {
-			s.State = ended(1, "Error", began)
-		}), ""},
+			"shop/a/app uid-a : liveness httpGet 1/10/3 from 00:00:00"},
+		"waits to be started again": {cart("a", func(_ *core.Container, s *core.ContainerStatus) {
+			s.State = core.ContainerState{Waiting: &core.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+			s.LastTerminationState = ended(137, "Error", began.Add(-time.Second))
+		}), "shop/a/app uid-a : liveness httpGet 1/10/3 from 00:00:00 ended 02:59:59 137 Error"},
+		"over": {other(cart("a", func(_ *core.Container, s *core.ContainerStatus) { s.State = ended(1, "Error", began) }),
+			func(p *core.Pod) { p.Status.Phase = core.PodFailed }), ""},
 		"without a status": {other(cart("a", func(*core.Container, *core.ContainerStatus) {}),
 			func(p *core.Pod) { p.Status = core.PodStatus{} }), ""},
 		"a sidecar": {other(cart("a", func(c *core.Container, _ *core.ContainerStatus) {

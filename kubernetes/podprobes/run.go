@@ -148,7 +148,7 @@ func needed(of any) (any, error) {
 			ResourceVersion: pod.ResourceVersion},
 		Spec: core.PodSpec{NodeName: pod.Spec.NodeName, Containers: bare(pod.Spec.Containers),
 			InitContainers: bare(pod.Spec.InitContainers)},
-		Status: core.PodStatus{ContainerStatuses: pod.Status.ContainerStatuses,
+		Status: core.PodStatus{Phase: pod.Status.Phase, ContainerStatuses: pod.Status.ContainerStatuses,
 			InitContainerStatuses: pod.Status.InitContainerStatuses},
 	}, nil
 }

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// sick computes below a limit that leaves its liveness probe, which starts a process beside it, too little time.
+// sick computes below a limit that leaves its liveness probe, which starts a process beside it, too little time. With less it would
+// not start on a slow node: its init process has the same limit.
 var sick = otherPod{name: "sick", command: loop + " & " + loop + " & " + loop, requests: "{cpu: 10m, memory: 16Mi}",
-	limits:    "{cpu: 20m, memory: 64Mi}",
+	limits:    "{cpu: 100m, memory: 64Mi}",
 	container: []string{"livenessProbe: {exec: {command: [echo, alive]}, timeoutSeconds: 1, periodSeconds: 5, failureThreshold: 2}"}}
 
 // probed has the kubelet kill a container whose liveness probe its quota fails, and wants an event of the pod that says so, while
@@ -37,7 +38,8 @@ func (s *suite) probed(k *cluster, o chartOptions) {
 	if events == "" {
 		page, bad := s.agentPage(k, "/probes")
 		told, worse := s.kubectl(k, "logs", "-n", "unthrottle", "ds/unthrottle", "--all-containers", "--tail=40")
-		err = errors.Join(err, bad, worse, fmt.Errorf("GET /probes: %s\n%s", page, told))
+		pod, worst := s.kubectl(k, "describe", "pod", "-n", "shop", "sick")
+		err = errors.Join(err, bad, worse, worst, fmt.Errorf("GET /probes: %s\n%s\n%s", page, told, pod))
 	}
 	s.check(fmt.Sprintf("probes: after %s restarts an event of the pod says why (%.300s)", restarts, events),
 		errors.Join(err, contains(events, "liveness probe")))

@@ -26,9 +26,9 @@ type Pods struct {
 	LeftOut int `json:"left_out"`
 }
 
-// PodContainer is a container that runs and has probes.
+// PodContainer is a container that has probes.
 type PodContainer struct {
-	// ID is the runtime's, without its scheme.
+	// ID is the runtime's, without its scheme, while the container runs and is probed; "" while it waits or starts.
 	ID        string     `json:"id"`
 	Namespace string     `json:"namespace"`
 	Pod       string     `json:"pod"`
@@ -46,8 +46,8 @@ type PodProbe struct {
 	TimeoutSeconds   int    `json:"timeout_seconds"`
 	PeriodSeconds    int    `json:"period_seconds"`
 	FailureThreshold int    `json:"failure_threshold"`
-	// From is when the first one is made.
-	From time.Time `json:"from"`
+	// From is when the first one of the container that runs is made; left out while it waits or starts.
+	From time.Time `json:"from,omitzero"`
 }
 
 // Restart is how a container ended before it was started again.

@@ -18,13 +18,12 @@ func ancestor(recorded *figures) (found, bool) {
 	if float64(recorded.ancestorStopped) >= ancestorShare*float64(recorded.stopped) && !demandAboveOwnLimit(recorded) {
 		f.rank = rankAncestor
 	}
-	path := "an ancestor"
-	if recorded.binding != nil && !recorded.binding.Own {
-		path = text.Sanitize(recorded.binding.Path, 0)
-	}
-	quota := "the quota of " + path
-	if recorded.quota > 0 && recorded.binding != nil && !recorded.binding.Own {
-		quota = fmt.Sprintf("the quota of %s (%s in %s)", path, formatTime(recorded.quota), formatTime(recorded.period))
+	quota := "the quota of an ancestor"
+	if l := recorded.ancestor; l != nil && l.Path != "" {
+		quota = "the quota of " + text.Sanitize(l.Path, 0)
+		if l.QuotaNS != nil && *l.QuotaNS > 0 {
+			quota += fmt.Sprintf(" (%s in %s)", formatTime(*l.QuotaNS), formatTime(l.PeriodNS))
+		}
 	}
 	f.evidence = fmt.Sprintf("%s held it back for %s, its own for %s; the container itself used %s on average",
 		quota, formatTime(recorded.ancestorStopped), formatTime(recorded.ownStopped), formatCPUs(recorded.meanWidth))

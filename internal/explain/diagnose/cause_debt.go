@@ -15,7 +15,7 @@ const (
 )
 
 func debt(recorded *figures) (found, bool) {
-	if !recorded.throttled() || recorded.ownStopped == 0 || recorded.binding == nil || !recorded.binding.Own ||
+	if !recorded.throttled() || recorded.ownStopped == 0 || !recorded.ownQuota ||
 		recorded.quota <= 0 || recorded.sums.over == 0 {
 		return found{}, false
 	}

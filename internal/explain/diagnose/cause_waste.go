@@ -34,7 +34,7 @@ func sliceExpiry(release string) (yes, known bool) {
 
 func sliceWaste(recorded *figures) (found, bool) {
 	s := recorded.sums
-	if !recorded.throttled() || recorded.binding == nil || !recorded.binding.Own || recorded.quota <= 0 || s.whole < wastePeriods {
+	if !recorded.throttled() || !recorded.ownQuota || recorded.quota <= 0 || s.whole < wastePeriods {
 		return found{}, false
 	}
 	used := float64(s.used) / float64(s.whole) / float64(recorded.quota)

@@ -55,12 +55,8 @@ func (recorded *figures) longRuns() bool {
 
 // spentByOthers reports whether an ancestor's quota stops the container, and others below that ancestor used more of it.
 func (recorded *figures) spentByOthers() bool {
-	others := int64(0)
-	for _, s := range recorded.siblings {
-		others += s.cpu
-	}
 	return float64(recorded.ancestorStopped) >= ancestorShare*float64(recorded.stopped) &&
-		recorded.ancestorStopped > 0 && others > recorded.cpu
+		recorded.ancestorStopped > 0 && recorded.siblingsUsed() > recorded.cpu
 }
 
 func burst(recorded *figures) (found, bool) {

@@ -50,6 +50,14 @@ func besideAReport(serverAnswers bool) *rt.Schedule {
 	return s
 }
 
+// stoppedByPod are bursts that spend a pod's quota before that of its only container, which is as many CPUs.
+func stoppedByPod() *rt.Schedule {
+	s := rt.New(4).Limit(40*ms, 200*ms).ParentLimit(20*ms, 100*ms)
+	w := s.Threads("w", 3)
+	s.Repeat(3, 400*ms, func(at time.Duration) { s.Work(at, 10*ms, w...) })
+	return s
+}
+
 // cases has a schedule for each cause that an ideal host can show.
 var cases = map[string]struct {
 	first           diagnose.Cause
@@ -221,6 +229,14 @@ var cases = map[string]struct {
 			n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
 			s.Occupy(0, time.Second, 1, n)
 			s.Repeat(10, 100*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
+			return s
+		}},
+	"a pod's quota, which is that of its only container": {first: diagnose.Burst,
+		build: func() *rt.Schedule { return stoppedByPod() }},
+	"the same, and another container spends some of it": {first: diagnose.Ancestor, guilty: "shop/sidecar",
+		says: []string{"The quota of /parent (20 ms in 100 ms)"}, build: func() *rt.Schedule {
+			s := stoppedByPod()
+			s.Occupy(0, 400*ms, 0, s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil))
 			return s
 		}},
 	"steady load above the limit": {first: diagnose.Shortage, build: func() *rt.Schedule {

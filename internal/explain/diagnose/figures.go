@@ -22,6 +22,7 @@ type figures struct {
 	// The effective limit in CPUs, 0: none. binding is the level that holds back; nil: there is no quota.
 	limit           float64
 	binding         *level
+	ownQuota        bool // binding is the container's own level, or as good as that: see spendsAlone
 	quota, period   int64
 	allowed, online int // CPUs; 0: unknown
 
@@ -56,7 +57,8 @@ type figures struct {
 	track      int     // index for pool.throttled
 	neighbours []NeighbourUse
 	clients    int64     // thread time of waiting while clients of the container held the CPUs
-	siblings   []sibling // under the binding ancestor
+	ancestor   *level    // the one that held it back longest; nil: none did
+	siblings   []sibling // under that
 	kernelTime float64   // share of the container's CPU time in the kernel; -1: unknown
 	lost       uint64
 	costPool   int
@@ -121,8 +123,13 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		return cmp.Or(cmp.Compare(y.throttled[recorded.track], x.throttled[recorded.track]), cmp.Compare(y.cpu, x.cpu),
 			strings.Compare(x.key.name, y.key.name), strings.Compare(x.key.process, y.key.process))
 	})
-	if recorded.binding != nil && !recorded.binding.Own {
-		recorded.siblings = a.siblings(f, recorded.binding.Path)
+	recorded.ownQuota = recorded.binding != nil && recorded.binding.Own
+	if recorded.ancestor = a.levels.longestAncestor(); recorded.ancestor != nil {
+		recorded.siblings = a.siblings(f, recorded.ancestor.Path)
+		if recorded.spendsAlone() {
+			recorded.ownQuota = recorded.ownQuota || recorded.binding == recorded.ancestor
+			recorded.ownStopped, recorded.ancestorStopped = min(a.levels.ownTime+a.levels.ancestors, a.stopped), 0
+		}
 	}
 	user, kernel := int64(0), int64(0)
 	for _, t := range f.Threads {
@@ -158,6 +165,24 @@ func (a *Analysis) countPeriods(f *recording.Footer, recorded *figures) {
 	if recorded.throttledPeriods != nil && a.now > 0 {
 		recorded.throttledRate = float64(*recorded.throttledPeriods) / (float64(a.now) / 1e9)
 	}
+}
+
+// aloneShare is the share of a container's CPU time that others below its ancestor may use where it spends the ancestor's quota alone.
+const aloneShare = 0.05
+
+// spendsAlone reports whether the quota of an ancestor is as good as the container's own: no less than that, and spent by nobody else.
+// The kubelet gives a pod the quota of its only container, and which of the two stops it first is chance.
+func (recorded *figures) spendsAlone() bool {
+	limit, ok := recorded.ancestor.Limit()
+	return ok && recorded.ownLimit > 0 && limit >= recorded.ownLimit && float64(recorded.siblingsUsed()) <= aloneShare*float64(recorded.cpu)
+}
+
+// siblingsUsed is the CPU time of the siblings.
+func (recorded *figures) siblingsUsed() (all int64) {
+	for _, s := range recorded.siblings {
+		all += s.cpu
+	}
+	return all
 }
 
 // siblings returns the neighbours below an ancestor, most CPU time on the container's CPUs first.

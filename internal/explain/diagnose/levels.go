@@ -83,6 +83,17 @@ func (ls *levels) add(d int64) {
 	}
 }
 
+// longestAncestor is the ancestor that held threads back longest; nil: none did.
+func (ls *levels) longestAncestor() (longest *level) {
+	for i := range ls.all {
+		l := &ls.all[i]
+		if !l.Own && !l.Inside && l.stopped > 0 && (longest == nil || l.stopped > longest.stopped) {
+			longest = l
+		}
+	}
+	return longest
+}
+
 // binding returns the level that held threads back longest. If none did, it returns the one with the least
 // limit. -1: no level has a limit.
 func (ls *levels) binding() int {

@@ -165,7 +165,7 @@ func TestAdvice(t *testing.T) {
 }
 
 // TestFitProperties: for every row, a pool of the size advised is no wider than the limit allows, unless the setting
-// takes no smaller value; advice is one line and never suggests more threads than there are.
+// takes no smaller value, or the row advises no less at any limit; advice is one line and never suggests more threads than there are.
 func TestFitProperties(t *testing.T) {
 	rows := knownOnce().allRows()
 	rapid.Check(t, func(t *rapid.T) {
@@ -178,7 +178,8 @@ func TestFitProperties(t *testing.T) {
 		if !ok || fit < 1 {
 			t.Fatalf("%s: %d, %v", r.Key, fit, ok)
 		}
-		if r.Class != Blocking && float64(fit) > math.Max(limit, float64(max(r.Least, 1))) {
+		least, _ := r.FittingThreads(threads, widest, 0.01)
+		if r.Class != Blocking && float64(fit) > math.Max(limit, float64(least)) {
 			t.Fatalf("%s: %d threads for %v CPUs", r.Key, fit, limit)
 		}
 		// Blocking threads run at once in the proportion that they did.

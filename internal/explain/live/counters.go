@@ -60,7 +60,7 @@ func countersCause(o observe.Observation) (diagnose.Cause, string) {
 	case o.Inside() != "":
 		return diagnose.Inside, fmt.Sprintf("The quota of a cgroup in it, %s, held threads of %s back for %s: "+
 			"explain that cgroup.", text.EscapePath(o.Inside()), name, formatStopped(o))
-	case o.ThrottledBy != observe.BySelf && o.ThrottledBy != observe.ByUnknown && o.ThrottledBy != "":
+	case !o.ByOwnQuota() && o.ThrottledBy != observe.ByUnknown && o.ThrottledBy != "":
 		return diagnose.Ancestor, fmt.Sprintf("The quota of %s held %s back for %s.", text.EscapePath(o.ThrottledBy),
 			name, formatStopped(o))
 	case o.ThrottledBy == observe.ByUnknown:

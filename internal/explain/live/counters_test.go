@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 )
@@ -20,6 +21,12 @@ func TestFromCounters(t *testing.T) {
 	}
 	inside := seen(time.Second, 4*time.Second, 1, 2, "/pod/cart/vcpu0")
 	inside.Container.Group.Path = "/pod/cart"
+	only := seen(time.Second, 4*time.Second, 1, 2, "/kubepods/pod1")
+	only.Container.Group.Path, only.Container.PodUID = "/kubepods/pod1/app", "1"
+	limit := cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}
+	only.Levels = []cgroup.Level{{Path: "/kubepods/pod1/app", Limit: limit}, {Path: "/kubepods/pod1", Limit: limit}}
+	beside := only
+	beside.Levels = []cgroup.Level{only.Levels[0], {Path: "/kubepods/pod1", Limit: cgroup.Limit{Quota: 250 * time.Millisecond, Period: limit.Period}}}
 	calm := seen(0, 0, 1, 2, "")
 	calm.ThrottledBefore = new(0.034)
 	unknown := seen(time.Second, 4*time.Second, 1, 2, observe.BySelf)
@@ -34,6 +41,8 @@ func TestFromCounters(t *testing.T) {
 		{"shortage", seen(time.Second, 4*time.Second, 1.95, 2, observe.BySelf), diagnose.Shortage, "wants more CPU"},
 		{"in between", seen(time.Second, 4*time.Second, 1.8, 2, observe.BySelf), "", "do not tell"},
 		{"an ancestor", seen(time.Second, 4*time.Second, 1, 2, "/pod"), diagnose.Ancestor, "/pod"},
+		{"the pod's quota, the same as its only container's", only, diagnose.Burst, "50 % of its limit"},
+		{"the pod's quota, of two containers", beside, diagnose.Ancestor, "/kubepods/pod1"},
 		{"an ancestor out of sight", seen(0, 4*time.Second, 1, 2, observe.ByUnknown), diagnose.Ancestor, "not visible here"},
 		{"a cgroup inside", inside, diagnose.Inside, "/pod/cart/vcpu0, held threads of cart back for 1 s to 4 s of 10 s"},
 		{"nothing", seen(0, 0, 1, 2, ""), diagnose.None, "counters do not show"},

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"math"
 	"time"
 
 	"k8s.io/utils/cpuset"
@@ -102,6 +103,23 @@ func (o Observation) Inside() string {
 	default:
 		return by
 	}
+}
+
+// ByOwnQuota reports whether the quota that cost most is the container's own. That of its pod counts as its own where both are the
+// same: the kubelet gives a pod the sum of its containers' limits, so that this is the only one, and which of the two stops it
+// first is chance. (A pod-level limit can be the same too, and have containers without limits below it.)
+func (o Observation) ByOwnQuota() bool {
+	own := o.Container.Group.Path
+	switch {
+	case o.ThrottledBy == BySelf:
+		return true
+	case o.Container.PodUID == "" || len(o.Levels) < 2 || o.Levels[0].Path != own || o.ThrottledBy != cgroup.Parent(own) ||
+		o.Levels[1].Path != o.ThrottledBy:
+		return false
+	}
+	limit, limited := o.Levels[0].Limit.CPUs()
+	pods, podLimited := o.Levels[1].Limit.CPUs()
+	return limited && podLimited && math.Abs(limit-pods) < 1e-6
 }
 
 // Above reports whether the stopped time may exceed the bound, a share of the window (0.05: 50 ms in a second). It

@@ -118,6 +118,10 @@ func TestWaitingHoldsTheTruth(t *testing.T) {
 func TestWantedCPU(t *testing.T) {
 	pod := observed(2, 8, stretch{600, 3, 0, true}, stretch{400, 3, 1, false})
 	pod.ThrottledBy = "/pod"
+	only := observed(2, 4, stretch{900, 1, 1, false}, stretch{100, 8, 0, true})
+	only.ThrottledBy, only.Container.PodUID = "/pod", "1"
+	limit := cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}
+	only.Levels = []cgroup.Level{{Path: own, Limit: limit}, {Path: "/pod", Limit: limit}}
 	for _, tc := range []struct {
 		what string
 		o    Observation
@@ -130,6 +134,7 @@ func TestWantedCPU(t *testing.T) {
 		{"twenty on four CPUs: no more than these", observed(1, 4, stretch{250, 20, 4, false}, stretch{750, 20, 0, true}), 4},
 		{"never idle, and far below its own limit", observed(2, 4, stretch{900, 1, 1, false}, stretch{100, 8, 0, true}), 0.9},
 		{"never idle, far below its own limit, held back by its pod", pod, 2.2},
+		{"the same, of a pod that has no other container", only, 0.9},
 		{"a queue that grows: all that would run until it is empty",
 			observed(0.3, 2, stretch{150, 4, 2, false}, stretch{850, 4, 0, true}), 2},
 		{"a closed loop with pauses", observed(0.3, 2, stretch{290, 1, 1, false}, stretch{420, 1, 0, true},

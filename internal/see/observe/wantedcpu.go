@@ -42,7 +42,7 @@ func (o *Observation) saturated() bool {
 	if *o.StoppedHigh == 0 || o.Wanted[0].Seconds() >= saturatedIdle*sum(o.Wanted).Seconds() {
 		return false
 	}
-	own := o.LimitCPUs != nil && o.LimitAt == o.Container.Group.Path && o.ThrottledBy == BySelf
+	own := o.LimitCPUs != nil && o.LimitAt == o.Container.Group.Path && o.ByOwnQuota()
 	return !own || *o.UsedCPUs >= saturatedUse**o.LimitCPUs
 }
 

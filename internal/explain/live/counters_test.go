@@ -26,7 +26,8 @@ func TestFromCounters(t *testing.T) {
 	limit := cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}
 	only.Levels = []cgroup.Level{{Path: "/kubepods/pod1/app", Limit: limit}, {Path: "/kubepods/pod1", Limit: limit}}
 	beside := only
-	beside.Levels = []cgroup.Level{only.Levels[0], {Path: "/kubepods/pod1", Limit: cgroup.Limit{Quota: 250 * time.Millisecond, Period: limit.Period}}}
+	beside.Levels = []cgroup.Level{only.Levels[0],
+		{Path: "/kubepods/pod1", Limit: cgroup.Limit{Quota: 250 * time.Millisecond, Period: limit.Period}}}
 	calm := seen(0, 0, 1, 2, "")
 	calm.ThrottledBefore = new(0.034)
 	unknown := seen(time.Second, 4*time.Second, 1, 2, observe.BySelf)

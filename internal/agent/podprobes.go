@@ -347,7 +347,7 @@ func says(f answers.ProbeFinding, restarts []answers.Restart) string {
 	fmt.Fprintf(&b, "In %d s it may run for %s only.", f.Probe.TimeoutSeconds, seconds(f.LowestRunningSeconds[0]))
 	switch h := f.WorstHour; {
 	case f.ObservedSeconds < observedLeast.Seconds():
-		fmt.Fprintf(&b, " It ran for %s since it is watched, and was restarted %s.", seconds(f.ObservedSeconds), ended(restarts))
+		fmt.Fprintf(&b, " It was watched for %s while it ran, and was restarted %s.", seconds(f.ObservedSeconds), ended(restarts))
 	case h != nil && len(h.Restarts) > 0:
 		fmt.Fprintf(&b, " In the hour from %s UTC, in which it was stopped most (%s), it was restarted %s.",
 			h.From.UTC().Format("15:04"), seconds(h.StoppedSeconds), ended(h.Restarts))

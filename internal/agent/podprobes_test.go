@@ -216,7 +216,7 @@ func TestProbesOfRestarts(t *testing.T) {
 		if len(got) != tc.want {
 			t.Errorf("%s: %d findings, want %d\n%s", name, len(got), tc.want, log)
 		}
-		if len(got) == 1 && !strings.HasSuffix(got[0].Says, " s since it is watched, and was restarted 1 time (exit code 137).") {
+		if len(got) == 1 && !strings.HasSuffix(got[0].Says, " s while it ran, and was restarted 1 time (exit code 137).") {
 			t.Errorf("it says %q", got[0].Says)
 		}
 		cancel()

@@ -30,6 +30,8 @@ type measured struct {
 	from, until time.Time
 	// waited is the share of the time in which the container's threads waited for CPUs that others had.
 	waited float64
+	// idled is the share in which they waited although a CPU idled: one of a virtual machine that sleeps is slow to wake.
+	idled float64
 }
 
 // measure runs the service in a cgroup with a limit, loads it and records it.
@@ -149,6 +151,9 @@ func (s *suite) explain(ctx context.Context, target string, m *measured) error {
 		if of := e.Waiting[reason]; of != nil {
 			m.waited += *of / e.Window
 		}
+	}
+	if of := e.Waiting["idle_unused"]; of != nil {
+		m.idled = *of / e.Window
 	}
 	return nil
 }

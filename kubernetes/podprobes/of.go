@@ -32,7 +32,7 @@ func Of(pods []*core.Pod, ends Ends, now time.Time) answers.Pods {
 				continue
 			}
 			ends.add(key, status.LastTerminationState.Terminated, now)
-			var id string // of none that is probed: between two lives the agent keeps what it counted
+			var id string // "" while it is not probed: the agent keeps what it counted of its earlier lives
 			var began time.Time
 			if running := status.State.Running; running != nil && (status.Started == nil || *status.Started) {
 				_, id, _ = strings.Cut(status.ContainerID, "://")

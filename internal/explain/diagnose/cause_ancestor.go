@@ -11,19 +11,17 @@ import (
 const ancestorShare = 0.5
 
 func ancestor(recorded *figures) (found, bool) {
-	if !recorded.throttled() || recorded.ancestorStopped <= 0 {
+	if !recorded.throttled() || recorded.ancestor == nil || recorded.ancestorStopped <= 0 {
 		return found{}, false
 	}
 	f := found{cause: Ancestor, stopped: recorded.ancestorStopped, severity: recorded.quotaSeverity(), rank: rankAncestorToo}
 	if float64(recorded.ancestorStopped) >= ancestorShare*float64(recorded.stopped) && !demandAboveOwnLimit(recorded) {
 		f.rank = rankAncestor
 	}
-	quota := "the quota of an ancestor"
-	if l := recorded.ancestor; l != nil && l.Path != "" {
-		quota = "the quota of " + text.Sanitize(l.Path, 0)
-		if l.QuotaNS != nil && *l.QuotaNS > 0 {
-			quota += fmt.Sprintf(" (%s in %s)", formatTime(*l.QuotaNS), formatTime(l.PeriodNS))
-		}
+	l := recorded.ancestor
+	quota := "the quota of " + text.Sanitize(l.Path, 0)
+	if l.QuotaNS != nil && *l.QuotaNS > 0 {
+		quota += fmt.Sprintf(" (%s in %s)", formatTime(*l.QuotaNS), formatTime(l.PeriodNS))
 	}
 	f.evidence = fmt.Sprintf("%s held it back for %s, its own for %s; the container itself used %s on average",
 		quota, formatTime(recorded.ancestorStopped), formatTime(recorded.ownStopped), formatCPUs(recorded.meanWidth))

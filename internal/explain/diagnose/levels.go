@@ -87,7 +87,7 @@ func (ls *levels) add(d int64) {
 func (ls *levels) longestAncestor() (longest *level) {
 	for i := range ls.all {
 		l := &ls.all[i]
-		if !l.Own && !l.Inside && l.stopped > 0 && (longest == nil || l.stopped > longest.stopped) {
+		if !l.Own && l.stopped > 0 && (longest == nil || l.stopped > longest.stopped) {
 			longest = l
 		}
 	}

@@ -22,7 +22,7 @@ func TestFromCounters(t *testing.T) {
 	inside := seen(time.Second, 4*time.Second, 1, 2, "/pod/cart/vcpu0")
 	inside.Container.Group.Path = "/pod/cart"
 	only := seen(time.Second, 4*time.Second, 1, 2, "/kubepods/pod1")
-	only.Container.Group.Path, only.Container.PodUID = "/kubepods/pod1/app", "1"
+	only.Container.Group.Path, only.Container.Pod = "/kubepods/pod1/app", "cart"
 	limit := cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}
 	only.Levels = []cgroup.Level{{Path: "/kubepods/pod1/app", Limit: limit}, {Path: "/kubepods/pod1", Limit: limit}}
 	beside := only

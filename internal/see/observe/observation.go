@@ -109,12 +109,10 @@ func (o Observation) Inside() string {
 // same: the kubelet gives a pod the sum of its containers' limits, so that this is the only one, and which of the two stops it
 // first is chance. (A pod-level limit can be the same too, and have containers without limits below it.)
 func (o Observation) ByOwnQuota() bool {
-	own := o.Container.Group.Path
-	switch {
-	case o.ThrottledBy == BySelf:
+	if o.ThrottledBy == BySelf {
 		return true
-	case o.Container.PodUID == "" || len(o.Levels) < 2 || o.Levels[0].Path != own || o.ThrottledBy != cgroup.Parent(own) ||
-		o.Levels[1].Path != o.ThrottledBy:
+	}
+	if o.Container.ScopeOf(o.ThrottledBy) != container.ScopePod || len(o.Levels) < 2 || o.Levels[1].Path != o.ThrottledBy {
 		return false
 	}
 	limit, limited := o.Levels[0].Limit.CPUs()

@@ -119,7 +119,7 @@ func TestWantedCPU(t *testing.T) {
 	pod := observed(2, 8, stretch{600, 3, 0, true}, stretch{400, 3, 1, false})
 	pod.ThrottledBy = "/pod"
 	only := observed(2, 4, stretch{900, 1, 1, false}, stretch{100, 8, 0, true})
-	only.ThrottledBy, only.Container.PodUID = "/pod", "1"
+	only.ThrottledBy, only.Container.Pod = "/pod", "cart"
 	limit := cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}
 	only.Levels = []cgroup.Level{{Path: own, Limit: limit}, {Path: "/pod", Limit: limit}}
 	for _, tc := range []struct {

@@ -410,21 +410,14 @@ func (r *run) noEffect() bool {
 
 // undo takes the change back, also after ctx has ended.
 func (r *run) undo(ctx context.Context, why string) error {
-	purpose := r.plan.Purpose()
-	r.env.Apply.TellUndoing(ctx, purpose.Remedy, purpose.Target.Path)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
 	r.say("undoing it: %s", why)
-	back, err := apply.Restore(ctx, r.env.Apply, apply.Selector{IDs: []string{r.res.ID}})
+	back, err := r.restore(ctx, false)
 	r.res.Writes = append(r.res.Writes, back.Writes...)
 	r.res.Skipped = append(r.res.Skipped, back.Skipped...)
 	r.res.Warnings = append(r.res.Warnings, back.Warnings...)
 	r.res.Why = why
-	switch {
-	case errors.As(err, new(*apply.NotRestored)):
-		return fmt.Errorf("undoing it (%s): %w", why, err)
-	case err != nil:
-		return fmt.Errorf("undoing it (%s): %w; run unthrottle restore", why, err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", why, err)
 	}
 	r.res.Kept = false
 	r.res.StoppedAbove = r.above(r.res.Before)
@@ -432,4 +425,25 @@ func (r *run) undo(ctx context.Context, why string) error {
 		r.res.Warnings = append(r.res.Warnings, "undone, but "+back.Verdict)
 	}
 	return nil
+}
+
+// undoTime bounds how long a change is taken back, also where the lock is another writer's meanwhile.
+const undoTime = time.Minute
+
+// restore takes back what is in force of this fix, also after ctx has ended. again: the same may be set again soon.
+func (r *run) restore(ctx context.Context, again bool) (apply.Result, error) {
+	purpose := r.plan.Purpose()
+	r.env.Apply.TellUndoing(ctx, purpose.Remedy, purpose.Target.Path)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	env := r.env.Apply
+	env.LockWait = max(env.LockWait, undoTime)
+	back, err := apply.Restore(ctx, env, apply.Selector{IDs: []string{r.res.ID}, Again: again})
+	switch {
+	case errors.As(err, new(*apply.NotRestored)):
+		return back, fmt.Errorf("undoing %s: %w", r.plan.Remedy, err)
+	case err != nil:
+		return back, fmt.Errorf("%s is in force and could not be undone: %w; run unthrottle restore", r.plan.Remedy, err)
+	}
+	return back, nil
 }

@@ -312,17 +312,17 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 		if r.env.Latencies != nil {
 			purpose.Trial += slo.Limit
 		}
-		done, err := apply.Apply(ctx, r.env.Apply, purpose, plan.Changes)
-		if err != nil && ctx.Err() == nil && !errors.As(err, new(*apply.NotRestored)) {
-			t.of.Drop(v, "it cannot be applied: "+err.Error())
+		done, failed := apply.Apply(ctx, r.env.Apply, purpose, plan.Changes)
+		if failed != nil && ctx.Err() == nil && !errors.As(failed, new(*apply.NotRestored)) {
+			t.of.Drop(v, "it cannot be applied: "+failed.Error())
 			return nil
 		}
-		if err != nil {
-			return err
+		if failed != nil {
+			return failed
 		}
 		if done.ID != "" {
-			r.res.ID = done.ID
-			defer func() { err = errors.Join(err, t.takeBack(ctx, done.ID)) }()
+			r.res.ID, r.res.Kept = done.ID, true
+			defer func() { err = errors.Join(err, t.takeBack(ctx)) }()
 		}
 	} else {
 		for _, c := range t.candidates {
@@ -494,18 +494,17 @@ func (t *turns) say(v int, m trial.Measured, out string) (told string) {
 	return told
 }
 
-// takeBack undoes a turn, also after ctx has ended.
-func (t *turns) takeBack(ctx context.Context, id string) error {
-	t.r.env.Apply.TellUndoing(ctx, string(t.r.plan.Remedy), t.r.o.Target.Group.Path)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	back, err := apply.Restore(ctx, t.r.env.Apply, apply.Selector{IDs: []string{id}, Again: true})
+// takeBack undoes a turn, also after ctx has ended. Where that fails the change is still in force, and the result says so.
+func (t *turns) takeBack(ctx context.Context) error {
+	r := t.r
+	back, err := r.restore(ctx, true)
 	if err != nil {
-		return fmt.Errorf("taking %s back: %w; run unthrottle restore", t.r.plan.Remedy, err)
+		r.res.Verdict, r.res.Remedy = verdict.Unverified, string(r.plan.Remedy)
+		return err
 	}
-	t.r.res.ID = ""
+	r.res.ID, r.res.Kept = "", false
 	if back.Verdict != apply.VerdictRestored {
-		return fmt.Errorf("%s was taken back, but %s", t.r.plan.Remedy, back.Verdict)
+		return fmt.Errorf("%s was taken back, but %s", r.plan.Remedy, back.Verdict)
 	}
 	return nil
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -338,5 +341,54 @@ func TestHarmEndsATurn(t *testing.T) {
 	}
 	if ended == 0 {
 		t.Errorf("none was ended: %+v", got.Trial)
+	}
+}
+
+// A turn that cannot be undone is told: the change is in force, and so says the result. Where another writer only holds the lock for a
+// while the turn waits for it.
+func TestTurnThatCannotBeUndone(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(t *testing.T, state string) // in the first turn of a remedy
+		err       string
+	}{
+		"the journal is gone": {func(t *testing.T, state string) {
+			if err := os.RemoveAll(state); err != nil {
+				t.Error(err)
+			}
+		}, "is in force and could not be undone"},
+		"locked for a while": {func(t *testing.T, state string) {
+			lock, err := os.OpenFile(filepath.Join(state, "lock"), os.O_RDWR, 0)
+			if err == nil {
+				err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			time.AfterFunc(100*time.Millisecond, func() { lock.Close() })
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := tries(t, curetest.Bursts)
+			b.env.Apply.LockWait = time.Millisecond
+			before, once := b.left(), sync.OnceFunc(func() { c.meanwhile(t, b.env.Apply.StateDir) })
+			learn := b.env.Learn
+			b.env.Learn = func(ctx context.Context, of container.Container, d time.Duration) (Learned, error) {
+				if len(before.Diff(b.left())) > 0 {
+					once()
+				}
+				return learn(ctx, of, d)
+			}
+			got, err := b.run()
+			inForce := len(before.Diff(b.left())) > 0
+			switch {
+			case got.Kept != inForce || got.Kept != (got.ID != ""):
+				t.Errorf("kept %v as %q, in force %v, verdict %q, %v", got.Kept, got.ID, inForce, got.Verdict, err)
+			case c.err == "" && err != nil, c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+				t.Errorf("%v, want %q", err, c.err)
+			case c.err != "" && got.Verdict != verdict.Unverified:
+				t.Errorf("in force, and the verdict is %q", got.Verdict)
+			}
+		})
 	}
 }

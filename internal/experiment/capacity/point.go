@@ -101,9 +101,9 @@ func (p *Points) Measure(ctx context.Context, at At, around func(cgroup.Group) (
 		return m, err
 	}
 	if around != nil {
-		end, err := around(p.b.group.At())
-		if err != nil {
-			return m, err
+		end, failed := around(p.b.group.At())
+		if failed != nil {
+			return m, failed
 		}
 		defer func() { err = errors.Join(err, end()) }()
 	}

@@ -106,9 +106,9 @@ func shellCommand(o *options) *cobra.Command {
 			g.Console, g.Terminal = cmd.OutOrStdout(), os.Stdin
 			if fd := int(os.Stdin.Fd()); term.IsTerminal(fd) {
 				fmt.Fprintln(cmd.ErrOrStderr(), "lab: booting; leave with exit or Ctrl-D")
-				old, err := term.MakeRaw(fd)
-				if err != nil {
-					return err
+				old, failed := term.MakeRaw(fd)
+				if failed != nil {
+					return failed
 				}
 				defer func() {
 					if e := term.Restore(fd, old); err == nil {

@@ -166,8 +166,8 @@ effect could not be measured, and nothing stays in force.`,
 	return cmd
 }
 
-// leastBudget has room for two turns of two variants; each turn disturbs the container, so that mostBudget bounds them.
-const leastBudget, mostBudget = 30 * time.Second, time.Hour
+// leastBudget has room for two turns of two variants.
+const leastBudget, mostBudget = 30 * time.Second, fix.LongestBudget
 
 // maxTries bounds --tries: each try disturbs the container.
 const maxTries = 8

@@ -208,7 +208,9 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	what := "a fix of " + boundedPath(f.observation.Container.Group.Path)
 	a.meanwhile(ctx, what, options.Longest(), func() { result, err = do(ctx, env, options) })
 	if t := result.Trial; t != nil {
-		a.chooser.hadTrial(f.observation.Container.Group.Path, hadTrial{time.Now(), used(result.Before)})
+		if err == nil { // one that measured nothing is none to wait after
+			a.chooser.hadTrial(f.observation.Container.Group.Path, hadTrial{time.Now(), used(result.Before)})
+		}
 		a.Log.Info("tried remedies in turns", "container", text.Sanitize(f.observation.Container.Name, 128), "rounds",
 			t.Rounds, "seconds", thousandths(t.Seconds),
 			"slow_requests", t.Slow, "requests", t.Requests, "kept", result.Kept, "why", text.Shown(result.Why))

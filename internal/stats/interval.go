@@ -2,15 +2,38 @@ package stats
 
 import "math"
 
-// t95 is Student's t for an interval of 95 %, by degrees of freedom from 1 on (any
-// table of the distribution). For more degrees the normal distribution is near.
-var t95 = []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145}
-
-func studentT(freedom int) float64 {
-	if freedom <= len(t95) {
-		return t95[freedom-1]
+// StudentT is Student's t of a probability between 0.5 and 1, exclusive, by degrees of freedom from 1 on: so many deviations lies a
+// mean above the true one with that probability at most. For whole degrees the distribution is a finite sum (Abramowitz and Stegun,
+// 26.7.3 and 26.7.4), which is inverted by halving.
+//
+// Worked example: 0.975 and 3 degrees are 3.182.
+func StudentT(probability float64, freedom int) float64 {
+	low, high := 0.0, math.Pi/2 // of the angle whose tangent is t over the root of freedom
+	for range 60 {
+		if angle := (low + high) / 2; within(angle, freedom) < 2*probability-1 {
+			low = angle
+		} else {
+			high = angle
+		}
 	}
-	return 1.96 + 2.5/float64(freedom)
+	return math.Tan((low+high)/2) * math.Sqrt(float64(freedom))
+}
+
+// within is the probability that t lies between those of two angles, a positive one and its negative.
+func within(angle float64, freedom int) float64 {
+	sin, cos := math.Sincos(angle)
+	sum, term, first := 0.0, 1.0, 2
+	if freedom%2 == 1 {
+		term, first = cos, 3
+	}
+	for n := first; n <= freedom; n += 2 {
+		sum += term
+		term *= cos * cos * float64(n-1) / float64(n)
+	}
+	if freedom%2 == 1 {
+		return 2 / math.Pi * (angle + sin*sum)
+	}
+	return sin * sum
 }
 
 // Ratio is a mean ratio with its interval of 95 %.
@@ -32,7 +55,7 @@ func Ratios(a, b []float64, grid float64) (Ratio, bool) {
 		return Ratio{}, false
 	}
 	mean, deviation := MeanDeviation(logs)
-	half := math.Hypot(studentT(len(logs)-1)*deviation/math.Sqrt(float64(len(logs))), 1.96*grid)
+	half := math.Hypot(StudentT(0.975, len(logs)-1)*deviation/math.Sqrt(float64(len(logs))), 1.96*grid)
 	return Ratio{math.Exp(mean), math.Exp(mean - half), math.Exp(mean + half)}, true
 }
 

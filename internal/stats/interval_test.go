@@ -25,13 +25,16 @@ func TestRatios(t *testing.T) {
 	})
 }
 
+// Any table of the distribution has these.
 func TestStudentT(t *testing.T) {
-	last := math.Inf(1)
-	for n := 1; n < 200; n++ {
-		if v := studentT(n); v >= last || v < 1.96 {
-			t.Errorf("t of %d is %v after %v", n, v, last)
-		} else {
-			last = v
+	for _, c := range []struct {
+		probability float64
+		freedom     int
+		want        float64
+	}{{0.975, 1, 12.706}, {0.975, 2, 4.303}, {0.975, 3, 3.182}, {0.975, 14, 2.145}, {0.95, 5, 2.015}, {0.995, 4, 4.604},
+		{0.9995, 8, 5.041}, {0.975, 120, 1.980}, {0.9995, 3, 12.924}} {
+		if got := StudentT(c.probability, c.freedom); math.Abs(got-c.want) > 0.001 {
+			t.Errorf("StudentT(%v, %d) = %.4f, want %v", c.probability, c.freedom, got, c.want)
 		}
 	}
 }

@@ -37,19 +37,30 @@ const mostPools = 16
 // poolsOf compares the pools of two recordings, the one that used most CPU time before first.
 func poolsOf(judged forecast.Judged, before, after *forecast.Runs) []Pool {
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Pools(), after.Pools()))))
-	used := map[string]time.Duration{}
-	for _, name := range names {
-		for _, run := range before.Of(name) {
-			used[name] += run.CPU
-		}
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(used[b], used[a]) })
 	pools := []Pool{}
-	for _, name := range names[:min(len(names), mostPools)] {
+	for _, name := range byUse(before, names, mostPools) {
 		pools = append(pools, Pool{text.Sanitize(name, 0), judged.Of == forecast.OfPool &&
 			(judged.Pool == "" || name == judged.Pool), timesOf(before.Of(name)), timesOf(after.Of(name))})
 	}
 	return pools
+}
+
+// byUse are those of the pools that used most CPU time, at most so many.
+func byUse(runs *forecast.Runs, names []string, most int) []string {
+	used := map[string]time.Duration{}
+	for _, name := range names {
+		used[name] = usedBy(runs, name)
+	}
+	names = slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(used[b], used[a]) })
+	return names[:min(len(names), most)]
+}
+
+// usedBy is the CPU time of a pool.
+func usedBy(runs *forecast.Runs, pool string) (sum time.Duration) {
+	for _, run := range runs.Of(pool) {
+		sum += run.CPU
+	}
+	return sum
 }
 
 func timesOf(runs []forecast.Run) *PoolTimes {

@@ -181,11 +181,29 @@ func (r *run) sameLimit(ctx context.Context) error {
 	if err := r.lookAround(ctx); err != nil {
 		return err
 	}
+	if own := r.o.Target.Group.Path; processesIn(planned, own) > 0 && processesIn(r.facts, own) == 0 {
+		return &NotMeasured{fmt.Errorf("%s ended: no process is left in its cgroup %.200q, and nothing was kept",
+			text.Sanitize(r.o.Target.Name, 128), own)}
+	}
 	changed := observe.CompareLimits(policy.LevelsOf(planned, r.own.Levels), policy.LevelsOf(r.facts, r.own.Levels))
 	if why := recording.LimitsChanged(r.o.Target.Group.Path, changed); why != "" {
 		return &NotMeasured{fmt.Errorf("%s since this was planned: nothing was written; look again", why)}
 	}
 	return nil
+}
+
+// processesIn counts those at or below a cgroup. A threaded one has none to list, and counts as one.
+func processesIn(f hoststate.Facts, path string) (n int) {
+	for at, group := range f.Groups {
+		switch {
+		case !cgroup.Below(at, path):
+		case group.Type == "threaded":
+			n++
+		default:
+			n += group.Procs
+		}
+	}
+	return n
 }
 
 // watched are the target, those whose CPUs shrink, and who lends it CPUs.

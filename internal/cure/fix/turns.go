@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
@@ -42,6 +43,12 @@ const (
 
 // VerdictTurn is the outcome of a remedy that was in force for a turn of a trial.
 const VerdictTurn = "tried in turns"
+
+// VerdictCannotTell is the verdict of a trial whose turns differ by more than remedies do, or had too few requests.
+const VerdictCannotTell = "cannot tell"
+
+// LongestBudget bounds how long remedies may be tried in turns: each turn disturbs the container.
+const LongestBudget = time.Hour
 
 // QuestionTry is asked before a trial.
 const QuestionTry = "try these in turns, and keep the best?"
@@ -151,7 +158,7 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 	}
 	defer t.forget(ctx)
 	draw := rand.New(rand.NewPCG(uint64(len(t.candidates)), uint64(r.own.Start.UnixNano())))
-	for t.looked+t.used+t.round() <= r.o.Budget || t.rounds < leastTurns && t.used < 2*r.o.Budget {
+	for t.of.More(t.looked+t.used, t.length+r.o.Settle, r.o.Budget) {
 		if t.rounds > 0 {
 			if err := r.env.Wait(ctx, r.o.Pause); err != nil {
 				return true, errors.Join(err, t.show(0))
@@ -169,9 +176,6 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 			}
 		}
 		t.sayOut(order)
-		if t.of.Settled() {
-			break
-		}
 	}
 	return true, t.conclude(ctx)
 }
@@ -291,11 +295,6 @@ func (r *run) turnLength() time.Duration {
 	return max(length, min(enough, longestTurn))
 }
 
-// round is what the next round takes.
-func (t *turns) round() time.Duration {
-	return time.Duration(t.of.Left()) * (t.length + t.r.o.Settle)
-}
-
 // turn measures one variant once, and takes it back.
 func (t *turns) turn(ctx context.Context, v int) (err error) {
 	r := t.r
@@ -393,7 +392,7 @@ func (t *turns) sayOut(order []int) {
 // doubted reports whether a variant that was not measured yet is forecast no better than leaving it: then a short look comes first, so that
 // what is as bad as forecast harms few requests.
 func (t *turns) doubted(v int) bool {
-	if v == 0 || len(t.seen[v]) > 0 || t.r.env.Latencies != nil {
+	if v == 0 || t.of.Turns(v) > 0 || t.r.env.Latencies != nil {
 		return false
 	}
 	left, is := t.r.forecastLeft(), t.candidates[v-1].ForecastMs
@@ -426,7 +425,7 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 	if changed := r.limitChanged(seen, learned); changed != "" {
 		return trial.Measured{}, &NotMeasured{fmt.Errorf("%s: the trial is ended, and nothing was kept", changed)}
 	}
-	m := trial.Measured{Judged: r.sample(learned.Runs), Others: r.others(learned.Runs), Late: late}
+	m := trial.Measured{Judged: r.sample(learned.Runs), Others: r.others(learned.Runs), Work: t.work(learned.Runs), Late: late}
 	switch {
 	case late > 0:
 		m.Ended = fmt.Sprintf("stopped at once: a request took %s, and none more than %s when it was left",
@@ -442,6 +441,20 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 	}
 	t.take(v, seen, &m)
 	return m, nil
+}
+
+// mostOfWork bounds the pools whose CPU time is a figure of a turn's work: with more of them chance finds one that seems to explain anything.
+const mostOfWork = 3
+
+// work is the CPU time per second of the pools that used most of it in the look before the trial.
+func (t *turns) work(runs *forecast.Runs) (cpus []float64) {
+	if runs == nil || t.r.runs == nil {
+		return nil
+	}
+	for _, name := range byUse(t.r.runs, t.r.runs.Pools(), mostOfWork) {
+		cpus = append(cpus, usedBy(runs, name).Seconds()/runs.Window.Seconds())
+	}
+	return cpus
 }
 
 // bound is from how long on a request is a harm.
@@ -528,18 +541,28 @@ func (t *turns) forget(ctx context.Context) {
 // conclude leaves the best variant in force.
 func (t *turns) conclude(ctx context.Context) error {
 	r := t.r
-	v, why := t.of.Choice()
-	r.res.Why, r.res.Before = why, t.figures(0)
-	j := verdict.Judgement{Verdict: verdict.NoChange, Why: why, Quantile: t.quantile, Neighbours: []string{}, Harmed: []string{}}
-	if v == 0 {
-		r.noFinding = true
-		r.res.Why += t.instead()
-		r.res.Verdict, r.res.Judgement = string(policy.AnswerLeave), &j
-		r.res.StoppedAbove = r.above(r.res.Before)
-		return t.show(0)
-	}
 	if err := r.sameLimit(ctx); err != nil {
 		return errors.Join(err, t.show(0))
+	}
+	choice := t.of.Choice()
+	v, why := choice.Variant, choice.Why
+	r.res.Why, r.res.Before = why, t.figures(0)
+	j := verdict.Judgement{Verdict: verdict.NoChange, Why: why, Quantile: t.quantile, Neighbours: []string{}, Harmed: []string{}}
+	switch choice.Answer {
+	case trial.TooFew:
+		return errors.Join(&NotMeasured{errors.New(why)}, t.show(0))
+	case trial.Undecided:
+		r.res.Why += t.longer(choice.Rounds)
+		r.res.Verdict, j.Verdict = VerdictCannotTell, verdict.Unverified
+	case trial.NoneBetter:
+		r.res.Why += t.instead()
+		r.res.Verdict = string(policy.AnswerLeave)
+	}
+	if v == 0 {
+		r.noFinding = true
+		r.res.Judgement = &j
+		r.res.StoppedAbove = r.above(r.res.Before)
+		return t.show(0)
 	}
 	r.plan = *t.candidates[v-1].Plan
 	r.res.Remedy = string(r.plan.Remedy)
@@ -561,6 +584,18 @@ func (t *turns) conclude(ctx context.Context) error {
 	}
 	r.tried()
 	return errors.Join(r.keep(ctx), t.show(v))
+}
+
+// longer says for how long remedies would have to be tried to tell; rounds: that many, 0: it cannot be foreseen.
+func (t *turns) longer(rounds int) string {
+	if rounds == 0 {
+		return ""
+	}
+	needs := t.of.Lasts(rounds, t.length+t.r.o.Settle).Truncate(time.Minute) + time.Minute
+	if needs > LongestBudget {
+		return fmt.Sprintf("; not even %s of turns would tell", text.Duration(LongestBudget))
+	}
+	return fmt.Sprintf("; %s of turns would tell: --budget %s", text.Duration(needs), strings.TrimSuffix(needs.String(), "0s"))
 }
 
 // instead says what else would help, where no remedy that keeps the limit does.

@@ -21,6 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
@@ -334,7 +335,7 @@ func TestHarmEndsATurn(t *testing.T) {
 	for _, r := range got.Trial.Rows {
 		if r.Ended != nil && *r.Ended == "harm" {
 			ended++
-			if r.Remedy != string(remedy.Burst) || r.Rounds != 1 || !strings.Contains(r.Why, "stopped at once: a request took") {
+			if r.Remedy != string(remedy.Burst) || r.Rounds != 2 || !strings.Contains(r.Why, "stopped at once: a request took") {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -388,6 +389,49 @@ func TestTurnThatCannotBeUndone(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.err)
 			case c.err != "" && got.Verdict != verdict.Unverified:
 				t.Errorf("in force, and the verdict is %q", got.Verdict)
+			}
+		})
+	}
+}
+
+// Where nothing is measured nothing is said about remedies: clients that stop, and a service that ends, are told as what they are.
+func TestNoDataIsNoAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(b *bench)
+		says      string
+	}{
+		"its clients stop":  {func(*bench) {}, "too few requests came"},
+		"its processes end": {func(b *bench) { b.kernel.Exit(100) }, "ended: no process is left"},
+		"its processes move": {func(b *bench) {
+			if err := b.kernel.Attach(cgroup.CPU, "/calm", 100); err != nil {
+				b.t.Fatal(err)
+			}
+		}, "ended: no process is left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := tries(t, curetest.Bursts)
+			learn, quiet := b.env.Learn, false
+			b.env.Learn = func(ctx context.Context, of container.Container, d time.Duration) (Learned, error) {
+				learned, err := learn(ctx, of, d)
+				if quiet {
+					learned.Runs = &forecast.Runs{Window: d}
+				}
+				return learned, err
+			}
+			before, wait, waits := b.left(), b.env.Wait, 0
+			b.env.Wait = func(ctx context.Context, d time.Duration) error {
+				if waits++; waits == 2 { // in the first turn of a remedy
+					quiet = true
+					c.meanwhile(b)
+				}
+				return wait(ctx, d)
+			}
+			got, err := b.run()
+			if !errors.As(err, new(*NotMeasured)) || !strings.Contains(err.Error(), c.says) || got.Kept {
+				t.Errorf("%v, want %q; verdict %q, kept %v", err, c.says, got.Verdict, got.Kept)
+			}
+			if diff := before.Diff(b.left()); len(diff) > 0 {
+				t.Errorf("this is left: %q", diff)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package trial
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -17,9 +18,6 @@ import (
 const (
 	// leastRounds is after how many rounds a variant may win.
 	leastRounds = 2
-	// sureRounds is from how many rounds on it counts that each round of one variant is below each round of another: of three chance
-	// does that in 1 of 20 cases.
-	sureRounds = 3
 	// worseOnce is from which multiple of the best on a variant is not tried again after one round, muchWorse after more.
 	worseOnce, muchWorse = 2.0, 1.5
 	// mostContenders is how many remedies are tried further beside leaving it once each had leastRounds: the time goes
@@ -27,6 +25,8 @@ const (
 	mostContenders = 2
 	// leastOfRound is how many requests a round needs to count by itself.
 	leastOfRound = 20
+	// twice is how often a turn must do harm for the variant to be out: once is chance, where rare work meets it.
+	twice = 2
 )
 
 // Variant is one way to run the container.
@@ -35,9 +35,8 @@ type Variant struct {
 	Name string
 	// Change orders variants by how much they change; leaving it has the least.
 	Change int
-	// Expected: the forecast would choose it. Then less evidence is needed to keep it, and more to prefer another one:
-	// both alone are wrong for other
-	// services.
+	// Expected: the forecast would choose it. Then less evidence is needed to keep it, and more to prefer another one: both alone are
+	// wrong for other services.
 	Expected bool
 }
 
@@ -47,6 +46,9 @@ type Measured struct {
 	Judged verdict.Requests
 	// Others are the requests of other kinds, each kind at the same place in every turn.
 	Others []verdict.Requests
+	// Work are figures of what was asked of the container in the turn beside the judged requests, in the same order in every
+	// turn, such as the CPU time of each thread pool per second: turns of other work differ, whatever the variant.
+	Work []float64
 	// Neighbours are the containers whose CPUs shrank, before and in this turn.
 	Neighbours []verdict.Neighbour
 	// Ended says why the turn was ended at once: the harm that it did; "": it was not.
@@ -55,38 +57,46 @@ type Measured struct {
 	Late time.Duration
 }
 
+// turn is a turn with the logarithms of its judged quantile and of its median, in ms; NaN: it has too few requests.
+type turn struct {
+	Measured
+	tail, half float64
+}
+
 // Trial is a trial under way. It is not safe for concurrent use.
 type Trial struct {
 	variants []Variant
 	quantile float64
 	promised bool
-	turns    [][]Measured // by variant
-	out      []string     // why a variant is not tried again; "": it is
+	turns    [][]turn // by variant
+	out      []string // why a variant is not tried again; "": it is
+	glances  []int    // short looks at a variant that were far worse
 }
 
 // New begins a trial. variants[0] is to leave it. quantile is judged, 0 to 1. promised: the user has an objective, above which no median
 // stands.
 func New(variants []Variant, quantile float64, promised bool) *Trial {
-	return &Trial{variants: variants, quantile: quantile, promised: promised, turns: make([][]Measured, len(variants)),
-		out: make([]string, len(variants))}
+	return &Trial{variants: variants, quantile: quantile, promised: promised, turns: make([][]turn, len(variants)),
+		out: make([]string, len(variants)), glances: make([]int, len(variants))}
 }
 
 // contenders are the variants that are tried further: those that are not out, and of them leaving it and the lowest
 // once each had its turns.
 func (t *Trial) contenders() (all []int) {
-	tried, ms := true, map[int]float64{}
+	tried, f := true, t.fit(tail)
 	for v := range t.variants {
-		if t.out[v] != "" {
-			continue
-		}
-		all, tried = append(all, v), tried && len(t.turns[v]) >= leastRounds
-		value, ok := t.value(v)
-		if ms[v] = value; !ok || t.harms(v) != "" {
-			ms[v] = math.Inf(1)
+		if t.out[v] == "" {
+			all, tried = append(all, v), tried && len(t.turns[v]) >= leastRounds
 		}
 	}
 	if !tried || len(all) <= 1+mostContenders {
 		return all
+	}
+	ms := func(v int) float64 {
+		if f.turns[v] == 0 || t.harms(v) != "" {
+			return math.Inf(1)
+		}
+		return f.mean[v]
 	}
 	slices.SortStableFunc(all[1:], func(a, b int) int { // leaving it is the first, and never out
 		switch {
@@ -95,7 +105,7 @@ func (t *Trial) contenders() (all []int) {
 		case t.variants[b].Expected:
 			return 1
 		}
-		return cmp.Compare(ms[a], ms[b])
+		return cmp.Compare(ms(a), ms(b))
 	})
 	return all[:1+mostContenders]
 }
@@ -110,10 +120,23 @@ func (t *Trial) Order(draw *rand.Rand) []int {
 // Left is how many variants the next round has.
 func (t *Trial) Left() int { return len(t.contenders()) }
 
+// More reports whether another round is due: the trial is not settled, and the budget has room for the round; used was spent, and each turn
+// takes a time. Two rounds are made in any case, as long as they do not take twice the budget.
+func (t *Trial) More(used, each, budget time.Duration) bool {
+	least := math.MaxInt
+	for _, v := range t.contenders() {
+		least = min(least, len(t.turns[v]))
+	}
+	if least > 0 && t.Settled() {
+		return false
+	}
+	return used+time.Duration(t.Left())*each <= budget || least < leastRounds && used < 2*budget
+}
+
 // Add takes in a turn. It tells whether the variant is out now, and why; "": it stays.
 func (t *Trial) Add(variant int, m Measured) (out string) {
-	t.turns[variant] = append(t.turns[variant], m)
-	if m.Ended != "" && variant > 0 {
+	t.take(variant, m)
+	if harmed := t.harmed(variant); m.Ended != "" && variant > 0 && harmed >= twice {
 		t.out[variant] = m.Ended
 		return m.Ended
 	}
@@ -121,23 +144,44 @@ func (t *Trial) Add(variant int, m Measured) (out string) {
 	return t.out[variant]
 }
 
-// Readmit takes variants in again that a late request put out, where leaving it has shown since that requests take as
-// long there: bound is from
+// take keeps a turn.
+func (t *Trial) take(variant int, m Measured) {
+	sorted := slices.Sorted(slices.Values(m.Judged.TookMs))
+	of := turn{m, math.NaN(), math.NaN()}
+	if len(sorted) >= leastOfRound {
+		of.tail, of.half = math.Log(stats.Rank(sorted, t.quantile)+tinyMs), math.Log(stats.Rank(sorted, 0.5)+tinyMs)
+	}
+	t.turns[variant] = append(t.turns[variant], of)
+}
+
+// harmed is how many turns of a variant were ended at once.
+func (t *Trial) harmed(v int) (n int) {
+	for _, m := range t.turns[v] {
+		if m.Ended != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Readmit forgets the turns that a late request ended, where leaving it has shown since that requests take as long there: bound is from
 // how long on one is a harm now. What was measured until it came does not count: it was cut off at a bad moment.
 func (t *Trial) Readmit(bound time.Duration) {
 	for v := range t.turns {
-		n := len(t.turns[v])
-		if n > 0 && t.turns[v][n-1].Late > 0 && t.turns[v][n-1].Late <= bound {
-			t.turns[v], t.out[v] = t.turns[v][:n-1], ""
+		kept := slices.DeleteFunc(slices.Clone(t.turns[v]), func(m turn) bool { return m.Late > 0 && m.Late <= bound })
+		if len(kept) < len(t.turns[v]) {
+			t.turns[v], t.out[v] = kept, ""
 		}
 	}
 }
 
-// Glance judges a short look at a variant that was not measured yet: where it is clearly worse the variant is out, and why. Else nothing
-// is kept of it. A short look tells less: it must be twice as bad as what is not tried again after a turn.
-func (t *Trial) Glance(variant int, m Measured) (out string) {
+// Glance judges a short look at a variant that was not measured yet. Where it is far worse the turn ends there, and why; at the second
+// time the variant is out. Else nothing is kept of it. A short look tells less: it must be twice as bad as what is not tried again after
+// a turn.
+func (t *Trial) Glance(variant int, m Measured) (why string) {
 	if m.Ended != "" {
-		return t.Add(variant, m)
+		t.Add(variant, m)
+		return m.Ended
 	}
 	left := t.pooled(0).TookMs
 	q, ok := stats.Tells(min(len(m.Judged.TookMs), len(left)), t.quantile)
@@ -148,10 +192,16 @@ func (t *Trial) Glance(variant int, m Measured) (out string) {
 	if is < 2*worseOnce*was || is-was < stats.LeastGainMs {
 		return ""
 	}
-	t.turns[variant] = append(t.turns[variant], m)
-	t.out[variant] = "clearly worse after a short look"
+	if t.glances[variant]++; t.glances[variant] < twice {
+		return "far worse in a short look; it is looked at once more"
+	}
+	t.take(variant, m)
+	t.out[variant] = "clearly worse in two short looks"
 	return t.out[variant]
 }
+
+// Turns is how many turns of a variant were measured.
+func (t *Trial) Turns(variant int) int { return len(t.turns[variant]) }
 
 // Out says why a variant is not tried again; "": it is.
 func (t *Trial) Out(variant int) string { return t.out[variant] }
@@ -159,41 +209,39 @@ func (t *Trial) Out(variant int) string { return t.out[variant] }
 // Drop takes a variant out that cannot be tried.
 func (t *Trial) Drop(variant int, why string) { t.out[variant] = why }
 
-// drop takes out what is clearly worse than the best and beyond the noise of both, once each that is still in has had a turn.
+// drop takes out what is clearly worse than the best, beyond what turns differ by themselves, once each that is still in has had a turn.
+// While each has had only one nothing tells how far turns differ: then it must be worse in each part of its turn, at the same work.
 func (t *Trial) drop() {
-	q, ok := t.common()
-	if !ok {
-		return
-	}
-	best, high := math.Inf(1), math.Inf(1)
+	f, best := t.fit(tail), -1
 	for v := range t.variants {
-		if t.out[v] == "" && len(t.turns[v]) == 0 {
+		if t.out[v] == "" && len(t.turns[v])+t.glances[v] == 0 {
 			return
 		}
-		if s, ok := verdict.SpreadOf(t.pooled(v), q); ok && t.harms(v) == "" && s.Value < best {
-			best, high = s.Value, s.High
+		if f.turns[v] > 0 && t.harms(v) == "" && (best < 0 || f.mean[v] < f.mean[best]) {
+			best = v
 		}
 	}
 	for v := 1; v < len(t.variants); v++ {
-		s, ok := verdict.SpreadOf(t.pooled(v), q)
-		if ok && t.out[v] == "" && s.Value >= worse(len(t.turns[v]))*best && s.Value-best >= stats.LeastGainMs && s.Low > high {
-			t.out[v] = fmt.Sprintf("clearly worse after %s", text.Count(len(t.turns[v]), "round"))
+		if best < 0 || v == best || t.out[v] != "" || f.turns[v] == 0 || math.Exp(f.mean[v])-math.Exp(f.mean[best]) < stats.LeastGainMs {
+			continue
+		}
+		rounds := len(t.turns[v])
+		_, low, _, ok := f.ratio(v, best, t.level(v)/2)
+		beyond := ok && low > 1
+		if rounds == 1 {
+			beyond = t.inEachPart(v, best, worseOnce) && t.sameWork(v, best)
+		}
+		if beyond && f.mean[v]-f.mean[best] >= math.Log(worse(rounds)) {
+			t.out[v] = fmt.Sprintf("clearly worse after %s", text.Count(rounds, "round"))
 		}
 	}
 }
 
-// common is the highest quantile up to the judged one that the requests of each variant tell which is still in.
-func (t *Trial) common() (float64, bool) {
-	least := math.MaxInt
-	for v := range t.variants {
-		if t.out[v] == "" {
-			least = min(least, len(t.pooled(v).TookMs))
-		}
-	}
-	if least >= stats.Need(t.quantile) {
-		return t.quantile, true
-	}
-	return stats.Tells(least, t.quantile)
+// sameWork reports whether as many requests came, and as much CPU time was used, in the turns of two variants.
+func (t *Trial) sameWork(v, other int) bool {
+	alike := func(a, b float64) bool { return a <= b*(1+verdict.SameWork) && b <= a*(1+verdict.SameWork) }
+	is, was := t.pooled(v), t.pooled(other)
+	return alike(float64(len(is.TookMs))/is.Window.Seconds(), float64(len(was.TookMs))/was.Window.Seconds()) && alike(is.CPUs, was.CPUs)
 }
 
 // worse is from which multiple of the best on a variant is out after so many rounds.
@@ -256,24 +304,25 @@ func (t *Trial) quantileOf(ms []float64) (float64, bool) {
 	return stats.Rank(slices.Sorted(slices.Values(ms)), t.quantile), true
 }
 
-// harms says what a variant harms beside what is judged, against leaving it; "": nothing.
+// harms says what a variant harms beside what is judged, against leaving it, beyond what turns differ by themselves; "": nothing.
 func (t *Trial) harms(v int) string {
 	if v == 0 {
 		return ""
 	}
+	turns, all := 0, map[string]bool{}
 	for _, m := range t.turns[v] {
 		if _, harmed := verdict.Harmed(m.Neighbours); len(harmed) > 0 {
-			return "containers whose CPUs shrank are stopped longer or use less: " + text.Names(harmed)
+			turns++
+			for _, name := range harmed {
+				all[name] = true
+			}
 		}
 	}
-	was, is := t.pooled(0).TookMs, t.pooled(v).TookMs
-	tail, ok := t.quantileOf(was)
-	now, has := t.quantileOf(is)
-	if !ok || !has {
-		return ""
+	if 2*turns > len(t.turns[v]) {
+		return "containers whose CPUs shrank are stopped longer or use less: " + text.Names(slices.Sorted(maps.Keys(all)))
 	}
-	if wasMiddle, isMiddle := middle(was), middle(is); !t.promised && verdict.MiddleLoses(wasMiddle, isMiddle, tail, now) {
-		return fmt.Sprintf("it lifts the middle: the median from %.3g to %.3g ms", wasMiddle, isMiddle)
+	if why := t.lifts(v, alpha/2); why != "" {
+		return why
 	}
 	for kind := range t.kinds() {
 		was, is := t.pooledOther(0, kind).TookMs, t.pooledOther(v, kind).TookMs
@@ -282,11 +331,30 @@ func (t *Trial) harms(v int) string {
 			continue
 		}
 		before, after := stats.Rank(slices.Sorted(slices.Values(was)), q), stats.Rank(slices.Sorted(slices.Values(is)), q)
-		if after >= stats.MuchHarm*before && after-before >= stats.LeastGainMs {
+		if after < stats.MuchHarm*before || after-before < stats.LeastGainMs {
+			continue
+		}
+		if _, low, _, ok := t.fit(kindOf(kind, q)).ratio(v, 0, alpha/2); ok && low > 1 {
 			return fmt.Sprintf("it harms other requests: from %.3g to %.3g ms", before, after)
 		}
 	}
 	return ""
+}
+
+// lifts says that a variant lifts the median by more than the tail's gain is worth, where that is so at the benign ends of both
+// intervals; level 0.5: of what was measured. "": it does not, or the user has an objective.
+func (t *Trial) lifts(v int, level float64) string {
+	f, h := t.fit(tail), t.fit(half)
+	_, tail, _, ok := f.ratio(v, 0, level)
+	by, median, _, has := h.ratio(v, 0, level)
+	if t.promised || !ok || !has {
+		return ""
+	}
+	was, wasTail := math.Exp(h.mean[0]), math.Exp(f.mean[0])
+	if !verdict.MiddleLoses(was, was*median, wasTail, wasTail*tail) {
+		return ""
+	}
+	return fmt.Sprintf("it lifts the middle: the median from %.3g to %.3g ms", was, was*by)
 }
 
 func (t *Trial) kinds() (n int) {
@@ -299,185 +367,6 @@ func (t *Trial) kinds() (n int) {
 }
 
 func middle(ms []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(ms)), 0.5) }
-
-// candidates are the variants that may win so far, and their latencies.
-func (t *Trial) candidates() (all []int, ms map[int]float64) {
-	ms = map[int]float64{}
-	for v := range t.variants {
-		value, ok := t.value(v)
-		if !ok || t.harms(v) != "" || v > 0 && t.out[v] != "" {
-			continue
-		}
-		all, ms[v] = append(all, v), value
-	}
-	return all, ms
-}
-
-// Leader is the variant that wins as far as can be told; false: nothing can be told of leaving it, or of any other.
-func (t *Trial) Leader() (int, bool) {
-	all, ms := t.candidates()
-	if len(all) == 0 || all[0] != 0 {
-		return 0, false
-	}
-	best := math.Inf(1)
-	for _, v := range all {
-		best = min(best, ms[v])
-	}
-	leader := -1
-	for _, v := range all {
-		if !stats.Alike(best, ms[v]) {
-			continue
-		}
-		if leader < 0 || t.before(v, leader) {
-			leader = v
-		}
-	}
-	return leader, true
-}
-
-// before reports whether of two equal variants the first is to be preferred.
-func (t *Trial) before(a, b int) bool {
-	if ca, cb := t.variants[a].Change, t.variants[b].Change; ca != cb {
-		return ca < cb
-	}
-	return t.unsteady(a) < t.unsteady(b)
-}
-
-// unsteady is how far the rounds of a variant differ, as a factor.
-func (t *Trial) unsteady(v int) float64 {
-	all := t.rounds(v)
-	if len(all) == 0 {
-		return math.Inf(1)
-	}
-	return slices.Max(all) / max(slices.Min(all), 1e-6)
-}
-
-// rounds are the judged quantiles of each turn with enough requests.
-func (t *Trial) rounds(v int) (all []float64) {
-	for _, m := range t.turns[v] {
-		if ms, ok := t.quantileOf(m.Judged.TookMs); ok {
-			all = append(all, ms)
-		}
-	}
-	return all
-}
-
-// ahead reports whether a variant is better than another one beyond the noise.
-func (t *Trial) ahead(a, b int) bool {
-	was, is := t.rounds(b), t.rounds(a)
-	if len(was) >= sureRounds && len(is) >= sureRounds && slices.Max(is) < slices.Min(was) {
-		return true
-	}
-	j, _ := verdict.JudgeRequests(verdict.Evidence{}, t.quantile, t.pooled(b), t.pooled(a), true)
-	return j.Verdict == verdict.Better
-}
-
-// Settled reports whether more rounds would tell nothing new: each variant that is still in had two, and the leader is ahead of all
-// others or equal to them.
-func (t *Trial) Settled() bool {
-	leader, ok := t.Leader()
-	if !ok {
-		return false
-	}
-	all, ms := t.candidates()
-	contenders := t.contenders()
-	for _, v := range contenders {
-		if len(t.turns[v]) < leastRounds {
-			return false
-		}
-	}
-	for _, v := range all {
-		if v == leader || !slices.Contains(contenders, v) || stats.Alike(ms[leader], ms[v]) && stats.Alike(ms[v], ms[leader]) && v != 0 {
-			continue
-		}
-		if v == 0 || leader != 0 {
-			if !t.ahead(leader, v) {
-				return false
-			}
-			continue
-		}
-		if t.gains(v) || t.mayGain(v) { // leaving it leads by a rule, or by chance, that the next round may turn
-			return false
-		}
-	}
-	return true
-}
-
-// mayGain reports whether a variant may be below leaving it by more than counts as equal, within its own noise.
-func (t *Trial) mayGain(v int) bool {
-	was, ok := t.value(0)
-	s, has := t.spread(v)
-	return ok && has && stats.Gains(was, s.Low)
-}
-
-// gains reports whether a variant is below leaving it by more than counts as equal.
-func (t *Trial) gains(v int) bool {
-	was, ok := t.value(0)
-	is, has := t.value(v)
-	return ok && has && stats.Gains(was, is)
-}
-
-// Choice is the variant to leave in force, and why in one sentence. 0: to leave it as it is.
-func (t *Trial) Choice() (int, string) {
-	leader, ok := t.Leader()
-	for v, variant := range t.variants {
-		if ok && variant.Expected && v != leader && t.out[v] == "" && t.harms(v) == "" && t.gains(v) && !t.beats(leader, v) {
-			leader = v
-		}
-	}
-	switch {
-	case !ok:
-		return 0, fmt.Sprintf("too few requests came within the trial to tell: %d while it was left as it is", len(t.pooled(0).TookMs))
-	case leader == 0:
-		return 0, "nothing that keeps the limit was better than leaving it by a tenth"
-	case !t.gains(leader) || !t.variants[leader].Expected && !t.ahead(leader, 0) && !t.wins(leader, 0):
-		return 0, fmt.Sprintf("%s came out lowest, and not beyond what rounds differ by themselves", t.variants[leader].Name)
-	}
-	lower, of := t.lower(leader, 0)
-	was, before := t.words(0)
-	is, after := t.words(leader)
-	return leader, fmt.Sprintf("%s: measured %s%s and %s when left as it is%s, lower in %d of %s",
-		t.variants[leader].Name, is, after, was, before, lower, text.Count(of, "round"))
-}
-
-// words are the judged quantile of a variant and its interval; "": so few requests tell none.
-func (t *Trial) words(v int) (value, interval string) {
-	ms, _ := t.value(v)
-	if s, ok := t.spread(v); ok {
-		ms, interval = s.Value, fmt.Sprintf(" (%.3g to %.3g)", s.Low, s.High)
-	}
-	return fmt.Sprintf("%.3g ms", ms), interval
-}
-
-// beats reports whether a variant is below another one by more than counts as equal, beyond the noise or in nearly each round.
-func (t *Trial) beats(a, b int) bool {
-	is, ok := t.value(a)
-	was, has := t.value(b)
-	return ok && has && !stats.Alike(is, was) && (t.ahead(a, b) || t.wins(a, b))
-}
-
-// lower is in how many rounds a variant was below another one in the same round, of how many.
-func (t *Trial) lower(a, b int) (n, of int) {
-	for i := range min(len(t.turns[a]), len(t.turns[b])) {
-		was, ok := t.quantileOf(t.turns[b][i].Judged.TookMs)
-		is, has := t.quantileOf(t.turns[a][i].Judged.TookMs)
-		if !ok || !has {
-			continue
-		}
-		if of++; is < was {
-			n++
-		}
-	}
-	return n, of
-}
-
-// wins reports whether a variant was below another one in nearly each round, all but one in four: once the budget is
-// over, that is enough to
-// prefer it, although one long stall may decide its quantile.
-func (t *Trial) wins(a, b int) bool {
-	n, of := t.lower(a, b)
-	return of >= leastRounds && 4*n >= 3*of
-}
 
 // Row is what was measured of one variant.
 type Row struct {

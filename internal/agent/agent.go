@@ -63,8 +63,11 @@ type Config struct {
 	// Reloaded: the rules are new, so that what did not help under the old ones may be tried again at once.
 	Reloaded bool
 	Log      *slog.Logger
-	// Answers is the socket where containers, status and recordings are answered; "": the loopback address.
+	// Answers is the socket where containers, status and recordings are answered; "": containers and status on the loopback
+	// address, and recordings nowhere.
 	Answers string
+	// AnswersUID is the user to whom it answers, beside root and the agent's own.
+	AnswersUID int
 	// Listeners stay open from one run to the next; nil: for this run alone.
 	Listeners *Listeners
 	// Ready, if not nil, is told where /metrics listens.

@@ -62,6 +62,8 @@ type Journal struct {
 	broken error
 	// dead is set when the file was replaced and the new one could not be opened.
 	dead error
+	// unsettled: the file was replaced, and its name is not yet known to be on the disk.
+	unsettled bool
 	// notKept is why damaged lines are still in the file.
 	notKept error
 }
@@ -230,6 +232,9 @@ func (j *Journal) Append(sync bool, records ...Record) error {
 	if j.dead != nil {
 		return j.dead
 	}
+	if err := j.settle(); err != nil {
+		return err
+	}
 	if j.broken != nil {
 		if err := j.cut(); err != nil {
 			return err
@@ -259,6 +264,9 @@ func (j *Journal) Append(sync bool, records ...Record) error {
 	}
 	if err == nil && sync {
 		err = j.h.Sync()
+	}
+	if err == nil {
+		err = named(j.file)
 	}
 	if err != nil {
 		err = fmt.Errorf("journal %s: %w", File(j.dir), wayOut(err))

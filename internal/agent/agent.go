@@ -111,8 +111,8 @@ type agent struct {
 	heldStamp   string
 	heldNow     []txn.InForce
 	historyRead bool
-	// startsTried is how often the start of a container was tried, by path.
-	startsTried map[string]int
+	// startsTried is how often the start of a container was tried, by its cgroup's ID.
+	startsTried map[uint64]int
 
 	// sink keeps rows for questions over many hosts; nil: the rules ask for none.
 	sink *collect.Sink
@@ -134,7 +134,7 @@ type agent struct {
 func Run(ctx context.Context, c Config) error {
 	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules,
 		c.Untrusted),
-		startsTried: map[string]int{}}
+		startsTried: map[uint64]int{}}
 	a.chooser.by = c.Env.By
 	a.chooser.pods, a.chooser.age, a.chooser.tell = podsOf(c.NRI), c.Age, a.tellRefused
 	if c.Flight.Probe != nil {

@@ -169,7 +169,8 @@ func TestNoStart(t *testing.T) {
 // A container that starts again between two looks has its path again: each start is raised, and what the one before it had is not
 // the new one's.
 func TestEachStartUnderOnePath(t *testing.T) {
-	for name, lives := range map[string]time.Duration{"while the one before has its time": 2 * time.Second, "afterwards": 40 * time.Second} {
+	for name, lives := range map[string]time.Duration{"while the one before has its time": 2 * time.Second,
+		"afterwards": 40 * time.Second} {
 		s := newStartScene(t, raiseAtStart, map[string]string{"app": "50000 100000"})
 		for start := range 3 {
 			s.starts(t.Context(), true)

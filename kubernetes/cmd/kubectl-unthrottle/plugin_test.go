@@ -430,7 +430,8 @@ func TestAgentsThatWaitAreNoneMissing(t *testing.T) {
 	for want, w := range map[string]*world{
 		"is Pending: container agent: ImagePullBackOff (Back-off pulling image)": waiting(func(p *core.Pod) {
 			p.Status.ContainerStatuses = []core.ContainerStatus{{Name: "agent",
-				State: core.ContainerState{Waiting: &core.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}}}}
+				State: core.ContainerState{Waiting: &core.ContainerStateWaiting{Reason: "ImagePullBackOff",
+					Message: "Back-off pulling image"}}}}
 		}),
 		"is Pending: Unschedulable (0/1 nodes are available: 1 Insufficient memory.)": waiting(func(p *core.Pod) {
 			p.Spec.NodeName, p.Spec.Affinity = "", onN1

@@ -422,7 +422,8 @@ func TestASecondFixSaysThatATrialRuns(t *testing.T) {
 		o := b.options
 		o.DryRun = dry
 		_, err := Run(t.Context(), b.env, o)
-		if err == nil || !strings.Contains(err.Error(), first.ID+" is on trial: process") || !strings.Contains(err.Error(), txn.AwaitTrial) {
+		if err == nil || !strings.Contains(err.Error(), first.ID+" is on trial: process") ||
+			!strings.Contains(err.Error(), txn.AwaitTrial) {
 			t.Errorf("dry run %v: %v", dry, err)
 		}
 	}

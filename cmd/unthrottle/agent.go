@@ -74,8 +74,9 @@ file changed.`,
 		"example 1%; beyond it drops recordings, then periods, then its rate (default: own_budget of the file)")
 	cmd.Flags().StringVar(&f.nri, "nri", nriAuto, "the runtime's plugin `SOCKET` (NRI of containerd or CRI-O), for "+
 		"names, labels and updates; auto: "+nri.DefaultSocket+" where it is; off: none")
-	cmd.Flags().StringVar(&f.answers, "answers", "", "the `SOCKET` where /containers, /status and /recordings "+
-		"answer; default: the loopback address, to all users of the host")
+	cmd.Flags().StringVar(&f.answers, "answers", "", "the `SOCKET` where /containers, /policy, /status and /recordings "+
+		"answer root; default: the loopback address, to all users of the host, and no /recordings")
+	cmd.Flags().IntVar(&f.answersUID, "answers-uid", 0, "the `UID` of a user to whom the socket of --answers answers too")
 	cmd.Flags().StringVar(&f.pods, "pods", "", "the `FILE` that tells of the probes of this node's pods (Kubernetes); "+
 		"it is read again when it changed")
 	cmd.Flags().StringVar(&f.memory, "budget-memory", "", "the `SIZE` that it may hold resident, for example 64MiB; else as above")
@@ -121,7 +122,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	return agent.Run(ctx, agent.Config{
 		Rules: rules, ConfigFile: c.file, Host: h, Env: env, Untrusted: c.untrusted, Version: version,
 		Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers,
-		Pods: c.pods, Listeners: c.listeners,
+		AnswersUID: c.answersUID, Pods: c.pods, Listeners: c.listeners,
 		Fix: func(latencies slo.Source) fix.Env {
 			return hostEnv(ctx, h, env, &w, latencies, nil)
 		},

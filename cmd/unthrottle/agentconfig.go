@@ -25,8 +25,9 @@ import (
 type agentFlags struct {
 	write                    writeFlags
 	config, cpu, memory, nri string
-	// answers is a socket; "": none.
-	answers string
+	// answers is a socket; "": none. answersUID may ask there beside root.
+	answers    string
+	answersUID int
 	// pods is the file of the node's pods; "": none.
 	pods string
 	// watch: a changed file is read again.
@@ -45,6 +46,7 @@ type agentConfig struct {
 	nri *nri.Options
 	// answers is the socket for what is seen, pods the file of the node's pods; "": none.
 	answers, pods string
+	answersUID    int
 	// listeners stay open over a reload.
 	listeners *agent.Listeners
 	// reloaded: another configuration was in use before.
@@ -53,7 +55,10 @@ type agentConfig struct {
 
 // read reads the file, until ctx ends.
 func (f agentFlags) read(ctx context.Context, cmd *cobra.Command) (agentConfig, error) {
-	c := agentConfig{write: f.write, file: f.config, answers: f.answers, pods: f.pods}
+	c := agentConfig{write: f.write, file: f.config, answers: f.answers, answersUID: f.answersUID, pods: f.pods}
+	if f.answersUID < 0 || f.answersUID > 0 && f.answers == "" {
+		return c, errors.New("--answers-uid: give the number of a user, together with --answers")
+	}
 	var err error
 	if c.rules, c.untrusted, err = policy.ReadRules(ctx, f.config); err != nil {
 		return c, err

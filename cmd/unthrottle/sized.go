@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 
@@ -31,7 +33,8 @@ Finagle and, with --tomcat, Spring Boot's Tomcat.
 The limit is the least along the path of its own cgroup. Without one it is
 --times the request, which is read from the weight of a cgroup of v1.
 Variables and flags that are set already stay. CMD replaces this program: no
-process stays.`,
+process stays. Where CMD cannot be run, the exit code is 126, and 127 where it
+is not found, as env(1) has it.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && !print {
 				return usage(cmd, "CMD is missing: sized -- CMD [ARGS], or --print to see the settings")
@@ -89,8 +92,16 @@ func replace(s runtimes.Started) error {
 	}
 	file, err := exec.LookPath(s.Args[0])
 	if err != nil {
-		return fmt.Errorf("%s: %w; give the program's path, or a name in PATH", text.Shown(s.Args[0]), err)
+		return notStarted(fmt.Errorf("%s: %w; give the program's path, or a name in PATH", text.Shown(s.Args[0]), err))
 	}
 	err = unix.Exec(file, s.Args, s.Env)
-	return fmt.Errorf("%s: start it: %w", text.Shown(file), err)
+	return notStarted(fmt.Errorf("%s: start it: %w", text.Shown(file), err))
+}
+
+// notStarted has the exit code of env(1), by which shells and supervisors tell a program that is not there from one that failed.
+func notStarted(err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return exitWith{127, err}
+	}
+	return exitWith{126, err}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,6 +27,27 @@ func TestSized(t *testing.T) {
 	} {
 		if _, err := called(strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q in it", args, err, says)
+		}
+	}
+}
+
+// The exit codes of env(1): 127 where the program is not there, 126 where it cannot be run.
+func TestSizedExitsAsEnv(t *testing.T) {
+	dir := t.TempDir()
+	notAProgram, noInterpreter := filepath.Join(dir, "data"), filepath.Join(dir, "script")
+	if err := os.WriteFile(notAProgram, []byte("data"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(noInterpreter, []byte("#!/no/such/interpreter\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{"no-such-program", "/no/such/program", notAProgram, dir, noInterpreter, notAProgram + "/in-a-file"} {
+		var want *exec.ExitError
+		if err := exec.Command("env", program).Run(); !errors.As(err, &want) {
+			t.Fatalf("env %s: %v", program, err)
+		}
+		if r := unthrottle(t, "sized", "--", program); r.code != want.ExitCode() {
+			t.Errorf("%s: %d, env exits with %d: %+v", program, r.code, want.ExitCode(), r)
 		}
 	}
 }

@@ -63,8 +63,11 @@ type Config struct {
 	// Reloaded: the rules are new, so that what did not help under the old ones may be tried again at once.
 	Reloaded bool
 	Log      *slog.Logger
-	// Answers is the socket where containers, status and recordings are answered; "": the loopback address.
+	// Answers is the socket where containers, status and recordings are answered; "": containers and status on the loopback
+	// address, and recordings nowhere.
 	Answers string
+	// AnswersUID is the user to whom it answers, beside root and the agent's own.
+	AnswersUID int
 	// Listeners stay open from one run to the next; nil: for this run alone.
 	Listeners *Listeners
 	// Ready, if not nil, is told where /metrics listens.
@@ -108,8 +111,8 @@ type agent struct {
 	heldStamp   string
 	heldNow     []txn.InForce
 	historyRead bool
-	// startsTried is how often the start of a container was tried, by path.
-	startsTried map[string]int
+	// startsTried is how often the start of a container was tried, by its cgroup's ID.
+	startsTried map[uint64]int
 
 	// sink keeps rows for questions over many hosts; nil: the rules ask for none.
 	sink *collect.Sink
@@ -131,7 +134,7 @@ type agent struct {
 func Run(ctx context.Context, c Config) error {
 	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules,
 		c.Untrusted),
-		startsTried: map[string]int{}}
+		startsTried: map[uint64]int{}}
 	a.chooser.by = c.Env.By
 	a.chooser.pods, a.chooser.age, a.chooser.tell = podsOf(c.NRI), c.Age, a.tellRefused
 	if c.Flight.Probe != nil {

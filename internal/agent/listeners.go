@@ -67,7 +67,8 @@ func (l *Listeners) tcp(ctx context.Context, address string) (net.Listener, erro
 	})
 }
 
-// unix makes a socket that any process may connect to that reaches its path. One that an agent left behind makes way.
+// unix makes a socket to which any process can connect that reaches its path: who asks is checked for each connection. One that an
+// agent left behind makes way.
 func (l *Listeners) unix(ctx context.Context, path string) (net.Listener, error) {
 	return l.on(path, func() (net.Listener, error) {
 		switch was, err := os.Lstat(path); {

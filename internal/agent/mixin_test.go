@@ -15,7 +15,7 @@ import (
 type labelsOf map[string][]string
 
 // scraped are the labels that Prometheus adds to each series.
-var scraped = []string{"job", "instance"}
+var scraped = []string{"job", "instance", "cluster"}
 
 // exported returns the labels of all metrics that an agent exports, as Prometheus stores them.
 func exported(t *testing.T) labelsOf {

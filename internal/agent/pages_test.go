@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -104,13 +103,10 @@ func TestPagesOfANode(t *testing.T) {
 		"trying": pageAgent(t, pageRules, persist), "cured": pageAgent(t, pageRules, persist, burst),
 		"kept": pageAgent(t, pageHead, persist, burst),
 	} {
-		mux := http.NewServeMux()
-		a.handle(mux, &a.spent)
-		mux.Handle("GET /policy", policyPage(a.report))
-		server := httptest.NewServer(mux)
-		defer server.Close()
+		a.Answers = filepath.Join(t.TempDir(), "agent.sock")
+		client := serveSocket(t, a)
 		for _, page := range []string{"containers", "policy", "status", "recordings"} {
-			code, body := get(t, server.URL+"/"+page)
+			code, body := getBy(t, client, "http://agent/"+page)
 			if code != http.StatusOK {
 				t.Fatalf("%s: %d %s", page, code, body)
 			}
@@ -120,7 +116,7 @@ func TestPagesOfANode(t *testing.T) {
 		if err != nil || len(kept) != 1 {
 			t.Fatal(kept, err)
 		}
-		_, body := get(t, server.URL+"/recordings/"+kept[0].File)
+		_, body := getBy(t, client, "http://agent/recordings/"+kept[0].File)
 		same(t, filepath.Join("testdata", "pages", kept[0].File), []byte(body))
 	}
 }

@@ -23,16 +23,17 @@ const (
 	sendFor = 10 * time.Minute
 )
 
-// handle adds the pages of what is seen: GET /containers, /status, /recordings and /recordings/FILE. The caller is not asked for
-// a name, and recordings hold command lines. So they answer on a loopback address alone, wherever else the agent listens; and where
-// there is a socket for them, on that alone: a port-forward into the agent's pod reaches its loopback address too.
+// handle adds the pages of what is seen: GET /containers, /status, /recordings and /recordings/FILE. An address does not tell who
+// asks, and recordings hold command lines, which are for root: they answer on the socket of --answers alone. The others answer on a
+// loopback address, wherever else the agent listens; and where there is a socket, on that alone: a port-forward into the agent's pod
+// reaches its loopback address too.
 func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 	// A recording takes as long as its reader's line, so that those have turns of their own.
 	quick, long := make(chan struct{}, answers.MostAtOnce), make(chan struct{}, answers.MostAtOnce)
-	page := func(path string, turns chan struct{}, answer http.HandlerFunc) {
+	page := func(path string, turns chan struct{}, refuses func(*http.Request) string, answer http.HandlerFunc) {
 		h := cost.handler(answer)
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			if why := a.refuses(r); why != "" {
+			if why := refuses(r); why != "" {
 				http.Error(w, path+why, http.StatusForbidden)
 				return
 			}
@@ -46,9 +47,9 @@ func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 			}
 		})
 	}
-	page("/containers", quick, func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.containers()) })
-	page("/status", quick, func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.status()) })
-	page("/recordings", quick, func(w http.ResponseWriter, _ *http.Request) {
+	page("/containers", quick, a.refuses, func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.containers()) })
+	page("/status", quick, a.refuses, func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.status()) })
+	page("/recordings", quick, a.refusesRecordings, func(w http.ResponseWriter, _ *http.Request) {
 		recordings, err := a.keptRecordings()
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -56,25 +57,29 @@ func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 		}
 		answerJSON(w, answers.Recordings{Schema: answers.RecordingsSchema, Version: answers.Version, Recordings: recordings})
 	})
-	page("/recordings/{file}", long, a.sendRecording)
+	page("/recordings/{file}", long, a.refusesRecordings, a.sendRecording)
 }
 
 // refuses says why a request came to the wrong address; "": it did not. An address that is not known is wrong.
 func (a *agent) refuses(r *http.Request) string {
-	switch at := r.Context().Value(http.LocalAddrContextKey).(type) {
-	case *net.UnixAddr:
-		if a.Answers != "" {
-			return ""
-		}
-	case *net.TCPAddr:
-		if a.Answers == "" && at.IP.IsLoopback() {
-			return ""
-		}
-	}
 	if a.Answers != "" {
-		return " answers on the socket of --answers only"
+		return a.refusesRecordings(r)
+	}
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && at.IP.IsLoopback() {
+		return ""
 	}
 	return " answers on a loopback address only: ask 127.0.0.1 on the node, or in the agent's pod"
+}
+
+// refusesRecordings is refuses for what answers on the socket alone.
+func (a *agent) refusesRecordings(r *http.Request) string {
+	if _, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr); ok && a.Answers != "" {
+		return ""
+	}
+	if a.Answers == "" {
+		return " answers on the socket of --answers only, and this agent has none: as root, use 'unthrottle explain --at'"
+	}
+	return " answers on the socket of --answers only"
 }
 
 func answerJSON(w http.ResponseWriter, document any) {

@@ -24,8 +24,16 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
-// reading is an agent that has seen one container, holds one change and keeps one recording; and its pages.
-func reading(t *testing.T) (*agent, *httptest.Server) {
+// reading is an agent that has seen one container, holds one change and keeps one recording, on its socket.
+func reading(t *testing.T) (*agent, *http.Client) {
+	t.Helper()
+	a := readAgent(t)
+	a.Answers = filepath.Join(t.TempDir(), "agent.sock")
+	return a, serveSocket(t, a)
+}
+
+// readAgent is that agent, not yet asked.
+func readAgent(t *testing.T) *agent {
 	t.Helper()
 	a := &agent{lastRound: time.Now(), Config: Config{Version: "1.2", Rules: policy.Rules{Mode: policy.Observe, Interval: time.Second}}}
 	a.shown = []observe.Observation{{Container: container.Container{Name: "shop/cart-0/app", Namespace: "shop",
@@ -45,16 +53,13 @@ func reading(t *testing.T) (*agent, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux := http.NewServeMux()
-	a.handle(mux, &a.spent)
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	return a, server
+	a.chooser = newChooser(a.Rules, "")
+	return a
 }
 
-func get(t *testing.T, url string) (status int, body string) {
+func getBy(t *testing.T, client *http.Client, url string) (status int, body string) {
 	t.Helper()
-	answer, err := http.Get(url)
+	answer, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,37 +72,37 @@ func get(t *testing.T, url string) (status int, body string) {
 }
 
 func TestReading(t *testing.T) {
-	a, server := reading(t)
+	a, client := reading(t)
 	var seen answers.Containers
-	_, body := get(t, server.URL+"/containers")
+	_, body := getBy(t, client, "http://agent/containers")
 	if err := json.Unmarshal([]byte(body), &seen); err != nil || seen.Schema != "ls" || len(seen.Containers) != 1 ||
 		*seen.Containers[0].Pod != "cart-0" || *seen.Containers[0].UsedCPUs != 0.5 {
 		t.Errorf("/containers: %s, %v", body, err)
 	}
 	var status answers.Status
-	_, body = get(t, server.URL+"/status")
+	_, body = getBy(t, client, "http://agent/status")
 	if err := json.Unmarshal([]byte(body), &status); err != nil || status.Agent.Version != "1.2" ||
 		status.NotHealthy != nil || len(status.InForce) != 1 || !status.InForce[0].OnTrial {
 		t.Errorf("/status: %s, %v", body, err)
 	}
 	var kept answers.Recordings
 	for range 2 { // the second time, headers are known
-		_, body = get(t, server.URL+"/recordings")
+		_, body = getBy(t, client, "http://agent/recordings")
 		if err := json.Unmarshal([]byte(body), &kept); err != nil || len(kept.Recordings) != 1 || *kept.Recordings[0].Namespace != "shop" {
 			t.Fatalf("/recordings: %s, %v", body, err)
 		}
 	}
-	code, body := get(t, server.URL+"/recordings/"+kept.Recordings[0].File)
+	code, body := getBy(t, client, "http://agent/recordings/"+kept.Recordings[0].File)
 	if in, err := recording.Read(strings.NewReader(body)); code != http.StatusOK || err != nil || in.Header.Target.Pod != "cart-0" {
 		t.Errorf("the recording: %d, %v", code, err)
 	}
 	for _, name := range []string{"..", "..%2f..%2fetc%2fpasswd", "nothing.recording", ".part"} {
-		if code, body := get(t, server.URL+"/recordings/"+name); code == http.StatusOK &&
+		if code, body := getBy(t, client, "http://agent/recordings/"+name); code == http.StatusOK &&
 			strings.Contains(body, "root:") || code != http.StatusNotFound && name != ".." {
 			t.Errorf("/recordings/%s: %d %s", name, code, body)
 		}
 	}
-	if answer, err := http.Post(server.URL+"/status", "", nil); err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
+	if answer, err := client.Post("http://agent/status", "", nil); err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %v, %v", answer, err)
 	}
 	if a.spent.seconds()[partMetrics.String()] <= 0 {
@@ -111,19 +116,21 @@ func askedAt(path string, at net.Addr) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at))
 }
 
-// TestReadingAnswersOnLoopbackOnly: in a pod the agent listens on the pod's address too, which other pods reach.
+// TestReadingAnswersOnLoopbackOnly: in a pod the agent listens on the pod's address too, which other pods reach. Recordings answer on
+// no address.
 func TestReadingAnswersOnLoopbackOnly(t *testing.T) {
-	a, _ := reading(t)
+	a := readAgent(t)
 	kept, err := a.keptRecordings()
 	if err != nil || len(kept) != 1 {
 		t.Fatal(kept, err)
 	}
 	mux := http.NewServeMux()
 	a.handle(mux, &a.spent)
-	for _, path := range []string{"/containers", "/status", "/recordings", "/recordings/" + kept[0].File} {
+	for path, onLoopback := range map[string]int{"/containers": http.StatusOK, "/status": http.StatusOK,
+		"/recordings": http.StatusForbidden, "/recordings/" + kept[0].File: http.StatusForbidden} {
 		for at, want := range map[net.Addr]int{
-			&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}: http.StatusOK,
-			&net.TCPAddr{IP: net.IPv6loopback}:       http.StatusOK,
+			&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}: onLoopback,
+			&net.TCPAddr{IP: net.IPv6loopback}:       onLoopback,
 			&net.TCPAddr{IP: net.IPv4(10, 1, 2, 3)}:  http.StatusForbidden,
 			&net.TCPAddr{IP: net.ParseIP("fd00::1")}: http.StatusForbidden,
 			&net.UnixAddr{Name: "/x", Net: "unix"}:   http.StatusForbidden,
@@ -138,15 +145,10 @@ func TestReadingAnswersOnLoopbackOnly(t *testing.T) {
 	}
 }
 
-// TestReadingOnASocketOnly: with a socket for them, the answers are on no address: a port-forward reaches loopback.
-func TestReadingOnASocketOnly(t *testing.T) {
-	a, server := reading(t)
+// TestTheSocketTakesNoFilesPlace, but that of a socket which an agent that was killed left behind.
+func TestTheSocketTakesNoFilesPlace(t *testing.T) {
+	a := &agent{}
 	a.Answers = filepath.Join(t.TempDir(), "agent.sock")
-	a.chooser = newChooser(a.Rules, "")
-	kept, err := a.keptRecordings()
-	if err != nil || len(kept) != 1 {
-		t.Fatal(kept, err)
-	}
 	if err := os.WriteFile(a.Answers, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -156,44 +158,21 @@ func TestReadingOnASocketOnly(t *testing.T) {
 	if err := os.Remove(a.Answers); err != nil {
 		t.Fatal(err)
 	}
-	left, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", a.Answers) // an agent that was killed leaves its socket behind
+	left, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", a.Answers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	left.(*net.UnixListener).SetUnlinkOnClose(false)
 	left.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- a.serveAnswers(ctx) }()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", a.Answers)
-		}}}
-	for _, path := range []string{"/containers", "/policy", "/status", "/recordings", "/recordings/" + kept[0].File} {
-		var answer *http.Response
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if answer, err = client.Get("http://agent" + path); err == nil {
-				break
-			}
-		}
-		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatalf("%s on the socket: %v, %v", path, answer, err)
-		}
-		answer.Body.Close()
-		if code, body := get(t, server.URL+path); path != "/policy" && (code != http.StatusForbidden || strings.Contains(body, "cart")) {
-			t.Errorf("%s on loopback beside the socket: %d %s", path, code, body)
-		}
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("it ends with %v", err)
+	if code, body := getBy(t, serveSocket(t, a), "http://agent/containers"); code != http.StatusOK {
+		t.Errorf("%d %s", code, body)
 	}
 }
 
 // TestReadingIsBounded: beyond the most answers under way, a client is sent away, and a turn comes back. Slow readers of
 // recordings hold up no other answer.
 func TestReadingIsBounded(t *testing.T) {
-	a := &agent{}
+	a := &agent{Config: Config{Answers: "/agent.sock"}}
 	mux := http.NewServeMux()
 	a.handle(mux, &a.spent)
 	codes := make(chan int)
@@ -201,7 +180,7 @@ func TestReadingIsBounded(t *testing.T) {
 		for range n {
 			go func() {
 				w := httptest.NewRecorder()
-				mux.ServeHTTP(w, askedAt(path, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+				mux.ServeHTTP(w, askedAt(path, &net.UnixAddr{Name: a.Answers, Net: "unix"}))
 				codes <- w.Code
 			}()
 		}
@@ -233,12 +212,12 @@ func TestSlowReadersOfRecordingsHoldNobodyUp(t *testing.T) {
 	recorded := "/recordings/" + kept[0].File
 	mux := http.NewServeMux()
 	a.handle(mux, &a.spent)
-	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
+	socket := &net.UnixAddr{Name: a.Answers, Net: "unix"}
 	release := make(chan struct{})
 	sent := make(chan struct{})
 	for range answers.MostAtOnce {
 		go func() {
-			mux.ServeHTTP(&slowLine{ResponseRecorder: httptest.NewRecorder(), begun: sent, release: release}, askedAt(recorded, loopback))
+			mux.ServeHTTP(&slowLine{ResponseRecorder: httptest.NewRecorder(), begun: sent, release: release}, askedAt(recorded, socket))
 			sent <- struct{}{}
 		}()
 	}
@@ -248,7 +227,7 @@ func TestSlowReadersOfRecordingsHoldNobodyUp(t *testing.T) {
 	for path, want := range map[string]int{"/containers": http.StatusOK, "/status": http.StatusOK,
 		recorded: http.StatusServiceUnavailable} {
 		w := httptest.NewRecorder()
-		mux.ServeHTTP(w, askedAt(path, loopback))
+		mux.ServeHTTP(w, askedAt(path, socket))
 		if w.Code != want {
 			t.Errorf("%s: %d instead of %d", path, w.Code, want)
 		}

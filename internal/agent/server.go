@@ -24,15 +24,13 @@ type pages struct {
 	agent *agent
 }
 
-// serve answers /metrics, /policy, /probes, /containers, /status, /recordings, /healthz, /readyz and a page that links them
-// until ctx ends. Nothing can be changed
-// over it: every other path and method is refused. ready, if not nil, is told
-// the address that was bound.
+// serve answers /metrics, /policy, /probes, /containers, /status, /healthz, /readyz and a page that links them until ctx ends.
+// Nothing can be changed over it: every other path and method is refused. ready, if not nil, is told the address that was bound.
 func serve(ctx context.Context, l net.Listener, cost *spent, p pages, ready func(net.Addr)) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintln(w, `<!doctype html><title>unthrottle agent</title><p><a href="/metrics">/metrics</a> <a href="/policy">/policy</a> <a href="/probes">/probes</a> <a href="/containers">/containers</a> <a href="/status">/status</a> <a href="/recordings">/recordings</a> <a href="/healthz">/healthz</a> <a href="/readyz">/readyz</a>`)
+		fmt.Fprintln(w, `<!doctype html><title>unthrottle agent</title><p><a href="/metrics">/metrics</a> <a href="/policy">/policy</a> <a href="/probes">/probes</a> <a href="/containers">/containers</a> <a href="/status">/status</a> <a href="/healthz">/healthz</a> <a href="/readyz">/readyz</a>`)
 	})
 	page := promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})
 	mux.Handle("GET /metrics", cost.handler(page))
@@ -65,6 +63,7 @@ func serveOn(ctx context.Context, l net.Listener, mux http.Handler) error {
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
+		ConnContext:       withPeer,
 	}
 	// A goroutine of its own, since Shutdown must run while Serve blocks.
 	stopped := make(chan struct{})

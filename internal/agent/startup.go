@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -43,31 +44,51 @@ func (a *agent) starts(ctx context.Context, newcomers bool) {
 		a.Log.Warn("containers cannot be listed", "error", err)
 		return
 	}
-	there := make(map[string]container.Container, len(containers))
+	// A container that starts again has its path again, and another cgroup.
+	there, ids := make(map[string]container.Container, len(containers)), make(map[uint64]bool, len(containers))
 	for _, c := range containers {
 		there[c.Group.Path] = c
+		ids[a.cgroupOf(c)] = true
 	}
-	maps.DeleteFunc(a.startsTried, func(path string, _ int) bool { _, is := there[path]; return !is })
+	maps.DeleteFunc(a.startsTried, func(id uint64, _ int) bool { return !ids[id] })
+	drift, err := apply.Drift(a.Env)
+	if err != nil {
+		a.Log.Warn("drift cannot be told", "error", err)
+		return
+	}
 	inForce := map[string]bool{}
 	for _, f := range held {
-		if inForce[f.Target] = true; f.Parameters[remedy.ParamStartup] != "" && a.started(ctx, f, there[f.Target]) {
+		anew := slices.ContainsFunc(drift, func(d txn.DriftItem) bool { return d.Gone && d.ID == f.ID && d.Path == f.Target })
+		if f.Parameters[remedy.ParamStartup] != "" && (anew || a.started(ctx, f, there[f.Target])) {
 			a.endStart(ctx, f)
+		}
+		if !anew {
+			inForce[f.Target] = true
 		}
 	}
 	for _, c := range containers {
-		if rule := a.startRule(c); rule != nil && !inForce[c.Group.Path] && len(inForce) < a.Rules.Budget.Containers {
+		id := a.cgroupOf(c)
+		if rule := a.startRule(c, id); rule != nil && !inForce[c.Group.Path] && len(inForce) < a.Rules.Budget.Containers {
 			defer a.resume(a.busy("a start of "+boundedPath(c.Group.Path), startLimit))
-			a.start(ctx, c, containers, rule.Startup)
+			a.start(ctx, c, id, containers, rule.Startup)
 			a.signal() // the next one
 			return
 		}
 	}
 }
 
+// cgroupOf tells a container's cgroup from others that had its path before; 0: it is gone.
+func (a *agent) cgroupOf(c container.Container) uint64 {
+	id, err := a.Direct.ID(cgroup.CPU, c.Group.Path)
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
 // startRule is the rule of a container that starts and gets something for it; nil: it does not, or it was tried.
-func (a *agent) startRule(c container.Container) *policy.Rule {
-	path := c.Group.Path
-	if a.startsTried[path] >= startTries {
+func (a *agent) startRule(c container.Container, id uint64) *policy.Rule {
+	if id == 0 || a.startsTried[id] >= startTries {
 		return nil
 	}
 	rule := a.Rules.Effective(c, a.chooser.pods.pod(c.ID)).Rule
@@ -76,7 +97,7 @@ func (a *agent) startRule(c container.Container) *policy.Rule {
 	}
 	if age, ok := a.Age(c); !ok || age >= rule.Startup.Most {
 		if ok {
-			a.startsTried[path] = startTries // it will not be younger
+			a.startsTried[id] = startTries // it will not be younger
 		}
 		return nil
 	}
@@ -84,9 +105,9 @@ func (a *agent) startRule(c container.Container) *policy.Rule {
 }
 
 // start gives one container what it is to have.
-func (a *agent) start(ctx context.Context, c container.Container, all []container.Container, s policy.Startup) {
+func (a *agent) start(ctx context.Context, c container.Container, id uint64, all []container.Container, s policy.Startup) {
 	log := a.Log.With("container", text.Sanitize(c.Name, 128), "remedy", s.Remedy)
-	a.startsTried[c.Group.Path]++
+	a.startsTried[id]++
 	facts, err := a.Facts(ctx, all, map[string]float64{})
 	if err != nil {
 		log.Warn("a start cannot be planned", "error", err)
@@ -103,7 +124,7 @@ func (a *agent) start(ctx context.Context, c container.Container, all []containe
 		log.Warn("nothing is done for its start", "why", err)
 		return
 	}
-	a.startsTried[c.Group.Path] = startTries
+	a.startsTried[id] = startTries
 	log.Info("in force while it starts", "most", s.Most)
 }
 

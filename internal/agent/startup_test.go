@@ -58,7 +58,7 @@ func newStartScene(t *testing.T, rule string, limits map[string]string) *startSc
 			Name:      "shop/cart/" + name,
 			Namespace: "shop", Pod: "cart", ContainerName: name, PodUID: startUID})
 	}
-	s.agent = &agent{wake: make(chan struct{}, 1), chooser: newChooser(rules, ""), startsTried: map[string]int{},
+	s.agent = &agent{wake: make(chan struct{}, 1), chooser: newChooser(rules, ""), startsTried: map[uint64]int{},
 		now: func() time.Time { return s.clock },
 		Config: Config{Rules: rules, Direct: s.k, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			Env: apply.Env{FS: s.k, StateDir: t.TempDir(), BootID: "this", By: "agent",
@@ -129,7 +129,7 @@ func TestStartIsOnTrial(t *testing.T) {
 	if _, err := apply.Recover(t.Context(), next); err != nil || s.max("/app") != "50000 100000" {
 		t.Errorf("%s, %v", s.max("/app"), err)
 	}
-	s.startsTried = map[string]int{}
+	s.startsTried = map[uint64]int{}
 	s.starts(t.Context(), true)
 	s.endTrials(t.Context())
 	if s.max("/app") != "50000 100000" {
@@ -162,6 +162,38 @@ func TestNoStart(t *testing.T) {
 		}
 		if past, err := apply.History(s.Env, 0); err != nil || len(past) > 0 {
 			t.Errorf("%s: %+v, %v", name, past, err)
+		}
+	}
+}
+
+// A container that starts again between two looks has its path again: each start is raised, and what the one before it had is not
+// the new one's.
+func TestEachStartUnderOnePath(t *testing.T) {
+	for name, lives := range map[string]time.Duration{"while the one before has its time": 2 * time.Second,
+		"afterwards": 40 * time.Second} {
+		s := newStartScene(t, raiseAtStart, map[string]string{"app": "50000 100000"})
+		for start := range 3 {
+			s.starts(t.Context(), true)
+			if s.max("/app") != "100000 100000" {
+				t.Errorf("%s, start %d: %s", name, start, s.max("/app"))
+			}
+			s.clock = s.clock.Add(lives)
+			s.starts(t.Context(), false)
+			path := startPod + "/app"
+			pids, err := s.k.Procs(cgroup.CPU, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, pid := range pids {
+				s.k.Exit(pid)
+			}
+			for _, err := range []error{s.k.Remove(cgroup.CPU, path), s.k.Make(cgroup.CPU, path),
+				s.k.Write(cgroup.CPU, path, "cpu.max", "50000 100000")} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.k.Spawn(path, 200+start)
 		}
 	}
 }

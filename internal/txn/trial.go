@@ -42,3 +42,15 @@ func (t *Trial) Why() string {
 	}
 	return fmt.Sprintf("process %d, which was to judge it, has ended", t.PID)
 }
+
+// Judged says who judges it, for as long as its trial runs; "": it is not on trial, or nothing will judge it any more.
+func (f InForce) Judged() string {
+	if f.Trial == nil || f.Trial.Lost() {
+		return ""
+	}
+	return fmt.Sprintf("%s %s is on trial: process %d tries remedies on it, and judges this one by %s", f.Remedy, f.ID, f.Trial.PID,
+		f.Trial.Until.Format(time.RFC3339))
+}
+
+// AwaitTrial is the way out while a trial runs.
+const AwaitTrial = "wait until it has ended, or end that process, which undoes what it tries"

@@ -40,6 +40,8 @@ type Options struct {
 }
 
 const (
+	// DefaultAgent is the agent's URL in its pod.
+	DefaultAgent = "http://127.0.0.1:9469"
 	// Reason is that of the events.
 	Reason = "ProbeMissesByQuota"
 	// maxMessage bounds an event's message in bytes; the API allows 1,024.

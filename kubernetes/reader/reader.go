@@ -23,10 +23,11 @@ import (
 )
 
 const (
-	// DefaultListen is where the reader listens in the agent's pod, DefaultAgent where the agent does. Both are loopback: a
-	// port-forward ends there, and the token never crosses a network in the clear.
+	// DefaultListen is where the reader listens in the agent's pod. It is loopback: a port-forward ends there, and the token
+	// never crosses a network in the clear.
 	DefaultListen = "127.0.0.1:9470"
-	DefaultAgent  = "http://127.0.0.1:9469"
+	// DefaultAgent is the socket of the agent's --answers, as the chart has it.
+	DefaultAgent = "unix:/run/unthrottle-answers/agent.sock"
 
 	mostBytes   = 64 << 20         // of an answer of the agent, recordings aside
 	answerIn    = 30 * time.Second // an answer of the agent, recordings aside
@@ -35,7 +36,7 @@ const (
 
 // Options of a reader.
 type Options struct {
-	// Agent is the base URL of the agent, or unix:PATH, the socket of its --answers.
+	// Agent is unix:PATH, the socket of the agent's --answers; tests give a base URL.
 	Agent string
 	// Access is what the API server says.
 	Access Access

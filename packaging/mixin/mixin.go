@@ -53,6 +53,9 @@ func Rules() ([]Rule, error) {
 // FleetDashboard is the file of the one whose figures come from 'unthrottle fleet report --metrics', and not from agents.
 const FleetDashboard = "dashboards/fleet.json"
 
+// ByCluster selects the clusters that are chosen in a dashboard. The label is of who collects a series, such as Thanos or Mimir.
+const ByCluster = `cluster=~"$cluster"`
+
 // Dashboard is one of Grafana, as far as it asks Prometheus.
 type Dashboard struct {
 	File       string `json:"-"`

@@ -100,7 +100,11 @@ func TestPagesNameRules(t *testing.T) {
 	}
 }
 
-// TestDashboards: panels have a number each, do not overlap, stay within Grafana's 24 columns, and fill in every
+// selectors are the series of a query, with their braces if they have some.
+var selectors = regexp.MustCompile(`\b(?:unthrottle_\w+|up)\b(?:\{[^}]*\})?`)
+
+// TestDashboards: each query is of the clusters that are chosen, panels have a number each, do not overlap, stay within Grafana's 24
+// columns, and fill in every
 // variable.
 func TestDashboards(t *testing.T) {
 	boards, err := Dashboards()
@@ -130,6 +134,11 @@ func TestDashboards(t *testing.T) {
 				}
 			}
 			for _, target := range p.Targets {
+				for _, selector := range selectors.FindAllString(target.Expr, -1) {
+					if !strings.Contains(selector, ByCluster) {
+						t.Errorf("%s: panel %q mixes clusters: %s", d.File, p.Title, selector)
+					}
+				}
 				if query := d.Query(target); strings.Contains(query, "$") {
 					t.Errorf("%s: panel %q has a variable that the dashboard has not: %s", d.File, p.Title, query)
 				}

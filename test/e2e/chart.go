@@ -92,6 +92,7 @@ func (s *suite) chartRendered(o chartOptions) {
 		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'",
 		"host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'",
 		"policies.enabled=2": "'/policies/enabled'", "resize.enabled=2": "'/resize/enabled'", "reader.port=0": "'/reader/port'",
+		"policies.probes=true": "set policies.enabled=true too",
 	} {
 		_, err := helm("template", "unthrottle", o.chart, "--set", values)
 		if err == nil {

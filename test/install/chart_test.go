@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,6 +35,7 @@ type daemonSet struct {
 					SecurityContext struct {
 						Privileged             *bool
 						RunAsNonRoot           bool `yaml:"runAsNonRoot"`
+						RunAsUser              int  `yaml:"runAsUser"`
 						ReadOnlyRootFilesystem bool `yaml:"readOnlyRootFilesystem"`
 						Capabilities           struct{ Drop, Add []string }
 					} `yaml:"securityContext"`
@@ -124,6 +126,9 @@ func TestChartReader(t *testing.T) {
 	// A port-forward into the pod reaches the agent's loopback address: there it must not answer what the reader bounds.
 	if at := slices.Index(containers[0].Args, "--answers"); at < 0 || !slices.Contains(c.Args, "unix:"+containers[0].Args[at+1]) {
 		t.Errorf("the agent answers beside the reader: %q, %q", containers[0].Args, c.Args)
+	}
+	if at := slices.Index(containers[0].Args, "--answers-uid"); at < 0 || containers[0].Args[at+1] != strconv.Itoa(s.RunAsUser) {
+		t.Errorf("the agent does not answer the reader's user %d: %q", s.RunAsUser, containers[0].Args)
 	}
 	if at := slices.Index(c.Args, "--listen"); at < 0 || c.Args[at+1] != "127.0.0.1:9470" {
 		t.Errorf("its arguments: %q", c.Args)

@@ -1,4 +1,4 @@
-// Package answers is what the agent answers as JSON on loopback addresses alone, beside package listing (GET /containers) and
+// Package answers is what the agent answers as JSON on loopback addresses or its socket alone, beside package listing (GET /containers) and
 // policy.Document (GET /policy), and the file by which the agent is told of pods. Whoever reads or writes these imports this package, and
 // with it no part of the agent.
 package answers
@@ -56,7 +56,7 @@ type InForce struct {
 	OnTrial bool      `json:"on_trial"`
 }
 
-// Recordings answers GET /recordings: what the flight recorder keeps, oldest first.
+// Recordings answers GET /recordings on the socket: what the flight recorder keeps, oldest first.
 type Recordings struct {
 	Schema     string      `json:"schema"`
 	Version    int         `json:"version"`

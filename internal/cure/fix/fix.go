@@ -176,7 +176,10 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	r := newRun(env, o)
 	r.onTrial = true
 	if o.DryRun {
-		err := r.lookAndLearn(ctx)
+		err := r.alone()
+		if err == nil {
+			err = r.lookAndLearn(ctx)
+		}
 		planned := false
 		if err == nil && r.trials() {
 			planned, err = r.showTurns()
@@ -187,6 +190,9 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 		return r.res, err
 	}
 	if err := r.recover(ctx); err != nil {
+		return r.res, err
+	}
+	if err := r.alone(); err != nil {
 		return r.res, err
 	}
 	err := r.do(ctx)
@@ -217,6 +223,20 @@ func (r *run) recover(ctx context.Context) error {
 	}
 	if len(recovered.Writes) > 0 {
 		r.say("an interrupted change was put back first")
+	}
+	return nil
+}
+
+// alone is an error while another process tries remedies on the target: neither would measure what it thinks it does.
+func (r *run) alone() error {
+	held, err := apply.Status(r.env.Apply)
+	if err != nil {
+		return err
+	}
+	for _, f := range held {
+		if judged := f.Judged(); judged != "" && f.Target == r.o.Target.Group.Path {
+			return fmt.Errorf("%s: %s; %s", text.Sanitize(r.o.Target.Name, 128), judged, txn.AwaitTrial)
+		}
 	}
 	return nil
 }

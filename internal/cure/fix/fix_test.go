@@ -23,6 +23,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
@@ -397,5 +398,42 @@ func TestLendersDecide(t *testing.T) {
 				t.Errorf("why %q", got.Why)
 			}
 		})
+	}
+}
+
+// TestASecondFixSaysThatATrialRuns, and looks at nothing, whether it would write or not; afterwards it may.
+func TestASecondFixSaysThatATrialRuns(t *testing.T) {
+	b := newBench(t)
+	facts, err := b.env.Facts(t.Context(), []container.Container{busy, calm}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := remedy.Make(facts, busy, remedy.Request{Kind: remedy.Raise})
+	if err != nil {
+		t.Fatal(err)
+	}
+	purpose := plan.Purpose()
+	purpose.Trial = time.Minute
+	first, err := apply.Apply(t.Context(), b.env.Apply, purpose, plan.Changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		o := b.options
+		o.DryRun = dry
+		_, err := Run(t.Context(), b.env, o)
+		if err == nil || !strings.Contains(err.Error(), first.ID+" is on trial: process") ||
+			!strings.Contains(err.Error(), txn.AwaitTrial) {
+			t.Errorf("dry run %v: %v", dry, err)
+		}
+	}
+	if b.observations > 0 {
+		t.Error("it looked at what another one changes")
+	}
+	if _, err := apply.Restore(t.Context(), b.env.Apply, apply.Selector{IDs: []string{first.ID}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), b.env, b.options); err != nil && strings.Contains(err.Error(), "on trial") {
+		t.Error(err)
 	}
 }

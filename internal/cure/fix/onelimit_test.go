@@ -3,6 +3,7 @@ package fix
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,5 +126,37 @@ func TestLimitChangesWhileItIsJudged(t *testing.T) {
 				t.Errorf("%+v, %+v, %v: quota %s", got, got.Judgement, err, b.quota())
 			}
 		})
+	}
+}
+
+// TestAContainerThatWasMadeAnewIsNotWritten: it has its path and its limit again, and what was looked at is gone.
+func TestAContainerThatWasMadeAnewIsNotWritten(t *testing.T) {
+	b := newBench(t)
+	raises(b)
+	asks := b.options
+	asks.Yes = false
+	asks.Ask = func(string) (bool, error) { // a person takes minutes
+		was, err := cgroup.ReadLimit(b.kernel, "/busy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids, err := b.kernel.Procs(cgroup.CPU, "/busy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range pids {
+			b.kernel.Exit(pid)
+		}
+		for _, err := range []error{b.kernel.Remove(cgroup.CPU, "/busy"), b.kernel.Make(cgroup.CPU, "/busy"),
+			b.kernel.Write(cgroup.CPU, "/busy", "cpu.cfs_quota_us", strconv.FormatInt(was.Quota.Microseconds(), 10))} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return true, nil
+	}
+	_, err := Run(t.Context(), b.env, asks)
+	if err == nil || !strings.Contains(err.Error(), "it was made anew, in another cgroup of the same path since this was planned") {
+		t.Errorf("%v", err)
 	}
 }

@@ -85,6 +85,8 @@ const ParamInterrupts = "irqs"
 
 // Group is one cgroup of the cpu hierarchy.
 type Group struct {
+	// ID tells it from another cgroup that had or gets its path; 0: not known.
+	ID    uint64
 	Limit cgroup.Limit
 	// Shares is the weight in the unit of cpu.shares; 0: it has none.
 	Shares uint64

@@ -36,12 +36,12 @@ func limitChanges(o observe.Observation, known *Known) []recording.LimitChange {
 	return o.LimitChanges
 }
 
-// LevelsOf are levels with the limits that they have by the facts.
+// LevelsOf are levels with the limits that they have by the facts, and the IDs of their cgroups.
 func LevelsOf(f hoststate.Facts, levels []cgroup.Level) []cgroup.Level {
 	now := slices.Clone(levels)
 	for i := range now {
 		if group, ok := f.Groups[now[i].Path]; ok {
-			now[i].Limit = group.Limit
+			now[i].Limit, now[i].ID = group.Limit, group.ID
 		}
 	}
 	return now

@@ -206,6 +206,9 @@ func (p *planner) common() error {
 	}
 	for _, h := range p.f.Held {
 		if h.Target == path && h.For == "" {
+			if judged := h.Judged(); judged != "" {
+				return p.refuse(judged, txn.AwaitTrial)
+			}
 			return p.refuse(fmt.Sprintf("%s %s is in force already", h.Remedy, h.ID), "restore it first")
 		}
 	}

@@ -74,6 +74,8 @@ func (l Limit) Check() error {
 type Level struct {
 	Path  string
 	Limit Limit
+	// ID tells it from another cgroup that had or gets its path; 0: not known.
+	ID uint64
 }
 
 // ReadLimit reads the limit of one cgroup. A cgroup without the files is Unlimited: the root, or a v2 cgroup without
@@ -170,7 +172,7 @@ func Levels(fsys FS, path string) ([]Level, error) {
 		if err != nil {
 			return nil, err
 		}
-		levels = append(levels, Level{path, limit})
+		levels = append(levels, Level{Path: path, Limit: limit})
 		if path == "/" {
 			return levels, nil
 		}

@@ -47,10 +47,10 @@ func TestParseMax(t *testing.T) {
 
 func TestEffectiveNamesTheLeast(t *testing.T) {
 	levels := []Level{
-		{"/a/b/c", Unlimited()},
-		{"/a/b", Limit{Quota: 50 * ms, Period: 100 * ms}},
-		{"/a", Limit{Quota: 20 * ms, Period: 40 * ms}},
-		{"/", Unlimited()},
+		{Path: "/a/b/c", Limit: Unlimited()},
+		{Path: "/a/b", Limit: Limit{Quota: 50 * ms, Period: 100 * ms}},
+		{Path: "/a", Limit: Limit{Quota: 20 * ms, Period: 40 * ms}},
+		{Path: "/", Limit: Unlimited()},
 	}
 	if cpus, limited, at := Effective(levels); cpus != 0.5 || !limited || at != "/a/b" {
 		t.Errorf("got %v %v %q; of equals the nearest to the leaf counts", cpus, limited, at)

@@ -44,7 +44,7 @@ func QuotasBelow(fsys FS, path string, except func(path string) bool) (limited [
 			whole = false
 			return fs.SkipAll
 		}
-		limited = append(limited, Level{below, limit})
+		limited = append(limited, Level{Path: below, Limit: limit})
 		return nil
 	})
 	return limited, whole && (err == nil || errors.Is(err, ErrNoCgroup))

@@ -66,7 +66,16 @@ func limitChanges(prev, cur []LevelSample) []recording.LimitChange {
 
 // CompareLimits compares the limits of the cgroups that both lists have, as recording.CompareLimits does.
 func CompareLimits(before, after []cgroup.Level) []recording.LimitChange {
-	return recording.CompareLimits(RecordingLevels(before), RecordingLevels(after))
+	return recording.CompareLimits(withIDs(before), withIDs(after))
+}
+
+// withIDs are levels as a recording has them, with their IDs as far as they are known.
+func withIDs(all []cgroup.Level) []recording.Level {
+	levels := RecordingLevels(all)
+	for i := range levels {
+		levels[i].ID = all[i].ID
+	}
+	return levels
 }
 
 // RecordingLevels are levels as a recording has them: see RecordingLevel.

@@ -52,6 +52,12 @@ func LimitsChanged(own string, changes []LimitChange) string {
 		return ""
 	}
 	first := changes[0]
+	if madeAnew(first.Before, first.After) {
+		if first.Before.Path == own {
+			return "it was made anew, in another cgroup of the same path"
+		}
+		return fmt.Sprintf("%.200q was made anew, in another cgroup of the same path", first.Before.Path)
+	}
 	text := "its limit changed "
 	if first.Before.Path != own {
 		text = fmt.Sprintf("the limit of %.200q changed ", first.Before.Path)
@@ -63,12 +69,17 @@ func LimitsChanged(own string, changes []LimitChange) string {
 	return text
 }
 
-// CompareLimits compares the limits of the cgroups that both lists have, by their paths.
+// madeAnew reports whether two levels of one path are known to be two cgroups: a container that was started again.
+func madeAnew(before, after Level) bool {
+	return before.ID != 0 && after.ID != 0 && before.ID != after.ID
+}
+
+// CompareLimits compares the limits of the cgroups that both lists have, by their paths. What was made anew counts as changed.
 func CompareLimits(before, after []Level) []LimitChange {
 	var changes []LimitChange
 	for _, was := range before {
 		i := slices.IndexFunc(after, func(l Level) bool { return l.Path == was.Path })
-		if i >= 0 && !sameLimit(was, after[i]) {
+		if i >= 0 && (madeAnew(was, after[i]) || !sameLimit(was, after[i])) {
 			changes = append(changes, LimitChange{Before: was, After: after[i]})
 		}
 	}

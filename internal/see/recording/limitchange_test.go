@@ -58,3 +58,21 @@ func TestLimitChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestMadeAnewIsNoChangeOfALimit: another cgroup with the same path is told as that, whatever its limit.
+func TestMadeAnewIsNoChangeOfALimit(t *testing.T) {
+	quota := int64(100)
+	was := recording.Level{Path: "/a", ID: 1, QuotaNS: &quota, PeriodNS: 200, BurstNS: 50}
+	is := was
+	for _, burst := range []int64{0, was.BurstNS} {
+		is.ID, is.BurstNS = 2, burst
+		text := recording.LimitsChanged("/a", recording.CompareLimits([]recording.Level{was}, []recording.Level{is}))
+		if text != "it was made anew, in another cgroup of the same path" {
+			t.Errorf("burst %d: %q", burst, text)
+		}
+	}
+	is.ID, is.BurstNS = 0, was.BurstNS // not known
+	if changes := recording.CompareLimits([]recording.Level{was}, []recording.Level{is}); len(changes) > 0 {
+		t.Errorf("%+v", changes)
+	}
+}

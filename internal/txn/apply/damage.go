@@ -32,12 +32,15 @@ type Damaged struct {
 
 // Error names the way out.
 func (e *Damaged) Error() string {
-	where := "kept as found in " + strings.Join(e.Kept, ", ")
-	if e.NotKept != nil {
-		where = e.NotKept.Error()
+	where, then := "kept as found in "+strings.Join(e.Kept, ", "), "check the file and the settings, then remove the file"
+	switch {
+	case e.NotKept != nil:
+		where, then = e.NotKept.Error(), "check the file and the settings"
+	case len(e.Kept) == 0: // of a dry run
+		where, then = "still in it; the next command that writes keeps them aside", "check the file and the settings"
 	}
-	return fmt.Sprintf("journal %s: %d damaged lines (%s): a setting that they describe may not be restored; check the file "+
-		"and the settings, then remove the file", e.File, e.Lines, where)
+	return fmt.Sprintf("journal %s: %d damaged lines (%s): a setting that they describe may not be restored; %s",
+		e.File, e.Lines, where, then)
 }
 
 func (e *Damaged) Unwrap() error { return e.NotKept }

@@ -182,4 +182,10 @@ func TestDamagedSaysWhatToDo(t *testing.T) {
 	if !errors.Is(&Damaged{NotKept: why}, why) {
 		t.Error("the cause is lost")
 	}
+	for _, kept := range [][]string{nil, {"/s/journal.jsonl.damaged-1"}} {
+		text := fmt.Sprint(&Damaged{File: "/s/journal.jsonl", Lines: 3, Kept: kept})
+		if strings.Contains(text, "kept as found in ") != (kept != nil) || strings.Contains(text, "remove the file") != (kept != nil) {
+			t.Errorf("kept in %q: %s", kept, text)
+		}
+	}
 }

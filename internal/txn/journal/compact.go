@@ -125,9 +125,6 @@ func (j *Journal) rewrite(keep []int, more ...Record) error {
 	if err := f.CloseAtomicallyReplace(); err != nil {
 		return fmt.Errorf("journal %s: %w", name, err)
 	}
-	if err := syncDir(j.dir); err != nil {
-		return fmt.Errorf("journal %s: %w", name, err)
-	}
 	// From here on the old file has no name: whatever fails below, it must not be written.
 	next := j.state.next
 	old := j.h
@@ -149,6 +146,19 @@ func (j *Journal) rewrite(keep []int, more ...Record) error {
 	if open > 0 {
 		_ = j.Reserve(minGarbage + 4*open)
 	}
+	j.unsettled = true
+	return j.settle()
+}
+
+// settle forces the new file's name to the disk: until then a crash may bring back the old file, without what was appended since.
+func (j *Journal) settle() error {
+	if !j.unsettled {
+		return nil
+	}
+	if err := syncDir(j.dir); err != nil {
+		return fmt.Errorf("journal %s: its new file's name is not on the disk: %w", File(j.dir), wayOut(err))
+	}
+	j.unsettled = false
 	return nil
 }
 

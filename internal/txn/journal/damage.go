@@ -114,7 +114,7 @@ func (j *Journal) keepAside(data []byte) {
 	for i := range lines {
 		lines[i] = i
 	}
-	if err := j.rewrite(lines, Record{Damage: &found}); err != nil && j.dead == nil {
+	if err := j.rewrite(lines, Record{Damage: &found}); err != nil && j.dead == nil && !j.unsettled {
 		j.notKept = err
 	}
 }

@@ -41,6 +41,18 @@ func openRegular(name string, flags int) (*os.File, error) {
 	return f, nil
 }
 
+// named is an error if an open file has no name any more: what is written to it goes when it is closed.
+func named(f *os.File) error {
+	var s unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
+		return err
+	}
+	if s.Nlink == 0 {
+		return fmt.Errorf("%s was removed or replaced by another program while it was open: run the command again", f.Name())
+	}
+	return nil
+}
+
 // wayOut adds to an error of the state directory what can be done about it.
 func wayOut(err error) error {
 	switch {

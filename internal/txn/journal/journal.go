@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -62,6 +63,8 @@ type Journal struct {
 	broken error
 	// dead is set when the file was replaced and the new one could not be opened.
 	dead error
+	// unsettled: the file was replaced, and its name is not yet known to be on the disk.
+	unsettled bool
 	// notKept is why damaged lines are still in the file.
 	notKept error
 }
@@ -115,6 +118,10 @@ func (j *Journal) Suppose(r Record) { j.state.fold(r, 0) }
 
 // makeStateDir makes the directory for us alone, or checks the one that is there.
 func makeStateDir(dir string) error {
+	dir = filepath.Clean(dir) // as File has it: ".." behind a link would be elsewhere
+	if err := checkLinks(dir); err != nil {
+		return err
+	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("state directory: %w", wayOut(err))
@@ -124,9 +131,13 @@ func makeStateDir(dir string) error {
 	return CheckStateDir(dir)
 }
 
-// CheckStateDir refuses a directory that other users own or can write to: a user who can write the journal decides what
-// restore writes as root. One that does not exist is fine: it is made with the first write.
+// CheckStateDir refuses a directory that other users own, can write to, or led us to by a symbolic link: a user who can write the
+// journal decides what restore writes as root. One that does not exist is fine: it is made with the first write.
 func CheckStateDir(dir string) error {
+	dir = filepath.Clean(dir)
+	if err := checkLinks(dir); err != nil {
+		return err
+	}
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -137,13 +148,63 @@ func CheckStateDir(dir string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("state directory %s is no directory: use another --state-dir", dir)
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
+	if uid, others := ofOthers(info); others {
 		return fmt.Errorf("state directory %s belongs to uid %d, who could change what uid %d does: check its files "+
-			"and chown it to %d, or use another --state-dir", dir, stat.Uid, os.Geteuid(), os.Geteuid())
+			"and chown it to %d, or use another --state-dir", dir, uid, os.Geteuid(), os.Geteuid())
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("state directory %s can be written by others (mode %#o): chmod go-w %s, or use another "+
 			"--state-dir", dir, info.Mode().Perm(), dir)
+	}
+	return nil
+}
+
+// ofOthers tells whose a file is, and whether that is neither root nor this process's user.
+func ofOthers(info fs.FileInfo) (uid uint32, others bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return stat.Uid, stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
+}
+
+// mostLinks is how many symbolic links the kernel follows in a path (MAXSYMLINKS of path_resolution(7)).
+const mostLinks = 40
+
+// checkLinks refuses a path on which another user's symbolic link lies: that user decides where it leads, now and each time.
+func checkLinks(dir string) error {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("state directory: %w", err)
+	}
+	at, rest := "/", strings.Split(path, "/")
+	for links := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		next := filepath.Join(at, part) // what is before it has no links any more
+		info, err := os.Lstat(next)
+		if err != nil {
+			return nil // it is made, or opening it says what is wrong
+		}
+		if info.Mode().Type() != fs.ModeSymlink {
+			at = next
+			continue
+		}
+		if uid, others := ofOthers(info); others {
+			return fmt.Errorf("state directory %s: the symbolic link %s belongs to uid %d, who decides where it leads: use a "+
+				"--state-dir without it", dir, next, uid)
+		}
+		if links++; links > mostLinks {
+			return fmt.Errorf("state directory %s: %w", dir, wayOut(unix.ELOOP))
+		}
+		to, err := os.Readlink(next)
+		if err != nil {
+			return fmt.Errorf("state directory: %w", wayOut(err))
+		}
+		if filepath.IsAbs(to) {
+			at = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
 	}
 	return nil
 }
@@ -230,6 +291,9 @@ func (j *Journal) Append(sync bool, records ...Record) error {
 	if j.dead != nil {
 		return j.dead
 	}
+	if err := j.settle(); err != nil {
+		return err
+	}
 	if j.broken != nil {
 		if err := j.cut(); err != nil {
 			return err
@@ -259,6 +323,9 @@ func (j *Journal) Append(sync bool, records ...Record) error {
 	}
 	if err == nil && sync {
 		err = j.h.Sync()
+	}
+	if err == nil {
+		err = named(j.file)
 	}
 	if err != nil {
 		err = fmt.Errorf("journal %s: %w", File(j.dir), wayOut(err))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 func open(t *testing.T, dir string, o Options) *Journal {
@@ -361,4 +362,52 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("read again: %v and %v", s, again)
 		}
 	})
+}
+
+// TestStateDirByAnothersLink: neither the directory itself, nor one above it, nor one that is yet to be made may lie behind a
+// symbolic link of another user; root's own links are fine.
+func TestStateDirByAnothersLink(t *testing.T) {
+	require.Root(t)
+	top := t.TempDir()
+	real := filepath.Join(top, "real")
+	if err := os.MkdirAll(filepath.Join(real, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"to-state": filepath.Join(real, "state"), "to-real": "real", "to-link": "to-real",
+		"round": "round"} {
+		if err := os.Symlink(to, filepath.Join(top, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	try := func(dir string) error {
+		_, err := os.Stat(dir)
+		j, openErr := Open(t.Context(), dir, Options{})
+		if openErr == nil {
+			j.Close()
+		}
+		if checked := CheckStateDir(dir); err == nil && (checked == nil) != (openErr == nil) {
+			t.Errorf("%s: %v, and %v", dir, checked, openErr)
+		}
+		return openErr
+	}
+	paths := []string{"to-state", "to-real/state", "to-link/state", "to-real/made", "to-real/../real/made"}
+	for _, dir := range paths {
+		if err := try(filepath.Join(top, dir)); err != nil {
+			t.Errorf("by root's links: %s: %v", dir, err)
+		}
+	}
+	if err := try(filepath.Join(top, "round", "state")); err == nil {
+		t.Error("a link to itself")
+	}
+	for _, link := range []string{"to-state", "to-real"} {
+		if err := os.Lchown(filepath.Join(top, link), 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range paths[:4] {
+		if err := try(filepath.Join(top, dir)); err == nil ||
+			!strings.Contains(err.Error(), "belongs to uid 65534, who decides where it leads") {
+			t.Errorf("by another's link: %s: %v", dir, err)
+		}
+	}
 }

@@ -61,6 +61,10 @@ func takeLock(ctx context.Context, stateDir string, wait time.Duration) (*os.Fil
 		}
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
+	if err := named(f); err != nil { // removed while we waited for it, by hand
+		f.Close()
+		return nil, fmt.Errorf("lock: %w", err)
+	}
 	// The PID is for people only; failing to write it (a full disk) must not keep restore from working.
 	if f.Truncate(0) == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)

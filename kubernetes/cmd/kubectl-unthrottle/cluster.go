@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,6 +79,12 @@ func (c *connected) agents(ctx context.Context, node string) ([]core.Pod, error)
 		options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
 	}
 	list, err := c.client.CoreV1().Pods(c.agentNamespace).List(ctx, options)
+	if err == nil && len(list.Items) == 0 && node != "" { // one that waits for its node has only the wish for it
+		list, err = c.client.CoreV1().Pods(c.agentNamespace).List(ctx, meta.ListOptions{LabelSelector: c.agentLabels})
+		if err == nil {
+			list.Items = slices.DeleteFunc(list.Items, func(pod core.Pod) bool { return !waitsForNode(&pod, node) })
+		}
+	}
 	if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("the agent's pods cannot be found: %w; you need 'list' on pods, and 'get' and "+
 			"'create' on pods/portforward, in namespace %s", err, c.agentNamespace)
@@ -86,9 +93,12 @@ func (c *connected) agents(ctx context.Context, node string) ([]core.Pod, error)
 		return nil, fmt.Errorf("the agent's pods cannot be found: %w", err)
 	}
 	var running []core.Pod
+	waits := ""
 	for _, pod := range list.Items {
 		if pod.Status.Phase == core.PodRunning {
 			running = append(running, pod)
+		} else if waits == "" {
+			waits = waitsFor(&pod)
 		}
 	}
 	if len(running) == 0 {
@@ -96,10 +106,60 @@ func (c *connected) agents(ctx context.Context, node string) ([]core.Pod, error)
 		if node != "" {
 			on = "node " + node
 		}
+		if waits != "" {
+			return nil, fmt.Errorf("no agent of unthrottle runs on %s yet: %s; 'kubectl -n %s get pods,events' says more", on, waits,
+				c.agentNamespace)
+		}
 		return nil, fmt.Errorf("no agent of unthrottle runs on %s: no pod with labels %s in namespace %s; install "+
 			"the chart there, or give --agent-namespace and --agent-labels", on, c.agentLabels, c.agentNamespace)
 	}
 	return running, nil
+}
+
+// waitsForNode reports whether a pod of a DaemonSet is for a node that it is not on yet.
+func waitsForNode(pod *core.Pod, node string) bool {
+	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
+		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		if slices.ContainsFunc(term.MatchFields, func(f core.NodeSelectorRequirement) bool {
+			return f.Key == meta.ObjectNameField && slices.Contains(f.Values, node)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// mostSaid bounds what is repeated of others' messages, in bytes.
+const mostSaid = 300
+
+// waitsFor says of a pod that does not run what it waits for.
+func waitsFor(pod *core.Pod) string {
+	state := fmt.Sprintf("pod %s/%s is %s", pod.Namespace, pod.Name, pod.Status.Phase)
+	for _, c := range append(slices.Clone(pod.Status.InitContainerStatuses), pod.Status.ContainerStatuses...) {
+		if w := c.State.Waiting; w != nil {
+			return fmt.Sprintf("%s: container %s: %s", state, c.Name, reasonWith(w.Reason, w.Message))
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Status == core.ConditionFalse && c.Message != "" {
+			return fmt.Sprintf("%s: %s", state, reasonWith(c.Reason, c.Message))
+		}
+	}
+	if pod.Status.Reason+pod.Status.Message != "" {
+		return fmt.Sprintf("%s: %s", state, reasonWith(pod.Status.Reason, pod.Status.Message))
+	}
+	return state
+}
+
+// reasonWith is a reason with its message, of which others choose the text.
+func reasonWith(reason, message string) string {
+	if message == "" {
+		return text.Sanitize(reason, mostSaid)
+	}
+	return text.Sanitize(reason+" ("+message+")", mostSaid)
 }
 
 // completePods completes names of pods.

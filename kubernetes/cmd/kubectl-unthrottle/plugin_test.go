@@ -409,6 +409,49 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestAgentsThatWaitAreNoneMissing: a pod of the agent that does not run yet is named, with what it waits for.
+func TestAgentsThatWaitAreNoneMissing(t *testing.T) {
+	waiting := func(change func(*core.Pod)) *world {
+		w := newWorld(t)
+		w.agent.Status = core.PodStatus{Phase: core.PodPending}
+		change(w.agent)
+		if err := w.client.Tracker().Update(core.SchemeGroupVersion.WithResource("pods"), w.agent, "unthrottle"); err != nil {
+			t.Fatal(err)
+		}
+		w.client.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			node, ok := action.(clienttesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("spec.nodeName")
+			return ok && node != w.agent.Spec.NodeName, &core.PodList{}, nil // the stand-in knows no field selectors
+		})
+		return w
+	}
+	onN1 := &core.Affinity{NodeAffinity: &core.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &core.NodeSelector{
+		NodeSelectorTerms: []core.NodeSelectorTerm{{MatchFields: []core.NodeSelectorRequirement{
+			{Key: "metadata.name", Operator: core.NodeSelectorOpIn, Values: []string{"n1"}}}}}}}}
+	for want, w := range map[string]*world{
+		"is Pending: container agent: ImagePullBackOff (Back-off pulling image)": waiting(func(p *core.Pod) {
+			p.Status.ContainerStatuses = []core.ContainerStatus{{Name: "agent",
+				State: core.ContainerState{Waiting: &core.ContainerStateWaiting{Reason: "ImagePullBackOff",
+					Message: "Back-off pulling image"}}}}
+		}),
+		"is Pending: Unschedulable (0/1 nodes are available: 1 Insufficient memory.)": waiting(func(p *core.Pod) {
+			p.Spec.NodeName, p.Spec.Affinity = "", onN1
+			p.Status.Conditions = []core.PodCondition{{Type: core.PodScheduled, Status: core.ConditionFalse, Reason: "Unschedulable",
+				Message: "0/1 nodes are available: 1 Insufficient memory."}}
+		}),
+		"is Failed: Evicted (The node was low on resource: memory.)": waiting(func(p *core.Pod) {
+			p.Status = core.PodStatus{Phase: core.PodFailed, Reason: "Evicted", Message: "The node was low on resource: memory."}
+		}),
+	} {
+		for _, args := range [][]string{{"top"}, {"policy", cartPod}} {
+			_, _, err := w.run(args...)
+			if err == nil || !strings.Contains(err.Error(), "yet: pod unthrottle/unthrottle-kj2wz "+want) ||
+				!strings.Contains(err.Error(), "kubectl -n unthrottle get pods,events") {
+				t.Errorf("%q: %v, want %q", args, err, want)
+			}
+		}
+	}
+}
+
 // TestHelp: what is written by hand fits a terminal, and each command that the page lists is there.
 func TestHelp(t *testing.T) {
 	w := newWorld(t)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -88,7 +89,8 @@ func run(ctx context.Context, args []string) error {
 	interval := flags.Duration("lease-interval", time.Minute,
 		"renew the lease once per `TIME`; one that was not renewed for three of them is taken over")
 	lease := flags.String("lease", "unthrottle-policies", "the `NAME` of the lease: its holder writes statuses")
-	agent := flags.String("agent", reader.DefaultAgent, "the `URL` of the agent, or unix:PATH, the socket of its --answers")
+	agent := flags.String("agent", "", "the `AGENT`: of read unix:PATH, the socket of its --answers (default "+reader.DefaultAgent+
+		"); of watch its URL (default "+podprobes.DefaultAgent+")")
 	listen := flags.String("listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
 	socket := flags.String("socket", sidecar.Socket, "the `SOCKET` where the agent has pods resized")
 	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each "+
@@ -119,7 +121,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if args[0] == "read" {
-		return read(ctx, *kubeconfig, *listen, *agent, log)
+		return read(ctx, *kubeconfig, *listen, cmp.Or(*agent, reader.DefaultAgent), log)
 	}
 	if args[0] == "resize" {
 		client, err := clientOf(*kubeconfig)
@@ -168,8 +170,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if *pods != "" {
+		*agent = cmp.Or(*agent, podprobes.DefaultAgent)
 		if u, err := url.Parse(*agent); err != nil || u.Scheme != "http" || u.Host == "" {
-			return fmt.Errorf("--agent %q: with --pods give a URL such as %s", *agent, reader.DefaultAgent)
+			return fmt.Errorf("--agent %q: with --pods give a URL such as %s", *agent, podprobes.DefaultAgent)
 		}
 		if *node == "" {
 			return errors.New("--node is missing (NODE_NAME): --pods tells of the pods of one node")
@@ -199,9 +202,8 @@ func run(ctx context.Context, args []string) error {
 
 // read serves the reader until ctx ends.
 func read(ctx context.Context, kubeconfig, listen, agent string, log *slog.Logger) error {
-	if u, err := url.Parse(agent); err != nil || (u.Scheme != "http" || u.Host == "") &&
-		(u.Scheme != "unix" || !strings.HasPrefix(agent, "unix:/")) {
-		return fmt.Errorf("--agent %q: give a URL such as %s, or unix:/PATH", agent, reader.DefaultAgent)
+	if !strings.HasPrefix(agent, "unix:/") {
+		return fmt.Errorf("--agent %q: give unix:/PATH, the socket of the agent's --answers: recordings leave it nowhere else", agent)
 	}
 	client, err := clientOf(kubeconfig)
 	if err != nil {

@@ -149,6 +149,9 @@ func (g *gatherer) walk(c cgroup.Controller, visit func(path string) error) erro
 func (g *gatherer) group(path string) error {
 	var out hoststate.Group
 	var err error
+	if out.ID, err = g.fs.ID(cgroup.CPU, path); err != nil {
+		return err
+	}
 	if out.Limit, err = cgroup.ReadLimit(g.fs, path); err != nil {
 		return err
 	}

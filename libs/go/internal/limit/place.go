@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -47,26 +48,36 @@ func findPlace(root fs.FS) (place, error) {
 		}
 	}
 	if cpu != "" {
+		err := fmt.Errorf("cgroup %s: the v1 cpu controller is not mounted here", strconv.Quote(cpu))
 		for _, m := range mounts {
-			if !m.v2 && has(m.options, "cpu") {
-				p := place{mount: m.point, own: m.folder(cpu)}
-				for _, m := range mounts {
-					// In another cgroup of cpuacct than of cpu, the process is counted with others.
-					if usage == cpu && !m.v2 && has(m.options, "cpuacct") {
-						p.usage = m.folder(usage)
-					}
-				}
-				return p, nil
+			if m.v2 || !has(m.options, "cpu") {
+				continue
 			}
+			p := place{mount: m.point}
+			if p.own, err = m.folder(cpu); err != nil {
+				continue
+			}
+			for _, m := range mounts {
+				// In another cgroup of cpuacct than of cpu, the process is counted with others.
+				if usage == cpu && !m.v2 && has(m.options, "cpuacct") {
+					p.usage, _ = m.folder(usage)
+				}
+			}
+			return p, nil
 		}
-		return place{}, fmt.Errorf("cgroup %s: the v1 cpu controller is not mounted here", strconv.Quote(cpu))
+		return place{}, err
 	}
+	err = errors.New("no cgroup file system with the cpu controller is mounted here")
 	for _, m := range mounts {
-		if v2 != "" && m.v2 {
-			return place{v2: true, mount: m.point, own: m.folder(v2)}, nil
+		if v2 == "" || !m.v2 {
+			continue
+		}
+		p := place{v2: true, mount: m.point}
+		if p.own, err = m.folder(v2); err == nil {
+			return p, nil
 		}
 	}
-	return place{}, fmt.Errorf("no cgroup file system with the cpu controller is mounted here")
+	return place{}, err
 }
 
 // mount is a cgroup mount of /proc/self/mountinfo.
@@ -77,19 +88,26 @@ type mount struct {
 }
 
 // folder is where the files of a cgroup are. A cgroup outside the mount's root is the root itself in a container that mounts
-// only its own part of the tree, and sees its path on the host.
-func (m mount) folder(cgroup string) string {
+// only its own part of the tree, and sees its path on the host. Where a cgroup namespace is entered without a mount of its own, the
+// kernel writes "/.." for what is above it, and does not say what the folders in between are called.
+func (m mount) folder(cgroup string) (string, error) {
 	below := cgroup
+	hidden := false
 	if m.root != "/" {
 		var inside bool
-		below, inside = strings.CutPrefix(cgroup, m.root)
-		if !inside || below != "" && below[0] != '/' {
-			below = ""
+		if below, inside = strings.CutPrefix(cgroup, m.root); !inside || below != "" && below[0] != '/' {
+			below, hidden = "", above(m.root) || above(cgroup)
 		}
 	}
-	// path.Clean of a rooted path drops the ".." of a cgroup namespace.
-	return strings.TrimPrefix(path.Join(m.point, path.Clean("/"+below)), "/")
+	if hidden || above(below) {
+		return "", fmt.Errorf("cgroup %s: /%s shows %s: its folder there is not known in this cgroup namespace; mount the cgroup file "+
+			"system again inside the namespace", strconv.Quote(cgroup), m.point, strconv.Quote(m.root))
+	}
+	return strings.TrimPrefix(path.Join(m.point, below), "/"), nil
 }
+
+// above reports whether a path leads out of the cgroup namespace.
+func above(path string) bool { return strings.HasPrefix(path+"/", "/../") }
 
 func parseMounts(table string) (mounts []mount) {
 	for line := range strings.Lines(table) {

@@ -150,7 +150,7 @@ public final class CpuBudget {
             } else {
                 System.getLogger("io.github.unthrottle.budget").log(System.Logger.Level.WARNING, text);
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             // a log that fails is no reason to stop the program's work
         }
     }
@@ -263,6 +263,9 @@ public final class CpuBudget {
             } catch (RuntimeException e) {
                 permit.close();
                 warn("rejected", "an executor rejected a task that waited for its permit, and the task is lost: " + e);
+            } catch (Error e) { // such as no memory for another thread
+                permit.close();
+                throw e;
             }
         }, null);
     }
@@ -539,7 +542,7 @@ public final class CpuBudget {
     private void tell(Runnable listener) {
         try {
             listener.run();
-        } catch (RuntimeException | LinkageError e) {
+        } catch (RuntimeException | Error e) {
             warn("listener " + listener.getClass().getName(), "what follows the limit failed: " + e);
         }
     }

@@ -84,7 +84,12 @@ final class Pacer {
         }
         long began = phase.begin(now);
         if (now - at > period / STEPS || began != begin || now < at) {
-            long n = cpu.nanos();
+            long n;
+            try {
+                n = cpu.nanos();
+            } catch (RuntimeException | Error e) {
+                return 0; // a permit that is being given must not be lost
+            }
             if (n < 0) {
                 return 0;
             }

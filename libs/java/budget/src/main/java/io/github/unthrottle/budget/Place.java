@@ -3,6 +3,7 @@ package io.github.unthrottle.budget;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 
 /**
@@ -20,17 +21,27 @@ record Place(boolean v2, String mount, String own, String usage) {
     private record Mount(boolean v2, String root, String point, String options) {
         /**
          * Where the files of a cgroup are. A cgroup outside the mount's root is the root itself in a container that mounts
-         * only its own part of the tree, and sees its path on the host.
+         * only its own part of the tree, and sees its path on the host. Where a cgroup namespace is entered without a mount of its
+         * own, the kernel writes "/.." for what is above it, and does not say what the folders in between are called.
          */
-        String folder(String cgroup) {
+        String folder(String cgroup) throws IOException {
             String below = cgroup;
+            boolean hidden = false;
             if (!root.equals("/")) {
-                below = cgroup.startsWith(root) ? cgroup.substring(root.length()) : "";
-                if (!below.isEmpty() && below.charAt(0) != '/') {
-                    below = "";
-                }
+                boolean inside = cgroup.equals(root) || cgroup.startsWith(root + "/");
+                below = inside ? cgroup.substring(root.length()) : "";
+                hidden = !inside && (above(root) || above(cgroup));
             }
-            return clean(point + "/" + clean(below));
+            if (hidden || above(below)) {
+                throw new IOException("cgroup " + cut(cgroup) + ": " + point + " shows " + cut(root)
+                        + ": its folder there is not known in this cgroup namespace; mount the cgroup file system again inside the namespace");
+            }
+            return clean(point + "/" + below);
+        }
+
+        /** Whether a path leads out of the cgroup namespace. */
+        private static boolean above(String path) {
+            return (path + "/").startsWith("/../");
         }
     }
 
@@ -53,28 +64,34 @@ record Place(boolean v2, String mount, String own, String usage) {
                 usage = f[2];
             }
         }
+        String v2Path = v2;
         List<Mount> mounts = mounts(host.read("/proc/self/mountinfo"));
         if (cpu != null) {
-            String folder = null;
-            for (Mount m : mounts) {
-                // In another cgroup of cpuacct than of cpu, the process is counted with others.
-                if (cpu.equals(usage) && !m.v2 && has(m.options, "cpuacct")) {
-                    folder = m.folder(usage);
-                }
-            }
-            for (Mount m : mounts) {
-                if (!m.v2 && has(m.options, "cpu")) {
-                    return new Place(false, m.point, m.folder(cpu), folder);
-                }
-            }
-            throw new IOException("cgroup " + cut(cpu) + ": the v1 cpu controller is not mounted here");
+            // In another cgroup of cpuacct than of cpu, the process is counted with others.
+            Place counted = cpu.equals(usage) ? in(mounts, m -> !m.v2 && has(m.options, "cpuacct"), usage, null) : null;
+            IOException why = new IOException("cgroup " + cut(cpu) + ": the v1 cpu controller is not mounted here");
+            Place own = in(mounts, m -> !m.v2 && has(m.options, "cpu"), cpu, why);
+            return new Place(false, own.mount, own.own, counted == null ? null : counted.own);
         }
+        return in(mounts, m -> v2Path != null && m.v2, v2Path, new IOException("no cgroup file system with the cpu controller is mounted here"));
+    }
+
+    /** A cgroup's place in the first mount that shows it. Where none does, it throws why, or returns null where that is null. */
+    private static Place in(List<Mount> mounts, Predicate<Mount> fits, String cgroup, IOException why) throws IOException {
+        IOException last = why;
         for (Mount m : mounts) {
-            if (v2 != null && m.v2) {
-                return new Place(true, m.point, m.folder(v2), null);
+            if (fits.test(m)) {
+                try {
+                    return new Place(m.v2, m.point, m.folder(cgroup), null);
+                } catch (IOException e) {
+                    last = e;
+                }
             }
         }
-        throw new IOException("no cgroup file system with the cpu controller is mounted here");
+        if (why == null) {
+            return null;
+        }
+        throw last;
     }
 
     private static List<Mount> mounts(String table) {
@@ -103,15 +120,11 @@ record Place(boolean v2, String mount, String own, String usage) {
         });
     }
 
-    /** A rooted path without empty parts and "."; ".." ends at the root, as that of a cgroup namespace does. */
+    /** A rooted path without empty parts. */
     private static String clean(String path) {
         List<String> parts = new ArrayList<>();
         for (String part : path.split("/")) {
-            if (part.equals("..")) {
-                if (!parts.isEmpty()) {
-                    parts.remove(parts.size() - 1);
-                }
-            } else if (!part.isEmpty() && !part.equals(".")) {
+            if (!part.isEmpty()) {
                 parts.add(part);
             }
         }

@@ -94,7 +94,7 @@ final class ThisHost implements Host {
                     try {
                         a.task.run();
                     } catch (RuntimeException | Error e) {
-                        thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
+                        Waiter.uncaught(e);
                     }
                 }
                 next = Math.min(next, a.at);

@@ -23,10 +23,19 @@ abstract class Waiter {
             try {
                 w.tell();
             } catch (RuntimeException | Error e) {
-                Thread t = Thread.currentThread();
-                t.getUncaughtExceptionHandler().uncaughtException(t, e);
+                uncaught(e);
             }
             w = after;
+        }
+    }
+
+    /** Gives what nobody caught to this thread's handler. What the handler throws ends nothing. */
+    static void uncaught(Throwable e) {
+        Thread t = Thread.currentThread();
+        try {
+            t.getUncaughtExceptionHandler().uncaughtException(t, e);
+        } catch (RuntimeException | Error again) {
+            // the JVM ignores it too
         }
     }
 }

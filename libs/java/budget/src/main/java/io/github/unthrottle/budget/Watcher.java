@@ -58,6 +58,7 @@ final class Watcher {
     }
 
     private void look() {
+        long next = host.nanos() + SECOND; // whatever fails, it comes again
         try {
             long now = host.nanos();
             if (now >= nextSecond) {
@@ -69,12 +70,14 @@ final class Watcher {
                 poll();
             }
             asked = Math.max(sample(), host.nanos());
-            alarm.set(asked);
-        } catch (RuntimeException | LinkageError e) {
-            b.warn("watcher", "the CPU limit is no longer followed: " + e + "; the program runs on as without one");
+            next = asked;
+        } catch (RuntimeException | Error e) {
             limit = Limit.NONE;
+            applied = false; // also where what follows fails: an OutOfMemoryError seldom comes alone
+            b.warn("watcher", "the CPU limit is not followed: " + e + "; the program runs on as without one until it can be read again");
             apply();
-            alarm.set(host.nanos() + SECOND);
+        } finally {
+            alarm.set(next);
         }
     }
 

@@ -8,6 +8,7 @@ import static io.github.unthrottle.budget.TaskClass.IO;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
@@ -245,6 +246,46 @@ class CpuBudgetTest {
         h.jdkBroken = false;
         h.pass(2 * SECOND);
         limit(b, 0.7, 1);
+    }
+
+    /** Whichever reading an Error ends, the limit is followed again afterwards. */
+    @Test
+    void anErrorEndsNothing() {
+        for (int n = 0; n < 200; n++) {
+            SimulatedHost h = new SimulatedHost(70 * MS);
+            CpuBudget b = h.start();
+            h.load(b, APP, 6, 5 * MS, 60 * SECOND);
+            h.noMemoryAfter = n;
+            h.pass(5 * SECOND);
+            assertTrue(h.noMemoryAfter < 0, "reading " + n + " never came");
+            h.quota = 150 * MS;
+            h.pass(3 * SECOND);
+            limit(b, 1.5, 2);
+        }
+    }
+
+    /** A listener that fails by an Error keeps the limit from nothing else, nor does a log, nor an executor without memory. */
+    @Test
+    void errorsOfOthersEndNothing() {
+        SimulatedHost h = new SimulatedHost(70 * MS);
+        CpuBudget b = new CpuBudget(new CpuBudget.Options(text -> {
+            throw new StackOverflowError();
+        }, false), h);
+        int[] told = {0};
+        b.onChange(() -> {
+            throw new OutOfMemoryError("unable to create native thread");
+        });
+        b.onChange(() -> told[0]++);
+        h.quota = 150 * MS;
+        h.pass(SECOND);
+        assertEquals(2, told[0]);
+        limit(b, 1.5, 2);
+        for (int i = 0; i < 5; i++) {
+            assertThrows(OutOfMemoryError.class, () -> b.executor(APP, task -> {
+                throw new OutOfMemoryError("unable to create native thread");
+            }).execute(() -> {}));
+        }
+        assertEquals(0, b.snapshot().of(APP).running());
     }
 
     /** Without the counters of periods the phase cannot be learnt: sizes hold, and nothing is held back. */

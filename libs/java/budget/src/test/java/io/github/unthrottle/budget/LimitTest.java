@@ -18,6 +18,7 @@ class LimitTest {
     private static final String V2 = "30 29 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
     private static final String V1 = "33 29 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
             + "34 29 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n";
+    private static final String NAMESPACE = "not known in this cgroup namespace";
     private static final String CPU = "/sys/fs/cgroup/cpu,cpuacct";
 
     /** Files by name and text. */
@@ -85,8 +86,10 @@ class LimitTest {
         // A container's mount, with the path of the host.
         limit(1.5, host("4:cpu:/docker/1\n", "33 29 0:28 /docker/1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n",
                 "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "150000\n", "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"));
-        // A cgroup namespace that was entered from outside.
-        limit(0.5, host("0::/../../a\n", V2, "/sys/fs/cgroup/a/cpu.max", "50000 100000"));
+        // A cgroup namespace that was entered from outside, in what the mount shows.
+        limit(0.5, host("0::/../../a\n", "30 29 0:26 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/sys/fs/cgroup/a/cpu.max", "50000 100000"));
+        // The host's mount, and one of the namespace's own.
+        limit(0.5, host("0::/\n", "30 29 0:26 /.. /host rw - cgroup2 cgroup2 rw\n" + V2, "/sys/fs/cgroup/cpu.max", "50000 100000"));
         limit(0.5, host("0::/\n", "30 29 0:26 / /sys/fs/c\\040g$ rw - cgroup2 x rw\n", "/sys/fs/c g$/cpu.max", "50000 100000"));
     }
 
@@ -101,6 +104,13 @@ class LimitTest {
         for (String[] c : new String[][] {
             {"/proc/self/cgroup"},
             {"the v1 cpu controller is not mounted here", "/proc/self/cgroup", "4:cpu:/a\n", "/proc/self/mountinfo", V2},
+            {NAMESPACE, "/proc/self/cgroup", "0::/../../a\n", "/proc/self/mountinfo", V2, "/sys/fs/cgroup/a/cpu.max", "50000 100000"},
+            {NAMESPACE, "/proc/self/cgroup", "1:cpu:/\n", "/proc/self/mountinfo", "32 31 0:29 /../.. /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+                "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"},
+            {NAMESPACE, "/proc/self/cgroup", "0::/\n", "/proc/self/mountinfo", "30 29 0:26 /.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+                "/sys/fs/cgroup/cpu.stat", "usage_usec 1\n"},
+            {NAMESPACE, "/proc/self/cgroup", "0::/../../a\n", "/proc/self/mountinfo", "30 29 0:26 /.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+                "/sys/fs/cgroup/a/cpu.max", "50000 100000"},
             {"no cgroup file system", "/proc/self/cgroup", "", "/proc/self/mountinfo", V2},
             {"/sys/fs/cgroup/a/cpu.stat", "/proc/self/cgroup", "0::/a\n", "/proc/self/mountinfo", V2},
             {"/sys/fs/cgroup/a/cpu.max: \"many\" is not a number of microseconds", "/proc/self/cgroup", "0::/a\n", "/proc/self/mountinfo", V2,

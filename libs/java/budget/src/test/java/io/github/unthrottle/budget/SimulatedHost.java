@@ -27,6 +27,7 @@ final class SimulatedHost implements Host {
     boolean noCounters;
     boolean noUsage; // cpu.stat has no usage_usec
     boolean jdkBroken; // the JDK throws
+    int noMemoryAfter = -1; // so many readings until one throws an OutOfMemoryError; below 0: none does
     int burning;
     long used;
     private long settled;
@@ -119,6 +120,9 @@ final class SimulatedHost implements Host {
 
     @Override
     public String read(String name) throws IOException {
+        if (noMemoryAfter >= 0 && noMemoryAfter-- == 0) {
+            throw new OutOfMemoryError("Java heap space");
+        }
         if (jdkBroken) {
             throw new IllegalStateException("as the JDK should not");
         }

@@ -25,10 +25,11 @@
 // # Worked example
 //
 // Cassandra, a limit of 0.6 CPUs, reads beside compaction. Forecast: narrow 71 ms, leave it 76. Measured in two rounds of 6 s: leave it
-// 65 and 61 ms, narrow 13 and 15, burst 58 and 66. Turns of one variant differ by 8 %, so that by Student's t of three degrees narrow is
-// below leaving it by a factor of 3.0 at least, at a level of 1 in 100: it wins after two rounds.
+// 65 and 61 ms, narrow 13 and 15, burst 58 and 66. Turns of one variant differ by 9 %, so that by Student's t of three degrees narrow is
+// below leaving it by a factor of 3.1 at least, at a level of 1 in 100: it wins after two rounds.
 //
 // # Limits
 //
-// What turns show of the work is what was counted. Where a client sends other work that looks alike, more rounds are the only help. Two variants that interact with what one of them left behind (a cache that it warmed) cannot be told apart.
+// What turns show of the work is what was counted. Where a client sends other work that looks alike, more rounds are the only
+// help. Two variants that interact with what one of them left behind (a cache that it warmed) cannot be told apart.
 package trial

@@ -3,7 +3,6 @@ package counters
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -127,7 +126,8 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []C
 			Schema: demand.SchemaVersion, Start: start, Began: start, Seconds: demand.SlotLength.Seconds(), Samples: 1,
 			Cluster: cluster, Node: text.Sanitize(k.Node, 0), Namespace: text.Sanitize(k.Namespace, 0),
 			Pod: text.Sanitize(k.Pod, 0), Container: text.Sanitize(k.Container, 0),
-			Service: text.Sanitize(demand.ServiceOf(&c), 0), Cgroup: number(k), UsedCPUSeconds: known(figures[Used]),
+			Service: text.Sanitize(demand.ServiceOf(&c), 0), UsedCPUSeconds: known(figures[Used]),
+			Cgroup: demand.CgroupOf(k.Node, k.Namespace, k.Pod, k.Container),
 		}
 		if limit := known(figures[Limit]); limit != nil && *limit > 0 {
 			r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = limit, limit, container.ScopeOwn
@@ -204,14 +204,4 @@ func whole(v float64) *int64 {
 		return nil
 	}
 	return new(int64(math.Round(v)))
-}
-
-// number stands for the cgroup's, which counters do not have: the same for the same names.
-func number(k Key) int64 {
-	h := fnv.New64a()
-	for _, part := range []string{k.Node, k.Namespace, k.Pod, k.Container} {
-		h.Write([]byte(part)) // a hash.Hash never fails
-		h.Write([]byte{0})
-	}
-	return int64(h.Sum64() >> 1)
 }

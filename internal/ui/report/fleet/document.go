@@ -18,7 +18,7 @@ type Document struct {
 	Priced   int `json:"priced"`
 	ByBounds int `json:"by_bounds"`
 	// FailoverHosts is for how many hosts that fail at once cores are kept; 0: for none. FailoverNone is how many services
-	// would have no container left then, so that nothing is kept for them.
+	// would have no container left then: see Service.FailoverHosts.
 	FailoverHosts int `json:"failover_hosts"`
 	FailoverNone  int `json:"failover_none"`
 	// CoresWithoutPrice are those on nodes of which no price is known: they cost nothing in PerMonth.
@@ -116,6 +116,9 @@ type Service struct {
 	// Young is how many of these were observed for less than five minutes, and have another limit, other CPUs or another
 	// remedy than those that were observed for longer, as after a deploy: Limit, which others tell, is theirs too.
 	Young int `json:"young" parquet:"young"`
+	// FailoverHosts is for how many hosts that fail at once what it needs is enough: fewer than Document.FailoverHosts where it is
+	// on no more hosts than those.
+	FailoverHosts int `json:"failover_hosts" parquet:"failover_hosts"`
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of
 	// their demand.
 	ByBounds int `json:"by_bounds" parquet:"by_bounds"`

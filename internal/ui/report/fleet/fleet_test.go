@@ -145,7 +145,8 @@ func TestMoneyIsTold(t *testing.T) {
 func TestFailoverIsTold(t *testing.T) {
 	d := document()
 	d.FailoverHosts, d.FailoverNone, d.Ledger.Failover = 1, 2, new(3.25)
-	want := "headroom for any one host that fails takes 3.2; 2 services would have no container left, and nothing is kept for that"
+	want := "headroom for any one host that fails takes 3.2; 2 services have no " +
+		"more hosts than that: enough is kept for one host that is left"
 	if got := ledger(d); got[len(got)-1] != want {
 		t.Errorf("%q", got)
 	}

@@ -121,8 +121,12 @@ func ledger(d Document) []string {
 		line = fmt.Sprintf("headroom for any one host that fails takes %.1f", *l.Failover)
 	}
 	if d.FailoverNone > 0 {
-		line += fmt.Sprintf("; %s would have no container left, and nothing is kept for that",
-			text.Count(d.FailoverNone, "service"))
+		has := "have"
+		if d.FailoverNone == 1 {
+			has = "has"
+		}
+		line += fmt.Sprintf("; %s %s no more hosts than that: enough is kept for one host that is left",
+			text.Count(d.FailoverNone, "service"), has)
 	}
 	return append(lines, line)
 }

@@ -25,9 +25,10 @@ const (
 	Throttled                   // of these
 	ThrottledTime               // seconds, a sum over CPUs
 	Limit                       // CPUs
+	PodLimit                    // CPUs, of the pod's cgroup: what its specification limits, or the sum of its containers' limits
 	Period                      // of the quota, microseconds
 	Shares                      // its weight on cgroup v1, 1024 for a CPU that it requests; on v2 cAdvisor converts
-	Requests                    // CPUs, of the pod's specification, whatever the node
+	Requests                    // CPUs, of the pod's specification, whatever the node; also of sidecars, which are init containers
 	Memory                      // bytes in use
 	NodeCPUs                    // online
 	NodeMemory                  // bytes
@@ -38,12 +39,13 @@ const (
 var metrics = [numberOfFigures]string{
 	Used: "container_cpu_usage_seconds_total", Periods: "container_cpu_cfs_periods_total",
 	Throttled: "container_cpu_cfs_throttled_periods_total", ThrottledTime: "container_cpu_cfs_throttled_seconds_total",
-	Limit: "container_spec_cpu_quota", Period: "container_spec_cpu_period", Shares: "container_spec_cpu_shares",
+	Limit: "container_spec_cpu_quota", PodLimit: "container_spec_cpu_quota", Period: "container_spec_cpu_period",
+	Shares:   "container_spec_cpu_shares",
 	Requests: "kube_pod_container_resource_requests", Memory: "container_memory_working_set_bytes",
 	NodeCPUs: "machine_cpu_cores", NodeMemory: "machine_memory_bytes",
 }
 
-// Key is a container, or with Node alone a node.
+// Key is a container, with no Container a pod, or with Node alone a node.
 type Key struct{ Node, Namespace, Pod, Container string }
 
 // Slot is what is known of five minutes.
@@ -132,6 +134,10 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []C
 		if limit := known(figures[Limit]); limit != nil && *limit > 0 {
 			r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = limit, limit, container.ScopeOwn
 		}
+		if pod := s[Key{Node: k.Node, Namespace: k.Namespace, Pod: k.Pod}]; pod != nil && pod[PodLimit] > 0 &&
+			(r.LimitCPUs == nil || pod[PodLimit] < *r.LimitCPUs-1e-6) {
+			r.LimitCPUs, r.LimitScope = known(pod[PodLimit]), container.ScopePod
+		}
 		r.RequestCPUs = s.request(k, exact[k.Node])
 		r.PeriodMicroseconds, r.MemoryBytes = whole(figures[Period]), whole(figures[Memory])
 		if node := s[Key{Node: k.Node}]; node != nil {
@@ -169,15 +175,15 @@ func (s Slot) request(k Key, exact bool) *float64 {
 	return nil
 }
 
-// stops are what its quota did, with the bounds of stopped time.
+// stops are what its quota did, with the bounds of stopped time. For how long its pod's stopped it is not known.
 func stops(r *demand.Row, figures *[numberOfFigures]float64) {
 	r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = whole(figures[Periods]), whole(figures[Throttled]),
 		known(figures[ThrottledTime])
-	if r.LimitCPUs == nil { // nothing can stop it but others' quotas, of which nothing is known
+	if r.OwnLimitCPUs == nil { // nothing can stop it but others' quotas, of which nothing is known
 		r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = nil, nil, nil
 		return
 	}
-	if r.ThrottledPeriods == nil || r.ThrottledOwnSeconds == nil {
+	if r.ThrottledPeriods == nil || r.ThrottledOwnSeconds == nil || r.LimitScope != container.ScopeOwn {
 		return
 	}
 	period := usualPeriod

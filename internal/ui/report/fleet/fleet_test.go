@@ -17,7 +17,8 @@ var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 func document() Document {
 	return Document{
 		From: noon,
-		Now:  time.Date(2026, 11, 25, 12, 54, 0, 0, time.UTC), Until: noon.Add(time.Hour), Bound: 0.001, Containers: 3, ByBounds: 2, Hosts: 2,
+		Now:  time.Date(2026, 11, 25, 12, 54, 0, 0, time.UTC), Until: noon.Add(time.Hour),
+		Bound: 0.001, Containers: 3, ByBounds: 2, Hosts: 2,
 		Ledger: Ledger{CoresNow: 24, CoresAfter: 11.1, Rounding: 0.3, Saved: 12.9, SavedLow: 12, SavedHigh: 22.8},
 		Services: []Service{
 			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8),

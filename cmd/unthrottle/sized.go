@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/runtimes"
 	"github.com/unthrottle/unthrottle/internal/runtimes/here"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -49,6 +50,10 @@ is not found, as env(1) has it.`,
 				return usage(cmd, "--tomcat: give a number above 0")
 			}
 			l := ownLimits()
+			if host := hostCPUs(); host > 0 && asked > float64(host) {
+				return usage(cmd, "--request %g: the host has %d CPUs. In the downward API, requests.cpu with divisor 1m gives "+
+					"thousandths: %g CPUs", asked, host, asked/1000)
+			}
 			l.Each = map[string]float64{"tomcat": tomcat}
 			if asked > 0 {
 				l.Request = asked
@@ -81,6 +86,15 @@ func ownLimits() runtimes.Limits {
 		say("the CPU limit cannot be read: %v; the program's runtimes decide by themselves", err)
 	}
 	return l
+}
+
+// hostCPUs are those that the host has online, whichever of them this process may use; 0: it is not known.
+func hostCPUs() int {
+	stat, err := procfs.ReadStat(os.DirFS("/proc"))
+	if err != nil {
+		return 0
+	}
+	return len(stat.CPUs)
 }
 
 // replace starts a program in place of this one.

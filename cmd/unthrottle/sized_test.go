@@ -23,6 +23,7 @@ func TestSized(t *testing.T) {
 		"sized --times 0 -- true":        "numbers above 0",
 		"sized --tomcat 0 -- true":       "give a number above 0",
 		"sized --request 0 --print":      "numbers above 0",
+		"sized --request 65537 --print":  "divisor 1m gives thousandths: 65.537 CPUs",
 		"sized -- /no/such/program --to": "/no/such/program",
 	} {
 		if _, err := called(strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), says) {

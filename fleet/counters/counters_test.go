@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
+	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/demand"
 )
 
@@ -33,15 +34,16 @@ func (k kept) ask(_ context.Context, query string, from, until time.Time, step t
 	if from.Sub(hour) != 5*time.Minute && from != until || until.Sub(hour) != time.Hour || step != 5*time.Minute {
 		return nil, errors.New("another range is wanted")
 	}
+	var answer model.Matrix
 	for part, all := range k {
 		if strings.Contains(query, part) {
 			if all == nil {
 				return nil, errors.New("it is down")
 			}
-			return all, nil
+			answer = append(answer, all...)
 		}
 	}
-	return nil, nil
+	return answer, nil
 }
 
 // imported are the rows of one hour.
@@ -251,10 +253,13 @@ func TestRequests(t *testing.T) {
 	}
 	rows := imported(t, kept{
 		"usage_seconds": {series(1, at, of("v1", "a")...), series(1, at, of("v1", "b")...),
-			series(1, at, of("v2", "c")...), series(1, at, of("v2", "d")...)},
+			series(1, at, of("v2", "c")...), series(1, at, of("v2", "d")...),
+			series(1, at, "node", "v2", "namespace", "shop", "pod", "e", "container", "istio-proxy")},
 		"spec_cpu_shares": {series(1024, at, of("v1", "a")...), series(512, at, of("v1", "b")...),
 			series(2597, at, of("v2", "c")...), series(2597, at, of("v2", "d")...)}, // weight 100: 1 CPU, or 2.54 by the older formula
 		"kube_pod_container_resource_requests": {series(1, at, "namespace", "shop", "pod", "d", "container", "app")},
+		// A sidecar is an init container of a pod's specification.
+		"kube_pod_init_container_resource_requests": {series(0.1, at, "namespace", "shop", "pod", "e", "container", "istio-proxy")},
 	}, nil)
 	got := map[string]float64{}
 	for _, r := range rows {
@@ -262,7 +267,38 @@ func TestRequests(t *testing.T) {
 			got[r.Pod] = *r.RequestCPUs
 		}
 	}
-	if want := map[string]float64{"a": 1, "b": 0.5, "d": 1}; !maps.Equal(got, want) {
+	if want := map[string]float64{"a": 1, "b": 0.5, "d": 1, "e": 0.1}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A pod's own limit holds for its containers, and is told where it is less than theirs. For how long it stopped them is not
+// known.
+func TestPodLimits(t *testing.T) {
+	at := hour.Add(10 * time.Minute)
+	of := func(v float64, pod, container string) *model.SampleStream {
+		return series(v, at, "node", "n1", "namespace", "shop", "pod", pod, "container", container)
+	}
+	pod := func(v float64, pod string) *model.SampleStream {
+		return series(v, at, "node", "n1", "namespace", "shop", "pod", pod)
+	}
+	ask := kept{
+		"usage_seconds":              {of(90, "level", "app"), of(90, "level", "log"), of(90, "usual", "app"), of(90, "less", "app")},
+		`quota{container!=""`:        {of(1, "usual", "app"), of(4, "less", "app")},
+		`quota{container="",pod!=""`: {pod(2, "level"), pod(1, "usual"), pod(3, "less")},
+		"cfs_periods":                {of(3000, "usual", "app"), of(3000, "less", "app")},
+		"throttled_periods":          {of(300, "usual", "app"), of(0, "less", "app")},
+		"throttled_seconds":          {of(20, "usual", "app"), of(0, "less", "app")},
+	}
+	for _, r := range imported(t, ask, nil) {
+		scope, limit := container.ScopePod, map[string]float64{"level": 2, "usual": 1, "less": 3}[r.Pod]
+		own := map[string]float64{"usual": 1, "less": 4}[r.Pod]
+		if r.Pod == "usual" {
+			scope = container.ScopeOwn
+		}
+		if r.LimitCPUs == nil || *r.LimitCPUs != limit || r.LimitScope != scope || (r.OwnLimitCPUs == nil) != (own == 0) ||
+			own > 0 && *r.OwnLimitCPUs != own || (r.StoppedHighSeconds == nil) != (scope == container.ScopePod) {
+			t.Errorf("%s/%s: %+v", r.Pod, r.Container, r)
+		}
 	}
 }

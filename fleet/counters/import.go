@@ -31,13 +31,17 @@ type Options struct {
 	Tell func(text string)
 }
 
-func (o *Options) selector() string {
-	selector := `container!="",container!="POD"`
+func (o *Options) selector() string { return o.matching(`container!="",container!="POD"`) }
+
+func (o *Options) matching(selector string) string {
 	if o.Match != "" {
 		selector += "," + o.Match
 	}
 	return selector
 }
+
+// initRequests are the requests of init containers. Of one that has ended there is no row.
+const initRequests = "kube_pod_init_container_resource_requests"
 
 // query is what a figure is asked by. A counter is asked for each cgroup (id) and CPU, of what is there twice the
 // largest; of a setting the largest counts.
@@ -49,8 +53,12 @@ func (o *Options) query(f Figure) string {
 		by, metric = by+", id, cpu", "increase("+metric+"[5m])"
 	case Limit:
 		metric += " / " + metrics[Period] + "{" + o.selector() + "}"
+	case PodLimit:
+		by, selector := o.NodeLabel+", namespace, pod", o.matching(`container="",pod!=""`)
+		return fmt.Sprintf("max by (%s) (%s{%s} / %s{%s})", by, metrics[f], selector, metrics[Period], selector)
 	case Requests:
-		return fmt.Sprintf(`max by (%s) (%s{resource="cpu",%s})`, pod, metrics[f], o.selector())
+		return fmt.Sprintf(`max by (%s) (%s{resource="cpu",%s} or %s{resource="cpu",%s})`, pod, metrics[f], o.selector(), initRequests,
+			o.selector())
 	case NodeCPUs, NodeMemory:
 		by, metric = o.NodeLabel, metrics[f]
 	}

@@ -3,7 +3,6 @@ package counters
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -26,9 +25,10 @@ const (
 	Throttled                   // of these
 	ThrottledTime               // seconds, a sum over CPUs
 	Limit                       // CPUs
+	PodLimit                    // CPUs, of the pod's cgroup: what its specification limits, or the sum of its containers' limits
 	Period                      // of the quota, microseconds
 	Shares                      // its weight on cgroup v1, 1024 for a CPU that it requests; on v2 cAdvisor converts
-	Requests                    // CPUs, of the pod's specification, whatever the node
+	Requests                    // CPUs, of the pod's specification, whatever the node; also of sidecars, which are init containers
 	Memory                      // bytes in use
 	NodeCPUs                    // online
 	NodeMemory                  // bytes
@@ -39,12 +39,13 @@ const (
 var metrics = [numberOfFigures]string{
 	Used: "container_cpu_usage_seconds_total", Periods: "container_cpu_cfs_periods_total",
 	Throttled: "container_cpu_cfs_throttled_periods_total", ThrottledTime: "container_cpu_cfs_throttled_seconds_total",
-	Limit: "container_spec_cpu_quota", Period: "container_spec_cpu_period", Shares: "container_spec_cpu_shares",
+	Limit: "container_spec_cpu_quota", PodLimit: "container_spec_cpu_quota", Period: "container_spec_cpu_period",
+	Shares:   "container_spec_cpu_shares",
 	Requests: "kube_pod_container_resource_requests", Memory: "container_memory_working_set_bytes",
 	NodeCPUs: "machine_cpu_cores", NodeMemory: "machine_memory_bytes",
 }
 
-// Key is a container, or with Node alone a node.
+// Key is a container, with no Container a pod, or with Node alone a node.
 type Key struct{ Node, Namespace, Pod, Container string }
 
 // Slot is what is known of five minutes.
@@ -127,10 +128,15 @@ func (s Slot) Rows(cluster string, start time.Time) (rows []demand.Row, left []C
 			Schema: demand.SchemaVersion, Start: start, Began: start, Seconds: demand.SlotLength.Seconds(), Samples: 1,
 			Cluster: cluster, Node: text.Sanitize(k.Node, 0), Namespace: text.Sanitize(k.Namespace, 0),
 			Pod: text.Sanitize(k.Pod, 0), Container: text.Sanitize(k.Container, 0),
-			Service: text.Sanitize(demand.ServiceOf(&c), 0), Cgroup: number(k), UsedCPUSeconds: known(figures[Used]),
+			Service: text.Sanitize(demand.ServiceOf(&c), 0), UsedCPUSeconds: known(figures[Used]),
+			Cgroup: demand.CgroupOf(k.Node, k.Namespace, k.Pod, k.Container),
 		}
 		if limit := known(figures[Limit]); limit != nil && *limit > 0 {
 			r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = limit, limit, container.ScopeOwn
+		}
+		if pod := s[Key{Node: k.Node, Namespace: k.Namespace, Pod: k.Pod}]; pod != nil && pod[PodLimit] > 0 &&
+			(r.LimitCPUs == nil || pod[PodLimit] < *r.LimitCPUs-1e-6) {
+			r.LimitCPUs, r.LimitScope = known(pod[PodLimit]), container.ScopePod
 		}
 		r.RequestCPUs = s.request(k, exact[k.Node])
 		r.PeriodMicroseconds, r.MemoryBytes = whole(figures[Period]), whole(figures[Memory])
@@ -169,15 +175,15 @@ func (s Slot) request(k Key, exact bool) *float64 {
 	return nil
 }
 
-// stops are what its quota did, with the bounds of stopped time.
+// stops are what its quota did, with the bounds of stopped time. For how long its pod's stopped it is not known.
 func stops(r *demand.Row, figures *[numberOfFigures]float64) {
 	r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = whole(figures[Periods]), whole(figures[Throttled]),
 		known(figures[ThrottledTime])
-	if r.LimitCPUs == nil { // nothing can stop it but others' quotas, of which nothing is known
+	if r.OwnLimitCPUs == nil { // nothing can stop it but others' quotas, of which nothing is known
 		r.Periods, r.ThrottledPeriods, r.ThrottledOwnSeconds = nil, nil, nil
 		return
 	}
-	if r.ThrottledPeriods == nil || r.ThrottledOwnSeconds == nil {
+	if r.ThrottledPeriods == nil || r.ThrottledOwnSeconds == nil || r.LimitScope != container.ScopeOwn {
 		return
 	}
 	period := usualPeriod
@@ -204,14 +210,4 @@ func whole(v float64) *int64 {
 		return nil
 	}
 	return new(int64(math.Round(v)))
-}
-
-// number stands for the cgroup's, which counters do not have: the same for the same names.
-func number(k Key) int64 {
-	h := fnv.New64a()
-	for _, part := range []string{k.Node, k.Namespace, k.Pod, k.Container} {
-		h.Write([]byte(part)) // a hash.Hash never fails
-		h.Write([]byte{0})
-	}
-	return int64(h.Sum64() >> 1)
 }

@@ -62,9 +62,23 @@ type Truth struct {
 	CoresNow        float64   `json:"cores_now"`
 	CoresAfter      float64   `json:"cores_after"`
 	Services        []Service `json:"services"`
+	// Lately is what is there in each of the last minutes, the last one at the end: at which of them a report counts is by the
+	// rows that it has.
+	Lately []Running `json:"lately"`
 	// Applied is what came of remedies.
 	Applied []Applied `json:"applied,omitempty"`
 }
+
+// Running is what is there at a moment.
+type Running struct {
+	At         time.Time `json:"at"`
+	Hosts      int       `json:"hosts"`
+	Containers int       `json:"containers"`
+	CoresNow   float64   `json:"cores_now"`
+}
+
+// lately is for how many minutes truth.json tells what is there.
+const lately = 30
 
 // The kinds of demand.
 const (
@@ -91,6 +105,14 @@ type Service struct {
 	Priced *Priced `json:"priced,omitempty"`
 	// Treated is what it got half-way; nil: nothing. CoresAfter is then what it has with it.
 	Treated *Treated `json:"treated,omitempty"`
+}
+
+// has is what each of its containers has at the end.
+func (s *Service) has() float64 {
+	if s.Treated != nil {
+		return s.Treated.CPUs
+	}
+	return s.LimitCPUs
 }
 
 // service is one that is being made.
@@ -140,12 +162,13 @@ func Make(ctx context.Context, dir string, o Options) (Truth, error) {
 	for i := range services {
 		s := services[i].truth
 		truth.Services = append(truth.Services, s)
-		has := s.LimitCPUs
-		if s.Treated != nil {
-			has = s.Treated.CPUs
-		}
-		truth.Containers, truth.CoresNow = truth.Containers+s.Containers, truth.CoresNow+float64(s.Containers)*has
+		truth.Containers, truth.CoresNow = truth.Containers+s.Containers, truth.CoresNow+float64(s.Containers)*s.has()
 		truth.CoresAfter += s.CoresAfter
+	}
+	for minute := range int64(lately + 1) {
+		if at := runs.end - 60*(lately-minute); at >= 0 {
+			truth.Lately = append(truth.Lately, runs.at(at, services, o.Start))
+		}
 	}
 	truth.Applied = runs.applied(services, o.Seed)
 	truth.ContainersEnded -= truth.Containers

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/demand/store"
 )
@@ -315,6 +316,23 @@ func (s *schedule) count(services []service) {
 			services[i/slots].seen[levelAt(i/slots, i%slots)]++
 		}
 	}
+}
+
+// at is what is there at a second.
+func (s *schedule) at(second int64, services []service, start time.Time) Running {
+	r := Running{At: start.Add(time.Duration(second) * time.Second)}
+	for _, n := range s.nodes {
+		if second < n.from || second >= n.to {
+			continue
+		}
+		r.Hosts++
+		for _, l := range n.lives {
+			if l.from <= second && second < l.to {
+				r.Containers, r.CoresNow = r.Containers+1, r.CoresNow+services[l.service].truth.has()
+			}
+		}
+	}
+	return r
 }
 
 // row is which part of a slot by a node's clock a container has a row of: from a second on by that clock, for so many.

@@ -147,9 +147,9 @@ func (p *Push) push(ctx context.Context, name string, mu *sync.Mutex) (sent *ver
 		return nil, err.Error(), nil
 	}
 	key := p.Store.place.Below + filepath.ToSlash(name)
-	there := p.Store.has(ctx, key, is, hex.EncodeToString(sum.Sum(nil)))
+	there := p.Store.has(ctx, key, is.bytes, hex.EncodeToString(sum.Sum(nil)))
 	if !there {
-		why, err = p.Store.put(ctx, key, f, is.bytes, base64.StdEncoding.EncodeToString(sum.Sum(nil)))
+		why, err = p.Store.put(ctx, key, f, is.bytes, sum.Sum(nil))
 		if why != "" || err != nil {
 			return nil, why, err
 		}
@@ -161,17 +161,18 @@ func (p *Push) push(ctx context.Context, name string, mu *sync.Mutex) (sent *ver
 	return sent, "", nil
 }
 
-// has reports whether the store has a file. Where it does not say, such as to those who may only write, it has it not.
-//
-// The entity's tag is its MD5 sum, unless the store encrypts with keys of its own or has got it in parts. Then an
-// object of the same size that came after the last change of the file is taken for it.
-func (s *Store) has(ctx context.Context, key string, is version, sum string) bool {
+// sumKey is the key of an object's own metadata that has the MD5 sum of its content, as 32 digits.
+const sumKey = "Unthrottle-Md5"
+
+// has reports whether the store has a file of so many bytes and this sum. Where it does not say, such as to those who may only
+// write, it has it not. The entity's tag is the sum, unless the store encrypts with keys of its own: then the metadata tell it.
+func (s *Store) has(ctx context.Context, key string, bytes int64, sum string) bool {
 	o, err := s.client.StatObject(ctx, s.place.Bucket, key, minio.StatObjectOptions{})
-	return err == nil && o.Size == is.bytes && (strings.Trim(o.ETag, `"`) == sum || o.LastModified.After(is.change))
+	return err == nil && o.Size == bytes && (strings.Trim(o.ETag, `"`) == sum || o.UserMetadata[sumKey] == sum)
 }
 
 // put writes an object, whole or not at all. why is the reason for which it alone does not go.
-func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, sum string) (why string, err error) {
+func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, sum []byte) (why string, err error) {
 	alone := func(answer minio.ErrorResponse) bool {
 		return answer.StatusCode == http.StatusBadRequest && slices.Contains([]string{"KeyTooLongError", "EntityTooLarge",
 			"InvalidArgument"}, answer.Code)
@@ -180,8 +181,9 @@ func (s *Store) put(ctx context.Context, key string, f *os.File, bytes int64, su
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
 			return local{err}
 		}
-		_, err := s.client.PutObject(ctx, s.place.Bucket, key, &watched{f, alive}, bytes, sum, "",
-			minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet", DisableMultipart: true})
+		_, err := s.client.PutObject(ctx, s.place.Bucket, key, &watched{f, alive}, bytes,
+			base64.StdEncoding.EncodeToString(sum), "", minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet",
+				DisableMultipart: true, UserMetadata: map[string]string{sumKey: hex.EncodeToString(sum)}})
 		return cause(ctx, err)
 	})
 	switch own := new(local); {

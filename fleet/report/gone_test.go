@@ -76,10 +76,85 @@ func TestPlanWithoutGoneHosts(t *testing.T) {
 // Up to 15 minutes a host may be late, as where its rows come by another copy than the others'.
 func TestLateHosts(t *testing.T) {
 	for late, gone := range map[time.Duration]int{0: 0, 5 * time.Minute: 0, 10 * time.Minute: 0, 15 * time.Minute: 1, 20 * time.Minute: 1} {
-		a, b := rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon.Add(late), 8, 4)
-		if d, _ := written(t, a, b); d.Input.HostsGone != gone || d.Hosts != 2-gone || d.Containers != 2-gone {
+		rows := []demand.Row{rowOf("cart", 0, noon, 8, 4)}
+		for at := time.Duration(0); at <= late; at += demand.SlotLength {
+			rows = append(rows, rowOf("cart", 1, noon.Add(at), 8, 4))
+		}
+		if d, _ := written(t, rows...); d.Input.HostsGone != gone || d.Hosts != 2-gone || d.Containers != 2-gone {
 			t.Errorf("%v late: %d hosts, %+v", late, d.Hosts, d.Input)
 		}
+	}
+}
+
+// What runs is counted at one moment, of which all hosts tell: not what ended before it, such as Jobs, and not what came
+// after it, such as the pods of a host that ended.
+func TestWhatRunsIsOfOneMoment(t *testing.T) {
+	part := func(node, pod string, slot int, from, to float64) demand.Row {
+		at := noon.Add(time.Duration(slot) * demand.SlotLength)
+		return demand.Row{Schema: demand.SchemaVersion, Start: at, Began: at.Add(time.Duration(from) * time.Second), Seconds: to - from,
+			Samples: 1, Node: node, Pod: pod, Service: "job", OwnLimitCPUs: new(8.0)}
+	}
+	rows := []demand.Row{part("n1", "ended", 0, 0, 230), part("n2", "ended-too", 0, 0, 236),
+		part("n1", "ends", 0, 0, 260), part("n2", "moves", 0, 0, 300), part("n1", "moves-to", 1, 20, 300),
+		part("n1", "runs", 0, 0, 200), part("n1", "runs", 1, 10, 300), // an agent that was started again
+		part("n3", "comes", 1, 60, 300), part("n1", "gap", 0, 0, 299), part("n1", "gap", 1, 0, 300)}
+	d, _ := written(t, rows...)
+	if !d.Now.Equal(noon.Add(4*time.Minute)) || d.Containers != 4 || d.Hosts != 2 || d.Input.HostsGone != 0 {
+		t.Errorf("%d containers on %d hosts at %v, %+v", d.Containers, d.Hosts, d.Now, d.Input)
+	}
+	// A recording of a few seconds has a middle.
+	d, _ = written(t, part("n1", "a", 0, 0, 20), part("n2", "b", 0, 1, 20), part("n2", "short", 0, 1, 5))
+	if d.Containers != 2 || d.Hosts != 2 {
+		t.Errorf("%d containers on %d hosts at %v", d.Containers, d.Hosts, d.Now)
+	}
+}
+
+// In a small fleet too most hosts say what time it is. Where as many say one thing as say another, the other is told.
+func TestOneClockOfFew(t *testing.T) {
+	rows := func(hosts, ahead int) (rows []demand.Row) {
+		for no := range hosts + ahead {
+			for slot := range 3 {
+				at := noon.Add(time.Duration(slot) * demand.SlotLength)
+				if no >= hosts {
+					at = at.Add(24 * time.Hour)
+				}
+				r := rowOf("cart", no, at, 8, 4)
+				r.Node = fmt.Sprint("n", no)
+				rows = append(rows, r)
+			}
+		}
+		return rows
+	}
+	later := func(rows []demand.Row, until time.Time) view.Document {
+		dir := t.TempDir()
+		if err := store.Write(dir, rows); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Make(t.Context(), opened(t, 0), Options{Files: filesIn(t, dir), Now: noon.AddDate(1, 0, 0), Until: until, Bound: 0.001})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	end := noon.Add(15 * time.Minute)
+	for ahead, hosts := range map[int]int{1: 2, 2: 5} {
+		d := later(rows(hosts, ahead), time.Time{})
+		if d.Hosts != hosts+ahead || d.Containers != hosts+ahead || !d.Until.Equal(end) ||
+			len(d.Input.Ahead) != ahead || d.Input.Most != nil {
+			t.Errorf("%d of %d: %d hosts until %v, %+v", ahead, hosts, d.Hosts, d.Until, d.Input)
+		}
+	}
+	few := rows(3, 2)
+	d := later(few, time.Time{})
+	if d.Hosts != 2 || d.Input.HostsGone != 3 || d.Input.Most == nil || *d.Input.Most != (view.Most{Hosts: 3, Until: end}) {
+		t.Errorf("few: %d hosts until %v, %+v", d.Hosts, d.Until, d.Input)
+	}
+	if d = later(few, d.Input.Most.Until); d.Hosts != 3 || !d.Until.Equal(end) || d.Input.HostsGone != 0 {
+		t.Errorf("as of then: %d hosts until %v, %+v", d.Hosts, d.Until, d.Input)
+	}
+	// Nodes that were taken away by night: who asks for the morning gets the few that are left.
+	if d = later(rows(9, 2), end.Add(24*time.Hour)); d.Hosts != 2 || d.Input.HostsGone != 9 {
+		t.Errorf("the morning: %d hosts until %v, %+v", d.Hosts, d.Until, d.Input)
 	}
 }
 

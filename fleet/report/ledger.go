@@ -22,9 +22,10 @@ type service struct {
 	sized, priced, unknown, byBounds int
 	// young are those of the unknown that were observed for too short a time: what the others need is what these will.
 	young int
-	// on are its containers on each host; load is how much of its load a container has to carry when hosts fail.
-	on   map[string]int
-	load float64
+	// on are its containers on each host; load is how much of its load a container has to carry when so many hosts fail.
+	on    map[string]int
+	load  float64
+	fails int
 	// pinned: one of them has exclusive CPUs, which are whole.
 	pinned bool
 }
@@ -76,19 +77,26 @@ func remaining(limit size, load, now float64, whole func(float64) float64) neede
 }
 
 // survives is how much of its load each container of a service carries when so many hosts fail, those that have most of
-// them. ok is false where none is left: then no limit helps, and it stays 1.
-func survives(on map[string]int, fail int) (load float64, ok bool) {
+// them. Where no container would be left, no limit helps, and it is the load when one host is left: of is how many fail.
+func survives(on map[string]int, fail int) (load float64, of int) {
+	of = max(0, min(fail, len(on)-1))
 	have, lost := 0, 0
 	for i, n := range slices.Backward(slices.Sorted(maps.Values(on))) {
 		have += n
-		if i >= len(on)-fail {
+		if i >= len(on)-of {
 			lost += n
 		}
 	}
-	if have == lost {
-		return 1, have == 0
+	if have == 0 {
+		return 1, 0
 	}
-	return float64(have) / float64(have-lost), true
+	return float64(have) / float64(have-lost), of
+}
+
+// survivesAs is the same of so many containers instead of those that it has. ok is false where fewer hosts may fail.
+func (s *service) survivesAs(containers, fail int) (load float64, ok bool) {
+	load, of := survives(s.spread(containers), fail)
+	return load, of >= s.fails
 }
 
 // add adds a container that runs now, each of whose cores costs so much in an hour.

@@ -17,17 +17,18 @@ func TestSurvives(t *testing.T) {
 		on   map[string]int
 		fail int
 		want float64
-		ok   bool
+		of   int
 	}{
-		{map[string]int{"a": 2, "b": 1, "c": 1}, 0, 1, true},
-		{map[string]int{"a": 2, "b": 1, "c": 1}, 1, 2, true}, // the host with most
-		{map[string]int{"a": 2, "b": 1, "c": 1}, 2, 4, true},
-		{map[string]int{"a": 2, "b": 1, "c": 1}, 3, 1, false},
-		{map[string]int{"a": 2}, 9, 1, false},
-		{nil, 1, 1, true},
+		{map[string]int{"a": 2, "b": 1, "c": 1}, 0, 1, 0},
+		{map[string]int{"a": 2, "b": 1, "c": 1}, 1, 2, 1}, // the host with most
+		{map[string]int{"a": 2, "b": 1, "c": 1}, 2, 4, 2},
+		{map[string]int{"a": 2, "b": 1, "c": 1}, 3, 4, 2}, // one is left
+		{map[string]int{"a": 2, "b": 1, "c": 1}, 9, 4, 2},
+		{map[string]int{"a": 2}, 9, 1, 0},
+		{nil, 1, 1, 0},
 	} {
-		if got, ok := survives(c.on, c.fail); got != c.want || ok != c.ok {
-			t.Errorf("%v without %d hosts: %v, %v, want %v, %v", c.on, c.fail, got, ok, c.want, c.ok)
+		if got, of := survives(c.on, c.fail); got != c.want || of != c.of {
+			t.Errorf("%v without %d hosts: %v, %v, want %v, %v", c.on, c.fail, got, of, c.want, c.of)
 		}
 	}
 }
@@ -63,8 +64,18 @@ func TestFailover(t *testing.T) {
 	near(t, "after", &with.Ledger.CoresAfter, 4*7.3+3.7)
 	near(t, "limit", serviceOf(t, with, "cart/app").Limit, 7.3)
 	near(t, "saved", &with.Ledger.Saved, 36-4*7.3-3.7)
-	near(t, "nobody is left", none.Ledger.Failover, 0)
-	near(t, "after that", &none.Ledger.CoresAfter, without.Ledger.CoresAfter)
+	near(t, "nobody is left: as for all hosts but one", none.Ledger.Failover, 4*3.6)
+	near(t, "after that", &none.Ledger.CoresAfter, with.Ledger.CoresAfter)
+	for _, c := range []struct {
+		of                       view.Document
+		what                     string
+		ofCart, ofSingle, ofHalf int
+	}{{without, "none", 0, 0, 2}, {with, "one", 1, 0, 2}, {none, "two", 1, 0, 2}} {
+		cart, single := serviceOf(t, c.of, "cart/app"), serviceOf(t, c.of, "single/app")
+		if cart.FailoverHosts != c.ofCart || single.FailoverHosts != c.ofSingle || cart.Half == nil || cart.Half.Containers != c.ofHalf {
+			t.Errorf("%s: %+v, %+v", c.what, cart, single)
+		}
+	}
 	if without.FailoverHosts != 0 || without.FailoverNone != 0 || with.FailoverHosts != 1 || with.FailoverNone != 1 ||
 		none.FailoverNone != 2 {
 		t.Errorf("%+v, %+v, %+v", without, with, none)

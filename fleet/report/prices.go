@@ -171,7 +171,7 @@ func (s *service) halved(g *group, fail int) (containers, load float64, ok bool)
 		return 0, 0, false
 	}
 	half := (g.containers + 1) / 2
-	load, ok = survives(s.spread(half), fail)
+	load, ok = s.survivesAs(half, fail)
 	return float64(half), load, ok
 }
 

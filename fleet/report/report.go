@@ -116,7 +116,7 @@ func reportOf(ctx context.Context, e engine.Engine, o Options) (view.Document, e
 // totals are how many rows there are, and of when.
 type totals struct {
 	RowsRead, RowsUnsound, RowsLater, RowsOnce, RowsUsed int64
-	FirstMS, LastMS                                      *int64
+	FirstMS, LastMS, NowMS                               *int64
 }
 
 // input says what was read, and what of it does not count.
@@ -145,7 +145,7 @@ func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 	if rows.FirstMS == nil || rows.LastMS == nil {
 		return &NoRows{*in}
 	}
-	d.From, d.Until = time.UnixMilli(*rows.FirstMS).UTC(), time.UnixMilli(*rows.LastMS).UTC()
+	d.From, d.Until, d.Now = time.UnixMilli(*rows.FirstMS).UTC(), time.UnixMilli(*rows.LastMS).UTC(), time.UnixMilli(*rows.NowMS).UTC()
 	return hosts(ctx, e, o, d)
 }
 
@@ -155,14 +155,16 @@ func hostName(cluster, node string) string { return strings.TrimPrefix(cluster+"
 func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
 	in := &d.Input
 	return engine.Each(ctx, e, "hosts", func(h struct {
-		Cluster, Node            string
-		NewestMS, UntilMS, NowMS int64
-		Gone, Containers         int
+		Cluster, Node                               string
+		NewestMS, UntilMS, EndMS, MostMS, MostHosts int64
+		Gone, RunsNow, Containers                   int
 	}) {
 		name := hostName(h.Cluster, h.Node)
-		if h.Gone == 0 {
-			d.Hosts++
-		} else {
+		if most := time.UnixMilli(h.MostMS).UTC(); d.Until.Sub(most) >= view.GoneAfter {
+			in.Most = &view.Most{Hosts: int(h.MostHosts), Until: most}
+		}
+		d.Hosts += h.RunsNow
+		if h.Gone == 1 {
 			in.HostsGone, in.ContainersGone = in.HostsGone+1, in.ContainersGone+h.Containers
 			if len(in.Gone) < maxListed {
 				until := time.UnixMilli(h.UntilMS).UTC()
@@ -170,7 +172,7 @@ func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 			}
 		}
 		ahead := time.UnixMilli(h.NewestMS).Sub(o.Now)
-		if beyond := time.Duration(h.UntilMS-h.NowMS) * time.Millisecond; ahead <= clockAhead && beyond >= view.GoneAfter {
+		if beyond := time.Duration(h.UntilMS-h.EndMS) * time.Millisecond; ahead <= clockAhead && beyond >= view.GoneAfter {
 			ahead = beyond
 		}
 		switch {

@@ -222,7 +222,7 @@ func TestUnknown(t *testing.T) {
 // and is told as such.
 func TestYoungContainers(t *testing.T) {
 	d, _ := written(t, rowOf("cart", 0, noon, 8, 4), rowOf("cart", 1, noon, 8, 4),
-		part(rowOf("cart", 2, noon, 8, 4), 250, 50), part(rowOf("new", 3, noon, 8, 4), 250, 50))
+		part(rowOf("cart", 2, noon, 8, 4), 230, 70), part(rowOf("new", 3, noon, 8, 4), 230, 70))
 	s := serviceOf(t, d, "cart/app")
 	if s.Containers != 3 || s.Unknown != 0 || s.Young != 0 || s.Half == nil || s.Double == nil ||
 		s.Half.Containers != 2 || s.Double.Containers != 6 {

@@ -31,13 +31,18 @@ func asNow(r, c string) string {
 	return same
 }
 
-// endedAfter is how long before its host's a container's own rows end that has ended: some rounds.
+// endedAfter is how long before the first host's rows end is counted what runs: some rounds, in which a container's rows may
+// end or be missing, and it goes on.
 const endedAfter = time.Minute
 
 // question is the text of one file, for a report at a moment, of rows until another; zero: of all.
 func question(name string, now, until time.Time) string {
 	if until.IsZero() {
 		until = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	lately := now // what says how late it is: the report's clock, or who asks
+	if until.Before(now) {
+		lately = until
 	}
 	var sql strings.Builder
 	if err := questions.ExecuteTemplate(&sql, name+".sql", map[string]any{
@@ -48,6 +53,7 @@ func question(name string, now, until time.Time) string {
 		"SlotMS":        demand.SlotLength.Milliseconds(),
 		"PhaseMS":       (24 * time.Hour / phases).Milliseconds(),
 		"LatestMS":      now.Add(clockAhead).UnixMilli(),
+		"LatelyMS":      lately.Add(-view.GoneAfter).UnixMilli(),
 		"GoneAfterMS":   view.GoneAfter.Milliseconds(),
 		"EndedMS":       endedAfter.Milliseconds(),
 		"MostPools":     demand.MostPools,

@@ -20,8 +20,7 @@ func services(ctx context.Context, e engine.Engine, o Options, d *view.Document)
 	}
 	byName := estimated(containers, o.Bound)
 	for _, s := range byName {
-		var ok bool
-		if s.load, ok = survives(s.on, o.Failover); !ok {
+		if s.load, s.fails = survives(s.on, o.Failover); s.fails < o.Failover && len(s.on) > 0 {
 			d.FailoverNone++
 		}
 	}
@@ -211,7 +210,7 @@ func (s *service) show(to *view.Service, fail int) {
 	if limit, ok := s.limit(view.Burst); ok {
 		to.BurstLimit = new(leastlimit.Tenths(limit.times(s.load).cpus))
 	}
-	to.Unknown, to.Young, to.ByBounds = s.unknown, s.young, s.byBounds
+	to.Unknown, to.Young, to.ByBounds, to.FailoverHosts = s.unknown, s.young, s.byBounds, s.fails
 	if s.showPrices(to, fail); s.sized > 0 {
 		_, remedy, remains := s.remains()
 		to.Remedy, to.CoresAfter, to.CoresAfterLow, to.CoresAfterHigh = &remedy, &remains.after, &remains.low, &remains.high

@@ -17,7 +17,7 @@ func (s *service) shards(fail int, times float64) *view.Shards {
 	if len(s.groups) != 1 || s.priced > 0 || s.unknown > s.young || containers == now {
 		return nil
 	}
-	load, ok := survives(s.spread(containers), fail)
+	load, ok := s.survivesAs(containers, fail)
 	if !ok {
 		return nil
 	}

@@ -35,7 +35,7 @@ type Row struct {
 	// Service is the owner: what the replicas of one workload have in common. See ServiceOf.
 	Service string `parquet:"service,dict"`
 	Runtime string `parquet:"runtime,dict"`
-	// Cgroup is the inode of the container's cgroup: one container's rows on its node.
+	// Cgroup stands for the path of the container's cgroup, by CgroupOf: one container's rows on its node.
 	Cgroup int64 `parquet:"cgroup"`
 
 	// LimitCPUs is the effective limit, the least along the path, at the end of the slot; nil: there is none. LimitScope

@@ -2,6 +2,7 @@ package demand
 
 import (
 	"cmp"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -157,10 +158,10 @@ func (r *Rows) AddRecording(cgroup uint64, more Recorded) {
 	}
 }
 
-// openOf is the row under way of a container; nil: there is none.
+// openOf is the row under way of a container that the probe counts; nil: there is none.
 func (r *Rows) openOf(cgroup uint64) *sum {
 	for k, s := range r.open {
-		if k.cgroup == cgroup {
+		if k.cgroup == cgroup && cgroup != 0 {
 			return s
 		}
 	}
@@ -194,7 +195,7 @@ func (r *Rows) Finish() (done []Row) {
 	}
 	slices.SortFunc(done, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container),
-			cmp.Compare(a.Cgroup, b.Cgroup))
+			cmp.Compare(a.Cgroup, b.Cgroup), a.Began.Compare(b.Began))
 	})
 	for id, m := range r.models {
 		if !m.seen {
@@ -205,6 +206,18 @@ func (r *Rows) Finish() (done []Row) {
 	clear(r.open)
 	r.Left = 0
 	return done
+}
+
+// CgroupOf is the number that stands for a container's cgroup in rows, greater than 0: the same for the same names, which are
+// the cgroup's path, or where that is not known what else tells the container apart. An inode would be known to the probe
+// alone.
+func CgroupOf(names ...string) int64 {
+	h := fnv.New64a()
+	for _, name := range names {
+		h.Write([]byte(name)) // a hash.Hash never fails
+		h.Write([]byte{0})
+	}
+	return int64(max(1, h.Sum64()>>1))
 }
 
 func (r *Rows) sumOf(o *observe.Observation) *sum {
@@ -221,7 +234,7 @@ func (r *Rows) sumOf(o *observe.Observation) *sum {
 		Schema: SchemaVersion, Start: r.slot, Began: o.Start.UTC(), Cluster: r.names.Cluster, Node: r.names.Node,
 		Namespace: text.Sanitize(c.Namespace, maxName), Pod: text.Sanitize(c.Pod, maxName),
 		Container: text.Sanitize(c.ContainerName, maxName),
-		Service:   text.Sanitize(ServiceOf(c), maxName), Runtime: c.Runtime, Cgroup: int64(o.CgroupID),
+		Service:   text.Sanitize(ServiceOf(c), maxName), Runtime: c.Runtime, Cgroup: CgroupOf(c.Group.Path),
 	}}
 	if s.row.Container == "" {
 		s.row.Container = text.Sanitize(c.Name, maxName)

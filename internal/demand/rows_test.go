@@ -191,6 +191,39 @@ func TestRowsOfLittle(t *testing.T) {
 	}
 }
 
+// Without the probe containers of one name, as units of two users' managers, are told apart by their paths, and what a
+// recording tells of another one is not theirs.
+func TestRowsWithoutTheProbe(t *testing.T) {
+	rows := NewRows(Names{})
+	var round []observe.Observation
+	for _, user := range []string{"1000", "1001"} {
+		o := observed(noon)
+		o.CgroupID, o.Container = 0, container.Container{Name: "app.service", Unit: "app.service",
+			Group: cgroup.Group{Path: "/user.slice/user-" + user + ".slice/app.service"}}
+		round = append(round, o)
+	}
+	rows.Add(round)
+	rows.AddRecording(0, Recorded{Seconds: 10})
+	rows.AddPools(0, []Pool{{Pool: "tomcat", Threads: 200}})
+	rows.AddPriced(0, Pricing{Recorded: noon, Prices: []Price{{Remedy: "burst"}}})
+	done := rows.Finish()
+	if len(done) != 2 || done[0].Cgroup == done[1].Cgroup || done[0].Cgroup <= 0 || done[1].Cgroup <= 0 {
+		t.Fatalf("%+v", done)
+	}
+	round[0].CgroupID = 7 // the probe has begun
+	rows.Add(round)
+	for _, r := range rows.Finish() {
+		if r.Cgroup != done[0].Cgroup && r.Cgroup != done[1].Cgroup {
+			t.Errorf("another number by the probe: %+v", r)
+		}
+	}
+	for _, r := range done {
+		if r.RecordedSeconds != nil || len(r.Pools) > 0 || r.PricedAt != nil {
+			t.Errorf("a recording of another container: %+v", r)
+		}
+	}
+}
+
 func TestRowsAreBounded(t *testing.T) {
 	rows := NewRows(Names{})
 	var round []observe.Observation

@@ -274,6 +274,44 @@ func TestReportIsTheSchemas(t *testing.T) {
 }
 
 // What one object's API call says does not end the others; older definitions have no status of their own.
+// Pages are read before anything is written, as that may take longer than a page's token lasts. One that expired all the same
+// begins the list again.
+func TestUpdateOfManyPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		expired int // tokens
+		fails   bool
+	}{"all valid": {0, false}, "one expired": {1, false}, "all expired": {100, true}} {
+		api := cluster(t)
+		all, err := api.Resource(autoscalers).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(all.Items) != 3 {
+			t.Fatal(err)
+		}
+		expired, written, more := 0, false, false
+		api.PrependReactor("patch", "verticalpodautoscalers", func(clienttesting.Action) (bool, runtime.Object, error) {
+			written = true
+			return false, nil, nil
+		})
+		api.PrependReactor("list", "verticalpodautoscalers", func(clienttesting.Action) (bool, runtime.Object, error) {
+			page := all.DeepCopy()
+			switch more = !more; { // the fake tells no tokens
+			case more:
+				page.Items = page.Items[:1]
+				page.SetContinue("next")
+			case written || expired < c.expired:
+				expired++
+				return true, nil, apierrors.NewResourceExpired("the provided continue parameter is too old")
+			default:
+				page.Items = page.Items[1:]
+			}
+			return true, page, nil
+		})
+		done, err := Update(t.Context(), api, read(t), noon)
+		if (err != nil) != c.fails || !c.fails && (done.Objects != 2 || done.Written != 2) || c.fails && written {
+			t.Errorf("%s: %+v, %v", name, done, err)
+		}
+	}
+}
+
 func TestUpdateFails(t *testing.T) {
 	c := cluster(t)
 	c.PrependReactor("patch", "verticalpodautoscalers", func(a clienttesting.Action) (bool, runtime.Object, error) {

@@ -41,39 +41,58 @@ type Done struct {
 // Update gives each object that names the recommender its recommendation. The error is about the API server; what is
 // wrong with one object is in Failed.
 func Update(ctx context.Context, client dynamic.Interface, r *Report, now time.Time) (done Done, err error) {
+	all, err := listed(ctx, client)
+	if err != nil {
+		return done, err
+	}
+	done.Objects = len(all)
+	for i := range all {
+		u := &all[i]
+		written, known, err := update(ctx, client, r, u, now)
+		switch {
+		case ctx.Err() != nil:
+			return done, ctx.Err()
+		case err != nil:
+			done.Failed = append(done.Failed,
+				text.Sanitize(fmt.Sprintf("%s/%s: %v", u.GetNamespace(), u.GetName(), advised(err)), maxMessage))
+			continue
+		}
+		if written {
+			done.Written++
+		}
+		if known {
+			done.Known++
+		}
+	}
+	return done, nil
+}
+
+// mostLists is how often the objects are listed from the beginning, where a token expires on the way.
+const mostLists = 3
+
+// listed are the objects that name this recommender. All pages are read before the first object is written: the token that
+// continues a list expires within minutes (etcd's compaction), and writing 500 objects may take as long.
+func listed(ctx context.Context, client dynamic.Interface) (all []unstructured.Unstructured, err error) {
+	lists := 1
 	for more := ""; ; {
 		list, err := client.Resource(autoscalers).List(ctx, metav1.ListOptions{Limit: pageLength, Continue: more})
-		if apierrors.IsNotFound(err) {
-			return done, fmt.Errorf("the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1: install the "+
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1: install the "+
 				"Vertical Pod Autoscaler first (%w)", err)
-		}
-		if err != nil {
-			return done, fmt.Errorf("the VerticalPodAutoscalers cannot be listed: %w", advised(err))
+		case apierrors.IsResourceExpired(err) && more != "" && lists < mostLists:
+			all, more, lists = nil, "", lists+1
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("the VerticalPodAutoscalers cannot be listed: %w", advised(err))
 		}
 		for i := range list.Items {
-			u := &list.Items[i]
-			if !named(u) {
-				continue
-			}
-			done.Objects++
-			written, known, err := update(ctx, client, r, u, now)
-			switch {
-			case ctx.Err() != nil:
-				return done, ctx.Err()
-			case err != nil:
-				done.Failed = append(done.Failed,
-					text.Sanitize(fmt.Sprintf("%s/%s: %v", u.GetNamespace(), u.GetName(), advised(err)), maxMessage))
-				continue
-			}
-			if written {
-				done.Written++
-			}
-			if known {
-				done.Known++
+			if named(&list.Items[i]) {
+				all = append(all, list.Items[i])
 			}
 		}
 		if more = list.GetContinue(); more == "" {
-			return done, nil
+			return all, nil
 		}
 	}
 }

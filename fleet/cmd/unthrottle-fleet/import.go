@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,6 +18,7 @@ import (
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/unthrottle/unthrottle/fleet/counters"
 	"github.com/unthrottle/unthrottle/internal/demand"
@@ -26,6 +30,8 @@ import (
 type importOptions struct {
 	out, cluster, nodeLabel, match string
 	until, tokenFile               string
+	headers                        []string
+	partial                        bool
 	lasts                          time.Duration
 }
 
@@ -74,6 +80,9 @@ URL is that of the Prometheus, or of what answers as one does (Thanos, Mimir, Vi
 	flags.StringVar(&o.until, "until", "", "last `MOMENT`, as 2026-03-04T05:00:00Z; now if not given; whole hours count")
 	flags.DurationVar(&o.lasts, "for", 24*time.Hour, "how long before that, in whole hours, up to 744h")
 	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` with a bearer token")
+	flags.StringArrayVar(&o.headers, "header", nil,
+		"send this `HEADER` too, such as that of a tenant: 'X-Scope-OrgID: shop'; may be given again")
+	flags.BoolVar(&o.partial, "partial", false, "keep also what a store answers without some of its parts")
 	return cmd
 }
 
@@ -124,13 +133,21 @@ func (o *importOptions) options(address string, now time.Time) (asks counters.Op
 
 // ask asks the Prometheus.
 func (o *importOptions) ask(address string) (counters.Ask, error) {
-	var trip http.RoundTripper = http.DefaultTransport
+	trip := sending{http.Header{}, o.partial}
+	for _, header := range o.headers {
+		name, value, ok := strings.Cut(header, ":")
+		value = strings.TrimSpace(value)
+		if !ok || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, errors.New("--header: give NAME: VALUE, such as 'X-Scope-OrgID: shop'") // it may be a secret
+		}
+		trip.header.Add(name, value)
+	}
 	if o.tokenFile != "" {
 		token, err := os.ReadFile(o.tokenFile)
 		if err != nil {
 			return nil, fmt.Errorf("--token-file: %w", err)
 		}
-		trip = bearer(strings.TrimSpace(string(token)))
+		trip.header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	}
 	client, err := api.NewClient(api.Config{Address: address, RoundTripper: trip})
 	if err != nil {
@@ -143,9 +160,9 @@ func (o *importOptions) ask(address string) (counters.Ask, error) {
 		defer cancel()
 		answer, warnings, _, err := asked.QueryRange(ctx, query, v1.Range{Start: from, End: until, Step: step})
 		if err != nil {
-			return nil, err
+			return nil, inItsWords(err)
 		}
-		for _, w := range warnings { // such as of a store that did not answer
+		for _, w := range warnings { // such as of a store that did not answer, with --partial
 			say("it warns: %s", text.Sanitize(w, 0))
 		}
 		m, ok := answer.(model.Matrix)
@@ -156,12 +173,68 @@ func (o *importOptions) ask(address string) (counters.Ask, error) {
 	}, nil
 }
 
-// bearer adds a token to each request.
-type bearer string
+// sending sends headers with each request. Unless partial is allowed it asks stores of several parts to refuse what they know
+// in part, as Thanos and VictoriaMetrics do, and refuses what is told to be so.
+type sending struct {
+	header  http.Header
+	partial bool
+}
 
 // RoundTrip is that of http.RoundTripper.
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s sending) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
+	for name, values := range s.header {
+		r.Header[name] = values
+	}
+	if !s.partial {
+		query := r.URL.Query()
+		query.Set("partial_response", "false")  // Thanos
+		query.Set("deny_partial_response", "1") // VictoriaMetrics
+		r.URL.RawQuery = query.Encode()
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || s.partial {
+		return answer, err
+	}
+	const head = 256 // VictoriaMetrics tells it before the data
+	body := bufio.NewReader(answer.Body)
+	begins, _ := body.Peek(head) // what is wrong is read again
+	if partial.Match(begins) {
+		answer.Body.Close()
+		return nil, errors.New("it answered in part, as some of its parts do not answer: ask again later, or keep it with --partial")
+	}
+	answer.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, answer.Body}
+	return answer, nil
+}
+
+var partial = regexp.MustCompile(`^[^\[]*"isPartial"\s*:\s*true`)
+
+// inItsWords is the error for an answer that is none, with what the server says of it, and what may help.
+func inItsWords(err error) error {
+	refused := new(v1.Error)
+	if !errors.As(err, &refused) {
+		return err
+	}
+	const most = 300
+	says := refused.Detail
+	var document struct{ Error string }
+	if json.Unmarshal([]byte(says), &document) == nil && document.Error != "" {
+		says = document.Error
+	}
+	if says = text.Sanitize(strings.TrimSpace(says), most); says != "" {
+		err = fmt.Errorf("%w: it says %q", err, says)
+	}
+	for code, help := range map[int]string{
+		http.StatusUnauthorized:    "give a token with --token-file, or a tenant with --header 'X-Scope-OrgID: NAME'",
+		http.StatusForbidden:       "give a token with --token-file, or a tenant with --header 'X-Scope-OrgID: NAME'",
+		http.StatusTooManyRequests: "ask again later, or for fewer hours with --for",
+	} {
+		if strings.HasSuffix(refused.Msg, fmt.Sprintf(": %d", code)) {
+			err = fmt.Errorf("%w; %s", err, help)
+		}
+	}
+	return err
 }

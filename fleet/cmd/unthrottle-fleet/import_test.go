@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,53 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// A tenant is asked for by a header, what a store says of itself is told, and an answer in part is none unless that is asked for.
+func TestImportFromAStore(t *testing.T) {
+	whole := `{"status":"success","data":{"resultType":"matrix","result":[]}}`
+	var seen http.Header
+	var form url.Values
+	for name, c := range map[string]struct {
+		code int
+		body string
+		args []string
+		says []string
+	}{
+		"no tenant": {http.StatusUnauthorized, "no org id\x1b[2J\n", nil, []string{"no org id", "--token-file", "--header"}},
+		"forbidden": {http.StatusForbidden, "<html>not you</html>", nil, []string{"not you", "--header"}},
+		"too many": {http.StatusTooManyRequests, `{"status":"error","errorType":"too_many_requests","error":"the query rate is 3"}`, nil,
+			[]string{"the query rate is 3", "--for"}},
+		"too long":         {http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"too many samples"}`, nil, []string{"too many samples"}},
+		"a tenant":         {http.StatusOK, whole, []string{"--header", "X-Scope-OrgID: shop|web"}, []string{"does it scrape"}},
+		"in part":          {http.StatusOK, strings.Replace(whole, `"data"`, `"isPartial":true,"data"`, 1), nil, []string{"in part", "--partial"}},
+		"in part, allowed": {http.StatusOK, strings.Replace(whole, `"data"`, `"isPartial": true,"data"`, 1), []string{"--partial"}, []string{"does it scrape"}},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			seen = r.Header
+			if err := r.ParseForm(); err != nil {
+				t.Error(err)
+			}
+			form = r.Form
+			w.WriteHeader(c.code)
+			fmt.Fprint(w, c.body)
+		}))
+		_, err := called(t, append([]string{"import", s.URL, "--out", t.TempDir(), "--for", "1h"}, c.args...)...)
+		s.Close()
+		for _, says := range c.says {
+			if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\x1b") {
+				t.Errorf("%s: %v; want %q", name, err, says)
+			}
+		}
+		allowed := len(c.args) > 0 && c.args[0] == "--partial"
+		if got := form.Get("partial_response") + form.Get("deny_partial_response"); allowed != (got == "") ||
+			!allowed && got != "false1" {
+			t.Errorf("%s: asked with %q", name, got)
+		}
+		if tenant := seen.Get("X-Scope-OrgID"); (tenant == "shop|web") != (name == "a tenant") {
+			t.Errorf("%s: tenant %q", name, tenant)
+		}
+	}
+}
+
 func TestImportMistakes(t *testing.T) {
 	s, out := prometheus(t), filepath.Join(t.TempDir(), "rows")
 	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -98,6 +146,8 @@ func TestImportMistakes(t *testing.T) {
 		{[]string{"import", s.URL, "--out", out, "--until", "yesterday"}, "give a moment as", 2},
 		{[]string{"import", s.URL, "--out", out, "--node-label", "a b"}, "is no label's name", 2},
 		{[]string{"import", s.URL, "--out", out, "--token-file", out}, "--token-file", 2},
+		{[]string{"import", s.URL, "--out", out, "--header", "shop"}, "--header", 2},
+		{[]string{"import", s.URL, "--out", out, "--header", "X-Scope-OrgID: a\nHost: b"}, "--header", 2},
 		{[]string{"import", s.URL, "--out", out, "--for", "1h"}, "0 rows kept so far", 2},
 		{[]string{"import", empty.URL, "--out", out, "--for", "1h"}, "does it scrape the kubelets'", 3},
 	} {

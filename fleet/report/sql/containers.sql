@@ -1,11 +1,12 @@
 -- One line per container: what it is now, and what its rows with the limit, the remedy and the CPUs of now add up to.
--- It runs now if its newest row is to the end of its host's, but for a moment, and the host is not gone.
+-- It runs now if its rows are of before and after the moment at which is counted what runs, and its host is not gone. Of a
+-- host that is gone it is told what ran to its end, but for a moment.
 WITH newest AS (
-  SELECT container_no, MAX(start_ms) AS start_ms FROM fleet_rows GROUP BY container_no
+  SELECT container_no, MIN(began_ms) AS first_ms, MAX(start_ms) AS start_ms FROM fleet_rows GROUP BY container_no
 ),
 ranked AS (
   SELECT r.container_no, r.cluster, r.node, r.namespace, r.pod, r.container, r.service, r.remedy, r.limit_cpus,
-    r.own_limit_cpus, r.request_cpus, r.allowed_cpus, r.began_ms, r.seconds,
+    r.own_limit_cpus, r.request_cpus, r.allowed_cpus, r.began_ms, r.seconds, n.first_ms,
     ROW_NUMBER() OVER (PARTITION BY r.container_no ORDER BY r.began_ms DESC) AS last_no
   FROM newest n
   JOIN fleet_rows r ON r.container_no = n.container_no AND r.start_ms = n.start_ms
@@ -13,7 +14,8 @@ ranked AS (
 latest AS (
   SELECT r.container_no, r.cluster, r.node, r.namespace, r.pod, r.container, r.service, r.remedy, r.limit_cpus,
     r.own_limit_cpus, r.request_cpus, r.allowed_cpus,
-    CASE WHEN h.gone = 0 AND r.began_ms + 1000 * r.seconds >= h.until_ms - {{.EndedMS}} THEN 1 ELSE 0 END AS runs_now,
+    CASE WHEN h.gone = 0 AND r.first_ms <= h.counted_ms AND r.began_ms + 1000 * r.seconds >= h.counted_ms THEN 1 ELSE 0 END
+      AS runs_now,
     CASE WHEN h.gone = 1 AND r.began_ms + 1000 * r.seconds >= h.until_ms - {{.EndedMS}} THEN 1 ELSE 0 END AS gone,
     CASE WHEN r.remedy = '{{.Pin}}' THEN CAST(r.allowed_cpus AS DOUBLE)
       WHEN r.own_limit_cpus IS NOT NULL THEN r.own_limit_cpus

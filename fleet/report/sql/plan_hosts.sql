@@ -8,5 +8,5 @@ WITH ranked AS (
 SELECT h.cluster, h.node, r.host_cpus, r.host_memory_bytes, COALESCE(r.host_groups, '') AS host_groups
 FROM fleet_hosts h
 LEFT JOIN ranked r ON r.cluster = h.cluster AND r.node = h.node AND r.place = 1
-WHERE h.gone = 0
+WHERE h.gone = 0 AND h.first_ms <= h.counted_ms
 ORDER BY h.cluster, h.node

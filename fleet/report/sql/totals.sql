@@ -12,4 +12,5 @@ SELECT
   ) d) AS rows_once,
   (SELECT COUNT(*) FROM fleet_rows) AS rows_used,
   (SELECT MIN(began_ms) FROM fleet_rows) AS first_ms,
-  (SELECT MAX(now_ms) FROM fleet_hosts) AS last_ms
+  (SELECT MAX(end_ms) FROM fleet_hosts) AS last_ms,
+  (SELECT MAX(now_ms) FROM fleet_hosts) AS now_ms

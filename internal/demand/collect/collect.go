@@ -67,8 +67,6 @@ type Sink struct {
 	rows   *demand.Rows
 	wake   chan struct{}
 	done   chan struct{}
-	// paths are the containers' of the slot under way, by cgroup: also of those that ended in it.
-	paths map[int64]string
 
 	mu      sync.Mutex
 	waiting []demand.Row
@@ -86,8 +84,7 @@ func New(o Options) *Sink {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Sink{o: o, rows: demand.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		paths: map[int64]string{}}
+	s := &Sink{o: o, rows: demand.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.run()
 	return s
 }
@@ -99,12 +96,6 @@ func (s *Sink) Round(observations []observe.Observation) {
 	s.rowsMu.Unlock()
 	if len(done) > 0 {
 		s.hand(s.described(done, observations))
-		clear(s.paths)
-	}
-	for i := range observations {
-		if o := &observations[i]; len(s.paths) < demand.MaxContainers {
-			s.paths[int64(o.CgroupID)] = o.Container.Group.Path
-		}
 	}
 }
 
@@ -178,14 +169,20 @@ func poolsOf(e *diagnose.Explanation) (pools []demand.Pool) {
 func (s *Sink) described(rows []demand.Row, now []observe.Observation) []demand.Row {
 	running := map[int64]*container.Container{}
 	for i := range now {
-		running[int64(now[i].CgroupID)] = &now[i].Container
+		running[demand.CgroupOf(now[i].Container.Group.Path)] = &now[i].Container
 	}
-	remedies := map[string]string{}
+	remedies := map[int64]string{}
 	if s.o.InForce != nil {
 		if inForce, err := s.o.InForce(); err == nil {
 			for _, f := range inForce {
-				remedies[f.Target] = f.Remedy
+				remedies[demand.CgroupOf(f.Target)] = f.Remedy
 			}
+		}
+	}
+	began := map[int64]time.Time{} // of each path's last row: what is read now is not of a cgroup that it had before
+	for i := range rows {
+		if of := rows[i].Cgroup; rows[i].Began.After(began[of]) {
+			began[of] = rows[i].Began
 		}
 	}
 	hostCPUs, hostMemory := s.host()
@@ -195,10 +192,9 @@ func (s *Sink) described(rows []demand.Row, now []observe.Observation) []demand.
 		if allowed := rows[i].AllowedCPUs; allowed != nil && hostCPUs != nil && *allowed == *hostCPUs {
 			rows[i].CPUList = "" // all of the host's
 		}
-		rows[i].Remedy = remedies[s.paths[rows[i].Cgroup]]
-		if c := running[rows[i].Cgroup]; c != nil {
-			rows[i].Remedy, rows[i].RequestCPUs, rows[i].MemoryBytes = remedies[c.Group.Path], s.request(c),
-				s.memory(c, hostMemory)
+		rows[i].Remedy = remedies[rows[i].Cgroup]
+		if c := running[rows[i].Cgroup]; c != nil && rows[i].Began.Equal(began[rows[i].Cgroup]) {
+			rows[i].RequestCPUs, rows[i].MemoryBytes = s.request(c), s.memory(c, hostMemory)
 			if s.o.Objective != nil {
 				rows[i].SetObjective(s.o.Objective(*c))
 			}

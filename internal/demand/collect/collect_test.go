@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -19,12 +20,16 @@ import (
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
+// round is of so many containers: the first has a number by the probe, which has no room for the others.
 func round(at time.Time, containers int) (all []observe.Observation) {
 	for i := range containers {
 		path := "/" + string(rune('a'+i))
-		all = append(all, observe.Observation{
-			Container: container.Container{Name: path, Group: cgroup.Group{Path: path}}, CgroupID: uint64(i + 1),
-			Start: at, Window: time.Second, UsedCPUs: new(0.5)})
+		o := observe.Observation{Container: container.Container{Name: path, Group: cgroup.Group{Path: path}},
+			Start: at, Window: time.Second, UsedCPUs: new(0.5)}
+		if i == 0 {
+			o.CgroupID = 7
+		}
+		all = append(all, o)
 	}
 	return all
 }
@@ -180,6 +185,55 @@ func TestHostAndMemory(t *testing.T) {
 	bare.Round(round(noon, 1))
 	if _, err := bare.Close(nil); err != nil || kept[0].HostCPUs != nil || kept[0].HostMemoryBytes != nil || kept[0].MemoryBytes != nil {
 		t.Errorf("of nothing: %+v, %v", kept[0], err)
+	}
+}
+
+// weightFS is a host of cgroup v1 of which only weights are known.
+type weightFS struct {
+	cgroup.FS
+	shares map[string]string
+}
+
+func (f weightFS) Version(cgroup.Controller) (cgroup.Version, bool) { return cgroup.V1, true }
+
+func (f weightFS) Read(_ cgroup.Controller, path, _ string) (string, error) {
+	if text, ok := f.shares[path]; ok {
+		return text, nil
+	}
+	return "", errors.New("no such file")
+}
+
+// Each container's row has its own request and objective, whether the probe counts it or not. What a cgroup had that ended in
+// the slot under the path of one that runs is not known.
+func TestRequestAndObjective(t *testing.T) {
+	var kept []demand.Row
+	s := New(Options{FS: weightFS{shares: map[string]string{"/a": "512", "/b": "1024", "/c": "2048"}},
+		Objective: func(c container.Container) objective.Objective {
+			return objective.Objective{Quantile: 0.9, Bound: time.Duration(c.Name[1]-'a'+1) * time.Millisecond}
+		},
+		write: func(_ string, rows []demand.Row) error { kept = rows; return nil }})
+	pods := func(at time.Time, n int) []observe.Observation {
+		all := round(at, n)
+		for i := range all {
+			all[i].Container.Pod = "pod"
+		}
+		return all
+	}
+	s.Round(pods(noon, 3))
+	again := pods(noon.Add(time.Second), 3)
+	again[0].CgroupID++
+	s.Round(again)
+	if _, err := s.Close(again); err != nil || len(kept) != 4 {
+		t.Fatalf("%d rows, %v", len(kept), err)
+	}
+	for i, want := range []float64{0, 0.5, 1, 2} {
+		request, bound := 0.0, int64(0)
+		if r := kept[i]; r.RequestCPUs != nil {
+			request, bound = *r.RequestCPUs, *r.ObjectiveMicroseconds
+		}
+		if request != want || bound != []int64{0, 1000, 2000, 3000}[i] {
+			t.Errorf("%s from %v on: %v CPUs, %d us, want %v", kept[i].Container, kept[i].Began, request, bound, want)
+		}
 	}
 }
 

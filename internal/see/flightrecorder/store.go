@@ -69,7 +69,10 @@ func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept 
 		return fail(err)
 	}
 	out := &limited{w: f, left: maxRecordingBytes}
-	err = errors.Join(write(out), f.Close())
+	if err = write(out); err == nil {
+		err = f.Sync() // before it gets its name, so that after a crash it is whole or not there
+	}
+	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), name)
 	}

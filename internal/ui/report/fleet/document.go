@@ -10,7 +10,9 @@ type Document struct {
 	Until time.Time `json:"until"`
 	// Bound is the share of its time to work for which a quota may stop a container that is called fine.
 	Bound float64 `json:"bound"`
-	// Containers are those that run now, which is Until, and Hosts those that have rows of it: see Input.HostsGone.
+	// Now is the moment at which is counted what runs: shortly before the first of the hosts' rows end, without those of Input.Gone.
+	Now time.Time `json:"now"`
+	// Containers are those that run now, and Hosts those that have rows of before and after it: see Input.HostsGone.
 	Containers int `json:"containers"`
 	Hosts      int `json:"hosts"`
 	// Priced is how many of them are sized at the same p99: see ByRemedy. ByBounds is how many are sized by what serves
@@ -18,7 +20,7 @@ type Document struct {
 	Priced   int `json:"priced"`
 	ByBounds int `json:"by_bounds"`
 	// FailoverHosts is for how many hosts that fail at once cores are kept; 0: for none. FailoverNone is how many services
-	// would have no container left then, so that nothing is kept for them.
+	// would have no container left then: see Service.FailoverHosts.
 	FailoverHosts int `json:"failover_hosts"`
 	FailoverNone  int `json:"failover_none"`
 	// CoresWithoutPrice are those on nodes of which no price is known: they cost nothing in PerMonth.
@@ -116,6 +118,9 @@ type Service struct {
 	// Young is how many of these were observed for less than five minutes, and have another limit, other CPUs or another
 	// remedy than those that were observed for longer, as after a deploy: Limit, which others tell, is theirs too.
 	Young int `json:"young" parquet:"young"`
+	// FailoverHosts is for how many hosts that fail at once what it needs is enough: fewer than Document.FailoverHosts where it is
+	// on no more hosts than those.
+	FailoverHosts int `json:"failover_hosts" parquet:"failover_hosts"`
 	// ByBounds is how many of its containers have no periods in their rows, and are sized by what serves every order of
 	// their demand.
 	ByBounds int `json:"by_bounds" parquet:"by_bounds"`
@@ -388,8 +393,8 @@ type Input struct {
 	// Later are rows of after the moment that was asked for.
 	Later    int64     `json:"rows_later"`
 	Problems []Problem `json:"rows_left_out"`
-	// Ahead are hosts whose newest rows begin after the moment of the report, or go on after those of nine in ten hosts
-	// ended at once.
+	// Ahead are hosts whose newest rows begin after the moment of the report, or go on for long after the rows of most hosts
+	// ended.
 	Ahead     []Ahead `json:"clocks_ahead"`
 	AheadMore int     `json:"clocks_ahead_more"`
 	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at the
@@ -398,6 +403,14 @@ type Input struct {
 	HostsGone      int    `json:"hosts_gone"`
 	ContainersGone int    `json:"containers_gone"`
 	Gone           []Gone `json:"gone"`
+	// Most are more hosts, whose rows end together long before Until: the clocks of others may be ahead; null: there are none.
+	Most *Most `json:"most_hosts"`
+}
+
+// Most are the most hosts whose rows end together, and the last moment of these.
+type Most struct {
+	Hosts int       `json:"hosts"`
+	Until time.Time `json:"until"`
 }
 
 // Refused is a file that cannot be read.

@@ -16,7 +16,9 @@ var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
 func document() Document {
 	return Document{
-		From: noon, Until: noon.Add(time.Hour), Bound: 0.001, Containers: 3, ByBounds: 2, Hosts: 2,
+		From: noon,
+		Now:  time.Date(2026, 11, 25, 12, 54, 0, 0, time.UTC), Until: noon.Add(time.Hour),
+		Bound: 0.001, Containers: 3, ByBounds: 2, Hosts: 2,
 		Ledger: Ledger{CoresNow: 24, CoresAfter: 11.1, Rounding: 0.3, Saved: 12.9, SavedLow: 12, SavedHigh: 22.8},
 		Services: []Service{
 			{Name: "cart/app", Containers: 2, CoresNow: new(16.0), CoresAfter: new(7.4), CoresAfterLow: new(0.8),
@@ -55,7 +57,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := b.String()
-	for _, want := range []string{"3 containers of 3 services on 2 hosts, 2026-11-25 12:00 to 2026-11-25 13:00 UTC " +
+	for _, want := range []string{"3 containers of 3 services on 2 hosts at 12:54, rows of 2026-11-25 12:00 to 2026-11-25 13:00 UTC " +
 		"(1 h)", "now 24.0, after 11.1: 12.9 saved, between 12.0 and 22.8",
 		"fragmentation of exclusive CPUs is not known", "nothing is kept for hosts that fail (--failover 1 keeps it)",
 		"7.0 %", "0.0 %, 1.2 %, 34.0 %", "eu1/n\\x1b[7", "0.0 %, 0.0 %, 89.0 %", "12 ms, 14 ms, 81 ms", "3.6-7.4", "7.4-14.8",
@@ -145,12 +147,22 @@ func TestMoneyIsTold(t *testing.T) {
 func TestFailoverIsTold(t *testing.T) {
 	d := document()
 	d.FailoverHosts, d.FailoverNone, d.Ledger.Failover = 1, 2, new(3.25)
-	want := "headroom for any one host that fails takes 3.2; 2 services would have no container left, and nothing is kept for that"
+	want := "headroom for any one host that fails takes 3.2; 2 services have no " +
+		"more hosts than that: enough is kept for one host that is left"
 	if got := ledger(d); got[len(got)-1] != want {
 		t.Errorf("%q", got)
 	}
 	if d.FailoverHosts, d.FailoverNone = 2, 0; ledger(d)[3] != "headroom for 2 hosts that fail takes 3.2" {
 		t.Errorf("%q", ledger(d))
+	}
+}
+
+// Where more hosts' rows end long before, the moment of these is proposed.
+func TestMostHostsAreTold(t *testing.T) {
+	in := Input{HostsGone: 3, ContainersGone: 7, Most: &Most{3, time.Date(2026, 11, 25, 11, 59, 59, 7, time.UTC)}}
+	if line := gone(in); !strings.Contains(line, "The rows of 3 hosts end by 2026-11-25 11:59") ||
+		!strings.HasSuffix(line, "--until 2026-11-25T12:00:00Z") {
+		t.Errorf("%q", line)
 	}
 }
 

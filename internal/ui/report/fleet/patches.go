@@ -184,7 +184,7 @@ spec:
     spec:
       containers:
 `
-	patchContainer = `      - name: %q # limit %s now, between %s and %s asked%s; %s of %s cores saved over %s
+	patchContainer = `      - name: %q # limit %s now, between %s and %s asked%s; %s of %s cores saved over %s%s
         resources:
           limits:
             cpu: %s
@@ -213,13 +213,27 @@ func patch(d Document, services []Service) []byte {
 		}
 		fmt.Fprintf(b, patchContainer, w.Container, millis(*w.LimitCPUs), millis(s.atLeast()), millis(to), with,
 			cores((*w.LimitCPUs-to)*float64(s.Containers)), cores(*s.CoresNow), text.Count(s.Containers, "container"),
-			millis(to))
+			s.fewerFail(&d), millis(to))
 		// A request above the limit is refused, and one that was equal made the pod Guaranteed.
 		if r := w.RequestCPUs; r != nil && (*r > to || *r == *w.LimitCPUs) {
 			fmt.Fprintf(b, "          requests:\n            cpu: %s\n", millis(min(*r, to)))
 		}
 	}
 	return b.Bytes()
+}
+
+// fewerFail says for how many hosts that fail its limit is enough, where that is fewer than were asked for.
+func (s *Service) fewerFail(d *Document) string {
+	switch n := s.FailoverHosts; {
+	case n >= d.FailoverHosts:
+		return ""
+	case n == 0:
+		return fmt.Sprintf("; not enough when a host fails: it is on %d", s.Hosts)
+	case n == 1:
+		return fmt.Sprintf("; enough when 1 host fails: it is on %d", s.Hosts)
+	default:
+		return fmt.Sprintf("; enough when %d hosts fail: it is on %d", n, s.Hosts)
+	}
 }
 
 // begin begins the file of an object.
@@ -241,6 +255,7 @@ func throttlePolicy(d Document, services []Service) []byte {
 		if latency := judged(s); latency != figure.Missing {
 			keeps = ", keeps " + latency
 		}
+		keeps += s.fewerFail(&d)
 		fmt.Fprintf(b, policyRule, policy.PodsOf(w.Kind, w.Name)+"/"+s.Workload.Container, *s.Remedy, millis(s.enough()),
 			millis(*s.Workload.LimitCPUs), keeps)
 		if *s.Remedy == Pin { // it may grant more CPU than the limit

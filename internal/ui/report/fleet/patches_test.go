@@ -30,9 +30,9 @@ func saving(container string, change func(*Service)) Service {
 }
 
 func TestPatches(t *testing.T) {
-	d := Document{Bound: 0.001, From: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
+	d := Document{Bound: 0.001, FailoverHosts: 3, From: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
 		Until: time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC), Services: []Service{
-			saving("app", nil),
+			saving("app", func(s *Service) { s.Hosts, s.FailoverHosts = 2, 1 }),
 			// a name that YAML reads as true, and a container that came a moment ago
 			saving("on", func(s *Service) { s.Workload.RequestCPUs, s.Unknown, s.Young = new(0.5), 1, 1 }),
 			saving("x", func(s *Service) { s.Remedy = new(Leave); s.CoresAfter = new(12.0) }),
@@ -74,6 +74,11 @@ func TestPatches(t *testing.T) {
 	if !strings.Contains(string(patches[0].YAML), "limit 4000m now, between 1200m and 2100m asked; 5.7 of 12.0 cores "+
 		"saved over 3 containers") {
 		t.Errorf("%s", patches[0].YAML)
+	}
+	for _, says := range []string{"when 1 host fails: it is on 2", "not enough when a host fails: it is on 0"} {
+		if !strings.Contains(string(patches[0].YAML), says) {
+			t.Errorf("%q is not in\n%s", says, patches[0].YAML)
+		}
 	}
 	want := []string{
 		"1 service: it is no Deployment, StatefulSet or DaemonSet, or that is not known",

@@ -86,8 +86,8 @@ func Write(w io.Writer, d Document, style page.Style) error {
 // head says what the report is of.
 func head(d Document) string {
 	const form = "2006-01-02 15:04"
-	return fmt.Sprintf("%s of %s on %s, %s to %s UTC (%s)", text.Count(d.Containers, "container"),
-		text.Count(len(d.Services), "service"), text.Count(d.Hosts, "host"),
+	return fmt.Sprintf("%s of %s on %s at %s, rows of %s to %s UTC (%s)", text.Count(d.Containers, "container"),
+		text.Count(len(d.Services), "service"), text.Count(d.Hosts, "host"), d.Now.UTC().Format("15:04"),
 		d.From.UTC().Format(form), d.Until.UTC().Format(form), text.Duration(rounded(d.Until.Sub(d.From))))
 }
 
@@ -121,8 +121,12 @@ func ledger(d Document) []string {
 		line = fmt.Sprintf("headroom for any one host that fails takes %.1f", *l.Failover)
 	}
 	if d.FailoverNone > 0 {
-		line += fmt.Sprintf("; %s would have no container left, and nothing is kept for that",
-			text.Count(d.FailoverNone, "service"))
+		has := "have"
+		if d.FailoverNone == 1 {
+			has = "has"
+		}
+		line += fmt.Sprintf("; %s %s no more hosts than that: enough is kept for one host that is left",
+			text.Count(d.FailoverNone, "service"), has)
 	}
 	return append(lines, line)
 }
@@ -230,8 +234,13 @@ func gone(in Input) string {
 	if more := in.HostsGone - len(names); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("gone: %s on %s without rows of the last %s, which ended or whose rows are not here yet: %s",
+	line := fmt.Sprintf("gone: %s on %s without rows of the last %s, which ended or whose rows are not here yet: %s",
 		text.Count(in.ContainersGone, "container"), text.Count(in.HostsGone, "host"), text.Duration(GoneAfter), list)
+	if m := in.Most; m != nil {
+		line += fmt.Sprintf(". The rows of %s end by %s: if the clocks of others are ahead, report with --until %s",
+			text.Count(m.Hosts, "host"), m.Until.UTC().Format("2006-01-02 15:04"), m.Until.UTC().Add(time.Second-1).Format(time.RFC3339))
+	}
+	return line
 }
 
 // rounded is a length to the minute, below two minutes to the second.

@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -516,10 +517,19 @@ func (t *turns) takeBack(ctx context.Context) error {
 		return err
 	}
 	r.res.ID, r.res.Kept = "", false
+	if own := r.o.Target.Group.Path; back.Verdict != apply.VerdictRestored && r.gone() {
+		return &NotMeasured{fmt.Errorf("%s ended: its cgroup %.200q is gone", text.Sanitize(r.o.Target.Name, 128), own)}
+	}
 	if back.Verdict != apply.VerdictRestored {
 		return fmt.Errorf("%s was taken back, but %s", r.plan.Remedy, back.Verdict)
 	}
 	return nil
+}
+
+// gone reports whether the target's cgroup no longer exists.
+func (r *run) gone() bool {
+	_, err := r.env.Apply.FS.ID(cgroup.CPU, r.o.Target.Group.Path)
+	return errors.Is(err, cgroup.ErrNoCgroup)
 }
 
 // forget ends what systemd keeps of the turns, also after ctx has ended.

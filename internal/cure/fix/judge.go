@@ -177,7 +177,7 @@ func (r *run) latencyFigure(to *txn.Figures, from verdict.Spread) {
 // forecast may know a better one.
 func (r *run) tried() bool {
 	j := r.res.Judgement
-	t := Try{Remedy: r.res.Remedy, Parameters: r.plan.Parameters, Expected: r.plan.Expected, Before: r.res.Before, After: r.res.After,
+	t := Try{Remedy: r.res.Remedy, Parameters: r.plan.Shown(), Expected: r.plan.Expected, Before: r.res.Before, After: r.res.After,
 		Verdict: r.res.Verdict, Why: r.res.Why, ObjectiveMet: r.res.ObjectiveMet, Kept: r.res.Kept, Pools: r.pools}
 	if j != nil {
 		t.Why = j.Why

@@ -181,13 +181,13 @@ func (r *run) sameLimit(ctx context.Context) error {
 	if err := r.lookAround(ctx); err != nil {
 		return err
 	}
-	if own := r.o.Target.Group.Path; processesIn(planned, own) > 0 && processesIn(r.facts, own) == 0 {
-		return &NotMeasured{fmt.Errorf("%s ended: no process is left in its cgroup %.200q, and nothing was kept",
-			text.Sanitize(r.o.Target.Name, 128), own)}
-	}
 	changed := observe.CompareLimits(policy.LevelsOf(planned, r.own.Levels), policy.LevelsOf(r.facts, r.own.Levels))
 	if why := recording.LimitsChanged(r.o.Target.Group.Path, changed); why != "" {
 		return &NotMeasured{fmt.Errorf("%s since this was planned: nothing was written; look again", why)}
+	}
+	if own := r.o.Target.Group.Path; processesIn(planned, own) > 0 && processesIn(r.facts, own) == 0 {
+		return &NotMeasured{fmt.Errorf("%s ended: no process is left in its cgroup %.200q, and nothing was kept",
+			text.Sanitize(r.o.Target.Name, 128), own)}
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ import (
 const (
 	// leastTurn is how long a turn is measured at least, and leastPeriods how many periods of the quota it has.
 	leastTurn, leastPeriods = 6 * time.Second, 40
-	// longestTurn bounds a turn that waits for requests, of which it should have leastOfTurn.
-	longestTurn, leastOfTurn = 15 * time.Second, 40
+	// forecast.LongestTurn bounds a turn that waits for requests, of which it should have leastOfTurn.
+	leastOfTurn = 40
 	// longestDrain bounds the wait for a queue that the variant before has left.
 	longestDrain = 3 * time.Second
 	// leastTurns is how many turns of each variant the budget must have room for, leastVariants of how many: leaving it and one remedy.
@@ -63,6 +63,8 @@ type Trial struct {
 	Quantile float64    `json:"quantile"`
 	Of       string     `json:"of"`
 	Rows     []TrialRow `json:"rows"`
+	// Kept is the name of the row that is in force; null: none is.
+	Kept *string `json:"kept"`
 	// Slow is how many of the Requests took longer than twice the judged quantile when it was left as it is.
 	Slow     int `json:"slow_requests"`
 	Requests int `json:"requests"`
@@ -81,9 +83,18 @@ type TrialRow struct {
 	P90Ms      *float64          `json:"p90_ms"`
 	Rounds     int               `json:"rounds"`
 	Requests   int               `json:"requests"`
+	Others     []OtherRequests   `json:"other_requests"`
 	Ended      *string           `json:"ended"` // "harm", "clear"; null: it was in the trial to the end
 	Why        string            `json:"why"`
 	Kept       bool              `json:"kept"`
+}
+
+// OtherRequests are those of a kind that is not judged.
+type OtherRequests struct {
+	Kind     string   `json:"kind"`
+	Requests int      `json:"requests"`
+	Quantile *float64 `json:"quantile"` // of MS; null: so few tell none
+	MS       *float64 `json:"ms"`
 }
 
 // turns is a trial under way.
@@ -132,13 +143,38 @@ func (r *run) sample(of *forecast.Runs) verdict.Requests {
 
 // others are the requests of the kinds that are not judged.
 func (r *run) others(runs *forecast.Runs) (all []verdict.Requests) {
-	if runs == nil || r.made() == nil {
+	if runs == nil {
 		return nil
 	}
-	for _, kind := range r.made().Kinds {
-		if kind.Kind != r.judged().Kind {
-			all = append(all, requestsOf(runs, kind.Kind))
+	for _, kind := range r.otherKinds() {
+		all = append(all, requestsOf(runs, kind))
+	}
+	return all
+}
+
+// otherKinds are the kinds of requests that are not judged.
+func (r *run) otherKinds() (kinds []forecast.Kind) {
+	if r.made() == nil {
+		return nil
+	}
+	for _, seen := range r.made().Kinds {
+		if seen.Kind != r.judged().Kind {
+			kinds = append(kinds, seen.Kind)
 		}
+	}
+	return kinds
+}
+
+// otherRequests are what a trial measured of these kinds; with the user's own latencies (Both) what was recorded of the judged kind is the last.
+func (r *run) otherRequests(measured []trial.Other) []OtherRequests {
+	kinds := append(r.otherKinds(), r.judged().Kind)
+	all := []OtherRequests{}
+	for i, m := range measured[:min(len(measured), len(kinds))] {
+		other := OtherRequests{Kind: cmp.Or(kinds[i].String(), "recorded"), Requests: m.Requests}
+		if m.Quantile > 0 {
+			other.Quantile, other.MS = &m.Quantile, &m.MS
+		}
+		all = append(all, other)
 	}
 	return all
 }
@@ -293,7 +329,7 @@ func (r *run) turnLength() time.Duration {
 	}
 	sample := r.sample(r.runs)
 	enough := time.Duration(leastOfTurn / max(1, float64(len(sample.TookMs))) * float64(sample.Window)).Round(time.Second)
-	return max(length, min(enough, longestTurn))
+	return max(length, min(enough, forecast.LongestTurn))
 }
 
 // turn measures one variant once, and takes it back.
@@ -660,16 +696,14 @@ func (t *turns) show(kept int) error {
 			Rounds: measured.Rounds, Requests: measured.Requests, Why: measured.Why, Kept: v == kept && v > 0 && r.res.Kept}
 		if v > 0 {
 			c := t.candidates[v-1]
-			row.Remedy, row.ForecastMs = string(c.Plan.Remedy), c.ForecastMs
-			if c.Plan.Parameters != nil {
-				row.Parameters = c.Plan.Parameters
-			}
+			row.Remedy, row.ForecastMs, row.Parameters = string(c.Plan.Remedy), c.ForecastMs, c.Plan.Shown()
 		} else {
 			row.ForecastMs = r.forecastLeft()
 		}
 		if r.env.Latencies != nil {
 			row.ForecastMs = nil // what the forecast judged is not what the user measures
 		}
+		row.Others = r.otherRequests(measured.Others)
 		if s := measured.Measured; s != nil {
 			row.MeasuredMs, row.LowMs, row.HighMs = &s.Value, &s.Low, &s.High
 		}
@@ -680,6 +714,9 @@ func (t *turns) show(kept int) error {
 			row.Ended = new("clear")
 		}
 		shown.Rows = append(shown.Rows, row)
+		if row.Kept {
+			shown.Kept = &row.Name
+		}
 	}
 	r.res.Trial = shown
 	return nil

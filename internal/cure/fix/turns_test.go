@@ -61,6 +61,12 @@ func TestTrialChooses(t *testing.T) {
 	for _, r := range rows {
 		if r.Kept {
 			kept++
+			if got.Trial.Kept == nil || *got.Trial.Kept != r.Name {
+				t.Errorf("kept %v, and the row is %q", got.Trial.Kept, r.Name)
+			}
+		}
+		if r.Remedy == "burst" && r.Parameters["burst"] == "" || r.Remedy == "period" && r.Parameters["period"] == "" {
+			t.Errorf("%s has no setting: %v", r.Name, r.Parameters)
 		}
 		if r.Rounds < 1 || r.MeasuredMs == nil && r.Ended == nil {
 			t.Errorf("%+v", r)

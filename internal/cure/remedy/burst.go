@@ -88,12 +88,29 @@ func (p *planner) burst() error {
 				return err
 			}
 			p.setLimit(level.Path, want, mayBeSpent)
+			if level.Path == path || level.Path == at {
+				p.shows(level.Limit, want)
+			}
 			if cpus, ok := (cgroup.Limit{Quota: want.Burst, Period: want.Period}).CPUs(); ok && level.Path == path {
 				p.warn("while it is in force the kernel refuses its owner a limit below the burst, %s (%s)", text.CPUs(cpus), afterwards)
 			}
 		}
 	}
 	return nil
+}
+
+// shows notes the burst and the period that a limit gets, for people; the container's own, which comes first, stands.
+func (p *planner) shows(was, want cgroup.Limit) {
+	if p.plan.settings != nil {
+		return
+	}
+	p.plan.settings = map[string]string{}
+	if want.Burst > 0 {
+		p.plan.settings["burst"] = want.Burst.String()
+	}
+	if want.Period != was.Period {
+		p.plan.settings["period"] = want.Period.String()
+	}
 }
 
 // afterwards is the way out for the owner of a container with a burst.

@@ -66,6 +66,7 @@ func (p *planner) period() error {
 		if err := want.Check(); err != nil {
 			return p.refuse(err.Error(), "choose a period of 1 ms to 1 s that leaves a quota of 1 ms at least")
 		}
+		p.shows(level.Limit, want)
 		p.setLimit(level.Path, want, fmt.Sprintf("the same limit of %s, refilled every %v", text.CPUs(quota), asked))
 	}
 	if quota := time.Duration(limit * float64(asked)); quota < slice {

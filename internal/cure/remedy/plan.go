@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -77,9 +78,11 @@ type Plan struct {
 	Remedy Kind
 	// Parameters go into the journal with the transaction.
 	Parameters map[string]string
-	Changes    []change.Change
-	Skipped    []txn.Skip
-	Warnings   []string
+	// settings are what its writes say already, such as a burst, and people want to see beside Parameters.
+	settings map[string]string
+	Changes  []change.Change
+	Skipped  []txn.Skip
+	Warnings []string
 	// Expected is the forecast of what was asked for; nil: nothing was forecast.
 	Expected *txn.Expected
 	// CPUs are the exclusive CPUs of pin; empty for the others.
@@ -97,6 +100,14 @@ type Plan struct {
 func (p Plan) Purpose() txn.Purpose {
 	return txn.Purpose{Target: txn.Target{Path: p.Target.Group.Path, Name: p.Target.Name}, Remedy: string(p.Remedy),
 		Parameters: p.Parameters, Expected: p.Expected, BelongsTo: p.Parameters[paramFor]}
+}
+
+// Shown are the settings of the plan by name, for people and programs: the parameters, and what its writes set. Times are Go's.
+func (p Plan) Shown() map[string]string {
+	shown := map[string]string{}
+	maps.Copy(shown, p.settings)
+	maps.Copy(shown, p.Parameters)
+	return shown
 }
 
 // Refused tells why a remedy is not applied here, and what would help.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
-	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -326,7 +325,7 @@ func (t *Trial) harms(v int) string {
 	}
 	for kind := range t.kinds() {
 		was, is := t.pooledOther(0, kind).TookMs, t.pooledOther(v, kind).TookMs
-		q, ok := stats.Tells(min(len(was), len(is)), objective.DefaultQuantile)
+		q, ok := t.told(min(len(was), len(is)))
 		if !ok {
 			continue
 		}
@@ -366,6 +365,14 @@ func (t *Trial) kinds() (n int) {
 	return n
 }
 
+// told is the highest quantile up to the judged one that so many requests tell.
+func (t *Trial) told(n int) (q float64, ok bool) {
+	if n >= stats.Need(t.quantile) {
+		return t.quantile, true
+	}
+	return stats.Tells(n, t.quantile)
+}
+
 func middle(ms []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(ms)), 0.5) }
 
 // Row is what was measured of one variant.
@@ -376,10 +383,19 @@ type Row struct {
 	P50Ms, P90Ms *float64
 	Rounds       int
 	Requests     int
+	// Others are the requests of other kinds, as Measured.Others has them.
+	Others []Other
 	// Harm: the last turn was ended at once.
 	Harm bool
 	// Why says why it is not tried again, or cannot win; "": it was in the trial to the end.
 	Why string
+}
+
+// Other is what was measured of another kind of requests: MS is the highest quantile up to the judged one that they tell. Both are 0
+// where Requests tell none.
+type Other struct {
+	Requests     int
+	Quantile, MS float64
 }
 
 // Row returns what was measured of a variant so far.
@@ -391,6 +407,14 @@ func (t *Trial) Row(v int) Row {
 	}
 	if r.Why == "" {
 		r.Why = t.harms(v)
+	}
+	for kind := range t.kinds() {
+		took := slices.Sorted(slices.Values(t.pooledOther(v, kind).TookMs))
+		other := Other{Requests: len(took)}
+		if q, ok := t.told(len(took)); ok {
+			other.Quantile, other.MS = q, stats.Rank(took, q)
+		}
+		r.Others = append(r.Others, other)
 	}
 	if s, ok := t.spread(v); ok {
 		r.Measured = &s

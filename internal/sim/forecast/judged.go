@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -83,20 +84,20 @@ func (m *maker) note(format string, args ...any) {
 	m.f.Notes = append(slices.Clone(m.f.Notes), fmt.Sprintf(format, args...))
 }
 
-// judgeRequests judges the kind of requests that is hurt most: by the factor by which its quantile would fall under the
-// best replayed remedy, where that is [stats.LeastGainMs] or more. Where none is hurt it is the kind with most requests.
+// judgeRequests judges the kind of requests that waits most, as explain tells it: by how many times as long as an unhindered request the
+// tail took in the recording. A forecast does not decide it, since it may be wrong. Where none waits it is the kind with most requests. A kind with too few for a turn of a trial is judged only where all have.
 //
-// Worked example: 432 health checks with a p95 of 9 ms, which would fall to 4 ms, and 96 inferences with a p95 of 900 ms,
-// which would fall to 700: the health checks are judged.
+// Worked example: 432 health checks take 2 ms unhindered, and their p95 is 9 ms; 96 inferences 400, and 900 ms: the health checks are
+// judged.
 func (m *maker) judgeRequests(kinds []kindOf, quantile float64) {
 	hurt, most := 0, 1.0
+	inTurns := slices.ContainsFunc(kinds, m.l.inTurns)
 	for k, kind := range kinds {
 		q := quantile
 		if m.o.Objective == nil {
 			q = stats.Tellable(len(kind.requests), m.l.window, quantile)
 		}
 		m.f.Kinds = append(m.f.Kinds, KindSeen{kind.Kind, len(kind.requests), q})
-		none, best := math.NaN(), math.Inf(1)
 		for i, results := range m.all {
 			row := &m.f.Rows[i]
 			if results == nil || len(results[0].requests) == 0 {
@@ -105,20 +106,40 @@ func (m *maker) judgeRequests(kinds []kindOf, quantile float64) {
 			_, answers := m.l.requestTimes(results, kind.requests)
 			figures := KindFigures{P50: quantileOf(answers, 0.5), High: quantileOf(answers, q)}
 			row.Kinds = append(row.Kinds, figures)
-			if row.HostLoad != 0 || row.Remedy.parts() != nil {
-				continue
-			}
-			if best = math.Min(best, figures.High); row.Remedy.Name == None {
-				none = figures.High
-			}
 		}
-		if none-best >= stats.LeastGainMs && none/best > most {
-			hurt, most = k, none/best
+		if inTurns && !m.l.inTurns(kind) {
+			continue
+		}
+		if waits := m.l.waits(kind, q); waits > most {
+			hurt, most = k, waits
 		}
 	}
 	m.which = kinds[hurt].requests
 	seen := m.f.Kinds[hurt]
 	m.judged(Judged{Of: OfRequests, Kind: seen.Kind, Quantile: seen.Quantile, Samples: seen.Samples})
+}
+
+// LongestTurn is how long a turn of a trial is at most. It needs requests.Least requests to count.
+const LongestTurn = 15 * time.Second
+
+// inTurns reports whether enough requests of a kind come for the turns of a trial.
+func (l *Load) inTurns(k kindOf) bool {
+	return float64(len(k.requests))*LongestTurn.Seconds() >= requests.Least*l.window.Seconds()
+}
+
+// waits is how many times as long as an unhindered request, of which there is one in ten, the slowest of a kind took in the recording;
+// 1: no longer by what counts.
+func (l *Load) waits(k kindOf, quantile float64) float64 {
+	took := make([]float64, len(k.requests))
+	for i, r := range k.requests {
+		took[i] = milliseconds(l.requests[r].took)
+	}
+	slices.Sort(took)
+	unhindered, slow := stats.Rank(took, 0.1), stats.Rank(took, quantile)
+	if slow-unhindered < stats.LeastGainMs {
+		return 1
+	}
+	return slow / max(unhindered, 1e-3)
 }
 
 // judged sets the judged figure of every row.

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,37 @@ func TestTooFewResponses(t *testing.T) {
 		f := Forecast{Window: 10 * time.Second, MostResponses: test.most}
 		if got := f.TooFew(); !strings.HasSuffix(got, test.want) {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// The kind that waits is judged, however little a forecast would take off it, and not one of which a turn of a trial has too few.
+func TestTheKindThatWaitsIsJudged(t *testing.T) {
+	l := &Load{window: 12 * time.Second}
+	kind := func(n int, unhindered, slow time.Duration) (k kindOf) {
+		for i := range n {
+			took := unhindered
+			if i%10 == 9 {
+				took = slow
+			}
+			k.requests = append(k.requests, len(l.requests))
+			l.requests = append(l.requests, recordedRequest{took: took})
+		}
+		return k
+	}
+	exports := kind(100, 300*ms, 500*ms)
+	for name, c := range map[string]struct {
+		kinds []kindOf
+		want  int
+	}{
+		"pings beside exports":     {[]kindOf{exports, kind(400, 2*ms, 75*ms)}, 1},
+		"rare checks that wait":    {[]kindOf{exports, kind(12, 2*ms, 75*ms)}, 0},
+		"slow by less than counts": {[]kindOf{kind(400, 20*ms, 25*ms), kind(300, ms/10, ms/2)}, 0},
+	} {
+		m := &maker{l: l, f: &Forecast{}}
+		m.judgeRequests(c.kinds, 0.95)
+		if !slices.Equal(m.which, c.kinds[c.want].requests) {
+			t.Errorf("%s: of %d requests, want kind %d", name, len(m.which), c.want)
 		}
 	}
 }

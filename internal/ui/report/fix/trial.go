@@ -3,6 +3,7 @@ package fix
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
@@ -42,10 +43,28 @@ func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 	rows.Fit(p.Columns)
 	rows.Write(p, true)
 	p.Line("")
+	for i, other := range t.Rows[0].Others {
+		p.Hanging("", others(t.Rows, i, other))
+	}
 	p.Paragraph(fmt.Sprintf("%s in turns, %s; %d of %s took longer than twice the %s when it was left.", text.Count(t.Rounds, "round"),
 		text.Duration(time.Duration(t.Seconds*float64(time.Second))), t.Slow,
 		text.Count(t.Requests, text.Either(t.Of == forecast.OfPool, "run", "request")), q))
 	return p.Send(w)
+}
+
+// others says what another kind of requests took under each variant.
+func others(rows []fix.TrialRow, kind int, left fix.OtherRequests) string {
+	q := ""
+	if left.Quantile != nil {
+		q = ", " + objective.InWords(*left.Quantile)
+	}
+	var all []string
+	for _, r := range rows {
+		if kind < len(r.Others) {
+			all = append(all, text.Shown(r.Name)+" "+milliseconds(r.Others[kind].MS))
+		}
+	}
+	return fmt.Sprintf("not judged: requests %s%s in ms: %s", text.Shown(left.Kind), q, strings.Join(all, ", "))
 }
 
 // milliseconds is a figure that may be missing.

@@ -374,6 +374,20 @@ func TestApplied(t *testing.T) {
 	near(t, "now", serviceOf(t, d, "cart/app").CoresNow, 3)
 }
 
+// A container that hardly works since tells nothing of its remedy: its stops ended with its work.
+func TestAppliedOfLessWork(t *testing.T) {
+	before, after := rowOf("cart", 0, noon, 2, 8), rowOf("cart", 0, noon.Add(demand.SlotLength), 2, 8)
+	before.StoppedLowSeconds, before.StoppedHighSeconds, before.ThrottledOwnSeconds = new(30.0), new(30.0), new(60.0)
+	after.Remedy = "burst"
+	before.UsedCPUSeconds, after.UsedCPUSeconds = new(300.0), new(3.0)
+	d, _ := written(t, before, after)
+	if len(d.Applied) != 1 || d.Applied[0].Containers != 0 || d.Applied[0].DoLess != 1 {
+		t.Fatalf("%+v", d.Applied)
+	}
+	missing(t, "before", d.Applied[0].StoppedBefore)
+	missing(t, "after", d.Applied[0].StoppedAfter)
+}
+
 // Before a remedy is until it came into force: rows after its end are none of it, and neither is that of the slot in
 // which a container ended, which may not tell the remedy. What was before another remedy is before the second one too.
 func TestBeforeARemedyIsUntilItCame(t *testing.T) {

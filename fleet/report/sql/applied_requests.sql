@@ -5,13 +5,13 @@ WITH days AS (
     CASE WHEN v.began_ms - a.since_ms >= {{.DaysApplied}} * {{.DayMS}} THEN {{.DaysApplied}}
       ELSE CAST(FLOOR((v.began_ms - a.since_ms) / {{.DayMS}}.0) AS INTEGER) END AS day_no
   FROM remedied a
-  JOIN untreated b ON b.container_no = a.container_no AND b.remedy = a.remedy
+  JOIN untreated b ON b.container_no = a.container_no AND b.remedy = a.remedy AND b.does_less = 0
   JOIN fleet_requests v ON v.container_no = a.container_no AND v.remedy = a.in_force
   WHERE v.stopped_high_seconds IS NOT NULL AND v.began_ms >= a.since_ms
   UNION ALL
   SELECT a.remedy, v.microseconds, v.answered, -1 AS day_no
   FROM remedied a
-  JOIN untreated b ON b.container_no = a.container_no AND b.remedy = a.remedy
+  JOIN untreated b ON b.container_no = a.container_no AND b.remedy = a.remedy AND b.does_less = 0
   JOIN fleet_requests v ON v.container_no = a.before_no AND v.remedy = '' AND v.began_ms < a.since_ms
   WHERE v.stopped_high_seconds IS NOT NULL
 )

@@ -303,8 +303,10 @@ type Ledger struct {
 // Applied is what came of a remedy, over the containers that have rows without it and with it. Where pods were made anew with a
 // lower limit, each container is compared with one that its service had before, and with no remedy in force the lower limit is one.
 type Applied struct {
-	Remedy        string   `json:"remedy" parquet:"remedy"`
-	Containers    int      `json:"containers" parquet:"containers"`
+	Remedy     string `json:"remedy" parquet:"remedy"`
+	Containers int    `json:"containers" parquet:"containers"`
+	// DoLess is how many more use less than half of the CPU time that they used before: fewer stops tell nothing of the remedy there.
+	DoLess        int      `json:"do_less" parquet:"do_less"`
 	StoppedBefore *float64 `json:"stopped_share_before" parquet:"stopped_share_before,optional"`
 	StoppedAfter  *float64 `json:"stopped_share_after" parquet:"stopped_share_after,optional"`
 	// StoppedForecast is what the periods before foretold of a burst or another limit; null: they do not tell that of

@@ -424,6 +424,7 @@ const appliedTitle = "What remedies did"
 var appliedColumns = []column[Applied]{
 	words("REMEDY", 0, 0, func(a Applied) string { return text.Shown(a.Remedy) }),
 	figures("CONTAINERS", 0, func(a Applied) string { return strconv.Itoa(a.Containers) }),
+	figures("DO LESS", 5, func(a Applied) string { return strconv.Itoa(a.DoLess) }),
 	figures("STOPPED BEFORE", 0, func(a Applied) string { return percent(a.StoppedBefore) }),
 	{table.Column{Name: "AFTER", Right: true}, func(a Applied) string { return percent(a.StoppedAfter) }, "stopped after"},
 	figures("FORECAST", 1, func(a Applied) string { return percent(a.StoppedForecast) }),

@@ -159,7 +159,7 @@ effect could not be measured, and nothing stays in force.`,
 	boundVar(cmd, &least, "1%", ": less is no finding")
 	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: "+policy.MayNames())
 	flags.IntVar(&tries, "tries", 3, "at most `N` remedies are tried, one after the other, until one helps")
-	timeVar(cmd, &budget, "budget", 2*time.Minute, "try remedies in turns for at most `TIME`")
+	timeVar(cmd, &budget, "budget", 3*time.Minute, "try remedies in turns for at most `TIME`")
 	flags.BoolVar(&noTrial, "no-trial", false, "the forecast chooses one remedy, which is tried once")
 	shareSwitch(cmd, &whole, "explain", " of the recording, whole")
 	lengthVar(cmd, &window, 5*time.Second, " to look, before and after")

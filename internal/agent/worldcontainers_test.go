@@ -48,7 +48,7 @@ func (w *world) setLimit(path string, want cgroup.Limit) bool {
 		return false // an owner who writes what is written leaves no trace: restore takes it for the agent's
 	}
 	want.Burst = cur.Burst
-	for _, f := range cgroup.LimitWrites(w.v, cur, want) {
+	for _, f := range cgroup.LimitWrites(w.v, cur, want, false) {
 		if w.k.Write(cgroup.CPU, path, f.File, f.Value) != nil {
 			return false
 		}

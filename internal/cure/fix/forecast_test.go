@@ -2,6 +2,7 @@ package fix
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -197,7 +198,7 @@ func TestTriesTheNextBest(t *testing.T) {
 			t.Errorf("%d tries: %v, kept %v, %s: %+v", tc.tries, err, got.Kept, got.Verdict, got.Tries)
 		}
 		if tc.tries > 1 && (len(got.Tries) < tc.want || got.Tries[0].Remedy == got.Tries[1].Remedy &&
-			got.Tries[0].Parameters["to"] == got.Tries[1].Parameters["to"]) {
+			maps.Equal(got.Tries[0].Parameters, got.Tries[1].Parameters)) {
 			t.Errorf("the same again: %+v", got.Tries)
 		}
 		if diff := before.Settings().Diff(b.kernel.Snapshot().Settings()); len(diff) > 0 {

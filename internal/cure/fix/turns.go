@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
@@ -28,8 +29,10 @@ import (
 )
 
 const (
-	// leastTurn is how long a turn is measured at least, and leastPeriods how many periods of the quota it has.
-	leastTurn, leastPeriods = 6 * time.Second, 40
+	// leastTurn is how long a turn is measured at least, and leastPeriods how many periods of the quota it has; of a longer period
+	// that the remedy brings it has ownPeriods, after settlePeriods.
+	leastTurn, leastPeriods   = 6 * time.Second, 40
+	ownPeriods, settlePeriods = 10, 2
 	// forecast.LongestTurn bounds a turn that waits for requests, of which it should have leastOfTurn.
 	leastOfTurn = 40
 	// longestDrain bounds the wait for a queue that the variant before has left.
@@ -101,6 +104,7 @@ type OtherRequests struct {
 type turns struct {
 	r          *run
 	candidates []policy.Candidate // of variant 1 and on
+	others     []policy.Candidate // that may be tried where one beside them does well
 	of         *trial.Trial
 	quantile   float64
 	length     time.Duration
@@ -195,7 +199,7 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 	}
 	defer t.forget(ctx)
 	draw := rand.New(rand.NewPCG(uint64(len(t.candidates)), uint64(r.own.Start.UnixNano())))
-	for t.of.More(t.looked+t.used, t.length+r.o.Settle, r.o.Budget) {
+	for t.of.More(t.looked+t.used, t.meanTurn(), r.o.Budget) {
 		if t.rounds > 0 {
 			if err := r.env.Wait(ctx, r.o.Pause); err != nil {
 				return true, errors.Join(err, t.show(0))
@@ -213,6 +217,7 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 			}
 		}
 		t.sayOut(order)
+		t.enterBeside()
 	}
 	return true, t.conclude(ctx)
 }
@@ -247,8 +252,8 @@ func (r *run) planTurns() (*turns, error) {
 	if err != nil || proposal.NotMeasured || proposal.Plan == nil && proposal.Choice == nil {
 		return nil, err
 	}
-	candidates, err := policy.Candidates(r.own, r.facts, r.o.Wish, r.known)
-	candidates = slices.DeleteFunc(candidates, func(c policy.Candidate) bool {
+	candidates, others, err := policy.Candidates(r.own, r.facts, r.o.Wish, r.known)
+	notAllowed := func(c policy.Candidate) bool {
 		if r.o.Allowed == nil {
 			return false
 		}
@@ -257,7 +262,8 @@ func (r *run) planTurns() (*turns, error) {
 			r.say("%s is not tried: %v", c.Name, why)
 		}
 		return why != nil
-	})
+	}
+	candidates, others = slices.DeleteFunc(candidates, notAllowed), slices.DeleteFunc(others, notAllowed)
 	if err != nil || len(candidates) == 0 {
 		return nil, err
 	}
@@ -268,22 +274,23 @@ func (r *run) planTurns() (*turns, error) {
 			return nil, err
 		}
 	}
-	t := &turns{r: r, length: r.turnLength()}
+	t := &turns{r: r, length: r.turnLength(), others: others}
 	if r.looked > r.o.Window {
 		t.looked = r.looked
 	}
-	if most := int(r.o.Budget/(leastTurns*(t.length+r.o.Settle))) - 1; len(candidates) > max(1, most) {
-		for _, left := range candidates[max(1, most):] {
-			r.say("%s is not tried: %s have room for %d remedies; give a longer --budget", left.Name,
-				text.Duration(r.o.Budget), max(1, most))
+	room := r.o.Budget/leastTurns - t.length - r.o.Settle
+	for _, c := range candidates {
+		if room -= t.lasts(c); room < 0 && len(t.candidates) > 0 {
+			r.say("%s is not tried: %s have no room for it; give a longer --budget", c.Name, text.Duration(r.o.Budget))
+			continue
 		}
-		candidates = candidates[:max(1, most)]
+		t.candidates = append(t.candidates, c)
 	}
-	t.candidates = candidates
+	candidates = t.candidates
 	variants := []trial.Variant{{Name: "leave it"}}
 	names := []string{}
 	for _, c := range candidates {
-		variants = append(variants, trial.Variant{Name: c.Name, Change: c.Change, Expected: r.expects(proposal.Choice, c.Row)})
+		variants = append(variants, r.variant(c))
 		names = append(names, c.Name)
 	}
 	sample := r.sample(r.runs)
@@ -305,6 +312,59 @@ func (r *run) planTurns() (*turns, error) {
 	r.say("the forecast says in which order; a trial of up to %s chooses: left as it is, %s, in turns of %s", text.Duration(r.o.Budget),
 		text.Names(names), text.Duration(t.length))
 	return t, nil
+}
+
+// variant is a candidate as the trial knows it.
+func (r *run) variant(c policy.Candidate) trial.Variant {
+	return trial.Variant{Name: c.Name, Change: c.Change, Expected: r.expects(r.res.Proposal.Choice, c.Row)}
+}
+
+// enterBeside takes in the candidates beside the one that is lowest so far, if there is room for two turns of each.
+func (t *turns) enterBeside() {
+	v := t.of.Lowest()
+	if v == 0 {
+		return
+	}
+	for _, c := range t.candidates[v-1].Beside(t.others) {
+		if room := t.r.o.Budget - t.looked - t.used; room < leastTurns*(time.Duration(t.of.Left())*t.meanTurn()+t.lasts(c)) {
+			return
+		}
+		t.r.say("%s does well: %s is tried too", t.name(v), c.Name)
+		t.others = slices.DeleteFunc(t.others, func(o policy.Candidate) bool { return o.Row == c.Row })
+		t.candidates = append(t.candidates, c)
+		t.of.Enter(t.r.variant(c))
+		t.seen = append(t.seen, nil)
+	}
+}
+
+// settling is how long a variant is in force before it is measured, measured for how long it is then. A longer period has had what the
+// write gave by then, or a tenth of the turn at most.
+func (t *turns) settling(v int) time.Duration {
+	settle := max(t.r.o.Settle, t.drain)
+	if v == 0 {
+		return settle
+	}
+	return max(settle, settlePeriods*t.candidates[v-1].Request.Period)
+}
+
+func (t *turns) measured(v int) time.Duration {
+	if v == 0 {
+		return t.length
+	}
+	return max(t.length, ownPeriods*t.candidates[v-1].Request.Period)
+}
+
+// lasts is how long a turn of a candidate takes, meanTurn how long one takes on average.
+func (t *turns) lasts(c policy.Candidate) time.Duration {
+	return max(t.length, ownPeriods*c.Request.Period) + max(t.r.o.Settle, settlePeriods*c.Request.Period)
+}
+
+func (t *turns) meanTurn() time.Duration {
+	sum := t.length + t.r.o.Settle
+	for _, c := range t.candidates {
+		sum += t.lasts(c)
+	}
+	return sum / time.Duration(1+len(t.candidates))
 }
 
 // expects reports whether the forecast would choose a row, or one that differs from it by a number alone.
@@ -344,7 +404,7 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 		r.plan = *plan
 		watched = slices.Concat(plan.Moved, plan.Lenders)
 		purpose := plan.Purpose()
-		purpose.Trial = planning + longestDrain + r.o.Settle + t.length
+		purpose.Trial = planning + longestDrain + t.settling(v) + t.measured(v)
 		if r.env.Latencies != nil {
 			purpose.Trial += slo.Limit
 		}
@@ -365,7 +425,7 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 			watched = append(watched, slices.Concat(c.Plan.Moved, c.Plan.Lenders)...)
 		}
 	}
-	settle := max(r.o.Settle, t.drain)
+	settle := t.settling(v)
 	t.used += settle
 	if err := r.env.Wait(ctx, settle); err != nil {
 		return err
@@ -380,7 +440,7 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 			return nil
 		}
 	}
-	m, err := t.measure(ctx, v, watched, t.length)
+	m, err := t.measure(ctx, v, watched, t.measured(v))
 	if err != nil {
 		return err
 	}
@@ -512,6 +572,7 @@ func (t *turns) take(v int, seen []observe.Observation, m *trial.Measured) {
 		switch before, known := t.before[path]; {
 		case path == t.r.o.Target.Group.Path:
 			t.seen[v] = append(t.seen[v], seen[i])
+			m.Unsteady = t.unsteady(v, seen[i])
 		case v == 0:
 			t.before[path] = seen[i]
 		case known:
@@ -520,6 +581,21 @@ func (t *turns) take(v int, seen []observe.Observation, m *trial.Measured) {
 					Lends: slices.Contains(t.candidates[v-1].Plan.Lenders, path)})
 		}
 	}
+}
+
+// steadyUse is the share of its limit up to which all that a container used in a turn would have come without the quota that writing a
+// longer period gave: that is one in ownPeriods.
+const steadyUse = 1 - 1.0/ownPeriods
+
+// unsteady says of a longer period why a turn does not tell how it goes on: the kernel gives a quota at each write, and a container that
+// uses nearly all of its limit may live on it for minutes. "": it tells.
+func (t *turns) unsteady(v int, o observe.Observation) string {
+	limit, limited, _ := cgroup.Effective(t.r.own.Levels)
+	if v == 0 || t.candidates[v-1].Request.Period <= bandwidth.DefaultPeriod || !limited || o.UsedCPUs == nil || *o.UsedCPUs < steadyUse*limit {
+		return ""
+	}
+	return fmt.Sprintf("not in its steady state: it used %.0f %% of its limit, and may live on the quota that writing a longer period gives",
+		100**o.UsedCPUs/limit)
 }
 
 func (t *turns) name(v int) string {
@@ -637,7 +713,7 @@ func (t *turns) longer(rounds int) string {
 	if rounds == 0 {
 		return ""
 	}
-	needs := t.of.Lasts(rounds, t.length+t.r.o.Settle).Truncate(time.Minute) + time.Minute
+	needs := t.of.Lasts(rounds, t.meanTurn()).Truncate(time.Minute) + time.Minute
 	if needs > LongestBudget {
 		return fmt.Sprintf("; not even %s of turns would tell", text.Duration(LongestBudget))
 	}

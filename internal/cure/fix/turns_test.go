@@ -202,8 +202,12 @@ func TestTrialEndsAnywhere(t *testing.T) {
 						if err := b.kernel.Write(cgroup.CPU, "/calm", "cpu.shares", "512"); err != nil {
 							t.Fatal(err)
 						}
-						if err := b.kernel.Write(cgroup.CPU, "/busy", "cpu.cfs_quota_us", "140000"); err != nil {
-							t.Fatal(err)
+						// As a runtime does it that knows of the burst.
+						for _, w := range []cgroup.FileValue{{File: "cpu.cfs_burst_us", Value: "0"},
+							{File: "cpu.cfs_period_us", Value: "100000"}, {File: "cpu.cfs_quota_us", Value: "140000"}} {
+							if err := b.kernel.Write(cgroup.CPU, "/busy", w.File, w.Value); err != nil {
+								t.Error(err)
+							}
 						}
 					}
 					return learn(ctx, c, d)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -24,54 +25,92 @@ type Candidate struct {
 	Plan    *remedy.Plan
 	// ForecastMs is what the forecast expects of the judged latency; nil: it expects nothing.
 	ForecastMs *float64
+	family     forecast.Remedy
 }
 
 // Candidates are the remedies to try, the most promising first: the forecast says in which order, and never that one may not be tried. Of
-// remedies that differ by a number alone it has the one that is forecast best. Without a forecast the order is that of merit.
-func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) ([]Candidate, error) {
+// remedies of one family it has the one that is forecast best; others are the rest, to be tried where one of their family does well.
+// Without a forecast the order is that of merit.
+func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (candidates, others []Candidate, err error) {
 	seen := Observed(o)
 	if known == nil || known.Forecast == nil {
-		return candidatesByMerit(o, f, w, &seen)
+		candidates, err = candidatesByMerit(o, f, w, &seen)
+		return candidates, nil, err
 	}
 	made := known.Forecast
 	here := Here{Facts: f, Target: o.Container, Settings: w.Request}
 	here.Settings.Observed = &seen
 	plans, refused, err := here.plans(made)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := newChoice(corrected(made, known.Corrections), Terms{May: w.May, Refused: refused, Trial: true})
-	best := map[forecast.Remedy]Candidate{}
+	var all []Candidate
+	bursts := false
 	for i := range made.Rows {
 		p, planned := plans[i]
 		if !planned || made.Rows[i].HostLoad != 0 || !c.may(i) {
 			continue
 		}
 		p.plan.Expected = expected(made, i)
-		candidate := Candidate{Row: i, Name: made.Rows[i].Remedy.Text(made.Limit), Change: c.change(i), Request: p.request,
-			Plan: p.plan, ForecastMs: c.f.Rows[i].Judged}
-		family := FamilyOf(made.Rows[i].Remedy)
-		if have, ok := best[family]; !ok || candidate.forecast() < have.forecast() {
-			best[family] = candidate
-		}
+		of := made.Rows[i].Remedy
+		bursts = bursts || of.Name == forecast.Burst && long(of)
+		all = append(all, Candidate{Row: i, Name: of.Text(made.Limit), Change: c.change(i), Request: p.request, Plan: p.plan,
+			ForecastMs: c.f.Rows[i].Judged, family: FamilyOf(of)})
 	}
-	var candidates []Candidate
-	for _, candidate := range best {
-		candidates = append(candidates, candidate)
-	}
-	slices.SortFunc(candidates, func(a, b Candidate) int {
+	slices.SortFunc(all, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(a.forecast(), b.forecast()), a.Change-b.Change, a.Row-b.Row)
 	})
-	return candidates, nil
+	have := map[forecast.Remedy]bool{}
+	for _, candidate := range all {
+		of := made.Rows[candidate.Row].Remedy
+		switch {
+		case of.Name == forecast.Period && long(of) && bursts: // the same with a burst is no worse
+			others = append(others, candidate)
+		case have[candidate.family]:
+			others = append(others, candidate)
+		default:
+			have[candidate.family] = true
+			candidates = append(candidates, candidate)
+		}
+	}
+	return candidates, others, nil
 }
 
-// FamilyOf is a remedy without its numbers: of those that differ by a number alone a trial has one.
+// long reports whether a remedy's period is longer than the kernel's default.
+func long(r forecast.Remedy) bool { return r.Period > bandwidth.DefaultPeriod }
+
+// Beside are those of others that are next to a candidate: of its family, the next shorter and the next longer period.
+func (c Candidate) Beside(others []Candidate) (next []Candidate) {
+	var shorter, longer *Candidate
+	for i, o := range others {
+		switch at := o.Request.Period; {
+		case o.family != c.family || at == c.Request.Period:
+		case at < c.Request.Period && (shorter == nil || at > shorter.Request.Period):
+			shorter = &others[i]
+		case at > c.Request.Period && (longer == nil || at < longer.Request.Period):
+			longer = &others[i]
+		}
+	}
+	for _, o := range []*Candidate{shorter, longer} {
+		if o != nil {
+			next = append(next, *o)
+		}
+	}
+	return next
+}
+
+// FamilyOf is a remedy without its numbers: of those that differ by a number alone a trial begins with one. A burst in a long period is a
+// family of its own for each: which one is best depends on for how long demand is above the limit, and a recording of seconds does not tell.
 func FamilyOf(r forecast.Remedy) forecast.Remedy {
 	family := forecast.Remedy{Name: r.Name}
 	if r.Burst > 0 {
 		family.Burst = 1
 	}
-	if r.Period > 0 {
+	switch {
+	case long(r):
+		family.Period = r.Period
+	case r.Period > 0:
 		family.Period = 1
 	}
 	if r.Credit > 0 {

@@ -146,10 +146,10 @@ func Unfilled(usedCPUs, limitCPUs float64) string {
 		text.CPUs(limitCPUs))
 }
 
-// bursting is the limit of one level with burst. Another period holds for the container, and for the level that binds.
+// bursting is the limit of one level with burst, in the period that was asked for where it takes that.
 func (p *planner) bursting(level cgroup.Level, binding string) (cgroup.Limit, error) {
 	want := level.Limit
-	if p.r.Period > 0 && (level.Path == p.target.Group.Path || level.Path == binding) {
+	if forecast.TakesPeriod(bandwidth.Limit(want), p.r.Period, level.Path == p.target.Group.Path || level.Path == binding) {
 		want = p.inPeriod(level.Path, want, p.r.Period)
 	}
 	want.Burst = want.Quota

@@ -17,7 +17,7 @@ import (
 // unlimit takes the quota off the container.
 func unlimit(h *host) {
 	v, _ := h.k.Version(cgroup.CPU)
-	for _, w := range cgroup.LimitWrites(v, cgroup.Limit{}, cgroup.Limit{Quota: -1, Period: 100 * time.Millisecond}) {
+	for _, w := range cgroup.LimitWrites(v, cgroup.Limit{}, cgroup.Limit{Quota: -1, Period: 100 * time.Millisecond}, false) {
 		h.write(cgroup.CPU, "/a/web", w.File, w.Value)
 	}
 }

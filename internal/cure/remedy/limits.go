@@ -35,7 +35,7 @@ func (f facts) levels(path string) []cgroup.Level {
 func limitTexts(v cgroup.Version, l cgroup.Limit) map[string]string {
 	files := cgroup.LimitFiles(v)
 	texts := map[string]string{files[len(files)-1]: "0"}
-	for _, w := range cgroup.LimitWrites(v, cgroup.Limit{}, l) {
+	for _, w := range cgroup.LimitWrites(v, cgroup.Limit{}, l, false) {
 		texts[w.File] = w.Value
 	}
 	return texts

@@ -122,7 +122,7 @@ func (h *host) limit(path string, cpus float64) {
 	}
 	want := cur
 	want.Quota = time.Duration(cpus * float64(cur.Period)).Round(time.Microsecond)
-	for _, w := range cgroup.LimitWrites(h.v, cur, want) {
+	for _, w := range cgroup.LimitWrites(h.v, cur, want, false) {
 		h.write(cgroup.CPU, path, w.File, w.Value)
 	}
 }

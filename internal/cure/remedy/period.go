@@ -16,7 +16,8 @@ const defaultPeriod = bandwidth.DefaultPeriod / 5
 // slice is how much of a quota one CPU takes at once (sched_cfs_bandwidth_slice_us, by default).
 const slice = 5 * time.Millisecond
 
-// Period keeps the limit and refills its quota more often, so that each stop is shorter (seed 000, period tuning).
+// Period keeps the limit and refills its quota more often, so that each stop is shorter, or less often, so that a burst of work fits into
+// one quota (seed 000, period tuning).
 const Period Kind = "period"
 
 // period is the row of Period.
@@ -43,7 +44,7 @@ func (r Request) periodAsked() time.Duration {
 	return defaultPeriod
 }
 
-// period gives the container, and the ancestor whose quota binds it, the same limit in another period.
+// period gives the container, and the ancestor whose quota binds it, the same limit in another period; a longer one each level in reach.
 func (p *planner) period() error {
 	limit, limited, at := cgroup.Effective(p.levels())
 	if !limited {
@@ -58,7 +59,9 @@ func (p *planner) period() error {
 	}
 	for _, level := range p.levels() {
 		quota, has := level.Limit.CPUs()
-		if !has || level.Path != at && level.Path != p.target.Group.Path {
+		concerned := level.Path == at || level.Path == p.target.Group.Path
+		inReach := concerned || p.mayLift(level.Path) && p.f.inScope(level.Path)
+		if !has || !inReach || !forecast.TakesPeriod(bandwidth.Limit(level.Limit), asked, concerned) {
 			p.keepLimit(level.Path)
 			continue
 		}

@@ -96,7 +96,7 @@ func (h *host) adorn(t *rapid.T, path string, sets bool, last int) {
 		}
 		want := cur
 		want.Quota = time.Duration(rapid.IntRange(2, 60).Draw(t, "quota")) * 10 * time.Millisecond
-		for _, w := range cgroup.LimitWrites(h.v, cur, want) {
+		for _, w := range cgroup.LimitWrites(h.v, cur, want, false) {
 			_ = h.k.Write(cgroup.CPU, path, w.File, w.Value) // v1 refuses one above the parent's
 		}
 	}

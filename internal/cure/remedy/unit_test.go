@@ -23,7 +23,7 @@ func limitedPod(t tester, state string, config cgroupmodel.Config, limits map[st
 			h.hand(path, cgroup.CPU, cgroup.CPUSet)
 		}
 		if want, ok := limits[path]; ok {
-			for _, w := range cgroup.LimitWrites(h.v, cgroup.Unlimited(), want) {
+			for _, w := range cgroup.LimitWrites(h.v, cgroup.Unlimited(), want, false) {
 				h.write(cgroup.CPU, path, w.File, w.Value)
 			}
 		}

@@ -50,6 +50,8 @@ type Measured struct {
 	Work []float64
 	// Neighbours are the containers whose CPUs shrank, before and in this turn.
 	Neighbours []verdict.Neighbour
+	// Unsteady says why the turn does not show how the variant goes on, such as a quota that writing gave; "": it does.
+	Unsteady string
 	// Ended says why the turn was ended at once: the harm that it did; "": it was not.
 	Ended string
 	// Late is how long the request took that ended the turn; 0: none did.
@@ -79,34 +81,55 @@ func New(variants []Variant, quantile float64, promised bool) *Trial {
 		out: make([]string, len(variants)), glances: make([]int, len(variants))}
 }
 
-// contenders are the variants that are tried further: those that are not out, and of them leaving it and the lowest
-// once each had its turns.
+// contenders are the variants that are tried further: those that are not out, and of those that had their turns leaving it and the
+// lowest.
 func (t *Trial) contenders() (all []int) {
-	tried, f := true, t.fit(tail)
+	var tried []int
 	for v := range t.variants {
-		if t.out[v] == "" {
-			all, tried = append(all, v), tried && len(t.turns[v]) >= leastRounds
-		}
-	}
-	if !tried || len(all) <= 1+mostContenders {
-		return all
-	}
-	ms := func(v int) float64 {
-		if f.turns[v] == 0 || t.harms(v) != "" {
-			return math.Inf(1)
-		}
-		return f.mean[v]
-	}
-	slices.SortStableFunc(all[1:], func(a, b int) int { // leaving it is the first, and never out
 		switch {
-		case t.variants[a].Expected:
-			return -1
-		case t.variants[b].Expected:
-			return 1
+		case t.out[v] != "":
+		case v > 0 && len(t.turns[v]) >= leastRounds:
+			tried = append(tried, v)
+		default:
+			all = append(all, v)
 		}
-		return cmp.Compare(ms(a), ms(b))
-	})
-	return all[:1+mostContenders]
+	}
+	if len(tried) > mostContenders {
+		f := t.fit(tail)
+		ms := func(v int) float64 {
+			if f.turns[v] == 0 || t.harms(v) != "" {
+				return math.Inf(1)
+			}
+			return f.mean[v]
+		}
+		slices.SortStableFunc(tried, func(a, b int) int {
+			switch {
+			case t.variants[a].Expected:
+				return -1
+			case t.variants[b].Expected:
+				return 1
+			}
+			return cmp.Compare(ms(a), ms(b))
+		})
+		tried = tried[:mostContenders]
+	}
+	return slices.Sorted(slices.Values(append(all, tried...)))
+}
+
+// Enter takes another variant in, which had no turn yet.
+func (t *Trial) Enter(v Variant) {
+	t.variants, t.turns, t.out, t.glances = append(t.variants, v), append(t.turns, nil), append(t.out, ""), append(t.glances, 0)
+}
+
+// Lowest is the variant with the lowest latency so far that may win; 0: leaving it, or nothing is known.
+func (t *Trial) Lowest() int {
+	f, lowest := t.fit(tail), 0
+	for v := range t.variants {
+		if f.turns[v] > 0 && t.out[v] == "" && t.harms(v) == "" && f.mean[v] < f.mean[lowest] {
+			lowest = v
+		}
+	}
+	return lowest
 }
 
 // Order is the order of the next round.
@@ -320,6 +343,9 @@ func (t *Trial) harms(v int) string {
 	if 2*turns > len(t.turns[v]) {
 		return "containers whose CPUs shrank are stopped longer or use less: " + text.Names(slices.Sorted(maps.Keys(all)))
 	}
+	if why := t.unsteadyTurns(v); why != "" {
+		return why
+	}
 	if why := t.lifts(v, alpha/2); why != "" {
 		return why
 	}
@@ -338,6 +364,20 @@ func (t *Trial) harms(v int) string {
 		}
 	}
 	return ""
+}
+
+// unsteadyTurns says why most turns of a variant do not show how it goes on; "": they do.
+func (t *Trial) unsteadyTurns(v int) string {
+	n, why := 0, ""
+	for _, m := range t.turns[v] {
+		if m.Unsteady != "" {
+			n, why = n+1, m.Unsteady
+		}
+	}
+	if 2*n <= len(t.turns[v]) {
+		return ""
+	}
+	return why
 }
 
 // lifts says that a variant lifts the median by more than the tail's gain is worth, where that is so at the benign ends of both

@@ -144,7 +144,7 @@ func TestQuotas(t *testing.T) {
 			path := tr.Make("look")
 			tr.Weigh(tr.Top, cgroup.MaxShares)
 			v, _ := tr.Host.Version(cgroup.CPU)
-			for _, w := range cgroup.LimitWrites(v, cgroup.Unlimited(), cgroup.Limit{Quota: c.quota, Period: c.period}) {
+			for _, w := range cgroup.LimitWrites(v, cgroup.Unlimited(), cgroup.Limit{Quota: c.quota, Period: c.period}, false) {
 				if err := tr.Host.Write(cgroup.CPU, path, w.File, w.Value); err != nil {
 					t.Fatal(err)
 				}

@@ -80,13 +80,15 @@ func TestLimitWrites(t *testing.T) {
 		{"fall with burst", V2, lim(80, 100, 80), lim(50, 100, 20), []FileValue{{fileMaxBurst, "20000"}, {fileMax, "50000 100000"}}},
 		{"on", V1, none, lim(10, 50, 0), []FileValue{{filePeriod, "50000"}, {fileQuota, "10000"}}},
 		{"off, period too", V1, lim(10, 50, 0), none, []FileValue{{fileQuota, "-1"}, {filePeriod, "100000"}}},
-		{"ratio between by period", V1, lim(50, 100, 0), lim(60, 200, 0),
-			[]FileValue{{fileQuota, "-1"}, {filePeriod, "200000"}, {fileQuota, "60000"}}},
+		{"ratio below both by period", V1, lim(50, 100, 0), lim(60, 200, 0), []FileValue{{filePeriod, "200000"}, {fileQuota, "60000"}}},
+		{"ratio below both by quota", V1, lim(500, 1000, 0), lim(60, 100, 0), []FileValue{{fileQuota, "60000"}, {filePeriod, "100000"}}},
 		{"ratio between by quota", V1, lim(50, 100, 0), lim(60, 50, 0), []FileValue{{fileQuota, "60000"}, {filePeriod, "50000"}}},
-		{"same ratio, other period", V1, lim(50, 100, 0), lim(100, 200, 0),
-			[]FileValue{{fileQuota, "-1"}, {filePeriod, "200000"}, {fileQuota, "100000"}}},
+		{"same ratio, other period", V1, lim(50, 100, 0), lim(100, 200, 0), []FileValue{{filePeriod, "200000"}, {fileQuota, "100000"}}},
+		{"and a burst", V1, lim(50, 100, 0), lim(500, 1000, 500),
+			[]FileValue{{filePeriod, "1000000"}, {fileQuota, "500000"}, {fileBurst, "500000"}}},
+		{"and back", V1, lim(500, 1000, 500), lim(50, 100, 0), []FileValue{{fileBurst, "0"}, {fileQuota, "50000"}, {filePeriod, "100000"}}},
 	} {
-		if got := LimitWrites(c.v, c.cur, c.want); !slices.Equal(got, c.writes) {
+		if got := LimitWrites(c.v, c.cur, c.want, false); !slices.Equal(got, c.writes) {
 			t.Errorf("%s %v: %+v -> %+v:\n got %v\nwant %v", c.v, c.name, c.cur, c.want, got, c.writes)
 		}
 	}
@@ -102,14 +104,14 @@ func genLimit(t *rapid.T, name string) Limit {
 	return l
 }
 
-// Every step is within the kernel's bounds, and the last is the wanted one. No step takes the ratio out of the span
-// between old and new, unless it lifts the quota.
+// Every step is within the kernel's bounds, and the last is the wanted one. No step grants more than the larger of the limits before and
+// after. With a quota below it none grants less than the smaller one: there the quota is lifted instead.
 func TestLimitWritesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SampledFrom([]Version{V1, V2}).Draw(t, "version")
 		cur, want := genLimit(t, "cur"), genLimit(t, "want")
-		at := cur
-		for _, w := range LimitWrites(v, cur, want) {
+		at, below := cur, rapid.Bool().Draw(t, "limited below")
+		for _, w := range LimitWrites(v, cur, want, below) {
 			next, err := applied(at, w)
 			if err != nil {
 				t.Fatalf("%v: %v", w, err)
@@ -117,8 +119,13 @@ func TestLimitWritesProperty(t *testing.T) {
 			if err := next.Check(); err != nil {
 				t.Fatalf("after %v: %+v: %v", w, next, err)
 			}
-			if next.Limited() && cur.Limited() && want.Limited() && !between(next, cur, want) {
-				t.Fatalf("after %v the ratio leaves the span between %+v and %+v", w, cur, want)
+			if cur.Limited() && want.Limited() {
+				is, limited := next.CPUs()
+				was, _ := cur.CPUs()
+				will, _ := want.CPUs()
+				if !limited && !below || limited && is > max(was, will) || limited && below && is < min(was, will) {
+					t.Fatalf("after %v: %+v, between %+v and %+v", w, next, cur, want)
+				}
 			}
 			at = next
 		}

@@ -6,9 +6,10 @@ package cgroup
 // The rules (kernel/sched/core.c): with a quota, burst <= quota. So a burst falls before the quota and rises after it.
 // v2 takes quota and period in one write. v1 takes one at a time, and the ratio between the two writes must neither
 // exceed the parent's nor fall below a child's. So the first write is the one that keeps the ratio between the old and
-// the new one. Where neither does (say 50/100 ms to 100/200 ms), the quota is lifted between two writes. The kernel
-// always accepts no quota, since the cgroup then inherits the parent's.
-func LimitWrites(v Version, cur, want Limit) []FileValue {
+// the new one. Where neither does (say 50/100 ms to 100/200 ms), it is the one after which the ratio is below both: a writer that is
+// held up in between gives away nothing. limitedBelow: a cgroup below has a quota, so that the kernel refuses a smaller ratio. Then the quota
+// is lifted between two writes, which the kernel always accepts, since the cgroup then inherits the parent's; those below keep theirs.
+func LimitWrites(v Version, cur, want Limit, limitedBelow bool) []FileValue {
 	var writes []FileValue
 	burst := FileValue{fileBurst, micros(want.Burst)}
 	if v == V2 {
@@ -20,7 +21,7 @@ func LimitWrites(v Version, cur, want Limit) []FileValue {
 	if v == V2 {
 		writes = append(writes, maxWrites(cur, want)...)
 	} else {
-		writes = append(writes, quotaPeriodWrites(cur, want)...)
+		writes = append(writes, quotaPeriodWrites(cur, want, limitedBelow)...)
 	}
 	if want.Burst > cur.Burst {
 		writes = append(writes, burst)
@@ -41,7 +42,7 @@ func maxWrites(cur, want Limit) []FileValue {
 	return []FileValue{{fileMax, quota + " " + micros(want.Period)}}
 }
 
-func quotaPeriodWrites(cur, want Limit) []FileValue {
+func quotaPeriodWrites(cur, want Limit, limitedBelow bool) []FileValue {
 	off := FileValue{fileQuota, "-1"}
 	quota, period := off, FileValue{filePeriod, micros(want.Period)}
 	if want.Limited() {
@@ -62,8 +63,12 @@ func quotaPeriodWrites(cur, want Limit) []FileValue {
 		return []FileValue{quota, period}
 	case between(Limit{Quota: cur.Quota, Period: want.Period}, cur, want):
 		return []FileValue{period, quota}
+	case limitedBelow:
+		return []FileValue{off, period, quota}
+	case want.Period > cur.Period:
+		return []FileValue{period, quota}
 	}
-	return []FileValue{off, period, quota}
+	return []FileValue{quota, period}
 }
 
 // between reports whether the ratio of mid lies between those of a and b, ends included.

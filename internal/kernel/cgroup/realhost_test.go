@@ -77,7 +77,7 @@ func limit(t *testing.T, h *cgroup.Host, v cgroup.Version, path string, quota, p
 	t.Helper()
 	cur, err := cgroup.ReadLimit(h, path)
 	must(t, err)
-	for _, w := range cgroup.LimitWrites(v, cur, cgroup.Limit{Quota: quota, Period: period}) {
+	for _, w := range cgroup.LimitWrites(v, cur, cgroup.Limit{Quota: quota, Period: period}, false) {
 		must(t, h.Write(cgroup.CPU, path, w.File, w.Value))
 	}
 }

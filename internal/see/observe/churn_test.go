@@ -111,7 +111,7 @@ func (tr *tree) churn(chance *rand.Rand, n int) map[string]bool {
 			made++
 			alive[path] = true
 			if v, _ := tr.host.Version(cgroup.CPU); chance.IntN(3) == 0 {
-				for _, w := range cgroup.LimitWrites(v, cgroup.Unlimited(), cgroup.Limit{Quota: 10 * ms, Period: 100 * ms}) {
+				for _, w := range cgroup.LimitWrites(v, cgroup.Unlimited(), cgroup.Limit{Quota: 10 * ms, Period: 100 * ms}, false) {
 					_ = tr.host.Write(cgroup.CPU, path, w.File, w.Value)
 				}
 			}

@@ -165,7 +165,7 @@ func (tr *tree) limit(g cgroup.Group, quota, period time.Duration) {
 		tr.t.Fatal(err)
 	}
 	v, _ := tr.host.Version(cgroup.CPU)
-	for _, w := range cgroup.LimitWrites(v, cur, cgroup.Limit{Quota: quota, Period: period}) {
+	for _, w := range cgroup.LimitWrites(v, cur, cgroup.Limit{Quota: quota, Period: period}, false) {
 		if err := tr.host.Write(cgroup.CPU, g.Path, w.File, w.Value); err != nil {
 			tr.t.Fatal(err)
 		}

@@ -10,8 +10,19 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// shortPeriod is the period of a burst that is combined with a shorter one.
+// shortPeriod is the period of a burst that is combined with a shorter one. LongPeriods are those longer than the default of which
+// there are rows: where demand stays below the limit over one of them, requests take as long as without a limit.
 const shortPeriod = 20 * time.Millisecond
+
+// LongPeriods are in ascending order, up to the longest that the kernel takes.
+var LongPeriods = []time.Duration{300 * time.Millisecond, bandwidth.MaxPeriod}
+
+// TakesPeriod reports whether a level with a limit gets the period that a plan asks for (0: none). The container and the level whose
+// quota binds it (concerned) do, and where the period is longer each level that the plan changes: a quota that is refilled more often
+// would stop what a longer period lets through.
+func TakesPeriod(level bandwidth.Limit, asked time.Duration, concerned bool) bool {
+	return asked > 0 && (concerned || asked > level.Period)
+}
 
 // PinEffect is that of exclusive CPUs. They are taken from others even while they are idle.
 var PinEffect = &Effect{
@@ -98,7 +109,7 @@ var NarrowEffect = &Effect{
 	},
 }
 
-// BurstEffect is that of unused quota that later periods may spend, also with a shorter period. The container may be
+// BurstEffect is that of unused quota that later periods may spend, also with a shorter or a longer period. The container may be
 // wide then, at the cost of others.
 var BurstEffect = &Effect{
 	Name: Burst, Change: 1,
@@ -106,6 +117,11 @@ var BurstEffect = &Effect{
 		remedies := []Remedy{{Name: Burst, Burst: c.Quota.Quota}}
 		if c.Quota.Period > shortPeriod {
 			remedies = append(remedies, Remedy{Name: Burst, Burst: bandwidth.QuotaOf(c.Limit, shortPeriod), Period: shortPeriod})
+		}
+		for _, period := range LongPeriods {
+			if period > c.Quota.Period {
+				remedies = append(remedies, Remedy{Name: Burst, Burst: bandwidth.QuotaOf(c.Limit, period), Period: period})
+			}
 		}
 		return remedies
 	},
@@ -123,8 +139,12 @@ var BurstEffect = &Effect{
 		}
 		return p
 	},
-	Price: func(_ Remedy, p Pricing) string {
-		return fmt.Sprintf("up to %s at once from others, from earlier unused quota", text.Count(p.Widest, "CPU"))
+	Price: func(r Remedy, p Pricing) string {
+		price := fmt.Sprintf("up to %s at once from others, from earlier unused quota", text.Count(p.Widest, "CPU"))
+		if r.Period > bandwidth.DefaultPeriod {
+			price += fmt.Sprintf("; where it wants its limit for seconds, stops of up to %s", text.Duration(r.Period))
+		}
+		return price
 	},
 }
 
@@ -132,7 +152,7 @@ var BurstEffect = &Effect{
 var PeriodEffect = &Effect{
 	Name: Period, Change: 2,
 	Rows: func(c Container) (remedies []Remedy) {
-		for _, period := range []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
+		for _, period := range []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, bandwidth.MaxPeriod} {
 			if period != c.Quota.Period {
 				remedies = append(remedies, Remedy{Name: Period, Period: period})
 			}
@@ -140,7 +160,11 @@ var PeriodEffect = &Effect{
 		return remedies
 	},
 	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
-		s.Cgroups[at.Binding].Remedy = &scenario.Remedy{Kind: scenario.Period, Period: r.Period}
+		for _, i := range at.limited(s) {
+			if TakesPeriod(s.Cgroups[i].Limit, r.Period, i == at.Container || i == at.Binding) {
+				s.Cgroups[i].Remedy = &scenario.Remedy{Kind: scenario.Period, Period: r.Period}
+			}
+		}
 	},
 	Text:       func(_ float64, r Remedy) string { return fmt.Sprintf("period %v", r.Period) },
 	Parameters: func(r Remedy) map[string]any { return map[string]any{"period_seconds": r.Period.Seconds()} },

@@ -41,7 +41,7 @@ func (at Cgroups) above(s *scenario.Scenario) []int {
 func burst(s *scenario.Scenario, at Cgroups, r Remedy) {
 	for _, i := range at.limited(s) {
 		cgroup := &s.Cgroups[i]
-		if r.Period > 0 && (i == at.Container || i == at.Binding) {
+		if TakesPeriod(cgroup.Limit, r.Period, i == at.Container || i == at.Binding) {
 			cgroup.Limit = cgroup.Limit.In(r.Period)
 		}
 		most := r.Burst

@@ -3,6 +3,7 @@ package forecast
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -57,8 +58,14 @@ func (r Remedy) InCode() bool { return r.effect().InCode }
 // OfService reports whether only the owners of the service can do it.
 func (r Remedy) OfService() bool { return r.Modelled() || r.InCode() }
 
-// Change orders remedies by how much they change for others; larger is more.
-func (r Remedy) Change() int { return r.effect().Change }
+// Change orders remedies by how much they change for others; larger is more. Of two that differ by their period the one that leaves it
+// changes least, then the shorter one: the longer a period, the more of its CPU time others feel at once.
+func (r Remedy) Change() int {
+	return r.effect().Change<<periodBits + bits.Len64(uint64(r.Period/time.Millisecond))
+}
+
+// periodBits has room for the length of bandwidth.MaxPeriod in ms.
+const periodBits = 4
 
 // remedies returns the rows of a forecast: leaving it, those of the effects, and settings of the service. cpus is the
 // number of CPUs to pin to; 0: the limit rounded up. schedExt says that the kernel can narrow by sched_ext.

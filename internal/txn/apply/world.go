@@ -35,7 +35,8 @@ func (w world) version(c cgroup.Controller) cgroup.Version {
 
 // orderState reads what change.Order has to know beside the changes themselves.
 func (w world) orderState(changes []change.Change) change.State {
-	s := change.State{Versions: map[cgroup.Controller]cgroup.Version{}, Values: map[change.Setting]string{}}
+	s := change.State{Versions: map[cgroup.Controller]cgroup.Version{}, Values: map[change.Setting]string{},
+		LimitedBelow: map[string]bool{}}
 	for _, c := range cgroup.Controllers() {
 		if v, ok := w.FS.Version(c); ok {
 			s.Versions[c] = v
@@ -45,6 +46,9 @@ func (w world) orderState(changes []change.Change) change.State {
 		files := cgroup.LimitFiles(s.Versions[c.Controller])
 		if c.Kind != change.KindFile || !slices.Contains(files, c.File) {
 			continue
+		}
+		if _, known := s.LimitedBelow[c.Path]; !known {
+			s.LimitedBelow[c.Path] = w.limitedBelow(c.Path)
 		}
 		for _, file := range files {
 			key := change.Setting{Controller: c.Controller, Path: c.Path, File: file}
@@ -58,6 +62,18 @@ func (w world) orderState(changes []change.Change) change.State {
 		}
 	}
 	return s
+}
+
+// limitedBelow reports whether a cgroup below a path has a quota. What cannot be read has none that matters: it is gone.
+func (w world) limitedBelow(path string) bool {
+	children, err := w.FS.Children(cgroup.CPU, path)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(children, func(child string) bool {
+		l, err := cgroup.ReadLimit(w.FS, child)
+		return err == nil && l.Limited() || w.limitedBelow(child)
+	})
 }
 
 // inJournal names a change in the journal's words.

@@ -157,8 +157,11 @@ type Setting struct {
 }
 
 // State is what Order needs to know of the present: the interface versions, and the values of every limit file of the
-// cgroups whose limit changes (the other files of a limit decide the order in which one may be written).
+// cgroups whose limit changes (the other files of a limit decide the order in which one may be written), and which of these have
+// a quota below them.
 type State struct {
 	Versions map[cgroup.Controller]cgroup.Version
 	Values   map[Setting]string
+	// LimitedBelow are the cgroups below which one has a quota.
+	LimitedBelow map[string]bool
 }

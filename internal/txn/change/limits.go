@@ -40,6 +40,8 @@ type level struct {
 	present    map[Setting]string
 	why        string
 	controller cgroup.Controller
+	// limitedBelow: a cgroup below it has a quota, or gets one.
+	limitedBelow bool
 }
 
 // orderLimits groups the changes by cgroup, lets cgroup.LimitWrites order the files within one, and orders the
@@ -70,6 +72,10 @@ func orderLimits(s State, changes []Change) (falling, rising []Change, err error
 		}
 	}
 	for _, l := range levels {
+		l.limitedBelow = s.LimitedBelow[l.path]
+		for path, below := range levels {
+			l.limitedBelow = l.limitedBelow || path != l.path && cgroup.Below(path, l.path) && below.want.Limited()
+		}
 		cur := ratio(levels, l, func(l *level) cgroup.Limit { return l.cur })
 		if ratio(levels, l, func(l *level) cgroup.Limit { return l.want }) < cur {
 			down = append(down, l)
@@ -94,7 +100,7 @@ func orderLimits(s State, changes []Change) (falling, rising []Change, err error
 // steps are the single writes of one cgroup, each with the value it finds.
 func (l *level) steps(s State) []Change {
 	var steps []Change
-	for _, w := range cgroup.LimitWrites(s.Versions[l.controller], l.cur, l.want) {
+	for _, w := range cgroup.LimitWrites(s.Versions[l.controller], l.cur, l.want, l.limitedBelow) {
 		key := Setting{l.controller, l.path, w.File}
 		from, ok := l.present[key]
 		if !ok {

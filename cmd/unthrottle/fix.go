@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
+	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/infile"
@@ -33,7 +34,7 @@ import (
 // howChosen is the rule of policy.Choose and of forecast.Judged, for the commands that recommend a remedy.
 const howChosen = `Recommended is the row with the lowest latency among those that grant no more
 CPU than the limit; with an objective (--slo) the cheapest that keeps it. The
-latency is that of requests, of the kind that is hurt most, where 20 or more
+latency is that of requests, of the kind that waits most, where 20 or more
 were seen (Linux 6.3 and later); else that of the responses of a thread pool.`
 
 func newFix() *cobra.Command {
@@ -42,7 +43,7 @@ func newFix() *cobra.Command {
 	var yes, dryRun bool
 	var out output
 	var sf sloFlags
-	var least bound
+	var least, neighbours bound
 	var window time.Duration
 	var tries int
 	var budget time.Duration
@@ -107,7 +108,8 @@ effect could not be measured, and nothing stays in force.`,
 				return fmt.Errorf("--may: %w", err)
 			}
 			o := fix.Options{
-				Wish: wish, Window: window, Settle: time.Second, Budget: budget, Yes: yes, Tries: tries, DryRun: dryRun,
+				Wish: wish, Window: window, Settle: time.Second, Budget: budget,
+				Neighbours: neighbours.share, Yes: yes, Tries: tries, DryRun: dryRun,
 				Explained: func(e diagnose.Explanation, stoppedAbove bool) error {
 					switch {
 					case whole:
@@ -160,6 +162,8 @@ effect could not be measured, and nothing stays in force.`,
 	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: "+policy.MayNames())
 	flags.IntVar(&tries, "tries", 3, "at most `N` remedies are tried, one after the other, until one helps")
 	timeVar(cmd, &budget, "budget", 3*time.Minute, "try remedies in turns for at most `TIME`")
+	neighbours = bound{share: trial.DefaultNeighbours, text: "50%"}
+	flags.Var(&neighbours, "neighbours", "a remedy that makes other containers' threads wait longer for a CPU by this `SHARE` cannot win")
 	flags.BoolVar(&noTrial, "no-trial", false, "the forecast chooses one remedy, which is tried once")
 	shareSwitch(cmd, &whole, "explain", " of the recording, whole")
 	lengthVar(cmd, &window, 5*time.Second, " to look, before and after")
@@ -238,6 +242,7 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 				return within(n, do)
 			}
 		},
+		Waited:    func(paths []string) map[int]time.Duration { return waitedIn(h, paths) },
 		SchedExt:  schedExt().Can,
 		Latencies: latencies,
 		Wait:      clock.Sleep,

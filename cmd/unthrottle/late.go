@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -66,4 +67,35 @@ func scheduled() (ran, waited time.Duration, err error) {
 		ran, waited = ran+r, waited+w
 	}
 	return ran, waited, err
+}
+
+// mostWaiting bounds the threads whose waiting is read.
+const mostWaiting = 1 << 14
+
+// waitedIn reads for how long the threads in cgroups have waited for a CPU; nil: this kernel does not count it. A thread that ended, or
+// whose file is not there, is left out.
+func waitedIn(h *cgroup.Host, paths []string) map[int]time.Duration {
+	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
+		return nil
+	}
+	waited := map[int]time.Duration{}
+	for _, path := range paths {
+		tids, err := h.Threads(cgroup.CPU, path)
+		if err != nil {
+			continue
+		}
+		for _, tid := range tids {
+			if len(waited) == mostWaiting {
+				return waited
+			}
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", tid))
+			if err != nil {
+				continue
+			}
+			if _, waits, err := procfs.Scheduled(string(text)); err == nil {
+				waited[tid] = waits
+			}
+		}
+	}
+	return waited
 }

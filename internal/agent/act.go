@@ -73,6 +73,9 @@ func (a *agent) actOnce(ctx context.Context, chooser *chooser, nextChores *time.
 		a.Log.Error("the journal cannot be read", "error", err)
 		return
 	}
+	if a.Rules.Mode == policy.Apply {
+		a.undoWorse(ctx, chooser, chooser.worsened(round.Observations, byTarget(held)))
+	}
 	for _, f := range chooser.round(round.Observations, held, now) {
 		if a.finding(ctx, chooser, f, held) {
 			*nextChores = now // a secondary gets what is lent, newcomers make way

@@ -42,6 +42,7 @@ type chooser struct {
 	misses  map[string]int       // attempts in a row that did not help
 	trials  map[string]hadTrial  // a container's last trial
 	changed map[string]int       // rounds in a row in which other work came than at its last trial
+	watches map[string]*watch    // stops with a remedy that was kept
 }
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
@@ -83,10 +84,7 @@ func (f finding) because() string {
 func (c *chooser) round(observations []observe.Observation, held []txn.InForce, now time.Time) []finding {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	inForce := map[string]*txn.InForce{}
-	for i := range held {
-		inForce[held[i].Target] = &held[i]
-	}
+	inForce := byTarget(held)
 	c.takeIn(observations)
 	stopped := make(map[string]int, len(observations))
 	var found []finding
@@ -120,6 +118,15 @@ func (c *chooser) round(observations []observe.Observation, held []txn.InForce, 
 		return cmp.Compare(*b.observation.StoppedHigh, *a.observation.StoppedHigh)
 	})
 	return c.budgeted(append(found, calm...), len(inForce), now)
+}
+
+// byTarget are transactions in force by the cgroup that they are for.
+func byTarget(held []txn.InForce) map[string]*txn.InForce {
+	inForce := map[string]*txn.InForce{}
+	for i := range held {
+		inForce[held[i].Target] = &held[i]
+	}
+	return inForce
 }
 
 // secondaries are the containers that their rules make secondary and that have

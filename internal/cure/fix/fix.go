@@ -38,6 +38,8 @@ type Env struct {
 	// Earlier gives a recording of the target that exists already, after waiting for one that is under way. The text says why none
 	// may be chosen from; "": one may. nil: none are kept.
 	Earlier func(ctx context.Context) (Learned, string)
+	// Waited is for how long each thread in these cgroups has waited for a CPU since it began, by its id; nil: that cannot be read.
+	Waited func(paths []string) map[int]time.Duration
 	// SchedExt says that this host can narrow by sched_ext.
 	SchedExt bool
 	// Each begins a forecast and returns what runs its replays: see forecast.Options.Each. nil: one after the other.
@@ -62,6 +64,8 @@ type Options struct {
 	// Budget is for how long remedies are tried in turns, so that what was measured chooses; 0: the forecast chooses one, which is tried
 	// once.
 	Budget time.Duration
+	// Neighbours is the share by which a remedy may make the threads of other containers wait longer for a CPU; 0: trial.DefaultNeighbours.
+	Neighbours float64
 	// Pause is how long the container is left alone between two rounds of a trial.
 	Pause time.Duration
 	// Tries is how many remedies are tried, one after the other; 0: one.

@@ -87,9 +87,11 @@ type TrialRow struct {
 	Rounds     int               `json:"rounds"`
 	Requests   int               `json:"requests"`
 	Others     []OtherRequests   `json:"other_requests"`
-	Ended      *string           `json:"ended"` // "harm", "clear"; null: it was in the trial to the end
-	Why        string            `json:"why"`
-	Kept       bool              `json:"kept"`
+	// OthersWaitMs is for how long threads of other containers waited for a CPU, in ms a second, all together; null: not measured.
+	OthersWaitMs *float64 `json:"others_wait_ms_per_second"`
+	Ended        *string  `json:"ended"` // "harm", "clear"; null: it was in the trial to the end
+	Why          string   `json:"why"`
+	Kept         bool     `json:"kept"`
 }
 
 // OtherRequests are those of a kind that is not judged.
@@ -169,7 +171,8 @@ func (r *run) otherKinds() (kinds []forecast.Kind) {
 	return kinds
 }
 
-// otherRequests are what a trial measured of these kinds; with the user's own latencies (Both) what was recorded of the judged kind is the last.
+// otherRequests are what a trial measured of these kinds; with the user's own latencies (Both) what was recorded of the judged kind is
+// the last.
 func (r *run) otherRequests(measured []trial.Other) []OtherRequests {
 	kinds := append(r.otherKinds(), r.judged().Kind)
 	all := []OtherRequests{}
@@ -308,6 +311,9 @@ func (r *run) planTurns() (*turns, error) {
 		t.longest = max(t.longest, time.Duration(ms*float64(time.Millisecond)))
 	}
 	t.of = trial.New(variants, t.quantile, r.o.Objective != (objective.Objective{}))
+	if r.o.Neighbours > 0 {
+		t.of.Neighbours = r.o.Neighbours
+	}
 	t.seen = make([][]observe.Observation, len(variants))
 	r.say("the forecast says in which order; a trial of up to %s chooses: left as it is, %s, in turns of %s", text.Duration(r.o.Budget),
 		text.Names(names), text.Duration(t.length))
@@ -514,6 +520,7 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 	if v == 0 {
 		bound = 0 // how long requests take there is what a bound is made of
 	}
+	waited := r.othersWaited()
 	seen, learned, late, err := r.watchTurn(ctx, watched, length, bound)
 	t.used += length
 	if err != nil {
@@ -522,7 +529,8 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 	if changed := r.limitChanged(seen, learned); changed != "" {
 		return trial.Measured{}, &NotMeasured{fmt.Errorf("%s: the trial is ended, and nothing was kept", changed)}
 	}
-	m := trial.Measured{Judged: r.sample(learned.Runs), Others: r.others(learned.Runs), Work: t.work(learned.Runs), Late: late}
+	m := trial.Measured{Judged: r.sample(learned.Runs), Others: r.others(learned.Runs), Work: t.work(learned.Runs), Late: late,
+		OthersWaitMS: waited()}
 	switch {
 	case late > 0:
 		m.Ended = fmt.Sprintf("stopped at once: a request took %s, and none more than %s when it was left",
@@ -540,7 +548,34 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 	return m, nil
 }
 
-// mostOfWork bounds the pools whose CPU time is a figure of a turn's work: with more of them chance finds one that seems to explain anything.
+// othersWaited begins to measure for how long the threads of other containers wait for a CPU. What it gives ends that: ms a second, of
+// all together; nil: it cannot be read.
+func (r *run) othersWaited() (end func() *float64) {
+	if r.env.Waited == nil {
+		return func() *float64 { return nil }
+	}
+	var others []string
+	for _, c := range r.o.All {
+		if own := r.o.Target.Group.Path; !cgroup.Below(c.Group.Path, own) && !cgroup.Below(own, c.Group.Path) {
+			others = append(others, c.Group.Path)
+		}
+	}
+	began, before := r.now(), r.env.Waited(others)
+	return func() *float64 {
+		after, lasted := r.env.Waited(others), r.now().Sub(began)
+		if before == nil || after == nil || lasted <= 0 {
+			return nil
+		}
+		sum := time.Duration(0)
+		for tid, waited := range after {
+			sum += max(0, waited-before[tid])
+		}
+		return new(ms(sum) / lasted.Seconds())
+	}
+}
+
+// mostOfWork bounds the pools whose CPU time is a figure of a turn's work: with more of them chance finds one that seems to explain
+// anything.
 const mostOfWork = 3
 
 // work is the CPU time per second of the pools that used most of it in the look before the trial.
@@ -591,7 +626,8 @@ const steadyUse = 1 - 1.0/ownPeriods
 // uses nearly all of its limit may live on it for minutes. "": it tells.
 func (t *turns) unsteady(v int, o observe.Observation) string {
 	limit, limited, _ := cgroup.Effective(t.r.own.Levels)
-	if v == 0 || t.candidates[v-1].Request.Period <= bandwidth.DefaultPeriod || !limited || o.UsedCPUs == nil || *o.UsedCPUs < steadyUse*limit {
+	if v == 0 || t.candidates[v-1].Request.Period <= bandwidth.DefaultPeriod || !limited || o.UsedCPUs == nil ||
+		*o.UsedCPUs < steadyUse*limit {
 		return ""
 	}
 	return fmt.Sprintf("not in its steady state: it used %.0f %% of its limit, and may live on the quota that writing a longer period gives",
@@ -686,6 +722,10 @@ func (t *turns) conclude(ctx context.Context) error {
 		r.res.StoppedAbove = r.above(r.res.Before)
 		return t.show(0)
 	}
+	if limit, limited, _ := cgroup.Effective(r.own.Levels); limited && used(r.res.Before) > nearLimit*limit {
+		why += fmt.Sprintf("; it uses %.0f %% of its limit%s", 100*used(r.res.Before)/limit, t.instead())
+		r.res.Why = why
+	}
 	r.plan = *t.candidates[v-1].Plan
 	r.res.Remedy = string(r.plan.Remedy)
 	done, err := apply.Apply(ctx, r.env.Apply, r.purpose(), r.plan.Changes)
@@ -706,6 +746,17 @@ func (t *turns) conclude(ctx context.Context) error {
 	}
 	r.tried()
 	return errors.Join(r.keep(ctx), t.show(v))
+}
+
+// nearLimit is the share of its limit from which on a container is told what more CPU would bring, whatever remedy it got.
+const nearLimit = 0.85
+
+// used is what figures say was used, in CPUs; 0: they do not say.
+func used(f *txn.Figures) float64 {
+	if f == nil || f.UsedCPUs == nil {
+		return 0
+	}
+	return *f.UsedCPUs
 }
 
 // longer says for how long remedies would have to be tried to tell; rounds: that many, 0: it cannot be foreseen.
@@ -768,7 +819,7 @@ func (t *turns) show(kept int) error {
 	for v := range t.seen {
 		measured := t.of.Row(v)
 		row := TrialRow{Name: t.name(v), Remedy: forecast.None, Parameters: map[string]string{}, P50Ms: measured.P50Ms,
-			P90Ms:  measured.P90Ms,
+			P90Ms: measured.P90Ms, OthersWaitMs: measured.OthersWaitMS,
 			Rounds: measured.Rounds, Requests: measured.Requests, Why: measured.Why, Kept: v == kept && v > 0 && r.res.Kept}
 		if v > 0 {
 			c := t.candidates[v-1]

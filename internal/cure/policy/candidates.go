@@ -101,7 +101,8 @@ func (c Candidate) Beside(others []Candidate) (next []Candidate) {
 }
 
 // FamilyOf is a remedy without its numbers: of those that differ by a number alone a trial begins with one. A burst in a long period is a
-// family of its own for each: which one is best depends on for how long demand is above the limit, and a recording of seconds does not tell.
+// family of its own for each: which one is best depends on for how long demand is above the limit, and a recording of seconds does not
+// tell.
 func FamilyOf(r forecast.Remedy) forecast.Remedy {
 	family := forecast.Remedy{Name: r.Name}
 	if r.Burst > 0 {

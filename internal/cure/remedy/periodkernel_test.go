@@ -26,9 +26,9 @@ func (w *watched) Write(c cgroup.Controller, path, file, value string) error {
 	return err
 }
 
-// However often remedies that keep the limit are written and undone, in whatever order, a container that takes all it gets has no more CPU time
-// than the kernel's own bound: a quota for each period that begins, each write beginning one, and a burst. No write in between lifts the
-// quota or grants more than the limit.
+// However often remedies that keep the limit are written and undone, in whatever order, a container that takes all it gets has no more
+// CPU time than the kernel's own bound: a quota for each period that begins, each write beginning one, and a burst. No write in between
+// lifts the quota or grants more than the limit.
 func TestPeriodsKeepTheLimitOnTheKernel(t *testing.T) {
 	require.EachCgroup(t, "the limits that are written")
 	const limit, states = 0.3, 12

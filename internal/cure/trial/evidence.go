@@ -35,7 +35,8 @@ type fitted struct {
 	squares float64
 }
 
-// fit fits values, logarithms by variant and turn (NaN: it does not count), and what is known of the work of each turn: figures in one order.
+// fit fits values, logarithms by variant and turn (NaN: it does not count), and what is known of the work of each turn: figures in one
+// order.
 func fit(values [][]float64, work [][][]float64) fitted {
 	f := fitted{mean: make([]float64, len(values)), turns: make([]int, len(values))}
 	figures := math.MaxInt

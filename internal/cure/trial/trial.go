@@ -50,6 +50,8 @@ type Measured struct {
 	Work []float64
 	// Neighbours are the containers whose CPUs shrank, before and in this turn.
 	Neighbours []verdict.Neighbour
+	// OthersWaitMS is for how long the threads of other containers waited for a CPU, in ms a second, all together; nil: not measured.
+	OthersWaitMS *float64
 	// Unsteady says why the turn does not show how the variant goes on, such as a quota that writing gave; "": it does.
 	Unsteady string
 	// Ended says why the turn was ended at once: the harm that it did; "": it was not.
@@ -72,13 +74,20 @@ type Trial struct {
 	turns    [][]turn // by variant
 	out      []string // why a variant is not tried again; "": it is
 	glances  []int    // short looks at a variant that were far worse
+	// Neighbours is the share by which other containers' threads may wait longer for a CPU than when it is left: a variant that makes them
+	// wait longer cannot win.
+	Neighbours float64
 }
+
+// DefaultNeighbours is the default of Trial.Neighbours, and leastWaitMS by how many ms a second others must wait longer to count: a
+// hundredth of a CPU.
+const DefaultNeighbours, leastWaitMS = 0.5, 10.0
 
 // New begins a trial. variants[0] is to leave it. quantile is judged, 0 to 1. promised: the user has an objective, above which no median
 // stands.
 func New(variants []Variant, quantile float64, promised bool) *Trial {
 	return &Trial{variants: variants, quantile: quantile, promised: promised, turns: make([][]turn, len(variants)),
-		out: make([]string, len(variants)), glances: make([]int, len(variants))}
+		out: make([]string, len(variants)), glances: make([]int, len(variants)), Neighbours: DefaultNeighbours}
 }
 
 // contenders are the variants that are tried further: those that are not out, and of those that had their turns leaving it and the
@@ -343,7 +352,7 @@ func (t *Trial) harms(v int) string {
 	if 2*turns > len(t.turns[v]) {
 		return "containers whose CPUs shrank are stopped longer or use less: " + text.Names(slices.Sorted(maps.Keys(all)))
 	}
-	if why := t.unsteadyTurns(v); why != "" {
+	if why := cmp.Or(t.unsteadyTurns(v), t.othersWait(v)); why != "" {
 		return why
 	}
 	if why := t.lifts(v, alpha/2); why != "" {
@@ -364,6 +373,25 @@ func (t *Trial) harms(v int) string {
 		}
 	}
 	return ""
+}
+
+// othersWait says that a variant makes others wait longer than they may; "": it does not, beyond what turns differ by themselves.
+func (t *Trial) othersWait(v int) string {
+	f := t.fit(func(m turn) float64 {
+		if m.OthersWaitMS == nil {
+			return math.NaN()
+		}
+		return math.Log(*m.OthersWaitMS + 1)
+	})
+	by, low, _, ok := f.ratio(v, 0, alpha)
+	if !ok || low <= 1 || by <= 1+t.Neighbours {
+		return ""
+	}
+	was, is := math.Exp(f.mean[0])-1, math.Exp(f.mean[v])-1
+	if is-was < leastWaitMS {
+		return ""
+	}
+	return fmt.Sprintf("others wait longer for a CPU: %.3g instead of %.3g ms/s", is, was)
 }
 
 // unsteadyTurns says why most turns of a variant do not show how it goes on; "": they do.
@@ -425,6 +453,8 @@ type Row struct {
 	Requests     int
 	// Others are the requests of other kinds, as Measured.Others has them.
 	Others []Other
+	// OthersWaitMS is the mean of Measured.OthersWaitMS; nil: it was not measured.
+	OthersWaitMS *float64
 	// Harm: the last turn was ended at once.
 	Harm bool
 	// Why says why it is not tried again, or cannot win; "": it was in the trial to the end.
@@ -447,6 +477,15 @@ func (t *Trial) Row(v int) Row {
 	}
 	if r.Why == "" {
 		r.Why = t.harms(v)
+	}
+	var waits []float64
+	for _, m := range t.turns[v] {
+		if m.OthersWaitMS != nil {
+			waits = append(waits, *m.OthersWaitMS)
+		}
+	}
+	if len(waits) > 0 {
+		r.OthersWaitMS = new(mean(waits))
 	}
 	for kind := range t.kinds() {
 		took := slices.Sorted(slices.Values(t.pooledOther(v, kind).TookMs))

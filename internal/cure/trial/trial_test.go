@@ -300,10 +300,14 @@ func TestTheForecastsWord(t *testing.T) {
 		leave, burst, narrow [4]float64
 		with, without        int // the choice where the forecast would choose the burst, and where it says nothing
 	}{
-		"lower, and within what rounds differ":    {[4]float64{40, 30, 36, 44}, [4]float64{25, 45, 30, 33}, [4]float64{60, 60, 60, 60}, 0, 0},
-		"another one is lower by chance":          {[4]float64{60, 62, 60, 61}, [4]float64{40, 41, 39, 40}, [4]float64{30, 44, 28, 38}, 1, 2},
-		"another one is lower in each round":      {[4]float64{60, 62, 60, 61}, [4]float64{40, 41, 39, 40}, [4]float64{30, 33, 29, 30}, 2, 2},
-		"it is not lower than leaving it, at all": {[4]float64{60, 60, 60, 60}, [4]float64{70, 60, 62, 65}, [4]float64{60, 80, 70, 60}, 0, 0},
+		"lower, and within what rounds differ": {[4]float64{40, 30, 36, 44},
+			[4]float64{25, 45, 30, 33}, [4]float64{60, 60, 60, 60}, 0, 0},
+		"another one is lower by chance": {[4]float64{60, 62, 60, 61},
+			[4]float64{40, 41, 39, 40}, [4]float64{30, 44, 28, 38}, 1, 2},
+		"another one is lower in each round": {[4]float64{60, 62, 60, 61},
+			[4]float64{40, 41, 39, 40}, [4]float64{30, 33, 29, 30}, 2, 2},
+		"it is not lower than leaving it, at all": {[4]float64{60, 60, 60, 60},
+			[4]float64{70, 60, 62, 65}, [4]float64{60, 80, 70, 60}, 0, 0},
 	} {
 		for _, expected := range []bool{true, false} {
 			trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: expected},
@@ -377,7 +381,8 @@ func TestRareWorkTakesNothingOut(t *testing.T) {
 	worked := compacted(0, 6000)
 	worked.CPUs = 0.9
 	late := Measured{Judged: exactly(100, 20), Ended: "a request took 457 ms", Late: 457 * time.Millisecond}
-	for name, first := range map[string]Measured{"a part": {Judged: compacted(1000, 3000)}, "a whole turn": {Judged: worked}, "late": late} {
+	for name, first := range map[string]Measured{
+		"a part": {Judged: compacted(1000, 3000)}, "a whole turn": {Judged: worked}, "late": late} {
 		left, burst := exactly(600, 60), exactly(600, 20)
 		left.CPUs, burst.CPUs = 0.5, 0.5
 		trial := three()
@@ -435,5 +440,47 @@ func TestWorkIsTakenOut(t *testing.T) {
 	}
 	if f := fit(values, [][][]float64{{{1}, {1}, {0}, {0}, {1}}, {{0}, {0}, {1}, {1}, {0}}}); f.work != nil {
 		t.Errorf("what explains nothing is taken out: %+v", f)
+	}
+}
+
+// What makes others wait for a CPU beyond the bound cannot win, where that is beyond what turns differ by themselves.
+func TestOthersWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		left, burst [4]float64
+		bound       float64
+		want        int
+	}{
+		"much longer":              {[4]float64{100, 110, 95, 100}, [4]float64{200, 210, 190, 220}, DefaultNeighbours, 0},
+		"within the bound":         {[4]float64{100, 110, 95, 100}, [4]float64{130, 120, 125, 130}, DefaultNeighbours, 1},
+		"the bound is wider":       {[4]float64{100, 110, 95, 100}, [4]float64{200, 210, 190, 220}, 2, 1},
+		"in one turn, which is it": {[4]float64{100, 20, 400, 100}, [4]float64{100, 30, 900, 100}, DefaultNeighbours, 1},
+		"too little to count":      {[4]float64{1, 1, 1, 1}, [4]float64{4, 4, 4, 4}, DefaultNeighbours, 1},
+	} {
+		trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
+		trial.Neighbours = c.bound
+		for round := range c.left {
+			trial.Add(0, Measured{Judged: exactly(600, 40), OthersWaitMS: &c.left[round]})
+			trial.Add(1, Measured{Judged: exactly(600, 10), OthersWaitMS: &c.burst[round]})
+		}
+		got := trial.Choice()
+		if got.Variant != c.want || c.want == 0 && !strings.Contains(trial.Row(1).Why, "others wait longer for a CPU") {
+			t.Errorf("%s: %+v, %s", name, got, trial.Row(1).Why)
+		}
+	}
+}
+
+// A turn that does not show how a variant goes on counts for nothing that is kept.
+func TestUnsteadyTurnsWinNothing(t *testing.T) {
+	trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1}}, 0.99, false)
+	for round := range 4 {
+		trial.Add(0, Measured{Judged: exactly(600, 40)})
+		one := Measured{Judged: exactly(600, 10)}
+		if round > 0 {
+			one.Unsteady = "not in its steady state"
+		}
+		trial.Add(1, one)
+	}
+	if c := trial.Choice(); c.Variant != 0 || trial.Row(1).Why != "not in its steady state" {
+		t.Errorf("%+v, %+v", c, trial.Row(1))
 	}
 }

@@ -7,8 +7,9 @@ package cgroup
 // v2 takes quota and period in one write. v1 takes one at a time, and the ratio between the two writes must neither
 // exceed the parent's nor fall below a child's. So the first write is the one that keeps the ratio between the old and
 // the new one. Where neither does (say 50/100 ms to 100/200 ms), it is the one after which the ratio is below both: a writer that is
-// held up in between gives away nothing. limitedBelow: a cgroup below has a quota, so that the kernel refuses a smaller ratio. Then the quota
-// is lifted between two writes, which the kernel always accepts, since the cgroup then inherits the parent's; those below keep theirs.
+// held up in between gives away nothing. limitedBelow: a cgroup below has a quota, so that the kernel refuses a smaller ratio. Then the
+// quota is lifted between two writes, which the kernel always accepts, since the cgroup then inherits the parent's; those below keep
+// theirs.
 func LimitWrites(v Version, cur, want Limit, limitedBelow bool) []FileValue {
 	var writes []FileValue
 	burst := FileValue{fileBurst, micros(want.Burst)}

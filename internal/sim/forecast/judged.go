@@ -85,7 +85,8 @@ func (m *maker) note(format string, args ...any) {
 }
 
 // judgeRequests judges the kind of requests that waits most, as explain tells it: by how many times as long as an unhindered request the
-// tail took in the recording. A forecast does not decide it, since it may be wrong. Where none waits it is the kind with most requests. A kind with too few for a turn of a trial is judged only where all have.
+// tail took in the recording. A forecast does not decide it, since it may be wrong. Where none waits it is the kind with most requests.
+// A kind with too few for a turn of a trial is judged only where all have.
 //
 // Worked example: 432 health checks take 2 ms unhindered, and their p95 is 9 ms; 96 inferences 400, and 900 ms: the health checks are
 // judged.

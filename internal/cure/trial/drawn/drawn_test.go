@@ -42,8 +42,8 @@ var effects = []struct {
 }{{"none does anything", []float64{1, 1, 1, 1, 1}}, {"one halves stops, one lengthens them", []float64{1, 0.5, 1, 1.5, 1}},
 	{"one takes four fifths off", []float64{1, 0.2, 1, 2, 1}}, {"all are worse", []float64{1, 1.2, 1.5, 2, 1.2}}}
 
-// counts are the outcomes of trials. A wrong keep is of a remedy that shortens no stop; a wrong "nothing is better" has a remedy with which the
-// judged quantile is below three quarters.
+// counts are the outcomes of trials. A wrong keep is of a remedy that shortens no stop; a wrong "nothing is better" has a remedy with
+// which the judged quantile is below three quarters.
 type counts struct{ trials, kept, wrongKept, none, wrongNone, cannotTell int }
 
 func (c *counts) add(o counts) {
@@ -104,8 +104,9 @@ func TestSeldomWrong(t *testing.T) {
 	if !*update {
 		return
 	}
-	page += fmt.Sprintf("| **all %d** | | | %d | %d (%.1f %%) | %d | %d (%.1f %%) | %d |\n", all.trials, all.kept, all.wrongKept,
-		100*float64(all.wrongKept)/float64(all.trials), all.none, all.wrongNone, 100*float64(all.wrongNone)/float64(all.trials), all.cannotTell)
+	share := func(n int) string { return fmt.Sprintf("%d (%.1f %%)", n, 100*float64(n)/float64(all.trials)) }
+	page += fmt.Sprintf("| **all %d** | | | %d | %s | %d | %s | %d |\n", all.trials, all.kept, share(all.wrongKept), all.none,
+		share(all.wrongNone), all.cannotTell)
 	text, err := os.ReadFile(pageName)
 	if err != nil {
 		t.Fatal(err)

@@ -33,6 +33,12 @@ func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 		{Column: table.Column{Name: "p90 ms", Right: true, Spare: 3}, Text: func(r fix.TrialRow) string { return milliseconds(r.P90Ms) }},
 		{Column: table.Column{Name: "forecast", Right: true, Spare: 1},
 			Text: func(r fix.TrialRow) string { return milliseconds(r.ForecastMs) }},
+		{Column: table.Column{Name: "others wait", Right: true, Spare: 6}, Text: func(r fix.TrialRow) string {
+			if r.OthersWaitMs == nil {
+				return figure.Missing
+			}
+			return text.Milliseconds(*r.OthersWaitMs) + " ms/s"
+		}},
 		{Column: table.Column{Name: "rounds", Right: true, Spare: 4}, Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Rounds) }},
 		{Column: table.Column{Name: "requests", Right: true, Spare: 5},
 			Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Requests) }},

@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+)
+
+const (
+	// watchedFor is over how long stops are summed up before they are compared with those before the remedy.
+	watchedFor = 10 * time.Minute
+	// longerStopped is by how much of the time a container must be stopped longer than before to be worse off, at the least that it can be
+	// now against the most that it was.
+	longerStopped = 0.01
+)
+
+// watch sums up the stops of a container with a remedy.
+type watch struct {
+	id            string // of the transaction
+	stopped, over time.Duration
+	used          float64 // CPU-seconds
+}
+
+// worse is a remedy in force with which its container is stopped longer than before.
+type worse struct {
+	held    *txn.InForce
+	after   txn.Figures
+	because string
+}
+
+// worsened are the agent's own remedies, kept after a verdict, with which containers were stopped for longer in the last ten minutes than before.
+// A longer period keeps requests from stops as long as demand stays below the limit, and makes each stop longer where it does not: a
+// load that grows turns the remedy into a harm.
+func (c *chooser) worsened(observations []observe.Observation, inForce map[string]*txn.InForce) (all []worse) {
+	next := map[string]*watch{}
+	for i := range observations {
+		o := &observations[i]
+		path := o.Container.Group.Path
+		held := inForce[path]
+		if held == nil || held.By != c.by || held.Trial != nil || held.Outcome == nil || held.Outcome.Before == nil ||
+			held.Outcome.Before.StoppedPerSecondHigh == nil || o.StoppedLow == nil || o.UsedCPUs == nil {
+			continue
+		}
+		w := c.watches[path]
+		if w == nil || w.id != held.ID {
+			w = &watch{id: held.ID}
+		}
+		w.stopped, w.over, w.used = w.stopped+*o.StoppedLow, w.over+o.Window, w.used+*o.UsedCPUs*o.Window.Seconds()
+		if w.over < watchedFor {
+			next[path] = w
+			continue
+		}
+		was, is := *held.Outcome.Before.StoppedPerSecondHigh, w.stopped.Seconds()/w.over.Seconds()
+		if is <= was+longerStopped {
+			continue // it is watched anew
+		}
+		all = append(all, worse{held, txn.Figures{StoppedPerSecondLow: &is, UsedCPUs: new(w.used / w.over.Seconds())},
+			fmt.Sprintf("stopped for %.0f ms/s over %s, and for at most %.0f before it", 1000*is, text.Duration(w.over.Round(time.Second)), 1000*was)})
+	}
+	c.watches = next
+	return all
+}
+
+// undoWorse takes back what makes its container worse off than before, and says so in the journal. It is tried again after a while, as what
+// did not help.
+func (a *agent) undoWorse(ctx context.Context, c *chooser, all []worse) {
+	for _, w := range all {
+		log := a.Log.With("container", text.Sanitize(w.held.Name, 128), "remedy", w.held.Remedy, "transaction", w.held.ID, "why", w.because)
+		err := apply.Record(a.Env, w.held.ID, txn.Outcome{Verdict: verdict.Worse, Before: w.held.Outcome.Before, After: &w.after,
+			Note: w.because})
+		if err != nil {
+			log.Warn("what came of a remedy could not be recorded", "error", err)
+		}
+		if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{w.held.ID}}); err != nil {
+			log.Error("a remedy that harms could not be undone", "error", err)
+			continue
+		}
+		log.Warn("undone: it is stopped longer with its remedy than before")
+		c.tried(w.held.Target, time.Now(), retryAfter)
+	}
+}

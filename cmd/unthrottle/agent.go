@@ -124,7 +124,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 		Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin, Direct: direct, Answers: c.answers,
 		AnswersUID: c.answersUID, Pods: c.pods, Listeners: c.listeners,
 		Fix: func(latencies slo.Source) fix.Env {
-			return hostEnv(ctx, h, env, &w, latencies, nil)
+			return hostEnv(ctx, h, env, &w, latencies, nil, nil)
 		},
 		List: func() ([]container.Container, error) { return list(h, "") },
 		Facts: func(ctx context.Context, containers []container.Container, used map[string]float64) (hoststate.Facts, error) {

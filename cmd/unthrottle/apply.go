@@ -212,7 +212,7 @@ func newApply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := runFix(cmd, &w, args[0], fix.Apply, o, latencies)
+			result, err := runFix(cmd, &w, new(looking), args[0], fix.Apply, o, latencies)
 			if mems && err == nil && !dryRun && result.Kept {
 				err = followMems(cmd, &w, args[0], &result)
 			}

@@ -209,7 +209,7 @@ func forecastOf(ctx context.Context, name string, live bool) (*forecast.Forecast
 	if err != nil {
 		return nil, err
 	}
-	return policy.Forecast(load, nil, schedExt().Can, replaysWithin(ctx, live))
+	return policy.Forecast(load, nil, schedExt().Can, replays(ctx, live))
 }
 
 // judged sets the exit code, against the bound if there is one.
@@ -250,7 +250,9 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 	if err != nil {
 		return e, nil, nil, orFile(target, err)
 	}
-	o := live.Options{Host: h, Root: infile.Root("/"), Target: c, Others: live.Others(c, containers), For: f.length, AskJVM: f.ask}
+	var look looking
+	o := live.Options{Host: h, Probe: &probe.Kept{Around: look.load}, Root: infile.Root("/"),
+		Target: c, Others: live.Others(c, containers), For: f.length, AskJVM: f.ask}
 	how := progress.Plain
 	if terminal.FullScreen(os.Stderr) {
 		how = progress.Terminal
@@ -258,6 +260,7 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 	line := progress.NewRecording(os.Stderr, how, c.Name, f.length, waitsForCPU())
 	o.Doing, o.Began = line.Doing, line.Began
 	defer line.Done()
+	defer o.Probe.Close()
 	var file *outfile.File
 	if record != "" {
 		// Begun before the recording: a file that cannot be written is an error now.

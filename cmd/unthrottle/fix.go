@@ -131,13 +131,14 @@ effect could not be measured, and nothing stays in force.`,
 			if err != nil {
 				return err
 			}
-			result, err := runFix(cmd, &w, args[0], fix.Run, o, latencies)
+			var look looking
+			result, err := runFix(cmd, &w, &look, args[0], fix.Run, o, latencies)
 			if few := new(fix.TooFewLatencies); errors.As(err, &few) {
 				if line := afterTooFew(cmd, args, few); line != "" {
 					err = fmt.Errorf("%w; type: %s", err, line)
 				}
 			}
-			ended := showFix(cmd, result, err, out)
+			ended := showFix(cmd, result, &look, err, out)
 			switch {
 			case err != nil:
 			case dryRun && result.Proposal.Plan != nil:
@@ -177,7 +178,7 @@ const leastBudget, mostBudget = 30 * time.Second, fix.LongestBudget
 const maxTries = 8
 
 // runFix resolves the target and puts this host behind fix.Run.
-func runFix(cmd *cobra.Command, w *writeFlags, target string,
+func runFix(cmd *cobra.Command, w *writeFlags, look *looking, target string,
 	do func(context.Context, fix.Env, fix.Options) (fix.Result, error), o fix.Options, latencies slo.Source) (fix.Result, error) {
 	ctx := cmd.Context()
 	h, err := openCgroups()
@@ -199,9 +200,9 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string,
 		}
 	}
 	o.Say = func(text string) { say("%s", text) }
-	var kept probe.Kept
+	kept := probe.Kept{Around: look.load}
 	defer kept.Close()
-	return do(ctx, hostEnv(ctx, h, env, w, latencies, &kept), o)
+	return do(ctx, hostEnv(ctx, h, env, w, latencies, &kept, look), o)
 }
 
 // withTarget adds a target to the list of containers where it is none of them but has some below it. These then are the
@@ -215,8 +216,10 @@ func withTarget(containers []container.Container, target container.Container) []
 	return append(others, target)
 }
 
-// hostEnv connects package fix to this host. kept records; nil: each recording has a probe of its own.
-func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source, kept *probe.Kept) fix.Env {
+// hostEnv connects package fix to this host. kept records; nil: each recording has a probe of its own. look gives way as a whole process;
+// nil: this process has other work.
+func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source, kept *probe.Kept,
+	look *looking) fix.Env {
 	return fix.Env{
 		Apply: env,
 		Observe: func(ctx context.Context, containers []container.Container, window time.Duration) ([]observe.Observation, error) {
@@ -236,10 +239,13 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 			return host.LearnUntil(ctx, target, length, bound)
 		},
 		Each: func() func(n int, do func(i int) error) error {
-			within := replaysWithin(ctx, true)
+			run := within(ctx)
+			if look != nil {
+				run = look.replays(ctx)
+			}
 			return func(n int, do func(i int) error) error {
 				defer slowly("forecasting")()
-				return within(n, do)
+				return run(n, do)
 			}
 		},
 		Waited:    func(paths []string) map[int]time.Duration { return waitedIn(h, paths) },
@@ -259,7 +265,7 @@ func learning(h *cgroup.Host, target container.Container, length time.Duration, 
 	return learn.Host{Cgroups: h, Root: infile.Root("/"), All: containers, Doing: line.Doing, Began: line.Began, Probe: kept}, line.Done
 }
 
-func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) error {
+func showFix(cmd *cobra.Command, result fix.Result, look *looking, failure error, out output) error {
 	if errors.As(failure, new(*fix.NotMeasured)) && !result.Kept {
 		failure = exitWith{exitNotMeasurable, failure}
 	}
@@ -268,9 +274,9 @@ func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) e
 	}
 	var err error
 	if out.json() {
-		err = view.JSON(cmd.OutOrStdout(), result)
+		err = view.JSON(cmd.OutOrStdout(), result, look.cost())
 	} else {
-		err = view.Write(cmd.OutOrStdout(), result, outStyle())
+		err = view.Write(cmd.OutOrStdout(), result, look.cost(), outStyle())
 	}
 	if failure != nil || err != nil {
 		return errors.Join(failure, err)

@@ -42,7 +42,7 @@ func TestFixExitCodes(t *testing.T) {
 	} {
 		cmd := newFix()
 		cmd.SetOut(io.Discard)
-		if got := exitCode(showFix(cmd, tc.result, tc.err, output{}), false); got != tc.want {
+		if got := exitCode(showFix(cmd, tc.result, new(looking), tc.err, output{}), false); got != tc.want {
 			t.Errorf("%s: exit code %d, want %d", name, got, tc.want)
 		}
 	}

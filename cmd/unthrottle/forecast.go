@@ -77,7 +77,7 @@ It is marked, and 'fix' would choose it too.`,
 				return err
 			}
 			done := slowly("forecasting")
-			f.o.Each = replaysWithin(cmd.Context(), !isFile(args[0]))
+			f.o.Each = replays(cmd.Context(), !isFile(args[0]))
 			made, err := forecast.Make(l, f.o)
 			done()
 			switch unknown := new(forecast.UnknownPool); {
@@ -175,7 +175,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		var made *forecast.Forecast
 		if err == nil {
 			done := slowly("forecasting " + text.Sanitize(c.Name, 60))
-			f.o.Each = replaysWithin(ctx, true)
+			f.o.Each = replays(ctx, true)
 			made, err = forecast.Make(l, f.o)
 			done()
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,22 +9,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
-	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/progress"
 )
-
-// liveForecast is how long the forecast of a container may take that was just recorded: a user waits for it. One of a
-// file has no bound, so that its result does not depend on the host.
-const liveForecast = 30 * time.Second
-
-// replaysWithin gives a forecast of a container its time, from now on.
-func replaysWithin(ctx context.Context, live bool) func(n int, do func(i int) error) error {
-	if live {
-		return parallel.Within(ctx, liveForecast)
-	}
-	return parallel.OnAllCores(ctx)
-}
 
 // slowly says every few seconds on standard error that a step goes on which is short on most hosts, and whether it waits
 // for a CPU; done ends it.
@@ -33,20 +19,29 @@ func slowly(what string) (done func()) {
 	return progress.NewSlow(os.Stderr, what, waitsForCPU()).Done
 }
 
-// waitsForCPU returns a function that says whether this process waited more for a CPU than it ran, from now on; "": it did
-// not, or the kernel does not tell.
+// waitsForCPU returns a function that says whether this process waited more for a CPU than it ran, from now on, because of others; "": it
+// did not, or the kernel does not tell.
 func waitsForCPU() func() string {
 	ranBefore, waitedBefore, err := scheduled()
+	hostBefore, errHost := procfs.ReadStat(os.DirFS("/proc"))
 	return func() string {
 		ran, waited, again := scheduled()
-		ran, waited = ran-ranBefore, waited-waitedBefore
-		if errors.Join(err, again) != nil || waited <= ran {
+		host, againHost := procfs.ReadStat(os.DirFS("/proc"))
+		if errors.Join(err, again, errHost, againHost) != nil {
 			return ""
 		}
-		return fmt.Sprintf("other work fills the CPUs, and unthrottle got %s of CPU time; started as 'chrt --rr 1 "+
-			"unthrottle ...' it goes first",
-			text.Duration(ran))
+		return whyLate(ran-ranBefore, waited-waitedBefore, host.Total.Since(hostBefore.Total).Busy())
 	}
+}
+
+// whyLate says that other work fills the CPUs, where this process waited more for them than it ran, and they were busy with others for
+// more time than with it: threads of this process wait for each other too, and that is nobody's fault.
+func whyLate(ran, waited, busy time.Duration) string {
+	if waited <= ran || busy-ran <= ran {
+		return ""
+	}
+	return fmt.Sprintf("other work fills the CPUs, and unthrottle got %s of CPU time; started as 'chrt --rr 1 unthrottle ...' it goes first",
+		text.Duration(ran))
 }
 
 // scheduled returns for how long the threads of this process ran and waited for a CPU.

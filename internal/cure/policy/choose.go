@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/incode"
@@ -372,25 +373,51 @@ func (c *choice) lowest() {
 			c.out.Write = incode.Of(c.f.Languages)
 			what = "a change of the program would: " + c.name(row)
 		}
-		c.answer(AnswerSetting, row, fmt.Sprintf("no remedy at the same CPU shortens %s; %s", c.judged(c.none), what))
+		c.answer(AnswerSetting, row, fmt.Sprintf("%s; %s", c.noneShortens(c.judged(c.none)), what))
 		return
 	}
 	if all := c.rows(helps(false), c.byCPUs); len(all) > 0 {
-		c.recommend(all, false, fmt.Sprintf("no remedy at the same CPU shortens it; %s: %s%s", c.name(all[0]),
-			c.latencies(all[0]), c.price(all[0])))
+		c.recommend(all, false, fmt.Sprintf("%s; %s: %s%s", c.noneShortens("it"), c.name(all[0]), c.latencies(all[0]), c.price(all[0])))
 		return
 	}
 	what := "no remedy"
-	if c.refusedHelp() {
+	if c.refusedHelp(func(int) bool { return true }) {
 		what = "no remedy that can be done here"
 	}
 	c.answer(AnswerLeave, -1, fmt.Sprintf("%s shortens %s by more than a tenth", what, c.judged(c.none)))
 }
 
-// refusedHelp tells whether a row that this host refuses would be worth a change.
-func (c *choice) refusedHelp() bool {
+// noneShortens says that no remedy at the same CPU shortens a latency, and in which sense where one would.
+func (c *choice) noneShortens(latency string) string {
+	switch {
+	case c.refusedHelp(c.may):
+		return "no remedy at the same CPU that can be done here shortens " + latency
+	case len(c.rows(func(i int) bool { return c.may(i) && c.helps(c.f.Rows[i].Judged) }, c.byLatency)) > 0:
+		return "no remedy at the same CPU shortens " + latency + " without harm to others"
+	}
+	return "no remedy at the same CPU shortens " + latency
+}
+
+// tooDark names the remedies that keep the limit, were not tried, and whose forecasts can be too dark; "": there are none, or a trial
+// follows anyhow. Where long runs shared a pool or pod, narrow was forecast at 78 and 99 ms, and 18.6 and 31 ms came.
+func (c *choice) tooDark() string {
+	var names []string
+	for _, name := range []string{forecast.Narrow, forecast.Period} {
+		if len(c.rows(func(i int) bool { return c.may(i) && c.f.Rows[i].Remedy.Name == name }, c.byLatency)) > 0 {
+			names = append(names, name)
+		}
+	}
+	if c.t.Trial || len(names) == 0 {
+		return ""
+	}
+	return "; forecasts of " + strings.Join(names, " and ") + " can be too dark where long runs share the pool or pod: 'unthrottle fix' tries what " +
+		"keeps the limit first"
+}
+
+// refusedHelp tells whether a row that this host refuses, and that passes, would be worth a change.
+func (c *choice) refusedHelp(pass func(i int) bool) bool {
 	for i := range c.t.Refused {
-		if r := &c.f.Rows[i]; r.HostLoad == 0 && c.helps(r.Judged) {
+		if r := &c.f.Rows[i]; r.HostLoad == 0 && pass(i) && c.helps(r.Judged) {
 			return true
 		}
 	}
@@ -426,6 +453,9 @@ func (c *choice) recommend(all []int, granted bool, why string) {
 	c.out.Certain = row.JudgedRange != nil && c.none.Judged != nil && row.JudgedRange.High <= *c.none.Judged
 	if !c.out.Certain {
 		c.out.Why += uncertain(row)
+	}
+	if !granted {
+		c.out.Why += c.tooDark()
 	}
 	if i := c.setting(); i >= 0 && *c.f.Rows[i].Judged < *row.Judged {
 		what := "modelled, a setting of the service"

@@ -87,6 +87,10 @@ func narrow(ms float64, limit float64) forecast.Row {
 	return row(forecast.Remedy{Name: forecast.Narrow}, ms, limit)
 }
 
+func period(ms float64, limit float64) forecast.Row {
+	return row(forecast.Remedy{Name: forecast.Period, Period: 10 * time.Millisecond}, ms, limit)
+}
+
 func pin(ms float64, cpus int) forecast.Row {
 	return row(forecast.Remedy{Name: forecast.Pin, CPUs: cpus}, ms, float64(cpus))
 }
@@ -140,6 +144,17 @@ func TestChoose(t *testing.T) {
 		{"less than half a millisecond is nothing", made(1, none(0.6, 1), burst(0.2, 1)), nil, Terms{}, AnswerLeave, "", false, ""},
 		{"only more CPU helps: the least of it", made(1, none(90, 1), pin(95, 1), raise(40, 1.5, 1), raise(5, 2, 1),
 			weight(4)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 1.5 CPUs, 0.5 more than the limit"},
+		{"what would help at the same CPU cannot be done here", made(1, none(73, 1), narrow(39, 1), raise(5, 2, 1)), nil,
+			Terms{Refused: map[int]string{1: "no sched_ext"}}, AnswerMoreCPU, forecast.Raise, true,
+			"no remedy at the same CPU that can be done here shortens it"},
+		{"what would help at the same CPU harms others",
+			twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1400), others(raise(5, 2, 1), 900))), nil,
+			Terms{}, AnswerMoreCPU, forecast.Raise, true, "no remedy at the same CPU shortens it without harm to others"},
+		{"what was not tried may help all the same", made(1, none(90, 1), narrow(99, 1), period(95, 1), raise(5, 2, 1)), nil,
+			Terms{}, AnswerMoreCPU, forecast.Raise, true, "forecasts of narrow and period can be too dark where long runs share the pool or pod: " +
+				"'unthrottle fix' tries what keeps the limit first"},
+		{"what was tried is not named", made(1, none(90, 1), narrow(99, 1), raise(5, 2, 1)), nil,
+			Terms{Tried: map[int]string{1: "worse"}}, AnswerMoreCPU, forecast.Raise, true, "it grants 2 CPUs, 1 more than the limit"},
 		{"raise may be: it is the best", made(1, none(90, 1), burst(60, 1), raise(5, 2, 1)), nil, mayRaise,
 			AnswerRemedy, forecast.Raise, true, ""},
 		{"a smaller pool is the only help", made(1, none(90, 1), burst(89, 1), pools(20, 1), raise(5, 2, 1)), nil,

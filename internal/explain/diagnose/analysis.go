@@ -64,7 +64,7 @@ const sampleEvery = int64(10 * time.Millisecond)
 func New(h recording.Header, o Options, beside ...schedule.Watcher) *Analysis {
 	o.complete()
 	a := &Analysis{
-		h: h, o: o, pools: newPoolTable(), owners: newOwnerTable(), starting: newStarting(h.Target.AgeNS),
+		h: h, o: o, pools: newPoolTable(), owners: newOwnerTable(h.Recorder), starting: newStarting(h.Target.AgeNS),
 	}
 	a.levels, a.limits = newLevels(&h), recording.NewLimitWatch(&h)
 	if a.limit = a.levels.limit(); a.limit != nil {

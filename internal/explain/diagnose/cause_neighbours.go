@@ -36,19 +36,19 @@ func (recorded *figures) late() bool {
 }
 
 // waitingForOthers is the waiting for CPUs that others held. Clients of the container are not among them: they run by
-// turns with it, and would have no work without it.
+// turns with it, and would have no work without it. Nor is the recorder.
 func (recorded *figures) waitingForOthers() int64 {
 	return recorded.waitingForNeighbours() + recorded.waiting[byHost] + recorded.waiting[bySteal]
 }
 
 func (recorded *figures) waitingForNeighbours() int64 {
-	return max(0, recorded.waiting[byNeighbour]-recorded.clients)
+	return max(0, recorded.waiting[byNeighbour]-recorded.blameless)
 }
 
-// neighbour is the neighbour for which the container waited longest, no client of it; nil: there is none.
+// neighbour is the neighbour for which the container waited longest, no client of it and not this program; nil: there is none.
 func (recorded *figures) neighbour() *NeighbourUse {
 	for i := range recorded.neighbours {
-		if n := &recorded.neighbours[i]; n.Waited > 0 && !n.Client {
+		if n := &recorded.neighbours[i]; n.Waited > 0 && !n.Client && !n.Recorder {
 			return n
 		}
 	}

@@ -406,6 +406,30 @@ func TestUnexplainedStopsAreRanked(t *testing.T) {
 	}
 }
 
+// What made the recording is named as itself, and is no neighbour to blame.
+func TestRecorderIsNotBlamed(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		s := rt.New(2)
+		w := s.Threads("worker", 2)
+		r := s.Recorder()
+		s.Repeat(100, 10*ms, func(at time.Duration) {
+			s.Work(at, 4*ms, w...)
+			s.Occupy(at, at+2*ms, 0, r)
+			s.Occupy(at, at+2*ms, 1, r)
+		})
+		if !known {
+			s.Header().Recorder = 0
+		}
+		e := explain(s.Run(time.Second))
+		if (e.Cause == diagnose.Neighbours) == known {
+			t.Errorf("known %v: %s: %s", known, e.Cause, e.Verdict)
+		}
+		if len(e.Neighbours) != 1 || e.Neighbours[0].Recorder != known || e.Neighbours[0].Waited < 300*ms {
+			t.Errorf("known %v: %+v", known, e.Neighbours)
+		}
+	}
+}
+
 // A real-time thread that does not run is not told as neighbours' doing.
 func TestRealtimeLimit(t *testing.T) {
 	s := besideNeighbours(4 * ms)

@@ -218,8 +218,9 @@ type NeighbourUse struct {
 	// Waited is the thread time for which the container waited while this owner held the CPU.
 	Waited time.Duration
 	CPU    time.Duration // on the CPUs that the container may use
-	// Client says that it wakes the container's threads and runs by turns with them.
-	Client bool
+	// Client says that it wakes the container's threads and runs by turns with them, Recorder that it is unthrottle, which made the
+	// recording: without it there would be none of this waiting.
+	Client, Recorder bool
 	// Throttled says that the neighbour is throttled itself, Toggling that it swings between many CPUs and
 	// none; nil: unknown.
 	Throttled, Toggling *bool

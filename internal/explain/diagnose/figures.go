@@ -56,7 +56,7 @@ type figures struct {
 	pools      []*pool // most CPU time in throttled periods first, then most CPU time
 	track      int     // index for pool.throttled
 	neighbours []NeighbourUse
-	clients    int64     // thread time of waiting while clients of the container held the CPUs
+	blameless  int64     // thread time of waiting while clients of the container or the recorder held the CPUs
 	ancestor   *level    // the one that held it back longest; nil: none did
 	siblings   []sibling // under that
 	kernelTime float64   // share of the container's CPU time in the kernel; -1: unknown
@@ -81,7 +81,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		stoppedIntervals: a.stoppedIntervals.count,
 		ownStopped:       a.levels.ownTime, ancestorStopped: a.levels.ancestors,
 		insideStopped: a.levels.insideTime, frozen: a.h.Target.Frozen && f.Frozen, longestIdleHeld: a.idleHeld.longest,
-		neighbours: a.owners.neighbours(f, a.now), clients: a.owners.clientsWaited(), kernelTime: -1, lost: max(f.LostEvents, a.lost),
+		neighbours: a.owners.neighbours(f, a.now), blameless: a.owners.blamelessWaited(), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
 	if own, ok := a.levels.all[0].Limit(); ok {
 		recorded.ownLimit, recorded.belowOwn = own, a.wantedWithin(own)

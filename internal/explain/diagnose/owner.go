@@ -27,7 +27,8 @@ type owner struct {
 	waited int64 // thread time for which it made the container wait
 	// waitedWall is the wall time of that, counted up to waitedAt.
 	waitedWall, waitedAt int64
-	wakes                int // of the container's threads
+	wakes                int  // of the container's threads
+	recorder             bool // it made the recording
 
 	width timeHistogram
 	at    int64 // the time up to which width is counted
@@ -40,10 +41,12 @@ type owner struct {
 type ownerTable struct {
 	all    []*owner
 	number map[uint32]int
+	// recorder is the process that recorded; 0: not known.
+	recorder uint32
 }
 
-func newOwnerTable() ownerTable {
-	t := ownerTable{number: map[uint32]int{}}
+func newOwnerTable(recorder uint32) ownerTable {
+	t := ownerTable{number: map[uint32]int{}, recorder: recorder}
 	for i, o := range []owner{
 		{kind: recording.OwnerIdle, name: "idle"}, {kind: recording.OwnerKernel, name: "kernel"},
 		{kind: recording.OwnerRoot, name: "root"},
@@ -88,6 +91,7 @@ func (t *ownerTable) define(e *recording.Event) {
 	}
 	o.name = text.Sanitize(e.Text, 0)
 	o.cgroup = e.Cgroup
+	o.recorder = e.OwnerKind == recording.OwnerProcess && e.TGID != 0 && e.TGID == t.recorder
 }
 
 func (o *owner) count(now int64) {
@@ -158,10 +162,13 @@ func (t *ownerTable) client(o *owner) bool {
 		float64(o.wakes) >= clientShare*float64(all) && o.cpu <= clientTurn*int64(o.wakes)
 }
 
-// clientsWaited is the thread time for which the container waited while clients held the CPUs.
-func (t *ownerTable) clientsWaited() (sum int64) {
+// blameless reports whether waiting for an owner is no finding: it is a client, or there would be none without a recording.
+func (t *ownerTable) blameless(o *owner) bool { return o.recorder || t.client(o) }
+
+// blamelessWaited is the thread time for which the container waited while such owners held the CPUs.
+func (t *ownerTable) blamelessWaited() (sum int64) {
 	for _, o := range t.all {
-		if t.client(o) {
+		if t.blameless(o) {
 			sum += o.waited
 		}
 	}
@@ -183,7 +190,7 @@ func (t *ownerTable) neighbours(f *recording.Footer, now int64) []NeighbourUse {
 			continue
 		}
 		o.count(now)
-		u := NeighbourUse{Name: o.name, Waited: span(o.waited), CPU: span(o.cpu), Client: t.client(o)}
+		u := NeighbourUse{Name: o.name, Waited: span(o.waited), CPU: span(o.cpu), Client: t.client(o), Recorder: o.recorder}
 		if o.kind == recording.OwnerContainer || o.kind == recording.OwnerProcess {
 			u.Toggling = new(o.toggles(now))
 		}

@@ -52,18 +52,18 @@ func (o *owner) madeWait(now, d int64) {
 	}
 }
 
-// behindOthers is the wall time of waiting for CPUs that others held. Where clients are among them it is a bound: at most
+// behindOthers is the wall time of waiting for CPUs that others held. Where blameless ones are among them it is a bound: at most
 // the sum over the others, whose times overlap.
 func (a *Analysis) behindOthers() int64 {
-	sum, clients := int64(0), false
+	sum, blameless := int64(0), false
 	for _, o := range a.owners.all {
-		if a.owners.client(o) {
-			clients = true
+		if a.owners.blameless(o) {
+			blameless = true
 		} else {
 			sum += o.waitedWall
 		}
 	}
-	if !clients {
+	if !blameless {
 		return a.behind.others
 	}
 	return min(a.behind.others, sum)

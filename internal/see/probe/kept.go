@@ -2,14 +2,23 @@ package probe
 
 // Kept is a probe that is opened for the first of several recordings, one after the other, and stays for the next ones: loading
 // its programs takes longer than a short recording on a busy host. The zero value is ready; it is for one goroutine at a time.
-type Kept struct{ probe *Probe }
+type Kept struct {
+	// Around runs the loading, so that the caller can give it a weight and measure it; nil: it runs as it is.
+	Around func(load func())
+	probe  *Probe
+}
 
 // Open returns the probe that is open, or opens one. The errors are those of Open.
-func (k *Kept) Open(o Options) (*Probe, error) {
+func (k *Kept) Open(o Options) (p *Probe, err error) {
 	if k.probe != nil {
 		return k.probe, nil
 	}
-	p, err := Open(o)
+	load := func() { p, err = Open(o) }
+	if k.Around != nil {
+		k.Around(load)
+	} else {
+		load()
+	}
 	if err == nil {
 		k.probe = p
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -252,7 +255,7 @@ func (r *recorder) startState() (recording.Header, error) {
 	h := recording.Header{
 		Version:  recording.Version,
 		Target:   recording.Target{Path: r.o.Target.Path, ID: r.o.Target.ID, Name: r.o.Target.Name},
-		Features: features,
+		Features: features, Recorder: p.process(),
 	}
 	if r.before, err = r.snapshot(); err != nil {
 		return h, err
@@ -266,6 +269,19 @@ func (r *recorder) startState() (recording.Header, error) {
 		r.notMeasured = append(r.notMeasured, fmt.Sprintf("CPUs online: %v", err))
 	}
 	return h, nil
+}
+
+// process is the number of this process in the events: that of the root's PID namespace, whose /proc the probe reads. 0: not known.
+func (p *Probe) process() uint32 {
+	self, err := os.Readlink(filepath.Join(p.options.Proc, "self"))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.ParseUint(self, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(pid)
 }
 
 // container returns the container of a slot number + 1.

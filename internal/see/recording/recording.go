@@ -29,6 +29,8 @@ type Header struct {
 	Threads   []Thread  `json:"threads"`
 	Processes []Process `json:"processes"`
 	Features  Features  `json:"features"`
+	// Recorder is the process that recorded (TGID of its Define); 0: not known, or a recording before 2026-11-29.
+	Recorder uint32 `json:"recorder,omitempty"`
 	// NotMeasured says what could not be measured and why, "steal: ...".
 	NotMeasured []string `json:"not_measured,omitempty"`
 }

@@ -13,7 +13,9 @@ import (
 func TestWithhold(t *testing.T) {
 	all := golden()
 	all.Events = slices.Insert(all.Events, 2,
-		recording.Event{AtNS: 10, Kind: recording.Define, Owner: 4, OwnerKind: recording.OwnerProcess, Text: "batch-agent", TGID: 77})
+		recording.Event{AtNS: 10, Kind: recording.Define, Owner: 4, OwnerKind: recording.OwnerProcess, Text: "batch-agent", TGID: 77},
+		recording.Event{AtNS: 10, Kind: recording.Define, Owner: 5, OwnerKind: recording.OwnerProcess, Text: "unthrottle", TGID: 78})
+	all.Header.Recorder = 78 // is told: its readers have that program too
 	var out bytes.Buffer
 	if err := recording.Withhold(bytes.NewReader(written(t, all)), &out); err != nil {
 		t.Fatal(err)
@@ -26,7 +28,7 @@ func TestWithhold(t *testing.T) {
 		t.Error("what is the container's own is not whole")
 	}
 	for i, e := range got.Events {
-		if strings.Contains(e.Text, "batch") || e.Kind == recording.Define && (e.Cgroup != 0 || e.TGID != 0) {
+		if strings.Contains(e.Text, "batch") || e.Kind == recording.Define && (e.Cgroup != 0 || e.TGID != 0 && e.TGID != 78) {
 			t.Errorf("event %d shows %+v", i, e)
 		}
 		if e.AtNS != all.Events[i].AtNS || e.Owner != all.Events[i].Owner {
@@ -36,7 +38,8 @@ func TestWithhold(t *testing.T) {
 	if n := got.Footer.Neighbours; len(n) != 1 || n[0] != (recording.Neighbour{Owner: 3, Name: "another container 3"}) {
 		t.Errorf("neighbours %+v", n)
 	}
-	if got.Events[1].Text != "another container 3" || got.Events[2].Text != "another process 4" {
+	if got.Events[1].Text != "another container 3" || got.Events[2].Text != "another process 4" ||
+		got.Events[3].TGID != 78 {
 		t.Errorf("owners are called %q and %q", got.Events[1].Text, got.Events[2].Text)
 	}
 	// A recording that was cut off stays one, and does not gain a footer.

@@ -13,14 +13,14 @@ import (
 // the errors joined. The first error, or the end of ctx, lets no further call begin;
 // calls under way end first.
 func OnAllCores(ctx context.Context) func(n int, do func(i int) error) error {
-	return onAllCores(ctx.Err)
+	return onCores(ctx.Err, 0)
 }
 
-// Within is OnAllCores for a limited time from now, at least 0. When the time is up, no further call begins, and the error
-// is context.DeadlineExceeded.
-func Within(ctx context.Context, limit time.Duration) func(n int, do func(i int) error) error {
+// Within is OnAllCores for a limited time from now, at least 0, and on that many cores at most; 0: all. When the time is up, no further
+// call begins, and the error is context.DeadlineExceeded.
+func Within(ctx context.Context, limit time.Duration, cores int) func(n int, do func(i int) error) error {
 	end := time.Now().Add(limit)
-	return onAllCores(func() error {
+	return onCores(func() error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -28,11 +28,11 @@ func Within(ctx context.Context, limit time.Duration) func(n int, do func(i int)
 			return context.DeadlineExceeded
 		}
 		return nil
-	})
+	}, cores)
 }
 
-// onAllCores lets a call begin while over returns nil.
-func onAllCores(over func() error) func(n int, do func(i int) error) error {
+// onCores lets a call begin while over returns nil, on that many cores at most; 0: all.
+func onCores(over func() error, cores int) func(n int, do func(i int) error) error {
 	return func(n int, do func(i int) error) error {
 		var running sync.WaitGroup
 		var mu sync.Mutex
@@ -50,7 +50,11 @@ func onAllCores(over func() error) func(n int, do func(i int) error) error {
 			at++
 			return at - 1, true
 		}
-		for range min(n, runtime.GOMAXPROCS(0)) {
+		workers := min(n, runtime.GOMAXPROCS(0))
+		if cores > 0 {
+			workers = min(workers, cores)
+		}
+		for range workers {
 			running.Go(func() {
 				for {
 					i, ok := take()

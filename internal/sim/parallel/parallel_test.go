@@ -3,6 +3,7 @@ package parallel
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,16 +35,18 @@ func TestErrorsEndIt(t *testing.T) {
 
 // When the time is up no call begins; until then all do.
 func TestWithin(t *testing.T) {
-	if err := Within(t.Context(), 0)(3, func(int) error { t.Error("called"); return nil }); !errors.Is(err, context.DeadlineExceeded) {
+	err := Within(t.Context(), 0, 0)(3, func(int) error { t.Error("called"); return nil })
+	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	var sum atomic.Int64
-	if err := Within(t.Context(), time.Hour)(100, func(i int) error { sum.Add(int64(i)); return nil }); err != nil || sum.Load() != 4950 {
+	err = Within(t.Context(), time.Hour, 0)(100, func(i int) error { sum.Add(int64(i)); return nil })
+	if err != nil || sum.Load() != 4950 {
 		t.Errorf("%v, %d", err, sum.Load())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Within(ctx, time.Hour)(3, func(int) error { t.Error("called"); return nil }); !errors.Is(err, context.Canceled) {
+	if err := Within(ctx, time.Hour, 0)(3, func(int) error { t.Error("called"); return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
@@ -66,5 +69,22 @@ func TestCollectIsInterrupted(t *testing.T) {
 	defer close(never)
 	if _, err := Collect(ctx, 2, func(int) (int, error) { cancel(); <-never; return 0, nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// No more calls run at once than there may be cores for.
+func TestWithinOnFewCores(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	var now, most atomic.Int64
+	err := Within(t.Context(), time.Hour, 2)(100, func(int) error {
+		n := now.Add(1)
+		for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
+		}
+		runtime.Gosched()
+		now.Add(-1)
+		return nil
+	})
+	if err != nil || most.Load() > 2 || most.Load() == 0 {
+		t.Errorf("%v, %d at once", err, most.Load())
 	}
 }

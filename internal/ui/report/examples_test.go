@@ -75,7 +75,10 @@ func examples() map[string]view {
 				Why: "it uses 0.35 CPUs of its limit of 0.6 CPUs on average, in bursts",
 				Not: []policy.Rejected{{Remedy: remedy.Pin, Why: "it grants more CPU than the limit, which was not asked for"}}}, s)
 		},
-		"fix-better":   func(w io.Writer, s page.Style) error { return fix.Write(w, fixed(), s) },
+		"fix-better": func(w io.Writer, s page.Style) error {
+			look := fix.Looking{CPUSeconds: 1.9, LoadingSeconds: 0.45, ForecastingSeconds: 1.1, CPUs: 1, GaveWay: true}
+			return fix.Write(w, fixed(), &look, s)
+		},
 		"plan":         func(w io.Writer, s page.Style) error { return changes.Plan(w, applied(), s) },
 		"applied":      func(w io.Writer, s page.Style) error { return changes.Done(w, applied(), s) },
 		"status":       func(w io.Writer, s page.Style) error { return status.Write(w, inForce(), drift(), now, s) },

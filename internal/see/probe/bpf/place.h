@@ -38,12 +38,14 @@ __noinline __u64 find(__u64 at, __u64 id)
 }
 
 /*
- * leaf_of returns the id of a task's own cgroup in the cpu controller's hierarchy, 0 for
- * autogroups, which have none.
+ * leaf_of returns the id of a task group's cgroup in the cpu controller's hierarchy, 0 for
+ * autogroups, which have none. A program reads its task's group once, before its paths part: for
+ * each path with a pointer read from a task, verifiers since Linux 6.4 look through all of the
+ * kernel's types by name, four times (btf_nested_type_is_trusted).
  */
-static __always_inline __u64 leaf_of(struct task_struct *t)
+static __always_inline __u64 leaf_of(struct task_group *group)
 {
-	struct cgroup *cgroup = t->sched_task_group->css.cgroup;
+	struct cgroup *cgroup = group->css.cgroup;
 	return cgroup ? cgroup->kn->id : 0;
 }
 
@@ -63,9 +65,9 @@ __noinline __u64 placed(__u64 css, __u64 id)
 	return find(css, id);
 }
 
-static __always_inline __u64 handle_of(struct task_struct *t)
+static __always_inline __u64 handle_of(struct task_group *group)
 {
-	__u64 id = leaf_of(t);
+	__u64 id = leaf_of(group);
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
 
@@ -76,7 +78,7 @@ static __always_inline __u64 handle_of(struct task_struct *t)
 	__u64 handle = *(volatile __u64 *)&m->handle;
 	if (m->id == id && m->check == (id ^ handle ^ now))
 		return handle;
-	handle = placed(address(&t->sched_task_group->css), id);
+	handle = placed(address(&group->css), id);
 	m->id = id;
 	m->handle = handle;
 	m->check = id ^ handle ^ now;

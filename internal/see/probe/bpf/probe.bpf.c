@@ -138,7 +138,7 @@ static __always_inline bool held_back(struct task_struct *t, bool sleeps)
  * longest chain of calls. The task that gives up the CPU is the current one.
  */
 struct switched {
-	__u64 next, prev_leaf, next_leaf;
+	__u64 next, next_leaf;
 	__u64 was, is; /* handles */
 	__u32 prev_pid, next_pid;
 	__u8 prev_dead, preempt, sleeps, throttled;
@@ -221,7 +221,7 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 
 	if (!s || !c)
 		return 0;
-	__u64 task = bpf_get_current_task();
+	__u64 task = bpf_get_current_task(), prev_leaf = leaf_of(bpf_get_current_task_btf()->sched_task_group);
 	__u64 from = c->epoch == e ? c->holder : holder_by(s->prev_pid, task, s->was, now);
 	__u64 to = holder_by(s->next_pid, s->next, s->is, now);
 	__u64 throttler = s->throttled ? throttler_of(task) : 0;
@@ -242,7 +242,7 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 	c->holder = to;
 	c->epoch = e;
 	if (from_us && prev) {
-		introduce(prev, task, 0, now, s->prev_leaf);
+		introduce(prev, task, 0, now, prev_leaf);
 		from = holder(HOLDER_THREAD, prev->tid);
 	}
 	if (from_us || to_us || from != to) {
@@ -254,7 +254,7 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 			emit_exit(task, from, now);
 	}
 	if (s->begins)
-		emit_hold(s->prev_leaf, cpu, throttler, now);
+		emit_hold(prev_leaf, cpu, throttler, now);
 	return 0;
 }
 
@@ -262,21 +262,21 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
  * place_of returns the container of a task and finds the thread's state. A thread of a watched
  * container keeps its place, which saves a look-up by cgroup, half of a switch's cost.
  */
-static __always_inline __u64 place_of(struct task_struct *t, __u64 stack, struct thread **known)
+static __always_inline __u64 place_of(struct task_struct *t, struct task_group *group, __u64 stack, struct thread **known)
 {
 	__u32 now = generation;
 	struct thread *k = wanted_on ? thread_of(t, stack, false) : NULL;
 
-	if (k && k->group == (__u64)t->sched_task_group && k->generation == now) {
+	if (k && k->group == (__u64)group && k->generation == now) {
 		*known = k;
 		return k->place;
 	}
-	__u64 handle = handle_of(t);
+	__u64 handle = handle_of(group);
 	if (!k && handle && wanted_on)
 		k = thread_of(t, stack, true);
 	if (k) {
 		k->place = handle;
-		k->group = (__u64)t->sched_task_group;
+		k->group = (__u64)group;
 		k->generation = now;
 	}
 	*known = k;
@@ -295,16 +295,17 @@ static __always_inline __u64 place_of(struct task_struct *t, __u64 stack, struct
 __noinline int sync(__u32 flags, __u64 now)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
+	struct task_group *group = t->sched_task_group;
 	struct thread *known = NULL;
 	__u32 cpu;
 	struct cpu *c = this_cpu(&cpu);
 
 	if (!c)
 		return 0;
-	__u64 is = t->pid ? place_of(t, stack_anywhere(t), &known) : 0;
+	__u64 is = t->pid ? place_of(t, group, stack_anywhere(t), &known) : 0;
 
 	take(c, is, now);
-	c->group = (__u64)t->sched_task_group;
+	c->group = (__u64)group;
 	c->generation = generation;
 	c->pid = t->pid;
 	if (!wanted_on)
@@ -316,12 +317,12 @@ __noinline int sync(__u32 flags, __u64 now)
 		return 0;
 	if (c->epoch != epoch) { /* sync_cpu writes the holder of the CPU */
 		if (known && is != recorded)
-			left(known, leaf_of(t), now);
+			left(known, leaf_of(group), now);
 		return 0;
 	}
 	__u64 to = holder_of(address(t), is, now);
 	if (known && is == recorded) {
-		introduce(known, address(t), FLAG_MOVED, now, leaf_of(t));
+		introduce(known, address(t), FLAG_MOVED, now, leaf_of(group));
 		to = holder(HOLDER_THREAD, known->tid);
 	}
 	if (to == c->holder)
@@ -331,12 +332,14 @@ __noinline int sync(__u32 flags, __u64 now)
 	emit_switch(c->holder, to, flags, 0, now);
 	c->holder = to;
 	if (known && is != recorded)
-		left(known, leaf_of(t), now);
+		left(known, leaf_of(group), now);
 	return 0;
 }
 
 static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
+	struct task_group *group = next->sched_task_group;
+
 	/*
 	 * A kernel may switch without an event: 6.18 left out one in a thousand. The thread that gives
 	 * up the CPU now has held it since some moment after the last switch that we saw.
@@ -349,7 +352,7 @@ static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, stru
 		}
 	}
 	struct thread *p = NULL, *n = NULL;
-	__u64 was = c->handle, us = recorded, is = next->pid ? place_of(next, stack_of(c, next), &n) : 0;
+	__u64 was = c->handle, us = recorded, is = next->pid ? place_of(next, group, stack_of(c, next), &n) : 0;
 	bool sleeps = !preempt && prev->__state != TASK_RUNNING, throttled = false;
 	bool dead = prev->__state & TASK_DEAD;
 
@@ -358,7 +361,7 @@ static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, stru
 			p = thread_of(prev, stack_of(c, prev), false);
 		throttled = was && held_back(prev, sleeps);
 	}
-	c->group = (__u64)next->sched_task_group;
+	c->group = (__u64)group;
 	c->generation = generation;
 	c->pid = next->pid;
 	/* No count changes, so the clock is not read: that is the most expensive part. */
@@ -381,7 +384,7 @@ static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, stru
 	bool begins = throttled && hold_task(address(prev), was, now);
 	if (us) {
 		struct switched s = {
-			.next = address(next), .prev_leaf = leaf_of(prev), .next_leaf = leaf_of(next), .was = was, .is = is,
+			.next = address(next), .next_leaf = leaf_of(group), .was = was, .is = is,
 			.prev_pid = prev->pid, .next_pid = next->pid, .prev_dead = dead, .preempt = preempt, .sleeps = sleeps,
 			.throttled = throttled, .unwoken = unwoken, .begins = begins && mark_queue && was == us,
 		};
@@ -413,8 +416,9 @@ static __always_inline __u64 woken_stack(struct cpu *c, struct task_struct *t)
 
 static __always_inline int woken(struct cpu *c, struct task_struct *t, __u8 flags)
 {
+	struct task_group *group = t->sched_task_group;
 	struct thread *known;
-	__u64 is = place_of(t, woken_stack(c, t), &known);
+	__u64 is = place_of(t, group, woken_stack(c, t), &known);
 	if (!known)
 		return 0;
 	bool spurious = known->counted != 0;
@@ -437,10 +441,10 @@ static __always_inline int woken(struct cpu *c, struct task_struct *t, __u8 flag
 	if (!us)
 		return 0;
 	if (is != us) {
-		left(known, leaf_of(t), now);
+		left(known, leaf_of(group), now);
 		return 0;
 	}
-	introduce(known, address(t), flags & FLAG_NEW ? 0 : FLAG_MOVED, now, leaf_of(t));
+	introduce(known, address(t), flags & FLAG_NEW ? 0 : FLAG_MOVED, now, leaf_of(group));
 	if (spurious)
 		return 0;
 	union any_record r = {
@@ -511,14 +515,14 @@ int BPF_PROG(sched_waking, struct task_struct *t)
 	struct thread *known;
 	__u32 cpu;
 	struct cpu *c = this_cpu(&cpu);
-	if (!us || !c || place_of(t, woken_stack(c, t), &known) != us || !known)
+	if (!us || !c || place_of(t, t->sched_task_group, woken_stack(c, t), &known) != us || !known)
 		return 0;
 	struct task_struct *waker = bpf_get_current_task_btf();
 	if (c->in_timer) {
 		known->waker = holder(HOLDER_KERNEL, 0);
 		return 0;
 	}
-	__u64 by = holder_of(address(waker), handle_of(waker), bpf_ktime_get_ns());
+	__u64 by = holder_of(address(waker), handle_of(waker->sched_task_group), bpf_ktime_get_ns());
 	struct thread *ours = by >> 32 == HOLDER_THREAD ? thread_of(waker, stack_anywhere(waker), false) : NULL;
 	known->waker = ours && ours->epoch == epoch ? holder(HOLDER_THREAD, ours->tid) : by;
 	return 0;
@@ -800,7 +804,7 @@ int sync_cpu(void *ctx)
 		struct thread *ours = c->handle == recorded ? thread_of(t, stack_anywhere(t), false) : NULL;
 		/* The task may have arrived since the iterator passed. */
 		if (ours)
-			introduce(ours, address(t), FLAG_MOVED, now, leaf_of(t));
+			introduce(ours, address(t), FLAG_MOVED, now, leaf_of(t->sched_task_group));
 		c->holder = ours && ours->epoch == epoch ? holder(HOLDER_THREAD, ours->tid) : holder_of(address(t), c->handle, now);
 		r.r.a = c->holder;
 		c->epoch = epoch;
@@ -820,7 +824,8 @@ int look_at_threads(struct bpf_iter__task *ctx)
 	struct task_struct *t = ctx->task;
 	if (!t)
 		return 0;
-	__u64 is = handle_of(t);
+	struct task_group *group = t->sched_task_group;
+	__u64 is = handle_of(group);
 	if ((!is && create_on) || t->__state & TASK_DEAD)
 		return 0;
 	if (!create_on)
@@ -847,7 +852,7 @@ int look_at_threads(struct bpf_iter__task *ctx)
 	if (is != recorded)
 		return 0;
 	struct thread_row r = {
-		.at = now, .cgroup = leaf_of(t), .utime = t->utime, .stime = t->stime, .tid = t->pid, .tgid = t->tgid,
+		.at = now, .cgroup = leaf_of(group), .utime = t->utime, .stime = t->stime, .tid = t->pid, .tgid = t->tgid,
 		.state = !wants ? 0 : t->on_cpu ? 2 : 1, .cpu = t->thread_info.cpu, .nice = t->static_prio - DEFAULT_PRIO,
 	};
 	r.held = held;

@@ -60,7 +60,7 @@ static __always_inline struct thread *current_thread(void)
 	struct thread *known = NULL;
 	__u64 us = recorded;
 
-	return us && place_of(t, stack_anywhere(t), &known) == us ? known : NULL;
+	return us && place_of(t, t->sched_task_group, stack_anywhere(t), &known) == us ? known : NULL;
 }
 
 /*

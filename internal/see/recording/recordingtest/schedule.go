@@ -192,6 +192,14 @@ func (s *Schedule) Outsider(name string) uint32 {
 	return n
 }
 
+// Recorder adds the process that made the recording, for Occupy.
+func (s *Schedule) Recorder() uint32 {
+	n := s.Outsider("unthrottle")
+	s.header.Recorder = 1<<22 + 1
+	s.extra[len(s.extra)-1].TGID = s.header.Recorder
+	return n
+}
+
 // Work gives each of the threads CPU time to use, from a given time on.
 func (s *Schedule) Work(at, work time.Duration, tids ...uint32) {
 	for _, tid := range tids {

@@ -186,6 +186,7 @@ type jsonNeighbour struct {
 	Throttled     *bool   `json:"throttled"`
 	Toggling      *bool   `json:"toggling"`
 	Client        bool    `json:"client"`
+	Recorder      bool    `json:"recorder"` // it is unthrottle, which made the recording
 }
 
 // jsonWaits are thread seconds by reason.
@@ -273,7 +274,7 @@ func itemOf(e diagnose.Explanation) item {
 	})
 	item.Requests = requestsOf(e.Requests)
 	item.Neighbours = listed(e.Neighbours, func(n diagnose.NeighbourUse) jsonNeighbour {
-		return jsonNeighbour{validText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(), n.Throttled, n.Toggling, n.Client}
+		return jsonNeighbour{validText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(), n.Throttled, n.Toggling, n.Client, n.Recorder}
 	})
 	item.Overview = listed(e.Overview, func(s diagnose.Stretch) jsonStretch {
 		return jsonStretch{s.Start.Seconds(), s.Length.Seconds(), cellOf(&e, s.Cell)}

@@ -148,6 +148,9 @@ func neighbourAlso(n diagnose.NeighbourUse) string {
 	if n.Client {
 		also = append(also, "is a client, which runs by turns with the container")
 	}
+	if n.Recorder {
+		also = append(also, "is unthrottle itself, which ran for this recording only")
+	}
 	if n.Throttled != nil && *n.Throttled {
 		also = append(also, "is throttled itself")
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
@@ -84,11 +85,35 @@ type Document struct {
 	Chosen *rows.Recommended `json:"chosen"`
 	// Judged is whose latency the choice and the verdict rest on; null: nothing was forecast, or only the user's own.
 	Judged *rows.Judged `json:"judged"`
+	// Looking is null where nothing was forecast.
+	Looking *Looking `json:"looking"`
+}
+
+// Looking is the CPU time that a look took of the host, until everything was forecast.
+type Looking struct {
+	CPUSeconds float64 `json:"cpu_seconds"`
+	// LoadingSeconds and ForecastingSeconds of it were on so many CPUs at most.
+	LoadingSeconds     float64 `json:"loading_seconds"`
+	ForecastingSeconds float64 `json:"forecasting_seconds"`
+	CPUs               int     `json:"cpus"`
+	// GaveWay says that loading and forecasting gave way to other work until their end.
+	GaveWay bool `json:"gave_way"`
+}
+
+// line says what a look took; "": not known.
+func (l *Looking) line() string {
+	if l == nil {
+		return ""
+	}
+	in := func(s float64) string { return text.Duration(time.Duration(s * float64(time.Second))) }
+	return fmt.Sprintf("looking             %s of CPU time; of it loading the probe %s and forecasting %s, %s, on %s\n",
+		in(l.CPUSeconds), in(l.LoadingSeconds), in(l.ForecastingSeconds),
+		text.Either(l.GaveWay, "which gave way to other work", "at the ordinary weight"), text.Count(l.CPUs, "CPU"))
 }
 
 // JSON writes what came of a fix, for programs.
-func JSON(w io.Writer, r fix.Result) error {
-	out := Document{r, []rows.Row{}, nil, nil}
+func JSON(w io.Writer, r fix.Result, look *Looking) error {
+	out := Document{r, []rows.Row{}, nil, nil, look}
 	if p := r.Proposal; p.Known != nil && p.Known.Forecast != nil {
 		for i := range p.Known.Forecast.Rows {
 			out.Rows = append(out.Rows, rows.New(p.Known.Forecast, p.Choice, i, r.Target))
@@ -101,14 +126,14 @@ func JSON(w io.Writer, r fix.Result) error {
 	return jsonout.Write(w, "fix", out)
 }
 
-// Write writes what came of a fix.
-func Write(w io.Writer, r fix.Result, style page.Style) error {
+// Write writes what came of a fix, and what the look took; nil: not known.
+func Write(w io.Writer, r fix.Result, look *Looking, style page.Style) error {
 	if r.Trial != nil {
 		if err := Trial(w, r.Trial, style); err != nil {
 			return err
 		}
 		if r.ID == "" {
-			return style.Send(w, fmt.Sprintf("verdict             %s: %s\nnothing is in force\n", r.Verdict, text.Shown(r.Why)))
+			return style.Send(w, fmt.Sprintf("%sverdict             %s: %s\nnothing is in force\n", look.line(), r.Verdict, text.Shown(r.Why)))
 		}
 	}
 	if r.ID == "" {
@@ -135,6 +160,7 @@ func Write(w io.Writer, r fix.Result, style page.Style) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "note                %s\n", text.Shown(warning))
 	}
+	b.WriteString(look.line())
 	fmt.Fprintf(&b, "verdict             %s%s\n", style.Paint(verdictColor(r), r.Verdict), objectiveText(r))
 	if len(r.Tries) > 1 {
 		fmt.Fprintf(&b, "tried               %s\n", tried(r))

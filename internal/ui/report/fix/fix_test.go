@@ -3,6 +3,7 @@ package fix
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func TestJSONIsTheContract(t *testing.T) {
 		chosen bool
 	}{"chosen": {result(), 2, true}, "asked for by name": {asked, 2, false}, "without a forecast": {bare, 0, false}} {
 		var b bytes.Buffer
-		if err := JSON(&b, tc.of); err != nil {
+		if err := JSON(&b, tc.of, nil); err != nil {
 			t.Fatal(err)
 		}
 		var got struct {
@@ -84,7 +85,7 @@ func TestOtherPools(t *testing.T) {
 		r.Tries[0].Pools = append(r.Tries[0].Pools, r.Tries[0].Pools[len(r.Tries[0].Pools)-1])
 	}
 	var b strings.Builder
-	if err := Write(&b, r, page.Style{Width: page.Unbounded}); err != nil {
+	if err := Write(&b, r, nil, page.Style{Width: page.Unbounded}); err != nil {
 		t.Fatal(err)
 	}
 	got := b.String()
@@ -151,5 +152,24 @@ func TestTrialTable(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "\x1b[2J") || strings.Contains(b.String(), " 0.00") {
 		t.Errorf("a name is not escaped, or what was not measured is shown as 0:\n%s", b.String())
+	}
+}
+
+// The last lines say what the look took, and nothing where it is not known.
+func TestLookingIsTold(t *testing.T) {
+	r := result()
+	r.ID = "7"
+	for look, want := range map[*Looking]string{nil: "", {CPUSeconds: 1.9, LoadingSeconds: 0.45, ForecastingSeconds: 1.1, CPUs: 2, GaveWay: true}: "looking             1.90 s of CPU time; " +
+		"of it loading the probe 450 ms and forecasting 1.10 s, which gave way to other work, on 2 CPUs\n"} {
+		var b, doc bytes.Buffer
+		if err := errors.Join(Write(&b, r, look, page.Style{Width: page.Unbounded}), JSON(&doc, r, look)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "looking ") != (want != "") {
+			t.Errorf("want %q in\n%s", want, b.String())
+		}
+		if strings.Contains(doc.String(), `"looking": null`) != (look == nil) {
+			t.Errorf("%s", doc.String())
+		}
 	}
 }

@@ -34,7 +34,8 @@ type worse struct {
 	because string
 }
 
-// worsened are the agent's own remedies, kept after a verdict, with which containers were stopped for longer in the last ten minutes than before.
+// worsened are the agent's own remedies, kept after a verdict, with which containers were stopped for longer in the last ten minutes
+// than before.
 // A longer period keeps requests from stops as long as demand stays below the limit, and makes each stop longer where it does not: a
 // load that grows turns the remedy into a harm.
 func (c *chooser) worsened(observations []observe.Observation, inForce map[string]*txn.InForce) (all []worse) {

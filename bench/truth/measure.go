@@ -144,7 +144,7 @@ func (m *measurement) toApply() []variant {
 		if m.o.equal && m.c.Healthy { // nothing is to be gained
 			return len(v.Args) > 0
 		}
-		if m.o.equal && !m.c.grantsNoMore(v) {
+		if m.o.equal && !m.c.grantsNoMore(v) && v.Name != noLimit { // no limit is what all others are compared with
 			return true
 		}
 		return len(v.Args) > 1 && v.Args[1] == "raise" && !slices.Contains(named, v.Name)
@@ -190,11 +190,12 @@ func (m *measurement) variant(ctx context.Context, v *variant, round int) error 
 		say("%s: %s: refused: %s", m.c.Name, v.Name, refused)
 		return m.t.restore(ctx)
 	}
-	const settle = 500 * time.Millisecond
-	if err := clock.Sleep(ctx, settle); err != nil {
+	// A longer period has had what the write gave by then, or a tenth of the measurement at most.
+	const settle, settlePeriods, leastPeriods = 500 * time.Millisecond, 2, 10
+	if err := clock.Sleep(ctx, max(settle, settlePeriods*v.period)); err != nil {
 		return err
 	}
-	r, err := m.run(ctx, v.Name, round, m.o.each)
+	r, err := m.run(ctx, v.Name, round, max(m.o.each, leastPeriods*v.period))
 	if err != nil {
 		return err
 	}

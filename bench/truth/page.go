@@ -82,11 +82,6 @@ func (n choices) Missed() []judged {
 	return n.without(func(j judged) bool { return j.F.good() })
 }
 
-// Changed are those in which fix left something in force.
-func (n choices) Changed() []judged {
-	return n.without(func(j judged) bool { return j.K.Fix.Left == "" })
-}
-
 // Alone are the names of the others.
 func (n choices) Alone() string {
 	var names []string

@@ -20,12 +20,13 @@ func TestPage(t *testing.T) {
 	bad.Runs[0].Errors, bad.Runs[0].FirstFail = 3, "refused"
 	runs, met := []caseRun{good, bad, {}, {}}, []caseRun{good, {}, {}, {}}
 	inOrder(t, markdown(testCases, runs, met),
-		"Of 2 services what fix left in force was the best at equal CPU in 1, and worse than leaving the service "+
-			"alone in 0. The forecast alone would have chosen the best in 0.",
+		"Of 2 services that are stopped, what fix left in force has the lowest median of all remedies at equal CPU in 1.",
+		"more than 10 % above it in 1, more than 25 % in 1.", "at most half of it in 1", "It was not measured.",
+		"what fix left was the best in 1 of 2", "worse than leaving the service alone in 0. The forecast alone would have chosen the best in 0",
 		"## Misses", "- `bad`: fix chose -; narrow is better (11.0 ms (10.0 to 12.0), leave it 110 ms (100 to 120))",
 		"## Services that the program met for the first time", "was the best in 1 of 1, and worse than\nleaving it in 0",
 		"## Without fix", "- `absent`: not measured yet", "- `later`: not measured yet",
-		"| `good` | 0.5 | 110 | leave it | 110 | burst 50ms | 11.0 | 03-04 |", "Left alone: `bad`.")
+		"| `good` | 0.5 | 110 | leave it | 110 | burst 50ms | 11.0 | - | - | 3 | 03-04 |", "Left alone: `bad`.")
 }
 
 // inOrder checks that a page has these texts, one after another.

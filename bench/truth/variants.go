@@ -18,7 +18,8 @@ type variant struct {
 	// Granted is how many CPUs it grants; null: nothing bounds its use.
 	Granted *float64 `json:"granted_cpus"`
 	// Refused says why apply did not do it when it last refused; "": it never has.
-	Refused string `json:"refused,omitempty"`
+	Refused string        `json:"refused,omitempty"`
+	period  time.Duration // that it brings; 0: the period stays
 }
 
 // between is an interval.
@@ -102,6 +103,7 @@ func (r row) name() string {
 func variantOf(r row) (v variant, ok bool) {
 	name, args := r.applied()
 	v = variant{Name: name, Args: args, Granted: r.CPUsReserved}
+	v.period, _ = time.ParseDuration(r.length("period_seconds")) // "" is none
 	if r.Refused != nil && len(args) > 0 {
 		v.Refused = *r.Refused
 	}

@@ -20,7 +20,7 @@
 //     one whose turns differ less.
 //  6. It ends when the leader is better than all others beyond chance, or equal to them, after two rounds at least; or when the time is
 //     up ([Trial.More]). Then it is better beyond chance and stays, or no remedy can gain a quarter, or the trial cannot tell
-//     ([Trial.Choice]). That is wrong in at most 5 of 100 trials of drawn services: docs/results/trial.md.
+//     ([Trial.Choice]). How often that is wrong for drawn services: docs/results/trial.md.
 //
 // # Worked example
 //

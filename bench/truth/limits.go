@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
+)
+
+// stakes are how far what fix left is from what could be had, over the services that are stopped and have latencies.
+type stakes struct {
+	// Services are those of which all of this is known but OverNone, which Unlimited have.
+	Services, Unlimited int
+	// Lowest: no remedy at equal CPU has a lower median. Above10 and Above25 have one that is lower by so many percent of it.
+	Lowest, Above10, Above25 int
+	// Halved: what fix left is at most half of leaving it.
+	Halved int
+	// Regret is by how many times what fix left is longer than the lowest median, Over of leaving it, OverNone of no limit: medians.
+	Regret, Over, OverNone float64
+}
+
+// Stakes sums up the cases.
+func (n choices) Stakes() (s stakes) {
+	var regrets, overs, overNones []float64
+	for _, j := range n.All {
+		left, alone := j.K.figures(j.InForce()), j.K.figures(leaveIt)
+		if j.C.Healthy || j.K.work() || !j.F.Known || left.Rounds == 0 || alone.Rounds == 0 {
+			continue
+		}
+		best := j.K.figures(j.F.Best).Median
+		s.Services++
+		regret := left.Median / best
+		regrets, overs = append(regrets, regret), append(overs, left.Median/alone.Median)
+		s.Lowest += count(regret <= 1)
+		s.Above10 += count(regret > 1.1)
+		s.Above25 += count(regret > 1.25)
+		s.Halved += count(left.Median <= alone.Median/2)
+		if none := j.K.figures(noLimit); none.Rounds > 0 {
+			overNones = append(overNones, left.Median/none.Median)
+		}
+	}
+	s.Unlimited = len(overNones)
+	s.Regret, s.Over, s.OverNone = stats.Median(regrets), stats.Median(overs), stats.Median(overNones)
+	return s
+}
+
+// OverNone is what fix left over no limit, at most at the same CPU time; "-": no limit was not measured.
+func (j judged) OverNone() string {
+	left, none := j.K.figures(j.InForce()), j.K.figures(noLimit)
+	if left.Rounds == 0 || none.Rounds == 0 || none.Median <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", left.Median/none.Median)
+}
+
+// Sick are the services of which it is known what fix left and what leaving them is, the farthest from no limit first; those of which no
+// limit was not measured come last.
+func (n choices) Sick() []judged {
+	all := n.without(func(j judged) bool { return j.C.Healthy || j.K.work() || !j.F.Known })
+	slices.SortStableFunc(all, func(a, b judged) int {
+		over := func(j judged) float64 {
+			left, none := j.K.figures(j.InForce()), j.K.figures(noLimit)
+			if none.Rounds == 0 {
+				return 0
+			}
+			return left.Median / none.Median
+		}
+		return cmp.Compare(over(b), over(a))
+	})
+	return all
+}
+
+// InForce is what fix left in force.
+func (j judged) InForce() string { return cmp.Or(j.K.Fix.Left, leaveIt) }
+
+// Rounds is how many rounds what fix left was measured in.
+func (j judged) Rounds() int { return j.K.figures(j.InForce()).Rounds }

@@ -197,14 +197,15 @@ func (p page) Room() string {
 }
 
 // halving is where p99 on exclusive CPUs is half of the quota's: of All loads those where it Comes, and all with pools
-// that are Sized by these CPUs.
+// that are Sized by these CPUs. Longer are the loads where p99 is longer than under the quota, LongerP50 those where p50 is.
 type halving struct {
-	All, SizedCome int
-	Come, Sized    []string
+	All, SizedCome    int
+	Longer, LongerP50 int
+	Come, Sized       []string
 }
 
-// halved is how much of the quota's p99 counts as half: one repeat of 30 periods is not that exact.
-const halved = 0.6
+// halved is how much of the quota's p99 counts as half. The page says it.
+const halved = 0.5
 
 // Halving compares p99 on exclusive CPUs with the quota's, at each load where both are measured.
 func (p page) Halving() (h halving) {
@@ -217,6 +218,13 @@ func (p page) Halving() (h halving) {
 					continue
 				}
 				h.All++
+				if *pin > *quota {
+					h.Longer++
+				}
+				middle, onOwn := p.ms(at, shape, capacity.Quota, level, 0.5), p.ms(at, shape, capacity.Pin, level, 0.5)
+				if middle != nil && onOwn != nil && *onOwn > *middle {
+					h.LongerP50++
+				}
 				text := fmt.Sprintf("`%s` at %.0f %% on %d CPUs %.0f, %.0f", shape, 100*share, at.CPUs, *quota, *pin)
 				if both != nil {
 					text += fmt.Sprintf(", %.0f", *both)
@@ -234,8 +242,11 @@ func (p page) Halving() (h halving) {
 	return h
 }
 
-// p99Ms of a level: that of all repeats together. Nil: it is not measured, or too few requests lie beyond.
-func (p page) p99Ms(at host, shape, remedy string, level int) *float64 {
+// p99Ms is p99 of a level.
+func (p page) p99Ms(at host, shape, remedy string, level int) *float64 { return p.ms(at, shape, remedy, level, 0.99) }
+
+// ms is a quantile of a level, p50 or p99: that of all repeats together. Nil: it is not measured, or too few requests lie beyond.
+func (p page) ms(at host, shape, remedy string, level int, quantile float64) *float64 {
 	var points []*figures
 	for repeat := 1; repeat <= repeats; repeat++ {
 		if r := p.have.find(pointOf(at, shape, remedy, level, repeat)); r != nil {
@@ -246,9 +257,12 @@ func (p page) p99Ms(at host, shape, remedy string, level int) *float64 {
 	case 0:
 		return nil
 	case 1:
+		if quantile == 0.5 {
+			return points[0].P50
+		}
 		return points[0].P99
 	}
-	return pooled(points, 0.99)
+	return pooled(points, quantile)
 }
 
 // predictable are the remedies whose predictability is compared.

@@ -87,7 +87,7 @@ func TestSearchesEnd(t *testing.T) {
 			"long credit at least 2.00, burst of one quota 1.89, ",
 		"period of 10 ms at most 0.67", "`pools` burst 200ms",
 		"narrow with credit comes to `pools` on 8 CPUs at least 2.00", "`pools` on 8 CPUs 2.22",
-		"it does at 14 of", "| narrow by sched_ext | 10 | ", "| 1.00 |",
+		"it is at most half at 14 of 14 loads", "| narrow by sched_ext | 10 | ", "| 1.00 |",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)

@@ -22,15 +22,16 @@ func slowly(what string) (done func()) {
 // waitsForCPU returns a function that says whether this process waited more for a CPU than it ran, from now on, because of others; "": it
 // did not, or the kernel does not tell.
 func waitsForCPU() func() string {
-	ranBefore, waitedBefore, err := scheduled()
+	waitedBefore, err := waitedForCPU()
+	ranBefore := cpuUsed()
 	hostBefore, errHost := procfs.ReadStat(os.DirFS("/proc"))
 	return func() string {
-		ran, waited, again := scheduled()
+		waited, again := waitedForCPU()
 		host, againHost := procfs.ReadStat(os.DirFS("/proc"))
 		if errors.Join(err, again, errHost, againHost) != nil {
 			return ""
 		}
-		return whyLate(ran-ranBefore, waited-waitedBefore, host.Total.Since(hostBefore.Total).Busy())
+		return whyLate(cpuUsed()-ranBefore, waited-waitedBefore, host.Total.Since(hostBefore.Total).Busy())
 	}
 }
 
@@ -44,8 +45,8 @@ func whyLate(ran, waited, busy time.Duration) string {
 		text.Duration(ran))
 }
 
-// scheduled returns for how long the threads of this process ran and waited for a CPU.
-func scheduled() (ran, waited time.Duration, err error) {
+// waitedForCPU returns for how long the threads of this process waited for a CPU. What those waited that have ended is lost.
+func waitedForCPU() (waited time.Duration, err error) {
 	all, err := filepath.Glob("/proc/self/task/*/schedstat")
 	for _, name := range all {
 		stat, err := os.ReadFile(name)
@@ -53,15 +54,15 @@ func scheduled() (ran, waited time.Duration, err error) {
 			continue // the thread has ended
 		}
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
-		r, w, err := procfs.Scheduled(string(stat))
+		_, w, err := procfs.Scheduled(string(stat))
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
-		ran, waited = ran+r, waited+w
+		waited += w
 	}
-	return ran, waited, err
+	return waited, err
 }
 
 // mostWaiting bounds the threads whose waiting is read.

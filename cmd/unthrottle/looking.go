@@ -12,9 +12,9 @@ import (
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fix"
 )
 
-// patience is how long loading the probe and replaying give way to work that fills the CPUs, before they go on at the ordinary weight:
-// a user waits for them.
-const patience = 10 * time.Second
+// loadingPatience and replayPatience are how long loading the probe, which is half a second of work, and replaying give way to work that
+// fills the CPUs, before they go on at the ordinary weight: a user waits for them.
+const loadingPatience, replayPatience = 2 * time.Second, 10 * time.Second
 
 // liveForecast is how long the forecast of a container may take that was just recorded: a user waits for it. One of a
 // file has no bound, so that its result does not depend on the host.
@@ -27,13 +27,13 @@ type looking struct {
 }
 
 // load runs the loading of the probe.
-func (l *looking) load(load func()) { l.loading += l.givingWay(load) }
+func (l *looking) load(load func()) { l.loading += l.givingWay(loadingPatience, load) }
 
 // replays gives a forecast of a container its time, from now on, and the look ends with it.
 func (l *looking) replays(ctx context.Context) func(n int, do func(i int) error) error {
 	run := within(ctx)
 	return func(n int, do func(i int) error) (err error) {
-		l.replaying += l.givingWay(func() { err = run(n, do) })
+		l.replaying += l.givingWay(replayPatience, func() { err = run(n, do) })
 		l.until = cpuUsed()
 		return err
 	}
@@ -62,7 +62,7 @@ func (l *looking) cost() *view.Looking {
 }
 
 // givingWay runs a step behind the host's other work, and returns the CPU time that it took.
-func (l *looking) givingWay(do func()) time.Duration {
+func (l *looking) givingWay(patience time.Duration, do func()) time.Duration {
 	before := cpuUsed()
 	end := behind.Others(patience)
 	do()

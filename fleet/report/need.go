@@ -16,6 +16,8 @@ type sized struct {
 	LimitCPUs, OwnLimitCPUs, RequestCPUs, CoresNow            *float64
 	AllowedCPUs                                               *int32
 	RunsNow                                                   int
+	// Imported is 1 where each of its rows was made of counters of kubelets: one reading for a whole slot.
+	Imported int
 	// From when to when it has rows.
 	FirstMS, UntilMS                                    int64
 	MeasuredSeconds, StoppedHighSeconds, WidestMeanCPUs *float64
@@ -41,6 +43,7 @@ const (
 	otherLimit  = "a pod's, slice's or inner limit is below its own"
 	capped      = "a remedy in force bounds its width, or lifts its quota"
 	notMeasured = "demand was not measured: the probe needs root and BPF"
+	ofCounters  = "imported: counters of kubelets do not tell its demand, the agent on its node does"
 	tooShort    = "its limit, CPUs and remedy of now were observed for less than five minutes"
 	idle        = "it had next to nothing to do"
 )
@@ -72,6 +75,8 @@ func (c *sized) why(demand *leastlimit.Demand) string {
 	switch unfit := c.unfit(); {
 	case unfit != "":
 		return unfit
+	case c.MeasuredSeconds == nil && c.Imported == 1:
+		return ofCounters
 	case c.MeasuredSeconds == nil || c.StoppedHighSeconds == nil:
 		return notMeasured
 	case *c.MeasuredSeconds < leastMeasured || c.WidestMeanCPUs == nil: // a row of less than a minute has no mean that counts

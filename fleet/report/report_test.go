@@ -194,6 +194,10 @@ func TestUnknown(t *testing.T) {
 			r.Width, r.Wanted, r.WantedCPUSeconds, r.WidthMax, r.StoppedLowSeconds, r.StoppedHighSeconds = nil, nil, nil, nil, nil, nil
 		}),
 		change(6, func(r *demand.Row) { *r = part(*r, 100, 200) }),
+		change(9, func(r *demand.Row) { // as `fleet import` makes it
+			r.Width, r.Wanted, r.WantedCPUSeconds, r.WidthMax, r.StoppedLowSeconds, r.StoppedHighSeconds = nil, nil, nil, nil, nil, nil
+			r.Samples = 1
+		}),
 		change(7, func(r *demand.Row) {
 			r.Wanted = []demand.Level{{CPUs: 0, Microseconds: 299_900_000}, {CPUs: 1, Microseconds: 100_000}}
 		}),
@@ -205,11 +209,11 @@ func TestUnknown(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{"1 0 " + noCores, "1 2.5 " + noLimit, "1 4 " + otherLimit, "1 4 " + capped, "1 4 " + notMeasured,
-		"1 4 " + tooShort, "1 4 " + idle}
+		"1 4 " + ofCounters, "1 4 " + tooShort, "1 4 " + idle}
 	if slices.Sort(want); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	near(t, "now", &d.Ledger.CoresNow, 2.5+6*4)
+	near(t, "now", &d.Ledger.CoresNow, 2.5+7*4)
 	near(t, "all savings are the known one's", &d.Ledger.Saved, 4-*serviceOf(t, d, "known/app").CoresAfter)
 	if s := serviceOf(t, d, "s5/app"); s.CoresAfter != nil || s.Remedy != nil || s.StoppedShare != nil ||
 		s.RunnablePerCore != nil || s.Unknown != 1 {

@@ -29,6 +29,7 @@ SELECT l.container_no, l.cluster, l.node, l.namespace, l.pod, l.container, l.ser
   MIN(r.began_ms) AS first_ms, CAST(MAX(r.began_ms + 1000 * r.seconds) AS BIGINT) AS until_ms,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.seconds END) AS measured_seconds,
   SUM(CASE WHEN r.wanted_cpu_seconds IS NOT NULL THEN r.stopped_high_seconds END) AS stopped_high_seconds,
+  MIN(CASE WHEN r.samples = 1 AND r.seconds >= 300 THEN 1 ELSE 0 END) AS imported,
   MAX(CASE WHEN r.seconds >= 60 THEN r.used_cpu_seconds / r.seconds END) AS widest_mean_cpus,
   SUM(CASE WHEN r.candidate_seconds >= 60 THEN r.candidate_seconds END) AS candidate_seconds,
   SUM(CASE WHEN r.candidate_seconds >= 60 THEN 1000000 * r.candidate_seconds

@@ -410,8 +410,8 @@ func (c *choice) tooDark() string {
 	if c.t.Trial || len(names) == 0 {
 		return ""
 	}
-	return "; forecasts of " + strings.Join(names, " and ") + " can be too dark where long runs share the pool or pod: 'unthrottle fix' tries what " +
-		"keeps the limit first"
+	return "; forecasts of " + strings.Join(names, " and ") + " can be too dark where long runs share the pool or pod: " +
+		"'unthrottle fix' tries what keeps the limit first"
 }
 
 // refusedHelp tells whether a row that this host refuses, and that passes, would be worth a change.

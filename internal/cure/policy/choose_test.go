@@ -151,8 +151,8 @@ func TestChoose(t *testing.T) {
 			twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1400), others(raise(5, 2, 1), 900))), nil,
 			Terms{}, AnswerMoreCPU, forecast.Raise, true, "no remedy at the same CPU shortens it without harm to others"},
 		{"what was not tried may help all the same", made(1, none(90, 1), narrow(99, 1), period(95, 1), raise(5, 2, 1)), nil,
-			Terms{}, AnswerMoreCPU, forecast.Raise, true, "forecasts of narrow and period can be too dark where long runs share the pool or pod: " +
-				"'unthrottle fix' tries what keeps the limit first"},
+			Terms{}, AnswerMoreCPU, forecast.Raise, true, "forecasts of narrow and period can be too dark " +
+				"where long runs share the pool or pod: 'unthrottle fix' tries what keeps the limit first"},
 		{"what was tried is not named", made(1, none(90, 1), narrow(99, 1), raise(5, 2, 1)), nil,
 			Terms{Tried: map[int]string{1: "worse"}}, AnswerMoreCPU, forecast.Raise, true, "it grants 2 CPUs, 1 more than the limit"},
 		{"raise may be: it is the best", made(1, none(90, 1), burst(60, 1), raise(5, 2, 1)), nil, mayRaise,

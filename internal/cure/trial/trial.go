@@ -441,8 +441,6 @@ func (t *Trial) told(n int) (q float64, ok bool) {
 	return stats.Tells(n, t.quantile)
 }
 
-func middle(ms []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(ms)), 0.5) }
-
 // Row is what was measured of one variant.
 type Row struct {
 	// Measured is the judged quantile over all turns with its interval; nil: too few requests.

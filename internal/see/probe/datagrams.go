@@ -28,7 +28,8 @@ const (
 )
 
 // A byte counts as repeated after echoSure answers that did more often than not: by echoMissed to one, because many protocols have other
-// bytes that are equal by chance, such as those of counts. An earlier answer may be of what was read before the recording, and is not told of.
+// bytes that are equal by chance, such as those of counts. An earlier answer may be of what was read before the recording, and is not
+// told of.
 const (
 	echoSure   = 4
 	echoMost   = 64

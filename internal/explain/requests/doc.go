@@ -29,10 +29,12 @@
 //
 //   - Connections are TCP and Unix streams; kernels before 6.3 do not show their reads and writes, and neither does
 //     io_uring where it reads without the socket layer. There is no MPTCP.
-//   - Of UDP a datagram to a server's socket is a request, and its answer the next datagram to that client from that socket,
-//     whichever thread sends it. Where a client waits for several, the first bytes tell which. Of a protocol that answers
-//     with many datagrams (QUIC) the first counts. Where clients in- and outside of the container use one socket, the more
-//     frequent ones decide whether all of them count.
+//   - Of UDP a datagram to a server's socket is a request, and its answer a datagram to that client from that socket,
+//     whichever thread sends it. Where a client waits for several, the first eight bytes tell which, by those that the server
+//     is seen to repeat. Where they do not, because a client sent one again or begins all with the same bytes, none of these
+//     requests has an answer; neither have the first few of a socket. Of a protocol that answers with many datagrams (QUIC)
+//     the first counts. A datagram that is read at the moment it arrives may be unseen. Where clients in- and outside of the
+//     container use one socket, the more frequent ones decide whether all of them count.
 //   - A connection has one request at a time. Of pipelined or multiplexed ones (HTTP/2) the last read before a
 //     write begins the request; Merged counts the others.
 //   - A thread that was busy when work was queued for it was not woken for it: its path goes on with what it ran

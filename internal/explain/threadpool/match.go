@@ -104,7 +104,8 @@ func (r *Row) given(cmdline []string) string {
 		if !strings.HasPrefix(setting, "-") && !strings.HasPrefix(setting, "+") {
 			continue
 		}
-		if _, found, ok := (Spelling{Option: setting}).among(cmdline); ok {
+		s := Spelling{Option: setting}
+		if _, found, ok := s.among(s.words(cmdline)); ok {
 			return text.Sanitize(found, len(setting)+maxShown)
 		}
 	}

@@ -31,7 +31,7 @@ func parseSpelling(text string) (Spelling, error) {
 func (s Spelling) In(env, args []string) (value string, has bool) {
 	switch {
 	case s.Variable == "":
-		value, _, has = s.among(args)
+		value, _, has = s.among(s.words(args))
 	case s.Option == "":
 		value, has = Variable(env, s.Variable)
 	default:
@@ -39,6 +39,14 @@ func (s Spelling) In(env, args []string) (value string, has bool) {
 		value, _, has = s.among(words(text))
 	}
 	return value, has && value != ""
+}
+
+// words are those of a command line among which the option may be: one of a runtime itself stands before the script, class or jar.
+func (s Spelling) words(args []string) []string {
+	if strings.HasPrefix(s.Option, "-X") || strings.HasPrefix(s.Option, "-D") || s.Option == "--v8-pool-size" {
+		return ownWords(args)
+	}
+	return args
 }
 
 // among finds an option, and how it is written; the last one counts: "--option=value", "--option value", "+Svalue", "-X option=value",

@@ -13,16 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type bpfAsked struct {
-	_  structs.HostLayout
-	By [256]struct {
-		_      structs.HostLayout
-		Client uint64
-		Head   uint64
-		Mark   uint64
-	}
-}
-
 type bpfConnection struct {
 	_       structs.HostLayout
 	Arrived uint64
@@ -86,19 +76,21 @@ type bpfCpu struct {
 
 type bpfDatagrams struct {
 	_     structs.HostLayout
-	Waits [64]struct {
+	Waits [128]struct {
 		_      structs.HostLayout
+		Skb    uint64
 		Client uint64
 		Head   uint64
-		Mark   uint64
+		At     uint64
 	}
-	Came   uint64
-	Read   uint64
-	Last   uint64
-	Epoch  uint32
-	Client uint32
-	Inside int32
-	Behind uint32
+	Came    uint64
+	Read    uint64
+	Reads   uint64
+	Last    uint64
+	Epoch   uint32
+	Answers uint32
+	Inside  int32
+	_       [4]byte
 }
 
 type bpfHeld struct {
@@ -142,6 +134,14 @@ type bpfRecord struct {
 	B     uint64
 }
 
+type bpfRecordDatagram struct {
+	_      structs.HostLayout
+	R      bpfRecord
+	Since  uint64
+	Client uint64
+	Head   uint64
+}
+
 type bpfRecordFlags uint32
 
 const (
@@ -155,20 +155,22 @@ const (
 type bpfRecordKind uint32
 
 const (
-	bpfRecordKindRECORD_SWITCH  bpfRecordKind = 1
-	bpfRecordKindRECORD_WAKEUP  bpfRecordKind = 2
-	bpfRecordKindRECORD_MIGRATE bpfRecordKind = 3
-	bpfRecordKindRECORD_THREAD  bpfRecordKind = 4
-	bpfRecordKindRECORD_LEAVE   bpfRecordKind = 5
-	bpfRecordKindRECORD_EXIT    bpfRecordKind = 6
-	bpfRecordKindRECORD_HOLD    bpfRecordKind = 7
-	bpfRecordKindRECORD_RELEASE bpfRecordKind = 8
-	bpfRecordKindRECORD_PERIOD  bpfRecordKind = 9
-	bpfRecordKindRECORD_LOST    bpfRecordKind = 10
-	bpfRecordKindRECORD_HOLDER  bpfRecordKind = 11
-	bpfRecordKindRECORD_PROCESS bpfRecordKind = 12
-	bpfRecordKindRECORD_RECEIVE bpfRecordKind = 13
-	bpfRecordKindRECORD_SEND    bpfRecordKind = 14
+	bpfRecordKindRECORD_SWITCH        bpfRecordKind = 1
+	bpfRecordKindRECORD_WAKEUP        bpfRecordKind = 2
+	bpfRecordKindRECORD_MIGRATE       bpfRecordKind = 3
+	bpfRecordKindRECORD_THREAD        bpfRecordKind = 4
+	bpfRecordKindRECORD_LEAVE         bpfRecordKind = 5
+	bpfRecordKindRECORD_EXIT          bpfRecordKind = 6
+	bpfRecordKindRECORD_HOLD          bpfRecordKind = 7
+	bpfRecordKindRECORD_RELEASE       bpfRecordKind = 8
+	bpfRecordKindRECORD_PERIOD        bpfRecordKind = 9
+	bpfRecordKindRECORD_LOST          bpfRecordKind = 10
+	bpfRecordKindRECORD_HOLDER        bpfRecordKind = 11
+	bpfRecordKindRECORD_PROCESS       bpfRecordKind = 12
+	bpfRecordKindRECORD_RECEIVE       bpfRecordKind = 13
+	bpfRecordKindRECORD_SEND          bpfRecordKind = 14
+	bpfRecordKindRECORD_DATAGRAM_READ bpfRecordKind = 15
+	bpfRecordKindRECORD_DATAGRAM_SENT bpfRecordKind = 16
 )
 
 type bpfRecordMore struct {
@@ -260,7 +262,6 @@ const (
 	bpfMapContainers          = "containers"
 	bpfMapCpus                = "cpus"
 	bpfMapDatagramSockets     = "datagram_sockets"
-	bpfMapDatagramsAsked      = "datagrams_asked"
 	bpfMapHeld                = "held"
 	bpfMapListed              = "listed"
 	bpfMapPlaces              = "places"
@@ -381,7 +382,6 @@ type bpfMapSpecs struct {
 	Containers      *ebpf.MapSpec `ebpf:"containers"`
 	Cpus            *ebpf.MapSpec `ebpf:"cpus"`
 	DatagramSockets *ebpf.MapSpec `ebpf:"datagram_sockets"`
-	DatagramsAsked  *ebpf.MapSpec `ebpf:"datagrams_asked"`
 	Held            *ebpf.MapSpec `ebpf:"held"`
 	Listed          *ebpf.MapSpec `ebpf:"listed"`
 	Places          *ebpf.MapSpec `ebpf:"places"`
@@ -448,7 +448,6 @@ type bpfMaps struct {
 	Containers      *ebpf.Map `ebpf:"containers"`
 	Cpus            *ebpf.Map `ebpf:"cpus"`
 	DatagramSockets *ebpf.Map `ebpf:"datagram_sockets"`
-	DatagramsAsked  *ebpf.Map `ebpf:"datagrams_asked"`
 	Held            *ebpf.Map `ebpf:"held"`
 	Listed          *ebpf.Map `ebpf:"listed"`
 	Places          *ebpf.Map `ebpf:"places"`
@@ -469,7 +468,6 @@ func (m *bpfMaps) Close() error {
 		m.Containers,
 		m.Cpus,
 		m.DatagramSockets,
-		m.DatagramsAsked,
 		m.Held,
 		m.Listed,
 		m.Places,

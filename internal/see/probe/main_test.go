@@ -63,6 +63,9 @@ func child(kind string, args []string) {
 		serve(args[0], args[1])
 	case "serveudp":
 		serveUDP(args[0])
+	case "answerudp":
+		n, _ := strconv.Atoi(args[0])
+		answerUDP(n)
 	case "handonudp":
 		handOnUDP()
 	case "fork":

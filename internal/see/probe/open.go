@@ -190,7 +190,7 @@ func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
 		}
 	}
 	if spec.Programs[bpfProgSkDataReady] == nil {
-		for _, name := range []string{bpfMapConnections, bpfMapDatagramSockets, bpfMapDatagramsAsked} {
+		for _, name := range []string{bpfMapConnections, bpfMapDatagramSockets} {
 			delete(spec.Maps, name)
 		}
 	}

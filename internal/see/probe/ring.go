@@ -17,8 +17,9 @@ type event struct {
 	bpfRecord
 	more uint64 // RECORD_SWITCH, RECORD_WAKEUP and RECORD_HOLD: the throttling cgroup; RECORD_EXIT: kernel time; RECORD_RECEIVE: since
 	// when the data was there
-	thread *bpfRecordThread
-	period *bpfRecordPeriod
+	thread   *bpfRecordThread
+	period   *bpfRecordPeriod
+	datagram *bpfRecordDatagram
 }
 
 // decode reads one record; ok is false for anything else.
@@ -37,6 +38,11 @@ func decode(raw []byte) (e event, ok bool) {
 		if ok = len(raw) >= int(unsafe.Sizeof(bpfRecordPeriod{})); ok {
 			p := *(*bpfRecordPeriod)(unsafe.Pointer(&raw[0]))
 			e.period = &p
+		}
+	case bpfRecordKindRECORD_DATAGRAM_READ, bpfRecordKindRECORD_DATAGRAM_SENT:
+		if ok = len(raw) >= int(unsafe.Sizeof(bpfRecordDatagram{})); ok {
+			d := *(*bpfRecordDatagram)(unsafe.Pointer(&raw[0]))
+			e.datagram = &d
 		}
 	default:
 		ok = true

@@ -232,7 +232,7 @@ func echoUDP(c net.PacketConn, dropped int) {
 	}
 }
 
-// askUDP sends a datagram again and again, and waits a little for each answer, until stop is closed. It returns how many
+// askUDP sends numbered datagrams, and waits a little for each answer, until stop is closed. It returns how many
 // answers came.
 func askUDP(address string, pause time.Duration, stop <-chan struct{}) (answers int, err error) {
 	c, err := net.Dial("udp", address)
@@ -240,7 +240,7 @@ func askUDP(address string, pause time.Duration, stop <-chan struct{}) (answers 
 		return 0, err
 	}
 	defer c.Close()
-	for b := make([]byte, 1); ; {
+	for b := make([]byte, 1); ; b[0]++ {
 		select {
 		case <-stop:
 			return answers, nil
@@ -252,7 +252,7 @@ func askUDP(address string, pause time.Duration, stop <-chan struct{}) (answers 
 		if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
 			return answers, err
 		}
-		if _, err := c.Read(b); err == nil {
+		if _, err := c.Read(make([]byte, 1)); err == nil {
 			answers++
 		}
 	}
@@ -365,7 +365,8 @@ func TestRecordingOfDatagramsHandedOn(t *testing.T) {
 			}
 		}
 	}
-	if len(took) < 20 || len(took) < len(read)-4 || len(by) != 4 {
+	// Of the first ones it is not known yet what answers repeat.
+	if len(took) < 20 || len(took) < len(read)-12 || len(by) != 4 {
 		t.Fatalf("%d datagrams were read and %d answered, by %d threads", len(read), len(took), len(by))
 	}
 	// The recording may begin between the four.

@@ -21,8 +21,9 @@ type tracker struct {
 	// container returns the watched container of a slot number + 1, or nil.
 	container func(uint32) *Container
 	// times are user and kernel time of threads that ended.
-	times map[uint32]recording.ThreadTime
-	lost  uint64
+	times     map[uint32]recording.ThreadTime
+	lost      uint64
+	datagrams datagrams
 }
 
 // tracked is a thread of the container.
@@ -192,12 +193,22 @@ func (t *tracker) on(e *event) error {
 		if t.sink != nil {
 			t.lost += e.A
 		}
+		t.datagrams.forget()
 		t.tell(e.At, recording.Event{Kind: recording.Lost, CPU: cpu, Count: e.A})
 	case bpfRecordKindRECORD_RECEIVE:
 		t.tell(e.At, recording.Event{Kind: recording.Receive, CPU: cpu, Thread: uint32(e.A), Socket: uint32(e.B),
 			Count: e.At - min(e.At, e.more)})
 	case bpfRecordKindRECORD_SEND:
 		t.tell(e.At, recording.Event{Kind: recording.Send, CPU: cpu, Thread: uint32(e.A), Socket: uint32(e.B)})
+	case bpfRecordKindRECORD_DATAGRAM_READ:
+		if n := t.datagrams.read(e.datagram); n > 0 {
+			t.tell(e.At, recording.Event{Kind: recording.Receive, CPU: cpu, Thread: uint32(e.A), Socket: n,
+				Count: e.At - min(e.At, e.datagram.Since)})
+		}
+	case bpfRecordKindRECORD_DATAGRAM_SENT:
+		if n := t.datagrams.sent(e.datagram); n > 0 {
+			t.tell(e.At, recording.Event{Kind: recording.Send, CPU: cpu, Thread: uint32(e.A), Socket: n})
+		}
 	case bpfRecordKindRECORD_HOLDER:
 		t.holder(e, cpu)
 	case bpfRecordKindRECORD_PROCESS:

@@ -94,7 +94,7 @@ struct {
 	__type(value, __u32);
 } processes SEC(".maps");
 
-/* Connections of the host on which data arrived during a recording. It ends with the socket. */
+/* Connections of the host on which data arrived during a recording, and UDP sockets that the recorded container used. It ends with the socket. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -102,21 +102,13 @@ struct {
 	__type(value, struct connection);
 } connections SEC(".maps");
 
-/* UDP sockets of the host on which a datagram arrived during a recording. */
+/* UDP sockets from which the recorded container read. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct datagrams);
 } datagram_sockets SEC(".maps");
-
-/* UDP sockets from which the recorded container read requests. */
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct asked);
-} datagrams_asked SEC(".maps");
 
 /* The ring exists only during a recording. */
 struct ring {

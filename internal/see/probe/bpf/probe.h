@@ -136,6 +136,8 @@ enum record_kind {
 	RECORD_PROCESS,
 	RECORD_RECEIVE, /* a: tid, b: socket's number, c: since when the data was there */
 	RECORD_SEND,	/* a: tid, b: socket's number */
+	RECORD_DATAGRAM_READ,
+	RECORD_DATAGRAM_SENT,
 };
 
 enum record_flags {
@@ -180,8 +182,17 @@ struct record_period {
 	__u64 stopped_cpus;
 };
 
+/* A datagram that was read, or sent: user space finds which answers which. */
+struct record_datagram {
+	struct record r; /* a: tid, 0: not known; b: the socket */
+	__u64 since;	 /* when it arrived, 0: not known; only of those that were read */
+	__u64 client;	 /* 0: not known */
+	__u64 head;
+};
+
 /* Room for any record. */
 union any_record {
+	struct record_datagram datagram;
 	struct record r;
 	struct record_more more;
 	struct record_thread thread;
@@ -205,33 +216,24 @@ struct connection {
 /* Spreads a key over the upper bits of the product: 2^64 divided by the golden ratio. */
 #define HASH_FACTOR 0x9e3779b97f4a7c15ULL
 
-/* A datagram at a socket of a server. */
+/* A datagram that waits at a socket of a server. */
 struct datagram {
+	__u64 skb;    /* its buffer; 0: it was told of, or is not noted yet */
 	__u64 client; /* the client's address and port; 0: not known */
 	__u64 head;   /* its first bytes */
-	__u64 mark;   /* while it waits: when it arrived; once read: the recording << 32 | its number there; 0: the place is free */
+	__u64 at;     /* when it arrived */
 };
 
-/*
- * A UDP socket of a server: its port was chosen, or it took a datagram before it sent one. Datagrams are read in the order
- * in which they arrive, of any client.
- */
-#define DATAGRAMS_WAIT 64
+/* A UDP socket of a server. Datagrams are read in the order in which they arrive, of any client and by any thread. */
+#define DATAGRAMS_WAIT 128
 struct datagrams {
 	struct datagram waits[DATAGRAMS_WAIT]; /* those that arrived, by their number */
-	__u64 came, read;                      /* how many arrived, and were read */
-	__u64 last;                            /* the buffer of the last one that came */
+	__u64 came, read;                      /* how many arrived, and were told of as read */
+	__u64 reads;                           /* how many reads there were; never above read if all that arrived are noted */
+	__u64 last;                            /* the buffer of the last one that came; 0: none did in this recording */
 	__u32 epoch;                           /* the recording */
-	__u32 client;                          /* it sent before anything arrived, from a port that the kernel chose */
+	__u32 answers;                         /* how many records of answers it may still have, until the next is read */
 	__s32 inside;                          /* above 0: they come from threads of the recorded container */
-	__u32 behind;                          /* how often in a row none waited, and fewer were read than came */
-};
-
-/* Datagrams that were read from a socket and not answered. Those of a client are in one set. Where it is full, the oldest goes. */
-#define ASKED_SETS 32
-#define ASKED_WAYS 8
-struct asked {
-	struct datagram by[ASKED_SETS * ASKED_WAYS];
 };
 
 /* Of a socket's writes within so many ns only the first has a record: recording.SendEveryNS. */

@@ -109,11 +109,7 @@ static __always_inline void numbered(struct connection *of)
 		of->number = next_number();
 }
 
-/*
- * datagram reports whether sk is a UDP socket of a server, which is connected to no client. A datagram is a request, and its
- * answer is the next datagram to that client from that socket, whichever thread sends it. So each has a number of its own, as
- * a connection with one request has.
- */
+/* datagram reports whether sk is a UDP socket of a server, which is connected to no client. */
 static __always_inline bool datagram(const struct sock *sk)
 {
 	__u64 to[2] = {};
@@ -128,16 +124,22 @@ static __always_inline bool datagram(const struct sock *sk)
 	return !to[0] && !to[1];
 }
 
-static __always_inline struct datagrams *datagrams_of(struct sock *sk)
+/*
+ * served reports whether a UDP socket is a server's: its port was chosen, or the container read from it before it sent. A server on a
+ * port of the kernel's choice may send first in a recording, the answer to what it read before; it then counts as a client.
+ */
+static __always_inline bool served(struct sock *sk, bool sends)
 {
 	__u32 e = epoch;
-	struct datagrams *of = bpf_sk_storage_get(&datagram_sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct connection *of = bpf_sk_storage_get(&connections, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (of && of->epoch != e) {
-		of->came = of->read = of->last = of->client = of->inside = of->behind = 0;
+	if (!of)
+		return false;
+	if (of->epoch != e) {
+		of->ours = !sends || BPF_CORE_READ_BITFIELD_PROBED(sk, sk_userlocks) & SOCK_BINDPORT_LOCK;
 		of->epoch = e;
 	}
-	return of;
+	return of->ours;
 }
 
 enum packet_side { FROM, TO };
@@ -151,7 +153,7 @@ static __always_inline bool read_packet(const struct sk_buff *skb, enum packet_s
 	__u8 v4[20];	 /* the whole header, of IPv6 the first half */
 	__u64 v6[2];
 
-	d->client = d->head = 0;
+	d->client = d->head = d->at = 0;
 	if (bpf_probe_read_kernel(v4, sizeof(v4), ip) || bpf_probe_read_kernel(ports, sizeof(ports), udp))
 		return false;
 	if (v4[0] >> 4 == 4) {
@@ -173,19 +175,20 @@ static __always_inline bool read_packet(const struct sk_buff *skb, enum packet_s
 }
 
 /*
- * datagram_arrives notes the datagrams that are new in the queue: mostly one, and several where the kernel (6.18) puts those
- * of several CPUs into the queue at once and tells of each afterwards. Whether the sender is of the container, the last ones
- * decide together: over loopback it is the current task, and otherwise an interrupt has any task below it.
+ * datagram_arrives notes the datagrams that are new in the queue: mostly one, and several where the kernel (6.18) puts those of several CPUs
+ * into the queue at once and tells of each afterwards. When those before the first of a recording came is not known. Whether the sender is of
+ * the container, the last ones decide together: over loopback it is the current task, and otherwise an interrupt has any task below it.
  */
 #define DATAGRAMS_AT_ONCE 8
 static __always_inline int datagram_arrives(struct sock *sk)
 {
-	struct datagrams *of = datagrams_of(sk);
-	__u64 new[DATAGRAMS_AT_ONCE], last, now = bpf_ktime_get_ns();
-	const struct sk_buff *queue = (void *)&sk->sk_receive_queue, *skb = sk->sk_receive_queue.prev;
+	struct datagrams *of = bpf_sk_storage_get(&datagram_sockets, sk, 0, 0);
+	__u64 new[DATAGRAMS_AT_ONCE], seen, last, now = bpf_ktime_get_ns();
+	const struct sk_buff *queue = (void *)&sk->sk_receive_queue, *skb;
+	const struct sk_buff *taken = (void *)&((struct udp_sock *)sk)->reader_queue; /* a reader may move them there meanwhile */
 	int n = 0;
 
-	if (!of || of->client)
+	if (!of || of->epoch != epoch)
 		return 0;
 	if (current_thread()) {
 		if (of->inside < MOST_JUDGED)
@@ -194,121 +197,111 @@ static __always_inline int datagram_arrives(struct sock *sk)
 		of->inside--;
 	}
 	/* Once all are read, the buffer of the last one may be that of a new one. */
-	last = of->read < of->came ? of->last : 0;
-	for (; n < DATAGRAMS_AT_ONCE && skb != queue && (__u64)skb != last; n++) {
+	seen = of->last;
+	last = of->read < of->came ? seen : 0;
+	skb = sk->sk_receive_queue.prev;
+	for (; n < DATAGRAMS_AT_ONCE && skb && skb != queue && skb != taken && (__u64)skb != last; n++) {
 		new[n] = (__u64)skb;
+		if (!seen) {
+			n = 1;
+			break;
+		}
 		skb = BPF_CORE_READ(skb, prev);
 	}
-	if (n)
-		of->last = new[0];
+	if (!n || __sync_val_compare_and_swap(&of->last, seen, new[0]) != seen)
+		return 0; /* another CPU notes them */
 	for (int i = DATAGRAMS_AT_ONCE - 1; i >= 0; i--) {
 		if (i >= n)
 			continue;
 		struct datagram *d = &of->waits[__sync_fetch_and_add(&of->came, 1) % DATAGRAMS_WAIT];
-		d->mark = now;
 		read_packet((void *)new[i], FROM, d);
+		d->at = now;
+		d->skb = new[i];
 	}
 	return 0;
 }
 
-/* alike is how many bytes of two heads are the same. It has no branch, of which the verifier would follow each. */
-static __always_inline __u64 alike(__u64 a, __u64 b)
+/*
+ * next_datagram is the buffer that is read next from a socket, 0 if there is none. A reader moves those that came to the queue of readers,
+ * which may be between the looks at both.
+ */
+static __always_inline __u64 next_datagram(const struct sock *sk)
 {
-	const __u64 low = 0x7f7f7f7f7f7f7f7fULL;
+	const struct sk_buff_head *taken = &((const struct udp_sock *)sk)->reader_queue;
+	const struct sk_buff *first = BPF_CORE_READ(taken, next);
 
-	a ^= b;
-	return (~(((a & low) + low) | a | low) >> 7) * 0x0101010101010101ULL >> 56;
+	if (first && first != (const void *)taken)
+		return (__u64)first;
+	first = sk->sk_receive_queue.next;
+	if (first != (const void *)&sk->sk_receive_queue)
+		return (__u64)first;
+	first = BPF_CORE_READ(taken, next);
+	return first == (const void *)taken ? 0 : (__u64)first;
 }
 
-/* set_of is the first place of a client's set. */
-static __always_inline __u32 set_of(__u64 client)
+static __always_inline void emit_datagram(__u8 kind, __u64 at, const struct sock *sk, const struct thread *t, const struct datagram *d)
 {
-	return (client * HASH_FACTOR >> 32) % ASKED_SETS * ASKED_WAYS;
-}
-
-/* ask notes a request until it is answered. */
-static __always_inline void ask(struct sock *sk, const struct datagram *d, __u32 number)
-{
-	struct asked *of = bpf_sk_storage_get(&datagrams_asked, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	__u32 set = set_of(d->client), place = 0;
-	__u64 oldest = ~0ULL; /* marks of earlier recordings are the lowest */
-
-	if (!of)
-		return;
-	for (__u32 i = 0; i < ASKED_WAYS; i++) {
-		__u64 mark = of->by[set + i].mark;
-		if (mark < oldest) {
-			oldest = mark;
-			place = i;
-		}
-	}
-	struct datagram *a = &of->by[set + place % ASKED_WAYS];
-	a->mark = 0;
-	a->client = d->client;
-	a->head = d->head;
-	a->mark = (__u64)epoch << 32 | number;
+	union any_record r = {.datagram = {
+		.r = {.at = at, .kind = kind, .a = t->epoch == epoch ? t->tid : 0, .b = (__u64)sk},
+		.since = d->at,
+		.client = d->client,
+		.head = d->head,
+	}};
+	emit_sized(&r, sizeof(r.datagram));
 }
 
 /*
- * answered takes the request that a datagram answers, 0 if there is none. A client that waits for several answers tells them
- * apart by what the server repeats of its request, such as the number of a query of DNS, and so do we: it is the request whose
- * first bytes are most like the answer's. Of equals it is the last one: a client without such numbers waits for one answer at
- * a time, and what it asked before was lost.
+ * datagram_received tells of the datagrams that have left the queue since the last read. With one reader it is one. Of threads that read at
+ * the same time the first one here tells of those of the others too, so that none is answered before; which of these threads has which is not
+ * known. A server that sends many datagrams for one that it reads (QUIC) has records of ANSWERS_AT_ONCE of them.
  */
-static __always_inline __u32 answered(struct sock *sk, const struct datagram *d)
-{
-	struct asked *of = bpf_sk_storage_get(&datagrams_asked, sk, 0, 0);
-	__u32 set = set_of(d->client), place = 0;
-	__u64 best = 0; /* alike + 1 << 32 | number */
-
-	if (!of)
-		return 0;
-	for (__u32 i = 0; i < ASKED_WAYS; i++) {
-		struct datagram *a = &of->by[set + i];
-		__u64 mark = a->mark, its = (alike(a->head, d->head) + 1) << 32 | (__u32)mark;
-		if (mark >> 32 == epoch && a->client == d->client && its > best) {
-			best = its;
-			place = i;
-		}
-	}
-	__u64 mark = (__u64)epoch << 32 | (__u32)best;
-	if (best && __sync_val_compare_and_swap(&of->by[set + place % ASKED_WAYS].mark, mark, 0) != mark)
-		return 0; /* another thread took it */
-	return best;
-}
-
-/* datagram_received takes the oldest datagram. Of more than DATAGRAMS_WAIT the oldest are lost. */
+#define ANSWERS_AT_ONCE 256
 static __always_inline int datagram_received(struct sock *sk, struct thread *t)
 {
-	struct datagrams *of = datagrams_of(sk);
-	__u64 now = bpf_ktime_get_ns();
-	struct datagram d = {.mark = now}; /* it arrived before the recording */
+	struct datagrams *of;
+	/* Before others see that they are read: an answer by another thread must not come before. */
+	__u64 next, came, from, until, now = bpf_ktime_get_ns();
+	bool lost;
 
-	if (!of || of->client)
+	if (!served(sk, false))
 		return 0;
-	__u64 came = of->came, waits = came - of->read;
-	if (waits && waits <= DATAGRAMS_WAIT * 1024) {
-		if (waits > DATAGRAMS_WAIT)
-			of->read = came - DATAGRAMS_WAIT;
-		d = of->waits[__sync_fetch_and_add(&of->read, 1) % DATAGRAMS_WAIT];
+	of = bpf_sk_storage_get(&datagram_sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!of)
+		return 0;
+	if (of->epoch != epoch) {
+		of->came = of->read = of->reads = of->last = of->inside = 0;
+		of->epoch = epoch;
+		return 0;
 	}
-	/*
-	 * Where two CPUs told of one, or none did, the next that is read is another one. That ends once none waits; seen twice,
-	 * since another thread may have taken one and not told yet.
-	 */
-	if (of->read >= came || sk->sk_receive_queue.qlen || BPF_CORE_READ((struct udp_sock *)sk, reader_queue.qlen))
-		of->behind = 0;
-	else if (of->behind++)
-		of->read = came;
-	if (!d.client || of->inside > 0 || t->epoch != epoch)
+	next = next_datagram(sk);
+	came = of->came;
+	from = of->read;
+	lost = came - from > DATAGRAMS_WAIT;
+	if (lost) /* what the oldest ones were is not known */
+		from = next ? came - DATAGRAMS_WAIT : came;
+	for (until = from; until < came && until - from < DATAGRAMS_WAIT; until++) {
+		__u64 skb = of->waits[until % DATAGRAMS_WAIT].skb;
+		if (!skb || skb == next) /* 0: another CPU notes it at this moment */
+			break;
+	}
+	__u64 was = of->read, reads = __sync_fetch_and_add(&of->reads, 1) + 1;
+	if (lost && next && until == came)
+		until = from; /* the one that is next is not among them */
+	if (until > was && __sync_val_compare_and_swap(&of->read, was, until) != was)
+		until = from; /* another thread took them */
+	if (of->inside > 0)
 		return 0;
-	__u32 number = next_number();
-	if (!number)
-		return 0;
-	ask(sk, &d, number);
-	union any_record r = {.r = {.at = now, .kind = RECORD_RECEIVE, .a = t->tid, .b = number}};
-	r.more.c = d.mark;
-	emit_more(&r);
+	of->answers = ANSWERS_AT_ONCE;
+	for (__u32 i = 0; i < DATAGRAMS_AT_ONCE && from + i < until; i++) {
+		struct datagram *d = &of->waits[(from + i) % DATAGRAMS_WAIT];
+		emit_datagram(RECORD_DATAGRAM_READ, now, sk, t, d);
+		d->skb = 0;
+	}
+	if (reads > of->read) { /* one was read that was not noted */
+		struct datagram unknown = {};
+		of->reads = of->read;
+		emit_datagram(RECORD_DATAGRAM_READ, now, sk, t, &unknown);
+	}
 	return 0;
 }
 
@@ -320,18 +313,14 @@ static __always_inline int datagram_sent(const struct sk_buff *skb)
 	struct thread *t;
 
 	/* In this state no socket is a small one, of a connection of TCP that begins or ends. */
-	if (!sk || sk->__sk_common.skc_state != TCP_CLOSE || !datagram(sk) || !(t = current_thread()) || !(of = datagrams_of(sk)))
+	if (!sk || sk->__sk_common.skc_state != TCP_CLOSE || !datagram(sk) || !(t = current_thread()) || !served(sk, true) ||
+	    !read_packet(skb, TO, &d))
 		return 0;
-	/* A server may send first in this recording: the answer to what it read before. */
-	if (!of->came && !(BPF_CORE_READ_BITFIELD_PROBED(sk, sk_userlocks) & SOCK_BINDPORT_LOCK))
-		of->client = 1;
-	if (!read_packet(skb, TO, &d))
+	of = bpf_sk_storage_get(&datagram_sockets, sk, 0, 0);
+	if (!of || of->epoch != epoch || !of->answers)
 		return 0;
-	__u32 number = answered(sk, &d);
-	if (!number)
-		return 0;
-	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_SEND, .a = t->tid, .b = number}};
-	emit(&r);
+	of->answers--;
+	emit_datagram(RECORD_DATAGRAM_SENT, bpf_ktime_get_ns(), sk, t, &d);
 	return 0;
 }
 

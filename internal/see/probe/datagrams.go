@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -9,9 +10,9 @@ import (
 // that client from that socket, whichever thread sends it. A client that waits for several answers tells them apart by what the server
 // repeats of its request, such as the number of a query of DNS. Which of the first bytes these are is learned for each socket.
 //
-// An answer is paired if it repeats these bytes of one request of its client and of no other. If it does of several, because a client sent
-// one again, or has the same bytes in another, then which one it answers is not known, and none of them gets an answer. The zero value is
-// ready.
+// An answer is paired if it repeats these bytes of one request of its client and of no other. A client that sends the same bytes again, or
+// has them in another request, may have had one under way before the recording, which answers would be one off for ever: then which one an
+// answer is of is not known, and none of them gets one. The zero value is ready.
 type datagrams struct {
 	sockets map[uint64]*datagramSocket
 	known   int // datagrams of all sockets
@@ -109,6 +110,13 @@ func (d *datagrams) read(r *bpfRecordDatagram) uint32 {
 	if i := slices.IndexFunc(c.strays, func(a stray) bool { return a.at > r.Since && (a.head^next.head)&bytes == 0 }); i >= 0 {
 		c.strays = slices.Delete(c.strays, i, i+1)
 		next.answered, told = true, 0
+	}
+	same := bytes
+	if same == 0 {
+		same = math.MaxUint64 // the server repeats nothing: an answer is told by who waits for one
+	}
+	if slices.ContainsFunc(all, func(a asked) bool { return (a.head^next.head)&same == 0 }) {
+		next.number, told = 0, 0 // which of them was under way when the recording began is not known
 	}
 	last := uint64(0)
 	for _, a := range all {

@@ -243,7 +243,9 @@ func (p page) Halving() (h halving) {
 }
 
 // p99Ms is p99 of a level.
-func (p page) p99Ms(at host, shape, remedy string, level int) *float64 { return p.ms(at, shape, remedy, level, 0.99) }
+func (p page) p99Ms(at host, shape, remedy string, level int) *float64 {
+	return p.ms(at, shape, remedy, level, 0.99)
+}
 
 // ms is a quantile of a level, p50 or p99: that of all repeats together. Nil: it is not measured, or too few requests lie beyond.
 func (p page) ms(at host, shape, remedy string, level int, quantile float64) *float64 {

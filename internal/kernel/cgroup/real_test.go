@@ -109,7 +109,7 @@ func limitWritesAreTaken(t *testing.T, h *cgroup.Host, base string, v cgroup.Ver
 			want.Burst = want.Quota * time.Duration(rapid.IntRange(0, 100).Draw(t, "burst")) / 100
 			want.Burst = want.Burst.Truncate(time.Microsecond)
 		}
-		for _, w := range cgroup.LimitWrites(v, cur, want, false) {
+		for _, w := range cgroup.LimitWrites(v, cur, want, true) {
 			if err := h.Write(cgroup.CPU, mid, w.File, w.Value); err != nil {
 				t.Fatalf("%+v -> %+v: %v", cur, want, err)
 			}

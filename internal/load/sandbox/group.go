@@ -48,9 +48,9 @@ func (g *Group) SetLimit(want cgroup.Limit) error {
 	if err != nil {
 		return err
 	}
-	writes := cgroup.LimitWrites(v, now, want, false)
+	writes := cgroup.LimitWrites(v, now, want, true)
 	if len(writes) == 0 && want.Limited() {
-		writes = append(cgroup.LimitWrites(v, now, cgroup.Unlimited(), false), cgroup.LimitWrites(v, cgroup.Unlimited(), want, false)...)
+		writes = append(cgroup.LimitWrites(v, now, cgroup.Unlimited(), true), cgroup.LimitWrites(v, cgroup.Unlimited(), want, false)...)
 	}
 	for _, w := range writes {
 		if err := fs.Write(cgroup.CPU, g.at.Path, w.File, w.Value); err != nil {

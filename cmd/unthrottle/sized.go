@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/runtimes"
 	"github.com/unthrottle/unthrottle/internal/runtimes/here"
@@ -60,7 +61,7 @@ is not found, as env(1) has it.`,
 			} else if l.CPUs <= 0 && l.Unsure != "" && !print {
 				say("there is no CPU limit, and %s", l.Unsure)
 			}
-			started := runtimes.Plan(threadpool.Known(), l, times, os.Environ(), args)
+			started := runtimes.Plan(threadpool.Known(), l, times, ownOptions, os.Environ(), args)
 			switch {
 			case print && out.json():
 				return jsonout.Write(cmd.OutOrStdout(), "sized", view.New(l, started.Rows))
@@ -87,6 +88,9 @@ func ownLimits() runtimes.Limits {
 	}
 	return l
 }
+
+// ownOptions reads a file of options as the program that replaces this one will.
+func ownOptions(name string) ([]byte, error) { return identify.Options(os.Getpid(), name) }
 
 // hostCPUs are those that the host has online, whichever of them this process may use; 0: it is not known.
 func hostCPUs() int {

@@ -13,6 +13,8 @@ type Process struct {
 	threadpool.Process
 	Env  []string
 	Host int
+	// Files reads those that name options of a JVM; nil: what is in them is not known.
+	Files threadpool.Files
 }
 
 // Decision is what one runtime of a process decided.
@@ -43,6 +45,7 @@ type Decision struct {
 // Decide says what the runtimes of a process decided under a limit (0: none). nil: it has none that the table knows.
 func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 	var decisions []Decision
+	env, args := p.Files.Expand(p.Env, p.Cmdline)
 	for _, key := range t.RuntimesOf(&p.Process) {
 		v := ""
 		known := version(key, p.Process)
@@ -51,21 +54,26 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 		}
 		d := Decision{PID: p.TGID, Budget: p.Budget, Version: known, Decided: map[string]int{}, Fits: map[string]int{},
 			Told: map[string]string{}, Settings: map[string]string{}, Assumed: []string{}, Said: []string{}}
-		processors := 0 // that it was told
+		processors, unknown := 0, false // that it was told
 		for _, setting := range t.Settings() {
 			if setting.Of != key || !setting.IsOf(&p.Process, v) {
 				continue
 			}
 			if setting.Pool != "" {
-				d.library(setting, p, limitCPUs)
+				d.library(setting, p, env, args, limitCPUs)
 				continue
 			}
 			d.Runtime = setting.Runtime
 			d.Fits[setting.Decides] = setting.Fits(limitCPUs, p.Host)
 			d.Decided[setting.Decides] = setting.Decided(limitCPUs, p.Host)
-			g, has := given(setting, p)
+			g, has := given(setting, p, env, args)
 			n, readable := setting.Read(g.Value, limitCPUs, p.Host)
 			has = has && readable && !g.Otherwise
+			unknown = unknown || g.Unread != "" && setting.Decides == "processors"
+			if setting.Follows() && !has && (g.Unread != "" || unknown) {
+				delete(d.Decided, setting.Decides)
+				continue
+			}
 			if setting.Follows() {
 				d.follow(setting, p.JVM, n, g.By.Name(), has, processors)
 				continue
@@ -80,7 +88,8 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 				d.Live = false
 			} else if g.Otherwise {
 				delete(d.Decided, setting.Decides)
-				d.Told[setting.Decides] = g.By.Name()
+				d.Told[setting.Decides] = g.From()
+				d.Live = d.Live && g.Unread == ""
 			} else if !setting.Live {
 				d.Assumed = append(d.Assumed, setting.Decides)
 			}
@@ -97,8 +106,8 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 
 // library adds the figure of a library if the process was told it: whether it has the library cannot be seen. What fits a
 // pool of threads that wait is not known.
-func (d *Decision) library(setting threadpool.Setting, p Process, limitCPUs float64) {
-	g, has := given(setting, p)
+func (d *Decision) library(setting threadpool.Setting, p Process, env, args []string, limitCPUs float64) {
+	g, has := given(setting, p, env, args)
 	if n, ok := setting.Read(g.Value, limitCPUs, p.Host); has && ok && !g.Otherwise && setting.Each == "" {
 		d.Decided[setting.Decides], d.Fits[setting.Decides] = n, setting.Fits(limitCPUs, p.Host)
 		d.Told[setting.Decides], d.Settings[setting.Decides] = g.By.Name(), setting.Name()
@@ -125,11 +134,14 @@ func (d *Decision) follow(setting threadpool.Setting, jvm *threadpool.JVM, n int
 }
 
 // given is what a running process was given of a setting. A JVM's own list of its options holds those of files too.
-func given(setting threadpool.Setting, p Process) (g threadpool.Given, has bool) {
-	g, has = setting.Given(p.Env, p.Cmdline)
+func given(setting threadpool.Setting, p Process, env, args []string) (g threadpool.Given, has bool) {
+	g, has = setting.Given(env, args)
 	ofProgram := g.By.Variable == "" && g.By.Option != setting.Option // an argument of its own, which the JVM does not tell
 	if setting.Of != "jvm" || p.JVM == nil || setting.Option == "" || has && ofProgram {
 		return g, has
+	}
+	if g.Unread != "" {
+		g = threadpool.Given{}
 	}
 	value, has := threadpool.Spelling{Option: setting.Option}.In(nil, p.JVM.Options)
 	if value != g.Value {

@@ -49,7 +49,8 @@ type Started struct {
 
 // Plan tells a program's runtimes of its limit. Without one it is times as many CPUs as the request. What the environment or
 // the command line has already stays.
-func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Started {
+func Plan(t *threadpool.Table, l Limits, times float64, files threadpool.Files, env, args []string) Started {
+	expandedEnv, expandedArgs := files.Expand(env, args)
 	s := Started{Env: slices.Clone(env), Args: slices.Clone(args)}
 	fits, note := l.CPUs, ""
 	if fits <= 0 && l.Request > 0 {
@@ -64,8 +65,10 @@ func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Star
 		}
 		row := Row{Runtime: setting.Runtime, Setting: setting.Name(),
 			WouldBe: fmt.Sprint(setting.Decided(l.CPUs, l.Host)), Why: setting.Why + note}
-		given, has := setting.Given(env, args)
+		given, has := setting.Given(expandedEnv, expandedArgs)
 		switch {
+		case given.Unread != "":
+			row.Setting, row.Why = given.From(), "it may be set in that file: nothing is set"
 		case has:
 			row.Setting, row.Value, row.Why = given.By.Name(), given.Value, Kept
 		case fits <= 0:

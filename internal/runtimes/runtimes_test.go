@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 		{"NGINX_ENTRYPOINT_WORKER_PROCESSES_AUTOTUNE", 1.5, 8, "1", "8"},
 		{"--concurrency", 1.5, 8, "1", "1"},
 	} {
-		s := Plan(known, Limits{CPUs: c.limit, Host: c.host}, 2, nil, []string{"/usr/bin/envoy", "-c", "x"})
+		s := Plan(known, Limits{CPUs: c.limit, Host: c.host}, 2, nil, nil, []string{"/usr/bin/envoy", "-c", "x"})
 		if r := rowOf(t, s.Rows, c.setting); r.Value != c.value || r.WouldBe != c.wouldBe || !r.Set || r.Why == "" {
 			t.Errorf("%s at %v of %d: %+v", c.setting, c.limit, c.host, r)
 		}
@@ -57,7 +57,7 @@ func TestPlan(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	known := threadpool.Known()
 	env := []string{"PATH=/bin", "GOMAXPROCS=7", "JAVA_TOOL_OPTIONS=-Xmx1g", "OMP_NUM_THREADS=", "NODE_OPTIONS=--v8-pool-size=3"}
-	s := Plan(known, Limits{CPUs: 1, Host: 8}, 2, env, []string{"java", "-jar", "x"})
+	s := Plan(known, Limits{CPUs: 1, Host: 8}, 2, nil, env, []string{"java", "-jar", "x"})
 	for _, want := range []string{"PATH=/bin", "GOMAXPROCS=7", "JAVA_TOOL_OPTIONS=-Xmx1g -XX:ActiveProcessorCount=1 -Dcom.twitter.finagle.netty4.numWorkers=2", "OMP_NUM_THREADS=1",
 		"NODE_OPTIONS=--v8-pool-size=3", "ERL_FLAGS=+S 1:1 +SDcpu 1:1"} {
 		if !slices.Contains(s.Env, want) {
@@ -71,14 +71,14 @@ func TestEnvironment(t *testing.T) {
 	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Set || r.Value != "7" || r.Why != Kept {
 		t.Errorf("%+v", r)
 	}
-	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, []string{"envoy"}); !slices.Equal(s.Args,
+	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, nil, []string{"envoy"}); !slices.Equal(s.Args,
 		[]string{"envoy", "--concurrency", "2"}) {
 		t.Errorf("%q", s.Args)
 	}
-	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, []string{"envoy", "--concurrency", "5"}); len(s.Args) != 3 {
+	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, nil, []string{"envoy", "--concurrency", "5"}); len(s.Args) != 3 {
 		t.Errorf("%q", s.Args)
 	}
-	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, nil); len(s.Args) != 0 || len(s.Rows) == 0 {
+	if s := Plan(known, Limits{CPUs: 2, Host: 8}, 2, nil, nil, nil); len(s.Args) != 0 || len(s.Rows) == 0 {
 		t.Errorf("nothing to start: %+v", s)
 	}
 }
@@ -104,7 +104,7 @@ func TestPoolsOfLibraries(t *testing.T) {
 		{0.1, 2.5, "", "-XX:ActiveProcessorCount=1 -Dcom.twitter.finagle.netty4.numWorkers=2 tomcat 1"},
 	} {
 		env := []string{"JAVA_TOOL_OPTIONS=" + c.env}
-		s := Plan(known, Limits{CPUs: c.limit, Host: 8, Each: map[string]float64{"tomcat": c.tomcat}}, 2, env, []string{"java"})
+		s := Plan(known, Limits{CPUs: c.limit, Host: 8, Each: map[string]float64{"tomcat": c.tomcat}}, 2, nil, env, []string{"java"})
 		got, _ := threadpool.Variable(s.Env, "JAVA_TOOL_OPTIONS")
 		if n, has := threadpool.Variable(s.Env, "SERVER_TOMCAT_THREADS_MAX"); has {
 			got += " tomcat " + n
@@ -209,7 +209,7 @@ func TestEachSpelling(t *testing.T) {
 			t.Fatalf("%+v: no such setting", c)
 		}
 		setting := known.Settings()[i]
-		s := Plan(known, Limits{CPUs: 1.5, Host: 8}, 2, env, args)
+		s := Plan(known, Limits{CPUs: 1.5, Host: 8}, 2, nil, env, args)
 		row := s.Rows[slices.IndexFunc(s.Rows, func(r Row) bool {
 			return r.Setting == setting.Name() && c.by == "" || r.Setting == c.by && r.Runtime == setting.Runtime
 		})]
@@ -237,15 +237,15 @@ func TestEachSpelling(t *testing.T) {
 // Without a limit it is a multiple of the request; without that nothing is set.
 func TestNoLimit(t *testing.T) {
 	known := threadpool.Known()
-	s := Plan(known, Limits{Request: 1.5, Host: 64}, 2, nil, []string{"x"})
+	s := Plan(known, Limits{Request: 1.5, Host: 64}, 2, nil, nil, []string{"x"})
 	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Value != "3" || r.WouldBe != "64" || !r.Set {
 		t.Errorf("%+v", r)
 	}
-	s = Plan(known, Limits{Host: 64, Unsure: "its weight says either"}, 2, nil, []string{"x"})
+	s = Plan(known, Limits{Host: 64, Unsure: "its weight says either"}, 2, nil, nil, []string{"x"})
 	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Set || !strings.Contains(r.Why, "its weight says either") {
 		t.Errorf("%+v", r)
 	}
-	s = Plan(known, Limits{Host: 64}, 2, []string{"A=b"}, []string{"x"})
+	s = Plan(known, Limits{Host: 64}, 2, nil, []string{"A=b"}, []string{"x"})
 	if r := rowOf(t, s.Rows, "GOMAXPROCS"); r.Set || r.Value != "64" || !slices.Equal(s.Env, []string{"A=b"}) {
 		t.Errorf("%+v, %q", r, s.Env)
 	}
@@ -338,8 +338,8 @@ func FuzzPlan(f *testing.F) {
 	known := threadpool.Known()
 	f.Fuzz(func(t *testing.T, name, value, arg string) {
 		env, args := []string{name + "=" + value}, []string{"envoy", arg}
-		s := Plan(known, Limits{CPUs: 1.5, Host: 8}, 2, env, args)
-		again := Plan(known, Limits{CPUs: 1.5, Host: 8}, 2, s.Env, s.Args)
+		s := Plan(known, Limits{CPUs: 1.5, Host: 8}, 2, nil, env, args)
+		again := Plan(known, Limits{CPUs: 1.5, Host: 8}, 2, nil, s.Env, s.Args)
 		if !slices.Equal(s.Env, again.Env) || !slices.Equal(s.Args, again.Args) {
 			t.Fatalf("%q becomes %q, and then %q", env, s.Env, again.Env)
 		}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,6 +18,9 @@ func TestWordsOfARuntimeForReal(t *testing.T) {
 		"App.java": `package p; public class App { public static void main(String[] a) {
 			int n = Runtime.getRuntime().availableProcessors(); System.out.println(n == 9 || n == 7 ? n : ""); } }`,
 		"none.js": "",
+		"nine":    "-XX:ActiveProcessorCount=9\n", "seven": "# -cp x\n-XX:ActiveProcessorCount=7",
+		"flags": "# of -XX:Flags\n+UseSerialGC ActiveProcessorCount=9 # x\n", "naming": "-XX:Flags=flags",
+		"quoted": "-Da=\"b -XX:ActiveProcessorCount=7\"  '-XX:Active\\\n   ProcessorCount=9'\n", "class": "-cp app.jar p.App",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -34,6 +38,8 @@ func TestWordsOfARuntimeForReal(t *testing.T) {
 			}
 		}
 	}
+	all := Known().Settings()
+	jvm := all[slices.IndexFunc(all, func(s Setting) bool { return s.Key == "jvm" })]
 	py := "import\x00sys;print(sys._xoptions.get('cpu_count',''))"
 	for option, lines := range map[string][]string{
 		"--v8-pool-size": {
@@ -74,20 +80,58 @@ func TestWordsOfARuntimeForReal(t *testing.T) {
 				for i := range args {
 					args[i] = strings.ReplaceAll(args[i], "\x00", " ")
 				}
+				var env []string
+				for strings.Contains(args[0], "JAVA_") {
+					env, args = append(env, args[0]), args[1:]
+				}
 				if _, err := exec.LookPath(args[0]); err != nil {
 					t.Skipf("needs %s", args[0])
 				}
 				cmd := exec.Command(args[0], args[1:]...)
-				cmd.Dir = dir
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 				out, err := cmd.Output()
 				if err != nil {
 					t.Fatal(err)
 				}
 				got, _ := Spelling{Option: option}.In(nil, args)
+				if option == jvm.Option {
+					files := Files(func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+					g, _ := jvm.Given(files.Expand(env, args))
+					got = g.Value
+				}
 				if want := strings.TrimSpace(string(out)); got != want {
 					t.Errorf("%q, and the runtime says %q", got, want)
 				}
 			})
 		}
+	}
+}
+
+// What is in a file that cannot be read is not known, unless what counts more says it.
+func TestAFileOfOptionsThatCannotBeRead(t *testing.T) {
+	all := Known().Settings()
+	jvm := all[slices.IndexFunc(all, func(s Setting) bool { return s.Key == "jvm" })]
+	for line, want := range map[string]string{
+		"java @none Main": "none",
+		"java @none -XX:ActiveProcessorCount=9 Main":                  "none", // Main may be in it
+		"java -XX:ActiveProcessorCount=9 -XX:VMOptionsFile=none Main": "none",
+		"java -XX:VMOptionsFile=none -XX:ActiveProcessorCount=9 Main": "",
+		"java -XX:Flags=none Main":                                    "none",
+		"java -XX:Flags=none -XX:ActiveProcessorCount=9 Main":         "",
+		"java Main @none": "",
+	} {
+		g, _ := jvm.Given(Files(nil).Expand(nil, strings.Fields(line)))
+		if g.Unread != want || g.Otherwise != (want != "") {
+			t.Errorf("%s: %+v, want %q unread", line, g, want)
+		}
+	}
+}
+
+// Options that a JVM took from variables and files count, though its class stands before them here.
+func TestOptionsOfAJVMBehindItsClass(t *testing.T) {
+	p := &Process{Exe: "/usr/bin/java", Cmdline: []string{"java", "-jar", "x.jar", "-XX:ParallelGCThreads=9"},
+		JVM: &JVM{Options: []string{"-XX:ParallelGCThreads=6"}}}
+	if rows := Known().Match("GC Thread#0", p); len(rows) == 0 || rows[0].Given != "-XX:ParallelGCThreads=6" {
+		t.Errorf("%+v", rows)
 	}
 }

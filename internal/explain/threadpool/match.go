@@ -61,7 +61,7 @@ func (t *Table) Match(comm string, p *Process) []Row {
 			row.Given = row.given(p.Cmdline)
 			if p.JVM != nil { // its options are those of variables and files, too
 				row.sees = p.JVM.Processors
-				row.Given = row.given(slices.Concat(p.Cmdline, p.JVM.Options))
+				row.Given = row.given(slices.Concat(ownWords(p.Cmdline), p.JVM.Options))
 			}
 		}
 		rows = append(rows, row)

@@ -17,6 +17,9 @@ type Spelling struct {
 func (s Spelling) Name() string { return strings.TrimSpace(s.Variable + " " + s.Option) }
 
 func parseSpelling(text string) (Spelling, error) {
+	if option, ok := strings.CutPrefix(text, flagsVariable+" "); ok {
+		return Spelling{flagsVariable, option}, nil
+	}
 	if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
 		return Spelling{Option: text}, nil
 	}
@@ -55,6 +58,10 @@ func (s Spelling) among(words []string) (value, written string, has bool) {
 	group, name, grouped := strings.Cut(s.Option, " ")
 	java := !grouped && (strings.HasPrefix(s.Option, "-X") || strings.HasPrefix(s.Option, "-D"))
 	for i, word := range words {
+		if java && strings.HasPrefix(word, unread) {
+			value, written, has = word, word, true
+			continue
+		}
 		next, follows := "", i+1 < len(words)
 		if follows {
 			next = words[i+1]
@@ -135,6 +142,16 @@ type Given struct {
 	Value string
 	// Otherwise says that it is given in another measure, such as percent, of which the figure is not known.
 	Otherwise bool
+	// Unread is a file that cannot be read and may have it, so that it is not known; Otherwise is true then.
+	Unread string
+}
+
+// From is what gives it, for people.
+func (g Given) From() string {
+	if g.Unread != "" {
+		return "a file that cannot be read, " + g.Unread
+	}
+	return g.By.Name()
 }
 
 // Given finds what a program was given of the setting, by the strongest spelling that the runtime takes.
@@ -143,6 +160,9 @@ func (s Setting) Given(env, args []string) (g Given, has bool) {
 		value, ok := by.In(env, args)
 		if !ok {
 			continue
+		}
+		if file := unreadFile(value); file != "" {
+			return Given{By: by, Otherwise: true, Unread: file}, true
 		}
 		if !has {
 			g, has = Given{By: by, Value: value}, true
@@ -156,7 +176,7 @@ func (s Setting) Given(env, args []string) (g Given, has bool) {
 	}
 	for _, by := range s.otherwise {
 		if value, ok := by.In(env, args); ok && !has {
-			return Given{by, value, true}, true
+			return Given{by, value, true, unreadFile(value)}, true
 		}
 	}
 	return g, has

@@ -114,7 +114,7 @@ func Processes(h *cgroup.Host, path string) (processes []runtimes.Process, notes
 			notes = append(notes, "a process of another PID namespace cannot be read from here")
 			continue
 		}
-		p := runtimes.Process{Host: cpus(pid)}
+		p := runtimes.Process{Host: cpus(pid), Files: func(name string) ([]byte, error) { return identify.Options(pid, name) }}
 		var unread error
 		if p.Process, unread = identify.Look(pid); unread == nil {
 			p.Env, unread = identify.Environment(pid)

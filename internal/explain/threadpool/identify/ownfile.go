@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -60,13 +61,72 @@ func (d *process) ownFile(name string, uid uint32, most int64) ([]byte, error) {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
 	defer unix.Close(at)
+	return plainFile(at, name, most, func(st *unix.Stat_t) bool { return st.Uid == uid })
+}
+
+// maxOptions bounds a file of options.
+const maxOptions = 256 << 10
+
+// Options reads a file of options that a process's command line or environment names, as the process would find it: below its root, from
+// its working folder, with its user's rights. Only a plain file is opened. It takes at most a second.
+func Options(pid int, name string) ([]byte, error) {
+	content, err := answered(pid, fmt.Sprintf("%.80q", name), func(pid int) (*[]byte, error) {
+		d, err := openProcess(pid)
+		if err != nil {
+			return nil, err
+		}
+		defer d.close()
+		content, err := d.optionsFile(name)
+		return &content, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return *content, nil
+}
+
+func (d *process) optionsFile(name string) (content []byte, err error) {
+	if !path.IsAbs(name) {
+		folder, err := d.readlink("cwd")
+		if err != nil {
+			return nil, err
+		}
+		top, err := d.readlink("root")
+		if err != nil {
+			return nil, err
+		}
+		name = path.Join(strings.TrimPrefix(folder, strings.TrimSuffix(top, "/")), name)
+	}
+	s, err := d.status()
+	if err != nil {
+		return nil, err
+	}
+	root, err := unix.Openat(d.fd, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("its root folder: %w (run as root, or as its user)", err)
+	}
+	defer unix.Close(root)
+	err = asUser(s.uid, s.gid, func() error {
+		at, err := below(root, strings.TrimLeft(name, "/"), unix.O_PATH, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(at)
+		content, err = plainFile(at, name, maxOptions, func(*unix.Stat_t) bool { return true })
+		return err
+	})
+	return content, err
+}
+
+// plainFile reads an open place that is a plain file of at most so many bytes.
+func plainFile(at int, name string, most int64, allowed func(*unix.Stat_t) bool) ([]byte, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(at, &st); err != nil {
 		return nil, err
 	}
 	switch {
-	case st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != uid:
-		return nil, fmt.Errorf("%q is no plain file of user %d", name, uid)
+	case st.Mode&unix.S_IFMT != unix.S_IFREG || !allowed(&st):
+		return nil, fmt.Errorf("%q is no plain file of the process's user", name)
 	case st.Size > most:
 		return nil, fmt.Errorf("%q has %d bytes, more than %d", name, st.Size, most)
 	}

@@ -27,7 +27,8 @@ func TestOptions(t *testing.T) {
 	if err := unix.Mkfifo("pipe", 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"plain": "x", "./link": "x", whole: "x", "pipe": "", "large": "", "none": "", ".": "", "/dev/zero": ""} {
+	for name, want := range map[string]string{"plain": "x", "./link": "x", whole: "x", "pipe": "", "large": "", "none": "", ".": "",
+		"/dev/zero": ""} {
 		if got, err := Options(os.Getpid(), name); string(got) != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}

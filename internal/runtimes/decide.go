@@ -81,7 +81,7 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 			if setting.CanBeTold() {
 				d.Settings[setting.Decides] = setting.Name()
 			}
-			d.Live = d.Live || setting.Live
+			d.Live = d.Live || setting.Live && p.FollowsLimit()
 			if has {
 				d.Decided[setting.Decides], processors = n, n
 				d.Told[setting.Decides] = g.By.Name()
@@ -90,7 +90,7 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 				delete(d.Decided, setting.Decides)
 				d.Told[setting.Decides] = g.From()
 				d.Live = d.Live && g.Unread == ""
-			} else if !setting.Live {
+			} else if !setting.Live || !p.FollowsLimit() {
 				d.Assumed = append(d.Assumed, setting.Decides)
 			}
 		}

@@ -64,6 +64,26 @@ func (e evidence) byGo(built string) bool {
 		(e.GoBefore == "" || version.Compare(built, e.GoBefore) < 0)
 }
 
+// beforeLimits is the last version of Go whose runtime does not look at a limit (Go release notes 1.25).
+const beforeLimits = "go1.24"
+
+// GoRules is the version of Go by whose rules the runtime counts CPUs: that which built it, or the last one before 1.25 where the program's
+// GODEBUG says so (internal/godebugs: containermaxprocs is 0 for a go.mod of 1.24 and earlier). The variable GODEBUG, which goes before
+// it, is not read.
+func (p *Process) GoRules() string {
+	if p.debugs("containermaxprocs=0") && version.Compare(p.Go, beforeLimits) > 0 {
+		return beforeLimits
+	}
+	return p.Go
+}
+
+// FollowsLimit reports whether a Go runtime looks again at a limit that changes, as its GODEBUG has it.
+func (p *Process) FollowsLimit() bool { return !p.debugs("updatemaxprocs=0") }
+
+func (p *Process) debugs(setting string) bool {
+	return slices.Contains(strings.Split(p.GoDebug, ","), setting)
+}
+
 // judge compares the evidence with a process. because is empty unless a part of the evidence is met. unnamed: it is of threads
 // without a name of their own. A library that is mapped need not own these.
 func (e evidence) judge(p *Process, unnamed bool) (v verdict, because string) {
@@ -104,7 +124,7 @@ func (e evidence) judge(p *Process, unnamed bool) (v verdict, because string) {
 			return met, held + " is linked into the program"
 		}
 	}
-	if e.byGo(p.Go) {
+	if e.byGo(p.GoRules()) {
 		return met, "the program was built by " + text.Sanitize(p.Go, maxShown)
 	}
 	// Go and Holds are known to be absent only if the executable was readable, which gives its path as well.

@@ -75,6 +75,9 @@ type Process struct {
 	Unnamed string
 	// Go is the version of Go that built the executable; "": unknown, or no Go program.
 	Go string
+	// GoDebug are the defaults of GODEBUG in the executable, "containermaxprocs=0,updatemaxprocs=0": those of the language version in its
+	// go.mod, where that is older than Go, and its //go:debug lines; "": it has none.
+	GoDebug string
 	// Holds has the libraries known to be linked into the executable, such as "rayon".
 	Holds []string
 	// CPUsItSees is the CPU count that an option gave the runtime; nil: unknown.

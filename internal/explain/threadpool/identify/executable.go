@@ -32,7 +32,7 @@ func (d *process) scanExecutable(p *threadpool.Process) error {
 		return err
 	}
 	defer f.Close()
-	if p.Go = goVersion(f); p.Go != "" {
+	if p.Go, p.GoDebug = goBuild(f); p.Go != "" {
 		return nil
 	}
 	if p.Holds, err = holds(f); err != nil {
@@ -57,19 +57,24 @@ func (b *budget) ReadAt(p []byte, off int64) (int, error) {
 	return b.r.ReadAt(p, off)
 }
 
-// goVersion returns the version of Go that built an executable, or "" if none did. The standard library's
+// goBuild returns the version of Go that built an executable, or "" if none did, and the defaults of GODEBUG in it. The standard library's
 // reader is not made for hostile files. Its reads are bounded, and if it panics, the file is no Go program.
-func goVersion(r io.ReaderAt) (version string) {
+func goBuild(r io.ReaderAt) (version, debug string) {
 	defer func() {
 		if recover() != nil {
-			version = ""
+			version, debug = "", ""
 		}
 	}()
 	info, err := buildinfo.Read(&budget{r, maxBuildInfo})
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	return info.GoVersion
+	for _, s := range info.Settings {
+		if s.Key == "DefaultGODEBUG" {
+			debug = s.Value
+		}
+	}
+	return info.GoVersion, debug
 }
 
 // holds searches an executable for the texts of held.

@@ -152,5 +152,32 @@ func TestHoldsIsBounded(t *testing.T) {
 func FuzzGoVersion(f *testing.F) {
 	f.Add([]byte("\x7fELF\x02\x01\x01"))
 	f.Add([]byte("\xff Go buildinf:\x08\x02"))
-	f.Fuzz(func(t *testing.T, file []byte) { goVersion(bytes.NewReader(file)) })
+	f.Fuzz(func(t *testing.T, file []byte) { goBuild(bytes.NewReader(file)) })
+}
+
+// A program of an older language version counts CPUs by the rules of that version, whichever Go built it.
+func TestGoLine(t *testing.T) {
+	for line, want := range map[string]string{"1.24": "go1.24", "1.26": runtime.Version()} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"go.mod": "module m\ngo " + line + "\n", "main.go": "package main\nfunc main() {}\n"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", "program", ".")
+		build.Dir, build.Env = dir, append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOWORK=off")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		f, err := os.Open(filepath.Join(dir, "program"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p threadpool.Process
+		p.Go, p.GoDebug = goBuild(f)
+		f.Close()
+		if p.Go != runtime.Version() || p.GoRules() != want || p.FollowsLimit() != (line != "1.24") {
+			t.Errorf("go %s: built by %q with %q, rules of %q, want %q", line, p.Go, p.GoDebug, p.GoRules(), want)
+		}
+	}
 }

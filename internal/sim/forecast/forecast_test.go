@@ -142,7 +142,8 @@ func TestObjective(t *testing.T) {
 	}
 	for _, row := range f.Rows {
 		// 64 ms of work within 20 ms, which no earlier quota pays, and that of a second does.
-		want := row.Remedy.Name == Weight || row.Remedy.Name == Raise || row.Remedy.Name == Period && row.Remedy.Period == bandwidth.MaxPeriod
+		want := row.Remedy.Name == Weight || row.Remedy.Name == Raise ||
+			row.Remedy.Name == Period && row.Remedy.Period == bandwidth.MaxPeriod
 		if row.Remedy.Modelled() || row.Remedy.Name == Burst || row.Meets == want && (row.BreaksAt == nil || *row.BreaksAt > 1) == want {
 			continue
 		}

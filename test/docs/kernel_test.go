@@ -93,7 +93,7 @@ func TestCart(t *testing.T) {
 	path := s.tree.Make("cart")
 	s.tree.Weigh(s.tree.Top, cgroup.MaxShares)
 	s.tree.Limit(path, 0.6)
-	p, err := provoke.Start("", provoke.Spec{Deadline: 2 * time.Minute, Pools: []provoke.Pool{
+	p, err := provoke.Start("", provoke.Spec{Deadline: 5 * time.Minute, Pools: []provoke.Pool{
 		{Name: "http-worker", Threads: 8, Work: 10 * time.Millisecond, Every: 250 * time.Millisecond, Together: true},
 	}})
 	if err != nil {

@@ -212,7 +212,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	a.meanwhile(ctx, what, options.Longest(), func() { result, err = do(ctx, env, options) })
 	if t := result.Trial; t != nil {
 		if err == nil { // one that measured nothing is none to wait after
-			a.chooser.hadTrial(f.observation.Container.Group.Path, hadTrial{time.Now(), used(result.Before)})
+			a.chooser.hadTrial(f.observation.Container.Group.Path, hadTrial{time.Now(), result.Before.Used()})
 		}
 		a.Log.Info("tried remedies in turns", "container", text.Sanitize(f.observation.Container.Name, 128), "rounds",
 			t.Rounds, "seconds", thousandths(t.Seconds),

@@ -26,14 +26,6 @@ type hadTrial struct {
 	usedCPUs float64
 }
 
-// used is what figures say was used; 0: they do not say.
-func used(f *txn.Figures) float64 {
-	if f == nil || f.UsedCPUs == nil {
-		return 0
-	}
-	return *f.UsedCPUs
-}
-
 // hadTrial notes that a container had a trial.
 func (c *chooser) hadTrial(path string, had hadTrial) {
 	c.trials[path] = had
@@ -56,7 +48,7 @@ func (c *chooser) rememberTrials(past []txn.Past, now time.Time) {
 			continue
 		}
 		if at := earlier(p.Until, now); !at.Before(c.trials[p.Target].at) {
-			c.hadTrial(p.Target, hadTrial{at: at, usedCPUs: used(p.Outcome.Before)})
+			c.hadTrial(p.Target, hadTrial{at: at, usedCPUs: p.Outcome.Before.Used()})
 		}
 	}
 }

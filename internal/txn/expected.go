@@ -17,6 +17,14 @@ type Figures struct {
 	RequestsP99Ms *float64 `json:"requests_p99_ms,omitempty"`
 }
 
+// Used is how many CPUs were used; 0: there are no figures, or they do not say.
+func (f *Figures) Used() float64 {
+	if f == nil || f.UsedCPUs == nil {
+		return 0
+	}
+	return *f.UsedCPUs
+}
+
 // Expected is a forecast: for each figure the interval it is expected in; nil is not forecast.
 type Expected struct {
 	StoppedPerSecondLow  *float64 `json:"stopped_per_second_low,omitempty"`

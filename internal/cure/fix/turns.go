@@ -346,21 +346,20 @@ func (t *turns) enterBeside() {
 // settling is how long a variant is in force before it is measured, measured for how long it is then. A longer period has had what the
 // write gave by then, or a tenth of the turn at most.
 func (t *turns) settling(v int) time.Duration {
-	settle := max(t.r.o.Settle, t.drain)
-	if v == 0 {
-		return settle
-	}
-	return max(settle, settlePeriods*t.candidates[v-1].Request.Period)
+	return max(t.r.o.Settle, t.drain, settlePeriods*t.period(v))
 }
 
-func (t *turns) measured(v int) time.Duration {
+func (t *turns) measured(v int) time.Duration { return max(t.length, ownPeriods*t.period(v)) }
+
+// period is the one that a variant brings; 0: the period stays.
+func (t *turns) period(v int) time.Duration {
 	if v == 0 {
-		return t.length
+		return 0
 	}
-	return max(t.length, ownPeriods*t.candidates[v-1].Request.Period)
+	return t.candidates[v-1].Request.Period
 }
 
-// lasts is how long a turn of a candidate takes, meanTurn how long one takes on average.
+// lasts is how long a turn of a candidate takes where no queue has to drain before, meanTurn how long one takes on average.
 func (t *turns) lasts(c policy.Candidate) time.Duration {
 	return max(t.length, ownPeriods*c.Request.Period) + max(t.r.o.Settle, settlePeriods*c.Request.Period)
 }
@@ -722,8 +721,8 @@ func (t *turns) conclude(ctx context.Context) error {
 		r.res.StoppedAbove = r.above(r.res.Before)
 		return t.show(0)
 	}
-	if limit, limited, _ := cgroup.Effective(r.own.Levels); limited && used(r.res.Before) > nearLimit*limit {
-		why += fmt.Sprintf("; it uses %.0f %% of its limit%s", 100*used(r.res.Before)/limit, t.instead())
+	if limit, limited, _ := cgroup.Effective(r.own.Levels); limited && r.res.Before.Used() > nearLimit*limit {
+		why += fmt.Sprintf("; it uses %.0f %% of its limit%s", 100*r.res.Before.Used()/limit, t.instead())
 		r.res.Why = why
 	}
 	r.plan = *t.candidates[v-1].Plan
@@ -750,14 +749,6 @@ func (t *turns) conclude(ctx context.Context) error {
 
 // nearLimit is the share of its limit from which on a container is told what more CPU would bring, whatever remedy it got.
 const nearLimit = 0.85
-
-// used is what figures say was used, in CPUs; 0: they do not say.
-func used(f *txn.Figures) float64 {
-	if f == nil || f.UsedCPUs == nil {
-		return 0
-	}
-	return *f.UsedCPUs
-}
 
 // longer says for how long remedies would have to be tried to tell; rounds: that many, 0: it cannot be foreseen.
 func (t *turns) longer(rounds int) string {

@@ -52,6 +52,15 @@ func (t *target) connect(ctx context.Context) (net.Conn, error) {
 	}
 }
 
+// openRoot opens the process's root folder, for [below].
+func (d *process) openRoot() (int, error) {
+	root, err := unix.Openat(d.fd, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("its root folder: %w (run as root, or as its user)", err)
+	}
+	return root, nil
+}
+
 // below opens a path below a process's root. It follows links as the process itself would.
 func below(root int, path string, flags, mode uint64) (int, error) {
 	return unix.Openat2(root, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode,

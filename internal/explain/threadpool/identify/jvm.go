@@ -59,9 +59,9 @@ func askJVM(ctx context.Context, pid int) (map[uint32]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := unix.Openat(d.fd, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := d.openRoot()
 	if err != nil {
-		return nil, fmt.Errorf("its root folder: %w (run as root, or as its user)", err)
+		return nil, err
 	}
 	defer unix.Close(root)
 	t := &target{d, pidfd, root, s}

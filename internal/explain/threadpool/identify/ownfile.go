@@ -51,9 +51,9 @@ func answered[T any](pid int, what string, read func(pid int) (*T, error)) (*T, 
 // ownFile reads a file of at most so many bytes below the process's root, if it is a plain file of the process's own user. The
 // look-up stays below that root, whatever links it meets, and opens nothing but a plain file.
 func (d *process) ownFile(name string, uid uint32, most int64) ([]byte, error) {
-	root, err := unix.Openat(d.fd, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := d.openRoot()
 	if err != nil {
-		return nil, fmt.Errorf("its root folder: %w (run as root, or as its user)", err)
+		return nil, err
 	}
 	defer unix.Close(root)
 	at, err := below(root, strings.TrimLeft(name, "/"), unix.O_PATH|unix.O_NOFOLLOW, 0)
@@ -61,7 +61,7 @@ func (d *process) ownFile(name string, uid uint32, most int64) ([]byte, error) {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
 	defer unix.Close(at)
-	return plainFile(at, name, most, func(st *unix.Stat_t) bool { return st.Uid == uid })
+	return plainFile(at, name, most, &uid)
 }
 
 // maxOptions bounds a file of options.
@@ -101,9 +101,9 @@ func (d *process) optionsFile(name string) (content []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := unix.Openat(d.fd, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := d.openRoot()
 	if err != nil {
-		return nil, fmt.Errorf("its root folder: %w (run as root, or as its user)", err)
+		return nil, err
 	}
 	defer unix.Close(root)
 	err = asUser(s.uid, s.gid, func() error {
@@ -112,21 +112,23 @@ func (d *process) optionsFile(name string) (content []byte, err error) {
 			return err
 		}
 		defer unix.Close(at)
-		content, err = plainFile(at, name, maxOptions, func(*unix.Stat_t) bool { return true })
+		content, err = plainFile(at, name, maxOptions, nil)
 		return err
 	})
 	return content, err
 }
 
-// plainFile reads an open place that is a plain file of at most so many bytes.
-func plainFile(at int, name string, most int64, allowed func(*unix.Stat_t) bool) ([]byte, error) {
+// plainFile reads an open place that is a plain file of at most so many bytes, and of this user; nil: of any.
+func plainFile(at int, name string, most int64, uid *uint32) ([]byte, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(at, &st); err != nil {
 		return nil, err
 	}
 	switch {
-	case st.Mode&unix.S_IFMT != unix.S_IFREG || !allowed(&st):
-		return nil, fmt.Errorf("%q is no plain file of the process's user", name)
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, fmt.Errorf("%q is no plain file", name)
+	case uid != nil && st.Uid != *uid:
+		return nil, fmt.Errorf("%q is no plain file of user %d, who runs the process", name, *uid)
 	case st.Size > most:
 		return nil, fmt.Errorf("%q has %d bytes, more than %d", name, st.Size, most)
 	}

@@ -41,6 +41,7 @@ type remedyFlags struct {
 	realtime        bool
 	fullCores, idle bool
 	class           string
+	sibling         string
 }
 
 func (f *remedyFlags) add(cmd *cobra.Command) {
@@ -66,7 +67,8 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 		"as the quota by default; narrow: its period stays then)")
 	timeVar(cmd, &f.period, "period", 0, "burst, narrow, period: another period, the limit staying the same (narrow: 10ms, period: 20ms)")
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
-	decimalVar(cmd, &f.to, "to", 0, "raise: the new limit in CPUs")
+	decimalVar(cmd, &f.to, "to", 0, "raise: the new limit in CPUs; cap: that of the sibling (default: what the others leave)")
+	flags.StringVar(&f.sibling, "sibling", "", "cap: the `CONTAINER` beside it that is held (default: the one that uses most)")
 	flags.BoolVar(&f.weightFromLimit, "weight-from-limit", false, "weight: set the weight to that of the limit")
 }
 
@@ -83,7 +85,7 @@ func kindNames() []string {
 
 // rejectEmptyFlags refuses empty flags, those of apply and fix too.
 func (f *remedyFlags) rejectEmptyFlags(cmd *cobra.Command) error {
-	return rejectEmptyFlags(cmd, "remedy", "reserve", "via", "class", "slo", "slo-command")
+	return rejectEmptyFlags(cmd, "remedy", "reserve", "via", "class", "sibling", "slo", "slo-command")
 }
 
 // request reads the flags; the caller judges whether a remedy may be left out.
@@ -91,7 +93,7 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 	r := remedy.Request{Kind: remedy.Kind(f.kind), Via: f.via, Credit: f.credit, Immovable: f.stays, Class: f.class,
 		Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
-		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
+		Factor: f.factor, To: f.to, Sibling: f.sibling, WeightFromLimit: f.weightFromLimit}
 	if f.kind == forecast.Budget {
 		return r, inCode()
 	}

@@ -97,6 +97,9 @@ func (a *agent) probesNow(t *testing.T) answers.Probes {
 func TestProbesOfPods(t *testing.T) {
 	a, p, log, write := probesAgent(t)
 	begin, base := time.Now(), monotonic(t)
+	// From the next hour of the clock on, so that which hour is the worst does not depend on when the test runs.
+	next := begin.Truncate(time.Hour).Add(time.Hour)
+	begin, base = next, base+uint64(next.Sub(begin))
 	write(answers.Pods{Containers: []answers.PodContainer{cartPod("c1", begin.Add(-time.Hour))}})
 	a.probes.round(t.Context(), runs("c1", "other"))
 	ctx, cancel := context.WithCancel(t.Context())

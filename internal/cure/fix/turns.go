@@ -89,9 +89,11 @@ type TrialRow struct {
 	Others     []OtherRequests   `json:"other_requests"`
 	// OthersWaitMs is for how long threads of other containers waited for a CPU, in ms a second, all together; null: not measured.
 	OthersWaitMs *float64 `json:"others_wait_ms_per_second"`
-	Ended        *string  `json:"ended"` // "harm", "clear"; null: it was in the trial to the end
-	Why          string   `json:"why"`
-	Kept         bool     `json:"kept"`
+	// SiblingCPUs is what the container used that cap holds; null: there is none, or it was not measured.
+	SiblingCPUs *float64 `json:"sibling_cpus"`
+	Ended       *string  `json:"ended"` // "harm", "clear"; null: it was in the trial to the end
+	Why         string   `json:"why"`
+	Kept        bool     `json:"kept"`
 }
 
 // OtherRequests are those of a kind that is not judged.
@@ -116,6 +118,7 @@ type turns struct {
 	looked     time.Duration                  // once more, before the trial: it is of the budget, so that fix ends as soon
 	before     map[string]observe.Observation // of neighbours, when it was left
 	seen       [][]observe.Observation        // of the target, by variant
+	sibling    [][]float64                    // CPUs that the sibling used which cap holds, by variant
 	longest    time.Duration                  // request when it was left
 	answer     []float64                      // of the latency source, the last time
 }
@@ -314,7 +317,7 @@ func (r *run) planTurns() (*turns, error) {
 	if r.o.Neighbours > 0 {
 		t.of.Neighbours = r.o.Neighbours
 	}
-	t.seen = make([][]observe.Observation, len(variants))
+	t.seen, t.sibling = make([][]observe.Observation, len(variants)), make([][]float64, len(variants))
 	r.say("the forecast says in which order; a trial of up to %s chooses: left as it is, %s, in turns of %s", text.Duration(r.o.Budget),
 		text.Names(names), text.Duration(t.length))
 	return t, nil
@@ -339,7 +342,7 @@ func (t *turns) enterBeside() {
 		t.others = slices.DeleteFunc(t.others, func(o policy.Candidate) bool { return o.Row == c.Row })
 		t.candidates = append(t.candidates, c)
 		t.of.Enter(t.r.variant(c))
-		t.seen = append(t.seen, nil)
+		t.seen, t.sibling = append(t.seen, nil), append(t.sibling, nil)
 	}
 }
 
@@ -407,7 +410,7 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 	if v > 0 {
 		plan := t.candidates[v-1].Plan
 		r.plan = *plan
-		watched = slices.Concat(plan.Moved, plan.Lenders)
+		watched = slices.Concat(plan.Moved, plan.Lenders, t.siblings())
 		purpose := plan.Purpose()
 		purpose.Trial = planning + longestDrain + t.settling(v) + t.measured(v)
 		if r.env.Latencies != nil {
@@ -429,6 +432,7 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 		for _, c := range t.candidates {
 			watched = append(watched, slices.Concat(c.Plan.Moved, c.Plan.Lenders)...)
 		}
+		watched = append(watched, t.siblings()...)
 	}
 	settle := t.settling(v)
 	t.used += settle
@@ -519,7 +523,7 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 	if v == 0 {
 		bound = 0 // how long requests take there is what a bound is made of
 	}
-	waited := r.othersWaited()
+	waited := r.othersWaited(t.siblings())
 	seen, learned, late, err := r.watchTurn(ctx, watched, length, bound)
 	t.used += length
 	if err != nil {
@@ -548,14 +552,15 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 }
 
 // othersWaited begins to measure for how long the threads of other containers wait for a CPU. What it gives ends that: ms a second, of
-// all together; nil: it cannot be read.
-func (r *run) othersWaited() (end func() *float64) {
+// all together; nil: it cannot be read. Those in siblings, which a quota of their own stops, are left out.
+func (r *run) othersWaited(siblings []string) (end func() *float64) {
 	if r.env.Waited == nil {
 		return func() *float64 { return nil }
 	}
 	var others []string
 	for _, c := range r.o.All {
-		if own := r.o.Target.Group.Path; !cgroup.Below(c.Group.Path, own) && !cgroup.Below(own, c.Group.Path) {
+		if own := r.o.Target.Group.Path; !cgroup.Below(c.Group.Path, own) && !cgroup.Below(own, c.Group.Path) &&
+			!slices.ContainsFunc(siblings, func(s string) bool { return cgroup.Below(c.Group.Path, s) }) {
 			others = append(others, c.Group.Path)
 		}
 	}
@@ -607,6 +612,10 @@ func (t *turns) take(v int, seen []observe.Observation, m *trial.Measured) {
 		case path == t.r.o.Target.Group.Path:
 			t.seen[v] = append(t.seen[v], seen[i])
 			m.Unsteady = t.unsteady(v, seen[i])
+		case slices.Contains(t.siblings(), path): // what it loses is shown, and no harm by itself
+			if used := seen[i].UsedCPUs; used != nil {
+				t.sibling[v] = append(t.sibling[v], *used)
+			}
 		case v == 0:
 			t.before[path] = seen[i]
 		case known:
@@ -615,6 +624,16 @@ func (t *turns) take(v int, seen []observe.Observation, m *trial.Measured) {
 					Lends: slices.Contains(t.candidates[v-1].Plan.Lenders, path)})
 		}
 	}
+}
+
+// siblings are the paths of the cgroups that a candidate caps.
+func (t *turns) siblings() (paths []string) {
+	for _, c := range t.candidates {
+		if c.Plan.Sibling != "" {
+			paths = append(paths, c.Plan.Sibling)
+		}
+	}
+	return paths
 }
 
 // steadyUse is the share of its limit up to which all that a container used in a turn would have come without the quota that writing a
@@ -820,6 +839,10 @@ func (t *turns) show(kept int) error {
 		}
 		if r.env.Latencies != nil {
 			row.ForecastMs = nil // what the forecast judged is not what the user measures
+		}
+		if len(t.sibling[v]) > 0 {
+			mean, _ := stats.MeanDeviation(t.sibling[v])
+			row.SiblingCPUs = &mean
 		}
 		row.Others = r.otherRequests(measured.Others)
 		if s := measured.Measured; s != nil {

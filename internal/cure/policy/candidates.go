@@ -3,12 +3,14 @@ package policy
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
@@ -30,7 +32,7 @@ type Candidate struct {
 
 // Candidates are the remedies to try, the most promising first: the forecast says in which order, and never that one may not be tried. Of
 // remedies of one family it has the one that is forecast best; others are the rest, to be tried where one of their family does well.
-// Without a forecast the order is that of merit.
+// Without a forecast the order is that of merit. A cap of a sibling is no row of a forecast, and the second to be tried.
 func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (candidates, others []Candidate, err error) {
 	seen := Observed(o)
 	if known == nil || known.Forecast == nil {
@@ -74,7 +76,29 @@ func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) 
 			candidates = append(candidates, candidate)
 		}
 	}
-	return candidates, others, nil
+	spender, err := capOf(o, f, w, &seen)
+	if spender != nil {
+		candidates = slices.Insert(candidates, min(1, len(candidates)), *spender)
+	}
+	return candidates, others, err
+}
+
+// changeOfAnother orders a remedy that changes another container behind all that change the container alone.
+const changeOfAnother = 100
+
+// capOf is a cap of the sibling that spends the common quota, which no forecast has; nil: there is none.
+func capOf(o observe.Observation, f hoststate.Facts, w Wish, seen *hoststate.Observed) (*Candidate, error) {
+	request := w.Request
+	request.Kind, request.Observed = remedy.Cap, seen
+	plan, err := remedy.Make(f, o.Container, request)
+	if errors.As(err, new(*remedy.Refused)) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Candidate{Row: -1, Name: fmt.Sprintf("cap %s at %s", cgroup.Base(plan.Sibling), plan.Shown()["to"]),
+		Change: changeOfAnother, Request: request, Plan: &plan, family: forecast.Remedy{Name: string(remedy.Cap)}}, nil
 }
 
 // long reports whether a remedy's period is longer than the kernel's default.

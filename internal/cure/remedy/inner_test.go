@@ -15,6 +15,9 @@ import (
 // list of containers has it.
 func TestTargetThatIsNoLeaf(t *testing.T) {
 	for _, kind := range Kinds() {
+		if kind == Cap { // of a sibling: TestCapOfASibling
+			continue
+		}
 		onEach(t, "0-3", func(t *testing.T, h *host, leaf container.Container) {
 			h.limit("/a", 1.5)
 			before := h.k.Snapshot()

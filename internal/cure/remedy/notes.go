@@ -32,7 +32,8 @@ const (
 	paramCores     = "cores"                   // of pin, "full": whole cores only
 	paramIdle      = "idle"                    // of pin: the threads beside its CPUs that idle for it, a kernel list
 	paramAsked     = "asked"                   // of system, "yes": the CPUs were asked for and follow no use
-	paramTo        = "to"                      // of raise: the new limit in CPUs
+	paramTo        = "to"                      // of raise and cap: the new limit in CPUs
+	paramSibling   = "sibling"                 // of cap: the path of the cgroup that is held
 	paramCap       = "cap"                     // of narrow by sched_ext: the cap as package widthcap spells it
 	// ParamStartup is for how long it is in force at most, as it is for a container's start.
 	ParamStartup = "startup"
@@ -61,7 +62,7 @@ type Notes struct {
 	Idle *cpuset.CPUSet
 	// Borrowed are the CPUs that a secondary was lent, Revoked those of a pin that its secondaries lost for now.
 	Borrowed, Revoked cpuset.CPUSet
-	// To is the limit in CPUs that raise gave; 0: none.
+	// To is the limit in CPUs that raise gave, or cap gave the sibling; 0: none.
 	To float64
 	// Startup is how long it is in force at most while its container starts; 0: it is for good.
 	Startup time.Duration
@@ -93,6 +94,7 @@ var codecs = map[string]codec{
 		s.Startup, err = time.ParseDuration(v)
 		return err
 	},
+	paramSibling:   func(*Notes, string) error { return nil },
 	paramTo:        cpusOf(func(s *Notes) *float64 { return &s.To }),
 	paramMems:      listOf(func(s *Notes) *cpuset.CPUSet { s.Mems = new(cpuset.CPUSet); return s.Mems }),
 	paramIdle:      listOf(func(s *Notes) *cpuset.CPUSet { s.Idle = new(cpuset.CPUSet); return s.Idle }),

@@ -72,9 +72,12 @@ func held(t *testing.T, name string, kind Kind) *host {
 	if kind == "" {
 		return h
 	}
-	request := Request{Kind: kind, To: 2}
-	if kind != Raise {
-		request.To = 0
+	request := Request{Kind: kind}
+	switch kind {
+	case Raise:
+		request.To = 2
+	case Cap:
+		request.To, request.Sibling = 0.5, besidePath
 	}
 	for i := range h.containers[:2] {
 		h.containers[i].Pod, h.containers[i].PodUID = "web", "11111111-2222-3333-4444-555555555555"

@@ -64,6 +64,9 @@ type Request struct {
 	// Factor is by how much raise multiplies the limit; 0: 2. To is the new
 	// limit in CPUs and goes before Factor; 0: not given.
 	Factor, To float64
+	// Sibling is the container that cap holds, by its name, that of its cgroup or its path; "": the one that uses most. To is then its
+	// limit; 0: what the others leave.
+	Sibling string
 	// Starting is how long a container gets it at most while it starts; 0: it is for good. Raise then is one to the next whole
 	// number of CPUs: a runtime that sizes itself meanwhile sees as many CPUs as without it.
 	Starting time.Duration
@@ -94,6 +97,8 @@ type Plan struct {
 	// Lenders are the containers whose own CPUs a secondary is lent: the effect
 	// on them decides whether it is kept.
 	Lenders []string
+	// Sibling is the path of the cgroup that cap holds; "": none.
+	Sibling string
 }
 
 // Purpose is how the plan goes to package apply.

@@ -26,7 +26,7 @@ func everything() features.Report {
 
 var allAbilities = []string{"pin", "pin --class hybrid", "pin --lends", "pin --irqs", "pin --realtime",
 	"pin --full-cores", "pin --idle-siblings",
-	"pin --mems", "narrow", "narrow --via sched_ext", "burst", "period", "weight", "raise", "secondary", "apply --system"}
+	"pin --mems", "narrow", "narrow --via sched_ext", "burst", "period", "cap", "weight", "raise", "secondary", "apply --system"}
 
 func TestAbilities(t *testing.T) {
 	pins := slices.DeleteFunc(slices.Clone(allAbilities),
@@ -89,7 +89,7 @@ func TestSettingsBelongToRemedies(t *testing.T) {
 			}
 		}
 	}
-	if got := Names(); got != "pin, narrow, burst, period, weight, raise or secondary" {
+	if got := Names(); got != "pin, narrow, burst, period, cap, weight, raise or secondary" {
 		t.Errorf("%q", got)
 	}
 }

@@ -54,7 +54,7 @@ type Merit struct {
 }
 
 // table has every remedy, in the order in which people read them.
-var table = []Remedy{pin, narrow, burst, period, weight, raise, secondary}
+var table = []Remedy{pin, narrow, burst, period, capSibling, weight, raise, secondary}
 
 // All returns the remedies, in the order in which people read them.
 func All() []Remedy { return slices.Clone(table) }

@@ -145,6 +145,14 @@ func (f fitted) apart(of []float64) (variance float64) {
 	return variance / float64(max(1, variants))
 }
 
+// at is the mean of a variant; infinite: no turn counts.
+func (f fitted) at(v int) float64 {
+	if f.turns[v] == 0 {
+		return math.Inf(1)
+	}
+	return f.mean[v]
+}
+
 // ratio is how many times as long as another variant a variant takes, and between which factors that lies: in so many cases (level) it
 // is above high, and in as many below low. false: too few turns count to tell.
 func (f fitted) ratio(v, other int, level float64) (value, low, high float64, ok bool) {

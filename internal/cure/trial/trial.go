@@ -106,10 +106,10 @@ func (t *Trial) contenders() (all []int) {
 	if len(tried) > mostContenders {
 		f := t.fit(tail)
 		ms := func(v int) float64 {
-			if f.turns[v] == 0 || t.harms(v) != "" {
+			if t.harms(v) != "" {
 				return math.Inf(1)
 			}
-			return f.mean[v]
+			return f.at(v)
 		}
 		slices.SortStableFunc(tried, func(a, b int) int {
 			switch {
@@ -120,7 +120,11 @@ func (t *Trial) contenders() (all []int) {
 			}
 			return cmp.Compare(ms(a), ms(b))
 		})
-		tried = tried[:mostContenders]
+		// The lowest goes on also where it seems to harm something: that may be chance, and more turns tell.
+		lowest := slices.MinFunc(tried, func(a, b int) int { return cmp.Compare(f.at(a), f.at(b)) })
+		if tried = tried[:mostContenders]; !slices.Contains(tried, lowest) && t.harmed(lowest) == 0 {
+			tried = append(tried, lowest)
+		}
 	}
 	return slices.Sorted(slices.Values(append(all, tried...)))
 }
@@ -351,6 +355,9 @@ func (t *Trial) harms(v int) string {
 	}
 	if 2*turns > len(t.turns[v]) {
 		return "containers whose CPUs shrank are stopped longer or use less: " + text.Names(slices.Sorted(maps.Keys(all)))
+	}
+	if ended := t.harmed(v); 2*ended >= len(t.turns[v]) && ended > 0 {
+		return text.CountOf(ended, "of its turns was ended at once", "of its turns were ended at once")
 	}
 	if why := cmp.Or(t.unsteadyTurns(v), t.othersWait(v)); why != "" {
 		return why

@@ -179,6 +179,35 @@ func TestContenders(t *testing.T) {
 	}
 }
 
+// The lowest goes on where others waited longer in its first turns, by chance, and wins once more turns show that they do not.
+func TestLowestGoesOnWhereItSeemsToHarm(t *testing.T) {
+	trial := New([]Variant{{Name: "leave it"}, {Name: "a", Change: 1}, {Name: "b", Change: 2}, {Name: "c", Change: 3}}, 0.99, false)
+	ms, draw := []float64{40, 13, 12, 10}, rand.New(rand.NewPCG(1, 1))
+	add := func(v int, wait float64) {
+		trial.Add(v, Measured{Judged: exactly(600, ms[v]), OthersWaitMS: &wait})
+	}
+	for round := range leastRounds {
+		for v := range ms {
+			add(v, 100+float64(10*round+v)+150*float64(v/3))
+		}
+	}
+	if why := trial.Row(3).Why; !strings.Contains(why, "others wait") {
+		t.Fatalf("it does not seem to harm: %q", why)
+	}
+	order := trial.Order(draw)
+	slices.Sort(order)
+	if !slices.Equal(order, []int{0, 1, 2, 3}) {
+		t.Fatalf("the next round is of %v", order)
+	}
+	for range 6 {
+		add(0, 100)
+		add(3, 100)
+	}
+	if got := trial.Choice(); got.Answer != Best || got.Variant != 3 {
+		t.Errorf("%+v; %q", got, trial.Row(3).Why)
+	}
+}
+
 // What harms is out at once and cannot win, however fast it was; leaving it cannot be out.
 func TestHarm(t *testing.T) {
 	fast, left := exactly(600, 10), exactly(600, 40)

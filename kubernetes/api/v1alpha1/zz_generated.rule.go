@@ -18,7 +18,7 @@ type Rule struct {
 	Credit string `json:"credit,omitempty"`
 	// Factor: the new limit as a multiple of the old one, of raise.
 	Factor float64 `json:"factor,omitempty"`
-	// To: the new limit in CPUs, of raise.
+	// To: the new limit in CPUs, of cap and raise.
 	To float64 `json:"to,omitempty"`
 	// Lends: secondary containers may use its CPUs while they idle, of pin.
 	Lends bool `json:"lends,omitempty"`

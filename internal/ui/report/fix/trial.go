@@ -3,6 +3,7 @@ package fix
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // Trial writes what was measured of each remedy in turns, beside what was forecast of it.
 func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 	q := objective.InWords(t.Quantile)
-	rows := table.Of([]table.Field[fix.TrialRow]{
+	fields := []table.Field[fix.TrialRow]{
 		{Column: table.Column{Name: "  remedy"},
 			Text:  func(r fix.TrialRow) string { return text.Either(r.Kept, "> ", "  ") + text.Shown(r.Name) },
 			Color: func(r fix.TrialRow) string { return text.Either(r.Kept, page.Green, "") }},
@@ -43,7 +44,12 @@ func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 		{Column: table.Column{Name: "requests", Right: true, Spare: 5},
 			Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Requests) }},
 		{Column: table.Column{Least: 10, Fill: true}, Text: func(r fix.TrialRow) string { return text.Shown(r.Why) }},
-	}, t.Rows)
+	}
+	if slices.ContainsFunc(t.Rows, func(r fix.TrialRow) bool { return r.SiblingCPUs != nil }) {
+		fields = slices.Insert(fields, len(fields)-1, table.Field[fix.TrialRow]{
+			Column: table.Column{Name: "sibling", Right: true}, Text: siblingUsed})
+	}
+	rows := table.Of(fields, t.Rows)
 	p := page.New(style, 0, 0)
 	p.Line("")
 	rows.Fit(p.Columns)
@@ -71,6 +77,14 @@ func others(rows []fix.TrialRow, kind int, left fix.OtherRequests) string {
 		}
 	}
 	return fmt.Sprintf("not judged: requests %s%s in ms: %s", text.Shown(left.Kind), q, strings.Join(all, ", "))
+}
+
+// siblingUsed is what the container used that cap holds.
+func siblingUsed(r fix.TrialRow) string {
+	if r.SiblingCPUs == nil {
+		return figure.Missing
+	}
+	return fmt.Sprintf("%.3g CPUs", *r.SiblingCPUs)
 }
 
 // milliseconds is a figure that may be missing.

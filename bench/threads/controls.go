@@ -32,7 +32,8 @@ func (c content) Bursts() (tables []burstsTable) {
 				of := func(pick func(piece) float64, decimals int) string {
 					return spread(values(c.pieces, s, v, pick), decimals)
 				}
-				t.Rows = append(t.Rows, study.Row(v, of(throttledShare, 0), of(func(p piece) float64 { return p.PingP50MS }, 1), of(pingP99, 1),
+				t.Rows = append(t.Rows, study.Row(v, of(throttledShare, 0),
+					of(func(p piece) float64 { return p.PingP50MS }, 1), of(pingP99, 1),
 					of(func(p piece) float64 { return p.WorkP50MS }, 0), of(workP99, 0), of(doneShare, 0),
 					of(func(p piece) float64 { return p.UsedCPUs }, 2), rounds))
 			}

@@ -55,7 +55,8 @@ type aim struct {
 	Met            bool
 }
 
-// Aims are those of bursts under each limit over each control, of the spiral and of Finagle, as far as they are measured, missed ones first.
+// Aims are those of bursts under each limit over each control, of the spiral and of Finagle, as far as they are measured,
+// missed ones first.
 func (c content) Aims() (found []aim) {
 	for _, s := range plan {
 		if s.part == partSpiral {

@@ -66,6 +66,14 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, beside Beside)
 // leastRepeats is from how many real runs on a draw is judged.
 const leastRepeats = 3
 
+// PublishedText is the page's part of published figures; "": they were not simulated.
+func (p page) PublishedText() string {
+	if len(p.Beside.Published) == 0 {
+		return ""
+	}
+	return PublishedSection(p.Beside.Published, p.About.ClaimSeeds)
+}
+
 // Draws is how many there are to judge, Release the kernel's.
 func (p page) Draws() int      { return len(p.draws) }
 func (p page) Release() string { return strings.TrimSpace(p.About.Release) }

@@ -293,8 +293,12 @@ func (p page) Narrow() (rows []string) {
 				met++
 			}
 		}
+		verdict := fmt.Sprintf("%d of %d", met, len(came))
+		if of.bound == "none" {
+			verdict = "-" // it cannot miss
+		}
 		if len(came) > 0 {
-			rows = append(rows, study.Row(of.about, of.bound, strings.Join(came, ", "), fmt.Sprintf("%d of %d", met, len(came))))
+			rows = append(rows, study.Row(of.about, of.bound, strings.Join(came, ", "), verdict))
 		}
 	}
 	return rows

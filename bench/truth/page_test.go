@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +48,29 @@ func TestPinAtOneCPU(t *testing.T) {
 		"| `refused` | 110 (100 to 120) | 11.0 (10.0 to 12.0) | - | - | refused | leave it | 110 |")
 	if strings.Contains(page, "| `half` | 110 (") {
 		t.Errorf("half a CPU is not a whole one:\n%s", page)
+	}
+}
+
+// Each record of the tree is on a page, and the pages are of these records.
+func TestEachRecordIsOnAPage(t *testing.T) {
+	measured, err := readResults("results.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := readResults("first.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fix := markdown(cases(), measured.all(cases()), first.all(cases()))
+	for name, want := range map[string]string{"fix": fix, "truth": truthMarkdown(cases(), measured.all(cases()))} {
+		if got, err := os.ReadFile("../../docs/results/" + name + ".md"); err != nil || string(got) != want {
+			t.Errorf("docs/results/%s.md is out of date: make truth-page (%v)", name, err)
+		}
+	}
+	for _, k := range slices.Concat(measured.All, first.All) {
+		if !strings.Contains(fix, "`"+k.Case+"`") {
+			t.Errorf("%s: no page has it", k.Case)
+		}
 	}
 }
 

@@ -100,7 +100,8 @@ func (m measured) Points() (rows []string) {
 				stopped = fmt.Sprintf("%.1f to %.1f", 100**at.StoppedLow, 100**at.StoppedHigh)
 			}
 			rows = append(rows, study.Row(fmt.Sprintf("%.0f %%", 100*at.OfBest), fmt.Sprintf("%.0f", at.Load), r.Remedy,
-				study.Decimals(at.P50, 1), study.Decimals(at.P90, 1), study.Decimals(at.P99, 1), at.Failed, study.Decimals(at.CPUUsed, 2), throttled, stopped))
+				study.Decimals(at.P50, 1), study.Decimals(at.P90, 1), study.Decimals(at.P99, 1), at.Failed,
+				study.Decimals(at.CPUUsed, 2), throttled, stopped))
 		}
 	}
 	return rows

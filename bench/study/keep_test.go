@@ -113,7 +113,7 @@ func TestEachFileOfRecordsIsRead(t *testing.T) {
 	}
 	found := 0
 	err := fs.WalkDir(os.DirFS(".."), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".gz") && !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".jsonl") {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".gz", ".json", ".jsonl"}, filepath.Ext(path)) {
 			return err
 		}
 		if strings.Contains(path, "/files/") { // what services are given

@@ -12,6 +12,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -66,6 +67,14 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, beside Beside)
 // leastRepeats is from how many real runs on a draw is judged.
 const leastRepeats = 3
 
+// PublishedText is the page's part of published figures; "": they were not simulated.
+func (p page) PublishedText() string {
+	if len(p.Beside.Published) == 0 {
+		return ""
+	}
+	return PublishedSection(p.Beside.Published, p.About.ClaimSeeds)
+}
+
 // Draws is how many there are to judge, Release the kernel's.
 func (p page) Draws() int      { return len(p.draws) }
 func (p page) Release() string { return strings.TrimSpace(p.About.Release) }
@@ -95,6 +104,32 @@ func (s score) Met() bool { return s.Agree >= s.Wanted-1e-9 }
 
 var bounds = map[Figure]string{
 	ThrottledPeriods: "3 points", Use: "2 %", ThrottledTime: "10 %", P50: "15 % or a tick", P95: "15 % or a tick",
+}
+
+// Misses are the rows of all figures that do not agree.
+func (p page) Misses() (rows []string) {
+	for _, j := range p.Judged {
+		for _, v := range j.misses() {
+			low, high := v.Range()
+			shown := v.Figure.text
+			rows = append(rows, study.Row(j.Seed, v.Figure, v.Of, shown(v.Simulated), shown(stats.Median(v.Real)),
+				shown(low)+" to "+shown(high), shown(v.Bound)))
+		}
+	}
+	return rows
+}
+
+// text is a value with its unit; CPU use is in CPUs, throttled time in CPU-seconds per second.
+func (f Figure) text(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "none"
+	case f == ThrottledPeriods:
+		return fmt.Sprintf("%.1f %%", 100*v)
+	case f == P50, f == P95:
+		return fmt.Sprintf("%.1f ms", v)
+	}
+	return fmt.Sprintf("%.4f", v)
 }
 
 // Scores are those of each figure, and of all together.

@@ -5,10 +5,12 @@ package accuracy_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,9 +148,6 @@ func labKernels(t *testing.T) (all []accuracy.AllCPUs) {
 
 const simulatedSeeds = 20
 
-// claimSeeds are fewer: these scenarios are large.
-const claimSeeds = 7
-
 // simulated makes a draw's simulated runs.
 func simulated(t *testing.T, duration time.Duration, costs func(accuracy.Draw) scenario.WakeCosts) func(accuracy.Draw) []scenario.Outcome {
 	return func(d accuracy.Draw) (all []scenario.Outcome) {
@@ -160,5 +159,36 @@ func simulated(t *testing.T, duration time.Duration, costs func(accuracy.Draw) s
 			all = append(all, r.Outcome)
 		}
 		return all
+	}
+}
+
+var update = flag.Bool("update", false, "write the published figures of docs/results/accuracy.md anew")
+
+// claimSeeds are fewer than those of the draws: these scenarios are large.
+const claimSeeds = 7
+
+// The page's last part is what the simulator makes of the published figures.
+func TestThePageHasThePublishedFigures(t *testing.T) {
+	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: claimSeeds}.Claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := accuracy.PublishedSection(claims, claimSeeds)
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, ok := strings.Cut(string(text), "\n## Against published figures\n")
+	if !ok {
+		t.Fatalf("%s has no published figures", page)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(head+want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != head+want {
+		t.Errorf("%s is out of date: go test -tags accuracy -run PublishedFigures ./bench/accuracy -update; it would end in\n%s", page, want)
 	}
 }

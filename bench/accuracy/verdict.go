@@ -31,11 +31,18 @@ type Judgement struct {
 	SelfAll float64
 }
 
-// judge compares one draw's runs: simulated ones and real ones, at least one and
-// two.
+// judge compares one draw's runs.
 func judge(d Draw, simulated, real []scenario.Outcome) Judgement {
-	tick := time.Second / time.Duration(d.scenario.Host.HZ)
-	j := Judgement{Seed: d.Seed, Self: map[Figure]float64{}}
+	j := JudgeScenario(d.scenario, simulated, real)
+	j.Seed = d.Seed
+	return j
+}
+
+// JudgeScenario compares a scenario's runs: simulated ones and real ones, at least
+// one and two.
+func JudgeScenario(s scenario.Scenario, simulated, real []scenario.Outcome) Judgement {
+	tick := time.Second / time.Duration(s.Host.HZ)
+	j := Judgement{Self: map[Figure]float64{}}
 	j.Verdicts = compare(medians(simulated), real, tick)
 	share := 1 / float64(len(real))
 	for i := range real {

@@ -175,6 +175,7 @@ func TestMarkdown(t *testing.T) {
 		"Not judged for want of 3 real runs, with how many there are: 24 (0).",
 		"| throttled periods | 3 points | 100 % | 90 % | 100 % | met |", "| CPU use | 2 % | 50 % | 90 % | 100 % | **missed** |",
 		"| all together |  | 50 % | 70 % | 100 % | **missed** |",
+		"## Every miss", "| 2 | CPU use | a | 0.6000 | 0.5000 | 0.5000 to 0.5000 | 0.0100 |",
 		"## The lab's kernels", "| 6.12 | 16 | 1 of 1 | one: CPU use of a: simulated 100.0 %, real 99.0 % |",
 		"## Against published figures", "| fibtest | 493 ms | 490 ms | met |", "| sleeps | 90 % | 1 % | **missed**: its own CPU |",
 	} {

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
-
-	"github.com/unthrottle/unthrottle/bench/study"
 )
 
 func TestTargetsAreJudged(t *testing.T) {
@@ -49,11 +49,32 @@ func TestTheWholeAgentIsItsProcessItsProgramsAndItsRecordings(t *testing.T) {
 	if got := r.Agents[1].perMinute(); got < 2.0999 || got > 2.1001 {
 		t.Errorf("%v CPU-s per minute; the process takes 1.7, the programs 0.2, 12 recordings an hour 0.2", got)
 	}
-	text := study.Fill(pageText, nil, r)
+	text := pageOf([]run{r})
 	for _, want := range []string{"| 50, 5 | 0.20 | 0.5 | met | 0.20 | - | - | 20.0 | - | | - | 0.70 | - |",
 		"| 200, 200 | 1.05 | 1.0 | MISSED | 0.85 | 0.10 | 10000 | 26.0 | 25 | MISSED | 28.0 |", "Version 1.2, Linux 6.18, 2 CPUs"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// The page is of all records of the tree, each of which it shows.
+func TestThePageIsOfItsRuns(t *testing.T) {
+	all, err := keep{runs: "runs.json"}.read()
+	if err != nil || len(all) == 0 {
+		t.Fatal(len(all), err)
+	}
+	page, err := os.ReadFile("../../docs/results/cost.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pageOf(all)
+	if string(page) != text {
+		t.Errorf("docs/results/cost.md is out of date; it would read\n%s", text)
+	}
+	for _, r := range all {
+		if row := fmt.Sprintf("\n| %s, %s | ", r.At.Format("2006-01-02 15:04"), r.Label); !strings.Contains(text, row) {
+			t.Errorf("no row of %s", r.Label)
 		}
 	}
 }

@@ -108,6 +108,36 @@ func (k keep) add(r run) error {
 //go:embed page.md
 var pageText string
 
+// shown is what the page is filled with: the last run, and what earlier ones came to.
+type shown struct {
+	run
+	All []run
+}
+
+// pageOf is docs/results/cost.md.
+func pageOf(all []run) string { return study.Fill(pageText, nil, shown{all[len(all)-1], all}) }
+
+// Scenarios are the heads of the table of all runs.
+func (s shown) Scenarios() (names []string) {
+	for _, c := range s.Agents {
+		names = append(names, c.name())
+	}
+	return names
+}
+
+// Cells are what a run came to in each scenario: the whole, what of it is the process's, and its memory.
+func (s shown) Cells(r run) (cells []string) {
+	for _, name := range s.Scenarios() {
+		cell := "-"
+		if i := slices.IndexFunc(r.Agents, func(c agentCost) bool { return c.name() == name }); i >= 0 {
+			c := r.Agents[i]
+			cell = fmt.Sprintf("%.2f, %.2f, %.0f MB", c.per100(c.perMinute()), c.per100(c.Process), float64(c.Resident)/1e6)
+		}
+		cells = append(cells, cell)
+	}
+	return cells
+}
+
 // show writes the page and README's figure of the last run.
 func (k keep) show(all []run) error {
 	if len(all) == 0 {
@@ -115,7 +145,7 @@ func (k keep) show(all []run) error {
 	}
 	r := all[len(all)-1]
 	if k.page != "" {
-		if err := study.WritePage(k.page, study.Fill(pageText, nil, r)); err != nil {
+		if err := study.WritePage(k.page, pageOf(all)); err != nil {
 			return err
 		}
 	}

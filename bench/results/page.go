@@ -28,6 +28,7 @@ func markdown(measurements []measured) string {
 		"percent": func(share float64) float64 { return 100 * share },
 		"mean":    mean, "interval": interval, "list": list,
 		"cpus": text.CPUs, "count": text.Count,
+		"upper": func(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] },
 	}, page{measurements})
 }
 
@@ -80,14 +81,41 @@ func (m measured) Ratio(remedy string) string {
 		return "-"
 	}
 	r := m.Shape.Remedies[i]
-	text := study.Decimals(r.Ratio, 2)
-	if *r.RatioLow > 1 || *r.RatioHigh < 1 {
+	text, none, ended := study.Decimals(r.Ratio, 2), 0, m.ended(r)
+	for _, load := range r.Loads {
+		none += count(load == 0)
+	}
+	switch {
+	case none > 0:
+		text += fmt.Sprintf(", none met in %d of %d repeats", none, len(r.Loads))
+	case ended > 0:
+		text = fmt.Sprintf("at least %s: the search ended below in %d of %d repeats", text, ended, len(r.Loads))
+	case *r.RatioLow > 1 || *r.RatioHigh < 1:
 		text = "**" + text + "**"
 	}
 	if predicted := m.Predicted.ratio(remedy); predicted != nil {
 		text += fmt.Sprintf(" (%.2f)", *predicted)
 	}
 	return text
+}
+
+// ended is how many repeats carried the most that a search tries.
+func (m measured) ended(r capacity.Remedy) (n int) {
+	carries, err := capacity.Carries(m.Shape.Shape, m.Shape.Limit)
+	if err != nil || r.CPUsGranted == nil {
+		return 0
+	}
+	for _, load := range r.Loads {
+		n += count(load >= capacity.MostShare*carries**r.CPUsGranted/float64(m.Shape.Limit)*(1-1e-6))
+	}
+	return n
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // Measured is when, where and how much of a part was measured.

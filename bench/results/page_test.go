@@ -54,11 +54,15 @@ func TestPage(t *testing.T) {
 	text := markdown(measurements)
 	rest := text
 	for _, want := range []string{
-		"## In short", "| shape | pin (1 CPU) | weight (2 CPUs) |", "| `pools` | **1.50** (1.40) | **3.00** |",
+		"## In short", "| shape | pin (1 CPU) | weight (2 CPUs) |", "| `pools` | **1.50** (1.40) | 3.00, none met in 1 of 1 repeats |",
 		"## A spike", "200 requests per second: for 1 s 800 per second, then 200 again, watched for 12 s. A client " +
 			"gives a try up after 150 ms",
 		"| quota | 1.0 | - | never, 3.25 | 50 % |", "| quota | 1.0 | no retries | 0 | 100 % |", "scale full, 1 repeat.",
 		"| quota | 1.0 | 10.0 | 12.5 | 1.25 | 1.20 to 1.30 | - | - |", "scale quick",
+		"### Shape `pools`\n\nShort requests. Limit 1 CPU; objective p99 within 50 ms, at most 0.1 % errors.",
+		"| quota | 1.0 | 400 (390, 410) | - | - | - | |", "| pin | 1.0 | 600 (600) | 1.50 | 1.40 to 1.60 | 1.40 | the generator used 0.07 CPUs |",
+		"| weight | 2.0 | none met (0) | 3.00 |", "At equal CPUs pin (1.50) carried more load than the plain quota.",
+		"Predicted: 1 of 1 are within", "| 50 % | 200 | quota | 1.0 | - | - | 0 | - | 5 of 60 | 5.0 to 10.0 |", "3 repeats of each search, 2 steps of 2s",
 		"Not measured yet: `pool`, `gc`, `mixed`, gc failed: no luck.",
 	} {
 		i := strings.Index(rest, want)
@@ -75,6 +79,22 @@ func TestPage(t *testing.T) {
 	}
 	if _, err := kept(dir); err == nil || !strings.Contains(err.Error(), "mixed.json") {
 		t.Errorf("a damaged part: %v", err)
+	}
+}
+
+// A remedy that carried the most that a search tries may carry more: its ratio is a bound, and not bold.
+func TestASearchThatEnded(t *testing.T) {
+	carries, err := capacity.Carries("mixed", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := capacity.Remedy{Remedy: capacity.Pools, CPUsGranted: value(1), Ratio: value(7.29), RatioLow: value(5.42), RatioHigh: value(9.82)}
+	for load, want := range map[float64]string{capacity.MostShare * carries: "at least 7.29: the search ended below in 2 of 2 repeats", carries: "**7.29**"} {
+		row.Loads = []float64{load, load}
+		m := measured{Shape: &capacity.Result{Shape: "mixed", Limit: 1, Remedies: []capacity.Remedy{row}}}
+		if got := m.Ratio(capacity.Pools); got != want {
+			t.Errorf("%g: %s, want %s", load, got, want)
+		}
 	}
 }
 

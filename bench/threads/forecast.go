@@ -21,8 +21,11 @@ type foretold struct{ throttledShare, pingP50, pingP99, workP50, workP99 float64
 // pingCPU is the CPU time of a ping: what the real service used beyond its works, over its pings.
 const pingCPU = 150 * time.Microsecond
 
-// simulated runs bursts under a limit in the simulator, with work held back, from several phases of the period.
-func simulated(s step) (foretold, error) {
+// phases is from how many phases of the period bursts are simulated.
+const phases = 10
+
+// simulated runs bursts under a limit in the simulator, with work held back or not, from several phases of the period.
+func simulated(s step, held bool) (foretold, error) {
 	const d = 14 * time.Second // of which the first 4 are counted too: nothing has to be learnt but the cost of works
 	text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: 2, hz: 250, kernel: \"6.18\"}\ncgroups: {app: "+
 		"{quota: %dus, period: 100ms}}\n"+
@@ -45,11 +48,12 @@ func simulated(s step) (foretold, error) {
 	for range s.works {
 		replay.Threads = append(replay.Threads, simulate.ReplayThread{Steps: steps(250*time.Millisecond, 20*time.Millisecond)})
 	}
-	replay.Gate = &simulate.Gate{Workloads: []int{0, 1}, Permits: int(math.Ceil(s.limit)), Paced: true, Least: time.Millisecond}
+	if held {
+		replay.Gate = &simulate.Gate{Workloads: []int{0, 1}, Permits: int(math.Ceil(s.limit)), Paced: true, Least: time.Millisecond}
+	}
 	var throttled, periods uint64
 	pings, works := simulate.NewTimes(), simulate.NewTimes()
-	const seeds = 10
-	for seed := range seeds {
+	for seed := range phases {
 		r, err := simulate.RunReplay(of, &replay, simulate.Options{Seed: uint64(seed)})
 		if err != nil {
 			return foretold{}, err
@@ -89,7 +93,7 @@ func errorOfBudget(pieces []piece) (residual, error) {
 		if s.part != partBursts && s.part != partOverload {
 			continue
 		}
-		told, err := simulated(s)
+		told, err := simulated(s, true)
 		if err != nil {
 			return residual{}, err
 		}

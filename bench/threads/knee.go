@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
@@ -20,7 +22,8 @@ const (
 	kneeLimit      = 1.5
 	kneeBurst      = 8
 	kneeWork       = 5 * time.Millisecond
-	kneeBoundMS    = 50 // of a ping's p99
+	kneeBoundMS    = 50  // of a ping's p99
+	kneeWorkMS     = 250 // of a work's p99: what keeps its bound by letting work wait for seconds carries no load
 	kneePingsEvery = 5 * time.Millisecond
 )
 
@@ -28,15 +31,21 @@ const (
 var kneeLoads = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
 
 // ofFinagle are the variants, by their names in the service.
-var ofFinagle = map[variant]string{finagleInline: "inline", finagleBudget: "budget"}
+var ofFinagle = map[variant]string{finagleInline: "inline", finagleOffloaded: "offloaded", finagleBudget: "budget"}
 
-var finagleVariants = []variant{finagleInline, finagleBudget}
+var finagleVariants = []variant{finagleInline, finagleOffloaded, finagleBudget}
 
-// finagleCommand starts the service.
+// finagleCommand starts the service. The Offload Filter is Finagle's own: unthrottle-finagle, which would replace its threads, is
+// not on the class path then.
 func (b *bench) finagleCommand(v variant) []string {
 	target := filepath.Dir(b.jar)
-	path := filepath.Join(target, "classes") + ":" + filepath.Join(target, "lib", "*")
-	return []string{"java", "-cp", path, "io.github.unthrottle.bench.FinagleService", ofFinagle[v]}
+	jars, _ := filepath.Glob(filepath.Join(target, "lib", "*.jar")) // the pattern is well-formed
+	command, path := []string{"java"}, []string{filepath.Join(target, "classes")}
+	if v == finagleOffloaded {
+		command = append(command, "-Dcom.twitter.finagle.offload.auto=true")
+		jars = slices.DeleteFunc(jars, func(jar string) bool { return strings.HasPrefix(filepath.Base(jar), "unthrottle-finagle") })
+	}
+	return append(command, "-cp", strings.Join(append(path, jars...), ":"), "io.github.unthrottle.bench.FinagleService", ofFinagle[v])
 }
 
 // kneeRequests are pings at a steady rate, and bursts of work at random times that make a share of the limit.
@@ -58,31 +67,43 @@ func kneeRequests(d time.Duration, share float64, seed uint64) (requests []reque
 	return requests
 }
 
-// met reports whether a point kept the objective, and did its work.
-func (p piece) met() bool { return p.PingP99MS <= kneeBoundMS && p.WorksDone*100 >= p.Works*95 }
+// objective is what a point has to keep.
+type objective struct {
+	pingMS, workMS float64 // of p99
+}
 
-// knee is the highest load of the grid that was met and the lowest that was missed; 0 and +Inf: none.
-func knee(pieces []piece, v variant, round int) (met, missed float64) {
+var (
+	ofBoth  = objective{kneeBoundMS, kneeWorkMS}
+	ofPings = objective{kneeBoundMS, math.Inf(1)}
+)
+
+// kept reports whether a point kept an objective, and did its work.
+func (p piece) kept(o objective) bool {
+	return p.PingP99MS <= o.pingMS && p.WorkP99MS <= o.workMS && p.WorksDone*100 >= p.Works*95
+}
+
+// knee is the highest load of the grid at which an objective was kept and the lowest at which it was missed; 0 and +Inf: none.
+func knee(pieces []piece, o objective, v variant, round int) (kept, missed float64) {
 	missed = math.Inf(1)
 	for _, p := range pieces {
 		if p.Part != partFinagle || p.Variant != v || p.Round != round {
 			continue
 		}
-		if p.met() {
-			met = max(met, p.Share)
+		if p.kept(o) {
+			kept = max(kept, p.Share)
 		} else {
 			missed = min(missed, p.Share)
 		}
 	}
-	return min(met, missed), missed
+	return min(kept, missed), missed
 }
 
 // nextLoad is the load that a search asks for; false: it has ended.
 func nextLoad(pieces []piece, v variant, round int) (float64, bool) {
-	met, missed := knee(pieces, v, round)
+	kept, missed := knee(pieces, ofBoth, v, round)
 	var open []float64
 	for _, load := range kneeLoads {
-		if load > met && load < missed {
+		if load > kept && load < missed {
 			open = append(open, load)
 		}
 	}
@@ -112,27 +133,90 @@ func (b *bench) finagle(lines *study.Lines[piece], round int, d time.Duration) e
 			if err := lines.Add(p); err != nil {
 				return err
 			}
-			fmt.Printf("%s under %g CPUs, %s, round %d, %.0f %%: %d of %d periods throttled, ping p99 %.1f ms, %d of %d works, met %v\n",
-				partFinagle, p.Limit, v, round, 100*load, p.Throttled, p.Periods, p.PingP99MS, p.WorksDone, p.Works, p.met())
+			fmt.Printf("%s under %g CPUs, %s, round %d, %.0f %%: %d of %d periods throttled, ping p99 %.1f ms, "+
+				"%d of %d works, work p99 %.1f ms, kept %v\n",
+				partFinagle, p.Limit, v, round, 100*load, p.Throttled, p.Periods, p.PingP99MS, p.WorksDone, p.Works, p.WorkP99MS,
+				p.kept(ofBoth))
 		}
 	}
 	return nil
 }
 
-// kneeAim is the least gain of a round over the event loops alone; where those met no load, over the lowest of the grid, which is a bound.
-func kneeAim(pieces []piece) (a aim, ok bool) {
-	a = aim{What: "Finagle, open loop: highest load within the budget, of that on the event loops (the worst round)",
-		Value: math.Inf(1), Bound: 1.5}
-	for round := 1; round <= kneeRounds; round++ {
-		with, _ := knee(pieces, finagleBudget, round)
-		without, missed := knee(pieces, finagleInline, round)
-		if with == 0 || without == 0 && math.IsInf(missed, 1) {
-			continue
-		}
-		a.Value, ok = min(a.Value, with/max(without, kneeLoads[0])), true
+// ratio is from what to what a highest load lies, over that of a control: the loads of the grid at which both can lie. An infinite end is
+// one that nothing bounds.
+type ratio struct{ low, high float64 }
+
+func (r ratio) String() string {
+	switch {
+	case r.low == r.high:
+		return fmt.Sprintf("%.2f", r.low)
+	case r.low == 0:
+		return fmt.Sprintf("at most %.2f", r.high)
+	case math.IsInf(r.high, 1):
+		return fmt.Sprintf("at least %.2f", r.low)
 	}
-	a.Met = a.Value >= a.Bound
-	return a, ok
+	return fmt.Sprintf("%.2f to %.2f", r.low, r.high)
+}
+
+// most is the highest load of the grid at which an objective can be kept, where one of the grid is known to be missed; else it is infinite.
+func most(kept, missed float64) float64 {
+	if math.IsInf(missed, 1) {
+		return missed
+	}
+	for _, load := range kneeLoads {
+		if load > kept && load < missed {
+			kept = load
+		}
+	}
+	return kept
+}
+
+// gainOf compares a round; false: a side of it is not measured, or nothing bounds the ratio.
+func gainOf(pieces []piece, o objective, control variant, round int) (ratio, bool) {
+	with, missed := knee(pieces, o, finagleBudget, round)
+	without, missedWithout := knee(pieces, o, control, round)
+	if math.IsInf(missed, 1) && with == 0 || math.IsInf(missedWithout, 1) && without == 0 {
+		return ratio{}, false
+	}
+	r := ratio{with / max(most(without, missedWithout), kneeLoads[0]), math.Inf(1)}
+	if least := max(without, kneeLoads[0]); without > 0 {
+		r.high = most(with, missed) / least
+	}
+	return r, r.low > 0 || !math.IsInf(r.high, 1)
+}
+
+// kneeAims are the gains over each control, round for round; the bound is for the least that the worst round is known to have.
+func kneeAims(pieces []piece) (found []aim) {
+	for _, control := range finagleVariants[:2] {
+		var texts []string
+		least := math.Inf(1)
+		for round := 1; round <= kneeRounds; round++ {
+			if r, ok := gainOf(pieces, ofBoth, control, round); ok {
+				texts, least = append(texts, r.String()), min(least, r.low)
+			}
+		}
+		if len(texts) > 0 {
+			found = append(found, aim{fmt.Sprintf("Finagle, open loop: highest load with p99 of pings within %d ms and of work within %d ms, "+
+				"over that of `%s`, each round", kneeBoundMS, kneeWorkMS, control), strings.Join(texts, "; "), 1.5, least >= 1.5})
+		}
+	}
+	return found
+}
+
+// kneeText is a variant's highest load in a round; "": it is not measured.
+func kneeText(pieces []piece, o objective, v variant, round int) string {
+	kept, missed := knee(pieces, o, v, round)
+	switch upto := most(kept, missed); {
+	case kept == 0 && math.IsInf(missed, 1):
+		return ""
+	case kept == 0:
+		return fmt.Sprintf("below %.0f %%", 100*missed)
+	case math.IsInf(missed, 1):
+		return fmt.Sprintf("at least %.0f %%, the highest of the grid", 100*kept)
+	case upto > kept:
+		return fmt.Sprintf("%.0f to %.0f %%", 100*kept, 100*upto)
+	}
+	return fmt.Sprintf("%.0f %%", 100*kept)
 }
 
 // kneeRounds is how many rounds the page looks for.

@@ -9,7 +9,7 @@ import (
 // A search ends, asks for no load twice, and finds the highest load that is met.
 func TestKnee(t *testing.T) {
 	var pieces []piece
-	for v, best := range map[variant]float64{finagleInline: 0.3, finagleBudget: 0.9} {
+	for v, best := range map[variant]float64{finagleInline: 0.3, finagleOffloaded: 0, finagleBudget: 0.9} {
 		asked := map[float64]bool{}
 		for {
 			load, ok := nextLoad(pieces, v, 1)
@@ -26,19 +26,55 @@ func TestKnee(t *testing.T) {
 			}
 			pieces = append(pieces, p)
 		}
-		if met, missed := knee(pieces, v, 1); met != best || best == 0.9 && !math.IsInf(missed, 1) || best < 0.9 &&
+		if met, missed := knee(pieces, ofBoth, v, 1); met != best || best == 0.9 && !math.IsInf(missed, 1) || best < 0.9 &&
 			math.Abs(missed-best-0.1) > 1e-9 {
 			t.Errorf("%s: %g met, %g missed, want %g", v, met, missed, best)
 		}
 	}
-	if a, ok := kneeAim(pieces); !ok || math.Abs(a.Value-3) > 1e-9 || !a.Met {
-		t.Errorf("aim %+v, %v", a, ok)
+	for v, want := range map[variant]string{finagleInline: "30 %", finagleOffloaded: "below 10 %",
+		finagleBudget: "at least 90 %, the highest of the grid"} {
+		if got := kneeText(pieces, ofBoth, v, 1); got != want {
+			t.Errorf("%s: %s, want %s", v, got, want)
+		}
 	}
-	if _, ok := kneeAim(nil); ok {
+	if aims := kneeAims(pieces); len(aims) != 2 || aims[0].Measured != "at least 3.00" || aims[1].Measured != "at least 9.00" ||
+		!aims[0].Met {
+		t.Errorf("aims %+v", aims)
+	}
+	if len(kneeAims(nil)) > 0 {
 		t.Error("an aim without a measurement")
 	}
-	if (piece{PingP99MS: 1, Works: 100, WorksDone: 94}).met() {
-		t.Error("work that is not done counts as met")
+	if (piece{PingP99MS: 1, Works: 100, WorksDone: 94}).kept(ofBoth) {
+		t.Error("work that is not done counts as kept")
+	}
+}
+
+// Pings within their bound are no load that is carried where work waits for seconds; what no load was measured for counts as missed.
+func TestKneeBoundsWorkToo(t *testing.T) {
+	at := func(v variant, round int, load, pings, works float64) piece {
+		return piece{Part: partFinagle, Variant: v, Round: round, Share: load, PingP99MS: pings, WorkP99MS: works, Works: 1, WorksDone: 1}
+	}
+	pieces := []piece{at(finagleInline, 1, 0.3, 40, 60), at(finagleInline, 1, 0.4, 60, 90), at(finagleBudget, 1, 0.5, 5, 300),
+		at(finagleBudget, 1, 0.7, 5, 1000)}
+	if got := kneeText(pieces, ofPings, finagleBudget, 1); got != "at least 70 %, the highest of the grid" {
+		t.Error(got)
+	}
+	if got := kneeText(pieces, ofBoth, finagleBudget, 1); got != "below 50 %" {
+		t.Error(got)
+	}
+	if aims := kneeAims(pieces); len(aims) != 1 || aims[0].Measured != "at most 1.33" || aims[0].Met {
+		t.Errorf("%+v", aims)
+	}
+	pieces = append(pieces, at(finagleInline, 2, 0.3, 40, 60), at(finagleInline, 2, 0.4, 60, 90), at(finagleBudget, 2, 0.5, 5, 200),
+		at(finagleBudget, 2, 0.7, 5, 1000))
+	if got := kneeText(pieces, ofBoth, finagleBudget, 2); got != "50 to 60 %" {
+		t.Error(got)
+	}
+	if aims := kneeAims(pieces); len(aims) != 1 || aims[0].Measured != "at most 1.33; 1.67 to 2.00" || aims[0].Met {
+		t.Errorf("%+v", aims)
+	}
+	if load, ok := nextLoad(pieces, finagleBudget, 2); !ok || load != 0.6 {
+		t.Errorf("the next load is %g, %v", load, ok)
 	}
 }
 

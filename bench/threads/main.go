@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
@@ -74,22 +73,27 @@ func (b *bench) missing() error {
 	return nil
 }
 
-// step is bursts or a spiral to be measured, without the library and with it.
+// step is bursts or a spiral to be measured. Of its variants the last one is the library as it is used; controls are those
+// without it that it is held against.
 type step struct {
-	part          string
-	limit         float64
-	works         int
-	without, with variant // "": that is not measured
+	part     string
+	limit    float64
+	works    int
+	variants []variant
+	controls []variant
 }
 
+// library is the variant whose aims are judged.
+func (s step) library() variant { return s.variants[len(s.variants)-1] }
+
 var plan = []step{
-	{partBursts, 0.7, 6, plain, paced},
-	{partBursts, 1.5, 12, plain, paced},
-	{partNetty, 0.7, 6, nettyInline, nettyPaced},
-	{partNetty, 1.5, 12, nettyInline, nettyPaced},
-	{partOverload, 0.7, 10, plain, paced},
-	{partOverload, 1.5, 20, plain, paced},
-	{partSpiral, 0.5, 0, "", shedAt},
+	{partBursts, 0.7, 6, ofGo, ofGo[:1]},
+	{partBursts, 1.5, 12, ofGo, ofGo[:1]},
+	{partNetty, 0.7, 6, nettyVariants, nettyVariants[:2]},
+	{partNetty, 1.5, 12, nettyVariants, nettyVariants[:2]},
+	{partOverload, 0.7, 10, []variant{plain, paced}, []variant{plain}},
+	{partOverload, 1.5, 20, []variant{plain, paced}, []variant{plain}},
+	{partSpiral, 0.5, 0, []variant{plain, paced, shedAt}, []variant{plain}},
 }
 
 func open(exe string) (*bench, error) {
@@ -131,7 +135,11 @@ func run(records, out, ofForecast string, rounds int, length time.Duration) (err
 	if err := os.WriteFile(ofForecast, text, 0o644); err != nil {
 		return err
 	}
-	return study.WritePage(out, page(lines.All))
+	published, err := page(lines.All)
+	if err != nil {
+		return err
+	}
+	return study.WritePage(out, published)
 }
 
 // measure measures the pieces that are missing.
@@ -150,12 +158,9 @@ func measure(b *bench, lines *study.Lines[piece], rounds int, length time.Durati
 			if s.part == partNetty && missing != nil {
 				continue
 			}
-			turns := []variant{s.without, s.with}
-			if round%2 == 1 {
-				slices.Reverse(turns)
-			}
-			for _, v := range turns {
-				if v == "" || has(lines.All, s, v, round+1) {
+			for i := range s.variants {
+				v := s.variants[(i+round)%len(s.variants)]
+				if has(lines.All, s, v, round+1) {
 					continue
 				}
 				var p piece

@@ -62,8 +62,8 @@ type bench struct {
 	groups int
 }
 
-// child starts a program in a new cgroup.
-func (b *bench) child(limit cgroup.Limit, program string, args ...string) (*sandbox.Group, *process, error) {
+// child starts a program in a new cgroup, with these variables beside its own.
+func (b *bench) child(limit cgroup.Limit, environment []string, program string, args ...string) (*sandbox.Group, *process, error) {
 	b.groups++
 	g, err := b.box.Group(fmt.Sprintf("g%d", b.groups))
 	if err != nil {
@@ -75,6 +75,7 @@ func (b *bench) child(limit cgroup.Limit, program string, args ...string) (*sand
 		}
 	}
 	p := &process{cmd: exec.Command(program, args...)}
+	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stderr = &p.said
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, nil, err
@@ -150,7 +151,8 @@ func (b *bench) answered(v variant, limitCPUs float64, requests []request, d tim
 func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration, part string) (before,
 	after cgroup.Stat, answers []answer, err error) {
 	command := b.command(v, part)
-	g, service, err := b.child(cgroup.Limit{Quota: bandwidth.QuotaOf(limitCPUs, period), Period: period}, command[0], command[1:]...)
+	g, service, err := b.child(cgroup.Limit{Quota: bandwidth.QuotaOf(limitCPUs, period), Period: period}, v.environment(limitCPUs),
+		command[0], command[1:]...)
 	if err != nil {
 		return
 	}
@@ -162,7 +164,7 @@ func (b *bench) run(v variant, limitCPUs float64, spec loadSpec, d time.Duration
 		return
 	}
 	spec.Address = strings.TrimSpace(spec.Address)
-	_, client, err := b.child(cgroup.Unlimited(), b.exe, "-client")
+	_, client, err := b.child(cgroup.Unlimited(), nil, b.exe, "-client")
 	if err != nil {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"text/template"
 
 	"github.com/unthrottle/unthrottle/bench/study"
 )
@@ -12,11 +13,24 @@ import (
 var pageText string
 
 // page is docs/results/threads.md.
-func page(pieces []piece) string {
-	return study.Fill(pageText, nil, struct {
-		Prices []price
-		Aims   []aim
-	}{prices(pieces), aims(pieces)})
+func page(pieces []piece) (string, error) {
+	told, err := toldRows(pieces)
+	if err != nil {
+		return "", err
+	}
+	r, err := errorOfBudget(pieces)
+	if err != nil {
+		return "", err
+	}
+	return study.Fill(pageText, template.FuncMap{"percent": func(share float64) float64 { return 100 * share }},
+		content{pieces, told, r}), nil
+}
+
+// content is what the page's template is filled with.
+type content struct {
+	pieces []piece
+	Told   []string // rows of what the simulator says
+	Error  residual
 }
 
 // values are a figure of each round of a variant.
@@ -36,45 +50,28 @@ func doneShare(p piece) float64      { return float64(p.WorksDone) / float64(max
 
 // aim is a bound that the library was to reach, and what came of it.
 type aim struct {
-	What         string
-	Value, Bound float64
-	Met          bool
+	What, Measured string
+	Bound          float64
+	Met            bool
 }
 
-// aims are those of bursts under each limit, and of the spiral, as far as they are measured, missed ones first.
-func aims(pieces []piece) (found []aim) {
+// Aims are those of bursts under each limit over each control, of the spiral and of Finagle, as far as they are measured,
+// missed ones first.
+func (c content) Aims() (found []aim) {
 	for _, s := range plan {
-		base, library := s.without, s.with
-		ratio := func(pick func(piece) float64) (float64, bool) {
-			with, without := study.SpreadOf(values(pieces, s, library, pick)), study.SpreadOf(values(pieces, s, base, pick))
-			return with.Median / without.Median, with.Rounds > 0 && without.Rounds > 0 && without.Median > 0
-		}
 		if s.part == partSpiral {
-			if v := values(pieces, s, library, recoveredOrEnd); len(v) > 0 {
+			if v := values(c.pieces, s, s.library(), recoveredOrEnd); len(v) > 0 {
 				worst := slices.Max(v)
-				found = append(found, aim{"spiral: seconds until answers are good again, the worst round", worst, 3, worst <= 3})
+				found = append(found, aim{"spiral: seconds until answers are good again, the worst round", fmt.Sprintf("%.2f", worst), 3,
+					worst <= 3})
 			}
 			continue
 		}
-		for _, of := range []struct {
-			what  string
-			of    func(piece) float64
-			bound float64
-			least bool
-		}{{"throttled periods, of those without", throttledShare, 0.1, false},
-			{"ping p99, of that without", pingP99, 0.2, false}, {"work done, of that without", doneShare, 0.95, true}} {
-			if r, ok := ratio(of.of); ok {
-				met := r <= of.bound
-				if of.least {
-					met = r >= of.bound
-				}
-				found = append(found, aim{fmt.Sprintf("%g CPUs%s: %s", s.limit, inWords[s.part], of.what), r, of.bound, met})
-			}
+		for _, control := range s.controls {
+			found = append(found, c.aimsOver(s, control)...)
 		}
 	}
-	if a, ok := kneeAim(pieces); ok {
-		found = append(found, a)
-	}
+	found = append(found, kneeAims(c.pieces)...)
 	missedFirst := func(a aim) int {
 		if a.Met {
 			return 1
@@ -85,6 +82,25 @@ func aims(pieces []piece) (found []aim) {
 	return found
 }
 
+// aimsOver holds the library against a control.
+func (c content) aimsOver(s step, control variant) (found []aim) {
+	for _, of := range []struct {
+		what  string
+		of    func(piece) float64
+		bound float64
+		least bool
+	}{{"share of throttled periods", throttledShare, 0.1, false}, {"ping p99", pingP99, 0.2, false}, {"work done", doneShare, 0.95, true}} {
+		with, without := study.SpreadOf(values(c.pieces, s, s.library(), of.of)), study.SpreadOf(values(c.pieces, s, control, of.of))
+		if with.Rounds == 0 || without.Rounds == 0 || without.Median == 0 {
+			continue
+		}
+		r := with.Median / without.Median
+		found = append(found, aim{fmt.Sprintf("%g CPUs%s: %s over that of `%s`", s.limit, inWords[s.part], of.what, control),
+			fmt.Sprintf("%.2f", r), of.bound, of.least && r >= of.bound || !of.least && r <= of.bound})
+	}
+	return found
+}
+
 func recoveredOrEnd(p piece) float64 {
 	if p.RecoveredS == nil {
 		return (spiralFor - spikeTo).Seconds()
@@ -92,26 +108,46 @@ func recoveredOrEnd(p piece) float64 {
 	return *p.RecoveredS
 }
 
-// price is what work pays that is held back: its p99, in ms.
+// price is what work pays that is held back: its p99, in ms, and that of the controls.
 type price struct {
-	Limit             float64
-	Of, With, Without string
+	Limit    float64
+	Of, With string
+	Without  []told
 }
 
-func prices(pieces []piece) (found []price) {
+// told is a figure of a variant.
+type told struct {
+	Variant variant
+	Figure  string
+}
+
+// Prices are those of bursts under each limit.
+func (c content) Prices() (found []price) {
 	for _, s := range plan {
-		with, without := values(pieces, s, s.with, workP99), values(pieces, s, s.without, workP99)
-		if (s.part == partBursts || s.part == partNetty) && len(with) > 0 && len(without) > 0 {
-			found = append(found, price{s.limit, inWords[s.part], spread(with), spread(without)})
+		with := values(c.pieces, s, s.library(), workP99)
+		if s.part != partBursts && s.part != partNetty || len(with) == 0 {
+			continue
+		}
+		p := price{s.limit, inWords[s.part], spread(with, 0), nil}
+		for _, control := range s.controls {
+			if without := values(c.pieces, s, control, workP99); len(without) > 0 {
+				p.Without = append(p.Without, told{control, spread(without, 0)})
+			}
+		}
+		if len(p.Without) > 0 {
+			found = append(found, p)
 		}
 	}
 	return found
 }
 
-// spread is a median with its range over the rounds.
-func spread(v []float64) string {
+// spread is a median with its range over the rounds; "-": there is none.
+func spread(v []float64, decimals int) string {
 	s := study.SpreadOf(v)
-	return fmt.Sprintf("%.0f (%.0f to %.0f)", s.Median, s.Low, s.High)
+	if s.Rounds == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.*f (%.*f to %.*f)", decimals, s.Median, decimals, s.Low, decimals, s.High)
 }
 
 // inWords is what a part adds to a limit.

@@ -24,24 +24,41 @@ import (
 type variant string
 
 const (
-	// net/http as it is, with pings in class IO and work in class App of the library, and with work answered 503 that would wait longer
-	// than 150 ms.
+	// net/http as it is, with the GOMAXPROCS that fits the limit, with pings in class IO and work in class App of the library but
+	// without pacing, with pacing, and with work answered 503 that would wait longer than 150 ms.
 	plain  variant = "plain"
+	sized  variant = "GOMAXPROCS of sized"
+	permit variant = "permits"
 	paced  variant = "permits and pacing"
 	shedAt variant = "permits, pacing and shedding"
 
-	// Netty as it is, with pings and work on its event loops, twice as many as the JVM's processors, and with work in a
+	// Netty as it is, with pings and work on its event loops, with work on as many threads of its own executors, and with work in a
 	// BudgetEventExecutorGroup of libs/java.
-	nettyInline variant = "Netty, work on the event loops"
-	nettyPaced  variant = "Netty, work offloaded within the budget"
+	nettyInline    variant = "Netty, work on the event loops"
+	nettyOffloaded variant = "Netty, work offloaded"
+	nettyPaced     variant = "Netty, work offloaded within the budget"
 
-	// Finagle as it is, with all requests on its event loops, and with BudgetRequests of libs/java.
-	finagleInline variant = "Finagle, work on the event loops"
-	finagleBudget variant = "Finagle, work within the budget"
+	// Finagle as it is, with all requests on its event loops, with its own Offload Filter, and with BudgetRequests of libs/java.
+	finagleInline    variant = "Finagle, work on the event loops"
+	finagleOffloaded variant = "Finagle, its Offload Filter"
+	finagleBudget    variant = "Finagle, work within the budget"
+)
+
+var (
+	ofGo          = []variant{plain, sized, permit, paced}
+	nettyVariants = []variant{nettyInline, nettyOffloaded, nettyPaced}
 )
 
 // ofNetty are the variants of a service of the JVM, by their names there.
-var ofNetty = map[variant]string{nettyInline: "inline", nettyPaced: "budget"}
+var ofNetty = map[variant]string{nettyInline: "inline", nettyOffloaded: "offloaded", nettyPaced: "budget"}
+
+// environment is what the service's process gets beside its own.
+func (v variant) environment(limitCPUs float64) []string {
+	if v == sized {
+		return []string{"GOMAXPROCS=" + strconv.Itoa(max(1, int(limitCPUs)))}
+	}
+	return nil
+}
 
 // command starts a service: this program, or a JVM with the jar of libs/java/bench.
 func (b *bench) command(v variant, part string) []string {
@@ -161,8 +178,8 @@ func serve(v variant, spiral bool) error {
 	if spiral {
 		h = limited(h)
 	}
-	if v == paced || v == shedAt {
-		if err := budget.Setup(budget.Options{}); err != nil {
+	if v == permit || v == paced || v == shedAt {
+		if err := budget.Setup(budget.Options{NoPacing: v == permit}); err != nil {
 			return err
 		}
 		rule := shed.Rule{Class: classOf}

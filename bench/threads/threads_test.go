@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,11 @@ func TestThePageIsOfItsRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := page(lines.All); string(got) != want {
+	want, err := page(lines.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
 		t.Errorf("docs/results/threads.md is out of date: make results-threads; it would read\n%s", want)
 	}
 }
@@ -59,31 +64,58 @@ func TestTheErrorOfForecastsIsOfTheRecords(t *testing.T) {
 	}
 }
 
+func pageOf(t *testing.T, pieces []piece) string {
+	t.Helper()
+	text, err := page(pieces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Each piece of the records is in the page, with the controls among them.
+func TestThePageHasEachVariant(t *testing.T) {
+	lines, err := study.ReadLines[piece]("records.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pageOf(t, lines.All)
+	for _, p := range lines.All {
+		planned := p.Part == partFinagle && slices.Contains(finagleVariants, p.Variant) || slices.ContainsFunc(plan, func(s step) bool {
+			return s.part == p.Part && s.limit == p.Limit && slices.Contains(s.variants, p.Variant)
+		})
+		if !planned || !strings.Contains(text, fmt.Sprintf("\n| %s | ", p.Variant)) {
+			t.Errorf("%s under %g CPUs, %s, round %d: no page has it", p.Part, p.Limit, p.Variant, p.Round)
+		}
+	}
+}
+
 func TestMissedAimsComeFirst(t *testing.T) {
 	pieceOf := func(limit float64, v variant, throttled uint64, p99 float64) piece {
 		return piece{Part: partBursts, Limit: limit, Variant: v, Periods: 100, Throttled: throttled, PingP99MS: p99,
 			Works: 10, WorksDone: 10}
 	}
-	text := page([]piece{pieceOf(0.7, plain, 50, 100), pieceOf(0.7, paced, 4, 30), {Part: partSpiral, Limit: 0.5, Variant: shedAt},
+	text := pageOf(t, []piece{pieceOf(0.7, plain, 50, 100), pieceOf(0.7, paced, 4, 30), {Part: partSpiral, Limit: 0.5, Variant: shedAt},
 		{Part: partSpiral, Limit: 0.5, Variant: plain, RecoveredS: new(2.0)}})
-	for _, want := range []string{"0.7 CPUs: ping p99, of that without | 0.30 | 0.2 | MISSED", "the worst round | 10.00 | 3 | MISSED",
-		"0.7 CPUs: throttled periods, of those without | 0.08 | 0.1 | met", "0.7 CPUs: work done, of that without | 1.00 | 0.95 | met"} {
+	for _, want := range []string{"0.7 CPUs: ping p99 over that of `plain` | 0.30 | 0.2 | MISSED", "the worst round | 10.00 | 3 | MISSED",
+		"0.7 CPUs: share of throttled periods over that of `plain` | 0.08 | 0.1 | met",
+		"0.7 CPUs: work done over that of `plain` | 1.00 | 0.95 | met"} {
 		_, rest, ok := strings.Cut(text, want)
 		if !ok {
 			t.Fatalf("no %q, in this order, in\n%s", want, text)
 		}
 		text = rest
 	}
-	text = page([]piece{pieceOf(0.7, plain, 50, 100), {Part: partNetty, Limit: 0.7, Variant: nettyInline, Periods: 100,
+	text = pageOf(t, []piece{pieceOf(0.7, plain, 50, 100), {Part: partNetty, Limit: 0.7, Variant: nettyInline, Periods: 100,
 		Throttled: 50, PingP99MS: 100, Works: 10, WorksDone: 10},
 		{Part: partNetty, Limit: 0.7, Variant: nettyPaced, Periods: 100, Throttled: 4, PingP99MS: 30, Works: 10, WorksDone: 10}})
-	for _, want := range []string{"0.7 CPUs, Netty: ping p99, of that without | 0.30 | 0.2 | MISSED",
-		"0.7 CPUs, Netty: throttled periods, of those without | 0.08 | 0.1 | met"} {
+	for _, want := range []string{"0.7 CPUs, Netty: ping p99 over that of `Netty, work on the event loops` | 0.30 | 0.2 | MISSED",
+		"0.7 CPUs, Netty: share of throttled periods over that of `Netty, work on the event loops` | 0.08 | 0.1 | met"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if text := page(nil); !strings.Contains(text, "Nothing is measured yet") {
+	if text := pageOf(t, nil); !strings.Contains(text, "Nothing is measured yet") {
 		t.Error(text)
 	}
 }
@@ -169,7 +201,7 @@ func TestTheKernelStopsFewerPeriods(t *testing.T) {
 func TestTheLimitIsFollowed(t *testing.T) {
 	b := onTheKernel(t)
 	limitOf := func(quota time.Duration) cgroup.Limit { return cgroup.Limit{Quota: quota, Period: period} }
-	g, service, err := b.child(limitOf(70*time.Millisecond), b.exe, "-service", string(paced))
+	g, service, err := b.child(limitOf(70*time.Millisecond), nil, b.exe, "-service", string(paced))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -76,3 +77,37 @@ func (j judged) InForce() string { return cmp.Or(j.K.Fix.Left, leaveIt) }
 
 // Rounds is how many rounds what fix left was measured in.
 func (j judged) Rounds() int { return j.K.figures(j.InForce()).Rounds }
+
+// OneCPU are the services whose limit is one CPU, so that exclusive use of one is equal CPU.
+func (n choices) OneCPU() []judged {
+	return n.without(func(j judged) bool { return j.C.Healthy || j.K.work() || j.C.Limit != 1 })
+}
+
+// Pinned are the cells of a service in the table of exclusive CPUs: p99 and p50 alone and on a CPU of its own, with their
+// rounds, and what fix left.
+func (j judged) Pinned() []string {
+	spread := func(s study.Spread) string {
+		if s.Rounds == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%s (%s to %s)", short(s.Median), short(s.Low), short(s.High))
+	}
+	p50 := func(variant string) study.Spread {
+		var values []float64
+		for _, r := range j.K.runsOf(variant) {
+			if r.P50 != nil {
+				values = append(values, *r.P50)
+			}
+		}
+		return study.SpreadOf(values)
+	}
+	rounds := fmt.Sprint(j.K.figures(exclusive).Rounds)
+	if rounds == "0" {
+		rounds = "-"
+		if slices.ContainsFunc(j.K.Variants, func(v variant) bool { return v.Name == exclusive && v.Refused != "" }) {
+			rounds = "refused"
+		}
+	}
+	return []string{spread(j.K.figures(leaveIt)), spread(p50(leaveIt)), spread(j.K.figures(exclusive)), spread(p50(exclusive)), rounds,
+		j.InForce(), j.Ms(j.InForce())}
+}

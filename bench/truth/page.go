@@ -102,8 +102,9 @@ func (n choices) without(drop func(judged) bool) []judged {
 	return slices.DeleteFunc(slices.Clone(n.All), drop)
 }
 
-// The variants with more CPU: twice the limit, and only a share of what is free.
-const twiceTheLimit, noLimit = "raise 2x", "weight"
+// The variants with more CPU: twice the limit, and only a share of what is free. Exclusive use of a CPU is more where the limit is
+// less than one.
+const twiceTheLimit, noLimit, exclusive = "raise 2x", "weight", "pin 1"
 
 // Each are the cells of a service in the table of every remedy.
 func (j judged) Each() (cells []string) {
@@ -114,7 +115,7 @@ func (j judged) Each() (cells []string) {
 	}
 	is := func(variant string) func(string) bool { return func(name string) bool { return name == variant } }
 	for _, column := range []func(name string) bool{
-		is(leaveIt), burst(false), burst(true), is("narrow"), is("period 20ms"), is(twiceTheLimit), is(noLimit),
+		is(leaveIt), burst(false), burst(true), is("narrow"), is("period 20ms"), is(exclusive), is(twiceTheLimit), is(noLimit),
 	} {
 		cell := "-"
 		if i := slices.IndexFunc(j.K.Variants, func(v variant) bool { return column(v.Name) }); i >= 0 {

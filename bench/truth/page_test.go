@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +29,49 @@ func TestPage(t *testing.T) {
 		"## Services that the program met for the first time", "was the best in 1 of 1, and worse than\nleaving it in 0",
 		"## Without fix", "- `absent`: not measured yet", "- `later`: not measured yet",
 		"| `good` | 0.5 | 110 | leave it | 110 | burst 50ms | 11.0 | - | - | 3 | 03-04 |", "Left alone: `bad`.")
+}
+
+// A CPU of its own is equal CPU where the limit is one, and has its row there; where it was refused, that is said.
+func TestPinAtOneCPU(t *testing.T) {
+	testCases := []testCase{{Name: "one", Limit: 1}, {Name: "half", Limit: 0.5}, {Name: "refused", Limit: 1}}
+	one := measuredCase("burst 50ms", map[string][]float64{leaveIt: {100, 110, 120}, "burst 50ms": {10, 11, 12}, exclusive: {8, 9, 10}})
+	for i := range one.Runs {
+		if one.Runs[i].Variant == exclusive {
+			one.Runs[i].P50 = new(1.0)
+		}
+	}
+	refused := measuredCase("", map[string][]float64{leaveIt: {100, 110, 120}})
+	refused.Variants = append(refused.Variants, variant{Name: exclusive, Refused: "others use them"})
+	page := markdown(testCases, []caseRun{one, one, refused}, make([]caseRun, 3))
+	inOrder(t, page, "## Exclusive CPUs",
+		"| `one` | 110 (100 to 120) | 11.0 (10.0 to 12.0) | 9.00 (8.00 to 10.0) | 1.00 (1.00 to 1.00) | 3 | burst 50ms | 11.0 |",
+		"| `refused` | 110 (100 to 120) | 11.0 (10.0 to 12.0) | - | - | refused | leave it | 110 |")
+	if strings.Contains(page, "| `half` | 110 (") {
+		t.Errorf("half a CPU is not a whole one:\n%s", page)
+	}
+}
+
+// Each record of the tree is on a page, and the pages are of these records.
+func TestEachRecordIsOnAPage(t *testing.T) {
+	measured, err := readResults("results.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := readResults("first.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fix := markdown(cases(), measured.all(cases()), first.all(cases()))
+	for name, want := range map[string]string{"fix": fix, "truth": truthMarkdown(cases(), measured.all(cases()))} {
+		if got, err := os.ReadFile("../../docs/results/" + name + ".md"); err != nil || string(got) != want {
+			t.Errorf("docs/results/%s.md is out of date: make truth-page (%v)", name, err)
+		}
+	}
+	for _, k := range slices.Concat(measured.All, first.All) {
+		if !strings.Contains(fix, "`"+k.Case+"`") {
+			t.Errorf("%s: no page has it", k.Case)
+		}
+	}
 }
 
 // inOrder checks that a page has these texts, one after another.

@@ -150,7 +150,6 @@ func besideOthers(h host, shape, remedy string, level, repeat int) piece {
 // clock, all at the same time. A CPU
 // that another container takes meanwhile is lost to them. The generator stands for clients elsewhere, whose CPUs no neighbour has.
 func neighbours(p piece, cpus cpuset.CPUSet) (scenario.Scenario, error) {
-	const guestHZ = 250 // CONFIG_HZ of Debian's kernels
 	return scenario.Parse("neighbours", fmt.Appendf(nil, `version: 1
 duration: %v
 host: {cpus: %d, hz: %d, kernel: %q, cgroup_version: 2}

@@ -37,6 +37,8 @@ var names = map[string]string{
 	longCredit: "narrow by sched_ext, long credit", noCredit: "narrow by sched_ext, no credit", capacity.Pin: "pin or narrow by cpuset",
 	capacity.Period: "period of 10 ms", capacity.Cpuset: "quota on as many CPUs", capacity.Pools: "pools sized by the limit",
 	capacity.Budget: "the library in the program", capacity.Weight: "shares only, no quota",
+	capacity.PinPools: "pin with pools sized by it", capacity.BurstPeriod: "period of 10 ms with a burst of one quota",
+	capacity.Twice: "twice the quota", capacity.RateLimit: "requests beyond what the limit carries are refused",
 }
 
 // repeats is how many repeats a page looks for.
@@ -57,6 +59,14 @@ func markdown(have *records) string {
 // Share is the load that all are compared at, in percent.
 func (p page) Share() float64 { return 100 * levels[comparedLevel] }
 
+// Levels are the loads of the grid, in percent.
+func (p page) Levels() (percent []string) {
+	for _, share := range levels {
+		percent = append(percent, fmt.Sprintf("%.0f", 100*share))
+	}
+	return percent
+}
+
 // Release is the guests' kernel in full.
 func (p page) Release() string {
 	var all []string
@@ -70,7 +80,11 @@ func (p page) Release() string {
 
 // gain is the highest load of a remedy over the quota's: from what to what, of each repeat. Both are equal where both loads are
 // known, else 0 or infinity where nothing bounds it. The zero value: it is not known.
-type gain struct{ low, high []float64 }
+type gain struct {
+	low, high []float64
+	// ended are the repeats' highest loads where none was missed: the grid had no more; 0: one was.
+	ended []float64
+}
 
 // gain compares all repeats whose searches have ended. What is out of the grid is a bound, and so is what the plan has some loads of.
 func (p page) gain(at host, shape, remedy string) (g gain) {
@@ -82,7 +96,12 @@ func (p page) gain(at host, shape, remedy string) (g gain) {
 		}
 		low, high := of.bounds()
 		quotaLow, quotaHigh := quota.bounds()
-		g.low, g.high = append(g.low, low/quotaHigh), append(g.high, high/quotaLow) // over infinity it is 0, over 0 infinity
+		ended := 0.0
+		if of.AtLeast {
+			ended = of.Share
+		}
+		// Over infinity it is 0, over 0 infinity.
+		g.low, g.high, g.ended = append(g.low, low/quotaHigh), append(g.high, high/quotaLow), append(g.ended, ended)
 	}
 	return g
 }
@@ -99,20 +118,45 @@ func (g gain) factor() float64 {
 	return low
 }
 
-// String is from what to what the repeats' median lies.
+// String is the repeats' median, or its bound, and what each repeat came to.
 func (g gain) String() string {
-	switch low, high := stats.Median(g.low), stats.Median(g.high); {
+	text := boundsText(stats.Median(g.low), stats.Median(g.high))
+	if low, high := stats.Median(g.low), stats.Median(g.high); low > 0 && low < high && slices.ContainsFunc(g.high, isInf) {
+		text = fmt.Sprintf("at least %.2f", low) // what no load bounds above is no scatter
+	}
+	if len(g.low) == 1 {
+		return text + g.end(0) + " (1 repeat)"
+	}
+	var each []string
+	for i := range g.low {
+		each = append(each, boundsText(g.low[i], g.high[i])+g.end(i))
+	}
+	return fmt.Sprintf("%s (%d repeats: %s)", text, len(each), strings.Join(each, "; "))
+}
+
+func isInf(v float64) bool { return math.IsInf(v, 1) }
+
+// end says where the grid ended in a repeat, if it did below what was carried.
+func (g gain) end(i int) string {
+	if i >= len(g.ended) || g.ended[i] == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", the grid ended at %.0f %%", 100*g.ended[i])
+}
+
+// boundsText is from what to what a factor lies.
+func boundsText(low, high float64) string {
+	switch {
 	case low == high:
 		return fmt.Sprintf("%.2f", low)
-	case low == 0 && math.IsInf(high, 1):
+	case low == 0 && isInf(high):
 		return "not told by these loads"
-	case math.IsInf(high, 1):
+	case isInf(high):
 		return fmt.Sprintf("at least %.2f", low)
 	case low == 0:
 		return fmt.Sprintf("at most %.2f", high)
-	default:
-		return fmt.Sprintf("%.2f to %.2f", low, high)
 	}
+	return fmt.Sprintf("%.2f to %.2f", low, high)
 }
 
 // Compared are the remedies' gains of a shape, the largest first.
@@ -120,12 +164,12 @@ func (p page) Compared(at host, shape string) string {
 	factors, texts := map[string]float64{}, []string{}
 	for _, name := range allRemedies()[1:] {
 		if g := p.gain(at, shape, name); g.factor() > 0 {
-			text := fmt.Sprintf("%s %v", names[name], g)
+			text := fmt.Sprintf("**%s** %v", names[name], g)
 			factors[text], texts = g.factor(), append(texts, text)
 		}
 	}
 	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(factors[b], factors[a]) })
-	return strings.Join(texts, ", ")
+	return strings.Join(texts, "; ")
 }
 
 // Fixed says what fix left in force.

@@ -22,6 +22,12 @@ type kind string
 const (
 	point kind = "point" // a service under a remedy at one load
 	fixed kind = "fix"   // what fix does to a service at one load
+
+	// Kinds of which there are records, but no code to measure more.
+	recorded kind = "recording" // a point, recorded, and what forecast says of it
+	ran      kind = "scenario"  // a scenario for real
+	narrowed kind = "narrow"    // a figure of the scheduler of narrow by itself
+	paid     kind = "costs"     // what a wake-up costs, which the simulator has to know
 )
 
 // piece is what is measured and kept at a time. Two pieces that are equal are the same measurement.
@@ -34,9 +40,11 @@ type piece struct {
 	Remedy  string  `json:"remedy,omitempty"`
 	Limit   int     `json:"limit_cpus,omitempty"`
 	Share   float64 `json:"share,omitempty"` // of what the limit's CPUs can carry
-	Seconds float64 `json:"seconds"`
-	Repeat  int     `json:"repeat"` // from 1; the seed of what comes when
-	// Setting is fullHost, or "": nothing else runs.
+	// Scenario is the name of what ran, or of narrow's figure.
+	Scenario string  `json:"scenario,omitempty"`
+	Seconds  float64 `json:"seconds"`
+	Repeat   int     `json:"repeat"` // from 1; the seed of what comes when
+	// Setting is fullHost, or one of those that are no longer measured; "": nothing else runs, and all is as usual.
 	Setting string `json:"setting,omitempty"`
 }
 
@@ -68,7 +76,12 @@ var (
 	widest = host{32, 8, 40}
 	// patient is the small one at a K at which a CPU is as fast while all are busy as one of the small host's is while no other is.
 	patient = host{small.CPUs, small.Limit, 5 * small.K}
+	// faster and slower are the wide one at other K.
+	faster, slower = host{wide.CPUs, wide.Limit, wide.K / 2}, host{wide.CPUs, wide.Limit, 2 * wide.K}
 )
+
+// hosts are all of them.
+func hosts() []host { return []host{small, patient, faster, wide, slower, widest} }
 
 func (h host) machine() machine { return machine{kernel, h.CPUs, h.K} }
 
@@ -92,7 +105,7 @@ var more = []string{capacity.Pools, longCredit, capacity.Budget}
 func allRemedies() []string { return append(slices.Clone(remedies), more...) }
 
 func pointOf(h host, shape, remedy string, level, repeat int) piece {
-	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], pointSeconds, repeat, ""}
+	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], "", pointSeconds, repeat, ""}
 }
 
 // stage is a part of the plan, whose pieces are measured before those of the next one.
@@ -147,6 +160,9 @@ var pinned = []string{capacity.Quota, capacity.Pin, capacity.PinPools}
 // bounded are the best of the host's remedies, beside the quota.
 var bounded = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, longCredit}
 
+// converging are the remedies that are measured at several K.
+var converging = []string{capacity.Quota, capacity.Burst, capacity.Pin}
+
 // few are the remedies that are compared where a piece is dear.
 var few = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin}
 
@@ -163,6 +179,9 @@ func stages() []stage {
 		{kind: point, host: patient, repeat: 1, shapes: shard, remedies: bounding, loads: one, full: true},
 		{kind: fixed, host: small, repeat: 1, shapes: append(slices.Clone(both), capacity.Shard, "pool", "gc",
 			capacity.PoolsGC), loads: one},
+		{kind: point, host: faster, repeat: 1, shapes: shard, remedies: converging, loads: one},
+		{kind: point, host: slower, repeat: 1, shapes: shard, remedies: converging, loads: one},
+		{kind: point, host: patient, repeat: 1, shapes: shard, remedies: []string{capacity.Quota}, loads: one},
 		{kind: point, host: widest, repeat: 1, shapes: shard, remedies: few, loads: one},
 		{kind: point, host: small, repeat: 1, shapes: []string{capacity.PoolsGC}, remedies: bounded},
 		{kind: point, host: small, repeat: 1, shapes: []string{capacity.Shard, "pools"}, remedies: pinned, loads: two},

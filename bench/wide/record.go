@@ -7,6 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
 )
 
@@ -19,6 +20,33 @@ type record struct {
 	// One of these is set.
 	Point *figures    `json:"point,omitempty"`
 	Fix   *fixFigures `json:"fix,omitempty"`
+	// Of kinds that are no longer measured.
+	Forecast *forecasts          `json:"forecast,omitempty"`
+	Narrow   *narrowFigure       `json:"narrow,omitempty"`
+	Outcome  *scenario.Outcome   `json:"outcome,omitempty"`
+	Costs    *scenario.WakeCosts `json:"wake_costs,omitempty"`
+}
+
+// forecasts are what forecast said of a recording of the plain quota.
+type forecasts struct {
+	Load float64 `json:"load_rps"` // when it was recorded
+	Rows []struct {
+		Remedy string `json:"remedy"`
+		// BreaksAt is the load, as a multiple of the recorded one, from which on the objective is missed; nil: at none up to
+		// forecastTo.
+		BreaksAt *float64 `json:"breaks_at"`
+		Modelled bool     `json:"modelled"`
+	} `json:"rows"`
+	Why string `json:"why,omitempty"` // there are none
+}
+
+// forecastTo is up to which multiple of the recorded load the forecasts looked.
+const forecastTo = 4
+
+// narrowFigure is what a figure of narrow came to.
+type narrowFigure struct {
+	Value float64 `json:"value"`
+	Met   bool    `json:"met"`
 }
 
 // figures of a point. A figure that was not measured is nil.
@@ -115,6 +143,8 @@ type records struct {
 	study.Lines[record]
 	// failed are how often pieces failed in this run, though the host was quiet enough.
 	failed map[piece]int
+	// asked are the pieces that were looked for; nil: nobody wants to know.
+	asked map[piece]bool
 }
 
 // mostFailed is how often a piece may fail in a run before it is left for another one.
@@ -129,11 +159,14 @@ func readRecords(file string) (*records, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &records{*lines, map[piece]int{}}, nil
+	return &records{Lines: *lines, failed: map[piece]int{}}, nil
 }
 
 // find is a piece's record, nil where it is not measured.
 func (r *records) find(p piece) *record {
+	if r.asked != nil {
+		r.asked[p] = true
+	}
 	if i := slices.IndexFunc(r.All, func(one record) bool { return one.Piece == p }); i >= 0 {
 		return &r.All[i]
 	}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -83,10 +85,11 @@ func TestSearchesEnd(t *testing.T) {
 	}
 	page := markdown(again)
 	for _, want := range []string{
-		"`pools` (short requests beside bursts of jobs): narrow by sched_ext at least 2.00, narrow by sched_ext, " +
-			"long credit at least 2.00, burst of one quota 1.89, ",
-		"period of 10 ms at most 0.67", "`pools` burst 200ms",
+		"`pools` (short requests beside bursts of jobs): **narrow by sched_ext** at least 2.00 (3 repeats: at least 2.00, " +
+			"the grid ended at 90 %; ", "**burst of one quota** 1.89 (3 repeats: 1.89; 1.89; 1.89); ",
+		"**period of 10 ms** at most 0.67", "`pools` burst 200ms",
 		"narrow with credit comes to `pools` on 8 CPUs at least 2.00", "`pools` on 8 CPUs 2.22",
+		"\n- 16 CPUs, `shard`, burst of one quota: 1.89 (3 repeats: ", "`pools` on 8 CPUs: no larger K was measured.",
 		"it is at most half at 14 of 14 loads", "| narrow by sched_ext | 10 | ", "| 1.00 |",
 	} {
 		if !strings.Contains(page, want) {
@@ -117,7 +120,7 @@ func TestOrderOfWorth(t *testing.T) {
 	if left := missing(have); !slices.Equal(left, pieces[1:]) {
 		t.Errorf("after failures: %v", left)
 	}
-	if page := markdown(&records{}); strings.Count(page, "not measured yet") != 5+1+2+7 {
+	if page := markdown(&records{}); strings.Count(page, "not measured yet") != 5+1+2+7+9 {
 		t.Errorf("a page of nothing is\n%s", page)
 	}
 }
@@ -130,16 +133,102 @@ func TestBoundsOfRepeats(t *testing.T) {
 		text   string
 		factor float64
 	}{
-		{gain{low: []float64{1.45, 1.58, 1.47}, high: []float64{1.45, 1.58, inf}}, "1.47 to 1.58", 1.47},
-		{gain{low: []float64{0, 0, 0.74}, high: []float64{0.51, 0.55, 0.74}}, "at most 0.55", 0.55},
-		{gain{low: []float64{1.53, 1.66, 1.47}, high: []float64{inf, inf, inf}}, "at least 1.53", 1.53},
-		{gain{low: []float64{1.4, 1.3, 1.38}, high: []float64{1.4, 1.3, 1.38}}, "1.38", 1.38},
-		{gain{low: []float64{0}, high: []float64{inf}}, "not told by these loads", 0},
+		{gain{[]float64{1.45, 1.58, 1.47}, []float64{1.45, 1.58, inf}, []float64{0, 0, 0.9}},
+			"at least 1.47 (3 repeats: 1.45; 1.58; at least 1.47, the grid ended at 90 %)", 1.47},
+		{gain{low: []float64{0, 0, 0.74}, high: []float64{0.51, 0.55, 0.74}}, "at most 0.55 (3 repeats: at most 0.51; at most 0.55; 0.74)", 0.55},
+		{gain{[]float64{1.53, 1.66}, []float64{inf, inf}, []float64{0.9, 0.9}},
+			"at least 1.59 (2 repeats: at least 1.53, the grid ended at 90 %; at least 1.66, the grid ended at 90 %)", 1.595},
+		{gain{low: []float64{1.4, 1.3, 1.38}, high: []float64{1.4, 1.3, 1.38}}, "1.38 (3 repeats: 1.40; 1.30; 1.38)", 1.38},
+		{gain{low: []float64{0}, high: []float64{inf}}, "not told by these loads (1 repeat)", 0},
 	} {
-		if c.g.String() != c.text || c.g.factor() != c.factor {
+		if c.g.String() != c.text || math.Abs(c.g.factor()-c.factor) > 1e-9 {
 			t.Errorf("%+v: %v, %v", c.g, c.g, c.g.factor())
 		}
 	}
+}
+
+// A gain is a headline only where p99 of neither the quota nor the remedy moves with K.
+func TestHeadlinesAreSettled(t *testing.T) {
+	for _, c := range []struct {
+		quotaFar, burstFar float64 // p99 at twice the K, of 44 and 10 ms
+		want               int
+	}{{42, 9.5, 1}, {28, 9.5, 0}, {42, 8.5, 0}, {0, 9.5, 0}} {
+		have := &records{}
+		add := func(p piece, p99 float64) {
+			have.All = append(have.All, record{Piece: p, Point: &figures{P50: new(1.0), P99: &p99, Met: p99 <= boundMs}})
+		}
+		for remedy, p99 := range map[string][]float64{capacity.Quota: {44, 60}, capacity.Burst: {10, 20, 30, 60}} {
+			for i, v := range p99 {
+				add(pointOf(wide, capacity.Shard, remedy, comparedLevel+i, 1), v)
+			}
+		}
+		if c.quotaFar > 0 {
+			add(pointOf(slower, capacity.Shard, capacity.Quota, comparedLevel, 1), c.quotaFar)
+		}
+		add(pointOf(slower, capacity.Shard, capacity.Burst, comparedLevel, 1), c.burstFar)
+		p := page{have: have, Gains: []gained{{wide, capacity.Shard, ""}}}
+		if got := p.Headlines(); len(got) != c.want {
+			t.Errorf("%+v: headlines %q", c, got)
+		}
+		if got := p.Unsettled(); (c.quotaFar == 42) != (len(got) == 0) {
+			t.Errorf("%+v: not settled: %q", c, got)
+		}
+	}
+}
+
+// Every record of the tree is read by the page, and written again as it is.
+func TestEachRecordIsRead(t *testing.T) {
+	have, err := readRecords("records.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have.asked = map[piece]bool{}
+	text := markdown(have)
+	for _, p := range have.unread() {
+		t.Errorf("no page reads %v", p)
+	}
+	published, err := os.ReadFile("../../docs/results/wide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(published) != text {
+		t.Errorf("docs/results/wide.md is out of date: make results-wide WIDE_FOR=0s; it would read\n%s", text)
+	}
+	raw, err := study.ReadLines[any]("records.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, one := range have.All {
+		again, err := json.Marshal(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got any
+		if err := json.Unmarshal(again, &got); err != nil {
+			t.Fatal(err)
+		}
+		if lost := lostOf("", raw.All[i], got); len(lost) > 0 {
+			t.Errorf("line %d, %v: written again it lacks %v", i+1, one.Piece, lost)
+		}
+	}
+}
+
+// lostOf are the values of a JSON document that another one lacks.
+func lostOf(path string, was, is any) (lost []string) {
+	fields, ok := was.(map[string]any)
+	if !ok {
+		if !reflect.DeepEqual(was, is) {
+			return []string{path}
+		}
+		return nil
+	}
+	now, _ := is.(map[string]any)
+	for name, value := range fields {
+		if value != nil {
+			lost = append(lost, lostOf(path+"."+name, value, now[name])...)
+		}
+	}
+	return lost
 }
 
 // Of two loads each a page says what they tell of the ratio, and no more.
@@ -160,7 +249,7 @@ func TestTwoLoadsTellBounds(t *testing.T) {
 			have.All = append(have.All, record{Piece: pointOf(small, "pool", capacity.Quota, level, 1), Point: &figures{Met: c.quota[i]}},
 				record{Piece: pointOf(small, "pool", capacity.Burst, level, 1), Point: &figures{Met: c.of[i]}})
 		}
-		if got := (page{have: have}).gain(small, "pool", capacity.Burst).String(); got != c.want {
+		if got := (page{have: have}).gain(small, "pool", capacity.Burst).String(); got != c.want+" (1 repeat)" {
 			t.Errorf("quota %v, burst %v: %s, want %s", c.quota, c.of, got, c.want)
 		}
 	}

@@ -53,7 +53,7 @@ func (s *search) note(load float64, met bool) {
 
 // firstSearch knows nothing but about what load the granted CPUs can carry.
 func firstSearch(capacity float64, steps int) search {
-	return search{guess: 0.65 * capacity, factor: 1.4, most: 1.2 * capacity, steps: steps, spare: 6}
+	return search{guess: 0.65 * capacity, factor: 1.4, most: MostShare * capacity, steps: steps, spare: 6}
 }
 
 // nextSearch begins where the last one ended.
@@ -61,7 +61,7 @@ func nextSearch(found, capacity float64, steps int) search {
 	if found <= 0 {
 		return firstSearch(capacity, steps)
 	}
-	return search{guess: found, factor: 1.12, most: 1.2 * capacity, steps: steps, spare: 6}
+	return search{guess: found, factor: 1.12, most: MostShare * capacity, steps: steps, spare: 6}
 }
 
 // resolution is how far the knee can lie above the found load, as a logarithm. The

@@ -49,6 +49,9 @@ func newShape(name string, cpus, limit int) (Shape, error) {
 	return made(cpus, limit), nil
 }
 
+// MostShare is where searches end, as a share of what [Carries] says of the CPUs granted: a remedy that carries it may carry more.
+const MostShare = 1.2
+
 // Carries is how many requests per second of a shape so many CPUs can do, the long ones included. Above it the long ones wait without end,
 // which an objective on the short ones does not see.
 func Carries(shape string, cpus int) (float64, error) {

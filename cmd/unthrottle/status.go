@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -18,6 +20,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/status"
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 func newStatus() *cobra.Command {
@@ -62,6 +65,7 @@ func newStatus() *cobra.Command {
 				return err
 			}
 			apply.CountWidths(env, inForce)
+			countStops(env, inForce)
 			drift, err := apply.Drift(env)
 			if err != nil {
 				return err
@@ -97,6 +101,19 @@ func newStatus() *cobra.Command {
 	flags.BoolVar(&history, "history", false, "show what has ended: expected beside what came")
 	flags.IntVar(&limit, "limit", 50, "with --history: at most `N`, newest first")
 	return cmd
+}
+
+// countStops fills in for how long each container has been stopped since its remedy was judged.
+func countStops(env apply.Env, inForce []txn.InForce) {
+	cpus := -1 // not known
+	if m, err := topology.Read(os.DirFS("/sys")); err == nil {
+		cpus = m.Online().Size()
+	}
+	for i := range inForce {
+		if f := &inForce[i]; f.Outcome != nil && f.Trial == nil {
+			f.Stops = verdict.StopsSince(f.Outcome.Counted, apply.Count(env, f.Target), f.Outcome.Before, cpus)
+		}
+	}
 }
 
 // showHistory writes what has ended, and how near the forecasts came of all changes in the journal.

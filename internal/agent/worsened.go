@@ -12,13 +12,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
-const (
-	// watchedFor is over how long stops are summed up before they are compared with those before the remedy.
-	watchedFor = 10 * time.Minute
-	// longerStopped is by how much of the time a container must be stopped longer than before to be worse off, at the least that it can be
-	// now against the most that it was.
-	longerStopped = 0.01
-)
+// watchedFor is over how long stops are summed up before they are compared with those before the remedy.
+const watchedFor = 10 * time.Minute
 
 // watch sums up the stops of a container with a remedy.
 type watch struct {
@@ -58,7 +53,7 @@ func (c *chooser) worsened(observations []observe.Observation, inForce map[strin
 			continue
 		}
 		was, is := *held.Outcome.Before.StoppedPerSecondHigh, w.stopped.Seconds()/w.over.Seconds()
-		if is <= was+longerStopped {
+		if !verdict.StoppedLonger(held.Outcome.Before, is) {
 			continue // it is watched anew
 		}
 		all = append(all, worse{held, txn.Figures{StoppedPerSecondLow: &is, UsedCPUs: new(w.used / w.over.Seconds())},

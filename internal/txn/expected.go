@@ -48,6 +48,8 @@ type Outcome struct {
 	After  *Figures  `json:"after,omitempty"`
 	Note   string    `json:"note,omitempty"`
 	At     time.Time `json:"at"`
+	// Counted are the kernel's counters of the target as it was recorded; nil: they could not be read.
+	Counted *Counted `json:"counted,omitempty"`
 }
 
 // Deviation compares one forecast figure with what came.

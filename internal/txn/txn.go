@@ -81,6 +81,8 @@ type InForce struct {
 	Trial *Trial `json:"trial,omitempty"`
 	// Narrow is what the scheduler counts of a narrow by sched_ext, where the caller asked for it; nil: it is none.
 	Narrow *Narrow `json:"narrow,omitempty"`
+	// Stops are those since its outcome was recorded, where the caller asked for them; nil: they are not known.
+	Stops *Stops `json:"stops,omitempty"`
 	// Unfinished: a process is applying or restoring it, or was when it ended.
 	Unfinished bool `json:"-"`
 	// Changes are the settings that it holds: From is the original value, To the operand of Op.

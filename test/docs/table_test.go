@@ -67,7 +67,7 @@ var (
 	shopFixLines = append([]string{`^0 throttled periods? in T: looking`, `^looking again`, `^undoing it`, `^0\. `,
 		`^unthrottle: the container is still`}, fixLines...)
 	// undoneLines: on a busy host fix may have left nothing in force.
-	undoneLines = []string{`^nothing is in force`, `^/webshop burst`, `^TARGET`, `^wrote `, `^verdict`}
+	undoneLines = []string{`^stops: `, `^nothing is in force`, `^/webshop burst`, `^TARGET`, `^wrote `, `^verdict`}
 	// shopLines: a container at rest, and what a stall of the host shows of it.
 	shopLines = []string{`^/shop/mail `}
 	// systemLines: what the host's own processes used, if that could be measured.
@@ -163,7 +163,7 @@ var table = []row{
 	{page: "docs/reference/simulate.md", command: "unthrottle simulate examples/scenarios/conceptual.yaml --explain",
 		scene: offline, exact: true,
 		parts: []part{{from: "^One period", most: 5}, {from: "^ *35.0"}}},
-	{page: "docs/reference/status.md", command: "sudo unthrottle status", scene: shop},
+	{page: "docs/reference/status.md", command: "sudo unthrottle status", scene: shop, optional: []string{`^stops: `}},
 	{page: "docs/reference/top.md", command: "sudo unthrottle top", elsewhere: "fills a screen; internal/ui/top has the tests of it"},
 	{page: "docs/reference/topology.md", command: "unthrottle topology", scene: offline, exact: true},
 	{page: "docs/reference/topology.md", command: "unthrottle topology --json | jq '[.cpus[] | select(.l3 == 0 and " +

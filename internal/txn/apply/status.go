@@ -89,12 +89,14 @@ func Record(env Env, id string, o txn.Outcome) error {
 		return err
 	}
 	defer j.Close()
-	if _, ok := j.State().Txn(id); !ok {
+	t, ok := j.State().Txn(id)
+	if !ok {
 		return fmt.Errorf("no transaction %q in %s", id, journal.File(env.StateDir))
 	}
 	if o.At.IsZero() {
 		o.At = env.now()
 	}
+	o.Counted = Count(env, string(t.Target))
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ type level struct {
 	present    map[Setting]string
 	why        string
 	controller cgroup.Controller
-	// limitedBelow: a cgroup below it has a quota, or gets one.
+	// limitedBelow: a cgroup below it has a quota, which may go after its own is written, or gets one.
 	limitedBelow bool
 }
 
@@ -74,7 +74,8 @@ func orderLimits(s State, changes []Change) (falling, rising []Change, err error
 	for _, l := range levels {
 		l.limitedBelow = s.LimitedBelow[l.path]
 		for path, below := range levels {
-			l.limitedBelow = l.limitedBelow || path != l.path && cgroup.Below(path, l.path) && below.want.Limited()
+			l.limitedBelow = l.limitedBelow || path != l.path && cgroup.Below(path, l.path) &&
+				(below.cur.Limited() || below.want.Limited())
 		}
 		cur := ratio(levels, l, func(l *level) cgroup.Limit { return l.cur })
 		if ratio(levels, l, func(l *level) cgroup.Limit { return l.want }) < cur {

@@ -30,6 +30,11 @@ func Write(w io.Writer, inForce []txn.InForce, drift []txn.DriftItem, now time.T
 			table.Field[txn.InForce]{Column: table.Column{Name: "BY", Fill: true, Least: leastLast}, Text: by})
 		fitted(&b, table.Of(fields, inForce), style)
 	}
+	for _, f := range inForce {
+		if f.Stops != nil {
+			b.WriteString(stops(f))
+		}
+	}
 	said := map[string]bool{} // once for all that share a trial
 	for _, f := range inForce {
 		if f.Trial.Lost() && !said[f.Trial.Of] {
@@ -153,6 +158,17 @@ func after(o *txn.Outcome) string {
 		return "-"
 	}
 	return changes.Stopped(o.After)
+}
+
+// stops is a line about how long a container has been stopped since its remedy was judged.
+func stops(f txn.InForce) string {
+	s := f.Stops
+	line := fmt.Sprintf("stops: %s: %s over %s since %s was judged", target(f), figure.PerSecond(&s.StoppedPerSecondLow, &s.StoppedPerSecondHigh),
+		duration(time.Duration(s.Seconds*float64(time.Second))), f.Remedy)
+	if s.Longer {
+		line += ", longer than before it: 'unthrottle restore' undoes it"
+	}
+	return line + "\n"
 }
 
 func expected(e *txn.Expected) string {

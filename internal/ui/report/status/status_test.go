@@ -33,6 +33,30 @@ func TestTrials(t *testing.T) {
 	}
 }
 
+// How long it was stopped since its remedy was judged is told, and where that is longer than before, with the way out.
+func TestStops(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0).UTC()
+	kept := txn.InForce{ID: "7", Target: "/web", Name: "web", Remedy: "burst", Since: now,
+		Stops: &txn.Stops{Seconds: 7200, StoppedPerSecondLow: 0.1, StoppedPerSecondHigh: 0.4}}
+	worse := kept
+	worse.Stops = &txn.Stops{Seconds: 7200, StoppedPerSecondLow: 0.1, StoppedPerSecondHigh: 0.4, Longer: true}
+	for _, c := range []struct {
+		f    txn.InForce
+		want string
+	}{
+		{kept, "\nstops: web: 100-400 ms/s over 2 h since burst was judged\n"},
+		{worse, "\nstops: web: 100-400 ms/s over 2 h since burst was judged, longer than before it: 'unthrottle restore' undoes it\n"},
+	} {
+		var b strings.Builder
+		if err := Write(&b, []txn.InForce{c.f}, nil, now, page.Style{Width: page.Unbounded}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), c.want) {
+			t.Errorf("%q, want %q", b.String(), c.want)
+		}
+	}
+}
+
 func TestForecasts(t *testing.T) {
 	var b strings.Builder
 	err := Forecasts(&b, []txn.Accuracy{

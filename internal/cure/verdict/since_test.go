@@ -10,7 +10,9 @@ import (
 // What counters gained since a remedy was kept is told as stopped time, and held against what it was before.
 func TestStopsSince(t *testing.T) {
 	kept := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
-	counted := func(after time.Duration, levels ...txn.Counters) *txn.Counted { return &txn.Counted{At: kept.Add(after), Levels: levels} }
+	counted := func(after time.Duration, levels ...txn.Counters) *txn.Counted {
+		return &txn.Counted{At: kept.Add(after), Levels: levels}
+	}
 	level := func(id, periods, throttled uint64, own, local float64) txn.Counters {
 		return txn.Counters{CgroupID: id, Limited: true, Periods: periods, ThrottledPeriods: throttled, ThrottledSeconds: own, LocalSeconds: &local}
 	}

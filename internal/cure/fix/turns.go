@@ -63,9 +63,11 @@ type Trial struct {
 	Seconds float64 `json:"seconds"`
 	// Quantile is the one that Rows have, Of what it is of: "requests", "pool" (the runs of the judged thread pool) or
 	// "latencies" (the user's own).
-	Quantile float64    `json:"quantile"`
-	Of       string     `json:"of"`
-	Rows     []TrialRow `json:"rows"`
+	Quantile float64 `json:"quantile"`
+	Of       string  `json:"of"`
+	// ForecastQuantile is the one of the rows' forecast_ms, which a recording of another length may tell; null: nothing was forecast.
+	ForecastQuantile *float64   `json:"forecast_quantile"`
+	Rows             []TrialRow `json:"rows"`
 	// Kept is the name of the row that is in force; null: none is.
 	Kept *string `json:"kept"`
 	// Slow is how many of the Requests took longer than twice the judged quantile when it was left as it is.
@@ -825,6 +827,8 @@ func (t *turns) show(kept int) error {
 		Rows: []TrialRow{}, Slow: slow, Requests: all}
 	if r.env.Latencies != nil {
 		shown.Of = OfLatencies
+	} else if r.made() != nil {
+		shown.ForecastQuantile = new(r.judged().Quantile)
 	}
 	for v := range t.seen {
 		measured := t.of.Row(v)

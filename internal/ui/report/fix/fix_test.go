@@ -150,6 +150,17 @@ func TestTrialTable(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
+	// The forecast may be of another quantile, which its head names; what a cap holds has a column where there is one.
+	trial.ForecastQuantile, trial.Rows[0].SiblingCPUs = new(0.99), new(0.479)
+	var more bytes.Buffer
+	if err := Trial(&more, trial, page.Style{Width: 160}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"forecast p99", "sibling", "0.479 CPUs"} {
+		if !strings.Contains(more.String(), want) || strings.Contains(b.String(), want) {
+			t.Errorf("%q in\n%s and not in\n%s", want, more.String(), b.String())
+		}
+	}
 	if strings.Contains(b.String(), "\x1b[2J") || strings.Contains(b.String(), " 0.00") {
 		t.Errorf("a name is not escaped, or what was not measured is shown as 0:\n%s", b.String())
 	}

@@ -32,7 +32,7 @@ func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 		}},
 		{Column: table.Column{Name: "p50 ms", Right: true}, Text: func(r fix.TrialRow) string { return milliseconds(r.P50Ms) }},
 		{Column: table.Column{Name: "p90 ms", Right: true, Spare: 3}, Text: func(r fix.TrialRow) string { return milliseconds(r.P90Ms) }},
-		{Column: table.Column{Name: "forecast", Right: true, Spare: 1},
+		{Column: table.Column{Name: forecastOf(t), Right: true, Spare: 1},
 			Text: func(r fix.TrialRow) string { return milliseconds(r.ForecastMs) }},
 		{Column: table.Column{Name: "others wait", Right: true, Spare: 6}, Text: func(r fix.TrialRow) string {
 			if r.OthersWaitMs == nil {
@@ -77,6 +77,14 @@ func others(rows []fix.TrialRow, kind int, left fix.OtherRequests) string {
 		}
 	}
 	return fmt.Sprintf("not judged: requests %s%s in ms: %s", text.Shown(left.Kind), q, strings.Join(all, ", "))
+}
+
+// forecastOf is the head of the forecasts: they may be of another quantile than turns tell.
+func forecastOf(t *fix.Trial) string {
+	if t.ForecastQuantile == nil || *t.ForecastQuantile == t.Quantile {
+		return "forecast"
+	}
+	return "forecast " + objective.InWords(*t.ForecastQuantile)
 }
 
 // siblingUsed is what the container used that cap holds.

@@ -14,7 +14,8 @@ func TestStopsSince(t *testing.T) {
 		return &txn.Counted{At: kept.Add(after), Levels: levels}
 	}
 	level := func(id, periods, throttled uint64, own, local float64) txn.Counters {
-		return txn.Counters{CgroupID: id, Limited: true, Periods: periods, ThrottledPeriods: throttled, ThrottledSeconds: own, LocalSeconds: &local}
+		return txn.Counters{CgroupID: id, Limited: true, Periods: periods, ThrottledPeriods: throttled,
+			ThrottledSeconds: own, LocalSeconds: &local}
 	}
 	before := &txn.Figures{StoppedPerSecondHigh: new(0.05)}
 	for name, c := range map[string]struct {

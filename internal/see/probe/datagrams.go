@@ -50,8 +50,9 @@ type datagramClient struct {
 	asked []asked
 	// strays are the last answers that were of no request. Several threads that read one socket may tell of a datagram after its answer.
 	strays []stray
-	// unknown is when a datagram was read of which nothing is known, and which may be of this client; 0: none was since it last paused.
-	// Until then an answer is paired only where no other of its datagrams has the same bytes.
+	// unknown is when a datagram was read of which nothing is known, and which may be of this client, or when one that waited was
+	// forgotten; 0: none was since it last paused. Until then an answer teaches nothing, and is paired only where no other of its
+	// datagrams has the same bytes.
 	unknown, last uint64
 }
 
@@ -129,7 +130,10 @@ func (d *datagrams) read(r *bpfRecordDatagram) uint32 {
 		next.number = 0 // the answer that is late may still come
 	}
 	if len(all) == maxOfOneClient {
-		i := max(0, slices.IndexFunc(all, func(a asked) bool { return a.answered }))
+		i := slices.IndexFunc(all, func(a asked) bool { return a.answered })
+		if i < 0 { // its answer may still come
+			i, c.unknown = 0, next.at
+		}
 		all = slices.Delete(all, i, i+1)
 	}
 	all = append(all, next)
@@ -169,7 +173,7 @@ func (d *datagrams) sent(r *bpfRecordDatagram) uint32 {
 			matches = append(matches, a)
 		}
 	}
-	if like != nil && further <= most {
+	if like != nil && further <= most && c.unknown == 0 { // else it may be the answer to one that is not among these
 		s.learn(like.head, r.Head)
 	}
 	if len(matches) == 0 {

@@ -32,14 +32,16 @@ func TestValuesForReal(t *testing.T) {
 		{"go", "go", "GOMAXPROCS", nil, numbers},
 		{"tokio and rayon", "rust-tokio", "TOKIO_WORKER_THREADS", nil, numbers},
 		{"tokio and rayon", "rust-rayon", "RAYON_NUM_THREADS", nil, numbers},
-		{"openmp", "openmp", "OMP_NUM_THREADS", nil, append(wrapped, "3,0", "3,", "3, 2 ")},
-		{"openblas", "openblas", "OPENBLAS_NUM_THREADS", nil, append(wrapped, "1", "+1", "01", " 1", "1 ", "1k", "1.5", "0x1", "4294967297")},
+		{"openmp", "openmp", "OMP_NUM_THREADS", nil, append(slices.Clone(wrapped), "3,0", "3,", "3, 2 ")},
+		{"openblas", "openblas", "OPENBLAS_NUM_THREADS", nil,
+			append(slices.Clone(wrapped), "1", "+1", "01", " 1", "1 ", "1k", "1.5", "0x1", "4294967297")},
 		{"node", "libuv", "UV_THREADPOOL_SIZE", nil, wrapped},
 		{"node", "node-v8", "", []string{"--v8-pool-size={}"}, wrapped},
 		{"python", "python", "PYTHON_CPU_COUNT", nil, wrapped},
 		{"python", "python", "", []string{"-X", "cpu_count={}"}, wrapped},
 		{"erlang", "erlang", "", []string{"+S", "{}"},
-			[]string{"1", "3", "+3", "03", "0", "-1", "3abc", "abc", "0x5", " 2", "3.5", "2:", ":2", "2:1", "4:3", "2:-1", "2:0", "2:abc", "1:2"}},
+			[]string{"1", "3", "+3", "03", "0", "-1", "3abc", "abc", "0x5", " 2", "3.5", "2:", ":2", "2:1", "4:3", "2:-1", "2:0",
+				"2:abc", "1:2"}},
 	}
 	all := maps.Clone(realRuntimes)
 	for _, java := range require.JDK(t) {

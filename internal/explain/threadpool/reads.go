@@ -184,8 +184,8 @@ func libgompReads(value string, _, _ int) (int, reading) {
 	}
 }
 
-// erlangReads is by the option S of OTP 25's erts/emulator/beam/erl_init.c: total and online, each by sscanf(3). A total below 1 is relative
-// to the host's CPUs, and so many online to those that it counts; the total alone brings no more online than these.
+// erlangReads is by the option S of OTP 25's erts/emulator/beam/erl_init.c: total and online, each by sscanf(3). A total below 1 is
+// relative to the host's CPUs, and so many online to those that it counts; the total alone brings no more online than these.
 func erlangReads(value string, n, host int) (int, reading) {
 	first, second, _ := strings.Cut(value, ":")
 	relative := func(text string, to int) (figure int, ok bool) {

@@ -43,6 +43,7 @@ const askedFor = uint64(time.Second)
 type datagramSocket struct {
 	echoes  [8]uint8 // how surely answers repeat each byte
 	seen    int      // answers from which echoes are known
+	alike   int      // the most bytes that a request and an answer had in common
 	clients map[uint64]*datagramClient
 }
 
@@ -51,8 +52,8 @@ type datagramClient struct {
 	// strays are the last answers that were of no request. Several threads that read one socket may tell of a datagram after its answer.
 	strays []stray
 	// unknown is when a datagram was read of which nothing is known, and which may be of this client, or when one that waited was
-	// forgotten; 0: none was since it last paused. Until then an answer teaches nothing, and is paired only where no other of its
-	// datagrams has the same bytes.
+	// forgotten; 0: none was since it last paused. Until then an answer is paired only where no other of its datagrams has the same
+	// bytes.
 	unknown, last uint64
 }
 
@@ -173,7 +174,9 @@ func (d *datagrams) sent(r *bpfRecordDatagram) uint32 {
 			matches = append(matches, a)
 		}
 	}
-	if like != nil && further <= most && c.unknown == 0 { // else it may be the answer to one that is not among these
+	// Where the request may not be among these, the one that is most like the answer is as much alike as requests and answers are.
+	if like != nil && further <= most && (c.unknown == 0 || most >= s.alike) {
+		s.alike = max(s.alike, most)
 		s.learn(like.head, r.Head)
 	}
 	if len(matches) == 0 {

@@ -408,7 +408,7 @@ func TestUsersSettingsStayForReal(t *testing.T) {
 		{"python", "processors", []string{"PYTHON_CPU_COUNT=3"}, []string{"-X", "cpu_count=5"}, "-X cpu_count"},
 		{"python", "processors", []string{"PYTHON_CPU_COUNT=3"}, []string{"-Xcpu_count=5"}, "-X cpu_count"},
 		{"erlang", "schedulers", []string{"ERL_FLAGS=+S2:2"}, nil, "ERL_FLAGS +S"},
-		{"erlang", "schedulers", []string{"ERL_FLAGS=+S 4:3", "ERL_ZFLAGS=+S 2"}, nil, "ERL_ZFLAGS +S"},
+		{"erlang", "schedulers", []string{"ERL_FLAGS=+S 4:3", "ERL_ZFLAGS=+S 2:2"}, nil, "ERL_ZFLAGS +S"},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.program, strings.Join(slices.Concat(c.env, c.options), " ")), func(t *testing.T) {
 			t.Parallel()

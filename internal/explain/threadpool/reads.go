@@ -185,26 +185,28 @@ func libgompReads(value string, _, _ int) (int, reading) {
 }
 
 // erlangReads is by the option S of OTP 25's erts/emulator/beam/erl_init.c: total and online, each by sscanf(3). A total below 1 is
-// relative to the host's CPUs, and so many online to those that it counts; the total alone brings no more online than these.
+// relative to the host's CPUs, and so many online to those that it counts; the total alone brings no more online than these. Where several
+// options give it, one without a second number keeps that of an earlier one, which is not looked at.
 func erlangReads(value string, n, host int) (int, reading) {
 	first, second, _ := strings.Cut(value, ":")
-	relative := func(text string, to int) (figure int, ok bool) {
-		v, _, ok := strtol(text)
-		if figure = int(int32(v)); figure <= 0 {
-			figure = max(1, to+figure)
-		}
-		return figure, ok
+	total, _, whole := strtol(first)
+	online, _, given := strtol(second)
+	most := total
+	if total <= 0 {
+		most += int64(host)
 	}
-	total, whole := relative(first, host)
-	if !whole {
-		total = host
-	}
-	online, given := relative(second, n)
 	switch {
-	case given && online > total || !given && !whole: // it does not start
-		return 0, undecided
-	case given:
-		return online, counted
+	case !given && !whole:
+		return 0, undecided // it does not start
+	case !given && total > 0:
+		online = min(total, int64(n))
+	case !given:
+		online = total + int64(n)
+	case online <= 0:
+		online += int64(n)
 	}
-	return min(total, n), counted
+	if online < 1 || online > most {
+		return 0, undecided
+	}
+	return int(min(online, maxThreads)), counted
 }

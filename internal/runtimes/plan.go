@@ -69,7 +69,7 @@ func Plan(t *threadpool.Table, l Limits, times float64, files threadpool.Files, 
 		switch {
 		case given.Unread != "":
 			row.Setting, row.Why = given.From(), "it may be set in that file: nothing is set"
-		case has:
+		case has && !(given.Ignored && given.By.Name() == setting.Name()):
 			row.Setting, row.Value, row.Why = given.By.Name(), given.Value, Kept
 		case fits <= 0:
 			row.Value, row.Why = row.WouldBe, "there is no limit, and no request in sight: nothing is set"

@@ -196,9 +196,10 @@ func TestEachSpelling(t *testing.T) {
 		{erlang, "ERL_FLAGS=+S2:2", "erl", "ERL_FLAGS +S", "schedulers", 2},
 		{erlang, "ERL_FLAGS=+S 4:3", "erl", "ERL_FLAGS +S", "schedulers", 3},
 		{erlang, "ERL_AFLAGS=+S 5", "erl +S :4", "+S", "schedulers", 4},
-		{erlang, "ERL_ZFLAGS=+S 5\nERL_FLAGS=+S 4", "erl", "ERL_ZFLAGS +S", "schedulers", 5},
+		{erlang, "ERL_ZFLAGS=+S 5:5\nERL_FLAGS=+S 4", "erl", "ERL_ZFLAGS +S", "schedulers", 5},
+		{erlang, "ERL_FLAGS=+S 5", "erl", "ERL_FLAGS +S", "schedulers", 1}, // no more online than the CPUs that it counts
 		{erlang, "ERL_FLAGS=+SP 50:50", "erl", "ERL_FLAGS +SP", "schedulers", 0},
-		{erlang, "ERL_FLAGS=+SDcpu2", "erl", "ERL_FLAGS +SDcpu", "dirty_cpu_schedulers", 2},
+		{erlang, "ERL_FLAGS=+SDcpu2:2", "erl", "ERL_FLAGS +SDcpu", "dirty_cpu_schedulers", 2},
 	} {
 		env, args := strings.Split(c.env, "\n"), strings.Fields(c.args)
 		c.process.Cmdline = args
@@ -230,6 +231,31 @@ func TestEachSpelling(t *testing.T) {
 		}
 		if told := d.Told[c.figure]; told != c.by && c.args != "python3 -X cpu_count=default -c x" {
 			t.Errorf("%q, %q: told by %q, want %q", c.env, c.args, told, c.by)
+		}
+	}
+}
+
+// A value that the runtime ignores is no setting. One that leaves it to the runtime, or keeps it from starting, is the user's.
+func TestIgnoredValues(t *testing.T) {
+	known := threadpool.Known()
+	for _, c := range []struct {
+		env, args string
+		setting   string
+		set       bool
+	}{
+		{"GOMAXPROCS=abc", "x", "GOMAXPROCS", true},
+		{"GOMAXPROCS=0x3", "x", "GOMAXPROCS", true},
+		{"OMP_NUM_THREADS=0", "x", "OMP_NUM_THREADS", true},
+		{"UV_THREADPOOL_SIZE=", "node", "UV_THREADPOOL_SIZE", false},
+		{"TOKIO_WORKER_THREADS=0", "x", "TOKIO_WORKER_THREADS", false},
+		{"PYTHON_CPU_COUNT=default", "python3", "PYTHON_CPU_COUNT", false},
+		{"JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=-1", "java", "JAVA_TOOL_OPTIONS -XX:ActiveProcessorCount", false},
+		{"", "java -Dio.netty.eventLoopThreads=abc Main", "-Dio.netty.eventLoopThreads", false}, // the variable is weaker
+		{"JAVA_TOOL_OPTIONS=-Dio.netty.eventLoopThreads=abc", "java", "JAVA_TOOL_OPTIONS -Dio.netty.eventLoopThreads", true},
+	} {
+		s := Plan(known, Limits{CPUs: 4, Host: 8}, 2, nil, strings.Split(c.env, "\n"), strings.Fields(c.args))
+		if row := rowOf(t, s.Rows, c.setting); row.Set != c.set {
+			t.Errorf("%q, %q: %+v", c.env, c.args, row)
 		}
 	}
 }

@@ -32,7 +32,8 @@
 //   - Of UDP a datagram to a server's socket is a request, and its answer a datagram to that client from that socket,
 //     whichever thread sends it. Where a client waits for several, the first eight bytes tell which, by those that the server
 //     is seen to repeat. Where they do not, because a client sent one again or begins all with the same bytes, none of these
-//     requests has an answer; neither have the first few of a socket. Of a protocol that answers with many datagrams (QUIC)
+//     requests has an answer; neither have the first few of a socket. Of one client 64 are followed, and of what waits at a socket the
+//     last 128: beyond it the longest waits are not counted. Of a protocol that answers with many datagrams (QUIC)
 //     the first counts. A datagram that is read at the moment it arrives may be unseen. Where clients in- and outside of the
 //     container use one socket, the more frequent ones decide whether all of them count.
 //   - A connection has one request at a time. Of pipelined or multiplexed ones (HTTP/2) the last read before a

@@ -14,6 +14,7 @@ var launchers = []struct {
 	{"java", javaWords},
 	{"node", nodeWords}, {"nodejs", nodeWords},
 	{"python", pythonWords}, {"python[0-9]*", pythonWords},
+	{"beam*", beamWords}, {"erl", erlWords},
 }
 
 // ownWords are a runtime's own options on a command line. Of a program that is none of the launchers it is not known which words reach a
@@ -38,6 +39,29 @@ func upTo(args, withNext []string) []string {
 		case slices.Contains(withNext, args[i]):
 			i++
 		}
+	}
+	return args
+}
+
+// beamWords are those that erl gives the emulator, of its command line and its variables: up to "--", with a minus where erl has a plus
+// (OTP 25's erts/etc/common/erlexec.c).
+func beamWords(args []string) (own []string) {
+	for _, word := range args {
+		if word == "--" {
+			break
+		}
+		if option, ok := strings.CutPrefix(word, "-"); ok && option != "" && (option[0] < '0' || option[0] > '9') {
+			word = "+" + option
+		}
+		own = append(own, word)
+	}
+	return own
+}
+
+// erlWords are those before -extra, behind which all is the program's.
+func erlWords(args []string) []string {
+	if i := slices.Index(args, "-extra"); i >= 0 {
+		return args[:i]
 	}
 	return args
 }

@@ -5,6 +5,7 @@ import (
 	"go/version"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -67,21 +68,28 @@ func (e evidence) byGo(built string) bool {
 // beforeLimits is the last version of Go whose runtime does not look at a limit (Go release notes 1.25).
 const beforeLimits = "go1.24"
 
-// GoRules is the version of Go by whose rules the runtime counts CPUs: that which built it, or the last one before 1.25 where the program's
-// GODEBUG says so (internal/godebugs: containermaxprocs is 0 for a go.mod of 1.24 and earlier). The variable GODEBUG, which goes before
-// it, is not read.
+// GoRules is the version of Go by whose rules the runtime counts CPUs: that which built it, or the last one before 1.25 where its GODEBUG
+// says so (internal/godebugs: containermaxprocs is 0 for a go.mod of 1.24 and earlier).
 func (p *Process) GoRules() string {
-	if p.debugs("containermaxprocs=0") && version.Compare(p.Go, beforeLimits) > 0 {
+	if p.debug("containermaxprocs") <= 0 && version.Compare(p.Go, beforeLimits) > 0 {
 		return beforeLimits
 	}
 	return p.Go
 }
 
 // FollowsLimit reports whether a Go runtime looks again at a limit that changes, as its GODEBUG has it.
-func (p *Process) FollowsLimit() bool { return !p.debugs("updatemaxprocs=0") }
+func (p *Process) FollowsLimit() bool { return p.debug("updatemaxprocs") != 0 }
 
-func (p *Process) debugs(setting string) bool {
-	return slices.Contains(strings.Split(p.GoDebug, ","), setting)
+// debug is a setting of GODEBUG that is 1 by itself: parsegodebug of Go's runtime/runtime1.go. The last number counts.
+func (p *Process) debug(name string) int {
+	n := 1
+	for field := range strings.SplitSeq(p.GoDebug, ",") {
+		key, value, _ := strings.Cut(field, "=")
+		if v, err := strconv.ParseInt(value, 10, 32); err == nil && key == name {
+			n = int(v)
+		}
+	}
+	return n
 }
 
 // judge compares the evidence with a process. because is empty unless a part of the evidence is met. unnamed: it is of threads

@@ -57,10 +57,14 @@ func (t *Table) Match(comm string, p *Process) []Row {
 			row.Because += ", and " + f.because
 		}
 		if p != nil {
-			row.sees = p.CPUsItSees
+			if n, told := p.CPUsItSees[row.Runtime]; told {
+				row.sees = &n
+			}
 			row.Given = row.given(p.Cmdline)
 			if p.JVM != nil { // its options are those of variables and files, too
-				row.sees = p.JVM.Processors
+				if row.Runtime == "jvm" {
+					row.sees = p.JVM.Processors
+				}
 				row.Given = row.given(slices.Concat(ownWords(p.Cmdline), p.JVM.Options))
 			}
 		}

@@ -75,13 +75,14 @@ type Process struct {
 	Unnamed string
 	// Go is the version of Go that built the executable; "": unknown, or no Go program.
 	Go string
-	// GoDebug are the defaults of GODEBUG in the executable, "containermaxprocs=0,updatemaxprocs=0": those of the language version in its
-	// go.mod, where that is older than Go, and its //go:debug lines; "": it has none.
+	// GoDebug are the settings of GODEBUG, "containermaxprocs=0,updatemaxprocs=0", of which the last counts: the defaults in the
+	// executable, which are those of the language version in its go.mod where that is older than Go, its //go:debug lines, and the
+	// variable; "": none.
 	GoDebug string
 	// Holds has the libraries known to be linked into the executable, such as "rayon".
 	Holds []string
-	// CPUsItSees is the CPU count that an option gave the runtime; nil: unknown.
-	CPUsItSees *float64
+	// CPUsItSees are the CPU counts that its runtimes were told, by the runtime's key; one that is not in it: none, or unknown.
+	CPUsItSees map[string]float64
 	// Budget is what the project's library in it says that it has in force; nil: it says nothing.
 	Budget *Budget
 	// JVM is what a HotSpot JVM says of itself; nil: it is none, or says nothing.

@@ -42,11 +42,13 @@ type Setting struct {
 	fit     *expr // limit and host to what fits; with follows, to that setting's figure
 	follows bool
 
-	// spellings are all that the runtime takes, the strongest first; with passesOver one that is no figure makes way for the next.
+	// reads is how the runtime reads a value.
+	reads reader
+	// spellings are all that the runtime takes, the strongest first; with passesOver one that it ignores makes way for the next.
 	// otherwise are those that give it in another measure.
 	spellings, otherwise []Spelling
 	passesOver           bool
-	// zero is what 0 means; nil: that the runtime decides by itself. most is the most that the runtime makes of it; nil: no bound.
+	// zero is what 0 and less mean; nil: that the runtime decides by itself. most is the most that the runtime makes of it; nil: no bound.
 	zero, most *expr
 }
 
@@ -60,6 +62,7 @@ type settingEntry struct {
 	Argument   string   `yaml:"argument"`
 	Program    []string `yaml:"program"`
 	As         string   `yaml:"as"`
+	Reads      string   `yaml:"reads"`
 	Formula    string   `yaml:"formula"`
 	Fit        string   `yaml:"fit"`
 	Pool       string   `yaml:"pool"`    // whose formula it is
@@ -145,6 +148,9 @@ func (t *Table) figureOf(s *Setting, e settingEntry) (err error) {
 
 // spell adds the ways to give a setting, and what the runtime makes of figures.
 func (s *Setting) spell(e settingEntry) (err error) {
+	if s.reads = readers[e.Reads]; s.reads == nil && s.CanBeTold() {
+		return fmt.Errorf("reads: %.20q is no rule of reads.go", e.Reads)
+	}
 	s.passesOver = e.PassesOver
 	if len(e.Spellings) == 0 && s.Name() != "" {
 		e.Spellings = []string{s.Name()}
@@ -193,7 +199,7 @@ func (t *Table) addFollower(s Setting, e settingEntry) error {
 			}
 		}
 	}
-	s.size, s.fit = t.rows[p].size, t.settings[i].fit
+	s.size, s.fit, s.reads = t.rows[p].size, t.settings[i].fit, t.settings[i].reads
 	s.Live, s.Source, s.Unverified = false, t.rows[p].Source, t.rows[p].Unverified
 	t.settings = append(t.settings, s)
 	return nil
@@ -276,9 +282,14 @@ func (s Setting) Written(n int) string {
 // Read is the figure that the runtime makes of a value, under a limit in CPUs where it may run on host CPUs; false: it is none, and
 // the runtime decides by itself.
 func (s Setting) Read(value string, limitCPUs float64, host int) (int, bool) {
-	n, ok := number(value, s.written)
-	figures := map[string]float64{"n": float64(visibleCPUs(s.rule, limitCPUs, host)), "host": float64(host)}
-	if ok && n == 0 && s.zero != nil {
+	if s.reads == nil {
+		return 0, false
+	}
+	cpus := visibleCPUs(s.rule, limitCPUs, host)
+	n, what := s.reads(value, cpus, max(host, 1))
+	ok := what == counted
+	figures := map[string]float64{"n": float64(cpus), "host": float64(host)}
+	if ok && n <= 0 && s.zero != nil {
 		n, ok = count(s.zero.eval(figures))
 	}
 	if ok && s.most != nil {
@@ -288,21 +299,13 @@ func (s Setting) Read(value string, limitCPUs float64, host int) (int, bool) {
 	return n, ok && n > 0 && n <= maxThreads
 }
 
-// number is the figure in a value that is written in a way: "2"; "2,1" has more for inner levels; of "4:2" the second is in use.
-func number(value, written string) (int, bool) {
-	if written != "" && !strings.Contains(written, "{n}") {
-		return 0, false
+// ignores reports whether the runtime decides as if the value were not there.
+func (s Setting) ignores(value string) bool {
+	if s.reads == nil {
+		return false
 	}
-	value, _, _ = strings.Cut(value, ",")
-	if strings.Contains(written, ":") {
-		if first, second, _ := strings.Cut(value, ":"); second != "" {
-			value = second
-		} else {
-			value = first
-		}
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(value))
-	return n, err == nil
+	_, what := s.reads(value, 1, 1)
+	return what == ignored
 }
 
 // Name is the variable or flag, for people.

@@ -30,7 +30,7 @@ func parseSpelling(text string) (Spelling, error) {
 	return Spelling{variable, option}, nil
 }
 
-// In is the value that an environment or a command line gives in this spelling. An empty one is none.
+// In is the value that an environment or a command line gives in this spelling.
 func (s Spelling) In(env, args []string) (value string, has bool) {
 	switch {
 	case s.Variable == "":
@@ -41,12 +41,14 @@ func (s Spelling) In(env, args []string) (value string, has bool) {
 		text, _ := Variable(env, s.Variable)
 		value, _, has = s.among(words(text))
 	}
-	return value, has && value != ""
+	return value, has
 }
 
 // words are those of a command line among which the option may be: one of a runtime itself stands before the script, class or jar.
 func (s Spelling) words(args []string) []string {
-	if strings.HasPrefix(s.Option, "-X") || strings.HasPrefix(s.Option, "-D") || s.Option == "--v8-pool-size" {
+	if s.Option == "--v8-pool-size" || slices.ContainsFunc([]string{"+", "-X", "-D"}, func(begin string) bool {
+		return strings.HasPrefix(s.Option, begin)
+	}) {
 		return ownWords(args)
 	}
 	return args
@@ -86,7 +88,7 @@ func (s Spelling) among(words []string) (value, written string, has bool) {
 			value, written, has = found, word, true
 		case option == s.Option && follows && !java:
 			value, written, has = next, word+" "+next, true
-		case attached && strings.HasPrefix(s.Option, "+") && rest != "" && strings.Contains("0123456789:", rest[:1]):
+		case attached && strings.HasPrefix(s.Option, "+") && rest != "" && strings.Contains("0123456789:-", rest[:1]):
 			value, written, has = rest, word, true
 		}
 	}
@@ -140,6 +142,8 @@ func words(text string) (all []string) {
 type Given struct {
 	By    Spelling
 	Value string
+	// Ignored says that the runtime decides as if nothing were given.
+	Ignored bool
 	// Otherwise says that it is given in another measure, such as percent, of which the figure is not known.
 	Otherwise bool
 	// Unread is a file that cannot be read and may have it, so that it is not known; Otherwise is true then.
@@ -164,35 +168,33 @@ func (s Setting) Given(env, args []string) (g Given, has bool) {
 		if file := unreadFile(value); file != "" {
 			return Given{By: by, Otherwise: true, Unread: file}, true
 		}
+		ignored := s.ignores(value)
 		if !has {
-			g, has = Given{By: by, Value: value}, true
+			g, has = Given{By: by, Value: value, Ignored: ignored}, true
 		}
-		if s.passesOver {
-			if n, ok := number(value, s.written); !ok || n <= 0 {
-				continue
-			}
+		if !ignored || !s.passesOver {
+			return Given{By: by, Value: value, Ignored: ignored}, true
 		}
-		return Given{By: by, Value: value}, true
 	}
 	for _, by := range s.otherwise {
 		if value, ok := by.In(env, args); ok && !has {
-			return Given{by, value, true, unreadFile(value)}, true
+			return Given{By: by, Value: value, Otherwise: true, Unread: unreadFile(value)}, true
 		}
 	}
 	return g, has
 }
 
-// ToldToJVM is the number of processors that options give a JVM; nil: none does.
-func (t *Table) ToldToJVM(options []string) *float64 {
-	i := slices.IndexFunc(t.settings, func(s Setting) bool { return s.Key == "jvm" })
-	if i < 0 {
-		return nil
+// ToldCPUs are the CPU counts that an environment and a command line tell the runtimes, by the runtime's key.
+func (t *Table) ToldCPUs(env, args []string) map[string]float64 {
+	told := map[string]float64{}
+	for _, s := range t.settings {
+		if s.Decides != "processors" {
+			continue
+		}
+		g, has := s.Given(env, args)
+		if n, ok := s.Read(g.Value, 0, 1); has && ok && !g.Otherwise {
+			told[s.Of] = float64(n)
+		}
 	}
-	g, _ := t.settings[i].Given(nil, options)
-	n, ok := t.settings[i].Read(g.Value, 0, 1)
-	if !ok {
-		return nil
-	}
-	cpus := float64(n)
-	return &cpus
+	return told
 }

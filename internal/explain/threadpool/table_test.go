@@ -219,6 +219,8 @@ func TestGiven(t *testing.T) {
 		{"wrk:worker_0", []string{"envoy", "--concurrency"}, ""},
 		{"erts_sched_1", []string{"beam.smp", "+S", "4:4"}, "+S 4:4"},
 		{"erts_sched_1", []string{"beam.smp", "+S4:4"}, "+S4:4"},
+		{"erts_sched_1", []string{"/usr/lib/erlang/bin/beam.smp", "-S", "4:4", "-S", "2", "--", "-root", "-S", "9"}, "+S 2"},
+		{"erts_sched_1", []string{"erl", "+S", "4:4", "-extra", "+S", "9"}, "+S 4:4"},
 		{"nioEventLoopGro", []string{"java", "-Dio.netty.eventLoopThreads=3", "-Dio.netty.eventLoopThreads=4"},
 			"-Dio.netty.eventLoopThreads=4"},
 		{"C2 CompilerThre", []string{"java", "-XX:-UseDynamicNumberOfCompilerThreads", "-jar"}, ""},

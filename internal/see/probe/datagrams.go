@@ -43,6 +43,7 @@ const askedFor = uint64(time.Second)
 type datagramSocket struct {
 	echoes  [8]uint8 // how surely answers repeat each byte
 	seen    int      // answers from which echoes are known
+	alike   int      // the most bytes that a request and an answer had in common
 	clients map[uint64]*datagramClient
 }
 
@@ -50,8 +51,9 @@ type datagramClient struct {
 	asked []asked
 	// strays are the last answers that were of no request. Several threads that read one socket may tell of a datagram after its answer.
 	strays []stray
-	// unknown is when a datagram was read of which nothing is known, and which may be of this client; 0: none was since it last paused.
-	// Until then an answer is paired only where no other of its datagrams has the same bytes.
+	// unknown is when a datagram was read of which nothing is known, and which may be of this client, or when one that waited was
+	// forgotten; 0: none was since it last paused. Until then an answer is paired only where no other of its datagrams has the same
+	// bytes.
 	unknown, last uint64
 }
 
@@ -129,7 +131,10 @@ func (d *datagrams) read(r *bpfRecordDatagram) uint32 {
 		next.number = 0 // the answer that is late may still come
 	}
 	if len(all) == maxOfOneClient {
-		i := max(0, slices.IndexFunc(all, func(a asked) bool { return a.answered }))
+		i := slices.IndexFunc(all, func(a asked) bool { return a.answered })
+		if i < 0 { // its answer may still come
+			i, c.unknown = 0, next.at
+		}
 		all = slices.Delete(all, i, i+1)
 	}
 	all = append(all, next)
@@ -169,7 +174,9 @@ func (d *datagrams) sent(r *bpfRecordDatagram) uint32 {
 			matches = append(matches, a)
 		}
 	}
-	if like != nil && further <= most {
+	// Where the request may not be among these, the one that is most like the answer is as much alike as requests and answers are.
+	if like != nil && further <= most && (c.unknown == 0 || most >= s.alike) {
+		s.alike = max(s.alike, most)
 		s.learn(like.head, r.Head)
 	}
 	if len(matches) == 0 {

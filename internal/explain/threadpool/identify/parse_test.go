@@ -130,11 +130,11 @@ func TestArguments(t *testing.T) {
 	}
 	// The first word that is no option, an empty one too, is the class, and what comes after it is the program's (libjli, java.c:
 	// ParseArguments).
-	if cpus := threadpool.Known().ToldToJVM(got); cpus == nil || *cpus != 2 {
+	if cpus := threadpool.Known().ToldCPUs(nil, got); len(cpus) != 1 || cpus["jvm"] != 2 {
 		t.Errorf("told %v CPUs", cpus)
 	}
-	if cpus := threadpool.Known().ToldToJVM([]string{"java"}); cpus != nil {
-		t.Errorf("told %v CPUs, want not known", *cpus)
+	if cpus := threadpool.Known().ToldCPUs(nil, []string{"java"}); len(cpus) != 0 {
+		t.Errorf("told %v CPUs, want not known", cpus)
 	}
 	if got := len(arguments(bytes.Repeat([]byte{0}, 2*maxArguments))); got != maxArguments {
 		t.Errorf("%d arguments", got)

@@ -103,7 +103,9 @@ func parsePerfData(data []byte) (*threadpool.JVM, error) {
 		addPerfData(jvm, order, data[at:at+length])
 		at += length
 	}
-	jvm.Processors = threadpool.Known().ToldToJVM(jvm.Options)
+	if n, told := threadpool.Known().ToldCPUs(nil, jvm.Options)["jvm"]; told {
+		jvm.Processors = &n
+	}
 	return jvm, nil
 }
 

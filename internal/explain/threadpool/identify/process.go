@@ -49,7 +49,6 @@ func Look(pid int) (threadpool.Process, error) {
 	cmdline, err := d.read("cmdline", maxCmdline)
 	note(err)
 	p.Cmdline = arguments(cmdline)
-	p.CPUsItSees = threadpool.Known().ToldToJVM(p.Cmdline)
 	if p.Exe, err = d.readlink("exe"); errors.Is(err, unix.ENOENT) && err != nil {
 		err = nil // a kernel thread has none, nor has a process that is just ending
 	}
@@ -59,10 +58,17 @@ func Look(pid int) (threadpool.Process, error) {
 	if err == nil {
 		p.Libraries = libraries(maps)
 	}
+	var env []string
 	if p.Exe != "" {
-		err := d.scanExecutable(&p)
+		note(d.scanExecutable(&p))
+		text, err := d.read("environ", maxEnvironment)
 		note(err)
+		env = arguments(text)
 	}
+	if debug, has := threadpool.Variable(env, "GODEBUG"); has && p.Go != "" {
+		p.GoDebug += "," + debug
+	}
+	p.CPUsItSees = threadpool.Known().ToldCPUs(threadpool.Files(nil).Expand(env, p.Cmdline)) // what is in files a JVM says itself
 	if unread != nil {
 		return p, fmt.Errorf("process %d: some facts were not readable (root can): %w", pid, unread)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,7 +109,7 @@ func TestLookAtAJVM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.CPUsItSees == nil || *p.CPUsItSees != 3 {
+	if p.CPUsItSees["jvm"] != 3 {
 		t.Errorf("told %v CPUs", p.CPUsItSees)
 	}
 	rows := threadpool.Known().Match("C1 CompilerThre", &p)
@@ -153,6 +154,43 @@ func FuzzGoVersion(f *testing.F) {
 	f.Add([]byte("\x7fELF\x02\x01\x01"))
 	f.Add([]byte("\xff Go buildinf:\x08\x02"))
 	f.Fuzz(func(t *testing.T, file []byte) { goBuild(bytes.NewReader(file)) })
+}
+
+// What the environment tells a runtime counts, of a running program too.
+func TestLookAtAnEnvironment(t *testing.T) {
+	t.Setenv("GODEBUG", "containermaxprocs=0,x=1,updatemaxprocs=0")
+	t.Setenv("GOMAXPROCS", "+3")
+	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:ActiveProcessorCount=0x5")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, "-test.run", "^TestWaitsForItsInput$")
+	cmd.Env = append(os.Environ(), "WAITS=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	p, err := Look(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.GoRules() != "go1.24" || p.FollowsLimit() || p.CPUsItSees["go"] != 3 || p.CPUsItSees["jvm"] != 5 || len(p.CPUsItSees) != 3 {
+		t.Errorf("rules of %q by %q, told %v", p.GoRules(), p.GoDebug, p.CPUsItSees)
+	}
+}
+
+// It is no test but the program of one.
+func TestWaitsForItsInput(t *testing.T) {
+	if os.Getenv("WAITS") == "" {
+		return
+	}
+	io.Copy(io.Discard, os.Stdin)
 }
 
 // A program of an older language version counts CPUs by the rules of that version, whichever Go built it.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -160,6 +161,21 @@ func Write(name string, piece any) error {
 		return err
 	}
 	return renameio.WriteFile(name, append(text, '\n'), 0o644)
+}
+
+// WriteBetween replaces what a page has between "<!-- MARK -->" and the next "<!-- end -->".
+func WriteBetween(name, mark, text string) error {
+	begin, end := "<!-- "+mark+" -->\n", "<!-- end -->"
+	page, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(page), begin)
+	_, after, has := strings.Cut(rest, end)
+	if !ok || !has {
+		return fmt.Errorf("%s: it has no %q with %q behind", name, strings.TrimSpace(begin), end)
+	}
+	return WritePage(name, before+begin+text+end+after)
 }
 
 // WritePage writes a page, whole or not at all.

@@ -35,6 +35,7 @@ type gained struct {
 var names = map[string]string{
 	capacity.Quota: "quota", capacity.Burst: "burst of one quota", capacity.NarrowSchedExt: "narrow by sched_ext",
 	longCredit: "narrow by sched_ext, long credit", noCredit: "narrow by sched_ext, no credit", capacity.Pin: "pin or narrow by cpuset",
+	capacity.Burst300: "burst of one quota in 300 ms", capacity.Burst1s: "burst of one quota in 1 s",
 	capacity.Period: "period of 10 ms", capacity.Cpuset: "quota on as many CPUs", capacity.Pools: "pools sized by the limit",
 	capacity.Budget: "the library in the program", capacity.Weight: "shares only, no quota",
 	capacity.PinPools: "pin with pools sized by it", capacity.BurstPeriod: "period of 10 ms with a burst of one quota",

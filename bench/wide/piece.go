@@ -60,9 +60,9 @@ func (p piece) String() string {
 const (
 	edition = 1
 	kernel  = "6.18" // the lab's oldest that has sched_ext
-	// pointSeconds is how long a point is measured, in guest time: 30 periods.
-	pointSeconds = 3
-	boundMs      = 50
+	// pointSeconds is how long a point is measured, in guest time: 30 periods. Of a longer period it has longPeriods at least.
+	pointSeconds, longPeriods = 3, 12
+	boundMs                   = 50
 )
 
 // host is a guest with a container's limit on it. The container can be four times as wide as its limit on each.
@@ -99,13 +99,24 @@ const noCredit = "narrow-sched_ext-none"
 var remedies = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin, capacity.Period, capacity.Cpuset}
 
 // more are remedies that are measured when the others are.
-var more = []string{capacity.Pools, longCredit, capacity.Budget}
+var more = []string{capacity.Pools, longCredit, capacity.Budget, capacity.Burst1s, capacity.Burst300, capacity.Weight}
+
+// secondsOf is how long a point of a remedy is measured.
+func secondsOf(remedy string) float64 {
+	switch remedy {
+	case capacity.Burst1s:
+		return longPeriods
+	case capacity.Burst300:
+		return longPeriods * 0.3
+	}
+	return pointSeconds
+}
 
 // allRemedies are those of the grid.
 func allRemedies() []string { return append(slices.Clone(remedies), more...) }
 
 func pointOf(h host, shape, remedy string, level, repeat int) piece {
-	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], "", pointSeconds, repeat, ""}
+	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], "", secondsOf(remedy), repeat, ""}
 }
 
 // stage is a part of the plan, whose pieces are measured before those of the next one.

@@ -41,7 +41,8 @@ func measuredAs(p piece, knee float64) record {
 
 // knees of the fake services.
 var knees = map[string]float64{capacity.Quota: 0.45, capacity.Burst: 0.85, capacity.NarrowSchedExt: 0.95,
-	capacity.Pin: 0.65, capacity.Period: 0.25, capacity.Cpuset: 0.55, capacity.Pools: 0.75, longCredit: 0.95, capacity.Budget: 0.75}
+	capacity.Pin: 0.65, capacity.Period: 0.25, capacity.Cpuset: 0.55, capacity.Pools: 0.75, longCredit: 0.95, capacity.Budget: 0.75,
+	capacity.Burst1s: 0.95, capacity.Burst300: 0.85, capacity.Weight: 0.95}
 
 // Every search ends, asks for no piece twice, and finds the knee between two loads.
 func TestSearchesEnd(t *testing.T) {

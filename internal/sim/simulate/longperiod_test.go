@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
@@ -100,14 +101,7 @@ func TestLongPeriods(t *testing.T) {
 		_, cpus := p99(t, settings[6], load, 30*time.Second)
 		use += fmt.Sprintf(" %.1f |", cpus)
 	}
-	const name, begin, end = "../../../docs/results/period.md", "<!-- periods -->\n", "<!-- end -->"
-	text, err := os.ReadFile(name)
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, has := strings.Cut(rest, end)
-	if err != nil || !ok || !has {
-		t.Fatalf("the page has no marks for the table: %v", err)
-	}
-	if err := os.WriteFile(name, []byte(before+begin+page+rows+use+"\n"+end+after), 0o644); err != nil {
+	if err := study.WriteBetween("../../../docs/results/period.md", "periods", page+rows+use); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/objective"
 )
@@ -107,17 +106,7 @@ func TestSeldomWrong(t *testing.T) {
 	share := func(n int) string { return fmt.Sprintf("%d (%.1f %%)", n, 100*float64(n)/float64(all.trials)) }
 	page += fmt.Sprintf("| **all %d** | | | %d | %s | %d | %s | %d |\n", all.trials, all.kept, share(all.wrongKept), all.none,
 		share(all.wrongNone), all.cannotTell)
-	text, err := os.ReadFile(pageName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- trials -->\n", "<!-- end -->"
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, has := strings.Cut(rest, end)
-	if !ok || !has {
-		t.Fatal("the page has no marks for the table")
-	}
-	if err := os.WriteFile(pageName, []byte(before+begin+page+end+after), 0o644); err != nil {
+	if err := study.WriteBetween(pageName, "trials", page); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -126,7 +126,7 @@ func (c Candidate) Beside(others []Candidate) (next []Candidate) {
 
 // FamilyOf is a remedy without its numbers: of those that differ by a number alone a trial begins with one. A burst in a long period is a
 // family of its own for each: which one is best depends on for how long demand is above the limit, and a recording of seconds does not
-// tell.
+// tell. So is a narrow with another credit.
 func FamilyOf(r forecast.Remedy) forecast.Remedy {
 	family := forecast.Remedy{Name: r.Name}
 	if r.Burst > 0 {
@@ -138,9 +138,7 @@ func FamilyOf(r forecast.Remedy) forecast.Remedy {
 	case r.Period > 0:
 		family.Period = 1
 	}
-	if r.Credit > 0 {
-		family.Credit = 1
-	}
+	family.Credit = r.Credit
 	return family
 }
 

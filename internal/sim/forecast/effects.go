@@ -43,6 +43,10 @@ var PinEffect = &Effect{
 // burst of the same size let be spent at once.
 const creditPerCPU = 2 * bandwidth.DefaultPeriod
 
+// longCredit is by how much more is saved in the longer of the two: as much as a quota of 1 s and a burst of the same size let be
+// spent at once, for the reason of [LongPeriods].
+const longCredit = time.Second / bandwidth.DefaultPeriod
+
 func creditOf(cpus float64) time.Duration {
 	return time.Duration(cpus * float64(creditPerCPU)).Round(time.Microsecond)
 }
@@ -58,8 +62,8 @@ var NarrowEffect = &Effect{
 			remedies = append(remedies, Remedy{Name: Narrow, Burst: c.Quota.Quota})
 		}
 		if c.SchedExt {
-			remedies = append(remedies, Remedy{
-				Name: Narrow, Credit: creditOf(c.Limit)})
+			remedies = append(remedies, Remedy{Name: Narrow, Credit: creditOf(c.Limit)},
+				Remedy{Name: Narrow, Credit: longCredit * creditOf(c.Limit)})
 		}
 		return remedies
 	},

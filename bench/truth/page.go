@@ -91,10 +91,10 @@ func (n choices) Alone() string {
 	return strings.Join(names, ", ")
 }
 
-// Wide are those where also a larger limit and none were measured.
+// Wide are those that were measured without a limit too.
 func (n choices) Wide() []judged {
 	return n.without(func(j judged) bool {
-		return j.C.Healthy || j.K.work() || j.Ms(twiceTheLimit) == "-" || j.Ms(noLimit) == "-"
+		return j.C.Healthy || j.K.work() || j.Ms(noLimit) == "-"
 	})
 }
 
@@ -108,14 +108,15 @@ const twiceTheLimit, noLimit, exclusive = "raise 2x", "weight", "pin 1"
 
 // Each are the cells of a service in the table of every remedy.
 func (j judged) Each() (cells []string) {
-	burst := func(withPeriod bool) func(string) bool {
+	burst := func(period string) func(string) bool {
 		return func(name string) bool {
-			return strings.HasPrefix(name, "burst ") && strings.Contains(name, ",") == withPeriod
+			_, in, _ := strings.Cut(name, ", period ")
+			return strings.HasPrefix(name, "burst ") && in == period
 		}
 	}
 	is := func(variant string) func(string) bool { return func(name string) bool { return name == variant } }
 	for _, column := range []func(name string) bool{
-		is(leaveIt), burst(false), burst(true), is("narrow"), is("period 20ms"), is(exclusive), is(twiceTheLimit), is(noLimit),
+		is(leaveIt), burst(""), burst("20ms"), burst("300ms"), burst("1s"), is("narrow"), is("period 20ms"), is(exclusive), is(twiceTheLimit), is(noLimit),
 	} {
 		cell := "-"
 		if i := slices.IndexFunc(j.K.Variants, func(v variant) bool { return column(v.Name) }); i >= 0 {

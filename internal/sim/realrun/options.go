@@ -1,6 +1,8 @@
 package realrun
 
 import (
+	"time"
+
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
@@ -19,6 +21,8 @@ type Options struct {
 	Fair bool
 	Seed uint64
 	Exe  string // what children run; "": this program
+	// LateAfter is what a load generator may add to one request in a hundred: where it adds more, nothing is said of its service. 0: 5 ms.
+	LateAfter time.Duration
 	// Probe, if any, measures what the kernel does not count.
 	Probe Probe
 }

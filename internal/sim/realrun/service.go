@@ -1,6 +1,7 @@
 package realrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,7 @@ func (j *serviceJob) plan(at time.Duration) loadgen.Plan {
 	w := &j.s.Workloads[j.index]
 	p := planned(j.s, w, j.o.Seed)
 	p.Start = at + w.Start
+	p.LateAfter = cmp.Or(j.o.LateAfter, lateAfter)
 	if w.Shards == nil {
 		p.Addr = j.process.Addr()
 	} else {

@@ -56,6 +56,7 @@ func Write(w io.Writer, observations []observe.Observation, o Options) error {
 		fmt.Fprintf(p, "and %s without a limit that used no CPU time: see -o wide\n", text.CountOf(n, "unit or cgroup", "units and cgroups"))
 	}
 	footnotes(p, sorted)
+	fewPeriods(p, sorted)
 	if o.Wide {
 		p.Paragraph(throttledTimeColumn + " is the kernel's own figure: a sum over CPUs, no wall time.")
 	}

@@ -75,6 +75,22 @@ Not measured:
 	}
 }
 
+// A window with few periods of a long one says how long to look.
+func TestFewPeriods(t *testing.T) {
+	all := examples()
+	for i := range all {
+		all[i].Window = time.Second
+	}
+	if got := written(t, all, Options{}); strings.Contains(got, "Few periods") {
+		t.Errorf("ten periods of 100 ms are enough:\n%s", got)
+	}
+	all[0].Levels = []cgroup.Level{{Path: "/a", Limit: cgroup.Limit{Quota: 300 * time.Millisecond, Period: time.Second}}}
+	want := "Few periods: the window has fewer than 5 of the quota of 1 container, which is refilled every 1 s: --for 10s tells more\n"
+	if got := written(t, all, Options{}); !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+}
+
 func TestWide(t *testing.T) {
 	first := strings.Split(written(t, examples(), Options{Wide: true}), "\n")[1]
 	want := []string{"shop/cart", "0.2", "0.20", "0/0", "204-815", "ms/s", "0-3", "pod", "/kubepods/podx/c", "cart-0",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -55,4 +56,27 @@ func countText(n, of int) string {
 		return "all containers"
 	}
 	return text.Count(n, "container")
+}
+
+// enoughPeriods is how many periods of the longest quota a window needs: in fewer, when a stop began and ended is much of what there is.
+const enoughPeriods = 5
+
+// fewPeriods says how long to look where the window has few periods of a container's quota.
+func fewPeriods(p *page.Page, observations []observe.Observation) {
+	of, longest := 0, time.Duration(0)
+	for _, o := range observations {
+		period := time.Duration(0)
+		for _, l := range o.Levels {
+			if l.Limit.Limited() {
+				period = max(period, l.Limit.Period)
+			}
+		}
+		if o.Window > 0 && o.Window < enoughPeriods*period {
+			of, longest = of+1, max(longest, period)
+		}
+	}
+	if of > 0 {
+		fmt.Fprintf(p, "\nFew periods: the window has fewer than %d of the quota of %s, which is refilled every %s: --for %s tells more\n",
+			enoughPeriods, text.Count(of, "container"), text.Duration(longest), 2*enoughPeriods*longest)
+	}
 }

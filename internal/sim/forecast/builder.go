@@ -39,7 +39,7 @@ type builder struct {
 	phases    map[uint64]int64  // first expiry of the period timer, by cgroup
 	pools     poolSet
 	queues    map[*Pool]*workQueue
-	exchanges []exchange // by their connections' Index
+	exchanges []*exchange // by their connections' Index
 	requests  []recordedRequest
 	polls     []foundByPoll
 	steps     int

@@ -41,6 +41,12 @@ type thread struct {
 	wakes           wakeups
 	delay           int64 // of the run under way
 	closed          bool  // the thread has ended
+
+	served     *exchange // of its last read or write; nil: none
+	servedRead bool      // it was a read
+	servedAt   int64     // CPU time then
+	// CPU time from the read of one request to that of another, and from answer to answer
+	afterReads, beforeWrites int64
 }
 
 // own is what is kept of a thread; nil: it is not known, or the replay has no place for it.

@@ -22,7 +22,7 @@ type thread struct {
 	used  int64 // CPU time not yet in a step
 	run   int64 // CPU time since it woke
 	// handed is the CPU time of the thread of the container that woke it, from its own wake-up on, and of the one that woke
-	// that; 0: something else woke it. byWaker is the part of the first.
+	// that; 0: something else woke it, or handed it a lock. byWaker is the part of the first.
 	handed, byWaker int64
 	longest         int64 // longest run that ended
 	slept           bool  // a run has ended

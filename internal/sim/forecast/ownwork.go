@@ -32,7 +32,8 @@ import "time"
 //   - Work without a read or a write at its end is of whoever is read or answered next to it: a handler that computes, and then waits for
 //     something else (await), gives its first part to the request answered next.
 //   - Timers' work of the thread counts as a request's.
-//   - Threads that share a lock, as Python's do, wake each other to hand it over; that is not told from handing over a result.
+//   - A thread that lets go of a lock wakes the next one, as if it handed over a result. Only of runtimes with one lock (oneLock) is it
+//     known; there what a thread of a pool did for a request is not counted, so that an export in a pool of Python's is of the pings' kind.
 
 // share gives a thread's CPU time since its last read or write to the request that it was for. The thread now reads or answers next.
 func (b *builder) share(t *thread, next *exchange, read bool) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
@@ -67,7 +69,8 @@ func TestOwnWork(t *testing.T) {
 		acts []act
 		want []time.Duration // by the order of the first answers
 	}{
-		"one at a time": {[]act{reads(1), runs(5 * ms), answers(1), runs(2 * ms), reads(2), runs(ms), answers(2)}, []time.Duration{5 * ms, ms}},
+		"one at a time": {
+			[]act{reads(1), runs(5 * ms), answers(1), runs(2 * ms), reads(2), runs(ms), answers(2)}, []time.Duration{5 * ms, ms}},
 		"it waits for something outside meanwhile": {
 			[]act{reads(1), runs(5 * ms), sleep, runs(3 * ms), answers(1)}, []time.Duration{8 * ms}},
 		"an answer in parts": {[]act{reads(1), runs(5 * ms), answers(1), runs(3 * ms), answers(1), runs(ms)}, []time.Duration{8 * ms}},
@@ -80,12 +83,14 @@ func TestOwnWork(t *testing.T) {
 		"an event loop that answers all at the end": {
 			[]act{reads(1), runs(ms), reads(2), runs(100 * ms), answers(1), answers(2)}, []time.Duration{ms, 100 * ms}},
 		"a ping while an export waits for something outside": {
-			[]act{reads(1), runs(50 * ms), reads(2), runs(ms), answers(2), sleep, runs(50 * ms), answers(1)}, []time.Duration{ms, 100 * ms}},
+			[]act{reads(1), runs(50 * ms), reads(2), runs(ms), answers(2), sleep, runs(50 * ms), answers(1)},
+			[]time.Duration{ms, 100 * ms}},
 		"a worker that takes one from a queue after the other": {
-			[]act{reads(1), reads(2), runs(50 * ms).by(1), answers(1).by(1), runs(ms).by(1), answers(2).by(1)}, []time.Duration{50 * ms, ms}},
+			[]act{reads(1), reads(2), runs(50 * ms).by(1), answers(1).by(1), runs(ms).by(1), answers(2).by(1)},
+			[]time.Duration{50 * ms, ms}},
 		"a connection's next request, read by another thread": {
-			[]act{reads(1), runs(ms), answers(1), runs(20 * ms), sleep, reads(1).by(1), runs(5 * ms).by(1), answers(1).by(1), sleep, runs(9 * ms),
-				reads(2), runs(2 * ms), answers(2)}, []time.Duration{ms, 5 * ms, 2 * ms}},
+			[]act{reads(1), runs(ms), answers(1), runs(20 * ms), sleep, reads(1).by(1), runs(5 * ms).by(1), answers(1).by(1), sleep,
+				runs(9 * ms), reads(2), runs(2 * ms), answers(2)}, []time.Duration{ms, 5 * ms, 2 * ms}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := loadOf(t, acted(c.acts))
@@ -97,6 +102,42 @@ func TestOwnWork(t *testing.T) {
 				t.Errorf("%v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// Whatever one thread reads and answers in which order, no CPU time is of two requests, and none is of a request that came later.
+func TestWorkIsOfOneRequest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		acts, used := []act{}, time.Duration(0)
+		for range rapid.IntRange(1, 40).Draw(t, "acts") {
+			socket, work := uint32(rapid.IntRange(1, 4).Draw(t, "socket")), time.Duration(rapid.IntRange(0, 20).Draw(t, "work"))*ms
+			used += work + time.Microsecond
+			acts = append(acts, runs(work), rapid.SampledFrom([]act{reads(socket), answers(socket)}).Draw(t, "act"))
+		}
+		sum := time.Duration(0)
+		for _, r := range loadOf(t, acted(acts)).requests {
+			sum += r.work
+			if r.work > r.took {
+				t.Fatalf("%v of work in %v", r.work, r.took)
+			}
+		}
+		if sum > used {
+			t.Fatalf("%v of work by a thread that used %v", sum, used)
+		}
+	})
+}
+
+// A thread that wakes another one hands over what it did meanwhile, unless it lets go of the one lock of a process.
+func TestHandsLock(t *testing.T) {
+	for exe, want := range map[string]time.Duration{
+		"/usr/bin/node": 51 * ms, "/usr/bin/python3.11": ms, "/usr/bin/python3.14t": 51 * ms, "/opt/bin/ruby": ms, "": 51 * ms,
+	} {
+		r := acted([]act{reads(1), runs(50 * ms).by(1), runs(ms), answers(1)})
+		r.Header.Processes = []recording.Process{{TGID: r.Header.Threads[0].TGID, Comm: "server", Exe: exe}}
+		l := loadOf(t, r)
+		if len(l.requests) != 1 || l.requests[0].work.Round(ms) != want {
+			t.Errorf("%s: %+v, want %v", exe, l.requests, want)
+		}
 	}
 }
 

@@ -39,7 +39,8 @@ type builder struct {
 	phases    map[uint64]int64  // first expiry of the period timer, by cgroup
 	pools     poolSet
 	queues    map[*Pool]*workQueue
-	exchanges []exchange // by their connections' Index
+	exchanges []*exchange // by their connections' Index
+	locked    map[uint32]bool
 	requests  []recordedRequest
 	polls     []foundByPoll
 	steps     int
@@ -65,7 +66,7 @@ type cpu struct {
 func newBuilder(h recording.Header) (*builder, error) {
 	b := &builder{
 		h: h, names: threadpool.NewNames(maxNames), cpus: map[int32]*cpu{}, others: map[otherKey]*other{}, widths: map[uint32]*width{},
-		phases: map[uint64]int64{}, queues: map[*Pool]*workQueue{},
+		phases: map[uint64]int64{}, queues: map[*Pool]*workQueue{}, locked: locked(h.Processes),
 	}
 	if _, err := hostOf(&h); err != nil {
 		return nil, err
@@ -193,7 +194,7 @@ func (b *builder) onWakeup(t *thread, c *schedule.Change) {
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now), Idle: idle})
 	}
 	t.handed, t.byWaker = 0, 0
-	if waker != nil && waker != t {
+	if waker != nil && waker != t && !b.handsLock(waker, t) {
 		t.byWaker = int64(b.atWork(waker))
 		t.handed = t.byWaker + waker.byWaker
 	}

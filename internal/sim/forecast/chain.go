@@ -22,7 +22,7 @@ type thread struct {
 	used  int64 // CPU time not yet in a step
 	run   int64 // CPU time since it woke
 	// handed is the CPU time of the thread of the container that woke it, from its own wake-up on, and of the one that woke
-	// that; 0: something else woke it. byWaker is the part of the first.
+	// that; 0: something else woke it, or handed it a lock. byWaker is the part of the first.
 	handed, byWaker int64
 	longest         int64 // longest run that ended
 	slept           bool  // a run has ended
@@ -41,6 +41,12 @@ type thread struct {
 	wakes           wakeups
 	delay           int64 // of the run under way
 	closed          bool  // the thread has ended
+
+	served     *exchange // of its last read or write; nil: none
+	servedRead bool      // it was a read
+	servedAt   int64     // CPU time then
+	// CPU time from the read of one request to that of another, and from answer to answer
+	afterReads, beforeWrites int64
 }
 
 // own is what is kept of a thread; nil: it is not known, or the replay has no place for it.

@@ -20,10 +20,11 @@ type recordedRequest struct {
 	writer      *thread       // of its last write; nil once the recording is read
 	pool        *Pool         // the writer's
 	connection  *schedule.Connection
-	// work is the CPU time of the thread that wrote, from the read to the last write if it read the request too, else since
-	// it was woken; and that of the threads that handed it the result since the read. So it does not depend on how long any
-	// of them was stopped.
+	// work is the CPU time of the thread that wrote, as far as it was for this request: from the read to the last write if it read the
+	// request too, else since it was woken; and that of the threads that handed it the result since the read. So it does not
+	// depend on how long any of them was stopped.
 	work time.Duration
+	unsettled
 	// closed: its client sends the next request as soon as it has the answer, all the time.
 	closed bool
 }
@@ -33,7 +34,10 @@ type exchange struct {
 	request int // index in builder.requests; -1: no write yet
 	step    int // of the thread that wrote last
 	reader  *thread
-	readAt  int64 // CPU time of the reader at the read
+	writer  *thread // that wrote last, if another; nil: none
+	// byReader and byWriter are their CPU time for the request up to their last read or write.
+	byReader, byWriter int64
+	unsettled
 	// readStep is the reader's step at the read, of no effect; -1: there is none, or it wakes the thread that found the request.
 	readStep int
 }
@@ -41,12 +45,12 @@ type exchange struct {
 // onReceive begins a connection's next request.
 func (b *builder) onReceive(c *schedule.Change) {
 	if c.Connection.Index == len(b.exchanges) {
-		b.exchanges = append(b.exchanges, exchange{})
+		b.exchanges = append(b.exchanges, nil)
 	}
-	x := &b.exchanges[c.Connection.Index]
-	*x = exchange{request: -1, reader: b.own(c.Thread), readStep: -1}
+	x := &exchange{request: -1, reader: b.own(c.Thread), readStep: -1}
+	b.exchanges[c.Connection.Index] = x
 	if x.reader != nil {
-		x.readAt = x.reader.spent(b.now)
+		b.share(x.reader, x, true)
 	}
 	if x.reader != nil && x.reader.State == schedule.Running {
 		b.flush(x.reader)
@@ -66,7 +70,11 @@ func (t *thread) spent(now int64) int64 {
 // onSend puts the end of a request into the steps of the thread that writes. A later write of the same request moves it
 // there.
 func (b *builder) onSend(t *thread, c *schedule.Connection) {
-	x := &b.exchanges[c.Index]
+	x := b.exchanges[c.Index]
+	if t != x.reader && t != x.writer {
+		x.writer, x.byWriter = t, 0
+	}
+	b.share(t, x, false)
 	if x.request < 0 {
 		if len(b.requests) == maxRequests {
 			return
@@ -79,9 +87,9 @@ func (b *builder) onSend(t *thread, c *schedule.Connection) {
 	b.flush(t)
 	x.step = len(t.steps)
 	r := &b.requests[x.request]
-	r.writer, r.took, r.work = t, time.Duration(b.now-c.BeginNS), time.Duration(t.run)
+	r.writer, r.took, r.work, r.unsettled = t, time.Duration(b.now-c.BeginNS), time.Duration(x.byWriter), unsettled{}
 	if t == x.reader {
-		r.work = time.Duration(t.total - x.readAt)
+		r.work, r.unsettled = time.Duration(x.byReader), x.unsettled
 	}
 	if t.woken >= c.ReadNS {
 		r.work += time.Duration(t.handed)
@@ -100,6 +108,7 @@ func (b *builder) tellRequests() {
 			r.closed, r.connection = r.connection.Loop().Closed(), nil
 		}
 		if r.writer != nil {
+			r.work += r.unsettled.of(r.writer)
 			r.pool, r.writer = r.writer.pool, nil // a thread holds all that was recorded of it
 		}
 	}

@@ -156,10 +156,10 @@ func (c *sized) need(demand *leastlimit.Demand, bound float64) need {
 		return need{limit: safe, lower: safe, burst: exactly(math.Inf(1)), mean: bounds.Low, bound: bound, widest: c}
 	}
 	bursts := c.Remedy == string(remedy.Burst)
-	present, served := curve.At(*c.OwnLimitCPUs, bursts)
+	present, served := curve.At(*c.OwnLimitCPUs, periodmodel.Setting{Burst: bursts})
 	off := periodmodel.Off(present.StoppedShare)
 	least := func(stopped float64, burst bool) size {
-		cpus := max(curve.Least(periodmodel.Point{StoppedShare: stopped, Delay: present.Delay}, burst), bounds.Low)
+		cpus := max(curve.Least(periodmodel.Point{StoppedShare: stopped, Delay: present.Delay}, periodmodel.Setting{Burst: burst}), bounds.Low)
 		return size{cpus, max(bounds.Low, cpus/(1+off)), cpus * (1 + off)}
 	}
 	same := max(bound, present.StoppedShare)

@@ -218,8 +218,9 @@ func (s *service) showPrices(to *view.Service, fail int) {
 		if o.remedy == view.Leave {
 			continue
 		}
-		price := view.Price{Remedy: o.remedy, CPUs: rounded(o.limit.cpus), CPUsLow: rounded(o.limit.low), Containers: of.containers,
-			CoresNow: rounded(of.cores), CoresAfter: rounded(o.after), CoresAfterLow: rounded(o.low), CoresAfterHigh: rounded(o.high),
+		price := view.Price{Remedy: o.remedy, PeriodMS: periodMS(o.period), CPUs: rounded(o.limit.cpus), CPUsLow: rounded(o.limit.low),
+			Containers: of.containers,
+			CoresNow:   rounded(of.cores), CoresAfter: rounded(o.after), CoresAfterLow: rounded(o.low), CoresAfterHigh: rounded(o.high),
 			Asks: view.Asks[o.remedy]}
 		if !math.IsInf(o.limit.high, 1) {
 			price.CPUsHigh = new(rounded(o.limit.high))

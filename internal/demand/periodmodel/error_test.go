@@ -153,8 +153,8 @@ type errors struct {
 	least, leastStopped []float64
 	// Those with a burst, and for the fine bound, of the first kind.
 	leastBurst, leastFine []float64
-	// leastLong are those with a burst in each longer period, and no less than is used: in so short a time the credit that a run begins with
-	// would do with less. tooLow is by how much they are told as less than they are.
+	// leastLong are those with a burst in each longer period, and no less than is used: in so short a time the credit that a run
+	// begins with would do with less. tooLow is by how much they are told as less than they are.
 	leastLong [][]float64
 	tooLow    []float64
 }

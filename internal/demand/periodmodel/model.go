@@ -135,12 +135,8 @@ type step struct {
 	long         []track // by Model.long
 }
 
-// refill is how much CPU time comes how often.
-type refill struct{ quota, every int64 }
-
 // track is a limit with its sums since the last Take.
 type track struct {
-	refill    refill
 	state     coarse.State
 	stopped   int64
 	throttled int
@@ -239,15 +235,15 @@ func (m *Model) waiting(p *Period) float64 {
 // forget ends all backlogs: what came before is not known.
 func (m *Model) forget() {
 	for i := range m.steps {
-		m.steps[i].restart()
+		m.steps[i].restart(m.long)
 	}
 }
 
 // restart has it begin with nothing waiting and nothing saved. A longer period is then one that has just begun.
-func (s *step) restart() {
+func (s *step) restart(long []int64) {
 	s.plain.state, s.burst.state = coarse.State{}, coarse.State{}
 	for i := range s.long {
-		s.long[i].state = coarse.State{SavedNS: s.long[i].refill.quota}
+		s.long[i].state = coarse.State{SavedNS: long[i] * s.quota}
 	}
 }
 
@@ -255,7 +251,7 @@ func (s *step) restart() {
 func (m *Model) idle(periods int) {
 	for i := range m.steps {
 		s := &m.steps[i]
-		for n := 0; n < periods && !s.rests(); n++ {
+		for n := 0; n < periods && !s.rests(m.long); n++ {
 			s.run(m, m.now+int64(n), 0, m.width)
 		}
 	}
@@ -263,9 +259,9 @@ func (m *Model) idle(periods int) {
 }
 
 // rests reports whether idle periods change nothing.
-func (s *step) rests() bool {
-	for i := range s.long {
-		if t := &s.long[i]; !t.rests(2 * t.refill.quota) {
+func (s *step) rests(long []int64) bool {
+	for i, n := range long {
+		if !s.long[i].rests(2 * n * s.quota) {
 			return false
 		}
 	}
@@ -283,10 +279,9 @@ func (m *Model) step(work int64, width int32) {
 	// A limit of as many CPUs as are ever in use stops nothing.
 	for len(m.steps) <= Highest-Lowest && CPUs(Lowest+len(m.steps)) < float64(width) {
 		quota := int64(CPUs(Lowest+len(m.steps)) * float64(m.period))
-		once := refill{quota, m.period}
-		s := step{quota: quota, plain: track{refill: once}, burst: track{refill: once, state: coarse.State{SavedNS: quota}}}
+		s := step{quota: quota, burst: track{state: coarse.State{SavedNS: quota}}}
 		for _, n := range m.long {
-			s.long = append(s.long, track{refill: refill{n * quota, n * m.period}, state: coarse.State{SavedNS: 2 * n * quota}})
+			s.long = append(s.long, track{state: coarse.State{SavedNS: 2 * n * quota}})
 		}
 		m.steps = append(m.steps, s)
 	}
@@ -299,34 +294,27 @@ func (m *Model) step(work int64, width int32) {
 // run steps one candidate through a period, now of them after the first. In a longer period the quota comes with the first of its
 // periods, on top of at most one that was saved; what the others get is what is left of both.
 func (s *step) run(m *Model, now, work int64, width int32) {
-	limit := coarse.Limit{QuotaNS: s.quota, PeriodNS: m.period, TickNS: tick}
-	if !s.plain.over {
-		s.plain.run(&limit, 0, work, width)
+	if limit := (coarse.Limit{QuotaNS: s.quota, PeriodNS: m.period, TickNS: tick}); !s.plain.over {
+		s.plain.run(&limit, 1, 0, work, width)
 		s.plain.over = s.plain.state.BacklogNS > tooLongQueue*s.quota
 		limit.BurstNS = s.quota
-		s.burst.run(&limit, 0, work, width)
+		s.burst.run(&limit, 1, 0, work, width)
 	}
 	for i, n := range m.long {
-		t, at := &s.long[i], now%n
-		if t.over {
-			continue
+		if t, quota := &s.long[i], n*s.quota; !t.over {
+			t.run(&coarse.Limit{QuotaNS: quota, PeriodNS: n * m.period, BurstNS: quota, TickNS: tick}, n, now%n, work, width)
+			t.over = t.state.BacklogNS > tooLongQueue*s.quota
 		}
-		limit.QuotaNS, limit.BurstNS = 0, 2*t.refill.quota
-		if at == 0 {
-			limit.QuotaNS, t.state.SavedNS = t.refill.quota, min(t.state.SavedNS, t.refill.quota)
-		}
-		t.run(&limit, (n-1-at)*m.period, work, width)
-		t.over = t.state.BacklogNS > tooLongQueue*s.quota
 	}
 }
 
-// run takes a period after whose end the quota comes so much later: 0 where it comes with each period.
-func (t *track) run(l *coarse.Limit, later, work int64, width int32) {
+// run takes one of the parts of a limit's period.
+func (t *track) run(l *coarse.Limit, parts, at, work int64, width int32) {
 	fresh := t.state.BacklogNS == 0
-	p := t.state.Step(l, work, width)
+	p, length := t.state.StepPart(l, parts, at, work, width), l.PeriodNS/parts
 	if !p.Throttled {
 		if work > 0 {
-			t.delays.add(0, l.PeriodNS, work)
+			t.delays.add(0, length, work)
 		}
 		return
 	}
@@ -334,21 +322,21 @@ func (t *track) run(l *coarse.Limit, later, work int64, width int32) {
 	if fresh {
 		// coarse has all work come with its period, the longest stop. Midway between work that comes at once, at any moment
 		// from which on it fits into its period, and work that comes evenly over it.
-		once := first - max(0, l.PeriodNS-work/int64(width))/2
-		evenly := int64(float64(l.PeriodNS) * (1 - float64(p.UsedNS)/float64(work)))
+		once := first - max(0, length-work/int64(width))/2
+		evenly := int64(float64(length) * (1 - float64(p.UsedNS)/float64(work)))
 		first = max(1, (once+evenly)/2)
 	}
 	t.throttled++
 	t.stopped += first
 	// First come, first served: each later refill does a quota of what is left, and lasts as long as its quota does not.
-	quota := t.refill.quota
-	left, stop := t.state.BacklogNS, max(0, t.refill.every-quota/int64(width))
+	left, stop := t.state.BacklogNS, max(0, l.PeriodNS-l.QuotaNS/int64(width))
 	late := min(work, left)
-	t.delays.add(0, l.PeriodNS, work-late)
+	t.delays.add(0, length, work-late)
+	first += (parts - 1 - at) * length // until the next refill
 	for from := left - late; from < left; {
-		n := from / quota
-		part := min((n+1)*quota, left) - from
-		t.delays.add(first+later+n*stop, l.PeriodNS, part)
+		n := from / l.QuotaNS
+		part := min((n+1)*l.QuotaNS, left) - from
+		t.delays.add(first+n*stop, length, part)
 		from += part
 	}
 }
@@ -390,8 +378,8 @@ func (m *Model) Take(elapsed time.Duration) Outcome {
 		}
 		s.plain.again(coarse.State{})
 		s.burst.again(coarse.State{})
-		for i := range s.long {
-			s.long[i].again(coarse.State{SavedNS: s.long[i].refill.quota})
+		for i, n := range m.long {
+			s.long[i].again(coarse.State{SavedNS: n * s.quota})
 		}
 	}
 	m.unknown, m.held = 0, false
@@ -410,7 +398,7 @@ func (t *track) again(restarted coarse.State) {
 	if t.over {
 		t.state = restarted
 	}
-	*t = track{refill: t.refill, state: t.state}
+	*t = track{state: t.state}
 }
 
 // takeLong is what bursts in the longer period of an index would have done.

@@ -137,6 +137,8 @@ type service struct {
 	seen [levels]int
 	// same are the least limits, with nothing else and with a burst of one quota, at which it is stopped no more than now.
 	same [2]float64
+	// sameLong are those with a burst in each of longPeriods.
+	sameLong []float64
 	// sizing is what recordings tell; nil: there are none.
 	sizing *sizing
 	// treated is what it gets half-way; nil: nothing.
@@ -336,7 +338,8 @@ func (s *service) found(demands *[levels]offered, bound float64) Service {
 	_, stoppedAfter := share(limit, plain)
 	var long []LongBurst
 	for _, every := range longPeriods {
-		cpus := min(s.limit, leastlimit.Tenths(least(same, periodmodel.Setting{Burst: true, Period: every})))
+		s.sameLong = append(s.sameLong, least(same, periodmodel.Setting{Burst: true, Period: every}))
+		cpus := min(s.limit, leastlimit.Tenths(s.sameLong[len(s.sameLong)-1]))
 		long = append(long, LongBurst{every.Seconds(), float64(s.now) * cpus})
 	}
 	return Service{

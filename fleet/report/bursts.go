@@ -31,7 +31,8 @@ func longBursts(ctx context.Context, e engine.Engine, of func(containerNo int64)
 			o.Long = append(o.Long, periodmodel.Long{Period: period, Known: known, From: line.FromStep})
 		}
 		l := &o.Long[len(o.Long)-1]
-		l.Bursts = append(l.Bursts, periodmodel.Burst{Step: line.Step, Stopped: microseconds(line.StoppedUS), Delay: microseconds(line.DelayUS)})
+		l.Bursts = append(l.Bursts,
+			periodmodel.Burst{Step: line.Step, Stopped: microseconds(line.StoppedUS), Delay: microseconds(line.DelayUS)})
 	})
 }
 

@@ -131,6 +131,10 @@ type Row struct {
 	PricedMicroseconds *int64   `parquet:"priced_microseconds,optional" bounds:"priced [0,3600000000]" since:"6"`
 	Prices             []Price  `parquet:"prices,list" since:"6"`
 
+	// LongPrices are those of bursts in longer periods, by the same recording; none of a period: no number of CPUs does, or it was
+	// not tried.
+	LongPrices []LongPrice `parquet:"long_prices,list" since:"8"`
+
 	// ObjectiveQuantile of its latency must be at most ObjectiveMicroseconds, as its owner or its rule says at the end of the
 	// slot; nil: nobody does. A pricing that has the same as what is judged is of the objective and not of what was recorded.
 	ObjectiveQuantile     *float64 `parquet:"objective_quantile,optional" bounds:"objective (0,1]" since:"7"`

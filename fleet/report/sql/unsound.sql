@@ -53,6 +53,14 @@ prices AS (
       OR (millicpus IS NOT NULL AND (priced_quantile IS NULL OR priced_microseconds IS NULL)) THEN 1 ELSE 0 END) = 1
     OR COUNT(*) > COUNT(DISTINCT priced_remedy)
 ),
+longprices AS (
+  SELECT file_no, file_row
+  FROM loaded_longprices
+  GROUP BY file_no, file_row
+  HAVING MAX(CASE WHEN {{outsideElements "longprices"}} OR low_millicpus > millicpus OR millicpus > high_millicpus
+      OR priced_at_ms IS NULL OR priced_quantile IS NULL OR priced_microseconds IS NULL THEN 1 ELSE 0 END) = 1
+    OR COUNT(*) > COUNT(DISTINCT burst_period_microseconds)
+),
 pools AS (
   SELECT file_no, file_row
   FROM loaded_pools
@@ -77,7 +85,7 @@ judged AS (
       WHEN s.file_no IS NOT NULL THEN 'a stop is longer than a period may be, or there are more of them than periods'
       WHEN t.file_no IS NOT NULL OR {{outside "recorded"}}
         THEN 'a response or a request is longer than a minute, or there are more of them than a recording has'
-      WHEN p.file_no IS NOT NULL OR {{outside "priced"}}
+      WHEN p.file_no IS NOT NULL OR q.file_no IS NOT NULL OR {{outside "priced"}}
         THEN 'what remedies need contradicts itself, is of no recording or of no remedy, or is no number of CPUs'
       WHEN {{outside "objective"}} OR (objective_quantile IS NULL AND objective_microseconds IS NOT NULL)
         OR (objective_quantile IS NOT NULL AND objective_microseconds IS NULL)
@@ -95,6 +103,7 @@ judged AS (
   LEFT JOIN stops s ON s.file_no = r.file_no AND s.file_row = r.file_row
   LEFT JOIN recordings t ON t.file_no = r.file_no AND t.file_row = r.file_row
   LEFT JOIN prices p ON p.file_no = r.file_no AND p.file_row = r.file_row
+  LEFT JOIN longprices q ON q.file_no = r.file_no AND q.file_row = r.file_row
   LEFT JOIN pools o ON o.file_no = r.file_no AND o.file_row = r.file_row
   WHERE start_ms IS NULL OR start_ms <= {{.LastStartMS}}
 )

@@ -100,7 +100,7 @@ FLEET_PRICED ?= 500
 .PHONY: results-fleet
 results-fleet: need-go ## docs/results/fleet.md: the error of what rows and recordings of a fleet tell against the simulator (half an hour of CPU time; FLEET_SERVICES=N FLEET_PRICED=N)
 	@$(GO) test -count=1 -timeout 1h -run TestErrorAgainstSimulate ./internal/demand/periodmodel -update -services $(FLEET_SERVICES)
-	@$(GO) test -count=1 -timeout 4h -run TestPricesOfOtherTimes ./internal/sim/forecast -update -services $(FLEET_PRICED)
+	@$(GO) test -count=1 -timeout 4h -run "TestPricesOf(OtherTimes|Periods)" ./internal/sim/forecast -update -services $(FLEET_PRICED)
 
 # Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services'
 # packages; what is missing is said with the way to install it. A service measured to its end is a line of bench/truth/results.jsonl.gz, to be

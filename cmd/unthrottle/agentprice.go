@@ -53,6 +53,13 @@ func pricingOf(f *forecast.Forecast) demand.Pricing {
 		if of.Bound != nil {
 			p.Bound = time.Duration(math.Round(*of.Bound*1000)) * time.Microsecond
 		}
+		if of.Remedy.Period > 0 {
+			if of.CPUs != nil {
+				p.Long = append(p.Long, demand.LongPrice{BurstPeriodMicroseconds: of.Remedy.Period.Microseconds(),
+					MilliCPUs: *thousandths(of.CPUs), LowMilliCPUs: thousandths(of.Low), HighMilliCPUs: thousandths(of.High)})
+			}
+			continue
+		}
 		price := demand.Price{Remedy: of.Remedy.Name, MilliCPUs: thousandths(of.CPUs), LowMilliCPUs: thousandths(of.Low),
 			HighMilliCPUs: thousandths(of.High), Why: of.Why}
 		if of.Judged != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/collect"
 	"github.com/unthrottle/unthrottle/internal/demand/store"
@@ -89,8 +90,9 @@ Files of this node that are older than --keep-for, and the oldest beyond
 				}
 			}
 			done, err := export(cmd.Context(), h, prefix, lasts,
-				collect.Options{Names: names, Dir: dir, Keep: store.Keep{For: kept.KeepFor, Bytes: kept.KeepBytes},
-					FS: h, Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"), InForce: journalled(cmd, &w, h)})
+				collect.Options{Names: names, Dir: dir, Long: remedy.LongPeriods(),
+					Keep: store.Keep{For: kept.KeepFor, Bytes: kept.KeepBytes}, FS: h,
+					Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"), InForce: journalled(cmd, &w, h)})
 			if err != nil {
 				return err
 			}

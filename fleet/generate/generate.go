@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
@@ -92,19 +93,27 @@ const (
 // and CoresAfterBurst the same with a burst of one quota; no container has more than now. StoppedShare is of all time,
 // with the limit of now, and StoppedShareAfter with that of CoresAfter.
 type Service struct {
-	Name              string  `json:"name"`
-	Recording         string  `json:"recording,omitempty"`
-	Containers        int     `json:"containers"`
-	LimitCPUs         float64 `json:"limit_cpus"`
-	LeastLimit        float64 `json:"least_limit_cpus"`
-	CoresAfter        float64 `json:"cores_after"`
-	CoresAfterBurst   float64 `json:"cores_after_burst"`
-	StoppedShare      float64 `json:"stopped_share"`
-	StoppedShareAfter float64 `json:"stopped_share_after"`
+	Name            string  `json:"name"`
+	Recording       string  `json:"recording,omitempty"`
+	Containers      int     `json:"containers"`
+	LimitCPUs       float64 `json:"limit_cpus"`
+	LeastLimit      float64 `json:"least_limit_cpus"`
+	CoresAfter      float64 `json:"cores_after"`
+	CoresAfterBurst float64 `json:"cores_after_burst"`
+	// LongBursts are CoresAfterBurst in longer periods.
+	LongBursts        []LongBurst `json:"cores_after_long_bursts"`
+	StoppedShare      float64     `json:"stopped_share"`
+	StoppedShareAfter float64     `json:"stopped_share_after"`
 	// Priced is the truth that recordings tell; nil: there are none.
 	Priced *Priced `json:"priced,omitempty"`
 	// Treated is what it got half-way; nil: nothing. CoresAfter is then what it has with it.
 	Treated *Treated `json:"treated,omitempty"`
+}
+
+// LongBurst is what remains of all containers of a service with a burst of one quota in a longer period.
+type LongBurst struct {
+	PeriodSeconds float64 `json:"period_seconds"`
+	Cores         float64 `json:"cores_after"`
 }
 
 // has is what each of its containers has at the end.
@@ -128,6 +137,8 @@ type service struct {
 	seen [levels]int
 	// same are the least limits, with nothing else and with a burst of one quota, at which it is stopped no more than now.
 	same [2]float64
+	// sameLong are those with a burst in each of longPeriods.
+	sameLong []float64
 	// sizing is what recordings tell; nil: there are none.
 	sizing *sizing
 	// treated is what it gets half-way; nil: nothing.
@@ -241,6 +252,14 @@ type wish interface {
 	offered(chance *rand.Rand, level int) offered
 }
 
+// plain is a limit with nothing else, and longPeriods those of bursts that rows tell.
+var (
+	plain       periodmodel.Setting
+	longPeriods = remedy.LongPeriods()
+)
+
+func newModel() *periodmodel.Model { return periodmodel.New(period, longPeriods...) }
+
 // demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too
 // large to keep.
 func (s *service) demand(no int, chance *rand.Rand, recorded []recording, o Options) {
@@ -255,8 +274,8 @@ func (s *service) demand(no int, chance *rand.Rand, recorded []recording, o Opti
 	}
 	for level := range levels {
 		demands[level] = p.offered(chance, level)
-		other := periodmodel.New(period)
-		s.ran[level] = demands[level].under(s.limit, false, other)
+		other := newModel()
+		s.ran[level] = demands[level].under(s.limit, plain, other)
 		s.other[level] = other.Take(demand.SlotLength)
 	}
 	s.truth = s.found(&demands, o.Bound)
@@ -279,14 +298,14 @@ func recordedAt(service, slot int) bool {
 
 // found is the truth, by halves, on the demands that were drawn.
 func (s *service) found(demands *[levels]offered, bound float64) Service {
-	share := func(limit float64, burst bool) (ofWork, ofTime float64) {
+	share := func(limit float64, with periodmodel.Setting) (ofWork, ofTime float64) {
 		var stopped, busy time.Duration
 		slots := 0
 		for level, times := range s.seen {
 			if times == 0 {
 				continue
 			}
-			r := demands[level].under(limit, burst, nil)
+			r := demands[level].under(limit, with, nil)
 			stopped, busy, slots = stopped+time.Duration(times)*r.stopped, busy+time.Duration(times)*r.busy, slots+times
 		}
 		if stopped+busy == 0 { // at little load, a service may want nothing for all of the time
@@ -300,11 +319,11 @@ func (s *service) found(demands *[levels]offered, bound float64) Service {
 			widest = max(widest, float64(w))
 		}
 	}
-	least := func(may float64, burst bool) float64 {
+	least := func(may float64, with periodmodel.Setting) float64 {
 		below, enough := 0.0, widest
 		for enough-below > 0.001 {
 			middle := (below + enough) / 2
-			if stopped, _ := share(middle, burst); stopped <= may {
+			if stopped, _ := share(middle, with); stopped <= may {
 				enough = middle
 			} else {
 				below = middle
@@ -312,14 +331,20 @@ func (s *service) found(demands *[levels]offered, bound float64) Service {
 		}
 		return enough
 	}
-	now, stopped := share(s.limit, false)
+	now, stopped := share(s.limit, plain)
 	same := max(bound, now)
-	s.same = [...]float64{least(same, false), least(same, true)}
+	s.same = [...]float64{least(same, plain), least(same, periodmodel.OwnBurst)}
 	limit, burst := min(s.limit, leastlimit.Tenths(s.same[0])), min(s.limit, leastlimit.Tenths(s.same[1]))
-	_, stoppedAfter := share(limit, false)
+	_, stoppedAfter := share(limit, plain)
+	var long []LongBurst
+	for _, every := range longPeriods {
+		s.sameLong = append(s.sameLong, least(same, periodmodel.Setting{Burst: true, Period: every}))
+		cpus := min(s.limit, leastlimit.Tenths(s.sameLong[len(s.sameLong)-1]))
+		long = append(long, LongBurst{every.Seconds(), float64(s.now) * cpus})
+	}
 	return Service{
-		Name: s.name, Containers: s.now, LimitCPUs: s.limit, LeastLimit: least(bound, false),
-		CoresAfter: float64(s.now) * limit, CoresAfterBurst: float64(s.now) * burst,
+		Name: s.name, Containers: s.now, LimitCPUs: s.limit, LeastLimit: least(bound, plain),
+		CoresAfter: float64(s.now) * limit, CoresAfterBurst: float64(s.now) * burst, LongBursts: long,
 		StoppedShare: stopped, StoppedShareAfter: stoppedAfter,
 	}
 }
@@ -467,6 +492,9 @@ func cut(r *demand.Row, part float64) {
 		of(&c.StoppedMicroseconds)
 		of(&c.BurstStoppedMicroseconds)
 		few(&c.ThrottledPeriods)
+	}
+	for i := range r.LongBursts {
+		of(&r.LongBursts[i].StoppedMicroseconds)
 	}
 	for i := range r.Stops {
 		few(&r.Stops[i].Periods)

@@ -31,7 +31,7 @@ func need(d offered, bound float64) (least, mean float64) {
 	below, enough := 0.0, widest
 	for enough-below > 0.001 {
 		middle := (below + enough) / 2
-		if r := d.under(middle, false, nil); float64(r.stopped) <= bound*float64(r.stopped+r.busy) {
+		if r := d.under(middle, plain, nil); float64(r.stopped) <= bound*float64(r.stopped+r.busy) {
 			enough = middle
 		} else {
 			below = middle
@@ -78,7 +78,7 @@ func TestMergedIsWhatMergedContainersNeed(t *testing.T) {
 
 // seen is what a row has of a demand under a limit.
 func seen(d offered, limit, mean float64) *leastlimit.Demand {
-	r := d.under(limit, false, nil)
+	r := d.under(limit, plain, nil)
 	of := leastlimit.Demand{WidestMean: mean, StoppedSeconds: r.stopped.Seconds()}
 	for _, l := range histogram(r.width) {
 		of.Width = append(of.Width, leastlimit.Level(l))

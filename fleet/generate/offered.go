@@ -69,12 +69,13 @@ type ran struct {
 	stops               demand.Stops
 }
 
-// under steps a demand through the period model, with a burst of one quota or none. What waits behind the quota stays
+// under steps a demand through the period model, with a setting. What waits behind the quota stays
 // as wide as it came. other is told of the periods, if it is not nil.
-func (d *offered) under(limitCPUs float64, burst bool, other *periodmodel.Model) ran {
+func (d *offered) under(limitCPUs float64, with periodmodel.Setting, other *periodmodel.Model) ran {
 	r := ran{width: map[int32]time.Duration{}, wanted: map[int32]time.Duration{}}
-	l := coarse.Limit{QuotaNS: int64(limitCPUs * float64(period)), PeriodNS: int64(period)}
-	if burst {
+	parts := max(1, int64(with.Period/period))
+	l := coarse.Limit{QuotaNS: parts * int64(limitCPUs*float64(period)), PeriodNS: parts * int64(period)}
+	if with.Burst {
 		l.BurstNS = l.QuotaNS
 	}
 	var s coarse.State
@@ -85,7 +86,7 @@ func (d *offered) under(limitCPUs float64, burst bool, other *periodmodel.Model)
 			width = max(width, last)
 		}
 		last = width
-		p := s.Step(&l, work, width)
+		p := s.StepPart(&l, parts, int64(i)%parts, work, width)
 		on := time.Duration(p.UsedNS / int64(width))
 		stopped := time.Duration(p.StoppedNS)
 		r.width[width] += on

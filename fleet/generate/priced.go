@@ -16,6 +16,8 @@ type Priced struct {
 	// Cores are what its containers need with each remedy, by forecast's names, at the same p99; of what is not there it
 	// is no remedy. Half as many containers are of twice the size.
 	Cores map[string]float64 `json:"cores_after"`
+	// LongBursts are Cores of a burst in longer periods, where it is a remedy.
+	LongBursts []LongBurst `json:"cores_after_long_bursts"`
 	// Pool is the key of the pool that each container has, or the name of its threads, and Threads is how many there are.
 	Pool    string `json:"pool"`
 	Threads int32  `json:"threads"`
@@ -24,8 +26,9 @@ type Priced struct {
 // sizing is what the recordings of a service are made of.
 type sizing struct {
 	*service
-	// needs are by forecast's names, at the most loaded level that there is.
+	// needs are by forecast's names, at the most loaded level that there is; long are those of a burst in longPeriods, or none.
 	needs map[string]float64
+	long  []float64
 	top   int
 	took  time.Duration
 	pool  demand.Pool
@@ -53,9 +56,10 @@ func (s *service) price(no int, o Options) {
 	if chance.Float64() >= o.Priced {
 		return
 	}
-	p := &sizing{service: s, needs: map[string]float64{forecast.Limit: s.same[0], forecast.Burst: s.same[1]}}
+	p := &sizing{service: s, needs: map[string]float64{forecast.Limit: s.same[0], forecast.Burst: s.same[1]}, long: s.sameLong}
 	if chance.Float64() < noRemedy {
 		delete(p.needs, forecast.Burst)
+		p.long = nil
 	}
 	for level, slots := range s.seen {
 		if slots > 0 {
@@ -70,14 +74,23 @@ func (s *service) price(no int, o Options) {
 	p.took = time.Duration(float64(time.Millisecond) * (2 + 48*chance.Float64()))
 	p.pool = drawnPools[chance.IntN(len(drawnPools))]
 	s.sizing = p
-	s.truth.Priced = &Priced{Cores: p.cores(kindOf(no) != daemonSet && kindOf(no) != cronJob || !o.Churn),
+	var long []LongBurst
+	for i, need := range p.long {
+		long = append(long, LongBurst{longPeriods[i].Seconds(), float64(p.now) * min(p.limit, leastlimit.Tenths(p.cpusOf(need, p.top)))})
+	}
+	s.truth.Priced = &Priced{LongBursts: long, Cores: p.cores(kindOf(no) != daemonSet && kindOf(no) != cronJob || !o.Churn),
 		Pool: p.pool.Pool + p.pool.Name, Threads: p.pool.Threads}
 }
 
-// cpus are what a container needs at a level of load: never less than it uses.
-func (p *sizing) cpus(remedy string, level int) float64 {
+// cpusOf are what a container needs at a level of load of what it needs at the most loaded: never less than it uses.
+func (p *sizing) cpusOf(need float64, level int) float64 {
 	uses := p.ran[level].used.Seconds() / demand.SlotLength.Seconds()
-	need := max(uses, p.needs[remedy]*float64(level+1)/float64(p.top+1))
+	return max(uses, need*float64(level+1)/float64(p.top+1))
+}
+
+// cpus are what a container needs with a remedy.
+func (p *sizing) cpus(remedy string, level int) float64 {
+	need := p.cpusOf(p.needs[remedy], level)
 	if remedy == forecast.Pin {
 		return leastlimit.Whole(need)
 	}
@@ -135,6 +148,12 @@ func (p *sizing) into(r *demand.Row, level int, took time.Duration, chance *rand
 		milli := func(part float64) *int32 { return new(max(1, int32(math.Round(1000*told*part)))) }
 		r.Prices = append(r.Prices, demand.Price{Remedy: remedy, MilliCPUs: milli(1), LowMilliCPUs: milli(1 - sure),
 			HighMilliCPUs: milli(1 + sure), Microseconds: r.PricedMicroseconds})
+	}
+	for i, need := range p.long {
+		milli := func(part float64) int32 { return max(1, int32(math.Round(1000*p.cpusOf(need, level)*part))) }
+		told := 1 + off*(2*chance.Float64()-1)
+		r.LongPrices = append(r.LongPrices, demand.LongPrice{BurstPeriodMicroseconds: longPeriods[i].Microseconds(),
+			MilliCPUs: milli(told), LowMilliCPUs: new(milli(told * (1 - sure))), HighMilliCPUs: new(milli(told * (1 + sure)))})
 	}
 	pool := p.pool
 	at := func(levels []demand.Level, q float64) int32 {

@@ -98,15 +98,15 @@ func (s *service) treat(no int, demands *[levels]offered, o Options) {
 	}
 	stopped, slots := time.Duration(0), 0
 	for level := range levels {
-		d, other := demands[level], periodmodel.New(period)
+		d, other := demands[level], newModel()
 		if t.remedy == forecast.Burst {
-			t.ran[level] = d.under(t.limit, true, other)
+			t.ran[level] = d.under(t.limit, periodmodel.OwnBurst, other)
 		} else {
 			d.width = slices.Clone(d.width)
 			for i, width := range d.width {
 				d.width[i] = min(width, int32(math.Ceil(t.limit)))
 			}
-			t.ran[level] = d.under(hostCPUs, false, other)
+			t.ran[level] = d.under(hostCPUs, plain, other)
 		}
 		t.other[level] = other.Take(demand.SlotLength)
 		stopped, slots = stopped+time.Duration(s.seen[level])*t.ran[level].stopped, slots+s.seen[level]
@@ -120,7 +120,7 @@ func (s *service) treat(no int, demands *[levels]offered, o Options) {
 func (t *treatment) into(r *demand.Row) {
 	if r.Remedy = t.remedy; t.remedy == forecast.Pin {
 		r.AllowedCPUs, r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = new(int32(t.limit)), nil, nil, ""
-		r.PeriodMicroseconds, r.CandidateSeconds, r.CandidateFrom, r.Candidates, r.Stops = nil, nil, nil, nil, nil
+		r.PeriodMicroseconds, r.CandidateSeconds, r.CandidateFrom, r.Candidates, r.LongBursts, r.Stops = nil, nil, nil, nil, nil, nil
 	}
 }
 

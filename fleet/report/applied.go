@@ -255,8 +255,8 @@ func (t *treated) forecast() (share float64, most *float64, ok bool) {
 		return 0, nil, false
 	}
 	t.before.Add(periodmodel.Outcome{From: int(*t.CandidateFrom)}) // where no limit would have stopped it
-	p, ok := t.before.At(*t.LimitCPUs, kind.Kind == remedy.Burst)
-	if less, served := t.before.At(*t.LimitCPUs/(1+periodmodel.Off(t.Was)), kind.Kind == remedy.Burst); served {
+	p, ok := t.before.At(*t.LimitCPUs, periodmodel.Setting{Burst: kind.Kind == remedy.Burst})
+	if less, served := t.before.At(*t.LimitCPUs/(1+periodmodel.Off(t.Was)), periodmodel.Setting{Burst: kind.Kind == remedy.Burst}); served {
 		most = new(less.Stopped.Seconds() / *t.KnownSeconds)
 	}
 	return p.Stopped.Seconds() / *t.KnownSeconds, most, ok

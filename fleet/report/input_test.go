@@ -26,8 +26,8 @@ import (
 func TestOlderFiles(t *testing.T) {
 	dir := t.TempDir()
 	var rows []demand.Row
-	for no := range 9 {
-		r := priced(withCandidates(rowOf([]string{"cart", "mail"}[no/8], no, noon, 4, 4)))
+	for no := range 10 {
+		r := priced(withLong(withCandidates(rowOf([]string{"cart", "mail", "news"}[max(0, no-7)], no, noon, 4, 4))))
 		r.Node = fmt.Sprintf("n%d", no)
 		rows = append(rows, r)
 	}
@@ -35,7 +35,7 @@ func TestOlderFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for no, columns := range map[int]*regexp.Regexp{0: laterColumns, 1: hostColumns, 2: waitingColumns, 3: laterColumns,
-		4: laterColumns, 5: stopColumns, 6: recordingColumns, 7: pricedColumns, 8: objectiveColumns} {
+		4: laterColumns, 5: stopColumns, 6: recordingColumns, 7: pricedColumns, 8: objectiveColumns, 9: longColumns} {
 		older(t, filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", fmt.Sprintf("n%d.parquet", no)), rows[no], columns)
 	}
 	for _, batch := range []int{0, 1, 4} {
@@ -43,18 +43,20 @@ func TestOlderFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Containers != 9 || d.ByBounds != 3 || d.Priced != 1 || len(d.Input.Refused) != 0 || len(d.Input.Problems) != 0 {
+		if d.Containers != 10 || d.ByBounds != 3 || d.Priced != 2 || len(d.Input.Refused) != 0 || len(d.Input.Problems) != 0 {
 			t.Errorf("%d files at once: %d containers, %d by bounds, %d priced, %+v", batch, d.Containers, d.ByBounds, d.Priced, d.Input)
 		}
 	}
 }
 
-// Columns that programs before them do not have: those of objectives, before them those of prices and of pools, before these those of
+// Columns that programs before them do not have: those of longer periods, before them those of objectives, before them those of prices
+// and of pools, before these those of
 // recordings and of CPU lists, before these that of stops, before it those of waiting, before these those of the host and
 // of memory, and before these those of periods.
 var (
-	objectiveColumns = regexp.MustCompile("^Objective")
-	pricedColumns    = regexp.MustCompile("^Price|^Pools$|^Objective")
+	longColumns      = regexp.MustCompile("^Long")
+	objectiveColumns = regexp.MustCompile("^Long|^Objective")
+	pricedColumns    = regexp.MustCompile("^Long|^Price|^Pools$|^Objective")
 	recordingColumns = regexp.MustCompile(newestColumns)
 	stopColumns      = regexp.MustCompile(newestColumns + "|^Stops$")
 	waitingColumns   = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting")
@@ -62,7 +64,7 @@ var (
 	laterColumns     = regexp.MustCompile(newestColumns + "|^Stops$|^Waiting|^Host|^Memory|Candidate|^PeriodMicroseconds$")
 )
 
-const newestColumns = "^Price|^Pools$|^Objective|^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
+const newestColumns = "^Long|^Price|^Pools$|^Objective|^Recorded|^Re(sponses|quests)$|^RequestCount|^HostGroups|^CPUList"
 
 // older writes a row as programs without some columns did.
 func older(t *testing.T, name string, r demand.Row, without *regexp.Regexp) {
@@ -132,17 +134,24 @@ func TestBadInput(t *testing.T) {
 	}
 	bad := map[string]func(r *demand.Row){
 		"used": func(r *demand.Row) { r.UsedCPUSeconds = new(1e12) }, "nan": func(r *demand.Row) { r.OwnLimitCPUs = new(math.NaN()) },
-		"stopped":    func(r *demand.Row) { r.StoppedHighSeconds = new(900.0) },
-		"start":      func(r *demand.Row) { r.Start, r.Began = noon.Add(time.Second), noon.Add(time.Second) },
-		"histogram":  func(r *demand.Row) { r.Wanted = []demand.Level{{CPUs: 1, Microseconds: 1e12}} },
-		"schema":     func(r *demand.Row) { r.Schema = 9 },
-		"extreme":    func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = math.MaxInt32 },
-		"least":      func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[0].Step = math.MinInt32 },
-		"step":       func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 99 },
-		"twice":      func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
-		"longer":     func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[2].StoppedMicroseconds = 1e12 },
-		"known":      func(r *demand.Row) { *r = withCandidates(*r); *r.CandidateSeconds = -1 },
-		"period":     func(r *demand.Row) { *r = withCandidates(*r); *r.PeriodMicroseconds = 0 },
+		"stopped":   func(r *demand.Row) { r.StoppedHighSeconds = new(900.0) },
+		"start":     func(r *demand.Row) { r.Start, r.Began = noon.Add(time.Second), noon.Add(time.Second) },
+		"histogram": func(r *demand.Row) { r.Wanted = []demand.Level{{CPUs: 1, Microseconds: 1e12}} },
+		"schema":    func(r *demand.Row) { r.Schema = 9 },
+		"extreme":   func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = math.MaxInt32 },
+		"least":     func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[0].Step = math.MinInt32 },
+		"step":      func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 99 },
+		"twice":     func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[1].Step = 0 },
+		"longer":    func(r *demand.Row) { *r = withCandidates(*r); r.Candidates[2].StoppedMicroseconds = 1e12 },
+		"known":     func(r *demand.Row) { *r = withCandidates(*r); *r.CandidateSeconds = -1 },
+		"period":    func(r *demand.Row) { *r = withCandidates(*r); *r.PeriodMicroseconds = 0 },
+		"gap":       func(r *demand.Row) { *r = withLong(withCandidates(*r)); r.LongBursts[1].Step = 9 },
+		"again":     func(r *demand.Row) { *r = withLong(withCandidates(*r)); r.LongBursts[1].Step = -2 },
+		"too long": func(r *demand.Row) {
+			*r = withLong(withCandidates(*r))
+			r.LongBursts[1].BurstPeriodMicroseconds = 2_000_000
+		},
+		"of nothing": func(r *demand.Row) { *r = withLong(*r) },
 		"host":       func(r *demand.Row) { r.HostCPUs = new(int32(0)) },
 		"memory":     func(r *demand.Row) { r.MemoryBytes = new(int64(-1)) },
 		"negative":   func(r *demand.Row) { r.Width = []demand.Level{{CPUs: -1, Microseconds: 5}} },
@@ -160,6 +169,9 @@ func TestBadInput(t *testing.T) {
 		"surely":     func(r *demand.Row) { *r = priced(*r); r.Prices[1].MilliCPUs = nil },
 		"remedy":     func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = "turbo" },
 		"remedies":   func(r *demand.Row) { *r = priced(*r); r.Prices[1].Remedy = r.Prices[0].Remedy },
+		"long high":  func(r *demand.Row) { *r = priced(*r); r.LongPrices[0].HighMilliCPUs = new(int32(1)) },
+		"long twice": func(r *demand.Row) { *r = priced(*r); r.LongPrices = slices.Repeat(r.LongPrices, 2) },
+		"long no":    func(r *demand.Row) { *r = priced(*r); r.LongPrices[0].MilliCPUs = 0 },
 		"ran":        func(r *demand.Row) { r.Pools = []demand.Pool{{Pool: "tomcat", Threads: 10, Runnable: 11}} },
 		"ninth":      func(r *demand.Row) { r.Pools = slices.Repeat([]demand.Pool{{Name: "x", Threads: 2}}, 9) },
 		"threadless": func(r *demand.Row) { r.Pools = []demand.Pool{{Pool: "tomcat"}} },

@@ -3,8 +3,8 @@ package report
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/demand/leastlimit"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
@@ -50,6 +50,8 @@ type option struct {
 	remedy string
 	needed
 	limit size
+	// period is that of a burst, where it is a longer one than the limit has; else 0.
+	period time.Duration
 }
 
 // needed is what remains with one remedy. rounding is what it has above what is needed, failover what it has for hosts
@@ -135,7 +137,8 @@ func (s *service) add(c *sized, hour float64) {
 		return
 	}
 	g.lower.add(remaining(s.need.lower, s.load, now, whole))
-	g.burst.add(remaining(s.need.burst, s.load, now, whole))
+	_, burst, _ := s.need.bursts.best()
+	g.burst.add(remaining(burst, s.load, now, whole))
 }
 
 // groupOf is the group that a container is of; nil: there is none.
@@ -152,7 +155,10 @@ func (s *service) choose(fail int) {
 		if g.pricing != nil {
 			g.options = g.priced(s, fail)
 		} else {
-			g.options = []option{{view.Lower, g.lower, s.need.lower}, {view.Burst, g.burst, s.need.burst}}
+			g.options = []option{{remedy: view.Lower, needed: g.lower, limit: s.need.lower}}
+			if period, limit, known := s.need.bursts.best(); known {
+				g.options = append(g.options, option{view.Burst, g.burst, limit, period})
+			}
 		}
 		g.chosen = cheapest(g.cores, g.options)
 	}
@@ -171,7 +177,7 @@ func cheapest(cores float64, options []option) option {
 		}
 	}
 	if best.after >= cores-noise {
-		best.remedy = view.Leave
+		best.remedy, best.period = view.Leave, 0
 	}
 	return best
 }
@@ -197,7 +203,7 @@ func (s *service) limit(remedy string) (enough size, known bool) {
 	if s.need != nil {
 		enough, known = s.need.limit, true
 		if remedy == view.Burst {
-			enough, known = s.need.burst, !math.IsInf(s.need.burst.cpus, 1)
+			_, enough, known = s.need.bursts.best()
 		}
 	}
 	var priced size
@@ -231,6 +237,7 @@ func (s *service) exclusive(c *sized) int {
 func byRemedy(services map[string]*service, o *Options) []view.ByRemedy {
 	type key struct {
 		remedy string
+		period time.Duration
 		priced bool
 	}
 	lines := map[key]*view.ByRemedy{}
@@ -238,9 +245,10 @@ func byRemedy(services map[string]*service, o *Options) []view.ByRemedy {
 	for _, s := range services {
 		seen := map[key]bool{}
 		for _, g := range s.groups {
-			k := key{g.chosen.remedy, g.pricing != nil}
+			k := key{g.chosen.remedy, g.chosen.period, g.pricing != nil}
 			if lines[k] == nil {
-				lines[k], totals[k] = &view.ByRemedy{Remedy: k.remedy, Priced: k.priced, Asks: view.Asks[k.remedy]}, &needed{}
+				lines[k], totals[k] = &view.ByRemedy{Remedy: k.remedy, PeriodMS: periodMS(k.period), Priced: k.priced,
+					Asks: view.Asks[k.remedy]}, &needed{}
 			}
 			l := lines[k]
 			if !seen[k] {
@@ -277,7 +285,8 @@ func byRemedy(services map[string]*service, o *Options) []view.ByRemedy {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(rows(a), rows(b)), cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.Remedy, b.Remedy))
+		return cmp.Or(cmp.Compare(rows(a), rows(b)), cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.Remedy, b.Remedy),
+			cmp.Compare(view.Period(a.PeriodMS), view.Period(b.PeriodMS)))
 	})
 	return shown
 }

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"math"
+	"maps"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -136,9 +136,10 @@ func (s size) times(load float64) size { return size{load * s.cpus, load * s.low
 
 // need is what one container of a service needs: the most of what is known of any.
 type need struct {
-	// limit stops it for at most the bound. lower does so, or stops it no longer than now where that is more; burst does
-	// that with a burst of one quota. burst is infinite where that is not known.
-	limit, lower, burst size
+	// limit stops it for at most the bound. lower does so, or stops it no longer than now where that is more; bursts do
+	// that with a burst of one quota.
+	limit, lower size
+	bursts       bursts
 	// mean is what it uses in its busiest five minutes, in CPUs; bound is the share of its time to work for which a quota
 	// may stop it.
 	mean, bound float64
@@ -153,32 +154,38 @@ func (c *sized) need(demand *leastlimit.Demand, bound float64) need {
 	curve := c.curve(demand)
 	if c.byBounds = curve == nil; c.byBounds {
 		safe := size{bounds.Safe, bounds.Low, bounds.High}
-		return need{limit: safe, lower: safe, burst: exactly(math.Inf(1)), mean: bounds.Low, bound: bound, widest: c}
+		return need{limit: safe, lower: safe, mean: bounds.Low, bound: bound, widest: c}
 	}
-	bursts := c.Remedy == string(remedy.Burst)
-	present, served := curve.At(*c.OwnLimitCPUs, bursts)
+	now := periodmodel.Setting{Burst: c.Remedy == string(remedy.Burst)}
+	present, served := curve.At(*c.OwnLimitCPUs, now)
 	off := periodmodel.Off(present.StoppedShare)
-	least := func(stopped float64, burst bool) size {
-		cpus := max(curve.Least(periodmodel.Point{StoppedShare: stopped, Delay: present.Delay}, burst), bounds.Low)
+	least := func(stopped float64, with periodmodel.Setting) size {
+		cpus := max(curve.Least(periodmodel.Point{StoppedShare: stopped, Delay: present.Delay}, with), bounds.Low)
 		return size{cpus, max(bounds.Low, cpus/(1+off)), cpus * (1 + off)}
 	}
 	same := max(bound, present.StoppedShare)
 	n := need{
-		limit: least(bound, bursts), lower: least(same, bursts), burst: least(same, true),
+		limit: least(bound, now), lower: least(same, now), bursts: bursts{0: least(same, periodmodel.OwnBurst)},
 		mean: bounds.Low, bound: same, widest: c,
 	}
+	for _, l := range curve.Long {
+		n.bursts[l.Period] = least(same, periodmodel.Setting{Burst: true, Period: l.Period})
+	}
 	if !served { // it is less than what came: nothing of it can go
-		n.lower, n.burst = exactly(*c.OwnLimitCPUs), exactly(*c.OwnLimitCPUs)
+		n.lower, n.bursts = exactly(*c.OwnLimitCPUs), bursts{0: exactly(*c.OwnLimitCPUs)}
 	}
 	return n
 }
 
 func (n *need) take(other need) {
+	if n.widest == nil {
+		n.bursts = maps.Clone(other.bursts)
+	}
+	n.bursts.take(other.bursts)
 	if n.widest == nil || other.lower.cpus > n.lower.cpus {
 		n.widest, n.bound = other.widest, other.bound
 	}
 	n.limit.take(other.limit)
 	n.lower.take(other.lower)
-	n.burst.take(other.burst)
 	n.mean = max(n.mean, other.mean)
 }

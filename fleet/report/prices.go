@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"time"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/demand"
@@ -21,6 +22,9 @@ type pricing struct {
 	byObjective bool
 	// needs are by forecast's names. high is infinite where no number of CPUs surely does.
 	needs map[string]size
+	// bursts are those of a burst by its period, of which priceTogether puts the best into needs; burstPeriod is that of it.
+	bursts      bursts
+	burstPeriod time.Duration
 	// knee is the part of its limit that it uses where the limit is just enough; 0: not known.
 	knee float64
 }
@@ -28,7 +32,7 @@ type pricing struct {
 // prices reads the pricings of containers.
 func prices(ctx context.Context, e engine.Engine, of func(containerNo int64) *sized) error {
 	return engine.Each(ctx, e, "prices", func(line struct {
-		ContainerNo                 int64
+		ContainerNo, PeriodUS       int64
 		PricedOf, PricedRemedy      string
 		PricedQuantile              float64
 		PricedMicroseconds          int64
@@ -40,9 +44,13 @@ func prices(ctx context.Context, e engine.Engine, of func(containerNo int64) *si
 		c := of(line.ContainerNo)
 		if c.pricing == nil {
 			c.pricing = &pricing{of: line.PricedOf, quantile: line.PricedQuantile, ms: float64(line.PricedMicroseconds) / 1000,
-				byObjective: line.ByObjective == 1, needs: map[string]size{}}
+				byObjective: line.ByObjective == 1, needs: map[string]size{}, bursts: bursts{}}
 		}
 		need := needOf(line.MilliCPUs, line.LowMilliCPUs, line.HighMilliCPUs)
+		if line.PricedRemedy == forecast.Burst {
+			c.pricing.bursts[microseconds(line.PeriodUS)] = need
+			return
+		}
 		c.pricing.needs[line.PricedRemedy] = need
 		if line.PricedRemedy == forecast.Limit {
 			c.pricing.knee = min(1, line.UsedCPUs/need.cpus)
@@ -76,7 +84,7 @@ func priceTogether(containers []*sized) {
 		case p == nil:
 		case all == nil:
 			all = new(*p)
-			all.needs = maps.Clone(p.needs)
+			all.needs, all.bursts = maps.Clone(p.needs), maps.Clone(p.bursts)
 		default:
 			all.take(p)
 		}
@@ -85,6 +93,13 @@ func priceTogether(containers []*sized) {
 		for name, need := range all.needs {
 			need.take(exactly(busiest))
 			all.needs[name] = need
+		}
+		for period, need := range all.bursts {
+			need.take(exactly(busiest))
+			all.bursts[period] = need
+		}
+		if period, need, known := all.bursts.best(); known {
+			all.needs[forecast.Burst], all.burstPeriod = need, period
 		}
 	}
 	for _, c := range containers {
@@ -102,6 +117,7 @@ func (p *pricing) take(other *pricing) {
 		p.ms = max(p.ms, other.ms)
 	}
 	p.knee = min(p.knee, other.knee)
+	p.bursts.take(other.bursts)
 	for name, need := range p.needs {
 		if more, ok := other.needs[name]; ok {
 			need.take(more)
@@ -145,6 +161,9 @@ func (g *group) priced(s *service, fail int) (options []option) {
 			continue
 		}
 		o := option{remedy: shown, limit: need}
+		if r.name == forecast.Burst {
+			o.period = g.pricing.burstPeriod
+		}
 		if r.name != forecast.Shards {
 			o.needed = remaining(need, s.load, g.each, whole).times(n)
 		} else if half, load, ok := s.halved(g, fail); ok {
@@ -218,8 +237,9 @@ func (s *service) showPrices(to *view.Service, fail int) {
 		if o.remedy == view.Leave {
 			continue
 		}
-		price := view.Price{Remedy: o.remedy, CPUs: rounded(o.limit.cpus), CPUsLow: rounded(o.limit.low), Containers: of.containers,
-			CoresNow: rounded(of.cores), CoresAfter: rounded(o.after), CoresAfterLow: rounded(o.low), CoresAfterHigh: rounded(o.high),
+		price := view.Price{Remedy: o.remedy, PeriodMS: periodMS(o.period), CPUs: rounded(o.limit.cpus), CPUsLow: rounded(o.limit.low),
+			Containers: of.containers,
+			CoresNow:   rounded(of.cores), CoresAfter: rounded(o.after), CoresAfterLow: rounded(o.low), CoresAfterHigh: rounded(o.high),
 			Asks: view.Asks[o.remedy]}
 		if !math.IsInf(o.limit.high, 1) {
 			price.CPUsHigh = new(rounded(o.limit.high))

@@ -21,21 +21,60 @@ func price(remedy string, low, cpus, high int32) demand.Price {
 	return demand.Price{Remedy: remedy, MilliCPUs: &cpus, LowMilliCPUs: &low, HighMilliCPUs: &high, Microseconds: new(int64(19_000))}
 }
 
-// priced is a row with a recording of the container's size: the limit could be 3 CPUs, 2 with a burst, and its threads
-// are none of the library's.
+// priced is a row with a recording of the container's size: the limit could be 3 CPUs, 2 with a burst, in a period of 300 ms too, and
+// its threads are none of the library's.
 func priced(r demand.Row) demand.Row {
 	r.PricedAt, r.PricedOf = new(r.Start.Add(time.Minute)), "requests"
 	r.PricedQuantile, r.PricedMicroseconds = new(0.99), new(int64(20_000))
 	r.Prices = []demand.Price{price(forecast.Limit, 2800, 3000, 3300), price(forecast.Burst, 1900, 2000, 2200),
 		{Remedy: forecast.Budget, Why: "no process is of a language that has the library"}}
+	r.LongPrices = []demand.LongPrice{longPrice(300*time.Millisecond, 1970)}
 	return r
 }
 
 // pricedAs is a row with other prices.
 func pricedAs(r demand.Row, prices ...demand.Price) demand.Row {
 	r = priced(r)
-	r.Prices = prices
+	r.Prices, r.LongPrices = prices, nil
 	return r
+}
+
+// longPrice is what a burst in a longer period needs, in thousandths.
+func longPrice(period time.Duration, cpus int32) demand.LongPrice {
+	return demand.LongPrice{BurstPeriodMicroseconds: period.Microseconds(), MilliCPUs: cpus,
+		LowMilliCPUs: new(cpus - 50), HighMilliCPUs: new(cpus + 200)}
+}
+
+// Of the periods that the recordings of all containers tell, a burst is priced in the one that needs least.
+func TestPricesOfLongerPeriods(t *testing.T) {
+	row := func(no int, long ...demand.LongPrice) demand.Row {
+		r := priced(rowOf("cart", no, noon, 4, 4))
+		r.LongPrices = long
+		return r
+	}
+	second, third := longPrice(time.Second, 1200), longPrice(300*time.Millisecond, 1500)
+	for _, c := range []struct {
+		rows     []demand.Row
+		periodMS float64
+		cpus     float64
+	}{
+		{[]demand.Row{row(0, third, second), row(1, third, second)}, 1000, 1.2},
+		{[]demand.Row{row(0, third, second), row(1, third)}, 300, 1.5},
+		{[]demand.Row{row(0, third, second), row(1)}, 0, 2},
+		{[]demand.Row{row(0, third, second), row(1, longPrice(300*time.Millisecond, 2600), longPrice(time.Second, 1960))}, 0, 2},
+	} {
+		d, _ := written(t, c.rows...)
+		s := serviceOf(t, d, "cart/app")
+		i := slices.IndexFunc(s.Prices, func(p view.Price) bool { return p.Remedy == view.Burst })
+		if i < 0 || view.Period(s.Prices[i].PeriodMS).Milliseconds() != int64(c.periodMS) || s.Prices[i].CPUs != c.cpus ||
+			view.Period(s.BurstPeriodMS).Milliseconds() != int64(c.periodMS) || *s.Remedy != view.Burst {
+			t.Errorf("%v: %+v, %+v", c.periodMS, s.Prices, s.BurstPeriodMS)
+			continue
+		}
+		if l := lineOf(t, d, view.Burst, true); view.Period(l.PeriodMS).Milliseconds() != int64(c.periodMS) {
+			t.Errorf("%+v", l)
+		}
+	}
 }
 
 // lineOf is the line of the ledger of a remedy, at the same p99 or at the same stops.

@@ -71,8 +71,8 @@ func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) 
 
 // ofReport and ofPlan are the questions of a report and of a plan.
 var (
-	ofReport = []string{"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests",
-		"responses", "exclusive", "services", "shares", "recorded_containers", "defaults", "forecasts", "applied",
+	ofReport = []string{"totals", "problems", "hosts", "sizes", "demand", "candidates", "longbursts", "prices", "spenders", "stops",
+		"requests", "responses", "exclusive", "services", "shares", "recorded_containers", "defaults", "forecasts", "applied",
 		"applied_days", "applied_requests", "promised", "rollouts"}
 	ofPlan = []string{"totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"}
 )

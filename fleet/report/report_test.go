@@ -478,6 +478,74 @@ func withCandidates(r demand.Row) demand.Row {
 	return r
 }
 
+// withLong adds what a burst in a period of 300 ms and of 1 s would have done, from half a CPU on: in the first it is stopped for 3 s at
+// half a CPU and for 10 ms at a CPU, in the second for 10 ms at half a CPU.
+func withLong(r demand.Row) demand.Row {
+	for i, stopped := range []int64{3_000_000, 1_000_000, 300_000, 100_000, 10_000} {
+		r.LongBursts = append(r.LongBursts,
+			demand.LongBurst{BurstPeriodMicroseconds: 300_000, Step: int32(i - 4), StoppedMicroseconds: stopped})
+	}
+	r.LongBursts = append(r.LongBursts, demand.LongBurst{BurstPeriodMicroseconds: 1_000_000, Step: -4, StoppedMicroseconds: 10_000})
+	return r
+}
+
+// A burst is told in the period in which it needs least, where all rows tell of that period; the limit is not below what is used.
+func TestBurstInALongerPeriod(t *testing.T) {
+	row := func(slot int) demand.Row {
+		return withCandidates(rowOf("cart", 0, noon.Add(time.Duration(slot)*demand.SlotLength), 4, 4))
+	}
+	d, _ := written(t, withLong(row(0)), withLong(row(1)))
+	s := serviceOf(t, d, "cart/app")
+	if *s.Remedy != view.Burst || s.BurstPeriodMS == nil || *s.BurstPeriodMS != 1000 {
+		t.Fatalf("%+v", s)
+	}
+	near(t, "after", s.CoresAfter, 0.5)
+	near(t, "limit with a burst", s.BurstLimit, 0.5)
+	if r := d.ByRemedy[0]; r.Remedy != view.Burst || r.PeriodMS == nil || *r.PeriodMS != 1000 || r.Saved != 3.5 {
+		t.Errorf("%+v", r)
+	}
+	// Of 1 s the second does not tell: the quota held the container back for seconds, or an older program wrote it.
+	second := withLong(row(1))
+	second.LongBursts = second.LongBursts[:5]
+	d, _ = written(t, withLong(row(0)), second)
+	if s := serviceOf(t, d, "cart/app"); *s.BurstLimit < 0.7 || s.BurstPeriodMS == nil || *s.BurstPeriodMS != 300 {
+		t.Errorf("%+v", s)
+	}
+	d, _ = written(t, withLong(row(0)), row(1))
+	if s := serviceOf(t, d, "cart/app"); *s.BurstLimit != 1 || s.BurstPeriodMS != nil || *s.Remedy != view.Burst {
+		t.Errorf("%+v", s)
+	}
+	// Another container of the service does not tell of it.
+	other := row(0)
+	other.Cgroup, other.Pod = 99, "cart-7d9c5b8f6-zzzzz"
+	d, _ = written(t, withLong(row(0)), other)
+	if s := serviceOf(t, d, "cart/app"); s.Containers != 2 || *s.BurstLimit != 1 || s.BurstPeriodMS != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Of equal limits the shorter period is the smaller intervention; one of tenths of a CPU is none.
+func TestBestPeriod(t *testing.T) {
+	const short, long = 300 * time.Millisecond, time.Second
+	for _, c := range []struct {
+		of   bursts
+		want time.Duration
+	}{
+		{bursts{0: exactly(1), short: exactly(1), long: exactly(1)}, 0},
+		{bursts{0: exactly(1), short: exactly(0.97), long: exactly(0.91)}, 0},
+		{bursts{0: exactly(1), short: exactly(0.9), long: exactly(0.9)}, short},
+		{bursts{0: exactly(1), short: exactly(0.9), long: exactly(0.5)}, long},
+		{bursts{0: exactly(1), short: exactly(2), long: exactly(1.5)}, 0},
+	} {
+		if period, limit, ok := c.of.best(); !ok || period != c.want || limit != c.of[c.want] {
+			t.Errorf("%v: %v, %v", c.of, period, limit)
+		}
+	}
+	if _, _, ok := (bursts{}).best(); ok {
+		t.Error("none is known, and one is best")
+	}
+}
+
 // With periods the least limit is read off what other limits would have done; a burst that saves much more is the
 // remedy.
 func TestPeriodsTell(t *testing.T) {

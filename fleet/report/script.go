@@ -48,6 +48,7 @@ func question(name string, now, until time.Time) string {
 	if err := questions.ExecuteTemplate(&sql, name+".sql", map[string]any{
 		"Pin":           remedy.Pin,
 		"Limit":         forecast.Limit,
+		"Burst":         forecast.Burst,
 		"KeepLimit":     fmt.Sprintf("'%s', '%s'", remedy.Burst, remedy.Narrow),
 		"Priceable":     "'" + strings.Join(forecast.Priceable(), "', '") + "'",
 		"SlotMS":        demand.SlotLength.Milliseconds(),

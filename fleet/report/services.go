@@ -133,6 +133,9 @@ func sizedContainers(ctx context.Context, e engine.Engine) (containers []sized, 
 	if err := prices(ctx, e, func(no int64) *sized { return &containers[places[no]] }); err != nil {
 		return nil, err
 	}
+	if err := longBursts(ctx, e, func(no int64) *sized { return &containers[places[no]] }); err != nil {
+		return nil, err
+	}
 	err = engine.Each(ctx, e, "candidates", func(line struct {
 		ContainerNo                                      int64
 		Step, Throttled                                  int
@@ -208,7 +211,7 @@ func (s *service) show(to *view.Service, fail int) {
 		to.Limit, to.LimitLow, to.LimitHigh = new(leastlimit.Tenths(limit.cpus)), &limit.low, &limit.high
 	}
 	if limit, ok := s.limit(view.Burst); ok {
-		to.BurstLimit = new(leastlimit.Tenths(limit.times(s.load).cpus))
+		to.BurstLimit, to.BurstPeriodMS = new(leastlimit.Tenths(limit.times(s.load).cpus)), periodMS(s.burstPeriod())
 	}
 	to.Unknown, to.Young, to.ByBounds, to.FailoverHosts = s.unknown, s.young, s.byBounds, s.fails
 	if s.showPrices(to, fail); s.sized > 0 {

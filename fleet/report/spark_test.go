@@ -45,7 +45,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	var rows []demand.Row
 	for no := range 150 { // one service that is most of the fleet
 		for slot := range 2 {
-			r := withCandidates(rowOf("huge", no, noon.Add(time.Duration(slot)*demand.SlotLength), 8, int32(2+no%7)))
+			r := withLong(withCandidates(rowOf("huge", no, noon.Add(time.Duration(slot)*demand.SlotLength), 8, int32(2+no%7))))
 			r.Node, r.StoppedHighSeconds, r.ThrottledPodSeconds = "huge", new(float64(no)/100), new(float64(no%3))
 			r.WaitingQuotaSeconds, r.WaitingAncestorSeconds, r.WaitingContentionSeconds,
 				r.WaitingUnclearSeconds = new(1.0), new(2.0), new(float64(no)/7), new(0.5)
@@ -227,7 +227,7 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 
 // allQuestions are those of the report and of the plan.
 var allQuestions = []string{
-	"totals", "problems", "hosts", "sizes", "demand", "candidates", "prices", "spenders", "stops", "requests", "responses",
+	"totals", "problems", "hosts", "sizes", "demand", "candidates", "longbursts", "prices", "spenders", "stops", "requests", "responses",
 	"exclusive", "services", "shares", "recorded_containers", "defaults", "forecasts", "applied",
 	"applied_days", "applied_requests", "promised", "rollouts",
 	"plan_hosts", "plan_demand", "plan_containers",

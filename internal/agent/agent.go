@@ -18,6 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/nri"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/collect"
@@ -279,6 +280,7 @@ func (a *agent) export() error {
 		of.Node = name
 	}
 	a.sink = collect.New(collect.Options{Names: demand.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir,
+		Long: remedy.LongPeriods(),
 		Keep: store.Keep{For: of.KeepFor, Bytes: of.KeepBytes}, Now: a.time, Kept: a.tellExport, FS: a.Host,
 		Proc: os.DirFS("/proc"), Sys: os.DirFS("/sys"),
 		InForce: func() ([]txn.InForce, error) { return apply.Status(a.Env) }, Objective: a.objective,

@@ -19,6 +19,14 @@ type Price struct {
 	Why string `parquet:"why,dict"`
 }
 
+// LongPrice is the least CPUs with which a burst of one quota in a longer period is no worse, as Price has them.
+type LongPrice struct {
+	BurstPeriodMicroseconds int64  `parquet:"burst_period_microseconds,dict" bounds:"(0,1000000]"`
+	MilliCPUs               int32  `parquet:"millicpus" bounds:"(0,8192000]"`
+	LowMilliCPUs            *int32 `parquet:"low_millicpus,optional" bounds:"(0,8192000]"`
+	HighMilliCPUs           *int32 `parquet:"high_millicpus,optional" bounds:"(0,8192000]"`
+}
+
 // Pricing is what one recording of a container tells of all remedies.
 type Pricing struct {
 	// Recorded is when the recording began.
@@ -29,6 +37,8 @@ type Pricing struct {
 	Quantile float64
 	Bound    time.Duration
 	Prices   []Price
+	// Long are those of bursts in longer periods.
+	Long []LongPrice
 }
 
 // Bounds of what a row has of a pricing.
@@ -48,4 +58,5 @@ func (p *Pricing) into(w *Row) {
 		price.Why = text.Sanitize(price.Why, longestPrice)
 		w.Prices = append(w.Prices, price)
 	}
+	w.LongPrices = append(w.LongPrices, p.Long[:min(len(p.Long), mostPrices)]...)
 }

@@ -91,6 +91,9 @@ type Row struct {
 	CandidateSeconds   *float64    `parquet:"candidate_seconds,optional" bounds:"candidates [0,1.1*seconds+1]" since:"1"`
 	CandidateFrom      *int32      `parquet:"candidate_from,optional" bounds:"candidates [-16,37]" since:"1"`
 	Candidates         []Candidate `parquet:"candidates,list" since:"1"`
+	// LongBursts say the same of bursts in longer periods; none of a period: its periods do not tell. They are known for as much of the
+	// time as Candidates.
+	LongBursts []LongBurst `parquet:"long_bursts,list" since:"8"`
 	// Stops are the lengths of the stops by its own quota, in the CandidateSeconds.
 	Stops []Stop `parquet:"stops,list" since:"4"`
 
@@ -128,6 +131,10 @@ type Row struct {
 	PricedMicroseconds *int64   `parquet:"priced_microseconds,optional" bounds:"priced [0,3600000000]" since:"6"`
 	Prices             []Price  `parquet:"prices,list" since:"6"`
 
+	// LongPrices are those of bursts in longer periods, by the same recording; none of a period: no number of CPUs does, or it was
+	// not tried.
+	LongPrices []LongPrice `parquet:"long_prices,list" since:"8"`
+
 	// ObjectiveQuantile of its latency must be at most ObjectiveMicroseconds, as its owner or its rule says at the end of the
 	// slot; nil: nobody does. A pricing that has the same as what is judged is of the objective and not of what was recorded.
 	ObjectiveQuantile     *float64 `parquet:"objective_quantile,optional" bounds:"objective (0,1]" since:"7"`
@@ -151,4 +158,13 @@ type Candidate struct {
 	DelayMicroseconds        int64 `parquet:"delay_microseconds,dict" bounds:"[0,100000000]"`
 	BurstStoppedMicroseconds int64 `parquet:"burst_stopped_microseconds,dict" bounds:"[0,1000000*(1.2*seconds+1)]"`
 	BurstDelayMicroseconds   int64 `parquet:"burst_delay_microseconds,dict" bounds:"[0,100000000]"`
+}
+
+// LongBurst is one limit in a longer period, with a burst of one quota of it, and what it would have done. The least step of a period is
+// the least that serves what came; above the last one nothing is stopped.
+type LongBurst struct {
+	BurstPeriodMicroseconds int64 `parquet:"burst_period_microseconds,dict" bounds:"(0,1000000]"`
+	Step                    int32 `parquet:"step,dict" bounds:"[-16,37]"`
+	StoppedMicroseconds     int64 `parquet:"stopped_microseconds,dict" bounds:"[0,1000000*(1.2*seconds+1)]"`
+	DelayMicroseconds       int64 `parquet:"delay_microseconds,dict" bounds:"[0,100000000]"`
 }

@@ -28,6 +28,7 @@ type Names struct{ Cluster, Node string }
 // Rows makes rows of observations. It is not safe for concurrent use.
 type Rows struct {
 	names Names
+	long  []time.Duration
 	slot  time.Time
 	open  map[key]*sum
 	// models are of the containers with a quota of their own, by cgroup, while rows per period come; nil: they do not.
@@ -61,9 +62,9 @@ type sum struct {
 	priced *Pricing
 }
 
-// NewRows begins.
-func NewRows(n Names) *Rows {
-	return &Rows{names: Names{text.Sanitize(n.Cluster, maxName), text.Sanitize(n.Node, maxName)}, open: map[key]*sum{}}
+// NewRows begins. long are the longer periods for which a row says what a burst would have done.
+func NewRows(n Names, long ...time.Duration) *Rows {
+	return &Rows{names: Names{text.Sanitize(n.Cluster, maxName), text.Sanitize(n.Node, maxName)}, long: long, open: map[key]*sum{}}
 }
 
 // Names are those of the rows.
@@ -125,7 +126,7 @@ func (r *Rows) model(s *sum, o *observe.Observation) {
 	period := o.Levels[0].Limit.Period
 	m := r.models[o.CgroupID]
 	if m == nil || m.Period() != period {
-		r.models[o.CgroupID] = &model{Model: periodmodel.New(period), seen: true}
+		r.models[o.CgroupID] = &model{Model: periodmodel.New(period, r.long...), seen: true}
 		s.fed = 0
 		return
 	}
@@ -372,6 +373,12 @@ func (w *Row) SetCandidates(period time.Duration, o periodmodel.Outcome) {
 		w.Candidates = append(w.Candidates, Candidate{int32(c.Step), c.Stopped.Microseconds(), int32(c.Throttled),
 			c.Delay.Microseconds(),
 			c.BurstStopped.Microseconds(), c.BurstDelay.Microseconds()})
+	}
+	for _, l := range o.Long {
+		for _, b := range l.Bursts {
+			w.LongBursts = append(w.LongBursts, LongBurst{l.Period.Microseconds(), int32(b.Step), b.Stopped.Microseconds(),
+				b.Delay.Microseconds()})
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func TestRowsAddUp(t *testing.T) {
 // Rows per period become what other limits would have done. Without them, before they came, and after another period of
 // the quota that is not known.
 func TestCandidates(t *testing.T) {
-	rows := NewRows(Names{})
+	rows := NewRows(Names{}, 300*time.Millisecond, time.Second)
 	limited := func(at time.Time) []observe.Observation {
 		o := observed(at)
 		o.Levels = []cgroup.Level{{Path: o.Container.Group.Path,
@@ -117,6 +117,13 @@ func TestCandidates(t *testing.T) {
 	if first.Step != -8 || last.Step != 2 || last.ThrottledPeriods < 299 || last.StoppedMicroseconds <= 0 ||
 		last.BurstStoppedMicroseconds != 0 || first.BurstStoppedMicroseconds == 0 {
 		t.Errorf("%+v", r.Candidates)
+	}
+	of := map[int64]LongBurst{} // the last of each period
+	for _, b := range r.LongBursts {
+		of[b.BurstPeriodMicroseconds] = b
+	}
+	if long := of[300_000]; len(of) != 2 || long.Step >= last.Step || long.Step < first.Step-4 || of[1_000_000].Step > long.Step {
+		t.Errorf("%+v", r.LongBursts)
 	}
 	if len(r.Stops) != 1 || r.Stops[0] != (Stop{65_536, 150}) {
 		t.Errorf("stops of 60 ms in every other second: %+v", r.Stops)

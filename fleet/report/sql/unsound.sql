@@ -21,6 +21,16 @@ candidates AS (
     OR MAX(s) - MIN(s) + 1 <> COUNT(*) OR 2 * SUM(s) <> COUNT(*) * (MIN(s) + MAX(s))
     OR 6 * SUM(s * s) <> MAX(s) * (MAX(s) + 1) * (2 * MAX(s) + 1) - (MIN(s) - 1) * MIN(s) * (2 * MIN(s) - 1)
 ),
+longbursts AS (
+  SELECT DISTINCT file_no, file_row
+  FROM (
+    SELECT file_no, file_row, burst_period_microseconds
+    FROM loaded_longbursts
+    GROUP BY file_no, file_row, burst_period_microseconds
+    HAVING MAX(CASE WHEN {{outsideElements "longbursts"}} OR candidate_seconds IS NULL THEN 1 ELSE 0 END) = 1
+      OR MAX(step) - MIN(step) + 1 <> COUNT(*) OR COUNT(*) > COUNT(DISTINCT step)
+  ) b
+),
 stops AS (
   SELECT file_no, file_row
   FROM loaded_stops
@@ -42,6 +52,14 @@ prices AS (
       OR (millicpus IS NULL AND high_millicpus IS NOT NULL)
       OR (millicpus IS NOT NULL AND (priced_quantile IS NULL OR priced_microseconds IS NULL)) THEN 1 ELSE 0 END) = 1
     OR COUNT(*) > COUNT(DISTINCT priced_remedy)
+),
+longprices AS (
+  SELECT file_no, file_row
+  FROM loaded_longprices
+  GROUP BY file_no, file_row
+  HAVING MAX(CASE WHEN {{outsideElements "longprices"}} OR low_millicpus > millicpus OR millicpus > high_millicpus
+      OR priced_at_ms IS NULL OR priced_quantile IS NULL OR priced_microseconds IS NULL THEN 1 ELSE 0 END) = 1
+    OR COUNT(*) > COUNT(DISTINCT burst_period_microseconds)
 ),
 pools AS (
   SELECT file_no, file_row
@@ -67,23 +85,25 @@ judged AS (
       WHEN s.file_no IS NOT NULL THEN 'a stop is longer than a period may be, or there are more of them than periods'
       WHEN t.file_no IS NOT NULL OR {{outside "recorded"}}
         THEN 'a response or a request is longer than a minute, or there are more of them than a recording has'
-      WHEN p.file_no IS NOT NULL OR {{outside "priced"}}
+      WHEN p.file_no IS NOT NULL OR q.file_no IS NOT NULL OR {{outside "priced"}}
         THEN 'what remedies need contradicts itself, is of no recording or of no remedy, or is no number of CPUs'
       WHEN {{outside "objective"}} OR (objective_quantile IS NULL AND objective_microseconds IS NOT NULL)
         OR (objective_quantile IS NOT NULL AND objective_microseconds IS NULL)
         THEN 'its objective is no quantile of at most an hour'
       WHEN o.file_no IS NOT NULL THEN 'more threads of a pool ran than it has, or it has more pools than are kept'
       WHEN l.file_no IS NOT NULL THEN 'a histogram is not within the time that was observed'
-      WHEN c.file_no IS NOT NULL OR {{outside "candidates"}}
+      WHEN c.file_no IS NOT NULL OR b.file_no IS NOT NULL OR {{outside "candidates"}}
         OR (candidate_seconds IS NOT NULL AND (period_microseconds IS NULL OR candidate_from IS NULL))
         THEN 'what other limits would have done is not within the time that was observed'
     END AS problem
   FROM loaded r
   LEFT JOIN levels l ON l.file_no = r.file_no AND l.file_row = r.file_row
   LEFT JOIN candidates c ON c.file_no = r.file_no AND c.file_row = r.file_row
+  LEFT JOIN longbursts b ON b.file_no = r.file_no AND b.file_row = r.file_row
   LEFT JOIN stops s ON s.file_no = r.file_no AND s.file_row = r.file_row
   LEFT JOIN recordings t ON t.file_no = r.file_no AND t.file_row = r.file_row
   LEFT JOIN prices p ON p.file_no = r.file_no AND p.file_row = r.file_row
+  LEFT JOIN longprices q ON q.file_no = r.file_no AND q.file_row = r.file_row
   LEFT JOIN pools o ON o.file_no = r.file_no AND o.file_row = r.file_row
   WHERE start_ms IS NULL OR start_ms <= {{.LastStartMS}}
 )

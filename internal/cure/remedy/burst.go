@@ -52,6 +52,17 @@ var burst = Remedy{
 	parameters: []string{ParamStartup},
 }
 
+// LongPeriods are the longer periods in which forecasts have a burst, in ascending order.
+func LongPeriods() (periods []time.Duration) {
+	const cpu = bandwidth.DefaultPeriod
+	for _, row := range forecast.BurstEffect.Rows(forecast.Container{Limit: 1, Quota: bandwidth.Limit{Quota: cpu, Period: cpu}}) {
+		if row.Period > bandwidth.DefaultPeriod {
+			periods = append(periods, row.Period)
+		}
+	}
+	return periods
+}
+
 // burst keeps the quota and lets unused time of earlier periods be spent.
 func (p *planner) burst() error {
 	if !p.f.HasBurst {

@@ -37,6 +37,8 @@ type Options struct {
 	Names demand.Names
 	// Dir is the folder.
 	Dir string
+	// Long are the longer periods for which rows say what a burst would have done; none: no row does.
+	Long []time.Duration
 	// FS reads weights and memory; nil: requests and memory are not known.
 	FS cgroup.FS
 	// Proc is the host's proc file system; nil: its CPUs and memory are not known.
@@ -84,7 +86,7 @@ func New(o Options) *Sink {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Sink{o: o, rows: demand.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &Sink{o: o, rows: demand.NewRows(o.Names, o.Long...), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.run()
 	return s
 }

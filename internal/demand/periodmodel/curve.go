@@ -22,6 +22,8 @@ type Curve struct {
 	from int
 	// Candidates are the sums of the rows', by step, without gaps. Of Delay and BurstDelay they have the largest.
 	Candidates []Candidate
+	// Long are the rows' by period, for as much of the time as is known of each.
+	Long []Long
 	// Busy is time in which a thread ran, or would have.
 	Busy time.Duration
 	// Periods are those of the rows, idle ones too.
@@ -50,12 +52,72 @@ func (c *Curve) Add(o Outcome) {
 		to.Stopped, to.Throttled, to.Delay = to.Stopped+more.Stopped, to.Throttled+more.Throttled, max(to.Delay, more.Delay)
 		to.BurstStopped, to.BurstDelay = to.BurstStopped+more.BurstStopped, max(to.BurstDelay, more.BurstDelay)
 	}
+	for _, more := range o.Long {
+		i := slices.IndexFunc(c.Long, func(l Long) bool { return l.Period == more.Period })
+		if i < 0 {
+			i, c.Long = len(c.Long), append(c.Long, Long{Period: more.Period, From: Lowest})
+		}
+		c.Long[i].add(more)
+	}
 }
 
-// step is what one step does. ok is false for one that does not serve the demand.
-func (c *Curve) step(step int, burst bool) (p Point, ok bool) {
-	if step < Lowest+c.from {
+func (l *Long) add(more Long) {
+	l.Known, l.From = l.Known+more.Known, max(l.From, more.From)
+	for _, b := range more.Bursts {
+		if i, there := l.find(b.Step); there {
+			l.Bursts[i].Stopped, l.Bursts[i].Delay = l.Bursts[i].Stopped+b.Stopped, max(l.Bursts[i].Delay, b.Delay)
+		} else {
+			l.Bursts = slices.Insert(l.Bursts, i, b)
+		}
+	}
+}
+
+func (l *Long) find(step int) (int, bool) {
+	return slices.BinarySearchFunc(l.Bursts, step, func(b Burst, step int) int { return b.Step - step })
+}
+
+// Setting is what is kept with a limit. The zero value is nothing.
+type Setting struct {
+	// Burst is of one quota.
+	Burst bool
+	// Period is a longer one, of those in Curve.Long; 0: the period that the limit has. A longer one is known with a burst.
+	Period time.Duration
+}
+
+// OwnBurst is a burst in the period that the limit has.
+var OwnBurst = Setting{Burst: true}
+
+// long is a longer period; nil: nothing is known of it.
+func (c *Curve) long(period time.Duration) *Long {
+	if i := slices.IndexFunc(c.Long, func(l Long) bool { return l.Period == period }); i >= 0 {
+		return &c.Long[i]
+	}
+	return nil
+}
+
+// lowest is the least step that serves the demand; above Highest, where that is not known.
+func (c *Curve) lowest(with Setting) int {
+	if with.Period == 0 {
+		return Lowest + c.from
+	}
+	if l := c.long(with.Period); l != nil && with.Burst {
+		return l.From
+	}
+	return Highest + 1
+}
+
+// step is what one step does. ok is false for one that does not serve the demand, and for a setting of which nothing is known.
+func (c *Curve) step(step int, with Setting) (p Point, ok bool) {
+	if step < c.lowest(with) {
 		return Point{}, false
+	}
+	if with.Period > 0 {
+		l := c.long(with.Period)
+		if i, there := l.find(step); there {
+			p.Stopped, p.Delay = l.Bursts[i].Stopped, l.Bursts[i].Delay
+		}
+		p.StoppedShare = c.share(p.Stopped)
+		return p, true
 	}
 	i, there := slices.BinarySearchFunc(c.Candidates, step, func(a Candidate, step int) int { return a.Step - step })
 	if !there {
@@ -63,27 +125,32 @@ func (c *Curve) step(step int, burst bool) (p Point, ok bool) {
 	}
 	candidate, stopped := c.Candidates[i], c.Candidates[i].Stopped
 	p.Delay = candidate.Delay
-	if burst {
+	if with.Burst {
 		stopped, p.Delay = candidate.BurstStopped, candidate.BurstDelay
 	} else if c.Periods > 0 {
 		p.ThrottledShare = float64(candidate.Throttled) / c.Periods
 	}
-	p.Stopped = stopped
-	if work := c.Busy + stopped; work > 0 {
-		p.StoppedShare = float64(stopped) / float64(work)
-	}
+	p.Stopped, p.StoppedShare = stopped, c.share(stopped)
 	return p, true
+}
+
+// share is that of the time to work.
+func (c *Curve) share(stopped time.Duration) float64 {
+	if work := c.Busy + stopped; work > 0 {
+		return float64(stopped) / float64(work)
+	}
+	return 0
 }
 
 // At is what a limit does, between the candidates beside it. ok is false for a limit that does not serve the demand.
 // ThrottledShare is 0 with burst: rows do not have it.
-func (c *Curve) At(limitCPUs float64, burst bool) (p Point, ok bool) {
+func (c *Curve) At(limitCPUs float64, with Setting) (p Point, ok bool) {
 	step, part := beside(limitCPUs)
-	above, ok := c.step(step, burst)
+	above, ok := c.step(step, with)
 	if !ok {
 		return Point{}, false
 	}
-	below, ok := c.step(step-1, burst)
+	below, ok := c.step(step-1, with)
 	if !ok || part == 1 {
 		return above, true // at least that
 	}
@@ -100,17 +167,18 @@ func beside(limitCPUs float64) (step int, part float64) {
 	return step, 1 - (float64(step) - place)
 }
 
-// Least is the least limit that does no more than may, in CPUs. A limit as low as the lowest candidate is told as that.
-func (c *Curve) Least(may Point, burst bool) float64 {
+// Least is the least limit that does no more than may, in CPUs. A limit as low as the lowest candidate is told as that. A setting of
+// which nothing is known, or that serves the demand with no candidate, is told as more than the highest.
+func (c *Curve) Least(may Point, with Setting) float64 {
 	fits := func(p Point) bool { return p.StoppedShare <= may.StoppedShare && p.Delay <= may.Delay }
-	step := Lowest + c.from
+	step := c.lowest(with)
 	var above Point
 	for ; ; step++ {
-		if above, _ = c.step(step, burst); fits(above) || step >= Highest {
+		if above, _ = c.step(step, with); fits(above) || step >= Highest {
 			break
 		}
 	}
-	below, ok := c.step(step-1, burst)
+	below, ok := c.step(step-1, with)
 	if !ok || step == Lowest {
 		return CPUs(step)
 	}

@@ -32,11 +32,21 @@
 // in the next period. The stop takes 42 ms if all came at once, and 28 ms if it came evenly: 35 ms are counted. With a
 // burst of one quota there are 200 ms, and no stop.
 //
+// # Longer periods
+//
+// A longer period is stepped as the periods of which it consists: its quota comes with the first of them, and what that leaves is for
+// the others. With a burst of one quota of it, a container may have twice as much at once as its limit is in the longer period. Work that
+// finds nothing left waits for the end of the longer period. Of the example a limit of 0.2 CPUs in a period of 1 s has 400 ms for
+// the first 150 ms, and 200 ms more each second: no stop. In periods of 100 ms it would need 0.75 CPUs with a burst.
+//
+// A longer period is no remedy where the limit is wanted for seconds, so that the price must not be too low there. A
+// stretch that is longer than [LongestStretch] leaves the longer periods out of the whole outcome.
+//
 // # Limits
 //
 // A limit between two candidates is interpolated. Where in a period work begins is not known: a stop is taken to be as
 // long as midway between work that comes at once and work that comes evenly. Work that waits for longer than one period
 // is taken to have waited for one, so that what a container that is stopped often would want is on the small side.
-// Delay is first come, first served, of CPU time and not of requests. Narrow and other periods are not judged: they
+// Delay is first come, first served, of CPU time and not of requests. Narrow and shorter periods are not judged: they
 // change what happens within a period. docs/results/fleet.md has the error against internal/sim/simulate.
 package periodmodel

@@ -13,8 +13,10 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/demand/periodmodel"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 const (
@@ -56,17 +58,19 @@ type exact struct {
 	p99                time.Duration
 	periods            []periodmodel.Period
 	busy               time.Duration
+	mean               float64 // CPUs
 }
 
-func (s *service) under(t testing.TB, limit float64, burst bool, timeline int) (e exact) {
+func (s *service) under(t testing.TB, limit float64, with periodmodel.Setting, timeline int) (e exact) {
 	var took []float64
 	throttled, stopped := uint64(0), 0.0
 	for i := range s.at {
-		result := s.run(t, i, limit, burst,
+		result := s.run(t, i, limit, with,
 			simulate.Options{Seed: 1, Timeline: timeline, Times: func(_ string, d time.Duration) { took = append(took, float64(d)) }})
 		if limit > 0 {
 			c := result.Outcome.Cgroups["app"]
 			throttled, stopped = throttled+c.ThrottledPeriods, stopped+*c.StoppedSeconds
+			e.mean += c.UsageSeconds / (episodes * seconds)
 			e.busy += time.Duration(busy(c.Width) * float64(time.Second))
 		}
 		e.periods = append(e.periods, periods(result.Timeline)...)
@@ -79,7 +83,7 @@ func (s *service) under(t testing.TB, limit float64, burst bool, timeline int) (
 }
 
 // run simulates one episode.
-func (s *service) run(t testing.TB, episode int, limit float64, burst bool, o simulate.Options) simulate.Result {
+func (s *service) run(t testing.TB, episode int, limit float64, with periodmodel.Setting, o simulate.Options) simulate.Result {
 	var at strings.Builder
 	for i, a := range s.at[episode] {
 		if i > 0 {
@@ -89,11 +93,12 @@ func (s *service) run(t testing.TB, episode int, limit float64, burst bool, o si
 	}
 	group := "{}"
 	if limit > 0 {
-		quota, saved := time.Duration(limit*float64(period)).Round(time.Microsecond), time.Duration(0)
-		if burst {
+		every := max(period, with.Period)
+		quota, saved := time.Duration(limit*float64(every)).Round(time.Microsecond), time.Duration(0)
+		if with.Burst {
 			saved = quota
 		}
-		group = fmt.Sprintf("{quota: %v, period: 100ms, burst: %v}", quota, saved)
+		group = fmt.Sprintf("{quota: %v, period: %v, burst: %v}", quota, every, saved)
 	}
 	sc, err := scenario.Parse("drawn", fmt.Appendf(nil, `version: 1
 duration: %ds
@@ -148,7 +153,17 @@ type errors struct {
 	least, leastStopped []float64
 	// Those with a burst, and for the fine bound, of the first kind.
 	leastBurst, leastFine []float64
+	// leastLong are those with a burst in each longer period, and no less than is used: in so short a time the credit that a run
+	// begins with would do with less. tooLow is by how much they are told as less than they are.
+	leastLong [][]float64
+	tooLow    []float64
 }
+
+// plain is a limit with nothing else.
+var plain periodmodel.Setting
+
+// long are the periods that forecasts have rows of.
+var long = forecast.LongPeriods
 
 // calm is the stopped share up to which a service shows what it wants.
 const calm = 0.02
@@ -156,11 +171,11 @@ const calm = 0.02
 // measured draws services, lets the model see each under its limit of now, and asks both about other limits.
 func measured(t testing.TB, services int) (e errors) {
 	r := rand.New(rand.NewPCG(32, 3))
-	e.services = services
+	e.services, e.leastLong = services, make([][]float64, len(long))
 	for range services {
 		s := drawn(r)
-		now := s.under(t, s.limit, false, seconds*10)
-		m := periodmodel.New(period)
+		now := s.under(t, s.limit, plain, seconds*10)
+		m := periodmodel.New(period, long...)
 		for _, p := range now.periods {
 			m.Add(p)
 		}
@@ -171,23 +186,28 @@ func measured(t testing.TB, services int) (e errors) {
 		}
 		c := periodmodel.Curve{Busy: now.busy, Periods: float64(o.Known / period)}
 		c.Add(o)
-		free := s.under(t, 0, false, 0).p99
+		free := s.under(t, 0, plain, 0).p99
 		for _, part := range []float64{0.7, 1, 1.4} {
-			got, ok := c.At(s.limit*part, false)
+			got, ok := c.At(s.limit*part, plain)
 			if !ok {
 				continue // it does not serve the demand: whatever is said of it is said by that
 			}
-			want := s.under(t, s.limit*part, false, 0)
+			want := s.under(t, s.limit*part, plain, 0)
 			e.throttled = append(e.throttled, math.Abs(got.ThrottledShare-want.throttled))
 			e.p99 = append(e.p99, math.Abs(float64(free+got.Delay)/float64(want.p99)-1))
 		}
 		may := periodmodel.Point{StoppedShare: bound, Delay: time.Hour}
-		off := math.Abs(c.Least(may, false)/s.least(t, bound, false) - 1)
+		off := math.Abs(c.Least(may, plain)/s.least(t, bound, plain) - 1)
 		if now.stopped <= calm {
 			e.least = append(e.least, off)
-			e.leastBurst = append(e.leastBurst, math.Abs(c.Least(may, true)/s.least(t, bound, true)-1))
+			e.leastBurst = append(e.leastBurst, math.Abs(c.Least(may, periodmodel.OwnBurst)/s.least(t, bound, periodmodel.OwnBurst)-1))
+			for i, every := range long {
+				with := periodmodel.Setting{Burst: true, Period: every}
+				told, is := max(now.mean, c.Least(may, with)), max(now.mean, s.least(t, bound, with))
+				e.leastLong[i], e.tooLow = append(e.leastLong[i], math.Abs(told/is-1)), append(e.tooLow, max(0, 1-told/is))
+			}
 			e.leastFine = append(e.leastFine,
-				math.Abs(c.Least(periodmodel.Point{StoppedShare: fine, Delay: time.Hour}, false)/s.least(t, fine, false)-1))
+				math.Abs(c.Least(periodmodel.Point{StoppedShare: fine, Delay: time.Hour}, plain)/s.least(t, fine, plain)-1))
 		} else {
 			e.leastStopped = append(e.leastStopped, off)
 		}
@@ -195,12 +215,45 @@ func measured(t testing.TB, services int) (e errors) {
 	return e
 }
 
+// Where the demand reaches limits for seconds, a longer period is told as no better than it is: groups of requests want 3 CPUs for two to
+// six of twenty seconds, and next to nothing else.
+func TestWantedForSeconds(t *testing.T) {
+	for _, busy := range []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.Second} {
+		s := service{threads: 8, limit: 4, work: 10 * time.Millisecond}
+		for i := range s.at {
+			for at := time.Duration(0); at < seconds*time.Second; {
+				for range 6 {
+					s.at[i] = append(s.at[i], at)
+				}
+				begin := time.Duration(i) * time.Second
+				if at += 20 * time.Millisecond; at < begin || at > begin+busy {
+					at += 380 * time.Millisecond
+				}
+			}
+		}
+		e := s.under(t, s.limit, plain, seconds*10)
+		m := periodmodel.New(period, long...)
+		for _, p := range e.periods {
+			m.Add(p)
+		}
+		c := periodmodel.Curve{Busy: e.busy}
+		c.Add(m.Take(episodes * seconds * time.Second))
+		for _, with := range []periodmodel.Setting{{Burst: true, Period: long[0]}, {Burst: true, Period: long[1]}} {
+			told, is := c.Least(periodmodel.Point{StoppedShare: bound, Delay: time.Hour}, with), s.least(t, bound, with)
+			t.Logf("%v, %+v: told %.2f, is %.2f, %.2f used", busy, with, told, is, e.mean)
+			if told < is*0.95 || told > 1.3*is {
+				t.Errorf("%v, %+v: told %.2f, is %.2f", busy, with, told, is)
+			}
+		}
+	}
+}
+
 // least is the least limit by the simulator, by halves.
-func (s *service) least(t testing.TB, bound float64, burst bool) float64 {
+func (s *service) least(t testing.TB, bound float64, with periodmodel.Setting) float64 {
 	low, high := 0.05, 16.0
 	for high/low > 1.02 {
 		middle := math.Sqrt(low * high)
-		if s.under(t, middle, burst, 0).stopped <= bound {
+		if s.under(t, middle, with, 0).stopped <= bound {
 			high = middle
 		} else {
 			low = middle
@@ -219,7 +272,7 @@ type figure struct {
 }
 
 func (e *errors) figures() []figure {
-	return []figure{
+	figures := []figure{
 		{"throttled share of periods", e.throttled, 0.05, 0.9, 0.85},
 		{"99th percentile of the response", e.p99, 0.3, 0.8, 0.6},
 		{"least limit", slices.Concat(e.least, e.leastStopped), 0.15, 0.8, 0.75},
@@ -228,6 +281,11 @@ func (e *errors) figures() []figure {
 		{"the same for 0.1 %, in so short a time one stop", e.leastFine, 0.15, 0.8, 0.5},
 		{"least limit, stopped for longer now", e.leastStopped, 0.5, 0.8, 0.7},
 	}
+	for i, every := range long {
+		name := "least limit with a burst, period " + text.Duration(every) + ", stopped for at most 2 % now"
+		figures = append(figures, figure{name, e.leastLong[i], 0.15, 0.8, 0.6})
+	}
+	return append(figures, figure{"the same, told as too little", e.tooLow, 0.05, 0.95, 0.95})
 }
 
 // within is the share of errors that keep to a bound.
@@ -249,7 +307,8 @@ func (e *errors) page() string {
 `+"`internal/demand/periodmodel`"+` saw the periods of %d drawn services under the limit of each, and told what other limits do.
 `+"`internal/sim/simulate`"+` ran the same arrivals under these limits, event by event: %d times %d s, 16 CPUs, HZ 250, a limit of 0.5 to 4 CPUs, 2 to 15
 threads, requests in groups. Shares and the 99th percentile are at 0.7, 1 and 1.4 of the limit of now; the least limit is for a stopped share of
-%g %%. Of %d services it is not known what they want: their limit held them back for too long. Written by `+"`make results-fleet`"+`.
+%g %%. Of %d services it is not known what they want: their limit held them back for too long. In longer
+periods no limit counts as less than what is used: in so short a time the credit of the beginning would do with less. Written by `+"`make results-fleet`"+`.
 
 | figure | cases | off by at most | share of the cases | goal | median error |
 |---|---|---|---|---|---|

@@ -58,6 +58,25 @@ type Candidate struct {
 	BurstStopped, BurstDelay time.Duration
 }
 
+// Burst is what would have become of a container under one limit, in a longer period and with a burst of one quota of it.
+type Burst struct {
+	// Step of CPUs.
+	Step int
+	// Stopped and Delay are those of Candidate.
+	Stopped, Delay time.Duration
+}
+
+// Long is what bursts in one longer period would have done.
+type Long struct {
+	Period time.Duration
+	// Known is for how much of the time it is known.
+	Known time.Duration
+	// From is the least step that serves the demand, as of Outcome: at most as large as that, and often smaller.
+	From int
+	// Bursts are the steps from From, which is always there, up to the last one that would have stopped it.
+	Bursts []Burst
+}
+
 // Outcome is what a stretch of time tells.
 type Outcome struct {
 	// Known is for how much of the time it is known what came.
@@ -67,15 +86,23 @@ type Outcome struct {
 	From int
 	// Candidates are the steps from From up to the last one that would have stopped it. Those above would not have.
 	Candidates []Candidate
+	// Long are the longer periods that New was asked for; none where the quota held it back for longer than LongestStretch: it wants
+	// its limit for seconds then, which is what a longer period is no remedy for, and how much it wants is not known.
+	Long []Long
 }
 
 // Model steps one container through its periods under each candidate limit. It is not safe for concurrent use.
 type Model struct {
 	period int64
 	steps  []step
-	width  int32 // of the last period with work
+	// long are longer periods, in periods; now is how many of these were stepped, so that it is known when one begins.
+	long  []int64
+	now   int64
+	width int32 // of the last period with work
 	// unknown is time of which it is not known what came, since the last Take.
 	unknown time.Duration
+	// held: a stretch was longer than LongestStretch, since the last Take.
+	held    bool
 	stretch stretch
 	// lasts are the periods that ended stretches, nexts those right after one: justEnded, the period before ended one.
 	lasts, nexts mean
@@ -105,8 +132,7 @@ type stretch struct {
 type step struct {
 	quota        int64
 	plain, burst track
-	// over: the limit is less than what is needed.
-	over bool
+	long         []track // by Model.long
 }
 
 // track is a limit with its sums since the last Take.
@@ -115,10 +141,21 @@ type track struct {
 	stopped   int64
 	throttled int
 	delays    delays
+	// over: the limit is less than what is needed.
+	over bool
 }
 
-// New begins with an idle container. period is that of its quota, above 0.
-func New(period time.Duration) *Model { return &Model{period: int64(period)} }
+// New begins with an idle container. period is that of its quota, above 0. Of long those are stepped too that are a multiple of it:
+// what a longer period gets is the sum of what its periods get.
+func New(period time.Duration, long ...time.Duration) *Model {
+	m := &Model{period: int64(period)}
+	for _, l := range long {
+		if l > period && l%period == 0 {
+			m.long = append(m.long, int64(l/period))
+		}
+	}
+	return m
+}
 
 // Period is the period of the quota.
 func (m *Model) Period() time.Duration { return time.Duration(m.period) }
@@ -140,7 +177,9 @@ func (m *Model) Add(p Period) {
 	}
 	// More than one period has room for: rows before this one are missing.
 	s.unknown = s.unknown || periods > 1 && int64(p.Used) > int64(p.Width)*m.period*11/10
-	s.unknown = s.unknown || len(s.periods) == LongestStretch
+	if len(s.periods) == LongestStretch {
+		s.unknown, m.held = true, true
+	}
 	s.width, s.length = max(s.width, int32(p.Width)), s.length+p.Length
 	if !s.unknown {
 		s.periods = append(s.periods, p)
@@ -196,7 +235,15 @@ func (m *Model) waiting(p *Period) float64 {
 // forget ends all backlogs: what came before is not known.
 func (m *Model) forget() {
 	for i := range m.steps {
-		m.steps[i].plain.state, m.steps[i].burst.state = coarse.State{}, coarse.State{}
+		m.steps[i].restart(m.long)
+	}
+}
+
+// restart has it begin with nothing waiting and nothing saved. A longer period is then one that has just begun.
+func (s *step) restart(long []int64) {
+	s.plain.state, s.burst.state = coarse.State{}, coarse.State{}
+	for i := range s.long {
+		s.long[i].state = coarse.State{SavedNS: long[i] * s.quota}
 	}
 }
 
@@ -204,11 +251,26 @@ func (m *Model) forget() {
 func (m *Model) idle(periods int) {
 	for i := range m.steps {
 		s := &m.steps[i]
-		for n := periods; n > 0 && !s.over && (s.plain.state.BacklogNS > 0 || s.plain.state.SavedNS < 0 ||
-			s.burst.state.BacklogNS > 0 || s.burst.state.SavedNS < s.quota); n-- {
-			s.run(m.period, 0, m.width)
+		for n := 0; n < periods && !s.rests(m.long); n++ {
+			s.run(m, m.now+int64(n), 0, m.width)
 		}
 	}
+	m.now += int64(periods)
+}
+
+// rests reports whether idle periods change nothing.
+func (s *step) rests(long []int64) bool {
+	for i, n := range long {
+		if !s.long[i].rests(2 * n * s.quota) {
+			return false
+		}
+	}
+	return s.plain.rests(0) && (s.plain.over || s.burst.rests(s.quota))
+}
+
+// rests reports whether nothing waits, and all is saved that can be.
+func (t *track) rests(most int64) bool {
+	return t.over || t.state.BacklogNS <= 0 && t.state.SavedNS >= most
 }
 
 // step takes one period of demand.
@@ -217,30 +279,42 @@ func (m *Model) step(work int64, width int32) {
 	// A limit of as many CPUs as are ever in use stops nothing.
 	for len(m.steps) <= Highest-Lowest && CPUs(Lowest+len(m.steps)) < float64(width) {
 		quota := int64(CPUs(Lowest+len(m.steps)) * float64(m.period))
-		m.steps = append(m.steps, step{quota: quota, burst: track{state: coarse.State{SavedNS: quota}}})
+		s := step{quota: quota, burst: track{state: coarse.State{SavedNS: quota}}}
+		for _, n := range m.long {
+			s.long = append(s.long, track{state: coarse.State{SavedNS: 2 * n * quota}})
+		}
+		m.steps = append(m.steps, s)
 	}
 	for i := range m.steps {
-		if !m.steps[i].over {
-			m.steps[i].run(m.period, work, width)
+		m.steps[i].run(m, m.now, work, width)
+	}
+	m.now++
+}
+
+// run steps one candidate through a period, now of them after the first. In a longer period the quota comes with the first of its
+// periods, on top of at most one that was saved; what the others get is what is left of both.
+func (s *step) run(m *Model, now, work int64, width int32) {
+	if limit := (coarse.Limit{QuotaNS: s.quota, PeriodNS: m.period, TickNS: tick}); !s.plain.over {
+		s.plain.run(&limit, 1, 0, work, width)
+		s.plain.over = s.plain.state.BacklogNS > tooLongQueue*s.quota
+		limit.BurstNS = s.quota
+		s.burst.run(&limit, 1, 0, work, width)
+	}
+	for i, n := range m.long {
+		if t, quota := &s.long[i], n*s.quota; !t.over {
+			t.run(&coarse.Limit{QuotaNS: quota, PeriodNS: n * m.period, BurstNS: quota, TickNS: tick}, n, now%n, work, width)
+			t.over = t.state.BacklogNS > tooLongQueue*s.quota
 		}
 	}
 }
 
-// run steps one candidate.
-func (s *step) run(period, work int64, width int32) {
-	limit := coarse.Limit{QuotaNS: s.quota, PeriodNS: period, TickNS: tick}
-	s.plain.run(&limit, work, width)
-	limit.BurstNS = s.quota
-	s.burst.run(&limit, work, width)
-	s.over = s.plain.state.BacklogNS > tooLongQueue*s.quota
-}
-
-func (t *track) run(l *coarse.Limit, work int64, width int32) {
+// run takes one of the parts of a limit's period.
+func (t *track) run(l *coarse.Limit, parts, at, work int64, width int32) {
 	fresh := t.state.BacklogNS == 0
-	p := t.state.Step(l, work, width)
+	p, length := t.state.StepPart(l, parts, at, work, width), l.PeriodNS/parts
 	if !p.Throttled {
 		if work > 0 {
-			t.delays.add(0, l.PeriodNS, work)
+			t.delays.add(0, length, work)
 		}
 		return
 	}
@@ -248,20 +322,21 @@ func (t *track) run(l *coarse.Limit, work int64, width int32) {
 	if fresh {
 		// coarse has all work come with its period, the longest stop. Midway between work that comes at once, at any moment
 		// from which on it fits into its period, and work that comes evenly over it.
-		once := first - max(0, l.PeriodNS-work/int64(width))/2
-		evenly := int64(float64(l.PeriodNS) * (1 - float64(p.UsedNS)/float64(work)))
+		once := first - max(0, length-work/int64(width))/2
+		evenly := int64(float64(length) * (1 - float64(p.UsedNS)/float64(work)))
 		first = max(1, (once+evenly)/2)
 	}
 	t.throttled++
 	t.stopped += first
-	// First come, first served: each later period does a quota of what is left, and lasts as long as its quota does not.
+	// First come, first served: each later refill does a quota of what is left, and lasts as long as its quota does not.
 	left, stop := t.state.BacklogNS, max(0, l.PeriodNS-l.QuotaNS/int64(width))
 	late := min(work, left)
-	t.delays.add(0, l.PeriodNS, work-late)
+	t.delays.add(0, length, work-late)
+	first += (parts - 1 - at) * length // until the next refill
 	for from := left - late; from < left; {
 		n := from / l.QuotaNS
 		part := min((n+1)*l.QuotaNS, left) - from
-		t.delays.add(first+n*stop, l.PeriodNS, part)
+		t.delays.add(first+n*stop, length, part)
 		from += part
 	}
 }
@@ -275,7 +350,7 @@ func (m *Model) Take(elapsed time.Duration) Outcome {
 	last := -1
 	for i := range m.steps {
 		s := &m.steps[i]
-		if s.over || float64(s.plain.stopped) > tooMuchStopped*float64(elapsed) {
+		if !s.plain.serves(elapsed) {
 			o.From, last = Lowest+i+1, -1
 			continue
 		}
@@ -290,18 +365,61 @@ func (m *Model) Take(elapsed time.Duration) Outcome {
 			Delay:     s.plain.delays.p99(m.period), BurstStopped: rounded(s.burst.stopped),
 			BurstDelay: s.burst.delays.p99(m.period)})
 	}
+	for i, n := range m.long {
+		if m.held {
+			break
+		}
+		o.Long = append(o.Long, m.takeLong(i, time.Duration(n*m.period), elapsed, o.Known))
+	}
 	for i := range m.steps {
 		s := &m.steps[i]
-		if s.over {
-			s.plain.state, s.burst.state, s.over = coarse.State{}, coarse.State{}, false
+		if s.plain.over {
+			s.burst.state = coarse.State{}
 		}
-		s.plain = track{state: s.plain.state}
-		s.burst = track{state: s.burst.state}
+		s.plain.again(coarse.State{})
+		s.burst.again(coarse.State{})
+		for i, n := range m.long {
+			s.long[i].again(coarse.State{SavedNS: n * s.quota})
+		}
 	}
-	m.unknown = 0
+	m.unknown, m.held = 0, false
 	m.lasts.forget()
 	m.nexts.forget()
 	return o
+}
+
+// serves reports whether work neither piled up nor waited for most of the time.
+func (t *track) serves(elapsed time.Duration) bool {
+	return !t.over && float64(t.stopped) <= tooMuchStopped*float64(elapsed)
+}
+
+// again begins new sums. The state goes on, but for that of a limit under which work piled up.
+func (t *track) again(restarted coarse.State) {
+	if t.over {
+		t.state = restarted
+	}
+	*t = track{state: t.state}
+}
+
+// takeLong is what bursts in the longer period of an index would have done.
+func (m *Model) takeLong(index int, period, elapsed, known time.Duration) Long {
+	l := Long{Period: period, Known: known, From: Lowest}
+	last := -1
+	for i := range m.steps {
+		t := &m.steps[i].long[index]
+		if !t.serves(elapsed) {
+			l.From = Lowest + i + 1
+		}
+		if t.stopped > 0 {
+			last = i
+		}
+	}
+	l.Bursts = []Burst{{Step: l.From}} // where no limit that serves it would have stopped it
+	for i := l.From - Lowest; i <= last; i++ {
+		t := &m.steps[i].long[index]
+		l.Bursts = append(l.Bursts[:i-(l.From-Lowest)], Burst{Lowest + i, rounded(t.stopped), t.delays.p99(m.period)})
+	}
+	return l
 }
 
 // rounded cuts a time to microseconds and four binary digits: few different values pack well.

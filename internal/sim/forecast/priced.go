@@ -1,10 +1,12 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/objective"
@@ -61,18 +63,39 @@ type toPrice struct {
 	saves func(l *Load, r Remedy) bucket
 	// why says why it is none of this recording; nil, or "": it is one.
 	why func(m *maker) string
+	// period is a longer one than a container's; of one that has no shorter one it is not priced. 0: it has that of the container.
+	period time.Duration
 }
 
-// priceable are the remedies in the order of Forecast.Priced.
-var priceable = []toPrice{
+// longPeriodsOf is how many of its periods a recording has at least from which a longer one is priced: with fewer, what it begins with
+// is too large a part of what it gets.
+const longPeriodsOf = 10
+
+// burstIn is a burst of one quota in a period; 0: that of the container.
+func burstIn(period time.Duration) toPrice {
+	limit := func(l *Load, cpus float64) bandwidth.Limit {
+		own := l.recordedScenario.Cgroups[l.binding].Limit.Period
+		lower := bandwidth.Limit{Quota: bandwidth.QuotaOf(cpus, own), Period: own}.In(cmp.Or(period, own)) // a burst is no more than that
+		lower.Burst = lower.Quota
+		return lower
+	}
+	return toPrice{name: Burst, period: period,
+		at: func(l *Load, cpus float64) Remedy {
+			return Remedy{Name: Burst, Limit: cpus, Burst: limit(l, cpus).Burst, Period: period}
+		},
+		saves: func(l *Load, r Remedy) bucket { return quotaBucket(limit(l, r.Limit)) },
+		why: func(m *maker) string {
+			if m.l.window.Round(period) < longPeriodsOf*period { // a recording ends with its last event
+				return fmt.Sprintf("the recording has fewer than %d of its periods of %v", longPeriodsOf, period)
+			}
+			return ""
+		}}
+}
+
+// priceable are the remedies in the order of Forecast.Priced: longer periods last, so that they are what is left out where the time is up.
+var priceable = append([]toPrice{
 	{name: Limit, at: func(_ *Load, cpus float64) Remedy { return Remedy{Name: Limit, Limit: cpus} }},
-	{name: Burst, at: func(l *Load, cpus float64) Remedy {
-		period := l.recordedScenario.Cgroups[l.binding].Limit.Period
-		return Remedy{Name: Burst, Limit: cpus, Burst: bandwidth.QuotaOf(cpus, period)}
-	}, saves: func(l *Load, r Remedy) bucket {
-		period := l.recordedScenario.Cgroups[l.binding].Limit.Period
-		return quotaBucket(bandwidth.Limit{Quota: bandwidth.QuotaOf(r.Limit, period), Period: period, Burst: r.Burst})
-	}},
+	burstIn(0),
 	{name: Narrow, at: func(_ *Load, cpus float64) Remedy {
 		return Remedy{Name: Narrow, Limit: cpus, Credit: creditOf(cpus)}
 	}, saves: func(_ *Load, r Remedy) bucket { return creditBucket(r.Limit, r.Credit) },
@@ -101,12 +124,21 @@ var priceable = []toPrice{
 			}
 			return ""
 		}},
+}, longBursts()...)
+
+func longBursts() (all []toPrice) {
+	for _, period := range LongPeriods {
+		all = append(all, burstIn(period))
+	}
+	return all
 }
 
 // Priceable are the names of the remedies of Forecast.Priced, in their order.
 func Priceable() (names []string) {
 	for _, p := range priceable {
-		names = append(names, p.name)
+		if p.period == 0 {
+			names = append(names, p.name)
+		}
 	}
 	return names
 }
@@ -132,6 +164,9 @@ func (m *maker) price() error {
 	const timeUp = "the time was up"
 	late := false
 	for _, p := range priceable {
+		if p.period > 0 && p.period <= m.l.recordedScenario.Cgroups[m.l.binding].Limit.Period {
+			continue
+		}
 		row := Priced{Remedy: p.at(m.l, m.l.limit)}
 		if p.whole {
 			row.Remedy = p.at(m.l, math.Ceil(m.l.limit))

@@ -76,7 +76,7 @@ func (d pricedService) otherTimesOf(t *testing.T, later pricedService, remedies 
 	was := later.truly(t, Limit, later.limit)
 	by := map[string]otherPrice{}
 	for _, p := range f.Priced {
-		name := p.Remedy.Name
+		name := pricedName(p.Remedy)
 		if p.Bound == nil || !slices.Contains(remedies, name) { // without a bound it is none of this service
 			continue
 		}
@@ -97,6 +97,20 @@ func (d pricedService) otherTimesOf(t *testing.T, later pricedService, remedies 
 		by[name] = o
 	}
 	return by
+}
+
+// bestBurst is a burst in the period that needs least as told, of equal tenths of a CPU the shortest: what a report tells.
+const bestBurst = "burst, best period"
+
+func bestPeriod(by map[string]otherPrice) (best otherPrice, known bool) {
+	tenths := func(p otherPrice) float64 { return math.Ceil(10 * p.told) }
+	for _, period := range append([]time.Duration{0}, LongPeriods...) {
+		p, priced := by[pricedName(Remedy{Name: Burst, Period: period})]
+		if priced && p.told > 0 && (!known || tenths(p) < tenths(best)) {
+			best, known = p, true
+		}
+	}
+	return best, known
 }
 
 // coresOf are what a report has as cores after a remedy: never more than there are.
@@ -166,7 +180,12 @@ func pricedFleet(t *testing.T, n int, draw func(uint64) (recorded, later pricedS
 			})
 		}
 	})
-	for _, name := range remedies {
+	for i := range by {
+		if best, ok := bestPeriod(by[i]); ok {
+			by[i][bestBurst] = best
+		}
+	}
+	for _, name := range append(slices.Clone(remedies), bestBurst) {
 		o := &otherTally{remedy: name}
 		for i := range by {
 			if is, priced := by[i][name]; priced {
@@ -180,15 +199,33 @@ func pricedFleet(t *testing.T, n int, draw func(uint64) (recorded, later pricedS
 
 const (
 	fleetPage = "../../../docs/results/fleet.md"
-	// pricesTitle begins the part of the page that is written here.
-	pricesTitle = "\n## The price of a remedy against the simulator\n"
+	// These begin the parts of the page that are written here.
+	pricesTitle    = "\n## The price of a remedy against the simulator\n"
+	exclusiveTitle = "\n## From a quota to exclusive CPUs\n"
+	periodsTitle   = "\n## A burst in a longer period\n"
 )
 
+// writeSection writes a section of the page, in place of the one of that title or after all others.
+func writeSection(t *testing.T, title, text string) {
+	t.Helper()
+	page, err := os.ReadFile(fleetPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, old, _ := strings.Cut(string(page), title)
+	if _, after, more := strings.Cut(old, "\n## "); more {
+		text += "\n## " + after
+	}
+	if err := os.WriteFile(fleetPage, []byte(before+title+text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // pricesOf is that part: misses first.
-func pricesOf(tallies, large []*otherTally) string {
+func pricesOf(tallies []*otherTally) string {
 	slices.SortStableFunc(tallies, func(a, b *otherTally) int { return cmp.Compare(a.keeps.part(), b.keeps.part()) })
 	var b strings.Builder
-	fmt.Fprintf(&b, pricesTitle+`
+	fmt.Fprintf(&b, `
 A recording of %g s, as an agent makes for a container's size, tells the least CPUs of each remedy at no worse p99
 ([how](../reference/forecast.md#the-least-cpus-of-each-remedy)). The truth is the service itself, simulated event by event for %g minutes of other
 arrivals of the same law under each remedy, by halves. %d services are drawn with a limit of 0.6 to 4 CPUs of which 30 to 70 %% are used,
@@ -205,9 +242,13 @@ interval it is at most 5 %% longer than under the limit.
 	for _, o := range tallies {
 		b.WriteString(o.row())
 	}
-	fmt.Fprintf(&b, `
-## From a quota to exclusive CPUs
+	return b.String()
+}
 
+// exclusiveOf compares whole CPUs with the quota.
+func exclusiveOf(large []*otherTally) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
 %d large services, as databases are: a limit of 6 to 16 CPUs, queries by chance, each in up to half as many parts as it has CPUs. Whole CPUs
 of their own, at no worse p99 and no worse median, give back of all cores
 
@@ -228,10 +269,10 @@ func (c count) part() float64 { return float64(c.n) / float64(max(1, c.of)) }
 // TestPricesOfOtherTimes prices services from what an agent records of them, and looks for the truth in another and longer time. With
 // -update it writes how they came out into docs/results/fleet.md.
 func TestPricesOfOtherTimes(t *testing.T) {
-	tallies := pricedFleet(t, *services, drawOther, Priceable()...)
+	tallies := pricedFleet(t, *services, drawOther, append(Priceable(), burstsInPeriods()[1:]...)...)
 	large := pricedFleet(t, max(1, *services/4), drawLarge, Pin, Limit, Burst)
-	part := pricesOf(tallies, large)
-	t.Log(part)
+	prices, exclusive := pricesOf(tallies), exclusiveOf(large)
+	t.Log(prices, exclusive)
 	sum := otherTally{}
 	for _, o := range tallies {
 		for to, of := range map[*count]count{&sum.cores: o.cores, &sum.sign: o.sign, &sum.keeps: o.keeps} {
@@ -242,13 +283,52 @@ func TestPricesOfOtherTimes(t *testing.T) {
 		t.Errorf("of all remedies: cores within a tenth %v, sign right %v, p99 kept %v", sum.cores, sum.sign, sum.keeps)
 	}
 	if *update {
-		page, err := os.ReadFile(fleetPage)
-		if err != nil {
-			t.Fatal(err)
+		writeSection(t, pricesTitle, prices)
+		writeSection(t, exclusiveTitle, exclusive)
+	}
+}
+
+// burstsInPeriods are the names of a burst in the period of the limit, and in each longer one.
+func burstsInPeriods() []string {
+	names := []string{Burst}
+	for _, period := range LongPeriods {
+		names = append(names, pricedName(Remedy{Name: Burst, Period: period}))
+	}
+	return names
+}
+
+// periodsOf says what bursts give back.
+func periodsOf(large []*otherTally) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+%d of the large services of the last section, each with a recording of %g s: what a burst of one quota gives back of all cores at no worse
+p99 and no worse median, by the recording (90 %% of other times), and by a simulation of the service itself in other times. A report takes
+the period in which the limit is least, and of equal tenths of a CPU the shorter one.
+
+| burst | gives back | p99 kept | interval holds the truth |
+|---|---|---|---|
+`, large[0].sign.of, sizingLength.Seconds())
+	for _, o := range large {
+		name := o.remedy
+		if name == Burst {
+			name = "burst, 100ms: before longer periods"
 		}
-		before, _, _ := strings.Cut(string(page), pricesTitle)
-		if err := os.WriteFile(fleetPage, []byte(before+part), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, o.back(), o.keeps.share(), o.holds.share())
+	}
+	return b.String()
+}
+
+// TestPricesOfPeriods compares bursts in longer periods with the truth. What is told must not be better than that. With -update it
+// writes them into docs/results/fleet.md.
+func TestPricesOfPeriods(t *testing.T) {
+	large := pricedFleet(t, max(1, *services/4), drawLarge, burstsInPeriods()...)
+	part := periodsOf(large)
+	t.Log(part)
+	first, best := large[0], large[len(large)-1]
+	if best.told > first.told || best.told < 0.95*best.true || best.keeps.n < best.keeps.of*9/10 {
+		t.Errorf("of %.1f cores %.1f remain with a burst, %.1f in the best period, in truth %.1f", first.now, first.told, best.told, best.true)
+	}
+	if *update {
+		writeSection(t, periodsTitle, part)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
@@ -53,7 +54,7 @@ func TestPriced(t *testing.T) {
 	}
 	rows := map[string]Priced{}
 	for _, p := range f.Priced {
-		rows[p.Remedy.Name] = p
+		rows[pricedName(p.Remedy)] = p
 		if (p.CPUs == nil) != (p.Why != "") {
 			t.Errorf("%+v", p)
 		}
@@ -62,7 +63,7 @@ func TestPriced(t *testing.T) {
 			t.Errorf("%s: %v CPUs from %v to %v, %v of %v ms", p.Remedy.Name, *p.CPUs, *p.Low, p.High, *p.Judged, *p.Bound)
 		}
 	}
-	if len(rows) != len(priceable) || replays > 600 {
+	if len(rows) != len(priceable) || replays > 800 {
 		t.Errorf("%d remedies in %d replays", len(rows), replays)
 	}
 	// The recorded limit is no worse than itself. What a burst lets be spent at once needs no more than what is used:
@@ -72,6 +73,14 @@ func TestPriced(t *testing.T) {
 	}
 	if p := rows[Burst]; p.CPUs == nil || *p.CPUs > 0.3 || p.Remedy.Burst == 0 || p.Remedy.Limit != *p.CPUs {
 		t.Errorf("by a burst: %+v", p)
+	}
+	// Nor does more at once, give or take what is tried apart.
+	for _, period := range LongPeriods {
+		r := Remedy{Name: Burst, Period: period}
+		if p := rows[pricedName(r)]; p.CPUs == nil || *p.CPUs > 1.1**rows[Burst].CPUs ||
+			bandwidth.QuotaOf(*p.CPUs, period)-p.Remedy.Burst > 10*bandwidth.Unit || p.Remedy.Period != period {
+			t.Errorf("by a burst in %v: %+v", period, p)
+		}
 	}
 	// Half of the threads have no CPU at first where there are fewer than six: the median is longer then.
 	if p := rows[Pin]; p.CPUs == nil || *p.CPUs != 6 || p.Remedy.CPUs != 6 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,6 +103,23 @@ func (d pricedService) recorded() recording.Recording {
 // truthSeeds is in how many phases of the periods the truth is simulated.
 const truthSeeds = 5
 
+// pricedName is the name of a priced remedy, with the period of a burst in a longer one: "burst 1s".
+func pricedName(r Remedy) string {
+	if r.Period > 0 {
+		return fmt.Sprintf("%s %v", r.Name, r.Period)
+	}
+	return r.Name
+}
+
+// remedyIn is what pricedName names.
+func remedyIn(name string) (remedy string, period time.Duration) {
+	remedy, in, _ := strings.Cut(name, " ")
+	if period, _ = time.ParseDuration(in); period == 0 {
+		period = bandwidth.DefaultPeriod
+	}
+	return remedy, period
+}
+
 // truly are the judged quantile, the median and the CPU time of the service with so many CPUs of a remedy, simulated from what it
 // is.
 func (d pricedService) truly(t testing.TB, remedy string, cpus float64) (figures [3]float64) {
@@ -110,7 +128,8 @@ func (d pricedService) truly(t testing.TB, remedy string, cpus float64) (figures
 		t.Fatal(err)
 	}
 	rules.Tick = time.Second / 250
-	l := bandwidth.Limit{Quota: bandwidth.QuotaOf(cpus, bandwidth.DefaultPeriod), Period: bandwidth.DefaultPeriod}
+	remedy, period := remedyIn(remedy)
+	l := bandwidth.Limit{Quota: bandwidth.QuotaOf(cpus, period), Period: period}
 	c := scenario.Cgroup{Name: "app", Parent: -1, Weight: scenario.DefaultWeight, Limit: l}
 	works, threads, queued, shards := d.works, d.threads, false, 1.0
 	replay := simulate.Replay{}
@@ -240,7 +259,13 @@ func TestPricedTruth(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range f.Priced {
-			name := p.Remedy.Name
+			name := pricedName(p.Remedy)
+			if p.Remedy.Period*longPeriodsOf > d.window { // it says so
+				if p.CPUs != nil || p.Why == "" {
+					t.Errorf("%d %s of a recording of %v: %+v", seed, name, d.window, p)
+				}
+				continue
+			}
 			truth, noWorse := d.truth(t, name)
 			of := by[name]
 			if of == nil {
@@ -268,7 +293,9 @@ func TestPricedTruth(t *testing.T) {
 		}
 	}
 	for _, p := range priceable {
-		t.Logf("%s: %v", p.name, by[p.name])
+		if name := pricedName(p.at(loadOf(t, bursts()), 1)); by[name] != nil {
+			t.Logf("%s: %v", name, by[name])
+		}
 	}
 	t.Logf("all: %v", &total)
 	if 5*total.near.n < 4*total.near.of || 10*total.within.n < 9*total.within.of || total.near.of < 4*draws {

@@ -83,6 +83,16 @@ func (s *State) Step(l *Limit, workNS int64, width int32) Period {
 	return p
 }
 
+// StepPart runs one of so many equal parts of a period, the first at 0. The quota comes with the first, on top of what was saved, and
+// the others have what is left of both. The outcome is of the part.
+func (s *State) StepPart(l *Limit, parts, at, workNS int64, width int32) Period {
+	part := Limit{PeriodNS: l.PeriodNS / parts, BurstNS: l.QuotaNS + l.BurstNS, TickNS: l.TickNS}
+	if at == 0 {
+		part.QuotaNS, s.SavedNS = l.QuotaNS, min(s.SavedNS, l.BurstNS)
+	}
+	return s.Step(&part, workNS, width)
+}
+
 // Sum adds many periods.
 type Sum struct {
 	Periods, Throttled uint64

@@ -62,6 +62,35 @@ func TestStep(t *testing.T) {
 	}
 }
 
+// A period in parts: 100 ms each second and as much saved, in a tenth of it 190 ms are spent, and the rest of a second finds 10 ms.
+// Unused quota is saved once.
+func TestStepPart(t *testing.T) {
+	l := coarse.Limit{QuotaNS: 100 * ms, PeriodNS: 1000 * ms, BurstNS: 100 * ms}
+	s := coarse.State{SavedNS: 500 * ms}
+	for at, want := range []coarse.Period{{UsedNS: 190 * ms}, {}, {UsedNS: 10 * ms, StoppedNS: 95 * ms, Throttled: true},
+		{StoppedNS: 100 * ms, Throttled: true}} {
+		work := []int64{190 * ms, 0, 30 * ms, 0}[at]
+		if got := s.StepPart(&l, 10, int64(at), work, 2); got != want {
+			t.Errorf("part %d: %+v, want %+v; then %+v", at, got, want, s)
+		}
+	}
+	if got := s.StepPart(&l, 10, 0, 0, 2); got != (coarse.Period{UsedNS: 20 * ms}) || s.SavedNS != 80*ms {
+		t.Errorf("the next period: %+v, then %+v", got, s)
+	}
+	rapid.Check(t, func(t *rapid.T) { // a single part is the period
+		l := coarse.Limit{QuotaNS: rapid.Int64Range(1, 300).Draw(t, "quota") * ms, PeriodNS: 100 * ms, TickNS: 4 * ms}
+		l.BurstNS = rapid.Int64Range(0, l.QuotaNS).Draw(t, "burst")
+		var whole, parts coarse.State
+		for range 20 {
+			work, width := rapid.Int64Range(0, 500).Draw(t, "work")*ms, int32(rapid.IntRange(1, 8).Draw(t, "width"))
+			a, b := whole.Step(&l, work, width), parts.StepPart(&l, 1, 0, work, width)
+			if a != b || whole.BacklogNS != parts.BacklogNS || min(l.BurstNS, parts.SavedNS) != whole.SavedNS {
+				t.Fatalf("%+v, then %+v; in one part %+v, then %+v", a, whole, b, parts)
+			}
+		}
+	})
+}
+
 // Never more than quota, burst and what CPUs overrun; nothing of the work is lost.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,6 +1,11 @@
 package fleet
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+)
 
 // Document is the JSON of `unthrottle fleet report`. What is not known is null.
 type Document struct {
@@ -57,6 +62,8 @@ type Service struct {
 	LimitHigh *float64 `json:"limit_cpus_high" parquet:"limit_cpus_high,optional"`
 	// BurstLimit is the limit that goes with the remedy burst; null: not known.
 	BurstLimit *float64 `json:"burst_limit_cpus" parquet:"burst_limit_cpus,optional"`
+	// BurstPeriodMS is its period, for most of its cores; null: the period that its limit has, or not known.
+	BurstPeriodMS *float64 `json:"burst_period_ms" parquet:"burst_period_ms,optional"`
 	// Remedy is one of the remedies below, of most of its cores; null: not known.
 	Remedy *string `json:"remedy" parquet:"remedy,optional"`
 	// Priced is how many of its containers are sized by recordings of it: AFTER is then what they need with the remedy so
@@ -192,6 +199,38 @@ const (
 	Leave  = "leave"
 )
 
+// Period is the period of a burst; 0: the one that the limit has.
+func Period(ms *float64) time.Duration {
+	if ms == nil {
+		return 0
+	}
+	return time.Duration(*ms * float64(time.Millisecond))
+}
+
+// named is a remedy with the period of its burst.
+func named(remedy string, periodMS *float64) string {
+	if period := Period(periodMS); period > 0 {
+		return remedy + ", period " + text.Duration(period)
+	}
+	return remedy
+}
+
+// flags are those that apply a burst in a longer period, in brackets; "" for what needs none.
+func (s *Service) flags() string {
+	if s.Remedy == nil || *s.Remedy != Burst || s.BurstPeriodMS == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (--remedy %s --period %v)", Burst, Period(s.BurstPeriodMS))
+}
+
+// remedyNamed is its remedy, with the period of a burst.
+func (s *Service) remedyNamed() string {
+	if s.Remedy != nil && *s.Remedy == Burst {
+		return named(Burst, s.BurstPeriodMS)
+	}
+	return known(s.Remedy)
+}
+
 // Asks is what each remedy asks for.
 var Asks = map[string]string{
 	Lower: AsksLimit, Burst: AsksNode, Narrow: AsksNode, Pin: AsksNode, Pools: AsksSetting, Budget: AsksCode, Halved: AsksShards,
@@ -225,6 +264,8 @@ type Objective struct {
 // Price is what the containers of a service that have the same settings need with a remedy, at the same latency.
 type Price struct {
 	Remedy string `json:"remedy" parquet:"remedy"`
+	// PeriodMS is the period of a burst, where it is a longer one than the limit has; else null.
+	PeriodMS *float64 `json:"period_ms" parquet:"period_ms,optional"`
 	// Asks is what it asks for: limit, node, setting, code or shards.
 	Asks string `json:"asks" parquet:"asks"`
 	// CPUs is what one container needs, or one of now where there are half as many: a limit, or CPUs of its own. From
@@ -246,7 +287,9 @@ type Price struct {
 // ByRemedy is the part of the ledger of a remedy.
 type ByRemedy struct {
 	Remedy string `json:"remedy" parquet:"remedy"`
-	Asks   string `json:"asks" parquet:"asks"`
+	// PeriodMS is that of Price.
+	PeriodMS *float64 `json:"period_ms" parquet:"period_ms,optional"`
+	Asks     string   `json:"asks" parquet:"asks"`
 	// Priced: recordings tell what these containers need at the same p99. Otherwise rows tell what they need at the same
 	// stops.
 	Priced     bool    `json:"priced" parquet:"priced"`

@@ -117,14 +117,14 @@ func serviceBars(s Service) (bars []pageBar) {
 	bars = append(bars, pageBar{Name: "now", Value: fmt.Sprintf("%.1f", *s.CoresNow), Part: 100 * *s.CoresNow / all})
 	for _, p := range s.Prices { // of most of its containers: the others keep what they have, or need what rows tell
 		rest := *s.CoresNow - p.CoresNow
-		name := p.Remedy
+		name := named(p.Remedy, p.PeriodMS)
 		if rest > 0.05 {
 			name += fmt.Sprintf(", of %d", p.Containers)
 		}
 		add(name, p.CoresAfter, p.CoresAfterLow, p.CoresAfterHigh, s.Remedy != nil && p.Remedy == *s.Remedy)
 	}
 	if len(s.Prices) == 0 && s.CoresAfter != nil && s.CoresAfterLow != nil && s.CoresAfterHigh != nil {
-		add(known(s.Remedy), *s.CoresAfter, *s.CoresAfterLow, *s.CoresAfterHigh, true)
+		add(s.remedyNamed(), *s.CoresAfter, *s.CoresAfterLow, *s.CoresAfterHigh, true)
 	}
 	for _, other := range []struct {
 		name   string

@@ -209,7 +209,7 @@ func patch(d Document, services []Service) []byte {
 	for _, s := range services {
 		w, to, with := s.Workload, s.enough(), ""
 		if s.onNode() {
-			with = " with " + *s.Remedy + " by " + w.policyFile() + ", which comes first"
+			with = " with " + s.remedyNamed() + " by " + w.policyFile() + ", which comes first"
 		}
 		fmt.Fprintf(b, patchContainer, w.Container, millis(*w.LimitCPUs), millis(s.atLeast()), millis(to), with,
 			cores((*w.LimitCPUs-to)*float64(s.Containers)), cores(*s.CoresNow), text.Count(s.Containers, "container"),
@@ -256,7 +256,7 @@ func throttlePolicy(d Document, services []Service) []byte {
 			keeps = ", keeps " + latency
 		}
 		keeps += s.fewerFail(&d)
-		fmt.Fprintf(b, policyRule, policy.PodsOf(w.Kind, w.Name)+"/"+s.Workload.Container, *s.Remedy, millis(s.enough()),
+		fmt.Fprintf(b, policyRule, policy.PodsOf(w.Kind, w.Name)+"/"+s.Workload.Container, s.remedyNamed()+s.flags(), millis(s.enough()),
 			millis(*s.Workload.LimitCPUs), keeps)
 		if *s.Remedy == Pin { // it may grant more CPU than the limit
 			fmt.Fprintf(b, "    may: [%s]\n    cpus: %.0f\n", Pin, math.Ceil(s.enough()))

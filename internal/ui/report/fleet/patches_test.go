@@ -119,6 +119,7 @@ func TestPolicies(t *testing.T) {
 	d := Document{From: noon, Until: noon.Add(7 * 24 * time.Hour), Services: []Service{
 		pricedBy("app", Narrow, 6.3, func(s *Service) { s.Objective = &Objective{Quantile: 0.99, MS: 20} }),
 		pricedBy("side", Pin, 6, nil),
+		pricedBy("far", Burst, 6, func(s *Service) { s.BurstPeriodMS, s.Prices[1].PeriodMS = new(1000.0), new(1000.0) }),
 		saving("plain", nil),
 		pricedBy("priced", Lower, 6.6, nil), // its own price is the first: 3.9 CPUs
 		pricedBy("y", Burst, 12, nil),       // nothing is sure
@@ -170,7 +171,7 @@ func TestPolicies(t *testing.T) {
 	unmarshal(t, policies[1].YAML, &db)
 	if policies[0].Name != "shop/throttlepolicy-deployment-cart.yaml" ||
 		cart.Metadata.Name != "deployment-cart" || cart.Metadata.Namespace != "shop" ||
-		cart.Spec.Mode != "apply" || len(cart.Spec.Rules) != 2 || len(db.Spec.Rules) != 1 {
+		cart.Spec.Mode != "apply" || len(cart.Spec.Rules) != 3 || len(db.Spec.Rules) != 1 {
 		t.Fatalf("%s\n%s", policies[0].YAML, policies[1].YAML)
 	}
 	app, side := cart.Spec.Rules[0], cart.Spec.Rules[1]
@@ -178,6 +179,10 @@ func TestPolicies(t *testing.T) {
 		app.SLO.Objective != "p99<20ms" || app.May != nil ||
 		side.CPUs != 2 || !slices.Equal(side.May, []string{Pin}) || side.SLO.Objective != "" {
 		t.Errorf("%s", policies[0].YAML)
+	}
+	if !strings.Contains(string(policies[0].YAML), "# burst, period 1 s (--remedy burst --period 1s), 2000m instead of 4000m") ||
+		!strings.Contains(string(patches[0].YAML), "asked with burst, period 1 s by throttlepolicy-deployment-cart.yaml") {
+		t.Errorf("%s\n%s", policies[0].YAML, patches[0].YAML)
 	}
 	if db := db.Spec.Rules[0]; db.Match.Name != "db-[0-9]*/late" || db.SLO.Objective != "" { // 42 in 100 is none that can be judged
 		t.Errorf("%s", policies[1].YAML)

@@ -92,7 +92,7 @@ var serviceColumns = []column[Service]{
 	figures("AFTER", 0, func(s Service) string { return figure.Fixed(s.CoresAfter, 1) }),
 	figures("BETWEEN", 2, func(s Service) string { return between(s.CoresAfterLow, s.CoresAfterHigh) }),
 	figures("LIMIT", 4, func(s Service) string { return figure.Fixed(s.Limit, 1) }),
-	words("REMEDY", 0, 0, func(s Service) string { return known(s.Remedy) }),
+	words("REMEDY", 0, 0, func(s Service) string { return s.remedyNamed() }),
 	figures("RUNNABLE", 0, func(s Service) string { return figure.Fixed(s.RunnablePerCore, 2) }),
 	figures("STOPPED", 0, func(s Service) string { return percent(s.StoppedShare) }),
 	figures("STOP P99", 6, func(s Service) string { return milliseconds(s.StopP99) }),
@@ -120,7 +120,7 @@ const (
 )
 
 var byRemedyColumns = []column[ByRemedy]{
-	words("REMEDY", 0, 0, func(r ByRemedy) string { return r.Remedy }),
+	words("REMEDY", 0, 0, func(r ByRemedy) string { return named(r.Remedy, r.PeriodMS) }),
 	words("KEEPS", 0, 0, func(r ByRemedy) string {
 		if r.Priced {
 			return "p99"
@@ -194,7 +194,7 @@ var priceColumns = slices.Concat([]column[Service]{
 	figures("CORES", 0, func(s Service) string { return figure.Fixed(&s.Prices[0].CoresNow, 1) }),
 },
 	columnsOfPrices(),
-	[]column[Service]{words("REMEDY", 0, 0, func(s Service) string { return known(s.Remedy) })},
+	[]column[Service]{words("REMEDY", 0, 0, func(s Service) string { return s.remedyNamed() })},
 )
 
 // columnsOfPrices are what remains with each remedy.

@@ -156,7 +156,7 @@ func coverage(d Document) []string {
 
 // assumes says what the figures rest on.
 func assumes(d Document) string {
-	line := fmt.Sprintf("An estimate: 'after' is the least limit, with a burst of one quota where that is the remedy, "+
+	line := fmt.Sprintf("An estimate: 'after' is the least limit, with a burst of one quota, in the period told, where that is the remedy, "+
 		"with which a quota stops no container for a larger share of its time to work than now, or than %s, and delays no "+
 		"more work. It is modelled from what came in each period, and the bounds are what the model may be off by.",
 		percent(&d.Bound))

@@ -116,7 +116,8 @@ func (j judged) Each() (cells []string) {
 	}
 	is := func(variant string) func(string) bool { return func(name string) bool { return name == variant } }
 	for _, column := range []func(name string) bool{
-		is(leaveIt), burst(""), burst("20ms"), burst("300ms"), burst("1s"), is("narrow"), is("period 20ms"), is(exclusive), is(twiceTheLimit), is(noLimit),
+		is(leaveIt), burst(""), burst("20ms"), burst("300ms"), burst("1s"),
+		is("narrow"), is("period 20ms"), is(exclusive), is(twiceTheLimit), is(noLimit),
 	} {
 		cell := "-"
 		if i := slices.IndexFunc(j.K.Variants, func(v variant) bool { return column(v.Name) }); i >= 0 {

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -11,16 +10,16 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
-// makeRoom lowers bursts of ours to a quota that a container's owner is about to write: see nri.Resized. It runs on the runtime's
+// makeRoom lowers bursts of ours to a limit that a container's owner is about to write: see nri.Resized. It runs on the runtime's
 // goroutine, beside whatever the agent does.
-func (a *agent) makeRoom(ctx context.Context, at func(path string) bool, quota time.Duration) []cgroup.Value {
+func (a *agent) makeRoom(ctx context.Context, at func(path string) bool, want cgroup.Limit) []cgroup.Value {
 	held, err := apply.Status(a.Env)
 	if err != nil {
 		a.Log.Error("the journal cannot be read, so that a resize may be refused", "error", err)
 		return nil
 	}
 	held = slices.DeleteFunc(held, func(f txn.InForce) bool { return f.Unfinished })
-	parts := remedy.BurstsAbove(held, at, quota, func(path string) (cgroup.Limit, bool) {
+	parts := remedy.BurstsAbove(held, at, want, func(path string) (cgroup.Limit, bool) {
 		l, err := cgroup.ReadLimit(a.Direct, path)
 		return l, err == nil
 	})

@@ -10,9 +10,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Resized makes room for a quota that the runtime is about to write to the cgroups that at names, and returns the values that it
-// wrote: the kernel refuses a quota below a burst. It writes directly, since the runtime waits for it.
-type Resized func(ctx context.Context, at func(path string) bool, quota time.Duration) []cgroup.Value
+// Resized makes room for a limit that the runtime is about to write to the cgroups that at names (period 0: it stays), and returns the
+// values that it wrote: the kernel refuses a quota below a burst. It writes directly, since the runtime waits for it.
+type Resized func(ctx context.Context, at func(path string) bool, want cgroup.Limit) []cgroup.Value
 
 // resizeTime is for how long a resize may wait for room: the runtime drops plugins that take longer than two seconds.
 const resizeTime = time.Second
@@ -36,7 +36,9 @@ func (h *handlers) UpdateContainer(ctx context.Context, _ *api.PodSandbox, c *ap
 	}
 	ctx, cancel := context.WithTimeout(ctx, resizeTime)
 	defer cancel()
-	lowered := resized(ctx, func(path string) bool { return idIn(cgroup.Base(path)) == id }, time.Duration(quota)*time.Microsecond)
+	want := cgroup.Limit{Quota: time.Duration(quota) * time.Microsecond,
+		Period: time.Duration(r.GetCpu().GetPeriod().GetValue()) * time.Microsecond}
+	lowered := resized(ctx, func(path string) bool { return idIn(cgroup.Base(path)) == id }, want)
 	if len(lowered) == 0 {
 		return nil, nil
 	}

@@ -21,7 +21,7 @@ func TestBeforeResize(t *testing.T) {
 		t.Helper()
 		r := &api.LinuxResources{Cpu: &api.LinuxCPU{}}
 		if quota != 0 {
-			r.Cpu.Quota = api.Int64(quota)
+			r.Cpu.Quota, r.Cpu.Period = api.Int64(quota), api.UInt64(100_000)
 		}
 		updates, err := h.UpdateContainer(t.Context(), nil, &api.Container{Id: id, Name: "app"}, r)
 		if err != nil {
@@ -33,11 +33,11 @@ func TestBeforeResize(t *testing.T) {
 		t.Errorf("nobody makes room: %v", got)
 	}
 	asked := 0
-	p.BeforeResize(func(ctx context.Context, at func(string) bool, quota time.Duration) []cgroup.Value {
+	p.BeforeResize(func(ctx context.Context, at func(string) bool, want cgroup.Limit) []cgroup.Value {
 		asked++
 		_, bounded := ctx.Deadline()
-		if !bounded || quota != 30*time.Millisecond || !at(path) || at(path+"0") || at("/kubepods") {
-			t.Errorf("quota %v, bounded %v", quota, bounded)
+		if !bounded || want.Quota != 30*time.Millisecond || want.Period != 100*time.Millisecond || !at(path) || at(path+"0") || at("/kubepods") {
+			t.Errorf("%+v, bounded %v", want, bounded)
 		}
 		return lowered
 	})

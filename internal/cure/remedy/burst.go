@@ -170,8 +170,8 @@ func (p *planner) bursting(level cgroup.Level, binding string) (cgroup.Limit, er
 			want.Burst = min(p.r.Burst, want.Quota)
 		}
 	}
-	if p.r.Room {
-		want.Burst = min(want.Burst, (want.Quota / 2).Truncate(time.Microsecond))
+	if p.r.Room { // the owner writes quotas of the period that it knows
+		want.Burst = min(want.Burst, (min(want.Quota, level.Limit.Quota) / 2).Truncate(time.Microsecond))
 	}
 	if err := want.Check(); err != nil {
 		return want, p.refuse(err.Error(), "choose a burst up to the quota and a period of 1 ms to 1 s")

@@ -46,11 +46,19 @@ func (h *host) owned(path string, want cgroup.Limit) error {
 	if h.v == cgroup.V2 {
 		return h.k.Write(cgroup.CPU, path, "cpu.max", fmt.Sprintf("%d %d", want.Quota.Microseconds(), want.Period.Microseconds()))
 	}
-	if err := h.k.Write(cgroup.CPU, path, "cpu.cfs_period_us", fmt.Sprint(want.Period.Microseconds())); err != nil {
+	// The period first, and again after the quota where the kernel refused it: runc's libcontainer/cgroups/fs/cpu.go.
+	period := func() error {
+		return h.k.Write(cgroup.CPU, path, "cpu.cfs_period_us", fmt.Sprint(want.Period.Microseconds()))
+	}
+	refused := period()
+	if err := h.k.Write(cgroup.CPU, path, "cpu.cfs_quota_us", fmt.Sprint(want.Quota.Microseconds())); err != nil || refused == nil {
 		return err
 	}
-	return h.k.Write(cgroup.CPU, path, "cpu.cfs_quota_us", fmt.Sprint(want.Quota.Microseconds()))
+	return period()
 }
+
+// longBurst is a burst in a period of 1 s, as people type it.
+const longBurst Kind = "burst --period 1s"
 
 // held applies a remedy to one of two containers of a pod; "": none.
 func held(t *testing.T, name string, kind Kind) *host {
@@ -74,6 +82,8 @@ func held(t *testing.T, name string, kind Kind) *host {
 	}
 	request := Request{Kind: kind}
 	switch kind {
+	case longBurst:
+		request.Kind, request.Period = Burst, time.Second
 	case Raise:
 		request.To = 2
 	case Cap:
@@ -97,7 +107,7 @@ func TestOwnersWritesThatFail(t *testing.T) {
 				}
 				continue
 			}
-			for _, kind := range Kinds() {
+			for _, kind := range append(Kinds(), longBurst) {
 				if err := write(held(t, name, kind)); err != nil {
 					version := map[bool]string{true: "v1", false: "v2"}[strings.HasPrefix(name, "v1")]
 					row := fmt.Sprintf("| `%s` | %s | %s |", kind, what, version)
@@ -128,6 +138,9 @@ func TestOwnersWritesThatFail(t *testing.T) {
 
 // A burst that is above the limit that the owner is about to write is lowered first. The journal has it: what is left is undone.
 func TestBurstsAbove(t *testing.T) {
+	of := func(quota time.Duration) cgroup.Limit {
+		return cgroup.Limit{Quota: quota, Period: 100 * time.Millisecond}
+	}
 	for name := range configs("0-7") {
 		h := held(t, name, Burst)
 		before, err := apply.Status(h.env())
@@ -139,16 +152,16 @@ func TestBurstsAbove(t *testing.T) {
 			l, err := cgroup.ReadLimit(h.k, path)
 			return l, err == nil
 		}
-		if parts := BurstsAbove(before, app, 100*time.Millisecond, limit); len(parts) > 0 {
+		if parts := BurstsAbove(before, app, of(100*time.Millisecond), limit); len(parts) > 0 {
 			t.Errorf("%s: a quota as large as the burst: %+v", name, parts)
 		}
-		if parts := BurstsAbove(before, app, -1, limit); len(parts) > 0 {
+		if parts := BurstsAbove(before, app, of(-1), limit); len(parts) > 0 {
 			t.Errorf("%s: no quota: %+v", name, parts)
 		}
-		if parts := BurstsAbove(before, func(string) bool { return false }, time.Millisecond, limit); len(parts) > 0 {
+		if parts := BurstsAbove(before, func(string) bool { return false }, of(time.Millisecond), limit); len(parts) > 0 {
 			t.Errorf("%s: another container: %+v", name, parts)
 		}
-		parts := BurstsAbove(before, app, 60*time.Millisecond, limit)
+		parts := BurstsAbove(before, app, of(60*time.Millisecond), limit)
 		if _, err := apply.Replace(context.Background(), h.env(), parts); err != nil {
 			t.Fatal(err)
 		}
@@ -170,12 +183,49 @@ func TestBurstsAbove(t *testing.T) {
 	}
 }
 
+// A burst in a longer period is above any quota that the owner writes in its own, also above a higher limit's: it is lowered for each.
+func TestBurstsInALongPeriodMakeRoom(t *testing.T) {
+	for name := range configs("0-7") {
+		for _, quota := range []time.Duration{60 * time.Millisecond, 150 * time.Millisecond} {
+			h := held(t, name, longBurst)
+			before, err := apply.Status(h.env())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := cgroup.Limit{Quota: quota, Period: 100 * time.Millisecond}
+			parts := BurstsAbove(before, func(path string) bool { return path == appPath }, want, func(path string) (cgroup.Limit, bool) {
+				l, err := cgroup.ReadLimit(h.k, path)
+				return l, err == nil
+			})
+			if _, err := apply.Replace(context.Background(), h.env(), parts); err != nil {
+				t.Fatal(err)
+			}
+			pod := cgroup.Limit{Quota: 200*time.Millisecond + quota, Period: 100 * time.Millisecond}
+			writes := []func() error{func() error { return h.owned(appPath, want) }, func() error { return h.owned(podPath, pod) }}
+			if quota > 100*time.Millisecond { // the kubelet raises the pod first
+				slices.Reverse(writes)
+			}
+			for _, write := range writes {
+				if err := write(); err != nil {
+					t.Errorf("%s, %v: %v", name, quota, err)
+				}
+			}
+			h.restore("")
+			if after, err := cgroup.ReadLimit(h.k, appPath); err != nil || after.Burst != 0 || after.Quota != quota {
+				t.Errorf("%s: restored: %+v, %v", name, after, err)
+			}
+		}
+	}
+}
+
 // Where the owner resizes the container a burst leaves room for a limit of half as much.
 func TestBurstLeavesRoom(t *testing.T) {
-	h := held(t, "v2", "")
-	h.apply(must(t)(Make(h.facts(), h.app(), Request{Kind: Burst, Room: true})))
-	if err := ownersWrites["a lower limit of the container"](h); err != nil {
-		t.Error(err)
+	for _, period := range []time.Duration{0, time.Second} {
+		h := held(t, "v2", "")
+		h.apply(must(t)(Make(h.facts(), h.app(), Request{Kind: Burst, Room: true, Period: period})))
+		if err := ownersWrites["a lower limit of the container"](h); err != nil {
+			t.Errorf("period %v: %v", period, err)
+		}
 	}
 }
 

@@ -4,17 +4,18 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // BurstsAbove lowers the bursts of transactions in force for a resize: the owner of the cgroup that at names is about to write a
-// quota there, and then one that is smaller by as many CPUs to its pod. The kernel refuses a quota below the burst (EINVAL,
+// quota there, in a period (0: it stays), and then one that differs by as many CPUs to its pod. The kernel refuses a quota below the burst (EINVAL,
 // tg_set_cfs_bandwidth). limit is that of a cgroup now; false: it cannot be read. Each part takes the place of one transaction.
-func BurstsAbove(held []txn.InForce, at func(path string) bool, quota time.Duration,
+func BurstsAbove(held []txn.InForce, at func(path string) bool, want cgroup.Limit,
 	limit func(path string) (cgroup.Limit, bool)) []txn.Part {
-	if quota <= 0 {
+	if want.Quota <= 0 {
 		return nil // no quota: any burst goes with it
 	}
 	var parts []txn.Part
@@ -25,12 +26,12 @@ func BurstsAbove(held []txn.InForce, at func(path string) bool, quota time.Durat
 			if c.Kind != change.KindFile || !cgroup.IsBurst(c.File) || err != nil {
 				continue
 			}
-			room, ok := roomFor(h.Target, c.Path, at, quota, limit)
+			room, ok := roomFor(h.Target, c.Path, at, want, limit)
 			if !ok || time.Duration(us)*time.Microsecond <= room {
 				continue
 			}
 			c.From, c.To, c.Why = c.To, strconv.FormatInt(room.Microseconds(), 10),
-				"its owner sets a lower limit, which the kernel refuses below a burst"
+				"its owner sets a limit, and the kernel refuses a quota below a burst"
 			lower = append(lower, c)
 		}
 		if len(lower) > 0 {
@@ -44,16 +45,21 @@ func BurstsAbove(held []txn.InForce, at func(path string) bool, quota time.Durat
 }
 
 // roomFor is the largest burst that a cgroup of a transaction may keep; false: the resize is not about it.
-func roomFor(target, path string, at func(string) bool, quota time.Duration,
+func roomFor(target, path string, at func(string) bool, want cgroup.Limit,
 	limit func(string) (cgroup.Limit, bool)) (time.Duration, bool) {
 	if at(path) {
-		return quota, true
+		return want.Quota, true
 	}
 	own, ok := limit(target)
 	above, known := limit(path)
 	if !at(target) || !cgroup.Below(target, path) || !ok || !known || !own.Limited() || !above.Limited() || own.Period <= 0 {
 		return 0, false
 	}
-	fewer := float64(own.Quota-quota) / float64(own.Period)
-	return max(0, above.Quota-time.Duration(fewer*float64(above.Period))).Truncate(time.Microsecond), fewer > 0
+	if want.Period == 0 {
+		want.Period = own.Period
+	}
+	was, _ := own.CPUs()
+	is, _ := want.CPUs()
+	pod, _ := above.CPUs()
+	return max(0, bandwidth.QuotaOf(max(0, pod+is-was), want.Period)), true
 }

@@ -45,7 +45,8 @@ func TestMakeRoom(t *testing.T) {
 		if k.Write(cgroup.CPU, "/app", quota, lower) == nil {
 			t.Fatalf("%v: the kernel takes a quota below the burst: this test is about nothing", v)
 		}
-		lowered := a.makeRoom(t.Context(), func(path string) bool { return path == "/app" }, cgroup.Limit{Quota: 30 * time.Millisecond, Period: 100 * time.Millisecond})
+		lowered := a.makeRoom(t.Context(), func(path string) bool { return path == "/app" },
+			cgroup.Limit{Quota: 30 * time.Millisecond, Period: 100 * time.Millisecond})
 		if len(lowered) != 1 || lowered[0].Value != "30000" || lowered[0].File != burst {
 			t.Errorf("%v: lowered %+v", v, lowered)
 		}
@@ -106,7 +107,8 @@ func TestMakeRoomInAPod(t *testing.T) {
 	_, err := apply.Apply(t.Context(), a.Env, txn.Purpose{Target: txn.Target{Path: "/pod/app", Name: "app"},
 		Remedy: "narrow"}, changes)
 	must(err)
-	a.makeRoom(t.Context(), func(path string) bool { return path == "/pod/app" }, cgroup.Limit{Quota: 30 * time.Millisecond, Period: 100 * time.Millisecond})
+	a.makeRoom(t.Context(), func(path string) bool { return path == "/pod/app" },
+		cgroup.Limit{Quota: 30 * time.Millisecond, Period: 100 * time.Millisecond})
 	must(k.Write(cgroup.CPU, "/pod/app", "cpu.max", "30000 100000"))
 	must(k.Write(cgroup.CPU, "/pod", "cpu.max", "60000 100000"))
 	_, err = apply.Restore(t.Context(), a.Env, apply.Selector{})

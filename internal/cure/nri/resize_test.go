@@ -36,7 +36,8 @@ func TestBeforeResize(t *testing.T) {
 	p.BeforeResize(func(ctx context.Context, at func(string) bool, want cgroup.Limit) []cgroup.Value {
 		asked++
 		_, bounded := ctx.Deadline()
-		if !bounded || want.Quota != 30*time.Millisecond || want.Period != 100*time.Millisecond || !at(path) || at(path+"0") || at("/kubepods") {
+		if !bounded || want.Quota != 30*time.Millisecond || want.Period != 100*time.Millisecond ||
+			!at(path) || at(path+"0") || at("/kubepods") {
 			t.Errorf("%+v, bounded %v", want, bounded)
 		}
 		return lowered

@@ -10,9 +10,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
-// BurstsAbove lowers the bursts of transactions in force for a resize: the owner of the cgroup that at names is about to write a
-// quota there, in a period (0: it stays), and then one that differs by as many CPUs to its pod. The kernel refuses a quota below the burst (EINVAL,
-// tg_set_cfs_bandwidth). limit is that of a cgroup now; false: it cannot be read. Each part takes the place of one transaction.
+// BurstsAbove lowers the bursts of transactions in force for a resize: the owner of the cgroup that at names is about to write a quota
+// there, in a period (0: it stays), and then one that differs by as many CPUs to its pod. The kernel refuses a quota below the burst
+// (EINVAL, tg_set_cfs_bandwidth). limit is that of a cgroup now; false: it cannot be read. Each part takes the place of one
+// transaction.
 func BurstsAbove(held []txn.InForce, at func(path string) bool, want cgroup.Limit,
 	limit func(path string) (cgroup.Limit, bool)) []txn.Part {
 	if want.Quota <= 0 {

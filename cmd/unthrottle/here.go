@@ -77,12 +77,16 @@ func (b *beside) choose(ctx context.Context, made *forecast.Forecast) (*forecast
 // terms are what this host can do, and with which rights.
 func (b *beside) terms(ctx context.Context, made *forecast.Forecast) (t policy.Terms) {
 	w := writeFlags{stateDir: defaultStateDir()}
-	refused, bySystemd, err := b.refused(ctx, w, made)
+	refused, spender, bySystemd, err := b.refused(ctx, w, made)
 	if err != nil {
 		t.Unseen = err.Error()
 		return t
 	}
 	t.Refused = refused
+	if spender != nil {
+		t.Notes = append(t.Notes, fmt.Sprintf("No forecast has a cap of the container that spends the quota they share: 'unthrottle fix' tries %q too",
+			spender.Name))
+	}
 	if note := w.whose(os.Geteuid(), false); note != "" {
 		t.Notes = append(t.Notes, "What is in force is not known whole: "+note)
 	}
@@ -92,24 +96,30 @@ func (b *beside) terms(ctx context.Context, made *forecast.Forecast) (t policy.T
 	return t
 }
 
-// refused are the rows that this host cannot do. bySystemd: systemd would write.
-func (b *beside) refused(ctx context.Context, w writeFlags, made *forecast.Forecast) (_ map[int]string, bySystemd bool, err error) {
+// refused are the rows that this host cannot do, and spender a cap of the sibling that spends a common quota (nil: none). bySystemd: systemd
+// would write.
+func (b *beside) refused(ctx context.Context, w writeFlags, made *forecast.Forecast) (_ map[int]string, spender *policy.Candidate,
+	bySystemd bool, err error) {
 	if b.err != nil {
-		return nil, false, b.err
+		return nil, nil, false, b.err
 	}
 	env, done, _, err := w.reading(ctx, b.h)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	defer done()
 	facts, err := w.facts(ctx, b.h, env, b.all, b.used)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	if _, there := facts.Groups[b.target.Group.Path]; !there {
-		return nil, false, fmt.Errorf("%s is gone", text.Sanitize(b.target.Name, 128))
+		return nil, nil, false, fmt.Errorf("%s is gone", text.Sanitize(b.target.Name, 128))
 	}
 	here := policy.Here{Facts: facts, Target: b.target, Settings: remedy.Request{Observed: &b.seen}}
 	refused, err := here.Refused(made)
-	return refused, env.Systemd != nil, err
+	if err != nil {
+		return nil, nil, false, err
+	}
+	spender, err = here.Cap()
+	return refused, spender, env.Systemd != nil, err
 }

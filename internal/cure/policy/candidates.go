@@ -3,14 +3,12 @@ package policy
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
@@ -76,7 +74,7 @@ func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) 
 			candidates = append(candidates, candidate)
 		}
 	}
-	spender, err := capOf(o, f, w, &seen)
+	spender, err := here.Cap()
 	if spender != nil {
 		candidates = slices.Insert(candidates, min(1, len(candidates)), *spender)
 	}
@@ -85,21 +83,6 @@ func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) 
 
 // changeOfAnother orders a remedy that changes another container behind all that change the container alone.
 const changeOfAnother = 100
-
-// capOf is a cap of the sibling that spends the common quota, which no forecast has; nil: there is none.
-func capOf(o observe.Observation, f hoststate.Facts, w Wish, seen *hoststate.Observed) (*Candidate, error) {
-	request := w.Request
-	request.Kind, request.Observed = remedy.Cap, seen
-	plan, err := remedy.Make(f, o.Container, request)
-	if errors.As(err, new(*remedy.Refused)) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &Candidate{Row: -1, Name: fmt.Sprintf("cap %s at %s", cgroup.Base(plan.Sibling), plan.Shown()["to"]),
-		Change: changeOfAnother, Request: request, Plan: &plan, family: forecast.Remedy{Name: string(remedy.Cap)}}, nil
-}
 
 // long reports whether a remedy's period is longer than the kernel's default.
 func long(r forecast.Remedy) bool { return r.Period > bandwidth.DefaultPeriod }

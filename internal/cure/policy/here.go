@@ -2,10 +2,12 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
@@ -60,4 +62,20 @@ func (h Here) plans(f *forecast.Forecast) (map[int]planned, map[int]string, erro
 		}
 	}
 	return plans, refused, nil
+}
+
+// Cap is a cap of the sibling that spends a quota which the container shares with it. No forecast has it, and a trial tells. nil: there is
+// none, or this host cannot do it.
+func (h Here) Cap() (*Candidate, error) {
+	request := h.Settings
+	request.Kind = remedy.Cap
+	plan, err := remedy.Make(h.Facts, h.Target, request)
+	if errors.As(err, new(*remedy.Refused)) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Candidate{Row: -1, Name: fmt.Sprintf("cap %s at %s", cgroup.Base(plan.Sibling), plan.Shown()["to"]),
+		Change: changeOfAnother, Request: request, Plan: &plan, family: forecast.Remedy{Name: string(remedy.Cap)}}, nil
 }

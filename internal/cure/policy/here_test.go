@@ -92,3 +92,27 @@ func TestRefusedHelp(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// A sibling that spends the quota of a common parent is a candidate of a trial, the second to be tried, and of no forecast.
+func TestCapIsACandidate(t *testing.T) {
+	f, a := facts(t, 8, 2)
+	if c, err := (Here{Facts: f, Target: a}).Cap(); c != nil || err != nil {
+		t.Fatalf("without a common quota: %+v, %v", c, err)
+	}
+	own, spender := 0.2, 1.2
+	f.Scope, f.Groups["/pod/a"], f.Sets["/pod/a"] = "/", f.Groups["/a"], f.Sets["/a"]
+	f.Groups["/pod"] = hoststate.Group{Limit: cgroup.Limit{Quota: 150 * time.Millisecond, Period: 100 * time.Millisecond}}
+	f.Groups["/pod/side"] = hoststate.Group{Limit: cgroup.Unlimited(), UsedCPUs: &spender}
+	g := f.Groups["/pod/a"]
+	g.UsedCPUs = &own
+	f.Groups["/pod/a"] = g
+	a.Group.Path, a.Group.CPUSetPath = "/pod/a", "/pod/a"
+	rows := made(2, none(90, 2), burst(30, 2), narrow(50, 2))
+	candidates, _, err := Candidates(seen(a, 2, 0.2, 400*time.Millisecond), f, Wish{Auto: true}, &Known{Forecast: rows})
+	if err != nil || len(candidates) < 2 {
+		t.Fatal(len(candidates), err)
+	}
+	if c := candidates[1]; c.Name != "cap side at 1.1" || c.Row != -1 || c.ForecastMs != nil || c.Change <= candidates[0].Change {
+		t.Errorf("%+v", c)
+	}
+}

@@ -8,9 +8,10 @@
 //
 // # Rule
 //
-// Twenty services share two CPUs. A service gets groups of six requests, three a second, each of 2 to 4 ms of CPU time: 0.054 CPUs of a limit
-// of 0.09. Its groups come at random, or together: those of all services within a tenth of a second. The same scenario runs for real (package realrun)
-// and simulated, under each setting of the limit in turns, and its p99 over the requests of each service is kept.
+// Twenty services share two CPUs. A service gets groups of six requests, three a second, each of 2 to 4 ms of CPU time: 0.054 CPUs
+// of a limit of 0.09. Its groups come at random, or together: those of all services within a tenth of a second. The same scenario
+// runs for real (package realrun) and simulated, under each setting of the limit in turns, and its p99 over the requests of each
+// service is kept.
 //
 // # Worked example
 //

@@ -13,11 +13,13 @@ import (
 func page(all []piece) string {
 	var b strings.Builder
 	real := slices.DeleteFunc(slices.Clone(all), func(p piece) bool { return !p.Real })
-	fmt.Fprintf(&b, "%d services on two CPUs, limit %g each; %d rounds of %.0f s for real, %s, %s; one round simulated. Services' p99 in ms: the median and "+
-		"the worst, each the median over rounds (lowest to highest). Of a service whose load generator sent more than one request in a hundred %v late "+
-		"nothing is said. Together: all groups within %v.\n\n", services, limitCPUs, rounds(real), real[0].Seconds, real[0].Machine,
+	fmt.Fprintf(&b, "%d services on two CPUs, limit %g each; %d rounds of %.0f s for real, %s, %s; "+
+		"one round simulated. Services' p99 in ms: the median and "+
+		"the worst, each the median over rounds (lowest to highest). Of a service whose load generator sent more than one request in "+
+		"a hundred %v late nothing is said. Together: all groups within %v.\n\n", services, limitCPUs, rounds(real), real[0].Seconds, real[0].Machine,
 		real[0].Day(), lateAfter, services*apart)
-	b.WriteString(study.Row("groups come", "limit", "p50", "p99, median service", "p99, worst service", "services told", "simulated: median", "worst", "CPUs, real") + "\n")
+	b.WriteString(study.Row("groups come", "limit", "p50", "p99, median service", "p99, worst service", "services told",
+		"simulated: median", "worst", "CPUs, real") + "\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, together := range []bool{false, true} {
 		for _, set := range settings {
@@ -27,7 +29,8 @@ func page(all []piece) string {
 				switch {
 				case p.Setting != set.name || p.Together != together || len(p.P99) == 0:
 				case p.Real:
-					p50, middle = append(p50, stats.Median(p.P50)), append(middle, stats.Median(p.P99))
+					p50 = append(p50, stats.Median(p.P50))
+					middle = append(middle, stats.Median(p.P99))
 					worst, cpus = append(worst, slices.Max(p.P99)), append(cpus, p.CPUs)
 					told = append(told, float64(len(p.P99)))
 				default:
@@ -38,7 +41,8 @@ func page(all []piece) string {
 			if together {
 				when = "together"
 			}
-			b.WriteString(study.Row(when, set.name, spread(p50), spread(middle), spread(worst), spread(told), simulated[0], simulated[1], spread(cpus)) + "\n")
+			b.WriteString(study.Row(when, set.name, spread(p50), spread(middle), spread(worst), spread(told), simulated[0], simulated[1],
+				spread(cpus)) + "\n")
 		}
 	}
 	return b.String()

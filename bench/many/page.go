@@ -16,7 +16,8 @@ func page(all []piece) string {
 	fmt.Fprintf(&b, "%d services on two CPUs, limit %g each; %d rounds of %.0f s for real, %s, %s; "+
 		"one round simulated. Services' p99 in ms: the median and "+
 		"the worst, each the median over rounds (lowest to highest). Of a service whose load generator sent more than one request in "+
-		"a hundred %v late nothing is said. Together: all groups within %v.\n\n", services, limitCPUs, rounds(real), real[0].Seconds, real[0].Machine,
+		"a hundred %v late nothing is said. Together: all groups within %v.\n\n", services, limitCPUs, rounds(real), real[0].Seconds,
+		real[0].Machine,
 		real[0].Day(), lateAfter, services*apart)
 	b.WriteString(study.Row("groups come", "limit", "p50", "p99, median service", "p99, worst service", "services told",
 		"simulated: median", "worst", "CPUs, real") + "\n")

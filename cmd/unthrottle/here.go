@@ -96,8 +96,8 @@ func (b *beside) terms(ctx context.Context, made *forecast.Forecast) (t policy.T
 	return t
 }
 
-// refused are the rows that this host cannot do, and spender a cap of the sibling that spends a common quota (nil: none). bySystemd: systemd
-// would write.
+// refused are the rows that this host cannot do, and spender a cap of the sibling that spends a common quota (nil: none).
+// bySystemd: systemd would write.
 func (b *beside) refused(ctx context.Context, w writeFlags, made *forecast.Forecast) (_ map[int]string, spender *policy.Candidate,
 	bySystemd bool, err error) {
 	if b.err != nil {

@@ -35,9 +35,9 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 MANY ?=
 
 .PHONY: results-many
-results-many: need-go ## docs/results/period.md: twenty services on two CPUs, with long periods and without (as root, 10 minutes; MANY='-rounds 0': the page)
+results-many: build ## docs/results/period.md: twenty services on two CPUs, with long periods and without (as root, 10 minutes; MANY='-rounds 0': the page)
 	@$(GO) build -o $(BIN)/many ./bench/many
-	@$(BIN)/many $(MANY)
+	@$(BIN)/many -exe $(abspath $(BIN))/unthrottle $(MANY)
 
 # What the remedies are worth on 8 to 32 CPUs, in guests of the lab in slow time: docs/results/wide.md. It measures what is missing in
 # bench/wide/records.jsonl.gz, in order of worth, for WIDE_FOR of a quiet host; a later run goes on from there, also after Ctrl-C.

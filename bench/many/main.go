@@ -38,24 +38,12 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/load/loadgen"
-	"github.com/unthrottle/unthrottle/internal/load/workload"
-	"github.com/unthrottle/unthrottle/internal/load/workload/service"
-	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-// children are what this program starts itself as.
-var children = map[string]func() int{
-	workload.ChildCommand: workload.ChildMain, service.Command: service.Main, loadgen.Command: loadgen.Main, threads.Command: threads.Main,
-}
-
 func main() {
-	if len(os.Args) > 1 && children[os.Args[1]] != nil {
-		os.Exit(children[os.Args[1]]())
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
@@ -105,6 +93,7 @@ type piece struct {
 }
 
 func run(ctx context.Context) error {
+	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM`, which the services and their clients are children of")
 	file := flag.String("records", "bench/many/records.jsonl.gz", "`FILE` with a line for each run")
 	pageFile := flag.String("page", "docs/results/period.md", "`FILE` whose part to write")
 	rounds := flag.Int("rounds", 3, "how often each setting runs for real; 0: only write the page")
@@ -119,7 +108,7 @@ func run(ctx context.Context) error {
 	}
 	if *rounds > 0 {
 		have.All = nil
-		if err := measure(ctx, have, *rounds, *each); err != nil {
+		if err := measure(ctx, have, *exe, *rounds, *each); err != nil {
 			return err
 		}
 		if err := have.Write(); err != nil {
@@ -129,7 +118,7 @@ func run(ctx context.Context) error {
 	return write(*pageFile, have.All)
 }
 
-func measure(ctx context.Context, have *study.Lines[piece], rounds int, each time.Duration) error {
+func measure(ctx context.Context, have *study.Lines[piece], exe string, rounds int, each time.Duration) error {
 	host, err := cgroup.Open("/proc")
 	if err != nil {
 		return err
@@ -149,7 +138,7 @@ func measure(ctx context.Context, have *study.Lines[piece], rounds int, each tim
 				}
 				have.All = append(have.All, pieceOf(simulated.Outcome, piece{Setting: set.name, Together: together, Round: 1}))
 			}
-			real, err := realrun.Run(ctx, s, realrun.Options{Host: host, Seed: uint64(round), LateAfter: lateAfter})
+			real, err := realrun.Run(ctx, s, realrun.Options{Host: host, Seed: uint64(round), LateAfter: lateAfter, Exe: exe})
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 // writtenRecording is a recording of a pool that spends its quota, as a file; less bytes of it at the end are left out.
@@ -111,15 +113,22 @@ func TestForecastSmallest(t *testing.T) {
 	out := decoded[struct {
 		RecordedAt *time.Time `json:"recorded_at"`
 		Priced     []struct {
-			Remedy string
-			CPUs   *float64
-			Why    *string `json:"why_none"`
+			Remedy     string
+			Parameters map[string]any
+			CPUs       *float64
+			Why        *string `json:"why_none"`
 		}
 	}](t, unraced(t, "forecast", name, "--smallest", "--json", "--repeat", "2"), 0)
-	if out.RecordedAt == nil || len(out.Priced) != 7 || out.Priced[0].Remedy != "limit" {
-		t.Errorf("%+v", out)
+	if want := 7 + len(forecast.LongPeriods); out.RecordedAt == nil || len(out.Priced) != want || out.Priced[0].Remedy != "limit" {
+		t.Errorf("%+v, want %d", out, want)
 	}
+	seen := map[string]bool{}
 	for _, p := range out.Priced {
+		key := fmt.Sprint(p.Remedy, p.Parameters["period_seconds"])
+		if seen[key] {
+			t.Errorf("%s twice, and nothing tells which is which", key)
+		}
+		seen[key] = true
 		if (p.CPUs == nil) != (p.Why != nil) {
 			t.Errorf("%+v", p)
 		}

@@ -70,7 +70,11 @@ func writePriced(p *page.Page, f *forecast.Forecast) {
 			found = append(found, of)
 			continue
 		}
-		none.Add(of.Remedy.Name, "none: "+text.Sanitize(of.Why, 0))
+		name := of.Remedy.Name
+		if of.Remedy.Period > 0 { // one of several
+			name = of.Remedy.Text(f.Limit)
+		}
+		none.Add(name, "none: "+text.Sanitize(of.Why, 0))
 	}
 	show := func(name string, text func(forecast.Priced) string) table.Field[forecast.Priced] {
 		return table.Field[forecast.Priced]{Column: table.Column{Name: name, Right: true}, Text: text}

@@ -34,12 +34,13 @@ type Captain struct {
 const (
 	captainSample     = 100 * time.Millisecond
 	captainDecision   = time.Second
-	captainSamples    = 10  // samples of throttled periods that count, those of one decision
-	captainUses       = 50  // samples of use that count
-	captainMargin     = 3   // at the start
-	captainTolerance  = 3   // times the target
-	captainWorthwhile = 0.9 // of the limit: a lower one is worth a change
-	captainMostDown   = 0.5 // of the limit: no decision goes lower
+	captainEarly      = 100 * time.Microsecond // a decision may be
+	captainSamples    = 10                     // samples of throttled periods that count, those of one decision
+	captainUses       = 50                     // samples of use that count
+	captainMargin     = 3                      // at the start
+	captainTolerance  = 3                      // times the target
+	captainWorthwhile = 0.9                    // of the limit: a lower one is worth a change
+	captainMostDown   = 0.5                    // of the limit: no decision goes lower
 	captainLeastCPUs  = 0.01
 )
 
@@ -75,7 +76,7 @@ func (c *Captain) sample(o Observed) {
 		c.throttled = [captainSamples]int64{}
 		c.lowered = false
 	}
-	if o.At < c.decided+captainDecision-captainSample/1000 {
+	if o.At < c.decided+captainDecision-captainEarly {
 		return
 	}
 	c.decide()

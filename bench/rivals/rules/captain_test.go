@@ -52,7 +52,7 @@ func TestCaptainIsTheAuthorsProgram(t *testing.T) {
 			raised++
 		}
 	}
-	if samples != 540 || raised < 5 || lowered < 5 || tookBack < 5 {
+	if samples != 980 || raised < 5 || lowered < 5 || tookBack < 5 {
 		t.Errorf("%d samples with %d limits raised, %d lowered, %d taken back: the file does not try all", samples, raised, lowered, tookBack)
 	}
 }
@@ -66,5 +66,17 @@ func TestCaptainBound(t *testing.T) {
 	}
 	if s.Limit != quotaOf(ms) {
 		t.Errorf("%+v", s.Limit)
+	}
+}
+
+// TestCaptainsDecisionMayBeEarly by a tenth of a millisecond, as samples of a real clock are.
+func TestCaptainsDecisionMayBeEarly(t *testing.T) {
+	for early, want := range map[time.Duration]time.Duration{50 * time.Microsecond: 400 * ms, 150 * time.Microsecond: 200 * ms} {
+		var rule Rule = NewCaptain(0, 2)
+		_, rule = rule.Next(Observed{})
+		s, _ := rule.Next(Observed{At: time.Second - early, For: time.Second - early, Used: time.Second, Periods: 10, Throttled: 10})
+		if s.Limit.Quota != want {
+			t.Errorf("%v early: a quota of %v, want %v", early, s.Limit.Quota, want)
+		}
 	}
 }

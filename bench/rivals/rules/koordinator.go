@@ -101,9 +101,6 @@ func (k Koordinator) allow(o Observed) (bool, Koordinator) {
 	if k.QuotaBurstSeconds < 0 {
 		return true, k
 	}
-	if k.QuotaBurstPercent < 100 {
-		return false, k
-	}
 	full := k.QuotaBurstSeconds * (k.QuotaBurstPercent - 100)
 	if !k.begun {
 		k.begun, k.tokens, k.at = true, int64(float64(full)*k.TokenShare), o.At
@@ -123,7 +120,7 @@ func (k Koordinator) wish(o Observed, allowed bool) operation {
 		return reset
 	case !allowed:
 		return down
-	case o.Throttled > 0 && o.Periods > 0:
+	case o.Throttled > 0:
 		return up
 	}
 	return remain

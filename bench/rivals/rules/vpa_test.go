@@ -37,6 +37,8 @@ func TestHistogram(t *testing.T) {
 			map[float64]float64{0: 2, 0.02: 2, 0.03: 3, 0.1: 3, 0.11: 4, 0.34: 4, 0.35: 5, 1: 5}},
 		{"20 half-lives apart", []sample{{2, 1000, 0}, {1, 1, 20 * time.Hour}}, map[float64]float64{0.999: 2, 1: 3}},
 		{"101 half-lives apart", []sample{{2, 1, 0}, {1, 1, 101 * time.Hour}}, map[float64]float64{1: 2}},
+		{"then the first one is forgotten", []sample{{3, 1, 0}, {1, 1, 101 * time.Hour}}, map[float64]float64{1.1: 2}},
+		{"and weighs no more", []sample{{2, 1, 0}, {1, 1, 101 * time.Hour}, {3, 1, 101 * time.Hour}}, map[float64]float64{0.5: 2}},
 	} {
 		h := newDecaying(even{1, 11}, time.Hour, 1e-15)
 		for _, s := range c.samples {
@@ -184,5 +186,22 @@ func TestVPAByDay(t *testing.T) {
 	}
 	if again, _ := (VPA{}).Next(Observed{At: 13 * time.Hour, Spec: spec, Now: s, History: history}); again != s {
 		t.Errorf("resized again: %+v", again)
+	}
+}
+
+// TestVPAForgets: of a day, 14 % of the weight is left two days later and 7 % three days later.
+func TestVPAForgets(t *testing.T) {
+	for after, busy := range map[int]bool{2: true, 3: false} {
+		var history []Sample
+		for i := range (1 + after) * 24 * 60 {
+			s := Sample{time.Duration(i) * time.Minute, 0.5}
+			if i < 24*60 {
+				s.CPUs = 2
+			}
+			history = append(history, s)
+		}
+		if r, _ := (VPA{}).Recommend(history); (r.Target > 2000) != busy {
+			t.Errorf("%d days later: %+v", after, r)
+		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 // koordlet writes the burst first and then the quota, each by itself. A write that is refused leaves what was there and is
 // tried again a second later. A kernel with CFS bandwidth control as in mainline refuses a burst above the quota, so that
 // 1000 %, the default, never comes into force: the quota ends at 300 %. With a burst of 101 to 300 % the quota can rise above
-// the burst and the burst is taken, but then the quota cannot fall below it (koordinator issues 2326 and 2778).
+// the burst and the burst is taken, but then the quota cannot fall below it (koordinator issues 2326 and 2778). With 100 % or
+// less both work.
 //
 // Source: koordinator v1.8.0, pkg/koordlet/qosmanager/plugins/cpuburst/cpu_burst.go; defaults in
 // pkg/util/sloconfig/nodeslo_config.go and pkg/koordlet/qosmanager/framework/config.go.

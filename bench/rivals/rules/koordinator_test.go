@@ -138,4 +138,8 @@ func TestKoordinatorsDefaultIsRefused(t *testing.T) {
 	if s.Limit.Burst != 400*ms || s.Limit.Quota != 320*ms || s.Limit.Check(&kernel) == nil {
 		t.Errorf("a fall to %+v is not refused", s.Limit)
 	}
+	lower.BurstPercent = 100
+	if s, _ := lower.Next(seen); s.Limit.Burst != 200*ms || s.Limit.Check(&kernel) != nil {
+		t.Errorf("with 100 %%: %+v is refused", s.Limit)
+	}
 }

@@ -86,6 +86,7 @@ var table = []row{
 	{"cmd/unthrottle", []string{"internal", "bandwidth", "topology", "placement"}},
 	{"packaging/mixin", nil},
 	{"bench", []string{"internal", "bandwidth", "topology", "placement"}},
+	{"bench/rivals/rules", []string{"bandwidth"}},
 	{"test/lab", []string{"internal/text", "internal/clock", "internal/kernel/procfs"}},
 	{"test/imports", nil},
 	{"test/docs", nil},
@@ -108,6 +109,7 @@ var unreached = []struct {
 		"internal/explain/prober", "internal/explain/roles", "internal/explain/threadpool",
 		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast", "internal/demand/leastlimit",
 		"internal/demand/periodmodel", "internal/demand/packing", "internal/demand/recorded",
+		"bench/rivals/rules",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{
 		"internal/txn", "internal/txn/change", "internal/cure/hoststate", "internal/cure/remedy",

@@ -51,6 +51,9 @@ type Lines[T any] struct {
 	File string
 	// All are the pieces in the order in which they came.
 	All []T
+	// read has each line as it was read, by what the program makes of it: what an older version kept and this one does not know stays
+	// with a piece that does not change.
+	read map[string][]byte
 }
 
 // ReadLines reads the pieces of a file; none without it.
@@ -78,6 +81,14 @@ func ReadLines[T any](file string) (*Lines[T], error) {
 			return nil, fmt.Errorf("%s, line %d: %w; remove the line, and the piece is measured again", file, n, err)
 		}
 		l.All = append(l.All, one)
+		known, err := json.Marshal(one)
+		if err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", file, n, err)
+		}
+		if l.read == nil {
+			l.read = map[string][]byte{}
+		}
+		l.read[string(known)] = bytes.Clone(lines.Bytes())
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s, after %d lines: %w; remove it to begin anew", file, len(l.All), err)
@@ -96,8 +107,15 @@ func (l *Lines[T]) Write() error {
 		to = zip
 	}
 	for _, one := range l.All {
-		if err := json.NewEncoder(to).Encode(one); err != nil {
+		text, err := json.Marshal(one)
+		if err != nil {
 			return fmt.Errorf("a piece for %s: %w", l.File, err)
+		}
+		if was, ok := l.read[string(text)]; ok {
+			text = was
+		}
+		if _, err := to.Write(append(text, '\n')); err != nil {
+			return fmt.Errorf("%s: %w", l.File, err)
 		}
 	}
 	if compressed(l.File) {

@@ -76,6 +76,29 @@ func TestCompressedLines(t *testing.T) {
 	}
 }
 
+// What an older version kept of a piece, and this one does not know, stays where the piece does not change.
+func TestUnknownFieldsStay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	if err := os.WriteFile(file, []byte("{\"Seed\":1,\"longer\":[1,2]}\n{\"Seed\":2,\"longer\":[3]}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ReadLines[result](file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.All[1].Seed = 9
+	slices.Reverse(l.All)
+	if err := l.Write(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	lines := strings.Split(string(text), "\n")
+	if err != nil || len(lines) != 3 || lines[1] != "{\"Seed\":1,\"longer\":[1,2]}" || strings.Contains(lines[0], "longer") ||
+		!strings.Contains(lines[0], "9") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 func TestWholeFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "new", "one.json")
 	var got result

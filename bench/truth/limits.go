@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
@@ -111,3 +112,24 @@ func (j judged) Pinned() []string {
 	return []string{spread(j.K.figures(leaveIt)), spread(p50(leaveIt)), spread(j.K.figures(exclusive)), spread(p50(exclusive)), rounds,
 		j.InForce(), j.Ms(j.InForce())}
 }
+
+// busyHost is from how many CPUs on, used by all else on the host in the median run, a service's figures were not measured alone.
+const busyHost = 0.5
+
+// BusyHost are the services beside which all else on the host was busy, with what all else on the host used in the median run.
+func (n choices) BusyHost() string {
+	var names []string
+	for _, j := range n.All {
+		var others []float64
+		for _, r := range j.K.Runs {
+			others = append(others, r.OthersCPUs)
+		}
+		if m := stats.Median(others); len(others) > 0 && m > busyHost {
+			names = append(names, fmt.Sprintf("`%s` %.1f", j.C.Name, m))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// MostBusy is busyHost for the page.
+func (choices) MostBusy() float64 { return busyHost }

@@ -24,7 +24,7 @@ func TestPageIsOfTheRecords(t *testing.T) {
 		t.Error("docs/results/period.md is not of bench/many/records.jsonl.gz: make results-many MANY='-rounds 0'")
 	}
 	for _, p := range have.All {
-		if len(p.P99) == 0 || len(p.P50) != len(p.P99) {
+		if len(p.P99) != services || len(p.P50) != len(p.P99) {
 			t.Errorf("%s, round %d: of %d of %d services something is said", p.Setting, p.Round, len(p.P99), services)
 		}
 	}

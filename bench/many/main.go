@@ -71,8 +71,8 @@ const (
 	perSecond = 3
 	// apart is how far apart the services' groups are where they come together: all at one moment are more than their clients can send.
 	apart = 5 * time.Millisecond
-	// lateAfter lets load generators be as late as they are: twenty of them share the two CPUs with the services, and to say nothing of those
-	// that were late would leave out whoever met most others. What they add is in each latency, under every setting alike.
+	// lateAfter lets load generators be as late as they are: twenty of them share the two CPUs with the services, and to say nothing
+	// of those that were late would leave out those that met most others. What they add is in each latency, under every setting alike.
 	lateAfter = 10 * time.Second
 )
 

@@ -48,7 +48,7 @@ type Outcome struct {
 	After  *Figures  `json:"after,omitempty"`
 	Note   string    `json:"note,omitempty"`
 	At     time.Time `json:"at"`
-	// Counted are the kernel's counters of the target as it was recorded; nil: they could not be read.
+	// Counted are the kernel's counters of the target as it was judged; nil: they could not be read, or it was in force for a turn only.
 	Counted *Counted `json:"counted,omitempty"`
 }
 

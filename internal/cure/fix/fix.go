@@ -393,7 +393,8 @@ func (r *run) agree(question string) (bool, error) {
 // record takes down the judgement.
 func (r *run) record() {
 	j := r.res.Judgement
-	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: j.Why}
+	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: j.Why,
+		Counted: apply.Count(r.env.Apply, r.o.Target.Group.Path)}
 	if r.known != nil && r.known.From != "" {
 		outcome.Note += "; chosen from " + r.known.From
 	}

@@ -760,7 +760,8 @@ func (t *turns) conclude(ctx context.Context) error {
 	r.eachSide(j, t.judgedFigure)
 	r.res.ObjectiveMet = r.objectiveMet(j)
 	r.res.StoppedAbove = r.above(r.res.After)
-	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: why}
+	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: why,
+		Counted: apply.Count(r.env.Apply, r.o.Target.Group.Path)}
 	if err := apply.Record(r.env.Apply, r.res.ID, outcome); err != nil {
 		r.res.Warnings = append(r.res.Warnings, "the outcome could not be recorded: "+err.Error())
 	}

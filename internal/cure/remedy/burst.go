@@ -52,16 +52,8 @@ var burst = Remedy{
 	parameters: []string{ParamStartup},
 }
 
-// LongPeriods are the longer periods in which forecasts have a burst, in ascending order.
-func LongPeriods() (periods []time.Duration) {
-	const cpu = bandwidth.DefaultPeriod
-	for _, row := range forecast.BurstEffect.Rows(forecast.Container{Limit: 1, Quota: bandwidth.Limit{Quota: cpu, Period: cpu}}) {
-		if row.Period > bandwidth.DefaultPeriod {
-			periods = append(periods, row.Period)
-		}
-	}
-	return periods
-}
+// LongPeriods are [forecast.LongPeriods], for the agent, which imports no forecasts.
+func LongPeriods() []time.Duration { return forecast.LongPeriods }
 
 // burst keeps the quota and lets unused time of earlier periods be spent.
 func (p *planner) burst() error {

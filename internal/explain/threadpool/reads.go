@@ -21,7 +21,7 @@ const (
 // reader reads a value by the rule of a runtime that counts n CPUs by itself, of the host's.
 type reader func(value string, n, host int) (int, reading)
 
-// readers are the rules, each after the runtime's own source. TestReadsForReal compares them with real starts.
+// readers are the rules, each after the runtime's own source. TestValuesForReal of cmd/unthrottle compares them with real starts.
 var readers = map[string]reader{
 	// Go's runtime/proc.go, schedinit: strconv.ParseInt to 32 bits, and only above 0.
 	"go": func(value string, _, _ int) (int, reading) {

@@ -89,14 +89,12 @@ func Record(env Env, id string, o txn.Outcome) error {
 		return err
 	}
 	defer j.Close()
-	t, ok := j.State().Txn(id)
-	if !ok {
+	if _, ok := j.State().Txn(id); !ok {
 		return fmt.Errorf("no transaction %q in %s", id, journal.File(env.StateDir))
 	}
 	if o.At.IsZero() {
 		o.At = env.now()
 	}
-	o.Counted = Count(env, string(t.Target))
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err

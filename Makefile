@@ -144,7 +144,7 @@ test-pure-json: need-go
 # compute figures, for which it takes eight times as long, say require.Unraced.
 STARTS := ^[[:space:]]+go [a-zA-Z]|\.(Go|AfterFunc|RunParallel)\([^)]|\.Parallel\(\)|"(net/http|testing/synctest|charm\.land/bubbletea|github\.com/cilium/ebpf
 STARTS := $(STARTS)|github\.com/(coreos/go-systemd|godbus/dbus|prometheus/client_golang|unthrottle/unthrottle/internal/sim/parallel))
-RACED = $(addprefix ./,$(sort $(dir $(shell git grep -lE '$(STARTS)' -- 'cmd/*.go' 'internal/*.go' 'test/lab/*.go' 'bench/study/*.go' 'bench/truth/*.go' 'bench/wide/*.go'))))
+RACED = $(addprefix ./,$(sort $(dir $(shell git grep -lE '$(STARTS)' -- 'cmd/*.go' 'internal/*.go' 'test/lab/*.go' 'bench/study/*.go' 'bench/services/*.go' 'bench/truth/*.go' 'bench/wide/*.go'))))
 
 .PHONY: test-race-json
 test-race-json: need-go need-cc

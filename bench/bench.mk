@@ -34,6 +34,11 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 # Many bursty services on one host under the same limit in other periods: a part of docs/results/period.md.
 MANY ?=
 
+.PHONY: results-rivals
+results-rivals: build ## docs/results/rivals.md: other projects' rules and ours on the same services (as root, with their packages, an hour a service; RIVALS='-rounds 0': the page)
+	@$(GO) build -o $(BIN)/rivals ./bench/rivals
+	@$(BIN)/rivals -exe $(abspath $(BIN))/unthrottle $(RIVALS)
+
 .PHONY: results-many
 results-many: build ## docs/results/period.md: twenty services on two CPUs, with long periods and without (as root, 10 minutes; MANY='-rounds 0': the page)
 	@$(GO) build -o $(BIN)/many ./bench/many

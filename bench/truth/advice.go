@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/bench/services"
 )
 
 // The two ways in which a service is started to find out what its advice brings.
@@ -15,7 +17,7 @@ const (
 )
 
 // isAdvised tells whether explain advised the case's setting.
-func (c testCase) isAdvised(l *look) bool {
+func isAdvised(c services.Case, l *look) bool {
 	if l == nil || c.Setting.Name == "" {
 		return false
 	}
@@ -29,8 +31,8 @@ func (c testCase) isAdvised(l *look) bool {
 
 // followAdvice starts the service anew with and without the setting that explain advises, by turns, and measures both.
 // A case whose advice names no setting that can be set has nothing to follow.
-func followAdvice(ctx context.Context, o options, c testCase, k *caseRun) error {
-	if !c.isAdvised(k.Look) {
+func followAdvice(ctx context.Context, o options, c services.Case, k *caseRun) error {
+	if !isAdvised(c, k.Look) {
 		return nil
 	}
 	for round := 1; round <= o.rounds; round++ {
@@ -51,16 +53,16 @@ func followAdvice(ctx context.Context, o options, c testCase, k *caseRun) error 
 }
 
 // startAndRun starts the service on a stage of its own, warms it up and measures once.
-func startAndRun(ctx context.Context, o options, c testCase, k *caseRun, way string, round int) (r oneRun, err error) {
-	s, err := openStage(o.host, c)
+func startAndRun(ctx context.Context, o options, c services.Case, k *caseRun, way string, round int) (r oneRun, err error) {
+	s, err := services.Open(o.host, c)
 	if err != nil {
 		return r, err
 	}
-	s.follow = way == adviceFollowed
+	s.Advised = way == adviceFollowed
 	ctx, cancel := context.WithCancel(ctx)
-	defer func() { cancel(); err = errors.Join(err, s.close()) }()
+	defer func() { cancel(); err = errors.Join(err, s.Close()) }()
 	m := &measurement{o: o, c: c, k: k, s: s}
-	if m.of, err = s.serve(ctx, c); err != nil {
+	if m.of, err = s.Serve(ctx, c); err != nil {
 		return r, fmt.Errorf("start: %w", err)
 	}
 	defer m.disturb(ctx)()
@@ -72,10 +74,10 @@ func startAndRun(ctx context.Context, o options, c testCase, k *caseRun, way str
 }
 
 // followed tells whether a case's advice was followed for real, and whether that made the part that waits slower beyond the noise.
-func followed(c testCase, k caseRun) (measured, harmed bool) {
+func followed(c services.Case, k caseRun) (measured, harmed bool) {
 	runs := caseRun{Runs: k.Followed}
 	before, after := runs.figures(asItWas), runs.figures(adviceFollowed)
-	if !c.isAdvised(k.Look) || before.Rounds == 0 || after.Rounds == 0 {
+	if !isAdvised(c, k.Look) || before.Rounds == 0 || after.Rounds == 0 {
 		return false, false
 	}
 	return true, less(before, after, false)

@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/bench/services"
 )
 
-func caseNamed(t *testing.T, name string) testCase {
+func caseNamed(t *testing.T, name string) services.Case {
 	t.Helper()
 	c, err := choose(name)
 	if err != nil {
@@ -28,7 +30,7 @@ func TestFollowedAdvice(t *testing.T) {
 	even := []oneRun{run(asItWas, 1, 20, 100), run(asItWas, 2, 10, 100), run(adviceFollowed, 1, 15, 100)}
 	advised := &look{Advice: []string{"node (workers): set UV_THREADPOOL_SIZE to 1 (default 4)"}}
 	for name, test := range map[string]struct {
-		c      testCase
+		c      services.Case
 		look   *look
 		runs   []oneRun
 		none   bool
@@ -53,14 +55,14 @@ func TestFollowedAdvice(t *testing.T) {
 
 // What a case says it can set is in what its service is started with, in both ways.
 func TestSettingsDiffer(t *testing.T) {
-	for _, c := range cases() {
+	for _, c := range services.Cases() {
 		if c.Setting.Name == "" {
 			continue
 		}
 		if c.Setting.Was == c.Setting.Advised {
 			t.Errorf("%s: %s is started with %q in both ways", c.Name, c.Setting.Name, c.Setting.Was)
 		}
-		if !slices.ContainsFunc(c.Programs, func(p program) bool { return strings.Contains(p.Run, "{{.Setting}}") }) {
+		if !slices.ContainsFunc(c.Programs, func(p services.Program) bool { return strings.Contains(p.Run, "{{.Setting}}") }) {
 			t.Errorf("%s: no program gets %s", c.Name, c.Setting.Name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 )
@@ -115,7 +116,7 @@ func (r *results) of(name string) caseRun {
 }
 
 // all are those of cases, empty where there is none.
-func (r *results) all(of []testCase) (all []caseRun) {
+func (r *results) all(of []services.Case) (all []caseRun) {
 	for _, c := range of {
 		all = append(all, r.of(c.Name))
 	}

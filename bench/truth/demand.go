@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/demand/recorded"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -23,7 +24,7 @@ const (
 	// replayCPUs are more than any of the services uses at once.
 	replayCPUs = 32
 	// demandLook is a second longer than the periods that a replay tells, which begin anywhere in its first period.
-	demandLook = forecast.MostPeriods*period + time.Second
+	demandLook = forecast.MostPeriods*services.Period + time.Second
 	// demandOff is by which part the replay's CPU time may differ from the counted one.
 	demandOff = 0.15
 	// fullHost is the share of its CPUs from which on a host bounds what a service does. Then later requests come later, too.
@@ -37,7 +38,7 @@ const aboutDemand = "Demand of real services under load, period by period: CPU t
 // recordDemands records cases without a quota that they meet, and writes their demand to a file. Services that it has
 // and that are not among the
 // cases stay as they are.
-func recordDemands(ctx context.Context, o options, testCases []testCase, file string) error {
+func recordDemands(ctx context.Context, o options, testCases []services.Case, file string) error {
 	text, err := os.ReadFile(file)
 	f := recorded.File{}
 	if err == nil {
@@ -70,27 +71,27 @@ func recordDemands(ctx context.Context, o options, testCases []testCase, file st
 }
 
 // recordDemand records one case and replays it.
-func recordDemand(ctx context.Context, o options, c testCase) (service recorded.Service, err error) {
+func recordDemand(ctx context.Context, o options, c services.Case) (service recorded.Service, err error) {
 	kind := c.Demanded
 	if kind == "" || c.Pod {
-		return service, errors.New("it has no kind: give it one in bench/truth/cases.yaml; a pod's container is no service")
+		return service, errors.New("it has no kind: give it one in bench/services/cases.yaml; a pod's container is no service")
 	}
-	if missing := c.missing(); missing != "" {
+	if missing := c.Missing(); missing != "" {
 		return service, errors.New(missing)
 	}
 	c.Limit = 2 * float64(runtime.NumCPU()) // explain wants a limit; this one is never met
-	s, err := openStage(o.host, c)
+	s, err := services.Open(o.host, c)
 	if err != nil {
 		return service, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		err = errors.Join(err, s.close())
+		err = errors.Join(err, s.Close())
 	}()
 	say("%s: starting", c.Name)
-	m := &measurement{o: o, c: c, s: s, t: newTool(o.exe, s)}
-	if m.of, err = s.serve(ctx, c); err != nil {
+	m := &measurement{o: o, c: c, s: s, t: tool{services.NewTool(o.exe, s)}}
+	if m.of, err = s.Serve(ctx, c); err != nil {
 		return service, fmt.Errorf("start: %w", err)
 	}
 	defer m.disturb(ctx)()
@@ -108,7 +109,7 @@ func recordDemand(ctx context.Context, o options, c testCase) (service recorded.
 		return service, err
 	}
 	recording := filepath.Join(o.keep, c.Name+".demand.rec")
-	if _, err := m.t.run(ctx, "explain", m.t.target, "--for", demandLook.String(), "--record", recording, "--json"); err != nil {
+	if _, err := m.t.Run(ctx, "explain", m.t.Target, "--for", demandLook.String(), "--record", recording, "--json"); err != nil {
 		return service, err
 	}
 	after, err := m.counters()
@@ -129,7 +130,7 @@ func recordDemand(ctx context.Context, o options, c testCase) (service recorded.
 // demandOf replays a recording of a service.
 func demandOf(recording, kind string) (recorded.Service, error) {
 	s := recorded.Service{Kind: kind, Date: time.Now().UTC().Format(time.DateOnly), RecordedCPUs: runtime.NumCPU(),
-		PeriodUS: period.Microseconds()}
+		PeriodUS: services.Period.Microseconds()}
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {
 		return s, err
@@ -144,7 +145,7 @@ func demandOf(recording, kind string) (recorded.Service, error) {
 	if err != nil {
 		return s, err
 	}
-	wants, err := l.Demand(replayCPUs, period, 1)
+	wants, err := l.Demand(replayCPUs, services.Period, 1)
 	if err != nil {
 		return s, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -35,7 +36,7 @@ func less(a, b study.Spread, work bool) bool {
 const leastExtra = 0.01
 
 // grantsNoMore tells whether a variant grants no more CPU than the case's limit.
-func (c testCase) grantsNoMore(v variant) bool {
+func grantsNoMore(c services.Case, v variant) bool {
 	return v.Granted != nil && *v.Granted <= c.Limit+leastExtra
 }
 
@@ -60,7 +61,7 @@ type finding struct {
 
 // judge compares what fix chose with every variant that grants no more CPU than the
 // limit. An answer without a remedy at equal CPU comes to leaving it.
-func judge(c testCase, k caseRun) finding {
+func judge(c services.Case, k caseRun) finding {
 	if k.Fix == nil {
 		return finding{Why: "fix was not run"}
 	}
@@ -70,7 +71,7 @@ func judge(c testCase, k caseRun) finding {
 	}
 	var variants []variant
 	for _, v := range k.Variants {
-		if c.grantsNoMore(v) && k.figures(v.Name).Rounds > 0 {
+		if grantsNoMore(c, v) && k.figures(v.Name).Rounds > 0 {
 			variants = append(variants, v)
 		}
 	}
@@ -109,7 +110,7 @@ func judge(c testCase, k caseRun) finding {
 }
 
 // differs says in a sentence what is wrong; "": nothing is.
-func (f *finding) differs(c testCase, k caseRun, work bool) string {
+func (f *finding) differs(c services.Case, k caseRun, work bool) string {
 	var all []string
 	if f.Worse {
 		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)",

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/bench/services"
 )
 
 // measuredCase is a kept case whose variants had these p99s.
@@ -30,7 +32,7 @@ func measuredCase(chosen string, p99s map[string][]float64) caseRun {
 }
 
 func TestJudge(t *testing.T) {
-	c := testCase{Name: "x", Limit: 0.5}
+	c := services.Case{Name: "x", Limit: 0.5}
 	leave, low, middle := []float64{100, 110, 120}, []float64{10, 11, 12}, []float64{50, 55, 60}
 	for name, test := range map[string]struct {
 		k             caseRun
@@ -69,20 +71,20 @@ func TestJudge(t *testing.T) {
 func TestJudgeUndone(t *testing.T) {
 	k := measuredCase("narrow", map[string][]float64{leaveIt: {10, 11, 12}, "narrow": {10, 11, 12}})
 	k.Fix.Left = ""
-	if f := judge(testCase{Limit: 0.5}, k); !f.good() {
+	if f := judge(services.Case{Limit: 0.5}, k); !f.good() {
 		t.Errorf("%+v", f)
 	}
-	if f := judge(testCase{Limit: 0.5, Healthy: true},
+	if f := judge(services.Case{Limit: 0.5, Healthy: true},
 		measuredCase("", map[string][]float64{leaveIt: {8, 8, 9}, "narrow": {3, 3, 4}})); !f.good() {
 		t.Errorf("a healthy service was left, though another remedy wins by chance: %+v", f)
 	}
 	helps := measuredCase("narrow", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
 	helps.Fix.Left = ""
-	if f := judge(testCase{Limit: 0.5}, helps); f.good() || !f.IsBest || f.LeftIsBest ||
+	if f := judge(services.Case{Limit: 0.5}, helps); f.good() || !f.IsBest || f.LeftIsBest ||
 		!strings.Contains(f.Why, "fix undid it, and it helps") {
 		t.Errorf("%+v", f)
 	}
-	if f := judge(testCase{Limit: 0.5, Healthy: true}, k); f.good() || !strings.Contains(f.Why, "nothing was wrong") {
+	if f := judge(services.Case{Limit: 0.5, Healthy: true}, k); f.good() || !strings.Contains(f.Why, "nothing was wrong") {
 		t.Errorf("a healthy service was changed: %+v", f)
 	}
 }
@@ -95,7 +97,7 @@ func TestJudgeWork(t *testing.T) {
 		k.Runs = append(k.Runs, oneRun{Variant: leaveIt, Round: round, Done: new(10.0)},
 			oneRun{Variant: "narrow", Round: round, Done: new(20.0)})
 	}
-	if f := judge(testCase{Limit: 0.5}, k); f.IsBest || f.Best != "narrow" {
+	if f := judge(services.Case{Limit: 0.5}, k); f.IsBest || f.Best != "narrow" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -103,7 +105,7 @@ func TestJudgeWork(t *testing.T) {
 func TestFailedFix(t *testing.T) {
 	k := measuredCase("", map[string][]float64{leaveIt: {1}})
 	k.Fix.Failed = "no luck"
-	if f := judge(testCase{Limit: 0.5}, k); f.Known || !strings.Contains(f.Why, "no luck") {
+	if f := judge(services.Case{Limit: 0.5}, k); f.Known || !strings.Contains(f.Why, "no luck") {
 		t.Errorf("%+v", f)
 	}
 }

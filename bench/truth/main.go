@@ -48,6 +48,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -60,8 +61,8 @@ func init() {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == clientCommand {
-		os.Exit(clientMain())
+	if len(os.Args) > 1 && os.Args[1] == services.ClientCommand {
+		os.Exit(services.ClientMain())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -117,12 +118,12 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	met := firstMet.all(cases())
+	met := firstMet.all(services.Cases())
 	write := func() error {
 		return errors.Join(writePage(measured, *out,
-			func(testCases []testCase, runs []caseRun) string { return markdown(testCases, runs, met) }),
+			func(testCases []services.Case, runs []caseRun) string { return markdown(testCases, runs, met) }),
 			writePage(measured, *truthOut, truthMarkdown),
-			writeCompared(*compared, cases(), met))
+			writeCompared(*compared, services.Cases(), met))
 	}
 	if *again {
 		if err := lookAgain(ctx, o, measured, chosen); err != nil {
@@ -137,7 +138,7 @@ func run(ctx context.Context) error {
 	}
 	if *demand != "" {
 		if *which == "" {
-			chosen = slices.DeleteFunc(chosen, func(c testCase) bool { return c.Demanded == "" })
+			chosen = slices.DeleteFunc(chosen, func(c services.Case) bool { return c.Demanded == "" })
 		}
 		return recordDemands(ctx, o, chosen, *demand)
 	}
@@ -162,27 +163,27 @@ func run(ctx context.Context) error {
 }
 
 // choose returns the named cases, in that order, or all.
-func choose(names string) ([]testCase, error) {
+func choose(names string) ([]services.Case, error) {
 	if names == "" {
-		return cases(), nil
+		return services.Cases(), nil
 	}
-	var chosen []testCase
+	var chosen []services.Case
 	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(cases(), func(c testCase) bool { return c.Name == name })
+		i := slices.IndexFunc(services.Cases(), func(c services.Case) bool { return c.Name == name })
 		if i < 0 {
 			var all []string
-			for _, c := range cases() {
+			for _, c := range services.Cases() {
 				all = append(all, c.Name)
 			}
 			return nil, fmt.Errorf("-cases %.60q: choose from %s", name, strings.Join(all, ", "))
 		}
-		chosen = append(chosen, cases()[i])
+		chosen = append(chosen, services.Cases()[i])
 	}
 	return chosen, nil
 }
 
 // lookAgain explains and forecasts the kept recordings of cases by the program as it is now. What was measured stays.
-func lookAgain(ctx context.Context, o options, measured *results, testCases []testCase) error {
+func lookAgain(ctx context.Context, o options, measured *results, testCases []services.Case) error {
 	for _, c := range testCases {
 		k := measured.of(c.Name)
 		if !k.Complete {
@@ -192,10 +193,10 @@ func lookAgain(ctx context.Context, o options, measured *results, testCases []te
 			say("%s: no recording is kept; measure it again: TRUTH=%s make truth", c.Name, c.Name)
 			continue
 		}
-		t := tool{exe: o.exe}
+		t := tool{services.NewTool(o.exe, nil)}
 		var err error
 		if k.Look, err = t.lookAgain(ctx, recordedName(o.keep, c.Name)); err == nil {
-			k.Commit, err = t.version(ctx)
+			k.Commit, err = t.Version(ctx)
 		}
 		if err == nil {
 			err = measured.put(k)
@@ -209,19 +210,19 @@ func lookAgain(ctx context.Context, o options, measured *results, testCases []te
 }
 
 // writePage writes a page of all results. Without any result the page stays as it is.
-func writePage(measured *results, out string, page func([]testCase, []caseRun) string) error {
-	runs := measured.all(cases())
+func writePage(measured *results, out string, page func([]services.Case, []caseRun) string) error {
+	runs := measured.all(services.Cases())
 	if !slices.ContainsFunc(runs, func(k caseRun) bool { return k.Complete }) {
 		say("%s: no result is kept in %s; the page stays as it is", out, measured.File)
 		return nil
 	}
-	return study.WritePage(out, page(cases(), runs))
+	return study.WritePage(out, page(services.Cases(), runs))
 }
 
 // writeCompared writes the forecasts of services that were met for the first time beside what came, for the program to
 // say how far such forecasts
 // are off.
-func writeCompared(path string, testCases []testCase, first []caseRun) error {
+func writeCompared(path string, testCases []services.Case, first []caseRun) error {
 	comparisons := []forecast.Compared{}
 	for i, k := range first {
 		if !k.Complete || k.Look == nil {

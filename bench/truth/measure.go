@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -33,32 +34,32 @@ type options struct {
 const lookFor = 6 * time.Second
 
 // measure measures a case. The error says why it could not be measured.
-func measure(ctx context.Context, o options, c testCase, k *caseRun) (err error) {
-	if missing := c.missing(); missing != "" {
+func measure(ctx context.Context, o options, c services.Case, k *caseRun) (err error) {
+	if missing := c.Missing(); missing != "" {
 		return errors.New(missing)
 	}
 	k.At, k.Machine, k.Rounds, k.Each = time.Now().UTC(), study.Machine(), o.rounds, o.each
-	s, err := openStage(o.host, c)
+	s, err := services.Open(o.host, c)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	m := &measurement{o: o, c: c, k: k, s: s, t: newTool(o.exe, s)}
-	if k.Commit, err = m.t.version(ctx); err == nil {
-		err = os.Mkdir(m.t.state(), 0o700) // restore asks for it, whatever came before
+	m := &measurement{o: o, c: c, k: k, s: s, t: tool{services.NewTool(o.exe, s)}}
+	if k.Commit, err = m.t.Version(ctx); err == nil {
+		err = os.Mkdir(m.t.State(), 0o700) // restore asks for it, whatever came before
 	}
 	if err != nil {
 		cancel()
-		return errors.Join(err, s.close())
+		return errors.Join(err, s.Close())
 	}
 	defer func() {
 		// Also after an interrupt: what is in force goes before its cgroups do.
-		err = errors.Join(err, m.t.restore(context.WithoutCancel(ctx)))
+		err = errors.Join(err, m.t.Restore(context.WithoutCancel(ctx)))
 		cancel()
-		err = errors.Join(err, s.close())
+		err = errors.Join(err, s.Close())
 	}()
 	say("%s: starting", c.Name)
-	if m.of, err = s.serve(ctx, c); err != nil {
+	if m.of, err = s.Serve(ctx, c); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
 	if err := m.all(ctx); err != nil || o.tryOnly {
@@ -74,11 +75,11 @@ func measure(ctx context.Context, o options, c testCase, k *caseRun) (err error)
 // measurement is a case under way.
 type measurement struct {
 	o  options
-	c  testCase
+	c  services.Case
 	k  *caseRun
-	s  *stage
+	s  *services.Stage
 	t  tool
-	of service
+	of services.Service
 }
 
 func (m *measurement) all(ctx context.Context) error {
@@ -109,7 +110,7 @@ func (m *measurement) all(ctx context.Context) error {
 func (m *measurement) disturb(ctx context.Context) (stop func()) {
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
-	go func() { defer close(ended); m.of.disturb(ctx) }()
+	go func() { defer close(ended); m.of.Disturb(ctx) }()
 	return func() { cancel(); <-ended }
 }
 
@@ -130,7 +131,7 @@ func (m *measurement) ask(ctx context.Context) error {
 	}
 	say("%s: fix: %s %s: %s %s", m.c.Name, m.k.Fix.Answer, m.k.Fix.Chosen, m.k.Fix.Verdict, m.k.Fix.Failed)
 	m.k.Variants = m.toApply()
-	return m.t.restore(ctx)
+	return m.t.Restore(ctx)
 }
 
 // toApply are the variants to measure. Of several raises only the largest and the one
@@ -144,7 +145,7 @@ func (m *measurement) toApply() []variant {
 		if m.o.equal && m.c.Healthy { // nothing is to be gained
 			return len(v.Args) > 0
 		}
-		if m.o.equal && !m.c.grantsNoMore(v) && v.Name != noLimit { // no limit is what all others are compared with
+		if m.o.equal && !grantsNoMore(m.c, v) && v.Name != noLimit { // no limit is what all others are compared with
 			return true
 		}
 		return len(v.Args) > 1 && v.Args[1] == "raise" && !slices.Contains(named, v.Name)
@@ -153,21 +154,21 @@ func (m *measurement) toApply() []variant {
 
 // keepLoad runs a client until stop is called.
 func (m *measurement) keepLoad(ctx context.Context) (stop func(), err error) {
-	if len(m.of.streams) == 0 {
+	if len(m.of.Streams) == 0 {
 		return func() {}, nil
 	}
 	const longest = 10 * time.Minute
 	o := m.order(0, longest)
-	_, stop, err = startClient(ctx, o)
+	_, stop, err = services.StartClient(ctx, o)
 	return stop, err
 }
 
 // order is the client's for one measurement. Cases and rounds have arrivals of their own, and the variants of a round have
 // the same. With the same seeds for all cases, a calm time of one would be that of all.
-func (m *measurement) order(round int, d time.Duration) order {
+func (m *measurement) order(round int, d time.Duration) services.Order {
 	const warm = 500 * time.Millisecond
-	return order{Requests: m.of.requests, Plan: loadgen.Plan{
-		Seed: seedOf(m.c.Name) + uint64(round), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second,
+	return services.Order{Requests: m.of.Requests, Plan: loadgen.Plan{
+		Seed: seedOf(m.c.Name) + uint64(round), Streams: m.of.Streams, Connections: m.of.Connections, Drain: 2 * time.Second,
 		Phases: []loadgen.Phase{{For: warm, Factor: 1}, {For: d, Factor: 1, Measured: true}},
 	}}
 }
@@ -181,14 +182,14 @@ func seedOf(name string) uint64 {
 
 // variant applies one, measures, and restores.
 func (m *measurement) variant(ctx context.Context, v *variant, round int) error {
-	refused, err := m.t.apply(ctx, *v)
+	refused, err := m.t.Apply(ctx, v.Args)
 	if err != nil {
 		return err
 	}
 	if refused != "" {
 		v.Refused = refused
 		say("%s: %s: refused: %s", m.c.Name, v.Name, refused)
-		return m.t.restore(ctx)
+		return m.t.Restore(ctx)
 	}
 	// A longer period has had what the write gave by then, or a tenth of the measurement at most.
 	const settle, settlePeriods, leastPeriods = 500 * time.Millisecond, 2, 10
@@ -204,7 +205,7 @@ func (m *measurement) variant(ctx context.Context, v *variant, round int) error 
 	if len(v.Args) == 0 {
 		return nil
 	}
-	return m.t.restore(ctx)
+	return m.t.Restore(ctx)
 }
 
 // counters are what is read before and after a run.
@@ -217,7 +218,7 @@ type counters struct {
 
 func (m *measurement) counters() (c counters, err error) {
 	c.at = time.Now()
-	if c.stat, err = m.s.limited.Stat(); err != nil {
+	if c.stat, err = m.s.Limited.Stat(); err != nil {
 		return c, err
 	}
 	if c.stat.Usage == nil {
@@ -228,8 +229,8 @@ func (m *measurement) counters() (c counters, err error) {
 		return c, err
 	}
 	c.busy = host.Total.Busy()
-	if m.of.done != nil {
-		c.done = m.of.done()
+	if m.of.Done != nil {
+		c.done = m.of.Done()
 	}
 	return c, nil
 }
@@ -241,12 +242,12 @@ func (m *measurement) run(ctx context.Context, name string, round int, d time.Du
 	if err != nil {
 		return r, err
 	}
-	if len(m.of.streams) > 0 {
-		result, err := runClient(ctx, m.order(round, d))
+	if len(m.of.Streams) > 0 {
+		result, err := services.RunClient(ctx, m.order(round, d))
 		if err != nil {
 			return r, err
 		}
-		r.take(m.of.streams, result)
+		r.take(m.of.Streams, result)
 	} else if err := clock.Sleep(ctx, d); err != nil {
 		return r, err
 	}
@@ -254,7 +255,7 @@ func (m *measurement) run(ctx context.Context, name string, round int, d time.Du
 	if err != nil {
 		return r, err
 	}
-	r.count(before, after, m.of.done != nil)
+	r.count(before, after, m.of.Done != nil)
 	return r, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -25,13 +26,13 @@ var pageFuncs = template.FuncMap{
 
 // judged is a case with what was kept of it.
 type judged struct {
-	C testCase
+	C services.Case
 	K caseRun
 	F finding
 }
 
 // done are the cases whose fix can be judged, and a line for each of the others.
-func done(testCases []testCase, runs []caseRun) (found []judged, open []string) {
+func done(testCases []services.Case, runs []caseRun) (found []judged, open []string) {
 	for i, c := range testCases {
 		switch k := runs[i]; {
 		case !k.Complete:
@@ -157,7 +158,7 @@ func (j judged) Chose() string {
 }
 
 // markdown is docs/results/fix.md: misses first, and what fix left in force.
-func markdown(testCases []testCase, runs, first []caseRun) string {
+func markdown(testCases []services.Case, runs, first []caseRun) string {
 	now, open := done(testCases, runs)
 	met, _ := done(testCases, first)
 	return study.Fill(fixPage, pageFuncs, struct {
@@ -167,7 +168,7 @@ func markdown(testCases []testCase, runs, first []caseRun) string {
 }
 
 // truthMarkdown is docs/results/truth.md: how right explain and forecast are on real services.
-func truthMarkdown(testCases []testCase, runs []caseRun) string {
+func truthMarkdown(testCases []services.Case, runs []caseRun) string {
 	return study.Fill(truthPage, pageFuncs, tallyOf(testCases, runs))
 }
 

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/bench/services"
 )
 
 func TestPage(t *testing.T) {
-	testCases := []testCase{
+	testCases := []services.Case{
 		{Name: "good", Limit: 0.5}, {Name: "bad", Limit: 0.5}, {Name: "absent", Limit: 1}, {Name: "later", Limit: 1},
 	}
 	good := measuredCase("burst 50ms", map[string][]float64{leaveIt: {100, 110, 120}, "burst 50ms": {10, 11, 12}, "pin 1": {9, 9, 9}})
@@ -33,7 +35,7 @@ func TestPage(t *testing.T) {
 
 // A CPU of its own is equal CPU where the limit is one, and has its row there; where it was refused, that is said.
 func TestPinAtOneCPU(t *testing.T) {
-	testCases := []testCase{{Name: "one", Limit: 1}, {Name: "half", Limit: 0.5}, {Name: "refused", Limit: 1}}
+	testCases := []services.Case{{Name: "one", Limit: 1}, {Name: "half", Limit: 0.5}, {Name: "refused", Limit: 1}}
 	one := measuredCase("burst 50ms", map[string][]float64{leaveIt: {100, 110, 120}, "burst 50ms": {10, 11, 12}, exclusive: {8, 9, 10}})
 	for i := range one.Runs {
 		if one.Runs[i].Variant == exclusive {
@@ -61,8 +63,8 @@ func TestEachRecordIsOnAPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fix := markdown(cases(), measured.all(cases()), first.all(cases()))
-	for name, want := range map[string]string{"fix": fix, "truth": truthMarkdown(cases(), measured.all(cases()))} {
+	fix := markdown(services.Cases(), measured.all(services.Cases()), first.all(services.Cases()))
+	for name, want := range map[string]string{"fix": fix, "truth": truthMarkdown(services.Cases(), measured.all(services.Cases()))} {
 		if got, err := os.ReadFile("../../docs/results/" + name + ".md"); err != nil || string(got) != want {
 			t.Errorf("docs/results/%s.md is out of date: make truth-page (%v)", name, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -59,7 +60,7 @@ const (
 )
 
 // scoreOf compares a case with what was kept of it. The tool must have looked at it.
-func scoreOf(c testCase, k caseRun) score {
+func scoreOf(c services.Case, k caseRun) score {
 	l := k.Look
 	s := score{Alert: l.Periods > 0 && float64(l.Throttled) > alertShare*float64(l.Periods)}
 	if c.Healthy {

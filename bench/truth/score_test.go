@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/bench/services"
 )
 
 // lookedAt is a case whose forecast said 10 ms for leaving it and 5 ms for narrow.
@@ -22,8 +24,8 @@ func lookedAt(came ...float64) caseRun {
 	return k
 }
 
-func sick() testCase {
-	return testCase{Name: "c", Causes: []string{"pool", "shortage"}, Guilty: []string{"sort"}, Suffers: []string{"server"}}
+func sick() services.Case {
+	return services.Case{Name: "c", Causes: []string{"pool", "shortage"}, Guilty: []string{"sort"}, Suffers: []string{"server"}}
 }
 
 func TestScoreOfACause(t *testing.T) {
@@ -116,7 +118,7 @@ func TestScoreOfAnInterval(t *testing.T) {
 func TestCoverageOnThePage(t *testing.T) {
 	k := lookedAt(5, 5.1, 5.2)
 	k.Look.Rows[1].Range = &between{Low: 4, High: 6}
-	testCases, runs := []testCase{sick()}, []caseRun{k}
+	testCases, runs := []services.Case{sick()}, []caseRun{k}
 	text := truthMarkdown(testCases, runs)
 	for _, want := range []string{
 		// leaving it has no interval but its point
@@ -140,7 +142,7 @@ func TestFalseAlarms(t *testing.T) {
 		"a remedy":       {look{Cause: "none", Recommended: "narrow"}, true},
 		"alert, no more": {look{Cause: "none", Throttled: 26, Periods: 100}, false},
 	} {
-		s := scoreOf(testCase{Healthy: true}, caseRun{Look: &test.look})
+		s := scoreOf(services.Case{Healthy: true}, caseRun{Look: &test.look})
 		if s.FalseAlarm != test.alarm {
 			t.Errorf("%s: %+v", name, s)
 		}
@@ -152,7 +154,7 @@ func TestFalseAlarms(t *testing.T) {
 
 func TestTruthPage(t *testing.T) {
 	missed := lookedAt(20, 21, 22)
-	testCases := []testCase{sick(), {Name: "open", Causes: []string{"burst"}}}
+	testCases := []services.Case{sick(), {Name: "open", Causes: []string{"burst"}}}
 	runs := []caseRun{missed, {Case: "open"}}
 	text := truthMarkdown(testCases, runs)
 	for _, want := range []string{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -24,7 +25,7 @@ type tally struct {
 func (t tally) All() int        { return t.Sick + t.Healthy }
 func (t tally) RightOfAll() int { return t.Right + t.Healthy - t.Alarms }
 
-func tallyOf(testCases []testCase, runs []caseRun) (t tally) {
+func tallyOf(testCases []services.Case, runs []caseRun) (t tally) {
 	for i, c := range testCases {
 		if k := runs[i]; k.Look == nil {
 			t.Open = append(t.Open, fmt.Sprintf("`%s`: not measured yet", c.Name))
@@ -35,7 +36,7 @@ func tallyOf(testCases []testCase, runs []caseRun) (t tally) {
 	return t
 }
 
-func (t *tally) add(c testCase, k caseRun) {
+func (t *tally) add(c services.Case, k caseRun) {
 	s := scoreOf(c, k)
 	if line := wrong(c, k, s); line != "" {
 		t.Wrong = append(t.Wrong, line)
@@ -85,7 +86,7 @@ func share(part, whole int) string {
 }
 
 // wrong says what is missed of a case and why; "": nothing is.
-func wrong(c testCase, k caseRun, s score) string {
+func wrong(c services.Case, k caseRun, s score) string {
 	var what []string
 	add := func(format string, args ...any) { what = append(what, fmt.Sprintf(format, args...)) }
 	l := k.Look

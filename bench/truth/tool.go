@@ -1,93 +1,24 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 )
 
-// tool runs the unthrottle program on a stage, with a journal of its own.
-type tool struct {
-	exe, target, scope, dir string
-}
-
-func newTool(exe string, s *stage) tool {
-	return tool{exe: exe, target: s.target.At().Path, scope: s.box.Top().At().Path, dir: s.dir}
-}
-
-// run runs a command and returns its standard output. When ctx ends, the program is
-// interrupted and undoes what it did. On a busy host a forecast would take minutes at
-// the usual priority.
-func (t tool) run(ctx context.Context, args ...string) (out []byte, err error) {
-	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "-10", t.exe}, args...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = time.Minute
-	var words bytes.Buffer
-	cmd.Stderr = &words
-	out, err = cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("unthrottle %s: %w: %s", args[0], err, lastLines(words.String(), 600))
-	}
-	return out, err
-}
-
-// version is the commit that the program names, "-dirty" behind it where files had changed; "": it names none.
-func (t tool) version(ctx context.Context) (string, error) {
-	out, err := t.run(ctx, "version", "--json")
-	if err != nil {
-		return "", err
-	}
-	var v struct {
-		Commit   *string `json:"commit"`
-		Modified *bool   `json:"modified"`
-	}
-	if err := json.Unmarshal(out, &v); err != nil {
-		return "", fmt.Errorf("version --json: %w", err)
-	}
-	if v.Commit == nil {
-		return "", nil
-	}
-	const digits = 8
-	commit := (*v.Commit)[:min(digits, len(*v.Commit))]
-	if v.Modified != nil && *v.Modified {
-		commit += "-dirty"
-	}
-	return commit, nil
-}
-
-// lastLines cuts a text from the front. Of a crash it keeps what comes first, which says where.
-func lastLines(s string, most int) string {
-	s = strings.TrimSpace(s)
-	if i := strings.Index(s, "\npanic: "); i >= 0 {
-		const trace = 4000
-		return s[i+1 : min(len(s), i+trace)]
-	}
-	return s[max(0, len(s)-most):]
-}
-
-// changing adds the flags of commands that write.
-func (t tool) changing(args ...string) []string {
-	return append(args, "--scope", t.scope, "--state-dir", t.state())
-}
-
-// state is the folder of the journal.
-func (t tool) state() string { return filepath.Join(t.dir, "state") }
+// tool is the program that is tried, with what it says in the study's own words.
+type tool struct{ services.Tool }
 
 // look records, explains and forecasts. It keeps the recording.
 func (t tool) look(ctx context.Context, window time.Duration, recording string) (*look, error) {
-	out, err := t.run(ctx, "explain", t.target, "--for", window.String(), "--record", recording, "--json")
+	out, err := t.Run(ctx, "explain", t.Target, "--for", window.String(), "--record", recording, "--json")
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +27,7 @@ func (t tool) look(ctx context.Context, window time.Duration, recording string) 
 
 // lookAgain explains and forecasts a recording that was kept.
 func (t tool) lookAgain(ctx context.Context, recording string) (*look, error) {
-	out, err := t.run(ctx, "explain", recording, "--json")
+	out, err := t.Run(ctx, "explain", recording, "--json")
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +77,7 @@ func (t tool) forecast(ctx context.Context, explain []byte, recording string) (*
 	if err := json.Unmarshal(explain, &e); err != nil {
 		return nil, fmt.Errorf("explain --json: %w", err)
 	}
-	out, err := t.run(ctx, "forecast", recording, "--json")
+	out, err := t.Run(ctx, "forecast", recording, "--json")
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +142,7 @@ type fixTry struct {
 // fix runs fix as a user would who says yes. Exit code 1 means that the container is
 // still stopped; the result is told all the same.
 func (t tool) fix(ctx context.Context) (*fixed, error) {
-	out, err := t.run(ctx, t.changing("fix", t.target, "--yes", "--json")...)
+	out, err := t.Run(ctx, t.Changing("fix", t.Target, "--yes", "--json")...)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -284,23 +215,4 @@ func appliedRow(rows []row, remedy string, low *float64) *row {
 		}
 	}
 	return first
-}
-
-// apply applies a variant. refused is the tool's reason where it does not.
-func (t tool) apply(ctx context.Context, v variant) (refused string, err error) {
-	if len(v.Args) == 0 {
-		return "", nil
-	}
-	args := append([]string{"apply", t.target, "--for", "500ms"}, v.Args...)
-	_, err = t.run(ctx, t.changing(args...)...)
-	if err != nil && ctx.Err() == nil {
-		return err.Error(), nil
-	}
-	return "", err
-}
-
-// restore puts everything back.
-func (t tool) restore(ctx context.Context) error {
-	_, err := t.run(ctx, t.changing("restore")...)
-	return err
 }

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
 )
 
 // TestWritePage writes a page of one result.
 func TestWritePage(t *testing.T) {
-	dir, testCases := t.TempDir(), cases()
+	dir, testCases := t.TempDir(), services.Cases()
 	measured := &results{study.Lines[caseRun]{File: filepath.Join(dir, "results.jsonl.gz")}}
 	out := filepath.Join(dir, "page.md")
 	name, other := testCases[0].Name, testCases[1].Name
@@ -38,10 +39,10 @@ func TestWritePage(t *testing.T) {
 		again.of(name).Commit != k.Commit || again.of(other).Complete {
 		t.Errorf("%+v, %v", again, err)
 	}
-	ofFix := func(testCases []testCase, runs []caseRun) string {
+	ofFix := func(testCases []services.Case, runs []caseRun) string {
 		return markdown(testCases, runs, make([]caseRun, len(testCases)))
 	}
-	for _, page := range []func([]testCase, []caseRun) string{truthMarkdown, ofFix} {
+	for _, page := range []func([]services.Case, []caseRun) string{truthMarkdown, ofFix} {
 		if err := writePage(measured, out, page); err != nil {
 			t.Fatal(err)
 		}

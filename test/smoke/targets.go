@@ -50,6 +50,7 @@ var forms = []form{
 	{target: "soak-placement", args: []string{"PLACEMENT_STEPS=1000"}},
 	{target: "soak-world", args: []string{"WORLD_ROUNDS=2000"}},
 	{target: "bench-simulate", args: []string{"BENCHTIME=1x"}},
+	{target: "results-rivals", args: []string{"RIVALS=-rounds 0"}},
 	{target: "results-many", args: []string{"MANY=-rounds 0"}},
 	{target: "results-coarse"},
 	{target: "e2e-spans"},

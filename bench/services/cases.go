@@ -1,4 +1,4 @@
-package main
+package services
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 //go:embed cases.yaml
 var casesText []byte
 
-// testCase is one real service with a known truth.
-type testCase struct {
+// Case is one real service with a known truth.
+type Case struct {
 	Name string
 	// Truth says what runs, who spends the quota and who waits.
 	Truth string
@@ -36,7 +36,7 @@ type testCase struct {
 	// Needs are programs or paths of files, each with the Debian package that has it behind a space.
 	Needs []string
 	// Setting is one of the service that explain may advise; the zero value: it has none that can be set.
-	Setting setting
+	Setting Setting
 	// Demanded is what a generated fleet calls its demand; "": that is not recorded.
 	Demanded string
 	// Missed says why it is missed, as found by looking into its recording.
@@ -53,34 +53,34 @@ type testCase struct {
 	// Prepare is a shell's script that runs in that folder before the service starts, outside its cgroups.
 	Prepare string
 	// Programs are started one after the other.
-	Programs []program
+	Programs []Program
 	// Streams of requests; the first is judged. None: it adds a line to the file "built" for each unit of work.
-	Streams []stream
+	Streams []Stream
 	// Connections of the client; 0: as many as it has without being told.
 	Connections int
 	// Again are requests that are sent again and again, beside the streams.
-	Again []repeated
+	Again []Repeated
 }
 
-// setting is one of the service's own, which explain may advise.
-type setting struct {
+// Setting is one of the service's own, which explain may advise.
+type Setting struct {
 	// Name is in the advice's text, such as UV_THREADPOOL_SIZE.
 	Name string
 	// Was and Advised are a program's arguments or environment without the advice and with it.
 	Was, Advised string
 }
 
-// program is a shell's script to start.
-type program struct {
+// Program is a shell's script to start.
+type Program struct {
 	// In is the cgroup: "" the service's, "sidecar" another below its limit, "beside" another beside it, "host" none of the case.
 	In  string
 	Run string
 	// Ready are requests that must be answered before anything else starts.
-	Ready []ask
+	Ready []Ask
 }
 
-// ask is a request before its template is filled in.
-type ask struct {
+// Ask is a request before its template is filled in.
+type Ask struct {
 	Protocol string // "": HTTP
 	Port     int    // 2: the second one; else the first
 	// Text is that of a request. A URL may begin with its path.
@@ -88,23 +88,23 @@ type ask struct {
 	Keys int
 }
 
-// stream is one kind of requests of the client.
-type stream struct {
-	ask       `yaml:",inline"`
+// Stream is one kind of requests of the client.
+type Stream struct {
+	Ask       `yaml:",inline"`
 	Name      string
 	PerSecond float64 `yaml:"per_second"`
 	Burst     int
 	Regular   bool
 }
 
-// repeated is a request that is sent again after each answer and a pause.
-type repeated struct {
-	ask   `yaml:",inline"`
+// Repeated is a request that is sent again after each answer and a pause.
+type Repeated struct {
+	Ask   `yaml:",inline"`
 	Pause time.Duration
 }
 
-// missing says which programs are not installed and how to install them; "": none.
-func (c testCase) missing() string {
+// Missing says which programs are not installed and how to install them; "": none.
+func (c Case) Missing() string {
 	var programs, packages []string
 	for _, need := range c.Needs {
 		program, debian, _ := strings.Cut(need, " ")
@@ -126,8 +126,8 @@ func (c testCase) missing() string {
 	return fmt.Sprintf("%s %s not installed: apt-get install %s", strings.Join(programs, ", "), verb, strings.Join(packages, " "))
 }
 
-// cases in the order of the page.
-var cases = sync.OnceValue(func() (testCases []testCase) {
+// Cases are all of them, in the order of the pages. They are read from cases.yaml.
+var Cases = sync.OnceValue(func() (testCases []Case) {
 	in := yaml.NewDecoder(bytes.NewReader(casesText))
 	in.KnownFields(true)
 	if err := in.Decode(&testCases); err != nil {

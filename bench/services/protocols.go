@@ -1,4 +1,4 @@
-package main
+package services
 
 import (
 	"bufio"
@@ -57,8 +57,8 @@ func protocols() map[string]protocol {
 	}
 }
 
-// request is what one stream sends.
-type request struct {
+// Request is what one stream sends.
+type Request struct {
 	Protocol string
 	// Addr is host and port. HTTP has it in Text, which is the URL.
 	Addr string
@@ -69,7 +69,7 @@ type request struct {
 }
 
 // exchangeOf connects a plan's streams to their protocols.
-func exchangeOf(o order) (loadgen.Exchange, error) {
+func exchangeOf(o Order) (loadgen.Exchange, error) {
 	if len(o.Requests) != len(o.Plan.Streams) {
 		return nil, fmt.Errorf("%d requests for %d streams", len(o.Requests), len(o.Plan.Streams))
 	}
@@ -107,7 +107,7 @@ func exchangeOf(o order) (loadgen.Exchange, error) {
 }
 
 // text is the request with its random key.
-func (r request) text() string {
+func (r Request) text() string {
 	if r.Keys == 0 {
 		return r.Text
 	}
@@ -119,7 +119,7 @@ type conversation func(c *bufio.ReadWriter, text string) error
 
 // connections are a bounded number of connections that requests share, one at a time.
 type connections struct {
-	to   request
+	to   Request
 	of   protocol
 	free chan *connection
 }
@@ -130,7 +130,7 @@ type connection struct {
 	*bufio.ReadWriter
 }
 
-func newConnections(to request, n int, of protocol) *connections {
+func newConnections(to Request, n int, of protocol) *connections {
 	c := &connections{to: to, of: of, free: make(chan *connection, n)}
 	for range n {
 		c.free <- &connection{}

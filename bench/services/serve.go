@@ -1,4 +1,4 @@
-package main
+package services
 
 import (
 	"cmp"
@@ -22,17 +22,17 @@ import (
 //go:embed files
 var sources embed.FS
 
-// service is a running one and its load.
-type service struct {
-	// streams of requests; the first is judged. None: done is.
-	streams  []loadgen.Stream
-	requests []request
-	// connections of the client.
-	connections int
-	// disturb runs until ctx ends, such as asking for a save again and again.
-	disturb func(ctx context.Context)
-	// done counts units of work since the start; nil: not counted.
-	done func() float64
+// Service is a running one and its load.
+type Service struct {
+	// Streams of requests; the first is judged. None: Done is.
+	Streams  []loadgen.Stream
+	Requests []Request
+	// Connections of the client.
+	Connections int
+	// Disturb runs until ctx ends, such as asking for a save again and again.
+	Disturb func(ctx context.Context)
+	// Done counts units of work since the start; nil: not counted.
+	Done func() float64
 }
 
 // values are what the templates of a case may name.
@@ -40,7 +40,7 @@ type values struct {
 	Dir         string // the service's folder
 	Port, Port2 string // of loopback, on which no one else listens
 	Addr        string // loopback with the first port
-	Setting     string // what the case's setting is
+	Setting     string // what the case's Setting is
 	Hour        int    // when the current hour began, in seconds since 1970
 	HourAgo     int    // an hour before that
 }
@@ -81,10 +81,10 @@ func (v values) fill(text string) (string, error) {
 }
 
 // valuesOf are those of a case on a stage.
-func (s *stage) valuesOf(c testCase) (v values, err error) {
-	v = values{Dir: s.dir, Setting: c.Setting.Was, Hour: int(time.Now().Truncate(time.Hour).Unix())}
+func (s *Stage) valuesOf(c Case) (v values, err error) {
+	v = values{Dir: s.Dir, Setting: c.Setting.Was, Hour: int(time.Now().Truncate(time.Hour).Unix())}
 	v.HourAgo = v.Hour - int(time.Hour.Seconds())
-	if s.follow {
+	if s.Advised {
 		v.Setting = c.Setting.Advised
 	}
 	for _, port := range []*string{&v.Port, &v.Port2} {
@@ -100,8 +100,8 @@ func (s *stage) valuesOf(c testCase) (v values, err error) {
 }
 
 // request is a request of a case.
-func (v values) request(a ask) (r request, err error) {
-	r = request{Protocol: cmp.Or(a.Protocol, protocolHTTP), Addr: v.Addr, Keys: a.Keys}
+func (v values) request(a Ask) (r Request, err error) {
+	r = Request{Protocol: cmp.Or(a.Protocol, protocolHTTP), Addr: v.Addr, Keys: a.Keys}
 	if a.Port == 2 {
 		r.Addr = "127.0.0.1:" + v.Port2
 	}
@@ -114,8 +114,8 @@ func (v values) request(a ask) (r request, err error) {
 	return r, nil
 }
 
-// serve starts the service of a case. It returns when every program answers.
-func (s *stage) serve(ctx context.Context, c testCase) (of service, err error) {
+// Serve starts the service of a case. It returns when every program answers.
+func (s *Stage) Serve(ctx context.Context, c Case) (of Service, err error) {
 	v, err := s.valuesOf(c)
 	if err != nil {
 		return of, err
@@ -145,26 +145,38 @@ func (s *stage) serve(ctx context.Context, c testCase) (of service, err error) {
 			return of, err
 		}
 	}
-	of.connections = c.Connections
+	of.Connections = c.Connections
 	for i, a := range c.Streams {
-		r, err := v.request(a.ask)
+		r, err := v.request(a.Ask)
 		if err != nil {
 			return of, err
 		}
 		if err := s.ready(ctx, r); err != nil {
 			return of, err
 		}
-		of.streams = append(of.streams, loadgen.Stream{Name: a.Name, PerSecond: a.PerSecond, Burst: a.Burst,
+		of.Streams = append(of.Streams, loadgen.Stream{Name: a.Name, PerSecond: a.PerSecond, Burst: a.Burst,
 			Regular: a.Regular, Background: i > 0})
-		of.requests = append(of.requests, r)
+		of.Requests = append(of.Requests, r)
 	}
 	if len(c.Streams) == 0 {
-		of.done = s.built
+		of.Done = s.built
 	}
-	of.disturb = func(ctx context.Context) {
+	var sending []func(context.Context)
+	for _, a := range c.Again {
+		r, err := v.request(a.Ask)
+		if err != nil {
+			return of, err
+		}
+		send, err := exchangeOf(orderOf(r))
+		if err != nil {
+			return of, err
+		}
+		sending = append(sending, func(ctx context.Context) { again(ctx, send, a.Pause) })
+	}
+	of.Disturb = func(ctx context.Context) {
 		var clients sync.WaitGroup
-		for _, a := range c.Again {
-			clients.Go(func() { again(ctx, v, a) })
+		for _, send := range sending {
+			clients.Go(func() { send(ctx) })
 		}
 		clients.Wait()
 	}
@@ -172,12 +184,12 @@ func (s *stage) serve(ctx context.Context, c testCase) (of service, err error) {
 }
 
 // file writes a file into the stage's folder.
-func (s *stage) file(v values, name, text string) error {
+func (s *Stage) file(v values, name, text string) error {
 	text, err := v.fill(text)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.dir, name)
+	path := filepath.Join(s.Dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -185,7 +197,7 @@ func (s *stage) file(v values, name, text string) error {
 }
 
 // answers waits until each request is answered.
-func (s *stage) answers(ctx context.Context, v values, asks ...ask) error {
+func (s *Stage) answers(ctx context.Context, v values, asks ...Ask) error {
 	for _, a := range asks {
 		r, err := v.request(a)
 		if err != nil {
@@ -199,26 +211,20 @@ func (s *stage) answers(ctx context.Context, v values, asks ...ask) error {
 }
 
 // again sends a request again and again, refused or not.
-func again(ctx context.Context, v values, a repeated) {
-	r, err := v.request(a.ask)
-	if err != nil {
-		say("%s: %v", a.Text, err)
-		return
-	}
-	send, err := exchangeOf(orderOf(r))
-	for err == nil {
+func again(ctx context.Context, send loadgen.Exchange, pause time.Duration) {
+	for ctx.Err() == nil {
 		_ = send(ctx, 0)
-		err = clock.Sleep(ctx, a.Pause)
+		_ = clock.Sleep(ctx, pause) // an error is the end of ctx
 	}
 }
 
 // orderOf is a client's that sends one kind of requests over one connection.
-func orderOf(r request) order {
-	return order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1), Connections: 1}, Requests: []request{r}}
+func orderOf(r Request) Order {
+	return Order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1), Connections: 1}, Requests: []Request{r}}
 }
 
 // built counts the lines that units of work left in the file of that name.
-func (s *stage) built() float64 {
-	text, _ := os.ReadFile(filepath.Join(s.dir, "built")) // none yet: nothing was built
+func (s *Stage) built() float64 {
+	text, _ := os.ReadFile(filepath.Join(s.Dir, "built")) // none yet: nothing was built
 	return float64(strings.Count(string(text), "\n"))
 }

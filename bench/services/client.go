@@ -1,4 +1,4 @@
-package main
+package services
 
 import (
 	"context"
@@ -15,19 +15,19 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload/child"
 )
 
-// clientCommand is the hidden first argument that makes this program a client.
-const clientCommand = "__client"
+// ClientCommand is the hidden first argument that makes this program a client.
+const ClientCommand = "__client"
 
-// order is what a client sends.
-type order struct {
+// Order is what a client sends.
+type Order struct {
 	Plan loadgen.Plan
 	// Requests, one for each stream of the plan.
-	Requests []request
+	Requests []Request
 }
 
-// startClient starts a client in a process outside all cgroups of the case. ctx ends it.
-func startClient(ctx context.Context, o order) (*child.Process, func(), error) {
-	c, err := child.Start(child.Options{Command: clientCommand, Config: o, Env: []string{"GOGC=400", "GOMEMLIMIT=1GiB"}})
+// StartClient starts a client in a process outside all cgroups of the case. ctx ends it.
+func StartClient(ctx context.Context, o Order) (*child.Process, func(), error) {
+	c, err := child.Start(child.Options{Command: ClientCommand, Config: o, Env: []string{"GOGC=400", "GOMEMLIMIT=1GiB"}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,10 +35,10 @@ func startClient(ctx context.Context, o order) (*child.Process, func(), error) {
 	return c, func() { stop(); _ = c.Stop() }, nil
 }
 
-// runClient runs a client to its end.
-func runClient(ctx context.Context, o order) (loadgen.Result, error) {
+// RunClient runs a client to its end.
+func RunClient(ctx context.Context, o Order) (loadgen.Result, error) {
 	var r loadgen.Result
-	c, done, err := startClient(ctx, o)
+	c, done, err := StartClient(ctx, o)
 	if err != nil {
 		return r, err
 	}
@@ -53,8 +53,8 @@ func runClient(ctx context.Context, o order) (loadgen.Result, error) {
 	return r, ctx.Err()
 }
 
-// clientMain is the whole life of a client; its result is the exit code.
-func clientMain() int {
+// ClientMain is the whole life of a client; its result is the exit code.
+func ClientMain() int {
 	if err := client(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
@@ -63,7 +63,7 @@ func clientMain() int {
 }
 
 func client() error {
-	var o order
+	var o Order
 	inside, err := child.Enter(&o)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package services
 
 import (
 	"bufio"
@@ -166,7 +166,7 @@ func readMySQL(c *bufio.ReadWriter) ([]byte, error) {
 const (
 	mqttConnect    = 0x10
 	mqttConnected  = 0x20
-	mqttPublish    = 0x32 // quality of service 1: it is acknowledged
+	mqttPublish    = 0x32 // quality of Service 1: it is acknowledged
 	mqttPublishAck = 0x40
 )
 

@@ -1,4 +1,4 @@
-package main
+package services
 
 import (
 	"bytes"
@@ -23,69 +23,76 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 )
 
-// stage is where one case runs: cgroups, a folder and the programs in them.
-type stage struct {
-	host *cgroup.Host
-	box  *sandbox.Sandbox
-	// target is the container that fix is asked about, limited the cgroup whose limit
-	// binds: the target, or its pod.
-	target, limited *sandbox.Group
-	dir             string
-	programs        []*exec.Cmd
-	groups          []*sandbox.Group
-	// follow: services are started as explain advises.
-	follow bool
-	as     string // the user that programs run as; "": root
+// Stage is where one case runs: cgroups, a folder and the programs in them.
+type Stage struct {
+	// Target is the container of the service, and Limited the cgroup whose limit binds: the target, or its pod.
+	Target, Limited *sandbox.Group
+	// Dir is the folder of its files.
+	Dir string
+	// Advised: services are started with the setting that explain advises.
+	Advised bool
+
+	host     *cgroup.Host
+	box      *sandbox.Sandbox
+	programs []*exec.Cmd
+	groups   []*sandbox.Group
+	as       string // the user that programs run as; "": root
 }
 
-// period of all limits, the kernel's default.
-const period = bandwidth.DefaultPeriod
+// Scope is the path of the cgroup that all others of the stage are below.
+func (s *Stage) Scope() string { return s.box.Top().At().Path }
 
-// openStage makes the cgroups of a case. A pod's limit holds for two containers in it;
-// the target is the first.
-func openStage(host *cgroup.Host, c testCase) (*stage, error) {
-	box, err := sandbox.Open(sandbox.Options{Host: host, Prefix: "unthrottle-truth-"})
+// CPUs are those that the stage's cgroups may run on, in ascending order.
+func (s *Stage) CPUs() []int { return s.box.CPUs().List() }
+
+// Period is that of all limits, the kernel's default.
+const Period = bandwidth.DefaultPeriod
+
+// Open makes the cgroups of a case. A pod's limit holds for two containers in it;
+// the target is the first. It must be closed.
+func Open(host *cgroup.Host, c Case) (*Stage, error) {
+	box, err := sandbox.Open(sandbox.Options{Host: host, Prefix: "unthrottle-service-"})
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{host: host, box: box, as: c.As}
-	if s.dir, err = os.MkdirTemp("", "unthrottle-truth-"); err == nil {
-		err = os.Chmod(s.dir, 0o755) // services run as users of their own
+	s := &Stage{host: host, box: box, as: c.As}
+	if s.Dir, err = os.MkdirTemp("", "unthrottle-service-"); err == nil {
+		err = os.Chmod(s.Dir, 0o755) // services run as users of their own
 	}
 	if err == nil {
 		err = s.makeGroups(c)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *stage) makeGroups(c testCase) (err error) {
-	if s.limited, err = s.group(s.box.Top(), c.Name); err != nil {
+func (s *Stage) makeGroups(c Case) (err error) {
+	if s.Limited, err = s.group(s.box.Top(), c.Name); err != nil {
 		return err
 	}
-	s.target = s.limited
+	s.Target = s.Limited
 	if c.OneCPU {
-		if err := s.limited.SetCPUs(cpuset.New(s.box.CPUs().List()[0])); err != nil {
+		if err := s.Limited.SetCPUs(cpuset.New(s.box.CPUs().List()[0])); err != nil {
 			return err
 		}
 	}
 	if c.Shares > 0 {
-		if err := s.limited.SetShares(c.Shares); err != nil {
+		if err := s.Limited.SetShares(c.Shares); err != nil {
 			return err
 		}
 	}
 	if c.Pod {
-		if s.target, err = s.group(s.limited, "main"); err != nil {
+		if s.Target, err = s.group(s.Limited, "main"); err != nil {
 			return err
 		}
 	}
-	return s.limited.SetLimit(cgroup.Limit{Quota: bandwidth.QuotaOf(c.Limit, period), Period: period})
+	return s.Limited.SetLimit(cgroup.Limit{Quota: bandwidth.QuotaOf(c.Limit, Period), Period: Period})
 }
 
-// group makes a cgroup whose processes close ends.
-func (s *stage) group(parent *sandbox.Group, name string) (*sandbox.Group, error) {
+// group makes a cgroup whose processes Close ends.
+func (s *Stage) group(parent *sandbox.Group, name string) (*sandbox.Group, error) {
 	g, err := parent.Group(name)
 	if err == nil {
 		s.groups = append(s.groups, g)
@@ -94,12 +101,12 @@ func (s *stage) group(parent *sandbox.Group, name string) (*sandbox.Group, error
 }
 
 // in makes the cgroup of a program, unless it is there; nil: the program stays where this one is.
-func (s *stage) in(name string) (*sandbox.Group, error) {
+func (s *Stage) in(name string) (*sandbox.Group, error) {
 	switch name {
 	case "":
-		return s.target, nil
+		return s.Target, nil
 	case "sidecar":
-		return s.group(s.limited, name)
+		return s.group(s.Limited, name)
 	case "beside":
 		return s.group(s.box.Top(), name)
 	case "host":
@@ -109,10 +116,10 @@ func (s *stage) in(name string) (*sandbox.Group, error) {
 }
 
 // command prepares a shell's script that runs as the case's user in the stage's folder.
-func (s *stage) command(script string) (*exec.Cmd, error) {
+func (s *Stage) command(script string) (*exec.Cmd, error) {
 	cmd := exec.Command("/bin/sh", "-c", script)
-	cmd.Dir = s.dir
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + s.dir, "LANG=C"}
+	cmd.Dir = s.Dir
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + s.Dir, "LANG=C"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 	if s.as == "" {
 		return cmd, nil
@@ -124,11 +131,11 @@ func (s *stage) command(script string) (*exec.Cmd, error) {
 	uid, _ := strconv.ParseUint(u.Uid, 10, 32) // numbers on Linux
 	gid, _ := strconv.ParseUint(u.Gid, 10, 32)
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return cmd, os.Chown(s.dir, int(uid), int(gid))
+	return cmd, os.Chown(s.Dir, int(uid), int(gid))
 }
 
 // start starts a program in its cgroup: the shell waits for a line until it has been moved there.
-func (s *stage) start(p program) error {
+func (s *Stage) start(p Program) error {
 	group, err := s.in(p.In)
 	if err != nil {
 		return err
@@ -141,7 +148,7 @@ func (s *stage) start(p program) error {
 	if err != nil {
 		return err
 	}
-	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(filepath.Join(s.Dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
@@ -161,7 +168,7 @@ func (s *stage) start(p program) error {
 }
 
 // prepare runs a script outside the cgroups to its end.
-func (s *stage) prepare(ctx context.Context, script string) error {
+func (s *Stage) prepare(ctx context.Context, script string) error {
 	cmd, err := s.command("set -e\n" + script)
 	if err != nil {
 		return err
@@ -180,7 +187,7 @@ func (s *stage) prepare(ctx context.Context, script string) error {
 }
 
 // ready waits until a request is answered.
-func (s *stage) ready(ctx context.Context, r request) error {
+func (s *Stage) ready(ctx context.Context, r Request) error {
 	const patience = time.Minute
 	send, err := exchangeOf(orderOf(r))
 	if err != nil {
@@ -195,12 +202,12 @@ func (s *stage) ready(ctx context.Context, r request) error {
 			return err
 		}
 	}
-	log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	log, _ := os.ReadFile(filepath.Join(s.Dir, "log"))
 	return fmt.Errorf("no answer within %v: %w; its log ends: %s", patience, last, log[max(0, len(log)-600):])
 }
 
-// close ends the programs and removes the cgroups and the folder.
-func (s *stage) close() error {
+// Close ends the programs and removes the cgroups and the folder.
+func (s *Stage) Close() error {
 	for _, p := range s.programs {
 		_ = unix.Kill(-p.Process.Pid, unix.SIGTERM) // gone already is as well
 	}
@@ -221,14 +228,14 @@ func (s *stage) close() error {
 		time.Sleep(50 * time.Millisecond)
 	}
 	err := s.box.Remove()
-	if s.dir != "" {
-		err = errors.Join(err, os.RemoveAll(s.dir))
+	if s.Dir != "" {
+		err = errors.Join(err, os.RemoveAll(s.Dir))
 	}
 	return err
 }
 
 // inside returns the processes in the stage's cgroups.
-func (s *stage) inside() []int {
+func (s *Stage) inside() []int {
 	var all []int
 	for _, g := range s.groups {
 		pids, err := s.host.Procs(cgroup.CPU, g.At().Path)
@@ -240,7 +247,7 @@ func (s *stage) inside() []int {
 }
 
 // reap takes the exit codes of programs that have ended.
-func (s *stage) reap() {
+func (s *Stage) reap() {
 	for _, p := range s.programs {
 		var status unix.WaitStatus
 		_, _ = unix.Wait4(p.Process.Pid, &status, unix.WNOHANG, nil)

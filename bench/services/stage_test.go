@@ -1,4 +1,4 @@
-package main
+package services
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 func TestPrepare(t *testing.T) {
-	s := &stage{dir: t.TempDir()}
+	s := &Stage{Dir: t.TempDir()}
 	shell := func(ctx context.Context, line string) error {
 		return s.prepare(ctx, line)
 	}
@@ -33,7 +33,7 @@ func TestPrepare(t *testing.T) {
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil {
-			if _, err := os.Stat(filepath.Join(s.dir, "begun")); err == nil {
+			if _, err := os.Stat(filepath.Join(s.Dir, "begun")); err == nil {
 				cancel()
 			}
 			time.Sleep(time.Millisecond)

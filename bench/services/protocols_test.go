@@ -1,4 +1,4 @@
-package main
+package services
 
 import (
 	"bufio"
@@ -113,13 +113,13 @@ func TestGreetings(t *testing.T) {
 }
 
 func TestUnknownProtocol(t *testing.T) {
-	o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)}, Requests: []request{{Protocol: "gopher"}}}
+	o := Order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)}, Requests: []Request{{Protocol: "gopher"}}}
 	if _, err := exchangeOf(o); err == nil || !strings.Contains(err.Error(), "gopher") {
 		t.Error(err)
 	}
 	o.Requests = nil
 	if _, err := exchangeOf(o); err == nil {
-		t.Error("a stream without a request")
+		t.Error("a Stream without a request")
 	}
 }
 
@@ -134,8 +134,8 @@ func TestPosts(t *testing.T) {
 		"/page":                     "GET /page  ",
 		"/range\n" + `{"key":"a#"}`: `POST /range application/json {"key":"a0"}`,
 	} {
-		o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)},
-			Requests: []request{{Protocol: protocolHTTP, Text: server.URL + text, Keys: 1}}}
+		o := Order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)},
+			Requests: []Request{{Protocol: protocolHTTP, Text: server.URL + text, Keys: 1}}}
 		send, err := exchangeOf(o)
 		if err == nil {
 			err = send(t.Context(), 0)
@@ -166,8 +166,8 @@ func TestDatagrams(t *testing.T) {
 			_, _ = server.WriteTo([]byte(dnsAnswer(0, 1)[2:]), from)
 		}
 	}()
-	o := order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)},
-		Requests: []request{{Protocol: protocolDNSUDP, Addr: server.LocalAddr().String(), Text: "a.b"}}}
+	o := Order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)},
+		Requests: []Request{{Protocol: protocolDNSUDP, Addr: server.LocalAddr().String(), Text: "a.b"}}}
 	send, err := exchangeOf(o)
 	if err != nil {
 		t.Fatal(err)

@@ -148,6 +148,8 @@ type service struct {
 // setting is a limit, what became of the demand at each level under it, and what these periods tell of other limits.
 type setting struct {
 	limit float64
+	// with is what is kept with the limit.
+	with  periodmodel.Setting
 	ran   [levels]ran
 	other [levels]periodmodel.Outcome
 }
@@ -258,7 +260,10 @@ var (
 	longPeriods = remedy.LongPeriods()
 )
 
-func newModel() *periodmodel.Model { return periodmodel.New(period, longPeriods...) }
+// newModel is that of a limit with what is kept with it.
+func newModel(with periodmodel.Setting) *periodmodel.Model {
+	return periodmodel.New(max(period, with.Period), longPeriods...)
+}
 
 // demand draws what its containers want, runs it under the limit, and finds the truth. The demands themselves are too
 // large to keep.
@@ -274,7 +279,7 @@ func (s *service) demand(no int, chance *rand.Rand, recorded []recording, o Opti
 	}
 	for level := range levels {
 		demands[level] = p.offered(chance, level)
-		other := newModel()
+		other := newModel(plain)
 		s.ran[level] = demands[level].under(s.limit, plain, other)
 		s.other[level] = other.Take(demand.SlotLength)
 	}

@@ -70,7 +70,7 @@ type ran struct {
 }
 
 // under steps a demand through the period model, with a setting. What waits behind the quota stays
-// as wide as it came. other is told of the periods, if it is not nil.
+// as wide as it came. other is told of the limit's periods, if it is not nil.
 func (d *offered) under(limitCPUs float64, with periodmodel.Setting, other *periodmodel.Model) ran {
 	r := ran{width: map[int32]time.Duration{}, wanted: map[int32]time.Duration{}}
 	parts := max(1, int64(with.Period/period))
@@ -80,6 +80,7 @@ func (d *offered) under(limitCPUs float64, with periodmodel.Setting, other *peri
 	}
 	var s coarse.State
 	var last int32
+	var whole periodmodel.Period
 	for i, work := range d.workNS {
 		width := d.width[i]
 		if s.BacklogNS > 0 {
@@ -100,9 +101,13 @@ func (d *offered) under(limitCPUs float64, with periodmodel.Setting, other *peri
 		if p.Throttled {
 			r.throttled++
 		}
-		if other != nil {
-			other.Add(periodmodel.Period{Length: period, Used: time.Duration(p.UsedNS), Width: int(width), Stopped: stopped,
-				Throttled: p.Throttled})
+		whole = periodmodel.Period{Length: whole.Length + period, Used: whole.Used + time.Duration(p.UsedNS),
+			Width: max(whole.Width, int(width)), Stopped: whole.Stopped + stopped, Throttled: whole.Throttled || p.Throttled}
+		if int64(i+1)%parts == 0 {
+			if other != nil {
+				other.Add(whole)
+			}
+			whole = periodmodel.Period{}
 		}
 	}
 	return r

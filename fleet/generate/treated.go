@@ -62,6 +62,9 @@ const apart = slotsPerHour
 // worsePart is in which part of the containers requests take worseBy times as long with a remedy, against what was promised.
 const worsePart, worseBy = 0.1, 2
 
+// shortOnly is the part of the services whose owners keep the period of 100 ms.
+const shortOnly = 0.5
+
 // since is the slot in which a container gets the remedy of its service.
 func (t *treatment) since(l *life) int { return t.from + l.no%apart }
 
@@ -81,26 +84,34 @@ func (s *service) treat(no int, demands *[levels]offered, o Options) {
 		return
 	}
 	var t *treatment
-	for _, kind := range []remedy.Kind{remedy.Burst, remedy.Narrow, remedy.Pin} {
-		if _, is := s.sizing.needs[string(kind)]; !is {
-			continue
-		}
-		cpus := s.sizing.cpus(string(kind), s.sizing.top)
+	consider := func(kind remedy.Kind, cpus float64, with periodmodel.Setting) {
 		if kind != remedy.Pin {
 			cpus = leastlimit.Tenths(cpus * (1 + off) * (1 + sure))
 		}
 		if cpus < s.limit && (t == nil || cpus < t.limit) {
-			t = &treatment{remedy: string(kind), setting: setting{limit: cpus}, from: o.Hours * slotsPerHour / 2}
+			t = &treatment{remedy: string(kind), setting: setting{limit: cpus, with: with}, from: o.Hours * slotsPerHour / 2}
 		}
+	}
+	for _, kind := range []remedy.Kind{remedy.Burst, remedy.Narrow, remedy.Pin} {
+		if _, is := s.sizing.needs[string(kind)]; is {
+			consider(kind, s.sizing.cpus(string(kind), s.sizing.top), periodmodel.Setting{Burst: kind == remedy.Burst})
+		}
+	}
+	longer := s.sizing.long
+	if chance.Float64() < shortOnly {
+		longer = nil
+	}
+	for i, need := range longer {
+		consider(remedy.Burst, s.sizing.cpusOf(need, s.sizing.top), periodmodel.Setting{Burst: true, Period: longPeriods[i]})
 	}
 	if t == nil {
 		return
 	}
 	stopped, slots := time.Duration(0), 0
 	for level := range levels {
-		d, other := demands[level], newModel()
+		d, other := demands[level], newModel(t.with)
 		if t.remedy == forecast.Burst {
-			t.ran[level] = d.under(t.limit, periodmodel.OwnBurst, other)
+			t.ran[level] = d.under(t.limit, t.with, other)
 		} else {
 			d.width = slices.Clone(d.width)
 			for i, width := range d.width {
@@ -118,6 +129,9 @@ func (s *service) treat(no int, demands *[levels]offered, o Options) {
 
 // into says in a row which remedy is in force. A pin has no quota.
 func (t *treatment) into(r *demand.Row) {
+	if t.with.Period > 0 && r.PeriodMicroseconds != nil {
+		r.PeriodMicroseconds = new(t.with.Period.Microseconds())
+	}
 	if r.Remedy = t.remedy; t.remedy == forecast.Pin {
 		r.AllowedCPUs, r.LimitCPUs, r.OwnLimitCPUs, r.LimitScope = new(int32(t.limit)), nil, nil, ""
 		r.PeriodMicroseconds, r.CandidateSeconds, r.CandidateFrom, r.Candidates, r.LongBursts, r.Stops = nil, nil, nil, nil, nil, nil
@@ -215,6 +229,9 @@ func (a *Applied) add(of *service, c *came) {
 	a.CoresBefore, a.CoresAfter = a.CoresBefore+of.limit, a.CoresAfter+of.treated.limit
 	if c.recorded > 0 {
 		need := of.sizing.cpus(a.Remedy, c.busiest)
+		if i := slices.Index(longPeriods, of.treated.with.Period); i >= 0 {
+			need = of.sizing.cpusOf(of.sizing.long[i], c.busiest)
+		}
 		if a.Remedy != forecast.Pin {
 			need = leastlimit.Tenths(need)
 		}

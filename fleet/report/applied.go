@@ -197,7 +197,9 @@ type treated struct {
 	// Was and Came are the shares of the time for which it was stopped before and with it.
 	Was, Came     float64
 	CandidateFrom *int32
-	before        periodmodel.Curve
+	// LongerUS is the period that came with a burst, where it is longer than the limit's before; else 0.
+	LongerUS int64
+	before   periodmodel.Curve
 }
 
 // forecasts are the stopped shares that the periods before each remedy foretold, over all its containers. A remedy of
@@ -212,13 +214,20 @@ func forecasts(ctx context.Context, e engine.Engine, are worse) (map[string]floa
 		if n := len(containers); n == 0 || containers[n-1].ContainerNo != line.ContainerNo || containers[n-1].Remedy != line.Remedy {
 			containers = append(containers, line.treated)
 		}
-		if line.Step != nil && line.StoppedUS != nil && line.BurstStoppedUS != nil && line.CandidateFrom != nil {
+		if line.Step == nil || line.StoppedUS == nil || line.BurstStoppedUS == nil || line.CandidateFrom == nil {
+			return
+		}
+		from, told := int(*line.CandidateFrom), periodmodel.Outcome{}
+		if line.LongerUS > 0 {
+			with := periodmodel.Burst{Step: *line.Step, Stopped: microseconds(*line.BurstStoppedUS)}
+			told.Long = []periodmodel.Long{{Period: microseconds(line.LongerUS), From: from, Bursts: []periodmodel.Burst{with}}}
+		} else {
 			with := periodmodel.Candidate{
 				Step: *line.Step, Stopped: microseconds(*line.StoppedUS), BurstStopped: microseconds(*line.BurstStoppedUS),
 			}
-			containers[len(containers)-1].before.Add(
-				periodmodel.Outcome{From: int(*line.CandidateFrom), Candidates: []periodmodel.Candidate{with}})
+			told.From, told.Candidates = from, []periodmodel.Candidate{with}
 		}
+		containers[len(containers)-1].before.Add(told)
 	}); err != nil {
 		return nil, err
 	}
@@ -254,9 +263,12 @@ func (t *treated) forecast() (share float64, most *float64, ok bool) {
 	if !told || t.LimitCPUs == nil || t.KnownSeconds == nil || t.CandidateFrom == nil || *t.KnownSeconds < leastKnown*t.Seconds {
 		return 0, nil, false
 	}
-	t.before.Add(periodmodel.Outcome{From: int(*t.CandidateFrom)}) // where no limit would have stopped it
-	p, ok := t.before.At(*t.LimitCPUs, periodmodel.Setting{Burst: kind.Kind == remedy.Burst})
-	if less, served := t.before.At(*t.LimitCPUs/(1+periodmodel.Off(t.Was)), periodmodel.Setting{Burst: kind.Kind == remedy.Burst}); served {
+	with := periodmodel.Setting{Burst: kind.Kind == remedy.Burst, Period: microseconds(t.LongerUS)}
+	if with.Period == 0 {
+		t.before.Add(periodmodel.Outcome{From: int(*t.CandidateFrom)}) // where no limit would have stopped it
+	}
+	p, ok := t.before.At(*t.LimitCPUs, with)
+	if less, served := t.before.At(*t.LimitCPUs/(1+periodmodel.Off(t.Was)), with); served {
 		most = new(less.Stopped.Seconds() / *t.KnownSeconds)
 	}
 	return p.Stopped.Seconds() / *t.KnownSeconds, most, ok

@@ -115,6 +115,41 @@ func TestPromisedAndCame(t *testing.T) {
 	}
 }
 
+// A burst that came with a longer period is compared with what the rows before told of a burst in that period, and with its price.
+func TestPromisedInALongerPeriod(t *testing.T) {
+	const period = 300 * time.Millisecond
+	before := func() demand.Row {
+		r := withLong(withCandidates(pricedAs(rowOf("cart", 0, noon, 4, 8), price(forecast.Burst, 2000, 2000, 2000))))
+		r.LongPrices = []demand.LongPrice{longPrice(period, 600)}
+		return r
+	}
+	after := func(slot int, period time.Duration) demand.Row {
+		r := withCandidates(rowOf("cart", 0, noon.Add(time.Duration(slot)*demand.SlotLength), 0.5, 8))
+		r.Remedy, r.PeriodMicroseconds, r.StoppedHighSeconds = string(remedy.Burst), new(period.Microseconds()), new(3.0)
+		return r
+	}
+	d, _ := written(t, before(), after(1, period))
+	a := d.Applied[0]
+	near(t, "foretold", a.StoppedForecast, 0.01)
+	near(t, "promised", a.SavedPromised, 4-0.6)
+	// Of another period nothing is told where no row has it, and a burst in the limit's own has its own price.
+	older := before()
+	older.LongBursts, older.LongPrices = older.LongBursts[5:], nil
+	d, _ = written(t, older, after(1, period))
+	missing(t, "foretold of a period that is not known", d.Applied[0].StoppedForecast)
+	missing(t, "promised of a period that is not known", d.Applied[0].SavedPromised)
+	d, _ = written(t, before(), after(1, 100*time.Millisecond))
+	near(t, "promised of its own period", d.Applied[0].SavedPromised, 4-2)
+	// What a container is now is told by its rows with the period of now.
+	row := func(slot, from int, period time.Duration) demand.Row {
+		r := after(slot, period)
+		r.OwnLimitCPUs, r.LimitCPUs, r.CandidateFrom, r.Candidates = new(4.0), new(4.0), new(int32(from)), nil
+		return r
+	}
+	d, _ = written(t, row(1, 0, 100*time.Millisecond), row(2, -4, period), row(3, -4, period))
+	near(t, "limit by the period of now", serviceOf(t, d, "cart/app").BurstLimit, 0.5)
+}
+
 // A container is worse too that its quota stops for more than the periods before foretold of a limit at the model's bound.
 func TestWorseThanForetold(t *testing.T) {
 	var rows []demand.Row

@@ -22,9 +22,11 @@ var questions = template.Must(template.New("").Option("missingkey=error").Funcs(
 	"outside": engine.Outside, "outsideElements": engine.OutsideElements, "asNow": asNow,
 }).ParseFS(questionFiles, "sql/*.sql"))
 
-// asNow is the condition that a row r has the remedy, the limit and the CPUs that container c has now.
+// asNow is the condition that a row r has the remedy, the limit, its period and the CPUs that container c has now. A period that a row
+// does not tell is that of the others.
 func asNow(r, c string) string {
-	same := fmt.Sprintf("%s.remedy = %s.remedy", r, c)
+	same := fmt.Sprintf("%[1]s.remedy = %[2]s.remedy AND COALESCE(%[1]s.period_microseconds, %[2]s.period_microseconds, 0)"+
+		" = COALESCE(%[2]s.period_microseconds, %[1]s.period_microseconds, 0)", r, c)
 	for _, column := range []string{"own_limit_cpus", "allowed_cpus"} {
 		same += fmt.Sprintf(" AND COALESCE(%s.%s, 0) = COALESCE(%s.%s, 0)", r, column, c, column)
 	}
@@ -49,8 +51,8 @@ func question(name string, now, until time.Time) string {
 		"Pin":           remedy.Pin,
 		"Limit":         forecast.Limit,
 		"Burst":         forecast.Burst,
-		"KeepLimit":     fmt.Sprintf("'%s', '%s'", remedy.Burst, remedy.Narrow),
-		"Priceable":     "'" + strings.Join(forecast.Priceable(), "', '") + "'",
+		"KeepLimit":     quoted(remedy.KeepingLimit()),
+		"Priceable":     quoted(forecast.Priceable()),
 		"SlotMS":        demand.SlotLength.Milliseconds(),
 		"PhaseMS":       (24 * time.Hour / phases).Milliseconds(),
 		"LatestMS":      now.Add(clockAhead).UnixMilli(),
@@ -69,6 +71,15 @@ func question(name string, now, until time.Time) string {
 		panic(err) // the files are embedded
 	}
 	return sql.String()
+}
+
+// quoted is a list of names in SQL.
+func quoted[name ~string](names []name) string {
+	var all []string
+	for _, n := range names {
+		all = append(all, "'"+string(n)+"'")
+	}
+	return strings.Join(all, ", ")
 }
 
 // script is what is asked of an engine at a moment: the tables that all questions are about, and some questions.

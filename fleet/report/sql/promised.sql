@@ -9,8 +9,17 @@ WITH told AS (
       ORDER BY COALESCE(v.used_cpu_seconds / v.seconds, 0) DESC, v.priced_at_ms DESC, v.file_no DESC, v.file_row DESC) AS place
   FROM remedied a
   JOIN untreated b ON b.container_no = a.container_no AND b.remedy = a.remedy
-  JOIN fleet_prices v ON v.container_no = a.before_no AND v.remedy = '' AND v.began_ms < a.since_ms
-    AND v.priced_remedy = a.remedy AND v.millicpus IS NOT NULL
+  JOIN (
+    SELECT container_no, remedy, began_ms, seconds, used_cpu_seconds, file_no, file_row, priced_at_ms, priced_of, priced_quantile,
+      priced_microseconds, objective_quantile, objective_microseconds, millicpus, low_millicpus, high_millicpus, priced_remedy, 0 AS longer_us
+    FROM fleet_prices
+    WHERE millicpus IS NOT NULL
+    UNION ALL
+    SELECT container_no, remedy, began_ms, seconds, used_cpu_seconds, file_no, file_row, priced_at_ms, priced_of, priced_quantile,
+      priced_microseconds, objective_quantile, objective_microseconds, millicpus, low_millicpus, high_millicpus, '{{.Burst}}' AS priced_remedy, burst_period_microseconds AS longer_us
+    FROM fleet_longprices
+  ) v ON v.container_no = a.before_no AND v.remedy = '' AND v.began_ms < a.since_ms AND v.priced_remedy = a.remedy
+    AND v.longer_us = CASE WHEN a.remedy = '{{.Burst}}' THEN b.longer_us ELSE 0 END
 ),
 came AS (
   SELECT t.container_no, t.remedy, v.priced_microseconds,

@@ -74,6 +74,9 @@ func Kinds() []Kind { return kindsOf(func(Remedy) bool { return true }) }
 // GrantingMore are the remedies that can grant more CPU than the limit.
 func GrantingMore() []Kind { return kindsOf(func(r Remedy) bool { return r.MayGrantMore }) }
 
+// KeepingLimit are the remedies with which a container has the limit that it had.
+func KeepingLimit() []Kind { return kindsOf(func(r Remedy) bool { return !r.MayGrantMore }) }
+
 func kindsOf(which func(Remedy) bool) []Kind {
 	var kinds []Kind
 	for _, r := range table {

@@ -177,8 +177,8 @@ func (t *Trial) Choice() Choice {
 			"needs %d", len(t.pooled(0).TookMs), text.Count(len(t.turns[0]), "turn"), leastOfRound)}
 	}
 	leader := t.leader(all, ms)
-	for v, variant := range t.variants {
-		if variant.Expected && v != leader && slices.Contains(all, v) && t.better(f, v, 1) {
+	for v, variant := range t.variants { // of several that the forecast would choose, none is preferred to the lowest
+		if variant.Expected && !t.variants[leader].Expected && slices.Contains(all, v) && t.better(f, v, 1) {
 			if _, low, _, ok := f.ratio(v, leader, alpha); !ok || low <= 1 {
 				leader = v
 			}

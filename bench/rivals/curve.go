@@ -7,6 +7,9 @@ const halfLoad = 0.5
 
 var loads = []float64{halfLoad, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4}
 
+// chainLoads are those of a chain, all of which are measured.
+var chainLoads = []float64{0.1, 0.3, halfLoad, 0.7, 0.8, 0.9, 1}
+
 // objectiveTimes is how many times the p99 without a limit, at half of the load, the objective is.
 const objectiveTimes = 3
 

@@ -18,6 +18,7 @@ import (
 
 // holder keeps what a rule asks for in force.
 type holder struct {
+	name  string
 	group *sandbox.Group
 	host  []int // CPUs of the host that containers share
 	spec  rules.Resources
@@ -27,6 +28,11 @@ type holder struct {
 	changed          time.Time
 	writes, refusals int
 	firstRefusal     string
+}
+
+func newHolder(name string, group *sandbox.Group, host []int, limitCPUs float64) *holder {
+	of := rules.Resources{RequestCPUs: limitCPUs, LimitCPUs: limitCPUs} // without a request, Kubernetes takes the limit as that
+	return &holder{name: name, group: group, host: host, spec: of, now: asWritten(of)}
 }
 
 // put writes a setting. The burst and the quota are written each by itself, the burst first, so that one that is refused leaves the other:
@@ -165,26 +171,39 @@ func nodeOf(uses []nodeUse, cpus int) *rules.Node {
 	return nil
 }
 
-// widest is the most CPU time of a cgroup in a tenth of a second, in CPUs, until ctx ends.
-func widest(ctx context.Context, group *sandbox.Group, granted func() float64) (most, meanGranted float64, err error) {
-	last, err := group.Stat()
+// widest is the most CPU time of containers in a tenth of a second, and what they are granted on average, in CPUs, until ctx ends.
+func widest(ctx context.Context, containers []*holder) (most, granted float64, err error) {
+	all := func() (sum time.Duration, err error) {
+		for _, h := range containers {
+			stat, err := h.group.Stat()
+			if err != nil {
+				return 0, err
+			}
+			sum += used(stat)
+		}
+		return sum, nil
+	}
+	last, err := all()
 	if err != nil {
 		return 0, 0, err
 	}
 	at, n := time.Now(), 0.0
 	for clock.Sleep(ctx, bandwidth.DefaultPeriod) == nil {
-		stat, err := group.Stat()
+		sum, err := all()
 		if err != nil {
 			return 0, 0, err
 		}
 		now := time.Now()
 		if over := now.Sub(at); over > 0 {
-			most = max(most, float64(used(stat)-used(last))/float64(over))
+			most = max(most, float64(sum-last)/float64(over))
 		}
-		meanGranted, n, last, at = meanGranted+granted(), n+1, stat, now
+		for _, h := range containers {
+			granted += h.grantedCPUs()
+		}
+		n, last, at = n+1, sum, now
 	}
 	if n > 0 {
-		meanGranted /= n
+		granted /= n
 	}
-	return most, meanGranted, nil
+	return most, granted, nil
 }

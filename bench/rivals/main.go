@@ -120,11 +120,12 @@ func chosenServices(names string) ([]services.Case, error) {
 	}
 	var chosen []services.Case
 	for _, name := range list {
-		i := slices.IndexFunc(services.Cases(), func(c services.Case) bool { return c.Name == name })
+		all := append(slices.Clone(services.Cases()), services.Chain())
+		i := slices.IndexFunc(all, func(c services.Case) bool { return c.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("-services %.60q: bench/services/cases.yaml has none of that name", name)
+			return nil, fmt.Errorf("-services %.60q: bench/services has none of that name", name)
 		}
-		chosen = append(chosen, services.Cases()[i])
+		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }
@@ -152,7 +153,7 @@ func planned(have *study.Lines[piece], chosen []services.Case, wanted []variant,
 		for _, v := range wanted {
 			for round := 1; round <= rounds; round++ {
 				if !measured(have.All, c.Name, v.name, round) {
-					all += around + v.decides() + time.Duration(len(loads))*(max(each, leastPeriods*v.period)+around)
+					all += around + v.decides(c) + time.Duration(len(loadsOf(c)))*(max(each, leastPeriods*v.period)+around)
 				}
 			}
 		}

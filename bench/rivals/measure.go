@@ -1,20 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 )
@@ -26,22 +27,22 @@ const (
 	warm = 3 * time.Second
 )
 
-// running is a service with its neighbour and a variant.
+// running is a service, or a chain of them, with a neighbour and a variant.
 type running struct {
 	options
-	c              services.Case
-	v              variant
-	s, beside      *services.Stage
-	of, neighbour  services.Service
-	hold           *holder
-	seed           uint64
-	granted        func() float64
-	leftByThisTool string // what fix or apply set, in words
+	c             services.Case
+	v             variant
+	s, beside     *services.Stage
+	of, neighbour services.Service
+	// containers are the service's own, first, and the others of a chain.
+	containers []*holder
+	seed       uint64
+	set        string // what this project's program set, in words
 }
 
 // measure measures one variant of a service, started anew. base is nil in round 0.
 func measure(ctx context.Context, o options, c services.Case, v variant, round int, b *base) (p piece, err error) {
-	p = piece{Made: study.Now(time.Now()), Service: c.Name, Limit: c.Limit, Variant: v.name, Round: round}
+	p = piece{Made: study.Now(time.Now()), Service: c.Name, Limit: allLimits(c), Variant: v.name, Round: round}
 	if p.NotApplied = v.applies(c); p.NotApplied != "" {
 		return p, nil
 	}
@@ -61,13 +62,13 @@ func measure(ctx context.Context, o options, c services.Case, v variant, round i
 	if err != nil || p.NotApplied != "" {
 		return p, err
 	}
-	for _, load := range loads {
+	for _, load := range loadsOf(c) {
 		at, err := r.step(ctx, load)
 		if err != nil {
 			return p, errors.Join(err, stop())
 		}
 		p.Points = append(p.Points, at)
-		if b == nil && load >= 1 || b != nil && ended(p.Points, b.objective) {
+		if b == nil && load >= 1 || b != nil && !isChain(c) && ended(p.Points, b.objective) {
 			break
 		}
 	}
@@ -77,11 +78,14 @@ func measure(ctx context.Context, o options, c services.Case, v variant, round i
 	if err := stop(); err != nil {
 		return p, err
 	}
-	set, _ := r.hold.inForce()
-	p.Set, p.Writes, p.Refusals, p.FirstRefusal = shown(set), r.hold.writes, r.hold.refusals, r.hold.firstRefusal
-	if r.leftByThisTool != "" {
-		p.Set = r.leftByThisTool
+	var sets []string
+	for _, h := range r.containers {
+		set, _ := h.inForce()
+		sets = append(sets, shown(set))
+		p.Writes, p.Refusals = p.Writes+h.writes, p.Refusals+h.refusals
+		p.FirstRefusal = cmp.Or(p.FirstRefusal, h.firstRefusal)
 	}
+	p.Set = cmp.Or(r.set, strings.Join(sets, "; "))
 	return p, nil
 }
 
@@ -92,13 +96,22 @@ func seedOf(name string) uint64 {
 	return h.Sum64()
 }
 
+// allLimits is the sum of the limits of a case.
+func allLimits(c services.Case) float64 {
+	sum := c.Limit
+	for _, limit := range c.Containers {
+		sum += limit
+	}
+	return sum
+}
+
 // start starts the service and its neighbour.
 func (r *running) start(ctx context.Context) (err error) {
 	if r.s, err = services.Open(r.host, r.c); err != nil {
 		return err
 	}
 	r.s.Advised = r.v.advised
-	if err := os.Mkdir(services.NewTool(r.exe, r.s).State(), 0o700); err != nil {
+	if err := os.Mkdir(r.tool().State(), 0o700); err != nil {
 		return err
 	}
 	if r.beside, err = services.Open(r.host, beside()); err != nil {
@@ -113,16 +126,19 @@ func (r *running) start(ctx context.Context) (err error) {
 	if r.neighbour, err = r.beside.Serve(ctx, beside()); err != nil {
 		return fmt.Errorf("start of the neighbour: %w", err)
 	}
-	of := spec(r.c)
-	r.hold = &holder{group: r.s.Limited, host: r.s.CPUs(), spec: of, now: asWritten(of)}
-	r.granted = r.hold.grantedCPUs
+	r.containers = []*holder{newHolder(r.c.Name, r.s.Limited, r.s.CPUs(), r.c.Limit)}
+	for _, name := range slices.Sorted(maps.Keys(r.c.Containers)) {
+		r.containers = append(r.containers, newHolder(name, r.s.Containers[name], r.s.CPUs(), r.c.Containers[name]))
+	}
 	return nil
 }
 
+func (r *running) tool() services.Tool { return services.NewTool(r.exe, r.s) }
+
 func (r *running) close() (err error) {
 	if r.s != nil {
-		if r.v.fix || len(r.v.apply) > 0 {
-			err = services.NewTool(r.exe, r.s).Restore(context.Background())
+		if r.v.ours() {
+			err = r.tool().Restore(context.Background())
 		}
 		err = errors.Join(err, r.s.Close())
 	}
@@ -136,99 +152,67 @@ func (r *running) close() (err error) {
 func (r *running) decide(ctx context.Context, p *piece, b *base) (stop func() error, err error) {
 	stop = func() error { return nil }
 	switch {
-	case r.v.fix || len(r.v.apply) > 0:
+	case r.v.agent:
+		return r.byAgent(ctx, p)
+	case r.v.ours():
 		return stop, r.byTool(ctx, p)
 	case r.v.live():
-		held, end := make(chan error, 1), func() {}
-		ctx, end = context.WithCancel(ctx)
-		rule := r.v.rule(r.hold.spec)
-		began := time.Now()
-		go func() { held <- r.hold.hold(ctx, rule) }()
-		if _, err := r.client(ctx, 1, r.v.decides()); err != nil {
-			end()
-			return stop, errors.Join(err, <-held)
+		return r.byRules(ctx, p)
+	}
+	for _, h := range r.containers {
+		rule, used := r.v.rule(h.spec), 0.0
+		if b != nil {
+			used = b.used[h.name]
 		}
-		if _, changed := r.hold.inForce(); !changed.IsZero() {
-			p.Decided = new(changed.Sub(began).Seconds())
+		to := settled(rule, h.spec, day(used, apart(rule)))
+		if to.ExclusiveCPUs >= len(h.host) {
+			p.NotApplied = "no CPU of the host would be left for anything else"
+			return stop, nil
 		}
-		return func() error { end(); return <-held }, nil
-	}
-	rule, used := r.v.rule(r.hold.spec), 0.0
-	if b != nil {
-		used = b.usedCPUs
-	}
-	to := settled(rule, r.hold.spec, day(used, apart(rule)))
-	if to.ExclusiveCPUs >= len(r.hold.host) {
-		p.NotApplied = "no CPU of the host would be left for anything else"
-		return stop, nil
-	}
-	if to.ExclusiveCPUs > 0 { // nothing else that this study starts may run there
-		if err := r.beside.Limited.SetCPUs(cpuset.New(r.hold.host[to.ExclusiveCPUs:]...)); err != nil {
+		if to.ExclusiveCPUs > 0 { // nothing else that this study starts may run there
+			if err := r.beside.Limited.SetCPUs(cpuset.New(h.host[to.ExclusiveCPUs:]...)); err != nil {
+				return stop, err
+			}
+		}
+		if err := h.put(to); err != nil {
 			return stop, err
 		}
 	}
-	return stop, r.hold.put(to)
+	return stop, nil
 }
 
-// byTool runs this project's program under the usual load.
-func (r *running) byTool(ctx context.Context, p *piece) error {
-	tool := services.NewTool(r.exe, r.s)
-	order := r.order(1, 10*time.Minute)
-	_, stop, err := services.StartClient(ctx, order)
-	if err != nil {
-		return err
-	}
-	defer stop()
+// byRules asks rules while the service runs.
+func (r *running) byRules(ctx context.Context, p *piece) (stop func() error, err error) {
+	holding, end := context.WithCancel(ctx)
+	held := make(chan error, len(r.containers))
 	began := time.Now()
-	if len(r.v.apply) > 0 {
-		refused, err := tool.Apply(ctx, r.v.apply)
-		if refused != "" {
-			p.NotApplied = refused
+	for _, h := range r.containers {
+		go func() { held <- h.hold(holding, r.v.rule(h.spec)) }()
+	}
+	stop = func() (err error) {
+		end()
+		for range r.containers {
+			err = errors.Join(err, <-held)
 		}
-		r.leftByThisTool = "the limit, " + r.v.apply[len(r.v.apply)-1]
 		return err
 	}
-	out, err := tool.Run(ctx, tool.Changing("fix", tool.Target, "--yes", "--json")...)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if _, err := r.client(ctx, 1, r.v.decides(r.c)); err != nil {
+		return stop, errors.Join(err, stop())
 	}
-	var fixed struct {
-		Verdict string `json:"verdict"`
-		Trial   *struct {
-			Rows []struct {
-				Name string `json:"name"`
-				Kept bool   `json:"kept"`
-			} `json:"rows"`
-		} `json:"trial"`
-		Tries []struct {
-			Remedy string `json:"remedy"`
-			Kept   bool   `json:"kept"`
-		} `json:"tries"`
-	}
-	if unread := json.Unmarshal(out, &fixed); unread != nil { // exit code 1 alone: it is still stopped
-		return errors.Join(err, fmt.Errorf("fix --json: %w", unread))
-	}
-	p.Decided = new(time.Since(began).Seconds())
-	r.leftByThisTool = "as it was: " + fixed.Verdict
-	for _, t := range fixed.Tries {
-		if t.Kept {
-			r.leftByThisTool = t.Remedy
+	for _, h := range r.containers {
+		if _, changed := h.inForce(); !changed.IsZero() {
+			p.Decided = new(max(changed.Sub(began).Seconds(), number(p.Decided)))
 		}
 	}
-	if fixed.Trial != nil {
-		for _, row := range fixed.Trial.Rows {
-			if row.Kept {
-				r.leftByThisTool = row.Name
-			}
-		}
+	return stop, nil
+}
+
+// number is a figure, 0 where there is none.
+func number(v *float64) float64 {
+	if v == nil {
+		return 0
 	}
-	limit, err := cgroup.ReadLimit(r.host, r.s.Limited.At().Path)
-	if err != nil {
-		return err
-	}
-	r.hold.now.Limit = bandwidth.Limit(limit)
-	r.v.period = limit.Period
-	return nil
+	return *v
 }
 
 // order is the client's at a load.
@@ -260,7 +244,7 @@ func (r *running) step(ctx context.Context, load float64) (at point, err error) 
 	defer end()
 	go func() {
 		l := looked{}
-		l.most, l.granted, l.err = widest(sampling, r.s.Limited, r.granted)
+		l.most, l.granted, l.err = widest(sampling, r.containers)
 		wide <- l
 	}()
 	go func() {
@@ -270,23 +254,27 @@ func (r *running) step(ctx context.Context, load float64) (at point, err error) 
 		}
 		calm <- err
 	}()
-	before, beforeBusy, err := r.counters()
+	before, err := r.counters()
 	if err != nil {
 		return at, err
 	}
 	began := time.Now()
 	result, err := r.client(ctx, load, each)
 	seconds := time.Since(began).Seconds()
-	after, afterBusy, failed := r.counters()
+	after, failed := r.counters()
 	end()
 	l := <-wide
 	if err := errors.Join(err, failed, l.err, <-calm); err != nil {
 		return at, err
 	}
 	at.MostCPUs, at.GrantedCPUs = l.most, l.granted
-	at.UsedCPUs = (used(after) - used(before)).Seconds() / seconds
-	at.OthersCPUs = max(0, (afterBusy-beforeBusy).Seconds()/seconds-at.UsedCPUs)
-	at.Periods, at.Throttled = after.Periods-before.Periods, after.ThrottledPeriods-before.ThrottledPeriods
+	at.UsedBy = map[string]float64{}
+	for i, h := range r.containers {
+		cpus := (after.used[i] - before.used[i]).Seconds() / seconds
+		at.UsedBy[h.name], at.UsedCPUs = cpus, at.UsedCPUs+cpus
+	}
+	at.OthersCPUs = max(0, (after.busy-before.busy).Seconds()/seconds-at.UsedCPUs)
+	at.Periods, at.Throttled = after.periods-before.periods, after.throttled-before.throttled
 	judged := result.Phases[len(result.Phases)-1].Streams[0]
 	at.Requests, at.Errors = judged.Intended, judged.Errors()
 	at.P50, at.P99, at.P999 = quantile(&result, 0.5), quantile(&result, 0.99), quantile(&result, 0.999)
@@ -302,17 +290,29 @@ func quantile(result *loadgen.Result, q float64) *float64 {
 	return new(float64(d) / float64(time.Millisecond))
 }
 
-func (r *running) counters() (cgroup.Stat, time.Duration, error) {
-	stat, err := r.s.Limited.Stat()
-	if err != nil {
-		return stat, 0, err
-	}
-	if stat.Usage == nil {
-		return stat, 0, errors.New("the kernel does not measure the container's CPU use: mount the cpuacct controller")
+// counters are those of all containers, and the host's CPU time.
+type counters struct {
+	used               []time.Duration
+	periods, throttled uint64
+	busy               time.Duration
+}
+
+func (r *running) counters() (c counters, err error) {
+	for _, h := range r.containers {
+		stat, err := h.group.Stat()
+		if err != nil {
+			return c, err
+		}
+		if stat.Usage == nil {
+			return c, errors.New("the kernel does not measure the container's CPU use: mount the cpuacct controller")
+		}
+		c.used = append(c.used, *stat.Usage)
+		c.periods, c.throttled = c.periods+stat.Periods, c.throttled+stat.ThrottledPeriods
 	}
 	host, err := procfs.ReadStat(os.DirFS("/proc"))
 	if err != nil {
-		return stat, 0, err
+		return c, err
 	}
-	return stat, host.Total.Busy(), nil
+	c.busy = host.Total.Busy()
+	return c, nil
 }

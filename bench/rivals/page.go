@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -85,7 +86,8 @@ func cellOf(name string, pieces []piece) cell {
 		}
 	}
 	c.Highest, c.Usual, c.Used = study.SpreadOf(highestLoads), study.SpreadOf(usualP99), study.SpreadOf(used)
-	c.Granted, c.Most, c.Neighbour, c.Decided = study.SpreadOf(granted), study.SpreadOf(most), study.SpreadOf(neighbour), study.SpreadOf(decided)
+	c.Granted, c.Most = study.SpreadOf(granted), study.SpreadOf(most)
+	c.Neighbour, c.Decided = study.SpreadOf(neighbour), study.SpreadOf(decided)
 	for k := range quantiles {
 		c.Half[k], c.FourFifths[k] = study.SpreadOf(half[k]), study.SpreadOf(fourFifths[k])
 	}
@@ -272,6 +274,48 @@ func (c cell) Row() string {
 		spread(c.Used, false), spread(c.Granted, false), spread(c.Most, false), spread(c.Neighbour, false))
 }
 
+// chainRow is a line of the chain's table: its p99 at each load, and by how much it grows.
+type chainRow struct {
+	Variant string
+	P99     []string
+	Grows   string
+}
+
+// The loads between which p99 of a chain is said to grow.
+const growsFrom, growsTo = 0.3, 0.8
+
+// chainOf are the variants of the chain; none: it was not measured.
+func chainOf(all []piece) (rows []chainRow) {
+	name := services.Chain().Name
+	for _, v := range variants {
+		byLoad := map[float64][]float64{}
+		var grows []float64
+		for i := range all {
+			p := &all[i]
+			if p.Service != name || p.Variant != v.name || p.Round == 0 || p.NotApplied != "" {
+				continue
+			}
+			for _, at := range p.Points {
+				if at.P99 != nil {
+					byLoad[at.Load] = append(byLoad[at.Load], *at.P99)
+				}
+			}
+			if from, to := p.at(growsFrom), p.at(growsTo); from != nil && to != nil && from.P99 != nil && to.P99 != nil {
+				grows = append(grows, *to.P99 / *from.P99)
+			}
+		}
+		if len(byLoad) == 0 {
+			continue
+		}
+		row := chainRow{Variant: v.name, Grows: spread(study.SpreadOf(grows), false)}
+		for _, load := range chainLoads {
+			row.P99 = append(row.P99, spread(study.SpreadOf(byLoad[load]), false))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 // refused are the refusals that were met, each text once.
 func refused(rows []serviceRows) (lines []string) {
 	for _, r := range rows {
@@ -291,6 +335,7 @@ func pageOf(all []piece) string {
 	return study.Fill(pageText, nil, map[string]any{
 		"Rows": rows, "Summaries": summaries(rows), "Better": better(rows), "Refused": refused(rows), "Times": objectiveTimes,
 		"BetterBy": fmt.Sprintf("%.0f %%", 100*(betterBy-1)), "Neighbour": neighbourPerSecond, "Loads": loads,
-		"Fix": middle(overNoLimit(rows, "unthrottle fix")),
+		"Chain": chainOf(all), "ChainLoads": chainLoads, "Containers": 1 + len(services.Chain().Containers),
+		"From": 100 * growsFrom, "To": 100 * growsTo,
 	})
 }

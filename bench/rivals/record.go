@@ -12,7 +12,7 @@ import (
 type piece struct {
 	study.Made
 	Service string  `json:"service"`
-	Limit   float64 `json:"limit_cpus"`
+	Limit   float64 `json:"limit_cpus"` // of all its containers
 	Variant string  `json:"variant"`
 	Round   int     `json:"round"`
 	Points  []point `json:"points"`
@@ -45,8 +45,10 @@ type point struct {
 	MostCPUs    float64 `json:"most_cpus"`
 	GrantedCPUs float64 `json:"granted_cpus"`
 	OthersCPUs  float64 `json:"others_cpus"`
-	Periods     uint64  `json:"periods"`
-	Throttled   uint64  `json:"throttled_periods"`
+	// UsedBy is UsedCPUs by container.
+	UsedBy    map[string]float64 `json:"used_by"`
+	Periods   uint64             `json:"periods"`
+	Throttled uint64             `json:"throttled_periods"`
 	// Neighbour is the p99 of the service beside it.
 	Neighbour *float64 `json:"neighbour_p99_ms"`
 }
@@ -69,14 +71,17 @@ func baseOf(all []piece, service string) *base {
 			if half == nil || whole == nil || half.P99 == nil {
 				return nil
 			}
-			return &base{objective: objectiveTimes * *half.P99, usedCPUs: whole.UsedCPUs}
+			return &base{objective: objectiveTimes * *half.P99, used: whole.UsedBy}
 		}
 	}
 	return nil
 }
 
-// base is a service without a limit: the objective in ms, and what it uses at its usual load.
-type base struct{ objective, usedCPUs float64 }
+// base is a service without a limit: the objective in ms, and the CPUs that its containers use at its usual load.
+type base struct {
+	objective float64
+	used      map[string]float64
+}
 
 // at is the step of a load; nil: there is none.
 func (p *piece) at(load float64) *point {

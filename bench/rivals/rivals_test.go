@@ -69,7 +69,8 @@ func TestSettled(t *testing.T) {
 	if c := vpa.Limit.CPUs(); c < 0.5 || c > 0.65 { // the 90th percentile and 15 %
 		t.Errorf("VPA: %+v", vpa)
 	}
-	if krr := settled(rules.KRR{}, of, day(used, apart(rules.KRR{}))); krr.Limit.Limited() || krr.RequestCPUs < 0.48 || krr.RequestCPUs > 0.5 {
+	krr := settled(rules.KRR{}, of, day(used, apart(rules.KRR{})))
+	if krr.Limit.Limited() || krr.RequestCPUs < 0.48 || krr.RequestCPUs > 0.5 {
 		t.Errorf("KRR: %+v", krr)
 	}
 	if attune := settled(rules.Attune{}, of, day(used, apart(rules.Attune{}))); attune.Limit.CPUs() != 1 || attune.RequestCPUs > 1 {
@@ -89,7 +90,7 @@ func TestVariants(t *testing.T) {
 	names := map[string]bool{}
 	for _, v := range variants {
 		ways := 0
-		for _, has := range []bool{v.rule != nil, len(v.apply) > 0, v.fix} {
+		for _, has := range []bool{v.rule != nil, len(v.apply) > 0, v.fix, v.agent} {
 			if has {
 				ways++
 			}
@@ -101,8 +102,9 @@ func TestVariants(t *testing.T) {
 		if v.rule == nil {
 			continue
 		}
-		if s := settled(v.rule(rules.Resources{RequestCPUs: 1, LimitCPUs: 1}), rules.Resources{RequestCPUs: 1, LimitCPUs: 1}, day(0.5, time.Minute)); !v.live() &&
-			v.period > 0 && s.Limit.Period != v.period {
+		of := rules.Resources{RequestCPUs: 1, LimitCPUs: 1}
+		s := settled(v.rule(of), of, day(0.5, time.Minute))
+		if !v.live() && v.period > 0 && s.Limit.Period != v.period {
 			t.Errorf("%s: its steps last ten periods of %v, and it sets %v", v.name, v.period, s.Limit.Period)
 		}
 	}
@@ -190,7 +192,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := rules.Resources{RequestCPUs: 0.5, LimitCPUs: 0.5}
-	h := &holder{group: group, host: box.CPUs().List(), spec: of, now: asWritten(of)}
+	h := newHolder("x", group, box.CPUs().List(), of.LimitCPUs)
 	if err := group.SetLimit(cgroup.Limit(h.now.Limit)); err != nil {
 		t.Fatal(err)
 	}

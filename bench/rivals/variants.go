@@ -34,6 +34,8 @@ type variant struct {
 	// apply are the arguments of apply after the target, fix tells that fix is run; both by this project's program.
 	apply []string
 	fix   bool
+	// agent runs this project's agent, which tries remedies by itself.
+	agent bool
 	// advised starts the service with the setting of its pool that explain advises.
 	advised bool
 	// period that it brings; 0: 100 ms.
@@ -43,7 +45,7 @@ type variant struct {
 }
 
 // usual is no limit, by which objective and history are made.
-var usual = variant{name: "no limit", rule: fixed(rules.NoLimit()), left: leftSpec}
+var usual = variant{name: "no limit", rule: always(rules.NoLimit()), left: leftSpec}
 
 // What variants leave behind.
 const (
@@ -55,15 +57,15 @@ const (
 const captainTarget = 0.1
 
 var variants = []variant{
-	{name: "quota", rule: fixed(rules.Raised(1)), left: leftNothing},
+	{name: "quota", rule: always(rules.Raised(1)), left: leftNothing},
 	usual,
-	{name: "twice the limit", rule: fixed(rules.Raised(2)), left: leftSpec},
-	{name: "pool sized", rule: fixed(rules.Raised(1)), advised: true, left: leftSpec},
-	{name: "period 10 ms", rule: fixed(rules.In(10*time.Millisecond, 0)), period: 10 * time.Millisecond, left: leftSpec},
-	{name: "period 20 ms", rule: fixed(rules.In(20*time.Millisecond, 0)), period: 20 * time.Millisecond, left: leftSpec},
-	{name: "burst in 100 ms", rule: fixed(rules.In(100*time.Millisecond, 1)), left: leftSpec},
-	{name: "burst in 300 ms", rule: fixed(rules.In(300*time.Millisecond, 1)), period: 300 * time.Millisecond, left: leftSpec},
-	{name: "burst in 1 s", rule: fixed(rules.In(time.Second, 1)), period: time.Second, left: leftSpec},
+	{name: "twice the limit", rule: always(rules.Raised(2)), left: leftSpec},
+	{name: "pool sized", rule: always(rules.Raised(1)), advised: true, left: leftSpec},
+	{name: "period 10 ms", rule: always(rules.In(10*time.Millisecond, 0)), period: 10 * time.Millisecond, left: leftSpec},
+	{name: "period 20 ms", rule: always(rules.In(20*time.Millisecond, 0)), period: 20 * time.Millisecond, left: leftSpec},
+	{name: "burst in 100 ms", rule: always(rules.In(100*time.Millisecond, 1)), left: leftSpec},
+	{name: "burst in 300 ms", rule: always(rules.In(300*time.Millisecond, 1)), period: 300 * time.Millisecond, left: leftSpec},
+	{name: "burst in 1 s", rule: always(rules.In(time.Second, 1)), period: time.Second, left: leftSpec},
 	{name: "kubelet exclusive CPUs with quota", rule: kubelet(false), left: leftNothing},
 	{name: "kubelet exclusive CPUs", rule: kubelet(true), left: leftNothing},
 	{name: "Koordinator", rule: func(rules.Resources) rules.Rule { return rules.DefaultKoordinator() }, left: leftQuota},
@@ -74,9 +76,10 @@ var variants = []variant{
 	{name: "Attune", rule: func(rules.Resources) rules.Rule { return rules.Attune{} }, left: leftSpec},
 	{name: "unthrottle narrow", apply: []string{"--remedy", "narrow"}, left: leftNothing},
 	{name: "unthrottle fix", fix: true, left: leftNothing},
+	{name: "unthrottle agent", agent: true, left: leftNothing},
 }
 
-func fixed(f rules.Fixed) func(rules.Resources) rules.Rule {
+func always(f rules.Fixed) func(rules.Resources) rules.Rule {
 	return func(rules.Resources) rules.Rule { return f }
 }
 
@@ -84,12 +87,15 @@ func kubelet(withoutQuota bool) func(rules.Resources) rules.Rule {
 	return func(rules.Resources) rules.Rule { return rules.Kubelet{DisableCPUQuotaWithExclusiveCPUs: withoutQuota} }
 }
 
-// decides is how long it has the usual load before the first step.
-func (v variant) decides() time.Duration {
+// ours tells whether this project's program decides.
+func (v variant) ours() bool { return v.fix || v.agent || len(v.apply) > 0 }
+
+// decides is how long it has the usual load of a case before the first step, at most.
+func (v variant) decides(c services.Case) time.Duration {
 	const live, tried = 20 * time.Second, 4 * time.Minute
 	switch {
-	case v.fix:
-		return tried
+	case v.fix, v.agent:
+		return tried * time.Duration(1+len(c.Containers))
 	case v.live():
 		return live
 	}
@@ -116,9 +122,15 @@ func (v variant) applies(c services.Case) string {
 	return ""
 }
 
-// spec is what the owner of a service wrote: the limit, and as Kubernetes does without a request, as much as that.
-func spec(c services.Case) rules.Resources {
-	return rules.Resources{RequestCPUs: c.Limit, LimitCPUs: c.Limit}
+// isChain tells whether a case is a chain of containers.
+func isChain(c services.Case) bool { return len(c.Containers) > 0 }
+
+// loadsOf are the steps of a case.
+func loadsOf(c services.Case) []float64 {
+	if isChain(c) {
+		return chainLoads
+	}
+	return loads
 }
 
 // asWritten is what a container with a spec has.

@@ -16,6 +16,9 @@ import (
 //go:embed cases.yaml
 var casesText []byte
 
+//go:embed chain.yaml
+var chainText []byte
+
 // Case is one real service with a known truth.
 type Case struct {
 	Name string
@@ -24,6 +27,8 @@ type Case struct {
 	Limit float64 // CPUs
 	// Pod: the limit is that of a pod with two containers.
 	Pod bool
+	// Containers are others beside it, with limits in CPUs, by the names that programs are in.
+	Containers map[string]float64
 	// Healthy: nothing is wrong, and fix must leave it.
 	Healthy bool
 	// Causes are the keys that are true of it as explain's first finding, the best
@@ -72,7 +77,8 @@ type Setting struct {
 
 // Program is a shell's script to start.
 type Program struct {
-	// In is the cgroup: "" the service's, "sidecar" another below its limit, "beside" another beside it, "host" none of the case.
+	// In is the cgroup: "" the service's, "sidecar" another below its limit, "beside" another beside it, "host" none of the case, or one of
+	// Containers.
 	In  string
 	Run string
 	// Ready are requests that must be answered before anything else starts.
@@ -83,6 +89,7 @@ type Program struct {
 type Ask struct {
 	Protocol string // "": HTTP
 	Port     int    // 2: the second one; else the first
+	At       string // a port by name, as templates call it; "": Port
 	// Text is that of a request. A URL may begin with its path.
 	Text string
 	Keys int
@@ -126,12 +133,17 @@ func (c Case) Missing() string {
 	return fmt.Sprintf("%s %s not installed: apt-get install %s", strings.Join(programs, ", "), verb, strings.Join(packages, " "))
 }
 
-// Cases are all of them, in the order of the pages. They are read from cases.yaml.
-var Cases = sync.OnceValue(func() (testCases []Case) {
-	in := yaml.NewDecoder(bytes.NewReader(casesText))
+// Cases are all services that are measured by themselves, in the order of the pages. They are read from cases.yaml.
+var Cases = sync.OnceValue(func() []Case { return decoded[[]Case]("cases.yaml", casesText) })
+
+// Chain is a chain of services that answer each request together, each in a container with a limit of its own. It is read from chain.yaml.
+var Chain = sync.OnceValue(func() Case { return decoded[Case]("chain.yaml", chainText) })
+
+func decoded[T any](name string, text []byte) (value T) {
+	in := yaml.NewDecoder(bytes.NewReader(text))
 	in.KnownFields(true)
-	if err := in.Decode(&testCases); err != nil {
-		panic(fmt.Sprintf("cases.yaml: %v", err)) // it is a part of this program
+	if err := in.Decode(&value); err != nil {
+		panic(fmt.Sprintf("%s: %v", name, err)) // it is a part of this program
 	}
-	return testCases
-})
+	return value
+}

@@ -19,12 +19,12 @@ func TestMissing(t *testing.T) {
 // Each case is whole, and each text that its service is started with is a template that can be filled in.
 func TestCases(t *testing.T) {
 	names, kinds := map[string]bool{}, map[string]bool{}
-	for _, c := range Cases() {
+	for _, c := range append(slices.Clone(Cases()), Chain()) {
 		if names[c.Name] || c.Name == "" || c.Truth == "" || c.Limit <= 0 || len(c.Programs) == 0 || len(c.Needs) == 0 {
 			t.Errorf("case %q is not whole, or twice there", c.Name)
 		}
 		names[c.Name] = true
-		if c.Healthy != (len(c.Causes) == 0) || c.Healthy && len(c.Guilty)+len(c.Suffers) > 0 {
+		if len(c.Containers) == 0 && c.Healthy != (len(c.Causes) == 0) || c.Healthy && len(c.Guilty)+len(c.Suffers) > 0 {
 			t.Errorf("case %q: healthy %v, causes %q", c.Name, c.Healthy, c.Causes)
 		}
 		// The name of a cgroup beside the service has the name of the case in it.

@@ -43,6 +43,20 @@ type values struct {
 	Setting     string // what the case's Setting is
 	Hour        int    // when the current hour began, in seconds since 1970
 	HourAgo     int    // an hour before that
+	named       map[string]string
+}
+
+// Named is a port of loopback of a name, on which nothing else listens. Each use of the name gives the same.
+func (v values) Named(name string) (string, error) {
+	if port, ok := v.named[name]; ok {
+		return port, nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	v.named[name] = strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return v.named[name], l.Close()
 }
 
 // templateFuncs are what they may call.
@@ -82,7 +96,7 @@ func (v values) fill(text string) (string, error) {
 
 // valuesOf are those of a case on a stage.
 func (s *Stage) valuesOf(c Case) (v values, err error) {
-	v = values{Dir: s.Dir, Setting: c.Setting.Was, Hour: int(time.Now().Truncate(time.Hour).Unix())}
+	v = values{Dir: s.Dir, Setting: c.Setting.Was, Hour: int(time.Now().Truncate(time.Hour).Unix()), named: map[string]string{}}
 	v.HourAgo = v.Hour - int(time.Hour.Seconds())
 	if s.Advised {
 		v.Setting = c.Setting.Advised
@@ -104,6 +118,13 @@ func (v values) request(a Ask) (r Request, err error) {
 	r = Request{Protocol: cmp.Or(a.Protocol, protocolHTTP), Addr: v.Addr, Keys: a.Keys}
 	if a.Port == 2 {
 		r.Addr = "127.0.0.1:" + v.Port2
+	}
+	if a.At != "" {
+		port, err := v.Named(a.At)
+		if err != nil {
+			return r, err
+		}
+		r.Addr = "127.0.0.1:" + port
 	}
 	if r.Text, err = v.fill(a.Text); err != nil {
 		return r, err

@@ -27,6 +27,8 @@ import (
 type Stage struct {
 	// Target is the container of the service, and Limited the cgroup whose limit binds: the target, or its pod.
 	Target, Limited *sandbox.Group
+	// Containers are those of the case beside it, by name.
+	Containers map[string]*sandbox.Group
 	// Dir is the folder of its files.
 	Dir string
 	// Advised: services are started with the setting that explain advises.
@@ -88,7 +90,22 @@ func (s *Stage) makeGroups(c Case) (err error) {
 			return err
 		}
 	}
-	return s.Limited.SetLimit(cgroup.Limit{Quota: bandwidth.QuotaOf(c.Limit, Period), Period: Period})
+	s.Containers = map[string]*sandbox.Group{}
+	for name, limit := range c.Containers {
+		g, err := s.group(s.box.Top(), c.Name+"-"+name)
+		if err == nil {
+			err = g.SetLimit(limitOf(limit))
+		}
+		if err != nil {
+			return err
+		}
+		s.Containers[name] = g
+	}
+	return s.Limited.SetLimit(limitOf(c.Limit))
+}
+
+func limitOf(cpus float64) cgroup.Limit {
+	return cgroup.Limit{Quota: bandwidth.QuotaOf(cpus, Period), Period: Period}
 }
 
 // group makes a cgroup whose processes Close ends.
@@ -111,6 +128,9 @@ func (s *Stage) in(name string) (*sandbox.Group, error) {
 		return s.group(s.box.Top(), name)
 	case "host":
 		return nil, nil
+	}
+	if g, ok := s.Containers[name]; ok {
+		return g, nil
 	}
 	return nil, fmt.Errorf("in: %q is no cgroup of a case", name)
 }

@@ -120,12 +120,11 @@ func chosenServices(names string) ([]services.Case, error) {
 	}
 	var chosen []services.Case
 	for _, name := range list {
-		all := append(slices.Clone(services.Cases()), services.Chain())
-		i := slices.IndexFunc(all, func(c services.Case) bool { return c.Name == name })
-		if i < 0 {
+		c, ok := services.Find(name)
+		if !ok {
 			return nil, fmt.Errorf("-services %.60q: bench/services has none of that name", name)
 		}
-		chosen = append(chosen, all[i])
+		chosen = append(chosen, c)
 	}
 	return chosen, nil
 }

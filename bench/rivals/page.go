@@ -286,13 +286,12 @@ const growsFrom, growsTo = 0.3, 0.8
 
 // chainOf are the variants of the chain; none: it was not measured.
 func chainOf(all []piece) (rows []chainRow) {
-	name := services.Chain().Name
 	for _, v := range variants {
 		byLoad := map[float64][]float64{}
 		var grows []float64
 		for i := range all {
 			p := &all[i]
-			if p.Service != name || p.Variant != v.name || p.Round == 0 || p.NotApplied != "" {
+			if p.Service != chained || p.Variant != v.name || p.Round == 0 || p.NotApplied != "" {
 				continue
 			}
 			for _, at := range p.Points {
@@ -332,10 +331,11 @@ func refused(rows []serviceRows) (lines []string) {
 // pageOf is the page of all pieces.
 func pageOf(all []piece) string {
 	rows := rowsOf(all)
+	chain, _ := services.Find(chained)
 	return study.Fill(pageText, nil, map[string]any{
 		"Rows": rows, "Summaries": summaries(rows), "Better": better(rows), "Refused": refused(rows), "Times": objectiveTimes,
 		"BetterBy": fmt.Sprintf("%.0f %%", 100*(betterBy-1)), "Neighbour": neighbourPerSecond, "Loads": loads,
-		"Chain": chainOf(all), "ChainLoads": chainLoads, "Containers": 1 + len(services.Chain().Containers),
+		"Chain": chainOf(all), "ChainLoads": chainLoads, "Containers": 1 + len(chain.Containers),
 		"From": 100 * growsFrom, "To": 100 * growsTo,
 	})
 }

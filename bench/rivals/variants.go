@@ -11,13 +11,16 @@ import (
 	"github.com/unthrottle/unthrottle/bench/services"
 )
 
-// served are the services of the page, by their names in bench/services/cases.yaml.
-var served = []string{"postgres-report", "redis-bgsave", "nginx-gzip", "memcached-healthy", "python-report", "tomcat-batch", "mariadb-sort"}
+// served are the services of the page, by their names in package services, and chained is the chain of services.
+var served = []string{
+	"postgres-tpcb", "redis-gets", "memcached-gets", "nginx-gzip", "gunicorn-pbkdf2", "tomcat-batch", "mariadb-sort", chained,
+}
+
+const chained = "chain"
 
 // beside is the neighbour: a cache that needs little.
 func beside() services.Case {
-	all := services.Cases()
-	c := all[slices.IndexFunc(all, func(c services.Case) bool { return c.Name == "memcached-healthy" })]
+	c, _ := services.Find("memcached-healthy")
 	c.Streams = slices.Clone(c.Streams)
 	c.Streams[0].PerSecond = neighbourPerSecond
 	return c

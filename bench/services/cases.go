@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +17,8 @@ import (
 //go:embed cases.yaml
 var casesText []byte
 
-//go:embed chain.yaml
-var chainText []byte
+//go:embed others.yaml
+var othersText []byte
 
 // Case is one real service with a known truth.
 type Case struct {
@@ -133,11 +134,21 @@ func (c Case) Missing() string {
 	return fmt.Sprintf("%s %s not installed: apt-get install %s", strings.Join(programs, ", "), verb, strings.Join(packages, " "))
 }
 
-// Cases are all services that are measured by themselves, in the order of the pages. They are read from cases.yaml.
+// Cases are the services that fix, explain and forecast are tried on, in the order of the pages. They are read from cases.yaml.
 var Cases = sync.OnceValue(func() []Case { return decoded[[]Case]("cases.yaml", casesText) })
 
-// Chain is a chain of services that answer each request together, each in a container with a limit of its own. It is read from chain.yaml.
-var Chain = sync.OnceValue(func() Case { return decoded[Case]("chain.yaml", chainText) })
+// Others are those of other studies. They are read from others.yaml.
+var Others = sync.OnceValue(func() []Case { return decoded[[]Case]("others.yaml", othersText) })
+
+// Find is the case of a name, of Cases or Others; false: there is none.
+func Find(name string) (Case, bool) {
+	for _, c := range slices.Concat(Cases(), Others()) {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Case{}, false
+}
 
 func decoded[T any](name string, text []byte) (value T) {
 	in := yaml.NewDecoder(bytes.NewReader(text))

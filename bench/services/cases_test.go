@@ -19,7 +19,7 @@ func TestMissing(t *testing.T) {
 // Each case is whole, and each text that its service is started with is a template that can be filled in.
 func TestCases(t *testing.T) {
 	names, kinds := map[string]bool{}, map[string]bool{}
-	for _, c := range append(slices.Clone(Cases()), Chain()) {
+	for _, c := range slices.Concat(Cases(), Others()) {
 		if names[c.Name] || c.Name == "" || c.Truth == "" || c.Limit <= 0 || len(c.Programs) == 0 || len(c.Needs) == 0 {
 			t.Errorf("case %q is not whole, or twice there", c.Name)
 		}

@@ -12,7 +12,7 @@ import (
 
 func newInside() *cobra.Command {
 	var out output
-	var forTime time.Duration
+	var forTime, trial time.Duration
 	cmd := &cobra.Command{
 		Use:     "inside",
 		GroupID: groupLook,
@@ -24,13 +24,19 @@ stopped, and when they go on, gives away quota and period. This uses up the
 quota of that second. Then each thread looks now and then whether it is late,
 for at most 5 % of the limit: how often the program beside it is stopped.
 
+A second tells periods up to a quarter of one. Where a longer one is in force,
+--trial 5s finds it, and uses up the quota of five seconds.
+
 It needs no rights, no cgroup file, no agent and no BPF.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if forTime < spin.MinTime {
-				return usage(cmd, "--for %s: a look takes %s at least", plainTime(forTime), plainTime(spin.MinTime))
+			if trial < spin.LeastTrial {
+				return usage(cmd, "--trial %s: it takes %s at least", plainTime(trial), plainTime(spin.LeastTrial))
 			}
-			found, err := spin.Look(cmd.Context(), forTime)
+			if least := trial + spin.LeastWatch; forTime < least {
+				return usage(cmd, "--for %s: a look with a trial of %s takes %s at least", plainTime(forTime), plainTime(trial), plainTime(least))
+			}
+			found, err := spin.Look(cmd.Context(), forTime, trial)
 			if err != nil {
 				return exitWith{exitNotMeasurable, err}
 			}
@@ -48,5 +54,7 @@ It needs no rights, no cgroup file, no agent and no BPF.`,
 	}
 	out.add(cmd)
 	lengthVar(cmd, &forTime, 10*time.Second, "")
+	timeVar(cmd, &trial, "trial", time.Second,
+		"how `LONG` its threads use up the quota: periods up to a quarter of that are found")
 	return cmd
 }

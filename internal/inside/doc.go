@@ -9,7 +9,7 @@
 //
 // # Rule
 //
-//  1. For a second ([Trial]) a thread on each CPU runs as much as it can, then half of the time. The stretches in which none
+//  1. For a second or longer ([Trial]) a thread on each CPU runs as much as it can, then half of the time. The stretches in which none
 //     of them ran are silences. A quota's stop ends for all threads at once, when the kernel refills at the end of a period.
 //     So the ends of silences lie on a lattice: a phase plus whole periods ([Find]).
 //  2. Threads that share a CPU take turns at the kernel's ticks, which are a lattice too. The threads rest at random moments,
@@ -32,10 +32,12 @@
 //
 // # Limits
 //
-// A period of more than a quarter of a second ends too seldom within the trial. A quota that the trial does not reach, because
-// others have the CPUs or because it is larger than what the CPUs give, is not known. Processes out of sight (of another
-// container of a pod that has the quota, or with hidepid) make the quota look smaller. A stop that is shorter than the time
-// between two looks may be missed. In a virtual machine that is stopped as a whole, used time is the guest's own.
+// A period of more than a quarter of the trial ends too seldom within it ([LongestPeriod]): no limit means none with a
+// period up to that. One with a longer period, and a burst in it, may not be reached at all within a trial of a second.
+// A quota that the trial does not reach, because others have the CPUs or because it is larger than what the CPUs give,
+// is not known. Processes out of sight (of another container of a pod that has the quota, or with hidepid) make the
+// quota look smaller. A stop that is shorter than the time between two looks may be missed. In a virtual machine that is
+// stopped as a whole, used time is the guest's own.
 //
 // # Sources
 //

@@ -3,6 +3,8 @@ package inside
 import (
 	"fmt"
 	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
 // Finding is what the trial says of the limit.
@@ -33,10 +35,16 @@ const (
 	sameUse = 0.75
 )
 
+// LongestPeriod is the longest period that a trial of a length can tell: with fewer points its ends are no lattice. The kernel knows none
+// above a second.
+func LongestPeriod(trial time.Duration) time.Duration {
+	return min(trial/minPoints, bandwidth.MaxPeriod)
+}
+
 // Find finds the limit from a trial.
 func Find(t Trial) Finding {
 	all := silences(t.Gaps, t.CPUs)
-	l, ok := findLattice(all, t.Tick)
+	l, ok := findLattice(all, t.Tick, LongestPeriod(t.End))
 	full := float64(t.UsedFull) / float64(max(t.Light, 1))
 	switch {
 	case !ok && full >= allCPUs*float64(t.CPUs):

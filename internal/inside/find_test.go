@@ -83,7 +83,8 @@ func TestNoQuota(t *testing.T) {
 			t.Errorf("%s: stops %+v", name, s)
 		}
 	}
-	if _, ok := findLattice(silences(recorded(t, "none-neighbour-with-quota").Gaps, 2), 4*time.Millisecond); !ok {
+	all := silences(recorded(t, "none-neighbour-with-quota").Gaps, 2)
+	if _, ok := findLattice(all, 4*time.Millisecond, LongestPeriod(time.Second)); !ok {
 		t.Error("the neighbour makes no lattice: the rule of half the work is not tried")
 	}
 }
@@ -99,7 +100,7 @@ func TestTicksAreNoQuota(t *testing.T) {
 		at += length + tick*time.Duration(1+step>>60&3)
 		all = append(all, silence{start: at - length, end: at})
 	}
-	if l, ok := findLattice(all, tick); ok {
+	if l, ok := findLattice(all, tick, LongestPeriod(time.Second)); ok {
 		t.Errorf("%+v", l)
 	}
 }

@@ -29,8 +29,6 @@ func (l lattice) holds(at time.Duration) (k int, ok bool) {
 
 const (
 	minPeriod = 2 * time.Millisecond
-	// maxPeriod is a quarter of the trial: fewer points are no lattice.
-	maxPeriod = 250 * time.Millisecond
 	minPoints = 4
 	// minShare is the share of all silent time that ends on the lattice.
 	minShare = 0.7
@@ -44,8 +42,8 @@ const (
 // there are few turns, more silences tell more.
 var looked = []int{80, 20, 10}
 
-// findLattice returns the lattice with the largest period on which silences end. tick is the kernel's.
-func findLattice(all []silence, tick time.Duration) (lattice, bool) {
+// findLattice returns the lattice with the largest period up to longest on which silences end. tick is the kernel's.
+func findLattice(all []silence, tick, maxPeriod time.Duration) (lattice, bool) {
 	longest := slices.Clone(all)
 	slices.SortFunc(longest, func(a, b silence) int { return int((b.end - b.start) - (a.end - a.start)) })
 	if len(longest) < minPoints {

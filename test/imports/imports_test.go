@@ -45,7 +45,7 @@ var table = []row{
 	{"internal/kernel", []string{"bandwidth", "topology"}},
 	{"internal/container/names", nil},
 	{"internal/container", []string{"internal/kernel"}},
-	{"internal/inside", nil},
+	{"internal/inside", []string{"bandwidth"}},
 	{"internal/see", []string{"internal/container", "internal/kernel", "topology"}},
 	{"internal/see/recording/recordingtest", []string{"internal/see/recording", "bandwidth"}},
 	{"internal/explain", []string{"internal/see", "internal/container", "internal/kernel", "bandwidth", "topology"}},

@@ -18,7 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// lookEnv makes this test binary look, as soon as it reads a byte, and print what it saw.
+// lookEnv makes this test binary look with a trial of that length, as soon as it reads a byte, and print what it saw.
 const lookEnv = "UNTHROTTLE_TEST_LOOK"
 
 // seen is what such a child prints. Begun is of the host's monotonic clock.
@@ -30,14 +30,14 @@ type seen struct {
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv(lookEnv) == "" {
+	trial, err := time.ParseDuration(os.Getenv(lookEnv))
+	if err != nil {
 		cgrouptest.Child()
 		os.Exit(m.Run())
 	}
 	_, _ = io.ReadFull(os.Stdin, make([]byte, 1))
 	s := seen{Begun: workload.Now()}
-	var err error
-	if s.Result, err = Look(context.Background(), 10*time.Second); err == nil {
+	if s.Result, err = Look(context.Background(), 10*time.Second, trial); err == nil {
 		s.Limited, s.Stops = s.Result.Finding.Limited, s.Result.Finding.Stops(s.Result.Watch.Gaps, s.Result.Watch.Start, s.Result.Watch.End)
 		err = json.NewEncoder(os.Stdout).Encode(s)
 	}
@@ -66,10 +66,10 @@ func (c throttledAt) before(at time.Duration) uint64 {
 }
 
 // lookIn looks in a cgroup, and reads the kernel's counts from outside meanwhile.
-func lookIn(t *testing.T, tr *cgrouptest.Tree, path string) (seen, throttledAt) {
+func lookIn(t *testing.T, tr *cgrouptest.Tree, path string, trial time.Duration) (seen, throttledAt) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), lookEnv+"=1")
+	cmd.Env = append(os.Environ(), lookEnv+"="+trial.String())
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -125,15 +125,17 @@ func TestQuotas(t *testing.T) {
 	require.Alone(t, "gaps of a thread that burns with the kernel's counts")
 	require.Kernel(t)
 	type quota struct {
-		quota, period time.Duration
-		burners       int
+		quota, period, burst time.Duration
+		burners              int
+		trial                time.Duration
 	}
 	cases := []quota{
-		{20 * time.Millisecond, 100 * time.Millisecond, 2},
-		{20 * time.Millisecond, 100 * time.Millisecond, 0},
-		{50 * time.Millisecond, 100 * time.Millisecond, 1},
-		{5 * time.Millisecond, 20 * time.Millisecond, 2},
-		{150 * time.Millisecond, 100 * time.Millisecond, 2},
+		{20 * time.Millisecond, 100 * time.Millisecond, 0, 2, LeastTrial},
+		{20 * time.Millisecond, 100 * time.Millisecond, 0, 0, LeastTrial},
+		{50 * time.Millisecond, 100 * time.Millisecond, 0, 1, LeastTrial},
+		{5 * time.Millisecond, 20 * time.Millisecond, 0, 2, LeastTrial},
+		{150 * time.Millisecond, 100 * time.Millisecond, 0, 2, LeastTrial},
+		{400 * time.Millisecond, time.Second, 400 * time.Millisecond, 1, 5 * time.Second},
 	}
 	if !require.All() { // each looks for ten seconds
 		cases = cases[:1]
@@ -144,7 +146,8 @@ func TestQuotas(t *testing.T) {
 			path := tr.Make("look")
 			tr.Weigh(tr.Top, cgroup.MaxShares)
 			v, _ := tr.Host.Version(cgroup.CPU)
-			for _, w := range cgroup.LimitWrites(v, cgroup.Unlimited(), cgroup.Limit{Quota: c.quota, Period: c.period}, false) {
+			limit := cgroup.Limit{Quota: c.quota, Period: c.period, Burst: c.burst}
+			for _, w := range cgroup.LimitWrites(v, cgroup.Unlimited(), limit, false) {
 				if err := tr.Host.Write(cgroup.CPU, path, w.File, w.Value); err != nil {
 					t.Fatal(err)
 				}
@@ -152,7 +155,7 @@ func TestQuotas(t *testing.T) {
 			if c.burners > 0 {
 				tr.Work(path, c.burners)
 			}
-			s, counts := lookIn(t, tr, path)
+			s, counts := lookIn(t, tr, path, c.trial)
 			f, w := s.Result.Finding, s.Result.Watch
 			if s.Limited == nil {
 				t.Fatalf("not known: %s", f.Why)
@@ -188,7 +191,7 @@ func TestWithoutQuota(t *testing.T) {
 		if burners > 0 {
 			tr.Work(path, burners)
 		}
-		s, _ := lookIn(t, tr, path)
+		s, _ := lookIn(t, tr, path, LeastTrial)
 		if s.Limited != nil && *s.Limited || s.Stops.Periods != 0 {
 			t.Errorf("beside %d: %+v, %+v", burners, s.Result.Finding, s.Stops)
 		}

@@ -21,18 +21,24 @@ type Result struct {
 	Watch inside.Watch
 }
 
-// MinTime is how long a look takes at least: the trial, and a while to watch.
-const MinTime = trialTime + 200*time.Millisecond
+// LeastTrial is how long a trial takes at least, and LeastWatch the watch behind it.
+const (
+	LeastTrial = time.Second
+	LeastWatch = 200 * time.Millisecond
+)
 
 // maxCPUs bounds the threads.
 const maxCPUs = 1024
 
-// Look looks for that long. It sets GOMAXPROCS and stops the garbage collector meanwhile, so that the Go runtime holds no
-// thread back. A look that ctx ends early has the watch until then.
-func Look(ctx context.Context, forTime time.Duration) (Result, error) {
+// Look looks for that long, of which the trial is a part: it tells periods up to [inside.LongestPeriod]. It sets GOMAXPROCS and
+// stops the garbage collector meanwhile, so that the Go runtime holds no thread back. A look that ctx ends early has the watch until then.
+func Look(ctx context.Context, forTime, trial time.Duration) (Result, error) {
 	var r Result
-	if forTime < MinTime {
-		return r, fmt.Errorf("%v: a look takes %v at least", forTime, MinTime)
+	if trial < LeastTrial {
+		return r, fmt.Errorf("%v: a trial takes %v at least", trial, LeastTrial)
+	}
+	if forTime < trial+LeastWatch {
+		return r, fmt.Errorf("%v: a look with a trial of %v takes %v at least", forTime, trial, trial+LeastWatch)
 	}
 	cpus, err := ownCPUs()
 	if err != nil {
@@ -42,7 +48,7 @@ func Look(ctx context.Context, forTime time.Duration) (Result, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	l := &look{begun: time.Now(), cpus: cpus}
 	l.account.see(inSight("/proc"))
-	if r.Trial, err = l.trial(); err != nil {
+	if r.Trial, err = l.trial(trial); err != nil {
 		return r, err
 	}
 	if err := ctx.Err(); err != nil {

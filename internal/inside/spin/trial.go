@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	trialTime = time.Second
-	fullTime  = trialTime * 3 / 4
 	// anew is how often the processes in sight are listed.
 	anew   = 100 * time.Millisecond
 	minGap = 250 * time.Microsecond
@@ -30,9 +28,10 @@ type look struct {
 
 func (l *look) now() time.Duration { return time.Since(l.begun) }
 
-// trial runs a thread on each CPU, first as much as it can, then half of the time.
-func (l *look) trial() (inside.Trial, error) {
-	t := inside.Trial{CPUs: len(l.cpus), Tick: tick(), Light: fullTime, End: trialTime}
+// trial runs a thread on each CPU, for three quarters of a time as much as it can, then half of the time.
+func (l *look) trial(lasts time.Duration) (inside.Trial, error) {
+	fullTime := lasts * 3 / 4
+	t := inside.Trial{CPUs: len(l.cpus), Tick: tick(), Light: fullTime, End: lasts}
 	var running sync.WaitGroup
 	seen := make([][]inside.Gap, len(l.cpus))
 	var usedFull time.Duration
@@ -40,7 +39,7 @@ func (l *look) trial() (inside.Trial, error) {
 		running.Add(1)
 		err := onCPU(cpu, func() {
 			defer running.Done()
-			seen[i] = l.spin(cpu)
+			seen[i] = l.spin(cpu, t.Light, t.End)
 		})
 		if err != nil {
 			running.Done()
@@ -60,9 +59,10 @@ func (l *look) trial() (inside.Trial, error) {
 	return t, nil
 }
 
-// spin runs on one CPU until the trial ends, and returns when it could not run. It rests at random moments: a thread that
-// takes turns with another at the kernel's ticks then does so at other ticks, and one under a quota is stopped later.
-func (l *look) spin(cpu int) []inside.Gap {
+// spin runs on one CPU until the trial ends, as much as it can at first, and returns when it could not run. It rests at random
+// moments: a thread that takes turns with another at the kernel's ticks then does so at other ticks, and one under a quota is
+// stopped later.
+func (l *look) spin(cpu int, fullTime, trialTime time.Duration) []inside.Gap {
 	gaps := make([]inside.Gap, 0, 1024)
 	last := l.now()
 	rest := last + time.Duration(rand.Int64N(int64(10*time.Millisecond)))

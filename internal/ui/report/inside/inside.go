@@ -23,9 +23,11 @@ type Document struct {
 	StoppedSeconds *float64 `json:"stopped_seconds"`
 	LongestStopMS  *float64 `json:"longest_stop_ms"`
 	WindowSeconds  float64  `json:"window_seconds"`
-	// TrialStops are those of the first second, in which the look's own threads ran on every CPU.
+	// TrialStops are those of the trial, in which the look's own threads ran on every CPU.
 	TrialStops   *int    `json:"trial_stops"`
 	TrialSeconds float64 `json:"trial_seconds"`
+	// LongestPeriodMS is the longest period that the trial tells. A limit in a longer one may be there where Limited is false.
+	LongestPeriodMS float64 `json:"longest_period_ms"`
 	// SpentShare is the share of the limit that the look used in the window.
 	SpentShare *float64 `json:"spent_share"`
 	Method     string   `json:"method"`
@@ -34,13 +36,14 @@ type Document struct {
 
 // Methods, by what was seen.
 const (
-	byTrial = "a thread on each CPU ran for a second"
-	byWatch = "a thread on each CPU ran for a second; then each looked every %s or so whether it was late"
+	byTrial = "a thread on each CPU ran for %s"
+	byWatch = byTrial + "; then each looked every %s or so whether it was late"
 )
 
 // New is the document of a trial, what was found in it, and the watch after it.
 func New(f inside.Finding, t inside.Trial, w inside.Watch) Document {
-	d := Document{Limited: f.Limited, Why: f.Why, Method: byTrial, TrialSeconds: round(t.End.Seconds(), 3)}
+	d := Document{Limited: f.Limited, Why: f.Why, Method: fmt.Sprintf(byTrial, wholly(t.End)), TrialSeconds: round(t.End.Seconds(), 3),
+		LongestPeriodMS: round(inside.LongestPeriod(t.End).Seconds()*1000, 0)}
 	switch {
 	case f.Limited == nil:
 	case !*f.Limited:
@@ -56,13 +59,16 @@ func New(f inside.Finding, t inside.Trial, w inside.Watch) Document {
 			break
 		}
 		s := f.Stops(w.Gaps, w.Start, w.End)
-		d.Method = fmt.Sprintf(byWatch, text.Duration(w.Interval))
+		d.Method = fmt.Sprintf(byWatch, wholly(t.End), text.Duration(w.Interval))
 		d.WindowSeconds = round(window.Seconds(), 3)
 		d.Stops, d.StoppedSeconds, d.LongestStopMS = &s.Periods, number(s.Total.Seconds(), 4), ms(s.Longest)
 		d.SpentShare = number(float64(w.Spent)/float64(window)/f.LimitCPUs(), 4)
 	}
 	return d
 }
+
+// wholly is a trial's length to a tenth of a second.
+func wholly(d time.Duration) string { return text.Duration(d.Round(100 * time.Millisecond)) }
 
 func round(v float64, digits int) float64 {
 	scale := math.Pow10(digits)
@@ -81,8 +87,8 @@ func Write(w io.Writer, d Document) error {
 		_, err := fmt.Fprintf(w, "limit      not known: %s\n", d.Why)
 		return err
 	case !*d.Limited:
-		_, err := fmt.Fprintf(w, "limit      none: for %s its threads had every CPU that it may use\nstops      0\n",
-			seconds(d.TrialSeconds))
+		_, err := fmt.Fprintf(w, "limit      none with a period up to %s ms: for %s its threads had every CPU that it may use\nstops      0\n",
+			text.Milliseconds(d.LongestPeriodMS), seconds(d.TrialSeconds))
 		return err
 	}
 	if _, err := fmt.Fprintf(w, "limit      %s: a quota of %s ms in each period of %s ms\n", text.CPUs(*d.LimitCPUs),

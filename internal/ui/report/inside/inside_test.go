@@ -21,7 +21,7 @@ func TestWrite(t *testing.T) {
 			inside.Watch{Start: time.Second, End: 10 * time.Second, Interval: 2 * time.Millisecond, Spent: 90 * time.Millisecond},
 			"limit      0.5 CPUs: a quota of 50.0 ms in each period of 100 ms\nstops      none in 9 s\ncost       2.0 % of the limit\n",
 			`"limited":true,"period_ms":100,"quota_ms":50,"limit_cpus":0.5,"stops":0,"stopped_seconds":0,"longest_stop_ms":0,"window_seconds":9,`},
-		"not limited": {inside.Finding{Limited: &no}, inside.Watch{}, "limit      none",
+		"not limited": {inside.Finding{Limited: &no}, inside.Watch{}, "limit      none with a period up to 250 ms: for 1 s its threads",
 			`"limited":false,"period_ms":null,"quota_ms":null,"limit_cpus":null,"stops":0,`},
 		"not known": {inside.Finding{Why: "other work"}, inside.Watch{}, "limit      not known: other work\n",
 			`"limited":null,"period_ms":null,"quota_ms":null,"limit_cpus":null,"stops":null,"stopped_seconds":null,"longest_stop_ms":null,"window_seconds":0,`},

@@ -1,0 +1,256 @@
+package switchback
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Block is what one block showed.
+type Block struct {
+	// Round counts from 0. Variant 0 is leaving the container as it is.
+	Round   int       `json:"round"`
+	Variant int       `json:"variant"`
+	Began   time.Time `json:"began"`
+	// LogTail is the logarithm of the judged quantile in ms; null: so few requests told none, or the block was cut off.
+	LogTail *float64 `json:"log_tail"`
+	// Requests is how many came, Slow how many of them took longer than twice the usual judged quantile.
+	Requests int `json:"requests"`
+	Slow     int `json:"slow_requests"`
+}
+
+// State is a switchback under way: what has to survive the process that runs it.
+type State struct {
+	Plan   Plan      `json:"plan"`
+	Began  time.Time `json:"began"`
+	Blocks []Block   `json:"blocks"`
+	// Out is why a variant is out, by variant; "": it is in.
+	Out []string `json:"out"`
+	// Used is how long blocks took in all: the bound of time is on that.
+	Used time.Duration `json:"used_ns"`
+}
+
+// Begin begins a switchback.
+func Begin(p Plan, now time.Time) (State, error) {
+	if err := p.Check(); err != nil {
+		return State{}, err
+	}
+	return State{Plan: p, Began: now, Out: make([]string, p.Variants+1)}, nil
+}
+
+// In are the variants that are still in, leaving it the first.
+func (s State) In() (in []int) {
+	for v, why := range s.Out {
+		if why == "" {
+			in = append(in, v)
+		}
+	}
+	return in
+}
+
+// Next is the block that comes next. A round that a variant dropped out of goes on without it; one that was interrupted goes on where it
+// ended, also in another process.
+func (s State) Next() (round, variant int) {
+	if n := len(s.Blocks); n > 0 {
+		round = s.Blocks[n-1].Round
+	}
+	for {
+		var had []int
+		for _, b := range s.Blocks {
+			if b.Round == round {
+				had = append(had, b.Variant)
+			}
+		}
+		// The order is that of all variants, so that it does not depend on when one dropped out.
+		all := make([]int, s.Plan.Variants+1)
+		for v := range all {
+			all[v] = v
+		}
+		for _, v := range s.Plan.Order(round, all) {
+			if s.Out[v] == "" && !slices.Contains(had, v) {
+				return round, v
+			}
+		}
+		round++
+	}
+}
+
+// Add takes what a block showed, that of Next.
+func (s State) Add(b Block, took time.Duration) State {
+	s.Blocks, s.Out = append(slices.Clip(s.Blocks), b), slices.Clone(s.Out)
+	s.Used += took
+	if b.Variant == 0 {
+		return s
+	}
+	if why := s.Slow(b.Variant); why != "" {
+		s.Out[b.Variant] = why
+	} else if worse := of(s.Pairs(b.Variant), 0, -1); worse.Enough(s.Plan.Wrong) {
+		s.Out[b.Variant] = fmt.Sprintf("worse than leaving it in %d pairs of blocks", worse.Pairs)
+	}
+	return s
+}
+
+// Pairs are the figures of a variant less those of leaving it, in the rounds that have both.
+func (s State) Pairs(variant int) (pairs []float64) {
+	left := map[int]float64{}
+	for _, b := range s.Blocks {
+		if b.Variant == 0 && b.LogTail != nil {
+			left[b.Round] = *b.LogTail
+		}
+	}
+	for _, b := range s.Blocks {
+		if was, ok := left[b.Round]; ok && b.Variant == variant && b.LogTail != nil {
+			pairs = append(pairs, *b.LogTail-was)
+		}
+	}
+	return pairs
+}
+
+// Slow requests put a variant out at once: more than mostSlow of its own where leastSlow came, and more than slowTimes what leaving it has.
+const (
+	mostSlow  = 0.02
+	leastSlow = 10
+	slowTimes = 4
+)
+
+// Slow says that a variant's requests are slow; "": they are not.
+func (s State) Slow(variant int) string {
+	var slow, requests [2]int
+	for _, b := range s.Blocks {
+		switch b.Variant {
+		case 0:
+			slow[0], requests[0] = slow[0]+b.Slow, requests[0]+b.Requests
+		case variant:
+			slow[1], requests[1] = slow[1]+b.Slow, requests[1]+b.Requests
+		}
+	}
+	if slow[1] < leastSlow || requests[1] == 0 {
+		return ""
+	}
+	share := float64(slow[1]) / float64(requests[1])
+	usual := float64(slow[0]) / float64(max(1, requests[0]))
+	if share <= mostSlow || share <= slowTimes*usual {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d requests took longer than twice the usual; %d of %d when left as it is", slow[1], requests[1], slow[0],
+		requests[0])
+}
+
+// Answer is what a switchback says.
+type Answer string
+
+// Going: it is not decided yet. Keep: a variant is better than leaving it beyond chance. NoneBetter: each variant is out. Undecided: the time
+// is over, and nothing was better beyond chance.
+const (
+	Going      Answer = "going"
+	Keep       Answer = "keep"
+	NoneBetter Answer = "none better"
+	Undecided  Answer = "undecided"
+)
+
+// Decision is an answer with its reason.
+type Decision struct {
+	Answer Answer
+	// Variant is to be kept; 0: none.
+	Variant int
+	Why     string
+}
+
+// leastPairs is how many pairs a variant must have to win: the evidence of fewer is of a single hour.
+const leastPairs = 6
+
+// Decide says what is known by now. It may be asked at any time.
+func (s State) Decide() Decision {
+	lowest, lowestMean := 0, math.Inf(1)
+	best, bestMean := 0, math.Inf(1)
+	in := 0
+	for _, v := range s.In() {
+		if v == 0 {
+			continue
+		}
+		in++
+		pairs := s.Pairs(v)
+		if len(pairs) == 0 {
+			continue
+		}
+		m := mean(pairs)
+		if m < lowestMean {
+			lowest, lowestMean = v, m
+		}
+		if len(pairs) >= leastPairs && s.Evidence(v).Enough(s.Plan.Wrong/float64(s.Plan.Variants)) && m < bestMean {
+			best, bestMean = v, m
+		}
+	}
+	over := s.Used >= s.Plan.Most
+	switch {
+	case in == 0:
+		return Decision{Answer: NoneBetter, Why: "every remedy was worse than leaving it"}
+	case best > 0 && (best == lowest || over):
+		return Decision{Answer: Keep, Variant: best, Why: s.won(best)}
+	case over:
+		return Decision{Answer: Undecided, Why: fmt.Sprintf("in %v of blocks nothing was better than leaving it beyond chance",
+			s.Used.Round(time.Minute))}
+	}
+	return Decision{Answer: Going}
+}
+
+// Evidence is that a variant is better than leaving it.
+func (s State) Evidence(variant int) Evidence { return of(s.Pairs(variant), 0, 1) }
+
+// won says how a variant won.
+func (s State) won(v int) string {
+	pairs := s.Pairs(v)
+	low, high := Interval(pairs, s.Plan.Wrong)
+	return fmt.Sprintf("%.2f times what leaving it is (%s to %s), in %d pairs of blocks", math.Exp(mean(pairs)), times(low), times(high), len(pairs))
+}
+
+// times is a bound as a factor.
+func times(log float64) string {
+	if math.IsInf(log, 0) {
+		return "not bounded"
+	}
+	return fmt.Sprintf("%.2f", math.Exp(log))
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// Kept is a variant in force, and what blocks that are left alone say of it since. Promised is the mean of the pairs that it won by.
+type Kept struct {
+	Plan     Plan    `json:"plan"`
+	Promised float64 `json:"promised_log"`
+	// Blocks is how many there were since, Pairs those with one that was left alone.
+	Blocks int       `json:"blocks"`
+	Pairs  []float64 `json:"pairs"`
+}
+
+// mostKept bounds the pairs that are kept: the last ones tell whether it still helps.
+const mostKept = 400
+
+// Add takes a pair: the figure of the remedy's blocks around one that was left alone, less that one's.
+func (k Kept) Add(pair float64) Kept {
+	k.Pairs = append(slices.Clip(k.Pairs), pair)
+	if n := len(k.Pairs); n > mostKept {
+		k.Pairs = slices.Clone(k.Pairs[n-mostKept:])
+	}
+	return k
+}
+
+// Still tells whether it still brings half of what was promised, as far as is known: false only with enough evidence that it does not.
+func (k Kept) Still() bool { return !of(k.Pairs, k.Promised/2, -1).Enough(k.Plan.Wrong) }
+
+// Words are what came of it beside what was promised.
+func (k Kept) Words() string {
+	if len(k.Pairs) == 0 {
+		return fmt.Sprintf("promised %.2f times what leaving it is; no block was left alone yet", math.Exp(k.Promised))
+	}
+	low, high := Interval(k.Pairs, k.Plan.Wrong)
+	return fmt.Sprintf("%.2f times what leaving it is (%s to %s) in %d blocks, promised %.2f", math.Exp(mean(k.Pairs)), times(low), times(high),
+		len(k.Pairs), math.Exp(k.Promised))
+}

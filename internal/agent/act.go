@@ -35,6 +35,7 @@ func (a *agent) act(ctx context.Context) error {
 			a.Log.Error("the journal cannot be read", "error", err)
 		}
 		chooser.rememberTrials(past, time.Now())
+		a.rememberSpread()
 		if !a.Reloaded {
 			chooser.remember(past, time.Now())
 		}
@@ -81,6 +82,9 @@ func (a *agent) actOnce(ctx context.Context, chooser *chooser, nextChores *time.
 			*nextChores = now // a secondary gets what is lent, newcomers make way
 		}
 	}
+	if a.Rules.Mode == policy.Apply {
+		a.spreadOn(ctx, round.Observations, held, now)
+	}
 	a.lending(ctx, round.Observations, now)
 }
 
@@ -118,6 +122,9 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 		case err == nil:
 			c.tried(o.Container.Group.Path, time.Now(), 0)
 			return true
+		case errors.Is(err, errSpreads):
+			c.tried(o.Container.Group.Path, time.Now(), 0)
+			return false
 		case ctx.Err() != nil && !errors.As(err, new(*apply.NotRestored)):
 		case errors.Is(err, fix.ErrObjectiveMet):
 			log.Debug(f.because() + ", but its objective is met")
@@ -134,14 +141,17 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 	return false
 }
 
+// errSpreads: a trial has begun that is spread over hours.
+var errSpreads = errors.New("its trial has begun, and is spread over hours")
+
 // errBudget vetoes a plan before anything is written.
 var errBudget = errors.New("over the budget")
 
-// fix runs one fix; nil only if the change helped and is in force.
-func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
+// fixOf is what a fix of a finding is asked for.
+func (a *agent) fixOf(f finding, held []txn.InForce) (fix.Env, fix.Options, error) {
 	containers, err := a.List()
 	if err != nil {
-		return err
+		return fix.Env{}, fix.Options{}, err
 	}
 	wish := f.rule.Wish(a.Rules.Bound)
 	wish.Request.Room = f.resized && (a.NRI == nil || !a.NRI.Figures().Live) // with NRI the burst is lowered first
@@ -152,7 +162,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	if f.rule.IRQs {
 		found, err := a.Interrupts()
 		if err != nil {
-			return fmt.Errorf("interrupts: %w", err)
+			return fix.Env{}, fix.Options{}, fmt.Errorf("interrupts: %w", err)
 		}
 		wish.Request.Interrupts = &found
 	}
@@ -196,6 +206,15 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 			return nil
 		},
 	}
+	return env, options, nil
+}
+
+// fix runs one fix; nil only if the change helped and is in force.
+func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
+	env, options, err := a.fixOf(f, held)
+	if err != nil {
+		return err
+	}
 	if f.again != "" {
 		a.Log.Info("other work came than at its last trial: remedies are tried anew", "container",
 			text.Sanitize(f.observation.Container.Name, 128), "transaction", f.again)
@@ -205,8 +224,13 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	}
 	var result fix.Result
 	do := fix.Run
-	if second {
+	switch {
+	case secondary(f.rule):
 		do = fix.Apply
+	case f.rule.Trial.Over > 0:
+		do = func(ctx context.Context, env fix.Env, o fix.Options) (fix.Result, error) {
+			return a.beginSpread(ctx, f, env, o)
+		}
 	}
 	what := "a fix of " + boundedPath(f.observation.Container.Group.Path)
 	a.meanwhile(ctx, what, options.Longest(), func() { result, err = do(ctx, env, options) })
@@ -221,6 +245,8 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	switch {
 	case err != nil:
 		return err
+	case a.spread[f.observation.Container.Group.Path] != nil:
+		return errSpreads
 	case !result.Kept:
 		return &notKept{result.Verdict, result.Why, result.ID != ""}
 	}

@@ -102,6 +102,8 @@ type agent struct {
 	budget  budget
 	rounds  prometheus.Counter
 	chooser *chooser
+	// spread are the trials that are spread over hours, by path: of the acting goroutine alone.
+	spread map[string]*spreading
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder
 	// probes is nil where no file tells of the node's pods.

@@ -103,6 +103,16 @@ func (a *agent) tellRefused(c container.Container, refused policy.Refusal) {
 // rule is the rule in force for a container of the round; nil: none.
 func (c *chooser) rule(path string) *policy.Rule { return c.standings[path].effective.Rule }
 
+// known is the rule of a container; nil: none matches, or it was in no round yet.
+func (c *chooser) known(path string) *policy.Rule {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.standings[path]; s != nil {
+		return s.effective.Rule
+	}
+	return nil
+}
+
 // starting reports until when a container is starting that is stopped above the bound; zero: it is not, or its age is not
 // known.
 func (c *chooser) starting(s *standing, now time.Time) time.Time {

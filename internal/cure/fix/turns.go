@@ -123,6 +123,7 @@ type turns struct {
 	sibling    [][]float64                    // CPUs that the sibling used which cap holds, by variant
 	longest    time.Duration                  // request when it was left
 	answer     []float64                      // of the latency source, the last time
+	last       trial.Measured                 // what the last turn showed
 }
 
 // trials reports whether remedies are tried in turns: it was asked for, and there is something to judge by.
@@ -447,6 +448,8 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 			return err
 		}
 		if why := t.of.Glance(v, m); why != "" {
+			t.last = m
+			t.last.Ended = why
 			t.say(v, m, why)
 			return nil
 		}
@@ -456,6 +459,7 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 		return err
 	}
 	t.of.Add(v, m)
+	t.last = m
 	t.record(v, t.say(v, m, ""))
 	return nil
 }
@@ -746,8 +750,16 @@ func (t *turns) conclude(ctx context.Context) error {
 		why += fmt.Sprintf("; it uses %.0f %% of its limit%s", 100*r.res.Before.Used()/limit, t.instead())
 		r.res.Why = why
 	}
+	return t.keep(ctx, v, why)
+}
+
+// keep leaves a variant in force, for a reason that has its figures.
+func (t *turns) keep(ctx context.Context, v int, why string) error {
+	r := t.r
+	r.res.Why = why
 	r.plan = *t.candidates[v-1].Plan
 	r.res.Remedy = string(r.plan.Remedy)
+	j := verdict.Judgement{Why: why, Quantile: t.quantile, Neighbours: []string{}, Harmed: []string{}}
 	done, err := apply.Apply(ctx, r.env.Apply, r.purpose(), r.plan.Changes)
 	r.take(done)
 	if err != nil || done.ID == "" {

@@ -256,10 +256,24 @@ func (r *Rule) readRemedy(n *yaml.Node) error {
 
 func (r *Rule) readTrial(n *yaml.Node) error {
 	given := false
+	var over *yaml.Node
+	var zone *time.Location
 	r.Trial.Per = DefaultTrialPer
 	err := mapping(n, map[string]func(*yaml.Node) error{
 		"most": func(n *yaml.Node) error { given = true; return duration(n, &r.Trial.Most, 30*time.Second, time.Hour) },
 		"per":  func(n *yaml.Node) error { return duration(n, &r.Trial.Per, time.Minute, 30*24*time.Hour) },
+		"over": func(n *yaml.Node) error { over = n; return duration(n, &r.Trial.Over, 10*time.Minute, 7*24*time.Hour) },
+		"zone": func(n *yaml.Node) error {
+			var name string
+			if err := words(n, &name); err != nil {
+				return err
+			}
+			var err error
+			if zone, err = time.LoadLocation(name); err != nil || name == "" || name == "Local" {
+				return wrong(n, "%.60q is no time zone of this host: give one such as Europe/Berlin", name)
+			}
+			return nil
+		},
 		"quiet": func(n *yaml.Node) error {
 			var text string
 			if err := words(n, &text); err != nil {
@@ -272,10 +286,18 @@ func (r *Rule) readTrial(n *yaml.Node) error {
 			return nil
 		},
 	})
-	if err == nil && !given {
-		err = wrong(n, "a trial needs most: how long it may take, such as 2m")
+	switch {
+	case err != nil:
+		return err
+	case !given:
+		return wrong(n, "a trial needs most: how long it may take, such as 2m")
+	case over != nil && r.Trial.Over < 2*r.Trial.Most:
+		return wrong(over, "over %s: turns of %s in all are spread over twice that at least", r.Trial.Over, r.Trial.Most)
+	case zone != nil && r.Trial.Quiet == Quiet{}:
+		return wrong(n, "zone goes with quiet")
 	}
-	return err
+	r.Trial.Quiet.Zone = zone
+	return nil
 }
 
 func (r *Rule) readStartup(n *yaml.Node) error {

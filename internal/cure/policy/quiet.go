@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// Quiet is a time of each day, in UTC; zero: there is none.
+// Quiet is a time of each day; zero: there is none.
 type Quiet struct {
 	// From and To are since midnight, whole minutes. The time goes over midnight where To is before From.
 	From, To time.Duration
+	// Zone is the time zone; nil: UTC.
+	Zone *time.Location
 }
 
 const day = 24 * time.Hour
@@ -21,7 +23,7 @@ var quietForm = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|
 func ParseQuiet(s string) (Quiet, error) {
 	parts := quietForm.FindStringSubmatch(s)
 	if parts == nil {
-		return Quiet{}, fmt.Errorf("%.30q is no time of the day: write it as 08:00-20:00, in UTC", s)
+		return Quiet{}, fmt.Errorf("%.30q is no time of the day: write it as 08:00-20:00", s)
 	}
 	at := func(hours, minutes string) time.Duration {
 		h, _ := strconv.Atoi(hours) // digits, by the form
@@ -41,20 +43,35 @@ func (q Quiet) String() string {
 	return at(q.From) + "-" + at(q.To)
 }
 
+// in is a time in the zone.
+func (q Quiet) in(at time.Time) time.Time {
+	if q.Zone == nil {
+		return at.UTC()
+	}
+	return at.In(q.Zone)
+}
+
+// at is a time of the day of some time, by the clock of the zone.
+func (q Quiet) at(day time.Time, since time.Duration) time.Time {
+	return time.Date(day.Year(), day.Month(), day.Day(), 0, int(since/time.Minute), 0, 0, day.Location())
+}
+
 // Until is when the quiet time ends that something meets which begins at a time and takes so long; zero: it meets none.
 func (q Quiet) Until(from time.Time, length time.Duration) time.Time {
 	if q == (Quiet{}) {
 		return time.Time{}
 	}
-	lasts := q.To - q.From
-	if lasts < 0 {
-		lasts += day
+	to := q.To
+	if to < q.From {
+		to += day
 	}
-	midnight := from.UTC().Truncate(day)
-	for begins := midnight.Add(q.From - day); begins.Before(from.Add(length)); begins = begins.Add(day) {
-		if ends := begins.Add(lasts); ends.After(from) {
+	for today := q.in(from).AddDate(0, 0, -1); ; today = today.AddDate(0, 0, 1) {
+		begins, ends := q.at(today, q.From), q.at(today, to)
+		if !begins.Before(from.Add(length)) {
+			return time.Time{}
+		}
+		if ends.After(from) {
 			return ends
 		}
 	}
-	return time.Time{}
 }

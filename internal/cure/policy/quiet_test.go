@@ -32,6 +32,23 @@ func TestQuiet(t *testing.T) {
 			t.Errorf("%s at %s: until %v, want %s", c.quiet, c.from, got, c.until)
 		}
 	}
+	// By the clock of a zone, also on the day on which it goes from summer to winter: 06:00 is 05:00 UTC then.
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Skip(err) // this host has no time zones
+	}
+	for _, c := range []struct{ from, until string }{
+		{"2026-10-24 20:45:00", "2026-10-25 05:00:00"}, {"2026-10-25 20:45:00", ""}, {"2026-10-25 21:45:00", "2026-10-26 05:00:00"},
+		{"2026-07-01 03:59:00", "2026-07-01 04:00:00"},
+	} {
+		q, err := ParseQuiet("22:30-06:00")
+		if q.Zone = zone; err != nil {
+			t.Fatal(err)
+		}
+		if got := q.Until(at(c.from), 10*time.Minute); c.until == "" && !got.IsZero() || c.until != "" && !got.Equal(at(c.until)) {
+			t.Errorf("in Berlin at %s: until %v, want %s", c.from, got.UTC(), c.until)
+		}
+	}
 	if until := (Quiet{}).Until(at("2026-05-03 12:00:00"), time.Hour); !until.IsZero() {
 		t.Errorf("no quiet time: %v", until)
 	}

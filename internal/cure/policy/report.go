@@ -177,8 +177,14 @@ func (v *valuer) trial(r *Rule) {
 	if r.Trial.Most > 0 {
 		v.add("trial.most", r.Trial.Most.String(), FromRule, r.Lines)
 		v.add("trial.per", r.Trial.Per.String(), FromRule, r.Lines)
+		if r.Trial.Over > 0 {
+			v.add("trial.over", r.Trial.Over.String(), FromRule, r.Lines)
+		}
 		if r.Trial.Quiet != (Quiet{}) {
 			v.add("trial.quiet", r.Trial.Quiet.String(), FromRule, r.Lines)
+			if r.Trial.Quiet.Zone != nil {
+				v.add("trial.zone", r.Trial.Quiet.Zone.String(), FromRule, r.Lines)
+			}
 		}
 	}
 }

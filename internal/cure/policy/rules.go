@@ -120,6 +120,8 @@ type Rule struct {
 type Trial struct {
 	// Most is how long one takes at most, 30 s to 1 h; 0: there is none. Within Per of one there is no other.
 	Most, Per time.Duration
+	// Over is the time that its turns are spread over, 10 min to 7 days, at least twice Most; 0: they follow each other.
+	Over time.Duration
 	// Quiet is when nothing is tried.
 	Quiet Quiet
 }

@@ -94,8 +94,11 @@ func RuleKeys() []Key {
 			"turns, and how often; what is measured chooses then, and the forecast without it", Keys: []Key{
 			{Name: "most", Field: "Most", Type: TypeTime, Doc: "how long a trial takes at most, 30s to 1h"},
 			{Name: "per", Field: "Per", Type: TypeTime, Doc: "the time within which a container has one trial, 24h by default"},
-			{Name: "quiet", Field: "Quiet", Type: TypeText, Doc: "a time of each day in UTC in which nothing is " +
+			{Name: "over", Field: "Over", Type: TypeTime, Doc: "the time that the turns are spread over, 10m to 168h, at least twice most; " +
+				"they follow each other without it"},
+			{Name: "quiet", Field: "Quiet", Type: TypeText, Doc: "a time of each day in which nothing is " +
 				"tried, such as 08:00-20:00"},
+			{Name: "zone", Field: "Zone", Type: TypeText, Doc: "the time zone of quiet, such as Europe/Berlin; UTC without it"},
 		}},
 		{Name: "startup", Field: "Startup", Type: TypeSettings,
 			Doc: "what a container gets while it starts, until it is " +

@@ -140,8 +140,8 @@ func (s State) Slow(variant int) string {
 // Answer is what a switchback says.
 type Answer string
 
-// Going: it is not decided yet. Keep: a variant is better than leaving it beyond chance. NoneBetter: each variant is out. Undecided: the time
-// is over, and nothing was better beyond chance.
+// Going: it is not decided yet. Keep: a variant is better than leaving it beyond chance. NoneBetter: each variant is out. Undecided: the
+// time is over, and nothing was better beyond chance.
 const (
 	Going      Answer = "going"
 	Keep       Answer = "keep"

@@ -98,7 +98,8 @@ func TestTheBestIsKept(t *testing.T) {
 	const nights = 100
 	best, harm := 0, 0
 	for seed := range uint64(nights) {
-		n := &night{draw: rand.New(rand.NewPCG(seed, 3)), effects: []float64{0, math.Log(0.8), math.Log(0.5), math.Log(1.5)}, noise: 0.25, drift: 0.05}
+		effects := []float64{0, math.Log(0.8), math.Log(0.5), math.Log(1.5)}
+		n := &night{draw: rand.New(rand.NewPCG(seed, 3)), effects: effects, noise: 0.25, drift: 0.05}
 		s, d := goes(t, plan(3, seed), n)
 		if d.Answer == Keep && d.Variant == 2 {
 			best++

@@ -58,8 +58,12 @@ type RuleTrial struct {
 	Most string `json:"most,omitempty"`
 	// Per: the time within which a container has one trial, 24h by default.
 	Per string `json:"per,omitempty"`
-	// Quiet: a time of each day in UTC in which nothing is tried, such as 08:00-20:00.
+	// Over: the time that the turns are spread over, 10m to 168h, at least twice most; they follow each other without it.
+	Over string `json:"over,omitempty"`
+	// Quiet: a time of each day in which nothing is tried, such as 08:00-20:00.
 	Quiet string `json:"quiet,omitempty"`
+	// Zone: the time zone of quiet, such as Europe/Berlin; UTC without it.
+	Zone string `json:"zone,omitempty"`
 }
 
 // RuleStartup is what a container gets while it starts, until it is ready.

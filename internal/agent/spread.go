@@ -1,0 +1,341 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/switchback"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn"
+)
+
+// spreadDir is the folder of trials that are spread over hours, in that of the journal: a file each.
+const spreadDir = "switchbacks"
+
+const (
+	// mostSpread is how many containers of a node have one at a time; of others the turn comes when one ends.
+	mostSpread = 8
+	// wrongly is the probability of keeping a remedy that changes nothing.
+	wrongly = 0.05
+	// spreadVersion is that of the files. A file of another one is ended, not read.
+	spreadVersion = 1
+	// mostSpreadFile bounds a file, in bytes.
+	mostSpreadFile = 4 << 20
+)
+
+// spreading is a trial of one container that is spread over hours. What is exported survives the agent.
+type spreading struct {
+	Version int    `json:"version"`
+	Cgroup  string `json:"cgroup"`
+	ID      uint64 `json:"cgroup_id"`
+	Name    string `json:"container"`
+	// Names are those of the variants beside leaving it.
+	Names []string         `json:"variants"`
+	State switchback.State `json:"state"`
+	// Next is when the next block is due.
+	Next time.Time `json:"next"`
+	// Gap is the time from the begin of one block to that of the next.
+	Gap time.Duration `json:"gap_ns"`
+	// UsedCPUs is what the container used when it began; 0: not measured.
+	UsedCPUs float64 `json:"used_cpus"`
+
+	blocks *fix.Blocks // nil: the agent has not looked yet since it started
+	at     []int       // of each of Names, which variant of blocks it is; 0: it cannot be tried any more
+}
+
+// file is where it is kept.
+func (s *spreading) file(stateDir string) string {
+	sum := sha256.Sum256([]byte(s.Cgroup))
+	return filepath.Join(stateDir, spreadDir, hex.EncodeToString(sum[:8])+".json")
+}
+
+// write keeps it, whole or not at all.
+func (s *spreading) write(stateDir string) error {
+	out, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	name := s.file(stateDir)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	return renameio.WriteFile(name, append(out, '\n'), 0o600)
+}
+
+// readSpread reads what agents before this one left. Files that cannot be read are removed: what they tried was undone when their agent
+// ended, and their trial begins anew. why says which, by name.
+func readSpread(stateDir string) (all []*spreading, why []string) {
+	entries, err := os.ReadDir(filepath.Join(stateDir, spreadDir))
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			why = append(why, err.Error())
+		}
+		return nil, why
+	}
+	for _, e := range entries {
+		name := filepath.Join(stateDir, spreadDir, e.Name())
+		s, err := readOneSpread(name)
+		if err != nil {
+			why = append(why, fmt.Sprintf("%s: %v", name, errors.Join(err, os.Remove(name))))
+			continue
+		}
+		if all = append(all, s); len(all) == mostSpread {
+			break
+		}
+	}
+	return all, why
+}
+
+func readOneSpread(name string) (*spreading, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > mostSpreadFile {
+		return nil, fmt.Errorf("%d bytes are more than any trial has", info.Size())
+	}
+	in, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &spreading{}
+	if err := json.Unmarshal(in, s); err != nil {
+		return nil, err
+	}
+	switch err := s.State.Plan.Check(); {
+	case s.Version != spreadVersion:
+		return nil, fmt.Errorf("version %d: this agent writes %d", s.Version, spreadVersion)
+	case err != nil:
+		return nil, err
+	case s.State.Plan.Variants != len(s.Names) || len(s.State.Out) != len(s.Names)+1 || s.Gap <= 0:
+		return nil, errors.New("its parts do not fit each other")
+	case slices.ContainsFunc(s.State.Blocks, func(b switchback.Block) bool { return b.Variant < 0 || b.Variant > len(s.Names) || b.Round < 0 }):
+		return nil, errors.New("a block of no variant")
+	}
+	return s, nil
+}
+
+// rememberSpread reads what agents before this one left.
+func (a *agent) rememberSpread() {
+	a.spread = map[string]*spreading{}
+	all, why := readSpread(a.Env.StateDir)
+	for _, w := range why {
+		a.Log.Warn("a trial that an agent before this one spread over hours begins anew", "why", text.Shown(w))
+	}
+	for _, s := range all {
+		a.spread[s.Cgroup] = s
+		a.chooser.spreading[s.Cgroup] = true
+		a.Log.Info("a trial that is spread over hours goes on", "container", text.Sanitize(s.Name, 128), "blocks", len(s.State.Blocks))
+	}
+}
+
+// beginSpread looks at a container, and begins a trial that is spread over hours. What it tries first comes with a later round.
+func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.Options) (fix.Result, error) {
+	path := f.observation.Container.Group.Path
+	if len(a.spread) >= mostSpread {
+		return fix.Result{}, fmt.Errorf("%d containers of this node have a trial already", len(a.spread))
+	}
+	blocks, result, err := fix.Spread(ctx, env, o)
+	if err != nil || blocks == nil {
+		return result, err
+	}
+	now := time.Now()
+	names := blocks.Names()
+	if len(names) > switchback.MostVariants {
+		names = names[:switchback.MostVariants]
+	}
+	lasts := max(blocks.Lasts(), switchback.LeastBlock)
+	most := max(f.rule.Trial.Most, 2*time.Duration(1+len(names))*lasts)
+	state, err := switchback.Begin(switchback.Plan{Variants: len(names), Block: lasts, Most: most, Wrong: wrongly,
+		Seed: uint64(now.UnixNano())}, now)
+	if err != nil {
+		return result, err
+	}
+	s := &spreading{Version: spreadVersion, Cgroup: path, ID: f.observation.CgroupID, Name: f.observation.Container.Name, Names: names,
+		State: state, Next: now, Gap: max(lasts, f.rule.Trial.Over*lasts/most), UsedCPUs: blocks.Used(), blocks: blocks}
+	s.fit()
+	if err := s.write(a.Env.StateDir); err != nil {
+		return result, fmt.Errorf("the state of its trial: %w", err)
+	}
+	a.spread[path], a.chooser.spreading[path] = s, true
+	a.Log.Info("trying remedies in turns that are spread", "container", text.Sanitize(s.Name, 128), "variants", names,
+		"block_seconds", thousandths(lasts.Seconds()), "gap_seconds", thousandths(s.Gap.Seconds()), "over", f.rule.Trial.Over.String())
+	return result, nil
+}
+
+// fit finds each variant among the candidates of blocks, which may be others after a restart.
+func (s *spreading) fit() {
+	have := s.blocks.Names()
+	s.at = make([]int, len(s.Names)+1)
+	for i, name := range s.Names {
+		s.at[i+1] = slices.Index(have, name) + 1
+		if s.at[i+1] == 0 && s.State.Out[i+1] == "" {
+			s.State.Out[i+1] = "it cannot be tried any more"
+		}
+	}
+}
+
+// spreadOn runs the block that is due, of one container a round.
+func (a *agent) spreadOn(ctx context.Context, round []observe.Observation, held []txn.InForce, now time.Time) {
+	due := a.dueSpread(round, held, now)
+	if due == nil {
+		return
+	}
+	s, o := due.s, due.o
+	what := "a turn of a trial of " + boundedPath(s.Cgroup)
+	var err error
+	const look = 2 * time.Minute // after a restart
+	longest := 3*s.State.Plan.Block + look
+	a.meanwhile(ctx, what, longest, func() { err = a.block(ctx, s, finding{observation: o, rule: due.f.rule}) })
+	log := a.Log.With("container", text.Sanitize(s.Name, 128), "cgroup", boundedPath(s.Cgroup))
+	switch {
+	case err == nil:
+	case ctx.Err() != nil: // the agent ends: the next one goes on
+	case stale(err):
+		s.Next = time.Now().Add(staleRetry)
+	default:
+		log.Warn("its trial is ended", "why", err)
+		a.endSpread(s)
+		a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
+	}
+}
+
+// due is a trial whose block may run now.
+type due struct {
+	s *spreading
+	o observe.Observation
+	f finding
+}
+
+// dueSpread is the one that waits longest, of those that may go on. Trials of containers that are gone, are others now, or whose rule asks
+// for no trial any more are ended.
+func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now time.Time) *due {
+	inForce := byTarget(held)
+	seen := map[string]*observe.Observation{}
+	for i := range round {
+		seen[round[i].Container.Group.Path] = &round[i]
+	}
+	var first *due
+	for path, s := range a.spread {
+		o, rule := seen[path], a.chooser.known(path)
+		why := ""
+		switch {
+		case o == nil && len(round) > 0:
+			why = "it is gone"
+		case o == nil:
+			continue
+		case o.CgroupID != s.ID:
+			why = "its container started anew"
+		case rule == nil || rule.Trial.Over == 0:
+			why = "its rule asks for none any more"
+		}
+		if why != "" {
+			a.Log.Info("a trial that is spread over hours is ended", "container", text.Sanitize(s.Name, 128), "why", why)
+			a.endSpread(s)
+			continue
+		}
+		if h := inForce[path]; h != nil || slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial != nil }) {
+			continue // another trial, or a remedy of somebody else
+		}
+		if s.Next.After(now) || !rule.Trial.Quiet.Until(now, s.State.Plan.Block).IsZero() {
+			continue
+		}
+		if len(o.LimitChanges) > 0 {
+			continue // a resize: the next round tells
+		}
+		if first == nil || s.Next.Before(first.s.Next) {
+			first = &due{s, *o, finding{rule: rule}}
+		}
+	}
+	return first
+}
+
+// block runs one block, and decides.
+func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
+	if s.blocks == nil {
+		env, o, err := a.fixOf(f, nil)
+		if err != nil {
+			return err
+		}
+		blocks, result, err := fix.Spread(ctx, env, o)
+		if err != nil {
+			return err
+		}
+		if blocks == nil {
+			return fmt.Errorf("after a restart of the agent nothing can be tried: %s", text.Shown(result.Why))
+		}
+		s.blocks = blocks
+		s.fit()
+	}
+	now := time.Now()
+	index, v := s.State.Next()
+	shown, took, err := s.blocks.Block(ctx, s.at[v])
+	if err != nil {
+		return err
+	}
+	log := a.Log.With("container", text.Sanitize(s.Name, 128), "variant", s.name(v))
+	b := switchback.Block{Round: index, Variant: v, Began: now, LogTail: shown.Log(), Requests: shown.Requests, Slow: shown.Slow}
+	s.State = s.State.Add(b, took)
+	if why := shown.Refused; why != "" && v > 0 {
+		s.State.Out[v] = why
+	} else if shown.Ended != "" && v > 0 {
+		s.State.Out[v] = shown.Ended
+	}
+	if v > 0 && s.State.Out[v] != "" {
+		log.Info("is not tried again", "why", text.Shown(s.State.Out[v]))
+	}
+	s.Next = now.Add(s.Gap)
+	d := s.State.Decide()
+	if d.Answer == switchback.Going {
+		return s.write(a.Env.StateDir)
+	}
+	defer s.blocks.Forget(ctx)
+	a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
+	a.endSpread(s)
+	slow, requests := 0, 0
+	for _, b := range s.State.Blocks {
+		slow, requests = slow+b.Slow, requests+b.Requests
+	}
+	log = a.Log.With("container", text.Sanitize(s.Name, 128), "blocks", len(s.State.Blocks), "slow_requests", slow, "requests", requests,
+		"why", text.Shown(d.Why))
+	if d.Answer != switchback.Keep {
+		log.Info("a trial that was spread over hours kept nothing", "answer", string(d.Answer))
+		return nil
+	}
+	result, err := s.blocks.Keep(ctx, s.at[d.Variant], d.Why)
+	if err != nil {
+		return err
+	}
+	log.Info("applied", "remedy", result.Remedy, "variant", s.name(d.Variant), "transaction", result.ID)
+	return nil
+}
+
+// name is that of a variant.
+func (s *spreading) name(v int) string {
+	if v == 0 {
+		return "left as it is"
+	}
+	return s.Names[v-1]
+}
+
+// endSpread forgets a trial, and its file.
+func (a *agent) endSpread(s *spreading) {
+	delete(a.spread, s.Cgroup)
+	delete(a.chooser.spreading, s.Cgroup)
+	if err := os.Remove(s.file(a.Env.StateDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.Log.Error("the state of a trial that ended cannot be removed", "error", err)
+	}
+}

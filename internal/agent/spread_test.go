@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/switchback"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+)
+
+// spreadingOf is a trial of two remedies.
+func spreadingOf(t *testing.T, path string) *spreading {
+	t.Helper()
+	state, err := switchback.Begin(switchback.Plan{Variants: 2, Block: time.Minute, Most: time.Hour, Wrong: wrongly, Seed: 3}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &spreading{Version: spreadVersion, Cgroup: path, ID: 7, Name: "app", Names: []string{"burst 50ms", "narrow"}, State: state,
+		Next: start, Gap: 5 * time.Minute}
+}
+
+// spreadingAgent has one such trial, of the container /a, whose rule asks for it.
+func spreadingAgent(t *testing.T) (*agent, *spreading, observe.Observation) {
+	t.Helper()
+	a := &agent{spread: map[string]*spreading{}, chooser: newChooser(policy.Rules{Mode: policy.Apply}, ""),
+		Config: Config{Log: slog.New(slog.DiscardHandler), Env: apply.Env{StateDir: t.TempDir()}}}
+	s := spreadingOf(t, "/a")
+	a.spread["/a"], a.chooser.spreading["/a"] = s, true
+	if err := s.write(a.Env.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	a.chooser.standings["/a"] = &standing{effective: policy.Effective{Rule: &policy.Rule{Auto: true, Verify: policy.VerifyProbe,
+		Trial: policy.Trial{Most: time.Hour, Per: 24 * time.Hour, Over: 5 * time.Hour}}}}
+	o := observe.Observation{CgroupID: 7, Container: container.Container{Name: "app", Group: cgroup.Group{Path: "/a"}}}
+	return a, s, o
+}
+
+// A trial that is spread goes on in the next agent, with the same blocks to come.
+func TestSpreadSurvives(t *testing.T) {
+	a, s, _ := spreadingAgent(t)
+	for range 5 {
+		round, v := s.State.Next()
+		s.State = s.State.Add(switchback.Block{Round: round, Variant: v, Began: start, LogTail: new(3.5), Requests: 40}, time.Minute)
+	}
+	if err := s.write(a.Env.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	next := &agent{chooser: newChooser(policy.Rules{}, ""), Config: a.Config}
+	next.rememberSpread()
+	got := next.spread["/a"]
+	if got == nil || !next.chooser.spreading["/a"] || !reflect.DeepEqual(got.State.Blocks, s.State.Blocks) || !got.Next.Equal(s.Next) {
+		t.Fatalf("%+v", got)
+	}
+	round, v := s.State.Next()
+	if r, w := got.State.Next(); r != round || w != v {
+		t.Errorf("it goes on with %d of round %d instead of %d of %d", w, r, v, round)
+	}
+	next.endSpread(got)
+	if all, why := readSpread(a.Env.StateDir); len(all) != 0 || len(why) != 0 || next.chooser.spreading["/a"] {
+		t.Errorf("ended: %+v, %q", all, why)
+	}
+}
+
+// Files that are no trials of this agent are removed and told; their container's trial begins anew.
+func TestSpreadFilesOfOthers(t *testing.T) {
+	whole, err := json.Marshal(spreadingOf(t, "/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]string{
+		"empty": "", "cut off": string(whole[:len(whole)/2]), "another version": strings.Replace(string(whole), `"version":1`, `"version":2`, 1),
+		"a plan of nothing": strings.Replace(string(whole), `"block_ns":60000000000`, `"block_ns":0`, 1),
+		"a variant too few": strings.Replace(string(whole), `"burst 50ms",`, "", 1),
+		"a block of none":   strings.Replace(string(whole), `"blocks":null`, `"blocks":[{"variant":9}]`, 1),
+		"too large":         string(whole) + strings.Repeat(" ", mostSpreadFile),
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, spreadDir, "x.json")
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(c), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, why := readSpread(dir)
+		if len(all) != 0 || len(why) != 1 {
+			t.Errorf("%s: %+v, %q", name, all, why)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("%s: the file is there still", name)
+		}
+	}
+	if all, why := readSpread(t.TempDir()); len(all)+len(why) != 0 {
+		t.Errorf("without a folder: %v, %q", all, why)
+	}
+}
+
+// A block comes when it is due, in no quiet time, beside no other trial, resize or remedy; a container that ended, started anew, or whose
+// rule asks for no trial any more has none.
+func TestWhenABlockIsDue(t *testing.T) {
+	quiet := policy.Quiet{From: 3 * time.Hour, To: 5 * time.Hour} // start is 03:04:05
+	other := observe.Observation{CgroupID: 9, Container: container.Container{Group: cgroup.Group{Path: "/b"}}}
+	for name, c := range map[string]struct {
+		change func(a *agent, s *spreading, o *observe.Observation)
+		held   []txn.InForce
+		gone   bool
+		due    bool
+		ended  bool
+	}{
+		"due":     {due: true},
+		"not yet": {change: func(_ *agent, s *spreading, _ *observe.Observation) { s.Next = start.Add(time.Second) }},
+		"quiet": {change: func(a *agent, _ *spreading, _ *observe.Observation) {
+			a.chooser.known("/a").Trial.Quiet = quiet
+		}},
+		"another trial":   {held: []txn.InForce{{Target: "/b", Trial: &txn.Trial{}}}},
+		"has a remedy":    {held: []txn.InForce{{Target: "/a"}}},
+		"others have one": {held: []txn.InForce{{Target: "/b"}}, due: true},
+		"a resize": {change: func(_ *agent, _ *spreading, o *observe.Observation) {
+			o.LimitChanges = []recording.LimitChange{{}}
+		}},
+		"gone":         {gone: true, ended: true},
+		"started anew": {change: func(_ *agent, _ *spreading, o *observe.Observation) { o.CgroupID = 8 }, ended: true},
+		"rule is gone": {change: func(a *agent, _ *spreading, _ *observe.Observation) {
+			a.chooser.standings["/a"].effective.Rule = nil
+		}, ended: true},
+		"rule is other": {change: func(a *agent, _ *spreading, _ *observe.Observation) {
+			a.chooser.known("/a").Trial.Over = 0
+		}, ended: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, s, o := spreadingAgent(t)
+			if c.change != nil {
+				c.change(a, s, &o)
+			}
+			round := []observe.Observation{other, o}
+			if c.gone {
+				round = round[:1]
+			}
+			got := a.dueSpread(round, c.held, start)
+			if (got != nil) != c.due || (a.spread["/a"] == nil) != c.ended {
+				t.Errorf("due %+v, ended %v", got, a.spread["/a"] == nil)
+			}
+			if _, err := os.Stat(s.file(a.Env.StateDir)); (err != nil) != c.ended {
+				t.Errorf("its file: %v", err)
+			}
+		})
+	}
+}
+
+// While a trial is spread, its container is no finding.
+func TestSpreadIsNoFinding(t *testing.T) {
+	for _, spread := range []bool{false, true} {
+		chooser := trying(policy.Trial{Most: 2 * time.Minute, Per: 24 * time.Hour, Over: time.Hour})
+		chooser.spreading["/a"] = spread
+		if found := persisted(chooser, []observe.Observation{limited("/a", 0.5)}, nil); (len(found) == 0) != spread {
+			t.Errorf("spread %v: found %v", spread, paths(found))
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package fix
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/trial"
+	"github.com/unthrottle/unthrottle/internal/stats"
+)
+
+// Blocks are the turns of a trial that somebody else spreads over hours: one at a time, and what they come to is not decided here.
+type Blocks struct {
+	r *run
+	t *turns
+	// usualMs is the judged quantile when the container was looked at first.
+	usualMs float64
+}
+
+// Spread looks at a container as Run does, and prepares what may be tried. Nil without an error: nothing can be tried in turns, and the
+// result says why.
+func Spread(ctx context.Context, env Env, o Options) (*Blocks, Result, error) {
+	r := newRun(env, o)
+	r.onTrial = true
+	if err := r.recover(ctx); err != nil {
+		return nil, r.res, err
+	}
+	if err := r.alone(); err != nil {
+		return nil, r.res, err
+	}
+	if err := r.lookAndLearn(ctx); err != nil {
+		return nil, r.res, err
+	}
+	if !r.trials() {
+		if r.res.Why == "" {
+			r.res.Why = "too few requests, or nothing that stops it"
+		}
+		return nil, r.res, nil
+	}
+	t, err := r.planTurns()
+	if err != nil || t == nil {
+		return nil, r.res, err
+	}
+	b := &Blocks{r: r, t: t}
+	b.usualMs = stats.Rank(slices.Sorted(slices.Values(r.sample(r.runs).TookMs)), t.quantile)
+	return b, r.res, nil
+}
+
+// Names are those of the variants beside leaving the container, which is variant 0.
+func (b *Blocks) Names() (names []string) {
+	for _, c := range b.t.candidates {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Lasts is how long a block takes on average.
+func (b *Blocks) Lasts() time.Duration { return b.t.meanTurn() }
+
+// Quantile is the judged one.
+func (b *Blocks) Quantile() float64 { return b.t.quantile }
+
+// Used is what the container used when it was looked at first, in CPUs; 0: not measured.
+func (b *Blocks) Used() float64 { return b.r.res.Before.Used() }
+
+// Shown is what one block showed.
+type Shown struct {
+	// TailMs is the judged quantile; nil: too few requests came.
+	TailMs *float64
+	// Requests is how many came, Slow how many took longer than twice the usual quantile.
+	Requests, Slow int
+	// Ended is why it was cut short, as where a request took far longer than any before; "": it was not.
+	Ended string
+	// Refused is why the variant cannot be applied; "": it can.
+	Refused string
+}
+
+// Block puts a variant in force, measures it, and takes it back, also after ctx has ended. Variant 0 is leaving the container as it is.
+func (b *Blocks) Block(ctx context.Context, v int) (s Shown, took time.Duration, err error) {
+	if err := b.r.alone(); err != nil {
+		return s, 0, err
+	}
+	before := b.t.used
+	b.t.last = trial.Measured{}
+	b.t.rounds++
+	err = b.t.turn(ctx, v)
+	took = b.t.used - before
+	if err != nil {
+		return s, took, err
+	}
+	m := b.t.last
+	sorted := slices.Sorted(slices.Values(m.Judged.TookMs))
+	s.Requests, s.Ended = len(sorted), m.Ended
+	for _, ms := range sorted {
+		if ms > 2*b.usualMs {
+			s.Slow++
+		}
+	}
+	if m.Ended == "" && len(sorted) >= leastSeen {
+		s.TailMs = new(stats.Rank(sorted, b.t.quantile))
+	}
+	if m.Judged.Window == 0 && v > 0 {
+		s.Refused = b.t.of.Out(v)
+	}
+	return s, took, nil
+}
+
+// Log is the logarithm of the tail; nil: none was measured.
+func (s Shown) Log() *float64 {
+	if s.TailMs == nil || *s.TailMs <= 0 {
+		return nil
+	}
+	return new(math.Log(*s.TailMs))
+}
+
+// Keep leaves a variant in force, for a reason.
+func (b *Blocks) Keep(ctx context.Context, v int, why string) (Result, error) {
+	if v <= 0 || v > len(b.t.candidates) {
+		return b.r.res, fmt.Errorf("variant %d of %d: there is none", v, len(b.t.candidates))
+	}
+	if err := b.r.alone(); err != nil {
+		return b.r.res, err
+	}
+	if err := b.r.sameLimit(ctx); err != nil {
+		return b.r.res, err
+	}
+	b.r.res.Before = b.t.figures(0)
+	err := b.t.keep(ctx, v, why)
+	return b.r.res, err
+}
+
+// Forget ends what systemd keeps of the blocks, also after ctx has ended.
+func (b *Blocks) Forget(ctx context.Context) { b.t.forget(ctx) }

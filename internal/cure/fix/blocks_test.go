@@ -1,0 +1,105 @@
+package fix
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/curetest"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/switchback"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+)
+
+// Blocks that somebody else spreads leave nothing in force between them, also where the process that tried before was another one, and
+// the one that wins is kept with what it won by.
+func TestBlocks(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	before := b.left()
+	var blocks *Blocks
+	look := func() {
+		var result Result
+		var err error
+		if blocks, result, err = Spread(t.Context(), b.env, b.options); err != nil || blocks == nil {
+			t.Fatalf("%v, %s", err, result.Why)
+		}
+	}
+	look()
+	names := blocks.Names()
+	s, err := switchback.Begin(switchback.Plan{Variants: len(names), Block: switchback.LeastBlock, Most: 4 * time.Hour, Wrong: 0.05, Seed: 1},
+		time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := s.Decide()
+	for n := 0; d.Answer == switchback.Going; n++ {
+		if n == 10 { // another process goes on
+			look()
+			if got := blocks.Names(); strings.Join(got, ";") != strings.Join(names, ";") {
+				t.Fatalf("it would try %q, and another one tried %q", got, names)
+			}
+		}
+		round, v := s.Next()
+		shown, took, err := blocks.Block(t.Context(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took <= 0 || shown.Requests == 0 || shown.TailMs == nil && shown.Ended == "" {
+			t.Errorf("%d took %v: %+v", v, took, shown)
+		}
+		if diff := before.Diff(b.left()); len(diff) > 0 {
+			t.Fatalf("between blocks: %q", diff)
+		}
+		s = s.Add(switchback.Block{Round: round, Variant: v, LogTail: shown.Log(), Requests: shown.Requests, Slow: shown.Slow}, took)
+		if v > 0 && shown.Ended != "" {
+			s.Out[v] = shown.Ended
+		}
+		d = s.Decide()
+	}
+	if d.Answer != switchback.Keep {
+		t.Fatalf("%+v, out %q", d, s.Out)
+	}
+	got, err := blocks.Keep(t.Context(), d.Variant, d.Why)
+	if err != nil || got.Remedy != string(remedy.Burst) || !got.Kept || got.Verdict != verdict.Better || got.Why != d.Why {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	held, err := apply.Status(b.env.Apply)
+	if err != nil || len(held) != 1 || held[0].Trial != nil || held[0].Outcome == nil || held[0].Outcome.Note != d.Why {
+		t.Errorf("in force %+v, %v", held, err)
+	}
+	if _, err := apply.Restore(context.Background(), b.env.Apply, apply.Selector{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := before.Diff(b.left()); len(diff) > 0 {
+		t.Errorf("restored, and this is left: %q", diff)
+	}
+	for _, v := range []int{0, len(names) + 1} {
+		if _, err := blocks.Keep(t.Context(), v, ""); err == nil {
+			t.Errorf("variant %d is kept", v)
+		}
+	}
+}
+
+// A block that ends in the middle, as its agent does, leaves nothing in force.
+func TestBlockIsCutOff(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	before := b.left()
+	blocks, result, err := Spread(t.Context(), b.env, b.options)
+	if err != nil || blocks == nil {
+		t.Fatalf("%v, %s", err, result.Why)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	wait := b.env.Wait
+	blocks.r.env.Wait = func(ctx context.Context, d time.Duration) error {
+		cancel()
+		return wait(ctx, d)
+	}
+	if _, _, err := blocks.Block(ctx, 1); err == nil {
+		t.Error("a block that was cut off has figures")
+	}
+	if diff := before.Diff(b.left()); len(diff) > 0 {
+		t.Errorf("%q", diff)
+	}
+}

@@ -104,7 +104,7 @@ func (s Sampled) Explain() Explanation {
 	e := Explanation{
 		Target: cmp.Or(s.Target, s.Path), Start: s.Start, Window: s.Window, Periods: recorded.periods,
 		ThrottledPeriods: recorded.throttledPeriods, MeanWidth: &recorded.meanWidth, Stopped: s.Stopped,
-		Width: bars(s.Width), Wanted: bars(s.Wanted), Sampled: true, LimitUnknown: len(s.Levels) == 0, NotMeasured: slices.Clone(s.NotMeasured),
+		Width: bars(s.Width), Wanted: bars(s.Wanted), LimitUnknown: len(s.Levels) == 0, NotMeasured: slices.Clone(s.NotMeasured),
 	}
 	if recorded.limit > 0 {
 		e.LimitCPUs = new(recorded.limit)

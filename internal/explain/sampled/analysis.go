@@ -16,7 +16,6 @@ type Analysis struct {
 	quotas  []quota
 	lead    int // the level whose periods count: that with the least limit; -1: no level has one
 	limit   float64
-	tick    time.Duration
 	keep    time.Duration
 	threads map[key]*thread
 	pools   []*pool
@@ -53,7 +52,7 @@ type quota struct {
 
 // New begins an analysis.
 func New(t Target) *Analysis {
-	a := &Analysis{target: t, lead: -1, threads: map[key]*thread{}, index: map[poolKey]int{}, tick: cmp.Or(t.Tick, 10*time.Millisecond)}
+	a := &Analysis{target: t, lead: -1, threads: map[key]*thread{}, index: map[poolKey]int{}}
 	longest := time.Duration(0)
 	for i, l := range t.Levels {
 		q := quota{period: time.Duration(l.PeriodNS)}
@@ -221,7 +220,7 @@ func (a *Analysis) follow(s *Sample, st *step) {
 		was, known := t.Thread, t.round == a.round-1
 		t.Thread, t.round = *now, a.round
 		if !known || now.Ran < was.Ran || now.Waited < was.Waited || now.Runs < was.Runs {
-			if now.Ran > st.to-st.from+a.tick || now.Waited > a.keep {
+			if now.Ran > st.to-st.from+tick || now.Waited > a.keep {
 				continue // it is older than the sample: what it did before is not of this one
 			}
 			was = Thread{} // born since
@@ -259,6 +258,10 @@ func (a *Analysis) Unread() int { return a.unread }
 
 // Samples is how many samples were taken.
 func (a *Analysis) Samples() int { return a.samples }
+
+// Long says in how many stretches of LongestPeriod the limit was used up: in so many the same limit with that period would have
+// stopped the container.
+func (a *Analysis) Long() (full, all int) { return a.sums.long.full, a.sums.long.all }
 
 // flush settles all that is pending: the next sample is no continuation.
 func (a *Analysis) flush(at time.Duration) {

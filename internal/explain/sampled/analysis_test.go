@@ -106,8 +106,8 @@ func TestBounds(t *testing.T) {
 func FuzzAnalysis(f *testing.F) {
 	f.Add([]byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"), int64(50), int64(100))
 	f.Fuzz(func(t *testing.T, data []byte, quota, period int64) {
-		a := New(Target{Levels: []recording.Level{{QuotaNS: new(quota * 1e6), PeriodNS: period * 1e6}, {QuotaNS: new(period), PeriodNS: quota}},
-			CPUsAllowed: 2, CPUsOnline: 4})
+		a := New(Target{CPUsAllowed: 2, CPUsOnline: 4, Levels: []recording.Level{{QuotaNS: new(quota * 1e6), PeriodNS: period * 1e6},
+			{QuotaNS: new(period), PeriodNS: quota}}})
 		at := time.Duration(0)
 		next := func() uint64 {
 			if len(data) < 4 {

@@ -80,9 +80,11 @@ func TestCauses(t *testing.T) {
 				a, hostUsed := truth.make(seed).look(8*time.Second, closest)
 				e := a.Finish(hostUsed).Explain()
 				first := e.Causes[0]
-				if e.Cause != truth.cause || truth.guilty != "" && !slices.Contains(first.Guilty, truth.guilty) || first.Suffers != truth.suffers {
+				if e.Cause != truth.cause || truth.guilty != "" && !slices.Contains(first.Guilty, truth.guilty) ||
+					first.Suffers != truth.suffers {
 					wrong++
-					said += fmt.Sprintf("\n%d: %s, guilty %v, suffers %q: %s\n%s", seed, e.Cause, first.Guilty, first.Suffers, e.Verdict, first.Evidence)
+					said += fmt.Sprintf("\n%d: %s, guilty %v, suffers %q: %s\n%s", seed, e.Cause, first.Guilty, first.Suffers,
+						e.Verdict, first.Evidence)
 				}
 			}
 			if wrong > 0 {

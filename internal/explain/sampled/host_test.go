@@ -134,7 +134,7 @@ func (h *host) look(length, closest time.Duration) (*Analysis, *time.Duration) {
 	for range 8 * 100 { // 200 ms before the first sample
 		h.step()
 	}
-	a := New(Target{Name: "app", Path: own.Path, Levels: []recording.Level{own, pod}, CPUsAllowed: h.cpus, CPUsOnline: h.cpus, Tick: 4 * ms})
+	a := New(Target{Name: "app", Path: own.Path, Levels: []recording.Level{own, pod}, CPUsAllowed: h.cpus, CPUsOnline: h.cpus})
 	begin, all := h.now, h.all
 	next := h.now
 	for h.now-begin < length {

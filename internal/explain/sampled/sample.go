@@ -14,8 +14,6 @@ type Target struct {
 	Levels []recording.Level
 	// CPUsAllowed and CPUsOnline count CPUs; 0: not known.
 	CPUsAllowed, CPUsOnline int
-	// Tick is the time between two timer interrupts; 0: not known.
-	Tick time.Duration
 	// Process names a process, as its main thread is called; "": not known. PoolOf names the pool of a thread.
 	Process func(pid uint32) string
 	PoolOf  func(tid, pid uint32, comm string) string
@@ -48,6 +46,10 @@ type Thread struct {
 	Ran, Waited time.Duration
 	Runs        uint64
 }
+
+// tick is the time between two timer interrupts, at which the kernel adds to a running thread's time: 1 to 10 ms by the kernel's
+// build. To read which would cost more than the look.
+const tick = 4 * time.Millisecond
 
 // Bounds of an analysis.
 const (

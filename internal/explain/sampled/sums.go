@@ -37,12 +37,37 @@ type sums struct {
 	longestStop             time.Duration
 	throttled               diagnose.SampledPeriods
 	queuedWall, allowedWait time.Duration
+	long                    longPeriods
 	// queued is the thread time of waiting for CPUs, by how much of the allowed CPUs the container used meanwhile.
 	queued [shares + 1]time.Duration
 }
 
 // shares is how many shares of the allowed CPUs are told apart.
 const shares = 16
+
+// LongestPeriod is the longest period that the kernel takes (max_cfs_quota_period).
+const LongestPeriod = time.Second
+
+// longPeriods counts stretches of LongestPeriod, and those in which the limit was used up.
+type longPeriods struct {
+	all, full  int
+	used, time time.Duration
+}
+
+// fullUse is the share of the limit from which on a long period counts as used up.
+const fullUse = 0.95
+
+func (p *longPeriods) add(used, length time.Duration, limit float64) {
+	p.used, p.time = p.used+used, p.time+length
+	if p.time < LongestPeriod {
+		return
+	}
+	p.all++
+	if limit > 0 && float64(p.used) >= fullUse*limit*float64(p.time) {
+		p.full++
+	}
+	p.used, p.time = 0, 0
+}
 
 // row is a period of the leading quota.
 type row struct {
@@ -64,9 +89,9 @@ func (a *Analysis) count(st *step) {
 	length, stopped := st.to-st.from, a.stoppedIn(st)
 	free := max(length-stopped, length/10) // in which something could run
 	used := a.used(st)
-	width := float64(used) / float64(free)
+	width := a.onCPUs(used, free)
 	a.eachPool(st, func(p *pool) {
-		most := min(p.now, int(math.Ceil(float64(p.ranNow)/float64(free)-wider)))
+		most := min(p.now, int(math.Ceil(a.onCPUs(p.ranNow, free)-wider)))
 		p.widest = max(p.widest, max(1, most))
 		a.sums.widest = max(a.sums.widest, p.widest)
 	})
@@ -87,8 +112,18 @@ func (a *Analysis) count(st *step) {
 	if own, ok := a.ownLimit(); !ok || wanted <= own {
 		a.sums.belowOwn += length
 	}
+	a.sums.long.add(used, length, a.limit)
 	a.queue(st, width, free)
 	a.addToRow(st, used, free, stopped)
+}
+
+// onCPUs is the mean width of so much CPU time in a time: no more than there are CPUs.
+func (a *Analysis) onCPUs(used, time time.Duration) float64 {
+	width := float64(used) / float64(time)
+	if allowed := a.target.CPUsAllowed; allowed > 0 {
+		return min(width, float64(allowed))
+	}
+	return width
 }
 
 // wider is by how much of a CPU the mean width of a sample may be above a whole number without another CPU.
@@ -170,13 +205,13 @@ func (a *Analysis) ran(st *step, used, free time.Duration) {
 	if used > fills {
 		r.wide += used - fills
 	} else {
-		r.settleWide(a.tick)
+		r.settleWide()
 	}
 	a.eachPool(st, func(p *pool) { p.inRow += p.ranNow })
 }
 
 // settleWide ends a stretch of samples that were wider than the limit. A tick of it may be of the sample before.
-func (r *row) settleWide(tick time.Duration) {
+func (r *row) settleWide() {
 	r.excess += max(0, r.wide-tick)
 	r.wide = 0
 }
@@ -184,7 +219,7 @@ func (r *row) settleWide(tick time.Duration) {
 // close ends a period.
 func (a *Analysis) close(st *step) {
 	r := a.row
-	r.settleWide(a.tick)
+	r.settleWide()
 	quota := a.quotas[a.lead].quota
 	for _, p := range a.pools {
 		if st.throttled {

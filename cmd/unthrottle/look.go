@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"strconv"
@@ -53,7 +52,8 @@ It ends when the finding is clear, after 10 s at the earliest, and uses at most
 				return usage(cmd, "%s is no PID: give the number of a process, as ps shows it", text.Shown(args[0]))
 			}
 			if length < live.MinRecording || length > mostLook {
-				return usage(cmd, "--for %s: give a time from %s to %s", plainTime(length), plainTime(live.MinRecording), plainTime(mostLook))
+				return usage(cmd, "--for %s: give a time from %s to %s", plainTime(length), plainTime(live.MinRecording),
+					plainTime(mostLook))
 			}
 			return runLook(cmd.Context(), pid, length, out, ascii, cmd.OutOrStdout())
 		},
@@ -71,12 +71,8 @@ func runLook(ctx context.Context, pid int, length time.Duration, out output, asc
 	if err == nil {
 		err = live.LongEnough(e, e.Target, ctx.Err() != nil)
 	}
-	gone, short := new(live.Gone), new(live.TooShort)
-	if errors.As(err, &gone) || errors.As(err, &short) {
-		return exitWith{exitNotMeasurable, err}
-	}
 	if err != nil {
-		return err
+		return exitWith{exitNotMeasurable, err}
 	}
 	if out.json() {
 		err = view.JSON(to, e, nil)

@@ -12,10 +12,12 @@ import (
 type figures struct {
 	window   int64
 	measured bool // stopped time is measured
-	target   string
-	path     string // of its cgroup
-	kernel   string
-	schedExt string
+	// limitUnknown says that no limit was read.
+	limitUnknown bool
+	target       string
+	path         string // of its cgroup
+	kernel       string
+	schedExt     string
 	// slicesExpire comes from the kernel's type information; nil: unknown.
 	slicesExpire *bool
 

@@ -117,13 +117,17 @@ func (s Sampled) Explain() Explanation {
 	}
 	e.Pools, e.Waiting = s.uses(recorded), recorded.waiting.byReason(s.reasons())
 	conclude(&e, recorded)
+	if s.Stopped == nil && e.Cause == None { // a quota may have stopped it all the same
+		e.Cause, e.Causes = "", nil
+	}
 	return e
 }
 
 // figures are those that the causes judge. What is not known has the value with which no cause rests on it.
 func (s *Sampled) figures() *figures {
 	recorded := &figures{
-		window: int64(s.Window), measured: s.Stopped != nil, target: s.Target, path: s.Path, kernel: s.Kernel,
+		window: int64(s.Window), measured: s.Stopped != nil, limitUnknown: len(s.Levels) == 0,
+		target: s.Target, path: s.Path, kernel: s.Kernel,
 		allowed: s.CPUsAllowed, online: s.CPUsOnline, meanWidth: s.Used.Seconds() / max(s.Window.Seconds(), 1e-9),
 		widest: s.Widest, cpu: int64(s.Used), above: int64(s.Above), below: s.Below, belowOwn: s.BelowOwn,
 		allowedWaiting: int64(s.AllowedWaiting), stoppedIntervals: s.Stops, ownStopped: int64(s.OwnStopped),

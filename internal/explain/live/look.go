@@ -37,7 +37,7 @@ func Look(ctx context.Context, o LookOptions) (diagnose.Explanation, error) {
 	found, err := sampler.Look(ctx, sampler.Options{PID: o.PID, For: o.For, Least: o.Least, Share: o.Share, PoolOf: known.pool,
 		Began: func(pids []int) { processes, notes = lookedAt(pids) }})
 	if err != nil {
-		return diagnose.Explanation{}, &Gone{Name: fmt.Sprintf("pid:%d", o.PID), Err: err}
+		return diagnose.Explanation{}, err
 	}
 	e := found.Figures.Explain()
 	e.EndedEarly, e.LimitChanges = found.Ended, found.LimitChanges

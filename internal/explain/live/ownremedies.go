@@ -43,7 +43,7 @@ func ownRemedies(e *diagnose.Explanation, found sampler.Found) []string {
 	if limit := widestFills(e, found.CPUsAllowed); limit > 0 {
 		all = append(all, fmt.Sprintf("a limit of %s in the manifest: its widest moments do not use more at once, so that no quota "+
 			"stops them", text.CPUs(limit)))
-	} else {
+	} else if e.Cause != diagnose.Ancestor {
 		all = append(all, "a larger limit in the manifest: by how much, counters do not tell")
 	}
 	if found.LongAll >= enoughSeconds && e.Cause != diagnose.Shortage {

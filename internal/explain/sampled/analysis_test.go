@@ -3,6 +3,7 @@ package sampled
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,7 +48,8 @@ func TestNotRead(t *testing.T) {
 		blind.Add(s)
 	}
 	e := blind.Finish(nil).Explain()
-	if e.Stopped != nil || e.Periods != nil || e.ThrottledPeriods != nil || e.Cause != diagnose.None {
+	if e.Stopped != nil || e.Periods != nil || e.ThrottledPeriods != nil || e.Cause != "" ||
+		!strings.Contains(e.Verdict, "was not measured") {
 		t.Errorf("%v %v %v %q: %s", e.Stopped, e.Periods, e.ThrottledPeriods, e.Cause, e.Verdict)
 	}
 	for _, r := range []diagnose.Reason{diagnose.OwnQuota, diagnose.AncestorQuota, diagnose.OwnThreads, diagnose.ByNeighbours} {

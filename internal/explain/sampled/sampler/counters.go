@@ -14,12 +14,13 @@ import (
 type counters struct {
 	stats  []int // by level; -1: not read
 	usage  int   // cpuacct.usage; -1: none, cpu.stat has it
+	alone  bool  // see group.alone: the cgroup's CPU time is not the target's
 	buffer [4096]byte
 }
 
 // openCounters opens them. Levels without a quota count nothing.
 func openCounters(g *group) *counters {
-	c := &counters{usage: -1}
+	c := &counters{usage: -1, alone: g.alone}
 	if g.host == nil {
 		return c
 	}
@@ -30,7 +31,7 @@ func openCounters(g *group) *counters {
 		}
 		c.stats = append(c.stats, fd)
 	}
-	if v, ok := g.host.Version(cgroup.CPUAcct); ok && v == cgroup.V1 && g.at.CPUAcctPath == g.at.Path {
+	if v, ok := g.host.Version(cgroup.CPUAcct); ok && v == cgroup.V1 && !g.alone && g.at.CPUAcctPath == g.at.Path {
 		c.usage = openFile(g.host.Dir(cgroup.CPUAcct, g.at.CPUAcctPath), cgroup.FileUsage)
 	}
 	return c
@@ -66,7 +67,7 @@ func (c *counters) read(s *sampled.Sample) (gone bool) {
 		if stat.Has(cgroup.LinePeriods | cgroup.LineThrottledPeriods | cgroup.LineThrottled) {
 			s.Counters[i] = &sampled.Counters{Periods: stat.Periods, ThrottledPeriods: stat.ThrottledPeriods, Throttled: stat.Throttled}
 		}
-		if i == 0 && stat.Has(cgroup.LineUsage) {
+		if i == 0 && stat.Has(cgroup.LineUsage) && !c.alone {
 			s.Used = new(stat.Usage)
 		}
 	}

@@ -8,8 +8,9 @@
 // # Rule
 //
 // Samples are taken five to ten times a period, at times drawn by chance, in episodes of a second. The sampler measures its own CPU
-// time, and takes more of them where they are cheap. After an episode it waits until its share of the limit pays for that (Options.Share). A look ends when enough periods
-// were throttled or when it is clear that none is, not before Options.Least, and with Options.For at the latest.
+// time, and takes more of them where they are cheap. After an episode it waits until its share of the limit pays for the next one
+// too (Options.Share). A look ends when enough periods were throttled or when it is clear that none is, not before Options.Least,
+// and with Options.For at the latest.
 //
 // # Limits
 //

@@ -62,6 +62,8 @@ const (
 	farthest    = 20 * time.Millisecond
 	episode     = time.Second
 	relistEvery = 100 * time.Millisecond
+	// fewThreads are listed that often; more once an episode.
+	fewThreads = 64
 )
 
 // A look is clear with enoughStops, or without any where fewBefore of the periods were throttled before it.
@@ -83,7 +85,7 @@ func Look(ctx context.Context, o Options) (Found, error) {
 	}
 	l.threads = newThreads(o.Proc, pids)
 	defer l.threads.close()
-	l.threads.list()
+	l.threads.list(true)
 	if len(l.threads.all) == 0 {
 		return Found{}, fmt.Errorf("process %d: its threads cannot be read: it has ended, /proc hides it from this user (hidepid), "+
 			"or the kernel counts no waiting (CONFIG_SCHED_INFO)", o.PID)
@@ -95,10 +97,8 @@ func Look(ctx context.Context, o Options) (Found, error) {
 	target.Process = func(pid uint32) string { return l.threads.names[pid] }
 	l.notes = append(notes, more...)
 	l.analysis, l.online = sampled.New(target), target.CPUsOnline
-	// Finding all of that is part of the cost.
-	err := l.run(ctx, target.Levels)
-	found := l.found(target)
-	return found, err
+	l.run(ctx, target.Levels)
+	return l.found(target), nil
 }
 
 // look is one look.
@@ -118,12 +118,15 @@ type look struct {
 	last     *sampled.Sample
 	beside   map[string]time.Duration
 	ended    string
-	most     int // threads at once
-	leftOut  int
+	most     struct {
+		threads int           // at once
+		cost    time.Duration // that the whole look may have
+	}
+	leftOut int
 }
 
 // run takes episodes until the look is over.
-func (l *look) run(ctx context.Context, levels []recording.Level) error {
+func (l *look) run(ctx context.Context, levels []recording.Level) {
 	runtime.LockOSThread() // its samples wait for no other thread of ours
 	defer runtime.UnlockOSThread()
 	if l.group.host != nil {
@@ -131,24 +134,22 @@ func (l *look) run(ctx context.Context, levels []recording.Level) error {
 	}
 	every := l.every(fewSamples)
 	rate := l.Share * cmp.Or(l.group.limit(), 1)
+	l.most.cost = time.Duration(rate * float64(l.For))
 	for {
 		before := ownCPU()
 		l.episode(ctx, every)
-		if l.spent = ownCPU(); 2*(l.spent-before).Seconds() < rate*episode.Seconds() {
+		l.spent = ownCPU()
+		cost, took := l.spent-before, time.Since(l.start)
+		if ctx.Err() != nil || l.ended != "" || took >= l.For || took >= l.Least && l.clear(levels) && l.paid(rate, took) {
+			return
+		}
+		if 2*cost.Seconds() < rate*episode.Seconds() {
 			every = l.every(moreSamples)
 		}
-		took := time.Since(l.start)
-		if ctx.Err() != nil || l.ended != "" || took >= l.For || took >= l.Least && l.clear(levels) && l.paid(rate, took) {
-			return nil
-		}
-		// What the next episode will cost is paid for first where more was used than is due.
-		if due := time.Duration(l.spent.Seconds() / rate * float64(time.Second)); due > took {
-			if clock.Sleep(ctx, min(due-took, l.For-took)) != nil {
-				return nil
-			}
-			if due >= l.For {
-				return nil
-			}
+		// The next episode may begin when its cost will be paid for at its end.
+		due := time.Duration((l.spent+cost).Seconds()/rate*float64(time.Second)) - episode
+		if due >= l.For || clock.Sleep(ctx, due-took) != nil {
+			return
 		}
 	}
 }
@@ -175,13 +176,13 @@ func (l *look) episode(ctx context.Context, every time.Duration) {
 	begun := time.Now()
 	listed := begun
 	apart := true
-	for time.Since(begun) < episode && ctx.Err() == nil {
-		if now := time.Now(); now.Sub(listed) >= relistEvery || apart {
-			l.threads.list()
-			l.most, l.leftOut = max(l.most, len(l.threads.all)), max(l.leftOut, l.threads.left)
+	for time.Since(begun) < episode && time.Since(l.start) < l.For && ctx.Err() == nil {
+		if now := time.Now(); apart || now.Sub(listed) >= relistEvery && len(l.threads.all) <= fewThreads {
+			l.threads.list(apart)
+			l.most.threads, l.leftOut = max(l.most.threads, len(l.threads.all)), max(l.leftOut, l.threads.left)
 			listed = now
 		}
-		if !l.sample(apart) {
+		if !l.sample(apart) || ownCPU() > l.most.cost {
 			return
 		}
 		apart = false
@@ -204,12 +205,11 @@ func (l *look) sample(apart bool) bool {
 		s.Threads = l.last.Threads[:0]
 	}
 	gone := l.counters.read(s)
-	ended := 0
-	s.Threads, ended = l.threads.read(s.Threads)
+	s.Threads = l.threads.read(s.Threads)
 	switch {
 	case gone:
 		l.ended = "its cgroup was removed"
-	case ended > 0 && len(s.Threads) == 0:
+	case len(s.Threads) == 0:
 		l.ended = "its last thread ended"
 	}
 	if l.ended != "" {
@@ -244,7 +244,7 @@ func (l *look) found(t sampled.Target) Found {
 		hostUsed = &l.hostUsed
 	}
 	f := Found{Figures: l.analysis.Finish(hostUsed), Ended: l.ended, CPUsAllowed: t.CPUsAllowed, Samples: l.analysis.Samples(),
-		Threads: l.most, Cost: ownCPU(), Took: time.Since(l.start)}
+		Threads: l.most.threads, Cost: ownCPU(), Took: time.Since(l.start)}
 	f.LongFull, f.LongAll = l.analysis.Long()
 	if l.group.host != nil {
 		if after, err := cgroup.Levels(l.group.host, l.group.at.Path); err == nil {
@@ -259,7 +259,7 @@ func (l *look) found(t sampled.Target) Found {
 		}
 	}
 	if l.leftOut > 0 {
-		l.notes = append(l.notes, fmt.Sprintf("threads: %d were not read; %d at once are followed", l.leftOut, MaxThreads))
+		l.notes = append(l.notes, fmt.Sprintf("threads: %d or more were not read; %d at once are followed", l.leftOut, MaxThreads))
 	}
 	if l.threads.refused > 0 {
 		l.notes = append(l.notes, fmt.Sprintf("threads of %d of its processes: /proc does not show them to this user", l.threads.refused))

@@ -24,6 +24,8 @@ type group struct {
 	at     cgroup.Group
 	levels []cgroup.Level
 	why    string // the files cannot be read, or not all
+	// alone says that only the process itself is followed: its cgroup is the host's own.
+	alone bool
 }
 
 // findGroup finds the cgroup's files: in this mount namespace, else in that of the process.
@@ -61,6 +63,7 @@ func groupIn(open func() (*cgroup.Host, error), pid int) (group, error) {
 	if g.levels, err = cgroup.Levels(h, path); err != nil {
 		return group{}, err
 	}
+	g.alone = path == "/" && !h.PrivateNamespace()
 	if h.PrivateNamespace() || h.Top(cgroup.CPU) != "/" {
 		g.why = "quotas above " + h.Top(cgroup.CPU) + ": their cgroups are not visible here"
 	}
@@ -79,7 +82,7 @@ func (g *group) members(pid int) (pids []int, notes []string) {
 	if g.host == nil {
 		return pids, nil
 	}
-	if g.at.Path == "/" && !g.host.PrivateNamespace() {
+	if g.alone {
 		return pids, []string{"processes: it is in the host's own cgroup, and of that it alone is followed"}
 	}
 	hidden := 0

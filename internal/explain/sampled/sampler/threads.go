@@ -26,6 +26,7 @@ type threads struct {
 	all     []*followed
 	known   map[[2]int]*followed
 	round   int
+	rename  bool              // this listing reads the names of known threads again
 	names   map[uint32]string // of processes
 	left    int               // out of the last listing
 	refused int               // processes whose threads could not be listed
@@ -43,9 +44,10 @@ func newThreads(proc string, pids []int) *threads {
 	return &threads{proc: proc, pids: pids, known: map[[2]int]*followed{}, names: map[uint32]string{}}
 }
 
-// list finds the threads that are there.
-func (t *threads) list() {
+// list finds the threads that are there, and with rename what those that are known are called now.
+func (t *threads) list(rename bool) {
 	t.round++
+	t.rename = rename
 	t.left, t.refused = 0, 0
 	for _, pid := range t.pids {
 		dir, err := os.Open(filepath.Join(t.proc, strconv.Itoa(pid), "task"))
@@ -97,6 +99,9 @@ func (t *threads) meet(pid int, name string) {
 		t.all = append(t.all, f)
 	}
 	f.round = t.round
+	if ok && !t.rename {
+		return
+	}
 	if comm, err := os.ReadFile(filepath.Join(t.proc, strconv.Itoa(pid), "task", name, "comm")); err == nil {
 		f.comm = strings.TrimSuffix(string(comm), "\n")
 		if pid == tid {
@@ -110,22 +115,20 @@ func (t *threads) forget(f *followed) {
 	delete(t.known, [2]int{f.pid, f.tid})
 }
 
-// read appends what each thread did so far. gone is how many have ended.
-func (t *threads) read(to []sampled.Thread) (all []sampled.Thread, gone int) {
+// read appends what each thread that has not ended did so far.
+func (t *threads) read(to []sampled.Thread) []sampled.Thread {
 	for _, f := range t.all {
 		n, err := unix.Pread(f.fd, t.buffer[:], 0)
 		if err != nil || n == 0 {
-			gone++
 			continue
 		}
 		s, err := procfs.ParseSchedstat(t.buffer[:n])
 		if err != nil {
-			gone++
 			continue
 		}
 		to = append(to, sampled.Thread{PID: uint32(f.pid), TID: uint32(f.tid), Comm: f.comm, Ran: s.Ran, Waited: s.Waited, Runs: s.Runs})
 	}
-	return to, gone
+	return to
 }
 
 func (t *threads) close() {

@@ -57,6 +57,10 @@ func TestNotRead(t *testing.T) {
 			t.Errorf("waiting by %s is told", r)
 		}
 	}
+	a.target.Levels = nil // nor any limit
+	if e := New(a.target).Finish(nil).Explain(); e.Cause != "" || !e.LimitUnknown || e.Stopped != nil {
+		t.Errorf("%q: %s", e.Cause, e.Verdict)
+	}
 	if len(e.NotMeasured) == 0 || len(e.Pools) == 0 || e.Pools[0].Delay != nil || e.Pools[0].Response != nil {
 		t.Errorf("%q, %+v", e.NotMeasured, e.Pools)
 	}
@@ -81,6 +85,23 @@ func TestEpisodes(t *testing.T) {
 	s := a.Finish(nil)
 	if s.Window != 980*ms || s.Used != 98*ms || len(s.Pools) != 1 || s.Pools[0].CPU != s.Used || s.Levels[0].Counters.Periods > 10 {
 		t.Errorf("window %v, used %v, %+v, %+v", s.Window, s.Used, s.Pools, s.Levels[0].Counters)
+	}
+}
+
+// A stop that began before the first sample counts from there.
+func TestStopFromBefore(t *testing.T) {
+	a := New(Target{Levels: []recording.Level{{Path: "/a", QuotaNS: new(int64(50 * ms)), PeriodNS: int64(100 * ms)}}})
+	for i := range 3 {
+		s := &Sample{At: time.Duration(i) * 10 * ms, Counters: []*Counters{{}}, Threads: []Thread{{PID: 1, TID: 1, Comm: "a"}}}
+		if i > 0 {
+			s.Counters[0] = &Counters{Periods: 1, ThrottledPeriods: 1, Throttled: 90 * ms}
+			s.Threads[0].Ran, s.Threads[0].Waited, s.Threads[0].Runs = ms, 90*ms, 1
+		}
+		a.Add(s)
+	}
+	s := a.Finish(nil)
+	if *s.Stopped <= 0 || *s.Stopped > 10*ms || s.Pools[0].Stopped > *s.Stopped || s.Levels[0].Counters.ThrottledPeriods != 1 {
+		t.Errorf("stopped %v, %+v, %+v", *s.Stopped, s.Pools, s.Levels[0].Counters)
 	}
 }
 

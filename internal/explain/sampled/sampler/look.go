@@ -61,7 +61,9 @@ const (
 	closest     = 4 * time.Millisecond
 	farthest    = 20 * time.Millisecond
 	episode     = time.Second
-	relistEvery = 100 * time.Millisecond
+	// leastEpisode is taken whatever it costs: less says nothing.
+	leastEpisode = 300 * time.Millisecond
+	relistEvery  = 100 * time.Millisecond
 	// fewThreads are listed that often; more once an episode.
 	fewThreads = 64
 )
@@ -182,7 +184,7 @@ func (l *look) episode(ctx context.Context, every time.Duration) {
 			l.most.threads, l.leftOut = max(l.most.threads, len(l.threads.all)), max(l.leftOut, l.threads.left)
 			listed = now
 		}
-		if !l.sample(apart) || ownCPU() > l.most.cost {
+		if !l.sample(apart) || time.Since(begun) > leastEpisode && ownCPU() > l.most.cost {
 			return
 		}
 		apart = false

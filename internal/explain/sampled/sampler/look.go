@@ -70,7 +70,7 @@ const (
 
 // A look is clear with enoughStops, or without any where fewBefore of the periods were throttled before it.
 const (
-	enoughStops = 30
+	enoughStops = 20
 	fewBefore   = 0.01
 )
 
@@ -125,6 +125,7 @@ type look struct {
 		cost    time.Duration // that the whole look may have
 	}
 	leftOut int
+	stops   uint64 // throttled periods within episodes
 }
 
 // run takes episodes until the look is over.
@@ -218,6 +219,9 @@ func (l *look) sample(apart bool) bool {
 		return false
 	}
 	l.analysis.Add(s)
+	if l.last != nil && !apart {
+		l.stops += throttled(l.last, s)
+	}
 	if l.first == nil {
 		l.first = &sampled.Sample{Counters: s.Counters}
 	}
@@ -225,7 +229,8 @@ func (l *look) sample(apart bool) bool {
 	return true
 }
 
-// clear reports whether more samples would tell nothing new: often enough stopped, or never and hardly before.
+// clear reports whether more samples would tell nothing new: it was stopped often enough while it was looked at, or never and hardly
+// before.
 func (l *look) clear(levels []recording.Level) bool {
 	stops, before := uint64(0), 0.0
 	for i := range levels {
@@ -236,7 +241,17 @@ func (l *look) clear(levels []recording.Level) bool {
 		stops += is.ThrottledPeriods - was.ThrottledPeriods
 		before = max(before, float64(was.ThrottledPeriods)/float64(max(1, was.Periods)))
 	}
-	return stops >= enoughStops || stops == 0 && before < fewBefore
+	return l.stops >= enoughStops || stops == 0 && before < fewBefore
+}
+
+// throttled is how many periods of its quotas were throttled between two samples.
+func throttled(was, is *sampled.Sample) (n uint64) {
+	for i, now := range is.Counters {
+		if now != nil && i < len(was.Counters) && was.Counters[i] != nil && now.ThrottledPeriods > was.Counters[i].ThrottledPeriods {
+			n += now.ThrottledPeriods - was.Counters[i].ThrottledPeriods
+		}
+	}
+	return n
 }
 
 // found is the result.

@@ -33,9 +33,7 @@ type LookOptions struct {
 // Look explains the container of a process from samples of counters and of threads' own files, which needs no rights.
 func Look(ctx context.Context, o LookOptions) (diagnose.Explanation, error) {
 	known := newNames(facts{})
-	processes, notes := map[uint32]threadpool.Process{}, []string(nil)
-	found, err := sampler.Look(ctx, sampler.Options{PID: o.PID, For: o.For, Least: o.Least, Share: o.Share, PoolOf: known.pool,
-		Began: func(pids []int) { processes, notes = lookedAt(pids) }})
+	found, err := sampler.Look(ctx, sampler.Options{PID: o.PID, For: o.For, Least: o.Least, Share: o.Share, PoolOf: known.pool})
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
@@ -44,6 +42,7 @@ func Look(ctx context.Context, o LookOptions) (diagnose.Explanation, error) {
 	if len(e.LimitChanges) > 0 {
 		e.Undecided("a limit changed while it was looked at")
 	}
+	processes, notes := lookedAt(known, e.Pools[:min(len(e.Pools), maxIdentified)])
 	advise(&e, threadpool.Known(), known, processes, found.CPUsAllowed)
 	e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("scheduling events: %d samples of up to %s in %s tell the figures, at a cost of "+
 		"%s of CPU time", found.Samples, text.Count(found.Threads, "thread"), text.Duration(found.Took), text.Duration(found.Cost)))
@@ -52,21 +51,29 @@ func Look(ctx context.Context, o LookOptions) (diagnose.Explanation, error) {
 	return e, nil
 }
 
-// lookedAt reads what processes show of their thread pools. Another user's show little, which is no error.
-func lookedAt(pids []int) (processes map[uint32]threadpool.Process, notes []string) {
+// maxIdentified bounds the pools of which the library is looked up, those with most CPU time: to read an executable costs more than
+// many samples.
+const maxIdentified = 4
+
+// lookedAt reads what a process of each pool shows of its libraries. Another user's show little, which is no error.
+func lookedAt(known *names, pools []diagnose.PoolUse) (processes map[uint32]threadpool.Process, notes []string) {
 	processes = map[uint32]threadpool.Process{}
 	refused := 0
-	for _, pid := range pids[:min(len(pids), maxProcesses)] {
-		p, err := identify.Look(pid)
+	for _, pool := range pools {
+		t, ok := known.of(pool, nil)
+		if _, again := processes[t.tgid]; !ok || again {
+			continue
+		}
+		p, err := identify.Look(int(t.tgid))
 		switch {
 		case errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrProcessDone):
 			continue
 		case errors.Is(err, os.ErrPermission):
 			refused++
 		case err != nil:
-			notes = append(notes, fmt.Sprintf("process %d: %v", pid, err))
+			notes = append(notes, fmt.Sprintf("process %d: %v", t.tgid, err))
 		}
-		processes[uint32(pid)] = p
+		processes[t.tgid] = p
 	}
 	if refused > 0 {
 		notes = append(notes, fmt.Sprintf("libraries of %s: their files are another user's, so that pools are known by names alone",

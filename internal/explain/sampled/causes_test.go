@@ -80,6 +80,9 @@ func TestCauses(t *testing.T) {
 			for seed := range uint64(runs) {
 				a, hostUsed := truth.make(seed).look(8*time.Second, closest)
 				e := a.Finish(hostUsed).Explain()
+				if p := a.sums.throttled; p.Spent > p.SpentIn*time.Duration(a.target.CPUsAllowed) {
+					t.Errorf("%s: %v of CPU time in %v, on %d CPUs", name, p.Spent, p.SpentIn, a.target.CPUsAllowed)
+				}
 				first := e.Causes[0]
 				if strings.Contains(e.Verdict, "most of all") { // samples know no neighbour by name
 					t.Errorf("%s: %s", name, e.Verdict)

@@ -238,21 +238,29 @@ func (a *Analysis) close(st *step) {
 		t.Excess += r.excess
 		t.Stopped += r.stopped
 		t.Spent += r.used
-		t.SpentIn += r.spentIn()
+		t.SpentIn += a.spentIn(r)
 	}
 	a.row = row{}
 }
 
 // spentIn is the wall time in which a period's CPU time was used. The first and the last sample of it are only partly filled.
-func (r *row) spentIn() (sum time.Duration) {
+func (a *Analysis) spentIn(r row) (sum time.Duration) {
 	widest := 0.0
 	for _, b := range r.busy {
-		widest = max(widest, float64(b.used)/float64(b.time))
+		widest = max(widest, a.onCPUs(b.used, b.time))
 	}
 	for _, b := range r.busy {
-		sum += min(b.time, time.Duration(float64(b.used)/widest))
+		sum += max(min(b.time, time.Duration(float64(b.used)/widest)), a.leastTime(b.used))
 	}
 	return sum
+}
+
+// leastTime is the time in which so much CPU time can be used.
+func (a *Analysis) leastTime(used time.Duration) time.Duration {
+	if allowed := a.target.CPUsAllowed; allowed > 0 {
+		return used / time.Duration(allowed)
+	}
+	return 0
 }
 
 // end adds a stop to the sums.

@@ -36,8 +36,6 @@ type Options struct {
 	Share float64
 	// PoolOf names the pool of a thread; nil: by its name alone.
 	PoolOf func(tid, pid uint32, comm string) string
-	// Began is called with the processes that are looked at; nil: no call.
-	Began func(pids []int)
 }
 
 // Found is what a look found.
@@ -82,9 +80,6 @@ func Look(ctx context.Context, o Options) (Found, error) {
 	}
 	l := &look{Options: o, start: time.Now(), group: findGroup(o.Proc, o.PID)}
 	pids, notes := l.group.members(o.PID)
-	if o.Began != nil {
-		o.Began(pids)
-	}
 	l.threads = newThreads(o.Proc, pids)
 	defer l.threads.close()
 	l.threads.list(true)

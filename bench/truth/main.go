@@ -89,6 +89,8 @@ func run(ctx context.Context) error {
 	demand := flag.String("demand", "", "measure nothing: record cases without a quota, and write their demand to "+
 		"`FILE`, for generated fleets; without -cases, all that have a kind")
 	flag.BoolVar(&o.tryOnly, "try", false, "start each case, load it for 3 s, show what came, and keep nothing")
+	flag.DurationVar(&o.sampled, "sampled", 0, "start each case, load it, let look take samples of it for that long, show whether the cause "+
+		"is right, and keep nothing")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
 	flag.BoolVar(&o.equal, "equal", false, "measure no remedy that grants more CPU than the limit: two thirds of the "+
@@ -144,11 +146,11 @@ func run(ctx context.Context) error {
 	}
 	var failed []error
 	for _, c := range chosen {
-		if *which == "" && measured.of(c.Name).Complete && !o.tryOnly {
+		if *which == "" && measured.of(c.Name).Complete && !o.keepsNothing() {
 			continue
 		}
 		k := caseRun{Case: c.Name}
-		if err = measure(ctx, o, c, &k); err == nil && !o.tryOnly {
+		if err = measure(ctx, o, c, &k); err == nil && !o.keepsNothing() {
 			err = errors.Join(measured.put(k), write())
 		}
 		if ctx.Err() != nil {

@@ -28,7 +28,12 @@ type options struct {
 	equal bool
 	// tryOnly ends a case after its warming up.
 	tryOnly bool
+	// sampled: a case ends after a look by samples of that length; 0: it does not.
+	sampled time.Duration
 }
+
+// keepsNothing tells whether cases only show what comes.
+func (o *options) keepsNothing() bool { return o.tryOnly || o.sampled > 0 }
 
 // lookFor is how long is recorded before anything is changed.
 const lookFor = 6 * time.Second
@@ -62,7 +67,7 @@ func measure(ctx context.Context, o options, c services.Case, k *caseRun) (err e
 	if m.of, err = s.Serve(ctx, c); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	if err := m.all(ctx); err != nil || o.tryOnly {
+	if err := m.all(ctx); err != nil || o.keepsNothing() {
 		return err
 	}
 	if err := followAdvice(ctx, o, c, k); err != nil {
@@ -93,6 +98,9 @@ func (m *measurement) all(ctx context.Context) error {
 	say("%s: warm: %s, throttled %d of %d", m.c.Name, first.text(), first.Throttled, first.Periods)
 	if m.o.tryOnly {
 		return nil
+	}
+	if m.o.sampled > 0 {
+		return m.sample(ctx)
 	}
 	if err := m.ask(ctx); err != nil {
 		return err
@@ -132,6 +140,30 @@ func (m *measurement) ask(ctx context.Context) error {
 	say("%s: fix: %s %s: %s %s", m.c.Name, m.k.Fix.Answer, m.k.Fix.Chosen, m.k.Fix.Verdict, m.k.Fix.Failed)
 	m.k.Variants = m.toApply()
 	return m.t.Restore(ctx)
+}
+
+// sample shows what look says of the service under the load of the client, without a record of its events, and whether it is right.
+func (m *measurement) sample(ctx context.Context) error {
+	inside, err := m.o.host.Members(m.t.Target)
+	if err == nil && len(inside) == 0 {
+		err = errors.New("no process runs in the container")
+	}
+	if err != nil {
+		return err
+	}
+	stop, err := m.keepLoad(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if m.k.Look, err = m.t.sampled(ctx, inside[0], m.o.sampled); err != nil {
+		return err
+	}
+	l, score := m.k.Look, scoreOf(m.c, *m.k)
+	say("%s: look: cause right %v, guilty right %v, suffers right %v, false alarm %v: %s, guilty %q, suffers %q (truth: %q, %q, %q): %s",
+		m.c.Name, score.Cause, score.Guilty, score.Suffers, score.FalseAlarm, l.Cause, l.Guilty, l.Suffers, m.c.Causes, m.c.Guilty,
+		m.c.Suffers, l.Verdict)
+	return nil
 }
 
 // toApply are the variants to measure. Of several raises only the largest and the one

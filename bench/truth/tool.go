@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/services"
@@ -23,6 +24,19 @@ func (t tool) look(ctx context.Context, window time.Duration, recording string) 
 		return nil, err
 	}
 	return t.forecast(ctx, out, recording)
+}
+
+// sampled explains the container of a process from samples.
+func (t tool) sampled(ctx context.Context, pid int, window time.Duration) (*look, error) {
+	out, err := t.Run(ctx, "look", strconv.Itoa(pid), "--for", window.String(), "--json")
+	if err != nil && len(out) == 0 {
+		return nil, err
+	}
+	var e explained
+	if err := json.Unmarshal(out, &e); err != nil {
+		return nil, fmt.Errorf("look --json: %w", err)
+	}
+	return e.look(), nil
 }
 
 // lookAgain explains and forecasts a recording that was kept.

@@ -24,7 +24,7 @@ func addCompletions(root *cobra.Command) {
 	}
 	commandOf(root, "restore").ValidArgsFunction = completeInForce
 	commandOf(root, "simulate").ValidArgsFunction = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
-	for _, name := range []string{"ls", "top", "check", "inside", "topology", "status", "version", "demo", "defrag",
+	for _, name := range []string{"ls", "top", "check", "inside", "look", "topology", "status", "version", "demo", "defrag",
 		"agent", "place", "bench latency", "bench fibtest", "bench service"} {
 		commandOf(root, name).ValidArgsFunction = cobra.NoFileCompletions
 	}

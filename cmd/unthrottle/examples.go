@@ -23,6 +23,8 @@ var examples = map[string]string{
   unthrottle fleet plan /srv/fleet`,
 	"inside": `  unthrottle inside
   unthrottle inside --for 30s --json             in a container of any platform`,
+	"look": `  unthrottle look 4711
+  unthrottle look $(pidof java) --for 30s --json`,
 	"runtimes": `  sudo unthrottle runtimes checkout
   sudo unthrottle runtimes pid:4711 --json`,
 	"sized": `  unthrottle sized -- node server.js

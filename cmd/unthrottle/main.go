@@ -70,7 +70,7 @@ These are the commands of a first month; 'unthrottle help all' lists all.`,
 		&cobra.Group{ID: groupChange, Title: "Change (journalled, can be undone):"},
 	)
 	root.AddCommand(
-		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newInside(), newRuntimes(), newSpans(),
+		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newInside(), newLook(), newRuntimes(), newSpans(),
 		newTopology(), newStatus(), newPolicy(), newExport(), newFleet(), newBugReport(), newSchema(), newVersion(),
 		newDemo(), newSimulate(), newSized(), newPlace(), newBench(),
 		newFix(), newApply(), newDefrag(), newRestore(), newAgent(),

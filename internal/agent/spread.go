@@ -122,7 +122,9 @@ func readOneSpread(name string) (*spreading, error) {
 		return nil, err
 	case s.State.Plan.Variants != len(s.Names) || len(s.State.Out) != len(s.Names)+1 || s.Gap <= 0:
 		return nil, errors.New("its parts do not fit each other")
-	case slices.ContainsFunc(s.State.Blocks, func(b switchback.Block) bool { return b.Variant < 0 || b.Variant > len(s.Names) || b.Round < 0 }):
+	case slices.ContainsFunc(s.State.Blocks, func(b switchback.Block) bool {
+		return b.Variant < 0 || b.Variant > len(s.Names) || b.Round < 0
+	}):
 		return nil, errors.New("a block of no variant")
 	}
 	return s, nil

@@ -140,6 +140,8 @@ var table = []row{
 		elsewhere: "shows no output; internal/agent and internal/explain/live have the tests of the flight recorder"},
 	{page: "docs/reference/forecast.md", command: "unthrottle forecast service-pools-small.utr --slo 'p99<50ms' " +
 		"--load 1..3 --host-load 0%", elsewhere: "searches loads for minutes; TestForecastJSON and its neighbours in cmd/unthrottle"},
+	{page: "docs/reference/look.md", command: "unthrottle look 4711 --for 40s",
+		elsewhere: "looks at a process by its number; internal/explain/sampled/sampler has the test of it"},
 	{page: "docs/reference/inside.md", command: "unthrottle inside",
 		elsewhere: "runs inside a container with a quota; internal/inside/spin has the test of it"},
 	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle top", elsewhere: pluginTest},

@@ -106,7 +106,7 @@ var unreached = []struct {
 		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/container/names",
 		"internal/objective", "internal/strictyaml",
 		"internal/inside", "internal/runtimes", "internal/explain/diagnose", "internal/explain/requests",
-		"internal/explain/prober", "internal/explain/roles", "internal/explain/threadpool",
+		"internal/explain/prober", "internal/explain/roles", "internal/explain/sampled", "internal/explain/threadpool",
 		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast", "internal/demand/leastlimit",
 		"internal/demand/periodmodel", "internal/demand/packing", "internal/demand/recorded",
 		"bench/rivals/rules",

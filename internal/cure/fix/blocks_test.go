@@ -28,8 +28,8 @@ func TestBlocks(t *testing.T) {
 	}
 	look()
 	names := blocks.Names()
-	s, err := switchback.Begin(switchback.Plan{Variants: len(names), Block: switchback.LeastBlock, Most: 4 * time.Hour, Wrong: 0.05, Seed: 1},
-		time.Unix(0, 0))
+	plan := switchback.Plan{Variants: len(names), Block: switchback.LeastBlock, Most: 4 * time.Hour, Wrong: 0.05, Seed: 1}
+	s, err := switchback.Begin(plan, time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -617,6 +617,9 @@ func (t *turns) take(v int, seen []observe.Observation, m *trial.Measured) {
 		switch before, known := t.before[path]; {
 		case path == t.r.o.Target.Group.Path:
 			t.seen[v] = append(t.seen[v], seen[i])
+			if low, high, ok := seen[i].StoppedPerSecond(); ok {
+				m.Stopped = new((low + high) / 2)
+			}
 			m.Unsteady = t.unsteady(v, seen[i])
 		case slices.Contains(t.siblings(), path): // what it loses is shown, and no harm by itself
 			if used := seen[i].UsedCPUs; used != nil {

@@ -17,6 +17,10 @@ const (
 	alpha = 0.03
 	// early is the part of it with which one look before the end of the budget may decide: a trial is looked at after each round.
 	early = 0.25
+	// supported is the level at which a variant is better that also shortens stops to less than shortened, beyond chance: what was slow
+	// were stops, and the kernel's own count says that they are gone, so that the latency has less to prove. Both could be wrong for a
+	// variant that changes nothing only where both are.
+	supported, shortened = 0.2, 0.7
 	// mostMissed is the gain that must be ruled out for "nothing is better": less could not be told in minutes.
 	mostMissed = 0.25
 )
@@ -115,9 +119,29 @@ func (t *Trial) unsteady(v int) float64 {
 	return slices.Max(all) - slices.Min(all)
 }
 
+// leastStopped is the part of the time below which stops are as good as none.
+const leastStopped = 1e-3
+
+// shortens reports whether a variant is stopped for less than shortened of the time for which leaving it is, beyond what turns differ by
+// themselves.
+func (t *Trial) shortens(v int) bool {
+	f := t.fit(func(m turn) float64 {
+		if m.Stopped == nil {
+			return math.NaN()
+		}
+		return math.Log(*m.Stopped + leastStopped)
+	})
+	_, _, high, ok := f.ratio(v, 0, alpha)
+	return ok && f.turns[v] >= leastRounds && f.turns[0] >= leastRounds && high < shortened
+}
+
 // better reports whether a variant gains on leaving it what is worth a change, and that it gains is beyond chance at a part of its level.
 func (t *Trial) better(f fitted, v int, part float64) bool {
-	by, _, high, ok := f.ratio(v, 0, part*t.level(v))
+	level := t.level(v)
+	if t.shortens(v) {
+		level = supported
+	}
+	by, _, high, ok := f.ratio(v, 0, part*level)
 	was := math.Exp(f.mean[0])
 	return ok && f.turns[v] >= leastRounds && f.turns[0] >= leastRounds && high < 1 && stats.Gains(was, was*by) && t.lifts(v, 0.5) == ""
 }

@@ -52,6 +52,8 @@ type Measured struct {
 	Neighbours []verdict.Neighbour
 	// OthersWaitMS is for how long the threads of other containers waited for a CPU, in ms a second, all together; nil: not measured.
 	OthersWaitMS *float64
+	// Stopped is for which part of the turn quotas stopped the container, as the kernel counts it; nil: not measured.
+	Stopped *float64
 	// Unsteady says why the turn does not show how the variant goes on, such as a quota that writing gave; "": it does.
 	Unsteady string
 	// Ended says why the turn was ended at once: the harm that it did; "": it was not.

@@ -359,6 +359,43 @@ func TestTheForecastsWord(t *testing.T) {
 	}
 }
 
+// Where the kernel counts that stops are gone, the latency has less to prove: alone it would not be beyond chance. Without fewer stops, or
+// where the latency is no lower, nothing changes.
+func TestShorterStopsSupport(t *testing.T) {
+	stall := func(ms, stopped float64) Measured {
+		r := verdict.Requests{Window: 30 * time.Second}
+		for i := range 300 {
+			took := 10.0
+			if i >= 100 && i < 106 {
+				took = ms
+			}
+			r.BeganMs, r.TookMs = append(r.BeganMs, float64(i)*100), append(r.TookMs, took)
+		}
+		return Measured{Judged: r, Stopped: &stopped}
+	}
+	left, lower, equal := [3]float64{237, 335, 132}, [3]float64{150, 119, 94}, [3]float64{240, 300, 140}
+	for name, c := range map[string]struct {
+		ms      [3]float64
+		stopped [3]float64
+		want    int
+	}{
+		"lower, and stopped for as long":    {lower, [3]float64{0.06, 0.05, 0.04}, 0},
+		"lower, and hardly stopped":         {lower, [3]float64{0.004, 0, 0.01}, 1},
+		"as slow, and hardly stopped":       {equal, [3]float64{0.004, 0, 0.01}, 0},
+		"lower, and stopped less by chance": {lower, [3]float64{0.06, 0.002, 0.05}, 0},
+	} {
+		trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: true}, {Name: "narrow", Change: 3}}, 0.99, false)
+		for round := range left {
+			trial.Add(0, stall(left[round], []float64{0.06, 0.07, 0.03}[round]))
+			trial.Add(1, stall(c.ms[round], c.stopped[round]))
+			trial.Add(2, stall(left[round], 0.05))
+		}
+		if got := trial.Choice(); got.Variant != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // A remedy that a long request put out is tried again once leaving the container has shown such a request, without the
 // turn that was cut off.
 func TestReadmit(t *testing.T) {

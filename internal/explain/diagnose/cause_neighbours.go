@@ -66,9 +66,9 @@ func neighbours(recorded *figures) (found, bool) {
 		// thread holds the CPUs. Without neighbours they would spend the quota sooner.
 		f.severity = min(waited, recorded.allowedWaiting)
 	}
-	who := "others"
+	mostOfAll := "" // nobody is known by name
 	if n := recorded.neighbour(); n != nil {
-		who = n.Name
+		mostOfAll = ", most of all " + n.Name
 		f.guilty = []string{n.Name}
 		f.evidence = fmt.Sprintf("%s held the CPUs for %s while it waited", n.Name, formatTime(n.Waited.Nanoseconds()))
 		if n.Throttled != nil && *n.Throttled {
@@ -84,12 +84,12 @@ func neighbours(recorded *figures) (found, bool) {
 		formatTime(waited), formatTime(recorded.waitingForNeighbours()), formatTime(recorded.waiting[byHost]),
 		formatTime(recorded.waiting[bySteal]), formatTime(recorded.cpu))
 	f.verdict = fmt.Sprintf("Not its quota but others on the same CPUs: its threads were runnable and did not run "+
-		"for %s of thread time while others held the CPUs, most of all %s; they ran for %s.",
-		formatTime(waited), who, formatTime(recorded.cpu))
+		"for %s of thread time while others held the CPUs%s; they ran for %s.",
+		formatTime(waited), mostOfAll, formatTime(recorded.cpu))
 	if recorded.throttled() {
 		f.verdict = fmt.Sprintf("Others on the same CPUs cost more than the quota: %s of thread time waited while "+
-			"others held the CPUs, most of all %s; quotas held back %s.",
-			formatTime(waited), who, formatTime(recorded.quotaWaiting()))
+			"others held the CPUs%s; quotas held back %s.",
+			formatTime(waited), mostOfAll, formatTime(recorded.quotaWaiting()))
 	}
 	return f, true
 }

@@ -13,7 +13,7 @@ func nothingWrong(recorded *figures) found {
 		f.verdict = "It is frozen, as by docker pause: none of its threads can run until it is thawed."
 	case recorded.cpu == 0 && recorded.meanWanted == 0:
 		f.verdict = fmt.Sprintf("None of its threads ran or wanted to run for %s.", formatTime(recorded.window))
-	case !recorded.measured && recorded.limit > 0:
+	case !recorded.measured && (recorded.limit > 0 || recorded.limitUnknown):
 		f.verdict = "No cause is visible; whether a quota held it back was not measured."
 	case recorded.stopped > 0:
 		f.verdict = fmt.Sprintf("Nothing wrong: a quota held it back for only %s of %s.", formatTime(recorded.stopped),

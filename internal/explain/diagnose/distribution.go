@@ -35,13 +35,15 @@ func bucketEnd(i int) int64 {
 	return (int64(i&(1<<fineBits-1)+1<<fineBits)+1)<<shift - 1
 }
 
-func (s *distribution) add(ns int64) {
+func (s *distribution) add(ns int64) { s.addMany(ns, 1) }
+
+func (s *distribution) addMany(ns int64, count int) {
 	i := bucketOf(ns)
 	for len(s.buckets) <= i {
 		s.buckets = append(s.buckets, 0)
 	}
-	s.buckets[i]++
-	s.count++
+	s.buckets[i] += uint32(count)
+	s.count += count
 	s.most = max(s.most, ns)
 }
 

@@ -90,8 +90,8 @@ type Explanation struct {
 	StoppedIntervals *int
 	// MeanWidth is the mean CPU use in CPUs.
 	MeanWidth *float64
-	// Width and Wanted are exact and weighted by time. SampledWidth is width read every 10 ms, as in the
-	// article.
+	// Width and Wanted are exact and weighted by time; means of samples where there are no events (LostEvents).
+	// SampledWidth is width read every 10 ms, as in the article.
 	Width, Wanted, SampledWidth []Bar
 	Timeline                    []Row // the interval with the worst rows first; the number of rows is bounded
 	// Overview has the whole recording in stretches of equal length, 240 at most, in the order of time; nil: not measured.
@@ -122,6 +122,8 @@ type Explanation struct {
 	LostEvents  *uint64
 	Checks      []Check // nil: there is nothing to check
 	NotMeasured []string
+	// OwnRemedies are what somebody without rights on the host can do; nil: it was not asked. [Analysis] does not set them.
+	OwnRemedies []string
 }
 
 // RankedCause is one cause with its cost and its evidence.

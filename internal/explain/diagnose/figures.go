@@ -12,10 +12,12 @@ import (
 type figures struct {
 	window   int64
 	measured bool // stopped time is measured
-	target   string
-	path     string // of its cgroup
-	kernel   string
-	schedExt string
+	// limitUnknown says that no limit was read.
+	limitUnknown bool
+	target       string
+	path         string // of its cgroup
+	kernel       string
+	schedExt     string
 	// slicesExpire comes from the kernel's type information; nil: unknown.
 	slicesExpire *bool
 
@@ -119,17 +121,11 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 			recorded.pools = append(recorded.pools, p)
 		}
 	}
-	slices.SortStableFunc(recorded.pools, func(x, y *pool) int {
-		return cmp.Or(cmp.Compare(y.throttled[recorded.track], x.throttled[recorded.track]), cmp.Compare(y.cpu, x.cpu),
-			strings.Compare(x.key.name, y.key.name), strings.Compare(x.key.process, y.key.process))
-	})
+	sortBySpent(recorded.pools, recorded.track)
 	recorded.ownQuota = recorded.binding != nil && recorded.binding.Own
 	if recorded.ancestor = a.levels.longestAncestor(); recorded.ancestor != nil {
 		recorded.siblings = a.siblings(f, recorded.ancestor.Path)
-		if recorded.spendsAlone() {
-			recorded.ownQuota = recorded.ownQuota || recorded.binding == recorded.ancestor
-			recorded.ownStopped, recorded.ancestorStopped = min(a.levels.ownTime+a.levels.ancestors, a.stopped), 0
-		}
+		recorded.takeAncestor()
 	}
 	user, kernel := int64(0), int64(0)
 	for _, t := range f.Threads {
@@ -140,6 +136,22 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		recorded.kernelTime = float64(kernel) / float64(user+kernel)
 	}
 	return recorded
+}
+
+// sortBySpent sorts pools by what they spent in throttled periods, then by their CPU time.
+func sortBySpent(pools []*pool, track int) {
+	slices.SortStableFunc(pools, func(x, y *pool) int {
+		return cmp.Or(cmp.Compare(y.throttled[track], x.throttled[track]), cmp.Compare(y.cpu, x.cpu),
+			strings.Compare(x.key.name, y.key.name), strings.Compare(x.key.process, y.key.process))
+	})
+}
+
+// takeAncestor counts an ancestor's quota as the container's own where that is as good as its own.
+func (recorded *figures) takeAncestor() {
+	if recorded.spendsAlone() {
+		recorded.ownQuota = recorded.ownQuota || recorded.binding == recorded.ancestor
+		recorded.ownStopped, recorded.ancestorStopped = min(recorded.ownStopped+recorded.ancestorStopped, recorded.stopped), 0
+	}
 }
 
 // wantedWithin is the share of the time so far with wanted at or below a number of CPUs.

@@ -11,7 +11,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
-	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // ioWork is the mean CPU time per run from which on threads made for I/O count as doing application work. A
@@ -104,8 +103,9 @@ func (n *names) of(p diagnose.PoolUse, processes map[uint32]threadpool.Process) 
 const advisedShare = 1.0 / 3
 
 // advise fills in the pool table's entry of each pool. Advice is for pools that spent the container's own quota, and
-// only while that stops it.
-func advise(e *diagnose.Explanation, table *threadpool.Table, n *names, processes map[uint32]threadpool.Process, h *recording.Header) {
+// only while that stops it. allowed is how many CPUs the container may use.
+func advise(e *diagnose.Explanation, table *threadpool.Table, n *names, processes map[uint32]threadpool.Process,
+	allowed int) {
 	limit := 0.0
 	if e.LimitCPUs != nil {
 		limit = *e.LimitCPUs
@@ -133,7 +133,7 @@ func advise(e *diagnose.Explanation, table *threadpool.Table, n *names, processe
 		p := &e.Pools[i]
 		known(p, row)
 		if stoppedItself(e.Cause) && all > 0 && spent[i] >= advisedShare*all && !sizesOthers(e.Pools, rows, i) {
-			p.Advice = row.Advice(p.Working, p.Widest, limit, h.CPUsAllowed.Size())
+			p.Advice = row.Advice(p.Working, p.Widest, limit, allowed)
 		}
 		p.OnIOThread = row.IOThread() && p.Delay != nil && p.Delay.Count >= minRuns && p.CPU/time.Duration(p.Delay.Count) >= ioWork
 	}

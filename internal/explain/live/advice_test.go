@@ -31,7 +31,7 @@ func TestAdvice(t *testing.T) {
 		{Name: own, Process: "app", Threads: 30, Widest: 8},
 		{Name: "never seen", Threads: 1},
 	}}
-	advise(&e, threadpool.Known(), n, processesOf(h, nil, nil), h)
+	advise(&e, threadpool.Known(), n, processesOf(h, nil, nil), h.CPUsAllowed.Size())
 	for i, want := range []struct{ setting, advice string }{
 		{"-XX:ParallelGCThreads", "set -XX:ParallelGCThreads to 2"},
 		{"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"io.netty.eventLoopThreads", ""}, {"", ""}, {"", ""},
@@ -95,7 +95,7 @@ func TestNoAdviceForASharedSetting(t *testing.T) {
 			{Name: long, Process: "java", Threads: 8, Working: 8, Widest: 8, CPUThrottled: new(5 * time.Second)},
 			{Name: short, Process: test.process, Threads: 8, Working: 8, Widest: 8, CPUThrottled: new(time.Second)},
 		}}
-		advise(&e, threadpool.Known(), n, processesOf(h, nil, nil), h)
+		advise(&e, threadpool.Known(), n, processesOf(h, nil, nil), h.CPUsAllowed.Size())
 		if got := e.Pools[0].Advice != ""; got != test.advised {
 			t.Errorf("%s: %q", name, e.Pools[0].Advice)
 		}

@@ -80,7 +80,7 @@ func (a *analysis) end(f recording.Footer) diagnose.Explanation {
 	e := a.diagnosis.Finish(f)
 	e.Requests = a.requests.Finish()
 	processes := processesOf(&a.header, f.Processes, a.known.processes)
-	advise(&e, threadpool.Known(), a.names, processes, &a.header)
+	advise(&e, threadpool.Known(), a.names, processes, a.header.CPUsAllowed.Size())
 	e.Budgets = budgets(processes)
 	for i := range e.Pools {
 		e.Pools[i].Class = a.names.class[e.Pools[i].Name]

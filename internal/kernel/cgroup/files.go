@@ -23,7 +23,7 @@ const (
 	// FileRTRuntime is the real-time runtime of a group, v1 with CONFIG_RT_GROUP_SCHED only.
 	FileRTRuntime = "cpu.rt_runtime_us"
 	fileRTPeriod  = "cpu.rt_period_us"
-	fileUsage     = "cpuacct.usage"
+	FileUsage     = "cpuacct.usage"
 
 	fileEvents       = "cgroup.events" // v2: "populated 1", "frozen 0" (since 5.2)
 	fileFreezerState = "freezer.state" // v1: THAWED, FREEZING or FROZEN, also by an ancestor

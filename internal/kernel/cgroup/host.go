@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,13 +24,25 @@ const initialCgroupNamespace = "cgroup:[4026531835]"
 
 // Open finds the hierarchies from procDir/self/mountinfo. procDir is "/proc" or a fake tree whose mountinfo names
 // temporary mount points. A controller that is mounted nowhere is no error here; Mount reports it.
-func Open(procDir string) (*Host, error) {
-	text, err := readBounded(filepath.Join(procDir, "self", "mountinfo"), maxMountinfoBytes)
+func Open(procDir string) (*Host, error) { return open(procDir, "self", "") }
+
+// OpenIn finds the hierarchies as the mount namespace of a process has them, through its root directory: a container's own
+// cgroup file system, seen from another container of its pod. The kernel lets the same user do that, or who has CAP_SYS_PTRACE.
+func OpenIn(procDir string, pid int) (*Host, error) {
+	return open(procDir, strconv.Itoa(pid), filepath.Join(procDir, strconv.Itoa(pid), "root"))
+}
+
+// open finds the hierarchies in the mountinfo of a process, below a directory that is its root.
+func open(procDir, process, root string) (*Host, error) {
+	text, err := readBounded(filepath.Join(procDir, process, "mountinfo"), maxMountinfoBytes)
 	if err != nil {
 		return nil, fmt.Errorf("cannot find the cgroup mounts: %w", err)
 	}
 	h := &Host{procDir: procDir}
 	hierarchyMounts := parseMountinfo(text)
+	for i := range hierarchyMounts {
+		hierarchyMounts[i].Dir = root + hierarchyMounts[i].Dir
+	}
 	var unreadable error
 	h.mounts = pickMounts(hierarchyMounts, reachable, func(m Mount) []Controller {
 		list, err := readBounded(filepath.Join(m.Dir, FileControllers), maxFileBytes)

@@ -61,7 +61,7 @@ func ReadStat(fsys FS, g Group) (Stat, error) {
 }
 
 func readUsage(fsys FS, path string) (*time.Duration, error) {
-	text, err := fsys.Read(CPUAcct, path, fileUsage)
+	text, err := fsys.Read(CPUAcct, path, FileUsage)
 	if errors.Is(err, ErrNoFile) {
 		return nil, nil
 	}
@@ -70,7 +70,7 @@ func readUsage(fsys FS, path string) (*time.Duration, error) {
 	}
 	usage, err := ParseUsage([]byte(text))
 	if err != nil {
-		return nil, badFile(fsys, CPUAcct, path, fileUsage, err)
+		return nil, badFile(fsys, CPUAcct, path, FileUsage, err)
 	}
 	return &usage, nil
 }

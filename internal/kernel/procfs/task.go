@@ -3,6 +3,7 @@ package procfs
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -106,8 +107,40 @@ func StatusField(status, name string) (string, bool) {
 // Scheduled returns for how long a thread ran on a CPU and waited for one since it began: fields 1 and 2 of the text of
 // /proc/PID/task/TID/schedstat, in ns (fs/proc/base.c, proc_pid_schedstat).
 func Scheduled(schedstat string) (ran, waited time.Duration, err error) {
-	if _, err := fmt.Sscan(schedstat, (*int64)(&ran), (*int64)(&waited)); err != nil || ran < 0 || waited < 0 {
-		return 0, 0, fmt.Errorf("/proc/PID/task/TID/schedstat: %.40q has no two times", schedstat)
+	s, err := ParseSchedstat([]byte(schedstat))
+	return s.Ran, s.Waited, err
+}
+
+// Schedstat is a /proc/PID/task/TID/schedstat: for how long a thread ran on a CPU and waited for one since it began, and how
+// often it got one.
+type Schedstat struct {
+	Ran, Waited time.Duration
+	Runs        uint64
+}
+
+// ParseSchedstat reads the text of such a file without allocating, because a sampler reads many of them: two times in ns and a
+// count.
+func ParseSchedstat(text []byte) (s Schedstat, err error) {
+	numbers, rest := [3]uint64{}, text
+	for i := range numbers {
+		var ok bool
+		if numbers[i], rest, ok = leadingNumber(rest); !ok {
+			return Schedstat{}, fmt.Errorf("/proc/PID/task/TID/schedstat: %.40q has no two times and a count", text)
+		}
 	}
-	return ran, waited, nil
+	return Schedstat{Ran: time.Duration(numbers[0]), Waited: time.Duration(numbers[1]), Runs: numbers[2]}, nil
+}
+
+// leadingNumber reads a number of at most 63 bits, which a blank, a newline or the end follows.
+func leadingNumber(text []byte) (n uint64, rest []byte, ok bool) {
+	for i, c := range text {
+		switch {
+		case c == ' ' || c == '\n':
+			return n, text[i+1:], i > 0
+		case c < '0' || c > '9' || n > (math.MaxInt64-9)/10:
+			return 0, nil, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	return n, nil, len(text) > 0
 }

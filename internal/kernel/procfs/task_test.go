@@ -97,3 +97,25 @@ func TestAge(t *testing.T) {
 		}
 	}
 }
+
+func TestParseSchedstat(t *testing.T) {
+	want := Schedstat{Ran: 1500 * time.Microsecond, Waited: 98500 * time.Microsecond, Runs: 12}
+	if s, err := ParseSchedstat([]byte("1500000 98500000 12\n")); err != nil || s != want {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, bad := range []string{"", "1 2", "1 2 ", " 1 2 3", "1  2 3", "1 2 x", "-1 2 3", "1 2 99999999999999999999"} {
+		if s, err := ParseSchedstat([]byte(bad)); err == nil || s != (Schedstat{}) {
+			t.Errorf("%q: %+v, %v", bad, s, err)
+		}
+	}
+}
+
+func FuzzParseSchedstat(f *testing.F) {
+	f.Add("1500000 98500000 12\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSchedstat([]byte(text))
+		if s.Ran < 0 || s.Waited < 0 || err != nil && (s != Schedstat{} || len(err.Error()) > 400) {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}

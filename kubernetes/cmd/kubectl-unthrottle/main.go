@@ -55,7 +55,8 @@ It needs the agent on the nodes (helm chart unthrottle with reader.enabled=true)
 and, in its namespace, the rights 'list' on pods, and 'get' and 'create' on
 pods/portforward. Of pods you see what 'get pods' shows in their namespace;
 recordings need 'create pods/exec'. 'fix' and 'restore' write ThrottlePolicies
-(policies.enabled=true of the chart), and nothing else.`,
+(policies.enabled=true of the chart), and nothing else. 'look' needs no agent:
+see its help.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl unthrottle"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -75,7 +76,8 @@ recordings need 'create pods/exec'. 'fix' and 'restore' write ThrottlePolicies
 		return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json,wide", p.output)
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true // kubectl completes by kubectl_complete-unthrottle
-	root.AddCommand(p.newTop(), p.newStatus(), p.newPolicy(), p.newExplain(), p.newForecast(), p.newFix(), p.newRestore())
+	root.AddCommand(p.newTop(), p.newStatus(), p.newPolicy(), p.newExplain(), p.newLook(), p.newForecast(), p.newFix(),
+		p.newRestore())
 	return root
 }
 

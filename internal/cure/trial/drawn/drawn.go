@@ -58,12 +58,16 @@ func (s Service) Turn(draw *rand.Rand, v int, length time.Duration) trial.Measur
 			r.BeganMs, r.TookMs = append(r.BeganMs, at), append(r.TookMs, now-at)
 		}
 	}
+	stopped := 0.0
+	for _, one := range stops {
+		stopped += (min(one.end, end) - one.from) / end
+	}
 	background := 0.0
 	for _, one := range rare {
 		background += (min(one.end, end) - one.from) / end
 	}
 	r.CPUs += background / 2
-	return trial.Measured{Judged: r, Work: []float64{background / 2}}
+	return trial.Measured{Judged: r, Work: []float64{background / 2}, Stopped: &stopped}
 }
 
 // span is a time with its end, in ms.

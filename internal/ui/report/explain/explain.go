@@ -89,6 +89,7 @@ func Write(w io.Writer, e diagnose.Explanation, o Options) error {
 	x.perCore()
 	x.doubts()
 	x.recommended(o)
+	x.ownRemedies()
 	return x.Send(w)
 }
 
@@ -103,6 +104,16 @@ func (x *view) recommended(o Options) {
 	case o.NotForecast != "":
 		x.Line("")
 		x.Hanging("", "Nothing is recommended: "+shownText(o.NotForecast)+".")
+	}
+}
+
+// ownRemedies ends the report of a look.
+func (x *view) ownRemedies() {
+	if len(x.e.OwnRemedies) > 0 {
+		x.Section("What you can do without rights on the host:")
+	}
+	for _, text := range x.e.OwnRemedies {
+		x.Hanging("  ", shownText(text))
 	}
 }
 

@@ -39,6 +39,11 @@ type item struct {
 	LostEvents *uint64         `json:"lost_events"`
 	Checks     []jsonCheck     `json:"checks"`
 
+	// Seen says by what: "events" of the scheduler, or "counters", those of threads and cgroups.
+	Seen string `json:"seen"`
+	// OwnRemedies are what somebody without rights on the host can do; null: only look tells them.
+	OwnRemedies []string `json:"own_remedies"`
+
 	Target        string     `json:"target"`
 	Start         *time.Time `json:"start"`
 	WindowSeconds *float64   `json:"window_seconds"`
@@ -245,8 +250,12 @@ func itemOf(e diagnose.Explanation) item {
 		Waiting: waitsOf(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
 		Target: validText(e.Target), Verdict: validText(e.Verdict),
 		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedIntervals, Strip: stripOf(e),
-		RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+		RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{}, Seen: "events",
 	}
+	if e.LostEvents == nil {
+		item.Seen = "counters"
+	}
+	item.OwnRemedies = listed(e.OwnRemedies, validText)
 	if s := e.Startup; s != nil {
 		item.Startup = &jsonStartup{s.Age.Seconds(), s.Stopped.Seconds(), s.After.Seconds(), s.Over}
 	}

@@ -1,0 +1,83 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/sampled/sampler"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// cannotSample lists what samples never show.
+var cannotSample = []string{
+	"which thread held a CPU while another one waited: samples know how long each ran and waited, not for whom",
+	"requests and their responses, delays of single wake-ups, who wakes whom: only the kernel's scheduling events show them",
+	"debts of long system calls, expired slices, the limit of real-time threads: counters do not tell them from other stops",
+}
+
+// LookOptions of Look.
+type LookOptions struct {
+	// PID is a process of the container. For is how long to look at most, Least how long at least.
+	PID        int
+	For, Least time.Duration
+	// Share is the share of the limit that looking may use.
+	Share float64
+}
+
+// Look explains the container of a process from samples of counters and of threads' own files, which needs no rights.
+func Look(ctx context.Context, o LookOptions) (diagnose.Explanation, error) {
+	known := newNames(facts{})
+	found, err := sampler.Look(ctx, sampler.Options{PID: o.PID, For: o.For, Least: o.Least, Share: o.Share, PoolOf: known.pool})
+	if err != nil {
+		return diagnose.Explanation{}, err
+	}
+	e := found.Figures.Explain()
+	e.EndedEarly, e.LimitChanges = found.Ended, found.LimitChanges
+	if len(e.LimitChanges) > 0 {
+		e.Undecided("a limit changed while it was looked at")
+	}
+	processes, notes := lookedAt(known, e.Pools[:min(len(e.Pools), maxIdentified)])
+	advise(&e, threadpool.Known(), known, processes, found.CPUsAllowed)
+	e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("scheduling events: %d samples of up to %s in %s tell the figures, at a cost of "+
+		"%s of CPU time", found.Samples, text.Count(found.Threads, "thread"), text.Duration(found.Took), text.Duration(found.Cost)))
+	e.NotMeasured = append(append(e.NotMeasured, cannotSample...), notes...)
+	e.OwnRemedies = ownRemedies(&e, found)
+	return e, nil
+}
+
+// maxIdentified bounds the pools of which the library is looked up, those with most CPU time: to read an executable costs more than
+// many samples.
+const maxIdentified = 4
+
+// lookedAt reads what a process of each pool shows of its libraries. Another user's show little, which is no error.
+func lookedAt(known *names, pools []diagnose.PoolUse) (processes map[uint32]threadpool.Process, notes []string) {
+	processes = map[uint32]threadpool.Process{}
+	refused := 0
+	for _, pool := range pools {
+		t, ok := known.of(pool, nil)
+		if _, again := processes[t.tgid]; !ok || again {
+			continue
+		}
+		p, err := identify.Look(int(t.tgid))
+		switch {
+		case errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrProcessDone):
+			continue
+		case errors.Is(err, os.ErrPermission):
+			refused++
+		case err != nil:
+			notes = append(notes, fmt.Sprintf("process %d: %v", t.tgid, err))
+		}
+		processes[t.tgid] = p
+	}
+	if refused > 0 {
+		notes = append(notes, fmt.Sprintf("libraries of %s: their files are another user's, so that pools are known by names alone",
+			text.CountOf(refused, "process", "processes")))
+	}
+	return processes, notes
+}

@@ -32,8 +32,8 @@ const (
 	wrongly = 0.05
 	// spreadVersion is that of the files. A file of another one is ended, not read.
 	spreadVersion = 1
-	// mostSpreadFile bounds a file, in bytes.
-	mostSpreadFile = 4 << 20
+	// mostSpreadFile bounds a file, in bytes, and mostSpreadFiles how many are read.
+	mostSpreadFile, mostSpreadFiles = 4 << 20, 1024
 )
 
 // spreading is a trial of one container that is spread over hours. What is exported survives the agent.
@@ -51,6 +51,11 @@ type spreading struct {
 	Gap time.Duration `json:"gap_ns"`
 	// UsedCPUs is what the container used when it began; 0: not measured.
 	UsedCPUs float64 `json:"used_cpus"`
+	// Kept is what became of a remedy that was kept, in Transaction; nil: remedies are tried still.
+	Kept        *switchback.Kept `json:"kept"`
+	Transaction string           `json:"transaction"`
+	// Alone is what was taken back for a block and is to be in force again; nil: nothing.
+	Alone *alone `json:"alone"`
 
 	blocks *fix.Blocks // nil: the agent has not looked yet since it started
 	at     []int       // of each of Names, which variant of blocks it is; 0: it cannot be tried any more
@@ -92,7 +97,7 @@ func readSpread(stateDir string) (all []*spreading, why []string) {
 			why = append(why, fmt.Sprintf("%s: %v", name, errors.Join(err, os.Remove(name))))
 			continue
 		}
-		if all = append(all, s); len(all) == mostSpread {
+		if all = append(all, s); len(all) == mostSpreadFiles {
 			break
 		}
 	}
@@ -122,6 +127,8 @@ func readOneSpread(name string) (*spreading, error) {
 		return nil, err
 	case s.State.Plan.Variants != len(s.Names) || len(s.State.Out) != len(s.Names)+1 || s.Gap <= 0:
 		return nil, errors.New("its parts do not fit each other")
+	case s.Alone != nil && s.Kept == nil:
+		return nil, errors.New("a block without a remedy, and none was kept")
 	case slices.ContainsFunc(s.State.Blocks, func(b switchback.Block) bool {
 		return b.Variant < 0 || b.Variant > len(s.Names) || b.Round < 0
 	}):
@@ -139,6 +146,9 @@ func (a *agent) rememberSpread() {
 	}
 	for _, s := range all {
 		a.spread[s.Cgroup] = s
+		if s.Kept != nil {
+			continue
+		}
 		a.chooser.spreading[s.Cgroup] = true
 		a.Log.Info("a trial that is spread over hours goes on", "container", text.Sanitize(s.Name, 128), "blocks", len(s.State.Blocks))
 	}
@@ -147,8 +157,8 @@ func (a *agent) rememberSpread() {
 // beginSpread looks at a container, and begins a trial that is spread over hours. What it tries first comes with a later round.
 func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.Options) (fix.Result, error) {
 	path := f.observation.Container.Group.Path
-	if len(a.spread) >= mostSpread {
-		return fix.Result{}, fmt.Errorf("%d containers of this node have a trial already", len(a.spread))
+	if n := len(a.chooser.spreading); n >= mostSpread {
+		return fix.Result{}, fmt.Errorf("%d containers of this node have a trial already", n)
 	}
 	blocks, result, err := fix.Spread(ctx, env, o)
 	if err != nil || blocks == nil {
@@ -197,6 +207,10 @@ func (a *agent) spreadOn(ctx context.Context, round []observe.Observation, held 
 		return
 	}
 	s, o := due.s, due.o
+	if s.Kept != nil {
+		a.holdback(ctx, s, finding{observation: due.o, rule: due.f.rule})
+		return
+	}
 	what := "a turn of a trial of " + boundedPath(s.Cgroup)
 	var err error
 	const look = 2 * time.Minute // after a restart
@@ -249,10 +263,15 @@ func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now t
 			a.endSpread(s)
 			continue
 		}
-		if h := inForce[path]; h != nil || slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial != nil }) {
+		h := inForce[path]
+		if s.Kept != nil && s.Alone == nil && (h == nil || h.ID != s.Transaction) {
+			a.endSpread(s) // somebody took it back, or put something else in its place
+			continue
+		}
+		if s.Kept == nil && h != nil || slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial != nil }) {
 			continue // another trial, or a remedy of somebody else
 		}
-		if s.Next.After(now) || !rule.Trial.Quiet.Until(now, s.State.Plan.Block).IsZero() {
+		if s.Alone == nil && (s.Next.After(now) || !rule.Trial.Quiet.Until(now, s.State.Plan.Block).IsZero()) {
 			continue
 		}
 		if len(o.LimitChanges) > 0 {
@@ -306,7 +325,7 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 	}
 	defer s.blocks.Forget(ctx)
 	a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
-	a.endSpread(s)
+	delete(a.chooser.spreading, s.Cgroup)
 	slow, requests := 0, 0
 	for _, b := range s.State.Blocks {
 		slow, requests = slow+b.Slow, requests+b.Requests
@@ -315,6 +334,7 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 		"why", text.Shown(d.Why))
 	if d.Answer != switchback.Keep {
 		log.Info("a trial that was spread over hours kept nothing", "answer", string(d.Answer))
+		a.endSpread(s)
 		return nil
 	}
 	result, err := s.blocks.Keep(ctx, s.at[d.Variant], d.Why)
@@ -322,7 +342,9 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 		return err
 	}
 	log.Info("applied", "remedy", result.Remedy, "variant", s.name(d.Variant), "transaction", result.ID)
-	return nil
+	s.Kept = &switchback.Kept{Plan: s.State.Plan, Promised: s.State.Gain(d.Variant)}
+	s.Transaction, s.State.Blocks, s.blocks = result.ID, nil, nil
+	return s.write(a.Env.StateDir)
 }
 
 // name is that of a variant.

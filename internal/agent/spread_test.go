@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,10 +15,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // spreadingOf is a trial of two remedies.
@@ -167,5 +170,65 @@ func TestSpreadIsNoFinding(t *testing.T) {
 		if found := persisted(chooser, []observe.Observation{limited("/a", 0.5)}, nil); (len(found) == 0) != spread {
 			t.Errorf("spread %v: found %v", spread, paths(found))
 		}
+	}
+}
+
+// What was taken back for a block is in force again in the next agent, with its outcome, where the one before was killed in the middle.
+func TestPutBackAfterAKill(t *testing.T) {
+	k := cgroupmodel.New(cgroupmodel.V1("0-3"))
+	if err := errors.Join(k.Make(cgroup.CPU, "/a"), k.Write(cgroup.CPU, "/a", "cpu.cfs_quota_us", "50000")); err != nil {
+		t.Fatal(err)
+	}
+	a, s, o := spreadingAgent(t)
+	a.Env = apply.Env{FS: k, StateDir: a.Env.StateDir, BootID: "this", By: "agent"}
+	a.wake = make(chan struct{}, 1)
+	purpose := txn.Purpose{Target: txn.Target{Path: "/a", Name: "app"}, Remedy: "burst", Parameters: map[string]string{"burst": "50ms"}}
+	done, err := apply.Apply(t.Context(), a.Env, purpose, []change.Change{{Kind: change.KindFile, Op: change.OpSet, Controller: cgroup.CPU,
+		Path: "/a", File: "cpu.cfs_burst_us", From: "0", To: "50000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apply.Record(a.Env, done.ID, txn.Outcome{Verdict: "better", Note: "0.5 times"}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := apply.Status(a.Env)
+	if err != nil || len(held) != 1 {
+		t.Fatalf("%v, %+v", err, held)
+	}
+	s.Transaction, s.Kept = done.ID, &switchback.Kept{Plan: s.State.Plan, Promised: -0.7, Blocks: 3}
+	s.Alone = &alone{Purpose: purpose, Changes: held[0].Changes, Outcome: held[0].Outcome}
+	if err := s.write(a.Env.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apply.Restore(t.Context(), a.Env, apply.Selector{IDs: []string{done.ID}}); err != nil {
+		t.Fatal(err)
+	}
+	next := &agent{wake: a.wake, chooser: newChooser(policy.Rules{}, ""), Config: a.Config}
+	next.rememberSpread()
+	got := next.spread["/a"]
+	if got == nil || got.Alone == nil || next.chooser.spreading["/a"] {
+		t.Fatalf("%+v", got)
+	}
+	next.chooser.standings = a.chooser.standings
+	if due := next.dueSpread([]observe.Observation{o}, nil, start.Add(-time.Hour)); due == nil {
+		t.Fatal("what is to be put back waits")
+	}
+	for ; got.Kept.Plan.Holdback(got.Kept.Blocks); got.Kept.Blocks++ { // this test is not about a block
+	}
+	next.holdback(t.Context(), got, finding{observation: o})
+	held, err = apply.Status(a.Env)
+	if err != nil || len(held) != 1 || held[0].ID != got.Transaction || held[0].Outcome == nil ||
+		held[0].Outcome.Note != "0.5 times" || got.Alone != nil {
+		t.Fatalf("%v, %+v, %+v", err, held, got)
+	}
+	if l, err := cgroup.ReadLimit(k, "/a"); err != nil || l.Burst != 50*time.Millisecond {
+		t.Errorf("%+v, %v", l, err)
+	}
+	// What somebody else took back is looked after no more.
+	if _, err := apply.Restore(t.Context(), a.Env, apply.Selector{}); err != nil {
+		t.Fatal(err)
+	}
+	if due := next.dueSpread([]observe.Observation{o}, nil, start.Add(time.Hour)); due != nil || next.spread["/a"] != nil {
+		t.Errorf("%+v", due)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
@@ -101,5 +102,51 @@ func TestBlockIsCutOff(t *testing.T) {
 	}
 	if diff := before.Diff(b.left()); len(diff) > 0 {
 		t.Errorf("%q", diff)
+	}
+}
+
+// A block without what is in force tells what it brings, and it is in force again afterwards, whatever went wrong.
+func TestHoldbackOfABurst(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	before := b.left()
+	if got, err := b.run(); err != nil || !got.Kept {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	held := b.left()
+	inForce, err := apply.Status(b.env.Apply)
+	if err != nil || len(inForce) != 1 {
+		t.Fatalf("%v, %+v", err, inForce)
+	}
+	calls := []string{}
+	off := func(ctx context.Context) error {
+		calls = append(calls, "off")
+		_, err := apply.Restore(ctx, b.env.Apply, apply.Selector{IDs: []string{inForce[0].ID}, Again: true})
+		if diff := before.Diff(b.left()); len(diff) > 0 {
+			t.Errorf("off: %q", diff)
+		}
+		return err
+	}
+	on := func(ctx context.Context) error {
+		calls = append(calls, "on")
+		done, err := apply.Apply(ctx, b.env.Apply, txn.Purpose{Target: txn.Target{Path: inForce[0].Target}, Remedy: inForce[0].Remedy,
+			Parameters: inForce[0].Parameters}, inForce[0].Changes)
+		inForce[0].ID = done.ID
+		return err
+	}
+	pair, err := Holdback(t.Context(), b.env, b.options, off, on)
+	if err != nil || pair == nil || *pair > -0.1 || strings.Join(calls, " ") != "off on" {
+		t.Fatalf("%v, %v, %q", pair, err, calls)
+	}
+	if diff := held.Diff(b.left()); len(diff) > 0 {
+		t.Errorf("after it: %q", diff)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	wait := b.env.Wait
+	b.env.Wait = func(ctx context.Context, d time.Duration) error { cancel(); return wait(ctx, d) }
+	if pair, err := Holdback(ctx, b.env, b.options, off, on); err == nil || pair != nil {
+		t.Errorf("%v, %v", pair, err)
+	}
+	if diff := held.Diff(b.left()); len(diff) > 0 {
+		t.Errorf("after one that was cut off: %q", diff)
 	}
 }

@@ -198,6 +198,9 @@ func (s State) Decide() Decision {
 // Evidence is that a variant is better than leaving it.
 func (s State) Evidence(variant int) Evidence { return of(s.Pairs(variant), 0, 1) }
 
+// Gain is the mean of a variant's pairs: the logarithm of how many times as long it takes.
+func (s State) Gain(variant int) float64 { return mean(s.Pairs(variant)) }
+
 // won says how a variant won.
 func (s State) won(v int) string {
 	pairs := s.Pairs(v)

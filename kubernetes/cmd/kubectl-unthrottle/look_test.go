@@ -21,7 +21,8 @@ func (w *world) kubelet(state core.ContainerState) {
 		}
 		pod := action.(clienttesting.UpdateAction).GetObject().(*core.Pod).DeepCopy()
 		for _, e := range pod.Spec.EphemeralContainers {
-			pod.Status.EphemeralContainerStatuses = append(pod.Status.EphemeralContainerStatuses, core.ContainerStatus{Name: e.Name, State: state})
+			status := core.ContainerStatus{Name: e.Name, State: state}
+			pod.Status.EphemeralContainerStatuses = append(pod.Status.EphemeralContainerStatuses, status)
 		}
 		return true, pod, w.client.Tracker().Update(core.SchemeGroupVersion.WithResource("pods"), pod, pod.Namespace)
 	})
@@ -65,7 +66,8 @@ func TestLook(t *testing.T) {
 	s := e.SecurityContext
 	if e.TargetContainerName != "app" || e.Image != "registry.example/unthrottle:1" || strings.Join(e.Args, " ") != "look 1 --for 20s" ||
 		!strings.HasPrefix(e.Name, lookPrefix) || *s.RunAsUser != 1000 || !*s.RunAsNonRoot || *s.AllowPrivilegeEscalation ||
-		len(s.Capabilities.Drop) != 1 || s.Capabilities.Drop[0] != "ALL" || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault ||
+		len(s.Capabilities.Drop) != 1 || s.Capabilities.Drop[0] != "ALL" ||
+		s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault ||
 		s.Privileged != nil || len(s.Capabilities.Add) != 0 {
 		t.Errorf("%+v", e)
 	}
@@ -113,7 +115,9 @@ func TestLookFails(t *testing.T) {
 		w := newWorld(t, two.DeepCopy())
 		w.kubelet(c.state)
 		if c.fails != nil {
-			w.client.PrependReactor("update", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.fails })
+			w.client.PrependReactor("update", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, c.fails
+			})
 		}
 		if _, _, err := w.run(append([]string{"look"}, c.args...)...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -113,7 +113,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 	}
 	switch reason, why := c.hindrance(f.rule); {
 	case reason != "":
-		log.Info(f.because() + "; " + why)
+		log.Info(f.because() + "; " + why + wouldTry(f.rule, reason, time.Now()))
 	case f.refused != "":
 		log.Info(f.because()+"; not applied", "why", f.refused)
 	default:

@@ -103,7 +103,8 @@ type agent struct {
 	rounds  prometheus.Counter
 	chooser *chooser
 	// spread are the trials that are spread over hours, by path: of the acting goroutine alone.
-	spread map[string]*spreading
+	spread        map[string]*spreading
+	spreadFigures spreadFigures
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder
 	// probes is nil where no file tells of the node's pods.
@@ -203,7 +204,7 @@ func (a *agent) collectors() []prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
-	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a},
+	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, &a.spreadFigures, flightFigures{a},
 		exportFigures{a.sink}, a.rounds, info, a.probes,
 		nriFigures{a.NRI}, notTreated{a.chooser}, &a.spent, &a.budget, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}

@@ -20,14 +20,14 @@ type alone struct {
 	Outcome *txn.Outcome    `json:"outcome"`
 }
 
-// holdback leaves a container alone for a block where its turn has come, one in twenty, and takes back for good what no longer brings half of
-// what it won by.
+// holdback leaves a container alone for a block where its turn has come, one in twenty, and takes back for good what no longer
+// brings half of what it won by.
 func (a *agent) holdback(ctx context.Context, s *spreading, f finding) {
 	log := a.Log.With("container", text.Sanitize(s.Name, 128), "cgroup", boundedPath(s.Cgroup), "transaction", s.Transaction)
 	if s.Alone != nil { // an agent before this one ended in the middle of a block
 		if err := a.putBack(ctx, s); err != nil {
 			log.Error("what was taken back for a block is not in force again", "error", err)
-			a.endSpread(s)
+			a.endSpread(s, spreadEnded)
 			return
 		}
 		log.Info("what was taken back for a block is in force again")
@@ -42,6 +42,7 @@ func (a *agent) holdback(ctx context.Context, s *spreading, f finding) {
 	var pair *float64
 	var err error
 	const longest = 10 * time.Minute
+	a.spreadFigures.block(0)
 	a.meanwhile(ctx, "a block without a remedy of "+boundedPath(s.Cgroup), longest, func() { pair, err = a.heldBack(ctx, s, f) })
 	switch {
 	case ctx.Err() != nil:
@@ -68,7 +69,7 @@ func (a *agent) holdback(ctx context.Context, s *spreading, f finding) {
 		return
 	}
 	a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
-	a.endSpread(s)
+	a.endSpread(s, spreadUseless)
 }
 
 // keepSpread keeps the state of a trial.

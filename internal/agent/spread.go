@@ -203,6 +203,7 @@ func (s *spreading) fit() {
 // spreadOn runs the block that is due, of one container a round.
 func (a *agent) spreadOn(ctx context.Context, round []observe.Observation, held []txn.InForce, now time.Time) {
 	due := a.dueSpread(round, held, now)
+	defer func() { a.spreadFigures.take(a.spread) }()
 	if due == nil {
 		return
 	}
@@ -224,7 +225,7 @@ func (a *agent) spreadOn(ctx context.Context, round []observe.Observation, held 
 		s.Next = time.Now().Add(staleRetry)
 	default:
 		log.Warn("its trial is ended", "why", err)
-		a.endSpread(s)
+		a.endSpread(s, spreadEnded)
 		a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
 	}
 }
@@ -260,12 +261,12 @@ func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now t
 		}
 		if why != "" {
 			a.Log.Info("a trial that is spread over hours is ended", "container", text.Sanitize(s.Name, 128), "why", why)
-			a.endSpread(s)
+			a.endSpread(s, spreadEnded)
 			continue
 		}
 		h := inForce[path]
 		if s.Kept != nil && s.Alone == nil && (h == nil || h.ID != s.Transaction) {
-			a.endSpread(s) // somebody took it back, or put something else in its place
+			a.endSpread(s, spreadEnded) // somebody took it back, or put something else in its place
 			continue
 		}
 		if s.Kept == nil && h != nil || slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial != nil }) {
@@ -310,6 +311,7 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 	log := a.Log.With("container", text.Sanitize(s.Name, 128), "variant", s.name(v))
 	b := switchback.Block{Round: index, Variant: v, Began: now, LogTail: shown.Log(), Requests: shown.Requests, Slow: shown.Slow}
 	s.State = s.State.Add(b, took)
+	a.spreadFigures.block(v)
 	if why := shown.Refused; why != "" && v > 0 {
 		s.State.Out[v] = why
 	} else if shown.Ended != "" && v > 0 {
@@ -334,7 +336,7 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 		"why", text.Shown(d.Why))
 	if d.Answer != switchback.Keep {
 		log.Info("a trial that was spread over hours kept nothing", "answer", string(d.Answer))
-		a.endSpread(s)
+		a.endSpread(s, spreadNone)
 		return nil
 	}
 	result, err := s.blocks.Keep(ctx, s.at[d.Variant], d.Why)
@@ -344,6 +346,7 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 	log.Info("applied", "remedy", result.Remedy, "variant", s.name(d.Variant), "transaction", result.ID)
 	s.Kept = &switchback.Kept{Plan: s.State.Plan, Promised: s.State.Gain(d.Variant)}
 	s.Transaction, s.State.Blocks, s.blocks = result.ID, nil, nil
+	a.spreadFigures.ended(spreadKept)
 	return s.write(a.Env.StateDir)
 }
 
@@ -355,8 +358,9 @@ func (s *spreading) name(v int) string {
 	return s.Names[v-1]
 }
 
-// endSpread forgets a trial, and its file.
-func (a *agent) endSpread(s *spreading) {
+// endSpread forgets a trial, and its file. outcome is what came of it.
+func (a *agent) endSpread(s *spreading, outcome string) {
+	a.spreadFigures.ended(outcome)
 	delete(a.spread, s.Cgroup)
 	delete(a.chooser.spreading, s.Cgroup)
 	if err := os.Remove(s.file(a.Env.StateDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {

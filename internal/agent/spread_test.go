@@ -70,7 +70,7 @@ func TestSpreadSurvives(t *testing.T) {
 	if r, w := got.State.Next(); r != round || w != v {
 		t.Errorf("it goes on with %d of round %d instead of %d of %d", w, r, v, round)
 	}
-	next.endSpread(got)
+	next.endSpread(got, spreadEnded)
 	if all, why := readSpread(a.Env.StateDir); len(all) != 0 || len(why) != 0 || next.chooser.spreading["/a"] {
 		t.Errorf("ended: %+v, %q", all, why)
 	}

@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
@@ -73,6 +75,22 @@ func (c *chooser) nextTrial(r *policy.Rule, path string, now time.Time) (at time
 		return time.Time{}
 	}
 	return at
+}
+
+// wouldTry says of a rule that only observes what its trial would do, and when; "": it has none, or does not only observe.
+func wouldTry(r *policy.Rule, reason policy.Reason, now time.Time) string {
+	if r == nil || r.Trial.Most == 0 || reason != policy.ReasonObserving {
+		return ""
+	}
+	when := "now"
+	if until := r.Trial.Quiet.Until(now, trialOptions(r.Trial).Longest()); !until.IsZero() {
+		when = "from " + until.UTC().Format("15:04 UTC") + " on"
+	}
+	spread := ""
+	if r.Trial.Over > 0 {
+		spread = " spread over " + text.Duration(r.Trial.Over)
+	}
+	return fmt.Sprintf("; it would try remedies in turns of at most %s in all%s, %s", text.Duration(r.Trial.Most), spread, when)
 }
 
 // trialOptions are those of a fix that a rule's trial sets.

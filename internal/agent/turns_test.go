@@ -20,6 +20,24 @@ func trying(t policy.Trial) *chooser {
 	return c
 }
 
+// An agent that only observes says what it would try, and when.
+func TestWouldTry(t *testing.T) {
+	quiet := policy.Quiet{From: 3 * time.Hour, To: 5 * time.Hour} // start is 03:04:05
+	for want, r := range map[string]*policy.Rule{
+		"": nil,
+		"; it would try remedies in turns of at most 2 min in all, now": {Trial: policy.Trial{Most: 2 * time.Minute}},
+		"; it would try remedies in turns of at most 40 min in all spread over 8 h, from 05:00 UTC on": {Trial: policy.Trial{
+			Most: 40 * time.Minute, Over: 8 * time.Hour, Quiet: quiet}},
+	} {
+		if got := wouldTry(r, policy.ReasonObserving, start); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if got := wouldTry(r, policy.ReasonNoRule, start); got != "" {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 // A container has one trial within the time that its rule says, and none that would meet its quiet time. Nothing else
 // is tried meanwhile, and why
 // it waits is said. Without a trial in the rule nothing waits.

@@ -38,6 +38,10 @@ func TestAServiceOfOnesOwn(t *testing.T) {
 	o := Options{URL: server.URL, Repeats: 2, Steps: 2, Step: time.Second,
 		Objective: Objective{objective.Objective{Quantile: 0.9, Bound: 10 * time.Second}, 0.05}}
 	r, err := Run(context.Background(), o)
+	for try := 1; errors.As(err, new(*Saturated)) && try < 10; try++ { // the host is busy with other tests: nothing is said of the service
+		t.Log(err)
+		r, err = Run(context.Background(), o)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

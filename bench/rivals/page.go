@@ -3,12 +3,14 @@ package main
 import (
 	_ "embed"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 //go:embed page.md
@@ -139,6 +141,48 @@ func (r serviceRows) Find(name string) *cell {
 	return nil
 }
 
+// leastRounds is how many rounds the variants of a service have at least.
+func (r serviceRows) leastRounds() int {
+	least := 0
+	for _, c := range r.Cells {
+		if c.Rounds > 0 && (least == 0 || c.Rounds < least) {
+			least = c.Rounds
+		}
+	}
+	return least
+}
+
+// Speed says from how many CPUs to how many variants used at the usual load, which is the same work: how far the host's speed changed.
+func (r serviceRows) Speed() string {
+	low, high := math.Inf(1), 0.0
+	for _, c := range r.Cells {
+		if c.Used.Rounds > 0 {
+			low, high = min(low, c.Used.Median), max(high, c.Used.Median)
+		}
+	}
+	if high == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s to %s", short(low), short(high))
+}
+
+// roundsWanted and servicesWanted are from how many on the first table counts as a result.
+const roundsWanted, servicesWanted = 2, 3
+
+// few says why the first table is no result yet; "": it is one.
+func few(rows []serviceRows) string {
+	rounds := 0
+	for _, r := range rows {
+		if n := r.leastRounds(); rounds == 0 || n < rounds {
+			rounds = n
+		}
+	}
+	if len(rows) >= servicesWanted && rounds >= roundsWanted {
+		return ""
+	}
+	return fmt.Sprintf("%s in %s so far", text.Count(len(rows), "service"), text.Count(rounds, "round"))
+}
+
 // overNoLimit is p99 at the usual load over that without a limit, for each service in which both were measured.
 func overNoLimit(rows []serviceRows, name string) (ratios []float64) {
 	for _, r := range rows {
@@ -236,14 +280,14 @@ func spread(s study.Spread, open bool) string {
 	if s.Rounds == 0 {
 		return "-"
 	}
-	text := short(s.Median)
+	words := short(s.Median)
 	if s.Low != s.High {
-		text += fmt.Sprintf(" (%s to %s)", short(s.Low), short(s.High))
+		words += fmt.Sprintf(" (%s to %s)", short(s.Low), short(s.High))
 	}
 	if open {
-		text = "at least " + text
+		words = "at least " + words
 	}
-	return text
+	return words
 }
 
 // short is a figure of three digits.
@@ -335,7 +379,7 @@ func pageOf(all []piece) string {
 	return study.Fill(pageText, nil, map[string]any{
 		"Rows": rows, "Summaries": summaries(rows), "Better": better(rows), "Refused": refused(rows), "Times": objectiveTimes,
 		"BetterBy": fmt.Sprintf("%.0f %%", 100*(betterBy-1)), "Neighbour": neighbourPerSecond, "Loads": loads,
-		"Chain": chainOf(all), "ChainLoads": chainLoads, "Containers": 1 + len(chain.Containers),
+		"Few": few(rows), "Chain": chainOf(all), "ChainLoads": chainLoads, "Containers": 1 + len(chain.Containers),
 		"From": 100 * growsFrom, "To": 100 * growsTo,
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"os"
 	"slices"
@@ -46,7 +45,7 @@ func measure(ctx context.Context, o options, c services.Case, v variant, round i
 	if p.NotApplied = v.applies(c); p.NotApplied != "" {
 		return p, nil
 	}
-	r := &running{options: o, c: c, v: v, seed: seedOf(c.Name) + uint64(round)}
+	r := &running{options: o, c: c, v: v, seed: services.Seed(c.Name) + uint64(round)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { cancel(); err = errors.Join(err, r.close()) }()
 	if err := r.start(ctx); err != nil {
@@ -87,13 +86,6 @@ func measure(ctx context.Context, o options, c services.Case, v variant, round i
 	}
 	p.Set = cmp.Or(r.set, strings.Join(sets, "; "))
 	return p, nil
-}
-
-// seedOf is the first seed of a service, by its name: its variants get the same requests.
-func seedOf(name string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(name)) // a hash.Hash never fails
-	return h.Sum64()
 }
 
 // allLimits is the sum of the limits of a case.

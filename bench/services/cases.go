@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"slices"
@@ -139,6 +140,13 @@ var Cases = sync.OnceValue(func() []Case { return decoded[[]Case]("cases.yaml", 
 
 // Others are those of other studies. They are read from others.yaml.
 var Others = sync.OnceValue(func() []Case { return decoded[[]Case]("others.yaml", othersText) })
+
+// Seed is the first seed of a case's requests, by its name: what is compared with each other gets the same, and cases differ.
+func Seed(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name)) // a hash.Hash never fails
+	return h.Sum64()
+}
 
 // Find is the case of a name, of Cases or Others; false: there is none.
 func Find(name string) (Case, bool) {

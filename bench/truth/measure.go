@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"slices"
 	"time"
@@ -200,16 +199,9 @@ func (m *measurement) keepLoad(ctx context.Context) (stop func(), err error) {
 func (m *measurement) order(round int, d time.Duration) services.Order {
 	const warm = 500 * time.Millisecond
 	return services.Order{Requests: m.of.Requests, Plan: loadgen.Plan{
-		Seed: seedOf(m.c.Name) + uint64(round), Streams: m.of.Streams, Connections: m.of.Connections, Drain: 2 * time.Second,
+		Seed: services.Seed(m.c.Name) + uint64(round), Streams: m.of.Streams, Connections: m.of.Connections, Drain: 2 * time.Second,
 		Phases: []loadgen.Phase{{For: warm, Factor: 1}, {For: d, Factor: 1, Measured: true}},
 	}}
-}
-
-// seedOf is the first seed of a case, by its name.
-func seedOf(name string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(name)) // a hash.Hash never fails
-	return h.Sum64()
 }
 
 // variant applies one, measures, and restores.

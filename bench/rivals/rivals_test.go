@@ -159,7 +159,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// The tree's page is made of the tree's records.
+// The tree's page is made of the tree's records, and shows each of them.
 func TestPageIsOfTheRecords(t *testing.T) {
 	have, err := study.ReadLines[piece]("records.jsonl.gz")
 	if err != nil {
@@ -168,6 +168,13 @@ func TestPageIsOfTheRecords(t *testing.T) {
 	text, err := os.ReadFile("../../docs/results/rivals.md")
 	if err != nil || string(text) != pageOf(have.All) {
 		t.Errorf("docs/results/rivals.md is not of bench/rivals/records.jsonl.gz: make results-rivals RIVALS='-rounds 0' (%v)", err)
+	}
+	for _, p := range have.All {
+		_, err := chosenVariants(p.Variant)
+		section, _, _ := strings.Cut(string(text[max(0, strings.Index(string(text), "### "+p.Service+":")):]), "\n### ")
+		if err != nil || p.Round > 0 && !strings.Contains(section, "| "+p.Variant+" |") {
+			t.Errorf("%s, %s, round %d: no row shows it (%v)", p.Service, p.Variant, p.Round, err)
+		}
 	}
 }
 

@@ -130,6 +130,7 @@ func TestEachFileOfRecordsIsRead(t *testing.T) {
 	readers := map[string]string{
 		"agent/runs.json":          "TestThePageIsOfItsRuns",
 		"many/records.jsonl.gz":    "TestPageIsOfTheRecords",
+		"rivals/records.jsonl.gz":  "TestPageIsOfTheRecords",
 		"threads/records.jsonl.gz": "TestThePageHasEachVariant",
 		"truth/first.jsonl.gz":     "TestEachRecordIsOnAPage",
 		"truth/results.jsonl.gz":   "TestEachRecordIsOnAPage",

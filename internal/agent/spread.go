@@ -309,7 +309,7 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 		return err
 	}
 	log := a.Log.With("container", text.Sanitize(s.Name, 128), "variant", s.name(v))
-	b := switchback.Block{Round: index, Variant: v, Began: now, LogTail: shown.Log(), Requests: shown.Requests, Slow: shown.Slow}
+	b := switchback.Block{Round: index, Variant: v, Began: now, LogTail: shown.LogTail, Requests: shown.Requests, Slow: shown.Slow}
 	s.State = s.State.Add(b, took)
 	a.spreadFigures.block(v)
 	if why := shown.Refused; why != "" && v > 0 {

@@ -59,16 +59,13 @@ func (b *Blocks) Names() (names []string) {
 // Lasts is how long a block takes on average.
 func (b *Blocks) Lasts() time.Duration { return b.t.meanTurn() }
 
-// Quantile is the judged one.
-func (b *Blocks) Quantile() float64 { return b.t.quantile }
-
 // Used is what the container used when it was looked at first, in CPUs; 0: not measured.
 func (b *Blocks) Used() float64 { return b.r.res.Before.Used() }
 
 // Shown is what one block showed.
 type Shown struct {
-	// TailMs is the judged quantile; nil: too few requests came.
-	TailMs *float64
+	// LogTail is the logarithm of the judged quantile in ms; nil: too few requests came.
+	LogTail *float64
 	// Requests is how many came, Slow how many took longer than twice the usual quantile.
 	Requests, Slow int
 	// Ended is why it was cut short, as where a request took far longer than any before; "": it was not.
@@ -98,8 +95,8 @@ func (b *Blocks) Block(ctx context.Context, v int) (s Shown, took time.Duration,
 			s.Slow++
 		}
 	}
-	if m.Ended == "" && len(sorted) >= leastSeen {
-		s.TailMs = new(stats.Rank(sorted, b.t.quantile))
+	if m.Ended == "" {
+		s.LogTail = logTail(sorted, b.t.quantile)
 	}
 	if m.Judged.Window == 0 && v > 0 {
 		s.Refused = b.t.of.Out(v)
@@ -107,12 +104,15 @@ func (b *Blocks) Block(ctx context.Context, v int) (s Shown, took time.Duration,
 	return s, took, nil
 }
 
-// Log is the logarithm of the tail; nil: none was measured.
-func (s Shown) Log() *float64 {
-	if s.TailMs == nil || *s.TailMs <= 0 {
+// logTail is the logarithm of a quantile of latencies in ms, in ascending order; nil: so few tell none.
+func logTail(sorted []float64, quantile float64) *float64 {
+	if len(sorted) < leastSeen {
 		return nil
 	}
-	return new(math.Log(*s.TailMs))
+	if ms := stats.Rank(sorted, quantile); ms > 0 {
+		return new(math.Log(ms))
+	}
+	return nil
 }
 
 // Keep leaves a variant in force, for a reason.

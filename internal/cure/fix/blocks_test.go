@@ -47,13 +47,13 @@ func TestBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took <= 0 || shown.Requests == 0 || shown.TailMs == nil && shown.Ended == "" {
+		if took <= 0 || shown.Requests == 0 || shown.LogTail == nil && shown.Ended == "" {
 			t.Errorf("%d took %v: %+v", v, took, shown)
 		}
 		if diff := before.Diff(b.left()); len(diff) > 0 {
 			t.Fatalf("between blocks: %q", diff)
 		}
-		s = s.Add(switchback.Block{Round: round, Variant: v, LogTail: shown.Log(), Requests: shown.Requests, Slow: shown.Slow}, took)
+		s = s.Add(switchback.Block{Round: round, Variant: v, LogTail: shown.LogTail, Requests: shown.Requests, Slow: shown.Slow}, took)
 		if v > 0 && shown.Ended != "" {
 			s.Out[v] = shown.Ended
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -57,12 +56,5 @@ func (r *run) tailOf(ctx context.Context, length time.Duration, quantile float64
 	if err != nil {
 		return nil, err
 	}
-	sorted := slices.Sorted(slices.Values(r.sample(learned.Runs).TookMs))
-	if len(sorted) < leastSeen {
-		return nil, nil
-	}
-	if ms := stats.Rank(sorted, quantile); ms > 0 {
-		return new(math.Log(ms)), nil
-	}
-	return nil, nil
+	return logTail(slices.Sorted(slices.Values(r.sample(learned.Runs).TookMs)), quantile), nil
 }

@@ -3,26 +3,26 @@
 // # Problem
 //
 // A trial of two minutes, with a person who waits, sees the load of two minutes. An agent has the night: it can give each remedy a
-// minute here and there, so that each meets the same hours, and no request is slow for long. But who looks at a result again and again,
-// and stops when it looks good, finds what is not there. And a process that lives for hours is killed, upgraded and moved.
+// minute here and there, so that each meets the same hours, and no request is slow for long. But someone who looks at a result again and
+// again, and stops when it looks good, finds what is not there. And a process that lives for hours is killed, upgraded and moved.
 //
 // # Rule
 //
 // Time is cut into blocks, and blocks into rounds. In a round each variant that is still in has one block, and so has leaving the
 // container as it is, in an order that is drawn for the round ([Plan.Order]). What a block shows is one figure: the judged quantile of
-// its requests, as a logarithm. The unit is the block, not the request. A variant's [Pair] of a round is its figure minus that of
-// leaving it.
+// its requests, as a logarithm. The unit is the block, not the request. A variant's pair of a round ([State.Pairs]) is its figure minus
+// that of leaving it.
 //
 // If the variant changes nothing, swapping the two blocks of a pair changes nothing either, and the order was drawn: a pair is as
-// likely to be d as -d. So whoever bets a part of a stake on the sign, by a rule that knows earlier pairs only, wins nothing in the
+// likely to be d as -d. Bets on the sign, each a part of a stake by a rule that knows earlier pairs only, then win nothing in the
 // long run. The [Evidence] that a variant is better is what a stake of 1 has become; that it is above 1/a at any time at all has a
 // probability of a at most (Ville's inequality). One may therefore look after each block, and stop at any time. Variants share a.
 //
-// A variant is out at once where its requests are slow ([Slow]), and when there is as much evidence that it is worse. The lowest wins
+// A variant is out at once where its requests are slow ([State.Slow]), and when there is as much evidence that it is worse. The lowest wins
 // as soon as its own evidence is enough; at the bound of time the lowest of those with enough evidence wins, or none.
 //
 // What won is left alone in one block of twenty ([Plan.Holdback]). Their pairs are evidence on whether it still brings half of what was
-// measured ([State.Still]). Where there is enough that it does not, it is undone.
+// measured ([Kept.Still]). Where there is enough that it does not, it is undone.
 //
 // # Worked example
 //

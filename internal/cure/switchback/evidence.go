@@ -5,12 +5,12 @@ import "math"
 // Evidence is what a stake of 1 has become that bets on pairs to be below 0.
 type Evidence struct {
 	// Log is the logarithm of the stake.
-	Log float64 `json:"log"`
+	Log float64
 	// Pairs is how many there were; sizes, sum and squares are what the next bet is made of.
-	Pairs   int     `json:"pairs"`
-	Size    float64 `json:"size"` // mean size of pairs
-	Sum     float64 `json:"sum"`  // of what was bet on
-	Squares float64 `json:"squares"`
+	Pairs   int
+	Size    float64 // mean size of pairs
+	Sum     float64 // of what was bet on
+	Squares float64
 }
 
 const (
@@ -23,7 +23,7 @@ const (
 // bet is the part of the stake that is bet on the next pair: what would have made most of it so far (Waudby-Smith and Ramdas 2024,
 // appendix B.3), never against it.
 func (e Evidence) bet() float64 {
-	mean := (e.Sum + known*0.3) / (float64(e.Pairs) + known)
+	mean := (e.Sum + known*firstBet) / (float64(e.Pairs) + known)
 	square := (e.Squares + known) / (float64(e.Pairs) + known)
 	return max(0, min(mean/square, mostBet))
 }
@@ -66,25 +66,22 @@ func Interval(pairs []float64, wrong float64) (low, high float64) {
 	if len(pairs) == 0 {
 		return low, high
 	}
-	mean, most := 0.0, 0.0
+	middle, most := mean(pairs), 0.0
 	for _, p := range pairs {
-		mean += p / float64(len(pairs))
-	}
-	for _, p := range pairs {
-		most = max(most, math.Abs(p-mean))
+		most = max(most, math.Abs(p-middle))
 	}
 	against := func(at, sign float64) bool { return of(pairs, at, sign).Enough(wrong / 2) }
 	edge := func(sign float64) float64 { // the nearest point to the mean that there is evidence against, by halving
-		far := mean + sign*max(10*most, 1)
+		far := middle + sign*max(10*most, 1)
 		if !against(far, sign) {
 			return sign * math.Inf(1)
 		}
-		near := mean
+		near := middle
 		for range 60 {
-			if middle := (near + far) / 2; against(middle, sign) {
-				far = middle
+			if at := (near + far) / 2; against(at, sign) {
+				far = at
 			} else {
-				near = middle
+				near = at
 			}
 		}
 		return far

@@ -3,6 +3,7 @@ package switchback
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -46,7 +47,7 @@ func (p Plan) Check() error {
 
 // Order is the order of a round's variants, drawn anew for each round: the same for the same round, whoever asks.
 func (p Plan) Order(round int, in []int) []int {
-	order := append([]int(nil), in...)
+	order := slices.Clone(in)
 	chance := rand.New(rand.NewPCG(p.Seed, uint64(round)))
 	chance.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	return order

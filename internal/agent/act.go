@@ -121,10 +121,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 		switch {
 		case err == nil:
 			c.tried(o.Container.Group.Path, time.Now(), 0)
-			return true
-		case errors.Is(err, errSpreads):
-			c.tried(o.Container.Group.Path, time.Now(), 0)
-			return false
+			return !c.spread[o.Container.Group.Path].trying()
 		case ctx.Err() != nil && !errors.As(err, new(*apply.NotRestored)):
 		case errors.Is(err, fix.ErrObjectiveMet):
 			log.Debug(f.because() + ", but its objective is met")
@@ -140,9 +137,6 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 	}
 	return false
 }
-
-// errSpreads: a trial has begun that is spread over hours.
-var errSpreads = errors.New("its trial has begun, and is spread over hours")
 
 // errBudget vetoes a plan before anything is written.
 var errBudget = errors.New("over the budget")
@@ -209,7 +203,7 @@ func (a *agent) fixOf(f finding, held []txn.InForce) (fix.Env, fix.Options, erro
 	return env, options, nil
 }
 
-// fix runs one fix; nil only if the change helped and is in force.
+// fix runs one fix; nil only if the change helped and is in force, or a trial has begun that is spread over hours.
 func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	env, options, err := a.fixOf(f, held)
 	if err != nil {
@@ -245,8 +239,8 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	switch {
 	case err != nil:
 		return err
-	case a.spread[f.observation.Container.Group.Path] != nil:
-		return errSpreads
+	case a.chooser.spread[f.observation.Container.Group.Path].trying():
+		return nil
 	case !result.Kept:
 		return &notKept{result.Verdict, result.Why, result.ID != ""}
 	}

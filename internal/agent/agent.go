@@ -93,17 +93,15 @@ const (
 // agent is a running one. Its parts share only what mu guards.
 type agent struct {
 	Config
-	totals  totals
-	journal journalFigures
-	narrow  narrowFigures
-	placer  placer
-	lender  lender
-	spent   spent
-	budget  budget
-	rounds  prometheus.Counter
-	chooser *chooser
-	// spread are the trials that are spread over hours, by path: of the acting goroutine alone.
-	spread        map[string]*spreading
+	totals        totals
+	journal       journalFigures
+	narrow        narrowFigures
+	placer        placer
+	lender        lender
+	spent         spent
+	budget        budget
+	rounds        prometheus.Counter
+	chooser       *chooser
 	spreadFigures spreadFigures
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder

@@ -41,16 +41,16 @@ type chooser struct {
 	applied []time.Time          // of the last minute
 	misses  map[string]int       // attempts in a row that did not help
 	trials  map[string]hadTrial  // a container's last trial
-	// spreading are the containers with a trial that is spread over hours.
-	spreading map[string]bool
-	changed   map[string]int    // rounds in a row in which other work came than at its last trial
-	watches   map[string]*watch // stops with a remedy that was kept
+	// spread are the trials that are spread over hours, by path.
+	spread  map[string]*spreading
+	changed map[string]int    // rounds in a row in which other work came than at its last trial
+	watches map[string]*watch // stops with a remedy that was kept
 }
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
 	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{},
 		retry: map[string]time.Time{}, misses: map[string]int{}, trials: map[string]hadTrial{}, changed: map[string]int{},
-		spreading: map[string]bool{},
+		spread:    map[string]*spreading{},
 		standings: map[string]*standing{}, waits: map[string]policy.Treatment{}}
 }
 
@@ -110,7 +110,7 @@ func (c *chooser) round(observations []observe.Observation, held []txn.InForce, 
 		}
 		stopped[path] = c.stopped[path] + 1
 		again := c.anew(s.effective.Rule, o, inForce[path], now)
-		if c.spreading[path] || stopped[path] < persist || inForce[path] != nil && again == "" || now.Before(c.retry[path]) ||
+		if c.spread[path].trying() || stopped[path] < persist || inForce[path] != nil && again == "" || now.Before(c.retry[path]) ||
 			now.Before(c.nextTrial(s.effective.Rule, path, now)) {
 			continue
 		}

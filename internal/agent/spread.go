@@ -61,6 +61,21 @@ type spreading struct {
 	at     []int       // of each of Names, which variant of blocks it is; 0: it cannot be tried any more
 }
 
+// trying tells whether remedies are tried still; nil: there is no trial.
+func (s *spreading) trying() bool { return s != nil && s.Kept == nil }
+
+// trials counts those in which remedies are tried still, and those that kept one.
+func trials(all map[string]*spreading) (trying, kept int) {
+	for _, s := range all {
+		if s.trying() {
+			trying++
+		} else {
+			kept++
+		}
+	}
+	return trying, kept
+}
+
 // file is where it is kept.
 func (s *spreading) file(stateDir string) string {
 	sum := sha256.Sum256([]byte(s.Cgroup))
@@ -139,25 +154,21 @@ func readOneSpread(name string) (*spreading, error) {
 
 // rememberSpread reads what agents before this one left.
 func (a *agent) rememberSpread() {
-	a.spread = map[string]*spreading{}
 	all, why := readSpread(a.Env.StateDir)
 	for _, w := range why {
 		a.Log.Warn("a trial that an agent before this one spread over hours begins anew", "why", text.Shown(w))
 	}
 	for _, s := range all {
-		a.spread[s.Cgroup] = s
-		if s.Kept != nil {
-			continue
+		if a.chooser.spread[s.Cgroup] = s; s.trying() {
+			a.Log.Info("a trial that is spread over hours goes on", "container", text.Sanitize(s.Name, 128), "blocks", len(s.State.Blocks))
 		}
-		a.chooser.spreading[s.Cgroup] = true
-		a.Log.Info("a trial that is spread over hours goes on", "container", text.Sanitize(s.Name, 128), "blocks", len(s.State.Blocks))
 	}
 }
 
 // beginSpread looks at a container, and begins a trial that is spread over hours. What it tries first comes with a later round.
 func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.Options) (fix.Result, error) {
 	path := f.observation.Container.Group.Path
-	if n := len(a.chooser.spreading); n >= mostSpread {
+	if n, _ := trials(a.chooser.spread); n >= mostSpread {
 		return fix.Result{}, fmt.Errorf("%d containers of this node have a trial already", n)
 	}
 	blocks, result, err := fix.Spread(ctx, env, o)
@@ -182,7 +193,7 @@ func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.O
 	if err := s.write(a.Env.StateDir); err != nil {
 		return result, fmt.Errorf("the state of its trial: %w", err)
 	}
-	a.spread[path], a.chooser.spreading[path] = s, true
+	a.chooser.spread[path] = s
 	a.Log.Info("trying remedies in turns that are spread", "container", text.Sanitize(s.Name, 128), "variants", names,
 		"block_seconds", thousandths(lasts.Seconds()), "gap_seconds", thousandths(s.Gap.Seconds()), "over", f.rule.Trial.Over.String())
 	return result, nil
@@ -203,20 +214,20 @@ func (s *spreading) fit() {
 // spreadOn runs the block that is due, of one container a round.
 func (a *agent) spreadOn(ctx context.Context, round []observe.Observation, held []txn.InForce, now time.Time) {
 	due := a.dueSpread(round, held, now)
-	defer func() { a.spreadFigures.take(a.spread) }()
+	defer func() { a.spreadFigures.take(a.chooser.spread) }()
 	if due == nil {
 		return
 	}
-	s, o := due.s, due.o
+	s := due.s
 	if s.Kept != nil {
-		a.holdback(ctx, s, finding{observation: due.o, rule: due.f.rule})
+		a.holdback(ctx, s, due.f)
 		return
 	}
 	what := "a turn of a trial of " + boundedPath(s.Cgroup)
 	var err error
 	const look = 2 * time.Minute // after a restart
 	longest := 3*s.State.Plan.Block + look
-	a.meanwhile(ctx, what, longest, func() { err = a.block(ctx, s, finding{observation: o, rule: due.f.rule}) })
+	a.meanwhile(ctx, what, longest, func() { err = a.block(ctx, s, due.f) })
 	log := a.Log.With("container", text.Sanitize(s.Name, 128), "cgroup", boundedPath(s.Cgroup))
 	switch {
 	case err == nil:
@@ -230,10 +241,9 @@ func (a *agent) spreadOn(ctx context.Context, round []observe.Observation, held 
 	}
 }
 
-// due is a trial whose block may run now.
+// due is a trial whose block may run now, and its container.
 type due struct {
 	s *spreading
-	o observe.Observation
 	f finding
 }
 
@@ -246,7 +256,7 @@ func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now t
 		seen[round[i].Container.Group.Path] = &round[i]
 	}
 	var first *due
-	for path, s := range a.spread {
+	for path, s := range a.chooser.spread {
 		o, rule := seen[path], a.chooser.known(path)
 		why := ""
 		switch {
@@ -279,7 +289,7 @@ func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now t
 			continue // a resize: the next round tells
 		}
 		if first == nil || s.Next.Before(first.s.Next) {
-			first = &due{s, *o, finding{rule: rule}}
+			first = &due{s, finding{observation: *o, rule: rule}}
 		}
 	}
 	return first
@@ -327,7 +337,6 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 	}
 	defer s.blocks.Forget(ctx)
 	a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
-	delete(a.chooser.spreading, s.Cgroup)
 	slow, requests := 0, 0
 	for _, b := range s.State.Blocks {
 		slow, requests = slow+b.Slow, requests+b.Requests
@@ -361,8 +370,7 @@ func (s *spreading) name(v int) string {
 // endSpread forgets a trial, and its file. outcome is what came of it.
 func (a *agent) endSpread(s *spreading, outcome string) {
 	a.spreadFigures.ended(outcome)
-	delete(a.spread, s.Cgroup)
-	delete(a.chooser.spreading, s.Cgroup)
+	delete(a.chooser.spread, s.Cgroup)
 	if err := os.Remove(s.file(a.Env.StateDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.Log.Error("the state of a trial that ended cannot be removed", "error", err)
 	}

@@ -37,10 +37,10 @@ func spreadingOf(t *testing.T, path string) *spreading {
 // spreadingAgent has one such trial, of the container /a, whose rule asks for it.
 func spreadingAgent(t *testing.T) (*agent, *spreading, observe.Observation) {
 	t.Helper()
-	a := &agent{spread: map[string]*spreading{}, chooser: newChooser(policy.Rules{Mode: policy.Apply}, ""),
+	a := &agent{chooser: newChooser(policy.Rules{Mode: policy.Apply}, ""),
 		Config: Config{Log: slog.New(slog.DiscardHandler), Env: apply.Env{StateDir: t.TempDir()}}}
 	s := spreadingOf(t, "/a")
-	a.spread["/a"], a.chooser.spreading["/a"] = s, true
+	a.chooser.spread["/a"] = s
 	if err := s.write(a.Env.StateDir); err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func TestSpreadSurvives(t *testing.T) {
 	}
 	next := &agent{chooser: newChooser(policy.Rules{}, ""), Config: a.Config}
 	next.rememberSpread()
-	got := next.spread["/a"]
-	if got == nil || !next.chooser.spreading["/a"] || !reflect.DeepEqual(got.State.Blocks, s.State.Blocks) || !got.Next.Equal(s.Next) {
+	got := next.chooser.spread["/a"]
+	if !got.trying() || !reflect.DeepEqual(got.State.Blocks, s.State.Blocks) || !got.Next.Equal(s.Next) {
 		t.Fatalf("%+v", got)
 	}
 	round, v := s.State.Next()
@@ -71,7 +71,7 @@ func TestSpreadSurvives(t *testing.T) {
 		t.Errorf("it goes on with %d of round %d instead of %d of %d", w, r, v, round)
 	}
 	next.endSpread(got, spreadEnded)
-	if all, why := readSpread(a.Env.StateDir); len(all) != 0 || len(why) != 0 || next.chooser.spreading["/a"] {
+	if all, why := readSpread(a.Env.StateDir); len(all) != 0 || len(why) != 0 || next.chooser.spread["/a"] != nil {
 		t.Errorf("ended: %+v, %q", all, why)
 	}
 }
@@ -152,8 +152,8 @@ func TestWhenABlockIsDue(t *testing.T) {
 				round = round[:1]
 			}
 			got := a.dueSpread(round, c.held, start)
-			if (got != nil) != c.due || (a.spread["/a"] == nil) != c.ended {
-				t.Errorf("due %+v, ended %v", got, a.spread["/a"] == nil)
+			if (got != nil) != c.due || (a.chooser.spread["/a"] == nil) != c.ended {
+				t.Errorf("due %+v, ended %v", got, a.chooser.spread["/a"] == nil)
 			}
 			if _, err := os.Stat(s.file(a.Env.StateDir)); (err != nil) != c.ended {
 				t.Errorf("its file: %v", err)
@@ -166,7 +166,9 @@ func TestWhenABlockIsDue(t *testing.T) {
 func TestSpreadIsNoFinding(t *testing.T) {
 	for _, spread := range []bool{false, true} {
 		chooser := trying(policy.Trial{Most: 2 * time.Minute, Per: 24 * time.Hour, Over: time.Hour})
-		chooser.spreading["/a"] = spread
+		if spread {
+			chooser.spread["/a"] = spreadingOf(t, "/a")
+		}
 		if found := persisted(chooser, []observe.Observation{limited("/a", 0.5)}, nil); (len(found) == 0) != spread {
 			t.Errorf("spread %v: found %v", spread, paths(found))
 		}
@@ -205,8 +207,8 @@ func TestPutBackAfterAKill(t *testing.T) {
 	}
 	next := &agent{wake: a.wake, chooser: newChooser(policy.Rules{}, ""), Config: a.Config}
 	next.rememberSpread()
-	got := next.spread["/a"]
-	if got == nil || got.Alone == nil || next.chooser.spreading["/a"] {
+	got := next.chooser.spread["/a"]
+	if got == nil || got.Alone == nil || got.trying() {
 		t.Fatalf("%+v", got)
 	}
 	next.chooser.standings = a.chooser.standings
@@ -228,7 +230,7 @@ func TestPutBackAfterAKill(t *testing.T) {
 	if _, err := apply.Restore(t.Context(), a.Env, apply.Selector{}); err != nil {
 		t.Fatal(err)
 	}
-	if due := next.dueSpread([]observe.Observation{o}, nil, start.Add(time.Hour)); due != nil || next.spread["/a"] != nil {
+	if due := next.dueSpread([]observe.Observation{o}, nil, start.Add(time.Hour)); due != nil || next.chooser.spread["/a"] != nil {
 		t.Errorf("%+v", due)
 	}
 }

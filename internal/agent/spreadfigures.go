@@ -34,16 +34,9 @@ type spreadFigures struct {
 
 // take counts those under way anew.
 func (f *spreadFigures) take(all map[string]*spreading) {
-	trying, kept := int64(0), int64(0)
-	for _, s := range all {
-		if s.Kept != nil {
-			kept++
-		} else {
-			trying++
-		}
-	}
-	f.trying.Store(trying)
-	f.kept.Store(kept)
+	trying, kept := trials(all)
+	f.trying.Store(int64(trying))
+	f.kept.Store(int64(kept))
 }
 
 // block counts one, of a variant or (0) of leaving the container alone.

@@ -29,10 +29,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
@@ -43,14 +41,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "many:", err)
-		os.Exit(1)
-	}
-}
+func main() { study.Main("many", run) }
 
 // setting is a limit of each service; period 0: none.
 type setting struct {

@@ -12,11 +12,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/study"
@@ -25,14 +23,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "results:", err)
-		os.Exit(1)
-	}
-}
+func main() { study.Main("results", run) }
 
 // scale is how much is measured.
 type scale struct {

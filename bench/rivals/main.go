@@ -34,12 +34,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/services"
@@ -47,22 +44,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-func init() {
-	// Services end with the thread that started them (PR_SET_PDEATHSIG in prctl(2)): it must be one that lives as long as this program.
-	runtime.LockOSThread()
-}
-
-func main() {
-	if len(os.Args) > 1 && os.Args[1] == services.ClientCommand {
-		os.Exit(services.ClientMain())
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "rivals:", err)
-		os.Exit(1)
-	}
-}
+func main() { services.Main("rivals", run) }
 
 // options of all measurements.
 type options struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload/child"
 )
 
-// ClientCommand is the hidden first argument that makes this program a client.
-const ClientCommand = "__client"
+// clientCommand is the hidden first argument that makes this program a client.
+const clientCommand = "__client"
 
 // Order is what a client sends.
 type Order struct {
@@ -27,7 +27,7 @@ type Order struct {
 
 // StartClient starts a client in a process outside all cgroups of the case. ctx ends it.
 func StartClient(ctx context.Context, o Order) (*child.Process, func(), error) {
-	c, err := child.Start(child.Options{Command: ClientCommand, Config: o, Env: []string{"GOGC=400", "GOMEMLIMIT=1GiB"}})
+	c, err := child.Start(child.Options{Command: clientCommand, Config: o, Env: []string{"GOGC=400", "GOMEMLIMIT=1GiB"}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,8 +53,8 @@ func RunClient(ctx context.Context, o Order) (loadgen.Result, error) {
 	return r, ctx.Err()
 }
 
-// ClientMain is the whole life of a client; its result is the exit code.
-func ClientMain() int {
+// clientMain is the whole life of a client; its result is the exit code.
+func clientMain() int {
 	if err := client(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2

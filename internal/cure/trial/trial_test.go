@@ -312,19 +312,21 @@ func TestOrders(t *testing.T) {
 	}
 }
 
+// stalled are 300 requests that do not wait for each other, but for six in one stall of so many ms.
+func stalled(ms float64) Measured {
+	r := verdict.Requests{Window: 30 * time.Second}
+	for i := range 300 {
+		took := 10.0
+		if i >= 100 && i < 106 {
+			took = ms
+		}
+		r.BeganMs, r.TookMs = append(r.BeganMs, float64(i)*100), append(r.TookMs, took)
+	}
+	return Measured{Judged: r}
+}
+
 // What the forecast would choose is kept by less evidence, and replaced by more.
 func TestTheForecastsWord(t *testing.T) {
-	stall := func(ms float64) Measured { // 300 requests that do not wait for each other, but for six in one stall
-		r := verdict.Requests{Window: 30 * time.Second}
-		for i := range 300 {
-			took := 10.0
-			if i >= 100 && i < 106 {
-				took = ms
-			}
-			r.BeganMs, r.TookMs = append(r.BeganMs, float64(i)*100), append(r.TookMs, took)
-		}
-		return Measured{Judged: r}
-	}
 	for name, c := range map[string]struct {
 		leave, burst, narrow [4]float64
 		with, without        int // the choice where the forecast would choose the burst, and where it says nothing
@@ -345,7 +347,7 @@ func TestTheForecastsWord(t *testing.T) {
 				{Name: "narrow", Change: 3, Expected: expected && strings.HasPrefix(name, "of two")}}, 0.99, false)
 			for round := range c.leave {
 				for v, ms := range [][4]float64{c.leave, c.burst, c.narrow} {
-					trial.Add(v, stall(ms[round]))
+					trial.Add(v, stalled(ms[round]))
 				}
 			}
 			want := c.without
@@ -363,15 +365,9 @@ func TestTheForecastsWord(t *testing.T) {
 // where the latency is no lower, nothing changes.
 func TestShorterStopsSupport(t *testing.T) {
 	stall := func(ms, stopped float64) Measured {
-		r := verdict.Requests{Window: 30 * time.Second}
-		for i := range 300 {
-			took := 10.0
-			if i >= 100 && i < 106 {
-				took = ms
-			}
-			r.BeganMs, r.TookMs = append(r.BeganMs, float64(i)*100), append(r.TookMs, took)
-		}
-		return Measured{Judged: r, Stopped: &stopped}
+		m := stalled(ms)
+		m.Stopped = &stopped
+		return m
 	}
 	left, lower, equal := [3]float64{237, 335, 132}, [3]float64{150, 119, 94}, [3]float64{240, 300, 140}
 	for name, c := range map[string]struct {

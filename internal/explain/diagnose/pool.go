@@ -152,8 +152,9 @@ func (t *poolTable) unnamed() int { return t.find("", threadpool.Unnamed) }
 // use returns the figures of a pool. withPeriods says that the track knows its periods.
 func (p *pool) use(track int, withPeriods bool, measured [reasons]bool) PoolUse {
 	u := PoolUse{
-		Name: p.key.name, Process: p.key.process, Threads: p.threads, Working: p.working(), Main: !p.beside,
-		CPU: span(p.cpu), Widest: p.widest, Size: p.size, Runnable: p.wanted.most(), RunnableP99: p.wanted.quantile(0.99),
+		Name: p.key.name, Process: p.key.process, Threads: p.threads, Working: Working(p.byThread, p.cpu),
+		Main: !p.beside,
+		CPU:  span(p.cpu), Widest: p.widest, Size: p.size, Runnable: p.wanted.most(), RunnableP99: p.wanted.quantile(0.99),
 		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.byReason(measured),
 	}
 	if withPeriods {
@@ -168,11 +169,11 @@ const (
 	maxByThread  = 1024
 )
 
-// working is how many threads did workingShare of the pool's work or more; at least 1.
-func (p *pool) working() int {
+// Working is how many threads of a pool did workingShare of its work or more, by their CPU times and that of the pool; at least 1.
+func Working[T ~int64](byThread []T, cpu T) int {
 	n := 0
-	for _, d := range p.byThread {
-		if float64(d) >= workingShare*float64(p.cpu) {
+	for _, d := range byThread {
+		if float64(d) >= workingShare*float64(cpu) {
 			n++
 		}
 	}

@@ -6,9 +6,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 )
 
-// workingShare is the share of a pool's work from which on a thread counts as working in it.
-const workingShare = 0.02
-
 // result are the figures.
 func (a *Analysis) result(hostUsed *time.Duration) diagnose.Sampled {
 	t, sum := &a.target, &a.sums
@@ -50,8 +47,10 @@ func (a *Analysis) result(hostUsed *time.Duration) diagnose.Sampled {
 		if p.cpu == 0 && waited == 0 {
 			continue
 		}
-		one := diagnose.SampledPool{Name: p.key.name, Process: p.key.process, Threads: p.threads, Working: p.working(), Main: !p.beside,
-			CPU: p.cpu, CPUThrottled: p.throttled, Most: p.most, Large: p.large, Widest: p.widest, Stopped: p.stopped, Holds: p.holds,
+		one := diagnose.SampledPool{Name: p.key.name, Process: p.key.process, Threads: p.threads,
+			Working: diagnose.Working(p.byThread, p.cpu),
+			Main:    !p.beside,
+			CPU:     p.cpu, CPUThrottled: p.throttled, Most: p.most, Large: p.large, Widest: p.widest, Stopped: p.stopped, Holds: p.holds,
 			ByOwnQuota: p.byOwnQuota, ByAncestor: p.byAncestor, Waited: p.waited}
 		if divided {
 			one.ByOwnThreads = time.Duration(own * float64(p.byCPU))
@@ -86,15 +85,4 @@ func (a *Analysis) ownShare(hostUsed *time.Duration) (share float64, ok bool) {
 		return 1, true
 	}
 	return own / all, true
-}
-
-// working is how many threads did a part of the pool's work; at least 1.
-func (p *pool) working() int {
-	n := 0
-	for _, d := range p.byThread {
-		if float64(d) >= workingShare*float64(p.cpu) {
-			n++
-		}
-	}
-	return max(n, 1)
 }

@@ -53,7 +53,7 @@ func protocols() map[string]protocol {
 		protocolRedis: {talk: talkRedis}, protocolMemcached: {talk: talkMemcached}, protocolBeanstalk: {talk: talkBeanstalk},
 		protocolPostgres: {greet: greetPostgres, talk: talkPostgres}, protocolMySQL: {greet: greetMySQL, talk: talkMySQL},
 		protocolMQTT: {greet: greetMQTT, talk: talkMQTT}, protocolNATS: {greet: greetNATS, talk: talkNATS},
-		protocolDNS: {talk: talkDNS}, protocolDNSUDP: {network: "udp", talk: talkDatagramDNS},
+		protocolDNS: {talk: dnsOverTCP(drawn)}, protocolDNSUDP: {network: "udp", talk: dnsOverUDP(drawn)},
 	}
 }
 

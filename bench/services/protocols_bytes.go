@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 )
 
@@ -220,10 +221,13 @@ func sendMQTT(c *bufio.ReadWriter, kind byte, body string) (p mqttPacket, err er
 // dnsHeader is the length of a message's header (RFC 1035).
 const dnsHeader = 12
 
+// drawn is the number of a question: a resolver draws each anew, so that nobody can guess it (RFC 5452).
+func drawn() uint16 { return uint16(rand.Uint32()) }
+
 // dnsQuestion asks for the address of a name.
-func dnsQuestion(name string) []byte {
+func dnsQuestion(number uint16, name string) []byte {
 	const recurse, address, internet = 0x0100, 1, 1
-	ask := []byte{0, 7, recurse >> 8, 0, 0, 1, 0, 0, 0, 0, 0, 0} // number 7, one question
+	ask := append(binary.BigEndian.AppendUint16(nil, number), recurse>>8, 0, 0, 1, 0, 0, 0, 0, 0, 0) // one question
 	for label := range strings.SplitSeq(name, ".") {
 		ask = append(append(ask, byte(len(label))), label...)
 	}
@@ -231,9 +235,12 @@ func dnsQuestion(name string) []byte {
 }
 
 // dnsFound tells by an answer's first bytes whether the name has an address.
-func dnsFound(name string, head []byte) error {
+func dnsFound(number uint16, name string, head []byte) error {
 	if len(head) < dnsHeader {
 		return fmt.Errorf("dns: an answer of %d bytes", len(head))
+	}
+	if of := binary.BigEndian.Uint16(head); of != number {
+		return fmt.Errorf("dns: %s: an answer to question %d, not to %d", name, of, number)
 	}
 	if code, answers := head[3]&15, binary.BigEndian.Uint16(head[6:]); code != 0 || answers == 0 {
 		return fmt.Errorf("dns: %s: code %d, %d answers", name, code, answers)
@@ -241,33 +248,39 @@ func dnsFound(name string, head []byte) error {
 	return nil
 }
 
-// talkDNS asks for the address of a name, over TCP.
-func talkDNS(c *bufio.ReadWriter, text string) error {
-	ask := dnsQuestion(text)
-	if err := send(c, append(binary.BigEndian.AppendUint16(nil, uint16(len(ask))), ask...)); err != nil {
-		return err
+// dnsOverTCP asks for the address of a name, each time by another number.
+func dnsOverTCP(draw func() uint16) conversation {
+	return func(c *bufio.ReadWriter, text string) error {
+		number := draw()
+		ask := dnsQuestion(number, text)
+		if err := send(c, append(binary.BigEndian.AppendUint16(nil, uint16(len(ask))), ask...)); err != nil {
+			return err
+		}
+		length, err := receive(c, 2)
+		if err != nil {
+			return err
+		}
+		answer, err := receive(c, int(binary.BigEndian.Uint16(length)))
+		if err != nil {
+			return err
+		}
+		return dnsFound(number, text, answer)
 	}
-	length, err := receive(c, 2)
-	if err != nil {
-		return err
-	}
-	answer, err := receive(c, int(binary.BigEndian.Uint16(length)))
-	if err != nil {
-		return err
-	}
-	return dnsFound(text, answer)
 }
 
-// talkDatagramDNS asks for the address of a name, over UDP: a datagram each way.
-func talkDatagramDNS(c *bufio.ReadWriter, text string) error {
-	if err := send(c, dnsQuestion(text)); err != nil {
-		return err
+// dnsOverUDP asks as dnsOverTCP does: a datagram each way.
+func dnsOverUDP(draw func() uint16) conversation {
+	return func(c *bufio.ReadWriter, text string) error {
+		number := draw()
+		if err := send(c, dnsQuestion(number, text)); err != nil {
+			return err
+		}
+		const longest = 512 // without EDNS
+		var answer [longest]byte
+		n, err := c.Read(answer[:])
+		if err != nil {
+			return err
+		}
+		return dnsFound(number, text, answer[:n])
 	}
-	const longest = 512 // without EDNS
-	var answer [longest]byte
-	n, err := c.Read(answer[:])
-	if err != nil {
-		return err
-	}
-	return dnsFound(text, answer[:n])
 }

@@ -33,6 +33,8 @@ func dnsAnswer(code, answers byte) string {
 	return "\x00\x0e\x00\x07\x81" + string([]byte{0x80 | code}) + "\x00\x01\x00" + string([]byte{answers}) + "\x00\x00\x00\x00xx"
 }
 
+func seven() uint16 { return 7 }
+
 func TestConversations(t *testing.T) {
 	ready := message('Z', "I")
 	for name, test := range map[string]struct {
@@ -52,13 +54,14 @@ func TestConversations(t *testing.T) {
 		"beanstalk full":  {talkBeanstalk, "job", "OUT_OF_MEMORY\r\n", "put 0 0 60 3\r\njob\r\n", "OUT_OF_MEMORY"},
 		"mqtt":            {talkMQTT, "hi", "\x40\x02\x00\x01", "\x32\x0b\x00\x05truth\x00\x01hi", ""},
 		"mqtt other":      {talkMQTT, "hi", "\x30\x02\x00\x01", "\x32\x0b\x00\x05truth\x00\x01hi", "not acknowledged"},
-		"dns":             {talkDNS, "a.b", dnsAnswer(0, 1), dnsAsked, ""},
-		"dns unknown":     {talkDNS, "a.b", dnsAnswer(3, 0), dnsAsked, "code 3"},
-		"dns cut off":     {talkDNS, "a.b", dnsAnswer(0, 1)[:8], dnsAsked, "EOF"},
-		"dns short":       {talkDNS, "a.b", "\x00\x02\x00\x07", dnsAsked, "2 bytes"},
-		"dns udp":         {talkDatagramDNS, "a.b", dnsAnswer(0, 1)[2:], dnsAsked[2:], ""},
-		"dns udp unknown": {talkDatagramDNS, "a.b", dnsAnswer(3, 0)[2:], dnsAsked[2:], "code 3"},
-		"dns udp short":   {talkDatagramDNS, "a.b", "\x00\x07", dnsAsked[2:], "2 bytes"},
+		"dns":             {dnsOverTCP(seven), "a.b", dnsAnswer(0, 1), dnsAsked, ""},
+		"dns unknown":     {dnsOverTCP(seven), "a.b", dnsAnswer(3, 0), dnsAsked, "code 3"},
+		"dns cut off":     {dnsOverTCP(seven), "a.b", dnsAnswer(0, 1)[:8], dnsAsked, "EOF"},
+		"dns short":       {dnsOverTCP(seven), "a.b", "\x00\x02\x00\x07", dnsAsked, "2 bytes"},
+		"dns other":       {dnsOverTCP(seven), "a.b", strings.Replace(dnsAnswer(0, 1), "\x07", "\x08", 1), dnsAsked, "question 8, not to 7"},
+		"dns udp":         {dnsOverUDP(seven), "a.b", dnsAnswer(0, 1)[2:], dnsAsked[2:], ""},
+		"dns udp unknown": {dnsOverUDP(seven), "a.b", dnsAnswer(3, 0)[2:], dnsAsked[2:], "code 3"},
+		"dns udp short":   {dnsOverUDP(seven), "a.b", "\x00\x07", dnsAsked[2:], "2 bytes"},
 		"mysql": {talkMySQL, "select", "\x01\x00\x00\x01\x01" + "\x02\x00\x00\x02xx" + mysqlEnds +
 			"\x02\x00\x00\x04\x01a" + mysqlEnds, "\x07\x00\x00\x00\x03select", ""},
 		"mysql no rows": {talkMySQL, "insert", "\x01\x00\x00\x01\x00", "\x07\x00\x00\x00\x03insert", ""},
@@ -163,7 +166,7 @@ func TestDatagrams(t *testing.T) {
 			if err != nil {
 				return // closed
 			}
-			_, _ = server.WriteTo([]byte(dnsAnswer(0, 1)[2:]), from)
+			_, _ = server.WriteTo([]byte(string(asked[:2])+dnsAnswer(0, 1)[4:]), from)
 		}
 	}()
 	o := Order{Plan: loadgen.Plan{Streams: make([]loadgen.Stream, 1)},

@@ -89,6 +89,8 @@ type TrialRow struct {
 	Rounds     int               `json:"rounds"`
 	Requests   int               `json:"requests"`
 	Others     []OtherRequests   `json:"other_requests"`
+	// StoppedMs is for how long quotas stopped the container, in ms a second, by the kernel's counters; null: not measured.
+	StoppedMs *float64 `json:"stopped_ms_per_second"`
 	// OthersWaitMs is for how long threads of other containers waited for a CPU, in ms a second, all together; null: not measured.
 	OthersWaitMs *float64 `json:"others_wait_ms_per_second"`
 	// SiblingCPUs is what the container used that cap holds; null: there is none, or it was not measured.
@@ -859,6 +861,9 @@ func (t *turns) show(kept int) error {
 		}
 		if r.env.Latencies != nil {
 			row.ForecastMs = nil // what the forecast judged is not what the user measures
+		}
+		if measured.Stopped != nil {
+			row.StoppedMs = new(1000 * *measured.Stopped)
 		}
 		if len(t.sibling[v]) > 0 {
 			mean, _ := stats.MeanDeviation(t.sibling[v])

@@ -82,19 +82,31 @@ func (t *Trial) candidates(f fitted) (all []int, ms map[int]float64, ok bool) {
 	return all, ms, f.turns[0] > 0
 }
 
-// leader is the variant that wins as far as can be told: of those that are equal to the lowest the one that changes least, then the one
-// whose turns differ less.
+// leader is the variant that wins as far as can be told: leaving it if that is equal to the lowest; else, of those that are equal to the
+// lowest and are stopped for no longer than each other, the one that changes least, then the one whose turns differ less.
 func (t *Trial) leader(all []int, ms map[int]float64) int {
 	best, leader := math.Inf(1), -1
 	for _, v := range all {
 		best = min(best, ms[v])
 	}
-	for _, v := range all {
-		if stats.Alike(best, ms[v]) && (leader < 0 || t.before(v, leader)) {
+	alike := slices.DeleteFunc(slices.Clone(all), func(v int) bool { return !stats.Alike(best, ms[v]) })
+	for _, v := range alike {
+		if v > 0 && slices.ContainsFunc(alike, func(other int) bool { return t.stoppedLonger(v, other) }) {
+			continue
+		}
+		if leader < 0 || t.before(v, leader) {
 			leader = v
 		}
 	}
 	return leader
+}
+
+// stoppedLonger reports whether quotas stopped a variant for longer than another one by what counts. Where requests took as long under both,
+// such a variant has less to spare: it is the first one to stop requests once a little more work comes.
+func (t *Trial) stoppedLonger(v, other int) bool {
+	of := func(m turn) *float64 { return m.Stopped }
+	is, was := t.meanOf(v, of), t.meanOf(other, of)
+	return is != nil && was != nil && *is > *was+leastStopped
 }
 
 // before reports whether of two equal variants the first is to be preferred.
@@ -202,7 +214,7 @@ func (t *Trial) Choice() Choice {
 	}
 	leader := t.leader(all, ms)
 	for v, variant := range t.variants { // of several that the forecast would choose, none is preferred to the lowest
-		if variant.Expected && !t.variants[leader].Expected && slices.Contains(all, v) && t.better(f, v, 1) {
+		if variant.Expected && !t.variants[leader].Expected && slices.Contains(all, v) && t.better(f, v, 1) && !t.stoppedLonger(v, leader) {
 			if _, low, _, ok := f.ratio(v, leader, alpha); !ok || low <= 1 {
 				leader = v
 			}

@@ -460,8 +460,8 @@ type Row struct {
 	Requests     int
 	// Others are the requests of other kinds, as Measured.Others has them.
 	Others []Other
-	// OthersWaitMS is the mean of Measured.OthersWaitMS; nil: it was not measured.
-	OthersWaitMS *float64
+	// Stopped and OthersWaitMS are the means of Measured's; nil: not measured.
+	Stopped, OthersWaitMS *float64
 	// Harm: the last turn was ended at once.
 	Harm bool
 	// Why says why it is not tried again, or cannot win; "": it was in the trial to the end.
@@ -485,15 +485,8 @@ func (t *Trial) Row(v int) Row {
 	if r.Why == "" {
 		r.Why = t.harms(v)
 	}
-	var waits []float64
-	for _, m := range t.turns[v] {
-		if m.OthersWaitMS != nil {
-			waits = append(waits, *m.OthersWaitMS)
-		}
-	}
-	if len(waits) > 0 {
-		r.OthersWaitMS = new(mean(waits))
-	}
+	r.Stopped = t.meanOf(v, func(m turn) *float64 { return m.Stopped })
+	r.OthersWaitMS = t.meanOf(v, func(m turn) *float64 { return m.OthersWaitMS })
 	for kind := range t.kinds() {
 		took := slices.Sorted(slices.Values(t.pooledOther(v, kind).TookMs))
 		other := Other{Requests: len(took)}
@@ -508,6 +501,20 @@ func (t *Trial) Row(v int) Row {
 		r.P50Ms, r.P90Ms = new(stats.Rank(sorted, 0.5)), new(stats.Rank(sorted, 0.9))
 	}
 	return r
+}
+
+// meanOf is the mean of a figure over the turns of a variant in which it was measured; nil: in none.
+func (t *Trial) meanOf(v int, of func(turn) *float64) *float64 {
+	var all []float64
+	for _, m := range t.turns[v] {
+		if is := of(m); is != nil {
+			all = append(all, *is)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return new(mean(all))
 }
 
 // Cost is how many requests of the trial took longer than twice the promised quantile of leaving it, of how many.

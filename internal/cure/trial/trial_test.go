@@ -392,6 +392,36 @@ func TestShorterStopsSupport(t *testing.T) {
 	}
 }
 
+// Of remedies under which requests take as long, the smaller one wins only if quotas do not stop it for longer. Leaving it wins in any case.
+func TestStopsDecideBetweenEquals(t *testing.T) {
+	for name, c := range map[string]struct {
+		leftMS, longMS float64
+		short, long    *float64 // stopped
+		expected       bool     // the short one
+		want           int
+	}{
+		"both are free of stops":                  {90, 40, new(0.0), new(0.0), false, 1},
+		"the short one is still stopped":          {90, 40, new(0.006), new(0.0), false, 2},
+		"it is what the forecast would choose":    {90, 40, new(0.006), new(0.0), true, 2},
+		"by less than counts":                     {90, 40, new(0.001), new(0.0005), false, 1},
+		"the long one is stopped":                 {90, 40, new(0.0), new(0.006), false, 1},
+		"stops were not measured":                 {90, 40, new(0.006), nil, false, 1},
+		"the long one is slower, and not stopped": {90, 60, new(0.006), new(0.0), false, 1},
+		"leaving it is as fast":                   {41, 40, new(0.006), new(0.0), false, 0},
+	} {
+		trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: c.expected}, {Name: "long burst", Change: 2}}, 0.99, false)
+		for range 3 {
+			for v, m := range []Measured{{Judged: exactly(600, c.leftMS), Stopped: new(0.05)}, {Judged: exactly(600, 41), Stopped: c.short},
+				{Judged: exactly(600, c.longMS), Stopped: c.long}} {
+				trial.Add(v, m)
+			}
+		}
+		if got := trial.Choice(); got.Variant != c.want {
+			t.Errorf("%s: %+v, want %d", name, got, c.want)
+		}
+	}
+}
+
 // A remedy that a long request put out is tried again once leaving the container has shown such a request, without the
 // turn that was cut off.
 func TestReadmit(t *testing.T) {

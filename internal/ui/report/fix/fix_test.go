@@ -135,16 +135,16 @@ func TestRetryIsShort(t *testing.T) {
 func TestTrialTable(t *testing.T) {
 	trial := &fix.Trial{Rounds: 2, Seconds: 55, Quantile: 0.95, Of: "requests", Slow: 3, Requests: 900, Rows: []fix.TrialRow{
 		{Name: "left as it is", MeasuredMs: new(87.9), LowMs: new(87.5), HighMs: new(89.8), P50Ms: new(41.0),
-			P90Ms: new(87.4), ForecastMs: new(89.7), Rounds: 2, Requests: 384},
+			P90Ms: new(87.4), ForecastMs: new(89.7), StoppedMs: new(53.0), Rounds: 2, Requests: 384},
 		{Name: "burst 60ms", MeasuredMs: new(42.6), LowMs: new(42.1), HighMs: new(43.0), P50Ms: new(39.6),
 			P90Ms: new(42.0), Rounds: 2, Requests: 384, Kept: true},
 		{Name: "narrow\x1b[2J", Rounds: 1, Requests: 3, Ended: new("harm"), Why: "stopped at once: a request took 3 s"},
 	}}
 	var b bytes.Buffer
-	if err := Trial(&b, trial, page.Style{Width: 140}); err != nil {
+	if err := Trial(&b, trial, page.Style{Width: 150}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"  remedy", "p95 ms", "> burst 60ms", "42.1 to 43.0",
+	for _, want := range []string{"  remedy", "p95 ms", "stopped", "53.0 ms/s", "> burst 60ms", "42.1 to 43.0",
 		"stopped at once: a request took 3 s", "2 rounds in turns, 55 s; 3 of 900 requests took longer than twice the p95"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

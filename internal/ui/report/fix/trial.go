@@ -34,14 +34,10 @@ func Trial(w io.Writer, t *fix.Trial, style page.Style) error {
 		{Column: table.Column{Name: "p90 ms", Right: true, Spare: 3}, Text: func(r fix.TrialRow) string { return milliseconds(r.P90Ms) }},
 		{Column: table.Column{Name: forecastOf(t), Right: true, Spare: 1},
 			Text: func(r fix.TrialRow) string { return milliseconds(r.ForecastMs) }},
-		{Column: table.Column{Name: "others wait", Right: true, Spare: 6}, Text: func(r fix.TrialRow) string {
-			if r.OthersWaitMs == nil {
-				return figure.Missing
-			}
-			return text.Milliseconds(*r.OthersWaitMs) + " ms/s"
-		}},
-		{Column: table.Column{Name: "rounds", Right: true, Spare: 4}, Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Rounds) }},
-		{Column: table.Column{Name: "requests", Right: true, Spare: 5},
+		{Column: table.Column{Name: "stopped", Right: true, Spare: 4}, Text: func(r fix.TrialRow) string { return perSecond(r.StoppedMs) }},
+		{Column: table.Column{Name: "others wait", Right: true, Spare: 5}, Text: func(r fix.TrialRow) string { return perSecond(r.OthersWaitMs) }},
+		{Column: table.Column{Name: "rounds", Right: true, Spare: 6}, Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Rounds) }},
+		{Column: table.Column{Name: "requests", Right: true, Spare: 7},
 			Text: func(r fix.TrialRow) string { return fmt.Sprint(r.Requests) }},
 		{Column: table.Column{Least: 10, Fill: true}, Text: func(r fix.TrialRow) string { return text.Shown(r.Why) }},
 	}
@@ -93,6 +89,14 @@ func siblingUsed(r fix.TrialRow) string {
 		return figure.Missing
 	}
 	return fmt.Sprintf("%.3g CPUs", *r.SiblingCPUs)
+}
+
+// perSecond is a time for each second, which may be missing.
+func perSecond(ms *float64) string {
+	if ms == nil {
+		return figure.Missing
+	}
+	return text.Milliseconds(*ms) + " ms/s"
 }
 
 // milliseconds is a figure that may be missing.

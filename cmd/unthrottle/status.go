@@ -70,8 +70,12 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			spread, err := agent.SpreadTrials(w.stateDir)
+			if err != nil {
+				return err
+			}
 			if form.json() {
-				return jsonout.Write(out, "status", statusDocument{inForce, drift})
+				return jsonout.Write(out, "status", statusDocument{inForce, drift, spread})
 			}
 			if err := view.Write(out, inForce, drift, time.Now(), outStyle()); err != nil {
 				return err
@@ -79,6 +83,11 @@ func newStatus() *cobra.Command {
 			names := map[string]string{}
 			for _, f := range inForce {
 				names[f.Target] = f.Name
+			}
+			for _, s := range spread {
+				if _, err := io.WriteString(out, spreadTrial(s, time.Now())); err != nil {
+					return err
+				}
 			}
 			sharings, err := remedy.Sharings(inForce)
 			if err != nil {
@@ -144,6 +153,8 @@ type statusDocument struct {
 	InForce []txn.InForce `json:"in_force"` // oldest first
 	// Drift are settings of these that are no longer what was left there; those of a container that ended are gone.
 	Drift []txn.DriftItem `json:"drift"`
+	// SpreadTrials are those of the agent that are spread over hours, also those that have kept a remedy.
+	SpreadTrials []agent.SpreadTrial `json:"spread_trials"`
 }
 
 type historyDocument struct {
@@ -212,4 +223,24 @@ func exporting(e *agent.Exporting) string {
 	return fmt.Sprintf("the agent (process %d) keeps rows since %s in %s, %.1f MiB; it has removed %s, as keep_for "+
 		"and keep_size of export say", e.Process,
 		e.From.Local().Format(time.DateTime), text.Sanitize(e.Dir, 0), float64(e.Bytes)/(1<<20), text.Count(e.Removed, "older file"))
+}
+
+// spreadTrial is a line about a trial that is spread over hours.
+func spreadTrial(s agent.SpreadTrial, now time.Time) string {
+	of := text.Shown(s.Cgroup)
+	if k := s.Kept; k != nil {
+		return fmt.Sprintf("kept: %s of %s promised %.2f times what leaving it is; since then %s, in %s left alone%s\n", k.Transaction, of,
+			k.Promised, k.Compared, text.Count(k.Pairs, "block"), text.Either(k.Helps, "", "; it does not bring half of that"))
+	}
+	line := fmt.Sprintf("trial: %s: %s in %s, the next %s", of, text.Count(s.Blocks, "block"), text.Duration(now.Sub(s.Began).Round(time.Second)),
+		text.Either(s.NextBlock.After(now), "in "+text.Duration(s.NextBlock.Sub(now).Round(time.Second)), "is due"))
+	for _, v := range s.Variants {
+		line += "; " + text.Shown(v.Name) + " "
+		if v.Out != nil {
+			line += "is not tried again: " + text.Shown(*v.Out)
+		} else {
+			line += v.Compared.String()
+		}
+	}
+	return line + "\n"
 }

@@ -95,28 +95,22 @@ func (s *spreading) write(stateDir string) error {
 	return renameio.WriteFile(name, append(out, '\n'), 0o600)
 }
 
-// readSpread reads what agents before this one left. Files that cannot be read are removed: what they tried was undone when their agent
-// ended, and their trial begins anew. why says which, by name.
-func readSpread(stateDir string) (all []*spreading, why []string) {
+// readSpread reads the trials of a state directory, and says by the name of each file that cannot be read why.
+func readSpread(stateDir string) (all []*spreading, unread map[string]error, err error) {
+	unread = map[string]error{}
 	entries, err := os.ReadDir(filepath.Join(stateDir, spreadDir))
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			why = append(why, err.Error())
-		}
-		return nil, why
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, unread, nil
 	}
 	for _, e := range entries {
 		name := filepath.Join(stateDir, spreadDir, e.Name())
-		s, err := readOneSpread(name)
-		if err != nil {
-			why = append(why, fmt.Sprintf("%s: %v", name, errors.Join(err, os.Remove(name))))
-			continue
-		}
-		if all = append(all, s); len(all) == mostSpreadFiles {
+		if s, err := readOneSpread(name); err != nil {
+			unread[name] = err
+		} else if all = append(all, s); len(all) == mostSpreadFiles {
 			break
 		}
 	}
-	return all, why
+	return all, unread, err
 }
 
 func readOneSpread(name string) (*spreading, error) {
@@ -152,11 +146,16 @@ func readOneSpread(name string) (*spreading, error) {
 	return s, nil
 }
 
-// rememberSpread reads what agents before this one left.
+// rememberSpread reads what agents before this one left. Files that cannot be read are removed: what they tried was undone when their agent
+// ended, and their trial begins anew.
 func (a *agent) rememberSpread() {
-	all, why := readSpread(a.Env.StateDir)
-	for _, w := range why {
-		a.Log.Warn("a trial that an agent before this one spread over hours begins anew", "why", text.Shown(w))
+	all, unread, err := readSpread(a.Env.StateDir)
+	if err != nil {
+		a.Log.Warn("trials that an agent before this one spread over hours begin anew", "why", err)
+	}
+	for name, err := range unread {
+		a.Log.Warn("a trial that an agent before this one spread over hours begins anew", "file", text.Shown(name),
+			"why", errors.Join(err, os.Remove(name)))
 	}
 	for _, s := range all {
 		if a.chooser.spread[s.Cgroup] = s; s.trying() {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -71,8 +72,8 @@ func TestSpreadSurvives(t *testing.T) {
 		t.Errorf("it goes on with %d of round %d instead of %d of %d", w, r, v, round)
 	}
 	next.endSpread(got, spreadEnded)
-	if all, why := readSpread(a.Env.StateDir); len(all) != 0 || len(why) != 0 || next.chooser.spread["/a"] != nil {
-		t.Errorf("ended: %+v, %q", all, why)
+	if all, unread, err := readSpread(a.Env.StateDir); len(all) != 0 || len(unread) != 0 || err != nil || next.chooser.spread["/a"] != nil {
+		t.Errorf("ended: %+v, %v, %v", all, unread, err)
 	}
 }
 
@@ -97,16 +98,55 @@ func TestSpreadFilesOfOthers(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		all, why := readSpread(dir)
-		if len(all) != 0 || len(why) != 1 {
-			t.Errorf("%s: %+v, %q", name, all, why)
+		if all, err := SpreadTrials(dir); len(all) != 0 || err != nil {
+			t.Errorf("%s: status shows %+v, %v", name, all, err)
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("%s: status removed it", name)
+		}
+		next := &agent{chooser: newChooser(policy.Rules{}, ""), Config: Config{Log: slog.New(slog.DiscardHandler), Env: apply.Env{StateDir: dir}}}
+		if next.rememberSpread(); len(next.chooser.spread) != 0 {
+			t.Errorf("%s: %+v", name, next.chooser.spread)
 		}
 		if _, err := os.Stat(file); err == nil {
 			t.Errorf("%s: the file is there still", name)
 		}
 	}
-	if all, why := readSpread(t.TempDir()); len(all)+len(why) != 0 {
-		t.Errorf("without a folder: %v, %q", all, why)
+	if all, err := SpreadTrials(t.TempDir()); all == nil || len(all) != 0 || err != nil {
+		t.Errorf("without a folder: %v, %v", all, err)
+	}
+}
+
+// Status shows each remedy that is tried beside leaving it, and of what was kept what it promised and what came.
+func TestSpreadIsShown(t *testing.T) {
+	a, s, _ := spreadingAgent(t)
+	for range 6 {
+		round, v := s.State.Next()
+		s.State = s.State.Add(switchback.Block{Round: round, Variant: v, Began: start, LogTail: new(4 - float64(v)/10), Requests: 40}, time.Minute)
+	}
+	s.State.Out[2] = "a request took 3 s"
+	shown := func() SpreadTrial {
+		t.Helper()
+		if err := s.write(a.Env.StateDir); err != nil {
+			t.Fatal(err)
+		}
+		all, err := SpreadTrials(a.Env.StateDir)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		return all[0]
+	}
+	got := shown()
+	burst, narrow := got.Variants[0], got.Variants[1]
+	if got.Blocks != 6 || got.Kept != nil || burst.Pairs != 2 || math.Abs(*burst.Times-math.Exp(-0.1)) > 1e-9 || burst.Out != nil ||
+		*narrow.Out != "a request took 3 s" {
+		t.Errorf("%+v", got)
+	}
+	s.Kept, s.Transaction = &switchback.Kept{Plan: s.State.Plan, Promised: -0.5, Blocks: 40, Pairs: []float64{-0.4, -0.5}}, "id"
+	got = shown()
+	if k := got.Kept; len(got.Variants) != 0 || got.Blocks != 40 || k == nil || k.Transaction != "id" || k.Pairs != 2 || !k.Helps ||
+		math.Abs(*k.Times-math.Exp(-0.45)) > 1e-9 || math.Abs(k.Promised-math.Exp(-0.5)) > 1e-9 {
+		t.Errorf("kept: %+v", got)
 	}
 }
 

@@ -203,17 +203,52 @@ func (s State) Gain(variant int) float64 { return mean(s.Pairs(variant)) }
 
 // won says how a variant won.
 func (s State) won(v int) string {
-	pairs := s.Pairs(v)
-	low, high := Interval(pairs, s.Plan.Wrong)
-	return fmt.Sprintf("%.2f times what leaving it is (%s to %s), in %d pairs of blocks", math.Exp(mean(pairs)), times(low), times(high), len(pairs))
+	c := s.Compared(v)
+	return fmt.Sprintf("%s, in %d pairs of blocks", c, c.Pairs)
 }
 
-// times is a bound as a factor.
-func times(log float64) string {
-	if math.IsInf(log, 0) {
-		return "not bounded"
+// Compared is how many times as long requests take as when the container is left as it is, by the judged quantile.
+type Compared struct {
+	// Pairs is how many pairs of blocks tell.
+	Pairs int `json:"pairs"`
+	// Times is the geometric mean; null: there is no pair. Low and High bound it; null: so few pairs do not.
+	Times *float64 `json:"times"`
+	Low   *float64 `json:"times_low"`
+	High  *float64 `json:"times_high"`
+}
+
+// Compared compares a variant with leaving the container as it is.
+func (s State) Compared(variant int) Compared { return compared(s.Pairs(variant), s.Plan.Wrong) }
+
+func compared(pairs []float64, wrong float64) Compared {
+	c := Compared{Pairs: len(pairs)}
+	if c.Pairs == 0 {
+		return c
 	}
-	return fmt.Sprintf("%.2f", math.Exp(log))
+	low, high := Interval(pairs, wrong)
+	return Compared{c.Pairs, new(math.Exp(mean(pairs))), factor(low), factor(high)}
+}
+
+// factor is a bound as a factor; nil: it bounds nothing.
+func factor(log float64) *float64 {
+	if math.IsInf(log, 0) {
+		return nil
+	}
+	return new(math.Exp(log))
+}
+
+// String says it in words.
+func (c Compared) String() string {
+	bound := func(b *float64) string {
+		if b == nil {
+			return "not bounded"
+		}
+		return fmt.Sprintf("%.2f", *b)
+	}
+	if c.Times == nil {
+		return "nothing measured yet"
+	}
+	return fmt.Sprintf("%.2f times what leaving it is (%s to %s)", *c.Times, bound(c.Low), bound(c.High))
 }
 
 func mean(values []float64) float64 {
@@ -248,12 +283,13 @@ func (k Kept) Add(pair float64) Kept {
 // Still tells whether it still brings half of what was promised, as far as is known: false only with enough evidence that it does not.
 func (k Kept) Still() bool { return !of(k.Pairs, k.Promised/2, -1).Enough(k.Plan.Wrong) }
 
+// Compared compares what is in force with the blocks that were left alone.
+func (k Kept) Compared() Compared { return compared(k.Pairs, k.Plan.Wrong) }
+
 // Words are what came of it beside what was promised.
 func (k Kept) Words() string {
 	if len(k.Pairs) == 0 {
 		return fmt.Sprintf("promised %.2f times what leaving it is; no block was left alone yet", math.Exp(k.Promised))
 	}
-	low, high := Interval(k.Pairs, k.Plan.Wrong)
-	return fmt.Sprintf("%.2f times what leaving it is (%s to %s) in %d blocks, promised %.2f", math.Exp(mean(k.Pairs)), times(low), times(high),
-		len(k.Pairs), math.Exp(k.Promised))
+	return fmt.Sprintf("%s in %d blocks, promised %.2f", k.Compared(), len(k.Pairs), math.Exp(k.Promised))
 }

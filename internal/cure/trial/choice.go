@@ -214,7 +214,8 @@ func (t *Trial) Choice() Choice {
 	}
 	leader := t.leader(all, ms)
 	for v, variant := range t.variants { // of several that the forecast would choose, none is preferred to the lowest
-		if variant.Expected && !t.variants[leader].Expected && slices.Contains(all, v) && t.better(f, v, 1) && !t.stoppedLonger(v, leader) {
+		if variant.Expected && !t.variants[leader].Expected && slices.Contains(all, v) && t.better(f, v, 1) &&
+			!t.stoppedLonger(v, leader) {
 			if _, low, _, ok := f.ratio(v, leader, alpha); !ok || low <= 1 {
 				leader = v
 			}

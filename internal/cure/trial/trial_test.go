@@ -409,7 +409,8 @@ func TestStopsDecideBetweenEquals(t *testing.T) {
 		"the long one is slower, and not stopped": {90, 60, new(0.006), new(0.0), false, 1},
 		"leaving it is as fast":                   {41, 40, new(0.006), new(0.0), false, 0},
 	} {
-		trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: c.expected}, {Name: "long burst", Change: 2}}, 0.99, false)
+		trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: c.expected},
+			{Name: "long burst", Change: 2}}, 0.99, false)
 		for range 3 {
 			for v, m := range []Measured{{Judged: exactly(600, c.leftMS), Stopped: new(0.05)}, {Judged: exactly(600, 41), Stopped: c.short},
 				{Judged: exactly(600, c.longMS), Stopped: c.long}} {

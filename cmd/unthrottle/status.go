@@ -232,8 +232,8 @@ func spreadTrial(s agent.SpreadTrial, now time.Time) string {
 		return fmt.Sprintf("kept: %s of %s promised %.2f times what leaving it is; since then %s, in %s left alone%s\n", k.Transaction, of,
 			k.Promised, k.Compared, text.Count(k.Pairs, "block"), text.Either(k.Helps, "", "; it does not bring half of that"))
 	}
-	line := fmt.Sprintf("trial: %s: %s in %s, the next %s", of, text.Count(s.Blocks, "block"), text.Duration(now.Sub(s.Began).Round(time.Second)),
-		text.Either(s.NextBlock.After(now), "in "+text.Duration(s.NextBlock.Sub(now).Round(time.Second)), "is due"))
+	line := fmt.Sprintf("trial: %s: %s in %s, the next %s", of, text.Count(s.Blocks, "block"),
+		text.Duration(now.Sub(s.Began).Round(time.Second)), text.Either(s.NextBlock.After(now), "in "+text.Duration(s.NextBlock.Sub(now).Round(time.Second)), "is due"))
 	for _, v := range s.Variants {
 		line += "; " + text.Shown(v.Name) + " "
 		if v.Out != nil {

@@ -104,7 +104,8 @@ func TestSpreadFilesOfOthers(t *testing.T) {
 		if _, err := os.Stat(file); err != nil {
 			t.Errorf("%s: status removed it", name)
 		}
-		next := &agent{chooser: newChooser(policy.Rules{}, ""), Config: Config{Log: slog.New(slog.DiscardHandler), Env: apply.Env{StateDir: dir}}}
+		next := &agent{chooser: newChooser(policy.Rules{}, ""),
+			Config: Config{Log: slog.New(slog.DiscardHandler), Env: apply.Env{StateDir: dir}}}
 		if next.rememberSpread(); len(next.chooser.spread) != 0 {
 			t.Errorf("%s: %+v", name, next.chooser.spread)
 		}
@@ -122,7 +123,8 @@ func TestSpreadIsShown(t *testing.T) {
 	a, s, _ := spreadingAgent(t)
 	for range 6 {
 		round, v := s.State.Next()
-		s.State = s.State.Add(switchback.Block{Round: round, Variant: v, Began: start, LogTail: new(4 - float64(v)/10), Requests: 40}, time.Minute)
+		b := switchback.Block{Round: round, Variant: v, Began: start, LogTail: new(4 - float64(v)/10), Requests: 40}
+		s.State = s.State.Add(b, time.Minute)
 	}
 	s.State.Out[2] = "a request took 3 s"
 	shown := func() SpreadTrial {

@@ -101,8 +101,8 @@ func (t *Trial) leader(all []int, ms map[int]float64) int {
 	return leader
 }
 
-// stoppedLonger reports whether quotas stopped a variant for longer than another one by what counts. Where requests took as long under both,
-// such a variant has less to spare: it is the first one to stop requests once a little more work comes.
+// stoppedLonger reports whether quotas stopped a variant for longer than another one by what counts. Where requests took as long under
+// both, such a variant has less to spare: it is the first one to stop requests once a little more work comes.
 func (t *Trial) stoppedLonger(v, other int) bool {
 	of := func(m turn) *float64 { return m.Stopped }
 	is, was := t.meanOf(v, of), t.meanOf(other, of)

@@ -392,7 +392,8 @@ func TestShorterStopsSupport(t *testing.T) {
 	}
 }
 
-// Of remedies under which requests take as long, the smaller one wins only if quotas do not stop it for longer. Leaving it wins in any case.
+// Of remedies under which requests take as long, the smaller one wins only if quotas do not stop it for longer. Leaving it wins in
+// any case.
 func TestStopsDecideBetweenEquals(t *testing.T) {
 	for name, c := range map[string]struct {
 		leftMS, longMS float64

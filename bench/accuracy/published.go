@@ -20,6 +20,16 @@ type Published struct {
 	Run func(s scenario.Scenario, seed uint64, times func(workload string, took time.Duration)) (scenario.Outcome, error)
 	// Seeds is how many runs a figure is the median of.
 	Seeds int
+	// Real are runs of the scenario conceptual on a real kernel.
+	Real ForReal
+}
+
+// ForReal are runs of a scenario on a real kernel.
+type ForReal struct {
+	Machine Machine            `json:"machine"`
+	Release string             `json:"release"` // of the kernel
+	At      time.Time          `json:"at"`
+	Runs    []scenario.Outcome `json:"runs"`
 }
 
 // Claim is one published figure, and what the simulator makes of it.
@@ -153,13 +163,22 @@ func (c *claims) conceptual() {
 		"%g ms, %d throttled, %g ms, %.0f %% of %d (the kernel's own count of periods: %d)", *request.Max,
 		app.ThrottledPeriods, 1000*app.ThrottledSeconds,
 		100*float64(app.ThrottledPeriods)/float64(*app.ActivePeriods), *app.ActivePeriods, app.Periods)
+	longest := func(o scenario.Outcome) float64 { return *o.Workloads["request"].Max }
 	for _, hz := range []int{100, 250, 1000} {
 		tick := 1000 / float64(hz)
-		at := spanOf(c.runs(c.parse("conceptual", "continuous", fmt.Sprint(hz)), nil),
-			func(o scenario.Outcome) float64 { return *o.Workloads["request"].Max })
+		at := spanOf(c.runs(c.parse("conceptual", "continuous", fmt.Sprint(hz)), nil), longest)
 		c.claim(fmt.Sprintf("the same, charged by a tick at %d Hz", hz), "a tick below 440 ms at most",
 			at.low >= 440-tick && at.high <= 440, "%s", at.text(" ms"))
 	}
+	// A request that comes with x ms of its period left, above 40, gets 40 ms at once and the other 160 in four periods, the last of which
+	// ends after 40: x + 340. With less it gets x at once, and what is left of the first 40 ms after four periods: 440.
+	took := spanOf(c.Real.Runs, longest)
+	throttled := spanOf(c.Real.Runs, func(o scenario.Outcome) float64 { return float64(o.Cgroups["app"].ThrottledPeriods) })
+	stopped := spanOf(c.Real.Runs, func(o scenario.Outcome) float64 { return 1000 * o.Cgroups["app"].ThrottledSeconds })
+	c.claim(fmt.Sprintf("the same request for real, begun at any moment of a period: %d runs on Linux %s at %d Hz", len(c.Real.Runs), c.Real.Release,
+		c.Real.Machine.HZ), "380 to 440 ms within 2 %, 3 or 4 throttled",
+		took.low >= 0.98*380 && took.high <= 1.02*440 && throttled.low >= 3 && throttled.high <= 4,
+		"%s, %s throttled, %s", took.text(" ms"), throttled.text(""), stopped.text(" ms"))
 }
 
 // fibtest is a CPU of burning beside 63 threads that hardly do anything, in ms of CPU.

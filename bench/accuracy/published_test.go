@@ -1,6 +1,7 @@
 package accuracy_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,22 @@ func readScenario(name string) (string, error) {
 	return string(text), err
 }
 
+// readReal are the runs on a real kernel that the tree keeps.
+func readReal(t *testing.T) (r accuracy.ForReal) {
+	t.Helper()
+	text, err := os.ReadFile(realFile)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// realFile is where they are kept.
+const realFile = "conceptual.json"
+
 func runScenario(s scenario.Scenario, seed uint64, times func(string, time.Duration)) (scenario.Outcome, error) {
 	r, err := simulate.Run(s, simulate.Options{Seed: seed, Times: times})
 	return r.Outcome, err
@@ -25,7 +42,7 @@ func runScenario(s scenario.Scenario, seed uint64, times func(string, time.Durat
 
 // One seed of each: what is missed is known, and says why.
 func TestPublishedFigures(t *testing.T) {
-	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: 1}.Claims()
+	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: 1, Real: readReal(t)}.Claims()
 	if err != nil || len(claims) < 15 {
 		t.Fatalf("%d claims, %v", len(claims), err)
 	}

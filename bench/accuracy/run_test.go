@@ -18,6 +18,8 @@ import (
 	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
@@ -27,8 +29,9 @@ import (
 
 // TestMain lets the test binary stand in for the program that children run.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == threads.Command {
-		os.Exit(threads.Main())
+	mains := map[string]func() int{threads.Command: threads.Main, service.Command: service.Main, loadgen.Command: loadgen.Main}
+	if len(os.Args) > 1 && mains[os.Args[1]] != nil {
+		os.Exit(mains[os.Args[1]]())
 	}
 	os.Exit(m.Run())
 }
@@ -115,7 +118,7 @@ func TestAccuracy(t *testing.T) {
 		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal,
 			100*r.Noise.Others, runs.Progress())
 	}
-	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: claimSeeds}.Claims()
+	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: claimSeeds, Real: readReal(t)}.Claims()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +172,7 @@ const claimSeeds = 7
 
 // The page's last part is what the simulator makes of the published figures.
 func TestThePageHasThePublishedFigures(t *testing.T) {
-	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: claimSeeds}.Claims()
+	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: claimSeeds, Real: readReal(t)}.Claims()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,5 +193,54 @@ func TestThePageHasThePublishedFigures(t *testing.T) {
 	}
 	if string(text) != head+want {
 		t.Errorf("%s is out of date: go test -tags accuracy -run PublishedFigures ./bench/accuracy -update; it would end in\n%s", page, want)
+	}
+}
+
+// TestForReal runs the published request on this host's kernel and keeps what came, for the page: go test -tags accuracy -run ForReal
+// ./bench/accuracy -update. A run that noise disturbed is made again.
+func TestForReal(t *testing.T) {
+	require.Root(t)
+	if !*update {
+		t.Skip("-update makes the runs")
+	}
+	h, err := cgroup.Open("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := measure.Machine(h, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := readScenario("conceptual")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenario.Parse("conceptual.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	r := accuracy.ForReal{Machine: m, Release: strings.TrimSpace(string(release)), At: time.Now().UTC()}
+	const wanted = 20
+	for tries := 0; len(r.Runs) < wanted; tries++ {
+		if tries == mostTries*wanted {
+			t.Fatalf("%d of %d runs in %d tries: the host is too busy", len(r.Runs), wanted, tries)
+		}
+		run, noise, err := measure.Run(t.Context(), s, realrun.Options{Host: h, Seed: uint64(tries) + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := noise.TooMuch(); why != "" {
+			t.Log(why)
+			continue
+		}
+		r.Runs = append(r.Runs, run.Outcome)
+	}
+	out, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(realFile, append(out, '\n'), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

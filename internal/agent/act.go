@@ -223,7 +223,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		do = fix.Apply
 	case f.rule.Trial.Over > 0:
 		do = func(ctx context.Context, env fix.Env, o fix.Options) (fix.Result, error) {
-			return a.beginSpread(ctx, f, env, o)
+			return fix.Result{}, a.beginSpread(ctx, f, env, o)
 		}
 	}
 	what := "a fix of " + boundedPath(f.observation.Container.Group.Path)

@@ -165,14 +165,14 @@ func (a *agent) rememberSpread() {
 }
 
 // beginSpread looks at a container, and begins a trial that is spread over hours. What it tries first comes with a later round.
-func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.Options) (fix.Result, error) {
+func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.Options) error {
 	path := f.observation.Container.Group.Path
 	if n, _ := trials(a.chooser.spread); n >= mostSpread {
-		return fix.Result{}, fmt.Errorf("%d containers of this node have a trial already", n)
+		return fmt.Errorf("%d containers of this node have a trial already", n)
 	}
-	blocks, result, err := fix.Spread(ctx, env, o)
-	if err != nil || blocks == nil {
-		return result, err
+	blocks, err := fix.Spread(ctx, env, o)
+	if err != nil {
+		return err
 	}
 	now := time.Now()
 	names := blocks.Names()
@@ -184,18 +184,18 @@ func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.O
 	state, err := switchback.Begin(switchback.Plan{Variants: len(names), Block: lasts, Most: most, Wrong: wrongly,
 		Seed: uint64(now.UnixNano())}, now)
 	if err != nil {
-		return result, err
+		return err
 	}
 	s := &spreading{Version: spreadVersion, Cgroup: path, ID: f.observation.CgroupID, Name: f.observation.Container.Name, Names: names,
 		State: state, Next: now, Gap: max(lasts, f.rule.Trial.Over*lasts/most), UsedCPUs: blocks.Used(), blocks: blocks}
 	s.fit()
 	if err := s.write(a.Env.StateDir); err != nil {
-		return result, fmt.Errorf("the state of its trial: %w", err)
+		return fmt.Errorf("the state of its trial: %w", err)
 	}
 	a.chooser.spread[path] = s
 	a.Log.Info("trying remedies in turns that are spread", "container", text.Sanitize(s.Name, 128), "variants", names,
 		"block_seconds", thousandths(lasts.Seconds()), "gap_seconds", thousandths(s.Gap.Seconds()), "over", f.rule.Trial.Over.String())
-	return result, nil
+	return nil
 }
 
 // fit finds each variant among the candidates of blocks, which may be others after a restart.
@@ -301,12 +301,9 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 		if err != nil {
 			return err
 		}
-		blocks, result, err := fix.Spread(ctx, env, o)
+		blocks, err := fix.Spread(ctx, env, o)
 		if err != nil {
-			return err
-		}
-		if blocks == nil {
-			return fmt.Errorf("after a restart of the agent nothing can be tried: %s", text.Shown(result.Why))
+			return fmt.Errorf("after a restart of the agent nothing can be tried: %w", err)
 		}
 		s.blocks = blocks
 		s.fit()

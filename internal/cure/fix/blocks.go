@@ -19,33 +19,37 @@ type Blocks struct {
 	usualMs float64
 }
 
-// Spread looks at a container as Run does, and prepares what may be tried. Nil without an error: nothing can be tried in turns, and the
-// result says why.
-func Spread(ctx context.Context, env Env, o Options) (*Blocks, Result, error) {
+// Spread looks at a container as Run does, and prepares what may be tried. The error is a [NoRemedy] where nothing can be tried in turns,
+// and a [NotMeasured] where nothing would judge.
+func Spread(ctx context.Context, env Env, o Options) (*Blocks, error) {
 	r := newRun(env, o)
 	r.onTrial = true
 	if err := r.recover(ctx); err != nil {
-		return nil, r.res, err
+		return nil, err
 	}
 	if err := r.alone(); err != nil {
-		return nil, r.res, err
+		return nil, err
 	}
 	if err := r.lookAndLearn(ctx); err != nil {
-		return nil, r.res, err
+		return nil, err
 	}
 	if !r.trials() {
-		if r.res.Why == "" {
-			r.res.Why = "too few requests, or nothing that stops it"
+		if !r.res.StoppedAbove {
+			return nil, &NoRemedy{Target: o.Target.Name, Why: "it is hardly stopped, and no remedy at equal CPU is certain to halve its latency"}
 		}
-		return nil, r.res, nil
+		return nil, &NotMeasured{fmt.Errorf("%q: %d requests came while it was recorded, and a trial needs %d", o.Target.Name,
+			len(r.sample(r.runs).TookMs), leastSeen)}
 	}
-	t, err := r.planTurns()
-	if err != nil || t == nil {
-		return nil, r.res, err
+	t, why, err := r.planTurns()
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, &NoRemedy{Target: o.Target.Name, Why: why}
 	}
 	b := &Blocks{r: r, t: t}
 	b.usualMs = stats.Rank(slices.Sorted(slices.Values(r.sample(r.runs).TookMs)), t.quantile)
-	return b, r.res, nil
+	return b, nil
 }
 
 // Names are those of the variants beside leaving the container, which is variant 0.

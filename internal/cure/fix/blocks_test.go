@@ -2,10 +2,12 @@ package fix
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/curetest"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
@@ -21,10 +23,9 @@ func TestBlocks(t *testing.T) {
 	before := b.left()
 	var blocks *Blocks
 	look := func() {
-		var result Result
 		var err error
-		if blocks, result, err = Spread(t.Context(), b.env, b.options); err != nil || blocks == nil {
-			t.Fatalf("%v, %s", err, result.Why)
+		if blocks, err = Spread(t.Context(), b.env, b.options); err != nil {
+			t.Fatal(err)
 		}
 	}
 	look()
@@ -83,13 +84,33 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// Where nothing can be tried in turns the error says why.
+func TestWhyNothingIsSpread(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	b.env.Learn = func(context.Context, container.Container, time.Duration) (Learned, error) {
+		return Learned{Missing: "nothing was recorded"}, nil
+	}
+	blocks, err := Spread(t.Context(), b.env, b.options)
+	few := new(NotMeasured)
+	if blocks != nil || !errors.As(err, &few) || !strings.Contains(err.Error(), "0 requests came while it was recorded") {
+		t.Errorf("%v, %v", blocks, err)
+	}
+	b = tries(t, curetest.Bursts)
+	b.options.Allowed = func(remedy.Plan) error { return errors.New("not here") }
+	blocks, err = Spread(t.Context(), b.env, b.options)
+	none := new(NoRemedy)
+	if blocks != nil || !errors.As(err, &none) || !strings.Contains(none.Why, "nothing that keeps the limit can be tried") {
+		t.Errorf("%v, %v", blocks, err)
+	}
+}
+
 // A block that ends in the middle, as its agent does, leaves nothing in force.
 func TestBlockIsCutOff(t *testing.T) {
 	b := tries(t, curetest.Bursts)
 	before := b.left()
-	blocks, result, err := Spread(t.Context(), b.env, b.options)
-	if err != nil || blocks == nil {
-		t.Fatalf("%v, %s", err, result.Why)
+	blocks, err := Spread(t.Context(), b.env, b.options)
+	if err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	wait := b.env.Wait

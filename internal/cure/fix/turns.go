@@ -197,7 +197,7 @@ func (r *run) otherRequests(measured []trial.Other) []OtherRequests {
 // inTurns tries the remedies that keep the limit in turns, measures each, and leaves the best one in force. done: it did; else nothing can
 // be tried, and what the forecast says goes on.
 func (r *run) inTurns(ctx context.Context) (done bool, err error) {
-	t, err := r.planTurns()
+	t, _, err := r.planTurns()
 	if err != nil || t == nil {
 		return false, err
 	}
@@ -235,7 +235,7 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 
 // showTurns shows what each remedy of a trial would write; planned: there are some.
 func (r *run) showTurns() (planned bool, err error) {
-	t, err := r.planTurns()
+	t, _, err := r.planTurns()
 	if err != nil || t == nil {
 		return false, err
 	}
@@ -257,11 +257,11 @@ func (r *run) showTurns() (planned bool, err error) {
 	return true, nil
 }
 
-// planTurns makes a trial of what may be tried; nil: there is nothing.
-func (r *run) planTurns() (*turns, error) {
+// planTurns makes a trial of what may be tried; nil: there is nothing, and why says so.
+func (r *run) planTurns() (t *turns, why string, err error) {
 	proposal, err := policy.Propose(r.own, r.facts, r.o.Wish, r.known)
 	if err != nil || proposal.NotMeasured || proposal.Plan == nil && proposal.Choice == nil {
-		return nil, err
+		return nil, proposal.Why, err
 	}
 	candidates, others, err := policy.Candidates(r.own, r.facts, r.o.Wish, r.known)
 	notAllowed := func(c policy.Candidate) bool {
@@ -276,16 +276,16 @@ func (r *run) planTurns() (*turns, error) {
 	}
 	candidates, others = slices.DeleteFunc(candidates, notAllowed), slices.DeleteFunc(others, notAllowed)
 	if err != nil || len(candidates) == 0 {
-		return nil, err
+		return nil, "nothing that keeps the limit can be tried: " + proposal.Why, err
 	}
 	proposal.Turns = true
 	r.res.Proposal, r.res.Not = proposal, append([]policy.Rejected{}, proposal.Not...)
 	if r.o.Found != nil {
 		if err := r.o.Found(proposal); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	t := &turns{r: r, length: r.turnLength(), others: others}
+	t = &turns{r: r, length: r.turnLength(), others: others}
 	if r.looked > r.o.Window {
 		t.looked = r.looked
 	}
@@ -325,7 +325,7 @@ func (r *run) planTurns() (*turns, error) {
 	t.seen, t.sibling = make([][]observe.Observation, len(variants)), make([][]float64, len(variants))
 	r.say("the forecast says in which order; a trial of up to %s chooses: left as it is, %s, in turns of %s", text.Duration(r.o.Budget),
 		text.Names(names), text.Duration(t.length))
-	return t, nil
+	return t, "", nil
 }
 
 // variant is a candidate as the trial knows it.

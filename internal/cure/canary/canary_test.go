@@ -80,7 +80,7 @@ func (w *world) tick(after time.Duration) {
 }
 
 // run ticks until it is over.
-func (w *world) run(t *testing.T) Phase {
+func (w *world) run(t *testing.T) string {
 	t.Helper()
 	for range 500 {
 		if w.tick(5 * time.Minute); w.state.Phase == Kept || w.state.Phase == Reverted {
@@ -102,23 +102,23 @@ func kept(t *testing.T, runs int, make func(seed uint64) *world) (n int) {
 	return n
 }
 
-// TestAlike: where treatment changes nothing, at most 5 % are kept, whatever the pods' variation is. 2.5 % of 2,000 are 50 with a deviation of
-// 7, so that correct code is above 100 less than once in 10^11 runs.
+// TestAlike: where treatment changes nothing, at most 5 % are kept, whatever the pods' variation is. 2.5 % of 1,000 are 25 with a
+// deviation of 5, so that correct code is above 50 less than once in 10,000 runs.
 func TestAlike(t *testing.T) {
 	for name, noise := range map[string]func(w *world) float64{
 		"normal":     func(w *world) float64 { return 0.2 * w.rand.NormFloat64() },
 		"long tails": func(w *world) float64 { return 0.2 * w.rand.NormFloat64() / math.Sqrt(w.rand.ExpFloat64()) },
 		"skewed":     func(w *world) float64 { return 0.3 * w.rand.ExpFloat64() },
 	} {
-		n := kept(t, 2000, func(seed uint64) *world {
+		n := kept(t, 1000, func(seed uint64) *world {
 			w := newWorld(seed, 40, 40)
 			w.noise = func() float64 { return noise(w) }
 			return w
 		})
-		if n > 100 {
-			t.Errorf("%s: %d of 2,000 remedies that do nothing are kept", name, n)
+		if n > 50 {
+			t.Errorf("%s: %d of 1,000 remedies that do nothing are kept", name, n)
 		}
-		t.Logf("%s: %d of 2,000 kept", name, n)
+		t.Logf("%s: %d of 1,000 kept", name, n)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestDecisions(t *testing.T) {
 		pods   int
 		change func(w *world)
 		drawn  func(w *world) // after the first draw
-		phase  Phase
+		phase  string
 		says   string
 	}{
 		"one pod":         {pods: 1, phase: Waits, says: "too few pods: 1 pod, and a canary needs 4"},
@@ -192,18 +192,22 @@ func TestDecisions(t *testing.T) {
 		"less than a pod": {pods: 8, phase: Waits, says: "too few pods: 10 % of 8 are less than one; give a share of 13 % or more"},
 		"two workloads": {pods: 20, change: func(w *world) { w.pods[3].Workload = "StatefulSet db" }, phase: Waits,
 			says: "2 workloads, such as Deployment cart and StatefulSet db: give each"},
-		"no guard":           {pods: 20, change: func(w *world) { w.guard = nil }, phase: Waits, says: "the guard cannot be read"},
-		"guard is no number": {pods: 20, change: func(w *world) { w.guard = new(math.NaN()) }, phase: Waits, says: "the guard cannot be read"},
-		"guard above":        {pods: 20, change: func(w *world) { w.guard = new(2.0) }, phase: Waits, says: "above its bound of 1 before"},
+		"no guard": {pods: 20, change: func(w *world) { w.guard = nil }, phase: Waits, says: "the guard cannot be read"},
+		"guard is no number": {pods: 20, change: func(w *world) { w.guard = new(math.NaN()) }, phase: Waits,
+			says: "the guard cannot be read"},
+		"guard above": {pods: 20, change: func(w *world) { w.guard = new(2.0) }, phase: Waits, says: "above its bound of 1 before"},
 		"no disruption": {pods: 20, change: func(w *world) {
 			for i := range w.pods {
 				w.pods[i].Budget = "cart"
 			}
 		}, phase: Waits, says: "no pod can be drawn: a PodDisruptionBudget allows no disruption"},
-		"drawn":            {pods: 20, phase: Watches, says: "2 of 20 pods are treated at first"},
-		"guard rises":      {pods: 20, drawn: func(w *world) { w.guard = new(2.0) }, phase: Reverted, says: "taken back: the guard is 2, above its bound of 1"},
-		"guard is silent":  {pods: 20, drawn: func(w *world) { w.guard = nil; w.now = w.now.Add(2 * w.plan.Watch) }, phase: Reverted, says: "the guard could not be read"},
-		"nobody judged it": {pods: 20, drawn: func(w *world) { w.now = w.now.Add(time.Hour) }, phase: Reverted, says: "nobody judged it in time"},
+		"drawn": {pods: 20, phase: Watches, says: "2 of 20 pods are treated at first"},
+		"guard rises": {pods: 20, drawn: func(w *world) { w.guard = new(2.0) }, phase: Reverted,
+			says: "taken back: the guard is 2, above its bound of 1"},
+		"guard is silent": {pods: 20, drawn: func(w *world) { w.guard = nil; w.now = w.now.Add(2 * w.plan.Watch) }, phase: Reverted,
+			says: "the guard could not be read"},
+		"nobody judged it": {pods: 20, drawn: func(w *world) { w.now = w.now.Add(time.Hour) }, phase: Reverted,
+			says: "nobody judged it in time"},
 		"not measured": {pods: 20, drawn: func(w *world) {
 			w.noise = func() float64 { return math.Inf(1) }
 			w.now = w.now.Add(2 * w.plan.Watch)
@@ -257,8 +261,8 @@ func TestAnother(t *testing.T) {
 	}
 }
 
-// TestBounds: with any workload, pods that come, go and move, nodes and PodDisruptionBudgets, no step goes beyond what it may, and a controller
-// that is killed after each decision and goes on from what was kept decides the same.
+// TestBounds: with any workload, pods that come, go and move, nodes and PodDisruptionBudgets, no step goes beyond what it may, and
+// a controller that is killed after each decision and goes on from what was kept decides the same.
 func TestBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 60).Draw(t, "pods"), rapid.IntRange(1, 30).Draw(t, "nodes"))
@@ -368,10 +372,12 @@ func TestCompare(t *testing.T) {
 	pod := func(treated bool, log float64) Pod {
 		return Pod{UID: fmt.Sprint(treated), Before: new(10.0), After: new(10 * math.Exp(log))}
 	}
-	pods := []Pod{pod(false, 0), pod(false, 0.2), pod(true, -0.3), pod(true, -0.1), {UID: "true"}, {UID: "false", Before: new(0.0), After: new(1.0)}}
+	pods := []Pod{pod(false, 0), pod(false, 0.2), pod(true, -0.3), pod(true, -0.1), {UID: "true"},
+		{UID: "false", Before: new(0.0), After: new(1.0)}}
 	d, ok := Compare(pods, func(p Pod) bool { return p.UID == "true" })
 	// The means are 0.3 apart, the pooled deviation is 0.1414, its error 0.1414, and t of 2 degrees 4.303.
-	if !ok || d.Treated != 2 || d.Control != 2 || math.Abs(math.Log(d.Times)+0.3) > 1e-9 || math.Abs(math.Log(d.High/d.Low)-2*4.3027*0.14142) > 1e-3 {
+	if !ok || d.Treated != 2 || d.Control != 2 || math.Abs(math.Log(d.Times)+0.3) > 1e-9 ||
+		math.Abs(math.Log(d.High/d.Low)-2*4.3027*0.14142) > 1e-3 {
 		t.Errorf("%+v, %v", d, ok)
 	}
 	if _, ok := Compare(pods[:2], func(p Pod) bool { return p.UID == "true" }); ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// Difference is how many times as long the quantile of treated pods is, against that of the others, each against its own before: the geometric mean, with an
-// interval of 95 %.
+// Difference is how many times as long the quantile of treated pods is, against that of the others, each against its own before:
+// the geometric mean, with an interval of 95 %.
 type Difference struct {
 	Times, Low, High float64
 	// Treated and Control are how many pods were measured before and after.
@@ -20,8 +20,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%.2f times as long (%.2f to %.2f), in %d treated and %d other pods", d.Times, d.Low, d.High, d.Treated, d.Control)
 }
 
-// Compare is the difference of the differences of pods. Pods that were not measured before and after are left out; false: too few are left, one treated and two
-// others. Both sides are taken to vary alike, which lets a single treated pod be compared.
+// Compare is the difference of the differences of pods. Pods that were not measured before and after are left out; false: too few
+// are left, one treated and two others. Both sides are taken to vary alike, which lets a single treated pod be compared.
 func Compare(pods []Pod, treated func(Pod) bool) (Difference, bool) {
 	var sides [2][]float64
 	for _, p := range pods {

@@ -10,20 +10,25 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Next is the state after a decision by what was seen. The same state is returned where nothing is decided. What differs in Phase or Why is to be told.
-// tried names what is tried.
+// Next is the state after a decision by what was seen. The same state is returned where nothing is decided. What differs in Phase
+// or Why is to be told. tried names what is tried.
 func Next(p Plan, s State, tried string, seen Seen) State {
 	now := seen.Now.UTC().Truncate(time.Second) // as it is kept
 	switch {
 	case s.Tried != tried || s.Phase == "":
 		return State{Tried: tried, Phase: Waits, Again: now.Add(p.Watch),
 			Why: "nothing is in force for one watch, so that it is known how it was before"}
-	case s.Phase == Kept || now.Before(s.Again):
+	case !s.Looks(tried, now):
 		return s
 	case s.Trying():
 		return s.watched(p, seen, now)
 	}
 	return s.begin(p, seen, now)
+}
+
+// Looks tells whether Next looks at what was seen of pods and guard, beside the time.
+func (s State) Looks(tried string, now time.Time) bool {
+	return s.Tried == tried && s.Phase != "" && s.Phase != Kept && !now.Before(s.Again)
 }
 
 // waits is the state with nothing in force.
@@ -45,7 +50,8 @@ func (s State) begin(p Plan, seen Seen, now time.Time) State {
 	case n < LeastPods:
 		return s.waits("too few pods: %s, and a canary needs %d; leave out rollout, or run more", text.Count(n, "pod"), LeastPods)
 	case first < 1:
-		return s.waits("too few pods: %.3g %% of %d are less than one; give a share of %.0f %% or more", 100*p.Share, n, math.Ceil(100/float64(n)))
+		return s.waits("too few pods: %.3g %% of %d are less than one; give a share of %.0f %% or more",
+			100*p.Share, n, math.Ceil(100/float64(n)))
 	case len(workloads) > 1:
 		return s.waits("its rules match pods of %s, such as %s: give each a policy of its own", text.Count(len(workloads), "workload"),
 			text.Sanitize(strings.Join(workloads[:2], " and "), 200))
@@ -54,7 +60,7 @@ func (s State) begin(p Plan, seen Seen, now time.Time) State {
 	case *seen.Guard > p.Bound:
 		return s.waits("the guard is above its bound of %v before anything is treated", p.Bound)
 	}
-	next := State{Tried: s.Tried, Phase: Watches, Seed: seen.Chance, Begun: now}
+	next := State{Tried: s.Tried, Phase: Watches, Seed: seen.Chance & (places - 1), Begun: now}
 	d := next.draw(p, seen, first)
 	if d.treated == 0 {
 		return s.waits("no pod can be drawn: %s", d.held)
@@ -80,7 +86,8 @@ func known(guard *float64) bool { return guard != nil && !math.IsNaN(*guard) }
 
 // reverted is the state after the remedy was taken back from all.
 func (s State) reverted(now time.Time, format string, args ...any) State {
-	return State{Tried: s.Tried, Phase: Reverted, Step: s.Step, Pods: s.Pods, Treated: s.Treated, Again: now.Add(Cooldown), Why: fmt.Sprintf(format, args...)}
+	return State{Tried: s.Tried, Phase: Reverted, Step: s.Step, Pods: s.Pods, Treated: s.Treated, Again: now.Add(Cooldown),
+		Why: fmt.Sprintf(format, args...)}
 }
 
 // watched is the state while and after a step is watched.
@@ -165,5 +172,6 @@ func (s State) finish(p Plan, seen Seen, now time.Time) State {
 		s.Drawn, s.Until = now, now.Add(2*p.Watch+grace)
 		return s
 	}
-	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: int64(len(seen.Pods)), Treated: int64(d.treated), Begun: s.Begun, Why: s.Why}
+	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: int64(len(seen.Pods)), Treated: int64(d.treated), Begun: s.Begun,
+		Why: s.Why}
 }

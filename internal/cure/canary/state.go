@@ -9,7 +9,8 @@ import (
 const (
 	// LeastPods is how many pods a canary needs: with one treated, three others show how much pods vary.
 	LeastPods = 4
-	// MostShare is the largest share that is treated before it is known to be better: with as many treated as not the difference is known best.
+	// MostShare is the largest share that is treated before it is known to be better: with as many treated as not the difference
+	// is known best.
 	MostShare = 0.5
 	// Cooldown is for how long nothing is tried after a remedy was taken back.
 	Cooldown = 24 * time.Hour
@@ -31,7 +32,7 @@ type Plan struct {
 
 // Pod is one that runs, as it was seen.
 type Pod struct {
-	UID, Node string
+	UID, Name, Node string
 	// Workload is what made it, for people, such as "Deployment cart".
 	Workload string
 	Created  time.Time
@@ -53,28 +54,25 @@ type Seen struct {
 	Guard *float64
 }
 
-// Phase is what a canary does.
-type Phase string
-
-// The phases.
+// The phases of a canary.
 const (
 	// Waits: nothing is in force.
-	Waits Phase = "Waits"
+	Waits = "Waits"
 	// Watches: a share of the pods has the remedy.
-	Watches Phase = "Watches"
+	Watches = "Watches"
 	// Finishes: it was shown to be better, and the other pods get it.
-	Finishes Phase = "Finishes"
+	Finishes = "Finishes"
 	// Kept: all pods have it, also those to come.
-	Kept Phase = "Kept"
+	Kept = "Kept"
 	// Reverted: it was taken back from all.
-	Reverted Phase = "Reverted"
+	Reverted = "Reverted"
 )
 
 // State is a canary as it is kept between two decisions. The zero value is one that was never begun.
 type State struct {
 	// Tried names what is tried: another one begins anew.
 	Tried string `json:"tried"`
-	Phase Phase  `json:"phase"`
+	Phase string `json:"phase"`
 	// Why is the last decision's reason, in a sentence.
 	Why string `json:"why"`
 	// Step is how often the share doubled.

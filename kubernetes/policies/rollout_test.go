@@ -1,6 +1,9 @@
 package policies
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +78,24 @@ func TestRolloutMistakes(t *testing.T) {
 	wide, _ := mergedOn(t, &Node{}, object(t, cluster("all"), 1, "{rollout: "+rolloutOf+"}"))
 	if wrong := wide.Statuses[cluster("all")].Wrong; wrong == nil || !strings.Contains(wrong.Error(), "unknown key") {
 		t.Errorf("a ClusterThrottlePolicy has a rollout: %v", wrong)
+	}
+}
+
+// TestRolloutPage: the page's example is accepted where its Prometheus is allowed.
+func TestRolloutPage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "throttlepolicy.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\nspec:\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(blocks) != 1 {
+		t.Fatalf("%d examples", len(blocks))
+	}
+	o := object(t, ns("shop-a", "cart"), 1, string(blocks[0][1]))
+	all := object(t, cluster("all"), 1, strings.Replace(asks, "http://prometheus:9090", "http://prometheus.monitoring:9090", 1))
+	out, _ := mergedOn(t, &Node{}, o, all)
+	if st := out.Statuses[o.Key()]; st.Wrong != nil || out.Rollouts[o.Key()] == nil || !strings.Contains(out.Rollouts[o.Key()].Latency, "le") {
+		t.Errorf("%v", st.Wrong)
 	}
 }
 

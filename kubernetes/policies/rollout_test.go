@@ -94,7 +94,8 @@ func TestRolloutPage(t *testing.T) {
 	o := object(t, ns("shop-a", "cart"), 1, string(blocks[0][1]))
 	all := object(t, cluster("all"), 1, strings.Replace(asks, "http://prometheus:9090", "http://prometheus.monitoring:9090", 1))
 	out, _ := mergedOn(t, &Node{}, o, all)
-	if st := out.Statuses[o.Key()]; st.Wrong != nil || out.Rollouts[o.Key()] == nil || !strings.Contains(out.Rollouts[o.Key()].Latency, "le") {
+	if st := out.Statuses[o.Key()]; st.Wrong != nil || out.Rollouts[o.Key()] == nil ||
+		!strings.Contains(out.Rollouts[o.Key()].Latency, "le") {
 		t.Errorf("%v", st.Wrong)
 	}
 }

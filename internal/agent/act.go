@@ -77,7 +77,11 @@ func (a *agent) actOnce(ctx context.Context, chooser *chooser, nextChores *time.
 	if a.Rules.Mode == policy.Apply {
 		a.undoWorse(ctx, chooser, chooser.worsened(round.Observations, byTarget(held)))
 	}
-	for _, f := range chooser.round(round.Observations, held, now) {
+	findings := chooser.round(round.Observations, held, now)
+	if a.Rules.Mode == policy.Apply {
+		a.undoEnded(ctx, held, now)
+	}
+	for _, f := range findings {
 		if a.finding(ctx, chooser, f, held) {
 			*nextChores = now // a secondary gets what is lent, newcomers make way
 		}
@@ -111,7 +115,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 	if f.rule != nil {
 		log = log.With("rule_line", f.rule.Line)
 	}
-	switch reason, why := c.hindrance(f.rule); {
+	switch reason, why := c.hindrance(f.rule, time.Now()); {
 	case reason != "":
 		log.Info(f.because() + "; " + why + wouldTry(f.rule, reason, time.Now()))
 	case f.refused != "":

@@ -178,7 +178,7 @@ func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []findin
 	acted := false
 	for _, f := range found {
 		path := f.observation.Container.Group.Path
-		switch reason, _ := c.hindrance(f.rule); {
+		switch reason, _ := c.hindrance(f.rule, now); {
 		case reason != "":
 		case inForce >= c.rules.Budget.Containers:
 			f.refused = fmt.Sprintf("%d containers have a remedy in force, the budget's bound", inForce)
@@ -213,7 +213,7 @@ func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []findin
 
 // hindrance says why the rules do not let anything be done, also in words; "": they do. A secondary uses only idle CPUs, so
 // that it needs no slo: what lending costs an owner is found out by trial.
-func (c *chooser) hindrance(rule *policy.Rule) (policy.Reason, string) {
+func (c *chooser) hindrance(rule *policy.Rule, now time.Time) (policy.Reason, string) {
 	switch {
 	case c.rules.Mode != policy.Apply:
 		return policy.ReasonObserving, "observing only"
@@ -221,7 +221,7 @@ func (c *chooser) hindrance(rule *policy.Rule) (policy.Reason, string) {
 		return policy.ReasonNoRule, "no rule asks for a remedy"
 	case rule.Leave:
 		return policy.ReasonRuleNone, "no rule asks for a remedy"
-	case rule.Mode == policy.Observe:
+	case rule.Observes(now):
 		return policy.ReasonObserving, "observing only, by its rule"
 	case !rule.Judged():
 		return policy.ReasonUnjudged, "not applied: the rule has neither an slo nor verify: probe, so the effect could not be verified"

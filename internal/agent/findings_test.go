@@ -191,7 +191,7 @@ func TestHindranceOfTheVerifier(t *testing.T) {
 		{policy.Rule{Auto: true, Verify: policy.VerifyProbe}, ""},
 		{policy.Rule{Auto: true, Verify: policy.VerifyBoth, SLOCommand: "x"}, "must not be run"},
 	} {
-		if _, got := c.hindrance(&tc.rule); (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+		if _, got := c.hindrance(&tc.rule, time.Now()); (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%+v: %q", tc.rule, got)
 		}
 	}
@@ -317,14 +317,14 @@ func TestChooserFindsSecondaries(t *testing.T) {
 	persisted(c, []observe.Observation{seen("/batch/a", 0)}, nil)
 	observed := c.rules.Rules[0]
 	observed.Mode = policy.Observe
-	if reason, _ := c.hindrance(&observed); reason != policy.ReasonObserving {
+	if reason, _ := c.hindrance(&observed, time.Now()); reason != policy.ReasonObserving {
 		t.Errorf("a rule that only observes: %q", reason)
 	}
-	if _, why := c.hindrance(&c.rules.Rules[0]); why != "" {
+	if _, why := c.hindrance(&c.rules.Rules[0], time.Now()); why != "" {
 		t.Errorf("a rule without a command: %s", why)
 	}
 	c.rules.Rules[0].SLOCommand = "probe"
-	if _, why := c.hindrance(&c.rules.Rules[0]); !strings.Contains(why, "others may write it") {
+	if _, why := c.hindrance(&c.rules.Rules[0], time.Now()); !strings.Contains(why, "others may write it") {
 		t.Errorf("a rule with a command: %q", why)
 	}
 }

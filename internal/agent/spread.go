@@ -246,8 +246,8 @@ type due struct {
 	f finding
 }
 
-// dueSpread is the one that waits longest, of those that may go on. Trials of containers that are gone, are others now, or whose rule asks
-// for no trial any more are ended.
+// dueSpread is the one that waits longest, of those that may go on. Trials of containers that are gone, are others now, or whose
+// rule asks for no trial any more are ended.
 func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now time.Time) *due {
 	inForce := byTarget(held)
 	seen := map[string]*observe.Observation{}
@@ -265,7 +265,7 @@ func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now t
 			continue
 		case o.CgroupID != s.ID:
 			why = "its container started anew"
-		case rule == nil || rule.Trial.Over == 0:
+		case rule == nil || rule.Trial.Over == 0 || rule.Ended(now):
 			why = "its rule asks for none any more"
 		}
 		if why != "" {

@@ -160,7 +160,7 @@ func (c *chooser) treat(s *standing, o *observe.Observation, held *txn.InForce, 
 	case c.stopped[path]+1 < persist:
 		return policy.Treatment{Reason: policy.ReasonConfirming}
 	}
-	if reason, _ := c.hindrance(rule); reason != "" {
+	if reason, _ := c.hindrance(rule, now); reason != "" {
 		t := policy.Treatment{Reason: reason}
 		if reason == policy.ReasonUntrusted {
 			t.Detail = c.untrusted

@@ -92,7 +92,7 @@ func (a *agent) startRule(c container.Container, id uint64) *policy.Rule {
 		return nil
 	}
 	rule := a.Rules.Effective(c, a.chooser.pods.pod(c.ID)).Rule
-	if rule == nil || rule.Leave || rule.Mode == policy.Observe || rule.Startup.Remedy == "" {
+	if rule == nil || rule.Leave || rule.Observes(a.time()) || rule.Startup.Remedy == "" {
 		return nil
 	}
 	if age, ok := a.Age(c); !ok || age >= rule.Startup.Most {

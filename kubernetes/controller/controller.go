@@ -20,6 +20,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unthrottle/unthrottle/internal/cure/canary"
 	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 )
@@ -40,7 +41,10 @@ type Options struct {
 	LeastInterval time.Duration
 	// LeaseInterval is how often the lease is renewed. Work that failed is tried again four times as often.
 	LeaseInterval time.Duration
-	Log           *slog.Logger
+	// Rollouts of policies are on; Node is then the one whose file is written.
+	Rollouts bool
+	Node     string
+	Log      *slog.Logger
 }
 
 // settle lets changes that belong together become one.
@@ -56,6 +60,8 @@ var (
 type controller struct {
 	Options
 	informers []cache.SharedIndexInformer
+	pods      cache.SharedIndexInformer // of the node; nil: rollouts are off
+	decided   time.Time                 // when rollouts were decided on last
 	wake      chan struct{}
 	lease     lease // who writes statuses
 	written   []byte
@@ -66,7 +72,7 @@ type controller struct {
 
 // Run keeps the file and the statuses until ctx ends.
 func Run(ctx context.Context, o Options) error {
-	if _, err := policies.Merge(o.Base, nil); err != nil {
+	if _, err := policies.Merge(o.Base, nil, nil); err != nil {
 		return err
 	}
 	c := &controller{Options: o, wake: make(chan struct{}, 1), sent: map[string]sent{}}
@@ -85,7 +91,7 @@ func Run(ctx context.Context, o Options) error {
 		}}
 	var synced []cache.InformerSynced
 	for _, resource := range resources {
-		i, err := c.informer(ctx, resource, signal)
+		i, err := c.policiesOf(resource, signal)
 		if err != nil {
 			return err
 		}
@@ -94,6 +100,16 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return nil
+	}
+	if o.Rollouts {
+		var err error
+		if c.pods, err = c.nodePods(signal); err != nil {
+			return err
+		}
+		go c.pods.RunWithContext(ctx)
+		if !cache.WaitForCacheSync(ctx.Done(), c.pods.HasSynced) {
+			return nil
+		}
 	}
 	elected := make(chan error, 1)
 	go func() {
@@ -111,34 +127,40 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-func (c *controller) informer(ctx context.Context, resource schema.GroupVersionResource,
-	changed func()) (cache.SharedIndexInformer, error) {
+func (c *controller) informer(resource schema.GroupVersionResource, tweak func(metav1.ListOptions) metav1.ListOptions,
+	keep func(*unstructured.Unstructured), handler cache.ResourceEventHandlerFuncs) (cache.SharedIndexInformer, error) {
 	i := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return c.Client.Resource(resource).List(ctx, o)
+			return c.Client.Resource(resource).List(ctx, tweak(o))
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Client.Resource(resource).Watch(ctx, o)
+			return c.Client.Resource(resource).Watch(ctx, tweak(o))
 		},
 	}, c.Client), &unstructured.Unstructured{}, 0, nil)
 	if err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		c.Log.Warn("policies cannot be read; what was known stays in force", "resource", resource.Resource, "error", err)
+		c.Log.Warn("objects cannot be read; what was known stays in force", "resource", resource.Resource, "error", err)
 	}); err != nil {
 		return nil, err
 	}
-	// Who made an object, and by which fields, takes more memory than the object.
 	if err := i.SetTransform(func(of any) (any, error) {
 		if u, ok := of.(*unstructured.Unstructured); ok {
-			u.SetManagedFields(nil)
+			keep(u)
 		}
 		return of, nil
 	}); err != nil {
 		return nil, err
 	}
-	signal := func(any) { changed() }
-	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: signal,
-		UpdateFunc: func(_, of any) { signal(of) }, DeleteFunc: signal})
+	_, err := i.AddEventHandler(handler)
 	return i, err
+}
+
+// policiesOf is the informer of one kind of policies.
+func (c *controller) policiesOf(resource schema.GroupVersionResource, changed func()) (cache.SharedIndexInformer, error) {
+	// Who made an object, and by which fields, takes more memory than the object.
+	bare := func(u *unstructured.Unstructured) { u.SetManagedFields(nil) }
+	signal := func(any) { changed() }
+	return c.informer(resource, func(o metav1.ListOptions) metav1.ListOptions { return o }, bare,
+		cache.ResourceEventHandlerFuncs{AddFunc: signal, UpdateFunc: func(_, of any) { signal(of) }, DeleteFunc: signal})
 }
 
 // loop works until ctx ends, or the election cannot begin.
@@ -179,7 +201,7 @@ func (c *controller) once(ctx context.Context) (later time.Duration) {
 			}
 		}
 	}
-	out, err := policies.Merge(c.Base, objects)
+	out, err := policies.Merge(c.Base, objects, c.node())
 	if err != nil {
 		if c.refused != err.Error() {
 			c.Log.Error("the policies make no rules file; the one before stays", "error", err)
@@ -199,7 +221,7 @@ func (c *controller) once(ctx context.Context) (later time.Duration) {
 		c.written, c.writtenAt = out.File, time.Now()
 	}
 	if c.lease.held.Load() {
-		c.statuses(ctx, live, out)
+		c.statuses(ctx, live, out, c.rollouts(ctx, objects, out))
 	}
 	return later
 }
@@ -210,6 +232,9 @@ func objectOf(u *unstructured.Unstructured) policies.Object {
 	o.Spec, _, _ = unstructured.NestedMap(u.Object, "spec")
 	o.Kept, _, _ = unstructured.NestedMap(u.Object, "status", "inForce", "spec")
 	o.KeptGeneration, _, _ = unstructured.NestedInt64(u.Object, "status", "inForce", "generation")
+	if kept := statusIn(u).Rollout; kept != nil {
+		o.Rollout = canary.State(*kept)
+	}
 	return o
 }
 

@@ -18,20 +18,25 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 
 	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
+	"github.com/unthrottle/unthrottle/kubernetes/rollouts"
 )
 
 const base = "version: 1\nmode: apply\n"
 
 // running starts a controller. what it writes is in the file.
-func running(t *testing.T, client dynamic.Interface) (file string) {
+func running(t *testing.T, client dynamic.Interface, change ...func(*Options)) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "rules.yaml")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, Options{Client: client, Leases: &leasesInMemory{}, Base: []byte(base), Out: file,
+		o := Options{Client: client, Leases: &leasesInMemory{}, Base: []byte(base), Out: file,
 			Identity: "pod-a", Namespace: "unthrottle", LeaseName: "policies",
-			LeastInterval: time.Millisecond, LeaseInterval: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+			LeastInterval: time.Millisecond, LeaseInterval: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		for _, c := range change {
+			c(&o)
+		}
+		done <- Run(ctx, o)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -72,7 +77,9 @@ func has(file, text string) func() bool {
 
 func newClient(objects ...runtime.Object) *fake.FakeDynamicClient {
 	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		namespaced: "ThrottlePolicyList", clusterWide: "ClusterThrottlePolicyList", events: "EventList"}, objects...)
+		namespaced: "ThrottlePolicyList", clusterWide: "ClusterThrottlePolicyList", events: "EventList",
+		rollouts.Pods: "PodList",
+		{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}: "PodDisruptionBudgetList"}, objects...)
 }
 
 // TestController: a policy reaches the file, a mistake reaches its status with the field, and the last good one stays.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/unthrottle/unthrottle/internal/cure/canary"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
@@ -27,16 +28,22 @@ const maxMessage = 1000
 type sent struct{ wanted, kept string }
 
 // statuses writes those that are not as they should be, and an event for each condition that changed.
-func (c *controller) statuses(ctx context.Context, live []*unstructured.Unstructured, out policies.Result) {
+func (c *controller) statuses(ctx context.Context, live []*unstructured.Unstructured, out policies.Result,
+	rollouts map[policies.Key]canary.State) {
 	uids := map[string]bool{}
 	for _, u := range sorted(live) {
 		uid := string(u.GetUID())
 		uids[uid] = true
 		was := statusIn(u)
-		want := wanted(u, out.Statuses[objectOf(u).Key()], was)
+		key := objectOf(u).Key()
+		want := wanted(u, out.Statuses[key], was)
+		if state, ok := rollouts[key]; ok {
+			kept := v1alpha1.RolloutStatus(state)
+			want.Rollout = &kept
+		}
 		if encoded, is := encode(want), encode(was); encoded != is && (c.sent[uid] != sent{encoded, is}) {
 			if err := c.write(ctx, u, was, want, encoded); err != nil && ctx.Err() == nil {
-				c.Log.Warn("a status cannot be written", "policy", text.Sanitize(objectOf(u).Key().String(), 300), "error", err)
+				c.Log.Warn("a status cannot be written", "policy", text.Sanitize(key.String(), 300), "error", err)
 			}
 		}
 	}
@@ -80,15 +87,15 @@ func (c *controller) write(ctx context.Context, u *unstructured.Unstructured, wa
 			return err
 		}
 	}
+	if now, before := want.Rollout, was.Rollout; now != nil && (before == nil || before.Phase != now.Phase || before.Why != now.Why) {
+		return c.tell(ctx, u, text.Either(now.Phase == canary.Reverted, "Warning", "Normal"), "Rollout"+now.Phase, now.Why)
+	}
 	return nil
 }
 
 // event tells of a condition.
 func (c *controller) event(ctx context.Context, u *unstructured.Unstructured, now metav1.Condition) error {
-	namespace, kind := u.GetNamespace(), "Normal"
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
+	kind := "Normal"
 	if (now.Type == v1alpha1.ConditionAccepted) != (now.Status == metav1.ConditionTrue) {
 		kind = "Warning"
 	}
@@ -96,13 +103,22 @@ func (c *controller) event(ctx context.Context, u *unstructured.Unstructured, no
 	if now.Type == v1alpha1.ConditionConflicted {
 		reason = map[bool]string{true: "Conflicted", false: "NoLongerConflicted"}[now.Status == metav1.ConditionTrue]
 	}
+	return c.tell(ctx, u, kind, reason, text.Either(now.Message == "", now.Type, now.Message))
+}
+
+// tell makes an event of a policy.
+func (c *controller) tell(ctx context.Context, u *unstructured.Unstructured, kind, reason, message string) error {
+	namespace := u.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
 	at := time.Now().UTC().Format(time.RFC3339)
 	_, err := c.Client.Resource(events).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"generateName": "unthrottle-policy-", "namespace": namespace},
 		"involvedObject": map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 			"namespace": u.GetNamespace(), "name": u.GetName(),
 			"uid": string(u.GetUID()), "resourceVersion": u.GetResourceVersion()},
-		"type": kind, "reason": reason, "message": text.Either(now.Message == "", now.Type, now.Message),
+		"type": kind, "reason": reason, "message": message,
 		"count": int64(1), "firstTimestamp": at, "lastTimestamp": at,
 		"source": map[string]any{"component": component}, "reportingComponent": component,
 	}}, metav1.CreateOptions{})

@@ -80,7 +80,7 @@ func TestPoliciesOfAReport(t *testing.T) {
 		objects = append(objects, policies.Object{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name,
 			Created: time.Unix(2, 0), Spec: given.Spec})
 	}
-	out, err := policies.Merge([]byte("version: 1\nmode: apply\n"), objects)
+	out, err := policies.Merge([]byte("version: 1\nmode: apply\n"), objects, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

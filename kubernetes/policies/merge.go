@@ -33,6 +33,10 @@ type Result struct {
 	// Rules is how many come from policies.
 	Rules    int
 	Statuses map[Key]Status
+	// Rollouts are those in force, by policy.
+	Rollouts map[Key]*Rollout
+	// InForce is the file as the agent reads it.
+	InForce policy.Rules
 }
 
 // placed is a rule in its place.
@@ -44,19 +48,27 @@ type placed struct {
 }
 
 // Merge makes the agent's file of the chart's own file and the policies. The error is about the chart's file, or about the
-// whole; a mistake in a policy is in its status.
-func Merge(base []byte, objects []Object) (Result, error) {
-	if _, err := policy.ParseRules(base); err != nil {
+// whole; a mistake in a policy is in its status. node has what rollouts need; nil: they are off.
+func Merge(base []byte, objects []Object, node *Node) (Result, error) {
+	own, err := policy.ParseRules(base)
+	if err != nil {
 		return Result{}, fmt.Errorf("the chart's own file: %w", err)
 	}
-	out := Result{Statuses: map[Key]Status{}}
+	off := "" // why no rollout is accepted
+	switch {
+	case node == nil:
+		off = "rollouts are off here: install the chart with policies.rollout=true, or leave it out, so that all pods are treated at once"
+	case own.Mode != policy.Apply:
+		off = "the agents only observe, so that nothing is applied that could be rolled out: install the chart with mode=apply"
+	}
+	out := Result{Statuses: map[Key]Status{}, Rollouts: map[Key]*Rollout{}}
 	objects = inOrder(objects)
 	var allowances []namedAllowance
 	for _, o := range objects {
 		if o.Kind != ClusterThrottlePolicy {
 			continue
 		}
-		if s, _, st := choose(o, nil); st.InForce > 0 && s.allow != nil {
+		if s, _, st := choose(o, nil, off); st.InForce > 0 && s.allow != nil {
 			allowances = append(allowances, namedAllowance{o, s})
 		}
 	}
@@ -68,17 +80,19 @@ func Merge(base []byte, objects []Object) (Result, error) {
 			in := allowedIn(allowances, o.Namespace)
 			a = &in
 		}
-		s, given, st := choose(o, a)
+		s, given, st := choose(o, a, off)
 		switch n := perNamespace[o.Namespace] + len(s.rules); {
 		case st.InForce == 0:
-		case o.Kind == ThrottlePolicy && n > policy.MaxNamespaceRules, len(rules)+len(s.rules) > maxFileRules:
+		case o.Kind == ThrottlePolicy && n > policy.MaxNamespaceRules, len(rules)+s.most(o) > maxFileRules:
 			st = Status{Wrong: &Mistake{TooMany, "spec.rules",
 				fmt.Sprintf("older policies use up the %d rules of a namespace, or the %d of a node", policy.MaxNamespaceRules, maxFileRules)}}
 		default:
 			perNamespace[o.Namespace], st.Spec = n, given
+			if s.rollout != nil {
+				out.Rollouts[o.Key()] = s.rollout
+			}
 			for i, r := range s.rules {
-				for _, each := range s.expand(o, r) {
-					at := placed{o, i, s.mode, each}
+				for _, at := range s.places(o, i, r, node) {
 					if why := shadowed(rules, at); why != "" && !slices.Contains(st.Conflicts, why) {
 						st.Conflicts = append(st.Conflicts, why)
 					}
@@ -100,9 +114,36 @@ func Merge(base []byte, objects []Object) (Result, error) {
 		}
 	}
 	out.Rules = len(rules)
-	var err error
-	out.File, err = file(base, rules)
+	if out.File, err = file(base, rules); err == nil {
+		out.InForce, err = policy.ParseRules(out.File)
+	}
 	return out, err
+}
+
+// most is how many rules of a file the spec's own are at most.
+func (s spec) most(o Object) (n int) {
+	for _, r := range s.rules {
+		n += len(s.expand(o, r))
+	}
+	if s.rollout != nil {
+		n *= 2 // those of the treated pods, and those of the others
+	}
+	return n
+}
+
+// places gives a rule for each of its namespaces, and where there is a rollout for its treated and its other pods.
+func (s spec) places(o Object, i int, r rule, node *Node) (all []placed) {
+	for _, each := range s.expand(o, r) {
+		of := []placed{{rule: each, mode: s.mode}}
+		if s.rollout != nil {
+			of = s.rollout.spread(o, each, node)
+		}
+		for _, at := range of {
+			at.of, at.index = o, i
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 type namedAllowance struct {
@@ -121,10 +162,13 @@ func allowedIn(allowances []namedAllowance, namespace string) allowance {
 	return defaultAllowance()
 }
 
-// choose takes the object's spec, or the one that was accepted last if it has a mistake.
-func choose(o Object, a *allowance) (spec, map[string]any, Status) {
+// choose takes the object's spec, or the one that was accepted last if it has a mistake. off is why it may have no rollout.
+func choose(o Object, a *allowance, off string) (spec, map[string]any, Status) {
 	try := func(given map[string]any) (spec, *Mistake) {
 		s, m := parse(o, given)
+		if m == nil && s.rollout != nil && off != "" {
+			m = &Mistake{NotAllowed, "spec.rollout", off}
+		}
 		if m == nil && a != nil {
 			m = s.within(*a)
 		}
@@ -178,6 +222,9 @@ func shadowed(before []placed, at placed) string {
 
 // covers tells whether a matches all that b matches, where that is sure.
 func covers(a, b policy.Match) bool {
+	if a.Pods != nil {
+		return false // of some pods alone
+	}
 	text := func(a, b string) bool { return a == "" || a == b }
 	if !text(a.Name, b.Name) || !text(a.Cgroup, b.Cgroup) || !text(a.Namespace, b.Namespace) && a.Namespace != "*" {
 		return false

@@ -50,7 +50,7 @@ func cluster(name string) Key       { return Key{ClusterThrottlePolicy, "", name
 // merged reads the file as the agent does.
 func merged(t testing.TB, objects ...Object) (Result, policy.Rules) {
 	t.Helper()
-	out, err := Merge([]byte(base), objects)
+	out, err := Merge([]byte(base), objects, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		"unknown remedy":        {"{rules: [{remedy: none}, {remedy: pray}]}", Invalid, "spec.rules[1].remedy", "choose from auto"},
 		"a newer key of a rule": {"{rules: [{remedy: auto, canary: 5}]}", Invalid, "spec.rules[0].canary", `unknown key "canary"`},
-		"a newer key":           {"{canary: {}, rules: []}", Invalid, "spec", `unknown key "canary": choose from mode, rules`},
+		"a newer key":           {"{canary: {}, rules: []}", Invalid, "spec", `unknown key "canary": choose from mode, rollout, rules`},
 		"a newer mode":          {"{mode: canary}", Invalid, "spec.mode", "choose from observe, apply"},
 		"a key of clusters":     {"{allow: {mode: apply}}", Invalid, "spec", `unknown key "allow"`},
 		"another namespace": {"{rules: [{match: {namespace: kube-system}}]}", Invalid,
@@ -232,7 +232,7 @@ func TestWaiting(t *testing.T) {
 	if _, err := Waiting([]byte("mode: destroy")); err == nil {
 		t.Error("a chart's file with a mistake is taken")
 	}
-	if _, err := Merge([]byte("version: 1\nmode: destroy\n"), nil); err == nil {
+	if _, err := Merge([]byte("version: 1\nmode: destroy\n"), nil, nil); err == nil {
 		t.Error("a chart's file with a mistake is merged")
 	}
 }

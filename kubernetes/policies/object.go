@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/canary"
 )
 
 // The kinds of policies.
@@ -22,6 +24,8 @@ type Object struct {
 	// Kept is the spec that its status keeps as accepted last, and KeptGeneration its generation; nil: none was.
 	Kept           map[string]any
 	KeptGeneration int64
+	// Rollout is the state that its status keeps; zero: none.
+	Rollout canary.State
 }
 
 // Key names an object.

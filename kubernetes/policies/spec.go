@@ -50,6 +50,7 @@ type spec struct {
 	namespaces []string
 	allow      *allowance
 	rules      []rule
+	rollout    *Rollout
 }
 
 // rule is one as the agent reads it, and as it was written.
@@ -62,7 +63,8 @@ type rule struct {
 type allowance struct {
 	mode          policy.Mode
 	remedies, may []string
-	from          string // the policy; "": the default
+	prometheus    []string // URLs that rollouts may ask
+	from          string   // the policy; "": the default
 }
 
 // defaultAllowance counts in namespaces that no ClusterThrottlePolicy speaks of: what it lets do changes nothing on a node.
@@ -73,6 +75,8 @@ func parse(o Object, given map[string]any) (spec, *Mistake) {
 	known := []string{"mode", "rules"}
 	if o.Kind == ClusterThrottlePolicy {
 		known = append(known, "namespaces", "allow")
+	} else {
+		known = append(known, "rollout")
 	}
 	s := spec{mode: policy.Observe}
 	if m := onlyKeys("spec", given, known); m != nil {
@@ -107,7 +111,15 @@ func parse(o Object, given map[string]any) (spec, *Mistake) {
 		}
 		s.rules = append(s.rules, r)
 	}
-	return s, nil
+	if s.rollout, m = readRollout(o, given); m == nil && s.rollout != nil {
+		switch {
+		case s.mode != policy.Apply:
+			m = invalid("spec.rollout", "it goes with mode: apply: with mode: observe nothing is applied that could be rolled out")
+		case !slices.ContainsFunc(s.rules, func(r rule) bool { return !r.Leave }):
+			m = invalid("spec.rollout", "no rule has a remedy that could be rolled out: give a rule, or leave rollout out")
+		}
+	}
+	return s, m
 }
 
 // readRule checks one rule by the agent's parser.
@@ -181,6 +193,9 @@ func (s spec) within(a allowance) *Mistake {
 	if s.mode == policy.Apply && a.mode != policy.Apply {
 		return no("spec.mode", "apply is not allowed here")
 	}
+	if s.rollout != nil && !slices.Contains(a.prometheus, s.rollout.Prometheus) {
+		return no("spec.rollout.guard.prometheus", "%s may not be asked from here", text.Sanitize(s.rollout.Prometheus, MaxText))
+	}
 	for i, r := range s.rules {
 		field := fmt.Sprintf("spec.rules[%d]", i)
 		if word := r.Word(); word != "none" && !slices.Contains(a.remedies, word) {
@@ -212,7 +227,11 @@ func (a allowance) String() string {
 	if len(a.may) > 0 {
 		may = strings.Join(a.may, ", ")
 	}
-	return fmt.Sprintf("mode %s, remedies %s, may %s", a.mode, strings.Join(append([]string{"none"}, a.remedies...), ", "), may)
+	out := fmt.Sprintf("mode %s, remedies %s, may %s", a.mode, strings.Join(append([]string{"none"}, a.remedies...), ", "), may)
+	if len(a.prometheus) > 0 {
+		out += ", prometheus " + text.Sanitize(strings.Join(a.prometheus, ", "), MaxText)
+	}
+	return out
 }
 
 func readAllow(o Object, value any) (*allowance, *Mistake) {
@@ -223,7 +242,7 @@ func readAllow(o Object, value any) (*allowance, *Mistake) {
 	if !ok {
 		return nil, invalid("spec.allow", "must be a mapping of keys to values")
 	}
-	if m := onlyKeys("spec.allow", given, []string{"mode", "remedies", "may"}); m != nil {
+	if m := onlyKeys("spec.allow", given, []string{"mode", "remedies", "may", "prometheus"}); m != nil {
 		return nil, m
 	}
 	a := allowance{mode: policy.Observe, from: o.Key().String()}
@@ -240,6 +259,16 @@ func readAllow(o Object, value any) (*allowance, *Mistake) {
 	}
 	if a.may, m = readTexts("spec.allow.may", given["may"], MaxRules, words["may"]); m != nil {
 		return nil, m
+	}
+	if a.prometheus, m = readTexts("spec.allow.prometheus", given["prometheus"], MaxRules, nil); m != nil {
+		return nil, m
+	}
+	for i, at := range a.prometheus {
+		if !isURL(at) {
+			return nil, invalid(fmt.Sprintf("spec.allow.prometheus[%d]", i),
+				"%q is no URL of a Prometheus: write it as http://prometheus.monitoring:9090",
+				text.Sanitize(at, 80))
+		}
 	}
 	return &a, nil
 }

@@ -48,7 +48,8 @@ var tiers = []string{"observe", "cure", "narrow"}
 const (
 	withPolicies = "policies"
 	withReader   = "reader"
-	withProbes   = "probes" // what the probes add to policies
+	withProbes   = "probes"  // what the probes add to policies
+	withRollout  = "rollout" // what rollouts add to policies
 	withResize   = "resize"
 )
 
@@ -60,7 +61,7 @@ func (s *suite) chartRendered(o chartOptions) {
 	helm := func(args ...string) (string, error) { return s.helm(o, filepath.Join(s.dir, "none"), args...) }
 	lint, err := helm("lint", "--strict", o.chart)
 	s.check("chart: helm lint", errors.Join(err, contains(lint, " 0 chart(s) failed")))
-	for _, tier := range append([]string{withPolicies, withReader, withProbes, withResize}, tiers...) {
+	for _, tier := range append([]string{withPolicies, withReader, withProbes, withRollout, withResize}, tiers...) {
 		values := []string{"--set", "tier=" + tier, "--set", "service.enabled=true", "--set", "podMonitor.enabled=true"}
 		switch tier {
 		case withPolicies:
@@ -72,6 +73,9 @@ func (s *suite) chartRendered(o chartOptions) {
 		case withProbes:
 			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true", "--set", "policies.probes=true",
 				"-s", "templates/probes.yaml", "-s", "templates/daemonset.yaml"}
+		case withRollout:
+			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true", "--set", "policies.rollout=true",
+				"-s", "templates/rollout.yaml", "-s", "templates/daemonset.yaml"}
 		}
 		if tier != tiers[0] { // the test's objects are the same in all
 			values = append(values, "--no-hooks")
@@ -92,7 +96,7 @@ func (s *suite) chartRendered(o chartOptions) {
 		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'",
 		"host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'",
 		"policies.enabled=2": "'/policies/enabled'", "resize.enabled=2": "'/resize/enabled'", "reader.port=0": "'/reader/port'",
-		"policies.probes=true": "set policies.enabled=true too",
+		"policies.probes=true": "set policies.enabled=true too", "policies.rollout=true": "set policies.enabled=true too",
 	} {
 		_, err := helm("template", "unthrottle", o.chart, "--set", values)
 		if err == nil {

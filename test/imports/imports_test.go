@@ -113,7 +113,7 @@ var unreached = []struct {
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{
 		"internal/txn", "internal/txn/change", "internal/cure/hoststate", "internal/cure/remedy",
-		"internal/cure/verdict", "internal/cure/trial", "internal/cure/policy", "internal/widthcap",
+		"internal/cure/verdict", "internal/cure/trial", "internal/cure/canary", "internal/cure/policy", "internal/widthcap",
 		"internal/podresize",
 	}, []string{
 		module + "internal/txn/apply", module + "internal/txn/journal", module + "internal/cure/hoststate/gather",

@@ -140,6 +140,25 @@ func TestChartReader(t *testing.T) {
 	}
 }
 
+// TestChartRollout: with policies.rollout the container policies may see pods and what protects them, and the agent nothing more.
+func TestChartRollout(t *testing.T) {
+	with := goldenDaemonSet(t, "rollout").Spec.Template.Spec.Containers
+	without := goldenDaemonSet(t, "policies").Spec.Template.Spec.Containers
+	if len(with) != 2 || len(without) != 2 || !slices.Contains(with[1].Args, "--rollouts") || !reflect.DeepEqual(with[0], without[0]) {
+		t.Fatalf("%+v, %+v", with, without)
+	}
+	with[1].Args, without[1].Args = nil, nil
+	if !reflect.DeepEqual(with, without) {
+		t.Errorf("more than the arguments differs: %+v, %+v", with, without)
+	}
+	text := string(fileOf(t, filepath.Join(chart, "golden", "rollout.yaml")))
+	const rules = "rules:\n- apiGroups: [\"\"]\n  resources: [pods]\n  verbs: [list, watch]\n" +
+		"- apiGroups: [policy]\n  resources: [poddisruptionbudgets]\n  verbs: [list]\n\n"
+	if strings.Count(text, "rules:\n") != 1 || !strings.Contains(text, rules) {
+		t.Errorf("the rights are not %q:\n%s", rules, text)
+	}
+}
+
 // TestChartProbes: with policies.probes the container policies gets one right more, which is to see pods, and the agent none.
 func TestChartProbes(t *testing.T) {
 	with := goldenDaemonSet(t, "probes").Spec.Template.Spec.Containers

@@ -220,7 +220,7 @@ func (r Rule) Word() string {
 // asked is the rule with another remedy. What judges it stays, as far as it judges that remedy. Settings stay that the
 // other remedy has too.
 func (r Rule) asked(word string) Rule {
-	out := Rule{Line: r.Line, Lines: r.Lines, Match: r.Match, Policy: r.Policy, Mode: r.Mode,
+	out := Rule{Line: r.Line, Lines: r.Lines, Match: r.Match, Policy: r.Policy, Mode: r.Mode, Until: r.Until,
 		Annotations: r.Annotations, SLOInterval: r.SLOInterval}
 	out.Auto, out.Leave = word == wordAuto, word == wordNone
 	if out.Leave {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/container"
@@ -21,6 +22,9 @@ func (r Rules) For(c container.Container, labels map[string]string) *Rule {
 
 func (m Match) fits(c container.Container, labels map[string]string) bool {
 	if m.Name != "" && !m.hasName(c) {
+		return false
+	}
+	if m.Pods != nil && !slices.Contains(m.Pods, c.PodUID) {
 		return false
 	}
 	if m.Namespace != "" && !glob(m.Namespace, c.Namespace) || m.Cgroup != "" && !globPath(m.Cgroup, c.Group.Path) {

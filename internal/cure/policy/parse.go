@@ -119,6 +119,7 @@ func (r *Rule) read(n *yaml.Node) error {
 		"match":       r.Match.read,
 		"policy":      func(n *yaml.Node) error { return words(n, &r.Policy) },
 		"mode":        func(n *yaml.Node) error { return oneOf(n, (*string)(&r.Mode), string(Observe), string(Apply)) },
+		"until":       r.readUntil,
 		"remedy":      r.readRemedy,
 		"cpus":        func(n *yaml.Node) error { return whole(n, &r.CPUs, 1, 8192) },
 		"via":         func(n *yaml.Node) error { return oneOf(n, &r.Via, remedy.Vias...) },
@@ -254,6 +255,18 @@ func (r *Rule) readRemedy(n *yaml.Node) error {
 	return nil
 }
 
+func (r *Rule) readUntil(n *yaml.Node) error {
+	var moment string
+	if err := words(n, &moment); err != nil {
+		return err
+	}
+	var err error
+	if r.Until, err = time.Parse(time.RFC3339, moment); err != nil {
+		return wrong(n, "until: %.40q is no moment: write it as 2026-11-29T18:00:00Z", moment)
+	}
+	return nil
+}
+
 func (r *Rule) readTrial(n *yaml.Node) error {
 	given := false
 	var over *yaml.Node
@@ -376,7 +389,23 @@ func (m *Match) read(n *yaml.Node) error {
 	}
 	return mapping(n, map[string]func(*yaml.Node) error{
 		"name": glob(&m.Name), "namespace": glob(&m.Namespace), "cgroup": glob(&m.Cgroup), "labels": m.readLabels,
+		"pods": m.readPods,
 	})
+}
+
+func (m *Match) readPods(n *yaml.Node) error {
+	if n.Kind != yaml.SequenceNode || len(n.Content) > MaxPods {
+		return wrong(n, "pods must be a list of UIDs, at most %d", MaxPods)
+	}
+	m.Pods = []string{}
+	for _, item := range n.Content {
+		var uid string
+		if err := words(item, &uid); err != nil {
+			return err
+		}
+		m.Pods = append(m.Pods, uid)
+	}
+	return nil
 }
 
 func (m *Match) readLabels(n *yaml.Node) error {

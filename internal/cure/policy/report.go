@@ -127,6 +127,9 @@ func (v *valuer) rule(e Effective) {
 	if r.Mode != "" {
 		v.add("rule.mode", string(r.Mode), FromRule, map[string]int{"rule.mode": r.Lines["mode"]})
 	}
+	if !r.Until.IsZero() {
+		v.add("until", r.Until.UTC().Format(time.RFC3339), FromRule, r.Lines)
+	}
 	switch {
 	case e.RemedyAsked:
 		v.annotated("remedy", r.Word(), AnnotationRemedy)

@@ -76,6 +76,9 @@ type Rule struct {
 	Policy string
 	// Mode is what may be done by this rule, within the file's mode; "": all that the file allows.
 	Mode Mode
+	// Until is when the rule ends: nothing is applied by it any more, and what the agent applied to its containers is taken back.
+	// Zero: never.
+	Until time.Time
 	// Auto: the remedy is chosen by the facts; else it is Remedy.
 	Auto   bool
 	Remedy remedy.Kind
@@ -145,6 +148,12 @@ func (r Rule) Judged() bool {
 	return r.SLOCommand != "" || r.Verify == VerifyProbe || !r.Auto && r.Remedy == remedy.Secondary
 }
 
+// Ended tells whether the rule's time is over.
+func (r Rule) Ended(now time.Time) bool { return !r.Until.IsZero() && !now.Before(r.Until) }
+
+// Observes tells whether nothing may be applied by the rule, whatever the file's mode.
+func (r Rule) Observes(now time.Time) bool { return r.Mode == Observe || r.Ended(now) }
+
 // What judges a remedy.
 const (
 	VerifySLO   = "slo"   // the user's own latency; the default
@@ -160,6 +169,8 @@ type Match struct {
 	// Labels must all be there with these values. Only a rule without labels
 	// fits a container whose labels are not known.
 	Labels map[string]string
+	// Pods are UIDs of Kubernetes, of which the container's pod must have one; nil: any pod's, or none's.
+	Pods []string
 }
 
 // Defaults of a configuration.
@@ -186,4 +197,6 @@ const (
 	maxRules       = 1000
 	maxText        = 4096
 	maxLabels      = 64
+	// MaxPods is how many pods a rule may name.
+	MaxPods = 1000
 )

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // The group and the version of the objects, and the plural names of the resources.
 const (
@@ -39,6 +43,32 @@ type ThrottlePolicySpec struct {
 	Mode string `json:"mode,omitempty"`
 	// Rules are tried in order; the first that matches a container counts.
 	Rules []Rule `json:"rules,omitempty"`
+	// Rollout gives the remedy to a share of the pods first; null: to all at once. Only a ThrottlePolicy has it.
+	Rollout *Rollout `json:"rollout,omitempty"`
+}
+
+// Rollout gives a policy's remedies to a share of its pods, drawn at random, and goes on or takes them back by what the others show.
+type Rollout struct {
+	// Share of the pods is treated first, such as 10%, at most 50%.
+	Share string `json:"share"`
+	// Watch is how long each step is watched, 5m to 24h.
+	Watch string `json:"watch"`
+	// Nodes is on how many nodes without a treated pod a step may begin; 0: any number.
+	Nodes int64 `json:"nodes,omitempty"`
+	// Latency is a query of Prometheus that gives a value by pod: the quantile of its requests.
+	Latency string `json:"latency"`
+	// Guard is what takes the remedies back at once.
+	Guard Guard `json:"guard"`
+}
+
+// Guard is a value that must not be above a bound.
+type Guard struct {
+	// Prometheus is the URL of one that a ClusterThrottlePolicy allows.
+	Prometheus string `json:"prometheus"`
+	// Query gives one value; of several the largest counts.
+	Query string `json:"query"`
+	// Bound is the largest value that is no harm.
+	Bound float64 `json:"bound"`
 }
 
 // ClusterThrottlePolicySpec is what a ClusterThrottlePolicy asks for.
@@ -58,6 +88,8 @@ type Allowance struct {
 	Remedies []string `json:"remedies,omitempty"`
 	// May are remedies that may grant more CPU than the limit.
 	May []string `json:"may,omitempty"`
+	// Prometheus are the URLs that rollouts may ask.
+	Prometheus []string `json:"prometheus,omitempty"`
 }
 
 // PolicyStatus says what became of a policy.
@@ -68,6 +100,34 @@ type PolicyStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// InForce is the spec that was accepted last; null: none.
 	InForce *InForce `json:"inForce,omitempty"`
+	// Rollout is how far the remedies have spread; null: the policy has no rollout.
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
+}
+
+// RolloutStatus is how far a policy's remedies have spread. Which pods have them follows from it.
+type RolloutStatus struct {
+	// Tried names what is tried: other rules begin anew.
+	Tried string `json:"tried"`
+	// Phase is Waits, Watches, Finishes, Kept or Reverted.
+	Phase string `json:"phase"`
+	// Why is the last decision's reason.
+	Why string `json:"why"`
+	// Step is how often the share doubled.
+	Step int64 `json:"step"`
+	// Seed orders the pods. Those up to Below in the order that were created by Newest are treated.
+	Seed   int64     `json:"seed"`
+	Below  int64     `json:"below"`
+	Newest time.Time `json:"newest,omitzero"`
+	// Pods and Treated are how many there were at the last draw.
+	Pods    int64 `json:"pods"`
+	Treated int64 `json:"treated"`
+	// Begun is when the first pods were drawn, Drawn when the last ones were.
+	Begun time.Time `json:"begun,omitzero"`
+	Drawn time.Time `json:"drawn,omitzero"`
+	// Until is when agents take back by themselves what was not judged.
+	Until time.Time `json:"until,omitzero"`
+	// Again is before which nothing is drawn.
+	Again time.Time `json:"again,omitzero"`
 }
 
 // InForce is an accepted spec.

@@ -96,7 +96,8 @@ func run(ctx context.Context, args []string) error {
 	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each "+
 		"ends what the agent is trying")
 	pods := flags.String("pods", "", "the `FILE` that tells the agent of the probes of this node's pods; none by default")
-	node := flags.String("node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --pods")
+	node := flags.String("node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --pods and --rollouts")
+	spreads := flags.Bool("rollouts", false, "roll out policies that ask for it, by a share of the pods at a time")
 	report := flags.String("report", "", "the `FILE` with the JSON of 'unthrottle fleet report'")
 	oldest := flags.Duration("oldest", 48*time.Hour, "do nothing with a report whose last row is older than this `TIME`")
 	labels := flags.String("labels", "", "the agents' pods, by their `LABELS`")
@@ -157,6 +158,9 @@ func run(ctx context.Context, args []string) error {
 	if *identity == "" || *namespace == "" {
 		return errors.New("--identity and --namespace are missing (POD_NAME and POD_NAMESPACE)")
 	}
+	if *spreads && *node == "" {
+		return errors.New("--node is missing (NODE_NAME): --rollouts treats pods of one node")
+	}
 	config, err := api(*kubeconfig)
 	if err != nil {
 		return err
@@ -197,7 +201,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	return controller.Run(ctx, controller.Options{Client: client, Leases: leases, Base: own, Out: *out,
 		Identity: *identity, Namespace: *namespace, LeaseName: *lease,
-		LeastInterval: *least, LeaseInterval: *interval, Log: log})
+		LeastInterval: *least, LeaseInterval: *interval, Rollouts: *spreads, Node: *node, Log: log})
 }
 
 // read serves the reader until ctx ends.

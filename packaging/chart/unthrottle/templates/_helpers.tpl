@@ -34,6 +34,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- include "unthrottle.own" (list "podLabels" .Values.podLabels $labels) }}
 {{- include "unthrottle.own" (list "podMonitor.labels" .Values.podMonitor.labels $labels) }}
 {{- include "unthrottle.own" (list "podAnnotations" .Values.podAnnotations (dict "checksum/config" "")) }}
+{{- if and .Values.policies.rollout (not .Values.policies.enabled) }}{{ fail "policies.rollout: the container of policies draws the pods: set policies.enabled=true too" }}{{ end }}
 {{- if and .Values.policies.probes (not .Values.policies.enabled) }}{{ fail "policies.probes: the container of policies tells the agents of the pods' probes: set policies.enabled=true too" }}{{ end }}
 {{- if eq (toString .Values.enabled) "false" }}{{ fail "enabled: this chart has no switch of its own: in the parent chart, give its dependency a condition, such as unthrottle.enabled" }}{{ end }}
 {{- end }}

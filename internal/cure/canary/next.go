@@ -1,0 +1,177 @@
+package canary
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// Next is the state after a decision by what was seen. The same state is returned where nothing is decided. What differs in Phase
+// or Why is to be told. tried names what is tried.
+func Next(p Plan, s State, tried string, seen Seen) State {
+	now := seen.Now.UTC().Truncate(time.Second) // as it is kept
+	switch {
+	case s.Tried != tried || s.Phase == "":
+		return State{Tried: tried, Phase: Waits, Again: now.Add(p.Watch),
+			Why: "nothing is in force for one watch, so that it is known how it was before"}
+	case !s.Looks(tried, now):
+		return s
+	case s.Trying():
+		return s.watched(p, seen, now)
+	}
+	return s.begin(p, seen, now)
+}
+
+// Looks tells whether Next looks at what was seen of pods and guard, beside the time.
+func (s State) Looks(tried string, now time.Time) bool {
+	return s.Tried == tried && s.Phase != "" && s.Phase != Kept && !now.Before(s.Again)
+}
+
+// waits is the state with nothing in force.
+func (s State) waits(format string, args ...any) State {
+	return State{Tried: s.Tried, Phase: Waits, Again: s.Again, Why: fmt.Sprintf(format, args...)}
+}
+
+// begin draws the first pods.
+func (s State) begin(p Plan, seen Seen, now time.Time) State {
+	n, first := len(seen.Pods), int(p.Share*float64(len(seen.Pods))+1e-9)
+	var workloads []string
+	for _, pod := range seen.Pods {
+		if !slices.Contains(workloads, pod.Workload) {
+			workloads = append(workloads, pod.Workload)
+		}
+	}
+	slices.Sort(workloads)
+	switch {
+	case n < LeastPods:
+		return s.waits("too few pods: %s, and a canary needs %d; leave out rollout, or run more", text.Count(n, "pod"), LeastPods)
+	case first < 1:
+		return s.waits("too few pods: %.3g %% of %d are less than one; give a share of %.0f %% or more",
+			100*p.Share, n, math.Ceil(100/float64(n)))
+	case len(workloads) > 1:
+		return s.waits("its rules match pods of %s, such as %s: give each a policy of its own", text.Count(len(workloads), "workload"),
+			text.Sanitize(strings.Join(workloads[:2], " and "), 200))
+	case !known(seen.Guard):
+		return s.waits("the guard cannot be read")
+	case *seen.Guard > p.Bound:
+		return s.waits("the guard is above its bound of %v before anything is treated", p.Bound)
+	}
+	next := State{Tried: s.Tried, Phase: Watches, Seed: seen.Chance & (places - 1), Begun: now}
+	d := next.draw(p, seen, first)
+	if d.treated == 0 {
+		return s.waits("no pod can be drawn: %s", d.held)
+	}
+	next.Why = fmt.Sprintf("%d of %d pods are treated at first", d.treated, n)
+	return next.with(p, seen, d, now)
+}
+
+// with is the state after a draw.
+func (s State) with(p Plan, seen Seen, d drawn, now time.Time) State {
+	s.Below, s.Drawn, s.Newest = d.below, now, time.Time{}
+	for _, pod := range seen.Pods {
+		if pod.Created.After(s.Newest) {
+			s.Newest = pod.Created.UTC()
+		}
+	}
+	s.Pods, s.Treated, s.Until = int64(len(seen.Pods)), int64(d.treated), now.Add(2*p.Watch+grace)
+	return s
+}
+
+// known tells whether a guard's value was read.
+func known(guard *float64) bool { return guard != nil && !math.IsNaN(*guard) }
+
+// reverted is the state after the remedy was taken back from all.
+func (s State) reverted(now time.Time, format string, args ...any) State {
+	return State{Tried: s.Tried, Phase: Reverted, Step: s.Step, Pods: s.Pods, Treated: s.Treated, Again: now.Add(Cooldown),
+		Why: fmt.Sprintf(format, args...)}
+}
+
+// watched is the state while and after a step is watched.
+func (s State) watched(p Plan, seen Seen, now time.Time) State {
+	if !now.Before(s.Until) {
+		return s.reverted(now, "taken back: nobody judged it in time")
+	}
+	if known(seen.Guard) && *seen.Guard > p.Bound {
+		return s.reverted(now, "taken back: the guard is %.4g, above its bound of %v", *seen.Guard, p.Bound)
+	}
+	treated := 0
+	for _, pod := range seen.Pods {
+		if s.Treats(pod) {
+			treated++
+		}
+	}
+	if treated == 0 {
+		next := s.waits("all treated pods are gone: others are drawn")
+		next.Again = now
+		return next
+	}
+	if !s.Due(p, now) {
+		return s
+	}
+	late := !now.Before(s.Drawn.Add(2 * p.Watch))
+	if !known(seen.Guard) {
+		if late {
+			return s.reverted(now, "taken back: the guard could not be read in two watches")
+		}
+		return s
+	}
+	d, measured := Compare(seen.Pods, s.Treats)
+	switch left := len(seen.Pods) - treated; {
+	case measured && d.worse():
+		return s.reverted(now, "taken back: %s", d)
+	case s.Phase == Finishes && (measured || left < 2 || late):
+		return s.finish(p, seen, now) // it was judged: those that are left are no control
+	case !measured && late:
+		return s.reverted(now, "taken back: %d treated and %d other pods could be compared in two watches, too few", d.Treated, d.Control)
+	case !measured:
+		return s
+	}
+	return s.stepped(p, seen, now, treated, d)
+}
+
+// stepped is the state after a share did no harm.
+func (s State) stepped(p Plan, seen Seen, now time.Time, treated int, d Difference) State {
+	share := func(step int64) int {
+		return int(min(p.Share*math.Exp2(float64(step)), MostShare)*float64(len(seen.Pods)) + 1e-9)
+	}
+	next := s
+	if treated >= share(s.Step) {
+		if share(s.Step) >= share(math.MaxInt32) {
+			if !d.better() {
+				return s.reverted(now, "taken back: with half of the pods treated nothing was gained beyond chance: %s", d)
+			}
+			next.Phase, next.Why = Finishes, fmt.Sprintf("better, so that the other pods get it: %s", d)
+			return next.finish(p, seen, now)
+		}
+		next.Step++
+	}
+	drawn := next.draw(p, seen, share(next.Step))
+	if drawn.fresh == 0 { // it is watched once more, with the same pods
+		next.Drawn, next.Until = now, now.Add(2*p.Watch+grace)
+		if drawn.held != "" {
+			next.Step, next.Why = s.Step, "no more pods are drawn: "+drawn.held
+		}
+		return next
+	}
+	next = next.with(p, seen, drawn, now)
+	next.Why = fmt.Sprintf("no harm, so that %d of %d pods are treated: %s", drawn.treated, len(seen.Pods), d)
+	return next
+}
+
+// finish treats the remaining pods, and keeps the remedy where none is left.
+func (s State) finish(p Plan, seen Seen, now time.Time) State {
+	d := s.draw(p, seen, len(seen.Pods))
+	switch {
+	case d.fresh > 0:
+		return s.with(p, seen, d, now)
+	case d.held != "":
+		s.Drawn, s.Until = now, now.Add(2*p.Watch+grace)
+		return s
+	}
+	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: int64(len(seen.Pods)), Treated: int64(d.treated), Begun: s.Begun,
+		Why: s.Why}
+}

@@ -1,0 +1,105 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/unthrottle/unthrottle/internal/cure/canary"
+	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
+	"github.com/unthrottle/unthrottle/kubernetes/policies"
+)
+
+// TestRollout: a controller goes on from the state that another one kept in the status. The node's drawn pods are in the file,
+// until a moment; where the guard rises they are not, the status says why, and an event does.
+func TestRollout(t *testing.T) {
+	var guard atomic.Value
+	guard.Store("0")
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"scalar","result":[1,%q]}}`, guard.Load())
+	}))
+	defer prometheus.Close()
+	cart := aPolicy("shop", "cart", map[string]any{"remedy": "auto", "verify": "probe"})
+	spec := cart.Object["spec"].(map[string]any)
+	spec["mode"], spec["rollout"] = "apply", map[string]any{"share": "10%", "watch": "24h", "latency": "p99",
+		"guard": map[string]any{"prometheus": prometheus.URL, "query": "errors", "bound": int64(1)}}
+	all := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"allow": map[string]any{"mode": "apply",
+		"remedies": []any{"auto"}, "prometheus": []any{prometheus.URL}}}}}
+	all.SetAPIVersion(group.String())
+	all.SetKind(policies.ClusterThrottlePolicy)
+	all.SetName("all")
+	all.SetGeneration(1)
+	all.SetUID("uid-2")
+	out, err := policies.Merge([]byte(base), []policies.Object{objectOf(cart), objectOf(all)}, &policies.Node{})
+	if err != nil || out.Rollouts[objectOf(cart).Key()] == nil {
+		t.Fatal(err, out.Statuses)
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	kept, err := json.Marshal(v1alpha1.PolicyStatus{Rollout: &v1alpha1.RolloutStatus{Tried: out.Rollouts[objectOf(cart).Key()].Tried,
+		Phase: canary.Watches, Why: "drawn", Seed: 1, Below: 1 << 53, Newest: now, Begun: now, Drawn: now,
+		Until: now.Add(time.Hour), Pods: 10, Treated: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status map[string]any
+	if err := json.Unmarshal(kept, &status); err != nil {
+		t.Fatal(err)
+	}
+	cart.Object["status"] = status
+	pod := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"nodeName": "node-1",
+		"containers": []any{map[string]any{"name": "app"}}},
+		"status": map[string]any{"phase": "Running"}}}
+	pod.SetAPIVersion("v1")
+	pod.SetKind("Pod")
+	pod.SetNamespace("shop")
+	pod.SetName("cart-0")
+	pod.SetUID("uid-of-the-pod")
+	pod.SetCreationTimestamp(metav1.NewTime(now.Add(-time.Hour)))
+	client := newClient(cart, all, pod)
+	var mu sync.Mutex
+	var told []string
+	client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		e := action.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured)
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, fmt.Sprintf("%v %v: %v", e.Object["type"], e.Object["reason"], e.Object["message"]))
+		return true, e, nil
+	})
+	file := running(t, client, func(o *Options) { o.Rollouts, o.Node = true, "node-1" })
+	eventually(t, "the drawn pod is in the file", has(file, `"pods": ["uid-of-the-pod"]`))
+	eventually(t, "it ends", has(file, now.Add(time.Hour).Format(time.RFC3339)))
+	guard.Store("2")
+	is := func() *v1alpha1.RolloutStatus {
+		u, err := client.Resource(namespaced).Namespace("shop").Get(t.Context(), "cart", metav1.GetOptions{})
+		if err != nil {
+			return nil
+		}
+		return statusIn(u).Rollout
+	}
+	eventually(t, "it is taken back", func() bool { s := is(); return s != nil && s.Phase == canary.Reverted })
+	if s := is(); !strings.Contains(s.Why, "the guard is 2, above its bound of 1") || s.Tried == "" {
+		t.Errorf("%+v", s)
+	}
+	eventually(t, "the pod is not in the file", func() bool {
+		return !has(file, "uid-of-the-pod")() && has(file, "1970-01-01T00:00:00Z")()
+	})
+	eventually(t, "an event says so", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.ContainsFunc(told, func(e string) bool {
+			return strings.HasPrefix(e, "Warning RolloutReverted: taken back: the guard is 2")
+		})
+	})
+}

@@ -1,0 +1,62 @@
+package rollouts
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/unthrottle/unthrottle/internal/cure/canary"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/kubernetes/policies"
+)
+
+// Next is the state of a policy's rollout after a decision at a time. rules are those in force. What a Prometheus does not answer
+// is told in the log, and counts as not measured; what the API server does not answer is an error, and nothing is decided.
+func Next(ctx context.Context, client dynamic.Interface, o policies.Object, r *policies.Rollout, rules policy.Rules, now time.Time,
+	log *slog.Logger) (canary.State, error) {
+	seen := canary.Seen{Now: now, Chance: rand.Int64()}
+	if !o.Rollout.Looks(r.Tried, now) {
+		return canary.Next(r.Plan, o.Rollout, r.Tried, seen), nil
+	}
+	protected, allowed, err := protections(ctx, client, o.Namespace)
+	if err != nil {
+		return o.Rollout, err
+	}
+	seen.Disruptions = allowed
+	if seen.Pods, err = pods(ctx, client, o.Namespace, o.Key().String(), rules, protected); err != nil {
+		return o.Rollout, err
+	}
+	log = log.With("policy", o.Key().String())
+	if seen.Guard, err = largest(ctx, r.Prometheus, r.Query, now); err != nil {
+		log.Warn("a rollout's guard cannot be read", "error", err)
+	}
+	if o.Rollout.Due(r.Plan, now) {
+		before, err := byPod(ctx, r.Prometheus, r.Latency, o.Namespace, o.Rollout.Begun)
+		after, later := byPod(ctx, r.Prometheus, r.Latency, o.Namespace, now)
+		if err == nil {
+			err = later
+		}
+		if err != nil {
+			log.Warn("a rollout's latencies cannot be read", "error", err)
+		} else {
+			measured(seen.Pods, o.Rollout.Begun, before, after)
+		}
+	}
+	return canary.Next(r.Plan, o.Rollout, r.Tried, seen), nil
+}
+
+// measured gives pods their latencies. A pod that was made after the first draw has none of before: an older one had its name.
+func measured(pods []canary.Pod, begun time.Time, before, after map[string]float64) {
+	for i := range pods {
+		p := &pods[i]
+		if was, ok := before[p.Name]; ok && !p.Created.After(begun) {
+			p.Before = &was
+		}
+		if is, ok := after[p.Name]; ok {
+			p.After = &is
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package rollouts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+	disruption "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/canary"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+)
+
+var (
+	// Pods are the pods of a cluster.
+	Pods    = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	budgets = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
+)
+
+const (
+	// page is how many objects are asked for at once, most how many there may be in a namespace.
+	page, most = 500, 20_000
+)
+
+// each calls do with each object of a namespace.
+func each(ctx context.Context, client dynamic.Interface, of schema.GroupVersionResource, namespace string,
+	do func(*unstructured.Unstructured) error) error {
+	seen := 0
+	for next := ""; ; {
+		list, err := client.Resource(of).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: page, Continue: next})
+		if err != nil {
+			return fmt.Errorf("%s of namespace %s: %w", of.Resource, namespace, err)
+		}
+		if seen += len(list.Items); seen > most {
+			return fmt.Errorf("%s of namespace %s: more than %d; a rollout is for a namespace with fewer", of.Resource, namespace, most)
+		}
+		for i := range list.Items {
+			if err := do(&list.Items[i]); err != nil {
+				return fmt.Errorf("%s of namespace %s: %w", of.Resource, namespace, err)
+			}
+		}
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// protection is one PodDisruptionBudget.
+type protection struct {
+	name     string
+	selector labels.Selector
+}
+
+// protections are a namespace's PodDisruptionBudgets, and how many disruptions each allows.
+func protections(ctx context.Context, client dynamic.Interface, namespace string) (all []protection, allowed map[string]int, err error) {
+	allowed = map[string]int{}
+	err = each(ctx, client, budgets, namespace, func(u *unstructured.Unstructured) error {
+		var b disruption.PodDisruptionBudget
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &b); err != nil {
+			return err
+		}
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil {
+			return err
+		}
+		all = append(all, protection{b.Name, selector})
+		allowed[b.Name] = int(b.Status.DisruptionsAllowed)
+		return nil
+	})
+	return all, allowed, err
+}
+
+// pods are the running pods of a policy.
+func pods(ctx context.Context, client dynamic.Interface, namespace, key string, rules policy.Rules,
+	protected []protection) (all []canary.Pod, err error) {
+	err = each(ctx, client, Pods, namespace, func(u *unstructured.Unstructured) error {
+		var p core.Pod
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &p); err != nil {
+			return err
+		}
+		if p.Status.Phase != core.PodRunning || p.DeletionTimestamp != nil || !of(&p, key, rules) {
+			return nil
+		}
+		pod := canary.Pod{UID: string(p.UID), Name: p.Name, Node: p.Spec.NodeName, Workload: workload(&p),
+			Created: p.CreationTimestamp.Time}
+		for _, b := range protected {
+			if b.selector.Matches(labels.Set(p.Labels)) {
+				pod.Budget = b.name
+				break
+			}
+		}
+		all = append(all, pod)
+		return nil
+	})
+	return all, err
+}
+
+// of tells whether the rule in force of one of a pod's containers is a policy's, and has a remedy.
+func of(p *core.Pod, key string, rules policy.Rules) bool {
+	for _, c := range p.Spec.Containers {
+		r := rules.For(container.Container{Name: p.Namespace + "/" + p.Name + "/" + c.Name, Namespace: p.Namespace, Pod: p.Name,
+			PodUID: string(p.UID), ContainerName: c.Name}, p.Labels)
+		if r != nil && r.Policy == key && !r.Leave {
+			return true
+		}
+	}
+	return false
+}
+
+// workload names what made a pod: the Deployment of its ReplicaSet.
+func workload(p *core.Pod) string {
+	made := metav1.GetControllerOf(p)
+	if made == nil {
+		return "no workload"
+	}
+	if name, ok := strings.CutSuffix(made.Name, "-"+p.Labels["pod-template-hash"]); ok && made.Kind == "ReplicaSet" {
+		return "Deployment " + name
+	}
+	return made.Kind + " " + made.Name
+}

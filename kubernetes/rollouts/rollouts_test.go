@@ -1,0 +1,264 @@
+package rollouts
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+
+	"github.com/unthrottle/unthrottle/internal/cure/canary"
+	"github.com/unthrottle/unthrottle/kubernetes/policies"
+)
+
+var morning = time.Date(2026, 11, 29, 9, 0, 0, 0, time.UTC)
+
+// prometheus answers two queries: latencies by pod, which depend on the time, and the guard.
+type prometheus struct {
+	latency func(pod int, at time.Time) float64
+	pods    int
+	guard   string
+	asked   []string
+}
+
+func (p *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	seconds, err := strconv.ParseInt(r.FormValue("time"), 10, 64)
+	if r.URL.Path != "/api/v1/query" || r.Method != http.MethodPost || err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	query, result := r.FormValue("query"), []any{}
+	p.asked = append(p.asked, query)
+	add := func(labels map[string]string, value string) {
+		result = append(result, map[string]any{"metric": labels, "value": []any{float64(seconds), value}})
+	}
+	switch query {
+	case "p99":
+		for i := range p.pods {
+			add(map[string]string{"pod": fmt.Sprint("cart-", i), "namespace": "shop"},
+				fmt.Sprint(p.latency(i, time.Unix(seconds, 0).UTC())))
+			add(map[string]string{"pod": fmt.Sprint("cart-", i), "namespace": "another"}, "1e9")
+		}
+	case "errors":
+		if p.guard != "" {
+			add(nil, p.guard)
+			add(nil, "NaN")
+		}
+	default:
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"status":"error","error":"parse error"}`)
+		return
+	}
+	json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": "vector", "result": result}})
+}
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	var of map[string]any
+	if err := yaml.Unmarshal([]byte(text), &of); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func aPod(t *testing.T, i int, phase string) *unstructured.Unstructured {
+	return object(t, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: cart-%d, namespace: shop, uid: uid-%d, creationTimestamp: "2026-11-29T08:00:00Z",
+  labels: {app: cart, pod-template-hash: abc}, ownerReferences: [{kind: ReplicaSet, name: cart-abc, controller: true, apiVersion: apps/v1, uid: r}]},
+  spec: {nodeName: node-%d, containers: [{name: app}]}, status: {phase: %s}}`, i, i, i, phase))
+}
+
+// scene is a policy with a rollout and its pods.
+type scene struct {
+	t      *testing.T
+	client *fake.FakeDynamicClient
+	prom   *prometheus
+	object policies.Object
+	base   policies.Object
+	now    time.Time
+}
+
+func newScene(t *testing.T, pods int, more ...runtime.Object) *scene {
+	t.Helper()
+	prom := &prometheus{pods: pods, guard: "0.001", latency: func(pod int, _ time.Time) float64 { return 20 + float64(pod) }}
+	server := httptest.NewServer(prom)
+	t.Cleanup(server.Close)
+	objects := more
+	for i := range pods {
+		objects = append(objects, aPod(t, i, "Running"))
+	}
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		Pods: "PodList", budgets: "PodDisruptionBudgetList"}, objects...)
+	s := &scene{t: t, client: client, prom: prom, now: morning}
+	s.object = policies.Object{Kind: policies.ThrottlePolicy, Namespace: "shop", Name: "cart", Generation: 1, Spec: map[string]any{
+		"mode": "apply", "rules": []any{map[string]any{"match": map[string]any{"name": "cart-*", "labels": map[string]any{"app": "cart"}},
+			"remedy": "auto", "verify": "probe"}},
+		"rollout": map[string]any{"share": "10%", "watch": "15m", "latency": "p99",
+			"guard": map[string]any{"prometheus": server.URL, "query": "errors", "bound": 0.01}}}}
+	s.base = policies.Object{Kind: policies.ClusterThrottlePolicy, Name: "all", Generation: 1, Spec: map[string]any{
+		"allow": map[string]any{"mode": "apply", "remedies": []any{"auto"}, "prometheus": []any{server.URL}}}}
+	return s
+}
+
+// next decides a while after the last time, from what was kept alone: each decision is a new controller's.
+func (s *scene) next(after time.Duration) (canary.State, error) {
+	s.t.Helper()
+	s.now = s.now.Add(after)
+	out, err := policies.Merge([]byte("version: 1\nmode: apply\n"), []policies.Object{s.object, s.base}, &policies.Node{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r := out.Rollouts[s.object.Key()]
+	if r == nil {
+		s.t.Fatalf("%v", out.Statuses[s.object.Key()].Wrong)
+	}
+	state, err := Next(s.t.Context(), s.client, s.object, r, out.InForce, s.now, slog.New(slog.DiscardHandler))
+	s.object.Rollout = state
+	return state, err
+}
+
+// is decides, and compares.
+func (s *scene) is(after time.Duration, phase, why string) canary.State {
+	s.t.Helper()
+	state, err := s.next(after)
+	if err != nil || state.Phase != phase || !strings.Contains(state.Why, why) {
+		s.t.Fatalf("%s: %s (%v), want %s: %s", state.Phase, state.Why, err, phase, why)
+	}
+	return state
+}
+
+// effect has treated pods take a multiple.
+func (s *scene) effect(times float64) {
+	s.prom.latency = func(pod int, at time.Time) float64 {
+		v := 20 + float64(pod)
+		if !at.After(s.object.Rollout.Begun) {
+			return v
+		}
+		v *= 1.3 + 0.01*float64(pod%7) // the load of the day, and what varies
+		if s.object.Rollout.Treats(canary.Pod{UID: fmt.Sprint("uid-", pod), Created: morning.Add(-time.Hour)}) {
+			v *= times
+		}
+		return v
+	}
+}
+
+// TestHarm: it is taken back after its first watch, and before was asked for with its own time.
+func TestHarm(t *testing.T) {
+	s := newScene(t, 20)
+	s.effect(2)
+	s.is(0, canary.Waits, "nothing is in force for one watch")
+	if len(s.prom.asked) > 0 {
+		t.Errorf("it asks %v before it looks", s.prom.asked)
+	}
+	s.is(10*time.Minute, canary.Waits, "")
+	s.is(5*time.Minute, canary.Watches, "2 of 20 pods are treated at first")
+	s.is(10*time.Minute, canary.Watches, "")
+	s.is(5*time.Minute, canary.Reverted, "times as long")
+}
+
+// TestGain: it spreads by steps, and is kept.
+func TestGain(t *testing.T) {
+	s := newScene(t, 20)
+	s.effect(0.7)
+	s.next(0)
+	var treated []int64
+	for range 12 {
+		state, err := s.next(15 * time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		treated = append(treated, state.Treated)
+	}
+	if got := fmt.Sprint(treated[:6]); got != "[2 4 8 10 20 20]" || s.object.Rollout.Phase != canary.Kept {
+		t.Errorf("treated %s, then %+v", got, s.object.Rollout)
+	}
+}
+
+// TestGuard: above its bound all is taken back at once; a Prometheus that does not answer is waited for, and no longer than two watches.
+func TestGuard(t *testing.T) {
+	s := newScene(t, 20)
+	s.prom.guard = ""
+	s.next(0)
+	s.is(15*time.Minute, canary.Waits, "the guard cannot be read")
+	s.prom.guard = "0.001"
+	s.is(time.Minute, canary.Watches, "")
+	s.prom.guard = "0.5"
+	s.is(time.Minute, canary.Reverted, "the guard is 0.5, above its bound of 0.01")
+	s.prom.guard = "0.001"
+	s.is(canary.Cooldown, canary.Watches, "")
+	s.prom.guard = ""
+	s.is(15*time.Minute, canary.Watches, "")
+	s.is(15*time.Minute, canary.Reverted, "the guard could not be read in two watches")
+}
+
+// TestWhoCounts: pods that do not run, or that another rule is for, are not the policy's; PodDisruptionBudgets count.
+func TestWhoCounts(t *testing.T) {
+	pdb := object(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: cart, namespace: shop}, spec: {selector: {matchLabels: {app: cart}}},
+  status: {disruptionsAllowed: 0}}`)
+	s := newScene(t, 10, aPod(t, 90, "Pending"), aPod(t, 91, "Succeeded"), pdb,
+		object(t, `{apiVersion: v1, kind: Pod, metadata: {name: cart-other, namespace: shop, uid: o}, spec: {containers: [{name: app}]}, status: {phase: Running}}`))
+	s.next(0)
+	s.is(15*time.Minute, canary.Waits, "no pod can be drawn: a PodDisruptionBudget allows no disruption")
+	if err := unstructured.SetNestedField(pdb.Object, int64(1), "status", "disruptionsAllowed"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.Tracker().Update(budgets, pdb, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	s.is(time.Minute, canary.Watches, "1 of 10 pods are treated at first")
+	one := newScene(t, 1)
+	one.next(0)
+	one.is(15*time.Minute, canary.Waits, "too few pods: 1 pod, and a canary needs 4")
+}
+
+// TestAsk: what a Prometheus may answer, and what its errors say.
+func TestAsk(t *testing.T) {
+	answer, redirected := "", false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/elsewhere":
+			redirected = true
+		case answer == "redirect":
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}
+		fmt.Fprint(w, answer)
+	}))
+	defer server.Close()
+	for given, want := range map[string]string{
+		`{"status":"success","data":{"resultType":"scalar","result":[1,"0.5"]}}`:                             "0.5",
+		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"2"]},{"value":[1,"3"]}]}}`: "3",
+		`{"status":"success","data":{"resultType":"vector","result":[]}}`:                                    "QUERY or vector(0)",
+		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"NaN"]}]}}`:                 "QUERY or vector(0)",
+		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"much"]}]}}`:                `parsing "much"`,
+		`{"status":"success","data":{"resultType":"matrix","result":[]}}`:                                    "the query gives a matrix: write one that gives a value now",
+		`{"status":"error","error":"parse\u001b error"}`:                                                     `parse\x1b error`,
+		`<html>`:   "is no answer to a query; give the URL without /api/v1",
+		`redirect`: "307 Temporary Redirect",
+	} {
+		answer = given
+		v, err := largest(t.Context(), server.URL+"/", "q", morning)
+		if got := fmt.Sprint(err); err == nil && fmt.Sprint(*v) != want || err != nil && !strings.Contains(got, want) {
+			t.Errorf("%s: %v, %v", given, v, err)
+		}
+	}
+	if redirected {
+		t.Error("it asks another address than the one that is allowed")
+	}
+}

@@ -234,13 +234,19 @@ func spreadTrial(s agent.SpreadTrial, now time.Time) string {
 	}
 	line := fmt.Sprintf("trial: %s: %s in %s, the next %s", of, text.Count(s.Blocks, "block"),
 		text.Duration(now.Sub(s.Began).Round(time.Second)), text.Either(s.NextBlock.After(now), "in "+text.Duration(s.NextBlock.Sub(now).Round(time.Second)), "is due"))
+	waiting := 0
 	for _, v := range s.Variants {
-		line += "; " + text.Shown(v.Name) + " "
-		if v.Out != nil {
-			line += "is not tried again: " + text.Shown(*v.Out)
-		} else {
-			line += v.Compared.String()
+		switch {
+		case v.Out != nil:
+			line += "; " + text.Shown(v.Name) + " is not tried again: " + text.Shown(*v.Out)
+		case v.Pairs == 0:
+			waiting++
+		default:
+			line += "; " + text.Shown(v.Name) + " " + v.Compared.String()
 		}
+	}
+	if waiting > 0 {
+		line += "; of " + text.CountOf(waiting, "remedy", "remedies") + " nothing is measured yet"
 	}
 	return line + "\n"
 }

@@ -28,7 +28,7 @@ func TestStatusTellsOfSpreadTrials(t *testing.T) {
 		Variants: []agent.SpreadVariant{{Name: "burst 50ms", Compared: seen}, {Name: "narrow", Out: new("a request took 3 s")},
 			{Name: "period 20ms"}}}
 	if got, want := spreadTrial(trial, now), "trial: /a\\x1b[2J: 9 blocks in 2 h, the next in 4 min; burst 50ms 0.71 times what leaving it is "+
-		"(0.60 to not bounded); narrow is not tried again: a request took 3 s; period 20ms nothing measured yet\n"; got != want {
+		"(0.60 to not bounded); narrow is not tried again: a request took 3 s; of 1 remedy nothing is measured yet\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	trial.Kept = &agent.SpreadKept{Transaction: "id", Promised: 0.7, Compared: seen}

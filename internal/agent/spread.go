@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -193,7 +194,7 @@ func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.O
 		return fmt.Errorf("the state of its trial: %w", err)
 	}
 	a.chooser.spread[path] = s
-	a.Log.Info("trying remedies in turns that are spread", "container", text.Sanitize(s.Name, 128), "variants", names,
+	a.Log.Info("trying remedies in turns that are spread", "container", text.Sanitize(s.Name, 128), "variants", strings.Join(names, "; "),
 		"block_seconds", thousandths(lasts.Seconds()), "gap_seconds", thousandths(s.Gap.Seconds()), "over", f.rule.Trial.Over.String())
 	return nil
 }

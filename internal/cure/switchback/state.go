@@ -246,7 +246,7 @@ func (c Compared) String() string {
 		return fmt.Sprintf("%.2f", *b)
 	}
 	if c.Times == nil {
-		return "nothing measured yet"
+		return "not measured"
 	}
 	return fmt.Sprintf("%.2f times what leaving it is (%s to %s)", *c.Times, bound(c.Low), bound(c.High))
 }

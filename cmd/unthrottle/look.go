@@ -19,7 +19,6 @@ import (
 // Bounds of a look.
 const (
 	leastLook = 10 * time.Second
-	mostLook  = 10 * time.Minute
 	lookShare = 0.01
 )
 
@@ -51,9 +50,9 @@ It ends when the finding is clear, after 10 s at the earliest, and uses at most
 			if err != nil || pid < 1 {
 				return usage(cmd, "%s is no PID: give the number of a process, as ps shows it", text.Shown(args[0]))
 			}
-			if length < live.MinRecording || length > mostLook {
+			if length < live.MinRecording || length > live.MostLook {
 				return usage(cmd, "--for %s: give a time from %s to %s", plainTime(length), plainTime(live.MinRecording),
-					plainTime(mostLook))
+					plainTime(live.MostLook))
 			}
 			return runLook(cmd.Context(), pid, length, out, ascii, cmd.OutOrStdout())
 		},

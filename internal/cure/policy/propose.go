@@ -78,13 +78,6 @@ func (r Rule) Wish(bound float64) Wish {
 			Class: r.Class, Immovable: r.Immovable, Shares: r.Shares, Strict: r.Strict, Via: r.Via, Credit: r.Credit}}
 }
 
-// enoughUse is the share of its limit from which on a container simply needs
-// more CPU: there is no unused time that another arrangement could bring.
-const enoughUse = 0.95
-
-// spareUse is the share of its limit below which a container leaves unused time that a burst can borrow.
-const spareUse = 0.8
-
 // Propose chooses a remedy. Time counts, not periods: a container whose stopped
 // time is below the bound has no finding, however many of its periods were
 // throttled, unless its few stops make its slowest requests: see SlowsRequests. Then the forecast chooses: see Choose.
@@ -230,7 +223,7 @@ func byMerit() []remedy.Remedy {
 	return remedies
 }
 
-// withoutForecast chooses by counters alone. Burst comes first where use is below spareUse of the limit. Whether
+// withoutForecast chooses by counters alone. Burst comes first where use is below diagnose.BurstUse of the limit. Whether
 // threads that compute share the CPUs with threads that answer cannot be told, and for work of equal threads a pin
 // is worse than the quota: so pin and narrow need the user's own latency as their judge. More CPU is chosen only
 // where it may be.
@@ -239,7 +232,7 @@ func (c *chooser) withoutForecast() (Proposal, error) {
 	if c.o.UsedCPUs != nil {
 		share = *c.o.UsedCPUs / *c.o.LimitCPUs
 	}
-	if share >= enoughUse {
+	if share >= diagnose.ShortageUse {
 		c.found += fmt.Sprintf("; it averages %.3g of its %.3g CPUs; to get more done, raise the limit", *c.o.UsedCPUs, *c.o.LimitCPUs)
 	}
 	missing := c.missing()
@@ -248,8 +241,8 @@ func (c *chooser) withoutForecast() (Proposal, error) {
 		asked := slices.Contains(c.w.May, m.Kind)
 		why := ""
 		switch {
-		case m.Merit.Spare && (c.o.UsedCPUs == nil || share >= spareUse):
-			why = fmt.Sprintf("its use is not below %g %% of its limit, so there is little unused time to borrow", 100*spareUse)
+		case m.Merit.Spare && (c.o.UsedCPUs == nil || share >= diagnose.BurstUse):
+			why = fmt.Sprintf("its use is not below %g %% of its limit, so there is little unused time to borrow", 100*diagnose.BurstUse)
 		case m.Merit.Judged && !c.w.Judged && !asked:
 			why = "without a forecast only your own latency can tell whether it helps (--slo and --slo-command)"
 		case m.LargerLimit && !asked:

@@ -10,13 +10,24 @@ import (
 // tenth longer.
 const waitingShare = 0.10
 
+// Where no delays are known, waiting matters from blindShare of the demand on if it is that of blindLeast threads on average: a
+// thread that hardly runs waits as long as it runs.
+const (
+	blindShare = 0.25
+	blindLeast = 0.1
+)
+
 // noDelay is the 99th percentile of what a pool's runs wait below which waiting for CPUs is no finding.
 const noDelay = time.Millisecond
 
 // matters reports whether waiting is a relevant part of the demand, and long enough in the window and for a single
 // wake-up to be noticed.
 func (recorded *figures) matters(waiting int64) bool {
-	return waiting > 0 && float64(waiting) >= waitingShare*float64(recorded.demand()-recorded.quotaWaiting()) &&
+	demand := float64(recorded.demand() - recorded.quotaWaiting())
+	if recorded.delaysUnknown {
+		return float64(waiting) >= max(blindShare*demand, blindLeast*float64(recorded.window))
+	}
+	return waiting > 0 && float64(waiting) >= waitingShare*demand &&
 		float64(waiting) >= Negligible*float64(recorded.window) && recorded.late()
 }
 

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// shortageUse is the mean use, as a share of the limit, from which on a better shape of the work finds no
+	// ShortageUse is the mean use, as a share of the limit, from which on a better shape of the work finds no
 	// room. The edges of periods account for the rest to 100 %.
-	shortageUse = 0.95
+	ShortageUse = 0.95
 	// shortagePeriods is for how many periods in a row wanted must stay above the limit. A queue that neither
 	// one refill nor the next clears is no burst.
 	shortagePeriods = 3
@@ -17,7 +17,7 @@ const (
 
 // demandAboveLimit reports whether the mean demand is above the limit.
 func demandAboveLimit(recorded *figures) bool {
-	return recorded.throttled() && recorded.quotaKnown() && recorded.use() >= shortageUse &&
+	return recorded.throttled() && recorded.quotaKnown() && recorded.use() >= ShortageUse &&
 		recorded.above >= shortagePeriods*recorded.period
 }
 
@@ -33,11 +33,11 @@ func shortage(recorded *figures) (found, bool) {
 	}
 	// If others held the CPUs for a while, a container that always wants more than its limit has not even
 	// used that.
-	if !demandAboveLimit(recorded) && !(ambiguous(recorded) && nearShortage(recorded)) {
+	if !demandAboveLimit(recorded) && !mayBeShortage(recorded) {
 		return found{}, false
 	}
 	f := found{cause: Shortage, stopped: recorded.stopped, severity: recorded.quotaSeverity(), rank: rankShortage,
-		guilty: recorded.spenders(), near: recorded.use() < burstUse+nearShare}
+		guilty: recorded.spenders(), near: recorded.use() < BurstUse+nearShare}
 	f.evidence = fmt.Sprintf("%s of the limit of %s used; %.1f threads wanted a CPU on average; wanted stayed above "+
 		"the limit for up to %s, %.0f periods in a row",
 		formatShare(recorded.use()), formatCPUs(recorded.limit), recorded.meanWanted, formatTime(recorded.above),

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// burstUse is the mean use, as a share of the limit, below which the limit is large enough. Only the shape
+	// BurstUse is the mean use, as a share of the limit, below which the limit is large enough. Only the shape
 	// of the work is then bad. The services of the article fell over at 40 to 50 %; 80 % leaves room for
 	// the waste of waiting.
-	burstUse = 0.80
+	BurstUse = 0.80
 	// closeUse is the mean use, as a share of the limit, from which on a burst has little unused quota to save. The shape
 	// is still what stops the container, and a burst still helps: gunicorn at 82 % had a p99 of 188 ms, 61 ms with a
 	// burst and 35 ms with twice the limit.
@@ -25,7 +25,7 @@ const (
 // shaped reports whether the mean use leaves room and wanted falls below the limit. Then the shape of the
 // work is the problem, and not its amount.
 func shaped(recorded *figures) bool {
-	return recorded.throttled() && recorded.quotaKnown() && recorded.use() < burstUse && recorded.below >= backBelow
+	return recorded.throttled() && recorded.quotaKnown() && recorded.use() < BurstUse && recorded.below >= backBelow
 }
 
 // quotaKnown reports whether the binding quota is known, and one of the whole container, so that a shape can be compared with it.
@@ -40,9 +40,18 @@ func ambiguous(recorded *figures) bool {
 	return recorded.throttled() && recorded.quotaKnown() && !shaped(recorded) && !demandAboveLimit(recorded)
 }
 
+// mayBeShortage and mayBeShape say which of the two is left: without wanted both are.
+func mayBeShortage(recorded *figures) bool {
+	return ambiguous(recorded) && (recorded.wantedUnknown || nearShortage(recorded))
+}
+
+func mayBeShape(recorded *figures) bool {
+	return ambiguous(recorded) && (recorded.wantedUnknown || !nearShortage(recorded))
+}
+
 // nearShortage decides between the two: wanted stayed above the limit for long.
 func nearShortage(recorded *figures) bool {
-	return recorded.above >= shortagePeriods*recorded.period && recorded.use() >= burstUse || recorded.below < backBelow
+	return recorded.above >= shortagePeriods*recorded.period && recorded.use() >= BurstUse || recorded.below < backBelow
 }
 
 // longRuns reports whether single threads spent the quota. Each run of the pool that spent most must be
@@ -53,10 +62,11 @@ func (recorded *figures) longRuns() bool {
 	return p != nil && recorded.quotaKnown() && p.cost.typical() > recorded.quota && p.widest <= ceilCPUs(recorded.limit)
 }
 
-// spentByOthers reports whether an ancestor's quota stops the container, and others below that ancestor used more of it.
+// spentByOthers reports whether an ancestor's quota stops the container, and others below that ancestor used more of it, or may
+// have.
 func (recorded *figures) spentByOthers() bool {
 	return float64(recorded.ancestorStopped) >= ancestorShare*float64(recorded.stopped) &&
-		recorded.ancestorStopped > 0 && recorded.siblingsUsed() > recorded.cpu
+		recorded.ancestorStopped > 0 && (recorded.siblingsUnknown || recorded.siblingsUsed() > recorded.cpu)
 }
 
 func burst(recorded *figures) (found, bool) {
@@ -64,12 +74,12 @@ func burst(recorded *figures) (found, bool) {
 	if recorded.spentByOthers() {
 		return found{}, false
 	}
-	if ambiguous(recorded) && !nearShortage(recorded) {
+	if mayBeShape(recorded) {
 		rank = rankMaybe
 	} else if !shaped(recorded) {
 		return found{}, false
 	}
-	if recorded.excess() <= wideExcess || recorded.longRuns() {
+	if !recorded.widthUnknown && (recorded.excess() <= wideExcess || recorded.longRuns()) {
 		return found{}, false
 	}
 	f := found{cause: Burst, stopped: recorded.stopped, severity: recorded.quotaSeverity(), rank: rank,
@@ -106,12 +116,12 @@ func tinyLimit(recorded *figures) (found, bool) {
 	if recorded.spentByOthers() {
 		return found{}, false
 	}
-	if ambiguous(recorded) && !nearShortage(recorded) {
+	if mayBeShape(recorded) {
 		rank = rankMaybe
 	} else if !shaped(recorded) {
 		return found{}, false
 	}
-	if recorded.excess() > wideExcess && !recorded.longRuns() {
+	if !recorded.widthUnknown && recorded.excess() > wideExcess && !recorded.longRuns() {
 		return found{}, false
 	}
 	f := found{cause: TinyLimit, stopped: recorded.stopped, severity: recorded.quotaSeverity(), rank: rank, guilty: recorded.spenders(),

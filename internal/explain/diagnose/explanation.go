@@ -72,7 +72,7 @@ type Explanation struct {
 	EndedEarly string
 	// Verdict is one sentence with its evidence.
 	Verdict string
-	// Cause is the first of Causes; "" with nil Causes: not decided.
+	// Cause is the first of Causes; "": not decided. Causes are then those that are left, nil: any.
 	Cause  Cause
 	Causes []RankedCause
 	// LimitCPUs is the effective limit. nil: there is none, or with LimitUnknown it was not measured.

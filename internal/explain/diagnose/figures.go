@@ -61,9 +61,11 @@ type figures struct {
 	blameless  int64     // thread time of waiting while clients of the container or the recorder held the CPUs
 	ancestor   *level    // the one that held it back longest; nil: none did
 	siblings   []sibling // under that
-	kernelTime float64   // share of the container's CPU time in the kernel; -1: unknown
-	lost       uint64
-	costPool   int
+	// What was not measured, so that causes which need it stay possible: what siblings used, wanted, width, and delays.
+	siblingsUnknown, wantedUnknown, widthUnknown, delaysUnknown bool
+	kernelTime                                                  float64 // share of the container's CPU time in the kernel; -1: unknown
+	lost                                                        uint64
+	costPool                                                    int
 }
 
 // sibling is another container below the same ancestor.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/cpuset"
+
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -14,20 +16,27 @@ import (
 )
 
 func TestFromCounters(t *testing.T) {
+	limited := cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}
 	seen := func(low, high time.Duration, used, limit float64, by string) observe.Observation {
 		return observe.Observation{Container: container.Container{Name: "cart"}, Window: 10 * time.Second, Start: time.Unix(1, 0),
 			StoppedLow: &low, StoppedHigh: &high, UsedCPUs: &used, LimitCPUs: &limit, ThrottledBy: by,
+			Levels:  []cgroup.Level{{Limit: limited}},
 			Periods: new(uint64(100)), ThrottledPeriods: new(uint64(40))}
 	}
 	inside := seen(time.Second, 4*time.Second, 1, 2, "/pod/cart/vcpu0")
 	inside.Container.Group.Path = "/pod/cart"
 	only := seen(time.Second, 4*time.Second, 1, 2, "/kubepods/pod1")
 	only.Container.Group.Path, only.Container.Pod = "/kubepods/pod1/app", "cart"
-	limit := cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}
-	only.Levels = []cgroup.Level{{Path: "/kubepods/pod1/app", Limit: limit}, {Path: "/kubepods/pod1", Limit: limit}}
+	only.LimitAt = "/kubepods/pod1/app"
+	only.Levels = []cgroup.Level{{Path: "/kubepods/pod1/app", Limit: limited}, {Path: "/kubepods/pod1", Limit: limited}}
 	beside := only
 	beside.Levels = []cgroup.Level{only.Levels[0],
-		{Path: "/kubepods/pod1", Limit: cgroup.Limit{Quota: 250 * time.Millisecond, Period: limit.Period}}}
+		{Path: "/kubepods/pod1", Limit: cgroup.Limit{Quota: 250 * time.Millisecond, Period: limited.Period}}}
+	slight := seen(0, 50*time.Millisecond, 1, 2, observe.BySelf)
+	oneCPU := seen(time.Second, 4*time.Second, 1, 2, observe.BySelf)
+	oneCPU.CPUsAllowed = cpuset.New(0, 1)
+	blind := seen(time.Second, 4*time.Second, 1, 2, observe.BySelf)
+	blind.UsedCPUs = nil
 	calm := seen(0, 0, 1, 2, "")
 	calm.ThrottledBefore = new(0.034)
 	unknown := seen(time.Second, 4*time.Second, 1, 2, observe.BySelf)
@@ -49,6 +58,9 @@ func TestFromCounters(t *testing.T) {
 		{"nothing", seen(0, 0, 1, 2, ""), diagnose.None, "counters do not show"},
 		{"a calm time", calm, diagnose.None, "But 3.4 % of its periods were throttled since it was made, and none in " +
 			"these 10 s: look longer"},
+		{"a stop that is no finding", slight, diagnose.None, "for only 0 ms to 50 ms of 10 s"},
+		{"no more CPUs than the limit fills", oneCPU, diagnose.TinyLimit, "pieces longer than the quota"},
+		{"without CPU use", blind, "", "without its CPU use"},
 		{"not measured", unknown, "", "could not be measured"},
 	} {
 		e := FromCounters(c.o, "BPF was refused")

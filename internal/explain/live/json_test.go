@@ -11,6 +11,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
@@ -23,6 +24,7 @@ func TestJSONOfLess(t *testing.T) {
 	seen := observe.Observation{Container: container.Container{Name: "cart"}, Window: 10 * time.Second, Start: at,
 		StoppedLow: new(time.Second), StoppedHigh: new(4 * time.Second), UsedCPUs: new(1.0), LimitCPUs: new(2.0),
 		ThrottledBy: observe.BySelf,
+		Levels:      []cgroup.Level{{Limit: cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}}},
 		Periods:     new(uint64(100)), ThrottledPeriods: new(uint64(40))}
 	between := seen
 	between.UsedCPUs = new(1.8)

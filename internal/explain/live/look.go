@@ -21,6 +21,9 @@ var cannotSample = []string{
 	"debts of long system calls, expired slices, the limit of real-time threads: counters do not tell them from other stops",
 }
 
+// MostLook is the longest look.
+const MostLook = 10 * time.Minute
+
 // LookOptions of Look.
 type LookOptions struct {
 	// PID is a process of the container. For is how long to look at most, Least how long at least.

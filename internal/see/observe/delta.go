@@ -11,7 +11,7 @@ import (
 // are no window: another cgroup under the same path, a counter that went backwards, no time between the samples. Then
 // no counter is measured, Window is 0 and NotMeasured says why. The later sample starts the next window.
 func Delta(prev, cur *Sample) Observation {
-	o := Observation{Container: cur.Container, CgroupID: cur.cgroupID, Start: cur.At, CPUsAllowed: cur.CPUs}
+	o := Observation{Container: cur.Container, CgroupID: cur.cgroupID, Start: cur.At, CPUsAllowed: cur.CPUs, CPUsOnline: cur.online}
 	for _, l := range cur.Levels {
 		o.Levels = append(o.Levels, l.Level)
 	}

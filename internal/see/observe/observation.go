@@ -32,6 +32,8 @@ type Observation struct {
 	Window time.Duration
 	// CPUsAllowed are the online CPUs of the container's cpuset; empty means not measured.
 	CPUsAllowed cpuset.CPUSet
+	// CPUsOnline is how many CPUs the machine has online; 0 means not measured.
+	CPUsOnline int
 	// Levels are the limits at the end of the window: the container's own first, then each ancestor's up to the root.
 	Levels []cgroup.Level
 	// LimitChanges are the limits along Levels that differ between the two ends of the window.
@@ -105,14 +107,17 @@ func (o Observation) Inside() string {
 	}
 }
 
-// ByOwnQuota reports whether the quota that cost most is the container's own. That of its pod counts as its own where both are the
-// same: the kubelet gives a pod the sum of its containers' limits, so that this is the only one, and which of the two stops it
-// first is chance. (A pod-level limit can be the same too, and have containers without limits below it.)
-func (o Observation) ByOwnQuota() bool {
-	if o.ThrottledBy == BySelf {
+// ByOwnQuota reports whether the quota that cost most is the container's own.
+func (o Observation) ByOwnQuota() bool { return o.Owns(o.ThrottledBy) }
+
+// Owns reports whether the quota of a level, BySelf or a path, is the container's own. That of its pod counts as its own where both
+// are the same: the kubelet gives a pod the sum of its containers' limits, so that this is the only one, and which of the two stops
+// it first is chance. (A pod-level limit can be the same too, and have containers without limits below it.)
+func (o Observation) Owns(level string) bool {
+	if level == BySelf || level != "" && level == o.Container.Group.Path {
 		return true
 	}
-	if o.Container.ScopeOf(o.ThrottledBy) != container.ScopePod || len(o.Levels) < 2 || o.Levels[1].Path != o.ThrottledBy {
+	if o.Container.ScopeOf(level) != container.ScopePod || len(o.Levels) < 2 || o.Levels[1].Path != level {
 		return false
 	}
 	limit, limited := o.Levels[0].Limit.CPUs()

@@ -32,6 +32,8 @@ type Sample struct {
 	HasUsage bool
 	// CPUs is the effective cpuset; empty means not read.
 	CPUs cpuset.CPUSet
+	// online is how many CPUs the machine has online; 0 means not known.
+	online int
 	// Hidden reports that quotas may exist above the highest visible level, or at a level that we could not read.
 	Hidden bool
 	// NotMeasured says what could not be read and why.

@@ -37,6 +37,7 @@ const nameUsage = "cpuacct.usage"
 // controller), it reads the nearest ancestor that has one. Without any it takes all online CPUs. Of a container that
 // rests it takes the list of the last reading, up to turnRounds old.
 func (s *Sampler) fillCPUs(dst *Sample, path string, rests bool) {
+	dst.online = s.opt.Online.Size()
 	v, ok := s.host.Version(cgroup.CPUSet)
 	for ok && path != "" {
 		f := s.cpusetFile(path, v, rests)

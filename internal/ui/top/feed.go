@@ -3,6 +3,7 @@ package top
 import (
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
@@ -42,7 +43,7 @@ func (f *feed) Frame(s observe.Snapshot, periods func(id uint64) []timelineCell)
 
 func rowOf(o *observe.Observation) containerRow {
 	r := containerRow{
-		Path: o.Container.Group.Path, Name: o.Container.Name, By: o.ThrottledBy, Cause: causeOf(o),
+		Path: o.Container.Group.Path, Name: o.Container.Name, By: o.ThrottledBy, Cause: live.FromCounters(*o, "").Cause,
 		LimitCPUs: o.LimitCPUs, Unlimited: o.LimitCPUs == nil && len(o.Levels) > 0, UsedCPUs: o.UsedCPUs,
 	}
 	if low, high, ok := o.StoppedPerSecond(); ok {

@@ -4,10 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/cpuset"
-
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -16,7 +13,8 @@ import (
 func observation(path string, stoppedLow, stoppedHigh time.Duration) observe.Observation {
 	return observe.Observation{
 		Container: container.Container{Name: "pod/app", Pod: "pod", Group: cgroup.Group{Path: path}},
-		Window:    time.Second, Levels: make([]cgroup.Level, 1), UsedCPUs: of(1.5),
+		Window:    time.Second, UsedCPUs: of(1.5),
+		Levels:     []cgroup.Level{{Limit: cgroup.Limit{Quota: 200 * time.Millisecond, Period: 100 * time.Millisecond}}},
 		StoppedLow: &stoppedLow, StoppedHigh: &stoppedHigh, ThrottledBy: observe.BySelf,
 	}
 }
@@ -71,44 +69,6 @@ func TestPeriodTimelines(t *testing.T) {
 	}
 	if s.take(1) != nil || len(s.take(2)) != 1 {
 		t.Error("cells are given once")
-	}
-}
-
-func TestCause(t *testing.T) {
-	ms := func(n ...int) (levels []time.Duration) {
-		for _, v := range n {
-			levels = append(levels, time.Duration(v)*time.Millisecond)
-		}
-		return levels
-	}
-	limited := func(limit, used float64, stopped time.Duration, width []time.Duration) observe.Observation {
-		o := observation("/a", stopped, stopped)
-		o.LimitCPUs, o.UsedCPUs, o.Width, o.Wanted = &limit, &used, width, width
-		return o
-	}
-	unmeasured := observation("/a", 0, 0)
-	unmeasured.StoppedHigh = nil
-	waits := limited(2, 1, 0, ms(0, 1000))
-	waits.Wanted, waits.CPUsAllowed = ms(0, 0, 0, 1000), cpuset.New(0, 1)
-	narrow := waits
-	narrow.CPUsAllowed = cpuset.New(0)
-	hardly := limited(2, 0.01, time.Millisecond, ms(990, 10))
-	hardly.Wanted = ms(970, 30)
-	ancestor := limited(2, 1, 300*time.Millisecond, ms(500, 0, 0, 0, 500))
-	ancestor.ThrottledBy = "/pod"
-	for want, o := range map[diagnose.Cause]observe.Observation{
-		"":                  unmeasured,
-		diagnose.None:       hardly,
-		diagnose.Burst:      limited(2, 1, 300*time.Millisecond, ms(700, 0, 0, 0, 300)),
-		diagnose.TinyLimit:  limited(0.4, 0.2, 300*time.Millisecond, ms(800, 200)),
-		diagnose.Shortage:   limited(2, 1.99, 600*time.Millisecond, ms(500, 0, 0, 0, 500)),
-		diagnose.Ancestor:   ancestor,
-		diagnose.Neighbours: waits,
-		diagnose.Cpuset:     narrow,
-	} {
-		if got := causeOf(&o); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }
 

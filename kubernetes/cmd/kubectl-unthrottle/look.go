@@ -17,6 +17,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 
+	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -27,8 +28,6 @@ const (
 	agentContainer = "agent"
 	// lookStarts is how long an image may take to be there and its container to start.
 	lookStarts = 3 * time.Minute
-	// leastLook and mostLook bound how long it looks: those of unthrottle look.
-	leastLook, mostLook = time.Second, 10 * time.Minute
 	// mostLine bounds a line of a report, in bytes: JSON is one.
 	mostLine = 16 << 20
 )
@@ -65,8 +64,8 @@ pods/log. Ephemeral containers stay in the pod's description until the pod goes.
 }
 
 func (l *look) run(ctx context.Context, name string) error {
-	if l.length < leastLook || l.length > mostLook {
-		return fmt.Errorf("--for %s: give a time from %s to %s", l.length, leastLook, mostLook)
+	if l.length < live.MinRecording || l.length > live.MostLook {
+		return fmt.Errorf("--for %s: give a time from %s to %s", l.length, live.MinRecording, live.MostLook)
 	}
 	c, err := l.connect()
 	if err != nil {

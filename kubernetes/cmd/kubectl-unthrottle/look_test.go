@@ -109,7 +109,7 @@ func TestLookFails(t *testing.T) {
 		"no image":           {args: []string{cartPod, "--agent-namespace", "none"}, want: "with --image"},
 		"no such image":      {args: []string{cartPod, "--image", "u"}, state: waiting, want: "does not start: ErrImagePull (not found)"},
 		"it failed":          {args: []string{cartPod, "--image", "u"}, state: ended(3), want: "exit code 3: Error (no such process)"},
-		"no time":            {args: []string{cartPod, "--for", "0s"}, want: "give a time from 1s"},
+		"no time":            {args: []string{cartPod, "--for", "0s"}, want: "give a time from 200ms"},
 		"no right":           {args: []string{cartPod, "--image", "u"}, fails: forbidden, want: "'update' on pods/ephemeralcontainers"},
 	} {
 		w := newWorld(t, two.DeepCopy())

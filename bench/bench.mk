@@ -39,6 +39,14 @@ results-rivals: build ## docs/results/rivals.md: other projects' rules and ours 
 	@$(GO) build -o $(BIN)/rivals ./bench/rivals
 	@$(BIN)/rivals -exe $(abspath $(BIN))/unthrottle $(RIVALS)
 
+# The agent's trials that are spread over hours, on real services at once, while the agent is killed.
+ROLLOUT ?=
+
+.PHONY: results-rollout
+results-rollout: build ## docs/results/rollout.md: the agent spreads trials over eight services and is killed ten times (as root, with their packages, 2 hours; ROLLOUT='-for 0': the page)
+	@$(GO) build -o $(BIN)/rollout ./bench/rollout
+	@$(BIN)/rollout -exe $(abspath $(BIN))/unthrottle $(ROLLOUT)
+
 .PHONY: results-many
 results-many: build ## docs/results/period.md: twenty services on two CPUs, with long periods and without (as root, 10 minutes; MANY='-rounds 0': the page)
 	@$(GO) build -o $(BIN)/many ./bench/many

@@ -128,9 +128,11 @@ func TestWholeFiles(t *testing.T) {
 // Each file of records in the tree has a test that its page reads all of it. A new one is named here with its own.
 func TestEachFileOfRecordsIsRead(t *testing.T) {
 	readers := map[string]string{
+		"accuracy/conceptual.json": "TestPublishedFigures",
 		"agent/runs.json":          "TestThePageIsOfItsRuns",
 		"many/records.jsonl.gz":    "TestPageIsOfTheRecords",
 		"rivals/records.jsonl.gz":  "TestPageIsOfTheRecords",
+		"rollout/records.jsonl.gz": "TestPageIsOfTheRecords",
 		"threads/records.jsonl.gz": "TestThePageHasEachVariant",
 		"truth/first.jsonl.gz":     "TestEachRecordIsOnAPage",
 		"truth/results.jsonl.gz":   "TestEachRecordIsOnAPage",

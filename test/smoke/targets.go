@@ -52,6 +52,7 @@ var forms = []form{
 	{target: "bench-simulate", args: []string{"BENCHTIME=1x"}},
 	{target: "results-rivals", args: []string{"RIVALS=-rounds 0"}},
 	{target: "results-many", args: []string{"MANY=-rounds 0"}},
+	{target: "results-rollout", args: []string{"ROLLOUT=-for 0"}},
 	{target: "results-coarse"},
 	{target: "e2e-spans"},
 	{target: "results-fleet", args: []string{"FLEET_SERVICES=30", "FLEET_PRICED=3"}},

@@ -122,8 +122,10 @@ func TestOneJudge(t *testing.T) {
 			width: levels(500, 0, 500), wanted: levels(490, 0, 510)}, diagnose.None},
 		"hardly anything": {window{limit: 2, used: 0.01, stopped: ms, throttled: 1, by: observe.BySelf, allowed: 4,
 			width: levels(990, 10), wanted: levels(970, 30)}, diagnose.None},
-		"others on its CPUs": {window{limit: 2, used: 1, allowed: 2, width: levels(0, 1000), wanted: levels(0, 0, 0, 1000)}, diagnose.Neighbours},
-		"its cpuset":         {window{limit: 2, used: 1, allowed: 1, width: levels(0, 1000), wanted: levels(0, 0, 0, 1000)}, diagnose.Cpuset},
+		"others on its CPUs": {window{limit: 2, used: 1, allowed: 2, width: levels(0, 1000),
+			wanted: levels(0, 0, 0, 1000)}, diagnose.Neighbours},
+		"its cpuset": {window{limit: 2, used: 1, allowed: 1, width: levels(0, 1000),
+			wanted: levels(0, 0, 0, 1000)}, diagnose.Cpuset},
 		"all of the host's CPUs": {window{limit: 8, used: 4, allowed: 4, width: levels(0, 0, 0, 0, 1000),
 			wanted: levels(0, 0, 0, 0, 0, 0, 1000)}, diagnose.None},
 	} {

@@ -1,0 +1,96 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"text/template"
+
+	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/stats"
+)
+
+//go:embed page.md
+var pageText string
+
+// page is that of all nights, the last one first.
+func page(all []night) string {
+	slices.Reverse(all)
+	return study.Fill(pageText, template.FuncMap{"row": row, "misses": misses, "minutes": minutes}, all)
+}
+
+func minutes(seconds float64) string { return fmt.Sprintf("%.0f", seconds/60) }
+
+// row is the row of a service.
+func row(s serviced) string {
+	before, during := p99Of(s, -1), p99Of(s, 1)
+	answer, by := "no trial began", any("-")
+	switch t := s.Trial; {
+	case t == nil:
+	case t.Kept != nil:
+		answer = fmt.Sprintf("kept, promised %.2f times; since then %s in %d blocks left alone", t.Kept.Promised,
+			study.Decimals(t.Kept.Times, 2), t.Kept.Pairs)
+		by = t.Blocks
+	default:
+		answer, by = "still tried", t.Blocks
+		if s.Over {
+			answer = "kept nothing"
+		}
+		if v, ok := lowest(t.Variants); ok {
+			answer += fmt.Sprintf("; lowest %s, %.2f times", v.Name, *v.Times)
+			if v.Low != nil || v.High != nil {
+				answer += fmt.Sprintf(" (%s to %s)", study.Decimals(v.Low, 2), study.Decimals(v.High, 2))
+			}
+		}
+	}
+	inForce := s.InForce
+	if inForce == "" {
+		inForce = "nothing"
+	}
+	return study.Row("`"+s.Name+"`", s.Limit, study.Decimals(before, 1), study.Decimals(during, 1), by, answer, inForce)
+}
+
+// lowest is the variant with the lowest ratio that is tried still; false: nothing was measured.
+func lowest(all []variant) (v variant, ok bool) {
+	for _, one := range all {
+		if one.Times != nil && one.Out == nil && (!ok || *one.Times < *v.Times) {
+			v, ok = one, true
+		}
+	}
+	return v, ok
+}
+
+// p99Of is the median of the minutes' p99 before the agent (sign below 0) or beside it; nil: none was measured.
+func p99Of(s serviced, sign float64) *float64 {
+	var all []float64
+	for _, m := range s.Minutes {
+		if m.P99 != nil && m.At*sign > 0 {
+			all = append(all, *m.P99)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return new(stats.Median(all))
+}
+
+// misses are what went wrong in a night.
+func misses(n night) (all []string) {
+	for _, s := range n.Services {
+		if !s.Restored {
+			all = append(all, "`"+s.Name+"`: its limit after `restore` is another than at the beginning")
+		}
+		if s.Trial == nil {
+			all = append(all, "`"+s.Name+"`: no trial began")
+		}
+	}
+	for i, k := range n.Kills {
+		for _, what := range k.Abandoned {
+			all = append(all, fmt.Sprintf("kill %d: %s was in force still %v after the next agent's start", i+1, what, recovers))
+		}
+	}
+	for _, what := range n.Left {
+		all = append(all, "left on trial at the end: "+what)
+	}
+	return all
+}

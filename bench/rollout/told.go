@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// told is the part of status --json that matters here.
+type told struct {
+	InForce []struct {
+		Target     string            `json:"target"`
+		Remedy     string            `json:"remedy"`
+		Parameters map[string]string `json:"parameters"`
+		Trial      *struct {
+			State string `json:"state"`
+		} `json:"trial"`
+	} `json:"in_force"`
+	Spread []spread `json:"spread_trials"`
+}
+
+// spread is a trial that is spread over hours, as status tells it.
+type spread struct {
+	Cgroup   string    `json:"cgroup"`
+	Blocks   int       `json:"blocks"`
+	Variants []variant `json:"variants"`
+	Kept     *kept     `json:"kept"`
+}
+
+// compared is how many times as long requests take as when the container is left as it is.
+type compared struct {
+	Pairs int      `json:"pairs"`
+	Times *float64 `json:"times"`
+	Low   *float64 `json:"times_low"`
+	High  *float64 `json:"times_high"`
+}
+
+type variant struct {
+	Name string `json:"name"`
+	compared
+	Out *string `json:"out"`
+}
+
+type kept struct {
+	Promised float64 `json:"promised_times"`
+	compared
+	Helps bool `json:"still_helps"`
+}
+
+// look asks what is in force.
+func (a *agents) look() (t told, err error) {
+	out, err := a.tool("status", "--json").Output()
+	if err != nil {
+		return t, fmt.Errorf("status --json: %w", err)
+	}
+	if err := json.Unmarshal(out, &t); err != nil {
+		return t, fmt.Errorf("status --json: %w", err)
+	}
+	return t, nil
+}
+
+// take keeps what was told of each service; last: the agent has ended.
+func (a *agents) take(t told, last bool) {
+	for i, s := range a.all {
+		of := &a.night.Services[i]
+		at := slices.IndexFunc(t.Spread, func(one spread) bool { return one.Cgroup == s.path })
+		if at >= 0 {
+			of.Trial = &t.Spread[at]
+		}
+		of.Over = at < 0
+		if !last {
+			continue
+		}
+		for _, f := range t.InForce {
+			if f.Target == s.path && f.Trial == nil {
+				of.InForce = shown(f.Remedy, f.Parameters)
+			}
+		}
+	}
+}
+
+// shown is a remedy with its parameters.
+func shown(remedy string, parameters map[string]string) string {
+	words := []string{remedy}
+	for _, key := range []string{"burst", "period", "cpus"} {
+		if p := parameters[key]; p != "" {
+			words = append(words, key+" "+p)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// onTrial is what is in force on trial, abandoned what of that nobody judges any more.
+func (t told) onTrial() []string { return t.where(func(string) bool { return true }) }
+func (t told) abandoned() []string {
+	return t.where(func(state string) bool { return state != "running" })
+}
+
+func (t told) where(is func(state string) bool) []string {
+	all := []string{}
+	for _, f := range t.InForce {
+		if f.Trial != nil && is(f.Trial.State) {
+			all = append(all, f.Remedy+" of "+f.Target[strings.LastIndex(f.Target, "/")+1:])
+		}
+	}
+	return all
+}
+
+// logged finds what differs between lines of the agent's log that say the same.
+var logged = regexp.MustCompile(`time=\S+ |stopped_per_second_\w+=\S+ |/unthrottle-service-[^/ ]*/|pid=\d+|process \d+|` +
+	`\d{8}-\d{6}-[0-9a-f]+`)
+
+// warnings are the lines of a log above info, each once.
+func warnings(name string) (all []string, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all = []string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := lines.Text()
+		if !strings.Contains(line, "level=WARN") && !strings.Contains(line, "level=ERROR") {
+			continue
+		}
+		if line = logged.ReplaceAllString(line, ""); !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	return all, nil
+}

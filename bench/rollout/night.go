@@ -106,7 +106,8 @@ func measure(ctx context.Context, host *cgroup.Host, o options) (n night, err er
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
-	n = night{Made: study.Now(time.Now()), Seconds: o.length.Seconds(), Alone: o.alone.Seconds(), Beside: o.beside, Left: []string{}, Warnings: []string{}}
+	n = night{Made: study.Now(time.Now()), Seconds: o.length.Seconds(), Alone: o.alone.Seconds(), Beside: o.beside,
+		Left: []string{}, Warnings: []string{}}
 	if n.Commit, err = services.NewTool(o.exe, nil).Version(ctx); err != nil {
 		return n, err
 	}

@@ -68,7 +68,10 @@ func (a *agent) holdback(ctx context.Context, s *spreading, f finding) {
 		log.Error("it could not be taken back", "error", err)
 		return
 	}
-	a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
+	now := time.Now()
+	a.trialEnds.add(f.observation.Container, spreadUseless, "taken back, as it no longer brings half of what was measured: "+
+		s.Kept.Words(), now)
+	a.chooser.hadTrial(s.Cgroup, hadTrial{now, s.UsedCPUs})
 	a.endSpread(s, spreadUseless)
 }
 

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/unthrottle/unthrottle/internal/agent/answers"
 )
 
 var (
@@ -19,9 +21,9 @@ var (
 
 // The outcomes of a trial that is spread over hours, as exported.
 const (
-	spreadKept    = "kept"
-	spreadNone    = "none"
-	spreadUseless = "no_longer_helps"
+	spreadKept    = answers.TrialKept
+	spreadNone    = answers.TrialNone
+	spreadUseless = answers.TrialUseless
 	spreadEnded   = "ended"
 )
 

@@ -4,14 +4,15 @@
 // # Problem
 //
 // Whether stops make a probe fail follows from the probe's timing, which the API server has, and from the stops, which
-// the agent has. The agent never uses the API.
+// the agent has. The agent never uses the API. What came of a trial that it spread over hours, it cannot tell a pod either.
 //
 // # Rule
 //
 // [Run] watches the pods of its own node, and writes a file with what [Of] takes from them: the liveness and readiness
 // probes of containers that run, from when on the kubelet makes them, and how each container ended before. The agent
 // reads the file, and answers its findings at GET /probes. Each finding becomes an event of its pod, one per probe and
-// day. Its name follows from pod, probe and day, so that a program that starts again makes no second one.
+// day. Its name follows from pod, probe and day, so that a program that starts again makes no second one. What came of a trial is
+// asked at GET /trials, and becomes an event within a day.
 //
 // # Example
 //

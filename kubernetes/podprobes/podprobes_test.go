@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -187,6 +188,7 @@ func TestRun(t *testing.T) {
 	elsewhere.Spec.NodeName = "n2"
 	client := fake.NewClientset(cart("a", func(*core.Container, *core.ContainerStatus) {}), elsewhere)
 	var asked atomic.Int32
+	now := time.Now()
 	finding := func(pod, uid string) answers.ProbeFinding {
 		return answers.ProbeFinding{Namespace: "shop", Pod: pod, UID: uid, Container: "app",
 			Probe: answers.PodProbe{Probe: "liveness"}, Says: "liveness probe " + pod +
@@ -194,6 +196,16 @@ func TestRun(t *testing.T) {
 	}
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
+		if r.URL.Path == "/trials" {
+			end := func(uid, outcome string, ago time.Duration) answers.TrialEnd {
+				return answers.TrialEnd{Namespace: "shop", Pod: "a", UID: uid, Container: "app", At: now.Add(-ago),
+					Outcome: outcome, Says: "burst 50ms is in force"}
+			}
+			_ = json.NewEncoder(w).Encode(answers.Trials{Schema: answers.TrialsSchema, Version: answers.Version, Ended: []answers.TrialEnd{
+				end("uid-a", answers.TrialKept, time.Minute), end("uid-a", answers.TrialUseless, 0),
+				end("uid-a", answers.TrialNone, 25*time.Hour), end("another", answers.TrialNone, 0)}})
+			return
+		}
 		if r.URL.Path != "/probes" {
 			http.NotFound(w, r)
 			return
@@ -253,7 +265,19 @@ func TestRun(t *testing.T) {
 	begin()
 	was := asked.Load()
 	eventually(t, "it asked again", func() bool { return asked.Load() > was+5 })
-	got := events()
+	var got []core.Event
+	trials := map[string]string{}
+	for _, e := range events() {
+		if strings.HasPrefix(e.Name, "unthrottle-trial-") {
+			trials[e.Reason] = e.Type + ": " + e.Message
+		} else {
+			got = append(got, e)
+		}
+	}
+	if want := map[string]string{"RemedyKept": "Normal: burst 50ms is in force",
+		"RemedyTakenBack": "Warning: burst 50ms is in force"}; !maps.Equal(trials, want) {
+		t.Errorf("of trials: %v", trials)
+	}
 	if len(got) > 2 { // two, if midnight came meanwhile
 		t.Errorf("%d events", len(got))
 	}

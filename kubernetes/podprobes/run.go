@@ -42,7 +42,7 @@ type Options struct {
 const (
 	// DefaultAgent is the agent's URL in its pod.
 	DefaultAgent = "http://127.0.0.1:9469"
-	// Reason is that of the events.
+	// Reason is that of the events of probes. Those of trials are in reasons.
 	Reason = "ProbeMissesByQuota"
 	// maxMessage bounds an event's message in bytes; the API allows 1,024.
 	maxMessage = 1000
@@ -184,11 +184,38 @@ func (t *teller) write(now time.Time) {
 	}
 }
 
-// ask asks the agent for its findings, and makes their events.
+// reasons are those of the events of what came of a trial that the agent spread over hours.
+var reasons = map[string]string{answers.TrialKept: "RemedyKept", answers.TrialNone: "NoRemedyKept", answers.TrialUseless: "RemedyTakenBack"}
+
+// told is what becomes an event of a container of a pod.
+type told struct {
+	namespace, pod, uid, container string
+	// kind begins the event's name, and key tells it apart from others of the container.
+	kind, key       string
+	warning         bool
+	reason, message string
+}
+
+// ask asks the agent what it found of probes and what came of trials, and makes events of it.
 func (t *teller) ask(ctx context.Context, now time.Time) {
-	findings, err := t.findings(ctx)
-	for i := range findings {
-		if failed := t.event(ctx, &findings[i], now); err == nil {
+	var probes answers.Probes
+	err := t.answer(ctx, "/probes", answers.ProbesSchema, &probes, func() (string, int) { return probes.Schema, probes.Version })
+	var all []told
+	for _, f := range probes.Findings { // once a day
+		all = append(all, told{f.Namespace, f.Pod, f.UID, f.Container, "probe",
+			fmt.Sprintf("%q %s", f.Probe.Probe, now.UTC().Format(time.DateOnly)), true, Reason, f.Says})
+	}
+	var trials answers.Trials
+	err = errors.Join(err, t.answer(ctx, "/trials", answers.TrialsSchema, &trials,
+		func() (string, int) { return trials.Schema, trials.Version }))
+	for _, e := range trials.Ended {
+		if reason := reasons[e.Outcome]; reason != "" && now.Sub(e.At) < 24*time.Hour { // told is forgotten after two days
+			all = append(all, told{e.Namespace, e.Pod, e.UID, e.Container, "trial", e.At.UTC().Format(time.RFC3339Nano),
+				e.Outcome == answers.TrialUseless, reason, e.Says})
+		}
+	}
+	for _, one := range all {
+		if failed := t.event(ctx, one, now); err == nil {
 			err = failed
 		}
 	}
@@ -203,53 +230,57 @@ func (t *teller) ask(ctx context.Context, now time.Time) {
 		t.silent = ""
 	case t.silent != err.Error():
 		t.silent = err.Error()
-		t.Log.Warn("the agent's findings of probes become no events", "error", err)
+		t.Log.Warn("what the agent finds becomes no events", "error", err)
 	}
 }
 
-func (t *teller) findings(ctx context.Context) ([]answers.ProbeFinding, error) {
+// answer asks the agent for a document of a schema, which of says once it is read.
+func (t *teller) answer(ctx context.Context, path, schema string, into any, of func() (schema string, version int)) error {
 	ctx, cancel := context.WithTimeout(ctx, answerIn)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.Agent+"/probes", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.Agent+path, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the agent answers %s to /probes: use one version of both images", answer.Status)
+		return fmt.Errorf("the agent answers %s to %s: use one version of both images", answer.Status, path)
 	}
-	var got answers.Probes
-	if err := json.NewDecoder(io.LimitReader(answer.Body, mostBytes)).Decode(&got); err != nil {
-		return nil, fmt.Errorf("the agent's answer to /probes: %w", err)
+	if err := json.NewDecoder(io.LimitReader(answer.Body, mostBytes)).Decode(into); err != nil {
+		return fmt.Errorf("the agent's answer to %s: %w", path, err)
 	}
-	if got.Schema != answers.ProbesSchema || got.Version != answers.Version {
-		return nil, errors.New("the agent's answer to /probes is of another version: use one version of both images")
+	if got, version := of(); got != schema || version != answers.Version {
+		return fmt.Errorf("the agent's answer to %s is of another version: use one version of both images", path)
 	}
-	return got.Findings, nil
+	return nil
 }
 
-// event tells a pod of the node what was found of its probe, once a day.
-func (t *teller) event(ctx context.Context, f *answers.ProbeFinding, now time.Time) error {
+// event tells a pod of the node, once.
+func (t *teller) event(ctx context.Context, of told, now time.Time) error {
 	there := false
 	for _, pod := range t.known() {
-		there = there || string(pod.UID) == f.UID && pod.Name == f.Pod && pod.Namespace == f.Namespace
+		there = there || string(pod.UID) == of.uid && pod.Name == of.pod && pod.Namespace == of.namespace
 	}
 	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%q %q %q %s", f.UID, f.Container, f.Probe.Probe, now.UTC().Format(time.DateOnly))
-	name := fmt.Sprintf("unthrottle-probe-%016x", hash.Sum64())
+	fmt.Fprintf(hash, "%q %q %s", of.uid, of.container, of.key)
+	name := fmt.Sprintf("unthrottle-%s-%016x", of.kind, hash.Sum64())
 	if _, known := t.told[name]; known || !there {
 		return nil
 	}
+	kind := core.EventTypeNormal
+	if of.warning {
+		kind = core.EventTypeWarning
+	}
 	at := metav1.NewTime(now)
-	_, err := t.Client.CoreV1().Events(f.Namespace).Create(ctx, &core.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace},
-		InvolvedObject: core.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: f.Namespace, Name: f.Pod,
-			UID: types.UID(f.UID), FieldPath: "spec.containers{" + f.Container + "}"},
-		Type: core.EventTypeWarning, Reason: Reason, Message: text.Sanitize(f.Says, maxMessage), Count: 1,
+	_, err := t.Client.CoreV1().Events(of.namespace).Create(ctx, &core.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: of.namespace},
+		InvolvedObject: core.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: of.namespace, Name: of.pod,
+			UID: types.UID(of.uid), FieldPath: "spec.containers{" + of.container + "}"},
+		Type: kind, Reason: of.reason, Message: text.Sanitize(of.message, maxMessage), Count: 1,
 		FirstTimestamp: at, LastTimestamp: at, Source: core.EventSource{Component: component, Host: t.Node},
 		ReportingController: component, ReportingInstance: t.Node,
 	}, metav1.CreateOptions{})

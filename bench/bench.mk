@@ -145,6 +145,11 @@ truth-again: build ## docs/results/truth.md: explains and forecasts the kept rec
 	@$(GO) build -o $(BIN)/truth ./bench/truth
 	@$(BIN)/truth -exe $(BIN)/unthrottle -again
 
+.PHONY: truth-sampled
+truth-sampled: build ## docs/results/truth.md: what look says of real services, by samples and without BPF (as root, with their packages, 20 s each; TRUTH=NAME)
+	@$(GO) build -o $(BIN)/truth ./bench/truth
+	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -sampled 60s
+
 # The demand of real services, for generated fleets: each of bench/truth's that demanded (bench/truth/demand.go) names, for 21 s without a
 # quota that it meets, then replayed on 32 CPUs. TRUTH=redis-bgsave,nginx-gzip records these alone; the others stay as they are.
 .PHONY: truth-demand

@@ -136,6 +136,7 @@ func TestEachFileOfRecordsIsRead(t *testing.T) {
 		"threads/records.jsonl.gz": "TestThePageHasEachVariant",
 		"truth/first.jsonl.gz":     "TestEachRecordIsOnAPage",
 		"truth/results.jsonl.gz":   "TestEachRecordIsOnAPage",
+		"truth/sampled.jsonl.gz":   "TestEachRecordIsOnAPage",
 		"wide/records.jsonl.gz":    "TestEachRecordIsRead",
 	}
 	found := 0

@@ -26,6 +26,8 @@ type caseRun struct {
 	Runs     []oneRun  `json:"runs"`
 	// Followed are runs of the service started anew, as it was and with the advice of Look followed.
 	Followed []oneRun `json:"advice_followed,omitempty"`
+
+	took time.Duration // of a look by samples
 }
 
 // look is what the tool says before anything is changed.

@@ -62,6 +62,7 @@ func run(ctx context.Context) error {
 	compared := flag.String("compared", "internal/sim/forecast/compared.json", "`FILE` to write their forecasts to, beside what came")
 	kept := flag.String("results", "bench/truth/results.jsonl.gz",
 		"`FILE` with the results that the pages are made of, a line for each case measured to its end")
+	samples := flag.String("samples", "bench/truth/sampled.jsonl.gz", "`FILE` with what look said of the services, for -sampled")
 	which := flag.String("cases", "", "`NAMES` of cases to measure, also if they have a result; none: all without one")
 	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
 	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
@@ -70,8 +71,8 @@ func run(ctx context.Context) error {
 	demand := flag.String("demand", "", "measure nothing: record cases without a quota, and write their demand to "+
 		"`FILE`, for generated fleets; without -cases, all that have a kind")
 	flag.BoolVar(&o.tryOnly, "try", false, "start each case, load it for 3 s, show what came, and keep nothing")
-	flag.DurationVar(&o.sampled, "sampled", 0, "start each case, load it, let look take samples of it for that long, show whether the cause "+
-		"is right, and keep nothing")
+	flag.DurationVar(&o.sampled, "sampled", 0, "start each case, load it, let look take samples of it for at most that long, show whether "+
+		"the cause is right, and keep that alone")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
 	flag.BoolVar(&o.equal, "equal", false, "measure no remedy that grants more CPU than the limit: two thirds of the "+
@@ -101,11 +102,17 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	looked, err := study.ReadLines[sampledLook](*samples)
+	if err != nil {
+		return err
+	}
 	met := firstMet.all(services.Cases())
 	write := func() error {
 		return errors.Join(writePage(measured, *out,
 			func(testCases []services.Case, runs []caseRun) string { return markdown(testCases, runs, met) }),
-			writePage(measured, *truthOut, truthMarkdown),
+			writePage(measured, *truthOut, func(testCases []services.Case, runs []caseRun) string {
+				return truthMarkdown(testCases, runs, looked.All)
+			}),
 			writeCompared(*compared, services.Cases(), met))
 	}
 	if *again {
@@ -133,6 +140,9 @@ func run(ctx context.Context) error {
 		k := caseRun{Case: c.Name}
 		if err = measure(ctx, o, c, &k); err == nil && !o.keepsNothing() {
 			err = errors.Join(measured.put(k), write())
+		}
+		if err == nil && o.sampled > 0 {
+			err = errors.Join(keepSampled(looked, sampledLook{k.Made, c.Name, k.took.Seconds(), *k.Look}), write())
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

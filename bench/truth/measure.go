@@ -155,9 +155,11 @@ func (m *measurement) sample(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	began := time.Now()
 	if m.k.Look, err = m.t.sampled(ctx, inside[0], m.o.sampled); err != nil {
 		return err
 	}
+	m.k.took = time.Since(began)
 	l, score := m.k.Look, scoreOf(m.c, *m.k)
 	say("%s: look: cause right %v, guilty right %v, suffers right %v, false alarm %v: %s, guilty %q, suffers %q (truth: %q, %q, %q): %s",
 		m.c.Name, score.Cause, score.Guilty, score.Suffers, score.FalseAlarm, l.Cause, l.Guilty, l.Suffers, m.c.Causes, m.c.Guilty,

@@ -167,9 +167,12 @@ func markdown(testCases []services.Case, runs, first []caseRun) string {
 	}{choicesOf(now), choicesOf(met), open})
 }
 
-// truthMarkdown is docs/results/truth.md: how right explain and forecast are on real services.
-func truthMarkdown(testCases []services.Case, runs []caseRun) string {
-	return study.Fill(truthPage, pageFuncs, tallyOf(testCases, runs))
+// truthMarkdown is docs/results/truth.md: how right explain and forecast are on real services, and look.
+func truthMarkdown(testCases []services.Case, runs []caseRun, sampled []sampledLook) string {
+	return study.Fill(truthPage, pageFuncs, struct {
+		tally
+		Sampled *sampledTally
+	}{tallyOf(testCases, runs), sampledOf(testCases, sampled)})
 }
 
 func orMissing(s string) string { return cmp.Or(s, "-") }

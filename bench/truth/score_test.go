@@ -119,7 +119,7 @@ func TestCoverageOnThePage(t *testing.T) {
 	k := lookedAt(5, 5.1, 5.2)
 	k.Look.Rows[1].Range = &between{Low: 4, High: 6}
 	testCases, runs := []services.Case{sick()}, []caseRun{k}
-	text := truthMarkdown(testCases, runs)
+	text := truthMarkdown(testCases, runs, nil)
 	for _, want := range []string{
 		// leaving it has no interval but its point
 		"| the forecast's interval contains p99, rows that can be judged | 1 of 2 (50 %) | 80 % |",
@@ -156,13 +156,26 @@ func TestTruthPage(t *testing.T) {
 	missed := lookedAt(20, 21, 22)
 	testCases := []services.Case{sick(), {Name: "open", Causes: []string{"burst"}}}
 	runs := []caseRun{missed, {Case: "open"}}
-	text := truthMarkdown(testCases, runs)
+	text := truthMarkdown(testCases, runs, nil)
 	for _, want := range []string{
 		"| cause and guilty part right, healthy services included | 1 of 1 |", "0 of 1 (0 %)", "## Misses",
 		"narrow: forecast 0.50 of p99, came 2.08", "`open`: not measured yet",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// What look said of the services is a part of the page of its own: how often it was right, and what it missed.
+func TestSampledOnThePage(t *testing.T) {
+	testCases := []services.Case{sick(), {Name: "fine", Healthy: true}, {Name: "open"}}
+	wrong := sampledLook{Case: sick().Name, Seconds: 7, Look: look{Cause: "gc"}}
+	got := truthMarkdown(testCases, make([]caseRun, 3), []sampledLook{wrong, {Case: "fine", Seconds: 9, Look: look{Cause: "none"}}})
+	for _, want := range []string{"| cause and guilty part right, where something is wrong | 0 of 1 (0 %) | 80 % |",
+		"| false alarms for healthy services | 0 of 1 | 0 |", "median and most | 8, 9 | 10 |", "said was gc", "Not looked at yet: 1 service, such as `open`."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
 }

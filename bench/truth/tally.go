@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,6 +32,9 @@ func tallyOf(testCases []services.Case, runs []caseRun) (t tally) {
 			t.Open = append(t.Open, fmt.Sprintf("`%s`: not measured yet", c.Name))
 		} else {
 			t.add(c, k)
+			if line := wrong(c, k); line != "" {
+				t.Wrong = append(t.Wrong, line)
+			}
 		}
 	}
 	return t
@@ -38,9 +42,6 @@ func tallyOf(testCases []services.Case, runs []caseRun) (t tally) {
 
 func (t *tally) add(c services.Case, k caseRun) {
 	s := scoreOf(c, k)
-	if line := wrong(c, k, s); line != "" {
-		t.Wrong = append(t.Wrong, line)
-	}
 	if c.Healthy {
 		t.Healthy++
 		t.Alarms += count(s.FalseAlarm)
@@ -86,8 +87,18 @@ func share(part, whole int) string {
 }
 
 // wrong says what is missed of a case and why; "": nothing is.
-func wrong(c services.Case, k caseRun, s score) string {
+func wrong(c services.Case, k caseRun) string {
+	what := missed(c, k)
+	if what == "" {
+		return ""
+	}
+	return fmt.Sprintf("`%s`: %s. Why: %s", c.Name, what, cmp.Or(c.Missed, "the reason is not known."))
+}
+
+// missed says what is missed of a case; "": nothing is.
+func missed(c services.Case, k caseRun) string {
 	var what []string
+	s := scoreOf(c, k)
 	add := func(format string, args ...any) { what = append(what, fmt.Sprintf(format, args...)) }
 	l := k.Look
 	switch {
@@ -113,12 +124,5 @@ func wrong(c services.Case, k caseRun, s score) string {
 			add("%s: forecast %.2f of p99, came %.2f", e.Variant, e.Forecast, e.Came)
 		}
 	}
-	if len(what) == 0 {
-		return ""
-	}
-	why := c.Missed
-	if why == "" {
-		why = "the reason is not known."
-	}
-	return fmt.Sprintf("`%s`: %s. Why: %s", c.Name, strings.Join(what, "; "), why)
+	return strings.Join(what, "; ")
 }

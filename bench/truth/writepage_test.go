@@ -20,7 +20,8 @@ func TestWritePage(t *testing.T) {
 	if err := os.WriteFile(out, []byte("before"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := writePage(measured, out, truthMarkdown); err != nil {
+	ofTruth := func(testCases []services.Case, runs []caseRun) string { return truthMarkdown(testCases, runs, nil) }
+	if err := writePage(measured, out, ofTruth); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(out); err != nil || string(got) != "before" {
@@ -42,7 +43,7 @@ func TestWritePage(t *testing.T) {
 	ofFix := func(testCases []services.Case, runs []caseRun) string {
 		return markdown(testCases, runs, make([]caseRun, len(testCases)))
 	}
-	for _, page := range []func([]services.Case, []caseRun) string{truthMarkdown, ofFix} {
+	for _, page := range []func([]services.Case, []caseRun) string{ofTruth, ofFix} {
 		if err := writePage(measured, out, page); err != nil {
 			t.Fatal(err)
 		}

@@ -105,6 +105,7 @@ var forms = []form{
 	{target: "truth", elsewhere: "needs other people's services, and four minutes for each; what it computes is tested in bench/truth"},
 	{target: "truth-page"},
 	{target: "truth-again", elsewhere: "needs the recordings that make truth keeps; what it computes is tested in bench/truth"},
+	{target: "truth-sampled", elsewhere: "needs other people's services; what it computes is tested in bench/truth"},
 	{target: "truth-demand", elsewhere: "needs other people's services; its parts are tested in bench/truth, " +
 		"internal/sim/forecast and internal/demand/recorded"},
 	{target: "results", elsewhere: "wants a quiet host for minutes; TestRecord and its neighbours in " +

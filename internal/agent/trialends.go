@@ -24,8 +24,8 @@ func (e *trialEnds) add(c container.Container, outcome, says string, at time.Tim
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.last = append(e.last, answers.TrialEnd{Namespace: c.Namespace, Pod: c.Pod, UID: c.PodUID, Container: text.Sanitize(c.Name, text.MaxName),
-		At: at.UTC(), Outcome: outcome, Says: text.Shown(says)})
+	e.last = append(e.last, answers.TrialEnd{Namespace: c.Namespace, Pod: c.Pod, UID: c.PodUID,
+		Container: text.Sanitize(c.Name, text.MaxName), At: at.UTC(), Outcome: outcome, Says: text.Shown(says)})
 	if n := len(e.last) - answers.MaxTrialEnds; n > 0 {
 		e.last = append(e.last[:0], e.last[n:]...)
 	}

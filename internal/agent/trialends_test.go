@@ -22,7 +22,8 @@ func TestTrialEnds(t *testing.T) {
 	w := httptest.NewRecorder()
 	a.trialsPage(w, nil)
 	var got answers.Trials
-	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Schema != answers.TrialsSchema || len(got.Ended) != answers.MaxTrialEnds {
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Schema != answers.TrialsSchema ||
+		len(got.Ended) != answers.MaxTrialEnds {
 		t.Fatalf("%v: %d ends of %s", err, len(got.Ended), got.Schema)
 	}
 	if e := got.Ended[0]; e.Pod != "cart-1" || e.UID != "uid" || !e.At.Equal(start) || !strings.HasPrefix(e.Says, "burst 50ms: 3") ||

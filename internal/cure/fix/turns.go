@@ -330,7 +330,7 @@ func (r *run) planTurns() (t *turns, why string, err error) {
 
 // variant is a candidate as the trial knows it.
 func (r *run) variant(c policy.Candidate) trial.Variant {
-	return trial.Variant{Name: c.Name, Change: c.Change, Expected: r.expects(r.res.Proposal.Choice, c.Row)}
+	return trial.Variant{Name: c.Name, Remedy: string(c.Plan.Remedy), Change: c.Change, Expected: r.expects(r.res.Proposal.Choice, c.Row)}
 }
 
 // enterBeside takes in the candidates beside the one that is lowest so far, if there is room for two turns of each.

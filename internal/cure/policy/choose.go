@@ -130,7 +130,8 @@ const (
 // nothing else helps.
 //
 // With an objective the cheapest row wins whose whole interval meets it: the fewest CPUs beyond the limit, then
-// the smaller intervention. Without one the lowest latency wins, and a tie goes to the smaller intervention.
+// the smaller intervention. Without one the lowest latency wins, and a tie goes to the smaller intervention, but for one that quotas stop
+// for longer than another setting of the same remedy.
 // A row must take off a tenth and half a millisecond to be worth a change. Without an objective it must not make another
 // kind of requests half as long again, nor lift the median by more than the tail's gain is worth: see verdict.MiddleLoses.
 //
@@ -424,18 +425,22 @@ func (c *choice) refusedHelp(pass func(i int) bool) bool {
 	return false
 }
 
-// tied moves the smallest intervention among the rows that tie with the first to the front.
+// tied moves the smallest intervention among the rows that tie with the first to the front, of those of which no other setting of the same
+// remedy that ties is stopped less.
 func (c *choice) tied(all []int) []int {
 	if len(all) == 0 {
 		return all
 	}
-	first, best := 0, *c.f.Rows[all[0]].Judged
-	for i, row := range all {
-		if *c.f.Rows[row].Judged <= best*(1+stats.LeastGain) && c.change(row) < c.change(all[first]) {
-			first = i
-		}
-	}
-	row := all[first]
+	best := *c.f.Rows[all[0]].Judged
+	ties := slices.DeleteFunc(slices.Clone(all), func(row int) bool { return *c.f.Rows[row].Judged > best*(1+stats.LeastGain) })
+	share := func(row int) float64 { return c.f.Rows[row].Figures.Stopped.Seconds() / c.f.Window.Seconds() }
+	spare := slices.DeleteFunc(slices.Clone(ties), func(row int) bool {
+		return slices.ContainsFunc(ties, func(other int) bool {
+			return c.f.Rows[row].Remedy.Name == c.f.Rows[other].Remedy.Name && stats.StoppedLonger(share(row), share(other))
+		})
+	})
+	row := slices.MinFunc(spare, func(a, b int) int { return c.change(a) - c.change(b) })
+	first := slices.Index(all, row)
 	return slices.Insert(slices.Delete(all, first, first+1), 0, row)
 }
 

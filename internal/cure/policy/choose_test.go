@@ -109,6 +109,10 @@ func inCode(ms float64, limit float64) forecast.Row {
 	return row(forecast.Remedy{Name: forecast.Budget, CPUs: 1}, ms, limit)
 }
 
+// stopped is a row with stops left, inASecond one with a period of 1 s.
+func stopped(r forecast.Row, d time.Duration) forecast.Row { r.Figures.Stopped = d; return r }
+func inASecond(r forecast.Row) forecast.Row                { r.Remedy.Period = time.Second; return r }
+
 // The first cases are the measured ones that the rule must get right (docs/results, and real services).
 func TestChoose(t *testing.T) {
 	objective := func(d time.Duration) *forecast.Objective {
@@ -139,6 +143,9 @@ func TestChoose(t *testing.T) {
 			forecast.Pin, true, ""},
 		{"a tie goes to the smaller intervention", made(2, none(90, 2), pin(10, 2), narrow(10.5, 2), burst(10.9, 2)),
 			nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"but not where it is still stopped, and a longer burst is not",
+			made(2, none(90, 2), stopped(burst(10, 2), 60*time.Millisecond), inASecond(burst(10, 2))),
+			nil, Terms{}, AnswerRemedy, forecast.Burst, true, "period 1s"},
 		{"nothing helps", made(1, none(10, 1), pin(12, 1), narrow(10, 1), burst(9.5, 1)), nil, Terms{}, AnswerLeave, "",
 			false, "no remedy shortens p99"},
 		{"less than half a millisecond is nothing", made(1, none(0.6, 1), burst(0.2, 1)), nil, Terms{}, AnswerLeave, "", false, ""},

@@ -83,7 +83,7 @@ func (t *Trial) candidates(f fitted) (all []int, ms map[int]float64, ok bool) {
 }
 
 // leader is the variant that wins as far as can be told: leaving it if that is equal to the lowest; else, of those that are equal to the
-// lowest and are stopped for no longer than each other, the one that changes least, then the one whose turns differ less.
+// lowest and of which no other setting of the same remedy is stopped less, the one that changes least, then the one whose turns differ less.
 func (t *Trial) leader(all []int, ms map[int]float64) int {
 	best, leader := math.Inf(1), -1
 	for _, v := range all {
@@ -101,12 +101,14 @@ func (t *Trial) leader(all []int, ms map[int]float64) int {
 	return leader
 }
 
-// stoppedLonger reports whether quotas stopped a variant for longer than another one by what counts. Where requests took as long under
-// both, such a variant has less to spare: it is the first one to stop requests once a little more work comes.
+// stoppedLonger reports whether quotas stopped a variant for longer than another one of the same remedy.
 func (t *Trial) stoppedLonger(v, other int) bool {
+	if t.variants[v].Remedy != t.variants[other].Remedy {
+		return false
+	}
 	of := func(m turn) *float64 { return m.Stopped }
 	is, was := t.meanOf(v, of), t.meanOf(other, of)
-	return is != nil && was != nil && *is > *was+leastStopped
+	return is != nil && was != nil && stats.StoppedLonger(*is, *was)
 }
 
 // before reports whether of two equal variants the first is to be preferred.
@@ -131,9 +133,6 @@ func (t *Trial) unsteady(v int) float64 {
 	return slices.Max(all) - slices.Min(all)
 }
 
-// leastStopped is the part of the time below which stops are as good as none.
-const leastStopped = 1e-3
-
 // shortens reports whether a variant is stopped for less than shortened of the time for which leaving it is, beyond what turns differ by
 // themselves.
 func (t *Trial) shortens(v int) bool {
@@ -141,7 +140,7 @@ func (t *Trial) shortens(v int) bool {
 		if m.Stopped == nil {
 			return math.NaN()
 		}
-		return math.Log(*m.Stopped + leastStopped)
+		return math.Log(*m.Stopped + stats.LeastStopped)
 	})
 	_, _, high, ok := f.ratio(v, 0, alpha)
 	return ok && f.turns[v] >= leastRounds && f.turns[0] >= leastRounds && high < shortened

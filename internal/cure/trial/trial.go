@@ -32,6 +32,8 @@ const (
 type Variant struct {
 	// Name is for people.
 	Name string
+	// Remedy is of which remedy it is a setting; "": leaving it.
+	Remedy string
 	// Change orders variants by how much they change; leaving it has the least.
 	Change int
 	// Expected: the forecast would choose it. Then less evidence is needed to keep it, and more to prefer another one: both alone are

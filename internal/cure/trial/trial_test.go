@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -400,18 +401,20 @@ func TestStopsDecideBetweenEquals(t *testing.T) {
 		short, long    *float64 // stopped
 		expected       bool     // the short one
 		want           int
+		other          string // remedy; "": burst too
 	}{
-		"both are free of stops":                  {90, 40, new(0.0), new(0.0), false, 1},
-		"the short one is still stopped":          {90, 40, new(0.006), new(0.0), false, 2},
-		"it is what the forecast would choose":    {90, 40, new(0.006), new(0.0), true, 2},
-		"by less than counts":                     {90, 40, new(0.001), new(0.0005), false, 1},
-		"the long one is stopped":                 {90, 40, new(0.0), new(0.006), false, 1},
-		"stops were not measured":                 {90, 40, new(0.006), nil, false, 1},
-		"the long one is slower, and not stopped": {90, 60, new(0.006), new(0.0), false, 1},
-		"leaving it is as fast":                   {41, 40, new(0.006), new(0.0), false, 0},
+		"both are free of stops":                  {90, 40, new(0.0), new(0.0), false, 1, ""},
+		"the short one is still stopped":          {90, 40, new(0.006), new(0.0), false, 2, ""},
+		"it is what the forecast would choose":    {90, 40, new(0.006), new(0.0), true, 2, ""},
+		"by less than counts":                     {90, 40, new(0.001), new(0.0005), false, 1, ""},
+		"the long one is stopped":                 {90, 40, new(0.0), new(0.006), false, 1, ""},
+		"stops were not measured":                 {90, 40, new(0.006), nil, false, 1, ""},
+		"the long one is slower, and not stopped": {90, 60, new(0.006), new(0.0), false, 1, ""},
+		"the other is another remedy":             {90, 40, new(0.006), new(0.0), false, 1, "narrow"},
+		"leaving it is as fast":                   {41, 40, new(0.006), new(0.0), false, 0, ""},
 	} {
-		trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Change: 1, Expected: c.expected},
-			{Name: "long burst", Change: 2}}, 0.99, false)
+		trial := New([]Variant{{Name: "leave it"}, {Name: "burst", Remedy: "burst", Change: 1, Expected: c.expected},
+			{Name: "the other", Remedy: cmp.Or(c.other, "burst"), Change: 2}}, 0.99, false)
 		for range 3 {
 			for v, m := range []Measured{{Judged: exactly(600, c.leftMS), Stopped: new(0.05)}, {Judged: exactly(600, 41), Stopped: c.short},
 				{Judged: exactly(600, c.longMS), Stopped: c.long}} {

@@ -17,8 +17,8 @@
 //  4. A variant that makes another kind of requests half as long again, lifts the median by more than the tail's gain is worth, or harms a
 //     neighbour in most of its turns cannot win, where that too is beyond chance.
 //  5. The lowest wins. Those within a tenth of it, or half a millisecond, are equal to it. Of these, one that quotas still stop loses to
-//     another setting of the same remedy that they stop less ([stats.StoppedLonger]). Then the smaller intervention wins, then the one whose
-//     turns differ less.
+//     another setting of the same remedy that they stop less ([stats.StoppedLonger]). Then the smaller intervention wins, then the one
+//     whose turns differ less.
 //  6. It ends when the leader is better than all others beyond chance, or equal to them, after two rounds at least; or when the time is
 //     up ([Trial.More]). Then it is better beyond chance and stays, or no remedy can gain a quarter, or the trial cannot tell
 //     ([Trial.Choice]). How often that is wrong for drawn services: docs/results/trial.md.

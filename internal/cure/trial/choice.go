@@ -83,7 +83,8 @@ func (t *Trial) candidates(f fitted) (all []int, ms map[int]float64, ok bool) {
 }
 
 // leader is the variant that wins as far as can be told: leaving it if that is equal to the lowest; else, of those that are equal to the
-// lowest and of which no other setting of the same remedy is stopped less, the one that changes least, then the one whose turns differ less.
+// lowest and of which no other setting of the same remedy is stopped less, the one that changes least, then the one whose turns differ
+// less.
 func (t *Trial) leader(all []int, ms map[int]float64) int {
 	best, leader := math.Inf(1), -1
 	for _, v := range all {

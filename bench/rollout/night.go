@@ -14,6 +14,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
@@ -41,7 +42,7 @@ type serviced struct {
 	Limit   float64  `json:"limit_cpus"`
 	Minutes []minute `json:"minutes"`
 	// Trial is the last that status told of its trial; null: it had none.
-	Trial *spread `json:"trial"`
+	Trial *agent.SpreadTrial `json:"trial"`
 	// Over: status told of no trial any more at the end.
 	Over bool `json:"over"`
 	// InForce is the remedy in force at the end; "": none.

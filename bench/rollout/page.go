@@ -7,6 +7,7 @@ import (
 	"text/template"
 
 	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -51,7 +52,7 @@ func row(s serviced) string {
 }
 
 // lowest is the variant with the lowest ratio that is tried still; false: nothing was measured.
-func lowest(all []variant) (v variant, ok bool) {
+func lowest(all []agent.SpreadVariant) (v agent.SpreadVariant, ok bool) {
 	for _, one := range all {
 		if one.Times != nil && one.Out == nil && (!ok || *one.Times < *v.Times) {
 			v, ok = one, true

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/agent"
 )
 
 // told is the part of status --json that matters here.
@@ -20,35 +22,7 @@ type told struct {
 			State string `json:"state"`
 		} `json:"trial"`
 	} `json:"in_force"`
-	Spread []spread `json:"spread_trials"`
-}
-
-// spread is a trial that is spread over hours, as status tells it.
-type spread struct {
-	Cgroup   string    `json:"cgroup"`
-	Blocks   int       `json:"blocks"`
-	Variants []variant `json:"variants"`
-	Kept     *kept     `json:"kept"`
-}
-
-// compared is how many times as long requests take as when the container is left as it is.
-type compared struct {
-	Pairs int      `json:"pairs"`
-	Times *float64 `json:"times"`
-	Low   *float64 `json:"times_low"`
-	High  *float64 `json:"times_high"`
-}
-
-type variant struct {
-	Name string `json:"name"`
-	compared
-	Out *string `json:"out"`
-}
-
-type kept struct {
-	Promised float64 `json:"promised_times"`
-	compared
-	Helps bool `json:"still_helps"`
+	Spread []agent.SpreadTrial `json:"spread_trials"`
 }
 
 // look asks what is in force.
@@ -67,7 +41,7 @@ func (a *agents) look() (t told, err error) {
 func (a *agents) take(t told, last bool) {
 	for i, s := range a.all {
 		of := &a.night.Services[i]
-		at := slices.IndexFunc(t.Spread, func(one spread) bool { return one.Cgroup == s.path })
+		at := slices.IndexFunc(t.Spread, func(one agent.SpreadTrial) bool { return one.Cgroup == s.path })
 		if at >= 0 {
 			of.Trial = &t.Spread[at]
 		}

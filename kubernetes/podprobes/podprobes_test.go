@@ -294,3 +294,17 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestOtherVersion: of an answer of another version or schema nothing is read.
+func TestOtherVersion(t *testing.T) {
+	for _, said := range []string{`{"schema": "agent_trials", "version": 99, "ended": [{"pod": "a"}]}`,
+		`{"schema": "agent_status", "version": 1, "ended": [{"pod": "a"}]}`} {
+		agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, said) }))
+		defer agent.Close()
+		var got answers.Trials
+		err := (&teller{Options: Options{Agent: agent.URL}}).answer(t.Context(), "/trials", answers.TrialsSchema, &got)
+		if err == nil || !strings.Contains(err.Error(), "another version") || len(got.Ended) != 0 {
+			t.Errorf("%s: %+v, %v", said, got, err)
+		}
+	}
+}

@@ -199,15 +199,14 @@ type told struct {
 // ask asks the agent what it found of probes and what came of trials, and makes events of it.
 func (t *teller) ask(ctx context.Context, now time.Time) {
 	var probes answers.Probes
-	err := t.answer(ctx, "/probes", answers.ProbesSchema, &probes, func() (string, int) { return probes.Schema, probes.Version })
+	err := t.answer(ctx, "/probes", answers.ProbesSchema, &probes)
 	var all []told
 	for _, f := range probes.Findings { // once a day
 		all = append(all, told{f.Namespace, f.Pod, f.UID, f.Container, "probe",
 			fmt.Sprintf("%q %s", f.Probe.Probe, now.UTC().Format(time.DateOnly)), true, Reason, f.Says})
 	}
 	var trials answers.Trials
-	err = errors.Join(err, t.answer(ctx, "/trials", answers.TrialsSchema, &trials,
-		func() (string, int) { return trials.Schema, trials.Version }))
+	err = errors.Join(err, t.answer(ctx, "/trials", answers.TrialsSchema, &trials))
 	for _, e := range trials.Ended {
 		if reason := reasons[e.Outcome]; reason != "" && now.Sub(e.At) < 24*time.Hour { // told is forgotten after two days
 			all = append(all, told{e.Namespace, e.Pod, e.UID, e.Container, "trial", e.At.UTC().Format(time.RFC3339Nano),
@@ -234,8 +233,8 @@ func (t *teller) ask(ctx context.Context, now time.Time) {
 	}
 }
 
-// answer asks the agent for a document of a schema, which of says once it is read.
-func (t *teller) answer(ctx context.Context, path, schema string, into any, of func() (schema string, version int)) error {
+// answer asks the agent for a document of a schema. One of another schema or version is not read.
+func (t *teller) answer(ctx context.Context, path, schema string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerIn)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.Agent+path, nil)
@@ -250,11 +249,23 @@ func (t *teller) answer(ctx context.Context, path, schema string, into any, of f
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("the agent answers %s to %s: use one version of both images", answer.Status, path)
 	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, mostBytes)).Decode(into); err != nil {
-		return fmt.Errorf("the agent's answer to %s: %w", path, err)
+	var raw json.RawMessage
+	var head struct {
+		Schema  string `json:"schema"`
+		Version int    `json:"version"`
 	}
-	if got, version := of(); got != schema || version != answers.Version {
+	err = json.NewDecoder(io.LimitReader(answer.Body, mostBytes)).Decode(&raw)
+	if err == nil {
+		err = json.Unmarshal(raw, &head)
+	}
+	if err == nil && (head.Schema != schema || head.Version != answers.Version) {
 		return fmt.Errorf("the agent's answer to %s is of another version: use one version of both images", path)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return fmt.Errorf("the agent's answer to %s: %w", path, err)
 	}
 	return nil
 }

@@ -4,8 +4,8 @@
 // # Rule
 //
 // The state that a policy's status keeps is all that is remembered. A Prometheus has the latencies of before the first draw still,
-// so that they are asked for with that time when they are needed. Whoever reads the state can go on, and whoever decided and was
-// killed before it was written has changed nothing.
+// so that they are asked for with that time when they are needed. Another controller can go on from the state, and one that was
+// killed before it wrote its decision has changed nothing.
 //
 // A pod belongs to a policy where the rule in force of one of its containers is the policy's, and has a remedy.
 //

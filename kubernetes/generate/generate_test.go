@@ -44,7 +44,8 @@ func TestGenerated(t *testing.T) {
 func TestTypesAreTheTable(t *testing.T) {
 	data, err := json.Marshal(v1alpha1.Rule{
 		Match: &v1alpha1.RuleMatch{Name: "a", Namespace: "b", Labels: map[string]string{"c": "d"}}, Remedy: "auto", Class: "exclusive",
-		CPUs: 1, Via: "auto", Credit: "1s", Factor: 2, To: 3, Lends: true, Strict: true, Stays: true, IRQs: true,
+		CPUs: 1, Via: "auto", Credit: "1s", Burst: "100ms", Period: "1s",
+		Factor: 2, To: 3, Lends: true, Strict: true, Stays: true, IRQs: true,
 		May: []string{"raise"}, Verify: "probe",
 		Trial:       &v1alpha1.RuleTrial{Most: "2m", Per: "24h", Over: "1h", Quiet: "08:00-20:00", Zone: "UTC"},
 		Startup:     &v1alpha1.RuleStartup{Remedy: "raise", Most: "1m"},

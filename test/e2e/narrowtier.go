@@ -123,27 +123,83 @@ func (c settings) throttledPeriods() (n int) {
 	return 0
 }
 
-// resizedBelowBurst resizes the pod below a burst of ours: the kernel refuses such a quota until the burst is lowered.
-func (s *suite) resizedBelowBurst(k *cluster, p *cart) {
-	_, err := s.show(k, p, "apply", cartName, "--remedy", "burst", "--burst", "40ms")
-	if err == nil {
-		err = equal("burst", p.kernel.burst(), "40000")
+// heldBurst is a burst of ours that is in force while the pod's owner resizes the pod.
+type heldBurst struct {
+	name string
+	args []string
+	// quotaUS and burstUS are what the kernel has before.
+	quotaUS, burstUS string
+	// to is the limit that the owner writes, toUS its quota, burstLeftUS the burst beside it.
+	to, toUS, burstLeftUS string
+}
+
+// heldBursts are one above the limit that the owner writes, and ones in a longer period, which are above any quota that it writes in
+// its own period: the kernel refuses each until the burst is lowered.
+var heldBursts = []heldBurst{
+	{"a burst in the owner's period", []string{"--burst", "40ms"}, "40000", "40000", firstLimit, "20000", "20000"},
+	{"a burst in a period of 1 s, of a higher limit", []string{"--period", "1s"}, "200000", "200000", nextLimit, "40000", "40000"},
+	{"a burst in a period of 1 s, of a lower limit", []string{"--period", "1s"}, "400000", "400000", firstLimit, "20000", "20000"},
+}
+
+// resizedUnderBurst resizes the pod while a burst of ours is in force, and has its container end while one is.
+func (s *suite) resizedUnderBurst(k *cluster, p *cart) {
+	for _, h := range heldBursts {
+		_, err := s.show(k, p, append([]string{"apply", cartName, "--remedy", "burst"}, h.args...)...)
+		if err == nil {
+			err = errors.Join(equal("quota", p.kernel.quota(), h.quotaUS), equal("burst", p.kernel.burst(), h.burstUS))
+		}
+		if err == nil {
+			err = s.resizeCart(k, h.to)
+		}
+		if err == nil {
+			err = eventually(func() error {
+				return errors.Join(equal("quota", p.kernel.quota(), h.toUS), equal("the pod's quota", p.pod.quota(), h.toUS),
+					equal("burst", p.kernel.burst(), h.burstLeftUS))
+			})
+		}
+		s.check("kubernetes: a resize under "+h.name+" reaches the kernel, without a restart", errors.Join(err, s.sameContainer(k, p)))
+		_, err = s.show(k, p, "restore")
+		of := func(before string) string {
+			if h.to == firstLimit {
+				return before
+			}
+			return resizedTo(before)
+		}
+		s.check("kubernetes: restore after that leaves the resize alone", errors.Join(err,
+			equal("settings", p.kernel.read(), of(p.before)), equal("the pod's settings", p.pod.read(), of(p.podBefore))))
 	}
-	if err == nil {
-		err = s.resizeCart(k, firstLimit)
-	}
-	if err == nil {
-		err = eventually(func() error {
-			return errors.Join(equal("quota", p.kernel.quota(), "20000"), equal("the pod's quota", p.pod.quota(), "20000"),
-				equal("burst", p.kernel.burst(), "20000"))
-		})
-	}
-	s.check("kubernetes: a resize below a burst in force reaches the kernel, with the burst that is allowed",
-		errors.Join(err, s.sameContainer(k, p)))
-	_, err = s.show(k, p, "restore")
-	s.check("kubernetes: restore after that leaves the resize alone", errors.Join(err, equal("settings", p.kernel.read(), p.before),
-		equal("the pod's settings", p.pod.read(), p.podBefore)))
-	err = s.resizeCart(k, nextLimit)
+	s.restartedUnderBurst(k, p)
+	err := s.resizeCart(k, nextLimit)
 	s.check("kubernetes: it is resized back",
 		errors.Join(err, eventually(func() error { return equal("quota", p.kernel.quota(), "40000") })))
+}
+
+// restartedUnderBurst ends the container while a burst in a period of 1 s is in force on it and its pod: the next one has what the
+// owner gives it, and restore what is left of ours.
+func (s *suite) restartedUnderBurst(k *cluster, p *cart) {
+	_, err := s.show(k, p, "apply", cartName, "--remedy", "burst", "--period", "1s")
+	if err == nil {
+		err = equal("burst", p.kernel.burst(), "200000")
+	}
+	if err == nil {
+		err = syscall.Kill(p.pid, syscall.SIGKILL)
+	}
+	was := p.id
+	p.restarts++
+	if err == nil {
+		err = eventually(func() error {
+			if err := s.lookAtCart(k, p); err != nil {
+				return err
+			}
+			if p.id == was {
+				return errors.New("the container is still the same")
+			}
+			return equal("quota", p.kernel.quota(), "20000")
+		})
+	}
+	s.check("kubernetes: a container that ends under a burst in a period of 1 s starts again, with what its owner gives it", err)
+	_, err = s.show(k, p, "restore")
+	p.before, p.podBefore = p.kernel.read(), p.pod.read()
+	s.check("kubernetes: restore takes back what the pod had", errors.Join(err, equal("burst", p.kernel.burst(), "0"),
+		equal("the pod's quota", p.pod.quota(), "20000"), equal("the pod's burst", p.pod.burst(), "0")))
 }

@@ -124,6 +124,8 @@ func (r *Rule) read(n *yaml.Node) error {
 		"cpus":        func(n *yaml.Node) error { return whole(n, &r.CPUs, 1, 8192) },
 		"via":         func(n *yaml.Node) error { return oneOf(n, &r.Via, remedy.Vias...) },
 		"credit":      func(n *yaml.Node) error { return duration(n, &r.Credit, time.Millisecond, widthcap.MaxCredit) },
+		"burst":       func(n *yaml.Node) error { return duration(n, &r.Burst, time.Millisecond, time.Hour) },
+		"period":      func(n *yaml.Node) error { return duration(n, &r.Period, cgroup.MinPeriod, cgroup.MaxPeriod) },
 		"factor":      func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
 		"to":          func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
 		"slo":         r.readSLO,
@@ -168,7 +170,8 @@ func (r *Rule) read(n *yaml.Node) error {
 		return r.clash("trial", "trial goes with remedy: auto and verify: probe: it chooses by what is recorded")
 	case r.May != nil && !r.mayChoose():
 		return r.clash("may", "may goes with remedy: auto, which chooses")
-	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs || r.Via != "" || r.Credit > 0):
+	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs || r.Via != "" || r.Credit > 0 ||
+		r.Burst > 0 || r.Period > 0):
 		return r.clash("remedy", "a rule with remedy none has no settings")
 	case r.Strict && r.has("class") && r.Class != remedy.ClassHybrid:
 		return r.clash("strict", "strict is a setting of secondary and of pin with class: hybrid")
@@ -199,7 +202,7 @@ func (r *Rule) settingsBelong() error {
 		given, named bool // named: the remedy must be named beside it
 	}{
 		{"lends", r.Shares, true}, {"irqs", r.IRQs, true}, {"strict", r.Strict, true}, {"stays", r.Immovable, false},
-		{"via", r.Via != "", true}, {"credit", r.Credit > 0, true},
+		{"via", r.Via != "", true}, {"credit", r.Credit > 0, true}, {"burst", r.Burst > 0, true}, {"period", r.Period > 0, true},
 		{"cpus", r.CPUs > 0, false}, {"factor", r.Factor > 0, false}, {"to", r.To > 0, false},
 	} {
 		if !s.given || r.Auto && !s.named || r.has(s.key) {

@@ -75,7 +75,8 @@ type Wish struct {
 func (r Rule) Wish(bound float64) Wish {
 	return Wish{Auto: r.Auto, Bound: bound, May: r.May, Judged: r.SLOCommand != "",
 		Request: remedy.Request{Kind: r.Remedy, CPUs: r.CPUs, Factor: r.Factor, To: r.To,
-			Class: r.Class, Immovable: r.Immovable, Shares: r.Shares, Strict: r.Strict, Via: r.Via, Credit: r.Credit}}
+			Class: r.Class, Immovable: r.Immovable, Shares: r.Shares, Strict: r.Strict, Via: r.Via, Credit: r.Credit,
+			Burst: r.Burst, Period: r.Period}}
 }
 
 // Propose chooses a remedy. Time counts, not periods: a container whose stopped

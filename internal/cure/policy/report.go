@@ -167,7 +167,8 @@ func (v *valuer) settings(r *Rule) {
 		given       bool
 	}{
 		{"class", r.Class, r.Class != ""}, {"cpus", strconv.Itoa(r.CPUs), r.CPUs > 0}, {"via", r.Via, r.Via != ""},
-		{"credit", r.Credit.String(), r.Credit > 0}, {"factor", number(r.Factor), r.Factor > 0}, {"to", number(r.To), r.To > 0},
+		{"credit", r.Credit.String(), r.Credit > 0}, {"burst", r.Burst.String(), r.Burst > 0},
+		{"period", r.Period.String(), r.Period > 0}, {"factor", number(r.Factor), r.Factor > 0}, {"to", number(r.To), r.To > 0},
 		{"stays", "true", r.Immovable}, {"lends", "true", r.Shares}, {"strict", "true", r.Strict}, {"irqs", "true", r.IRQs},
 	} {
 		if s.given {

@@ -92,6 +92,8 @@ type Rule struct {
 	// Via is how narrow bounds the width, Credit what it saves by sched_ext; "" and 0: its defaults.
 	Via    string
 	Credit time.Duration
+	// Burst is what may be saved up, Period the one in which the limit is kept, of burst and period; 0: the remedy's default.
+	Burst, Period time.Duration
 	// IRQs: interrupts are kept off what pin gives.
 	IRQs bool
 	// Shares: secondary containers may use what pin gave while it idles. Strict:

@@ -84,6 +84,9 @@ func RuleKeys() []Key {
 		{Name: "cpus", Field: "CPUs", Type: TypeWhole, Least: 1, Most: 8192, Doc: "how many CPUs, of " + ownersOf("cpus")},
 		{Name: "via", Field: "Via", Type: TypeText, Words: remedy.Vias, Doc: "how the width is bounded, of " + ownersOf("via")},
 		{Name: "credit", Field: "Credit", Type: TypeTime, Doc: "the CPU time that may be saved, of " + ownersOf("credit")},
+		{Name: "burst", Field: "Burst", Type: TypeTime, Doc: "unused CPU time that may be saved up, at most the quota, of " +
+			ownersOf("burst")},
+		{Name: "period", Field: "Period", Type: TypeTime, Doc: "the period in which the limit is kept, 1ms to 1s, of " + ownersOf("period")},
 		{Name: "factor", Field: "Factor", Type: TypeNumber, Least: 1, Most: 1000, Above: true,
 			Doc: "the new limit as a multiple of the old one, of " + ownersOf("factor")},
 		{Name: "to", Field: "To", Type: TypeNumber, Least: 0, Most: 8192, Above: true, Doc: "the new limit in CPUs, of " + ownersOf("to")},

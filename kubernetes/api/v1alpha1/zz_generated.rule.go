@@ -16,6 +16,10 @@ type Rule struct {
 	Via string `json:"via,omitempty"`
 	// Credit: the CPU time that may be saved, of narrow.
 	Credit string `json:"credit,omitempty"`
+	// Burst: unused CPU time that may be saved up, at most the quota, of narrow and burst.
+	Burst string `json:"burst,omitempty"`
+	// Period: the period in which the limit is kept, 1ms to 1s, of narrow and burst and period.
+	Period string `json:"period,omitempty"`
 	// Factor: the new limit as a multiple of the old one, of raise.
 	Factor float64 `json:"factor,omitempty"`
 	// To: the new limit in CPUs, of cap and raise.

@@ -367,6 +367,11 @@ e2e-install: ## installs what make e2e runs, on Debian (as root; a package may s
 e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies, readers, probes and the recommender on a real API server: schema, conditions, events, rights (3 minutes)
 	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) $(GO) -C kubernetes test -count=1 -timeout 15m -v ./realapi
 
+.PHONY: e2e-rollout
+e2e-rollout: need-go $(KUBERNETES)/kubelet $(PROMETHEUS)/promtool ## a policy's rollout over pods of two nodes on a real API server, judged by a real Prometheus; programs are killed in each step (3 minutes)
+	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) UNTHROTTLE_PROMETHEUS_BIN=$(abspath $(PROMETHEUS)) \
+	  $(GO) -C kubernetes test -count=1 -timeout 20m -v -run '^TestRollout$$' ./realapi
+
 # The Prometheus adapter, and KEDA's programs and definitions. KEDA's operator is built last, so that it stands for all.
 ADAPTERS_PINS := $(foreach m,prometheus-adapter keda,tools/$m/go.mod tools/$m/go.sum)
 ADAPTERS := .cache/adapters/$(shell cat $(ADAPTERS_PINS) | sha256sum | cut -c1-16)

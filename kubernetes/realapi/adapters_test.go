@@ -78,6 +78,12 @@ scrape_configs:
 		s.file("tsdb")).CombinedOutput(); err != nil {
 		s.t.Fatalf("promtool: %v: %s", err, out)
 	}
+	return s.runPrometheus(bin)
+}
+
+// runPrometheus starts a Prometheus with the test's file prometheus.yaml, and returns its address.
+func (s *server) runPrometheus(bin string) string {
+	s.t.Helper()
 	address := fmt.Sprintf("127.0.0.1:%d", freePorts(s.t, 1)[0])
 	p := start(s.t, s.dir, "prometheus", exec.Command(filepath.Join(bin, "prometheus"), "--config.file="+s.file("prometheus.yaml"),
 		"--storage.tsdb.path="+s.file("tsdb"), "--web.listen-address="+address))

@@ -27,8 +27,14 @@ type sidecar struct {
 // sidecar starts one with the chart's arguments; files, API server and the least time between writes are the test's.
 func (s *server) sidecar(pod string) *sidecar {
 	s.t.Helper()
+	return s.sidecarOn("", "policies", pod, chartFile(s.t, "policies"))
+}
+
+// sidecarOn starts one on a node, with the arguments of a golden file of the chart, beside an agent's own file.
+func (s *server) sidecarOn(node, file, pod, own string) *sidecar {
+	s.t.Helper()
 	base := s.file("unthrottle.yaml")
-	if err := os.WriteFile(base, []byte(chartFile(s.t, "policies")), 0o600); err != nil {
+	if err := os.WriteFile(base, []byte(own), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 	dir := s.file(pod)
@@ -36,10 +42,10 @@ func (s *server) sidecar(pod string) *sidecar {
 		s.t.Fatal(err)
 	}
 	c := &sidecar{out: filepath.Join(dir, "rules.yaml")}
-	args := append(arguments(s.t, "policies", "policies"), "--base", base, "--out", c.out, "--kubeconfig",
+	args := append(arguments(s.t, file, "policies"), "--base", base, "--out", c.out, "--kubeconfig",
 		s.kubeconfig(s.token("unthrottle", "unthrottle")), "--least-interval", "1ms", "--lease-interval", "2s")
 	cmd := exec.Command(s.program(), args...)
-	cmd.Env = append(os.Environ(), "POD_NAME="+pod, "POD_NAMESPACE=unthrottle")
+	cmd.Env = append(os.Environ(), "POD_NAME="+pod, "POD_NAMESPACE=unthrottle", "NODE_NAME="+node)
 	c.process = start(s.t, s.dir, pod, cmd)
 	return c
 }

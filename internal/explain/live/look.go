@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/sampled/sampler"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
@@ -36,7 +37,11 @@ type LookOptions struct {
 // Look explains the container of a process from samples of counters and of threads' own files, which needs no rights.
 func Look(ctx context.Context, o LookOptions) (diagnose.Explanation, error) {
 	known := newNames(facts{})
-	found, err := sampler.Look(ctx, sampler.Options{PID: o.PID, For: o.For, Least: o.Least, Share: o.Share, PoolOf: known.pool})
+	found, err := sampler.Look(ctx, sampler.Options{PID: o.PID, For: o.For, Least: o.Least, Share: o.Share,
+		Pools: func(threads []roles.Seen, processes map[uint32]roles.Process) func(tid, pid uint32, comm string) string {
+			known.roles = roles.Of(threads, processes, known.fold.Of, builtByGo)
+			return known.pool
+		}})
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
@@ -52,6 +57,12 @@ func Look(ctx context.Context, o LookOptions) (diagnose.Explanation, error) {
 	e.NotMeasured = append(append(e.NotMeasured, cannotSample...), notes...)
 	e.OwnRemedies = ownRemedies(&e, found)
 	return e, nil
+}
+
+// builtByGo tells whether Go built a process's program: any of its threads then runs anything. One that cannot be read is taken for none.
+func builtByGo(pid uint32) bool {
+	p, err := identify.Look(int(pid))
+	return err == nil && p.Go != ""
 }
 
 // maxIdentified bounds the pools of which the library is looked up, those with most CPU time: to read an executable costs more than

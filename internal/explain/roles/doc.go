@@ -27,6 +27,8 @@
 // behind it: `redis-server (child)`, `node (workers)`, `postgres (long runs)`; a role told by a title has the
 // title's words.
 //
+// Where events are not known, counters tell each thread's CPU time and how often it slept ([Of]). Who woke it is not known then.
+//
 // # Worked example
 //
 // redis-server with 2,983 runs of 0.15 ms, woken by clients, and six processes that it forked during the

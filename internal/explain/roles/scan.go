@@ -69,6 +69,7 @@ type Scan struct {
 	parts     map[partKey]*part
 	order     []*part
 	now       int64
+	goes      func(pid uint32) bool // nil: processes know it, and wakers are known
 }
 
 // NewScan begins with a recording's header. poolOf names the pool of a thread of process tgid with name comm; it

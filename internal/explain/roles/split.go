@@ -50,7 +50,8 @@ type group struct {
 	parts []*part
 	total int64
 	all   int64 // CPU time of the whole container
-	goes  bool
+	goes  func() bool
+	woken bool // wakers are known
 }
 
 // roles splits every group.
@@ -61,12 +62,16 @@ func (s *Scan) roles() *Roles {
 		k := key{p.process.name, p.pool}
 		g := groups[k]
 		if g == nil {
-			g = &group{}
+			g = &group{woken: s.goes == nil}
+			g.goes = func() bool {
+				return slices.ContainsFunc(g.parts, func(p *part) bool {
+					return p.process.goes || s.goes != nil && p.total > 0 && s.goes(p.process.tgid)
+				})
+			}
 			groups[k] = g
 		}
 		g.parts = append(g.parts, p)
 		g.total += p.total
-		g.goes = g.goes || p.process.goes
 	}
 	r := &Roles{of: map[partKey]string{}}
 	all := sumOf(s.order).total
@@ -107,8 +112,14 @@ func (g *group) split() {
 	if of := sumOf(plain); !g.tells(&of) || of.runs < leastRuns { // to begin processes is what it does
 		plain, born = append(plain, born...), nil
 	}
-	if !g.goes {
-		plain = g.runsApart(g.workersApart(plain))
+	if rest := g.runsApart(g.workersApart(plain)); len(rest) < len(plain) {
+		if g.goes() {
+			for _, p := range plain {
+				p.role = ""
+			}
+		} else {
+			plain = rest
+		}
 	}
 	g.children(plain, born)
 }
@@ -192,8 +203,13 @@ func (g *group) workersApart(plain []*part) []*part {
 // tells reports whether a side works enough to be a role: by its CPU time, or by its runs, of which those that a
 // timer began do not count. A thread that only looks now and then has no role of its own.
 func (g *group) tells(s *sum) bool {
-	asked := s.runs - min(s.runs, s.woken[byTimer])
-	return float64(s.total) >= leastWork*float64(g.total) && s.total > 0 || asked >= leastRuns
+	return g.works(s.total, s.runs-min(s.runs, s.woken[byTimer]))
+}
+
+// works reports whether so much CPU time, in so many runs, is enough.
+func (g *group) works(total int64, runs int) bool {
+	share := float64(total) / float64(max(1, g.total))
+	return share >= leastWork && total > 0 || runs >= leastRuns && (g.woken || share >= leastSeen)
 }
 
 // runsApart parts threads whose runs are of two very different lengths. Threads with little CPU time do not tell
@@ -202,7 +218,7 @@ func (g *group) tells(s *sum) bool {
 func (g *group) runsApart(plain []*part) []*part {
 	var telling []*part
 	for _, p := range plain {
-		if p.total > 0 && (float64(p.total) >= leastWork*float64(g.total) || p.runs >= leastRuns) {
+		if p.total > 0 && g.works(p.total, p.runs) {
 			telling = append(telling, p)
 		}
 	}

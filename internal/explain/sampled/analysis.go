@@ -22,8 +22,8 @@ type Analysis struct {
 	index   map[poolKey]int
 	before  *Sample       // without threads
 	begun   time.Duration // the episode: what was before it is not counted
-	round   int
-	steps   []*step // whose waiting may still grow, in the order of time
+	round   int           // counts episodes
+	steps   []*step       // whose waiting may still grow, in the order of time
 	stops   []*stop
 	row     row
 	sums    sums
@@ -39,7 +39,8 @@ type poolKey struct{ process, name string }
 type thread struct {
 	Thread
 	pool  int
-	round int           // of that sample
+	round int           // the last episode in which it was seen
+	at    time.Duration // when it last did something
 	total time.Duration // CPU time
 }
 
@@ -95,7 +96,7 @@ func (a *Analysis) baseline(s *Sample) {
 	for i := range s.Threads {
 		t := a.thread(&s.Threads[i])
 		if t != nil {
-			t.Thread, t.round = s.Threads[i], a.round
+			t.Thread, t.round, t.at = s.Threads[i], a.round, s.At
 		}
 	}
 	a.row, a.begun = row{partial: true}, s.At
@@ -116,7 +117,7 @@ func (a *Analysis) thread(now *Thread) *thread {
 	k := key{now.PID, now.TID}
 	t, ok := a.threads[k]
 	if !ok {
-		if len(a.threads) >= MaxThreads {
+		if len(a.threads) >= MaxThreads && a.before != nil {
 			a.forget()
 		}
 		if len(a.threads) >= MaxThreads {
@@ -137,10 +138,10 @@ func (a *Analysis) thread(now *Thread) *thread {
 	return t
 }
 
-// forget removes threads that are no longer there.
+// forget removes threads that did nothing for long: most of them are no longer there.
 func (a *Analysis) forget() {
 	for k, t := range a.threads {
-		if t.round < a.round-1 {
+		if t.round < a.round-1 || t.at < a.before.At-a.keep {
 			a.leave(t)
 			delete(a.threads, k)
 		}
@@ -210,15 +211,14 @@ func (a *Analysis) counters(s *Sample, st *step) {
 
 // follow takes what the threads gained.
 func (a *Analysis) follow(s *Sample, st *step) {
-	a.round++
 	for i := range s.Threads {
 		now := &s.Threads[i]
 		t := a.thread(now)
 		if t == nil {
 			continue
 		}
-		was, known := t.Thread, t.round == a.round-1
-		t.Thread, t.round = *now, a.round
+		was, known := t.Thread, t.round == a.round
+		t.Thread, t.round, t.at = *now, a.round, s.At
 		if !known || now.Ran < was.Ran || now.Waited < was.Waited || now.Runs < was.Runs {
 			if now.Ran > st.to-st.from+tick || now.Waited > a.keep {
 				continue // it is older than the sample: what it did before is not of this one

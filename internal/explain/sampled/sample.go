@@ -28,7 +28,8 @@ type Sample struct {
 	// Counters are those of Target.Levels, in the same order; nil: not read.
 	Counters []*Counters
 	// Used is the CPU time of the container's cgroup; nil: not read, and the sum of its threads counts.
-	Used    *time.Duration
+	Used *time.Duration
+	// Threads are those of which something is another than in the sample before; all that there are, where it is Apart.
 	Threads []Thread
 }
 

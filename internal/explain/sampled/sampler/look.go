@@ -18,6 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/sampled"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
@@ -34,8 +35,8 @@ type Options struct {
 	For, Least time.Duration
 	// Share is the share of the limit that it may use itself; of one CPU where there is no limit.
 	Share float64
-	// PoolOf names the pool of a thread; nil: by its name alone.
-	PoolOf func(tid, pid uint32, comm string) string
+	// Pools returns what names the pools of threads; nil: their names alone do. It is asked once, when the look is over.
+	Pools func(threads []roles.Seen, processes map[uint32]roles.Process) (poolOf func(tid, pid uint32, comm string) string)
 }
 
 // Found is what a look found.
@@ -62,6 +63,8 @@ const (
 	// leastEpisode is taken whatever it costs: less says nothing.
 	leastEpisode = 300 * time.Millisecond
 	relistEvery  = 100 * time.Millisecond
+	// maxLogged bounds the readings of threads that are kept until the look is over; each takes about 80 bytes.
+	maxLogged = 1 << 18
 	// fewThreads are listed that often; more once an episode.
 	fewThreads = 64
 )
@@ -90,11 +93,17 @@ func Look(ctx context.Context, o Options) (Found, error) {
 	l.counters = openCounters(&l.group)
 	defer l.counters.close()
 	target, more := l.group.describe(o.Proc, o.PID)
-	target.Start, target.PoolOf = l.start, o.PoolOf
-	target.Process = func(pid uint32) string { return l.threads.names[pid] }
-	l.notes = append(notes, more...)
-	l.analysis, l.online = sampled.New(target), target.CPUsOnline
+	target.Start = l.start
+	target.Process = func(pid uint32) string { return l.threads.processes[pid].Name }
+	l.notes, l.online = append(notes, more...), target.CPUsOnline
 	l.run(ctx, target.Levels)
+	if o.Pools != nil {
+		target.PoolOf = o.Pools(l.threads.done(), l.threads.processes)
+	}
+	l.analysis = sampled.New(target)
+	for i := range l.log {
+		l.analysis.Add(&l.log[i])
+	}
 	return l.found(target), nil
 }
 
@@ -104,6 +113,9 @@ type look struct {
 	group    group
 	threads  *threads
 	counters *counters
+	log      []sampled.Sample // until it is over: which threads make a pool shows then
+	did      []sampled.Thread // space of a reading
+	logged   int              // threads in it
 	analysis *sampled.Analysis
 	notes    []string
 	online   int
@@ -138,7 +150,7 @@ func (l *look) run(ctx context.Context, levels []recording.Level) {
 		l.episode(ctx, every)
 		l.spent = ownCPU()
 		cost, took := l.spent-before, time.Since(l.start)
-		if ctx.Err() != nil || l.ended != "" || took >= l.For || took >= l.Least && l.clear(levels) && l.paid(rate, took) {
+		if ctx.Err() != nil || l.ended != "" || took >= l.For || l.logged >= maxLogged || took >= l.Least && l.clear(levels) && l.paid(rate, took) {
 			return
 		}
 		if 2*cost.Seconds() < rate*episode.Seconds() {
@@ -176,6 +188,7 @@ func (l *look) episode(ctx context.Context, every time.Duration) {
 	apart := true
 	for time.Since(begun) < episode && time.Since(l.start) < l.For && ctx.Err() == nil {
 		if now := time.Now(); apart || now.Sub(listed) >= relistEvery && len(l.threads.all) <= fewThreads {
+			l.threads.pids, _ = l.group.members(l.PID)
 			l.threads.list(apart)
 			l.most.threads, l.leftOut = max(l.most.threads, len(l.threads.all)), max(l.leftOut, l.threads.left)
 			listed = now
@@ -188,6 +201,7 @@ func (l *look) episode(ctx context.Context, every time.Duration) {
 		pause := unix.NsecToTimespec(int64(every*3/4) + rand.Int64N(int64(every)/2))
 		_ = unix.Nanosleep(&pause, nil) // a signal may end it early, which only makes a sample closer
 	}
+	l.threads.count()
 	hostAfter, errAfter := procfs.ReadStat(os.DirFS(l.Proc))
 	if errors.Join(errBefore, errAfter) != nil {
 		l.unknown = true
@@ -199,21 +213,19 @@ func (l *look) episode(ctx context.Context, every time.Duration) {
 // sample takes one sample; false: the target has ended.
 func (l *look) sample(apart bool) bool {
 	s := &sampled.Sample{At: time.Since(l.start), Apart: apart}
-	if l.last != nil {
-		s.Threads = l.last.Threads[:0]
-	}
 	gone := l.counters.read(s)
-	s.Threads = l.threads.read(s.Threads)
+	did, there := l.threads.read(l.did[:0], apart)
 	switch {
 	case gone:
 		l.ended = "its cgroup was removed"
-	case len(s.Threads) == 0:
+	case there == 0:
 		l.ended = "its last thread ended"
 	}
 	if l.ended != "" {
 		return false
 	}
-	l.analysis.Add(s)
+	l.did, s.Threads = did, slices.Clone(did)
+	l.log, l.logged = append(l.log, *s), l.logged+len(did)
 	if l.last != nil && !apart {
 		l.stops += throttled(l.last, s)
 	}

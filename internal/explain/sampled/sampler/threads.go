@@ -1,13 +1,17 @@
 package sampler
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/sampled"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
@@ -17,20 +21,26 @@ const (
 	// MaxThreads is how many threads are followed.
 	MaxThreads   = 1024
 	maxProcesses = 128
+	// maxEnded bounds the threads that ended and are remembered.
+	maxEnded = 4096
+	// maxArgv is how much of a process's command line is read.
+	maxArgv = 512
 )
 
 // threads are the threads that are followed, with open files.
 type threads struct {
-	proc    string
-	pids    []int
-	all     []*followed
-	known   map[[2]int]*followed
-	round   int
-	rename  bool              // this listing reads the names of known threads again
-	names   map[uint32]string // of processes
-	left    int               // out of the last listing
-	refused int               // processes whose threads could not be listed
-	buffer  [256]byte
+	proc      string
+	pids      []int
+	all       []*followed
+	ended     []roles.Seen
+	known     map[[2]int]*followed
+	round     int
+	rename    bool // this listing reads the names of known threads again
+	processes map[uint32]roles.Process
+	before    map[uint32]bool // processes of the first listing; nil before it
+	left      int             // out of the last listing
+	refused   int             // processes whose threads could not be listed
+	buffer    [256]byte
 }
 
 type followed struct {
@@ -38,10 +48,20 @@ type followed struct {
 	fd       int
 	comm     string
 	round    int // of the listing that has it
+	read     procfs.Schedstat
+	// first and counted are what it had done when its sleeps were counted first and last.
+	first, counted work
+}
+
+// work is what a thread had done at one moment. slept counts the times that it gave up its CPU by itself.
+type work struct {
+	ran         time.Duration
+	slept, runs uint64
+	known       bool
 }
 
 func newThreads(proc string, pids []int) *threads {
-	return &threads{proc: proc, pids: pids, known: map[[2]int]*followed{}, names: map[uint32]string{}}
+	return &threads{proc: proc, pids: pids, known: map[[2]int]*followed{}, processes: map[uint32]roles.Process{}}
 }
 
 // list finds the threads that are there, and with rename what those that are known are called now.
@@ -72,6 +92,12 @@ func (t *threads) list(rename bool) {
 		t.forget(f)
 	}
 	t.all = kept
+	if t.before == nil {
+		t.before = map[uint32]bool{}
+		for _, f := range t.all {
+			t.before[uint32(f.pid)] = true
+		}
+	}
 }
 
 // meet takes a thread that was listed.
@@ -95,6 +121,9 @@ func (t *threads) meet(pid int, name string) {
 			return
 		}
 		f = &followed{pid: pid, tid: tid, fd: fd}
+		if t.before == nil || t.before[uint32(pid)] {
+			f.first = t.work(f)
+		}
 		t.known[[2]int{pid, tid}] = f
 		t.all = append(t.all, f)
 	}
@@ -105,18 +134,88 @@ func (t *threads) meet(pid int, name string) {
 	if comm, err := os.ReadFile(filepath.Join(t.proc, strconv.Itoa(pid), "task", name, "comm")); err == nil {
 		f.comm = strings.TrimSuffix(string(comm), "\n")
 		if pid == tid {
-			t.names[uint32(pid)] = f.comm
+			t.processes[uint32(pid)] = roles.Process{Name: f.comm, Argv: t.argv(pid)}
 		}
 	}
 }
 
+// argv is the command line of a process, which some programs make a title; nil: it cannot be read.
+func (t *threads) argv(pid int) []string {
+	f, err := os.Open(filepath.Join(t.proc, strconv.Itoa(pid), "cmdline"))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxArgv))
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+}
+
+// work reads what a thread has done.
+func (t *threads) work(f *followed) (w work) {
+	text, err := os.ReadFile(filepath.Join(t.proc, strconv.Itoa(f.pid), "task", strconv.Itoa(f.tid), "status"))
+	if err != nil {
+		return w
+	}
+	n, err := unix.Pread(f.fd, t.buffer[:], 0)
+	if err != nil {
+		return w
+	}
+	s, err := procfs.ParseSchedstat(t.buffer[:n])
+	slept, ok := procfs.StatusField(string(text), "voluntary_ctxt_switches")
+	if err == nil && ok {
+		w.slept, err = strconv.ParseUint(strings.TrimSpace(slept), 10, 64)
+		w.ran, w.runs, w.known = s.Ran, s.Runs, err == nil
+	}
+	return w
+}
+
+// count notes what each thread has done by now.
+func (t *threads) count() {
+	for _, f := range t.all {
+		if f.read.Ran > f.counted.ran { // else it did nothing since
+			if now := t.work(f); now.known {
+				f.counted = now
+			}
+		}
+	}
+}
+
+// seen is what a thread did while it was followed. How often it slept after it was counted last is not known: then how often it got
+// a CPU stands for it, which is no less.
+func (t *threads) seen(f *followed) roles.Seen {
+	s := roles.Seen{PID: uint32(f.pid), TID: uint32(f.tid), Comm: f.comm, Born: !t.before[uint32(f.pid)]}
+	if f.counted.known && f.counted.ran > f.first.ran {
+		s.CPU, s.Runs = f.counted.ran-f.first.ran, int(f.counted.slept-f.first.slept)
+	} else if f.read.Ran > f.first.ran {
+		s.CPU, s.Runs = f.read.Ran-f.first.ran, int(f.read.Runs-f.first.runs)
+	}
+	return s
+}
+
+// done are all threads that were followed.
+func (t *threads) done() []roles.Seen {
+	all := slices.Clone(t.ended)
+	for _, f := range t.all {
+		all = append(all, t.seen(f))
+	}
+	return all
+}
+
 func (t *threads) forget(f *followed) {
+	if len(t.ended) < maxEnded {
+		s := t.seen(f)
+		s.Ended = true
+		t.ended = append(t.ended, s)
+	}
 	_ = unix.Close(f.fd)
 	delete(t.known, [2]int{f.pid, f.tid})
 }
 
-// read appends what each thread that has not ended did so far.
-func (t *threads) read(to []sampled.Thread) []sampled.Thread {
+// read appends the threads that did something since the last reading, or with whole all that have not ended. there is how many there are.
+func (t *threads) read(to []sampled.Thread, whole bool) (did []sampled.Thread, there int) {
 	for _, f := range t.all {
 		n, err := unix.Pread(f.fd, t.buffer[:], 0)
 		if err != nil || n == 0 {
@@ -126,9 +225,14 @@ func (t *threads) read(to []sampled.Thread) []sampled.Thread {
 		if err != nil {
 			continue
 		}
+		there++
+		if s == f.read && !whole {
+			continue
+		}
+		f.read = s
 		to = append(to, sampled.Thread{PID: uint32(f.pid), TID: uint32(f.tid), Comm: f.comm, Ran: s.Ran, Waited: s.Waited, Runs: s.Runs})
 	}
-	return to
+	return to, there
 }
 
 func (t *threads) close() {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -117,6 +118,56 @@ func TestMakeRoomInAPod(t *testing.T) {
 		"/pod/app": 30 * time.Millisecond} {
 		if l, err := cgroup.ReadLimit(k, path); err != nil || l.Burst != 0 || l.Quota != quota {
 			t.Errorf("%s: %+v, %v", path, l, err)
+		}
+	}
+}
+
+// runcWrites are a runtime's writes of a limit on cgroup v1 (opencontainers/cgroups, fs/cpu.go): the period is tried again after the quota.
+func runcWrites(k *cgroupmodel.Kernel, path, quota string) error {
+	period := func() error { return k.Write(cgroup.CPU, path, "cpu.cfs_period_us", "100000") }
+	first := period()
+	if err := k.Write(cgroup.CPU, path, "cpu.cfs_quota_us", quota); err != nil || first == nil {
+		return err
+	}
+	return period()
+}
+
+// A resize finds what the owner wrote: with our period in force a runtime's writes would end half done, at a tenth of the limit.
+func TestMakeRoomForAnotherPeriod(t *testing.T) {
+	for name, quotas := range map[string]struct{ quota, pod string }{"raised": {"40000", "40000"}, "lowered": {"10000", "10000"}} {
+		k := cgroupmodel.New(cgroupmodel.V1("0-3"))
+		a := &agent{wake: make(chan struct{}, 1), Config: Config{Direct: k, Log: slog.New(slog.DiscardHandler),
+			Env: apply.Env{FS: k, StateDir: t.TempDir(), BootID: "this", By: "test"}}}
+		var all []change.Change
+		for _, path := range []string{"/pod", "/pod/app"} {
+			if err := errors.Join(k.Make(cgroup.CPU, path), k.Write(cgroup.CPU, path, "cpu.cfs_quota_us", "20000")); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range [][3]string{{"cpu.cfs_period_us", "100000", "1000000"}, {"cpu.cfs_quota_us", "20000", "200000"},
+				{"cpu.cfs_burst_us", "0", "200000"}} {
+				all = append(all, change.Change{Kind: change.KindFile, Op: change.OpSet, Controller: cgroup.CPU, Path: path,
+					File: c[0], From: c[1], To: c[2]})
+			}
+		}
+		if _, err := apply.Apply(t.Context(), a.Env, txn.Purpose{Target: txn.Target{Path: "/pod/app", Name: "app"}, Remedy: "burst"},
+			all); err != nil {
+			t.Fatal(err)
+		}
+		lowered := a.makeRoom(t.Context(), func(path string) bool { return path == "/pod/app" },
+			cgroup.Limit{Quota: 40 * time.Millisecond, Period: 100 * time.Millisecond})
+		if len(lowered) != 2 || lowered[0].Value != "0" {
+			t.Errorf("%s: lowered %+v", name, lowered)
+		}
+		// The kubelet raises the pod first, and lowers it last; it may find out which only once it failed.
+		_ = runcWrites(k, "/pod/app", quotas.quota)
+		if l, err := cgroup.ReadLimit(k, "/pod/app"); err != nil || l.Period != 100*time.Millisecond || l.Quota > 20*time.Millisecond {
+			t.Errorf("%s: after the first attempt it has %+v, %v", name, l, err)
+		}
+		if err := errors.Join(runcWrites(k, "/pod", quotas.pod), runcWrites(k, "/pod/app", quotas.quota)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if held, err := apply.Status(a.Env); err != nil || len(held) > 0 {
+			t.Errorf("%s: in force is %+v, %v", name, held, err)
 		}
 	}
 }

@@ -137,8 +137,8 @@ type heldBurst struct {
 // its own period: the kernel refuses each until the burst is lowered.
 var heldBursts = []heldBurst{
 	{"a burst in the owner's period", []string{"--burst", "40ms"}, "40000", "40000", firstLimit, "20000", "20000"},
-	{"a burst in a period of 1 s, of a higher limit", []string{"--period", "1s"}, "200000", "200000", nextLimit, "40000", "40000"},
-	{"a burst in a period of 1 s, of a lower limit", []string{"--period", "1s"}, "400000", "400000", firstLimit, "20000", "20000"},
+	{"a burst in a period of 1 s, of a higher limit", []string{"--period", "1s"}, "200000", "200000", nextLimit, "40000", "0"},
+	{"a burst in a period of 1 s, of a lower limit", []string{"--period", "1s"}, "400000", "400000", firstLimit, "20000", "0"},
 }
 
 // resizedUnderBurst resizes the pod while a burst of ours is in force, and has its container end while one is.

@@ -76,6 +76,9 @@ func (p *planner) burst() error {
 	if err := p.mayChange(at); err != nil {
 		return err
 	}
+	if err := p.halfWritten(p.r.Period); err != nil {
+		return err
+	}
 	for _, level := range p.levels() {
 		cpusHere, ok := level.Limit.CPUs()
 		switch {

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -226,6 +227,24 @@ func TestBurstLeavesRoom(t *testing.T) {
 		if err := ownersWrites["a lower limit of the container"](h); err != nil {
 			t.Errorf("period %v: %v", period, err)
 		}
+	}
+}
+
+// On cgroup v1 a runtime's resize under another period may end half done: there is none where the owner resizes the container.
+func TestNoOtherPeriodWhereTheOwnerResizes(t *testing.T) {
+	for _, r := range []Request{{Kind: Burst, Period: time.Second}, {Kind: Period, Period: time.Second}, {Kind: Period}} {
+		r.Room = true
+		for name, refused := range map[string]bool{"v1": true, "v2": false} {
+			h := held(t, name, "")
+			_, err := Make(h.facts(), h.app(), r)
+			if got := errors.As(err, new(*Refused)); got != refused {
+				t.Errorf("%s of %v on %s: %v", r.Kind, r.Period, name, err)
+			}
+		}
+	}
+	h := held(t, "v1", "")
+	if _, err := Make(h.facts(), h.app(), Request{Kind: Burst, Room: true}); err != nil {
+		t.Errorf("a burst in the owner's period: %v", err)
 	}
 }
 

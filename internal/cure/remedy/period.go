@@ -44,6 +44,15 @@ func (r Request) periodAsked() time.Duration {
 	return defaultPeriod
 }
 
+// halfWritten refuses another period where the container's owner resizes it, and nothing takes ours back before: see OtherPeriods.
+func (p *planner) halfWritten(asked time.Duration) error {
+	if !p.r.Room || p.f.CPUVersion != cgroup.V1 || asked == 0 || asked == p.f.Groups[p.target.Group.Path].Limit.Period {
+		return nil
+	}
+	return p.refuse("its owner resizes it, and on cgroup v1 a resize under another period may leave it with a part of its limit",
+		"run the agent where the runtime has NRI: it takes the period back before a resize")
+}
+
 // period gives the container, and the ancestor whose quota binds it, the same limit in another period; a longer one each level in reach.
 func (p *planner) period() error {
 	limit, limited, at := cgroup.Effective(p.levels())
@@ -55,6 +64,9 @@ func (p *planner) period() error {
 		return p.refuse(fmt.Sprintf("its period is %v already", asked), "give another one with --period")
 	}
 	if err := p.mayChange(at); err != nil {
+		return err
+	}
+	if err := p.halfWritten(asked); err != nil {
 		return err
 	}
 	for _, level := range p.levels() {

@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,6 +10,22 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
+
+// OtherPeriods are the transactions in force that hold a limit in another period than its owner's, of a container whose owner is about to
+// write one. They are to be taken back before: on cgroup v1 a runtime writes period and quota one after the other, and where the
+// kernel refuses the second (EINVAL, tg_cfs_schedulable_down: more than the pod has) the container is left with the quota of one
+// period in the other, such as 40 ms in 1 s. The kubelet compares quotas of pods without their periods, and so may not raise the pod
+// first (kuberuntime_manager.go, doPodResizeAction, 1.36).
+func OtherPeriods(held []txn.InForce, at func(path string) bool) (ids []string) {
+	for _, h := range held {
+		if at(h.Target) && slices.ContainsFunc(h.Changes, func(c change.Change) bool {
+			return c.Kind == change.KindFile && cgroup.OtherPeriod(c.File, c.From, c.To)
+		}) {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
+}
 
 // BurstsAbove lowers the bursts of transactions in force for a resize: the owner of the cgroup that at names is about to write a quota
 // there, in a period (0: it stays), and then one that differs by as many CPUs to its pod. The kernel refuses a quota below the burst

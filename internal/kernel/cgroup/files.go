@@ -60,6 +60,19 @@ func LimitFiles(v Version) []string {
 // IsBurst tells whether a file holds the burst of a Limit, on either version.
 func IsBurst(file string) bool { return file == fileBurst || file == fileMaxBurst }
 
+// OtherPeriod tells whether two values of a file of a Limit have different periods.
+func OtherPeriod(file, one, other string) bool {
+	switch file {
+	case filePeriod:
+		return one != other
+	case fileMax:
+		a, failed := ParseMax(one)
+		b, err := ParseMax(other)
+		return failed == nil && err == nil && a.Period != b.Period
+	}
+	return false
+}
+
 // WeightFile returns the file that holds the weight.
 func WeightFile(v Version) string {
 	if v == V2 {

@@ -150,7 +150,8 @@ func (l *look) run(ctx context.Context, levels []recording.Level) {
 		l.episode(ctx, every)
 		l.spent = ownCPU()
 		cost, took := l.spent-before, time.Since(l.start)
-		if ctx.Err() != nil || l.ended != "" || took >= l.For || l.logged >= maxLogged || took >= l.Least && l.clear(levels) && l.paid(rate, took) {
+		if ctx.Err() != nil ||
+			l.ended != "" || took >= l.For || l.logged >= maxLogged || took >= l.Least && l.clear(levels) && l.paid(rate, took) {
 			return
 		}
 		if 2*cost.Seconds() < rate*episode.Seconds() {

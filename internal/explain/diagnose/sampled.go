@@ -22,7 +22,9 @@ type Sampled struct {
 	Levels []SampledLevel
 	// CPUsAllowed and CPUsOnline count CPUs; 0: not known.
 	CPUsAllowed, CPUsOnline int
-	// Used is the container's CPU time, Siblings that of other cgroups below its ancestor with a quota; nil: not known.
+	// Use is the mean number of CPUs that it used from the first to the last sample, also where samples were apart; nil: not known.
+	Use *float64
+	// Used is the container's CPU time in Window, Siblings that of other cgroups below its ancestor with a quota; nil: not known.
 	Used     time.Duration
 	Siblings []SampledSibling
 	// Stopped is the wall time in which a quota held back a runnable thread, in so many Stops; nil: not known. OwnStopped and
@@ -136,6 +138,9 @@ func (s *Sampled) figures() *figures {
 	}
 	if s.Stopped != nil {
 		recorded.stopped = int64(*s.Stopped)
+	}
+	if s.Use != nil {
+		recorded.meanWidth = *s.Use
 	}
 	t := s.Throttled
 	recorded.sums = periodSums{throttled: t.Periods, whole: t.Periods, used: int64(t.Used), excess: int64(t.Excess),

@@ -20,6 +20,7 @@ type Analysis struct {
 	threads map[key]*thread
 	pools   []*pool
 	index   map[poolKey]int
+	first   *Sample       // with the CPU time; without threads
 	before  *Sample       // without threads
 	begun   time.Duration // the episode: what was before it is not counted
 	round   int           // counts episodes
@@ -110,6 +111,9 @@ func (a *Analysis) remember(s *Sample) {
 	before := *s
 	before.Threads = nil
 	a.before = &before
+	if a.first == nil && s.Used != nil {
+		a.first = &before
+	}
 }
 
 // thread returns a thread, new or known; nil: there are too many.

@@ -32,7 +32,8 @@
 //   - Width is a mean of a sample. Threads that run by turns within one look as if they ran one beside the other for a part of it.
 //   - The kernel adds to a running thread's time at its ticks. Up to a tick of each thread's time is in the sample after it.
 //   - Waiting for CPUs is divided between the container's own threads and others by who used the CPUs, not by who held which.
-//   - The time between episodes of close samples counts for nothing.
+//   - The time between episodes of close samples counts for the mean use alone. An episode is the last one when enough stops were
+//     seen, so that episodes have more of them than the time has.
 //
 // # Sources
 //

@@ -17,6 +17,9 @@ func (a *Analysis) result(hostUsed *time.Duration) diagnose.Sampled {
 	if sum.window > 0 {
 		s.Below, s.BelowOwn = float64(sum.below)/float64(sum.window), float64(sum.belowOwn)/float64(sum.window)
 	}
+	if a.first != nil && a.before.Used != nil && a.before.At > a.first.At && *a.before.Used >= *a.first.Used {
+		s.Use = new((*a.before.Used - *a.first.Used).Seconds() / (a.before.At - a.first.At).Seconds())
+	}
 	known := true
 	for i, l := range t.Levels {
 		one, q := diagnose.SampledLevel{Level: l}, &a.quotas[i]

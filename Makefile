@@ -319,6 +319,7 @@ sidecar-image: need-go
 # The test's program is the pods' service too, so that it is static.
 .PHONY: e2e-kubernetes
 e2e-kubernetes: agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) $(KUBERNETES)/kubelet ## on a real Kubernetes of one node: a throttled pod found, explained, forecast, fixed, resized; the chart upgraded and uninstalled (as root, 4 minutes)
+	@CGO_ENABLED=0 $(GO) -C kubernetes build -trimpath -o $(abspath $(BIN))/kubectl-unthrottle ./cmd/kubectl-unthrottle
 	@CGO_ENABLED=0 $(GO) run ./test/e2e -crictl $(BIN)/crictl -containerd $(CONTAINERD) -image $(AGENT_IMAGE) -sidecar $(SIDECAR_IMAGE) -helm $(HELM) \
 	  -kubernetes $(KUBERNETES) -only kubernetes $(E2E)
 

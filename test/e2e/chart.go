@@ -32,7 +32,7 @@ func (o *chartOptions) flags() {
 	flag.IntVar(&o.kills, "kills", 5, "how often parts of the node are killed")
 	flag.Uint64Var(&o.seed, "seed", 1, "the moments of the kills")
 	flag.StringVar(&o.parts, "parts", "", "which checks of the cluster run: "+
-		"found,tested,cured,policies,burst,narrow,users,raise,secured,cpus,probes,kills,reset")
+		"found,tested,cured,policies,look,burst,narrow,users,raise,secured,cpus,probes,kills,reset")
 	flag.BoolVar(&o.update, "update", false, "write the chart's golden files")
 }
 

@@ -70,6 +70,7 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	if o.said != "" && asked("found") && asked("cured") {
 		s.check("kubernetes: what the commands of the tutorial printed is in "+o.said, p.write(o.said))
 	}
+	part("look", func() { s.looked(k) })
 	part("burst", func() { s.resizedUnderBurst(k, p) })
 	if k.whole {
 		part("narrow", func() { s.narrowed(k, p, o) })

@@ -7,6 +7,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 	disruption "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -28,27 +29,39 @@ var (
 const (
 	// page is how many objects are asked for at once, most how many there may be in a namespace.
 	page, most = 500, 20_000
+	// mostAgain is how often a list may begin anew.
+	mostAgain = 3
 )
 
-// each calls do with each object of a namespace.
-func each(ctx context.Context, client dynamic.Interface, of schema.GroupVersionResource, namespace string,
-	do func(*unstructured.Unstructured) error) error {
-	seen := 0
+// gather are the objects of a namespace that keep keeps, in its words. A list whose pages the API server no longer has begins anew: with
+// many pods a page may take longer than etcd keeps what it is of (410 Gone).
+func gather[T any](ctx context.Context, client dynamic.Interface, of schema.GroupVersionResource, namespace string,
+	keep func(*unstructured.Unstructured) (*T, error)) (all []T, err error) {
+	wrong := func(err error) error { return fmt.Errorf("%s of namespace %s: %w", of.Resource, namespace, err) }
+	seen, again := 0, 0
 	for next := ""; ; {
 		list, err := client.Resource(of).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: page, Continue: next})
+		if apierrors.IsResourceExpired(err) && next != "" && again < mostAgain {
+			all, seen, next, again = nil, 0, "", again+1
+			continue
+		}
 		if err != nil {
-			return fmt.Errorf("%s of namespace %s: %w", of.Resource, namespace, err)
+			return nil, wrong(err)
 		}
 		if seen += len(list.Items); seen > most {
-			return fmt.Errorf("%s of namespace %s: more than %d; a rollout is for a namespace with fewer", of.Resource, namespace, most)
+			return nil, wrong(fmt.Errorf("more than %d; a rollout is for a namespace with fewer", most))
 		}
 		for i := range list.Items {
-			if err := do(&list.Items[i]); err != nil {
-				return fmt.Errorf("%s of namespace %s: %w", of.Resource, namespace, err)
+			kept, err := keep(&list.Items[i])
+			if err != nil {
+				return nil, wrong(err)
+			}
+			if kept != nil {
+				all = append(all, *kept)
 			}
 		}
 		if next = list.GetContinue(); next == "" {
-			return nil
+			return all, nil
 		}
 	}
 }
@@ -57,37 +70,36 @@ func each(ctx context.Context, client dynamic.Interface, of schema.GroupVersionR
 type protection struct {
 	name     string
 	selector labels.Selector
+	allowed  int // disruptions
 }
 
 // protections are a namespace's PodDisruptionBudgets, and how many disruptions each allows.
 func protections(ctx context.Context, client dynamic.Interface, namespace string) (all []protection, allowed map[string]int, err error) {
-	allowed = map[string]int{}
-	err = each(ctx, client, budgets, namespace, func(u *unstructured.Unstructured) error {
+	all, err = gather(ctx, client, budgets, namespace, func(u *unstructured.Unstructured) (*protection, error) {
 		var b disruption.PodDisruptionBudget
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &b); err != nil {
-			return err
+			return nil, err
 		}
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil {
-			return err
-		}
-		all = append(all, protection{b.Name, selector})
-		allowed[b.Name] = int(b.Status.DisruptionsAllowed)
-		return nil
+		return &protection{b.Name, selector, int(b.Status.DisruptionsAllowed)}, err
 	})
+	allowed = map[string]int{}
+	for _, p := range all {
+		allowed[p.name] = p.allowed
+	}
 	return all, allowed, err
 }
 
 // pods are the running pods of a policy.
 func pods(ctx context.Context, client dynamic.Interface, namespace, key string, rules policy.Rules,
 	protected []protection) (all []canary.Pod, err error) {
-	err = each(ctx, client, Pods, namespace, func(u *unstructured.Unstructured) error {
+	return gather(ctx, client, Pods, namespace, func(u *unstructured.Unstructured) (*canary.Pod, error) {
 		var p core.Pod
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &p); err != nil {
-			return err
+			return nil, err
 		}
 		if p.Status.Phase != core.PodRunning || p.DeletionTimestamp != nil || !of(&p, key, rules) {
-			return nil
+			return nil, nil
 		}
 		pod := canary.Pod{UID: string(p.UID), Name: p.Name, Node: p.Spec.NodeName, Workload: workload(&p),
 			Created: p.CreationTimestamp.Time}
@@ -97,10 +109,8 @@ func pods(ctx context.Context, client dynamic.Interface, namespace, key string, 
 				break
 			}
 		}
-		all = append(all, pod)
-		return nil
+		return &pod, nil
 	})
-	return all, err
 }
 
 // of tells whether the rule in force of one of a pod's containers is a policy's, and has a remedy.

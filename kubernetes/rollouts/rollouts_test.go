@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/unthrottle/unthrottle/internal/cure/canary"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
@@ -226,6 +228,36 @@ func TestWhoCounts(t *testing.T) {
 	one := newScene(t, 1)
 	one.next(0)
 	one.is(15*time.Minute, canary.Waits, "too few pods: 1 pod, and a canary needs 4")
+}
+
+// TestListExpires: a list whose next page the API server no longer has begins anew, and no pod counts twice.
+func TestListExpires(t *testing.T) {
+	for expired, wants := range map[int]string{0: "4 pods", 2: "4 pods", 4: "410"} {
+		s, asked := newScene(t, 0), 0
+		s.client.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			asked++
+			list := &unstructured.UnstructuredList{}
+			from := 0
+			if options := action.(clienttesting.ListActionImpl).ListOptions; options.Continue != "" {
+				if expired--; expired >= 0 {
+					return true, nil, apierrors.NewResourceExpired("410: the provided continue parameter is too old")
+				}
+				from = 2
+			} else {
+				list.SetContinue("2")
+			}
+			for i := range 2 {
+				list.Items = append(list.Items, *aPod(t, from+i, "Running"))
+			}
+			return true, list, nil
+		})
+		kept, err := gather(t.Context(), s.client, Pods, "shop", func(u *unstructured.Unstructured) (*string, error) {
+			return new(u.GetName()), nil
+		})
+		if got := fmt.Sprint(len(kept), " pods ", err); !strings.Contains(got, wants) || err == nil && fmt.Sprint(kept) != "[cart-0 cart-1 cart-2 cart-3]" {
+			t.Errorf("%d left: %s, %v, want %s, asked %d times", expired, got, kept, wants, asked)
+		}
+	}
 }
 
 // TestAsk: what a Prometheus may answer, and what its errors say.

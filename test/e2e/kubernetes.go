@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/progress"
 )
 
 // cart is the pod that is throttled.
@@ -93,13 +95,10 @@ const (
 	askClient   = "client --for 20s   # "
 )
 
-// progress matches what a command says while a step takes long. On a terminal the answer replaces it.
-var progress = regexp.MustCompile(` goes on, for .* so far`)
-
 // write writes what was printed, without progress.
 func (p *cart) write(name string) error {
 	for command, text := range p.said {
-		lines := slices.DeleteFunc(strings.Split(text, "\n"), progress.MatchString)
+		lines := slices.DeleteFunc(strings.Split(text, "\n"), progress.IsMinutely)
 		p.said[command] = strings.TrimRight(strings.Join(lines, "\n"), "\n")
 	}
 	text, err := json.MarshalIndent(p.said, "", " ")

@@ -20,6 +20,9 @@ func ancestor(recorded *figures) (found, bool) {
 	}
 	l := recorded.ancestor
 	quota := "the quota of " + text.Sanitize(l.Path, 0)
+	if l.Path == "" {
+		quota = "a quota above it, whose cgroup is not visible from here,"
+	}
 	if l.QuotaNS != nil && *l.QuotaNS > 0 {
 		quota += fmt.Sprintf(" (%s in %s)", formatTime(*l.QuotaNS), formatTime(l.PeriodNS))
 	}

@@ -18,8 +18,9 @@ type Sampled struct {
 	Target, Path, Kernel string
 	Start                time.Time
 	Window               time.Duration
-	// Levels are the container's own cgroup and its ancestors, nearest first.
-	Levels []SampledLevel
+	// Levels are the container's own cgroup and its ancestors, nearest first. LimitUnknown: their limits could not be read.
+	Levels       []SampledLevel
+	LimitUnknown bool
 	// CPUsAllowed and CPUsOnline count CPUs; 0: not known.
 	CPUsAllowed, CPUsOnline int
 	// Use is the mean number of CPUs that it used from the first to the last sample, also where samples were apart; nil: not known.
@@ -106,7 +107,7 @@ func (s Sampled) Explain() Explanation {
 	e := Explanation{
 		Target: cmp.Or(s.Target, s.Path), Start: s.Start, Window: s.Window, Periods: recorded.periods,
 		ThrottledPeriods: recorded.throttledPeriods, MeanWidth: &recorded.meanWidth, Stopped: s.Stopped,
-		Width: bars(s.Width), Wanted: bars(s.Wanted), LimitUnknown: len(s.Levels) == 0, NotMeasured: slices.Clone(s.NotMeasured),
+		Width: bars(s.Width), Wanted: bars(s.Wanted), LimitUnknown: s.LimitUnknown, NotMeasured: slices.Clone(s.NotMeasured),
 	}
 	if recorded.limit > 0 {
 		e.LimitCPUs = new(recorded.limit)
@@ -128,7 +129,7 @@ func (s Sampled) Explain() Explanation {
 // figures are those that the causes judge. What is not known has the value with which no cause rests on it.
 func (s *Sampled) figures() *figures {
 	recorded := &figures{
-		window: int64(s.Window), measured: s.Stopped != nil, limitUnknown: len(s.Levels) == 0,
+		window: int64(s.Window), measured: s.Stopped != nil, limitUnknown: s.LimitUnknown,
 		target: s.Target, path: s.Path, kernel: s.Kernel,
 		allowed: s.CPUsAllowed, online: s.CPUsOnline, meanWidth: s.Used.Seconds() / max(s.Window.Seconds(), 1e-9),
 		widest: s.Widest, cpu: int64(s.Used), above: int64(s.Above), below: s.Below, belowOwn: s.BelowOwn,
@@ -196,6 +197,7 @@ func (s *Sampled) setLevels(recorded *figures) {
 		recorded.throttledRate = float64(c.ThrottledPeriods) / max(s.Window.Seconds(), 1e-9)
 	}
 	recorded.ancestor = levels.longestAncestor()
+	recorded.siblingsUnknown = recorded.ancestor != nil && recorded.ancestor.Path == ""
 	for _, other := range s.Siblings {
 		recorded.siblings = append(recorded.siblings, sibling{name: other.Path, cpu: int64(other.Used)})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // Analysis turns samples into the figures of a diagnosis. It is not safe for concurrent use.
@@ -28,7 +29,9 @@ type Analysis struct {
 	stops   []*stop
 	row     row
 	sums    sums
-	unread  int // threads beyond MaxThreads
+	hidden  *hidden // nil: no such stops
+	unknown bool    // limits could not be read
+	unread  int     // threads beyond MaxThreads
 	samples int
 }
 
@@ -52,9 +55,33 @@ type quota struct {
 	read          bool
 }
 
+// Of analyses samples.
+func Of(t Target, log []Sample) *Analysis {
+	var found *hidden
+	if t.Hidden {
+		found = findHidden(&t, log)
+	}
+	unknown := len(t.Levels) == 0
+	if found != nil && !found.own {
+		if unknown {
+			t.Levels = []recording.Level{{Path: t.Path}} // its own, in front of those above
+		}
+		t.Levels = append(slices.Clone(t.Levels), recording.Level{}) // neither path nor limit are known
+	}
+	a := New(t)
+	a.unknown = unknown
+	if a.hidden = found; found != nil && !found.own {
+		a.quotas[len(a.quotas)-1].read = true
+	}
+	for i := range log {
+		a.Add(&log[i])
+	}
+	return a
+}
+
 // New begins an analysis.
 func New(t Target) *Analysis {
-	a := &Analysis{target: t, lead: -1, threads: map[key]*thread{}, index: map[poolKey]int{}}
+	a := &Analysis{target: t, unknown: len(t.Levels) == 0, lead: -1, threads: map[key]*thread{}, index: map[poolKey]int{}}
 	longest := time.Duration(0)
 	for i, l := range t.Levels {
 		q := quota{period: time.Duration(l.PeriodNS)}
@@ -207,6 +234,19 @@ func (a *Analysis) counters(s *Sample, st *step) {
 			st.stopBy, st.stopped = i, gained
 		}
 	}
+	if h := a.hidden; h != nil {
+		ended := h.ended(s.At)
+		if st.stopBy < 0 && ended {
+			st.stopBy, st.stopped = len(a.quotas)-1, a.keep
+		}
+		if h.own { // one limit, and the periods are those of the quota that stops it
+			st.ended, st.throttled = h.expired(a.before.At, s.At), ended
+			if ended {
+				st.stopBy = 0
+				a.quotas[0].gained.ThrottledPeriods++
+			}
+		}
+	}
 	if s.Used != nil && a.before.Used != nil {
 		st.used = max(0, *s.Used-*a.before.Used)
 		st.usedKnown = true
@@ -259,6 +299,14 @@ func (a *Analysis) Finish(hostUsed *time.Duration) diagnose.Sampled {
 
 // Unread is how many readings of threads were left out, because there are too many.
 func (a *Analysis) Unread() int { return a.unread }
+
+// Hidden is how many stops by a quota that is not visible were found.
+func (a *Analysis) Hidden() int {
+	if a.hidden == nil {
+		return 0
+	}
+	return len(a.hidden.ends)
+}
 
 // Samples is how many samples were taken.
 func (a *Analysis) Samples() int { return a.samples }

@@ -19,7 +19,7 @@ var truths = map[string]struct {
 }{
 	"a pool that is wide for short times": {cause: diagnose.Burst, guilty: "worker-*", make: func(seed uint64) *host {
 		h := newHost(seed, 4, 100*ms, 100*ms)
-		h.pool("worker", 8, 300*ms, 20*ms)
+		h.pool("worker", 8, 270*ms, 24*ms)
 		return h
 	}},
 	"a pool that stops another one": {cause: diagnose.Pool, guilty: "compact-*", suffers: "http-*", make: func(seed uint64) *host {
@@ -75,28 +75,46 @@ var truths = map[string]struct {
 func TestCauses(t *testing.T) {
 	for name, truth := range truths {
 		for _, closest := range []time.Duration{5 * ms, 10 * ms, 20 * ms} {
-			wrong, said := 0, ""
-			const runs = 8
-			for seed := range uint64(runs) {
-				a, hostUsed := truth.make(seed).look(8*time.Second, closest)
-				e := a.Finish(hostUsed).Explain()
-				if p := a.sums.throttled; p.Spent > p.SpentIn*time.Duration(a.target.CPUsAllowed) {
-					t.Errorf("%s: %v of CPU time in %v, on %d CPUs", name, p.Spent, p.SpentIn, a.target.CPUsAllowed)
-				}
-				first := e.Causes[0]
-				if strings.Contains(e.Verdict, "most of all") { // samples know no neighbour by name
-					t.Errorf("%s: %s", name, e.Verdict)
-				}
-				if e.Cause != truth.cause || truth.guilty != "" && !slices.Contains(first.Guilty, truth.guilty) ||
-					first.Suffers != truth.suffers {
-					wrong++
-					said += fmt.Sprintf("\n%d: %s, guilty %v, suffers %q: %s\n%s", seed, e.Cause, first.Guilty, first.Suffers,
-						e.Verdict, first.Evidence)
-				}
-			}
-			if wrong > 0 {
-				t.Errorf("%s, samples every %v: %d of %d wrong:%s", name, closest, wrong, runs, said)
-			}
+			testCause(t, name, truth.make, 8*time.Second, closest, truth.cause, truth.guilty, truth.suffers)
 		}
+	}
+}
+
+// The same where no counter tells of the stops: the quota is the pod's, whose cgroup is not visible. Where the container's own is as
+// large the two are one limit, and nothing is hidden where nothing stops it.
+func TestHiddenQuota(t *testing.T) {
+	for name, truth := range truths {
+		testCause(t, name+", hidden", func(seed uint64) *host {
+			h := truth.make(seed)
+			h.hides = true
+			return h
+		}, 40*time.Second, 10*ms, truth.cause, truth.guilty, truth.suffers)
+	}
+}
+
+// testCause looks at a host with eight seeds.
+func testCause(t *testing.T, name string, make func(seed uint64) *host, length, closest time.Duration, cause diagnose.Cause,
+	guilty, suffers string) {
+	t.Helper()
+	wrong, said := 0, ""
+	const runs = 8
+	for seed := range uint64(runs) {
+		a, hostUsed := make(seed).look(length, closest)
+		e := a.Finish(hostUsed).Explain()
+		if p := a.sums.throttled; p.Spent > p.SpentIn*time.Duration(a.target.CPUsAllowed) {
+			t.Errorf("%s: %v of CPU time in %v, on %d CPUs", name, p.Spent, p.SpentIn, a.target.CPUsAllowed)
+		}
+		first := e.Causes[0]
+		if strings.Contains(e.Verdict, "most of all") { // samples know no neighbour by name
+			t.Errorf("%s: %s", name, e.Verdict)
+		}
+		if e.Cause != cause || guilty != "" && !slices.Contains(first.Guilty, guilty) || first.Suffers != suffers {
+			wrong++
+			said += fmt.Sprintf("\n%d: %s, guilty %v, suffers %q: %s\n%s", seed, e.Cause, first.Guilty, first.Suffers,
+				e.Verdict, first.Evidence)
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%s, samples every %v: %d of %d wrong:%s", name, closest, wrong, runs, said)
 	}
 }

@@ -20,6 +20,9 @@
 // A thread's waiting reaches back from the sample in which it grew. What overlaps with a stop was for the quota; the rest was for
 // a CPU. What ran in a sample in which a stop ended belongs to the next period: before, nothing could run.
 //
+// In a container no cgroup above its own is visible, and its pod's quota may stop it. Then long waits of all its threads that end at one
+// moment of a period are stops ([Of]), and where it uses as much in such a period as its own quota has, both are one limit.
+//
 // # Worked example
 //
 // A quota of 50 ms in 100 ms, two CPUs, samples every 10 ms. Four threads wake up and run two at a time: three samples have

@@ -35,6 +35,7 @@ type host struct {
 	cpus          int
 	quota, period time.Duration // 0: none
 	ofPod         bool
+	hides         bool // what stops it is the quota of a pod that is not visible
 	workers       []*worker
 	now           time.Duration
 	left          time.Duration
@@ -134,17 +135,21 @@ func (h *host) look(length, closest time.Duration) (*Analysis, *time.Duration) {
 	for range 8 * 100 { // 200 ms before the first sample
 		h.step()
 	}
-	a := New(Target{Name: "app", Path: own.Path, Levels: []recording.Level{own, pod}, CPUsAllowed: h.cpus, CPUsOnline: h.cpus})
+	t := Target{Name: "app", Path: own.Path, Levels: []recording.Level{own, pod}, CPUsAllowed: h.cpus, CPUsOnline: h.cpus}
+	if h.hides {
+		t.Levels, t.Hidden = t.Levels[:1], true
+	}
+	var log []Sample
 	begin, all := h.now, h.all
 	next := h.now
 	for h.now-begin < length {
 		if h.now >= next {
-			a.Add(h.sample(h.now - begin))
+			log = append(log, *h.sample(h.now - begin))
 			next = h.now + closest + time.Duration(h.random.Int64N(int64(closest)/2))
 		}
 		h.step()
 	}
-	return a, new(h.all - all)
+	return Of(t, log), new(h.all - all)
 }
 
 func (h *host) sample(at time.Duration) *Sample {
@@ -153,6 +158,10 @@ func (h *host) sample(at time.Duration) *Sample {
 	s := &Sample{At: at, Counters: []*Counters{&counted, none}, Used: new(h.used)}
 	if h.ofPod {
 		s.Counters = []*Counters{none, &counted}
+	}
+	if h.hides {
+		none.Periods = counted.Periods
+		s.Counters = []*Counters{none}
 	}
 	for _, w := range h.workers {
 		if w.ours {

@@ -12,7 +12,7 @@ func (a *Analysis) result(hostUsed *time.Duration) diagnose.Sampled {
 	s := diagnose.Sampled{
 		Target: t.Name, Path: t.Path, Kernel: t.Kernel, Start: t.Start, Window: sum.window, CPUsAllowed: t.CPUsAllowed,
 		CPUsOnline: t.CPUsOnline, Used: sum.used, Stops: sum.stops, LongestStop: sum.longestStop, Width: sum.width, Wanted: sum.wanted,
-		Widest: sum.widest, Above: sum.above, Throttled: sum.throttled, AllowedWaiting: sum.allowedWait,
+		LimitUnknown: a.unknown, Widest: sum.widest, Above: sum.above, Throttled: sum.throttled, AllowedWaiting: sum.allowedWait,
 	}
 	if sum.window > 0 {
 		s.Below, s.BelowOwn = float64(sum.below)/float64(sum.window), float64(sum.belowOwn)/float64(sum.window)

@@ -12,6 +12,8 @@ type Target struct {
 	Start              time.Time
 	// Levels are its cgroup and the ancestors, nearest first, with their limits.
 	Levels []recording.Level
+	// Hidden says that there may be quotas above Levels, or that none of them could be read.
+	Hidden bool
 	// CPUsAllowed and CPUsOnline count CPUs; 0: not known.
 	CPUsAllowed, CPUsOnline int
 	// Process names a process, as its main thread is called; "": not known. PoolOf names the pool of a thread.

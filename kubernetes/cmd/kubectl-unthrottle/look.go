@@ -19,6 +19,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/progress"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 	agentContainer = "agent"
 	// lookStarts is how long an image may take to be there and its container to start.
 	lookStarts = 3 * time.Minute
-	// mostLine bounds a line of a report, in bytes: JSON is one.
+	// mostLine bounds a line of a report, in bytes.
 	mostLine = 16 << 20
 )
 
@@ -230,14 +231,22 @@ func (l *look) copy(ctx context.Context, c *connected, pod *core.Pod, name strin
 		return err
 	}
 	defer in.Close()
-	return copyLines(l.Out, in)
+	return copyLines(l.Out, l.ErrOut, in, l.output == "json")
 }
 
-func copyLines(out io.Writer, in io.Reader) error {
+// copyLines writes the lines of a log, in which what the program said to errOut is mixed with its report.
+func copyLines(out, errOut io.Writer, in io.Reader, json bool) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, mostLine)
+	inside := false // a document, from the line { to the line }
 	for lines.Scan() {
-		if _, err := fmt.Fprintln(out, text.Sanitize(lines.Text(), mostLine)); err != nil {
+		inside = inside || lines.Text() == "{"
+		to := out
+		if progress.IsMinutely(lines.Text()) || json && !inside {
+			to = errOut
+		}
+		inside = inside && lines.Text() != "}"
+		if _, err := fmt.Fprintln(to, text.Sanitize(lines.Text(), mostLine)); err != nil {
 			return err
 		}
 	}

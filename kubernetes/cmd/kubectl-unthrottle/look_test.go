@@ -127,8 +127,24 @@ func TestLookFails(t *testing.T) {
 
 // What the pod's container says moves no cursor.
 func TestLookEscapes(t *testing.T) {
-	var out bytes.Buffer
-	if err := copyLines(&out, strings.NewReader("good\n\x1b[2Jbad\n")); err != nil || out.String() != "good\n\\x1b[2Jbad\n" {
+	var out, told bytes.Buffer
+	if err := copyLines(&out, &told, strings.NewReader("good\n\x1b[2Jbad\n"), false); err != nil || out.String() != "good\n\\x1b[2Jbad\n" {
 		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// A pod's log has reports and messages mixed: a report is told apart, so that JSON can be read.
+func TestLookMessages(t *testing.T) {
+	const goesOn = "looking at process 1 goes on, for 4 s so far\n"
+	for _, json := range []bool{false, true} {
+		var out, told bytes.Buffer
+		if err := copyLines(&out, &told, strings.NewReader(goesOn+"{\n \"a\": {\n"+goesOn+" }\n}\n"), json); err != nil ||
+			out.String() != "{\n \"a\": {\n }\n}\n" || told.String() != goesOn+goesOn {
+			t.Errorf("json %v: %q, %q, %v", json, out.String(), told.String(), err)
+		}
+	}
+	var out, told bytes.Buffer
+	if err := copyLines(&out, &told, strings.NewReader("unthrottle: no\n"), true); err != nil || out.Len() > 0 || told.Len() == 0 {
+		t.Errorf("%q, %q, %v", out.String(), told.String(), err)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Options of Look.
@@ -100,10 +101,7 @@ func Look(ctx context.Context, o Options) (Found, error) {
 	if o.Pools != nil {
 		target.PoolOf = o.Pools(l.threads.done(), l.threads.processes)
 	}
-	l.analysis = sampled.New(target)
-	for i := range l.log {
-		l.analysis.Add(&l.log[i])
-	}
+	l.analysis = sampled.Of(target, l.log)
 	return l.found(target), nil
 }
 
@@ -249,7 +247,8 @@ func (l *look) clear(levels []recording.Level) bool {
 		stops += is.ThrottledPeriods - was.ThrottledPeriods
 		before = max(before, float64(was.ThrottledPeriods)/float64(max(1, was.Periods)))
 	}
-	return l.stops >= enoughStops || stops == 0 && before < fewBefore
+	// No counter tells of stops by a quota that is not visible.
+	return l.stops >= enoughStops || stops == 0 && before < fewBefore && l.group.why == ""
 }
 
 // throttled is how many periods of its quotas were throttled between two samples.
@@ -282,6 +281,10 @@ func (l *look) found(t sampled.Target) Found {
 					Used: time.Duration(share * float64(used-was))})
 			}
 		}
+	}
+	if n := l.analysis.Hidden(); n > 0 {
+		l.notes = append(l.notes, fmt.Sprintf("%s by a quota that is not visible: no counter tells them; all threads waited, and got on at "+
+			"one moment of a period", text.CountOf(n, "stop", "stops")))
 	}
 	if l.leftOut > 0 {
 		l.notes = append(l.notes, fmt.Sprintf("threads: %d or more were not read; %d at once are followed", l.leftOut, MaxThreads))

@@ -118,6 +118,7 @@ func (g *group) members(pid int) (pids []int, notes []string) {
 func (g *group) describe(proc string, pid int) (t sampled.Target, notes []string) {
 	t.Name, t.Path = "pid:"+strconv.Itoa(pid), g.at.Path
 	t.Levels = observe.RecordingLevels(g.levels)
+	t.Hidden = g.why != ""
 	if g.why != "" {
 		notes = append(notes, g.why)
 	}

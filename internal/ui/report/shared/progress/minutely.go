@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,15 @@ const (
 	every     = time.Minute
 	everySlow = 4 * time.Second
 )
+
+// What a line of Minutely has behind what goes on, and behind for how long.
+const goesOn, soFar = " goes on, for ", " so far"
+
+// IsMinutely tells whether a line is one of Minutely, for who reads a log in which results and messages are mixed.
+func IsMinutely(line string) bool {
+	_, behind, ok := strings.Cut(line, goesOn)
+	return ok && strings.Contains(behind, soFar)
+}
 
 // Minutely says once a minute that a long command goes on: for a log, or for a command that knows no more. Until the
 // first minute is over it says nothing.
@@ -85,7 +95,7 @@ func (m *Minutely) Draw(done, total time.Duration, doing string) {
 func (m *Minutely) say(elapsed time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	line := fmt.Sprintf("%s goes on, for %s so far", m.what, text.Duration(elapsed.Round(time.Second)))
+	line := m.what + goesOn + text.Duration(elapsed.Round(time.Second)) + soFar
 	if m.left > 0 {
 		line += ", about " + text.Duration(m.left.Round(time.Second)) + " left"
 	}

@@ -34,7 +34,8 @@ type hidden struct {
 	own    bool          // the quota is as large as the container's own
 }
 
-// hiddenEnd is the end of one: in which sample, when, and how long nothing ran before it. used is the CPU time of the period that it ended; -1: not all of that was seen.
+// hiddenEnd is the end of one: in which sample, when, and how long nothing ran before it. used is the CPU time of the period
+// that it ended; -1: not all of that was seen.
 type hiddenEnd struct{ sample, at, length, used time.Duration }
 
 // findHidden looks for stops that no counter tells. nil: there are none.
@@ -62,6 +63,14 @@ func findHidden(t *Target, log []Sample) *hidden {
 	return h
 }
 
+// HiddenStops is how many stops by a quota that is not visible samples show so far.
+func HiddenStops(t Target, log []Sample) int {
+	if h := findHidden(&t, log); t.Hidden && h != nil {
+		return len(h.ends)
+	}
+	return 0
+}
+
 // ended tells whether one ended in a sample.
 func (h *hidden) ended(sample time.Duration) bool {
 	_, found := slices.BinarySearchFunc(h.ends, sample, func(e hiddenEnd, at time.Duration) int { return cmp.Compare(e.sample, at) })
@@ -72,6 +81,9 @@ func (h *hidden) ended(sample time.Duration) bool {
 func (h *hidden) expired(from, to time.Duration) bool {
 	if h.ended(to) {
 		return true
+	}
+	if to < h.moment {
+		return false
 	}
 	at := to - (to-h.moment)%h.period
 	i, _ := slices.BinarySearchFunc(h.ends, at, func(e hiddenEnd, at time.Duration) int { return cmp.Compare(e.at, at) })

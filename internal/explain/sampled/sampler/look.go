@@ -96,7 +96,7 @@ func Look(ctx context.Context, o Options) (Found, error) {
 	target, more := l.group.describe(o.Proc, o.PID)
 	target.Start = l.start
 	target.Process = func(pid uint32) string { return l.threads.processes[pid].Name }
-	l.notes, l.online = append(notes, more...), target.CPUsOnline
+	l.notes, l.target = append(notes, more...), target
 	l.run(ctx, target.Levels)
 	if o.Pools != nil {
 		target.PoolOf = o.Pools(l.threads.done(), l.threads.processes)
@@ -116,7 +116,7 @@ type look struct {
 	logged   int              // threads in it
 	analysis *sampled.Analysis
 	notes    []string
-	online   int
+	target   sampled.Target
 	start    time.Time
 	spent    time.Duration // the CPU time of this process
 	hostUsed time.Duration // while episodes went on
@@ -247,8 +247,10 @@ func (l *look) clear(levels []recording.Level) bool {
 		stops += is.ThrottledPeriods - was.ThrottledPeriods
 		before = max(before, float64(was.ThrottledPeriods)/float64(max(1, was.Periods)))
 	}
-	// No counter tells of stops by a quota that is not visible.
-	return l.stops >= enoughStops || stops == 0 && before < fewBefore && l.group.why == ""
+	if l.target.Hidden { // no counter tells of stops by a quota that is not visible
+		return int(l.stops)+sampled.HiddenStops(l.target, l.log) >= enoughStops
+	}
+	return l.stops >= enoughStops || stops == 0 && before < fewBefore
 }
 
 // throttled is how many periods of its quotas were throttled between two samples.

@@ -17,15 +17,13 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/kubernetes/listing"
 )
 
 var autoscalers = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1", Resource: "verticalpodautoscalers"}
 
 // workloads are the kinds that a report knows.
 var workloads = map[string]string{"Deployment": "deployments", "StatefulSet": "statefulsets", "DaemonSet": "daemonsets"}
-
-// pageLength bounds the objects of one answer.
-const pageLength = 500
 
 // maxMessage bounds a condition's message.
 const maxMessage = 1000
@@ -67,34 +65,24 @@ func Update(ctx context.Context, client dynamic.Interface, r *Report, now time.T
 	return done, nil
 }
 
-// mostLists is how often the objects are listed from the beginning, where a token expires on the way.
-const mostLists = 3
-
-// listed are the objects that name this recommender. All pages are read before the first object is written: the token that
-// continues a list expires within minutes (etcd's compaction), and writing 500 objects may take as long.
-func listed(ctx context.Context, client dynamic.Interface) (all []unstructured.Unstructured, err error) {
-	lists := 1
-	for more := ""; ; {
-		list, err := client.Resource(autoscalers).List(ctx, metav1.ListOptions{Limit: pageLength, Continue: more})
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1: install the "+
-				"Vertical Pod Autoscaler first (%w)", err)
-		case apierrors.IsResourceExpired(err) && more != "" && lists < mostLists:
-			all, more, lists = nil, "", lists+1
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("the VerticalPodAutoscalers cannot be listed: %w", advised(err))
+// listed are the objects that name this recommender. All are read before the first is written: to write a page of them may take longer
+// than the token lasts that leads to the next one.
+func listed(ctx context.Context, client dynamic.Interface) ([]unstructured.Unstructured, error) {
+	ours := func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if !named(u) {
+			return nil, nil
 		}
-		for i := range list.Items {
-			if named(&list.Items[i]) {
-				all = append(all, list.Items[i])
-			}
-		}
-		if more = list.GetContinue(); more == "" {
-			return all, nil
-		}
+		return u, nil
 	}
+	all, err := listing.Gather(ctx, client.Resource(autoscalers), 0, ours)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1: install the "+
+			"Vertical Pod Autoscaler first (%w)", err)
+	case err != nil:
+		return nil, fmt.Errorf("the VerticalPodAutoscalers cannot be listed: %w", advised(err))
+	}
+	return all, nil
 }
 
 // advised adds the way out to an answer that refuses.

@@ -7,7 +7,6 @@ import (
 
 	core "k8s.io/api/core/v1"
 	disruption "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/canary"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/kubernetes/listing"
 )
 
 var (
@@ -26,44 +26,17 @@ var (
 	budgets = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 )
 
-const (
-	// page is how many objects are asked for at once, most how many there may be in a namespace.
-	page, most = 500, 20_000
-	// mostAgain is how often a list may begin anew.
-	mostAgain = 3
-)
+// most is how many objects of a kind a namespace with a rollout may have.
+const most = 20_000
 
-// gather are the objects of a namespace that keep keeps, in its words. A list whose pages the API server no longer has begins anew: with
-// many pods a page may take longer than etcd keeps what it is of (410 Gone).
+// gather are the objects of a namespace that keep keeps, in its words.
 func gather[T any](ctx context.Context, client dynamic.Interface, of schema.GroupVersionResource, namespace string,
-	keep func(*unstructured.Unstructured) (*T, error)) (all []T, err error) {
-	wrong := func(err error) error { return fmt.Errorf("%s of namespace %s: %w", of.Resource, namespace, err) }
-	seen, again := 0, 0
-	for next := ""; ; {
-		list, err := client.Resource(of).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: page, Continue: next})
-		if apierrors.IsResourceExpired(err) && next != "" && again < mostAgain {
-			all, seen, next, again = nil, 0, "", again+1
-			continue
-		}
-		if err != nil {
-			return nil, wrong(err)
-		}
-		if seen += len(list.Items); seen > most {
-			return nil, wrong(fmt.Errorf("more than %d; a rollout is for a namespace with fewer", most))
-		}
-		for i := range list.Items {
-			kept, err := keep(&list.Items[i])
-			if err != nil {
-				return nil, wrong(err)
-			}
-			if kept != nil {
-				all = append(all, *kept)
-			}
-		}
-		if next = list.GetContinue(); next == "" {
-			return all, nil
-		}
+	keep func(*unstructured.Unstructured) (*T, error)) ([]T, error) {
+	all, err := listing.Gather(ctx, client.Resource(of).Namespace(namespace), most, keep)
+	if err != nil {
+		err = fmt.Errorf("%s of namespace %s: %w", of.Resource, namespace, err)
 	}
+	return all, err
 }
 
 // protection is one PodDisruptionBudget.

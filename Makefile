@@ -371,7 +371,7 @@ e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies, readers, probes
 .PHONY: e2e-rollout
 e2e-rollout: need-go $(KUBERNETES)/kubelet $(PROMETHEUS)/promtool ## a policy's rollout over pods of two nodes on a real API server, judged by a real Prometheus; programs are killed in each step (3 minutes)
 	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) UNTHROTTLE_PROMETHEUS_BIN=$(abspath $(PROMETHEUS)) \
-	  $(GO) -C kubernetes test -count=1 -timeout 20m -v -run '^TestRollout$$' ./realapi
+	  $(GO) -C kubernetes test -count=1 -timeout 20m -v -run '^TestRollout' ./realapi
 
 # The Prometheus adapter, and KEDA's programs and definitions. KEDA's operator is built last, so that it stands for all.
 ADAPTERS_PINS := $(foreach m,prometheus-adapter keda,tools/$m/go.mod tools/$m/go.sum)

@@ -3,18 +3,22 @@ package realapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	core "k8s.io/api/core/v1"
 	disruption "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,13 +45,17 @@ type workload struct {
 	pods   map[string]core.Pod // by name
 	nodes  map[string]*sidecar
 
+	// byStatus takes pods for treated as the policy's status says, not the files of the nodes that the test runs.
+	byStatus bool
+
 	mu     sync.Mutex
 	effect float64 // what the remedy multiplies a pod's latency by
 	errors float64 // the guard's value
 }
 
-// newWorkload starts all of it: an API server with the chart's objects, pods, a container policies a node and a Prometheus.
-func newWorkload(t *testing.T, pods int) *workload {
+// newWorkload starts all of it: an API server with the chart's objects, pods on so many nodes, the container policies of two of these and a
+// Prometheus.
+func newWorkload(t *testing.T, pods, nodes int) *workload {
 	t.Helper()
 	bin := os.Getenv(prometheusBinaries)
 	if bin == "" {
@@ -60,8 +68,13 @@ func newWorkload(t *testing.T, pods int) *workload {
 		&core.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	var making errgroup.Group
+	making.SetLimit(8)
 	for i := range pods {
-		w.pod(fmt.Sprintf("cart-abc-%02d", i), fmt.Sprint("n", 1+i%2))
+		making.Go(func() error { return w.pod(fmt.Sprintf("cart-abc-%02d", i), fmt.Sprint("n", 1+i%nodes)) })
+	}
+	if err := making.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	w.write("prometheus.yaml", fmt.Sprintf(`global: {scrape_interval: %v}
 scrape_configs:
@@ -91,8 +104,7 @@ func (w *workload) spec(address, name string) string {
 }
 
 // pod makes one that runs, as a Deployment's.
-func (w *workload) pod(name, node string) {
-	w.t.Helper()
+func (w *workload) pod(name, node string) error {
 	pods := w.client.CoreV1().Pods("shop-a")
 	made, err := pods.Create(w.t.Context(), &core.Pod{ObjectMeta: metav1.ObjectMeta{Name: name,
 		Labels: map[string]string{"app": "cart", "pod-template-hash": "abc"},
@@ -100,15 +112,16 @@ func (w *workload) pod(name, node string) {
 			UID: types.UID("r"), Controller: new(true)}}},
 		Spec: core.PodSpec{NodeName: node, Containers: []core.Container{{Name: "app", Image: "app"}}}}, metav1.CreateOptions{})
 	if err != nil {
-		w.t.Fatal(err)
+		return err
 	}
 	made.Status.Phase = core.PodRunning
 	if _, err := pods.UpdateStatus(w.t.Context(), made, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
+		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pods[name] = *made
+	return nil
 }
 
 // begin starts the container policies of a node, again if it was killed.
@@ -123,6 +136,9 @@ func (w *workload) begin(node string) {
 
 // treated are the pods for which a node's agent has a rule that applies something, as its file says.
 func (w *workload) treated() (names []string) {
+	if w.byStatus {
+		return w.treatedByStatus()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for node, c := range w.nodes {
@@ -146,16 +162,33 @@ func (w *workload) treated() (names []string) {
 	return names
 }
 
+// treatedByStatus are those that the policy's status says.
+func (w *workload) treatedByStatus() (names []string) {
+	if w.policy == nil {
+		return nil
+	}
+	s := w.state()
+	for name, p := range w.pods {
+		if s.Treats(canary.Pod{UID: string(p.UID), Created: p.CreationTimestamp.Time}) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // metrics serves what Prometheus scrapes: the p99 of each pod, which a remedy changes, and errors.
 func (w *workload) metrics() (host string) {
 	handler := http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-		treated := w.treated()
+		treated := map[string]bool{}
+		for _, name := range w.treated() {
+			treated[name] = true
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		fmt.Fprintf(out, "errors %f\n", w.errors)
 		for i, name := range slices.Sorted(maps.Keys(w.pods)) {
 			p99 := 0.02 * (1 + 0.01*float64(i%7)) * (1 + 0.02*float64(time.Now().Unix()%5))
-			if slices.Contains(treated, name) {
+			if treated[name] {
 				p99 *= w.effect
 			}
 			fmt.Fprintf(out, "p99_seconds{namespace=\"shop-a\",pod=%q} %f\n", name, p99)
@@ -267,7 +300,7 @@ func (w *workload) protect(disruptions int32) {
 // TestRollout: a policy goes over a workload's pods on two nodes by the chart's rights, program and schema, on a real API server, judged
 // by a real Prometheus. The container policies is killed in each step, once the API server too.
 func TestRollout(t *testing.T) {
-	w := newWorkload(t, 20)
+	w := newWorkload(t, 20, 2)
 	w.protect(0)
 	w.becomes(w.nodes["n1"], w.policy, "Accepted=True")
 	w.is(canary.Waits, "nothing is in force for one watch", 0)
@@ -306,7 +339,9 @@ func TestRollout(t *testing.T) {
 	w.after(rolloutWatch)
 	w.is(canary.Kept, "better", 20)
 	w.told(w.policy, "Normal RolloutKept: ")
-	w.pod("cart-abc-20", "n1")
+	if err := w.pod("cart-abc-20", "n1"); err != nil {
+		t.Fatal(err)
+	}
 	w.until("a pod that comes later is treated", func() bool { return len(w.treated()) == 21 })
 
 	t.Run("a remedy that harms", func(t *testing.T) {
@@ -328,4 +363,96 @@ func TestRollout(t *testing.T) {
 		w.set(1, 9)
 		w.is(canary.Reverted, "the guard is 9, above its bound of 0.5", 0)
 	})
+}
+
+// requests are how many of each kind the API server has answered: VERB RESOURCE.
+func (w *workload) requests() map[string]float64 {
+	w.t.Helper()
+	page, err := w.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, m := range regexp.MustCompile(`(?m)^apiserver_request_total\{.*?resource="(\w+)".*?verb="(\w+)".*?\} (\S+)$`).
+		FindAllStringSubmatch(string(page), -1) {
+		n, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all[m[2]+" "+m[1]] += n
+	}
+	return all
+}
+
+// spent is a process's CPU time, and the most memory that it had at once.
+func spent(t *testing.T, p *process) (cpu time.Duration, bytes int64) {
+	t.Helper()
+	dir := fmt.Sprint("/proc/", p.cmd.Process.Pid, "/")
+	status, err := os.ReadFile(dir + "status")
+	stat, failed := os.ReadFile(dir + "stat")
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	_, behind, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(behind)
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	if m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status); m != nil {
+		kib, _ := strconv.ParseInt(string(m[1]), 10, 64)
+		bytes = kib << 10
+	}
+	const tick = 10 * time.Millisecond // USER_HZ
+	return time.Duration(user+system) * tick, bytes
+}
+
+// eachDecision is a request that is made once in each.
+const eachDecision = "LIST poddisruptionbudgets"
+
+// The chart's container policies may have this much memory.
+const sidecarMemory = 256 << 20
+
+// TestRolloutOfManyPods: 10,000 pods on 1,000 nodes. What the controller costs is logged; its memory and the policy's size in etcd are bounded.
+func TestRolloutOfManyPods(t *testing.T) {
+	w := newWorkload(t, 10_000, 1000)
+	w.byStatus = true
+	w.is(canary.Waits, "nothing is in force for one watch", 0)
+	w.after(rolloutWatch)
+	w.is(canary.Watches, "1000 of 10000 pods are treated at first", 1000)
+	w.set(0.6, 0)
+	before := w.requests()
+	var cpu [2]time.Duration
+	for i, node := range []string{"n1", "n2"} {
+		cpu[i], _ = spent(t, w.nodes[node].process)
+	}
+	time.Sleep(30 * time.Second)
+	requests := w.requests()
+	decisions := requests[eachDecision] - before[eachDecision]
+	if decisions == 0 {
+		t.Fatal("nothing was decided")
+	}
+	for name, n := range requests {
+		if n -= before[name]; n > 0 && !strings.HasPrefix(name, "GET ") { // the test's own
+			t.Logf("%s: %.1f a decision", name, n/decisions)
+		}
+	}
+	for i, node := range []string{"n1", "n2"} {
+		used, bytes := spent(t, w.nodes[node].process)
+		t.Logf("%s: %v of CPU time a decision, %d MiB at most", node, time.Duration(float64(used-cpu[i])/decisions), bytes>>20)
+		if bytes > sidecarMemory {
+			t.Errorf("%s: it had %d MiB, and the chart gives it %d", node, bytes>>20, sidecarMemory>>20)
+		}
+	}
+	for _, want := range []int{2000, 4000, 5000} {
+		w.after(rolloutWatch)
+		w.is(canary.Watches, fmt.Sprintf("no harm, so that %d of 10000 pods are treated", want), want)
+	}
+	w.after(rolloutWatch)
+	w.is(canary.Finishes, "better, so that the other pods get it", 10_000)
+	w.after(rolloutWatch)
+	w.is(canary.Kept, "better", 10_000)
+	kept, err := json.Marshal(w.now(w.policy).Object)
+	if err != nil || len(kept) > 8<<10 {
+		t.Errorf("the policy takes %d bytes: %v", len(kept), err)
+	}
+	t.Logf("the policy takes %d bytes", len(kept))
 }

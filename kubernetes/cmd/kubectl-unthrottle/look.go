@@ -242,7 +242,7 @@ func copyLines(out, errOut io.Writer, in io.Reader, json bool) error {
 	for lines.Scan() {
 		inside = inside || lines.Text() == "{"
 		to := out
-		if progress.IsMinutely(lines.Text()) || json && !inside {
+		if progress.IsMinutely(lines.Text()) || json && (!inside || strings.HasPrefix(lines.Text(), "unthrottle: ")) {
 			to = errOut
 		}
 		inside = inside && lines.Text() != "}"

@@ -136,6 +136,7 @@ func TestLookEscapes(t *testing.T) {
 // A pod's log has reports and messages mixed: a report is told apart, so that JSON can be read.
 func TestLookMessages(t *testing.T) {
 	const goesOn = "looking at process 1 goes on, for 4 s so far\n"
+	const says = "unthrottle: counters alone do not decide\n"
 	for _, json := range []bool{false, true} {
 		var out, told bytes.Buffer
 		if err := copyLines(&out, &told, strings.NewReader(goesOn+"{\n \"a\": {\n"+goesOn+" }\n}\n"), json); err != nil ||
@@ -144,7 +145,8 @@ func TestLookMessages(t *testing.T) {
 		}
 	}
 	var out, told bytes.Buffer
-	if err := copyLines(&out, &told, strings.NewReader("unthrottle: no\n"), true); err != nil || out.Len() > 0 || told.Len() == 0 {
+	if err := copyLines(&out, &told, strings.NewReader("{\n"+says+"}\n"+says), true); err != nil || out.String() != "{\n}\n" ||
+		told.String() != says+says {
 		t.Errorf("%q, %q, %v", out.String(), told.String(), err)
 	}
 }

@@ -411,7 +411,8 @@ const eachDecision = "LIST poddisruptionbudgets"
 // The chart's container policies may have this much memory.
 const sidecarMemory = 256 << 20
 
-// TestRolloutOfManyPods: 10,000 pods on 1,000 nodes. What the controller costs is logged; its memory and the policy's size in etcd are bounded.
+// TestRolloutOfManyPods: 10,000 pods on 1,000 nodes. What the controller costs is logged; its memory and the policy's size in etcd are
+// bounded.
 func TestRolloutOfManyPods(t *testing.T) {
 	w := newWorkload(t, 10_000, 1000)
 	w.byStatus = true

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// PageLength bounds the objects of one answer.
-	PageLength = 500
+	// pageLength bounds the objects of one answer.
+	pageLength = 500
 	// mostLists is how often objects are listed from the beginning.
 	mostLists = 3
 )
@@ -27,7 +27,7 @@ func Gather[T any](ctx context.Context, of dynamic.ResourceInterface, most int, 
 	all []T, err error) {
 	lists, seen := 1, 0
 	for more := ""; ; {
-		list, err := of.List(ctx, metav1.ListOptions{Limit: PageLength, Continue: more})
+		list, err := of.List(ctx, metav1.ListOptions{Limit: pageLength, Continue: more})
 		if apierrors.IsResourceExpired(err) && more != "" && lists < mostLists {
 			all, seen, more, lists = nil, 0, "", lists+1
 			continue

@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -32,10 +30,6 @@ func (s *suite) looked(k *cluster) {
 	if s.check("look: a throttled pod of a namespace with the standard "+standard+" runs", err) != nil {
 		return
 	}
-	plugins, err := filepath.Abs(filepath.Dir(s.exe))
-	if s.check("look: where the plugin is", err) != nil {
-		return
-	}
 	for _, user := range []string{"1000", "2000"} {
 		var told struct {
 			Cause, Seen string
@@ -43,27 +37,25 @@ func (s *suite) looked(k *cluster) {
 			Limit       *float64 `json:"limit_cpus"`
 		}
 		began := time.Now()
-		env := []string{"KUBECONFIG=" + k.config, "PATH=" + plugins + ":" + k.bin + ":" + os.Getenv("PATH")}
-		got, err := s.run(nil, env, k.program("kubectl"),
-			"unthrottle", "-n", "looked", "look", "busy", "--image", "docker.io/library/unthrottle:e2e", "--user", user, "-o", "json")
+		out, err := s.plugin(k, "-n", "looked", "look", "busy", "--image", "docker.io/library/unthrottle:e2e", "--user", user, "-o", "json")
 		took := time.Since(began).Round(time.Second)
-		if k.whole && got.out != "" { // on emulated CPUs its own start costs all that it may use, so that it finds no cause
+		if k.whole && out != "" { // on emulated CPUs its own start costs all that it may use, so that it finds no cause
 			err = nil
 		}
 		if err == nil {
-			err = json.Unmarshal([]byte(got.out), &told)
+			err = json.Unmarshal([]byte(out), &told)
 		}
 		switch {
 		case err != nil:
 		case told.Seen != "counters":
-			err = fmt.Errorf("seen %q: %.600s", told.Seen, got.out)
+			err = fmt.Errorf("seen %q: %.600s", told.Seen, out)
 		case (told.Limit != nil && *told.Limit == 0.2) != (user == "1000"):
-			err = fmt.Errorf("the limit is for the pod's own user to see: %.900s", got.out)
+			err = fmt.Errorf("the limit is for the pod's own user to see: %.900s", out)
 		case k.whole:
 		case told.Cause != "shortage" && (user == "1000" || told.Cause != "ancestor"):
-			err = fmt.Errorf("what only computes needs more CPU, or is stopped by a quota that another user does not see: %.9000s", got.out)
+			err = fmt.Errorf("what only computes needs more CPU, or is stopped by a quota that another user does not see: %.9000s", out)
 		case told.Stopped == nil || *told.Stopped <= 0:
-			err = fmt.Errorf("it was never stopped: %.9000s", got.out)
+			err = fmt.Errorf("it was never stopped: %.9000s", out)
 		case took > lookWithin:
 			err = fmt.Errorf("it took %s", took)
 		}

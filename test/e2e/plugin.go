@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -16,6 +17,17 @@ spec:
   allow: {mode: apply, remedies: [auto]}
 `
 
+// plugin runs kubectl unthrottle, which is beside kubectl or beside the program, and returns what it printed also where it failed.
+func (s *suite) plugin(k *cluster, args ...string) (string, error) {
+	beside, err := filepath.Abs(filepath.Dir(s.exe))
+	if err != nil {
+		return "", err
+	}
+	env := []string{"KUBECONFIG=" + k.config, "PATH=" + beside + ":" + k.bin + ":" + os.Getenv("PATH")}
+	got, err := s.run(nil, env, k.program("kubectl"), append([]string{"unthrottle"}, args...)...)
+	return got.out, err
+}
+
 // byUsers has a user of the cluster ask for a remedy with kubectl unthrottle, through objects of Kubernetes alone.
 func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
 	err := s.inAgent(k, nil, "restore") // what other parts left
@@ -24,11 +36,7 @@ func (s *suite) byUsers(k *cluster, p *cart, o chartOptions) {
 	if s.check("plugin: helm upgrades the chart to mode apply with policies and the reader", errors.Join(err, failed, s.rolledOut(k))) != nil {
 		return
 	}
-	plugin := func(args ...string) (string, error) {
-		got, err := s.run(nil, []string{"KUBECONFIG=" + k.config, "PATH=" + k.bin + ":" + os.Getenv("PATH")}, k.program("kubectl"),
-			append([]string{"unthrottle", "-n", "shop"}, args...)...)
-		return got.out, err
-	}
+	plugin := func(args ...string) (string, error) { return s.plugin(k, append([]string{"-n", "shop"}, args...)...) }
 	var told string
 	err = eventually(func() error {
 		told, err = plugin("top")

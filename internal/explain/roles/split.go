@@ -50,8 +50,17 @@ type group struct {
 	parts []*part
 	total int64
 	all   int64 // CPU time of the whole container
-	goes  func() bool
-	woken bool // wakers are known
+	scan  *Scan
+}
+
+// goes tells whether Go built the group's program. Its processes have one name: where that has to be asked for, it is asked of the one
+// with most CPU time.
+func (g *group) goes() bool {
+	if g.scan.goes == nil {
+		return slices.ContainsFunc(g.parts, func(p *part) bool { return p.process.goes })
+	}
+	most := slices.MaxFunc(g.parts, func(x, y *part) int { return cmp.Compare(x.total, y.total) })
+	return g.scan.goes(most.process.tgid)
 }
 
 // roles splits every group.
@@ -62,12 +71,7 @@ func (s *Scan) roles() *Roles {
 		k := key{p.process.name, p.pool}
 		g := groups[k]
 		if g == nil {
-			g = &group{woken: s.goes == nil}
-			g.goes = func() bool {
-				return slices.ContainsFunc(g.parts, func(p *part) bool {
-					return p.process.goes || s.goes != nil && p.total > 0 && s.goes(p.process.tgid)
-				})
-			}
+			g = &group{scan: s}
 			groups[k] = g
 		}
 		g.parts = append(g.parts, p)
@@ -209,7 +213,7 @@ func (g *group) tells(s *sum) bool {
 // works reports whether so much CPU time, in so many runs, is enough.
 func (g *group) works(total int64, runs int) bool {
 	share := float64(total) / float64(max(1, g.total))
-	return share >= leastWork && total > 0 || runs >= leastRuns && (g.woken || share >= leastSeen)
+	return share >= leastWork && total > 0 || runs >= leastRuns && (g.scan.goes == nil || share >= leastSeen)
 }
 
 // runsApart parts threads whose runs are of two very different lengths. Threads with little CPU time do not tell

@@ -57,10 +57,7 @@ type quota struct {
 
 // Of analyses samples.
 func Of(t Target, log []Sample) *Analysis {
-	var found *hidden
-	if t.Hidden {
-		found = findHidden(&t, log)
-	}
+	found := findHidden(&t, log)
 	unknown := len(t.Levels) == 0
 	if found != nil && !found.own {
 		if unknown {

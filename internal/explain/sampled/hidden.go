@@ -38,8 +38,11 @@ type hidden struct {
 // that it ended; -1: not all of that was seen.
 type hiddenEnd struct{ sample, at, length, used time.Duration }
 
-// findHidden looks for stops that no counter tells. nil: there are none.
+// findHidden looks for stops that no counter tells. nil: there are none, or can be none.
 func findHidden(t *Target, log []Sample) *hidden {
+	if !t.Hidden {
+		return nil
+	}
 	h := &hidden{period: bandwidth.DefaultPeriod}
 	quota := time.Duration(0)
 	if len(t.Levels) > 0 && t.Levels[0].QuotaNS != nil && *t.Levels[0].QuotaNS > 0 && t.Levels[0].PeriodNS > 0 {
@@ -65,7 +68,7 @@ func findHidden(t *Target, log []Sample) *hidden {
 
 // HiddenStops is how many stops by a quota that is not visible samples show so far.
 func HiddenStops(t Target, log []Sample) int {
-	if h := findHidden(&t, log); t.Hidden && h != nil {
+	if h := findHidden(&t, log); h != nil {
 		return len(h.ends)
 	}
 	return 0

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/sampled"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
@@ -23,8 +23,6 @@ const (
 	maxProcesses = 128
 	// maxEnded bounds the threads that ended and are remembered.
 	maxEnded = 4096
-	// maxArgv is how much of a process's command line is read.
-	maxArgv = 512
 )
 
 // threads are the threads that are followed, with open files.
@@ -134,23 +132,10 @@ func (t *threads) meet(pid int, name string) {
 	if comm, err := os.ReadFile(filepath.Join(t.proc, strconv.Itoa(pid), "task", name, "comm")); err == nil {
 		f.comm = strings.TrimSuffix(string(comm), "\n")
 		if pid == tid {
-			t.processes[uint32(pid)] = roles.Process{Name: f.comm, Argv: t.argv(pid)}
+			_, argv, _ := identify.Title(pid) // what cannot be read has no title
+			t.processes[uint32(pid)] = roles.Process{Name: f.comm, Argv: argv}
 		}
 	}
-}
-
-// argv is the command line of a process, which some programs make a title; nil: it cannot be read.
-func (t *threads) argv(pid int) []string {
-	f, err := os.Open(filepath.Join(t.proc, strconv.Itoa(pid), "cmdline"))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxArgv))
-	if err != nil || len(text) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 }
 
 // work reads what a thread has done.

@@ -12,6 +12,8 @@ import (
 // chartOptions are the chart, and what it needs.
 type chartOptions struct {
 	helm, image, chart string
+	// prometheus is the folder of a Prometheus; "": a part that needs it fails.
+	prometheus string
 	// sidecar is the image of unthrottle-kubernetes in the same form, and said the file for what the tutorial's commands printed.
 	sidecar, said string
 	// update writes the golden files instead of comparing them.
@@ -31,8 +33,8 @@ func (o *chartOptions) flags() {
 	flag.StringVar(&o.chart, "chart", "packaging/chart/unthrottle", "the chart")
 	flag.IntVar(&o.kills, "kills", 5, "how often parts of the node are killed")
 	flag.Uint64Var(&o.seed, "seed", 1, "the moments of the kills")
-	flag.StringVar(&o.parts, "parts", "", "which checks of the cluster run: "+
-		"found,tested,cured,policies,look,burst,narrow,users,raise,secured,cpus,probes,kills,reset")
+	flag.StringVar(&o.parts, "parts", "", "which checks of the cluster run; all but rollout by default: "+
+		"found,tested,cured,policies,look,burst,rollout,narrow,users,raise,secured,cpus,probes,kills,reset")
 	flag.BoolVar(&o.update, "update", false, "write the chart's golden files")
 }
 

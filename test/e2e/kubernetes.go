@@ -74,6 +74,9 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	}
 	part("look", func() { s.looked(k) })
 	part("burst", func() { s.resizedUnderBurst(k, p) })
+	if o.parts != "" && !k.whole { // half an hour, and a workload of this host's programs
+		part("rollout", func() { s.rollout(k, o) })
+	}
 	if k.whole {
 		part("narrow", func() { s.narrowed(k, p, o) })
 		part("users", func() { s.byUsers(k, p, o) })

@@ -67,6 +67,7 @@ func run(ctx context.Context, where programs, only []string, o chartOptions, out
 		return s.failed, nil
 	}
 	before := look()
+	o.prometheus = where.prometheus
 	if slices.Contains(only, "prometheus") {
 		s.prometheus(where.prometheus)
 	}

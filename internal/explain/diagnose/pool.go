@@ -28,6 +28,7 @@ type pool struct {
 	byThread []int64
 	beside   bool // a thread that is no main thread was in it
 	realtime bool // threads of it come before all others
+	helper   bool // see SampledPool.Helper
 
 	held    int
 	heldAt  int64

@@ -83,7 +83,10 @@ type SampledPool struct {
 	Name, Process    string
 	Threads, Working int
 	Main             bool // it has no thread but main threads of processes
-	CPU              time.Duration
+	// Helper: nobody waits for it itself. It works for another pool, or none of its processes holds a client's connection, while
+	// others of the container do.
+	Helper bool
+	CPU    time.Duration
 	// CPUThrottled is the part of CPU in throttled periods; Most that of the period with most of it, and Large the number of
 	// throttled periods in which the pool used more than SelfMost of the quota.
 	CPUThrottled, Most time.Duration
@@ -229,7 +232,7 @@ func Binding(all []SampledLevel) int {
 // pool is one of figures.
 func (p *SampledPool) pool(number int) *pool {
 	all := &pool{key: poolKey{p.Process, p.Name}, number: number, threads: p.Threads, cpu: int64(p.CPU), widest: p.Widest,
-		size: p.Threads, beside: !p.Main, stopped: int64(p.Stopped), holds: p.Holds}
+		size: p.Threads, beside: !p.Main, helper: p.Helper, stopped: int64(p.Stopped), holds: p.Holds}
 	all.throttled[0], all.most[0], all.large[0] = int64(p.CPUThrottled), int64(p.Most), p.Large
 	all.waiting.add(byOwnQuota, int64(p.ByOwnQuota))
 	all.waiting.add(byAncestor, int64(p.ByAncestor))

@@ -45,6 +45,10 @@ func Look(ctx context.Context, o LookOptions) (diagnose.Explanation, error) {
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
+	for i := range found.Figures.Pools {
+		p := &found.Figures.Pools[i]
+		p.Helper = p.Helper || known.helps(p.Name)
+	}
 	e := found.Figures.Explain()
 	e.EndedEarly, e.LimitChanges = found.Ended, found.LimitChanges
 	if len(e.LimitChanges) > 0 {
@@ -57,6 +61,16 @@ func Look(ctx context.Context, o LookOptions) (diagnose.Explanation, error) {
 	e.NotMeasured = append(append(e.NotMeasured, cannotSample...), notes...)
 	e.OwnRemedies = ownRemedies(&e, found)
 	return e, nil
+}
+
+// helps tells whether a pool is known by its name to work for another one's requests, or for the runtime.
+func (n *names) helps(pool string) bool {
+	for _, t := range n.first[pool] {
+		if rows := threadpool.Known().Match(t.comm, nil); len(rows) > 0 && (rows[0].Helps != "" || rows[0].Class == threadpool.VM) {
+			return true
+		}
+	}
+	return false
 }
 
 // builtByGo tells whether Go built a process's program: any of its threads then runs anything. One that cannot be read is taken for none.

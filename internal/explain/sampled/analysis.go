@@ -160,6 +160,9 @@ func (a *Analysis) thread(now *Thread) *thread {
 		t.pool = a.pool(now)
 		a.pools[t.pool].threads++
 	}
+	if a.target.Serves == nil || a.target.Serves(now.PID) {
+		a.pools[t.pool].serves = true
+	}
 	if now.TID != now.PID {
 		a.pools[t.pool].beside = true
 	}

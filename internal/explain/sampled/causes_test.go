@@ -28,6 +28,14 @@ var truths = map[string]struct {
 		h.pool("http", 3, 40*ms, 2*ms)
 		return h
 	}},
+	"a pool that is wide, beside one without clients": {cause: diagnose.Burst, guilty: "child-*", make: func(seed uint64) *host {
+		h := newHost(seed, 2, 60*ms, 100*ms)
+		h.pool("child", 4, 250*ms, 25*ms)
+		for _, w := range h.pool("listener", 3, 40*ms, 2*ms) {
+			w.idle = true
+		}
+		return h
+	}},
 	"more work than the limit": {cause: diagnose.Shortage, guilty: "spin-*", make: func(seed uint64) *host {
 		h := newHost(seed, 2, 50*ms, 100*ms)
 		h.pool("spin", 3, 0, 0)

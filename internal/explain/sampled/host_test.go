@@ -18,6 +18,7 @@ const (
 type worker struct {
 	comm      string
 	tid       uint32
+	idle      bool          // its process holds no client's connection
 	every     time.Duration // 0: it always has work
 	work      time.Duration
 	ours      bool // of the container; else of a sibling, or of nobody below the quota
@@ -135,7 +136,8 @@ func (h *host) look(length, closest time.Duration) (*Analysis, *time.Duration) {
 	for range 8 * 100 { // 200 ms before the first sample
 		h.step()
 	}
-	t := Target{Name: "app", Path: own.Path, Levels: []recording.Level{own, pod}, CPUsAllowed: h.cpus, CPUsOnline: h.cpus}
+	t := Target{Name: "app", Path: own.Path, Levels: []recording.Level{own, pod}, CPUsAllowed: h.cpus, CPUsOnline: h.cpus,
+		Serves: func(pid uint32) bool { return pid != 99 }}
 	if h.hides {
 		t.Levels, t.Hidden = t.Levels[:1], true
 	}
@@ -152,6 +154,14 @@ func (h *host) look(length, closest time.Duration) (*Analysis, *time.Duration) {
 	return Of(t, log), new(h.all - all)
 }
 
+// processOf is the process of a worker: those that serve are in another one than those that do not.
+func processOf(w *worker) uint32 {
+	if w.idle {
+		return 99
+	}
+	return 100
+}
+
 func (h *host) sample(at time.Duration) *Sample {
 	none := &Counters{}
 	counted := h.counters
@@ -165,7 +175,7 @@ func (h *host) sample(at time.Duration) *Sample {
 	}
 	for _, w := range h.workers {
 		if w.ours {
-			s.Threads = append(s.Threads, Thread{PID: 100, TID: w.tid, Comm: w.comm, Ran: w.ran, Waited: w.wait, Runs: w.runs})
+			s.Threads = append(s.Threads, Thread{PID: processOf(w), TID: w.tid, Comm: w.comm, Ran: w.ran, Waited: w.wait, Runs: w.runs})
 		}
 	}
 	return s

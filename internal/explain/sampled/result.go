@@ -52,8 +52,8 @@ func (a *Analysis) result(hostUsed *time.Duration) diagnose.Sampled {
 		}
 		one := diagnose.SampledPool{Name: p.key.name, Process: p.key.process, Threads: p.threads,
 			Working: diagnose.Working(p.byThread, p.cpu),
-			Main:    !p.beside,
-			CPU:     p.cpu, CPUThrottled: p.throttled, Most: p.most, Large: p.large, Widest: p.widest, Stopped: p.stopped, Holds: p.holds,
+			Main:    !p.beside, Helper: !p.serves,
+			CPU: p.cpu, CPUThrottled: p.throttled, Most: p.most, Large: p.large, Widest: p.widest, Stopped: p.stopped, Holds: p.holds,
 			ByOwnQuota: p.byOwnQuota, ByAncestor: p.byAncestor, Waited: p.waited}
 		if divided {
 			one.ByOwnThreads = time.Duration(own * float64(p.byCPU))

@@ -19,6 +19,8 @@ type Target struct {
 	// Process names a process, as its main thread is called; "": not known. PoolOf names the pool of a thread.
 	Process func(pid uint32) string
 	PoolOf  func(tid, pid uint32, comm string) string
+	// Serves says whether a process was seen to hold a client's connection, or that is not known of it; nil: of none.
+	Serves func(pid uint32) bool
 }
 
 // Sample is one reading. All counters count from some time before the first sample.

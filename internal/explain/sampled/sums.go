@@ -13,6 +13,7 @@ type pool struct {
 	key                           poolKey
 	threads                       int
 	beside                        bool // a thread that is no main thread was in it
+	serves                        bool // a process of it holds clients' connections, or may
 	cpu, throttled, most          time.Duration
 	large, widest, holds          int
 	stopped                       time.Duration

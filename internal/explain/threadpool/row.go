@@ -18,6 +18,8 @@ type Row struct {
 	Names   []string // full thread names; {n} is a number, {s} any text, {program} the program's name
 	Library string
 	Class   Class
+	// Helps is the key of the row whose threads' requests it works for, as a runtime's helpers do; "": none.
+	Helps   string
 	Runtime string // the runtime that turns a limit into CPUs: a key of the table's runtimes
 	// Setting is the setting that sizes the pool; "": there is none. OtherSettings size it too.
 	Setting       string

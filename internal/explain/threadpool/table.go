@@ -56,6 +56,7 @@ type file struct {
 		Names         []string  `yaml:"names"`
 		Library       string    `yaml:"library"`
 		Class         Class     `yaml:"class"`
+		Helps         string    `yaml:"helps"`
 		Runtime       string    `yaml:"runtime"`
 		Setting       string    `yaml:"setting"`
 		OtherSettings []string  `yaml:"other_settings"`
@@ -111,7 +112,7 @@ func decode(data []byte) (*Table, error) {
 			Source: r.Source, rule: rule, when: r.When})
 	}
 	for _, p := range f.Pools {
-		row := Row{Key: p.Key, Names: p.Names, Library: p.Library, Class: p.Class, Runtime: p.Runtime, Setting: p.Setting,
+		row := Row{Key: p.Key, Names: p.Names, Library: p.Library, Class: p.Class, Helps: p.Helps, Runtime: p.Runtime, Setting: p.Setting,
 			OtherSettings: p.OtherSettings, Least: p.Least, Formula: p.Formula, Default: p.Default, Live: p.Live,
 			LiveHow: p.LiveHow, Source: p.Source, Unverified: p.Unverified, Processes: p.Processes, Since: p.Since, Until: p.Until,
 			when: p.When, generic: p.Generic, examples: p.Examples}
@@ -157,6 +158,8 @@ func (t *Table) compile(row *Row, fit string) (err error) {
 		return errors.New("needs names, library and source")
 	case row.Formula == "" && row.Default == "":
 		return errors.New("needs formula or default")
+	case row.Helps != "" && !slices.ContainsFunc(t.rows, func(r Row) bool { return r.Key == row.Helps }):
+		return fmt.Errorf("helps %q: no row above has that key", row.Helps)
 	case row.Least < 0 || row.Least > math.MaxInt32:
 		return fmt.Errorf("least %d: needs a count", row.Least)
 	}

@@ -259,6 +259,7 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		{good + ", runtime: jvm}", `runtime "jvm" is not in the table`},
 		{good + ", fit: n}", "fit: formula"},
 		{good + ", least: -1}", "least -1"},
+		{good + ", helps: k}", `helps "k": no row above`},
 		{good + ", when: {exe: ['[']}}", "when: pattern"},
 		{good + ", when: {go_from: '1.25'}}", "no version of Go"},
 		{"runtimes: [{key: x, cpus: limit}, {key: x, cpus: limit}]", `runtime "x": needs a unique key`},

@@ -97,7 +97,9 @@ func Look(ctx context.Context, o Options) (Found, error) {
 	target.Start = l.start
 	target.Process = func(pid uint32) string { return l.threads.processes[pid].Name }
 	l.notes, l.target = append(notes, more...), target
+	l.clients = clients{proc: o.Proc, serves: map[int]bool{}, unread: map[int]bool{}}
 	l.run(ctx, target.Levels)
+	target.Serves = l.clients.of
 	if o.Pools != nil {
 		target.PoolOf = o.Pools(l.threads.done(), l.threads.processes)
 	}
@@ -111,6 +113,7 @@ type look struct {
 	group    group
 	threads  *threads
 	counters *counters
+	clients  clients
 	log      []sampled.Sample // until it is over: which threads make a pool shows then
 	did      []sampled.Thread // space of a reading
 	logged   int              // threads in it
@@ -201,6 +204,7 @@ func (l *look) episode(ctx context.Context, every time.Duration) {
 		_ = unix.Nanosleep(&pause, nil) // a signal may end it early, which only makes a sample closer
 	}
 	l.threads.count()
+	l.clients.look(l.threads.pids)
 	hostAfter, errAfter := procfs.ReadStat(os.DirFS(l.Proc))
 	if errors.Join(errBefore, errAfter) != nil {
 		l.unknown = true

@@ -142,12 +142,14 @@ func failed(refused string) error {
 
 // mostlyIdle tells whether the case's truth says that the service wants less than its limit: another cause than too little CPU for it.
 func mostlyIdle(c services.Case) bool {
-	wantsMore := func(cause string) bool { return slices.Contains([]string{"shortage", "ancestor", "neighbours", "cpuset"}, cause) }
+	wantsMore := func(cause string) bool {
+		return slices.Contains([]string{"shortage", "ancestor", "neighbours", "cpuset"}, cause)
+	}
 	return !c.Healthy && !slices.ContainsFunc(c.Causes, wantsMore)
 }
 
-// holds tells whether a mostly idle case's truth holds, by the CPUs that it used without a limit. A host whose CPUs are slower than those it
-// was made on turns its cause into shortage.
+// holds tells whether a mostly idle case's truth holds, by the CPUs that it used without a limit. A host whose CPUs are slower than
+// those it was made on turns its cause into shortage.
 func holds(c services.Case, freeCPUs float64) error {
 	if freeCPUs <= c.Limit {
 		return nil

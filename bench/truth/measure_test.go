@@ -21,7 +21,8 @@ func TestMostlyIdle(t *testing.T) {
 	for _, c := range services.Cases() {
 		want := true
 		switch c.Name {
-		case "imagemagick-thumbnails", "gunicorn-pbkdf2", "redis-bgsave", "pod-memcached-xz", "uwsgi-neighbour", "apache-one-cpu", "nginx-healthy":
+		case "imagemagick-thumbnails", "gunicorn-pbkdf2", "redis-bgsave", "pod-memcached-xz", "uwsgi-neighbour", "apache-one-cpu",
+			"nginx-healthy":
 			want = false
 		case "etcd-ranges", "pdns-records", "puma-tiny", "node-logins":
 		default:

@@ -136,17 +136,15 @@ func (c agentConfig) problems() (found []string, err error) {
 	if mistake != nil {
 		found = append(found, mistake.Error())
 	}
-	commands := false
 	for _, rule := range c.rules.Rules {
 		if rule.SLOCommand == "" {
 			continue
 		}
-		commands = true
 		if err := slo.Check(rule.SLOCommand); err != nil {
 			found = append(found, fmt.Sprintf("config line %d: %v", rule.Line, err))
 		}
 	}
-	if commands && c.untrusted != "" && c.rules.Mode == policy.Apply {
+	if c.rules.HasCommands() && c.untrusted != "" && c.rules.Mode == policy.Apply {
 		found = append(found, "slo commands of this file must not be run: "+c.untrusted)
 	}
 	return found, nil

@@ -143,8 +143,8 @@ func Run(ctx context.Context, c Config) error {
 	if c.Flight.Probe != nil {
 		c.Flight.Probe.Measure(a.spent.probeWork)
 	}
-	if c.Untrusted != "" && c.Rules.Mode == policy.Apply {
-		c.Log.Warn("slo commands must not be run, so nothing will be applied", "why", c.Untrusted)
+	if c.Untrusted != "" && c.Rules.Mode == policy.Apply && c.Rules.HasCommands() {
+		c.Log.Warn("rules with an slo command apply nothing: their commands must not be run", "why", c.Untrusted)
 	}
 	defer frugal()()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -20,7 +20,7 @@ import (
 // memory is bounded by the containers of the last round.
 type chooser struct {
 	rules policy.Rules
-	// untrusted says why slo commands must not be run: nothing is acted on then.
+	// untrusted says why slo commands must not be run: a rule with one applies nothing then.
 	untrusted string
 	by        string // the agent's name in the journal
 	pods      pods

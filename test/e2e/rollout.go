@@ -26,7 +26,7 @@ const (
 	// pageBurst requests at once, each of some 15 ms, a second and a half apart on average.
 	pageBurst = 4
 	pagePause = 1500 * time.Millisecond
-	pageWatch = 5 * time.Minute
+	pageWatch = 6 * time.Minute
 )
 
 // pages are the pods of a workload with a policy that has a rollout.
@@ -77,6 +77,11 @@ func (s *suite) rollout(k *cluster, o chartOptions) {
 	if s.check("rollout: the API server takes a policy with a rollout", err) != nil {
 		return
 	}
+	logs, err := s.kubectl(k, "logs", "-n", "unthrottle", "ds/unthrottle", "-c", "agent")
+	if strings.Contains(logs, "level=WARN") {
+		err = errors.Join(err, errors.New(logs))
+	}
+	s.check("rollout: the agent that applies warns of nothing", err)
 	s.watchPages(p)
 	s.harmPages(p)
 	stop()
@@ -351,7 +356,8 @@ func (s *suite) killPolicies(k *cluster) error {
 // ask sends bursts of requests to a pod, each from the moment at which it was due.
 func (p *pages) ask(ctx context.Context, pod int) {
 	random := rand.New(rand.NewPCG(uint64(pod), 3))
-	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 4 * pageBurst}}
+	client := &http.Client{Timeout: 30 * time.Second,
+		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 4 * pageBurst}}
 	defer client.CloseIdleConnections()
 	var sent sync.WaitGroup
 	defer sent.Wait()

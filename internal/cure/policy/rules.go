@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -143,6 +144,11 @@ const DefaultStartupMost = time.Minute
 
 // DefaultTrialPer is the default of Trial.Per.
 const DefaultTrialPer = 24 * time.Hour
+
+// HasCommands tells whether a rule has an slo command.
+func (r Rules) HasCommands() bool {
+	return slices.ContainsFunc(r.Rules, func(rule Rule) bool { return rule.SLOCommand != "" })
+}
 
 // Judged tells whether something judges what the rule applies, or nothing has to: a secondary uses only idle CPUs.
 // Nothing else is applied unjudged.

@@ -113,7 +113,8 @@ func (recorded *figures) needSpent(large []*pool) float64 {
 func (recorded *figures) victim(all int64, culprits []*pool) (victim *pool) {
 	for _, p := range recorded.pools {
 		if slices.Contains(culprits, p) || float64(p.throttled[recorded.track]) > victimSpent*float64(all) || p.holds < victimHolds ||
-			p.helper || p.stopsItself(recorded) || recorded.answered >= leastAnswers && !p.answers(recorded) || // nobody waits for a collector's helper
+			p.helper || p.stopsItself(recorded) ||
+			recorded.answered >= leastAnswers && !p.answers(recorded) || // nobody waits for a collector's helper
 			float64(p.stopped) < victimStopped*float64(recorded.stopped) {
 			continue
 		}

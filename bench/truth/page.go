@@ -171,8 +171,9 @@ func markdown(testCases []services.Case, runs, first []caseRun) string {
 func truthMarkdown(testCases []services.Case, runs []caseRun, sampled []sampledLook) string {
 	return study.Fill(truthPage, pageFuncs, struct {
 		tally
-		Sampled *sampledTally
-	}{tallyOf(testCases, runs), sampledOf(testCases, sampled)})
+		Sampled   *sampledTally
+		Throttled *throttledShares
+	}{tallyOf(testCases, runs), sampledOf(testCases, sampled), throttledOf(testCases, runs)})
 }
 
 func orMissing(s string) string { return cmp.Or(s, "-") }

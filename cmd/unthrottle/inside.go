@@ -40,7 +40,7 @@ It needs no rights, no cgroup file, no agent and no BPF.`,
 			if err != nil {
 				return exitWith{exitNotMeasurable, err}
 			}
-			d := view.New(found.Finding, found.Trial, found.Watch)
+			d := view.New(found.Finding, found.Trial, found.Watch, found.Busiest)
 			if out.json() {
 				err = jsonout.Write(cmd.OutOrStdout(), "inside", d)
 			} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -19,6 +20,8 @@ type Result struct {
 	// Trial and Watch are the threads' gaps. Watch is empty where the trial found no limit.
 	Trial inside.Trial
 	Watch inside.Watch
+	// Busiest is the other process in sight, of the same cgroup, that used most CPU time; 0: there is none.
+	Busiest int
 }
 
 // LeastTrial is how long a trial takes at least, and LeastWatch the watch behind it.
@@ -58,7 +61,10 @@ func Look(ctx context.Context, forTime, trial time.Duration) (Result, error) {
 	if r.Finding.Period > 0 {
 		r.Watch, err = l.watch(ctx, forTime, r.Finding.LimitCPUs())
 		r.Finding = r.Finding.Follow(r.Trial, r.Watch)
+		l.account.see(inSight("/proc")) // those of the trial may have ended
+		l.account.used()
 	}
+	r.Busiest = l.account.busiest(os.Getpid())
 	return r, err
 }
 

@@ -107,6 +107,17 @@ func (a *account) used() (sum time.Duration) {
 	return sum
 }
 
+// busiest is the process that used most beside one, as counted last; 0: none is in sight.
+func (a *account) busiest(beside int) (pid int) {
+	most := time.Duration(0)
+	for _, p := range *a.of.Load() {
+		if used := time.Duration(p.last.Load()) - p.first; p.pid != beside && (pid == 0 || used > most) {
+			pid, most = p.pid, used
+		}
+	}
+	return pid
+}
+
 // usage is the CPU time of a process, by the clock that any user may read (clock_getcpuclockid(3)).
 func usage(pid int) (time.Duration, bool) {
 	var ts unix.Timespec

@@ -57,6 +57,14 @@ func TestAccount(t *testing.T) {
 	ended.last.Store(12)
 	only := []*process{ended}
 	a.of.Store(&only)
+	busy := &process{pid: none + 1, first: 5}
+	busy.last.Store(20)
+	both := []*process{ended, busy}
+	var other account
+	other.of.Store(&both)
+	if got := []int{other.busiest(0), other.busiest(none + 1), a.busiest(none)}; !slices.Equal(got, []int{none + 1, none, 0}) {
+		t.Errorf("busiest beside none, beside the busiest, and beside the only one: %v", got)
+	}
 	if used := a.used(); used != 7 {
 		t.Errorf("a process that has ended: %d, want 7", used)
 	}

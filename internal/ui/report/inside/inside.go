@@ -30,8 +30,10 @@ type Document struct {
 	LongestPeriodMS float64 `json:"longest_period_ms"`
 	// SpentShare is the share of the limit that the look used in the window.
 	SpentShare *float64 `json:"spent_share"`
-	Method     string   `json:"method"`
-	Why        string   `json:"why"`
+	// BusiestPID is the other process of the cgroup in sight that used most CPU time: what `unthrottle look` explains.
+	BusiestPID *int   `json:"busiest_pid"`
+	Method     string `json:"method"`
+	Why        string `json:"why"`
 }
 
 // Methods, by what was seen.
@@ -40,10 +42,14 @@ const (
 	byWatch = byTrial + "; then each looked every %s or so whether it was late"
 )
 
-// New is the document of a trial, what was found in it, and the watch after it.
-func New(f inside.Finding, t inside.Trial, w inside.Watch) Document {
+// New is the document of a trial, what was found in it, and the watch after it. busiest is the other process in sight that used most
+// CPU time; 0: there is none.
+func New(f inside.Finding, t inside.Trial, w inside.Watch, busiest int) Document {
 	d := Document{Limited: f.Limited, Why: f.Why, Method: fmt.Sprintf(byTrial, wholly(t.End)), TrialSeconds: round(t.End.Seconds(), 3),
 		LongestPeriodMS: round(inside.LongestPeriod(t.End).Seconds()*1000, 0)}
+	if busiest > 0 {
+		d.BusiestPID = &busiest
+	}
 	switch {
 	case f.Limited == nil:
 	case !*f.Limited:
@@ -107,6 +113,9 @@ func Write(w io.Writer, d Document) error {
 	_, err := fmt.Fprintf(w, "stops      in %d of %.0f periods; stopped for %s of %s, the longest for %s ms\ncost    "+
 		"   %.1f %% of the limit\n",
 		*d.Stops, periods, seconds(*d.StoppedSeconds), seconds(d.WindowSeconds), text.Milliseconds(*d.LongestStopMS), 100**d.SpentShare)
+	if err == nil && d.BusiestPID != nil {
+		_, err = fmt.Fprintf(w, "who        is told by 'unthrottle look %d': of the processes in sight it used most CPU time\n", *d.BusiestPID)
+	}
 	return err
 }
 

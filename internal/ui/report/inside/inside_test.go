@@ -28,7 +28,7 @@ func TestWrite(t *testing.T) {
 		"no watch": {inside.Finding{Limited: &yes, Period: 100 * time.Millisecond, Quota: 50 * time.Millisecond}, inside.Watch{},
 			"stops      not measured", `"stops":null`},
 	} {
-		d := New(c.f, trial, c.w)
+		d := New(c.f, trial, c.w, 0)
 		var b strings.Builder
 		if err := Write(&b, d); err != nil {
 			t.Fatal(err)
@@ -45,9 +45,11 @@ func TestWrite(t *testing.T) {
 		Stops: new(int), StoppedSeconds: number(7.2, 1),
 		LongestStopMS: number(92, 0), WindowSeconds: 9, SpentShare: number(0.03, 2)}
 	*stopped.Stops = 88
+	stopped.BusiestPID = new(7)
 	var b strings.Builder
 	if err := Write(&b, stopped); err != nil || !strings.Contains(b.String(), "in 88 of 90 periods; stopped for 7.20 "+
-		"s of 9 s, the longest for 92.0 ms") {
+		"s of 9 s, the longest for 92.0 ms") ||
+		!strings.Contains(b.String(), "\nwho        is told by 'unthrottle look 7': ") {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -72,6 +71,29 @@ func (r run) Totals() string {
 			two(c.Start), study.Decimals(c.OthersCPUs, 2)) + "\n"
 	}
 	return table
+}
+
+// measured are the scenarios of which the whole was measured: what was not costs something too.
+func (r run) measured() (all []agentCost) {
+	for _, c := range r.Agents {
+		if c.Programs != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Figures is how many of the whole were measured.
+func (r run) Figures() int { return len(r.measured()) }
+
+// Missed is how many of these are above their bound.
+func (r run) Missed() (missed int) {
+	for _, c := range r.measured() {
+		if c.per100(c.perMinute()) > c.bound() {
+			missed++
+		}
+	}
+	return missed
 }
 
 func verdict(is, bound float64) string {
@@ -165,37 +187,27 @@ func (k keep) show(all []run) error {
 
 var costLine = regexp.MustCompile(`(?s)- \*\*Cost\*\*: .*?\n\n`)
 
+// readmeSize is how many containers README's figure is of; the page has the others.
+const readmeSize = 200
+
 // inReadme replaces the item about the cost.
 func inReadme(readme string, r run) (string, error) {
 	if len(costLine.FindAllString(readme, -1)) != 1 {
 		return "", errors.New("it has no item, or several, that begin with \"- **Cost**: \"")
 	}
-	bySize := map[int][]float64{} // of the whole, by the number of containers
-	figures, missed, memory := 0, 0, ""
-	for _, c := range r.Agents {
-		if c.Programs == nil {
-			continue // what was not measured costs something too
-		}
-		whole := c.per100(c.perMinute())
-		bySize[c.Cgroups] = append(bySize[c.Cgroups], whole)
-		if figures++; whole > c.bound() {
-			missed++
-		}
-		if c.Cgroups == 200 {
-			memory = fmt.Sprintf(" Memory is %.0f MB with 200 containers.", float64(c.Resident)/1e6)
+	var costs []float64 // of the whole agent
+	memory := 0.0
+	for _, c := range r.measured() {
+		if c.Cgroups == readmeSize {
+			costs, memory = append(costs, c.per100(c.perMinute())), max(memory, float64(c.Resident)/1e6)
 		}
 	}
-	if figures == 0 {
-		return "", errors.New("the probe's programs were not measured")
+	if len(costs) == 0 {
+		return "", fmt.Errorf("the probe's programs were not measured with %d containers", readmeSize)
 	}
-	var ranges []string
-	for _, size := range slices.Sorted(maps.Keys(bySize)) {
-		ranges = append(ranges, fmt.Sprintf("%.2f to %.2f with %d", slices.Min(bySize[size]), slices.Max(bySize[size]), size))
-	}
-	ranges[0] += " containers"
-	lines := text.Fill(fmt.Sprintf("- **Cost**: the agent's CPU-seconds per 100 containers and minute are %s. "+
-		"The aim is 0.5 or 1.0, and %d of %d figures exceed it ([measured](docs/results/cost.md#measured)).%s",
-		strings.Join(ranges, ", "), missed, figures, memory), 98)
+	lines := text.Fill(fmt.Sprintf("- **Cost**: on a host with %d containers the agent uses %.2f to %.2f CPU-seconds a minute per 100 of "+
+		"them, and %.0f MB; %d of %d figures miss [the aim](docs/results/cost.md#measured).",
+		readmeSize, slices.Min(costs), slices.Max(costs), memory, r.Missed(), r.Figures()), 98)
 	item := strings.Join(lines, "\n  ") + "\n\n"
 	return costLine.ReplaceAllLiteralString(readme, item), nil
 }

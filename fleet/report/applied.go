@@ -169,7 +169,7 @@ func requestsOf(ctx context.Context, e engine.Engine, all []view.Applied) error 
 
 // rollouts are what some containers of services with a remedy in force were stopped, before it and with it.
 func rollouts(ctx context.Context, e engine.Engine, _ Options, d *view.Document) error {
-	return engine.Each(ctx, e, "rollouts", func(line struct {
+	if err := engine.Each(ctx, e, "rollouts", func(line struct {
 		ServiceNo, LineNo, Containers, Slot int
 		Service, Remedy, Cluster, Node, Pod string
 		SinceMS                             int64
@@ -185,7 +185,32 @@ func rollouts(ctx context.Context, e engine.Engine, _ Options, d *view.Document)
 				Since: time.UnixMilli(line.SinceMS).UTC(), StoppedShare: make([]*float64, 2*view.RolloutSlots)})
 		}
 		of.Lines[len(of.Lines)-1].StoppedShare[view.RolloutSlots+line.Slot] = new(rounded(line.StoppedShare))
-	})
+	}); err != nil {
+		return err
+	}
+	return rolloutRequests(ctx, e, d.Rollouts)
+}
+
+// rolloutRequests adds how long requests took in the containers of rollouts, the day before the remedy and the day after.
+func rolloutRequests(ctx context.Context, e engine.Engine, all []view.Rollout) error {
+	type key struct{ service, line, withIt int }
+	took := map[key]lengths{}
+	if err := engine.Each(ctx, e, "rollout_requests", func(line struct {
+		ServiceNo, LineNo, WithIt int
+		length
+	}) {
+		k := key{line.ServiceNo, line.LineNo, line.WithIt}
+		took[k] = append(took[k], line.length)
+	}); err != nil {
+		return err
+	}
+	for i := range all {
+		for j := range all[i].Lines {
+			line := &all[i].Lines[j]
+			line.RequestP99Before, line.RequestP99After = took[key{i + 1, j + 1, 0}].requestP99(), took[key{i + 1, j + 1, 1}].requestP99()
+		}
+	}
+	return nil
 }
 
 // treated is a container with a remedy, and what its periods before said of it.

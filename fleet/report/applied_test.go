@@ -181,6 +181,14 @@ func TestRollouts(t *testing.T) {
 				if r.StoppedHighSeconds = new(3 * float64(no)); slot >= 0 {
 					r.Remedy, r.StoppedHighSeconds = string(remedy.Burst), new(0.3)
 				}
+				if service == 7 && no == containers-1 { // was recorded
+					us := int64(40_000)
+					if slot >= 0 {
+						us = 5000
+					}
+					r.RecordedSeconds, r.RequestCount = new(10.0), new(int64(30))
+					r.Requests = []demand.Request{{Microseconds: us, Count: 30}}
+				}
 				rows = append(rows, r)
 			}
 		}
@@ -214,6 +222,9 @@ func TestRollouts(t *testing.T) {
 	if line.Pod != "s07-150" || line.Host != "eu1/n0" || !line.Since.Equal(noon) || len(line.StoppedShare) != 2*view.RolloutSlots {
 		t.Fatalf("%+v", line)
 	}
+	near(t, "p99 before", line.RequestP99Before, 40)
+	near(t, "p99 with it", line.RequestP99After, 5)
+	missing(t, "p99 of one that was not recorded", first.Lines[1].RequestP99Before)
 	for i, share := range line.StoppedShare {
 		switch i {
 		case 0, 47:

@@ -73,7 +73,8 @@ func prepare(ctx context.Context, e engine.Engine, o *Options, names ...string) 
 var (
 	ofReport = []string{"totals", "problems", "hosts", "sizes", "demand", "candidates", "longbursts", "prices", "spenders", "stops",
 		"requests", "responses", "exclusive", "services", "shares", "recorded_containers", "defaults", "forecasts", "applied",
-		"applied_days", "applied_requests", "promised", "rollouts"}
+		"applied_days", "applied_requests", "promised", "rollouts",
+		"rollout_requests"}
 	ofPlan = []string{"totals", "problems", "hosts", "plan_hosts", "plan_demand", "plan_containers", "exclusive"}
 )
 

@@ -3,6 +3,7 @@ package report
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -99,6 +100,9 @@ func script(now, until time.Time, names ...string) engine.Script {
 	answers("unsound", "container_names", "counted")
 	s.Tables = append(s.Tables, engine.Table{Name: "fleet_rows", Of: "loaded", Numbered: "counted"})
 	answers("fleet_hosts", "containers", "successors", "remedied", "untreated")
+	if slices.Contains(names, "rollouts") {
+		answers("rollout_lines")
+	}
 	lines("fleet_", "fleet_rows")
 	for _, name := range names {
 		s.Questions = append(s.Questions, engine.Question{Name: name, SQL: question(name, now, until)})

@@ -229,7 +229,7 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 var allQuestions = []string{
 	"totals", "problems", "hosts", "sizes", "demand", "candidates", "longbursts", "prices", "spenders", "stops", "requests", "responses",
 	"exclusive", "services", "shares", "recorded_containers", "defaults", "forecasts", "applied",
-	"applied_days", "applied_requests", "promised", "rollouts",
+	"applied_days", "applied_requests", "promised", "rollouts", "rollout_requests",
 	"plan_hosts", "plan_demand", "plan_containers",
 }
 

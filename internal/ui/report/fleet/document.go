@@ -414,6 +414,9 @@ type RolloutLine struct {
 	Pod          string     `json:"pod"`
 	Since        time.Time  `json:"since"`
 	StoppedShare []*float64 `json:"stopped_share"`
+	// RequestP99Before and RequestP99After are of requests that agents recorded in these 24 hours before Since, and after it, in ms.
+	RequestP99Before *float64 `json:"request_p99_ms_before"`
+	RequestP99After  *float64 `json:"request_p99_ms_after"`
 }
 
 // Unknown is a reason for which the needs of containers are not known.

@@ -277,7 +277,7 @@ func TestServiceList(t *testing.T) {
 // The time line has a line a container, with gaps where nothing is known, and strangers' names escaped. Nothing is drawn of
 // services that nothing stopped.
 func TestRollouts(t *testing.T) {
-	line := RolloutLine{Host: "eu1/n\x1b7", Pod: "<b>", StoppedShare: make([]*float64, 8)}
+	line := RolloutLine{Host: "eu1/n\x1b7", Pod: "<b>", StoppedShare: make([]*float64, 8), RequestP99Before: new(44.0)}
 	for i, v := range []float64{0.5, 0.25, -1, -1, 0, -1, -1, 0} {
 		if v >= 0 {
 			line.StoppedShare[i] = &v
@@ -296,7 +296,7 @@ func TestRollouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<title>&lt;b&gt; on eu1/n\\x1b7</title>", "narrow in 9 containers", `d="M86.5 14.0h.1L`,
-		"&lt;script&gt; <span>", "No quota stopped calm&lt;i&gt; (pin in 2 containers), neither before nor with it."} {
+		"&lt;script&gt; <span>", `class="n">37.5 %</td>`, `class="n">0.0 %</td>`, `class="n">44 ms</td>`, `class="n">-</td>`, "No quota stopped calm&lt;i&gt; (pin in 2 containers), neither before nor with it."} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

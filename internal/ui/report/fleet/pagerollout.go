@@ -13,11 +13,13 @@ type rolloutChart struct {
 	Lines            []rolloutPath
 }
 
-// rolloutPath is the line of a container.
+// rolloutPath is the line of a container, and its figures before the remedy and with it.
 type rolloutPath struct {
-	Name  string
-	Color int
-	Path  string
+	Name                         string
+	Color                        int
+	Path                         string
+	StoppedBefore, Stopped       string
+	RequestP99Before, RequestP99 string
 }
 
 // Where a chart has its lines, and how many colours there are.
@@ -48,12 +50,28 @@ func newRollouts(rollouts []Rollout) (charts []rolloutChart, never []string) {
 		most = max(most, leastMost)
 		c.Most = percent(&most)
 		for i, line := range r.Lines {
+			half := len(line.StoppedShare) / 2
 			c.Lines = append(c.Lines, rolloutPath{shownName(line.Pod) + " on " + shownName(line.Host), i % chartColors,
-				pathOf(line.StoppedShare, most)})
+				pathOf(line.StoppedShare, most), percent(meanKnown(line.StoppedShare[:half])), percent(meanKnown(line.StoppedShare[half:])),
+				milliseconds(line.RequestP99Before), milliseconds(line.RequestP99After)})
 		}
 		charts = append(charts, c)
 	}
 	return charts, never
+}
+
+// meanKnown is the mean of the shares that are known; nil: none is.
+func meanKnown(shares []*float64) *float64 {
+	sum, n := 0.0, 0
+	for _, share := range shares {
+		if share != nil {
+			sum, n = sum+*share, n+1
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return new(sum / float64(n))
 }
 
 // pathOf is the path of a line, with a gap where nothing is known. A share that stands alone is a dot.

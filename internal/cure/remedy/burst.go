@@ -24,7 +24,7 @@ const (
 )
 
 // Burst keeps the quota. Unused time of earlier periods may be spent.
-const Burst Kind = "burst"
+const Burst = Kind(forecast.Burst)
 
 // burst is the row of Burst.
 var burst = Remedy{

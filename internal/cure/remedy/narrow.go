@@ -46,7 +46,7 @@ func (f facts) floating() map[string]cpuset.CPUSet {
 }
 
 // Narrow gives as many CPUs as the limit, which others may use too.
-const Narrow Kind = "narrow"
+const Narrow = Kind(forecast.Narrow)
 
 // narrow is the row of Narrow.
 var narrow = Remedy{

@@ -18,7 +18,7 @@ const slice = 5 * time.Millisecond
 
 // Period keeps the limit and refills its quota more often, so that each stop is shorter, or less often, so that a burst of work fits into
 // one quota (seed 000, period tuning).
-const Period Kind = "period"
+const Period = Kind(forecast.Period)
 
 // period is the row of Period.
 var period = Remedy{

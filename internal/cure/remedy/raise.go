@@ -12,7 +12,7 @@ import (
 )
 
 // Raise gives a larger limit.
-const Raise Kind = "raise"
+const Raise = Kind(forecast.Raise)
 
 // raise is the row of Raise.
 var raise = Remedy{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -189,13 +190,13 @@ const DaemonSet = "DaemonSet"
 
 // Remedies of a Service.
 const (
-	Lower  = "lower"  // a lower limit
-	Burst  = "burst"  // a lower limit, with a burst of one quota
-	Narrow = "narrow" // a lower limit as a width, with credit
-	Pin    = "pin"    // fewer CPUs, of its own
-	Pools  = "pools"  // a lower limit, with pools of as many threads
-	Budget = "budget" // a lower limit, with the library
-	Halved = "shards" // half as many containers of twice the size
+	Lower  = "lower"         // a lower limit
+	Burst  = forecast.Burst  // a lower limit, with a burst of one quota
+	Narrow = forecast.Narrow // a lower limit as a width, with credit
+	Pin    = forecast.Pin    // fewer CPUs, of its own
+	Pools  = forecast.Pools  // a lower limit, with pools of as many threads
+	Budget = forecast.Budget // a lower limit, with the library
+	Halved = forecast.Shards // half as many containers of twice the size
 	Leave  = "leave"
 )
 
@@ -231,10 +232,31 @@ func (s *Service) remedyNamed() string {
 	return known(s.Remedy)
 }
 
-// Asks is what each remedy asks for.
-var Asks = map[string]string{
-	Lower: AsksLimit, Burst: AsksNode, Narrow: AsksNode, Pin: AsksNode, Pools: AsksSetting, Budget: AsksCode, Halved: AsksShards,
-	Leave: AsksNothing,
+// Priced is a remedy of a Service that a forecast may price.
+type Priced struct {
+	Name   string // in a forecast's prices
+	Remedy string // in the report
+	Asks   string // what it asks for
+}
+
+// Remedies are those of a Service, those first that ask for least: every one that forecasts price.
+var Remedies = []Priced{
+	{forecast.Limit, Lower, AsksLimit}, {forecast.Burst, Burst, AsksNode}, {forecast.Narrow, Narrow, AsksNode},
+	{forecast.Pin, Pin, AsksNode}, {forecast.Pools, Pools, AsksSetting}, {forecast.Budget, Budget, AsksCode},
+	{forecast.Shards, Halved, AsksShards},
+}
+
+// Asks is what a remedy of a Service asks for; "": there is no such remedy.
+func Asks(remedy string) string {
+	for _, r := range Remedies {
+		if r.Remedy == remedy {
+			return r.Asks
+		}
+	}
+	if remedy == Leave {
+		return AsksNothing
+	}
+	return ""
 }
 
 // What a remedy asks for.

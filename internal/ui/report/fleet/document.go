@@ -412,14 +412,6 @@ type AppliedDay struct {
 	RequestP99   *float64 `json:"request_p99_ms" parquet:"request_p99_ms,optional"`
 }
 
-// Bounds of Rollouts: services, containers of each, the slots of a line before the remedy and with it, and their length.
-const (
-	MostRollouts     = 20
-	MostRolloutLines = 8
-	RolloutSlots     = 48
-	RolloutSlot      = 30 * time.Minute
-)
-
 // Rollout is a service that has a remedy in force in so many containers, and a line for some that had rows before it: those
 // that run now first, and then those that were stopped most before.
 type Rollout struct {
@@ -464,7 +456,9 @@ type Input struct {
 	// ended.
 	Ahead     []Ahead `json:"clocks_ahead"`
 	AheadMore int     `json:"clocks_ahead_more"`
-	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at the
+	// GoneAfter is how long before Until the rows of a host end that is gone, for those who say so in words.
+	GoneAfter time.Duration `json:"-"`
+	// HostsGone are hosts without rows of that time before Until, ContainersGone the containers that ran at the
 	// end of their rows. What they wanted counts for what is needed, and they are no part of what runs now. Gone names
 	// some of the hosts.
 	HostsGone      int    `json:"hosts_gone"`
@@ -493,10 +487,6 @@ type Problem struct {
 	File string `json:"file"`
 	Row  int64  `json:"row"`
 }
-
-// GoneAfter is how long before the end of all rows a host's own rows end that is gone. Hosts write a slot of five
-// minutes when it has ended, and what copies the rows may come five minutes later to one host than to another.
-const GoneAfter = 15 * time.Minute
 
 // Gone is a host that has ended, or whose newest rows were not brought here. Until is the end of its rows, by its own
 // clock.

@@ -284,8 +284,8 @@ func TestLimitCheck(t *testing.T) {
 		{"6.1", Limit{Quota: 10 * ms, Period: time.Second, Burst: 10*ms + 1}, false},
 		{"6.1", Limit{Quota: 10 * ms, Period: time.Second, Burst: 10 * ms}, true},
 		{"6.1", Limit{Quota: 10 * ms, Period: time.Second, Burst: -1}, false},
-		{"6.1", Limit{Quota: NoQuota, Period: time.Second, Burst: 1}, false},
-		{"5.13", Limit{Quota: 10 * ms, Period: time.Second, Burst: 1}, false},
+		{"6.1", Limit{Quota: NoQuota, Period: time.Second, Burst: 1000}, true},
+		{"5.13", Limit{Quota: 10 * ms, Period: time.Second, Burst: ms}, false},
 	} {
 		if err := test.limit.Check(rules(t, test.release)); (err == nil) != test.ok {
 			t.Errorf("%s %+v: %v", test.release, test.limit, err)

@@ -46,7 +46,7 @@ func (h *holder) put(to rules.Setting) error {
 		if both.Limited() && both.Burst > both.Quota {
 			// The kernel decides; the part that it takes is written without the one that it refuses.
 			h.writes++
-			if err := h.group.SetLimit(cgroup.Limit(both)); err == nil {
+			if err := h.group.SetLimit(both); err == nil {
 				h.now.Limit = both
 			} else {
 				h.refuse(err)
@@ -55,7 +55,7 @@ func (h *holder) put(to rules.Setting) error {
 		}
 		if both != h.now.Limit {
 			h.writes++
-			if err := h.group.SetLimit(cgroup.Limit(both)); err != nil {
+			if err := h.group.SetLimit(both); err != nil {
 				h.refuse(err)
 			} else {
 				h.now.Limit = both

@@ -94,7 +94,7 @@ func (r *running) readLimits() error {
 		if err != nil {
 			return err
 		}
-		h.now.Limit = bandwidth.Limit(limit)
+		h.now.Limit = limit
 		r.v.period = max(r.v.period, limit.Period)
 	}
 	return nil

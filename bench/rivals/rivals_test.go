@@ -200,7 +200,7 @@ func TestRefusals(t *testing.T) {
 	}
 	of := rules.Resources{RequestCPUs: 0.5, LimitCPUs: 0.5}
 	h := newHolder("x", group, box.CPUs().List(), of.LimitCPUs)
-	if err := group.SetLimit(cgroup.Limit(h.now.Limit)); err != nil {
+	if err := group.SetLimit(h.now.Limit); err != nil {
 		t.Fatal(err)
 	}
 	to := h.now
@@ -213,7 +213,7 @@ func TestRefusals(t *testing.T) {
 		now.Limit != (bandwidth.Limit{Quota: 60 * time.Millisecond, Period: 100 * time.Millisecond}) {
 		t.Errorf("%+v", h)
 	}
-	if in, err := cgroup.ReadLimit(host, group.At().Path); err != nil || in != cgroup.Limit(now.Limit) {
+	if in, err := cgroup.ReadLimit(host, group.At().Path); err != nil || in != now.Limit {
 		t.Errorf("%v, %v", in, err)
 	}
 }

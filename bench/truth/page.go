@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -105,7 +106,7 @@ func (n choices) without(drop func(judged) bool) []judged {
 
 // The variants with more CPU: twice the limit, and only a share of what is free. Exclusive use of a CPU is more where the limit is
 // less than one.
-const twiceTheLimit, noLimit, exclusive = "raise 2x", "weight", "pin 1"
+const twiceTheLimit, noLimit, exclusive = "raise 2x", forecast.Weight, "pin 1"
 
 // Each are the cells of a service in the table of every remedy.
 func (j judged) Each() (cells []string) {

@@ -3,7 +3,11 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 // leaveIt is the variant in which nothing is applied.
@@ -60,36 +64,41 @@ func (r row) length(key string) string {
 	return time.Duration(math.Round(seconds * float64(time.Second))).String()
 }
 
-// applied is the row's remedy with its parameters, such as "burst 50ms", and the arguments of 'unthrottle apply' after the target; none: it
-// applies nothing.
+// flags are those of 'unthrottle apply' that have the parameters of a row, in the order of a variant's name.
+var flags = []struct{ parameter, flag string }{
+	{"cpus", "cpus"}, {"factor", "factor"}, {"burst_seconds", "burst"}, {"period_seconds", "period"},
+}
+
+// applied is the row's remedy with its parameters, such as "burst 50ms", and the arguments of 'unthrottle apply' after the target;
+// none: it applies nothing.
 func (r row) applied() (name string, args []string) {
-	args = []string{"--remedy", r.Remedy}
-	number := func(key string) string { return fmt.Sprint(r.Parameters[key]) }
-	burst, period := r.length("burst_seconds"), r.length("period_seconds")
-	switch r.Remedy {
-	case "none":
+	if r.Remedy == forecast.None {
 		return leaveIt, nil
-	case "pin":
-		return "pin " + number("cpus"), append(args, "--cpus", number("cpus"))
-	case "raise":
-		return "raise " + number("factor") + "x", append(args, "--factor", number("factor"))
-	case "weight":
-		return r.Remedy, args
-	case "period":
-		return "period " + period, append(args, "--period", period)
-	case "narrow":
-		if burst != "" {
-			return "narrow, burst " + burst, append(args, "--burst", burst)
-		}
-		return r.Remedy, args
-	case "burst":
-		name, args = "burst "+burst, append(args, "--burst", burst)
-		if period != "" {
-			name, args = name+", period "+period, append(args, "--period", period)
-		}
-		return name, args
 	}
-	return r.Remedy, nil
+	if _, ok := remedy.Find(remedy.Kind(r.Remedy)); !ok {
+		return r.Remedy, nil
+	}
+	name, args = r.Remedy, []string{"--remedy", r.Remedy}
+	for _, f := range flags {
+		value, ok := r.Parameters[f.parameter]
+		if !ok {
+			continue
+		}
+		shown := fmt.Sprint(value)
+		if strings.HasSuffix(f.parameter, "_seconds") {
+			shown = r.length(f.parameter)
+		}
+		args = append(args, "--"+f.flag, shown)
+		switch f.flag {
+		case r.Remedy, "cpus":
+			name += " " + shown
+		case "factor":
+			name += " " + shown + "x"
+		default:
+			name += ", " + f.flag + " " + shown
+		}
+	}
+	return name, args
 }
 
 // name is the row's remedy with its parameters.
@@ -107,7 +116,7 @@ func variantOf(r row) (v variant, ok bool) {
 	if r.Refused != nil && len(args) > 0 {
 		v.Refused = *r.Refused
 	}
-	return v, r.HostLoad == nil && !r.Modelled && (len(args) > 0 || r.Remedy == "none")
+	return v, r.HostLoad == nil && !r.Modelled && (len(args) > 0 || r.Remedy == forecast.None)
 }
 
 // variantsOf returns what a forecast's rows apply, leaving it first.

@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
-
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand/recorded"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 const forecastRows = `[
@@ -47,6 +50,27 @@ func TestVariants(t *testing.T) {
 	}
 	if r := rowOf(rowsOf(t), "pin 1"); r == nil || r.HostLoad != nil {
 		t.Errorf("row of pin: %+v", r)
+	}
+}
+
+// Every remedy that forecasts have is applied as its row says: each parameter is a flag.
+func TestParametersOfRemediesAreFlags(t *testing.T) {
+	quota := bandwidth.Limit{Quota: 150 * time.Millisecond, Period: 100 * time.Millisecond}
+	for _, of := range remedy.All() {
+		for _, e := range of.Effects {
+			for _, r := range e.Rows(forecast.Container{Limit: 1.5, Quota: quota, CPUs: 2}) {
+				told := row{Remedy: r.Name, Parameters: r.Parameters()}
+				name, args := told.applied()
+				if len(args) != 2+2*len(told.Parameters) {
+					t.Errorf("%s %v is applied as %q: a parameter is not in flags", name, told.Parameters, args)
+				}
+				for i := 2; i < len(args); i += 2 {
+					if !of.Has(strings.TrimPrefix(args[i], "--")) {
+						t.Errorf("%s has no %s", name, args[i])
+					}
+				}
+			}
+		}
 	}
 }
 

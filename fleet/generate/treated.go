@@ -92,9 +92,10 @@ func (s *service) treat(no int, demands *[levels]offered, o Options) {
 			t = &treatment{remedy: string(kind), setting: setting{limit: cpus, with: with}, from: o.Hours * slotsPerHour / 2}
 		}
 	}
-	for _, kind := range []remedy.Kind{remedy.Burst, remedy.Narrow, remedy.Pin} {
-		if _, is := s.sizing.needs[string(kind)]; is {
-			consider(kind, s.sizing.cpus(string(kind), s.sizing.top), periodmodel.Setting{Burst: kind == remedy.Burst})
+	for _, name := range forecast.Priceable() {
+		of, onNode := remedy.Find(remedy.Kind(name))
+		if _, is := s.sizing.needs[name]; is && onNode {
+			consider(of.Kind, s.sizing.cpus(name, s.sizing.top), periodmodel.Setting{Burst: of.Kind == remedy.Burst})
 		}
 	}
 	longer := s.sizing.long

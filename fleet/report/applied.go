@@ -182,9 +182,9 @@ func rollouts(ctx context.Context, e engine.Engine, _ Options, d *view.Document)
 		of := &d.Rollouts[len(d.Rollouts)-1]
 		if len(of.Lines) < line.LineNo {
 			of.Lines = append(of.Lines, view.RolloutLine{Host: hostName(line.Cluster, line.Node), Pod: line.Pod,
-				Since: time.UnixMilli(line.SinceMS).UTC(), StoppedShare: make([]*float64, 2*view.RolloutSlots)})
+				Since: time.UnixMilli(line.SinceMS).UTC(), StoppedShare: make([]*float64, 2*rolloutSlots)})
 		}
-		of.Lines[len(of.Lines)-1].StoppedShare[view.RolloutSlots+line.Slot] = new(rounded(line.StoppedShare))
+		of.Lines[len(of.Lines)-1].StoppedShare[rolloutSlots+line.Slot] = new(rounded(line.StoppedShare))
 	}); err != nil {
 		return err
 	}

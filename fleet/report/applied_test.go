@@ -170,14 +170,14 @@ func TestWorseThanForetold(t *testing.T) {
 // with its stopped share by half hours: both are bounded. Where those have ended that were there before, they are drawn.
 func TestRollouts(t *testing.T) {
 	var rows []demand.Row
-	for service := range view.MostRollouts + 2 {
+	for service := range mostRollouts + 2 {
 		containers := 1
 		if service == 7 {
-			containers = view.MostRolloutLines + 3
+			containers = mostRolloutLines + 3
 		}
 		for no := range containers {
 			for _, slot := range []int{-50, -48, -1, 0, 47, 48} {
-				r := rowOf(fmt.Sprintf("s%02d", service), 20*service+no, noon.Add(time.Duration(slot)*view.RolloutSlot), 4, 4)
+				r := rowOf(fmt.Sprintf("s%02d", service), 20*service+no, noon.Add(time.Duration(slot)*rolloutSlot), 4, 4)
 				if r.StoppedHighSeconds = new(3 * float64(no)); slot >= 0 {
 					r.Remedy, r.StoppedHighSeconds = string(remedy.Burst), new(0.3)
 				}
@@ -194,7 +194,7 @@ func TestRollouts(t *testing.T) {
 		}
 	}
 	for slot := range 49 { // it ended with it, and another came with it
-		r := rowOf("gone", 900, noon.Add(time.Duration(slot)*view.RolloutSlot), 4, 4)
+		r := rowOf("gone", 900, noon.Add(time.Duration(slot)*rolloutSlot), 4, 4)
 		if slot > 1 {
 			r = rowOf("gone", 902, r.Start, 4, 4)
 		}
@@ -207,19 +207,19 @@ func TestRollouts(t *testing.T) {
 	r.Remedy = string(remedy.Burst)
 	rows = append(rows, r)
 	d, _ := written(t, rows...)
-	if len(d.Rollouts) != view.MostRollouts {
+	if len(d.Rollouts) != mostRollouts {
 		t.Fatalf("%d rollouts", len(d.Rollouts))
 	}
 	first := d.Rollouts[0]
-	if first.Service != "s07/app" || first.Remedy != "burst" || first.Containers != view.MostRolloutLines+3 ||
-		len(first.Lines) != view.MostRolloutLines || d.Rollouts[2].Service != "s00/app" || len(d.Rollouts[2].Lines) != 1 {
+	if first.Service != "s07/app" || first.Remedy != "burst" || first.Containers != mostRolloutLines+3 ||
+		len(first.Lines) != mostRolloutLines || d.Rollouts[2].Service != "s00/app" || len(d.Rollouts[2].Lines) != 1 {
 		t.Errorf("%+v", first)
 	}
 	if gone := d.Rollouts[1]; gone.Service != "gone/app" || gone.Containers != 2 || len(gone.Lines) != 1 || gone.Lines[0].Pod != "gone-900" {
 		t.Errorf("%+v", gone)
 	}
 	line := first.Lines[0] // of the one stopped most
-	if line.Pod != "s07-150" || line.Host != "eu1/n0" || !line.Since.Equal(noon) || len(line.StoppedShare) != 2*view.RolloutSlots {
+	if line.Pod != "s07-150" || line.Host != "eu1/n0" || !line.Since.Equal(noon) || len(line.StoppedShare) != 2*rolloutSlots {
 		t.Fatalf("%+v", line)
 	}
 	near(t, "p99 before", line.RequestP99Before, 40)

@@ -95,7 +95,7 @@ func compareRollouts(t *testing.T, d *view.Document, truth *generate.Truth, from
 	}
 	for _, r := range d.Rollouts {
 		s := of[r.Service]
-		if r.Remedy != s.Treated.Remedy || r.Containers != s.Containers || len(r.Lines) != min(s.Containers, view.MostRolloutLines) {
+		if r.Remedy != s.Treated.Remedy || r.Containers != s.Containers || len(r.Lines) != min(s.Containers, mostRolloutLines) {
 			t.Errorf("%s in %d of %s, %d lines; want %+v", r.Remedy, r.Containers, r.Service, len(r.Lines), s)
 		}
 		for _, line := range r.Lines {
@@ -107,7 +107,7 @@ func compareRollouts(t *testing.T, d *view.Document, truth *generate.Truth, from
 				if share == nil {
 					t.Fatalf("%s: no row of half hour %d", line.Pod, i)
 				}
-				mean[i/view.RolloutSlots] += *share / view.RolloutSlots
+				mean[i/rolloutSlots] += *share / rolloutSlots
 			}
 			for i, want := range []float64{s.StoppedShare, s.Treated.StoppedShare} {
 				if math.Abs(mean[i]-want) > 0.005*want+1e-6 { // a slot more or less of a level

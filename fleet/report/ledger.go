@@ -248,7 +248,7 @@ func byRemedy(services map[string]*service, o *Options) []view.ByRemedy {
 			k := key{g.chosen.remedy, g.chosen.period, g.pricing != nil}
 			if lines[k] == nil {
 				lines[k], totals[k] = &view.ByRemedy{Remedy: k.remedy, PeriodMS: periodMS(k.period), Priced: k.priced,
-					Asks: view.Asks[k.remedy]}, &needed{}
+					Asks: view.Asks(k.remedy)}, &needed{}
 			}
 			l := lines[k]
 			if !seen[k] {

@@ -122,9 +122,9 @@ func TestTruthOfPrices(t *testing.T) {
 
 // shownAs is the forecast's name of a remedy of the report.
 func shownAs(remedy string) string {
-	for _, r := range remedies {
-		if r.shown == remedy {
-			return r.name
+	for _, r := range view.Remedies {
+		if r.Remedy == remedy {
+			return r.Name
 		}
 	}
 	return forecast.Limit

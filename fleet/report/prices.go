@@ -128,17 +128,11 @@ func (p *pricing) take(other *pricing) {
 	}
 }
 
-// remedies are what a pricing may tell of, those first that ask for least, with their names in the report.
-var remedies = []struct{ name, shown string }{
-	{forecast.Limit, view.Lower}, {forecast.Burst, view.Burst}, {forecast.Narrow, view.Narrow}, {forecast.Pin, view.Pin},
-	{forecast.Pools, view.Pools}, {forecast.Budget, view.Budget}, {forecast.Shards, view.Halved},
-}
-
 // reportName is the report's name of a remedy that rows have in force or priced.
 func reportName(name string) string {
-	for _, r := range remedies {
-		if r.name == name {
-			return r.shown
+	for _, r := range view.Remedies {
+		if r.Name == name {
+			return r.Remedy
 		}
 	}
 	return name
@@ -148,23 +142,23 @@ func reportName(name string) string {
 // containers' back.
 func (g *group) priced(s *service, fail int) (options []option) {
 	n := float64(g.containers)
-	for _, r := range remedies {
-		need, known := g.pricing.needs[r.name]
-		whole, shown := leastlimit.Tenths, r.shown
-		if r.name == forecast.Pin {
+	for _, r := range view.Remedies {
+		need, known := g.pricing.needs[r.Name]
+		whole, shown := leastlimit.Tenths, r.Remedy
+		if r.Name == forecast.Pin {
 			whole = leastlimit.Whole
 		}
 		if g.pinned {
-			known, shown = known && r.name == forecast.Pin, view.Lower
+			known, shown = known && r.Name == forecast.Pin, view.Lower
 		}
-		if !known || whole(need.cpus) > g.each+1e-9 && r.name == forecast.Pin {
+		if !known || whole(need.cpus) > g.each+1e-9 && r.Name == forecast.Pin {
 			continue
 		}
 		o := option{remedy: shown, limit: need}
-		if r.name == forecast.Burst {
+		if r.Name == forecast.Burst {
 			o.period = g.pricing.burstPeriod
 		}
-		if r.name != forecast.Shards {
+		if r.Name != forecast.Shards {
 			o.needed = remaining(need, s.load, g.each, whole).times(n)
 		} else if half, load, ok := s.halved(g, fail); ok {
 			o.needed = remaining(need.times(2), load, 2*g.each, whole).times(half)
@@ -240,7 +234,7 @@ func (s *service) showPrices(to *view.Service, fail int) {
 		price := view.Price{Remedy: o.remedy, PeriodMS: periodMS(o.period), CPUs: rounded(o.limit.cpus), CPUsLow: rounded(o.limit.low),
 			Containers: of.containers,
 			CoresNow:   rounded(of.cores), CoresAfter: rounded(o.after), CoresAfterLow: rounded(o.low), CoresAfterHigh: rounded(o.high),
-			Asks: view.Asks[o.remedy]}
+			Asks: view.Asks(o.remedy)}
 		if !math.IsInf(o.limit.high, 1) {
 			price.CPUsHigh = new(rounded(o.limit.high))
 		}

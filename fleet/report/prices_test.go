@@ -103,9 +103,11 @@ func priceOf(t *testing.T, s view.Service, remedy string) view.Price {
 // The report knows every remedy that forecasts price, and what it asks for.
 func TestRemediesArePriceable(t *testing.T) {
 	var names []string
-	for _, r := range remedies {
-		if names = append(names, r.name); view.Asks[r.shown] == "" {
-			t.Errorf("%s asks for nothing", r.shown)
+	for _, r := range view.Remedies {
+		names = append(names, r.Name)
+		_, onNode := remedy.Find(remedy.Kind(r.Name))
+		if r.Asks == "" || onNode != (r.Asks == view.AsksNode) {
+			t.Errorf("%s asks for %q, and is of the table of remedies: %v", r.Remedy, r.Asks, onNode)
 		}
 	}
 	priceable := forecast.Priceable()

@@ -123,7 +123,7 @@ type totals struct {
 // input says what was read, and what of it does not count.
 func input(ctx context.Context, e engine.Engine, o Options, d *view.Document) error {
 	in := &d.Input
-	*in = view.Input{Files: len(o.Files), Problems: []view.Problem{}, Ahead: []view.Ahead{}, Gone: []view.Gone{}}
+	*in = view.Input{GoneAfter: goneAfter, Files: len(o.Files), Problems: []view.Problem{}, Ahead: []view.Ahead{}, Gone: []view.Gone{}}
 	in.Refused = append([]view.Refused{}, o.Refused[:min(len(o.Refused), maxListed)]...)
 	in.RefusedMore = len(o.Refused) - len(in.Refused)
 	var rows totals
@@ -161,7 +161,7 @@ func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 		Gone, RunsNow, Containers                   int
 	}) {
 		name := hostName(h.Cluster, h.Node)
-		if most := time.UnixMilli(h.MostMS).UTC(); d.Until.Sub(most) >= view.GoneAfter {
+		if most := time.UnixMilli(h.MostMS).UTC(); d.Until.Sub(most) >= goneAfter {
 			in.Most = &view.Most{Hosts: int(h.MostHosts), Until: most}
 		}
 		d.Hosts += h.RunsNow
@@ -173,7 +173,7 @@ func hosts(ctx context.Context, e engine.Engine, o Options, d *view.Document) er
 			}
 		}
 		ahead := time.UnixMilli(h.NewestMS).Sub(o.Now)
-		if beyond := time.Duration(h.UntilMS-h.EndMS) * time.Millisecond; ahead <= clockAhead && beyond >= view.GoneAfter {
+		if beyond := time.Duration(h.UntilMS-h.EndMS) * time.Millisecond; ahead <= clockAhead && beyond >= goneAfter {
 			ahead = beyond
 		}
 		switch {

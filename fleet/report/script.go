@@ -38,6 +38,18 @@ func asNow(r, c string) string {
 // end or be missing, and it goes on.
 const endedAfter = time.Minute
 
+// goneAfter is how long before the end of all rows a host's own rows end that is gone. Hosts write a slot of five
+// minutes when it has ended, and what copies the rows may come five minutes later to one host than to another.
+const goneAfter = 15 * time.Minute
+
+// Bounds of the report's rollouts: services, containers of each, the slots of a line before the remedy and with it, and their length.
+const (
+	mostRollouts     = 20
+	mostRolloutLines = 8
+	rolloutSlots     = 48
+	rolloutSlot      = 30 * time.Minute
+)
+
 // question is the text of one file, for a report at a moment, of rows until another; zero: of all.
 func question(name string, now, until time.Time) string {
 	if until.IsZero() {
@@ -57,16 +69,16 @@ func question(name string, now, until time.Time) string {
 		"SlotMS":        demand.SlotLength.Milliseconds(),
 		"PhaseMS":       (24 * time.Hour / phases).Milliseconds(),
 		"LatestMS":      now.Add(clockAhead).UnixMilli(),
-		"LatelyMS":      lately.Add(-view.GoneAfter).UnixMilli(),
-		"GoneAfterMS":   view.GoneAfter.Milliseconds(),
+		"LatelyMS":      lately.Add(-goneAfter).UnixMilli(),
+		"GoneAfterMS":   goneAfter.Milliseconds(),
 		"EndedMS":       endedAfter.Milliseconds(),
 		"MostPools":     demand.MostPools,
 		"DayMS":         (24 * time.Hour).Milliseconds(),
 		"DaysApplied":   view.DaysOfApplied,
-		"MostRollouts":  view.MostRollouts,
-		"MostLines":     view.MostRolloutLines,
-		"RolloutSlots":  view.RolloutSlots,
-		"RolloutSlotMS": view.RolloutSlot.Milliseconds(),
+		"MostRollouts":  mostRollouts,
+		"MostLines":     mostRolloutLines,
+		"RolloutSlots":  rolloutSlots,
+		"RolloutSlotMS": rolloutSlot.Milliseconds(),
 		"LastStartMS":   until.Add(-demand.SlotLength).UnixMilli(),
 	}); err != nil {
 		panic(err) // the files are embedded

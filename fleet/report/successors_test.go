@@ -79,3 +79,20 @@ func TestLoweredLimits(t *testing.T) {
 		near(t, line.Pod, line.StoppedShare[48], 0.01)
 	}
 }
+
+// A container keeps its limit with each of these remedies, so that a patch that lowers it is
+// told of also where the pods that it made have had the remedy ever since.
+func TestLimitsLoweredUnderARemedy(t *testing.T) {
+	for _, kind := range []remedy.Kind{remedy.Narrow, remedy.Burst, remedy.Period, remedy.Cap} {
+		var rows []demand.Row
+		for no := range 2 {
+			patched := rowOf("cart", 2+no, noon.Add(50*time.Hour), 2, 1)
+			patched.Remedy = string(kind)
+			rows = append(rows, rowOf("cart", no, noon, 4, 1), patched)
+		}
+		d, _ := written(t, rows...)
+		if len(d.Applied) != 1 || d.Applied[0].Remedy != string(kind) || d.Applied[0].Containers != 2 || len(d.Rollouts) != 1 {
+			t.Errorf("%s: applied %+v, rollouts %+v", kind, d.Applied, d.Rollouts)
+		}
+	}
+}

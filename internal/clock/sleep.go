@@ -1,6 +1,6 @@
 // Package clock has the one sleep that ends early when its context does.
 //
-// Pure rooms do not import it: they take times as values.
+// Pure packages do not import it: they take times as values.
 package clock
 
 import (

@@ -251,7 +251,7 @@ func (s *sum) add(o *observe.Observation) {
 	w.Samples++
 	w.LimitCPUs, w.LimitScope, w.OwnLimitCPUs = o.LimitCPUs, scopeOf(o, o.LimitAt), nil
 	if len(o.Levels) > 0 {
-		if own, ok := o.Levels[0].Limit.CPUs(); ok {
+		if own, ok := o.Levels[0].Limit.Bound(); ok {
 			w.OwnLimitCPUs = &own
 		}
 	}

@@ -120,7 +120,10 @@ func (d *decoder) check(s *Scenario) {
 func (d *decoder) checkCgroup(s *Scenario, c *Cgroup) {
 	key := join("cgroups", c.Name)
 	if err := c.Limit.Check(&s.Host.Rules); err != nil {
-		d.failAt(join(key, err.Setting), "%v: %s", err.Value, err.Why)
+		d.failAt(join(key, err.Setting), "%v is %s", err.Value, err.Why)
+	}
+	if !c.Limit.Limited() && c.Limit.Burst != 0 {
+		d.failAt(join(key, "burst"), "%v: there is no quota", c.Limit.Burst)
 	}
 	if most := s.Host.All(); !c.CPUs.IsSubsetOf(most) {
 		d.failAt(join(key, "cpus"), "%s: the host has CPUs 0-%d", c.CPUs, s.Host.CPUs-1)

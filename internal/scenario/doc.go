@@ -27,7 +27,7 @@
 // is the example of package bandwidth: one request of 200 ms under a limit of 40 ms in 100 ms (the default
 // period). Its outcome is one response of 440 ms and 4 throttled periods. With "quota: 400us" Parse answers
 //
-//	conceptual.yaml:5: cgroups.app.quota: 400µs: the kernel takes 1ms or more
+//	conceptual.yaml:5: cgroups.app.quota: 400µs is below the least of 1ms
 //
 // # Limits
 //

@@ -144,7 +144,7 @@ func (d *decoder) cgroups(n *yaml.Node, s *Scenario) {
 			d.fail(at.Line, key, "more than %d cgroups", MaxCgroups)
 		}
 		c := Cgroup{Name: name, Parent: -1, Weight: DefaultWeight,
-			Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod}}
+			Limit: bandwidth.Unlimited()}
 		parent := ""
 		d.object(value, key, fields{
 			"parent": d.text(&parent),

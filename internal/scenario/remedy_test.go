@@ -30,7 +30,7 @@ func TestNarrowAndPeriod(t *testing.T) {
 		{"150ms", "{kind: narrow, burst: 30ms}", bandwidth.Limit{Quota: 150 * ms, Period: 100 * ms, Burst: 30 * ms}, 2, 0, ""},
 		{"200ms", "{kind: narrow, burst: 30ms}", bandwidth.Limit{}, 0, 0, "needs a quota that stays"},
 		{"50ms", "{kind: period, period: 20ms}", bandwidth.Limit{Quota: 10 * ms, Period: 20 * ms, Burst: 10 * ms}, 0, 0, ""},
-		{"50ms", "{kind: period, period: 1ms}", bandwidth.Limit{}, 0, 0, "the kernel takes 1ms or more"},
+		{"50ms", "{kind: period, period: 1ms}", bandwidth.Limit{}, 0, 0, "below the least of 1ms"},
 		{"50ms", "{kind: period}", bandwidth.Limit{}, 0, 0, "period is missing"},
 		{"50ms", "{kind: period, period: 2s}", bandwidth.Limit{}, 0, 0, "1ms to 1s"},
 		{"50ms", "{kind: raise, factor: 2, credit: 1ms}", bandwidth.Limit{}, 0, 0, "does not have this"},

@@ -86,7 +86,7 @@ func TestBadShards(t *testing.T) {
 		{"last:", "web-3:", 10, "a shard of it would be web-3, which exists already"},
 		{"last:", "gc-1:", 9, "a shard of it would be gc-1, which exists already"},
 		{"burst: 20ms", "burst: 90ms", 5, "cgroups.shard-1.remedy"},
-		{"quota: 60ms", "quota: 60us", 5, "cgroups.shard-1.quota: 60µs: the kernel takes 1ms"},
+		{"quota: 60ms", "quota: 60us", 5, "cgroups.shard-1.quota: 60µs is below the least of 1ms"},
 		{"threads: 4", "threads: 30000", 0, "90011 threads, those of each shard counted"},
 	} {
 		refused(t, goodShards, test.old, test.new, test.line, test.want)

@@ -1,4 +1,4 @@
-// Package stats has the few statistics that several rooms share. It is a leaf.
+// Package stats has the few statistics that several packages share. It is a leaf.
 //
 // [Median] interpolates between the two middle values of an even number;
 // [Rank] does not interpolate: it returns a value that was measured, as tables

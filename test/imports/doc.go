@@ -13,7 +13,7 @@
 // may import anything, because a test may look at the whole.
 //
 // A second table names what must not be reached at all, over any number of steps:
-// the shipped binary reaches no benchmark and no lab, and a pure room reaches no
+// the shipped binary reaches no benchmark and no lab, and a pure package reaches no
 // system call.
 //
 // # Worked example

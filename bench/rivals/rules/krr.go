@@ -36,7 +36,7 @@ func (k KRR) Next(o Observed) (Setting, Rule) {
 	}
 	p95 := quantile(sorted(o.History), krrPercentile)
 	s.RequestCPUs = max(math.Ceil(p95*1000)/1000, cpusOf(krrLeastMilli))
-	s.Limit = bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod}
+	s.Limit = bandwidth.Unlimited()
 	return s, k
 }
 

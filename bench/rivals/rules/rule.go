@@ -72,7 +72,7 @@ func cpusOf(milli int64) float64 { return float64(milli) / 1000 }
 // limitOf is the quota of a CPU limit in thousandths, in the period that Kubernetes sets, and at least the kernel's least; of 0
 // there is none (kubelet: MilliCPUToQuota).
 func limitOf(milli int64) bandwidth.Limit {
-	l := bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod}
+	l := bandwidth.Unlimited()
 	if milli > 0 {
 		l.Quota = max(bandwidth.MinQuota, time.Duration(milli)*bandwidth.DefaultPeriod/1000)
 	}

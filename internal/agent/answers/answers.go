@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/see/observe/listing"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/listing"
 )
 
 // Version is that of all documents here.

@@ -6,7 +6,7 @@
 // policy.Choose chooses from the forecast of a recording. A change stays only if it helped, or if a user keeps it who saw
 // that its effect is unverified. The user's own latencies decide whether it helped, where a source is given, else the
 // recorded responses of the thread pool that suffers. Counters alone cannot decide, because they show stops and not
-// tails (rule "never worse" of the house). A change is undone that made latencies worse, that did not change them, that
+// tails. A change is undone that made latencies worse, that did not change them, that
 // harmed a neighbour, or that left the container stopped as long as before. Then the next best row of the forecast is tried.
 //
 // From the write to the verdict the change is on trial in the journal: if the process ends first, the next writer undoes

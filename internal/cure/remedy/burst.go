@@ -24,7 +24,7 @@ const (
 )
 
 // Burst keeps the quota. Unused time of earlier periods may be spent.
-const Burst Kind = "burst"
+const Burst = Kind(forecast.Burst)
 
 // burst is the row of Burst.
 var burst = Remedy{
@@ -80,7 +80,7 @@ func (p *planner) burst() error {
 		return err
 	}
 	for _, level := range p.levels() {
-		cpusHere, ok := level.Limit.CPUs()
+		cpusHere, ok := level.Limit.Bound()
 		switch {
 		case !ok:
 			p.keepLimit(level.Path)
@@ -97,7 +97,7 @@ func (p *planner) burst() error {
 			if level.Path == path || level.Path == at {
 				p.shows(level.Limit, want)
 			}
-			if cpus, ok := (cgroup.Limit{Quota: want.Burst, Period: want.Period}).CPUs(); ok && level.Path == path {
+			if cpus, ok := (cgroup.Limit{Quota: want.Burst, Period: want.Period}).Bound(); ok && level.Path == path {
 				p.warn("while it is in force the kernel refuses its owner a limit below the burst, %s (%s)", text.CPUs(cpus), afterwards)
 			}
 		}
@@ -155,7 +155,7 @@ func Unfilled(usedCPUs, limitCPUs float64) string {
 // bursting is the limit of one level with burst, in the period that was asked for where it takes that.
 func (p *planner) bursting(level cgroup.Level, binding string) (cgroup.Limit, error) {
 	want := level.Limit
-	if forecast.TakesPeriod(bandwidth.Limit(want), p.r.Period, level.Path == p.target.Group.Path || level.Path == binding) {
+	if forecast.TakesPeriod(want, p.r.Period, level.Path == p.target.Group.Path || level.Path == binding) {
 		want = p.inPeriod(level.Path, want, p.r.Period)
 	}
 	want.Burst = want.Quota
@@ -168,7 +168,7 @@ func (p *planner) bursting(level cgroup.Level, binding string) (cgroup.Limit, er
 	if p.r.Room { // the owner writes quotas of the period that it knows
 		want.Burst = min(want.Burst, (min(want.Quota, level.Limit.Quota) / 2).Truncate(time.Microsecond))
 	}
-	if err := want.Check(); err != nil {
+	if err := want.CheckBounds(); err != nil {
 		return want, p.refuse(err.Error(), "choose a burst up to the quota and a period of 1 ms to 1 s")
 	}
 	return want, nil

@@ -41,7 +41,7 @@ func (p *planner) capSibling() error {
 	if err != nil {
 		return err
 	}
-	quota, _ := p.f.Groups[common].Limit.CPUs()
+	quota, _ := p.f.Groups[common].Limit.Bound()
 	used := p.f.usedIn(spender)
 	to := p.r.To
 	if to == 0 {
@@ -49,7 +49,7 @@ func (p *planner) capSibling() error {
 			return err
 		}
 	}
-	switch own, limited := p.f.Groups[spender].Limit.CPUs(); {
+	switch own, limited := p.f.Groups[spender].Limit.Bound(); {
 	case to >= quota-epsilon:
 		return p.refuse(fmt.Sprintf("%s for %s are no less than the %s of %s", text.CPUs(to), text.Name(spender), text.CPUs(quota),
 			text.Name(common)), "give fewer with --to")
@@ -63,7 +63,7 @@ func (p *planner) capSibling() error {
 	want := p.f.Groups[spender].Limit
 	want.Period = max(p.f.Groups[common].Limit.Period/capPeriods, time.Duration(float64(bandwidth.MinQuota)/to)).Truncate(bandwidth.Unit)
 	want.Quota, want.Burst = bandwidth.QuotaOf(to, want.Period), 0
-	if err := want.Check(); err != nil {
+	if err := want.CheckBounds(); err != nil {
 		return p.refuse(err.Error(), "give more with --to")
 	}
 	why := fmt.Sprintf("held to %s, so that %s is left of the %s of %s", text.CPUs(to), text.CPUs(quota-to), text.CPUs(quota),
@@ -172,7 +172,7 @@ func (p *planner) left(common, spender string, quota float64) (cpus float64, err
 // above are the cgroups inside another whose limit is above so many CPUs.
 func (p *planner) above(path string, cpus float64) (all []string) {
 	for _, inner := range sorted(p.f.Groups) {
-		if limit, ok := p.f.Groups[inner].Limit.CPUs(); ok && below(inner, path) && limit > cpus+epsilon {
+		if limit, ok := p.f.Groups[inner].Limit.Bound(); ok && below(inner, path) && limit > cpus+epsilon {
 			all = append(all, inner)
 		}
 	}

@@ -51,7 +51,7 @@ func (p *planner) capped() error {
 // would keep the target from being wide.
 func (p *planner) capAncestors(of widthcap.Cap) {
 	for _, level := range p.levels()[1:] {
-		quota, limited := level.Limit.CPUs()
+		quota, limited := level.Limit.Bound()
 		if !limited {
 			continue
 		}

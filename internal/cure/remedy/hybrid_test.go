@@ -43,7 +43,7 @@ func TestHybrid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, limited := l.CPUs(); limited != strict || strict && (n != 2.5 || l.Period != 10*time.Millisecond) {
+			if n, limited := l.Bound(); limited != strict || strict && (n != 2.5 || l.Period != 10*time.Millisecond) {
 				t.Errorf("limit %+v", l)
 			}
 			if shares, err := cgroup.ReadShares(h.k, "/a/web"); err != nil || shares < 1024 {

@@ -71,14 +71,14 @@ func (p *planner) has(file string) bool {
 
 // inPeriod is the same limit of a cgroup in another period. A burst above the new quota is cut to it.
 func (p *planner) inPeriod(path string, l cgroup.Limit, period time.Duration) cgroup.Limit {
-	cpus, _ := l.CPUs()
-	return p.covering(path, cgroup.Limit(bandwidth.Limit(l).In(period)), cpus)
+	cpus, _ := l.Bound()
+	return p.covering(path, l.In(period), cpus)
 }
 
 // covering rounds the quota of an ancestor up to so many CPUs where it was rounded down: cgroup v1 refuses one that is below a
 // child's, by however little.
 func (p *planner) covering(path string, l cgroup.Limit, cpus float64) cgroup.Limit {
-	if now, ok := l.CPUs(); ok && now < cpus && path != p.target.Group.Path {
+	if now, ok := l.Bound(); ok && now < cpus && path != p.target.Group.Path {
 		l.Quota += bandwidth.Unit
 	}
 	return l
@@ -96,7 +96,7 @@ func (p *planner) quotaOff(path, why string) {
 // since what matters then is that nothing bounds it).
 func (p *planner) width(path string) float64 {
 	w := math.Inf(1)
-	if cpus, ok := p.f.Groups[path].Limit.CPUs(); ok {
+	if cpus, ok := p.f.Groups[path].Limit.Bound(); ok {
 		w = cpus
 	}
 	if n, ok := p.confined(path); ok {
@@ -176,7 +176,7 @@ func (p *planner) liftAncestors(demand float64) error {
 		width, unbounded := p.others(level.Path, onPath)
 		onPath = level.Path
 		demand = min(demand+width, p.hostCPUs())
-		quota, limited := level.Limit.CPUs()
+		quota, limited := level.Limit.Bound()
 		if !limited || demand < quota-epsilon {
 			p.keepLimit(level.Path)
 			continue

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -47,7 +46,7 @@ func (f facts) floating() map[string]cpuset.CPUSet {
 }
 
 // Narrow gives as many CPUs as the limit, which others may use too.
-const Narrow Kind = "narrow"
+const Narrow = Kind(forecast.Narrow)
 
 // narrow is the row of Narrow.
 var narrow = Remedy{
@@ -161,7 +160,7 @@ func (p *planner) keptByCPUSet(limit float64, n int) bool {
 // burst, and does the same to the ancestors' quotas that may bind.
 func (p *planner) narrowLimits(limit float64, n int) {
 	whole := p.keptByCPUSet(limit, n)
-	own, hasOwn := p.f.Groups[p.target.Group.Path].Limit.CPUs()
+	own, hasOwn := p.f.Groups[p.target.Group.Path].Limit.Bound()
 	switch {
 	case hasOwn && whole:
 		p.quotaOff(p.target.Group.Path, "quota off: its CPUs are as many as its limit")
@@ -178,7 +177,7 @@ func (p *planner) narrowLimits(limit float64, n int) {
 		width, unbounded := p.others(level.Path, onPath)
 		onPath = level.Path
 		demand = min(demand+width, p.hostCPUs())
-		quota, has := level.Limit.CPUs()
+		quota, has := level.Limit.Bound()
 		switch {
 		case !has || demand < quota-epsilon:
 			p.keepLimit(level.Path)
@@ -213,16 +212,16 @@ func (p *planner) soften(path string) {
 // the least quota that the kernel takes allows.
 func (p *planner) shorten(path string) {
 	l := p.f.Groups[path].Limit
-	n, _ := l.CPUs()
+	n, _ := l.Bound()
 	period := p.r.Period
 	if period == 0 {
 		period = shortPeriod
 	}
-	shorter, ok := scenario.Shortened(bandwidth.Limit(l), period)
+	shorter, ok := scenario.Shortened(l, period)
 	if !ok {
 		p.keepLimit(path)
 		return
 	}
-	p.setLimit(path, p.covering(path, cgroup.Limit(shorter), n),
+	p.setLimit(path, p.covering(path, shorter, n),
 		fmt.Sprintf("same limit of %s in periods of %v: shorter waits once the quota is used up", text.CPUs(n), shorter.Period))
 }

@@ -18,7 +18,7 @@ const slice = 5 * time.Millisecond
 
 // Period keeps the limit and refills its quota more often, so that each stop is shorter, or less often, so that a burst of work fits into
 // one quota (seed 000, period tuning).
-const Period Kind = "period"
+const Period = Kind(forecast.Period)
 
 // period is the row of Period.
 var period = Remedy{
@@ -70,15 +70,15 @@ func (p *planner) period() error {
 		return err
 	}
 	for _, level := range p.levels() {
-		quota, has := level.Limit.CPUs()
+		quota, has := level.Limit.Bound()
 		concerned := level.Path == at || level.Path == p.target.Group.Path
 		inReach := concerned || p.mayLift(level.Path) && p.f.inScope(level.Path)
-		if !has || !inReach || !forecast.TakesPeriod(bandwidth.Limit(level.Limit), asked, concerned) {
+		if !has || !inReach || !forecast.TakesPeriod(level.Limit, asked, concerned) {
 			p.keepLimit(level.Path)
 			continue
 		}
 		want := p.inPeriod(level.Path, level.Limit, asked)
-		if err := want.Check(); err != nil {
+		if err := want.CheckBounds(); err != nil {
 			return p.refuse(err.Error(), "choose a period of 1 ms to 1 s that leaves a quota of 1 ms at least")
 		}
 		p.shows(level.Limit, want)

@@ -68,7 +68,7 @@ func TestPeriodsKeepTheLimitOnTheKernel(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, at := range host.seen {
-				if cpus, limited := at.CPUs(); !limited || cpus > limit*1.001 {
+				if cpus, limited := at.Bound(); !limited || cpus > limit*1.001 {
 					t.Errorf("%v: in between the limit is %+v", p.Shown(), at)
 				}
 				most += at.Quota

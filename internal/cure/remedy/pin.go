@@ -15,7 +15,7 @@ import (
 )
 
 // Pin gives exclusive CPUs close together, and takes the quota away.
-const Pin Kind = "pin"
+const Pin = Kind(forecast.Pin)
 
 // pin is the row of Pin.
 var pin = Remedy{

@@ -116,7 +116,7 @@ func (f facts) fullNode(s *placement.State) {
 // mayUse is how many CPUs a container may use at once: its own quota's, or those
 // of its cpuset; 1 where neither is known.
 func (f facts) mayUse(path string) float64 {
-	if quota, limited := f.Groups[path].Limit.CPUs(); limited {
+	if quota, limited := f.Groups[path].Limit.Bound(); limited {
 		return quota
 	}
 	if c, ok := f.container(path); ok {

@@ -12,7 +12,7 @@ import (
 )
 
 // Raise gives a larger limit.
-const Raise Kind = "raise"
+const Raise = Kind(forecast.Raise)
 
 // raise is the row of Raise.
 var raise = Remedy{
@@ -57,14 +57,14 @@ func (p *planner) raise() error {
 			text.CPUs(limit))
 	}
 	more, demand := to-limit, to
-	if own, ok := p.f.Groups[path].Limit.CPUs(); ok {
+	if own, ok := p.f.Groups[path].Limit.Bound(); ok {
 		more, demand = max(0, to-own), max(to, own)
 	} else if at == path {
 		return p.refuse("its limit cannot be told", "")
 	}
 	onPath, below := "", 0.0
 	for i, level := range p.levels() {
-		quota, limitedHere := level.Limit.CPUs()
+		quota, limitedHere := level.Limit.Bound()
 		if i > 0 {
 			width, _ := p.others(level.Path, onPath)
 			demand = min(demand+width, p.hostCPUs())
@@ -96,8 +96,8 @@ func (p *planner) raise() error {
 		l := level.Limit
 		l.Quota = bandwidth.QuotaOf(want, l.Period)
 		l = p.covering(level.Path, l, below)
-		below, _ = l.CPUs()
-		if err := l.Check(); err != nil {
+		below, _ = l.Bound()
+		if err := l.CheckBounds(); err != nil {
 			return p.refuse(err.Error(), "choose a larger limit")
 		}
 		p.setLimit(level.Path, l, fmt.Sprintf("limit from %s to %s", text.CPUs(quota), text.CPUs(want)))

@@ -28,7 +28,7 @@ func (p *planner) raisePod(limit, to float64) error {
 			text.CPUs(now.Limit.CPUs()), text.CPUs(limit)), "")
 	}
 	for _, level := range p.levels()[1:] {
-		if quota, limited := level.Limit.CPUs(); limited && quota < to-epsilon && level.Path != pod {
+		if quota, limited := level.Limit.Bound(); limited && quota < to-epsilon && level.Path != pod {
 			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and a resize does not raise it",
 				text.CPUs(quota),
 				text.Name(level.Path)), "", level.Path)

@@ -76,8 +76,8 @@ func roomFor(target, path string, at func(string) bool, want cgroup.Limit,
 	if want.Period == 0 {
 		want.Period = own.Period
 	}
-	was, _ := own.CPUs()
-	is, _ := want.CPUs()
-	pod, _ := above.CPUs()
+	was, _ := own.Bound()
+	is, _ := want.Bound()
+	pod, _ := above.Bound()
 	return max(0, bandwidth.QuotaOf(max(0, pod+is-was), want.Period)), true
 }

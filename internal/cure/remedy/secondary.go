@@ -158,7 +158,7 @@ func (p *planner) liftWhereAllowed(demand float64) {
 		width, unbounded := p.others(level.Path, onPath)
 		onPath = level.Path
 		demand = min(demand+width, p.hostCPUs())
-		quota, limited := level.Limit.CPUs()
+		quota, limited := level.Limit.Bound()
 		switch {
 		case !limited || demand < quota-epsilon:
 			p.keepLimit(level.Path)

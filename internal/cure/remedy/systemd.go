@@ -85,7 +85,7 @@ func (p *planner) quotaProperty(c change.Change) (name, to string, ok bool) {
 		}
 		l.Quota = time.Duration(us) * time.Microsecond
 	}
-	n, limited := l.CPUs()
+	n, limited := l.Bound()
 	if !limited {
 		return unitprop.CPUQuotaPerSecUSec, unitprop.Infinity, true
 	}

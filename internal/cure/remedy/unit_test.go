@@ -74,8 +74,8 @@ func TestALimitIsWholeMicroseconds(t *testing.T) {
 			if !now.Limited() || r.Kind == Raise {
 				continue
 			}
-			before, _ := l.CPUs()
-			after, _ := now.CPUs()
+			before, _ := l.Bound()
+			after, _ := now.Bound()
 			if off := (after - before) * float64(now.Period); off <= -float64(time.Microsecond) || off >= float64(time.Microsecond) ||
 				path == app.Group.Path && after > before {
 				rt.Fatalf("%s: %+v became %+v", path, l, now)

@@ -30,7 +30,7 @@ func (p *planner) validate() error {
 	}
 	asked := cgroup.Unlimited()
 	asked.Period, asked.Burst = cmp.Or(r.Period, asked.Period), r.Burst
-	if err := asked.Check(); err != nil {
+	if err := asked.CheckBounds(); err != nil {
 		return p.refuse(err.Error(), "give whole microseconds, and a period of 1 ms to 1 s")
 	}
 	hybrid := r.Kind == Pin && r.Class == ClassHybrid

@@ -7,7 +7,7 @@ import (
 )
 
 // Weight takes the quota away and leaves only the weight.
-const Weight Kind = "weight"
+const Weight = Kind(forecast.Weight)
 
 // weight is the row of Weight.
 var weight = Remedy{

@@ -1,6 +1,6 @@
 // Package slo runs the user's own latency source: a command that prints one latency in milliseconds per line, such as a load
 // generator or a query against a metrics store. These numbers, and not the kernel's, decide whether a remedy helped: stopped
-// time is a means, the user's latency is the end (rule "never worse" of the house).
+// time is a means, the user's latency is the end.
 //
 // # The rule
 //

@@ -90,8 +90,8 @@ const (
 )
 
 // Judge compares before and after. Without the user's latencies the verdict is
-// always "unverified": run-queue wait and counters do not show tails (rule
-// "never worse" of the house). Otherwise two things decide, and the worse of
+// always "unverified": run-queue wait and counters do not show tails, and
+// what they say is better may be worse for users. Otherwise two things decide, and the worse of
 // them counts: the quantile, different where the two 95 % intervals do not
 // meet and the values differ by 5 %; and the longest, different where so many
 // samples of one side lie beyond the longest of the other that chance would do

@@ -411,7 +411,7 @@ func (s *state) need(i int) (cpus float64) {
 // of their most, that does. The sums of all containers must fit into the largest hosts together.
 func (s *state) lowerBound() int {
 	most, memory, moved := 0.0, int64(0), false
-	rooms := make([]float64, len(s.hosts))
+	spaces := make([]float64, len(s.hosts))
 	memories := make([]int64, len(s.hosts))
 	for h := range s.hosts {
 		most = max(most, s.hosts[h].CPUs)
@@ -434,7 +434,7 @@ func (s *state) lowerBound() int {
 	for k := range s.phases {
 		widest := 0.0
 		for h := range s.hosts {
-			rooms[h] = s.hosts[h].CPUs
+			spaces[h] = s.hosts[h].CPUs
 		}
 		for i := range s.containers {
 			if d, _ := s.demand(i); k < len(d) && !s.containers[i].Secondary {
@@ -451,13 +451,13 @@ func (s *state) lowerBound() int {
 			case !c.Stays:
 				sum += size
 			case c.On >= 0:
-				rooms[c.On] -= size
+				spaces[c.On] -= size
 			}
 		}
-		slices.SortFunc(rooms, func(a, b float64) int { return cmp.Compare(b, a) })
-		bound = max(bound, enough(rooms, sum*(1-rounding)))
+		slices.SortFunc(spaces, func(a, b float64) int { return cmp.Compare(b, a) })
+		bound = max(bound, enough(spaces, sum*(1-rounding)))
 		if s.tiers {
-			bound = max(bound, s.enoughForMeans(rooms, k))
+			bound = max(bound, s.enoughForMeans(spaces, k))
 		}
 	}
 	return bound
@@ -492,11 +492,11 @@ func (s *state) size(m Moments, widest, cpus float64) float64 {
 	return cpus * share * share
 }
 
-// enoughForMeans is how many hosts every placement needs for what all containers use in a phase. rooms is memory to
+// enoughForMeans is how many hosts every placement needs for what all containers use in a phase. spaces is memory to
 // work in.
-func (s *state) enoughForMeans(rooms []float64, phase int) int {
+func (s *state) enoughForMeans(spaces []float64, phase int) int {
 	for h := range s.hosts {
-		rooms[h] = s.hosts[h].CPUs
+		spaces[h] = s.hosts[h].CPUs
 	}
 	sum := 0.0
 	for i := range s.containers {
@@ -504,20 +504,20 @@ func (s *state) enoughForMeans(rooms []float64, phase int) int {
 		case !c.Stays:
 			sum += s.mean(i, phase)
 		case c.On >= 0:
-			rooms[c.On] -= s.mean(i, phase)
+			spaces[c.On] -= s.mean(i, phase)
 		}
 	}
-	slices.SortFunc(rooms, func(a, b float64) int { return cmp.Compare(b, a) })
-	return enough(rooms, sum*(1-rounding))
+	slices.SortFunc(spaces, func(a, b float64) int { return cmp.Compare(b, a) })
+	return enough(spaces, sum*(1-rounding))
 }
 
-// enough is how many of the largest rooms hold a sum; all of them if they do not.
-func enough[N int64 | float64](rooms []N, sum N) int {
-	for n, room := range rooms {
+// enough is how many of the largest spaces hold a sum; all of them if they do not.
+func enough[N int64 | float64](spaces []N, sum N) int {
+	for n, space := range spaces {
 		if sum <= 0 {
 			return n
 		}
-		sum -= max(0, room)
+		sum -= max(0, space)
 	}
-	return len(rooms)
+	return len(spaces)
 }

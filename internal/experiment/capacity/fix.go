@@ -52,7 +52,7 @@ func (a variant) with(c Chosen) variant {
 		a.cpus = lastCPUs(a.cpus, c.CPUs)
 	}
 	if a.granted = float64(a.cpus.Size()); c.Limit.Limited() {
-		if limit, ok := c.Limit.CPUs(); ok {
+		if limit, ok := c.Limit.Bound(); ok {
 			a.granted = min(a.granted, limit)
 		}
 	}

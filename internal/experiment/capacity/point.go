@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
@@ -212,7 +211,7 @@ func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (vari
 
 // bursting is a limit in another period, with a burst of one quota.
 func bursting(l cgroup.Limit, period time.Duration) cgroup.Limit {
-	l = cgroup.Limit(bandwidth.Limit(l).In(period))
+	l = l.In(period)
 	l.Burst = l.Quota
 	return l
 }

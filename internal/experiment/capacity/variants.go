@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -37,15 +38,15 @@ func (a variant) warm() time.Duration {
 // The remedies, in the order of the table. The first is what the others are
 // compared with.
 const (
-	Quota  = "quota"  // the plain limit
-	Burst  = "burst"  // with a burst as large as the quota
-	Period = "period" // the same limit over 10 ms
-	Raise  = "raise"  // 1.5 times the limit
-	Weight = "weight" // no limit
-	Pin    = "pin"    // as many CPUs as the limit, no quota
-	Pools  = "pools"  // the limit, with pools sized by it
-	Budget = "budget" // the limit, and long work within the budget of the project's library; where it is asked for
-	Fix    = "fix"    // what fix chooses from a recording of the plain limit; where it is asked for
+	Quota  = "quota"         // the plain limit
+	Burst  = forecast.Burst  // with a burst as large as the quota
+	Period = forecast.Period // the same limit over 10 ms
+	Raise  = forecast.Raise  // 1.5 times the limit
+	Weight = forecast.Weight // no limit
+	Pin    = forecast.Pin    // as many CPUs as the limit, no quota
+	Pools  = forecast.Pools  // the limit, with pools sized by it
+	Budget = forecast.Budget // the limit, and long work within the budget of the project's library; where it is asked for
+	Fix    = "fix"           // what fix chooses from a recording of the plain limit; where it is asked for
 )
 
 // remedies are the variants that are measured by default.

@@ -10,12 +10,12 @@ import (
 // Names of the remedies, in the order of the table. The first is what the others
 // are compared with.
 const (
-	quota  = "quota"  // the plain limit
-	burst  = "burst"  // with a burst as large as the quota
-	period = "period" // the same limit over 10 ms
-	raise  = "raise"  // 1.5 times the limit
-	weight = "weight" // no limit
-	pin    = "pin"    // as many CPUs as the limit, no quota
+	quota  = "quota"                 // the plain limit
+	burst  = string(scenario.Burst)  // with a burst as large as the quota
+	period = string(scenario.Period) // the same limit over 10 ms
+	raise  = string(scenario.Raise)  // 1.5 times the limit
+	weight = string(scenario.Weight) // no limit
+	pin    = string(scenario.Pin)    // as many CPUs as the limit, no quota
 )
 
 // remedies are all variants.

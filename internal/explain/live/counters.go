@@ -47,7 +47,7 @@ func countersOf(o *observe.Observation) diagnose.Counters {
 		if l.Path == o.LimitAt {
 			c.Quota, c.Period = l.Limit.Quota, l.Limit.Period
 		}
-		if cpus, ok := l.Limit.CPUs(); ok && i == 0 {
+		if cpus, ok := l.Limit.Bound(); ok && i == 0 {
 			c.OwnLimitCPUs = cpus
 		}
 	}

@@ -1,4 +1,4 @@
-// Package live joins the rooms behind `unthrottle explain`. It records one container, or reads a recording,
+// Package live joins the packages behind `unthrottle explain`. It records one container, or reads a recording,
 // and returns the explanation with the known facts of its thread pools.
 //
 // # Problem

@@ -18,13 +18,13 @@ func whyLimit(fsys FS, v Version, e *Error) string {
 	if err != nil {
 		return "not a value that the kernel accepts"
 	}
-	if err := want.Check(); err != nil {
+	if err := want.CheckBounds(); err != nil {
 		return err.Error()
 	}
 	if v == V2 {
 		return ""
 	}
-	if ratio, limited := want.CPUs(); limited {
+	if ratio, limited := want.Bound(); limited {
 		levels, err := Levels(fsys, Parent(e.Path))
 		if err != nil {
 			return ""
@@ -34,7 +34,7 @@ func whyLimit(fsys FS, v Version, e *Error) string {
 		}
 	}
 	if child, cpus := childAbove(fsys, e.Path, want); child != "" {
-		ratio, _ := want.CPUs()
+		ratio, _ := want.Bound()
 		return fmt.Sprintf("%.3g CPUs are below the %.3g CPUs of its child %s", ratio, cpus, show(child, 4096))
 	}
 	return ""
@@ -45,7 +45,7 @@ const maxWhyGroups = 1000
 
 // childAbove finds a descendant whose own quota is above its ancestor's wanted one.
 func childAbove(fsys FS, path string, want Limit) (child string, cpus float64) {
-	ratio, limited := want.CPUs()
+	ratio, limited := want.Bound()
 	if !limited {
 		return "", 0
 	}
@@ -55,7 +55,7 @@ func childAbove(fsys FS, path string, want Limit) (child string, cpus float64) {
 			return fs.SkipAll
 		}
 		limit, err := ReadLimit(fsys, at)
-		if own, ok := limit.CPUs(); err == nil && at != path && ok && own > ratio {
+		if own, ok := limit.Bound(); err == nil && at != path && ok && own > ratio {
 			child, cpus = at, own
 			return fs.SkipAll
 		}

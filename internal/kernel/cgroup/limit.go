@@ -11,64 +11,19 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
-// Limit is the bandwidth limit of one cgroup (tg_set_cfs_bandwidth).
-type Limit struct {
-	// Quota is the CPU time per period; below 0 means no quota.
-	Quota time.Duration
-	// Period is 1 ms to 1 s; 100 ms by default.
-	Period time.Duration
-	// Burst is the unused quota that later periods may spend, 0 to Quota. It is 0 on kernels before 5.14, which have
-	// none.
-	Burst time.Duration
-}
+// Limit is the bandwidth limit of one cgroup: [bandwidth.Limit] is the one value of it, and has the one check of its bounds.
+type Limit = bandwidth.Limit
 
-// The kernel's bounds (kernel/sched/core.c: min_cfs_quota_period, max_cfs_quota_period).
+// The kernel's bounds of a limit, for those who may not import bandwidth.
 const (
 	MinPeriod     = bandwidth.MinPeriod
 	MaxPeriod     = bandwidth.MaxPeriod
 	MinQuota      = bandwidth.MinQuota
 	DefaultPeriod = bandwidth.DefaultPeriod
-	// unit is what the files of a limit count in.
-	unit = time.Microsecond
 )
 
 // Unlimited is the limit of a new cgroup.
-func Unlimited() Limit { return Limit{Quota: -1, Period: DefaultPeriod} }
-
-// Limited reports whether the limit has a quota.
-func (l Limit) Limited() bool { return l.Quota >= 0 }
-
-// CPUs returns quota / period; false without a quota.
-func (l Limit) CPUs() (float64, bool) {
-	if !l.Limited() || l.Period <= 0 {
-		return 0, false
-	}
-	return float64(l.Quota) / float64(l.Period), true
-}
-
-// Check returns which of the kernel's bounds a limit breaks, nil if none. It does not check whether an ancestor or
-// child forbids it on v1.
-func (l Limit) Check() error {
-	switch {
-	case l.Period < MinPeriod || l.Period > MaxPeriod:
-		return fmt.Errorf("period %v is not within %v to %v", l.Period, MinPeriod, MaxPeriod)
-	case l.Period%unit != 0:
-		return fmt.Errorf("period %v is no whole number of microseconds, in which the kernel counts", l.Period)
-	case l.Burst%unit != 0:
-		return fmt.Errorf("burst %v is no whole number of microseconds, in which the kernel counts", l.Burst)
-	case l.Limited() && l.Quota%unit != 0:
-		return fmt.Errorf("quota %v is no whole number of microseconds, in which the kernel counts", l.Quota)
-	case l.Burst < 0:
-		return fmt.Errorf("burst %v is negative", l.Burst)
-	case !l.Limited():
-		return nil
-	case l.Quota < MinQuota:
-		return fmt.Errorf("quota %v is below the least of %v", l.Quota, MinQuota)
-	case l.Burst > l.Quota:
-		return fmt.Errorf("burst %v is above the quota %v", l.Burst, l.Quota)
-	}
-	return nil
-}
+func Unlimited() Limit { return bandwidth.Unlimited() }
 
 // Level is the limit at one level of a path.
 type Level struct {
@@ -131,7 +86,7 @@ func parseMax(l Limit, text string) (Limit, error) {
 	}
 	var err error
 	if words[0] == "max" {
-		l.Quota = -1
+		l.Quota = bandwidth.NoQuota
 	} else if l.Quota, err = parseMicros(words[0], false); err != nil {
 		return Limit{}, err
 	}
@@ -150,13 +105,13 @@ func parseMicros(text string, signed bool) (time.Duration, error) {
 		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
 			return 0, fmt.Errorf("%w: %.40q is not a number", ErrFormat, text)
 		}
-		return -1, nil
+		return bandwidth.NoQuota, nil
 	}
 	us, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || us > math.MaxInt64/1000 {
 		return 0, fmt.Errorf("%w: %.40q is not a number of microseconds", ErrFormat, text)
 	}
-	return time.Duration(us) * unit, nil
+	return time.Duration(us) * bandwidth.Unit, nil
 }
 
 // Levels reads the limits along a path: own level first, then each ancestor up to "/". If the mount shows only part of
@@ -187,7 +142,7 @@ func Levels(fsys FS, path string) ([]Level, error) {
 // nearest to the leaf.
 func Effective(levels []Level) (cpus float64, limited bool, at string) {
 	for _, level := range levels {
-		if own, ok := level.Limit.CPUs(); ok && (!limited || own < cpus) {
+		if own, ok := level.Limit.Bound(); ok && (!limited || own < cpus) {
 			cpus, limited, at = own, true, level.Path
 		}
 	}

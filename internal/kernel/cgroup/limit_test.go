@@ -22,7 +22,7 @@ func TestLimitCPUs(t *testing.T) {
 		{Limit{Quota: -1, Period: 100 * ms}, 0, false},
 		{Limit{Quota: 50 * ms}, 0, false},
 	} {
-		if cpus, limited := c.limit.CPUs(); cpus != c.cpus || limited != c.limited {
+		if cpus, limited := c.limit.Bound(); cpus != c.cpus || limited != c.limited {
 			t.Errorf("%+v: %v %v, want %v %v", c.limit, cpus, limited, c.cpus, c.limited)
 		}
 	}
@@ -62,7 +62,7 @@ func TestEffectiveNamesTheLeast(t *testing.T) {
 
 func TestLimitWrites(t *testing.T) {
 	lim := func(q, p, b int) Limit {
-		return Limit{time.Duration(q) * ms, time.Duration(p) * ms, time.Duration(b) * ms}
+		return Limit{Quota: time.Duration(q) * ms, Period: time.Duration(p) * ms, Burst: time.Duration(b) * ms}
 	}
 	none := Unlimited()
 	for _, c := range []struct {
@@ -116,13 +116,13 @@ func TestLimitWritesProperty(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %v", w, err)
 			}
-			if err := next.Check(); err != nil {
+			if err := next.CheckBounds(); err != nil {
 				t.Fatalf("after %v: %+v: %v", w, next, err)
 			}
 			if cur.Limited() && want.Limited() {
-				is, limited := next.CPUs()
-				was, _ := cur.CPUs()
-				will, _ := want.CPUs()
+				is, limited := next.Bound()
+				was, _ := cur.Bound()
+				will, _ := want.Bound()
 				if !limited && !below || limited && is > max(was, will) || limited && below && is < min(was, will) {
 					t.Fatalf("after %v: %+v, between %+v and %+v", w, next, cur, want)
 				}

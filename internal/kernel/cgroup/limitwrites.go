@@ -74,8 +74,8 @@ func quotaPeriodWrites(cur, want Limit, limitedBelow bool) []FileValue {
 
 // between reports whether the ratio of mid lies between those of a and b, ends included.
 func between(mid, a, b Limit) bool {
-	m, _ := mid.CPUs()
-	x, _ := a.CPUs()
-	y, _ := b.CPUs()
+	m, _ := mid.Bound()
+	x, _ := a.Bound()
+	y, _ := b.Bound()
 	return min(x, y) <= m && m <= max(x, y)
 }

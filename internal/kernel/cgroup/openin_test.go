@@ -36,7 +36,7 @@ func TestOpenIn(t *testing.T) {
 		t.Fatalf("%q, %v, %v", path, ok, err)
 	}
 	limit, err := ReadLimit(h, path)
-	if cpus, limited := limit.CPUs(); err != nil || !limited || cpus != 0.5 {
+	if cpus, limited := limit.Bound(); err != nil || !limited || cpus != 0.5 {
 		t.Errorf("%+v, %v", limit, err)
 	}
 	if ours, err := Open(proc); err != nil || ours.Mode() != "none" {

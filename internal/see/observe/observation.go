@@ -120,8 +120,8 @@ func (o Observation) Owns(level string) bool {
 	if o.Container.ScopeOf(level) != container.ScopePod || len(o.Levels) < 2 || o.Levels[1].Path != level {
 		return false
 	}
-	limit, limited := o.Levels[0].Limit.CPUs()
-	pods, podLimited := o.Levels[1].Limit.CPUs()
+	limit, limited := o.Levels[0].Limit.Bound()
+	pods, podLimited := o.Levels[1].Limit.Bound()
 	return limited && podLimited && math.Abs(limit-pods) < 1e-6
 }
 

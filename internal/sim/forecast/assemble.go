@@ -323,7 +323,7 @@ func (a *assembly) neighbour(parent int) int {
 	s := &a.l.recordedScenario
 	s.Cgroups = append(s.Cgroups, scenario.Cgroup{
 		Name: fmt.Sprintf("%d", len(s.Cgroups)), Parent: parent, Weight: scenario.DefaultWeight,
-		Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod},
+		Limit: bandwidth.Unlimited(),
 	})
 	a.l.replay.Phase = append(a.l.replay.Phase, bandwidth.Never)
 	return len(s.Cgroups) - 1

@@ -59,12 +59,13 @@ func release(uname string) string {
 
 // limitOf returns a level's limit.
 func limitOf(l *recording.Level) bandwidth.Limit {
-	limit := bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod}
+	limit := bandwidth.Unlimited()
+	limit.Burst = time.Duration(l.BurstNS)
 	if l.PeriodNS > 0 {
 		limit.Period = time.Duration(l.PeriodNS)
 	}
 	if l.QuotaNS != nil && *l.QuotaNS > 0 {
-		limit.Quota, limit.Burst = time.Duration(*l.QuotaNS), time.Duration(l.BurstNS)
+		limit.Quota = time.Duration(*l.QuotaNS)
 	}
 	return limit
 }

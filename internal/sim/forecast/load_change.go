@@ -57,7 +57,7 @@ func (l *Load) fillHost(s *scenario.Scenario, r *simulate.Replay, share float64)
 	weight := float64(s.Cgroups[l.top()].Weight) * missing / l.limit
 	s.Cgroups = append(slices.Clone(s.Cgroups), scenario.Cgroup{
 		Name: "full", Parent: -1, Weight: min(10_000, max(1, int(math.Round(weight)))), CPUs: s.Host.All().Difference(s.Host.Reserved),
-		Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: bandwidth.DefaultPeriod},
+		Limit: bandwidth.Unlimited(),
 	})
 	s.Workloads = append(slices.Clone(s.Workloads), scenario.Workload{
 		Name: "full", Kind: simulate.Replayed, Cgroup: len(s.Cgroups) - 1, Threads: n,

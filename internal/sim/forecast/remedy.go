@@ -10,15 +10,15 @@ import (
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
-// Names of the remedies in rows, in the order of the table.
+// Names of the remedies in rows, in the order of the table. Those that a scenario can have are named there.
 const (
 	None   = "none"
-	Pin    = "pin"
-	Narrow = "narrow"
-	Burst  = "burst"
-	Period = "period"
-	Weight = "weight"
-	Raise  = "raise"
+	Pin    = string(scenario.Pin)
+	Narrow = string(scenario.Narrow)
+	Burst  = string(scenario.Burst)
+	Period = string(scenario.Period)
+	Weight = string(scenario.Weight)
+	Raise  = string(scenario.Raise)
 	Pools  = "pools"
 	Shards = "shards"
 	Budget = "budget"

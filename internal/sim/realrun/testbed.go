@@ -95,8 +95,7 @@ func (b *testbed) set(s *scenario.Scenario) error {
 		if !c.Limit.Limited() {
 			continue
 		}
-		limit := cgroup.Limit{Quota: c.Limit.Quota, Period: c.Limit.Period, Burst: c.Limit.Burst}
-		if err := b.groups[i].SetLimit(limit); err != nil {
+		if err := b.groups[i].SetLimit(c.Limit); err != nil {
 			return fmt.Errorf("cgroups.%s: %w", c.Name, err)
 		}
 	}

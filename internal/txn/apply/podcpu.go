@@ -148,7 +148,7 @@ func (p podCPU) inKernel(pod, id string, limit podresize.Milli) bool {
 			continue
 		}
 		l, err := cgroup.ReadLimit(p.FS, path)
-		cpus, limited := l.CPUs()
+		cpus, limited := l.Bound()
 		return err != nil || limited && podresize.Near(cpus, limit.CPUs())
 	}
 	return true

@@ -100,7 +100,7 @@ func raised(s *scene, to string) (Result, error) {
 func (s *scene) quotaOfA() float64 {
 	l, err := cgroup.ReadLimit(s.k, "/pods/a")
 	s.must(err)
-	cpus, _ := l.CPUs()
+	cpus, _ := l.Bound()
 	return cpus
 }
 

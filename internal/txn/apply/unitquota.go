@@ -91,7 +91,7 @@ func (w unitProperty) compareUnit(ctx context.Context, c change.Change) error {
 		}
 		unit = float64(us) / 1e6
 	}
-	if cpus, limited := limit.CPUs(); limited {
+	if cpus, limited := limit.Bound(); limited {
 		file = cpus
 	}
 	if unit == file || !math.IsInf(max(unit, file), 1) && math.Abs(unit-file) <= max(maxUnitDeviation*max(unit, file), leastDeviation) {

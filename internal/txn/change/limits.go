@@ -67,7 +67,7 @@ func orderLimits(s State, changes []Change) (falling, rising []Change, err error
 		if l.want, err = cgroup.ReadLimit(values{state: s, with: wanted[path]}, path); err != nil {
 			return nil, nil, err
 		}
-		if err = l.want.Check(); err != nil {
+		if err = l.want.CheckBounds(); err != nil {
 			return nil, nil, fmt.Errorf("cgroup %q: %w", path, err)
 		}
 	}
@@ -120,7 +120,7 @@ func (l *level) steps(s State) []Change {
 func ratio(levels map[string]*level, l *level, pick func(*level) cgroup.Limit) float64 {
 	for path := l.path; ; path = cgroup.Parent(path) {
 		if at := levels[path]; at != nil {
-			if cpus, limited := pick(at).CPUs(); limited {
+			if cpus, limited := pick(at).Bound(); limited {
 				return cpus
 			}
 		}

@@ -3,8 +3,8 @@
 //
 // # Problem
 //
-// Twenty commands show their results. Each view knows the room it shows; if views
-// lay in one package, that package would know all rooms.
+// Twenty commands show their results. Each view knows the package whose results it shows;
+// if views lay in one package, that one would know all of them.
 //
 // # Rule
 //

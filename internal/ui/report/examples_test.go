@@ -316,7 +316,7 @@ func manyHosts() fleet.Document {
 			CoresBefore: new(16.0), CoresAfter: new(16.0)}, {Remedy: "pin", Containers: 2}},
 		Unknown: []fleet.Unknown{{Reason: "no limit of its own", Containers: 3, Cores: 4.5},
 			{Reason: "demand was not measured: the probe needs root and BPF", Containers: 1}},
-		Input: fleet.Input{Files: 300, Refused: []fleet.Refused{
+		Input: fleet.Input{GoneAfter: 15 * time.Minute, Files: 300, Refused: []fleet.Refused{
 			{File: "/srv/fleet/cluster=eu1/date=2026-11-25/hour=12/n\x1b[2J17.parquet",
 				Why: "No magic bytes found at end of file"}}, RefusedMore: 4,
 			Rows: 70000, Copies: 1, Overlapping: 12,

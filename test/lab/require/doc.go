@@ -41,7 +41,7 @@
 // Limits: needs are looked at one at a time; CgroupV1 and CgroupV2 look at the
 // first writable mount of the kind, and never enable a controller that the
 // machine has off. The package uses the standard library and x/sys only, so
-// that every room's tests can import it.
+// that every package's tests can import it.
 //
 // Sources: kernel Documentation/admin-guide/cgroup-v1/cpusets.rst and
 // cgroup-v2.rst, sched-ext.rst; bpf(2); sd_booted(3).

@@ -94,7 +94,7 @@ func Build(ctx context.Context, packages []Package, moduleDir, dir string, o Opt
 		b.Steps = append(b.Steps, step)
 		b.Packages = append(b.Packages, p)
 	}
-	// Those of the whole tree, as rooms read one another's.
+	// Those of the whole tree, as packages read one another's.
 	testdata, err := fixtures(moduleDir)
 	for _, rel := range testdata {
 		b.Files = append(b.Files, boot.File{In: path.Join(guestSource, rel), From: filepath.Join(moduleDir, rel)})

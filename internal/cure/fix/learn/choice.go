@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
@@ -49,12 +48,11 @@ func settingOf(ctx context.Context, learned fix.Learned, limit cgroup.Limit) (Se
 		return Setting{Name: "to leave it: " + choice.Why, Limit: limit}, nil
 	}
 	row := made.Rows[choice.Row].Remedy
-	left, cpus, err := row.Setting(bandwidth.Limit{Quota: limit.Quota, Period: limit.Period, Burst: limit.Burst}, made.CPUs)
+	left, cpus, err := row.Setting(limit, made.CPUs)
 	if err != nil {
 		return Setting{}, err
 	}
-	chosen := Setting{Name: row.Text(made.Limit),
-		Limit: cgroup.Limit{Quota: left.Quota, Period: left.Period, Burst: left.Burst}, CPUs: cpus}
+	chosen := Setting{Name: row.Text(made.Limit), Limit: left, CPUs: cpus}
 	if !left.Limited() {
 		chosen.Limit = cgroup.Unlimited()
 	}

@@ -2,10 +2,16 @@ package cgroupmodel_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"golang.org/x/sys/unix"
@@ -270,4 +276,36 @@ func TestPin(t *testing.T) {
 	if k.Pin(cpu, "/gone", "cpu.stat", "x") {
 		t.Error("pinned a file of no cgroup")
 	}
+}
+
+// The one check of a limit refuses what the modelled kernel refuses, and nothing else: also a burst without a quota, which the
+// kernel takes. Through differential_test.go the real kernel agrees.
+func TestCheckOfALimitIsTheKernels(t *testing.T) {
+	newest, err := bandwidth.For("6.18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		us := func(name string, bounds ...int64) int64 {
+			return rapid.OneOf(rapid.SampledFrom(bounds), rapid.Int64Range(0, 3_000_000)).Draw(t, name)
+		}
+		quota, period, burst := us("quota", -1, 999, 1000), us("period", 999, 1000, 1_000_000, 1_000_001), us("burst", 0, 999, 1000, 1001)
+		k := cgroupmodel.New(cgroupmodel.V2("0"))
+		text := strconv.FormatInt(quota, 10)
+		if quota < 0 {
+			text = "max"
+		}
+		for _, err := range []error{k.Write(cpu, "/", subtree, "+cpu"), k.Make(cpu, "/a"),
+			k.Write(cpu, "/a", "cpu.max.burst", strconv.FormatInt(burst, 10))} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused := k.Write(cpu, "/a", "cpu.max", fmt.Sprintf("%s %d", text, period)) != nil
+		l := cgroup.Limit{Quota: max(bandwidth.NoQuota, time.Duration(quota)*bandwidth.Unit),
+			Period: time.Duration(period) * bandwidth.Unit, Burst: time.Duration(burst) * bandwidth.Unit}
+		if bounds, whole := l.CheckBounds(), l.Check(&newest); (bounds != nil) != refused || (whole != nil) != refused {
+			t.Fatalf("%+v: refused by the kernel: %v, by the check: %v, %v", l, refused, bounds, whole)
+		}
+	})
 }

@@ -53,7 +53,7 @@ func (s Spec) Check() error {
 			return fmt.Errorf("%s: kind %s needs run and sleep", s.Name, s.Kind)
 		}
 	default:
-		return fmt.Errorf("%s: kind %.20q has no threads of this room", s.Name, s.Kind)
+		return fmt.Errorf("%s: kind %.20q has no threads of this package", s.Name, s.Kind)
 	}
 	return nil
 }

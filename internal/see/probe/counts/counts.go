@@ -1,4 +1,4 @@
-// Package counts holds what the probe counts of a container, as values: rooms that judge counts do not load BPF.
+// Package counts holds what the probe counts of a container, as values: packages that judge counts do not load BPF.
 package counts
 
 // Container is what is watched: a cgroup of the cpu controller and all below it, down to cgroups watched themselves.

@@ -378,7 +378,7 @@ func poolOf(p diagnose.PoolUse) jsonPool {
 	return item
 }
 
-// validText is UTF-8 in any case, also where no other room made the text safe.
+// validText is UTF-8 in any case, also where no other package made the text safe.
 func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -189,13 +190,13 @@ const DaemonSet = "DaemonSet"
 
 // Remedies of a Service.
 const (
-	Lower  = "lower"  // a lower limit
-	Burst  = "burst"  // a lower limit, with a burst of one quota
-	Narrow = "narrow" // a lower limit as a width, with credit
-	Pin    = "pin"    // fewer CPUs, of its own
-	Pools  = "pools"  // a lower limit, with pools of as many threads
-	Budget = "budget" // a lower limit, with the library
-	Halved = "shards" // half as many containers of twice the size
+	Lower  = "lower"         // a lower limit
+	Burst  = forecast.Burst  // a lower limit, with a burst of one quota
+	Narrow = forecast.Narrow // a lower limit as a width, with credit
+	Pin    = forecast.Pin    // fewer CPUs, of its own
+	Pools  = forecast.Pools  // a lower limit, with pools of as many threads
+	Budget = forecast.Budget // a lower limit, with the library
+	Halved = forecast.Shards // half as many containers of twice the size
 	Leave  = "leave"
 )
 
@@ -231,10 +232,31 @@ func (s *Service) remedyNamed() string {
 	return known(s.Remedy)
 }
 
-// Asks is what each remedy asks for.
-var Asks = map[string]string{
-	Lower: AsksLimit, Burst: AsksNode, Narrow: AsksNode, Pin: AsksNode, Pools: AsksSetting, Budget: AsksCode, Halved: AsksShards,
-	Leave: AsksNothing,
+// Priced is a remedy of a Service that a forecast may price.
+type Priced struct {
+	Name   string // in a forecast's prices
+	Remedy string // in the report
+	Asks   string // what it asks for
+}
+
+// Remedies are those of a Service, those first that ask for least: every one that forecasts price.
+var Remedies = []Priced{
+	{forecast.Limit, Lower, AsksLimit}, {forecast.Burst, Burst, AsksNode}, {forecast.Narrow, Narrow, AsksNode},
+	{forecast.Pin, Pin, AsksNode}, {forecast.Pools, Pools, AsksSetting}, {forecast.Budget, Budget, AsksCode},
+	{forecast.Shards, Halved, AsksShards},
+}
+
+// Asks is what a remedy of a Service asks for; "": there is no such remedy.
+func Asks(remedy string) string {
+	for _, r := range Remedies {
+		if r.Remedy == remedy {
+			return r.Asks
+		}
+	}
+	if remedy == Leave {
+		return AsksNothing
+	}
+	return ""
 }
 
 // What a remedy asks for.
@@ -390,14 +412,6 @@ type AppliedDay struct {
 	RequestP99   *float64 `json:"request_p99_ms" parquet:"request_p99_ms,optional"`
 }
 
-// Bounds of Rollouts: services, containers of each, the slots of a line before the remedy and with it, and their length.
-const (
-	MostRollouts     = 20
-	MostRolloutLines = 8
-	RolloutSlots     = 48
-	RolloutSlot      = 30 * time.Minute
-)
-
 // Rollout is a service that has a remedy in force in so many containers, and a line for some that had rows before it: those
 // that run now first, and then those that were stopped most before.
 type Rollout struct {
@@ -445,7 +459,9 @@ type Input struct {
 	// ended.
 	Ahead     []Ahead `json:"clocks_ahead"`
 	AheadMore int     `json:"clocks_ahead_more"`
-	// HostsGone are hosts without rows of the last GoneAfter before Until, ContainersGone the containers that ran at the
+	// GoneAfter is how long before Until the rows of a host end that is gone, for those who say so in words.
+	GoneAfter time.Duration `json:"-"`
+	// HostsGone are hosts without rows of that time before Until, ContainersGone the containers that ran at the
 	// end of their rows. What they wanted counts for what is needed, and they are no part of what runs now. Gone names
 	// some of the hosts.
 	HostsGone      int    `json:"hosts_gone"`
@@ -474,10 +490,6 @@ type Problem struct {
 	File string `json:"file"`
 	Row  int64  `json:"row"`
 }
-
-// GoneAfter is how long before the end of all rows a host's own rows end that is gone. Hosts write a slot of five
-// minutes when it has ended, and what copies the rows may come five minutes later to one host than to another.
-const GoneAfter = 15 * time.Minute
 
 // Gone is a host that has ended, or whose newest rows were not brought here. Until is the end of its rows, by its own
 // clock.

@@ -45,7 +45,7 @@ func document() Document {
 			Days: []AppliedDay{{Day: 0, Containers: 9, StoppedShare: 0.077},
 				{Day: DaysOfApplied, Containers: 5, Cores: new(33.3)}}}},
 		Unknown: []Unknown{{Reason: "no limit of its own", Containers: 1}},
-		Input: Input{Refused: []Refused{{"/a\x1b/b.parquet", "cut off"}},
+		Input: Input{GoneAfter: 15 * time.Minute, Refused: []Refused{{"/a\x1b/b.parquet", "cut off"}},
 			Problems: []Problem{{"it is not of five minutes", 2, "/c.parquet", 4}}, Copies: 1},
 	}
 }
@@ -159,7 +159,8 @@ func TestFailoverIsTold(t *testing.T) {
 
 // Where more hosts' rows end long before, the moment of these is proposed.
 func TestMostHostsAreTold(t *testing.T) {
-	in := Input{HostsGone: 3, ContainersGone: 7, Most: &Most{3, time.Date(2026, 11, 25, 11, 59, 59, 7, time.UTC)}}
+	in := Input{GoneAfter: 15 * time.Minute, HostsGone: 3, ContainersGone: 7,
+		Most: &Most{3, time.Date(2026, 11, 25, 11, 59, 59, 7, time.UTC)}}
 	if line := gone(in); !strings.Contains(line, "The rows of 3 hosts end by 2026-11-25 11:59") ||
 		!strings.HasSuffix(line, "--until 2026-11-25T12:00:00Z") {
 		t.Errorf("%q", line)

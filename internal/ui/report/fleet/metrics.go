@@ -26,7 +26,7 @@ func Metrics(w io.Writer, d Document) error {
 		"after_high": less(&l.CoresNow, &l.SavedLow),
 	})
 	g.single("unthrottle_fleet_containers", "Containers that run at the end of the rows.", d.Containers)
-	g.single("unthrottle_fleet_hosts", "Hosts that have rows of the last "+text.Duration(GoneAfter)+".", d.Hosts)
+	g.single("unthrottle_fleet_hosts", "Hosts that have rows of the last "+text.Duration(d.Input.GoneAfter)+".", d.Hosts)
 	g.single("unthrottle_fleet_hosts_gone", "Hosts that have older rows only.", d.Input.HostsGone)
 	g.single("unthrottle_fleet_rows_until_timestamp_seconds", "The last moment that a row is of.", int(d.Until.Unix()))
 	g.single("unthrottle_fleet_rows", "Rows that count.", int(d.Input.Rows))

@@ -18,7 +18,7 @@ func measured() Document {
 		Services: []Service{saving("app\x1b[2J\"\n", nil), {Name: "idle", Containers: 1}},
 		Unknown:  []Unknown{{Reason: "no limit of its own", Containers: 1, Cores: 2}},
 		Applied:  []Applied{{Remedy: "burst", Containers: 1, StoppedBefore: new(0.2), StoppedAfter: new(0.05)}},
-		Input:    Input{Rows: 99, Refused: []Refused{{"a", "b"}}, RefusedMore: 2}}
+		Input:    Input{GoneAfter: 15 * time.Minute, Rows: 99, Refused: []Refused{{"a", "b"}}, RefusedMore: 2}}
 }
 
 func TestMetrics(t *testing.T) {

@@ -99,7 +99,7 @@ func (w *Workload) file() string       { return strings.ToLower(w.Kind) + "-" + 
 func (w *Workload) policyFile() string { return "throttlepolicy-" + w.file() + ".yaml" }
 
 // onNode: the remedy is a setting on the node.
-func (s *Service) onNode() bool { return s.Remedy != nil && Asks[*s.Remedy] == AsksNode }
+func (s *Service) onNode() bool { return s.Remedy != nil && Asks(*s.Remedy) == AsksNode }
 
 // objectName is what Kubernetes allows as the name of an object (RFC 1123, subdomain); a file's name can be made of it.
 var objectName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)

@@ -199,10 +199,10 @@ var priceColumns = slices.Concat([]column[Service]{
 
 // columnsOfPrices are what remains with each remedy.
 func columnsOfPrices() (columns []column[Service]) {
-	for _, remedy := range []string{Lower, Burst, Narrow, Pin, Pools, Budget, Halved} {
-		columns = append(columns, figures(strings.ToUpper(remedy), 0, func(s Service) string {
+	for _, r := range Remedies {
+		columns = append(columns, figures(strings.ToUpper(r.Remedy), 0, func(s Service) string {
 			for _, p := range s.Prices {
-				if p.Remedy == remedy {
+				if p.Remedy == r.Remedy {
 					return figure.Fixed(&p.CoresAfter, 1)
 				}
 			}

@@ -235,7 +235,7 @@ func gone(in Input) string {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	line := fmt.Sprintf("gone: %s on %s without rows of the last %s, which ended or whose rows are not here yet: %s",
-		text.Count(in.ContainersGone, "container"), text.Count(in.HostsGone, "host"), text.Duration(GoneAfter), list)
+		text.Count(in.ContainersGone, "container"), text.Count(in.HostsGone, "host"), text.Duration(in.GoneAfter), list)
 	if m := in.Most; m != nil {
 		line += fmt.Sprintf(". The rows of %s end by %s: if the clocks of others are ahead, report with --until %s",
 			text.Count(m.Hosts, "host"), m.Until.UTC().Format("2006-01-02 15:04"), m.Until.UTC().Add(time.Second-1).Format(time.RFC3339))

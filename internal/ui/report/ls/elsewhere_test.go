@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/see/observe/listing"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/listing"
 )
 
 // TestTheSameTableElsewhere: what another program reads from the JSON shows the same table, with every column.

@@ -4,8 +4,8 @@ import (
 	"io"
 
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/see/observe/listing"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/listing"
 )
 
 // Document is `ls --json`.

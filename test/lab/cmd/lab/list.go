@@ -55,7 +55,7 @@ func listCommand(o *options) *cobra.Command {
 			_, err = fmt.Fprint(cmd.OutOrStdout(), "\n"+strings.TrimSpace(`
 Any arrangement can be asked for with --smp and --l3; these are the tested ones.
 Kernels without v1 cpuset run cgroup v2 only: v1 with many CPUs is covered by
-fake trees in the rooms' tests, and by lab run --kernel 6.1 --cgroup v1.`)+"\n")
+fake trees in the packages' tests, and by lab run --kernel 6.1 --cgroup v1.`)+"\n")
 			return err
 		},
 	}

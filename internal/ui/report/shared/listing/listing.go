@@ -102,7 +102,7 @@ func Of(o observe.Observation) Item {
 	for _, l := range o.Levels {
 		level := Level{Path: text.EscapePath(l.Path), PeriodSeconds: l.Limit.Period.Seconds(),
 			BurstSeconds: l.Limit.Burst.Seconds()}
-		if cpus, limited := l.Limit.CPUs(); limited {
+		if cpus, limited := l.Limit.Bound(); limited {
 			level.LimitCPUs, level.QuotaSeconds = new(cpus), new(l.Limit.Quota.Seconds())
 		}
 		item.Levels = append(item.Levels, level)

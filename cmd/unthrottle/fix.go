@@ -37,19 +37,21 @@ CPU than the limit; with an objective (--slo) the cheapest that keeps it. The
 latency is that of requests, of the kind that waits most, where 20 or more
 were seen (Linux 6.3 and later); else that of the responses of a thread pool.`
 
+type fixFlags struct {
+	write                writeFlags
+	remedy               remedyFlags
+	out                  output
+	slo                  sloFlags
+	least, neighbours    bound
+	window, budget       time.Duration
+	tries                int
+	may                  []string
+	yes, dryRun, noTrial bool
+	whole                bool // the explanation
+}
+
 func newFix() *cobra.Command {
-	var w writeFlags
-	var rf remedyFlags
-	var yes, dryRun bool
-	var out output
-	var sf sloFlags
-	var least, neighbours bound
-	var window time.Duration
-	var tries int
-	var budget time.Duration
-	var noTrial bool
-	var may []string
-	var whole bool
+	f := fixFlags{neighbours: bound{share: trial.DefaultNeighbours, text: "50%"}}
 	cmd := &cobra.Command{
 		Use:     "fix TARGET",
 		GroupID: groupChange,
@@ -83,92 +85,113 @@ Exit code 1: nothing that helps is in force and the container is stopped above
 the bound, or the objective is missed. 3: stopped time, the latencies or the
 effect could not be measured, and nothing stays in force.`,
 		Args: oneTarget,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := rf.rejectEmptyFlags(cmd); err != nil {
-				return err
-			}
-			request, err := rf.request(cmd)
-			if err != nil {
-				return err
-			}
-			if err := checkWindow(window); err != nil {
-				return err
-			}
-			if tries < 1 || tries > maxTries {
-				return fmt.Errorf("--tries %d: give a number from 1 to %d", tries, maxTries)
-			}
-			if budget < leastBudget || budget > mostBudget {
-				return fmt.Errorf("--budget %v: give %v to %v", budget, leastBudget, mostBudget)
-			}
-			if noTrial {
-				budget = 0
-			}
-			wish := policy.Wish{Request: request, Auto: request.Kind == "", Bound: least.share, Judged: sf.command != ""}
-			if wish.May, err = policy.ParseMay(may); err != nil {
-				return fmt.Errorf("--may: %w", err)
-			}
-			o := fix.Options{
-				Wish: wish, Window: window, Settle: time.Second, Budget: budget,
-				Neighbours: neighbours.share, Yes: yes, Tries: tries, DryRun: dryRun,
-				Explained: func(e diagnose.Explanation, stoppedAbove bool) error {
-					switch {
-					case whole:
-						return explanation.Write(os.Stderr, e, explanation.Options{Style: terminal.Style(os.Stderr)})
-					case stoppedAbove, e.Cause != diagnose.None && e.Cause != "": // such as a neighbour that holds the CPUs
-						return view.Cause(os.Stderr, e, terminal.Style(os.Stderr))
-					}
-					return nil
-				},
-				Found: func(p policy.Proposal) error { return view.Found(os.Stderr, p, terminal.Style(os.Stderr)) },
-				Shown: func(_ policy.Proposal, planned apply.Result) error {
-					return view.Proposal(os.Stderr, planned, terminal.Style(os.Stderr))
-				},
-			}
-			if terminal.Is(os.Stdin) {
-				o.Ask = func(question string) (bool, error) { return terminal.Ask(cmd.Context(), os.Stdin, os.Stderr, question) }
-			}
-			latencies, err := sf.source(cmd, &o, true)
-			if err != nil {
-				return err
-			}
-			var look looking
-			result, err := runFix(cmd, &w, &look, args[0], fix.Run, o, latencies)
-			if few := new(fix.TooFewLatencies); errors.As(err, &few) {
-				if line := afterTooFew(cmd, args, few); line != "" {
-					err = fmt.Errorf("%w; type: %s", err, line)
-				}
-			}
-			ended := showFix(cmd, result, &look, err, out)
-			switch {
-			case err != nil:
-			case dryRun && result.Proposal.Plan != nil:
-				sayNext(out, forReal(cmd, args))
-			default:
-				sayNext(out, afterFix(w.next(), args[0], result))
-			}
-			return ended
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	w.add(cmd)
-	w.addLift(cmd)
-	rf.add(cmd)
+	f.write.add(cmd)
+	f.write.addLift(cmd)
+	f.remedy.add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("remedy").Usage += " (default: what fits)"
-	shareSwitch(cmd, &yes, "yes", ": apply and keep")
-	shareSwitch(cmd, &dryRun, "dry-run", "")
-	out.add(cmd)
-	sf.add(cmd, " (p50, p90, p95, p99, p99.9, max)",
+	shareSwitch(cmd, &f.yes, "yes", ": apply and keep")
+	shareSwitch(cmd, &f.dryRun, "dry-run", "")
+	f.out.add(cmd)
+	f.slo.add(cmd, " (p50, p90, p95, p99, p99.9, max)",
 		"`CMD` that prints your latencies, one number in ms per line")
-	boundVar(cmd, &least, "1%", ": less is no finding")
-	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: "+policy.MayNames())
-	flags.IntVar(&tries, "tries", 3, "at most `N` remedies are tried, one after the other, until one helps")
-	timeVar(cmd, &budget, "budget", 3*time.Minute, "try remedies in turns for at most `TIME`")
-	neighbours = bound{share: trial.DefaultNeighbours, text: "50%"}
-	flags.Var(&neighbours, "neighbours", "a remedy that makes other containers' threads wait longer for a CPU by this `SHARE` cannot win")
-	flags.BoolVar(&noTrial, "no-trial", false, "the forecast chooses one remedy, which is tried once")
-	shareSwitch(cmd, &whole, "explain", " of the recording, whole")
-	lengthVar(cmd, &window, 5*time.Second, " to look, before and after")
+	boundVar(cmd, &f.least, "1%", ": less is no finding")
+	flags.StringSliceVar(&f.may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: "+policy.MayNames())
+	flags.IntVar(&f.tries, "tries", 3, "at most `N` remedies are tried, one after the other, until one helps")
+	timeVar(cmd, &f.budget, "budget", 3*time.Minute, "try remedies in turns for at most `TIME`")
+	flags.Var(&f.neighbours, "neighbours", "a remedy that makes other containers' threads wait longer for a CPU by this `SHARE` cannot win")
+	flags.BoolVar(&f.noTrial, "no-trial", false, "the forecast chooses one remedy, which is tried once")
+	shareSwitch(cmd, &f.whole, "explain", " of the recording, whole")
+	lengthVar(cmd, &f.window, 5*time.Second, " to look, before and after")
 	return cmd
+}
+
+// check refuses what no fix can be asked for.
+func (f *fixFlags) check() error {
+	if err := checkWindow(f.window); err != nil {
+		return err
+	}
+	if f.tries < 1 || f.tries > maxTries {
+		return fmt.Errorf("--tries %d: give a number from 1 to %d", f.tries, maxTries)
+	}
+	if f.budget < leastBudget || f.budget > mostBudget {
+		return fmt.Errorf("--budget %v: give %v to %v", f.budget, leastBudget, mostBudget)
+	}
+	return nil
+}
+
+// options are those of fix, and what it shows on the way.
+func (f *fixFlags) options(cmd *cobra.Command) (o fix.Options, err error) {
+	if err := f.remedy.rejectEmptyFlags(cmd); err != nil {
+		return o, err
+	}
+	request, err := f.remedy.request(cmd)
+	if err != nil {
+		return o, err
+	}
+	if err := f.check(); err != nil {
+		return o, err
+	}
+	wish := policy.Wish{Request: request, Auto: request.Kind == "", Bound: f.least.share, Judged: f.slo.command != ""}
+	if wish.May, err = policy.ParseMay(f.may); err != nil {
+		return o, fmt.Errorf("--may: %w", err)
+	}
+	o = fix.Options{
+		Wish: wish, Window: f.window, Settle: time.Second, Budget: f.budget,
+		Neighbours: f.neighbours.share, Yes: f.yes, Tries: f.tries, DryRun: f.dryRun,
+		Explained: f.explained,
+		Found:     func(p policy.Proposal) error { return view.Found(os.Stderr, p, terminal.Style(os.Stderr)) },
+		Shown: func(_ policy.Proposal, planned apply.Result) error {
+			return view.Proposal(os.Stderr, planned, terminal.Style(os.Stderr))
+		},
+	}
+	if f.noTrial {
+		o.Budget = 0
+	}
+	if terminal.Is(os.Stdin) {
+		o.Ask = func(question string) (bool, error) { return terminal.Ask(cmd.Context(), os.Stdin, os.Stderr, question) }
+	}
+	return o, nil
+}
+
+// explained shows the recording's explanation: the whole of it where it is asked for, or the cause of a container that is stopped.
+func (f *fixFlags) explained(e diagnose.Explanation, stoppedAbove bool) error {
+	switch {
+	case f.whole:
+		return explanation.Write(os.Stderr, e, explanation.Options{Style: terminal.Style(os.Stderr)})
+	case stoppedAbove, e.Cause != diagnose.None && e.Cause != "": // such as a neighbour that holds the CPUs
+		return view.Cause(os.Stderr, e, terminal.Style(os.Stderr))
+	}
+	return nil
+}
+
+func (f *fixFlags) run(cmd *cobra.Command, args []string) error {
+	o, err := f.options(cmd)
+	if err != nil {
+		return err
+	}
+	latencies, err := f.slo.source(cmd, &o, true)
+	if err != nil {
+		return err
+	}
+	var look looking
+	result, err := runFix(cmd, &f.write, &look, args[0], fix.Run, o, latencies)
+	if few := new(fix.TooFewLatencies); errors.As(err, &few) {
+		if line := afterTooFew(cmd, args, few); line != "" {
+			err = fmt.Errorf("%w; type: %s", err, line)
+		}
+	}
+	ended := showFix(cmd, result, &look, err, f.out)
+	switch {
+	case err != nil:
+	case f.dryRun && result.Proposal.Plan != nil:
+		sayNext(f.out, forReal(cmd, args))
+	default:
+		sayNext(f.out, afterFix(f.write.next(), args[0], result))
+	}
+	return ended
 }
 
 // leastBudget has room for two turns of two variants.

@@ -56,15 +56,7 @@ It is marked, and 'fix' would choose it too.`,
 		Example: `  sudo unthrottle forecast cart
   unthrottle forecast cart.rec --slo 'p99<20ms' --load 1..3
   sudo unthrottle forecast --all --for 5s`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if f.all {
-				if len(args) > 0 {
-					return usage(cmd, "--all is every container with a limit: it takes no TARGET")
-				}
-				return nil
-			}
-			return oneTarget(cmd, args)
-		},
+		Args: func(cmd *cobra.Command, args []string) error { return f.target(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(rejectEmptyFlags(cmd, "slo", "pool", "load", "host-load"), f.check()); err != nil {
 				return err
@@ -72,31 +64,7 @@ It is marked, and 'fix' would choose it too.`,
 			if f.all {
 				return forecastAll(cmd.Context(), f, cmd.OutOrStdout())
 			}
-			l, host, err := f.loadOf(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			done := slowly("forecasting")
-			f.o.Each = replays(cmd.Context(), !isFile(args[0]))
-			made, err := forecast.Make(l, f.o)
-			done()
-			switch unknown := new(forecast.UnknownPool); {
-			case errors.As(err, &unknown):
-				return fmt.Errorf("--pool %w", err)
-			case err != nil:
-				return err
-			}
-			made, choice := host.choose(cmd.Context(), made)
-			if f.out.json() {
-				return view.JSON(cmd.OutOrStdout(), made, &choice)
-			}
-			if err := view.Write(cmd.OutOrStdout(), made, &choice, view.Options{Pools: f.pools}, outStyle()); err != nil {
-				return err
-			}
-			if !isFile(args[0]) {
-				sayNext(f.out, next.Flags{}.Chosen(args[0], &choice))
-			}
-			return nil
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
@@ -114,6 +82,45 @@ It is marked, and 'fix' would choose it too.`,
 	shareCount(cmd, &f.repeat, "repeat", 5, ": each row, each time with other phases")
 	shareSeed(cmd, &f.seed)
 	return cmd
+}
+
+// target is one, but with --all.
+func (f *forecastFlags) target(cmd *cobra.Command, args []string) error {
+	if f.all {
+		if len(args) > 0 {
+			return usage(cmd, "--all is every container with a limit: it takes no TARGET")
+		}
+		return nil
+	}
+	return oneTarget(cmd, args)
+}
+
+func (f *forecastFlags) run(ctx context.Context, target string, out io.Writer) error {
+	l, host, err := f.loadOf(ctx, target)
+	if err != nil {
+		return err
+	}
+	done := slowly("forecasting")
+	f.o.Each = replays(ctx, !isFile(target))
+	made, err := forecast.Make(l, f.o)
+	done()
+	switch unknown := new(forecast.UnknownPool); {
+	case errors.As(err, &unknown):
+		return fmt.Errorf("--pool %w", err)
+	case err != nil:
+		return err
+	}
+	made, choice := host.choose(ctx, made)
+	if f.out.json() {
+		return view.JSON(out, made, &choice)
+	}
+	if err := view.Write(out, made, &choice, view.Options{Pools: f.pools}, outStyle()); err != nil {
+		return err
+	}
+	if !isFile(target) {
+		sayNext(f.out, next.Flags{}.Chosen(target, &choice))
+	}
+	return nil
 }
 
 // loadOf reads a recording, or makes one of a container; host is nil for a file.

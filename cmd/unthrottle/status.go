@@ -23,93 +23,103 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
+type statusFlags struct {
+	write   writeFlags
+	out     output
+	history bool
+	limit   int
+}
+
 func newStatus() *cobra.Command {
-	var w writeFlags
-	var history bool
-	var form output
-	var limit int
+	var f statusFlags
 	cmd := &cobra.Command{
 		Use:     "status",
 		GroupID: groupLook,
 		Short:   "Show what is in force, by whom, since when and with what effect",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := w.mustExist(cmd); err != nil {
-				return err
-			}
-			h, err := openCgroups()
-			if err != nil {
-				return err
-			}
-			env, done, err := w.env(cmd, h)
-			if err != nil {
-				return err
-			}
-			defer done()
-			if limit < 0 {
-				return fmt.Errorf("--limit %d: must not be negative", limit)
-			}
-			w.sayWhose(cmd)
-			if err := sayHealth(env); err != nil {
-				return err
-			}
-			if err := errors.Join(sayDropped(w.stateDir), sayExporting(w.stateDir), sayHolder(env)); err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			if history {
-				return showHistory(out, env, form, limit)
-			}
-			inForce, err := apply.Status(env)
-			if err != nil {
-				return err
-			}
-			apply.CountWidths(env, inForce)
-			countStops(env, inForce)
-			drift, err := apply.Drift(env)
-			if err != nil {
-				return err
-			}
-			spread, err := agent.SpreadTrials(w.stateDir)
-			if err != nil {
-				return err
-			}
-			if form.json() {
-				return jsonout.Write(out, "status", statusDocument{inForce, drift, spread})
-			}
-			if err := view.Write(out, inForce, drift, time.Now(), outStyle()); err != nil {
-				return err
-			}
-			names := map[string]string{}
-			for _, f := range inForce {
-				names[f.Target] = f.Name
-			}
-			for _, s := range spread {
-				if _, err := io.WriteString(out, spreadTrial(s, time.Now())); err != nil {
-					return err
-				}
-			}
-			sharings, err := remedy.Sharings(inForce)
-			if err != nil {
-				return err
-			}
-			if err := view.Lends(out, sharings, names, outStyle()); err != nil {
-				return err
-			}
-			if len(inForce) > 0 {
-				sayNext(form, w.next().PlanRestore())
-			} else {
-				sayNext(form, next.List)
-			}
-			return nil
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	w.addStateDir(cmd)
+	f.write.addStateDir(cmd)
 	flags := cmd.Flags()
-	form.add(cmd)
-	flags.BoolVar(&history, "history", false, "show what has ended: expected beside what came")
-	flags.IntVar(&limit, "limit", 50, "with --history: at most `N`, newest first")
+	f.out.add(cmd)
+	flags.BoolVar(&f.history, "history", false, "show what has ended: expected beside what came")
+	flags.IntVar(&f.limit, "limit", 50, "with --history: at most `N`, newest first")
 	return cmd
+}
+
+func (f *statusFlags) run(cmd *cobra.Command) error {
+	if err := f.write.mustExist(cmd); err != nil {
+		return err
+	}
+	h, err := openCgroups()
+	if err != nil {
+		return err
+	}
+	env, done, err := f.write.env(cmd, h)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if f.limit < 0 {
+		return fmt.Errorf("--limit %d: must not be negative", f.limit)
+	}
+	f.write.sayWhose(cmd)
+	if err := sayHealth(env); err != nil {
+		return err
+	}
+	if err := errors.Join(sayDropped(f.write.stateDir), sayExporting(f.write.stateDir), sayHolder(env)); err != nil {
+		return err
+	}
+	if f.history {
+		return showHistory(cmd.OutOrStdout(), env, f.out, f.limit)
+	}
+	return f.show(cmd.OutOrStdout(), env)
+}
+
+// show writes what is in force, and what is tried for hours.
+func (f *statusFlags) show(out io.Writer, env apply.Env) error {
+	inForce, err := apply.Status(env)
+	if err != nil {
+		return err
+	}
+	apply.CountWidths(env, inForce)
+	countStops(env, inForce)
+	drift, err := apply.Drift(env)
+	if err != nil {
+		return err
+	}
+	spread, err := agent.SpreadTrials(f.write.stateDir)
+	if err != nil {
+		return err
+	}
+	if f.out.json() {
+		return jsonout.Write(out, "status", statusDocument{inForce, drift, spread})
+	}
+	if err := view.Write(out, inForce, drift, time.Now(), outStyle()); err != nil {
+		return err
+	}
+	names := map[string]string{}
+	for _, f := range inForce {
+		names[f.Target] = f.Name
+	}
+	for _, s := range spread {
+		if _, err := io.WriteString(out, spreadTrial(s, time.Now())); err != nil {
+			return err
+		}
+	}
+	sharings, err := remedy.Sharings(inForce)
+	if err != nil {
+		return err
+	}
+	if err := view.Lends(out, sharings, names, outStyle()); err != nil {
+		return err
+	}
+	if len(inForce) > 0 {
+		sayNext(f.out, f.write.next().PlanRestore())
+	} else {
+		sayNext(f.out, next.List)
+	}
+	return nil
 }
 
 // countStops fills in for how long each container has been stopped since its remedy was judged.

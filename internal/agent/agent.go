@@ -104,8 +104,8 @@ type agent struct {
 	chooser       *chooser
 	spreadFigures spreadFigures
 	// recorder is nil where there is no probe; it is set before anything runs.
-	recorder  *recorder
-	trialEnds trialEnds
+	recorder   *recorder
+	spreadEnds spreadEnds
 	// probes is nil where no file tells of the node's pods.
 	probes *podProbes
 

@@ -69,7 +69,7 @@ func (a *agent) holdback(ctx context.Context, s *spreading, f finding) {
 		return
 	}
 	now := time.Now()
-	a.trialEnds.add(f.observation.Container, spreadUseless, "taken back, as it no longer brings half of what was measured: "+
+	a.spreadEnds.add(f.observation.Container, spreadUseless, "taken back, as it no longer brings half of what was measured: "+
 		s.Kept.Words(), now)
 	a.chooser.hadTrial(s.Cgroup, hadTrial{now, s.UsedCPUs})
 	a.endSpread(s, spreadUseless)

@@ -41,7 +41,7 @@ func TestTrialWithLookBack(t *testing.T) {
 		"honours":      {spellRounds * time.Second, true, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var tr trial
+			var tr lendingTrial
 			out, u := false, 0.02
 			type turn struct {
 				from time.Time

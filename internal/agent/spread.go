@@ -342,7 +342,7 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 		"why", text.Shown(d.Why))
 	if d.Answer != switchback.Keep {
 		log.Info("a trial that was spread over hours kept nothing", "answer", string(d.Answer))
-		a.trialEnds.add(f.observation.Container, spreadNone, "nothing is in force: "+d.Why, now)
+		a.spreadEnds.add(f.observation.Container, spreadNone, "nothing is in force: "+d.Why, now)
 		a.endSpread(s, spreadNone)
 		return nil
 	}
@@ -351,7 +351,7 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 		return err
 	}
 	log.Info("applied", "remedy", result.Remedy, "variant", s.name(d.Variant), "transaction", result.ID)
-	a.trialEnds.add(f.observation.Container, spreadKept, s.name(d.Variant)+" is in force: "+d.Why, now)
+	a.spreadEnds.add(f.observation.Container, spreadKept, s.name(d.Variant)+" is in force: "+d.Why, now)
 	s.Kept = &switchback.Kept{Plan: s.State.Plan, Promised: s.State.Gain(d.Variant)}
 	s.Transaction, s.State.Blocks, s.blocks = result.ID, nil, nil
 	a.spreadFigures.ended(spreadKept)

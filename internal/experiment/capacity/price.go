@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -107,7 +108,7 @@ func (b *testbed) price(ctx context.Context, a variant, shape Shape, beside *san
 				}
 				continue
 			}
-			at, ok := s.service.Latency.Quantile(0.99, priceBeyond)
+			at, ok := s.service.Latency.Quantile(objective.P99, priceBeyond)
 			if !ok {
 				return 0, fmt.Errorf("%d requests are too few for a p99: longer steps are needed", s.service.Latency.Count())
 			}

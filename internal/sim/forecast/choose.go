@@ -85,13 +85,7 @@ func (m *maker) choose() {
 	o := m.o.Objective
 	m.f.Sure = o == nil
 	if o != nil && best.Error != nil {
-		of := best.Error.P99
-		switch {
-		case o.Quantile > 0.99: // beyond p99 only the longest response has an error
-			of = best.Error.Max
-		case o.Quantile <= 0.5:
-			of = best.Error.P50
-		}
+		of := best.Error.judged
 		m.f.Sure = of != nil && of.High <= milliseconds(o.Bound)
 	}
 }

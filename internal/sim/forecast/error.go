@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
@@ -25,6 +26,8 @@ type Error struct {
 	P50, P99, Max    *Range // in milliseconds
 	ThrottledPeriods *Range
 	Stopped          *Range // in seconds
+	// judged is that of the objective's quantile, or of the one that is judged without one; beyond p99 that of the longest.
+	judged *Range
 	// Tested is how many forecasts of this remedy were compared with real runs. 0: the error comes from the
 	// self-check and the seeds only.
 	Tested int
@@ -140,8 +143,18 @@ func (l *Load) errorOf(results []result, check SelfCheck, o Objective, tested Re
 	periods := l.window.Seconds() / l.recordedScenario.Cgroups[l.binding].Limit.Period.Seconds()
 	e := &Error{Tested: tested.N}
 	e.P50 = l.rangeOf(results, o.Pool, 0.5, check.P50, tested.P50)
-	e.P99 = l.rangeOf(results, o.Pool, 0.99, check.P99, tested.P99)
+	e.P99 = l.rangeOf(results, o.Pool, objective.P99, check.P99, tested.P99)
 	e.Max = l.rangeOf(results, o.Pool, 1, check.Max, tested.Max)
+	switch {
+	case o.Quantile > objective.P99:
+		e.judged = e.Max
+	case o.Quantile == objective.P99:
+		e.judged = e.P99
+	case o.Quantile <= 0.5:
+		e.judged = l.rangeOf(results, o.Pool, o.Quantile, check.P50, tested.P50)
+	default:
+		e.judged = l.rangeOf(results, o.Pool, o.Quantile, check.P99, tested.P99)
+	}
 	sum := func(figure func(*result) float64, off float64) *Range {
 		r := spread(results, func(r *result) *float64 { return new(figure(r)) })
 		middle := median(results, figure)

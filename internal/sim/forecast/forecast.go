@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type Options struct {
 	SchedExt bool
 	// Objective is the latency to keep; nil: stopped time must end and latency get no worse.
 	Objective *Objective
+	// Quantile is judged where there is no Objective; 0: objective.DefaultQuantile.
+	Quantile float64
 	// From and To bound the arrivals, as factors of the recorded ones, between which Make searches for the
 	// load that breaks the objective; 0: no search.
 	From, To float64
@@ -395,12 +398,12 @@ func (m *maker) rows(hostLoad float64) error {
 	return nil
 }
 
-// objective returns the user's objective, or the default: the p99 of all pools.
+// objective returns the user's objective, or the default: the quantile of all pools that is judged.
 func (m *maker) objective() Objective {
 	if m.o.Objective != nil {
 		return *m.o.Objective
 	}
-	return Objective{Objective: objective.Objective{Quantile: objective.DefaultQuantile}}
+	return Objective{Objective: objective.Objective{Quantile: cmp.Or(m.o.Quantile, objective.DefaultQuantile)}}
 }
 
 // neighbours compares the neighbours under a remedy with those under none. It returns nil if there are none.
@@ -413,7 +416,7 @@ func (l *Load) neighbours(results, left []result) *Neighbours {
 		for i := range of {
 			merge(&times, &of[i].others)
 		}
-		return float64(times.Unfinished) / float64(len(of)), times.Response.Quantile(0.99)
+		return float64(times.Unfinished) / float64(len(of)), times.Response.Quantile(objective.P99)
 	}
 	now, p99 := sum(results)
 	before, was := sum(left)

@@ -38,11 +38,7 @@ type Judged struct {
 // judge sets the figure by which remedies are compared: of requests where enough are seen, of the kind that is hurt most;
 // else of a pool. An objective sets the quantile, and may name a pool.
 func (m *maker) judge() {
-	o := m.o.Objective
-	quantile := objective.DefaultQuantile
-	if o != nil {
-		quantile = o.Quantile
-	}
+	o, quantile := m.o.Objective, m.objective().Quantile
 	var kinds []kindOf
 	if o == nil || o.Pool == "" {
 		kinds = m.l.kinds()
@@ -62,8 +58,8 @@ func (m *maker) judge() {
 		m.note("%s, so responses of pool %s are judged", noRequests(len(m.l.requests)), p.Name)
 	}
 	if j := m.f.Judged; o == nil && j.Quantile < quantile {
-		m.note("%d samples in %v tell no p99 within %v of looking, so %s is judged", j.Samples,
-			m.l.window.Round(time.Second), stats.LongestLook, objective.InWords(j.Quantile))
+		m.note("%d samples in %v tell no %s within %v of looking, so %s is judged", j.Samples,
+			m.l.window.Round(time.Second), objective.Percentile(quantile), stats.LongestLook, objective.InWords(j.Quantile))
 	}
 	for i := range m.f.Rows {
 		if m.all[i] != nil {
@@ -266,7 +262,7 @@ func (f *Forecast) TooFew() string {
 // at is the residual of a quantile.
 func (r Residual) at(quantile float64) float64 {
 	switch {
-	case quantile > 0.99: // beyond p99 only the longest response has an error
+	case quantile > objective.P99: // beyond p99 only the longest response has been compared
 		return r.Max
 	case quantile <= 0.5:
 		return r.P50

@@ -40,7 +40,7 @@ type Quantiles struct {
 }
 
 func quantilesOf(t *simulate.Times) Quantiles {
-	return Quantiles{Count: t.Count(), P50: t.Quantile(0.5), P90: t.Quantile(0.9), P99: t.Quantile(0.99), Max: t.Max()}
+	return Quantiles{Count: t.Count(), P50: t.Quantile(0.5), P90: t.Quantile(0.9), P99: t.Quantile(objective.P99), Max: t.Max()}
 }
 
 // Neighbours is the effect of a remedy on other containers, compared with none.

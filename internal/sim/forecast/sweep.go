@@ -124,6 +124,6 @@ func (m *maker) keeps(results []result) bool {
 	if stopped > math.Max(was.Stopped.High, negligibleStopped*m.l.window.Seconds()) {
 		return false
 	}
-	p99 := m.l.mergedTimes(results, "").Response.Quantile(0.99)
-	return p99 == nil || was.P99 == nil || *p99 <= was.P99.High
+	now := m.l.mergedTimes(results, "").Response.Quantile(m.objective().Quantile)
+	return now == nil || was.judged == nil || *now <= was.judged.High
 }

@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -79,35 +78,60 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+// options are the flags of all subcommands.
+type options struct {
+	base, out, kubeconfig, identity, namespace, lease, agent, listen, socket, pods, node, report, labels, agentHost string
+	interval, least, oldest, length                                                                                 time.Duration
+	rollouts                                                                                                        bool
+}
+
+// flags are those that fill the options.
+func (o *options) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("unthrottle-kubernetes", flag.ContinueOnError)
-	base := flags.String("base", "/etc/unthrottle.yaml", "the chart's own `FILE`")
-	out := flags.String("out", "/run/unthrottle/rules.yaml", "the agent's `FILE`")
-	kubeconfig := flags.String("kubeconfig", "", "the `FILE` that names the API server; else the pod's service account")
-	identity := flags.String("identity", os.Getenv("POD_NAME"), "the `NAME` of this pod, for the lease")
-	namespace := flags.String("namespace", os.Getenv("POD_NAMESPACE"), "the `NAMESPACE` of the lease")
-	interval := flags.Duration("lease-interval", time.Minute,
+	flags.StringVar(&o.base, "base", "/etc/unthrottle.yaml", "the chart's own `FILE`")
+	flags.StringVar(&o.out, "out", "/run/unthrottle/rules.yaml", "the agent's `FILE`")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "the `FILE` that names the API server; else the pod's service account")
+	flags.StringVar(&o.identity, "identity", os.Getenv("POD_NAME"), "the `NAME` of this pod, for the lease")
+	flags.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "the `NAMESPACE` of the lease")
+	flags.DurationVar(&o.interval, "lease-interval", time.Minute,
 		"renew the lease once per `TIME`; one that was not renewed for three of them is taken over")
-	lease := flags.String("lease", "unthrottle-policies", "the `NAME` of the lease: its holder writes statuses")
-	agent := flags.String("agent", "", "the `AGENT`: of read unix:PATH, the socket of its --answers (default "+reader.DefaultAgent+
+	flags.StringVar(&o.lease, "lease", "unthrottle-policies", "the `NAME` of the lease: its holder writes statuses")
+	flags.StringVar(&o.agent, "agent", "", "the `AGENT`: of read unix:PATH, the socket of its --answers (default "+reader.DefaultAgent+
 		"); of watch its URL (default "+podprobes.DefaultAgent+")")
-	listen := flags.String("listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
-	socket := flags.String("socket", sidecar.Socket, "the `SOCKET` where the agent has pods resized")
-	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each "+
+	flags.StringVar(&o.listen, "listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
+	flags.StringVar(&o.socket, "socket", sidecar.Socket, "the `SOCKET` where the agent has pods resized")
+	flags.DurationVar(&o.least, "least-interval", time.Minute, "the least time between two changes of the file; each "+
 		"ends what the agent is trying")
-	pods := flags.String("pods", "", "the `FILE` that tells the agent of the probes of this node's pods; none by default")
-	node := flags.String("node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --pods and --rollouts")
-	spreads := flags.Bool("rollouts", false, "roll out policies that ask for it, by a share of the pods at a time")
-	report := flags.String("report", "", "the `FILE` with the JSON of 'unthrottle fleet report'")
-	oldest := flags.Duration("oldest", 48*time.Hour, "do nothing with a report whose last row is older than this `TIME`")
-	labels := flags.String("labels", "", "the agents' pods, by their `LABELS`")
-	agentHost := flags.String("agent-host", "", "test: the `ADDRESS` of this node's agent; its pod's by default")
-	length := flags.Duration("for", time.Minute, "test, compute: for how much `TIME`")
+	flags.StringVar(&o.pods, "pods", "", "the `FILE` that tells the agent of the probes of this node's pods; none by default")
+	flags.StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --pods and --rollouts")
+	flags.BoolVar(&o.rollouts, "rollouts", false, "roll out policies that ask for it, by a share of the pods at a time")
+	flags.StringVar(&o.report, "report", "", "the `FILE` with the JSON of 'unthrottle fleet report'")
+	flags.DurationVar(&o.oldest, "oldest", 48*time.Hour, "do nothing with a report whose last row is older than this `TIME`")
+	flags.StringVar(&o.labels, "labels", "", "the agents' pods, by their `LABELS`")
+	flags.StringVar(&o.agentHost, "agent-host", "", "test: the `ADDRESS` of this node's agent; its pod's by default")
+	flags.DurationVar(&o.length, "for", time.Minute, "test, compute: for how much `TIME`")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read", "resize", "recommend", "test", "compute"}, args[0]) {
+	return flags
+}
+
+// subcommands are what the program does, by the first word.
+var subcommands = map[string]func(o *options, ctx context.Context, log *slog.Logger) error{
+	"init":      (*options).init,
+	"watch":     (*options).watch,
+	"read":      (*options).read,
+	"resize":    (*options).resize,
+	"recommend": (*options).recommend,
+	"test":      (*options).test,
+	"compute":   (*options).compute,
+}
+
+func run(ctx context.Context, args []string) error {
+	var o options
+	flags := o.flags()
+	if len(args) == 0 || subcommands[args[0]] == nil {
 		if err := flags.Parse(args); err != nil {
 			return err
 		}
@@ -120,48 +144,72 @@ func run(ctx context.Context, args []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%s: %q is no flag", args[0], flags.Arg(0))
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if args[0] == "read" {
-		return read(ctx, *kubeconfig, *listen, cmp.Or(*agent, reader.DefaultAgent), log)
-	}
-	if args[0] == "resize" {
-		client, err := clientOf(*kubeconfig)
-		if err != nil {
-			return err
-		}
-		return resizer.Serve(ctx, *socket, client, log)
-	}
-	if args[0] == "recommend" {
-		return recommend(ctx, *kubeconfig, *report, *oldest, log)
-	}
-	if args[0] == "test" || args[0] == "compute" {
-		ctx, cancel := context.WithTimeout(ctx, *length)
-		defer cancel()
-		if args[0] == "compute" {
-			installed.Compute(ctx)
-			return nil
-		}
-		return test(ctx, *kubeconfig, *labels, installed.Pod{Namespace: *namespace, Name: *identity, Container: "burner",
-			Node: os.Getenv("NODE_NAME"), AgentHost: *agentHost})
-	}
-	own, err := infile.ReadAll(ctx, *base, nil, policy.MaxConfigBytes)
+	return subcommands[args[0]](&o, ctx, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+}
+
+func (o *options) read(ctx context.Context, log *slog.Logger) error {
+	return read(ctx, o.kubeconfig, o.listen, cmp.Or(o.agent, reader.DefaultAgent), log)
+}
+
+func (o *options) recommend(ctx context.Context, log *slog.Logger) error {
+	return recommend(ctx, o.kubeconfig, o.report, o.oldest, log)
+}
+
+// resize resizes pods for the agent until ctx ends.
+func (o *options) resize(ctx context.Context, log *slog.Logger) error {
+	client, err := clientOf(o.kubeconfig)
 	if err != nil {
 		return err
 	}
-	if args[0] == "init" {
-		waiting, err := policies.Waiting(own)
-		if err != nil {
-			return err
-		}
-		return controller.WriteFile(*out, waiting)
+	return resizer.Serve(ctx, o.socket, client, log)
+}
+
+// compute uses CPUs for the installation's test.
+func (o *options) compute(ctx context.Context, _ *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, o.length)
+	defer cancel()
+	installed.Compute(ctx)
+	return nil
+}
+
+func (o *options) test(ctx context.Context, _ *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, o.length)
+	defer cancel()
+	return test(ctx, o.kubeconfig, o.labels, installed.Pod{Namespace: o.namespace, Name: o.identity, Container: "burner",
+		Node: os.Getenv("NODE_NAME"), AgentHost: o.agentHost})
+}
+
+// ownRules are the chart's own file.
+func (o *options) ownRules(ctx context.Context) ([]byte, error) {
+	return infile.ReadAll(ctx, o.base, nil, policy.MaxConfigBytes)
+}
+
+// init writes the file with which the agent begins.
+func (o *options) init(ctx context.Context, _ *slog.Logger) error {
+	own, err := o.ownRules(ctx)
+	if err != nil {
+		return err
 	}
-	if *identity == "" || *namespace == "" {
+	waiting, err := policies.Waiting(own)
+	if err != nil {
+		return err
+	}
+	return controller.WriteFile(o.out, waiting)
+}
+
+// watch keeps the file and the policies' statuses true until ctx ends, and tells the agent of pods where that is asked for.
+func (o *options) watch(ctx context.Context, log *slog.Logger) error {
+	own, err := o.ownRules(ctx)
+	if err != nil {
+		return err
+	}
+	if o.identity == "" || o.namespace == "" {
 		return errors.New("--identity and --namespace are missing (POD_NAME and POD_NAMESPACE)")
 	}
-	if *spreads && *node == "" {
+	if o.rollouts && o.node == "" {
 		return errors.New("--node is missing (NODE_NAME): --rollouts treats pods of one node")
 	}
-	config, err := api(*kubeconfig)
+	config, err := api(o.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -173,35 +221,43 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if *pods != "" {
-		*agent = cmp.Or(*agent, podprobes.DefaultAgent)
-		if u, err := url.Parse(*agent); err != nil || u.Scheme != "http" || u.Host == "" {
-			return fmt.Errorf("--agent %q: with --pods give a URL such as %s", *agent, podprobes.DefaultAgent)
-		}
-		if *node == "" {
-			return errors.New("--node is missing (NODE_NAME): --pods tells of the pods of one node")
-		}
-		typed, err := kubernetes.NewForConfig(config)
+	if o.pods != "" {
+		ended, err := o.tellPods(ctx, config, log)
 		if err != nil {
 			return err
 		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		done := make(chan error, 1)
-		go func() {
-			done <- podprobes.Run(ctx, podprobes.Options{Client: typed, Node: *node, Out: *pods, Agent: *agent,
-				LeastInterval: 2 * time.Second, AskInterval: *interval, Log: log})
-		}()
-		defer func() {
-			cancel()
-			if err := <-done; err != nil {
-				log.Error("the agent is not told of pods", "error", err)
-			}
-		}()
+		defer ended()
 	}
-	return controller.Run(ctx, controller.Options{Client: client, Leases: leases, Base: own, Out: *out,
-		Identity: *identity, Namespace: *namespace, LeaseName: *lease,
-		LeastInterval: *least, LeaseInterval: *interval, Rollouts: *spreads, Node: *node, Log: log})
+	return controller.Run(ctx, controller.Options{Client: client, Leases: leases, Base: own, Out: o.out,
+		Identity: o.identity, Namespace: o.namespace, LeaseName: o.lease,
+		LeastInterval: o.least, LeaseInterval: o.interval, Rollouts: o.rollouts, Node: o.node, Log: log})
+}
+
+// tellPods tells the agent of the probes of this node's pods until ended is called, or ctx ends.
+func (o *options) tellPods(ctx context.Context, config *rest.Config, log *slog.Logger) (ended func(), err error) {
+	agent := cmp.Or(o.agent, podprobes.DefaultAgent)
+	if u, err := url.Parse(agent); err != nil || u.Scheme != "http" || u.Host == "" {
+		return nil, fmt.Errorf("--agent %q: with --pods give a URL such as %s", agent, podprobes.DefaultAgent)
+	}
+	if o.node == "" {
+		return nil, errors.New("--node is missing (NODE_NAME): --pods tells of the pods of one node")
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		done <- podprobes.Run(ctx, podprobes.Options{Client: typed, Node: o.node, Out: o.pods, Agent: agent,
+			LeastInterval: 2 * time.Second, AskInterval: o.interval, Log: log})
+	}()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			log.Error("the agent is not told of pods", "error", err)
+		}
+	}, nil
 }
 
 // read serves the reader until ctx ends.

@@ -21,10 +21,10 @@ const (
 // OncePerMinute writes the same warning or error at most once a minute, and then says how often it came. Lines are the
 // same if they differ only in numbers; a number in a name, such as that of a cgroup, counts. Lines of a lower level pass.
 func OncePerMinute(to slog.Handler) slog.Handler {
-	return &sparing{to: to, said: &remembered{lines: map[string]*line{}}}
+	return &sparingLog{to: to, said: &remembered{lines: map[string]*line{}}}
 }
 
-type sparing struct {
+type sparingLog struct {
 	to slog.Handler
 	// with is the text of the attributes that With added.
 	with string
@@ -43,26 +43,26 @@ type line struct {
 }
 
 // Enabled implements slog.Handler.
-func (s *sparing) Enabled(ctx context.Context, level slog.Level) bool {
+func (s *sparingLog) Enabled(ctx context.Context, level slog.Level) bool {
 	return s.to.Enabled(ctx, level)
 }
 
 // WithGroup implements slog.Handler.
-func (s *sparing) WithGroup(name string) slog.Handler {
-	return &sparing{s.to.WithGroup(name), s.with + " " + name + ".", s.said}
+func (s *sparingLog) WithGroup(name string) slog.Handler {
+	return &sparingLog{s.to.WithGroup(name), s.with + " " + name + ".", s.said}
 }
 
 // WithAttrs implements slog.Handler.
-func (s *sparing) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (s *sparingLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := s.with
 	for _, a := range attrs {
 		with += " " + alike(a)
 	}
-	return &sparing{s.to.WithAttrs(attrs), with, s.said}
+	return &sparingLog{s.to.WithAttrs(attrs), with, s.said}
 }
 
 // Handle implements slog.Handler.
-func (s *sparing) Handle(ctx context.Context, r slog.Record) error {
+func (s *sparingLog) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
 		return s.to.Handle(ctx, r)
 	}

@@ -39,7 +39,7 @@ const trialSlack = 2 * time.Minute
 // lender watches what lending costs those who lend. Of the acting goroutine
 // alone, but for what is exported.
 type lender struct {
-	trials map[string]*trial // by the owner's path
+	trials map[string]*lendingTrial // by the owner's path
 
 	mu               sync.Mutex
 	judged           bool
@@ -64,7 +64,7 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 	for i := range round {
 		seen[round[i].Container.Group.Path] = &round[i]
 	}
-	l, trials := &a.lender, map[string]*trial{}
+	l, trials := &a.lender, map[string]*lendingTrial{}
 	lent, states := 0, map[string]int{}
 	for _, lend := range sharings {
 		out := lend.Revoked != ""
@@ -75,7 +75,7 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 		case a.Rules.Mode == policy.Apply:
 			t := l.trials[lend.Target]
 			if t == nil {
-				t = &trial{}
+				t = &lendingTrial{}
 			}
 			trials[lend.Target] = t
 			was := t.running
@@ -135,7 +135,7 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 }
 
 // tried counts a trial that has ended. Where it shows harm, the CPUs stay revoked, and that is no longer on trial.
-func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *trial) {
+func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *lendingTrial) {
 	l := &a.lender
 	if t.harmed && lend.Revoked != "" {
 		_, err := apply.Keep(ctx, a.Env, lend.Revoked)

@@ -70,11 +70,11 @@ func (l look) ask(since time.Time) []float64 {
 	return l.latencies(since)
 }
 
-// trial measures for one owner what sharing its idle CPUs costs it. It compares the
+// lendingTrial measures for one owner what sharing its idle CPUs costs it. It compares the
 // CPU use and, where there is a source, the latencies, with the CPUs shared and
 // revoked by turns, because load varies by itself. The first pair without a
 // difference ends the trial.
-type trial struct {
+type lendingTrial struct {
 	cpus     string // that it is about: others are another trial
 	out      bool   // revoked now
 	running  bool
@@ -92,21 +92,21 @@ type trial struct {
 
 // round takes one observation and says what to do next. If another program granted
 // or revoked the CPUs, the trial begins again.
-func (t *trial) round(l look, now time.Time) order {
+func (t *lendingTrial) round(l look, now time.Time) order {
 	o := l.seen
 	switch {
 	case t.cpus != l.cpus:
-		*t = trial{cpus: l.cpus, out: l.out, running: true, since: now}
+		*t = lendingTrial{cpus: l.cpus, out: l.out, running: true, since: now}
 		if l.out { // by an agent before this one, or for other CPUs
 			return t.give()
 		}
 		return nothing
 	case t.out != l.out:
-		*t = trial{cpus: l.cpus, out: l.out, since: now, next: now.Add(changeInterval), usual: t.usual}
+		*t = lendingTrial{cpus: l.cpus, out: l.out, since: now, next: now.Add(changeInterval), usual: t.usual}
 		return nothing
 	case t.harmed && !now.Before(t.next):
 		// Lent again after a while, and looked at anew.
-		*t = trial{cpus: l.cpus, running: true}
+		*t = lendingTrial{cpus: l.cpus, running: true}
 		return t.give()
 	case t.harmed || o == nil || o.UsedCPUs == nil || o.Start.Before(t.since):
 		return nothing
@@ -150,27 +150,27 @@ func (t *trial) round(l look, now time.Time) order {
 }
 
 // written notes that the order was carried out.
-func (t *trial) written(now time.Time) { t.since, t.interval = now, interval{} }
+func (t *lendingTrial) written(now time.Time) { t.since, t.interval = now, interval{} }
 
 // due tells between trials whether another one is.
-func (t *trial) due(use float64, now time.Time) bool {
+func (t *lendingTrial) due(use float64, now time.Time) bool {
 	changed := more(t.usual, use) || more(use, t.usual)
 	return !now.Before(t.next) || changed && !now.Before(t.next.Add(changeInterval-trialInterval))
 }
 
-func (t *trial) give() order {
+func (t *lendingTrial) give() order {
 	t.out = false
 	return grant
 }
 
-func (t *trial) take() order {
+func (t *lendingTrial) take() order {
 	t.out = true
 	return revokeShared
 }
 
 // usesLess tells whether the owner used more in every interval without lending than
 // in every one with it.
-func (t *trial) usesLess() bool { return more(slices.Min(t.without), slices.Max(t.with)) }
+func (t *lendingTrial) usesLess() bool { return more(slices.Min(t.without), slices.Max(t.with)) }
 
 // more tells whether one use is above another by enough to count.
 func more(a, b float64) bool { return a-b > harmCPUs && a > b*(1+harmShare) }

@@ -10,7 +10,7 @@ import (
 
 // tried lets a trial run on an owner whose use is that of a function, and returns
 // how many rounds the CPUs were lent and revoked.
-func tried(t *testing.T, tr *trial, rounds int, from time.Time, used func(i int, lent bool) float64) (lent, back, writes int) {
+func tried(t *testing.T, tr *lendingTrial, rounds int, from time.Time, used func(i int, lent bool) float64) (lent, back, writes int) {
 	t.Helper()
 	out := tr.out
 	for i := range rounds {
@@ -53,7 +53,7 @@ func TestTrial(t *testing.T) {
 		{"one whose work grows", func(i int, _ bool) float64 { return min(2, float64(i)*0.02) }, false},
 		{"one that works every other 12 rounds", func(i int, _ bool) float64 { return float64(i / 12 % 2) }, false},
 	} {
-		var tr trial
+		var tr lendingTrial
 		lent, back, writes := tried(t, &tr, 300, start, c.used)
 		if tr.harmed != c.harmed {
 			t.Errorf("%s: harmed %v", c.name, tr.harmed)
@@ -74,7 +74,7 @@ func TestTrialByChance(t *testing.T) {
 	const owners = 2000
 	harmed := 0
 	for range owners {
-		var tr trial
+		var tr lendingTrial
 		level := 0.0
 		tried(t, &tr, 60, start, func(i int, _ bool) float64 {
 			if i%6 == 0 {
@@ -94,7 +94,7 @@ func TestTrialByChance(t *testing.T) {
 // Harm is forgotten after a while; a change is looked into sooner than the rest;
 // what another program gave or took, and other CPUs, begin a new trial.
 func TestTrialOverTime(t *testing.T) {
-	var tr trial
+	var tr lendingTrial
 	half := func(_ int, lent bool) float64 { return map[bool]float64{true: 1, false: 2}[lent] }
 	tried(t, &tr, 60, start, half)
 	if !tr.harmed || !tr.out {
@@ -106,7 +106,7 @@ func TestTrialOverTime(t *testing.T) {
 	if _, _, writes := tried(t, &tr, 60, start.Add(2*retryAfter), half); writes == 0 || !tr.harmed {
 		t.Errorf("not tried again: %+v", tr)
 	}
-	tr = trial{}
+	tr = lendingTrial{}
 	tried(t, &tr, 30, start, func(int, bool) float64 { return 2 })
 	if _, _, writes := tried(t, &tr, 200, start.Add(time.Minute), func(int, bool) float64 { return 2 }); writes != 0 {
 		t.Errorf("%d writes though nothing has changed", writes)
@@ -132,7 +132,7 @@ func TestTrialOverTime(t *testing.T) {
 // A host so busy that rounds come late and then many at once, in which the
 // kernel's counters stand still, changes nothing: time counts, not rounds.
 func TestTrialOnABusyHost(t *testing.T) {
-	var tr trial
+	var tr lendingTrial
 	out, at, pending := false, start, 0.0
 	for i := range 400 {
 		window := 2 * time.Millisecond
@@ -171,7 +171,7 @@ func TestTrialAsksLatencies(t *testing.T) {
 		{"it failed", -1, 1, false},
 		{"it failed alone", 5, -1, false},
 	} {
-		var tr trial
+		var tr lendingTrial
 		out, asked, u := false, 0, 0.02
 		for i := range 60 {
 			at := start.Add(time.Duration(i) * time.Second)

@@ -15,9 +15,9 @@ import (
 func TestTrialEnds(t *testing.T) {
 	a := &agent{}
 	pod := container.Container{Name: "app\x1b[2J", Namespace: "shop", Pod: "cart-1", PodUID: "uid"}
-	a.trialEnds.add(container.Container{Name: "nginx.service"}, answers.TrialKept, "", start)
+	a.spreadEnds.add(container.Container{Name: "nginx.service"}, answers.TrialKept, "", start)
 	for i := range answers.MaxTrialEnds + 3 {
-		a.trialEnds.add(pod, answers.TrialKept, fmt.Sprintf("burst 50ms: %d\x1b[2J", i), start)
+		a.spreadEnds.add(pod, answers.TrialKept, fmt.Sprintf("burst 50ms: %d\x1b[2J", i), start)
 	}
 	w := httptest.NewRecorder()
 	a.trialsPage(w, nil)

@@ -11,14 +11,14 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// trialEnds are what came of the last trials of pods that were spread over hours. The acting goroutine adds, and requests read.
-type trialEnds struct {
+// spreadEnds are what came of the last trials of pods that were spread over hours. The acting goroutine adds, and requests read.
+type spreadEnds struct {
 	mu   sync.Mutex
 	last []answers.TrialEnd
 }
 
 // add keeps what came of a container's trial; of one that is of no pod nobody is told.
-func (e *trialEnds) add(c container.Container, outcome, says string, at time.Time) {
+func (e *spreadEnds) add(c container.Container, outcome, says string, at time.Time) {
 	if c.PodUID == "" {
 		return
 	}
@@ -33,9 +33,9 @@ func (e *trialEnds) add(c container.Container, outcome, says string, at time.Tim
 
 // trialsPage answers GET /trials.
 func (a *agent) trialsPage(w http.ResponseWriter, _ *http.Request) {
-	a.trialEnds.mu.Lock()
-	ended := append([]answers.TrialEnd{}, a.trialEnds.last...)
-	a.trialEnds.mu.Unlock()
+	a.spreadEnds.mu.Lock()
+	ended := append([]answers.TrialEnd{}, a.spreadEnds.last...)
+	a.spreadEnds.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answers.Trials{Schema: answers.TrialsSchema, Version: answers.Version, Ended: ended})
 }

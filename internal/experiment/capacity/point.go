@@ -177,7 +177,7 @@ func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (vari
 	switch {
 	case !slices.Contains(pointRemedies(), name):
 		return variant{}, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(pointRemedies(), ", "))
-	case name == Cpuset, name == Twice, name == NarrowSchedExt, name == RateLimit:
+	case name == Cpuset, name == Twice, name == NarrowSchedExt, name == RateLimit, name == Burst300, name == Burst1s:
 		base = Quota
 	case name == PinPools:
 		base = Pin

@@ -307,10 +307,16 @@ func TestPointVariants(t *testing.T) {
 	for name, want := range map[string]cgroup.Limit{
 		Quota: {Quota: 200 * ms, Period: 100 * ms}, Twice: {Quota: 400 * ms, Period: 100 * ms}, Cpuset: {Quota: 200 * ms, Period: 100 * ms},
 		BurstPeriod: {Quota: 20 * ms, Period: 10 * ms, Burst: 20 * ms},
+		Burst300:    {Quota: 600 * ms, Period: 300 * ms, Burst: 600 * ms}, Burst1s: {Quota: 2000 * ms, Period: 1000 * ms, Burst: 2000 * ms},
 	} {
 		a, err := pointVariant(name, shape, cpus, 2)
 		if err != nil || a.limit != want || a.name != name || (name == Cpuset) != (a.cpus.Size() == 2) {
 			t.Errorf("%s: %+v, %v", name, a, err)
+		}
+	}
+	for _, name := range pointRemedies() {
+		if _, err := pointVariant(name, shape, cpus, 2); err != nil {
+			t.Errorf("%s is offered: %v", name, err)
 		}
 	}
 	if _, err := pointVariant("nonsense", shape, cpus, 2); err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/utils/cpuset"
@@ -67,7 +68,7 @@ const (
 )
 
 // RunSpiral runs the spike under every remedy, and under the quota with each
-// ingredient left out once.
+// ingredient left out once; under a burst in a period of 1 s, the last remedy, with those that clients decide on.
 func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err error) {
 	if o, err = o.filled(); err != nil {
 		return result, err
@@ -87,24 +88,25 @@ func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err 
 		Capacity: capacity, Normal: spiralNormal * capacity, Spike: spiralSpike * capacity,
 		For: spiralFor.Seconds(), Watched: spiralAfter.Seconds(), Timeout: spiralTimeout.Seconds(),
 	}
+	of := slices.Clone(all) // by run
 	for _, a := range all {
 		result.Runs = append(result.Runs, SpiralRun{Remedy: a.name, Granted: a.granted})
 	}
-	for _, left := range []string{NoRetries, Budgeted, NoInflation, ShortQueue} {
-		result.Runs = append(result.Runs, SpiralRun{Remedy: Quota, Left: left, Granted: all[0].granted})
+	leave := func(a variant, ingredients ...string) {
+		for _, left := range ingredients {
+			result.Runs, of = append(result.Runs, SpiralRun{Remedy: a.name, Left: left, Granted: a.granted}), append(of, a)
+		}
 	}
+	leave(all[0], NoRetries, Budgeted, NoInflation, ShortQueue)
+	leave(all[len(all)-1], NoRetries, Budgeted)
 	good := make([][]float64, len(result.Runs))
 	for repeat := range repeats {
 		for i := range result.Runs {
 			run := &result.Runs[i]
 			o.Progress(Event{Doing: fmt.Sprintf("spike, %s %s", run.Remedy, run.Left)})
-			a := all[min(i, len(all)-1)]
-			if run.Left != "" {
-				a = all[0]
-			}
-			back, end, err := b.spike(ctx, a, run.Left, capacity, o.Seed+uint64(repeat))
+			back, end, err := b.spike(ctx, of[i], run.Left, capacity, o.Seed+uint64(repeat))
 			for try := 0; try < o.Patience && errors.As(err, new(*Saturated)); try++ {
-				back, end, err = b.spike(ctx, a, run.Left, capacity, o.Seed+uint64(repeat))
+				back, end, err = b.spike(ctx, of[i], run.Left, capacity, o.Seed+uint64(repeat))
 			}
 			if err != nil {
 				return result, err
@@ -125,7 +127,11 @@ func spiralVariants(o Options, cpus cpuset.CPUSet, limit int) (Shape, []variant,
 	}
 	shape.Service.Inflate, shape.Sized.Inflate = spiralInflate, spiralInflate
 	all, err := variants(o.Remedies, shape, cpus, lastCPUs(cpus, limit), limit)
-	return shape, all, err
+	if err != nil {
+		return shape, nil, err
+	}
+	long, err := pointVariant(Burst1s, shape, cpus, limit)
+	return shape, append(all, long), err
 }
 
 // spike runs one spike: when the service had recovered, and what share was good

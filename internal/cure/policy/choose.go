@@ -230,7 +230,7 @@ func (c *choice) answer(a Answer, row int, why string) {
 // nothingWaits answers for threads that compute without a pause: a stop costs them no latency.
 func (c *choice) nothingWaits() {
 	used := c.none.Figures.CPU.Seconds() / c.f.Window.Seconds()
-	if used < diagnose.ShortageUse*c.f.Limit {
+	if used < stats.UsedUp*c.f.Limit {
 		c.answer(AnswerLeave, -1, c.f.TooFew())
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -233,7 +234,7 @@ func (c *chooser) withoutForecast() (Proposal, error) {
 	if c.o.UsedCPUs != nil {
 		share = *c.o.UsedCPUs / *c.o.LimitCPUs
 	}
-	if share >= diagnose.ShortageUse {
+	if share >= stats.UsedUp {
 		c.found += fmt.Sprintf("; it averages %.3g of its %.3g CPUs; to get more done, raise the limit", *c.o.UsedCPUs, *c.o.LimitCPUs)
 	}
 	missing := c.missing()

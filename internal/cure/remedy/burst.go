@@ -7,15 +7,12 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// saturated is the share of its limit from which on a container leaves nothing
-// that could be saved up. shortLook is how short a look tells only of that moment.
-const (
-	saturated = 0.95
-	shortLook = 3 * time.Second
-)
+// shortLook is how short a look tells only of that moment.
+const shortLook = 3 * time.Second
 
 // noBurst is why a kernel cannot do it, mayBeSpent what it does.
 const (
@@ -145,7 +142,7 @@ func (p *planner) noSpare(limit float64) error {
 // this of the same stretch of time. Work that takes whatever it gets, such as a compaction, leaves nothing to save up,
 // whatever a replay of the recorded amount says.
 func Unfilled(usedCPUs, limitCPUs float64) string {
-	if usedCPUs < saturated*limitCPUs {
+	if usedCPUs < stats.UsedUp*limitCPUs {
 		return ""
 	}
 	return fmt.Sprintf("it used %s of %s on average, so that a burst had no unused time to spend", text.CPUs(usedCPUs),

@@ -3,21 +3,17 @@ package diagnose
 import (
 	"fmt"
 
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-const (
-	// ShortageUse is the mean use, as a share of the limit, from which on a better shape of the work finds no
-	// room. The edges of periods account for the rest to 100 %.
-	ShortageUse = 0.95
-	// shortagePeriods is for how many periods in a row wanted must stay above the limit. A queue that neither
-	// one refill nor the next clears is no burst.
-	shortagePeriods = 3
-)
+// shortagePeriods is for how many periods in a row wanted must stay above the limit. A queue that neither
+// one refill nor the next clears is no burst.
+const shortagePeriods = 3
 
 // demandAboveLimit reports whether the mean demand is above the limit.
 func demandAboveLimit(recorded *figures) bool {
-	return recorded.throttled() && recorded.quotaKnown() && recorded.use() >= ShortageUse &&
+	return recorded.throttled() && recorded.quotaKnown() && recorded.use() >= stats.UsedUp &&
 		recorded.above >= shortagePeriods*recorded.period
 }
 

@@ -55,16 +55,13 @@ type longPeriods struct {
 	used, time time.Duration
 }
 
-// fullUse is the share of the limit from which on a long period counts as used up.
-const fullUse = 0.95
-
 func (p *longPeriods) add(used, length time.Duration, limit float64) {
 	p.used, p.time = p.used+used, p.time+length
 	if p.time < LongestPeriod {
 		return
 	}
 	p.all++
-	if limit > 0 && float64(p.used) >= fullUse*limit*float64(p.time) {
+	if limit > 0 && float64(p.used) >= stats.UsedUp*limit*float64(p.time) {
 		p.full++
 	}
 	p.used, p.time = 0, 0

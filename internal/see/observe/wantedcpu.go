@@ -1,14 +1,13 @@
 package observe
 
-import "time"
+import (
+	"time"
 
-const (
-	// saturatedIdle is the share of a window in which no thread wants a CPU. Above it the container does its work in time.
-	saturatedIdle = 0.05
-	// saturatedUse is the share of its own limit from which on a container may have had more work than it could do. It is
-	// that of explain's cause shortage.
-	saturatedUse = 0.95
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
+
+// saturatedIdle is the share of a window in which no thread wants a CPU. Above it the container does its work in time.
+const saturatedIdle = 0.05
 
 // WantedCPU returns the CPU time that the container would have used over the window without a quota. ok is false where
 // it was not measured. It is never less than the CPU time used.
@@ -43,7 +42,7 @@ func (o *Observation) saturated() bool {
 		return false
 	}
 	own := o.LimitCPUs != nil && o.LimitAt == o.Container.Group.Path && o.ByOwnQuota()
-	return !own || *o.UsedCPUs >= saturatedUse**o.LimitCPUs
+	return !own || *o.UsedCPUs >= stats.UsedUp**o.LimitCPUs
 }
 
 // atMost returns level x time of a histogram, each level cut to the CPUs.

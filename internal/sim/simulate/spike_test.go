@@ -11,15 +11,15 @@ import (
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
-// spikeRemedies are the lines of the cgroup in the scenario of the death spiral, %d being ms of quota in 100 ms.
+// spikeRemedies are lines of the cgroup in the scenario of the death spiral, for a limit of N CPUs: Q is its quota in 100 ms, Q3 that in
+// 300 ms, Q10 in 1 s; C2 and C20 are credits of 200 ms and 2 s for each of its CPUs.
 var spikeRemedies = []struct{ name, cgroup string }{
-	{"100 ms", "quota: %[1]dms"}, {"burst, 100 ms", "quota: %[1]dms, burst: %[1]dms"},
-	{"burst, 300 ms", "quota: %[2]dms, period: 300ms, burst: %[2]dms"}, {"1 s", "quota: %[3]dms, period: 1s"},
-	{"burst, 1 s", "quota: %[3]dms, period: 1s, burst: %[3]dms"},
-	{"narrow, no credit", "quota: %[1]dms, remedy: {kind: narrow}"},
-	{"narrow, credit of 200 ms a CPU", "quota: %[1]dms, remedy: {kind: narrow, credit: %[4]dms}"},
-	{"narrow, credit of 2 s a CPU", "quota: %[1]dms, remedy: {kind: narrow, credit: %[5]dms}"},
-	{"pin", "quota: %[1]dms, remedy: {kind: pin, cpus: %[6]d}"}, {"no limit", "quota: %[1]dms, remedy: {kind: weight}"},
+	{"100 ms", "quota: Q"}, {"burst, 100 ms", "quota: Q, burst: Q"}, {"burst, 300 ms", "quota: Q3, period: 300ms, burst: Q3"},
+	{"1 s", "quota: Q10, period: 1s"}, {"burst, 1 s", "quota: Q10, period: 1s, burst: Q10"},
+	{"narrow, no credit", "quota: Q, remedy: {kind: narrow}"},
+	{"narrow, credit of 200 ms a CPU", "quota: Q, remedy: {kind: narrow, credit: C2}"},
+	{"narrow, credit of 2 s a CPU", "quota: Q, remedy: {kind: narrow, credit: C20}"},
+	{"pin", "quota: Q, remedy: {kind: pin, cpus: N}"}, {"no limit", "quota: Q, remedy: {kind: weight}"},
 }
 
 // spiked says when the service of examples/scenarios/death-spiral.yaml, made for a limit of so many CPUs on a host with more, recovered
@@ -30,10 +30,12 @@ func spiked(t *testing.T, cgroup string, limit, hostCPUs int, seed uint64, ingre
 	if err != nil {
 		t.Fatal(err)
 	}
-	quota := 100 * limit
-	line := strings.Split(fmt.Sprintf(cgroup+"!", quota, 3*quota, 10*quota, 200*limit, 2000*limit, limit), "!")[0] // which of them it takes differs
+	ms := func(n int) string { return fmt.Sprintf("%dms", n*limit) }
+	line := strings.NewReplacer("Q10", ms(1000), "Q3", ms(300), "Q", ms(100), "C20", ms(2000), "C2", ms(200),
+		"N", fmt.Sprint(limit)).Replace(cgroup)
 	all := append([]string{"app: {quota: 100ms}", "app: {" + line + "}", "{cpus: 2}", fmt.Sprintf("{cpus: %d}", hostCPUs),
-		"threads: 8, queue: 400", fmt.Sprintf("threads: %d, queue: %d", 8*limit, 400*limit), "per_second: 133", fmt.Sprintf("per_second: %d", 133*limit),
+		"threads: 8, queue: 400", fmt.Sprintf("threads: %d, queue: %d", 8*limit, 400*limit),
+		"per_second: 133", fmt.Sprintf("per_second: %d", 133*limit),
 		"inflate: 0.003", fmt.Sprintf("inflate: %g", 0.003/float64(limit))}, ingredients...)
 	s, err := scenario.Parse("spike", []byte(strings.NewReplacer(all...).Replace(string(text))))
 	if err != nil {

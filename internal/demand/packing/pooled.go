@@ -18,15 +18,19 @@ func NewRule(risk float64) Rule {
 	return Rule{risk: risk, z: z, skew: max(0, (z*z-1)/6)}
 }
 
+// Risk is that share of the time.
+func (r Rule) Risk() float64 { return r.risk }
+
 // Pooled is the demand of containers that share a host. Its zero value is of none.
 type Pooled struct {
 	most   float64
 	held   []Moments
 	widest []burst
+	wants  float64
 }
 
 // Add adds a container: what it wants in each phase and the most that it ever wants, both in CPUs, as in [Container]. All
-// containers of a host have equally many phases.
+// containers of a host have equally many phases, and all are added by one rule.
 func (r Rule) Add(p *Pooled, demand []Moments, mostCPUs float64) {
 	for len(p.held) < len(demand) {
 		p.held, p.widest = append(p.held, Moments{}), append(p.widest, burst{})
@@ -38,36 +42,31 @@ func (r Rule) Add(p *Pooled, demand []Moments, mostCPUs float64) {
 			p.widest[k] = b
 		}
 	}
+	p.wants = 0
+	for k, m := range p.held {
+		p.wants = max(p.wants, r.quantile(m, p.most, p.widest[k]))
+	}
 }
 
-// Wants is how many CPUs containers want for all but the risk, in the phase in which they want most.
-func (r Rule) Wants(p *Pooled) (cpus float64) {
-	for k, m := range p.held {
-		cpus = max(cpus, r.quantile(m, p.most, p.widest[k]))
-	}
-	return cpus
-}
+// Wants is how many CPUs they want for all but the risk, in the phase in which they want most.
+func (p *Pooled) Wants() (cpus float64) { return p.wants }
 
 // WantsWith is how many CPUs those of both want together. Neither changes.
 //
 // It is no less than either wants alone. The quantile by three moments may be: a container with a narrow spread makes the
 // demand of one with a rare and wide burst look less skewed than it is.
 func (r Rule) WantsWith(p, more *Pooled) (cpus float64) {
+	cpus = max(p.wants, more.wants)
+	if len(p.held) == 0 || len(more.held) == 0 {
+		return cpus
+	}
 	most := p.most + more.most
-	for k := range max(len(p.held), len(more.held)) {
-		var m Moments
-		var b burst
-		for _, of := range [...]*Pooled{p, more} {
-			if k >= len(of.held) {
-				continue
-			}
-			m = m.plus(of.held[k])
-			if of.widest[k].width > b.width {
-				b = of.widest[k]
-			}
-			cpus = max(cpus, r.quantile(of.held[k], of.most, of.widest[k]))
+	for k, m := range p.held {
+		b := p.widest[k]
+		if more.widest[k].width > b.width {
+			b = more.widest[k]
 		}
-		cpus = max(cpus, r.quantile(m, most, b))
+		cpus = max(cpus, r.quantile(m.plus(more.held[k]), most, b))
 	}
 	return cpus
 }

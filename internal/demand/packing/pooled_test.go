@@ -19,7 +19,7 @@ func TestPooled(t *testing.T) {
 		for range c.containers {
 			r.Add(&p, bursty(1, 5, 0.01), 5)
 		}
-		if got := r.Wants(&p); math.Abs(got-c.want) > 0.01 {
+		if got := p.Wants(); math.Abs(got-c.want) > 0.01 {
 			t.Errorf("%d containers want %.3f CPUs, want %.2f", c.containers, got, c.want)
 		}
 	}
@@ -40,8 +40,8 @@ func TestPooledAsMake(t *testing.T) {
 			containers = append(containers, Container{On: 0, Demand: c.demand, MostCPUs: c.most})
 		}
 		over := Make(containers, []Host{{CPUs: cpus}}, Options{Risk: 0.001}).OverNow == 1
-		if Fits(r.Wants(&p), cpus) == over {
-			t.Fatalf("wants %v of %v CPUs, and Make says over: %v", r.Wants(&p), cpus, over)
+		if Fits(p.Wants(), cpus) == over {
+			t.Fatalf("wants %v of %v CPUs, and Make says over: %v", p.Wants(), cpus, over)
 		}
 		if over {
 			not++
@@ -67,8 +67,8 @@ func TestWantsWith(t *testing.T) {
 		r.Add(&one, c.demand, c.most)
 		r.Add(&all, c.demand, c.most)
 		with := r.WantsWith(&p, &one)
-		if with < r.Wants(&p) || with < r.Wants(&one) || with < r.Wants(&all) {
-			t.Fatalf("together %v, without it %v, it alone %v, by the sums %v", with, r.Wants(&p), r.Wants(&one), r.Wants(&all))
+		if with < p.Wants() || with < one.Wants() || with < all.Wants() {
+			t.Fatalf("together %v, without it %v, it alone %v, by the sums %v", with, p.Wants(), one.Wants(), all.Wants())
 		}
 	})
 	// The sums of moments alone would tell less.
@@ -82,7 +82,7 @@ func TestWantsWith(t *testing.T) {
 		r.Add(&more, bursty(1, 2, 0.5), 2)
 		r.Add(&all, bursty(1, 2, 0.5), 2)
 	}
-	if without, with := r.Wants(&p), r.Wants(&all); with >= without || r.WantsWith(&p, &more) != without {
+	if without, with := p.Wants(), all.Wants(); with >= without || r.WantsWith(&p, &more) != without {
 		t.Errorf("five rare bursts want %v, with three narrow containers %v by the sums and %v", without, with, r.WantsWith(&p, &more))
 	}
 }

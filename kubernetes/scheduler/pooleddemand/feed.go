@@ -2,6 +2,7 @@ package pooleddemand
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/demand/nodedemand"
@@ -13,8 +14,8 @@ type feed struct {
 	mu       sync.RWMutex
 	nodes    map[string]*told
 	services map[string]*service
-	// changes counts objects that came, so that each has a number of its own.
-	changes uint64
+	// changes counts objects that came and went, so that each has a number of its own.
+	changes atomic.Uint64
 }
 
 // told is what one node tells.
@@ -60,6 +61,8 @@ func toldBy(s *nodedemand.Spec) *told {
 func (f *feed) set(node string, now *told) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	changes := f.changes.Load() + 1
+	defer f.changes.Store(changes) // whoever sees it sees the change
 	if before := f.nodes[node]; before != nil {
 		for of := range before.services {
 			s := f.services[of]
@@ -73,8 +76,7 @@ func (f *feed) set(node string, now *told) {
 	if now == nil {
 		return
 	}
-	f.changes++
-	now.number = f.changes
+	now.number = changes
 	f.nodes[node] = now
 	for of, day := range now.services {
 		s := f.services[of]

@@ -3,7 +3,6 @@ package pooleddemand
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	core "k8s.io/api/core/v1"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/resource"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 
@@ -40,8 +40,12 @@ type Plugin struct {
 	now      func() time.Time
 	requests noderesources.ResourceRequestsOptions
 	draGate  bool
-	// loads are what runs on nodes, by name, as of the node's last change.
-	loads sync.Map
+	// fit is NodeResourcesFit's own check, which is quick where all fits.
+	fit interface {
+		fwk.PreFilterPlugin
+		fwk.FilterPlugin
+	}
+	slots slots
 }
 
 var (
@@ -57,7 +61,7 @@ var (
 // New makes the plugin and starts to read the NodeDemands, for whose first ones it waits for a few seconds. Until they are
 // read, and while the cluster does not know the resource, pods count as their requests.
 func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-	p, err := newPlugin(given, h, time.Now)
+	p, err := newPlugin(ctx, given, h, time.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +71,7 @@ func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, e
 	_, err = h.SharedInformerFactory().Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		DeleteFunc: func(gone any) {
 			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(gone); err == nil {
-				p.loads.Delete(key)
+				p.slots.forget(key)
 			}
 		},
 	})
@@ -78,14 +82,19 @@ func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, e
 }
 
 // newPlugin makes it, with an empty feed.
-func newPlugin(given runtime.Object, h fwk.Handle, now func() time.Time) (*Plugin, error) {
+func newPlugin(ctx context.Context, given runtime.Object, h fwk.Handle, now func() time.Time) (*Plugin, error) {
 	a, err := argsOf(given)
 	if err != nil {
 		return nil, err
 	}
 	gates := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	strategy := &config.ScoringStrategy{Type: config.LeastAllocated, Resources: []config.ResourceSpec{{Name: string(core.ResourceCPU), Weight: 1}}}
+	fit, err := noderesources.NewFit(ctx, &config.NodeResourcesFitArgs{ScoringStrategy: strategy}, h, gates) // it never scores
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
 	return &Plugin{
-		handle: h, feed: newFeed(), now: now, age: a.MaxAge.Duration, draGate: gates.EnableDRAExtendedResource,
+		fit: fit.(*noderesources.Fit), handle: h, feed: newFeed(), now: now, age: a.MaxAge.Duration, draGate: gates.EnableDRAExtendedResource,
 		rule: nodefit.Rule{Rule: packing.NewRule(a.Risk), MaxRequestsRatio: a.MaxRequestsRatio, Most: a.Scoring == MostWanted},
 		requests: noderesources.ResourceRequestsOptions{
 			EnablePodLevelResources: gates.EnablePodLevelResources, EnableDRAExtendedResource: gates.EnableDRAExtendedResource},
@@ -95,21 +104,24 @@ func newPlugin(given runtime.Object, h fwk.Handle, now func() time.Time) (*Plugi
 // Name is that in a profile.
 func (p *Plugin) Name() string { return Name }
 
-// podLoad is what the pod of a cycle requests and wants.
-type podLoad struct{ nodefit.Load }
+// podLoad is what the pod of a cycle requests and wants, and when the cycle began.
+type podLoad struct {
+	nodefit.Load
+	now time.Time
+}
 
 // Clone returns the same: nobody changes it.
 func (l *podLoad) Clone() fwk.StateData { return l }
 
 // PreFilter works out what the pod wants. It skips Filter where no node is refused.
-func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *core.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	l := &podLoad{}
-	p.add(&l.Load, pod, nil)
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *core.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	l := &podLoad{now: p.now()}
+	p.add(&l.Load, pod, nil, l.now)
 	state.Write(podKey, l)
 	if p.rule.MaxRequestsRatio <= 1 {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	return nil, nil
+	return p.fit.PreFilter(ctx, state, pod, nodes)
 }
 
 // PreFilterExtensions are none: Filter reads a node's pods from the node that it is given.
@@ -117,11 +129,25 @@ func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter refuses nodes on which a resource other than CPU lacks, as NodeResourcesFit does, and those that do not hold the
 // pod by the rule.
-func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *core.Pod, node fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *core.Pod, node fwk.NodeInfo) *fwk.Status {
 	l, err := podOf(state)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
+	if !p.fit.Filter(ctx, state, pod, node).IsSuccess() {
+		if status := p.lacks(pod, node); status != nil {
+			return status
+		}
+	}
+	with, cpus := p.with(l, node)
+	if why := p.rule.WhyNot(cpus, with); why != "" {
+		return fwk.NewStatus(fwk.Unschedulable, why)
+	}
+	return nil
+}
+
+// lacks is which resources other than CPU a node lacks; nil: none.
+func (p *Plugin) lacks(pod *core.Pod, node fwk.NodeInfo) *fwk.Status {
 	var dra fwk.SharedDRAManager
 	if p.draGate {
 		dra = p.handle.SharedDRAManager()
@@ -136,14 +162,10 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *core.Pod, 
 			code = fwk.UnschedulableAndUnresolvable
 		}
 	}
-	if len(reasons) > 0 {
-		return fwk.NewStatus(code, reasons...)
+	if len(reasons) == 0 {
+		return nil
 	}
-	cpus, load := cpusOf(node.Node()), p.loadOf(node)
-	if why := p.rule.WhyNot(cpus, p.rule.With(cpus, load, &l.Load)); why != "" {
-		return fwk.NewStatus(fwk.Unschedulable, why)
-	}
-	return nil
+	return fwk.NewStatus(code, reasons...)
 }
 
 // Score is nodefit's.
@@ -152,8 +174,8 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *core.Pod, nod
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	cpus, load := cpusOf(node.Node()), p.loadOf(node)
-	return p.rule.Score(cpus, p.rule.With(cpus, load, &l.Load)), nil
+	with, cpus := p.with(l, node)
+	return p.rule.Score(cpus, with), nil
 }
 
 // ScoreExtensions are none: scores of all nodes are on one scale.
@@ -175,8 +197,8 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, _ *core.Pod, n
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	cpus := cpusOf(node.Node())
-	state.Write(reservedKey, &reserved{p.rule.With(cpus, p.loadOf(node), &l.Load)})
+	with, _ := p.with(l, node)
+	state.Write(reservedKey, &reserved{with})
 	return nil
 }
 
@@ -238,47 +260,15 @@ func cpusOf(n *core.Node) float64 {
 	return float64(cpus) / 1000
 }
 
-// kept is a node's load as of a change of the node and of what it tells, and when it was made.
-type kept struct {
-	made       time.Time
-	generation int64
-	number     uint64
-	load       nodefit.Load
-}
-
-// loadOf is what runs on a node. It is made anew when the node's pods change, when it tells something new or nothing any more,
-// and when it is as old as a node's newest row may be. Pods that it does not tell of are as their service was then.
-func (p *Plugin) loadOf(node fwk.NodeInfo) *nodefit.Load {
-	of := node.Node().Name
-	now := p.now()
-	n := p.feed.of(of, now, p.age)
-	number := uint64(0)
-	if n != nil {
-		number = n.number
-	}
-	before, ok := p.loads.Load(of)
-	if ok {
-		if k := before.(*kept); k.generation == node.GetGeneration() && k.number == number && now.Sub(k.made) <= p.age {
-			return &k.load
-		}
-	}
-	k := &kept{made: now, generation: node.GetGeneration(), number: number}
-	for _, on := range node.GetPods() {
-		p.add(&k.load, on.GetPod(), n)
-	}
-	p.loads.Store(of, k)
-	return &k.load
-}
-
 // add adds a pod to a load: what its node tells of its containers, or what their services want, or their requests.
-func (p *Plugin) add(l *nodefit.Load, pod *core.Pod, node *told) {
+func (p *Plugin) add(l *nodefit.Load, pod *core.Pod, node *told, now time.Time) {
 	requested := cpuOf(resource.PodRequests(pod, resource.PodResourcesOptions{
 		SkipPodLevelResources: !p.requests.EnablePodLevelResources}))
 	l.RequestedCPUs += requested
 	var days []*phases.Day
 	rest, known := cpuOf(pod.Spec.Overhead), false
 	for c := range containersOf(pod) {
-		if day := p.dayOf(pod, c.Name, node); day != nil {
+		if day := p.dayOf(pod, c.Name, node, now); day != nil {
 			days, known = append(days, day), true
 		} else {
 			rest += cpuOf(c.Resources.Requests)
@@ -297,8 +287,8 @@ func (p *Plugin) add(l *nodefit.Load, pod *core.Pod, node *told) {
 }
 
 // dayOf is what is measured of a container; nil: nothing.
-func (p *Plugin) dayOf(pod *core.Pod, container string, node *told) *phases.Day {
-	of := p.feed.service(serviceOf(pod, container), p.now(), p.age)
+func (p *Plugin) dayOf(pod *core.Pod, container string, node *told, now time.Time) *phases.Day {
+	of := p.feed.service(serviceOf(pod, container), now, p.age)
 	if node == nil {
 		return of
 	}

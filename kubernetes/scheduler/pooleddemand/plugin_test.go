@@ -85,8 +85,8 @@ func newWorld(t *testing.T, args string, nodes []*core.Node, pods []*core.Pod) *
 	}
 	registry := frameworkruntime.Registry{
 		queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New,
-		Name: func(_ context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			w.plugin, err = newPlugin(given, h, func() time.Time { return w.now })
+		Name: func(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			w.plugin, err = newPlugin(ctx, given, h, func() time.Time { return w.now })
 			return w.plugin, err
 		},
 	}
@@ -267,8 +267,8 @@ func TestAdd(t *testing.T) {
 	pod.Spec.InitContainers[1].RestartPolicy = &always
 	s := tells(map[string]int{"web-0": 3})
 	var l nodefit.Load
-	w.plugin.add(&l, pod, toldBy(&s))
-	if got := w.plugin.rule.Wants(&l.Wants); l.RequestedCPUs != 2 || !packing.Fits(got, 4) || packing.Fits(got, 3.9) {
+	w.plugin.add(&l, pod, toldBy(&s), noon)
+	if got := l.Wants.Wants(); l.RequestedCPUs != 2 || !packing.Fits(got, 4) || packing.Fits(got, 3.9) {
 		t.Errorf("requests %v, wants %v; 2 and 4 (3 measured, 1 requested by the proxy)", l.RequestedCPUs, got)
 	}
 }

@@ -82,9 +82,11 @@ func (p *Plugin) with(l *podLoad, node fwk.NodeInfo) (with nodefit.With, cpus fl
 	if last := of.last.Load(); last != nil && last.pod == l && last.load == k {
 		return last.with, k.cpus
 	}
-	last := &judged{pod: l, load: k, with: p.rule.With(k.cpus, &k.load, &l.Load)}
-	of.last.Store(last)
-	return last.with, k.cpus
+	with = p.rule.With(k.cpus, &k.load, &l.Load)
+	if p.rule.MaxRequestsRatio > 1 { // else Filter is skipped
+		of.last.Store(&judged{pod: l, load: k, with: with})
+	}
+	return with, k.cpus
 }
 
 // loadOf is what runs on a node. It is made anew when the node or its pods change, when it tells something new or nothing any
@@ -105,7 +107,9 @@ func (p *Plugin) loadOf(of *slot, node fwk.NodeInfo, now time.Time) *kept {
 	} else {
 		k.cpus = cpusOf(node.Node())
 		for _, on := range node.GetPods() {
-			p.add(&k.load, on.GetPod(), n, now)
+			// What the scheduler has worked out when the pod came to the node.
+			requested := float64(on.CalculateResource().Resource.GetMilliCPU()) / 1000
+			p.add(&k.load, on.GetPod(), requested, n, now)
 		}
 	}
 	of.load.Store(k)

@@ -116,7 +116,7 @@ func (l *podLoad) Clone() fwk.StateData { return l }
 // PreFilter works out what the pod wants. It skips Filter where no node is refused.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *core.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	l := &podLoad{now: p.now()}
-	p.add(&l.Load, pod, nil, l.now)
+	p.add(&l.Load, pod, p.requestOf(pod), nil, l.now)
 	state.Write(podKey, l)
 	if p.rule.MaxRequestsRatio <= 1 {
 		return nil, fwk.NewStatus(fwk.Skip)
@@ -260,10 +260,14 @@ func cpusOf(n *core.Node) float64 {
 	return float64(cpus) / 1000
 }
 
-// add adds a pod to a load: what its node tells of its containers, or what their services want, or their requests.
-func (p *Plugin) add(l *nodefit.Load, pod *core.Pod, node *told, now time.Time) {
-	requested := cpuOf(resource.PodRequests(pod, resource.PodResourcesOptions{
-		SkipPodLevelResources: !p.requests.EnablePodLevelResources}))
+// requestOf is how many CPUs a pod requests.
+func (p *Plugin) requestOf(pod *core.Pod) float64 {
+	return cpuOf(resource.PodRequests(pod, resource.PodResourcesOptions{SkipPodLevelResources: !p.requests.EnablePodLevelResources}))
+}
+
+// add adds a pod that requests so many CPUs to a load: what its node tells of its containers, or what their services want, or
+// their requests.
+func (p *Plugin) add(l *nodefit.Load, pod *core.Pod, requested float64, node *told, now time.Time) {
 	l.RequestedCPUs += requested
 	var days []*phases.Day
 	rest, known := cpuOf(pod.Spec.Overhead), false

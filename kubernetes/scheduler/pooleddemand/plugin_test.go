@@ -267,7 +267,7 @@ func TestAdd(t *testing.T) {
 	pod.Spec.InitContainers[1].RestartPolicy = &always
 	s := tells(map[string]int{"web-0": 3})
 	var l nodefit.Load
-	w.plugin.add(&l, pod, toldBy(&s), noon)
+	w.plugin.add(&l, pod, w.plugin.requestOf(pod), toldBy(&s), noon)
 	if got := l.Wants.Wants(); l.RequestedCPUs != 2 || !packing.Fits(got, 4) || packing.Fits(got, 3.9) {
 		t.Errorf("requests %v, wants %v; 2 and 4 (3 measured, 1 requested by the proxy)", l.RequestedCPUs, got)
 	}

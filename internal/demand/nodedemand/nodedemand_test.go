@@ -33,7 +33,8 @@ func TestOf(t *testing.T) {
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Containers) != 2 || s.Containers[0].Pod != "cart-a" || s.Containers[1].Pod != "cart-b" || !s.Until.Equal(noon.Add(5*time.Minute)) {
+	if len(s.Containers) != 2 || s.Containers[0].Pod != "cart-a" || s.Containers[1].Pod != "cart-b" ||
+		!s.Until.Equal(noon.Add(5*time.Minute)) {
 		t.Fatalf("%+v", s)
 	}
 	a, b := s.Containers[0], s.Containers[1]

@@ -30,7 +30,21 @@
 // come with a NodeDemand, which does not wake it: it is tried again after five minutes. Whoever may write NodeDemands can make
 // a node look idle.
 //
+// The arguments of NodeResourcesFit are not read. Each profile with the plugin watches NodeDemands by itself.
+//
 // # How nodes tell
 //
-// See docs/results/scheduler.md for what an annotation, an object for each node and an aggregated API cost.
+// By an object for each node, of which only schedulers take note. One update of ten containers, of which the spec has 3,622
+// bytes, was measured on a real API server (1.36.3), with Nodes of 50 images; bytes are on the wire, TLS included:
+//
+//	                       writer    each watcher   1,000 nodes that tell each five minutes (200 requests a minute)
+//	annotation of the Node 16,337 B     12,255 B    3.3 MB written and 2.5 MB a minute for each that watches Nodes
+//	object NodeDemand       8,002 B      4,193 B    1.6 MB written and 0.8 MB a minute for each scheduler's profile
+//
+// Nodes are watched by many more programs than schedulers, and the API server stores the whole Node anew. An aggregated API would
+// store nothing; by the size of the spec it would send 3.6 MB for each time that a scheduler reads 1,000 nodes (0.7 MB a minute
+// each five minutes), and as many requests to agents. It was not measured. It would be one more server that must run, and one that
+// knows nothing after a start.
+//
+//	UNTHROTTLE_KUBERNETES_BIN=DIR go test -run xxx -bench Feed -benchtime 200x ./realapi
 package pooleddemand

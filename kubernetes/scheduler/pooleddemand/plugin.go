@@ -88,14 +88,16 @@ func newPlugin(ctx context.Context, given runtime.Object, h fwk.Handle, now func
 		return nil, err
 	}
 	gates := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
-	strategy := &config.ScoringStrategy{Type: config.LeastAllocated, Resources: []config.ResourceSpec{{Name: string(core.ResourceCPU), Weight: 1}}}
-	fit, err := noderesources.NewFit(ctx, &config.NodeResourcesFitArgs{ScoringStrategy: strategy}, h, gates) // it never scores
+	strategy := &config.ScoringStrategy{Type: config.LeastAllocated, // it must have one, and never scores
+		Resources: []config.ResourceSpec{{Name: string(core.ResourceCPU), Weight: 1}}}
+	fit, err := noderesources.NewFit(ctx, &config.NodeResourcesFitArgs{ScoringStrategy: strategy}, h, gates)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	return &Plugin{
-		fit: fit.(*noderesources.Fit), handle: h, feed: newFeed(), now: now, age: a.MaxAge.Duration, draGate: gates.EnableDRAExtendedResource,
-		rule: nodefit.Rule{Rule: packing.NewRule(a.Risk), MaxRequestsRatio: a.MaxRequestsRatio, Most: a.Scoring == MostWanted},
+		fit: fit.(*noderesources.Fit), handle: h, feed: newFeed(), now: now, age: a.MaxAge.Duration,
+		draGate: gates.EnableDRAExtendedResource,
+		rule:    nodefit.Rule{Rule: packing.NewRule(a.Risk), MaxRequestsRatio: a.MaxRequestsRatio, Most: a.Scoring == MostWanted},
 		requests: noderesources.ResourceRequestsOptions{
 			EnablePodLevelResources: gates.EnablePodLevelResources, EnableDRAExtendedResource: gates.EnableDRAExtendedResource},
 	}, nil
@@ -114,7 +116,8 @@ type podLoad struct {
 func (l *podLoad) Clone() fwk.StateData { return l }
 
 // PreFilter works out what the pod wants. It skips Filter where no node is refused.
-func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *core.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *core.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult,
+	*fwk.Status) {
 	l := &podLoad{now: p.now()}
 	p.add(&l.Load, pod, p.requestOf(pod), nil, l.now)
 	state.Write(podKey, l)
@@ -219,7 +222,8 @@ func (p *Plugin) PostBind(_ context.Context, state fwk.CycleState, pod *core.Pod
 		return
 	}
 	p.handle.EventRecorder().Eventf(pod, nil, core.EventTypeNormal, Reason, "Scheduling",
-		"requests of CPU on %s are now %.2f times what it has (at most %.2f); its pods are expected to want at most %.2f CPUs for all but %g %% of the time",
+		"requests of CPU on %s are now %.2f times what it has (at most %.2f); its pods "+
+			"are expected to want at most %.2f CPUs for all but %g %% of the time",
 		nodeName, with.RequestsRatio, p.rule.MaxRequestsRatio, with.TailCPUs, 100*p.rule.Risk())
 }
 
@@ -239,7 +243,8 @@ func (p *Plugin) SignPod(_ context.Context, pod *core.Pod) ([]fwk.SignFragment, 
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.UpdatePodScaleDown}},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeTaint | fwk.UpdateNodeLabel}},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeTaint |
+			fwk.UpdateNodeLabel}},
 	}, nil
 }
 

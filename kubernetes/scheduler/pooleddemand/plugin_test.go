@@ -160,7 +160,8 @@ func TestFilter(t *testing.T) {
 // The rows of a service on another node count for its pods where nobody tells of them. Rows that are too old count no more.
 func TestServiceAndAge(t *testing.T) {
 	nodes := []*core.Node{nodeOf("a", "4"), nodeOf("b", "4")}
-	w := newWorld(t, upTo, nodes, []*core.Pod{podOn("a", "idle-0", "2", "1Gi"), podOn("b", "idle-1", "2", "1Gi"), podOn("b", "idle-2", "2", "1Gi")})
+	w := newWorld(t, upTo, nodes, []*core.Pod{podOn("a", "idle-0", "2", "1Gi"), podOn("b", "idle-1", "2", "1Gi"),
+		podOn("b", "idle-2", "2", "1Gi")})
 	pod := podOn("", "web-0", "1", "1Gi")
 	if why, _ := w.tried(t, pod, "b"); why != nodefit.TooMuchDemand {
 		t.Errorf("nothing is known: %q", why)
@@ -208,7 +209,8 @@ func TestScore(t *testing.T) {
 func TestTold(t *testing.T) {
 	w := newWorld(t, upTo, []*core.Node{nodeOf("low", "4")}, []*core.Pod{podOn("low", "idle-0", "3500m", "1Gi")})
 	w.tell(t, "low", tells(map[string]int{"idle-0": 1}))
-	for cpus, want := range map[string]string{"500m": "", "1": "requests of CPU on low are now 1.12 times what it has (at most 1.50); its pods " +
+	for cpus, want := range map[string]string{"500m": "", "1": "requests of CPU on low are now 1.12 times what it has " +
+		"(at most 1.50); its pods " +
 		"are expected to want at most 2.00 CPUs for all but 0.1 % of the time"} {
 		pod := podOn("", "web-0", cpus, "1Gi")
 		why, state := w.tried(t, pod, "low")
@@ -276,8 +278,9 @@ func TestAdd(t *testing.T) {
 func TestArgs(t *testing.T) {
 	for args, want := range map[string]string{
 		"": "", `{"risk": 0.01, "maxRequestsRatio": 2, "maxAge": "1h", "scoring": "MostWanted"}`: "",
-		`{"risk": 0.5}`: "args.risk: 0.5", `{"maxRequestsRatio": 0.9}`: "maxRequestsRatio: 0.9", `{"maxRequestsRatio": 11}`: "give 1 (off) to 10",
-		`{"maxAge": "1m"}`: "at least 5m", `{"scoring": "Best"}`: `"Best"`, `{"ratio": 2}`: `unknown field "ratio"`, `[`: "args: ",
+		`{"risk": 0.5}`: "args.risk: 0.5", `{"maxRequestsRatio": 0.9}`: "maxRequestsRatio: 0.9",
+		`{"maxRequestsRatio": 11}`: "give 1 (off) to 10",
+		`{"maxAge": "1m"}`:         "at least 5m", `{"scoring": "Best"}`: `"Best"`, `{"ratio": 2}`: `unknown field "ratio"`, `[`: "args: ",
 	} {
 		_, err := argsOf(&runtime.Unknown{Raw: []byte(args)})
 		if said := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(said, want) && want != "" {

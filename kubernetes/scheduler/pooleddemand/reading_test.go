@@ -19,8 +19,8 @@ func TestObjectOf(t *testing.T) {
 		strings.Replace(string(good), `"mostCPUs":2`, `"mostCPUs":1`, 1): "phases[0]",
 	} {
 		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal([]byte(`{"apiVersion": "unthrottle.dev/v1alpha1", "kind": "NodeDemand", "metadata": {"name": "n"}, "spec": `+
-			spec+`}`), &u.Object); err != nil {
+		if err := json.Unmarshal([]byte(`{"apiVersion": "unthrottle.dev/v1alpha1", "kind": "NodeDemand", `+
+			`"metadata": {"name": "n"}, "spec": `+spec+`}`), &u.Object); err != nil {
 			t.Fatal(err)
 		}
 		got, err := objectOf(u)

@@ -85,15 +85,18 @@ func BenchmarkFeed(b *testing.B) {
 	const nodes = 50
 	for i := range nodes {
 		has := core.ResourceList{core.ResourceCPU: resource.MustParse("16"), core.ResourceMemory: resource.MustParse("64Gi")}
-		n := &core.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%04d", i)}, Status: core.NodeStatus{Allocatable: has, Capacity: has}}
+		n := &core.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%04d", i)},
+			Status: core.NodeStatus{Allocatable: has, Capacity: has}}
 		for k := range 50 {
 			n.Status.Images = append(n.Status.Images, core.ContainerImage{SizeBytes: 1e8, Names: []string{
-				fmt.Sprintf("registry.example.com/team/service-%03d@sha256:%064x", k, k), fmt.Sprintf("registry.example.com/team/service-%03d:1.2.3", k)}})
+				fmt.Sprintf("registry.example.com/team/service-%03d@sha256:%064x", k, k),
+				fmt.Sprintf("registry.example.com/team/service-%03d:1.2.3", k)}})
 		}
 		if _, err := s.client.CoreV1().Nodes().Create(b.Context(), n, metav1.CreateOptions{}); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := objects.Resource(pooleddemand.Resource).Create(b.Context(), objectOf(n.Name, drawnSpec(random, i)), metav1.CreateOptions{}); err != nil {
+		if _, err := objects.Resource(pooleddemand.Resource).Create(b.Context(), objectOf(n.Name, drawnSpec(random, i)),
+			metav1.CreateOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -120,7 +123,8 @@ func BenchmarkFeed(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"unthrottle.dev/demand": string(text)}}})
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"annotations": map[string]string{"unthrottle.dev/demand": string(text)}}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -131,7 +135,8 @@ func BenchmarkFeed(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := writer.Resource(pooleddemand.Resource).Patch(b.Context(), name, types.MergePatchType, whole, metav1.PatchOptions{}); err != nil {
+		if _, err := writer.Resource(pooleddemand.Resource).Patch(b.Context(), name, types.MergePatchType, whole,
+			metav1.PatchOptions{}); err != nil {
 			b.Fatal(err)
 		}
 		<-nodeWatch.ResultChan()

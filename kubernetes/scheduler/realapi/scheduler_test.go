@@ -121,7 +121,8 @@ func (s *server) pod(t testing.TB, name, scheduler, group, on, cpus string) {
 
 // demandOf is what a node tells of pods that always want so many CPUs.
 func demandOf(node string, wants map[string]int) *unstructured.Unstructured {
-	spec := nodedemand.Spec{Version: nodedemand.Version, Until: time.Now().UTC().Truncate(time.Second), Containers: []nodedemand.Container{}}
+	spec := nodedemand.Spec{Version: nodedemand.Version, Until: time.Now().UTC().Truncate(time.Second),
+		Containers: []nodedemand.Container{}}
 	for pod, cpus := range wants {
 		c := nodedemand.Container{Namespace: "default", Pod: pod, Container: "app", Service: "default/" + pod + "/app", MostCPUs: cpus}
 		for range phases.Count {
@@ -175,7 +176,8 @@ func TestScheduler(t *testing.T) {
 	}
 	s.pod(t, "burns", "none", "busy", "busy", "1")
 	for _, u := range []*unstructured.Unstructured{demandOf("low", map[string]int{"idle-a": 1, "idle-b": 0}),
-		demandOf("busy", map[string]int{"burns": 4}), demandOf("calm", map[string]int{"calm-a": 0}), demandOf("hot", map[string]int{"hot-a": 3})} {
+		demandOf("busy", map[string]int{"burns": 4}), demandOf("calm", map[string]int{"calm-a": 0}),
+		demandOf("hot", map[string]int{"hot-a": 3})} {
 		if _, err := objects.Resource(pooleddemand.Resource).Create(t.Context(), u,
 			metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
 			t.Fatal(err)
@@ -222,7 +224,8 @@ func TestScheduler(t *testing.T) {
 		{"chosen-again", "unthrottle-oversubscribe", "scored", "1", "calm"},
 	} {
 		s.pod(t, c.name, c.scheduler, c.group, "", c.cpus)
-		eventually(t, c.name+" is decided on", func() bool { return len(ended) > 0 || placed(c.name) != "" }, func() string { return printed(log) })
+		eventually(t, c.name+" is decided on", func() bool { return len(ended) > 0 || placed(c.name) != "" },
+			func() string { return printed(log) })
 		if got := placed(c.name); !strings.Contains(got, c.want) || len(ended) > 0 {
 			t.Errorf("%s: %q, want %s\n%s", c.name, got, c.want, printed(log))
 		}
@@ -241,7 +244,8 @@ func TestScheduler(t *testing.T) {
 		}
 		return said != ""
 	}, func() string { return printed(log) })
-	if !strings.HasPrefix(said, "fits requests of CPU on low are now 1.25 times what it has (at most 1.50)") || strings.Count(said, "\n") != 1 {
+	if !strings.HasPrefix(said, "fits requests of CPU on low are now 1.25 times what it has (at most 1.50)") ||
+		strings.Count(said, "\n") != 1 {
 		t.Errorf("events: %s", said)
 	}
 }

@@ -145,7 +145,8 @@ func newServer(t testing.TB) *server {
 // kubeconfig writes a file with the API server and a token of a service account.
 func (s *server) kubeconfig(t testing.TB, namespace, account string) (file string) {
 	t.Helper()
-	got, err := s.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authn.TokenRequest{}, metav1.CreateOptions{})
+	got, err := s.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authn.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -373,6 +373,10 @@ e2e-rollout: need-go $(KUBERNETES)/kubelet $(PROMETHEUS)/promtool ## a policy's 
 	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) UNTHROTTLE_PROMETHEUS_BIN=$(abspath $(PROMETHEUS)) \
 	  $(GO) -C kubernetes test -count=1 -timeout 20m -v -run '^TestRollout' ./realapi
 
+.PHONY: e2e-scheduler
+e2e-scheduler: need-go $(KUBERNETES)/kubelet ## unthrottle-scheduler places pods by measured demand, on a real API server (a quarter of an hour for the first build)
+	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) CGO_ENABLED=0 $(GO) -C kubernetes/scheduler test -count=1 -timeout 30m -v ./realapi
+
 # The Prometheus adapter, and KEDA's programs and definitions. KEDA's operator is built last, so that it stands for all.
 ADAPTERS_PINS := $(foreach m,prometheus-adapter keda,tools/$m/go.mod tools/$m/go.sum)
 ADAPTERS := .cache/adapters/$(shell cat $(ADAPTERS_PINS) | sha256sum | cut -c1-16)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/fleet/engine"
@@ -13,12 +11,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/packing"
+	"github.com/unthrottle/unthrottle/internal/demand/phases"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
-
-// phases are how many parts of the day plan_demand.sql tells apart.
-const phases = 8
 
 // Reasons for which a container stays where it is. Users read them.
 const (
@@ -149,24 +145,24 @@ type placed struct {
 // readContainers adds the containers to their clusters, with what they want.
 func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, secondary func(service string) bool,
 	d *view.Plan) error {
-	demands, services := map[int64]*demandOfDay{}, map[string]*demandOfDay{}
+	demands, services := map[int64]*phases.Day{}, map[string]*phases.Day{}
 	if err := engine.Each(ctx, e, "plan_demand", func(line struct {
 		ContainerNo int64
 		Service     string
 		RunsNow     int
 		Phase       int
-		sums
+		phases.Sums
 	}) {
 		if line.RunsNow == 1 {
 			if demands[line.ContainerNo] == nil {
-				demands[line.ContainerNo] = &demandOfDay{}
+				demands[line.ContainerNo] = &phases.Day{}
 			}
-			demands[line.ContainerNo][line.Phase] = line.sums
+			demands[line.ContainerNo][line.Phase] = line.Sums
 		}
 		if services[line.Service] == nil {
-			services[line.Service] = &demandOfDay{}
+			services[line.Service] = &phases.Day{}
 		}
-		services[line.Service][line.Phase].add(line.sums)
+		services[line.Service][line.Phase].Add(line.Sums)
 	}); err != nil {
 		return err
 	}
@@ -184,7 +180,7 @@ func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, s
 			d.ContainersUnknown++
 			return
 		}
-		to, why := p.container(demands[p.ContainerNo].or(services[p.Service]))
+		to, why := p.container(demands[p.ContainerNo].Or(services[p.Service]))
 		to.On = host
 		if why != "" {
 			stay[why]++
@@ -212,21 +208,21 @@ func readContainers(ctx context.Context, e engine.Engine, clusters []*cluster, s
 }
 
 // container is what the model takes, and why it has to stay where it is; "": it may move.
-func (p *placed) container(wants *demandOfDay) (c packing.Container, why string) {
+func (p *placed) container(wants *phases.Day) (c packing.Container, why string) {
 	pinned := p.Remedy == string(remedy.Pin) && p.AllowedCPUs != nil
 	if pinned {
 		c.ExclusiveCPUs = float64(*p.AllowedCPUs)
 	}
 	switch {
 	case wants != nil: // what it leaves idle of exclusive CPUs is there for secondaries
-		c.Demand, c.MostCPUs = wants.moments()
+		c.Demand, c.MostCPUs = wants.Moments()
 	case pinned:
 	case p.CoresNow != nil:
-		c.Demand, c.MostCPUs = constant(*p.CoresNow), *p.CoresNow
+		c.Demand, c.MostCPUs = phases.Constant(*p.CoresNow), *p.CoresNow
 	default:
 		why = noDemand
 		if p.UsedCPUs != nil {
-			c.Demand, c.MostCPUs = constant(*p.UsedCPUs), *p.UsedCPUs
+			c.Demand, c.MostCPUs = phases.Constant(*p.UsedCPUs), *p.UsedCPUs
 		}
 	}
 	if p.MemoryBytes != nil {
@@ -292,67 +288,4 @@ func (c *cluster) add(p *packing.Plan, rounds []int, cpus map[int]string, d *vie
 			d.Emptied = append(d.Emptied, view.Host{Cluster: c.name, Node: node})
 		}
 	}
-}
-
-// sums are those of plan_demand.sql.
-type sums struct {
-	Microseconds, CPUs, Squares, Cubes float64
-	Most                               int
-}
-
-func (s *sums) add(more sums) {
-	s.Microseconds, s.CPUs = s.Microseconds+more.Microseconds, s.CPUs+more.CPUs
-	s.Squares, s.Cubes, s.Most = s.Squares+more.Squares, s.Cubes+more.Cubes, max(s.Most, more.Most)
-}
-
-type demandOfDay [phases]sums
-
-// leastOfPhase is for how long a container must have been seen in a phase for that to say what it wants there.
-const leastOfPhase = 30 * time.Minute
-
-// or is a container's demand, with its service's in those phases in which it was seen for too little time: that of pods
-// whose place it took.
-func (d *demandOfDay) or(service *demandOfDay) *demandOfDay {
-	if d == nil {
-		return nil
-	}
-	both := *d
-	for k := range both {
-		if both[k].Microseconds < float64(leastOfPhase.Microseconds()) {
-			both[k] = service[k]
-		}
-	}
-	return &both
-}
-
-// moments are what a container wants in each phase. Of one without rows it is taken to want as much as in that of which
-// its need is greatest.
-func (d *demandOfDay) moments() (wants []packing.Moments, most float64) {
-	wants = make([]packing.Moments, phases)
-	busiest := 0
-	size := func(m packing.Moments) float64 { return m.Mean + math.Sqrt(m.Variance) }
-	for k, s := range d {
-		if s.Microseconds == 0 {
-			continue
-		}
-		mean, square, cube := s.CPUs/s.Microseconds, s.Squares/s.Microseconds, s.Cubes/s.Microseconds
-		wants[k] = packing.Moments{
-			Mean: mean, Variance: max(0, square-mean*mean), Third: cube - 3*mean*square + 2*mean*mean*mean,
-		}
-		most = max(most, float64(s.Most))
-		if d[busiest].Microseconds == 0 || size(wants[k]) > size(wants[busiest]) {
-			busiest = k
-		}
-	}
-	for k, s := range d {
-		if s.Microseconds == 0 {
-			wants[k] = wants[busiest]
-		}
-	}
-	return wants, most
-}
-
-// constant is a demand that is always the same.
-func constant(cpus float64) []packing.Moments {
-	return slices.Repeat([]packing.Moments{{Mean: cpus}}, phases)
 }

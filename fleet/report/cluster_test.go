@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -181,25 +180,5 @@ func TestNoHosts(t *testing.T) {
 	_, err := planned(t, -1, rowOf("cart", 0, noon, 4, 4), rowOf("cart", 1, noon, 4, 4))
 	if none := new(NoHosts); !errors.As(err, &none) || none.Hosts != 2 {
 		t.Errorf("%v", err)
-	}
-}
-
-// The moments are those of the distribution, per phase; a phase without rows is as the busiest.
-func TestMoments(t *testing.T) {
-	var d demandOfDay
-	d[1] = sums{Microseconds: 4, CPUs: 4, Squares: 16, Cubes: 64, Most: 4} // 4 CPUs for a quarter of the time
-	d[2] = sums{Microseconds: 2, CPUs: 2, Squares: 2, Cubes: 2, Most: 1}
-	of, most := d.moments()
-	if most != 4 || len(of) != phases {
-		t.Fatalf("%v, most %v", of, most)
-	}
-	for k, m := range of {
-		want := packing.Moments{Mean: 1, Variance: 3, Third: 6}
-		if k == 2 {
-			want = packing.Moments{Mean: 1}
-		}
-		if math.Abs(m.Mean-want.Mean)+math.Abs(m.Variance-want.Variance)+math.Abs(m.Third-want.Third) > 1e-12 {
-			t.Errorf("phase %d: %+v, want %+v", k, m, want)
-		}
 	}
 }

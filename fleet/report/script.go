@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/fleet/engine"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/phases"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fleet"
 )
@@ -67,7 +68,7 @@ func question(name string, now, until time.Time) string {
 		"KeepLimit":     quoted(remedy.KeepingLimit()),
 		"Priceable":     quoted(forecast.Priceable()),
 		"SlotMS":        demand.SlotLength.Milliseconds(),
-		"PhaseMS":       (24 * time.Hour / phases).Milliseconds(),
+		"PhaseMS":       phases.Length.Milliseconds(),
 		"LatestMS":      now.Add(clockAhead).UnixMilli(),
 		"LatelyMS":      lately.Add(-goneAfter).UnixMilli(),
 		"GoneAfterMS":   goneAfter.Milliseconds(),

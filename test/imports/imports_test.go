@@ -75,6 +75,8 @@ var table = []row{
 	{"internal/demand/leastlimit", nil},
 	{"internal/demand/periodmodel", []string{"internal/sim/simulate/coarse"}},
 	{"internal/demand/packing", nil},
+	{"internal/demand/phases", []string{"internal/demand/packing"}},
+	{"internal/demand/nodefit", []string{"internal/demand/packing"}},
 	{"internal/demand/recorded", nil},
 	{"internal/demand/collect", []string{"internal/demand", "internal/txn", "internal/explain/diagnose", "internal/see",
 		"internal/container", "internal/kernel", "topology"}},
@@ -109,7 +111,8 @@ var unreached = []struct {
 		"internal/inside", "internal/runtimes", "internal/explain/diagnose", "internal/explain/requests",
 		"internal/explain/prober", "internal/explain/roles", "internal/explain/sampled", "internal/explain/threadpool",
 		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast", "internal/demand/leastlimit",
-		"internal/demand/periodmodel", "internal/demand/packing", "internal/demand/recorded",
+		"internal/demand/periodmodel", "internal/demand/packing", "internal/demand/phases", "internal/demand/nodefit",
+		"internal/demand/recorded",
 		"bench/rivals/rules",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{

@@ -100,6 +100,7 @@ var forms = []form{
 	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller and " +
 		"kubernetes/recommender are tested with a stand-in of the API server"},
 	{target: "e2e-rollout", elsewhere: "as e2e-policies; kubernetes/rollouts is tested with stand-ins"},
+	{target: "e2e-scheduler", elsewhere: "as e2e-policies; kubernetes/scheduler/pooleddemand is tested with a stand-in"},
 	{target: "e2e-install", elsewhere: "installs packages"},
 	{target: "docs", elsewhere: "make test compares what it would write (test/docs)"},
 	{target: "generate", elsewhere: "needs clang 14; TestObjectsAreFresh of internal/see/probe asks for it after a change"},

@@ -6,9 +6,6 @@ import (
 	"slices"
 )
 
-// Moments are cumulants of how many CPUs a container wants at a moment.
-type Moments struct{ Mean, Variance, Third float64 }
-
 // Container is one to place.
 type Container struct {
 	// On is the number of the host that it is on; -1: none.
@@ -118,9 +115,8 @@ type state struct {
 	containers []Container
 	hosts      []Host
 	phases     int
-	risk       float64
-	z, skew    float64
-	on         []int
+	Rule
+	on []int
 	// held are the hosts' sums of moments, a host's phases side by side; most and memory are sums too.
 	held   []Moments
 	most   []float64
@@ -143,8 +139,7 @@ type state struct {
 func newState(containers []Container, hosts []Host, risk float64) *state {
 	s := &state{containers: containers, hosts: hosts, on: make([]int, len(containers)), most: make([]float64, len(hosts)),
 		memory: make([]int64, len(hosts)), movable: make([]int, len(hosts)), exclusive: map[float64][]Moments{}}
-	s.risk, s.z = risk, normal(risk)
-	s.skew = max(0, (s.z*s.z-1)/6)
+	s.Rule = NewRule(risk)
 	s.phases = 1
 	for i := range containers {
 		s.phases = max(s.phases, len(containers[i].Demand))
@@ -154,7 +149,7 @@ func newState(containers []Container, hosts []Host, risk float64) *state {
 	if s.tiers = slices.ContainsFunc(containers, func(c Container) bool { return c.Secondary }); s.tiers {
 		s.means = make([]float64, s.phases*len(hosts))
 	}
-	s.bursts = burstsOf(containers, s.phases, risk)
+	s.bursts = s.burstsOf(containers, s.phases)
 	for i := range containers {
 		s.on[i] = -1
 		if host := containers[i].On; host >= 0 {
@@ -248,54 +243,18 @@ func (s *state) change(i, host int, by float64) {
 	s.most[host] += by * most
 }
 
-// rounding is what sums of CPUs may be off by: a host that is exactly full is not over.
-const rounding = 1e-9
-
-// normal is the quantile of the normal distribution that is exceeded for a share of the time.
-func normal(share float64) float64 { return math.Sqrt2 * math.Erfinv(1-2*share) }
-
-// burst is what the moments of one container tell of it if it has two levels: how much wider the upper one is, and for
-// what share of the time. z is the normal quantile that what is beside it exceeds for the risk, given that it bursts.
-type burst struct{ width, share, variance, z float64 }
-
 // burstsOf are the bursts of containers that come for more than the risk.
-func burstsOf(containers []Container, phases int, risk float64) []burst {
+func (r Rule) burstsOf(containers []Container, phases int) []burst {
 	bursts := make([]burst, len(containers)*phases)
 	for i := range containers {
 		if containers[i].ExclusiveCPUs > 0 || containers[i].Secondary {
 			continue
 		}
 		for k, m := range containers[i].Demand {
-			if b := burstOf(m); b.share > risk {
-				b.z = normal(risk / b.share)
-				bursts[i*phases+k] = b
-			}
+			bursts[i*phases+k] = r.burst(m)
 		}
 	}
 	return bursts
-}
-
-// burstOf is the burst that moments tell of; none where most of the time is at the upper level.
-func burstOf(m Moments) burst {
-	if m.Variance <= rounding || m.Third <= 0 {
-		return burst{}
-	}
-	// Of a share p and a width w the variance is w^2*p*(1-p), the third moment that times w*(1-2*p).
-	w := math.Sqrt(4*m.Variance + (m.Third/m.Variance)*(m.Third/m.Variance))
-	return burst{width: w, share: (1 - m.Third/m.Variance/w) / 2, variance: m.Variance}
-}
-
-// quantile is what is exceeded for the risk, of sums of moments and of most: that of all together, or of the widest
-// burst with the others beside it, which is more where one container has most of the spread.
-func (s *state) quantile(m Moments, most float64, b burst) float64 {
-	if m.Variance <= rounding {
-		return min(m.Mean, most)
-	}
-	pooled := m.Mean + s.z*math.Sqrt(m.Variance) + s.skew*max(0, m.Third)/m.Variance
-	if b.width > 0 {
-		pooled = max(pooled, m.Mean+b.width*(1-b.share)+b.z*math.Sqrt(max(0, m.Variance-b.variance)))
-	}
-	return min(most, pooled)
 }
 
 // fits tells whether a host holds a container beside those that it has.
@@ -320,7 +279,7 @@ func (s *state) fits(i, host int) bool {
 	}
 	held := s.held[host*s.phases : (host+1)*s.phases]
 	for k := range d {
-		sum := Moments{held[k].Mean + d[k].Mean, held[k].Variance + d[k].Variance, held[k].Third + d[k].Third}
+		sum := held[k].plus(d[k])
 		b := s.widest[host*s.phases+k]
 		if own := s.bursts[i*s.phases+k]; own.width > b.width {
 			b = own

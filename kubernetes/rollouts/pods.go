@@ -67,17 +67,22 @@ func protections(ctx context.Context, client dynamic.Interface, namespace string
 func pods(ctx context.Context, client dynamic.Interface, namespace, key string, rules policy.Rules,
 	protected []protection) (all []canary.Pod, err error) {
 	return gather(ctx, client, Pods, namespace, func(u *unstructured.Unstructured) (*canary.Pod, error) {
-		var p core.Pod
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &p); err != nil {
+		// Of thousands of pods a few fields are read: to convert each whole one takes most of a decision's time.
+		phase, _, err := unstructured.NestedString(u.Object, "status", "phase")
+		if err != nil || phase != string(core.PodRunning) || u.GetDeletionTimestamp() != nil {
 			return nil, err
 		}
-		if p.Status.Phase != core.PodRunning || p.DeletionTimestamp != nil || !of(&p, key, rules) {
-			return nil, nil
+		mine, err := of(u, key, rules)
+		if err != nil || !mine {
+			return nil, err
 		}
-		pod := canary.Pod{UID: string(p.UID), Name: p.Name, Node: p.Spec.NodeName, Workload: workload(&p),
-			Created: p.CreationTimestamp.Time}
+		node, _, err := unstructured.NestedString(u.Object, "spec", "nodeName")
+		if err != nil {
+			return nil, err
+		}
+		pod := canary.Pod{UID: string(u.GetUID()), Name: u.GetName(), Node: node, Workload: workload(u), Created: u.GetCreationTimestamp().Time}
 		for _, b := range protected {
-			if b.selector.Matches(labels.Set(p.Labels)) {
+			if b.selector.Matches(labels.Set(u.GetLabels())) {
 				pod.Budget = b.name
 				break
 			}
@@ -87,24 +92,32 @@ func pods(ctx context.Context, client dynamic.Interface, namespace, key string, 
 }
 
 // of tells whether the rule in force of one of a pod's containers is a policy's, and has a remedy.
-func of(p *core.Pod, key string, rules policy.Rules) bool {
-	for _, c := range p.Spec.Containers {
-		r := rules.For(container.Container{Name: p.Namespace + "/" + p.Name + "/" + c.Name, Namespace: p.Namespace, Pod: p.Name,
-			PodUID: string(p.UID), ContainerName: c.Name}, p.Labels)
+func of(u *unstructured.Unstructured, key string, rules policy.Rules) (bool, error) {
+	all, _, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "containers")
+	if err != nil {
+		return false, err
+	}
+	containers, _ := all.([]any)
+	has := u.GetLabels()
+	for _, c := range containers {
+		fields, _ := c.(map[string]any)
+		name, _ := fields["name"].(string)
+		r := rules.For(container.Container{Name: u.GetNamespace() + "/" + u.GetName() + "/" + name, Namespace: u.GetNamespace(), Pod: u.GetName(),
+			PodUID: string(u.GetUID()), ContainerName: name}, has)
 		if r != nil && r.Policy == key && !r.Leave {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // workload names what made a pod: the Deployment of its ReplicaSet.
-func workload(p *core.Pod) string {
-	made := metav1.GetControllerOf(p)
+func workload(u *unstructured.Unstructured) string {
+	made := metav1.GetControllerOf(u)
 	if made == nil {
 		return "no workload"
 	}
-	if name, ok := strings.CutSuffix(made.Name, "-"+p.Labels["pod-template-hash"]); ok && made.Kind == "ReplicaSet" {
+	if name, ok := strings.CutSuffix(made.Name, "-"+u.GetLabels()["pod-template-hash"]); ok && made.Kind == "ReplicaSet" {
 		return "Deployment " + name
 	}
 	return made.Kind + " " + made.Name

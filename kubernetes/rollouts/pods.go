@@ -80,7 +80,8 @@ func pods(ctx context.Context, client dynamic.Interface, namespace, key string, 
 		if err != nil {
 			return nil, err
 		}
-		pod := canary.Pod{UID: string(u.GetUID()), Name: u.GetName(), Node: node, Workload: workload(u), Created: u.GetCreationTimestamp().Time}
+		pod := canary.Pod{UID: string(u.GetUID()), Name: u.GetName(), Node: node, Workload: workload(u),
+			Created: u.GetCreationTimestamp().Time}
 		for _, b := range protected {
 			if b.selector.Matches(labels.Set(u.GetLabels())) {
 				pod.Budget = b.name
@@ -102,8 +103,8 @@ func of(u *unstructured.Unstructured, key string, rules policy.Rules) (bool, err
 	for _, c := range containers {
 		fields, _ := c.(map[string]any)
 		name, _ := fields["name"].(string)
-		r := rules.For(container.Container{Name: u.GetNamespace() + "/" + u.GetName() + "/" + name, Namespace: u.GetNamespace(), Pod: u.GetName(),
-			PodUID: string(u.GetUID()), ContainerName: name}, has)
+		r := rules.For(container.Container{Name: u.GetNamespace() + "/" + u.GetName() + "/" + name, Namespace: u.GetNamespace(),
+			Pod: u.GetName(), PodUID: string(u.GetUID()), ContainerName: name}, has)
 		if r != nil && r.Policy == key && !r.Leave {
 			return true, nil
 		}

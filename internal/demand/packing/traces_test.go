@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,6 +164,70 @@ func after(on []int, all []traced) (used int, short float64, ever int) {
 	return len(sums), short / float64(len(sums)), ever
 }
 
+// arrival is a rule of a scheduler, by which machines come one at a time onto the host that it scores highest of those that hold
+// them, or else onto a new one. add puts one on a host.
+type arrival[host any] struct {
+	score func(h *host, c *traced) (score float64, holds bool)
+	add   func(h *host, c *traced)
+}
+
+// place lets all come in an order by chance: that of the first seed.
+func (a arrival[host]) place(all []traced) []int {
+	on, hosts := make([]int, len(all)), []*host{}
+	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(all)) {
+		best, most := -1, 0.0
+		for h := range hosts {
+			if score, holds := a.score(hosts[h], &all[i]); holds && (best < 0 || score > most) {
+				best, most = h, score
+			}
+		}
+		if best < 0 {
+			best, hosts = len(hosts), append(hosts, new(host))
+		}
+		a.add(hosts[best], &all[i])
+		on[i] = best
+	}
+	return on
+}
+
+// byRequests is kube-scheduler's rule with its strategy MostAllocated, where requests count for so much.
+func byRequests(factor float64) arrival[float64] {
+	return arrival[float64]{
+		func(h *float64, _ *traced) (float64, bool) { return *h, Fits(*h+factor*traceCPUs, hostWidth) },
+		func(h *float64, _ *traced) { *h += factor * traceCPUs },
+	}
+}
+
+// byUse is the rule of Koordinator's plugin LoadAwareScheduling by its defaults (docs of Koordinator 1.6: usageThresholds cpu 65,
+// estimatedScalingFactors cpu 85): the mean use of what runs on a host and 85 % of a new one's request are at most 65 % of its CPUs. Its
+// score is turned round, so that few hosts are used.
+func byUse() arrival[float64] {
+	return arrival[float64]{
+		func(h *float64, _ *traced) (float64, bool) { return *h, Fits(*h+0.85*traceCPUs, 0.65*hostWidth) },
+		func(h *float64, c *traced) { *h += c.moments(1)[0].Mean },
+	}
+}
+
+// byDemand is unthrottle-scheduler's rule with its scoring MostWanted, of machines that were seen before.
+func byDemand(risk, reserve float64) arrival[Pooled] {
+	r := NewRule(risk)
+	one := map[*traced]*Pooled{}
+	pooled := func(c *traced) *Pooled {
+		if one[c] == nil {
+			one[c] = &Pooled{}
+			r.Add(one[c], c.moments(8), traceCPUs)
+		}
+		return one[c]
+	}
+	return arrival[Pooled]{
+		func(h *Pooled, c *traced) (float64, bool) {
+			wants := r.WantsWith(h, pooled(c))
+			return wants, Fits(wants, (1-reserve)*hostWidth)
+		},
+		func(h *Pooled, c *traced) { r.Add(h, c.moments(8), traceCPUs) },
+	}
+}
+
 // BenchmarkTraces compares the rules on public traces, in the folder that UNTHROTTLE_TRACES names:
 // docs/reference/fleet-plan.md has which, and what came of it.
 func BenchmarkTraces(b *testing.B) {
@@ -214,6 +279,13 @@ func BenchmarkTraces(b *testing.B) {
 			{"this plan, risk 0.1 %", planned(0.001, 0)},
 			{"this plan, risk 0.1 %, reserve 10 %", planned(0.001, 0.1)},
 			{"this plan, risk 0.1 %, reserve 20 %", planned(0.001, 0.2)},
+			{"one at a time, on requests", func() []int { return byRequests(1).place(all) }},
+			{"one at a time, on half of the requests", func() []int { return byRequests(0.5).place(all) }},
+			{"one at a time, on a sixth of the requests", func() []int { return byRequests(1. / 6).place(all) }},
+			{"one at a time, load-aware", func() []int { return byUse().place(all) }},
+			{"one at a time, on demand, risk 0.1 %", func() []int { return byDemand(0.001, 0).place(all) }},
+			{"one at a time, on demand, risk 0.1 %, reserve 10 %", func() []int { return byDemand(0.001, 0.1).place(all) }},
+			{"one at a time, on demand, risk 0.1 %, reserve 20 %", func() []int { return byDemand(0.001, 0.2).place(all) }},
 			{"oracle", func() []int { return oracle(all, len(hosts)) }},
 		} {
 			b.Run(name+"/"+r.name, func(b *testing.B) {

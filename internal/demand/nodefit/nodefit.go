@@ -25,6 +25,8 @@ type Rule struct {
 	// MaxRequestsRatio is the most that requests may add up to, as a multiple of the node's CPUs, from 1. At 1 no node is
 	// refused: whether requests fit is for others to say.
 	MaxRequestsRatio float64
+	// Reserve is the share of each node's CPUs that is left alone, from 0 and below 1: demand differs from what it was.
+	Reserve float64
 	// Most prefers nodes whose pods want most, so that few nodes are used, to those with least.
 	Most bool
 }
@@ -65,11 +67,14 @@ func (r Rule) WhyNot(cpus float64, w With) string {
 		return ""
 	case !packing.Fits(w.RequestsRatio, r.MaxRequestsRatio):
 		return TooManyRequests
-	case !packing.Fits(w.TailCPUs, cpus):
+	case !packing.Fits(w.TailCPUs, r.usable(cpus)):
 		return TooMuchDemand
 	}
 	return ""
 }
+
+// usable are those of a node's CPUs that are not left alone.
+func (r Rule) usable(cpus float64) float64 { return (1 - r.Reserve) * cpus }
 
 // MostScore is the best score.
 const MostScore = 100
@@ -77,10 +82,11 @@ const MostScore = 100
 // Score says how well a node of so many CPUs suits, from 0 to MostScore: by the share of its CPUs that is left for all but
 // the risk, or with [Rule.Most] by the share that is wanted. A node that has too few gets 0 either way.
 func (r Rule) Score(cpus float64, w With) int64 {
-	if cpus <= 0 || !packing.Fits(w.TailCPUs, cpus) {
+	usable := r.usable(cpus)
+	if usable <= 0 || !packing.Fits(w.TailCPUs, usable) {
 		return 0
 	}
-	share := min(1, w.TailCPUs/cpus)
+	share := min(1, w.TailCPUs/usable)
 	if !r.Most {
 		share = 1 - share
 	}

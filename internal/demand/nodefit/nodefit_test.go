@@ -78,3 +78,21 @@ func TestMorePods(t *testing.T) {
 		}
 	})
 }
+
+// What is reserved is not there for demand, while requests may still use the whole node.
+func TestReserve(t *testing.T) {
+	r := Rule{Rule: packing.NewRule(0.001), MaxRequestsRatio: 1.5, Reserve: 0.1}
+	for _, c := range []struct {
+		with  With
+		why   string
+		score int64
+	}{
+		{With{TailCPUs: 3.6, RequestsRatio: 1.5}, "", 0},
+		{With{TailCPUs: 3.7, RequestsRatio: 1}, TooMuchDemand, 0},
+		{With{TailCPUs: 1.8, RequestsRatio: 1}, "", 50},
+	} {
+		if why, score := r.WhyNot(4, c.with), r.Score(4, c.with); why != c.why || score != c.score {
+			t.Errorf("%+v: %q, score %d, want %q, %d", c.with, why, score, c.why, c.score)
+		}
+	}
+}

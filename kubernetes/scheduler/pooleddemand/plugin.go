@@ -97,7 +97,8 @@ func newPlugin(ctx context.Context, given runtime.Object, h fwk.Handle, now func
 	return &Plugin{
 		fit: fit.(*noderesources.Fit), handle: h, feed: newFeed(), now: now, age: a.MaxAge.Duration,
 		draGate: gates.EnableDRAExtendedResource,
-		rule:    nodefit.Rule{Rule: packing.NewRule(a.Risk), MaxRequestsRatio: a.MaxRequestsRatio, Most: a.Scoring == MostWanted},
+		rule: nodefit.Rule{Rule: packing.NewRule(a.Risk), MaxRequestsRatio: a.MaxRequestsRatio, Reserve: a.Reserve,
+			Most: a.Scoring == MostWanted},
 		requests: noderesources.ResourceRequestsOptions{
 			EnablePodLevelResources: gates.EnablePodLevelResources, EnableDRAExtendedResource: gates.EnableDRAExtendedResource},
 	}, nil

@@ -189,7 +189,7 @@ func TestServiceAndAge(t *testing.T) {
 func TestScore(t *testing.T) {
 	nodes := []*core.Node{nodeOf("low", "4"), nodeOf("busy", "4")}
 	pods := []*core.Pod{podOn("low", "idle-0", "2", "1Gi"), podOn("busy", "burn-0", "2", "1Gi")}
-	for args, want := range map[string][2]int64{`{}`: {50, 0}, `{"scoring": "MostWanted"}`: {50, 100}} {
+	for args, want := range map[string][2]int64{`{"reserve": 0}`: {50, 0}, `{"scoring": "MostWanted", "reserve": 0}`: {50, 100}} {
 		w := newWorld(t, args, nodes, pods)
 		w.tell(t, "low", tells(map[string]int{"idle-0": 1}))
 		w.tell(t, "busy", tells(map[string]int{"burn-0": 3}))
@@ -279,8 +279,8 @@ func TestArgs(t *testing.T) {
 	for args, want := range map[string]string{
 		"": "", `{"risk": 0.01, "maxRequestsRatio": 2, "maxAge": "1h", "scoring": "MostWanted"}`: "",
 		`{"risk": 0.5}`: "args.risk: 0.5", `{"maxRequestsRatio": 0.9}`: "maxRequestsRatio: 0.9",
-		`{"maxRequestsRatio": 11}`: "give 1 (off) to 10",
-		`{"maxAge": "1m"}`:         "at least 5m", `{"scoring": "Best"}`: `"Best"`, `{"ratio": 2}`: `unknown field "ratio"`, `[`: "args: ",
+		`{"maxRequestsRatio": 11}`: "give 1 (off) to 10", `{"reserve": 1}`: "args.reserve: 1", `{"reserve": 0}`: "",
+		`{"maxAge": "1m"}`: "at least 5m", `{"scoring": "Best"}`: `"Best"`, `{"ratio": 2}`: `unknown field "ratio"`, `[`: "args: ",
 	} {
 		_, err := argsOf(&runtime.Unknown{Raw: []byte(args)})
 		if said := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(said, want) && want != "" {

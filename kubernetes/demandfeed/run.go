@@ -123,7 +123,7 @@ func (a *asking) Error() string {
 	switch {
 	case apierrors.IsForbidden(a.err) || apierrors.IsInvalid(a.err):
 		out = "; the chart's demand.enabled=true gives its service account the rights and the admission policy, which wants a token of a pod " +
-			"on this node (Kubernetes 1.30 or later)"
+			"on this node"
 	case apierrors.IsNotFound(a.err):
 		out = "; the cluster has no definition of it: install the chart with demand.enabled=true"
 	}

@@ -220,8 +220,8 @@ func (c *content) Error() string { return fmt.Sprintf("%s: damaged: %v", c.file,
 
 func (c *content) Unwrap() error { return c.err }
 
-// opened reads a file of at most so many bytes and has it decoded. What cannot be read now, such as without rights, by a failing disk or with
-// too many files open, is not damaged: it is read into memory first.
+// opened reads a file of at most so many bytes and has it decoded. What cannot be read now, such as without rights, by a failing disk
+// or with too many files open, is not damaged: it is read into memory first.
 func opened(name string, most int64, decode func(*bytes.Reader) error) (err error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for who writes
 	if err != nil {

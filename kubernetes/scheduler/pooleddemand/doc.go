@@ -28,14 +28,15 @@
 //
 // The daemons of a node are not pods: only what status.allocatable leaves out is kept for them. What a refused pod waits for may
 // come with a NodeDemand, which does not wake it: it is tried again after five minutes. Whoever may write NodeDemands can make
-// a node look idle.
+// a node look idle; the chart's policy lets each agent write that of its own node only.
 //
 // The arguments of NodeResourcesFit are not read. Each profile with the plugin watches NodeDemands by itself.
 //
 // # How nodes tell
 //
-// By an object for each node, of which only schedulers take note. One update of ten containers, of which the spec has 3,622
-// bytes, was measured on a real API server (1.36.3), with Nodes of 50 images; bytes are on the wire, TLS included:
+// By an object for each node, of which only schedulers take note. The chart's container demand writes it (kubernetes/demandfeed).
+// One update of ten containers, of which the spec has 3,622 bytes, was measured on a real API server (1.36.3), with Nodes of 50
+// images; bytes are on the wire, TLS included:
 //
 //	                       writer    each watcher   1,000 nodes that tell each five minutes (200 requests a minute)
 //	annotation of the Node 16,337 B     12,255 B    3.3 MB written and 2.5 MB a minute for each that watches Nodes

@@ -29,20 +29,39 @@ import (
 	"github.com/unthrottle/unthrottle/kubernetes/scheduler/pooleddemand"
 )
 
-// example are the objects of the example, and its scheduler's configuration.
-func example(t testing.TB) (given []*unstructured.Unstructured, config map[string]any) {
+// objectsOf are those of a file of YAML in this repository.
+func objectsOf(t testing.TB, path ...string) (given []*unstructured.Unstructured) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "kubernetes", "scheduler.yaml"))
+	text, err := os.ReadFile(filepath.Join(append([]string{"..", "..", ".."}, path...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		u := &unstructured.Unstructured{}
 		if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
-			break
+			return given
 		} else if err != nil {
 			t.Fatal(err)
 		}
+		if len(u.Object) > 0 {
+			given = append(given, u)
+		}
+	}
+}
+
+// example are the objects of the example with those of the chart's golden file for demand.enabled but for the agents, and its scheduler's
+// configuration.
+func example(t testing.TB) (given []*unstructured.Unstructured, config map[string]any) {
+	t.Helper()
+	for _, u := range objectsOf(t, "packaging", "chart", "golden", "demand.yaml") {
+		if kind := u.GetKind(); kind != "DaemonSet" && kind != "ConfigMap" {
+			given = append(given, u)
+		}
+	}
+	if len(given) != 6 {
+		t.Fatalf("the golden file has %d objects", len(given))
+	}
+	for _, u := range objectsOf(t, "examples", "kubernetes", "scheduler.yaml") {
 		if u.GetKind() == "ConfigMap" {
 			text, _, err := unstructured.NestedString(u.Object, "data", "scheduler.yaml")
 			if err != nil {
@@ -163,6 +182,16 @@ func oversubscribing(t testing.TB) (profile any) {
 	return profiles[0]
 }
 
+// build builds a program of a module.
+func build(t testing.TB, program, module, of string) {
+	t.Helper()
+	build := exec.CommandContext(t.Context(), "go", "-C", module, "build", "-o", program, of)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build %s: %v\n%s", of, err, out)
+	}
+}
+
 // The real program, with the rights that the example gives it, places pods by what others on the node want.
 func TestScheduler(t *testing.T) {
 	s := newServer(t)
@@ -175,7 +204,8 @@ func TestScheduler(t *testing.T) {
 		s.pod(t, name, "none", map[string]string{"calm": "scored", "hot": "scored"}[on]+map[string]string{"low": "low"}[on], on, "2")
 	}
 	s.pod(t, "burns", "none", "busy", "busy", "1")
-	for _, u := range []*unstructured.Unstructured{demandOf("low", map[string]int{"idle-a": 1, "idle-b": 0}),
+	s.tells(t, objects, "low", map[string]int32{"idle-a": 1, "idle-b": 0})
+	for _, u := range []*unstructured.Unstructured{
 		demandOf("busy", map[string]int{"burns": 4}), demandOf("calm", map[string]int{"calm-a": 0}),
 		demandOf("hot", map[string]int{"hot-a": 3})} {
 		if _, err := objects.Resource(pooleddemand.Resource).Create(t.Context(), u,
@@ -184,7 +214,7 @@ func TestScheduler(t *testing.T) {
 		}
 	}
 	config["profiles"] = append(config["profiles"].([]any), oversubscribing(t))
-	config["clientConnection"] = map[string]any{"kubeconfig": s.kubeconfig(t, "unthrottle", "unthrottle-scheduler")}
+	config["clientConnection"] = map[string]any{"kubeconfig": s.kubeconfig(t, "unthrottle", "unthrottle-scheduler", nil)}
 	text, err := sigsyaml.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
@@ -193,11 +223,7 @@ func TestScheduler(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/unthrottle-scheduler")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	build(t, program, "..", "./cmd/unthrottle-scheduler")
 	log, ended := start(t, s.dir, "scheduler", exec.Command(program, "--config", file, "--bind-address", "127.0.0.1", "--secure-port", "0",
 		"--cert-dir", filepath.Join(s.dir, "certificates")))
 

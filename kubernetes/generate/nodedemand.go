@@ -25,8 +25,8 @@ func NodeDemand() ([]byte, error) {
 				"items": object{"type": "array", "minItems": 4, "maxItems": 4, "items": object{"type": "number"}}},
 		}}
 	spec := object{"type": "object", "required": []string{"version", "until", "containers"}, "properties": object{
-		"version":    object{"type": "integer", "description": "Of this object's form: 1."},
-		"until":      object{"type": "string", "format": "date-time", "description": "The end of the newest five minutes that it is of."},
+		"version": object{"type": "integer", "description": "Of this object's form: 1."},
+		"until":   object{"type": "string", "format": "date-time", "description": "The end of the newest five minutes that it is of."},
 		"containers": object{"type": "array", "maxItems": nodedemand.MostContainers, "x-kubernetes-list-type": "atomic",
 			"items": container},
 	}}

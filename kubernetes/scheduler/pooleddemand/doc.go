@@ -24,7 +24,8 @@
 // A kubelet checks requests again, by the same function and the Node as the API server has it, and refuses a pod that exceeds
 // them with OutOfcpu (AdmissionCheck, called in pkg/kubelet/lifecycle/predicate.go). So a ratio above 1 needs nodes whose
 // status.allocatable was raised in the API server, as admission webhooks for overcommitment do. For demand a node has never more
-// than its capacity.
+// than its capacity. A node whose kubelet refused a pod so gets no pod beyond its requests for 30 minutes; who makes pods, such as a
+// Deployment, makes another one meanwhile, and a refused pod stays as failed. The pods that failed are watched for that.
 //
 // The daemons of a node are not pods: only what status.allocatable leaves out is kept for them. What a refused pod waits for may
 // come with a NodeDemand, which does not wake it: it is tried again after five minutes. Whoever may write NodeDemands can make

@@ -182,6 +182,36 @@ func oversubscribing(t testing.TB) (profile any) {
 	return profiles[0]
 }
 
+// refused has a kubelet refuse a pod, as that of a node whose allocatable CPUs were not raised does. Then the node gets no further pod
+// that makes its requests exceed it.
+func (s *server) refused(t *testing.T, name, node string, placed func(name string) string) {
+	t.Helper()
+	pods := s.client.CoreV1().Pods("default")
+	p, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Status.Phase, p.Status.Reason, p.Status.StartTime = core.PodFailed, "OutOfcpu", &metav1.Time{Time: time.Now()}
+	if _, err := pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	tries, got := 0, ""
+	eventually(t, "the node rests", func() bool { // the scheduler may decide before it hears of it
+		tries++
+		next := fmt.Sprintf("next-%d", tries)
+		s.pod(t, next, "unthrottle-oversubscribe", "low", "", "1")
+		if got = placed(next); got == node {
+			if err := pods.Delete(t.Context(), next, *metav1.NewDeleteOptions(0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return got != node
+	}, func() string { return got })
+	if !strings.Contains(got, pooleddemand.Rests) {
+		t.Errorf("a pod after the refusal: %q", got)
+	}
+}
+
 // build builds a program of a module.
 func build(t testing.TB, program, module, of string) {
 	t.Helper()
@@ -274,4 +304,9 @@ func TestScheduler(t *testing.T) {
 		strings.Count(said, "\n") != 1 {
 		t.Errorf("events: %s", said)
 	}
+	s.refused(t, "fits", "low", func(name string) string {
+		eventually(t, name+" is decided on", func() bool { return len(ended) > 0 || placed(name) != "" },
+			func() string { return printed(log) })
+		return placed(name)
+	})
 }

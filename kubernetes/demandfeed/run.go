@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/nodedemand"
 )
 
@@ -47,6 +48,9 @@ type writer struct {
 	asked   bool
 	// silent is the error that was told last.
 	silent string
+	// began is the first look; quiet: it was told that no rows come.
+	began time.Time
+	quiet bool
 }
 
 // Run keeps the node's object true until ctx ends.
@@ -94,11 +98,31 @@ func (w *writer) look(ctx context.Context, now time.Time) {
 	case ctx.Err() != nil:
 	case err == nil:
 		w.silent = ""
+		w.watch(spec.Until, now)
 	case w.silent != kindOf(err):
 		w.silent = kindOf(err)
 		w.Log.Error("schedulers are not told of this node's demand for now; it is tried again", "node", w.Node, "every", w.Every.String(),
 			"error", err)
 	}
+}
+
+// quietFor is for how long no rows may come before that is told: as long as a scheduler waits.
+const quietFor = 3 * demand.SlotLength
+
+// watch tells once that an agent keeps no rows, or no longer.
+func (w *writer) watch(until, now time.Time) {
+	if w.began.IsZero() {
+		w.began = now
+	}
+	if until.Before(w.began) {
+		until = w.began
+	}
+	quiet := now.Sub(until) > quietFor
+	if quiet && !w.quiet {
+		w.Log.Warn("the agent of this node writes no rows, so that its containers count as what they request; the agent's log says why",
+			"node", w.Node, "since", until.UTC().Format(time.RFC3339))
+	}
+	w.quiet = quiet
 }
 
 // kindOf is what an error has in common with its next ones: those of the API server may have addresses and times in their text.

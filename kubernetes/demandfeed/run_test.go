@@ -123,7 +123,8 @@ func TestWrites(t *testing.T) {
 			t.Errorf("%d: %d writes, want %d", i, got, c.want)
 		}
 	}
-	if a.asked != 1 || len(a.there) != 1 || w.log.Len() > 0 {
+	if a.asked != 1 || len(a.there) != 1 || strings.Count(w.log.String(), "\n") != 1 ||
+		!strings.Contains(w.log.String(), "writes no rows") || !strings.Contains(w.log.String(), "since=2026-03-01T12:20:00Z") {
 		t.Errorf("asked %d times, wrote %d objects, said %s", a.asked, len(a.there), &w.log)
 	}
 	var spec nodedemand.Spec
@@ -231,5 +232,22 @@ func TestRun(t *testing.T) {
 	}
 	if offset("n1", time.Minute) == offset("n2", time.Minute) || offset("n1", time.Minute) >= time.Minute {
 		t.Error("nodes look at the same time")
+	}
+}
+
+// Rows that do not come, or no longer, are told once each time.
+func TestQuiet(t *testing.T) {
+	w := newWorld(t, newAPI(t))
+	said := func() int { return strings.Count(w.log.String(), "writes no rows") }
+	for _, c := range []struct {
+		minute, until, want int
+	}{{1, 0, 0}, {15, 0, 0}, {17, 0, 1}, {18, 0, 1}, {20, 20, 1}, {35, 20, 1}, {36, 20, 2}, {40, 20, 2}} {
+		spec := nodedemand.Of()
+		if c.until > 0 {
+			spec = told(noon.Add(time.Duration(c.until)*time.Minute), 2)
+		}
+		if w.sees(time.Duration(c.minute)*time.Minute, spec); said() != c.want {
+			t.Errorf("minute %d: said %d times, want %d: %s", c.minute, said(), c.want, &w.log)
+		}
 	}
 }

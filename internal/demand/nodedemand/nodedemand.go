@@ -131,6 +131,9 @@ func (p *Part) Add(rows []demand.Row) (leftOut int) {
 	return leftOut
 }
 
+// Settle drops the names of the containers, which only a part with the newest slot of all needs.
+func (p *Part) Settle() { p.running = map[int64]Container{} }
+
 // sound tells whether a slot can have a histogram.
 func sound(levels []demand.Level) bool {
 	for _, l := range levels {

@@ -10,7 +10,8 @@
 //
 // # Example
 //
-// A node of 100 containers has 168 files of 0.2 MB. Of each one 100 sums are kept, 1.6 MB in all.
+// A node of 100 containers has 168 files of 0.2 MB. What is kept of them is 1.5 MB. Reading them for the first time took 6 to 7 s on one
+// slow CPU, and each file that is replaced 40 ms (BenchmarkWeek).
 //
 // # Limits
 //
@@ -73,6 +74,9 @@ func (r *Rows) Spec(now time.Time) (s nodedemand.Spec, leftOut []error, err erro
 		}
 		there[h.File] = f
 		parts = append(parts, &f.part)
+	}
+	for i := range len(parts) - 1 {
+		parts[i].Settle()
 	}
 	r.files = there
 	return nodedemand.Of(parts...), leftOut, nil

@@ -1,8 +1,10 @@
 package recent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +76,12 @@ func TestSpec(t *testing.T) {
 	if s, _ := spec(t, r, noon.Add(Length+2*time.Hour)); !s.Until.IsZero() && len(s.Containers) > 1 || len(r.files) != 1 {
 		t.Errorf("a week later: %+v of %d files", s, len(r.files))
 	}
+	if err := os.WriteFile(filepath.Join(dir, "cluster=file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := New(dir, demand.Names{Cluster: "file"}).Spec(noon); err == nil {
+		t.Error("a folder that cannot be read is no folder without rows")
+	}
 	if s, left := spec(t, New(filepath.Join(dir, "none"), names), noon); !s.Until.IsZero() || left != "" {
 		t.Errorf("of no folder: %+v, %q", s, left)
 	}
@@ -140,4 +148,58 @@ func TestUnreadable(t *testing.T) {
 	if s := nodedemand.Of(&read.part); len(s.Containers) != 1 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// BenchmarkWeek reads a week of a node of 100 containers for the first time.
+func BenchmarkWeek(b *testing.B) {
+	dir := b.TempDir()
+	var hour []demand.Row
+	bytes := int64(0)
+	for h := range int(Length / time.Hour) {
+		hour = hour[:0]
+		for slot := range int(time.Hour / demand.SlotLength) {
+			at := noon.Add(-time.Duration(h) * time.Hour).Add(time.Duration(slot) * demand.SlotLength)
+			for i := range 100 {
+				r := row(fmt.Sprintf("cart-7d9c5b8f6-%05d", i), int64(i), 1, at)
+				r.Wanted = nil
+				for l := range 24 {
+					us := int64(150_000_000>>l + i*6101 + at.Minute()*15485)
+					r.Wanted, r.Width = append(r.Wanted, demand.Level{CPUs: int32(l), Microseconds: us}), append(r.Width,
+						demand.Level{CPUs: int32(l / 2), Microseconds: us})
+				}
+				for l := range 10 {
+					stopped := int64(i*at.Minute()) << l
+					r.Candidates = append(r.Candidates, demand.Candidate{Step: int32(i%7 + l), StoppedMicroseconds: stopped})
+				}
+				hour = append(hour, r)
+			}
+		}
+		if err := store.Write(dir, hour); err != nil {
+			b.Fatal(err)
+		}
+		w := hour[0]
+		info, err := os.Stat(filepath.Join(dir, store.File(&w)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		bytes += info.Size()
+	}
+	now := noon.Add(time.Hour)
+	var before, after runtime.MemStats
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		r := New(dir, names)
+		s, left, err := r.Spec(now)
+		if err != nil || len(left) > 0 || len(s.Containers) != 100 {
+			b.Fatal(len(s.Containers), left, err)
+		}
+		for range 3 { // until the library's pools are empty
+			runtime.GC()
+		}
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1e6, "kept-MB")
+		runtime.KeepAlive(r)
+	}
+	b.ReportMetric(float64(bytes)/1e6, "files-MB")
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -22,8 +25,13 @@ type Hour struct {
 }
 
 // Hours are the files of a node below a folder whose hours have begun, and ended after a moment; the oldest first. Damaged ones that
-// were put aside are none of them. There is none if there is no folder.
+// were put aside are none of them. There is none if there is no folder; one that cannot be read is an error.
 func Hours(dir string, names demand.Names, after, now time.Time) (hours []Hour, err error) {
+	for _, folder := range []string{dir, filepath.Join(dir, clusterFolder(&demand.Row{Cluster: names.Cluster}))} {
+		if _, err := os.ReadDir(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
 	files, err := filesOf(dir, names, now)
 	for _, f := range files {
 		if !f.ahead && !f.aside && f.began.Add(time.Hour).After(after) {

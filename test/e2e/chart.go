@@ -152,6 +152,8 @@ func (s *suite) chartValues(o chartOptions, helm func(...string) (string, error)
 	got, err = helm("template", "unthrottle", o.chart, "--set", "demand.enabled=true", "--set", "config.export.keep_for=240h",
 		"--set", "config.export.cluster=eu1")
 	errs = append(errs, err, contains(got, "keep_for: 240h"), contains(got, "cluster: eu1"), contains(got, "keep_size: 256MiB"))
+	got, err = helm("template", "unthrottle", o.chart, "--set", "config.export.dir=/var/lib/unthrottle/fleet")
+	errs = append(errs, err, contains(got, "--node, $(NODE_NAME)")) // a pod's name is no node's
 	got, err = helm("template", "unthrottle", o.chart, "--set", "podLabels.team=shop")
 	errs = append(errs, err, contains(got, "team: shop"))
 	s.check("chart: labels of the pods beside its own, which are refused", errors.Join(errs...))

@@ -10,8 +10,8 @@
 //
 // # Example
 //
-// A node of 100 containers has 168 files of 0.2 MB. What is kept of them is 1.5 MB. Reading them for the first time took 6 to 7 s on one
-// slow CPU, and each file that is replaced 40 ms (BenchmarkWeek).
+// A node of 100 containers has 168 files of 0.2 MB. What is kept of them is 1.5 MB. To read them for the first time took 6 to 7 s on a
+// slow CPU, so each file that is replaced takes 40 ms (go test -run xxx -bench Week ./internal/demand/recent).
 //
 // # Limits
 //

@@ -79,6 +79,7 @@ file changed.`,
 	cmd.Flags().IntVar(&f.answersUID, "answers-uid", 0, "the `UID` of a user to whom the socket of --answers answers too")
 	cmd.Flags().StringVar(&f.pods, "pods", "", "the `FILE` that tells of the probes of this node's pods (Kubernetes); "+
 		"it is read again when it changed")
+	shareString(cmd, &f.node, "node", "", ", where export of the file names none (default: the host's name)")
 	cmd.Flags().StringVar(&f.memory, "budget-memory", "", "the `SIZE` that it may hold resident, for example 64MiB; else as above")
 	return cmd
 }

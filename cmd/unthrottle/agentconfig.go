@@ -30,6 +30,8 @@ type agentFlags struct {
 	answersUID int
 	// pods is the file of the node's pods; "": none.
 	pods string
+	// node names this node in rows where the file does not; "": by the host's name.
+	node string
 	// watch: a changed file is read again.
 	watch bool
 }
@@ -62,6 +64,9 @@ func (f agentFlags) read(ctx context.Context, cmd *cobra.Command) (agentConfig, 
 	var err error
 	if c.rules, c.untrusted, err = policy.ReadRules(ctx, f.config); err != nil {
 		return c, err
+	}
+	if c.rules.Export.Node == "" {
+		c.rules.Export.Node = f.node
 	}
 	if f.cpu != "" {
 		if err := c.rules.Own.SetCPU(f.cpu); err != nil {

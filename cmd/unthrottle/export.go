@@ -107,7 +107,7 @@ Files of this node that are older than --keep-for, and the oldest beyond
 	flags := cmd.Flags()
 	flags.StringVar(&dir, "dir", "", "`DIR` for the files")
 	flags.StringVar(&names.Cluster, "cluster", "", "`NAME` of the cluster, for the rows")
-	flags.StringVar(&names.Node, "node", "", "`NAME` of this node (default: the host's name)")
+	shareString(cmd, &names.Node, "node", "", " (default: the host's name)")
 	shareString(cmd, &below, "below", "", "")
 	lengthVar(cmd, &lasts, 0, " to observe (default: until interrupted)")
 	timeVar(cmd, &kept.KeepFor, "keep-for", kept.KeepFor, "remove this node's files that are older than this `TIME`")

@@ -41,6 +41,7 @@ var sharedFlags = map[string]sharedFlag{
 	"cpus":      {"", "how many CPUs to pin to"},
 	"explain":   {"", "also show the explanation"},
 	"config":    {"", "`FILE` with the rules"},
+	"node":      {"", "`NAME` of this node in rows"},
 }
 
 // share adds a shared flag. own are the command's own words, "" for none.

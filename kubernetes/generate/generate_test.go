@@ -18,12 +18,14 @@ import (
 // TestGenerated: types and schemas are those that the agent's table makes.
 func TestGenerated(t *testing.T) {
 	chart := filepath.Join("..", "..", "packaging", "chart", "unthrottle", "policies")
+	feed := filepath.Join("..", "..", "packaging", "chart", "unthrottle", "demand")
 	for name, make := range map[string]func() ([]byte, error){
 		filepath.Join("..", "api", "v1alpha1", "zz_generated.rule.go"): Types,
 		filepath.Join(chart, "throttlepolicies.yaml"):                  func() ([]byte, error) { return CRD(policies.ThrottlePolicy) },
 		filepath.Join(chart, "clusterthrottlepolicies.yaml"): func() ([]byte, error) {
 			return CRD(policies.ClusterThrottlePolicy)
 		},
+		filepath.Join(feed, "nodedemands.yaml"): NodeDemand,
 	} {
 		want, err := make()
 		if err != nil {

@@ -53,6 +53,7 @@ const (
 	withProbes   = "probes"  // what the probes add to policies
 	withRollout  = "rollout" // what rollouts add to policies
 	withResize   = "resize"
+	withDemand   = "demand"
 )
 
 // chartRendered checks what helm makes of the chart.
@@ -63,7 +64,7 @@ func (s *suite) chartRendered(o chartOptions) {
 	helm := func(args ...string) (string, error) { return s.helm(o, filepath.Join(s.dir, "none"), args...) }
 	lint, err := helm("lint", "--strict", o.chart)
 	s.check("chart: helm lint", errors.Join(err, contains(lint, " 0 chart(s) failed")))
-	for _, tier := range append([]string{withPolicies, withReader, withProbes, withRollout, withResize}, tiers...) {
+	for _, tier := range append([]string{withPolicies, withReader, withProbes, withRollout, withResize, withDemand}, tiers...) {
 		values := []string{"--set", "tier=" + tier, "--set", "service.enabled=true", "--set", "podMonitor.enabled=true"}
 		switch tier {
 		case withPolicies:
@@ -72,6 +73,8 @@ func (s *suite) chartRendered(o chartOptions) {
 			values = []string{"--set", "reader.enabled=true"}
 		case withResize:
 			values = []string{"--set", "tier=cure", "--set", "resize.enabled=true"}
+		case withDemand:
+			values = []string{"--set", "demand.enabled=true"}
 		case withProbes:
 			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true", "--set", "policies.probes=true",
 				"-s", "templates/probes.yaml", "-s", "templates/daemonset.yaml"}
@@ -98,6 +101,7 @@ func (s *suite) chartRendered(o chartOptions) {
 		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'",
 		"host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'",
 		"policies.enabled=2": "'/policies/enabled'", "resize.enabled=2": "'/resize/enabled'", "reader.port=0": "'/reader/port'",
+		"demand.enabled=2": "'/demand/enabled'", "host.rows=here": "'/host/rows'",
 		"policies.probes=true": "set policies.enabled=true too", "policies.rollout=true": "set policies.enabled=true too",
 	} {
 		_, err := helm("template", "unthrottle", o.chart, "--set", values)
@@ -134,6 +138,22 @@ func (s *suite) chartValues(o chartOptions, helm func(...string) (string, error)
 		}
 		errs = append(errs, contains(err.Error(), want))
 	}
+	for values, want := range map[string]string{
+		"config.export.dir=/rows": "config.export.dir: with demand.enabled",
+		"config.export.node=n1":   "config.export.node: with demand.enabled",
+	} {
+		_, err := helm("template", "unthrottle", o.chart, "--set", "demand.enabled=true", "--set", values)
+		if err == nil {
+			errs = append(errs, fmt.Errorf("%s is not refused", values))
+			continue
+		}
+		errs = append(errs, contains(err.Error(), want))
+	}
+	got, err = helm("template", "unthrottle", o.chart, "--set", "demand.enabled=true", "--set", "config.export.keep_for=240h",
+		"--set", "config.export.cluster=eu1")
+	errs = append(errs, err, contains(got, "keep_for: 240h"), contains(got, "cluster: eu1"), contains(got, "keep_size: 256MiB"))
+	got, err = helm("template", "unthrottle", o.chart, "--set", "config.export.dir=/var/lib/unthrottle/fleet")
+	errs = append(errs, err, contains(got, "--node, $(NODE_NAME)")) // a pod's name is no node's
 	got, err = helm("template", "unthrottle", o.chart, "--set", "podLabels.team=shop")
 	errs = append(errs, err, contains(got, "team: shop"))
 	s.check("chart: labels of the pods beside its own, which are refused", errors.Join(errs...))

@@ -140,6 +140,48 @@ func TestChartReader(t *testing.T) {
 	}
 }
 
+// TestChartDemand: the container demand reads the rows and nothing else of the node, and may write NodeDemands alone; the agent has no
+// token, and writes no other folder of the node than that of the rows.
+func TestChartDemand(t *testing.T) {
+	pod := goldenDaemonSet(t, "demand").Spec.Template.Spec
+	if len(pod.Containers) != 2 || pod.Containers[1].Name != "demand" {
+		t.Fatalf("%+v", pod.Containers)
+	}
+	agent, c := pod.Containers[0], pod.Containers[1]
+	s := c.SecurityContext
+	if s.Privileged == nil || *s.Privileged || !s.RunAsNonRoot || !s.ReadOnlyRootFilesystem ||
+		len(s.Capabilities.Add) > 0 || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+		t.Errorf("it has more than it needs: %+v", s)
+	}
+	for _, m := range c.VolumeMounts {
+		if m.Name != "api" && m.Name != "config" && m.Name != "rows" || !m.ReadOnly {
+			t.Errorf("its mounts: %+v", c.VolumeMounts)
+		}
+	}
+	for _, m := range agent.VolumeMounts {
+		if m.Name == "api" {
+			t.Error("the agent has a token")
+		}
+	}
+	var paths []string
+	for _, v := range pod.Volumes {
+		if v.HostPath != nil {
+			paths = append(paths, v.HostPath.Path)
+		}
+	}
+	if slices.Sort(paths); !slices.Equal(paths, []string{"/sys/fs/cgroup", "/var/lib/unthrottle-rows"}) {
+		t.Errorf("it has %q of the node", paths)
+	}
+	if at := slices.Index(agent.Args, "--node"); at < 0 || agent.Args[at+1] != "$(NODE_NAME)" {
+		t.Errorf("rows do not have the node's name: %q", agent.Args)
+	}
+	text := string(fileOf(t, filepath.Join(chart, "golden", "demand.yaml")))
+	const rules = "rules:\n- apiGroups: [unthrottle.dev]\n  resources: [nodedemands]\n  verbs: [get, create, patch]\n"
+	if strings.Count(text, "\nrules:\n") != 1 || !strings.Contains(text, rules) {
+		t.Errorf("the rights are not %q:\n%s", rules, text)
+	}
+}
+
 // TestChartRollout: with policies.rollout the container policies may see pods and what protects them, and the agent nothing more.
 func TestChartRollout(t *testing.T) {
 	with := goldenDaemonSet(t, "rollout").Spec.Template.Spec.Containers

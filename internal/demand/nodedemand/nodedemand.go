@@ -8,21 +8,34 @@
 // nodes. A container that is not in it, or an object whose newest row is too old, is not measured: its pod counts as its
 // requests.
 //
+// A node's rows of some days are too many to be held at once. So [Part.Add] takes them in any portions and keeps sums, and [Of]
+// makes the object of such parts, for example one of each hour.
+//
 // Names and figures are a stranger's: [Spec.Check] bounds them, and a reader drops an object that it refuses.
 package nodedemand
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/packing"
 	"github.com/unthrottle/unthrottle/internal/demand/phases"
 	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// Where the objects are in the API, which have the names of their nodes.
+const (
+	Group      = "unthrottle.dev"
+	APIVersion = "v1alpha1"
+	Plural     = "nodedemands"
+	Kind       = "NodeDemand"
 )
 
 // Version is that of Spec. A reader drops objects of others.
@@ -32,8 +45,8 @@ const Version = 1
 const (
 	MostContainers = 512
 	LongestName    = 253
-	longestService = 3*LongestName + 2
-	mostCPUs       = 8192
+	LongestService = 3*LongestName + 2
+	MostCPUs       = 8192
 	mostMinutes    = 366 * 24 * 60
 )
 
@@ -62,52 +75,108 @@ type Container struct {
 // it is not known.
 type Phase [4]float64
 
-// Of is the object of one node's rows. Containers are those of pods with a row in the newest slot; of more than
-// MostContainers it has those that want most on average.
-func Of(rows []demand.Row) Spec {
-	s := Spec{Version: Version, Containers: []Container{}}
-	var newest time.Time
-	for i := range rows {
-		if rows[i].Start.After(newest) {
-			newest = rows[i].Start
-		}
+// mostSeen bounds what a part keeps: containers, once for each phase of the day. One hour has one phase.
+const mostSeen = 4 * MostContainers
+
+// Part is what some of a node's rows tell. The zero value is that of none. It keeps no row, and is of a bounded size.
+type Part struct {
+	// newest is the beginning of the newest slot, and running are the containers with a row in it, by cgroup.
+	newest  time.Time
+	running map[int64]Container
+	seen    map[seen]phases.Sums
+}
+
+// seen is a container in a phase of the day.
+type seen struct {
+	cgroup int64
+	phase  int
+}
+
+// Add adds rows. Those of more containers than a part keeps, and those whose histogram no kernel can have made, are left out;
+// leftOut is how many.
+func (p *Part) Add(rows []demand.Row) (leftOut int) {
+	if p.seen == nil {
+		p.seen, p.running = map[seen]phases.Sums{}, map[int64]Container{}
 	}
-	if newest.IsZero() {
-		return s
-	}
-	s.Until = newest.Add(demand.SlotLength)
-	type seen struct {
-		row *demand.Row
-		day phases.Day
-	}
-	of := map[int64]*seen{}
 	for i := range rows {
 		w := &rows[i]
+		if w.Start.After(p.newest) {
+			p.newest = w.Start
+			clear(p.running)
+		}
 		if w.Pod == "" || w.WantedCPUSeconds == nil {
 			continue
-		}
-		c := of[w.Cgroup]
-		if c == nil {
-			c = &seen{row: w}
-			of[w.Cgroup] = c
-		}
-		if !w.Start.Before(c.row.Start) {
-			c.row = w
 		}
 		// Threads pile up behind a quota: where one stopped the container its width counts, as in plan_demand.sql.
 		levels := w.Wanted
 		if w.StoppedHighSeconds != nil && *w.StoppedHighSeconds > 0 {
 			levels = w.Width
 		}
-		for _, l := range levels {
-			c.day[phases.Of(w.Start)].Level(l.CPUs, l.Microseconds)
-		}
-	}
-	for _, c := range of {
-		if !c.row.Start.Equal(newest) {
+		at := seen{w.Cgroup, phases.Of(w.Start)}
+		sums, known := p.seen[at]
+		if !known && len(p.seen) >= mostSeen || !sound(levels) {
+			leftOut++
 			continue
 		}
-		s.Containers = append(s.Containers, containerOf(c.row, &c.day))
+		for _, l := range levels {
+			sums.Level(l.CPUs, l.Microseconds)
+		}
+		p.seen[at] = sums
+		if w.Start.Equal(p.newest) {
+			name := func(of string, most int) string { return strings.Clone(text.Sanitize(of, most)) } // not a page of the file
+			p.running[w.Cgroup] = Container{Namespace: name(w.Namespace, LongestName), Pod: name(w.Pod, LongestName),
+				Container: name(w.Container, LongestName), Service: name(w.Service, LongestService)}
+		}
+	}
+	return leftOut
+}
+
+// Settle drops the names of the containers, which only a part with the newest slot of all needs.
+func (p *Part) Settle() { p.running = map[int64]Container{} }
+
+// sound tells whether a slot can have a histogram.
+func sound(levels []demand.Level) bool {
+	for _, l := range levels {
+		if l.CPUs < 0 || l.CPUs > MostCPUs || l.Microseconds < 0 || l.Microseconds > 2*demand.SlotLength.Microseconds() {
+			return false
+		}
+	}
+	return true
+}
+
+// Of is the object of one node, of all parts of its rows; its Until is zero if there are none. Containers are those of pods with
+// a row in the newest slot; of more than MostContainers it has those that want most on average.
+func Of(parts ...*Part) Spec {
+	s := Spec{Version: Version, Containers: []Container{}}
+	var newest time.Time
+	for _, p := range parts {
+		if p.newest.After(newest) {
+			newest = p.newest
+		}
+	}
+	if newest.IsZero() {
+		return s
+	}
+	s.Until = newest.Add(demand.SlotLength).UTC()
+	running, days := map[int64]Container{}, map[int64]*phases.Day{}
+	for _, p := range parts {
+		if p.newest.Equal(newest) {
+			maps.Copy(running, p.running)
+		}
+	}
+	for cgroup := range running {
+		days[cgroup] = &phases.Day{}
+	}
+	for _, p := range parts {
+		for at, sums := range p.seen {
+			if day := days[at.cgroup]; day != nil {
+				day[at.phase].Add(sums)
+			}
+		}
+	}
+	for cgroup, c := range running {
+		c.tell(days[cgroup])
+		s.Containers = append(s.Containers, c)
 	}
 	mean := func(c *Container) (sum float64) {
 		for _, p := range c.Phases {
@@ -125,15 +194,33 @@ func compare(a, b *Container) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
 }
 
-func containerOf(w *demand.Row, day *phases.Day) Container {
-	c := Container{Namespace: text.Sanitize(w.Namespace, LongestName), Pod: text.Sanitize(w.Pod, LongestName),
-		Container: text.Sanitize(w.Container, LongestName), Service: text.Sanitize(w.Service, longestService)}
+// tell takes what the container wants.
+func (c *Container) tell(day *phases.Day) {
 	for k := range day {
 		m, minutes := day[k].Moments(), day[k].Microseconds/float64(time.Minute.Microseconds())
 		c.Phases = append(c.Phases, Phase{rounded(min(minutes, mostMinutes)), rounded(m.Mean), rounded(m.Variance), rounded(m.Third)})
 		c.MostCPUs = max(c.MostCPUs, day[k].Most)
 	}
-	return c
+}
+
+// Refresh is how much newer an object's rows may be than those that its API server has before it is told anew although all
+// figures are the same: early enough that a scheduler with the usual maxAge of 15 minutes does not take the node for silent.
+const Refresh = 2 * demand.SlotLength
+
+// NewsTo tells whether an object says more than the one before: it is of a newer slot, and its figures differ or are to be
+// confirmed. One before that is of a time to come, since a clock was set back, never stays.
+func (s *Spec) NewsTo(before *Spec, now time.Time) bool {
+	switch {
+	case before.Version != s.Version || before.Until.After(now.Add(demand.SlotLength)):
+		return true
+	case !s.Until.After(before.Until):
+		return false
+	case s.Until.Sub(before.Until) >= Refresh:
+		return true
+	}
+	return !slices.EqualFunc(s.Containers, before.Containers, func(a, b Container) bool {
+		return compare(&a, &b) == 0 && a.Service == b.Service && a.MostCPUs == b.MostCPUs && slices.Equal(a.Phases, b.Phases)
+	})
 }
 
 // rounded has four significant digits.
@@ -170,11 +257,11 @@ func (s *Spec) Check() error {
 }
 
 func (c *Container) check() error {
-	if max(len(c.Namespace), len(c.Pod), len(c.Container)) > LongestName || len(c.Service) > longestService {
+	if max(len(c.Namespace), len(c.Pod), len(c.Container)) > LongestName || len(c.Service) > LongestService {
 		return fmt.Errorf("a name is longer than %d bytes; cut it", LongestName)
 	}
-	if c.MostCPUs < 0 || c.MostCPUs > mostCPUs {
-		return fmt.Errorf("mostCPUs: %d, allowed are 0 to %d", c.MostCPUs, mostCPUs)
+	if c.MostCPUs < 0 || c.MostCPUs > MostCPUs {
+		return fmt.Errorf("mostCPUs: %d, allowed are 0 to %d", c.MostCPUs, MostCPUs)
 	}
 	if len(c.Phases) != phases.Count {
 		return fmt.Errorf("phases: %d, there must be %d", len(c.Phases), phases.Count)

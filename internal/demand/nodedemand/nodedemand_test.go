@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +24,19 @@ func row(pod string, cgroup int64, start time.Time) demand.Row {
 		Width:  []demand.Level{{CPUs: 0, Microseconds: 225e6}, {CPUs: 2, Microseconds: 75e6}}}
 }
 
+func partOf(rows ...demand.Row) *Part {
+	p := &Part{}
+	p.Add(rows)
+	return p
+}
+
 func TestOf(t *testing.T) {
 	stopped := 1.0
 	rows := []demand.Row{row("cart-a", 1, noon), row("cart-a", 1, noon.Add(-12*time.Hour)), row("gone", 2, noon.Add(-time.Hour)),
 		row("cart-b", 3, noon), row("", 4, noon), row("unmeasured", 5, noon)}
 	rows[3].StoppedHighSeconds = &stopped
 	rows[5].WantedCPUSeconds = nil
-	s := Of(rows)
+	s := Of(partOf(rows...))
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,14 +51,21 @@ func TestOf(t *testing.T) {
 	if b.MostCPUs != 2 || b.Phases[4][1] != 0.5 {
 		t.Errorf("stopped by its quota, it counts as wide as it ran: %+v", b)
 	}
-	if empty := Of(nil); len(empty.Containers) != 0 || empty.Check() != nil {
+	var parts []*Part
+	for i := range rows { // in any order and portions
+		parts = append(parts, partOf(rows[len(rows)-1-i]))
+	}
+	if apart := Of(parts...); !reflect.DeepEqual(apart, s) {
+		t.Errorf("of parts: %+v, want %+v", apart, s)
+	}
+	if empty := Of(); len(empty.Containers) != 0 || !empty.Until.IsZero() || empty.Check() != nil {
 		t.Errorf("of no rows: %+v", empty)
 	}
 }
 
 // What is written is read again, with four digits.
 func TestDay(t *testing.T) {
-	s := Of([]demand.Row{row("cart-a", 1, noon), row("cart-a", 1, noon.Add(5*time.Minute))})
+	s := Of(partOf(row("cart-a", 1, noon), row("cart-a", 1, noon.Add(5*time.Minute))))
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +92,7 @@ func TestMostContainers(t *testing.T) {
 			rows[i].Wanted = []demand.Level{{CPUs: 0, Microseconds: 300e6}}
 		}
 	}
-	s := Of(rows)
+	s := Of(partOf(rows...))
 	if len(s.Containers) != MostContainers || s.Containers[0].Pod != "pod-010" || s.Check() != nil {
 		t.Errorf("%d containers from %s on: %v", len(s.Containers), s.Containers[0].Pod, s.Check())
 	}
@@ -97,9 +111,57 @@ func TestCheck(t *testing.T) {
 		"phases[4]: [-1 1 3 6": func(s *Spec) { s.Containers[0].Phases[4][0] = -1 },
 		`a\nb`:                 func(s *Spec) { s.Containers[0].Pod, s.Containers[0].MostCPUs = "a\nb", -1 },
 	} {
-		s := Of([]demand.Row{row("cart-a", 1, noon)})
+		s := Of(partOf(row("cart-a", 1, noon)))
 		if change(&s); s.Check() == nil || !strings.Contains(s.Check().Error(), want) {
 			t.Errorf("%v does not say %q", s.Check(), want)
+		}
+	}
+}
+
+// A part is bounded, and leaves out what no kernel can have made.
+func TestPartLeavesOut(t *testing.T) {
+	p := &Part{}
+	for i, level := range []demand.Level{{CPUs: -1}, {CPUs: MostCPUs + 1}, {Microseconds: -1}, {Microseconds: 601e6}} {
+		r := row("wrong", int64(i), noon)
+		r.Wanted = append(r.Wanted, level)
+		if p.Add([]demand.Row{r}) != 1 {
+			t.Errorf("%+v was taken", level)
+		}
+	}
+	var rows []demand.Row
+	for i := range mostSeen + 7 {
+		rows = append(rows, row("cart", int64(i), noon))
+	}
+	if left := p.Add(rows); left != 7 || len(p.seen) != mostSeen {
+		t.Errorf("%d left out, %d kept", left, len(p.seen))
+	}
+}
+
+func TestNewsTo(t *testing.T) {
+	at := func(since time.Duration, more ...demand.Row) Spec {
+		return Of(partOf(append(more, row("cart-a", 1, noon.Add(since)))...))
+	}
+	before := at(0)
+	other := at(5 * time.Minute)
+	other.Containers[0].Phases[4] = Phase{}
+	future := at(24 * time.Hour)
+	older := before
+	older.Version = 0
+	for name, c := range map[string]struct {
+		now, before Spec
+		news        bool
+	}{
+		"the same slot":               {at(0, row("cart-b", 2, noon)), before, false},
+		"the next one, equal":         {at(5 * time.Minute), before, false},
+		"the next one, other figures": {other, before, true},
+		"the next one, another pod":   {at(5*time.Minute, row("cart-b", 2, noon.Add(5*time.Minute))), before, true},
+		"the one after that, equal":   {at(10 * time.Minute), before, true},
+		"an older one":                {before, at(5 * time.Minute), false},
+		"one of a time to come":       {before, future, true},
+		"one of another version":      {before, older, true},
+	} {
+		if got := c.now.NewsTo(&c.before, noon.Add(10*time.Minute)); got != c.news {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

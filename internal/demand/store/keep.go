@@ -33,6 +33,8 @@ type hourFile struct {
 	name  string
 	began time.Time
 	bytes int64
+	// changed is when it was written last.
+	changed time.Time
 	// ahead: its hour is still to come, since the clock was set back. aside: it is damaged, and was put aside.
 	ahead, aside bool
 }
@@ -110,7 +112,7 @@ func filesOf(dir string, names demand.Names, now time.Time) (files []hourFile, e
 			if err != nil {
 				return nil, fmt.Errorf("files of rows: %w", err)
 			}
-			files = append(files, hourFile{file, began, info.Size(), began.After(now), i > 0})
+			files = append(files, hourFile{file, began, info.Size(), info.ModTime(), began.After(now), i > 0})
 		}
 	}
 	slices.SortStableFunc(files, func(a, b hourFile) int {

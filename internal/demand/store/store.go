@@ -188,7 +188,7 @@ func Encode(to io.Writer, rows []demand.Row, more ...parquet.WriterOption) error
 
 // Read reads the rows of one file. The error names the file; of one whose content is no file of rows it is a *content.
 func Read(name string) (rows []demand.Row, err error) {
-	err = opened(name, func(data *bytes.Reader) (err error) {
+	err = opened(name, maxFile, func(data *bytes.Reader) (err error) {
 		rows, err = parquet.Read[demand.Row](data, data.Size())
 		return err
 	})
@@ -200,7 +200,7 @@ func Read(name string) (rows []demand.Row, err error) {
 
 // metadata is what a file's metadata have of a key; "": nothing.
 func metadata(name, key string) (value string, err error) {
-	err = opened(name, func(data *bytes.Reader) error {
+	err = opened(name, maxFile, func(data *bytes.Reader) error {
 		f, err := parquet.OpenFile(data, data.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		if err == nil {
 			value, _ = f.Lookup(key)
@@ -220,9 +220,9 @@ func (c *content) Error() string { return fmt.Sprintf("%s: damaged: %v", c.file,
 
 func (c *content) Unwrap() error { return c.err }
 
-// opened reads a file and has it decoded. What cannot be read now, such as without rights, by a failing disk or with
-// too many files open, is not damaged: it is read into memory first.
-func opened(name string, decode func(*bytes.Reader) error) (err error) {
+// opened reads a file of at most so many bytes and has it decoded. What cannot be read now, such as without rights, by a failing disk
+// or with too many files open, is not damaged: it is read into memory first.
+func opened(name string, most int64, decode func(*bytes.Reader) error) (err error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for who writes
 	if err != nil {
 		return err
@@ -234,10 +234,10 @@ func opened(name string, decode func(*bytes.Reader) error) (err error) {
 		return err
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s: it is no regular file: move it away", name)
-	case info.Size() > maxFile:
+	case info.Size() > most:
 		return &content{name, fmt.Errorf("%d bytes: no file of rows is that large", info.Size())}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
 		return err
 	}

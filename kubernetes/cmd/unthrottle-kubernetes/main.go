@@ -24,9 +24,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/demand"
+	"github.com/unthrottle/unthrottle/internal/demand/recent"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/podresize/sidecar"
 	"github.com/unthrottle/unthrottle/kubernetes/controller"
+	"github.com/unthrottle/unthrottle/kubernetes/demandfeed"
 	"github.com/unthrottle/unthrottle/kubernetes/installed"
 	"github.com/unthrottle/unthrottle/kubernetes/podprobes"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
@@ -48,6 +51,9 @@ const usage = `unthrottle-kubernetes stands beside the agent of one node.
       'kubectl unthrottle' reads it
   unthrottle-kubernetes resize --socket SOCKET
       raises and restores CPU limits in the specs of pods for the agent, by pods/resize
+  unthrottle-kubernetes demand --base FILE
+      tells the cluster's schedulers, by the object NodeDemand of this node, what its
+      containers want, of the rows that the agent keeps by the export of that file
   unthrottle-kubernetes recommend --report FILE
       gives VerticalPodAutoscalers that name the recommender "unthrottle" what the
       JSON of 'unthrottle fleet report' says, once; it stands beside no agent
@@ -81,7 +87,7 @@ func main() {
 // options are the flags of all subcommands.
 type options struct {
 	base, out, kubeconfig, identity, namespace, lease, agent, listen, socket, pods, node, report, labels, agentHost string
-	interval, least, oldest, length                                                                                 time.Duration
+	interval, least, oldest, length, look                                                                           time.Duration
 	rollouts                                                                                                        bool
 }
 
@@ -103,7 +109,8 @@ func (o *options) flags() *flag.FlagSet {
 	flags.DurationVar(&o.least, "least-interval", time.Minute, "the least time between two changes of the file; each "+
 		"ends what the agent is trying")
 	flags.StringVar(&o.pods, "pods", "", "the `FILE` that tells the agent of the probes of this node's pods; none by default")
-	flags.StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --pods and --rollouts")
+	flags.StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for demand, --pods and --rollouts")
+	flags.DurationVar(&o.look, "look-interval", time.Minute, "demand: look for new rows once per `TIME`")
 	flags.BoolVar(&o.rollouts, "rollouts", false, "roll out policies that ask for it, by a share of the pods at a time")
 	flags.StringVar(&o.report, "report", "", "the `FILE` with the JSON of 'unthrottle fleet report'")
 	flags.DurationVar(&o.oldest, "oldest", 48*time.Hour, "do nothing with a report whose last row is older than this `TIME`")
@@ -123,6 +130,7 @@ var subcommands = map[string]func(o *options, ctx context.Context, log *slog.Log
 	"watch":     (*options).watch,
 	"read":      (*options).read,
 	"resize":    (*options).resize,
+	"demand":    (*options).demand,
 	"recommend": (*options).recommend,
 	"test":      (*options).test,
 	"compute":   (*options).compute,
@@ -136,7 +144,7 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		flags.Usage()
-		return errors.New("say init, watch, read, resize, recommend, test or compute")
+		return errors.New("say init, watch, read, resize, demand, recommend, test or compute")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -162,6 +170,31 @@ func (o *options) resize(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	return resizer.Serve(ctx, o.socket, client, log)
+}
+
+// demand tells schedulers what this node's containers want until ctx ends.
+func (o *options) demand(ctx context.Context, log *slog.Logger) error {
+	own, err := o.ownRules(ctx)
+	if err != nil {
+		return err
+	}
+	rules, err := policy.ParseRules(own)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.base, err)
+	}
+	if rules.Export.Dir == "" {
+		return fmt.Errorf("%s: the agent keeps no rows: give it export: {dir: FOLDER}, as the chart does with demand.enabled=true", o.base)
+	}
+	config, err := api(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	rows := recent.New(rules.Export.Dir, demand.Names{Cluster: rules.Export.Cluster, Node: cmp.Or(rules.Export.Node, o.node)})
+	return demandfeed.Run(ctx, demandfeed.Options{Client: client, Node: o.node, Read: rows.Spec, Every: o.look, Log: log})
 }
 
 // compute uses CPUs for the installation's test.

@@ -24,18 +24,20 @@
 // A kubelet checks requests again, by the same function and the Node as the API server has it, and refuses a pod that exceeds
 // them with OutOfcpu (AdmissionCheck, called in pkg/kubelet/lifecycle/predicate.go). So a ratio above 1 needs nodes whose
 // status.allocatable was raised in the API server, as admission webhooks for overcommitment do. For demand a node has never more
-// than its capacity.
+// than its capacity. A node whose kubelet refused a pod so gets no pod beyond its requests for 30 minutes; who makes pods, such as a
+// Deployment, makes another one meanwhile, and a refused pod stays as failed. The pods that failed are watched for that.
 //
 // The daemons of a node are not pods: only what status.allocatable leaves out is kept for them. What a refused pod waits for may
 // come with a NodeDemand, which does not wake it: it is tried again after five minutes. Whoever may write NodeDemands can make
-// a node look idle.
+// a node look idle; the chart's policy lets each agent write that of its own node only.
 //
 // The arguments of NodeResourcesFit are not read. Each profile with the plugin watches NodeDemands by itself.
 //
 // # How nodes tell
 //
-// By an object for each node, of which only schedulers take note. One update of ten containers, of which the spec has 3,622
-// bytes, was measured on a real API server (1.36.3), with Nodes of 50 images; bytes are on the wire, TLS included:
+// By an object for each node, of which only schedulers take note. The chart's container demand writes it (kubernetes/demandfeed).
+// One update of ten containers, of which the spec has 3,622 bytes, was measured on a real API server (1.36.3), with Nodes of 50
+// images; bytes are on the wire, TLS included:
 //
 //	                       writer    each watcher   1,000 nodes that tell each five minutes (200 requests a minute)
 //	annotation of the Node 16,337 B     12,255 B    3.3 MB written and 2.5 MB a minute for each that watches Nodes

@@ -45,7 +45,8 @@ type Plugin struct {
 		fwk.PreFilterPlugin
 		fwk.FilterPlugin
 	}
-	slots slots
+	slots    slots
+	refusals refusals
 }
 
 var (
@@ -68,10 +69,16 @@ func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, e
 	if err := p.feed.read(ctx, h.KubeConfig()); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
+	if p.rule.MaxRequestsRatio > 1 {
+		if err := p.refusals.read(ctx, h.ClientSet(), p.now); err != nil {
+			return nil, fmt.Errorf("plugin %s: %w", Name, err)
+		}
+	}
 	_, err = h.SharedInformerFactory().Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		DeleteFunc: func(gone any) {
 			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(gone); err == nil {
 				p.slots.forget(key)
+				p.refusals.forget(key)
 			}
 		},
 	})
@@ -131,8 +138,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *core.
 // PreFilterExtensions are none: Filter reads a node's pods from the node that it is given.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter refuses nodes on which a resource other than CPU lacks, as NodeResourcesFit does, and those that do not hold the
-// pod by the rule.
+// Filter refuses nodes on which a resource other than CPU lacks, as NodeResourcesFit does, those that do not hold the pod by the
+// rule, and those whose requests it would exceed although their kubelet refused such a pod lately.
 func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *core.Pod, node fwk.NodeInfo) *fwk.Status {
 	l, err := podOf(state)
 	if err != nil {
@@ -146,6 +153,9 @@ func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *core.Pod
 	with, cpus := p.with(l, node)
 	if why := p.rule.WhyNot(cpus, with); why != "" {
 		return fwk.NewStatus(fwk.Unschedulable, why)
+	}
+	if !packing.Fits(with.RequestsRatio, 1) && p.refusals.rests(node.Node().Name, l.now) {
+		return fwk.NewStatus(fwk.Unschedulable, Rests)
 	}
 	return nil
 }

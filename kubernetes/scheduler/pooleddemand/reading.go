@@ -20,7 +20,7 @@ import (
 )
 
 // Resource is that of the objects that nodes tell their demand by.
-var Resource = schema.GroupVersionResource{Group: "unthrottle.dev", Version: "v1alpha1", Resource: "nodedemands"}
+var Resource = schema.GroupVersionResource{Group: nodedemand.Group, Version: nodedemand.APIVersion, Resource: nodedemand.Plural}
 
 // patience is how long a start waits for the first objects.
 const patience = 5 * time.Second

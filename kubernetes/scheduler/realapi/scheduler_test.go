@@ -29,20 +29,39 @@ import (
 	"github.com/unthrottle/unthrottle/kubernetes/scheduler/pooleddemand"
 )
 
-// example are the objects of the example, and its scheduler's configuration.
-func example(t testing.TB) (given []*unstructured.Unstructured, config map[string]any) {
+// objectsOf are those of a file of YAML in this repository.
+func objectsOf(t testing.TB, path ...string) (given []*unstructured.Unstructured) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "kubernetes", "scheduler.yaml"))
+	text, err := os.ReadFile(filepath.Join(append([]string{"..", "..", ".."}, path...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		u := &unstructured.Unstructured{}
 		if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
-			break
+			return given
 		} else if err != nil {
 			t.Fatal(err)
 		}
+		if len(u.Object) > 0 {
+			given = append(given, u)
+		}
+	}
+}
+
+// example are the objects of the example with those of the chart's golden file for demand.enabled but for the agents, and its scheduler's
+// configuration.
+func example(t testing.TB) (given []*unstructured.Unstructured, config map[string]any) {
+	t.Helper()
+	for _, u := range objectsOf(t, "packaging", "chart", "golden", "demand.yaml") {
+		if kind := u.GetKind(); kind != "DaemonSet" && kind != "ConfigMap" {
+			given = append(given, u)
+		}
+	}
+	if len(given) != 6 {
+		t.Fatalf("the golden file has %d objects", len(given))
+	}
+	for _, u := range objectsOf(t, "examples", "kubernetes", "scheduler.yaml") {
 		if u.GetKind() == "ConfigMap" {
 			text, _, err := unstructured.NestedString(u.Object, "data", "scheduler.yaml")
 			if err != nil {
@@ -163,6 +182,46 @@ func oversubscribing(t testing.TB) (profile any) {
 	return profiles[0]
 }
 
+// refused has a kubelet refuse a pod, as that of a node whose allocatable CPUs were not raised does. Then the node gets no further pod
+// that makes its requests exceed it.
+func (s *server) refused(t *testing.T, name, node string, placed func(name string) string) {
+	t.Helper()
+	pods := s.client.CoreV1().Pods("default")
+	p, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Status.Phase, p.Status.Reason, p.Status.StartTime = core.PodFailed, "OutOfcpu", &metav1.Time{Time: time.Now()}
+	if _, err := pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	tries, got := 0, ""
+	eventually(t, "the node rests", func() bool { // the scheduler may decide before it hears of it
+		tries++
+		next := fmt.Sprintf("next-%d", tries)
+		s.pod(t, next, "unthrottle-oversubscribe", "low", "", "1")
+		if got = placed(next); got == node {
+			if err := pods.Delete(t.Context(), next, *metav1.NewDeleteOptions(0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return got != node
+	}, func() string { return got })
+	if !strings.Contains(got, pooleddemand.Rests) {
+		t.Errorf("a pod after the refusal: %q", got)
+	}
+}
+
+// build builds a program of a module.
+func build(t testing.TB, program, module, of string) {
+	t.Helper()
+	build := exec.CommandContext(t.Context(), "go", "-C", module, "build", "-o", program, of)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build %s: %v\n%s", of, err, out)
+	}
+}
+
 // The real program, with the rights that the example gives it, places pods by what others on the node want.
 func TestScheduler(t *testing.T) {
 	s := newServer(t)
@@ -175,7 +234,8 @@ func TestScheduler(t *testing.T) {
 		s.pod(t, name, "none", map[string]string{"calm": "scored", "hot": "scored"}[on]+map[string]string{"low": "low"}[on], on, "2")
 	}
 	s.pod(t, "burns", "none", "busy", "busy", "1")
-	for _, u := range []*unstructured.Unstructured{demandOf("low", map[string]int{"idle-a": 1, "idle-b": 0}),
+	s.tells(t, objects, "low", map[string]int32{"idle-a": 1, "idle-b": 0})
+	for _, u := range []*unstructured.Unstructured{
 		demandOf("busy", map[string]int{"burns": 4}), demandOf("calm", map[string]int{"calm-a": 0}),
 		demandOf("hot", map[string]int{"hot-a": 3})} {
 		if _, err := objects.Resource(pooleddemand.Resource).Create(t.Context(), u,
@@ -184,7 +244,7 @@ func TestScheduler(t *testing.T) {
 		}
 	}
 	config["profiles"] = append(config["profiles"].([]any), oversubscribing(t))
-	config["clientConnection"] = map[string]any{"kubeconfig": s.kubeconfig(t, "unthrottle", "unthrottle-scheduler")}
+	config["clientConnection"] = map[string]any{"kubeconfig": s.kubeconfig(t, "unthrottle", "unthrottle-scheduler", nil)}
 	text, err := sigsyaml.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
@@ -193,11 +253,7 @@ func TestScheduler(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/unthrottle-scheduler")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	build(t, program, "..", "./cmd/unthrottle-scheduler")
 	log, ended := start(t, s.dir, "scheduler", exec.Command(program, "--config", file, "--bind-address", "127.0.0.1", "--secure-port", "0",
 		"--cert-dir", filepath.Join(s.dir, "certificates")))
 
@@ -248,4 +304,9 @@ func TestScheduler(t *testing.T) {
 		strings.Count(said, "\n") != 1 {
 		t.Errorf("events: %s", said)
 	}
+	s.refused(t, "fits", "low", func(name string) string {
+		eventually(t, name+" is decided on", func() bool { return len(ended) > 0 || placed(name) != "" },
+			func() string { return printed(log) })
+		return placed(name)
+	})
 }

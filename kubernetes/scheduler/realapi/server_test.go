@@ -142,11 +142,14 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// kubeconfig writes a file with the API server and a token of a service account.
-func (s *server) kubeconfig(t testing.TB, namespace, account string) (file string) {
+// kubeconfig writes a file with the API server and a token of a service account; for a pod of the namespace, unless that is nil.
+func (s *server) kubeconfig(t testing.TB, namespace, account string, of *core.Pod) (file string) {
 	t.Helper()
-	got, err := s.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authn.TokenRequest{},
-		metav1.CreateOptions{})
+	request := &authn.TokenRequest{}
+	if of != nil {
+		request.Spec.BoundObjectRef = &authn.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: of.Name, UID: of.UID}
+	}
+	got, err := s.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, request, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +158,7 @@ func (s *server) kubeconfig(t testing.TB, namespace, account string) (file strin
 	c.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: got.Status.Token}
 	c.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	c.CurrentContext = "x"
-	file = filepath.Join(s.dir, "kubeconfig")
+	file = filepath.Join(s.dir, "kubeconfig-"+account)
 	if err := clientcmd.WriteToFile(*c, file); err != nil {
 		t.Fatal(err)
 	}

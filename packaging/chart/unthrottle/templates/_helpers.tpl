@@ -36,7 +36,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- include "unthrottle.own" (list "podAnnotations" .Values.podAnnotations (dict "checksum/config" "")) }}
 {{- if and .Values.policies.rollout (not .Values.policies.enabled) }}{{ fail "policies.rollout: the container of policies draws the pods: set policies.enabled=true too" }}{{ end }}
 {{- if and .Values.policies.probes (not .Values.policies.enabled) }}{{ fail "policies.probes: the container of policies tells the agents of the pods' probes: set policies.enabled=true too" }}{{ end }}
+{{- if .Values.demand.enabled }}
+{{- range $key := list "dir" "node" }}
+{{- if hasKey (default dict $.Values.config.export) $key }}{{ fail (printf "config.export.%s: with demand.enabled the chart sets it itself: leave it out, and set host.rows for the folder" $key) }}{{ end }}
+{{- end }}
+{{- end }}
 {{- if eq (toString .Values.enabled) "false" }}{{ fail "enabled: this chart has no switch of its own: in the parent chart, give its dependency a condition, such as unthrottle.enabled" }}{{ end }}
+{{- end }}
+
+{{- /* Where the agent's container keeps rows. */ -}}
+{{- define "unthrottle.rows" -}}
+/var/lib/unthrottle-rows
 {{- end }}
 
 {{- /* The agent's file. The keys of config go beside those that the chart sets. */ -}}
@@ -45,7 +55,12 @@ version: 1
 mode: {{ .Values.mode }}
 listen: {{ printf "%s:%v" (ternary "127.0.0.1" "" .Values.hostNetwork) .Values.port | quote }}
 state_dir: /var/lib/unthrottle
-{{- with .Values.config }}
+{{- $config := .Values.config }}
+{{- if .Values.demand.enabled }}
+{{- $export := merge (dict "dir" (include "unthrottle.rows" .)) (deepCopy (default dict .Values.config.export)) (dict "keep_for" "192h" "keep_size" "256MiB") }}
+{{- $config = set (deepCopy .Values.config) "export" $export }}
+{{- end }}
+{{- with $config }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}
@@ -68,6 +83,19 @@ readOnlyRootFilesystem: true
 # The agent trusts no file of other users.
 runAsUser: 0
 runAsGroup: 0
+seccompProfile: {type: RuntimeDefault}
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- /* What the containers may do on their node that write no file: nothing. Of the number of their user. */ -}}
+{{- define "unthrottle.unprivileged" -}}
+privileged: false
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+# It writes no file, so that it needs no user of the node.
+runAsNonRoot: true
+runAsUser: {{ . }}
+runAsGroup: {{ . }}
 seccompProfile: {type: RuntimeDefault}
 capabilities: {drop: [ALL]}
 {{- end }}

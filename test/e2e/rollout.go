@@ -23,10 +23,10 @@ const (
 	pageNamespace = "pages"
 	pagePods      = 6
 	pageLimit     = "200m"
-	// pageBurst requests at once, each of some 8 ms, half a second apart on average: most bursts need more than the 20 ms of a period, and
-	// all together less than half of the limit. So it is stopped in nearly every second, which is when an agent acts.
+	// pageBurst requests at once, each of some 15 ms, 0.6 s apart on average: a burst needs three times the 20 ms of a period, and all
+	// together about half of the limit. So it is stopped in nearly every second, which is when an agent acts.
 	pageBurst = 4
-	pagePause = 500 * time.Millisecond
+	pagePause = 600 * time.Millisecond
 	pageWatch = 8 * time.Minute // the agent takes one or two for each pod
 )
 
@@ -158,7 +158,7 @@ func (s *suite) startPages(p *pages) error {
 	dir := p.k.file("pages")
 	words := rand.New(rand.NewPCG(1, 2))
 	var page strings.Builder
-	for page.Len() < 150_000 {
+	for page.Len() < 300_000 {
 		fmt.Fprintf(&page, "<li>item %d of order %x</li>\n", words.IntN(1000), words.Uint32())
 	}
 	const caddyfile = `{

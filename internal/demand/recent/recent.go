@@ -43,7 +43,7 @@ type Rows struct {
 type file struct {
 	store.Hour
 	part nodedemand.Part
-	// told is what was said last of what is left out of it.
+	// told is which kind of thing was said last of what is left out of it; "": nothing is.
 	told string
 }
 
@@ -67,10 +67,11 @@ func (r *Rows) Spec(now time.Time) (s nodedemand.Spec, leftOut []error, err erro
 			f = &file{}
 		}
 		if f.Hour != h {
-			wrong := r.read(f, h)
-			if wrong != nil && f.told != wrong.Error() {
-				leftOut, f.told = append(leftOut, wrong), wrong.Error()
+			kind, wrong := r.read(f, h)
+			if wrong != nil && f.told != kind {
+				leftOut = append(leftOut, wrong)
 			}
+			f.told = kind
 		}
 		there[h.File] = f
 		parts = append(parts, &f.part)
@@ -82,8 +83,9 @@ func (r *Rows) Spec(now time.Time) (s nodedemand.Spec, leftOut []error, err erro
 	return nodedemand.Of(parts...), leftOut, nil
 }
 
-// read reads a file anew; wrong is what is left out of it.
-func (r *Rows) read(f *file, h store.Hour) (wrong error) {
+// read reads a file anew; wrong is what is left out of it, and kind is the same of what differs by figures only. Both are zero if
+// nothing is.
+func (r *Rows) read(f *file, h store.Hour) (kind string, wrong error) {
 	var part nodedemand.Part
 	foreign, unsound := 0, 0
 	err := store.Scan(h.File, func(rows []demand.Row) {
@@ -97,15 +99,14 @@ func (r *Rows) read(f *file, h store.Hour) (wrong error) {
 	switch {
 	case store.IsDamaged(err):
 		f.Hour, f.part = h, nodedemand.Part{}
-		return fmt.Errorf("%w; this hour is left out", err)
+		return "damaged", fmt.Errorf("%w; this hour is left out", err)
 	case err != nil:
-		return err // f.Hour is that of before, so that it is tried again
+		return err.Error(), err // f.Hour is that of before, so that it is tried again
 	}
 	f.Hour, f.part = h, part
 	if foreign+unsound == 0 {
-		f.told = ""
-		return nil
+		return "", nil
 	}
-	return fmt.Errorf("%s: %d rows are of another node, cluster or hour than its name says, and %d are unsound or beyond the containers "+
+	return fmt.Sprintf("foreign %t, unsound %t", foreign > 0, unsound > 0), fmt.Errorf("%s: %d rows are of another node, cluster or hour than its name says, and %d are unsound or beyond the containers "+
 		"that count; they are left out", h.File, foreign, unsound)
 }

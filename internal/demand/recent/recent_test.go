@@ -124,6 +124,15 @@ func TestLeftOut(t *testing.T) {
 	if _, left := spec(t, r, noon.Add(7*time.Minute)); left != "" {
 		t.Errorf("told again: %q", left)
 	}
+	more := row("cart", 1, 1, noon.Add(-3*time.Hour)) // as many rows more that are of another hour
+	more.Began = more.Began.Add(time.Second)
+	if rows, err := store.Read(of(4)); err != nil || os.Remove(of(4)) != nil || store.Write(dir, append(rows, more)) != nil ||
+		os.Rename(of(3), of(4)) != nil {
+		t.Fatal(err)
+	}
+	if _, left := spec(t, r, noon.Add(7*time.Minute)); left != "" {
+		t.Errorf("told again, with another figure: %q", left)
+	}
 	if err := os.WriteFile(of(1), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +151,7 @@ func TestUnreadable(t *testing.T) {
 	read := r.files[filepath.Join(dir, "cluster=eu1", "date=2026-03-08", "hour=12", "n1.parquet")]
 	later := read.Hour
 	later.File, later.Changed = filepath.Join(dir, "gone.parquet"), noon
-	if err := r.read(read, later); err == nil || store.IsDamaged(err) || read.Changed.Equal(noon) {
+	if _, err := r.read(read, later); err == nil || store.IsDamaged(err) || read.Changed.Equal(noon) {
 		t.Errorf("%v, %+v", err, read.Hour)
 	}
 	if s := nodedemand.Of(&read.part); len(s.Containers) != 1 {

@@ -74,6 +74,9 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	}
 	part("look", func() { s.looked(k) })
 	part("burst", func() { s.resizedUnderBurst(k, p) })
+	if o.parts != "" { // the first rows take up to ten minutes
+		part("demand", func() { s.demand(k, o) })
+	}
 	if o.parts != "" && !k.whole { // half an hour, and a workload of this host's programs
 		part("rollout", func() { s.rollout(k, o) })
 	}
@@ -197,7 +200,7 @@ func (s *suite) install(k *cluster, p *cart, o chartOptions) error {
 	}
 	args := []string{"install", "unthrottle", o.chart, "-n", "unthrottle", "--create-namespace",
 		"--set", "image.repository=docker.io/library/unthrottle", "--set", "image.tag=e2e", "--set", "image.pullPolicy=Never"}
-	for _, container := range []string{"policies", "reader", "resize", "test"} {
+	for _, container := range []string{"policies", "reader", "resize", "demand", "test"} {
 		args = append(args, "--set", container+".image.repository=docker.io/library/unthrottle-kubernetes", "--set", container+".image.tag=e2e")
 	}
 	if !k.whole {

@@ -76,10 +76,6 @@ type Config struct {
 }
 
 const (
-	// persist is how many rounds in a row a container must be stopped above the
-	// bound before it gets a remedy: a single slow second is no reason to move
-	// its neighbours.
-	persist = 5
 	// retryAfter is how long a remedy that did not help, or was refused, is not
 	// tried again for the same container.
 	retryAfter = time.Hour

@@ -6,8 +6,8 @@
 // The agent only observes, unless the file says "mode: apply". Even then it applies only remedies whose effect it can
 // verify. A rule needs an slo with a command. If the user's own latency does not improve, the agent undoes the remedy and
 // waits retryAfter before it tries again. A container gets a remedy only after it was stopped above the bound in persist
-// rounds in a row, and only within the budget: a number of containers at a time, a number of changes a minute, and a share
-// of the CPUs.
+// of its last persistWithin rounds, and in their mean, and only within the budget: a number of containers at a time, a number of
+// changes a minute, and a share of the CPUs.
 //
 // A secondary uses only idle CPUs, so that it needs neither a finding nor an slo. A trial measures what sharing costs the
 // owners of its CPUs: the CPUs are shared and revoked by turns. They stay revoked where the owner uses more without

@@ -34,13 +34,13 @@ type chooser struct {
 	standings map[string]*standing
 	waits     map[string]policy.Treatment // of those in retry
 
-	stopped map[string]int       // rounds in a row above the bound
-	calm    map[string]int       // rounds in a row in which it was there to become secondary
-	said    map[string]time.Time // when a finding was last given
-	retry   map[string]time.Time // not before this
-	applied []time.Time          // of the last minute
-	misses  map[string]int       // attempts in a row that did not help
-	trials  map[string]hadTrial  // a container's last trial
+	stopped map[string]stoppedRounds // of those that were stopped above the bound lately
+	calm    map[string]int           // rounds in a row in which it was there to become secondary
+	said    map[string]time.Time     // when a finding was last given
+	retry   map[string]time.Time     // not before this
+	applied []time.Time              // of the last minute
+	misses  map[string]int           // attempts in a row that did not help
+	trials  map[string]hadTrial      // a container's last trial
 	// spread are the trials that are spread over hours, by path.
 	spread  map[string]*spreading
 	changed map[string]int    // rounds in a row in which other work came than at its last trial
@@ -48,7 +48,7 @@ type chooser struct {
 }
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
-	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{},
+	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]stoppedRounds{}, said: map[string]time.Time{},
 		retry: map[string]time.Time{}, misses: map[string]int{}, trials: map[string]hadTrial{}, changed: map[string]int{},
 		spread:    map[string]*spreading{},
 		standings: map[string]*standing{}, waits: map[string]policy.Treatment{}}
@@ -89,7 +89,7 @@ func (c *chooser) round(observations []observe.Observation, held []txn.InForce, 
 	defer c.mu.Unlock()
 	inForce := byTarget(held)
 	c.takeIn(observations)
-	stopped := make(map[string]int, len(observations))
+	stopped := make(map[string]stoppedRounds, len(c.stopped))
 	var found []finding
 	calm := c.secondaries(observations, inForce, now)
 	for i := range observations {
@@ -104,13 +104,20 @@ func (c *chooser) round(observations []observe.Observation, held []txn.InForce, 
 		if above {
 			starting = c.starting(s, now)
 		}
-		s.treatment = c.treat(s, o, inForce[path], starting, now)
+		var lately stoppedRounds
+		if starting.IsZero() && o.Inside() == "" {
+			lately = c.lately(o, above)
+		}
+		persistent := lately.persistent(c.rules.Bound)
+		s.treatment = c.treat(s, o, inForce[path], starting, persistent, now)
+		if lately.seen() {
+			stopped[path] = lately
+		}
 		if !above || !starting.IsZero() || o.Inside() != "" {
 			continue
 		}
-		stopped[path] = c.stopped[path] + 1
 		again := c.anew(s.effective.Rule, o, inForce[path], now)
-		if c.spread[path].trying() || stopped[path] < persist || inForce[path] != nil && again == "" || now.Before(c.retry[path]) ||
+		if c.spread[path].trying() || !persistent || inForce[path] != nil && again == "" || now.Before(c.retry[path]) ||
 			now.Before(c.nextTrial(s.effective.Rule, path, now)) {
 			continue
 		}
@@ -121,6 +128,16 @@ func (c *chooser) round(observations []observe.Observation, held []txn.InForce, 
 		return cmp.Compare(*b.observation.StoppedHigh, *a.observation.StoppedHigh)
 	})
 	return c.budgeted(append(found, calm...), len(inForce), now)
+}
+
+// lately are a container's last rounds with this one.
+func (c *chooser) lately(o *observe.Observation, above bool) stoppedRounds {
+	before, known := c.stopped[o.Container.Group.Path]
+	if !known && !above {
+		return stoppedRounds{}
+	}
+	_, high, _ := o.StoppedPerSecond() // 0 where it was not measured, which is not above
+	return before.with(high, above)
 }
 
 // byTarget are transactions in force by the cgroup that they are for.
@@ -154,15 +171,15 @@ func (c *chooser) secondaries(observations []observe.Observation, inForce map[st
 }
 
 // forget drops what is known of containers that are not stopped any more.
-func (c *chooser) forget(stopped map[string]int, now time.Time) {
+func (c *chooser) forget(stopped map[string]stoppedRounds, now time.Time) {
 	c.stopped = stopped
 	for path := range c.changed {
-		if stopped[path] == 0 {
+		if stopped[path].above&1 == 0 {
 			delete(c.changed, path)
 		}
 	}
 	for path, until := range c.retry {
-		if stopped[path] == 0 && c.calm[path] == 0 && now.After(until) {
+		if _, is := stopped[path]; !is && c.calm[path] == 0 && now.After(until) {
 			delete(c.retry, path)
 			delete(c.misses, path)
 			delete(c.waits, path)

@@ -104,20 +104,6 @@ func TestChooser(t *testing.T) {
 	}
 }
 
-// A second that is not slow starts the count again.
-func TestChooserWantsPersistence(t *testing.T) {
-	c := newChooser(rules(nil), "")
-	for i := range 4 * persist {
-		stopped := 0.5
-		if i%persist == persist-1 {
-			stopped = 0
-		}
-		if f := c.round([]observe.Observation{seen("/a", stopped)}, nil, start.Add(time.Duration(i)*time.Second)); len(f) > 0 {
-			t.Fatalf("round %d: found %s", i, paths(f))
-		}
-	}
-}
-
 func TestChooserRemembersWhatDidNotHelp(t *testing.T) {
 	c := newChooser(rules(nil), "")
 	observations := []observe.Observation{seen("/a", 0.5)}

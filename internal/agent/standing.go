@@ -133,7 +133,9 @@ func (c *chooser) starting(s *standing, now time.Time) time.Time {
 }
 
 // treat says whether a container is treated. held is what is in force for it, nil for nothing; starting as above.
-func (c *chooser) treat(s *standing, o *observe.Observation, held *txn.InForce, starting, now time.Time) policy.Treatment {
+// persistent: its last rounds are reason enough.
+func (c *chooser) treat(s *standing, o *observe.Observation, held *txn.InForce, starting time.Time, persistent bool,
+	now time.Time) policy.Treatment {
 	if held != nil {
 		return policy.Treatment{Remedy: held.Remedy, Transaction: held.ID}
 	}
@@ -157,7 +159,7 @@ func (c *chooser) treat(s *standing, o *observe.Observation, held *txn.InForce, 
 		return policy.Treatment{Reason: policy.ReasonBelowBound}
 	case !starting.IsZero():
 		return policy.Treatment{Reason: policy.ReasonStarting, Until: starting}
-	case c.stopped[path]+1 < persist:
+	case !persistent:
 		return policy.Treatment{Reason: policy.ReasonConfirming}
 	}
 	if reason, _ := c.hindrance(rule, now); reason != "" {

@@ -8,9 +8,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO ?= go
-# One way to build all but what has the race detector, which needs cgo: the go command compiles each package for each way.
+# Everything is built without cgo, except for the race detector, which needs it: with cgo each package would be compiled twice.
 export CGO_ENABLED := 0
-# Where the tree lies is no part of what is compiled, so that another clone need not compile it again.
+# With -trimpath the tree's path is not compiled in, so that another clone finds what this one compiled in the cache.
 export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS 2>/dev/null)) -trimpath)
 # Tests that draw their cases draw the same ones in each run, which fails for what has changed and not for what it drew.
 # `make fuzz` draws others.
@@ -79,7 +79,7 @@ lint: need-go ## gofmt, go vet and staticcheck, in every module
 # Generated files, the import table and the shown output are tests like any other. The go command caches what has not
 # changed. vet has had its turn.
 .PHONY: check
-check: lint test-modules test-pure-json ## before a commit: lint, and every test that needs no kernel experiment (unchanged: seconds)
+check: lint test-modules test-pure-json ## before a commit: lint, and every test that needs no kernel experiment (seconds where nothing changed)
 	@$(GO) run ./test/lab/cmd/skips --failures $(OUT)/pure.json
 
 .PHONY: test-modules
@@ -196,7 +196,7 @@ define part
   printf '%4d s  %s\n' $$(($$(date +%s) - began)) "$(1)" >>$(OUT)/parts.txt
 endef
 
-# Experiments that measure run alone, before the lab, since the lab does not repeat all that the host took.
+# Experiments that measure run alone. They come before the lab, which leaves out what this host has already tested.
 .PHONY: test
 test: need-cc lab ## every test: lint, pure tests, the race detector, this host's kernel, the lab's many-CPU guest
 	@mkdir -p $(OUT) && rm -f $(OUT)/parts.txt

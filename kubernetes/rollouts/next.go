@@ -39,9 +39,13 @@ func Next(ctx context.Context, client dynamic.Interface, o policies.Object, r *p
 		if err == nil {
 			err = later
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			log.Warn("a rollout's latencies cannot be read", "error", err)
-		} else {
+		case len(before) == 0 || len(after) == 0:
+			log.Warn("a rollout's latency gives no value with a label pod, so that nothing can be compared: try the query in Prometheus",
+				"query", r.Latency, "pods_before", len(before), "pods_now", len(after))
+		default:
 			measured(seen.Pods, o.Rollout.Begun, before, after)
 		}
 	}

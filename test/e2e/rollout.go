@@ -27,7 +27,7 @@ const (
 	// together about half of the limit. So it is stopped in nearly every second, which is when an agent acts.
 	pageBurst = 4
 	pagePause = 600 * time.Millisecond
-	pageWatch = 8 * time.Minute // the agent takes one or two for each pod
+	pageWatch = 10 * time.Minute // the agent takes one or two for each pod, and the query looks back for four
 )
 
 // pages are the pods of a workload with a policy that has a rollout.
@@ -270,7 +270,7 @@ spec:
   rollout:
     share: 50%%
     watch: %[3]s
-    latency: histogram_quantile(0.99, sum by (pod, le) (rate(caddy_http_request_duration_seconds_bucket{handler="encode"}[4m])))
+    latency: histogram_quantile(0.99, sum by (pod, le) (rate(caddy_http_request_duration_seconds_bucket{code="200"}[4m])))
     guard: {prometheus: %[2]q, query: %[4]q, bound: 0.5}
 `, pageNamespace, p.api, pageWatch, guard)
 }

@@ -1,6 +1,7 @@
 package rollouts
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -95,6 +96,7 @@ type scene struct {
 	object policies.Object
 	base   policies.Object
 	now    time.Time
+	log    bytes.Buffer
 }
 
 func newScene(t *testing.T, pods int, more ...runtime.Object) *scene {
@@ -131,7 +133,7 @@ func (s *scene) next(after time.Duration) (canary.State, error) {
 	if r == nil {
 		s.t.Fatalf("%v", out.Statuses[s.object.Key()].Wrong)
 	}
-	state, err := Next(s.t.Context(), s.client, s.object, r, out.InForce, s.now, slog.New(slog.DiscardHandler))
+	state, err := Next(s.t.Context(), s.client, s.object, r, out.InForce, s.now, slog.New(slog.NewTextHandler(&s.log, nil)))
 	s.object.Rollout = state
 	return state, err
 }
@@ -159,6 +161,22 @@ func (s *scene) effect(times float64) {
 		}
 		return v
 	}
+}
+
+// TestNoLatencies: a query that gives no value is told, and what nobody could compare is taken back after two watches.
+func TestNoLatencies(t *testing.T) {
+	s := newScene(t, 20)
+	s.prom.pods = 0
+	s.is(0, canary.Waits, "")
+	s.is(15*time.Minute, canary.Watches, "")
+	if s.log.Len() > 0 {
+		t.Errorf("before anything is compared: %s", s.log.String())
+	}
+	s.is(16*time.Minute, canary.Watches, "")
+	if said := s.log.String(); !strings.Contains(said, "gives no value with a label pod") || !strings.Contains(said, "query=p99") {
+		t.Errorf("said: %s", said)
+	}
+	s.is(16*time.Minute, canary.Reverted, "0 treated and 0 other pods could be compared in two watches, too few")
 }
 
 // TestHarm: it is taken back after its first watch, and before was asked for with its own time.

@@ -121,8 +121,12 @@ func (m *measurement) wants(ctx context.Context, d time.Duration) error {
 	if !mostlyIdle(m.c) {
 		return nil
 	}
-	if refused, err := m.t.Apply(ctx, []string{"--remedy", noLimit}); err != nil || refused != "" {
-		return errors.Join(err, failed(refused))
+	refused, err := m.t.Apply(ctx, []string{"--remedy", noLimit})
+	switch {
+	case err != nil:
+		return err
+	case refused != "":
+		return fmt.Errorf("take the limit away: %s", refused)
 	}
 	free, err := m.run(ctx, noLimit, 0, d)
 	if err = errors.Join(err, m.t.Restore(ctx)); err != nil {
@@ -130,14 +134,6 @@ func (m *measurement) wants(ctx context.Context, d time.Duration) error {
 	}
 	say("%s: without a limit: %s", m.c.Name, free.text())
 	return holds(m.c, free.UsedCPUs)
-}
-
-// failed is what apply refused, as an error; nil: it did not.
-func failed(refused string) error {
-	if refused == "" {
-		return nil
-	}
-	return fmt.Errorf("take the limit away: %s", refused)
 }
 
 // mostlyIdle tells whether the case's truth says that the service wants less than its limit: another cause than too little CPU for it.

@@ -104,16 +104,17 @@ func (c *chooser) round(observations []observe.Observation, held []txn.InForce, 
 		if above {
 			starting = c.starting(s, now)
 		}
-		var lately stoppedRounds
-		if starting.IsZero() && o.Inside() == "" {
-			lately = c.lately(o, above)
+		lately := c.stopped[path]
+		counts := (above || lately.seen()) && starting.IsZero() && o.Inside() == ""
+		if counts {
+			_, high, _ := o.StoppedPerSecond() // 0 where it was not measured, which is not above
+			if lately = lately.with(high, above); lately.seen() {
+				stopped[path] = lately
+			}
 		}
-		persistent := lately.persistent(c.rules.Bound)
+		persistent := counts && lately.persistent(c.rules.Bound)
 		s.treatment = c.treat(s, o, inForce[path], starting, persistent, now)
-		if lately.seen() {
-			stopped[path] = lately
-		}
-		if !above || !starting.IsZero() || o.Inside() != "" {
+		if !above || !counts {
 			continue
 		}
 		again := c.anew(s.effective.Rule, o, inForce[path], now)
@@ -128,16 +129,6 @@ func (c *chooser) round(observations []observe.Observation, held []txn.InForce, 
 		return cmp.Compare(*b.observation.StoppedHigh, *a.observation.StoppedHigh)
 	})
 	return c.budgeted(append(found, calm...), len(inForce), now)
-}
-
-// lately are a container's last rounds with this one.
-func (c *chooser) lately(o *observe.Observation, above bool) stoppedRounds {
-	before, known := c.stopped[o.Container.Group.Path]
-	if !known && !above {
-		return stoppedRounds{}
-	}
-	_, high, _ := o.StoppedPerSecond() // 0 where it was not measured, which is not above
-	return before.with(high, above)
 }
 
 // byTarget are transactions in force by the cgroup that they are for.

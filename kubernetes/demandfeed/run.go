@@ -192,15 +192,10 @@ func (w *writer) ask(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	var there nodedemand.Spec
-	text, err := json.Marshal(u.Object["spec"])
-	if err == nil {
-		err = json.Unmarshal(text, &there)
-	}
-	if err == nil {
+	if there, err := nodedemand.Read(u.Object["spec"]); err == nil { // what cannot be read is replaced
 		w.written = &there
 	}
-	return nil // what cannot be read is replaced
+	return nil
 }
 
 // object is the NodeDemand of a node.

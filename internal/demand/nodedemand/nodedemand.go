@@ -16,6 +16,7 @@ package nodedemand
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -236,6 +237,15 @@ func (c *Container) Day() (d phases.Day) {
 			p[0]*float64(time.Minute.Microseconds()), c.MostCPUs)
 	}
 	return d
+}
+
+// Read is the spec of an object as a client without types has it. What it says is not checked.
+func Read(spec any) (s Spec, err error) {
+	text, err := json.Marshal(spec)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	return s, err
 }
 
 // Check says what is wrong with an object that someone else wrote. A third cumulant or a variance may not be more than

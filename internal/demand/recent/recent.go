@@ -107,6 +107,6 @@ func (r *Rows) read(f *file, h store.Hour) (kind string, wrong error) {
 	if foreign+unsound == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("foreign %t, unsound %t", foreign > 0, unsound > 0), fmt.Errorf("%s: %d rows are of another node, cluster or hour than its name says, and %d are unsound or beyond the containers "+
-		"that count; they are left out", h.File, foreign, unsound)
+	return fmt.Sprintf("foreign %t, unsound %t", foreign > 0, unsound > 0), fmt.Errorf("%s: %d rows are of another node, cluster or hour "+
+		"than its name says, and %d are unsound or beyond the containers that count; they are left out", h.File, foreign, unsound)
 }

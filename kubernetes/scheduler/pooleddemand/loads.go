@@ -1,8 +1,6 @@
 package pooleddemand
 
 import (
-	"maps"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,12 +9,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/demand/nodefit"
 )
 
-// slots are what is kept of nodes, by name. Scheduling reads them from many goroutines for each node and pod, so that a reader
-// takes no lock; a node that comes copies the map.
-type slots struct {
-	adding sync.Mutex
-	of     atomic.Pointer[map[string]*slot]
-}
+// slots are what is kept of nodes, by name.
+type slots struct{ copied[*slot] }
 
 // slot is what is kept of one node.
 type slot struct {
@@ -43,41 +37,23 @@ type judged struct {
 	with nodefit.With
 }
 
-// get is a node's, which is made if there is none.
-func (s *slots) get(node string) *slot {
-	if all := s.of.Load(); all != nil {
-		if found := (*all)[node]; found != nil {
-			return found
-		}
+// of is a node's, which is made if there is none.
+func (s *slots) of(node string) *slot {
+	found := s.get(node)
+	if found == nil {
+		s.change(func(all map[string]*slot) {
+			if all[node] == nil {
+				all[node] = &slot{}
+			}
+			found = all[node]
+		})
 	}
-	return s.change(func(all map[string]*slot) *slot {
-		if all[node] == nil {
-			all[node] = &slot{}
-		}
-		return all[node]
-	})
-}
-
-// forget drops a node's.
-func (s *slots) forget(node string) {
-	s.change(func(all map[string]*slot) *slot { delete(all, node); return nil })
-}
-
-func (s *slots) change(by func(all map[string]*slot) *slot) *slot {
-	s.adding.Lock()
-	defer s.adding.Unlock()
-	all := map[string]*slot{}
-	if now := s.of.Load(); now != nil {
-		all = maps.Clone(*now)
-	}
-	changed := by(all)
-	s.of.Store(&all)
-	return changed
+	return found
 }
 
 // with is what a node has with the pod of a cycle, and how many CPUs it has for pods.
 func (p *Plugin) with(l *podLoad, node fwk.NodeInfo) (with nodefit.With, cpus float64) {
-	of := p.slots.get(node.Node().Name)
+	of := p.slots.of(node.Node().Name)
 	k := p.loadOf(of, node, l.now)
 	if last := of.last.Load(); last != nil && last.pod == l && last.load == k {
 		return last.with, k.cpus

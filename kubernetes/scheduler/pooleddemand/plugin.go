@@ -1,6 +1,7 @@
 package pooleddemand
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 
+	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/nodefit"
 	"github.com/unthrottle/unthrottle/internal/demand/packing"
@@ -240,10 +242,10 @@ func (p *Plugin) PostBind(_ context.Context, state fwk.CycleState, pod *core.Pod
 
 // SignPod tells what Filter and Score depend on of a pod, so that the scheduler may use one decision for pods that are alike.
 func (p *Plugin) SignPod(_ context.Context, pod *core.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	type container struct{ Service, Request string }
-	var all []container
+	type wanted struct{ Service, Request string }
+	var all []wanted
 	for c := range containersOf(pod) {
-		all = append(all, container{serviceOf(pod, c.Name), c.Resources.Requests.Cpu().String()})
+		all = append(all, wanted{serviceOf(pod, c.Name), c.Resources.Requests.Cpu().String()})
 	}
 	return []fwk.SignFragment{{Key: signature, Value: all}, {Key: fwk.ResourcesSignerName, Value: resource.PodRequests(pod,
 		resource.PodResourcesOptions{SkipPodLevelResources: !p.requests.EnablePodLevelResources})}}, nil
@@ -322,14 +324,11 @@ func (p *Plugin) dayOf(pod *core.Pod, container string, node *told, now time.Tim
 	return day.Or(of)
 }
 
-// serviceOf is what the rows call a container's service: see demand.ServiceOf.
-func serviceOf(pod *core.Pod, container string) string {
-	of := pod.Name
-	if of == "" { // the API server makes it of the prefix
-		of = pod.GenerateName
-	}
-	workload, _ := demand.WorkloadOf(of, pod.Labels["pod-template-hash"])
-	return pod.Namespace + "/" + workload + "/" + container
+// serviceOf is what the rows call a container's service.
+func serviceOf(pod *core.Pod, name string) string {
+	// The API server makes a name of its prefix where there is none.
+	return demand.ServiceOf(&container.Container{Namespace: pod.Namespace, Pod: cmp.Or(pod.Name, pod.GenerateName),
+		TemplateHash: pod.Labels["pod-template-hash"], ContainerName: name})
 }
 
 // containersOf are those that run as long as the pod.

@@ -2,7 +2,6 @@ package pooleddemand
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -84,11 +83,7 @@ func objectOf(given any) (any, error) {
 		return given, nil // read already, or the name of one that is gone
 	}
 	o := &object{ObjectMeta: metav1.ObjectMeta{Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()}}
-	var spec nodedemand.Spec
-	text, err := json.Marshal(u.Object["spec"])
-	if err == nil {
-		err = json.Unmarshal(text, &spec)
-	}
+	spec, err := nodedemand.Read(u.Object["spec"])
 	if err == nil {
 		err = spec.Check()
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	core "k8s.io/api/core/v1"
@@ -27,12 +25,8 @@ const restsFor = 30 * time.Minute
 // Rests is why a node does not hold a pod meanwhile.
 const Rests = "node(s) whose kubelet refused a pod for requests of CPU (" + outOfCPU + ") within the last 30 minutes"
 
-// refusals are the nodes whose kubelets refused a pod for its request of CPU, and until when they rest. Scheduling reads them from
-// many goroutines for each node and pod, so that a reader takes no lock.
-type refusals struct {
-	noting sync.Mutex
-	until  atomic.Pointer[map[string]time.Time]
-}
+// refusals are the nodes whose kubelets refused a pod for its request of CPU, and until when they rest.
+type refusals struct{ copied[time.Time] }
 
 // note takes a refusal. Nodes that have rested are dropped.
 func (r *refusals) note(node string, at, now time.Time) {
@@ -48,26 +42,9 @@ func (r *refusals) note(node string, at, now time.Time) {
 	})
 }
 
-// forget drops a node's.
-func (r *refusals) forget(node string) {
-	r.change(func(all map[string]time.Time) { delete(all, node) })
-}
-
-func (r *refusals) change(by func(all map[string]time.Time)) {
-	r.noting.Lock()
-	defer r.noting.Unlock()
-	all := map[string]time.Time{}
-	if now := r.until.Load(); now != nil {
-		maps.Copy(all, *now)
-	}
-	by(all)
-	r.until.Store(&all)
-}
-
 // rests tells whether a node's kubelet refused a pod lately.
 func (r *refusals) rests(node string, now time.Time) bool {
-	all := r.until.Load()
-	return all != nil && now.Before((*all)[node])
+	return now.Before(r.get(node))
 }
 
 // read notes what kubelets refuse until the context ends. The scheduler's own informer has no pods that failed, and of one that fails

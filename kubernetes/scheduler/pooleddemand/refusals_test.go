@@ -61,12 +61,12 @@ func TestRefusals(t *testing.T) {
 	r.note("a", noon.Add(-time.Minute), noon) // an older one
 	r.note("b", noon.Add(24*time.Hour), noon) // by a clock that is ahead
 	r.note("c", noon.Add(-time.Hour), noon)
-	if all := *r.until.Load(); len(all) != 2 || !all["a"].Equal(noon.Add(restsFor)) || !all["b"].Equal(noon.Add(restsFor)) {
+	if all := *r.now.Load(); len(all) != 2 || !all["a"].Equal(noon.Add(restsFor)) || !all["b"].Equal(noon.Add(restsFor)) {
 		t.Errorf("%v", all)
 	}
 	r.forget("b")
 	r.note("d", noon.Add(restsFor), noon.Add(restsFor))
-	if all := *r.until.Load(); len(all) != 1 || all["d"].IsZero() {
+	if all := *r.now.Load(); len(all) != 1 || all["d"].IsZero() {
 		t.Errorf("%v", all)
 	}
 }

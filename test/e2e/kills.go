@@ -36,15 +36,8 @@ func (s *suite) victims(k *cluster) map[string]func() error {
 	}
 	return map[string]func() error{
 		"kubelet": unit("kubelet"), "containerd": unit(k.containerd.folder + "-containerd"), "kube-apiserver": unit("kube-apiserver"),
-		"agent": process(func() (int, error) { return s.agentProcess(k) }),
-		"policies": process(func() (int, error) {
-			id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o",
-				`jsonpath={.items[0].status.containerStatuses[?(@.name=="policies")].containerID}`)
-			if err != nil {
-				return 0, err
-			}
-			return s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
-		}),
+		"agent":    process(func() (int, error) { return s.agentProcess(k) }),
+		"policies": process(func() (int, error) { return s.chartProcess(k, "policies") }),
 	}
 }
 

@@ -404,12 +404,20 @@ func (s *suite) inForce(p *cart) error {
 }
 
 // agentProcess is the agent in its pod.
-func (s *suite) agentProcess(k *cluster) (int, error) {
-	id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "jsonpath={.items[0].status.containerStatuses[0].containerID}")
+func (s *suite) agentProcess(k *cluster) (int, error) { return s.chartProcess(k, "agent") }
+
+// chartProcess is that of a container of the agent's pod.
+func (s *suite) chartProcess(k *cluster, container string) (int, error) {
+	id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", chartStatus(container)+"containerID}")
 	if err != nil {
 		return 0, err
 	}
 	return s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
+}
+
+// chartStatus begins the JSONPath of a key of a container's status in the agent's pod.
+func chartStatus(container string) string {
+	return `jsonpath={.items[0].status.containerStatuses[?(@.name=="` + container + `")].`
 }
 
 // killedAgent kills the agent: what is in force stays, and the next one has it in its journal.

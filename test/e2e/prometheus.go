@@ -162,11 +162,15 @@ func (s *suite) startPrometheus(bin, agent, api string) error {
 	if err != nil {
 		return err
 	}
-	config := filepath.Join(s.dir, "prometheus.yaml")
-	text := fmt.Sprintf(`global: {scrape_interval: 1s, evaluation_interval: 1s}
+	return s.runPrometheus(bin, api, fmt.Sprintf(`global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: [%[1]s/rules.yaml, %[1]s/alerts.yaml]
 scrape_configs: [{job_name: unthrottle, static_configs: [{targets: ["%[2]s"]}]}]
-`, files, agent)
+`, files, agent))
+}
+
+// runPrometheus starts one with this configuration. It answers at api.
+func (s *suite) runPrometheus(bin, api, text string) error {
+	config := filepath.Join(s.dir, "prometheus.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}

@@ -239,15 +239,8 @@ func (s *suite) scrapePages(p *pages, bin string) error {
 	for i, name := range pageNames() {
 		fmt.Fprintf(&targets, "  - {targets: ['127.0.0.1:%d'], labels: {namespace: %s, pod: %s}}\n", p.first+i, pageNamespace, name)
 	}
-	config := filepath.Join(s.dir, "pages.yaml")
-	text := "global: {scrape_interval: 10s}\nscrape_configs:\n- job_name: pages\n  static_configs:\n" + targets.String()
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return err
-	}
-	cmd, err := s.server("prometheus", nil, func() error { return get(p.api+"/-/ready", nil) }, filepath.Join(bin, "prometheus"),
-		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(s.dir, "tsdb"), "--web.listen-address="+strings.TrimPrefix(p.api, "http://"))
-	s.stops = append(s.stops, func() { end(cmd) })
-	return err
+	return s.runPrometheus(bin, p.api,
+		"global: {scrape_interval: 10s}\nscrape_configs:\n- job_name: pages\n  static_configs:\n"+targets.String())
 }
 
 // policies are a policy with a rollout whose guard asks that query, and the one that allows it.
@@ -324,16 +317,12 @@ func (s *suite) treatedPages(p *pages) string {
 // killPolicies kills the agent and the container policies beside it, and waits until both run again.
 func (s *suite) killPolicies(k *cluster) error {
 	for _, container := range []string{"agent", "policies"} {
-		status := `jsonpath={.items[0].status.containerStatuses[?(@.name=="` + container + `")].`
-		restarts, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", status+"restartCount}")
+		count := chartStatus(container) + "restartCount}"
+		restarts, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", count)
 		if err != nil {
 			return err
 		}
-		id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", status+"containerID}")
-		if err != nil {
-			return err
-		}
-		pid, err := s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
+		pid, err := s.chartProcess(k, container)
 		if err == nil {
 			err = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -341,7 +330,7 @@ func (s *suite) killPolicies(k *cluster) error {
 			return fmt.Errorf("kill %s: %w", container, err)
 		}
 		if err := eventually(func() error {
-			again, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", status+"restartCount}")
+			again, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", count)
 			if err == nil && again == restarts {
 				err = fmt.Errorf("%s is not started again", container)
 			}

@@ -13,32 +13,14 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/internal/clock"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// fixed is the part of fix --json that matters here.
-type fixed struct {
-	Verdict string `json:"verdict"`
-	Trial   *struct {
-		Rows []struct {
-			Name string `json:"name"`
-			Kept bool   `json:"kept"`
-		} `json:"rows"`
-	} `json:"trial"`
-	Tries []struct {
-		Remedy string `json:"remedy"`
-		Kept   bool   `json:"kept"`
-	} `json:"tries"`
-}
-
-// left is what fix left in force, in words.
-func (f *fixed) left() string {
-	if f.Trial != nil {
-		for _, row := range f.Trial.Rows {
-			if row.Kept {
-				return row.Name
-			}
-		}
+// leftBy is what a fix left in force, in words.
+func leftBy(f fix.Result) string {
+	if f.Trial != nil && f.Trial.Kept != nil {
+		return *f.Trial.Kept
 	}
 	for _, t := range f.Tries {
 		if t.Kept {
@@ -76,11 +58,11 @@ func (r *running) byTool(ctx context.Context, p *piece) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var f fixed
+		var f fix.Result
 		if unread := json.Unmarshal(out, &f); unread != nil { // exit code 1 alone: it is still stopped
 			return errors.Join(err, fmt.Errorf("fix --json: %w", unread))
 		}
-		sets = append(sets, f.left())
+		sets = append(sets, leftBy(f))
 		p.Decided = new(time.Since(began).Seconds())
 	}
 	r.set = strings.Join(sets, "; ")

@@ -27,6 +27,9 @@ type Case struct {
 	// Truth says what runs, who spends the quota and who waits.
 	Truth string
 	Limit float64 // CPUs
+	// Use is what the service is meant to use without its limit, in CPUs, as on the machine that its load was made on. On a slower one the
+	// client sends as many requests as use that much. 0: it sends all of them anywhere.
+	Use float64
 	// Pod: the limit is that of a pod with two containers.
 	Pod bool
 	// Containers are others beside it, with limits in CPUs, by the names that programs are in.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,8 +20,10 @@ type caseRun struct {
 	Rounds   int           `json:"rounds"`
 	Each     time.Duration `json:"each_ns"`
 	Complete bool          `json:"complete"`
-	Look     *look         `json:"look"`
-	Fix      *fixed        `json:"fix"`
+	// Load is the part of the case's requests that the client sent on a slower host; 0: all of them.
+	Load float64 `json:"load,omitempty"`
+	Look *look   `json:"look"`
+	Fix  *fixed  `json:"fix"`
 	// Variants are what was applied, "leave it" first.
 	Variants []variant `json:"variants"`
 	Runs     []oneRun  `json:"runs"`
@@ -29,6 +32,9 @@ type caseRun struct {
 
 	took time.Duration // of a look by samples
 }
+
+// load is the factor of the client's requests.
+func (k *caseRun) load() float64 { return cmp.Or(k.Load, 1) }
 
 // look is what the tool says before anything is changed.
 type look struct {

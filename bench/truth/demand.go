@@ -90,7 +90,7 @@ func recordDemand(ctx context.Context, o options, c services.Case) (service reco
 		err = errors.Join(err, s.Close())
 	}()
 	say("%s: starting", c.Name)
-	m := &measurement{o: o, c: c, s: s, t: tool{services.NewTool(o.exe, s)}}
+	m := &measurement{o: o, c: c, k: &caseRun{}, s: s, t: tool{services.NewTool(o.exe, s)}}
 	if m.of, err = s.Serve(ctx, c); err != nil {
 		return service, fmt.Errorf("start: %w", err)
 	}

@@ -133,3 +133,14 @@ func (n choices) BusyHost() string {
 
 // MostBusy is busyHost for the page.
 func (choices) MostBusy() float64 { return busyHost }
+
+// Scaled are the services whose client sent a part of the case's requests, on a host slower than that of the case, with the part.
+func (n choices) Scaled() string {
+	var names []string
+	for _, j := range n.All {
+		if j.K.Load > 0 {
+			names = append(names, fmt.Sprintf("`%s` %.2f", j.C.Name, j.K.Load))
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -116,44 +116,6 @@ func (m *measurement) all(ctx context.Context) error {
 	return nil
 }
 
-// wants measures the service without its limit. The error says that the case's truth does not hold on this host today.
-func (m *measurement) wants(ctx context.Context, d time.Duration) error {
-	if !mostlyIdle(m.c) {
-		return nil
-	}
-	refused, err := m.t.Apply(ctx, []string{"--remedy", noLimit})
-	switch {
-	case err != nil:
-		return err
-	case refused != "":
-		return fmt.Errorf("take the limit away: %s", refused)
-	}
-	free, err := m.run(ctx, noLimit, 0, d)
-	if err = errors.Join(err, m.t.Restore(ctx)); err != nil {
-		return err
-	}
-	say("%s: without a limit: %s", m.c.Name, free.text())
-	return holds(m.c, free.UsedCPUs)
-}
-
-// mostlyIdle tells whether the case's truth says that the service wants less than its limit: another cause than too little CPU for it.
-func mostlyIdle(c services.Case) bool {
-	wantsMore := func(cause string) bool {
-		return slices.Contains([]string{"shortage", "ancestor", "neighbours", "cpuset"}, cause)
-	}
-	return !c.Healthy && !slices.ContainsFunc(c.Causes, wantsMore)
-}
-
-// holds tells whether a mostly idle case's truth holds, by the CPUs that it used without a limit. A host whose CPUs are slower than
-// those it was made on turns its cause into shortage.
-func holds(c services.Case, freeCPUs float64) error {
-	if freeCPUs <= c.Limit {
-		return nil
-	}
-	return fmt.Errorf("it used %.2f CPUs without its limit of %.2f, so that %s is not what stops it on this host: measure it on a faster one, "+
-		"or when this one is less busy", freeCPUs, c.Limit, c.Causes[0])
-}
-
 // disturb runs what disturbs the service, until stop is called.
 func (m *measurement) disturb(ctx context.Context) (stop func()) {
 	ended := make(chan struct{})
@@ -243,7 +205,7 @@ func (m *measurement) order(round int, d time.Duration) services.Order {
 	const warm = 500 * time.Millisecond
 	return services.Order{Requests: m.of.Requests, Plan: loadgen.Plan{
 		Seed: services.Seed(m.c.Name) + uint64(round), Streams: m.of.Streams, Connections: m.of.Connections, Drain: 2 * time.Second,
-		Phases: []loadgen.Phase{{For: warm, Factor: 1}, {For: d, Factor: 1, Measured: true}},
+		Phases: []loadgen.Phase{{For: warm, Factor: m.k.load()}, {For: d, Factor: m.k.load(), Measured: true}},
 	}}
 }
 

@@ -17,6 +17,31 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+func TestLoadFor(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		use, free float64
+		want      float64
+	}{
+		{"as fast as the machine of the case", 0.3, 0.29, 0},
+		{"a little slower", 0.3, 0.34, 0},
+		{"half as fast", 0.3, 0.6, 0.5},
+		{"a case that is not scaled", 0, 0.6, 0},
+	} {
+		if got := loadFor(c.use, c.free); got != c.want {
+			t.Errorf("%s: %v of the requests, want %v", c.name, got, c.want)
+		}
+	}
+	for _, c := range services.Cases() { // else a slower host would refuse it
+		if mostlyIdle(c) && c.Use == 0 {
+			t.Errorf("%s is mostly idle, and does not say what it is meant to use", c.Name)
+		}
+		if c.Use > 0 && (c.Healthy || c.Use >= c.Limit) {
+			t.Errorf("%s is meant to use %v of %v CPUs", c.Name, c.Use, c.Limit)
+		}
+	}
+}
+
 func TestMostlyIdle(t *testing.T) {
 	for _, c := range services.Cases() {
 		want := true

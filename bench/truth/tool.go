@@ -134,23 +134,11 @@ func (r *recommended) in(rows []row) (answer, name string) {
 // answerRemedy is the answer whose row fix applies; the others only name one.
 const answerRemedy = "remedy"
 
-// fixJSON is the part of fix --json that matters here.
+// fixJSON is fix --json, its rows as this study keeps them.
 type fixJSON struct {
-	Verdict string       `json:"verdict"`
-	Rows    []row        `json:"rows"`
-	Chosen  *recommended `json:"chosen"`
-	Trial   *fix.Trial   `json:"trial"`
-	Tries   []fixTry     `json:"tries"`
-}
-
-// fixTry is a remedy that fix tried.
-type fixTry struct {
-	Remedy   string `json:"remedy"`
-	Kept     bool   `json:"kept"`
-	Expected *struct {
-		Pool     *float64 `json:"pool_p99_ms_low"`
-		Requests *float64 `json:"requests_p99_ms_low"`
-	} `json:"expected"`
+	fix.Result
+	Rows   []row        `json:"rows"`
+	Chosen *recommended `json:"chosen"`
 }
 
 // fix runs fix as a user would who says yes. Exit code 1 means that the container is
@@ -178,7 +166,7 @@ func (f *fixJSON) outcome() *fixed {
 		name := t.Remedy
 		var low *float64
 		if t.Expected != nil {
-			low = cmp.Or(t.Expected.Requests, t.Expected.Pool)
+			low = cmp.Or(t.Expected.RequestsP99MsLow, t.Expected.PoolP99MsLow)
 		}
 		if found := appliedRow(f.Rows, t.Remedy, low); found != nil {
 			name = found.name()
@@ -199,15 +187,10 @@ func (f *fixJSON) outcome() *fixed {
 // keptInTurns is the variant that a trial kept, of several of a kind the one that it was; "": it kept none, or one
 // whose row is named otherwise.
 func (f *fixJSON) keptInTurns() string {
-	if f.Trial == nil {
+	if f.Trial == nil || f.Trial.Kept == nil || rowOf(f.Rows, *f.Trial.Kept) == nil {
 		return ""
 	}
-	for _, t := range f.Trial.Rows {
-		if t.Kept && rowOf(f.Rows, t.Name) != nil {
-			return t.Name
-		}
-	}
-	return ""
+	return *f.Trial.Kept
 }
 
 // appliedRow finds the row of a try: of rows of the same kind, the one with the

@@ -86,7 +86,7 @@ func TestOutcome(t *testing.T) {
 	if r := f.outcome(); r.Chosen != "burst 10ms, period 20ms" || r.Left != "pin 1" || !r.Applied {
 		t.Errorf("%+v", r)
 	}
-	f.Tries[0].Expected.Pool, f.Tries[0].Expected.Requests = nil, new(9.0)
+	f.Tries[0].Expected.PoolP99MsLow, f.Tries[0].Expected.RequestsP99MsLow = nil, new(9.0)
 	if r := f.outcome(); r.Chosen != "burst 10ms, period 20ms" {
 		t.Errorf("by requests: %+v", r)
 	}
@@ -101,8 +101,7 @@ func TestOutcome(t *testing.T) {
 	// A trial names which of several bursts it kept.
 	f = fixJSON{Rows: []row{{Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.05}},
 		{Remedy: "burst", Parameters: map[string]any{"burst_seconds": 0.01, "period_seconds": 0.02}}},
-		Trial: &fix.Trial{Rows: []fix.TrialRow{{Name: "burst 50ms"}, {Name: "burst 10ms, period 20ms", Kept: true}}}}
-	f.Tries = append(f.Tries, fixTry{Remedy: "burst", Kept: true})
+		Result: fix.Result{Trial: &fix.Trial{Kept: new("burst 10ms, period 20ms")}, Tries: []fix.Try{{Remedy: "burst", Kept: true}}}}
 	if r := f.outcome(); r.Left != "burst 10ms, period 20ms" || r.Chosen != r.Left {
 		t.Errorf("%+v", r)
 	}

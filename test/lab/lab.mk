@@ -46,11 +46,11 @@ lab-java: lab ## JVMs with libs/java follow a limit that changes, on cgroup v2 (
 	@test/lab/java.sh $(LAB)
 
 LAB_KERNELS ?= $(shell $(LAB) list --kernels)
-LAB_KERNEL_TESTS ?= TestLimit|TestQuota|TestGuest|TestCounts|TestMoves|TestRecording
+LAB_KERNEL_TESTS ?= TestLimit|TestQuota|TestGuest|TestCounts|TestMoves|TestRecording|TestStopsInSchedstat|TestRealQuota
 .PHONY: lab-kernels
-lab-kernels: lab ## the bandwidth checks and the probe on every kernel of lab list
+lab-kernels: lab ## the bandwidth checks, the probe and look on every kernel of lab list
 	@failed=; for k in $(LAB_KERNELS); do echo "== $$k"; \
-	  $(LAB) test --kernel $$k --env UNTHROTTLE_ALL=1 --run '$(LAB_KERNEL_TESTS)' ./test/lab/experiments ./internal/see/probe || failed="$$failed $$k"; done; \
+	  $(LAB) test --kernel $$k --env UNTHROTTLE_ALL=1 --run '$(LAB_KERNEL_TESTS)' ./test/lab/experiments ./internal/see/probe ./internal/explain/sampled/sampler || failed="$$failed $$k"; done; \
 	  [ -z "$$failed" ] || { echo "failed on:$$failed" >&2; exit 1; }
 
 # Outside CI: builds two kernels. See "A kernel that loses slices" in docs/lab.md.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/sampled"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 )
 
@@ -45,6 +47,59 @@ func TestRealQuota(t *testing.T) {
 			t.Errorf("%s: %q: %s", path, e.Cause, e.Verdict)
 		}
 	}
+}
+
+// What look takes from schedstat is so on this kernel: a thread that a quota stops counts the stop as waiting, whether it ran when the
+// stop began or woke up in it, and counts it once it runs again.
+func TestStopsInSchedstat(t *testing.T) {
+	tr := cgrouptest.New(t)
+	own := tr.Make("own")
+	tr.Limit(own, 0.2)
+	followed := newThreads("/proc", []int{tr.Work(own, 1)})
+	defer followed.close()
+	time.Sleep(300 * time.Millisecond) // until its threads are there
+	followed.list(true)
+	before := throttledTime(t, tr, own)
+	first, _ := followed.read(nil, true)
+	waits, grew, readings := map[uint32]time.Duration{}, map[uint32]int{}, 0
+	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); readings++ {
+		time.Sleep(5 * time.Millisecond)
+		now, _ := followed.read(nil, false)
+		for _, at := range now {
+			at.Waited -= first[slices.IndexFunc(first, func(f sampled.Thread) bool { return f.TID == at.TID })].Waited
+			if at.Waited > waits[at.TID] {
+				waits[at.TID] = at.Waited
+				grew[at.TID]++
+			}
+		}
+	}
+	stopped := throttledTime(t, tr, own) - before
+	if stopped < time.Second {
+		t.Fatalf("stopped for %v of 3 s", stopped)
+	}
+	waiting := 0
+	for _, at := range first {
+		share := waits[at.TID].Seconds() / stopped.Seconds()
+		if share < 0.05 { // a thread of the runtime that slept
+			continue
+		}
+		t.Logf("%.2f of the stops are in a thread's waiting, which grew in %d of %d readings", share, grew[at.TID], readings)
+		if share > 0.5 && grew[at.TID] < readings/2 { // a stop is most of a period: waiting that grew during it would grow in most readings
+			waiting++
+		}
+	}
+	if waiting < 2 {
+		t.Errorf("%d threads counted the stops as waiting, once they had ended, want the burner and the sleeper", waiting)
+	}
+}
+
+func throttledTime(t *testing.T, tr *cgrouptest.Tree, path string) time.Duration {
+	t.Helper()
+	c, err := cgroup.ReadStat(tr.Host, cgroup.Group{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Throttled
 }
 
 // A process that ends, and one that is not there.

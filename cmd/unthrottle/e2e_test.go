@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if os.Getenv(envHostile) != "" {
+		hostile()
+		return
+	}
 	code := m.Run()
 	if builtIn != "" {
 		_ = os.RemoveAll(builtIn)

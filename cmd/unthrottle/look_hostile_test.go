@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+)
+
+// envHostile makes the test's program a hostile target.
+const envHostile = "UNTHROTTLE_TEST_HOSTILE"
+
+// hostileThreads are more than a look follows, each with a name that would clear a terminal.
+const hostileThreads = 3000
+
+// hostile burns CPU between very many threads, and starts processes that end at once, until its input ends.
+func hostile() {
+	called := func() {
+		_ = os.WriteFile(fmt.Sprintf("/proc/self/task/%d/comm", unix.Gettid()), []byte("\x1b[2J\"';--"), 0)
+	}
+	threads := make(chan struct{})
+	for range hostileThreads {
+		go func() {
+			runtime.LockOSThread()
+			called()
+			threads <- struct{}{}
+			select {}
+		}()
+	}
+	for range hostileThreads {
+		<-threads
+	}
+	go func() {
+		runtime.LockOSThread()
+		called()
+		for {
+		}
+	}()
+	go func() {
+		for exec.Command("true").Run() == nil {
+		}
+	}()
+	fmt.Println("ready")
+	_, _ = bufio.NewReader(os.Stdin).ReadByte()
+}
+
+// A target with thousands of threads, names that are commands of a terminal, and processes that come and go within milliseconds.
+func TestHostileLook(t *testing.T) {
+	tr := cgrouptest.New(t)
+	own := tr.Make("own")
+	tr.Limit(own, 0.2)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := exec.Command(exe)
+	target.Env = append(os.Environ(), envHostile+"=1")
+	in, err := target.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := target.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = in.Close()
+		_ = target.Wait()
+	}()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(line, err)
+	}
+	if err := tr.Host.Attach(cgroup.CPU, own, target.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	pid := strconv.Itoa(target.Process.Pid)
+	for _, format := range []string{"text", "json"} {
+		r := unthrottle(t, "look", pid, "--for", "10s", "--output", format)
+		t.Log(r.out)
+		if at := strings.IndexFunc(r.out+r.errors, func(c rune) bool { return unicode.IsControl(c) && c != '\n' }); at >= 0 {
+			t.Errorf("a control character at %d: %q", at, r.out+r.errors)
+		}
+		for _, says := range []string{"were not read; 1024 at once are followed", "throttled"} {
+			if !strings.Contains(r.out, says) {
+				t.Errorf("%s: exit code %d: %q is not in\n%s%s", format, r.code, says, r.out, r.errors)
+			}
+		}
+	}
+}

@@ -34,6 +34,8 @@ type CPU struct {
 	Running bool `json:"running"`
 	// Ready: a probe of the container says so. One without a readiness or startup probe never is: nothing tells.
 	Ready bool `json:"ready"`
+	// Controlled says which other program resizes the container, or that this cannot be told; "": none does.
+	Controlled string `json:"controlled"`
 	// Message is the kubelet's about what is pending or running.
 	Message string `json:"message"`
 }

@@ -1,11 +1,17 @@
 package realapi
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/podresize"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // TestVerticalPodAutoscaler: the autoscaler's own programs give pods what the fleet's report says.
@@ -64,42 +70,67 @@ func TestVerticalPodAutoscaler(t *testing.T) {
 	resizes := v.resizes()
 	t.Run("the agent is told to leave its pods alone", func(t *testing.T) {
 		for app, want := range map[string]string{"stock": "",
-			"cart": "it is resized by VerticalPodAutoscaler cart (updateMode Recreate)",
-			"web":  "it is resized by VerticalPodAutoscaler web (updateMode InPlaceOrRecreate)"} {
-			if got, err := resizes.Read(t.Context(), podresize.Name("shop-a", v.pods(app)[0].Name, "app")); err != nil || got.Controlled != want {
+			"cart": "VerticalPodAutoscaler cart (updateMode Recreate)",
+			"web":  "VerticalPodAutoscaler web (updateMode InPlaceOrRecreate)"} {
+			if got, err := resizes.Read(t.Context(), podresize.Name("shop-a", v.pods(app)[0].Name, "app")); err != nil || got.Autoscaler != want || got.Untold != "" {
 				t.Errorf("%s: %+v, %v", app, got, err)
 			}
 		}
 	})
-	t.Run("experiment", func(t *testing.T) {
-		show := func(what string) {
-			for _, app := range []string{"cart","web","sure","burst"} {
-				for _, p := range v.pods(app) { t.Logf("%s: %s %s %s", what, p.Name, p.Status.QOSClass, cpuOf(&p, "app")) }
-			}
-		}
+	t.Run("a raised pod that is given to the autoscaler", func(t *testing.T) {
 		v.deploys("sure", "1", "1")
 		v.deploys("burst", "500m", "1")
-		w := func(app string, from, to podresize.Milli) {
-			name := v.pods(app)[0].Name
-			t.Log(app, name, from, to, resizes.Write(t.Context(), podresize.Name("shop-a", name, "app"), from, to))
+		raised := map[string]*apply.Env{}
+		for _, app := range []string{"sure", "burst"} {
+			raised[app] = v.raises(resizes, v.pods(app)[0].Name, "1", "2")
 		}
-		w("sure", 1000, 2000)
-		w("burst", 1000, 2000)
-		v.rounds(v.looks, 3)
-		show("raised before")
+		before := v.uids("sure")
 		v.scales("sure", ours)
 		v.scales("burst", ours+", updatePolicy: {updateMode: InPlaceOrRecreate}")
-		v.writes(aReport(t, time.Hour, "cart/app 0.8 0.9 1.1", "web/app 2.2 2.4 3", "sure/app 0.9 1 1.1", "burst/app 1.1 1.2 1.3"), 4, 2)
-		v.rounds(v.looks, 10)
-		show("given to VPA")
-		w("sure", 1100, 3000)
-		w("burst", 2600, 3000)
-		w("web", 3000, 6000)
-		w("cart", 1100, 2200)
-		v.rounds(v.looks, 10)
-		show("raised again")
-		v.writes(aReport(t, time.Hour, "cart/app 0.8 0.9 1.3", "web/app 3.2 3.4 4", "sure/app 0.9 1 1.1", "burst/app 1.1 1.2 1.3"), 4, 2)
-		v.rounds(v.looks, 10)
-		show("another report")
+		v.writes(aReport(t, time.Hour, "cart/app 0.8 0.9 1.1", "web/app 2.2 2.4 3", "sure/app 1.4 1.5 1.6", "burst/app 1.2 1.3 1.4"), 4, 2)
+		v.until("Guaranteed pods are replaced, and of the others one keeps the raised ratio", func() bool {
+			return v.has("sure", "1600m", "1600m") && v.each("burst", "700m 1400m", "700m 2800m")
+		})
+		for _, uid := range v.uids("sure") {
+			if slices.Contains(before, uid) {
+				t.Error("a pod of sure is not replaced")
+			}
+		}
+		for app, env := range raised {
+			if _, err := apply.Restore(t.Context(), *env, apply.Selector{}); err != nil {
+				t.Errorf("%s: %v", app, err)
+			}
+		}
+		v.rounds(v.looks, 5)
+		if !v.has("sure", "1600m", "1600m") || !v.each("burst", "700m 1400m", "700m 2800m") {
+			t.Error("what the autoscaler wrote is written again")
+		}
 	})
+}
+
+// raises raises a container's limit in its pod's spec, as the agent did before an autoscaler had the pod.
+func (v *scaler) raises(pods podresize.FS, pod, from, to string) *apply.Env {
+	v.t.Helper()
+	env := &apply.Env{FS: cgroupmodel.New(cgroupmodel.V2("0-3")), StateDir: v.t.TempDir(), BootID: "this", By: "test",
+		Pods: &resizedBy{pods, v}}
+	if err := env.FS.Make(cgroup.CPU, "/pod"); err != nil {
+		v.t.Fatal(err)
+	}
+	if _, err := apply.Apply(v.t.Context(), *env, txn.Purpose{Target: txn.Target{Path: "/pod/app"}, Remedy: "raise"},
+		[]change.Change{{Kind: change.KindPodCPU, Op: change.OpSet, Path: "/pod", Unit: podresize.Name("shop-a", pod, "app"),
+			File: podresize.Setting, From: from, To: to}}); err != nil {
+		v.t.Fatal(err)
+	}
+	return env
+}
+
+// resizedBy is the container resize, with the test's kubelet.
+type resizedBy struct {
+	podresize.FS
+	v *scaler
+}
+
+func (r *resizedBy) Wait(_ context.Context, n int) bool {
+	r.v.kubelet()
+	return n < 5
 }

@@ -136,13 +136,23 @@ func (v *scaler) pods(app string) (live []core.Pod) {
 	return slices.DeleteFunc(all.Items, func(p core.Pod) bool { return p.DeletionTimestamp != nil })
 }
 
-// has tells whether both pods of a Deployment run, and their container app has this request and limit.
+// each tells whether the pods of a Deployment run, and their containers app have these requests and limits.
+func (v *scaler) each(app string, want ...string) bool {
+	v.t.Helper()
+	var are []string
+	for _, p := range v.pods(app) {
+		if p.Status.Phase == core.PodRunning {
+			are = append(are, cpuOf(&p, "app"))
+		}
+	}
+	slices.Sort(are)
+	return slices.Equal(are, want)
+}
+
+// has tells whether both pods of a Deployment run with the same request and limit.
 func (v *scaler) has(app, request, limit string) bool {
 	v.t.Helper()
-	pods := v.pods(app)
-	return len(pods) == 2 && !slices.ContainsFunc(pods, func(p core.Pod) bool {
-		return p.Status.Phase != core.PodRunning || cpuOf(&p, "app") != request+" "+limit
-	})
+	return v.each(app, request+" "+limit, request+" "+limit)
 }
 
 // cpuOf are the CPU request and limit of a container.

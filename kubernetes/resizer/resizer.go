@@ -35,7 +35,6 @@ const (
 	mostBody    = 1 << 10
 	mostMessage = 1000
 	component   = "unthrottle-kubernetes"
-	untold      = "whether a VerticalPodAutoscaler resizes it cannot be told"
 )
 
 type resizer struct {
@@ -76,7 +75,7 @@ func New(client kubernetes.Interface, objects dynamic.Interface, log *slog.Logge
 			return nil, err
 		}
 		cpu := cpuOf(pod, c)
-		cpu.Controlled = r.controlled(ctx, pod, at)
+		cpu.Autoscaler, cpu.Untold = r.autoscaler(ctx, pod, at)
 		return cpu, nil
 	}))
 	mux.HandleFunc("PUT /cpu", r.answer(func(ctx context.Context, at place, q *http.Request) (any, error) {
@@ -179,20 +178,16 @@ func cpuOf(pod *core.Pod, c *core.Container) podresize.CPU {
 	return cpu
 }
 
-// controlled says which autoscaler resizes a container; "": none does. That it cannot be told is as if one did: what is in force can
-// still be taken back.
-func (r *resizer) controlled(ctx context.Context, pod *core.Pod, at place) string {
-	by, err := autoscalers.Controlling(ctx, r.objects, pod, at.container)
+// autoscaler names the object that resizes a container, or says why that is not known: what is in force can then still be taken back.
+func (r *resizer) autoscaler(ctx context.Context, pod *core.Pod, at place) (name, untold string) {
+	name, err := autoscalers.Controlling(ctx, r.objects, pod, at.container)
 	switch {
 	case apierrors.IsForbidden(err):
-		return text.Sanitize(fmt.Sprintf("%s: %v; the role of the chart's resize.enabled may list them: upgrade the chart", untold, err),
-			mostMessage)
+		untold = fmt.Sprintf("%v; the role of the chart's resize.enabled may list them: upgrade the chart", err)
 	case err != nil:
-		return text.Sanitize(fmt.Sprintf("%s: %v", untold, err), mostMessage)
-	case by == "":
-		return ""
+		untold = err.Error()
 	}
-	return text.Sanitize("it is resized by "+by, mostMessage)
+	return text.Sanitize(name, mostMessage), text.Sanitize(untold, mostMessage)
 }
 
 func milli(list core.ResourceList) podresize.Milli { return podresize.Milli(list.Cpu().MilliValue()) }

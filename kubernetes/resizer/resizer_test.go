@@ -194,15 +194,15 @@ func TestConditions(t *testing.T) {
 }
 
 // The agent is told of the autoscaler that resizes a pod, and of an answer that is missing; both let it take back what is in force.
-func TestControlled(t *testing.T) {
+func TestAutoscaler(t *testing.T) {
 	p := pod()
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "cart", Controller: new(true)}}
 	scaler := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler",
 		"metadata": map[string]any{"namespace": "shop", "name": "of-cart"},
 		"spec":     map[string]any{"targetRef": map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "cart"}}}}
 	pods := start(t, fake.NewClientset(p), scaler)
-	const want = "it is resized by VerticalPodAutoscaler of-cart (updateMode Recreate)"
-	if got, err := pods.Read(t.Context(), "shop/cart/app"); err != nil || got.Controlled != want {
+	const want = "VerticalPodAutoscaler of-cart (updateMode Recreate)"
+	if got, err := pods.Read(t.Context(), "shop/cart/app"); err != nil || got.Autoscaler != want || got.Untold != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := pods.Write(t.Context(), "shop/cart/app", 500, 400); err != nil {
@@ -213,8 +213,9 @@ func TestControlled(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(autoscalers.Resource.GroupResource(), "", errors.New("no"))
 	})
 	r := &resizer{objects: objects}
-	if got := r.controlled(t.Context(), p, place{"shop", "cart", "app"}); !strings.HasPrefix(got, untold+": ") ||
-		!strings.HasSuffix(got, ": upgrade the chart") {
-		t.Errorf("%q", got)
+	if name, untold := r.autoscaler(t.Context(), p, place{"shop", "cart", "app"}); name != "" ||
+		!strings.HasPrefix(untold, "verticalpodautoscalers.autoscaling.k8s.io is forbidden: ") ||
+		!strings.HasSuffix(untold, ": upgrade the chart") {
+		t.Errorf("%q, %q", name, untold)
 	}
 }

@@ -180,24 +180,28 @@ var round = regexp.MustCompile(`(?m)^vpa_\w+_execution_latency_seconds_count\{st
 // rounds waits until a program has looked at everything this often again.
 func (v *scaler) rounds(of string, more int) {
 	v.t.Helper()
-	done := func() int {
+	done, since := 0, 0
+	look := func() {
 		answer, err := http.Get(of)
 		if err != nil {
-			return 0
+			return
 		}
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
 		if err != nil {
-			return 0
+			return
 		}
-		n := 0
 		if found := round.FindSubmatch(text); found != nil {
-			n, _ = strconv.Atoi(string(found[1]))
+			done, _ = strconv.Atoi(string(found[1]))
 		}
-		return n
 	}
-	since := done()
-	v.until(fmt.Sprintf("%s has %d rounds more", of, more), func() bool { return done() >= since+more })
+	v.until(fmt.Sprintf("%s has %d rounds more", of, more), func() bool {
+		look()
+		if since == 0 {
+			since = done
+		}
+		return since > 0 && done >= since+more
+	})
 }
 
 // deploys makes a Deployment of two pods whose container app has this request and limit.

@@ -159,7 +159,8 @@ func containersOf(target *unstructured.Unstructured) (containers []Container) {
 			continue
 		}
 		name, _, _ := unstructured.NestedString(of, "name")
-		containers = append(containers, Container{name, autoscalers.CPUs(of, "resources", "requests"), autoscalers.CPUs(of, "resources", "limits")})
+		containers = append(containers, Container{name, autoscalers.CPUs(of, "resources", "requests"),
+			autoscalers.CPUs(of, "resources", "limits")})
 	}
 	return containers
 }

@@ -64,7 +64,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 ##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/cni tools/prometheus tools/helm tools/kubernetes tools/prometheus-adapter tools/keda
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/cni tools/prometheus tools/helm tools/kubernetes tools/prometheus-adapter tools/keda tools/vpa
 TESTED_MODULES := $(filter-out $(TOOL_MODULES) fleet,$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -395,6 +395,25 @@ e2e-autoscaler: need-go $(KUBERNETES)/kubelet $(PROMETHEUS)/promtool $(ADAPTERS)
 	@$(GO) -C kubernetes test -c -o $(abspath $(ADAPTERS))/realapi.test ./realapi
 	@cd kubernetes/realapi && UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) UNTHROTTLE_ADAPTERS_BIN=$(abspath $(ADAPTERS)) \
 	  unshare --map-root-user --net sh -c 'ip link set lo up && exec $(abspath $(ADAPTERS))/realapi.test -test.v -test.run "^TestAutoscaler$$"'
+
+# The Vertical Pod Autoscaler's programs and objects. The updater is built last, so that it stands for all.
+VPA_PINS := tools/vpa/go.mod tools/vpa/go.sum
+VPA := .cache/vpa/$(shell cat $(VPA_PINS) | sha256sum | cut -c1-16)
+VPA_MODULE := k8s.io/autoscaler/vertical-pod-autoscaler
+$(VPA)/updater:
+	@rm -rf .cache/vpa && mkdir -p $(VPA)
+	@cp -r --no-preserve=mode "$$($(GO) -C tools/vpa list -m -f '{{.Dir}}' $(VPA_MODULE))/deploy" $(VPA)/deploy
+	@for name in recommender admission-controller updater; do CGO_ENABLED=0 nice $(GO) -C tools/vpa build -trimpath -ldflags '-s -w' \
+	  -o $(abspath $(VPA))/$$name $(VPA_MODULE)/pkg/$$name; done
+
+# In a network of its own: the admission controller serves on every address. What the test builds there is built before, as that may
+# need the network.
+.PHONY: e2e-vpa
+e2e-vpa: need-go $(KUBERNETES)/kubelet $(VPA)/updater ## the Vertical Pod Autoscaler's own programs replace and resize pods by a fleet's report, on a real API server (3 minutes)
+	@$(GO) -C kubernetes test -c -o $(abspath $(VPA))/realapi.test ./realapi
+	@$(GO) -C kubernetes build -o /dev/null ./cmd/unthrottle-kubernetes
+	@cd kubernetes/realapi && UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) UNTHROTTLE_VPA_BIN=$(abspath $(VPA)) \
+	  unshare --map-root-user --net sh -c 'ip link set lo up && exec $(abspath $(VPA))/realapi.test -test.v -test.run "^TestVerticalPodAutoscaler$$"'
 
 ##@ Write what is made from the code
 .PHONY: docs

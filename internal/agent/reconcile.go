@@ -28,6 +28,9 @@ func (a *agent) reconcile(ctx context.Context) {
 		a.placer.forget(hoststate.Facts{}, time.Now())
 		return
 	}
+	if a.Rules.Mode == policy.Apply && a.leaveToAutoscalers(ctx, held) {
+		return // the next time sees what is in force then
+	}
 	facts, due, ok := a.due(ctx)
 	if !ok {
 		return

@@ -10,8 +10,8 @@
 // Worked example: shop/cart/app has limits.cpu 500m. 1 is written; the status still has 500m, so the resize is under
 // way. Then the kubelet says PodResizePending, reason Infeasible: the resize is [Refused], and 500m is written again.
 //
-// Limits: a resize that restarts the container, and pods with CPU resources of their own, are not planned
-// ([CPU.Fixed]).
+// Limits: a resize that restarts the container, pods with CPU resources of their own ([CPU.Fixed]), and containers that
+// an autoscaler resizes ([CPU.Left]) are not planned.
 //
 // Sources: KEP-1287; kubernetes 1.36 pkg/kubelet/allocation, pkg/apis/core/validation (ValidatePodResize).
 package podresize

@@ -34,6 +34,9 @@ type CPU struct {
 	Running bool `json:"running"`
 	// Ready: a probe of the container says so. One without a readiness or startup probe never is: nothing tells.
 	Ready bool `json:"ready"`
+	// Autoscaler names the VerticalPodAutoscaler that resizes the container; "": none does, or Untold says why it is not known.
+	Autoscaler string `json:"autoscaler"`
+	Untold     string `json:"untold"`
 	// Message is the kubelet's about what is pending or running.
 	Message string `json:"message"`
 }
@@ -153,6 +156,17 @@ func (c CPU) Fixed() string {
 		return "its resizePolicy for cpu is RestartContainer, so that a resize would restart it"
 	case c.Limit == 0:
 		return "it has no CPU limit of its own in its pod's spec"
+	}
+	return ""
+}
+
+// Left says why a container is left to another program that resizes it; "": it is not.
+func (c CPU) Left() string {
+	switch {
+	case c.Autoscaler != "":
+		return "it is resized by " + c.Autoscaler + ", and the two would undo each other's limits"
+	case c.Untold != "":
+		return "whether a VerticalPodAutoscaler resizes it cannot be told: " + c.Untold
 	}
 	return ""
 }

@@ -54,3 +54,14 @@ func TestDone(t *testing.T) {
 		t.Error(refused)
 	}
 }
+
+func TestLeft(t *testing.T) {
+	for want, c := range map[string]CPU{"": {},
+		"it is resized by VerticalPodAutoscaler cart (updateMode Auto), and the two would undo each other's limits": {
+			Autoscaler: "VerticalPodAutoscaler cart (updateMode Auto)"},
+		"whether a VerticalPodAutoscaler resizes it cannot be told: no answer": {Untold: "no answer"}} {
+		if got := c.Left(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package realapi
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -109,23 +108,7 @@ func TestAutoscaler(t *testing.T) {
 	byKEDA := docs(t, []byte(scaled))[0]
 	s.makes("autoscalers", []*unstructured.Unstructured{byWanted, byUse, byKEDA})
 
-	manager := start(
-		t,
-		s.dir,
-		"controller-manager",
-		exec.Command(
-			filepath.Join(s.bin, "kube-controller-manager"),
-			"--kubeconfig",
-			s.kubeconfig(adminToken),
-			"--leader-elect=false",
-			"--controllers=horizontal-pod-autoscaler-controller",
-			"--horizontal-pod-autoscaler-sync-period=1s",
-			"--bind-address=127.0.0.1",
-			"--secure-port="+fmt.Sprint(freePorts(t, 1)[0]),
-			"--cert-dir",
-			s.file("manager"),
-		),
-	)
+	manager := s.manager("horizontal-pod-autoscaler-controller", "--horizontal-pod-autoscaler-sync-period=1s")
 	replicas := func(name string) int32 {
 		d, err := s.client.AppsV1().Deployments("shop").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {

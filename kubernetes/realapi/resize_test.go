@@ -74,11 +74,22 @@ func (s *server) limited(name, request, limit string) {
 	}
 }
 
+// resizes starts the container resize of the chart, with its rights.
+func (s *server) resizes() podresize.FS {
+	s.t.Helper()
+	s.install("resize")
+	socket := s.file("resize.sock")
+	args := append(arguments(s.t, "resize", "resize"), "--socket", socket, "--kubeconfig",
+		s.kubeconfigAs("resize-kubeconfig", s.token("unthrottle", "unthrottle")))
+	p := start(s.t, s.dir, "resize", exec.Command(s.program(), args...))
+	eventually(s.t, "it listens", func() bool { _, err := os.Stat(socket); return err == nil || p.ended() }, p.printed)
+	return resizer.New(socket)
+}
+
 // A limit is raised and put back with the rights of the chart. What the API server or the kubelet refuses is told, and
 // undone.
 func TestResize(t *testing.T) {
 	s := newServer(t)
-	s.install("resize")
 	if _, err := s.client.CoreV1().ServiceAccounts("shop-a").Create(t.Context(),
 		&core.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -88,14 +99,10 @@ func TestResize(t *testing.T) {
 			core.ResourceMemory: resource.MustParse("1Gi")}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	socket := s.file("resize.sock")
-	args := append(arguments(t, "resize", "resize"), "--socket", socket, "--kubeconfig",
-		s.kubeconfig(s.token("unthrottle", "unthrottle")))
-	p := start(t, s.dir, "resize", exec.Command(s.program(), args...))
-	eventually(t, "it listens", func() bool { _, err := os.Stat(socket); return err == nil || p.ended() }, p.printed)
+	resizes := s.resizes()
 	s.limited("cart", "100m", "500m")
 	s.limited("sure", "500m", "500m")
-	kubelet := &byHand{FS: resizer.New(socket), s: s}
+	kubelet := &byHand{FS: resizes, s: s}
 	env := apply.Env{FS: cgroupmodel.New(cgroupmodel.V2("0-3")), StateDir: t.TempDir(), BootID: "this", By: "test",
 		Pods: kubelet}
 	if err := env.FS.Make(cgroup.CPU, "/pod"); err != nil {

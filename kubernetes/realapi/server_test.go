@@ -223,6 +223,14 @@ func (s *server) startAPI() {
 	}
 }
 
+// manager starts kube-controller-manager with some of its controllers.
+func (s *server) manager(controllers string, flags ...string) *process {
+	s.t.Helper()
+	return start(s.t, s.dir, "controller-manager", exec.Command(filepath.Join(s.bin, "kube-controller-manager"), append(flags,
+		"--kubeconfig", s.kubeconfigAs("manager-kubeconfig", adminToken), "--leader-elect=false", "--controllers="+controllers,
+		"--bind-address=127.0.0.1", "--secure-port="+fmt.Sprint(freePorts(s.t, 1)[0]), "--cert-dir", s.file("manager"))...))
+}
+
 // docs are the objects of a YAML text.
 func docs(t *testing.T, text []byte) (given []*unstructured.Unstructured) {
 	t.Helper()
@@ -322,7 +330,13 @@ func (s *server) token(namespace, account string, audiences ...string) string {
 // kubeconfig writes the file that names the API server and has a token.
 func (s *server) kubeconfig(token string) string {
 	s.t.Helper()
-	file := s.file("kubeconfig")
+	return s.kubeconfigAs("kubeconfig", token)
+}
+
+// kubeconfigAs writes such a file under a name: for a program that may read it later.
+func (s *server) kubeconfigAs(name, token string) string {
+	s.t.Helper()
+	file := s.file(name)
 	c := clientcmdapi.NewConfig()
 	c.Clusters["c"] = &clientcmdapi.Cluster{Server: s.config.Host, CertificateAuthority: s.config.CAFile}
 	c.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}

@@ -39,6 +39,6 @@
 //
 // k8s.io/autoscaler/vertical-pod-autoscaler v1.8.1: AddPod in pkg/updater/priority (which pods are replaced),
 // GetProportionalLimit in pkg/utils/vpa
-// (the limit that goes with a request), deploy/vpa-v1-crd-gen.yaml (the status). kubernetes/realapi tries the last one
-// on a real API server.
+// (the limit that goes with a request), deploy/vpa-v1-crd-gen.yaml (the status). kubernetes/realapi tries all of them: the
+// autoscaler's own updater, admission controller and recommender beside this one, on a real API server.
 package recommender

@@ -11,6 +11,8 @@ import (
 	core "k8s.io/api/core/v1"
 	rbac "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/unthrottle/unthrottle/kubernetes/autoscalers"
 )
 
 // The example's objects are ones that Kubernetes knows, and its rights are those that Update needs.
@@ -45,8 +47,8 @@ func TestExample(t *testing.T) {
 			t.Errorf("it may not get %s", plural)
 		}
 	}
-	if !may(autoscalers.Group, autoscalers.Resource, "list") || !may(autoscalers.Group, autoscalers.Resource+"/status",
-		"patch") || len(role.Rules) != 3 {
+	of := autoscalers.Resource
+	if !may(of.Group, of.Resource, "list") || !may(of.Group, of.Resource+"/status", "patch") || len(role.Rules) != 3 {
 		t.Errorf("%+v", role.Rules)
 	}
 	pod := job.Spec.JobTemplate.Spec.Template.Spec

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/unthrottle/unthrottle/kubernetes/autoscalers"
 )
 
 // Name is that by which objects name this recommender.
@@ -68,13 +70,6 @@ type Container struct {
 	Request, Limit *float64
 }
 
-// Policy is what an object says of one container, or of all: see containerPolicies of autoscaling.k8s.io/v1.
-type Policy struct {
-	Off, RequestsOnly bool
-	// Least and Most bound the request, in CPUs; nil: nothing does.
-	Least, Most *float64
-}
-
 // Recommendation is one container's, in the form of autoscaling.k8s.io/v1.
 type Recommendation struct {
 	Container  string            `json:"containerName"`
@@ -94,7 +89,7 @@ func (l Left) String() string { return strings.TrimPrefix(l.Container+": "+l.Why
 
 // For are the recommendations for the containers of a workload, in their order. left are the others.
 func For(r *Report, target Target, containers []Container,
-	policy func(container string) Policy) (recommendations []Recommendation, left []Left) {
+	policy func(container string) autoscalers.Policy) (recommendations []Recommendation, left []Left) {
 	for _, c := range containers {
 		recommendation, why := r.one(target, c, policy(c.Name))
 		if why != "" {
@@ -106,7 +101,7 @@ func For(r *Report, target Target, containers []Container,
 	return recommendations, left
 }
 
-func (r *Report) one(of Target, c Container, p Policy) (recommendation Recommendation, why string) {
+func (r *Report) one(of Target, c Container, p autoscalers.Policy) (recommendation Recommendation, why string) {
 	if p.Off {
 		return recommendation, "its policy is Off"
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/unthrottle/unthrottle/kubernetes/autoscalers"
 )
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -52,25 +54,25 @@ func TestFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		of     Target
 		c      Container
-		p      Policy
+		p      autoscalers.Policy
 		target string // "": none
 		lower  string
 		why    string
 	}{
-		"half of the limit":       {cart, Container{"app", new(1.0), new(2.0)}, Policy{}, "550m", "400m", ""},
-		"no request is the limit": {cart, Container{"app", nil, new(2.0)}, Policy{}, "1100m", "800m", ""},
+		"half of the limit":       {cart, Container{"app", new(1.0), new(2.0)}, autoscalers.Policy{}, "550m", "400m", ""},
+		"no request is the limit": {cart, Container{"app", nil, new(2.0)}, autoscalers.Policy{}, "1100m", "800m", ""},
 		"within bounds": {cart, Container{"app", new(1.0), new(2.0)},
-			Policy{Least: new(0.45), Most: new(0.5)}, "500m", "450m", ""},
-		"off": {cart, Container{"app", new(1.0), new(2.0)}, Policy{Off: true}, "", "", "its policy is Off"},
-		"requests only": {cart, Container{"app", new(1.0), new(2.0)}, Policy{RequestsOnly: true}, "", "",
+			autoscalers.Policy{Least: new(0.45), Most: new(0.5)}, "500m", "450m", ""},
+		"off": {cart, Container{"app", new(1.0), new(2.0)}, autoscalers.Policy{Off: true}, "", "", "its policy is Off"},
+		"requests only": {cart, Container{"app", new(1.0), new(2.0)}, autoscalers.Policy{RequestsOnly: true}, "", "",
 			"controls requests only"},
-		"no limit":  {cart, Container{"app", new(1.0), nil}, Policy{}, "", "", "has no limit"},
-		"not sized": {cart, Container{"proxy", nil, new(2.0)}, Policy{}, "", "", "what it needs is not known"},
-		"another namespace": {Target{"Deployment", "stock", "cart"}, Container{"app", nil, new(2.0)}, Policy{},
+		"no limit":  {cart, Container{"app", new(1.0), nil}, autoscalers.Policy{}, "", "", "has no limit"},
+		"not sized": {cart, Container{"proxy", nil, new(2.0)}, autoscalers.Policy{}, "", "", "what it needs is not known"},
+		"another namespace": {Target{"Deployment", "stock", "cart"}, Container{"app", nil, new(2.0)}, autoscalers.Policy{},
 			"", "", "the report does not have it"},
-		"requests nothing": {cart, Container{"app", new(0.0), new(2.0)}, Policy{}, "", "", "requests no CPU"},
+		"requests nothing": {cart, Container{"app", new(0.0), new(2.0)}, autoscalers.Policy{}, "", "", "requests no CPU"},
 	} {
-		recommendations, left := For(read(t), c.of, []Container{c.c}, func(string) Policy { return c.p })
+		recommendations, left := For(read(t), c.of, []Container{c.c}, func(string) autoscalers.Policy { return c.p })
 		switch {
 		case c.target == "" && (len(recommendations) != 0 || len(left) != 1 || !strings.Contains(left[0].String(), c.why)):
 			t.Errorf("%s: %+v, %q", name, recommendations, left)
@@ -103,14 +105,14 @@ func cluster(t *testing.T) *fake.FakeDynamicClient {
 		return object(t, strings.NewReplacer("NAME", name, "TARGET", target, "RECOMMENDER", recommender).Replace(autoscaler))
 	}
 	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{autoscalers: "VerticalPodAutoscalerList"},
+		map[schema.GroupVersionResource]string{autoscalers.Resource: "VerticalPodAutoscalerList"},
 		recommenderOf("cart", "cart", Name), recommenderOf("other", "cart", "default"),
 		recommenderOf("lost", "nothing", Name), object(t, deployment))
 }
 
 func status(t *testing.T, c *fake.FakeDynamicClient, name string) map[string]any {
 	t.Helper()
-	u, err := c.Resource(autoscalers).Namespace("shop").Get(t.Context(), name, metav1.GetOptions{})
+	u, err := c.Resource(autoscalers.Resource).Namespace("shop").Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,14 +213,14 @@ func TestUpdateKeeps(t *testing.T) {
 // A kind of another group is no workload of ours, whatever its name is.
 func TestUpdateOtherGroups(t *testing.T) {
 	c := cluster(t)
-	u, err := c.Resource(autoscalers).Namespace("shop").Get(t.Context(), "cart", metav1.GetOptions{})
+	u, err := c.Resource(autoscalers.Resource).Namespace("shop").Get(t.Context(), "cart", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := unstructured.SetNestedField(u.Object, "apps.kruise.io/v1beta1", "spec", "targetRef", "apiVersion"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Resource(autoscalers).Namespace("shop").Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+	if _, err := c.Resource(autoscalers.Resource).Namespace("shop").Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Update(t.Context(), c, read(t), noon); err != nil {
@@ -282,7 +284,7 @@ func TestUpdateOfManyPages(t *testing.T) {
 		fails   bool
 	}{"all valid": {0, false}, "one expired": {1, false}, "all expired": {100, true}} {
 		api := cluster(t)
-		all, err := api.Resource(autoscalers).List(t.Context(), metav1.ListOptions{})
+		all, err := api.Resource(autoscalers.Resource).List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(all.Items) != 3 {
 			t.Fatal(err)
 		}
@@ -320,7 +322,7 @@ func TestUpdateFails(t *testing.T) {
 		case action.GetName() == "lost":
 			return true, nil, errors.New("it says\x1b no")
 		case action.GetSubresource() == "status":
-			return true, nil, apierrors.NewNotFound(autoscalers.GroupResource(), action.GetName())
+			return true, nil, apierrors.NewNotFound(autoscalers.Resource.GroupResource(), action.GetName())
 		}
 		return false, nil, nil
 	})
@@ -336,10 +338,10 @@ func TestUpdateFails(t *testing.T) {
 		if a.GetSubresource() == "status" {
 			return false, nil, nil
 		}
-		return true, nil, apierrors.NewForbidden(autoscalers.GroupResource(), "cart", errors.New("no"))
+		return true, nil, apierrors.NewForbidden(autoscalers.Resource.GroupResource(), "cart", errors.New("no"))
 	})
 	c.PrependReactor("patch", "verticalpodautoscalers", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		return a.GetSubresource() == "status", nil, apierrors.NewNotFound(autoscalers.GroupResource(), "cart")
+		return a.GetSubresource() == "status", nil, apierrors.NewNotFound(autoscalers.Resource.GroupResource(), "cart")
 	})
 	done, err = Update(t.Context(), c, &Report{}, noon)
 	if err != nil || len(done.Failed) != 2 || !strings.HasPrefix(done.Failed[0], "shop/cart: it is gone, or its "+
@@ -348,7 +350,7 @@ func TestUpdateFails(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	for name, no := range map[string]error{
-		"the role of examples/kubernetes/recommender.yaml": apierrors.NewForbidden(autoscalers.GroupResource(), "", errors.New("no")),
+		"the role of examples/kubernetes/recommender.yaml": apierrors.NewForbidden(autoscalers.Resource.GroupResource(), "", errors.New("no")),
 		"give another in --kubeconfig":                     apierrors.NewUnauthorized("no"),
 	} {
 		c := cluster(t)

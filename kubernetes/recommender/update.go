@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,10 +16,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/kubernetes/autoscalers"
 	"github.com/unthrottle/unthrottle/kubernetes/listing"
 )
-
-var autoscalers = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1", Resource: "verticalpodautoscalers"}
 
 // workloads are the kinds that a report knows.
 var workloads = map[string]string{"Deployment": "deployments", "StatefulSet": "statefulsets", "DaemonSet": "daemonsets"}
@@ -74,7 +72,7 @@ func listed(ctx context.Context, client dynamic.Interface) ([]unstructured.Unstr
 		}
 		return u, nil
 	}
-	all, err := listing.Gather(ctx, client.Resource(autoscalers), 0, ours)
+	all, err := listing.Gather(ctx, client.Resource(autoscalers.Resource), 0, ours)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1: install the "+
@@ -129,7 +127,7 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 		case err != nil:
 			return false, false, err
 		default:
-			recommendations, left = For(r, of, containersOf(target), policyOf(u))
+			recommendations, left = For(r, of, containersOf(target), autoscalers.PolicyOf(u))
 		}
 	}
 	patch, err := patchOf(u, recommendations, left, now)
@@ -137,7 +135,7 @@ func update(ctx context.Context, client dynamic.Interface, r *Report, u *unstruc
 		return false, len(left) == 0, err
 	}
 	write := func(parts ...string) error {
-		_, err := client.Resource(autoscalers).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType,
+		_, err := client.Resource(autoscalers.Resource).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType,
 			patch, metav1.PatchOptions{FieldManager: "unthrottle-recommender"}, parts...)
 		return err
 	}
@@ -161,44 +159,10 @@ func containersOf(target *unstructured.Unstructured) (containers []Container) {
 			continue
 		}
 		name, _, _ := unstructured.NestedString(of, "name")
-		containers = append(containers, Container{name, cpuOf(of, "resources", "requests"), cpuOf(of, "resources", "limits")})
+		containers = append(containers, Container{name, autoscalers.CPUs(of, "resources", "requests"),
+			autoscalers.CPUs(of, "resources", "limits")})
 	}
 	return containers
-}
-
-// cpuOf reads a number of CPUs below some keys; nil: there is none.
-func cpuOf(of map[string]any, keys ...string) *float64 {
-	value, ok, _ := unstructured.NestedFieldNoCopy(of, append(keys, "cpu")...)
-	if !ok {
-		return nil
-	}
-	q, err := resource.ParseQuantity(fmt.Sprint(value))
-	if err != nil {
-		return nil
-	}
-	return new(q.AsApproximateFloat64())
-}
-
-// policyOf finds what an object says of a container: under its name, else under "*".
-func policyOf(u *unstructured.Unstructured) func(container string) Policy {
-	list, _, _ := unstructured.NestedSlice(u.Object, "spec", "resourcePolicy", "containerPolicies")
-	return func(container string) (p Policy) {
-		for _, name := range []string{"*", container} { // its own is the last
-			for _, one := range list {
-				of, ok := one.(map[string]any)
-				if !ok || of["containerName"] != name {
-					continue
-				}
-				p = Policy{Off: of["mode"] == "Off", RequestsOnly: of["controlledValues"] == "RequestsOnly",
-					Least: cpuOf(of, "minAllowed"), Most: cpuOf(of, "maxAllowed")}
-				if controlled, ok, _ := unstructured.NestedStringSlice(of, "controlledResources"); ok &&
-					!slices.Contains(controlled, "cpu") {
-					p.Off = true
-				}
-			}
-		}
-		return p
-	}
 }
 
 // provided is the type of an object's condition that it has a recommendation.

@@ -18,11 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/unthrottle/unthrottle/internal/podresize"
 	"github.com/unthrottle/unthrottle/internal/podresize/sidecar"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/kubernetes/autoscalers"
 )
 
 const (
@@ -36,12 +38,13 @@ const (
 )
 
 type resizer struct {
-	client kubernetes.Interface
-	log    *slog.Logger
+	client  kubernetes.Interface
+	objects dynamic.Interface
+	log     *slog.Logger
 }
 
 // Serve answers on a socket until ctx ends. A socket that was left behind makes way.
-func Serve(ctx context.Context, socket string, client kubernetes.Interface, log *slog.Logger) error {
+func Serve(ctx context.Context, socket string, client kubernetes.Interface, objects dynamic.Interface, log *slog.Logger) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -54,7 +57,7 @@ func Serve(ctx context.Context, socket string, client kubernetes.Interface, log 
 		return err
 	}
 	log.Info("pods are resized for the agent", "socket", socket)
-	server := &http.Server{Handler: New(client, log), ReadTimeout: answerIn, WriteTimeout: 2 * answerIn}
+	server := &http.Server{Handler: New(client, objects, log), ReadTimeout: answerIn, WriteTimeout: 2 * answerIn}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("resizer: %w", err)
@@ -63,15 +66,17 @@ func Serve(ctx context.Context, socket string, client kubernetes.Interface, log 
 }
 
 // New answers the agent.
-func New(client kubernetes.Interface, log *slog.Logger) http.Handler {
-	r := &resizer{client, log}
+func New(client kubernetes.Interface, objects dynamic.Interface, log *slog.Logger) http.Handler {
+	r := &resizer{client, objects, log}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /cpu", r.answer(func(ctx context.Context, at place, _ *http.Request) (any, error) {
 		pod, c, err := r.find(ctx, at)
 		if err != nil {
 			return nil, err
 		}
-		return cpuOf(pod, c), nil
+		cpu := cpuOf(pod, c)
+		cpu.Autoscaler, cpu.Untold = r.autoscaler(ctx, pod, at)
+		return cpu, nil
 	}))
 	mux.HandleFunc("PUT /cpu", r.answer(func(ctx context.Context, at place, q *http.Request) (any, error) {
 		var to sidecar.Resize
@@ -171,6 +176,18 @@ func cpuOf(pod *core.Pod, c *core.Container) podresize.CPU {
 		}
 	}
 	return cpu
+}
+
+// autoscaler names the object that resizes a container, or says why that is not known: what is in force can then still be taken back.
+func (r *resizer) autoscaler(ctx context.Context, pod *core.Pod, at place) (name, untold string) {
+	name, err := autoscalers.Controlling(ctx, r.objects, pod, at.container)
+	switch {
+	case apierrors.IsForbidden(err):
+		untold = fmt.Sprintf("%v; the role of the chart's resize.enabled may list them: upgrade the chart", err)
+	case err != nil:
+		untold = err.Error()
+	}
+	return text.Sanitize(name, mostMessage), text.Sanitize(untold, mostMessage)
 }
 
 func milli(list core.ResourceList) podresize.Milli { return podresize.Milli(list.Cpu().MilliValue()) }

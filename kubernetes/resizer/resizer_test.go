@@ -13,12 +13,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 
 	"github.com/unthrottle/unthrottle/internal/podresize"
 	"github.com/unthrottle/unthrottle/internal/podresize/sidecar"
+	"github.com/unthrottle/unthrottle/kubernetes/autoscalers"
 )
 
 func cpu(limit string) core.ResourceList {
@@ -39,14 +43,21 @@ func pod() *core.Pod {
 			ContainerID: "containerd://abc", Resources: &core.ResourceRequirements{Limits: cpu("500m")}}}}}
 }
 
-// start serves a client's cluster on a socket, and returns the agent's end.
-func start(t *testing.T, client *fake.Clientset) podresize.FS {
+// cluster has autoscalers.
+func cluster(scalers ...runtime.Object) *dynamicfake.FakeDynamicClient {
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{autoscalers.Resource: "VerticalPodAutoscalerList"}, scalers...)
+}
+
+// start serves a client's cluster and its autoscalers on a socket, and returns the agent's end.
+func start(t *testing.T, client *fake.Clientset, scalers ...runtime.Object) podresize.FS {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	ctx, cancel := context.WithCancel(t.Context())
+	objects := cluster(scalers...)
 	done := make(chan error, 1)
 	listens := make(chan struct{})
-	go func() { done <- Serve(ctx, socket, client, slog.New(told{slog.DiscardHandler, listens})) }()
+	go func() { done <- Serve(ctx, socket, client, objects, slog.New(told{slog.DiscardHandler, listens})) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -179,5 +190,32 @@ func TestConditions(t *testing.T) {
 	p.Status.Conditions[0].ObservedGeneration = 3
 	if got := cpuOf(p, &p.Spec.Containers[0]); got.Pending != podresize.PendingInfeasible || got.Message != "earlier" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The agent is told of the autoscaler that resizes a pod, and of an answer that is missing; both let it take back what is in force.
+func TestAutoscaler(t *testing.T) {
+	p := pod()
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "cart", Controller: new(true)}}
+	scaler := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler",
+		"metadata": map[string]any{"namespace": "shop", "name": "of-cart"},
+		"spec":     map[string]any{"targetRef": map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "cart"}}}}
+	pods := start(t, fake.NewClientset(p), scaler)
+	const want = "VerticalPodAutoscaler of-cart (updateMode Recreate)"
+	if got, err := pods.Read(t.Context(), "shop/cart/app"); err != nil || got.Autoscaler != want || got.Untold != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := pods.Write(t.Context(), "shop/cart/app", 500, 400); err != nil {
+		t.Errorf("what is in force cannot be taken back: %v", err)
+	}
+	objects := cluster()
+	objects.PrependReactor("list", "*", func(kubetesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(autoscalers.Resource.GroupResource(), "", errors.New("no"))
+	})
+	r := &resizer{objects: objects}
+	if name, untold := r.autoscaler(t.Context(), p, place{"shop", "cart", "app"}); name != "" ||
+		!strings.HasPrefix(untold, "verticalpodautoscalers.autoscaling.k8s.io is forbidden: ") ||
+		!strings.HasSuffix(untold, ": upgrade the chart") {
+		t.Errorf("%q, %q", name, untold)
 	}
 }

@@ -3,7 +3,6 @@ package rollouts
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	core "k8s.io/api/core/v1"
 	disruption "k8s.io/api/policy/v1"
@@ -18,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/canary"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/kubernetes/listing"
+	"github.com/unthrottle/unthrottle/kubernetes/podowner"
 )
 
 var (
@@ -114,12 +114,9 @@ func of(u *unstructured.Unstructured, key string, rules policy.Rules) (bool, err
 
 // workload names what made a pod: the Deployment of its ReplicaSet.
 func workload(u *unstructured.Unstructured) string {
-	made := metav1.GetControllerOf(u)
-	if made == nil {
+	kind, name := podowner.Of(u)
+	if kind == "" {
 		return "no workload"
 	}
-	if name, ok := strings.CutSuffix(made.Name, "-"+u.GetLabels()["pod-template-hash"]); ok && made.Kind == "ReplicaSet" {
-		return "Deployment " + name
-	}
-	return made.Kind + " " + made.Name
+	return kind + " " + name
 }

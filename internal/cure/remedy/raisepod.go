@@ -20,6 +20,8 @@ func (p *planner) raisePod(limit, to float64) error {
 		return p.refuse(fmt.Sprintf("%s is another pod by now, or its cgroup is not that of a pod", p.f.Pod.Name), "")
 	case fixed != "":
 		return p.refuse(fixed, "raise it in the workload's own spec")
+	case now.Left() != "":
+		return p.refuse(now.Left(), "raise minAllowed of the autoscaler, or set its updateMode to Off or Initial")
 	case now.Pending != "" || now.Running:
 		return p.refuse("another resize of its pod is under way", "try again when it is done")
 	case !podresize.Near(now.Limit.CPUs(), limit):

@@ -35,6 +35,11 @@ func TestRaisePod(t *testing.T) {
 			refused: "RestartContainer, so that a resize would restart it"},
 		"the pod's own resources": {r: Request{Kind: Raise}, change: func(p *hoststate.Pod) { p.CPU.PodLevel = true },
 			refused: "its pod has CPU resources of its own"},
+		"an autoscaler's pod": {r: Request{Kind: Raise}, change: func(p *hoststate.Pod) {
+			p.CPU.Autoscaler = "VerticalPodAutoscaler cart (updateMode Recreate)"
+		}, refused: "resized by VerticalPodAutoscaler cart (updateMode Recreate), and the two would undo each other's limits"},
+		"perhaps an autoscaler's": {r: Request{Kind: Raise}, change: func(p *hoststate.Pod) { p.CPU.Untold = "no answer" },
+			refused: "whether a VerticalPodAutoscaler resizes it cannot be told: no answer"},
 		"a resize under way": {r: Request{Kind: Raise}, change: func(p *hoststate.Pod) { p.CPU.Running = true },
 			refused: "another resize of its pod is under way"},
 		"spec and kernel differ": {r: Request{Kind: Raise}, change: func(p *hoststate.Pod) { p.CPU.Limit = 700 },

@@ -3,14 +3,13 @@ package main
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	core "k8s.io/api/core/v1"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/kubernetes/podowner"
 )
 
 // owner is what makes pods: a Deployment, a StatefulSet or another controller; or a pod that nothing makes.
@@ -19,27 +18,13 @@ type owner struct{ kind, name string }
 // String names it as kubectl does: deployment/cart.
 func (o owner) String() string { return strings.ToLower(o.kind) + "/" + o.name }
 
-// A CronJob names its jobs after itself and the minute.
-var cronJobs = regexp.MustCompile(`^(.+)-[0-9]{8,}$`)
-
-// ownerOf is the owner of a pod, by the pod alone: so no right on ReplicaSets or Jobs is needed. A ReplicaSet with the pod's
-// template hash at the end of its name is a Deployment's.
+// ownerOf is the owner of a pod.
 func ownerOf(pod *core.Pod) owner {
-	c := meta.GetControllerOf(pod)
-	if c == nil {
+	kind, name := podowner.Of(pod)
+	if kind == "" {
 		return owner{"Pod", pod.Name}
 	}
-	switch c.Kind {
-	case "ReplicaSet":
-		if name, ok := strings.CutSuffix(c.Name, "-"+pod.Labels["pod-template-hash"]); ok && name != "" {
-			return owner{"Deployment", name}
-		}
-	case "Job":
-		if m := cronJobs.FindStringSubmatch(c.Name); m != nil {
-			return owner{"CronJob", m[1]}
-		}
-	}
-	return owner{c.Kind, c.Name}
+	return owner{kind, name}
 }
 
 // pattern fits the names of all pods of an owner, also of those that it makes later. It is the pod's own name where the owner

@@ -165,11 +165,20 @@ func (o *options) recommend(ctx context.Context, log *slog.Logger) error {
 
 // resize resizes pods for the agent until ctx ends.
 func (o *options) resize(ctx context.Context, log *slog.Logger) error {
-	client, err := clientOf(o.kubeconfig)
+	config, err := api(o.kubeconfig)
 	if err != nil {
 		return err
 	}
-	return resizer.Serve(ctx, o.socket, client, log)
+	config.QPS, config.Burst = clientQPS, clientBurst
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return resizer.Serve(ctx, o.socket, client, objects, log)
 }
 
 // demand tells schedulers what this node's containers want until ctx ends.

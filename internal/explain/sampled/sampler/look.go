@@ -294,6 +294,10 @@ func (l *look) found(t sampled.Target) Found {
 	}
 	if l.leftOut > 0 {
 		l.notes = append(l.notes, fmt.Sprintf("threads: %d or more were not read; %d at once are followed", l.leftOut, MaxThreads))
+		if s := f.Figures.Stopped; s != nil && *s == 0 && l.stops > 0 { // who waited is among the others
+			f.Figures.Stopped = nil
+			l.notes = append(l.notes, "for how long it was stopped: no thread that was followed waited for a quota")
+		}
 	}
 	if l.threads.refused > 0 {
 		l.notes = append(l.notes, fmt.Sprintf("threads of %d of its processes: /proc does not show them to this user", l.threads.refused))

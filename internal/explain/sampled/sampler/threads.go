@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,8 @@ const (
 	// MaxThreads is how many threads are followed.
 	MaxThreads   = 1024
 	maxProcesses = 128
+	// maxListed is how many threads of a process are listed: of those the first listing follows the ones with most CPU time so far.
+	maxListed = 1 << 14
 	// maxEnded bounds the threads that ended and are remembered.
 	maxEnded = 4096
 )
@@ -67,19 +70,26 @@ func (t *threads) list(rename bool) {
 	t.round++
 	t.rename = rename
 	t.left, t.refused = 0, 0
+	var there []listed
 	for _, pid := range t.pids {
 		dir, err := os.Open(filepath.Join(t.proc, strconv.Itoa(pid), "task"))
 		if err == nil {
 			var names []string
-			names, err = dir.Readdirnames(MaxThreads * 2)
+			names, err = dir.Readdirnames(maxListed)
 			dir.Close()
 			for _, name := range names {
-				t.meet(pid, name)
+				there = append(there, listed{pid: pid, name: name})
 			}
 		}
-		if err != nil && len(t.all) == 0 {
+		if err != nil && len(t.all) == 0 && len(there) == 0 {
 			t.refused++
 		}
+	}
+	if t.before == nil && len(there) > MaxThreads {
+		t.busiestFirst(there)
+	}
+	for _, l := range there {
+		t.meet(l.pid, l.name)
 	}
 	kept := t.all[:0]
 	for _, f := range t.all {
@@ -98,6 +108,36 @@ func (t *threads) list(rename bool) {
 	}
 }
 
+// listed is a thread of a listing. ran is its CPU time, where that was asked.
+type listed struct {
+	pid  int
+	name string
+	ran  time.Duration
+}
+
+// busiestFirst sorts threads of which not all can be followed. Those that have used no CPU time yet tell nothing.
+func (t *threads) busiestFirst(there []listed) {
+	for i := range there[:min(len(there), maxListed)] {
+		l := &there[i]
+		fd, err := unix.Open(t.task(l.pid, l.name)+"/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		if n, err := unix.Pread(fd, t.buffer[:], 0); err == nil {
+			if s, err := procfs.ParseSchedstat(t.buffer[:n]); err == nil {
+				l.ran = s.Ran
+			}
+		}
+		_ = unix.Close(fd)
+	}
+	slices.SortStableFunc(there, func(x, y listed) int { return cmp.Compare(y.ran, x.ran) })
+}
+
+// task is the folder of a thread.
+func (t *threads) task(pid int, name string) string {
+	return filepath.Join(t.proc, strconv.Itoa(pid), "task", name)
+}
+
 // meet takes a thread that was listed.
 func (t *threads) meet(pid int, name string) {
 	tid, err := strconv.Atoi(name)
@@ -110,8 +150,7 @@ func (t *threads) meet(pid int, name string) {
 			t.left++
 			return
 		}
-		path := filepath.Join(t.proc, strconv.Itoa(pid), "task", name)
-		fd, err := unix.Open(path+"/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(t.task(pid, name)+"/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			if err != unix.ENOENT && err != unix.ESRCH {
 				t.left++
@@ -129,7 +168,7 @@ func (t *threads) meet(pid int, name string) {
 	if ok && !t.rename {
 		return
 	}
-	if comm, err := os.ReadFile(filepath.Join(t.proc, strconv.Itoa(pid), "task", name, "comm")); err == nil {
+	if comm, err := os.ReadFile(t.task(pid, name) + "/comm"); err == nil {
 		f.comm = strings.TrimSuffix(string(comm), "\n")
 		if pid == tid {
 			_, argv, _ := identify.Title(pid) // what cannot be read has no title
@@ -140,7 +179,7 @@ func (t *threads) meet(pid int, name string) {
 
 // work reads what a thread has done.
 func (t *threads) work(f *followed) (w work) {
-	text, err := os.ReadFile(filepath.Join(t.proc, strconv.Itoa(f.pid), "task", strconv.Itoa(f.tid), "status"))
+	text, err := os.ReadFile(t.task(f.pid, strconv.Itoa(f.tid)) + "/status")
 	if err != nil {
 		return w
 	}

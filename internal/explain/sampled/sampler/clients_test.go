@@ -15,12 +15,12 @@ func TestClientSockets(t *testing.T) {
 		return "   0: 0100007F:" + port + " 0100007F:A1B2 " + state + " 00000000:00000000 00:00000000 00000000     0        0 " + inode + " 1 0\n"
 	}
 	list := header + line("1F90", listening, "10") + line("1F90", established, "11") + line("A1B2", established, "12") +
-		line("1F90", "06", "0") + "damaged\n"
+		line("1F90", "06", "0") + line("1F90", closeWait, "13") + "damaged\n"
 	got := clientSockets(strings.NewReader(list), nil)
-	if len(got) != 1 || !got["socket:[11]"] {
+	if len(got) != 2 || !got["socket:[11]"] || !got["socket:[13]"] {
 		t.Errorf("sockets of clients: %v", got)
 	}
-	if more := clientSockets(strings.NewReader(header), got); len(more) != 1 {
+	if more := clientSockets(strings.NewReader(header), got); len(more) != 2 {
 		t.Errorf("with a list of none: %v", more)
 	}
 }

@@ -192,6 +192,7 @@ func (l *look) episode(ctx context.Context, every time.Duration) {
 		if now := time.Now(); apart || now.Sub(listed) >= relistEvery && len(l.threads.all) <= fewThreads {
 			l.threads.pids, _ = l.group.members(l.PID)
 			l.threads.list(apart)
+			l.clients.look(l.threads.pids)
 			l.most.threads, l.leftOut = max(l.most.threads, len(l.threads.all)), max(l.leftOut, l.threads.left)
 			listed = now
 		}
@@ -204,7 +205,6 @@ func (l *look) episode(ctx context.Context, every time.Duration) {
 		_ = unix.Nanosleep(&pause, nil) // a signal may end it early, which only makes a sample closer
 	}
 	l.threads.count()
-	l.clients.look(l.threads.pids)
 	hostAfter, errAfter := procfs.ReadStat(os.DirFS(l.Proc))
 	if errors.Join(errBefore, errAfter) != nil {
 		l.unknown = true

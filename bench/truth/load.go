@@ -20,13 +20,22 @@ func (m *measurement) wants(ctx context.Context, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if m.k.Load = loadFor(m.c.Use, free.UsedCPUs); m.k.Load > 0 {
+	if m.k.Load = loadFor(m.c.Use, usual(m.c.Streams, free, d)); m.k.Load > 0 {
 		say("%s: it is meant to use %.2f CPUs: the client sends %.2f of the case's requests", m.c.Name, m.c.Use, m.k.Load)
 		if free, err = m.unlimited(ctx, d); err != nil {
 			return err
 		}
 	}
 	return holds(m.c, free.UsedCPUs)
+}
+
+// usual is what a service would use if as many requests had come in a run as come on average: bursts that come by chance are few in
+// seconds. Of several kinds of requests it is not known which of them used it.
+func usual(streams []services.Stream, free oneRun, d time.Duration) float64 {
+	if len(streams) != 1 || free.Requests == 0 {
+		return free.UsedCPUs
+	}
+	return free.UsedCPUs * streams[0].PerSecond * d.Seconds() / float64(free.Requests)
 }
 
 // unlimited is a run without the limit, under the load of the case.

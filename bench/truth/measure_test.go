@@ -1,8 +1,10 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/bench/services"
 )
@@ -39,6 +41,20 @@ func TestLoadFor(t *testing.T) {
 		if c.Use > 0 && (c.Healthy || c.Use >= c.Limit) {
 			t.Errorf("%s is meant to use %v of %v CPUs", c.Name, c.Use, c.Limit)
 		}
+	}
+}
+
+// A burst more than usual is no slower host.
+func TestUsual(t *testing.T) {
+	one, run := []services.Stream{{PerSecond: 6, Burst: 6}}, oneRun{UsedCPUs: 0.3, Requests: 36}
+	if got := usual(one, run, 3*time.Second); math.Abs(got-0.15) > 1e-9 {
+		t.Errorf("twice the usual requests: %v CPUs, want 0.15", got)
+	}
+	if got := usual(append(one, one...), run, 3*time.Second); got != 0.3 {
+		t.Errorf("two kinds of requests: %v", got)
+	}
+	if got := usual(one, oneRun{UsedCPUs: 0.1}, 3*time.Second); got != 0.1 {
+		t.Errorf("no request: %v", got)
 	}
 }
 

@@ -3,7 +3,6 @@ package realapi
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -63,6 +62,15 @@ func (s *server) saturated(name string) {
 	}
 }
 
+// wanting are the counters of what each pod's threads want.
+func (s *server) wanting() (all []counter) {
+	for _, pod := range s.podsOf("") {
+		all = append(all, counter{instance: "agents", name: "unthrottle_container_wanted_cpu_seconds_total",
+			labels: fmt.Sprintf(`id=%q,namespace="shop",pod=%q,container="app"`, "/"+pod, pod), perSecond: wanted})
+	}
+	return all
+}
+
 // TestAutoscaler: the page's HorizontalPodAutoscaler with the Prometheus adapter, and its ScaledObject with KEDA, ask at once for
 // what is missing by what pods want. By their use, which cannot exceed the limit, an autoscaler asks for one replica more.
 func TestAutoscaler(t *testing.T) {
@@ -83,7 +91,7 @@ func TestAutoscaler(t *testing.T) {
 	for _, name := range []string{"checkout", "by-keda", "by-use"} {
 		s.saturated(name)
 	}
-	prometheus := s.startPrometheus(bin, func() []string { return s.podsOf("") })
+	prometheus := s.startPrometheus(bin, s.wanting)
 	adapter, custom := s.startAdapter(bin, prometheus, recipe(t, "rules:"))
 	keda, operator, external := s.startKEDA(bin)
 	s.behind("v1beta2", "custom.metrics.k8s.io", adapter)
@@ -109,23 +117,7 @@ func TestAutoscaler(t *testing.T) {
 	byKEDA := docs(t, []byte(scaled))[0]
 	s.makes("autoscalers", []*unstructured.Unstructured{byWanted, byUse, byKEDA})
 
-	manager := start(
-		t,
-		s.dir,
-		"controller-manager",
-		exec.Command(
-			filepath.Join(s.bin, "kube-controller-manager"),
-			"--kubeconfig",
-			s.kubeconfig(adminToken),
-			"--leader-elect=false",
-			"--controllers=horizontal-pod-autoscaler-controller",
-			"--horizontal-pod-autoscaler-sync-period=1s",
-			"--bind-address=127.0.0.1",
-			"--secure-port="+fmt.Sprint(freePorts(t, 1)[0]),
-			"--cert-dir",
-			s.file("manager"),
-		),
-	)
+	manager := s.startControllers("horizontal-pod-autoscaler-controller", "--horizontal-pod-autoscaler-sync-period=1s")
 	replicas := func(name string) int32 {
 		d, err := s.client.AppsV1().Deployments("shop").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {

@@ -64,7 +64,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 ##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/cni tools/prometheus tools/helm tools/kubernetes tools/prometheus-adapter tools/keda tools/vpa
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/cni tools/prometheus tools/helm tools/kubernetes tools/prometheus-adapter tools/keda tools/vpa tools/descheduler
 TESTED_MODULES := $(filter-out $(TOOL_MODULES) fleet,$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -414,6 +414,18 @@ e2e-vpa: need-go $(KUBERNETES)/kubelet $(VPA)/updater ## the Vertical Pod Autosc
 	@$(GO) -C kubernetes build -o /dev/null ./cmd/unthrottle-kubernetes
 	@cd kubernetes/realapi && UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) UNTHROTTLE_VPA_BIN=$(abspath $(VPA)) \
 	  unshare --map-root-user --net sh -c 'ip link set lo up && exec $(abspath $(VPA))/realapi.test -test.v -test.run "^TestVerticalPodAutoscaler$$"'
+
+DESCHEDULER_PINS := tools/descheduler/go.mod tools/descheduler/go.sum
+DESCHEDULER := .cache/descheduler/$(shell cat $(DESCHEDULER_PINS) | sha256sum | cut -c1-16)
+$(DESCHEDULER)/descheduler:
+	@rm -rf .cache/descheduler && mkdir -p $(DESCHEDULER)
+	@CGO_ENABLED=0 nice $(GO) -C tools/descheduler build -trimpath -ldflags '-s -w' -o $(abspath $(DESCHEDULER))/ \
+	  sigs.k8s.io/descheduler/cmd/descheduler
+
+.PHONY: e2e-descheduler
+e2e-descheduler: need-go $(KUBERNETES)/kubelet $(PROMETHEUS)/promtool $(DESCHEDULER)/descheduler ## the example for the descheduler evicts pods from a contended node, on a real API server and Prometheus (a minute)
+	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) UNTHROTTLE_PROMETHEUS_BIN=$(abspath $(PROMETHEUS)) \
+	  UNTHROTTLE_DESCHEDULER_BIN=$(abspath $(DESCHEDULER)) $(GO) -C kubernetes test -count=1 -timeout 20m -v -run '^TestDescheduler$$' ./realapi
 
 ##@ Write what is made from the code
 .PHONY: docs

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,51 +30,66 @@ const adapterBinaries = "UNTHROTTLE_ADAPTERS_BIN"
 // scrapeEvery is how often the test's Prometheus looks.
 const scrapeEvery = time.Second
 
-// agentsMetrics stands for the agents: of each pod the counter of what its threads want, which grows by wanted, from began on.
-// It serves http://HOST/metrics.
-func agentsMetrics(t *testing.T, pods func() []string, began time.Time) (host string) {
+// counter is a series of an agent that grows evenly.
+type counter struct {
+	instance, name, labels string // labels are as in {}
+	perSecond              float64
+}
+
+// sample is a line of Prometheus' format: what has been counted in so much time. more are further labels.
+func (c counter) sample(within time.Duration, more string) string {
+	return fmt.Sprintf("%s{%s%s} %f", c.name, c.labels, more, c.perSecond*within.Seconds())
+}
+
+// agentsMetrics stands for the agents, which began at a time: http://HOST/INSTANCE has an instance's counters.
+func agentsMetrics(t *testing.T, counters func() []counter, began time.Time) (host string) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for _, pod := range pods() {
-			fmt.Fprintln(w, wantedSample(pod, time.Since(began)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, c := range counters() {
+			if "/"+c.instance == r.URL.Path {
+				fmt.Fprintln(w, c.sample(time.Since(began), ""))
+			}
 		}
 	}))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// wantedSample is a line of Prometheus' format: what a pod has wanted in so much time.
-func wantedSample(pod string, within time.Duration) string {
-	return fmt.Sprintf("unthrottle_container_wanted_cpu_seconds_total{id=%q,namespace=\"shop\",pod=%q,container=\"app\"} %f",
-		"/"+pod, pod, wanted*within.Seconds())
-}
-
 // startPrometheus starts a Prometheus with this project's rules, and returns its address. Its rates are of five minutes, so it
-// begins with ten minutes of each pod that is there.
-func (s *server) startPrometheus(bin string, pods func() []string) string {
+// begins with ten minutes of each counter that is there. An instance that comes later is not scraped.
+func (s *server) startPrometheus(bin string, counters func() []counter) string {
 	s.t.Helper()
 	began := time.Now().Add(-10 * time.Minute)
-	var past strings.Builder
-	past.WriteString("# TYPE unthrottle_container_wanted_cpu_seconds counter\n")
-	for _, pod := range pods() {
-		for at := began; at.Before(time.Now()); at = at.Add(15 * time.Second) {
-			sample := strings.Replace(wantedSample(pod, at.Sub(began)), "{", `{job="unthrottle",instance="agents",`, 1)
-			fmt.Fprintf(&past, "%s %d\n", sample, at.Unix())
-		}
-	}
-	past.WriteString("# EOF\n")
 	rules, err := filepath.Abs(filepath.Join("..", "..", "packaging", "mixin", "rules.yaml"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.write("past", past.String())
-	s.write("prometheus.yaml", fmt.Sprintf(`global: {scrape_interval: %[1]v, evaluation_interval: %[1]v}
+	var past, config strings.Builder
+	fmt.Fprintf(&config, `global: {scrape_interval: %[1]v, evaluation_interval: %[1]v}
 rule_files: [%[2]q]
 scrape_configs:
 - job_name: unthrottle
   fallback_scrape_protocol: PrometheusText0.0.4
-  static_configs: [{targets: [%[3]q], labels: {instance: agents}}]
-`, scrapeEvery, rules, agentsMetrics(s.t, pods, began)))
+  static_configs:
+`, scrapeEvery, rules)
+	host, name, instances := agentsMetrics(s.t, counters, began), "", map[string]bool{}
+	byName := func(a, b counter) int { return strings.Compare(a.name, b.name) } // as the format wants them
+	for _, c := range slices.SortedStableFunc(slices.Values(counters()), byName) {
+		if !instances[c.instance] {
+			instances[c.instance] = true
+			fmt.Fprintf(&config, "  - {targets: [%q], labels: {instance: %[2]s, __metrics_path__: /%[2]s}}\n", host, c.instance)
+		}
+		if c.name != name {
+			name = c.name
+			fmt.Fprintf(&past, "# TYPE %s counter\n", strings.TrimSuffix(name, "_total"))
+		}
+		for at := began; at.Before(time.Now()); at = at.Add(15 * time.Second) {
+			fmt.Fprintf(&past, "%s %d\n", c.sample(at.Sub(began), fmt.Sprintf(`,job="unthrottle",instance=%q`, c.instance)), at.Unix())
+		}
+	}
+	past.WriteString("# EOF\n")
+	s.write("past", past.String())
+	s.write("prometheus.yaml", config.String())
 	if out, err := exec.Command(filepath.Join(bin, "promtool"), "tsdb", "create-blocks-from", "openmetrics", s.file("past"),
 		s.file("tsdb")).CombinedOutput(); err != nil {
 		s.t.Fatalf("promtool: %v: %s", err, out)

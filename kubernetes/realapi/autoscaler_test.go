@@ -62,6 +62,15 @@ func (s *server) saturated(name string) {
 	}
 }
 
+// wanting are the counters of what each pod's threads want.
+func (s *server) wanting() (all []counter) {
+	for _, pod := range s.podsOf("") {
+		all = append(all, counter{instance: "agents", name: "unthrottle_container_wanted_cpu_seconds_total",
+			labels: fmt.Sprintf(`id=%q,namespace="shop",pod=%q,container="app"`, "/"+pod, pod), perSecond: wanted})
+	}
+	return all
+}
+
 // TestAutoscaler: the page's HorizontalPodAutoscaler with the Prometheus adapter, and its ScaledObject with KEDA, ask at once for
 // what is missing by what pods want. By their use, which cannot exceed the limit, an autoscaler asks for one replica more.
 func TestAutoscaler(t *testing.T) {
@@ -82,7 +91,7 @@ func TestAutoscaler(t *testing.T) {
 	for _, name := range []string{"checkout", "by-keda", "by-use"} {
 		s.saturated(name)
 	}
-	prometheus := s.startPrometheus(bin, func() []string { return s.podsOf("") })
+	prometheus := s.startPrometheus(bin, s.wanting)
 	adapter, custom := s.startAdapter(bin, prometheus, recipe(t, "rules:"))
 	keda, operator, external := s.startKEDA(bin)
 	s.behind("v1beta2", "custom.metrics.k8s.io", adapter)

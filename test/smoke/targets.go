@@ -96,6 +96,7 @@ var forms = []form{
 	{target: "e2e-tutorial", elsewhere: "as e2e-node"},
 	{target: "e2e-autoscaler", elsewhere: "builds Kubernetes for half an hour, and KEDA"},
 	{target: "e2e-vpa", elsewhere: "as e2e-policies; kubernetes/autoscalers is tested with a stand-in"},
+	{target: "e2e-descheduler", elsewhere: "builds Kubernetes for half an hour, and the descheduler"},
 	{target: "sidecar-image", elsewhere: "make e2e-kubernetes runs it; make image writes the same"},
 	{target: "agent-image", elsewhere: "make e2e runs it; make image writes the same"},
 	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller and " +

@@ -177,7 +177,7 @@ func (m *measurement) toApply() []variant {
 	if len(m.k.Fix.Rows) > 0 {
 		rows, named = m.k.Fix.Rows, append(named, m.k.Fix.Chosen)
 	}
-	return slices.DeleteFunc(variantsOf(rows), func(v variant) bool {
+	return slices.DeleteFunc(append(variantsOf(rows), m.k.Fix.caps(m.c.Limit)...), func(v variant) bool {
 		if m.o.equal && m.c.Healthy { // nothing is to be gained
 			return len(v.Args) > 0
 		}

@@ -139,3 +139,16 @@ func rowOf(rows []row, name string) *row {
 	}
 	return nil
 }
+
+// caps is the cap of a sibling that a trial kept: no forecast has a row of one. Together they may use as much as before.
+func (f *fixed) caps(limit float64) []variant {
+	if f.Trial == nil {
+		return nil
+	}
+	for _, r := range f.Trial.Rows {
+		if r.Kept && remedy.Kind(r.Remedy) == remedy.Cap {
+			return []variant{{Name: r.Remedy, Args: []string{"--remedy", r.Remedy, "--to", r.Parameters["to"]}, Granted: &limit}}
+		}
+	}
+	return nil
+}

@@ -107,6 +107,22 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// A cap that was kept is measured beside the forecast's rows.
+func TestCaps(t *testing.T) {
+	f := fixed{Trial: &fix.Trial{Rows: []fix.TrialRow{{Name: "left as it is", Remedy: "none"},
+		{Name: "cap sidecar at 0.7", Remedy: "cap", Parameters: map[string]string{"sibling": "/pod/sidecar", "to": "0.7"}, Kept: true}}}}
+	if got := f.caps(0.8); len(got) != 1 || strings.Join(got[0].Args, " ") != "--remedy cap --to 0.7" || *got[0].Granted != 0.8 {
+		t.Errorf("%+v", got)
+	}
+	f.Trial.Rows[1].Kept = false
+	if got := f.caps(0.8); got != nil {
+		t.Errorf("not kept: %+v", got)
+	}
+	if got := new(fixed).caps(0.8); got != nil {
+		t.Errorf("no trial: %+v", got)
+	}
+}
+
 func TestChoose(t *testing.T) {
 	if _, err := choose("redis-bgsave,nothing"); err == nil || !strings.Contains(err.Error(), "choose from redis-bgsave") {
 		t.Error(err)

@@ -12,8 +12,8 @@ import (
 // clients are the processes that hold connections of clients: those that were made to a port at which the container listens.
 type clients struct {
 	proc   string
-	lists  int // of sockets that were read
-	looks  int // at the files of processes
+	lists  int          // of sockets that were read
+	looks  int          // at the files of processes
 	serves map[int]bool // by process
 	unread map[int]bool // processes whose files may not be listed
 }

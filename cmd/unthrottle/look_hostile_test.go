@@ -43,7 +43,7 @@ func hostile() {
 	go func() {
 		runtime.LockOSThread()
 		called()
-		for {
+		for rounds := 0; ; rounds++ {
 		}
 	}()
 	go func() {

@@ -136,11 +136,17 @@ func (choices) MostBusy() float64 { return busyHost }
 
 // Scaled are the services whose client sent a part of the case's requests, on a host slower than that of the case, with the part.
 func (n choices) Scaled() string {
-	var names []string
+	var parts []string
 	for _, j := range n.All {
-		if j.K.Load > 0 {
-			names = append(names, fmt.Sprintf("`%s` %.2f", j.C.Name, j.K.Load))
-		}
+		parts = appendPart(parts, j.C.Name, j.K.Load)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(parts, ", ")
+}
+
+// appendPart adds a case whose client sent a part of its requests; load 0: it sent all of them.
+func appendPart(to []string, name string, load float64) []string {
+	if load == 0 {
+		return to
+	}
+	return append(to, fmt.Sprintf("`%s` %.2f", name, load))
 }

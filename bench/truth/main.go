@@ -142,7 +142,7 @@ func run(ctx context.Context) error {
 			err = errors.Join(measured.put(k), write())
 		}
 		if err == nil && o.sampled > 0 {
-			err = errors.Join(keepSampled(looked, sampledLook{k.Made, c.Name, k.took.Seconds(), *k.Look}), write())
+			err = errors.Join(keepSampled(looked, sampledLook{k.Made, c.Name, k.took.Seconds(), k.Load, *k.Look}), write())
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

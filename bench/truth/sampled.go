@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
@@ -13,7 +14,8 @@ import (
 type sampledLook struct {
 	study.Made
 	Case    string  `json:"case"`
-	Seconds float64 `json:"seconds"` // until it ended
+	Seconds float64 `json:"seconds"`        // until it ended
+	Load    float64 `json:"load,omitempty"` // as that of a caseRun
 	Look    look    `json:"look"`
 }
 
@@ -27,6 +29,7 @@ func keepSampled(have *study.Lines[sampledLook], one sampledLook) error {
 type sampledTally struct {
 	tally
 	Median, Most float64 // seconds until it ended
+	Scaled       string  // as that of choices
 }
 
 // sampledOf is that of all cases that look was tried on; nil: of none.
@@ -34,7 +37,7 @@ func sampledOf(testCases []services.Case, all []sampledLook) *sampledTally {
 	if len(all) == 0 {
 		return nil
 	}
-	t, took := &sampledTally{}, []float64{}
+	t, took, parts := &sampledTally{}, []float64{}, []string{}
 	for _, c := range testCases {
 		at := slices.IndexFunc(all, func(l sampledLook) bool { return l.Case == c.Name })
 		if at < 0 {
@@ -43,11 +46,11 @@ func sampledOf(testCases []services.Case, all []sampledLook) *sampledTally {
 		}
 		k := caseRun{Case: c.Name, Look: &all[at].Look}
 		t.add(c, k)
-		took = append(took, all[at].Seconds)
+		took, parts = append(took, all[at].Seconds), appendPart(parts, c.Name, all[at].Load)
 		if what := missed(c, k); what != "" {
 			t.Wrong = append(t.Wrong, fmt.Sprintf("`%s`: %s", c.Name, what))
 		}
 	}
-	t.Median, t.Most = stats.Median(took), slices.Max(took)
+	t.Median, t.Most, t.Scaled = stats.Median(took), slices.Max(took), strings.Join(parts, ", ")
 	return t
 }

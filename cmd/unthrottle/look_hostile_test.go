@@ -23,7 +23,7 @@ const envHostile = "UNTHROTTLE_TEST_HOSTILE"
 // hostileThreads are more than a look follows, each with a name that would clear a terminal.
 const hostileThreads = 1200
 
-// hostile burns CPU between very many threads, and starts processes that end at once, until its input ends.
+// hostile burns CPU between many threads, and starts processes that end at once, until its input ends.
 func hostile() {
 	called := func() {
 		_ = os.WriteFile(fmt.Sprintf("/proc/self/task/%d/comm", unix.Gettid()), []byte("\x1b[2J\"';--"), 0)
@@ -54,7 +54,8 @@ func hostile() {
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 }
 
-// A target with thousands of threads, names that are commands of a terminal, and processes that come and go within milliseconds.
+// A target with more threads than a look follows, names that are commands of a terminal, and processes that come and go within
+// milliseconds.
 func TestHostileLook(t *testing.T) {
 	tr := cgrouptest.New(t)
 	own := tr.Make("own")

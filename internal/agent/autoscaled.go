@@ -34,8 +34,11 @@ func (a *agent) leaveToAutoscalers(ctx context.Context, held []txn.InForce) (act
 
 // autoscalerOf names the autoscaler that resizes a pod whose spec a transaction has changed; "": none, or it is not known.
 func (a *agent) autoscalerOf(ctx context.Context, h txn.InForce) string {
+	if a.Env.Pods == nil {
+		return ""
+	}
 	for _, c := range h.Changes {
-		if c.Kind != change.KindPodCPU || a.Env.Pods == nil {
+		if c.Kind != change.KindPodCPU {
 			continue
 		}
 		if now, err := a.Env.Pods.Read(ctx, c.Unit); err == nil && now.Autoscaler != "" {

@@ -165,11 +165,10 @@ func (o *options) recommend(ctx context.Context, log *slog.Logger) error {
 
 // resize resizes pods for the agent until ctx ends.
 func (o *options) resize(ctx context.Context, log *slog.Logger) error {
-	config, err := api(o.kubeconfig)
+	config, err := asked(o.kubeconfig)
 	if err != nil {
 		return err
 	}
-	config.QPS, config.Burst = clientQPS, clientBurst
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
@@ -334,11 +333,10 @@ func recommend(ctx context.Context, kubeconfig, file string, oldest time.Duratio
 		return fmt.Errorf("%s: its last row is of %s, older than %s: make a new report, or give another --oldest", file,
 			r.Until.UTC().Format(time.RFC3339), oldest)
 	}
-	config, err := api(kubeconfig)
+	config, err := asked(kubeconfig)
 	if err != nil {
 		return err
 	}
-	config.QPS, config.Burst = clientQPS, clientBurst
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -376,12 +374,21 @@ func test(ctx context.Context, kubeconfig, labels string, p installed.Pod) error
 
 // clientOf is a client of the API server that may ask as often as users do.
 func clientOf(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := asked(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// asked says how to reach the API server for clients that may ask as often as users do.
+func asked(kubeconfig string) (*rest.Config, error) {
 	config, err := api(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS, config.Burst = clientQPS, clientBurst
-	return kubernetes.NewForConfig(config)
+	return config, nil
 }
 
 // api says how to reach the API server.

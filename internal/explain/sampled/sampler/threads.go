@@ -123,11 +123,8 @@ func (t *threads) busiestFirst(there []listed) {
 		if err != nil {
 			continue
 		}
-		if n, err := unix.Pread(fd, t.buffer[:], 0); err == nil {
-			if s, err := procfs.ParseSchedstat(t.buffer[:n]); err == nil {
-				l.ran = s.Ran
-			}
-		}
+		s, _ := t.schedstat(fd)
+		l.ran = s.Ran
 		_ = unix.Close(fd)
 	}
 	slices.SortStableFunc(there, func(x, y listed) int { return cmp.Compare(y.ran, x.ran) })
@@ -177,19 +174,25 @@ func (t *threads) meet(pid int, name string) {
 	}
 }
 
+// schedstat reads a thread's open file; false: it has ended.
+func (t *threads) schedstat(fd int) (s procfs.Schedstat, ok bool) {
+	n, err := unix.Pread(fd, t.buffer[:], 0)
+	if err != nil || n == 0 {
+		return s, false
+	}
+	s, err = procfs.ParseSchedstat(t.buffer[:n])
+	return s, err == nil
+}
+
 // work reads what a thread has done.
 func (t *threads) work(f *followed) (w work) {
 	text, err := os.ReadFile(t.task(f.pid, strconv.Itoa(f.tid)) + "/status")
 	if err != nil {
 		return w
 	}
-	n, err := unix.Pread(f.fd, t.buffer[:], 0)
-	if err != nil {
-		return w
-	}
-	s, err := procfs.ParseSchedstat(t.buffer[:n])
+	s, read := t.schedstat(f.fd)
 	slept, ok := procfs.StatusField(string(text), "voluntary_ctxt_switches")
-	if err == nil && ok {
+	if read && ok {
 		w.slept, err = strconv.ParseUint(strings.TrimSpace(slept), 10, 64)
 		w.ran, w.runs, w.known = s.Ran, s.Runs, err == nil
 	}
@@ -241,12 +244,8 @@ func (t *threads) forget(f *followed) {
 // read appends the threads that did something since the last reading, or with whole all that have not ended. there is how many there are.
 func (t *threads) read(to []sampled.Thread, whole bool) (did []sampled.Thread, there int) {
 	for _, f := range t.all {
-		n, err := unix.Pread(f.fd, t.buffer[:], 0)
-		if err != nil || n == 0 {
-			continue
-		}
-		s, err := procfs.ParseSchedstat(t.buffer[:n])
-		if err != nil {
+		s, ok := t.schedstat(f.fd)
+		if !ok {
 			continue
 		}
 		there++

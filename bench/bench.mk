@@ -31,9 +31,6 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 	@$(GO) build -o $(BIN)/results ./bench/results
 	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -parts $(RESULTS_PARTS) -out docs/results/service.md
 
-# Many bursty services on one host under the same limit in other periods: a part of docs/results/period.md.
-MANY ?=
-
 .PHONY: results-rivals
 results-rivals: build ## docs/results/rivals.md: other projects' rules and ours on the same services (as root, with their packages, an hour a service; RIVALS='-rounds 0': the page)
 	@$(GO) build -o $(BIN)/rivals ./bench/rivals
@@ -47,9 +44,13 @@ results-rollout: build ## docs/results/rollout.md: the agent spreads trials over
 	@$(GO) build -o $(BIN)/rollout ./bench/rollout
 	@$(BIN)/rollout -exe $(abspath $(BIN))/unthrottle $(ROLLOUT)
 
+# Many bursty services on one host under the same limit in other periods: a part of docs/results/period.md. In a guest of 16 CPUs:
+# MANY='-k 20 -for 8s -rounds 1', half an hour.
+MANY ?=
+
 .PHONY: results-many
-results-many: build ## docs/results/period.md: twenty services on two CPUs, with long periods and without (as root, 10 minutes; MANY='-rounds 0': the page)
-	@$(GO) build -o $(BIN)/many ./bench/many
+results-many: build lab ## docs/results/period.md: twenty services on two CPUs, with long periods and without (as root, 10 minutes; MANY='-rounds 0': the page)
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/many ./bench/many
 	@$(BIN)/many -exe $(abspath $(BIN))/unthrottle $(MANY)
 
 # What the remedies are worth on 8 to 32 CPUs, in guests of the lab in slow time: docs/results/wide.md. It measures what is missing in

@@ -32,27 +32,48 @@ func TestPageIsOfTheRecords(t *testing.T) {
 
 // Every setting is the same limit, or none; together all services get their groups at the same moments, as many as by chance.
 func TestScenarios(t *testing.T) {
-	for _, set := range settings {
-		for _, together := range []bool{false, true} {
-			s, err := set.scenario(together, 10*time.Second)
-			if err != nil {
-				t.Fatalf("%s: %v", set.name, err)
-			}
-			n := 0
-			for _, c := range s.Cgroups {
-				if cpus := c.Limit.CPUs(); c.Limit.Limited() && (math.Abs(cpus-limitCPUs) > 1e-6 || c.Limit.Period != set.period ||
-					c.Limit.Burst > 0 != set.burst) {
-					t.Errorf("%s: %+v", set.name, c.Limit)
-				} else if c.Limit.Limited() {
-					n++
+	for _, m := range []machine{narrowHost, wide} {
+		for _, set := range settings {
+			for _, together := range []bool{false, true} {
+				s, err := set.scenario(m, together, 10*time.Second)
+				if err != nil {
+					t.Fatalf("%s: %v", set.name, err)
 				}
-			}
-			if want := services; set.period == 0 && n != 0 || set.period > 0 && n != want {
-				t.Errorf("%s: %d limits", set.name, n)
+				n := 0
+				for _, c := range s.Cgroups {
+					if cpus := c.Limit.CPUs(); c.Limit.Limited() && (math.Abs(cpus-m.limit()) > 1e-6 || c.Limit.Period != set.period ||
+						c.Limit.Burst > 0 != set.burst) {
+						t.Errorf("%s: %+v", set.name, c.Limit)
+					} else if c.Limit.Limited() {
+						n++
+					}
+				}
+				if want := services; set.period == 0 && n != 0 || set.period > 0 && n != want {
+					t.Errorf("%s: %d limits", set.name, n)
+				}
 			}
 		}
 	}
 	if n := len(moments(0, 10*time.Second)); n != 10*perSecond*group && n != (10*perSecond+1)*group {
 		t.Errorf("%d requests at given moments", n)
+	}
+}
+
+// What the guest has measured is not measured again, and a run counts for its host and K alone.
+func TestMissing(t *testing.T) {
+	all := missing(nil, 2, 8, 20)
+	if len(all) != 2*2*5 {
+		t.Fatalf("%d runs of two rounds, of five settings by chance and together", len(all))
+	}
+	if left := missing(all[:3], 2, 8, 20); len(left) != len(all)-3 || !left[0].same(all[3]) {
+		t.Errorf("%d of %d left after three", len(left), len(all))
+	}
+	here := all[0]
+	here.HostCPUs, here.K = 0, 0
+	if left := missing([]piece{here}, 2, 8, 20); len(left) != len(all) {
+		t.Error("a run of this host counts for the guest")
+	}
+	if _, err := parseRun([]byte("booting\n")); err == nil || !strings.Contains(err.Error(), "booting") {
+		t.Errorf("a guest that says no piece: %v", err)
 	}
 }

@@ -9,14 +9,46 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// page is the table of all runs.
+// page is the tables of all runs: of this host, then of the guest.
 func page(all []piece) string {
 	var b strings.Builder
-	real := slices.DeleteFunc(slices.Clone(all), func(p piece) bool { return !p.Real })
+	here, there := split(all)
+	real := realOf(here)
 	fmt.Fprintf(&b, "%d services on two CPUs, limit %g each; %d rounds of %.0f s for real, %s, %s; one round simulated. Services' p99 in ms: "+
 		"the median and the worst, each the median over rounds (lowest to highest). Latencies count from when a request was to be sent; what "+
 		"the services' clients, on the same two CPUs, sent late is in them. Together: all groups within %v.\n\n",
 		services, limitCPUs, rounds(real), real[0].Seconds, real[0].Machine, real[0].Day(), services*apart)
+	table(&b, here)
+	if real = realOf(there); len(real) == 0 {
+		fmt.Fprintf(&b, "\nNot measured yet: the same on %d CPUs.\n", wide.cpus)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "\nThe same on %d CPUs, in a guest of the [lab](../lab.md) whose clock runs %d times slower than its host's: limit %g each, "+
+		"requests of %d times the CPU time; %d of %.0f s, %s, %s.\n\n", wide.cpus, real[0].K, wide.limit(), wide.times, rounds(real), real[0].Seconds,
+		real[0].Machine, real[0].Day())
+	table(&b, there)
+	return b.String()
+}
+
+// split parts what ran here from what ran in the guest.
+func split(all []piece) (here, there []piece) {
+	for _, p := range all {
+		if p.HostCPUs == 0 {
+			here = append(here, p)
+		} else {
+			there = append(there, p)
+		}
+	}
+	return here, there
+}
+
+// realOf leaves out what was simulated.
+func realOf(all []piece) []piece {
+	return slices.DeleteFunc(slices.Clone(all), func(p piece) bool { return !p.Real })
+}
+
+// table has a row for each setting that was measured.
+func table(b *strings.Builder, all []piece) {
 	b.WriteString(study.Row("groups come", "limit", "p50", "p99, median service", "p99, worst service",
 		"simulated: median", "worst", "CPUs, real") + "\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
@@ -35,6 +67,9 @@ func page(all []piece) string {
 					simulated = []string{fmt.Sprintf("%.0f", stats.Median(p.P99)), fmt.Sprintf("%.0f", slices.Max(p.P99))}
 				}
 			}
+			if len(p50) == 0 && simulated[0] == "-" {
+				continue
+			}
 			when := "by chance"
 			if together {
 				when = "together"
@@ -43,7 +78,6 @@ func page(all []piece) string {
 				spread(cpus)) + "\n")
 		}
 	}
-	return b.String()
 }
 
 // rounds is how many rounds each setting has.

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/realrun"
+	"github.com/unthrottle/unthrottle/test/lab/slow"
+)
+
+// Where the programs are in the guest, and this program's argument there.
+const (
+	insideCommand = "inside"
+	insideProgram = "/many/many"
+	insideExe     = "/many/unthrottle"
+)
+
+// guest measures in the lab: a guest of 16 CPUs whose clock runs slower than the host's.
+type guest struct {
+	lab, exe string // programs
+	k        int    // how many times slower
+
+}
+
+// missing are the guest's runs that no record has: every setting by chance and together, a round after the other.
+func missing(have []piece, rounds int, seconds float64, k int) (wanted []piece) {
+	for round := 1; round <= rounds; round++ {
+		for _, together := range []bool{false, true} {
+			for _, set := range settings {
+				p := piece{Setting: set.name, Together: together, Real: true, Round: round, Seconds: seconds, HostCPUs: wide.cpus, K: k}
+				if !set.inGuest || slices.ContainsFunc(have, p.same) {
+					continue
+				}
+				wanted = append(wanted, p)
+			}
+		}
+	}
+	return wanted
+}
+
+// same tells whether a record is of the same run.
+func (p piece) same(q piece) bool {
+	return p.Setting == q.Setting && p.Together == q.Together && p.Real == q.Real && p.Round == q.Round && p.HostCPUs == q.HostCPUs && p.K == q.K
+}
+
+// measure runs the pieces in one guest and keeps each as it ends. A guest whose calibration is off is told, and nothing of it is kept.
+func (g guest) measure(ctx context.Context, pieces []piece, keep func(piece) error) error {
+	dir, err := os.MkdirTemp("", "unthrottle-many-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, p := range pieces {
+		text, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		judged := filepath.Join(dir, "slow.json")
+		cmd := exec.CommandContext(ctx, g.lab, "run", "--slow", fmt.Sprint(g.k), "--smp", wide.smp, "--kernel", wide.kernel,
+			"--slow-json", judged, "--timeout", (time.Minute + time.Duration(3*p.Seconds)*time.Second).String(),
+			"--file", insideProgram+"="+program, "--file", insideExe+"="+g.exe, "--", insideProgram, insideCommand, string(text))
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		cmd.WaitDelay = 10 * time.Second
+		cmd.Stderr = os.Stderr
+		fmt.Fprintf(os.Stderr, "%s  many: %d CPUs at K = %d, round %d, %s, together %v\n", time.Now().Format(time.TimeOnly), wide.cpus, g.k,
+			p.Round, p.Setting, p.Together)
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("the guest: %w", err)
+		}
+		if p, err = parseRun(out); err != nil {
+			return err
+		}
+		var result slow.Result
+		if text, err = os.ReadFile(judged); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &result); err != nil {
+			return fmt.Errorf("%s: %w", judged, err)
+		}
+		if !result.OK {
+			return fmt.Errorf("the guest's time is not to be trusted: %s: end what else runs on this host, and start again; what was "+
+				"measured is kept", strings.Join(result.Off, "; "))
+		}
+		if err := keep(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseRun reads the run in the guest's output: its last line, a piece.
+func parseRun(out []byte) (p piece, err error) {
+	var last string
+	for in := bufio.NewScanner(strings.NewReader(string(out))); in.Scan(); {
+		last = in.Text()
+	}
+	if err := json.Unmarshal([]byte(last), &p); err != nil {
+		return p, fmt.Errorf("the guest ended with %.200q: %w", last, err)
+	}
+	if len(p.P99) != services {
+		return p, fmt.Errorf("the guest measured %d of %d services", len(p.P99), services)
+	}
+	return p, nil
+}
+
+// inside runs one piece in the guest and prints it.
+func inside(ctx context.Context, text string) error {
+	var p piece
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return fmt.Errorf("the piece %.200q: %w", text, err)
+	}
+	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == p.Setting })
+	if i < 0 {
+		return fmt.Errorf("setting %.60q: there is none of that name", p.Setting)
+	}
+	s, err := settings[i].scenario(wide, p.Together, time.Duration(p.Seconds*float64(time.Second)))
+	if err != nil {
+		return err
+	}
+	host, err := cgroup.Open("/proc")
+	if err != nil {
+		return err
+	}
+	real, err := realrun.Run(ctx, s, realrun.Options{Host: host, Seed: uint64(p.Round), LateAfter: lateAfter, Exe: insideExe})
+	if err != nil {
+		return err
+	}
+	if p = pieceOf(real.Outcome, p); len(p.P99) == 0 {
+		return errors.New("no service answered anything")
+	}
+	p.Made = study.Now(time.Now())
+	return json.NewEncoder(os.Stdout).Encode(p)
+}

@@ -52,7 +52,8 @@ func missing(have []piece, rounds int, seconds float64, k int) (wanted []piece) 
 
 // same tells whether a record is of the same run.
 func (p piece) same(q piece) bool {
-	return p.Setting == q.Setting && p.Together == q.Together && p.Real == q.Real && p.Round == q.Round && p.HostCPUs == q.HostCPUs && p.K == q.K
+	return p.Setting == q.Setting && p.Together == q.Together && p.Real == q.Real && p.Round == q.Round &&
+		p.HostCPUs == q.HostCPUs && p.K == q.K
 }
 
 // measure runs the pieces in one guest and keeps each as it ends. A guest whose calibration is off is told, and nothing of it is kept.

@@ -16,7 +16,8 @@
 //
 // # Worked example
 //
-// On two CPUs a group needs 18 ms and the quota is 9 ms in 100 ms: its last request ends in the second period. In 300 ms the quota is 27 ms.
+// On two CPUs a group needs 18 ms and the quota is 9 ms in 100 ms: its last request ends in the second period. In 300 ms the quota
+// is 27 ms.
 //
 // # Limits
 //

@@ -53,97 +53,127 @@ import (
 
 func main() { services.Main("truth", run) }
 
-func run(ctx context.Context) error {
+// files are what the study reads and writes.
+type files struct {
+	out, truthOut, first, compared, kept, samples string
+}
+
+// todo is what one call does.
+type todo struct {
+	files
+	options
+	cases           string
+	again, pageOnly bool
+	demand          string
+}
+
+// readFlags reads the command line.
+func readFlags() (do todo, err error) {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to try")
-	out := flag.String("out", "docs/results/fix.md", "`FILE` to write")
 	dir := flag.String("keep", ".cache/truth", "`FOLDER` of the recordings")
-	first := flag.String("first", "bench/truth/first.jsonl.gz",
+	flag.StringVar(&do.out, "out", "docs/results/fix.md", "`FILE` to write")
+	flag.StringVar(&do.truthOut, "truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
+	flag.StringVar(&do.first, "first", "bench/truth/first.jsonl.gz",
 		"`FILE` with the results of services from when the program met them for the first time")
-	compared := flag.String("compared", "internal/sim/forecast/compared.json", "`FILE` to write their forecasts to, beside what came")
-	kept := flag.String("results", "bench/truth/results.jsonl.gz",
+	flag.StringVar(&do.compared, "compared", "internal/sim/forecast/compared.json", "`FILE` to write their forecasts to, beside what came")
+	flag.StringVar(&do.kept, "results", "bench/truth/results.jsonl.gz",
 		"`FILE` with the results that the pages are made of, a line for each case measured to its end")
-	samples := flag.String("samples", "bench/truth/sampled.jsonl.gz", "`FILE` with what look said of the services, for -sampled")
-	which := flag.String("cases", "", "`NAMES` of cases to measure, also if they have a result; none: all without one")
-	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
-	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
-	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
-	o := options{}
-	demand := flag.String("demand", "", "measure nothing: record cases without a quota, and write their demand to "+
+	flag.StringVar(&do.samples, "samples", "bench/truth/sampled.jsonl.gz", "`FILE` with what look said of the services, for -sampled")
+	flag.StringVar(&do.cases, "cases", "", "`NAMES` of cases to measure, also if they have a result; none: all without one")
+	flag.BoolVar(&do.again, "again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
+	flag.BoolVar(&do.pageOnly, "page-only", false, "measure nothing: write the page of the kept cases")
+	flag.StringVar(&do.demand, "demand", "", "measure nothing: record cases without a quota, and write their demand to "+
 		"`FILE`, for generated fleets; without -cases, all that have a kind")
-	flag.BoolVar(&o.tryOnly, "try", false, "start each case, load it for 3 s, show what came, and keep nothing")
-	flag.DurationVar(&o.sampled, "sampled", 0, "start each case, load it, let look take samples of it for at most that long, show whether "+
+	flag.BoolVar(&do.tryOnly, "try", false, "start each case, load it for 3 s, show what came, and keep nothing")
+	flag.DurationVar(&do.sampled, "sampled", 0, "start each case, load it, let look take samples of it for at most that long, show whether "+
 		"the cause is right, and keep that alone")
-	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
-	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
-	flag.BoolVar(&o.equal, "equal", false, "measure no remedy that grants more CPU than the limit: two thirds of the "+
+	flag.IntVar(&do.rounds, "rounds", 3, "how often each remedy is measured")
+	flag.DurationVar(&do.each, "each", 8*time.Second, "how long each measurement takes at least")
+	flag.BoolVar(&do.equal, "equal", false, "measure no remedy that grants more CPU than the limit: two thirds of the "+
 		"time, and fix is judged all the same")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
-	}
-	chosen, err := choose(*which)
-	if err != nil {
-		return err
+		return do, fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
 	}
 	if err := os.MkdirAll(*dir, 0o755); err != nil {
-		return err
+		return do, err
 	}
-	if o.keep, err = filepath.Abs(*dir); err != nil {
-		return err
+	if do.keep, err = filepath.Abs(*dir); err != nil {
+		return do, err
 	}
-	if o.exe, err = filepath.Abs(*exe); err != nil {
-		return err
+	do.exe, err = filepath.Abs(*exe)
+	return do, err
+}
+
+// records are all that was measured: the results that the pages are made of, those of services that were met for the first time, and what
+// look said.
+type records struct {
+	files
+	measured *results
+	met      []caseRun
+	looked   *study.Lines[sampledLook]
+}
+
+func read(f files) (r records, err error) {
+	r.files = f
+	first, err := readResults(f.first)
+	if err != nil {
+		return r, err
 	}
-	firstMet, err := readResults(*first)
+	r.met = first.all(services.Cases())
+	if r.measured, err = readResults(f.kept); err != nil {
+		return r, err
+	}
+	r.looked, err = study.ReadLines[sampledLook](f.samples)
+	return r, err
+}
+
+// write writes the pages and the comparisons.
+func (r *records) write() error {
+	return errors.Join(writePage(r.measured, r.out,
+		func(testCases []services.Case, runs []caseRun) string { return markdown(testCases, runs, r.met) }),
+		writePage(r.measured, r.truthOut, func(testCases []services.Case, runs []caseRun) string {
+			return truthMarkdown(testCases, runs, r.looked.All)
+		}),
+		writeCompared(r.compared, services.Cases(), r.met))
+}
+
+func run(ctx context.Context) error {
+	do, err := readFlags()
 	if err != nil {
 		return err
 	}
-	measured, err := readResults(*kept)
+	chosen, err := choose(do.cases)
 	if err != nil {
 		return err
 	}
-	looked, err := study.ReadLines[sampledLook](*samples)
+	have, err := read(do.files)
 	if err != nil {
 		return err
 	}
-	met := firstMet.all(services.Cases())
-	write := func() error {
-		return errors.Join(writePage(measured, *out,
-			func(testCases []services.Case, runs []caseRun) string { return markdown(testCases, runs, met) }),
-			writePage(measured, *truthOut, func(testCases []services.Case, runs []caseRun) string {
-				return truthMarkdown(testCases, runs, looked.All)
-			}),
-			writeCompared(*compared, services.Cases(), met))
-	}
-	if *again {
-		if err := lookAgain(ctx, o, measured, chosen); err != nil {
+	if do.again {
+		if err := lookAgain(ctx, do.options, have.measured, chosen); err != nil {
 			return err
 		}
 	}
-	if *again || *pageOnly {
-		return write()
+	if do.again || do.pageOnly {
+		return have.write()
 	}
-	if o.host, err = cgroup.Open("/proc"); err != nil {
+	if do.host, err = cgroup.Open("/proc"); err != nil {
 		return err
 	}
-	if *demand != "" {
-		if *which == "" {
-			chosen = slices.DeleteFunc(chosen, func(c services.Case) bool { return c.Demanded == "" })
-		}
-		return recordDemands(ctx, o, chosen, *demand)
+	switch {
+	case do.demand != "" && do.cases == "":
+		chosen = slices.DeleteFunc(chosen, func(c services.Case) bool { return c.Demanded == "" })
+		fallthrough
+	case do.demand != "":
+		return recordDemands(ctx, do.options, chosen, do.demand)
+	case do.cases == "" && !do.keepsNothing():
+		chosen = slices.DeleteFunc(chosen, func(c services.Case) bool { return have.measured.of(c.Name).Complete })
 	}
 	var failed []error
 	for _, c := range chosen {
-		if *which == "" && measured.of(c.Name).Complete && !o.keepsNothing() {
-			continue
-		}
-		k := caseRun{Case: c.Name}
-		if err = measure(ctx, o, c, &k); err == nil && !o.keepsNothing() {
-			err = errors.Join(measured.put(k), write())
-		}
-		if err == nil && o.sampled > 0 {
-			err = errors.Join(keepSampled(looked, sampledLook{k.Made, c.Name, k.took.Seconds(), k.Load, *k.Look}), write())
-		}
+		err := have.add(ctx, do.options, c)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -153,6 +183,27 @@ func run(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// add measures a case, keeps what came and writes the pages.
+func (r *records) add(ctx context.Context, o options, c services.Case) error {
+	k := caseRun{Case: c.Name}
+	if err := measure(ctx, o, c, &k); err != nil {
+		return err
+	}
+	switch {
+	case o.sampled > 0:
+		if err := keepSampled(r.looked, sampledLook{k.Made, c.Name, k.took.Seconds(), k.Load, *k.Look}); err != nil {
+			return err
+		}
+	case o.keepsNothing():
+		return nil
+	default:
+		if err := r.measured.put(k); err != nil {
+			return err
+		}
+	}
+	return r.write()
 }
 
 // choose returns the named cases, in that order, or all.

@@ -47,107 +47,25 @@ type Node struct {
 
 // readRollout reads spec.rollout; nil: there is none.
 func readRollout(o Object, given map[string]any) (*Rollout, *Mistake) {
-	const field = "spec.rollout"
 	if given["rollout"] == nil {
 		return nil, nil
 	}
-	var file lines
-	file.value(field, "", "rollout", given["rollout"])
-	var first *Mistake
-	note := func(e *strictyaml.Error) {
-		if e == nil || first != nil {
-			return
-		}
-		at, why := field, e.Why
-		if e.Line > 0 && e.Line <= len(file.fields) {
-			at = file.fields[e.Line-1]
-		}
-		if e.Key != "" {
-			why = "key " + strictyaml.Shown(e.Key) + " " + why
-		}
-		first = invalid(at, "%s", text.Sanitize(why, 300))
-	}
-	doc, wrong := strictyaml.Document(file.bytes(), policy.MaxConfigBytes)
+	reading := rolloutReader{seen: map[string]bool{}}
+	reading.file.value(rolloutField, "", "rollout", given["rollout"])
+	doc, wrong := strictyaml.Document(reading.file.bytes(), policy.MaxConfigBytes)
 	if wrong != nil {
-		note(wrong)
-		return nil, first
+		reading.note(wrong)
+		return nil, reading.first
 	}
-	r, seen := &Rollout{}, map[string]bool{}
-	texts := func(to *string) func(*yaml.Node) {
-		return func(n *yaml.Node) {
-			var e *strictyaml.Error
-			if *to, e = strictyaml.Text(n, MaxQuery); e == nil && strings.TrimSpace(*to) == "" {
-				e = strictyaml.Wrong(n, "it is empty: write a query")
-			}
-			note(e)
-		}
-	}
-	number := func(to *float64, words string, good func(float64) bool, percent bool) func(*yaml.Node) {
-		return func(n *yaml.Node) {
-			written, e := strictyaml.Scalar(n)
-			if e == nil {
-				digits, isPercent := strings.CutSuffix(written, "%")
-				v, err := text.ParseDecimal(digits)
-				if isPercent {
-					v /= 100
-				}
-				if *to = v; err != nil || isPercent != percent || !good(v) {
-					e = strictyaml.Wrong(n, "%s: give %s", strictyaml.Shown(written), words)
-				}
-			}
-			note(e)
-		}
-	}
-	var members func(prefix string, n *yaml.Node, known map[string]func(*yaml.Node))
-	members = func(prefix string, n *yaml.Node, known map[string]func(*yaml.Node)) {
-		strictyaml.Members(n, note, func(key, value *yaml.Node) {
-			read, ok := known[key.Value]
-			if !ok {
-				note(strictyaml.Unknown(key, slices.Sorted(maps.Keys(known))))
-				return
-			}
-			seen[prefix+key.Value] = true
-			read(value)
-		})
-	}
-	members("", doc, map[string]func(*yaml.Node){"rollout": func(n *yaml.Node) {
-		members("", n, map[string]func(*yaml.Node){
-			"share": number(&r.Share, "a share above 0% and up to 50%, such as 10%",
-				func(v float64) bool { return v > 0 && v <= canary.MostShare }, true),
-			"watch": func(n *yaml.Node) {
-				var e *strictyaml.Error
-				r.Watch, e = strictyaml.Duration(n, LeastWatch, MostWatch)
-				note(e)
-			},
-			"nodes": func(n *yaml.Node) {
-				var e *strictyaml.Error
-				r.Nodes, e = strictyaml.Whole(n, 0, MaxNodes)
-				note(e)
-			},
-			"latency": texts(&r.Latency),
-			"guard": func(n *yaml.Node) {
-				members("guard.", n, map[string]func(*yaml.Node){
-					"prometheus": func(n *yaml.Node) {
-						var e *strictyaml.Error
-						if r.Prometheus, e = strictyaml.Text(n, MaxText); e == nil && !isURL(r.Prometheus) {
-							e = strictyaml.Wrong(n, "%s is no URL of a Prometheus: write it as http://prometheus.monitoring:9090",
-								strictyaml.Shown(r.Prometheus))
-						}
-						note(e)
-					},
-					"query": texts(&r.Query),
-					"bound": number(&r.Bound, "a number", func(float64) bool { return true }, false),
-				})
-			},
-		})
-	}})
+	r := &Rollout{}
+	reading.members("", doc, map[string]func(*yaml.Node){"rollout": func(n *yaml.Node) { reading.rollout(r, n) }})
 	for _, key := range []string{"share", "watch", "latency", "guard.prometheus", "guard.query", "guard.bound"} {
-		if first == nil && !seen[key] {
-			first = invalid(field+"."+key, "it is missing: a rollout is judged by it")
+		if reading.first == nil && !reading.seen[key] {
+			reading.first = invalid(rolloutField+"."+key, "it is missing: a rollout is judged by it")
 		}
 	}
-	if first != nil {
-		return nil, first
+	if reading.first != nil {
+		return nil, reading.first
 	}
 	rules, err := json.Marshal(given["rules"])
 	if err != nil {
@@ -156,6 +74,108 @@ func readRollout(o Object, given map[string]any) (*Rollout, *Mistake) {
 	sum := sha256.Sum256(rules)
 	r.Tried = hex.EncodeToString(sum[:8])
 	return r, nil
+}
+
+const rolloutField = "spec.rollout"
+
+// rolloutReader reads a rollout, notes the first mistake, and which keys it has seen.
+type rolloutReader struct {
+	file  lines
+	first *Mistake
+	seen  map[string]bool
+}
+
+// note keeps the first mistake, under the name of the field where it is.
+func (r *rolloutReader) note(e *strictyaml.Error) {
+	if e == nil || r.first != nil {
+		return
+	}
+	at, why := rolloutField, e.Why
+	if e.Line > 0 && e.Line <= len(r.file.fields) {
+		at = r.file.fields[e.Line-1]
+	}
+	if e.Key != "" {
+		why = "key " + strictyaml.Shown(e.Key) + " " + why
+	}
+	r.first = invalid(at, "%s", text.Sanitize(why, 300))
+}
+
+// members reads the keys of a mapping; prefix is where it is within the rollout.
+func (r *rolloutReader) members(prefix string, n *yaml.Node, known map[string]func(*yaml.Node)) {
+	strictyaml.Members(n, r.note, func(key, value *yaml.Node) {
+		read, ok := known[key.Value]
+		if !ok {
+			r.note(strictyaml.Unknown(key, slices.Sorted(maps.Keys(known))))
+			return
+		}
+		r.seen[prefix+key.Value] = true
+		read(value)
+	})
+}
+
+// rollout reads the keys of a rollout.
+func (r *rolloutReader) rollout(to *Rollout, n *yaml.Node) {
+	r.members("", n, map[string]func(*yaml.Node){
+		"share": r.number(&to.Share, "a share above 0% and up to 50%, such as 10%",
+			func(v float64) bool { return v > 0 && v <= canary.MostShare }, true),
+		"watch": func(n *yaml.Node) {
+			var e *strictyaml.Error
+			to.Watch, e = strictyaml.Duration(n, LeastWatch, MostWatch)
+			r.note(e)
+		},
+		"nodes": func(n *yaml.Node) {
+			var e *strictyaml.Error
+			to.Nodes, e = strictyaml.Whole(n, 0, MaxNodes)
+			r.note(e)
+		},
+		"latency": r.query(&to.Latency),
+		"guard":   func(n *yaml.Node) { r.guard(to, n) },
+	})
+}
+
+// guard reads the keys of a rollout's guard.
+func (r *rolloutReader) guard(to *Rollout, n *yaml.Node) {
+	r.members("guard.", n, map[string]func(*yaml.Node){
+		"prometheus": func(n *yaml.Node) {
+			var e *strictyaml.Error
+			if to.Prometheus, e = strictyaml.Text(n, MaxText); e == nil && !isURL(to.Prometheus) {
+				e = strictyaml.Wrong(n, "%s is no URL of a Prometheus: write it as http://prometheus.monitoring:9090",
+					strictyaml.Shown(to.Prometheus))
+			}
+			r.note(e)
+		},
+		"query": r.query(&to.Query),
+		"bound": r.number(&to.Bound, "a number", func(float64) bool { return true }, false),
+	})
+}
+
+// query reads a query of Prometheus.
+func (r *rolloutReader) query(to *string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		var e *strictyaml.Error
+		if *to, e = strictyaml.Text(n, MaxQuery); e == nil && strings.TrimSpace(*to) == "" {
+			e = strictyaml.Wrong(n, "it is empty: write a query")
+		}
+		r.note(e)
+	}
+}
+
+// number reads a number, as a percentage or not. words say what is wanted.
+func (r *rolloutReader) number(to *float64, words string, good func(float64) bool, percent bool) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		written, e := strictyaml.Scalar(n)
+		if e == nil {
+			digits, isPercent := strings.CutSuffix(written, "%")
+			v, err := text.ParseDecimal(digits)
+			if isPercent {
+				v /= 100
+			}
+			if *to = v; err != nil || isPercent != percent || !good(v) {
+				e = strictyaml.Wrong(n, "%s: give %s", strictyaml.Shown(written), words)
+			}
+		}
+		r.note(e)
+	}
 }
 
 // isURL tells whether a text is the URL of a service, without a user, a query or a fragment.

@@ -109,38 +109,24 @@ type runner struct {
 	perWrite time.Duration
 }
 
+// moving is a container that is to move: what is in force for it, and whether its memory follows.
+type moving struct {
+	remedy.Held
+	follows bool
+}
+
 // step does the moves that belong to one moment.
 func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 	facts, err := r.env.Facts(ctx)
 	if err != nil {
 		return err
 	}
-	stays := Immovable(r.env.Apply.FS, r.env.Apply.Proc, facts.Held)
-	held, follows := make([]remedy.Held, len(moves)), make([]bool, len(moves))
-	var ids []string
-	for i, m := range moves {
-		h, ok, err := remedy.Placing(facts, m.Container)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return errors.New("nothing of ours is in force for it any more: plan again")
-		}
-		if at := h.Placed(); !at.Equals(m.From) {
-			return fmt.Errorf("it is on %s and not on %s as planned: plan again", at, m.From)
-		}
-		if why := stays[m.Container]; why != "" {
-			return fmt.Errorf("it is left alone: %s", why)
-		}
-		if held[i] = h; r.env.Pager != nil {
-			if follows[i], err = remedy.FollowsMemory(facts, m.Container); err != nil {
-				return err
-			}
-		}
-		ids = append(ids, h.ID)
+	held, err := r.asPlanned(facts, moves)
+	if err != nil {
+		return err
 	}
 	for i, m := range moves {
-		if !follows[i] {
+		if !held[i].follows {
 			continue
 		}
 		// What it allocates from now on may be where it will run.
@@ -151,13 +137,58 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 			return err
 		}
 	}
+	if err := r.write(ctx, facts, moves, held); err != nil {
+		return err
+	}
+	for i, m := range moves {
+		if err := r.verify(held[i].CPUSet, m.To); err != nil {
+			return err
+		}
+		if held[i].follows {
+			if _, err := Follow(ctx, r.env, r.env.Pager, m.Container); err != nil {
+				return fmt.Errorf("its CPUs are moved, its memory is not: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// asPlanned gives what is in force for each container, where the host is as the moves were planned for.
+func (r *runner) asPlanned(facts hoststate.Facts, moves []placement.Move) ([]moving, error) {
+	stays := Immovable(r.env.Apply.FS, r.env.Apply.Proc, facts.Held)
+	all := make([]moving, len(moves))
+	for i, m := range moves {
+		h, ok, err := remedy.Placing(facts, m.Container)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, errors.New("nothing of ours is in force for it any more: plan again")
+		}
+		if at := h.Placed(); !at.Equals(m.From) {
+			return nil, fmt.Errorf("it is on %s and not on %s as planned: plan again", at, m.From)
+		}
+		if why := stays[m.Container]; why != "" {
+			return nil, fmt.Errorf("it is left alone: %s", why)
+		}
+		if all[i].Held = h; r.env.Pager != nil {
+			if all[i].follows, err = remedy.FollowsMemory(facts, m.Container); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// write moves the containers in one transaction and notes what was done.
+func (r *runner) write(ctx context.Context, facts hoststate.Facts, moves []placement.Move, held []moving) error {
 	var parts []txn.Part
 	writes := 0
 	for i, m := range moves {
 		var with []string
-		for j, id := range ids {
+		for j := range held {
 			if j != i {
-				with = append(with, id)
+				with = append(with, held[j].ID)
 			}
 		}
 		plan, err := remedy.MoveTo(facts, held[i].ID, m.To, with...)
@@ -192,22 +223,12 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 		}
 		r.done = append(r.done, done)
 	}
-	for i, m := range moves {
-		if err := r.verify(held[i].CPUSet, m.To); err != nil {
-			return err
-		}
-		if follows[i] {
-			if _, err := Follow(ctx, r.env, r.env.Pager, m.Container); err != nil {
-				return fmt.Errorf("its CPUs are moved, its memory is not: %w", err)
-			}
-		}
-	}
 	return nil
 }
 
 // mayOverlap refuses an exchange that could take too long, or that the kernel
 // forbids: exclusive cpusets of v1 and partitions of v2 may not overlap.
-func (r *runner) mayOverlap(facts hoststate.Facts, held []remedy.Held, writes int) error {
+func (r *runner) mayOverlap(facts hoststate.Facts, held []moving, writes int) error {
 	for _, h := range held {
 		s := facts.Sets[h.CPUSet]
 		if s.Exclusive || s.InPartition() || !s.ExclusiveCPUs.IsEmpty() {

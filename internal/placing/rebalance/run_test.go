@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -203,11 +202,12 @@ func TestOverlapIsRefused(t *testing.T) {
 	s.Exclusive = true
 	f.Sets["/a/0"] = s
 	r := &runner{env: h.mover()}
-	if err := r.mayOverlap(f, []remedy.Held{h.held(0), h.held(1)}, 4); err == nil || !strings.Contains(err.Error(), "must not overlap") {
+	both := []moving{{Held: h.held(0)}, {Held: h.held(1)}}
+	if err := r.mayOverlap(f, both, 4); err == nil || !strings.Contains(err.Error(), "must not overlap") {
 		t.Error(err)
 	}
 	r.perWrite = 20 * time.Millisecond
-	if err := r.mayOverlap(h.facts(), []remedy.Held{h.held(0), h.held(1)}, 4); err == nil || !strings.Contains(err.Error(), "slow") {
+	if err := r.mayOverlap(h.facts(), both, 4); err == nil || !strings.Contains(err.Error(), "slow") {
 		t.Error(err)
 	}
 	if n := together(moves); n != 2 {

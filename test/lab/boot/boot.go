@@ -122,26 +122,9 @@ func run(ctx context.Context, g Guest) (Result, error) {
 	limited, giveUp := context.WithCancelCause(limited)
 	defer giveUp(nil)
 	bootLimit := cmp.Or(g.BootLimit, DefaultBootLimit)
-	const firstExtraFD = 3
-	console := "stdio,signal=off"
-	cmd := g.QEMU(limited, lab.Arguments(g.Machine, lab.Files{
-		Vmlinux:   g.Vmlinux,
-		Initramfs: fmt.Sprintf("/proc/self/fd/%d", firstExtraFD),
-		DataDirs:  g.DataDirs,
-		Frames:    fmt.Sprintf("/proc/self/fd/%d", firstExtraFD+1),
-		Disks:     disks, Parameters: parameters,
-	}, console)...)
-	cmd.ExtraFiles = []*os.File{initramfs, toFrames}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	text := &tail{limit: consoleKept, also: g.Console}
-	complaints := &tail{limit: consoleKept}
-	cmd.Stdout, cmd.Stderr = text, complaints
-	if g.Terminal != nil {
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			return Result{}, err
-		}
-		go func() { _, _ = io.Copy(in, g.Terminal) }() // ends with the process
+	cmd, texts, err := g.emulator(limited, initramfs, toFrames, disks, parameters)
+	if err != nil {
+		return Result{}, err
 	}
 
 	start := time.Now()
@@ -178,21 +161,52 @@ func run(ctx context.Context, g Guest) (Result, error) {
 		err = readErr
 	case done:
 		return result, nil
-	case context.Cause(limited) != nil:
-		err = context.Cause(limited)
-		if errors.Is(err, ErrLimit) {
-			err = fmt.Errorf("%w of %v", err, g.Limit)
-		}
-		if errors.Is(err, ErrNoBoot) {
-			err = fmt.Errorf("%w within %v", err, bootLimit)
-		}
 	default:
-		err = ErrGuest
-		if exitErr != nil {
-			err = fmt.Errorf("%w: QEMU: %w", err, exitErr)
-		}
+		err = whyEnded(context.Cause(limited), exitErr, g.Limit, bootLimit)
 	}
-	return result, &Failure{Err: err, Console: text.String(), QEMU: withoutFeatureWarnings(complaints.String())}
+	return result, &Failure{Err: err, Console: texts.console.String(), QEMU: withoutFeatureWarnings(texts.complaints.String())}
+}
+
+// told is the last text of the guest's console, and of QEMU.
+type told struct{ console, complaints *tail }
+
+// emulator is QEMU's command, which has the initramfs and the frames' pipe as files of its own.
+func (g Guest) emulator(ctx context.Context, initramfs, toFrames *os.File, disks, parameters []string) (*exec.Cmd, told, error) {
+	const firstExtraFD = 3
+	cmd := g.QEMU(ctx, lab.Arguments(g.Machine, lab.Files{
+		Vmlinux:   g.Vmlinux,
+		Initramfs: fmt.Sprintf("/proc/self/fd/%d", firstExtraFD),
+		DataDirs:  g.DataDirs,
+		Frames:    fmt.Sprintf("/proc/self/fd/%d", firstExtraFD+1),
+		Disks:     disks, Parameters: parameters,
+	}, "stdio,signal=off")...)
+	cmd.ExtraFiles = []*os.File{initramfs, toFrames}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	text := told{&tail{limit: consoleKept, also: g.Console}, &tail{limit: consoleKept}}
+	cmd.Stdout, cmd.Stderr = text.console, text.complaints
+	if g.Terminal != nil {
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, text, err
+		}
+		go func() { _, _ = io.Copy(in, g.Terminal) }() // ends with the process
+	}
+	return cmd, text, nil
+}
+
+// whyEnded is why a guest ended before its plan did: the cause by which it was ended, or what QEMU exited with.
+func whyEnded(cause, exit error, limit, bootLimit time.Duration) error {
+	switch {
+	case errors.Is(cause, ErrLimit):
+		return fmt.Errorf("%w of %v", cause, limit)
+	case errors.Is(cause, ErrNoBoot):
+		return fmt.Errorf("%w within %v", cause, bootLimit)
+	case cause != nil:
+		return cause
+	case exit != nil:
+		return fmt.Errorf("%w: QEMU: %w", ErrGuest, exit)
+	}
+	return ErrGuest
 }
 
 // Failure is an error of the lab with the last text of the guest's console.

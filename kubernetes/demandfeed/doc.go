@@ -22,5 +22,5 @@
 // # Limits
 //
 // Whether a node may write the objects of others is the API server's to say: the chart's ValidatingAdmissionPolicy forbids it. The
-// object of a node that is gone stays, until someone deletes it; a scheduler does not count it.
+// Node owns the object, so that the cluster's garbage collector deletes it with the Node.
 package demandfeed

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/unthrottle/unthrottle/internal/demand"
@@ -21,6 +22,9 @@ import (
 
 // Resource is that of the objects.
 var Resource = schema.GroupVersionResource{Group: nodedemand.Group, Version: nodedemand.APIVersion, Resource: nodedemand.Plural}
+
+// nodes are the Nodes, each of which owns the object of its name.
+var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
 // manager is who the API server notes as the owner of the object's fields.
 const manager = "unthrottle-demand"
@@ -45,7 +49,9 @@ type writer struct {
 	Options
 	// written is what the API server has; nil: it is not known, or nothing that can be read.
 	written *nodedemand.Spec
-	asked   bool
+	// owner is the UID of the Node, with which the cluster deletes the object.
+	owner types.UID
+	asked bool
 	// silent is the error that was told last.
 	silent string
 	// began is the first look; quiet: it was told that no rows come.
@@ -136,10 +142,10 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// asking is the error of a request.
+// asking is the error of a request for an object with the node's name.
 type asking struct {
-	node string
-	err  error
+	kind, node string
+	err        error
 }
 
 func (a *asking) Error() string {
@@ -148,10 +154,13 @@ func (a *asking) Error() string {
 	case apierrors.IsForbidden(a.err) || apierrors.IsInvalid(a.err):
 		out = "; the chart's demand.enabled=true gives its service account the rights and the admission policy, which wants a token of a pod " +
 			"on this node"
-	case apierrors.IsNotFound(a.err):
+	case !apierrors.IsNotFound(a.err):
+	case a.kind == nodedemand.Kind:
 		out = "; the cluster has no definition of it: install the chart with demand.enabled=true"
+	default:
+		out = "; --node must be the name that the node has in the cluster, as NODE_NAME of the chart is"
 	}
-	return fmt.Sprintf("%s %s: %v%s", nodedemand.Kind, a.node, a.err, out)
+	return fmt.Sprintf("%s %s: %v%s", a.kind, a.node, a.err, out)
 }
 
 // Unwrap is what the API server said.
@@ -162,33 +171,37 @@ func (w *writer) write(ctx context.Context, spec nodedemand.Spec, now time.Time)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := w.ask(ctx); err != nil {
-		return &asking{w.Node, err}
+		return err
 	}
 	if w.written != nil && !spec.NewsTo(w.written, now) {
 		return nil
 	}
-	u, err := object(w.Node, spec)
+	u, err := object(w.Node, w.owner, spec)
 	if err != nil {
 		return err
 	}
 	if _, err := w.Client.Resource(Resource).Apply(ctx, w.Node, u, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
 		w.asked, w.written = false, nil // the write may have happened all the same
-		return &asking{w.Node, err}
+		return &asking{nodedemand.Kind, w.Node, err}
 	}
 	w.written = &spec
 	return nil
 }
 
-// ask reads what is there, once.
+// ask reads what is there and which Node owns it, once.
 func (w *writer) ask(ctx context.Context) error {
 	if w.asked {
 		return nil
 	}
+	n, err := w.Client.Resource(nodes).Get(ctx, w.Node, metav1.GetOptions{})
+	if err != nil {
+		return &asking{"Node", w.Node, err}
+	}
 	u, err := w.Client.Resource(Resource).Get(ctx, w.Node, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) { // an apply says whether the definition is missing
-		return err
+		return &asking{nodedemand.Kind, w.Node, err}
 	}
-	w.asked, w.written = true, nil
+	w.asked, w.written, w.owner = true, nil, n.GetUID()
 	if err != nil {
 		return nil
 	}
@@ -198,11 +211,12 @@ func (w *writer) ask(ctx context.Context) error {
 	return nil
 }
 
-// object is the NodeDemand of a node.
-func object(node string, spec nodedemand.Spec) (*unstructured.Unstructured, error) {
+// object is the NodeDemand of a node, which the cluster's garbage collector deletes once the Node is gone.
+func object(node string, owner types.UID, spec nodedemand.Spec) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	text, err := json.Marshal(map[string]any{"apiVersion": Resource.GroupVersion().String(), "kind": nodedemand.Kind,
-		"metadata": map[string]any{"name": node}, "spec": spec})
+		"metadata": map[string]any{"name": node, "ownerReferences": []metav1.OwnerReference{
+			{APIVersion: nodes.GroupVersion().String(), Kind: "Node", Name: node, UID: owner}}}, "spec": spec})
 	if err == nil {
 		err = u.UnmarshalJSON(text)
 	}

@@ -31,7 +31,11 @@ type api struct {
 	there           map[string]*unstructured.Unstructured
 	asked, writes   int
 	refuses, silent error
+	noNode          error
 }
+
+// nodeUID is that of each node.
+const nodeUID = "11111111-2222-3333-4444-555555555555"
 
 func newAPI(t *testing.T) *api {
 	a := &api{t: t, there: map[string]*unstructured.Unstructured{},
@@ -47,6 +51,12 @@ func newAPI(t *testing.T) *api {
 			return true, nil, apierrors.NewNotFound(Resource.GroupResource(), name)
 		}
 		return true, a.there[name], nil
+	})
+	a.PrependReactor("get", nodes.Resource, func(of k8stesting.Action) (bool, runtime.Object, error) {
+		n := &unstructured.Unstructured{}
+		n.SetName(of.(k8stesting.GetAction).GetName())
+		n.SetUID(nodeUID)
+		return true, n, a.noNode
 	})
 	a.PrependReactor("patch", nodedemand.Plural, func(of k8stesting.Action) (bool, runtime.Object, error) {
 		p := of.(k8stesting.PatchAction)
@@ -132,6 +142,10 @@ func TestWrites(t *testing.T) {
 	if err != nil || json.Unmarshal(text, &spec) != nil || spec.Check() != nil || spec.Containers[0].MostCPUs != 4 {
 		t.Errorf("%v: %s", err, text)
 	}
+	if owners := a.there["n1"].GetOwnerReferences(); len(owners) != 1 || owners[0].APIVersion != "v1" || owners[0].Kind != "Node" ||
+		owners[0].Name != "n1" || owners[0].UID != nodeUID {
+		t.Errorf("its owners are %+v: the cluster would not delete it with its Node", owners)
+	}
 	again := newWorld(t, a) // after a start
 	if got := again.sees(22*minute, told(noon.Add(20*minute), 4)); got != 4 || a.asked != 2 {
 		t.Errorf("what is there is written again: %d writes, asked %d times", got, a.asked)
@@ -143,7 +157,7 @@ func TestWrites(t *testing.T) {
 
 // What another one left there that is of a time to come, or cannot be read, is replaced.
 func TestReplaces(t *testing.T) {
-	future, err := object("n1", told(noon.Add(24*time.Hour), 2))
+	future, err := object("n1", nodeUID, told(noon.Add(24*time.Hour), 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +196,17 @@ func TestRefused(t *testing.T) {
 		}
 		if a.refuses = refuses; w.sees(11*time.Minute, told(noon.Add(10*time.Minute), 2)) != 5 || strings.Count(w.log.String(), "\n") != 2 {
 			t.Errorf("%s: a new refusal is told again: %s", want, &w.log)
+		}
+	}
+	for want, err := range map[string]error{
+		"demand.enabled=true gives its service account": apierrors.NewForbidden(nodes.GroupResource(), "n1", errors.New("no right")),
+		"--node must be the name":                       apierrors.NewNotFound(nodes.GroupResource(), "n1"),
+	} {
+		a := newAPI(t)
+		a.noNode = err
+		if w := newWorld(t, a); w.sees(time.Minute, told(noon, 2)) != 0 || !strings.Contains(w.log.String(), want) ||
+			!strings.Contains(w.log.String(), "Node n1: ") {
+			t.Errorf("%d writes although it is not known which Node owns it: %s", a.writes, &w.log)
 		}
 	}
 	a := newAPI(t)

@@ -176,7 +176,8 @@ func TestChartDemand(t *testing.T) {
 		t.Errorf("rows do not have the node's name: %q", agent.Args)
 	}
 	text := string(fileOf(t, filepath.Join(chart, "golden", "demand.yaml")))
-	const rules = "rules:\n- apiGroups: [unthrottle.dev]\n  resources: [nodedemands]\n  verbs: [get, create, patch]\n"
+	const rules = "rules:\n- apiGroups: [unthrottle.dev]\n  resources: [nodedemands]\n  verbs: [get, create, patch]\n" +
+		"- apiGroups: [\"\"]\n  resources: [nodes] # the owner of the object, with which the cluster deletes it\n  verbs: [get]\n"
 	if strings.Count(text, "\nrules:\n") != 1 || !strings.Contains(text, rules) {
 		t.Errorf("the rights are not %q:\n%s", rules, text)
 	}

@@ -71,6 +71,9 @@ func (s *server) tells(t testing.TB, objects dynamic.Interface, node string, wan
 		if err != nil {
 			t.Fatal(err)
 		}
+		if owners := u.GetOwnerReferences(); len(owners) != 1 || owners[0].Kind != "Node" || owners[0].Name != node || owners[0].UID == "" {
+			t.Fatalf("its owners are %+v: the cluster would not delete it with its Node", owners)
+		}
 		text, err := json.Marshal(u.Object["spec"])
 		if err != nil {
 			t.Fatal(err)

@@ -195,7 +195,7 @@ func (b *builder) onWakeup(t *thread, c *schedule.Change) {
 	}
 	t.handed, t.byWaker = 0, 0
 	if waker != nil && waker != t && !b.handsLock(waker, t) {
-		t.byWaker = int64(b.atWork(waker))
+		t.byWaker = b.inLastRun(waker)
 		t.handed = t.byWaker + waker.byWaker
 	}
 	t.woken, t.ran = b.now, false

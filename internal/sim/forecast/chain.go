@@ -21,6 +21,8 @@ type thread struct {
 	onAt  int64
 	used  int64 // CPU time not yet in a step
 	run   int64 // CPU time since it woke
+	// before is the CPU time of the run that ended when it went to sleep.
+	before int64
 	// handed is the CPU time of the thread of the container that woke it, from its own wake-up on, and of the one that woke
 	// that; 0: something else woke it, or handed it a lock. byWaker is the part of the first.
 	handed, byWaker int64
@@ -131,7 +133,7 @@ func (b *builder) sleep(t *thread) {
 		b.keepRun(t)
 	}
 	t.longest, t.slept = max(t.longest, t.run), true
-	t.woken, t.run, t.sleptAt = -1, 0, b.now
+	t.woken, t.before, t.run, t.sleptAt = -1, t.run, 0, b.now
 }
 
 // charge notes CPU time.

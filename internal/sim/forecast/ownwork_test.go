@@ -18,12 +18,15 @@ type act struct {
 	thread int // of two
 	runs   time.Duration
 	sleeps bool
+	// late: the thread that wakes this one sleeps before its wake-up is recorded, as one that reaches another CPU by an interrupt is.
+	late bool
 }
 
 func reads(socket uint32) act         { return act{kind: recording.Receive, socket: socket} }
 func answers(socket uint32) act       { return act{kind: recording.Send, socket: socket} }
 func runs(work time.Duration) act     { return act{runs: work} }
 func (a act) by(thread int) act       { a.thread = thread; return a }
+func (a act) wokenLate() act          { a.late = true; return a }
 func repeated(n int, as ...act) []act { return slices.Repeat(as, n) }
 
 // acted is a recording of two threads on one CPU, of which one runs at a time: a thread that acts is woken first, by the one before if
@@ -45,6 +48,11 @@ func acted(acts []act) recording.Recording {
 				recording.Event{Kind: recording.Switch, NextThread: tids[a.thread]}
 			if on >= 0 {
 				wake.Waker, change.Thread = tids[on], tids[on]
+			}
+			if a.late {
+				at(recording.Event{Kind: recording.Switch, Thread: tids[on]})
+				now += 50 * time.Microsecond
+				change.Thread = 0
 			}
 			at(wake)
 			at(change)
@@ -132,11 +140,13 @@ func TestHandsLock(t *testing.T) {
 	for exe, want := range map[string]time.Duration{
 		"/usr/bin/node": 51 * ms, "/usr/bin/python3.11": ms, "/usr/bin/python3.14t": 51 * ms, "/opt/bin/ruby": ms, "": 51 * ms,
 	} {
-		r := acted([]act{reads(1), runs(50 * ms).by(1), runs(ms), answers(1)})
-		r.Header.Processes = []recording.Process{{TGID: r.Header.Threads[0].TGID, Comm: "server", Exe: exe}}
-		l := loadOf(t, r)
-		if len(l.requests) != 1 || l.requests[0].work.Round(ms) != want {
-			t.Errorf("%s: %+v, want %v", exe, l.requests, want)
+		for how, back := range map[string]act{"at once": runs(ms), "by an interrupt": runs(ms).wokenLate()} {
+			r := acted([]act{reads(1), runs(50 * ms).by(1), back, answers(1)})
+			r.Header.Processes = []recording.Process{{TGID: r.Header.Threads[0].TGID, Comm: "server", Exe: exe}}
+			l := loadOf(t, r)
+			if len(l.requests) != 1 || l.requests[0].work.Round(ms) != want {
+				t.Errorf("%s, woken %s: %+v, want %v", exe, how, l.requests, want)
+			}
 		}
 	}
 }

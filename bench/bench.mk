@@ -55,8 +55,10 @@ results-many: build lab ## docs/results/period.md: twenty services on two CPUs, 
 
 # What the remedies are worth on 8 to 32 CPUs, in guests of the lab in slow time: docs/results/wide.md. It measures what is missing in
 # bench/wide/records.jsonl.gz, in order of worth, for WIDE_FOR of a quiet host; a later run goes on from there, also after Ctrl-C.
-# WIDE_FOR=0 only writes the page.
+# WIDE_FOR=0 only writes the page. Real services come after the shapes; WIDE='-services all' measures them alone (as root: their packages are
+# put on a disk once), WIDE='-services nginx-wide,node-wide -rounds 3' some.
 WIDE_FOR ?= 30m
+WIDE ?=
 
 .PHONY: wide-build
 wide-build: build lab
@@ -64,7 +66,7 @@ wide-build: build lab
 
 .PHONY: results-wide
 results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 8 to 32 CPUs, for WIDE_FOR=30m; goes on where it ended
-	@$(BIN)/wide -lab $(LAB) -for $(WIDE_FOR)
+	@$(BIN)/wide -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
 
 # What libs/go does for a net/http service on this host, and libs/java, once it is built, for one of Netty. It measures what is missing in bench/threads/records.jsonl.gz.
 THREADS ?=

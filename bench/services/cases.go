@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,6 +21,9 @@ var casesText []byte
 
 //go:embed others.yaml
 var othersText []byte
+
+//go:embed wide.yaml
+var wideText []byte
 
 // Case is one real service with a known truth.
 type Case struct {
@@ -115,6 +119,33 @@ type Repeated struct {
 	Pause time.Duration
 }
 
+// Packages are the Debian packages that have what it needs.
+func (c Case) Packages() (names []string) {
+	for _, need := range c.Needs {
+		if _, debian, ok := strings.Cut(need, " "); ok && !slices.Contains(names, debian) {
+			names = append(names, debian)
+		}
+	}
+	return names
+}
+
+// Times is the case with that many times the requests of each stream. Bursts come as often as before, and are that many times as large:
+// what a burst needs beside a period's quota is what counts.
+func (c Case) Times(times float64) Case {
+	c.Streams = slices.Clone(c.Streams)
+	for i := range c.Streams {
+		s := &c.Streams[i]
+		if s.Burst <= 1 {
+			s.PerSecond *= times
+			continue
+		}
+		bursts := s.PerSecond / float64(s.Burst)
+		s.Burst = max(1, int(math.Round(float64(s.Burst)*times)))
+		s.PerSecond = bursts * float64(s.Burst)
+	}
+	return c
+}
+
 // Missing says which programs are not installed and how to install them; "": none.
 func (c Case) Missing() string {
 	var programs, packages []string
@@ -144,6 +175,10 @@ var Cases = sync.OnceValue(func() []Case { return decoded[[]Case]("cases.yaml", 
 // Others are those of other studies. They are read from others.yaml.
 var Others = sync.OnceValue(func() []Case { return decoded[[]Case]("others.yaml", othersText) })
 
+// Wide are those that are measured on hosts that are wider than their limits: as many workers as such a host has CPUs. They are read from
+// wide.yaml.
+var Wide = sync.OnceValue(func() []Case { return decoded[[]Case]("wide.yaml", wideText) })
+
 // Seed is the first seed of a case's requests, by its name: what is compared with each other gets the same, and cases differ.
 func Seed(name string) uint64 {
 	h := fnv.New64a()
@@ -151,9 +186,9 @@ func Seed(name string) uint64 {
 	return h.Sum64()
 }
 
-// Find is the case of a name, of Cases or Others; false: there is none.
+// Find is the case of a name, of Cases, Others or Wide; false: there is none.
 func Find(name string) (Case, bool) {
-	for _, c := range slices.Concat(Cases(), Others()) {
+	for _, c := range slices.Concat(Cases(), Others(), Wide()) {
 		if c.Name == name {
 			return c, true
 		}

@@ -16,10 +16,31 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// Bursts come as often, and are larger or smaller; other requests come more or less often.
+func TestTimes(t *testing.T) {
+	c := Case{Streams: []Stream{{PerSecond: 10}, {PerSecond: 24, Burst: 6}}}
+	for times, want := range map[float64][3]float64{1: {10, 24, 6}, 2.4: {24, 56, 14}, 0.01: {0.1, 4, 1}} {
+		s := c.Times(times).Streams
+		if got := [3]float64{s[0].PerSecond, s[1].PerSecond, float64(s[1].Burst)}; got != want {
+			t.Errorf("%g times: %v, want %v", times, got, want)
+		}
+	}
+	if c.Streams[0].PerSecond != 10 {
+		t.Error("the case itself has changed")
+	}
+}
+
+func TestPackages(t *testing.T) {
+	c := Case{Needs: []string{"a one", "/b/c two", "d one"}}
+	if got := strings.Join(c.Packages(), " "); got != "one two" {
+		t.Error(got)
+	}
+}
+
 // Each case is whole, and each text that its service is started with is a template that can be filled in.
 func TestCases(t *testing.T) {
 	names, kinds := map[string]bool{}, map[string]bool{}
-	for _, c := range slices.Concat(Cases(), Others()) {
+	for _, c := range slices.Concat(Cases(), Others(), Wide()) {
 		if names[c.Name] || c.Name == "" || c.Truth == "" || c.Limit <= 0 || len(c.Programs) == 0 || len(c.Needs) == 0 {
 			t.Errorf("case %q is not whole, or twice there", c.Name)
 		}

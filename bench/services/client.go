@@ -10,13 +10,23 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload/child"
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 // clientCommand is the hidden first argument that makes this program a client.
 const clientCommand = "__client"
+
+// ClientMain is the whole life of a client where this process is started as one; false: it is not.
+func ClientMain() (code int, ok bool) {
+	if len(os.Args) < 2 || os.Args[1] != clientCommand {
+		return 0, false
+	}
+	return clientMain(), true
+}
 
 // Order is what a client sends.
 type Order struct {
@@ -25,9 +35,16 @@ type Order struct {
 	Requests []Request
 }
 
-// StartClient starts a client in a process outside all cgroups of the case. ctx ends it.
+// StartClient starts a client in a process outside all cgroups of the case, on the plan's CPUs. ctx ends it.
 func StartClient(ctx context.Context, o Order) (*child.Process, func(), error) {
-	c, err := child.Start(child.Options{Command: clientCommand, Config: o, Env: []string{"GOGC=400", "GOMEMLIMIT=1GiB"}})
+	var cpus cpuset.CPUSet
+	if o.Plan.CPUs != "" {
+		var err error
+		if cpus, err = topology.ParseList(o.Plan.CPUs); err != nil {
+			return nil, nil, err
+		}
+	}
+	c, err := child.Start(child.Options{Command: clientCommand, Config: o, Env: []string{"GOGC=400", "GOMEMLIMIT=1GiB"}, CPUs: cpus})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,10 +8,10 @@
 //
 // # Rule
 //
-// A [Case] of cases.yaml or others.yaml is one service, or a chain of them: its files, the programs that are started, its limit, and the
-// streams of requests that a client sends, open-loop, so that latency counts from the intended time of each request. [Open] makes a
-// [Stage], the cgroups and the folder of a case; [Stage.Serve] starts its programs there and returns when all of them answer; [RunClient]
-// measures once, in a process of its own. The main of a program of a study that uses it is [Main].
+// A [Case] of cases.yaml, others.yaml or wide.yaml is one service, or a chain of them: its files, the programs that are started, its
+// limit, and the streams of requests that a client sends, open-loop, so that latency counts from the intended time of each request.
+// [Open] makes a [Stage], the cgroups and the folder of a case; [Stage.Serve] starts its programs there and returns when all of them
+// answer; [RunClient] measures once, in a process of its own. The main of a program of a study that uses it is [Main].
 //
 // # Worked example
 //

@@ -12,8 +12,8 @@ import (
 // goroutine stays on its thread: services end with the thread that started them (PR_SET_PDEATHSIG in prctl(2)), which must live as long as
 // the program.
 func Main(name string, run func(context.Context) error) {
-	if len(os.Args) > 1 && os.Args[1] == clientCommand {
-		os.Exit(clientMain())
+	if code, ok := ClientMain(); ok {
+		os.Exit(code)
 	}
 	runtime.LockOSThread()
 	study.Main(name, run)

@@ -47,7 +47,7 @@ type fixTry struct {
 }
 
 // toolPath is the program in the guest.
-const toolPath = "/wide/unthrottle"
+const toolPath = "/lab/wide/unthrottle"
 
 // fixSeconds bounds a run of fix: a look of a minute at most, and three tries.
 const fixSeconds = 150

@@ -21,6 +21,9 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
+// programPath is this program in the guest. In one with packages all files are below /lab.
+const programPath = "/lab/wide/wide"
+
 // guest runs pieces in one slowed guest. Each piece is judged by itself: what others had of the host, and how fast the guest's
 // clock ran, while it was measured.
 type guest struct {
@@ -83,8 +86,8 @@ func treeCPU(proc string, pid int) (sum time.Duration) {
 }
 
 // worth judges a piece that ran between two looks for so long by the guest's clock.
-func worth(k int, speed wire.Speed, before, after look, took time.Duration) slow.Result {
-	ran := slow.Ran{Factor: slow.Factor(k), Guest: took, Host: after.at.Sub(before.at), Speed: speed}
+func worth(m machine, speed wire.Speed, before, after look, took time.Duration) slow.Result {
+	ran := slow.Ran{Factor: slow.Factor(m.K), Steady: m.Steady, Guest: took, Host: after.at.Sub(before.at), Speed: speed}
 	if took > 0 {
 		ran.Pace = ran.Host.Seconds() / took.Seconds()
 	}
@@ -113,14 +116,23 @@ func (g *guest) run(ctx context.Context, pieces []piece) error {
 	limit := time.Minute // of guest time
 	for _, p := range pieces {
 		limit += 3 * p.takes() / time.Duration(p.Machine.K)
+		if m.Steady {
+			limit += 10 * time.Minute / time.Duration(p.Machine.K) // a service's start
+		}
 	}
 	cmd := exec.CommandContext(ctx, g.lab, "run", "--slow", fmt.Sprint(m.K), "--smp", fmt.Sprint(m.CPUs), "--kernel",
 		m.Kernel, "--timeout", limit.String(),
-		"--file", piecesPath+"="+list, "--file", "/wide/wide="+g.program)
+		"--file", piecesPath+"="+list, "--file", programPath+"="+g.program)
+	if m.Steady {
+		cmd.Args = append(cmd.Args, "--steady")
+	}
+	if packages := packagesOf(pieces); len(packages) > 0 {
+		cmd.Args = append(cmd.Args, "--packages", strings.Join(packages, ","), "--memory", "6144")
+	}
 	if slices.ContainsFunc(pieces, func(p piece) bool { return p.Kind == fixed }) {
 		cmd.Args = append(cmd.Args, "--file", toolPath+"="+g.tool)
 	}
-	cmd.Args = append(cmd.Args, "--", "/wide/wide", insideCommand)
+	cmd.Args = append(cmd.Args, "--", programPath, insideCommand)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stderr = g.say
@@ -176,7 +188,7 @@ func (g *guest) follow(out io.Reader, pieces []piece, pid int) error {
 				return fmt.Errorf("the guest ended piece %d of %d", *m.Ended, len(pieces))
 			}
 			p := pieces[*m.Ended]
-			calibration := worth(p.Machine.K, speed, before, after, m.Took)
+			calibration := worth(p.Machine, speed, before, after, m.Took)
 			failed := m.Failed
 			if failed == "" && !calibration.OK {
 				failed = strings.Join(calibration.Off, "; ")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +25,7 @@ import (
 const insideCommand = "inside"
 
 // piecesPath has the pieces in the guest.
-const piecesPath = "/wide/pieces.json"
+const piecesPath = "/lab/wide/pieces.json"
 
 // message is what the guest says, a line each: first its speed and its kernel, then the beginning and the end of each piece.
 type message struct {
@@ -33,14 +34,16 @@ type message struct {
 	Began   *int        `json:"began,omitempty"`
 	Ended   *int        `json:"ended,omitempty"`
 	// Of a piece that has ended: how long it took by the guest's clock, and one of the others.
-	Took   time.Duration `json:"took_ns,omitempty"`
-	Failed string        `json:"failed,omitempty"`
-	Point  *figures      `json:"point,omitempty"`
-	Fix    *fixFigures   `json:"fix,omitempty"`
+	Took   time.Duration  `json:"took_ns,omitempty"`
+	Failed string         `json:"failed,omitempty"`
+	Point  *figures       `json:"point,omitempty"`
+	Fix    *fixFigures    `json:"fix,omitempty"`
+	Served *servedFigures `json:"served,omitempty"`
 }
 
 // inside measures pieces in the guest. A piece that fails says so, and the next one begins.
-func inside(ctx context.Context) error {
+func inside(ctx context.Context) (err error) {
+	runtime.LockOSThread() // real services end with the thread that started them
 	text, err := os.ReadFile(piecesPath)
 	if err != nil {
 		return err
@@ -66,12 +69,14 @@ func inside(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	running := &sessions{host: host}
+	defer func() { err = errors.Join(err, running.close()) }()
 	for i, p := range pieces {
 		if err := out.Encode(message{Began: &i}); err != nil {
 			return err
 		}
 		start := time.Now()
-		m, err := measure(ctx, host, p)
+		m, err := measure(ctx, running, p)
 		m.Ended, m.Took = &i, time.Since(start)
 		if err != nil {
 			m.Failed = err.Error()
@@ -83,12 +88,14 @@ func inside(ctx context.Context) error {
 	return nil
 }
 
-func measure(ctx context.Context, host *cgroup.Host, p piece) (m message, err error) {
+func measure(ctx context.Context, running *sessions, p piece) (m message, err error) {
 	switch p.Kind {
 	case point:
-		m.Point, err = measurePoint(ctx, host, p)
+		m.Point, err = measurePoint(ctx, running.host, p)
 	case fixed:
-		m.Fix, err = measureFix(ctx, host, p)
+		m.Fix, err = measureFix(ctx, running.host, p)
+	case sized, served:
+		m.Served, err = measureServed(ctx, running, p)
 	default:
 		err = fmt.Errorf("a piece of kind %q", p.Kind)
 	}

@@ -19,6 +19,8 @@
 //
 // The quota's p99 is 30 ms at 40 % and 90 ms at 50 %. The bound of 50 ms is crossed at 40 + 10 × ln(50/30)/ln(90/30) = 44.6 %.
 //
+// Real services (served.go) have one load each, all variants in turns, and several rounds.
+//
 // # Limits
 //
 // A piece of 3 s has 30 periods: one stop is 3 % of them. What two remedies differ by in one repeat is one draw of arrivals.
@@ -34,6 +36,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
@@ -50,6 +53,9 @@ var children = map[string]func() int{
 func main() {
 	if len(os.Args) > 1 && children[os.Args[1]] != nil {
 		os.Exit(children[os.Args[1]]())
+	}
+	if code, ok := services.ClientMain(); ok {
+		os.Exit(code)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -69,8 +75,10 @@ func main() {
 type job struct {
 	records *records
 	page    string
-	until   time.Time
-	say     io.Writer
+	// next are the pieces that can be measured now.
+	next  func(*records) []piece
+	until time.Time
+	say   io.Writer
 }
 
 func run(ctx context.Context) error {
@@ -79,9 +87,25 @@ func run(ctx context.Context) error {
 	file := flag.String("records", "bench/wide/records.jsonl.gz", "`FILE` with a line for each piece that was measured")
 	page := flag.String("page", "docs/results/wide.md", "`FILE` to write")
 	last := flag.Duration("for", 30*time.Minute, "begin no piece that would end later; 0: only write the page")
+	only := flag.String("services", "", "measure only real services, these `NAMES`, or all")
+	plan := wholePlan()
+	flag.IntVar(&plan.rounds, "rounds", plan.rounds, "`rounds` of each real service")
+	flag.IntVar(&plan.k, "k", plan.k, "the `factor` by which the clock of guests with real services is slower than the host's")
+	flag.Float64Var(&plan.seconds, "seconds", plan.seconds, "measure real services for so many `seconds` of guest time; others than the "+
+		"default are for trials, with -records and -page elsewhere")
+	variants := flag.String("variants", "", "`NAMES` of the variants of real services, else all")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
+	}
+	if !(plan.seconds >= 1 && plan.seconds <= 60) {
+		return fmt.Errorf("-seconds %g: give 1 to 60", plan.seconds)
+	}
+	if plan.k < 1 || plan.k > slow.MostSlow || plan.rounds < 1 || plan.rounds > mostRounds {
+		return fmt.Errorf("-k %d -rounds %d: a factor is 1 to %d, and rounds are 1 to %d", plan.k, plan.rounds, slow.MostSlow, mostRounds)
+	}
+	if err := plan.choose(*only, *variants); err != nil {
+		return err
 	}
 	have, err := readRecords(*file)
 	if err != nil {
@@ -92,6 +116,15 @@ func run(ctx context.Context) error {
 		return err
 	}
 	j := &job{records: have, page: *page, until: time.Now().Add(*last), say: os.Stderr}
+	j.next = func(have *records) []piece {
+		if shapes := missing(have); *only == "" && len(shapes) > 0 {
+			return shapes
+		}
+		return plan.missing(have)
+	}
+	if hours := plan.hours(have); hours > 0 && *last > 0 {
+		fmt.Fprintf(j.say, "wide: what is missing of real services takes about %.1f hours\n", hours)
+	}
 	if *last > 0 {
 		if err := j.measure(ctx, &guest{lab: *lab, program: program, tool: *tool, say: os.Stderr, done: j.done}); err != nil {
 			return err
@@ -114,10 +147,10 @@ func (j *job) measure(ctx context.Context, g *guest) error {
 		return done(p, m, release, c, failed)
 	}
 	for noisy < mostNoisy {
-		now := batch(missing(j.records), time.Until(j.until))
+		now := batch(j.next(j.records), time.Until(j.until))
 		if len(now) == 0 {
 			fmt.Fprintf(j.say, "wide: %d pieces measured; the next ones: %d, or too little time is left for one\n",
-				len(j.records.All)-began, len(missing(j.records)))
+				len(j.records.All)-began, len(j.next(j.records)))
 			return nil
 		}
 		before := len(j.records.All)
@@ -142,10 +175,12 @@ func (j *job) done(p piece, m message, release string, calibration slow.Result, 
 		if calibration.OK {
 			j.records.failed[p]++
 		}
-		fmt.Fprintf(j.say, "%s  %v: not used: %s (%s)\n", time.Now().Format("15:04:05"), p, failed, record{Point: m.Point}.short())
+		fmt.Fprintf(j.say, "%s  %v: not used: %s (%s)\n", time.Now().Format("15:04:05"), p, failed,
+			record{Point: m.Point, Served: m.Served}.short())
 		return nil
 	}
-	r := record{Piece: p, Made: study.Now(time.Now()), Release: release, Calibration: calibration, Point: m.Point, Fix: m.Fix}
+	r := record{Piece: p, Made: study.Now(time.Now()), Release: release, Calibration: calibration, Point: m.Point, Fix: m.Fix,
+		Served: m.Served}
 	if err := j.records.Add(r); err != nil {
 		return err
 	}
@@ -159,6 +194,9 @@ func (j *job) write() error { return study.WritePage(j.page, markdown(j.records)
 // short is what a piece came to, in a line.
 func (r record) short() string {
 	switch {
+	case r.Served != nil:
+		return fmt.Sprintf("p50 %s, p99 %s ms, %s CPUs, %s periods throttled", study.Decimals(r.Served.P50, 1),
+			study.Decimals(r.Served.P99, 1), study.Decimals(r.Served.CPUUsed, 2), throttledText(&r.Served.figures))
 	case r.Point != nil:
 		return fmt.Sprintf("p50 %s, p99 %s ms, %s CPUs, met %v", study.Decimals(r.Point.P50, 1),
 			study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), r.Point.Met)

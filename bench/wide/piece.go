@@ -14,6 +14,8 @@ type machine struct {
 	Kernel string `json:"kernel"` // of `lab list`
 	CPUs   int    `json:"cpus"`
 	K      int    `json:"k"` // how many times slower than the host's its clock runs
+	// Steady: a CPU is as fast while the others are idle as while all are busy.
+	Steady bool `json:"steady,omitempty"`
 }
 
 // kind of a piece.
@@ -46,9 +48,15 @@ type piece struct {
 	Repeat   int     `json:"repeat"` // from 1; the seed of what comes when
 	// Setting is fullHost, or one of those that are no longer measured; "": nothing else runs, and all is as usual.
 	Setting string `json:"setting,omitempty"`
+	// Times is how many times the requests of its case a real service gets.
+	Times float64 `json:"times,omitempty"`
 }
 
 func (p piece) String() string {
+	if p.Kind == sized || p.Kind == served {
+		return fmt.Sprintf("%d CPUs, K=%d %s of %s, %s, %g times its requests, round %d", p.Machine.CPUs, p.Machine.K, p.Kind,
+			p.Shape, p.Remedy, p.Times, p.Repeat)
+	}
 	changed := ""
 	if p.Setting != "" {
 		changed = ", " + p.Setting
@@ -83,7 +91,7 @@ var (
 // hosts are all of them.
 func hosts() []host { return []host{small, patient, faster, wide, slower, widest} }
 
-func (h host) machine() machine { return machine{kernel, h.CPUs, h.K} }
+func (h host) machine() machine { return machine{Kernel: kernel, CPUs: h.CPUs, K: h.K} }
 
 // levels are the loads at which every shape and remedy is measured, so that figures of different days add up and remedies
 // are compared at the same load.
@@ -116,7 +124,8 @@ func secondsOf(remedy string) float64 {
 func allRemedies() []string { return append(slices.Clone(remedies), more...) }
 
 func pointOf(h host, shape, remedy string, level, repeat int) piece {
-	return piece{h.machine(), point, edition, shape, remedy, h.Limit, levels[level], "", secondsOf(remedy), repeat, ""}
+	return piece{Machine: h.machine(), Kind: point, Edition: edition, Shape: shape, Remedy: remedy, Limit: h.Limit, Share: levels[level],
+		Seconds: secondsOf(remedy), Repeat: repeat}
 }
 
 // stage is a part of the plan, whose pieces are measured before those of the next one.
@@ -316,6 +325,10 @@ func (p piece) takes() time.Duration {
 	if p.Remedy == capacity.Budget {
 		guest += capacity.Learns.Seconds()
 	}
+	if p.Kind == sized || p.Kind == served {
+		const around = 3 // the client's start, and what it waits for
+		guest = servedWarm.Seconds() + p.Seconds + around
+	}
 	if p.Kind == fixed {
 		const usual = 40 // of the bound: a look and the try that helps
 		guest = usual
@@ -324,7 +337,13 @@ func (p piece) takes() time.Duration {
 }
 
 // boots is about how long a guest takes until its first piece.
-func (m machine) boots() time.Duration { return 25*time.Second + time.Duration(m.K)*time.Second }
+func (m machine) boots() time.Duration {
+	if m.Steady { // one CPU boots, and starts a service; both are instructions, of which K makes no more
+		const booted, started = 75 * time.Second, 100 * time.Second
+		return booted + started + 2*time.Duration(m.K)*time.Second
+	}
+	return 25*time.Second + time.Duration(m.K)*time.Second
+}
 
 // mostOfGuest is how many pieces a guest measures: then the searches ask for other loads.
 const mostOfGuest = 6
@@ -339,7 +358,10 @@ func batch(pieces []piece, left time.Duration) (now []piece) {
 		if p.Machine != pieces[0].Machine {
 			continue
 		}
-		if left -= p.takes(); left < 0 || len(now) == mostOfGuest {
+		if p.Machine.Steady && (p.Shape != pieces[0].Shape || p.Repeat != pieces[0].Repeat || p.Kind != pieces[0].Kind) {
+			break // a round of one service has a guest of its own
+		}
+		if left -= p.takes(); left < 0 || len(now) == mostOfGuest && !p.Machine.Steady {
 			break
 		}
 		now = append(now, p)

@@ -20,6 +20,8 @@ type record struct {
 	// One of these is set.
 	Point *figures    `json:"point,omitempty"`
 	Fix   *fixFigures `json:"fix,omitempty"`
+	// Served is of a real service.
+	Served *servedFigures `json:"served,omitempty"`
 	// Of kinds that are no longer measured.
 	Forecast *forecasts          `json:"forecast,omitempty"`
 	Narrow   *narrowFigure       `json:"narrow,omitempty"`
@@ -92,15 +94,21 @@ func figuresOf(m capacity.Measured) *figures {
 		P99: quantileMs(m.Latency, 0.99),
 		Max: p.Max, CPUUsed: p.CPUUsed, Periods: p.Periods, Throttled: p.ThrottledPeriods, Switches: p.Switches,
 		LateP99: new(float64(m.LateP99.Microseconds()) / 1000), Others: m.Others}
+	f.Latencies = slotsOf(m.Latency)
+	return f
+}
+
+// slotsOf are latencies in slots.
+func slotsOf(l loadgen.Latency) (slots []slotCount) {
 	counts := map[int]int{}
-	for _, b := range m.Latency.Bins() {
+	for _, b := range l.Bins() {
 		counts[slotOf(float64((b.From+b.To)/2)/1e6)] += int(b.Count)
 	}
 	for i, n := range counts {
-		f.Latencies = append(f.Latencies, slotCount{i, n})
+		slots = append(slots, slotCount{i, n})
 	}
-	slices.SortFunc(f.Latencies, func(a, b slotCount) int { return a[0] - b[0] })
-	return f
+	slices.SortFunc(slots, func(a, b slotCount) int { return a[0] - b[0] })
+	return slots
 }
 
 func quantileMs(l loadgen.Latency, q float64) *float64 {

@@ -121,7 +121,7 @@ func TestOrderOfWorth(t *testing.T) {
 	if left := missing(have); !slices.Equal(left, pieces[1:]) {
 		t.Errorf("after failures: %v", left)
 	}
-	if page := markdown(&records{}); strings.Count(page, "not measured yet") != 5+1+2+7+9 {
+	if page := markdown(&records{}); strings.Count(page, "not measured yet") != 5+1+2+7+9 || strings.Count(page, "Not measured yet") != 2 {
 		t.Errorf("a page of nothing is\n%s", page)
 	}
 }
@@ -396,12 +396,12 @@ func TestWorth(t *testing.T) {
 	after := look{at: start.Add(60 * time.Second), total: procfs.Times{All: 120 * time.Second, Idle: 30 * time.Second},
 		own: 70 * time.Second}
 	speed := wire.Speed{SleepLateUs: 100}
-	c := worth(20, speed, before, after, 3*time.Second)
+	c := worth(machine{K: 20}, speed, before, after, 3*time.Second)
 	if !c.OK || math.Abs(*c.StealShare-20./120) > 1e-9 || c.Pace != 20 {
 		t.Errorf("%+v", c)
 	}
 	after.own = 20 * time.Second
-	if c := worth(20, speed, before, after, 3*time.Second); c.OK || !strings.Contains(c.String(), "others had 58 %") {
+	if c := worth(machine{K: 20}, speed, before, after, 3*time.Second); c.OK || !strings.Contains(c.String(), "others had 58 %") {
 		t.Error(c)
 	}
 }

@@ -81,7 +81,7 @@ func TestArguments(t *testing.T) {
 			}
 		}
 	}
-	files.Disks, files.Parameters = []string{"/root.ext4", "/files.ext4"}, []string{"lockdown=integrity"}
+	files.Disks, files.Parameters, files.Node = []string{"/root.ext4", "/files.ext4"}, []string{"lockdown=integrity"}, true
 	machine, err := ParseMachine("4", 1, NUMAPerSocket)
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +94,13 @@ func TestArguments(t *testing.T) {
 	}
 	if strings.Contains(node, "-no-reboot") || strings.Contains(node, "apparmor=0") {
 		t.Errorf("a node may reboot and has AppArmor: %s", node)
+	}
+	files.Node = false
+	packages := strings.Join(Arguments(machine, files, "stdio"), " ")
+	for _, w := range []string{"snapshot=on,file=/root.ext4", "-no-reboot"} {
+		if !strings.Contains(packages, w) || strings.Contains(packages, "systemd") {
+			t.Errorf("a disk without its own init: %s", packages)
+		}
 	}
 	odd := Machine{Sockets: 3, L3sPerSocket: 1, CoresPerL3: 1, ThreadsPerCPU: 1, NUMA: NUMAPerSocket, MemoryMiB: 1000}
 	if sum := odd.nodeMiB(0) + odd.nodeMiB(1) + odd.nodeMiB(2); sum != 1000 {

@@ -12,9 +12,11 @@ type Files struct {
 	Vmlinux, Initramfs string
 	DataDirs           []string // QEMU's firmware
 	Frames             string   // gets the guest's frames
-	// Disks are images of file systems, the root of a node first. The guest may write to that one, and QEMU forgets it.
+	// Disks are images of file systems, the root first. The guest may write to that one, and QEMU forgets it.
 	// Without disks the guest's root is its initramfs.
 	Disks []string
+	// Node: the root's own init boots, and may reboot.
+	Node bool
 	// Parameters are the kernel's, added to ours.
 	Parameters []string
 }
@@ -73,10 +75,10 @@ func Arguments(m Machine, f Files, console string) []string {
 		}
 	}
 	parameters := append(kernelParameters(), "apparmor=0")
-	if f.Disks == nil {
-		add("-no-reboot")
-	} else {
+	if f.Node {
 		parameters = append(kernelParameters(), nodeParameters()...)
+	} else {
+		add("-no-reboot")
 	}
 	add("-kernel", f.Vmlinux, "-initrd", f.Initramfs, "-append", strings.Join(append(parameters, f.Parameters...), " "))
 	add("-nodefaults", "-no-user-config", "-display", "none")

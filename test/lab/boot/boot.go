@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,8 +31,10 @@ type Guest struct {
 	Modules  []string
 	Files    []File
 	Node     *Node // nil: the guest's root is its initramfs
-	Plan     wire.Plan
-	Limit    time.Duration // of the whole run
+	// Parameters are added to the kernel's.
+	Parameters []string
+	Plan       wire.Plan
+	Limit      time.Duration // of the whole run
 	// BootLimit is how long the guest may take to its first frame; 0 is DefaultBootLimit. One that takes longer is ended,
 	// and started again, at most mostBoots times in all.
 	BootLimit time.Duration
@@ -98,14 +101,15 @@ func run(ctx context.Context, g Guest) (Result, error) {
 		return Result{}, err
 	}
 	defer initramfs.Close()
-	var disks, parameters []string
+	var disks []string
+	parameters := g.Parameters
 	if g.Node != nil {
 		files, remove, err := g.filesDisk(ctx)
 		if err != nil {
 			return Result{}, err
 		}
 		defer remove()
-		disks, parameters = []string{g.Node.Disk, files}, g.Node.Parameters
+		disks, parameters = []string{g.Node.Disk, files}, slices.Concat(parameters, g.Node.Parameters)
 	}
 	if info, err := initramfs.Stat(); err == nil {
 		g.Machine.MemoryMiB += initramfsCopies * int(info.Size()>>20)
@@ -178,7 +182,7 @@ func (g Guest) emulator(ctx context.Context, initramfs, toFrames *os.File, disks
 		Initramfs: fmt.Sprintf("/proc/self/fd/%d", firstExtraFD),
 		DataDirs:  g.DataDirs,
 		Frames:    fmt.Sprintf("/proc/self/fd/%d", firstExtraFD+1),
-		Disks:     disks, Parameters: parameters,
+		Disks:     disks, Node: g.Plan.Node, Parameters: parameters,
 	}, "stdio,signal=off")...)
 	cmd.ExtraFiles = []*os.File{initramfs, toFrames}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

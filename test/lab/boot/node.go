@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// Node is a guest that a distribution's own init boots from a disk. It may reboot.
+// Node is a guest whose root is a distribution's, on a disk. Its own init boots it where the plan says so: then it may reboot.
 type Node struct {
 	// Disk is the image of its root, Modules are those that the kernel needs to read it.
 	Disk    string
@@ -53,7 +53,7 @@ func (g Guest) fillDisk(ctx context.Context, disk, root string) error {
 	for _, file := range append([]File{{wire.InitPath, first}}, g.Files...) {
 		below, err := filepath.Rel(wire.Dir, file.In)
 		if err != nil || !filepath.IsLocal(below) {
-			return fmt.Errorf("%s: a node's files are below %s", file.In, wire.Dir)
+			return fmt.Errorf("%s: the files of a guest with a disk are below %s", file.In, wire.Dir)
 		}
 		size, err := copyTree(file.From, filepath.Join(root, below))
 		if err != nil {

@@ -42,7 +42,8 @@ func TestNodeHasItsFilesOnADisk(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	g.Files = []File{{"/etc/passwd", "/dev/null"}}
-	if _, err := Run(t.Context(), g); err == nil || !strings.Contains(err.Error(), "/etc/passwd: a node's files are below /lab") {
+	_, err = Run(t.Context(), g)
+	if err == nil || !strings.Contains(err.Error(), "/etc/passwd: the files of a guest with a disk are below /lab") {
 		t.Errorf("a file beside the disk: %v", err)
 	}
 }

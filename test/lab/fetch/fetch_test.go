@@ -36,6 +36,16 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// What is no name of a package is said before anything is fetched.
+func TestPackagesHaveNames(t *testing.T) {
+	for _, bad := range []string{"", "-q", "a b", "Nginx", "a"} {
+		_, err := (&Cache{Dir: "/nonexistent"}).Packages(t.Context(), Line{}, Kernel{}, []string{"nodejs", bad})
+		if err == nil || !strings.Contains(err.Error(), "is no name of a Debian package") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
 func TestNewer(t *testing.T) {
 	ordered := []string{"6.1.0-9", "6.1.0-47", "6.1.0-50", "6.18.5+deb13", "6.18.15+deb13", "6.18.15+deb13u1", "6.18.015+deb14"}
 	for i, a := range ordered {

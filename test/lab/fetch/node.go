@@ -23,10 +23,10 @@ var nodeFiles = map[string]string{"hostname": "node\n", "hosts": "127.0.0.1 loca
 // nodeDiskBytes is the size of a node's disk. The file is sparse: about 400 MB of it are written.
 const nodeDiskBytes = "12G"
 
-// Node is a Debian with systemd, as a disk.
+// Node is a Debian as a disk.
 type Node struct {
 	Manifest
-	// Disk is the image of an ext4 file system, with the kernel's modules.
+	// Disk is the image of an ext4 file system; a node's has the kernel's modules.
 	Disk string
 	// Modules are those that the kernel needs to read the disk, compressed as their package has them.
 	Modules []string
@@ -49,8 +49,23 @@ func (c *Cache) Node(ctx context.Context, line Line, kernel Kernel) (Node, error
 }
 
 func (c *Cache) buildNode(ctx context.Context, line Line, kernel Kernel, into string) error {
+	return c.buildDisk(ctx, line, kernel, into, qemuSuite, nodePackages, []string{"doc", "man", "locale", "info"},
+		func(root, modules string) error {
+			// lib is a link to usr/lib in root.
+			err := os.CopyFS(filepath.Join(root, "usr", "lib", "modules"), os.DirFS(modules))
+			if err == nil {
+				_, err = output(ctx, "chroot", root, "depmod", kernel.Version+flavour)
+			}
+			return err
+		})
+}
+
+// buildDisk makes a disk of a suite's packages, and keeps the modules that a kernel needs to read it. Of /usr/share it leaves out what is
+// unread. more gets the folders of the disk's files and of the kernel's modules.
+func (c *Cache) buildDisk(ctx context.Context, line Line, kernel Kernel, into, suite string, packages, unread []string,
+	more func(root, modules string) error) error {
 	if os.Geteuid() != 0 {
-		return errors.New("a node's image needs root: sudo bin/lab")
+		return errors.New("the image of a disk needs root: sudo bin/lab")
 	}
 	for tool, from := range map[string]string{"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -62,33 +77,27 @@ func (c *Cache) buildNode(ctx context.Context, line Line, kernel Kernel, into st
 		return err
 	}
 	root, unpacked := filepath.Join(into, "root"), filepath.Join(into, "package")
-	args := []string{"--variant=minbase", "--include=" + strings.Join(nodePackages, ","), "--keyring=" + debianKeyring}
-	for _, unread := range []string{"doc", "man", "locale", "info"} {
-		args = append(args, "--dpkgopt=path-exclude=/usr/share/"+unread+"/*")
+	args := []string{"--variant=minbase", "--include=" + strings.Join(packages, ","), "--keyring=" + debianKeyring}
+	for _, folder := range unread {
+		args = append(args, "--dpkgopt=path-exclude=/usr/share/"+folder+"/*")
 	}
-	if _, err := output(ctx, "mmdebstrap", append(args, qemuSuite, root, "deb "+a.repository+" "+qemuSuite+" main")...); err != nil {
+	if _, err := output(ctx, "mmdebstrap", append(args, suite, root, "deb "+a.repository+" "+suite+" main")...); err != nil {
 		return err
 	}
 	if err := a.unpack(ctx, unpacked, false, line.packageName(kernel.Version)); err != nil {
 		return err
 	}
-	modules := filepath.Join("lib", "modules") // a link to usr/lib in root, and a folder of its own in older packages
-	from := filepath.Join(unpacked, "usr", modules)
-	if _, err := os.Stat(from); err != nil {
-		from = filepath.Join(unpacked, modules)
+	modules := filepath.Join(unpacked, "usr", "lib", "modules")
+	if _, err := os.Stat(modules); err != nil { // older packages
+		modules = filepath.Join(unpacked, "lib", "modules")
 	}
-	release := kernel.Version + flavour
-	if err := errors.Join(os.CopyFS(filepath.Join(root, "usr", modules), os.DirFS(from)), os.Mkdir(filepath.Join(root, "lab"), 0o755),
-		keepDiskModules(from, into)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(root, "lab"), 0o755), keepDiskModules(modules, into), more(root, modules)); err != nil {
 		return err
 	}
 	for file, text := range nodeFiles {
 		if err := os.WriteFile(filepath.Join(root, "etc", file), []byte(text), 0o644); err != nil {
 			return err
 		}
-	}
-	if _, err := output(ctx, "chroot", root, "depmod", release); err != nil {
-		return err
 	}
 	if _, err := output(ctx, "mke2fs", "-q", "-t", "ext4", "-d", root, filepath.Join(into, "root.ext4"), nodeDiskBytes); err != nil {
 		return err

@@ -55,9 +55,14 @@ func run() error {
 	if plan.Node && os.Getpid() == 1 {
 		return becomeNode()
 	}
+	if plan.Packages {
+		if err := enterDisk(); err != nil {
+			return err
+		}
+	}
 	var setupErr error
 	if !plan.Node {
-		setupErr = errors.Join(setUp(plan.CgroupVersion), loadModules("/lab/modules"))
+		setupErr = errors.Join(setUp(plan), loadModules("/lab/modules"))
 	}
 	port, err := openPort(10 * time.Second)
 	if err != nil {

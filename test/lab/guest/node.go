@@ -37,12 +37,52 @@ StandardError=journal+console
 `
 )
 
-// becomeNode mounts the node's disks and becomes its init. It returns only an error.
-func becomeNode() error {
+// enterDisk makes the disk the root of this process, which stays the first one.
+func enterDisk() error {
+	if err := errors.Join(mountFirst(), loadModules(filepath.Join(wire.Dir, "modules"))); err != nil {
+		return err
+	}
+	if err := mountDisks(0); err != nil {
+		return err
+	}
+	return moveRoot()
+}
+
+// mountFirst mounts what is needed to find disks.
+func mountFirst() error {
 	for _, m := range mounts[:3] { // proc, sys, dev
 		if err := errors.Join(os.MkdirAll(m.target, 0o755), unix.Mount(m.fstype, m.target, m.fstype, 0, "")); err != nil {
 			return fmt.Errorf("mount %s: %w", m.target, err)
 		}
+	}
+	return nil
+}
+
+// mountDisks mounts the next root with flags, and the guest's files in it.
+func mountDisks(flags uintptr) error {
+	for _, m := range []struct {
+		device, target string
+		flags          uintptr
+	}{{"/dev/vda", nextRoot, flags}, {"/dev/vdb", nextRoot + wire.Dir, unix.MS_RDONLY}} {
+		if err := errors.Join(os.MkdirAll(m.target, 0o755), mountWhenThere(m.device, m.target, m.flags)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveRoot makes the next root the root.
+func moveRoot() error {
+	if err := errors.Join(os.Chdir(nextRoot), unix.Mount(".", "/", "", unix.MS_MOVE, "")); err != nil {
+		return err
+	}
+	return errors.Join(unix.Chroot("."), os.Chdir("/"))
+}
+
+// becomeNode mounts the node's disks and becomes its init. It returns only an error.
+func becomeNode() error {
+	if err := mountFirst(); err != nil {
+		return err
 	}
 	line, err := os.ReadFile("/proc/cmdline")
 	if err != nil {
@@ -56,13 +96,8 @@ func becomeNode() error {
 	if slices.Contains(words, "ro") {
 		flags = unix.MS_RDONLY
 	}
-	for _, m := range []struct {
-		device, target string
-		flags          uintptr
-	}{{"/dev/vda", nextRoot, flags}, {"/dev/vdb", nextRoot + wire.Dir, unix.MS_RDONLY}} {
-		if err := errors.Join(os.MkdirAll(m.target, 0o755), mountWhenThere(m.device, m.target, m.flags)); err != nil {
-			return err
-		}
+	if err := mountDisks(flags); err != nil {
+		return err
 	}
 	units := filepath.Join(nextRoot, "run", "systemd", "system")
 	wanted := filepath.Join(units, "multi-user.target.wants")
@@ -79,7 +114,7 @@ func becomeNode() error {
 			return fmt.Errorf("move %s: %w", dir, err)
 		}
 	}
-	if err := errors.Join(os.Chdir(nextRoot), unix.Mount(".", "/", "", unix.MS_MOVE, ""), unix.Chroot("."), os.Chdir("/")); err != nil {
+	if err := moveRoot(); err != nil {
 		return err
 	}
 	return syscall.Exec("/sbin/init", []string{"/sbin/init"}, []string{"TERM=linux"})

@@ -35,7 +35,8 @@ var mounts = []struct {
 	{"debugfs", "/sys/kernel/debug", true},
 }
 
-func setUp(cgroupVersion int) error {
+// setUp makes the guest usable. Its root is as empty as an initramfs, or a distribution's, which stays as it is.
+func setUp(plan wire.Plan) error {
 	for _, m := range mounts {
 		if err := os.MkdirAll(m.target, 0o755); err != nil && !m.optional {
 			return err
@@ -49,12 +50,12 @@ func setUp(cgroupVersion int) error {
 			return err
 		}
 	}
-	for file, text := range map[string]string{
-		"/etc/passwd":   "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
-		"/etc/group":    "root:x:0:\nnogroup:x:65534:\n",
-		"/etc/hosts":    "127.0.0.1 localhost lab\n",
-		"/etc/hostname": "lab\n",
-	} {
+	files := map[string]string{"/etc/hosts": "127.0.0.1 localhost lab\n", "/etc/hostname": "lab\n"}
+	if !plan.Packages {
+		files["/etc/passwd"] = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
+		files["/etc/group"] = "root:x:0:\nnogroup:x:65534:\n"
+	}
+	for file, text := range files {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -65,13 +66,17 @@ func setUp(cgroupVersion int) error {
 			return err
 		}
 	}
+	var programs error
+	if !plan.Packages {
+		programs = exec.Command("/bin/busybox", "--install", "-s", "/bin").Run()
+	}
 	return errors.Join(
+		programs,
 		unix.Sethostname([]byte("lab")),
 		loopbackUp(),
-		exec.Command("/bin/busybox", "--install", "-s", "/bin").Run(),
-		mountCgroups(cgroupVersion),
+		mountCgroups(plan.CgroupVersion),
 		keepTracepoints(tracefs),
-		keepQuotas(cgroupVersion),
+		keepQuotas(plan.CgroupVersion),
 	)
 }
 

@@ -11,6 +11,8 @@ import (
 // Result is what --slow-json writes and the last line of a run says.
 type Result struct {
 	Factor Factor `json:"factor"`
+	// Steady: a CPU was to be as fast while the others were idle as while all were busy.
+	Steady bool `json:"steady,omitempty"`
 	// GuestSeconds is how long the steps took by the guest's clock, HostSeconds how long the whole run took by the host's.
 	GuestSeconds float64 `json:"guest_seconds"`
 	HostSeconds  float64 `json:"host_seconds"`
@@ -38,11 +40,14 @@ const (
 	mostSwitchNs = 50_000
 	mostSteal    = 0.25
 	mostPaceOff  = 0.05
+	// mostFaster is how much faster one busy CPU may be than all of a steady guest.
+	mostFaster = 1.25
 )
 
 // Ran is what is known of a run at its end.
 type Ran struct {
 	Factor      Factor
+	Steady      bool
 	Guest, Host time.Duration
 	// Pace is host time per guest time; 0: not measured.
 	Pace  float64
@@ -54,13 +59,16 @@ type Ran struct {
 // Judge says what a run is worth.
 func Judge(r Ran) Result {
 	result := Result{
-		Factor: r.Factor, GuestSeconds: r.Guest.Seconds(), HostSeconds: r.Host.Seconds(),
+		Factor: r.Factor, Steady: r.Steady, GuestSeconds: r.Guest.Seconds(), HostSeconds: r.Host.Seconds(),
 		LoopRateOne: r.Speed.LoopRateOne, LoopRateAll: r.Speed.LoopRateAll,
 		SwitchNs: r.Speed.SwitchNs, SleepLateUs: r.Speed.SleepLateUs, StealShare: r.Others, Pace: r.Pace, Off: []string{},
 	}
 	off := func(format string, args ...any) { result.Off = append(result.Off, fmt.Sprintf(format, args...)) }
 	if r.Speed == (wire.Speed{}) {
 		off("the guest was not calibrated")
+	}
+	if one, all := r.Speed.LoopRateOne, r.Speed.LoopRateAll; r.Steady && one > mostFaster*all {
+		off("a CPU is %.2f times as fast while no other is busy, more than %g", one/all, mostFaster)
 	}
 	if r.Speed.SleepLateUs > mostLateUs {
 		off("a sleep of 1 ms ends %.0f us late, more than %d", r.Speed.SleepLateUs, mostLateUs)

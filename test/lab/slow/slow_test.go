@@ -58,6 +58,7 @@ func TestJudge(t *testing.T) {
 		"others unknown": {func(r *Ran) { r.Others = nil }, "was not measured"},
 		"another pace":   {func(r *Ran) { r.Pace = 15 }, "15.00 times slower, not 20"},
 		"not calibrated": {func(r *Ran) { r.Speed = wire.Speed{} }, "not calibrated"},
+		"not steady":     {func(r *Ran) { r.Steady = true }, "a CPU is 8.00 times as fast while no other is busy"},
 	} {
 		r := fine()
 		c.change(&r)

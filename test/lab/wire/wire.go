@@ -35,6 +35,8 @@ type Plan struct {
 	// Node has the root on a disk, whose own init the first process becomes. A service of it follows the plan, anew after
 	// each boot.
 	Node bool `json:"node,omitempty"`
+	// Packages has the root on a disk too, whose packages the steps find. The first process stays ours.
+	Packages bool `json:"packages,omitempty"`
 	// Shell starts an interactive shell on the console instead of Steps.
 	Shell bool `json:"shell,omitempty"`
 	// Calibrate measures the machine's speed before the steps.

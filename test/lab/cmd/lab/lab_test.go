@@ -55,6 +55,8 @@ func TestWrongUseIs125(t *testing.T) {
 		{"run --slow 0 -- true", "--slow 0"},
 		{"run --slow 1.5 -- true", "whole number from 1 to 100, or auto"},
 		{"run --slow-json x -- true", "give --slow too"},
+		{"run --steady -- true", "--steady: give --slow too"},
+		{"run --node --packages nodejs -- true", "--node and --packages exclude each other"},
 		{"dance", `unknown command "dance"`},
 		{"fetch --all 6.18", "exclude each other"},
 	} {

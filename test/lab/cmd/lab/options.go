@@ -31,6 +31,7 @@ type options struct {
 	console  bool
 	node     bool
 	append   []string
+	packages []string
 	slow     slowed
 }
 
@@ -45,6 +46,8 @@ func (o *options) add(cmd *cobra.Command, limit time.Duration) {
 	f.Duration("timeout", limit, "end the guest after this time; with --slow it is the guest's")
 	f.BoolVar(&o.node, "node", false, "boot a Debian with systemd from a disk, as a node of Kubernetes has it (needs "+
 		"root, mmdebstrap, e2fsprogs)")
+	f.StringSliceVar(&o.packages, "packages", nil, "boot from a disk with these packages of Debian "+fetch.PackagesSuite+
+		" and what they depend on (needs root, mmdebstrap, e2fsprogs)")
 	f.StringArrayVar(&o.append, "append", nil, "a parameter of a node's kernel (repeat)")
 	f.BoolVar(&o.console, "console", false, "show the guest's console on stderr")
 	o.slow.add(cmd)
@@ -86,6 +89,9 @@ func (o *options) atHostPace(ctx context.Context, log io.Writer) (boot.Guest, er
 	machine, err := lab.ParseMachine(o.smp, o.l3s, lab.NUMA(o.numa))
 	if err != nil {
 		return boot.Guest{}, err
+	}
+	if o.node && o.packages != nil {
+		return boot.Guest{}, errors.New("--node and --packages exclude each other")
 	}
 	if o.memory < 256 {
 		return boot.Guest{}, fmt.Errorf("--memory %d: want at least 256 MiB", o.memory)
@@ -135,8 +141,16 @@ func (o *options) atHostPace(ctx context.Context, log io.Writer) (boot.Guest, er
 	}
 	kernel, err := cache.Kernel(ctx, line)
 	g.Vmlinux, g.Modules = kernel.Vmlinux, kernel.Modules
-	if err != nil || !o.node {
+	switch {
+	case err != nil:
 		return g, err
+	case o.packages != nil:
+		disk, err := cache.Packages(ctx, line, kernel, o.packages)
+		g.Node = &boot.Node{Disk: disk.Disk, Modules: disk.Modules}
+		g.Plan.Packages = true
+		return g, err
+	case !o.node:
+		return g, nil
 	}
 	node, err := cache.Node(ctx, line, kernel)
 	g.Node = &boot.Node{Disk: node.Disk, Modules: node.Modules, Parameters: o.append}

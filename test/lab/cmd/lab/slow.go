@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,12 +24,15 @@ import (
 // slowed is a guest whose time runs slower than the host's.
 type slowed struct {
 	said, jsonFile string
+	steady         bool
 	factor         slow.Factor
 }
 
 func (s *slowed) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.said, "slow", "", "K: the guest's time runs K times slower than the host's; auto: "+
 		"chosen from the CPUs and the host's load")
+	cmd.Flags().BoolVar(&s.steady, "steady", false, "with --slow: a CPU of the guest is as fast while others are idle "+
+		"as while all are busy")
 	cmd.Flags().StringVar(&s.jsonFile, "slow-json", "", "write what --slow measured to this file")
 }
 
@@ -37,6 +41,9 @@ func (s *slowed) check() error {
 	if s.said == "" {
 		if s.jsonFile != "" {
 			return fmt.Errorf("--slow-json %s: give --slow too", s.jsonFile)
+		}
+		if s.steady {
+			return errors.New("--steady: give --slow too")
 		}
 		return nil
 	}
@@ -73,8 +80,15 @@ func (s *slowed) prepare(ctx context.Context, g *boot.Guest, cacheDir string) er
 	g.Limit *= time.Duration(s.factor)
 	g.BootLimit = boot.DefaultBootLimit * time.Duration(max(1, s.factor/4)) // most of a boot is work, which slowing does not lengthen
 	g.Plan.Calibrate = true
+	if s.steady {
+		g.Parameters = append(g.Parameters, slow.Steady)
+		g.BootLimit *= steadyBoot
+	}
 	return nil
 }
+
+// steadyBoot is how much longer a boot, which one CPU does, may take where that has no more of the host than each of the others.
+const steadyBoot = 4
 
 // idleCPUs is how many CPUs of the host are idle now.
 func idleCPUs(ctx context.Context) (float64, error) {
@@ -109,7 +123,7 @@ func (s *slowed) run(ctx context.Context, g boot.Guest, stderr io.Writer) (boot.
 	if err != nil {
 		return result, err
 	}
-	ran := slow.Ran{Factor: s.factor, Host: result.Total, Speed: result.Speed}
+	ran := slow.Ran{Factor: s.factor, Steady: s.steady, Host: result.Total, Speed: result.Speed}
 	for _, e := range result.Exits {
 		ran.Guest += time.Duration(e.WallUsec) * time.Microsecond
 	}

@@ -60,7 +60,7 @@ type finding struct {
 }
 
 // judge compares what fix chose with every variant that grants no more CPU than the
-// limit. An answer without a remedy at equal CPU comes to leaving it.
+// limit. An answer without a remedy at equal CPU comes to leaving it, and so does a fix that failed.
 func judge(c services.Case, k caseRun) finding {
 	if k.Fix == nil {
 		return finding{Why: "fix was not run"}
@@ -76,12 +76,10 @@ func judge(c services.Case, k caseRun) finding {
 		}
 	}
 	chosen, leave := k.figures(f.Chosen), k.figures(leaveIt)
-	if k.Fix.Failed != "" {
-		f.Why = "fix failed: " + k.Fix.Failed
-		return f
-	}
 	if chosen.Rounds == 0 || leave.Rounds == 0 || len(variants) == 0 {
-		f.Why = "nothing was measured of " + f.Chosen
+		if f.Why = "nothing was measured of " + f.Chosen; k.Fix.Failed != "" {
+			f.Why = k.Fix.whyFailed()
+		}
 		return f
 	}
 	work := k.work()
@@ -109,9 +107,18 @@ func judge(c services.Case, k caseRun) finding {
 	return f
 }
 
+// whyFailed is the error of a fix that failed: the last line of what it printed.
+func (x *fixed) whyFailed() string {
+	lines := strings.Split(strings.TrimSpace(x.Failed), "\n")
+	return "fix failed: " + strings.TrimPrefix(lines[len(lines)-1], "unthrottle: ")
+}
+
 // differs says in a sentence what is wrong; "": nothing is.
 func (f *finding) differs(c services.Case, k caseRun, work bool) string {
 	var all []string
+	if k.Fix.Failed != "" {
+		all = append(all, k.Fix.whyFailed())
+	}
 	if f.Worse {
 		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)",
 			spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))

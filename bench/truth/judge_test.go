@@ -102,10 +102,16 @@ func TestJudgeWork(t *testing.T) {
 	}
 }
 
+// A fix that failed has left the service alone, and counts so.
 func TestFailedFix(t *testing.T) {
-	k := measuredCase("", map[string][]float64{leaveIt: {1}})
-	k.Fix.Failed = "no luck"
-	if f := judge(services.Case{Limit: 0.5}, k); f.Known || !strings.Contains(f.Why, "no luck") {
+	k := measuredCase("", map[string][]float64{leaveIt: {10, 11, 12}, "narrow": {1, 1.1, 1.2}})
+	k.Fix.Failed = "round 1: too few\nunthrottle: no luck\n"
+	f := judge(services.Case{Limit: 0.5}, k)
+	if !f.Known || f.IsBest || f.Best != "narrow" || !strings.HasPrefix(f.Why, "fix failed: no luck; narrow is better") {
 		t.Errorf("%+v", f)
+	}
+	k.Runs = nil
+	if f := judge(services.Case{Limit: 0.5}, k); f.Known || f.Why != "fix failed: no luck" {
+		t.Errorf("nothing was measured: %+v", f)
 	}
 }

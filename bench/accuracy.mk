@@ -9,7 +9,7 @@ SECONDS ?= 10
 .PHONY: accuracy
 accuracy: need-go ## docs/results/accuracy.md: random scenarios for real and simulated (as root)
 	@UNTHROTTLE_DRAWS=$(or $(DRAWS),40) UNTHROTTLE_REPEATS=$(REPEATS) UNTHROTTLE_SECONDS=$(SECONDS) \
-	  $(GO) test -tags accuracy -count=1 -timeout 0 -run '^TestAccuracy$$' ./bench/accuracy
+	  $(GO) -C bench test -tags accuracy -count=1 -timeout 0 -run '^TestAccuracy$$' ./accuracy
 
 # What stands on the page of the lab's kernels; two to three minutes each.
 .PHONY: accuracy-lab
@@ -24,7 +24,7 @@ MIXES ?= 200
 
 .PHONY: confusion
 confusion: need-go ## docs/results/confusion.md: random mixes of causes on this host, what explain names first (as root)
-	@UNTHROTTLE_MIXES=$(MIXES) $(GO) test -tags confusion -count=1 -timeout 0 -run '^TestConfusion$$' ./internal/explain/live
+	@UNTHROTTLE_MIXES=$(MIXES) $(GO) -C bench test -tags confusion -count=1 -timeout 0 -run '^TestConfusion$$' ./confusion
 
 # Part of the Makefile: forecasts against what came, outside CI.
 # Each of DRAWS random workloads is run 18 times for 9 s: nothing else should run meanwhile. The recordings are kept in

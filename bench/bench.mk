@@ -3,6 +3,9 @@
 # nothing. Needs root and writable cgroups.
 BENCH ?=
 
+# A study's program, from the module bench: $(call study-program,NAME). It runs in the tree's top folder.
+study-program = mkdir -p $(BIN) && $(GO) -C bench build -o ../$(BIN)/$(1) ./$(1)
+
 ##@ Measure again
 .PHONY: bench
 bench: bench-build ## what the agent costs, beside a bare loop and cAdvisor's library; then bench-probe (as root; BENCH=--quick: short)
@@ -28,12 +31,12 @@ RESULTS_PARTS ?= pool,pools,gc,mixed,spike,price
 
 .PHONY: results
 results: build ## docs/results/service.md: what the remedies are worth on this host (as root, 40 minutes; RESULTS_SCALE=quick)
-	@$(GO) build -o $(BIN)/results ./bench/results
+	@$(call study-program,results)
 	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -parts $(RESULTS_PARTS) -out docs/results/service.md
 
 .PHONY: results-rivals
 results-rivals: build ## docs/results/rivals.md: other projects' rules and ours on the same services (as root, with their packages, an hour a service; RIVALS='-rounds 0': the page)
-	@$(GO) build -o $(BIN)/rivals ./bench/rivals
+	@$(call study-program,rivals)
 	@$(BIN)/rivals -exe $(abspath $(BIN))/unthrottle $(RIVALS)
 
 # The agent's trials that are spread over hours, on real services at once, while the agent is killed.
@@ -41,7 +44,7 @@ ROLLOUT ?=
 
 .PHONY: results-rollout
 results-rollout: build ## docs/results/rollout.md: the agent spreads trials over eight services and is killed ten times (as root, with their packages, 2 hours; ROLLOUT='-for 0': the page)
-	@$(GO) build -o $(BIN)/rollout ./bench/rollout
+	@$(call study-program,rollout)
 	@$(BIN)/rollout -exe $(abspath $(BIN))/unthrottle $(ROLLOUT)
 
 # Many bursty services on one host under the same limit in other periods: a part of docs/results/period.md. In a guest of 16 CPUs:
@@ -50,7 +53,7 @@ MANY ?=
 
 .PHONY: results-many
 results-many: build lab ## docs/results/period.md: twenty services on two CPUs, with long periods and without (as root, 10 minutes; MANY='-rounds 0': the page)
-	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/many ./bench/many
+	@$(call study-program,many)
 	@$(BIN)/many -exe $(abspath $(BIN))/unthrottle $(MANY)
 
 # What the remedies are worth on 8 to 32 CPUs, in guests of the lab in slow time: docs/results/wide.md. It measures what is missing in
@@ -62,7 +65,7 @@ WIDE ?=
 
 .PHONY: wide-build
 wide-build: build lab
-	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/wide ./bench/wide
+	@$(call study-program,wide)
 
 .PHONY: results-wide
 results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 8 to 32 CPUs, for WIDE_FOR=30m; goes on where it ended
@@ -82,8 +85,7 @@ STARTUP ?=
 
 .PHONY: results-startup
 results-startup: need-go ## docs/results/startup.md: a start under a limit, with a burst and with a raised limit (as root, 5 minutes; STARTUP='-rounds 3')
-	@mkdir -p $(BIN)
-	@$(GO) build -o $(BIN)/startup ./bench/startup
+	@$(call study-program,startup)
 	@$(BIN)/startup $(STARTUP)
 
 .PHONY: bench-placement
@@ -136,26 +138,27 @@ TRUTH_EACH ?= 5s
 
 .PHONY: truth
 truth: build ## docs/results/{fix,truth}.md: what is said of real services, what fix chooses, what each remedy brings (as root, 4 minutes each; TRUTH=NAME)
-	@$(GO) build -o $(BIN)/truth ./bench/truth
+	@$(call study-program,truth)
 	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -rounds $(TRUTH_ROUNDS) -each $(TRUTH_EACH) -out docs/results/fix.md
 
 .PHONY: truth-page
 truth-page: need-go ## docs/results/{fix,truth}.md anew from the records of make truth
-	@$(GO) run ./bench/truth -page-only
+	@$(call study-program,truth)
+	@$(BIN)/truth -page-only
 
 .PHONY: truth-again
 truth-again: build ## docs/results/truth.md: explains and forecasts the kept recordings of make truth again (a minute)
-	@$(GO) build -o $(BIN)/truth ./bench/truth
+	@$(call study-program,truth)
 	@$(BIN)/truth -exe $(BIN)/unthrottle -again
 
 .PHONY: truth-sampled
 truth-sampled: build ## docs/results/truth.md: what look says of real services, by samples and without BPF (as root, with their packages, 20 s each; TRUTH=NAME)
-	@$(GO) build -o $(BIN)/truth ./bench/truth
+	@$(call study-program,truth)
 	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -sampled 60s
 
 # The demand of real services, for generated fleets: each of bench/truth's that demanded (bench/truth/demand.go) names, for 21 s without a
 # quota that it meets, then replayed on 32 CPUs. TRUTH=redis-bgsave,nginx-gzip records these alone; the others stay as they are.
 .PHONY: truth-demand
 truth-demand: build ## fleet/generate/recorded.json: the demand of real services, for 'fleet generate' (as root, a minute each; TRUTH=NAME)
-	@$(GO) build -o $(BIN)/truth ./bench/truth
+	@$(call study-program,truth)
 	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -demand fleet/generate/recorded.json

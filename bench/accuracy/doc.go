@@ -1,40 +1,8 @@
-// Package accuracy measures how true the simulator is. It draws scenarios and compares
-// the outcome of a real kernel with that of the simulator.
-//
-// # Problem
-//
-// A simulator that was tuned on three examples is true for three examples. A kernel does
-// not agree with itself either: ticks, period phases and the CPU of a wake-up are left
-// to chance, and a quota amplifies small differences. A miss is meaningful only beside
-// the spread of the real runs.
-//
-// # Rule
-//
-// A number draws a scenario ([New]). It has cgroups one or two deep with limits, periods
-// and bursts, some on one CPU. In each cgroup threads burn, run and sleep, or burn by
-// turns, beside a sleeper that measures. The scenario runs for real several times, and in
-// the simulator with several seeds. A figure agrees where the simulated median is within
-// a bound of the real median, or within the range of the real runs:
-//
-//	throttled periods   3 points
-//	CPU use             2 %
-//	throttled time      10 %
-//	p50, p95            15 %, or one tick where that is more
-//
-// A draw has the figure where all of its cgroups or workloads agree on it. Beside the
-// share of draws is the ceiling: the share of real runs that agree with the others of
-// the same draw, each in the simulator's place.
-//
-// # Worked example
-//
-// A cgroup uses 0.498, 0.500, 0.501, 0.500 and 0.499 CPUs; simulated are 0.505. That is
-// outside the range, but within 2 % of 0.500: it agrees. Sleeps have a p95 of 80, 84, 81,
-// 90 and 88 ms, and 70 simulated. 15 % of 84 are 12.6 ms, and 70 is 14 below: a miss.
+// Package accuracy is the study of how true the simulator is: random scenarios for real and simulated, judged by package
+// internal/sim/agreement, and what the simulator makes of published figures. docs/results/accuracy.md is its page.
 //
 // # Limits
 //
-// A real run is repeated if the hypervisor or other processes had more of the CPUs than
-// [MostSteal] and [MostOthers]. Draws are of two CPUs at most, whatever the host has: see
-// [Machine]. There are no services, collectors and remedies in draws. Package
-// accuracy/measure makes the real runs.
+// Beside the share of draws that agree is the ceiling: how often one real run, in the simulator's place, agrees with the others
+// of its draw. Draws with fewer than three real runs are not judged.
 package accuracy

@@ -10,10 +10,11 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 //go:embed page.md
@@ -29,13 +30,13 @@ const (
 // figures, and comparisons on kernels of the lab.
 type Beside struct {
 	Published []Claim
-	OnAllCPUs []AllCPUs
+	OnAllCPUs []agreement.AllCPUs
 }
 
 // page is what its template is filled in with.
 type page struct {
 	*Study
-	Judged                       []Judgement
+	Judged                       []agreement.Judgement
 	Waiting                      []string // draws that are not judged
 	Beside                       Beside
 	MostSteal, MostOthers        float64
@@ -45,21 +46,21 @@ type page struct {
 
 // Markdown is the page. simulated gives a draw's simulated runs. Draws with fewer
 // real runs than wanted are judged from three on, and said to have fewer.
-func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, beside Beside) string {
-	p := page{s, nil, nil, beside, mostSteal, mostOthers, mostApart, CalibrateEvery, leastRepeats}
+func (s *Study) Markdown(simulated func(agreement.Draw) []scenario.Outcome, beside Beside) string {
+	p := page{s, nil, nil, beside, agreement.MostSteal, agreement.MostOthers, agreement.MostApart, CalibrateEvery, leastRepeats}
 	for _, d := range s.draws {
 		if real := s.outcomes(d); len(real) < leastRepeats {
 			p.Waiting = append(p.Waiting, fmt.Sprintf("%d (%d)", d.Seed, len(real)))
 		} else {
-			p.Judged = append(p.Judged, judge(d, simulated(d), real))
+			p.Judged = append(p.Judged, agreement.Judge(d, simulated(d), real))
 		}
 	}
 	return study.Fill(pageText, template.FuncMap{
 		"percent": func(share float64) float64 { return 100 * share },
 		"met":     func(met bool) string { return text.Either(met, "met", "**missed**") },
 		"join":    func(all []string) string { return strings.Join(all, ", ") },
-		"sorted": func(all []AllCPUs) []AllCPUs {
-			return slices.SortedFunc(slices.Values(all), func(a, b AllCPUs) int { return cmp.Compare(a.Release, b.Release) })
+		"sorted": func(all []agreement.AllCPUs) []agreement.AllCPUs {
+			return slices.SortedFunc(slices.Values(all), func(a, b agreement.AllCPUs) int { return cmp.Compare(a.Release, b.Release) })
 		},
 	}, p)
 }
@@ -81,10 +82,10 @@ func (p page) Release() string { return strings.TrimSpace(p.About.Release) }
 
 // Costs are from what to what each cost of a wake-up was; none: they were not measured.
 func (p page) Costs() (spans []string) {
-	for i := range parts(&scenario.WakeCosts{}) {
+	for i := range agreement.Parts(&scenario.WakeCosts{}) {
 		low, high := time.Duration(math.MaxInt64), time.Duration(0)
 		for _, c := range p.costs {
-			low, high = min(low, *parts(&c)[i]), max(high, *parts(&c)[i])
+			low, high = min(low, *agreement.Parts(&c)[i]), max(high, *agreement.Parts(&c)[i])
 		}
 		if len(p.costs) > 0 {
 			spans = append(spans, fmt.Sprintf("%d to %d us", low.Microseconds(), high.Microseconds()))
@@ -102,16 +103,17 @@ type score struct {
 // Met tells whether enough draws agree.
 func (s score) Met() bool { return s.Agree >= s.Wanted-1e-9 }
 
-var bounds = map[Figure]string{
-	ThrottledPeriods: "3 points", Use: "2 %", ThrottledTime: "10 %", P50: "15 % or a tick", P95: "15 % or a tick",
+var bounds = map[agreement.Figure]string{
+	agreement.ThrottledPeriods: "3 points", agreement.Use: "2 %", agreement.ThrottledTime: "10 %",
+	agreement.P50: "15 % or a tick", agreement.P95: "15 % or a tick",
 }
 
 // Misses are the rows of all figures that do not agree.
 func (p page) Misses() (rows []string) {
 	for _, j := range p.Judged {
-		for _, v := range j.misses() {
+		for _, v := range j.Misses() {
 			low, high := v.Range()
-			shown := v.Figure.text
+			shown := func(value float64) string { return withUnit(v.Figure, value) }
 			rows = append(rows, study.Row(j.Seed, v.Figure, v.Of, shown(v.Simulated), shown(stats.Median(v.Real)),
 				shown(low)+" to "+shown(high), shown(v.Bound)))
 		}
@@ -119,14 +121,14 @@ func (p page) Misses() (rows []string) {
 	return rows
 }
 
-// text is a value with its unit; CPU use is in CPUs, throttled time in CPU-seconds per second.
-func (f Figure) text(v float64) string {
+// withUnit is a value of a figure; CPU use is in CPUs, throttled time in CPU-seconds per second.
+func withUnit(f agreement.Figure, v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "none"
-	case f == ThrottledPeriods:
+	case f == agreement.ThrottledPeriods:
 		return fmt.Sprintf("%.1f %%", 100*v)
-	case f == P50, f == P95:
+	case f == agreement.P50, f == agreement.P95:
 		return fmt.Sprintf("%.1f ms", v)
 	}
 	return fmt.Sprintf("%.4f", v)
@@ -135,10 +137,10 @@ func (f Figure) text(v float64) string {
 // Scores are those of each figure, and of all together.
 func (p page) Scores() (scores []score) {
 	share := 1 / float64(max(1, len(p.Judged)))
-	for _, f := range figures() {
+	for _, f := range agreement.Figures() {
 		s := score{Of: string(f), Bound: bounds[f], Wanted: wantedEach}
 		for _, j := range p.Judged {
-			if j.agrees(f) {
+			if j.Agrees(f) {
 				s.Agree += share
 			}
 			s.Self += share * j.Self[f]
@@ -147,7 +149,7 @@ func (p page) Scores() (scores []score) {
 	}
 	together := score{Of: "all together", Wanted: wantedAll}
 	for _, j := range p.Judged {
-		if len(j.misses()) == 0 {
+		if len(j.Misses()) == 0 {
 			together.Agree += share
 		}
 		together.Self += share * j.SelfAll

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // Published holds the simulator against figures that others have published.
@@ -26,7 +27,7 @@ type Published struct {
 
 // ForReal are runs of a scenario on a real kernel.
 type ForReal struct {
-	Machine Machine            `json:"machine"`
+	Machine agreement.Machine  `json:"machine"`
 	Release string             `json:"release"` // of the kernel
 	At      time.Time          `json:"at"`
 	Runs    []scenario.Outcome `json:"runs"`

@@ -55,7 +55,7 @@ func TestPublishedFigures(t *testing.T) {
 		row, verdict := fmt.Sprintf("\n| %s | %s | ", c.Of, c.Bound), c.Unjudged
 		_, rest, ok := strings.Cut(string(page), row)
 		if cells, _, _ := strings.Cut(rest, "\n"); !ok || verdict != "" && (c.Verdict() != verdict || !strings.HasSuffix(cells, " | "+verdict+" |")) {
-			t.Errorf("docs/results/accuracy.md has not %q %q: go test -tags accuracy -run PublishedFigures ./bench/accuracy -update", row, verdict)
+			t.Errorf("docs/results/accuracy.md has not %q %q: go -C bench test -tags accuracy -run PublishedFigures ./accuracy -update", row, verdict)
 		}
 		t.Logf("%v  %s: %s; %s", c.Met, c.Of, c.Bound, c.Came)
 		if !c.Met && c.Why == "" && c.Unjudged == "" {

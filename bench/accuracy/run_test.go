@@ -15,16 +15,17 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/accuracy"
-	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement/measure"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/test/lab/require"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // TestMain lets the test binary stand in for the program that children run.
@@ -65,20 +66,20 @@ func TestAccuracy(t *testing.T) {
 		Seeds: simulatedSeeds, ClaimSeeds: claimSeeds}
 	runs := accuracy.NewStudy(about)
 	for seed := range uint64(draws) {
-		d, err := accuracy.New(seed, m)
+		d, err := agreement.New(seed, m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		runs.Expect(d)
 	}
-	add := func(r accuracy.Result) {
+	add := func(r agreement.Result) {
 		if r.WakeCosts != nil {
 			runs.AddWakeCosts(r.Machine, *r.WakeCosts)
 		} else {
 			runs.Add(r)
 		}
 	}
-	have, err := study.ReadLines[accuracy.Result](file)
+	have, err := study.ReadLines[agreement.Result](file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestAccuracy(t *testing.T) {
 	defer stop()
 	o := realrun.Options{Host: h}
 	// keep takes in a result; false: the run was interrupted, and is none.
-	keep := func(r accuracy.Result, err error) bool {
+	keep := func(r agreement.Result, err error) bool {
 		if ctx.Err() != nil {
 			return false
 		}
@@ -130,13 +131,13 @@ func TestAccuracy(t *testing.T) {
 }
 
 // labKernels are the comparisons that `make accuracy-lab` left.
-func labKernels(t *testing.T) (all []accuracy.AllCPUs) {
+func labKernels(t *testing.T) (all []agreement.AllCPUs) {
 	files, err := filepath.Glob(labFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range files {
-		var one accuracy.AllCPUs
+		var one agreement.AllCPUs
 		text, err := os.ReadFile(name)
 		if err == nil {
 			err = json.Unmarshal(text, &one)
@@ -152,8 +153,9 @@ func labKernels(t *testing.T) (all []accuracy.AllCPUs) {
 const simulatedSeeds = 20
 
 // simulated makes a draw's simulated runs.
-func simulated(t *testing.T, duration time.Duration, costs func(accuracy.Draw) scenario.WakeCosts) func(accuracy.Draw) []scenario.Outcome {
-	return func(d accuracy.Draw) (all []scenario.Outcome) {
+func simulated(t *testing.T, duration time.Duration,
+	costs func(agreement.Draw) scenario.WakeCosts) func(agreement.Draw) []scenario.Outcome {
+	return func(d agreement.Draw) (all []scenario.Outcome) {
 		for seed := range uint64(simulatedSeeds) {
 			r, err := simulate.Run(d.Simulated(duration, costs(d)), simulate.Options{Seed: seed + 1})
 			if err != nil {
@@ -192,12 +194,12 @@ func TestThePageHasThePublishedFigures(t *testing.T) {
 		return
 	}
 	if string(text) != head+want {
-		t.Errorf("%s is out of date: go test -tags accuracy -run PublishedFigures ./bench/accuracy -update; it would end in\n%s", page, want)
+		t.Errorf("%s is out of date: go -C bench test -tags accuracy -run PublishedFigures ./accuracy -update; it would end in\n%s", page, want)
 	}
 }
 
-// TestForReal runs the published request on this host's kernel and keeps what came, for the page: go test -tags accuracy -run ForReal
-// ./bench/accuracy -update. A run that noise disturbed is made again.
+// TestForReal runs the published request on this host's kernel and keeps what came, for the page: go -C bench test -tags accuracy
+// -run ForReal ./accuracy -update. A run that noise disturbed is made again.
 func TestForReal(t *testing.T) {
 	require.Root(t)
 	if !*update {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
 )
 
 // About is what a study is of.
 type About struct {
-	Machine Machine
+	Machine agreement.Machine
 	Release string  // of the kernel, in full
 	Seconds float64 // of each run
 	Repeats int     // real runs of each draw
@@ -20,9 +21,9 @@ type About struct {
 // Study collects the real runs of some draws.
 type Study struct {
 	About About
-	draws []Draw
-	good  map[string][]Result // that are compared, by draw
-	noisy map[string][]Result
+	draws []agreement.Draw
+	good  map[string][]agreement.Result // that are compared, by draw
+	noisy map[string][]agreement.Result
 	costs []scenario.WakeCosts // by sitting
 	// costsOf are those of the sittings of a draw's runs.
 	costsOf map[string][]scenario.WakeCosts
@@ -30,15 +31,16 @@ type Study struct {
 
 // NewStudy has no draws and no runs yet.
 func NewStudy(about About) *Study {
-	return &Study{About: about, good: map[string][]Result{}, noisy: map[string][]Result{}, costsOf: map[string][]scenario.WakeCosts{}}
+	return &Study{About: about, good: map[string][]agreement.Result{}, noisy: map[string][]agreement.Result{},
+		costsOf: map[string][]scenario.WakeCosts{}}
 }
 
 // Expect adds a draw.
-func (s *Study) Expect(d Draw) { s.draws = append(s.draws, d) }
+func (s *Study) Expect(d agreement.Draw) { s.draws = append(s.draws, d) }
 
 // Add adds a real run. Those of other draws, machines or durations do not count;
 // nor do more than are wanted.
-func (s *Study) Add(r Result) {
+func (s *Study) Add(r agreement.Result) {
 	switch {
 	case r.Machine != s.About.Machine || r.Seconds != s.About.Seconds:
 	case r.Noise.TooMuch() != "":
@@ -53,7 +55,7 @@ func (s *Study) Add(r Result) {
 
 // AddWakeCosts adds a calibration, which is of the runs that are added after it. One
 // of another machine does not count.
-func (s *Study) AddWakeCosts(m Machine, costs scenario.WakeCosts) {
+func (s *Study) AddWakeCosts(m agreement.Machine, costs scenario.WakeCosts) {
 	if m == s.About.Machine {
 		s.costs = append(s.costs, costs)
 	}
@@ -61,11 +63,11 @@ func (s *Study) AddWakeCosts(m Machine, costs scenario.WakeCosts) {
 
 // WakeCosts are the medians of the calibrations of a draw's runs, of all where it has
 // none, 0 without any.
-func (s *Study) WakeCosts(d Draw) scenario.WakeCosts {
+func (s *Study) WakeCosts(d agreement.Draw) scenario.WakeCosts {
 	if costs := s.costsOf[d.Key()]; len(costs) > 0 {
-		return MedianCosts(costs)
+		return agreement.MedianCosts(costs)
 	}
-	return MedianCosts(s.costs)
+	return agreement.MedianCosts(s.costs)
 }
 
 // CalibrateEvery is how many runs share a calibration: what a wake-up costs drifts.
@@ -77,8 +79,8 @@ const block = 8
 // Next returns a draw with the fewest runs, of the first unfinished block of [block].
 // The runs of one draw are thereby spread over time. Draws of which tries times as
 // many runs as wanted were too noisy are given up. False: nothing is missing.
-func (s *Study) Next(tries int) (Draw, bool) {
-	best, found := Draw{}, false
+func (s *Study) Next(tries int) (agreement.Draw, bool) {
+	best, found := agreement.Draw{}, false
 	for i, d := range s.draws {
 		if found && i%block == 0 {
 			break
@@ -95,7 +97,7 @@ func (s *Study) Next(tries int) (Draw, bool) {
 }
 
 // Runs is how many runs of a draw there are, noisy ones too.
-func (s *Study) Runs(d Draw) int { return len(s.good[d.Key()]) + len(s.noisy[d.Key()]) }
+func (s *Study) Runs(d agreement.Draw) int { return len(s.good[d.Key()]) + len(s.noisy[d.Key()]) }
 
 // Progress in words.
 func (s *Study) Progress() string {
@@ -108,7 +110,7 @@ func (s *Study) Progress() string {
 }
 
 // outcomes of a draw's real runs that are compared.
-func (s *Study) outcomes(d Draw) (all []scenario.Outcome) {
+func (s *Study) outcomes(d agreement.Draw) (all []scenario.Outcome) {
 	for _, r := range s.good[d.Key()] {
 		all = append(all, r.Outcome)
 	}

@@ -14,7 +14,7 @@
 //
 // A mix counts only where the answer is clear. The best removal must help at least [Lead]
 // times as much as the second, and by at least [LeastHarm] of the window. In no run may
-// the hypervisor or other programs take more than [MostForeign] of the time. The page lists
+// the hypervisor or other programs take more than [provoke.MostForeign] of the time. The page lists
 // the other mixes with the reason.
 //
 // # Worked example

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/load/provoke"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // order of the rows and columns.
@@ -54,7 +55,7 @@ type page struct {
 func Markdown(results []Result, about About) string {
 	right, scored := Score(results)
 	return study.Fill(pageText, template.FuncMap{"percent": func(share float64) float64 { return 100 * share }},
-		page{results, about, right, scored, Lead, leastHarm, MostForeign})
+		page{results, about, right, scored, Lead, leastHarm, provoke.MostForeign})
 }
 
 // Share is the part that was named right; "": none is scored.

@@ -4,13 +4,13 @@ import (
 	"math"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/load/provoke"
 )
 
 // What a scored mix must meet.
 const (
-	Lead        = 2.0
-	leastHarm   = 0.02 // of the window
-	MostForeign = 0.02 // of its CPUs: steal; of the harm: waiting for strangers
+	Lead      = 2.0
+	leastHarm = 0.02 // of the window
 )
 
 // Result is one mix, with what its runs gave.
@@ -55,9 +55,9 @@ func (r Result) Truth() (cause diagnose.Cause, lead float64) {
 func (r Result) Unscored() string {
 	cause, lead := r.Truth()
 	switch {
-	case r.Steal > MostForeign:
+	case r.Steal > provoke.MostForeign:
 		return "steal"
-	case r.Strangers > MostForeign*max(r.Harm, leastHarm*r.Window):
+	case r.Strangers > provoke.MostForeign*max(r.Harm, leastHarm*r.Window):
 		return "strangers"
 	case cause == "" || r.Harm-r.without(cause) < leastHarm*r.Window:
 		return "no removal helps"

@@ -14,10 +14,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // Where the programs are in the guest, and this program's argument there.

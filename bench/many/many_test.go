@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // The page's part is made of the records that the tree keeps.

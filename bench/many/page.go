@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // page is the tables of all runs: of this host, then of the guest.

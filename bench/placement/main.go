@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 var percents = []int{50, 75, 90, 97}

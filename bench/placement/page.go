@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 //go:embed page.md

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // What the page's second part shows of a shape: each repeat, what made it noisy, and the latencies at the same load.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 func value(v float64) *float64 { return &v }

@@ -40,8 +40,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/services"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 func main() { services.Main("rivals", run) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // piece is one variant of one service in one round. Round 0 is the service without a limit, which the objective and the day of use are

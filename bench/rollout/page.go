@@ -6,9 +6,9 @@ import (
 	"slices"
 	"text/template"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 //go:embed page.md

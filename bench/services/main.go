@@ -5,7 +5,7 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // Main is [study.Main] for a program that starts services: it is their client, too, where it is started as one. It is called by main, whose

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // What the page's second part shows: every variant that was measured, the controls among them, and under what conditions.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // How much load a real Finagle server carries within an objective: pings and bursts of short work, at random times that do not depend

@@ -21,9 +21,9 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 func main() {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"text/template"
 
-	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 //go:embed page.md

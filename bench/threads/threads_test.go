@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/libs/go/budget"
 	"github.com/unthrottle/unthrottle/test/lab/require"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 func TestMain(m *testing.M) {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/services"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // caseRun is one case with what was measured of it. A case that was measured to its end is a result, which the tree keeps, so that services

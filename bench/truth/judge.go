@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/services"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // figures of a variant that decide: p99s in ms, or seconds for a unit of work.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // stakes are how far what fix left is from what could be had, over the services that are stopped and have latencies.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/services"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // options of all measurements.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/services"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // sampledLook is what look said of a case: by samples of counters and threads, without BPF.

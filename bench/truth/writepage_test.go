@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/services"
-	"github.com/unthrottle/unthrottle/bench/study"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // TestWritePage writes a page of one result.

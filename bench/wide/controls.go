@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // settled is by how much p99 may move from one K to the next larger one: from there on slowing is enough, and what comes is no longer

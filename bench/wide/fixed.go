@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // fixFigures are what `unthrottle fix --yes` came to, run as a user would while the service has its load. It is read from its JSON.

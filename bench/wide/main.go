@@ -37,12 +37,12 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/services"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // children are what this program starts itself as.

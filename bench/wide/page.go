@@ -9,9 +9,9 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 //go:embed page.md

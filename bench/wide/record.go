@@ -4,11 +4,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // record is a piece that was measured, with what the guest was worth meanwhile. A line of the file of records is one.

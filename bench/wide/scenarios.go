@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/accuracy"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // wideScenario is one that ran for real on 16 CPUs under limits of about four.
@@ -73,7 +73,7 @@ func (p page) Simulated() (s simulated, err error) {
 			if err != nil {
 				return s, err
 			}
-			of.Host.WakeCosts = accuracy.MedianCosts(costs)
+			of.Host.WakeCosts = agreement.MedianCosts(costs)
 			var runs []scenario.Outcome
 			for seed := range uint64(simulatedSeeds) {
 				r, err := simulate.Run(of, simulate.Options{Seed: seed + 1})
@@ -82,7 +82,7 @@ func (p page) Simulated() (s simulated, err error) {
 				}
 				runs = append(runs, r.Outcome)
 			}
-			j := accuracy.JudgeScenario(of, runs, real)
+			j := agreement.JudgeScenario(of, runs, real)
 			var misses []string
 			for _, v := range j.Verdicts {
 				if !v.Agrees {

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/services"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // servedNames are the variants of real services on the page, where they have other names than for shapes.

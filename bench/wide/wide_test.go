@@ -13,12 +13,12 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // measuredAs gives a piece's record, as a service with its knee at a share would have it.

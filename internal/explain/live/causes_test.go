@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/confusion"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/load/provoke"
+	"github.com/unthrottle/unthrottle/internal/load/provoke/stage"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
@@ -36,17 +36,8 @@ func openProbe(t testing.TB) *probe.Probe {
 	return p
 }
 
-// explained records a target on the stage and explains it. stolen is what the hypervisor took meanwhile, as a share of
-// the stage's CPUs.
-func (s *stage) explained(p *probe.Probe, target container.Container,
-	others []container.Container) (e diagnose.Explanation, stolen float64) {
-	s.t.Helper()
-	o := Options{Host: s.tree.Host, Root: os.DirFS("/"), Target: target, Others: others, For: window}
-	before := steal(s.t)
-	e, err := o.record(context.Background(), p)
-	s.must(err)
-	return e, (steal(s.t) - before) / e.Window.Seconds() / provoke.CPUs
-}
+// TestMain lets the test binary stand in for the program that children run.
+func TestMain(m *testing.M) { stage.Main(m) }
 
 func printed(t testing.TB, e diagnose.Explanation) string {
 	t.Helper()
@@ -62,15 +53,15 @@ func TestProvokedCausesAreNamedFirst(t *testing.T) {
 	require.Alone(t, "how long threads waited for the quota, for each other and for neighbours")
 	require.Root(t)
 	require.BPF(t)
-	s := newStage(t)
+	s := stage.New(t)
 	p := openProbe(t)
 	for _, scenario := range provoke.Causes() {
 		if scenario.Cause == diagnose.Debt && !hasDebt(t) {
 			continue
 		}
-		for again := true; again; {
-			s.play(scenario, func(target container.Container, others []container.Container) {
-				again = s.judge(p, scenario, target, others)
+		for tries, again := 1, true; again; tries++ {
+			s.Play(scenario, func(target container.Container, others []container.Container) {
+				again = judge(t, s, p, scenario, target, others, tries)
 			})
 		}
 	}
@@ -86,11 +77,11 @@ const overUse = 1.35
 
 // excuse says what took place besides what the scenario provokes, so that to name another cause is no mistake; "": nothing.
 func excuse(scenario provoke.Scenario, e diagnose.Explanation, others []container.Container, stolen float64) string {
-	waited, strange := e.Waiting[diagnose.ByNeighbours]+e.Waiting[diagnose.HostSystem], strangers(e, others)
+	waited, strange := e.Waiting[diagnose.ByNeighbours]+e.Waiting[diagnose.HostSystem], stage.Strangers(e, others)
 	if e.Cause == diagnose.Neighbours && 2*strange > waited.Seconds() {
 		return fmt.Sprintf("its threads waited for strangers for %.0f ms", 1000*strange)
 	}
-	if stolen > confusion.MostForeign {
+	if stolen > provoke.MostForeign {
 		return fmt.Sprintf("the hypervisor took %.0f %% of its CPUs", 100*stolen)
 	}
 	if e.Cause == diagnose.Debt && require.InLab() {
@@ -102,14 +93,22 @@ func excuse(scenario provoke.Scenario, e diagnose.Explanation, others []containe
 	return ""
 }
 
-// judge fails the test if another cause than the provoked one is named first. again: there was an excuse for that.
-func (s *stage) judge(p *probe.Probe, scenario provoke.Scenario, target container.Container, others []container.Container) (again bool) {
-	t := s.t
+// judge fails the test if another cause than the provoked one is named first. again: there was an excuse for that, and it was not
+// the last try.
+func judge(t *testing.T, s *stage.Stage, p *probe.Probe, scenario provoke.Scenario, target container.Container,
+	others []container.Container, tries int) (again bool) {
 	t.Helper()
-	e, stolen := s.explained(p, target, others)
+	o := Options{Host: s.Tree.Host, Root: os.DirFS("/"), Target: target, Others: others, For: window}
+	var e diagnose.Explanation
+	stolen := s.Stolen(func() time.Duration {
+		var err error
+		if e, err = o.record(context.Background(), p); err != nil {
+			t.Fatal(err)
+		}
+		return e.Window
+	})
 	if e.Cause != scenario.Cause || len(e.Causes) == 0 || e.Causes[0].Cause != e.Cause {
-		s.tries[scenario.Name]++
-		if why := excuse(scenario, e, others, stolen); why != "" && s.tries[scenario.Name] < attempts {
+		if why := excuse(scenario, e, others, stolen); why != "" && tries < attempts {
 			t.Logf("%s: %s was named: %s, so that it is no mistake: once more", scenario.Name, e.Cause, why)
 			return true
 		}
@@ -127,11 +126,11 @@ func (s *stage) judge(p *probe.Probe, scenario provoke.Scenario, target containe
 func TestInterruptedAndGone(t *testing.T) {
 	require.Root(t)
 	require.BPF(t)
-	s, p := newStage(t), openProbe(t)
+	s, p := stage.New(t), openProbe(t)
 	ctx, cancel := context.WithTimeout(context.Background(), window/4)
 	defer cancel()
-	s.play(provoke.Causes()[0], func(target container.Container, _ []container.Container) {
-		o := Options{Host: s.tree.Host, Root: os.DirFS("/"), Target: target, For: time.Minute}
+	s.Play(provoke.Causes()[0], func(target container.Container, _ []container.Container) {
+		o := Options{Host: s.Tree.Host, Root: os.DirFS("/"), Target: target, For: time.Minute}
 		e, err := o.record(ctx, p)
 		if err != nil {
 			t.Fatal(err)

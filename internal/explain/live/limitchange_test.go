@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/load/provoke"
+	"github.com/unthrottle/unthrottle/internal/load/provoke/stage"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
@@ -20,20 +21,22 @@ import (
 func TestLimitChangesWhileItIsRecorded(t *testing.T) {
 	require.Root(t)
 	require.BPF(t)
-	s, p := newStage(t), openProbe(t)
+	s, p := stage.New(t), openProbe(t)
 	limited := provoke.Causes()[0]
-	s.play(limited, func(target container.Container, _ []container.Container) {
+	s.Play(limited, func(target container.Container, _ []container.Container) {
 		record := func(began func()) (diagnose.Explanation, *bytes.Buffer) {
 			var kept bytes.Buffer
-			o := Options{Host: s.tree.Host, Root: os.DirFS("/"), Target: target, For: time.Second, Keep: &kept, Began: began}
+			o := Options{Host: s.Tree.Host, Root: os.DirFS("/"), Target: target, For: time.Second, Keep: &kept, Began: began}
 			e, err := o.record(context.Background(), p)
-			s.must(err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			return e, &kept
 		}
 		if e, _ := record(nil); len(e.LimitChanges) > 0 || e.LimitCPUs == nil {
 			t.Fatalf("changes %+v of a limit that stayed; limit %v", e.LimitChanges, e.LimitCPUs)
 		}
-		e, kept := record(func() { s.tree.Limit(target.Group.Path, 1.75) })
+		e, kept := record(func() { s.Tree.Limit(target.Group.Path, 1.75) })
 		if len(e.LimitChanges) != 1 || e.Cause != "" || e.LimitCPUs != nil ||
 			!strings.Contains(e.Verdict, "to 1.75 CPUs") || !strings.Contains(printed(t, e), "No cause can be told") {
 			t.Errorf("changes %+v, cause %q: %s", e.LimitChanges, e.Cause, e.Verdict)

@@ -20,6 +20,10 @@ type Scenario struct {
 // CPUs is how many CPUs scenarios are made for: all that they may use together.
 const CPUs = 2
 
+// MostForeign is what others may have of a run that counts: the hypervisor of its CPUs, and strangers of the time that its threads
+// waited or were stopped.
+const MostForeign = 0.02
+
 // Group is one cgroup; parents come before children.
 type Group struct {
 	Path  string

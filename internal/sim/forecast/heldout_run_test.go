@@ -16,14 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/accuracy"
-	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement/measure"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/test/lab/require"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // The folder of the recordings, from which an interrupted test goes on, and the results.
@@ -42,8 +42,8 @@ func (r *heldOutRun) noise() float64 { return r.Noise.Steal + r.Noise.Others }
 
 // heldOutRun is one real run. Its recording lies beside the list, under its name.
 type heldOutRun struct {
-	Name  string         `json:"name"`
-	Noise accuracy.Noise `json:"noise"`
+	Name  string          `json:"name"`
+	Noise agreement.Noise `json:"noise"`
 }
 
 func nameOfRun(seed uint64, remedy string, repeat int) string {
@@ -143,7 +143,7 @@ func noisyRuns(t *testing.T, first uint64, draws int) (noisy count) {
 }
 
 // recordOne returns the recording of one run, and the CPU time of other programs.
-func recordOne(t *testing.T, tree *cgrouptest.Tree, seed uint64, r Remedy) ([]byte, accuracy.Noise) {
+func recordOne(t *testing.T, tree *cgrouptest.Tree, seed uint64, r Remedy) ([]byte, agreement.Noise) {
 	text, _ := drawnWorkload(seed)
 	s, err := scenario.Parse("drawn", []byte(text))
 	if err != nil {

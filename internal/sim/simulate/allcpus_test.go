@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/unthrottle/unthrottle/bench/accuracy"
-	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement/measure"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/test/lab/require"
@@ -78,7 +78,7 @@ func TestOnAllCPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("Linux %s, %d CPUs at %d Hz; wake-ups cost %+v", m.Kernel, m.CPUs, m.HZ, *cost.WakeCosts)
-	figures := accuracy.AllCPUs{Release: m.Kernel, CPUs: m.CPUs, HZ: m.HZ}
+	figures := agreement.AllCPUs{Release: m.Kernel, CPUs: m.CPUs, HZ: m.HZ}
 	for _, test := range onAllCPUs {
 		if test.study && os.Getenv(envAllCPUs) == "" {
 			continue
@@ -100,18 +100,18 @@ func TestOnAllCPUs(t *testing.T) {
 			}
 			simulated = append(simulated, r.Outcome)
 		}
-		var rows []accuracy.AllCPUsRow
+		var rows []agreement.AllCPUsRow
 		for range 1 + onAllCPUsMore {
 			r, err := realrun.Run(context.Background(), s, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if over := accuracy.Over(&s, r.Outcome); len(over) > 0 {
+			if over := agreement.Over(&s, r.Outcome); len(over) > 0 {
 				t.Errorf("%s: more than the quota: %v", test.name, over)
 			}
 			real = append(real, r.Outcome)
-			rows = accuracy.CompareShares(test.name, s, simulated, real)
-			if len(real) == 1 && !slices.ContainsFunc(rows, accuracy.AllCPUsRow.Apart) {
+			rows = agreement.CompareShares(test.name, s, simulated, real)
+			if len(real) == 1 && !slices.ContainsFunc(rows, agreement.AllCPUsRow.Apart) {
 				break
 			}
 		}

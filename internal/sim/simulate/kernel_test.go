@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/accuracy"
-	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement/measure"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
@@ -33,7 +33,7 @@ const (
 	mostSteal, mostOthers = 0.03, 0.06
 )
 
-// TestAgainstThisKernel runs four draws of package accuracy for real, eight in make test-all, one after
+// TestAgainstThisKernel runs four draws of package agreement for real, eight in make test-all, one after
 // the other, and asks whether the simulator has a seed that comes near, and whether
 // all together use as much CPU as simulated. A draw that misses, or was disturbed,
 // runs once more. In no run, however disturbed, may
@@ -61,9 +61,9 @@ func TestAgainstThisKernel(t *testing.T) {
 	if !require.All() {
 		draws = drawn[:4]
 	}
-	begin, judged, missed, all := time.Now(), 0, 0, []accuracy.Verdict{}
+	begin, judged, missed, all := time.Now(), 0, 0, []agreement.Verdict{}
 	for _, seed := range draws {
-		d, err := accuracy.New(seed, m)
+		d, err := agreement.New(seed, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestAgainstThisKernel(t *testing.T) {
 			t.Logf("draw %d misses: %s\n%s", seed, why, d.Text)
 		}
 	}
-	t.Logf("%d of %d draws judged, %d missed; CPU use %+.1f %%", judged, len(draws), missed, 100*accuracy.Bias(all))
+	t.Logf("%d of %d draws judged, %d missed; CPU use %+.1f %%", judged, len(draws), missed, 100*agreement.Bias(all))
 	if t.Failed() {
 		return
 	}
@@ -93,26 +93,26 @@ func TestAgainstThisKernel(t *testing.T) {
 			"processes; runs on any quiet host", len(draws)-judged, len(draws), 100*mostSteal, 100*mostOthers)
 	}
 	if wrong(all, missed, judged) {
-		t.Errorf("%d of %d draws miss, CPU use is off by %+.1f %%", missed, judged, 100*accuracy.Bias(all))
+		t.Errorf("%d of %d draws miss, CPU use is off by %+.1f %%", missed, judged, 100*agreement.Bias(all))
 	}
 }
 
 // run runs a draw for real, and says by what it was disturbed; "": by nothing.
-func run(t *testing.T, d accuracy.Draw, m accuracy.Machine, o realrun.Options,
-	simulated []scenario.Outcome) (verdicts []accuracy.Verdict, noise string) {
+func run(t *testing.T, d agreement.Draw, m agreement.Machine, o realrun.Options,
+	simulated []scenario.Outcome) (verdicts []agreement.Verdict, noise string) {
 	t.Helper()
 	r, err := measure.Real(context.Background(), d, m, window, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := d.Lasting(window)
-	if over := accuracy.Over(&s, r.Outcome); len(over) > 0 {
+	if over := agreement.Over(&s, r.Outcome); len(over) > 0 {
 		t.Errorf("draw %d: more than the quota: %v", d.Seed, over)
 	}
 	if r.Noise.Steal > mostSteal || r.Noise.Others > mostOthers {
 		return nil, fmt.Sprintf("steal %.1f %%, others %.1f %%", 100*r.Noise.Steal, 100*r.Noise.Others)
 	}
-	return accuracy.Plausible(d, simulated, r.Outcome), ""
+	return agreement.Plausible(d, simulated, r.Outcome), ""
 }
 
 // weigh gives a cgroup the highest weight, so that other load counts little.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 var updatePeriods = flag.Bool("update-periods", false, "write docs/results/period.md")

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // spikeRemedies are lines of the cgroup in the scenario of the death spiral, for a limit of N CPUs: Q is its quota in 100 ms, Q3 that in

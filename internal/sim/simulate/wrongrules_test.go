@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/bench/accuracy"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
@@ -28,12 +28,12 @@ var drawn = []uint64{0, 2, 5, 10, 17, 19, 23, 24}
 
 // wrong is what such a test calls a kernel with other rules. One draw in four is
 // left to chance: docs/results/accuracy.md has how often the kernel agrees with itself.
-func wrong(verdicts []accuracy.Verdict, missed, judged int) bool {
-	return 4*missed > judged || math.Abs(accuracy.Bias(verdicts)) > mostBias
+func wrong(verdicts []agreement.Verdict, missed, judged int) bool {
+	return 4*missed > judged || math.Abs(agreement.Bias(verdicts)) > mostBias
 }
 
 // misses names what does not agree; "": all does.
-func misses(verdicts []accuracy.Verdict) (text string) {
+func misses(verdicts []agreement.Verdict) (text string) {
 	for _, v := range verdicts {
 		if !v.Agrees {
 			text += fmt.Sprintf("%s of %s %.4g, simulated %.4g; ", v.Figure, v.Of, v.Real[0], v.Simulated)
@@ -42,7 +42,7 @@ func misses(verdicts []accuracy.Verdict) (text string) {
 	return text
 }
 
-func seeds(t *testing.T, d accuracy.Draw, costs scenario.WakeCosts) (outcomes []scenario.Outcome) {
+func seeds(t *testing.T, d agreement.Draw, costs scenario.WakeCosts) (outcomes []scenario.Outcome) {
 	t.Helper()
 	for seed := range uint64(manySeeds) {
 		r, err := simulate.Run(d.Simulated(window, costs), simulate.Options{Seed: seed + 1})
@@ -57,7 +57,7 @@ func seeds(t *testing.T, d accuracy.Draw, costs scenario.WakeCosts) (outcomes []
 // What TestAgainstThisKernel would say of a kernel with other rules: it must miss
 // enough, and with the same rules and other chances it must not.
 func TestWrongRulesAreSeen(t *testing.T) {
-	m := accuracy.Machine{CPUs: 2, HZ: 250, Kernel: "6.18", CgroupVersion: 1}
+	m := agreement.Machine{CPUs: 2, HZ: 250, Kernel: "6.18", CgroupVersion: 1}
 	costs := scenario.WakeCosts{Long: 40 * time.Microsecond}
 	for name, c := range map[string]struct {
 		change func(*scenario.Scenario)
@@ -76,9 +76,9 @@ func TestWrongRulesAreSeen(t *testing.T) {
 			}
 		}, true},
 	} {
-		missed, all := 0, []accuracy.Verdict{}
+		missed, all := 0, []agreement.Verdict{}
 		for _, seed := range drawn {
-			d, err := accuracy.New(seed, m)
+			d, err := agreement.New(seed, m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,13 +89,13 @@ func TestWrongRulesAreSeen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			verdicts := accuracy.Plausible(d, seeds(t, d, costs), other.Outcome)
+			verdicts := agreement.Plausible(d, seeds(t, d, costs), other.Outcome)
 			all = append(all, verdicts...)
 			if misses(verdicts) != "" {
 				missed++
 			}
 		}
-		t.Logf("%s: %d of %d draws miss, CPU use %+.1f %%", name, missed, len(drawn), 100*accuracy.Bias(all))
+		t.Logf("%s: %d of %d draws miss, CPU use %+.1f %%", name, missed, len(drawn), 100*agreement.Bias(all))
 		if got := wrong(all, missed, len(drawn)); got != c.seen {
 			t.Errorf("%s: seen %v", name, got)
 		}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // turn and settle are those of fix.

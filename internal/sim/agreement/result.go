@@ -1,4 +1,4 @@
-package accuracy
+package agreement
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 
 // What others may have of the CPUs in a real run that is compared.
 const (
-	mostSteal  = 0.01 // the hypervisor
-	mostOthers = 0.03 // other processes
+	MostSteal  = 0.01 // the hypervisor
+	MostOthers = 0.03 // other processes
 )
 
 // Result is one real run of a draw.
@@ -33,10 +33,10 @@ type Noise struct {
 // TooMuch says why a run is not compared; "" if it is.
 func (n Noise) TooMuch() string {
 	switch {
-	case n.Steal > mostSteal:
-		return fmt.Sprintf("the hypervisor took %.1f %% of the CPUs, above %g %%", 100*n.Steal, 100*mostSteal)
-	case n.Others > mostOthers:
-		return fmt.Sprintf("other processes took %.1f %% of the CPUs, above %g %%", 100*n.Others, 100*mostOthers)
+	case n.Steal > MostSteal:
+		return fmt.Sprintf("the hypervisor took %.1f %% of the CPUs, above %g %%", 100*n.Steal, 100*MostSteal)
+	case n.Others > MostOthers:
+		return fmt.Sprintf("other processes took %.1f %% of the CPUs, above %g %%", 100*n.Others, 100*MostOthers)
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package accuracy
+package agreement
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 )
 
 // Plausible judges a single short real run, of which chance decides much. A figure
-// agrees where it is within the bound of the simulated median, or within the range of
+// Agrees where it is within the bound of the simulated median, or within the range of
 // the simulated runs. They should be many.
 func Plausible(d Draw, simulated []scenario.Outcome, real scenario.Outcome) []Verdict {
 	tick := time.Second / time.Duration(d.scenario.Host.HZ)

@@ -1,4 +1,4 @@
-package accuracy
+package agreement
 
 import (
 	"cmp"
@@ -31,8 +31,8 @@ type Judgement struct {
 	SelfAll float64
 }
 
-// judge compares one draw's runs.
-func judge(d Draw, simulated, real []scenario.Outcome) Judgement {
+// Judge compares one draw's runs.
+func Judge(d Draw, simulated, real []scenario.Outcome) Judgement {
 	j := JudgeScenario(d.scenario, simulated, real)
 	j.Seed = d.Seed
 	return j
@@ -48,7 +48,7 @@ func JudgeScenario(s scenario.Scenario, simulated, real []scenario.Outcome) Judg
 	for i := range real {
 		all := true
 		self := compare(values(real[i]), slices.Concat(real[:i], real[i+1:]), tick)
-		for _, f := range figures() {
+		for _, f := range Figures() {
 			if agree(self, f) {
 				j.Self[f] += share
 			} else {
@@ -62,11 +62,11 @@ func JudgeScenario(s scenario.Scenario, simulated, real []scenario.Outcome) Judg
 	return j
 }
 
-// agrees tells whether all cgroups or workloads agree on a figure.
-func (j Judgement) agrees(f Figure) bool { return agree(j.Verdicts, f) }
+// Agrees tells whether all cgroups or workloads agree on a figure.
+func (j Judgement) Agrees(f Figure) bool { return agree(j.Verdicts, f) }
 
-// misses are the verdicts that do not agree.
-func (j Judgement) misses() []Verdict {
+// Misses are the verdicts that do not agree.
+func (j Judgement) Misses() []Verdict {
 	return slices.DeleteFunc(slices.Clone(j.Verdicts), func(v Verdict) bool { return v.Agrees })
 }
 
@@ -99,7 +99,7 @@ func compare(simulated map[Key]float64, real []scenario.Outcome, tick time.Durat
 		verdicts = append(verdicts, v)
 	}
 	slices.SortFunc(verdicts, func(a, b Verdict) int {
-		return cmp.Or(cmp.Compare(slices.Index(figures(), a.Figure), slices.Index(figures(), b.Figure)), cmp.Compare(a.Of, b.Of))
+		return cmp.Or(cmp.Compare(slices.Index(Figures(), a.Figure), slices.Index(Figures(), b.Figure)), cmp.Compare(a.Of, b.Of))
 	})
 	return verdicts
 }

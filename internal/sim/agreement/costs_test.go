@@ -1,4 +1,4 @@
-package accuracy
+package agreement
 
 import (
 	"testing"
@@ -37,8 +37,8 @@ func TestWakeCostThereAndBack(t *testing.T) {
 		outcomes = append(outcomes, r.Outcome)
 	}
 	got, ok := WakeCosts(outcomes)
-	for i := range parts(&want) {
-		if apart := *parts(&got)[i] - *parts(&want)[i]; !ok || apart.Abs() > 8*time.Microsecond {
+	for i := range Parts(&want) {
+		if apart := *Parts(&got)[i] - *Parts(&want)[i]; !ok || apart.Abs() > 8*time.Microsecond {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}

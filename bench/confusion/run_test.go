@@ -1,6 +1,6 @@
 //go:build confusion
 
-package live
+package confusion
 
 import (
 	"context"
@@ -11,38 +11,51 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/unthrottle/unthrottle/bench/confusion"
-	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/load/provoke"
+	"github.com/unthrottle/unthrottle/internal/load/provoke/stage"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/test/lab/require"
+	"github.com/unthrottle/unthrottle/test/study"
 )
 
 // Where results are kept, so that a run that was interrupted goes on, and the page that is generated.
 const (
-	confusionFile = "../../../.cache/confusion.jsonl"
-	confusionPage = "../../../docs/results/confusion.md"
+	confusionFile = "../../.cache/confusion.jsonl"
+	confusionPage = "../../docs/results/confusion.md"
 )
+
+// window is how long a run is recorded.
+const window = 2 * time.Second
+
+// TestMain lets the test binary stand in for the program that children run.
+func TestMain(m *testing.M) { stage.Main(m) }
 
 // TestConfusion runs random mixes and writes the matrix: make confusion. UNTHROTTLE_MIXES says how many; 200.
 func TestConfusion(t *testing.T) {
 	require.Root(t)
 	require.BPF(t)
 	mixes := require.Number(t, "UNTHROTTLE_MIXES", 200)
-	known := map[uint64]confusion.Result{}
-	have, err := study.ReadLines[confusion.Result](confusionFile)
+	known := map[uint64]Result{}
+	have, err := study.ReadLines[Result](confusionFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range have.All {
 		known[r.Seed] = r
 	}
-	s, p := newStage(t), openProbe(t)
+	s, kept := stage.New(t), new(probe.Kept)
+	defer func() {
+		if err := kept.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	about := confusion.About{Kernel: strings.TrimSpace(string(release)), CPUs: provoke.CPUs, Mixes: mixes}
+	about := About{Kernel: strings.TrimSpace(string(release)), CPUs: provoke.CPUs, Mixes: mixes}
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	// What others spoilt is run again, after everything that was not run yet.
@@ -58,7 +71,7 @@ func TestConfusion(t *testing.T) {
 		if interrupted.Err() != nil {
 			break // between two mixes, so that nothing is left behind
 		}
-		r := s.mix(p, provoke.RandomMix(seed))
+		r := mix(t, s, kept, provoke.RandomMix(seed))
 		known[seed] = r
 		if err := have.Add(r); err != nil {
 			t.Fatal(err)
@@ -66,21 +79,27 @@ func TestConfusion(t *testing.T) {
 		truth, lead := r.Truth()
 		fmt.Fprintf(os.Stderr, "mix %d of %d: truth %s (lead %.1f), named %s %s\n", seed+1, mixes, truth, lead, r.First(), r.Unscored())
 	}
-	if err := study.WritePage(confusionPage, confusion.Markdown(slices.Collect(maps.Values(known)), about)); err != nil {
+	if err := study.WritePage(confusionPage, Markdown(slices.Collect(maps.Values(known)), about)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // mix runs a mix with all of its ingredients and once without each.
-func (s *stage) mix(p *probe.Probe, m provoke.Mix) confusion.Result {
-	s.t.Helper()
-	r := confusion.Result{Seed: m.Seed, Limit: m.Limit, Window: window.Seconds()}
+func mix(t *testing.T, s *stage.Stage, kept *probe.Kept, m provoke.Mix) Result {
+	t.Helper()
+	r := Result{Seed: m.Seed, Limit: m.Limit, Window: window.Seconds()}
 	run := func(without int) (e diagnose.Explanation) {
-		s.play(m.Scenario(without), func(target container.Container, others []container.Container) {
-			var stolen float64
-			e, stolen = s.explained(p, target, others)
-			r.Steal = max(r.Steal, stolen)
-			r.Strangers = max(r.Strangers, strangers(e, others))
+		s.Play(m.Scenario(without), func(target container.Container, others []container.Container) {
+			r.Steal = max(r.Steal, s.Stolen(func() time.Duration {
+				var err error
+				e, err = live.Live(t.Context(), live.Options{Host: s.Tree.Host, Root: os.DirFS("/"), Target: target, Others: others,
+					For: window, Probe: kept})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e.Window
+			}))
+			r.Strangers = max(r.Strangers, stage.Strangers(e, others))
 		})
 		return e
 	}
@@ -93,7 +112,7 @@ func (s *stage) mix(p *probe.Probe, m provoke.Mix) confusion.Result {
 		r.Named = []diagnose.Cause{e.Cause}
 	}
 	for k, i := range m.Ingredients {
-		r.Ingredients = append(r.Ingredients, confusion.Ingredient{Cause: i.Cause, Strength: i.Strength, Without: harm(run(k))})
+		r.Ingredients = append(r.Ingredients, Ingredient{Cause: i.Cause, Strength: i.Strength, Without: harm(run(k))})
 	}
 	return r
 }

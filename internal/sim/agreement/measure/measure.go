@@ -1,4 +1,4 @@
-// Package measure makes the real runs of package accuracy, and says what others
+// Package measure makes the real runs of package agreement, and says what others
 // had of the CPUs meanwhile.
 //
 // # Limits
@@ -16,31 +16,31 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/unthrottle/unthrottle/bench/accuracy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/agreement"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 )
 
 // Machine describes this host to draws of so many CPUs. An error names the part that
 // is unknown.
-func Machine(h *cgroup.Host, cpus int) (accuracy.Machine, error) {
+func Machine(h *cgroup.Host, cpus int) (agreement.Machine, error) {
 	k := features.ReadKernel(os.DirFS("/"), features.Unknown, features.Unknown)
 	if k.HZ == nil {
-		return accuracy.Machine{}, fmt.Errorf("the kernel's HZ is in neither /proc/config.gz nor /boot/config-%s: "+
+		return agreement.Machine{}, fmt.Errorf("the kernel's HZ is in neither /proc/config.gz nor /boot/config-%s: "+
 			"make one of them readable", k.Release)
 	}
 	return MachineOf(h, cpus, k.Release, *k.HZ), nil
 }
 
 // MachineOf describes a host with a kernel of that release and HZ.
-func MachineOf(h *cgroup.Host, cpus int, release string, hz int) accuracy.Machine {
+func MachineOf(h *cgroup.Host, cpus int, release string, hz int) agreement.Machine {
 	if i := strings.IndexFunc(release, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
 		release = release[:i]
 	}
-	m := accuracy.Machine{CPUs: cpus, HZ: hz, Kernel: strings.TrimSuffix(release, "."), CgroupVersion: 2}
+	m := agreement.Machine{CPUs: cpus, HZ: hz, Kernel: strings.TrimSuffix(release, "."), CgroupVersion: 2}
 	if v, _ := h.Version(cgroup.CPU); v == cgroup.V1 {
 		m.CgroupVersion = 1
 	}
@@ -48,8 +48,8 @@ func MachineOf(h *cgroup.Host, cpus int, release string, hz int) accuracy.Machin
 }
 
 // Real runs a draw for real.
-func Real(ctx context.Context, d accuracy.Draw, m accuracy.Machine, duration time.Duration, o realrun.Options) (accuracy.Result, error) {
-	r := accuracy.Result{Seed: d.Seed, Key: d.Key(), Machine: m, Seconds: duration.Seconds()}
+func Real(ctx context.Context, d agreement.Draw, m agreement.Machine, duration time.Duration, o realrun.Options) (agreement.Result, error) {
+	r := agreement.Result{Seed: d.Seed, Key: d.Key(), Machine: m, Seconds: duration.Seconds()}
 	run, noise, err := Run(ctx, d.Lasting(duration), o)
 	if err != nil {
 		return r, fmt.Errorf("draw %d: %w", d.Seed, err)
@@ -59,14 +59,14 @@ func Real(ctx context.Context, d accuracy.Draw, m accuracy.Machine, duration tim
 }
 
 // Run runs a scenario for real, and says what others had of the CPUs meanwhile.
-func Run(ctx context.Context, s scenario.Scenario, o realrun.Options) (realrun.Result, accuracy.Noise, error) {
+func Run(ctx context.Context, s scenario.Scenario, o realrun.Options) (realrun.Result, agreement.Noise, error) {
 	before, err := look(o.Host)
 	if err != nil {
-		return realrun.Result{}, accuracy.Noise{}, err
+		return realrun.Result{}, agreement.Noise{}, err
 	}
 	run, err := realrun.Run(ctx, s, o)
 	if err != nil {
-		return run, accuracy.Noise{}, err
+		return run, agreement.Noise{}, err
 	}
 	after, err := look(o.Host)
 	return run, noise(before, after), err
@@ -80,25 +80,25 @@ const (
 )
 
 // WakeCosts measures what a sleep and a wake-up cost here.
-func WakeCosts(ctx context.Context, m accuracy.Machine, o realrun.Options) (accuracy.Result, error) {
-	r := accuracy.Result{Machine: m, Seconds: calibration.Seconds()}
+func WakeCosts(ctx context.Context, m agreement.Machine, o realrun.Options) (agreement.Result, error) {
+	r := agreement.Result{Machine: m, Seconds: calibration.Seconds()}
 	var all []scenario.WakeCosts
 	for range calibrations {
 		var outcomes []scenario.Outcome
-		for _, s := range accuracy.Calibrations(calibration) {
+		for _, s := range agreement.Calibrations(calibration) {
 			run, err := realrun.Run(ctx, s, o)
 			if err != nil {
 				return r, fmt.Errorf("calibration: %w", err)
 			}
 			outcomes = append(outcomes, run.Outcome)
 		}
-		costs, ok := accuracy.WakeCosts(outcomes)
+		costs, ok := agreement.WakeCosts(outcomes)
 		if !ok {
 			return r, fmt.Errorf("calibration: no thread woke up in %v", calibration)
 		}
 		all = append(all, costs)
 	}
-	middle := accuracy.MedianCosts(all)
+	middle := agreement.MedianCosts(all)
 	r.WakeCosts = &middle
 	return r, nil
 }
@@ -141,15 +141,15 @@ func look(h *cgroup.Host) (times, error) {
 }
 
 // noise is what neither idled nor was used by who runs and measures.
-func noise(before, after times) accuracy.Noise {
+func noise(before, after times) agreement.Noise {
 	cpus, own := after.Since(before.Times), after.own-before.own
 	all := float64(cpus.All)
 	if all <= 0 {
-		return accuracy.Noise{Steal: 1, Others: 1}
+		return agreement.Noise{Steal: 1, Others: 1}
 	}
 	others := cpus.Used() - own
 	if before.used != nil && after.used != nil {
 		others = *after.used - *before.used - own
 	}
-	return accuracy.Noise{Steal: float64(cpus.Steal) / all, Others: max(0, float64(others)/all)}
+	return agreement.Noise{Steal: float64(cpus.Steal) / all, Others: max(0, float64(others)/all)}
 }

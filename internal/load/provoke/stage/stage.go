@@ -1,4 +1,9 @@
-package live
+// Package stage is where tests provoke causes on this kernel: a subtree of cgroups in which scenarios of package provoke run, one
+// after the other, while the test looks at them.
+//
+// A test that calls New needs writable cgroups and provoke.CPUs CPUs. The children are the test binary itself, whose TestMain calls
+// Main.
+package stage
 
 import (
 	"os"
@@ -18,32 +23,31 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// TestMain lets the test binary stand in for the program that children run.
-func TestMain(m *testing.M) {
+// Main is the whole TestMain of a package: it lets the test binary stand in for the program that children run.
+func Main(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == provoke.ChildCommand {
 		os.Exit(provoke.ChildMain())
 	}
 	os.Exit(m.Run())
 }
 
-// stage is a subtree of cgroups in which scenarios run, one after the other. It has the highest weight, so that the
-// load of others on this machine does not decide what is provoked, and provoke.CPUs CPUs.
-type stage struct {
+// Stage is a subtree of cgroups in which scenarios run. It has the highest weight, so that the load of others on this machine
+// does not decide what is provoked, and provoke.CPUs CPUs.
+type Stage struct {
+	Tree *cgrouptest.Tree
 	t    testing.TB
-	tree *cgrouptest.Tree
 	cpus cpuset.CPUSet
 	runs int
-	// tries are how often a scenario was run for nothing.
-	tries map[string]int
 }
 
-func newStage(t testing.TB) *stage {
+// New makes the stage of one test.
+func New(t testing.TB) *Stage {
 	t.Helper()
 	require.CPUs(t, provoke.CPUs)
-	s := &stage{t: t, tree: cgrouptest.New(t), tries: map[string]int{}}
-	h := s.tree.Host
-	s.tree.Weigh(s.tree.Top, cgroup.MaxShares)
-	group, err := h.Group(s.tree.Top)
+	s := &Stage{t: t, Tree: cgrouptest.New(t)}
+	h := s.Tree.Host
+	s.Tree.Weigh(s.Tree.Top, cgroup.MaxShares)
+	group, err := h.Group(s.Tree.Top)
 	s.must(err)
 	_, set, err := cgroup.CPUs(h, group.CPUSetPath)
 	s.must(err)
@@ -53,25 +57,25 @@ func newStage(t testing.TB) *stage {
 	return s
 }
 
-func (s *stage) must(err error) {
+func (s *Stage) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// play runs a scenario while act looks at it, in cgroups of its own; its processes end with it.
-func (s *stage) play(scenario provoke.Scenario, act func(target container.Container, others []container.Container)) {
+// Play runs a scenario while act looks at it, in cgroups of its own; its processes end with it.
+func (s *Stage) Play(scenario provoke.Scenario, act func(target container.Container, others []container.Container)) {
 	s.t.Helper()
 	s.runs++
 	root := "run" + string(rune('a'+s.runs%26)) + time.Now().Format("150405.000")
-	h := s.tree.Host
+	h := s.Tree.Host
 	paths := map[string]string{}
 	for _, g := range scenario.Groups {
-		path := s.tree.Make(root + "/" + g.Path)
+		path := s.Tree.Make(root + "/" + g.Path)
 		paths[g.Path] = path
 		if g.Limit > 0 {
-			s.tree.Limit(path, g.Limit)
+			s.Tree.Limit(path, g.Limit)
 		}
 		if g.CPUs > 0 {
 			group, err := h.Group(path)
@@ -84,7 +88,7 @@ func (s *stage) play(scenario provoke.Scenario, act func(target container.Contai
 	defer func() {
 		for _, g := range scenario.Groups {
 			if g.Limit > 0 {
-				s.tree.Limit(paths[g.Path], 1000) // under a quota even an exit takes periods
+				s.Tree.Limit(paths[g.Path], 1000) // under a quota even an exit takes periods
 			}
 		}
 		for _, p := range running {
@@ -114,7 +118,7 @@ func (s *stage) play(scenario provoke.Scenario, act func(target container.Contai
 	for _, path := range paths {
 		group, err := h.Group(path)
 		s.must(err)
-		c := container.Container{Group: group, Name: strings.TrimPrefix(path, s.tree.Top+"/"+root+"/")}
+		c := container.Container{Group: group, Name: strings.TrimPrefix(path, s.Tree.Top+"/"+root+"/")}
 		switch {
 		case path == paths[scenario.Target]:
 			target = c
@@ -127,8 +131,8 @@ func (s *stage) play(scenario provoke.Scenario, act func(target container.Contai
 	act(target, others)
 }
 
-// strangers is for how long the target's threads waited for others than ours, in seconds.
-func strangers(e diagnose.Explanation, ours []container.Container) float64 {
+// Strangers is for how long the target's threads waited for others than ours, in seconds.
+func Strangers(e diagnose.Explanation, ours []container.Container) float64 {
 	sum := e.Waiting[diagnose.HostSystem].Seconds()
 	for _, n := range e.Neighbours {
 		known := false
@@ -142,12 +146,18 @@ func strangers(e diagnose.Explanation, ours []container.Container) float64 {
 	return sum
 }
 
+// Stolen is what the hypervisor takes while act looks at the stage for a window, as a share of the stage's CPUs.
+func (s *Stage) Stolen(act func() (window time.Duration)) float64 {
+	s.t.Helper()
+	before := s.steal()
+	window := act()
+	return (s.steal() - before) / window.Seconds() / provoke.CPUs
+}
+
 // steal is what the hypervisor took of all CPUs so far, in seconds.
-func steal(t testing.TB) float64 {
-	t.Helper()
-	s, err := procfs.ReadStat(os.DirFS("/proc"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Total.Steal.Seconds()
+func (s *Stage) steal() float64 {
+	s.t.Helper()
+	stat, err := procfs.ReadStat(os.DirFS("/proc"))
+	s.must(err)
+	return stat.Total.Steal.Seconds()
 }

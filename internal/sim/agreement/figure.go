@@ -1,4 +1,4 @@
-package accuracy
+package agreement
 
 import (
 	"math"
@@ -19,8 +19,8 @@ const (
 	P95              Figure = "p95"               // ms
 )
 
-// figures in their order.
-func figures() []Figure { return []Figure{ThrottledPeriods, Use, ThrottledTime, P50, P95} }
+// Figures in their order.
+func Figures() []Figure { return []Figure{ThrottledPeriods, Use, ThrottledTime, P50, P95} }
 
 // Key is one figure of one cgroup or workload.
 type Key struct {

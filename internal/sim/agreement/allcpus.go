@@ -1,4 +1,4 @@
-package accuracy
+package agreement
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// mostApart bounds the distance of a simulated median from the real one on a kernel
+// MostApart bounds the distance of a simulated median from the real one on a kernel
 // of the lab. It is 5 points of the periods, or of the quota.
-const mostApart = 0.05
+const MostApart = 0.05
 
 // AllCPUs is the comparison on all CPUs of one kernel.
 type AllCPUs struct {
@@ -33,7 +33,7 @@ type AllCPUsRow struct {
 }
 
 // Apart tells whether the medians are further apart than MostApart.
-func (r AllCPUsRow) Apart() bool { return r.apart() > mostApart }
+func (r AllCPUsRow) Apart() bool { return r.apart() > MostApart }
 
 func (r AllCPUsRow) apart() float64 { return math.Abs(r.Simulated - stats.Median(r.Real)) }
 

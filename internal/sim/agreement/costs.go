@@ -1,4 +1,4 @@
-package accuracy
+package agreement
 
 import (
 	"math"
@@ -46,10 +46,10 @@ func WakeCosts(outcomes []scenario.Outcome) (costs scenario.WakeCosts, ok bool) 
 
 // MedianCosts are the medians of each figure; 0 of none.
 func MedianCosts(all []scenario.WakeCosts) (middle scenario.WakeCosts) {
-	for i, part := range parts(&middle) {
+	for i, part := range Parts(&middle) {
 		var of []float64
 		for _, c := range all {
-			of = append(of, float64(*parts(&c)[i]))
+			of = append(of, float64(*Parts(&c)[i]))
 		}
 		if len(of) > 0 {
 			*part = time.Duration(stats.Median(of))
@@ -58,8 +58,8 @@ func MedianCosts(all []scenario.WakeCosts) (middle scenario.WakeCosts) {
 	return middle
 }
 
-// parts are all figures of costs.
-func parts(c *scenario.WakeCosts) [4]*time.Duration {
+// Parts are all figures of costs.
+func Parts(c *scenario.WakeCosts) [4]*time.Duration {
 	return [4]*time.Duration{&c.Long, &c.Short, &c.Busy, &c.Delay}
 }
 

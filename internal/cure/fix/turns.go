@@ -228,6 +228,9 @@ func (r *run) inTurns(ctx context.Context) (done bool, err error) {
 			}
 		}
 		t.sayOut(order)
+		if t.rounds == 1 {
+			t.lengthen()
+		}
 		t.enterBeside()
 	}
 	return true, t.conclude(ctx)
@@ -403,6 +406,23 @@ func (r *run) turnLength() time.Duration {
 	sample := r.sample(r.runs)
 	enough := time.Duration(leastOfTurn / max(1, float64(len(sample.TookMs))) * float64(sample.Window)).Round(time.Second)
 	return max(length, min(enough, forecast.LongestTurn))
+}
+
+// lengthen makes turns longer where too few requests came in that of leaving the container, and has those measured again that had too few:
+// the first look may have met a backlog that a quota had just let go.
+func (t *turns) lengthen() {
+	came := t.of.Row(0).Requests
+	if t.r.env.Latencies != nil || came >= leastSeen {
+		return
+	}
+	longer := min(t.length*leastOfTurn/time.Duration(max(1, came)), forecast.LongestTurn).Round(time.Second)
+	if longer <= t.length {
+		return
+	}
+	t.length = longer
+	t.of.ForgetFew()
+	t.r.say("%s came in the turn of leaving it as it is, and a turn needs %d: each takes %s from now on", text.Count(came, "request"),
+		leastSeen, text.Duration(longer))
 }
 
 // turn measures one variant once, and takes it back.

@@ -454,3 +454,26 @@ func TestNoDataIsNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// Where fewer requests come than the first look promised, turns get longer once, and the trial goes on.
+func TestTurnsGetLonger(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	learn, trial, longest := b.env.Learn, false, time.Duration(0)
+	b.env.Learn = func(ctx context.Context, of container.Container, d time.Duration) (Learned, error) {
+		learned, err := learn(ctx, of, d)
+		if longest = max(longest, d); trial && d < forecast.LongestTurn {
+			learned.Runs = &forecast.Runs{Window: d}
+		}
+		return learned, err
+	}
+	b.options.Yes, b.options.Ask = false, func(string) (bool, error) { trial = true; return true, nil }
+	said := []string{}
+	b.options.Say = func(line string) { said = append(said, line) }
+	got, err := b.run()
+	if err != nil || got.Remedy != string(remedy.Burst) || got.Verdict != verdict.Better || !got.Kept {
+		t.Fatalf("%s: %s, kept %v: %s, %v", got.Remedy, got.Verdict, got.Kept, got.Why, err)
+	}
+	if told := strings.Join(said, "\n"); longest != forecast.LongestTurn || strings.Count(told, "each takes 15 s from now on") != 1 {
+		t.Errorf("turns of %v: %s", longest, told)
+	}
+}

@@ -214,6 +214,13 @@ func (t *Trial) Readmit(bound time.Duration) {
 	}
 }
 
+// ForgetFew forgets the turns that had too few requests to count, since longer ones come. What did harm stays.
+func (t *Trial) ForgetFew() {
+	for v := range t.turns {
+		t.turns[v] = slices.DeleteFunc(t.turns[v], func(m turn) bool { return math.IsNaN(m.tail) && m.Ended == "" })
+	}
+}
+
 // Glance judges a short look at a variant that was not measured yet. Where it is far worse the turn ends there, and why; at the second
 // time the variant is out. Else nothing is kept of it. A short look tells less: it must be twice as bad as what is not tried again after
 // a turn.

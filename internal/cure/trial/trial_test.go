@@ -429,6 +429,19 @@ func TestStopsDecideBetweenEquals(t *testing.T) {
 
 // A remedy that a long request put out is tried again once leaving the container has shown such a request, without the
 // turn that was cut off.
+func TestForgetFew(t *testing.T) {
+	trial := three()
+	trial.Add(0, Measured{Judged: exactly(19, 50)})
+	trial.Add(1, Measured{Judged: exactly(100, 10)})
+	trial.Add(2, Measured{Judged: exactly(3, 10), Ended: "a neighbour loses"})
+	trial.ForgetFew()
+	for v, want := range []int{0, 1, 1} {
+		if got := trial.Row(v).Rounds; got != want {
+			t.Errorf("variant %d has %d rounds, want %d", v, got, want)
+		}
+	}
+}
+
 func TestReadmit(t *testing.T) {
 	trial := three()
 	trial.Add(0, Measured{Judged: exactly(600, 50)})

@@ -339,7 +339,7 @@ func (p piece) takes() time.Duration {
 // boots is about how long a guest takes until its first piece.
 func (m machine) boots() time.Duration {
 	if m.Steady { // one CPU boots, and starts a service; both are instructions, of which K makes no more
-		const booted, started = 75 * time.Second, 100 * time.Second
+		const booted, started = 35 * time.Second, 60 * time.Second
 		return booted + started + 2*time.Duration(m.K)*time.Second
 	}
 	return 25*time.Second + time.Duration(m.K)*time.Second

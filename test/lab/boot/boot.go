@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,10 +30,8 @@ type Guest struct {
 	Modules  []string
 	Files    []File
 	Node     *Node // nil: the guest's root is its initramfs
-	// Parameters are added to the kernel's.
-	Parameters []string
-	Plan       wire.Plan
-	Limit      time.Duration // of the whole run
+	Plan     wire.Plan
+	Limit    time.Duration // of the whole run
 	// BootLimit is how long the guest may take to its first frame; 0 is DefaultBootLimit. One that takes longer is ended,
 	// and started again, at most mostBoots times in all.
 	BootLimit time.Duration
@@ -101,15 +98,14 @@ func run(ctx context.Context, g Guest) (Result, error) {
 		return Result{}, err
 	}
 	defer initramfs.Close()
-	var disks []string
-	parameters := g.Parameters
+	var disks, parameters []string
 	if g.Node != nil {
 		files, remove, err := g.filesDisk(ctx)
 		if err != nil {
 			return Result{}, err
 		}
 		defer remove()
-		disks, parameters = []string{g.Node.Disk, files}, slices.Concat(parameters, g.Node.Parameters)
+		disks, parameters = []string{g.Node.Disk, files}, g.Node.Parameters
 	}
 	if info, err := initramfs.Stat(); err == nil {
 		g.Machine.MemoryMiB += initramfsCopies * int(info.Size()>>20)

@@ -9,12 +9,6 @@ import (
 // Factor is how many times slower than the host's the guest's clock runs; 1 is the host's pace.
 type Factor int
 
-// Steady is the kernel's parameter that makes a guest's CPU as fast while the others are idle as while all are busy: idle ones
-// then wait in a loop, so that the emulator's threads always share the host's CPUs alike. Without it, eight CPUs on two are each
-// a quarter as fast as one of them alone, and work that is given as requests to a program, not as CPU time, gains nothing from
-// being spread over them.
-const Steady = "idle=poll"
-
 // MostSlow bounds a factor. A guest minute takes more than an hour of the host's beyond it.
 const MostSlow = 100
 

@@ -123,7 +123,7 @@ func TestTheLibrarySlowsAProgram(t *testing.T) {
 	}
 	for _, k := range []Factor{1, 8} {
 		cmd := exec.Command(program)
-		k.Apply(cmd, library)
+		k.Apply(cmd, library, false)
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
@@ -138,6 +138,79 @@ func TestTheLibrarySlowsAProgram(t *testing.T) {
 		// The clock that is not slowed sees K times as much, whatever the host's load.
 		if pace := real / seen; math.Abs(pace/float64(k)-1) > 0.05 {
 			t.Errorf("K=%d: the clock ran %.2f times slower", k, pace)
+		}
+	}
+}
+
+// A thread waits for 300 ms of a clock that is not slowed; the process's CPU time is printed.
+const waiter = `
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+static int done;
+static void *waits(void *name)
+{
+	pthread_setname_np(pthread_self(), name);
+	pthread_mutex_lock(&m);
+	while (!done) pthread_cond_wait(&c, &m);
+	pthread_mutex_unlock(&m);
+	return 0;
+}
+static double used(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	pthread_create(&t, 0, waits, argv[1]);
+	usleep(300000);
+	double waited = used();
+	pthread_mutex_lock(&m);
+	done = 1;
+	pthread_cond_signal(&c);
+	pthread_mutex_unlock(&m);
+	pthread_join(t, 0);
+	usleep(100000); /* the companion stops */
+	double before = used();
+	usleep(300000);
+	printf("%f %f\n", waited, used() - before);
+}
+`
+
+// While a thread that emulates a CPU waits, another works in its place, and no longer. No other thread has one.
+func TestSteadyThreadsHaveCompanions(t *testing.T) {
+	require.Kernel(t)
+	dir := t.TempDir()
+	library, err := Library(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "waiter")
+	compile := exec.Command("cc", "-D_GNU_SOURCE", "-pthread", "-x", "c", "-o", program, "-")
+	compile.Stdin = strings.NewReader(waiter)
+	if out, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, c := range []struct {
+		name   string
+		steady bool
+		works  bool
+	}{{"CPU 0/TCG", true, true}, {"worker", true, false}, {"CPU 0/TCG", false, false}} {
+		cmd := exec.Command(program, c.name)
+		Factor(2).Apply(cmd, library, c.steady)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var waited, after float64
+		if _, err := fmt.Sscan(string(out), &waited, &after); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		const little = 0.02
+		if c.works != (waited > little) || after > little {
+			t.Errorf("%+v: %g s of CPU time while it waited, %g after", c, waited, after)
 		}
 	}
 }

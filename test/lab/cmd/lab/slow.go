@@ -73,15 +73,17 @@ func (s *slowed) prepare(ctx context.Context, g *boot.Guest, cacheDir string) er
 	}
 	fast := g.QEMU
 	g.QEMU = func(ctx context.Context, args ...string) *exec.Cmd {
+		if s.steady {
+			args = append(args, slow.SteadyArguments()...)
+		}
 		cmd := fast(ctx, args...)
-		s.factor.Apply(cmd, library)
+		s.factor.Apply(cmd, library, s.steady)
 		return cmd
 	}
 	g.Limit *= time.Duration(s.factor)
 	g.BootLimit = boot.DefaultBootLimit * time.Duration(max(1, s.factor/4)) // most of a boot is work, which slowing does not lengthen
 	g.Plan.Calibrate = true
 	if s.steady {
-		g.Parameters = append(g.Parameters, slow.Steady)
 		g.BootLimit *= steadyBoot
 	}
 	return nil

@@ -4,16 +4,27 @@
  * QEMU reads the time by clock_gettime and gettimeofday, and sleeps in poll and ppoll. Elapsed time is divided by the
  * factor, and a timeout multiplied, so that the guest's timers agree with its clocks. The time stamp counter is not
  * slowed: the guest measures its rate against a slowed timer when it boots, and finds a faster counter.
+ *
+ * With UNTHROTTLE_STEADY each of QEMU's threads that emulates a CPU has a companion, which works while that CPU waits for
+ * something to do (pthread_cond_wait). So as many threads as the guest has CPUs want the host's CPUs at any time, and
+ * each emulated CPU gets the same part of them, whatever the others do. The threads are known by their names, which
+ * QEMU gives them with -name debug-threads=on: "CPU 0/TCG".
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS_PER_S 1000000000LL
 
@@ -105,4 +116,80 @@ int __poll_chk(struct pollfd *fds, nfds_t n, int timeout_ms, size_t size)
 {
 	(void)size;
 	return poll(fds, n, timeout_ms);
+}
+
+struct companion {
+	atomic_int waits; /* the emulated CPU does */
+	uint64_t sum;	  /* of its work */
+};
+
+static _Thread_local struct companion *companion;
+static _Thread_local int looked;
+
+/*
+ * Work of some 100 ns. It is as dense as emulated code: an idle loop would leave more of a core to the thread that runs
+ * beside it there.
+ */
+static uint64_t some_work(uint64_t sum)
+{
+	uint64_t a = sum, b = sum + 1, c = sum + 2, d = sum + 3;
+	for (int i = 0; i < 32; i++) {
+		a = a * 6364136223846793005u + 1442695040888963407u;
+		b ^= b << 13;
+		b ^= b >> 7;
+		c += a ^ b;
+		d = (d << 5) + c;
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+	}
+	return a + b + c + d;
+}
+
+static void *work(void *of)
+{
+	struct companion *c = of;
+	for (;;) {
+		while (!atomic_load(&c->waits))
+			syscall(SYS_futex, &c->waits, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+		while (atomic_load_explicit(&c->waits, memory_order_relaxed))
+			c->sum = some_work(c->sum);
+	}
+	return NULL;
+}
+
+/* The companion of this thread; none if it emulates no CPU. */
+static struct companion *companion_of_thread(void)
+{
+	char name[16];
+	sigset_t all, before;
+	pthread_t thread;
+
+	if (looked)
+		return companion;
+	looked = 1;
+	if (!getenv("UNTHROTTLE_STEADY") || pthread_getname_np(pthread_self(), name, sizeof(name)) || strncmp(name, "CPU ", 4))
+		return NULL;
+	struct companion *made = calloc(1, sizeof(*made));
+	if (!made)
+		return NULL;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&thread, NULL, work, made) == 0)
+		companion = made;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return companion;
+}
+
+int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	static int (*real_wait)(pthread_cond_t *, pthread_mutex_t *);
+	if (!real_wait) /* an older version has another type of condition */
+		real_wait = dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
+	struct companion *c = companion_of_thread();
+	if (!c)
+		return real_wait(cond, mutex);
+	atomic_store(&c->waits, 1);
+	syscall(SYS_futex, &c->waits, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	int result = real_wait(cond, mutex);
+	atomic_store(&c->waits, 0);
+	return result;
 }

@@ -74,6 +74,12 @@ func made(limit float64, rows ...forecast.Row) *forecast.Forecast {
 	return f
 }
 
+// usingAll is the forecast of a container that used its whole limit.
+func usingAll(f *forecast.Forecast) *forecast.Forecast {
+	f.Rows[0].Figures.CPU = time.Duration(f.Limit * float64(f.Window))
+	return f
+}
+
 // The remedies as rows.
 func none(ms float64, limit float64) forecast.Row {
 	return row(forecast.Remedy{Name: forecast.None}, ms, limit)
@@ -146,6 +152,10 @@ func TestChoose(t *testing.T) {
 		{"but not where it is still stopped, and a longer burst is not",
 			made(2, none(90, 2), stopped(burst(10, 2), 60*time.Millisecond), inASecond(burst(10, 2))),
 			nil, Terms{}, AnswerRemedy, forecast.Burst, true, "period 1s"},
+		{"a longer period, where it used its whole limit: only a trial tells", usingAll(made(1, none(54, 1), narrow(20, 1),
+			inASecond(burst(5, 1)))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"the same, and a trial follows", usingAll(made(1, none(54, 1), narrow(20, 1), inASecond(burst(5, 1)))), nil, Terms{Trial: true},
+			AnswerRemedy, forecast.Burst, true, "period 1s"},
 		{"nothing helps", made(1, none(10, 1), pin(12, 1), narrow(10, 1), burst(9.5, 1)), nil, Terms{}, AnswerLeave, "",
 			false, "no remedy shortens p99"},
 		{"less than half a millisecond is nothing", made(1, none(0.6, 1), burst(0.2, 1)), nil, Terms{}, AnswerLeave, "", false, ""},

@@ -38,6 +38,8 @@ func (c *choice) whyNot(i int) string {
 		return "worse than leaving it"
 	case !c.helps(r.Judged):
 		return "no better than leaving it"
+	case c.untold(i) != "":
+		return c.untold(i)
 	case c.f.Objective == nil && c.harms(i) != "":
 		return c.harms(i)
 	case !c.may(i):

@@ -154,7 +154,7 @@ test-race-json: need-go need-cc
 	@mkdir -p $(OUT) && rm -f $(OUT)/race.json
 	@echo "== tests without kernel experiments, race detector on"
 	@UNTHROTTLE_PURE=1 CGO_ENABLED=1 nice -n 19 $(GO) test -race -short -vet=off -timeout 15m -json $(RACED) | $(call record,race)
-	@CGO_ENABLED=1 nice -n 19 $(GO) -C bench test -race -short -vet=off -timeout 15m -json $(RACED_BENCH) | $(call record,race)
+	@UNTHROTTLE_PURE=1 CGO_ENABLED=1 nice -n 19 $(GO) -C bench test -race -short -vet=off -timeout 15m -json $(RACED_BENCH) | $(call record,race)
 
 # Tests on this host's kernel, which each run tries anew. Those with t.Parallel wait most of the time, so that more of them
 # run at once than there are CPUs. $(1) are flags, $(2) the arguments of lab needs.

@@ -1,7 +1,8 @@
-# unthrottle: three targets do most.
-#   make demo    builds, and shows throttling and its end on this host (as root)
-#   make check   linters and every test without a kernel experiment, before a commit
-#   make test    every test: check, race detector, this host's kernel, the lab
+# unthrottle: four targets do most.
+#   make demo        builds, and shows throttling and its end on this host (as root)
+#   make test        tests the program on this host and its kernel
+#   make check       linters and every test without a kernel experiment, before a commit
+#   make check-all   all of these, the race detector, long tests, the lab: what continuous integration runs
 SHELL := /bin/bash
 , := ,
 .SHELLFLAGS := -euo pipefail -c
@@ -157,17 +158,16 @@ test-race-json: need-go need-cc
 	@UNTHROTTLE_PURE=1 CGO_ENABLED=1 nice -n 19 $(GO) -C bench test -race -short -vet=off -timeout 15m -json $(RACED_BENCH) | $(call record,race)
 
 # Tests on this host's kernel, which each run tries anew. Those with t.Parallel wait most of the time, so that more of them
-# run at once than there are CPUs. $(1) are flags, $(2) the arguments of lab needs.
-on-this-kernel = $(GO) test $(1) -vet=off -count=1 -parallel 4 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,kernel)
+# run at once than there are CPUs. $(1) are flags, $(2) the arguments of lab needs, $(3) is the file of the events if it is not kernel.
+on-this-kernel = $(GO) test $(1) -vet=off -count=1 -parallel 4 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,$(or $(3),kernel))
 
 # They wait for events, whatever else runs: two packages at once, beside other tests. The race detector sees them in
 # `make test-all`.
 .PHONY: test-waiting-json
-test-waiting-json: need-go need-cc lab
+test-waiting-json: need-go $(if $(SHORT),,need-cc) lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json*
 	@echo "== tests on this host's kernel that wait$(if $(SHORT),,$(,) race detector on)"
 	@$(if $(SHORT),,CGO_ENABLED=1) $(call on-this-kernel,$(if $(SHORT),,-race) -p 2,--beside)
-	@CGO_ENABLED=1 $(GO) -C libs/go test -race -vet=off -count=1 -timeout 15m -json ./... | $(call record,kernel)
 
 # Those with require.Alone compare figures, and other work would be part of them: one package at a time, compiled before,
 # and without the race detector.
@@ -176,7 +176,30 @@ test-measuring-json: need-go lab
 	@echo "== tests on this host's kernel that measure"
 	@needs=($$($(LAB) needs --alone)); $(GO) list -test -export -f '' "$${needs[@]:2}" >/dev/null || true
 	@$(call on-this-kernel,-p 1,--alone)
-	@$(GO) -C bench/threads test -vet=off -count=1 -timeout 15m -json ./... | $(call record,kernel)
+
+# What `make test` leaves out of both: tests that take long (require.CheckAll), which `make test-all` has had by then, and those of
+# modules.
+.PHONY: test-long-waiting-json
+test-long-waiting-json: need-go need-cc lab
+	@mkdir -p $(OUT) && rm -f $(OUT)/long.json*
+	@echo "== more tests on this host's kernel that wait"
+	@$(if $(SHORT),UNTHROTTLE_CHECK_ALL=1 $(call on-this-kernel,-p 2,--check-all --beside,long))
+	@CGO_ENABLED=1 $(GO) -C libs/go test -race -vet=off -count=1 -timeout 15m -json ./... | $(call record,long)
+
+.PHONY: test-long-measuring-json
+test-long-measuring-json: need-go lab
+	@echo "== more tests on this host's kernel that measure"
+	@$(if $(SHORT),UNTHROTTLE_CHECK_ALL=1 $(call on-this-kernel,-p 1,--check-all --alone,long))
+	@$(GO) -C bench/threads test -vet=off -count=1 -timeout 15m -json ./... | $(call record,long)
+
+# Tests that compute few cases elsewhere (require.Cases, require.Whole) compute all. Their names and packages:
+WHOLE_TESTS = $(shell git grep -hE --show-function 'require\.(Cases|Whole)\>' -- '*_test.go' ':!test/lab/require' | sed -n 's/^func \(Test[A-Za-z0-9]*\).*/\1/p' | sort -u | paste -sd'|')
+WHOLE_PACKAGES = $(addprefix ./,$(sort $(dir $(shell git grep -lE 'require\.(Cases|Whole)\>' -- '*_test.go' ':!test/lab/require'))))
+.PHONY: test-whole-json
+test-whole-json: need-go
+	@mkdir -p $(OUT) && rm -f $(OUT)/whole.json
+	@echo "== tests of many cases, with all of them"
+	@UNTHROTTLE_CHECK_ALL=1 UNTHROTTLE_PURE=1 nice -n 19 $(GO) test -short -vet=off -timeout 15m -run '^($(WHOLE_TESTS))$$' -json $(WHOLE_PACKAGES) | $(call record,whole)
 
 .PHONY: test-kernel-json
 test-kernel-json: test-waiting-json
@@ -186,13 +209,21 @@ test-kernel-json: test-waiting-json
 test-kernel: test-kernel-json ## the tests that need this host's kernel (as root)
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/kernel.json
 
-# What computes while tests on this host's kernel wait, on CPU time that nothing else wants. What it prints comes last.
+# What computes ($(2)) while tests on this host's kernel wait ($(1)), on CPU time that nothing else wants. What it prints comes last.
+define beside
+@mkdir -p $(OUT); test/idle $(MAKE) --no-print-directory $(2) >$(OUT)/computing.txt 2>&1 & computing=$$!; \
+  trap 'kill -- -$$computing 2>/dev/null || true; cat $(OUT)/computing.txt' EXIT; \
+  $(MAKE) --no-print-directory $(1); \
+  wait $$computing
+endef
+
 .PHONY: test-waiting-and-computing
 test-waiting-and-computing:
-	@mkdir -p $(OUT); test/idle $(MAKE) --no-print-directory test-pure-json test-race-json >$(OUT)/computing.txt 2>&1 & computing=$$!; \
-	  trap 'kill -- -$$computing 2>/dev/null || true; cat $(OUT)/computing.txt' EXIT; \
-	  $(MAKE) --no-print-directory test-waiting-json; \
-	  wait $$computing
+	$(call beside,test-waiting-json,test-pure-json)
+
+.PHONY: test-long-waiting-and-computing
+test-long-waiting-and-computing:
+	$(call beside,test-long-waiting-json,test-race-json $(if $(SHORT),test-whole-json))
 
 # One part of a run, what it makes, and what it took.
 define part
@@ -200,22 +231,38 @@ define part
   printf '%4d s  %s\n' $$(($$(date +%s) - began)) "$(1)" >>$(OUT)/parts.txt
 endef
 
-# Experiments that measure run alone. They come before the lab, which leaves out what this host has already tested.
+# A newcomer's: what it needs is Go, make and root, and the modules of the program alone. Experiments that measure run alone.
 .PHONY: test
-test: need-cc lab ## every test: lint, pure tests, the race detector, this host's kernel, the lab's many-CPU guest
+test: need-go lab ## the program's tests on this machine: those that compute, and those on this host's kernel (as root; ten minutes)
+	@mkdir -p $(OUT) && rm -f $(OUT)/parts.txt
+	$(call part,tests on this kernel that wait$(,) those that compute beside,test-waiting-and-computing)
+	$(call part,tests on this kernel that measure,test-measuring-json)
+	$(call part,failed tests again,again-kernel)
+	@echo "== what each part took"; cat $(OUT)/parts.txt
+	@$(GO) run ./test/lab/cmd/skips --failed-once .cache/failed-once.txt $(OUT)/pure.json $(OUT)/kernel.json
+
+# The lab comes after what it leaves out, as this host has already tested it.
+.PHONY: test-rest
+test-rest: need-go need-cc lab ## what make test leaves to make check-all: lint, other modules, race detector, long tests, the lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/parts.txt
 	$(call part,lint and the other modules,lint test-modules tidy)
-	$(call part,tests on this kernel that wait$(,) pure tests and race detector beside,test-waiting-and-computing)
-	$(call part,tests on this kernel that measure,test-measuring-json)
+	$(call part,more tests on this kernel that wait$(,) race detector and tests of many cases beside,test-long-waiting-and-computing)
+	$(call part,more tests on this kernel that measure,test-long-measuring-json)
 	$(call part,the lab,lab-test-json)
-	$(call part,failed tests again,again)
+	$(call part,failed tests again,again-rest)
 	@echo "== what each part took"; cat $(OUT)/parts.txt
-	@$(GO) run ./test/lab/cmd/skips --failed-once .cache/failed-once.txt $(OUT)/pure.json $(OUT)/race.json $(OUT)/kernel.json $(OUT)/lab.json
+	@$(GO) run ./test/lab/cmd/skips --failed-once .cache/failed-once-rest.txt \
+	  $(foreach run,pure race $(if $(SHORT),whole) kernel long lab,$(OUT)/$(run).json)
+
+.PHONY: check-all
+check-all: ## what continuous integration runs: make test, then all that it leaves out (as root; 35 minutes)
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-rest
 
 # Before a release, on an idle machine: an hour and a half on two CPUs.
 .PHONY: test-all
-test-all: ## before a release: make test with nothing left out, starved tests, slow time, every kernel of the lab
-	@UNTHROTTLE_ALL=1 $(MAKE) --no-print-directory test
+test-all: ## before a release: make check-all with nothing left out, starved tests, slow time, every kernel of the lab
+	@UNTHROTTLE_ALL=1 $(MAKE) --no-print-directory check-all
 	@$(MAKE) --no-print-directory test-starved lab-slow lab-kernels
 
 # Our own trade: each package's tests in a cgroup with a tenth of a CPU, ten packages at once; then beside four threads that
@@ -234,10 +281,14 @@ test-starved: need-go ## every test without a kernel experiment, with a tenth of
 	  $(call starved-tests)
 
 # An experiment that failed runs twice more, alone. test/lab/cmd/skips prints it, and fails unless it passed both times.
-.PHONY: again
-again: need-go lab
+.PHONY: again-kernel
+again-kernel: need-go
 	@$(GO) run ./test/lab/cmd/again $(OUT)/kernel.json $(GO) test -vet=off -count=1 -timeout 15m -json -run '^TEST$$' PACKAGE
-	@$(GO) run ./test/lab/cmd/again $(OUT)/lab.json $(LAB) test --timeout 15m --package-timeout 8m --run '^TEST$$' --json FILE PACKAGE
+
+.PHONY: again-rest
+again-rest: need-go lab
+	@UNTHROTTLE_CHECK_ALL=1 $(GO) run ./test/lab/cmd/again $(OUT)/long.json $(GO) test -vet=off -count=1 -timeout 15m -json -run '^TEST$$' PACKAGE
+	@$(GO) run ./test/lab/cmd/again $(OUT)/lab.json $(LAB) test --timeout 15m --package-timeout 8m --env UNTHROTTLE_CHECK_ALL=1 --run '^TEST$$' --json FILE PACKAGE
 
 .PHONY: smoke
 smoke: need-go need-cc ## every target in its shortest form, in a fresh clone of HEAD (as root, a few minutes)

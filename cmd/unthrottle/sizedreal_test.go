@@ -182,6 +182,7 @@ func TestSizedTomcatForReal(t *testing.T) {
 // TestSizedForReal starts real programs of the runtimes of the data file, as they are and under `sized`, and compares what each
 // runtime says with its row and with what `runtimes` reads.
 func TestSizedForReal(t *testing.T) {
+	require.CheckAll(t, "it starts each runtime of this host four times; internal/runtimes has what they decide")
 	cgrouptest.New(t)
 	if require.InLab() {
 		t.Skip("needs v1: each runtime starts eight times, for which the guest has not the CPU time; runs in a host with cgroup v1")

@@ -16,6 +16,7 @@ import (
 // TestValuesForReal starts real programs with values in every form, as numbers and as none: what `runtimes` reads is what the runtime
 // made of it. Where the runtime refuses to start, there is nothing to read.
 func TestValuesForReal(t *testing.T) {
+	require.CheckAll(t, "it starts each runtime of this host with each form of a value; internal/explain/threadpool has the rules of these")
 	cgrouptest.New(t)
 	if require.InLab() {
 		t.Skip("needs the runtimes, which the guest has not; runs in a host with them")

@@ -87,6 +87,7 @@ func TestShop(t *testing.T) {
 
 // A cart whose pool is woken together, for more than its quota.
 func TestCart(t *testing.T) {
+	require.CheckAll(t, "it tries remedies for two minutes; internal/cure/fix does so on a modelled kernel, and TestFix applies one on this")
 	require.Alone(t, "latencies with each remedy")
 	require.BPF(t)
 	s := newStage(t)

@@ -13,5 +13,5 @@
 // each fuzz target of one package once, not all of them for 20 s each.
 //
 // Limits: a target counts as good if make ends with 0. Its figures mean nothing in so
-// short a time. It needs root, as make test does, and what make test has fetched.
+// short a time. It needs root, as make check-all does, and what that has fetched.
 package main

@@ -16,8 +16,8 @@ type form struct {
 	elsewhere string
 }
 
-// inTest covers what make test is made of.
-const inTest = "make test runs it"
+// inTest covers what make test and make check-all are made of.
+const inTest = "make check-all runs it"
 
 var forms = []form{
 	{target: "help"},
@@ -71,12 +71,19 @@ var forms = []form{
 	{target: "test-measuring-json", elsewhere: inTest},
 	{target: "test-kernel-json", elsewhere: inTest + ", as test-waiting-json and test-measuring-json"},
 	{target: "test-kernel", elsewhere: inTest + ", as test-kernel-json"},
-	{target: "again", elsewhere: inTest},
+	{target: "test-whole-json", elsewhere: inTest},
+	{target: "test-long-waiting-json", elsewhere: inTest},
+	{target: "test-long-measuring-json", elsewhere: inTest},
+	{target: "test-long-waiting-and-computing", elsewhere: inTest},
+	{target: "again-kernel", elsewhere: inTest},
+	{target: "again-rest", elsewhere: inTest},
 	{target: "lab-test", elsewhere: inTest + ", as lab-test-json"},
 	{target: "lab-test-json", elsewhere: inTest},
 	{target: "test", elsewhere: "make smoke comes after it"},
+	{target: "test-rest", elsewhere: "make smoke comes after it"},
+	{target: "check-all", elsewhere: "make smoke comes after it"},
 	{target: "test-waiting-and-computing", elsewhere: inTest},
-	{target: "test-all", elsewhere: "an hour and a half, before a release; its parts are here and in make test"},
+	{target: "test-all", elsewhere: "an hour and a half, before a release; its parts are here and in make check-all"},
 	{target: "stage", elsewhere: "make packages runs it"},
 	{target: "stage-fleet", elsewhere: "make packages runs it"},
 	{target: "smoke", elsewhere: "it is this"},
@@ -104,7 +111,7 @@ var forms = []form{
 	{target: "e2e-rollout", elsewhere: "as e2e-policies; kubernetes/rollouts is tested with stand-ins"},
 	{target: "e2e-scheduler", elsewhere: "as e2e-policies; kubernetes/scheduler/pooleddemand is tested with a stand-in"},
 	{target: "e2e-install", elsewhere: "installs packages"},
-	{target: "docs", elsewhere: "make test compares what it would write (test/docs)"},
+	{target: "docs", elsewhere: "make check-all compares what it would write (test/docs)"},
 	{target: "generate", elsewhere: "needs clang 14; TestObjectsAreFresh of internal/see/probe asks for it after a change"},
 	{target: "truth", elsewhere: "needs other people's services, and four minutes for each; what it computes is tested in bench/truth"},
 	{target: "truth-page"},

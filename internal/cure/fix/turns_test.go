@@ -166,7 +166,7 @@ func TestTrialEndsAnywhere(t *testing.T) {
 	require.Unraced(t, "TestAskedForIsJudged has the same looks, each beside its recording")
 	step := 1
 	if testing.Short() {
-		step = 3
+		step = 40 / require.Cases(t, 13, 5)
 	}
 	for n := 1; n <= 40; n += step {
 		for _, how := range []string{"interrupted", "killed", "resized"} {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 var start = time.Date(2026, 11, 29, 20, 0, 0, 0, time.UTC)
@@ -55,7 +57,11 @@ func plan(variants int, seed uint64) Plan {
 
 // Nights in which no remedy changes anything keep one in at most 5 of 100, though each is looked at after every block.
 func TestFalseKeeps(t *testing.T) {
-	const nights = 200
+	nights := require.Cases(t, 200, 60)
+	most := nights * 5 / 100
+	if nights < 200 { // chance alone adds three deviations
+		most = 8
+	}
 	for _, variants := range []int{1, 3} {
 		kept := 0
 		for seed := range uint64(nights) {
@@ -65,7 +71,7 @@ func TestFalseKeeps(t *testing.T) {
 			}
 		}
 		t.Logf("%d remedies that change nothing: %d of %d nights keep one", variants, kept, nights)
-		if kept > nights*5/100 {
+		if kept > most {
 			t.Errorf("%d of %d nights keep one", kept, nights)
 		}
 	}

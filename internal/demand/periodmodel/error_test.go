@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 const (
@@ -322,12 +323,16 @@ periods no limit counts as less than what is used: in so short a time the credit
 
 var (
 	update   = flag.Bool("update", false, "write docs/results/fleet.md anew")
-	services = flag.Int("services", 20, "how many services are drawn")
+	services = flag.Int("services", 0, "how many services are drawn; 0: as many as the test needs")
 )
 
 // The error of the model against the simulator, for the same services in each run.
 func TestErrorAgainstSimulate(t *testing.T) {
-	e := measured(t, *services)
+	n := *services
+	if n == 0 {
+		n = require.Cases(t, 20, 4)
+	}
+	e := measured(t, n)
 	for _, f := range e.figures() {
 		if share := within(f.of, f.bound); len(f.of) == 0 || share < f.atLeast {
 			t.Errorf("%s: within %.2f in %.2f of %d cases", f.name, f.bound, share, len(f.of))

@@ -41,6 +41,7 @@ func onKernel(t *testing.T) (*testbed, cpuset.CPUSet, Options) {
 // Above its limit a service is throttled, and uses what it may; pinned to as
 // many CPUs without a quota it is not throttled, and uses no more.
 func TestAStepUnderQuotaAndPinned(t *testing.T) {
+	require.CheckAll(t, "it measures for long what only `bench service` needs")
 	require.Alone(t, "the CPUs that the service used with those granted")
 	if require.InLab() {
 		t.Skip("needs a host: sixteen emulated CPUs share two real ones and serve nothing within the clients' time; runs on any host")
@@ -81,6 +82,7 @@ func TestAStepUnderQuotaAndPinned(t *testing.T) {
 }
 
 func TestAnObjectiveThatNothingMeetsEndsAfterTheFirstStep(t *testing.T) {
+	require.CheckAll(t, "it measures for long what only `bench service` needs")
 	require.Alone(t, "the generator's lateness with its bound: on a busy host it gives up before the search")
 	_, _, o := onKernel(t)
 	o.Step = time.Second
@@ -107,6 +109,7 @@ func TestAnObjectiveThatNothingMeetsEndsAfterTheFirstStep(t *testing.T) {
 
 // The plain quota carries most of its best load while it is recorded.
 func TestRecord(t *testing.T) {
+	require.CheckAll(t, "it measures for long what only `bench service` needs")
 	if require.InLab() {
 		t.Skip("needs a host: sixteen emulated CPUs share two real ones and serve nothing within the clients' time; runs on any host")
 	}

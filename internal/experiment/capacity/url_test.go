@@ -18,6 +18,7 @@ import (
 // A good service that serves two requests at a time, 10 ms each, and refuses where 50
 // wait, holds at most 200 a second: that is found, for real, over loopback.
 func TestAServiceOfOnesOwn(t *testing.T) {
+	require.CheckAll(t, "it measures for long what only `bench service` needs")
 	require.Kernel(t)
 	t.Parallel()
 	free, waiting := make(chan struct{}, 2), atomic.Int64{}

@@ -82,6 +82,7 @@ func TestExpected(t *testing.T) {
 // On the real kernel, which here and in the lab is newer than 5.4: fixed, or not
 // to be told, but never affected.
 func TestThisKernel(t *testing.T) {
+	require.CheckAll(t, "it measures for long what only `bench fibtest` needs")
 	require.Alone(t, "what the two threads use with the quota")
 	h := cgrouptest.New(t).Host
 	// At the top, where its cgroup has the highest weight: below the test's own it

@@ -71,6 +71,7 @@ func TestRow(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
+	require.CheckAll(t, "it measures for long what only `bench latency` needs")
 	require.Alone(t, "the CPUs that a quota and a pin could use with those granted")
 	require.CPUs(t, 2)
 	h := cgrouptest.New(t).Host

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // Real runtimes say which of these words they took.
@@ -96,7 +98,7 @@ func TestWordsOfARuntimeForReal(t *testing.T) {
 			"java --add-opens java.base/java.lang=ALL-UNNAMED -XX:ActiveProcessorCount=9 App.java",
 		},
 	} {
-		for _, line := range lines {
+		for _, line := range lines[:min(len(lines), require.Cases(t, 100, 4))] {
 			t.Run(line, func(t *testing.T) {
 				args := strings.Fields(line)
 				for i := range args {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // A datagram of these tests: eight bytes that its answer repeats, its number, and what the server does with it.
@@ -147,6 +148,7 @@ func (of *clientUDP) wait(n int, atMost time.Duration) {
 // TestDatagramsArePaired checks that each request that a recording tells of was one of a client: it begins when one was sent, and ends
 // when that one was answered.
 func TestDatagramsArePaired(t *testing.T) {
+	require.CheckAll(t, "it has clients of ten kinds, each for seconds; TestRecordingOfDatagrams has one")
 	t.Cleanup(debug.FreeOSMemory)                                            // another test measures what Open leaves
 	number := func(n int) uint64 { return uint64(n)<<48 | 0x0100_0001_0000 } // as a query of DNS
 	const same = 0x1234567890abcdef

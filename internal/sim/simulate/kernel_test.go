@@ -39,6 +39,7 @@ const (
 // runs once more. In no run, however disturbed, may
 // a cgroup use more than its quota gives. More than half disturbed is no result.
 func TestAgainstThisKernel(t *testing.T) {
+	require.CheckAll(t, "it wants a quiet host for half a minute; TestRealSelfCheck of internal/sim/forecast compares a replay with its recording")
 	require.Alone(t, "throttled periods and CPU use with the simulator's")
 	if require.InLab() {
 		t.Skip("needs a host: emulated CPUs share two real ones, which no simulated host does; runs on any host")

@@ -33,6 +33,9 @@
 // need of a test that any Linux can run, but that starts real processes or
 // waits for real time.
 //
+// `make test` leaves out experiments with CheckAll, and computes few cases where a test asks Cases for their number.
+// `make check-all` sets UNTHROTTLE_CHECK_ALL=1 for these.
+//
 // `make test-all` sets UNTHROTTLE_ALL=1 and leaves nothing out. Elsewhere a test with
 // TestAll is skipped, with its reason, and tests that repeat something many times ask
 // Rounds how often: 200 rounds there are 20 elsewhere. In the lab's guest

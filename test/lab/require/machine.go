@@ -47,7 +47,7 @@ func Kernel(t testing.TB) {
 	need{name: needKernel, runsIn: "a host with Linux"}.ask(t, func() error { return nil })
 }
 
-// EachCgroup says that cgroup v2 changes what a test checks, and what that is. `make test` repeats it in the lab, though
+// EachCgroup says that cgroup v2 changes what a test checks, and what that is. `make check-all` repeats it in the lab, though
 // this host's kernel has taken it; of the others only `make test-all` does. It is no need, and skips nothing.
 func EachCgroup(t testing.TB, what string) {
 	t.Helper()

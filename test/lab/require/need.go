@@ -23,6 +23,7 @@ const (
 	needSpark    = "spark"
 	needKernel   = "kernel"
 	needSlow     = "slow"
+	needCheckAll = "check-all"
 	needTestAll  = "test-all"
 )
 
@@ -36,6 +37,8 @@ const (
 	EnvSlow = "UNTHROTTLE_LAB_SLOW"
 	// EnvPure is "1" where every test that states a need is left out.
 	EnvPure = "UNTHROTTLE_PURE"
+	// EnvCheckAll is "1" where `make check-all` does what `make test` leaves out.
+	EnvCheckAll = "UNTHROTTLE_CHECK_ALL"
 	// EnvAll is "1" in `make test-all`, which leaves nothing out.
 	EnvAll = "UNTHROTTLE_ALL"
 )
@@ -93,7 +96,7 @@ func mustHave(list string, n need) (bool, error) {
 
 func needNames() []string {
 	return []string{needRoot, needV1, needV2, needCPUs, needSchedExt, needBPF, needJDK, needCC, needSpark, needKernel,
-		needSlow, needTestAll}
+		needSlow, needCheckAll, needTestAll}
 }
 
 func known(name string) bool {
@@ -181,12 +184,40 @@ func InLab() bool { return os.Getenv(EnvLab) == "1" }
 // All reports whether the run leaves nothing out: `make test-all`.
 func All() bool { return os.Getenv(EnvAll) == "1" }
 
-// TestAll says that `make test` leaves a test out, and why: it takes long, and checks what other tests check in short, or
+// Whole reports whether the run does what `make test` leaves out: in `make check-all`, and in `make test-all`.
+func Whole() bool { return os.Getenv(EnvCheckAll) == "1" || All() }
+
+// CheckAll says that `make test` leaves an experiment out, and why: it takes long, and is not the only one of its subject. `make check-all`
+// has it, which continuous integration runs.
+func CheckAll(t testing.TB, why string) {
+	t.Helper()
+	if why == "" {
+		t.Fatal("require.CheckAll: say why make test can do without this test")
+	}
+	if !Whole() {
+		t.Skip(need{name: needCheckAll, runsIn: "make check-all"}.message(errors.New(why)))
+	}
+}
+
+// Cases returns of how many cases a test computes: of the whole number in `make check-all`, of few elsewhere, which must be enough to
+// fail for the same mistakes where these are not small.
+func Cases(t testing.TB, whole, few int) int {
+	t.Helper()
+	if few < 1 || whole <= few {
+		t.Fatalf("require.Cases: few are %d of %d; want 1 at least, and less than all", few, whole)
+	}
+	if Whole() {
+		return whole
+	}
+	return few
+}
+
+// TestAll says that `make check-all` leaves a test out, and why: it takes long, and checks what other tests check in short, or
 // what changes with a release alone. `make test-all` has it.
 func TestAll(t testing.TB, why string) {
 	t.Helper()
 	if why == "" {
-		t.Fatal("require.TestAll: say why make test can do without this test")
+		t.Fatal("require.TestAll: say why make check-all can do without this test")
 	}
 	if !All() {
 		t.Skip(need{name: needTestAll, runsIn: "make test-all"}.message(errors.New(why)))

@@ -139,6 +139,32 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+func TestCheckAll(t *testing.T) {
+	long := func(tb testing.TB) { CheckAll(tb, "TestShop is the same in short") }
+	t.Setenv(EnvAll, "")
+	t.Setenv(EnvWhole, "")
+	if needed, why, where, ok := SkipMessage(record(long).skipped); !ok || needed != "check-all" ||
+		why != "TestShop is the same in short" || where != "make check-all" {
+		t.Errorf("skipped with %q: %q, %q", needed, why, where)
+	}
+	if n := Cases(t, 100, 7); n != 7 {
+		t.Errorf("%d cases in make test", n)
+	}
+	for _, env := range []string{EnvWhole, EnvAll} {
+		t.Setenv(EnvWhole, "")
+		t.Setenv(env, "1")
+		if r := record(long); r.skipped+r.failed != "" || Cases(t, 100, 7) != 100 {
+			t.Errorf("%s=1: %+v, %d cases", env, r, Cases(t, 100, 7))
+		}
+	}
+	for _, wrong := range []func(testing.TB){func(tb testing.TB) { CheckAll(tb, "") }, func(tb testing.TB) { Cases(tb, 5, 5) },
+		func(tb testing.TB) { Cases(tb, 5, 0) }} {
+		if r := record(wrong); r.failed == "" {
+			t.Error("taken")
+		}
+	}
+}
+
 func TestTestAll(t *testing.T) {
 	long := func(tb testing.TB) { TestAll(tb, "it packs for a minute") }
 	t.Setenv(EnvAll, "")

@@ -13,8 +13,8 @@ import (
 
 // needyTests lists the test functions of a folder that state a need: they, or
 // what they call in the package's tests, use a package of users (package
-// require and those built on it). The place says which needs count. each and alone
-// are those of them that call require.EachCgroup and require.Alone themselves.
+// require and those built on it). The place says which needs count. each, alone and
+// long are those of them that call require.EachCgroup, require.Alone and require.CheckAll themselves.
 //
 // It goes by names: a test that mentions a helper's or method's name counts as
 // calling it. That may take a test too many, never one too few.
@@ -24,7 +24,7 @@ func needyTests(dir string, users map[string]bool, place Place) (found needyName
 		return found, err
 	}
 	mentions := map[string]map[string]bool{} // of each function, by name
-	needy, both, apart := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	needy, both, apart, long := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
@@ -56,6 +56,8 @@ func needyTests(dir string, users map[string]bool, place Place) (found needyName
 						both[f.Name.Name] = true
 					case aloneName:
 						apart[f.Name.Name] = true
+					case longName:
+						long[f.Name.Name] = true
 					}
 				}
 				return true
@@ -81,26 +83,32 @@ func needyTests(dir string, users map[string]bool, place Place) (found needyName
 			if apart[name] {
 				found.alone = append(found.alone, name)
 			}
+			if long[name] {
+				found.long = append(found.long, name)
+			}
 		}
 	}
 	slices.Sort(found.tests)
 	slices.Sort(found.each)
 	slices.Sort(found.alone)
+	slices.Sort(found.long)
 	return found, nil
 }
 
-// needyNames are the names of a folder's tests that state a need. each and alone are of tests.
-type needyNames struct{ tests, each, alone []string }
+// needyNames are the names of a folder's tests that state a need. each, alone and long are of tests.
+type needyNames struct{ tests, each, alone, long []string }
 
 // eachName is the function of package require by which a test says that cgroup v2 changes what it checks, aloneName the
-// one by which it says that nothing may run beside it.
+// one by which it says that nothing may run beside it, longName the one by which it says that `make test` leaves it out.
 const (
 	eachName  = "EachCgroup"
 	aloneName = "Alone"
+	longName  = "CheckAll"
 )
 
 // noNeeds are the names of package require that are no needs anywhere.
-var noNeeds = []string{"Rounds", "InLab", "All", "TestAll", "Inputs", "Sources", "Raced", "Unraced", eachName, aloneName}
+var noNeeds = []string{"Rounds", "InLab", "All", "TestAll", "Inputs", "Sources", "Raced", "Unraced", "Whole", "Cases",
+	eachName, aloneName, longName}
 
 // noNeed reports whether the name is of package require and no need at that place.
 func noNeed(name string, place Place) bool {

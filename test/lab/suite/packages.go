@@ -27,6 +27,7 @@ type Package struct {
 	Tests      []string // those that state a need
 	Each       []string // of Tests, those that check something else on cgroup v2
 	Alone      []string // of Tests, those beside which nothing else may run
+	Long       []string // of Tests, those that `make test` leaves out
 }
 
 type listed struct {
@@ -78,7 +79,8 @@ func Find(ctx context.Context, place Place, patterns ...string) (packages []Pack
 		}
 		if len(found.tests) > 0 {
 			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel),
-				Tests: found.tests, Each: found.each, Alone: found.alone})
+				Tests: found.tests, Each: found.each, Alone: found.alone,
+				Long: found.long})
 		}
 	}
 	if len(packages) == 0 {
@@ -104,6 +106,18 @@ func Beside(packages []Package) []Package {
 // Alone takes out the others.
 func Alone(packages []Package) []Package {
 	rest, _ := without(packages, func(p Package, name string) bool { return !slices.Contains(p.Alone, name) })
+	return rest
+}
+
+// Long takes out the tests that `make test` has.
+func Long(packages []Package) []Package {
+	rest, _ := without(packages, func(p Package, name string) bool { return !slices.Contains(p.Long, name) })
+	return rest
+}
+
+// NotLong takes out those that it has not.
+func NotLong(packages []Package) []Package {
+	rest, _ := without(packages, func(p Package, name string) bool { return slices.Contains(p.Long, name) })
 	return rest
 }
 

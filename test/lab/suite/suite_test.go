@@ -163,7 +163,7 @@ func TestNeedyTests(t *testing.T) {
 			"TestThroughMethod() { T{}.method() }\n" +
 			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.EachCgroup() }\nfunc " +
 			"TestEachOnly() { kit.EachCgroup() }\nfunc TestFigures() { kit.Unraced() }\nfunc TestApart() { " +
-			"kit.Start(); kit.Alone() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
+			"kit.CheckAll(); kit.Start(); kit.Alone() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -175,8 +175,8 @@ func TestNeedyTests(t *testing.T) {
 	} {
 		got, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true}, place)
 		if err != nil || strings.Join(got.tests, " ") != want || strings.Join(got.each, " ") != "TestKit" ||
-			strings.Join(got.alone, " ") != "TestApart" {
-			t.Errorf("place %d: got %+v, %v, want %s, each TestKit, alone TestApart", place, got, err, want)
+			strings.Join(got.alone, " ") != "TestApart" || strings.Join(got.long, " ") != "TestApart" {
+			t.Errorf("place %d: got %+v, %v, want %s, each TestKit, alone and long TestApart", place, got, err, want)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func TestAloneAndBeside(t *testing.T) {
 	all := []Package{
 		{ImportPath: "m/a", Tests: []string{"TestA", "TestB"}, Alone: []string{"TestB"}},
 		{ImportPath: "m/b", Tests: []string{"TestA"}},
-		{ImportPath: "m/c", Tests: []string{"TestA"}, Alone: []string{"TestA"}},
+		{ImportPath: "m/c", Tests: []string{"TestA"}, Alone: []string{"TestA"}, Long: []string{"TestA"}},
 	}
 	names := func(packages []Package) (all string) {
 		for _, p := range packages {
@@ -218,6 +218,12 @@ func TestAloneAndBeside(t *testing.T) {
 	}
 	if got := names(Beside(all)); got != "m/a:TestA m/b:TestA " {
 		t.Errorf("beside: %s", got)
+	}
+	if got := names(Long(all)); got != "m/c:TestA " {
+		t.Errorf("long: %s", got)
+	}
+	if got := names(NotLong(Alone(all))); got != "m/a:TestB " {
+		t.Errorf("alone and not long: %s", got)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/test/study"
 )
 
@@ -87,8 +88,11 @@ func TestSeldomWrong(t *testing.T) {
 	var all counts
 	page := "| remedies | requests a second, rare work | judged | kept | of these wrong | nothing is better | of these wrong | cannot tell |\n" +
 		"|---|---|---|---|---|---|---|---|\n"
-	for _, e := range effects {
-		for _, s := range Services(e.of) {
+	for i, e := range effects {
+		for k, s := range Services(e.of) {
+			if !*update && !require.Whole() && k%len(effects) != i {
+				continue // each cell once, with one of the effects
+			}
 			c := trials(s, n)
 			all.add(c)
 			page += fmt.Sprintf("| %s | %s | %s | %d | %d | %d | %d | %d |\n", e.name, s.Name, objective.InWords(s.Quantile(turn)), c.kept,

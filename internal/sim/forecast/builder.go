@@ -193,11 +193,7 @@ func (b *builder) onWakeup(t *thread, c *schedule.Change) {
 		}
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now), Idle: idle})
 	}
-	t.handed, t.byWaker = 0, 0
-	if waker != nil && waker != t && !b.handsLock(waker, t) {
-		t.byWaker = b.inLastRun(waker)
-		t.handed = t.byWaker + waker.byWaker
-	}
+	b.hand(waker, t)
 	t.woken, t.ran = b.now, false
 }
 

@@ -22,27 +22,25 @@ type thread struct {
 	used  int64 // CPU time not yet in a step
 	run   int64 // CPU time since it woke
 	// before is the CPU time of the run that ended when it went to sleep.
-	before int64
-	// handed is the CPU time of the thread of the container that woke it, from its own wake-up on, and of the one that woke
-	// that; 0: something else woke it, or handed it a lock. byWaker is the part of the first.
-	handed, byWaker int64
-	longest         int64 // longest run that ended
-	slept           bool  // a run has ended
-	sleptAt         int64
-	steps           []simulate.ReplayStep
-	ranks           []sleepRank // of each sleep that another pool's thread ended
-	wakers          []*thread   // of each StepAwait
-	timerSleeps     []timerSleep
-	poll            poll  // that began the run under way
-	gives           *task // to others; nil: nothing since it was woken
-	part            *part // of another thread's task; nil: none
-	joins           joins
-	timerKnown      bool // detectPeriodicTimer has decided about its timerSleeps
-	ended           []endedRun
-	total           int64 // CPU time
-	wakes           wakeups
-	delay           int64 // of the run under way
-	closed          bool  // the thread has ended
+	before      int64
+	handed      handed
+	longest     int64 // longest run that ended
+	slept       bool  // a run has ended
+	sleptAt     int64
+	steps       []simulate.ReplayStep
+	ranks       []sleepRank // of each sleep that another pool's thread ended
+	wakers      []*thread   // of each StepAwait
+	timerSleeps []timerSleep
+	poll        poll  // that began the run under way
+	gives       *task // to others; nil: nothing since it was woken
+	part        *part // of another thread's task; nil: none
+	joins       joins
+	timerKnown  bool // detectPeriodicTimer has decided about its timerSleeps
+	ended       []endedRun
+	total       int64 // CPU time
+	wakes       wakeups
+	delay       int64 // of the run under way
+	closed      bool  // the thread has ended
 
 	served     *exchange // of its last read or write; nil: none
 	servedRead bool      // it was a read

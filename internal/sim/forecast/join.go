@@ -119,15 +119,6 @@ func (b *builder) atWork(t *thread) time.Duration {
 	return time.Duration(t.run)
 }
 
-// inLastRun is the CPU time of the run in which a thread wakes another one. It may sleep already when that is recorded (workedLast says
-// why): then it is that of the run which has ended.
-func (b *builder) inLastRun(t *thread) int64 {
-	if t.State == schedule.Sleeping {
-		return t.before
-	}
-	return int64(b.atWork(t))
-}
-
 // waitForParts makes a thread wait for all parts of its tasks, if it does.
 func (t *thread) waitForParts() {
 	if n := t.joins.woken; n < minJoins || float64(len(t.joins.all)) < joinShare*float64(n) {

@@ -96,6 +96,9 @@ func TestOwnWork(t *testing.T) {
 		"a worker that takes one from a queue after the other": {
 			[]act{reads(1), reads(2), runs(50 * ms).by(1), answers(1).by(1), runs(ms).by(1), answers(2).by(1)},
 			[]time.Duration{50 * ms, ms}},
+		"a helper that hands over its result in parts": {
+			[]act{reads(1), runs(20 * ms).by(1), runs(ms), runs(30 * ms).by(1), runs(ms), sleep, runs(ms), answers(1),
+				reads(2), runs(5 * ms).by(1), answers(2)}, []time.Duration{53 * ms, 5 * ms}},
 		"a connection's next request, read by another thread": {
 			[]act{reads(1), runs(ms), answers(1), runs(20 * ms), sleep, reads(1).by(1), runs(5 * ms).by(1), answers(1).by(1), sleep,
 				runs(9 * ms), reads(2), runs(2 * ms), answers(2)}, []time.Duration{ms, 5 * ms, 2 * ms}},

@@ -92,7 +92,7 @@ func (b *builder) onSend(t *thread, c *schedule.Connection) {
 		r.work, r.unsettled = time.Duration(x.byReader), x.unsettled
 	}
 	if t.woken >= c.ReadNS {
-		r.work += time.Duration(t.handed)
+		r.work += time.Duration(t.handed.work + t.handed.behind)
 	}
 	b.foundBy(x, t, c.ReadNS)
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepReply, Thread: int32(x.request)})

@@ -33,7 +33,6 @@ type explainFlags struct {
 	out              output
 	ask, ascii       bool
 	html, record, at string
-	perfetto         string
 	flight           string
 	bound            bound
 }
@@ -61,7 +60,7 @@ cannot tell is said.`,
   sudo unthrottle explain cart --at 03:12`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(rejectEmptyFlags(cmd, "html", "record", "at", "flight-dir", "perfetto"), f.check(cmd)); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "html", "record", "at", "flight-dir"), f.check(cmd)); err != nil {
 				return err
 			}
 			return runExplain(cmd.Context(), args[0], f, cmd.OutOrStdout())
@@ -72,7 +71,6 @@ cannot tell is said.`,
 	f.out.add(cmd)
 	shareString(cmd, &f.html, "html", "", ", for an incident")
 	flags.StringVar(&f.record, "record", "", "also keep the recording in `FILE`")
-	flags.StringVar(&f.perfetto, "perfetto", "", "also write each thread's schedule to `FILE`, for ui.perfetto.dev; FILE.gz is compressed")
 	flags.StringVar(&f.at, "at", "", "explain a `MOMENT` of the past from the agent's flight recorder: 03:12, "+
 		"\"2026-03-04 03:12\", 20m ago as 20m")
 	flags.StringVar(&f.flight, "flight-dir", defaultFlightDir(), "`DIR` of the agent's flight recorder")
@@ -86,16 +84,11 @@ func (f *explainFlags) check(cmd *cobra.Command) error {
 	if f.length < live.MinRecording || f.length > probe.MaxRecording {
 		return fmt.Errorf("--for %v: give a time from %v to %v", plainTime(f.length), live.MinRecording, plainTime(probe.MaxRecording))
 	}
-	if f.at != "" && (f.record != "" || f.perfetto != "" || cmd.Flags().Changed("for") || f.ask) {
-		return errors.New("--at looks at the past: it goes with none of --for, --record, --perfetto and --ask-jvm")
+	if f.at != "" && (f.record != "" || cmd.Flags().Changed("for") || f.ask) {
+		return errors.New("--at looks at the past: it goes with none of --for, --record and --ask-jvm")
 	}
-	files := []struct{ flag, name string }{{"--html", f.html}, {"--record", f.record}, {"--perfetto", f.perfetto}}
-	for i, one := range files {
-		for _, other := range files[:i] {
-			if one.name != "" && other.name != "" && outfile.Same(one.name, other.name) {
-				return fmt.Errorf("%s and %s name the same file: one would replace the other", other.flag, one.flag)
-			}
-		}
+	if f.html != "" && f.record != "" && outfile.Same(f.html, f.record) {
+		return errors.New("--html and --record name the same file: one would replace the other")
 	}
 	return nil
 }
@@ -108,11 +101,6 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	// Begun before the recording: a page that cannot be written is an error now.
 	page, err := begin(f.html)
 	if err != nil {
-		return err
-	}
-	trace, err := begin(f.perfetto)
-	if err != nil {
-		page.abandon()
 		return err
 	}
 	switch {
@@ -142,7 +130,6 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	}
 	if err != nil {
 		page.abandon()
-		trace.abandon()
 		return err
 	}
 	o, shown, from := advised(ctx, &e, target, recorded, host)
@@ -152,8 +139,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	} else {
 		err = view.Write(out, e, o)
 	}
-	err = errors.Join(err, page.write(pageIsIn, func(w io.Writer) error { return view.HTML(w, e, from, o) }),
-		writeTrace(ctx, trace, recorded))
+	err = errors.Join(err, page.write(pageIsIn, func(w io.Writer) error { return view.HTML(w, e, from, o) }))
 	if err := errors.Join(err, kept); err != nil {
 		return err
 	}

@@ -3,12 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,10 +78,9 @@ func TestExplain(t *testing.T) {
 	tr.Limit(busy, 0.3)
 	tr.Work(busy, 6)
 	dir := t.TempDir()
-	kept, page, trace := filepath.Join(dir, "busy.rec"), filepath.Join(dir, "busy.html"), filepath.Join(dir, "busy.json.gz")
+	kept, page := filepath.Join(dir, "busy.rec"), filepath.Join(dir, "busy.html")
 
-	e := decoded[explained](t, unraced(t, "explain", busy, "--for", "1500ms", "--json", "--record", kept, "--html",
-		page, "--perfetto", trace), 0)
+	e := decoded[explained](t, unraced(t, "explain", busy, "--for", "1500ms", "--json", "--record", kept, "--html", page), 0)
 	if e.Cause == nil || len(e.Causes) == 0 || e.Causes[0].Cause != *e.Cause || e.Causes[0].Evidence == "" {
 		t.Errorf("cause %v of %+v", e.Cause, e.Causes)
 	}
@@ -144,37 +141,6 @@ func TestExplain(t *testing.T) {
 	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("</html>")) || bytes.Contains(html, []byte("<script")) {
 		t.Errorf("the page: %v, %d bytes", err, len(html))
 	}
-	if stopped := stoppedInTrace(t, trace); math.Abs(stopped-*e.Stopped) > 1e-3 {
-		t.Errorf("the trace has %v s of stops, want %v", stopped, *e.Stopped)
-	}
-}
-
-// stoppedInTrace are the seconds in which a trace says that a quota stopped the container: its only one.
-func stoppedInTrace(t *testing.T, name string) (seconds float64) {
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var trace struct {
-		TraceEvents []struct {
-			Name string
-			Dur  float64
-		}
-	}
-	if err := json.NewDecoder(unzipped).Decode(&trace); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range trace.TraceEvents {
-		if e.Name == "stopped" {
-			seconds += e.Dur / 1e6
-		}
-	}
-	return seconds
 }
 
 // TestExplainRefuses: what is no recording, a full disk, and a user without rights.
@@ -244,7 +210,7 @@ func explainFullDisk(t *testing.T, busy, kept string) {
 	}
 	defer unix.Unmount(small, unix.MNT_DETACH)
 	file := filepath.Join(small, "x")
-	for _, args := range [][]string{{busy, "--for", "300ms", "--record", file}, {kept, "--html", file}, {kept, "--perfetto", file}} {
+	for _, args := range [][]string{{busy, "--for", "300ms", "--record", file}, {kept, "--html", file}} {
 		if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -109,8 +109,6 @@ func (a *Analysis) countWakeup(t *thread, c *schedule.Change) {
 
 // rename puts a thread into the pool of its name.
 func (a *Analysis) rename(t *thread, first bool) {
-	a.endSpell(t, t.Doing)
-	t.comm = t.Comm
 	if first {
 		t.class = a.classOf(t.Allowed)
 	}

@@ -25,7 +25,7 @@ func (a *Analysis) Finish(f recording.Footer) Explanation {
 		a.countHolder(c)
 		a.countWaiters(c)
 	}
-	a.endSpells()
+	a.endStops()
 	for _, t := range a.threads {
 		if t == nil {
 			continue

@@ -11,11 +11,9 @@ type Options struct {
 	// PoolOf returns the pool of thread tid with name comm in process tgid; nil: [threadpool.Names], with at
 	// most maxPoolsOfProcess for each process. The analysis calls it once per thread and name.
 	PoolOf func(tid, tgid uint32, comm string) string
-	// Spells is called with each spell of a thread, as it ends, and Stops with each stretch of time in which one quota held threads
-	// back; nil: nobody asks. They come in the order of their ends. Spells that had begun before the recording begin with it, and those
-	// that go on end with it.
-	Spells func(Spell)
-	Stops  func(Stop)
+	// Stops is called with each stretch of time in which one quota held threads back; nil: nobody asks. They come in the order of
+	// their ends. One that goes on ends with the recording.
+	Stops func(Stop)
 	// Counts is called with how many threads ran (width), and how many ran or were runnable (wanted), from each moment on at which one of
 	// them changed; nil: nobody asks.
 	Counts func(from time.Duration, width, wanted int)

@@ -9,9 +9,7 @@ import (
 type thread struct {
 	*schedule.Thread
 	pool   int
-	comm   string // as it was last named
 	class  int
-	since  int64  // the beginning of the spell that goes on
 	heldAt int64  // since when a quota holds it back
 	seen   [4]int // pools that counted it, +1; 0: none
 
@@ -34,7 +32,7 @@ func (a *Analysis) begin(t *schedule.Thread) {
 	for len(a.threads) <= t.Index {
 		a.threads = append(a.threads, nil)
 	}
-	begun := &thread{Thread: t, woken: -1, pool: a.pools.unnamed(), since: a.now}
+	begun := &thread{Thread: t, woken: -1, pool: a.pools.unnamed()}
 	a.threads[t.Index] = begun
 	a.pools.all[begun.pool].has(1)
 }
@@ -85,7 +83,6 @@ func (a *Analysis) active(t *thread) {
 
 // move counts that a thread does something else.
 func (a *Analysis) move(t *thread, was schedule.Doing) {
-	a.endSpell(t, was)
 	a.leave(t, was)
 	if t.Wants() != was.Wants() {
 		if t.Wants() {

@@ -9,7 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// Schedule reads a recording and tells what its threads did, one spell after the other: begin gets the header, and returns who listens.
+// Schedule reads a recording and tells of its stops and of how many threads ran: begin gets the header, and returns who listens.
 // end is how long it is, from its beginning. Of one that was cut off it tells up to there; of one that is damaged too, with an error that
 // wraps [recording.ErrDamaged].
 func Schedule(r io.Reader, begin func(recording.Header) diagnose.Options) (end time.Duration, err error) {

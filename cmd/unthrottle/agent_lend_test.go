@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/test/lab/require"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // With real work: a rule makes a calm container secondary, it is lent the CPU of
@@ -170,7 +171,7 @@ func comesFirst(t *testing.T) {
 func (l *lending) outcome(b *background) string {
 	l.t.Helper()
 	found := ""
-	eventually(l.t, "a trial ends", func() bool {
+	wait.Until(l.t, "a trial ends", func() bool {
 		page := b.get("/metrics")
 		for _, outcome := range []string{"harmless", "harmful"} {
 			if got := metric(page, fmt.Sprintf(`unthrottle_lending_trials_total{outcome=%q}`, outcome)); got != "" && got != "0" {
@@ -185,7 +186,7 @@ func (l *lending) outcome(b *background) string {
 // settled checks what the agent exports, what status says, and who may use what.
 func (l *lending) settled(b *background, state, says string, lent bool) {
 	l.t.Helper()
-	eventually(l.t, "the lender is "+state, func() bool {
+	wait.Until(l.t, "the lender is "+state, func() bool {
 		return metric(b.get("/metrics"), fmt.Sprintf(`unthrottle_lenders{state=%q}`, state)) == "1"
 	})
 	_, own, err := cgroup.CPUs(l.tr.Host, l.owner)
@@ -211,7 +212,7 @@ func (l *lending) choose() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	eventually(l.t, "they are lent again", func() bool {
+	wait.Until(l.t, "they are lent again", func() bool {
 		_, may, err := cgroup.CPUs(l.tr.Host, l.batch)
 		return err == nil && own.IsSubsetOf(may)
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // A hang-up makes the agent read its file again. A file with mistakes changes nothing, and they are named.
@@ -32,7 +33,7 @@ func TestAgentReloads(t *testing.T) {
 			return err == nil && strings.Contains(page, `unthrottle_build_info{mode="`+mode+`"`)
 		}
 	}
-	eventually(t, "it observes", mode("observe"))
+	wait.Until(t, "it observes", mode("observe"))
 	if got := b.get("/"); !strings.Contains(got, `href="/metrics"`) {
 		t.Errorf("/: %q", got)
 	}
@@ -47,15 +48,15 @@ func TestAgentReloads(t *testing.T) {
 		}
 	}
 	reload(head + "mode: apply\nflight: {probe: false}\n")
-	eventually(t, "it applies, at the same port", mode("apply"))
+	wait.Until(t, "it applies, at the same port", mode("apply"))
 	reload(head + "mode: destroy\nintervall: 1s\n")
-	eventually(t, "the mistakes are named", func() bool { return b.hasSaid("is refused") })
+	wait.Until(t, "the mistakes are named", func() bool { return b.hasSaid("is refused") })
 	if !mode("apply")() {
 		t.Error("a refused file changed the mode")
 	}
 	reload(head + "state_dir: /somewhere/else\n")
 	// --state-dir goes before the file's, so that this file is fine, and observes.
-	eventually(t, "it observes again", mode("observe"))
+	wait.Until(t, "it observes again", mode("observe"))
 	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

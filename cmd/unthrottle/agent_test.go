@@ -19,6 +19,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/test/lab/require"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // background is a running agent.
@@ -130,19 +131,6 @@ func (b *background) page(path string) (string, error) {
 	return string(text), err
 }
 
-// eventually waits until something holds; a minute is the bound of patience,
-// not a claim about speed.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for range 600 {
-		if holds() {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("not within a minute: %s", what)
-}
-
 // metric is the value of the series whose line begins with this.
 func metric(page, series string) string {
 	for line := range strings.SplitSeq(page, "\n") {
@@ -166,7 +154,7 @@ func TestAgentObservesOnly(t *testing.T) {
 		return fmt.Sprintf(`unthrottle_container_%s{container="%s",id="%s",namespace="",pod=""%s}`, name, busy, busy,
 			strings.Join(more, ""))
 	}
-	eventually(t, "stopped time is exported", func() bool {
+	wait.Until(t, "stopped time is exported", func() bool {
 		v := metric(b.get("/metrics"), series("stopped_low_seconds_total"))
 		return v != "" && v != "0"
 	})
@@ -194,7 +182,7 @@ func TestAgentObservesOnly(t *testing.T) {
 		}
 	}
 	// Findings need some rounds; nothing may be written by then.
-	eventually(t, "seven rounds", func() bool {
+	wait.Until(t, "seven rounds", func() bool {
 		return len(metric(b.get("/metrics"), "unthrottle_rounds_total")) > 0 && metric(b.get("/metrics"), "unthrottle_rounds_total") >= "7"
 	})
 	if tr.Settings() != settings {
@@ -248,7 +236,7 @@ rules:
 `, tr.Top, busy, source), "--state-dir", tr.StateDir)
 
 	var pinned string
-	eventually(t, "the pin is in force, and better", func() bool {
+	wait.Until(t, "the pin is in force, and better", func() bool {
 		all := decoded[transactions](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0).InForce
 		for _, f := range all {
 			if f["target"] == busy && f["verdict"] == "better" {
@@ -262,7 +250,7 @@ rules:
 		t.Errorf("remedies in force: %q", got)
 	}
 	newcomer := tr.Make("newcomer")
-	eventually(t, "the newcomer is off the exclusive CPUs", func() bool {
+	wait.Until(t, "the newcomer is off the exclusive CPUs", func() bool {
 		_, effective, err := cgroup.CPUs(tr.Host, newcomer)
 		return err == nil && !effective.IsEmpty() && !strings.Contains(effective.String(), pinned)
 	})

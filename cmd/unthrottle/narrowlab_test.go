@@ -13,17 +13,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/txn/holder"
 	"github.com/unthrottle/unthrottle/test/lab/require"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
-
-// until waits for something that comes soon, for much longer than it takes.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
 
 // A throttled container becomes narrow by sched_ext: never wider than its limit, not stopped any more, with its quota
 // written still. The holder is killed, and the quota stops it again. Restore leaves everything as it was.
@@ -99,9 +90,9 @@ func TestNarrowBySchedExtInTheLab(t *testing.T) {
 	if err := unix.Kill(note.Process.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the kernel's own scheduler is back", func() bool { return !loaded() })
+	wait.Until(t, "the kernel's own scheduler is back", func() bool { return !loaded() })
 	killed := throttled()
-	until(t, "the quota is enforced again", func() bool { return throttled() > killed })
+	wait.Until(t, "the quota is enforced again", func() bool { return throttled() > killed })
 	after := unthrottle(t, "status", "--json", "--state-dir", tr.StateDir)
 	if n := decoded[statusDocument](t, after, 0).InForce[0].Narrow; n == nil || n.InForce == nil || *n.InForce ||
 		n.Widest != nil || n.CapCPUs != 2 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // The command shows what the agent says of each container, and without an agent what the file says.
@@ -42,7 +43,7 @@ func TestPolicy(t *testing.T) {
 		return got
 	}
 	want := map[string]policy.Reason{busy: policy.ReasonObserving, calm: policy.ReasonBelowBound, left: policy.ReasonRuleNone}
-	eventually(t, "the agent says why", func() bool {
+	wait.Until(t, "the agent says why", func() bool {
 		all := report()
 		for path, reason := range want {
 			if got := all[path].Reason; got == nil || *got != reason {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // pipeNamed makes a pipe with a name.
@@ -28,7 +29,7 @@ func pipeNamed(t *testing.T, name string) {
 func hold(t *testing.T, name string) {
 	t.Helper()
 	var out *os.File
-	eventually(t, "it opens "+filepath.Base(name), func() bool {
+	wait.Until(t, "it opens "+filepath.Base(name), func() bool {
 		fd, err := unix.Open(name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if errors.Is(err, unix.ENXIO) {
 			return false // no reader yet
@@ -83,7 +84,7 @@ func TestTheFirstSignalEndsAReadingCommand(t *testing.T) {
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, "it reads", func() bool {
+				wait.Until(t, "it reads", func() bool {
 					left, err := unix.IoctlGetInt(int(in.Fd()), unix.TIOCINQ)
 					return err == nil && left == 0
 				})
@@ -121,7 +122,7 @@ func TestAReloadThatHangs(t *testing.T) {
 	hangup("")
 	hold(t, b.config)
 	hangup("version: 1\nlisten: 127.0.0.1:0\nscope: " + tr.Top + "\nmode: apply\nflight: {probe: false}\n")
-	eventually(t, "the next hang-up counts", func() bool { return b.hasSaid("was read again: mode apply") })
+	wait.Until(t, "the next hang-up counts", func() bool { return b.hasSaid("was read again: mode apply") })
 	hangup("")
 	hold(t, b.config)
 	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {

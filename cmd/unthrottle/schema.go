@@ -30,7 +30,7 @@ import (
 	placeview "github.com/unthrottle/unthrottle/internal/ui/report/place"
 	runtimesview "github.com/unthrottle/unthrottle/internal/ui/report/runtimes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/scenariorun"
 	"github.com/unthrottle/unthrottle/internal/ui/report/simulate"
 	sizedview "github.com/unthrottle/unthrottle/internal/ui/report/sized"
 	"github.com/unthrottle/unthrottle/topology"
@@ -85,7 +85,7 @@ var documents = map[string]reflect.Type{
 	"check": reflect.TypeFor[features.Report](), "topology": reflect.TypeFor[topology.Machine](),
 	"version": reflect.TypeFor[build](), "place": reflect.TypeFor[placeview.JSON](),
 	"demo": reflect.TypeFor[demo.Result](), "simulate": reflect.TypeFor[simulate.Simulation](),
-	"run": reflect.TypeFor[trial.Trial](), "run_plan": reflect.TypeFor[simulate.Plan](),
+	"run": reflect.TypeFor[scenariorun.Run](), "run_plan": reflect.TypeFor[simulate.Plan](),
 	"bench_service": reflect.TypeFor[capacity.Result](), "bench_latency": reflect.TypeFor[latency.Result](),
 	"export": reflect.TypeFor[Exported](), "fleet_report": reflect.TypeFor[fleetview.Document](),
 	"fleet_plan": reflect.TypeFor[fleetview.Plan](),

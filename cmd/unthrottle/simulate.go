@@ -17,7 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/scenariorun"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/simulate"
 )
 
@@ -173,7 +173,7 @@ func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name strin
 	}
 	since := s.Host.Rules.Since
 	era := since.Letter()
-	out := view.Simulation{Rules: since, Timeline: results[0].Timeline, Explain: results[0].Explain, Trial: trial.Trial{
+	out := view.Simulation{Rules: since, Timeline: results[0].Timeline, Explain: results[0].Explain, Run: scenariorun.Run{
 		Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era,
 		CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: f.seed,
 	}}

@@ -17,7 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/scenariorun"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/simulate"
 )
 
@@ -93,7 +93,7 @@ func (f *simulateFlags) plan(cmd *cobra.Command, s scenario.Scenario, name strin
 }
 
 // measure runs it as often as was asked for.
-func (f *simulateFlags) measure(ctx context.Context, s scenario.Scenario, name string) (out trial.Trial, err error) {
+func (f *simulateFlags) measure(ctx context.Context, s scenario.Scenario, name string) (out scenariorun.Run, err error) {
 	h, err := openCgroups()
 	if err != nil {
 		return out, err
@@ -105,7 +105,7 @@ func (f *simulateFlags) measure(ctx context.Context, s scenario.Scenario, name s
 	var uts unix.Utsname
 	_ = unix.Uname(&uts) // fails for a bad pointer only
 	mode := h.Mode()
-	out = trial.Trial{
+	out = scenariorun.Run{
 		Scenario: name, About: s.About, Kernel: unix.ByteSliceToString(uts.Release[:]), Mode: &mode,
 		CPUs: s.Host.CPUs, Seed: f.seed, Fair: &f.real.fair,
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // A fix that is killed while it looks at the effect leaves a trial that status
@@ -114,7 +115,7 @@ func TestKilledTurns(t *testing.T) {
 			} else {
 				start(t, "mode: apply\nscope: "+tr.Top+"\nrules:\n- match: {cgroup: "+busy+"}\n  remedy: none\n",
 					"--state-dir", tr.StateDir)
-				eventually(t, "the turn is taken back", func() bool { return tr.Settings() == before })
+				wait.Until(t, "the turn is taken back", func() bool { return tr.Settings() == before })
 			}
 			if got := tr.Settings(); got != before {
 				t.Errorf("settings\n%s\nwant\n%s", got, before)
@@ -140,7 +141,7 @@ func TestAgentKilledOnTrial(t *testing.T) {
 	}
 	rules := "mode: apply\nscope: " + tr.Top + "\nrules:\n- match: {cgroup: " + busy + "}\n  "
 	first := start(t, rules+"remedy: raise\n  to: 0.4\n  slo: {objective: p99<20ms, command: "+source+"}\n", "--state-dir", tr.StateDir)
-	eventually(t, "the change is on trial", func() bool {
+	wait.Until(t, "the change is on trial", func() bool {
 		_, err := os.Stat(asked + ".again")
 		return err == nil
 	})
@@ -155,7 +156,7 @@ func TestAgentKilledOnTrial(t *testing.T) {
 		t.Errorf("status %q", r.out)
 	}
 	second := start(t, rules+"remedy: none\n", "--state-dir", tr.StateDir)
-	eventually(t, "the trial is rolled back", func() bool { return tr.Settings() == before })
+	wait.Until(t, "the trial is rolled back", func() bool { return tr.Settings() == before })
 	if got := second.get("/healthz"); got != "ok\n" {
 		t.Errorf("/healthz: %q", got)
 	}

@@ -42,8 +42,70 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		Hours: 1, Bound: 0.001, Priced: 0.7}); err != nil {
 		t.Fatal(err)
 	}
-	var rows []demand.Row
-	for no := range 150 { // one service that is most of the fleet
+	rows := slices.Concat(hugeRows(), oddlyNamedRows(), curedRows(), badRows(), poolRows())
+	late := rowOf("huge", 1, noon.Add(-time.Hour), 8, 4)
+	late.Node = "huge"
+	gone := rowOf("mail", 8, noon.Add(-time.Hour), 4, 3)
+	gone.Node = "gone"
+	beside := rowOf("beside", 1, noon, 8, 4)
+	errs := []error{store.Write(dir, rows), store.Write(dir, []demand.Row{late, gone, part(beside, 0, 200)})}
+	copies := t.TempDir()
+	errs = append(errs, store.Write(copies, []demand.Row{part(beside, 150, 150), rows[0], rows[1]}),
+		os.CopyFS(filepath.Join(dir, "cluster=copy"), os.DirFS(filepath.Join(copies, "cluster=eu1"))))
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	of := func(name string) string {
+		return filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", name+".parquet")
+	}
+	hardFiles(t, of)
+	joined(t, of("n0"), of("joined"))
+	colon := rowOf("cart", 9, noon, 8, 4)
+	colon.Cluster = "eu:2"
+	plain := t.TempDir() // Spark does not find a colon beside a character of patterns
+	if err := store.Write(plain, []demand.Row{colon}); err != nil {
+		t.Fatal(err)
+	}
+	files = filesIn(t, plain)
+	if err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(name, ".parquet") {
+			files = append(files, name)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files, []string{of("changed"), of("cut"), of("empty"), of("other")}
+}
+
+// hardFiles are files of older versions, and damaged ones.
+func hardFiles(t *testing.T, of func(name string) string) {
+	t.Helper()
+	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns, waitingColumns, stopColumns, recordingColumns,
+		pricedColumns, objectiveColumns} {
+		r := withCandidates(rowOf("older", no, noon, 4, 4))
+		r.Node = fmt.Sprint("older", no)
+		older(t, of(r.Node), r, columns)
+	}
+	huge, err := os.ReadFile(of("huge"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := slices.Clone(huge)
+	for i := range 200 { // within the pages
+		changed[len(changed)/8+i] ^= 0x5a
+	}
+	errs := []error{os.WriteFile(of("cut"), huge[:len(huge)/2], 0o644), os.WriteFile(of("changed"), changed, 0o644),
+		os.WriteFile(of("empty"), nil, 0o644),
+		os.WriteFile(of("other"), []byte("no Parquet at all"), 0o644)}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hugeRows are of one service that is most of the fleet.
+func hugeRows() (rows []demand.Row) {
+	for no := range 150 {
 		for slot := range 2 {
 			r := withLong(withCandidates(rowOf("huge", no, noon.Add(time.Duration(slot)*demand.SlotLength), 8, int32(2+no%7))))
 			r.Node, r.StoppedHighSeconds, r.ThrottledPodSeconds = "huge", new(float64(no)/100), new(float64(no%3))
@@ -63,6 +125,11 @@ func hardFleet(t *testing.T) (files, bad []string) {
 			rows = append(rows, r)
 		}
 	}
+	return rows
+}
+
+// oddlyNamedRows have names that a query or a page must not take for its own text, and rows in which little was measured.
+func oddlyNamedRows() (rows []demand.Row) {
 	for no, node := range []string{"[n]*'?{a,b}", "x+y z%", "ü\U0001f600", "--", "'"} {
 		r := rowOf("cart", no, noon, 8, 4)
 		r.Node, r.Service, r.Pod = node, "x'); DROP TABLE loaded; --\x1b[2J<script>\\"+node, node
@@ -72,7 +139,12 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		r.StoppedLowSeconds, r.StoppedHighSeconds, r.AllowedCPUs, r.Width, r.Wanted = nil, nil, nil, nil, nil
 		rows = append(rows, r)
 	}
-	for slot := range 4 { // a burst that came into force
+	return rows
+}
+
+// curedRows are of a burst that came into force.
+func curedRows() (rows []demand.Row) {
+	for slot := range 4 {
 		r := withCandidates(rowOf("mail", 3, noon.Add(time.Duration(slot)*demand.SlotLength), 4, 6))
 		if r.StoppedHighSeconds = new(5.0); slot > 1 {
 			r.Remedy, r.StoppedHighSeconds = string(remedy.Burst), new(1.0)
@@ -82,6 +154,11 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		r.Requests = []demand.Request{{Microseconds: 2048, Count: 29}, {Microseconds: 98_304, Count: 1}}
 		rows = append(rows, r)
 	}
+	return rows
+}
+
+// badRows are rows that no version wrote.
+func badRows() (rows []demand.Row) {
 	for no, of := range []func(*demand.Row){
 		func(r *demand.Row) { r.Schema = 9 }, func(r *demand.Row) { r.OwnLimitCPUs = new(math.NaN()) },
 		func(r *demand.Row) { r.UsedCPUSeconds = new(math.Inf(1)) },
@@ -109,6 +186,11 @@ func hardFleet(t *testing.T) (files, bad []string) {
 		of(&r)
 		rows = append(rows, r)
 	}
+	return rows
+}
+
+// poolRows are of services with pools, and of one that is pinned.
+func poolRows() (rows []demand.Row) {
 	for no, limit := range []float64{1.5, 4, 4} {
 		r := rowOf("pools", no, noon, limit, 3)
 		r.Pools = []demand.Pool{{Pool: "netty-nio", Threads: 16, Runnable: 3, RunnableP99: 1, Running: 2, DefaultCPUs: new(int32(8))},
@@ -118,52 +200,7 @@ func hardFleet(t *testing.T) (files, bad []string) {
 	pinned := rowOf("web", 4, noon, 4, 3)
 	pinned.Remedy, pinned.AllowedCPUs, pinned.HostGroups, pinned.CPUList = string(remedy.Pin), new(int32(4)), eightThreads, "0-1,4-5"
 	rows = append(rows, pinned)
-	late := rowOf("huge", 1, noon.Add(-time.Hour), 8, 4)
-	late.Node = "huge"
-	gone := rowOf("mail", 8, noon.Add(-time.Hour), 4, 3)
-	gone.Node = "gone"
-	beside := rowOf("beside", 1, noon, 8, 4)
-	errs := []error{store.Write(dir, rows), store.Write(dir, []demand.Row{late, gone, part(beside, 0, 200)})}
-	copies := t.TempDir()
-	errs = append(errs, store.Write(copies, []demand.Row{part(beside, 150, 150), rows[0], rows[1]}),
-		os.CopyFS(filepath.Join(dir, "cluster=copy"), os.DirFS(filepath.Join(copies, "cluster=eu1"))))
-	hour := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12")
-	for no, columns := range []*regexp.Regexp{laterColumns, hostColumns, waitingColumns, stopColumns, recordingColumns,
-		pricedColumns, objectiveColumns} {
-		r := withCandidates(rowOf("older", no, noon, 4, 4))
-		r.Node = fmt.Sprint("older", no)
-		older(t, filepath.Join(hour, r.Node+".parquet"), r, columns)
-	}
-	of := func(name string) string { return filepath.Join(hour, name+".parquet") }
-	huge, err := os.ReadFile(of("huge"))
-	errs = append(errs, err)
-	changed := slices.Clone(huge)
-	for i := range 200 { // within the pages
-		changed[len(changed)/8+i] ^= 0x5a
-	}
-	errs = append(errs, os.WriteFile(of("cut"), huge[:len(huge)/2], 0o644), os.WriteFile(of("changed"), changed, 0o644),
-		os.WriteFile(of("empty"), nil, 0o644),
-		os.WriteFile(of("other"), []byte("no Parquet at all"), 0o644))
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	joined(t, of("n0"), of("joined"))
-	colon := rowOf("cart", 9, noon, 8, 4)
-	colon.Cluster = "eu:2"
-	plain := t.TempDir() // Spark does not find a colon beside a character of patterns
-	if err := store.Write(plain, []demand.Row{colon}); err != nil {
-		t.Fatal(err)
-	}
-	files = filesIn(t, plain)
-	if err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(name, ".parquet") {
-			files = append(files, name)
-		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return files, []string{of("changed"), of("cut"), of("empty"), of("other")}
+	return rows
 }
 
 // joined writes the rows of one file as DuckDB does, as the page of the report says.

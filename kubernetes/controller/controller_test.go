@@ -19,6 +19,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
 	"github.com/unthrottle/unthrottle/kubernetes/rollouts"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 const base = "version: 1\nmode: apply\n"
@@ -45,16 +46,6 @@ func running(t *testing.T, client dynamic.Interface, change ...func(*Options)) (
 		}
 	})
 	return file
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if holds() {
-			return
-		}
-	}
-	t.Fatalf("after a minute not: %s", what)
 }
 
 func aPolicy(namespace, name string, rules ...any) *unstructured.Unstructured {
@@ -98,8 +89,8 @@ func TestController(t *testing.T) {
 			return c != nil && c.Status == status && strings.Contains(c.Message, says)
 		}
 	}
-	eventually(t, "the rule is in the file", has(file, `"remedy": "none"`))
-	eventually(t, "it is accepted", accepted(metav1.ConditionTrue, "in force"))
+	wait.Until(t, "the rule is in the file", has(file, `"remedy": "none"`))
+	wait.Until(t, "it is accepted", accepted(metav1.ConditionTrue, "in force"))
 	u, err := resourceInterface.Get(ctx, "cart", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +100,7 @@ func TestController(t *testing.T) {
 	if _, err := resourceInterface.Update(ctx, u, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the mistake is named", accepted(metav1.ConditionFalse, `spec.rules[0].remedy: "pray": choose from`))
+	wait.Until(t, "the mistake is named", accepted(metav1.ConditionFalse, `spec.rules[0].remedy: "pray": choose from`))
 	if !accepted(metav1.ConditionFalse, "(generation 1) stays in force")() || !has(file, `"remedy": "none"`)() {
 		t.Error("the last good one does not stay in force")
 	}
@@ -131,5 +122,5 @@ func TestController(t *testing.T) {
 	if err := resourceInterface.Delete(ctx, "cart", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a policy that is deleted leaves the file", func() bool { return !has(file, `"remedy"`)() })
+	wait.Until(t, "a policy that is deleted leaves the file", func() bool { return !has(file, `"remedy"`)() })
 }

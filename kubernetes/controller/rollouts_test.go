@@ -20,6 +20,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/canary"
 	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // TestRollout: a controller goes on from the state that another one kept in the status. The node's drawn pods are in the file,
@@ -78,8 +79,8 @@ func TestRollout(t *testing.T) {
 		return true, e, nil
 	})
 	file := running(t, client, func(o *Options) { o.Rollouts, o.Node = true, "node-1" })
-	eventually(t, "the drawn pod is in the file", has(file, `"pods": ["uid-of-the-pod"]`))
-	eventually(t, "it ends", has(file, now.Add(time.Hour).Format(time.RFC3339)))
+	wait.Until(t, "the drawn pod is in the file", has(file, `"pods": ["uid-of-the-pod"]`))
+	wait.Until(t, "it ends", has(file, now.Add(time.Hour).Format(time.RFC3339)))
 	guard.Store("2")
 	is := func() *v1alpha1.RolloutStatus {
 		u, err := client.Resource(namespaced).Namespace("shop").Get(t.Context(), "cart", metav1.GetOptions{})
@@ -88,14 +89,14 @@ func TestRollout(t *testing.T) {
 		}
 		return statusIn(u).Rollout
 	}
-	eventually(t, "it is taken back", func() bool { s := is(); return s != nil && s.Phase == canary.Reverted })
+	wait.Until(t, "it is taken back", func() bool { s := is(); return s != nil && s.Phase == canary.Reverted })
 	if s := is(); !strings.Contains(s.Why, "the guard is 2, above its bound of 1") || s.Tried == "" {
 		t.Errorf("%+v", s)
 	}
-	eventually(t, "the pod is not in the file", func() bool {
+	wait.Until(t, "the pod is not in the file", func() bool {
 		return !has(file, "uid-of-the-pod")() && has(file, "1970-01-01T00:00:00Z")()
 	})
-	eventually(t, "an event says so", func() bool {
+	wait.Until(t, "an event says so", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.ContainsFunc(told, func(e string) bool {

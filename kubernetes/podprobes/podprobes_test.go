@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/unthrottle/unthrottle/internal/agent/answers"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 var began = time.Date(2026, 11, 28, 3, 0, 0, 0, time.UTC)
@@ -171,16 +172,6 @@ func TestBound(t *testing.T) {
 	}
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if holds() {
-			return
-		}
-	}
-	t.Fatalf("after a minute not: %s", what)
-}
-
 // TestRun: the node's pods reach the file, the agent's findings become events, one for each probe and day.
 func TestRun(t *testing.T) {
 	at := cart("b", func(*core.Container, *core.ContainerStatus) {})
@@ -238,15 +229,15 @@ func TestRun(t *testing.T) {
 		return names
 	}
 	begin()
-	eventually(t, "pod a is told", func() bool { return told() == "a " })
+	wait.Until(t, "pod a is told", func() bool { return told() == "a " })
 	if _, err := client.CoreV1().Pods("shop").Create(ctx, at, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "pod b is told", func() bool { return told() == "a b " })
+	wait.Until(t, "pod b is told", func() bool { return told() == "a b " })
 	if err := client.CoreV1().Pods("shop").Delete(ctx, "b", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "pod b is told no more", func() bool { return told() == "a " })
+	wait.Until(t, "pod b is told no more", func() bool { return told() == "a " })
 
 	events := func() []core.Event {
 		list, err := client.CoreV1().Events("shop").List(ctx, metav1.ListOptions{})
@@ -255,7 +246,7 @@ func TestRun(t *testing.T) {
 		}
 		return list.Items
 	}
-	eventually(t, "an event is made", func() bool { return len(events()) > 0 })
+	wait.Until(t, "an event is made", func() bool { return len(events()) > 0 })
 	// Another program of the same node begins, and asks some times: the event is there.
 	cancel()
 	if err := <-done; err != nil {
@@ -264,7 +255,7 @@ func TestRun(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	begin()
 	was := asked.Load()
-	eventually(t, "it asked again", func() bool { return asked.Load() > was+5 })
+	wait.Until(t, "it asked again", func() bool { return asked.Load() > was+5 })
 	var got []core.Event
 	trials := map[string]string{}
 	for _, e := range events() {

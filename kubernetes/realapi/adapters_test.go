@@ -22,6 +22,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // adapterBinaries is the variable that names the folder with Prometheus, its adapter, KEDA's programs and KEDA's definitions.
@@ -88,10 +91,10 @@ scrape_configs:
 		}
 	}
 	past.WriteString("# EOF\n")
-	s.write("past", past.String())
-	s.write("prometheus.yaml", config.String())
-	if out, err := exec.Command(filepath.Join(bin, "promtool"), "tsdb", "create-blocks-from", "openmetrics", s.file("past"),
-		s.file("tsdb")).CombinedOutput(); err != nil {
+	s.Write("past", past.String())
+	s.Write("prometheus.yaml", config.String())
+	if out, err := exec.Command(filepath.Join(bin, "promtool"), "tsdb", "create-blocks-from", "openmetrics", s.File("past"),
+		s.File("tsdb")).CombinedOutput(); err != nil {
 		s.t.Fatalf("promtool: %v: %s", err, out)
 	}
 	return s.runPrometheus(bin)
@@ -100,31 +103,32 @@ scrape_configs:
 // runPrometheus starts a Prometheus with the test's file prometheus.yaml, and returns its address.
 func (s *server) runPrometheus(bin string) string {
 	s.t.Helper()
-	address := fmt.Sprintf("127.0.0.1:%d", freePorts(s.t, 1)[0])
-	p := start(s.t, s.dir, "prometheus", exec.Command(filepath.Join(bin, "prometheus"), "--config.file="+s.file("prometheus.yaml"),
-		"--storage.tsdb.path="+s.file("tsdb"), "--web.listen-address="+address))
-	eventually(s.t, "Prometheus is ready", func() bool {
+	address := fmt.Sprintf("127.0.0.1:%d", apiserver.FreePorts(s.t, 1)[0])
+	p := apiserver.Start(s.t, s.Dir, "prometheus", exec.Command(filepath.Join(bin, "prometheus"),
+		"--config.file="+s.File("prometheus.yaml"),
+		"--storage.tsdb.path="+s.File("tsdb"), "--web.listen-address="+address))
+	wait.Until(s.t, "Prometheus is ready", func() bool {
 		answer, err := http.Get("http://" + address + "/-/ready")
 		if err != nil {
 			return false
 		}
 		defer answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
-	}, p.printed)
+	}, p.Printed)
 	return "http://" + address
 }
 
 // startAdapter starts the Prometheus adapter with a configuration, and returns its port.
-func (s *server) startAdapter(bin, prometheus, config string) (port int, p *process) {
+func (s *server) startAdapter(bin, prometheus, config string) (port int, p *apiserver.Process) {
 	s.t.Helper()
-	s.write("adapter.yaml", config)
-	port = freePorts(s.t, 1)[0]
-	return port, start(s.t, s.dir, "adapter", exec.Command(filepath.Join(bin, "adapter"), append(s.served(port),
-		"--config="+s.file("adapter.yaml"), "--prometheus-url="+prometheus, "--metrics-relist-interval="+scrapeEvery.String())...))
+	s.Write("adapter.yaml", config)
+	port = apiserver.FreePorts(s.t, 1)[0]
+	return port, apiserver.Start(s.t, s.Dir, "adapter", exec.Command(filepath.Join(bin, "adapter"), append(s.served(port),
+		"--config="+s.File("adapter.yaml"), "--prometheus-url="+prometheus, "--metrics-relist-interval="+scrapeEvery.String())...))
 }
 
 // startKEDA starts KEDA's operator and its adapter, and returns the adapter's port.
-func (s *server) startKEDA(bin string) (port int, operator, adapter *process) {
+func (s *server) startKEDA(bin string) (port int, operator, adapter *apiserver.Process) {
 	s.t.Helper()
 	definitions, err := filepath.Glob(filepath.Join(bin, "crd", "*.yaml"))
 	if err != nil || len(definitions) == 0 {
@@ -137,25 +141,25 @@ func (s *server) startKEDA(bin string) (port int, operator, adapter *process) {
 		}
 		s.makes(name, docs(s.t, text))
 	}
-	environment := append(os.Environ(), "KUBECONFIG="+s.kubeconfig(adminToken), "POD_NAMESPACE=unthrottle", "WATCH_NAMESPACE=",
+	environment := append(os.Environ(), "KUBECONFIG="+s.kubeconfig(apiserver.AdminToken), "POD_NAMESPACE=unthrottle", "WATCH_NAMESPACE=",
 		"KEDA_CLUSTER_OBJECT_NAMESPACE=unthrottle")
-	ports := freePorts(s.t, 2)
+	ports := apiserver.FreePorts(s.t, 2)
 	metrics := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	run := exec.Command(filepath.Join(bin, "keda-operator"), "--cert-dir="+s.file("front"), "--metrics-service-bind-address="+metrics,
+	run := exec.Command(filepath.Join(bin, "keda-operator"), "--cert-dir="+s.File("front"), "--metrics-service-bind-address="+metrics,
 		"--enable-prometheus-metrics=false", "--health-probe-bind-address=0")
 	run.Env = environment
-	operator = start(s.t, s.dir, "keda-operator", run)
-	run = exec.Command(filepath.Join(bin, "keda-adapter"), append(s.served(ports[1]), "--cert-dir="+s.file("front"),
+	operator = apiserver.Start(s.t, s.Dir, "keda-operator", run)
+	run = exec.Command(filepath.Join(bin, "keda-adapter"), append(s.served(ports[1]), "--cert-dir="+s.File("front"),
 		"--metrics-service-address="+metrics, "--port=0")...)
 	run.Env = environment
-	return ports[1], operator, start(s.t, s.dir, "keda-adapter", run)
+	return ports[1], operator, apiserver.Start(s.t, s.Dir, "keda-adapter", run)
 }
 
 // served are the flags of a server behind the API server.
 func (s *server) served(port int) []string {
-	config := s.kubeconfig(adminToken)
-	return []string{"--secure-port=" + fmt.Sprint(port), "--bind-address=127.0.0.1", "--tls-cert-file=" + s.file("front/tls.crt"),
-		"--tls-private-key-file=" + s.file("front/tls.key"), "--authentication-kubeconfig=" + config,
+	config := s.kubeconfig(apiserver.AdminToken)
+	return []string{"--secure-port=" + fmt.Sprint(port), "--bind-address=127.0.0.1", "--tls-cert-file=" + s.File("front/tls.crt"),
+		"--tls-private-key-file=" + s.File("front/tls.key"), "--authentication-kubeconfig=" + config,
 		"--authorization-kubeconfig=" + config, "--lister-kubeconfig=" + config}
 }
 
@@ -180,13 +184,13 @@ func (s *server) writeFront() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.MkdirAll(s.file("front"), 0o700); err != nil {
+	if err := os.MkdirAll(s.File("front"), 0o700); err != nil {
 		s.t.Fatal(err)
 	}
 	text := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}))
-	s.write("front/ca.crt", text)
-	s.write("front/tls.crt", text)
-	s.write("front/tls.key", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})))
+	s.Write("front/ca.crt", text)
+	s.Write("front/tls.crt", text)
+	s.Write("front/tls.key", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})))
 }
 
 // usedMetrics stands for the metrics server: it answers metrics.k8s.io with all of the limit for each pod of a Deployment, and

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // The pods of the test: each wants three times what its autoscaler allows for, and uses all of its limit.
@@ -130,13 +133,13 @@ func TestAutoscaler(t *testing.T) {
 		for _, u := range []*unstructured.Unstructured{byWanted, byKEDA, byUse} {
 			text += fmt.Sprintf("%s %s: %d replicas\n%s", u.GetKind(), u.GetName(), replicas(u.GetName()), said(s.now(u)))
 		}
-		for _, p := range []*process{custom, operator, external, manager} {
-			all := p.printed()
-			text += fmt.Sprintf("%s:\n%s\n", filepath.Base(p.log), all[max(0, len(all)-4000):])
+		for _, p := range []*apiserver.Process{custom, operator, external, manager} {
+			all := p.Printed()
+			text += fmt.Sprintf("%s:\n%s\n", filepath.Base(p.Log), all[max(0, len(all)-4000):])
 		}
 		return text
 	}
-	eventually(t, "by what pods want six replicas, by their use three", func() bool {
+	wait.Until(t, "by what pods want six replicas, by their use three", func() bool {
 		return replicas("checkout") == 6 && replicas("by-keda") == 6 && replicas("by-use") == 3
 	}, why)
 }

@@ -22,6 +22,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // deschedulerBinaries is the variable that names the folder with the descheduler.
@@ -116,7 +119,7 @@ func (d *descheduled) joins(name string) {
 // runs makes a ReplicaSet whose pods are on a node since a while.
 func (d *descheduled) runs(namespace, name, node, cpu string, replicas int32, since time.Duration, change func(*core.PodSpec)) {
 	d.t.Helper()
-	eventually(d.t, "the default service account of "+namespace, func() bool {
+	wait.Until(d.t, "the default service account of "+namespace, func() bool {
 		_, err := d.client.CoreV1().ServiceAccounts(namespace).Get(d.t.Context(), "default", metav1.GetOptions{})
 		return err == nil
 	}, func() string { return name })
@@ -144,7 +147,7 @@ func (d *descheduled) runs(namespace, name, node, cpu string, replicas int32, si
 func (d *descheduled) places(namespace, owner, node string, since time.Duration) {
 	d.t.Helper()
 	pods, pod := d.client.CoreV1().Pods(namespace), core.Pod{}
-	eventually(d.t, "a pod of "+owner+" that waits for a node", func() bool {
+	wait.Until(d.t, "a pod of "+owner+" that waits for a node", func() bool {
 		list, err := pods.List(d.t.Context(), metav1.ListOptions{LabelSelector: "app=" + owner, FieldSelector: "spec.nodeName="})
 		if err != nil || len(list.Items) == 0 {
 			return false
@@ -179,7 +182,7 @@ func (d *descheduled) guards(namespace, owner string) {
 		d.t.Fatal(err)
 	}
 	var status disruption.PodDisruptionBudgetStatus
-	eventually(d.t, "a budget of two healthy pods", func() bool {
+	wait.Until(d.t, "a budget of two healthy pods", func() bool {
 		now, err := budgets.Get(d.t.Context(), owner, metav1.GetOptions{})
 		if err != nil {
 			return false
@@ -208,14 +211,14 @@ func (d *descheduled) sees(bin string, loads map[string]load) (address string) {
 		}
 	}
 	its := *d.server // with a folder of its own: each Prometheus has its own past
-	its.dir = d.t.TempDir()
+	its.Dir = d.t.TempDir()
 	address = its.startPrometheus(bin, func() []counter { return all })
 	query := regexp.MustCompile(`query: '(.+)'`).FindStringSubmatch(d.policy)
 	if query == nil {
 		d.t.Fatalf("the policy has no query:\n%s", d.policy)
 	}
 	answer := ""
-	eventually(d.t, fmt.Sprintf("%d nodes have the figure %s", figures, query[1]), func() bool {
+	wait.Until(d.t, fmt.Sprintf("%d nodes have the figure %s", figures, query[1]), func() bool {
 		got, err := http.Get(address + "/api/v1/query?query=" + url.QueryEscape(query[1]))
 		if err != nil {
 			return false
@@ -240,7 +243,7 @@ shift && exec "$@"`
 
 // run starts the descheduler as in the example's pod, with its arguments, its policy and its service account, and waits until it has
 // looked once. It would look again after the example's interval.
-func (d *descheduled) run(prometheus string) *process {
+func (d *descheduled) run(prometheus string) *apiserver.Process {
 	d.t.Helper()
 	const address = "http://prometheus.monitoring:9090"
 	if !strings.Contains(d.policy, address) {
@@ -257,18 +260,18 @@ func (d *descheduled) run(prometheus string) *process {
 			d.t.Fatal(err)
 		}
 	}
-	args := []string{"--map-root-user", "--mount", "sh", "-c", inPod, "sh", dir, filepath.Join(d.bin, "descheduler")}
+	args := []string{"--map-root-user", "--mount", "sh", "-c", inPod, "sh", dir, filepath.Join(d.Bin, "descheduler")}
 	for _, a := range d.args {
 		args = append(args, strings.ReplaceAll(a, "/policy/", dir+"/"))
 	}
 	cmd := exec.Command("unshare", args...)
-	cmd.Env = append(os.Environ(), "KUBERNETES_SERVICE_HOST=127.0.0.1", fmt.Sprint("KUBERNETES_SERVICE_PORT=", d.api))
-	p := start(d.t, dir, "descheduler", cmd)
-	eventually(d.t, "the descheduler has looked", func() bool {
-		return p.ended() || strings.Contains(p.printed(), `"Number of evictions/requests" totalEvicted=`)
-	}, p.printed)
-	if p.ended() {
-		d.t.Fatal("the descheduler ended: ", p.printed())
+	cmd.Env = append(os.Environ(), "KUBERNETES_SERVICE_HOST=127.0.0.1", fmt.Sprint("KUBERNETES_SERVICE_PORT=", d.Port))
+	p := apiserver.Start(d.t, dir, "descheduler", cmd)
+	wait.Until(d.t, "the descheduler has looked", func() bool {
+		return p.Ended() || strings.Contains(p.Printed(), `"Number of evictions/requests" totalEvicted=`)
+	}, p.Printed)
+	if p.Ended() {
+		d.t.Fatal("the descheduler ended: ", p.Printed())
 	}
 	return p
 }

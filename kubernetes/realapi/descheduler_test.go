@@ -56,8 +56,8 @@ func (d *descheduled) evicts(prometheus, want, says string) {
 	d.t.Helper()
 	p := d.run(prometheus)
 	got := strings.Join(d.evicted(), ", ")
-	_ = p.end(syscall.SIGTERM) // it says that it was ended
-	if printed := p.printed(); got != want || !strings.Contains(printed, says) || strings.Contains(printed, "forbidden") {
+	_ = p.End(syscall.SIGTERM) // it says that it was ended
+	if printed := p.Printed(); got != want || !strings.Contains(printed, says) || strings.Contains(printed, "forbidden") {
 		d.t.Fatalf("it evicted %q, want %q, and to be told %q, and not that something is forbidden:\n%s", got, want, says, printed)
 	}
 }

@@ -23,6 +23,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
+
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 const cartPod = "cart-7d9c5b8f6-x2x4x"
@@ -126,6 +129,36 @@ type user struct {
 	kubeconfig, path string
 }
 
+// good runs a command of the plugin that ends well.
+func (u user) good(t *testing.T, args ...string) (out, said string) {
+	t.Helper()
+	out, said, err := u.kubectl(append([]string{"unthrottle"}, args...)...)
+	if err != nil {
+		t.Fatalf("%q: %v\n%s%s", args, err, out, said)
+	}
+	t.Logf("%q\n%s%s", args, out, said)
+	return out, said
+}
+
+// bad runs one that fails, and says this.
+func (u user) bad(t *testing.T, want string, args ...string) {
+	t.Helper()
+	out, said, err := u.kubectl(append([]string{"unthrottle"}, args...)...)
+	t.Logf("%q\n%s%s", args, out, said)
+	if err == nil || !strings.Contains(said, want) {
+		t.Errorf("%q: %v, want %q", args, err, want)
+	}
+}
+
+func has(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, part := range want {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+}
+
 // user makes one who has the token of a service account.
 func (s *server) user(namespace, token, plugin string) user {
 	s.t.Helper()
@@ -146,8 +179,8 @@ func (u user) kubectl(args ...string) (out, said string, err error) {
 	u.s.t.Helper()
 	ctx, cancel := context.WithTimeout(u.s.t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(u.s.bin, "kubectl"), args...)
-	cmd.Env = []string{"PATH=" + u.path + ":" + u.s.bin + ":" + os.Getenv("PATH"), "HOME=" + u.s.dir, "KUBECONFIG=" +
+	cmd := exec.CommandContext(ctx, filepath.Join(u.s.Bin, "kubectl"), args...)
+	cmd.Env = []string{"PATH=" + u.path + ":" + u.s.Bin + ":" + os.Getenv("PATH"), "HOME=" + u.s.Dir, "KUBECONFIG=" +
 		u.kubeconfig, "TZ=UTC"}
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -155,16 +188,24 @@ func (u user) kubectl(args ...string) (out, said string, err error) {
 	return stdout.String(), stderr.String(), err
 }
 
-// TestKubectl: the plugin under a real kubectl, through a real API server and its port-forward, to the program that reads.
-func TestKubectl(t *testing.T) {
-	s := newServer(t)
+// kubectlStory has an agent of which the pages show one moment after the other, and users of several rights.
+type kubectlStory struct {
+	*server
+	moment                      atomic.Value // a folder of internal/agent/testdata/pages
+	plugin                      string       // its folder
+	developer, viewer, stranger user
+}
+
+// newKubectlStory starts a cluster with an agent's node, the reader before it, and the plugin.
+func newKubectlStory(t *testing.T) *kubectlStory {
+	t.Helper()
+	s := &kubectlStory{server: newServer(t), plugin: t.TempDir()}
 	s.install("policies")
 	s.install("reader")
-	var moment atomic.Value
-	moment.Store("before")
+	s.moment.Store("before")
 	pages := filepath.Join("..", "..", "internal", "agent", "testdata", "pages")
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		file := filepath.Join(pages, moment.Load().(string), r.URL.Path+".json")
+		file := filepath.Join(pages, s.moment.Load().(string), r.URL.Path+".json")
 		if name, ok := strings.CutPrefix(r.URL.Path, "/recordings/"); ok {
 			file = filepath.Join(pages, name)
 		}
@@ -173,195 +214,182 @@ func TestKubectl(t *testing.T) {
 	t.Cleanup(agent.Close)
 	_, base := s.reader(agent.URL)
 	s.node(strings.TrimPrefix(base, "http://"))
-	plugin := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(plugin, "kubectl-unthrottle"),
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(s.plugin, "kubectl-unthrottle"),
 		"../cmd/kubectl-unthrottle").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	s.accounts()
+	s.developer, s.viewer, s.stranger = s.userOf("developer"), s.userOf("viewer"), s.userOf("stranger")
+	return s
+}
+
+// accounts makes the service accounts of shop-a: developer and viewer reach the agent's pods, onlooker sees them and cannot reach them,
+// outsider sees only the pods of shop-a, stranger nothing.
+func (s *kubectlStory) accounts() {
+	s.t.Helper()
 	pods := rbac.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list"}}
 	policies := rbac.PolicyRule{APIGroups: []string{"unthrottle.dev"}, Resources: []string{"throttlepolicies"},
 		Verbs: []string{"get", "create", "update", "delete"}}
-	exec := rbac.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create"}}
-	s.account("shop-a", "developer", pods, exec, policies)
+	runs := rbac.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create"}}
+	s.account("shop-a", "developer", pods, runs, policies)
 	s.account("shop-a", "viewer", pods)
 	s.account("shop-a", "stranger")
 	s.account("shop-a", "outsider", pods)
-	s.account("shop-a", "onlooker", pods) // who may see the agent's pods, and not reach them
-	role, err := s.client.RbacV1().Roles("unthrottle").Create(t.Context(),
-		&rbac.Role{ObjectMeta: metav1.ObjectMeta{Name: "reach"}, Rules: []rbac.PolicyRule{pods,
-			{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}}}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	see, err := s.client.RbacV1().Roles("unthrottle").Create(t.Context(),
-		&rbac.Role{ObjectMeta: metav1.ObjectMeta{Name: "see"}, Rules: []rbac.PolicyRule{pods}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.client.RbacV1().RoleBindings("unthrottle").Create(t.Context(),
-		&rbac.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "see"},
-			RoleRef:  rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: see.Name},
-			Subjects: []rbac.Subject{{Kind: rbac.ServiceAccountKind, Name: "onlooker", Namespace: "shop-a"}}},
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	s.account("shop-a", "onlooker", pods)
+	s.atAgent("reach", []string{"developer", "viewer"}, pods, rbac.PolicyRule{APIGroups: []string{""},
+		Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}})
+	s.atAgent("see", []string{"onlooker"}, pods)
+}
+
+// atAgent gives accounts of shop-a a role in the agent's namespace.
+func (s *kubectlStory) atAgent(name string, accounts []string, rules ...rbac.PolicyRule) {
+	s.t.Helper()
+	if _, err := s.client.RbacV1().Roles("unthrottle").Create(s.t.Context(),
+		&rbac.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
 	}
 	var subjects []rbac.Subject
-	for _, name := range []string{"developer", "viewer"} {
-		subjects = append(subjects, rbac.Subject{Kind: rbac.ServiceAccountKind, Name: name, Namespace: "shop-a"})
+	for _, account := range accounts {
+		subjects = append(subjects, rbac.Subject{Kind: rbac.ServiceAccountKind, Name: account, Namespace: "shop-a"})
 	}
-	if _, err := s.client.RbacV1().RoleBindings("unthrottle").Create(t.Context(),
-		&rbac.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "reach"},
-			RoleRef: rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: role.Name}, Subjects: subjects},
+	if _, err := s.client.RbacV1().RoleBindings("unthrottle").Create(s.t.Context(),
+		&rbac.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef: rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: name}, Subjects: subjects},
 		metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *kubectlStory) userOf(account string) user { return s.withToken(s.token("shop-a", account)) }
+
+func (s *kubectlStory) withToken(token string) user { return s.user("shop-a", token, s.plugin) }
+
+// TestKubectl: the plugin under a real kubectl, through a real API server and its port-forward, to the program that reads.
+func TestKubectl(t *testing.T) {
+	s := newKubectlStory(t)
+	t.Run("what each user sees", s.whatEachSees)
+	t.Run("fix and restore", s.fixAndRestore)
+	t.Run("completion", s.completion)
+	t.Run("a user with a certificate reads as a service account", s.asServiceAccount)
+	t.Run("no agent, no reader, no policies", s.nothingInstalled)
+}
+
+func (s *kubectlStory) whatEachSees(t *testing.T) {
+	out, _ := s.developer.good(t, "top")
+	has(t, out, "shop-a/"+cartPod+"/app")
+	out, _ = s.developer.good(t, "top", "-A")
+	if strings.Contains(out, "etl") || strings.Contains(out, "ssh") {
+		t.Errorf("-A shows what the user may not see:\n%s", out)
+	}
+	s.developer.good(t, "status")
+	out, _ = s.developer.good(t, "policy", cartPod)
+	has(t, out, "no rule matches it")
+	out, _ = s.developer.good(t, "explain", cartPod)
+	has(t, out, "http-worker")
+	out, _ = s.developer.good(t, "forecast", cartPod)
+	has(t, out, "Recommended: burst 200ms")
+	s.viewer.bad(t, "recordings need 'create pods/exec' in namespace shop-a", "explain", cartPod)
+	s.viewer.bad(t, "cannot get resource \"throttlepolicies\"", "fix", cartPod)
+	s.stranger.bad(t, "cannot list resource \"pods\"", "top")
+	s.userOf("outsider").bad(t, "you need 'list' on pods, and 'get' and 'create' on pods/portforward, in namespace unthrottle", "top")
+	s.userOf("onlooker").bad(t, "you need 'get' and 'create' on pods/portforward in namespace unthrottle", "top")
+	s.developer.bad(t, "cannot get resource \"pods\" in API group \"\" in the namespace \"batch\"", "fix", "-n", "batch", "etl-0")
+	s.withToken("wrong").bad(t, "Unauthorized", "top")
+}
+
+func (s *kubectlStory) fixAndRestore(t *testing.T) {
+	c := s.sidecar("unthrottle-kj2wz")
+	out, said := s.developer.good(t, "fix", cartPod, "--dry-run")
+	has(t, out, "name: cart-*-?????")
+	has(t, said, "would be created (dry run)")
+	named := aPolicy(t, "shop-a", "cart", "{}")
+	if resourceInterface, err := s.of(named); err != nil {
+		t.Fatal(err)
+	} else if _, err := resourceInterface.Get(t.Context(), "cart", metav1.GetOptions{}); err == nil {
+		t.Error("a dry run wrote the policy")
+	}
+	s.developer.bad(t, "A ClusterThrottlePolicy for namespace shop-a allows it", "fix", cartPod)
+	if resourceInterface, err := s.of(named); err != nil {
+		t.Fatal(err)
+	} else if _, err := resourceInterface.Get(t.Context(), "cart", metav1.GetOptions{}); err == nil {
+		t.Error("a policy that was not accepted is still there")
+	}
+	if err := s.create(aPolicy(t, "", "shops", "{namespaces: ['shop-*'], allow: {mode: apply, remedies: [auto]}}")); err != nil {
 		t.Fatal(err)
 	}
-	developer, viewer, stranger := s.user("shop-a", s.token("shop-a", "developer"), plugin),
-		s.user("shop-a", s.token("shop-a", "viewer"), plugin), s.user("shop-a", s.token("shop-a", "stranger"), plugin)
-	good := func(t *testing.T, u user, args ...string) (string, string) {
-		t.Helper()
-		out, said, err := u.kubectl(append([]string{"unthrottle"}, args...)...)
-		if err != nil {
-			t.Fatalf("%q: %v\n%s%s", args, err, out, said)
-		}
-		t.Logf("%q\n%s%s", args, out, said)
-		return out, said
-	}
-	bad := func(t *testing.T, u user, want string, args ...string) {
-		t.Helper()
-		out, said, err := u.kubectl(append([]string{"unthrottle"}, args...)...)
-		t.Logf("%q\n%s%s", args, out, said)
-		if err == nil || !strings.Contains(said, want) {
-			t.Errorf("%q: %v, want %q", args, err, want)
-		}
-	}
-	has := func(t *testing.T, text string, want ...string) {
-		t.Helper()
-		for _, part := range want {
-			if !strings.Contains(text, part) {
-				t.Errorf("%q is not in\n%s", part, text)
+	// The agent has the rule when its file has, and cures then.
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if text, _ := os.ReadFile(c.out); strings.Contains(string(text), "ThrottlePolicy shop-a/cart") { // it may not be there yet
+				s.moment.Store("trying")
+				time.Sleep(2 * time.Second)
+				s.moment.Store("cured")
+				return
 			}
 		}
+	}()
+	out, said = s.developer.good(t, "fix", cartPod)
+	<-ended
+	has(t, said, "throttlepolicy/cart created", "throttlepolicy/cart accepted")
+	has(t, out, "burst is in force")
+	s.becomes(c, named, "Accepted=True")
+	if got, want := c.ruleFor("shop-a", cartPod), "ThrottlePolicy shop-a/cart, apply auto"; got != want {
+		t.Errorf("the rule in force is %q, want %q", got, want)
 	}
+	out, _ = s.developer.good(t, "status")
+	has(t, out, "burst", "better")
+	// kubectl itself shows and changes it.
+	got, _, err := s.developer.kubectl("get", "throttlepolicy", "cart", "-o", "jsonpath={.spec.rules[0].match.name}")
+	if err != nil || got != "cart-*-?????" {
+		t.Errorf("kubectl says %q, %v", got, err)
+	}
+	_, said = s.developer.good(t, "fix", cartPod)
+	has(t, said, "throttlepolicy/cart is there already")
+	_, said = s.developer.good(t, "restore", cartPod, "--wait", "0")
+	has(t, said, "throttlepolicy/cart deleted", "burst stays in force until the container ends, or until")
+	wait.Until(t, "the rule goes", func() bool { return c.ruleFor("shop-a", cartPod) == "" }, c.look)
+	s.moment.Store("before")
+	_, said = s.developer.good(t, "restore", cartPod)
+	has(t, said, "there is no throttlepolicy/cart")
+}
 
-	t.Run("what each user sees", func(t *testing.T) {
-		out, _ := good(t, developer, "top")
-		has(t, out, "shop-a/"+cartPod+"/app")
-		out, _ = good(t, developer, "top", "-A")
-		if strings.Contains(out, "etl") || strings.Contains(out, "ssh") {
-			t.Errorf("-A shows what the user may not see:\n%s", out)
-		}
-		good(t, developer, "status")
-		out, _ = good(t, developer, "policy", cartPod)
-		has(t, out, "no rule matches it")
-		out, _ = good(t, developer, "explain", cartPod)
-		has(t, out, "http-worker")
-		out, _ = good(t, developer, "forecast", cartPod)
-		has(t, out, "Recommended: burst 200ms")
-		bad(t, viewer, "recordings need 'create pods/exec' in namespace shop-a", "explain", cartPod)
-		bad(t, viewer, "cannot get resource \"throttlepolicies\"", "fix", cartPod)
-		bad(t, stranger, "cannot list resource \"pods\"", "top")
-		bad(t, s.user("shop-a", s.token("shop-a", "outsider"), plugin),
-			"you need 'list' on pods, and 'get' and 'create' on pods/portforward, in namespace unthrottle", "top")
-		bad(t, s.user("shop-a", s.token("shop-a", "onlooker"), plugin),
-			"you need 'get' and 'create' on pods/portforward in namespace unthrottle", "top")
-		bad(t, developer, "cannot get resource \"pods\" in API group \"\" in the namespace \"batch\"", "fix", "-n", "batch", "etl-0")
-		bad(t, s.user("shop-a", "wrong", plugin), "Unauthorized", "top")
-	})
+func (s *kubectlStory) completion(t *testing.T) {
+	script, err := os.ReadFile("../cmd/kubectl-unthrottle/kubectl_complete-unthrottle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.plugin, "kubectl_complete-unthrottle"), script, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, said, err := s.developer.kubectl("__complete", "unthrottle", "fore")
+	if err != nil || !strings.HasPrefix(out, "forecast\t") {
+		t.Errorf("%q, %q, %v", out, said, err)
+	}
+	out, said, err = s.developer.kubectl("__complete", "unthrottle", "fix", "")
+	if err != nil || !strings.HasPrefix(out, cartPod+"\n") {
+		t.Errorf("%q, %q, %v", out, said, err)
+	}
+}
 
-	t.Run("fix and restore", func(t *testing.T) {
-		c := s.sidecar("unthrottle-kj2wz")
-		out, said := good(t, developer, "fix", cartPod, "--dry-run")
-		has(t, out, "name: cart-*-?????")
-		has(t, said, "would be created (dry run)")
-		named := aPolicy(t, "shop-a", "cart", "{}")
-		if resourceInterface, err := s.of(named); err != nil {
-			t.Fatal(err)
-		} else if _, err := resourceInterface.Get(t.Context(), "cart", metav1.GetOptions{}); err == nil {
-			t.Error("a dry run wrote the policy")
-		}
-		bad(t, developer, "A ClusterThrottlePolicy for namespace shop-a allows it", "fix", cartPod)
-		if resourceInterface, err := s.of(named); err != nil {
-			t.Fatal(err)
-		} else if _, err := resourceInterface.Get(t.Context(), "cart", metav1.GetOptions{}); err == nil {
-			t.Error("a policy that was not accepted is still there")
-		}
-		if err := s.create(aPolicy(t, "", "shops", "{namespaces: ['shop-*'], allow: {mode: apply, remedies: [auto]}}")); err != nil {
-			t.Fatal(err)
-		}
-		// The agent has the rule when its file has, and cures then.
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-				if text, _ := os.ReadFile(c.out); strings.Contains(string(text), "ThrottlePolicy shop-a/cart") { // it may not be there yet
-					moment.Store("trying")
-					time.Sleep(2 * time.Second)
-					moment.Store("cured")
-					return
-				}
-			}
-		}()
-		out, said = good(t, developer, "fix", cartPod)
-		<-ended
-		has(t, said, "throttlepolicy/cart created", "throttlepolicy/cart accepted")
-		has(t, out, "burst is in force")
-		s.becomes(c, named, "Accepted=True")
-		if got, want := c.ruleFor("shop-a", cartPod), "ThrottlePolicy shop-a/cart, apply auto"; got != want {
-			t.Errorf("the rule in force is %q, want %q", got, want)
-		}
-		out, _ = good(t, developer, "status")
-		has(t, out, "burst", "better")
-		// kubectl itself shows and changes it.
-		got, _, err := developer.kubectl("get", "throttlepolicy", "cart", "-o", "jsonpath={.spec.rules[0].match.name}")
-		if err != nil || got != "cart-*-?????" {
-			t.Errorf("kubectl says %q, %v", got, err)
-		}
-		_, said = good(t, developer, "fix", cartPod)
-		has(t, said, "throttlepolicy/cart is there already")
-		_, said = good(t, developer, "restore", cartPod, "--wait", "0")
-		has(t, said, "throttlepolicy/cart deleted", "burst stays in force until the container ends, or until")
-		eventually(t, "the rule goes", func() bool { return c.ruleFor("shop-a", cartPod) == "" }, c.look)
-		moment.Store("before")
-		_, said = good(t, developer, "restore", cartPod)
-		has(t, said, "there is no throttlepolicy/cart")
-	})
+func (s *kubectlStory) asServiceAccount(t *testing.T) {
+	admin := s.withToken(apiserver.AdminToken)
+	out, _ := admin.good(t, "top", "--service-account", "viewer")
+	has(t, out, cartPod)
+}
 
-	t.Run("completion", func(t *testing.T) {
-		script, err := os.ReadFile("../cmd/kubectl-unthrottle/kubectl_complete-unthrottle")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(plugin, "kubectl_complete-unthrottle"), script, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		out, said, err := developer.kubectl("__complete", "unthrottle", "fore")
-		if err != nil || !strings.HasPrefix(out, "forecast\t") {
-			t.Errorf("%q, %q, %v", out, said, err)
-		}
-		out, said, err = developer.kubectl("__complete", "unthrottle", "fix", "")
-		if err != nil || !strings.HasPrefix(out, cartPod+"\n") {
-			t.Errorf("%q, %q, %v", out, said, err)
-		}
-	})
-
-	t.Run("a user with a certificate reads as a service account", func(t *testing.T) {
-		admin := s.user("shop-a", adminToken, plugin)
-		out, _ := good(t, admin, "top", "--service-account", "viewer")
-		has(t, out, cartPod)
-	})
-
-	t.Run("no agent, no reader, no policies", func(t *testing.T) {
-		admin := s.user("shop-a", adminToken, plugin)
-		bad(t, admin, "no pod with labels app.kubernetes.io/name=unthrottle in namespace default", "top", "--agent-namespace", "default")
-		if _, said, err := admin.kubectl("delete", "crd", "throttlepolicies.unthrottle.dev"); err != nil {
-			t.Fatal(said, err)
-		}
-		bad(t, developer, "this cluster has no ThrottlePolicies: install or upgrade the chart with --set "+
-			"policies.enabled=true", "fix", cartPod)
-		if _, said, err := admin.kubectl("-n", "unthrottle", "delete", "pod", "unthrottle-kj2wz", "--force",
-			"--grace-period=0"); err != nil {
-			t.Fatal(said, err)
-		}
-		bad(t, developer, "no agent of unthrottle runs on node n1", "policy", cartPod)
-	})
+func (s *kubectlStory) nothingInstalled(t *testing.T) {
+	admin := s.withToken(apiserver.AdminToken)
+	admin.bad(t, "no pod with labels app.kubernetes.io/name=unthrottle in namespace default", "top", "--agent-namespace", "default")
+	if _, said, err := admin.kubectl("delete", "crd", "throttlepolicies.unthrottle.dev"); err != nil {
+		t.Fatal(said, err)
+	}
+	s.developer.bad(t, "this cluster has no ThrottlePolicies: install or upgrade the chart with --set "+
+		"policies.enabled=true", "fix", cartPod)
+	if _, said, err := admin.kubectl("-n", "unthrottle", "delete", "pod", "unthrottle-kj2wz", "--force",
+		"--grace-period=0"); err != nil {
+		t.Fatal(said, err)
+	}
+	s.developer.bad(t, "no agent of unthrottle runs on node n1", "policy", cartPod)
 }

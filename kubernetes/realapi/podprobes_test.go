@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unthrottle/unthrottle/internal/agent/answers"
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // probedPod makes one on a node, whose container runs as a kubelet would say.
@@ -61,17 +63,17 @@ func TestPodProbes(t *testing.T) {
 				Probe: answers.PodProbe{Probe: "liveness"}, Says: "liveness probe: too late"}}})
 	}))
 	defer agent.Close()
-	base, file := s.file("unthrottle.yaml"), s.file("pods.json")
+	base, file := s.File("unthrottle.yaml"), s.File("pods.json")
 	if err := os.WriteFile(base, []byte(chartFile(t, "policies")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	begin := func() *process {
+	begin := func() *apiserver.Process {
 		cmd := exec.Command(s.program(), append(arguments(t, "probes", "policies"), "--base", base, "--out",
-			s.file("rules.yaml"),
+			s.File("rules.yaml"),
 			"--kubeconfig", s.kubeconfig(s.token("unthrottle", "unthrottle")), "--pods", file, "--agent", agent.URL,
 			"--lease-interval", "1s")...)
 		cmd.Env = append(os.Environ(), "POD_NAME=a", "POD_NAMESPACE=unthrottle", "NODE_NAME=n1")
-		return start(t, s.dir, "sidecar", cmd)
+		return apiserver.Start(t, s.Dir, "sidecar", cmd)
 	}
 	told := func() string {
 		text, _ := os.ReadFile(file) // it may not be there yet
@@ -79,15 +81,15 @@ func TestPodProbes(t *testing.T) {
 	}
 
 	p := begin()
-	eventually(t, "without the right to watch pods it says so", func() bool {
-		return strings.Contains(p.printed(), "the node's pods cannot be read") &&
-			strings.Contains(p.printed(), "rules written")
-	}, p.printed)
+	wait.Until(t, "without the right to watch pods it says so", func() bool {
+		return strings.Contains(p.Printed(), "the node's pods cannot be read") &&
+			strings.Contains(p.Printed(), "rules written")
+	}, p.Printed)
 	if got := told(); got != "" {
 		t.Errorf("it was told %s", got)
 	}
-	_ = p.end(syscall.SIGTERM)
-	if err := os.Truncate(p.log, 0); err != nil {
+	_ = p.End(syscall.SIGTERM)
+	if err := os.Truncate(p.Log, 0); err != nil {
 		t.Fatal(err)
 	}
 
@@ -99,11 +101,11 @@ func TestPodProbes(t *testing.T) {
 	}
 	s.makes("probes", rights)
 	p = begin()
-	eventually(t, "the pod is told", func() bool {
+	wait.Until(t, "the pod is told", func() bool {
 		got := told()
 		return strings.Contains(got, `"id":"id-cart"`) && strings.Contains(got, `"handler":"exec","timeout_seconds":1,`+
 			`"period_seconds":10,"failure_threshold":3`) && strings.Contains(got, `"exit_code":137`)
-	}, func() string { return told() + p.printed() })
+	}, func() string { return told() + p.Printed() })
 	if strings.Contains(told(), "etl") {
 		t.Errorf("a pod of another node is told: %s", told())
 	}
@@ -119,12 +121,12 @@ func TestPodProbes(t *testing.T) {
 		}
 		return strings.Join(all, "\n")
 	}
-	eventually(t, "an event of the pod",
+	wait.Until(t, "an event of the pod",
 		func() bool { return events() == "Warning ProbeMissesByQuota: liveness probe: too late" },
-		func() string { return events() + p.printed() })
-	if got := p.printed(); strings.Contains(got, "forbidden") || strings.Contains(got, "level=WARN") {
+		func() string { return events() + p.Printed() })
+	if got := p.Printed(); strings.Contains(got, "forbidden") || strings.Contains(got, "level=WARN") {
 		t.Errorf("with the chart's rights it says: %s", got)
 	}
 	s.probedPod("n1", "later")
-	eventually(t, "a pod that comes later is told", func() bool { return strings.Contains(told(), `"id":"id-later"`) }, p.printed)
+	wait.Until(t, "a pod that comes later is told", func() bool { return strings.Contains(told(), `"id":"id-later"`) }, p.Printed)
 }

@@ -16,11 +16,13 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // sidecar is the container policies of one node.
 type sidecar struct {
-	*process
+	*apiserver.Process
 	out string
 }
 
@@ -33,11 +35,11 @@ func (s *server) sidecar(pod string) *sidecar {
 // sidecarOn starts one on a node, with the arguments of a golden file of the chart, beside an agent's own file.
 func (s *server) sidecarOn(node, file, pod, own string) *sidecar {
 	s.t.Helper()
-	base := s.file("unthrottle.yaml")
+	base := s.File("unthrottle.yaml")
 	if err := os.WriteFile(base, []byte(own), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	dir := s.file(pod)
+	dir := s.File(pod)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		s.t.Fatal(err)
 	}
@@ -46,7 +48,7 @@ func (s *server) sidecarOn(node, file, pod, own string) *sidecar {
 		s.kubeconfig(s.token("unthrottle", "unthrottle")), "--least-interval", "1ms", "--lease-interval", "2s")
 	cmd := exec.Command(s.program(), args...)
 	cmd.Env = append(os.Environ(), "POD_NAME="+pod, "POD_NAMESPACE=unthrottle", "NODE_NAME="+node)
-	c.process = start(s.t, s.dir, pod, cmd)
+	c.Process = apiserver.Start(s.t, s.Dir, pod, cmd)
 	return c
 }
 
@@ -70,7 +72,7 @@ func (c *sidecar) ruleFor(namespace, pod string) string {
 // look is what it printed, and the file that it wrote.
 func (c *sidecar) look() string {
 	text, _ := os.ReadFile(c.out) // it may not be there yet
-	return c.printed() + "\n" + string(text)
+	return c.Printed() + "\n" + string(text)
 }
 
 // aPolicy is one with a spec in YAML; the namespace "" makes it cluster-wide.
@@ -121,7 +123,7 @@ func said(u *unstructured.Unstructured) string {
 // becomes waits until a policy's conditions have all of the texts.
 func (s *server) becomes(c *sidecar, u *unstructured.Unstructured, want ...string) {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("%s %s/%s is %q", u.GetKind(), u.GetNamespace(), u.GetName(), want), func() bool {
+	wait.Until(s.t, fmt.Sprintf("%s %s/%s is %q", u.GetKind(), u.GetNamespace(), u.GetName(), want), func() bool {
 		got := conditions(s.now(u))
 		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(got, w) })
 	}, func() string { return conditions(s.now(u)) + "\n" + c.look() })
@@ -150,7 +152,7 @@ func (s *server) events(u *unstructured.Unstructured) string {
 // told waits until an object has this event.
 func (s *server) told(u *unstructured.Unstructured, want string) {
 	s.t.Helper()
-	eventually(s.t, "an event "+want, func() bool { return strings.Contains(s.events(u), want) }, func() string { return s.events(u) })
+	wait.Until(s.t, "an event "+want, func() bool { return strings.Contains(s.events(u), want) }, func() string { return s.events(u) })
 }
 
 // change gives a policy another spec.
@@ -160,7 +162,7 @@ func (s *server) change(u *unstructured.Unstructured, spec string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	eventually(s.t, "the policy is changed", func() bool { // a status that is written meanwhile is a conflict
+	wait.Until(s.t, "the policy is changed", func() bool { // a status that is written meanwhile is a conflict
 		next := s.now(u)
 		next.Object["spec"] = aPolicy(s.t, u.GetNamespace(), u.GetName(), spec).Object["spec"]
 		_, err = resourceInterface.Update(s.t.Context(), next, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
@@ -168,17 +170,26 @@ func (s *server) change(u *unstructured.Unstructured, spec string) {
 	}, func() string { return err.Error() })
 }
 
+// policyStory has the example's policy of a namespace, and the first of its nodes.
+type policyStory struct {
+	*server
+	cart  *unstructured.Unstructured
+	first *sidecar // the one that writes statuses
+}
+
+// made creates an object.
+func (s *policyStory) made(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	if err := s.create(u); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
 // TestPolicies: the chart's definitions, rights and program on a real API server.
 func TestPolicies(t *testing.T) {
-	s := newServer(t)
+	s := &policyStory{server: newServer(t)}
 	s.install("policies")
-	must := func(u *unstructured.Unstructured) *unstructured.Unstructured {
-		t.Helper()
-		if err := s.create(u); err != nil {
-			t.Fatal(err)
-		}
-		return u
-	}
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "throttlepolicy.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -188,132 +199,139 @@ func TestPolicies(t *testing.T) {
 		t.Fatal("the page has no example")
 	}
 	both := docs(t, example[1])
-	shops, cart := must(both[0]), must(both[1])
-	a := s.sidecar("pod-a")
+	shops := s.made(t, both[0])
+	s.cart, s.first = s.made(t, both[1]), s.sidecar("pod-a")
 
-	s.becomes(a, shops, "Accepted=True Accepted: its rules are in force", "Conflicted=False")
-	s.becomes(a, cart, "Accepted=True", "Conflicted=False")
+	s.becomes(s.first, shops, "Accepted=True Accepted: its rules are in force", "Conflicted=False")
+	s.becomes(s.first, s.cart, "Accepted=True", "Conflicted=False")
 	s.told(shops, "Normal Accepted: its rules are in force")
-	s.told(cart, "Normal Accepted: its rules are in force")
-	if got, want := a.ruleFor("shop-a", "cart-0"), "ThrottlePolicy shop-a/cart, apply auto"; got != want {
-		t.Errorf("the rule of a cart is %q, want %q\n%s", got, want, a.look())
+	s.told(s.cart, "Normal Accepted: its rules are in force")
+	if got, want := s.first.ruleFor("shop-a", "cart-0"), "ThrottlePolicy shop-a/cart, apply auto"; got != want {
+		t.Errorf("the rule of a cart is %q, want %q\n%s", got, want, s.first.look())
 	}
 
-	t.Run("what the schema refuses", func(t *testing.T) {
-		for spec, want := range map[string]string{
-			"{rules: [{remedy: pray}]}":                                    `spec.rules[0].remedy: Unsupported value: "pray"`,
-			"{rules: [{remedy: auto, canary: 5}]}":                         `unknown field "spec.rules[0].canary"`,
-			"{mode: canary}":                                               `spec.mode: Unsupported value: "canary"`,
-			"{allow: {mode: apply}}":                                       `unknown field "spec.allow"`,
-			"{rules: [{match: {namespace: kube-system}}]}":                 `unknown field "spec.rules[0].match.namespace"`,
-			"{rules: [{match: {cgroup: /a}}]}":                             `unknown field "spec.rules[0].match.cgroup"`,
-			"{rules: [{slo: {command: reboot}}]}":                          `unknown field "spec.rules[0].slo.command"`,
-			"{rules: [{remedy: raise, factor: 2, to: 3}]}":                 "give factor or to, not both",
-			"{mode: apply, rules: [{remedy: auto}]}":                       "write verify: probe",
-			"{rules: [{remedy: pin, cpus: 1.5}]}":                          "spec.rules[0].cpus",
-			"{rules: [{remedy: narrow, credit: soon}]}":                    "spec.rules[0].credit",
-			"{rules: [" + strings.Repeat("{}, ", 16) + "{}]}":              "spec.rules: Too many",
-			"{rules: [{match: {name: " + strings.Repeat("x", 300) + "}}]}": "spec.rules[0].match.name: Too long",
-			"{rules: {}}": "spec.rules",
-		} {
-			if err := s.create(aPolicy(t, "shop-a", "refused", spec)); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q", spec, err, want)
-			}
-		}
-	})
+	t.Run("what the schema refuses", s.schemaRefuses)
+	t.Run("mistakes that the schema cannot say", s.mistakes)
+	t.Run("the last good spec stays", s.lastGoodStays)
+	t.Run("a second node and a restart", s.secondNode)
+	t.Run("without the API server", s.withoutAPI)
+	t.Run("a policy is deleted", s.deleted)
+}
 
-	t.Run("mistakes that the schema cannot say", func(t *testing.T) {
-		invalid := must(aPolicy(t, "shop-a", "invalid", "{rules: [{match: {name: 'x*'}, remedy: burst, cpus: 2}]}"))
-		notAllowed := must(aPolicy(t, "batch", "pins", "{rules: [{remedy: pin}]}"))
-		later := must(aPolicy(t, "shop-a", "later", "{rules: [{match: {name: 'cart-*'}, remedy: none}]}"))
-		s.becomes(a, invalid, "Accepted=False Invalid: spec.rules[0].cpus: ", "none of it is in force", "Conflicted=False")
-		s.becomes(a, notAllowed, "Accepted=False NotAllowed: spec.rules[0].remedy: ", "none of it is in force")
-		s.becomes(a, later, "Accepted=True", "Conflicted=True RuleNeverCounts: spec.rules[0] never counts: rules[0] "+
-			"of the earlier ThrottlePolicy shop-a/cart")
-		s.told(invalid, "Warning Invalid: spec.rules[0].cpus: ")
-		s.told(notAllowed, "Warning NotAllowed: spec.rules[0].remedy: ")
-		s.told(later, "Warning Conflicted: spec.rules[0] never counts")
-		s.told(later, "Normal Accepted: ")
-		if _, there, _ := unstructured.NestedMap(s.now(invalid).Object, "status", "inForce"); there {
-			t.Error("an invalid policy has something in force")
+func (s *policyStory) schemaRefuses(t *testing.T) {
+	for spec, want := range map[string]string{
+		"{rules: [{remedy: pray}]}":                                    `spec.rules[0].remedy: Unsupported value: "pray"`,
+		"{rules: [{remedy: auto, canary: 5}]}":                         `unknown field "spec.rules[0].canary"`,
+		"{mode: canary}":                                               `spec.mode: Unsupported value: "canary"`,
+		"{allow: {mode: apply}}":                                       `unknown field "spec.allow"`,
+		"{rules: [{match: {namespace: kube-system}}]}":                 `unknown field "spec.rules[0].match.namespace"`,
+		"{rules: [{match: {cgroup: /a}}]}":                             `unknown field "spec.rules[0].match.cgroup"`,
+		"{rules: [{slo: {command: reboot}}]}":                          `unknown field "spec.rules[0].slo.command"`,
+		"{rules: [{remedy: raise, factor: 2, to: 3}]}":                 "give factor or to, not both",
+		"{mode: apply, rules: [{remedy: auto}]}":                       "write verify: probe",
+		"{rules: [{remedy: pin, cpus: 1.5}]}":                          "spec.rules[0].cpus",
+		"{rules: [{remedy: narrow, credit: soon}]}":                    "spec.rules[0].credit",
+		"{rules: [" + strings.Repeat("{}, ", 16) + "{}]}":              "spec.rules: Too many",
+		"{rules: [{match: {name: " + strings.Repeat("x", 300) + "}}]}": "spec.rules[0].match.name: Too long",
+		"{rules: {}}": "spec.rules",
+	} {
+		if err := s.create(aPolicy(t, "shop-a", "refused", spec)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", spec, err, want)
 		}
-		if got := a.ruleFor("shop-a", "cart-0"); got != "ThrottlePolicy shop-a/cart, apply auto" {
-			t.Errorf("the older of two policies does not count: %q", got)
-		}
-		if got := a.ruleFor("batch", "etl-0"); got != "" {
-			t.Errorf("a rule that is not allowed is in force: %q", got)
-		}
-	})
+	}
+}
 
-	t.Run("the last good spec stays", func(t *testing.T) {
-		s.change(cart, "{mode: apply, rules: [{match: {name: 'cart-*'}, remedy: auto, verify: probe, slo: {objective: fast}}]}")
-		s.becomes(a, cart, "Accepted=False Invalid: spec.rules[0].slo.objective: ",
-			"what was accepted before (generation 1) stays in force")
-		s.told(cart, "Warning Invalid: spec.rules[0].slo.objective: ")
-		if at, _, _ := unstructured.NestedInt64(s.now(cart).Object, "status", "inForce", "generation"); at != 1 {
-			t.Errorf("in force is generation %d", at)
-		}
-		if got := a.ruleFor("shop-a", "cart-0"); got != "ThrottlePolicy shop-a/cart, apply auto" {
-			t.Errorf("the last good spec is not in force: %q", got)
-		}
-	})
+func (s *policyStory) mistakes(t *testing.T) {
+	invalid := s.made(t, aPolicy(t, "shop-a", "invalid", "{rules: [{match: {name: 'x*'}, remedy: burst, cpus: 2}]}"))
+	notAllowed := s.made(t, aPolicy(t, "batch", "pins", "{rules: [{remedy: pin}]}"))
+	later := s.made(t, aPolicy(t, "shop-a", "later", "{rules: [{match: {name: 'cart-*'}, remedy: none}]}"))
+	s.becomes(s.first, invalid, "Accepted=False Invalid: spec.rules[0].cpus: ", "none of it is in force", "Conflicted=False")
+	s.becomes(s.first, notAllowed, "Accepted=False NotAllowed: spec.rules[0].remedy: ", "none of it is in force")
+	s.becomes(s.first, later, "Accepted=True", "Conflicted=True RuleNeverCounts: spec.rules[0] never counts: rules[0] "+
+		"of the earlier ThrottlePolicy shop-a/cart")
+	s.told(invalid, "Warning Invalid: spec.rules[0].cpus: ")
+	s.told(notAllowed, "Warning NotAllowed: spec.rules[0].remedy: ")
+	s.told(later, "Warning Conflicted: spec.rules[0] never counts")
+	s.told(later, "Normal Accepted: ")
+	if _, there, _ := unstructured.NestedMap(s.now(invalid).Object, "status", "inForce"); there {
+		t.Error("an invalid policy has something in force")
+	}
+	if got := s.first.ruleFor("shop-a", "cart-0"); got != "ThrottlePolicy shop-a/cart, apply auto" {
+		t.Errorf("the older of two policies does not count: %q", got)
+	}
+	if got := s.first.ruleFor("batch", "etl-0"); got != "" {
+		t.Errorf("a rule that is not allowed is in force: %q", got)
+	}
+}
 
-	t.Run("a second node and a restart", func(t *testing.T) {
-		b := s.sidecar("pod-b")
-		eventually(t, "the second node has the same file", func() bool {
-			one, err1 := os.ReadFile(a.out)
-			two, err2 := os.ReadFile(b.out)
-			return err1 == nil && err2 == nil && string(one) == string(two)
-		}, b.look)
-		if got := b.ruleFor("shop-a", "cart-0"); got != "ThrottlePolicy shop-a/cart, apply auto" {
-			t.Errorf("a node that starts after the mistake does not have the last good spec: %q", got)
-		}
-		was := s.now(cart).GetResourceVersion()
-		if err := a.end(syscall.SIGTERM); err != nil {
-			t.Errorf("it ends with %v", err)
-		}
-		// It gave the lease back: the second one writes statuses, and only what changed.
-		one := must(aPolicy(t, "shop-b", "one", "{rules: [{remedy: none}]}"))
-		s.becomes(b, one, "Accepted=True")
-		if now := s.now(cart).GetResourceVersion(); now != was {
-			t.Errorf("the status of a policy that did not change was written again: %s", conditions(s.now(cart)))
-		}
-		if got := s.events(cart); strings.Count(got, "\n") != 2 {
-			t.Errorf("a change of a condition is not one event: %s", got)
-		}
-		// Looked at before the API server is restarted: one that starts refuses all until it has read the roles.
-		for _, c := range []*sidecar{a, b} {
-			if got := c.printed(); strings.Contains(got, "forbidden") || strings.Contains(got, "level=WARN") {
-				t.Errorf("with the chart's rights it says: %s", got)
-			}
-		}
-		a = b
-	})
+func (s *policyStory) lastGoodStays(t *testing.T) {
+	s.change(s.cart, "{mode: apply, rules: [{match: {name: 'cart-*'}, remedy: auto, verify: probe, slo: {objective: fast}}]}")
+	s.becomes(s.first, s.cart, "Accepted=False Invalid: spec.rules[0].slo.objective: ",
+		"what was accepted before (generation 1) stays in force")
+	s.told(s.cart, "Warning Invalid: spec.rules[0].slo.objective: ")
+	if at, _, _ := unstructured.NestedInt64(s.now(s.cart).Object, "status", "inForce", "generation"); at != 1 {
+		t.Errorf("in force is generation %d", at)
+	}
+	if got := s.first.ruleFor("shop-a", "cart-0"); got != "ThrottlePolicy shop-a/cart, apply auto" {
+		t.Errorf("the last good spec is not in force: %q", got)
+	}
+}
 
-	t.Run("without the API server", func(t *testing.T) {
-		before, err := os.ReadFile(a.out)
-		if err != nil {
-			t.Fatal(err)
+func (s *policyStory) secondNode(t *testing.T) {
+	b := s.sidecar("pod-b")
+	wait.Until(t, "the second node has the same file", func() bool {
+		one, err1 := os.ReadFile(s.first.out)
+		two, err2 := os.ReadFile(b.out)
+		return err1 == nil && err2 == nil && string(one) == string(two)
+	}, b.look)
+	if got := b.ruleFor("shop-a", "cart-0"); got != "ThrottlePolicy shop-a/cart, apply auto" {
+		t.Errorf("a node that starts after the mistake does not have the last good spec: %q", got)
+	}
+	was := s.now(s.cart).GetResourceVersion()
+	if err := s.first.End(syscall.SIGTERM); err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+	// It gave the lease back: the second one writes statuses, and only what changed.
+	one := s.made(t, aPolicy(t, "shop-b", "one", "{rules: [{remedy: none}]}"))
+	s.becomes(b, one, "Accepted=True")
+	if now := s.now(s.cart).GetResourceVersion(); now != was {
+		t.Errorf("the status of a policy that did not change was written again: %s", conditions(s.now(s.cart)))
+	}
+	if got := s.events(s.cart); strings.Count(got, "\n") != 2 {
+		t.Errorf("a change of a condition is not one event: %s", got)
+	}
+	// Looked at before the API server is restarted: one that starts refuses all until it has read the roles.
+	for _, c := range []*sidecar{s.first, b} {
+		if got := c.Printed(); strings.Contains(got, "forbidden") || strings.Contains(got, "level=WARN") {
+			t.Errorf("with the chart's rights it says: %s", got)
 		}
-		_ = s.process.end(syscall.SIGKILL) // it says that it was killed
-		eventually(t, "the program says so", func() bool { return strings.Contains(a.printed(), "the lease cannot be renewed") }, a.look)
-		if after, err := os.ReadFile(a.out); err != nil || string(after) != string(before) || a.ended() {
-			t.Errorf("without the API server the file is not what it was: %v, %s", err, a.look())
-		}
-		s.startAPI()
-		two := must(aPolicy(t, "shop-b", "two", "{rules: [{match: {name: 'x*'}}]}"))
-		s.becomes(a, two, "Accepted=True", "Conflicted=True")
-	})
+	}
+	s.first = b
+}
 
-	t.Run("a policy is deleted", func(t *testing.T) {
-		resourceInterface, err := s.of(cart)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := resourceInterface.Delete(t.Context(), cart.GetName(), metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the next policy counts",
-			func() bool { return a.ruleFor("shop-a", "cart-0") == "ThrottlePolicy shop-a/later, observe none" }, a.look)
-	})
+func (s *policyStory) withoutAPI(t *testing.T) {
+	before, err := os.ReadFile(s.first.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.API.End(syscall.SIGKILL) // it says that it was killed
+	wait.Until(t, "the program says so", func() bool { return strings.Contains(s.first.Printed(), "the lease cannot be renewed") }, s.first.look)
+	if after, err := os.ReadFile(s.first.out); err != nil || string(after) != string(before) || s.first.Ended() {
+		t.Errorf("without the API server the file is not what it was: %v, %s", err, s.first.look())
+	}
+	s.startAPI()
+	two := s.made(t, aPolicy(t, "shop-b", "two", "{rules: [{match: {name: 'x*'}}]}"))
+	s.becomes(s.first, two, "Accepted=True", "Conflicted=True")
+}
+
+func (s *policyStory) deleted(t *testing.T) {
+	resourceInterface, err := s.of(s.cart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resourceInterface.Delete(t.Context(), s.cart.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the next policy counts",
+		func() bool { return s.first.ruleFor("shop-a", "cart-0") == "ThrottlePolicy shop-a/later, observe none" }, s.first.look)
 }

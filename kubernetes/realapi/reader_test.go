@@ -19,6 +19,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/agent/answers"
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // agentOf is an agent that sees a container of each pod, given as NAMESPACE/POD.
@@ -49,21 +51,21 @@ func agentOf(t *testing.T, pods ...string) *httptest.Server {
 
 // reader starts the container reader of one node with the chart's arguments and rights; the addresses are the test's. It
 // returns the base URL.
-func (s *server) reader(agent string) (*process, string) {
+func (s *server) reader(agent string) (*apiserver.Process, string) {
 	s.t.Helper()
-	at := fmt.Sprintf("127.0.0.1:%d", freePorts(s.t, 1)[0])
+	at := fmt.Sprintf("127.0.0.1:%d", apiserver.FreePorts(s.t, 1)[0])
 	args := append(arguments(s.t, "reader", "reader"), "--agent", agent, "--listen", at, "--kubeconfig",
 		s.kubeconfig(s.token("unthrottle", "unthrottle")))
-	p := start(s.t, s.dir, "reader-"+at, exec.Command(s.program(), args...))
-	eventually(s.t, "the reader answers", func() bool {
+	p := apiserver.Start(s.t, s.Dir, "reader-"+at, exec.Command(s.program(), args...))
+	wait.Until(s.t, "the reader answers", func() bool {
 		answer, err := http.Get("http://" + at + "/healthz")
 		if err == nil {
 			answer.Body.Close()
 		}
-		return p.ended() || err == nil && answer.StatusCode == http.StatusOK
-	}, p.printed)
-	if p.ended() {
-		s.t.Fatal("the reader ended: ", p.printed())
+		return p.Ended() || err == nil && answer.StatusCode == http.StatusOK
+	}, p.Printed)
+	if p.Ended() {
+		s.t.Fatal("the reader ended: ", p.Printed())
 	}
 	return p, "http://" + at
 }
@@ -129,7 +131,7 @@ func TestReader(t *testing.T) {
 				code, body := read(t, base+"/containers", token)
 				var seen answers.Containers
 				if err := json.Unmarshal([]byte(body), &seen); code != http.StatusOK || err != nil {
-					t.Fatalf("%s: %d %s, %v\n%s", user, code, body, err, p.printed())
+					t.Fatalf("%s: %d %s, %v\n%s", user, code, body, err, p.Printed())
 				}
 				var names []string
 				for i := range seen.Containers {
@@ -184,14 +186,14 @@ func TestReader(t *testing.T) {
 
 	t.Run("without the API server nothing is shown", func(t *testing.T) {
 		unused := s.token("shop-a", "developer", reader.Audience)
-		_ = s.process.end(syscall.SIGKILL) // it says that it was killed
+		_ = s.API.End(syscall.SIGKILL) // it says that it was killed
 		code, body := read(t, base+"/containers", unused)
 		if code != http.StatusBadGateway || strings.Contains(body, "cart") ||
 			!strings.Contains(body, "the API server cannot be asked whose token it is") {
 			t.Errorf("%d %s", code, body)
 		}
 	})
-	if err := p.end(syscall.SIGTERM); err != nil {
-		t.Errorf("it ends with %v: %s", err, p.printed())
+	if err := p.End(syscall.SIGTERM); err != nil {
+		t.Errorf("it ends with %v: %s", err, p.Printed())
 	}
 }

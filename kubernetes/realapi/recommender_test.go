@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // The module that has the autoscaler's definitions, and its checksum in go.sum's form.
@@ -62,6 +64,8 @@ type recommender struct {
 	*server
 	args []string
 	role *rbac.ClusterRole
+	// ofCart are cartAutoscalers.
+	ofCart []*unstructured.Unstructured
 }
 
 // recommender makes the objects of the example.
@@ -102,7 +106,7 @@ func (r *recommender) run(report string) (printed string, err error) {
 
 func (r *recommender) runAs(token, report string) (printed string, err error) {
 	r.t.Helper()
-	file := r.file("report.json")
+	file := r.File("report.json")
 	if err := os.WriteFile(file, []byte(report), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
@@ -171,7 +175,7 @@ func (r *recommender) may(rules []rbac.PolicyRule, allowed bool, attributes auth
 		r.t.Fatal(err)
 	}
 	said := ""
-	eventually(r.t, fmt.Sprintf("%s of %s is allowed: %v", attributes.Verb, attributes.Resource, allowed), func() bool {
+	wait.Until(r.t, fmt.Sprintf("%s of %s is allowed: %v", attributes.Verb, attributes.Resource, allowed), func() bool {
 		got, err := r.client.AuthorizationV1().SubjectAccessReviews().Create(r.t.Context(),
 			&authz.SubjectAccessReview{Spec: authz.SubjectAccessReviewSpec{
 				User:   "system:serviceaccount:unthrottle:" + recommenderName,
@@ -294,210 +298,230 @@ func (r *recommender) status(name, patch string) error {
 	return err
 }
 
+// cartKnown is a service as the report has it.
+const cartKnown = "cart/app 0.8 0.9 1.1"
+
+// known is a report of an hour ago.
+func known(t *testing.T, services ...string) string {
+	t.Helper()
+	return aReport(t, time.Hour, services...)
+}
+
 // TestRecommender: the program with the example's rights, on the autoscaler's own definitions.
 func TestRecommender(t *testing.T) {
 	s := newServer(t)
 	r := s.recommender()
-	const first = "cart/app 0.8 0.9 1.1"
-	known := func(services ...string) string { return aReport(t, time.Hour, services...) }
-
-	t.Run("a cluster without autoscalers", func(t *testing.T) {
-		r.fails(known(first), "the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1",
-			"install the Vertical Pod Autoscaler first")
-	})
+	t.Run("a cluster without autoscalers", r.withoutAutoscalers)
 
 	s.makes("the autoscaler's definitions", definitions(t))
 	s.makes("a workload", docs(t, []byte(cartDeployment)))
-	ofCart := docs(t, []byte(cartAutoscalers))
+	r.ofCart = docs(t, []byte(cartAutoscalers))
 	var err error
-	eventually(t, "autoscalers are served", func() bool { _, err = s.of(ofCart[0]); return err == nil },
+	wait.Until(t, "autoscalers are served", func() bool { _, err = s.of(r.ofCart[0]); return err == nil },
 		func() string { return fmt.Sprint(err) })
-	s.makes("its autoscalers", ofCart)
+	s.makes("its autoscalers", r.ofCart)
 	for _, name := range []string{"cart", "other"} {
 		if err := r.status(name, earlierStatus); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	t.Run("what the report knows", func(t *testing.T) {
-		was := r.versions()
-		r.writes(known(first), 2, 2)
-		now := r.versions()
-		for _, name := range []string{"other", "default"} {
-			if was[name] != now[name] {
-				t.Errorf("another recommender's object %s is written: %v", name, r.autoscaler(name).Object["status"])
-			}
-		}
-		cart := r.autoscaler("cart")
-		if got, want := cpus(cart, "app"), "550m 400m 550m 550m"; got != want {
-			t.Errorf("cart's app gets %s, want %s", got, want)
-		}
-		if got := cpus(cart, "proxy"); got != theProxys {
-			t.Errorf("what the report does not know does not keep its recommendation: %s", got)
-		}
-		if got := said(cart); !strings.HasPrefix(got, "LowConfidence=True ") ||
-			!strings.Contains(got, "RecommendationProvided=True FleetReport: proxy: the report does not have it\n") {
-			t.Errorf("cart's conditions are %s", got)
-		}
-		bounded := r.autoscaler("bounded")
-		if got, want := cpus(bounded, "app"), "500m 450m 500m 550m"; got != want {
-			t.Errorf("within its bounds app gets %s, want %s", got, want)
-		}
-		if got := said(bounded) + cpus(bounded, "proxy"); got != "RecommendationProvided=True FleetReport: proxy: its policy is Off\n" {
-			t.Errorf("bounded is %s", got)
-		}
-	})
+	t.Run("what the report knows", r.reportKnows)
+	t.Run("the same again", r.sameAgain)
+	t.Run("what becomes unknown", r.becomesUnknown)
+	t.Run("an old report", r.oldReport)
+	t.Run("rights that are missing", r.rightsMissing)
+	t.Run("a restart of the API server", r.serverRestarts)
+	t.Run("a container with another name", r.containerRenamed)
+	t.Run("the workload is deleted", r.workloadDeleted)
+	t.Run("more than a page", r.moreThanAPage)
+	t.Run("a definition without the subresource status", r.withoutStatus)
+}
 
-	t.Run("the same again", func(t *testing.T) {
-		was := r.versions()
-		r.writes(known(first), 2, 0)
-		r.unchanged("the same report", was)
-	})
+func (r *recommender) withoutAutoscalers(t *testing.T) {
+	r.fails(known(t, cartKnown), "the cluster has no VerticalPodAutoscaler of autoscaling.k8s.io/v1",
+		"install the Vertical Pod Autoscaler first")
+}
 
-	t.Run("what becomes unknown", func(t *testing.T) {
-		r.writes(known("cart/proxy 0.1 0.2 0.3"), 2, 2)
-		cart := r.autoscaler("cart")
-		if got, want := cpus(cart, "app")+", "+cpus(cart, "proxy"), "550m 400m 550m 550m, 300m 100m 300m 300m"; got != want {
-			t.Errorf("cart is %s, want %s", got, want)
+func (r *recommender) reportKnows(t *testing.T) {
+	was := r.versions()
+	r.writes(known(t, cartKnown), 2, 2)
+	now := r.versions()
+	for _, name := range []string{"other", "default"} {
+		if was[name] != now[name] {
+			t.Errorf("another recommender's object %s is written: %v", name, r.autoscaler(name).Object["status"])
 		}
-		if got := said(cart); !strings.Contains(got, "RecommendationProvided=True FleetReport: app: the report does not have it\n") {
-			t.Errorf("cart's conditions are %s", got)
-		}
-		if got := said(r.autoscaler("bounded")); !strings.Contains(got,
-			"RecommendationProvided=False NotKnown: app: the report does not have it; proxy: its policy is Off\n") {
-			t.Errorf("bounded's conditions are %s", got)
-		}
-		was := r.versions()
-		r.writes(known("cart/proxy 0.1 0.2 0.3"), 2, 0)
-		r.unchanged("the same report", was)
-		r.writes(known(first), 2, 2)
-	})
+	}
+	cart := r.autoscaler("cart")
+	if got, want := cpus(cart, "app"), "550m 400m 550m 550m"; got != want {
+		t.Errorf("cart's app gets %s, want %s", got, want)
+	}
+	if got := cpus(cart, "proxy"); got != theProxys {
+		t.Errorf("what the report does not know does not keep its recommendation: %s", got)
+	}
+	if got := said(cart); !strings.HasPrefix(got, "LowConfidence=True ") ||
+		!strings.Contains(got, "RecommendationProvided=True FleetReport: proxy: the report does not have it\n") {
+		t.Errorf("cart's conditions are %s", got)
+	}
+	bounded := r.autoscaler("bounded")
+	if got, want := cpus(bounded, "app"), "500m 450m 500m 550m"; got != want {
+		t.Errorf("within its bounds app gets %s, want %s", got, want)
+	}
+	if got := said(bounded) + cpus(bounded, "proxy"); got != "RecommendationProvided=True FleetReport: proxy: its policy is Off\n" {
+		t.Errorf("bounded is %s", got)
+	}
+}
 
-	t.Run("an old report", func(t *testing.T) {
-		was := r.versions()
-		r.fails(aReport(t, 49*time.Hour, "cart/app 1.8 1.9 2"), r.file("report.json")+": its last row is of ",
-			"older than 48h0m0s", "make a new report, or give another --oldest")
-		r.unchanged("an old report", was)
-	})
+func (r *recommender) sameAgain(t *testing.T) {
+	was := r.versions()
+	r.writes(known(t, cartKnown), 2, 0)
+	r.unchanged("the same report", was)
+}
 
-	t.Run("rights that are missing", func(t *testing.T) {
-		was := r.versions()
-		const next, wayOut = "cart/app 0.6 0.7 0.8", "give the service account the role of examples/kubernetes/recommender.yaml"
-		for resource, c := range map[string]struct {
-			of   authz.ResourceAttributes
-			says []string
-		}{
-			"verticalpodautoscalers": {authz.ResourceAttributes{Verb: "list", Group: "autoscaling.k8s.io",
-				Resource: "verticalpodautoscalers"},
-				[]string{"the VerticalPodAutoscalers cannot be listed: ", `cannot list resource "verticalpodautoscalers"`}},
-			"verticalpodautoscalers/status": {
-				authz.ResourceAttributes{Verb: "patch", Group: "autoscaling.k8s.io", Resource: "verticalpodautoscalers",
-					Subresource: "status", Namespace: "shop-a"},
-				[]string{"shop-a/cart: ", `cannot patch resource "verticalpodautoscalers/status"`,
-					"2 of 2 autoscalers were left as they are"}},
-			"deployments": {authz.ResourceAttributes{Verb: "get", Group: "apps", Resource: "deployments", Namespace: "shop-a"},
-				[]string{"shop-a/cart: ", `cannot get resource "deployments"`, "2 of 2 autoscalers were left as they are"}},
-		} {
-			r.may(without(r.role.Rules, resource), false, c.of)
-			r.fails(known(next), append(c.says, wayOut, "system:serviceaccount:unthrottle:"+recommenderName)...)
-			r.may(r.role.Rules, true, c.of)
-		}
-		r.unchanged("without rights", was)
-		out, err := r.runAs("nobody's", known(next))
-		if err == nil || !strings.Contains(out, "the API server does not take the token: ") {
-			t.Errorf("%v: %s", err, out)
-		}
-	})
+func (r *recommender) becomesUnknown(t *testing.T) {
+	r.writes(known(t, "cart/proxy 0.1 0.2 0.3"), 2, 2)
+	cart := r.autoscaler("cart")
+	if got, want := cpus(cart, "app")+", "+cpus(cart, "proxy"), "550m 400m 550m 550m, 300m 100m 300m 300m"; got != want {
+		t.Errorf("cart is %s, want %s", got, want)
+	}
+	if got := said(cart); !strings.Contains(got, "RecommendationProvided=True FleetReport: app: the report does not have it\n") {
+		t.Errorf("cart's conditions are %s", got)
+	}
+	if got := said(r.autoscaler("bounded")); !strings.Contains(got,
+		"RecommendationProvided=False NotKnown: app: the report does not have it; proxy: its policy is Off\n") {
+		t.Errorf("bounded's conditions are %s", got)
+	}
+	was := r.versions()
+	r.writes(known(t, "cart/proxy 0.1 0.2 0.3"), 2, 0)
+	r.unchanged("the same report", was)
+	r.writes(known(t, cartKnown), 2, 2)
+}
 
-	t.Run("a restart of the API server", func(t *testing.T) {
-		was := r.versions()
-		token := r.token("unthrottle", recommenderName)
-		_ = s.process.end(syscall.SIGKILL) // it says that it was killed
-		out, err := r.runAs(token, known(first))
-		if err == nil || !strings.Contains(out, "the VerticalPodAutoscalers cannot be listed: ") ||
-			!strings.Contains(out, "connection refused") {
-			t.Errorf("%v: %s", err, out)
-		}
-		s.startAPI()
-		r.unchanged("a restart", was)
-		// One that starts refuses all until it has read the roles.
-		eventually(t, "the program works again", func() bool {
-			out, err = r.run(known("cart/app 0.4 0.5 0.6"))
-			return err == nil
-		}, func() string { return out })
-		if got, want := cpus(r.autoscaler("cart"), "app"), "300m 200m 300m 300m"; got != want {
-			t.Errorf("cart's app gets %s, want %s", got, want)
-		}
-	})
+func (r *recommender) oldReport(t *testing.T) {
+	was := r.versions()
+	r.fails(aReport(t, 49*time.Hour, "cart/app 1.8 1.9 2"), r.File("report.json")+": its last row is of ",
+		"older than 48h0m0s", "make a new report, or give another --oldest")
+	r.unchanged("an old report", was)
+}
 
-	t.Run("a container with another name", func(t *testing.T) {
-		_, err := s.objects.Resource(deployments).Namespace("shop-a").Patch(t.Context(), "cart", types.JSONPatchType,
-			[]byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/name","value":"web"}]`), metav1.PatchOptions{})
-		if err != nil {
+func (r *recommender) rightsMissing(t *testing.T) {
+	was := r.versions()
+	const next, wayOut = "cart/app 0.6 0.7 0.8", "give the service account the role of examples/kubernetes/recommender.yaml"
+	for resource, c := range map[string]struct {
+		of   authz.ResourceAttributes
+		says []string
+	}{
+		"verticalpodautoscalers": {authz.ResourceAttributes{Verb: "list", Group: "autoscaling.k8s.io",
+			Resource: "verticalpodautoscalers"},
+			[]string{"the VerticalPodAutoscalers cannot be listed: ", `cannot list resource "verticalpodautoscalers"`}},
+		"verticalpodautoscalers/status": {
+			authz.ResourceAttributes{Verb: "patch", Group: "autoscaling.k8s.io", Resource: "verticalpodautoscalers",
+				Subresource: "status", Namespace: "shop-a"},
+			[]string{"shop-a/cart: ", `cannot patch resource "verticalpodautoscalers/status"`,
+				"2 of 2 autoscalers were left as they are"}},
+		"deployments": {authz.ResourceAttributes{Verb: "get", Group: "apps", Resource: "deployments", Namespace: "shop-a"},
+			[]string{"shop-a/cart: ", `cannot get resource "deployments"`, "2 of 2 autoscalers were left as they are"}},
+	} {
+		r.may(without(r.role.Rules, resource), false, c.of)
+		r.fails(known(t, next), append(c.says, wayOut, "system:serviceaccount:unthrottle:"+recommenderName)...)
+		r.may(r.role.Rules, true, c.of)
+	}
+	r.unchanged("without rights", was)
+	out, err := r.runAs("nobody's", known(t, next))
+	if err == nil || !strings.Contains(out, "the API server does not take the token: ") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func (r *recommender) serverRestarts(t *testing.T) {
+	was := r.versions()
+	token := r.token("unthrottle", recommenderName)
+	_ = r.API.End(syscall.SIGKILL) // it says that it was killed
+	out, err := r.runAs(token, known(t, cartKnown))
+	if err == nil || !strings.Contains(out, "the VerticalPodAutoscalers cannot be listed: ") ||
+		!strings.Contains(out, "connection refused") {
+		t.Errorf("%v: %s", err, out)
+	}
+	r.startAPI()
+	r.unchanged("a restart", was)
+	// One that starts refuses all until it has read the roles.
+	wait.Until(t, "the program works again", func() bool {
+		out, err = r.run(known(t, "cart/app 0.4 0.5 0.6"))
+		return err == nil
+	}, func() string { return out })
+	if got, want := cpus(r.autoscaler("cart"), "app"), "300m 200m 300m 300m"; got != want {
+		t.Errorf("cart's app gets %s, want %s", got, want)
+	}
+}
+
+func (r *recommender) containerRenamed(t *testing.T) {
+	_, err := r.objects.Resource(deployments).Namespace("shop-a").Patch(t.Context(), "cart", types.JSONPatchType,
+		[]byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/name","value":"web"}]`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.writes(known(t, cartKnown), 2, 2)
+	if _, there, _ := unstructured.NestedMap(r.autoscaler("bounded").Object, "status", "recommendation"); there {
+		t.Error("a container that the template no longer has keeps its recommendation")
+	}
+	if got := cpus(r.autoscaler("cart"), "app") + cpus(r.autoscaler("cart"), "proxy"); got != "300m 100m 300m 300m" {
+		t.Errorf("cart is %s", got)
+	}
+	r.writes(known(t, cartKnown), 2, 0)
+}
+
+func (r *recommender) workloadDeleted(t *testing.T) {
+	if err := r.objects.Resource(deployments).Namespace("shop-a").Delete(t.Context(), "cart", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.writes(known(t, cartKnown), 2, 2)
+	cart := r.autoscaler("cart")
+	if got := said(cart); !strings.Contains(got,
+		`RecommendationProvided=False NotKnown: there is no Deployment "cart"`) || cpus(cart, "proxy") == "" {
+		t.Errorf("cart is %s", got)
+	}
+	r.writes(known(t, cartKnown), 2, 0)
+}
+
+func (r *recommender) moreThanAPage(t *testing.T) {
+	// The API server lists them by namespace and name: the two that name this recommender are on the second page.
+	for i := range 510 {
+		u := r.ofCart[2].DeepCopy()
+		if i >= 508 {
+			u = r.ofCart[0].DeepCopy()
+		}
+		u.SetNamespace("shop-b")
+		u.SetName(fmt.Sprintf("cart-%03d", i))
+		if _, err := r.objects.Resource(autoscalers).Namespace("shop-b").Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		r.writes(known(first), 2, 2)
-		if _, there, _ := unstructured.NestedMap(r.autoscaler("bounded").Object, "status", "recommendation"); there {
-			t.Error("a container that the template no longer has keeps its recommendation")
-		}
-		if got := cpus(r.autoscaler("cart"), "app") + cpus(r.autoscaler("cart"), "proxy"); got != "300m 100m 300m 300m" {
-			t.Errorf("cart is %s", got)
-		}
-		r.writes(known(first), 2, 0)
-	})
+	}
+	r.writes(known(t, cartKnown), 2+2, 2)
+	if err := r.objects.Resource(autoscalers).Namespace("shop-b").DeleteCollection(t.Context(),
+		metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
 
-	t.Run("the workload is deleted", func(t *testing.T) {
-		if err := s.objects.Resource(deployments).Namespace("shop-a").Delete(t.Context(), "cart", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		r.writes(known(first), 2, 2)
-		cart := r.autoscaler("cart")
-		if got := said(cart); !strings.Contains(got,
-			`RecommendationProvided=False NotKnown: there is no Deployment "cart"`) || cpus(cart, "proxy") == "" {
-			t.Errorf("cart is %s", got)
-		}
-		r.writes(known(first), 2, 0)
-	})
-
-	t.Run("more than a page", func(t *testing.T) {
-		// The API server lists them by namespace and name: the two that name this recommender are on the second page.
-		for i := range 510 {
-			u := ofCart[2].DeepCopy()
-			if i >= 508 {
-				u = ofCart[0].DeepCopy()
-			}
-			u.SetNamespace("shop-b")
-			u.SetName(fmt.Sprintf("cart-%03d", i))
-			if _, err := s.objects.Resource(autoscalers).Namespace("shop-b").Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r.writes(known(first), 2+2, 2)
-		if err := s.objects.Resource(autoscalers).Namespace("shop-b").DeleteCollection(t.Context(),
-			metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	})
-
-	t.Run("a definition without the subresource status", func(t *testing.T) {
-		crds := s.objects.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-			Resource: "customresourcedefinitions"})
-		if _, err := crds.Patch(t.Context(), autoscalers.GroupResource().String(), types.JSONPatchType,
-			[]byte(`[{"op":"remove","path":"/spec/versions/0/subresources"}]`), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the definition has no status",
-			func() bool { err = r.status("other", "{}"); return apierrors.IsNotFound(err) }, func() string { return fmt.Sprint(err) })
-		s.makes("a workload", docs(t, []byte(cartDeployment)))
-		r.fails(known(first), "shop-a/cart: it is gone, or its definition has no subresource status: ",
-			`cannot patch resource "verticalpodautoscalers" `, "; let the role patch verticalpodautoscalers, too")
-		r.may(append(slices.Clone(r.role.Rules),
-			rbac.PolicyRule{APIGroups: []string{autoscalers.Group}, Resources: []string{autoscalers.Resource},
-				Verbs: []string{"patch"}}), true,
-			authz.ResourceAttributes{Verb: "patch", Group: autoscalers.Group, Resource: autoscalers.Resource, Namespace: "shop-a"})
-		r.writes(known(first), 2, 2)
-		if got, want := cpus(r.autoscaler("cart"), "app"), "550m 400m 550m 550m"; got != want {
-			t.Errorf("cart's app gets %s, want %s", got, want)
-		}
-	})
+func (r *recommender) withoutStatus(t *testing.T) {
+	crds := r.objects.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"})
+	if _, err := crds.Patch(t.Context(), autoscalers.GroupResource().String(), types.JSONPatchType,
+		[]byte(`[{"op":"remove","path":"/spec/versions/0/subresources"}]`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	wait.Until(t, "the definition has no status",
+		func() bool { err = r.status("other", "{}"); return apierrors.IsNotFound(err) }, func() string { return fmt.Sprint(err) })
+	r.makes("a workload", docs(t, []byte(cartDeployment)))
+	r.fails(known(t, cartKnown), "shop-a/cart: it is gone, or its definition has no subresource status: ",
+		`cannot patch resource "verticalpodautoscalers" `, "; let the role patch verticalpodautoscalers, too")
+	r.may(append(slices.Clone(r.role.Rules),
+		rbac.PolicyRule{APIGroups: []string{autoscalers.Group}, Resources: []string{autoscalers.Resource},
+			Verbs: []string{"patch"}}), true,
+		authz.ResourceAttributes{Verb: "patch", Group: autoscalers.Group, Resource: autoscalers.Resource, Namespace: "shop-a"})
+	r.writes(known(t, cartKnown), 2, 2)
+	if got, want := cpus(r.autoscaler("cart"), "app"), "550m 400m 550m 550m"; got != want {
+		t.Errorf("cart's app gets %s, want %s", got, want)
+	}
 }

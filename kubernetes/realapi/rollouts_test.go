@@ -30,6 +30,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/canary"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // prometheusBinaries is the variable that names the folder with Prometheus.
@@ -76,7 +78,7 @@ func newWorkload(t *testing.T, pods, nodes int) *workload {
 	if err := making.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	w.write("prometheus.yaml", fmt.Sprintf(`global: {scrape_interval: %v}
+	w.Write("prometheus.yaml", fmt.Sprintf(`global: {scrape_interval: %v}
 scrape_configs:
 - job_name: shop
   honor_labels: true
@@ -234,8 +236,8 @@ func (w *workload) is(phase, why string, treated int) canary.State {
 // until waits for something.
 func (w *workload) until(what string, holds func() bool) {
 	w.t.Helper()
-	eventually(w.t, what, holds, func() string {
-		return fmt.Sprintf("%+v\ntreated: %v\n%s%s", w.state(), w.treated(), w.nodes["n1"].printed(), w.nodes["n2"].printed())
+	wait.Until(w.t, what, holds, func() string {
+		return fmt.Sprintf("%+v\ntreated: %v\n%s%s", w.state(), w.treated(), w.nodes["n1"].Printed(), w.nodes["n2"].Printed())
 	})
 }
 
@@ -247,7 +249,7 @@ func (w *workload) after(passed time.Duration) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	eventually(w.t, "the status is turned back", func() bool {
+	wait.Until(w.t, "the status is turned back", func() bool {
 		next := w.now(w.policy)
 		s := w.state()
 		for _, at := range []*time.Time{&s.Drawn, &s.Until, &s.Again} {
@@ -274,7 +276,7 @@ func (w *workload) after(passed time.Duration) {
 // kill ends a node's container policies without a word, and starts the next one.
 func (w *workload) kill(node string) {
 	w.t.Helper()
-	_ = w.nodes[node].end(syscall.SIGKILL) // it says that it was killed
+	_ = w.nodes[node].End(syscall.SIGKILL) // it says that it was killed
 	w.begin(node)
 }
 
@@ -326,11 +328,11 @@ func TestRollout(t *testing.T) {
 		had = now
 	}
 	for _, c := range w.nodes { // before the API server is killed: one that starts refuses all until it has read the roles
-		if got := c.printed(); strings.Contains(got, "forbidden") {
+		if got := c.Printed(); strings.Contains(got, "forbidden") {
 			t.Errorf("with the chart's rights it says: %s", got)
 		}
 	}
-	_ = w.process.end(syscall.SIGKILL)
+	_ = w.API.End(syscall.SIGKILL)
 	w.startAPI()
 	w.after(rolloutWatch)
 	w.is(canary.Finishes, "better, so that the other pods get it", 19) // never all that are left of a PodDisruptionBudget's at once
@@ -385,9 +387,9 @@ func (w *workload) requests() map[string]float64 {
 }
 
 // spent is a process's CPU time, and the most memory that it had at once.
-func spent(t *testing.T, p *process) (cpu time.Duration, bytes int64) {
+func spent(t *testing.T, p *apiserver.Process) (cpu time.Duration, bytes int64) {
 	t.Helper()
-	dir := fmt.Sprint("/proc/", p.cmd.Process.Pid, "/")
+	dir := fmt.Sprint("/proc/", p.PID(), "/")
 	status, err := os.ReadFile(dir + "status")
 	stat, failed := os.ReadFile(dir + "stat")
 	if err := errors.Join(err, failed); err != nil {
@@ -423,7 +425,7 @@ func TestRolloutOfManyPods(t *testing.T) {
 	before := w.requests()
 	var cpu [2]time.Duration
 	for i, node := range []string{"n1", "n2"} {
-		cpu[i], _ = spent(t, w.nodes[node].process)
+		cpu[i], _ = spent(t, w.nodes[node].Process)
 	}
 	time.Sleep(30 * time.Second)
 	requests := w.requests()
@@ -437,7 +439,7 @@ func TestRolloutOfManyPods(t *testing.T) {
 		}
 	}
 	for i, node := range []string{"n1", "n2"} {
-		used, bytes := spent(t, w.nodes[node].process)
+		used, bytes := spent(t, w.nodes[node].Process)
 		t.Logf("%s: %v of CPU time a decision, %d MiB at most", node, time.Duration(float64(used-cpu[i])/decisions), bytes>>20)
 		if bytes > sidecarMemory {
 			t.Errorf("%s: it had %d MiB, and the chart gives it %d", node, bytes>>20, sidecarMemory>>20)

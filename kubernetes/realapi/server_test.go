@@ -3,19 +3,13 @@ package realapi
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,143 +25,29 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
-// binaries is the variable that names the folder with etcd and kube-apiserver.
-const binaries = "UNTHROTTLE_KUBERNETES_BIN"
-
-// adminToken is of a user that may do all.
-const adminToken = "admin"
-
-// server is an API server, and what it needs.
+// server is an API server with its clients.
 type server struct {
-	t                       *testing.T
-	dir, bin                string
-	etcdPort, peerPort, api int
-	process                 *process
-	config                  *rest.Config
-	client                  kubernetes.Interface
-	objects                 dynamic.Interface
+	*apiserver.Server
+	t       *testing.T
+	config  *rest.Config
+	client  kubernetes.Interface
+	objects dynamic.Interface
 }
 
-// process is one that ends with the test.
-type process struct {
-	cmd  *exec.Cmd
-	log  string
-	done chan error
-}
-
-// start runs a program; what it prints is in the file NAME.log of dir.
-func start(t *testing.T, dir, name string, cmd *exec.Cmd) *process {
-	t.Helper()
-	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &process{cmd: cmd, log: log.Name(), done: make(chan error, 1)}
-	go func() { p.done <- cmd.Wait() }()
-	t.Cleanup(func() { p.end(syscall.SIGTERM) })
-	return p
-}
-
-// end stops it, by force after a while. It may be called again.
-func (p *process) end(signal syscall.Signal) error {
-	if p.done == nil {
-		return nil
-	}
-	_ = p.cmd.Process.Signal(signal) // it may have ended
-	var err error
-	select {
-	case err = <-p.done:
-	case <-time.After(time.Minute):
-		_ = p.cmd.Process.Kill()
-		err = errors.Join(errors.New("it did not end within a minute"), <-p.done)
-	}
-	p.done = nil
-	return err
-}
-
-// ended tells whether it ended by itself.
-func (p *process) ended() bool {
-	select {
-	case err := <-p.done:
-		p.done <- err
-		return true
-	default:
-		return false
-	}
-}
-
-// printed is what it printed so far.
-func (p *process) printed() string {
-	data, err := os.ReadFile(p.log)
-	if err != nil {
-		return err.Error()
-	}
-	return string(data)
-}
-
-// freePorts are ports of the loopback address that nobody listens on.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}
-
-// eventually waits until a condition holds; why says what is there instead.
-func eventually(t *testing.T, what string, holds func() bool, why func() string) {
-	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if holds() {
-			return
-		}
-	}
-	t.Fatalf("after three minutes not: %s\n%s", what, why())
-}
-
-// newServer starts an API server with nothing in it.
+// newServer starts an API server with nothing in it but namespaces.
 func newServer(t *testing.T) *server {
 	t.Helper()
-	bin := os.Getenv(binaries)
-	if bin == "" {
-		t.Skipf("%s does not name a folder with etcd and kube-apiserver: make e2e-policies", binaries)
-	}
-	s := &server{t: t, dir: t.TempDir(), bin: bin}
-	ports := freePorts(t, 3)
-	s.etcdPort, s.peerPort, s.api = ports[0], ports[1], ports[2]
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.write("sa.key", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})))
-	s.write("sa.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})))
-	s.write("tokens.csv", adminToken+`,admin,admin,"system:masters"`+"\n")
+	s := &server{Server: apiserver.New(t, "e2e-policies"), t: t}
 	s.writeFront()
-	etcd, peers := fmt.Sprintf("http://127.0.0.1:%d", s.etcdPort), fmt.Sprintf("http://127.0.0.1:%d", s.peerPort)
-	start(t, s.dir, "etcd", exec.Command(filepath.Join(bin, "etcd"), "--name", "e", "--data-dir", s.file("etcd"),
-		"--unsafe-no-fsync", "--log-level", "warn",
-		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", peers,
-		"--initial-advertise-peer-urls", peers, "--initial-cluster", "e="+peers))
 	s.startAPI()
-	s.config = &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", s.api), BearerToken: adminToken, QPS: -1,
-		TLSClientConfig: rest.TLSClientConfig{CAFile: s.file("pki/apiserver.crt")}}
+	s.config = &rest.Config{Host: s.URL(), BearerToken: apiserver.AdminToken, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: s.CAFile()}}
+	var err error
 	if s.client, err = kubernetes.NewForConfig(s.config); err != nil {
 		t.Fatal(err)
 	}
@@ -183,52 +63,21 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-func (s *server) file(name string) string { return filepath.Join(s.dir, name) }
-
-// write writes a file of the test's folder.
-func (s *server) write(name, text string) {
-	s.t.Helper()
-	if err := os.WriteFile(s.file(name), []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// startAPI starts the API server, again if it was killed, and waits until it is ready.
+// startAPI starts the API server, again if it was killed. It knows other servers behind it by the certificate of writeFront.
 func (s *server) startAPI() {
 	s.t.Helper()
-	s.process = start(s.t, s.dir, "apiserver", exec.Command(filepath.Join(s.bin, "kube-apiserver"), "--etcd-servers",
-		fmt.Sprintf("http://127.0.0.1:%d", s.etcdPort),
-		"--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(s.api), "--cert-dir", s.file("pki"),
-		"--endpoint-reconciler-type", "none", "--advertise-address", "192.0.2.1", // to no one: it need not look for a route
-		"--service-cluster-ip-range", "10.96.0.0/16", "--authorization-mode", "RBAC", "--token-auth-file", s.file("tokens.csv"),
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", s.file("sa.pub"),
-		"--service-account-signing-key-file", s.file("sa.key"), "--requestheader-client-ca-file", s.file("front/ca.crt"),
+	s.StartAPI("--requestheader-client-ca-file", s.File("front/ca.crt"),
 		"--requestheader-username-headers", "X-Remote-User", "--requestheader-group-headers", "X-Remote-Group",
-		"--requestheader-extra-headers-prefix", "X-Remote-Extra-", "--proxy-client-cert-file", s.file("front/tls.crt"),
-		"--proxy-client-key-file", s.file("front/tls.key")))
-	ready := func() bool {
-		// The certificate is written by the API server itself.
-		config := &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", s.api), BearerToken: adminToken,
-			TLSClientConfig: rest.TLSClientConfig{CAFile: s.file("pki/apiserver.crt")}}
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return false
-		}
-		got, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(s.t.Context())
-		return err == nil && string(got) == "ok"
-	}
-	eventually(s.t, "the API server is ready", func() bool { return s.process.ended() || ready() }, s.process.printed)
-	if s.process.ended() {
-		s.t.Fatal("the API server ended: ", s.process.printed())
-	}
+		"--requestheader-extra-headers-prefix", "X-Remote-Extra-", "--proxy-client-cert-file", s.File("front/tls.crt"),
+		"--proxy-client-key-file", s.File("front/tls.key"))
 }
 
 // manager starts kube-controller-manager with some of its controllers.
-func (s *server) manager(controllers string, flags ...string) *process {
+func (s *server) manager(controllers string, flags ...string) *apiserver.Process {
 	s.t.Helper()
-	return start(s.t, s.dir, "controller-manager", exec.Command(filepath.Join(s.bin, "kube-controller-manager"), append(flags,
-		"--kubeconfig", s.kubeconfigAs("manager-kubeconfig", adminToken), "--leader-elect=false", "--controllers="+controllers,
-		"--bind-address=127.0.0.1", "--secure-port="+fmt.Sprint(freePorts(s.t, 1)[0]), "--cert-dir", s.file("manager"))...))
+	return apiserver.Start(s.t, s.Dir, "controller-manager", exec.Command(filepath.Join(s.Bin, "kube-controller-manager"), append(flags,
+		"--kubeconfig", s.kubeconfigAs("manager-kubeconfig", apiserver.AdminToken), "--leader-elect=false", "--controllers="+controllers,
+		"--bind-address=127.0.0.1", "--secure-port="+fmt.Sprint(apiserver.FreePorts(s.t, 1)[0]), "--cert-dir", s.File("manager"))...))
 }
 
 // docs are the objects of a YAML text.
@@ -302,7 +151,7 @@ func (s *server) makes(name string, given []*unstructured.Unstructured) {
 			s.t.Fatal(err)
 		}
 		said := ""
-		eventually(s.t, u.GetName()+" is served", func() bool {
+		wait.Until(s.t, u.GetName()+" is served", func() bool {
 			now, err := resourceInterface.Get(s.t.Context(), u.GetName(), metav1.GetOptions{})
 			if err != nil {
 				said = err.Error()
@@ -336,7 +185,7 @@ func (s *server) kubeconfig(token string) string {
 // kubeconfigAs writes such a file under a name: for a program that may read it later.
 func (s *server) kubeconfigAs(name, token string) string {
 	s.t.Helper()
-	file := s.file(name)
+	file := s.File(name)
 	c := clientcmdapi.NewConfig()
 	c.Clusters["c"] = &clientcmdapi.Cluster{Server: s.config.Host, CertificateAuthority: s.config.CAFile}
 	c.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}
@@ -351,7 +200,7 @@ func (s *server) kubeconfigAs(name, token string) string {
 // program builds unthrottle-kubernetes.
 func (s *server) program() string {
 	s.t.Helper()
-	file := s.file("unthrottle-kubernetes")
+	file := s.File("unthrottle-kubernetes")
 	if _, err := os.Stat(file); err == nil {
 		return file
 	}

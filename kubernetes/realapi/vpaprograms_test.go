@@ -18,6 +18,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // vpaBinaries is the variable that names the folder with the Vertical Pod Autoscaler's programs, and its objects in deploy.
@@ -27,8 +30,8 @@ const vpaBinaries = "UNTHROTTLE_VPA_BIN"
 type scaler struct {
 	*recommender
 	// updater and others print what they do; looks and recommends are where the updater and their recommender count their rounds.
-	updater           *process
-	others            []*process
+	updater           *apiserver.Process
+	others            []*apiserver.Process
 	looks, recommends string
 }
 
@@ -43,18 +46,18 @@ func (s *server) scaler(bin string) *scaler {
 		s.makes(name, docs(s.t, text))
 	}
 	v := &scaler{recommender: s.recommender()}
-	ports := freePorts(s.t, 4)
+	ports := apiserver.FreePorts(s.t, 4)
 	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
-	run := func(name string, flags ...string) *process {
+	run := func(name string, flags ...string) *apiserver.Process {
 		config := s.kubeconfigAs(name+"-kubeconfig", s.token("kube-system", "vpa-"+name))
 		cmd := exec.Command(filepath.Join(bin, name), append(flags, "--kubeconfig="+config)...)
 		cmd.Env = append(os.Environ(), "NAMESPACE=kube-system")
-		return start(s.t, s.dir, name, cmd)
+		return apiserver.Start(s.t, s.Dir, name, cmd)
 	}
 	v.looks, v.recommends = "http://"+at(0)+"/metrics", "http://"+at(1)+"/metrics"
-	v.others = []*process{s.manager("deployment-controller,replicaset-controller,serviceaccount-controller"),
-		run("admission-controller", "--address="+at(2), fmt.Sprintf("--port=%d", ports[3]), "--client-ca-file="+s.file("front/ca.crt"),
-			"--tls-cert-file="+s.file("front/tls.crt"), "--tls-private-key="+s.file("front/tls.key"), "--register-by-url",
+	v.others = []*apiserver.Process{s.manager("deployment-controller,replicaset-controller,serviceaccount-controller"),
+		run("admission-controller", "--address="+at(2), fmt.Sprintf("--port=%d", ports[3]), "--client-ca-file="+s.File("front/ca.crt"),
+			"--tls-cert-file="+s.File("front/tls.crt"), "--tls-private-key="+s.File("front/tls.key"), "--register-by-url",
 			"--webhook-address=https://localhost", fmt.Sprintf("--webhook-port=%d", ports[3]), "--webhook-failure-policy-fail"),
 		run("recommender", "--address="+at(1), "--recommender-interval=1s")}
 	v.updater = run("updater", "--address="+at(0), "--updater-interval=1s")
@@ -68,11 +71,11 @@ func (s *server) scaler(bin string) *scaler {
 // until waits until a condition holds, while a kubelet does its work.
 func (v *scaler) until(what string, holds func() bool) {
 	v.t.Helper()
-	eventually(v.t, what, func() bool { v.kubelet(); return holds() }, func() string {
+	wait.Until(v.t, what, func() bool { v.kubelet(); return holds() }, func() string {
 		text := ""
 		for _, p := range append(slices.Clone(v.others), v.updater) {
-			all := p.printed()
-			text += fmt.Sprintf("%s:\n%s\n", filepath.Base(p.log), all[max(0, len(all)-4000):])
+			all := p.Printed()
+			text += fmt.Sprintf("%s:\n%s\n", filepath.Base(p.Log), all[max(0, len(all)-4000):])
 		}
 		for _, p := range v.pods("") {
 			text += fmt.Sprintf("%s: %v\n", p.Name, p.Spec.Containers[0].Resources)

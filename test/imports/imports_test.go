@@ -27,7 +27,7 @@ var (
 	// public are the packages that other projects import.
 	public = []string{"bandwidth", "topology", "placement"}
 	// forTests are helpers that only tests import.
-	forTests = []string{"test/lab", "test/study", "internal/load", "internal/kernel/topologytest",
+	forTests = []string{"test/lab", "test/study", "test/wait", "test/apiserver", "internal/load", "internal/kernel/topologytest",
 		"internal/see/recording/recordingtest", "internal/cure/curetest", "bench"}
 )
 
@@ -93,6 +93,8 @@ var table = []row{
 	{"bench/rivals/rules", []string{"bandwidth"}},
 	{"test/lab", []string{"internal/text", "internal/clock", "internal/kernel/procfs"}},
 	{"test/study", nil},
+	{"test/wait", nil},
+	{"test/apiserver", []string{"test/wait"}},
 	{"test/imports", nil},
 	{"test/docs", nil},
 	{"test/install", nil},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/test/lab/require"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // TestMain lets the test binary stand in for the program that children run.
@@ -61,26 +62,16 @@ func threads(t *testing.T, pid int) map[string][2]int {
 	return all
 }
 
-// eventually tries again until ok, for half a minute at most; nothing is asserted on how long it took.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not so: %s", what)
-		}
-	}
-}
-
 func TestThreadsHaveNamesAndWork(t *testing.T) {
 	require.Kernel(t)
 	p := start(t, Pool{Name: "http-worker", Threads: 3, Work: ms, Every: 10 * ms},
 		Pool{Name: "GC Thread", Threads: 1, Work: 5 * ms})
-	eventually(t, "4 named threads", func() bool {
+	wait.Until(t, "4 named threads", func() bool {
 		all := threads(t, p.Pid())
 		return !slices.ContainsFunc([]string{"http-worker-1", "http-worker-2", "http-worker-3", "GC Thread-1"},
 			func(name string) bool { _, ok := all[name]; return !ok })
 	})
-	eventually(t, "the busy one works", func() bool { return threads(t, p.Pid())["GC Thread-1"][0] > 5 })
+	wait.Until(t, "the busy one works", func() bool { return threads(t, p.Pid())["GC Thread-1"][0] > 5 })
 	all := threads(t, p.Pid())
 	if busy, paced := all["GC Thread-1"], all["http-worker-1"]; paced[0] > busy[0] {
 		t.Errorf("1 ms in 10 took more than a burner: %v, %v", paced, busy)
@@ -90,7 +81,7 @@ func TestThreadsHaveNamesAndWork(t *testing.T) {
 func TestKernelWorkIsInTheKernel(t *testing.T) {
 	require.Kernel(t)
 	p := start(t, Pool{Name: "reader", Threads: 1, Work: 30 * ms, Kernel: true})
-	eventually(t, "kernel work", func() bool { return threads(t, p.Pid())["reader-1"][1] > 30 })
+	wait.Until(t, "kernel work", func() bool { return threads(t, p.Pid())["reader-1"][1] > 30 })
 	if all := threads(t, p.Pid())["reader-1"]; all[0]*5 > all[1] {
 		t.Errorf("%d ticks in user mode, %d in the kernel", all[0], all[1])
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // refuse has the kernel refuse to run a program until mend.
@@ -52,14 +53,14 @@ func TestCountingBeginsAgain(t *testing.T) {
 			}
 			mended := monotonic()
 			mend()
-			eventually(t, "counts", func() bool {
+			wait.Until(t, "counts", func() bool {
 				_, err := p.Read(c.ID)
 				return err == nil
 			})
 			if n := countsOf(t, p, c.ID); n.SinceNS < mended {
 				t.Errorf("it counts since %d, before %d, when it could be settled", n.SinceNS, mended)
 			}
-			eventually(t, "two threads that want a CPU", func() bool { return countsOf(t, p, c.ID).Wanted == 2 })
+			wait.Until(t, "two threads that want a CPU", func() bool { return countsOf(t, p, c.ID).Wanted == 2 })
 		})
 	}
 }

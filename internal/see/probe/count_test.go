@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // rewrite changes the kernel side's state of a container that counts nothing meanwhile.
@@ -34,7 +35,7 @@ func TestCountsStayWithinAWord(t *testing.T) {
 	rewrite(t, p, c.ID, func(k *bpfContainer) { k.WantedWord |= wordCount })
 	tr.Work(c.Path, 3)
 	const full = "a count would have gone above 65535"
-	eventually(t, full, func() bool { return p.Troubles()[full] > 0 })
+	wait.Until(t, full, func() bool { return p.Troubles()[full] > 0 })
 	n := countsOf(t, p, c.ID)
 	// Some of the threads may sleep by now, and were not all counted: there are fewer than 100.
 	if n.Wanted < wordCount-100 || n.Wanted > wordCount {
@@ -64,13 +65,13 @@ func TestOwedChangesCount(t *testing.T) {
 	}
 	tr.Work(c.Path, 2)
 	var k bpfContainer
-	eventually(t, "a change that takes what is owed", func() bool {
+	wait.Until(t, "a change that takes what is owed", func() bool {
 		if err := p.coll.Maps[bpfMapContainers].Lookup(p.slots.byID[c.ID].number, &k); err != nil {
 			t.Fatal(err)
 		}
 		return k.WantedOwed == 0
 	})
-	eventually(t, "two threads more than were owed", func() bool { return countsOf(t, p, c.ID).Wanted >= 9 })
+	wait.Until(t, "two threads more than were owed", func() bool { return countsOf(t, p, c.ID).Wanted >= 9 })
 	if troubles := p.Troubles(); len(troubles) > 0 {
 		t.Errorf("troubles: %v", troubles)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // claimed is HELD_CLAIMED of bpf/probe.h.
@@ -33,7 +34,7 @@ func TestClaimedEntriesAreLeftAlone(t *testing.T) {
 		}
 	}
 	tr.Work(path, 4)
-	eventually(t, "five stopped intervals", func() bool { return *countsOf(t, p, c.ID).StoppedIntervals >= 5 })
+	wait.Until(t, "five stopped intervals", func() bool { return *countsOf(t, p, c.ID).StoppedIntervals >= 5 })
 	for at := range uint32(p.ncpu * heldPerCPU) {
 		var h bpfHeld
 		if err := all.Lookup(at, &h); err != nil {

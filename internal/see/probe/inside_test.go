@@ -2,7 +2,6 @@ package probe
 
 import (
 	"testing"
-	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
@@ -44,16 +43,6 @@ func countsOf(t *testing.T, p *Probe, id uint64) Counts {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// eventually waits for an effect of a burner.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never came: %s", what)
-		}
-	}
 }
 
 // TestKept: recordings one after the other have the same probe, until it is closed.

@@ -123,8 +123,7 @@ func TestNarrowOfServicePools(t *testing.T) {
 	}
 	all := map[string]float64{}
 	for _, row := range []struct{ name, remedy string }{
-		{"quota", ""}, {"burst 2s", ", burst: 2s"}, {"pin to 20 CPUs", ", remedy: {kind: pin, cpus: 20}"},
-		{"narrow, cpuset", ", remedy: {kind: narrow}"}, {"narrow, credit 2s", ", remedy: {kind: narrow, credit: 2s}"},
+		{"quota", ""}, {"narrow, cpuset", ", remedy: {kind: narrow}"}, {"narrow, credit 2s", ", remedy: {kind: narrow, credit: 2s}"},
 		{"narrow, credit 20s", ", remedy: {kind: narrow, credit: 20s}"},
 	} {
 		all[row.name] = p99(row.remedy)

@@ -38,7 +38,7 @@ import (
 	policyview "github.com/unthrottle/unthrottle/internal/ui/report/policy"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/scenariorun"
 	"github.com/unthrottle/unthrottle/internal/ui/report/simulate"
 	"github.com/unthrottle/unthrottle/internal/ui/report/status"
 	topologyview "github.com/unthrottle/unthrottle/internal/ui/report/topology"
@@ -240,8 +240,8 @@ func host() features.Report {
 
 func repaired() defrag.Repair { return defrag.Repair{LeftAlone: nil, Planned: true} }
 
-func ran() trial.Trial {
-	r := trial.Trial{Scenario: "service-pools.yaml", About: "a service with two pools", Kernel: "6.18.44",
+func ran() scenariorun.Run {
+	r := scenariorun.Run{Scenario: "service-pools.yaml", About: "a service with two pools", Kernel: "6.18.44",
 		Mode: new("v1"), CPUs: 2, Seed: 1}
 	r.Summarize([]scenario.Outcome{{Seconds: 5,
 		Cgroups: map[string]scenario.CgroupOutcome{

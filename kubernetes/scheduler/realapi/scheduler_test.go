@@ -27,6 +27,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/demand/nodefit"
 	"github.com/unthrottle/unthrottle/internal/demand/phases"
 	"github.com/unthrottle/unthrottle/kubernetes/scheduler/pooleddemand"
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // objectsOf are those of a file of YAML in this repository.
@@ -102,10 +104,10 @@ func (s *server) install(t testing.TB) (config map[string]any, objects dynamic.I
 			t.Fatalf("%s %s: %v", kind.Kind, u.GetName(), err)
 		}
 	}
-	eventually(t, "NodeDemands are served", func() bool {
+	wait.Until(t, "NodeDemands are served", func() bool {
 		_, err := objects.Resource(pooleddemand.Resource).List(t.Context(), metav1.ListOptions{})
 		return err == nil
-	}, func() string { return "" })
+	})
 	return config, objects
 }
 
@@ -197,7 +199,7 @@ func (s *server) refused(t *testing.T, name, node string, placed func(name strin
 	}
 	tries, got := 0, ""
 	// The scheduler may decide before it hears of the refusal, or that the pod of the try before is gone.
-	eventually(t, "the node rests", func() bool {
+	wait.Until(t, "the node rests", func() bool {
 		tries++
 		next := fmt.Sprintf("next-%d", tries)
 		s.pod(t, next, "unthrottle-oversubscribe", "low", "", "1")
@@ -248,13 +250,13 @@ func TestScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, program := filepath.Join(s.dir, "scheduler.yaml"), filepath.Join(s.dir, "unthrottle-scheduler")
+	file, program := s.File("scheduler.yaml"), s.File("unthrottle-scheduler")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	build(t, program, "..", "./cmd/unthrottle-scheduler")
-	log, ended := start(t, s.dir, "scheduler", exec.Command(program, "--config", file, "--bind-address", "127.0.0.1", "--secure-port", "0",
-		"--cert-dir", filepath.Join(s.dir, "certificates")))
+	scheduler := apiserver.Start(t, s.Dir, "scheduler", exec.Command(program, "--config", file, "--bind-address", "127.0.0.1",
+		"--secure-port", "0", "--cert-dir", s.File("certificates")))
 
 	// placed is where a pod is, or why it is nowhere.
 	placed := func(name string) string {
@@ -279,14 +281,14 @@ func TestScheduler(t *testing.T) {
 		{"chosen-again", "unthrottle-oversubscribe", "scored", "1", "calm"},
 	} {
 		s.pod(t, c.name, c.scheduler, c.group, "", c.cpus)
-		eventually(t, c.name+" is decided on", func() bool { return len(ended) > 0 || placed(c.name) != "" },
-			func() string { return printed(log) })
-		if got := placed(c.name); !strings.Contains(got, c.want) || len(ended) > 0 {
-			t.Errorf("%s: %q, want %s\n%s", c.name, got, c.want, printed(log))
+		wait.Until(t, c.name+" is decided on", func() bool { return scheduler.Ended() || placed(c.name) != "" },
+			scheduler.Printed)
+		if got := placed(c.name); !strings.Contains(got, c.want) || scheduler.Ended() {
+			t.Errorf("%s: %q, want %s\n%s", c.name, got, c.want, scheduler.Printed())
 		}
 	}
 	said := ""
-	eventually(t, "the pod is told", func() bool {
+	wait.Until(t, "the pod is told", func() bool {
 		all, err := s.client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -298,14 +300,14 @@ func TestScheduler(t *testing.T) {
 			}
 		}
 		return said != ""
-	}, func() string { return printed(log) })
+	}, scheduler.Printed)
 	if !strings.HasPrefix(said, "fits requests of CPU on low are now 1.25 times what it has (at most 1.50)") ||
 		strings.Count(said, "\n") != 1 {
 		t.Errorf("events: %s", said)
 	}
 	s.refused(t, "fits", "low", func(name string) string {
-		eventually(t, name+" is decided on", func() bool { return len(ended) > 0 || placed(name) != "" },
-			func() string { return printed(log) })
+		wait.Until(t, name+" is decided on", func() bool { return scheduler.Ended() || placed(name) != "" },
+			scheduler.Printed)
 		return placed(name)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +19,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/demand/nodedemand"
 	"github.com/unthrottle/unthrottle/internal/demand/store"
 	"github.com/unthrottle/unthrottle/kubernetes/scheduler/pooleddemand"
+	"github.com/unthrottle/unthrottle/test/apiserver"
+	"github.com/unthrottle/unthrottle/test/wait"
 )
 
 // rowsOf are those of the last hours of a node whose pods always want so many CPUs.
@@ -48,7 +49,7 @@ func (s *server) tells(t testing.TB, objects dynamic.Interface, node string, wan
 		t.Fatal(err)
 	}
 	kubeconfig := s.kubeconfig(t, "unthrottle", "unthrottle", pod)
-	program, base, rows := filepath.Join(s.dir, "unthrottle-kubernetes"), filepath.Join(s.dir, "agent.yaml"), filepath.Join(s.dir, "rows")
+	program, base, rows := s.File("unthrottle-kubernetes"), s.File("agent.yaml"), s.File("rows")
 	if err := os.WriteFile(base, []byte(fmt.Sprintf("version: 1\nexport: {dir: %s}\n", rows)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +57,13 @@ func (s *server) tells(t testing.TB, objects dynamic.Interface, node string, wan
 		t.Fatal(err)
 	}
 	build(t, program, "../..", "./cmd/unthrottle-kubernetes")
-	writer := func(of string) (log string) {
-		log, _ = start(t, s.dir, "demand-"+of, exec.Command(program, "demand", "--base", base, "--kubeconfig", kubeconfig, "--node", of,
-			"--look-interval", "200ms"))
-		return log
+	writer := func(of string) *apiserver.Process {
+		return apiserver.Start(t, s.Dir, "demand-"+of, exec.Command(program, "demand", "--base", base, "--kubeconfig", kubeconfig,
+			"--node", of, "--look-interval", "200ms"))
 	}
-	log := writer(node)
+	own := writer(node)
 	var told nodedemand.Spec
-	eventually(t, "the node's object is there", func() bool {
+	wait.Until(t, "the node's object is there", func() bool {
 		u, err := objects.Resource(pooleddemand.Resource).Get(t.Context(), node, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false
@@ -82,7 +82,7 @@ func (s *server) tells(t testing.TB, objects dynamic.Interface, node string, wan
 			t.Fatal(err)
 		}
 		return true
-	}, func() string { return printed(log) })
+	}, own.Printed)
 	if err := told.Check(); err != nil || len(told.Containers) != len(wants) || time.Since(told.Until) > 2*demand.SlotLength {
 		t.Errorf("%v: %+v", err, told)
 	}
@@ -97,9 +97,9 @@ func (s *server) tells(t testing.TB, objects dynamic.Interface, node string, wan
 		t.Fatal(err)
 	}
 	other := writer("busy")
-	eventually(t, "another node's object is refused", func() bool {
-		return strings.Contains(printed(other), "an agent on node "+node+" may write the object of that node only")
-	}, func() string { return printed(other) })
+	wait.Until(t, "another node's object is refused", func() bool {
+		return strings.Contains(other.Printed(), "an agent on node "+node+" may write the object of that node only")
+	}, other.Printed)
 	if _, err := objects.Resource(pooleddemand.Resource).Get(t.Context(), "busy", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("another node's object: %v", err)
 	}

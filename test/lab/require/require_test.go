@@ -142,7 +142,7 @@ func TestRounds(t *testing.T) {
 func TestCheckAll(t *testing.T) {
 	long := func(tb testing.TB) { CheckAll(tb, "TestShop is the same in short") }
 	t.Setenv(EnvAll, "")
-	t.Setenv(EnvWhole, "")
+	t.Setenv(EnvCheckAll, "")
 	if needed, why, where, ok := SkipMessage(record(long).skipped); !ok || needed != "check-all" ||
 		why != "TestShop is the same in short" || where != "make check-all" {
 		t.Errorf("skipped with %q: %q, %q", needed, why, where)
@@ -150,8 +150,8 @@ func TestCheckAll(t *testing.T) {
 	if n := Cases(t, 100, 7); n != 7 {
 		t.Errorf("%d cases in make test", n)
 	}
-	for _, env := range []string{EnvWhole, EnvAll} {
-		t.Setenv(EnvWhole, "")
+	for _, env := range []string{EnvCheckAll, EnvAll} {
+		t.Setenv(EnvCheckAll, "")
 		t.Setenv(env, "1")
 		if r := record(long); r.skipped+r.failed != "" || Cases(t, 100, 7) != 100 {
 			t.Errorf("%s=1: %+v, %d cases", env, r, Cases(t, 100, 7))

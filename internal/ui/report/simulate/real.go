@@ -12,12 +12,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/scenariorun"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
 )
 
 // WriteReal writes what `unthrottle simulate --real` measured, for people.
-func WriteReal(w io.Writer, r trial.Trial, style page.Style) error {
+func WriteReal(w io.Writer, r scenariorun.Run, style page.Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", text.Shown(r.Scenario), text.Shown(r.About))
 	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", text.Count(r.CPUs, "CPU"),
@@ -26,8 +26,8 @@ func WriteReal(w io.Writer, r trial.Trial, style page.Style) error {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
 	}
 	b.WriteString("\n")
-	trial.Cgroups(&b, &r, style)
-	trial.Workloads(&b, &r, style)
+	scenariorun.Cgroups(&b, &r, style)
+	scenariorun.Workloads(&b, &r, style)
 	servedClasses(&b, r.Outcome, style)
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "\n%s\n", text.Shown(note))

@@ -12,12 +12,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/scenariorun"
 )
 
 // Simulation is what `unthrottle simulate` shows.
 type Simulation struct {
-	trial.Trial
+	scenariorun.Run
 	// Rules are the release from which the simulated bandwidth control holds.
 	Rules    bandwidth.Release   `json:"-"`
 	Timeline []simulate.Timeline `json:"-"`
@@ -39,8 +39,8 @@ func Write(w io.Writer, s Simulation, style page.Style) error {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
 	}
 	b.WriteString("\n")
-	trial.Cgroups(&b, &s.Trial, style)
-	trial.Workloads(&b, &s.Trial, style)
+	scenariorun.Cgroups(&b, &s.Run, style)
+	scenariorun.Workloads(&b, &s.Run, style)
 	for _, t := range s.Timeline {
 		drawTimeline(&b, t, style)
 	}

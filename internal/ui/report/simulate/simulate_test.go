@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/scenariorun"
 )
 
 func simulation(t *testing.T, name string, seeds int) Simulation {
@@ -25,7 +25,7 @@ func simulation(t *testing.T, name string, seeds int) Simulation {
 	}
 	since := s.Host.Rules.Since
 	era := since.Letter()
-	out := Simulation{Rules: since, Trial: trial.Trial{Scenario: name, About: s.About, Simulated: true,
+	out := Simulation{Rules: since, Run: scenariorun.Run{Scenario: name, About: s.About, Simulated: true,
 		Kernel: s.Host.Rules.Kernel, Era: &era, CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: 1}}
 	var runs []scenario.Outcome
 	for i := range seeds {

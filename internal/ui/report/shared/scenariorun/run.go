@@ -1,12 +1,12 @@
-// Package trial has the figures of a scenario that was run, for real or simulated, and
+// Package scenariorun has the figures of a scenario that was run, for real or simulated, and
 // the tables that both views share.
-package trial
+package scenariorun
 
 import "github.com/unthrottle/unthrottle/internal/scenario"
 
-// Trial is a scenario that was run once or more often, for real or simulated. JSON has
+// Run is a scenario that was run once or more often, for real or simulated. JSON has
 // the same keys for both, null where they say nothing of one.
-type Trial struct {
+type Run struct {
 	Scenario  string  `json:"scenario"` // the file's name
 	About     string  `json:"about"`
 	Simulated bool    `json:"simulated"`
@@ -28,8 +28,8 @@ type Trial struct {
 	Notes []string `json:"notes"`
 }
 
-// Summarize fills a trial's figures from its runs, at least one.
-func (t *Trial) Summarize(runs []scenario.Outcome) {
+// Summarize fills a run's figures from its repeats, at least one.
+func (t *Run) Summarize(runs []scenario.Outcome) {
 	t.Repeat = len(runs)
 	t.Outcome = scenario.Quantile(runs, 0.5)
 	if len(runs) > 1 {

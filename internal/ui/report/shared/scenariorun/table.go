@@ -1,4 +1,4 @@
-package trial
+package scenariorun
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // spread is a figure, with its range where there were several runs.
-func (s *Trial) spread(value func(*scenario.Outcome) *float64, decimals int) string {
+func (s *Run) spread(value func(*scenario.Outcome) *float64, decimals int) string {
 	text := func(o *scenario.Outcome) string { return figure.Fixed(value(o), decimals) }
 	mid := text(&s.Outcome)
 	if s.Lowest == nil {
@@ -26,8 +26,8 @@ func (s *Trial) spread(value func(*scenario.Outcome) *float64, decimals int) str
 	return mid
 }
 
-// Cgroups writes a table of the trial's cgroups.
-func Cgroups(b io.Writer, s *Trial, style page.Style) {
+// Cgroups writes a table of the run's cgroups.
+func Cgroups(b io.Writer, s *Run, style page.Style) {
 	if len(s.Cgroups) == 0 {
 		return
 	}
@@ -70,8 +70,8 @@ func widest(width []scenario.Width) string {
 	return strconv.Itoa(width[len(width)-1].CPUs)
 }
 
-// Workloads writes a table of the trial's workloads.
-func Workloads(b io.Writer, s *Trial, style page.Style) {
+// Workloads writes a table of the run's workloads.
+func Workloads(b io.Writer, s *Run, style page.Style) {
 	type workload = scenario.WorkloadOutcome
 	show := func(c table.Column, decimals int, value func(workload) *float64) table.Field[string] {
 		return table.Field[string]{Column: c, Text: func(name string) string {

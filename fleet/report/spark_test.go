@@ -262,13 +262,8 @@ func answers(t *testing.T, e engine.Engine, files []string) (rows map[string][][
 	return rows, refused
 }
 
-// allQuestions are those of the report and of the plan.
-var allQuestions = []string{
-	"totals", "problems", "hosts", "sizes", "demand", "candidates", "longbursts", "prices", "spenders", "stops", "requests", "responses",
-	"exclusive", "services", "shares", "recorded_containers", "defaults", "forecasts", "applied",
-	"applied_days", "applied_requests", "promised", "rollouts", "rollout_requests",
-	"plan_hosts", "plan_demand", "plan_containers",
-}
+// allQuestions are those of the report and of the plan, each once.
+var allQuestions = slices.Compact(slices.Sorted(slices.Values(slices.Concat(ofReport, ofPlan))))
 
 // plainValue is a value whatever type an engine gave it.
 func plainValue(v any) any {

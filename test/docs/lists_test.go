@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -112,4 +113,51 @@ func TestRuntimesAreInTheirPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// number is what a pattern finds in a file.
+func number(t *testing.T, file, pattern string) int {
+	t.Helper()
+	found := regexp.MustCompile(pattern).FindStringSubmatch(read(t, file))
+	if found == nil {
+		t.Fatalf("%s has no %s: mend the pattern of this test", file, pattern)
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// tells fails for each text that a page does not have, wherever its lines break.
+func tells(t *testing.T, page string, wants ...string) {
+	t.Helper()
+	text := strings.Join(strings.Fields(read(t, page)), " ")
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q", page, want)
+		}
+	}
+}
+
+// The pages say how many series a container has, and a host.
+func TestNumberOfSeries(t *testing.T) {
+	each := number(t, "internal/agent/metrics.go", `const maxSeriesPerContainer = (\d+)`)
+	thousands := func(n int) string { return fmt.Sprintf("%d,%03d series", n/1000, n%1000) }
+	tells(t, "docs/reference/metrics.md", fmt.Sprintf("at most %d series", each),
+		thousands(each*number(t, "internal/agent/totals.go", `const maxContainers = (\d+)`)))
+	tells(t, "docs/howto/prometheus.md", "A host with 30 containers has about "+thousands(30*each))
+}
+
+// A trial's turn is as long in the drawn trials and in the pages as in fix.
+func TestLengthOfATurn(t *testing.T) {
+	turn := number(t, "internal/cure/fix/turns.go", `leastTurn, leastPeriods += (\d+) \* time\.Second`)
+	longest := number(t, "internal/sim/forecast/judged.go", `const LongestTurn = (\d+) \* time\.Second`)
+	const drawn = "internal/cure/trial/drawn/drawn_test.go"
+	if n := number(t, drawn, `const turn, settle = (\d+) \* time\.Second`); n != turn {
+		t.Errorf("%s draws turns of %d s, and fix has turns of %d s", drawn, n, turn)
+	}
+	tells(t, "docs/reference/fix.md", fmt.Sprintf("in force for %d s at a time", turn), fmt.Sprintf("turns of up to %d s", longest),
+		fmt.Sprintf("a turn of %d s", longest))
+	tells(t, "docs/tutorial.md", fmt.Sprintf("in force for %d seconds at a time", turn))
 }

@@ -51,6 +51,9 @@ func TestNamedInItsPage(t *testing.T) {
 		{"reason", "internal/cure/policy/reason.go", `Reason = "([a-z-]+)"`, "docs/reference/policy.md", "| `"},
 		{"workload kind", "internal/scenario/*.go", `\bKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
 		{"remedy of a scenario", "internal/scenario/*.go", `RemedyKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
+		{"key of ls", "internal/ui/report/shared/listing/listing.go", `json:"([a-z_]+)"`, "docs/reference/ls.md", "`"},
+		{"column of ls", "internal/ui/report/ls/ls.go", `\bName: "([A-Z]+)"`, "docs/reference/ls.md", ""},
+		{"variable of sized", "internal/explain/threadpool/pools.yaml", `\benv: ([A-Z_]+)`, "docs/reference/runtimes.md", "`"},
 	} {
 		found := regexp.MustCompile(c.pattern).FindAllStringSubmatch(sources(t, c.source), -1)
 		if len(found) == 0 {
@@ -132,7 +135,8 @@ func TestFlagsAreInTheirPage(t *testing.T) {
 }
 
 // pathInText is a file or folder of the tree, in code quotes.
-var pathInText = regexp.MustCompile("`((?:bandwidth|bench|cmd|docs|examples|internal|placement|test|topology)/[\\w./*{},-]+)`")
+var pathInText = regexp.MustCompile("`((?:bandwidth|bench|cmd|docs|examples|fleet|internal|kubernetes|libs|packaging|placement|test|tools|topology)" +
+	"/[\\w./*{},-]+)`")
 
 // The files that CONTRIBUTING.md names are there.
 func TestContributingNamesFiles(t *testing.T) {

@@ -83,7 +83,7 @@ func TestLoweredLimits(t *testing.T) {
 // A container keeps its limit with each of these remedies, so that a patch that lowers it is
 // told of also where the pods that it made have had the remedy ever since.
 func TestLimitsLoweredUnderARemedy(t *testing.T) {
-	for _, kind := range []remedy.Kind{remedy.Narrow, remedy.Burst, remedy.Period, remedy.Cap} {
+	for _, kind := range remedy.KeepingLimit() {
 		var rows []demand.Row
 		for no := range 2 {
 			patched := rowOf("cart", 2+no, noon.Add(50*time.Hour), 2, 1)

@@ -20,6 +20,8 @@ type Remedy struct {
 	Effects []*forecast.Effect
 	// MayGrantMore: it can grant more CPU than the limit, which a user has to ask for.
 	MayGrantMore bool
+	// LiftsQuota: it takes the container's quota off while it is in force, unless it is asked to be strict.
+	LiftsQuota bool
 	// LargerLimit: it brings more work where the whole limit is used.
 	LargerLimit bool
 	// ShowsDemand: a container with it in force shows what it needs, as it neither bounds its width nor lifts its quota.
@@ -75,7 +77,9 @@ func Kinds() []Kind { return kindsOf(func(Remedy) bool { return true }) }
 func GrantingMore() []Kind { return kindsOf(func(r Remedy) bool { return r.MayGrantMore }) }
 
 // KeepingLimit are the remedies with which a container has the limit that it had.
-func KeepingLimit() []Kind { return kindsOf(func(r Remedy) bool { return !r.MayGrantMore }) }
+func KeepingLimit() []Kind {
+	return kindsOf(func(r Remedy) bool { return !r.LiftsQuota && !r.LargerLimit })
+}
 
 func kindsOf(which func(Remedy) bool) []Kind {
 	var kinds []Kind

@@ -13,10 +13,10 @@ import (
 	"github.com/unthrottle/unthrottle/test/study"
 )
 
-// order of the rows and columns.
+// order of the rows and columns. A cause that is not in it comes last.
 var order = []diagnose.Cause{
-	diagnose.Burst, diagnose.Pool, diagnose.Shortage, diagnose.TinyLimit, diagnose.Ancestor, diagnose.Debt,
-	diagnose.Neighbours, diagnose.Cpuset, diagnose.SliceWaste, diagnose.Scheduler, diagnose.None,
+	diagnose.Burst, diagnose.Pool, diagnose.Shortage, diagnose.TinyLimit, diagnose.Ancestor, diagnose.Inside,
+	diagnose.Realtime, diagnose.Debt, diagnose.Neighbours, diagnose.Cpuset, diagnose.SliceWaste, diagnose.Scheduler, diagnose.None,
 }
 
 // About says what the results are of.
@@ -69,11 +69,18 @@ func (p page) Share() string {
 // causesIn are the causes that occur, in their order.
 func causesIn(results []Result, pick func(Result) diagnose.Cause) []diagnose.Cause {
 	var found []diagnose.Cause
-	for _, c := range order {
-		if slices.ContainsFunc(results, func(r Result) bool { return r.Unscored() == "" && pick(r) == c }) {
+	for _, r := range results {
+		if c := pick(r); r.Unscored() == "" && !slices.Contains(found, c) {
 			found = append(found, c)
 		}
 	}
+	place := func(c diagnose.Cause) int {
+		if i := slices.Index(order, c); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortFunc(found, func(a, b diagnose.Cause) int { return cmp.Or(place(a)-place(b), cmp.Compare(a, b)) })
 	return found
 }
 

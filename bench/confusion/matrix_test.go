@@ -62,4 +62,8 @@ func TestMarkdown(t *testing.T) {
 	if Markdown(nil, About{}) == "" {
 		t.Error("nothing for no mixes")
 	}
+	if page := Markdown([]Result{result(1, "new", 3.1, pool), result(2, diagnose.None, 3.1, pool)}, About{}); !strings.Contains(page,
+		"named first | none | new | right |") {
+		t.Errorf("a cause that is not in the order has no column:\n%s", page)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/services"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 )
 
 // wants measures the service without its limit, and lets the client send as much as the case is meant to use. The error says that the
@@ -70,7 +71,8 @@ func loadFor(use, freeCPUs float64) float64 {
 // mostlyIdle tells whether the case's truth says that the service wants less than its limit: another cause than too little CPU for it.
 func mostlyIdle(c services.Case) bool {
 	wantsMore := func(cause string) bool {
-		return slices.Contains([]string{"shortage", "ancestor", "neighbours", "cpuset"}, cause)
+		return slices.Contains([]diagnose.Cause{diagnose.Shortage, diagnose.Ancestor, diagnose.Neighbours, diagnose.Cpuset},
+			diagnose.Cause(cause))
 	}
 	return !c.Healthy && !slices.ContainsFunc(c.Causes, wantsMore)
 }

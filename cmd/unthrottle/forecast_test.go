@@ -93,7 +93,7 @@ func TestForecastText(t *testing.T) {
 	name := writtenRecording(t, true, 0)
 	r := unraced(t, "forecast", name, "--slo", "p99=20ms", "--repeat", "2", "--pools")
 	for _, want := range []string{"raise to 0.75 CPUs", "the objective is at most 20.0 ms", "p99 at 90 %", "Self-check",
-		"modelled, not replayed", "Smallest limit that does", "http-worker-*"} {
+		"modelled, not replayed", "Smallest limit that keeps it", "http-worker-*"} {
 		if r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", r.code, want, r.out, r.errors)
 		}

@@ -204,15 +204,13 @@ func newKubectlStory(t *testing.T) *kubectlStory {
 	s.install("reader")
 	s.moment.Store("before")
 	pages := filepath.Join("..", "..", "internal", "agent", "testdata", "pages")
-	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	_, base := s.reader(onSocket(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		file := filepath.Join(pages, s.moment.Load().(string), r.URL.Path+".json")
 		if name, ok := strings.CutPrefix(r.URL.Path, "/recordings/"); ok {
 			file = filepath.Join(pages, name)
 		}
 		http.ServeFile(w, r, file)
-	}))
-	t.Cleanup(agent.Close)
-	_, base := s.reader(agent.URL)
+	})))
 	s.node(strings.TrimPrefix(base, "http://"))
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(s.plugin, "kubectl-unthrottle"),
 		"../cmd/kubectl-unthrottle").CombinedOutput(); err != nil {

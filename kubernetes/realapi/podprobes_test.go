@@ -57,7 +57,11 @@ func TestPodProbes(t *testing.T) {
 	}
 	cart := s.probedPod("n1", "cart")
 	s.probedPod("n2", "etl")
-	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/trials" {
+			_ = json.NewEncoder(w).Encode(answers.Trials{Schema: answers.TrialsSchema, Version: answers.Version})
+			return
+		}
 		_ = json.NewEncoder(w).Encode(answers.Probes{Schema: answers.ProbesSchema, Version: answers.Version,
 			Findings: []answers.ProbeFinding{{Namespace: "shop-a", Pod: "cart", UID: string(cart.UID), Container: "app",
 				Probe: answers.PodProbe{Probe: "liveness"}, Says: "liveness probe: too late"}}})

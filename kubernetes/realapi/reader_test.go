@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,7 +26,7 @@ import (
 )
 
 // agentOf is an agent that sees a container of each pod, given as NAMESPACE/POD.
-func agentOf(t *testing.T, pods ...string) *httptest.Server {
+func agentOf(t *testing.T, pods ...string) (socket string) {
 	t.Helper()
 	var containers, policies []string
 	for _, pod := range pods {
@@ -44,9 +46,25 @@ func agentOf(t *testing.T, pods ...string) *httptest.Server {
 	} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
 	}
-	server := httptest.NewServer(mux)
+	return onSocket(t, mux)
+}
+
+// onSocket answers on a socket, as the agent's --answers do, until the test ends. It returns the reader's --agent.
+func onSocket(t *testing.T, handler http.Handler) (socket string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "answers")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	if err := server.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server.Listener = l
+	server.Start()
 	t.Cleanup(server.Close)
-	return server
+	return "unix:" + path
 }
 
 // reader starts the container reader of one node with the chart's arguments and rights; the addresses are the test's. It
@@ -121,7 +139,7 @@ func TestReader(t *testing.T) {
 	s.install("reader")
 	s.account("shop-a", "developer", rbac.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}})
 	s.account("shop-a", "stranger")
-	p, base := s.reader(agentOf(t, "shop-a/cart-0", "batch/etl-0").URL)
+	p, base := s.reader(agentOf(t, "shop-a/cart-0", "batch/etl-0"))
 
 	t.Run("who sees what", func(t *testing.T) {
 		for user, want := range map[string][]string{"developer": {"shop-a/cart-0/app"}, "stranger": nil} {

@@ -157,7 +157,7 @@ func TestLengthOfATurn(t *testing.T) {
 	if n := number(t, drawn, `const turn, settle = (\d+) \* time\.Second`); n != turn {
 		t.Errorf("%s draws turns of %d s, and fix has turns of %d s", drawn, n, turn)
 	}
-	tells(t, "docs/reference/fix.md", fmt.Sprintf("in force for %d s at a time", turn), fmt.Sprintf("turns of up to %d s", longest),
-		fmt.Sprintf("a turn of %d s", longest))
+	tells(t, "docs/reference/fix.md", fmt.Sprintf("in force for %d s at a time", turn), fmt.Sprintf("turns last up to %d s", longest),
+		fmt.Sprintf("A turn of %d s", longest))
 	tells(t, "docs/tutorial.md", fmt.Sprintf("in force for %d seconds at a time", turn))
 }

@@ -30,7 +30,6 @@ var pin = Remedy{
 	Effects: []*forecast.Effect{forecast.PinEffect},
 	// A limit that is no whole number of CPUs is rounded up.
 	MayGrantMore: true,
-	LiftsQuota:   true,
 	ShowsDemand:  true,
 	Merit:        &Merit{Rank: 1, Why: "CPUs of its own end the stops, and the latency given tells whether that helps", Judged: true},
 	here:         cpusHere,

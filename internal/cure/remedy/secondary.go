@@ -22,7 +22,6 @@ var secondary = Remedy{
 	Settings:   []Setting{{Flag: "strict"}},
 	Classes:    []placement.Class{placement.Secondary},
 	ForOthers:  true,
-	LiftsQuota: true,
 	here:       idleHere,
 	plan:       (*planner).secondary,
 	parameters: []string{paramSet, paramBorrowed},

@@ -20,8 +20,6 @@ type Remedy struct {
 	Effects []*forecast.Effect
 	// MayGrantMore: it can grant more CPU than the limit, which a user has to ask for.
 	MayGrantMore bool
-	// LiftsQuota: it takes the container's quota off while it is in force, unless it is asked to be strict.
-	LiftsQuota bool
 	// LargerLimit: it brings more work where the whole limit is used.
 	LargerLimit bool
 	// ShowsDemand: a container with it in force shows what it needs, as it neither bounds its width nor lifts its quota.
@@ -76,9 +74,10 @@ func Kinds() []Kind { return kindsOf(func(Remedy) bool { return true }) }
 // GrantingMore are the remedies that can grant more CPU than the limit.
 func GrantingMore() []Kind { return kindsOf(func(r Remedy) bool { return r.MayGrantMore }) }
 
-// KeepingLimit are the remedies with which a container has the limit that it had.
+// KeepingLimit are the remedies with which a container can use no more than the limit that it had. A remedy for the sake of others is
+// none of them: with it a container uses whatever they leave idle.
 func KeepingLimit() []Kind {
-	return kindsOf(func(r Remedy) bool { return !r.LiftsQuota && !r.LargerLimit })
+	return kindsOf(func(r Remedy) bool { return !r.MayGrantMore && !r.ForOthers })
 }
 
 func kindsOf(which func(Remedy) bool) []Kind {

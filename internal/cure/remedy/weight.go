@@ -15,7 +15,6 @@ var weight = Remedy{
 	Settings:     []Setting{{Flag: "weight-from-limit"}},
 	Effects:      []*forecast.Effect{forecast.WeightEffect},
 	MayGrantMore: true,
-	LiftsQuota:   true,
 	row: func(Request, forecast.Container) (forecast.Remedy, bool) {
 		return forecast.Remedy{Name: forecast.Weight}, true
 	},

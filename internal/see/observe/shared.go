@@ -30,9 +30,6 @@ type usageFile struct {
 	err   error
 }
 
-// nameUsage is the v1 file of CPU time used, in ns.
-const nameUsage = "cpuacct.usage"
-
 // fillCPUs reads the CPUs that a container may run on from its cpuset cgroup. If that has no file (v2 without the
 // controller), it reads the nearest ancestor that has one. Without any it takes all online CPUs. Of a container that
 // rests it takes the list of the last reading, up to turnRounds old.
@@ -107,7 +104,7 @@ func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group, rests bool)
 	f := s.usageFile(g.CPUAcctPath, rests)
 	if f.err != nil {
 		dst.counterpartGone = dst.counterpartGone || errors.Is(f.err, errGone)
-		dst.missing(note(nameUsage, f.err))
+		dst.missing(note(cgroup.FileUsage, f.err))
 		return
 	}
 	dst.Usage, dst.HasUsage = f.usage, true
@@ -141,7 +138,7 @@ func (s *Sampler) usageFile(path string, rests bool) *usageFile {
 		return f
 	}
 	f.round = s.round
-	text, err := s.files.read(&f.handle, f.dir, nameUsage)
+	text, err := s.files.read(&f.handle, f.dir, cgroup.FileUsage)
 	if err == nil {
 		f.usage, err = cgroup.ParseUsage(text)
 	}

@@ -305,6 +305,10 @@ func TestScheduler(t *testing.T) {
 		strings.Count(said, "\n") != 1 {
 		t.Errorf("events: %s", said)
 	}
+	// Else it could take the place of the pod that is refused, and the node would be too full to say that it rests.
+	if err := s.client.CoreV1().Pods("default").Delete(t.Context(), "more", *metav1.NewDeleteOptions(0)); err != nil {
+		t.Fatal(err)
+	}
 	s.refused(t, "fits", "low", func(name string) string {
 		wait.Until(t, name+" is decided on", func() bool { return scheduler.Ended() || placed(name) != "" },
 			scheduler.Printed)

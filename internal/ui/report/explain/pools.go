@@ -47,11 +47,11 @@ func (x *view) spenders() {
 	if len(pools) == 0 {
 		return
 	}
-	response := "response that of the thread, from wake-up to sleep"
+	response := "response the thread's time from wake-up to sleep"
 	if why := ofThreads(x.e.Requests); why != "" {
 		response += " (" + why + ")"
 	}
-	x.Section("Who spent it: CPU time in all, and in throttled periods; delay is from wake-up to running, " + response + ":")
+	x.Section("Who spent it: CPU time in all, and in throttled periods; delay is the time from wake-up to running, " + response + ":")
 	if x.narrow() {
 		for _, p := range pools[:min(len(pools), maxPools)] {
 			x.Hanging("  ", poolName(p)+": "+poolFigures(p))

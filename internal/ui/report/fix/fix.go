@@ -106,9 +106,9 @@ func (l *Looking) line() string {
 		return ""
 	}
 	in := func(s float64) string { return text.Duration(time.Duration(s * float64(time.Second))) }
-	return fmt.Sprintf("looking             %s of CPU time; of it loading the probe %s and forecasting %s, %s, on %s\n",
-		in(l.CPUSeconds), in(l.LoadingSeconds), in(l.ForecastingSeconds),
-		text.Either(l.GaveWay, "which gave way to other work", "at the ordinary weight"), text.Count(l.CPUs, "CPU"))
+	return fmt.Sprintf("looking             %s of CPU time on %s: %s to load the probe and %s to forecast%s\n",
+		in(l.CPUSeconds), text.Count(l.CPUs, "CPU"), in(l.LoadingSeconds), in(l.ForecastingSeconds),
+		text.Either(l.GaveWay, ", giving way to other work", ""))
 }
 
 // JSON writes what came of a fix, for programs.

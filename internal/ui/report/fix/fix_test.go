@@ -170,8 +170,8 @@ func TestTrialTable(t *testing.T) {
 func TestLookingIsTold(t *testing.T) {
 	r := result()
 	r.ID = "7"
-	for look, want := range map[*Looking]string{nil: "", {CPUSeconds: 1.9, LoadingSeconds: 0.45, ForecastingSeconds: 1.1, CPUs: 2, GaveWay: true}: "looking             1.90 s of CPU time; " +
-		"of it loading the probe 450 ms and forecasting 1.10 s, which gave way to other work, on 2 CPUs\n"} {
+	for look, want := range map[*Looking]string{nil: "", {CPUSeconds: 1.9, LoadingSeconds: 0.45, ForecastingSeconds: 1.1, CPUs: 2, GaveWay: true}: "looking             1.90 s of CPU time " +
+		"on 2 CPUs: 450 ms to load the probe and 1.10 s to forecast, giving way to other work\n"} {
 		var b, doc bytes.Buffer
 		if err := errors.Join(Write(&b, r, look, page.Style{Width: page.Unbounded}), JSON(&doc, r, look)); err != nil {
 			t.Fatal(err)

@@ -284,14 +284,14 @@ type remedyPool struct {
 func answer(f *forecast.Forecast, c *policy.Choice) []string {
 	lines := rows.Sentences(c)
 	if f.SmallestLimit != nil {
-		line := fmt.Sprintf("Smallest limit that does, in 90 %% of cases: %s (now %.3g)", text.CPUs(*f.SmallestLimit), f.Limit)
+		line := fmt.Sprintf("Smallest limit that keeps it in 90 %% of cases: %s (now %.3g)", text.CPUs(*f.SmallestLimit), f.Limit)
 		if r := f.SmallestRange; r != nil && r.Low < r.High {
-			line += fmt.Sprintf("; from %.3g on it may", r.Low)
+			line += fmt.Sprintf("; from %.3g on it may be enough", r.Low)
 		}
 		lines = append(lines, line+".")
 	}
 	if f.SmallestNarrow != nil {
-		lines = append(lines, fmt.Sprintf("So does no quota, but never wider than %s.", text.Count(int(*f.SmallestNarrow), "CPU")))
+		lines = append(lines, fmt.Sprintf("So does a width of at most %s, without a quota.", text.Count(int(*f.SmallestNarrow), "CPU")))
 	}
 	if slices.ContainsFunc(f.Rows, func(r forecast.Row) bool { return r.Remedy.Modelled() && r.Refused == "" }) {
 		lines = append(lines, "* modelled, not replayed: other threads take the work that was recorded.")

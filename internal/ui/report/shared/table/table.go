@@ -144,7 +144,7 @@ func (t *Table) mostSpare() int {
 // Missing says on the page which columns Fit left out.
 func (t *Table) Missing(p *page.Page) {
 	if len(t.spared) > 0 {
-		p.Paragraph("No room for: " + strings.Join(t.spared, ", ") + " (--json has all).")
+		p.Paragraph("Columns left out: " + strings.Join(t.spared, ", ") + " (--json has all).")
 	}
 }
 

@@ -53,6 +53,8 @@ func TestNamedInItsPage(t *testing.T) {
 		{"remedy of a scenario", "internal/scenario/*.go", `RemedyKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
 		{"key of ls", "internal/ui/report/shared/listing/listing.go", `json:"([a-z_]+)"`, "docs/reference/ls.md", "`"},
 		{"column of ls", "internal/ui/report/ls/ls.go", `\bName: "([A-Z]+)"`, "docs/reference/ls.md", ""},
+		{"metric of a fleet's report", "internal/ui/report/fleet/metrics.go", `"(unthrottle_fleet_[a-z_]+)"`,
+			"docs/reference/fleet.md", "`"},
 		{"variable of sized", "internal/explain/threadpool/pools.yaml", `\benv: ([A-Z_]+)`, "docs/reference/runtimes.md", "`"},
 	} {
 		found := regexp.MustCompile(c.pattern).FindAllStringSubmatch(sources(t, c.source), -1)

@@ -255,7 +255,7 @@ test-rest: need-go need-cc lab ## what make test leaves to make check-all: lint,
 	  $(foreach run,pure race $(if $(SHORT),whole) kernel long lab,$(OUT)/$(run).json)
 
 .PHONY: check-all
-check-all: ## what continuous integration runs: make test, then all that it leaves out (as root; 35 minutes)
+check-all: ## what continuous integration runs: make test, then all that it leaves out (as root; half an hour)
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-rest
 

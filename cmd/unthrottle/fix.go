@@ -116,8 +116,8 @@ func (f *fixFlags) check() error {
 	if f.tries < 1 || f.tries > maxTries {
 		return fmt.Errorf("--tries %d: give a number from 1 to %d", f.tries, maxTries)
 	}
-	if f.budget < leastBudget || f.budget > mostBudget {
-		return fmt.Errorf("--budget %v: give %v to %v", f.budget, leastBudget, mostBudget)
+	if f.budget < policy.LeastTrial || f.budget > policy.LongestTrial {
+		return fmt.Errorf("--budget %v: give %v to %v", f.budget, policy.LeastTrial, policy.LongestTrial)
 	}
 	return nil
 }
@@ -193,9 +193,6 @@ func (f *fixFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	return ended
 }
-
-// leastBudget has room for two turns of two variants.
-const leastBudget, mostBudget = 30 * time.Second, fix.LongestBudget
 
 // maxTries bounds --tries: each try disturbs the container.
 const maxTries = 8

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // answering stands for a service that writes a latency into a log every 10 ms:
@@ -55,6 +56,7 @@ func answering(t *testing.T, tr *cgrouptest.Tree, path string) (log string) {
 // A source that always looks back five seconds, which is longer than a slow host takes between two answers, and says
 // six, finds what came of the change; one that does not say so is not taken for proof that nothing did.
 func TestFixWithASourceThatLooksBack(t *testing.T) {
+	require.CheckAll(t, "it waits for half a minute; TestTurnsByTheSource of internal/cure/fix has the rule")
 	t.Parallel()
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")

@@ -51,9 +51,6 @@ const VerdictTurn = "tried in turns"
 // VerdictCannotTell is the verdict of a trial whose turns differ by more than remedies do, or had too few requests.
 const VerdictCannotTell = "cannot tell"
 
-// LongestBudget bounds how long remedies may be tried in turns: each turn disturbs the container.
-const LongestBudget = time.Hour
-
 // QuestionTry is asked before a trial.
 const QuestionTry = "try these in turns, and keep the best?"
 
@@ -815,8 +812,8 @@ func (t *turns) longer(rounds int) string {
 		return ""
 	}
 	needs := t.of.Lasts(rounds, t.meanTurn()).Truncate(time.Minute) + time.Minute
-	if needs > LongestBudget {
-		return fmt.Sprintf("; not even %s of turns would tell", text.Duration(LongestBudget))
+	if needs > policy.LongestTrial {
+		return fmt.Sprintf("; not even %s of turns would tell", text.Duration(policy.LongestTrial))
 	}
 	return fmt.Sprintf("; %s of turns would tell: --budget %s", text.Duration(needs), strings.TrimSuffix(needs.String(), "0s"))
 }

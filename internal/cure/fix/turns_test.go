@@ -477,3 +477,11 @@ func TestTurnsGetLonger(t *testing.T) {
 		t.Errorf("turns of %v: %s", longest, told)
 	}
 }
+
+// The shortest trial that a user may ask for has room for the turns without which there is none.
+func TestLeastTrialHasRoom(t *testing.T) {
+	const settle = time.Second // of fix and the agent
+	if needs := leastTurns * leastVariants * (leastTurn + settle); needs > policy.LeastTrial {
+		t.Errorf("two turns of two variants take %v, and --budget may be %v", needs, policy.LeastTrial)
+	}
+}

@@ -276,7 +276,7 @@ func (r *Rule) readTrial(n *yaml.Node) error {
 	var zone *time.Location
 	r.Trial.Per = DefaultTrialPer
 	err := mapping(n, map[string]func(*yaml.Node) error{
-		"most": func(n *yaml.Node) error { given = true; return duration(n, &r.Trial.Most, 30*time.Second, time.Hour) },
+		"most": func(n *yaml.Node) error { given = true; return duration(n, &r.Trial.Most, LeastTrial, LongestTrial) },
 		"per":  func(n *yaml.Node) error { return duration(n, &r.Trial.Per, time.Minute, 30*24*time.Hour) },
 		"over": func(n *yaml.Node) error { over = n; return duration(n, &r.Trial.Over, 10*time.Minute, 7*24*time.Hour) },
 		"zone": func(n *yaml.Node) error {

@@ -142,6 +142,10 @@ type Startup struct {
 // DefaultStartupMost is the default of Startup.Most.
 const DefaultStartupMost = time.Minute
 
+// LeastTrial and LongestTrial bound the time that a trial may be given. The least has room for two turns of two variants by a user's own
+// latency, which internal/cure/fix tests; each turn disturbs the container.
+const LeastTrial, LongestTrial = 30 * time.Second, time.Hour
+
 // DefaultTrialPer is the default of Trial.Per.
 const DefaultTrialPer = 24 * time.Hour
 

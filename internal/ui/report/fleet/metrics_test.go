@@ -46,7 +46,7 @@ func TestMetrics(t *testing.T) {
 // The dashboard of the fleet names metrics and labels that Metrics writes, and so does its page.
 func TestTheDashboardNamesWhatIsWritten(t *testing.T) {
 	d := measured()
-	d.Services[0].StoppedShare, d.Services[0].RunnablePerCore = new(0.1), new(3.0)
+	d.Services[0].StoppedShare, d.Services[0].ContendedShareLow, d.Services[0].RunnablePerCore = new(0.1), new(0.2), new(3.0)
 	var b strings.Builder
 	if err := Metrics(&b, d); err != nil {
 		t.Fatal(err)

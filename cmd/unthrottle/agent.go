@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/agent"
+	"github.com/unthrottle/unthrottle/internal/agent/sparinglog"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/container/runtimes"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
@@ -105,7 +106,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	}
 	defer release()
 	rules.Scope = env.Scope
-	env.Log = slog.New(agent.OncePerMinute(w.logAt(levelInfo).Handler()))
+	env.Log = slog.New(sparinglog.OncePerMinute(w.logAt(levelInfo).Handler()))
 	var plugin *nri.Plugin
 	direct := env.FS
 	if c.nri != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/agent/lendingtrial"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -19,7 +20,7 @@ func TestAgentEndsInATrial(t *testing.T) {
 	p.secondary(remedy.Request{})
 	for _, killed := range []bool{false, true} {
 		p.lender = lender{}
-		p.rounds(spellRounds+1, time.Now().Add(time.Minute), 2, 0.5)
+		p.rounds(lendingtrial.Rounds+1, time.Now().Add(time.Minute), 2, 0.5)
 		held := p.facts().Held
 		if last := held[len(held)-1]; p.at(1) != "0-1,4-7" || last.Trial == nil || last.Trial.State != txn.TrialRunning {
 			t.Fatalf("no trial under way: %s, %+v\n%s", p.at(1), last, p.log.String())

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
@@ -49,7 +50,7 @@ func (a *agent) act(ctx context.Context) error {
 		case <-a.wake:
 		}
 		a.busy("a round", roundLimit)
-		a.spent.do(partActing, func() { a.actOnce(ctx, chooser, &nextChores) })
+		a.spent.Do(spent.Acting, func() { a.actOnce(ctx, chooser, &nextChores) })
 	}
 }
 

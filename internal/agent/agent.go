@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
@@ -94,7 +95,7 @@ type agent struct {
 	narrow        narrowFigures
 	placer        placer
 	lender        lender
-	spent         spent
+	spent         spent.CPU
 	budget        budget
 	rounds        prometheus.Counter
 	chooser       *chooser
@@ -137,7 +138,7 @@ func Run(ctx context.Context, c Config) error {
 	a.chooser.by = c.Env.By
 	a.chooser.pods, a.chooser.age, a.chooser.tell = podsOf(c.NRI), c.Age, a.tellRefused
 	if c.Flight.Probe != nil {
-		c.Flight.Probe.Measure(a.spent.probeWork)
+		c.Flight.Probe.Measure(a.spent.ProbeWork)
 	}
 	if c.Untrusted != "" && c.Rules.Mode == policy.Apply && c.Rules.HasCommands() {
 		c.Log.Warn("rules with an slo command apply nothing: their commands must not be run", "why", c.Untrusted)
@@ -188,7 +189,7 @@ func Run(ctx context.Context, c Config) error {
 func (a *agent) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	for _, c := range a.collectors() {
-		r.MustRegister(measured{c, &a.spent})
+		r.MustRegister(a.spent.Collecting(c))
 	}
 	return r
 }
@@ -228,7 +229,7 @@ func (a *agent) watch(ctx context.Context) error {
 		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Pace: a.interval, Log: a.Log,
 		PollInterval: -1, // cells show in `top` alone
 		LeaveVacant:  true,
-		List:         a.spent.listing(container.NewLister(a.Host, listed).List), Step: a.spent.step,
+		List:         a.spent.Listing(container.NewLister(a.Host, listed).List), Step: a.spent.Step,
 		Changed: func(came, gone []container.Container) {
 			for _, warning := range listed.Runtimes.Warnings() {
 				a.Log.Warn(warning)

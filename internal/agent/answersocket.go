@@ -18,7 +18,7 @@ func (a *agent) serveAnswers(ctx context.Context) error {
 	}
 	mux := http.NewServeMux()
 	a.handle(mux, &a.spent)
-	mux.Handle("GET /policy", a.spent.handler(policyPage(a.report)))
+	mux.Handle("GET /policy", a.spent.Handler(policyPage(a.report)))
 	return serveOn(ctx, l, a.toThoseWhoMay(mux))
 }
 

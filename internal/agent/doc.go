@@ -30,7 +30,7 @@
 //
 // # Limits
 //
-// One change at a time. At most maxContainers are exported. The network gets /metrics and /healthz only, and can change
-// nothing. When the agent ends, its changes stay in force until it starts again or `unthrottle restore` restores them.
-// What is on trial is undone. In between, new containers are not moved off exclusive CPUs.
+// One change at a time. At most maxContainers are exported. Nothing can be changed over HTTP, and what names all containers with their
+// use answers on loopback addresses and a socket only. When the agent ends, its changes stay in force until it starts again or
+// `unthrottle restore` restores them. What is on trial is undone. In between, new containers are not moved off exclusive CPUs.
 package agent

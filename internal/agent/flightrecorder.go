@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/demand"
@@ -18,6 +19,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -27,6 +29,18 @@ type Probe interface {
 	observe.Probe
 	// Measure has run do what the probe does in goroutines of its own.
 	Measure(run func(w probe.Work, work func()))
+}
+
+// measuredProbe tells what the watcher's reads cost.
+type measuredProbe struct {
+	Probe
+	spent *spent.CPU
+}
+
+func (m measuredProbe) ReadInto(id uint64, into *counts.Counts) error {
+	begin := time.Now()
+	defer func() { m.spent.Reading(time.Since(begin)) }()
+	return m.Probe.ReadInto(id, into)
 }
 
 // Flight is what the flight recorder needs of the host.
@@ -168,7 +182,7 @@ func (r *recorder) flush(ctx context.Context) error {
 		case <-tick.C:
 		}
 		var err error
-		r.spent.do(partPeriods, func() {
+		r.spent.Do(spent.Periods, func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			err = r.periods.Flush(r.Flight.Dir)
@@ -225,7 +239,7 @@ func (r *recorder) record(ctx context.Context) error {
 			if d.size {
 				r.sizeOne(ctx, d)
 			} else if r.mayRecord(d.id, time.Now()) {
-				busily(func() { r.spent.do(partRecording, func() { r.recordOne(ctx, d) }) })
+				busily(func() { r.spent.Do(spent.Recording, func() { r.recordOne(ctx, d) }) })
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/clock"
 )
 
@@ -77,7 +78,7 @@ func busily(work func()) {
 func (a *agent) trimNowAndThen(ctx context.Context) error {
 	for wait := trimFirst; clock.Sleep(ctx, wait) == nil; wait = trimEvery {
 		var err error
-		if a.spent.do(partMemory, func() { err = trim() }); err != nil {
+		if a.spent.Do(spent.Memory, func() { err = trim() }); err != nil {
 			a.Log.Debug("the program's own pages stay resident", "error", err)
 		}
 	}

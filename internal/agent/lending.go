@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/unthrottle/unthrottle/internal/agent/lendingtrial"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
@@ -39,7 +40,7 @@ const trialSlack = 2 * time.Minute
 // lender watches what lending costs those who lend. Of the acting goroutine
 // alone, but for what is exported.
 type lender struct {
-	trials map[string]*lendingTrial // by the owner's path
+	trials map[string]*lendingtrial.Trial // by the owner's path
 
 	mu               sync.Mutex
 	judged           bool
@@ -64,7 +65,7 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 	for i := range round {
 		seen[round[i].Container.Group.Path] = &round[i]
 	}
-	l, trials := &a.lender, map[string]*lendingTrial{}
+	l, trials := &a.lender, map[string]*lendingtrial.Trial{}
 	lent, states := 0, map[string]int{}
 	for _, lend := range sharings {
 		out := lend.Revoked != ""
@@ -75,19 +76,19 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 		case a.Rules.Mode == policy.Apply:
 			t := l.trials[lend.Target]
 			if t == nil {
-				t = &lendingTrial{}
+				t = &lendingtrial.Trial{}
 			}
 			trials[lend.Target] = t
-			was := t.running
+			was := t.Running
 			look := a.look(ctx, lend, seen[lend.Target])
-			want := t.round(look, now)
-			if was && !t.running {
+			want := t.Round(look, now)
+			if was && !t.Running {
 				a.tried(ctx, lend, t)
 			}
-			if out = a.lend(ctx, lend, want, look.lasts); want != nothing {
-				t.written(time.Now())
+			if out = a.lend(ctx, lend, want, look.Lasts); want != lendingtrial.Nothing {
+				t.Written(time.Now())
 			}
-			if t.harmed {
+			if t.Harmed {
 				states[lenderHarmed]++
 				continue
 			}
@@ -107,8 +108,9 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 
 // look is what the trial of an owner is told of it. Its latencies are those of the slo
 // of the rule in force for it, by its pod's labels and annotations.
-func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Observation) look {
-	l := look{cpus: lend.CPUs.String(), out: lend.Revoked != "", seen: seen, lasts: spellRounds * a.Rules.Interval}
+func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Observation) lendingtrial.Look {
+	l := lendingtrial.Look{CPUs: lend.CPUs.String(), Out: lend.Revoked != "", Seen: seen,
+		Lasts: lendingtrial.Rounds * a.Rules.Interval, Again: retryAfter}
 	if seen == nil {
 		return l
 	}
@@ -116,10 +118,10 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 	if rule == nil || rule.SLOCommand == "" || a.Untrusted != "" {
 		return l
 	}
-	l.quantile = rule.Objective.Quantile
+	l.Quantile = rule.Objective.Quantile
 	// What the source looks back on lies within one interval.
-	l.lasts = max(l.lasts, rule.SLOLookBack+a.Rules.Interval)
-	l.latencies = func(since time.Time) []float64 {
+	l.Lasts = max(l.Lasts, rule.SLOLookBack+a.Rules.Interval)
+	l.Latencies = func(since time.Time) []float64 {
 		var answer slo.Answer
 		var err error
 		a.meanwhile(ctx, "asking the latency source of "+boundedPath(lend.Target), slo.Limit+roundLimit, func() {
@@ -135,9 +137,9 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 }
 
 // tried counts a trial that has ended. Where it shows harm, the CPUs stay revoked, and that is no longer on trial.
-func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *lendingTrial) {
+func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *lendingtrial.Trial) {
 	l := &a.lender
-	if t.harmed && lend.Revoked != "" {
+	if t.Harmed && lend.Revoked != "" {
 		_, err := apply.Keep(ctx, a.Env, lend.Revoked)
 		if err != nil && !errors.As(err, new(*apply.NotOnTrial)) { // an agent before trials revoked it
 			a.Log.Warn("its CPUs are revoked on trial still", "owner", boundedPath(lend.Target), "error", err)
@@ -145,12 +147,12 @@ func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *lendingTrial)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.with, "used_alone",
-		t.without, "slower", t.slower)
-	if t.unjudged != "" {
-		log.Warn("what lending costs was told by its CPU use alone, not by its slo", "why", t.unjudged)
+	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.With, "used_alone",
+		t.Without, "slower", t.Slower)
+	if t.Unjudged != "" {
+		log.Warn("what lending costs was told by its CPU use alone, not by its slo", "why", t.Unjudged)
 	}
-	if !t.harmed {
+	if !t.Harmed {
 		l.harmless++
 		log.Debug("lending its CPUs costs it nothing")
 		return
@@ -161,18 +163,18 @@ func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *lendingTrial)
 
 // lend does what a trial wants, whose intervals last so long, and reports whether
 // the CPUs are revoked then.
-func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order, lasts time.Duration) (out bool) {
+func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want lendingtrial.Order, lasts time.Duration) (out bool) {
 	out = lend.Revoked != ""
 	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String())
 	switch want {
-	case revokeShared:
+	case lendingtrial.Revoke:
 		if err := a.revoke(ctx, lend, lasts); err != nil {
 			log.Warn("its shared CPUs could not be revoked", "error", err)
 			return out
 		}
 		log.Debug("its shared CPUs are revoked, to measure the effect")
 		return true
-	case grant:
+	case lendingtrial.Grant:
 		if lend.Revoked == "" {
 			return false
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/agent/lendingtrial"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
@@ -92,7 +93,7 @@ func TestAgentRevokesWhatHarms(t *testing.T) {
 	if p.at(1) != "0-7" || p.lends("unthrottle_lent_cpus") != "2" || p.lends("unthrottle_lending_trials_total harmless") != "1" {
 		t.Errorf("harmless, and it is on %s\n%s", p.at(1), p.log.String())
 	}
-	later := now.Add(2 * trialInterval)
+	later := now.Add(2 * lendingtrial.Interval)
 	p.rounds(50, later, 2, 0.5)
 	p.reconcileOnce()
 	if p.at(1) != "0-1,4-7" || p.lends("unthrottle_lent_cpus") != "0" || p.lends("unthrottle_lenders harmful") != "1" ||
@@ -108,7 +109,7 @@ func TestAgentRevokesWhatHarms(t *testing.T) {
 	}
 	// In observe mode nothing is tried; killed in the middle of a trial, the next
 	// agent gives the CPUs again and begins anew.
-	p.rounds(spellRounds, later.Add(4*retryAfter), 2, 0.5)
+	p.rounds(lendingtrial.Rounds, later.Add(4*retryAfter), 2, 0.5)
 	if p.at(1) == "0-7" {
 		t.Fatal("no trial is under way")
 	}
@@ -176,8 +177,8 @@ func TestLendingIsJudgedByTheRuleInForce(t *testing.T) {
 		return func(context.Context, time.Time) (slo.Answer, error) { return slo.Answer{MS: []float64{1}}, nil }
 	}
 	l := p.look(t.Context(), remedy.Sharing{Target: p.all[0].Group.Path}, &observe.Observation{Container: p.all[0]})
-	if got := l.ask(start); len(got) != 1 || asked != "shop" || l.quantile != 0.9 {
-		t.Errorf("judged by the latencies of %q at quantile %g: %v", asked, l.quantile, got)
+	if got := l.Latencies(start); len(got) != 1 || asked != "shop" || l.Quantile != 0.9 {
+		t.Errorf("judged by the latencies of %q at quantile %g: %v", asked, l.Quantile, got)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/agent/lendingtrial"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
@@ -37,11 +38,11 @@ func TestTrialWithLookBack(t *testing.T) {
 		unjudged string
 	}{
 		"declared":     {lookBack + time.Second, false, true, ""},
-		"not declared": {spellRounds * time.Second, false, false, "look_back"},
-		"honours":      {spellRounds * time.Second, true, true, ""},
+		"not declared": {lendingtrial.Rounds * time.Second, false, false, "look_back"},
+		"honours":      {lendingtrial.Rounds * time.Second, true, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var tr lendingTrial
+			var tr lendingtrial.Trial
 			out, u := false, 0.02
 			type turn struct {
 				from time.Time
@@ -58,27 +59,28 @@ func TestTrialWithLookBack(t *testing.T) {
 			for i := range 6*25 + 5 {
 				at := start.Add(time.Duration(i) * time.Second)
 				now := at.Add(time.Second)
-				l := look{cpus: "1", out: out, seen: &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u},
-					lasts: c.lasts, quantile: 0.99,
-					latencies: func(since time.Time) []float64 {
+				l := lendingtrial.Look{Again: retryAfter, CPUs: "1", Out: out,
+					Seen:  &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u},
+					Lasts: c.lasts, Quantile: 0.99,
+					Latencies: func(since time.Time) []float64 {
 						if c.honours {
 							return requests(since, now, answers)
 						}
 						return requests(now.Add(-lookBack), now, answers)
 					}}
-				want := tr.round(l, now)
-				if want == nothing {
+				want := tr.Round(l, now)
+				if want == lendingtrial.Nothing {
 					continue
 				}
-				out = want == revokeShared
+				out = want == lendingtrial.Revoke
 				turns = append(turns, turn{now, out})
-				tr.written(now)
-				if !out && !tr.running {
+				tr.Written(now)
+				if !out && !tr.Running {
 					break // judged: it costs nothing
 				}
 			}
-			if tr.harmed != c.harmed || (tr.unjudged != "") != (c.unjudged != "") || !strings.Contains(tr.unjudged, c.unjudged) {
-				t.Errorf("harmed %v, unjudged %q; %v", tr.harmed, tr.unjudged, tr.slower)
+			if tr.Harmed != c.harmed || (tr.Unjudged != "") != (c.unjudged != "") || !strings.Contains(tr.Unjudged, c.unjudged) {
+				t.Errorf("harmed %v, unjudged %q; %v", tr.Harmed, tr.Unjudged, tr.Slower)
 			}
 		})
 	}

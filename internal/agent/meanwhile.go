@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -18,7 +19,7 @@ func (a *agent) meanwhile(ctx context.Context, what string, limit time.Duration,
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.spent.do(partActing, run)
+		a.spent.Do(spent.Acting, run)
 	}()
 	for {
 		select {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/agent/lendingtrial"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
@@ -36,7 +37,7 @@ func TestAgentCannotLendAgain(t *testing.T) {
 	p.give(0, remedy.Request{Kind: remedy.Pin, Shares: true}, "2-3")
 	p.secondary(remedy.Request{})
 	now := time.Now()
-	for i := 0; i < 5*spellRounds && p.at(1) == "0-7"; i++ {
+	for i := 0; i < 5*lendingtrial.Rounds && p.at(1) == "0-7"; i++ {
 		p.rounds(1, now.Add(time.Duration(i)*time.Second), 2, 0.5)
 	}
 	if p.at(1) == "0-7" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/agent/answers"
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -27,11 +28,11 @@ const (
 // asks, and recordings hold command lines, which are for root: they answer on the socket of --answers alone. The others answer on a
 // loopback address, wherever else the agent listens; and where there is a socket, on that alone: a port-forward into the agent's pod
 // reaches its loopback address too.
-func (a *agent) handle(mux *http.ServeMux, cost *spent) {
+func (a *agent) handle(mux *http.ServeMux, cost *spent.CPU) {
 	// A recording takes as long as its reader's line, so that those have turns of their own.
 	quick, long := make(chan struct{}, answers.MostAtOnce), make(chan struct{}, answers.MostAtOnce)
 	page := func(path string, turns chan struct{}, refuses func(*http.Request) string, answer http.HandlerFunc) {
-		h := cost.handler(answer)
+		h := cost.Handler(answer)
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			if why := refuses(r); why != "" {
 				http.Error(w, path+why, http.StatusForbidden)

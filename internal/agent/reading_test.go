@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/agent/answers"
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -105,7 +106,7 @@ func TestReading(t *testing.T) {
 	if answer, err := client.Post("http://agent/status", "", nil); err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %v, %v", answer, err)
 	}
-	if a.spent.seconds()[partMetrics.String()] <= 0 {
+	if a.spent.Seconds()[spent.Metrics.String()] <= 0 {
 		t.Error("the answers cost nothing, by the agent's own account")
 	}
 }

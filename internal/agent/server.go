@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
 
@@ -26,17 +27,17 @@ type pages struct {
 
 // serve answers /metrics, /policy, /probes, /trials, /containers, /status, /healthz, /readyz and a page that links them until ctx ends.
 // Nothing can be changed over it: every other path and method is refused. ready, if not nil, is told the address that was bound.
-func serve(ctx context.Context, l net.Listener, cost *spent, p pages, ready func(net.Addr)) error {
+func serve(ctx context.Context, l net.Listener, cost *spent.CPU, p pages, ready func(net.Addr)) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprintln(w, `<!doctype html><title>unthrottle agent</title><p><a href="/metrics">/metrics</a> <a href="/policy">/policy</a> <a href="/probes">/probes</a> <a href="/trials">/trials</a> <a href="/containers">/containers</a> <a href="/status">/status</a> <a href="/healthz">/healthz</a> <a href="/readyz">/readyz</a>`)
 	})
 	page := promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})
-	mux.Handle("GET /metrics", cost.handler(page))
-	mux.Handle("GET /policy", cost.handler(policyPage(p.policy)))
-	mux.Handle("GET /probes", cost.handler(http.HandlerFunc(p.agent.probesPage)))
-	mux.Handle("GET /trials", cost.handler(http.HandlerFunc(p.agent.trialsPage)))
+	mux.Handle("GET /metrics", cost.Handler(page))
+	mux.Handle("GET /policy", cost.Handler(policyPage(p.policy)))
+	mux.Handle("GET /probes", cost.Handler(http.HandlerFunc(p.agent.probesPage)))
+	mux.Handle("GET /trials", cost.Handler(http.HandlerFunc(p.agent.trialsPage)))
 	p.agent.handle(mux, cost)
 	for path, picks := range map[string][]func() error{"GET /healthz": {p.healthy}, "GET /readyz": {p.healthy, p.ready}} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {

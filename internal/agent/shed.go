@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
@@ -152,8 +153,8 @@ func (a *agent) keepBudget(ctx context.Context) error {
 	}
 	defer a.tellDropped(shedNothing, "")
 	s := shedder{own: a.Rules.Own}
-	for at, used := time.Now(), cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID); clock.Sleep(ctx, judgeEvery) == nil; {
-		now, nowUsed := time.Now(), cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID)
+	for at, used := time.Now(), spent.Clock(unix.CLOCK_PROCESS_CPUTIME_ID); clock.Sleep(ctx, judgeEvery) == nil; {
+		now, nowUsed := time.Now(), spent.Clock(unix.CLOCK_PROCESS_CPUTIME_ID)
 		share := (nowUsed - used).Seconds() / now.Sub(at).Seconds()
 		at, used = now, nowUsed
 		why := s.judge(share, resident())

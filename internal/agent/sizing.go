@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/agent/spent"
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -158,18 +159,18 @@ func (r *recorder) sizeOne(ctx context.Context, d dueRecording) {
 	r.mu.Lock()
 	r.sizer.begin(d.id, r.time())
 	r.mu.Unlock()
-	before := r.spent.of(partRecording)
+	before := r.spent.Of(spent.Recording)
 	store := flightrecorder.Store{Dir: SizingDir(r.Flight.Dir)}
 	end := r.begin(d) // so that a fix waits meanwhile
 	var kept flightrecorder.Kept
 	var err error
 	busily(func() {
-		r.spent.do(partRecording, func() {
+		r.spent.Do(spent.Recording, func() {
 			kept, _, err = store.Save(r.time(), d.id, func(w io.Writer) error { return r.Flight.Record(ctx, d.container, w) })
 		})
 	})
 	end("", errForSize)
-	took := r.spent.of(partRecording) - before
+	took := r.spent.Of(spent.Recording) - before
 	if err == nil && kept.Size <= mostSizingBytes {
 		select {
 		case r.toPrice <- toPrice{d, kept, took}:
@@ -197,10 +198,10 @@ func (r *recorder) price(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case p := <-r.toPrice:
-			before := r.spent.of(partPricing)
+			before := r.spent.Of(spent.Pricing)
 			var priced demand.Pricing
 			var err error
-			r.spent.do(partPricing, func() {
+			r.spent.Do(spent.Pricing, func() {
 				begin := r.cpu()
 				priced, err = r.Flight.Price(ctx, p.kept.File, r.objective(p.container),
 					within(ctx, func() bool { return r.cpu()-begin < mostPricing }))
@@ -209,7 +210,7 @@ func (r *recorder) price(ctx context.Context) error {
 			if gone := os.Remove(p.kept.File); err == nil {
 				err = gone
 			}
-			r.priced(p.dueRecording, p.took+r.spent.of(partPricing)-before, priced, err)
+			r.priced(p.dueRecording, p.took+r.spent.Of(spent.Pricing)-before, priced, err)
 		}
 	}
 }
@@ -230,7 +231,7 @@ func (r *recorder) cpu() time.Duration {
 	if r.threadCPU != nil {
 		return r.threadCPU()
 	}
-	return cpuTime(unix.CLOCK_THREAD_CPUTIME_ID)
+	return spent.Clock(unix.CLOCK_THREAD_CPUTIME_ID)
 }
 
 // within runs replays one after the other for as long as may says so.

@@ -72,7 +72,7 @@ func TestNamedInItsPage(t *testing.T) {
 // The page of metrics has each metric of the agent, and no other.
 func TestMetricsAreInTheirPage(t *testing.T) {
 	const page = "docs/reference/metrics.md"
-	code := sources(t, "internal/agent/*.go")
+	code := sources(t, "internal/agent/*.go") + sources(t, "internal/agent/*/*.go")
 	names := map[string]bool{}
 	for _, f := range regexp.MustCompile(`"(unthrottle_[a-z_0-9]+[a-z0-9])"`).FindAllStringSubmatch(code, -1) {
 		names[f[1]] = true

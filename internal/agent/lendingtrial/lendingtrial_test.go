@@ -1,4 +1,4 @@
-package agent
+package lendingtrial
 
 import (
 	"math/rand/v2"
@@ -8,23 +8,27 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
+const retryAfter = time.Hour
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
 // tried lets a trial run on an owner whose use is that of a function, and returns
 // how many rounds the CPUs were lent and revoked.
-func tried(t *testing.T, tr *lendingTrial, rounds int, from time.Time, used func(i int, lent bool) float64) (lent, back, writes int) {
+func tried(t *testing.T, tr *Trial, rounds int, from time.Time, used func(i int, lent bool) float64) (lent, back, writes int) {
 	t.Helper()
 	out := tr.out
 	for i := range rounds {
 		u, at := used(i, !out), from.Add(time.Duration(i)*time.Second)
 		now := at.Add(time.Second)
 		o := observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u}
-		want := tr.round(look{cpus: "2-3", out: out, seen: &o, lasts: spellRounds * time.Second}, now)
-		if want == revokeShared && out || want == grant && !out {
+		want := tr.Round(Look{Again: retryAfter, CPUs: "2-3", Out: out, Seen: &o, Lasts: Rounds * time.Second}, now)
+		if want == Revoke && out || want == Grant && !out {
 			t.Fatalf("round %d: written twice", i)
 		}
-		if want != nothing {
-			out = want == revokeShared
+		if want != Nothing {
+			out = want == Revoke
 			writes++
-			tr.written(now.Add(100 * time.Millisecond)) // in the next round
+			tr.Written(now.Add(100 * time.Millisecond)) // in the next round
 		}
 		if out {
 			back++
@@ -53,10 +57,10 @@ func TestTrial(t *testing.T) {
 		{"one whose work grows", func(i int, _ bool) float64 { return min(2, float64(i)*0.02) }, false},
 		{"one that works every other 12 rounds", func(i int, _ bool) float64 { return float64(i / 12 % 2) }, false},
 	} {
-		var tr lendingTrial
+		var tr Trial
 		lent, back, writes := tried(t, &tr, 300, start, c.used)
-		if tr.harmed != c.harmed {
-			t.Errorf("%s: harmed %v", c.name, tr.harmed)
+		if tr.Harmed != c.harmed {
+			t.Errorf("%s: harmed %v", c.name, tr.Harmed)
 		}
 		if !c.harmed && (back > 60 || writes%2 != 0 || lent+back != 300) {
 			t.Errorf("%s: lent for %d of 300 rounds, %d writes", c.name, lent, writes)
@@ -74,7 +78,7 @@ func TestTrialByChance(t *testing.T) {
 	const owners = 2000
 	harmed := 0
 	for range owners {
-		var tr lendingTrial
+		var tr Trial
 		level := 0.0
 		tried(t, &tr, 60, start, func(i int, _ bool) float64 {
 			if i%6 == 0 {
@@ -82,7 +86,7 @@ func TestTrialByChance(t *testing.T) {
 			}
 			return level
 		})
-		if tr.harmed {
+		if tr.Harmed {
 			harmed++
 		}
 	}
@@ -94,37 +98,37 @@ func TestTrialByChance(t *testing.T) {
 // Harm is forgotten after a while; a change is looked into sooner than the rest;
 // what another program gave or took, and other CPUs, begin a new trial.
 func TestTrialOverTime(t *testing.T) {
-	var tr lendingTrial
+	var tr Trial
 	half := func(_ int, lent bool) float64 { return map[bool]float64{true: 1, false: 2}[lent] }
 	tried(t, &tr, 60, start, half)
-	if !tr.harmed || !tr.out {
+	if !tr.Harmed || !tr.out {
 		t.Fatalf("%+v", tr)
 	}
 	if _, _, writes := tried(t, &tr, 60, start.Add(retryAfter/2), half); writes != 0 {
 		t.Error("lent again at once")
 	}
-	if _, _, writes := tried(t, &tr, 60, start.Add(2*retryAfter), half); writes == 0 || !tr.harmed {
+	if _, _, writes := tried(t, &tr, 60, start.Add(2*retryAfter), half); writes == 0 || !tr.Harmed {
 		t.Errorf("not tried again: %+v", tr)
 	}
-	tr = lendingTrial{}
+	tr = Trial{}
 	tried(t, &tr, 30, start, func(int, bool) float64 { return 2 })
 	if _, _, writes := tried(t, &tr, 200, start.Add(time.Minute), func(int, bool) float64 { return 2 }); writes != 0 {
 		t.Errorf("%d writes though nothing has changed", writes)
 	}
-	if tried(t, &tr, 200, start.Add(5*time.Minute), half); !tr.harmed {
+	if tried(t, &tr, 200, start.Add(5*time.Minute), half); !tr.Harmed {
 		t.Error("a change is not looked into")
 	}
 	u := 1.0
 	o := observe.Observation{Start: start, Window: time.Second, UsedCPUs: &u}
-	other := look{cpus: "6-7", out: true, seen: &o, lasts: time.Second}
-	if got := tr.round(other, start); got != grant || tr.harmed {
+	other := Look{Again: retryAfter, CPUs: "6-7", Out: true, Seen: &o, Lasts: time.Second}
+	if got := tr.Round(other, start); got != Grant || tr.Harmed {
 		t.Errorf("other CPUs: %v, %+v", got, tr)
 	}
-	if got := tr.round(other, start); got != nothing || tr.running {
+	if got := tr.Round(other, start); got != Nothing || tr.Running {
 		t.Errorf("it was not given, by whomever: %v, %+v", got, tr)
 	}
 	o.UsedCPUs = nil
-	if got := tr.round(other, start.Add(time.Hour)); got != nothing {
+	if got := tr.Round(other, start.Add(time.Hour)); got != Nothing {
 		t.Errorf("not measured: %v", got)
 	}
 }
@@ -132,7 +136,7 @@ func TestTrialOverTime(t *testing.T) {
 // A host so busy that rounds come late and then many at once, in which the
 // kernel's counters stand still, changes nothing: time counts, not rounds.
 func TestTrialOnABusyHost(t *testing.T) {
-	var tr lendingTrial
+	var tr Trial
 	out, at, pending := false, start, 0.0
 	for i := range 400 {
 		window := 2 * time.Millisecond
@@ -147,12 +151,13 @@ func TestTrialOnABusyHost(t *testing.T) {
 		}
 		o := observe.Observation{Start: at, Window: window, UsedCPUs: &u}
 		at = at.Add(window)
-		if want := tr.round(look{cpus: "1", out: out, seen: &o, lasts: spellRounds * 100 * time.Millisecond}, at); want != nothing {
-			out = want == revokeShared
-			tr.written(at)
+		l := Look{Again: retryAfter, CPUs: "1", Out: out, Seen: &o, Lasts: Rounds * 100 * time.Millisecond}
+		if want := tr.Round(l, at); want != Nothing {
+			out = want == Revoke
+			tr.Written(at)
 		}
 	}
-	if !tr.harmed {
+	if !tr.Harmed {
 		t.Errorf("harm is not found: %+v", tr)
 	}
 }
@@ -171,13 +176,13 @@ func TestTrialAsksLatencies(t *testing.T) {
 		{"it failed", -1, 1, false},
 		{"it failed alone", 5, -1, false},
 	} {
-		var tr lendingTrial
+		var tr Trial
 		out, asked, u := false, 0, 0.02
 		for i := range 60 {
 			at := start.Add(time.Duration(i) * time.Second)
-			l := look{cpus: "1", out: out, seen: &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u},
-				lasts: spellRounds * time.Second, quantile: 0.99,
-				latencies: func(time.Time) []float64 {
+			l := Look{Again: retryAfter, CPUs: "1", Out: out, Seen: &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u},
+				Lasts: Rounds * time.Second, Quantile: 0.99,
+				Latencies: func(time.Time) []float64 {
 					asked++
 					ms := map[bool]float64{true: c.alone, false: c.lent}[out]
 					if ms < 0 {
@@ -189,13 +194,13 @@ func TestTrialAsksLatencies(t *testing.T) {
 					}
 					return all
 				}}
-			if want := tr.round(l, at.Add(time.Second)); want != nothing {
-				out = want == revokeShared
-				tr.written(at.Add(time.Second))
+			if want := tr.Round(l, at.Add(time.Second)); want != Nothing {
+				out = want == Revoke
+				tr.Written(at.Add(time.Second))
 			}
 		}
-		if want := map[bool]int{true: 2 * trialPairs, false: 2}[c.harmed]; tr.harmed != c.harmed || asked != want {
-			t.Errorf("%s: harmed %v, asked %d times, want %d", c.name, tr.harmed, asked, want)
+		if want := map[bool]int{true: 2 * trialPairs, false: 2}[c.harmed]; tr.Harmed != c.harmed || asked != want {
+			t.Errorf("%s: harmed %v, asked %d times, want %d", c.name, tr.Harmed, asked, want)
 		}
 	}
 }

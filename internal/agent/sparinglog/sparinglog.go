@@ -1,4 +1,5 @@
-package agent
+// Package sparinglog keeps a program that runs for months from writing the same warning thousands of times.
+package sparinglog
 
 import (
 	"context"
@@ -21,10 +22,10 @@ const (
 // OncePerMinute writes the same warning or error at most once a minute, and then says how often it came. Lines are the
 // same if they differ only in numbers; a number in a name, such as that of a cgroup, counts. Lines of a lower level pass.
 func OncePerMinute(to slog.Handler) slog.Handler {
-	return &sparingLog{to: to, said: &remembered{lines: map[string]*line{}}}
+	return &handler{to: to, said: &remembered{lines: map[string]*line{}}}
 }
 
-type sparingLog struct {
+type handler struct {
 	to slog.Handler
 	// with is the text of the attributes that With added.
 	with string
@@ -43,26 +44,26 @@ type line struct {
 }
 
 // Enabled implements slog.Handler.
-func (s *sparingLog) Enabled(ctx context.Context, level slog.Level) bool {
+func (s *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return s.to.Enabled(ctx, level)
 }
 
 // WithGroup implements slog.Handler.
-func (s *sparingLog) WithGroup(name string) slog.Handler {
-	return &sparingLog{s.to.WithGroup(name), s.with + " " + name + ".", s.said}
+func (s *handler) WithGroup(name string) slog.Handler {
+	return &handler{s.to.WithGroup(name), s.with + " " + name + ".", s.said}
 }
 
 // WithAttrs implements slog.Handler.
-func (s *sparingLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (s *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := s.with
 	for _, a := range attrs {
 		with += " " + alike(a)
 	}
-	return &sparingLog{s.to.WithAttrs(attrs), with, s.said}
+	return &handler{s.to.WithAttrs(attrs), with, s.said}
 }
 
 // Handle implements slog.Handler.
-func (s *sparingLog) Handle(ctx context.Context, r slog.Record) error {
+func (s *handler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
 		return s.to.Handle(ctx, r)
 	}

@@ -87,7 +87,8 @@ func start(ctx context.Context, o Options, w world) *Budget {
 	if o.Warn == nil {
 		b.options.Warn = func(err error) { slog.Warn(err.Error()) }
 	}
-	b.pacer.cpu, b.pacer.busy = w.cpu, 1
+	b.pacer.cpu = w.cpu
+	b.pacer.busy.Restart()
 	for i := range b.queues {
 		b.queues[i].class = Class(i)
 	}

@@ -428,7 +428,8 @@ func TestATaskThatNeverReturnsLosesItsPermit(t *testing.T) {
 
 func TestClockJumps(t *testing.T) {
 	used := time.Duration(0)
-	p := pacer{cpu: func() (time.Duration, error) { return used, nil }, quota: 70 * ms, period: 100 * ms, busy: 1}
+	p := pacer{cpu: func() (time.Duration, error) { return used, nil }, quota: 70 * ms, period: 100 * ms}
+	p.busy.Restart()
 	p.on.Store(true)
 	p.phase.Restart(100 * ms)
 	learn := time.Hour

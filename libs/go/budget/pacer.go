@@ -11,10 +11,8 @@ import (
 const (
 	// reserved is the part of the quota that App leaves for IO and the collector, backgroundReserved what Background leaves.
 	reserved, backgroundReserved = 0.1, 0.3
-	// own is the part of the quota that is this process's however much the rest of the container uses: the kernel shares a quota
-	// among all that want it. It is more than the slack keeps at most, so that a task starts.
-	own = 0.25
-	// steps is how many times a period CPU time is read at most.
+	// steps is how many times a period CPU time is read at most. The library for the JVM reads it 100 times: what the JDK tells of it
+	// moves in ticks of 1 to 10 ms.
 	steps = 500
 )
 
@@ -29,11 +27,9 @@ type pacer struct {
 	phase         pace.Phase
 	slack         pace.Slack
 	// held: a task was held back since the slack was learnt last.
-	held bool
-	// others is CPU time per period of the rest of the container; its noise may take it below 0.
-	others time.Duration
-	// busy is the part of a task's wall time that is CPU time.
-	busy float64
+	held   bool
+	others pace.Others
+	busy   pace.Busy
 	// begin is when the current period began, base the CPU time of the process then; at and used are of the last reading.
 	begin, base, at, used time.Duration
 }
@@ -59,9 +55,7 @@ func (p *pacer) moment(now time.Duration) (pace.Period, bool) {
 		}
 		p.at, p.used = now, used
 	}
-	// When in the period the others use their part is not known: it is not for this process at any time.
-	quota := max(time.Duration(own*float64(p.quota)), p.quota-max(0, p.others))
-	return pace.Period{Quota: quota, Length: p.period, Elapsed: now - begin, Used: p.used - p.base}, true
+	return pace.Period{Quota: p.others.Left(p.quota), Length: p.period, Elapsed: now - begin, Used: p.used - p.base}, true
 }
 
 // decide reports whether a task of a class may start, or when to ask again.
@@ -80,7 +74,7 @@ func (p *pacer) decide(now time.Duration, class Class, cost time.Duration, runni
 		share = backgroundReserved
 	}
 	start, wait := pace.Decide(m, pace.Work{
-		Cost:    time.Duration(float64(cost) * p.busy),
+		Cost:    p.busy.Cost(cost),
 		Running: running,
 		Reserve: time.Duration(share * float64(p.quota)),
 		Slack:   p.slack.Kept(),

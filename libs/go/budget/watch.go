@@ -147,7 +147,7 @@ func (w *watcher) apply(l limit.Limit) {
 	}
 	b.pacer.mu.Lock()
 	b.pacer.on.Store(paced)
-	b.pacer.quota, b.pacer.period, b.pacer.others = l.Quota, l.Period, 0
+	b.pacer.quota, b.pacer.period, b.pacer.others = l.Quota, l.Period, pace.Others{}
 	b.pacer.phase.Restart(l.Period)
 	b.pacer.slack.Restart(l.Quota)
 	b.pacer.mu.Unlock()
@@ -213,16 +213,14 @@ func (w *watcher) use() {
 		return
 	}
 	group, err := w.limit.Used(b.world.files)
-	// Both counters are late by up to a tick. So a difference can be below 0, and only the mean of many is what others use.
 	others := group - w.group - used
 	b.pacer.mu.Lock()
 	if err == nil && w.groupKnown && b.pacer.period > 0 {
 		perPeriod := time.Duration(float64(others) * float64(b.pacer.period) / float64(span))
-		b.pacer.others += (perPeriod - b.pacer.others) / 4
+		b.pacer.others.Learn(perPeriod, span)
 	}
-	// Where tasks were on the CPU for all their time, more CPU time than theirs is of IO and the collector.
 	if taskTime > span/50 {
-		b.pacer.busy += (min(1, float64(used)/float64(taskTime)) - b.pacer.busy) / 4
+		b.pacer.busy.Learn(used, taskTime)
 	}
 	b.pacer.mu.Unlock()
 	w.group, w.groupKnown = group, err == nil

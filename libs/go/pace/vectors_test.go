@@ -30,6 +30,9 @@ func TestVectors(t *testing.T) {
 	}
 	var slack Slack
 	var phase Phase
+	var mean Mean
+	var others Others
+	var busy Busy
 	lines := 0
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "#") {
@@ -71,6 +74,32 @@ func TestVectors(t *testing.T) {
 			var at time.Duration
 			scan(t, line, arguments, &at)
 			got = number(phase.Begin(at))
+		case "mean.restart":
+			mean = Mean{}
+			got = number(mean.High())
+		case "mean.add":
+			var v time.Duration
+			scan(t, line, arguments, &v)
+			mean.Add(v)
+			got = number(mean.High())
+		case "others.restart":
+			var quota time.Duration
+			scan(t, line, arguments, &quota)
+			others = Others{}
+			got = number(others.Left(quota))
+		case "others.learn":
+			var perPeriod, span, quota time.Duration
+			scan(t, line, arguments, &perPeriod, &span, &quota)
+			others.Learn(perPeriod, span)
+			got = number(others.Left(quota))
+		case "busy.restart":
+			busy.Restart()
+			got = number(busy.Cost(time.Second))
+		case "busy.learn":
+			var used, taskTime time.Duration
+			scan(t, line, arguments, &used, &taskTime)
+			busy.Learn(used, taskTime)
+			got = number(busy.Cost(time.Second))
 		default:
 			t.Fatalf("%q: no such call", line)
 		}
@@ -156,5 +185,42 @@ func draw() string {
 			fmt.Fprintln(&b, "phase.begin", int64(at), "=", number(p.Begin(at)))
 		}
 	}
+	drawLearnt(&b, any)
 	return b.String()
+}
+
+// drawLearnt writes lines of what is learnt from one look to the next.
+func drawLearnt(b *strings.Builder, any func(most time.Duration) time.Duration) {
+	b.WriteString("# mean.restart 0 = HIGH; mean.add VALUE = HIGH\n")
+	for range 5 {
+		var m Mean
+		fmt.Fprintln(b, "mean.restart 0 =", number(m.High()))
+		for range 10 {
+			v := any(200 * ms)
+			m.Add(v)
+			fmt.Fprintln(b, "mean.add", int64(v), "=", number(m.High()))
+		}
+	}
+	b.WriteString("# others.restart QUOTA = LEFT; others.learn PER_PERIOD SPAN QUOTA = LEFT\n")
+	for range 10 {
+		var o Others
+		quota := ms + any(300*ms)
+		fmt.Fprintln(b, "others.restart", int64(quota), "=", number(o.Left(quota)))
+		for range 10 {
+			perPeriod, span := any(2*quota)-quota/4, any(2*time.Second)
+			o.Learn(perPeriod, span)
+			fmt.Fprintln(b, "others.learn", int64(perPeriod), int64(span), int64(quota), "=", number(o.Left(quota)))
+		}
+	}
+	b.WriteString("# busy.restart 0 = COST of a second; busy.learn USED TASK_TIME = COST of a second\n")
+	for range 5 {
+		var y Busy
+		y.Restart()
+		fmt.Fprintln(b, "busy.restart 0 =", number(y.Cost(time.Second)))
+		for range 10 {
+			used, taskTime := any(time.Second), 1+any(time.Second)
+			y.Learn(used, taskTime)
+			fmt.Fprintln(b, "busy.learn", int64(used), int64(taskTime), "=", number(y.Cost(time.Second)))
+		}
+	}
 }

@@ -5,7 +5,10 @@ final class Pacer {
     /** The part of the quota that APP leaves for IO and the collector, and what BACKGROUND leaves. */
     private static final double RESERVED = 0.1;
     private static final double BACKGROUND_RESERVED = 0.3;
-    /** How many times a period CPU time is read at most. The kernel adds to it in ticks of 1 to 10 ms. */
+    /**
+     * How many times a period CPU time is read at most. The library for Go reads it 500 times: its clock is exact, and what the JDK tells
+     * moves in ticks of 1 to 10 ms.
+     */
     private static final int STEPS = 100;
 
     /** Reads CPU time in nanoseconds; below 0: it is not known. */
@@ -23,10 +26,8 @@ final class Pacer {
     private final Slack slack = new Slack();
     /** Whether a task was held back since the slack was learnt last. */
     private boolean held;
-    /** CPU time a period of the rest of the container, which it uses at any time of the period. */
-    private long others;
-    /** The part of a task's wall time that is CPU time. */
-    private double busy = 1;
+    private final Others others = new Others();
+    private final Busy busy = new Busy();
     // When the current period began, the CPU time then; time and CPU time of the last reading.
     private long begin;
     private long base;
@@ -38,7 +39,7 @@ final class Pacer {
         quota = l.quotaNanos();
         period = l.periodNanos();
         cpu = source;
-        others = 0;
+        others.restart();
         at = 0;
         begin = 0;
         phase.restart(period);
@@ -67,14 +68,14 @@ final class Pacer {
         held = false;
     }
 
-    /** Learns which part of the tasks' wall time was CPU time. */
-    synchronized void learnBusy(double part) {
-        busy += (Math.min(1, part) - busy) / 4;
+    /** Learns from the CPU time that the process used while its tasks ran for a time. */
+    synchronized void learnBusy(long cpuTime, long taskTime) {
+        busy.learn(cpuTime, taskTime);
     }
 
-    /** Learns how many CPUs the rest of the container uses. Both counters are late by up to a tick, so that one figure may be below 0. */
-    synchronized void learnOthers(double cpus) {
-        others += (long) ((cpus * period - others) / 2);
+    /** Learns from the CPU time that the rest of the container used within a span. */
+    synchronized void learnOthers(long cpuTime, long span) {
+        others.learn((long) ((double) cpuTime * period / span), span);
     }
 
     /** How long a task of a class waits; 0: it starts. What is not known lets it start. */
@@ -106,8 +107,8 @@ final class Pacer {
             used = n;
         }
         double share = c == TaskClass.BACKGROUND ? BACKGROUND_RESERVED : RESERVED;
-        long wait = Pace.decide(quota, period, now - begin, used - base, (long) (cost * busy), running,
-                (long) (share * quota) + Math.max(0, others), slack.kept());
+        long wait = Pace.decide(others.left(quota), period, now - begin, used - base, busy.cost(cost), running,
+                (long) (share * quota), slack.kept());
         held |= wait > 0;
         return wait;
     }

@@ -225,7 +225,7 @@ final class Watcher {
             cpus = (double) (cpu - own) / span;
             // Where tasks were on the CPU for all their time, more CPU time than theirs is of IO and the collector.
             if (taskTime > span / 50) {
-                b.pacer.learnBusy((double) (cpu - own) / taskTime);
+                b.pacer.learnBusy(cpu - own, taskTime);
             }
         }
         others(now, cpu);
@@ -259,7 +259,7 @@ final class Watcher {
         }
         long all = group.nanos();
         if (othersOwn >= 0 && cpu >= othersOwn && all >= othersGroup) {
-            b.pacer.learnOthers((double) (all - othersGroup - (cpu - othersOwn)) / (now - othersAt));
+            b.pacer.learnOthers(all - othersGroup - (cpu - othersOwn), now - othersAt);
         }
         othersAt = now;
         othersOwn = all < 0 ? -1 : cpu;

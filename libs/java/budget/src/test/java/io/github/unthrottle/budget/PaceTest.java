@@ -16,6 +16,9 @@ class PaceTest {
     void vectors() throws Exception {
         Slack slack = new Slack();
         Phase phase = new Phase();
+        Mean mean = new Mean();
+        Others others = new Others();
+        Busy busy = new Busy();
         int lines = 0;
         for (String line : Files.readAllLines(Path.of("../../go/pace/testdata/vectors.txt"))) {
             if (line.startsWith("#")) {
@@ -51,6 +54,30 @@ class PaceTest {
                     break;
                 case "phase.begin":
                     got = phase.begin(a[0]);
+                    break;
+                case "mean.restart":
+                    mean = new Mean();
+                    got = mean.high();
+                    break;
+                case "mean.add":
+                    mean.add(a[0]);
+                    got = mean.high();
+                    break;
+                case "others.restart":
+                    others.restart();
+                    got = others.left(a[0]);
+                    break;
+                case "others.learn":
+                    others.learn(a[0], a[1]);
+                    got = others.left(a[2]);
+                    break;
+                case "busy.restart":
+                    busy.restart();
+                    got = busy.cost(1_000_000_000L);
+                    break;
+                case "busy.learn":
+                    busy.learn(a[0], a[1]);
+                    got = busy.cost(1_000_000_000L);
                     break;
                 default:
                     throw new AssertionError(line + ": no such call");

@@ -125,7 +125,7 @@ func TestTrialOverTime(t *testing.T) {
 		t.Errorf("other CPUs: %v, %+v", got, tr)
 	}
 	if got := tr.Round(other, start); got != Nothing || tr.Running {
-		t.Errorf("it was not given, by whomever: %v, %+v", got, tr)
+		t.Errorf("still revoked after the grant: %v, %+v", got, tr)
 	}
 	o.UsedCPUs = nil
 	if got := tr.Round(other, start.Add(time.Hour)); got != Nothing {

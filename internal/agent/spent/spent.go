@@ -78,7 +78,7 @@ func (s *CPU) add(p Part, d time.Duration) {
 }
 
 // Step runs a step of the watcher. It tells the lists and the probe's reads from the rest of it; the reads by their share
-// Of the wall time.
+// of the wall time.
 func (s *CPU) Step(work func()) {
 	s.inside.naming, s.inside.reading = 0, 0
 	begin := time.Now()

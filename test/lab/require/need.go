@@ -191,11 +191,17 @@ func Whole() bool { return os.Getenv(EnvCheckAll) == "1" || All() }
 // has it, which continuous integration runs.
 func CheckAll(t testing.TB, why string) {
 	t.Helper()
+	leaveOut(t, needCheckAll, why, Whole())
+}
+
+// leaveOut skips a test that only the make target of this name has, in every other run.
+func leaveOut(t testing.TB, target, why string, has bool) {
+	t.Helper()
 	if why == "" {
-		t.Fatal("require.CheckAll: say why make test can do without this test")
+		t.Fatalf("require: say why a run other than make %s can do without this test", target)
 	}
-	if !Whole() {
-		t.Skip(need{name: needCheckAll, runsIn: "make check-all"}.message(errors.New(why)))
+	if !has {
+		t.Skip(need{name: target, runsIn: "make " + target}.message(errors.New(why)))
 	}
 }
 
@@ -216,12 +222,7 @@ func Cases(t testing.TB, whole, few int) int {
 // what changes with a release alone. `make test-all` has it.
 func TestAll(t testing.TB, why string) {
 	t.Helper()
-	if why == "" {
-		t.Fatal("require.TestAll: say why make check-all can do without this test")
-	}
-	if !All() {
-		t.Skip(need{name: needTestAll, runsIn: "make test-all"}.message(errors.New(why)))
-	}
+	leaveOut(t, needTestAll, why, All())
 }
 
 // Rounds returns how often a test that repeats something n times in `make test-all` does

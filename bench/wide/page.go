@@ -318,6 +318,31 @@ var predictable = []string{noCredit, capacity.NarrowSchedExt, capacity.Burst, ca
 // bounding are those that keep the limit, which are compared where a piece is dear.
 var bounding = []string{noCredit, capacity.NarrowSchedExt, capacity.Burst}
 
+// Sizes are p99 of both shards at the load that all are compared at, on hosts of each size, over that without a limit; none: not measured.
+func (p page) Sizes() (rows []string) {
+	for _, shape := range sizedBursts {
+		for _, at := range sizes {
+			cells, known := []any{}, 0
+			free := p.p99Ms(at, shape, capacity.Weight, comparedLevel)
+			for _, name := range widths {
+				p99 := p.p99Ms(at, shape, name, comparedLevel)
+				cell := study.Decimals(p99, 1)
+				if p99 != nil {
+					known++
+				}
+				if p99 != nil && free != nil && name != capacity.Weight {
+					cell += fmt.Sprintf(" (%.1f)", *p99 / *free)
+				}
+				cells = append(cells, cell)
+			}
+			if known > 1 {
+				rows = append(rows, study.Row(append([]any{"`" + shape + "`", at.CPUs, at.Limit, at.K}, cells...)...))
+			}
+		}
+	}
+	return rows
+}
+
 // predicted is a row of predictability.
 type predicted struct {
 	Remedy string

@@ -82,6 +82,8 @@ var (
 	small  = host{8, 2, 10}
 	wide   = host{16, 4, 20}
 	widest = host{32, 8, 40}
+	// largest has a container of 16 CPUs, near those of published findings.
+	largest = host{64, 16, 80}
 	// patient is the small one at a K at which a CPU is as fast while all are busy as one of the small host's is while no other is.
 	patient = host{small.CPUs, small.Limit, 5 * small.K}
 	// faster and slower are the wide one at other K.
@@ -89,7 +91,7 @@ var (
 )
 
 // hosts are all of them.
-func hosts() []host { return []host{small, patient, faster, wide, slower, widest} }
+func hosts() []host { return []host{small, patient, faster, wide, slower, widest, largest} }
 
 func (h host) machine() machine { return machine{Kernel: kernel, CPUs: h.CPUs, K: h.K} }
 
@@ -144,6 +146,9 @@ type stage struct {
 // next are the stage's pieces that can be measured now. They depend on what was measured.
 func (s stage) next(have *records) (pieces []piece) {
 	for _, shape := range s.shapes {
+		if shape == capacity.SmallBursts && s.host.Limit == small.Limit {
+			continue // it is the shard there
+		}
 		for _, level := range s.loads {
 			if s.kind == fixed {
 				pieces = append(pieces, fixedOf(s.host, shape, level, s.repeat))
@@ -178,13 +183,22 @@ func searched(h host, shape, remedy string) bool {
 var pinned = []string{capacity.Quota, capacity.Pin, capacity.PinPools}
 
 // bounded are the best of the host's remedies, beside the quota.
-var bounded = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, longCredit}
+var bounded = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, longCredit, capacity.Burst1s}
 
 // converging are the remedies that are measured at several K.
 var converging = []string{capacity.Quota, capacity.Burst, capacity.Pin}
 
 // few are the remedies that are compared where a piece is dear.
 var few = []string{capacity.Quota, capacity.Burst, capacity.NarrowSchedExt, capacity.Pin}
+
+// longest is the burst in the longest period, whose pieces take four times as long, beside what it should come to.
+var longest = []string{capacity.Burst1s, capacity.Weight}
+
+// sizes are the hosts by which it is told whether size decides what a width without credit is worth.
+var sizes = []host{small, wide, widest, largest}
+
+// widths are what is compared there: no more than the limit at a moment, and more on credit, beside the quota and no limit.
+var widths = []string{capacity.Quota, noCredit, capacity.NarrowSchedExt, capacity.Weight}
 
 // stages are the plan, in order of worth: each figure of the page once before any is measured again.
 func stages() []stage {
@@ -194,7 +208,7 @@ func stages() []stage {
 		{kind: point, host: wide, repeat: 1, shapes: shard, remedies: remedies},
 		{kind: point, host: small, repeat: 1, shapes: both, remedies: all},
 		{kind: point, host: wide, repeat: 1, shapes: []string{"pools"}, remedies: few},
-		{kind: point, host: small, repeat: 1, shapes: []string{capacity.Shard, "pool", "gc"}, remedies: all, loads: two},
+		{kind: point, host: small, repeat: 1, shapes: shard, remedies: all, loads: two},
 		{kind: point, host: small, repeat: 1, shapes: shard, remedies: predictable, loads: one, full: true},
 		{kind: point, host: patient, repeat: 1, shapes: shard, remedies: bounding, loads: one, full: true},
 		{kind: fixed, host: small, repeat: 1, shapes: append(slices.Clone(both), capacity.Shard, "pool", "gc",
@@ -206,6 +220,11 @@ func stages() []stage {
 		{kind: point, host: small, repeat: 1, shapes: []string{capacity.PoolsGC}, remedies: bounded},
 		{kind: point, host: small, repeat: 1, shapes: []string{capacity.Shard, "pools"}, remedies: pinned, loads: two},
 		{kind: point, host: wide, repeat: 1, shapes: []string{capacity.Shard, "pools"}, remedies: pinned, loads: two},
+		{kind: point, host: wide, repeat: 1, shapes: []string{capacity.Shard, "pools"}, remedies: longest, loads: one},
+		{kind: point, host: small, repeat: 1, shapes: []string{"pool", "gc"}, remedies: all, loads: two},
+	}
+	for _, of := range sizes {
+		stages = append(stages, stage{kind: point, host: of, repeat: 1, shapes: sizedBursts, remedies: widths, loads: one})
 	}
 	for _, again := range []int{2, 3} {
 		stages = append(stages,
@@ -235,6 +254,9 @@ const comparedLevel = 3
 
 // shapes in the page's order.
 var shapes = []string{capacity.Shard, "pool", "pools", "gc", capacity.PoolsGC, "mixed"}
+
+// sizedBursts are shards whose bursts grow with the limit, and whose bursts do not. With a limit of 2 both are the same.
+var sizedBursts = []string{capacity.Shard, capacity.SmallBursts}
 
 // bracket is the highest level that was met below the lowest one that was missed; -1 and len(levels) where there is none.
 func (r *records) bracket(h host, shape, remedy string, repeat int) (met, missed int) {

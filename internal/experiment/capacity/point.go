@@ -31,6 +31,10 @@ const (
 // Shard is the shape of one shard of seed 000: examples/scenarios/service-pools.yaml in proportion to the limit.
 const Shard = "shard"
 
+// SmallBursts is the shape shard with the bursts of a limit of two CPUs, however large its own: its rate is in proportion, its bursts
+// are not.
+const SmallBursts = "shard-small-bursts"
+
 // PoolsGC is the shape pools with the collector of the shape gc.
 const PoolsGC = "pools-gc"
 
@@ -123,11 +127,15 @@ func (p *Points) Measure(ctx context.Context, at At, around func(cgroup.Group) (
 	return Measured{pointOf(at.Share, []step{s}, p.o.Objective), s.service.Latency, s.own.LateP99, s.others}, nil
 }
 
-// pointShape is newShape with Shard and PoolsGC.
+// pointShape is newShape with Shard, SmallBursts and PoolsGC.
 func pointShape(name string, cpus, limit int) (Shape, error) {
 	switch name {
 	case Shard:
-		return shard(cpus, limit), nil
+		return shard(cpus, limit, limit), nil
+	case SmallBursts:
+		s := shard(cpus, limit, 2)
+		s.Name, s.About = SmallBursts, s.About+"; bursts are those of a limit of 2 CPUs"
+		return s, nil
 	case PoolsGC:
 		return severalPools(cpus, limit).collected(cpus, limit), nil
 	}
@@ -135,9 +143,9 @@ func pointShape(name string, cpus, limit int) (Shape, error) {
 }
 
 // shard is seed 000's service: three pools of two threads per CPU of the host compete, and two of them get bursts. A burst
-// has as many requests for each CPU of the limit as there.
-func shard(cpus, limit int) Shape {
-	burst := func(perCPU float64) int { return max(1, int(perCPU*float64(limit)+0.5)) }
+// has as many requests for each of burstCPUs as there for each CPU of the limit.
+func shard(cpus, limit, burstCPUs int) Shape {
+	burst := func(perCPU float64) int { return max(1, int(perCPU*float64(burstCPUs)+0.5)) }
 	const all = 2000 + 150 + 200 // requests per second there
 	s := Shape{Name: Shard, About: "a shard of seed 000: gets in one pool, bursts of 20 ms joins in another and of 5 " +
 		"ms events in a third; the objective is on the gets"}

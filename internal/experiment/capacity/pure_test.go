@@ -323,3 +323,18 @@ func TestPointVariants(t *testing.T) {
 		t.Error("there is a remedy nonsense")
 	}
 }
+
+// The bursts of a shard are in proportion to the limit, those of small bursts are not; the work of a request is the same.
+func TestSmallBursts(t *testing.T) {
+	for limit, want := range map[int]int{2: 5, 4: 10, 16: 40} {
+		inProportion, err := pointShape(Shard, 4*limit, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		small, err := pointShape(SmallBursts, 4*limit, limit)
+		if err != nil || small.CPU != inProportion.CPU || inProportion.Streams[1].Burst != want || small.Streams[1].Burst != 5 {
+			t.Errorf("limit of %d: bursts of %d and %d, %s and %s a request, %v", limit, inProportion.Streams[1].Burst, small.Streams[1].Burst,
+				inProportion.CPU, small.CPU, err)
+		}
+	}
+}

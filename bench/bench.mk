@@ -24,8 +24,8 @@ results-cost: bench-build ## docs/results/cost.md and README's figure: what the 
 
 # What the remedies are worth on this host: docs/results/service.md. Needs root and writable cgroups; a host with nothing else
 # on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time. RESULTS_PARTS=pools,spike measures
-# these alone, in this order (pool,pools,gc,mixed,spike,price); what was measured before is kept in .cache/results, and the
-# page has all of it.
+# these alone, in this order (pool,pools,gc,mixed,spike,price), none only writes the page, which has the last of each in
+# bench/results/records.jsonl.gz.
 RESULTS_SCALE ?= full
 RESULTS_PARTS ?= pool,pools,gc,mixed,spike,price
 
@@ -38,6 +38,14 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 results-rivals: build ## docs/results/rivals.md: other projects' rules and ours on the same services (as root, with their packages, an hour a service; RIVALS='-rounds 0': the page)
 	@$(call study-program,rivals)
 	@$(BIN)/rivals -exe $(abspath $(BIN))/unthrottle $(RIVALS)
+
+# How many CPUs each way to hold a service needs for the same latency; what is there is not measured again.
+SIZES ?=
+
+.PHONY: results-sizes
+results-sizes: build ## docs/results/sizes.md: how many CPUs quotas, bursts and exclusive CPUs need for the same latency (as root, with their packages, 5 minutes a service and round; SIZES='-rounds 0': the page)
+	@$(call study-program,rivals)
+	@$(BIN)/rivals -sizes -exe $(abspath $(BIN))/unthrottle $(SIZES)
 
 # The agent's trials that are spread over hours, on real services at once, while the agent is killed.
 ROLLOUT ?=

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
@@ -125,6 +126,8 @@ func remedyOf(r forecast.Remedy) string {
 		return capacity.Raise
 	case r.Name == forecast.Burst && r.Period == 0: // with a shorter period it is a row of its own, which the bench has not
 		return capacity.Burst
+	case r.Name == forecast.Burst && r.Period == bandwidth.MaxPeriod:
+		return capacity.Burst1s
 	case slices.Contains([]string{forecast.Weight, forecast.Pin, forecast.Pools}, r.Name):
 		return r.Name // one name for a thing
 	}

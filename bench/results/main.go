@@ -1,7 +1,7 @@
 // Command results measures what the project's remedies are worth on this host
 // and writes docs/results/service.md: what `make results` runs.
 //
-// It keeps every part as it ends, and makes the page from all kept parts. An
+// It keeps every part as it ends, and makes the page from the last of each. An
 // interrupted run therefore loses only its last part, and parts can be measured one
 // at a time.
 package main
@@ -43,17 +43,24 @@ func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to run as service and generator")
 	out := flag.String("out", "docs/results/service.md", "`FILE` to write")
 	name := flag.String("scale", "full", "full (under an hour) or quick (about 20 minutes)")
-	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order")
-	dir := flag.String("keep", ".cache/results", "`FOLDER` of the parts measured before")
+	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order; "+none+": only write the page")
+	file := flag.String("records", "bench/results/records.jsonl.gz", "`FILE` with a line for each part that was measured")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
 	}
 	chosen := strings.Split(*which, ",")
 	for _, part := range chosen {
-		if !slices.Contains(parts(), part) {
+		if *which != none && !slices.Contains(parts(), part) {
 			return fmt.Errorf("-parts %s: choose from %s", part, strings.Join(parts(), ", "))
 		}
+	}
+	have, err := study.ReadLines[measured](*file)
+	if err != nil {
+		return err
+	}
+	if *which == none {
+		return study.WritePage(*out, markdown(have.All))
 	}
 	path, err := filepath.Abs(*exe)
 	if err != nil {
@@ -65,11 +72,14 @@ func run(ctx context.Context) error {
 	}
 	for _, s := range scales {
 		if s.name == *name {
-			return measure(ctx, capacity.Options{Host: host, Exe: path, Progress: progress, Patience: patience}, s, chosen, *dir, *out)
+			return measure(ctx, capacity.Options{Host: host, Exe: path, Progress: progress, Patience: patience}, s, chosen, have, *out)
 		}
 	}
 	return fmt.Errorf("-scale %s: choose full or quick", *name)
 }
+
+// none in place of parts measures nothing.
+const none = "none"
 
 // patience with a busy host: a page is measured once and read for long.
 const patience = 30
@@ -84,7 +94,7 @@ func parts() []string { return append(capacity.Shapes(), "spike", "price") }
 // measure does the chosen parts one after the other, and writes what there is
 // after each. A part that cannot be measured is written down as that, unless it
 // was measured before.
-func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, dir, out string) error {
+func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, have *study.Lines[measured], out string) error {
 	var failed []error
 	for _, name := range chosen {
 		m, err := part(ctx, o, s, name)
@@ -93,19 +103,15 @@ func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, 
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
-			if _, was := os.Stat(keptName(dir, name)); was == nil {
+			if slices.ContainsFunc(have.All, func(was measured) bool { return was.Part == name }) {
 				continue
 			}
 			m.Failed = err.Error()
 		}
-		if err := study.Write(keptName(dir, m.Part), m); err != nil {
+		if err := keep(have, m); err != nil {
 			return err
 		}
-		measurements, err := kept(dir)
-		if err != nil {
-			return err
-		}
-		if err := study.WritePage(out, markdown(measurements)); err != nil {
+		if err := study.WritePage(out, markdown(have.All)); err != nil {
 			return err
 		}
 	}
@@ -180,20 +186,9 @@ type measured struct {
 	Step         time.Duration    `json:"step_ns"`
 }
 
-func keptName(dir, part string) string { return filepath.Join(dir, part+".json") }
-
-// kept is every part that was measured, in the parts' usual order.
-func kept(dir string) ([]measured, error) {
-	var measurements []measured
-	for _, part := range parts() {
-		var m measured
-		found, err := study.Read(keptName(dir, part), &m)
-		if err != nil {
-			return nil, err
-		}
-		if found {
-			measurements = append(measurements, m)
-		}
-	}
-	return measurements, nil
+// keep keeps a part in place of what was measured of it before, in the parts' usual order.
+func keep(have *study.Lines[measured], m measured) error {
+	have.All = append(slices.DeleteFunc(have.All, func(was measured) bool { return was.Part == m.Part }), m)
+	slices.SortFunc(have.All, func(a, b measured) int { return slices.Index(parts(), a.Part) - slices.Index(parts(), b.Part) })
+	return have.Write()
 }

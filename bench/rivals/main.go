@@ -1,5 +1,5 @@
 // Command rivals runs services under what other projects do with a container's CPU settings, and under this project's remedies, in one
-// run, and writes docs/results/rivals.md: what `make results-rivals` runs.
+// run, and writes docs/results/rivals.md: what `make results-rivals` runs. With -sizes it writes docs/results/sizes.md (sizes.go).
 //
 // # Problem
 //
@@ -60,6 +60,7 @@ func run(ctx context.Context) error {
 	file := flag.String("records", "bench/rivals/records.jsonl.gz", "`FILE` with a line for each service, variant and round")
 	page := flag.String("page", "docs/results/rivals.md", "`FILE` to write")
 	names := flag.String("services", "", "`NAMES` of services to measure; none: all of the page")
+	sizes := flag.Bool("sizes", false, "measure how many CPUs each way to hold a service needs, for docs/results/sizes.md")
 	which := flag.String("variants", "", "`NAMES` of variants to measure; none: all")
 	rounds := flag.Int("rounds", 2, "how often each variant is measured; what is there already is not measured again; 0: only write the page")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each step is measured at least")
@@ -67,7 +68,11 @@ func run(ctx context.Context) error {
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
 	}
-	chosen, err := chosenServices(*names)
+	list := served
+	if *sizes {
+		list = sizedServices
+	}
+	chosen, err := chosenServices(*names, list)
 	if err != nil {
 		return err
 	}
@@ -75,17 +80,22 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	have, err := study.ReadLines[piece](*file)
-	if err != nil {
+	if o.exe, err = filepath.Abs(*exe); err != nil {
 		return err
 	}
 	if *rounds > 0 {
 		if o.host, err = cgroup.Open("/proc"); err != nil {
 			return err
 		}
-		if o.exe, err = filepath.Abs(*exe); err != nil {
-			return err
-		}
+	}
+	if *sizes {
+		return sizesInTurns(ctx, o, chosen, *rounds)
+	}
+	have, err := study.ReadLines[piece](*file)
+	if err != nil {
+		return err
+	}
+	if *rounds > 0 {
 		fmt.Fprintf(os.Stderr, "rivals: at most %s\n", planned(have, chosen, wanted, *rounds, o.each).Round(time.Minute))
 		if err := measureAll(ctx, o, have, chosen, wanted, *rounds); err != nil {
 			return err
@@ -94,9 +104,20 @@ func run(ctx context.Context) error {
 	return study.WritePage(*page, pageOf(have.All))
 }
 
-// chosenServices are the named services, or those of the page.
-func chosenServices(names string) ([]services.Case, error) {
-	list := slices.Clone(served)
+// sizesInTurns measures the missing rounds of the sizes, and writes their page.
+func sizesInTurns(ctx context.Context, o options, chosen []services.Case, rounds int) error {
+	have, err := study.ReadLines[sizedPiece]("bench/rivals/sizes.jsonl.gz")
+	if err != nil {
+		return err
+	}
+	if rounds > 0 {
+		err = measureSizes(ctx, o, have, chosen, rounds)
+	}
+	return errors.Join(err, study.WritePage("docs/results/sizes.md", sizesPage(have.All)))
+}
+
+// chosenServices are the named services, or those of a list.
+func chosenServices(names string, list []string) ([]services.Case, error) {
 	if names != "" {
 		list = strings.Split(names, ",")
 	}

@@ -109,7 +109,7 @@ func TestVariants(t *testing.T) {
 		}
 	}
 	for _, name := range served {
-		if _, err := chosenServices(name); err != nil {
+		if _, err := chosenServices(name, served); err != nil {
 			t.Error(err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestVariants(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, v, err)
 		}
 	}
-	for _, err := range []error{errOf(chosenServices("none")), errOf(chosenVariants("none"))} {
+	for _, err := range []error{errOf(chosenServices("none", served)), errOf(chosenVariants("none"))} {
 		if err == nil || !strings.Contains(err.Error(), `"none"`) {
 			t.Error(err)
 		}

@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bench/services"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/test/study"
 )
@@ -20,14 +23,65 @@ type stakes struct {
 	Halved int
 	// Regret is by how many times what fix left is longer than the lowest median, Over of leaving it, OverNone of no limit: medians.
 	Regret, Over, OverNone float64
+	// HeldOut is what fix left over the remedy that the other rounds choose, in the round that is left out: the median of the Tested
+	// services with so many rounds that they can choose. Worse10 and Better10 are those with more than 10 % more, and less.
+	HeldOut                   float64
+	Tested, Worse10, Better10 int
+	// None10 and None50 are those of Unlimited with more than 10 and 50 % more than without a limit.
+	None10, None50 int
+}
+
+// stopped tells whether a quota stops the case: its truth names a cause that does.
+func stopped(c services.Case) bool {
+	return slices.ContainsFunc(c.Causes, func(cause string) bool {
+		return cause != string(diagnose.Neighbours) && cause != string(diagnose.Cpuset)
+	})
+}
+
+// leastHeldOut is how many rounds a service needs for the others to choose.
+const leastHeldOut = 3
+
+// heldOut is what fix left over the remedy at equal CPU with the lowest median in the other rounds, in the round that is left out: the
+// median over all rounds; 0: there are too few. The lowest of ten medians is low by chance too, which this takes out.
+func (j judged) heldOut() float64 {
+	at := func(variant string, round int) (p99 float64, others []float64) {
+		for _, r := range j.K.runsOf(variant) {
+			switch {
+			case r.P99 == nil:
+			case r.Round == round:
+				p99 = *r.P99
+			default:
+				others = append(others, *r.P99)
+			}
+		}
+		return p99, others
+	}
+	var overs []float64
+	for round := 1; round <= j.K.Rounds; round++ {
+		left, _ := at(j.InForce(), round)
+		lowest, chosen := math.Inf(1), 0.0
+		for _, v := range j.K.Variants {
+			p99, others := at(v.Name, round)
+			if grantsNoMore(j.C, v) && p99 > 0 && len(others) >= leastHeldOut-1 && stats.Median(others) < lowest {
+				lowest, chosen = stats.Median(others), p99
+			}
+		}
+		if left > 0 && chosen > 0 {
+			overs = append(overs, left/chosen)
+		}
+	}
+	if len(overs) < leastHeldOut {
+		return 0
+	}
+	return stats.Median(overs)
 }
 
 // Stakes sums up the cases.
 func (n choices) Stakes() (s stakes) {
-	var regrets, overs, overNones []float64
+	var regrets, overs, overNones, heldOut []float64
 	for _, j := range n.All {
 		left, alone := j.K.figures(j.InForce()), j.K.figures(leaveIt)
-		if j.C.Healthy || j.K.work() || !j.F.Known || left.Rounds == 0 || alone.Rounds == 0 {
+		if !stopped(j.C) || j.K.work() || !j.F.Known || left.Rounds == 0 || alone.Rounds == 0 {
 			continue
 		}
 		best := j.K.figures(j.F.Best).Median
@@ -38,11 +92,19 @@ func (n choices) Stakes() (s stakes) {
 		s.Above10 += count(regret > 1.1)
 		s.Above25 += count(regret > 1.25)
 		s.Halved += count(left.Median <= alone.Median/2)
+		if over := j.heldOut(); over > 0 {
+			heldOut = append(heldOut, over)
+			s.Worse10 += count(over > 1.1)
+			s.Better10 += count(over < 0.9)
+		}
 		if none := j.K.figures(noLimit); none.Rounds > 0 {
-			overNones = append(overNones, left.Median/none.Median)
+			over := left.Median / none.Median
+			overNones = append(overNones, over)
+			s.None10 += count(over > 1.1)
+			s.None50 += count(over > 1.5)
 		}
 	}
-	s.Unlimited = len(overNones)
+	s.Unlimited, s.Tested, s.HeldOut = len(overNones), len(heldOut), stats.Median(heldOut)
 	s.Regret, s.Over, s.OverNone = stats.Median(regrets), stats.Median(overs), stats.Median(overNones)
 	return s
 }

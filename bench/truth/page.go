@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/template"
@@ -22,7 +23,7 @@ var truthPage string
 
 var pageFuncs = template.FuncMap{
 	"count": text.Count, "shown": text.Shown, "share": share,
-	"leaveIt": func() string { return leaveIt },
+	"leaveIt": func() string { return leaveIt }, "join": func(all []string) string { return strings.Join(all, ", ") },
 }
 
 // judged is a case with what was kept of it.
@@ -108,14 +109,42 @@ func (n choices) without(drop func(judged) bool) []judged {
 // less than one.
 const twiceTheLimit, noLimit, exclusive = "raise 2x", forecast.Weight, "pin 1"
 
-// Each are the cells of a service in the table of every remedy.
-func (j judged) Each() (cells []string) {
-	burst := func(period string) func(string) bool {
-		return func(name string) bool {
-			_, in, _ := strings.Cut(name, ", period ")
-			return strings.HasPrefix(name, "burst ") && in == period
+// burst tells whether a variant is a burst in that period; "": in the one that it finds.
+func burst(period string) func(variant string) bool {
+	return func(variant string) bool {
+		_, in, _ := strings.Cut(variant, ", period ")
+		return strings.HasPrefix(variant, "burst ") && in == period
+	}
+}
+
+// muchLonger is from how many times the p99 of leaving a service on a burst in 1 s harms it.
+const muchLonger = 2
+
+// LongHarms are the services whose p99 a burst in 1 s makes muchLonger, the worst last, and of how many it was measured.
+func (n choices) LongHarms() (harms struct {
+	Of    int
+	Times []string
+	// MuchLonger is the threshold.
+	MuchLonger int
+}) {
+	times := map[string]float64{}
+	for _, j := range n.Wide() {
+		i := slices.IndexFunc(j.K.Variants, func(v variant) bool { return burst("1s")(v.Name) && j.K.figures(v.Name).Rounds > 0 })
+		if i < 0 {
+			continue
+		}
+		harms.Of++
+		if over := j.K.figures(j.K.Variants[i].Name).Median / j.K.figures(leaveIt).Median; over >= muchLonger {
+			times[fmt.Sprintf("`%s` %.1f times", j.C.Name, over)] = over
 		}
 	}
+	harms.MuchLonger = muchLonger
+	harms.Times = slices.SortedFunc(maps.Keys(times), func(a, b string) int { return cmp.Compare(times[a], times[b]) })
+	return harms
+}
+
+// Each are the cells of a service in the table of every remedy.
+func (j judged) Each() (cells []string) {
 	is := func(variant string) func(string) bool { return func(name string) bool { return name == variant } }
 	for _, column := range []func(name string) bool{
 		is(leaveIt), burst(""), burst("20ms"), burst("300ms"), burst("1s"),

@@ -219,7 +219,7 @@ func (p page) Bounded() string {
 	}
 	text := "narrow with credit comes to " + strings.Join(all, ", ")
 	if without, with := best["pools"], best[capacity.PoolsGC]; without > 0 && with > without {
-		text += fmt.Sprintf(". A collector makes %.2f of %.2f: a stop that falls into a collection makes all requests wait", with, without)
+		text += fmt.Sprintf(". With a collector it is %.2f instead of %.2f: a stop during a collection makes all requests wait", with, without)
 	}
 	return text
 }

@@ -51,6 +51,7 @@ var forms = []form{
 	{target: "soak-world", args: []string{"WORLD_ROUNDS=2000"}},
 	{target: "bench-simulate", args: []string{"BENCHTIME=1x"}},
 	{target: "results-rivals", args: []string{"RIVALS=-rounds 0"}},
+	{target: "results-sizes", args: []string{"SIZES=-rounds 0"}},
 	{target: "results-many", args: []string{"MANY=-rounds 0"}},
 	{target: "results-rollout", args: []string{"ROLLOUT=-for 0"}},
 	{target: "results-coarse"},

@@ -123,6 +123,7 @@ type turns struct {
 	longest    time.Duration                  // request when it was left
 	answer     []float64                      // of the latency source, the last time
 	last       trial.Measured                 // what the last turn showed
+	saidOut    []int                          // variants that were told not to be tried again
 }
 
 // trials reports whether remedies are tried in turns: it was asked for, and there is something to judge by.
@@ -511,13 +512,22 @@ func (t *turns) judgedFigure(to *txn.Figures, from verdict.Spread) {
 	}
 }
 
-// sayOut tells which variants of a round are not tried again. Those of a short look, and those that did harm, were told.
+// sayOut tells which variants of a round are not tried again, and which of those are after all. Those of a short look, and those that did
+// harm, were told.
 func (t *turns) sayOut(order []int) {
 	for _, v := range order {
 		if row := t.of.Row(v); t.of.Out(v) != "" && row.Measured != nil && !row.Harm {
 			t.r.say("%s is not tried again: %s", t.name(v), t.of.Out(v))
+			t.saidOut = append(t.saidOut, v)
 		}
 	}
+	t.saidOut = slices.DeleteFunc(t.saidOut, func(v int) bool {
+		again := t.of.Out(v) == ""
+		if again {
+			t.r.say("%s is tried again: what it lost to has been no better since", t.name(v))
+		}
+		return again
+	})
 }
 
 // doubted reports whether a variant that was not measured yet is forecast no better than leaving it: then a short look comes first, so that

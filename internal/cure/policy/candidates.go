@@ -39,7 +39,7 @@ func Candidates(o observe.Observation, f hoststate.Facts, w Wish, known *Known) 
 	}
 	made := known.Forecast
 	here := Here{Facts: f, Target: o.Container, Settings: w.Request}
-	here.Settings.Observed = &seen
+	here.Settings.Observed, here.Settings.OnTrial = &seen, true
 	plans, refused, err := here.plans(made)
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +140,7 @@ func candidatesByMerit(o observe.Observation, f hoststate.Facts, w Wish, seen *h
 			continue
 		}
 		request := w.Request
-		request.Kind, request.Observed = r.Kind, seen
+		request.Kind, request.Observed, request.OnTrial = r.Kind, seen, true
 		plan, err := remedy.Make(f, o.Container, request)
 		if errors.As(err, new(*remedy.Refused)) {
 			continue

@@ -93,6 +93,18 @@ func TestRefusedHelp(t *testing.T) {
 	}
 }
 
+// A look in which the whole limit was used may have been a peak: a trial tries bursts all the same, and recommends none without one.
+func TestATrialTriesABurstOfWhatUsedItsLimit(t *testing.T) {
+	f, a := facts(t, 8, 2)
+	rows := made(2, none(90, 2), burst(30, 2), narrow(50, 2))
+	o := seen(a, 2, 2, 400*time.Millisecond)
+	o.Window = 6 * time.Second
+	candidates, _, err := Candidates(o, f, Wish{Auto: true}, &Known{Forecast: rows})
+	if err != nil || len(candidates) != 2 || candidates[0].Plan.Remedy != remedy.Burst || len(candidates[0].Plan.Warnings) == 0 {
+		t.Errorf("%+v, %v", candidates, err)
+	}
+}
+
 // A sibling that spends the quota of a common parent is a candidate of a trial, the second to be tried, and of no forecast.
 func TestCapIsACandidate(t *testing.T) {
 	f, a := facts(t, 8, 2)

@@ -119,8 +119,8 @@ func (p *planner) shows(was, want cgroup.Limit) {
 // afterwards is the way out for the owner of a container with a burst.
 const afterwards = "the agent lowers the burst first where the runtime has NRI; else restore it before"
 
-// noSpare refuses a burst where the whole limit is used. A short look may have caught a peak, which is what a burst is for: then
-// the plan says what was seen.
+// noSpare refuses a burst where the whole limit is used. A short look may have caught a peak, which is what a burst is for, and a trial
+// tells: then the plan says what was seen.
 func (p *planner) noSpare(limit float64) error {
 	o := p.r.Observed
 	if o == nil || o.UsedCPUs == nil {
@@ -130,7 +130,7 @@ func (p *planner) noSpare(limit float64) error {
 	if why == "" {
 		return nil
 	}
-	if o.Window > 0 && o.Window < shortLook {
+	if p.r.OnTrial || o.Window > 0 && o.Window < shortLook {
 		p.warn("it used %s of %s in the last %s; if it always does, a burst has nothing to spend",
 			text.CPUs(*o.UsedCPUs), text.CPUs(limit), text.Duration(o.Window))
 		return nil

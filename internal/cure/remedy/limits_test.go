@@ -142,6 +142,10 @@ func TestAncestors(t *testing.T) {
 			limits: map[string]float64{"/a": 2}, target: "/a",
 			r:       Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.93)}},
 			refused: "no unused time to spend"},
+		"burst that a trial measures": {
+			limits: map[string]float64{"/a": 2}, target: "/a",
+			r:    Request{Kind: Burst, OnTrial: true, Observed: &hoststate.Observed{UsedCPUs: number(1.99), Window: 6_000_000_000}},
+			want: []string{"/a cpu.max.burst 200000"}},
 		"burst at a peak that half a second shows": {
 			limits: map[string]float64{"/a": 2}, target: "/a",
 			r:    Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.99), Window: 500_000_000}},

@@ -73,6 +73,8 @@ type Request struct {
 	// Observed is what was seen of the container; nil: nothing. It decides
 	// whether burst can help, and what is expected.
 	Observed *hoststate.Observed
+	// OnTrial: a trial measures what it brings. What was seen of the container, which may have been a peak, then refuses nothing.
+	OnTrial bool
 }
 
 // Plan is what a remedy would write, and what is known about it beforehand.

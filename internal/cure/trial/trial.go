@@ -77,6 +77,7 @@ type Trial struct {
 	promised bool
 	turns    [][]turn // by variant
 	out      []string // why a variant is not tried again; "": it is
+	lost     []bool   // out by a comparison with another, which may have been lucky
 	glances  []int    // short looks at a variant that were far worse
 	// Neighbours is the share by which other containers' threads may wait longer for a CPU than when it is left: a variant that makes them
 	// wait longer cannot win.
@@ -91,7 +92,8 @@ const DefaultNeighbours, leastWaitMS = 0.5, 10.0
 // stands.
 func New(variants []Variant, quantile float64, promised bool) *Trial {
 	return &Trial{variants: variants, quantile: quantile, promised: promised, turns: make([][]turn, len(variants)),
-		out: make([]string, len(variants)), glances: make([]int, len(variants)), Neighbours: DefaultNeighbours}
+		out: make([]string, len(variants)), lost: make([]bool, len(variants)), glances: make([]int, len(variants)),
+		Neighbours: DefaultNeighbours}
 }
 
 // contenders are the variants that are tried further: those that are not out, and of those that had their turns leaving it and the
@@ -135,7 +137,8 @@ func (t *Trial) contenders() (all []int) {
 
 // Enter takes another variant in, which had no turn yet.
 func (t *Trial) Enter(v Variant) {
-	t.variants, t.turns, t.out, t.glances = append(t.variants, v), append(t.turns, nil), append(t.out, ""), append(t.glances, 0)
+	t.variants, t.turns, t.out = append(t.variants, v), append(t.turns, nil), append(t.out, "")
+	t.lost, t.glances = append(t.lost, false), append(t.glances, 0)
 }
 
 // Lowest is the variant with the lowest latency so far that may win; 0: leaving it, or nothing is known.
@@ -257,6 +260,7 @@ func (t *Trial) Drop(variant int, why string) { t.out[variant] = why }
 
 // drop takes out what is clearly worse than the best, beyond what turns differ by themselves, once each that is still in has had a turn.
 // While each has had only one nothing tells how far turns differ: then it must be worse in each part of its turn, at the same work.
+// What is no worse than the best of those that are still in is tried again: the one that it lost to was lucky.
 func (t *Trial) drop() {
 	f, best := t.fit(tail), -1
 	for v := range t.variants {
@@ -278,7 +282,12 @@ func (t *Trial) drop() {
 			beyond = t.inEachPart(v, best, worseOnce) && t.sameWork(v, best)
 		}
 		if beyond && f.mean[v]-f.mean[best] >= math.Log(worse(rounds)) {
-			t.out[v] = fmt.Sprintf("clearly worse after %s", text.Count(rounds, "round"))
+			t.out[v], t.lost[v] = fmt.Sprintf("clearly worse after %s", text.Count(rounds, "round")), true
+		}
+	}
+	for v := range t.variants {
+		if best >= 0 && t.lost[v] && f.mean[v] <= f.mean[best] && t.harms(v) == "" {
+			t.out[v], t.lost[v] = "", false
 		}
 	}
 }

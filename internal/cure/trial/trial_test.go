@@ -461,6 +461,30 @@ func TestReadmit(t *testing.T) {
 	}
 }
 
+// A period of a second meets its first stop in its second turn: what had lost to it alone is tried again, and wins.
+func TestTriedAgainWhereTheOtherWasLucky(t *testing.T) {
+	trial := three()
+	trial.Add(0, Measured{Judged: exactly(600, 77)})
+	trial.Add(1, Measured{Judged: exactly(600, 10)})
+	if out := trial.Add(2, Measured{Judged: exactly(600, 35)}); out == "" {
+		t.Fatal("three times the best, and it is still in")
+	}
+	trial.Add(0, Measured{Judged: exactly(600, 77)})
+	if out := trial.Out(2); out == "" {
+		t.Fatal("nothing has changed, and it is in again")
+	}
+	trial.Add(1, Measured{Judged: exactly(600, 400)})
+	if out := trial.Out(2); out != "" {
+		t.Errorf("the best is 63 ms now: %s", out)
+	}
+	for range 2 {
+		trial.Add(2, Measured{Judged: exactly(600, 35)})
+	}
+	if got := trial.Choice(); got.Variant != 2 {
+		t.Errorf("chose %d: %s", got.Variant, got.Why)
+	}
+}
+
 // Few requests in each of several rounds choose without an interval: 24 of a service that is asked four times a second
 // are not enough for one.
 func TestChoiceOfFewRequests(t *testing.T) {

@@ -21,7 +21,6 @@ const (
 	Cpuset         = "cpuset"           // the quota, on as many CPUs as the limit
 	BurstPeriod    = "burst-period"     // the same limit over 10 ms, with a burst as large as that quota
 	Burst300       = "burst-300ms"      // the same limit over 300 ms, with a burst as large as that quota
-	Burst1s        = "burst-1s"         // the same over 1 s
 	Twice          = "twice"            // twice the limit
 	NarrowSchedExt = "narrow-sched_ext" // at no moment wider than the limit but on credit, by the scheduler of sched_ext
 	PinPools       = "pin-pools"        // as many CPUs as the limit, no quota, with pools sized by them
@@ -167,7 +166,7 @@ func shard(cpus, limit, burstCPUs int) Shape {
 
 // pointRemedies are the remedies of single points.
 func pointRemedies() []string {
-	return append(remedies(), Budget, Cpuset, BurstPeriod, Burst300, Burst1s, Twice, NarrowSchedExt, PinPools, RateLimit)
+	return append(remedies(), Budget, Cpuset, BurstPeriod, Burst300, Twice, NarrowSchedExt, PinPools, RateLimit)
 }
 
 // admittedAtOnce is how much work a rate limit lets in at once, in periods of the quota: a fifth of one is no stop.
@@ -185,7 +184,7 @@ func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (vari
 	switch {
 	case !slices.Contains(pointRemedies(), name):
 		return variant{}, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(pointRemedies(), ", "))
-	case name == Cpuset, name == Twice, name == NarrowSchedExt, name == RateLimit, name == Burst300, name == Burst1s:
+	case name == Cpuset, name == Twice, name == NarrowSchedExt, name == RateLimit, name == Burst300:
 		base = Quota
 	case name == PinPools:
 		base = Pin
@@ -207,19 +206,10 @@ func pointVariant(name string, shape Shape, cpus cpuset.CPUSet, limit int) (vari
 		a.limit.Burst = a.limit.Quota
 	case Burst300:
 		a.limit = bursting(a.limit, 300*time.Millisecond)
-	case Burst1s:
-		a.limit = bursting(a.limit, time.Second)
 	case PinPools:
 		a.service = shape.Sized
 	case RateLimit:
 		a.service.RateLimit = carried(shape, limit)
 	}
 	return a, nil
-}
-
-// bursting is a limit in another period, with a burst of one quota.
-func bursting(l cgroup.Limit, period time.Duration) cgroup.Limit {
-	l = l.In(period)
-	l.Burst = l.Quota
-	return l
 }

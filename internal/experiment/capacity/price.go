@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/objective"
@@ -97,7 +98,7 @@ func (b *testbed) price(ctx context.Context, a variant, shape Shape, beside *san
 	seed := o.Seed + uint64(repeat)
 	p99 := func() (float64, error) {
 		for try := 0; ; try++ {
-			s, err := b.run(ctx, a, shape.Streams, load, o.Step, seed)
+			s, err := b.run(ctx, a, shape.Streams, load, a.measured(o.Step), seed)
 			if err != nil {
 				return 0, err
 			}
@@ -142,7 +143,7 @@ func (b *testbed) price(ctx context.Context, a variant, shape Shape, beside *san
 
 // tries is the longest that the tries of one step can take, within what a neighbour can live.
 func (o Options) tries() time.Duration {
-	return min(workload.MaxDeadline, time.Duration(o.Patience+1)*(o.Step+warm+slack))
+	return min(workload.MaxDeadline, time.Duration(o.Patience+1)*(max(o.Step, leastPeriods*bandwidth.MaxPeriod)+warm+slack))
 }
 
 // neighbour starts threads that burn; stop ends them and says how many rounds

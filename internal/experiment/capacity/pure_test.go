@@ -324,6 +324,28 @@ func TestPointVariants(t *testing.T) {
 	}
 }
 
+// A step has ten periods at least.
+func TestStepsOfLongPeriods(t *testing.T) {
+	cpus := cpuset.New(0, 1)
+	shape, err := newShape("pool", 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := variants(remedies(), shape, cpus, cpus, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		want := 2 * time.Second
+		if a.name == Burst1s {
+			want = 10 * time.Second
+		}
+		if got := a.measured(2 * time.Second); got != want || a.measured(time.Minute) != time.Minute {
+			t.Errorf("%s: a step of 2 s takes %s, want %s", a.name, got, want)
+		}
+	}
+}
+
 // The bursts of a shard are in proportion to the limit, those of small bursts are not; the work of a request is the same.
 func TestSmallBursts(t *testing.T) {
 	for limit, want := range map[int]int{2: 5, 4: 10, 16: 40} {

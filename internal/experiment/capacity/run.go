@@ -66,7 +66,9 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	}
 	r.found, r.within = make([][]float64, len(r.variants)), make([][]float64, len(r.variants))
 	r.steps, r.points = make([][]step, len(r.variants)), make([][][]step, len(r.variants))
-	r.each = o.Step + warm + 2*settle
+	for _, a := range r.variants {
+		r.each += (a.measured(o.Step) + warm + 2*settle) / time.Duration(len(r.variants))
+	}
 	r.planned = len(r.variants) * (o.Repeats*o.Steps + len(levels)*r.pointRepeats())
 	if err := r.feasible(ctx); err != nil {
 		return result, err
@@ -193,7 +195,7 @@ func (r *run) searchOne(ctx context.Context, at, repeat int) error {
 	}
 	for load, more := s.next(); more; load, more = s.next() {
 		doing := fmt.Sprintf("%s, %.0f/s, repeat %d of %d", a.name, load, repeat+1, r.o.Repeats)
-		done, err := r.step(ctx, a, load, r.o.Step, r.seed(repeat), doing)
+		done, err := r.step(ctx, a, load, a.measured(r.o.Step), r.seed(repeat), doing)
 		if err != nil {
 			return err
 		}
@@ -229,8 +231,9 @@ func (r *run) measurePoints(ctx context.Context) error {
 				if load == 0 {
 					continue
 				}
-				doing := fmt.Sprintf("%s at %.0f %% of the best", r.variants[at].name, 100*level)
-				done, err := r.step(ctx, r.variants[at], load, r.o.Step, r.seed(100+repeat), doing)
+				a := r.variants[at]
+				doing := fmt.Sprintf("%s at %.0f %% of the best", a.name, 100*level)
+				done, err := r.step(ctx, a, load, a.measured(r.o.Step), r.seed(100+repeat), doing)
 				if err != nil {
 					return err
 				}

@@ -68,7 +68,7 @@ const (
 )
 
 // RunSpiral runs the spike under every remedy, and under the quota with each
-// ingredient left out once; under a burst in a period of 1 s, the last remedy, with those that clients decide on.
+// ingredient left out once; under a burst in a period of 1 s with those that clients decide on.
 func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err error) {
 	if o, err = o.filled(); err != nil {
 		return result, err
@@ -98,7 +98,9 @@ func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err 
 		}
 	}
 	leave(all[0], NoRetries, Budgeted, NoInflation, ShortQueue)
-	leave(all[len(all)-1], NoRetries, Budgeted)
+	if at := slices.IndexFunc(all, func(a variant) bool { return a.name == Burst1s }); at >= 0 {
+		leave(all[at], NoRetries, Budgeted)
+	}
 	good := make([][]float64, len(result.Runs))
 	for repeat := range repeats {
 		for i := range result.Runs {
@@ -127,11 +129,7 @@ func spiralVariants(o Options, cpus cpuset.CPUSet, limit int) (Shape, []variant,
 	}
 	shape.Service.Inflate, shape.Sized.Inflate = spiralInflate, spiralInflate
 	all, err := variants(o.Remedies, shape, cpus, lastCPUs(cpus, limit), limit)
-	if err != nil {
-		return shape, nil, err
-	}
-	long, err := pointVariant(Burst1s, shape, cpus, limit)
-	return shape, append(all, long), err
+	return shape, all, err
 }
 
 // spike runs one spike: when the service had recovered, and what share was good

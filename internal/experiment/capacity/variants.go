@@ -35,22 +35,34 @@ func (a variant) warm() time.Duration {
 	return warm
 }
 
+// leastPeriods is how many periods of its quota a step has at least: in fewer, what was saved up before it decides.
+const leastPeriods = 10
+
+// measured is how long a step of so long takes under the variant.
+func (a variant) measured(step time.Duration) time.Duration {
+	if !a.limit.Limited() {
+		return step
+	}
+	return max(step, leastPeriods*a.limit.Period)
+}
+
 // The remedies, in the order of the table. The first is what the others are
 // compared with.
 const (
-	Quota  = "quota"         // the plain limit
-	Burst  = forecast.Burst  // with a burst as large as the quota
-	Period = forecast.Period // the same limit over 10 ms
-	Raise  = forecast.Raise  // 1.5 times the limit
-	Weight = forecast.Weight // no limit
-	Pin    = forecast.Pin    // as many CPUs as the limit, no quota
-	Pools  = forecast.Pools  // the limit, with pools sized by it
-	Budget = forecast.Budget // the limit, and long work within the budget of the project's library; where it is asked for
-	Fix    = "fix"           // what fix chooses from a recording of the plain limit; where it is asked for
+	Quota   = "quota"         // the plain limit
+	Burst   = forecast.Burst  // with a burst as large as the quota
+	Burst1s = "burst-1s"      // the same limit over 1 s, with a burst as large as that quota
+	Period  = forecast.Period // the same limit over 10 ms
+	Raise   = forecast.Raise  // 1.5 times the limit
+	Weight  = forecast.Weight // no limit
+	Pin     = forecast.Pin    // as many CPUs as the limit, no quota
+	Pools   = forecast.Pools  // the limit, with pools sized by it
+	Budget  = forecast.Budget // the limit, and long work within the budget of the project's library; where it is asked for
+	Fix     = "fix"           // what fix chooses from a recording of the plain limit; where it is asked for
 )
 
 // remedies are the variants that are measured by default.
-func remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
+func remedies() []string { return []string{Quota, Burst, Burst1s, Period, Raise, Weight, Pin, Pools} }
 
 // Variants are the names of all variants. Fix is measured only where it is asked for, since it needs a recording; Budget too, since each
 // of its steps takes seconds more.
@@ -80,6 +92,8 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 		case Quota, Fix: // what fix chooses is known only after a recording
 		case Burst:
 			a.limit.Burst = quota.Quota
+		case Burst1s:
+			a.limit = bursting(quota, time.Second)
 		case Period:
 			a.limit = cgroup.Limit{Quota: time.Duration(limit) * ShortPeriod, Period: ShortPeriod}
 		case Raise:
@@ -103,6 +117,13 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 		all = append(all, a)
 	}
 	return all, nil
+}
+
+// bursting is a limit in another period, with a burst of one quota.
+func bursting(l cgroup.Limit, period time.Duration) cgroup.Limit {
+	l = l.In(period)
+	l.Burst = l.Quota
+	return l
 }
 
 // lastCPUs are the n highest-numbered of a set.

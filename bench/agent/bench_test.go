@@ -79,15 +79,30 @@ func TestThePageIsOfItsRuns(t *testing.T) {
 	}
 }
 
+// README's item is that of the last run of the tree's records.
 func TestReadmesFigureIsTheWholeAgents(t *testing.T) {
-	text, err := inReadme("- **X**: y\n- **Cost**: old\n  line\n\n## Next\n", exampleRun())
-	want := "on a host with 200 containers the agent uses 1.05 to 1.05 CPU-seconds a minute per 100 of them, and 26 MB; " +
-		"1 of 1 figures miss [the aim](docs/results/cost.md#measured)."
+	r := exampleRun()
+	r.Agents = append(r.Agents, agentCost{Cgroups: 1000, Stopped: 100, Process: 1, Programs: new(1.0), Runs: new(1e4), Recording: new(1.0),
+		Resident: 40e6})
+	text, err := inReadme("- **X**: y\n- **What it costs.** old\n  line\n\n## Next\n", r)
+	want := "Per 100 containers the agent uses 1.05 to 1.05 CPU-seconds a minute on a host with 200 containers, 0.22 to 0.22 with 1000; and 26.0 " +
+		"to 40.0 MB of memory. 1 of 2 figures miss [the aim](docs/results/cost.md#measured)."
 	if err != nil || !strings.Contains(strings.Join(strings.Fields(text), " "), want) ||
 		strings.Contains(text, "old") || !strings.HasSuffix(text, "\n\n## Next\n") {
 		t.Errorf("%v:\n%s", err, text)
 	}
-	if _, err := inReadme("nothing", exampleRun()); err == nil {
+	if _, err := inReadme("nothing", r); err == nil {
 		t.Error("a README without the item is accepted")
+	}
+	all, err := keep{runs: "runs.json"}.read()
+	if err != nil || len(all) == 0 {
+		t.Fatal(len(all), err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := inReadme(string(readme), all[len(all)-1]); err != nil || text != string(readme) {
+		t.Errorf("README.md is not of the last run: make results-cost BENCH=-show (%v)", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -185,29 +186,30 @@ func (k keep) show(all []run) error {
 	return study.WritePage(k.readme, line)
 }
 
-var costLine = regexp.MustCompile(`(?s)- \*\*Cost\*\*: .*?\n\n`)
+var costLine = regexp.MustCompile(`(?s)- \*\*What it costs\.\*\* .*?\n\n`)
 
-// readmeSize is how many containers README's figure is of; the page has the others.
-const readmeSize = 200
+// readmeWidth is how wide README's lines are.
+const readmeWidth = 138
 
-// inReadme replaces the item about the cost.
+// inReadme replaces the item about the cost: from what to what the whole agent uses, by how many containers there are.
 func inReadme(readme string, r run) (string, error) {
 	if len(costLine.FindAllString(readme, -1)) != 1 {
-		return "", errors.New("it has no item, or several, that begin with \"- **Cost**: \"")
+		return "", errors.New("it has no item, or several, that begin with \"- **What it costs.** \"")
 	}
-	var costs []float64 // of the whole agent
-	memory := 0.0
+	costs, memory := map[int][]float64{}, []float64{} // of the whole agent
 	for _, c := range r.measured() {
-		if c.Cgroups == readmeSize {
-			costs, memory = append(costs, c.per100(c.perMinute())), max(memory, float64(c.Resident)/1e6)
-		}
+		costs[c.Cgroups] = append(costs[c.Cgroups], c.per100(c.perMinute()))
+		memory = append(memory, float64(c.Resident)/1e6)
 	}
 	if len(costs) == 0 {
-		return "", fmt.Errorf("the probe's programs were not measured with %d containers", readmeSize)
+		return "", errors.New("the probe's programs were measured in no scenario")
 	}
-	lines := text.Fill(fmt.Sprintf("- **Cost**: on a host with %d containers the agent uses %.2f to %.2f CPU-seconds a minute per 100 of "+
-		"them, and %.0f MB; %d of %d figures miss [the aim](docs/results/cost.md#measured).",
-		readmeSize, slices.Min(costs), slices.Max(costs), memory, r.Missed(), r.Figures()), 98)
-	item := strings.Join(lines, "\n  ") + "\n\n"
-	return costLine.ReplaceAllLiteralString(readme, item), nil
+	var each []string
+	for _, size := range slices.Sorted(maps.Keys(costs)) {
+		on := text.Either(len(each) == 0, "CPU-seconds a minute on a host with %d containers", "with %d")
+		each = append(each, fmt.Sprintf("%.2f to %.2f "+on, slices.Min(costs[size]), slices.Max(costs[size]), size))
+	}
+	lines := text.Fill(fmt.Sprintf("- **What it costs.** Per 100 containers the agent uses %s; and %.1f to %.1f MB of memory. %d of %d figures miss "+
+		"[the aim](docs/results/cost.md#measured).", strings.Join(each, ", "), slices.Min(memory), slices.Max(memory), r.Missed(), r.Figures()), readmeWidth)
+	return costLine.ReplaceAllLiteralString(readme, strings.Join(lines, "\n  ")+"\n\n"), nil
 }

@@ -79,7 +79,17 @@ func (r sizedRows) host() int {
 	return 1
 }
 
-// Least are the cells of the least size of each way, in CPUs, with its part of the quota's.
+// Full is which part of the least size of a way the service uses, in percent: above it, it does not keep the latency. "-": no size does.
+func (r sizedRows) Full(w way) string {
+	least := r.least(w)
+	if least == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*r.Used()/least)
+}
+
+// Least are the cells of the least size of each way, in CPUs, with its part of the quota's; then of what part of its limit the service
+// uses there, under the quota and under a burst in 1 s.
 func (r sizedRows) Least() string {
 	cells, quota := []any{"`" + r.Service() + "`", fmt.Sprintf("%.2f", r.Used())}, r.least(ways()[0])
 	for _, w := range ways()[:len(ways())-1] {
@@ -93,7 +103,7 @@ func (r sizedRows) Least() string {
 		}
 		cells = append(cells, text)
 	}
-	return study.Row(append(cells, r.Rounds())...)
+	return study.Row(append(cells, r.Full(ways()[0]), r.Full(ways()[2]), r.Rounds())...)
 }
 
 // Table are the rows of all sizes: p99 and p50 of each way over those without a limit.
@@ -145,7 +155,7 @@ func sizesPage(all []sizedPiece) string {
 		}
 	}
 	return study.Fill(sizesText, nil, map[string]any{"Rows": rows, "KeepsP99": keepsP99, "KeepsP50": keepsP50, "Times": sizeTimes,
-		"MostUsed": mostUsed, "Ways": ways()[:len(ways())-1], "Neighbour": neighbourPerSecond})
+		"MostTimes": sizeTimes[len(sizeTimes)-1], "MostUsed": mostUsed, "Ways": ways()[:len(ways())-1], "Neighbour": neighbourPerSecond})
 }
 
 // Name is for the page.

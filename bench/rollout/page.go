@@ -17,10 +17,15 @@ var pageText string
 // page is that of all nights, the last one first.
 func page(all []night) string {
 	slices.Reverse(all)
-	return study.Fill(pageText, template.FuncMap{"row": row, "misses": misses, "minutes": minutes}, all)
+	return study.Fill(pageText, template.FuncMap{"row": row, "misses": misses, "minutes": minutes, "ended": ended}, all)
 }
 
 func minutes(seconds float64) string { return fmt.Sprintf("%.0f", seconds/60) }
+
+// ended tells whether a trial of a night came to its end.
+func ended(n night) bool {
+	return slices.ContainsFunc(n.Services, func(s serviced) bool { return s.Trial != nil && (s.Trial.Kept != nil || s.Over) })
+}
 
 // row is the row of a service.
 func row(s serviced) string {

@@ -309,7 +309,7 @@ func (e *errors) page() string {
 `+"`internal/sim/simulate`"+` ran the same arrivals under these limits, event by event: %d times %d s, 16 CPUs, HZ 250, a limit of 0.5 to 4 CPUs, 2 to 15
 threads, requests in groups. Shares and the 99th percentile are at 0.7, 1 and 1.4 of the limit of now; the least limit is for a stopped share of
 %g %%. Of %d services it is not known what they want: their limit held them back for too long. In longer
-periods no limit counts as less than what is used: in so short a time the credit of the beginning would do with less. Written by `+"`make results-fleet`"+`.
+periods a limit below the mean use never counts as enough: in so short a time the burst saved at the start could hide that it is too small. Written by `+"`make results-fleet`"+`.
 
 | figure | cases | off by at most | share of the cases | goal | median error |
 |---|---|---|---|---|---|

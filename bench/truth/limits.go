@@ -33,9 +33,7 @@ type stakes struct {
 
 // stopped tells whether a quota stops the case: its truth names a cause that does.
 func stopped(c services.Case) bool {
-	return slices.ContainsFunc(c.Causes, func(cause string) bool {
-		return cause != string(diagnose.Neighbours) && cause != string(diagnose.Cpuset)
-	})
+	return slices.ContainsFunc(c.Causes, func(cause string) bool { return diagnose.Cause(cause).ByQuota() })
 }
 
 // leastHeldOut is how many rounds a service needs for the others to choose.

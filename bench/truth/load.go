@@ -70,9 +70,9 @@ func loadFor(use, freeCPUs float64) float64 {
 
 // mostlyIdle tells whether the case's truth says that the service wants less than its limit: another cause than too little CPU for it.
 func mostlyIdle(c services.Case) bool {
-	wantsMore := func(cause string) bool {
-		return slices.Contains([]diagnose.Cause{diagnose.Shortage, diagnose.Ancestor, diagnose.Neighbours, diagnose.Cpuset},
-			diagnose.Cause(cause))
+	wantsMore := func(name string) bool {
+		cause := diagnose.Cause(name)
+		return cause == diagnose.Shortage || cause == diagnose.Ancestor || !cause.ByQuota()
 	}
 	return !c.Healthy && !slices.ContainsFunc(c.Causes, wantsMore)
 }

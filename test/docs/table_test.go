@@ -62,7 +62,7 @@ var (
 			`^0\. /cart `, `^unused time of earlier periods`, `^apply this`, `^the effect is unverified`, `^verdict `,
 			`^(in force as|undone:) `, `^nothing is in force`, `^unthrottle: the container is still`,
 			`^(> )?left as it is\b`, `^the forecast says in which order`, `^try these in turns`, `^round 0, `,
-			`^0 rounds? in turns`, `is not tried again: `, `^requests `, `^remedy .* rounds`}), others...)
+			`^0 rounds? in turns`, `is not tried again: `, `is tried again: `, `^requests `, `^remedy .* rounds`}), others...)
 	// shopFixLines: as fixLines, and how often it looked or undid what did not help.
 	shopFixLines = append([]string{`^0 throttled periods? in T: looking`, `^looking again`, `^undoing it`, `^0\. `,
 		`^unthrottle: the container is still`}, fixLines...)

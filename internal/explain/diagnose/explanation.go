@@ -45,6 +45,24 @@ const (
 	None Cause = "none"
 )
 
+// OwnQuota reports whether the container's own quota stops it, for what its threads do.
+func (c Cause) OwnQuota() bool {
+	switch c {
+	case Burst, Pool, Shortage, TinyLimit:
+		return true
+	}
+	return false
+}
+
+// ByQuota reports whether a quota stops the container: its own, one above or below it, or the kernel's for real-time threads.
+func (c Cause) ByQuota() bool {
+	switch c {
+	case Ancestor, Inside, Realtime, SliceWaste, Debt:
+		return true
+	}
+	return c.OwnQuota()
+}
+
 // Reason is why a runnable thread waited.
 type Reason string
 

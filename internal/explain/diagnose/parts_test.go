@@ -302,3 +302,17 @@ func TestABlindKernel(t *testing.T) {
 		t.Errorf("stopped %v, not measured %v", e.Stopped, e.NotMeasured)
 	}
 }
+
+// Of which causes a quota is one, and of which the container's own.
+func TestByQuota(t *testing.T) {
+	for cause, want := range map[diagnose.Cause][2]bool{
+		diagnose.Burst: {true, true}, diagnose.Pool: {true, true}, diagnose.Shortage: {true, true}, diagnose.TinyLimit: {true, true},
+		diagnose.Ancestor: {true, false}, diagnose.Inside: {true, false}, diagnose.Realtime: {true, false},
+		diagnose.SliceWaste: {true, false}, diagnose.Debt: {true, false},
+		diagnose.Neighbours: {}, diagnose.Cpuset: {}, diagnose.Scheduler: {}, diagnose.None: {}, "": {},
+	} {
+		if got := [2]bool{cause.ByQuota(), cause.OwnQuota()}; got != want {
+			t.Errorf("%s: by a quota, its own: %v, want %v", cause, got, want)
+		}
+	}
+}

@@ -132,7 +132,7 @@ func advise(e *diagnose.Explanation, table *threadpool.Table, n *names, processe
 		}
 		p := &e.Pools[i]
 		known(p, row)
-		if stoppedItself(e.Cause) && all > 0 && spent[i] >= advisedShare*all && !sizesOthers(e.Pools, rows, i) {
+		if e.Cause.OwnQuota() && all > 0 && spent[i] >= advisedShare*all && !sizesOthers(e.Pools, rows, i) {
 			p.Advice = row.Advice(p.Working, p.Widest, limit, allowed)
 		}
 		p.OnIOThread = row.IOThread() && p.Delay != nil && p.Delay.Count >= minRuns && p.CPU/time.Duration(p.Delay.Count) >= ioWork
@@ -178,15 +178,6 @@ func sizesOthers(pools []diagnose.PoolUse, rows []*threadpool.Row, i int) bool {
 		if row != nil && row.Key == rows[i].Key && pools[j].Process == pools[i].Process && pools[j].Name != pools[i].Name {
 			return true
 		}
-	}
-	return false
-}
-
-// stoppedItself reports whether the cause is that the container's own quota stops it, for what its pools do.
-func stoppedItself(c diagnose.Cause) bool {
-	switch c {
-	case diagnose.Burst, diagnose.Pool, diagnose.Shortage, diagnose.TinyLimit:
-		return true
 	}
 	return false
 }

@@ -233,7 +233,7 @@ endef
 
 # A newcomer's: what it needs is Go, make and root, and the modules of the program alone. Experiments that measure run alone.
 .PHONY: test
-test: need-go lab ## the program's tests on this machine: those that compute, and those on this host's kernel (as root; ten minutes)
+test: need-go lab ## the program's tests on this machine: those that compute, and those on this host's kernel (as root; seven minutes)
 	@mkdir -p $(OUT) && rm -f $(OUT)/parts.txt
 	$(call part,tests on this kernel that wait$(,) those that compute beside,test-waiting-and-computing)
 	$(call part,tests on this kernel that measure,test-measuring-json)

@@ -131,6 +131,9 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 		case errors.Is(err, fix.ErrObjectiveMet):
 			log.Debug(f.because() + ", but its objective is met")
 			c.later(o.Container.Group.Path, time.Now().Add(f.rule.SLOInterval))
+		case errors.Is(err, errTrialsFull):
+			log.Debug(f.because()+"; its trial waits", "why", err)
+			c.later(o.Container.Group.Path, time.Now().Add(trialRetry))
 		case stale(err):
 			log.Info("the host changed before the plan was carried out: planned again", "why", err)
 			c.later(o.Container.Group.Path, time.Now().Add(staleRetry))

@@ -29,6 +29,8 @@ const spreadDir = "switchbacks"
 const (
 	// mostSpread is how many containers of a node have one at a time; of others the turn comes when one ends.
 	mostSpread = 8
+	// trialRetry is how soon a container asks again for a trial that had no room.
+	trialRetry = time.Minute
 	// wrongly is the probability of keeping a remedy that changes nothing.
 	wrongly = 0.05
 	// spreadVersion is that of the files. A file of another one is ended, not read.
@@ -165,11 +167,20 @@ func (a *agent) rememberSpread() {
 	}
 }
 
+// errTrialsFull: as many containers of the node have a trial as may. The turn of another one comes when one ends.
+var errTrialsFull = fmt.Errorf("%d containers of this node have a trial already", mostSpread)
+
+// fits is how many remedies, the promising ones first, have so many turns of a length within most that one can win; at least one.
+func fits(most, turn time.Duration) int {
+	rounds := switchback.LeastPairs * max(turn, time.Second)
+	return min(max(1, int(most/rounds)-1), switchback.MostVariants)
+}
+
 // beginSpread looks at a container, and begins a trial that is spread over hours. What it tries first comes with a later round.
 func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.Options) error {
 	path := f.observation.Container.Group.Path
 	if n, _ := trials(a.chooser.spread); n >= mostSpread {
-		return fmt.Errorf("%d containers of this node have a trial already", n)
+		return errTrialsFull
 	}
 	blocks, err := fix.Spread(ctx, env, o)
 	if err != nil {
@@ -177,8 +188,10 @@ func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.O
 	}
 	now := time.Now()
 	names := blocks.Names()
-	if len(names) > switchback.MostVariants {
-		names = names[:switchback.MostVariants]
+	if n := fits(f.rule.Trial.Most, blocks.Lasts()); n < len(names) {
+		a.Log.Info("its trial has room for fewer remedies: give a longer most", "container", text.Sanitize(f.observation.Container.Name, 128),
+			"most", f.rule.Trial.Most.String(), "left_out", strings.Join(names[n:], "; "))
+		names = names[:n]
 	}
 	lasts := max(blocks.Lasts(), switchback.LeastBlock)
 	most := max(f.rule.Trial.Most, 2*time.Duration(1+len(names))*lasts)

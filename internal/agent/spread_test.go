@@ -276,3 +276,16 @@ func TestPutBackAfterAKill(t *testing.T) {
 		t.Errorf("%+v", due)
 	}
 }
+
+// A trial has as many remedies as have room for the rounds that one needs to win, and one at least.
+func TestFits(t *testing.T) {
+	for _, c := range []struct {
+		most, turn time.Duration
+		want       int
+	}{{2 * time.Minute, 7 * time.Second, 1}, {3 * time.Minute, 7 * time.Second, 3}, {30 * time.Second, 7 * time.Second, 1},
+		{40 * time.Minute, 7 * time.Second, 16}, {time.Hour, 0, 16}} {
+		if got := fits(c.most, c.turn); got != c.want {
+			t.Errorf("%s in turns of %s: %d remedies, want %d", c.most, c.turn, got, c.want)
+		}
+	}
+}

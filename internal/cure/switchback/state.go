@@ -157,8 +157,8 @@ type Decision struct {
 	Why     string
 }
 
-// leastPairs is how many pairs a variant must have to win: the evidence of fewer is of a single hour.
-const leastPairs = 6
+// LeastPairs is how many pairs a variant must have to win: the evidence of fewer is of a single hour.
+const LeastPairs = 6
 
 // Decide says what is known by now. It may be asked at any time.
 func (s State) Decide() Decision {
@@ -178,7 +178,7 @@ func (s State) Decide() Decision {
 		if m < lowestMean {
 			lowest, lowestMean = v, m
 		}
-		if len(pairs) >= leastPairs && s.Evidence(v).Enough(s.Plan.Wrong/float64(s.Plan.Variants)) && m < bestMean {
+		if len(pairs) >= LeastPairs && s.Evidence(v).Enough(s.Plan.Wrong/float64(s.Plan.Variants)) && m < bestMean {
 			best, bestMean = v, m
 		}
 	}

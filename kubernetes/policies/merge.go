@@ -68,7 +68,7 @@ func Merge(base []byte, objects []Object, node *Node) (Result, error) {
 		if o.Kind != ClusterThrottlePolicy {
 			continue
 		}
-		if s, _, st := choose(o, nil, off); st.InForce > 0 && s.allow != nil {
+		if s, _, st := choose(o, nil, off, func(spec) *Mistake { return nil }); st.InForce > 0 && s.allow != nil {
 			allowances = append(allowances, namedAllowance{o, s})
 		}
 	}
@@ -80,14 +80,18 @@ func Merge(base []byte, objects []Object, node *Node) (Result, error) {
 			in := allowedIn(allowances, o.Namespace)
 			a = &in
 		}
-		s, given, st := choose(o, a, off)
-		switch n := perNamespace[o.Namespace] + len(s.rules); {
-		case st.InForce == 0:
-		case o.Kind == ThrottlePolicy && n > policy.MaxNamespaceRules, len(rules)+s.most(o) > maxFileRules:
-			st = Status{Wrong: &Mistake{TooMany, "spec.rules",
-				fmt.Sprintf("older policies use up the %d rules of a namespace, or the %d of a node", policy.MaxNamespaceRules, maxFileRules)}}
-		default:
-			perNamespace[o.Namespace], st.Spec = n, given
+		s, given, st := choose(o, a, off, func(s spec) *Mistake {
+			if (o.Kind != ThrottlePolicy || perNamespace[o.Namespace]+len(s.rules) <= policy.MaxNamespaceRules) &&
+				len(rules)+s.most(o) <= maxFileRules {
+				return nil
+			}
+			return &Mistake{TooMany, "spec.rules", fmt.Sprintf("this policy and older ones have more than the %d rules of a namespace, or "+
+				"the %d of a node; a rule counts once for each pattern of namespaces, and twice with a rollout",
+				policy.MaxNamespaceRules, maxFileRules)}
+		})
+		if st.InForce > 0 {
+			perNamespace[o.Namespace] += len(s.rules)
+			st.Spec = given
 			if s.rollout != nil {
 				out.Rollouts[o.Key()] = s.rollout
 			}
@@ -162,8 +166,9 @@ func allowedIn(allowances []namedAllowance, namespace string) allowance {
 	return defaultAllowance()
 }
 
-// choose takes the object's spec, or the one that was accepted last if it has a mistake. off is why it may have no rollout.
-func choose(o Object, a *allowance, off string) (spec, map[string]any, Status) {
+// choose takes the object's spec, or the one that was accepted last if it has a mistake. off is why it may have no rollout, room
+// why its rules are too many; nil: they are not.
+func choose(o Object, a *allowance, off string, room func(spec) *Mistake) (spec, map[string]any, Status) {
 	try := func(given map[string]any) (spec, *Mistake) {
 		s, m := parse(o, given)
 		if m == nil && s.rollout != nil && off != "" {
@@ -171,6 +176,9 @@ func choose(o Object, a *allowance, off string) (spec, map[string]any, Status) {
 		}
 		if m == nil && a != nil {
 			m = s.within(*a)
+		}
+		if m == nil {
+			m = room(s)
 		}
 		return s, m
 	}

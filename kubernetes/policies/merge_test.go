@@ -3,6 +3,7 @@ package policies
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -217,6 +218,24 @@ func TestNoNamespaceCrowdsOut(t *testing.T) {
 	}
 	if st := out.Statuses[ns("n0", "p0")]; st.Wrong != nil {
 		t.Errorf("the oldest: %+v", st)
+	}
+}
+
+// TestTooManyKeepsTheLast: an edit with too many rules leaves the spec in force that was accepted last, if there is room for that.
+func TestTooManyKeepsTheLast(t *testing.T) {
+	rules := func(n int) string { return "{rules: [" + strings.Repeat("{match: {name: x}}, ", n-1) + "{}]}" }
+	var objects []Object
+	for i := range 4 {
+		objects = append(objects, object(t, ns("shop", fmt.Sprintf("p%d", i)), 100-i, rules([]int{MaxRules, MaxRules, MaxRules, 10}[i])))
+	}
+	edited := object(t, ns("shop", "edited"), 1, rules(MaxRules))
+	edited.Generation, edited.KeptGeneration, edited.Kept = 4, 3, object(t, edited.Key(), 1, rules(2)).Spec
+	for want, kept := range map[int64]int{3: 2, 0: 7} {
+		edited.Kept = object(t, edited.Key(), 1, rules(kept)).Spec
+		out, _ := merged(t, append(slices.Clone(objects), edited)...)
+		if st := out.Statuses[edited.Key()]; st.Wrong == nil || st.Wrong.Reason != TooMany || st.InForce != want {
+			t.Errorf("%d rules before the edit: generation %d in force, want %d: %+v", kept, st.InForce, want, st.Wrong)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ var (
 	permits  = desc("permits", "Tasks of a class that may run at once; 0: as many as come.", "class")
 	running  = desc("running_tasks", "Tasks that run.", "class")
 	waiting  = desc("waiting_tasks", "Tasks that wait.", "class")
-	finished = desc("finished_tasks_total", "Tasks that ended.", "class")
+	finished = desc("finished_tasks_total", "Permits that were given back: a task counts once, and once more for each wait in which others had its permit.", "class")
 	held     = desc("held_total", "How many times pacing made the next task wait.", "class")
 	late     = desc("late_tasks_total", "Tasks that were rejected, since they would have started too late.", "class")
 )

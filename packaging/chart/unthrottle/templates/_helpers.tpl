@@ -36,6 +36,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- include "unthrottle.own" (list "podAnnotations" .Values.podAnnotations (dict "checksum/config" "")) }}
 {{- if and .Values.policies.rollout (not .Values.policies.enabled) }}{{ fail "policies.rollout: the container of policies draws the pods: set policies.enabled=true too" }}{{ end }}
 {{- if and .Values.policies.probes (not .Values.policies.enabled) }}{{ fail "policies.probes: the container of policies tells the agents of the pods' probes: set policies.enabled=true too" }}{{ end }}
+{{- if and .Values.hostNetwork (or .Values.service.enabled .Values.podMonitor.enabled) }}{{ fail "hostNetwork: /metrics then answers on 127.0.0.1 of the node, which no Service and no PodMonitor reaches: set service.enabled and podMonitor.enabled to false" }}{{ end }}
 {{- if .Values.demand.enabled }}
 {{- range $key := list "dir" "node" }}
 {{- if hasKey (default dict $.Values.config.export) $key }}{{ fail (printf "config.export.%s: with demand.enabled the chart sets it itself: leave it out, and set host.rows for the folder" $key) }}{{ end }}

@@ -248,7 +248,11 @@ public final class CpuBudget {
         return p;
     }
 
-    /** An executor that runs each task on others' threads, once its class has a permit. A task that waits holds no thread. */
+    /**
+     * An executor that runs each task on others' threads, once its class has a permit. A task that waits holds no thread. What these
+     * threads' executor throws for a task that need not wait is thrown to its caller; a task that it rejects later is lost, which is
+     * told once.
+     */
     public Executor executor(TaskClass c, Executor threads) {
         Objects.requireNonNull(c);
         Objects.requireNonNull(threads);
@@ -257,17 +261,23 @@ public final class CpuBudget {
 
     private void execute(TaskClass c, Executor threads, Runnable task) {
         Objects.requireNonNull(task);
+        Thread caller = Thread.currentThread();
+        boolean[] called = {true}; // for the caller's thread alone
         acquire(c, null, permit -> {
             try {
                 threads.execute(() -> runWith(permit, task));
             } catch (RuntimeException e) {
                 permit.close();
+                if (Thread.currentThread() == caller && called[0]) {
+                    throw e;
+                }
                 warn("rejected", "an executor rejected a task that waited for its permit, and the task is lost: " + e);
             } catch (Error e) { // such as no memory for another thread
                 permit.close();
                 throw e;
             }
         }, null);
+        called[0] = false;
     }
 
     private void runWith(Permit permit, Runnable task) {

@@ -169,10 +169,12 @@ final class Watcher {
                 Limit l = limit;
                 byte[] text = new byte[64];
                 Pacer.CpuTime reader = () -> {
-                    try {
-                        return l.usage(text, file.read(text));
-                    } catch (IOException e) {
-                        return -1;
+                    synchronized (file) { // the pacer's threads read it too: they share its offset and the bytes
+                        try {
+                            return l.usage(text, file.read(text));
+                        } catch (IOException e) {
+                            return -1;
+                        }
                     }
                 };
                 if (reader.nanos() >= 0) {

@@ -20,6 +20,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -167,7 +168,21 @@ class ThreadsTest {
         assertTrue(most.get() <= 2, most::toString);
         threads.shutdown();
         assertTrue(threads.awaitTermination(60, TimeUnit.SECONDS));
-        b.executor(APP, threads).execute(() -> {}); // it is shut down: the permit comes back
+        // It is shut down: the caller is told, and the permit comes back.
+        assertThrows(RejectedExecutionException.class, () -> b.executor(APP, threads).execute(() -> {}));
+        assertEquals(0, b.snapshot().of(APP).running());
+    }
+
+    /** A task that waited and is rejected when its turn comes cannot tell its caller: the permit comes back, and others go on. */
+    @Test
+    void aTaskThatIsRejectedLaterGivesItsPermitBack() throws Exception {
+        CpuBudget b = new SimulatedHost(70 * MS).start(true); // 1 permit
+        Permit held = b.acquire(APP);
+        b.executor(APP, task -> {
+            throw new RejectedExecutionException("full");
+        }).execute(() -> {});
+        held.close();
+        assertEquals(1, b.callWithin(APP, Duration.ofSeconds(60), () -> 1));
         assertEquals(0, b.snapshot().of(APP).running());
     }
 

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Function;
 
 /**
@@ -55,17 +56,21 @@ public final class BudgetRequests<Q, A> extends SimpleFilter<Q, A> {
         }
         Promise<A> answer = new Promise<>();
         Local.Context of = Local.save(); // the trace, the deadline and so on of this request
-        executors.get(c).execute(() -> {
-            Local.Context before = Local.save();
-            Local.restore(of);
-            try {
-                answer.become(service.apply(request));
-            } catch (RuntimeException | Error e) {
-                answer.setException(e);
-            } finally {
-                Local.restore(before);
-            }
-        });
+        try {
+            executors.get(c).execute(() -> {
+                Local.Context before = Local.save();
+                Local.restore(of);
+                try {
+                    answer.become(service.apply(request));
+                } catch (RuntimeException | Error e) {
+                    answer.setException(e);
+                } finally {
+                    Local.restore(before);
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            return Future.exception(Failure.rejected("overloaded: its threads take no more work; try again"));
+        }
         return answer;
     }
 }

@@ -33,7 +33,7 @@ public final class BudgetMetrics implements MeterBinder {
             of(registry, c, "permits", "Tasks of a class that may run at once; 0: as many as come.", Snapshot.Tasks::permits);
             of(registry, c, "running.tasks", "Tasks that run.", Snapshot.Tasks::running);
             of(registry, c, "waiting.tasks", "Tasks that wait.", Snapshot.Tasks::waiting);
-            count(registry, c, "finished.tasks", "Tasks that ended.", Snapshot.Tasks::finished);
+            count(registry, c, "finished.tasks", "Permits that were given back: a task counts once, and once more for each wait in which others had its permit.", Snapshot.Tasks::finished);
             count(registry, c, "held", "How many times pacing made the next task wait.", Snapshot.Tasks::held);
             count(registry, c, "late.tasks", "Tasks that were rejected, since they would have started too late.", Snapshot.Tasks::late);
         }

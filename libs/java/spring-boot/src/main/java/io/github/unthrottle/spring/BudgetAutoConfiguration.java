@@ -6,6 +6,7 @@ import io.github.unthrottle.micrometer.BudgetMetrics;
 import io.github.unthrottle.servlet.BudgetFilter;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import jakarta.servlet.Filter;
+import jakarta.servlet.http.HttpServletRequest;
 import java.util.Map;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -39,8 +40,14 @@ public class BudgetAutoConfiguration {
         @Order(Ordered.HIGHEST_PRECEDENCE + 10)
         BudgetFilter budgetFilter(CpuBudget budget, BudgetProperties properties) {
             return new BudgetFilter(budget,
-                    r -> properties.ioPaths().stream().anyMatch(r.getRequestURI()::startsWith) ? TaskClass.IO : TaskClass.APP,
+                    r -> properties.ioPaths().stream().anyMatch(path -> isBelow(r, path)) ? TaskClass.IO : TaskClass.APP,
                     properties.objective() == null ? Map.of() : Map.of(TaskClass.APP, properties.objective()));
+        }
+
+        /** Whether a request is for a path of the application, or for one below it. */
+        private static boolean isBelow(HttpServletRequest r, String path) {
+            String asked = r.getRequestURI().substring(r.getContextPath().length());
+            return asked.equals(path) || asked.startsWith(path.endsWith("/") ? path : path + "/");
         }
     }
 

@@ -14,6 +14,8 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.boot.SpringApplication;
@@ -37,7 +39,7 @@ class BudgetAutoConfigurationTest {
             this.budget = budget;
         }
 
-        @GetMapping("/")
+        @GetMapping({"/", "/pingpong"})
         String work() {
             return "app " + budget.snapshot().of(TaskClass.APP).running();
         }
@@ -69,9 +71,20 @@ class BudgetAutoConfigurationTest {
                 HttpResponse.BodyHandlers.ofString());
     }
 
-    private static ConfigurableApplicationContext run(Class<?> program) {
-        return SpringApplication.run(program, "--server.port=0", "--server.address=127.0.0.1", "--unthrottle.objective=35ms",
-                "--unthrottle.io-paths=/ping", "--logging.level.root=warn", "--spring.main.banner-mode=off");
+    private static ConfigurableApplicationContext run(Class<?> program, String... more) {
+        List<String> args = new ArrayList<>(List.of("--server.port=0", "--server.address=127.0.0.1", "--unthrottle.objective=35ms",
+                "--unthrottle.io-paths=/ping", "--logging.level.root=warn", "--spring.main.banner-mode=off"));
+        args.addAll(List.of(more));
+        return SpringApplication.run(program, args.toArray(String[]::new));
+    }
+
+    /** Paths are the program's own, wherever it is mounted, and no prefixes of names. */
+    @Test
+    void pathsAreBelowTheContext() throws Exception {
+        try (ConfigurableApplicationContext program = run(Program.class, "--server.servlet.context-path=/shop")) {
+            assertEquals("io 1", get(program, "/shop/ping/deep").body());
+            assertEquals("app 1", get(program, "/shop/pingpong").body());
+        }
     }
 
     @Test

@@ -16,6 +16,7 @@ func TestEachFileOfRecordsIsRead(t *testing.T) {
 		"agent/runs.json":          "TestThePageIsOfItsRuns",
 		"many/records.jsonl.gz":    "TestPageIsOfTheRecords",
 		"rivals/records.jsonl.gz":  "TestPageIsOfTheRecords",
+		"rivals/sizes.jsonl.gz":    "TestSizesPageIsOfTheRecords",
 		"rollout/records.jsonl.gz": "TestPageIsOfTheRecords",
 		"threads/records.jsonl.gz": "TestThePageHasEachVariant",
 		"truth/first.jsonl.gz":     "TestEachRecordIsOnAPage",

@@ -60,6 +60,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if *which == none {
+		if !complete(have.All) {
+			return fmt.Errorf("%s has not each part yet: measure %s", *file, strings.Join(parts(), ", "))
+		}
 		return study.WritePage(*out, markdown(have.All))
 	}
 	path, err := filepath.Abs(*exe)
@@ -111,8 +114,10 @@ func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, 
 		if err := keep(have, m); err != nil {
 			return err
 		}
-		if err := study.WritePage(out, markdown(have.All)); err != nil {
-			return err
+		if complete(have.All) { // else the page that is there has more
+			if err := study.WritePage(out, markdown(have.All)); err != nil {
+				return err
+			}
 		}
 	}
 	return errors.Join(failed...)
@@ -184,6 +189,13 @@ type measured struct {
 	Repeats      int              `json:"repeats"`
 	Steps        int              `json:"steps"`
 	Step         time.Duration    `json:"step_ns"`
+}
+
+// complete tells whether each part was measured.
+func complete(all []measured) bool {
+	return !slices.ContainsFunc(parts(), func(part string) bool {
+		return !slices.ContainsFunc(all, func(m measured) bool { return m.Part == part })
+	})
 }
 
 // keep keeps a part in place of what was measured of it before, in the parts' usual order.

@@ -34,6 +34,9 @@ const mostUsed = 0.5
 // rounds. That p50 may rise by a tenth is what the published move from quotas to exclusive CPUs allowed.
 const keepsP99, keepsP50 = 2, 1.1
 
+// mostErrors is which share of the requests may fail under a size that keeps the latency, in all rounds together.
+const mostErrors = 0.01
+
 // way is one way to hold a service.
 type way struct {
 	name string
@@ -200,7 +203,14 @@ func (r *running) holdSize(h *holder, w way, size float64) error {
 	if err := r.beside.Limited.SetCPUs(cpuset.New(free...)); err != nil {
 		return err
 	}
-	return h.put(w.setting(size, len(h.host)))
+	to := w.setting(size, len(h.host))
+	if err := h.put(to); err != nil {
+		return err
+	}
+	if now, _ := h.inForce(); now.Limit != to.Limit {
+		return fmt.Errorf("%s of %.2f CPUs: %s", w.name, size, h.firstRefusal)
+	}
+	return nil
 }
 
 // loadOf is the load of a service's rounds and what it uses then without a limit, which is in force: those of the first round.

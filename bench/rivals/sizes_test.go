@@ -52,17 +52,19 @@ func TestLeastSize(t *testing.T) {
 		sized("quota", 1.25, 1, 19), sized("quota", 1.5, 1, 11),
 		sized("burst in 1 s", 0.55, 1, 90), sized("burst in 1 s", 0.65, 1, 12), sized("burst in 1 s", 0.8, 1, 12),
 		sized("burst in 1 s", 1, 1, 12), sized("burst in 1 s", 1.25, 1, 12), sized("burst in 1 s", 1.5, 1, 12),
-		sized(exclusiveCPUs, 1, 1.2, 12), // its p50 rises by a fifth
+		sized(exclusiveCPUs, 1, 1.2, 12),                                                               // its p50 rises by a fifth
+		sized("narrow", 0.8, 1, 12), {"narrow", 1, point{Requests: 100}}, sized("narrow", 1.25, 1, 12), // answers too few
+		{"burst in 100 ms", 1.5, point{P50: new(1.0), P99: new(12.0), Requests: 100, Errors: 2}},
 	}}
 	rows := sizedRows{[]sizedPiece{piece}}
 	for _, w := range ways() {
-		want := map[string]float64{"quota": 1.25, "burst in 1 s": 0.65, withoutLimit: 2}[w.name]
+		want := map[string]float64{"quota": 1.25, "burst in 1 s": 0.65, "narrow": 1.25, withoutLimit: 2}[w.name]
 		if got := rows.least(w); got != want {
 			t.Errorf("%s: %g CPUs, want %g", w.name, got, want)
 		}
 	}
 	page := sizesPage([]sizedPiece{piece})
-	for _, want := range []string{"| `postgres-tpcb` | 0.50 | 1.25 | none | 0.65 (-48 %) | none | none | 40 % | 77 % | 1 |",
+	for _, want := range []string{"| `postgres-tpcb` | 0.50 | 1.25 | none | 0.65 (-48 %) | 1.25 (+0 %) | none | 40 % | 77 % | 1 |",
 		"p99 10 ms (10 to 10), p50 1", "| 0.65 | 1.3 | 9 (9 to 9); 1 | - | **1.2 (1.2 to 1.2); 1** | - | - |"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing in\n%s", want, page)

@@ -49,10 +49,21 @@ func (r sizedRows) ratios(name string, size float64) (p99, p50 study.Spread) {
 		study.SpreadOf(r.over(name, size, func(p *point) *float64 { return p.P50 }))
 }
 
-// keeps tells whether a size keeps the latency; measured: at least one round has it.
+// keeps tells whether a size keeps the latency, which one does not whose answers were too few to tell, or failed; measured: at least one
+// round has it.
 func (r sizedRows) keeps(name string, size float64) (keeps, measured bool) {
 	p99, p50 := r.ratios(name, size)
-	return p99.Rounds > 0 && p99.Median <= keepsP99 && p50.Median <= keepsP50, p99.Rounds > 0
+	rounds, requests, errors := 0, uint64(0), uint64(0)
+	for _, p := range r.pieces {
+		for _, q := range p.Points {
+			if q.Way == name && q.Size == size {
+				rounds, requests, errors = rounds+1, requests+q.Requests, errors+q.Errors
+			}
+		}
+	}
+	keeps = p99.Rounds == rounds && p50.Rounds == rounds && p99.Median <= keepsP99 && p50.Median <= keepsP50 &&
+		float64(errors) <= mostErrors*float64(requests)
+	return keeps && rounds > 0, rounds > 0
 }
 
 // least is the smallest size of a way that keeps the latency, as all larger ones do; 0: none does, of those measured.
@@ -155,7 +166,8 @@ func sizesPage(all []sizedPiece) string {
 		}
 	}
 	return study.Fill(sizesText, nil, map[string]any{"Rows": rows, "KeepsP99": keepsP99, "KeepsP50": keepsP50, "Times": sizeTimes,
-		"MostTimes": sizeTimes[len(sizeTimes)-1], "MostUsed": mostUsed, "Ways": ways()[:len(ways())-1], "Neighbour": neighbourPerSecond})
+		"MostTimes": sizeTimes[len(sizeTimes)-1], "MostUsed": mostUsed, "MostErrors": 100 * mostErrors, "Ways": ways()[:len(ways())-1],
+		"Neighbour": neighbourPerSecond})
 }
 
 // Name is for the page.

@@ -189,8 +189,9 @@ func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.O
 	now := time.Now()
 	names := blocks.Names()
 	if n := fits(f.rule.Trial.Most, blocks.Lasts()); n < len(names) {
-		a.Log.Info("its trial has room for fewer remedies: give a longer most", "container", text.Sanitize(f.observation.Container.Name, 128),
-			"most", f.rule.Trial.Most.String(), "left_out", strings.Join(names[n:], "; "))
+		a.Log.Info(text.Either(n < switchback.MostVariants, "its trial has room for fewer remedies: give a longer most",
+			"a trial has no more remedies"), "container", text.Sanitize(f.observation.Container.Name, 128), "most",
+			f.rule.Trial.Most.String(), "left_out", strings.Join(names[n:], "; "))
 		names = names[:n]
 	}
 	lasts := max(blocks.Lasts(), switchback.LeastBlock)

@@ -215,6 +215,8 @@ func outcome(err error) policy.Treatment {
 		return policy.Treatment{Reason: policy.ReasonObjectiveMet}
 	case stale(err):
 		return policy.Treatment{Reason: policy.ReasonReplanned}
+	case errors.Is(err, errTrialsFull):
+		return policy.Treatment{Reason: policy.ReasonCooldown, Detail: err.Error()}
 	case errors.Is(err, errBudget):
 		return policy.Treatment{Reason: policy.ReasonBudgetCPUs, Detail: err.Error()}
 	case errors.Is(err, errUnjudged):

@@ -524,7 +524,8 @@ func (t *turns) sayOut(order []int) {
 	t.saidOut = slices.DeleteFunc(t.saidOut, func(v int) bool {
 		again := t.of.Out(v) == ""
 		if again {
-			t.r.say("%s is tried again: what it lost to has been no better since", t.name(v))
+			t.r.say("%s is tried again: %s", t.name(v), text.Either(t.of.Again(v), "what it lost to has been no better since",
+				"requests took as long when it was left as it is"))
 		}
 		return again
 	})

@@ -78,6 +78,7 @@ type Trial struct {
 	turns    [][]turn // by variant
 	out      []string // why a variant is not tried again; "": it is
 	lost     []bool   // out by a comparison with another, which may have been lucky
+	again    []bool   // tried again after that
 	glances  []int    // short looks at a variant that were far worse
 	// Neighbours is the share by which other containers' threads may wait longer for a CPU than when it is left: a variant that makes them
 	// wait longer cannot win.
@@ -92,8 +93,8 @@ const DefaultNeighbours, leastWaitMS = 0.5, 10.0
 // stands.
 func New(variants []Variant, quantile float64, promised bool) *Trial {
 	return &Trial{variants: variants, quantile: quantile, promised: promised, turns: make([][]turn, len(variants)),
-		out: make([]string, len(variants)), lost: make([]bool, len(variants)), glances: make([]int, len(variants)),
-		Neighbours: DefaultNeighbours}
+		out: make([]string, len(variants)), lost: make([]bool, len(variants)), again: make([]bool, len(variants)),
+		glances: make([]int, len(variants)), Neighbours: DefaultNeighbours}
 }
 
 // contenders are the variants that are tried further: those that are not out, and of those that had their turns leaving it and the
@@ -138,7 +139,7 @@ func (t *Trial) contenders() (all []int) {
 // Enter takes another variant in, which had no turn yet.
 func (t *Trial) Enter(v Variant) {
 	t.variants, t.turns, t.out = append(t.variants, v), append(t.turns, nil), append(t.out, "")
-	t.lost, t.glances = append(t.lost, false), append(t.glances, 0)
+	t.lost, t.again, t.glances = append(t.lost, false), append(t.again, false), append(t.glances, 0)
 }
 
 // Lowest is the variant with the lowest latency so far that may win; 0: leaving it, or nothing is known.
@@ -167,7 +168,9 @@ func (t *Trial) Left() int { return len(t.contenders()) }
 func (t *Trial) More(used, each, budget time.Duration) bool {
 	least := math.MaxInt
 	for _, v := range t.contenders() {
-		least = min(least, len(t.turns[v]))
+		if !t.again[v] { // what is tried again has no claim to its two rounds
+			least = min(least, len(t.turns[v]))
+		}
 	}
 	if least > 0 && t.Settled() {
 		return false
@@ -179,7 +182,7 @@ func (t *Trial) More(used, each, budget time.Duration) bool {
 func (t *Trial) Add(variant int, m Measured) (out string) {
 	t.take(variant, m)
 	if harmed := t.harmed(variant); m.Ended != "" && variant > 0 && harmed >= twice {
-		t.out[variant] = m.Ended
+		t.Drop(variant, m.Ended)
 		return m.Ended
 	}
 	t.drop()
@@ -212,7 +215,7 @@ func (t *Trial) Readmit(bound time.Duration) {
 	for v := range t.turns {
 		kept := slices.DeleteFunc(slices.Clone(t.turns[v]), func(m turn) bool { return m.Late > 0 && m.Late <= bound })
 		if len(kept) < len(t.turns[v]) {
-			t.turns[v], t.out[v] = kept, ""
+			t.turns[v], t.out[v], t.lost[v] = kept, "", false
 		}
 	}
 }
@@ -245,7 +248,7 @@ func (t *Trial) Glance(variant int, m Measured) (why string) {
 		return "far worse in a short look; it is looked at once more"
 	}
 	t.take(variant, m)
-	t.out[variant] = "clearly worse in two short looks"
+	t.Drop(variant, "clearly worse in two short looks")
 	return t.out[variant]
 }
 
@@ -256,7 +259,10 @@ func (t *Trial) Turns(variant int) int { return len(t.turns[variant]) }
 func (t *Trial) Out(variant int) string { return t.out[variant] }
 
 // Drop takes a variant out that cannot be tried.
-func (t *Trial) Drop(variant int, why string) { t.out[variant] = why }
+func (t *Trial) Drop(variant int, why string) { t.out[variant], t.lost[variant] = why, false }
+
+// Again reports whether a variant is tried again that had lost to another one.
+func (t *Trial) Again(variant int) bool { return t.again[variant] }
 
 // drop takes out what is clearly worse than the best, beyond what turns differ by themselves, once each that is still in has had a turn.
 // While each has had only one nothing tells how far turns differ: then it must be worse in each part of its turn, at the same work.
@@ -285,9 +291,15 @@ func (t *Trial) drop() {
 			t.out[v], t.lost[v] = fmt.Sprintf("clearly worse after %s", text.Count(rounds, "round")), true
 		}
 	}
+	in := -1
 	for v := range t.variants {
-		if best >= 0 && t.lost[v] && f.mean[v] <= f.mean[best] && t.harms(v) == "" {
-			t.out[v], t.lost[v] = "", false
+		if t.out[v] == "" && f.turns[v] > 0 && t.harms(v) == "" && (in < 0 || f.mean[v] < f.mean[in]) {
+			in = v
+		}
+	}
+	for v := range t.variants {
+		if in >= 0 && t.lost[v] && f.mean[v] <= f.mean[in] && t.harms(v) == "" {
+			t.out[v], t.lost[v], t.again[v] = "", false, true
 		}
 	}
 }

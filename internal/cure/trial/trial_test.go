@@ -464,24 +464,34 @@ func TestReadmit(t *testing.T) {
 // A period of a second meets its first stop in its second turn: what had lost to it alone is tried again, and wins.
 func TestTriedAgainWhereTheOtherWasLucky(t *testing.T) {
 	trial := three()
+	trial.Enter(Variant{Name: "period", Change: 4})
 	trial.Add(0, Measured{Judged: exactly(600, 77)})
 	trial.Add(1, Measured{Judged: exactly(600, 10)})
-	if out := trial.Add(2, Measured{Judged: exactly(600, 35)}); out == "" {
-		t.Fatal("three times the best, and it is still in")
+	trial.Add(3, Measured{Judged: exactly(600, 36)})
+	if out := trial.Add(2, Measured{Judged: exactly(600, 35)}); out == "" || trial.Out(3) == "" {
+		t.Fatalf("three times the best, and still in: %q, %q", out, trial.Out(3))
 	}
 	trial.Add(0, Measured{Judged: exactly(600, 77)})
 	if out := trial.Out(2); out == "" {
 		t.Fatal("nothing has changed, and it is in again")
 	}
 	trial.Add(1, Measured{Judged: exactly(600, 400)})
-	if out := trial.Out(2); out != "" {
-		t.Errorf("the best is 63 ms now: %s", out)
+	if trial.Out(2) != "" || trial.Out(3) != "" || !trial.Again(2) || !trial.Again(3) || trial.Again(1) {
+		t.Errorf("the best is 63 ms now: %q, %q", trial.Out(2), trial.Out(3))
 	}
-	for range 2 {
+	if trial.Add(3, Measured{Judged: exactly(600, 36)}); trial.More(time.Minute, time.Second, time.Minute) {
+		t.Error("what is tried again takes more than the budget")
+	}
+	for range 20 { // the lucky one's turns differ by a factor of 40, which counts for all
+		trial.Add(0, Measured{Judged: exactly(600, 77)})
 		trial.Add(2, Measured{Judged: exactly(600, 35)})
 	}
 	if got := trial.Choice(); got.Variant != 2 {
 		t.Errorf("chose %d: %s", got.Variant, got.Why)
+	}
+	trial.Drop(3, "it cannot be applied")
+	if trial.Add(1, Measured{Judged: exactly(600, 400)}); trial.Out(3) == "" {
+		t.Error("what cannot be applied is tried again")
 	}
 }
 

@@ -343,6 +343,9 @@ func TestStepsOfLongPeriods(t *testing.T) {
 		if got := a.measured(2 * time.Second); got != want || a.measured(time.Minute) != time.Minute {
 			t.Errorf("%s: a step of 2 s takes %s, want %s", a.name, got, want)
 		}
+		if got := a.warm(); (got >= 2*time.Second) != (a.name == Burst1s) {
+			t.Errorf("%s: measured after %s", a.name, got)
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	r.found, r.within = make([][]float64, len(r.variants)), make([][]float64, len(r.variants))
 	r.steps, r.points = make([][]step, len(r.variants)), make([][][]step, len(r.variants))
 	for _, a := range r.variants {
-		r.each += (a.measured(o.Step) + warm + 2*settle) / time.Duration(len(r.variants))
+		r.each += (a.measured(o.Step) + a.warm() + 2*settle) / time.Duration(len(r.variants))
 	}
 	r.planned = len(r.variants) * (o.Repeats*o.Steps + len(levels)*r.pointRepeats())
 	if err := r.feasible(ctx); err != nil {

@@ -27,13 +27,19 @@ type variant struct {
 // Learns is how long the library gets to find where the kernel's periods begin.
 const Learns = 3 * time.Second
 
-// warm is how long the load runs before it is measured.
+// warm is how long the load runs before it is measured: what the write of a longer period gave must be spent.
 func (a variant) warm() time.Duration {
-	if a.name == Budget {
+	switch {
+	case a.name == Budget:
 		return warm + Learns
+	case a.limit.Limited():
+		return max(warm, settlePeriods*a.limit.Period)
 	}
 	return warm
 }
+
+// settlePeriods is after how many periods of its quota a limit counts as having always been there.
+const settlePeriods = 2
 
 // leastPeriods is how many periods of its quota a step has at least: in fewer, what was saved up before it decides.
 const leastPeriods = 10

@@ -46,7 +46,7 @@ public class BudgetAutoConfiguration {
 
         /** Whether a request is for a path of the application, or for one below it. */
         private static boolean isBelow(HttpServletRequest r, String path) {
-            String asked = r.getRequestURI().substring(r.getContextPath().length());
+            String asked = r.getRequestURI().substring(r.getContextPath().length()).split(";", 2)[0]; // without parameters
             return asked.equals(path) || asked.startsWith(path.endsWith("/") ? path : path + "/");
         }
     }

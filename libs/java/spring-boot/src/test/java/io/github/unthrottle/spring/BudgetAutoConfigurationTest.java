@@ -83,6 +83,7 @@ class BudgetAutoConfigurationTest {
     void pathsAreBelowTheContext() throws Exception {
         try (ConfigurableApplicationContext program = run(Program.class, "--server.servlet.context-path=/shop")) {
             assertEquals("io 1", get(program, "/shop/ping/deep").body());
+            assertEquals("io 1", get(program, "/shop/ping/deep;x=1").body());
             assertEquals("app 1", get(program, "/shop/pingpong").body());
         }
     }

@@ -154,6 +154,7 @@ func TestOutcomes(t *testing.T) {
 		{&apply.Stale{}, policy.ReasonReplanned, ""},
 		{fmt.Errorf("%w: 9 of 8", errBudget), policy.ReasonBudgetCPUs, "9 of 8"},
 		{fmt.Errorf("%w: x", errUnjudged), policy.ReasonUnjudged, ""},
+		{errTrialsFull, policy.ReasonCooldown, "8 containers of this node have a trial"},
 		{&notKept{"leave", "the quota is best", false}, policy.ReasonForecast, "the quota is best"},
 		{&notKept{"worse", "p99 rose", true}, policy.ReasonCooldown, "p99 rose"},
 		{&fix.NoRemedy{Why: "stopped", Not: []policy.Rejected{{Remedy: "pin", Why: "CPUs 2-3 are the kubelet's"}}},

@@ -177,11 +177,19 @@ func measureAll(ctx context.Context, o options, have *study.Lines[piece], chosen
 	return errors.Join(failed...)
 }
 
-func measureService(ctx context.Context, o options, have *study.Lines[piece], c services.Case, wanted []variant, rounds int) error {
+// installed says what a service, or its neighbour, needs and this host has not.
+func installed(c services.Case) error {
 	for _, s := range []services.Case{c, beside()} {
 		if missing := s.Missing(); missing != "" {
 			return errors.New(missing)
 		}
+	}
+	return nil
+}
+
+func measureService(ctx context.Context, o options, have *study.Lines[piece], c services.Case, wanted []variant, rounds int) error {
+	if err := installed(c); err != nil {
+		return err
 	}
 	if !measured(have.All, c.Name, usual.name, 0) {
 		p, err := measure(ctx, o, c, usual, 0, nil)

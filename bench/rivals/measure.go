@@ -46,28 +46,39 @@ func measure(ctx context.Context, o options, c services.Case, v variant, round i
 		return p, nil
 	}
 	r := &running{options: o, c: c, v: v, seed: services.Seed(c.Name) + uint64(round)}
+	err = r.run(ctx, func(ctx context.Context) error { return r.steps(ctx, &p, b) })
+	return p, err
+}
+
+// run starts the service and what disturbs it, calls do, and ends all of it.
+func (r *running) run(ctx context.Context, do func(context.Context) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { cancel(); err = errors.Join(err, r.close()) }()
 	if err := r.start(ctx); err != nil {
-		return p, err
+		return err
 	}
 	disturbed := make(chan struct{})
 	go func() { defer close(disturbed); r.of.Disturb(ctx) }()
 	defer func() { cancel(); <-disturbed }()
+	return do(ctx)
+}
+
+// steps puts the variant in force, and measures each load.
+func (r *running) steps(ctx context.Context, p *piece, b *base) error {
 	if _, err := r.client(ctx, 1, warm); err != nil {
-		return p, err
+		return err
 	}
-	stop, err := r.decide(ctx, &p, b)
+	stop, err := r.decide(ctx, p, b)
 	if err != nil || p.NotApplied != "" {
-		return p, err
+		return err
 	}
-	for _, load := range loadsOf(c) {
+	for _, load := range loadsOf(r.c) {
 		at, err := r.step(ctx, load)
 		if err != nil {
-			return p, errors.Join(err, stop())
+			return errors.Join(err, stop())
 		}
 		p.Points = append(p.Points, at)
-		if b == nil && load >= 1 || b != nil && !isChain(c) && ended(p.Points, b.objective) {
+		if b == nil && load >= 1 || b != nil && !isChain(r.c) && ended(p.Points, b.objective) {
 			break
 		}
 	}
@@ -75,7 +86,7 @@ func measure(ctx context.Context, o options, c services.Case, v variant, round i
 		p.Objective = b.objective
 	}
 	if err := stop(); err != nil {
-		return p, err
+		return err
 	}
 	var sets []string
 	for _, h := range r.containers {
@@ -85,7 +96,7 @@ func measure(ctx context.Context, o options, c services.Case, v variant, round i
 		p.FirstRefusal = cmp.Or(p.FirstRefusal, h.firstRefusal)
 	}
 	p.Set = cmp.Or(r.set, strings.Join(sets, "; "))
-	return p, nil
+	return nil
 }
 
 // allLimits is the sum of the limits of a case.

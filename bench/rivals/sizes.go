@@ -43,7 +43,6 @@ type way struct {
 	name string
 	// setting is what is written for a size in CPUs, on so many that services share. The weight stays.
 	setting func(cpus float64, host int) rules.Setting
-	period  time.Duration // that it brings; 0: 100 ms
 }
 
 // The ways with whole CPUs, and without a limit, have sizes of their own.
@@ -60,20 +59,20 @@ func ways() []way {
 	}
 	quota := in(bandwidth.DefaultPeriod, 0)
 	return []way{
-		{"quota", quota, 0},
-		{"burst in 100 ms", in(bandwidth.DefaultPeriod, 1), 0},
-		{"burst in 1 s", in(bandwidth.MaxPeriod, 1), bandwidth.MaxPeriod},
+		{"quota", quota},
+		{"burst in 100 ms", in(bandwidth.DefaultPeriod, 1)},
+		{"burst in 1 s", in(bandwidth.MaxPeriod, 1)},
 		{"narrow", func(cpus float64, host int) rules.Setting {
 			s := quota(cpus, host)
 			s.ExclusiveCPUs = min(host, int(math.Ceil(cpus)))
 			return s
-		}, 0},
+		}},
 		{exclusiveCPUs, func(cpus float64, _ int) rules.Setting {
 			return rules.Setting{Limit: bandwidth.Unlimited(), ExclusiveCPUs: int(cpus)}
-		}, 0},
+		}},
 		{withoutLimit, func(_ float64, host int) rules.Setting {
 			return rules.Setting{Limit: bandwidth.Unlimited(), ExclusiveCPUs: host}
-		}, 0},
+		}},
 	}
 }
 
@@ -141,31 +140,27 @@ func measureSizes(ctx context.Context, o options, have *study.Lines[sizedPiece],
 
 // measureRound measures each size of each way once, in a random order, on one running service.
 func measureRound(ctx context.Context, o options, c services.Case, round int, before []sizedPiece) (p sizedPiece, err error) {
-	for _, s := range []services.Case{c, beside()} {
-		if missing := s.Missing(); missing != "" {
-			return p, errors.New(missing)
-		}
+	if err := installed(c); err != nil {
+		return p, err
 	}
 	p = sizedPiece{Made: study.Now(time.Now()), Service: c.Name, Round: round}
 	r := &running{options: o, c: c, v: usual, seed: services.Seed(c.Name) + uint64(round)}
-	ctx, cancel := context.WithCancel(ctx)
-	defer func() { cancel(); err = errors.Join(err, r.close()) }()
-	if err := r.start(ctx); err != nil {
-		return p, err
-	}
-	disturbed := make(chan struct{})
-	go func() { defer close(disturbed); r.of.Disturb(ctx) }()
-	defer func() { cancel(); <-disturbed }()
+	err = r.run(ctx, func(ctx context.Context) error { return r.sizes(ctx, &p, before) })
+	return p, err
+}
+
+// sizes measures a round on the running service.
+func (r *running) sizes(ctx context.Context, p *sizedPiece, before []sizedPiece) (err error) {
 	all, held := ways(), r.containers[0]
 	free := all[len(all)-1]
 	if err := r.holdSize(held, free, float64(len(held.host))); err != nil {
-		return p, err
+		return err
 	}
 	if _, err := r.client(ctx, 1, warm); err != nil {
-		return p, err
+		return err
 	}
 	if p.Load, p.Used, err = r.loadOf(ctx, before); err != nil {
-		return p, err
+		return err
 	}
 	type turn struct {
 		way  way
@@ -181,22 +176,21 @@ func measureRound(ctx context.Context, o options, c services.Case, round int, be
 	draw.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
 	for _, t := range turns {
 		if err := r.holdSize(held, t.way, t.size); err != nil {
-			return p, err
+			return err
 		}
 		at, err := r.step(ctx, p.Load)
 		if err != nil {
-			return p, err
+			return err
 		}
 		p.Points = append(p.Points, sizedPoint{t.way.name, t.size, at})
 		fmt.Fprintf(os.Stderr, "%s  %s: round %d: %s of %.2f CPUs: p50 %s, p99 %s ms, %.2f CPUs used\n", time.Now().Format(time.TimeOnly),
-			c.Name, round, t.way.name, t.size, study.Decimals(at.P50, 2), study.Decimals(at.P99, 1), at.UsedCPUs)
+			r.c.Name, p.Round, t.way.name, t.size, study.Decimals(at.P50, 2), study.Decimals(at.P99, 1), at.UsedCPUs)
 	}
-	return p, nil
+	return nil
 }
 
 // holdSize puts a size of a way in force, and keeps the neighbour off exclusive CPUs.
 func (r *running) holdSize(h *holder, w way, size float64) error {
-	r.v.period = w.period
 	free := h.host
 	if w.name == exclusiveCPUs {
 		free = h.host[int(size):]
@@ -205,6 +199,7 @@ func (r *running) holdSize(h *holder, w way, size float64) error {
 		return err
 	}
 	to := w.setting(size, len(h.host))
+	r.v.period = to.Limit.Period
 	if err := h.put(to); err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ const (
 	slowShare    = 0.125
 	leastSlow    = 64
 	highQuantile = 0.95
+	// mostAnswers is how many responses of a run are looked at, because the runs of all remedies are in memory at once. Of more, those
+	// of the largest pool are thinned out.
+	mostAnswers = 1 << 17
 )
 
 // answer is a response or a request of one run: the block of time in which its cause came, and how long it took.
@@ -62,32 +65,76 @@ func (l *Load) blockAt(at time.Duration) int {
 
 // slowestBy returns a function for simulate.Options.Responses, and one that returns the slowest by pool after the run.
 func (l *Load) slowestBy() (add func(workload int, came, took time.Duration), done func() []slowest) {
-	slowests, came, pool := make([]slowest, len(l.Pools)), make([][]answer, len(l.Pools)), map[int]int{}
+	samples, pool, left := make([]sample, len(l.Pools)), map[int]int{}, mostAnswers
 	for p := range l.Pools {
 		for _, w := range l.Pools[p].workloads {
 			pool[w] = p
 		}
 	}
 	add = func(workload int, at, took time.Duration) {
-		if p, ok := pool[workload]; ok {
-			b := l.blockAt(at)
-			slowests[p].in[b]++
-			came[p] = append(came[p], answer{b, took})
+		p, ok := pool[workload]
+		if !ok || !samples[p].add(answer{l.blockAt(at), took}) {
+			return
+		}
+		if left--; left == 0 {
+			largest := 0
+			for i := range samples {
+				if len(samples[i].answers) > len(samples[largest].answers) {
+					largest = i
+				}
+			}
+			left = samples[largest].halve()
 		}
 	}
 	done = func() []slowest {
-		for p, answers := range came {
-			slowestFirst(answers)
-			keep := max(leastSlow, int(math.Ceil(slowShare*float64(len(answers)))))
-			answers = answers[:min(keep, len(answers))]
-			slowests[p].all = make([]keptAnswer, len(answers))
-			for i, a := range answers {
-				slowests[p].all[i] = a.kept()
-			}
+		slowests := make([]slowest, len(samples))
+		for p := range samples {
+			slowests[p] = samples[p].slowest()
 		}
 		return slowests
 	}
 	return add, done
+}
+
+// sample has one in every responses of a pool.
+type sample struct {
+	answers []answer
+	every   int // 0: 1
+	skipped int
+}
+
+// add tells whether it took the response.
+func (s *sample) add(a answer) bool {
+	if s.skipped++; s.skipped < s.every {
+		return false
+	}
+	s.skipped = 0
+	s.answers = append(s.answers, a)
+	return true
+}
+
+// halve leaves out every second response, of those to come too, and returns how many it left out.
+func (s *sample) halve() int {
+	n := len(s.answers)
+	for i := range n / 2 {
+		s.answers[i] = s.answers[2*i+1]
+	}
+	s.answers, s.every = s.answers[:n/2], 2*max(1, s.every)
+	return n - n/2
+}
+
+func (s *sample) slowest() (out slowest) {
+	for _, a := range s.answers {
+		out.in[a.block]++
+	}
+	slowestFirst(s.answers)
+	keep := max(leastSlow, int(math.Ceil(slowShare*float64(len(s.answers)))))
+	kept := s.answers[:min(keep, len(s.answers))]
+	out.all = make([]keptAnswer, 0, len(kept)) // append would reserve more
+	for _, a := range kept {
+		out.all = append(out.all, a.kept())
+	}
+	return out
 }
 
 func slowestFirst(answers []answer) {

@@ -112,3 +112,33 @@ func TestBlockAt(t *testing.T) {
 		}
 	}
 }
+
+// Of very many responses a part is kept, with the same quantiles; a small pool beside them keeps all of its slowest.
+func TestSlowestOfVeryManyAreThinned(t *testing.T) {
+	l := &Load{window: 6 * time.Second, Pools: []*Pool{{Name: "server", workloads: []int{0}}, {Name: "timer", workloads: []int{1}}}}
+	add, done := l.slowestBy()
+	const many = 3 * mostAnswers
+	for i := range many {
+		at := time.Duration(i) * 6 * time.Second / many
+		took := 10 * ms
+		if i%97 < 3 { // 3 %, with no common divisor with the thinning
+			took = 90 * ms
+		}
+		add(0, at, took)
+		if i%(many/500) == 0 {
+			add(1, at, time.Duration(i)*time.Microsecond)
+		}
+	}
+	found := done()
+	if n := len(found[0].all); n > mostAnswers/8+1 || n < mostAnswers/32 {
+		t.Errorf("%d responses are kept", n)
+	}
+	if n := len(found[1].all); n != leastSlow || found[1].in[0] != 42 {
+		t.Errorf("%d responses of the small pool are kept, %v by block", n, found[1].in)
+	}
+	for q, want := range map[float64]float64{0.96: 10, 0.98: 90} {
+		if r := l.otherTimesOf([]result{{slowest: found}}, "server", q); r == nil || r.Low != want || r.High != want {
+			t.Errorf("quantile %g: %+v, want %g", q, r, want)
+		}
+	}
+}

@@ -41,6 +41,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/test/study"
 )
 
@@ -155,7 +156,7 @@ func planned(have *study.Lines[piece], chosen []services.Case, wanted []variant,
 		for _, v := range wanted {
 			for round := 1; round <= rounds; round++ {
 				if !measured(have.All, c.Name, v.name, round) {
-					all += around + v.decides(c) + time.Duration(len(loadsOf(c)))*(max(each, leastPeriods*v.period)+around)
+					all += around + v.decides(c) + time.Duration(len(loadsOf(c)))*(max(each, forecast.MeasuredPeriods*v.period)+around)
 				}
 			}
 		}

@@ -16,12 +16,11 @@ import (
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/test/study"
 )
 
 const (
-	// leastPeriods of the limit in force a step lasts.
-	leastPeriods = 10
 	// warm is how long a service has load before anything is decided or measured.
 	warm = 3 * time.Second
 )
@@ -223,7 +222,7 @@ func (r *running) order(load float64, d time.Duration) services.Order {
 	const settle = 500 * time.Millisecond
 	return services.Order{Requests: r.of.Requests, Plan: loadgen.Plan{Seed: r.seed, Streams: r.of.Streams, Connections: r.of.Connections,
 		Drain: 2 * time.Second,
-		Phases: []loadgen.Phase{{For: max(settle, 2*r.v.period), Factor: load},
+		Phases: []loadgen.Phase{{For: max(settle, forecast.SettlePeriods*r.v.period), Factor: load},
 			{For: d, Factor: load, Measured: true}}}}
 }
 
@@ -235,7 +234,7 @@ func (r *running) client(ctx context.Context, load float64, d time.Duration) (lo
 // step measures one load.
 func (r *running) step(ctx context.Context, load float64) (at point, err error) {
 	at.Load = load
-	each := max(r.each, leastPeriods*r.v.period)
+	each := max(r.each, forecast.MeasuredPeriods*r.v.period)
 	order := services.Order{Requests: r.neighbour.Requests, Plan: loadgen.Plan{Seed: r.seed, Streams: r.neighbour.Streams, Connections: 4,
 		Phases: []loadgen.Phase{{For: each, Factor: 1, Measured: true}}}}
 	type looked struct {

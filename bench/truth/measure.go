@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/test/study"
 )
 
@@ -220,12 +221,11 @@ func (m *measurement) variant(ctx context.Context, v *variant, round int) error 
 		say("%s: %s: refused: %s", m.c.Name, v.Name, refused)
 		return m.t.Restore(ctx)
 	}
-	// A longer period has had what the write gave by then, or a tenth of the measurement at most.
-	const settle, settlePeriods, leastPeriods = 500 * time.Millisecond, 2, 10
-	if err := clock.Sleep(ctx, max(settle, settlePeriods*v.period)); err != nil {
+	const settle = 500 * time.Millisecond
+	if err := clock.Sleep(ctx, max(settle, forecast.SettlePeriods*v.period)); err != nil {
 		return err
 	}
-	r, err := m.run(ctx, v.Name, round, max(m.o.each, leastPeriods*v.period))
+	r, err := m.run(ctx, v.Name, round, max(m.o.each, forecast.MeasuredPeriods*v.period))
 	if err != nil {
 		return err
 	}

@@ -30,9 +30,8 @@ import (
 
 const (
 	// leastTurn is how long a turn is measured at least, and leastPeriods how many periods of the quota it has; of a longer period
-	// that the remedy brings it has ownPeriods, after settlePeriods.
-	leastTurn, leastPeriods   = 6 * time.Second, 40
-	ownPeriods, settlePeriods = 10, 2
+	// that the remedy brings it has forecast.MeasuredPeriods.
+	leastTurn, leastPeriods = 6 * time.Second, 40
 	// forecast.LongestTurn bounds a turn that waits for requests, of which it should have leastOfTurn.
 	leastOfTurn = 40
 	// longestDrain bounds the wait for a queue that the variant before has left.
@@ -355,10 +354,12 @@ func (t *turns) enterBeside() {
 // settling is how long a variant is in force before it is measured, measured for how long it is then. A longer period has had what the
 // write gave by then, or a tenth of the turn at most.
 func (t *turns) settling(v int) time.Duration {
-	return max(t.r.o.Settle, t.drain, settlePeriods*t.period(v))
+	return max(t.r.o.Settle, t.drain, forecast.SettlePeriods*t.period(v))
 }
 
-func (t *turns) measured(v int) time.Duration { return max(t.length, ownPeriods*t.period(v)) }
+func (t *turns) measured(v int) time.Duration {
+	return max(t.length, forecast.MeasuredPeriods*t.period(v))
+}
 
 // period is the one that a variant brings; 0: the period stays.
 func (t *turns) period(v int) time.Duration {
@@ -370,7 +371,7 @@ func (t *turns) period(v int) time.Duration {
 
 // lasts is how long a turn of a candidate takes where no queue has to drain before, meanTurn how long one takes on average.
 func (t *turns) lasts(c policy.Candidate) time.Duration {
-	return max(t.length, ownPeriods*c.Request.Period) + max(t.r.o.Settle, settlePeriods*c.Request.Period)
+	return max(t.length, forecast.MeasuredPeriods*c.Request.Period) + max(t.r.o.Settle, forecast.SettlePeriods*c.Request.Period)
 }
 
 func (t *turns) meanTurn() time.Duration {
@@ -676,8 +677,8 @@ func (t *turns) siblings() (paths []string) {
 }
 
 // steadyUse is the share of its limit up to which all that a container used in a turn would have come without the quota that writing a
-// longer period gave: that is one in ownPeriods.
-const steadyUse = 1 - 1.0/ownPeriods
+// longer period gave: that is one in forecast.MeasuredPeriods.
+const steadyUse = 1 - 1.0/forecast.MeasuredPeriods
 
 // unsteady says of a longer period why a turn does not tell how it goes on: the kernel gives a quota at each write, and a container that
 // uses nearly all of its limit may live on it for minutes. "": it tells.

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -143,7 +144,7 @@ func (b *testbed) price(ctx context.Context, a variant, shape Shape, beside *san
 
 // tries is the longest that the tries of one step can take, within what a neighbour can live.
 func (o Options) tries() time.Duration {
-	return min(workload.MaxDeadline, time.Duration(o.Patience+1)*(max(o.Step, leastPeriods*bandwidth.MaxPeriod)+warm+slack))
+	return min(workload.MaxDeadline, time.Duration(o.Patience+1)*(max(o.Step, forecast.MeasuredPeriods*bandwidth.MaxPeriod)+warm+slack))
 }
 
 // neighbour starts threads that burn; stop ends them and says how many rounds

@@ -33,23 +33,17 @@ func (a variant) warm() time.Duration {
 	case a.name == Budget:
 		return warm + Learns
 	case a.limit.Limited():
-		return max(warm, settlePeriods*a.limit.Period)
+		return max(warm, forecast.SettlePeriods*a.limit.Period)
 	}
 	return warm
 }
-
-// settlePeriods is after how many periods of its quota a limit counts as having always been there.
-const settlePeriods = 2
-
-// leastPeriods is how many periods of its quota a step has at least: in fewer, what was saved up before it decides.
-const leastPeriods = 10
 
 // measured is how long a step of so long takes under the variant.
 func (a variant) measured(step time.Duration) time.Duration {
 	if !a.limit.Limited() {
 		return step
 	}
-	return max(step, leastPeriods*a.limit.Period)
+	return max(step, forecast.MeasuredPeriods*a.limit.Period)
 }
 
 // The remedies, in the order of the table. The first is what the others are

@@ -17,6 +17,10 @@ const shortPeriod = 20 * time.Millisecond
 // LongPeriods are in ascending order, up to the longest that the kernel takes.
 var LongPeriods = []time.Duration{300 * time.Millisecond, bandwidth.MaxPeriod}
 
+// Of a limit whose period is long, what was saved up before, or what its write gave, is a large part of a short measurement. So one begins
+// SettlePeriods of it after the write, and lasts MeasuredPeriods at least.
+const SettlePeriods, MeasuredPeriods = 2, 10
+
 // TakesPeriod reports whether a level with a limit gets the period that a plan asks for (0: none). The container and the level whose
 // quota binds it (concerned) do, and where the period is longer each level that the plan changes: a quota that is refilled more often
 // would stop what a longer period lets through.

@@ -67,10 +67,6 @@ type toPrice struct {
 	period time.Duration
 }
 
-// longPeriodsOf is how many of its periods a recording has at least from which a longer one is priced: with fewer, what it begins with
-// is too large a part of what it gets.
-const longPeriodsOf = 10
-
 // burstIn is a burst of one quota in a period; 0: that of the container.
 func burstIn(period time.Duration) toPrice {
 	limit := func(l *Load, cpus float64) bandwidth.Limit {
@@ -85,8 +81,8 @@ func burstIn(period time.Duration) toPrice {
 		},
 		saves: func(l *Load, r Remedy) bucket { return quotaBucket(limit(l, r.Limit)) },
 		why: func(m *maker) string {
-			if m.l.window.Round(period) < longPeriodsOf*period { // a recording ends with its last event
-				return fmt.Sprintf("the recording has fewer than %d of its periods of %v", longPeriodsOf, period)
+			if m.l.window.Round(period) < MeasuredPeriods*period { // a recording ends with its last event
+				return fmt.Sprintf("the recording has fewer than %d of its periods of %v", MeasuredPeriods, period)
 			}
 			return ""
 		}}

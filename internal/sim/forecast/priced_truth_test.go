@@ -260,7 +260,7 @@ func TestPricedTruth(t *testing.T) {
 		}
 		for _, p := range f.Priced {
 			name := pricedName(p.Remedy)
-			if p.Remedy.Period*longPeriodsOf > d.window { // it says so
+			if p.Remedy.Period*MeasuredPeriods > d.window { // it says so
 				if p.CPUs != nil || p.Why == "" {
 					t.Errorf("%d %s of a recording of %v: %+v", seed, name, d.window, p)
 				}

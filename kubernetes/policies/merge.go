@@ -50,9 +50,21 @@ type placed struct {
 // Merge makes the agent's file of the chart's own file and the policies. The error is about the chart's file, or about the
 // whole; a mistake in a policy is in its status. node has what rollouts need; nil: they are off.
 func Merge(base []byte, objects []Object, node *Node) (Result, error) {
+	full := map[Key]Status{}
+	for {
+		out, again, err := merge(base, objects, node, full)
+		if !again {
+			return out, err
+		}
+	}
+}
+
+// merge is Merge. What a ClusterThrottlePolicy allows counts with the generation of it that is in force, which is an older one, or none,
+// if its rules are too many. Whether they are depends on what others are allowed: then it is added to full, and all begins again.
+func merge(base []byte, objects []Object, node *Node, full map[Key]Status) (result Result, again bool, err error) {
 	own, err := policy.ParseRules(base)
 	if err != nil {
-		return Result{}, fmt.Errorf("the chart's own file: %w", err)
+		return Result{}, false, fmt.Errorf("the chart's own file: %w", err)
 	}
 	off := "" // why no rollout is accepted
 	switch {
@@ -64,11 +76,13 @@ func Merge(base []byte, objects []Object, node *Node) (Result, error) {
 	out := Result{Statuses: map[Key]Status{}, Rollouts: map[Key]*Rollout{}}
 	objects = inOrder(objects)
 	var allowances []namedAllowance
+	counts := map[Key]int64{} // generations whose allowances count
 	for _, o := range objects {
 		if o.Kind != ClusterThrottlePolicy {
 			continue
 		}
-		if s, _, st := choose(o, nil, off, func(spec) *Mistake { return nil }); st.InForce > 0 && s.allow != nil {
+		s, _, st := choose(o, nil, off, full, func(spec) *Mistake { return nil })
+		if counts[o.Key()] = st.InForce; st.InForce > 0 && s.allow != nil {
 			allowances = append(allowances, namedAllowance{o, s})
 		}
 	}
@@ -80,7 +94,7 @@ func Merge(base []byte, objects []Object, node *Node) (Result, error) {
 			in := allowedIn(allowances, o.Namespace)
 			a = &in
 		}
-		s, given, st := choose(o, a, off, func(s spec) *Mistake {
+		s, given, st := choose(o, a, off, full, func(s spec) *Mistake {
 			if (o.Kind != ThrottlePolicy || perNamespace[o.Namespace]+len(s.rules) <= policy.MaxNamespaceRules) &&
 				len(rules)+s.most(o) <= maxFileRules {
 				return nil
@@ -104,7 +118,9 @@ func Merge(base []byte, objects []Object, node *Node) (Result, error) {
 				}
 			}
 		}
-		out.Statuses[o.Key()] = st
+		if out.Statuses[o.Key()] = st; o.Kind == ClusterThrottlePolicy && st.InForce < counts[o.Key()] {
+			full[o.Key()], again = st, true
+		}
 	}
 	for i, x := range allowances {
 		for _, y := range allowances[:i] {
@@ -121,7 +137,7 @@ func Merge(base []byte, objects []Object, node *Node) (Result, error) {
 	if out.File, err = file(base, rules); err == nil {
 		out.InForce, err = policy.ParseRules(out.File)
 	}
-	return out, err
+	return out, again, err
 }
 
 // most is how many rules of a file the spec's own are at most.
@@ -167,10 +183,13 @@ func allowedIn(allowances []namedAllowance, namespace string) allowance {
 }
 
 // choose takes the object's spec, or the one that was accepted last if it has a mistake. off is why it may have no rollout, room
-// why its rules are too many; nil: they are not.
-func choose(o Object, a *allowance, off string, room func(spec) *Mistake) (spec, map[string]any, Status) {
-	try := func(given map[string]any) (spec, *Mistake) {
+// why its rules are too many; nil: they are not. Of an object that is full only the generation in its status is taken, if any.
+func choose(o Object, a *allowance, off string, full map[Key]Status, room func(spec) *Mistake) (spec, map[string]any, Status) {
+	try := func(given map[string]any, generation int64) (spec, *Mistake) {
 		s, m := parse(o, given)
+		if st, is := full[o.Key()]; m == nil && is && generation > st.InForce {
+			m = st.Wrong
+		}
 		if m == nil && s.rollout != nil && off != "" {
 			m = &Mistake{NotAllowed, "spec.rollout", off}
 		}
@@ -182,13 +201,14 @@ func choose(o Object, a *allowance, off string, room func(spec) *Mistake) (spec,
 		}
 		return s, m
 	}
-	s, wrong := try(o.Spec)
+	generation, kept := max(o.Generation, 1), max(o.KeptGeneration, 1)
+	s, wrong := try(o.Spec, generation)
 	if wrong == nil {
-		return s, o.Spec, Status{InForce: max(o.Generation, 1)}
+		return s, o.Spec, Status{InForce: generation}
 	}
 	if o.Kept != nil {
-		if s, m := try(o.Kept); m == nil {
-			return s, o.Kept, Status{Wrong: wrong, InForce: max(o.KeptGeneration, 1)}
+		if s, m := try(o.Kept, kept); m == nil {
+			return s, o.Kept, Status{Wrong: wrong, InForce: kept}
 		}
 	}
 	return spec{}, nil, Status{Wrong: wrong}

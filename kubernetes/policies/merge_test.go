@@ -239,6 +239,39 @@ func TestTooManyKeepsTheLast(t *testing.T) {
 	}
 }
 
+// TestTooManyAllowsAsBefore: what an edit with too many rules allows does not count either, and what it no longer allows still does.
+func TestTooManyAllowsAsBefore(t *testing.T) {
+	rules := func(n int) string { return strings.Repeat("{match: {name: x}}, ", n) }
+	patterns := make([]string, 60) // a rule counts once for each
+	for i := range patterns {
+		patterns[i] = fmt.Sprintf("shop%d*", i)
+	}
+	named := "namespaces: ['" + strings.Join(patterns, "', '") + "']"
+	const less, more = "allow: {mode: observe}", "allow: {mode: apply, remedies: [auto]}"
+	asks := object(t, ns("shop1", "asks"), 1, "{mode: apply, rules: [{match: {name: y}, remedy: auto, verify: probe}]}")
+	edit := func(from, to string) Status {
+		edited := object(t, cluster("edited"), 1, "{"+named+", "+to+", rules: ["+rules(16)+"]}")
+		edited.Generation, edited.KeptGeneration = 2, 1
+		if from != "" {
+			edited.Kept = object(t, edited.Key(), 1, "{"+named+", "+from+", rules: ["+rules(1)+"]}").Spec
+		}
+		out, _ := merged(t, edited, asks)
+		if st := out.Statuses[edited.Key()]; st.Wrong == nil || st.Wrong.Reason != TooMany || (st.InForce == 1) != (from != "") {
+			t.Fatalf("%+v, %+v", st, st.Wrong)
+		}
+		return out.Statuses[asks.Key()]
+	}
+	if st := edit(less, more); st.Wrong == nil || st.Wrong.Reason != NotAllowed {
+		t.Errorf("what only the refused edit allows: %+v", st.Wrong)
+	}
+	if st := edit(more, less); st.Wrong != nil || st.InForce != 1 {
+		t.Errorf("what the spec in force allows: %+v", st.Wrong)
+	}
+	if st := edit("", more); st.Wrong == nil || st.Wrong.Reason != NotAllowed {
+		t.Errorf("what only a refused policy allows: %+v", st.Wrong)
+	}
+}
+
 // TestWaiting: before the policies are known nothing is applied.
 func TestWaiting(t *testing.T) {
 	got, err := Waiting([]byte(base))

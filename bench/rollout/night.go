@@ -47,7 +47,7 @@ type serviced struct {
 	Over bool `json:"over"`
 	// InForce is the remedy in force at the end; "": none.
 	InForce string `json:"in_force"`
-	// Restored: after restore its limit was that of the beginning.
+	// Restored: after restore its limit, weight and CPUs were those of the beginning.
 	Restored bool `json:"restored"`
 }
 
@@ -64,7 +64,8 @@ type minute struct {
 // kill is one end of the agent by SIGKILL.
 type kill struct {
 	At float64 `json:"at_seconds"`
-	// OnTrial is what it left on trial, and Abandoned what of that was in force still once the next agent had run for a while.
+	// OnTrial is what it left on trial. Abandoned is what was in force once the next agent had run for a while, and neither on trial nor
+	// kept.
 	OnTrial   []string `json:"on_trial"`
 	Abandoned []string `json:"abandoned"`
 }
@@ -86,7 +87,7 @@ type staged struct {
 	c     services.Case
 	stage *services.Stage
 	of    services.Service
-	limit cgroup.Limit
+	set   settings
 	path  string
 }
 
@@ -148,9 +149,9 @@ func measure(ctx context.Context, host *cgroup.Host, o options) (n night, err er
 	running.Wait()
 	err = errors.Join(err, failed)
 	for i, s := range all {
-		limit, unread := cgroup.ReadLimit(host, s.path)
+		set, unread := settingsOf(host, s.path)
 		err = errors.Join(err, unread)
-		n.Services[i].Restored = limit == s.limit
+		n.Services[i].Restored = set == s.set
 	}
 	return n, err
 }
@@ -167,8 +168,23 @@ func start(ctx context.Context, host *cgroup.Host, c services.Case) (*staged, er
 	if len(s.of.Streams) == 0 {
 		return s, errors.New("it has no requests, so that nothing judges")
 	}
-	s.limit, err = cgroup.ReadLimit(host, s.path)
+	s.set, err = settingsOf(host, s.path)
 	return s, err
+}
+
+// settings are those of a container that remedies of these rules set.
+type settings struct {
+	limit  cgroup.Limit
+	shares uint64
+	cpus   string
+}
+
+func settingsOf(host *cgroup.Host, path string) (s settings, err error) {
+	s.limit, err = cgroup.ReadLimit(host, path)
+	shares, unread := cgroup.ReadShares(host, path)
+	cpus, _, none := cgroup.CPUs(host, path)
+	s.shares, s.cpus = shares, cpus.String()
+	return s, errors.Join(err, unread, none)
 }
 
 // clients loads the service until a moment, each minute by a load of its own.
@@ -225,8 +241,9 @@ type agents struct {
 // run lets agents run until a moment, kills them, and restores everything.
 func (a *agents) run(ctx context.Context, until time.Time, o options) (err error) {
 	var text string
-	for _, s := range a.all {
-		text += fmt.Sprintf(rule, s.path, (o.length / 3).Truncate(time.Second), (o.length * 4 / 5).Truncate(time.Second))
+	over := o.length * 4 / 5
+	for _, s := range a.all { // a node has one block at a time
+		text += fmt.Sprintf(rule, s.path, (over / time.Duration(len(a.all))).Truncate(time.Second), over.Truncate(time.Second))
 	}
 	if err := os.Mkdir(filepath.Join(a.dir, "state"), 0o700); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 	"text/template"
 
 	"github.com/unthrottle/unthrottle/internal/agent"
@@ -24,7 +25,16 @@ func minutes(seconds float64) string { return fmt.Sprintf("%.0f", seconds/60) }
 
 // ended tells whether a trial of a night came to its end.
 func ended(n night) bool {
-	return slices.ContainsFunc(n.Services, func(s serviced) bool { return s.Trial != nil && (s.Trial.Kept != nil || s.Over) })
+	return slices.ContainsFunc(n.Services, func(s serviced) bool {
+		return s.Trial != nil && (s.Trial.Kept != nil || s.Over && !s.failed(n))
+	})
+}
+
+// failed tells whether the agent ended a service's trial by an error.
+func (s serviced) failed(n night) bool {
+	return slices.ContainsFunc(n.Warnings, func(line string) bool {
+		return strings.Contains(line, "its trial is ended") && strings.Contains(line, "container="+s.Name+" ")
+	})
 }
 
 // row is the row of a service.
@@ -86,8 +96,13 @@ func misses(n night) (all []string) {
 		if !s.Restored {
 			all = append(all, "`"+s.Name+"`: its limit after `restore` is another than at the beginning")
 		}
-		if s.Trial == nil {
+		switch {
+		case s.Trial == nil:
 			all = append(all, "`"+s.Name+"`: no trial began")
+		case s.Trial.Kept != nil && !s.Over && s.InForce == "":
+			all = append(all, "`"+s.Name+"`: what it kept was not in force at the end")
+		case s.failed(n):
+			all = append(all, "`"+s.Name+"`: its trial was ended by an error")
 		}
 	}
 	for i, k := range n.Kills {

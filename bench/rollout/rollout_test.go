@@ -48,7 +48,8 @@ func TestMoments(t *testing.T) {
 const saidByStatus = `{"in_force": [
 	{"target": "/x/app", "remedy": "burst", "parameters": {"burst": "50ms", "period": "300ms"}, "trial": null},
 	{"target": "/x/db", "remedy": "narrow", "parameters": {}, "trial": {"state": "abandoned"}},
-	{"target": "/x/web", "remedy": "burst", "parameters": {}, "trial": {"state": "running"}}],
+	{"target": "/x/web", "remedy": "burst", "parameters": {}, "trial": {"state": "running"}},
+	{"target": "/x/mq", "remedy": "pin", "parameters": {}, "trial": null}],
 	"spread_trials": [{"cgroup": "/x/app", "blocks": 7, "variants": [], "kept": {"promised_times": 0.7, "pairs": 2, "times": 0.8,
 	"still_helps": true}}, {"cgroup": "/x/db", "blocks": 5, "variants": [{"name": "narrow", "pairs": 1, "times": 0.6, "out": null},
 	{"name": "burst 50ms", "pairs": 2, "times": 0.5, "times_low": 0.4, "times_high": 0.9, "out": null},
@@ -63,10 +64,10 @@ func TestTold(t *testing.T) {
 	if got := told.onTrial(); !slices.Equal(got, []string{"narrow of db", "burst of web"}) {
 		t.Error(got)
 	}
-	if got := told.abandoned(); !slices.Equal(got, []string{"narrow of db"}) {
+	if got := told.abandoned(); !slices.Equal(got, []string{"narrow of db", "pin of mq"}) {
 		t.Error(got)
 	}
-	n := night{Services: []serviced{{Name: "app", Restored: true, Minutes: []minute{{At: -60, P99: new(80.0)}, {At: 60, P99: new(30.0)},
+	n := night{Warnings: []string{`level=WARN msg="its trial is ended" container=db why="no look"`}, Services: []serviced{{Name: "app", Restored: true, Minutes: []minute{{At: -60, P99: new(80.0)}, {At: 60, P99: new(30.0)},
 		{At: 120}}}, {Name: "db"}, {Name: "web", Restored: true}},
 		Kills: []kill{{OnTrial: told.onTrial(), Abandoned: told.abandoned()}, {}}}
 	a := agents{night: &n, all: []*staged{{path: "/x/app"}, {path: "/x/db"}, {path: "/x/web"}}}
@@ -77,7 +78,7 @@ func TestTold(t *testing.T) {
 			"burst burst 50ms period 300ms |",
 		"| `db` | 0 | - | - | 5 | still tried; lowest burst 50ms, 0.50 times (0.40 to 0.90) | nothing |",
 		"| `web` | 0 | - | - | - | no trial began | nothing |",
-		"- `db`: its limit after `restore` is another", "- `web`: no trial began", "kill 1: narrow of db was in force still 30s after",
+		"- `db`: its limit after `restore` is another", "- `web`: no trial began", "- `db`: its trial was ended by an error", "kill 1: narrow of db was in force still 30s after",
 		"narrow of db, burst of web; nothing."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -14,15 +14,18 @@ import (
 
 // told is the part of status --json that matters here.
 type told struct {
-	InForce []struct {
-		Target     string            `json:"target"`
-		Remedy     string            `json:"remedy"`
-		Parameters map[string]string `json:"parameters"`
-		Trial      *struct {
-			State string `json:"state"`
-		} `json:"trial"`
-	} `json:"in_force"`
-	Spread []agent.SpreadTrial `json:"spread_trials"`
+	InForce []inForce           `json:"in_force"`
+	Spread  []agent.SpreadTrial `json:"spread_trials"`
+}
+
+// inForce is a remedy in force.
+type inForce struct {
+	Target     string            `json:"target"`
+	Remedy     string            `json:"remedy"`
+	Parameters map[string]string `json:"parameters"`
+	Trial      *struct {
+		State string `json:"state"`
+	} `json:"trial"`
 }
 
 // look asks what is in force.
@@ -68,16 +71,24 @@ func shown(remedy string, parameters map[string]string) string {
 	return strings.Join(words, " ")
 }
 
-// onTrial is what is in force on trial, abandoned what of that nobody judges any more.
-func (t told) onTrial() []string { return t.where(func(string) bool { return true }) }
-func (t told) abandoned() []string {
-	return t.where(func(state string) bool { return state != "running" })
+// onTrial is what is in force on trial, abandoned what is in force though nobody judges it and no trial kept it.
+func (t told) onTrial() []string {
+	return t.where(func(f inForce) bool { return f.Trial != nil })
 }
 
-func (t told) where(is func(state string) bool) []string {
+func (t told) abandoned() []string {
+	return t.where(func(f inForce) bool {
+		if f.Trial != nil {
+			return f.Trial.State != "running"
+		}
+		return !slices.ContainsFunc(t.Spread, func(s agent.SpreadTrial) bool { return s.Cgroup == f.Target && s.Kept != nil })
+	})
+}
+
+func (t told) where(is func(inForce) bool) []string {
 	all := []string{}
 	for _, f := range t.InForce {
-		if f.Trial != nil && is(f.Trial.State) {
+		if is(f) {
 			all = append(all, f.Remedy+" of "+f.Target[strings.LastIndex(f.Target, "/")+1:])
 		}
 	}
@@ -96,7 +107,8 @@ func warnings(name string) (all []string, err error) {
 	}
 	defer f.Close()
 	all = []string{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
 		line := lines.Text()
 		if !strings.Contains(line, "level=WARN") && !strings.Contains(line, "level=ERROR") {
 			continue
@@ -105,5 +117,5 @@ func warnings(name string) (all []string, err error) {
 			all = append(all, line)
 		}
 	}
-	return all, nil
+	return all, lines.Err()
 }

@@ -128,7 +128,13 @@ func (c *chooser) round(observations []observe.Observation, held []txn.InForce, 
 	slices.SortStableFunc(found, func(a, b finding) int {
 		return cmp.Compare(*b.observation.StoppedHigh, *a.observation.StoppedHigh)
 	})
-	return c.budgeted(append(found, calm...), len(inForce), now)
+	used := len(inForce)
+	for path, s := range c.spread {
+		if s.trying() && inForce[path] == nil {
+			used++ // it may keep one
+		}
+	}
+	return c.budgeted(append(found, calm...), used, now)
 }
 
 // byTarget are transactions in force by the cgroup that they are for.
@@ -179,8 +185,8 @@ func (c *chooser) forget(stopped map[string]stoppedRounds, now time.Time) {
 }
 
 // budgeted lets one finding through to be acted on and names the bound for the
-// others that could be.
-func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []finding {
+// others that could be. used is how many containers count for the budget already.
+func (c *chooser) budgeted(found []finding, used int, now time.Time) []finding {
 	c.applied = slices.DeleteFunc(c.applied, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
 	var out []finding
 	acted := false
@@ -188,8 +194,8 @@ func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []findin
 		path := f.observation.Container.Group.Path
 		switch reason, _ := c.hindrance(f.rule, now); {
 		case reason != "":
-		case inForce >= c.rules.Budget.Containers:
-			f.refused = fmt.Sprintf("%d containers have a remedy in force, the budget's bound", inForce)
+		case used >= c.rules.Budget.Containers:
+			f.refused = fmt.Sprintf("%d containers have a remedy in force or a trial, the budget's bound", used)
 			c.set(path, policy.Treatment{Reason: policy.ReasonBudgetContainers})
 		case len(c.applied) >= c.rules.Budget.MovesPerMinute:
 			f.refused = fmt.Sprintf("%d changes in the last minute, the budget's bound", len(c.applied))

@@ -88,7 +88,7 @@ func TestChooser(t *testing.T) {
 		{
 			"budget of containers", func(r *policy.Rules) { r.Budget.Containers = 1 },
 			[]observe.Observation{seen("/a", 0.2)}, []txn.InForce{{Target: "/x"}, {Target: "/x"}},
-			"/a (1 containers have a remedy in force, the budget's bound)",
+			"/a (1 containers have a remedy in force or a trial, the budget's bound)",
 		},
 		{
 			"budget of changes", func(r *policy.Rules) { r.Budget.MovesPerMinute = 0 },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
@@ -22,12 +23,18 @@ type alone struct {
 
 // holdback leaves a container alone for a block where its turn has come, one in twenty, and takes back for good what no longer
 // brings half of what it won by.
-func (a *agent) holdback(ctx context.Context, s *spreading, f finding) {
+func (a *agent) holdback(ctx context.Context, s *spreading, f finding, held []txn.InForce) {
 	log := a.Log.With("container", text.Sanitize(s.Name, 128), "cgroup", boundedPath(s.Cgroup), "transaction", s.Transaction)
 	if s.Alone != nil { // an agent before this one ended in the middle of a block
-		if err := a.putBack(ctx, s); err != nil {
+		err := a.putBack(ctx, s)
+		switch {
+		case errors.Is(err, errTaken) || stale(err): // it does not fit what is there any more
 			log.Error("what was taken back for a block is not in force again", "error", err)
 			a.endSpread(s, spreadEnded)
+			return
+		case err != nil:
+			log.Error("what was taken back for a block is not in force again yet", "error", err)
+			s.Next = time.Now().Add(staleRetry)
 			return
 		}
 		log.Info("what was taken back for a block is in force again")
@@ -43,7 +50,7 @@ func (a *agent) holdback(ctx context.Context, s *spreading, f finding) {
 	var err error
 	const longest = 10 * time.Minute
 	a.spreadFigures.block(0)
-	a.meanwhile(ctx, "a block without a remedy of "+boundedPath(s.Cgroup), longest, func() { pair, err = a.heldBack(ctx, s, f) })
+	a.meanwhile(ctx, "a block without a remedy of "+boundedPath(s.Cgroup), longest, func() { pair, err = a.heldBack(ctx, s, f, held) })
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -52,8 +59,9 @@ func (a *agent) holdback(ctx context.Context, s *spreading, f finding) {
 		return
 	case err != nil:
 		log.Warn("a block without its remedy could not be measured", "why", err)
-		if s.Alone != nil {
-			return // the next round tries again to put it in force
+		if s.Alone != nil { // soon it is tried again to put it in force
+			s.Next = time.Now().Add(staleRetry)
+			return
 		}
 	case pair != nil:
 		*s.Kept = s.Kept.Add(*pair)
@@ -83,8 +91,8 @@ func (a *agent) keepSpread(s *spreading) {
 }
 
 // heldBack measures the container with its remedy and, for a block, without it.
-func (a *agent) heldBack(ctx context.Context, s *spreading, f finding) (*float64, error) {
-	env, o, err := a.fixOf(f, nil)
+func (a *agent) heldBack(ctx context.Context, s *spreading, f finding, others []txn.InForce) (*float64, error) {
+	env, o, err := a.fixOf(f, others)
 	if err != nil {
 		return nil, err
 	}
@@ -106,23 +114,40 @@ func (a *agent) heldBack(ctx context.Context, s *spreading, f finding) (*float64
 		_, err = apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{s.Transaction}, Again: true})
 		return err
 	}
-	return fix.Holdback(ctx, env, o, off, func(ctx context.Context) error { return a.putBack(ctx, s) })
+	return fix.Holdback(ctx, env, o, s.Measure, off, func(ctx context.Context) error { return a.putBack(ctx, s) })
 }
 
-// putBack puts in force again what was taken back for a block.
+// errTaken: another program has set what was taken back for a block.
+var errTaken = errors.New("another program has set what it sets: see unthrottle status")
+
+// putBack puts in force again what was taken back for a block, unless it is: an agent that was killed may not have taken it back yet, or
+// have put it in force already.
 func (a *agent) putBack(ctx context.Context, s *spreading) error {
+	held, err := apply.Status(a.Env)
+	if err != nil {
+		return err
+	}
+	if h := byTarget(held)[s.Cgroup]; h != nil && !h.Unfinished && h.Remedy == s.Alone.Purpose.Remedy && slices.EqualFunc(h.Changes,
+		s.Alone.Changes, func(a, b change.Change) bool { return a.Key() == b.Key() && a.To == b.To }) {
+		return a.isBack(s, h.ID, h.Outcome == nil)
+	}
 	done, err := apply.Apply(ctx, a.Env, s.Alone.Purpose, s.Alone.Changes)
 	if err != nil {
 		return err
 	}
 	if done.ID == "" {
-		return fmt.Errorf("another program has set what %s sets: see unthrottle status", s.Alone.Purpose.Remedy)
+		return fmt.Errorf("%s: %w", s.Alone.Purpose.Remedy, errTaken)
 	}
-	if s.Alone.Outcome != nil {
-		if err := apply.Record(a.Env, done.ID, *s.Alone.Outcome); err != nil {
+	return a.isBack(s, done.ID, true)
+}
+
+// isBack notes that what was taken back for a block is in force again in a transaction, which may lack its outcome.
+func (a *agent) isBack(s *spreading, transaction string, lacks bool) error {
+	if s.Alone.Outcome != nil && lacks {
+		if err := apply.Record(a.Env, transaction, *s.Alone.Outcome); err != nil {
 			a.Log.Warn("the outcome of a remedy could not be recorded anew", "error", err)
 		}
 	}
-	s.Transaction, s.Alone = done.ID, nil
+	s.Transaction, s.Alone = transaction, nil
 	return s.write(a.Env.StateDir)
 }

@@ -15,12 +15,15 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // spreadDir is the folder of trials that are spread over hours, in that of the journal: a file each.
@@ -34,7 +37,9 @@ const (
 	// wrongly is the probability of keeping a remedy that changes nothing.
 	wrongly = 0.05
 	// spreadVersion is that of the files. A file of another one is ended, not read.
-	spreadVersion = 1
+	spreadVersion = 2
+	// spreadLook is how long a container is looked at before its trial, and after a restart, with what that costs.
+	spreadLook = 2 * time.Minute
 	// mostSpreadFile bounds a file, in bytes, and mostSpreadFiles how many are read.
 	mostSpreadFile, mostSpreadFiles = 4 << 20, 1024
 )
@@ -52,16 +57,22 @@ type spreading struct {
 	Next time.Time `json:"next"`
 	// Gap is the time from the begin of one block to that of the next.
 	Gap time.Duration `json:"gap_ns"`
-	// UsedCPUs is what the container used when it began; 0: not measured.
-	UsedCPUs float64 `json:"used_cpus"`
+	// UsedCPUs is what the container used when it began; 0: not measured. LimitCPUs was its limit.
+	UsedCPUs  float64 `json:"used_cpus"`
+	LimitCPUs float64 `json:"limit_cpus"`
+	// Measure is what blocks are compared by.
+	Measure fix.Measure `json:"measure"`
+	// Keeping is the variant that is about to be kept; 0: none.
+	Keeping int `json:"keeping"`
 	// Kept is what became of a remedy that was kept, in Transaction; nil: remedies are tried still.
 	Kept        *switchback.Kept `json:"kept"`
 	Transaction string           `json:"transaction"`
+	Remedy      string           `json:"remedy"` // of Transaction
 	// Alone is what was taken back for a block and is to be in force again; nil: nothing.
 	Alone *alone `json:"alone"`
 
 	blocks *fix.Blocks // nil: the agent has not looked yet since it started
-	at     []int       // of each of Names, which variant of blocks it is; 0: it cannot be tried any more
+	at     []int       // of each of Names, which variant of blocks it is; 0: it cannot be tried by what the agent saw since it started
 }
 
 // trying tells whether remedies are tried still; nil: there is no trial.
@@ -107,6 +118,9 @@ func readSpread(stateDir string) (all []*spreading, unread map[string]error, err
 	}
 	for _, e := range entries {
 		name := filepath.Join(stateDir, spreadDir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") { // of a write that was cut off
+			continue
+		}
 		if s, err := readOneSpread(name); err != nil {
 			unread[name] = err
 		} else if all = append(all, s); len(all) == mostSpreadFiles {
@@ -137,7 +151,8 @@ func readOneSpread(name string) (*spreading, error) {
 		return nil, fmt.Errorf("version %d: this agent writes %d", s.Version, spreadVersion)
 	case err != nil:
 		return nil, err
-	case s.State.Plan.Variants != len(s.Names) || len(s.State.Out) != len(s.Names)+1 || s.Gap <= 0:
+	case s.State.Plan.Variants != len(s.Names) || len(s.State.Out) != len(s.Names)+1 || s.Gap <= 0 || s.Keeping < 0 ||
+		s.Keeping > len(s.Names):
 		return nil, errors.New("its parts do not fit each other")
 	case s.Alone != nil && s.Kept == nil:
 		return nil, errors.New("a block without a remedy, and none was kept")
@@ -160,7 +175,18 @@ func (a *agent) rememberSpread() {
 		a.Log.Warn("a trial that an agent before this one spread over hours begins anew", "file", text.Shown(name),
 			"why", errors.Join(err, os.Remove(name)))
 	}
+	cut, _ := filepath.Glob(filepath.Join(a.Env.StateDir, spreadDir, ".*")) // of writes that were cut off
+	for _, name := range cut {
+		_ = os.Remove(name)
+	}
+	now := time.Now()
 	for _, s := range all {
+		if most := now.Add(s.Gap); s.Next.After(most) { // the clock was set back
+			s.Next = most
+		}
+		if s.Alone != nil {
+			s.Next = time.Time{} // at once
+		}
 		if a.chooser.spread[s.Cgroup] = s; s.trying() {
 			a.Log.Info("a trial that is spread over hours goes on", "container", text.Sanitize(s.Name, 128), "blocks", len(s.State.Blocks))
 		}
@@ -182,11 +208,12 @@ func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.O
 	if n, _ := trials(a.chooser.spread); n >= mostSpread {
 		return errTrialsFull
 	}
-	blocks, err := fix.Spread(ctx, env, o)
+	blocks, err := fix.Spread(ctx, env, o, nil)
 	if err != nil {
 		return err
 	}
 	now := time.Now()
+	limit, _, _ := cgroup.Effective(f.observation.Levels)
 	names := blocks.Names()
 	if n := fits(f.rule.Trial.Most, blocks.Lasts()); n < len(names) {
 		a.Log.Info(text.Either(n < switchback.MostVariants, "its trial has room for fewer remedies: give a longer most",
@@ -202,7 +229,8 @@ func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.O
 		return err
 	}
 	s := &spreading{Version: spreadVersion, Cgroup: path, ID: f.observation.CgroupID, Name: f.observation.Container.Name, Names: names,
-		State: state, Next: now, Gap: max(lasts, f.rule.Trial.Over*lasts/most), UsedCPUs: blocks.Used(), blocks: blocks}
+		State: state, Next: now, Gap: max(lasts, gapOf(f.rule.Trial.Over, most, blocks.Lasts())), UsedCPUs: blocks.Used(), LimitCPUs: limit,
+		Measure: blocks.Measure(), blocks: blocks}
 	s.fit()
 	if err := s.write(a.Env.StateDir); err != nil {
 		return fmt.Errorf("the state of its trial: %w", err)
@@ -213,15 +241,18 @@ func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.O
 	return nil
 }
 
+// gapOf is the time from the begin of one block to that of the next, so that blocks that last so long, and most of that in all, are spread
+// over a time.
+func gapOf(over, most, lasts time.Duration) time.Duration {
+	return time.Duration(float64(over) * lasts.Seconds() / most.Seconds())
+}
+
 // fit finds each variant among the candidates of blocks, which may be others after a restart.
 func (s *spreading) fit() {
 	have := s.blocks.Names()
 	s.at = make([]int, len(s.Names)+1)
 	for i, name := range s.Names {
 		s.at[i+1] = slices.Index(have, name) + 1
-		if s.at[i+1] == 0 && s.State.Out[i+1] == "" {
-			s.State.Out[i+1] = "it cannot be tried any more"
-		}
 	}
 }
 
@@ -234,19 +265,19 @@ func (a *agent) spreadOn(ctx context.Context, round []observe.Observation, held 
 	}
 	s := due.s
 	if s.Kept != nil {
-		a.holdback(ctx, s, due.f)
+		a.holdback(ctx, s, due.f, held)
 		return
 	}
 	what := "a turn of a trial of " + boundedPath(s.Cgroup)
 	var err error
-	const look = 2 * time.Minute // after a restart
-	longest := 3*s.State.Plan.Block + look
-	a.meanwhile(ctx, what, longest, func() { err = a.block(ctx, s, due.f) })
+	longest := 3*s.State.Plan.Block + spreadLook
+	a.meanwhile(ctx, what, longest, func() { err = a.block(ctx, s, due.f, held) })
 	log := a.Log.With("container", text.Sanitize(s.Name, 128), "cgroup", boundedPath(s.Cgroup))
 	switch {
 	case err == nil:
 	case ctx.Err() != nil: // the agent ends: the next one goes on
-	case stale(err):
+	case stale(err) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC): // another moment may be better
+		log.Debug("a block waits", "why", err)
 		s.Next = time.Now().Add(staleRetry)
 	default:
 		log.Warn("its trial is ended", "why", err)
@@ -280,8 +311,10 @@ func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now t
 			continue
 		case o.CgroupID != s.ID:
 			why = "its container started anew"
-		case rule == nil || rule.Trial.Over == 0 || rule.Ended(now):
+		case rule == nil || rule.Trial.Over == 0 || rule.Observes(now):
 			why = "its rule asks for none any more"
+		case s.otherLimit(o, inForce[path]):
+			why = "its limit is another one now"
 		}
 		if why != "" {
 			a.Log.Info("a trial that is spread over hours is ended", "container", text.Sanitize(s.Name, 128), "why", why)
@@ -289,14 +322,23 @@ func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now t
 			continue
 		}
 		h := inForce[path]
+		if s.Keeping > 0 && s.Kept == nil {
+			a.kept(s, h)
+		}
+		if s.Kept != nil && s.Alone == nil && h != nil && h.ID != s.Transaction && h.By == a.Env.By && h.Remedy == s.Remedy {
+			s.Transaction = h.ID // the agent itself brought it up to date
+			a.keepSpread(s)
+		}
 		if s.Kept != nil && s.Alone == nil && (h == nil || h.ID != s.Transaction) {
-			a.endSpread(s, spreadEnded) // somebody took it back, or put something else in its place
+			a.Log.Info("what a trial kept is compared no more: it was taken back, or something else is in its place", "container",
+				text.Sanitize(s.Name, 128), "transaction", s.Transaction)
+			a.endSpread(s, spreadEnded)
 			continue
 		}
 		if s.Kept == nil && h != nil || slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial != nil }) {
 			continue // another trial, or a remedy of somebody else
 		}
-		if s.Alone == nil && (s.Next.After(now) || !rule.Trial.Quiet.Until(now, s.State.Plan.Block).IsZero()) {
+		if s.Next.After(now) || s.Alone == nil && !rule.Trial.Quiet.Until(now, s.State.Plan.Block).IsZero() {
 			continue
 		}
 		if len(o.LimitChanges) > 0 {
@@ -310,29 +352,44 @@ func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now t
 }
 
 // block runs one block, and decides.
-func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
+func (a *agent) block(ctx context.Context, s *spreading, f finding, held []txn.InForce) error {
 	if s.blocks == nil {
-		env, o, err := a.fixOf(f, nil)
+		env, o, err := a.fixOf(f, held)
 		if err != nil {
 			return err
 		}
-		blocks, err := fix.Spread(ctx, env, o)
+		blocks, err := fix.Spread(ctx, env, o, &s.Measure)
+		if errors.As(err, new(*fix.NoRemedy)) || errors.As(err, new(*fix.NotMeasured)) { // a calm hour: a later one tells more
+			s.Next = time.Now().Add(s.Gap)
+			a.Log.Info("a trial waits: after a restart of the agent nothing can be tried now", "container", text.Sanitize(s.Name, 128),
+				"why", err)
+			return nil
+		}
 		if err != nil {
-			return fmt.Errorf("after a restart of the agent nothing can be tried: %w", err)
+			return err
 		}
 		s.blocks = blocks
 		s.fit()
 	}
 	now := time.Now()
+	s.Next = now.Add(s.Gap)
 	index, v := s.State.Next()
+	log := a.Log.With("container", text.Sanitize(s.Name, 128), "variant", s.name(v))
+	if v > 0 && s.at[v] == 0 { // the round goes on without it
+		log.Debug("cannot be tried by what was seen since the agent started")
+		s.State, s.Next = s.State.Add(switchback.Block{Round: index, Variant: v, Began: now}, 0), now
+		a.keepSpread(s)
+		return nil
+	}
 	shown, took, err := s.blocks.Block(ctx, s.at[v])
 	if err != nil {
 		return err
 	}
-	log := a.Log.With("container", text.Sanitize(s.Name, 128), "variant", s.name(v))
 	b := switchback.Block{Round: index, Variant: v, Began: now, LogTail: shown.LogTail, Requests: shown.Requests, Slow: shown.Slow}
 	s.State = s.State.Add(b, took)
-	a.spreadFigures.block(v)
+	if shown.Refused == "" {
+		a.spreadFigures.block(v)
+	}
 	if why := shown.Refused; why != "" && v > 0 {
 		s.State.Out[v] = why
 	} else if shown.Ended != "" && v > 0 {
@@ -341,10 +398,10 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 	if v > 0 && s.State.Out[v] != "" {
 		log.Info("is not tried again", "why", text.Shown(s.State.Out[v]))
 	}
-	s.Next = now.Add(s.Gap)
 	d := s.State.Decide()
 	if d.Answer == switchback.Going {
-		return s.write(a.Env.StateDir)
+		a.keepSpread(s)
+		return nil
 	}
 	defer s.blocks.Forget(ctx)
 	a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
@@ -360,16 +417,43 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding) error {
 		a.endSpread(s, spreadNone)
 		return nil
 	}
+	s.Keeping = d.Variant
+	if err := s.write(a.Env.StateDir); err != nil { // before it is kept, so that the next agent knows it
+		return err
+	}
 	result, err := s.blocks.Keep(ctx, s.at[d.Variant], d.Why)
 	if err != nil {
 		return err
 	}
 	log.Info("applied", "remedy", result.Remedy, "variant", s.name(d.Variant), "transaction", result.ID)
 	a.spreadEnds.add(f.observation.Container, spreadKept, s.name(d.Variant)+" is in force: "+d.Why, now)
-	s.Kept = &switchback.Kept{Plan: s.State.Plan, Promised: s.State.Gain(d.Variant)}
-	s.Transaction, s.State.Blocks, s.blocks = result.ID, nil, nil
+	a.nowKept(s, result.ID, result.Remedy)
+	return nil
+}
+
+// nowKept notes that a variant is kept, in a transaction.
+func (a *agent) nowKept(s *spreading, transaction, remedy string) {
+	s.Kept = &switchback.Kept{Plan: s.State.Plan, Promised: s.State.Gain(s.Keeping)}
+	s.Transaction, s.Remedy, s.Keeping, s.State.Blocks, s.blocks = transaction, remedy, 0, nil, nil
 	a.spreadFigures.ended(spreadKept)
-	return s.write(a.Env.StateDir)
+	a.keepSpread(s)
+}
+
+// kept finds out what became of a variant that an agent before this one was about to keep. h is what is in force.
+func (a *agent) kept(s *spreading, h *txn.InForce) {
+	switch {
+	case h == nil:
+		s.Keeping = 0 // it was not: a later block decides again
+	case h.By == a.Env.By && h.Trial == nil:
+		a.nowKept(s, h.ID, h.Remedy)
+	}
+}
+
+// otherLimit tells whether the container has another limit than that which remedies were tried under so far. What is in force may change
+// it.
+func (s *spreading) otherLimit(o *observe.Observation, inForce *txn.InForce) bool {
+	now, _, _ := cgroup.Effective(o.Levels)
+	return s.trying() && inForce == nil && len(o.LimitChanges) == 0 && now != s.LimitCPUs
 }
 
 // name is that of a variant.

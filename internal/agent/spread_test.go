@@ -84,7 +84,7 @@ func TestSpreadFilesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]string{
-		"empty": "", "cut off": string(whole[:len(whole)/2]), "another version": strings.Replace(string(whole), `"version":1`, `"version":2`, 1),
+		"empty": "", "cut off": string(whole[:len(whole)/2]), "another version": strings.Replace(string(whole), `"version":2`, `"version":1`, 1),
 		"a plan of nothing": strings.Replace(string(whole), `"block_ns":60000000000`, `"block_ns":0`, 1),
 		"a variant too few": strings.Replace(string(whole), `"burst 50ms",`, "", 1),
 		"a block of none":   strings.Replace(string(whole), `"blocks":null`, `"blocks":[{"variant":9}]`, 1),
@@ -180,6 +180,12 @@ func TestWhenABlockIsDue(t *testing.T) {
 		"rule is gone": {change: func(a *agent, _ *spreading, _ *observe.Observation) {
 			a.chooser.standings["/a"].effective.Rule = nil
 		}, ended: true},
+		"rule observes": {change: func(a *agent, _ *spreading, _ *observe.Observation) {
+			a.chooser.known("/a").Mode = policy.Observe
+		}, ended: true},
+		"limit is other": {change: func(_ *agent, _ *spreading, o *observe.Observation) {
+			o.Levels = []cgroup.Level{{Path: "/a", Limit: cgroup.Limit{Quota: 50 * time.Millisecond, Period: 100 * time.Millisecond}}}
+		}, ended: true},
 		"rule is other": {change: func(a *agent, _ *spreading, _ *observe.Observation) {
 			a.chooser.known("/a").Trial.Over = 0
 		}, ended: true},
@@ -259,7 +265,7 @@ func TestPutBackAfterAKill(t *testing.T) {
 	}
 	for ; got.Kept.Plan.Holdback(got.Kept.Blocks); got.Kept.Blocks++ { // this test is not about a block
 	}
-	next.holdback(t.Context(), got, finding{observation: o})
+	next.holdback(t.Context(), got, finding{observation: o}, nil)
 	held, err = apply.Status(a.Env)
 	if err != nil || len(held) != 1 || held[0].ID != got.Transaction || held[0].Outcome == nil ||
 		held[0].Outcome.Note != "0.5 times" || got.Alone != nil {
@@ -268,12 +274,106 @@ func TestPutBackAfterAKill(t *testing.T) {
 	if l, err := cgroup.ReadLimit(k, "/a"); err != nil || l.Burst != 50*time.Millisecond {
 		t.Errorf("%+v, %v", l, err)
 	}
+	// Killed before it was taken back, or after it was put back: it is in force, and stays, without a second transaction.
+	got.Alone = &alone{Purpose: purpose, Changes: held[0].Changes, Outcome: held[0].Outcome}
+	if err := next.putBack(t.Context(), got); err != nil || got.Alone != nil || got.Transaction != held[0].ID {
+		t.Errorf("%v: %+v", err, got)
+	}
 	// What somebody else took back is looked after no more.
 	if _, err := apply.Restore(t.Context(), a.Env, apply.Selector{}); err != nil {
 		t.Fatal(err)
 	}
 	if due := next.dueSpread([]observe.Observation{o}, nil, start.Add(time.Hour)); due != nil || next.chooser.spread["/a"] != nil {
 		t.Errorf("%+v", due)
+	}
+}
+
+// Blocks are spread over the time that the rule gives: all that most has room for, and no more.
+func TestGapOf(t *testing.T) {
+	for _, c := range []struct{ over, most, lasts, want time.Duration }{
+		{8 * time.Hour, 40 * time.Minute, 10 * time.Second, 2 * time.Minute}, // 240 blocks
+		{10 * time.Minute, 2 * time.Minute, 8 * time.Second, 40 * time.Second},
+		{168 * time.Hour, time.Hour, time.Minute, 168 * time.Minute},
+	} {
+		if got := gapOf(c.over, c.most, c.lasts); got != c.want {
+			t.Errorf("%s of blocks of %s over %s: a block each %s, want %s", c.most, c.lasts, c.over, got, c.want)
+		}
+	}
+}
+
+// An agent that was killed while it kept a remedy leaves it to the next one: kept, or to be decided again.
+func TestKilledWhileItKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		held []txn.InForce
+		kept string
+	}{
+		"kept":          {[]txn.InForce{{ID: "t1", Target: "/a", By: "agent", Remedy: "burst"}}, "t1"},
+		"not yet":       {nil, ""},
+		"somebody else": {[]txn.InForce{{ID: "t1", Target: "/a", By: "admin", Remedy: "burst"}}, ""},
+	} {
+		a, s, o := spreadingAgent(t)
+		a.Env.By, s.Keeping = "agent", 1
+		a.dueSpread([]observe.Observation{o}, c.held, start)
+		if (s.Kept != nil) != (c.kept != "") || s.Transaction != c.kept {
+			t.Errorf("%s: kept %+v in %q", name, s.Kept, s.Transaction)
+		}
+	}
+}
+
+// What the agent itself brings up to date, as for a resize, is compared on; what somebody else put in its place is not.
+func TestKeptIsFollowed(t *testing.T) {
+	for by, follows := range map[string]bool{"agent": true, "admin": false} {
+		a, s, o := spreadingAgent(t)
+		a.Env.By = "agent"
+		s.Kept, s.Transaction, s.Remedy = &switchback.Kept{Plan: s.State.Plan, Promised: -0.7}, "t1", "burst"
+		a.dueSpread([]observe.Observation{o}, []txn.InForce{{ID: "t2", Target: "/a", By: by, Remedy: "burst"}}, start)
+		if got := a.chooser.spread["/a"]; (got != nil) != follows || follows && got.Transaction != "t2" {
+			t.Errorf("by %s: %+v", by, got)
+		}
+	}
+}
+
+// A clock that was set back freezes no trial, and the rest of a write that was cut off is none.
+func TestSpreadAfterOddEnds(t *testing.T) {
+	a, s, _ := spreadingAgent(t)
+	s.Next = time.Now().Add(365 * 24 * time.Hour)
+	if err := s.write(a.Env.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(s.file(a.Env.StateDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := filepath.Join(a.Env.StateDir, spreadDir, "."+filepath.Base(s.file(a.Env.StateDir))+"123")
+	if err := os.WriteFile(rest, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next := &agent{chooser: newChooser(policy.Rules{}, ""), Config: a.Config}
+	next.rememberSpread()
+	if got := next.chooser.spread["/a"]; got == nil || got.Next.After(time.Now().Add(got.Gap)) {
+		t.Errorf("%+v", got)
+	}
+	next.endSpread(next.chooser.spread["/a"], spreadEnded)
+	if all, unread, err := readSpread(a.Env.StateDir); len(all) != 0 || len(unread) != 0 || err != nil {
+		t.Errorf("%d trials, %v, %v", len(all), unread, err)
+	}
+	if _, err := os.Stat(rest); err == nil {
+		t.Error("the rest of a write stays")
+	}
+}
+
+// A trial that is spread begins in any free time: each of its blocks waits for quiet times by itself.
+func TestSpreadBeginsBesideAQuietTime(t *testing.T) {
+	c := newChooser(policy.Rules{}, "")
+	night := time.Date(2026, 11, 30, 23, 30, 0, 0, time.UTC)
+	rule := &policy.Rule{Trial: policy.Trial{Most: time.Hour, Per: 24 * time.Hour,
+		Quiet: policy.Quiet{From: 6 * time.Hour, To: 23 * time.Hour, Zone: time.UTC}}}
+	if at := c.nextTrial(rule, "/a", night); at.IsZero() {
+		t.Error("a trial in one piece begins, and would meet the quiet time")
+	}
+	rule.Trial.Over = 8 * time.Hour
+	if at := c.nextTrial(rule, "/a", night); !at.IsZero() {
+		t.Errorf("one that is spread waits until %s", at)
 	}
 }
 

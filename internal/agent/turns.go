@@ -68,7 +68,7 @@ func (c *chooser) nextTrial(r *policy.Rule, path string, now time.Time) (at time
 	if at.Before(now) {
 		at = now
 	}
-	if until := r.Trial.Quiet.Until(at, trialOptions(r.Trial).Longest()); !until.IsZero() {
+	if until := r.Trial.Quiet.Until(at, inOnePiece(r.Trial)); !until.IsZero() {
 		at = until
 	}
 	if !at.After(now) {
@@ -83,7 +83,7 @@ func wouldTry(r *policy.Rule, reason policy.Reason, now time.Time) string {
 		return ""
 	}
 	when := "now"
-	if until := r.Trial.Quiet.Until(now, trialOptions(r.Trial).Longest()); !until.IsZero() {
+	if until := r.Trial.Quiet.Until(now, inOnePiece(r.Trial)); !until.IsZero() {
 		when = "from " + until.UTC().Format("15:04 UTC") + " on"
 	}
 	spread := ""
@@ -91,6 +91,15 @@ func wouldTry(r *policy.Rule, reason policy.Reason, now time.Time) string {
 		spread = " spread over " + text.Duration(r.Trial.Over)
 	}
 	return fmt.Sprintf("; it would try remedies in turns of at most %s in all%s, %s", text.Duration(r.Trial.Most), spread, when)
+}
+
+// inOnePiece is for how long a trial may not meet a quiet time once it began: one that is spread only looks, and each block waits by
+// itself.
+func inOnePiece(t policy.Trial) time.Duration {
+	if t.Over > 0 {
+		return spreadLook
+	}
+	return trialOptions(t).Longest()
 }
 
 // trialOptions are those of a fix that a rule's trial sets.

@@ -2,28 +2,42 @@ package fix
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // Blocks are the turns of a trial that somebody else spreads over hours: one at a time, and what they come to is not decided here.
 type Blocks struct {
-	r *run
-	t *turns
-	// usualMs is the judged quantile when the container was looked at first.
-	usualMs float64
+	r  *run
+	t  *turns
+	by Measure
 }
 
-// Spread looks at a container as Run does, and prepares what may be tried. The error is a [NoRemedy] where nothing can be tried in turns,
-// and a [NotMeasured] where nothing would judge.
-func Spread(ctx context.Context, env Env, o Options) (*Blocks, error) {
+// Measure is what blocks are compared by: the same in all of a trial and after it, also where another process goes on.
+type Measure struct {
+	// Judged are the requests or the pool, Quantile the one of theirs that so many as come in two blocks tell.
+	Judged   forecast.Judged `json:"judged"`
+	Quantile float64         `json:"quantile"`
+	// UsualMs is that quantile when the container was looked at first.
+	UsualMs float64 `json:"usual_ms"`
+}
+
+// Spread looks at a container as Run does, and prepares what may be tried. by is what a trial that goes on is judged by; nil: a new one.
+// The error is a [NoRemedy] where nothing can be tried in turns, and a [NotMeasured] where nothing would judge.
+func Spread(ctx context.Context, env Env, o Options, by *Measure) (*Blocks, error) {
 	r := newRun(env, o)
-	r.onTrial = true
+	r.onTrial, r.by = true, by
 	if err := r.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -47,9 +61,22 @@ func Spread(ctx context.Context, env Env, o Options) (*Blocks, error) {
 	if t == nil {
 		return nil, &NoRemedy{Target: o.Target.Name, Why: why}
 	}
+	t.spread = true
 	b := &Blocks{r: r, t: t}
-	b.usualMs = stats.Rank(slices.Sorted(slices.Values(r.sample(r.runs).TookMs)), t.quantile)
+	if by != nil {
+		b.by = *by
+		return b, nil
+	}
+	b.by = Measure{r.judged(), t.quantile, stats.Rank(slices.Sorted(slices.Values(r.sample(r.runs).TookMs)), t.quantile)}
 	return b, nil
+}
+
+// Measure is what blocks are compared by.
+func (b *Blocks) Measure() Measure { return b.by }
+
+// passing tells of an error of a write that another moment may not have: another writer is at work, or the disk is full.
+func passing(err error) bool {
+	return errors.As(err, new(*apply.Stale)) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC)
 }
 
 // Names are those of the variants beside leaving the container, which is variant 0.
@@ -72,7 +99,7 @@ type Shown struct {
 	LogTail *float64
 	// Requests is how many came, Slow how many took longer than twice the usual quantile.
 	Requests, Slow int
-	// Ended is why it was cut short, as where a request took far longer than any before; "": it was not.
+	// Ended is why the variant is not tried again, as where a request took far longer than any before; "": it is.
 	Ended string
 	// Refused is why the variant cannot be applied; "": it can.
 	Refused string
@@ -93,9 +120,9 @@ func (b *Blocks) Block(ctx context.Context, v int) (s Shown, took time.Duration,
 	}
 	m := b.t.last
 	sorted := slices.Sorted(slices.Values(m.Judged.TookMs))
-	s.Requests, s.Ended = len(sorted), m.Ended
+	s.Requests, s.Ended = len(sorted), b.ended(v, m)
 	for _, ms := range sorted {
-		if ms > 2*b.usualMs {
+		if ms > 2*b.by.UsualMs {
 			s.Slow++
 		}
 	}
@@ -106,6 +133,14 @@ func (b *Blocks) Block(ctx context.Context, v int) (s Shown, took time.Duration,
 		s.Refused = b.t.of.Out(v)
 	}
 	return s, took, nil
+}
+
+// ended is why a variant is not tried again after a block; "": it is. After one short look that is far worse it is looked at once more.
+func (b *Blocks) ended(v int, m trial.Measured) string {
+	if m.Late == 0 && b.t.of.Out(v) == "" {
+		return ""
+	}
+	return m.Ended
 }
 
 // logTail is the logarithm of a quantile of latencies in ms, in ascending order; nil: so few tell none.

@@ -7,11 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/curetest"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
+	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
@@ -22,14 +26,16 @@ func TestBlocks(t *testing.T) {
 	b := tries(t, curetest.Bursts)
 	before := b.left()
 	var blocks *Blocks
+	var by *Measure
 	look := func() {
 		var err error
-		if blocks, err = Spread(t.Context(), b.env, b.options); err != nil {
+		if blocks, err = Spread(t.Context(), b.env, b.options, by); err != nil {
 			t.Fatal(err)
 		}
 	}
 	look()
 	names := blocks.Names()
+	by = new(blocks.Measure())
 	plan := switchback.Plan{Variants: len(names), Block: switchback.LeastBlock, Most: 4 * time.Hour, Wrong: 0.05, Seed: 1}
 	s, err := switchback.Begin(plan, time.Unix(0, 0))
 	if err != nil {
@@ -90,14 +96,14 @@ func TestWhyNothingIsSpread(t *testing.T) {
 	b.env.Learn = func(context.Context, container.Container, time.Duration) (Learned, error) {
 		return Learned{Missing: "nothing was recorded"}, nil
 	}
-	blocks, err := Spread(t.Context(), b.env, b.options)
+	blocks, err := Spread(t.Context(), b.env, b.options, nil)
 	few := new(NotMeasured)
 	if blocks != nil || !errors.As(err, &few) || !strings.Contains(err.Error(), "0 requests came while it was recorded") {
 		t.Errorf("%v, %v", blocks, err)
 	}
 	b = tries(t, curetest.Bursts)
 	b.options.Allowed = func(remedy.Plan) error { return errors.New("not here") }
-	blocks, err = Spread(t.Context(), b.env, b.options)
+	blocks, err = Spread(t.Context(), b.env, b.options, nil)
 	none := new(NoRemedy)
 	if blocks != nil || !errors.As(err, &none) || !strings.Contains(none.Why, "nothing that keeps the limit can be tried") {
 		t.Errorf("%v, %v", blocks, err)
@@ -108,7 +114,7 @@ func TestWhyNothingIsSpread(t *testing.T) {
 func TestBlockIsCutOff(t *testing.T) {
 	b := tries(t, curetest.Bursts)
 	before := b.left()
-	blocks, err := Spread(t.Context(), b.env, b.options)
+	blocks, err := Spread(t.Context(), b.env, b.options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +135,11 @@ func TestBlockIsCutOff(t *testing.T) {
 // A block without what is in force tells what it brings, and it is in force again afterwards, whatever went wrong.
 func TestHoldbackOfABurst(t *testing.T) {
 	b := tries(t, curetest.Bursts)
+	blocks, err := Spread(t.Context(), b.env, b.options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := blocks.Measure()
 	before := b.left()
 	if got, err := b.run(); err != nil || !got.Kept {
 		t.Fatalf("%v: %+v", err, got)
@@ -154,7 +165,7 @@ func TestHoldbackOfABurst(t *testing.T) {
 		inForce[0].ID = done.ID
 		return err
 	}
-	pair, err := Holdback(t.Context(), b.env, b.options, off, on)
+	pair, err := Holdback(t.Context(), b.env, b.options, by, off, on)
 	if err != nil || pair == nil || *pair > -0.1 || strings.Join(calls, " ") != "off on" {
 		t.Fatalf("%v, %v, %q", pair, err, calls)
 	}
@@ -164,10 +175,76 @@ func TestHoldbackOfABurst(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	wait := b.env.Wait
 	b.env.Wait = func(ctx context.Context, d time.Duration) error { cancel(); return wait(ctx, d) }
-	if pair, err := Holdback(ctx, b.env, b.options, off, on); err == nil || pair != nil {
+	if pair, err := Holdback(ctx, b.env, b.options, by, off, on); err == nil || pair != nil {
 		t.Errorf("%v, %v", pair, err)
 	}
 	if diff := held.Diff(b.left()); len(diff) > 0 {
 		t.Errorf("after one that was cut off: %q", diff)
+	}
+}
+
+// fullDisk is a kernel that takes no write.
+type fullDisk struct{ cgroup.FS }
+
+func (fullDisk) Write(cgroup.Controller, string, string, string) error { return unix.ENOSPC }
+
+// What another moment may take, such as a write to a full disk, ends no variant: the block is tried again.
+func TestAWriteThatFailsForAMoment(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	blocks, err := Spread(t.Context(), b.env, b.options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := blocks.r.env.Apply.FS
+	blocks.r.env.Apply.FS = fullDisk{at}
+	if shown, _, err := blocks.Block(t.Context(), 1); !errors.Is(err, unix.ENOSPC) || shown.Refused != "" {
+		t.Fatalf("%+v, %v", shown, err)
+	}
+	blocks.r.env.Apply.FS = at
+	if shown, _, err := blocks.Block(t.Context(), 1); err != nil || shown.Refused != "" || shown.Requests == 0 {
+		t.Errorf("%+v, %v", shown, err)
+	}
+}
+
+// A trial that goes on, and what it kept, are judged as at its beginning, whatever a look at another hour would choose.
+func TestMeasureStays(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	first, err := Spread(t.Context(), b.env, b.options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := first.Measure()
+	by.Quantile, by.UsualMs = 0.5, by.UsualMs/1000
+	again, err := Spread(t.Context(), b.env, b.options, &by)
+	if err != nil || again.Measure() != by || again.t.quantile != 0.5 {
+		t.Fatalf("%v: %+v", err, again.Measure())
+	}
+	was, _, err := first.Block(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, _, err := again.Block(t.Context(), 0)
+	if err != nil || is.LogTail == nil || was.LogTail == nil || *is.LogTail >= *was.LogTail || is.Slow != is.Requests || is.Requests == 0 {
+		t.Errorf("%v: %+v, %+v", err, was, is)
+	}
+	nothing := func(context.Context) error { return nil }
+	if pair, err := Holdback(t.Context(), b.env, b.options, by, nothing, nothing); err != nil || pair == nil || *pair != 0 {
+		t.Errorf("the same twice: %v, %v", pair, err)
+	}
+}
+
+// One short look that is far worse does not end a variant: it is looked at once more.
+func TestEndedByABlock(t *testing.T) {
+	of := trial.New([]trial.Variant{{Name: "leave it"}, {Name: "burst"}}, 0.99, false)
+	b := &Blocks{t: &turns{of: of}}
+	if got := b.ended(1, trial.Measured{Ended: "far worse in a short look; it is looked at once more"}); got != "" {
+		t.Errorf("ended after one look: %q", got)
+	}
+	if got := b.ended(1, trial.Measured{Ended: "stopped at once", Late: time.Second}); got != "stopped at once" {
+		t.Errorf("ended by a late request: %q", got)
+	}
+	of.Drop(1, "worse")
+	if got := b.ended(1, trial.Measured{Ended: "clearly worse in two short looks"}); got == "" {
+		t.Error("one that is out is tried again")
 	}
 }

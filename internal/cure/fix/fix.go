@@ -268,6 +268,8 @@ type run struct {
 	noFinding  bool
 	// onTrial: the change may be undone after it is looked at. If this process ends before that, the next command that writes undoes it.
 	onTrial bool
+	// by is what judges where somebody gave it; nil: what the forecast says.
+	by *Measure
 }
 
 func (r *run) say(format string, args ...any) {

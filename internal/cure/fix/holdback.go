@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Holdback measures a container with what is in force, and once without it: off takes it back, and on puts it in force again, also after
-// ctx has ended. It gives the logarithm of the judged quantile with it less that without it; nil: too few requests came to tell.
-func Holdback(ctx context.Context, env Env, o Options, off, on func(context.Context) error) (pair *float64, err error) {
+// ctx has ended. It gives the logarithm of the quantile that the trial was judged by with it less that without it; nil: too few requests
+// came to tell.
+func Holdback(ctx context.Context, env Env, o Options, by Measure, off, on func(context.Context) error) (pair *float64, err error) {
 	r := newRun(env, o)
+	r.by = &by
 	if err := r.alone(); err != nil {
 		return nil, err
 	}
@@ -24,11 +24,7 @@ func Holdback(ctx context.Context, env Env, o Options, off, on func(context.Cont
 		return nil, nil
 	}
 	length := r.turnLength()
-	q, ok := stats.Tells(int(float64(len(r.sample(r.runs).TookMs))*length.Seconds()/r.sample(r.runs).Window.Seconds()), r.judged().Quantile)
-	if !ok {
-		return nil, nil
-	}
-	with, err := r.tailOf(ctx, length, q)
+	with, err := r.tailOf(ctx, length, by.Quantile)
 	if err != nil || with == nil {
 		return nil, err
 	}
@@ -43,7 +39,7 @@ func Holdback(ctx context.Context, env Env, o Options, off, on func(context.Cont
 	if err := r.env.Wait(ctx, r.o.Settle); err != nil {
 		return nil, err
 	}
-	without, err := r.tailOf(ctx, length, q)
+	without, err := r.tailOf(ctx, length, by.Quantile)
 	if err != nil || without == nil {
 		return nil, err
 	}

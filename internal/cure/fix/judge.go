@@ -114,6 +114,9 @@ func (r *run) judgedByRuns() bool { return r.env.Latencies == nil || r.o.Both }
 
 // judged is whose runs are judged, by which quantile.
 func (r *run) judged() forecast.Judged {
+	if r.by != nil {
+		return r.by.Judged
+	}
 	if f := r.made(); f != nil && f.Judged != nil {
 		return *f.Judged
 	}

@@ -114,6 +114,7 @@ type turns struct {
 	length     time.Duration
 	drain      time.Duration // before the next turn is measured
 	rounds     int
+	spread     bool // its turns are blocks, of which another one comes later
 	used       time.Duration
 	looked     time.Duration                  // once more, before the trial: it is of the budget, so that fix ends as soon
 	before     map[string]observe.Observation // of neighbours, when it was left
@@ -306,7 +307,9 @@ func (r *run) planTurns() (t *turns, why string, err error) {
 	}
 	sample := r.sample(r.runs)
 	t.quantile = r.judged().Quantile
-	if r.o.Objective != (objective.Objective{}) {
+	if r.by != nil {
+		t.quantile = r.by.Quantile
+	} else if r.o.Objective != (objective.Objective{}) {
 		t.quantile = r.o.Objective.Quantile
 	} else if n := int(float64(len(sample.TookMs)) * leastTurns * t.length.Seconds() /
 		sample.Window.Seconds()); n < stats.Need(t.quantile) {
@@ -441,7 +444,7 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 			purpose.Trial += slo.Limit
 		}
 		done, failed := apply.Apply(ctx, r.env.Apply, purpose, plan.Changes)
-		if failed != nil && ctx.Err() == nil && !errors.As(failed, new(*apply.NotRestored)) {
+		if failed != nil && ctx.Err() == nil && !errors.As(failed, new(*apply.NotRestored)) && !(t.spread && passing(failed)) {
 			t.of.Drop(v, "it cannot be applied: "+failed.Error())
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -185,7 +186,7 @@ func (s State) Decide() Decision {
 	over := s.Used >= s.Plan.Most
 	switch {
 	case in == 0:
-		return Decision{Answer: NoneBetter, Why: "every remedy was worse than leaving it"}
+		return Decision{Answer: NoneBetter, Why: "no remedy is left: " + s.whyOut()}
 	case best > 0 && (best == lowest || over):
 		return Decision{Answer: Keep, Variant: best, Why: s.won(best)}
 	case over:
@@ -193,6 +194,17 @@ func (s State) Decide() Decision {
 			s.Used.Round(time.Minute))}
 	}
 	return Decision{Answer: Going}
+}
+
+// whyOut are the reasons why variants are out, each once.
+func (s State) whyOut() string {
+	var all []string
+	for _, why := range s.Out[1:] {
+		if !slices.Contains(all, why) {
+			all = append(all, why)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // Evidence is that a variant is better than leaving it.

@@ -134,8 +134,8 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 		case errors.Is(err, errTrialsFull):
 			log.Debug(f.because()+"; its trial waits", "why", err)
 			c.later(o.Container.Group.Path, time.Now().Add(trialRetry))
-		case stale(err):
-			log.Info("the host changed before the plan was carried out: planned again", "why", err)
+		case fix.Passing(err):
+			log.Info("the host changed before the plan was carried out, or it could not be written now: planned again", "why", err)
 			c.later(o.Container.Group.Path, time.Now().Add(staleRetry))
 		default:
 			log.Warn("not fixed", "why", err)
@@ -216,6 +216,9 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	env, options, err := a.fixOf(f, held)
 	if err != nil {
 		return err
+	}
+	if n, _ := trials(a.chooser.spread); f.rule.Trial.Over > 0 && n >= mostSpread { // before anything is taken back
+		return errTrialsFull
 	}
 	if f.again != "" {
 		a.Log.Info("other work came than at its last trial: remedies are tried anew", "container",

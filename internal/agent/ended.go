@@ -4,16 +4,22 @@ import (
 	"context"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
-// undoEnded takes back what the agent applied to containers whose rule has ended. What is on trial ends with its trial.
+// undoEnded takes back what the agent applied to containers whose rule has ended. What is on trial ends with its trial, and what guards a
+// pin that somebody else made stays as long as that.
 func (a *agent) undoEnded(ctx context.Context, held []txn.InForce, now time.Time) {
+	others := map[string]bool{} // transactions of somebody else
+	for _, h := range held {
+		others[h.ID] = h.By != a.chooser.by
+	}
 	for _, h := range held {
 		rule := a.chooser.known(h.Target)
-		if rule == nil || !rule.Ended(now) || h.By != a.chooser.by || h.Trial != nil {
+		if rule == nil || !rule.Ended(now) || h.By != a.chooser.by || h.Trial != nil || others[h.Parameters[remedy.ParamUpkeep]] {
 			continue
 		}
 		log := a.Log.With("container", text.Sanitize(h.Name, 128), "remedy", h.Remedy, "transaction", h.ID, "policy",

@@ -43,6 +43,22 @@ func TestRuleEnds(t *testing.T) {
 	}
 }
 
+// What keeps newcomers off the CPUs of a pin that somebody made by hand is not taken back by a rule that ended.
+func TestRuleEndsBesideAHandMadePin(t *testing.T) {
+	p := newPlacing(t, 1)
+	p.give(0, remedy.Request{Kind: remedy.Pin}, "2-3")
+	p.chooser.by = "test"
+	p.chooser.standings["/a/0"] = &standing{effective: policy.Effective{Rule: &policy.Rule{Auto: true, Until: start}}}
+	held, err := p.held()
+	p.must(err)
+	held[0].Parameters = map[string]string{remedy.ParamUpkeep: "hand-made"}
+	byHand := txn.InForce{ID: "hand-made", Target: "/a/0", By: "unthrottle apply, user root"}
+	p.undoEnded(t.Context(), append([]txn.InForce{byHand}, held...), start)
+	if after, err := p.held(); err != nil || len(after) != 1 {
+		t.Errorf("%v, %d in force\n%s", err, len(after), p.log.String())
+	}
+}
+
 // A rule that has ended applies nothing.
 func TestEndedRuleObserves(t *testing.T) {
 	c := newChooser(policy.Rules{Mode: policy.Apply}, "")

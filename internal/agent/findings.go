@@ -45,11 +45,13 @@ type chooser struct {
 	spread  map[string]*spreading
 	changed map[string]int    // rounds in a row in which other work came than at its last trial
 	watches map[string]*watch // stops with a remedy that was kept
+	harmed  map[string]int    // how often in a row a remedy that was kept did harm later
 }
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
 	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]stoppedRounds{}, said: map[string]time.Time{},
 		retry: map[string]time.Time{}, misses: map[string]int{}, trials: map[string]hadTrial{}, changed: map[string]int{},
+		harmed: map[string]int{}, watches: map[string]*watch{},
 		spread:    map[string]*spreading{},
 		standings: map[string]*standing{}, waits: map[string]policy.Treatment{}}
 }
@@ -137,11 +139,16 @@ func (c *chooser) round(observations []observe.Observation, held []txn.InForce, 
 	return c.budgeted(append(found, calm...), used, now)
 }
 
-// byTarget are transactions in force by the cgroup that they are for.
+// isUpkeep tells of a transaction that only looks after another one, such as one that keeps newcomers off a pin's CPUs.
+func isUpkeep(f txn.InForce) bool { return f.Parameters[remedy.ParamUpkeep] != "" }
+
+// byTarget are transactions in force by the cgroup that they are for, without upkeep.
 func byTarget(held []txn.InForce) map[string]*txn.InForce {
 	inForce := map[string]*txn.InForce{}
 	for i := range held {
-		inForce[held[i].Target] = &held[i]
+		if !isUpkeep(held[i]) {
+			inForce[held[i].Target] = &held[i]
+		}
 	}
 	return inForce
 }
@@ -194,7 +201,7 @@ func (c *chooser) budgeted(found []finding, used int, now time.Time) []finding {
 		path := f.observation.Container.Group.Path
 		switch reason, _ := c.hindrance(f.rule, now); {
 		case reason != "":
-		case used >= c.rules.Budget.Containers:
+		case used >= c.rules.Budget.Containers && f.again == "": // one that is tried anew counts already
 			f.refused = fmt.Sprintf("%d containers have a remedy in force or a trial, the budget's bound", used)
 			c.set(path, policy.Treatment{Reason: policy.ReasonBudgetContainers})
 		case len(c.applied) >= c.rules.Budget.MovesPerMinute:

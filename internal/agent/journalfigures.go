@@ -38,7 +38,9 @@ func (j *journalFigures) set(held []txn.InForce, past []txn.Past) {
 	inForce, changes := map[string]int{}, map[[2]string]int{}
 	transactions := slices.Clone(held)
 	for _, h := range held {
-		inForce[h.Remedy]++
+		if !isUpkeep(h) {
+			inForce[h.Remedy]++
+		}
 	}
 	for _, p := range past {
 		transactions = append(transactions, p.InForce)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
-	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
@@ -23,7 +22,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
-	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // spreadDir is the folder of trials that are spread over hours, in that of the journal: a file each.
@@ -205,9 +203,6 @@ func fits(most, turn time.Duration) int {
 // beginSpread looks at a container, and begins a trial that is spread over hours. What it tries first comes with a later round.
 func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.Options) error {
 	path := f.observation.Container.Group.Path
-	if n, _ := trials(a.chooser.spread); n >= mostSpread {
-		return errTrialsFull
-	}
 	blocks, err := fix.Spread(ctx, env, o, nil)
 	if err != nil {
 		return err
@@ -276,7 +271,7 @@ func (a *agent) spreadOn(ctx context.Context, round []observe.Observation, held 
 	switch {
 	case err == nil:
 	case ctx.Err() != nil: // the agent ends: the next one goes on
-	case stale(err) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC): // another moment may be better
+	case fix.Passing(err):
 		log.Debug("a block waits", "why", err)
 		s.Next = time.Now().Add(staleRetry)
 	default:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -130,7 +131,9 @@ func TestTriedAnewForOtherWork(t *testing.T) {
 			}
 			o := limited("/a", c.stopped)
 			o.UsedCPUs = &c.used
-			held := []txn.InForce{{ID: "1", Target: "/a", By: c.by}}
+			held := []txn.InForce{{ID: "1", Target: "/a", By: c.by},
+				{ID: "2", Target: "/a", By: "agent", Parameters: map[string]string{remedy.ParamUpkeep: "1"}}}
+			chooser.rules.Budget.Containers = 1 // which the remedy in force has used up
 			for i := range changedRounds - 1 {
 				if found := chooser.round([]observe.Observation{o}, held, start.Add(time.Duration(i)*time.Second)); len(found) > 0 {
 					t.Fatalf("round %d: %v", i, paths(found))

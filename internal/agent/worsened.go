@@ -22,8 +22,15 @@ type watch struct {
 	used          float64 // CPU-seconds
 }
 
+// lately is the watch without its oldest part, a twentieth: it is judged again soon.
+func (w *watch) lately() *watch {
+	const part = 0.95
+	return &watch{w.id, time.Duration(part * float64(w.stopped)), time.Duration(part * float64(w.over)), part * w.used}
+}
+
 // worse is a remedy in force with which its container is stopped longer than before.
 type worse struct {
+	watch   *watch
 	held    *txn.InForce
 	after   txn.Figures
 	because string
@@ -54,30 +61,32 @@ func (c *chooser) worsened(observations []observe.Observation, inForce map[strin
 		}
 		was, is := *held.Outcome.Before.StoppedPerSecondHigh, w.stopped.Seconds()/w.over.Seconds()
 		if !verdict.StoppedLonger(held.Outcome.Before, is) {
+			delete(c.harmed, path)
 			continue // it is watched anew
 		}
-		all = append(all, worse{held, txn.Figures{StoppedPerSecondLow: &is, UsedCPUs: new(w.used / w.over.Seconds())},
+		all = append(all, worse{w, held, txn.Figures{StoppedPerSecondLow: &is, UsedCPUs: new(w.used / w.over.Seconds())},
 			fmt.Sprintf("stopped for %.0f ms/s over %s, and for at most %.0f before it", 1000*is, text.Duration(w.over.Round(time.Second)), 1000*was)})
 	}
 	c.watches = next
 	return all
 }
 
-// undoWorse takes back what makes its container worse off than before, and says so in the journal. It is tried again after a while, as what
-// did not help.
+// undoWorse takes back what makes its container worse off than before, and says so in the journal. It is tried again after a while, and each
+// time that it does harm again after twice as long.
 func (a *agent) undoWorse(ctx context.Context, c *chooser, all []worse) {
 	for _, w := range all {
 		log := a.Log.With("container", text.Sanitize(w.held.Name, 128), "remedy", w.held.Remedy, "transaction", w.held.ID, "why", w.because)
-		err := apply.Record(a.Env, w.held.ID, txn.Outcome{Verdict: verdict.Worse, Before: w.held.Outcome.Before, After: &w.after,
-			Note: w.because})
-		if err != nil {
-			log.Warn("what came of a remedy could not be recorded", "error", err)
-		}
 		if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{w.held.ID}}); err != nil {
 			log.Error("a remedy that harms could not be undone", "error", err)
+			c.watches[w.held.Target] = w.watch.lately()
 			continue
 		}
 		log.Warn("undone: it is stopped longer with its remedy than before")
-		c.tried(w.held.Target, time.Now(), retryAfter)
+		if err := apply.Record(a.Env, w.held.ID, txn.Outcome{Verdict: verdict.Worse, Before: w.held.Outcome.Before, After: &w.after,
+			Note: w.because}); err != nil {
+			log.Warn("what came of a remedy could not be recorded", "error", err)
+		}
+		c.tried(w.held.Target, time.Now(), retryAfter<<min(c.harmed[w.held.Target], mostDoublings))
+		c.harmed[w.held.Target]++
 	}
 }

@@ -59,7 +59,7 @@ func mems(f facts, target string, at cpuset.CPUSet, widen bool) (MemsPlan, error
 	if want.IsEmpty() {
 		return MemsPlan{}, p.refuse("the memory nodes of its CPUs are not known, or not its parent's", "leave its memory where it is")
 	}
-	p.plan = Plan{Target: p.target, Remedy: Kind(h.Remedy), Parameters: map[string]string{paramFor: h.ID, paramMems: want.String()}}
+	p.plan = Plan{Target: p.target, Remedy: Kind(h.Remedy), Parameters: map[string]string{ParamUpkeep: h.ID, paramMems: want.String()}}
 	p.plan.Replaces = f.memsOf(target)
 	to, why := want, "memory nodes of its CPUs"
 	if widen {

@@ -19,9 +19,10 @@ import (
 
 // The parameters that a plan stores with its transaction and reads again.
 const (
-	paramCPUs      = "cpus"                    // the exclusive CPUs, a kernel list
-	paramSet       = "cpuset"                  // the path of the cpuset that holds them
-	paramFor       = "upkeep"                  // the id of the transaction that this one belongs to
+	paramCPUs = "cpus"   // the exclusive CPUs, a kernel list
+	paramSet  = "cpuset" // the path of the cpuset that holds them
+	// ParamUpkeep is the id of the transaction that this one belongs to.
+	ParamUpkeep    = "upkeep"
 	paramPool      = "pool"                    // of a hybrid: the shared CPUs that it may use
 	paramLimit     = "limit"                   // of a hybrid: its limit in CPUs
 	paramMems      = "mems"                    // the memory nodes that a target's CPUs want
@@ -73,18 +74,18 @@ type Notes struct {
 }
 
 // upkeep are the parameters of a transaction that looks after another one.
-var upkeep = []string{paramFor, paramCPUs, paramSet, paramMems, paramBorrowed, paramRevoked}
+var upkeep = []string{ParamUpkeep, paramCPUs, paramSet, paramMems, paramBorrowed, paramRevoked}
 
 // codec reads one parameter.
 type codec func(s *Notes, value string) error
 
 // codecs are those of all parameters.
 var codecs = map[string]codec{
-	paramFor:   func(s *Notes, v string) error { s.For = v; return nil },
-	paramCPUs:  listOf(func(s *Notes) *cpuset.CPUSet { return &s.CPUs }),
-	paramSet:   cpusetPath,
-	paramPool:  listOf(func(s *Notes) *cpuset.CPUSet { return &s.Pool }),
-	paramLimit: cpusOf(func(s *Notes) *float64 { return &s.Limit }),
+	ParamUpkeep: func(s *Notes, v string) error { s.For = v; return nil },
+	paramCPUs:   listOf(func(s *Notes) *cpuset.CPUSet { return &s.CPUs }),
+	paramSet:    cpusetPath,
+	paramPool:   listOf(func(s *Notes) *cpuset.CPUSet { return &s.Pool }),
+	paramLimit:  cpusOf(func(s *Notes) *float64 { return &s.Limit }),
 	paramCap: func(s *Notes, v string) error {
 		c, err := widthcap.Parse(v)
 		s.Cap = &c
@@ -154,7 +155,7 @@ func notesOf(kind Kind, parameters map[string]string) (s Notes, name string, err
 		return s, "remedy", errors.New("this version does not know it")
 	}
 	own, needs := r.parameters, r.needs
-	if _, looksAfter := parameters[paramFor]; looksAfter {
+	if _, looksAfter := parameters[ParamUpkeep]; looksAfter {
 		own, needs = upkeep, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {

@@ -106,7 +106,7 @@ type Plan struct {
 // Purpose is how the plan goes to package apply.
 func (p Plan) Purpose() txn.Purpose {
 	return txn.Purpose{Target: txn.Target{Path: p.Target.Group.Path, Name: p.Target.Name}, Remedy: string(p.Remedy),
-		Parameters: p.Parameters, Expected: p.Expected, BelongsTo: p.Parameters[paramFor]}
+		Parameters: p.Parameters, Expected: p.Expected, BelongsTo: p.Parameters[ParamUpkeep]}
 }
 
 // Shown are the settings of the plan by name, for people and programs: the parameters, and what its writes set. Times are Go's.

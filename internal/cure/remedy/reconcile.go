@@ -90,7 +90,7 @@ func newcomers(f facts, h Held) Plan {
 	}
 	p := &planner{f: f, r: Request{Kind: Kind(h.Remedy)}, target: target.Container,
 		plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), CPUs: pinned,
-			Parameters: map[string]string{paramFor: h.ID, paramCPUs: h.Parameters[paramCPUs], paramSet: set}}}
+			Parameters: map[string]string{ParamUpkeep: h.ID, paramCPUs: h.Parameters[paramCPUs], paramSet: set}}}
 	if secondary {
 		p.grantSecondary(h, target)
 		p.viaSystemd()

@@ -76,7 +76,7 @@ func Revoke(host hoststate.Facts, id string) (Plan, error) {
 			target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: h.CPUSet}, Name: h.Name}
 		}
 		p := &planner{f: f, r: Request{Kind: Pin}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Pin,
-			Parameters: map[string]string{paramFor: h.ID, paramSet: h.CPUSet, paramRevoked: alone.String()}}}
+			Parameters: map[string]string{ParamUpkeep: h.ID, paramSet: h.CPUSet, paramRevoked: alone.String()}}}
 		given := f.lastly(change.OpAddCPUs)
 		for _, path := range p.sets() {
 			if back := given[path].Intersection(alone); !back.IsEmpty() && f.inScope(path) {

@@ -373,12 +373,18 @@ sidecar-image: need-go
 	@$(GO) -C tools/image run . --name unthrottle-kubernetes --version e2e --arch $$($(GO) env GOARCH) --program $(abspath $(BIN))/unthrottle-kubernetes \
 	  --output $(abspath $(SIDECAR_IMAGE))
 
+# The part demand runs the scheduler too, if its image is there: make e2e-scheduler-image.
+SCHEDULER_IMAGE = .cache/e2e/unthrottle-scheduler-e2e-linux-$(shell $(GO) env GOARCH).oci.tar
+.PHONY: e2e-scheduler-image
+e2e-scheduler-image:
+	@$(MAKE) --no-print-directory scheduler-image DIST=.cache/e2e ARCHS=$$($(GO) env GOARCH) VERSION=e2e
+
 # The test's program is the pods' service too, so that it is static.
 .PHONY: e2e-kubernetes
 e2e-kubernetes: agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) $(KUBERNETES)/kubelet $(PROMETHEUS)/promtool ## on a real Kubernetes of one node: a throttled pod found, explained, forecast, fixed, resized; the chart upgraded and uninstalled (as root, 4 minutes)
 	@CGO_ENABLED=0 $(GO) -C kubernetes build -trimpath -o $(abspath $(BIN))/kubectl-unthrottle ./cmd/kubectl-unthrottle
 	@CGO_ENABLED=0 $(GO) run ./test/e2e -crictl $(BIN)/crictl -containerd $(CONTAINERD) -image $(AGENT_IMAGE) -sidecar $(SIDECAR_IMAGE) -helm $(HELM) \
-	  -kubernetes $(KUBERNETES) -prometheus $(PROMETHEUS) -only kubernetes $(E2E)
+	  $(addprefix -scheduler ,$(wildcard $(SCHEDULER_IMAGE))) -kubernetes $(KUBERNETES) -prometheus $(PROMETHEUS) -only kubernetes $(E2E)
 
 # E2E_NODE is further flags of lab run, such as --kernel 6.12. NODE_ONLY says which checks run.
 NODE_DIR := .cache/e2e/node

@@ -47,6 +47,14 @@ results-sizes: build ## docs/results/sizes.md: how many CPUs quotas, bursts and 
 	@$(call study-program,rivals)
 	@$(BIN)/rivals -sizes -exe $(abspath $(BIN))/unthrottle $(SIZES)
 
+# What batch work gets of idle CPUs; what is there is not measured again.
+SECONDARY ?=
+
+.PHONY: results-secondary
+results-secondary: build ## docs/results/secondary.md: a service beside batch work under equal weights, quotas and remedies (as root, with their packages, 2 minutes a service and round; SECONDARY='-rounds 0': the page)
+	@$(call study-program,secondary)
+	@$(BIN)/secondary -exe $(abspath $(BIN))/unthrottle $(SECONDARY)
+
 # The agent's trials that are spread over hours, on real services at once, while the agent is killed.
 ROLLOUT ?=
 

@@ -104,14 +104,26 @@ packages: release ## the tarballs, and deb and rpm packages of both programs, in
 # The programs of the module kubernetes for one processor: $(call kubernetes-program,NAME,ARCH).
 kubernetes-program = CGO_ENABLED=0 GOOS=linux GOARCH=$(2) $(GO) -C kubernetes build -trimpath -ldflags '-s -w' -o $(abspath $(STAGE))/program/$(2)/$(1) ./cmd/$(1)
 
+# A static program as an image in DIST: $(call write-image,NAME,ARCH,PROGRAM).
+write-image = $(GO) -C tools/image run . --name $(1) --arch $(2) --version '$(VERSION)' --epoch $(SOURCE_DATE_EPOCH) \
+  --program $(3) --output $(abspath $(DIST))/$(1)-$(VERSION)-linux-$(2).oci.tar
+
 # The image of the containers beside the agent is one of its own, so that the agent's has one program; so is that of the fleet's.
 .PHONY: image
 image: stage-fleet ## container images, of the agent, of what stands beside it in Kubernetes and of the fleet's program, for each processor: OCI layouts in tar files in dist
 	@rm -f $(DIST)/*.oci.tar
 	@for arch in $(ARCHS); do $(call kubernetes-program,unthrottle-kubernetes,$$arch); \
-	  for name in unthrottle unthrottle-kubernetes unthrottle-fleet; do [ -e $(STAGE)/program/$$arch/$$name ] || continue; $(GO) -C tools/image run . --name $$name --arch $$arch --version '$(VERSION)' --epoch $(SOURCE_DATE_EPOCH) \
-	    --program $(abspath $(STAGE))/program/$$arch/$$name --output $(abspath $(DIST))/$$name-$(VERSION)-linux-$$arch.oci.tar; done; done
+	  for name in unthrottle unthrottle-kubernetes unthrottle-fleet; do program=$(abspath $(STAGE))/program/$$arch/$$name; \
+	    [ ! -e $$program ] || $(call write-image,$$name,$$arch,$$program); done; done
 	@$(checksums)
+
+# kube-scheduler's packages take a quarter of an hour of CPU time to build for each processor, so that `make image` leaves them out.
+.PHONY: scheduler-image
+scheduler-image: need-go ## the container image of unthrottle-scheduler for each processor, in dist (a quarter of an hour for the first build)
+	@mkdir -p $(DIST)
+	@for arch in $(ARCHS); do program=$(abspath $(STAGE))/program/$$arch/unthrottle-scheduler; \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch nice $(GO) -C kubernetes/scheduler build -trimpath -ldflags '-s -w' -o $$program ./cmd/unthrottle-scheduler && \
+	  $(call write-image,unthrottle-scheduler,$$arch,$$program) || exit 1; done
 
 # Where the archives of `make plugin` will be found.
 PLUGIN_URL ?= https://github.com/unthrottle/unthrottle/releases/download/$(VERSION)

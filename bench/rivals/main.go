@@ -71,7 +71,7 @@ func run(ctx context.Context) error {
 	}
 	list := served
 	if *sizes {
-		list = sizedServices
+		list = slices.Compact(slices.Sorted(slices.Values(slices.Concat(shardedServices, sizedServices))))
 	}
 	chosen, err := chosenServices(*names, list)
 	if err != nil {
@@ -111,10 +111,25 @@ func sizesInTurns(ctx context.Context, o options, chosen []services.Case, rounds
 	if err != nil {
 		return err
 	}
-	if rounds > 0 {
-		err = measureSizes(ctx, o, have, chosen, rounds)
+	sharded, err := study.ReadLines[shardedPiece]("bench/rivals/shards.jsonl.gz")
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, study.WritePage("docs/results/sizes.md", sizesPage(have.All)))
+	if rounds > 0 {
+		var large, small []services.Case
+		for _, c := range chosen {
+			if slices.Contains(shardedServices, c.Name) {
+				small = append(small, c)
+			}
+			if slices.Contains(sizedServices, c.Name) {
+				large = append(large, c)
+			}
+		}
+		if err = measureShards(ctx, o, sharded, small, rounds); ctx.Err() == nil {
+			err = errors.Join(err, measureSizes(ctx, o, have, large, rounds))
+		}
+	}
+	return errors.Join(err, study.WritePage("docs/results/sizes.md", sizesPage(have.All, sharded.All)))
 }
 
 // chosenServices are the named services, or those of a list.

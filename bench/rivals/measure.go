@@ -285,11 +285,7 @@ func (r *running) step(ctx context.Context, load float64) (at point, err error) 
 
 // quantile is that of the judged stream in the last phase, in ms; nil: it has too few requests.
 func quantile(result *loadgen.Result, q float64) *float64 {
-	d, ok := result.Phases[len(result.Phases)-1].Streams[0].Latency.Quantile(q, 0)
-	if !ok {
-		return nil
-	}
-	return new(float64(d) / float64(time.Millisecond))
+	return services.Milliseconds(result.Phases[len(result.Phases)-1].Streams[0].Latency, q)
 }
 
 // counters are those of all containers, and the host's CPU time.

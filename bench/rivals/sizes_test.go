@@ -63,15 +63,15 @@ func TestLeastSize(t *testing.T) {
 			t.Errorf("%s: %g CPUs, want %g", w.name, got, want)
 		}
 	}
-	page := sizesPage([]sizedPiece{piece})
+	page := sizesPage([]sizedPiece{piece}, nil)
 	for _, want := range []string{"| `postgres-tpcb` | 0.50 | 1.25 | none | 0.65 (-48 %) | 1.25 (+0 %) | none | 40 % | 77 % | 1 |",
 		"p99 10 ms (10 to 10), p50 1", "| 0.65 | 1.3 | 9 (9 to 9); 1 | - | **1.2 (1.2 to 1.2); 1** | - | - |"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing in\n%s", want, page)
 		}
 	}
-	if !strings.Contains(sizesPage(nil), "Nothing was measured yet.") {
-		t.Error(sizesPage(nil))
+	if got := sizesPage(nil, nil); strings.Count(got, "Nothing was measured yet.") != 2 {
+		t.Error(got)
 	}
 }
 
@@ -81,13 +81,45 @@ func TestSizesPageIsOfTheRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sharded, err := study.ReadLines[shardedPiece]("shards.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
 	text, err := os.ReadFile("../../docs/results/sizes.md")
-	if err != nil || string(text) != sizesPage(have.All) {
+	if err != nil || string(text) != sizesPage(have.All, sharded.All) {
 		t.Errorf("docs/results/sizes.md is not of bench/rivals/sizes.jsonl.gz: make results-sizes SIZES='-rounds 0' (%v)", err)
 	}
 	for _, p := range have.All {
 		if !strings.Contains(string(text), "## `"+p.Service+"`") {
 			t.Errorf("%s, round %d: the page has no table of it", p.Service, p.Round)
+		}
+	}
+}
+
+// A row has one container's figures, then two's, by the medians of the rounds.
+func TestShardedRows(t *testing.T) {
+	at := func(containers int, p99 float64) shardedPoint {
+		return shardedPoint{Way: "quota", Containers: containers, P50: new(1.5), P99: &p99, UsedCPUs: 0.5 * float64(containers), Memory: 100 << 20}
+	}
+	piece := func(round int, one, two float64) shardedPiece {
+		return shardedPiece{Service: "tomcat-pages", Round: round, Points: []shardedPoint{at(1, one), at(2, two)}}
+	}
+	got := sizesPage(nil, []shardedPiece{piece(1, 10, 30), piece(2, 12, 50), piece(3, 14, 40)})
+	for _, want := range []string{
+		"| `tomcat-pages` | quota | 1.5; 1.5 | 12 (10 to 14); 40 (30 to 50) | 0.5; 1 | 100; 100 | 3 |",
+		"| `tomcat-pages` | burst in 1 s | -; - | -; - | -; - | -; - | 3 |"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	for _, name := range shardedServices {
+		if _, ok := services.Find(name); !ok {
+			t.Errorf("there is no service %s", name)
+		}
+	}
+	for _, name := range shardedWays {
+		if !slices.ContainsFunc(ways(), func(w way) bool { return w.name == name }) {
+			t.Errorf("there is no way %s", name)
 		}
 	}
 }

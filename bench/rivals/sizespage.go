@@ -158,7 +158,7 @@ func (r sizedRows) Free() string {
 }
 
 // sizesPage is docs/results/sizes.md of all pieces.
-func sizesPage(all []sizedPiece) string {
+func sizesPage(all []sizedPiece, sharded []shardedPiece) string {
 	var rows []sizedRows
 	for _, name := range sizedServices {
 		if of := slices.DeleteFunc(slices.Clone(all), func(p sizedPiece) bool { return p.Service != name }); len(of) > 0 {
@@ -167,7 +167,7 @@ func sizesPage(all []sizedPiece) string {
 	}
 	return study.Fill(sizesText, nil, map[string]any{"Rows": rows, "KeepsP99": keepsP99, "KeepsP50": keepsP50, "Times": sizeTimes,
 		"MostTimes": sizeTimes[len(sizeTimes)-1], "MostUsed": mostUsed, "MostErrors": 100 * mostErrors, "Ways": ways()[:len(ways())-1],
-		"Neighbour": neighbourPerSecond})
+		"Neighbour": neighbourPerSecond, "Sharded": shardedRows(sharded), "ShardsLimit": shardsLimit, "ShardsUse": shardsUse})
 }
 
 // Name is for the page.

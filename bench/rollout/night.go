@@ -200,11 +200,7 @@ func (s *staged) clients(ctx context.Context, seed uint64, began, until time.Tim
 		}
 		judged := result.Phases[0].Streams[0]
 		m.Requests, m.Errors = judged.Intended, judged.Errors()
-		for q, into := range map[float64]**float64{0.5: &m.P50, 0.99: &m.P99} {
-			if d, ok := judged.Latency.Quantile(q, 0); ok {
-				*into = new(float64(d) / float64(time.Millisecond))
-			}
-		}
+		m.P50, m.P99 = services.Milliseconds(judged.Latency, 0.5), services.Milliseconds(judged.Latency, 0.99)
 		all = append(all, m)
 	}
 	return all, nil

@@ -70,6 +70,15 @@ func RunClient(ctx context.Context, o Order) (loadgen.Result, error) {
 	return r, ctx.Err()
 }
 
+// Milliseconds is a quantile of latencies in ms; nil: they are too few.
+func Milliseconds(l loadgen.Latency, q float64) *float64 {
+	d, ok := l.Quantile(q, 0)
+	if !ok {
+		return nil
+	}
+	return new(float64(d) / float64(time.Millisecond))
+}
+
 // clientMain is the whole life of a client; its result is the exit code.
 func clientMain() int {
 	if err := client(); err != nil {

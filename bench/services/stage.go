@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -20,6 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 )
 
@@ -264,6 +266,26 @@ func (s *Stage) inside() []int {
 		}
 	}
 	return all
+}
+
+// Memory is what its processes have in memory, in bytes; what several share counts for each in part (PSS, proc_pid_smaps_rollup).
+func (s *Stage) Memory() (bytes int64, err error) {
+	for _, pid := range s.inside() {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) { // it ended meanwhile
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("memory: %w", err)
+		}
+		var kB int64
+		pss, _ := procfs.StatusField(string(text), "Pss")
+		if _, err := fmt.Sscanf(pss, "%d kB", &kB); err != nil {
+			return 0, fmt.Errorf("memory of process %d: Pss is %q: %w", pid, pss, err)
+		}
+		bytes += kB << 10
+	}
+	return bytes, nil
 }
 
 // reap takes the exit codes of programs that have ended.

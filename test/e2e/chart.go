@@ -16,6 +16,8 @@ type chartOptions struct {
 	prometheus string
 	// sidecar is the image of unthrottle-kubernetes in the same form, and said the file for what the tutorial's commands printed.
 	sidecar, said string
+	// scheduler is the image of unthrottle-scheduler in the same form; "": the part demand does without.
+	scheduler string
 	// update writes the golden files instead of comparing them.
 	update bool
 	// kills is how often parts of a whole node are killed, at moments that seed draws.
@@ -29,6 +31,7 @@ func (o *chartOptions) flags() {
 	flag.StringVar(&o.helm, "helm", "", "helm (make e2e builds it)")
 	flag.StringVar(&o.image, "image", "", "the agent's image as an OCI layout in a tar file (make e2e makes it)")
 	flag.StringVar(&o.sidecar, "sidecar", "", "the image of unthrottle-kubernetes (make e2e-kubernetes makes it)")
+	flag.StringVar(&o.scheduler, "scheduler", "", "the image of unthrottle-scheduler (make scheduler-image makes it)")
 	flag.StringVar(&o.said, "said", "", "the `FILE` for what the commands of the tutorial printed")
 	flag.StringVar(&o.chart, "chart", "packaging/chart/unthrottle", "the chart")
 	flag.IntVar(&o.kills, "kills", 5, "how often parts of the node are killed")

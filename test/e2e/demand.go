@@ -57,6 +57,9 @@ func (s *suite) demand(k *cluster, o chartOptions) {
 		`"spec":{"version":1,"until":"2026-01-01T00:00:00Z","containers":[]}}`), []string{"KUBECONFIG=" + k.config}, k.program("kubectl"),
 		"create", "-f", "-", "--as", "system:serviceaccount:unthrottle:unthrottle")
 	s.check("demand: the admission policy refuses the object of another node", wants(err, "names no node"))
+	if o.scheduler != "" {
+		s.scheduler(k, o)
+	}
 	_, err = s.upgradeChart(k, o, "--set", "demand.enabled=false")
 	s.check("demand: it is off again", errors.Join(err, s.rolledOut(k)))
 }

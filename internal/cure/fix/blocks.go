@@ -77,7 +77,8 @@ func (b *Blocks) Measure() Measure { return b.by }
 // Passing tells of an error of a write that another moment may not have: another writer is at work, or the disk is full. One after which
 // something is left in force is none.
 func Passing(err error) bool {
-	return !errors.As(err, new(*apply.NotRestored)) && (errors.As(err, new(*apply.Stale)) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC))
+	return !errors.As(err, new(*apply.NotRestored)) &&
+		(errors.As(err, new(*apply.Stale)) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC))
 }
 
 // Names are those of the variants beside leaving the container, which is variant 0.

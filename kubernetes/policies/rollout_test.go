@@ -130,7 +130,7 @@ func TestRollout(t *testing.T) {
 		tried == "" {
 		t.Errorf("%+v", plan)
 	}
-	all := canary.State{Tried: tried, Phase: canary.Watches, Below: 1 << 53, Newest: at, Until: at.Add(time.Hour)}
+	all := canary.State{Tried: tried, Phase: canary.Watches, Below: 1 << 53, Newest: at.Add(time.Second), Until: at.Add(time.Hour)}
 	old, none, kept, others := all, all, all, all
 	old.Until, none.Below, kept.Phase, others.Tried = at, 0, canary.Kept, "other rules"
 	for name, c := range map[string]struct {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,15 +271,16 @@ func TestBounds(t *testing.T) {
 		w.plan.Nodes = rapid.IntRange(0, 5).Draw(t, "nodes at once")
 		w.effect = rapid.SampledFrom([]float64{0.5, 0.8, 1, 1.2, 3}).Draw(t, "effect")
 		budgets := rapid.IntRange(0, 3).Draw(t, "budgets")
+		budget := func() string {
+			return []string{"", "pdb-1", "pdb-2", "pdb-3"}[w.rand.IntN(budgets+1)]
+		}
 		for i := range w.pods {
-			if b := w.rand.IntN(budgets + 1); b > 0 {
-				w.pods[i].Budget = fmt.Sprint("pdb-", b)
-			}
+			w.pods[i].Budget = budget()
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "ticks") {
 			switch rapid.IntRange(0, 8).Draw(t, "what") {
 			case 0:
-				w.add("node-new", "")
+				w.add("node-new", budget())
 			case 1:
 				if len(w.pods) > 0 {
 					w.pods = w.pods[1:]
@@ -286,12 +288,16 @@ func TestBounds(t *testing.T) {
 			case 2: // it moves: another pod on another node
 				if len(w.pods) > 0 {
 					w.pods = w.pods[1:]
-					w.add("node-2", "")
+					w.add("node-2", budget())
 				}
 			case 3:
 				w.guard = []*float64{nil, new(0.5), new(0.5), new(2.0)}[w.rand.IntN(4)]
 			case 4:
 				w.plan.Nodes = w.rand.IntN(4)
+			case 5: // it grows: many pods of one second
+				for i := range w.rand.IntN(20) {
+					w.add(fmt.Sprint("node-", i%3), budget())
+				}
 			}
 			for b := range budgets {
 				w.allowed[fmt.Sprint("pdb-", b+1)] = w.rand.IntN(3)
@@ -314,6 +320,9 @@ func TestBounds(t *testing.T) {
 				}
 			}
 			treated := w.treated()
+			if w.state.Trying() && w.state.Seed == was.Seed && slices.ContainsFunc(before, func(p Pod) bool { return !w.state.Treats(p) }) {
+				t.Fatalf("a treated pod became control: %+v, then %+v", was, w.state)
+			}
 			for _, p := range treated {
 				if !had[p.UID] {
 					nodes[p.Node] = true

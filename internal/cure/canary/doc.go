@@ -10,7 +10,8 @@
 //
 // Each pod has a place in a random order: a hash of its UID and the attempt's seed ([State.Treats]). The first of the order have
 // the remedy, all others are the control, so that a seed and one number say which pods are treated, however many there are. Pods
-// that were created after the draw are never treated before the next one.
+// that were created after the draw are never treated before the next one, and no draw takes the remedy from a pod that has it: those
+// that came to stand among the treated are drawn first.
 //
 // A step treats at most its share of the pods. The share doubles from step to step, up to a half. A step begins on at most
 // [Plan.Nodes] nodes that had no treated pod, takes never all remaining pods of a PodDisruptionBudget at once, and none while that
@@ -40,7 +41,7 @@
 // difference is that of being allowed the remedy, and smaller than the remedy's own. Pods of one node share what happens to the
 // node, which the interval does not know. What treated pods do to the control, such as load that moves to them, is not seen. Fewer
 // than [LeastPods] pods tell nothing. A pod that was made in the second of the youngest pod of a draw, and was not seen yet,
-// counts as drawn.
+// may count as drawn.
 //
 // # Sources
 //

@@ -71,12 +71,7 @@ func (s State) begin(p Plan, seen Seen, now time.Time) State {
 
 // with is the state after a draw.
 func (s State) with(p Plan, seen Seen, d drawn, now time.Time) State {
-	s.Below, s.Drawn, s.Newest = d.below, now, time.Time{}
-	for _, pod := range seen.Pods {
-		if pod.Created.After(s.Newest) {
-			s.Newest = pod.Created.UTC()
-		}
-	}
+	s.Below, s.Newest, s.Drawn = d.below, d.newest, now
 	s.Pods, s.Treated, s.Until = int64(len(seen.Pods)), int64(d.treated), now.Add(2*p.Watch+grace)
 	return s
 }

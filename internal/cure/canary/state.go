@@ -77,7 +77,8 @@ type State struct {
 	Why string `json:"why"`
 	// Step is how often the share doubled.
 	Step int64 `json:"step"`
-	// Seed orders the pods. Those up to Below in the order that were created by Newest are treated.
+	// Seed orders the pods. Those up to Below in the order that were made by Newest are treated; of pods of one second the order
+	// says which were made first.
 	Seed   int64     `json:"seed"`
 	Below  int64     `json:"below"`
 	Newest time.Time `json:"newest,omitzero"`
@@ -102,13 +103,19 @@ func place(seed int64, uid string) int64 {
 	return 1 + int64(binary.BigEndian.Uint64(sum[:8])%places)
 }
 
+// made is when a pod was created, apart from others of the same second: all pods of a Deployment that grows are of one second, and a
+// step may be allowed some of them alone.
+func (s State) made(p Pod) time.Time {
+	return p.Created.UTC().Add(time.Duration(place(s.Seed, p.UID) >> 24)) // of 2^53, in nanoseconds: about half a second
+}
+
 // Treats tells whether a pod has the remedy.
 func (s State) Treats(p Pod) bool {
 	switch s.Phase {
 	case Kept:
 		return true
 	case Watches, Finishes:
-		return place(s.Seed, p.UID) <= s.Below && !p.Created.After(s.Newest)
+		return place(s.Seed, p.UID) <= s.Below && !s.made(p).After(s.Newest)
 	}
 	return false
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/unthrottle/unthrottle/internal/cure/canary"
@@ -22,6 +23,46 @@ import (
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/test/wait"
 )
+
+// rolledOut is a policy with a rollout in a state, and the one that allows it.
+func rolledOut(t *testing.T, prometheus string, state v1alpha1.RolloutStatus) (cart, all *unstructured.Unstructured) {
+	t.Helper()
+	cart = aPolicy("shop", "cart", map[string]any{"remedy": "auto", "verify": "probe"})
+	spec := cart.Object["spec"].(map[string]any)
+	spec["mode"], spec["rollout"] = "apply", map[string]any{"share": "10%", "watch": "24h", "latency": "p99",
+		"guard": map[string]any{"prometheus": prometheus, "query": "errors", "bound": int64(1)}}
+	all = &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"allow": map[string]any{"mode": "apply",
+		"remedies": []any{"auto"}, "prometheus": []any{prometheus}}}}}
+	all.SetAPIVersion(group.String())
+	all.SetKind(policies.ClusterThrottlePolicy)
+	all.SetName("all")
+	all.SetGeneration(1)
+	all.SetUID("uid-2")
+	out, err := policies.Merge([]byte(base), []policies.Object{objectOf(cart), objectOf(all)}, &policies.Node{})
+	if err != nil || out.Rollouts[objectOf(cart).Key()] == nil {
+		t.Fatal(err, out.Statuses)
+	}
+	state.Tried = out.Rollouts[objectOf(cart).Key()].Tried
+	kept, err := json.Marshal(v1alpha1.PolicyStatus{Rollout: &state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status map[string]any
+	if err := json.Unmarshal(kept, &status); err != nil {
+		t.Fatal(err)
+	}
+	cart.Object["status"] = status
+	return cart, all
+}
+
+// statusOf is what a policy's status is now; the zero value: it cannot be read.
+func statusOf(t *testing.T, client dynamic.Interface, name string) v1alpha1.PolicyStatus {
+	u, err := client.Resource(namespaced).Namespace("shop").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return v1alpha1.PolicyStatus{}
+	}
+	return statusIn(u)
+}
 
 // TestRollout: a controller goes on from the state that another one kept in the status. The node's drawn pods are in the file,
 // until a moment; where the guard rises they are not, the status says why, and an event does.
@@ -32,33 +73,9 @@ func TestRollout(t *testing.T) {
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"scalar","result":[1,%q]}}`, guard.Load())
 	}))
 	defer prometheus.Close()
-	cart := aPolicy("shop", "cart", map[string]any{"remedy": "auto", "verify": "probe"})
-	spec := cart.Object["spec"].(map[string]any)
-	spec["mode"], spec["rollout"] = "apply", map[string]any{"share": "10%", "watch": "24h", "latency": "p99",
-		"guard": map[string]any{"prometheus": prometheus.URL, "query": "errors", "bound": int64(1)}}
-	all := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"allow": map[string]any{"mode": "apply",
-		"remedies": []any{"auto"}, "prometheus": []any{prometheus.URL}}}}}
-	all.SetAPIVersion(group.String())
-	all.SetKind(policies.ClusterThrottlePolicy)
-	all.SetName("all")
-	all.SetGeneration(1)
-	all.SetUID("uid-2")
-	out, err := policies.Merge([]byte(base), []policies.Object{objectOf(cart), objectOf(all)}, &policies.Node{})
-	if err != nil || out.Rollouts[objectOf(cart).Key()] == nil {
-		t.Fatal(err, out.Statuses)
-	}
 	now := time.Now().UTC().Truncate(time.Second)
-	kept, err := json.Marshal(v1alpha1.PolicyStatus{Rollout: &v1alpha1.RolloutStatus{Tried: out.Rollouts[objectOf(cart).Key()].Tried,
-		Phase: canary.Watches, Why: "drawn", Seed: 1, Below: 1 << 53, Newest: now, Begun: now, Drawn: now,
-		Until: now.Add(time.Hour), Pods: 10, Treated: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var status map[string]any
-	if err := json.Unmarshal(kept, &status); err != nil {
-		t.Fatal(err)
-	}
-	cart.Object["status"] = status
+	cart, all := rolledOut(t, prometheus.URL, v1alpha1.RolloutStatus{Phase: canary.Watches, Why: "drawn", Seed: 1, Below: 1 << 53,
+		Newest: now, Begun: now, Drawn: now, Until: now.Add(time.Hour), Pods: 10, Treated: 1})
 	pod := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"nodeName": "node-1",
 		"containers": []any{map[string]any{"name": "app"}}},
 		"status": map[string]any{"phase": "Running"}}}
@@ -82,13 +99,7 @@ func TestRollout(t *testing.T) {
 	wait.Until(t, "the drawn pod is in the file", has(file, `"pods": ["uid-of-the-pod"]`))
 	wait.Until(t, "it ends", has(file, now.Add(time.Hour).Format(time.RFC3339)))
 	guard.Store("2")
-	is := func() *v1alpha1.RolloutStatus {
-		u, err := client.Resource(namespaced).Namespace("shop").Get(t.Context(), "cart", metav1.GetOptions{})
-		if err != nil {
-			return nil
-		}
-		return statusIn(u).Rollout
-	}
+	is := func() *v1alpha1.RolloutStatus { return statusOf(t, client, "cart").Rollout }
 	wait.Until(t, "it is taken back", func() bool { s := is(); return s != nil && s.Phase == canary.Reverted })
 	if s := is(); !strings.Contains(s.Why, "the guard is 2, above its bound of 1") || s.Tried == "" {
 		t.Errorf("%+v", s)
@@ -103,4 +114,31 @@ func TestRollout(t *testing.T) {
 			return strings.HasPrefix(e, "Warning RolloutReverted: taken back: the guard is 2")
 		})
 	})
+}
+
+// TestRolloutIsKept: a policy that is not allowed for a while, as where its ClusterThrottlePolicy is made anew, keeps what is known of
+// its rollout, and waits no less for the next one.
+func TestRolloutIsKept(t *testing.T) {
+	again := time.Now().UTC().Truncate(time.Second).Add(time.Hour)
+	cart, all := rolledOut(t, "http://prometheus:9090", v1alpha1.RolloutStatus{Phase: canary.Reverted, Why: "taken back", Again: again})
+	client := newClient(cart, all)
+	running(t, client, func(o *Options) { o.Rollouts, o.Node = true, "node-1" })
+	accepted := func(reason string) func() bool {
+		return func() bool {
+			c := condition(statusOf(t, client, "cart").Conditions, v1alpha1.ConditionAccepted)
+			return c != nil && c.Reason == reason
+		}
+	}
+	wait.Until(t, "it is allowed", accepted(v1alpha1.ReasonAccepted))
+	if err := client.Resource(clusterWide).Delete(t.Context(), "all", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "it is not allowed", accepted(policies.NotAllowed))
+	if _, err := client.Resource(clusterWide).Create(t.Context(), all, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "it is allowed again", accepted(v1alpha1.ReasonAccepted))
+	if r := statusOf(t, client, "cart").Rollout; r == nil || r.Phase != canary.Reverted || !r.Again.Equal(again) {
+		t.Errorf("%+v", r)
+	}
 }

@@ -179,6 +179,24 @@ func TestCooldown(t *testing.T) {
 	}
 }
 
+// TestAnotherWatch: whoever changes how long a step is watched, in the middle of one, loses nothing.
+func TestAnotherWatch(t *testing.T) {
+	for _, c := range []struct{ from, to time.Duration }{{5 * time.Minute, 30 * time.Minute}, {30 * time.Minute, 5 * time.Minute}} {
+		w := newWorld(1, 40, 40)
+		w.plan.Watch, w.effect, w.noise = c.from, 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+		for w.state.Phase != Watches {
+			w.tick(time.Minute)
+		}
+		w.tick(time.Minute)
+		w.plan.Watch = c.to
+		for w.state.Phase != Kept {
+			if w.tick(time.Minute); w.state.Phase == Reverted || w.now.Sub(morning) > 24*time.Hour {
+				t.Fatalf("from %v to %v: %+v", c.from, c.to, w.state)
+			}
+		}
+	}
+}
+
 // TestDecisions: each reason why nothing is drawn, or all is taken back.
 func TestDecisions(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -72,7 +72,7 @@ func (s State) begin(p Plan, seen Seen, now time.Time) State {
 // with is the state after a draw.
 func (s State) with(p Plan, seen Seen, d drawn, now time.Time) State {
 	s.Below, s.Newest, s.Drawn = d.below, d.newest, now
-	s.Pods, s.Treated, s.Until = int64(len(seen.Pods)), int64(d.treated), now.Add(2*p.Watch+grace)
+	s.Pods, s.Treated, s.Until = int64(len(seen.Pods)), int64(d.treated), now.Add(lasts(p.Watch))
 	return s
 }
 
@@ -107,7 +107,7 @@ func (s State) watched(p Plan, seen Seen, now time.Time) State {
 	if !s.Due(p, now) {
 		return s
 	}
-	late := !now.Before(s.Drawn.Add(2 * p.Watch))
+	late := !now.Before(s.Drawn.Add(2 * s.watch(p)))
 	if !known(seen.Guard) {
 		if late {
 			return s.reverted(now, "taken back: the guard could not be read in two watches")
@@ -146,7 +146,7 @@ func (s State) stepped(p Plan, seen Seen, now time.Time, treated int, d Differen
 	}
 	drawn := next.draw(p, seen, share(next.Step))
 	if drawn.fresh == 0 { // it is watched once more, with the same pods
-		next.Drawn, next.Until = now, now.Add(2*p.Watch+grace)
+		next.Drawn, next.Until = now, now.Add(lasts(p.Watch))
 		if drawn.held != "" {
 			next.Step, next.Why = s.Step, "no more pods are drawn: "+drawn.held
 		}
@@ -164,7 +164,7 @@ func (s State) finish(p Plan, seen Seen, now time.Time) State {
 	case d.fresh > 0:
 		return s.with(p, seen, d, now)
 	case d.held != "":
-		s.Drawn, s.Until = now, now.Add(2*p.Watch+grace)
+		s.Drawn, s.Until = now, now.Add(lasts(p.Watch))
 		return s
 	}
 	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: int64(len(seen.Pods)), Treated: int64(d.treated), Begun: s.Begun,

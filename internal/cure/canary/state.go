@@ -22,7 +22,7 @@ const (
 type Plan struct {
 	// Share of the pods is treated at first, above 0 and at most MostShare.
 	Share float64
-	// Watch is how long each step is watched.
+	// Watch is how long each step is watched. A longer one counts from the next step on.
 	Watch time.Duration
 	// Nodes is on how many nodes that had no treated pod a step may begin; 0: any number.
 	Nodes int
@@ -125,5 +125,13 @@ func (s State) Trying() bool { return s.Phase == Watches || s.Phase == Finishes 
 
 // Due tells whether a step's watch is over, so that Next wants the pods' quantiles.
 func (s State) Due(p Plan, now time.Time) bool {
-	return s.Trying() && !now.Before(s.Drawn.Add(p.Watch))
+	return s.Trying() && !now.Before(s.Drawn.Add(s.watch(p)))
+}
+
+// lasts is for how long a step that is watched for so long may be in force.
+func lasts(watch time.Duration) time.Duration { return 2*watch + grace }
+
+// watch is how long the step is watched: no longer than it was planned for when it was drawn, since agents know when that is over.
+func (s State) watch(p Plan) time.Duration {
+	return min(p.Watch, (s.Until.Sub(s.Drawn)-grace)/2)
 }

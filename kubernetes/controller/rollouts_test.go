@@ -142,3 +142,36 @@ func TestRolloutIsKept(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestSlowPrometheus: a Prometheus that does not answer delays neither the decision on another policy nor its status.
+func TestSlowPrometheus(t *testing.T) {
+	var over atomic.Bool
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		r.ParseForm() // else the server does not learn that nobody waits any more
+		<-r.Context().Done()
+		over.Store(true)
+	}))
+	t.Cleanup(slow.Close) // after the controller, whose question is open still
+	above := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
+	}))
+	defer above.Close()
+	now := time.Now().UTC().Truncate(time.Second)
+	state := v1alpha1.RolloutStatus{Phase: canary.Watches, Why: "drawn", Begun: now, Drawn: now, Until: now.Add(time.Hour)}
+	waits, _ := rolledOut(t, slow.URL, state)
+	waits.SetName("waits")
+	waits.SetUID("uid-3")
+	cart, all := rolledOut(t, above.URL, state)
+	if err := unstructured.SetNestedSlice(all.Object, []any{slow.URL, above.URL}, "spec", "allow", "prometheus"); err != nil {
+		t.Fatal(err)
+	}
+	client := newClient(waits, cart, all)
+	running(t, client, func(o *Options) { o.Rollouts, o.Node = true, "node-1" })
+	wait.Until(t, "the other policy is taken back", func() bool {
+		s := statusOf(t, client, "cart").Rollout
+		return s != nil && s.Phase == canary.Reverted
+	})
+	if over.Load() {
+		t.Error("it waited for the slow one")
+	}
+}

@@ -133,7 +133,8 @@ func (s *scene) next(after time.Duration) (canary.State, error) {
 	if r == nil {
 		s.t.Fatalf("%v", out.Statuses[s.object.Key()].Wrong)
 	}
-	state, err := Next(s.t.Context(), s.client, s.object, r, out.InForce, s.now, slog.New(slog.NewTextHandler(&s.log, nil)))
+	d := Decider{Client: s.client, Log: slog.New(slog.NewTextHandler(&s.log, nil))}
+	state, err := d.Next(s.t.Context(), s.object, r, out.InForce, s.now)
 	s.object.Rollout = state
 	return state, err
 }

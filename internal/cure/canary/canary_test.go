@@ -42,6 +42,14 @@ func newWorld(seed uint64, pods, nodes int) *world {
 	return w
 }
 
+// replace has another pod in place of each of some.
+func (w *world) replace(of []Pod) {
+	for i := range of {
+		w.add(of[i].Node, of[i].Budget)
+		of[i], w.pods = w.pods[len(w.pods)-1], w.pods[:len(w.pods)-1]
+	}
+}
+
 func (w *world) add(node, budget string) {
 	w.made++
 	w.pods = append(w.pods, Pod{UID: fmt.Sprintf("uid-%d-%d", w.made, w.rand.Uint64()), Node: node, Workload: "Deployment cart",
@@ -193,6 +201,29 @@ func TestAnotherWatch(t *testing.T) {
 			if w.tick(time.Minute); w.state.Phase == Reverted || w.now.Sub(morning) > 24*time.Hour {
 				t.Fatalf("from %v to %v: %+v", c.from, c.to, w.state)
 			}
+		}
+	}
+}
+
+// TestDeployment: all pods are replaced, one half just before the second draw, the other one after it. Of those that are treated then
+// it is not known how they were before: others are drawn, and nothing is held against the remedy.
+func TestDeployment(t *testing.T) {
+	for seed := range uint64(20) {
+		w := newWorld(seed, 40, 40)
+		w.effect, w.noise = 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+		for w.state.Phase != Watches {
+			w.tick(5 * time.Minute)
+		}
+		w.tick(10 * time.Minute)
+		w.replace(w.pods[:20])
+		w.tick(5 * time.Minute)
+		w.tick(5 * time.Minute)
+		w.replace(w.pods[20:])
+		if w.tick(time.Minute); w.state.Phase != Waits || len(w.treated()) > 0 {
+			t.Fatalf("seed %d: %+v", seed, w.state)
+		}
+		if w.run(t) != Kept {
+			t.Fatalf("seed %d: %+v", seed, w.state)
 		}
 	}
 }

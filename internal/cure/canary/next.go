@@ -16,8 +16,7 @@ func Next(p Plan, s State, tried string, seen Seen) State {
 	now := seen.Now.UTC().Truncate(time.Second) // as it is kept
 	switch {
 	case s.Tried != tried || s.Phase == "":
-		return State{Tried: tried, Phase: Waits, Again: now.Add(p.Watch),
-			Why: "nothing is in force for one watch, so that it is known how it was before"}
+		return State{Tried: tried}.anew(now.Add(p.Watch), "nothing is in force for one watch, so that it is known how it was before")
 	case !s.Looks(tried, now):
 		return s
 	case s.Trying():
@@ -33,7 +32,7 @@ func (s State) Looks(tried string, now time.Time) bool {
 
 // waits is the state with nothing in force.
 func (s State) waits(format string, args ...any) State {
-	return State{Tried: s.Tried, Phase: Waits, Again: s.Again, Why: fmt.Sprintf(format, args...)}
+	return s.anew(s.Again, fmt.Sprintf(format, args...))
 }
 
 // begin draws the first pods.
@@ -93,16 +92,13 @@ func (s State) watched(p Plan, seen Seen, now time.Time) State {
 	if known(seen.Guard) && *seen.Guard > p.Bound {
 		return s.reverted(now, "taken back: the guard is %.4g, above its bound of %v", *seen.Guard, p.Bound)
 	}
-	treated := 0
-	for _, pod := range seen.Pods {
-		if s.Treats(pod) {
-			treated++
-		}
-	}
+	treated := s.treated(seen.Pods)
 	if treated == 0 {
-		next := s.waits("all treated pods are gone: others are drawn")
-		next.Again = now
-		return next
+		return s.anew(now, "all treated pods are gone: others are drawn")
+	}
+	if s.Phase == Watches && !s.comparable(seen.Pods) {
+		return s.anew(now.Add(p.Watch), "most pods were replaced, so that nothing can be compared: others are drawn after one watch with "+
+			"nothing in force")
 	}
 	if !s.Due(p, now) {
 		return s
@@ -126,6 +122,28 @@ func (s State) watched(p Plan, seen Seen, now time.Time) State {
 		return s
 	}
 	return s.stepped(p, seen, now, treated, d)
+}
+
+// treated is how many pods have the remedy.
+func (s State) treated(pods []Pod) (n int) {
+	for _, pod := range pods {
+		if s.Treats(pod) {
+			n++
+		}
+	}
+	return n
+}
+
+// comparable tells whether enough pods are left, treated and not, of which it is known how they were before.
+func (s State) comparable(pods []Pod) bool {
+	old := slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Created.After(s.Begun) })
+	treated := s.treated(old)
+	return enough(treated, len(old)-treated)
+}
+
+// anew is the state in which others are drawn at a time.
+func (s State) anew(at time.Time, why string) State {
+	return State{Tried: s.Tried, Phase: Waits, Again: at, Why: why}
 }
 
 // stepped is the state after a share did no harm.

@@ -28,8 +28,10 @@ type world struct {
 	// noise is one pod's change from before to now by itself, as a logarithm; effect what treatment multiplies by, drift what all do.
 	noise         func() float64
 	effect, drift float64
-	rand          *rand.Rand
-	made          int
+	// answered is how many pods' quantiles are known; 0: all.
+	answered int
+	rand     *rand.Rand
+	made     int
 }
 
 func newWorld(seed uint64, pods, nodes int) *world {
@@ -75,7 +77,9 @@ func (w *world) seen(chance int64) Seen {
 			if w.state.Treats(p) {
 				now *= w.effect
 			}
-			p.Before, p.After = new(20.0), &now
+			if p.Before = new(20.0); w.answered == 0 || i < w.answered {
+				p.After = &now
+			}
 		}
 		pods[i] = p
 	}
@@ -223,6 +227,25 @@ func TestDeployment(t *testing.T) {
 			t.Fatalf("seed %d: %+v", seed, w.state)
 		}
 		if w.run(t) != Kept {
+			t.Fatalf("seed %d: %+v", seed, w.state)
+		}
+	}
+}
+
+// TestPartOfAnAnswer: where the figures of a few pods are there first, nothing is decided by them.
+func TestPartOfAnAnswer(t *testing.T) {
+	for seed := range uint64(100) {
+		w := newWorld(seed, 40, 40)
+		w.plan.Share, w.effect, w.noise = MostShare, 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+		for w.state.Phase != Watches {
+			w.tick(time.Minute)
+		}
+		w.answered = 3
+		if w.tick(w.plan.Watch); w.state.Phase != Watches {
+			t.Fatalf("seed %d: %+v", seed, w.state)
+		}
+		w.answered = 0
+		if w.tick(time.Minute); w.state.Phase != Finishes {
 			t.Fatalf("seed %d: %+v", seed, w.state)
 		}
 	}

@@ -96,7 +96,7 @@ func (s State) watched(p Plan, seen Seen, now time.Time) State {
 	if treated == 0 {
 		return s.anew(now, "all treated pods are gone: others are drawn")
 	}
-	if s.Phase == Watches && !s.comparable(seen.Pods) {
+	if s.Phase == Watches && !enough(s.old(seen.Pods)) {
 		return s.anew(now.Add(p.Watch), "most pods were replaced, so that nothing can be compared: others are drawn after one watch with "+
 			"nothing in force")
 	}
@@ -111,6 +111,7 @@ func (s State) watched(p Plan, seen Seen, now time.Time) State {
 		return s
 	}
 	d, measured := Compare(seen.Pods, s.Treats)
+	measured = measured && (late || s.whole(d, seen.Pods))
 	switch left := len(seen.Pods) - treated; {
 	case measured && d.worse():
 		return s.reverted(now, "taken back: %s", d)
@@ -134,11 +135,18 @@ func (s State) treated(pods []Pod) (n int) {
 	return n
 }
 
-// comparable tells whether enough pods are left, treated and not, of which it is known how they were before.
-func (s State) comparable(pods []Pod) bool {
-	old := slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Created.After(s.Begun) })
-	treated := s.treated(old)
-	return enough(treated, len(old)-treated)
+// old counts the pods, treated and not, of which it is known how they were before.
+func (s State) old(pods []Pod) (treated, others int) {
+	there := slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Created.After(s.Begun) })
+	treated = s.treated(there)
+	return treated, len(there) - treated
+}
+
+// whole tells whether a difference is of half of the pods at least, on either side: where a Prometheus has begun anew, or a part of it
+// does not answer, the figures of a few pods come first.
+func (s State) whole(d Difference, pods []Pod) bool {
+	treated, others := s.old(pods)
+	return 2*d.Treated >= treated && 2*d.Control >= others
 }
 
 // anew is the state in which others are drawn at a time.

@@ -229,7 +229,7 @@ func TestGuard(t *testing.T) {
 	s.is(15*time.Minute, canary.Reverted, "the guard could not be read in two watches")
 }
 
-// TestWhoCounts: pods that do not run, or that another rule is for, are not the policy's; PodDisruptionBudgets count.
+// TestWhoCounts: pods that are over, or that another rule is for, are not the policy's; PodDisruptionBudgets count.
 func TestWhoCounts(t *testing.T) {
 	pdb := object(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: cart, namespace: shop}, spec: {selector: {matchLabels: {app: cart}}},
   status: {disruptionsAllowed: 0}}`)
@@ -243,10 +243,34 @@ func TestWhoCounts(t *testing.T) {
 	if err := s.client.Tracker().Update(budgets, pdb, "shop"); err != nil {
 		t.Fatal(err)
 	}
-	s.is(time.Minute, canary.Watches, "1 of 10 pods are treated at first")
+	s.is(time.Minute, canary.Watches, "1 of 11 pods are treated at first")
 	one := newScene(t, 1)
 	one.next(0)
 	one.is(15*time.Minute, canary.Waits, "too few pods: 1 pod, and a canary needs 4")
+}
+
+// TestPending: a pod that did not run yet when others were drawn is not treated beyond their number when it runs.
+func TestPending(t *testing.T) {
+	for range 12 {
+		late := aPod(t, 90, "Pending") // as old as those that run
+		s := newScene(t, 10, late)
+		s.object.Spec["rollout"].(map[string]any)["share"] = "50%"
+		s.next(0)
+		drawn := s.is(15*time.Minute, canary.Watches, "5 of 11 pods are treated at first")
+		late.Object["status"] = map[string]any{"phase": "Running"}
+		if err := s.client.Tracker().Update(Pods, late, "shop"); err != nil {
+			t.Fatal(err)
+		}
+		state, treated := s.is(time.Minute, canary.Watches, ""), 0
+		for _, i := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 90} {
+			if state.Treats(canary.Pod{UID: fmt.Sprint("uid-", i), Created: morning.Add(-time.Hour)}) {
+				treated++
+			}
+		}
+		if treated != int(drawn.Treated) {
+			t.Fatalf("%d pods are treated, %d were drawn", treated, drawn.Treated)
+		}
+	}
 }
 
 // TestListExpires: a list whose next page the API server no longer has begins anew, and no pod counts twice.

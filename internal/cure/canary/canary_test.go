@@ -72,7 +72,7 @@ func (w *world) treated() (all []Pod) {
 func (w *world) seen(chance int64) Seen {
 	pods := make([]Pod, len(w.pods))
 	for i, p := range w.pods {
-		if w.state.Due(w.plan, w.now) && !p.Created.After(w.state.Begun) {
+		if w.state.Due(w.plan, w.now) && !p.Created.After(w.state.Begun) && !p.Pending {
 			now := 20 * w.drift * math.Exp(w.noise())
 			if w.state.Treats(p) {
 				now *= w.effect
@@ -350,7 +350,7 @@ func TestBounds(t *testing.T) {
 			w.pods[i].Budget = budget()
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "ticks") {
-			switch rapid.IntRange(0, 8).Draw(t, "what") {
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
 				w.add("node-new", budget())
 			case 1:
@@ -369,6 +369,13 @@ func TestBounds(t *testing.T) {
 			case 5: // it grows: many pods of one second
 				for i := range w.rand.IntN(20) {
 					w.add(fmt.Sprint("node-", i%3), budget())
+				}
+			case 6: // it has no node yet
+				w.add("", budget())
+				w.pods[len(w.pods)-1].Pending = true
+			case 7: // it gets one, and runs
+				if i := slices.IndexFunc(w.pods, func(p Pod) bool { return p.Pending }); i >= 0 {
+					w.pods[i].Node, w.pods[i].Pending = "node-3", false
 				}
 			}
 			for b := range budgets {
@@ -420,8 +427,8 @@ func TestBounds(t *testing.T) {
 			}
 			if w.state.Phase == Watches && !w.state.Drawn.Equal(was.Drawn) && len(fresh) > 0 {
 				share := min(w.plan.Share*math.Exp2(float64(w.state.Step)), MostShare)
-				if float64(len(treated)) > share*float64(len(w.pods))+1e-6 {
-					t.Fatalf("%d of %d pods are treated at a share of %v", len(treated), len(w.pods), share)
+				if n := seen.running(); float64(len(treated)) > share*float64(n)+1e-6 {
+					t.Fatalf("%d of %d pods that run are treated at a share of %v", len(treated), n, share)
 				}
 			} else if len(treated) > len(before) && w.state.Phase != Finishes {
 				t.Fatalf("%d pods are treated that were not drawn: %+v", len(treated)-len(before), w.state)

@@ -69,7 +69,7 @@ func (s State) bounds(p Plan, seen Seen) *bounds {
 		taken: map[string]int{}}
 	for _, pod := range seen.Pods {
 		if s.Treats(pod) {
-			b.touched[pod.Node] = true
+			b.touched[onNode(pod)] = true
 		} else {
 			b.remaining[pod.Budget]++
 		}
@@ -79,7 +79,7 @@ func (s State) bounds(p Plan, seen Seen) *bounds {
 
 // take counts a pod, or says why the step may not have it.
 func (b *bounds) take(pod Pod) (held string) {
-	of, onNew := pod.Budget, !b.touched[pod.Node]
+	of, onNew := pod.Budget, !b.touched[onNode(pod)]
 	switch {
 	case of != "" && b.disruptions[of] <= 0:
 		return "a PodDisruptionBudget allows no disruption"
@@ -90,8 +90,16 @@ func (b *bounds) take(pod Pod) (held string) {
 	}
 	b.taken[of]++
 	if onNew {
-		b.touched[pod.Node] = true
+		b.touched[onNode(pod)] = true
 		b.nodes++
 	}
 	return ""
+}
+
+// onNode is a pod's node. One that has none yet may come to a node of its own.
+func onNode(p Pod) string {
+	if p.Node == "" {
+		return "of pod " + p.UID
+	}
+	return p.Node
 }

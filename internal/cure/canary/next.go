@@ -35,9 +35,24 @@ func (s State) waits(format string, args ...any) State {
 	return s.anew(s.Again, fmt.Sprintf(format, args...))
 }
 
+// running is how many pods run.
+func (s Seen) running() (n int) {
+	for _, pod := range s.Pods {
+		if !pod.Pending {
+			n++
+		}
+	}
+	return n
+}
+
+// treats is how many of so many pods a step treats.
+func (p Plan) treats(step int64, running int) int {
+	return int(min(p.Share*math.Exp2(float64(step)), MostShare)*float64(running) + 1e-9)
+}
+
 // begin draws the first pods.
 func (s State) begin(p Plan, seen Seen, now time.Time) State {
-	n, first := len(seen.Pods), int(p.Share*float64(len(seen.Pods))+1e-9)
+	n, first := seen.running(), p.treats(0, seen.running())
 	var workloads []string
 	for _, pod := range seen.Pods {
 		if !slices.Contains(workloads, pod.Workload) {
@@ -64,7 +79,7 @@ func (s State) begin(p Plan, seen Seen, now time.Time) State {
 	if d.treated == 0 {
 		return s.waits("no pod can be drawn: %s", d.held)
 	}
-	next.Why = fmt.Sprintf("%d of %d pods are treated at first", d.treated, n)
+	next.Why = fmt.Sprintf("%d of %d pods are treated at first", d.treated, len(seen.Pods))
 	return next.with(p, seen, d, now)
 }
 
@@ -137,7 +152,7 @@ func (s State) treated(pods []Pod) (n int) {
 
 // old counts the pods, treated and not, of which it is known how they were before.
 func (s State) old(pods []Pod) (treated, others int) {
-	there := slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Created.After(s.Begun) })
+	there := slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Pending || p.Created.After(s.Begun) })
 	treated = s.treated(there)
 	return treated, len(there) - treated
 }
@@ -156,9 +171,7 @@ func (s State) anew(at time.Time, why string) State {
 
 // stepped is the state after a share did no harm.
 func (s State) stepped(p Plan, seen Seen, now time.Time, treated int, d Difference) State {
-	share := func(step int64) int {
-		return int(min(p.Share*math.Exp2(float64(step)), MostShare)*float64(len(seen.Pods)) + 1e-9)
-	}
+	share := func(step int64) int { return p.treats(step, seen.running()) }
 	next := s
 	if treated >= share(s.Step) {
 		if share(s.Step) >= share(math.MaxInt32) {

@@ -30,9 +30,13 @@ type Plan struct {
 	Bound float64
 }
 
-// Pod is one that runs, as it was seen.
+// Pod is one that runs or is about to, as it was seen.
 type Pod struct {
-	UID, Name, Node string
+	UID, Name string
+	// Node is where it is; "": nowhere yet.
+	Node string
+	// Pending: it does not run yet. A draw that takes it counts it, because it is treated when it runs; a share is one of those that run.
+	Pending bool
 	// Workload is what made it, for people, such as "Deployment cart".
 	Workload string
 	Created  time.Time
@@ -82,7 +86,7 @@ type State struct {
 	Seed   int64     `json:"seed"`
 	Below  int64     `json:"below"`
 	Newest time.Time `json:"newest,omitzero"`
-	// Pods and Treated are how many there were at the last draw.
+	// Pods and Treated are how many there were at the last draw, with those that did not run yet.
 	Pods    int64 `json:"pods"`
 	Treated int64 `json:"treated"`
 	// Begun is when the first pods were drawn, Drawn when the last ones were.

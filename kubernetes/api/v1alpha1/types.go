@@ -119,7 +119,7 @@ type RolloutStatus struct {
 	Seed   int64     `json:"seed"`
 	Below  int64     `json:"below"`
 	Newest time.Time `json:"newest,omitzero"`
-	// Pods and Treated are how many there were at the last draw.
+	// Pods and Treated are how many there were at the last draw, with those that did not run yet.
 	Pods    int64 `json:"pods"`
 	Treated int64 `json:"treated"`
 	// Begun is when the first pods were drawn, Drawn when the last ones were.

@@ -251,6 +251,37 @@ func TestPartOfAnAnswer(t *testing.T) {
 	}
 }
 
+// TestGrows: where a pod comes and one goes in each watch, also in the last step, the end comes no later.
+func TestGrows(t *testing.T) {
+	w := newWorld(1, 40, 40)
+	w.effect, w.noise = 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+	for range 10 {
+		w.tick(w.plan.Watch - time.Minute)
+		w.replace(w.pods[w.rand.IntN(len(w.pods)):][:1])
+		if w.tick(time.Minute); w.state.Phase == Kept {
+			return
+		}
+	}
+	t.Errorf("no end: %+v", w.state)
+}
+
+// TestReplacedAtTheEnd: all pods are replaced after the remedy was shown to be better: those that came get it, and it is kept.
+func TestReplacedAtTheEnd(t *testing.T) {
+	w := newWorld(1, 40, 40)
+	w.effect, w.noise = 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+	for w.state.Phase != Finishes {
+		w.tick(5 * time.Minute)
+	}
+	w.tick(time.Minute)
+	w.replace(w.pods)
+	if w.tick(time.Minute); w.state.Phase != Finishes || len(w.treated()) != 40 {
+		t.Errorf("%d pods are treated: %+v", len(w.treated()), w.state)
+	}
+	if w.run(t) != Kept {
+		t.Errorf("%+v", w.state)
+	}
+}
+
 // TestDecisions: each reason why nothing is drawn, or all is taken back.
 func TestDecisions(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -408,10 +439,12 @@ func TestBounds(t *testing.T) {
 					fresh[p.Budget]++
 				}
 			}
-			if w.state.Phase == Kept && was.Phase != Kept && len(treated) != len(before) {
-				t.Fatalf("%d pods were never watched", len(treated)-len(before))
-			}
 			if w.state.Phase == Kept {
+				for _, p := range treated {
+					if !had[p.UID] && p.Created.Before(was.Drawn) {
+						t.Fatalf("a pod of before the last draw was never watched: %+v", p)
+					}
+				}
 				return
 			}
 			if w.state.Why == "" || len(w.state.Why) > 400 {

@@ -22,7 +22,7 @@
 //     the control, with an interval of 95 % by Student's t, in which a pod counts as one ([Compare]). Where all of the interval is
 //     above 0 and the quantile is longer by a tenth: taken back. Else the next step begins.
 //   - With half of the pods treated, the remedy must be better: all of the interval below 0. Then all other pods get it, watched in the
-//     same way, and it is kept. If it is not shown to be better, it is taken back.
+//     same way, and it is kept; pods that are made during that watch do not delay it. If it is not shown to be better, it is taken back.
 //   - What is known of less than half of the pods of a side decides only when two watches are over.
 //   - Where too few pods are left that were there before the first draw, others are drawn.
 //   - What cannot be measured within two watches is taken back. So is what nobody judged until [State.Until], which agents know too.

@@ -107,9 +107,10 @@ func (s State) watched(p Plan, seen Seen, now time.Time) State {
 	if known(seen.Guard) && *seen.Guard > p.Bound {
 		return s.reverted(now, "taken back: the guard is %.4g, above its bound of %v", *seen.Guard, p.Bound)
 	}
-	treated := s.treated(seen.Pods)
-	if treated == 0 {
-		return s.anew(now, "all treated pods are gone: others are drawn")
+	if s.treated(seen.Pods) == 0 {
+		if next := s.replaced(p, seen, now); next != s {
+			return next
+		}
 	}
 	if s.Phase == Watches && !enough(s.old(seen.Pods)) {
 		return s.anew(now.Add(p.Watch), "most pods were replaced, so that nothing can be compared: others are drawn after one watch with "+
@@ -119,25 +120,31 @@ func (s State) watched(p Plan, seen Seen, now time.Time) State {
 		return s
 	}
 	late := !now.Before(s.Drawn.Add(2 * s.watch(p)))
-	if !known(seen.Guard) {
-		if late {
-			return s.reverted(now, "taken back: the guard could not be read in two watches")
-		}
-		return s
+	switch {
+	case known(seen.Guard):
+		return s.judged(p, seen, now, late)
+	case late:
+		return s.reverted(now, "taken back: the guard could not be read in two watches")
 	}
+	return s
+}
+
+// judged is the state after a step's watch. late: it is not waited for figures any longer.
+func (s State) judged(p Plan, seen Seen, now time.Time, late bool) State {
+	_, control := s.old(seen.Pods)
 	d, measured := Compare(seen.Pods, s.Treats)
 	measured = measured && (late || s.whole(d, seen.Pods))
-	switch left := len(seen.Pods) - treated; {
+	switch {
 	case measured && d.worse():
 		return s.reverted(now, "taken back: %s", d)
-	case s.Phase == Finishes && (measured || left < 2 || late):
+	case s.Phase == Finishes && (measured || control < 2 || late):
 		return s.finish(p, seen, now) // it was judged: those that are left are no control
 	case !measured && late:
 		return s.reverted(now, "taken back: %d treated and %d other pods could be compared in two watches, too few", d.Treated, d.Control)
 	case !measured:
 		return s
 	}
-	return s.stepped(p, seen, now, treated, d)
+	return s.stepped(p, seen, now, d)
 }
 
 // treated is how many pods have the remedy.
@@ -170,10 +177,10 @@ func (s State) anew(at time.Time, why string) State {
 }
 
 // stepped is the state after a share did no harm.
-func (s State) stepped(p Plan, seen Seen, now time.Time, treated int, d Difference) State {
+func (s State) stepped(p Plan, seen Seen, now time.Time, d Difference) State {
 	share := func(step int64) int { return p.treats(step, seen.running()) }
 	next := s
-	if treated >= share(s.Step) {
+	if s.treated(seen.Pods) >= share(s.Step) {
 		if share(s.Step) >= share(math.MaxInt32) {
 			if !d.better() {
 				return s.reverted(now, "taken back: with half of the pods treated nothing was gained beyond chance: %s", d)
@@ -196,16 +203,29 @@ func (s State) stepped(p Plan, seen Seen, now time.Time, treated int, d Differen
 	return next
 }
 
-// finish treats the remaining pods, and keeps the remedy where none is left.
+// finish treats the remaining pods, and keeps the remedy where the last draw left none: pods that were made since do not delay it, or
+// it would never end where one comes with each watch.
 func (s State) finish(p Plan, seen Seen, now time.Time) State {
-	d := s.draw(p, seen, len(seen.Pods))
-	switch {
-	case d.fresh > 0:
-		return s.with(p, seen, d, now)
-	case d.held != "":
-		s.Drawn, s.Until = now, now.Add(lasts(p.Watch))
-		return s
+	if s.Treated < s.Pods {
+		switch d := s.draw(p, seen, len(seen.Pods)); {
+		case d.fresh > 0:
+			return s.with(p, seen, d, now)
+		case d.held != "":
+			s.Drawn, s.Until = now, now.Add(lasts(p.Watch))
+			return s
+		}
 	}
-	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: int64(len(seen.Pods)), Treated: int64(d.treated), Begun: s.Begun,
-		Why: s.Why}
+	all := int64(len(seen.Pods))
+	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: all, Treated: all, Begun: s.Begun, Why: s.Why}
+}
+
+// replaced is the state where all treated pods are gone. If it was shown to be better already, those that came for them get it.
+func (s State) replaced(p Plan, seen Seen, now time.Time) State {
+	if s.Phase == Watches {
+		return s.anew(now, "all treated pods are gone: others are drawn")
+	}
+	if d := s.draw(p, seen, len(seen.Pods)); d.fresh > 0 && known(seen.Guard) {
+		return s.with(p, seen, d, now)
+	}
+	return s
 }

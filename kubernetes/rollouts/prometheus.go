@@ -66,7 +66,7 @@ func ask(ctx context.Context, at, query string, when time.Time) ([]sample, error
 	}
 	var vector []struct {
 		Metric map[string]string
-		Value  point
+		Value  *point
 	}
 	switch got.Data.ResultType {
 	case "scalar":
@@ -85,6 +85,9 @@ func ask(ctx context.Context, at, query string, when time.Time) ([]sample, error
 	}
 	out := make([]sample, len(vector))
 	for i, v := range vector {
+		if v.Value == nil {
+			return nil, fmt.Errorf("prometheus %s: the query gives histograms: write one that gives numbers, such as histogram_quantile(...)", at)
+		}
 		out[i] = sample{v.Metric, v.Value.value}
 	}
 	return out, nil

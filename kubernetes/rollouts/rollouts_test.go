@@ -317,14 +317,15 @@ func TestAsk(t *testing.T) {
 	}))
 	defer server.Close()
 	for given, want := range map[string]string{
-		`{"status":"success","data":{"resultType":"scalar","result":[1,"0.5"]}}`:                               "0.5",
-		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"2"]},{"value":[1,"3"]}]}}`:   "3",
-		`{"status":"success","data":{"resultType":"vector","result":[]}}`:                                      "QUERY or vector(0)",
-		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"NaN"]}]}}`:                   "QUERY or vector(0)",
-		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"much"]}]}}`:                  `parsing "much"`,
-		`{"status":"success","data":{"resultType":"matrix","result":[]}}`:                                      "the query gives a matrix: write one that gives a value now",
-		`{"status":"success","warnings":["partial response"],"data":{"resultType":"scalar","result":[1,"0"]}}`: "a part of it may be missing: partial response",
-		`{"status":"error","error":"parse\u001b error"}`:                                                       `parse\x1b error`,
+		`{"status":"success","data":{"resultType":"scalar","result":[1,"0.5"]}}`:                             "0.5",
+		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"2"]},{"value":[1,"3"]}]}}`: "3",
+		`{"status":"success","data":{"resultType":"vector","result":[]}}`:                                    "QUERY or vector(0)",
+		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"NaN"]}]}}`:                 "QUERY or vector(0)",
+		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"much"]}]}}`:                `parsing "much"`,
+		`{"status":"success","data":{"resultType":"matrix","result":[]}}`:                                    "the query gives a matrix: write one that gives a value now",
+		`{"status":"success","warnings":["partial"],"data":{"resultType":"scalar","result":[1,"0"]}}`:        "part of it may be missing: partial",
+		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}`:    "the query gives histograms",
+		`{"status":"error","error":"parse\u001b error"}`:                                                     `parse\x1b error`,
 		`<html>`:   "is no answer to a query; give the URL without /api/v1",
 		`redirect`: "307 Temporary Redirect",
 	} {

@@ -23,7 +23,8 @@ type Decider struct {
 }
 
 // Next is the state of a policy's rollout after a decision at a time. rules are those in force. What a Prometheus does not answer
-// is told in the log, and counts as not measured; what the API server does not answer is an error, and nothing is decided.
+// is told in the log, and counts as not measured; what the API server does not answer is an error, and nothing is decided that
+// needs pods.
 func (d *Decider) Next(ctx context.Context, o policies.Object, r *policies.Rollout, rules policy.Rules, now time.Time) (canary.State,
 	error) {
 	seen := canary.Seen{Now: now, Chance: rand.Int64()}
@@ -31,12 +32,15 @@ func (d *Decider) Next(ctx context.Context, o policies.Object, r *policies.Rollo
 		return canary.Next(r.Plan, o.Rollout, r.Tried, seen), nil
 	}
 	var err error
-	if seen.Pods, seen.Disruptions, err = d.list(ctx, o, rules); err != nil {
-		return o.Rollout, err
-	}
 	log := d.Log.With("policy", o.Key().String())
 	if seen.Guard, err = largest(ctx, r.Prometheus, r.Query, now); err != nil {
 		log.Warn("a rollout's guard cannot be read", "error", err)
+	}
+	if stopped := o.Rollout.Stopped(r.Plan, seen); stopped != o.Rollout {
+		return stopped, nil // also where pods cannot be listed
+	}
+	if seen.Pods, seen.Disruptions, err = d.list(ctx, o, rules); err != nil {
+		return o.Rollout, err
 	}
 	if o.Rollout.Due(r.Plan, now) {
 		before, err := byPod(ctx, r.Prometheus, r.Latency, o.Namespace, o.Rollout.Begun)

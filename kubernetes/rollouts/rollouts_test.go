@@ -229,6 +229,21 @@ func TestGuard(t *testing.T) {
 	s.is(15*time.Minute, canary.Reverted, "the guard could not be read in two watches")
 }
 
+// TestGuardAlone: where pods cannot be listed the guard takes back all the same.
+func TestGuardAlone(t *testing.T) {
+	s := newScene(t, 20)
+	s.next(0)
+	s.is(15*time.Minute, canary.Watches, "")
+	s.client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(Pods.GroupResource(), "", nil)
+	})
+	if state, err := s.next(time.Minute); err == nil || state.Phase != canary.Watches {
+		t.Errorf("%+v, %v", state, err)
+	}
+	s.prom.guard = "0.5"
+	s.is(time.Minute, canary.Reverted, "the guard is 0.5, above its bound of 0.01")
+}
+
 // TestWhoCounts: pods that are over, or that another rule is for, are not the policy's; PodDisruptionBudgets count.
 func TestWhoCounts(t *testing.T) {
 	pdb := object(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: cart, namespace: shop}, spec: {selector: {matchLabels: {app: cart}}},

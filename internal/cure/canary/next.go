@@ -13,7 +13,7 @@ import (
 // Next is the state after a decision by what was seen. The same state is returned where nothing is decided. What differs in Phase
 // or Why is to be told. tried names what is tried.
 func Next(p Plan, s State, tried string, seen Seen) State {
-	now := seen.Now.UTC().Truncate(time.Second) // as it is kept
+	now := seen.now()
 	switch {
 	case s.Tried != tried || s.Phase == "":
 		return State{Tried: tried}.anew(now.Add(p.Watch), "nothing is in force for one watch, so that it is known how it was before")
@@ -24,6 +24,9 @@ func Next(p Plan, s State, tried string, seen Seen) State {
 	}
 	return s.begin(p, seen, now)
 }
+
+// now is the time as it is kept.
+func (s Seen) now() time.Time { return s.Now.UTC().Truncate(time.Second) }
 
 // Looks tells whether Next looks at what was seen of pods and guard, beside the time.
 func (s State) Looks(tried string, now time.Time) bool {
@@ -101,11 +104,8 @@ func (s State) reverted(now time.Time, format string, args ...any) State {
 
 // watched is the state while and after a step is watched.
 func (s State) watched(p Plan, seen Seen, now time.Time) State {
-	if !now.Before(s.Until) {
-		return s.reverted(now, "taken back: nobody judged it in time")
-	}
-	if known(seen.Guard) && *seen.Guard > p.Bound {
-		return s.reverted(now, "taken back: the guard is %.4g, above its bound of %v", *seen.Guard, p.Bound)
+	if stopped := s.Stopped(p, seen); stopped != s {
+		return stopped
 	}
 	if s.treated(seen.Pods) == 0 {
 		if next := s.replaced(p, seen, now); next != s {
@@ -125,6 +125,20 @@ func (s State) watched(p Plan, seen Seen, now time.Time) State {
 		return s.judged(p, seen, now, late)
 	case late:
 		return s.reverted(now, "taken back: the guard could not be read in two watches")
+	}
+	return s
+}
+
+// Stopped is the state after what takes a remedy back without a look at pods: nobody judged it in time, or the guard is above its
+// bound. The same state is returned where neither is so, and where no step is being watched.
+func (s State) Stopped(p Plan, seen Seen) State {
+	now := seen.now()
+	switch {
+	case !s.Trying():
+	case !now.Before(s.Until):
+		return s.reverted(now, "taken back: nobody judged it in time")
+	case known(seen.Guard) && *seen.Guard > p.Bound:
+		return s.reverted(now, "taken back: the guard is %.4g, above its bound of %v", *seen.Guard, p.Bound)
 	}
 	return s
 }

@@ -226,7 +226,7 @@ func (c *controller) once(ctx context.Context) (later time.Duration) {
 		c.written, c.writtenAt = out.File, time.Now()
 	}
 	if made := c.decisions.take(); c.lease.held.Load() {
-		c.statuses(ctx, live, out, states(objects, out, made))
+		c.statuses(ctx, live, out, states(objects, out, made, time.Now()))
 		c.decisions.begin(ctx, objects, out, c.LeaseInterval)
 	}
 	return later

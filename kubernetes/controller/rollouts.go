@@ -113,15 +113,21 @@ func (d *decisions) take() map[policies.Key]decision {
 }
 
 // states are those of the policies' rollouts, after what was decided. A decision on another state than the one that is there came
-// too late.
-func states(objects []policies.Object, out policies.Result, made map[policies.Key]decision) map[policies.Key]canary.State {
+// too late. What is known of a policy that is not accepted is kept for when it is again, and its step ends in time.
+func states(objects []policies.Object, out policies.Result, made map[policies.Key]decision,
+	now time.Time) map[policies.Key]canary.State {
 	all := map[policies.Key]canary.State{}
 	for _, o := range objects {
 		state := o.Rollout
-		if d, ok := made[o.Key()]; ok && d.from == state {
+		switch d, decided := made[o.Key()]; {
+		case out.Rollouts[o.Key()] == nil && out.Statuses[o.Key()].Wrong == nil:
+			continue // it has no rollout
+		case out.Rollouts[o.Key()] == nil:
+			state = state.Stopped(canary.Plan{}, canary.Seen{Now: now})
+		case decided && d.from == state:
 			state = d.to
 		}
-		if out.Rollouts[o.Key()] != nil && state.Phase != "" { // else it begins with the next decision
+		if state.Phase != "" { // else it begins with the next decision
 			all[o.Key()] = state
 		}
 	}

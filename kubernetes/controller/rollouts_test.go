@@ -175,3 +175,34 @@ func TestSlowPrometheus(t *testing.T) {
 		t.Error("it waited for the slow one")
 	}
 }
+
+// TestStates: the step of a policy that is not accepted any longer ends when its time is over, and of one without a rollout nothing is
+// kept. A decision on a state that is not there any more is none.
+func TestStates(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0).UTC()
+	watches := canary.State{Phase: canary.Watches, Until: at}
+	other := watches
+	other.Seed = 1
+	rollout, wrong := &policies.Rollout{}, &policies.Mistake{}
+	for name, c := range map[string]struct {
+		rollout *policies.Rollout
+		wrong   *policies.Mistake
+		from    canary.State
+		now     time.Time
+		want    string
+	}{
+		"decided":                  {rollout, nil, watches, at, canary.Kept},
+		"decided on another":       {rollout, nil, other, at, canary.Watches},
+		"not accepted":             {nil, wrong, watches, at.Add(-time.Second), canary.Watches},
+		"not accepted, and over":   {nil, wrong, watches, at, canary.Reverted},
+		"accepted, but no rollout": {nil, nil, watches, at, ""},
+	} {
+		o := policies.Object{Kind: policies.ThrottlePolicy, Namespace: "shop", Name: "cart", Rollout: watches}
+		out := policies.Result{Statuses: map[policies.Key]policies.Status{o.Key(): {Wrong: c.wrong}},
+			Rollouts: map[policies.Key]*policies.Rollout{o.Key(): c.rollout}}
+		made := map[policies.Key]decision{o.Key(): {c.from, canary.State{Phase: canary.Kept}}}
+		if got := states([]policies.Object{o}, out, made, c.now)[o.Key()]; got.Phase != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -153,9 +153,6 @@ func wanted(u *unstructured.Unstructured, st policies.Status, was v1alpha1.Polic
 		}
 		out.Conditions = append(out.Conditions, now)
 	}
-	if st.Wrong != nil {
-		out.Rollout = was.Rollout // what was tried, and when again, is true still when the policy is accepted again
-	}
 	if st.InForce > 0 {
 		out.InForce = &v1alpha1.InForce{Generation: st.InForce, Spec: st.Spec}
 	}

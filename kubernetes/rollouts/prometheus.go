@@ -86,7 +86,8 @@ func ask(ctx context.Context, at, query string, when time.Time) ([]sample, error
 	out := make([]sample, len(vector))
 	for i, v := range vector {
 		if v.Value == nil {
-			return nil, fmt.Errorf("prometheus %s: the query gives histograms: write one that gives numbers, such as histogram_quantile(...)", at)
+			return nil, fmt.Errorf("prometheus %s: the query gives histograms: write one that gives numbers, as by histogram_quantile(...)",
+				at)
 		}
 		out[i] = sample{v.Metric, v.Value.value}
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -75,17 +77,20 @@ func TestRollout(t *testing.T) {
 	defer prometheus.Close()
 	now := time.Now().UTC().Truncate(time.Second)
 	cart, all := rolledOut(t, prometheus.URL, v1alpha1.RolloutStatus{Phase: canary.Watches, Why: "drawn", Seed: 1, Below: 1 << 53,
-		Newest: now, Begun: now, Drawn: now, Until: now.Add(time.Hour), Pods: 10, Treated: 1})
-	pod := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"nodeName": "node-1",
-		"containers": []any{map[string]any{"name": "app"}}},
-		"status": map[string]any{"phase": "Running"}}}
-	pod.SetAPIVersion("v1")
-	pod.SetKind("Pod")
-	pod.SetNamespace("shop")
-	pod.SetName("cart-0")
-	pod.SetUID("uid-of-the-pod")
-	pod.SetCreationTimestamp(metav1.NewTime(now.Add(-time.Hour)))
-	client := newClient(cart, all, pod)
+		Newest: now.Add(-30 * time.Minute), Begun: now, Drawn: now, Until: now.Add(time.Hour), Pods: 3, Treated: 1})
+	aPod := func(uid string, age time.Duration) *unstructured.Unstructured {
+		pod := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"nodeName": "node-1",
+			"containers": []any{map[string]any{"name": "app"}}}, "status": map[string]any{"phase": "Running"}}}
+		pod.SetAPIVersion("v1")
+		pod.SetKind("Pod")
+		pod.SetNamespace("shop")
+		pod.SetName(uid)
+		pod.SetUID(types.UID(uid))
+		pod.SetCreationTimestamp(metav1.NewTime(now.Add(-age)))
+		return pod
+	}
+	client := newClient(cart, all, aPod("uid-of-the-pod", time.Hour), aPod("uid-of-control", time.Minute),
+		aPod("uid-of-another", time.Minute))
 	var mu sync.Mutex
 	var told []string
 	client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -173,6 +178,39 @@ func TestSlowPrometheus(t *testing.T) {
 	})
 	if over.Load() {
 		t.Error("it waited for the slow one")
+	}
+}
+
+// TestEachDecisionIsTold: also where a draw changes neither phase nor reason, and where the event of a condition fails.
+func TestEachDecisionIsTold(t *testing.T) {
+	cart, _ := rolledOut(t, "http://prometheus:9090", v1alpha1.RolloutStatus{})
+	client := newClient(cart)
+	var told []string
+	client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		e := action.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured)
+		if reason := fmt.Sprint(e.Object["reason"]); strings.HasPrefix(reason, "Rollout") {
+			told = append(told, reason)
+			return true, e, nil
+		}
+		return true, nil, errors.New("no room for events")
+	})
+	c := controller{Options: Options{Client: client}, sent: map[string]sent{}}
+	at := time.Unix(1_800_000_000, 0).UTC()
+	want := v1alpha1.PolicyStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue}},
+		Rollout: &v1alpha1.RolloutStatus{Phase: canary.Finishes, Why: "better", Drawn: at}}
+	if err := c.write(t.Context(), cart, v1alpha1.PolicyStatus{}, want, ""); err == nil || !strings.Contains(err.Error(), "no room") {
+		t.Error(err)
+	}
+	was := want
+	for i, drawn := range []time.Time{at, at.Add(time.Hour), at.Add(time.Hour), at.Add(2 * time.Hour)} {
+		want.Rollout = &v1alpha1.RolloutStatus{Phase: canary.Finishes, Why: "better", Drawn: drawn}
+		if err := c.write(t.Context(), cart, was, want, ""); err != nil {
+			t.Error(i, err)
+		}
+		was = want
+	}
+	if fmt.Sprint(told) != "[RolloutFinishes RolloutFinishes RolloutFinishes]" {
+		t.Error(told)
 	}
 }
 

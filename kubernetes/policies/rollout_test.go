@@ -173,7 +173,8 @@ func TestRolloutWithdrawn(t *testing.T) {
 			for off, n := range map[string]*Node{"no longer allowed": node, "rollouts are off": nil} {
 				out, rules := mergedOn(t, n, o, revoked)
 				r, trying := rules.For(c, nil), o.Rollout.Trying()
-				if out.Statuses[o.Key()].InForce > 0 || (r != nil && r.Policy == o.Key().String() && r.Ended(at) && r.Observes(at)) != trying {
+				takesBack := r != nil && r.Policy == o.Key().String() && r.Ended(at) && r.Observes(at)
+				if out.Statuses[o.Key()].InForce > 0 || takesBack != trying {
 					t.Errorf("%s, %s, in phase %s: %+v", off, of, phase, r)
 				}
 			}

@@ -277,7 +277,32 @@ func TestReplacedAtTheEnd(t *testing.T) {
 	if w.tick(time.Minute); w.state.Phase != Finishes || len(w.treated()) != 40 {
 		t.Errorf("%d pods are treated: %+v", len(w.treated()), w.state)
 	}
-	if w.run(t) != Kept {
+	if why := w.state.Why; !strings.HasPrefix(why, "better, so that the other pods get it: ") ||
+		!strings.HasSuffix(why, "; 40 of 40 pods have it") {
+		t.Error(why)
+	}
+	if w.run(t) != Kept || strings.Contains(w.state.Why, "have it") {
+		t.Errorf("%+v", w.state)
+	}
+}
+
+// TestHeldAtTheEnd: the reason says how many pods have it by now, and why no more.
+func TestHeldAtTheEnd(t *testing.T) {
+	w := newWorld(1, 40, 40)
+	w.effect, w.noise, w.allowed["cart"] = 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }, 1
+	for i := range w.pods {
+		w.pods[i].Budget = "cart"
+	}
+	for w.state.Phase != Finishes {
+		w.tick(5 * time.Minute)
+	}
+	for _, end := range []string{"; 39 of 40 pods have it: a PodDisruptionBudget's last pod is another step's", "; 40 of 40 pods have it"} {
+		if !strings.HasSuffix(w.state.Why, end) {
+			t.Error(w.state.Why)
+		}
+		w.tick(w.plan.Watch)
+	}
+	if w.state.Phase != Kept {
 		t.Errorf("%+v", w.state)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Next is the state after a decision by what was seen. The same state is returned where nothing is decided. What differs in Phase
-// or Why is to be told. tried names what is tried.
+// Next is the state after a decision by what was seen. The same state is returned where nothing is decided. What differs in Phase,
+// Why or Drawn is to be told. tried names what is tried.
 func Next(p Plan, s State, tried string, seen Seen) State {
 	now := seen.now()
 	switch {
@@ -217,11 +217,20 @@ func (s State) stepped(p Plan, seen Seen, now time.Time, d Difference) State {
 	return next
 }
 
+// has stands in Why between the reason why a remedy is kept, and how many pods have it by now.
+const has = "; "
+
 // finish treats the remaining pods, and keeps the remedy where the last draw left none: pods that were made since do not delay it, or
 // it would never end where one comes with each watch.
 func (s State) finish(p Plan, seen Seen, now time.Time) State {
+	reason, _, _ := strings.Cut(s.Why, has)
 	if s.Treated < s.Pods {
-		switch d := s.draw(p, seen, len(seen.Pods)); {
+		d := s.draw(p, seen, len(seen.Pods))
+		s.Why = fmt.Sprintf("%s%s%d of %d pods have it", reason, has, d.treated, len(seen.Pods))
+		if d.held != "" {
+			s.Why += ": " + d.held
+		}
+		switch {
 		case d.fresh > 0:
 			return s.with(p, seen, d, now)
 		case d.held != "":
@@ -230,7 +239,7 @@ func (s State) finish(p Plan, seen Seen, now time.Time) State {
 		}
 	}
 	all := int64(len(seen.Pods))
-	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: all, Treated: all, Begun: s.Begun, Why: s.Why}
+	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: all, Treated: all, Begun: s.Begun, Why: reason}
 }
 
 // replaced is the state where all treated pods are gone. If it was shown to be better already, those that came for them get it.
@@ -238,8 +247,9 @@ func (s State) replaced(p Plan, seen Seen, now time.Time) State {
 	if s.Phase == Watches {
 		return s.anew(now, "all treated pods are gone: others are drawn")
 	}
-	if d := s.draw(p, seen, len(seen.Pods)); d.fresh > 0 && known(seen.Guard) {
-		return s.with(p, seen, d, now)
+	if known(seen.Guard) && s.draw(p, seen, len(seen.Pods)).fresh > 0 {
+		s.Treated = 0 // the last draw's are gone
+		return s.finish(p, seen, now)
 	}
 	return s
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/canary"
 	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
+	"github.com/unthrottle/unthrottle/kubernetes/rollouts"
 )
 
 // Options of a controller.
@@ -61,7 +62,7 @@ type controller struct {
 	Options
 	informers []cache.SharedIndexInformer
 	pods      cache.SharedIndexInformer // of the node; nil: rollouts are off
-	decided   time.Time                 // when rollouts were decided on last
+	decisions decisions
 	wake      chan struct{}
 	lease     lease // who writes statuses
 	written   []byte
@@ -76,14 +77,10 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	c := &controller{Options: o, wake: make(chan struct{}, 1), sent: map[string]sent{}}
-	signal := func() {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
-	}
+	c.decisions = decisions{Decider: rollouts.Decider{Client: o.Client, Log: o.Log}, changed: c.signal, slots: make(chan struct{}, atOnce),
+		running: map[policies.Key]bool{}, made: map[policies.Key]decision{}}
 	c.lease = lease{client: o.Leases, namespace: o.Namespace, name: o.LeaseName, identity: o.Identity,
-		interval: o.LeaseInterval, changed: signal,
+		interval: o.LeaseInterval, changed: c.signal,
 		failed: func(err error) {
 			if ctx.Err() == nil {
 				o.Log.Warn("the lease cannot be renewed", "error", err)
@@ -91,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 		}}
 	var synced []cache.InformerSynced
 	for _, resource := range resources {
-		i, err := c.policiesOf(resource, signal)
+		i, err := c.policiesOf(resource, c.signal)
 		if err != nil {
 			return err
 		}
@@ -103,7 +100,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if o.Rollouts {
 		var err error
-		if c.pods, err = c.nodePods(signal); err != nil {
+		if c.pods, err = c.nodePods(c.signal); err != nil {
 			return err
 		}
 		go c.pods.RunWithContext(ctx)
@@ -124,6 +121,14 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	case <-time.After(releaseWithin):
 		return nil
+	}
+}
+
+// signal has the loop work, unless it is about to.
+func (c *controller) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -220,8 +225,9 @@ func (c *controller) once(ctx context.Context) (later time.Duration) {
 		c.Log.Info("rules written", "file", c.Out, "policies", len(objects), "rules_of_policies", out.Rules)
 		c.written, c.writtenAt = out.File, time.Now()
 	}
-	if c.lease.held.Load() {
-		c.statuses(ctx, live, out, c.rollouts(ctx, objects, out))
+	if made := c.decisions.take(); c.lease.held.Load() {
+		c.statuses(ctx, live, out, states(objects, out, made, time.Now()))
+		c.decisions.begin(ctx, objects, out, c.LeaseInterval)
 	}
 	return later
 }

@@ -2,7 +2,8 @@
 // true to what became of them.
 //
 // Each node has one. All write their own file. Only the holder of a lease writes statuses and events, which follow from
-// the objects alone and are the same on each node. Package policies decides all; this one reads and writes.
+// the objects alone and are the same on each node. Package policies decides all; this one reads and writes. On rollouts package
+// rollouts decides, on several at a time and beside the loop, since it waits for Prometheus.
 //
 // # Limits
 //

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/unthrottle/unthrottle/internal/cure/canary"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/kubernetes/rollouts"
@@ -50,29 +52,84 @@ func (c *controller) node() *policies.Node {
 	return n
 }
 
-// rollouts are the states of the policies' rollouts. They are decided on once in LeaseInterval; between, and where something
-// cannot be read, they stay as they were.
-func (c *controller) rollouts(ctx context.Context, objects []policies.Object, out policies.Result) map[policies.Key]canary.State {
-	states, now := map[policies.Key]canary.State{}, time.Now()
-	due := now.Sub(c.decided) >= c.LeaseInterval
-	if due {
-		c.decided = now
+// atOnce is how many rollouts are decided on at a time: one whose Prometheus is slow delays neither the others nor the node's file.
+const atOnce = 8
+
+// decision is what became of the state of a policy's rollout.
+type decision struct{ from, to canary.State }
+
+// decisions on rollouts are made beside the controller's loop.
+type decisions struct {
+	rollouts.Decider
+	// changed is told that there is one to take.
+	changed func()
+	begun   time.Time
+	slots   chan struct{}
+	mu      sync.Mutex
+	running map[policies.Key]bool
+	made    map[policies.Key]decision
+}
+
+// begin decides on each rollout, once in an interval; not on those that are being decided on still.
+func (d *decisions) begin(ctx context.Context, objects []policies.Object, out policies.Result, interval time.Duration) {
+	if time.Since(d.begun) < interval {
+		return
 	}
+	d.begun = time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, o := range objects {
-		r := out.Rollouts[o.Key()]
-		if r == nil {
-			continue
-		}
-		next := o.Rollout
-		if due {
-			var err error
-			if next, err = rollouts.Next(ctx, c.Client, o, r, out.InForce, now, c.Log); err != nil && ctx.Err() == nil {
-				c.Log.Warn("nothing is decided on a rollout", "policy", text.Sanitize(o.Key().String(), 300), "error", err)
-			}
-		}
-		if next.Phase != "" { // else it begins with the next decision
-			states[o.Key()] = next
+		if r := out.Rollouts[o.Key()]; r != nil && !d.running[o.Key()] {
+			d.running[o.Key()] = true
+			go d.decide(ctx, o, r, out.InForce)
 		}
 	}
-	return states
+}
+
+// decide decides on one. Where something cannot be read its state stays as it was.
+func (d *decisions) decide(ctx context.Context, o policies.Object, r *policies.Rollout, rules policy.Rules) {
+	d.slots <- struct{}{}
+	defer func() { <-d.slots }()
+	to, err := d.Next(ctx, o, r, rules, time.Now())
+	if err != nil && ctx.Err() == nil {
+		d.Log.Warn("nothing is decided on a rollout", "policy", text.Sanitize(o.Key().String(), 300), "error", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.running, o.Key())
+	if to != o.Rollout {
+		d.made[o.Key()] = decision{o.Rollout, to}
+		d.changed()
+	}
+}
+
+// take returns what was decided since, once.
+func (d *decisions) take() map[policies.Key]decision {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	made := d.made
+	d.made = map[policies.Key]decision{}
+	return made
+}
+
+// states are those of the policies' rollouts, after what was decided. A decision on another state than the one that is there came
+// too late. What is known of a policy that is not accepted is kept for when it is again, and its step ends in time.
+func states(objects []policies.Object, out policies.Result, made map[policies.Key]decision,
+	now time.Time) map[policies.Key]canary.State {
+	all := map[policies.Key]canary.State{}
+	for _, o := range objects {
+		state := o.Rollout
+		switch d, decided := made[o.Key()]; {
+		case out.Rollouts[o.Key()] == nil && out.Statuses[o.Key()].Wrong == nil:
+			continue // it has no rollout
+		case out.Rollouts[o.Key()] == nil:
+			state = state.Stopped(canary.Plan{}, canary.Seen{Now: now})
+		case decided && d.from == state:
+			state = d.to
+		}
+		if state.Phase != "" { // else it begins with the next decision
+			all[o.Key()] = state
+		}
+	}
+	return all
 }

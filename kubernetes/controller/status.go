@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -77,20 +78,25 @@ func (c *controller) write(ctx context.Context, u *unstructured.Unstructured, wa
 		return err
 	}
 	c.sent[string(u.GetUID())] = sent{encoded, encode(statusIn(got))}
+	var failed []error
 	for _, now := range want.Conditions {
 		if before := condition(was.Conditions, now.Type); before == nil && now.Status == metav1.ConditionFalse &&
 			now.Type == v1alpha1.ConditionConflicted ||
 			before != nil && before.Status == now.Status && before.Reason == now.Reason && before.Message == now.Message {
 			continue
 		}
-		if err := c.event(ctx, u, now); err != nil {
-			return err
-		}
+		failed = append(failed, c.event(ctx, u, now))
 	}
-	if now, before := want.Rollout, was.Rollout; now != nil && (before == nil || before.Phase != now.Phase || before.Why != now.Why) {
-		return c.tell(ctx, u, text.Either(now.Phase == canary.Reverted, "Warning", "Normal"), "Rollout"+now.Phase, now.Why)
+	if now := want.Rollout; now != nil && decidedSince(was.Rollout, now) {
+		kind := text.Either(now.Phase == canary.Reverted, "Warning", "Normal")
+		failed = append(failed, c.tell(ctx, u, kind, "Rollout"+now.Phase, now.Why))
 	}
-	return nil
+	return errors.Join(failed...)
+}
+
+// decidedSince tells whether something was decided on a rollout between two states: also to watch the same pods once more.
+func decidedSince(before, now *v1alpha1.RolloutStatus) bool {
+	return before == nil || before.Phase != now.Phase || before.Why != now.Why || !before.Drawn.Equal(now.Drawn)
 }
 
 // event tells of a condition.

@@ -117,6 +117,8 @@ func merge(base []byte, objects []Object, node *Node, full map[Key]Status) (resu
 					rules = append(rules, at)
 				}
 			}
+		} else {
+			rules = append(rules, withdrawn(o, maxFileRules-len(rules))...)
 		}
 		if out.Statuses[o.Key()] = st; o.Kind == ClusterThrottlePolicy && st.InForce < counts[o.Key()] {
 			full[o.Key()], again = st, true

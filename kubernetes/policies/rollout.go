@@ -211,9 +211,29 @@ func (r *Rollout) spread(o Object, each rule, node *Node) []placed {
 	return append(out, placed{rule: others, mode: policy.Observe})
 }
 
+// withdrawn are the rules of a policy that is no longer accepted in the middle of a step, and is not in force: they apply nothing, and
+// take back what is in force, because the agents ask a rule what has ended. They are none if there is no room for so many.
+func withdrawn(o Object, room int) (all []placed) {
+	if !o.Rollout.Trying() {
+		return nil
+	}
+	for _, given := range []map[string]any{o.Kept, o.Spec} {
+		s, wrong := parse(o, given)
+		if wrong != nil || s.rollout == nil || s.rollout.Tried != o.Rollout.Tried || s.most(o) > room {
+			continue
+		}
+		o.Rollout = canary.State{}
+		for i, r := range s.rules {
+			all = append(all, s.places(o, i, r, nil)...)
+		}
+		return all
+	}
+	return nil
+}
+
 // treated are the UIDs of the node's pods that have the remedy, in order.
 func (r *Rollout) treated(o Object, node *Node) (uids []any) {
-	if o.Rollout.Tried != r.Tried {
+	if o.Rollout.Tried != r.Tried { // always so of what is withdrawn, which has no node
 		return nil
 	}
 	for _, p := range node.Pods[o.Namespace] {

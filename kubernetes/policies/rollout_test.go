@@ -130,7 +130,7 @@ func TestRollout(t *testing.T) {
 		tried == "" {
 		t.Errorf("%+v", plan)
 	}
-	all := canary.State{Tried: tried, Phase: canary.Watches, Below: 1 << 53, Newest: at, Until: at.Add(time.Hour)}
+	all := canary.State{Tried: tried, Phase: canary.Watches, Below: 1 << 53, Newest: at.Add(time.Second), Until: at.Add(time.Hour)}
 	old, none, kept, others := all, all, all, all
 	old.Until, none.Below, kept.Phase, others.Tried = at, 0, canary.Kept, "other rules"
 	for name, c := range map[string]struct {
@@ -152,5 +152,32 @@ func TestRollout(t *testing.T) {
 	o.Rollout = all
 	if _, rules := mergedOn(t, node, o, object(t, cluster("all"), 1, asks)); !rules.For(front, nil).Leave {
 		t.Error("a rule that leaves alone is rolled out")
+	}
+}
+
+// TestRolloutWithdrawn: what a policy has in force when it is no longer allowed, in the middle of a step, is taken back.
+func TestRolloutWithdrawn(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0).UTC()
+	o := object(t, ns("shop", "p"), 1, rolloutSpec)
+	node := &Node{Pods: map[string][]canary.Pod{"shop": {{UID: "a", Created: at}}}}
+	allowed, revoked := object(t, cluster("all"), 1, asks), object(t, cluster("all"), 1, "{allow: {mode: apply, remedies: [auto]}}")
+	before, _ := mergedOn(t, node, o, allowed)
+	kept := o
+	kept.Kept, kept.KeptGeneration, kept.Generation, kept.Spec = o.Spec, 1, 2, object(t, o.Key(), 2, "{mode: pray}").Spec
+	c := in("shop")
+	c.PodUID = "a"
+	for _, phase := range []string{canary.Watches, canary.Finishes, canary.Reverted, ""} {
+		for of, o := range map[string]Object{"its spec": o, "the one accepted last": kept} {
+			o.Rollout = canary.State{Tried: before.Rollouts[o.Key()].Tried, Phase: phase, Below: 1 << 53, Newest: at.Add(time.Second),
+				Until: at.Add(time.Hour)}
+			for off, n := range map[string]*Node{"no longer allowed": node, "rollouts are off": nil} {
+				out, rules := mergedOn(t, n, o, revoked)
+				r, trying := rules.For(c, nil), o.Rollout.Trying()
+				takesBack := r != nil && r.Policy == o.Key().String() && r.Ended(at) && r.Observes(at)
+				if out.Statuses[o.Key()].InForce > 0 || takesBack != trying {
+					t.Errorf("%s, %s, in phase %s: %+v", off, of, phase, r)
+				}
+			}
+		}
 	}
 }

@@ -63,13 +63,14 @@ func protections(ctx context.Context, client dynamic.Interface, namespace string
 	return all, allowed, err
 }
 
-// pods are the running pods of a policy.
+// pods are the pods of a policy that run, or are about to.
 func pods(ctx context.Context, client dynamic.Interface, namespace, key string, rules policy.Rules,
 	protected []protection) (all []canary.Pod, err error) {
 	return gather(ctx, client, Pods, namespace, func(u *unstructured.Unstructured) (*canary.Pod, error) {
 		// Of thousands of pods a few fields are read: to convert each whole one takes most of a decision's time.
 		phase, _, err := unstructured.NestedString(u.Object, "status", "phase")
-		if err != nil || phase != string(core.PodRunning) || u.GetDeletionTimestamp() != nil {
+		pending := phase == string(core.PodPending)
+		if err != nil || !pending && phase != string(core.PodRunning) || u.GetDeletionTimestamp() != nil {
 			return nil, err
 		}
 		mine, err := of(u, key, rules)
@@ -80,8 +81,8 @@ func pods(ctx context.Context, client dynamic.Interface, namespace, key string, 
 		if err != nil {
 			return nil, err
 		}
-		pod := canary.Pod{UID: string(u.GetUID()), Name: u.GetName(), Node: node, Workload: workload(u),
-			Created: u.GetCreationTimestamp().Time}
+		pod := canary.Pod{UID: string(u.GetUID()), Name: u.GetName(), Node: node, Pending: pending,
+			Workload: workload(u), Created: u.GetCreationTimestamp().Time}
 		for _, b := range protected {
 			if b.selector.Matches(labels.Set(u.GetLabels())) {
 				pod.Budget = b.name

@@ -47,6 +47,7 @@ func ask(ctx context.Context, at, query string, when time.Time) ([]sample, error
 	defer answer.Body.Close()
 	var got struct {
 		Status, Error string
+		Warnings      []string
 		Data          struct {
 			ResultType string
 			Result     json.RawMessage
@@ -59,10 +60,13 @@ func ask(ctx context.Context, at, query string, when time.Time) ([]sample, error
 			text.Sanitize(answer.Status, 60))
 	case got.Status != "success":
 		return nil, fmt.Errorf("prometheus %s: %s", at, text.Sanitize(got.Error, 300))
+	case len(got.Warnings) > 0:
+		return nil, fmt.Errorf("prometheus %s: the answer has warnings, so that a part of it may be missing: %s", at,
+			text.Sanitize(strings.Join(got.Warnings, "; "), 300))
 	}
 	var vector []struct {
 		Metric map[string]string
-		Value  point
+		Value  *point
 	}
 	switch got.Data.ResultType {
 	case "scalar":
@@ -81,6 +85,10 @@ func ask(ctx context.Context, at, query string, when time.Time) ([]sample, error
 	}
 	out := make([]sample, len(vector))
 	for i, v := range vector {
+		if v.Value == nil {
+			return nil, fmt.Errorf("prometheus %s: the query gives histograms: write one that gives numbers, as by histogram_quantile(...)",
+				at)
+		}
 		out[i] = sample{v.Metric, v.Value.value}
 	}
 	return out, nil

@@ -133,7 +133,8 @@ func (s *scene) next(after time.Duration) (canary.State, error) {
 	if r == nil {
 		s.t.Fatalf("%v", out.Statuses[s.object.Key()].Wrong)
 	}
-	state, err := Next(s.t.Context(), s.client, s.object, r, out.InForce, s.now, slog.New(slog.NewTextHandler(&s.log, nil)))
+	d := Decider{Client: s.client, Log: slog.New(slog.NewTextHandler(&s.log, nil))}
+	state, err := d.Next(s.t.Context(), s.object, r, out.InForce, s.now)
 	s.object.Rollout = state
 	return state, err
 }
@@ -228,7 +229,22 @@ func TestGuard(t *testing.T) {
 	s.is(15*time.Minute, canary.Reverted, "the guard could not be read in two watches")
 }
 
-// TestWhoCounts: pods that do not run, or that another rule is for, are not the policy's; PodDisruptionBudgets count.
+// TestGuardAlone: where pods cannot be listed the guard takes back all the same.
+func TestGuardAlone(t *testing.T) {
+	s := newScene(t, 20)
+	s.next(0)
+	s.is(15*time.Minute, canary.Watches, "")
+	s.client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(Pods.GroupResource(), "", nil)
+	})
+	if state, err := s.next(time.Minute); err == nil || state.Phase != canary.Watches {
+		t.Errorf("%+v, %v", state, err)
+	}
+	s.prom.guard = "0.5"
+	s.is(time.Minute, canary.Reverted, "the guard is 0.5, above its bound of 0.01")
+}
+
+// TestWhoCounts: pods that are over, or that another rule is for, are not the policy's; PodDisruptionBudgets count.
 func TestWhoCounts(t *testing.T) {
 	pdb := object(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: cart, namespace: shop}, spec: {selector: {matchLabels: {app: cart}}},
   status: {disruptionsAllowed: 0}}`)
@@ -242,10 +258,34 @@ func TestWhoCounts(t *testing.T) {
 	if err := s.client.Tracker().Update(budgets, pdb, "shop"); err != nil {
 		t.Fatal(err)
 	}
-	s.is(time.Minute, canary.Watches, "1 of 10 pods are treated at first")
+	s.is(time.Minute, canary.Watches, "1 of 11 pods are treated at first")
 	one := newScene(t, 1)
 	one.next(0)
 	one.is(15*time.Minute, canary.Waits, "too few pods: 1 pod, and a canary needs 4")
+}
+
+// TestPending: a pod that did not run yet when others were drawn is not treated beyond their number when it runs.
+func TestPending(t *testing.T) {
+	for range 12 {
+		late := aPod(t, 90, "Pending") // as old as those that run
+		s := newScene(t, 10, late)
+		s.object.Spec["rollout"].(map[string]any)["share"] = "50%"
+		s.next(0)
+		drawn := s.is(15*time.Minute, canary.Watches, "5 of 11 pods are treated at first")
+		late.Object["status"] = map[string]any{"phase": "Running"}
+		if err := s.client.Tracker().Update(Pods, late, "shop"); err != nil {
+			t.Fatal(err)
+		}
+		state, treated := s.is(time.Minute, canary.Watches, ""), 0
+		for _, i := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 90} {
+			if state.Treats(canary.Pod{UID: fmt.Sprint("uid-", i), Created: morning.Add(-time.Hour)}) {
+				treated++
+			}
+		}
+		if treated != int(drawn.Treated) {
+			t.Fatalf("%d pods are treated, %d were drawn", treated, drawn.Treated)
+		}
+	}
 }
 
 // TestListExpires: a list whose next page the API server no longer has begins anew, and no pod counts twice.
@@ -298,6 +338,8 @@ func TestAsk(t *testing.T) {
 		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"NaN"]}]}}`:                 "QUERY or vector(0)",
 		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"much"]}]}}`:                `parsing "much"`,
 		`{"status":"success","data":{"resultType":"matrix","result":[]}}`:                                    "the query gives a matrix: write one that gives a value now",
+		`{"status":"success","warnings":["partial"],"data":{"resultType":"scalar","result":[1,"0"]}}`:        "part of it may be missing: partial",
+		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}`:    "the query gives histograms",
 		`{"status":"error","error":"parse\u001b error"}`:                                                     `parse\x1b error`,
 		`<html>`:   "is no answer to a query; give the URL without /api/v1",
 		`redirect`: "307 Temporary Redirect",

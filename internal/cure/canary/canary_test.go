@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +28,10 @@ type world struct {
 	// noise is one pod's change from before to now by itself, as a logarithm; effect what treatment multiplies by, drift what all do.
 	noise         func() float64
 	effect, drift float64
-	rand          *rand.Rand
-	made          int
+	// answered is how many pods' quantiles are known; 0: all.
+	answered int
+	rand     *rand.Rand
+	made     int
 }
 
 func newWorld(seed uint64, pods, nodes int) *world {
@@ -39,6 +42,14 @@ func newWorld(seed uint64, pods, nodes int) *world {
 		w.add(fmt.Sprint("node-", w.rand.IntN(nodes)), "")
 	}
 	return w
+}
+
+// replace has another pod in place of each of some.
+func (w *world) replace(of []Pod) {
+	for i := range of {
+		w.add(of[i].Node, of[i].Budget)
+		of[i], w.pods = w.pods[len(w.pods)-1], w.pods[:len(w.pods)-1]
+	}
 }
 
 func (w *world) add(node, budget string) {
@@ -61,12 +72,14 @@ func (w *world) treated() (all []Pod) {
 func (w *world) seen(chance int64) Seen {
 	pods := make([]Pod, len(w.pods))
 	for i, p := range w.pods {
-		if w.state.Due(w.plan, w.now) && !p.Created.After(w.state.Begun) {
+		if w.state.Due(w.plan, w.now) && !p.Created.After(w.state.Begun) && !p.Pending {
 			now := 20 * w.drift * math.Exp(w.noise())
 			if w.state.Treats(p) {
 				now *= w.effect
 			}
-			p.Before, p.After = new(20.0), &now
+			if p.Before = new(20.0); w.answered == 0 || i < w.answered {
+				p.After = &now
+			}
 		}
 		pods[i] = p
 	}
@@ -178,6 +191,122 @@ func TestCooldown(t *testing.T) {
 	}
 }
 
+// TestAnotherWatch: whoever changes how long a step is watched, in the middle of one, loses nothing.
+func TestAnotherWatch(t *testing.T) {
+	for _, c := range []struct{ from, to time.Duration }{{5 * time.Minute, 30 * time.Minute}, {30 * time.Minute, 5 * time.Minute}} {
+		w := newWorld(1, 40, 40)
+		w.plan.Watch, w.effect, w.noise = c.from, 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+		for w.state.Phase != Watches {
+			w.tick(time.Minute)
+		}
+		w.tick(time.Minute)
+		w.plan.Watch = c.to
+		for w.state.Phase != Kept {
+			if w.tick(time.Minute); w.state.Phase == Reverted || w.now.Sub(morning) > 24*time.Hour {
+				t.Fatalf("from %v to %v: %+v", c.from, c.to, w.state)
+			}
+		}
+	}
+}
+
+// TestDeployment: all pods are replaced, one half just before the second draw, the other one after it. Of those that are treated then
+// it is not known how they were before: others are drawn, and nothing is held against the remedy.
+func TestDeployment(t *testing.T) {
+	for seed := range uint64(20) {
+		w := newWorld(seed, 40, 40)
+		w.effect, w.noise = 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+		for w.state.Phase != Watches {
+			w.tick(5 * time.Minute)
+		}
+		w.tick(10 * time.Minute)
+		w.replace(w.pods[:20])
+		w.tick(5 * time.Minute)
+		w.tick(5 * time.Minute)
+		w.replace(w.pods[20:])
+		if w.tick(time.Minute); w.state.Phase != Waits || len(w.treated()) > 0 {
+			t.Fatalf("seed %d: %+v", seed, w.state)
+		}
+		if w.run(t) != Kept {
+			t.Fatalf("seed %d: %+v", seed, w.state)
+		}
+	}
+}
+
+// TestPartOfAnAnswer: where the figures of a few pods are there first, nothing is decided by them.
+func TestPartOfAnAnswer(t *testing.T) {
+	for seed := range uint64(100) {
+		w := newWorld(seed, 40, 40)
+		w.plan.Share, w.effect, w.noise = MostShare, 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+		for w.state.Phase != Watches {
+			w.tick(time.Minute)
+		}
+		w.answered = 3
+		if w.tick(w.plan.Watch); w.state.Phase != Watches {
+			t.Fatalf("seed %d: %+v", seed, w.state)
+		}
+		w.answered = 0
+		if w.tick(time.Minute); w.state.Phase != Finishes {
+			t.Fatalf("seed %d: %+v", seed, w.state)
+		}
+	}
+}
+
+// TestGrows: where a pod comes and one goes in each watch, also in the last step, the end comes no later.
+func TestGrows(t *testing.T) {
+	w := newWorld(1, 40, 40)
+	w.effect, w.noise = 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+	for range 10 {
+		w.tick(w.plan.Watch - time.Minute)
+		w.replace(w.pods[w.rand.IntN(len(w.pods)):][:1])
+		if w.tick(time.Minute); w.state.Phase == Kept {
+			return
+		}
+	}
+	t.Errorf("no end: %+v", w.state)
+}
+
+// TestReplacedAtTheEnd: all pods are replaced after the remedy was shown to be better: those that came get it, and it is kept.
+func TestReplacedAtTheEnd(t *testing.T) {
+	w := newWorld(1, 40, 40)
+	w.effect, w.noise = 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }
+	for w.state.Phase != Finishes {
+		w.tick(5 * time.Minute)
+	}
+	w.tick(time.Minute)
+	w.replace(w.pods)
+	if w.tick(time.Minute); w.state.Phase != Finishes || len(w.treated()) != 40 {
+		t.Errorf("%d pods are treated: %+v", len(w.treated()), w.state)
+	}
+	if why := w.state.Why; !strings.HasPrefix(why, "better, so that the other pods get it: ") ||
+		!strings.HasSuffix(why, "; 40 of 40 pods have it") {
+		t.Error(why)
+	}
+	if w.run(t) != Kept || strings.Contains(w.state.Why, "have it") {
+		t.Errorf("%+v", w.state)
+	}
+}
+
+// TestHeldAtTheEnd: the reason says how many pods have it by now, and why no more.
+func TestHeldAtTheEnd(t *testing.T) {
+	w := newWorld(1, 40, 40)
+	w.effect, w.noise, w.allowed["cart"] = 0.5, func() float64 { return 0.1 * w.rand.NormFloat64() }, 1
+	for i := range w.pods {
+		w.pods[i].Budget = "cart"
+	}
+	for w.state.Phase != Finishes {
+		w.tick(5 * time.Minute)
+	}
+	for _, end := range []string{"; 39 of 40 pods have it: a PodDisruptionBudget's last pod is another step's", "; 40 of 40 pods have it"} {
+		if !strings.HasSuffix(w.state.Why, end) {
+			t.Error(w.state.Why)
+		}
+		w.tick(w.plan.Watch)
+	}
+	if w.state.Phase != Kept {
+		t.Errorf("%+v", w.state)
+	}
+}
+
 // TestDecisions: each reason why nothing is drawn, or all is taken back.
 func TestDecisions(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -270,15 +399,16 @@ func TestBounds(t *testing.T) {
 		w.plan.Nodes = rapid.IntRange(0, 5).Draw(t, "nodes at once")
 		w.effect = rapid.SampledFrom([]float64{0.5, 0.8, 1, 1.2, 3}).Draw(t, "effect")
 		budgets := rapid.IntRange(0, 3).Draw(t, "budgets")
+		budget := func() string {
+			return []string{"", "pdb-1", "pdb-2", "pdb-3"}[w.rand.IntN(budgets+1)]
+		}
 		for i := range w.pods {
-			if b := w.rand.IntN(budgets + 1); b > 0 {
-				w.pods[i].Budget = fmt.Sprint("pdb-", b)
-			}
+			w.pods[i].Budget = budget()
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "ticks") {
-			switch rapid.IntRange(0, 8).Draw(t, "what") {
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
-				w.add("node-new", "")
+				w.add("node-new", budget())
 			case 1:
 				if len(w.pods) > 0 {
 					w.pods = w.pods[1:]
@@ -286,12 +416,23 @@ func TestBounds(t *testing.T) {
 			case 2: // it moves: another pod on another node
 				if len(w.pods) > 0 {
 					w.pods = w.pods[1:]
-					w.add("node-2", "")
+					w.add("node-2", budget())
 				}
 			case 3:
 				w.guard = []*float64{nil, new(0.5), new(0.5), new(2.0)}[w.rand.IntN(4)]
 			case 4:
 				w.plan.Nodes = w.rand.IntN(4)
+			case 5: // it grows: many pods of one second
+				for i := range w.rand.IntN(20) {
+					w.add(fmt.Sprint("node-", i%3), budget())
+				}
+			case 6: // it has no node yet
+				w.add("", budget())
+				w.pods[len(w.pods)-1].Pending = true
+			case 7: // it gets one, and runs
+				if i := slices.IndexFunc(w.pods, func(p Pod) bool { return p.Pending }); i >= 0 {
+					w.pods[i].Node, w.pods[i].Pending = "node-3", false
+				}
 			}
 			for b := range budgets {
 				w.allowed[fmt.Sprint("pdb-", b+1)] = w.rand.IntN(3)
@@ -314,16 +455,21 @@ func TestBounds(t *testing.T) {
 				}
 			}
 			treated := w.treated()
+			if w.state.Trying() && w.state.Seed == was.Seed && slices.ContainsFunc(before, func(p Pod) bool { return !w.state.Treats(p) }) {
+				t.Fatalf("a treated pod became control: %+v, then %+v", was, w.state)
+			}
 			for _, p := range treated {
 				if !had[p.UID] {
 					nodes[p.Node] = true
 					fresh[p.Budget]++
 				}
 			}
-			if w.state.Phase == Kept && was.Phase != Kept && len(treated) != len(before) {
-				t.Fatalf("%d pods were never watched", len(treated)-len(before))
-			}
 			if w.state.Phase == Kept {
+				for _, p := range treated {
+					if !had[p.UID] && p.Created.Before(was.Drawn) {
+						t.Fatalf("a pod of before the last draw was never watched: %+v", p)
+					}
+				}
 				return
 			}
 			if w.state.Why == "" || len(w.state.Why) > 400 {
@@ -339,8 +485,8 @@ func TestBounds(t *testing.T) {
 			}
 			if w.state.Phase == Watches && !w.state.Drawn.Equal(was.Drawn) && len(fresh) > 0 {
 				share := min(w.plan.Share*math.Exp2(float64(w.state.Step)), MostShare)
-				if float64(len(treated)) > share*float64(len(w.pods))+1e-6 {
-					t.Fatalf("%d of %d pods are treated at a share of %v", len(treated), len(w.pods), share)
+				if n := seen.running(); float64(len(treated)) > share*float64(n)+1e-6 {
+					t.Fatalf("%d of %d pods that run are treated at a share of %v", len(treated), n, share)
 				}
 			} else if len(treated) > len(before) && w.state.Phase != Finishes {
 				t.Fatalf("%d pods are treated that were not drawn: %+v", len(treated)-len(before), w.state)

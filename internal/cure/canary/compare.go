@@ -35,7 +35,7 @@ func Compare(pods []Pod, treated func(Pod) bool) (Difference, bool) {
 		sides[side] = append(sides[side], math.Log(*p.After / *p.Before))
 	}
 	d := Difference{Control: len(sides[0]), Treated: len(sides[1])}
-	if d.Treated < 1 || d.Control < 2 {
+	if !enough(d.Treated, d.Control) {
 		return d, false
 	}
 	mean, deviation := stats.MeanDeviation(sides[0])
@@ -49,6 +49,9 @@ func Compare(pods []Pod, treated func(Pod) bool) (Difference, bool) {
 	d.Times, d.Low, d.High = math.Exp(apart), math.Exp(apart-half), math.Exp(apart+half)
 	return d, true
 }
+
+// enough tells whether so many pods can be compared.
+func enough(treated, control int) bool { return treated >= 1 && control >= 2 }
 
 // positive tells whether a figure was measured and has a logarithm.
 func positive(v *float64) bool { return v != nil && *v > 0 && !math.IsInf(*v, 0) }

@@ -10,7 +10,8 @@
 //
 // Each pod has a place in a random order: a hash of its UID and the attempt's seed ([State.Treats]). The first of the order have
 // the remedy, all others are the control, so that a seed and one number say which pods are treated, however many there are. Pods
-// that were created after the draw are never treated before the next one.
+// that were created after the draw are never treated before the next one, and no draw takes the remedy from a pod that has it: those
+// that came to stand among the treated are drawn first.
 //
 // A step treats at most its share of the pods. The share doubles from step to step, up to a half. A step begins on at most
 // [Plan.Nodes] nodes that had no treated pod, takes never all remaining pods of a PodDisruptionBudget at once, and none while that
@@ -21,7 +22,9 @@
 //     the control, with an interval of 95 % by Student's t, in which a pod counts as one ([Compare]). Where all of the interval is
 //     above 0 and the quantile is longer by a tenth: taken back. Else the next step begins.
 //   - With half of the pods treated, the remedy must be better: all of the interval below 0. Then all other pods get it, watched in the
-//     same way, and it is kept. If it is not shown to be better, it is taken back.
+//     same way, and it is kept; pods that are made during that watch do not delay it. If it is not shown to be better, it is taken back.
+//   - What is known of less than half of the pods of a side decides only when two watches are over.
+//   - Where too few pods are left that were there before the first draw, others are drawn.
 //   - What cannot be measured within two watches is taken back. So is what nobody judged until [State.Until], which agents know too.
 //
 // Whether it is better is looked at once, so that a remedy that changes nothing is kept in 2.5 % of all cases. After it was taken
@@ -40,7 +43,7 @@
 // difference is that of being allowed the remedy, and smaller than the remedy's own. Pods of one node share what happens to the
 // node, which the interval does not know. What treated pods do to the control, such as load that moves to them, is not seen. Fewer
 // than [LeastPods] pods tell nothing. A pod that was made in the second of the youngest pod of a draw, and was not seen yet,
-// counts as drawn.
+// may count as drawn.
 //
 // # Sources
 //

@@ -10,14 +10,13 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Next is the state after a decision by what was seen. The same state is returned where nothing is decided. What differs in Phase
-// or Why is to be told. tried names what is tried.
+// Next is the state after a decision by what was seen. The same state is returned where nothing is decided. What differs in Phase,
+// Why or Drawn is to be told. tried names what is tried.
 func Next(p Plan, s State, tried string, seen Seen) State {
-	now := seen.Now.UTC().Truncate(time.Second) // as it is kept
+	now := seen.now()
 	switch {
 	case s.Tried != tried || s.Phase == "":
-		return State{Tried: tried, Phase: Waits, Again: now.Add(p.Watch),
-			Why: "nothing is in force for one watch, so that it is known how it was before"}
+		return State{Tried: tried}.anew(now.Add(p.Watch), "nothing is in force for one watch, so that it is known how it was before")
 	case !s.Looks(tried, now):
 		return s
 	case s.Trying():
@@ -26,6 +25,9 @@ func Next(p Plan, s State, tried string, seen Seen) State {
 	return s.begin(p, seen, now)
 }
 
+// now is the time as it is kept.
+func (s Seen) now() time.Time { return s.Now.UTC().Truncate(time.Second) }
+
 // Looks tells whether Next looks at what was seen of pods and guard, beside the time.
 func (s State) Looks(tried string, now time.Time) bool {
 	return s.Tried == tried && s.Phase != "" && s.Phase != Kept && !now.Before(s.Again)
@@ -33,12 +35,27 @@ func (s State) Looks(tried string, now time.Time) bool {
 
 // waits is the state with nothing in force.
 func (s State) waits(format string, args ...any) State {
-	return State{Tried: s.Tried, Phase: Waits, Again: s.Again, Why: fmt.Sprintf(format, args...)}
+	return s.anew(s.Again, fmt.Sprintf(format, args...))
+}
+
+// running is how many pods run.
+func (s Seen) running() (n int) {
+	for _, pod := range s.Pods {
+		if !pod.Pending {
+			n++
+		}
+	}
+	return n
+}
+
+// treats is how many of so many pods a step treats.
+func (p Plan) treats(step int64, running int) int {
+	return int(min(p.Share*math.Exp2(float64(step)), MostShare)*float64(running) + 1e-9)
 }
 
 // begin draws the first pods.
 func (s State) begin(p Plan, seen Seen, now time.Time) State {
-	n, first := len(seen.Pods), int(p.Share*float64(len(seen.Pods))+1e-9)
+	n, first := seen.running(), p.treats(0, seen.running())
 	var workloads []string
 	for _, pod := range seen.Pods {
 		if !slices.Contains(workloads, pod.Workload) {
@@ -65,19 +82,14 @@ func (s State) begin(p Plan, seen Seen, now time.Time) State {
 	if d.treated == 0 {
 		return s.waits("no pod can be drawn: %s", d.held)
 	}
-	next.Why = fmt.Sprintf("%d of %d pods are treated at first", d.treated, n)
+	next.Why = fmt.Sprintf("%d of %d pods are treated at first", d.treated, len(seen.Pods))
 	return next.with(p, seen, d, now)
 }
 
 // with is the state after a draw.
 func (s State) with(p Plan, seen Seen, d drawn, now time.Time) State {
-	s.Below, s.Drawn, s.Newest = d.below, now, time.Time{}
-	for _, pod := range seen.Pods {
-		if pod.Created.After(s.Newest) {
-			s.Newest = pod.Created.UTC()
-		}
-	}
-	s.Pods, s.Treated, s.Until = int64(len(seen.Pods)), int64(d.treated), now.Add(2*p.Watch+grace)
+	s.Below, s.Newest, s.Drawn = d.below, d.newest, now
+	s.Pods, s.Treated, s.Until = int64(len(seen.Pods)), int64(d.treated), now.Add(lasts(p.Watch))
 	return s
 }
 
@@ -92,54 +104,97 @@ func (s State) reverted(now time.Time, format string, args ...any) State {
 
 // watched is the state while and after a step is watched.
 func (s State) watched(p Plan, seen Seen, now time.Time) State {
-	if !now.Before(s.Until) {
-		return s.reverted(now, "taken back: nobody judged it in time")
+	if stopped := s.Stopped(p, seen); stopped != s {
+		return stopped
 	}
-	if known(seen.Guard) && *seen.Guard > p.Bound {
-		return s.reverted(now, "taken back: the guard is %.4g, above its bound of %v", *seen.Guard, p.Bound)
-	}
-	treated := 0
-	for _, pod := range seen.Pods {
-		if s.Treats(pod) {
-			treated++
+	if s.treated(seen.Pods) == 0 {
+		if next := s.replaced(p, seen, now); next != s {
+			return next
 		}
 	}
-	if treated == 0 {
-		next := s.waits("all treated pods are gone: others are drawn")
-		next.Again = now
-		return next
+	if s.Phase == Watches && !enough(s.old(seen.Pods)) {
+		return s.anew(now.Add(p.Watch), "most pods were replaced, so that nothing can be compared: others are drawn after one watch with "+
+			"nothing in force")
 	}
 	if !s.Due(p, now) {
 		return s
 	}
-	late := !now.Before(s.Drawn.Add(2 * p.Watch))
-	if !known(seen.Guard) {
-		if late {
-			return s.reverted(now, "taken back: the guard could not be read in two watches")
-		}
-		return s
+	late := !now.Before(s.Drawn.Add(2 * s.watch(p)))
+	switch {
+	case known(seen.Guard):
+		return s.judged(p, seen, now, late)
+	case late:
+		return s.reverted(now, "taken back: the guard could not be read in two watches")
 	}
+	return s
+}
+
+// Stopped is the state after what takes a remedy back without a look at pods: nobody judged it in time, or the guard is above its
+// bound. The same state is returned where neither is so, and where no step is being watched.
+func (s State) Stopped(p Plan, seen Seen) State {
+	now := seen.now()
+	switch {
+	case !s.Trying():
+	case !now.Before(s.Until):
+		return s.reverted(now, "taken back: nobody judged it in time")
+	case known(seen.Guard) && *seen.Guard > p.Bound:
+		return s.reverted(now, "taken back: the guard is %.4g, above its bound of %v", *seen.Guard, p.Bound)
+	}
+	return s
+}
+
+// judged is the state after a step's watch. late: it is not waited for figures any longer.
+func (s State) judged(p Plan, seen Seen, now time.Time, late bool) State {
+	_, control := s.old(seen.Pods)
 	d, measured := Compare(seen.Pods, s.Treats)
-	switch left := len(seen.Pods) - treated; {
+	measured = measured && (late || s.whole(d, seen.Pods))
+	switch {
 	case measured && d.worse():
 		return s.reverted(now, "taken back: %s", d)
-	case s.Phase == Finishes && (measured || left < 2 || late):
+	case s.Phase == Finishes && (measured || control < 2 || late):
 		return s.finish(p, seen, now) // it was judged: those that are left are no control
 	case !measured && late:
 		return s.reverted(now, "taken back: %d treated and %d other pods could be compared in two watches, too few", d.Treated, d.Control)
 	case !measured:
 		return s
 	}
-	return s.stepped(p, seen, now, treated, d)
+	return s.stepped(p, seen, now, d)
+}
+
+// treated is how many pods have the remedy.
+func (s State) treated(pods []Pod) (n int) {
+	for _, pod := range pods {
+		if s.Treats(pod) {
+			n++
+		}
+	}
+	return n
+}
+
+// old counts the pods, treated and not, of which it is known how they were before.
+func (s State) old(pods []Pod) (treated, others int) {
+	there := slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Pending || p.Created.After(s.Begun) })
+	treated = s.treated(there)
+	return treated, len(there) - treated
+}
+
+// whole tells whether a difference is of half of the pods at least, on either side: where a Prometheus has begun anew, or a part of it
+// does not answer, the figures of a few pods come first.
+func (s State) whole(d Difference, pods []Pod) bool {
+	treated, others := s.old(pods)
+	return 2*d.Treated >= treated && 2*d.Control >= others
+}
+
+// anew is the state in which others are drawn at a time.
+func (s State) anew(at time.Time, why string) State {
+	return State{Tried: s.Tried, Phase: Waits, Again: at, Why: why}
 }
 
 // stepped is the state after a share did no harm.
-func (s State) stepped(p Plan, seen Seen, now time.Time, treated int, d Difference) State {
-	share := func(step int64) int {
-		return int(min(p.Share*math.Exp2(float64(step)), MostShare)*float64(len(seen.Pods)) + 1e-9)
-	}
+func (s State) stepped(p Plan, seen Seen, now time.Time, d Difference) State {
+	share := func(step int64) int { return p.treats(step, seen.running()) }
 	next := s
-	if treated >= share(s.Step) {
+	if s.treated(seen.Pods) >= share(s.Step) {
 		if share(s.Step) >= share(math.MaxInt32) {
 			if !d.better() {
 				return s.reverted(now, "taken back: with half of the pods treated nothing was gained beyond chance: %s", d)
@@ -151,7 +206,7 @@ func (s State) stepped(p Plan, seen Seen, now time.Time, treated int, d Differen
 	}
 	drawn := next.draw(p, seen, share(next.Step))
 	if drawn.fresh == 0 { // it is watched once more, with the same pods
-		next.Drawn, next.Until = now, now.Add(2*p.Watch+grace)
+		next.Drawn, next.Until = now, now.Add(lasts(p.Watch))
 		if drawn.held != "" {
 			next.Step, next.Why = s.Step, "no more pods are drawn: "+drawn.held
 		}
@@ -162,16 +217,39 @@ func (s State) stepped(p Plan, seen Seen, now time.Time, treated int, d Differen
 	return next
 }
 
-// finish treats the remaining pods, and keeps the remedy where none is left.
+// has stands in Why between the reason why a remedy is kept, and how many pods have it by now.
+const has = "; "
+
+// finish treats the remaining pods, and keeps the remedy where the last draw left none: pods that were made since do not delay it, or
+// it would never end where one comes with each watch.
 func (s State) finish(p Plan, seen Seen, now time.Time) State {
-	d := s.draw(p, seen, len(seen.Pods))
-	switch {
-	case d.fresh > 0:
-		return s.with(p, seen, d, now)
-	case d.held != "":
-		s.Drawn, s.Until = now, now.Add(2*p.Watch+grace)
-		return s
+	reason, _, _ := strings.Cut(s.Why, has)
+	if s.Treated < s.Pods {
+		d := s.draw(p, seen, len(seen.Pods))
+		s.Why = fmt.Sprintf("%s%s%d of %d pods have it", reason, has, d.treated, len(seen.Pods))
+		if d.held != "" {
+			s.Why += ": " + d.held
+		}
+		switch {
+		case d.fresh > 0:
+			return s.with(p, seen, d, now)
+		case d.held != "":
+			s.Drawn, s.Until = now, now.Add(lasts(p.Watch))
+			return s
+		}
 	}
-	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: int64(len(seen.Pods)), Treated: int64(d.treated), Begun: s.Begun,
-		Why: s.Why}
+	all := int64(len(seen.Pods))
+	return State{Tried: s.Tried, Phase: Kept, Step: s.Step, Pods: all, Treated: all, Begun: s.Begun, Why: reason}
+}
+
+// replaced is the state where all treated pods are gone. If it was shown to be better already, those that came for them get it.
+func (s State) replaced(p Plan, seen Seen, now time.Time) State {
+	if s.Phase == Watches {
+		return s.anew(now, "all treated pods are gone: others are drawn")
+	}
+	if known(seen.Guard) && s.draw(p, seen, len(seen.Pods)).fresh > 0 {
+		s.Treated = 0 // the last draw's are gone
+		return s.finish(p, seen, now)
+	}
+	return s
 }

@@ -22,7 +22,7 @@ const (
 type Plan struct {
 	// Share of the pods is treated at first, above 0 and at most MostShare.
 	Share float64
-	// Watch is how long each step is watched.
+	// Watch is how long each step is watched. A longer one counts from the next step on.
 	Watch time.Duration
 	// Nodes is on how many nodes that had no treated pod a step may begin; 0: any number.
 	Nodes int
@@ -30,9 +30,13 @@ type Plan struct {
 	Bound float64
 }
 
-// Pod is one that runs, as it was seen.
+// Pod is one that runs or is about to, as it was seen.
 type Pod struct {
-	UID, Name, Node string
+	UID, Name string
+	// Node is where it is; "": nowhere yet.
+	Node string
+	// Pending: it does not run yet. A draw that takes it counts it, because it is treated when it runs; a share is one of those that run.
+	Pending bool
 	// Workload is what made it, for people, such as "Deployment cart".
 	Workload string
 	Created  time.Time
@@ -77,11 +81,12 @@ type State struct {
 	Why string `json:"why"`
 	// Step is how often the share doubled.
 	Step int64 `json:"step"`
-	// Seed orders the pods. Those up to Below in the order that were created by Newest are treated.
+	// Seed orders the pods. Those up to Below in the order that were made by Newest are treated; of pods of one second the order
+	// says which were made first.
 	Seed   int64     `json:"seed"`
 	Below  int64     `json:"below"`
 	Newest time.Time `json:"newest,omitzero"`
-	// Pods and Treated are how many there were at the last draw.
+	// Pods and Treated are how many there were at the last draw, with those that did not run yet.
 	Pods    int64 `json:"pods"`
 	Treated int64 `json:"treated"`
 	// Begun is when the first pods were drawn, Drawn when the last ones were.
@@ -102,13 +107,19 @@ func place(seed int64, uid string) int64 {
 	return 1 + int64(binary.BigEndian.Uint64(sum[:8])%places)
 }
 
+// made is when a pod was created, apart from others of the same second: all pods of a Deployment that grows are of one second, and a
+// step may be allowed some of them alone.
+func (s State) made(p Pod) time.Time {
+	return p.Created.UTC().Add(time.Duration(place(s.Seed, p.UID) >> 24)) // of 2^53, in nanoseconds: about half a second
+}
+
 // Treats tells whether a pod has the remedy.
 func (s State) Treats(p Pod) bool {
 	switch s.Phase {
 	case Kept:
 		return true
 	case Watches, Finishes:
-		return place(s.Seed, p.UID) <= s.Below && !p.Created.After(s.Newest)
+		return place(s.Seed, p.UID) <= s.Below && !s.made(p).After(s.Newest)
 	}
 	return false
 }
@@ -118,5 +129,13 @@ func (s State) Trying() bool { return s.Phase == Watches || s.Phase == Finishes 
 
 // Due tells whether a step's watch is over, so that Next wants the pods' quantiles.
 func (s State) Due(p Plan, now time.Time) bool {
-	return s.Trying() && !now.Before(s.Drawn.Add(p.Watch))
+	return s.Trying() && !now.Before(s.Drawn.Add(s.watch(p)))
+}
+
+// lasts is for how long a step that is watched for so long may be in force.
+func lasts(watch time.Duration) time.Duration { return 2*watch + grace }
+
+// watch is how long the step is watched: no longer than it was planned for when it was drawn, since agents know when that is over.
+func (s State) watch(p Plan) time.Duration {
+	return min(p.Watch, (s.Until.Sub(s.Drawn)-grace)/2)
 }

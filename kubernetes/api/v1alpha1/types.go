@@ -114,11 +114,12 @@ type RolloutStatus struct {
 	Why string `json:"why"`
 	// Step is how often the share doubled.
 	Step int64 `json:"step"`
-	// Seed orders the pods. Those up to Below in the order that were created by Newest are treated.
+	// Seed orders the pods. Those up to Below in the order that were made by Newest are treated; of pods of one second the order
+	// says which were made first.
 	Seed   int64     `json:"seed"`
 	Below  int64     `json:"below"`
 	Newest time.Time `json:"newest,omitzero"`
-	// Pods and Treated are how many there were at the last draw.
+	// Pods and Treated are how many there were at the last draw, with those that did not run yet.
 	Pods    int64 `json:"pods"`
 	Treated int64 `json:"treated"`
 	// Begun is when the first pods were drawn, Drawn when the last ones were.

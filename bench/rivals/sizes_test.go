@@ -99,7 +99,8 @@ func TestSizesPageIsOfTheRecords(t *testing.T) {
 // A row has one container's figures, then two's, by the medians of the rounds.
 func TestShardedRows(t *testing.T) {
 	at := func(containers int, p99 float64) shardedPoint {
-		return shardedPoint{Way: "quota", Containers: containers, P50: new(1.5), P99: &p99, UsedCPUs: 0.5 * float64(containers), Memory: 100 << 20}
+		return shardedPoint{Way: "quota", Containers: containers, P50: new(1.5), P99: &p99, UsedCPUs: 0.5 * float64(containers),
+			Memory: 100 << 20}
 	}
 	piece := func(round int, one, two float64) shardedPiece {
 		return shardedPiece{Service: "tomcat-pages", Round: round, Points: []shardedPoint{at(1, one), at(2, two)}}

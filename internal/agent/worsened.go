@@ -71,8 +71,8 @@ func (c *chooser) worsened(observations []observe.Observation, inForce map[strin
 	return all
 }
 
-// undoWorse takes back what makes its container worse off than before, and says so in the journal. It is tried again after a while, and each
-// time that it does harm again after twice as long.
+// undoWorse takes back what makes its container worse off than before, and says so in the journal. It is tried again after a while, and
+// each time that it does harm again after twice as long.
 func (a *agent) undoWorse(ctx context.Context, c *chooser, all []worse) {
 	for _, w := range all {
 		log := a.Log.With("container", text.Sanitize(w.held.Name, 128), "remedy", w.held.Remedy, "transaction", w.held.ID, "why", w.because)

@@ -54,8 +54,8 @@ func TestWorsened(t *testing.T) {
 	}
 }
 
-// A remedy that does harm each time after it was kept waits for twice as long each time. One that cannot be taken back now, because another
-// writer is at work, is not told as undone, and is tried again soon.
+// A remedy that does harm each time after it was kept waits for twice as long each time. One that cannot be taken back now, because
+// another writer is at work, is not told as undone, and is tried again soon.
 func TestUndoWorse(t *testing.T) {
 	k := cgroupmodel.New(cgroupmodel.V1("0-3"))
 	if err := errors.Join(k.Make(cgroup.CPU, "/a"), k.Write(cgroup.CPU, "/a", "cpu.cfs_quota_us", "50000")); err != nil {
@@ -67,8 +67,8 @@ func TestUndoWorse(t *testing.T) {
 	var waits []time.Duration
 	for round := range 3 {
 		done, err := apply.Apply(t.Context(), a.Env, txn.Purpose{Target: txn.Target{Path: "/a", Name: "app"}, Remedy: "burst"},
-			[]change.Change{{Kind: change.KindFile, Op: change.OpSet, Controller: cgroup.CPU, Path: "/a", File: "cpu.cfs_burst_us", From: "0",
-				To: "50000"}})
+			[]change.Change{{Kind: change.KindFile, Op: change.OpSet, Controller: cgroup.CPU, Path: "/a", File: "cpu.cfs_burst_us",
+				From: "0", To: "50000"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -360,6 +360,7 @@ func TestAsk(t *testing.T) {
 		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"NaN"]}]}}`:                 "QUERY or vector(0)",
 		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"much"]}]}}`:                `parsing "much"`,
 		`{"status":"success","data":{"resultType":"matrix","result":[]}}`:                                    "the query gives a matrix: write one that gives a value now",
+		`{"status":"success","warnings":["PromQL info: x"],"data":{"resultType":"scalar","result":[1,"4"]}}`: "4",
 		`{"status":"success","warnings":["partial"],"data":{"resultType":"scalar","result":[1,"0"]}}`:        "part of it may be missing: partial",
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}`:    "the query gives histograms",
 		`{"status":"error","error":"parse\u001b error"}`:                                                     `parse\x1b error`,

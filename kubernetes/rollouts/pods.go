@@ -95,15 +95,12 @@ func pods(ctx context.Context, client dynamic.Interface, namespace, key string, 
 
 // of tells whether the rule in force of one of a pod's containers is a policy's, and has a remedy.
 func of(u *unstructured.Unstructured, key string, rules policy.Rules) (bool, error) {
-	all, _, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "containers")
+	names, err := containers(u)
 	if err != nil {
 		return false, err
 	}
-	containers, _ := all.([]any)
 	has := u.GetLabels()
-	for _, c := range containers {
-		fields, _ := c.(map[string]any)
-		name, _ := fields["name"].(string)
+	for _, name := range names {
 		r := rules.For(container.Container{Name: u.GetNamespace() + "/" + u.GetName() + "/" + name, Namespace: u.GetNamespace(),
 			Pod: u.GetName(), PodUID: string(u.GetUID()), ContainerName: name}, has)
 		if r != nil && r.Policy == key && !r.Leave {
@@ -111,6 +108,26 @@ func of(u *unstructured.Unstructured, key string, rules policy.Rules) (bool, err
 		}
 	}
 	return false, nil
+}
+
+// containers are the names of a pod's containers that run as long as it does: its sidecars too, which are init containers that are
+// started again.
+func containers(u *unstructured.Unstructured) (names []string, err error) {
+	for _, kind := range []string{"containers", "initContainers"} {
+		all, _, err := unstructured.NestedFieldNoCopy(u.Object, "spec", kind)
+		if err != nil {
+			return nil, err
+		}
+		list, _ := all.([]any)
+		for _, c := range list {
+			fields, _ := c.(map[string]any)
+			if kind == "containers" || fields["restartPolicy"] == string(core.ContainerRestartPolicyAlways) {
+				name, _ := fields["name"].(string)
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
 }
 
 // workload names what made a pod: the Deployment of its ReplicaSet.

@@ -264,6 +264,28 @@ func TestWhoCounts(t *testing.T) {
 	one.is(15*time.Minute, canary.Waits, "too few pods: 1 pod, and a canary needs 4")
 }
 
+// TestSidecars: a policy may be for a native sidecar, and is for no init container that ends.
+func TestSidecars(t *testing.T) {
+	for policy, why := range map[string]string{"Always": "2 of 4 pods are treated at first", "": "too few pods: 0 pods"} {
+		var all []runtime.Object
+		for i := range 4 {
+			pod, side := aPod(t, i, "Running"), map[string]any{"name": "proxy"}
+			if policy != "" {
+				side["restartPolicy"] = policy
+			}
+			pod.Object["spec"].(map[string]any)["initContainers"] = []any{side}
+			all = append(all, pod)
+		}
+		s := newScene(t, 0, all...)
+		s.object.Spec["rules"].([]any)[0].(map[string]any)["match"] = map[string]any{"name": "proxy"}
+		s.object.Spec["rollout"].(map[string]any)["share"] = "50%"
+		s.next(0)
+		if state, err := s.next(15 * time.Minute); err != nil || !strings.Contains(state.Why, why) {
+			t.Errorf("restartPolicy %q: %s (%v), want %s", policy, state.Why, err, why)
+		}
+	}
+}
+
 // TestPending: a pod that did not run yet when others were drawn is not treated beyond their number when it runs.
 func TestPending(t *testing.T) {
 	for range 12 {
@@ -338,6 +360,7 @@ func TestAsk(t *testing.T) {
 		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"NaN"]}]}}`:                 "QUERY or vector(0)",
 		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"much"]}]}}`:                `parsing "much"`,
 		`{"status":"success","data":{"resultType":"matrix","result":[]}}`:                                    "the query gives a matrix: write one that gives a value now",
+		`{"status":"success","warnings":["PromQL info: x"],"data":{"resultType":"scalar","result":[1,"4"]}}`: "4",
 		`{"status":"success","warnings":["partial"],"data":{"resultType":"scalar","result":[1,"0"]}}`:        "part of it may be missing: partial",
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}`:    "the query gives histograms",
 		`{"status":"error","error":"parse\u001b error"}`:                                                     `parse\x1b error`,

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -341,6 +342,15 @@ func TestDecisions(t *testing.T) {
 			w.noise = func() float64 { return math.Inf(1) }
 			w.now = w.now.Add(2 * w.plan.Watch)
 		}, phase: Reverted, says: "0 treated and 0 other pods could be compared in two watches"},
+		"another workload comes": {pods: 20, drawn: func(w *world) {
+			w.add("node-1", "")
+			w.pods[20].Workload = "StatefulSet db"
+			w.now = w.now.Add(w.plan.Watch)
+		}, phase: Watches, says: "no more pods are drawn: its rules match pods of 2 workloads"},
+		"three are left": {pods: 20, drawn: func(w *world) {
+			slices.SortFunc(w.pods, func(a, b Pod) int { return cmp.Compare(place(w.state.Seed, a.UID), place(w.state.Seed, b.UID)) })
+			w.pods, w.now = w.pods[1:4], w.now.Add(w.plan.Watch)
+		}, phase: Watches, says: "no more pods are drawn: too few pods: 3 pods"},
 		"treated are gone": {pods: 20, drawn: func(w *world) {
 			var left []Pod
 			for _, p := range w.pods {

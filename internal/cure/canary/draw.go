@@ -49,8 +49,10 @@ func (s State) rest(pods []Pod) []Pod {
 	left := slices.DeleteFunc(slices.Clone(pods), s.Treats)
 	slices.SortFunc(left, func(a, b Pod) int {
 		at, other := place(s.Seed, a.UID), place(s.Seed, b.UID)
-		order := cmp.Compare(max(at, s.Below), max(other, s.Below))
-		return cmp.Or(order, s.made(a).Compare(s.made(b)), cmp.Compare(a.UID, b.UID))
+		if order := cmp.Compare(max(at, s.Below), max(other, s.Below)); order != 0 {
+			return order
+		}
+		return cmp.Or(s.made(a).Compare(s.made(b)), cmp.Compare(a.UID, b.UID))
 	})
 	return left
 }

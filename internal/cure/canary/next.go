@@ -48,6 +48,25 @@ func (s Seen) running() (n int) {
 	return n
 }
 
+// unfit is why the pods are no canary's, whatever its share is; "": they are.
+func (s Seen) unfit() string {
+	var workloads []string
+	for _, pod := range s.Pods {
+		if !slices.Contains(workloads, pod.Workload) {
+			workloads = append(workloads, pod.Workload)
+		}
+	}
+	slices.Sort(workloads)
+	switch n := s.running(); {
+	case n < LeastPods:
+		return fmt.Sprintf("too few pods: %s, and a canary needs %d; leave out rollout, or run more", text.Count(n, "pod"), LeastPods)
+	case len(workloads) > 1:
+		return fmt.Sprintf("its rules match pods of %s, such as %s: give each a policy of its own", text.Count(len(workloads), "workload"),
+			text.Sanitize(strings.Join(workloads[:2], " and "), 200))
+	}
+	return ""
+}
+
 // treats is how many of so many pods a step treats.
 func (p Plan) treats(step int64, running int) int {
 	return int(min(p.Share*math.Exp2(float64(step)), MostShare)*float64(running) + 1e-9)
@@ -56,22 +75,13 @@ func (p Plan) treats(step int64, running int) int {
 // begin draws the first pods.
 func (s State) begin(p Plan, seen Seen, now time.Time) State {
 	n, first := seen.running(), p.treats(0, seen.running())
-	var workloads []string
-	for _, pod := range seen.Pods {
-		if !slices.Contains(workloads, pod.Workload) {
-			workloads = append(workloads, pod.Workload)
-		}
-	}
-	slices.Sort(workloads)
+	unfit := seen.unfit()
 	switch {
-	case n < LeastPods:
-		return s.waits("too few pods: %s, and a canary needs %d; leave out rollout, or run more", text.Count(n, "pod"), LeastPods)
+	case unfit != "":
+		return s.waits("%s", unfit)
 	case first < 1:
 		return s.waits("too few pods: %.3g %% of %d are less than one; give a share of %.0f %% or more",
 			100*p.Share, n, math.Ceil(100/float64(n)))
-	case len(workloads) > 1:
-		return s.waits("its rules match pods of %s, such as %s: give each a policy of its own", text.Count(len(workloads), "workload"),
-			text.Sanitize(strings.Join(workloads[:2], " and "), 200))
 	case !known(seen.Guard):
 		return s.waits("the guard cannot be read")
 	case *seen.Guard > p.Bound:
@@ -193,28 +203,36 @@ func (s State) anew(at time.Time, why string) State {
 // stepped is the state after a share did no harm.
 func (s State) stepped(p Plan, seen Seen, now time.Time, d Difference) State {
 	share := func(step int64) int { return p.treats(step, seen.running()) }
+	full := s.treated(seen.Pods) >= share(s.Step)
+	half := full && share(s.Step) >= share(math.MaxInt32)
+	unfit := seen.unfit()
 	next := s
-	if s.treated(seen.Pods) >= share(s.Step) {
-		if share(s.Step) >= share(math.MaxInt32) {
-			if !d.better() {
-				return s.reverted(now, "taken back: with half of the pods treated nothing was gained beyond chance: %s", d)
-			}
-			next.Phase, next.Why = Finishes, fmt.Sprintf("better, so that the other pods get it: %s", d)
-			return next.finish(p, seen, now)
-		}
+	switch {
+	case half && !d.better():
+		return s.reverted(now, "taken back: with half of the pods treated nothing was gained beyond chance: %s", d)
+	case unfit != "":
+		return s.again(p, now, "no more pods are drawn: "+unfit)
+	case half:
+		next.Phase, next.Why = Finishes, fmt.Sprintf("better, so that the other pods get it: %s", d)
+		return next.finish(p, seen, now)
+	case full:
 		next.Step++
 	}
-	drawn := next.draw(p, seen, share(next.Step))
-	if drawn.fresh == 0 { // it is watched once more, with the same pods
-		next.Drawn, next.Until = now, now.Add(lasts(p.Watch))
-		if drawn.held != "" {
-			next.Step, next.Why = s.Step, "no more pods are drawn: "+drawn.held
-		}
+	switch drawn := next.draw(p, seen, share(next.Step)); {
+	case drawn.fresh > 0:
+		next = next.with(p, seen, drawn, now)
+		next.Why = fmt.Sprintf("no harm, so that %d of %d pods are treated: %s", drawn.treated, len(seen.Pods), d)
 		return next
+	case drawn.held != "":
+		return s.again(p, now, "no more pods are drawn: "+drawn.held)
 	}
-	next = next.with(p, seen, drawn, now)
-	next.Why = fmt.Sprintf("no harm, so that %d of %d pods are treated: %s", drawn.treated, len(seen.Pods), d)
-	return next
+	return next.again(p, now, next.Why)
+}
+
+// again is the state in which the same pods are watched once more.
+func (s State) again(p Plan, now time.Time, why string) State {
+	s.Drawn, s.Until, s.Why = now, now.Add(lasts(p.Watch)), why
+	return s
 }
 
 // has stands in Why between the reason why a remedy is kept, and how many pods have it by now.
@@ -234,8 +252,7 @@ func (s State) finish(p Plan, seen Seen, now time.Time) State {
 		case d.fresh > 0:
 			return s.with(p, seen, d, now)
 		case d.held != "":
-			s.Drawn, s.Until = now, now.Add(lasts(p.Watch))
-			return s
+			return s.again(p, now, s.Why)
 		}
 	}
 	all := int64(len(seen.Pods))

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
 	"github.com/unthrottle/unthrottle/kubernetes/rollouts"
@@ -45,6 +47,13 @@ func running(t *testing.T, client dynamic.Interface, change ...func(*Options)) (
 			t.Errorf("the controller: %v", err)
 		}
 	})
+	if model, ok := client.(*fake.FakeDynamicClient); ok { // it forgets what changes between a list and the watch after it
+		wait.Until(t, "policies are watched", func() bool {
+			return slices.ContainsFunc(model.Actions(), func(a clienttesting.Action) bool {
+				return a.GetVerb() == "watch" && a.GetResource() == namespaced
+			})
+		})
+	}
 	return file
 }
 

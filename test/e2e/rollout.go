@@ -74,7 +74,7 @@ func (s *suite) rollout(k *cluster, o chartOptions) {
 	if s.check("rollout: helm upgrades the chart to mode: apply, with rollouts", errors.Join(err, s.rolledOut(k))) != nil {
 		return
 	}
-	err = eventually(func() error { return s.create(k, p.policies("vector(0)")) })
+	err = eventually(func() error { return s.create(k, p.policies("page-*", "vector(0)")) })
 	if s.check("rollout: the API server takes a policy with a rollout", err) != nil {
 		return
 	}
@@ -130,9 +130,9 @@ func (s *suite) watchPages(p *pages) {
 		p.p99(pageNames(), finishing.Add(2*time.Minute), time.Now()))
 }
 
-// harmPages asks for another rollout, whose guard says that it harms: all is put back.
+// harmPages asks for another rollout, by other rules, whose guard says that it harms: all is put back.
 func (s *suite) harmPages(p *pages) {
-	err := s.create(p.k, p.policies("vector(1)"))
+	err := s.create(p.k, p.policies("page-?", "vector(1)"))
 	if err == nil {
 		err = s.phase(p, "Reverted", pageWatch+5*time.Minute)
 	}
@@ -243,8 +243,8 @@ func (s *suite) scrapePages(p *pages, bin string) error {
 		"global: {scrape_interval: 10s}\nscrape_configs:\n- job_name: pages\n  static_configs:\n"+targets.String())
 }
 
-// policies are a policy with a rollout whose guard asks that query, and the one that allows it.
-func (p *pages) policies(guard string) string {
+// policies are a policy with a rollout over the pods of a name whose guard asks that query, and the one that allows it.
+func (p *pages) policies(name, guard string) string {
 	return fmt.Sprintf(`
 apiVersion: unthrottle.dev/v1alpha1
 kind: ClusterThrottlePolicy
@@ -259,13 +259,13 @@ metadata: {name: pages, namespace: %[1]s}
 spec:
   mode: apply
   rules:
-  - {match: {name: "page-*"}, remedy: auto, verify: probe}
+  - {match: {name: %[5]q}, remedy: auto, verify: probe}
   rollout:
     share: 50%%
     watch: %[3]s
     latency: histogram_quantile(0.99, sum by (pod, le) (rate(caddy_http_request_duration_seconds_bucket{code="200"}[4m])))
     guard: {prometheus: %[2]q, query: %[4]q, bound: 0.5}
-`, pageNamespace, p.api, pageWatch, guard)
+`, pageNamespace, p.api, pageWatch, guard, name)
 }
 
 // phase waits for one of the policy's rollout, and shows why it has it.

@@ -119,7 +119,7 @@ func (r *run) begin(part txn.Part, holds []journal.Hold, begun []journal.Begin) 
 	if err != nil {
 		return journal.Begin{}, err
 	}
-	b := journal.Begin{Txn: id, Time: r.now(), By: r.By, PID: os.Getpid(), Boot: r.BootID,
+	b := journal.Begin{Txn: id, Time: r.now(), By: r.madeBy(part), PID: os.Getpid(), Boot: r.BootID,
 		Target: journal.Path(purpose.Target.Path), Name: purpose.Target.Name, Remedy: purpose.Remedy, Parameters: purpose.Parameters,
 		Trial: r.trialOf(id, part), Holds: holds}
 	if purpose.Expected != nil {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
@@ -51,6 +54,11 @@ func PlanReplace(env Env, parts []txn.Part) (Result, error) {
 // Errors before anything was written: *journal.Locked, *journal.Newer, *OutOfScope, *Stale, *cgroup.Error.
 func Apply(ctx context.Context, env Env, purpose txn.Purpose, changes []change.Change) (Result, error) {
 	return Replace(ctx, env, []txn.Part{{Purpose: purpose, Changes: changes}})
+}
+
+// Passing tells of an error of a write that another moment may not have: another writer is at work, or the disk is full.
+func Passing(err error) bool {
+	return errors.As(err, new(*Stale)) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC)
 }
 
 // execute does the steps, looks at what came of it, and commits.

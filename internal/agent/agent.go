@@ -113,6 +113,7 @@ type agent struct {
 	historyRead bool
 	// startsTried is by the ID of a container's cgroup.
 	startsTried map[uint64]triedStart
+	back        takingBack
 
 	// sink keeps rows for questions over many hosts; nil: the rules ask for none.
 	sink *collect.Sink

@@ -73,7 +73,7 @@ func (a *agent) undoWorse(ctx context.Context, c *chooser, all []worse) {
 		if err != nil {
 			log.Warn("what came of a remedy could not be recorded", "error", err)
 		}
-		if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{w.held.ID}}); err != nil {
+		if _, err := a.takeBack(ctx, *w.held); err != nil {
 			log.Error("a remedy that harms could not be undone", "error", err)
 			continue
 		}

@@ -440,6 +440,9 @@ e2e-rollout: need-go $(KUBERNETES)/kubelet $(PROMETHEUS)/promtool ## a policy's 
 e2e-scheduler: need-go $(KUBERNETES)/kubelet ## unthrottle-scheduler places pods by measured demand, on a real API server (a quarter of an hour for the first build)
 	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) CGO_ENABLED=0 $(GO) -C kubernetes/scheduler test -count=1 -timeout 30m -v ./realapi
 
+# The folder of a module that tools/NAME pins, which may not be on this machine yet: $(call module-dir,NAME,MODULE).
+module-dir = $(GO) -C tools/$(1) mod download $(2) && $(GO) -C tools/$(1) list -m -f '{{.Dir}}' $(2)
+
 # The Prometheus adapter, and KEDA's programs and definitions. KEDA's operator is built last, so that it stands for all.
 ADAPTERS_PINS := $(foreach m,prometheus-adapter keda,tools/$m/go.mod tools/$m/go.sum)
 ADAPTERS := .cache/adapters/$(shell cat $(ADAPTERS_PINS) | sha256sum | cut -c1-16)
@@ -447,7 +450,7 @@ $(ADAPTERS)/keda-operator:
 	@rm -rf .cache/adapters && mkdir -p $(ADAPTERS)
 	@CGO_ENABLED=0 nice $(GO) -C tools/prometheus-adapter build -trimpath -ldflags '-s -w' -o $(abspath $(ADAPTERS))/adapter \
 	  sigs.k8s.io/prometheus-adapter/cmd/adapter
-	@cp -r --no-preserve=mode "$$($(GO) -C tools/keda list -m -f '{{.Dir}}' github.com/kedacore/keda/v2)/config/crd/bases" $(ADAPTERS)/crd
+	@cp -r --no-preserve=mode "$$($(call module-dir,keda,github.com/kedacore/keda/v2))/config/crd/bases" $(ADAPTERS)/crd
 	@for name in adapter operator; do CGO_ENABLED=0 nice $(GO) -C tools/keda build -trimpath -ldflags '-s -w' \
 	  -o $(abspath $(ADAPTERS))/keda-$$name github.com/kedacore/keda/v2/cmd/$$name; done
 
@@ -465,7 +468,7 @@ VPA := .cache/vpa/$(shell cat $(VPA_PINS) | sha256sum | cut -c1-16)
 VPA_MODULE := k8s.io/autoscaler/vertical-pod-autoscaler
 $(VPA)/updater:
 	@rm -rf .cache/vpa && mkdir -p $(VPA)
-	@cp -r --no-preserve=mode "$$($(GO) -C tools/vpa list -m -f '{{.Dir}}' $(VPA_MODULE))/deploy" $(VPA)/deploy
+	@cp -r --no-preserve=mode "$$($(call module-dir,vpa,$(VPA_MODULE)))/deploy" $(VPA)/deploy
 	@for name in recommender admission-controller updater; do CGO_ENABLED=0 nice $(GO) -C tools/vpa build -trimpath -ldflags '-s -w' \
 	  -o $(abspath $(VPA))/$$name $(VPA_MODULE)/pkg/$$name; done
 

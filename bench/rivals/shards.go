@@ -182,7 +182,8 @@ func measureShardsAt(ctx context.Context, of []shard, load float64, each, settle
 		go func() {
 			result, err := services.RunClient(ctx, services.Order{Requests: s.of.Requests, Plan: loadgen.Plan{
 				Seed: seed + uint64(i)<<32, Streams: s.of.Streams, Connections: s.of.Connections, Drain: 2 * time.Second,
-				Phases: []loadgen.Phase{{For: max(500*time.Millisecond, settle), Factor: part}, {For: each, Factor: part, Measured: true}}}})
+				Phases: []loadgen.Phase{{For: max(500*time.Millisecond, settle), Factor: part},
+					{For: each, Factor: part, Measured: true}}}})
 			answers <- answer{result, err}
 		}()
 	}

@@ -16,6 +16,7 @@ func (a *agent) recover(ctx context.Context) bool {
 	if a.Rules.Mode != policy.Apply {
 		return false
 	}
+	defer a.resume(a.busy("rolling back what a process left behind", startLimit))
 	back, err := apply.Recover(ctx, a.Env)
 	for _, text := range back.Warnings {
 		a.Log.Warn("rolling back", "note", text)

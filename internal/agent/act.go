@@ -25,7 +25,6 @@ import (
 // newcomers are moved off exclusive CPUs all the time.
 func (a *agent) act(ctx context.Context) error {
 	if a.Rules.Mode == policy.Apply {
-		a.busy("rolling back what a process left behind", roundLimit)
 		a.recover(ctx)
 		defer a.endTrials(ctx)
 	}
@@ -134,7 +133,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 		case errors.Is(err, errTrialsFull):
 			log.Debug(f.because()+"; its trial waits", "why", err)
 			c.later(o.Container.Group.Path, time.Now().Add(trialRetry))
-		case fix.Passing(err):
+		case apply.Passing(err):
 			log.Info("the host changed before the plan was carried out, or it could not be written now: planned again", "why", err)
 			c.later(o.Container.Group.Path, time.Now().Add(staleRetry))
 		default:
@@ -223,7 +222,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	if f.again != "" {
 		a.Log.Info("other work came than at its last trial: remedies are tried anew", "container",
 			text.Sanitize(f.observation.Container.Name, 128), "transaction", f.again)
-		if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{f.again}}); err != nil {
+		if _, err := a.takeBack(ctx, a.inForce(f.again)); err != nil {
 			return fmt.Errorf("taking back what its last trial chose: %w", err)
 		}
 	}

@@ -111,8 +111,9 @@ type agent struct {
 	heldStamp   string
 	heldNow     []txn.InForce
 	historyRead bool
-	// startsTried is how often the start of a container was tried, by its cgroup's ID.
-	startsTried map[uint64]int
+	// startsTried is by the ID of a container's cgroup.
+	startsTried map[uint64]triedStart
+	back        takingBack
 
 	// sink keeps rows for questions over many hosts; nil: the rules ask for none.
 	sink *collect.Sink
@@ -125,6 +126,7 @@ type agent struct {
 	// lastInterval is the interval that was in force then.
 	lastInterval time.Duration
 	newcomers    int              // rounds for which to look after newcomers still
+	newcomersAt  time.Time        // when the last of them was counted
 	task         task             // of the acting goroutine
 	now          func() time.Time // nil: the time of this host
 	wake         chan struct{}    // told of each round; holds one
@@ -134,7 +136,7 @@ type agent struct {
 func Run(ctx context.Context, c Config) error {
 	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules,
 		c.Untrusted),
-		startsTried: map[uint64]int{}}
+		startsTried: map[uint64]triedStart{}}
 	a.chooser.by = c.Env.By
 	a.chooser.pods, a.chooser.age, a.chooser.tell = podsOf(c.NRI), c.Age, a.tellRefused
 	if c.Flight.Probe != nil {

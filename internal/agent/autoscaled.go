@@ -5,7 +5,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
-	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
@@ -13,7 +12,7 @@ import (
 // there were any. An autoscaler keeps the ratio of limit to request that it finds, so that a raise would stay in every later limit.
 func (a *agent) leaveToAutoscalers(ctx context.Context, held []txn.InForce) (acted bool) {
 	for _, h := range held {
-		if h.By != a.chooser.by || h.Trial != nil || h.Unfinished {
+		if h.By != a.chooser.by || h.Trial != nil || h.Unfinished || !inPod(h) || !a.mayTakeBack(h) {
 			continue
 		}
 		by := a.autoscalerOf(ctx, h)
@@ -22,7 +21,7 @@ func (a *agent) leaveToAutoscalers(ctx context.Context, held []txn.InForce) (act
 		}
 		log := a.Log.With("container", text.Sanitize(h.Name, 128), "remedy", h.Remedy, "transaction", h.ID, "autoscaler",
 			text.Sanitize(by, text.MaxName))
-		if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{h.ID}}); err != nil {
+		if _, err := a.takeBack(ctx, h); err != nil {
 			log.Error("a limit of a pod that an autoscaler resizes by now could not be taken back; run unthrottle restore", "error", err)
 			continue
 		}
@@ -37,13 +36,19 @@ func (a *agent) autoscalerOf(ctx context.Context, h txn.InForce) string {
 	if a.Env.Pods == nil {
 		return ""
 	}
-	for _, c := range h.Changes {
-		if c.Kind != change.KindPodCPU {
-			continue
+	by := ""
+	_ = a.patiently(h, "asking for the autoscaler of", func() error { // what fails is asked again later
+		for _, c := range h.Changes {
+			if c.Kind != change.KindPodCPU || by != "" {
+				continue
+			}
+			now, err := a.Env.Pods.Read(ctx, c.Unit)
+			if err != nil {
+				return err
+			}
+			by = now.Autoscaler
 		}
-		if now, err := a.Env.Pods.Read(ctx, c.Unit); err == nil && now.Autoscaler != "" {
-			return now.Autoscaler
-		}
-	}
-	return ""
+		return nil
+	})
+	return by
 }

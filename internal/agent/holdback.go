@@ -54,7 +54,7 @@ func (a *agent) holdback(ctx context.Context, s *spreading, f finding, held []tx
 	switch {
 	case ctx.Err() != nil:
 		return
-	case fix.Passing(err) && s.Alone == nil:
+	case apply.Passing(err) && s.Alone == nil:
 		s.Next = time.Now().Add(staleRetry)
 		return
 	case err != nil:

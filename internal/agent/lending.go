@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
@@ -81,9 +83,16 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 			trials[lend.Target] = t
 			was := t.Running
 			look := a.look(ctx, lend, seen[lend.Target])
+			revoked := revocation(held, lend)
+			if revoked != nil && revoked.Trial == nil {
+				look.Kept = earlier(revoked.Since, now)
+			}
 			want := t.Round(look, now)
 			if was && !t.Running {
-				a.tried(ctx, lend, t)
+				a.tried(lend, t)
+			}
+			if t.Harmed && revoked != nil && revoked.Trial != nil {
+				a.keepRevoked(ctx, lend)
 			}
 			if out = a.lend(ctx, lend, want, look.Lasts); want != lendingtrial.Nothing {
 				t.Written(time.Now())
@@ -136,15 +145,25 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 	return l
 }
 
-// tried counts a trial that has ended. Where it shows harm, the CPUs stay revoked, and that is no longer on trial.
-func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *lendingtrial.Trial) {
-	l := &a.lender
-	if t.Harmed && lend.Revoked != "" {
-		_, err := apply.Keep(ctx, a.Env, lend.Revoked)
-		if err != nil && !errors.As(err, new(*apply.NotOnTrial)) { // an agent before trials revoked it
-			a.Log.Warn("its CPUs are revoked on trial still", "owner", boundedPath(lend.Target), "error", err)
-		}
+// revocation is the transaction that revokes what an owner lends; nil: nothing is revoked.
+func revocation(held []txn.InForce, lend remedy.Sharing) *txn.InForce {
+	if i := slices.IndexFunc(held, func(f txn.InForce) bool { return f.ID == lend.Revoked }); i >= 0 {
+		return &held[i]
 	}
+	return nil
+}
+
+// keepRevoked ends the trial in which an owner's CPUs were revoked, as sharing them harms it. Each round tries it until it is done: on
+// trial it would be undone, and the CPUs lent again.
+func (a *agent) keepRevoked(ctx context.Context, lend remedy.Sharing) {
+	if _, err := apply.Keep(ctx, a.Env, lend.Revoked); err != nil && !errors.As(err, new(*apply.NotOnTrial)) {
+		a.Log.Warn("its CPUs are revoked on trial still", "owner", boundedPath(lend.Target), "error", err)
+	}
+}
+
+// tried counts a trial that has ended.
+func (a *agent) tried(lend remedy.Sharing, t *lendingtrial.Trial) {
+	l := &a.lender
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.With, "used_alone",

@@ -26,6 +26,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // lends reads one of the figures about lending; "" if it is not exported.
@@ -100,8 +101,8 @@ func TestAgentRevokesWhatHarms(t *testing.T) {
 		p.lends("unthrottle_lending_trials_total harmful") != "1" || !strings.Contains(p.log.String(), "sharing its CPUs slows it") {
 		t.Errorf("harmed, and the secondary is on %s\n%s", p.at(1), p.log.String())
 	}
-	if held := p.facts().Held; slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial != nil }) {
-		t.Errorf("judged, and still on trial: %+v", held)
+	if p.onTrial() {
+		t.Errorf("judged, and still on trial: %+v", p.facts().Held)
 	}
 	p.rounds(60, later.Add(2*retryAfter), 2, 0)
 	if p.at(1) != "0-7" {
@@ -151,6 +152,62 @@ func TestAgentLendsOnWithoutMeasure(t *testing.T) {
 	p.rounds(20, time.Now(), 2, 0.5)
 	if p.at(1) != "0-7" || !strings.Contains(p.log.String(), "could not be revoked") {
 		t.Errorf("on %s\n%s", p.at(1), p.log.String())
+	}
+}
+
+// harming is an owner that lending harms, in the third interval without it of its trial: the next to end judges it.
+func harming(t *testing.T) (p *placing, next time.Time) {
+	t.Helper()
+	p = newPlacing(t, 2)
+	p.Env.LockWait = -1 // not at all
+	p.give(0, remedy.Request{Kind: remedy.Pin, Shares: true}, "2-3")
+	p.secondary(remedy.Request{GrantLater: true})
+	p.reconcileOnce()
+	next = time.Now()
+	for range 60 {
+		p.rounds(1, next, 2, 0.5)
+		next = next.Add(time.Second)
+		if of := p.lender.trials["/a/0"]; of != nil && len(of.Without) == 2 && p.at(1) != "0-7" {
+			return p, next
+		}
+	}
+	t.Fatalf("no trial comes so far\n%s", p.log.String())
+	return nil, next
+}
+
+// onTrial tells whether anything in force is on trial still.
+func (p *placing) onTrial() bool {
+	return slices.ContainsFunc(p.facts().Held, func(f txn.InForce) bool { return f.Trial != nil })
+}
+
+// Where the journal is locked as harm is found, the CPUs stay revoked on trial until it is not.
+func TestRevokedForGoodAfterALock(t *testing.T) {
+	p, next := harming(t)
+	other, err := journal.Open(t.Context(), p.Env.StateDir, journal.Options{Wait: -1})
+	p.must(err)
+	p.rounds(10, next, 2, 0.5)
+	other.Close()
+	if p.lends("unthrottle_lenders harmful") != "1" || !p.onTrial() {
+		t.Fatalf("the journal is locked: %+v\n%s", p.facts().Held, p.log.String())
+	}
+	p.rounds(1, next.Add(10*time.Second), 2, 0.5)
+	if p.onTrial() {
+		t.Errorf("on trial still\n%s", p.log.String())
+	}
+}
+
+// An agent that starts anew leaves what harms revoked for the rest of the hour, and then looks at it anew.
+func TestHarmOutlivesTheAgent(t *testing.T) {
+	p, next := harming(t)
+	p.rounds(10, next, 2, 0.5)
+	p.lender = lender{}
+	p.rounds(10, next.Add(10*time.Second), 2, 0.5)
+	if p.at(1) == "0-7" || p.lends("unthrottle_lenders harmful") != "1" {
+		t.Errorf("the secondary is on %s\n%s", p.at(1), p.log.String())
+	}
+	p.rounds(1, next.Add(retryAfter), 2, 0)
+	if p.at(1) != "0-7" {
+		t.Errorf("after an hour the secondary is on %s\n%s", p.at(1), p.log.String())
 	}
 }
 

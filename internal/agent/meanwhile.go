@@ -35,14 +35,19 @@ func (a *agent) meanwhile(ctx context.Context, what string, limit time.Duration,
 	}
 }
 
-// newcomersCame reports whether newcomers are to be looked after in this round.
+// newcomersCame reports whether newcomers are to be looked after now. A look counts as a round only where half an interval has passed since
+// the last that did: what else wakes the agent, such as the next of several starts, takes no round from a newcomer.
 func (a *agent) newcomersCame() bool {
+	now := a.time()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.newcomers == 0 {
 		return false
 	}
-	a.newcomers--
+	if now.Sub(a.newcomersAt) >= a.Rules.Interval/2 {
+		a.newcomers--
+		a.newcomersAt = now
+	}
 	return true
 }
 

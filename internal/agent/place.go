@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/clock"
@@ -142,9 +144,9 @@ func (p *placer) spread(facts hoststate.Facts) []placement.Move {
 	return moves
 }
 
-// reassert sets again what others changed of our containers' CPUs. After maxReasserts
-// times it gives up: two programs that overwrite each other for ever help no container. It tells
-// whether anything was written.
+// reassert sets again what others changed of our containers' CPUs. After maxReasserts times it gives up: two programs that overwrite each
+// other for ever help no container. A try that another moment may not refuse, such as one while the journal is locked, is none of them. It
+// tells whether anything was written.
 func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Time) bool {
 	p := &a.placer
 	conflicts, err := remedy.Conflicts(facts)
@@ -153,27 +155,16 @@ func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Ti
 		return false
 	}
 	p.forget(facts, now)
-	var ids []string
-	for target, id := range conflicts {
-		switch {
-		case p.gaveUp[target]:
-		case len(p.conflicts[target]) >= maxReasserts:
-			p.gaveUp[target] = true
-			a.Log.Error("another program keeps changing its CPUs: the agent gives up, and its CPUs are no longer "+
-				"exclusive; find out which program "+
-				"writes its cpuset (kubelet, a DRA driver, systemd, an administrator), then restore it or apply its remedy again",
-				"cgroup", boundedPath(target), "conflicts", maxReasserts, "transaction", id)
-		default:
-			p.conflicts[target] = append(p.conflicts[target], now)
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) == 0 {
+	a.giveUp(conflicts)
+	if len(conflicts) == 0 {
 		return false
 	}
-	plans, err := remedy.Reassert(facts, ids)
-	if err != nil {
-		a.Log.Warn("CPUs that another program changed could not be set again", "error", err)
+	plans, planned, refused := planReasserts(facts, conflicts)
+	for target, why := range refused {
+		p.count(now, target)
+		a.Log.Warn("CPUs that another program changed could not be set again", "cgroup", boundedPath(target), "error", why)
+	}
+	if len(plans) == 0 {
 		return false
 	}
 	var parts []txn.Part
@@ -181,12 +172,61 @@ func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Ti
 		parts = append(parts, plan.Part())
 	}
 	done, err := apply.Replace(ctx, a.Env, parts)
+	if err == nil || !apply.Passing(err) {
+		p.count(now, planned...)
+	}
 	if err != nil {
 		a.Log.Warn("CPUs that another program changed could not be set again", "error", err)
 		return len(done.Writes) > 0
 	}
 	a.Log.Warn("another program changed CPUs of ours: set again", "containers", len(plans), "writes", len(done.Writes))
 	return true
+}
+
+// giveUp takes those out of the conflicts for which the agent has set its CPUs again often enough, and says so once.
+func (a *agent) giveUp(conflicts map[string]string) {
+	p := &a.placer
+	for target, id := range conflicts {
+		if len(p.conflicts[target]) < maxReasserts {
+			continue
+		}
+		delete(conflicts, target)
+		if p.gaveUp[target] {
+			continue
+		}
+		p.gaveUp[target] = true
+		a.Log.Error("another program keeps changing its CPUs: the agent gives up, and its CPUs are no longer "+
+			"exclusive; find out which program "+
+			"writes its cpuset (kubelet, a DRA driver, systemd, an administrator), then restore it or apply its remedy again",
+			"cgroup", boundedPath(target), "conflicts", maxReasserts, "transaction", id)
+	}
+}
+
+// count notes that the CPUs of containers were set again, or cannot be.
+func (p *placer) count(now time.Time, targets ...string) {
+	for _, target := range targets {
+		p.conflicts[target] = append(p.conflicts[target], now)
+	}
+}
+
+// planReasserts plans to set the CPUs of all conflicts again, by target. Where that is refused, it plans those of the first that can be
+// planned alone, since one of them must not keep the others from theirs: the next look, with facts of its own, takes the next. refused says
+// why those before it cannot.
+func planReasserts(facts hoststate.Facts, conflicts map[string]string) (plans []remedy.Plan, planned []string, refused map[string]error) {
+	planned = slices.Sorted(maps.Keys(conflicts))
+	plans, err := remedy.Reassert(facts, slices.Collect(maps.Values(conflicts)))
+	if err == nil {
+		return plans, planned, nil
+	}
+	refused = map[string]error{}
+	for i, target := range planned {
+		plans, err := remedy.Reassert(facts, []string{conflicts[target]})
+		if err == nil {
+			return plans, planned[i : i+1], refused
+		}
+		refused[target] = err
+	}
+	return nil, nil, refused
 }
 
 // forget drops old fights, and what is known of containers that are gone.

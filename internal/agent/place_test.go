@@ -253,6 +253,48 @@ func TestAgentGivesUp(t *testing.T) {
 	}
 }
 
+// A try that another moment may not refuse, as one while the journal is locked, is none of the three: the CPUs are set again afterwards.
+func TestAgentSetsAgainAfterALock(t *testing.T) {
+	p := newPlacing(t, 1)
+	p.Env.LockWait = -1 // not at all
+	p.give(0, remedy.Request{Kind: remedy.Pin}, "1-2")
+	p.must(p.k.Write(cgroup.CPUSet, "/a/0", cgroup.FileCPUs, "0-7"))
+	other, err := journal.Open(t.Context(), p.Env.StateDir, journal.Options{Wait: -1})
+	p.must(err)
+	for range maxReasserts + 1 {
+		p.reconcileOnce()
+	}
+	other.Close()
+	if p.at(0) != "0-7" || !strings.Contains(p.log.String(), "could not be set again") {
+		t.Fatalf("the journal is locked, and it is on %s\n%s", p.at(0), p.log.String())
+	}
+	p.reconcileOnce()
+	if p.at(0) != "1-2" || strings.Contains(p.log.String(), "gives up") {
+		t.Errorf("it is on %s\n%s", p.at(0), p.log.String())
+	}
+}
+
+// A container whose CPUs cannot be set again, since another program confined its neighbour to them, does not keep a third from its own.
+func TestAgentSetsAgainOneByOne(t *testing.T) {
+	p := newPlacing(t, 3)
+	p.Rules.Placement.MovesPerMinute = 0
+	p.must(p.k.Write(cgroup.CPUSet, "/a/2", cgroup.FileCPUs, "4-7")) // so that the pin takes nothing from it
+	p.give(0, remedy.Request{Kind: remedy.Pin}, "1-2")
+	p.give(2, remedy.Request{Kind: remedy.Narrow}, "5-6")
+	p.must(p.k.Write(cgroup.CPUSet, "/a/1", cgroup.FileCPUs, "1-2"))
+	p.must(p.k.Write(cgroup.CPUSet, "/a/2", cgroup.FileCPUs, "4-7"))
+	p.reconcileOnce()
+	if p.at(1) != "1-2" || p.at(2) != "5-6" {
+		t.Errorf("they are on %s and %s\n%s", p.at(1), p.at(2), p.log.String())
+	}
+	for range maxReasserts {
+		p.reconcileOnce()
+	}
+	if got := strings.Count(p.log.String(), "the agent gives up"); got != 1 || p.at(2) != "5-6" {
+		t.Errorf("it gave up %d times, and the third is on %s\n%s", got, p.at(2), p.log.String())
+	}
+}
+
 // A CPU that went offline: who had it gets another one.
 func TestAgentReplacesOfflineCPUs(t *testing.T) {
 	p := newPlacing(t, 1)

@@ -37,8 +37,12 @@ func (a *agent) reconcile(ctx context.Context) {
 	}
 	acted := false
 	for _, c := range due {
-		acted = acted || c.Gone || len(c.Plan.Changes) > 0
-		if a.Rules.Mode == policy.Apply {
+		acted = acted || !c.Gone && len(c.Plan.Changes) > 0
+		switch {
+		case a.Rules.Mode != policy.Apply:
+		case c.Gone:
+			acted = a.takeBackGone(ctx, c.ID) || acted
+		default:
 			a.carryOut(ctx, c)
 		}
 	}
@@ -68,19 +72,8 @@ func (a *agent) due(ctx context.Context) (facts hoststate.Facts, due []remedy.Re
 	return facts, due, true
 }
 
+// carryOut does what is due for a container that is there.
 func (a *agent) carryOut(ctx context.Context, c remedy.Reconciliation) {
-	if c.Gone {
-		back, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{c.ID}})
-		if err != nil {
-			a.Log.Warn("the transaction of a container that is gone could not be restored", "transaction", c.ID, "error", err)
-			return
-		}
-		for _, text := range back.Warnings {
-			a.Log.Warn("putting back", "transaction", c.ID, "note", text)
-		}
-		a.Log.Info("its container is gone: its changes are restored", "transaction", c.ID)
-		return
-	}
 	for _, text := range c.Plan.Warnings {
 		a.Log.Debug("exclusive CPUs", "transaction", c.ID, "note", text)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // spreadDir is the folder of trials that are spread over hours, in that of the journal: a file each.
@@ -271,7 +272,7 @@ func (a *agent) spreadOn(ctx context.Context, round []observe.Observation, held 
 	switch {
 	case err == nil:
 	case ctx.Err() != nil: // the agent ends: the next one goes on
-	case fix.Passing(err):
+	case apply.Passing(err):
 		log.Debug("a block waits", "why", err)
 		s.Next = time.Now().Add(staleRetry)
 	default:

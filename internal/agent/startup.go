@@ -17,11 +17,19 @@ import (
 )
 
 const (
-	// startTries is how often a start is tried, as the kubelet may not know the container yet.
-	startTries = 3
+	// startTries is how often a start is tried, as the kubelet may not know the container yet. The tries are roundsBetweenTries apart, so
+	// that all of them come while the agent looks after the newcomer.
+	startTries         = 3
+	roundsBetweenTries = newcomerRounds / startTries
 	// startLimit is what one may take: a kubelet has half a minute, and as long to take it back.
 	startLimit = 2 * time.Minute
 )
+
+// triedStart is what was tried for the start of one container.
+type triedStart struct {
+	tries int
+	next  time.Time // not before
+}
 
 // starts ends what is in force for containers that have started, and gives the next starting one what its rule says,
 // one at a time. It is on trial while it lasts, so that what comes after this process undoes it. Of the acting
@@ -50,7 +58,7 @@ func (a *agent) starts(ctx context.Context, newcomers bool) {
 		there[c.Group.Path] = c
 		ids[a.cgroupOf(c)] = true
 	}
-	maps.DeleteFunc(a.startsTried, func(id uint64, _ int) bool { return !ids[id] })
+	maps.DeleteFunc(a.startsTried, func(id uint64, _ triedStart) bool { return !ids[id] })
 	drift, err := apply.Drift(a.Env)
 	if err != nil {
 		a.Log.Warn("drift cannot be told", "error", err)
@@ -71,7 +79,7 @@ func (a *agent) starts(ctx context.Context, newcomers bool) {
 		if rule := a.startRule(c, id); rule != nil && !inForce[c.Group.Path] && len(inForce) < a.Rules.Budget.Containers {
 			defer a.resume(a.busy("a start of "+boundedPath(c.Group.Path), startLimit))
 			a.start(ctx, c, id, containers, rule.Startup)
-			a.signal() // the next one
+			a.signal() // the next one; this one, if it failed, waits for its next try
 			return
 		}
 	}
@@ -88,7 +96,7 @@ func (a *agent) cgroupOf(c container.Container) uint64 {
 
 // startRule is the rule of a container that starts and gets something for it; nil: it does not, or it was tried.
 func (a *agent) startRule(c container.Container, id uint64) *policy.Rule {
-	if id == 0 || a.startsTried[id] >= startTries {
+	if tried := a.startsTried[id]; id == 0 || tried.tries >= startTries || a.time().Before(tried.next) {
 		return nil
 	}
 	rule := a.Rules.Effective(c, a.chooser.pods.pod(c.ID)).Rule
@@ -97,7 +105,7 @@ func (a *agent) startRule(c container.Container, id uint64) *policy.Rule {
 	}
 	if age, ok := a.Age(c); !ok || age >= rule.Startup.Most {
 		if ok {
-			a.startsTried[id] = startTries // it will not be younger
+			a.startsTried[id] = triedStart{tries: startTries} // it will not be younger
 		}
 		return nil
 	}
@@ -107,7 +115,7 @@ func (a *agent) startRule(c container.Container, id uint64) *policy.Rule {
 // start gives one container what it is to have.
 func (a *agent) start(ctx context.Context, c container.Container, id uint64, all []container.Container, s policy.Startup) {
 	log := a.Log.With("container", text.Sanitize(c.Name, 128), "remedy", s.Remedy)
-	a.startsTried[id]++
+	a.startsTried[id] = triedStart{a.startsTried[id].tries + 1, a.time().Add(roundsBetweenTries * a.Rules.Interval)}
 	facts, err := a.Facts(ctx, all, map[string]float64{})
 	if err != nil {
 		log.Warn("a start cannot be planned", "error", err)
@@ -124,7 +132,7 @@ func (a *agent) start(ctx context.Context, c container.Container, id uint64, all
 		log.Warn("nothing is done for its start", "why", err)
 		return
 	}
-	a.startsTried[id] = startTries
+	a.startsTried[id] = triedStart{tries: startTries}
 	log.Info("in force while it starts", "most", s.Most)
 }
 

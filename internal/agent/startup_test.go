@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func newStartScene(t *testing.T, rule string, limits map[string]string) *startSc
 			Name:      "shop/cart/" + name,
 			Namespace: "shop", Pod: "cart", ContainerName: name, PodUID: startUID})
 	}
-	s.agent = &agent{wake: make(chan struct{}, 1), chooser: newChooser(rules, ""), startsTried: map[uint64]int{},
+	s.agent = &agent{wake: make(chan struct{}, 1), chooser: newChooser(rules, ""), startsTried: map[uint64]triedStart{},
 		now: func() time.Time { return s.clock },
 		Config: Config{Rules: rules, Direct: s.k, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			Env: apply.Env{FS: s.k, StateDir: t.TempDir(), BootID: "this", By: "agent",
@@ -129,7 +130,7 @@ func TestStartIsOnTrial(t *testing.T) {
 	if _, err := apply.Recover(t.Context(), next); err != nil || s.max("/app") != "50000 100000" {
 		t.Errorf("%s, %v", s.max("/app"), err)
 	}
-	s.startsTried = map[uint64]int{}
+	s.startsTried = map[uint64]triedStart{}
 	s.starts(t.Context(), true)
 	s.endTrials(t.Context())
 	if s.max("/app") != "50000 100000" {
@@ -231,6 +232,46 @@ func (s *spec) Write(_ context.Context, _ string, _, to podresize.Milli) error {
 }
 
 func (*spec) Wait(_ context.Context, n int) bool { return n < 3 }
+
+// late is a kubelet that does not know the container at first.
+type late struct {
+	*spec
+	knows bool
+}
+
+func (l *late) Read(ctx context.Context, name string) (podresize.CPU, error) {
+	if !l.knows {
+		return podresize.CPU{}, fs.ErrNotExist
+	}
+	return l.spec.Read(ctx, name)
+}
+
+// A start that fails is tried again some rounds later, and not at once: the tries must outlast the time in which the kubelet does not know
+// the container. What wakes the agent in between takes no round from the newcomer.
+func TestStartIsTriedAgainLater(t *testing.T) {
+	s := newStartScene(t, raiseAtStart, map[string]string{"app": "50000 100000"})
+	of := &late{spec: &spec{podresize.CPU{UID: startUID, Limit: 500, Actual: 500}}}
+	s.Env.Pods = of
+	s.newcomersAhead()
+	for looks := 0; len(s.wake) > 0; looks++ {
+		<-s.wake
+		s.starts(t.Context(), s.newcomersCame())
+		if looks == startTries {
+			t.Fatal("it wakes itself again and again")
+		}
+	}
+	of.knows = true
+	for range roundsBetweenTries {
+		if of.Limit != 500 {
+			t.Errorf("raised to %s before its next try", of.Limit)
+		}
+		s.clock = s.clock.Add(s.Rules.Interval)
+		s.starts(t.Context(), s.newcomersCame())
+	}
+	if of.Limit != 1000 || s.newcomers != newcomerRounds-1-roundsBetweenTries {
+		t.Errorf("the spec has %s, %d rounds are left to the newcomer", of.Limit, s.newcomers)
+	}
+}
 
 // In a pod that can be resized the spec is raised, and put back as soon as the container is ready.
 func TestStartUntilReady(t *testing.T) {

@@ -55,6 +55,8 @@ func (s interval) use() float64 { return s.cpuSeconds / s.length.Seconds() }
 type Look struct {
 	CPUs string // that it lends
 	Out  bool   // they are revoked now
+	// Kept is since when they are revoked for good, as lending harmed the owner; zero: they are not, or on trial only.
+	Kept time.Time
 	// Seen is what was observed of it; nil: nothing.
 	Seen *observe.Observation
 	// Lasts is how long an interval lasts. Again is after how long an owner that was harmed is lent from anew.
@@ -99,8 +101,13 @@ func (t *Trial) Round(l Look, now time.Time) Order {
 	o := l.Seen
 	switch {
 	case t.cpus != l.CPUs:
+		anew := t.cpus == ""
 		*t = Trial{cpus: l.CPUs, out: l.Out, Running: true, since: now}
-		if l.Out { // by an agent before this one, or for other CPUs
+		switch {
+		case anew && !l.Kept.IsZero(): // an agent before this one found the harm
+			t.Harmed, t.Running, t.next = true, false, l.Kept.Add(l.Again)
+			return Nothing
+		case l.Out: // by an agent before this one that did not find out, or for other CPUs
 			return t.give()
 		}
 		return Nothing

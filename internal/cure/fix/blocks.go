@@ -2,19 +2,14 @@ package fix
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
-	"github.com/unthrottle/unthrottle/internal/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // Blocks are the turns of a trial that somebody else spreads over hours: one at a time, and what they come to is not decided here.
@@ -73,13 +68,6 @@ func Spread(ctx context.Context, env Env, o Options, by *Measure) (*Blocks, erro
 
 // Measure is what blocks are compared by.
 func (b *Blocks) Measure() Measure { return b.by }
-
-// Passing tells of an error of a write that another moment may not have: another writer is at work, or the disk is full. One after which
-// something is left in force is none.
-func Passing(err error) bool {
-	return !errors.As(err, new(*apply.NotRestored)) &&
-		(errors.As(err, new(*apply.Stale)) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC))
-}
 
 // Names are those of the variants beside leaving the container, which is variant 0.
 func (b *Blocks) Names() (names []string) {

@@ -444,7 +444,7 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 			purpose.Trial += slo.Limit
 		}
 		done, failed := apply.Apply(ctx, r.env.Apply, purpose, plan.Changes)
-		if failed != nil && ctx.Err() == nil && !errors.As(failed, new(*apply.NotRestored)) && !(t.spread && Passing(failed)) {
+		if failed != nil && ctx.Err() == nil && !errors.As(failed, new(*apply.NotRestored)) && !(t.spread && apply.Passing(failed)) {
 			t.of.Drop(v, "it cannot be applied: "+failed.Error())
 			return nil
 		}

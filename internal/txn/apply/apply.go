@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
@@ -51,6 +54,13 @@ func PlanReplace(env Env, parts []txn.Part) (Result, error) {
 // Errors before anything was written: *journal.Locked, *journal.Newer, *OutOfScope, *Stale, *cgroup.Error.
 func Apply(ctx context.Context, env Env, purpose txn.Purpose, changes []change.Change) (Result, error) {
 	return Replace(ctx, env, []txn.Part{{Purpose: purpose, Changes: changes}})
+}
+
+// Passing tells of an error of a write that another moment may not have: another writer is at work, or the disk is full. One after which
+// something is left in force is none.
+func Passing(err error) bool {
+	return !errors.As(err, new(*NotRestored)) &&
+		(errors.As(err, new(*Stale)) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC))
 }
 
 // execute does the steps, looks at what came of it, and commits.
@@ -119,7 +129,7 @@ func (r *run) begin(part txn.Part, holds []journal.Hold, begun []journal.Begin) 
 	if err != nil {
 		return journal.Begin{}, err
 	}
-	b := journal.Begin{Txn: id, Time: r.now(), By: r.By, PID: os.Getpid(), Boot: r.BootID,
+	b := journal.Begin{Txn: id, Time: r.now(), By: r.madeBy(part), PID: os.Getpid(), Boot: r.BootID,
 		Target: journal.Path(purpose.Target.Path), Name: purpose.Target.Name, Remedy: purpose.Remedy, Parameters: purpose.Parameters,
 		Trial: r.trialOf(id, part), Holds: holds}
 	if purpose.Expected != nil {

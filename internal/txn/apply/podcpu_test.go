@@ -211,3 +211,27 @@ func TestPodKilledAtEveryPoint(t *testing.T) {
 		}
 	})
 }
+
+// Where nobody answers about a pod, the drift of the other pods is not asked about: each question would have to wait as long.
+func TestDriftAsksInVainOnce(t *testing.T) {
+	s := newScene(t, cgroup.V2)
+	f := newPods(s)
+	for _, name := range []string{ofPod, "shop/cart/web"} {
+		f.of[name] = &podresize.CPU{UID: name, Limit: 500, Actual: 500}
+		_, err := Apply(t.Context(), s.env, txn.Purpose{Target: txn.Target{Path: "/pods/a"}, Remedy: "raise"},
+			[]change.Change{{Kind: change.KindPodCPU, Op: change.OpSet, Path: "/pods", Unit: name, File: podresize.Setting,
+				From: f.of[name].Limit.String(), To: "3"}})
+		s.must(err)
+	}
+	asked := 0
+	s.k.Before = func(op cgroupmodel.Op) error {
+		if op.Path == "/api" {
+			asked++
+			return context.DeadlineExceeded
+		}
+		return nil
+	}
+	if drift, err := Drift(s.env); err != nil || len(drift) > 0 || asked != 1 {
+		t.Errorf("asked %d times: %+v, %v", asked, drift, err)
+	}
+}

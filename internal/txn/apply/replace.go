@@ -108,6 +108,17 @@ func (w world) inherited(s *journal.State, part txn.Part, named []change.Change)
 	return changes, nil
 }
 
+// madeBy says whose the transaction of a part is: of who made the one that it replaces, so that an agent which moves or repairs a person's
+// change never takes it for its own, and undoes it.
+func (r *run) madeBy(part txn.Part) string {
+	for _, id := range part.Replaces {
+		if t, ok := r.j.State().Txn(id); ok {
+			return t.By
+		}
+	}
+	return r.By
+}
+
 // stillExists reports whether the object of a setting is still the one that was changed.
 func (w world) stillExists(s journal.Setting) (bool, error) {
 	kind := w.kind(s.Kind)

@@ -192,3 +192,22 @@ func TestReplaceKeepsTheOutcome(t *testing.T) {
 		t.Errorf("replaced twice: %v", err)
 	}
 }
+
+// What a person made stays the person's, also where the agent moves it, or sets it again: the agent undoes its own changes.
+func TestReplaceKeepsWhoMadeIt(t *testing.T) {
+	s := newScene(t, cgroup.V1)
+	s.env.By = "user"
+	id := s.apply(s.pinA()).ID
+	s.env.By = "agent"
+	for _, set := range []string{"5-6", "1,6"} {
+		r, err := Replace(t.Context(), s.env, []txn.Part{{Purpose: txn.Purpose{Target: txn.Target{Path: "/pods/a"}},
+			Changes: []change.Change{cpus("/pods/a", set)}, Replaces: []string{id}}})
+		s.must(err)
+		id = r.ID
+	}
+	open, err := Status(s.env)
+	s.must(err)
+	if len(open) != 1 || open[0].By != "user" {
+		t.Errorf("%+v", open)
+	}
+}

@@ -115,6 +115,7 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 		return nil, err
 	}
 	w := world{env}
+	unanswered := false // a question about a pod: the next ones would have to wait as long
 	items := []txn.DriftItem{}
 	for _, t := range s.Open() {
 		if !t.Held() {
@@ -122,7 +123,7 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 		}
 		for _, h := range t.Holds {
 			last, wrote := s.Last(h.Setting)
-			if !wrote || !h.Kind.Known() || h.Kind == change.KindTask {
+			if !wrote || !h.Kind.Known() || h.Kind == change.KindTask || h.Kind == change.KindPodCPU && unanswered {
 				continue
 			}
 			k := h.Key()
@@ -130,6 +131,7 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 				Want: string(last.Write.Want)}
 			ended := w.otherBoot(h.Setting)
 			id, err := w.id(k)
+			unanswered = unanswered || errors.Is(err, context.DeadlineExceeded)
 			if err == nil && id == h.ID && !ended {
 				item.Current, err = w.read(context.Background(), k)
 				if err == nil && last.Ours(k.File, item.Current) {

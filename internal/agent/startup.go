@@ -139,7 +139,8 @@ func (a *agent) start(ctx context.Context, c container.Container, id uint64, all
 // started tells whether a container is ready, or has had what it gets for long enough.
 func (a *agent) started(ctx context.Context, f txn.InForce, c container.Container) bool {
 	most, err := time.ParseDuration(f.Parameters[remedy.ParamStartup])
-	if err != nil || !a.time().Before(f.Since.Add(most)) {
+	had := a.time().Sub(f.Since)
+	if err != nil || had < 0 || had >= most { // below 0: the clock was set back, so that nothing tells for how long it had it
 		return true
 	}
 	pod := fix.PodOf(ctx, a.Env.Pods, c)

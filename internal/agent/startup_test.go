@@ -116,6 +116,17 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// A clock that is set back does not prolong a start: for how long the container had its CPUs is not known any more.
+func TestStartEndsWhenTheClockIsSetBack(t *testing.T) {
+	s := newStartScene(t, raiseAtStart, map[string]string{"app": "50000 100000"})
+	s.starts(t.Context(), true)
+	s.clock = s.clock.Add(-time.Hour)
+	s.starts(t.Context(), false)
+	if s.max("/app") != "50000 100000" {
+		t.Errorf("an hour earlier %s", s.max("/app"))
+	}
+}
+
 // Who comes after the agent takes back what a start had, as after any trial; so does the agent when it ends.
 func TestStartIsOnTrial(t *testing.T) {
 	s := newStartScene(t, raiseAtStart, map[string]string{"app": "50000 100000"})

@@ -298,4 +298,22 @@ func TestStartUntilReady(t *testing.T) {
 	if of.Limit != 500 {
 		t.Errorf("ready, and the spec has %s", of.Limit)
 	}
+	s.startsTried = map[uint64]triedStart{} // an agent that starts anew
+	s.starts(t.Context(), true)
+	if of.Limit != 500 {
+		t.Errorf("ready, and an agent that starts anew raises the spec to %s", of.Limit)
+	}
+}
+
+// What the status tells of the container before it in its pod is not the container's own: one that starts again is not ready yet.
+func TestReadyIsOfThisContainer(t *testing.T) {
+	pod := &hoststate.Pod{CPU: podresize.CPU{ID: "two", Ready: true}}
+	for id, want := range map[string]bool{"two": true, "one": false, "": true} {
+		if got := ready(pod, container.Container{ID: id}); got != want {
+			t.Errorf("container %q: %v", id, got)
+		}
+	}
+	if ready(nil, container.Container{}) {
+		t.Error("without a pod")
+	}
 }

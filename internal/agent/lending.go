@@ -81,23 +81,7 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 				t = &lendingtrial.Trial{}
 			}
 			trials[lend.Target] = t
-			was := t.Running
-			look := a.look(ctx, lend, seen[lend.Target])
-			revoked := revocation(held, lend)
-			if revoked != nil && revoked.Trial == nil {
-				look.Kept = earlier(revoked.Since, now)
-			}
-			want := t.Round(look, now)
-			if was && !t.Running {
-				a.tried(lend, t)
-			}
-			if t.Harmed && revoked != nil && revoked.Trial != nil {
-				a.keepRevoked(ctx, lend)
-			}
-			if out = a.lend(ctx, lend, want, look.Lasts); want != lendingtrial.Nothing {
-				t.Written(time.Now())
-			}
-			if t.Harmed {
+			if out = a.trialRound(ctx, lend, t, seen[lend.Target], revocation(held, lend), now); t.Harmed {
 				states[lenderHarmed]++
 				continue
 			}
@@ -113,6 +97,27 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.judged, l.lent, l.states = true, lent, states
+}
+
+// trialRound takes a round into the trial of an owner, does what it wants, and reports whether the CPUs are revoked then. revoked is what
+// revokes them so far; nil: nothing does.
+func (a *agent) trialRound(ctx context.Context, lend remedy.Sharing, t *lendingtrial.Trial, seen *observe.Observation, revoked *txn.InForce,
+	now time.Time) (out bool) {
+	look, was := a.look(ctx, lend, seen), t.Running
+	if revoked != nil && revoked.Trial == nil {
+		look.Kept = earlier(revoked.Since, now)
+	}
+	want := t.Round(look, now)
+	if was && !t.Running {
+		a.tried(lend, t)
+	}
+	if t.Harmed && revoked != nil && revoked.Trial != nil {
+		a.keepRevoked(ctx, lend)
+	}
+	if out = a.lend(ctx, lend, want, look.Lasts); want != lendingtrial.Nothing {
+		t.Written(time.Now())
+	}
+	return out
 }
 
 // look is what the trial of an owner is told of it. Its latencies are those of the slo

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -112,16 +113,21 @@ func (a *agent) startRule(c container.Container, id uint64) *policy.Rule {
 	return rule
 }
 
-// start gives one container what it is to have.
+// start gives one container what it is to have. One that is ready gets nothing: an agent before this one saw its start.
 func (a *agent) start(ctx context.Context, c container.Container, id uint64, all []container.Container, s policy.Startup) {
 	log := a.Log.With("container", text.Sanitize(c.Name, 128), "remedy", s.Remedy)
 	a.startsTried[id] = triedStart{a.startsTried[id].tries + 1, a.time().Add(roundsBetweenTries * a.Rules.Interval)}
+	pod := fix.PodOf(ctx, a.Env.Pods, c)
+	if ready(pod, c) {
+		a.startsTried[id] = triedStart{tries: startTries}
+		return
+	}
 	facts, err := a.Facts(ctx, all, map[string]float64{})
 	if err != nil {
 		log.Warn("a start cannot be planned", "error", err)
 		return
 	}
-	facts.Pod = fix.PodOf(ctx, a.Env.Pods, c)
+	facts.Pod = pod
 	plan, err := remedy.Make(facts, c, remedy.Request{Kind: s.Remedy, Starting: s.Most})
 	if err == nil {
 		purpose := plan.Purpose()
@@ -139,11 +145,17 @@ func (a *agent) start(ctx context.Context, c container.Container, id uint64, all
 // started tells whether a container is ready, or has had what it gets for long enough.
 func (a *agent) started(ctx context.Context, f txn.InForce, c container.Container) bool {
 	most, err := time.ParseDuration(f.Parameters[remedy.ParamStartup])
-	if err != nil || !a.time().Before(f.Since.Add(most)) {
+	had := a.time().Sub(f.Since)
+	if err != nil || had < 0 || had >= most { // below 0: the clock was set back, so that nothing tells for how long it had it
 		return true
 	}
-	pod := fix.PodOf(ctx, a.Env.Pods, c)
-	return pod != nil && pod.CPU.Ready
+	return ready(fix.PodOf(ctx, a.Env.Pods, c), c)
+}
+
+// ready tells whether the kubelet says that a container is ready: this one, and not the one before it in its pod, of which the status tells
+// until the kubelet has seen that it ended.
+func ready(pod *hoststate.Pod, c container.Container) bool {
+	return pod != nil && pod.CPU.Ready && (pod.CPU.ID == c.ID || pod.CPU.ID == "" || c.ID == "")
 }
 
 // endStart takes back what was in force for a start.

@@ -116,6 +116,17 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// A clock that is set back does not prolong a start: for how long the container had its CPUs is not known any more.
+func TestStartEndsWhenTheClockIsSetBack(t *testing.T) {
+	s := newStartScene(t, raiseAtStart, map[string]string{"app": "50000 100000"})
+	s.starts(t.Context(), true)
+	s.clock = s.clock.Add(-time.Hour)
+	s.starts(t.Context(), false)
+	if s.max("/app") != "50000 100000" {
+		t.Errorf("an hour earlier %s", s.max("/app"))
+	}
+}
+
 // Who comes after the agent takes back what a start had, as after any trial; so does the agent when it ends.
 func TestStartIsOnTrial(t *testing.T) {
 	s := newStartScene(t, raiseAtStart, map[string]string{"app": "50000 100000"})
@@ -286,5 +297,23 @@ func TestStartUntilReady(t *testing.T) {
 	s.starts(t.Context(), false)
 	if of.Limit != 500 {
 		t.Errorf("ready, and the spec has %s", of.Limit)
+	}
+	s.startsTried = map[uint64]triedStart{} // an agent that starts anew
+	s.starts(t.Context(), true)
+	if of.Limit != 500 {
+		t.Errorf("ready, and an agent that starts anew raises the spec to %s", of.Limit)
+	}
+}
+
+// What the status tells of the container before it in its pod is not the container's own: one that starts again is not ready yet.
+func TestReadyIsOfThisContainer(t *testing.T) {
+	pod := &hoststate.Pod{CPU: podresize.CPU{ID: "two", Ready: true}}
+	for id, want := range map[string]bool{"two": true, "one": false, "": true} {
+		if got := ready(pod, container.Container{ID: id}); got != want {
+			t.Errorf("container %q: %v", id, got)
+		}
+	}
+	if ready(nil, container.Container{}) {
+		t.Error("without a pod")
 	}
 }

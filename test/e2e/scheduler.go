@@ -26,7 +26,7 @@ func (s *suite) scheduler(k *cluster, o chartOptions) {
 	if s.check("scheduler: its image runs with the rights of its example", err) != nil {
 		return
 	}
-	s.check("scheduler: a small pod is placed by it and runs", errors.Join(s.sleepingPod(k, "small", oversubscribing, 10),
+	s.check("scheduler: a small pod is placed by it and runs", errors.Join(s.sleepingPod(k, "small", "unthrottle", 10),
 		eventually(func() error {
 			got, err := s.kubectl(k, "get", "pod", "-n", "shop", "small", "-o", "jsonpath={.status.phase} {.spec.nodeName}")
 			return errors.Join(err, equal("small", got, "Running "+k.node))

@@ -12,17 +12,19 @@ import (
 // Each file of records in the tree has a test that its page reads all of it. A new one is named here with its own.
 func TestEachFileOfRecordsIsRead(t *testing.T) {
 	readers := map[string]string{
-		"accuracy/conceptual.json": "TestPublishedFigures",
-		"agent/runs.json":          "TestThePageIsOfItsRuns",
-		"many/records.jsonl.gz":    "TestPageIsOfTheRecords",
-		"rivals/records.jsonl.gz":  "TestPageIsOfTheRecords",
-		"rivals/sizes.jsonl.gz":    "TestSizesPageIsOfTheRecords",
-		"rollout/records.jsonl.gz": "TestPageIsOfTheRecords",
-		"threads/records.jsonl.gz": "TestThePageHasEachVariant",
-		"truth/first.jsonl.gz":     "TestEachRecordIsOnAPage",
-		"truth/results.jsonl.gz":   "TestEachRecordIsOnAPage",
-		"truth/sampled.jsonl.gz":   "TestEachRecordIsOnAPage",
-		"wide/records.jsonl.gz":    "TestEachRecordIsRead",
+		"accuracy/conceptual.json":   "TestPublishedFigures",
+		"agent/runs.json":            "TestThePageIsOfItsRuns",
+		"many/records.jsonl.gz":      "TestPageIsOfTheRecords",
+		"rivals/records.jsonl.gz":    "TestPageIsOfTheRecords",
+		"rivals/shards.jsonl.gz":     "TestSizesPageIsOfTheRecords",
+		"secondary/records.jsonl.gz": "TestPageIsOfTheRecords",
+		"rivals/sizes.jsonl.gz":      "TestSizesPageIsOfTheRecords",
+		"rollout/records.jsonl.gz":   "TestPageIsOfTheRecords",
+		"threads/records.jsonl.gz":   "TestThePageHasEachVariant",
+		"truth/first.jsonl.gz":       "TestEachRecordIsOnAPage",
+		"truth/results.jsonl.gz":     "TestEachRecordIsOnAPage",
+		"truth/sampled.jsonl.gz":     "TestEachRecordIsOnAPage",
+		"wide/records.jsonl.gz":      "TestEachRecordIsRead",
 	}
 	found := 0
 	err := fs.WalkDir(os.DirFS("."), ".", func(path string, d fs.DirEntry, err error) error {

@@ -94,7 +94,7 @@ func p99Of(s serviced, sign float64) *float64 {
 func misses(n night) (all []string) {
 	for _, s := range n.Services {
 		if !s.Restored {
-			all = append(all, "`"+s.Name+"`: its limit after `restore` is another than at the beginning")
+			all = append(all, "`"+s.Name+"`: its limit, weight or CPUs after `restore` are others than at the beginning")
 		}
 		switch {
 		case s.Trial == nil:

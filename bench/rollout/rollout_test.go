@@ -78,7 +78,7 @@ func TestTold(t *testing.T) {
 			"burst burst 50ms period 300ms |",
 		"| `db` | 0 | - | - | 5 | still tried; lowest burst 50ms, 0.50 times (0.40 to 0.90) | nothing |",
 		"| `web` | 0 | - | - | - | no trial began | nothing |",
-		"- `db`: its limit after `restore` is another", "- `web`: no trial began", "- `db`: its trial was ended by an error", "kill 1: narrow of db was in force still 30s after",
+		"- `db`: its limit, weight or CPUs after `restore` are others", "- `web`: no trial began", "- `db`: its trial was ended by an error", "kill 1: narrow of db was in force still 30s after",
 		"narrow of db, burst of web; nothing."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -221,7 +221,8 @@ func (o options) variant(ctx context.Context, s *services.Stage, of services.Ser
 	at.Variant = v.name
 	idle, tool := s.Containers[batch], services.NewTool(o.exe, s)
 	all := cpuset.New(s.CPUs()...)
-	if err := errors.Join(idle.SetLimit(v.quota), idle.SetCPUs(all), s.Limited.SetCPUs(all)); err != nil {
+	// A pin is refused where others need more than it would leave, as a batch without a pause does: it is made before that begins.
+	if err := errors.Join(idle.SetLimit(variants[0].quota), idle.SetCPUs(all), s.Limited.SetCPUs(all)); err != nil {
 		return at, err
 	}
 	defer func() { err = errors.Join(err, tool.Restore(context.WithoutCancel(ctx))) }()
@@ -234,6 +235,9 @@ func (o options) variant(ctx context.Context, s *services.Stage, of services.Ser
 		if at.Refused, err = each.tool.Apply(ctx, each.args); err != nil || at.Refused != "" {
 			return at, err
 		}
+	}
+	if err := idle.SetLimit(v.quota); err != nil {
+		return at, err
 	}
 	if _, err := client(ctx, of, warm, seed); err != nil {
 		return at, err

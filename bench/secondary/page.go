@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/unthrottle/unthrottle/test/study"
 )
@@ -61,11 +62,35 @@ func (r rows) refused(name string) string {
 	for _, p := range r.pieces {
 		for _, q := range p.Points {
 			if q.Variant == name && q.Refused != "" {
-				return fmt.Sprintf("refused: %.200s", q.Refused)
+				why := q.Refused
+				if i := strings.LastIndex(why, `": `); i >= 0 { // behind the path of a cgroup
+					why = why[i+len(`": `):]
+				}
+				return fmt.Sprintf("refused: %.200s", why)
 			}
 		}
 	}
 	return "not measured"
+}
+
+// inShort is a row for each variant that was measured: over all services.
+func inShort(all []rows) (out []string) {
+	for _, v := range variants[1:] {
+		var over, batched []float64
+		for _, r := range all {
+			if s := r.of(v.name, true, func(p point) *float64 { return p.P99 }); s.Rounds > 0 {
+				over = append(over, s.Median)
+				batched = append(batched, r.of(v.name, false, func(p point) *float64 { return &p.Batch }).Median)
+			}
+		}
+		if len(over) == 0 {
+			continue
+		}
+		o, b := study.SpreadOf(over), study.SpreadOf(batched)
+		out = append(out, study.Row(v.name, fmt.Sprintf("%s (%s to %s)", short(o.Median), short(o.Low), short(o.High)),
+			fmt.Sprintf("%.2f (%.2f to %.2f)", b.Median, b.Low, b.High)))
+	}
+	return out
 }
 
 func short(v float64) string { return fmt.Sprintf("%.3g", v) }
@@ -78,5 +103,5 @@ func page(all []piece) string {
 			of = append(of, rows{pieces})
 		}
 	}
-	return study.Fill(pageText, nil, map[string]any{"Rows": of})
+	return study.Fill(pageText, nil, map[string]any{"Rows": of, "InShort": inShort(of)})
 }

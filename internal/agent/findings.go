@@ -182,6 +182,11 @@ func (c *chooser) forget(stopped map[string]stoppedRounds, now time.Time) {
 			delete(c.changed, path)
 		}
 	}
+	for path := range c.harmed {
+		if c.standings[path] == nil {
+			delete(c.harmed, path)
+		}
+	}
 	for path, until := range c.retry {
 		if _, is := stopped[path]; !is && c.calm[path] == 0 && now.After(until) {
 			delete(c.retry, path)

@@ -28,12 +28,12 @@ func (a *agent) holdback(ctx context.Context, s *spreading, f finding, held []tx
 	if s.Alone != nil { // an agent before this one ended in the middle of a block
 		err := a.putBack(ctx, s)
 		switch {
-		case errors.Is(err, errTaken) || stale(err): // it does not fit what is there any more
+		case err != nil && (stale(err) || !apply.Passing(err)): // it does not fit what is there any more
 			log.Error("what was taken back for a block is not in force again", "error", err)
 			a.endSpread(s, spreadEnded)
 			return
 		case err != nil:
-			log.Error("what was taken back for a block is not in force again yet", "error", err)
+			log.Debug("what was taken back for a block is not in force again yet", "error", err)
 			s.Next = time.Now().Add(staleRetry)
 			return
 		}
@@ -117,9 +117,6 @@ func (a *agent) heldBack(ctx context.Context, s *spreading, f finding, others []
 	return fix.Holdback(ctx, env, o, s.Measure, off, func(ctx context.Context) error { return a.putBack(ctx, s) })
 }
 
-// errTaken: another program has set what was taken back for a block.
-var errTaken = errors.New("another program has set what it sets: see unthrottle status")
-
 // putBack puts in force again what was taken back for a block, unless it is: an agent that was killed may not have taken it back yet, or
 // have put it in force already.
 func (a *agent) putBack(ctx context.Context, s *spreading) error {
@@ -136,7 +133,7 @@ func (a *agent) putBack(ctx context.Context, s *spreading) error {
 		return err
 	}
 	if done.ID == "" {
-		return fmt.Errorf("%s: %w", s.Alone.Purpose.Remedy, errTaken)
+		return fmt.Errorf("another program has set what %s sets: see unthrottle status", s.Alone.Purpose.Remedy)
 	}
 	return a.isBack(s, done.ID, true)
 }

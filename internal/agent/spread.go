@@ -355,17 +355,16 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding, held []txn.I
 			return err
 		}
 		blocks, err := fix.Spread(ctx, env, o, &s.Measure)
-		if errors.As(err, new(*fix.NoRemedy)) || errors.As(err, new(*fix.NotMeasured)) { // a calm hour: a later one tells more
-			s.Next = time.Now().Add(s.Gap)
-			a.Log.Info("a trial waits: after a restart of the agent nothing can be tried now", "container", text.Sanitize(s.Name, 128),
-				"why", err)
-			return nil
-		}
-		if err != nil {
+		if err != nil && !errors.As(err, new(*fix.NoRemedy)) && !errors.As(err, new(*fix.NotMeasured)) {
 			return err
 		}
-		s.blocks = blocks
-		s.fit()
+		if s.blocks = blocks; err == nil {
+			s.fit()
+		}
+		if err != nil || !s.canTry() { // a calm hour: a later one tells more
+			a.waits(s, err)
+			return nil
+		}
 	}
 	now := time.Now()
 	s.Next = now.Add(s.Gap)
@@ -400,6 +399,10 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding, held []txn.I
 		return nil
 	}
 	defer s.blocks.Forget(ctx)
+	if d.Answer == switchback.Keep && s.at[d.Variant] == 0 {
+		a.waits(s, nil)
+		return nil
+	}
 	a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
 	slow, requests := 0, 0
 	for _, b := range s.State.Blocks {
@@ -425,6 +428,29 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding, held []txn.I
 	a.spreadEnds.add(f.observation.Container, spreadKept, s.name(d.Variant)+" is in force: "+d.Why, now)
 	a.nowKept(s, result.ID, result.Remedy)
 	return nil
+}
+
+// canTry tells whether any variant that is still in can be tried by what was seen since the agent started.
+func (s *spreading) canTry() bool {
+	return slices.ContainsFunc(s.State.In(), func(v int) bool { return v > 0 && s.at[v] > 0 })
+}
+
+// waits lets a trial look again when its next block is due. It counts as a block, so that a container that stays calm ends its trial.
+func (a *agent) waits(s *spreading, why error) {
+	if why == nil {
+		why = errors.New("what was tried before is not among what can be tried")
+	}
+	a.Log.Debug("a trial waits: after a restart of the agent nothing can be tried now", "container", text.Sanitize(s.Name, 128), "why", why)
+	s.blocks, s.Next = nil, time.Now().Add(s.Gap)
+	s.State.Used += s.State.Plan.Block
+	if s.State.Used >= s.State.Plan.Most {
+		a.Log.Info("a trial that was spread over hours kept nothing: too little came since the agent started anew", "container",
+			text.Sanitize(s.Name, 128), "why", why)
+		a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
+		a.endSpread(s, spreadNone)
+		return
+	}
+	a.keepSpread(s)
 }
 
 // nowKept notes that a variant is kept, in a transaction.

@@ -76,6 +76,10 @@ func (c *chooser) worsened(observations []observe.Observation, inForce map[strin
 func (a *agent) undoWorse(ctx context.Context, c *chooser, all []worse) {
 	for _, w := range all {
 		log := a.Log.With("container", text.Sanitize(w.held.Name, 128), "remedy", w.held.Remedy, "transaction", w.held.ID, "why", w.because)
+		if !a.mayTakeBack(*w.held) {
+			c.watches[w.held.Target] = w.watch.lately()
+			continue
+		}
 		if _, err := a.takeBack(ctx, *w.held); err != nil {
 			log.Error("a remedy that harms could not be undone", "error", err)
 			c.watches[w.held.Target] = w.watch.lately()

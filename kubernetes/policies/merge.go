@@ -87,6 +87,7 @@ func merge(base []byte, objects []Object, node *Node, full map[Key]Status) (resu
 		}
 	}
 	var rules []placed
+	var refused []Object
 	perNamespace := map[string]int{}
 	for _, o := range objects {
 		var a *allowance
@@ -118,7 +119,7 @@ func merge(base []byte, objects []Object, node *Node, full map[Key]Status) (resu
 				}
 			}
 		} else {
-			rules = append(rules, withdrawn(o, maxFileRules-len(rules))...)
+			refused = append(refused, o)
 		}
 		if out.Statuses[o.Key()] = st; o.Kind == ClusterThrottlePolicy && st.InForce < counts[o.Key()] {
 			full[o.Key()], again = st, true
@@ -134,6 +135,9 @@ func merge(base []byte, objects []Object, node *Node, full map[Key]Status) (resu
 				break
 			}
 		}
+	}
+	for _, o := range refused { // after all rules that count
+		rules = append(rules, withdrawn(o, maxFileRules-len(rules))...)
 	}
 	out.Rules = len(rules)
 	if out.File, err = file(base, rules); err == nil {

@@ -122,7 +122,8 @@ func (s State) watched(p Plan, seen Seen, now time.Time) State {
 			return next
 		}
 	}
-	if s.Phase == Watches && !enough(s.old(seen.Pods)) {
+	drawnPending := slices.ContainsFunc(seen.Pods, func(p Pod) bool { return p.Pending && s.Treats(p) }) // they may run soon
+	if s.Phase == Watches && !drawnPending && !enough(s.old(seen.Pods)) {
 		return s.anew(now.Add(p.Watch), "most pods were replaced, so that nothing can be compared: others are drawn after one watch with "+
 			"nothing in force")
 	}

@@ -7,17 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/curetest"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // Blocks that somebody else spreads leave nothing in force between them, also where the process that tried before was another one, and
@@ -183,24 +181,24 @@ func TestHoldbackOfABurst(t *testing.T) {
 	}
 }
 
-// fullDisk is a kernel that takes no write.
-type fullDisk struct{ cgroup.FS }
-
-func (fullDisk) Write(cgroup.Controller, string, string, string) error { return unix.ENOSPC }
-
-// What another moment may take, such as a write to a full disk, ends no variant: the block is tried again.
+// What another moment may take, such as a journal that another writer holds, ends no variant: the block is tried again.
 func TestAWriteThatFailsForAMoment(t *testing.T) {
 	b := tries(t, curetest.Bursts)
 	blocks, err := Spread(t.Context(), b.env, b.options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := blocks.r.env.Apply.FS
-	blocks.r.env.Apply.FS = fullDisk{at}
-	if shown, _, err := blocks.Block(t.Context(), 1); !errors.Is(err, unix.ENOSPC) || shown.Refused != "" {
-		t.Fatalf("%+v, %v", shown, err)
+	blocks.r.env.Apply.LockWait = time.Millisecond
+	other, err := journal.Open(t.Context(), b.env.Apply.StateDir, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	blocks.r.env.Apply.FS = at
+	if shown, _, err := blocks.Block(t.Context(), 1); !errors.As(err, new(*journal.Locked)) || shown.Refused != "" {
+		t.Errorf("%+v, %v", shown, err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if shown, _, err := blocks.Block(t.Context(), 1); err != nil || shown.Refused != "" || shown.Requests == 0 {
 		t.Errorf("%+v, %v", shown, err)
 	}

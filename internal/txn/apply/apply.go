@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
@@ -56,11 +57,13 @@ func Apply(ctx context.Context, env Env, purpose txn.Purpose, changes []change.C
 	return Replace(ctx, env, []txn.Part{{Purpose: purpose, Changes: changes}})
 }
 
-// Passing tells of an error of a write that another moment may not have: another writer is at work, or the disk is full. One after which
-// something is left in force is none.
+// Passing tells of an error of a write that another moment may not have: another writer is at work, or the journal's disk is full. One
+// after which something is left in force is none, nor what the kernel refuses, which knows ENOSPC too.
 func Passing(err error) bool {
-	return !errors.As(err, new(*NotRestored)) &&
-		(errors.As(err, new(*Stale)) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC))
+	if errors.As(err, new(*NotRestored)) || errors.As(err, new(*cgroup.Error)) {
+		return false
+	}
+	return errors.As(err, new(*Stale)) || errors.As(err, new(*journal.Locked)) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
 // execute does the steps, looks at what came of it, and commits.

@@ -172,9 +172,11 @@ func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Ti
 		parts = append(parts, plan.Part())
 	}
 	done, err := apply.Replace(ctx, a.Env, parts)
-	if err == nil || !apply.Passing(err) {
-		p.count(now, planned...)
+	if apply.Passing(err) { // each look tries again
+		a.Log.Debug("CPUs that another program changed are set again later", "why", err)
+		return len(done.Writes) > 0
 	}
+	p.count(now, planned...)
 	if err != nil {
 		a.Log.Warn("CPUs that another program changed could not be set again", "error", err)
 		return len(done.Writes) > 0

@@ -389,3 +389,26 @@ func TestFits(t *testing.T) {
 		}
 	}
 }
+
+// A trial that cannot go on after a restart looks again a while later, and ends once as much time has passed so as its blocks have.
+func TestATrialThatCannotGoOnEnds(t *testing.T) {
+	a, s, _ := spreadingAgent(t)
+	s.at = []int{0, 0, 2}
+	if !s.canTry() {
+		t.Error("its second variant can be tried")
+	}
+	s.State.Out[2] = "worse"
+	if s.canTry() {
+		t.Error("its second variant is out, and the first one was not found")
+	}
+	looks := 0
+	for ; a.chooser.spread["/a"] != nil && looks < 1000; looks++ {
+		before := time.Now()
+		if a.waits(s, errors.New("it is hardly stopped")); s.Next.Before(before.Add(s.Gap)) {
+			t.Fatalf("look %d: the next one is due at once", looks)
+		}
+	}
+	if want := int(s.State.Plan.Most / s.State.Plan.Block); looks != want || a.chooser.trials["/a"].at.IsZero() {
+		t.Errorf("it ended after %d looks, want %d: %+v", looks, want, a.chooser.trials["/a"])
+	}
+}

@@ -233,6 +233,31 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
+// TestDrawnBeforeItRuns: a pod that was drawn while it was pending runs soon: its draw is not thrown away before it can.
+func TestDrawnBeforeItRuns(t *testing.T) {
+	met := 0
+	for seed := range uint64(60) {
+		w := newWorld(seed, 10, 10)
+		for range 5 {
+			w.add("", "")
+			w.pods[len(w.pods)-1].Pending = true
+		}
+		for w.state.Phase != Watches {
+			w.tick(time.Minute)
+		}
+		if slices.ContainsFunc(w.treated(), func(p Pod) bool { return !p.Pending }) {
+			continue
+		}
+		met++
+		if w.tick(time.Minute); w.state.Phase != Watches {
+			t.Errorf("seed %d: %+v", seed, w.state)
+		}
+	}
+	if met == 0 {
+		t.Error("no draw was of pending pods alone")
+	}
+}
+
 // TestPartOfAnAnswer: where the figures of a few pods are there first, nothing is decided by them.
 func TestPartOfAnAnswer(t *testing.T) {
 	for seed := range uint64(100) {

@@ -114,6 +114,7 @@ type turns struct {
 	length     time.Duration
 	drain      time.Duration // before the next turn is measured
 	rounds     int
+	unanswered int  // calls of the latency source that failed, one after the other
 	spread     bool // its turns are blocks, of which another one comes later
 	used       time.Duration
 	looked     time.Duration                  // once more, before the trial: it is of the budget, so that fix ends as soon
@@ -443,7 +444,7 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 		if r.env.Latencies != nil {
 			purpose.Trial += slo.Limit
 		}
-		done, failed := apply.Apply(ctx, r.env.Apply, purpose, plan.Changes)
+		done, failed := t.apply(ctx, purpose, plan.Changes)
 		if failed != nil && ctx.Err() == nil && !errors.As(failed, new(*apply.NotRestored)) && !(t.spread && apply.Passing(failed)) {
 			t.of.Drop(v, "it cannot be applied: "+failed.Error())
 			return nil
@@ -486,6 +487,21 @@ func (t *turns) turn(ctx context.Context, v int) (err error) {
 	t.last = m
 	t.record(v, t.say(v, m, ""))
 	return nil
+}
+
+// apply applies changes. Where another moment may take what this one does not, it tries again a few times: another variant would win else.
+// Blocks are tried again by themselves.
+func (t *turns) apply(ctx context.Context, purpose txn.Purpose, changes []change.Change) (done apply.Result, err error) {
+	const tries, between = 5, 2 * time.Second
+	for try := 1; ; try++ {
+		done, err = apply.Apply(ctx, t.r.env.Apply, purpose, changes)
+		if err == nil || t.spread || try == tries || !apply.Passing(err) {
+			return done, err
+		}
+		if err := t.r.env.Wait(ctx, between); err != nil {
+			return done, err
+		}
+	}
 }
 
 // record puts into the journal what came of a turn of a remedy, beside what was used and stopped when the container was left.
@@ -572,6 +588,11 @@ func (t *turns) measure(ctx context.Context, v int, watched []string, length tim
 	if changed := r.limitChanged(seen, learned); changed != "" {
 		return trial.Measured{}, &NotMeasured{fmt.Errorf("%s: the trial is ended, and nothing was kept", changed)}
 	}
+	if learned.Runs != nil && learned.Runs.Lost > mostLost {
+		r.say("round %d, %s: the recording lost %.2g events for each one that it has, so that the turn does not count", t.rounds, t.name(v),
+			learned.Runs.Lost)
+		learned.Runs = nil
+	}
 	m := trial.Measured{Judged: r.sample(learned.Runs), Others: r.others(learned.Runs), Work: t.work(learned.Runs), Late: late,
 		OthersWaitMS: waited()}
 	switch {
@@ -641,7 +662,7 @@ func (t *turns) take(v int, seen []observe.Observation, m *trial.Measured) {
 	if t.before == nil {
 		t.before = map[string]observe.Observation{}
 	}
-	longest := 0.0
+	longest := ms(m.Late) // it was not answered
 	for _, ms := range m.Judged.TookMs {
 		longest = max(longest, ms)
 	}
@@ -655,17 +676,35 @@ func (t *turns) take(v int, seen []observe.Observation, m *trial.Measured) {
 				m.Stopped = new((low + high) / 2)
 			}
 			m.Unsteady = t.unsteady(v, seen[i])
-		case slices.Contains(t.siblings(), path): // what it loses is shown, and no harm by itself
-			if used := seen[i].UsedCPUs; used != nil {
-				t.sibling[v] = append(t.sibling[v], *used)
+		case slices.Contains(t.siblings(), path) && !t.takesFrom(v, path): // what it loses is shown, and no harm by itself
+			t.ofSibling(v, path, seen[i])
+			if v == 0 {
+				t.before[path] = seen[i]
 			}
 		case v == 0:
 			t.before[path] = seen[i]
 		case known:
+			t.ofSibling(v, path, seen[i])
 			m.Neighbours = append(m.Neighbours,
 				verdict.Neighbour{Name: seen[i].Container.Name, Before: policy.Observed(before), After: policy.Observed(seen[i]),
 					Lends: slices.Contains(t.candidates[v-1].Plan.Lenders, path)})
 		}
+	}
+}
+
+// takesFrom tells whether a variant takes CPUs from a container, which is not harmed by a cap alone then.
+func (t *turns) takesFrom(v int, path string) bool {
+	if v == 0 {
+		return false
+	}
+	plan := t.candidates[v-1].Plan
+	return slices.Contains(plan.Moved, path) || slices.Contains(plan.Lenders, path)
+}
+
+// ofSibling keeps what a container used, if a candidate caps it.
+func (t *turns) ofSibling(v int, path string, seen observe.Observation) {
+	if used := seen.UsedCPUs; used != nil && slices.Contains(t.siblings(), path) {
+		t.sibling[v] = append(t.sibling[v], *used)
 	}
 }
 
@@ -797,7 +836,7 @@ func (t *turns) keep(ctx context.Context, v int, why string) error {
 	r.plan = *t.candidates[v-1].Plan
 	r.res.Remedy = string(r.plan.Remedy)
 	j := verdict.Judgement{Why: why, Quantile: t.quantile, Neighbours: []string{}, Harmed: []string{}}
-	done, err := apply.Apply(ctx, r.env.Apply, r.purpose(), r.plan.Changes)
+	done, err := t.apply(ctx, r.purpose(), r.plan.Changes)
 	r.take(done)
 	if err != nil || done.ID == "" {
 		return errors.Join(err, t.show(0))
@@ -814,8 +853,9 @@ func (t *turns) keep(ctx context.Context, v int, why string) error {
 	if err := apply.Record(r.env.Apply, r.res.ID, outcome); err != nil {
 		r.res.Warnings = append(r.res.Warnings, "the outcome could not be recorded: "+err.Error())
 	}
+	err = r.keep(ctx)
 	r.tried()
-	return errors.Join(r.keep(ctx), t.show(v))
+	return errors.Join(err, t.show(v))
 }
 
 // nearLimit is the share of its limit from which on a container is told what more CPU would bring, whatever remedy it got.
@@ -906,7 +946,7 @@ func (t *turns) show(kept int) error {
 			row.MeasuredMs, row.LowMs, row.HighMs = &s.Value, &s.Low, &s.High
 		}
 		switch {
-		case measured.Harm:
+		case measured.Harm && measured.Why != "":
 			row.Ended = new("harm")
 		case measured.Why != "":
 			row.Ended = new("clear")

@@ -48,26 +48,25 @@ type Choice struct {
 	Rounds int
 }
 
-// level is the part of alpha that a variant may be wrong by: half of it is for what the forecast would choose, which no other one
-// was drawn against.
+// level is the part of alpha that a variant may be wrong by: half of it is for what the forecast would choose, its family together, which
+// no other one was drawn against.
 func (t *Trial) level(v int) float64 {
-	others, expected := 0, false
+	others, expected := 0, 0
 	for i := 1; i < len(t.variants); i++ {
 		if t.variants[i].Expected {
-			expected = true
+			expected++
 		} else {
 			others++
 		}
 	}
-	switch {
-	case t.variants[v].Expected && others == 0:
-		return alpha
-	case t.variants[v].Expected:
-		return alpha / 2
-	case expected:
-		return alpha / 2 / float64(others)
+	part, among := alpha, others
+	if t.variants[v].Expected {
+		among = expected
 	}
-	return alpha / float64(max(1, others))
+	if expected > 0 && others > 0 {
+		part /= 2
+	}
+	return part / float64(max(1, among))
 }
 
 // candidates are the variants that may win so far, leaving it the first, and their latencies in ms; false: nothing is known of leaving it.

@@ -119,10 +119,10 @@ func (t *Trial) contenders() (all []int) {
 			return f.at(v)
 		}
 		slices.SortStableFunc(tried, func(a, b int) int {
-			switch {
-			case t.variants[a].Expected:
-				return -1
-			case t.variants[b].Expected:
+			if expected := t.variants[a].Expected; expected != t.variants[b].Expected {
+				if expected {
+					return -1
+				}
 				return 1
 			}
 			return cmp.Compare(ms(a), ms(b))
@@ -193,7 +193,7 @@ func (t *Trial) Add(variant int, m Measured) (out string) {
 func (t *Trial) take(variant int, m Measured) {
 	sorted := slices.Sorted(slices.Values(m.Judged.TookMs))
 	of := turn{m, math.NaN(), math.NaN()}
-	if len(sorted) >= leastOfRound {
+	if len(sorted) >= leastOfRound && m.Ended == "" { // one that was ended at once lacks the requests that wait
 		of.tail, of.half = math.Log(stats.Rank(sorted, t.quantile)+tinyMs), math.Log(stats.Rank(sorted, 0.5)+tinyMs)
 	}
 	t.turns[variant] = append(t.turns[variant], of)

@@ -630,3 +630,34 @@ func TestUnsteadyTurnsWinNothing(t *testing.T) {
 		t.Errorf("%+v, %+v", c, trial.Row(1))
 	}
 }
+
+// Of several settings of the remedy that the forecast would choose the lowest ones go on, and all variants together are wrong by alpha.
+func TestFamilyOfTheExpected(t *testing.T) {
+	of := New([]Variant{{Name: "leave it"}, {Name: "period 20ms", Expected: true}, {Name: "burst"}, {Name: "period 50ms", Expected: true},
+		{Name: "period 10ms", Expected: true}}, 0.99, false)
+	for range leastRounds {
+		for v, ms := range []float64{60, 10, 12, 30, 40} {
+			of.Add(v, Measured{Judged: exactly(200, ms)})
+		}
+	}
+	if got := of.contenders(); !slices.Contains(got, 1) {
+		t.Errorf("the lowest is not tried further: %v", got)
+	}
+	sum := 0.0
+	for v := 1; v < len(of.variants); v++ {
+		sum += of.level(v)
+	}
+	if sum > alpha+1e-9 || sum < alpha-1e-9 {
+		t.Errorf("all variants together are wrong by %g, want %g", sum, alpha)
+	}
+}
+
+// A turn that was ended at once lacks the requests that wait: those that were answered before tell nothing.
+func TestCutTurnTellsNothing(t *testing.T) {
+	of := three()
+	of.Add(0, Measured{Judged: exactly(200, 60)})
+	of.Add(1, Measured{Judged: exactly(200, 5), Ended: "stopped at once: a request took 4 s", Late: 4 * time.Second})
+	if f := of.fit(tail); f.turns[0] != 1 || f.turns[1] != 0 {
+		t.Errorf("%v turns count", f.turns)
+	}
+}

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -61,7 +62,8 @@ func (p *planner) capSibling() error {
 			inner...)
 	}
 	want := p.f.Groups[spender].Limit
-	want.Period = max(p.f.Groups[common].Limit.Period/capPeriods, time.Duration(float64(bandwidth.MinQuota)/to)).Truncate(bandwidth.Unit)
+	least := time.Duration(math.Ceil(float64(bandwidth.MinQuota)/to/float64(bandwidth.Unit))) * bandwidth.Unit // for the least quota
+	want.Period = max(p.f.Groups[common].Limit.Period/capPeriods, least, bandwidth.MinPeriod).Truncate(bandwidth.Unit)
 	want.Quota, want.Burst = bandwidth.QuotaOf(to, want.Period), 0
 	if err := want.CheckBounds(); err != nil {
 		return p.refuse(err.Error(), "give more with --to")

@@ -29,6 +29,8 @@ func TestCapOfASibling(t *testing.T) {
 		"by number": {v: cgroup.V2, uid: podUID, r: Request{To: 0.3, Sibling: "backup"}, want: []string{pod + "/backup cpu.max 6000 20000"}},
 		"so little that a quota of 1 ms needs a longer period": {v: cgroup.V2, uid: podUID, r: Request{To: 0.02, Sibling: "backup"},
 			want: []string{pod + "/backup cpu.max 1000 50000"}},
+		"where the least quota is no whole number of the period's parts": {v: cgroup.V2, uid: podUID, r: Request{To: 0.03, Sibling: "backup"},
+			want: []string{pod + "/backup cpu.max 1000 33334"}},
 		"the one that uses most is chosen": {v: cgroup.V2, uid: podUID,
 			limits: map[string]float64{pod: 0.6, pod + "/web": 0, pod + "/backup": 0, pod + "/log": 0},
 			used:   map[string]float64{pod: 0.5, pod + "/web": 0.05, pod + "/backup": 0.42, pod + "/log": 0.03},

@@ -92,10 +92,10 @@ func (p *planner) quotaProperty(c change.Change) (name, to string, ok bool) {
 	return unitprop.CPUQuotaPerSecUSec, strconv.FormatInt(int64(n*1e6+0.5), 10), true
 }
 
-// changes tells whether the plan changes a file.
+// changes tells whether the plan changes a file, and does not only hold it as it is.
 func (p *planner) changes(path, file string) bool {
 	for _, c := range p.plan.Changes {
-		if c.Path == path && c.File == file {
+		if c.Path == path && c.File == file && c.From != c.To {
 			return true
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
@@ -57,6 +59,11 @@ func TestFullDisk(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
 		s := newScene(t, v)
 		s.env.StateDir, s.env.wrap = filepath.Join(dir, "state-"+v.String()), nil
+		const many = 120
+		path := func(i int) string { return fmt.Sprintf("/pods/many-%d", i) }
+		for i := range many {
+			s.must(s.k.Make(cgroup.CPU, path(i)))
+		}
 		before := s.k.Snapshot()
 		purpose, changes := s.pinA()
 
@@ -74,6 +81,16 @@ func TestFullDisk(t *testing.T) {
 
 		// Filled while in force: what was reserved is enough to take it back.
 		s.apply(purpose, changes)
+		fill(t, dir, 0)
+		s.must(s.everythingBack(before))
+		s.must(os.Remove(ballast))
+
+		// The same where many changes are in force, each of which took a part of what the one before had left.
+		for i := range many {
+			s.apply(txn.Purpose{Target: txn.Target{Path: path(i)}}, []change.Change{{Kind: change.KindFile, Op: change.OpSet,
+				Controller: cgroup.CPU, Path: path(i), File: cgroup.WeightFile(v), From: s.read(cgroup.CPU, path(i), cgroup.WeightFile(v)),
+				To: "200"}})
+		}
 		fill(t, dir, 0)
 		s.must(s.everythingBack(before))
 		s.must(os.Remove(ballast))

@@ -400,6 +400,27 @@ func TestKernelsThatCannotClear(t *testing.T) {
 	}
 }
 
+// TestKernelsThatCannotClearBesideAnother: what another transaction keeps from the parent meanwhile is inherited too, so that it is there
+// once that one is restored.
+func TestKernelsThatCannotClearBesideAnother(t *testing.T) {
+	s := newScene(t, cgroup.V2)
+	s.k.Exit(30)
+	s.must(s.k.Write(cgroup.CPUSet, "/pods/c", cgroup.FileCPUs, ""))
+	s.k.Spawn("/pods/c", 31)
+	first := s.apply(txn.Purpose{}, []change.Change{{Kind: change.KindFile, Op: change.OpRemoveCPUs, Controller: cgroup.CPUSet, Path: "/pods",
+		File: cgroup.FileCPUs, From: s.read(cgroup.CPUSet, "/pods", cgroup.FileCPUs), To: "7"}})
+	second := s.apply(txn.Purpose{}, []change.Change{cpus("/pods/c", "3")})
+	for _, done := range []Result{second, first} {
+		_, err := Restore(t.Context(), s.env, Selector{IDs: []string{done.ID}})
+		s.must(err)
+	}
+	_, inForce, err := cgroup.CPUs(s.k, "/pods/c")
+	s.must(err)
+	if inForce.String() != "0-7" {
+		t.Errorf("/pods/c may run on %s", inForce)
+	}
+}
+
 // TestNotInForce: v2 takes CPUs that the parent lacks. All of them: undone. Some: a warning.
 func TestNotInForce(t *testing.T) {
 	s := newScene(t, cgroup.V2)

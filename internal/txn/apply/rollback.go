@@ -81,16 +81,15 @@ func (r *run) cannotClear(c change.Change, err error) bool {
 		errors.Is(err, unix.ENOSPC)
 }
 
-// inherit gives a cgroup whose list cannot be cleared all that its parent has: what an empty list stands for.
+// inherit gives a cgroup whose list cannot be cleared all that its parent has, which an empty list stands for: also what other
+// transactions keep from the parent for now, as it comes back there with their rollback, and nothing would bring it here.
 func (r *run) inherit(ctx context.Context, id string, c change.Change) error {
-	inForce := cgroup.CPUs
-	if c.File == cgroup.FileMems {
-		inForce = cgroup.Mems
-	}
-	_, set, err := inForce(r.FS, cgroup.Parent(c.Path))
-	if err != nil || change.Same(c.File, c.From, set.String()) {
+	parent := c.Key()
+	parent.Path = cgroup.Parent(c.Path)
+	all, err := r.base(r.j.State(), parent, "")
+	if err != nil || change.Same(c.File, c.From, all) {
 		return err
 	}
-	c.To = set.String()
+	c.To = all
 	return r.step(ctx, id, c)
 }

@@ -137,17 +137,22 @@ func (j *Journal) rewrite(keep []int, more ...Record) error {
 	j.state.next = max(j.state.next, next)
 	j.size = j.state.good
 	// The old file's reserve went with it; the rollback of the transactions in force needs room again.
-	var open int64
-	for _, t := range j.state.Open() {
-		for _, n := range t.allLines() {
-			open += int64(len(j.state.raw[n]))
-		}
-	}
-	if open > 0 {
-		_ = j.Reserve(minGarbage + 4*open)
-	}
+	_ = j.Reserve(0)
 	j.unsettled = true
 	return j.settle()
+}
+
+// undoing is how many bytes it takes to take back all that is in force; 0: nothing is.
+func (j *Journal) undoing() (bytes int64) {
+	for _, t := range j.state.Open() {
+		for _, n := range t.allLines() {
+			bytes += 4 * int64(len(j.state.raw[n]))
+		}
+	}
+	if bytes > 0 {
+		bytes += minGarbage
+	}
+	return bytes
 }
 
 // settle forces the new file's name to the disk: until then a crash may bring back the old file, without what was appended since.

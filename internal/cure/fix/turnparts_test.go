@@ -42,7 +42,8 @@ func TestAskedKeepsWhatWasObserved(t *testing.T) {
 	}
 	r.o.Both = true
 	turns.unanswered, calls = 0, 0
-	if m, err := turns.asked(t.Context(), time.Now(), recorded); err != nil || m.Ended != "late" || m.Late != time.Second || len(m.Others) != 2 {
+	if m, err := turns.asked(t.Context(), time.Now(), recorded); err != nil || m.Ended != "late" || m.Late != time.Second ||
+		len(m.Others) != 2 {
 		t.Errorf("both: %v, %+v", err, m)
 	}
 }

@@ -407,8 +407,8 @@ func TestKernelsThatCannotClearBesideAnother(t *testing.T) {
 	s.k.Exit(30)
 	s.must(s.k.Write(cgroup.CPUSet, "/pods/c", cgroup.FileCPUs, ""))
 	s.k.Spawn("/pods/c", 31)
-	first := s.apply(txn.Purpose{}, []change.Change{{Kind: change.KindFile, Op: change.OpRemoveCPUs, Controller: cgroup.CPUSet, Path: "/pods",
-		File: cgroup.FileCPUs, From: s.read(cgroup.CPUSet, "/pods", cgroup.FileCPUs), To: "7"}})
+	first := s.apply(txn.Purpose{}, []change.Change{{Kind: change.KindFile, Op: change.OpRemoveCPUs, Controller: cgroup.CPUSet,
+		Path: "/pods", File: cgroup.FileCPUs, From: s.read(cgroup.CPUSet, "/pods", cgroup.FileCPUs), To: "7"}})
 	second := s.apply(txn.Purpose{}, []change.Change{cpus("/pods/c", "3")})
 	for _, done := range []Result{second, first} {
 		_, err := Restore(t.Context(), s.env, Selector{IDs: []string{done.ID}})

@@ -62,6 +62,11 @@ func TestNarrowBySchedExt(t *testing.T) {
 			if refused := refusal(t, f, target, tc.r); !strings.Contains(refused.Error(), "is in force already") {
 				t.Error(refused)
 			}
+			started := f // since then
+			started.Drift = []txn.DriftItem{{ID: "1", Path: "/a/web", Gone: true}}
+			if refused := refusal(t, started, target, tc.r); !strings.Contains(refused.Error(), "had this path before") {
+				t.Error(refused)
+			}
 			f.Held[0].Trial = &txn.Trial{Of: "1", PID: 7, State: txn.TrialRunning}
 			if refused := refusal(t, f, target, tc.r); !strings.Contains(refused.Error(), "is on trial: process 7 tries remedies on it") ||
 				strings.Contains(refused.Error(), "restore it first") {

@@ -227,6 +227,10 @@ func (p *planner) common() error {
 			if judged := h.Judged(); judged != "" {
 				return p.refuse(judged, txn.AwaitTrial)
 			}
+			if p.f.over(h) {
+				return p.refuse(fmt.Sprintf("%s %s was of the container that had this path before, and nothing of it is in force", h.Remedy,
+					h.ID), "restore it first")
+			}
 			return p.refuse(fmt.Sprintf("%s %s is in force already", h.Remedy, h.ID), "restore it first")
 		}
 	}

@@ -81,7 +81,7 @@ func neighbours(recorded *figures) (found, bool) {
 	if n := recorded.neighbour(); n != nil {
 		mostOfAll = ", most of all " + n.Name
 		f.guilty = []string{n.Name}
-		f.evidence = fmt.Sprintf("%s held the CPUs for %s while it waited", n.Name, formatTime(n.Waited.Nanoseconds()))
+		f.evidence = fmt.Sprintf("its threads waited for %s, %s of thread time", n.Name, formatTime(n.Waited.Nanoseconds()))
 		if n.Throttled != nil && *n.Throttled {
 			f.evidence += ", and is throttled itself"
 		}

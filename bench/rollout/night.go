@@ -237,7 +237,8 @@ type agents struct {
 // run lets agents run until a moment, kills them, and restores everything.
 func (a *agents) run(ctx context.Context, until time.Time, o options) (err error) {
 	var text string
-	over := o.length * 4 / 5
+	const leastOver = 10 * time.Minute // that a rule takes
+	over := max(leastOver, o.length*4/5)
 	for _, s := range a.all { // a node has one block at a time
 		text += fmt.Sprintf(rule, s.path, (over / time.Duration(len(a.all))).Truncate(time.Second), over.Truncate(time.Second))
 	}

@@ -60,28 +60,16 @@ type shard struct {
 // shardedWays are what is compared: by the names of ways.
 var shardedWays = []string{"quota", "burst in 100 ms", "burst in 1 s", withoutLimit}
 
+// is tells whether it is that round of that service.
+func (p shardedPiece) is(service string, round int) bool {
+	return p.Service == service && p.Round == round
+}
+
 // measureShards measures what is missing of the rounds.
 func measureShards(ctx context.Context, o options, have *study.Lines[shardedPiece], chosen []services.Case, rounds int) error {
-	var failed []error
-	for _, c := range chosen {
-		for round := 1; round <= rounds; round++ {
-			if slices.ContainsFunc(have.All, func(p shardedPiece) bool { return p.Service == c.Name && p.Round == round }) {
-				continue
-			}
-			p, err := measureShardsOnce(ctx, o, c, round, have.All)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				failed = append(failed, fmt.Errorf("%s: %w", c.Name, err))
-				break
-			}
-			if err := have.Add(p); err != nil {
-				return err
-			}
-		}
-	}
-	return errors.Join(failed...)
+	return missingRounds(ctx, have, chosen, rounds, func(c services.Case, round int) (shardedPiece, error) {
+		return measureShardsOnce(ctx, o, c, round, have.All)
+	})
 }
 
 func measureShardsOnce(ctx context.Context, o options, c services.Case, round int, before []shardedPiece) (p shardedPiece, err error) {

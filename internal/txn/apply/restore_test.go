@@ -136,6 +136,40 @@ func TestForeignValuesAreLeft(t *testing.T) {
 	})
 }
 
+// TestAForeignValueLikeAnEarlierOneOfOurs: a value of another program that happens to be what we wrote before the setting
+// was last held anew is not ours.
+func TestAForeignValueLikeAnEarlierOneOfOurs(t *testing.T) {
+	histories := map[string]func(*scene){
+		"found changed": func(s *scene) {
+			s.apply(txn.Purpose{}, []change.Change{cpus("/pods/c", "0-3")})
+			s.must(s.k.Write(cgroup.CPUSet, "/pods/c", cgroup.FileCPUs, "0"))
+		},
+		"held by nothing meanwhile": func(s *scene) {
+			s.apply(txn.Purpose{}, []change.Change{cpus("/pods/c", "7")})
+			s.must(s.k.Write(cgroup.CPUSet, "/pods/c", cgroup.FileCPUs, "0-3"))
+			s.apply(txn.Purpose{}, []change.Change{cpus("/pods/c", "0-3,7")})
+			_, err := Restore(s.t.Context(), s.env, Selector{}) // our last write is 0-3
+			s.must(err)
+			s.must(s.k.Write(cgroup.CPUSet, "/pods/c", cgroup.FileCPUs, "0"))
+		},
+	}
+	for name, history := range histories {
+		t.Run(name, func(t *testing.T) {
+			bothVersions(t, func(t *testing.T, v cgroup.Version) {
+				s := newScene(t, v)
+				history(s)
+				s.apply(txn.Purpose{}, []change.Change{without("/pods/c", "7")}) // nothing to write: it has no 7
+				s.must(s.k.Write(cgroup.CPUSet, "/pods/c", cgroup.FileCPUs, "0-3"))
+				_, err := Restore(t.Context(), s.env, Selector{})
+				s.must(err)
+				if got := s.read(cgroup.CPUSet, "/pods/c", cgroup.FileCPUs); got != "0-3" {
+					t.Errorf("another program wrote 0-3 last, it is %q", got)
+				}
+			})
+		})
+	}
+}
+
 // TestForeignValueBecomesTheOriginal of a transaction that comes after it, and no earlier one takes it back.
 func TestForeignValueBecomesTheOriginal(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {

@@ -240,6 +240,7 @@ func (s *State) repeats(r Record) bool {
 func (s *State) foldBegin(b Begin, lineNo int) {
 	t := &Txn{Begin: b, Phase: Applying, lost: map[Setting]bool{}, lines: []int{lineNo}}
 	for _, h := range b.Holds {
+		s.forgetEarlier(h)
 		if !h.Rebase {
 			continue
 		}
@@ -250,6 +251,21 @@ func (s *State) foldBegin(b Begin, lineNo int) {
 	}
 	s.Txns = append(s.Txns, t)
 	s.byID[b.Txn] = t
+}
+
+// forgetEarlier drops the last write to a setting that is held anew: what was found there is not of that write, so that a
+// value like it that comes later is not ours either. A write whose transaction's beginning is lost stays: nothing else
+// tells of it.
+func (s *State) forgetEarlier(h Hold) {
+	l := s.last[h.Setting]
+	if l == nil {
+		return
+	}
+	if _, _, _, held := s.Holders(h.Setting); !h.Rebase && (held || s.byID[l.Write.Txn] == nil) {
+		return
+	}
+	delete(s.byN, l.Write.N)
+	delete(s.last, h.Setting)
 }
 
 func (s *State) foldCommit(c Commit, lineNo int) {

@@ -8,8 +8,8 @@
 //
 // # Rule
 //
-// Several services (package services) run at once, each with an open-loop client whose load is drawn anew each minute. For the first
-// minutes there is no agent. Then one runs, with a rule for each service: `remedy: auto` by a trial that is spread over most of the time.
+// Several services (package services) run at once, each with an open-loop client whose load is drawn anew each minute. In the first and
+// last minutes there is no agent. Between them one runs, with a rule for each service: `remedy: auto` by a trial that is spread over most of the time.
 // It is killed by SIGKILL at drawn moments, and started anew at once. Every few seconds `status --json` tells what is in force. At the end
 // the agent is told to end, everything is restored, and each limit is compared with that of the beginning.
 //
@@ -58,7 +58,7 @@ func run(ctx context.Context) error {
 		"victoriametrics-queries,swipl-threads", "`NAMES` of the services")
 	o := options{}
 	flag.DurationVar(&o.length, "for", 2*time.Hour, "how long the agent runs, 10m at least; 0: only write the page")
-	flag.DurationVar(&o.alone, "alone", 5*time.Minute, "how long the services run without an agent first")
+	flag.DurationVar(&o.alone, "alone", 5*time.Minute, "how long the services run without an agent, before it and after it")
 	flag.IntVar(&o.kills, "kills", 10, "how often the agent is killed")
 	flag.StringVar(&o.beside, "beside", "", "`WHAT` else runs on the host meanwhile, for the page")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the loads and of the moments of the kills")

@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/clock"
+	"github.com/unthrottle/unthrottle/internal/cure/switchback"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/test/study"
@@ -23,11 +24,13 @@ import (
 // night is a run of the agent on several services.
 type night struct {
 	study.Made
-	// Seconds is how long the agent ran, Alone how long the services had run before it.
+	// Seconds is how long the agent ran, Alone how long the services ran before it, and as long after it.
 	Seconds float64 `json:"seconds"`
 	// Beside says what else ran on the host; "": nothing.
-	Beside   string     `json:"beside,omitempty"`
-	Alone    float64    `json:"alone_seconds"`
+	Beside string  `json:"beside,omitempty"`
+	Alone  float64 `json:"alone_seconds"`
+	// AgentCPU is the CPU time of all agents.
+	AgentCPU float64    `json:"agent_cpu_seconds"`
 	Services []serviced `json:"services"`
 	Kills    []kill     `json:"kills"`
 	// Left is what was on trial still once the agent had ended by itself.
@@ -45,6 +48,11 @@ type serviced struct {
 	Trial *agent.SpreadTrial `json:"trial"`
 	// Over: status told of no trial any more at the end.
 	Over bool `json:"over"`
+	// KeptAt is when its trial was first seen to have kept a remedy; null: never.
+	KeptAt *float64 `json:"kept_at_seconds,omitempty"`
+	// Remedied counts the requests that the agent saw in blocks with a remedy until it kept one, LeftAlone those in other blocks.
+	Remedied  switchback.Counted `json:"remedied"`
+	LeftAlone switchback.Counted `json:"left_alone"`
 	// InForce is the remedy in force at the end; "": none.
 	InForce string `json:"in_force"`
 	// Restored: after restore its limit, weight and CPUs were those of the beginning.
@@ -53,7 +61,7 @@ type serviced struct {
 
 // minute is what the client saw in one. Latencies are in ms; null: too few requests.
 type minute struct {
-	At       float64  `json:"at_seconds"` // since the agent's first start; below 0: before it
+	At       float64  `json:"at_seconds"` // since the agent's first start; below 0: before it; above the night's Seconds: after it
 	Load     float64  `json:"load"`
 	P50      *float64 `json:"p50_ms"`
 	P99      *float64 `json:"p99_ms"`
@@ -130,7 +138,7 @@ func measure(ctx context.Context, host *cgroup.Host, o options) (n night, err er
 	for i, s := range all {
 		running.Go(func() { s.of.Disturb(ctx) })
 		running.Go(func() {
-			minutes, err := s.clients(ctx, o.seed+uint64(i), began, until)
+			minutes, err := s.clients(ctx, o.seed+uint64(i), began, until.Add(o.alone))
 			lock.Lock()
 			defer lock.Unlock()
 			if n.Services[i].Minutes = minutes; err != nil && ctx.Err() == nil {
@@ -145,6 +153,9 @@ func measure(ctx context.Context, host *cgroup.Host, o options) (n night, err er
 	fmt.Fprintf(os.Stderr, "rollout: %d services run; the agent runs until %s\n", len(all), until.Format(time.TimeOnly))
 	a := &agents{exe: o.exe, dir: dir, night: &n, all: all, began: began}
 	err = a.run(ctx, until, o)
+	if err == nil {
+		err = clock.Sleep(ctx, o.alone)
+	}
 	cancel()
 	running.Wait()
 	err = errors.Join(err, failed)
@@ -329,6 +340,9 @@ func (a *agents) end(by syscall.Signal) error {
 	err := a.now.Process.Signal(by)
 	if err == nil {
 		err = <-a.ended
+	}
+	if of := a.now.ProcessState; of != nil {
+		a.night.AgentCPU += (of.UserTime() + of.SystemTime()).Seconds()
 	}
 	if a.now = nil; by == syscall.SIGKILL {
 		return nil // "killed" is no error here

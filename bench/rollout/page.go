@@ -3,11 +3,13 @@ package main
 import (
 	_ "embed"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/unthrottle/unthrottle/internal/agent"
+	"github.com/unthrottle/unthrottle/internal/cure/switchback"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/test/study"
 )
@@ -18,10 +20,11 @@ var pageText string
 // page is that of all nights, the last one first.
 func page(all []night) string {
 	slices.Reverse(all)
-	return study.Fill(pageText, template.FuncMap{"row": row, "misses": misses, "minutes": minutes, "ended": ended}, all)
+	return study.Fill(pageText, template.FuncMap{"row": row, "misses": misses, "minutes": minutes, "ended": ended,
+		"agentCPUs": agentCPUs}, all)
 }
 
-func minutes(seconds float64) string { return fmt.Sprintf("%.0f", seconds/60) }
+func minutes(seconds float64) string { return fmt.Sprintf("%.3g", seconds/60) }
 
 // ended tells whether a trial of a night came to its end.
 func ended(n night) bool {
@@ -38,8 +41,15 @@ func (s serviced) failed(n night) bool {
 }
 
 // row is the row of a service.
-func row(s serviced) string {
-	before, during := p99Of(s, -1), p99Of(s, 1)
+func row(s serviced, n night) string {
+	without := func(m minute) bool { return m.At+each.Seconds() < 1 || m.At >= n.Seconds }
+	beside := func(m minute) bool { return m.At > -1 && m.At+each.Seconds() < n.Seconds+1 }
+	keptAt := math.Inf(1)
+	if s.KeptAt != nil {
+		keptAt = *s.KeptAt
+	}
+	kept := func(m minute) bool { return m.At >= keptAt && beside(m) }
+	tried := func(m minute) bool { return m.At+each.Seconds() < keptAt && beside(m) }
 	answer, by := "no trial began", any("-")
 	switch t := s.Trial; {
 	case t == nil:
@@ -63,7 +73,8 @@ func row(s serviced) string {
 	if inForce == "" {
 		inForce = "nothing"
 	}
-	return study.Row("`"+s.Name+"`", s.Limit, study.Decimals(before, 1), study.Decimals(during, 1), by, answer, inForce)
+	return study.Row("`"+s.Name+"`", s.Limit, s.p99(without), s.p99(tried), s.p99(kept), by, slow(s.Remedied),
+		slow(s.LeftAlone), answer, inForce)
 }
 
 // lowest is the variant with the lowest ratio that is tried still; false: nothing was measured.
@@ -76,18 +87,34 @@ func lowest(all []agent.SpreadVariant) (v agent.SpreadVariant, ok bool) {
 	return v, ok
 }
 
-// p99Of is the median of the minutes' p99 before the agent (sign below 0) or beside it; nil: none was measured.
-func p99Of(s serviced, sign float64) *float64 {
+// p99 is the median of the p99 of those minutes that had all of the usual load, with their number.
+func (s serviced) p99(of func(minute) bool) string {
 	var all []float64
 	for _, m := range s.Minutes {
-		if m.P99 != nil && m.At*sign > 0 {
+		if m.P99 != nil && m.Load == 1 && of(m) {
 			all = append(all, *m.P99)
 		}
 	}
 	if len(all) == 0 {
-		return nil
+		return "-"
 	}
-	return new(stats.Median(all))
+	return fmt.Sprintf("%.1f (%d)", stats.Median(all), len(all))
+}
+
+// slow is the share of slow requests in percent.
+func slow(c switchback.Counted) string {
+	if c.Requests == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", 100*float64(c.Slow)/float64(c.Requests))
+}
+
+// agentCPUs is what the agents used; "": it was not measured.
+func agentCPUs(n night) string {
+	if n.AgentCPU == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3f", n.AgentCPU/n.Seconds)
 }
 
 // misses are what went wrong in a night.

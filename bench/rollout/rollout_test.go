@@ -50,8 +50,9 @@ const saidByStatus = `{"in_force": [
 	{"target": "/x/db", "remedy": "narrow", "parameters": {}, "trial": {"state": "abandoned"}},
 	{"target": "/x/web", "remedy": "burst", "parameters": {}, "trial": {"state": "running"}},
 	{"target": "/x/mq", "remedy": "pin", "parameters": {}, "trial": null}],
-	"spread_trials": [{"cgroup": "/x/app", "blocks": 7, "variants": [], "kept": {"promised_times": 0.7, "pairs": 2, "times": 0.8,
-	"still_helps": true}}, {"cgroup": "/x/db", "blocks": 5, "variants": [{"name": "narrow", "pairs": 1, "times": 0.6, "out": null},
+	"spread_trials": [{"cgroup": "/x/app", "blocks": 7, "remedied": {"requests": 0, "slow_requests": 0}, "variants": [], "kept": {"promised_times": 0.7, "pairs": 2, "times": 0.8,
+	"still_helps": true}}, {"cgroup": "/x/db", "blocks": 5,
+	"remedied": {"requests": 200, "slow_requests": 1}, "left_alone": {"requests": 1000, "slow_requests": 1}, "variants": [{"name": "narrow", "pairs": 1, "times": 0.6, "out": null},
 	{"name": "burst 50ms", "pairs": 2, "times": 0.5, "times_low": 0.4, "times_high": 0.9, "out": null},
 	{"name": "period 20ms", "pairs": 1, "times": 0.1, "out": "a request took 3 s"}]}]}`
 
@@ -67,17 +68,18 @@ func TestTold(t *testing.T) {
 	if got := told.abandoned(); !slices.Equal(got, []string{"narrow of db", "pin of mq"}) {
 		t.Error(got)
 	}
-	n := night{Warnings: []string{`level=WARN msg="its trial is ended" container=db why="no look"`}, Services: []serviced{{Name: "app", Restored: true, Minutes: []minute{{At: -60, P99: new(80.0)}, {At: 60, P99: new(30.0)},
-		{At: 120}}}, {Name: "db"}, {Name: "web", Restored: true}},
+	n := night{Seconds: 600, AgentCPU: 12, Alone: 120, Warnings: []string{`level=WARN msg="its trial is ended" container=db why="no look"`}, Services: []serviced{{Name: "app", Restored: true, Minutes: []minute{{At: -60, Load: 1, P99: new(80.0)},
+		{At: 60, Load: 1, P99: new(30.0)}, {At: 120, Load: 1}, {At: 180, Load: 0.5, P99: new(9.0)}, {At: 570, Load: 1, P99: new(1.0)},
+		{At: 630, Load: 1, P99: new(90.0)}}}, {Name: "db"}, {Name: "web", Restored: true}},
 		Kills: []kill{{OnTrial: told.onTrial(), Abandoned: told.abandoned()}, {}}}
 	a := agents{night: &n, all: []*staged{{path: "/x/app"}, {path: "/x/db"}, {path: "/x/web"}}}
 	a.take(told, true)
 	got := page([]night{n})
 	for _, want := range []string{
-		"| `app` | 0 | 80.0 | 30.0 | 7 | kept, promised 0.70 times; since then 0.80 in 2 blocks left alone | " +
+		"The agent used 0.020 CPUs.", "| `app` | 0 | 85.0 (2) | 30.0 (1) | - | 7 | - | - | kept, promised 0.70 times; since then 0.80 in 2 blocks left alone | " +
 			"burst burst 50ms period 300ms |",
-		"| `db` | 0 | - | - | 5 | still tried; lowest burst 50ms, 0.50 times (0.40 to 0.90) | nothing |",
-		"| `web` | 0 | - | - | - | no trial began | nothing |",
+		"| `db` | 0 | - | - | - | 5 | 0.50 | 0.10 | still tried; lowest burst 50ms, 0.50 times (0.40 to 0.90) | nothing |",
+		"| `web` | 0 | - | - | - | - | - | - | no trial began | nothing |",
 		"- `db`: its limit, weight or CPUs after `restore` are others", "- `web`: no trial began", "- `db`: its trial was ended by an error", "kill 1: narrow of db was in force still 30s after",
 		"narrow of db, burst of web; nothing."} {
 		if !strings.Contains(got, want) {

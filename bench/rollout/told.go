@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/agent"
 )
@@ -47,8 +48,13 @@ func (a *agents) take(t told, last bool) {
 		at := slices.IndexFunc(t.Spread, func(one agent.SpreadTrial) bool { return one.Cgroup == s.path })
 		if at >= 0 {
 			of.Trial = &t.Spread[at]
+			if t.Spread[at].Remedied.Requests+t.Spread[at].LeftAlone.Requests > 0 { // none are told any more once a remedy is kept
+				of.Remedied, of.LeftAlone = t.Spread[at].Remedied, t.Spread[at].LeftAlone
+			}
 		}
-		of.Over = at < 0
+		if of.Over = at < 0; at >= 0 && of.KeptAt == nil && t.Spread[at].Kept != nil {
+			of.KeptAt = new(time.Since(a.began).Seconds())
+		}
 		if !last {
 			continue
 		}
@@ -96,8 +102,10 @@ func (t told) where(is func(inForce) bool) []string {
 }
 
 // logged finds what differs between lines of the agent's log that say the same.
-var logged = regexp.MustCompile(`time=\S+ |stopped_per_second_\w+=\S+ |/unthrottle-service-[^/ ]*/|pid=\d+|process \d+|` +
-	`\d{8}-\d{6}-[0-9a-f]+`)
+var logged = regexp.MustCompile(`time=\S+ |stopped_per_second_\w+=\S+ |/unthrottle-service-[^/ ]*/|pid=\d+|\d{8}-\d{6}-[0-9a-f]+`)
+
+// numbered finds processes by number in it.
+var numbered = regexp.MustCompile(`process \d+`)
 
 // warnings are the lines of a log above info, each once.
 func warnings(name string) (all []string, err error) {
@@ -113,7 +121,7 @@ func warnings(name string) (all []string, err error) {
 		if !strings.Contains(line, "level=WARN") && !strings.Contains(line, "level=ERROR") {
 			continue
 		}
-		if line = logged.ReplaceAllString(line, ""); !slices.Contains(all, line) {
+		if line = numbered.ReplaceAllString(logged.ReplaceAllString(line, ""), "a process"); !slices.Contains(all, line) {
 			all = append(all, line)
 		}
 	}

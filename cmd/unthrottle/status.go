@@ -258,5 +258,9 @@ func spreadTrial(s agent.SpreadTrial, now time.Time) string {
 	if waiting > 0 {
 		line += "; of " + text.CountOf(waiting, "remedy", "remedies") + " nothing is measured yet"
 	}
+	if c := s.Remedied; c.Requests > 0 {
+		line += fmt.Sprintf("; %d of %s with a remedy took longer than twice the usual (left alone: %d of %d)", c.Slow,
+			text.Count(c.Requests, "request"), s.LeftAlone.Slow, s.LeftAlone.Requests)
+	}
 	return line + "\n"
 }

@@ -404,12 +404,9 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding, held []txn.I
 		return nil
 	}
 	a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
-	slow, requests := 0, 0
-	for _, b := range s.State.Blocks {
-		slow, requests = slow+b.Slow, requests+b.Requests
-	}
-	log = a.Log.With("container", text.Sanitize(s.Name, 128), "blocks", len(s.State.Blocks), "slow_requests", slow, "requests", requests,
-		"why", text.Shown(d.Why))
+	tried := s.State.Count(switchback.Remedied)
+	log = a.Log.With("container", text.Sanitize(s.Name, 128), "blocks", len(s.State.Blocks), "slow_requests", tried.Slow,
+		"requests", tried.Requests, "why", text.Shown(d.Why))
 	if d.Answer != switchback.Keep {
 		log.Info("a trial that was spread over hours kept nothing", "answer", string(d.Answer))
 		a.spreadEnds.add(f.observation.Container, spreadNone, "nothing is in force: "+d.Why, now)

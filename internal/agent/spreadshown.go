@@ -17,9 +17,12 @@ type SpreadTrial struct {
 	// NextBlock is when the next block is due; it waits for a quiet time, another trial or a resize to end.
 	NextBlock time.Time `json:"next_block"`
 	// Blocks is how many there were, of the trial or since a remedy was kept.
-	Blocks   int             `json:"blocks"`
-	Variants []SpreadVariant `json:"variants"` // those of the trial; none once a remedy is kept
-	Kept     *SpreadKept     `json:"kept"`     // null: remedies are tried still
+	Blocks int `json:"blocks"`
+	// Remedied counts the requests in the trial's blocks with a remedy, LeftAlone those in its other blocks.
+	Remedied  switchback.Counted `json:"remedied"`
+	LeftAlone switchback.Counted `json:"left_alone"`
+	Variants  []SpreadVariant    `json:"variants"` // those of the trial; none once a remedy is kept
+	Kept      *SpreadKept        `json:"kept"`     // null: remedies are tried still
 }
 
 // SpreadVariant is a remedy that is tried.
@@ -45,7 +48,7 @@ func SpreadTrials(stateDir string) ([]SpreadTrial, error) {
 	all := []SpreadTrial{}
 	for _, s := range read {
 		shown := SpreadTrial{Container: s.Name, Cgroup: s.Cgroup, Began: s.State.Began, NextBlock: s.Next, Blocks: len(s.State.Blocks),
-			Variants: []SpreadVariant{}}
+			Remedied: s.State.Count(switchback.Remedied), LeftAlone: s.State.Count(switchback.LeftAlone), Variants: []SpreadVariant{}}
 		if k := s.Kept; k != nil {
 			shown.Blocks = k.Blocks
 			shown.Kept = &SpreadKept{s.Transaction, math.Exp(k.Promised), k.Compared(), k.Still()}

@@ -115,27 +115,39 @@ const (
 	slowTimes = 4
 )
 
-// Slow says that a variant's requests are slow; "": they are not.
-func (s State) Slow(variant int) string {
-	var slow, requests [2]int
+// Counted is how many requests came in some blocks, and how many of them were slow ([Block]).
+type Counted struct {
+	Requests int `json:"requests"`
+	Slow     int `json:"slow_requests"`
+}
+
+// Count counts the requests in blocks of the variants that of takes.
+func (s State) Count(of func(variant int) bool) (c Counted) {
 	for _, b := range s.Blocks {
-		switch b.Variant {
-		case 0:
-			slow[0], requests[0] = slow[0]+b.Slow, requests[0]+b.Requests
-		case variant:
-			slow[1], requests[1] = slow[1]+b.Slow, requests[1]+b.Requests
+		if of(b.Variant) {
+			c.Requests += b.Requests
+			c.Slow += b.Slow
 		}
 	}
-	if slow[1] < leastSlow || requests[1] == 0 {
+	return c
+}
+
+// LeftAlone takes blocks in which the container is left as it is, Remedied all others.
+func LeftAlone(variant int) bool { return variant == 0 }
+
+// Remedied takes blocks in which a variant is in force.
+func Remedied(variant int) bool { return variant > 0 }
+
+func (c Counted) share() float64 { return float64(c.Slow) / float64(max(1, c.Requests)) }
+
+// Slow says that a variant's requests are slow; "": they are not.
+func (s State) Slow(variant int) string {
+	alone, its := s.Count(LeftAlone), s.Count(func(v int) bool { return v == variant })
+	if its.Slow < leastSlow || its.share() <= mostSlow || its.share() <= slowTimes*alone.share() {
 		return ""
 	}
-	share := float64(slow[1]) / float64(requests[1])
-	usual := float64(slow[0]) / float64(max(1, requests[0]))
-	if share <= mostSlow || share <= slowTimes*usual {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d requests took longer than twice the usual; %d of %d when left as it is", slow[1], requests[1], slow[0],
-		requests[0])
+	return fmt.Sprintf("%d of %d requests took longer than twice the usual; %d of %d when left as it is", its.Slow, its.Requests,
+		alone.Slow, alone.Requests)
 }
 
 // Answer is what a switchback says.

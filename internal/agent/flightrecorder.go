@@ -84,6 +84,8 @@ type recorder struct {
 	mu         sync.Mutex
 	periods    *flightrecorder.Recorder
 	names      map[uint64]flightrecorder.Identity // of the containers of the last round, by cgroup id
+	quotas     map[uint64]time.Duration           // the periods of their own quotas
+	lostNS     uint64                             // of a row that came after others were lost
 	own        map[uint64]*ownRecording           // made lately, by cgroup id
 	underWay   chan struct{}                      // closed when the recording under way ends; nil: none is
 	recordings float64
@@ -126,6 +128,9 @@ func newRecorder(a *agent) *recorder {
 	}
 }
 
+// afterLoss is for how long after a loss of rows a row may be of several periods: the longest period, and its row's delay.
+const afterLoss = 2 * time.Second
+
 // keepPeriods takes the probe's rows in until ctx ends.
 func (r *recorder) keepPeriods(ctx context.Context) error {
 	if r.sink != nil {
@@ -150,6 +155,13 @@ func (r *recorder) keepPeriods(ctx context.Context) error {
 		if !known {
 			return nil
 		}
+		quota := r.quotas[row.Cgroup]
+		if row.Lost {
+			r.lostNS = row.EndNS
+		}
+		if row.EndNS < r.lostNS+uint64(afterLoss) { // it may have the periods of rows that the kernel had no room for
+			quota = 0
+		}
 		var flags flightrecorder.Flags
 		if row.Throttled {
 			flags |= flightrecorder.Throttled
@@ -157,7 +169,7 @@ func (r *recorder) keepPeriods(ctx context.Context) error {
 		r.periods.Add(c, flightrecorder.Period{
 			End: end, Length: time.Duration(row.LengthNS),
 			MeanWidth: row.MeanWidth, MostWidth: row.MostWidth, Stopped: row.StoppedShare, Flags: flags,
-		})
+		}.Busy(quota))
 		return nil
 	})
 }
@@ -199,6 +211,7 @@ func (r *recorder) flush(ctx context.Context) error {
 // round learns the containers' names and picks the container to record next, if there is one.
 func (r *recorder) round(s observe.Snapshot) {
 	names := make(map[uint64]flightrecorder.Identity, len(s.Observations))
+	quotas := make(map[uint64]time.Duration, len(s.Observations))
 	var worst dueRecording
 	worstShare := r.Rules.Flight.RecordAbove
 	for i := range s.Observations {
@@ -208,13 +221,16 @@ func (r *recorder) round(s observe.Snapshot) {
 			continue
 		}
 		names[id] = flightrecorder.Identity{ID: id, Path: o.Container.Group.Path, Name: o.Container.Name}
+		if len(o.Levels) > 0 && o.Levels[0].Limit.Limited() {
+			quotas[id] = o.Levels[0].Limit.Period
+		}
 		// Only what is certain: by its upper bound a container may be recorded that was never stopped.
 		if low, _, ok := o.StoppedPerSecond(); ok && low > worstShare {
 			worst, worstShare = dueRecording{o.Container, id, false}, low
 		}
 	}
 	r.mu.Lock()
-	r.names = names
+	r.names, r.quotas = names, quotas
 	forSize := r.toSize(s.Observations)
 	r.mu.Unlock()
 	if worst.id == 0 {

@@ -103,6 +103,27 @@ func TestRowsOfKnownContainersAreKept(t *testing.T) {
 	}
 }
 
+// A row that has idle time before it is kept as a period of the quota, and the time before as none.
+func TestIdleTimeBeforeAPeriod(t *testing.T) {
+	a, p := flightAgent(t, nil)
+	seen := stoppedFor(7, "web", 0)
+	seen.Levels = []cgroup.Level{{Limit: cgroup.Limit{Quota: 1e8, Period: 100 * time.Millisecond}}}
+	a.recorder.round(observe.Snapshot{Observations: []observe.Observation{seen}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- a.recorder.keepPeriods(ctx) }()
+	now := time.Now()
+	p.rows <- probe.PeriodRow{Cgroup: 7, EndNS: monotonic(t), LengthNS: 1e10, MeanWidth: 0.01, MostWidth: 3, StoppedShare: 0.009}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	got := a.recorder.periods.Periods(7, now.Add(-time.Minute), now.Add(time.Minute))
+	if last := got[len(got)-1]; last.Length > 101*time.Millisecond || last.Stopped < 0.85 {
+		t.Errorf("%+v", last)
+	}
+}
+
 // The fleet's rows have what other limits would have done, from the same rows per period.
 func TestRowsPerPeriodAreExported(t *testing.T) {
 	a, p := flightAgent(t, nil)

@@ -18,6 +18,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -85,6 +86,8 @@ type Part struct {
 	newest  time.Time
 	running map[int64]Container
 	seen    map[seen]phases.Sums
+	// services are of what service each container seen is, as a hash.
+	services map[int64]uint64
 }
 
 // seen is a container in a phase of the day.
@@ -97,7 +100,7 @@ type seen struct {
 // leftOut is how many.
 func (p *Part) Add(rows []demand.Row) (leftOut int) {
 	if p.seen == nil {
-		p.seen, p.running = map[seen]phases.Sums{}, map[int64]Container{}
+		p.seen, p.running, p.services = map[seen]phases.Sums{}, map[int64]Container{}, map[int64]uint64{}
 	}
 	for i := range rows {
 		w := &rows[i]
@@ -123,6 +126,9 @@ func (p *Part) Add(rows []demand.Row) (leftOut int) {
 			sums.Level(l.CPUs, l.Microseconds)
 		}
 		p.seen[at] = sums
+		if w.Service != "" {
+			p.services[w.Cgroup] = hash(w.Service)
+		}
 		if w.Start.Equal(p.newest) {
 			name := func(of string, most int) string { return strings.Clone(text.Sanitize(of, most)) } // not a page of the file
 			p.running[w.Cgroup] = Container{Namespace: name(w.Namespace, LongestName), Pod: name(w.Pod, LongestName),
@@ -130,6 +136,12 @@ func (p *Part) Add(rows []demand.Row) (leftOut int) {
 		}
 	}
 	return leftOut
+}
+
+func hash(service string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(service))
+	return h.Sum64()
 }
 
 // Settle drops the names of the containers, which only a part with the newest slot of all needs.
@@ -146,7 +158,8 @@ func sound(levels []demand.Level) bool {
 }
 
 // Of is the object of one node, of all parts of its rows; its Until is zero if there are none. Containers are those of pods with
-// a row in the newest slot; of more than MostContainers it has those that want most on average.
+// a row in the newest slot; of more than MostContainers it has those that want most on average. In a phase in which one was seen for less
+// than [phases.Least] it counts with those of its service that ended on this node: it took the place of one of them.
 func Of(parts ...*Part) Spec {
 	s := Spec{Version: Version, Containers: []Container{}}
 	var newest time.Time
@@ -168,15 +181,28 @@ func Of(parts ...*Part) Spec {
 	for cgroup := range running {
 		days[cgroup] = &phases.Day{}
 	}
+	services, ended := map[int64]uint64{}, map[uint64]*phases.Day{}
 	for _, p := range parts {
+		maps.Copy(services, p.services)
 		for at, sums := range p.seen {
-			if day := days[at.cgroup]; day != nil {
-				day[at.phase].Add(sums)
+			day, service := days[at.cgroup], p.services[at.cgroup]
+			if day == nil {
+				if day = ended[service]; day == nil {
+					day = &phases.Day{}
+					ended[service] = day
+				}
 			}
+			day[at.phase].Add(sums)
 		}
 	}
 	for cgroup, c := range running {
-		c.tell(days[cgroup])
+		day := days[cgroup]
+		if service, ok := services[cgroup]; ok && ended[service] != nil {
+			before := *ended[service]
+			before.Add(day)
+			day = day.Or(&before)
+		}
+		c.tell(day)
 		s.Containers = append(s.Containers, c)
 	}
 	mean := func(c *Container) (sum float64) {

@@ -34,6 +34,7 @@ func TestOf(t *testing.T) {
 	stopped := 1.0
 	rows := []demand.Row{row("cart-a", 1, noon), row("cart-a", 1, noon.Add(-12*time.Hour)), row("gone", 2, noon.Add(-time.Hour)),
 		row("cart-b", 3, noon), row("", 4, noon), row("unmeasured", 5, noon)}
+	rows[2].Service = "shop/gone/app"
 	rows[3].StoppedHighSeconds = &stopped
 	rows[5].WantedCPUSeconds = nil
 	s := Of(partOf(rows...))
@@ -60,6 +61,28 @@ func TestOf(t *testing.T) {
 	}
 	if empty := Of(); len(empty.Containers) != 0 || !empty.Until.IsZero() || empty.Check() != nil {
 		t.Errorf("of no rows: %+v", empty)
+	}
+}
+
+// A pod that was made anew wants in the phases in which it was not seen yet what the one before it wanted.
+func TestPlacesTaken(t *testing.T) {
+	before := row("cart-a", 1, noon.Add(-24*time.Hour))
+	other := row("search-a", 2, noon.Add(-24*time.Hour))
+	other.Service, other.Wanted = "shop/search/app", []demand.Level{{CPUs: 64, Microseconds: 300e6}}
+	anew := row("cart-b", 3, noon.Add(-10*time.Hour))
+	anew.Wanted = []demand.Level{{CPUs: 0, Microseconds: 300e6}}
+	nameless := row("run-b", 4, noon.Add(-10*time.Hour))
+	nameless.Service = ""
+	s := Of(partOf(before, other), partOf(anew, nameless))
+	if len(s.Containers) != 2 {
+		t.Fatalf("%+v", s.Containers)
+	}
+	cart, run := s.Containers[0], s.Containers[1]
+	if want := (Phase{5, 1, 3, 6}); cart.Phases[4] != want || cart.Phases[0][1] != 0 || cart.Phases[0][0] != 5 || cart.MostCPUs != 4 {
+		t.Errorf("made anew: %+v", cart)
+	}
+	if run.Phases[4] != (Phase{}) {
+		t.Errorf("of no service: %+v", run)
 	}
 }
 

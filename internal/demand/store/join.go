@@ -197,8 +197,12 @@ func (h *joining) flush() error {
 		if err := write(filepath.Join(h.dir, JoinedFile(h.next)), merged(h.rows), h.made.metadata()); err != nil {
 			return err
 		}
-		for name := range h.made {
-			if err := os.Remove(filepath.Join(h.dir, name)); err != nil {
+		for name, sums := range h.made {
+			file := filepath.Join(h.dir, name)
+			if sum, err := sumOf(file); err == nil && sum != sums[0] { // it was replaced since: the next call takes it
+				continue
+			}
+			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}

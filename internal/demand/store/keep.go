@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/demand"
@@ -91,6 +92,18 @@ func (k Keep) Do(dir string, names demand.Names, now time.Time) (kept Kept, err 
 	return kept, errors.Join(errs...)
 }
 
+// halfWritten are what writers of a file left that were killed before it had its name: renameio's name for it.
+func halfWritten(name string) (names []string) {
+	begin := filepath.Join(filepath.Dir(name), "."+filepath.Base(name))
+	found, _ := filepath.Glob(escaped(begin) + "[0-9]*") // the pattern is a good one
+	for _, file := range found {
+		if strings.Trim(strings.TrimPrefix(file, begin), "0123456789") == "" {
+			names = append(names, file)
+		}
+	}
+	return names
+}
+
 // filesOf are the files of a node below a folder, in the order in which they go.
 func filesOf(dir string, names demand.Names, now time.Time) (files []hourFile, err error) {
 	named := demand.Row{Cluster: names.Cluster, Node: names.Node}
@@ -104,9 +117,13 @@ func filesOf(dir string, names demand.Names, now time.Time) (files []hourFile, e
 			continue
 		}
 		name := filepath.Join(hour, filepath.Base(File(&named)))
-		for i, file := range append([]string{name}, asides(name)...) {
+		rest := append(asides(name), halfWritten(name)...)
+		for i, file := range append([]string{name}, rest...) {
 			info, err := os.Lstat(file)
 			if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+				continue
+			}
+			if err == nil && i > mostAside && info.ModTime().Add(time.Hour).After(now) { // it may be written still
 				continue
 			}
 			if err != nil {

@@ -442,6 +442,15 @@ func TestRealtimeLimit(t *testing.T) {
 		e.Waiting[diagnose.RealtimeLimit] < 700*ms || e.Waiting[diagnose.ByNeighbours] > 0 {
 		t.Errorf("%s: %s, %v", e.Cause, e.Verdict, e.Waiting)
 	}
+	// One such thread among ordinary ones of its name tells nothing of these.
+	s = besideNeighbours(4 * ms)
+	s.Header().Threads[0].Realtime = "fifo"
+	if len(s.Header().Threads) < 2 {
+		t.Fatal("one thread")
+	}
+	if e := explain(s.Run(time.Second)); e.Cause != diagnose.Neighbours || e.Waiting[diagnose.RealtimeLimit] > 0 {
+		t.Errorf("one of several: %s: %s, %v", e.Cause, e.Verdict, e.Waiting)
+	}
 }
 
 // A frozen container is not idle.

@@ -124,7 +124,8 @@ func (a *Analysis) rename(t *thread, first bool) {
 		t.pool = pool
 		a.enter(t)
 	}
-	if t.Realtime != "" && first {
-		a.pools.all[t.pool].realtime = true
+	if first {
+		p := a.pools.all[t.pool]
+		p.realtime, p.ordinary = p.realtime || t.Realtime != "", p.ordinary || t.Realtime == ""
 	}
 }

@@ -211,10 +211,11 @@ func (a *Analysis) takeSteal(f *recording.Footer) {
 }
 
 // takeRealtime moves what pools of real-time threads waited for CPUs to RealtimeLimit: such a thread does not wait for ordinary
-// ones, and who holds the CPU meanwhile is let run by that limit.
+// ones, and who holds the CPU meanwhile is let run by that limit. Of a pool that has ordinary threads too it is not known whose
+// waiting that was: it stays what it looks like.
 func (a *Analysis) takeRealtime() {
 	for _, p := range a.pools.all {
-		if !p.realtime {
+		if !p.realtime || p.ordinary {
 			continue
 		}
 		for _, r := range []int{byOwnThreads, byNeighbour, byHost, byIdle} {

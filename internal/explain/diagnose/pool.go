@@ -27,8 +27,9 @@ type pool struct {
 	// byThread has the CPU times of threads when they left the pool or the recording ended: the first maxByThread.
 	byThread []int64
 	beside   bool // a thread that is no main thread was in it
-	realtime bool // threads of it come before all others
-	helper   bool // see SampledPool.Helper
+	// realtime and ordinary: some of the threads that it began with come before all others, some do not.
+	realtime, ordinary bool
+	helper             bool // see SampledPool.Helper
 
 	held    int
 	heldAt  int64

@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
@@ -13,7 +14,7 @@ import (
 // PeriodsAround is how much before and after a moment of the past is explained from periods alone.
 const PeriodsAround = 30 * time.Second
 
-// Cells per row, and rows, of the timeline of periods: one cell is one period.
+// Cells per row, and rows at most, of the timeline of periods: one cell is one period, or several where they are short.
 const (
 	periodsPerRow = 50
 	maxPeriodRows = 60
@@ -73,18 +74,37 @@ func FromPeriods(c flightrecorder.Identity, periods []flightrecorder.Period) dia
 	return e
 }
 
-// periodTimeline makes a cell of each period.
+// periodTimeline makes a cell of each period, or of as many as it takes that all of them have room.
 func periodTimeline(start time.Time, periods []flightrecorder.Period) []diagnose.Row {
+	perCell := (len(periods) + periodsPerRow*maxPeriodRows - 1) / (periodsPerRow * maxPeriodRows)
 	var rows []diagnose.Row
-	for i := 0; i < len(periods) && len(rows) < maxPeriodRows; i += periodsPerRow {
-		part := periods[i:min(len(periods), i+periodsPerRow)]
+	for part := range slices.Chunk(periods, periodsPerRow*perCell) {
 		row := diagnose.Row{Start: part[0].End.Add(-part[0].Length).Sub(start)}
 		row.Length = part[len(part)-1].End.Sub(start) - row.Start
-		for _, p := range part {
-			row.Throttled = row.Throttled || p.Flags&flightrecorder.Throttled != 0
-			row.Cells = append(row.Cells, diagnose.Cell{MeanWidth: p.MeanWidth, MostWidth: p.MostWidth, Stopped: p.Stopped})
+		for of := range slices.Chunk(part, perCell) {
+			cell, throttled := periodCell(of)
+			row.Throttled = row.Throttled || throttled
+			row.Cells = append(row.Cells, cell)
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// periodCell is the cell of some periods that follow one another: means weighted by their lengths.
+func periodCell(periods []flightrecorder.Period) (c diagnose.Cell, throttled bool) {
+	length := 0.0
+	for _, p := range periods {
+		throttled = throttled || p.Flags&flightrecorder.Throttled != 0
+		seconds := p.Length.Seconds()
+		length += seconds
+		c.MeanWidth += p.MeanWidth * seconds
+		c.Stopped += p.Stopped * seconds
+		c.MostWidth = max(c.MostWidth, p.MostWidth)
+	}
+	if length > 0 {
+		c.MeanWidth /= length
+		c.Stopped /= length
+	}
+	return c, throttled
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -48,5 +49,23 @@ func TestFromPeriods(t *testing.T) {
 	if e := FromPeriods(flightrecorder.Identity{Name: "web"}, nil); e.Stopped != nil ||
 		!strings.Contains(e.Verdict, "flight recorder has nothing") {
 		t.Errorf("no periods: %+v", e)
+	}
+}
+
+// TestShortPeriodsHaveRoom: a minute of periods of 10 ms is all in the timeline, with several periods to a cell.
+func TestShortPeriodsHaveRoom(t *testing.T) {
+	start := time.Date(2026, 3, 4, 3, 12, 0, 0, time.UTC)
+	var periods []flightrecorder.Period
+	for i := range 6000 {
+		periods = append(periods, flightrecorder.Period{End: start.Add(time.Duration(i+1) * 10 * time.Millisecond),
+			Length: 10 * time.Millisecond, MeanWidth: float64(i % 2), MostWidth: i % 2, Stopped: float64(i%2) / 2})
+	}
+	rows := FromPeriods(flightrecorder.Identity{Name: "web"}, periods).Timeline
+	last := rows[len(rows)-1]
+	if len(rows) > maxPeriodRows || last.Start+last.Length != time.Minute {
+		t.Errorf("%d rows, the last one ends at %v", len(rows), last.Start+last.Length)
+	}
+	if c := last.Cells[0]; math.Abs(c.MeanWidth-0.5) > 1e-9 || c.MostWidth != 1 || math.Abs(c.Stopped-0.25) > 1e-9 {
+		t.Errorf("two periods are %+v", c)
 	}
 }

@@ -85,7 +85,11 @@ func (c *Client) ask(ctx context.Context, method, name string, body []byte) ([]b
 	}
 	got, err := c.http.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("the container resize of the agent's pod does not answer: %w", errors.Unwrap(err))
+		err = errors.Unwrap(err)
+		if errors.Is(err, fs.ErrNotExist) { // of its socket: that says nothing of a pod
+			err = errors.New(err.Error())
+		}
+		return nil, fmt.Errorf("the container resize of the agent's pod does not answer: %w", err)
 	}
 	defer got.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(got.Body, mostBytes))

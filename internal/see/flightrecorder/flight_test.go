@@ -121,6 +121,43 @@ func TestPausesAreGapsAndNotPeriods(t *testing.T) {
 	}
 }
 
+// TestIdleTimeIsNoPeriod: the first period after idle time, which the kernel tells with that time, is as long as the
+// quota's, and what was before it keeps its time.
+func TestIdleTimeIsNoPeriod(t *testing.T) {
+	const quota = 100 * time.Millisecond
+	for _, idle := range []time.Duration{time.Minute, 10 * time.Minute} {
+		for _, busy := range []bool{true, false} { // or told as it came
+			r, end := NewRecorder(), start
+			for range 20 {
+				end = end.Add(quota)
+				r.Add(name(0), Period{End: end, Length: quota, MeanWidth: 1, MostWidth: 1, Stopped: 0.1})
+			}
+			share := quota.Seconds() / idle.Seconds()
+			last := Period{End: end.Add(idle), Length: idle, MeanWidth: 0.5 * share, MostWidth: 2, Stopped: 0.9 * share, Flags: Throttled}
+			if busy {
+				last = last.Busy(quota)
+			}
+			r.Add(name(0), last)
+			got := r.Periods(1, start.Add(-time.Hour), end.Add(time.Hour))
+			first := got[0].End.Add(-got[0].Length)
+			if !first.Equal(start) {
+				t.Errorf("%v idle, busy %v: the first period begins at %v", idle, busy, first)
+			}
+			if p := got[len(got)-1]; busy && (p.Length != quota || math.Abs(p.MeanWidth-0.5) > 0.04 || math.Abs(p.Stopped-0.9) > 0.01) {
+				t.Errorf("%v idle: the burst after it is %+v", idle, p)
+			}
+		}
+	}
+	// Several periods in one row stay as they are.
+	several := Period{Length: time.Second, MeanWidth: 1, MostWidth: 2}
+	if got := several.Busy(quota); got.Length != time.Second || got.Flags != Joined {
+		t.Errorf("ten periods at once: %+v", got)
+	}
+	if got := several.Busy(0); got != several {
+		t.Errorf("without a known period: %+v", got)
+	}
+}
+
 // After the clock was set back, the ring takes in what comes, in place of the rows of the time that comes again. So do the
 // files.
 func TestClockSetBack(t *testing.T) {

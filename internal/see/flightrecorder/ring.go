@@ -88,8 +88,7 @@ func (r *ring) put(p Period) (rewound bool) {
 	if start-r.endMS > gapAbove.Milliseconds() {
 		r.gap(start)
 	}
-	r.push(pack(end-r.endMS, p))
-	r.endMS = end
+	r.fill(end, p)
 	return rewound
 }
 
@@ -121,9 +120,14 @@ func (r *ring) gap(until int64) {
 		r.rows, r.next = r.rows[:0], 0
 		return
 	}
+	r.fill(until, Period{Flags: Gap})
+}
+
+// fill covers the time up to until with rows of a period, as many as its length takes.
+func (r *ring) fill(until int64, p Period) {
 	for until > r.endMS {
 		step := min(until-r.endMS, maxStepMS)
-		r.push(pack(step, Period{Flags: Gap}))
+		r.push(pack(step, p))
 		r.endMS += step
 	}
 }

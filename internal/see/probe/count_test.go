@@ -95,13 +95,39 @@ func TestLateStopsAreReported(t *testing.T) {
 	begin := countsOf(t, p, c.ID).AtNS
 	rewrite(t, p, c.ID, func(k *bpfContainer) {
 		word := (begin + ahead) >> 4 << 16
-		k.Stopped[0], k.StoppedWord = elapsed(word, p.slots.byID[c.ID].sinceNS), word
+		k.Stopped[0], k.StoppedWord = elapsed(word, p.slots.byID[c.ID].sinceNS, begin), word
 	})
 	tr.Work(path, 4)
 	time.Sleep(time.Duration(begin+ahead-monotonic()) + 100*time.Millisecond)
 	n := countsOf(t, p, c.ID)
 	if n.StoppedLateNS == 0 || n.LateNS < n.StoppedLateNS || n.Inexact {
 		t.Errorf("stops late by %d ns of %d in all, hasty: %v", n.StoppedLateNS, n.LateNS, n.Inexact)
+	}
+}
+
+// TestAStopAfterWeeksIsNotLate checks that a container that no quota held back for four weeks, half of what a word has room for, is
+// stopped as any other.
+func TestAStopAfterWeeksIsNotLate(t *testing.T) {
+	p := opened(t)
+	if p.Features().Mark == "" {
+		t.Skip("needs a kernel that shows what a quota holds back; runs on Linux 5.15 and later")
+	}
+	tr := cgrouptest.New(t)
+	path := tr.Make("a")
+	tr.Limit(path, 0.1)
+	c := containerOf(t, tr, path)
+	if err := p.Watch(c); err != nil {
+		t.Fatal(err)
+	}
+	begin := countsOf(t, p, c.ID).AtNS
+	rewrite(t, p, c.ID, func(k *bpfContainer) {
+		word := (begin - uint64(28*24*time.Hour)) >> 4 << 16
+		k.Stopped[0], k.StoppedWord = elapsed(word, p.slots.byID[c.ID].sinceNS, begin), word
+	})
+	tr.Work(path, 4)
+	wait.Until(t, "stops that count", func() bool { return *countsOf(t, p, c.ID).StoppedNS > int64(100*time.Millisecond) })
+	if n := countsOf(t, p, c.ID); n.StoppedLateNS > uint64(time.Minute) || n.Inexact {
+		t.Errorf("stops late by %d ns, inexact: %v", n.StoppedLateNS, n.Inexact)
 	}
 }
 

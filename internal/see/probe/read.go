@@ -10,6 +10,8 @@ import (
 const (
 	wordCount = 1<<16 - 1
 	wordTime  = 1<<48 - 1
+	// mostLate is LATE of bpf/count.h.
+	mostLate = 1 << 32
 	// A container is read while programs count in it. stillTries bounds the attempts to find a moment in which no CPU
 	// switches. After them Read looks for a moment in which the histograms are exact, which is shorter; readTries
 	// bounds all attempts.
@@ -106,8 +108,7 @@ func (p *Probe) readInto(s *slot, out *Counts, perCPU bool) error {
 	}
 	*out.StoppedNS, *out.StoppedIntervals, out.Stopped = ns, c.StoppedIntervals, n > 0
 	if !out.Inexact && out.Width+out.Wanted+n == 0 {
-		out.IdleNS = out.AtNS - out.SinceNS - max(elapsed(c.WidthWord, out.SinceNS), elapsed(c.WantedWord, out.SinceNS),
-			elapsed(c.StoppedWord, out.SinceNS))
+		out.IdleNS = uint64(max(min(age(c.WidthWord, out.AtNS), age(c.WantedWord, out.AtNS), age(c.StoppedWord, out.AtNS)), 0))
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func stopped(out *Counts, c *bpfContainer) (ns int64, queues int) {
 	queues = int(word & wordCount)
 	ns = int64(c.Stopped[1])
 	if queues > 0 {
-		ns += max(int64(out.AtNS-out.SinceNS)-int64(elapsed(word, out.SinceNS)), 0)
+		ns += max(age(word, out.AtNS), 0)
 	}
 	return ns, queues
 }
@@ -130,12 +131,21 @@ func heldTo(c *Counts, word uint64, histogram []uint64) bool {
 	for _, ns := range histogram {
 		sum += ns
 	}
-	to := elapsed(word, c.SinceNS)
-	return sum == to && to <= c.AtNS-c.SinceNS
+	return (sum-elapsed(word, c.SinceNS, c.AtNS))&(wordTime<<4) == 0 && age(word, c.AtNS) >= 0
 }
 
-// elapsed returns the time from since to a word's, which has only 48 bits of it.
-func elapsed(word, since uint64) uint64 { return (word>>16 - since>>4) & wordTime << 4 }
+// age is for how long a word's count has held at a time; below 0: it changed after it. The word has 48 bits of time, in
+// 16 ns: one that did not change for 52 days or more looks younger by a multiple of that, and in the minute before as if it changed later.
+func age(word, at uint64) int64 {
+	units := (at>>4 - word>>16) & wordTime
+	if late := wordTime + 1 - units; late < mostLate {
+		return -int64(late << 4)
+	}
+	return int64(units << 4)
+}
+
+// elapsed is the time from since to a word's, as seen at a later time.
+func elapsed(word, since, at uint64) uint64 { return (at>>4-since>>4)<<4 - uint64(age(word, at)) }
 
 // withOwed adds to a word what it is owed, as change in bpf/count.h does: its count stays within 16 bits.
 func withOwed(word uint64, owed int64) uint64 {
@@ -148,7 +158,7 @@ func withOwed(word uint64, owed int64) uint64 {
 func upTo(c *Counts, into []int64, word uint64, histogram []uint64) ([]int64, int) {
 	count := int(word & wordCount)
 	level := min(count, len(histogram)-1)
-	open := int64(c.AtNS-c.SinceNS) - int64(elapsed(word, c.SinceNS))
+	open := age(word, c.AtNS)
 	last := level
 	for i, ns := range histogram {
 		if ns > 0 {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,7 +172,8 @@ func (r *recorder) start() error {
 	}
 	left := 0
 	for _, c := range r.o.Others {
-		if p.slots.byID[c.ID] != nil {
+		if s := p.slots.byID[c.ID]; s != nil { // it may have been watched before it had a name
+			s.Name, s.Path = cmp.Or(c.Name, s.Name), cmp.Or(c.Path, s.Path)
 			continue
 		}
 		s, err := p.use(c)

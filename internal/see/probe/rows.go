@@ -110,7 +110,6 @@ func (p *Probe) fetchRows(reader *ringbuf.Reader, own func(id uint64)) ([]Period
 		return nil, err
 	}
 	isLost := lost != p.rowsLost
-	p.rowsLost = lost
 	var rows []PeriodRow
 	var raw ringbuf.Record
 	past := time.Unix(1, 0)
@@ -137,7 +136,7 @@ func (p *Probe) fetchRows(reader *ringbuf.Reader, own func(id uint64)) ([]Period
 			MeanWidth: float64(r.Integral) / float64(r.Length), MostWidth: int(r.Most),
 			StoppedShare: min(float64(r.Stopped)/float64(r.Length), 1), Throttled: r.Throttled != 0, Lost: isLost,
 		})
-		isLost = false
+		isLost, p.rowsLost = false, lost
 	}
 }
 

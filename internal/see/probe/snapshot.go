@@ -99,10 +99,10 @@ func (s snapshot) upTo(end snapshot, f *recording.Footer, used []*slot) {
 		}
 	}
 	if s.stat != nil && end.stat != nil {
-		if s.stat.Usage != nil && end.stat.Usage != nil {
+		if s.stat.Usage != nil && end.stat.Usage != nil && *end.stat.Usage >= *s.stat.Usage {
 			f.UsageNS = new(int64(*end.stat.Usage - *s.stat.Usage))
 		}
-		if end.stat.Bandwidth && end.stat.Periods >= s.stat.Periods {
+		if end.stat.Bandwidth && goesOn(*s.stat, *end.stat) {
 			f.Periods = new(end.stat.Periods - s.stat.Periods)
 			f.ThrottledPeriods = new(end.stat.ThrottledPeriods - s.stat.ThrottledPeriods)
 			f.ThrottledNS = new(int64(end.stat.Throttled - s.stat.Throttled))
@@ -112,12 +112,17 @@ func (s snapshot) upTo(end snapshot, f *recording.Footer, used []*slot) {
 		n := recording.Neighbour{Owner: u.number + 1, Name: u.Name, Path: u.Path}
 		was, before := s.others[u.number+1]
 		is, after := end.others[u.number+1]
-		if before && after && is.Periods > was.Periods {
+		if before && after && is.Periods > was.Periods && goesOn(was, is) {
 			n.Periods = new(is.Periods - was.Periods)
 			n.ThrottledPeriods = new(is.ThrottledPeriods - was.ThrottledPeriods)
 		}
 		f.Neighbours = append(f.Neighbours, n)
 	}
+}
+
+// goesOn tells whether counters follow others. Those of a cgroup that was made anew under the same path do not, and may be lower.
+func goesOn(was, is cgroup.Stat) bool {
+	return is.Periods >= was.Periods && is.ThrottledPeriods >= was.ThrottledPeriods && is.Throttled >= was.Throttled
 }
 
 func gained(end, start []int64) []int64 {

@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 	"unsafe"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
@@ -45,8 +47,10 @@ func TestOrderKeepsTheRingsOrder(t *testing.T) {
 func TestWordWraps(t *testing.T) {
 	since := uint64(1)<<52 - 160
 	word := (since>>4 + 100) << 16
-	if got := elapsed(word|7, since); got != 1600 {
-		t.Errorf("elapsed is %d ns, want 1600", got)
+	for _, at := range []uint64{since + 1600, since + 1584, since + 1<<51} {
+		if got := elapsed(word|7, since, at); got != 1600 {
+			t.Errorf("seen at %d: elapsed is %d ns, want 1600", at-since, got)
+		}
 	}
 	h := []uint64{600, 1000}
 	c := Counts{SinceNS: since, AtNS: since + 2000}
@@ -63,8 +67,38 @@ func TestWordWraps(t *testing.T) {
 			t.Errorf("%s: held is %v", what, got)
 		}
 	}
+	// A container that is watched for more than a word has room for: its histogram has all of the time.
+	long := Counts{SinceNS: since, AtNS: since + 3<<52 + 2000}
+	old := []uint64{600, 1000 + 3<<52}
+	if !heldTo(&long, word|1, old) {
+		t.Error("it does not hold after 156 days")
+	}
+	if levels, n := upTo(&long, nil, word|1, old); n != 1 || !slices.Equal(levels, []int64{600, 1400 + 3<<52}) {
+		t.Errorf("after 156 days: %v %d", levels, n)
+	}
 	if levels, n := upTo(&c, nil, word|1, h); n != 1 || !slices.Equal(levels, []int64{600, 1400}) {
 		t.Errorf("got %v %d", levels, n)
+	}
+}
+
+// TestCountersOfANewCgroup checks that the counters of a cgroup that was made anew under the same path, which begin at 0, count for
+// nothing.
+func TestCountersOfANewCgroup(t *testing.T) {
+	was := cgroup.Stat{Bandwidth: true, Periods: 5, ThrottledPeriods: 5, Throttled: time.Second, Usage: new(10 * time.Second)}
+	is := cgroup.Stat{Bandwidth: true, Periods: 100, ThrottledPeriods: 2, Throttled: time.Second, Usage: new(time.Second)}
+	before := snapshot{stat: &was, others: map[uint32]cgroup.Stat{2: was}}
+	after := snapshot{stat: &is, others: map[uint32]cgroup.Stat{2: is}}
+	var f recording.Footer
+	before.upTo(after, &f, []*slot{{}, {number: 1}})
+	if f.UsageNS != nil || f.Periods != nil || f.ThrottledPeriods != nil || len(f.Neighbours) != 1 || f.Neighbours[0].Periods != nil {
+		t.Errorf("%+v", f)
+	}
+	f = recording.Footer{}
+	is = cgroup.Stat{Bandwidth: true, Periods: 8, ThrottledPeriods: 6, Throttled: 2 * time.Second, Usage: new(11 * time.Second)}
+	after.others[2] = is
+	before.upTo(after, &f, []*slot{{}, {number: 1}})
+	if *f.UsageNS != 1e9 || *f.Periods != 3 || *f.ThrottledPeriods != 1 || *f.Neighbours[0].ThrottledPeriods != 1 {
+		t.Errorf("of the same: %+v", f)
 	}
 }
 

@@ -6,6 +6,8 @@
 #define WORD_COUNT 0xffffULL
 #define WORD_TIME ((1ULL << 48) - 1)
 #define WORD_TRIES 24
+/* How far before a word's time a change may come, in 16 ns: 69 s. What is further away came after it. */
+#define LATE (1ULL << 32)
 
 static __always_inline void trouble(__u32 what)
 {
@@ -22,6 +24,14 @@ static __always_inline __u64 within(__s64 count)
 	return count > (__s64)WORD_COUNT ? WORD_COUNT : count;
 }
 
+/* behind is by how much a change at t comes before a word's time; 0: it comes after it. */
+static __always_inline __u64 behind(__u64 t, __u64 since)
+{
+	__u64 by = (since - t) & WORD_TIME;
+
+	return by < LATE ? by : 0;
+}
+
 /*
  * following returns the word after another: its count with what it is owed, then changed by d, from
  * time t on. It is global: the verifier checks it once, and not in each round of each loop of change.
@@ -30,7 +40,7 @@ __noinline __u64 following(__u64 was, __s64 owes, int d, __u64 t)
 {
 	__u64 since = was >> 16;
 
-	if (((t - since) & WORD_TIME) >> 47)
+	if (behind(t, since))
 		t = since;
 	return t << 16 | within((__s64)within((__s64)(was & WORD_COUNT) + owes) + d);
 }
@@ -72,17 +82,17 @@ static __always_inline __u32 change(__u64 *word, __s64 *owed, __u64 *histogram, 
 	__s64 next = (__s64)count + d;
 	if (next < 0 || next > (__s64)WORD_COUNT)
 		trouble(next < 0 ? TROUBLE_UNDERFLOW : TROUBLE_FULL);
-	__u64 gone = (t - (was >> 16)) & WORD_TIME, behind = ((was >> 16) - t) & WORD_TIME;
+	__u64 gone = (t - (was >> 16)) & WORD_TIME, by = behind(t, was >> 16);
 	__u64 level = count; /* 64 bits: the verifier forgets the range of a number that is extended */
 	if (level >= levels)
 		level = levels - 1;
 	barrier_var(level);
 	if (level >= levels)
 		return 0;
-	if (!(gone >> 47))
+	if (!by)
 		__sync_fetch_and_add(&histogram[level], gone << 4);
 	else if (d)
-		__sync_fetch_and_add(late, behind << 4);
+		__sync_fetch_and_add(late, by << 4);
 	return count;
 }
 

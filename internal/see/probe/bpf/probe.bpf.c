@@ -586,12 +586,14 @@ __noinline int period(__u64 at, __u64 now, __u32 stopped_cpus)
 			.integral = integral - of->row_integral, .stopped = ns - of->row_stopped,
 			.most = of->width_most, .throttled = stopped_cpus > 0,
 		};
-		of->row_at = end;
-		of->row_integral = integral;
-		of->row_stopped = ns;
-		of->width_most = of->width_word & WORD_COUNT;
-		if (bpf_ringbuf_output(&rows, &r, sizeof(r), BPF_RB_NO_WAKEUP))
-			__sync_fetch_and_add(&rows_lost, 1);
+		if (bpf_ringbuf_output(&rows, &r, sizeof(r), BPF_RB_NO_WAKEUP)) {
+			__sync_fetch_and_add(&rows_lost, 1); /* the next row has this period too */
+		} else {
+			of->row_at = end;
+			of->row_integral = integral;
+			of->row_stopped = ns;
+			of->width_most = of->width_word & WORD_COUNT;
+		}
 	}
 	__u64 us = recorded;
 	if (!us)

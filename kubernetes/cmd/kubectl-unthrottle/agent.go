@@ -136,11 +136,15 @@ func (a *agent) open(ctx context.Context, path string) (*http.Response, error) {
 type askAgain struct{ error }
 
 func (a *agent) openOnce(ctx context.Context, path string) (*http.Response, error) {
+	token, err := a.token(ctx)
+	if err != nil {
+		return nil, err
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Authorization", "Bearer "+a.bearer)
+	request.Header.Set("Authorization", "Bearer "+token)
 	client := http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(request)

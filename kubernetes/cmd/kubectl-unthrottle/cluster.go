@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	core "k8s.io/api/core/v1"
@@ -25,7 +27,10 @@ type connected struct {
 	client    kubernetes.Interface
 	dynamic   dynamic.Interface
 	namespace string
-	bearer    string // "": not asked for yet
+
+	lock   sync.Mutex
+	bearer string // of the service account; "": not asked for yet
+	until  time.Time
 }
 
 func (p *plugin) connect() (*connected, error) {

@@ -108,6 +108,15 @@ func chosenContainer(pod *core.Pod, name string) (*core.Container, error) {
 			return &pod.Spec.Containers[i], nil
 		}
 	}
+	for i := range pod.Spec.InitContainers { // those that stay beside the others
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy == nil || *c.RestartPolicy != core.ContainerRestartPolicyAlways {
+			continue
+		}
+		if names = append(names, c.Name); c.Name == name {
+			return c, nil
+		}
+	}
 	if name == "" {
 		return nil, fmt.Errorf("pod %s/%s has several containers: give one with -c: %s", pod.Namespace, pod.Name, strings.Join(names, ", "))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	authn "k8s.io/api/authentication/v1"
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -499,12 +501,70 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, config := range map[string]*rest.Config{
-		"mine": {Host: "https://127.0.0.1:1", BearerToken: "mine"}, "of a file": {Host: "https://127.0.0.1:1", BearerTokenFile: file},
+		"mine": {Host: "10.0.0.1:6443", BearerToken: "mine"}, "of a file": {Host: "https://127.0.0.1:1", BearerTokenFile: file},
 	} {
 		c := &connected{plugin: &plugin{}, config: config}
 		if got, err := c.token(t.Context()); err != nil || got != want {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
+	}
+}
+
+// TestRecordingOfAnEarlierPod: a pod of the same name that is gone is not taken for the one that runs.
+func TestRecordingOfAnEarlierPod(t *testing.T) {
+	w := newWorld(t)
+	pod, err := w.client.CoreV1().Pods("shop-a").Get(t.Context(), cartPod, meta.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.CreationTimestamp = meta.NewTime(time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC))
+	if err := w.client.Tracker().Update(core.SchemeGroupVersion.WithResource("pods"), pod, "shop-a"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = w.run("explain", cartPod)
+	if err == nil || !strings.Contains(err.Error(), "since it was made; --at '2026-11-24") {
+		t.Fatal(err)
+	}
+	at, _, _ := strings.Cut(err.Error()[strings.Index(err.Error(), "--at '")+len("--at '"):], "'")
+	w.good("explain", cartPod, "--at", at)
+}
+
+// TestRestoreLeavesAnotherWorkloads: a policy of the same name for other pods, such as of a StatefulSet beside a Deployment, stays.
+func TestRestoreLeavesAnotherWorkloads(t *testing.T) {
+	w := newWorld(t)
+	w.good("fix", cartPod, "--wait", "0")
+	other := w.policy("cart")
+	rules := []any{map[string]any{"match": map[string]any{"name": "cart-?"}, "remedy": "none"}}
+	if err := unstructured.SetNestedSlice(other.Object, rules, "spec", "rules"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.policies.Tracker().Update(resource, other, "shop-a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.run("restore", cartPod); err == nil || !strings.Contains(err.Error(), "is for pods cart-?, and not for") ||
+		w.policy("cart") == nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTokensAreRenewed: a command that goes on for longer than a service account's token lives asks for another one.
+func TestTokensAreRenewed(t *testing.T) {
+	client := fake.NewClientset()
+	asked, lives := 0, 10*time.Minute
+	client.PrependReactor("create", "serviceaccounts", func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		return true, &authn.TokenRequest{Status: authn.TokenRequestStatus{Token: fmt.Sprint("token ", asked),
+			ExpirationTimestamp: meta.NewTime(time.Now().Add(lives))}}, nil
+	})
+	c := &connected{plugin: &plugin{serviceAccount: "viewer"}, client: client, namespace: "shop"}
+	for range 3 {
+		if got, err := c.token(t.Context()); err != nil || got != "token 1" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	c.until = time.Now().Add(renewBefore / 2)
+	if got, err := c.token(t.Context()); err != nil || got != "token 2" {
+		t.Errorf("near its end: %q, %v", got, err)
 	}
 }
 

@@ -38,12 +38,21 @@ func (p *plugin) recordingOf(ctx context.Context, name, at, dir string) (string,
 	if err := a.ask(ctx, "/recordings", &recordings); err != nil {
 		return "", err
 	}
-	var best *answers.Recording
+	var best, earlier *answers.Recording
 	for i := range recordings.Recordings {
 		r := &recordings.Recordings[i]
-		if a.isOf(pod, r.Namespace, r.Pod, r.Container) && (best == nil || r.At.Sub(moment).Abs() < best.At.Sub(moment).Abs()) {
+		if !a.isOf(pod, r.Namespace, r.Pod, r.Container) {
+			continue
+		}
+		if at == "" && r.At.Before(pod.CreationTimestamp.Time) { // a StatefulSet's pod has the name of the one before it
+			earlier = r
+		} else if best == nil || r.At.Sub(moment).Abs() < best.At.Sub(moment).Abs() {
 			best = r
 		}
+	}
+	if best == nil && earlier != nil {
+		return "", fmt.Errorf("no recording of pod %s/%s since it was made; --at '%s' shows one of an earlier pod of this name",
+			pod.Namespace, pod.Name, earlier.At.Local().Format("2006-01-02 15:04"))
 	}
 	if best == nil || at != "" && best.At.Sub(moment).Abs() > flightrecorder.Near {
 		return "", fmt.Errorf("no recording of pod %s/%s that you may see: the agent on node %s records a container "+

@@ -98,6 +98,10 @@ func (c *connected) there(ctx context.Context, namespace string, w wish) (*unstr
 		return nil, fmt.Errorf("throttlepolicy/%s in namespace %s was not written by this plugin, which leaves it "+
 			"alone: 'kubectl -n %[2]s edit throttlepolicy %[1]s' changes it", w.name(), namespace)
 	}
+	if was := matchOf(got); was != w.match {
+		return nil, fmt.Errorf("throttlepolicy/%s in namespace %s is for pods %s, and not for %s: 'kubectl -n "+
+			"%[2]s delete throttlepolicy %[1]s' removes it", w.name(), namespace, text.Shown(was), w.match)
+	}
 	return got, nil
 }
 
@@ -124,10 +128,6 @@ func (c *connected) write(ctx context.Context, namespace string, w wish, dry boo
 		got, err := objects.Create(ctx, next,
 			meta.CreateOptions{DryRun: run, FieldManager: program, FieldValidation: meta.FieldValidationStrict})
 		return written{got, true, false}, said(err, "create", namespace)
-	}
-	if was := matchOf(before); was != w.match {
-		return written{}, fmt.Errorf("throttlepolicy/%s in namespace %s is for pods %s, and not for %s: 'kubectl -n "+
-			"%[2]s delete throttlepolicy %[1]s' removes it", w.name(), namespace, text.Shown(was), w.match)
 	}
 	if equality.Semantic.DeepEqual(before.Object["spec"], next.Object["spec"]) {
 		return written{before, false, false}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	authn "k8s.io/api/authentication/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,12 +16,17 @@ import (
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
 )
 
-// token is what says to the reader who the user is.
+// renewBefore is how long before its end a token is asked for anew.
+const renewBefore = time.Minute
+
+// token is what says to the reader who the user is, now: tokens end, and a command may go on for longer.
 func (c *connected) token(ctx context.Context) (string, error) {
-	if c.bearer != "" {
-		return c.bearer, nil
-	}
 	if c.serviceAccount != "" {
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		if c.bearer != "" && time.Until(c.until) > renewBefore {
+			return c.bearer, nil
+		}
 		namespace, name, slash := strings.Cut(c.serviceAccount, "/")
 		if !slash {
 			namespace, name = c.namespace, c.serviceAccount
@@ -30,7 +36,7 @@ func (c *connected) token(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("--service-account %s: no token: %w", text.Shown(c.serviceAccount), err)
 		}
-		c.bearer = made.Status.Token
+		c.bearer, c.until = made.Status.Token, made.Status.ExpirationTimestamp.Time
 		return c.bearer, nil
 	}
 	if as := c.config.Impersonate.UserName; as != "" {
@@ -42,7 +48,8 @@ func (c *connected) token(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.config.Host, nil)
+	// Nothing is sent: the address is no matter, and the kubeconfig's may have no scheme.
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://credentials.invalid/", nil)
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +63,6 @@ func (c *connected) token(ctx context.Context) (string, error) {
 			"cannot tell who asks. Give --service-account [NAMESPACE/]NAME to read as a service account, or a token " +
 			"by --token \"$(kubectl create token NAME)\"")
 	}
-	c.bearer = token
 	return token, nil
 }
 

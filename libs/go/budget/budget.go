@@ -44,7 +44,8 @@ type world struct {
 	cpu   func() (time.Duration, error)
 	// procs sets GOMAXPROCS; 0 gives it back to Go. nil: it is the user's.
 	procs func(int)
-	cpus  int
+	// cpus is on how many CPUs the process may run, where that cannot be read.
+	cpus int
 	// says is what others read of the budget.
 	says file
 }

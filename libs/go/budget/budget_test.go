@@ -453,6 +453,28 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
+// A process that starts while its cpuset is as narrow as its limit has a limit that binds once the cpuset is wide again.
+func TestTheCPUSetMayBecomeWider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(200 * ms)
+		h.allowed = "0-1"
+		b := h.start(t, Options{})
+		if n := b.Snapshot().Classes[App].Permits; n != 0 {
+			t.Errorf("2 CPUs, and a limit of 2: %d permits", n)
+		}
+		h.set(func() { h.allowed = "0-3,8,60-63" })
+		time.Sleep(time.Second)
+		if n := b.Snapshot().Classes[App].Permits; n != 2 {
+			t.Errorf("9 CPUs, and a limit of 2: %d permits", n)
+		}
+		h.set(func() { h.allowed = "x" })
+		time.Sleep(time.Second)
+		if n := b.Snapshot().Classes[App].Permits; n != 2 {
+			t.Errorf("a list that cannot be read: %d permits", n)
+		}
+	})
+}
+
 func TestTheUsersGOMAXPROCSWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(70 * ms)

@@ -29,6 +29,7 @@ type host struct {
 	inPeriod      time.Duration // used in this period
 	throttled     int
 	others        time.Duration // CPU time of the rest of the container, per second
+	allowed       string        // the CPUs of the process; "": they cannot be read
 	procs         []int
 	warnings      []string
 	says          file
@@ -109,7 +110,12 @@ func (h *host) Open(name string) (fs.File, error) {
 	if h.noCounters {
 		stat = ""
 	}
+	if name == "proc/self/status" && h.allowed == "" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
 	return fstest.MapFS{
+		"proc/self/status": {Data: []byte("Name:\ta\nCpus_allowed:\tff\nCpus_allowed_list:\t" + h.allowed +
+			"\nMems_allowed_list:\t0\n")},
 		"proc/self/cgroup":        {Data: []byte("0::/a\n")},
 		"proc/self/mountinfo":     {Data: []byte("30 29 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")},
 		"sys/fs/cgroup/a/cpu.max": {Data: fmt.Appendf(nil, "%s %d\n", quota, h.period.Microseconds())},

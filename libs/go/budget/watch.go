@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/libs/go/internal/limit"
@@ -41,6 +44,7 @@ func setProcs() func(int) {
 type watcher struct {
 	b      *Budget
 	limit  limit.Limit
+	cpus   int // on how many the process may run
 	failed int
 	// next are the times of the next reading of the limit, of the phase, and of the next second.
 	nextPoll, nextCheck, nextSecond time.Duration
@@ -111,10 +115,12 @@ func (w *watcher) poll() {
 	} else {
 		w.failed = 0
 	}
-	if l != w.limit || w.at == 0 {
+	cpus := b.world.mayUse()
+	if l != w.limit || cpus != w.cpus || w.at == 0 {
 		if err == nil && w.limit.Limited() && !l.Limited() {
 			b.warn("gone", errors.New("budget: the CPU limit is gone; the program runs on as without one"))
 		}
+		w.cpus = cpus
 		w.apply(l)
 	}
 	w.use()
@@ -124,6 +130,36 @@ func (w *watcher) poll() {
 	if err := b.world.says.write(b.Snapshot()); err != nil {
 		b.warn("file", fmt.Errorf("%w; the program runs on without the file", err))
 	}
+}
+
+// mayUse is on how many CPUs the process may run now. Its cpuset may become wider or narrower while it runs, which
+// [runtime.NumCPU] does not follow.
+func (w world) mayUse() int {
+	text, err := fs.ReadFile(w.files, "proc/self/status")
+	if err != nil {
+		return w.cpus
+	}
+	for line := range strings.Lines(string(text)) {
+		list, ok := strings.CutPrefix(line, "Cpus_allowed_list:")
+		if !ok {
+			continue
+		}
+		n := 0
+		for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+			first, last, isRange := strings.Cut(part, "-")
+			if !isRange {
+				last = first
+			}
+			from, bad := strconv.Atoi(first)
+			to, worse := strconv.Atoi(last)
+			if bad != nil || worse != nil || to < from {
+				return w.cpus
+			}
+			n += to - from + 1
+		}
+		return n
+	}
+	return w.cpus
 }
 
 // apply makes a limit the one in force.
@@ -142,7 +178,7 @@ func (w *watcher) apply(l limit.Limit) {
 	}
 	var fits sizes
 	if l.Limited() {
-		fits = sizesOf(l.CPUs(), b.world.cpus, paced)
+		fits = sizesOf(l.CPUs(), w.cpus, paced)
 		paced = paced && fits != sizes{}
 	}
 	b.pacer.mu.Lock()

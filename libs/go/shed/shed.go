@@ -61,8 +61,10 @@ func Handler(b Acquirer, rule Rule, next http.Handler) http.Handler {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "overloaded: the answer would come too late; try again", http.StatusServiceUnavailable)
 			return
-		case err != nil:
-			return // the client has gone
+		case err != nil: // the client has gone, or a deadline of the program's own has passed: no answer would read as 200
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "the request ended before it could start: "+err.Error(), http.StatusServiceUnavailable)
+			return
 		}
 		defer permit.Release()
 		next.ServeHTTP(w, r.WithContext(budget.WithPermit(r.Context(), &permit)))

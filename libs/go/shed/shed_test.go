@@ -58,11 +58,13 @@ func TestHandler(t *testing.T) {
 	if r := get("/work"); r.StatusCode != 200 {
 		t.Errorf("then: %d", r.StatusCode)
 	}
-	b.err = context.Canceled
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", "/work", nil))
-	if w.Body.Len() > 0 {
-		t.Errorf("the client has gone: %q", w.Body)
+	for _, err := range []error{context.Canceled, context.DeadlineExceeded} { // a middleware's deadline, of which the client knows nothing
+		b.err = err
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/work", nil))
+		if w.Code != 503 {
+			t.Errorf("%v: %d %q", err, w.Code, w.Body)
+		}
 	}
 	Handler(&b, Rule{}, h).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	if b.class != budget.App {

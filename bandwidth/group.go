@@ -94,6 +94,12 @@ func (g *Group) Stat(now time.Duration) Stat {
 // Throttled reports whether the group's own quota holds its threads back on a CPU.
 func (g *Group) Throttled(cpu int) bool { return g.silos[cpu].throttled }
 
+// Hold sets what Pool is, as after a while of use: at least 0, at most the quota and the burst.
+func (g *Group) Hold(pool time.Duration) {
+	g.pool = min(max(pool, 0), g.limit.Quota+g.limit.Burst)
+	g.snap = g.pool
+}
+
 // Pool is the CPU time that no CPU has taken yet.
 func (g *Group) Pool() time.Duration { return g.pool }
 

@@ -20,8 +20,9 @@ type Period struct {
 }
 
 // Busy is what is known of a period that was told as longer than the quota's own, which is quota; 0: it is not known. The
-// kernel's timer does not run while a container is idle, or lives on what a CPU took before, so that the first period after
-// that is told with that time, and is cut to its end. What used more than one period has room for is several of them, of which some were not told.
+// kernel's timer does not run while a container is idle, or lives on what a CPU took before. The first period after that is
+// told with that time, and is cut to its end. What used more than one period has room for is several of them, of which some
+// were not told.
 func (p Period) Busy(quota time.Duration) Period {
 	if quota <= 0 || p.Length < 2*quota {
 		return p

@@ -252,7 +252,14 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	}
 	l.levels = explained.Levels
 	l.setRecorded(explained)
-	l.setCharged(footer.UsageNS)
+	usage, on := footer.UsageNS, int64(0)
+	for _, ns := range f.OnCPUNS {
+		on += ns
+	}
+	if b.full && f.UsageNS != nil && on > 0 { // the part that is replayed was charged as the whole was
+		usage = new(int64(float64(*f.UsageNS) / float64(on) * float64(l.recorded.cpu)))
+	}
+	l.setCharged(usage)
 	l.offered = b.offers()
 	if n := max(b.lost, f.LostEvents); n > 0 {
 		l.note("the recording lost %d events: every figure may be off", n)

@@ -33,6 +33,9 @@ func hostOf(h *recording.Header) (scenario.Host, error) {
 	if err != nil {
 		return scenario.Host{}, fmt.Errorf("the recording's kernel %q: %w", text.Sanitize(h.Host.Kernel, 64), bandwidth.ErrKernel)
 	}
+	if e := h.Features.SlicesExpire; e != nil && !*e && !rules.Has(bandwidth.Since5_4) {
+		rules.Since = bandwidth.Since5_4 // a distribution's kernel that has 5.4's rules
+	}
 	host := scenario.Host{CPUs: n, HZ: usualHZ, CgroupVersion: 2, Rules: rules, UnthrottleIPI: 2 * time.Microsecond}
 	if hz := h.Host.HZ; hz != nil && *hz > 0 && *hz <= 10_000 {
 		host.HZ = *hz

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
 
 // What a burst or a credit has saved lets little more than the used CPUs suffice, until a busy time comes that spends it: then
@@ -37,6 +38,8 @@ const (
 type offered struct {
 	cpu  []float64
 	runs []int32
+	// open is the CPU time of runs that had not ended: they are no answers that wait, but they use up what a limit saves. nil: none.
+	open []float64
 	// chance is by which part the mean load of another time of the same length differs: its standard deviation, from the CPU
 	// time of each part (Newey and West, Econometrica 55(3), 1987).
 	chance float64
@@ -54,18 +57,27 @@ func (b *builder) offers() offered {
 		}
 	}
 	n := max(1, int(end/int64(moment))/blocks) * blocks
-	o := offered{cpu: make([]float64, n), runs: make([]int32, n)}
+	o := offered{cpu: make([]float64, n), runs: make([]int32, n), open: make([]float64, n)}
+	add := func(to []float64, woken, left int64) {
+		for at := int(max(0, woken) / int64(moment)); left > 0 && at < n; at++ {
+			now := min(left, int64(moment))
+			to[at] += time.Duration(now).Seconds()
+			left -= now
+		}
+	}
 	for _, t := range b.order {
 		for _, r := range t.ended {
-			at := int(max(0, r.woken) / int64(moment))
-			if at < n {
+			if at := int(max(0, r.woken) / int64(moment)); at < n {
 				o.runs[at]++
 			}
-			for left := r.cpu; left > 0 && at < n; at++ {
-				now := min(left, int64(moment))
-				o.cpu[at] += time.Duration(now).Seconds()
-				left -= now
+			add(o.cpu, r.woken, r.cpu)
+		}
+		if !t.closed && t.State != schedule.Sleeping {
+			left := t.run
+			if !t.slept || t.run > t.longest { // it is replayed as one that never stops: endRecording
+				left = int64(n) * int64(moment)
 			}
+			add(o.open, t.woken, left)
 		}
 	}
 	o.chance = o.chanceOfMean()
@@ -112,6 +124,31 @@ func creditBucket(cpus float64, credit time.Duration) bucket {
 	return bucket{moment, cpus, credit.Seconds()}
 }
 
+// flow is what flows through a bucket, moment by moment.
+type flow struct {
+	bucket bucket
+	// A refill of gives is due at each multiple of every moments; now is the moment.
+	every, now   int
+	gives        float64
+	level, queue float64
+}
+
+// flow begins full.
+func (b bucket) flow() flow {
+	every := max(1, int(b.every/moment))
+	return flow{bucket: b, every: every, gives: b.limit * float64(every) * moment.Seconds(), level: b.most}
+}
+
+// step takes in what comes in the next moment.
+func (f *flow) step(comes float64) {
+	if f.now%f.every == 0 {
+		f.level = min(f.bucket.most, f.level+f.gives)
+	}
+	f.queue += comes
+	done := min(f.queue, f.level)
+	f.queue, f.level, f.now = f.queue-done, f.level-done, f.now+1
+}
+
 // delay is a quantile, in milliseconds, of how long what comes waits in a long time for a bucket, where more comes by a factor.
 //
 // Worked example: 0.8 CPUs are used, in bursts of 50 ms of work that come by chance, 16 a second. With a limit of 0.9 CPUs and a
@@ -120,28 +157,21 @@ func (o *offered) delay(b bucket, factor, quantile float64) float64 {
 	const most = 10_000 // ms
 	var came [most + 1]int64
 	rng, part := rand.New(rand.NewPCG(drawSeed, 1)), len(o.cpu)/blocks
-	every := max(1, int(b.every/moment))
-	gives := b.limit * float64(every) * moment.Seconds()
-	level, queue, now, all := b.most, 0.0, 0, int64(0)
+	f, all := b.flow(), int64(0)
 	for n := range longParts {
 		from := n % blocks * part
 		if o.chance > regular {
 			from = rng.IntN(blocks) * part
 		}
 		for i := from; i < from+part; i++ {
-			if now%every == 0 {
-				level = min(b.most, level+gives)
-			}
-			queue += factor * o.cpu[i]
-			done := min(queue, level)
-			queue, level = queue-done, level-done
+			due := f.every - f.now%f.every // moments to the next refill
+			f.step(factor * o.cpu[i])
 			waits := 0.0
-			if queue > 1e-9 {
-				waits = milliseconds(moment)*float64(every-now%every) + 1000*max(0, queue-gives)/b.limit
+			if f.queue > 1e-9 {
+				waits = milliseconds(moment)*float64(due) + 1000*max(0, f.queue-f.gives)/b.limit
 			}
 			came[int(min(most, waits))] += int64(o.runs[i])
 			all += int64(o.runs[i])
-			now++
 		}
 	}
 	above := all - int64(math.Ceil(quantile*float64(all)))

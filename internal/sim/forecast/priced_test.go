@@ -71,7 +71,7 @@ func TestPriced(t *testing.T) {
 	if p := rows[Limit]; p.CPUs == nil || *p.CPUs > 0.5 || p.High == nil || *p.High > 0.5 {
 		t.Errorf("by the quota alone: %+v", p)
 	}
-	if p := rows[Burst]; p.CPUs == nil || *p.CPUs > 0.3 || p.Remedy.Burst == 0 || p.Remedy.Limit != *p.CPUs {
+	if p := rows[Burst]; p.CPUs == nil || *p.CPUs > 0.31 || p.Remedy.Burst == 0 || p.Remedy.Limit != *p.CPUs {
 		t.Errorf("by a burst: %+v", p)
 	}
 	// Nor does more at once, give or take what is tried apart.

@@ -65,7 +65,8 @@ type trial struct {
 type result struct {
 	done    bool  // the trial was run
 	refused error // why the remedy cannot be in force
-	// The figures of this run.
+	// The figures of this run, of that length.
+	length           time.Duration
 	throttledPeriods uint64
 	stopped          time.Duration
 	cpu              time.Duration
@@ -111,6 +112,7 @@ func (l *Load) run(t trial) (result, error) {
 		l.fillHost(&s, &replay, t.hostLoad)
 	}
 	l.stretchQuotas(&s)
+	replay.Phase, replay.Holds = l.begins(&s, replay.Phase, t)
 	o, slowestOf := simulate.Options{Seed: t.seed}, func() []slowest { return nil }
 	if t.load == 1 {
 		o.Responses, slowestOf = l.slowestBy()
@@ -120,7 +122,7 @@ func (l *Load) run(t trial) (result, error) {
 		return result{}, err
 	}
 	out := l.result(s.Cgroups[l.container].Name, s.Cgroups[l.binding].Name, pools, r)
-	out.slowest = slowestOf()
+	out.slowest, out.length = slowestOf(), s.Duration
 	return out, nil
 }
 

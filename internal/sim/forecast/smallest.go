@@ -2,6 +2,8 @@ package forecast
 
 import (
 	"math"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 func (m *maker) smallest() error {
 	step := m.mostCPUs() / limitSteps
 	limits, err := least(limitSteps, func(i int) (verdict, error) {
-		return m.holds(Remedy{Name: Raise, Factor: float64(i+1) * step / m.l.limit})
+		return m.holds(m.raisedTo(float64(i+1) * step))
 	})
 	if err != nil {
 		return err
@@ -39,6 +41,15 @@ func (m *maker) smallest() error {
 		m.f.SmallestNarrow = new(float64(narrow.surely + 1))
 	}
 	return nil
+}
+
+// raisedTo is the quota of so many CPUs. A burst that is in force stays, unless the quota is less: the kernel takes no burst above it.
+func (m *maker) raisedTo(cpus float64) Remedy {
+	l := m.l.recordedScenario.Cgroups[m.l.binding].Limit
+	if l.Burst > bandwidth.QuotaOf(cpus, l.Period) {
+		return Remedy{Name: Limit, Limit: cpus}
+	}
+	return Remedy{Name: Raise, Factor: cpus / m.l.limit}
 }
 
 // mostCPUs is the largest limit that a search tries.

@@ -46,3 +46,28 @@ func TestSteal(t *testing.T) {
 		}
 	}
 }
+
+// Of a recording that is too long to be replayed as a whole, the part that is was charged as the whole was.
+func TestStealOfACutRecording(t *testing.T) {
+	r := bursts()
+	on := int64(0)
+	for _, ns := range r.Footer.OnCPUNS {
+		on += ns
+	}
+	r.Footer.UsageNS = new(on * 7 / 10)
+	b, err := newBuilder(r.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Events {
+		b.add(&r.Events[i])
+	}
+	b.full = true
+	l, err := b.finish(r.Footer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if on == 0 || l.charged < 0.65 || l.charged > 0.75 {
+		t.Errorf("charged %v of %d ns", l.charged, on)
+	}
+}

@@ -119,9 +119,10 @@ func (m *maker) keeps(results []result) bool {
 	if m.o.Objective != nil {
 		return m.meets(results)
 	}
-	stopped := median(results, func(r *result) float64 { return r.stopped.Seconds() })
+	// A part of the time: with more load what was recorded comes in less time.
+	stopped := median(results, func(r *result) float64 { return r.stopped.Seconds() / max(1, r.length).Seconds() })
 	was := m.f.Rows[0].Error // of "none", which is the recording
-	if stopped > math.Max(was.Stopped.High, negligibleStopped*m.l.window.Seconds()) {
+	if stopped > math.Max(was.Stopped.High/m.l.window.Seconds(), negligibleStopped) {
 		return false
 	}
 	now := m.l.mergedTimes(results, "").Response.Quantile(m.objective().Quantile)

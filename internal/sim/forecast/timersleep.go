@@ -19,6 +19,9 @@ const (
 	// more, or by 1 %.
 	sameSleep = 80 * time.Microsecond
 	samePart  = 100
+	// leastSleep is the shortest that a thread is replayed with: a timer takes that long, and a recording that says less could keep a
+	// replay at one moment for ever.
+	leastSleep = 10 * time.Microsecond
 	// minSimilar is how many sleeps of one length make it a common duration.
 	minSimilar = 3
 )
@@ -44,7 +47,7 @@ func (t *thread) detectPeriodicTimer() {
 // makeRelative makes all timer sleeps of a thread relative to the moment at which it goes to sleep.
 func (t *thread) makeRelative() {
 	for _, n := range t.timerSleeps {
-		t.steps[n.step] = simulate.ReplayStep{Kind: simulate.StepSleep, For: time.Duration(n.slept)}
+		t.steps[n.step] = simulate.ReplayStep{Kind: simulate.StepSleep, For: max(leastSleep, time.Duration(n.slept))}
 	}
 }
 

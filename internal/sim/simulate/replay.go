@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
@@ -86,6 +87,9 @@ type Replay struct {
 	// Phase is the beginning of a period of each cgroup, by index in the scenario. bandwidth.Never or a
 	// missing entry: random.
 	Phase []time.Duration
+	// Holds is what each cgroup's limit, or its credit, holds of CPU time at the beginning, by index in the scenario. bandwidth.Never or
+	// a missing entry: all that it can save.
+	Holds []time.Duration
 }
 
 // Times is a distribution of times, each off by less than 1 %.
@@ -327,8 +331,14 @@ func (h *host) addReplay(r *Replay) error {
 	for i := range h.groups {
 		if n := h.groups[i].narrow; n != nil && n.credit != nil { // as a burst is: what is replayed began long before
 			n.credit.level = n.credit.most
+			if held := timeAt(r.Holds, i-1); held >= 0 {
+				n.credit.level = min(n.credit.most, held.Nanoseconds())
+			}
 			n.credit.settle(0, 0)
 		}
+	}
+	if err := h.beginTogether(); err != nil {
+		return err
 	}
 	for i, phase := range r.Phase {
 		if i+1 >= len(h.groups) || phase < 0 || h.groups[i+1].bw == nil {
@@ -339,8 +349,45 @@ func (h *host) addReplay(r *Replay) error {
 		if err != nil {
 			return err
 		}
+		bw.Skew = g.bw.Skew
 		g.bw = bw
 		h.queue.set(h.slots.period+i+1, bw.PeriodAt())
+	}
+	for i := range h.groups {
+		if held := timeAt(r.Holds, i-1); held >= 0 && h.groups[i].bw != nil {
+			h.groups[i].bw.Hold(held)
+		}
+	}
+	return nil
+}
+
+// timeAt is a time of a list that may have none for it.
+func timeAt(all []time.Duration, i int) time.Duration {
+	if i < 0 || i >= len(all) {
+		return bandwidth.Never
+	}
+	return all[i]
+}
+
+// beginTogether begins the periods of all groups at one drawn moment where the kernel draws none for each: before 6.4 those
+// of one length begin on the same ticks of the clock, and where a replay begins on it is not known.
+func (h *host) beginTogether() error {
+	if h.scenario.Host.Rules.RandomPhase() || h.tick == 0 {
+		return nil
+	}
+	at := time.Duration(h.rng.Int64N(int64(bandwidth.MaxPeriod)))
+	for i := range h.groups {
+		g := &h.groups[i]
+		if g.bw == nil {
+			continue
+		}
+		bw, err := h.newBandwidth(g.bw.Limit(), at%g.bw.Limit().Period)
+		if err != nil {
+			return err
+		}
+		bw.Skew = g.bw.Skew
+		g.bw = bw
+		h.queue.set(h.slots.period+i, bw.PeriodAt())
 	}
 	return nil
 }

@@ -111,13 +111,14 @@ final class ThreadNames {
         if (text.equals(written)) {
             return;
         }
-        written = text;
         try {
             Path fresh = file.resolveSibling(file.getFileName() + ".new");
             Files.deleteIfExists(fresh);
             Files.writeString(fresh, text, StandardOpenOption.CREATE_NEW); // nothing is written through a link that another user made
             Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-        } catch (IOException e) {
+            written = text;
+            failed = false;
+        } catch (IOException e) { // the next flush tries again
             if (!failed) {
                 failed = true;
                 Agent.say("threads=" + file + ": " + e);

@@ -32,6 +32,14 @@ final class Others {
      * process at any time.
      */
     long left(long quota) {
-        return Math.max((long) (OWN * quota), quota - Math.max(0, used));
+        return left(quota, 1, 1);
+    }
+
+    /**
+     * The same where what is counted as used has the others' time of this period already: only what they use in the rest of it is kept for
+     * them.
+     */
+    long left(long quota, long rest, long period) {
+        return Math.max((long) (OWN * quota), quota - (long) ((double) Math.max(0, used) * rest / period));
     }
 }

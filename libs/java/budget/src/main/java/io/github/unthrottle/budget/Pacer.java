@@ -107,8 +107,9 @@ final class Pacer {
             used = n;
         }
         double share = c == TaskClass.BACKGROUND ? BACKGROUND_RESERVED : RESERVED;
-        long wait = Pace.decide(others.left(quota), period, now - begin, used - base, busy.cost(cost), running,
-                (long) (share * quota), slack.kept());
+        long left = others.left(quota, period - (now - begin), period);
+        long wait = Pace.decide(left, period, now - begin, used - base, busy.cost(cost), running, (long) (share * quota),
+                slack.kept());
         held |= wait > 0;
         return wait;
     }

@@ -96,9 +96,12 @@ class CpuBudgetTest {
         CpuBudget b = h.start();
         h.load(b, APP, 6, 5 * MS, 60 * SECOND);
         h.pass(10 * SECOND);
+        long sum = 0;
         for (long used : periods(h, 20)) {
             assertTrue(used <= 60 * MS, used + " used beside 40 ms of the rest of the container");
+            sum += used;
         }
+        assertTrue(sum >= 20 * 60 * MS * 3 / 4, "only " + sum + " used: the rest of the container counted twice");
     }
 
     @Test

@@ -46,7 +46,8 @@ public class BudgetAutoConfiguration {
 
         /** Whether a request is for a path of the application, or for one below it. */
         private static boolean isBelow(HttpServletRequest r, String path) {
-            String asked = r.getRequestURI().substring(r.getContextPath().length()).split(";", 2)[0]; // without parameters
+            // What the container made of it: decoded, without parameters and "..", so that a client cannot choose its class.
+            String asked = r.getServletPath() + (r.getPathInfo() == null ? "" : r.getPathInfo());
             return asked.equals(path) || asked.startsWith(path.endsWith("/") ? path : path + "/");
         }
     }

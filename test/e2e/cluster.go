@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -104,7 +105,7 @@ func (k *cluster) users() map[string]struct{ name, groups string } {
 	return map[string]struct{ name, groups string }{
 		"admin": {"admin", "system:masters"}, "manager": {"system:kube-controller-manager", ""},
 		"scheduler": {"system:kube-scheduler", ""}, "proxy": {"system:kube-proxy", ""},
-		"node": {"system:node:" + k.node, "system:nodes"},
+		"node": {"system:node:" + k.node, "system:nodes"}, "second": {"system:node:" + secondName, "system:nodes"},
 	}
 }
 
@@ -170,8 +171,12 @@ const (
 )
 
 // forward gives connections to one address to another, as kube-proxy does for a service.
-func (s *suite) forward(from, to string) error {
-	listener, err := net.Listen("tcp", from)
+func (s *suite) forward(from, to string) error { return s.forwardBetween(nil, from, nil, to) }
+
+// forwardBetween does so for addresses of two networks; nil is this program's.
+func (s *suite) forwardBetween(here *os.File, from string, there *os.File, to string) error {
+	var listener net.Listener
+	err := inNetwork(here, func() (err error) { listener, err = net.Listen("tcp", from); return err })
 	if err != nil {
 		return err
 	}
@@ -182,8 +187,8 @@ func (s *suite) forward(from, to string) error {
 			if err != nil {
 				return
 			}
-			answers, err := net.Dial("tcp", to)
-			if err != nil {
+			var answers net.Conn
+			if err := inNetwork(there, func() (err error) { answers, err = net.Dial("tcp", to); return err }); err != nil {
 				_ = asked.Close()
 				continue
 			}
@@ -233,7 +238,25 @@ func (s *suite) startNode(k *cluster) error {
 	if err := errors.Join(s.startControllers(k), makeCgroup(ownCgroup)); err != nil {
 		return err
 	}
-	dir := k.containerd.dir
+	cmd, err := s.runKubelet(k, worker{containerd: k.containerd, name: k.node, user: "node", kubelet: "kubelet", dir: k.dir,
+		port: freePort()})
+	if cmd != nil {
+		k.servers = append(k.servers, cmd)
+	}
+	return err
+}
+
+// worker is what runs the pods of a node.
+type worker struct {
+	*containerd
+	// name is the node's, user its kubelet among the API server's users, kubelet the server's.
+	name, user, kubelet string
+	// dir is its folder, port the kubelet's.
+	dir, port string
+}
+
+// runKubelet starts a node's kubelet, and waits until the node is ready.
+func (s *suite) runKubelet(k *cluster, w worker) (*exec.Cmd, error) {
 	// The runtime wants a network that parses. No plugin is called: all pods have the host's network.
 	network := `{"cniVersion":"0.4.0","name":"none","plugins":[{"type":"loopback"}]}`
 	config := fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
@@ -257,27 +280,31 @@ evictionHard: {memory.available: 50Mi, nodefs.available: 1%%, nodefs.inodesFree:
 nodeStatusUpdateFrequency: 5s
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
-`, freePort(), freePort(), ownCgroup, k.socket, k.file("logs"), k.file("plugins"))
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "cni", "10-none.conflist"), []byte(network), 0o600),
-		os.WriteFile(k.file("kubelet.yaml"), []byte(config), 0o600)); err != nil {
-		return err
+`, w.port, freePort(), ownCgroup, w.socket, w.file("logs"), w.file("plugins"))
+	if err := errors.Join(os.MkdirAll(w.dir, 0o700),
+		os.WriteFile(filepath.Join(w.containerd.dir, "cni", "10-none.conflist"), []byte(network), 0o600),
+		os.WriteFile(w.file("kubelet.yaml"), []byte(config), 0o600)); err != nil {
+		return nil, err
 	}
-	err := s.serve(k, "kubelet", none, "--config", k.file("kubelet.yaml"), "--kubeconfig", k.file("node.kubeconfig"),
-		"--root-dir", k.file("kubelet"),
-		"--cert-dir", k.file("pki-kubelet"), "--hostname-override", k.node)
+	cmd, err := s.server(w.kubelet, nil, none, append(slices.Clone(w.into), k.program("kubelet"), "--config", w.file("kubelet.yaml"),
+		"--kubeconfig", k.file(w.user+".kubeconfig"), "--root-dir", w.file("kubelet"), "--cert-dir", w.file("pki-kubelet"),
+		"--hostname-override", w.name)...)
 	if err == nil {
-		err = s.nodeReady(k)
+		err = s.nodeReady(k, w.name)
 	}
 	if err != nil {
-		err = fmt.Errorf("%w\n%s", err, s.log("kubelet"))
+		err = fmt.Errorf("%w\n%s", err, s.log(w.kubelet))
 	}
-	return err
+	return cmd, err
 }
 
-// nodeReady waits until the API server has the node as ready.
-func (s *suite) nodeReady(k *cluster) error {
+// file is a file of the node's folder.
+func (w worker) file(name string) string { return filepath.Join(w.dir, name) }
+
+// nodeReady waits until the API server has a node as ready.
+func (s *suite) nodeReady(k *cluster, name string) error {
 	return eventually(func() error {
-		got, err := s.kubectl(k, "get", "node", k.node, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+		got, err := s.kubectl(k, "get", "node", name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
 		return errors.Join(err, equal("Ready", got, "True"))
 	})
 }

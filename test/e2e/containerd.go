@@ -96,6 +96,8 @@ imports = []
 type containerd struct {
 	edition
 	server *exec.Cmd
+	// into begins the server's command line where its node has namespaces of its own.
+	into []string
 	// dir has its configuration, nri the plugin socket alone: pods mount that.
 	dir, socket, nri string
 	// sandbox and app are a pod's, others are sandboxes of more pods; ran says that the container of ctr runs.
@@ -161,7 +163,7 @@ func (s *suite) serveContainerd(c *containerd) (err error) {
 		env = []string{"PATH=" + c.bin + ":" + os.Getenv("PATH")}
 	}
 	c.server, err = s.server(c.folder+"-containerd", env, func() error { _, err := s.ctr(c, "version"); return err },
-		c.program("containerd"), "-c", filepath.Join(c.dir, "config.toml"))
+		append(slices.Clone(c.into), c.program("containerd"), "-c", filepath.Join(c.dir, "config.toml"))...)
 	return err
 }
 

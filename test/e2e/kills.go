@@ -112,7 +112,7 @@ func (s *suite) backAgain(k *cluster) error {
 	if err := eventually(func() error { _, err := s.ctr(k.containerd, "version"); return err }); err != nil {
 		return err
 	}
-	err := eventually(func() error { return s.nodeReady(k) })
+	err := eventually(func() error { return s.nodeReady(k, k.node) })
 	if err == nil {
 		err = eventually(func() error { _, err := s.agentPage(k, "/readyz"); return err })
 	}

@@ -79,6 +79,8 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 	}
 	if o.parts != "" && !k.whole { // half an hour, and a workload of this host's programs
 		part("rollout", func() { s.rollout(k, o) })
+		// Last: with two nodes it is chance which agent ds/unthrottle means.
+		part("nodes", func() { s.rolloutOnTwo(k, p, o) })
 	}
 	if k.whole {
 		part("narrow", func() { s.narrowed(k, p, o) })
@@ -259,10 +261,15 @@ func (s *suite) upgrade(k *cluster, p *cart, o chartOptions) error {
 	}))
 }
 
+// agentPod asks for the agent's pod on the cluster's first node.
+func (s *suite) agentPod(k *cluster, output string) (string, error) {
+	return s.kubectl(k, "get", "pods", "-n", "unthrottle", "-l", "app.kubernetes.io/name=unthrottle",
+		"--field-selector", "spec.nodeName="+k.node, "-o", output)
+}
+
 // agentPage gets a page of the agent in its pod.
 func (s *suite) agentPage(k *cluster, path string) (string, error) {
-	address, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-l", "app.kubernetes.io/name=unthrottle", "-o",
-		"jsonpath={.items[0].status.podIP}:{.items[0].spec.containers[0].ports[0].containerPort}")
+	address, err := s.agentPod(k, "jsonpath={.items[0].status.podIP}:{.items[0].spec.containers[0].ports[0].containerPort}")
 	if err != nil {
 		return "", err
 	}
@@ -408,7 +415,7 @@ func (s *suite) agentProcess(k *cluster) (int, error) { return s.chartProcess(k,
 
 // chartProcess is that of a container of the agent's pod.
 func (s *suite) chartProcess(k *cluster, container string) (int, error) {
-	id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", chartStatus(container)+"containerID}")
+	id, err := s.agentPod(k, chartStatus(container)+"containerID}")
 	if err != nil {
 		return 0, err
 	}
@@ -429,7 +436,7 @@ func (s *suite) killedAgent(k *cluster, p *cart) {
 	}
 	if err == nil {
 		err = eventually(func() error {
-			got, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o",
+			got, err := s.agentPod(k,
 				"jsonpath={.items[0].status.containerStatuses[0].restartCount} {.items[0].status.containerStatuses[0].ready}")
 			return errors.Join(err, equal("restarts and readiness", got, "1 true"))
 		})

@@ -15,7 +15,8 @@ import (
 
 // Cgroups that the runtimes make in every hierarchy, and folders that they make wherever their data is.
 var (
-	madeCgroups = []string{"docker", "libpod_parent", strings.TrimPrefix(ownCgroup, "/"), "default", "k8s.io", "moby"}
+	madeCgroups = []string{"docker", "libpod_parent", strings.TrimPrefix(ownCgroup, "/"), strings.TrimPrefix(secondCgroup, "/"),
+		"default", "k8s.io", "moby"}
 	madeFolders = []string{"/run/docker", "/run/containerd", "/run/runc", "/run/libpod", "/run/containers", "/run/podman",
 		"/var/lib/docker", "/var/lib/containerd", "/var/lib/containers", "/var/lib/cni", "/run/netns", "/etc/docker", "/etc/cni",
 		"/var/lib/kubelet", "/var/log/pods", "/var/log/containers", "/usr/libexec/kubernetes"}

@@ -233,7 +233,7 @@ func (s *suite) startKubelet(k *cluster, added string) error {
 	err := s.serve(k, "kubelet", none, "--config", k.file("kubelet.yaml"), "--kubeconfig", k.file("node.kubeconfig"),
 		"--hostname-override", k.node, "--node-ip", nodeAddress)
 	if err == nil {
-		err = s.nodeReady(k)
+		err = s.nodeReady(k, k.node)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, s.log("kubelet"))

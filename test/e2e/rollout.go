@@ -37,9 +37,12 @@ type pages struct {
 	first int    // port of the first pod
 	began time.Time
 
+	// second is where some of the pods run; nil: all are on the cluster's first node.
+	second *second
+
 	mu     sync.Mutex
 	asked  []pageRequest
-	failed error // the last one
+	failed map[string]error // the last one by pod
 }
 
 // pageRequest is one that was answered: by which pod, when it was due, and how long after that it was answered.
@@ -50,12 +53,28 @@ type pageRequest struct {
 }
 
 // rollout has a policy's remedy rolled out over the pods of a workload: by the chart's agent, judged by a real Prometheus that scrapes
-// the pods' own servers.
+// the pods' own servers. A guard reverts it.
 func (s *suite) rollout(k *cluster, o chartOptions) {
+	s.overPages(&pages{k: k}, o, func(p *pages, stop func()) {
+		s.watchPages(p, func() {
+			s.check("rollout: the agent and its container policies are killed", s.killPolicies(p.k))
+		})
+		s.harmPages(p)
+		stop()
+		s.check(fmt.Sprintf("rollout: all %d requests were answered", len(p.asked)), p.failures(pageNames()))
+		_, err := s.upgradeChart(k, o, "--set", "mode=observe", "--set", "policies.rollout=false")
+		s.check("rollout: the chart only observes again", errors.Join(err, s.rolledOut(k)))
+	})
+}
+
+// overPages starts a workload with its clients, and a policy with a rollout over it, and has the rest done by follow, whose stop ends the
+// clients.
+func (s *suite) overPages(p *pages, o chartOptions, follow func(p *pages, stop func())) {
 	if s.has("caddy", filepath.Join(o.prometheus, "prometheus")) != nil {
 		return
 	}
-	p := &pages{k: k, api: "http://127.0.0.1:" + freePort(), began: time.Now()}
+	k := p.k
+	p.api, p.began, p.failed = "http://127.0.0.1:"+freePort(), time.Now(), map[string]error{}
 	err := s.startPages(p)
 	if s.check(fmt.Sprintf("rollout: a StatefulSet of %d pods, each a Caddy with a limit of %s", pagePods, pageLimit), err) != nil {
 		return
@@ -64,9 +83,10 @@ func (s *suite) rollout(k *cluster, o chartOptions) {
 	if s.check("rollout: a Prometheus scrapes them", s.scrapePages(p, o.prometheus)) != nil {
 		return
 	}
-	ctx, stop := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(s.ctx)
 	var clients sync.WaitGroup
-	defer func() { stop(); clients.Wait() }()
+	stop := func() { cancel(); clients.Wait() }
+	defer stop()
 	for i := range pagePods {
 		clients.Go(func() { p.ask(ctx, i) })
 	}
@@ -78,22 +98,16 @@ func (s *suite) rollout(k *cluster, o chartOptions) {
 	if s.check("rollout: the API server takes a policy with a rollout", err) != nil {
 		return
 	}
-	logs, err := s.kubectl(k, "logs", "-n", "unthrottle", "ds/unthrottle", "-c", "agent")
+	logs, err := s.kubectl(k, "logs", "-n", "unthrottle", "-l", "app.kubernetes.io/name=unthrottle", "-c", "agent", "--tail=-1")
 	if strings.Contains(logs, "level=WARN") {
 		err = errors.Join(err, errors.New(logs))
 	}
 	s.check("rollout: the agent that applies warns of nothing", err)
-	s.watchPages(p)
-	s.harmPages(p)
-	stop()
-	clients.Wait()
-	s.check(fmt.Sprintf("rollout: all %d requests were answered", len(p.asked)), p.failed)
-	_, err = s.upgradeChart(k, o, "--set", "mode=observe", "--set", "policies.rollout=false")
-	s.check("rollout: the chart only observes again", errors.Join(err, s.rolledOut(k)))
+	follow(p, stop)
 }
 
-// watchPages follows the rollout until it is kept. The agent and its container policies are killed while half of the pods are treated.
-func (s *suite) watchPages(p *pages) {
+// watchPages follows the rollout until it is kept. While half of the pods are treated, disturb is called.
+func (s *suite) watchPages(p *pages, disturb func()) {
 	alone := p.began
 	if s.check("rollout: nothing is in force for one watch", errors.Join(s.phase(p, "Waits", 2*time.Minute),
 		equal("pods with a remedy", s.treatedPages(p), ""))) != nil {
@@ -110,7 +124,7 @@ func (s *suite) watchPages(p *pages) {
 		}
 	}
 	s.check("rollout: the agent treats the first of them", err)
-	s.check("rollout: the agent and its container policies are killed", s.killPolicies(p.k))
+	disturb()
 	err = s.phase(p, "Finishes", pageWatch+10*time.Minute)
 	half := strings.Fields(s.treatedPages(p))
 	if n := len(half); n == 0 || n > pagePods/2 {
@@ -139,7 +153,7 @@ func (s *suite) harmPages(p *pages) {
 	if err == nil {
 		err = eventually(func() error { return equal("pods with a remedy", s.treatedPages(p), "") })
 	}
-	s.check("rollout: a guard above its bound takes the remedy back from all pods, each has its own limit again", err)
+	s.check("rollout: a guard above its bound reverts the remedy on all pods, each has its own limit again", err)
 }
 
 func pageNames() (names []string) {
@@ -198,6 +212,8 @@ spec:
       hostNetwork: true
       automountServiceAccountToken: false
       terminationGracePeriodSeconds: 1
+      topologySpreadConstraints:
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: page}}}
       containers:
       - name: app
         image: %[3]s
@@ -221,6 +237,9 @@ spec:
 		return err
 	}
 	_, err := s.kubectl(p.k, "rollout", "status", "-n", pageNamespace, "statefulset/page", s.timeout())
+	if err == nil && p.second != nil {
+		err = s.reachSecond(p)
+	}
 	for i := range pagePods {
 		err = errors.Join(err, eventually(func() error { return get(p.url(i), nil) }))
 	}
@@ -289,24 +308,24 @@ func (s *suite) phase(p *pages, want string, within time.Duration) error {
 			return nil
 		}
 	}
-	logs, _ := s.kubectl(p.k, "logs", "-n", "unthrottle", "ds/unthrottle", "--all-containers", "--tail=30")
+	logs, _ := s.kubectl(p.k, "logs", "-n", "unthrottle", "-l", "app.kubernetes.io/name=unthrottle", "--all-containers", "--tail=30")
 	return errors.Join(err, s.ctx.Err(), fmt.Errorf("the rollout is %+v and not %s within %s\n%s", status.Status.Rollout, want, within, logs))
 }
 
 // treatedPages are the pods with another setting than their limit, by the kernel.
 func (s *suite) treatedPages(p *pages) string {
 	text, err := s.kubectl(p.k, "get", "pods", "-n", pageNamespace, "-o",
-		`jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[0].containerID}{"\n"}{end}`)
+		`jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[0].containerID} {.spec.nodeName}{"\n"}{end}`)
 	if err != nil {
 		return err.Error()
 	}
 	var treated []string
 	for line := range strings.Lines(text) {
-		var name, uid, id string
-		if _, err := fmt.Sscanf(line, "%s %s containerd://%s", &name, &uid, &id); err != nil {
+		var name, uid, id, node string
+		if _, err := fmt.Sscanf(line, "%s %s containerd://%s %s", &name, &uid, &id, &node); err != nil {
 			return err.Error()
 		}
-		kernel := newSettings(p.k.containerCgroup(p.k.podCgroup(uid), id))
+		kernel := newSettings(hostCgroup(node, p.k.containerCgroup(p.k.podCgroup(uid), id)))
 		if kernel.quota() != "20000" || !slices.Contains([]string{"", "0"}, kernel.burst()) {
 			treated = append(treated, name)
 		}
@@ -318,7 +337,7 @@ func (s *suite) treatedPages(p *pages) string {
 func (s *suite) killPolicies(k *cluster) error {
 	for _, container := range []string{"agent", "policies"} {
 		count := chartStatus(container) + "restartCount}"
-		restarts, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", count)
+		restarts, err := s.agentPod(k, count)
 		if err != nil {
 			return err
 		}
@@ -330,7 +349,7 @@ func (s *suite) killPolicies(k *cluster) error {
 			return fmt.Errorf("kill %s: %w", container, err)
 		}
 		if err := eventually(func() error {
-			again, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", count)
+			again, err := s.agentPod(k, count)
 			if err == nil && again == restarts {
 				err = fmt.Errorf("%s is not started again", container)
 			}
@@ -390,8 +409,21 @@ func (p *pages) keep(ctx context.Context, pod string, due time.Time, err error) 
 	case err == nil:
 		p.asked = append(p.asked, pageRequest{pod, due, time.Since(due)})
 	case ctx.Err() == nil:
-		p.failed = fmt.Errorf("a request to %s: %w", pod, err)
+		p.failed[pod] = err
 	}
+}
+
+// failures are the last ones of requests to some of the pods.
+func (p *pages) failures(pods []string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, pod := range pods {
+		if err := p.failed[pod]; err != nil {
+			errs = append(errs, fmt.Errorf("a request to %s: %w", pod, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // p99 is that of requests to pods that were due in a time, in ms; NaN: there were too few.

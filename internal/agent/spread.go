@@ -355,7 +355,7 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding, held []txn.I
 			return err
 		}
 		blocks, err := fix.Spread(ctx, env, o, &s.Measure)
-		if err != nil && !errors.As(err, new(*fix.NoRemedy)) && !errors.As(err, new(*fix.NotMeasured)) {
+		if err != nil && !fix.MayTellLater(err) {
 			return err
 		}
 		if s.blocks = blocks; err == nil {

@@ -2,6 +2,7 @@ package fix
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,6 +27,12 @@ type Measure struct {
 	Quantile float64         `json:"quantile"`
 	// UsualMs is that quantile when the container was looked at first.
 	UsualMs float64 `json:"usual_ms"`
+}
+
+// MayTellLater tells whether a later look may find what one by Spread did not: the hour was calm, or the host so full that no forecast came
+// to its end.
+func MayTellLater(err error) bool {
+	return errors.As(err, new(*NoRemedy)) || errors.As(err, new(*NotMeasured)) || errors.As(err, new(*forecast.TooSlow))
 }
 
 // Spread looks at a container as Run does, and prepares what may be tried. by is what a trial that goes on is judged by; nil: a new one.

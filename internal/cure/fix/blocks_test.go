@@ -3,6 +3,7 @@ package fix
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
 	"github.com/unthrottle/unthrottle/internal/cure/trial"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
@@ -244,5 +246,17 @@ func TestEndedByABlock(t *testing.T) {
 	of.Drop(1, "worse")
 	if got := b.ended(1, trial.Measured{Ended: "clearly worse in two short looks"}); got == "" {
 		t.Error("one that is out is tried again")
+	}
+}
+
+// A calm hour, or a host that is too full for a forecast, ends no trial: another hour may be another one.
+func TestALookMayTellLater(t *testing.T) {
+	for _, err := range []error{&NoRemedy{}, &NotMeasured{}, fmt.Errorf("forecast: %w", &forecast.TooSlow{Done: 3, Of: 18})} {
+		if !MayTellLater(err) {
+			t.Errorf("%T ends a trial", err)
+		}
+	}
+	if MayTellLater(errors.New("no such file or directory")) {
+		t.Error("an error that stays does not")
 	}
 }

@@ -77,9 +77,9 @@ func TestOwedChangesCount(t *testing.T) {
 	}
 }
 
-// TestLateStopsAreReported checks that StoppedLateNS has the error of stops that come after a later change, as a hypervisor
-// causes.
-func TestLateStopsAreReported(t *testing.T) {
+// limited is a container with a limit of 0.1 CPUs that is watched by a probe that sees what a quota holds back.
+func limited(t *testing.T) (*Probe, *cgrouptest.Tree, Container) {
+	t.Helper()
 	p := opened(t)
 	if p.Features().Mark == "" {
 		t.Skip("needs a kernel that shows what a quota holds back; runs on Linux 5.15 and later")
@@ -91,6 +91,14 @@ func TestLateStopsAreReported(t *testing.T) {
 	if err := p.Watch(c); err != nil {
 		t.Fatal(err)
 	}
+	return p, tr, c
+}
+
+// TestLateStopsAreReported checks that StoppedLateNS has the error of stops that come after a later change, as a hypervisor
+// causes.
+func TestLateStopsAreReported(t *testing.T) {
+	p, tr, c := limited(t)
+	path := c.Path
 	const ahead = uint64(2e9) // of the clock: all changes until then are late
 	begin := countsOf(t, p, c.ID).AtNS
 	rewrite(t, p, c.ID, func(k *bpfContainer) {
@@ -108,17 +116,8 @@ func TestLateStopsAreReported(t *testing.T) {
 // TestAStopAfterWeeksIsNotLate checks that a container that no quota held back for four weeks, half of what a word has room for, is
 // stopped as any other.
 func TestAStopAfterWeeksIsNotLate(t *testing.T) {
-	p := opened(t)
-	if p.Features().Mark == "" {
-		t.Skip("needs a kernel that shows what a quota holds back; runs on Linux 5.15 and later")
-	}
-	tr := cgrouptest.New(t)
-	path := tr.Make("a")
-	tr.Limit(path, 0.1)
-	c := containerOf(t, tr, path)
-	if err := p.Watch(c); err != nil {
-		t.Fatal(err)
-	}
+	p, tr, c := limited(t)
+	path := c.Path
 	begin := countsOf(t, p, c.ID).AtNS
 	rewrite(t, p, c.ID, func(k *bpfContainer) {
 		word := (begin - uint64(28*24*time.Hour)) >> 4 << 16

@@ -42,7 +42,6 @@ func (s serviced) failed(n night) bool {
 
 // row is the row of a service.
 func row(s serviced, n night) string {
-	without := func(m minute) bool { return m.At+each.Seconds() < 1 || m.At >= n.Seconds }
 	beside := func(m minute) bool { return m.At > -1 && m.At+each.Seconds() < n.Seconds+1 }
 	keptAt := math.Inf(1)
 	if s.KeptAt != nil {
@@ -73,7 +72,7 @@ func row(s serviced, n night) string {
 	if inForce == "" {
 		inForce = "nothing"
 	}
-	return study.Row("`"+s.Name+"`", s.Limit, s.p99(without), s.p99(tried), s.p99(kept), by, slow(s.Remedied),
+	return study.Row("`"+s.Name+"`", s.Limit, s.p99(n.without), s.p99(tried), s.p99(kept), by, slow(s.Remedied),
 		slow(s.LeftAlone), answer, inForce)
 }
 
@@ -87,18 +86,38 @@ func lowest(all []agent.SpreadVariant) (v agent.SpreadVariant, ok bool) {
 	return v, ok
 }
 
+// without tells whether no agent ran in a minute.
+func (n night) without(m minute) bool { return m.At+each.Seconds() < 1 || m.At >= n.Seconds }
+
 // p99 is the median of the p99 of those minutes that had all of the usual load, with their number.
 func (s serviced) p99(of func(minute) bool) string {
-	var all []float64
+	all := s.all(of)
+	if len(all) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f (%d)", stats.Median(all), len(all))
+}
+
+func (s serviced) all(of func(minute) bool) (all []float64) {
 	for _, m := range s.Minutes {
 		if m.P99 != nil && m.Load == 1 && of(m) {
 			all = append(all, *m.P99)
 		}
 	}
-	if len(all) == 0 {
-		return "-"
+	return all
+}
+
+// overloadedMs is the median p99 without an agent from which on a service counts as overloaded.
+const overloadedMs = 1000
+
+// overloaded is how many services the host has no room for.
+func (n night) overloaded() (count int) {
+	for _, s := range n.Services {
+		if all := s.all(n.without); len(all) > 0 && stats.Median(all) >= overloadedMs {
+			count++
+		}
 	}
-	return fmt.Sprintf("%.1f (%d)", stats.Median(all), len(all))
+	return count
 }
 
 // slow is the share of slow requests in percent.
@@ -119,6 +138,10 @@ func agentCPUs(n night) string {
 
 // misses are what went wrong in a night.
 func misses(n night) (all []string) {
+	if count := n.overloaded(); count > 0 {
+		all = append(all, fmt.Sprintf("the services together overload this host: without an agent p99 is %d ms or more in %d of %d, so that p99 says "+
+			"nothing of remedies, and forecasts find no time", overloadedMs, count, len(n.Services)))
+	}
 	for _, s := range n.Services {
 		if !s.Restored {
 			all = append(all, "`"+s.Name+"`: its limit, weight or CPUs after `restore` are others than at the beginning")

@@ -203,9 +203,14 @@ func (s *suite) afterReset(where programs, o chartOptions) bool {
 	return true
 }
 
-// uninstalledAfterReset removes the release of a machine that was reset.
-func (s *suite) uninstalledAfterReset(k *cluster, o chartOptions) {
+// uninstall removes the release, and waits until no agent is left.
+func (s *suite) uninstall(k *cluster, o chartOptions) error {
 	_, err := s.helm(o, k.config, "uninstall", "unthrottle", "-n", "unthrottle")
 	_, failed := s.kubectl(k, "wait", "-n", "unthrottle", "--for=delete", "pod", "-l", "app.kubernetes.io/name=unthrottle", s.timeout())
-	s.check("reset: helm uninstalls the chart", errors.Join(err, failed))
+	return errors.Join(err, failed)
+}
+
+// uninstalledAfterReset removes the release of a machine that was reset.
+func (s *suite) uninstalledAfterReset(k *cluster, o chartOptions) {
+	s.check("reset: helm uninstalls the chart", s.uninstall(k, o))
 }

@@ -323,9 +323,8 @@ func (s *suite) rolloutOnTwo(k *cluster, c *cart, o chartOptions) {
 		stop()
 		first := slices.DeleteFunc(pageNames(), func(name string) bool { return nodes[name] == secondName })
 		s.check(fmt.Sprintf("nodes: of %d requests, all to pods of the first node were answered", len(p.asked)), p.failures(first))
-		_, err = s.helm(o, k.config, "uninstall", "unthrottle", "-n", "unthrottle")
-		_, failed := s.kubectl(k, "wait", "-n", "unthrottle", "--for=delete", "pod", "-l", "app.kubernetes.io/name=unthrottle", s.timeout())
-		s.check("nodes: helm uninstall undoes it on both", errors.Join(err, failed, equal("pods with a remedy", s.treatedPages(p), "")))
+		err = s.uninstall(k, o)
+		s.check("nodes: helm uninstall undoes it on both", errors.Join(err, equal("pods with a remedy", s.treatedPages(p), "")))
 		s.check("nodes: helm installs the chart again", s.install(k, c, o))
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
 // What a burst, a credit or a longer period has left when a recording begins decides much of what its few periods show. A
@@ -33,14 +34,14 @@ func (l *Load) begins(s *scenario.Scenario, phase []time.Duration, t trial) (pha
 			continue
 		default:
 			saving = quotaBucket(c.Limit)
-			if next = timeAt(phase, i); next == bandwidth.Never {
+			if next = simulate.TimeAt(phase, i); next == bandwidth.Never {
 				// Before 6.4 all groups of one period begin it together.
 				if next = common; s.Host.Rules.RandomPhase() {
 					next = time.Duration(rng.Int64N(int64(c.Limit.Period)))
 				}
 			}
 			next %= c.Limit.Period
-			if timeAt(phases, i) != next {
+			if simulate.TimeAt(phases, i) != next {
 				phases = withTime(phases, i, next)
 			}
 		}
@@ -48,7 +49,7 @@ func (l *Load) begins(s *scenario.Scenario, phase []time.Duration, t trial) (pha
 	}
 	if holds != nil && !s.Host.Rules.RandomPhase() {
 		for i := range s.Cgroups {
-			if limit := s.Cgroups[i].Limit; limit.Limited() && timeAt(phases, i) == bandwidth.Never {
+			if limit := s.Cgroups[i].Limit; limit.Limited() && simulate.TimeAt(phases, i) == bandwidth.Never {
 				phases = withTime(phases, i, common%limit.Period)
 			}
 		}
@@ -59,18 +60,11 @@ func (l *Load) begins(s *scenario.Scenario, phase []time.Duration, t trial) (pha
 // beginsSeed keeps these draws apart from the simulator's.
 const beginsSeed = 2
 
-func timeAt(times []time.Duration, i int) time.Duration {
-	if i < len(times) {
-		return times[i]
-	}
-	return bandwidth.Never
-}
-
 // withTime is a copy of times with another one at i.
 func withTime(times []time.Duration, i int, to time.Duration) []time.Duration {
 	copied := make([]time.Duration, max(len(times), i+1))
 	for j := range copied {
-		copied[j] = timeAt(times, j)
+		copied[j] = simulate.TimeAt(times, j)
 	}
 	copied[i] = to
 	return copied

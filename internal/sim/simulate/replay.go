@@ -331,7 +331,7 @@ func (h *host) addReplay(r *Replay) error {
 	for i := range h.groups {
 		if n := h.groups[i].narrow; n != nil && n.credit != nil { // as a burst is: what is replayed began long before
 			n.credit.level = n.credit.most
-			if held := timeAt(r.Holds, i-1); held >= 0 {
+			if held := TimeAt(r.Holds, i-1); held >= 0 {
 				n.credit.level = min(n.credit.most, held.Nanoseconds())
 			}
 			n.credit.settle(0, 0)
@@ -344,29 +344,37 @@ func (h *host) addReplay(r *Replay) error {
 		if i+1 >= len(h.groups) || phase < 0 || h.groups[i+1].bw == nil {
 			continue
 		}
-		g := &h.groups[i+1]
-		bw, err := h.newBandwidth(g.bw.Limit(), phase%g.bw.Limit().Period)
-		if err != nil {
+		if err := h.beginPeriods(i+1, phase); err != nil {
 			return err
 		}
-		bw.Skew = g.bw.Skew
-		g.bw = bw
-		h.queue.set(h.slots.period+i+1, bw.PeriodAt())
 	}
 	for i := range h.groups {
-		if held := timeAt(r.Holds, i-1); held >= 0 && h.groups[i].bw != nil {
+		if held := TimeAt(r.Holds, i-1); held >= 0 && h.groups[i].bw != nil {
 			h.groups[i].bw.Hold(held)
 		}
 	}
 	return nil
 }
 
-// timeAt is a time of a list that may have none for it.
-func timeAt(all []time.Duration, i int) time.Duration {
+// TimeAt is the time of a cgroup in a list such as Phase; bandwidth.Never: it has none.
+func TimeAt(all []time.Duration, i int) time.Duration {
 	if i < 0 || i >= len(all) {
 		return bandwidth.Never
 	}
 	return all[i]
+}
+
+// beginPeriods begins the periods of a group's limit anew, one of them at a moment.
+func (h *host) beginPeriods(i int, at time.Duration) error {
+	g := &h.groups[i]
+	bw, err := h.newBandwidth(g.bw.Limit(), at%g.bw.Limit().Period)
+	if err != nil {
+		return err
+	}
+	bw.Skew = g.bw.Skew
+	g.bw = bw
+	h.queue.set(h.slots.period+i, bw.PeriodAt())
+	return nil
 }
 
 // beginTogether begins the periods of all groups at one drawn moment where the kernel draws none for each: before 6.4 those
@@ -377,17 +385,12 @@ func (h *host) beginTogether() error {
 	}
 	at := time.Duration(h.rng.Int64N(int64(bandwidth.MaxPeriod)))
 	for i := range h.groups {
-		g := &h.groups[i]
-		if g.bw == nil {
+		if h.groups[i].bw == nil {
 			continue
 		}
-		bw, err := h.newBandwidth(g.bw.Limit(), at%g.bw.Limit().Period)
-		if err != nil {
+		if err := h.beginPeriods(i, at); err != nil {
 			return err
 		}
-		bw.Skew = g.bw.Skew
-		g.bw = bw
-		h.queue.set(h.slots.period+i, bw.PeriodAt())
 	}
 	return nil
 }

@@ -36,8 +36,8 @@ func (o *chartOptions) flags() {
 	flag.StringVar(&o.chart, "chart", "packaging/chart/unthrottle", "the chart")
 	flag.IntVar(&o.kills, "kills", 5, "how often parts of the node are killed")
 	flag.Uint64Var(&o.seed, "seed", 1, "the moments of the kills")
-	flag.StringVar(&o.parts, "parts", "", "which checks of the cluster run; all but demand, rollout and nodes by default: "+
-		"found,tested,cured,policies,look,burst,demand,rollout,nodes,narrow,users,raise,secured,cpus,probes,kills,reset")
+	flag.StringVar(&o.parts, "parts", "", "which checks of the cluster run; all but demand, rollout, harm and nodes by default: "+
+		"found,tested,cured,policies,look,burst,demand,rollout,harm,nodes,narrow,users,raise,secured,cpus,probes,kills,reset")
 	flag.BoolVar(&o.update, "update", false, "write the chart's golden files")
 }
 

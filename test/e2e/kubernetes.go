@@ -78,7 +78,8 @@ func (s *suite) kubernetes(k *cluster, o chartOptions) {
 		part("demand", func() { s.demand(k, o) })
 	}
 	if o.parts != "" && !k.whole { // half an hour, and a workload of this host's programs
-		part("rollout", func() { s.rollout(k, o) })
+		part("rollout", func() { s.rollout(k, o, false) })
+		part("harm", func() { s.rollout(k, o, true) })
 		// Last: with two nodes it is chance which agent ds/unthrottle means.
 		part("nodes", func() { s.rolloutOnTwo(k, p, o) })
 	}

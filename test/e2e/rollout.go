@@ -53,12 +53,14 @@ type pageRequest struct {
 }
 
 // rollout has a policy's remedy rolled out over the pods of a workload: by the chart's agent, judged by a real Prometheus that scrapes
-// the pods' own servers. A guard reverts it.
-func (s *suite) rollout(k *cluster, o chartOptions) {
+// the pods' own servers. A guard reverts another one; harm alone does only that.
+func (s *suite) rollout(k *cluster, o chartOptions, harmAlone bool) {
 	s.overPages(&pages{k: k}, o, func(p *pages, stop func()) {
-		s.watchPages(p, func() {
-			s.check("rollout: the agent and its container policies are killed", s.killPolicies(p.k))
-		})
+		if !harmAlone {
+			s.watchPages(p, func() {
+				s.check("rollout: the agent and its container policies are killed", s.killPolicies(p.k))
+			})
+		}
 		s.harmPages(p)
 		stop()
 		s.check(fmt.Sprintf("rollout: all %d requests were answered", len(p.asked)), p.failures(pageNames()))
@@ -144,16 +146,29 @@ func (s *suite) watchPages(p *pages, disturb func()) {
 		p.p99(pageNames(), finishing.Add(2*time.Minute), time.Now()))
 }
 
-// harmPages asks for another rollout, by other rules, whose guard says that it harms: all is put back.
+// harmPages asks for another rollout, by other rules, whose guard is above its bound once pods are treated: all is put back.
 func (s *suite) harmPages(p *pages) {
-	err := s.create(p.k, p.policies("page-?", "vector(1)"))
+	rises := time.Now().Add(pageWatch + 7*time.Minute) // nothing is in force for one watch; then the agent needs a while for a pod
+	err := s.create(p.k, p.policies("page-?", fmt.Sprintf("vector(time()) > bool %d", rises.Unix())))
 	if err == nil {
-		err = s.phase(p, "Reverted", pageWatch+5*time.Minute)
+		err = s.phase(p, "Watches", pageWatch+4*time.Minute)
+	}
+	var treated string
+	for err == nil && time.Now().Before(rises) && s.ctx.Err() == nil {
+		if treated = s.treatedPages(p); time.Now().Before(rises) {
+			time.Sleep(5 * time.Second)
+		}
+	}
+	if n := len(strings.Fields(treated)); err == nil && (n == 0 || n > pagePods/2) {
+		err = fmt.Errorf("%d of %d pods were treated when the guard rose: %s", n, pagePods, treated)
+	}
+	if err == nil {
+		err = s.phase(p, "Reverted", 5*time.Minute)
 	}
 	if err == nil {
 		err = eventually(func() error { return equal("pods with a remedy", s.treatedPages(p), "") })
 	}
-	s.check("rollout: a guard above its bound reverts the remedy on all pods, each has its own limit again", err)
+	s.check(fmt.Sprintf("rollout: a guard that rises reverts the remedy on %q, each pod has its own limit again", treated), err)
 }
 
 func pageNames() (names []string) {

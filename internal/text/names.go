@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,4 +30,15 @@ func Name(name string) string {
 		return name
 	}
 	return q
+}
+
+// EachOnce joins reasons and the like, each once, in the order in which they first occur. Empty ones are left out.
+func EachOnce(all []string) string {
+	var once []string
+	for _, one := range all {
+		if one != "" && !slices.Contains(once, one) {
+			once = append(once, one)
+		}
+	}
+	return strings.Join(once, "; ")
 }

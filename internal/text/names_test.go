@@ -12,3 +12,9 @@ func TestNames(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestEachOnce(t *testing.T) {
+	if got, want := EachOnce([]string{"b", "", "a", "b", "a"}), "b; a"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

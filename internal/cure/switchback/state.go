@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Block is what one block showed.
@@ -198,7 +199,7 @@ func (s State) Decide() Decision {
 	over := s.Used >= s.Plan.Most
 	switch {
 	case in == 0:
-		return Decision{Answer: NoneBetter, Why: "no remedy is left: " + s.whyOut()}
+		return Decision{Answer: NoneBetter, Why: "no remedy is left: " + text.EachOnce(s.Out[1:])}
 	case best > 0 && (best == lowest || over):
 		return Decision{Answer: Keep, Variant: best, Why: s.won(best)}
 	case over:
@@ -206,17 +207,6 @@ func (s State) Decide() Decision {
 			s.Used.Round(time.Minute))}
 	}
 	return Decision{Answer: Going}
-}
-
-// whyOut are the reasons why variants are out, each once.
-func (s State) whyOut() string {
-	var all []string
-	for _, why := range s.Out[1:] {
-		if !slices.Contains(all, why) {
-			all = append(all, why)
-		}
-	}
-	return strings.Join(all, "; ")
 }
 
 // Evidence is that a variant is better than leaving it.

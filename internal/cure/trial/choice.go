@@ -235,6 +235,9 @@ func (t *Trial) Choice() Choice {
 			most, likeliest = missed, v
 		}
 	}
+	if !slices.ContainsFunc(t.turns[1:], func(of []turn) bool { return len(of) > 0 }) {
+		return Choice{Answer: NoneBetter, Why: "no remedy could be tried: " + text.EachOnce(t.out[1:])}
+	}
 	if most <= mostMissed {
 		return Choice{Answer: NoneBetter, Why: fmt.Sprintf("nothing that keeps the limit was better than leaving it; a gain of more than %.0f %% "+
 			"would have been seen", math.Ceil(100*max(most, stats.LeastGain)))}

@@ -573,6 +573,20 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
+// Where no remedy had a turn, no gain would have been seen.
+func TestNoRemedyCouldBeTried(t *testing.T) {
+	trial := New([]Variant{{Name: "leave it"}, {Name: "burst"}, {Name: "period"}, {Name: "pin"}}, 0.9, false)
+	for range 3 {
+		trial.Add(0, Measured{Judged: exactly(40, 100)})
+	}
+	trial.Drop(1, "the kernel has none")
+	trial.Drop(2, "the kernel has none")
+	trial.Drop(3, "no CPU is free")
+	if c := trial.Choice(); c.Answer != NoneBetter || c.Why != "no remedy could be tried: the kernel has none; no CPU is free" {
+		t.Errorf("%+v", c)
+	}
+}
+
 // Turns of other work are no luck: what explains a latency is taken out, unless the variants themselves move it.
 func TestWorkIsTakenOut(t *testing.T) {
 	values := [][]float64{{1, 2, 1, 2, 1}, {1, 0, 0, 1, 0}}

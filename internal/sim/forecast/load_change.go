@@ -12,9 +12,10 @@ import (
 )
 
 // scaleArrivals makes the container's arrivals and sleeps follow each other faster by a factor. The replayed
-// time shrinks with them. Neighbours stay as they are.
+// time shrinks with them. Neighbours stay as they are, and go on as recorded where the replay is longer than that.
 func (l *Load) scaleArrivals(s *scenario.Scenario, r *simulate.Replay, own int, factor float64) {
 	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) / factor) }
+	recorded := s.Duration
 	s.Duration = max(1, scaled(s.Duration))
 	r.Threads = slices.Clone(r.Threads)
 	threads := 0
@@ -24,11 +25,16 @@ func (l *Load) scaleArrivals(s *scenario.Scenario, r *simulate.Replay, own int, 
 	for i := range r.Threads[:threads] {
 		steps := slices.Clone(r.Threads[i].Steps)
 		for k := range steps {
-			if kind := steps[k].Kind; kind == simulate.StepUntil || kind == simulate.StepSleep {
+			switch steps[k].Kind {
+			case simulate.StepUntil, simulate.StepSleep, simulate.StepRead:
 				steps[k].For = scaled(steps[k].For)
 			}
 		}
 		r.Threads[i].Steps = steps
+	}
+	for i := range r.Threads[threads:] {
+		t := &r.Threads[threads+i]
+		t.Steps = overAndOver(t.Steps, recorded, s.Duration)
 	}
 	for i := range r.Queues {
 		r.Queues[i] = slices.Clone(r.Queues[i])
@@ -36,6 +42,24 @@ func (l *Load) scaleArrivals(s *scenario.Scenario, r *simulate.Replay, own int, 
 			r.Queues[i][k].At = scaled(r.Queues[i][k].At)
 		}
 	}
+}
+
+// overAndOver are a neighbour's steps over and over, each time a window later, until a time.
+func overAndOver(steps []simulate.ReplayStep, window, until time.Duration) []simulate.ReplayStep {
+	work := steps
+	if n := len(steps) - 1; n >= 0 && steps[n].Kind == simulate.StepEnd {
+		work = steps[:n]
+	}
+	out := slices.Clone(work)
+	for later := window; window > 0 && later < until; later += window {
+		for _, s := range work {
+			if s.Kind == simulate.StepUntil {
+				s.For += later
+			}
+			out = append(out, s)
+		}
+	}
+	return append(out, steps[len(work):]...)
 }
 
 // fillRun is the mean CPU time of a run of the load that fills a host.

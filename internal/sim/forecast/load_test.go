@@ -133,3 +133,38 @@ func TestCauses(t *testing.T) {
 		t.Errorf("the worker: %v", got)
 	}
 }
+
+// At half of the load a replay takes twice as long, and the neighbours are there all the time.
+func TestNeighboursOutlastTheRecording(t *testing.T) {
+	sched := rt.New(2).Limit(50*ms, 100*ms).Process("server")
+	w := sched.Threads("server", 1)
+	other := sched.Neighbour("batch", "/batch", nil, nil)
+	sched.Repeat(10, 100*ms, func(at time.Duration) {
+		sched.Work(at, 8*ms, w...)
+		sched.Occupy(at, at+20*ms, 1, other)
+	})
+	l := loadOf(t, sched.Run(time.Second))
+	for _, factor := range []float64{0.5, 1, 2} {
+		s, r := l.recordedScenario, l.replay
+		l.scaleArrivals(&s, &r, l.own, factor)
+		var last, ran time.Duration
+		first, n := l.threadsOf(l.own)
+		for _, th := range r.Threads[first : first+n] {
+			for i, step := range th.Steps {
+				switch step.Kind {
+				case simulate.StepUntil:
+					last = max(last, step.For)
+				case simulate.StepRun:
+					ran += step.For
+				case simulate.StepEnd:
+					if i != len(th.Steps)-1 {
+						t.Errorf("at %g times the load a thread ends at step %d of %d", factor, i, len(th.Steps))
+					}
+				}
+			}
+		}
+		if times := time.Duration(max(1, 1/factor)); last < (times*1000-150)*ms || ran < times*190*ms || ran > times*210*ms {
+			t.Errorf("at %g times the load neighbours run %v, last from %v on", factor, ran, last)
+		}
+	}
+}

@@ -27,18 +27,22 @@ type recordedRequest struct {
 	unsettled
 	// closed: its client sends the next request as soon as it has the answer, all the time.
 	closed bool
+	// after is how many places before it the connection's request before is, whose answer came so long before; 0: there is none.
+	after int32
+	gap   time.Duration
 }
 
 // exchange is a connection with what a replay needs of its request.
 type exchange struct {
-	request int // index in builder.requests; -1: no write yet
-	step    int // of the thread that wrote last
-	reader  *thread
-	writer  *thread // that wrote last, if another; nil: none
+	request  int // index in builder.requests; -1: no write yet
+	previous int // the connection's request before, as request is
+	step     int // of the thread that wrote last
+	reader   *thread
+	writer   *thread // that wrote last, if another; nil: none
 	// byReader and byWriter are their CPU time for the request up to their last read or write.
 	byReader, byWriter int64
 	unsettled
-	// readStep is the reader's step at the read, of no effect; -1: there is none, or it wakes the thread that found the request.
+	// readStep is the reader's step at the read; -1: there is none, or it wakes the thread that found the request.
 	readStep int
 }
 
@@ -47,7 +51,10 @@ func (b *builder) onReceive(c *schedule.Change) {
 	if c.Connection.Index == len(b.exchanges) {
 		b.exchanges = append(b.exchanges, nil)
 	}
-	x := &exchange{request: -1, reader: b.own(c.Thread), readStep: -1}
+	x := &exchange{request: -1, previous: -1, reader: b.own(c.Thread), readStep: -1}
+	if last := b.exchanges[c.Connection.Index]; last != nil {
+		x.previous = last.request
+	}
 	b.exchanges[c.Connection.Index] = x
 	if x.reader != nil {
 		b.share(x.reader, x, true)
@@ -55,7 +62,7 @@ func (b *builder) onReceive(c *schedule.Change) {
 	if x.reader != nil && x.reader.State == schedule.Running {
 		b.flush(x.reader)
 		x.readStep = len(x.reader.steps)
-		b.step(x.reader, simulate.ReplayStep{Kind: simulate.StepReply, Thread: -1})
+		b.step(x.reader, simulate.ReplayStep{Kind: simulate.StepRead, For: time.Duration(max(0, c.Connection.BeginNS))})
 	}
 }
 
@@ -80,7 +87,13 @@ func (b *builder) onSend(t *thread, c *schedule.Connection) {
 			return
 		}
 		x.request = len(b.requests)
-		b.requests = append(b.requests, recordedRequest{began: time.Duration(c.BeginNS), connection: c})
+		r := recordedRequest{began: time.Duration(c.BeginNS), connection: c}
+		if x.previous >= 0 {
+			if before := &b.requests[x.previous]; r.began >= before.began+before.took {
+				r.after, r.gap = int32(x.request-x.previous), r.began-before.began-before.took
+			}
+		}
+		b.requests = append(b.requests, r)
 	} else {
 		b.requests[x.request].writer.steps[x.step].Thread = -1
 	}
@@ -114,21 +127,34 @@ func (b *builder) tellRequests() {
 	}
 }
 
-// arrivals gives the replay its requests.
+// arrivals gives the replay its requests. A client with a closed loop sends none before it has the answer to the one before.
 func (a *assembly) arrivals() {
 	a.tellRequests()
 	a.l.requests = a.requests
 	for i := range a.requests {
-		a.l.replay.Requests = append(a.l.replay.Requests, a.requests[i].began)
+		r := &a.requests[i]
+		q := simulate.ReplayRequest{At: r.began}
+		if r.closed {
+			q.After, q.Gap = r.after, r.gap
+		}
+		a.l.replay.Requests = append(a.l.replay.Requests, q)
 	}
 }
 
-// requestTimes are these requests of all runs, the slowest first, and how many arrived in each block of each run.
+// requestTimes are these requests of all runs, the slowest first, and how many arrived in each block of each run. The first of
+// a run counts as without an answer where none was sent.
 func (l *Load) requestTimes(results []result, which []int) (in []int, answers []answer) {
 	in = make([]int, len(results)*blocks)
 	for i := range results {
-		for _, r := range which {
-			a := answer{i*blocks + l.blockAt(l.requests[r].began), results[i].requests[r]}
+		for n, r := range which {
+			took := results[i].requests[r]
+			if took == simulate.NotSent {
+				if n > 0 {
+					continue
+				}
+				took = l.window
+			}
+			a := answer{i*blocks + l.blockAt(l.requests[r].began), took}
 			in[a.block]++
 			answers = append(answers, a)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 	"github.com/unthrottle/unthrottle/internal/see/schedule"
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -157,10 +158,35 @@ func TestClosedLoopOfAClient(t *testing.T) {
 			if l.requests[i].closed {
 				n++
 			}
+			// It follows the one before it on its connection, which is one of four.
+			if q := l.replay.Requests[i]; i >= 4 && name == "closed" && (q.After != 4 || q.Gap != think) || name == "open" && q.After != 0 {
+				t.Errorf("%s: request %d is %+v", name, i, q)
+			}
 		}
 		if (name == "closed") != (n > len(l.requests)/2) || len(l.requests) == 0 {
 			t.Errorf("%s: %d of %d requests are of a closed loop", name, n, len(l.requests))
 		}
+	}
+}
+
+// A thread reads no data before they arrived, however early a remedy lets it run.
+func TestReadsWaitForTheirData(t *testing.T) {
+	l := loadOf(t, answered(10, 20*ms))
+	var reads []time.Duration
+	for _, th := range l.replay.Threads {
+		for _, s := range th.Steps {
+			if s.Kind == simulate.StepRead {
+				reads = append(reads, s.For)
+			}
+		}
+	}
+	for i, q := range l.replay.Requests {
+		if !slices.Contains(reads, q.At) {
+			t.Errorf("request %d arrives at %v, and the reads are at %v", i, q.At, reads)
+		}
+	}
+	if len(l.replay.Requests) < 9 {
+		t.Errorf("%d requests", len(l.replay.Requests))
 	}
 }
 

@@ -36,7 +36,7 @@ func TestJoinedWait(t *testing.T) {
 				{Steps: []ReplayStep{{Kind: StepRun, For: 4 * ms}, {Kind: StepAwait, Thread: 1}, {Kind: StepReply},
 					{Kind: StepRun, For: ms}, {Kind: StepAwait}, {Kind: StepEnd}}},
 				part(c.first, 0), part(c.second, 0), other,
-			}, Requests: []time.Duration{0}}
+			}, Requests: []ReplayRequest{{At: 0}}}
 			result, err := RunReplay(s, &r, Options{Seed: 1})
 			if err != nil {
 				t.Fatal(err)

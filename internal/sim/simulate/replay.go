@@ -16,11 +16,14 @@ const Replayed scenario.Kind = "replayed"
 // StepKind says what a replayed thread does next.
 type StepKind uint8
 
-// The kinds of steps. All after StepReply put the thread to sleep.
+// The kinds of steps. All after StepRead put the thread to sleep.
 const (
 	StepRun   StepKind = iota // uses For of CPU time
 	StepWake                  // wakes Thread, once
 	StepReply                 // ends the request with index Thread in Replay.Requests
+	// reads what arrived at For since the beginning. A thread that is there earlier than it was when recorded has nothing to read yet,
+	// and sleeps until then
+	StepRead
 	// until a StepWake of another thread names it, or at once if one already has; For is the recorded time of that
 	StepAwait
 	StepUntil // until For since the beginning; at once if that is past
@@ -60,6 +63,15 @@ type ReplayThread struct {
 // QueuedRun is work that one of several threads takes: For of CPU time, from At on.
 type QueuedRun struct{ At, For time.Duration }
 
+// ReplayRequest is a request whose data arrived at At since the beginning.
+type ReplayRequest struct {
+	At time.Duration
+	// After is how many places before it in Replay.Requests the one is whose answer its client waits for, and Gap later sends this one.
+	// 0: it waits for none.
+	After int32
+	Gap   time.Duration
+}
+
 // WakeOrder says whether the threads of a workload share a work queue. With a queue, any thread can do what
 // one thread did between two idle sleeps. A thread that is through takes the next work, and sleeps only if
 // there is none. The order chooses the sleeping thread to wake.
@@ -80,8 +92,7 @@ type Replay struct {
 	Queues [][]QueuedRun
 	// WakeOrders has the workloads' orders, by index in the scenario; nil: no queue is shared.
 	WakeOrders []WakeOrder
-	// Requests are when the data of each request arrived, since the beginning; nil: StepReply has no effect.
-	Requests []time.Duration
+	Requests   []ReplayRequest // nil: StepReply has no effect
 	// Gate holds work back; nil: none is.
 	Gate *Gate
 	// Phase is the beginning of a period of each cgroup, by index in the scenario. bandwidth.Never or a
@@ -141,7 +152,8 @@ type ReplayTimes struct {
 type ReplayResult struct {
 	Outcome scenario.Outcome
 	Times   []ReplayTimes // by workload
-	// Requests are how long each of Replay.Requests took, from its arrival to its StepReply or to the end.
+	// Requests are how long each of Replay.Requests took, from its arrival to its StepReply or to the end; NotSent: its client still
+	// waits for the answer before it.
 	Requests []time.Duration
 	Timeline []Timeline // of Options.Timeline
 	Events   uint64
@@ -179,9 +191,9 @@ func RunReplay(s scenario.Scenario, r *Replay, o Options) (ReplayResult, error) 
 }
 
 func (r *Replay) check(s *scenario.Scenario) error {
-	for i, at := range r.Requests {
-		if at < 0 {
-			return fmt.Errorf("replay: request %d arrives at %v", i, at)
+	for i, q := range r.Requests {
+		if q.At < 0 || q.Gap < 0 || q.After < 0 || int(q.After) > i {
+			return fmt.Errorf("replay: request %d: %+v", i, q)
 		}
 	}
 	if err := r.Gate.check(len(s.Cgroups), len(s.Workloads)); err != nil {

@@ -93,6 +93,7 @@ func (h *host) replayOn(t int) {
 			h.replayTell(t, step)
 		case step.Kind == StepReply:
 			h.replay.answer(int(step.Thread), h.now)
+		case step.Kind == StepRead && step.For <= h.now:
 		case step.Kind == StepTake:
 			r.at--
 			h.replayEnd(t)
@@ -144,7 +145,7 @@ func (h *host) replaySleep(t int, step ReplayStep) (came time.Duration, due bool
 		}
 		calls.waiter.push(t)
 		h.freeAllStuck()
-	case StepUntil:
+	case StepUntil, StepRead:
 		if step.For <= h.now {
 			return step.For, true
 		}

@@ -10,8 +10,10 @@
 // [Run] looks once a minute whether the agent's files of rows changed, and writes the object with the node's name by server-side
 // apply. It writes nothing while there are no rows, once for a slot of five minutes at most, and not if all figures are the same,
 // unless the object's rows would get too old meanwhile (nodedemand.Refresh). What it wrote is compared with; after a start, what is
-// there. It never deletes anything, and names no other node. What the API server refuses is tried again at the next look, and told
-// once until another error comes. The looks of nodes are spread over the minute by their names.
+// there. For each slot it reads the Node's metadata, because a Node that was deleted and made anew has another UID: the object is then
+// written with that as its owner, also if all figures are the same. It never deletes anything, and names no other node. What the API
+// server refuses is tried again at the next look, and told once until another error comes. The looks of nodes are spread over the minute
+// by their names.
 //
 // # Example
 //
@@ -22,5 +24,6 @@
 // # Limits
 //
 // Whether a node may write the objects of others is the API server's to say: the chart's ValidatingAdmissionPolicy forbids it. The
-// Node owns the object, so that the cluster's garbage collector deletes it with the Node.
+// Node owns the object, so that the cluster's garbage collector deletes it with the Node. For up to five minutes after a Node was made
+// anew there may be no object, and its pods count as their requests.
 package demandfeed

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 
 	"github.com/unthrottle/unthrottle/internal/demand"
 	"github.com/unthrottle/unthrottle/internal/demand/nodedemand"
@@ -35,6 +37,8 @@ const patience = 30 * time.Second
 // Options of Run.
 type Options struct {
 	Client dynamic.Interface
+	// Metadata reads the Node without its status, which has most of its bytes.
+	Metadata metadata.Interface
 	// Node is whose object is written.
 	Node string
 	// Read gives what the node tells now, as recent.Rows.Spec does.
@@ -49,9 +53,10 @@ type writer struct {
 	Options
 	// written is what the API server has; nil: it is not known, or nothing that can be read.
 	written *nodedemand.Spec
-	// owner is the UID of the Node, with which the cluster deletes the object.
+	// owner is the UID of the Node, with which the cluster deletes the object; "": neither it nor what is there is known.
 	owner types.UID
-	asked bool
+	// asked is the end of the rows for which the Node was last asked for.
+	asked time.Time
 	// silent is the error that was told last.
 	silent string
 	// began is the first look; quiet: it was told that no rows come.
@@ -158,7 +163,8 @@ func (a *asking) Error() string {
 	case a.kind == nodedemand.Kind:
 		out = "; the cluster has no definition of it: install the chart with demand.enabled=true"
 	default:
-		out = "; --node must be the name that the node has in the cluster, as NODE_NAME of the chart is"
+		out = "; --node must be the name that the node has in the cluster, as NODE_NAME of the chart is; a kubelet makes a Node that was " +
+			"deleted anew when it starts"
 	}
 	return fmt.Sprintf("%s %s: %v%s", a.kind, a.node, a.err, out)
 }
@@ -170,7 +176,7 @@ func (a *asking) Unwrap() error { return a.err }
 func (w *writer) write(ctx context.Context, spec nodedemand.Spec, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := w.ask(ctx); err != nil {
+	if err := w.ask(ctx, spec.Until); err != nil {
 		return err
 	}
 	if w.written != nil && !spec.NewsTo(w.written, now) {
@@ -181,33 +187,37 @@ func (w *writer) write(ctx context.Context, spec nodedemand.Spec, now time.Time)
 		return err
 	}
 	if _, err := w.Client.Resource(Resource).Apply(ctx, w.Node, u, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
-		w.asked, w.written = false, nil // the write may have happened all the same
+		w.owner, w.written = "", nil // the write may have happened all the same
 		return &asking{nodedemand.Kind, w.Node, err}
 	}
 	w.written = &spec
 	return nil
 }
 
-// ask reads what is there and which Node owns it, once.
-func (w *writer) ask(ctx context.Context) error {
-	if w.asked {
+// ask reads which Node owns the object, once for the rows up to a time. A Node that was deleted and made anew has another UID, and the
+// cluster deletes what the one before owns: so the object counts as written only if this one owns it.
+func (w *writer) ask(ctx context.Context, until time.Time) error {
+	if w.owner != "" && until.Equal(w.asked) {
 		return nil
 	}
-	n, err := w.Client.Resource(nodes).Get(ctx, w.Node, metav1.GetOptions{})
+	// With "0" the API server answers from memory, and etcd is not asked. An answer that is too old is corrected by the next rows'.
+	n, err := w.Metadata.Resource(nodes).Get(ctx, w.Node, metav1.GetOptions{ResourceVersion: "0"})
 	if err != nil {
 		return &asking{"Node", w.Node, err}
 	}
-	u, err := w.Client.Resource(Resource).Get(ctx, w.Node, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) { // an apply says whether the definition is missing
-		return &asking{nodedemand.Kind, w.Node, err}
+	if owner := n.GetUID(); owner != w.owner {
+		u, err := w.Client.Resource(Resource).Get(ctx, w.Node, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) { // an apply says whether the definition is missing
+			return &asking{nodedemand.Kind, w.Node, err}
+		}
+		w.owner, w.written = owner, nil
+		if err == nil && slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner }) {
+			if there, err := nodedemand.Read(u.Object["spec"]); err == nil { // what cannot be read is replaced
+				w.written = &there
+			}
+		}
 	}
-	w.asked, w.written, w.owner = true, nil, n.GetUID()
-	if err != nil {
-		return nil
-	}
-	if there, err := nodedemand.Read(u.Object["spec"]); err == nil { // what cannot be read is replaced
-		w.written = &there
-	}
+	w.asked = until
 	return nil
 }
 

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/unthrottle/unthrottle/internal/demand/nodedemand"
@@ -27,18 +29,23 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // api is an API server that keeps what is applied, and counts.
 type api struct {
 	*fake.FakeDynamicClient
+	metadata        *metadatafake.FakeMetadataClient
 	t               *testing.T
 	there           map[string]*unstructured.Unstructured
 	asked, writes   int
 	refuses, silent error
-	noNode          error
+	// uid is that of each node, nodeAsked how often one was asked for.
+	uid       types.UID
+	nodeAsked int
+	noNode    error
 }
 
-// nodeUID is that of each node.
+// nodeUID is that of each node, unless a test makes one anew.
 const nodeUID = "11111111-2222-3333-4444-555555555555"
 
 func newAPI(t *testing.T) *api {
-	a := &api{t: t, there: map[string]*unstructured.Unstructured{},
+	a := &api{t: t, there: map[string]*unstructured.Unstructured{}, uid: nodeUID,
+		metadata: metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()),
 		FakeDynamicClient: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 			map[schema.GroupVersionResource]string{Resource: nodedemand.Kind + "List"})}
 	a.PrependReactor("get", nodedemand.Plural, func(of k8stesting.Action) (bool, runtime.Object, error) {
@@ -52,10 +59,11 @@ func newAPI(t *testing.T) *api {
 		}
 		return true, a.there[name], nil
 	})
-	a.PrependReactor("get", nodes.Resource, func(of k8stesting.Action) (bool, runtime.Object, error) {
-		n := &unstructured.Unstructured{}
+	a.metadata.PrependReactor("get", nodes.Resource, func(of k8stesting.Action) (bool, runtime.Object, error) {
+		a.nodeAsked++
+		n := &metav1.PartialObjectMetadata{}
 		n.SetName(of.(k8stesting.GetAction).GetName())
-		n.SetUID(nodeUID)
+		n.SetUID(a.uid)
 		return true, n, a.noNode
 	})
 	a.PrependReactor("patch", nodedemand.Plural, func(of k8stesting.Action) (bool, runtime.Object, error) {
@@ -95,7 +103,8 @@ type world struct {
 
 func newWorld(t *testing.T, a *api) *world {
 	w := &world{api: a}
-	w.writer = &writer{Options: Options{Client: a, Node: "n1", Every: time.Minute, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+	w.writer = &writer{Options: Options{Client: a, Metadata: a.metadata, Node: "n1", Every: time.Minute,
+		Log:  slog.New(slog.NewTextHandler(&w.log, nil)),
 		Read: func(time.Time) (nodedemand.Spec, []error, error) { return w.spec, w.left, w.err }}}
 	return w
 }
@@ -172,6 +181,47 @@ func TestReplaces(t *testing.T) {
 	}
 }
 
+// A Node that was deleted and made anew owns the object at the next slot, also if all figures are the same. It is asked for once a slot.
+func TestNodeMadeAnew(t *testing.T) {
+	const minute = time.Minute
+	for name, collected := range map[string]bool{"the old object is gone": true, "the old object is there still": false} {
+		a := newAPI(t)
+		w := newWorld(t, a)
+		if got := w.sees(minute, told(noon, 2)); got != 1 {
+			t.Fatalf("%s: %d writes", name, got)
+		}
+		if a.uid = "made-anew"; collected {
+			delete(a.there, "n1")
+		}
+		if got := w.sees(2*minute, told(noon, 2)); got != 1 || a.nodeAsked != 1 {
+			t.Errorf("%s: in the same slot %d writes, the Node asked for %d times", name, got, a.nodeAsked)
+		}
+		if got := w.sees(6*minute, told(noon.Add(5*minute), 2)); got != 2 || a.nodeAsked != 2 {
+			t.Fatalf("%s: %d writes, the Node asked for %d times", name, got, a.nodeAsked)
+		}
+		if owners := a.there["n1"].GetOwnerReferences(); len(owners) != 1 || owners[0].UID != a.uid {
+			t.Errorf("%s: its owners are %+v: the cluster deletes it", name, owners)
+		}
+		a.noNode = apierrors.NewNotFound(nodes.GroupResource(), "n1")
+		if w.sees(11*minute, told(noon.Add(10*minute), 3)) != 2 || !strings.Contains(w.log.String(), "Node n1: ") {
+			t.Errorf("%s: %d writes for a Node that is gone: %s", name, a.writes, &w.log)
+		}
+		if a.noNode = nil; w.sees(12*minute, told(noon.Add(10*minute), 3)) != 3 {
+			t.Errorf("%s: it is not written once the Node is there again", name)
+		}
+	}
+	// After a start, what is there counts only if the Node that is there now owns it.
+	a := newAPI(t)
+	older, err := object("n1", "older", told(noon, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.there["n1"] = older
+	if w := newWorld(t, a); w.sees(minute, told(noon, 2)) != 1 || a.there["n1"].GetOwnerReferences()[0].UID != nodeUID {
+		t.Errorf("%d writes: an object of the Node before counts as this one's", a.writes)
+	}
+}
+
 // What is refused is told once, and tried again.
 func TestRefused(t *testing.T) {
 	resource := Resource.GroupResource()
@@ -238,7 +288,7 @@ func TestRun(t *testing.T) {
 	a := newAPI(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	reads := 0
-	o := Options{Client: a, Node: "n1", Every: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+	o := Options{Client: a, Metadata: a.metadata, Node: "n1", Every: time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Read: func(time.Time) (nodedemand.Spec, []error, error) {
 			if reads++; reads == 3 {
 				cancel()

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -201,8 +202,12 @@ func (o *options) demand(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	nodes, err := metadata.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	rows := recent.New(rules.Export.Dir, demand.Names{Cluster: rules.Export.Cluster, Node: cmp.Or(rules.Export.Node, o.node)})
-	return demandfeed.Run(ctx, demandfeed.Options{Client: client, Node: o.node, Read: rows.Spec, Every: o.look, Log: log})
+	return demandfeed.Run(ctx, demandfeed.Options{Client: client, Metadata: nodes, Node: o.node, Read: rows.Spec, Every: o.look, Log: log})
 }
 
 // compute uses CPUs for the installation's test.

@@ -5,7 +5,8 @@
 //
 // That of package nodefit, with the figures of NodeDemands (package nodedemand). Of a container that its node tells of these
 // count, in phases of the day that it was not seen in its service's; of one that no node tells of those of its service, on all
-// nodes; and else its request. A node that has been silent for longer than [Args.MaxAge] tells nothing.
+// nodes; and else its request. Of a pod that requests as a whole (spec.resources, KEP-2837), containers of which nothing is known count
+// together as what the requests of the others leave of that. A node that has been silent for longer than [Args.MaxAge] tells nothing.
 //
 // It is off unless a profile sets [Args.MaxRequestsRatio] above 1: then it only scores. With it a node may take pods whose
 // requests exceed what it can allocate, up to that ratio, and each pod that makes it so is told by an event. A node whose pods

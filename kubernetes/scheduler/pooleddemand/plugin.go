@@ -247,6 +247,9 @@ func (p *Plugin) SignPod(_ context.Context, pod *core.Pod) ([]fwk.SignFragment, 
 	for c := range containersOf(pod) {
 		all = append(all, wanted{serviceOf(pod, c.Name), c.Resources.Requests.Cpu().String()})
 	}
+	if p.requestsAsWhole(pod) {
+		all = append(all, wanted{Request: pod.Spec.Resources.Requests.Cpu().String()}) // of no container
+	}
 	return []fwk.SignFragment{{Key: signature, Value: all}, {Key: fwk.ResourcesSignerName, Value: resource.PodRequests(pod,
 		resource.PodResourcesOptions{SkipPodLevelResources: !p.requests.EnablePodLevelResources})}}, nil
 }
@@ -283,21 +286,34 @@ func (p *Plugin) requestOf(pod *core.Pod) float64 {
 	return cpuOf(resource.PodRequests(pod, resource.PodResourcesOptions{SkipPodLevelResources: !p.requests.EnablePodLevelResources}))
 }
 
+// requestsAsWhole tells whether a pod has a request of CPU for all of its containers (KEP-2837).
+func (p *Plugin) requestsAsWhole(pod *core.Pod) bool {
+	if !p.requests.EnablePodLevelResources || pod.Spec.Resources == nil {
+		return false
+	}
+	_, ok := pod.Spec.Resources.Requests[core.ResourceCPU]
+	return ok
+}
+
 // add adds a pod that requests so many CPUs to a load: what its node tells of its containers, or what their services want, or
-// their requests.
+// their requests. Where the pod requests as a whole, the request of those that nothing is known of is what the others leave of it.
 func (p *Plugin) add(l *nodefit.Load, pod *core.Pod, requested float64, node *told, now time.Time) {
 	l.RequestedCPUs += requested
 	var days []*phases.Day
-	rest, known := cpuOf(pod.Spec.Overhead), false
+	rest, left, unknown := cpuOf(pod.Spec.Overhead), requested, false
 	for c := range containersOf(pod) {
+		own := cpuOf(c.Resources.Requests)
 		if day := p.dayOf(pod, c.Name, node, now); day != nil {
-			days, known = append(days, day), true
+			days, left = append(days, day), left-own
 		} else {
-			rest += cpuOf(c.Resources.Requests)
+			rest, unknown = rest+own, true
 		}
 	}
-	if !known {
+	switch {
+	case len(days) == 0:
 		rest = requested
+	case unknown && p.requestsAsWhole(pod):
+		rest = max(rest, left)
 	}
 	for _, day := range days {
 		wants, most := day.Moments()

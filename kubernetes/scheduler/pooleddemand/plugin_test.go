@@ -243,9 +243,11 @@ func TestSignPod(t *testing.T) {
 	if b := of(podOn("", "web-1", "1", "1Gi")); a != b {
 		t.Errorf("%s and %s", a, b)
 	}
-	for _, other := range []*core.Pod{podOn("", "cart-0", "1", "1Gi"), podOn("", "web-0", "2", "1Gi")} {
+	whole := podOn("", "web-0", "1", "1Gi")
+	whole.Spec.Resources = &core.ResourceRequirements{Requests: core.ResourceList{core.ResourceCPU: resource.MustParse("1")}}
+	for _, other := range []*core.Pod{podOn("", "cart-0", "1", "1Gi"), podOn("", "web-0", "2", "1Gi"), whole} {
 		if a == of(other) {
-			t.Errorf("%s is like web-0", other.Name)
+			t.Errorf("%+v is like web-0", other.Spec)
 		}
 	}
 }
@@ -272,6 +274,40 @@ func TestAdd(t *testing.T) {
 	w.plugin.add(&l, pod, w.plugin.requestOf(pod), toldBy(&s), noon)
 	if got := l.Wants.Wants(); l.RequestedCPUs != 2 || !packing.Fits(got, 4) || packing.Fits(got, 3.9) {
 		t.Errorf("requests %v, wants %v; 2 and 4 (3 measured, 1 requested by the proxy)", l.RequestedCPUs, got)
+	}
+}
+
+// Where a pod requests as a whole, containers of which nothing is known count as what the measured ones leave of that.
+func TestAddRequestsAsWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		whole, app, proxy, overhead string // "": none
+		want                        float64
+	}{
+		"no container requests":               {"3", "0", "0", "", 4}, // 1 measured; the proxy may be what 3 are for
+		"the measured one requests":           {"3", "1", "0", "", 3},
+		"both request, and there is overhead": {"3", "1", "500m", "250m", 3.25},
+		"all is measured":                     {"3", "1", "", "250m", 1.25},
+		"no request as a whole":               {"", "1", "500m", "250m", 1.75},
+	} {
+		w := newWorld(t, upTo, nil, nil)
+		pod := podOn("", "web-0", c.app, "1Gi")
+		if c.proxy != "" {
+			proxy := pod.Spec.Containers[0].DeepCopy()
+			proxy.Name, proxy.Resources.Requests[core.ResourceCPU] = "proxy", resource.MustParse(c.proxy)
+			pod.Spec.Containers = append(pod.Spec.Containers, *proxy)
+		}
+		if c.overhead != "" {
+			pod.Spec.Overhead = core.ResourceList{core.ResourceCPU: resource.MustParse(c.overhead)}
+		}
+		if c.whole != "" {
+			pod.Spec.Resources = &core.ResourceRequirements{Requests: core.ResourceList{core.ResourceCPU: resource.MustParse(c.whole)}}
+		}
+		s := tells(map[string]int{"web-0": 1})
+		var l nodefit.Load
+		w.plugin.add(&l, pod, w.plugin.requestOf(pod), toldBy(&s), noon)
+		if got := l.Wants.Wants(); !packing.Fits(got, c.want) || packing.Fits(got, c.want-0.1) {
+			t.Errorf("%s: wants %v, want %v", name, got, c.want)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@
 // probes of containers that run, from when on the kubelet makes them, and how each container ended before. The agent
 // reads the file, and answers its findings at GET /probes. Each finding becomes an event of its pod, one per probe and
 // day. Its name follows from pod, probe and day, so that a program that starts again makes no second one. What came of a trial is
-// asked at GET /trials, and becomes an event within a day.
+// asked at GET /trials, and becomes an event within a day. The event of a static pod is about the pod that mirrors it in the API.
 //
 // # Example
 //

@@ -286,6 +286,40 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestStaticPod: the agent knows a static pod by the kubelet's hash. Its event is about the pod that mirrors it in the API, and a pod of
+// another hash gets none.
+func TestStaticPod(t *testing.T) {
+	const hash = "0123456789abcdef0123456789abcdef"
+	mirror := cart("proxy-n1", func(*core.Container, *core.ContainerStatus) {})
+	mirror.Annotations = map[string]string{core.MirrorPodAnnotationKey: hash, "another": "secret"}
+	plain := cart("plain", func(*core.Container, *core.ContainerStatus) {})
+	client := fake.NewClientset()
+	of := &teller{Options: Options{Client: client, Node: "n1", Log: slog.New(slog.DiscardHandler)}, told: map[string]time.Time{}}
+	if err := of.watch(func() {}); err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range []*core.Pod{mirror, plain} {
+		kept, err := needed(pod)
+		if err != nil || strings.Contains(kept.(*core.Pod).String(), "secret") {
+			t.Fatalf("%v: %v is kept", err, kept)
+		}
+		if err := of.pods.GetStore().Add(kept); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range [][2]string{{"proxy-n1", hash}, {"proxy-n1", "fedcba98"}, {"plain", hash}, {"plain", ""}} {
+		if err := of.event(t.Context(), told{namespace: "shop", pod: c[0], uid: c[1], container: "app", kind: "trial",
+			key: "once", reason: "RemedyKept", message: "burst 50ms is in force"}, began); err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+	list, err := client.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 || list.Items[0].InvolvedObject.Name != "proxy-n1" ||
+		list.Items[0].InvolvedObject.UID != "uid-proxy-n1" {
+		t.Errorf("%v: %+v", err, list.Items)
+	}
+}
+
 // TestOtherVersion: of an answer of another version or schema nothing is read.
 func TestOtherVersion(t *testing.T) {
 	for _, said := range []string{`{"schema": "agent_trials", "version": 99, "ended": [{"pod": "a"}]}`,

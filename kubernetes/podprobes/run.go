@@ -145,9 +145,13 @@ func needed(of any) (any, error) {
 		}
 		return out
 	}
+	var mirrors map[string]string
+	if hash := pod.Annotations[core.MirrorPodAnnotationKey]; hash != "" {
+		mirrors = map[string]string{core.MirrorPodAnnotationKey: hash}
+	}
 	return &core.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID,
-			ResourceVersion: pod.ResourceVersion},
+			ResourceVersion: pod.ResourceVersion, Annotations: mirrors},
 		Spec: core.PodSpec{NodeName: pod.Spec.NodeName, Containers: bare(pod.Spec.Containers),
 			InitContainers: bare(pod.Spec.InitContainers)},
 		Status: core.PodStatus{Phase: pod.Status.Phase, ContainerStatuses: pod.Status.ContainerStatuses,
@@ -187,7 +191,7 @@ func (t *teller) write(now time.Time) {
 // reasons are those of the events of what came of a trial that the agent spread over hours.
 var reasons = map[string]string{answers.TrialKept: "RemedyKept", answers.TrialNone: "NoRemedyKept", answers.TrialUseless: "RemedyTakenBack"}
 
-// told is what becomes an event of a container of a pod.
+// told is what becomes an event of a container of a pod, by the uid that the agent knows the pod by.
 type told struct {
 	namespace, pod, uid, container string
 	// kind begins the event's name, and key tells it apart from others of the container.
@@ -270,16 +274,25 @@ func (t *teller) answer(ctx context.Context, path, schema string, into any) erro
 	return nil
 }
 
+// uidOf is the UID in the API of a pod of the node; "": it is not there. A node knows a static pod by a hash. The pod that mirrors it in
+// the API has that hash as an annotation, and another UID.
+func (t *teller) uidOf(of told) types.UID {
+	for _, pod := range t.known() {
+		if of.uid != "" && (string(pod.UID) == of.uid || pod.Annotations[core.MirrorPodAnnotationKey] == of.uid) &&
+			pod.Name == of.pod && pod.Namespace == of.namespace {
+			return pod.UID
+		}
+	}
+	return ""
+}
+
 // event tells a pod of the node, once.
 func (t *teller) event(ctx context.Context, of told, now time.Time) error {
-	there := false
-	for _, pod := range t.known() {
-		there = there || string(pod.UID) == of.uid && pod.Name == of.pod && pod.Namespace == of.namespace
-	}
+	uid := t.uidOf(of)
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%q %q %s", of.uid, of.container, of.key)
 	name := fmt.Sprintf("unthrottle-%s-%016x", of.kind, hash.Sum64())
-	if _, known := t.told[name]; known || !there {
+	if _, known := t.told[name]; known || uid == "" {
 		return nil
 	}
 	kind := core.EventTypeNormal
@@ -290,7 +303,7 @@ func (t *teller) event(ctx context.Context, of told, now time.Time) error {
 	_, err := t.Client.CoreV1().Events(of.namespace).Create(ctx, &core.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: of.namespace},
 		InvolvedObject: core.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: of.namespace, Name: of.pod,
-			UID: types.UID(of.uid), FieldPath: "spec.containers{" + of.container + "}"},
+			UID: uid, FieldPath: "spec.containers{" + of.container + "}"},
 		Type: kind, Reason: of.reason, Message: text.Sanitize(of.message, maxMessage), Count: 1,
 		FirstTimestamp: at, LastTimestamp: at, Source: core.EventSource{Component: component, Host: t.Node},
 		ReportingController: component, ReportingInstance: t.Node,

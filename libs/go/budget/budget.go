@@ -334,7 +334,7 @@ func (p *Permit) giveBack(end bool) {
 	q.running--
 	q.finished++
 	q.forget(p.second)
-	q.ran += now - p.since
+	q.ran += now
 	q.cost.Add(now - p.since)
 	if q.head != nil {
 		b.grant(q, now)

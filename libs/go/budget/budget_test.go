@@ -426,6 +426,34 @@ func TestATaskThatNeverReturnsLosesItsPermit(t *testing.T) {
 	})
 }
 
+// A task of two seconds that burns for half of its time teaches so while it runs, and when it ends.
+func TestALongTaskTeaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(150 * ms)
+		b := h.start(t, Options{})
+		check := func(when string) {
+			b.pacer.mu.Lock()
+			defer b.pacer.mu.Unlock()
+			if cost := b.pacer.busy.Cost(time.Second); cost < 400*ms || cost > 600*ms {
+				t.Errorf("%s: a second of a task costs %v of CPU time", when, cost)
+			}
+		}
+		must(t, b.Do(t.Context(), App, func() {
+			for range 100 {
+				h.burn(10 * ms)
+				time.Sleep(10 * ms)
+			}
+			check("while it runs")
+			for range 50 {
+				h.burn(10 * ms)
+				time.Sleep(10 * ms)
+			}
+		}))
+		time.Sleep(time.Second)
+		check("after it")
+	})
+}
+
 func TestClockJumps(t *testing.T) {
 	used := time.Duration(0)
 	p := pacer{cpu: func() (time.Duration, error) { return used, nil }, quota: 70 * ms, period: 100 * ms}

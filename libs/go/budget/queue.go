@@ -36,7 +36,7 @@ type queue struct {
 	lastGrant time.Duration // 0: nothing waited since
 
 	started, finished, late, held uint64
-	ran                           time.Duration // wall time of finished tasks
+	ran                           time.Duration // see wallTime
 }
 
 // waiter is a task that waits.
@@ -54,8 +54,14 @@ func (q *queue) free() bool { return q.permits == 0 || q.running-q.overdue < q.p
 func (q *queue) start(now time.Duration) Permit {
 	q.running++
 	q.started++
+	q.ran -= now
 	q.ages[q.second%overdueAfter]++
 	return Permit{class: q.class, held: true, since: now, second: q.second}
+}
+
+// wallTime is that of all tasks so far, also of those that still run. A program of years makes it wrap around; differences hold.
+func (q *queue) wallTime(now time.Duration) time.Duration {
+	return q.ran + time.Duration(q.running)*now
 }
 
 // forget takes a task out of the ages.

@@ -53,7 +53,7 @@ type watcher struct {
 	groupKnown     bool
 	counted        *limit.Counters // nil: not known
 	started        uint64
-	finished       time.Duration // wall time of finished tasks
+	ran            time.Duration // wall time of tasks
 	active         bool          // App or Background ran since
 	procs          int           // what was set
 	// asked is when the watcher wanted to come again, throttled what the last sample of the phase counted.
@@ -236,15 +236,15 @@ func (w *watcher) use() {
 		if q := &b.queues[i]; q.class != IO {
 			q.mu.Lock()
 			started += q.started
-			ran += q.ran
+			ran += q.wallTime(now)
 			running += q.running + q.waiting
 			q.mu.Unlock()
 		}
 	}
 	w.active = started != w.started || running > 0
 	w.started = started
-	taskTime := ran - w.finished
-	w.finished = ran
+	taskTime := ran - w.ran
+	w.ran = ran
 	if first || span <= 0 || used < 0 {
 		return
 	}

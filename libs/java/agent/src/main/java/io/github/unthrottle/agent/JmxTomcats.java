@@ -3,6 +3,7 @@ package io.github.unthrottle.agent;
 import io.github.unthrottle.budget.CpuBudget;
 import io.github.unthrottle.budget.Pool;
 import io.github.unthrottle.budget.TaskClass;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import javax.management.Attribute;
@@ -59,22 +60,25 @@ final class JmxTomcats {
     private void follow(ObjectName name) {
         try {
             int now = (Integer) server.getAttribute(name, "maxThreads");
+            int spare = (Integer) server.getAttribute(name, "minSpareThreads");
             if (now > 0) {
-                followed.computeIfAbsent(name, n -> budget.follow(new Tomcat(n, now), TaskClass.APP, threadsPerPermit, now));
+                followed.computeIfAbsent(name, n -> budget.follow(new Tomcat(n, now, spare), TaskClass.APP, threadsPerPermit, now));
             }
         } catch (JMException | ClassCastException e) {
             Agent.say(name + " is no pool of Tomcat's, and is left alone: " + e.getMessage());
         }
     }
 
-    /** Sets maxThreads, and the threads that are kept idle, which may not be more. */
+    /** Sets maxThreads, and the threads that are kept idle: as many as before it was followed, and not more than maxThreads. */
     private final class Tomcat implements Pool {
         private final ObjectName bean;
+        private final int minSpare;
         private volatile int size;
 
-        Tomcat(ObjectName bean, int size) {
+        Tomcat(ObjectName bean, int size, int minSpare) {
             this.bean = bean;
             this.size = size;
+            this.minSpare = minSpare;
         }
 
         @Override
@@ -90,11 +94,11 @@ final class JmxTomcats {
         @Override
         public void resize(int threads) {
             try {
-                int spare = (Integer) server.getAttribute(bean, "minSpareThreads");
-                if (spare > threads) {
-                    server.setAttribute(bean, new Attribute("minSpareThreads", threads));
+                Attribute most = new Attribute("maxThreads", threads);
+                Attribute spare = new Attribute("minSpareThreads", Math.min(minSpare, threads));
+                for (Attribute a : threads < size ? List.of(spare, most) : List.of(most, spare)) {
+                    server.setAttribute(bean, a);
                 }
-                server.setAttribute(bean, new Attribute("maxThreads", threads));
                 size = threads;
             } catch (JMException e) {
                 throw new IllegalStateException(name() + ": " + e.getMessage(), e);

@@ -40,16 +40,23 @@ class AgentTest {
         return ((ThreadPoolExecutor) t.getConnector().getProtocolHandler().getExecutor()).getMaximumPoolSize();
     }
 
+    private static int kept(Tomcat t) {
+        return ((ThreadPoolExecutor) t.getConnector().getProtocolHandler().getExecutor()).getCorePoolSize();
+    }
+
     @Test
     void tomcatsOfJmxFollowTheLimitWheneverTheyCome(@TempDir Path folder) throws LifecycleException {
         FakeLimit limit = new FakeLimit(1);
         Tomcat first = tomcat(folder);
         new JmxTomcats(ManagementFactory.getPlatformMBeanServer(), limit.budget, 8).watch();
         assertEquals(8, most(first)); // fewer than the ten that it keeps idle
+        assertEquals(8, kept(first));
         Tomcat second = tomcat(folder);
         limit.set(4);
         assertEquals(32, most(first));
         assertEquals(32, most(second));
+        assertEquals(10, kept(first));
+        assertEquals(10, kept(second));
         first.stop();
         first.destroy();
         limit.set(0);

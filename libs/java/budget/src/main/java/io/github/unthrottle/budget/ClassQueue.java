@@ -29,8 +29,7 @@ final class ClassQueue {
     long finished;
     long late;
     long held;
-    /** Wall time of finished tasks. */
-    long ran;
+    private long ran; // see wallTime
 
     ClassQueue(TaskClass taskClass) {
         this.taskClass = taskClass;
@@ -42,9 +41,10 @@ final class ClassQueue {
     }
 
     /** Starts a task and returns its second. */
-    int start() {
+    int start(long now) {
         running++;
         started++;
+        ran -= now;
         ages[Math.floorMod(second, OVERDUE_AFTER)]++;
         return second;
     }
@@ -54,8 +54,13 @@ final class ClassQueue {
         running--;
         finished++;
         forget(seen);
-        ran += now - since;
+        ran += now;
         cost.add(now - since);
+    }
+
+    /** Wall time of all tasks so far, also of those that still run. In a program of years it wraps around; differences hold. */
+    long wallTime(long now) {
+        return ran + running * now;
     }
 
     private void forget(int seen) {
@@ -131,7 +136,7 @@ final class ClassQueue {
             between.add(now - lastGrant);
         }
         lastGrant = head == null ? 0 : now;
-        w.second = start();
+        w.second = start(now);
         w.started = now;
         return w;
     }

@@ -306,7 +306,7 @@ public final class CpuBudget {
         long now = host.nanos();
         synchronized (q) {
             if (q.head == null && q.free() && mayStart(q, now, now)) {
-                w.second = q.start();
+                w.second = q.start(now);
                 w.started = now;
             } else if (limit > 0 && q.expected(0) > limit) {
                 q.late++;
@@ -377,7 +377,7 @@ public final class CpuBudget {
         Blocked w;
         synchronized (q) {
             if ((q.head == null || again) && q.free() && mayStart(q, now, now)) {
-                p.take(c, now, q.start());
+                p.take(c, now, q.start(now));
                 return true;
             }
             if (within > 0 && q.expected(0) > within) {

@@ -215,7 +215,7 @@ final class Watcher {
             ClassQueue q = b.queue(c);
             synchronized (q) {
                 nowStarted += q.started;
-                nowRan += q.ran;
+                nowRan += q.wallTime(now);
                 open += q.running + q.waiting;
             }
         }

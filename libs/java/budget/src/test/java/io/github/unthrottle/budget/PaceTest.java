@@ -11,6 +11,22 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class PaceTest {
+    /** A long task counts while it runs, and not all at once when it ends. */
+    @Test
+    void wallTimeOfTasks() {
+        ClassQueue q = new ClassQueue(TaskClass.APP);
+        for (long origin : new long[] {0, -5 * MS, Long.MAX_VALUE - 20 * MS}) {
+            long before = q.wallTime(origin);
+            int one = q.start(origin);
+            int other = q.start(origin + 10 * MS);
+            assertEquals(40 * MS, q.wallTime(origin + 25 * MS) - before);
+            q.finish(origin, one, origin + 30 * MS);
+            assertEquals(55 * MS, q.wallTime(origin + 35 * MS) - before);
+            q.finish(origin + 10 * MS, other, origin + 35 * MS);
+            assertEquals(55 * MS, q.wallTime(origin + 99 * MS) - before);
+        }
+    }
+
     /** The lines that the library for Go runs, too: a call, its arguments and what it gives, in ns. */
     @Test
     void vectors() throws Exception {

@@ -59,7 +59,7 @@ results-secondary: build ## docs/results/secondary.md: a service beside batch wo
 ROLLOUT ?=
 
 .PHONY: results-rollout
-results-rollout: build ## docs/results/rollout.md: the agent spreads trials over eight services and is killed ten times (as root, with their packages, 2 hours; ROLLOUT='-for 0': the page)
+results-rollout: build ## docs/results/rollout.md: the agent spreads trials over several services and is killed ten times (as root, with their packages, 2 hours; ROLLOUT='-for 0': the page)
 	@$(call study-program,rollout)
 	@$(BIN)/rollout -exe $(abspath $(BIN))/unthrottle $(ROLLOUT)
 

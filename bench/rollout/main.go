@@ -19,7 +19,8 @@
 //
 // # Limits
 //
-// Eight services share two CPUs, and wait for each other: what a remedy brings is less than on a host with room. A night is one night: how
+// Services that share two CPUs wait for each other: what a remedy brings is less than on a host with room, and eight of them overload
+// it (the night of 2026-11-30). A night is one night: how
 // often a trial is wrong is counted on drawn services (package switchback's tests).
 package main
 
@@ -54,8 +55,8 @@ func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to try")
 	file := flag.String("records", "bench/rollout/records.jsonl.gz", "`FILE` with a line for each night")
 	pageFile := flag.String("page", "docs/results/rollout.md", "`FILE` to write")
-	which := flag.String("cases", "named-udp,unicorn-orders,aiohttp-exports,starman-logins,mojolicious-invoices,etcd-ranges,"+
-		"victoriametrics-queries,swipl-threads", "`NAMES` of the services")
+	which := flag.String("cases", "named-udp,unicorn-orders,etcd-ranges,swipl-threads",
+		"`NAMES` of the services; together they should leave two CPUs some room")
 	o := options{}
 	flag.DurationVar(&o.length, "for", 2*time.Hour, "how long the agent runs, 10m at least; 0: only write the page")
 	flag.DurationVar(&o.alone, "alone", 5*time.Minute, "how long the services run without an agent, before it and after it")

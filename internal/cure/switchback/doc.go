@@ -18,7 +18,9 @@
 // long run. The [Evidence] that a variant is better is what a stake of 1 has become; that it is above 1/a at any time at all has a
 // probability of a at most (Ville's inequality). One may therefore look after each block, and stop at any time. Variants share a.
 //
-// A variant is out at once where its requests are slow ([State.Slow]), and when there is as much evidence that it is worse. The lowest wins
+// A variant is out at once where its requests are slow ([State.Slow]), and when there is as much evidence that it is worse. After each six
+// rounds the half of the remedies that took longer is out too, so that the others have its time (sequential halving). That makes no
+// remedy look better than it is: the evidence of each is of its own pairs, and all share a from the beginning. The lowest wins
 // as soon as its own evidence is enough; at the bound of time the lowest of those with enough evidence wins, or none.
 //
 // What won is left alone in one block of twenty ([Plan.Holdback]). Their pairs are evidence on whether it still brings half of what was
@@ -39,5 +41,6 @@
 // A. Ramdas, P. Grünwald, V. Vovk, G. Shafer, "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38(4),
 // 2023 (stakes as evidence, Ville's inequality); I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting",
 // JRSS B 86(1), 2024 (how much to bet); I. Bojinov, D. Simchi-Levi, J. Zhao, "Design and analysis of switchback experiments",
-// Management Science 69(7), 2023.
+// Management Science 69(7), 2023; Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013
+// (sequential halving).
 package switchback

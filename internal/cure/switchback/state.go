@@ -1,6 +1,7 @@
 package switchback
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -82,15 +83,35 @@ func (s State) Next() (round, variant int) {
 func (s State) Add(b Block, took time.Duration) State {
 	s.Blocks, s.Out = append(slices.Clip(s.Blocks), b), slices.Clone(s.Out)
 	s.Used += took
-	if b.Variant == 0 {
-		return s
+	if b.Variant > 0 {
+		if why := s.Slow(b.Variant); why != "" {
+			s.Out[b.Variant] = why
+		} else if worse := of(s.Pairs(b.Variant), 0, -1); worse.Enough(s.Plan.Wrong) {
+			s.Out[b.Variant] = fmt.Sprintf("worse than leaving it in %d pairs of blocks", worse.Pairs)
+		}
 	}
-	if why := s.Slow(b.Variant); why != "" {
-		s.Out[b.Variant] = why
-	} else if worse := of(s.Pairs(b.Variant), 0, -1); worse.Enough(s.Plan.Wrong) {
-		s.Out[b.Variant] = fmt.Sprintf("worse than leaving it in %d pairs of blocks", worse.Pairs)
+	if next, _ := s.Next(); next > b.Round && (b.Round+1)%halveEvery == 0 {
+		s.halve(b.Round + 1)
 	}
 	return s
+}
+
+// halveEvery is the number of rounds after which the better half of the remedies go on alone.
+const halveEvery = LeastPairs
+
+// halve puts the half of the remedies out that took longer in so many rounds.
+func (s State) halve(rounds int) {
+	in := s.In()[1:]
+	took := map[int]float64{}
+	for _, v := range in {
+		if took[v] = math.Inf(1); len(s.Pairs(v)) > 0 {
+			took[v] = mean(s.Pairs(v))
+		}
+	}
+	slices.SortStableFunc(in, func(a, b int) int { return cmp.Compare(took[a], took[b]) })
+	for _, v := range in[(len(in)+1)/2:] {
+		s.Out[v] = fmt.Sprintf("others took less in %d rounds", rounds)
+	}
 }
 
 // Pairs are the figures of a variant less those of leaving it, in the rounds that have both.

@@ -47,6 +47,7 @@ type options struct {
 	cases         []services.Case
 	length, alone time.Duration
 	kills         int
+	aa            bool
 	beside        string
 	seed          uint64
 }
@@ -61,6 +62,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&o.length, "for", 2*time.Hour, "how long the agent runs, 10m at least; 0: only write the page")
 	flag.DurationVar(&o.alone, "alone", 5*time.Minute, "how long the services run without an agent, before it and after it")
 	flag.IntVar(&o.kills, "kills", 10, "how often the agent is killed")
+	flag.BoolVar(&o.aa, "aa", false, "A/A tests: each block leaves its service as it is, and what would be kept is kept by chance")
 	flag.StringVar(&o.beside, "beside", "", "`WHAT` else runs on the host meanwhile, for the page")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the loads and of the moments of the kills")
 	flag.Parse()

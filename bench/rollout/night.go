@@ -26,6 +26,8 @@ type night struct {
 	study.Made
 	// Seconds is how long the agent ran, Alone how long the services ran before it, and as long after it.
 	Seconds float64 `json:"seconds"`
+	// AA: the trials were A/A tests.
+	AA bool `json:"aa,omitempty"`
 	// Beside says what else ran on the host; "": nothing.
 	Beside string  `json:"beside,omitempty"`
 	Alone  float64 `json:"alone_seconds"`
@@ -50,6 +52,8 @@ type serviced struct {
 	Over bool `json:"over"`
 	// KeptAt is when its trial was first seen to have kept a remedy; null: never.
 	KeptAt *float64 `json:"kept_at_seconds,omitempty"`
+	// AA is its A/A test; null: it had none.
+	AA *aaTest `json:"aa,omitempty"`
 	// Remedied counts the requests that the agent saw in blocks with a remedy until it kept one, LeftAlone those in other blocks.
 	Remedied  switchback.Counted `json:"remedied"`
 	LeftAlone switchback.Counted `json:"left_alone"`
@@ -116,7 +120,7 @@ func measure(ctx context.Context, host *cgroup.Host, o options) (n night, err er
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
-	n = night{Made: study.Now(time.Now()), Seconds: o.length.Seconds(), Alone: o.alone.Seconds(), Beside: o.beside,
+	n = night{Made: study.Now(time.Now()), Seconds: o.length.Seconds(), Alone: o.alone.Seconds(), AA: o.aa, Beside: o.beside,
 		Left: []string{}, Warnings: []string{}}
 	if n.Commit, err = services.NewTool(o.exe, nil).Version(ctx); err != nil {
 		return n, err
@@ -232,7 +236,7 @@ rules:
 const rule = `- match: {cgroup: %q}
   remedy: auto
   verify: probe
-  trial: {most: %v, per: 168h, over: %v}
+  trial: {most: %v, per: 168h, over: %v%s}
 `
 
 // agents are those that run one after the other.
@@ -250,8 +254,12 @@ func (a *agents) run(ctx context.Context, until time.Time, o options) (err error
 	var text string
 	const leastOver = 10 * time.Minute // that a rule takes
 	over := max(leastOver, o.length*4/5)
+	kind := ""
+	if o.aa {
+		kind = ", aa: true"
+	}
 	for _, s := range a.all { // a node has one block at a time
-		text += fmt.Sprintf(rule, s.path, (over / time.Duration(len(a.all))).Truncate(time.Second), over.Truncate(time.Second))
+		text += fmt.Sprintf(rule, s.path, (over / time.Duration(len(a.all))).Truncate(time.Second), over.Truncate(time.Second), kind)
 	}
 	if err := os.Mkdir(filepath.Join(a.dir, "state"), 0o700); err != nil {
 		return err
@@ -284,6 +292,9 @@ func (a *agents) run(ctx context.Context, until time.Time, o options) (err error
 	}
 	a.night.Left = append(a.night.Left, told.onTrial()...)
 	a.take(told, true)
+	if log, unread := os.ReadFile(a.log()); unread == nil {
+		a.takeEndsAA(string(log))
+	}
 	a.night.Warnings, err = warnings(a.log())
 	return err
 }
@@ -367,7 +378,11 @@ func (a *agents) watch(ctx context.Context, until time.Time) error {
 		if err != nil {
 			return err
 		}
-		a.take(told, false)
+		if a.take(told, false); a.night.AA {
+			if err := a.takeAA(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

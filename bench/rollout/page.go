@@ -21,7 +21,7 @@ var pageText string
 func page(all []night) string {
 	slices.Reverse(all)
 	return study.Fill(pageText, template.FuncMap{"row": row, "misses": misses, "minutes": minutes, "ended": ended,
-		"agentCPUs": agentCPUs}, all)
+		"agentCPUs": agentCPUs, "aaRow": aaRow}, all)
 }
 
 func minutes(seconds float64) string { return fmt.Sprintf("%.3g", seconds/60) }

@@ -61,6 +61,8 @@ type spreading struct {
 	LimitCPUs float64 `json:"limit_cpus"`
 	// Measure is what blocks are compared by.
 	Measure fix.Measure `json:"measure"`
+	// AA: it is an A/A test. Each block leaves the container as it is, and nothing is kept.
+	AA bool `json:"aa,omitempty"`
 	// Keeping is the variant that is about to be kept; 0: none.
 	Keeping int `json:"keeping"`
 	// Kept is what became of a remedy that was kept, in Transaction; nil: remedies are tried still.
@@ -226,14 +228,15 @@ func (a *agent) beginSpread(ctx context.Context, f finding, env fix.Env, o fix.O
 	}
 	s := &spreading{Version: spreadVersion, Cgroup: path, ID: f.observation.CgroupID, Name: f.observation.Container.Name, Names: names,
 		State: state, Next: now, Gap: max(lasts, gapOf(f.rule.Trial.Over, most, blocks.Lasts())), UsedCPUs: blocks.Used(), LimitCPUs: limit,
-		Measure: blocks.Measure(), blocks: blocks}
+		Measure: blocks.Measure(), AA: f.rule.Trial.AA, blocks: blocks}
 	s.fit()
 	if err := s.write(a.Env.StateDir); err != nil {
 		return fmt.Errorf("the state of its trial: %w", err)
 	}
 	a.chooser.spread[path] = s
 	a.Log.Info("trying remedies in turns that are spread", "container", text.Sanitize(s.Name, 128), "variants", strings.Join(names, "; "),
-		"block_seconds", thousandths(lasts.Seconds()), "gap_seconds", thousandths(s.Gap.Seconds()), "over", f.rule.Trial.Over.String())
+		"block_seconds", thousandths(lasts.Seconds()), "gap_seconds", thousandths(s.Gap.Seconds()), "over", f.rule.Trial.Over.String(),
+		"aa", s.AA)
 	return nil
 }
 
@@ -309,6 +312,8 @@ func (a *agent) dueSpread(round []observe.Observation, held []txn.InForce, now t
 			why = "its container started anew"
 		case rule == nil || rule.Trial.Over == 0 || rule.Observes(now):
 			why = "its rule asks for none any more"
+		case s.trying() && rule.Trial.AA != s.AA:
+			why = "its rule asks for another kind of trial"
 		case s.otherLimit(o, inForce[path]):
 			why = "its limit is another one now"
 		}
@@ -376,14 +381,14 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding, held []txn.I
 		a.keepSpread(s)
 		return nil
 	}
-	shown, took, err := s.blocks.Block(ctx, s.at[v])
+	shown, took, err := s.blocks.Block(ctx, s.inForce(v))
 	if err != nil {
 		return err
 	}
 	b := switchback.Block{Round: index, Variant: v, Began: now, LogTail: shown.LogTail, Requests: shown.Requests, Slow: shown.Slow}
 	s.State = s.State.Add(b, took)
 	if shown.Refused == "" {
-		a.spreadFigures.block(v)
+		a.spreadFigures.block(s.inForce(v))
 	}
 	if why := shown.Refused; why != "" && v > 0 {
 		s.State.Out[v] = why
@@ -399,11 +404,15 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding, held []txn.I
 		return nil
 	}
 	defer s.blocks.Forget(ctx)
-	if d.Answer == switchback.Keep && s.at[d.Variant] == 0 {
+	if d.Answer == switchback.Keep && s.at[d.Variant] == 0 && !s.AA {
 		a.waits(s, nil)
 		return nil
 	}
 	a.chooser.hadTrial(s.Cgroup, hadTrial{time.Now(), s.UsedCPUs})
+	if s.AA {
+		a.endAA(s, d)
+		return nil
+	}
 	tried := s.State.Count(switchback.Remedied)
 	log = a.Log.With("container", text.Sanitize(s.Name, 128), "blocks", len(s.State.Blocks), "slow_requests", tried.Slow,
 		"requests", tried.Requests, "why", text.Shown(d.Why))
@@ -425,6 +434,25 @@ func (a *agent) block(ctx context.Context, s *spreading, f finding, held []txn.I
 	a.spreadEnds.add(f.observation.Container, spreadKept, s.name(d.Variant)+" is in force: "+d.Why, now)
 	a.nowKept(s, result.ID, result.Remedy)
 	return nil
+}
+
+// inForce is which variant of the blocks is in force in a block of one of the trial.
+func (s *spreading) inForce(v int) int {
+	if s.AA {
+		return 0
+	}
+	return s.at[v]
+}
+
+// endAA ends an A/A test, and tells which remedy would have been kept though it changed nothing.
+func (a *agent) endAA(s *spreading, d switchback.Decision) {
+	would, outcome := "nothing", spreadAANone
+	if d.Answer == switchback.Keep {
+		would, outcome = s.name(d.Variant), spreadAAKept
+	}
+	a.Log.Info("an A/A test ended", "container", text.Sanitize(s.Name, 128), "would_have_kept", would, "blocks", len(s.State.Blocks),
+		"why", text.Shown(d.Why))
+	a.endSpread(s, outcome)
 }
 
 // canTry tells whether any variant that is still in can be tried by what was seen since the agent started.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -185,6 +186,9 @@ func TestWhenABlockIsDue(t *testing.T) {
 		}, ended: true},
 		"limit is other": {change: func(_ *agent, _ *spreading, o *observe.Observation) {
 			o.Levels = []cgroup.Level{{Path: "/a", Limit: cgroup.Limit{Quota: 50 * time.Millisecond, Period: 100 * time.Millisecond}}}
+		}, ended: true},
+		"rule is of an A/A test": {change: func(a *agent, _ *spreading, _ *observe.Observation) {
+			a.chooser.known("/a").Trial.AA = true
 		}, ended: true},
 		"rule is other": {change: func(a *agent, _ *spreading, _ *observe.Observation) {
 			a.chooser.known("/a").Trial.Over = 0
@@ -410,5 +414,29 @@ func TestATrialThatCannotGoOnEnds(t *testing.T) {
 	}
 	if want := int(s.State.Plan.Most / s.State.Plan.Block); looks != want || a.chooser.trials["/a"].at.IsZero() {
 		t.Errorf("it ended after %d looks, want %d: %+v", looks, want, a.chooser.trials["/a"])
+	}
+}
+
+// In an A/A test nothing is in force in any block, and what would have been kept is counted and told, not kept.
+func TestAATest(t *testing.T) {
+	for answer, want := range map[switchback.Answer]string{switchback.Keep: "burst 50ms", switchback.Undecided: "nothing"} {
+		a, s, _ := spreadingAgent(t)
+		var log bytes.Buffer
+		a.Log = slog.New(slog.NewTextHandler(&log, nil))
+		s.at = []int{0, 1, 2}
+		if got := s.inForce(2); got != 2 {
+			t.Errorf("variant %d is in force in a block of the second", got)
+		}
+		if s.AA = true; s.inForce(1) != 0 || s.inForce(2) != 0 {
+			t.Error("a remedy is in force in an A/A test")
+		}
+		a.endAA(s, switchback.Decision{Answer: answer, Variant: 1, Why: "by chance"})
+		if said := log.String(); !strings.Contains(said, `would_have_kept=`) || !strings.Contains(said, want) {
+			t.Errorf("%s: %s", answer, said)
+		}
+		kept, none := a.spreadFigures.aaKept.Load(), a.spreadFigures.aaNone.Load()
+		if kept+none != 1 || (kept == 1) != (answer == switchback.Keep) || a.chooser.spread["/a"] != nil {
+			t.Errorf("%s: %d kept, %d none", answer, kept, none)
+		}
 	}
 }

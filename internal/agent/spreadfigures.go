@@ -14,8 +14,8 @@ var (
 	blocksDesc = prometheus.NewDesc("unthrottle_spread_trial_blocks_total", "Blocks of such trials, by what was in force: remedy or "+
 		"nothing.", []string{"in_force"}, nil)
 	spreadEndsDesc = prometheus.NewDesc("unthrottle_spread_trials_ended_total", "Such trials that ended, by what came of them: kept, none "+
-		"(nothing was better, or it could not be told), no_longer_helps (what was kept was taken back), or "+
-		"ended (the container or its rule went).",
+		"(nothing was better, or it could not be told), no_longer_helps (what was kept was taken back), aa_kept or aa_none (an A/A test, "+
+		"in which a remedy that changed nothing would have been kept, or none), or ended (the container or its rule went).",
 		[]string{"outcome"}, nil)
 )
 
@@ -24,6 +24,8 @@ const (
 	spreadKept    = answers.TrialKept
 	spreadNone    = answers.TrialNone
 	spreadUseless = answers.TrialUseless
+	spreadAAKept  = "aa_kept"
+	spreadAANone  = "aa_none"
 	spreadEnded   = "ended"
 )
 
@@ -32,6 +34,7 @@ type spreadFigures struct {
 	trying, kept                     atomic.Int64 // now
 	remedies, nothing                atomic.Int64 // blocks
 	won, none, useless, endedForGood atomic.Int64
+	aaKept, aaNone                   atomic.Int64
 }
 
 // take counts those under way anew.
@@ -59,6 +62,10 @@ func (f *spreadFigures) ended(outcome string) {
 		f.none.Add(1)
 	case spreadUseless:
 		f.useless.Add(1)
+	case spreadAAKept:
+		f.aaKept.Add(1)
+	case spreadAANone:
+		f.aaNone.Add(1)
 	default:
 		f.endedForGood.Add(1)
 	}
@@ -83,6 +90,7 @@ func (f *spreadFigures) Collect(ch chan<- prometheus.Metric) {
 		{blocksDesc, prometheus.CounterValue, &f.remedies, "remedy"}, {blocksDesc, prometheus.CounterValue, &f.nothing, "nothing"},
 		{spreadEndsDesc, prometheus.CounterValue, &f.won, spreadKept}, {spreadEndsDesc, prometheus.CounterValue, &f.none, spreadNone},
 		{spreadEndsDesc, prometheus.CounterValue, &f.useless, spreadUseless},
+		{spreadEndsDesc, prometheus.CounterValue, &f.aaKept, spreadAAKept}, {spreadEndsDesc, prometheus.CounterValue, &f.aaNone, spreadAANone},
 		{spreadEndsDesc, prometheus.CounterValue, &f.endedForGood, spreadEnded},
 	} {
 		ch <- prometheus.MustNewConstMetric(m.of, m.kind, float64(m.n.Load()), m.label)

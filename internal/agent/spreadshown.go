@@ -16,6 +16,8 @@ type SpreadTrial struct {
 	Began     time.Time `json:"began"`
 	// NextBlock is when the next block is due; it waits for a quiet time, another trial or a resize to end.
 	NextBlock time.Time `json:"next_block"`
+	// AA: it is an A/A test, in which no remedy is in force.
+	AA bool `json:"aa"`
 	// Blocks is how many there were, of the trial or since a remedy was kept.
 	Blocks int `json:"blocks"`
 	// Remedied counts the requests in the trial's blocks with a remedy, LeftAlone those in its other blocks.
@@ -47,7 +49,7 @@ func SpreadTrials(stateDir string) ([]SpreadTrial, error) {
 	read, _, err := readSpread(stateDir)
 	all := []SpreadTrial{}
 	for _, s := range read {
-		shown := SpreadTrial{Container: s.Name, Cgroup: s.Cgroup, Began: s.State.Began, NextBlock: s.Next, Blocks: len(s.State.Blocks),
+		shown := SpreadTrial{Container: s.Name, Cgroup: s.Cgroup, Began: s.State.Began, NextBlock: s.Next, AA: s.AA, Blocks: len(s.State.Blocks),
 			Remedied: s.State.Count(switchback.Remedied), LeftAlone: s.State.Count(switchback.LeftAlone), Variants: []SpreadVariant{}}
 		if k := s.Kept; k != nil {
 			shown.Blocks = k.Blocks

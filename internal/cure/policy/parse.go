@@ -279,6 +279,7 @@ func (r *Rule) readTrial(n *yaml.Node) error {
 		"most": func(n *yaml.Node) error { given = true; return duration(n, &r.Trial.Most, LeastTrial, LongestTrial) },
 		"per":  func(n *yaml.Node) error { return duration(n, &r.Trial.Per, time.Minute, 30*24*time.Hour) },
 		"over": func(n *yaml.Node) error { over = n; return duration(n, &r.Trial.Over, 10*time.Minute, 7*24*time.Hour) },
+		"aa":   func(n *yaml.Node) error { return truth(n, &r.Trial.AA) },
 		"zone": func(n *yaml.Node) error {
 			var name string
 			if err := words(n, &name); err != nil {
@@ -309,6 +310,8 @@ func (r *Rule) readTrial(n *yaml.Node) error {
 		return wrong(n, "a trial needs most: how long it may take, such as 2m")
 	case over != nil && r.Trial.Over < 2*r.Trial.Most:
 		return wrong(over, "over %s: turns of %s in all are spread over twice that at least", r.Trial.Over, r.Trial.Most)
+	case r.Trial.AA && over == nil:
+		return wrong(n, "aa goes with over: an A/A test spreads its turns")
 	case zone != nil && r.Trial.Quiet == Quiet{}:
 		return wrong(n, "zone goes with quiet")
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -56,5 +57,17 @@ func TestQuiet(t *testing.T) {
 		if q, err := ParseQuiet(bad); err == nil {
 			t.Errorf("%q: %v", bad, q)
 		}
+	}
+}
+
+// An A/A test is a trial whose turns are spread.
+func TestAATests(t *testing.T) {
+	const rule = "version: 1\nrules:\n- remedy: auto\n  verify: probe\n  trial: "
+	rules, err := ParseRules([]byte(rule + "{most: 5m, over: 1h, aa: true}\n"))
+	if err != nil || !rules.Rules[0].Trial.AA {
+		t.Errorf("%+v, %v", rules, err)
+	}
+	if _, err := ParseRules([]byte(rule + "{most: 5m, aa: true}\n")); err == nil || !strings.Contains(err.Error(), "aa goes with over") {
+		t.Error(err)
 	}
 }

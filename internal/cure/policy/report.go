@@ -184,6 +184,9 @@ func (v *valuer) trial(r *Rule) {
 		if r.Trial.Over > 0 {
 			v.add("trial.over", r.Trial.Over.String(), FromRule, r.Lines)
 		}
+		if r.Trial.AA {
+			v.add("trial.aa", "true", FromRule, r.Lines)
+		}
 		if r.Trial.Quiet != (Quiet{}) {
 			v.add("trial.quiet", r.Trial.Quiet.String(), FromRule, r.Lines)
 			if r.Trial.Quiet.Zone != nil {

@@ -128,6 +128,8 @@ type Trial struct {
 	Most, Per time.Duration
 	// Over is the time that its turns are spread over, 10 min to 7 days, at least twice Most; 0: they follow each other.
 	Over time.Duration
+	// AA makes it an A/A test: what is tried changes nothing, and nothing is kept. It needs Over.
+	AA bool
 	// Quiet is when nothing is tried.
 	Quiet Quiet
 }

@@ -103,6 +103,8 @@ func RuleKeys() []Key {
 			{Name: "per", Field: "Per", Type: TypeTime, Doc: "the time within which a container has one trial, 24h by default"},
 			{Name: "over", Field: "Over", Type: TypeTime, Doc: "the time that the turns are spread over, 10m to 168h, at least twice most; " +
 				"they follow each other without it"},
+			{Name: "aa", Field: "AA", Type: TypeTruth, Doc: "an A/A test of the agent itself: what is tried changes nothing, nothing is " +
+				"kept, and the log tells what would have been; it needs over"},
 			{Name: "quiet", Field: "Quiet", Type: TypeText, Doc: "a time of each day in which nothing is " +
 				"tried, such as 08:00-20:00"},
 			{Name: "zone", Field: "Zone", Type: TypeText, Doc: "the time zone of quiet, such as Europe/Berlin; UTC without it"},

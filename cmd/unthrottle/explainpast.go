@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // flightDir is the folder of the agent's flight recorder below the state directory.
@@ -48,6 +49,10 @@ func running(target string) (flightrecorder.Identity, error) {
 	if err != nil {
 		return flightrecorder.Identity{}, err
 	}
+	boot, err := apply.BootID("/proc")
+	if err != nil {
+		return flightrecorder.Identity{}, err
+	}
 	id, err := h.ID(cgroup.CPU, c.Group.Path)
-	return flightrecorder.Identity{ID: id, Path: c.Group.Path, Name: c.Name}, err
+	return flightrecorder.Identity{ID: id, Boot: boot, Path: c.Group.Path, Name: c.Name}, err
 }

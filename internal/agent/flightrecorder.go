@@ -122,7 +122,7 @@ func newRecorder(a *agent) *recorder {
 		a.Log.Warn("some of what the flight recorder kept cannot be read", "error", err)
 	}
 	return &recorder{
-		agent: a, store: flightrecorder.Store{Dir: RecordingsDir(a.Flight.Dir)}, periods: kept,
+		agent: a, store: flightrecorder.Store{Dir: RecordingsDir(a.Flight.Dir), Boot: a.Env.BootID}, periods: kept,
 		names: map[uint64]flightrecorder.Identity{}, own: map[uint64]*ownRecording{}, recorded: map[uint64]time.Time{},
 		due: make(chan dueRecording), toPrice: make(chan toPrice),
 	}
@@ -220,7 +220,7 @@ func (r *recorder) round(s observe.Snapshot) {
 		if id == 0 {
 			continue
 		}
-		names[id] = flightrecorder.Identity{ID: id, Path: o.Container.Group.Path, Name: o.Container.Name}
+		names[id] = flightrecorder.Identity{ID: id, Boot: r.Env.BootID, Path: o.Container.Group.Path, Name: o.Container.Name}
 		if len(o.Levels) > 0 && o.Levels[0].Limit.Limited() {
 			quotas[id] = o.Levels[0].Limit.Period
 		}

@@ -55,7 +55,7 @@ func flightAgent(t *testing.T, record func(context.Context, container.Container,
 	p := rowsProbe{make(chan probe.PeriodRow)}
 	a := &agent{Config: Config{
 		Log: slog.New(slog.DiscardHandler), Rules: policy.Rules{Flight: policy.DefaultFlight()},
-		Env:    apply.Env{FS: cgroupmodel.New(cgroupmodel.V1("0-3")), StateDir: t.TempDir()},
+		Env:    apply.Env{FS: cgroupmodel.New(cgroupmodel.V1("0-3")), StateDir: t.TempDir(), BootID: "this"},
 		Flight: Flight{Probe: p, Record: record, Dir: t.TempDir()},
 	}}
 	a.recorder = newRecorder(a)
@@ -88,11 +88,11 @@ func TestRowsOfKnownContainersAreKept(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	got := a.recorder.periods.Periods(7, now.Add(-time.Minute), now.Add(time.Minute))
+	got := a.recorder.periods.Periods(flightrecorder.Key{ID: 7, Boot: "this"}, now.Add(-time.Minute), now.Add(time.Minute))
 	if len(got) != 10 || got[9].Flags != flightrecorder.Throttled || got[9].End.Sub(now).Abs() > 5*time.Second {
 		t.Errorf("%d rows, the last %+v at %v", len(got), got[len(got)-1], now)
 	}
-	if a.recorder.periods.Periods(8, now.Add(-time.Minute), now.Add(time.Minute)) != nil {
+	if a.recorder.periods.Periods(flightrecorder.Key{ID: 8, Boot: "this"}, now.Add(-time.Minute), now.Add(time.Minute)) != nil {
 		t.Error("rows of a container that no round named")
 	}
 	if err := a.recorder.flush(ctx); err != nil { // ctx has ended: the last flush
@@ -118,7 +118,7 @@ func TestIdleTimeBeforeAPeriod(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	got := a.recorder.periods.Periods(7, now.Add(-time.Minute), now.Add(time.Minute))
+	got := a.recorder.periods.Periods(flightrecorder.Key{ID: 7, Boot: "this"}, now.Add(-time.Minute), now.Add(time.Minute))
 	if last := got[len(got)-1]; last.Length > 101*time.Millisecond || last.Stopped < 0.85 {
 		t.Errorf("%+v", last)
 	}

@@ -89,16 +89,16 @@ func Explain(ctx context.Context, o Options) (diagnose.Explanation, error) {
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
-	var ids []uint64
+	var keys []flightrecorder.Key
 	for _, c := range found {
-		ids = append(ids, c.ID)
+		keys = append(keys, c.Key())
 	}
-	if nearest, ok := flightrecorder.Nearest(recordings, o.At, ids...); ok {
+	if nearest, ok := flightrecorder.Nearest(recordings, o.At, keys...); ok {
 		o.Say("the recording of " + nearest.At.Local().Format(withZone))
 		return live.File(ctx, nearest.File)
 	}
 	for _, c := range found {
-		if periods := kept.Periods(c.ID, o.At.Add(-live.PeriodsAround), o.At.Add(live.PeriodsAround)); len(periods) > 0 {
+		if periods := kept.Periods(c.Key(), o.At.Add(-live.PeriodsAround), o.At.Add(live.PeriodsAround)); len(periods) > 0 {
 			return live.FromPeriods(c, periods), nil
 		}
 	}
@@ -109,17 +109,17 @@ func Explain(ctx context.Context, o Options) (diagnose.Explanation, error) {
 }
 
 // recorded are the containers of the recordings that are near enough to answer, as
-// their headers name them: a container may be gone, its periods too. Each id comes
+// their headers name them: a container may be gone, its periods too. Each container comes
 // once; a recording that cannot be read has no name.
 func recorded(recordings []flightrecorder.Kept, at time.Time) []flightrecorder.Identity {
 	var identities []flightrecorder.Identity
 	for _, k := range recordings {
 		if k.At.Sub(at).Abs() > flightrecorder.Near ||
-			slices.ContainsFunc(identities, func(f flightrecorder.Identity) bool { return f.ID == k.ID }) {
+			slices.ContainsFunc(identities, func(f flightrecorder.Identity) bool { return f.Key() == k.Key() }) {
 			continue
 		}
 		if target, err := k.Target(); err == nil {
-			identities = append(identities, flightrecorder.Identity{ID: k.ID, Path: target.Path, Name: target.Name})
+			identities = append(identities, flightrecorder.Identity{ID: k.ID, Boot: k.Boot, Path: target.Path, Name: target.Name})
 		}
 	}
 	return identities
@@ -131,7 +131,7 @@ func recorded(recordings []flightrecorder.Kept, at time.Time) []flightrecorder.I
 func (o Options) targets(known []flightrecorder.Identity) ([]flightrecorder.Identity, error) {
 	var found []flightrecorder.Identity
 	add := func(c flightrecorder.Identity) {
-		if !slices.ContainsFunc(found, func(f flightrecorder.Identity) bool { return f.ID == c.ID }) {
+		if !slices.ContainsFunc(found, func(f flightrecorder.Identity) bool { return f.Key() == c.Key() }) {
 			found = append(found, c)
 		}
 	}

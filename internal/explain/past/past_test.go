@@ -13,27 +13,28 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
+func save(t *testing.T, store flightrecorder.Store, at time.Time, id uint64, name string) {
+	t.Helper()
+	_, _, err := store.Save(at, id, func(w io.Writer) error {
+		out, err := recording.NewWriter(w, recording.Header{Target: recording.Target{Path: "/pods/" + name, Name: name, ID: id}})
+		if err != nil {
+			return err
+		}
+		return out.Close(recording.Footer{EndNS: 1})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A container that is gone is known by the name in the header of its recording.
 func TestRecorded(t *testing.T) {
 	at := time.Date(2026, 3, 4, 3, 12, 0, 0, time.UTC)
 	store := flightrecorder.Store{Dir: filepath.Join(t.TempDir(), "recordings")}
-	save := func(at time.Time, id uint64, name string) {
-		t.Helper()
-		_, _, err := store.Save(at, id, func(w io.Writer) error {
-			out, err := recording.NewWriter(w, recording.Header{Target: recording.Target{Path: "/pods/" + name, Name: name, ID: id}})
-			if err != nil {
-				return err
-			}
-			return out.Close(recording.Footer{EndNS: 1})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	save(at, 7, "cart")
-	save(at.Add(time.Minute), 7, "cart")
-	save(at.Add(-time.Hour), 8, "mail")
-	save(at.Add(-time.Minute), 9, "search")
+	save(t, store, at, 7, "cart")
+	save(t, store, at.Add(time.Minute), 7, "cart")
+	save(t, store, at.Add(-time.Hour), 8, "mail")
+	save(t, store, at.Add(-time.Minute), 9, "search")
 	broken := filepath.Join(store.Dir, "20260304T031200.000Z-10.recording")
 	if err := os.WriteFile(broken, []byte("no recording"), 0o600); err != nil {
 		t.Fatal(err)
@@ -59,6 +60,28 @@ func TestRecorded(t *testing.T) {
 	o.Running = func() (flightrecorder.Identity, error) { return flightrecorder.Identity{ID: 11, Name: "other"}, nil }
 	if found, err := o.targets(got); err != nil || len(found) != 1 || found[0].ID != 11 {
 		t.Errorf("other is %+v, %v", found, err)
+	}
+}
+
+// What was recorded before a reboot of the container that then had the running one's cgroup id is not its own.
+func TestTheIDOfAnotherBoot(t *testing.T) {
+	at := time.Date(2026, 3, 4, 3, 12, 0, 0, time.UTC)
+	dir := t.TempDir()
+	store := flightrecorder.Store{Dir: filepath.Join(dir, "recordings"), Boot: "a"}
+	save(t, store, at, 7, "mail")
+	r := flightrecorder.NewRecorder()
+	r.Add(flightrecorder.Identity{ID: 7, Boot: "a", Name: "mail"},
+		flightrecorder.Period{End: at, Length: 100 * time.Millisecond, Stopped: 0.5})
+	if err := r.Flush(dir); err != nil {
+		t.Fatal(err)
+	}
+	nothing := new(NothingKept)
+	_, err := Explain(t.Context(), Options{Dir: dir, Recordings: store.Dir, Target: "cart", At: at,
+		Running: func() (flightrecorder.Identity, error) {
+			return flightrecorder.Identity{ID: 7, Boot: "b", Name: "cart"}, nil
+		}})
+	if !errors.As(err, &nothing) {
+		t.Errorf("%v", err)
 	}
 }
 

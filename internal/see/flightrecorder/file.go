@@ -15,7 +15,9 @@ import (
 // A slot's file is a header of headerBytes, then the ring's rows in place, little-endian. The header has the length of
 // the JSON, its CRC-32, and the JSON. It is written after its rows. A crash in between leaves the previous header,
 // which is wrong about at most the oldest rows: those that the next write would replace.
-const fileVersion = 1
+//
+// Version 1 does not say of which boot a container is: its rows are of a boot that is not known.
+const fileVersion = 2
 
 type fileHeader struct {
 	Version   int      `json:"version"`
@@ -186,7 +188,7 @@ func Load(dir string) (*Recorder, error) {
 // slot.
 func (r *Recorder) rescore(s *slot) {
 	for _, p := range s.ring.periods(time.Time{}, time.UnixMilli(s.ring.endMS)) {
-		r.score(s.container.ID, p)
+		r.score(s.container.Key(), p)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestRowBoundsWhatItCannotHold(t *testing.T) {
 func TestPeriodsComeBackInOrder(t *testing.T) {
 	r := NewRecorder()
 	end := feed(r, name(0), start, 100, 0.25)
-	got := r.Periods(1, start.Add(time.Second), start.Add(3*time.Second))
+	got := r.Periods(Key{ID: 1}, start.Add(time.Second), start.Add(3*time.Second))
 	if len(got) != 20 {
 		t.Fatalf("%d periods in 2 s of 100 ms each", len(got))
 	}
@@ -71,7 +71,7 @@ func TestPeriodsComeBackInOrder(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if r.Periods(99, start, end) != nil {
+	if r.Periods(Key{ID: 99}, start, end) != nil {
 		t.Error("periods of a container that was never seen")
 	}
 }
@@ -83,7 +83,7 @@ func TestShortPeriodsAreJoined(t *testing.T) {
 		at = at.Add(10 * time.Millisecond)
 		r.Add(name(0), Period{End: at, Length: 10 * time.Millisecond, MeanWidth: 1, MostWidth: 1 + i%8, Stopped: 0.5})
 	}
-	got := r.Periods(1, start, at)
+	got := r.Periods(Key{ID: 1}, start, at)
 	if len(got) == 0 || len(got) > 1000/5 {
 		t.Fatalf("%d rows for 10 s", len(got))
 	}
@@ -104,7 +104,7 @@ func TestPausesAreGapsAndNotPeriods(t *testing.T) {
 	at := feed(r, name(0), start, 10, 0.5)
 	at = feed(r, name(0), at.Add(10*time.Minute), 10, 0.5)
 	gap := time.Duration(0)
-	for _, p := range r.Periods(1, start, at) {
+	for _, p := range r.Periods(Key{ID: 1}, start, at) {
 		if p.Flags&Gap != 0 {
 			gap += p.Length
 			if p.Stopped != 0 || p.MostWidth != 0 {
@@ -116,7 +116,7 @@ func TestPausesAreGapsAndNotPeriods(t *testing.T) {
 		t.Errorf("gaps of %v for a pause of 10m", gap)
 	}
 	at = feed(r, name(0), at.Add(30*time.Hour), 10, 0.5)
-	if got := r.Periods(1, start, at); len(got) != 10 {
+	if got := r.Periods(Key{ID: 1}, start, at); len(got) != 10 {
 		t.Errorf("%d rows after a pause of 30 h; what was before is out of date", len(got))
 	}
 }
@@ -138,7 +138,7 @@ func TestIdleTimeIsNoPeriod(t *testing.T) {
 				last = last.Busy(quota)
 			}
 			r.Add(name(0), last)
-			got := r.Periods(1, start.Add(-time.Hour), end.Add(time.Hour))
+			got := r.Periods(Key{ID: 1}, start.Add(-time.Hour), end.Add(time.Hour))
 			first := got[0].End.Add(-got[0].Length)
 			if !first.Equal(start) {
 				t.Errorf("%v idle, busy %v: the first period begins at %v", idle, busy, first)
@@ -192,7 +192,7 @@ func TestClockSetBack(t *testing.T) {
 				from = again
 			}
 			was, is := 0, 0
-			for _, p := range r.Periods(1, from, end.Add(time.Hour)) {
+			for _, p := range r.Periods(Key{ID: 1}, from, end.Add(time.Hour)) {
 				if math.Abs(p.Stopped-0.25) < 0.01 {
 					is++
 				} else {
@@ -216,7 +216,7 @@ func TestClockSetBackFreesSlots(t *testing.T) {
 	}
 	feed(r, name(Slots), start.Add(-time.Minute), 10, 0.1) // the clock is right again
 	feed(r, name(Slots), start.Add(6*halfLife), 100, 0.5)
-	if r.find(name(Slots).ID) < 0 {
+	if r.find(name(Slots).Key()) < 0 {
 		t.Error("the slots stay with containers that were stopped while the clock was ahead")
 	}
 }
@@ -230,7 +230,7 @@ func TestRingKeepsAnHourInItsBytes(t *testing.T) {
 	if r.Bytes() > MaxBytes {
 		t.Errorf("%d bytes, bound %d", r.Bytes(), MaxBytes)
 	}
-	got := r.Periods(1, start, at)
+	got := r.Periods(Key{ID: 1}, start, at)
 	var kept time.Duration
 	for _, p := range got {
 		kept += p.Length
@@ -250,7 +250,7 @@ func TestMostStoppedAreKept(t *testing.T) {
 		t.Fatalf("%d containers", got)
 	}
 	feed(r, Identity{ID: 501, Name: "worse"}, start, 10, 0.9)
-	if r.find(501) < 0 || r.find(1) >= 0 {
+	if r.find(Key{ID: 501}) < 0 || r.find(Key{ID: 1}) >= 0 {
 		t.Error("the container that was stopped least should have made room for one that was stopped most of the time")
 	}
 	dropped, n := r.Dropped()
@@ -306,7 +306,7 @@ func TestFlushAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id := uint64(1); id <= 2; id++ {
-		want, got := r.Periods(id, start, at.Add(time.Hour)), back.Periods(id, start, at.Add(time.Hour))
+		want, got := r.Periods(Key{ID: id}, start, at.Add(time.Hour)), back.Periods(Key{ID: id}, start, at.Add(time.Hour))
 		if len(want) == 0 || len(want) != len(got) {
 			t.Fatalf("container %d: %d periods flushed, %d read", id, len(want), len(got))
 		}
@@ -325,8 +325,69 @@ func TestFlushAndLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := again.Periods(1, at.Add(-time.Second), at); len(got) != 10 {
+	if got := again.Periods(Key{ID: 1}, at.Add(-time.Second), at); len(got) != 10 {
 		t.Errorf("%d periods in the last second", len(got))
+	}
+}
+
+// The kernel gives cgroup ids anew after a boot: a container with the id of an earlier one has a slot of its own.
+func TestContainersOfAnotherBoot(t *testing.T) {
+	dir := t.TempDir()
+	r := NewRecorder()
+	before, after := Identity{ID: 7, Boot: "a", Name: "cart"}, Identity{ID: 7, Boot: "b", Name: "mail"}
+	end := feed(r, before, start, 10, 0.5)
+	if err := r.Flush(dir); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end = feed(back, after, end.Add(time.Minute), 20, 0.5)
+	if err := back.Flush(dir); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(dir)
+	if err != nil || len(again.Containers()) != 2 {
+		t.Fatalf("containers %+v, %v", again.Containers(), err)
+	}
+	for i, want := range []Identity{before, after} {
+		got := again.Periods(want.Key(), start.Add(-time.Hour), end)
+		if again.Containers()[i] != want || len(got) != 10*(i+1) {
+			t.Errorf("%+v has %d periods, as %+v", want, len(got), again.Containers()[i])
+		}
+	}
+}
+
+// Files of version 1 do not say of which boot they are: their rows are those of no container of a known boot.
+func TestFilesWithoutABoot(t *testing.T) {
+	dir := t.TempDir()
+	r := NewRecorder()
+	c := Identity{ID: 7, Name: "cart"}
+	end := feed(r, c, start, 10, 0.5)
+	if err := r.Flush(dir); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(slotFile(dir, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := &r.slots[0].ring
+	head, err := encodeHeader(fileHeader{1, c, of.next, len(of.rows), of.endMS, of.written})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b, head)
+	if err := os.WriteFile(slotFile(dir, 0), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := len(back.Periods(Key{ID: 7, Boot: "b"}, start, end))
+	if unknown := len(back.Periods(c.Key(), start, end)); unknown != 10 || known != 0 {
+		t.Errorf("%d periods of an unknown boot, %d of another one", unknown, known)
 	}
 }
 
@@ -354,7 +415,7 @@ func TestDamagedFilesAreToldAndLeftOut(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "periods-00") {
 			t.Errorf("%s: error %v", what, err)
 		}
-		if back.Periods(2, start, start.Add(time.Hour)) == nil {
+		if back.Periods(Key{ID: 2}, start, start.Add(time.Hour)) == nil {
 			t.Errorf("%s: the whole file is lost too", what)
 		}
 	}
@@ -381,7 +442,7 @@ func TestFlushToAFullDiskIsTriedAgain(t *testing.T) {
 	if err := r.Flush(dir); err != nil {
 		t.Fatal(err)
 	}
-	if back, err := Load(dir); err != nil || len(back.Periods(1, start, start.Add(time.Hour))) != 100 {
+	if back, err := Load(dir); err != nil || len(back.Periods(Key{ID: 1}, start, start.Add(time.Hour))) != 100 {
 		t.Errorf("after the second try: %v", err)
 	}
 }
@@ -395,7 +456,7 @@ func TestNamesOfAnyKindFitTheHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, err := Load(dir)
-	if err != nil || back.Periods(7, start, start.Add(time.Hour)) == nil {
+	if err != nil || back.Periods(Key{ID: 7}, start, start.Add(time.Hour)) == nil {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,10 +8,21 @@ import (
 
 // Identity of a container as it is kept: enough to find it again when it is gone.
 type Identity struct {
-	ID   uint64 `json:"id"` // cgroup id
+	ID uint64 `json:"id"` // cgroup id
+	// Boot is the id of the boot that the cgroup is of; "": not known.
+	Boot string `json:"boot,omitempty"`
 	Path string `json:"path"`
 	Name string `json:"name"`
 }
+
+// Key tells containers apart. The kernel gives cgroup ids anew after each boot, so the id alone does not.
+type Key struct {
+	ID   uint64
+	Boot string
+}
+
+// Key is the container's.
+func (c Identity) Key() Key { return Key{c.ID, c.Boot} }
 
 // Dropped is a container whose periods had to make room.
 type Dropped struct {
@@ -27,7 +38,7 @@ type Dropped struct {
 type Recorder struct {
 	slots [Slots]*slot
 	// scores is the stopped time of each container seen lately, halved every halfLife.
-	scores  map[uint64]*score
+	scores  map[Key]*score
 	dropped []Dropped
 	// droppedInAll also counts drops that dropped has no room for.
 	droppedInAll uint64
@@ -56,12 +67,12 @@ const (
 )
 
 // NewRecorder returns a recorder without periods.
-func NewRecorder() *Recorder { return &Recorder{scores: map[uint64]*score{}} }
+func NewRecorder() *Recorder { return &Recorder{scores: map[Key]*score{}} }
 
 // Add takes one period of a container, and decides whether to keep it.
 func (r *Recorder) Add(c Identity, p Period) {
-	s := r.score(c.ID, p)
-	at := r.find(c.ID)
+	s := r.score(c.Key(), p)
+	at := r.find(c.Key())
 	if at < 0 {
 		if at = r.place(c, s, p.End); at < 0 {
 			return
@@ -74,19 +85,19 @@ func (r *Recorder) Add(c Identity, p Period) {
 	}
 }
 
-func (r *Recorder) find(id uint64) int {
-	return slices.IndexFunc(r.slots[:], func(s *slot) bool { return s != nil && s.container.ID == id })
+func (r *Recorder) find(k Key) int {
+	return slices.IndexFunc(r.slots[:], func(s *slot) bool { return s != nil && s.container.Key() == k })
 }
 
 // score adds a period's stopped time to its container's.
-func (r *Recorder) score(id uint64, p Period) float64 {
-	s := r.scores[id]
+func (r *Recorder) score(k Key, p Period) float64 {
+	s := r.scores[k]
 	if s == nil {
 		if len(r.scores) >= maxScores {
 			r.forget(p.End)
 		}
 		s = &score{at: p.End}
-		r.scores[id] = s
+		r.scores[k] = s
 	}
 	s.stopped = s.settle(p.End) + min(1, max(0, p.Stopped))*p.Length.Seconds()
 	return s.stopped
@@ -101,11 +112,11 @@ func (s *score) settle(t time.Time) float64 {
 
 // forget makes room among the scores: it removes the least stopped that has no slot.
 func (r *Recorder) forget(now time.Time) {
-	var least uint64
+	var least Key
 	low := math.Inf(1)
-	for id, s := range r.scores {
-		if v := s.settle(now); v < low && r.find(id) < 0 {
-			least, low = id, v
+	for k, s := range r.scores {
+		if v := s.settle(now); v < low && r.find(k) < 0 {
+			least, low = k, v
 		}
 	}
 	delete(r.scores, least)
@@ -124,7 +135,7 @@ func (r *Recorder) place(c Identity, stopped float64, now time.Time) int {
 			return i
 		}
 		v := 0.0
-		if known := r.scores[s.container.ID]; known != nil {
+		if known := r.scores[s.container.Key()]; known != nil {
 			v = known.settle(now)
 		}
 		if v < low {
@@ -160,8 +171,8 @@ func (r *Recorder) Containers() []Identity {
 }
 
 // Periods returns those of a container that end after from and start before to, oldest first; nil without any.
-func (r *Recorder) Periods(id uint64, from, to time.Time) []Period {
-	i := r.find(id)
+func (r *Recorder) Periods(k Key, from, to time.Time) []Period {
+	i := r.find(k)
 	if i < 0 {
 		return nil
 	}

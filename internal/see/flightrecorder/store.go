@@ -22,16 +22,24 @@ const (
 	maxRecordingBytes = 256 << 20
 )
 
-// Store keeps recordings as files in one directory, with the time and the cgroup's id in their names.
-type Store struct{ Dir string }
+// Store keeps recordings as files in one directory, with the time, the cgroup's id and the boot in their names.
+type Store struct {
+	Dir string
+	// Boot is the id of the running kernel's boot, for the names of the recordings that Save makes; "": not known.
+	Boot string
+}
 
 // Kept is one recording in a store.
 type Kept struct {
 	File string // its path
 	At   time.Time
 	ID   uint64 // cgroup id of the container
+	Boot string // of the boot with this id; "": not known, as of recordings before 2026-12-01
 	Size int64
 }
+
+// Key is that of its container.
+func (k Kept) Key() Key { return Key{k.ID, k.Boot} }
 
 // Target reads whose recording it is, from the file's header.
 func (k Kept) Target() (recording.Target, error) {
@@ -63,7 +71,11 @@ func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept 
 		return fail(err)
 	}
 	s.sweep()
-	name := filepath.Join(s.Dir, at.UTC().Format(timeLayout)+"-"+strconv.FormatUint(id, 10)+recordingSuffix)
+	name := filepath.Join(s.Dir, at.UTC().Format(timeLayout)+"-"+strconv.FormatUint(id, 10))
+	if s.Boot != "" {
+		name += "-" + s.Boot
+	}
+	name += recordingSuffix
 	f, err := os.OpenFile(name+partSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fail(err)
@@ -80,7 +92,7 @@ func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept 
 		os.Remove(f.Name())
 		return fail(err)
 	}
-	kept = Kept{File: name, At: at.Truncate(time.Millisecond), ID: id, Size: maxRecordingBytes - out.left}
+	kept = Kept{File: name, At: at.Truncate(time.Millisecond), ID: id, Boot: s.Boot, Size: maxRecordingBytes - out.left}
 	removed, err = s.bound(at)
 	return kept, removed, err
 }
@@ -164,9 +176,10 @@ func parseName(name string) (Kept, bool) {
 	if !ok || !found {
 		return Kept{}, false
 	}
+	id, boot, _ := strings.Cut(id, "-")
 	t, err := time.Parse(timeLayout, at)
 	n, err2 := strconv.ParseUint(id, 10, 64)
-	return Kept{At: t, ID: n}, err == nil && err2 == nil
+	return Kept{At: t, ID: n, Boot: boot}, err == nil && err2 == nil
 }
 
 // Near is how far from the requested time a recording may begin to answer for it.
@@ -174,9 +187,9 @@ const Near = 10 * time.Minute
 
 // Nearest returns the recording of one of the containers that begins nearest to the time, at most Near away. Of two
 // equally near it prefers the earlier. ok is false without one.
-func Nearest(stored []Kept, at time.Time, ids ...uint64) (best Kept, ok bool) {
+func Nearest(stored []Kept, at time.Time, containers ...Key) (best Kept, ok bool) {
 	for _, k := range stored {
-		if !slices.Contains(ids, k.ID) || k.At.Sub(at).Abs() > Near {
+		if !slices.Contains(containers, k.Key()) || k.At.Sub(at).Abs() > Near {
 			continue
 		}
 		if !ok || k.At.Sub(at).Abs() < best.At.Sub(at).Abs() {

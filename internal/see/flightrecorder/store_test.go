@@ -108,9 +108,27 @@ func TestNearest(t *testing.T) {
 		want   Kept
 		ok     bool
 	}{{1, stored[0], true}, {23, stored[1], true}, {25, stored[3], true}, {40, Kept{}, false}, {36, stored[3], true}} {
-		got, ok := Nearest(stored, start.Add(time.Duration(c.minute)*time.Minute), 1)
+		got, ok := Nearest(stored, start.Add(time.Duration(c.minute)*time.Minute), Key{ID: 1})
 		if got != c.want || ok != c.ok {
 			t.Errorf("minute %d: %+v %v", c.minute, got, ok)
+		}
+	}
+}
+
+// Recordings of containers that have the same cgroup id in two boots are told apart.
+func TestRecordingsOfAnotherBoot(t *testing.T) {
+	dir := t.TempDir()
+	boots := []string{"", "1f0a3a52-9d5c-4c6f-8d6e-0b1f6a3c7e11", "77b2c9de-0d9a-4a54-9b1c-5f3e2d1c0b9a"}
+	for i, boot := range boots {
+		save(t, Store{Dir: dir, Boot: boot}, start.Add(time.Duration(i)*time.Minute), 7, 10)
+	}
+	stored, err := Store{Dir: dir}.List()
+	if err != nil || len(stored) != len(boots) {
+		t.Fatalf("%+v, %v", stored, err)
+	}
+	for i, boot := range boots {
+		if got, ok := Nearest(stored, start.Add(time.Minute), Key{7, boot}); !ok || got != stored[i] || got.Boot != boot {
+			t.Errorf("boot %q: %+v, %v", boot, got, ok)
 		}
 	}
 }

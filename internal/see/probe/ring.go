@@ -79,8 +79,20 @@ const (
 // ring is the buffer of one recording.
 type ring struct {
 	buffer *ebpf.Map
-	reader *ringbuf.Reader
+	reader ringReader
 }
+
+// ringReader reads a ring; *ringbuf.Reader is one.
+type ringReader interface {
+	ReadInto(*ringbuf.Record) error
+	SetDeadline(time.Time)
+	AvailableBytes() int
+	BufferSize() int
+	Close() error
+}
+
+// recordHeaderBytes is what the kernel puts before each record of a ring.
+const recordHeaderBytes = 8
 
 func (p *Probe) newRing() (*ring, error) {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "ring", Type: ebpf.RingBuf, MaxEntries: uint32(p.options.RingBytes)})
@@ -102,8 +114,10 @@ func (p *Probe) endRing(r *ring) error {
 	return errors.Join(p.coll.Maps[bpfMapRings].Delete(uint32(0)), r.reader.Close(), r.buffer.Close())
 }
 
-// drain empties the ring into batches until ctx ends, and then once more. Every batch ends with a time. Before that
-// time the ring has nothing left except records that a CPU was about to write.
+// drain empties the ring into batches until ctx ends, and then once more. Every pass ends with a time. Before that
+// time the ring has nothing left except records that a CPU was about to write. A pass reads no more than the ring can have
+// held at that time: where events come as fast as they are read, the ring is never empty, and without that bound their
+// order was never settled and all of them stayed in memory.
 func (r *ring) drain(ctx context.Context, out chan<- batch) error {
 	defer close(out)
 	var raw ringbuf.Record
@@ -114,7 +128,7 @@ func (r *ring) drain(ctx context.Context, out chan<- batch) error {
 	for last := false; ; {
 		b := batch{upTo: monotonic()}
 		wait = r.pause(wait)
-		for {
+		for read := 0; read < r.reader.BufferSize(); {
 			r.reader.SetDeadline(past)
 			err := r.reader.ReadInto(&raw)
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -123,6 +137,7 @@ func (r *ring) drain(ctx context.Context, out chan<- batch) error {
 			if err != nil {
 				return fmt.Errorf("read the recording's ring: %w", err)
 			}
+			read += recordHeaderBytes + len(raw.RawSample)
 			if e, ok := decode(raw.RawSample); ok {
 				b.events = append(b.events, e)
 			}
@@ -157,7 +172,7 @@ func (r *ring) pause(waited time.Duration) time.Duration {
 // batch has events as they were in the ring: nearly in the order of time.
 type batch struct {
 	events []event
-	// complete reports that the ring was empty after upTo.
+	// complete reports that all that was in the ring at upTo has been handed over.
 	complete bool
 	upTo     uint64
 }

@@ -239,6 +239,12 @@ var cases = map[string]struct {
 			s.Occupy(0, 400*ms, 0, s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil))
 			return s
 		}},
+	"the same, and another container spends it on CPUs of its own": {first: diagnose.Ancestor, guilty: "shop/sidecar",
+		says: []string{"The quota of /parent (20 ms in 100 ms)", "shop/sidecar below it used 1 CPU"}, build: func() *rt.Schedule {
+			s := stoppedByPod().Allow(0, 1, 2)
+			s.Occupy(0, time.Second, 3, s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil))
+			return s
+		}},
 	"steady load above the limit": {first: diagnose.Shortage, build: func() *rt.Schedule {
 		s := rt.New(2).Limit(50*ms, 100*ms)
 		w := s.Threads("w", 2)

@@ -121,6 +121,7 @@ func (a *Analysis) countHolder(c *cpu) {
 	if c.owner != idleOwner {
 		c.busy += d
 	}
+	a.owners.all[c.owner].onAll += d
 	if c.allowed {
 		a.owners.all[c.owner].cpu += d
 	}

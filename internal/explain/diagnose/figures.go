@@ -38,6 +38,7 @@ type figures struct {
 	above                 int64   // longest time that wanted stayed above the limit
 	below                 float64 // share of the window with wanted at or below the limit
 	ownLimit              float64 // of the container alone, in CPUs; 0: none
+	ownLevel              *level  // that has it; nil: there is none
 	belowOwn              float64 // share of the window with wanted at or below ownLimit
 	allowedWaiting        int64   // thread time of waiting for CPUs that the limit would have allowed
 	stopped               int64
@@ -88,7 +89,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		neighbours: a.owners.neighbours(f, a.now), blameless: a.owners.blamelessWaited(), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
 	if own, ok := a.levels.all[0].Limit(); ok {
-		recorded.ownLimit, recorded.belowOwn = own, a.wantedWithin(own)
+		recorded.ownLimit, recorded.ownLevel, recorded.belowOwn = own, &a.levels.all[0], a.wantedWithin(own)
 	}
 	recorded.behind = wallTimes{others: a.behindOthers(), own: a.behind.own}
 	recorded.allowedWaiting = a.allowedWaiting
@@ -185,13 +186,16 @@ func (a *Analysis) countPeriods(f *recording.Footer, recorded *figures) {
 const aloneShare = 0.05
 
 // spendsAlone reports whether the quota of an ancestor is as good as the container's own: no less than that, and spent by nobody else.
-// The kubelet gives a pod the quota of its only container, and which of the two stops it first is chance.
+// The kubelet gives a pod the quota of its only container, and which of the two stops it first is chance. Of a quota that is more than
+// the container's own lets it use, others spent a part, even if no recording tells of them.
 func (recorded *figures) spendsAlone() bool {
-	limit, ok := recorded.ancestor.Limit()
-	return ok && recorded.ownLimit > 0 && limit >= recorded.ownLimit && float64(recorded.siblingsUsed()) <= aloneShare*float64(recorded.cpu)
+	l, own := recorded.ancestor, recorded.ownLevel
+	limit, ok := l.Limit()
+	return ok && own != nil && limit >= recorded.ownLimit && float64(*l.QuotaNS) <= own.most(l.PeriodNS) &&
+		float64(recorded.siblingsUsed()) <= aloneShare*float64(recorded.cpu)
 }
 
-// siblingsUsed is the CPU time of the siblings.
+// siblingsUsed is the CPU time of the siblings on all CPUs.
 func (recorded *figures) siblingsUsed() (all int64) {
 	for _, s := range recorded.siblings {
 		all += s.cpu
@@ -199,13 +203,13 @@ func (recorded *figures) siblingsUsed() (all int64) {
 	return all
 }
 
-// siblings returns the neighbours below an ancestor, most CPU time on the container's CPUs first.
+// siblings returns the neighbours below an ancestor, most CPU time first: wherever that was, it is the ancestor's quota.
 func (a *Analysis) siblings(f *recording.Footer, ancestor string) []sibling {
 	var all []sibling
 	for _, n := range f.Neighbours {
 		if i, ok := a.owners.number[n.Owner]; ok && (ancestor == "/" || strings.HasPrefix(n.Path, strings.TrimSuffix(ancestor, "/")+"/")) {
 			o := a.owners.all[i]
-			all = append(all, sibling{name: o.name, cpu: o.cpu})
+			all = append(all, sibling{name: o.name, cpu: o.onAll})
 		}
 	}
 	slices.SortStableFunc(all, func(x, y sibling) int { return cmp.Compare(y.cpu, x.cpu) })

@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"math"
+
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/see/schedule"
 )
@@ -23,6 +25,13 @@ func (l *level) expired(p recording.PeriodState) {
 	if p.StoppedCPUs > 0 {
 		l.throttled++
 	}
+}
+
+// most is the most CPU time that its quota lets be used within a length of time: what is left just before a refill, the refills
+// within, and what a burst has saved. It must have a limit.
+func (l *level) most(ns int64) float64 {
+	refills := math.Ceil(float64(ns)/float64(l.PeriodNS)) + 1
+	return refills*float64(*l.QuotaNS) + float64(l.BurstNS)
 }
 
 // levels are those of the recording, in the same order.

@@ -24,6 +24,7 @@ type owner struct {
 	name   string
 	cgroup uint64
 	cpu    int64 // on the CPUs that the container may use
+	onAll  int64 // CPU time on all CPUs
 	waited int64 // thread time for which it made the container wait
 	// waitedWall is the wall time of that, counted up to waitedAt.
 	waitedWall, waitedAt int64

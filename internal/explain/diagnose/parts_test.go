@@ -72,6 +72,24 @@ func TestWaitingByReason(t *testing.T) {
 	}
 }
 
+// An ancestor's quota of three times the container's own is not spent by the container alone, whoever else is in the recording.
+func TestAQuotaOfOthers(t *testing.T) {
+	for quota, others := range map[int64]bool{1e8: false, 3e8: true} {
+		h := twoCPUs()
+		h.Levels = []recording.Level{{ID: 5, QuotaNS: new(int64(1e8)), PeriodNS: 1e8},
+			{ID: 4, Path: "/p", QuotaNS: new(quota), PeriodNS: 1e8}}
+		e := explained(h, 100*ms, recording.Footer{},
+			at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextThread: 1}),
+			at(50*ms, recording.Event{Kind: recording.Switch, CPU: 0, Thread: 1, Cgroup: 4,
+				Flags: recording.PrevRunnable | recording.Throttled}),
+			at(100*ms, recording.Event{Kind: recording.Release, CPU: 0, Thread: 1}))
+		told := slices.ContainsFunc(e.Causes, func(c diagnose.RankedCause) bool { return c.Cause == diagnose.Ancestor })
+		if told != others || *e.Stopped != 50*ms {
+			t.Errorf("%d: stopped for %v by %+v", quota, *e.Stopped, e.Causes)
+		}
+	}
+}
+
 // Two threads wait and one CPU is idle: only one of them could have it.
 func TestAnIdleCPUIsOneThreadsLoss(t *testing.T) {
 	h := twoCPUs()

@@ -181,7 +181,7 @@ func (s *Sampled) setLevels(recorded *figures) {
 		return
 	}
 	if own, ok := levels.all[0].Limit(); ok {
-		recorded.ownLimit = own
+		recorded.ownLimit, recorded.ownLevel = own, &levels.all[0]
 	}
 	if limit := levels.limit(); limit != nil {
 		recorded.limit = *limit

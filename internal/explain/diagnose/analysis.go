@@ -44,7 +44,6 @@ type Analysis struct {
 	overview         overview
 	starting         starting
 	aboveLimit       interval // wanted is above the limit
-	idleHeld         interval // a thread is held back, and none of the container runs
 	behind           wallTimes
 	allowedWaiting   int64 // thread time of waiting for CPUs that the limit would have allowed
 
@@ -70,7 +69,6 @@ func New(h recording.Header, o Options, beside ...schedule.Watcher) *Analysis {
 	if a.limit = a.levels.limit(); a.limit != nil {
 		a.limitFills = ceilCPUs(*a.limit)
 	}
-	a.idleHeld.bound = max(1, a.levels.all[a.levels.known.Unknown].PeriodNS)
 	a.classes = []*class{{cpus: h.CPUsAllowed}}
 	if h.CPUsAllowed.IsEmpty() {
 		a.classes[0].cpus = h.Host.CPUs
@@ -116,12 +114,11 @@ func (a *Analysis) advance(at int64) {
 		a.allowedWaiting += int64(max(0, min(wanted-width-a.held, a.limitFills-width))) * d
 	}
 	a.countBehind(d)
-	a.idleHeld.add(stopped && width == 0, d)
 	a.stoppedIntervals.add(stopped, d)
 	for _, c := range a.classes {
 		c.add(d)
 	}
-	a.levels.add(d)
+	a.levels.add(d, width)
 	a.overview.add(from, at, width, wanted, stopped)
 	for _, t := range a.tracks {
 		t.add(a, from, at, width, wanted, stopped)

@@ -23,8 +23,9 @@ func debt(recorded *figures) (found, bool) {
 		float64(recorded.sums.over) < overShare*float64(recorded.sums.used) {
 		return found{}, false
 	}
-	// The limit is the rate at which the container pays its debt.
-	paid := min(recorded.ownStopped, max(recorded.longIdleHeld, int64(float64(recorded.sums.over)/recorded.limit)))
+	// A debt is paid by the refills of the quota that it is of, whatever limit another level has.
+	rate := float64(recorded.quota) / float64(max(1, recorded.period))
+	paid := min(recorded.ownStopped, max(recorded.longIdleHeld, int64(float64(recorded.sums.over)/rate)))
 	f := found{cause: Debt, stopped: paid, severity: recorded.quotaSeverity(), rank: rankDebt, guilty: recorded.spenders()}
 	if (demandAboveLimit(recorded) || demandAboveOwnLimit(recorded)) && float64(paid) < debtLead*float64(recorded.stopped) {
 		f.rank = rankDebtToo

@@ -73,6 +73,29 @@ func TestATickTooMuchIsNoDebt(t *testing.T) {
 	}
 }
 
+// A debt is measured in periods of its own quota, also where an ancestor has a smaller limit with another period.
+func TestDebtBelowAnotherPeriod(t *testing.T) {
+	debtOf := func(r recording.Recording, quota, period time.Duration) (stopped time.Duration) {
+		if period > 0 {
+			r.Header.Levels[1].QuotaNS, r.Header.Levels[1].PeriodNS = new(quota.Nanoseconds()), period.Nanoseconds()
+		}
+		for _, c := range explain(r).Causes {
+			if c.Cause == diagnose.Debt && c.Stopped != nil {
+				stopped = *c.Stopped
+			}
+		}
+		return stopped
+	}
+	alone := debtOf(reading(60*ms, 600*ms), 0, 0)
+	if below := debtOf(reading(60*ms, 600*ms), 90*ms, time.Second); alone == 0 || below != alone {
+		t.Errorf("a debt of %v is %v below a period of 1 s", alone, below)
+	}
+	// The rest of a period is no whole one, however short an ancestor's are.
+	if told := debtOf(reading(19*ms, 100*ms), ms*9/10, 10*ms); told != 0 {
+		t.Errorf("a debt of %v by a stop that is shorter than a period", told)
+	}
+}
+
 // Lost events make the verdict doubtful, and it says so.
 func TestLostEventsLowerConfidence(t *testing.T) {
 	r := reading(60*ms, 600*ms)

@@ -50,8 +50,8 @@ type figures struct {
 	realtime              bool   // it has real-time threads
 	rtLimit               *level // the level that lets them run least; nil: none is known
 	frozen                bool   // from the beginning to the end
-	longestIdleHeld       int64  // longest time in which a quota held threads back and none ran
-	longIdleHeld          int64  // sum of such times of at least a period
+	longestIdleHeld       int64  // longest time in which the binding level held threads back and none ran
+	longIdleHeld          int64  // sum of such times of at least its period
 
 	waiting    waits
 	behind     wallTimes
@@ -82,10 +82,10 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		kernel: a.h.Host.Kernel, schedExt: a.h.Host.SchedExt, slicesExpire: a.h.Features.SlicesExpire,
 		allowed: a.h.CPUsAllowed.Size(), online: a.h.Host.CPUs.Size(), sums: lead.sums, track: lead.index,
 		meanWidth: a.width.mean(), meanWanted: a.wanted.mean(), widest: a.width.most(), mostWanted: a.wanted.most(),
-		cpu: a.cpuTime, longIdleHeld: a.idleHeld.long, above: a.aboveLimit.longest, stopped: a.stopped,
+		cpu: a.cpuTime, above: a.aboveLimit.longest, stopped: a.stopped,
 		stoppedIntervals: a.stoppedIntervals.count,
 		ownStopped:       a.levels.ownTime, ancestorStopped: a.levels.ancestors,
-		insideStopped: a.levels.insideTime, frozen: a.h.Target.Frozen && f.Frozen, longestIdleHeld: a.idleHeld.longest,
+		insideStopped: a.levels.insideTime, frozen: a.h.Target.Frozen && f.Frozen,
 		neighbours: a.owners.neighbours(f, a.now), blameless: a.owners.blamelessWaited(), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
 	if own, ok := a.levels.all[0].Limit(); ok {
@@ -99,6 +99,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 	}
 	if i := a.levels.binding(); i >= 0 {
 		recorded.binding = &a.levels.all[i]
+		recorded.longestIdleHeld, recorded.longIdleHeld = recorded.binding.idleHeld.longest, recorded.binding.idleHeld.long
 		if recorded.binding.QuotaNS != nil {
 			recorded.quota, recorded.period = *recorded.binding.QuotaNS, recorded.binding.PeriodNS
 		}

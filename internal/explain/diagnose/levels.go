@@ -13,6 +13,8 @@ type level struct {
 	held    int   // threads that it holds back now
 	heldAt  int64 // since when it does without a pause
 	stopped int64 // time in which it held any thread back
+	// idleHeld is when it did and none of the container ran; its long intervals are those of a period of the level or more.
+	idleHeld interval
 
 	// Figures of its period timer.
 	expiries, throttled uint64
@@ -46,7 +48,7 @@ type levels struct {
 func newLevels(h *recording.Header) levels {
 	ls := levels{known: schedule.NewLevels(h)}
 	for _, l := range ls.known.All {
-		ls.all = append(ls.all, level{Level: l})
+		ls.all = append(ls.all, level{Level: l, idleHeld: interval{bound: max(1, l.PeriodNS)}})
 	}
 	return ls
 }
@@ -70,10 +72,12 @@ func (ls *levels) limit() *float64 {
 	return least
 }
 
-func (ls *levels) add(d int64) {
+// add counts a stretch of time in which that many CPUs were in use.
+func (ls *levels) add(d int64, width int) {
 	own, inside, ancestor := false, false, false
 	for i := range ls.all {
 		l := &ls.all[i]
+		l.idleHeld.add(l.held > 0 && width == 0, d)
 		if l.held == 0 {
 			continue
 		}

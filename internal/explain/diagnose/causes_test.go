@@ -412,6 +412,18 @@ func TestUnexplainedStopsAreRanked(t *testing.T) {
 	}
 }
 
+// A stop by the quota of a cgroup that the recording does not list is nobody else's, whatever limits there are.
+func TestStoppedByAnUnlistedCgroup(t *testing.T) {
+	s := stoppedBelow(90 * ms)
+	s.Header().SubLevels = nil
+	e := explain(s.Run(100 * ms))
+	if e.Cause != diagnose.None || *e.Stopped != 29*ms || !slices.ContainsFunc(e.NotMeasured, func(what string) bool {
+		return strings.HasPrefix(what, "whose quota stopped it for 29 ms: ")
+	}) {
+		t.Errorf("%s: %s (%+v), not measured: %v", e.Cause, e.Verdict, e.Causes, e.NotMeasured)
+	}
+}
+
 // What made the recording is named as itself, and is no neighbour to blame.
 func TestRecorderIsNotBlamed(t *testing.T) {
 	for _, known := range []bool{true, false} {

@@ -43,7 +43,7 @@ type figures struct {
 	allowedWaiting        int64   // thread time of waiting for CPUs that the limit would have allowed
 	stopped               int64
 	stoppedIntervals      int
-	ownStopped            int64
+	ownStopped            int64 // without that by cgroups that the recording does not list, as ancestorStopped
 	ancestorStopped       int64
 	insideStopped         int64  // by quotas of cgroups in it
 	innermost             *level // of these the one that stopped most; nil: none did
@@ -173,6 +173,7 @@ func (a *Analysis) wantedWithin(cpus float64) (share float64) {
 func (a *Analysis) countPeriods(f *recording.Footer, recorded *figures) {
 	l := recorded.binding
 	switch {
+	case l.Unlisted: // whose periods are not in the events
 	case l == &a.levels.all[0] && f.Periods != nil && f.ThrottledPeriods != nil:
 		recorded.periods, recorded.throttledPeriods = f.Periods, f.ThrottledPeriods
 	case a.h.Features.Periods || l.expiries > 0:

@@ -102,6 +102,10 @@ func (a *Analysis) explanation(f *recording.Footer, recorded *figures) Explanati
 	} else {
 		e.NotMeasured = append(e.NotMeasured, "stopped time: the kernel does not show which threads a quota holds back")
 	}
+	if l := a.levels.unlisted(); float64(l.stopped) >= max(1, Negligible*float64(a.now)) {
+		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("whose quota stopped it for %s: of a cgroup that the recording does not list, "+
+			"such as one that was made during it; record again", formatTime(l.stopped)))
+	}
 	for i, p := range a.pools.all {
 		if !p.any() {
 			if p.size > 0 {

@@ -45,6 +45,9 @@ type levels struct {
 	insideTime int64
 }
 
+// unlisted is the level of cgroups that the recording does not list.
+func (ls *levels) unlisted() *level { return &ls.all[len(ls.all)-1] }
+
 func newLevels(h *recording.Header) levels {
 	ls := levels{known: schedule.NewLevels(h)}
 	for _, l := range ls.known.All {
@@ -82,6 +85,9 @@ func (ls *levels) add(d int64, width int) {
 			continue
 		}
 		l.stopped += d
+		if l.Unlisted {
+			continue
+		}
 		own, inside = own || l.Own, inside || l.Inside
 		ancestor = ancestor || !l.Own
 	}
@@ -119,8 +125,8 @@ func (ls *levels) binding() int {
 	if best >= 0 {
 		return best
 	}
-	if _, ok := ls.all[ls.known.Unknown].Limit(); ok {
-		return ls.known.Unknown
+	if _, ok := ls.all[ls.known.Least].Limit(); ok {
+		return ls.known.Least
 	}
 	return -1
 }

@@ -2,7 +2,7 @@ package schedule
 
 import "github.com/unthrottle/unthrottle/internal/see/recording"
 
-// MaxLevels bounds the levels of a recording.
+// MaxLevels bounds the levels of a recording, without that of cgroups that it does not list.
 const MaxLevels = 64
 
 // Level is a cgroup that may hold the container's threads back.
@@ -10,6 +10,9 @@ type Level struct {
 	recording.Level
 	// Own: it is the container's own cgroup or one below it; Inside: one below it.
 	Own, Inside bool
+	// Unlisted: it stands for the cgroups that the recording does not list. Since a container's ancestors do not change, these are
+	// mostly cgroups below it that were made later, so it is Own; it has neither path nor limit.
+	Unlisted bool
 }
 
 // Limit is its quota over its period; ok is false without one.
@@ -20,13 +23,14 @@ func (l *Level) Limit() (cpus float64, ok bool) {
 	return float64(*l.QuotaNS) / float64(l.PeriodNS), true
 }
 
-// Levels has the container's own level, its ancestors, then those below it. It always has one.
+// Levels has the container's own level, its ancestors, those below it, and in the end that of cgroups that are not listed.
 type Levels struct {
 	All []Level
-	// Unknown is the index of the one to blame where the recording does not know: that with the least limit, and of several the nearest.
-	// Without any limit it is the container's own.
-	Unknown int
-	byID    map[uint64]int
+	// Least is the index of the one with the least limit, and of several the nearest. Without any limit it is the container's own.
+	Least int
+	// limits is how many have one.
+	limits int
+	byID   map[uint64]int
 }
 
 // NewLevels are the levels of a recording, MaxLevels at most.
@@ -52,10 +56,16 @@ func NewLevels(h *recording.Header) *Levels {
 	}
 	least := 0.0
 	for i := range ls.All {
-		if cpus, ok := ls.All[i].Limit(); ok && (least == 0 || cpus < least) {
-			least, ls.Unknown = cpus, i
+		cpus, ok := ls.All[i].Limit()
+		if !ok {
+			continue
+		}
+		ls.limits++
+		if least == 0 || cpus < least {
+			least, ls.Least = cpus, i
 		}
 	}
+	ls.All = append(ls.All, Level{Own: true, Unlisted: true})
 	return ls
 }
 
@@ -65,10 +75,15 @@ func (ls *Levels) Find(id uint64) (index int, ok bool) {
 	return index, ok
 }
 
-// Of returns the index of the level of a held thread's cgroup: Unknown for 0 or a cgroup that is no level.
+// Of returns the index of the level whose quota, that of the cgroup with an id, holds a thread back. Where the event names none (0) it is
+// the only level with a limit, if one alone has one. Where the quota is of no level, or may be of several, it is the level of cgroups that
+// are not listed, and none is blamed by guess.
 func (ls *Levels) Of(id uint64) int {
 	if i, ok := ls.byID[id]; ok && id != 0 {
 		return i
 	}
-	return ls.Unknown
+	if id == 0 && ls.limits <= 1 {
+		return ls.Least
+	}
+	return len(ls.All) - 1
 }

@@ -7,10 +7,10 @@ import (
 )
 
 // waitingShare is the share of the demand from which on waiting for a CPU matters: all work then takes a
-// tenth longer.
+// tenth longer. It is so for samples too, which know what a thread's runs waited on average.
 const waitingShare = 0.10
 
-// Where no delays are known, waiting matters from blindShare of the demand on if it is that of blindLeast threads on average: a
+// Where no delays are known at all, as in counters, waiting matters from blindShare of the demand on if it is that of blindLeast threads on average: a
 // thread that hardly runs waits as long as it runs.
 const (
 	blindShare = 0.25

@@ -149,3 +149,24 @@ func TestOneJudge(t *testing.T) {
 		}
 	}
 }
+
+// Waiting of a tenth of the demand is a finding for look, which knows what threads wait for. Histograms alone do not, and only a quarter
+// is one there.
+func TestWaitingThatMatters(t *testing.T) {
+	for name, c := range map[string]struct {
+		wanted                []time.Duration
+		byCounters, bySamples diagnose.Cause
+	}{
+		"a twentieth": {levels(0, 950, 50), diagnose.None, diagnose.None},
+		"an eighth":   {levels(0, 850, 150), diagnose.None, diagnose.Neighbours},
+		"a third":     {levels(0, 500, 500), diagnose.Neighbours, diagnose.Neighbours},
+	} {
+		w := window{limit: 2, used: 1, allowed: 2, width: levels(0, 1000), wanted: c.wanted}
+		if got := live.FromCounters(w.observation(), "").Cause; got != c.byCounters {
+			t.Errorf("%s: explain without BPF says %q, want %q", name, got, c.byCounters)
+		}
+		if got := w.samples().Explain().Cause; got != c.bySamples {
+			t.Errorf("%s: look says %q, want %q", name, got, c.bySamples)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
@@ -186,7 +187,7 @@ func (o *Options) lookAtProcesses() {
 	o.processes, o.said = map[uint32]threadpool.Process{}, said{map[uint32]string{}, map[uint32]string{}}
 	if proc, err := fs.Sub(o.Root, "proc"); err == nil {
 		if age, ok := container.Age(o.Host, proc, o.Target); ok {
-			o.age = &age
+			o.age, o.agedAt = &age, time.Now()
 		}
 	}
 	walk := func(path string) error {
@@ -232,7 +233,9 @@ func (o *Options) lookAtProcesses() {
 func (o Options) completeProcesses(h *recording.Header) {
 	h.NotMeasured = append(append(h.NotMeasured, o.notes...), o.cutNames(h)...)
 	if h.Target.AgeNS == nil && o.age != nil {
-		h.Target.AgeNS = new(o.age.Nanoseconds())
+		// It was read before the recording, since when the target's processes were looked at: with many of them, or on a full host,
+		// that takes as long as a start.
+		h.Target.AgeNS = new((*o.age + max(0, h.Created.Sub(o.agedAt))).Nanoseconds())
 	}
 	if len(h.Processes) > 0 {
 		return

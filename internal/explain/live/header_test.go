@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
@@ -30,6 +31,17 @@ func TestTheHeaderHasTheQuotasInside(t *testing.T) {
 	id, err := tree.Host.ID(cgroup.CPU, inner)
 	if err != nil || len(h.SubLevels) != 1 || h.SubLevels[0].Path != inner || h.SubLevels[0].ID != id || h.SubLevels[0].QuotaNS == nil {
 		t.Errorf("levels below: %+v, %v", h.SubLevels, err)
+	}
+}
+
+// A container's age is that at the beginning of the recording, however long the look at its processes took.
+func TestTheAgeIsOfTheBeginning(t *testing.T) {
+	const age, look = 25 * time.Second, 8 * time.Second
+	at := time.Date(2026, 3, 4, 3, 12, 0, 0, time.UTC)
+	h := recording.Header{Created: at.Add(look)}
+	Options{Root: fstest.MapFS{}, age: new(age), agedAt: at}.completeProcesses(&h)
+	if got := h.Target.AgeNS; got == nil || time.Duration(*got) != age+look {
+		t.Errorf("%v ns, want %v", got, age+look)
 	}
 }
 

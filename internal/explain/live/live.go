@@ -48,8 +48,9 @@ type Options struct {
 
 	processes map[uint32]threadpool.Process // the target's processes
 	said      said                          // what they say of their threads
-	age       *time.Duration                // of its oldest process; nil: not known
-	notes     []string                      // facts that were not readable
+	age       *time.Duration                // of its oldest process at agedAt; nil: not known
+	agedAt    time.Time
+	notes     []string // facts that were not readable
 }
 
 // Gone says that the target was removed before the recording had anything of it.

@@ -128,12 +128,17 @@ func (f *fake) identity(_ int, name string) (uint64, error) {
 
 func (f *fake) clock() time.Time { return f.now }
 
-func (f *fake) sampler(o Options) *Sampler {
+// options are those of a sampler of the fake, which has CPUs 0 and 1 unless they say otherwise.
+func (f *fake) options(o Options) Options {
 	o.Now, o.identity = f.clock, f.identity
-	if o.Online.IsEmpty() {
+	if o.Online.IsEmpty() && o.onlineDir == "" {
 		o.Online = cpuset.New(0, 1)
 	}
-	s := NewSampler(f.host, o)
+	return o
+}
+
+func (f *fake) sampler(o Options) *Sampler {
+	s := NewSampler(f.host, f.options(o))
 	f.t.Cleanup(s.Close)
 	return s
 }

@@ -19,8 +19,8 @@ type Options struct {
 	FileLimitShare float64
 	// Now is the clock; nil means time.Now. Each container's readings carry the time at which they were made.
 	Now func() time.Time
-	// Online are the machine's CPUs, for containers without a cpuset. Empty means that NewSampler reads them from
-	// sysfs.
+	// Online are the machine's CPUs, for containers without a cpuset. Empty means that the Sampler reads them from
+	// sysfs, once a round: CPUs go offline and come back.
 	Online cpuset.CPUSet
 	// Proc is the path of the proc file system; "" means "/proc".
 	Proc string
@@ -30,6 +30,8 @@ type Options struct {
 	Probe Widths
 	// identity distinguishes the files of a cgroup from those of a later one under its path; nil means by inode.
 	identity func(fd int, name string) (uint64, error)
+	// onlineDir has the list of online CPUs; "" means sysfs's.
+	onlineDir string
 }
 
 // Sampler reads the counters of many cgroups again and again at the least cost. It keeps handles open and reads each
@@ -42,6 +44,7 @@ type Sampler struct {
 	round   uint64
 	levels  map[string]*level
 	cpusets map[string]*cpusetFile
+	online  cpusetFile // the kernel's list of online CPUs
 	usages  map[string]*usageFile
 	hot     []*level
 	partial bool // invisible levels may exist above the mount
@@ -76,11 +79,11 @@ func NewSampler(h *cgroup.Host, o Options) *Sampler {
 	if o.Proc == "" {
 		o.Proc = "/proc"
 	}
-	if o.Online.IsEmpty() {
-		o.Online = onlineCPUs()
+	if o.onlineDir == "" {
+		o.onlineDir = "/sys/devices/system/cpu"
 	}
 	s := &Sampler{host: h, opt: o, levels: map[string]*level{}, cpusets: map[string]*cpusetFile{},
-		usages: map[string]*usageFile{}, watched: counting{o.Probe, h, map[uint64]*counted{}}}
+		usages: map[string]*usageFile{}, watched: counting{o.Probe, h, map[uint64]*counted{}}, online: cpusetFile{dir: o.onlineDir}}
 	s.files.keepBelow, s.files.identity = keepBelow(o.FileLimitShare), o.identity
 	if v, _ := h.Version(cgroup.CPU); v == cgroup.V1 {
 		var err error
@@ -237,6 +240,9 @@ func (s *Sampler) sweep() {
 			s.files.close(&f.handle)
 			delete(s.cpusets, path)
 		}
+	}
+	if s.online.round != s.round {
+		s.files.close(&s.online.handle)
 	}
 	for path, f := range s.usages {
 		if f.round != s.round {

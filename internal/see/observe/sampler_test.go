@@ -435,3 +435,41 @@ func openFiles(t *testing.T) int {
 	}
 	return len(entries)
 }
+
+// CPUs that go offline and come back are seen in the next sample, for containers without a cpuset too, and at the cost of one read.
+func TestCPUsGoOffline(t *testing.T) {
+	f := newFake(t, cgroup.V2, "/")
+	f.v2("/a", "50000 100000", 0, 0, 0, 0, 0)
+	f.v2("/b", "50000 100000", 0, 0, 0, 0, 0)
+	containers := named("/a", "/b")
+	for i := range containers {
+		containers[i].Group.CPUSetPath = ""
+	}
+	dir := t.TempDir()
+	s := f.sampler(Options{onlineDir: dir})
+	given := f.sampler(Options{Online: cpuset.New(0)})
+	var samples, others []Sample
+	for _, want := range []string{"0-3", "0-1,3", "0-3"} {
+		f.write(dir+"/online", want+"\n")
+		before, givenBefore := s.Reads(), given.Reads()
+		var err error
+		if samples, err = s.Sample(t.Context(), containers, samples); err != nil {
+			t.Fatal(err)
+		}
+		if others, err = given.Sample(t.Context(), containers, others); err != nil {
+			t.Fatal(err)
+		}
+		for i := range samples {
+			if got := samples[i].CPUs; got.String() != want || samples[i].online != got.Size() {
+				t.Errorf("%s: CPUs %s, %d online", want, got, samples[i].online)
+			}
+		}
+		if reads, rest := s.Reads()-before, given.Reads()-givenBefore; reads != rest+1 {
+			t.Errorf("%d reads, without the list %d", reads, rest)
+		}
+	}
+	s.Close()
+	if n := s.Handles(); n != 0 {
+		t.Errorf("%d handles after Close", n)
+	}
+}

@@ -34,7 +34,8 @@ type usageFile struct {
 // controller), it reads the nearest ancestor that has one. Without any it takes all online CPUs. Of a container that
 // rests it takes the list of the last reading, up to turnRounds old.
 func (s *Sampler) fillCPUs(dst *Sample, path string, rests bool) {
-	dst.online = s.opt.Online.Size()
+	online := s.onlineCPUs()
+	dst.online = online.Size()
 	v, ok := s.host.Version(cgroup.CPUSet)
 	for ok && path != "" {
 		f := s.cpusetFile(path, v, rests)
@@ -56,7 +57,7 @@ func (s *Sampler) fillCPUs(dst *Sample, path string, rests bool) {
 		}
 		path = cgroup.Parent(path)
 	}
-	dst.CPUs = s.opt.Online
+	dst.CPUs = online
 	if dst.CPUs.IsEmpty() {
 		dst.missing("cpus: neither a cpuset nor the list of online CPUs can be read")
 	}
@@ -77,14 +78,19 @@ func (s *Sampler) cpusetFile(path string, v cgroup.Version, rests bool) *cpusetF
 		f.round = s.round
 		return f
 	}
+	s.readCPUs(f, cgroup.EffectiveCPUsFile(v))
+	return f
+}
+
+// readCPUs reads a list of CPUs for this round, and parses it only if it changed.
+func (s *Sampler) readCPUs(f *cpusetFile, name string) {
 	f.round = s.round
-	text, err := s.files.read(&f.handle, f.dir, cgroup.EffectiveCPUsFile(v))
+	text, err := s.files.read(&f.handle, f.dir, name)
 	if err == nil && (f.raw == nil || f.err != nil || !bytes.Equal(f.raw, text)) {
 		f.raw = append(f.raw[:0], text...)
 		f.set, err = topology.ParseList(string(bytes.TrimSpace(text)))
 	}
 	f.err = err
-	return f
 }
 
 // fillUsage reads the CPU time used: from cpu.stat on v2, from the cpuacct cgroup on v1. If that cgroup holds other
@@ -146,18 +152,17 @@ func (s *Sampler) usageFile(path string, rests bool) *usageFile {
 	return f
 }
 
-// onlineCPUs returns the kernel's list of online CPUs; empty if it cannot be read.
-func onlineCPUs() cpuset.CPUSet {
-	var f files
-	var h handle
-	defer f.close(&h)
-	text, err := f.read(&h, "/sys/devices/system/cpu", "online")
-	if err != nil {
+// onlineCPUs are the machine's in this round; empty if the kernel's list cannot be read.
+func (s *Sampler) onlineCPUs() cpuset.CPUSet {
+	if !s.opt.Online.IsEmpty() {
+		return s.opt.Online
+	}
+	f := &s.online
+	if f.round != s.round {
+		s.readCPUs(f, "online")
+	}
+	if f.err != nil {
 		return cpuset.New()
 	}
-	set, err := topology.ParseList(string(bytes.TrimSpace(text)))
-	if err != nil {
-		return cpuset.New()
-	}
-	return set
+	return f.set
 }

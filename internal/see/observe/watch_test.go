@@ -26,7 +26,7 @@ type watched struct {
 
 func (f *fake) watch(o WatchOptions) *watched {
 	w := &watched{f: f}
-	o.Sampler.Now, o.Sampler.identity = f.clock, f.identity
+	o.Sampler = f.options(o.Sampler)
 	o.Changed = func(came, gone []container.Container) {
 		for _, c := range came {
 			w.came = append(w.came, c.Group.Path)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/unthrottle/unthrottle/internal/cure/canary"
-	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/kubernetes/rollouts"
@@ -78,19 +77,20 @@ func (d *decisions) begin(ctx context.Context, objects []policies.Object, out po
 	d.begun = time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	pass := d.Pass(out.InForce)
 	for _, o := range objects {
 		if r := out.Rollouts[o.Key()]; r != nil && !d.running[o.Key()] {
 			d.running[o.Key()] = true
-			go d.decide(ctx, o, r, out.InForce)
+			go d.decide(ctx, pass, o, r)
 		}
 	}
 }
 
 // decide decides on one. Where something cannot be read its state stays as it was.
-func (d *decisions) decide(ctx context.Context, o policies.Object, r *policies.Rollout, rules policy.Rules) {
+func (d *decisions) decide(ctx context.Context, pass *rollouts.Pass, o policies.Object, r *policies.Rollout) {
 	d.slots <- struct{}{}
 	defer func() { <-d.slots }()
-	to, err := d.Next(ctx, o, r, rules, time.Now())
+	to, err := pass.Next(ctx, o, r, time.Now())
 	if err != nil && ctx.Err() == nil {
 		d.Log.Warn("nothing is decided on a rollout", "policy", text.Sanitize(o.Key().String(), 300), "error", err)
 	}

@@ -7,7 +7,8 @@
 // so that they are asked for with that time when they are needed. Another controller can go on from the state, and one that was
 // killed before it wrote its decision has changed nothing.
 //
-// A pod belongs to a policy where the rule in force of one of its containers is the policy's, and has a remedy.
+// A pod belongs to a policy where the rule in force of one of its containers is the policy's, and has a remedy. The policies of a
+// namespace share what is listed of it in one [Pass].
 //
 // # Limits
 //

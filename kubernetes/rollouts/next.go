@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 )
 
-// Decider decides on rollouts, on several at a time if it is asked to.
+// Decider decides on rollouts.
 type Decider struct {
 	Client dynamic.Interface
 	Log    *slog.Logger
@@ -22,24 +23,34 @@ type Decider struct {
 	listing sync.Mutex
 }
 
-// Next is the state of a policy's rollout after a decision at a time. rules are those in force. What a Prometheus does not answer
-// is told in the log, and counts as not measured; what the API server does not answer is an error, and nothing is decided that
-// needs pods.
-func (d *Decider) Next(ctx context.Context, o policies.Object, r *policies.Rollout, rules policy.Rules, now time.Time) (canary.State,
-	error) {
+// Pass is one round of decisions, on several rollouts at a time if it is asked to. Policies of one namespace share what is listed of it.
+type Pass struct {
+	*Decider
+	rules  policy.Rules
+	listed map[string]*listed // by namespace; listing guards it
+}
+
+// Pass begins a round of decisions by the rules in force.
+func (d *Decider) Pass(rules policy.Rules) *Pass {
+	return &Pass{Decider: d, rules: rules, listed: map[string]*listed{}}
+}
+
+// Next is the state of a policy's rollout after a decision at a time. What a Prometheus does not answer is told in the log, and counts as
+// not measured; what the API server does not answer is an error, and nothing is decided that needs pods.
+func (p *Pass) Next(ctx context.Context, o policies.Object, r *policies.Rollout, now time.Time) (canary.State, error) {
 	seen := canary.Seen{Now: now, Chance: rand.Int64()}
 	if !o.Rollout.Looks(r.Tried, now) {
 		return canary.Next(r.Plan, o.Rollout, r.Tried, seen), nil
 	}
 	var err error
-	log := d.Log.With("policy", o.Key().String())
+	log := p.Log.With("policy", o.Key().String())
 	if seen.Guard, err = largest(ctx, r.Prometheus, r.Query, now); err != nil {
 		log.Warn("a rollout's guard cannot be read", "error", err)
 	}
 	if stopped := o.Rollout.Stopped(r.Plan, seen); stopped != o.Rollout {
 		return stopped, nil // also where pods cannot be listed
 	}
-	if seen.Pods, seen.Disruptions, err = d.list(ctx, o, rules); err != nil {
+	if seen.Pods, seen.Disruptions, err = p.list(ctx, o, now); err != nil {
 		return o.Rollout, err
 	}
 	if o.Rollout.Due(r.Plan, now) {
@@ -61,16 +72,36 @@ func (d *Decider) Next(ctx context.Context, o policies.Object, r *policies.Rollo
 	return canary.Next(r.Plan, o.Rollout, r.Tried, seen), nil
 }
 
-// list reads the pods of a policy, and how many disruptions each PodDisruptionBudget of their namespace allows.
-func (d *Decider) list(ctx context.Context, o policies.Object, rules policy.Rules) ([]canary.Pod, map[string]int, error) {
-	d.listing.Lock()
-	defer d.listing.Unlock()
-	protected, allowed, err := protections(ctx, d.Client, o.Namespace)
-	if err != nil {
-		return nil, nil, err
+// listFor is for how long a list counts: a decision may wait for others whose Prometheus is slow, and pods come and go meanwhile.
+const listFor = time.Minute
+
+// listed is what was listed of a namespace, or why that failed.
+type listed struct {
+	at time.Time
+	// pods are those of each policy, by its key, and allowed how many disruptions each PodDisruptionBudget allows.
+	pods    map[string][]canary.Pod
+	allowed map[string]int
+	err     error
+}
+
+// list gives the pods of a policy, and how many disruptions each PodDisruptionBudget of their namespace allows. A list that failed is tried
+// again by the next pass, and not by each policy of the namespace.
+func (p *Pass) list(ctx context.Context, o policies.Object, now time.Time) ([]canary.Pod, map[string]int, error) {
+	p.listing.Lock()
+	defer p.listing.Unlock()
+	l := p.listed[o.Namespace]
+	if l == nil || now.Sub(l.at) > listFor {
+		l = &listed{at: now}
+		var protected []protection
+		if protected, l.allowed, l.err = protections(ctx, p.Client, o.Namespace); l.err == nil {
+			l.pods, l.err = pods(ctx, p.Client, o.Namespace, p.rules, protected)
+		}
+		p.listed[o.Namespace] = l
 	}
-	all, err := pods(ctx, d.Client, o.Namespace, o.Key().String(), rules, protected)
-	return all, allowed, err
+	if l.err != nil {
+		return nil, nil, l.err
+	}
+	return slices.Clone(l.pods[o.Key().String()]), l.allowed, nil // a decision notes latencies in its pods
 }
 
 // measured gives pods their latencies. A pod that was made after the first draw has none of before: an older one had its name.

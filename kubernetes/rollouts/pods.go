@@ -3,6 +3,7 @@ package rollouts
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	core "k8s.io/api/core/v1"
 	disruption "k8s.io/api/policy/v1"
@@ -63,18 +64,22 @@ func protections(ctx context.Context, client dynamic.Interface, namespace string
 	return all, allowed, err
 }
 
-// pods are the pods of a policy that run, or are about to.
-func pods(ctx context.Context, client dynamic.Interface, namespace, key string, rules policy.Rules,
-	protected []protection) (all []canary.Pod, err error) {
-	return gather(ctx, client, Pods, namespace, func(u *unstructured.Unstructured) (*canary.Pod, error) {
+// pods are a namespace's pods that run, or are about to, by the key of each policy whose they are.
+func pods(ctx context.Context, client dynamic.Interface, namespace string, rules policy.Rules,
+	protected []protection) (map[string][]canary.Pod, error) {
+	type owned struct {
+		canary.Pod
+		keys []string
+	}
+	all, err := gather(ctx, client, Pods, namespace, func(u *unstructured.Unstructured) (*owned, error) {
 		// Of thousands of pods a few fields are read: to convert each whole one takes most of a decision's time.
 		phase, _, err := unstructured.NestedString(u.Object, "status", "phase")
 		pending := phase == string(core.PodPending)
 		if err != nil || !pending && phase != string(core.PodRunning) || u.GetDeletionTimestamp() != nil {
 			return nil, err
 		}
-		mine, err := of(u, key, rules)
-		if err != nil || !mine {
+		keys, err := keysOf(u, rules)
+		if err != nil || len(keys) == 0 {
 			return nil, err
 		}
 		node, _, err := unstructured.NestedString(u.Object, "spec", "nodeName")
@@ -89,25 +94,32 @@ func pods(ctx context.Context, client dynamic.Interface, namespace, key string, 
 				break
 			}
 		}
-		return &pod, nil
+		return &owned{pod, keys}, nil
 	})
+	by := map[string][]canary.Pod{}
+	for _, pod := range all {
+		for _, key := range pod.keys {
+			by[key] = append(by[key], pod.Pod)
+		}
+	}
+	return by, err
 }
 
-// of tells whether the rule in force of one of a pod's containers is a policy's, and has a remedy.
-func of(u *unstructured.Unstructured, key string, rules policy.Rules) (bool, error) {
+// keysOf are the keys of the policies whose a pod is: the rule in force of one of its containers is the policy's, and has a remedy.
+func keysOf(u *unstructured.Unstructured, rules policy.Rules) (keys []string, err error) {
 	names, err := containers(u)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	has := u.GetLabels()
 	for _, name := range names {
 		r := rules.For(container.Container{Name: u.GetNamespace() + "/" + u.GetName() + "/" + name, Namespace: u.GetNamespace(),
 			Pod: u.GetName(), PodUID: string(u.GetUID()), ContainerName: name}, has)
-		if r != nil && r.Policy == key && !r.Leave {
-			return true, nil
+		if r != nil && r.Policy != "" && !r.Leave && !slices.Contains(keys, r.Policy) {
+			keys = append(keys, r.Policy)
 		}
 	}
-	return false, nil
+	return keys, nil
 }
 
 // containers are the names of a pod's containers that run as long as it does: its sidecars too, which are init containers that are

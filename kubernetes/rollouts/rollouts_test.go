@@ -134,7 +134,7 @@ func (s *scene) next(after time.Duration) (canary.State, error) {
 		s.t.Fatalf("%v", out.Statuses[s.object.Key()].Wrong)
 	}
 	d := Decider{Client: s.client, Log: slog.New(slog.NewTextHandler(&s.log, nil))}
-	state, err := d.Next(s.t.Context(), s.object, r, out.InForce, s.now)
+	state, err := d.Pass(out.InForce).Next(s.t.Context(), s.object, r, s.now)
 	s.object.Rollout = state
 	return state, err
 }
@@ -262,6 +262,82 @@ func TestWhoCounts(t *testing.T) {
 	one := newScene(t, 1)
 	one.next(0)
 	one.is(15*time.Minute, canary.Waits, "too few pods: 1 pod, and a canary needs 4")
+}
+
+// TestListedOnce: the policies of a namespace share its lists in one pass, each with its own pods. The next pass lists anew, and so does a
+// decision that comes late in one.
+func TestListedOnce(t *testing.T) {
+	var more []runtime.Object
+	for i := range 12 {
+		more = append(more, object(t, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: web-%d, namespace: shop, uid: web-%d,
+  creationTimestamp: "2026-11-29T08:00:00Z", labels: {app: web}}, spec: {nodeName: node-%d, containers: [{name: app}]},
+  status: {phase: Running}}`, i, i, i)))
+	}
+	s := newScene(t, 20, more...)
+	web := s.object
+	web.Name = "web"
+	web.Spec = map[string]any{"mode": "apply", "rollout": s.object.Spec["rollout"], "rules": []any{map[string]any{
+		"match": map[string]any{"name": "web-*"}, "remedy": "auto", "verify": "probe"}}}
+	all := []policies.Object{s.object, web}
+	d := Decider{Client: s.client, Log: slog.New(slog.NewTextHandler(&s.log, nil))}
+	lists := func() string {
+		count := map[string]int{}
+		for _, a := range s.client.Actions() {
+			if a.GetVerb() == "list" {
+				count[a.GetResource().Resource]++
+			}
+		}
+		return fmt.Sprint(count)
+	}
+	for pass, c := range []struct {
+		after []time.Duration // one pass decides so long after the morning
+		want  string
+	}{
+		{[]time.Duration{0}, "map[]"}, // it is asked for nothing before a rollout looks
+		{[]time.Duration{15 * time.Minute}, "map[poddisruptionbudgets:1 pods:1]"},
+		{[]time.Duration{16 * time.Minute, 16*time.Minute + listFor}, "map[poddisruptionbudgets:2 pods:2]"},
+		{[]time.Duration{18 * time.Minute, 18*time.Minute + 2*listFor}, "map[poddisruptionbudgets:4 pods:4]"},
+	} {
+		out, err := policies.Merge([]byte("version: 1\nmode: apply\n"), append([]policies.Object{s.base}, all...), &policies.Node{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := d.Pass(out.InForce)
+		for _, after := range c.after {
+			for i := range all {
+				if all[i].Rollout, err = p.Next(t.Context(), all[i], out.Rollouts[all[i].Key()], morning.Add(after)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := lists(); got != c.want {
+			t.Errorf("pass %d: listed %s, want %s", pass, got, c.want)
+		}
+	}
+	for i, want := range []int64{20, 12} {
+		if r := all[i].Rollout; r.Phase != canary.Watches || r.Pods != want {
+			t.Errorf("%s: %s, %d pods, want %d: %s", all[i].Name, r.Phase, r.Pods, want, r.Why)
+		}
+	}
+	// A list that failed is not tried again by the namespace's other policies.
+	refused := 0
+	s.client.PrependReactor("list", "poddisruptionbudgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		refused++
+		return true, nil, apierrors.NewForbidden(budgets.GroupResource(), "", nil)
+	})
+	out, err := policies.Merge([]byte("version: 1\nmode: apply\n"), append([]policies.Object{s.base}, all...), &policies.Node{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Pass(out.InForce)
+	for i := range all {
+		if _, err := p.Next(t.Context(), all[i], out.Rollouts[all[i].Key()], morning.Add(22*time.Minute)); !apierrors.IsForbidden(err) {
+			t.Errorf("%s: %v", all[i].Name, err)
+		}
+	}
+	if refused != 1 {
+		t.Errorf("a list that failed was tried %d times", refused)
+	}
 }
 
 // TestSidecars: a policy may be for a native sidecar, and is for no init container that ends.

@@ -25,7 +25,7 @@ func (e *spreadEnds) add(c container.Container, outcome, says string, at time.Ti
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last = append(e.last, answers.TrialEnd{Namespace: c.Namespace, Pod: c.Pod, UID: c.PodUID,
-		Container: text.Sanitize(c.Name, text.MaxName), At: at.UTC(), Outcome: outcome, Says: text.Shown(says)})
+		Container: text.Sanitize(c.ContainerName, text.MaxName), At: at.UTC(), Outcome: outcome, Says: text.Shown(says)})
 	if n := len(e.last) - answers.MaxTrialEnds; n > 0 {
 		e.last = append(e.last[:0], e.last[n:]...)
 	}

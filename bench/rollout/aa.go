@@ -13,9 +13,9 @@ import (
 	"github.com/unthrottle/unthrottle/test/study"
 )
 
-// In a night of A/A tests each block leaves its service as it is, and a remedy that would be kept would be kept by chance. One night has few
-// trials. But since nothing was in force in any block, any order of the remedies could have been drawn for the same blocks: so each trial is
-// also judged in other orders, by the rule that the agent judges by.
+// In a night of A/A tests each block leaves its service as it is, and a remedy that would be kept would be kept by chance.
+// One night has few trials. But since nothing was in force in any block, any order of the remedies could have been drawn for
+// the same blocks: so each trial is also judged in other orders, by the rule that the agent judges by.
 
 // redraws is in how many other orders the blocks of a service are judged.
 const redraws = 1000

@@ -14,7 +14,8 @@ import (
 
 func aaOf(t *testing.T, blocks int, figure func(i int) float64) switchback.State {
 	t.Helper()
-	s, err := switchback.Begin(switchback.Plan{Variants: 3, Block: 20 * time.Second, Most: 20 * time.Minute, Wrong: 0.05, Seed: 7}, time.Unix(0, 0).UTC())
+	p := switchback.Plan{Variants: 3, Block: 20 * time.Second, Most: 20 * time.Minute, Wrong: 0.05, Seed: 7}
+	s, err := switchback.Begin(p, time.Unix(0, 0).UTC())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func TestRedrawn(t *testing.T) {
 
 // A night of A/A tests takes each test's blocks while it lasts, and what would have been kept from the log; a page says it.
 func TestANightOfAATests(t *testing.T) {
-	n := night{Seconds: 600, Alone: 60, AA: true, Services: []serviced{{Name: "app", Limit: 0.5, Restored: true}, {Name: "db", Restored: true}}}
+	n := night{Seconds: 600, Alone: 60, AA: true,
+		Services: []serviced{{Name: "app", Limit: 0.5, Restored: true}, {Name: "db", Restored: true}}}
 	a := agents{night: &n, dir: t.TempDir(), all: []*staged{{path: "/x/app"}, {path: "/x/db"}}}
 	dir := filepath.Join(a.dir, "state", "switchbacks")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

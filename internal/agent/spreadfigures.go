@@ -90,7 +90,8 @@ func (f *spreadFigures) Collect(ch chan<- prometheus.Metric) {
 		{blocksDesc, prometheus.CounterValue, &f.remedies, "remedy"}, {blocksDesc, prometheus.CounterValue, &f.nothing, "nothing"},
 		{spreadEndsDesc, prometheus.CounterValue, &f.won, spreadKept}, {spreadEndsDesc, prometheus.CounterValue, &f.none, spreadNone},
 		{spreadEndsDesc, prometheus.CounterValue, &f.useless, spreadUseless},
-		{spreadEndsDesc, prometheus.CounterValue, &f.aaKept, spreadAAKept}, {spreadEndsDesc, prometheus.CounterValue, &f.aaNone, spreadAANone},
+		{spreadEndsDesc, prometheus.CounterValue, &f.aaKept, spreadAAKept},
+		{spreadEndsDesc, prometheus.CounterValue, &f.aaNone, spreadAANone},
 		{spreadEndsDesc, prometheus.CounterValue, &f.endedForGood, spreadEnded},
 	} {
 		ch <- prometheus.MustNewConstMetric(m.of, m.kind, float64(m.n.Load()), m.label)

@@ -49,7 +49,8 @@ func SpreadTrials(stateDir string) ([]SpreadTrial, error) {
 	read, _, err := readSpread(stateDir)
 	all := []SpreadTrial{}
 	for _, s := range read {
-		shown := SpreadTrial{Container: s.Name, Cgroup: s.Cgroup, Began: s.State.Began, NextBlock: s.Next, AA: s.AA, Blocks: len(s.State.Blocks),
+		shown := SpreadTrial{Container: s.Name, Cgroup: s.Cgroup, Began: s.State.Began, NextBlock: s.Next, AA: s.AA,
+			Blocks:   len(s.State.Blocks),
 			Remedied: s.State.Count(switchback.Remedied), LeftAlone: s.State.Count(switchback.LeftAlone), Variants: []SpreadVariant{}}
 		if k := s.Kept; k != nil {
 			shown.Blocks = k.Blocks

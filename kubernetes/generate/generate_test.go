@@ -49,7 +49,7 @@ func TestTypesAreTheTable(t *testing.T) {
 		CPUs: 1, Via: "auto", Credit: "1s", Burst: "100ms", Period: "1s",
 		Factor: 2, To: 3, Lends: true, Strict: true, Stays: true, IRQs: true,
 		May: []string{"raise"}, Verify: "probe",
-		Trial:       &v1alpha1.RuleTrial{Most: "2m", Per: "24h", Over: "1h", Quiet: "08:00-20:00", Zone: "UTC"},
+		Trial:       &v1alpha1.RuleTrial{Most: "2m", Per: "24h", Over: "1h", AA: true, Quiet: "08:00-20:00", Zone: "UTC"},
 		Startup:     &v1alpha1.RuleStartup{Remedy: "raise", Most: "1m"},
 		SLO:         &v1alpha1.RuleSLO{Objective: "p99<20ms"},
 		Annotations: &v1alpha1.RuleAnnotations{Allow: []string{"auto"}}})

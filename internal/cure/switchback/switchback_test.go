@@ -99,7 +99,7 @@ func TestAFifthIsFound(t *testing.T) {
 	}
 }
 
-// Of six remedies, one takes a fifth off p99. It is found within two hours of blocks in more than half of the nights: halving leaves the
+// Of six remedies, one takes a fifth off p99. It is found within two hours of blocks in half of the nights at least: halving leaves the
 // time to those that may be it.
 func TestAFifthIsFoundAmongSix(t *testing.T) {
 	nights := require.Cases(t, 300, 60)
@@ -176,6 +176,7 @@ func TestRounds(t *testing.T) {
 			}
 			had = append(had, v)
 			s = s.Add(Block{Round: round, Variant: v}, p.Block)
+			s.Out = make([]string, 4) // none drops out
 		}
 		first[had[0]]++
 		slices.Sort(had)

@@ -10,8 +10,8 @@ import (
 // tenth longer. It is so for samples too, which know what a thread's runs waited on average.
 const waitingShare = 0.10
 
-// Where no delays are known at all, as in counters, waiting matters from blindShare of the demand on if it is that of blindLeast threads on average: a
-// thread that hardly runs waits as long as it runs.
+// Where no delays are known at all, as in counters, waiting matters from blindShare of the demand on if it is that of blindLeast
+// threads on average: a thread that hardly runs waits as long as it runs.
 const (
 	blindShare = 0.25
 	blindLeast = 0.1

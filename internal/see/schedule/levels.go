@@ -43,7 +43,7 @@ func NewLevels(h *recording.Header) *Levels {
 		if _, known := ls.byID[l.ID]; !known {
 			ls.byID[l.ID] = len(ls.All)
 		}
-		ls.All = append(ls.All, Level{l, own, inside})
+		ls.All = append(ls.All, Level{Level: l, Own: own, Inside: inside})
 	}
 	for i, l := range h.Levels {
 		add(l, i == 0, false)

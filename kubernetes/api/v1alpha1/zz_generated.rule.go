@@ -64,6 +64,8 @@ type RuleTrial struct {
 	Per string `json:"per,omitempty"`
 	// Over: the time that the turns are spread over, 10m to 168h, at least twice most; they follow each other without it.
 	Over string `json:"over,omitempty"`
+	// AA: an A/A test of the agent itself: what is tried changes nothing, nothing is kept, and the log tells what would have been; it needs over.
+	AA bool `json:"aa,omitempty"`
 	// Quiet: a time of each day in which nothing is tried, such as 08:00-20:00.
 	Quiet string `json:"quiet,omitempty"`
 	// Zone: the time zone of quiet, such as Europe/Berlin; UTC without it.

@@ -163,9 +163,13 @@ func Remedied(variant int) bool { return variant > 0 }
 
 func (c Counted) share() float64 { return float64(c.Slow) / float64(max(1, c.Requests)) }
 
-// Slow says that a variant's requests are slow; "": they are not.
+// Slow says that a variant's requests are slow; "": they are not, or leaving it had not half as many requests yet: in an A/A test a
+// variant was put out in the first block of all, compared with nothing.
 func (s State) Slow(variant int) string {
 	alone, its := s.Count(LeftAlone), s.Count(func(v int) bool { return v == variant })
+	if 2*alone.Requests < its.Requests {
+		return ""
+	}
 	if its.Slow < leastSlow || its.share() <= mostSlow || its.share() <= slowTimes*alone.share() {
 		return ""
 	}

@@ -210,6 +210,15 @@ func TestSlowIsOut(t *testing.T) {
 	if s = s.Add(Block{Variant: 1, Requests: 1000, Slow: 30}, time.Minute); s.Out[1] != "" {
 		t.Errorf("%q", s.Out)
 	}
+	// Of the first block of all nothing can be said; once it was left alone as long, it is out at its next block.
+	s, _ = Begin(plan(1, 1), start)
+	if s = s.Add(Block{Variant: 1, Requests: 1000, Slow: 30}, time.Minute); s.Out[1] != "" {
+		t.Errorf("compared with nothing: %q", s.Out)
+	}
+	s = s.Add(Block{Variant: 0, Requests: 1000}, time.Minute)
+	if s = s.Add(Block{Round: 1, Variant: 1, Requests: 1000, Slow: 30}, time.Minute); s.Out[1] == "" {
+		t.Error("slow in two blocks, and never when left alone")
+	}
 }
 
 // The interval has the true effect in it at all looks, but in few nights.

@@ -18,9 +18,9 @@
 // long run. The [Evidence] that a variant is better is what a stake of 1 has become; that it is above 1/a at any time at all has a
 // probability of a at most (Ville's inequality). One may therefore look after each block, and stop at any time. Variants share a.
 //
-// A variant is out at once where its requests are slow ([State.Slow]), and when there is as much evidence that it is worse. After each four
-// rounds the half of the remedies that took longer is out too, so that the others have its time (sequential halving). That makes no
-// remedy look better than it is: the evidence of each is of its own pairs, and all share a from the beginning. The lowest wins
+// A variant is out once its requests are slow in two blocks ([State.Slow]), and when there is as much evidence that it is worse. After
+// each four rounds the half of the remedies that took longer is out too, so that the others have its time (sequential halving). That
+// makes no remedy look better than it is: the evidence of each is of its own pairs, and all share a from the beginning. The lowest wins
 // as soon as its own evidence is enough; at the bound of time the lowest of those with enough evidence wins, or none.
 //
 // What won is left alone in one block of twenty ([Plan.Holdback]). Their pairs are evidence on whether it still brings half of what was

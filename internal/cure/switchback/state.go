@@ -131,11 +131,14 @@ func (s State) Pairs(variant int) (pairs []float64) {
 	return pairs
 }
 
-// Slow requests put a variant out at once: more than mostSlow of its own where leastSlow came, and more than slowTimes what leaving it has.
+// Slow requests put a variant out at once: leastSlow of its own at least, more than mostSlow of them and more than slowTimes what leaving
+// it has, and slowBlocks of its blocks with more than mostSlow each. Slow requests come in clusters: in an A/A test 39 of 1,863 were slow
+// in one block, and 0 of 930 when left alone.
 const (
-	mostSlow  = 0.02
-	leastSlow = 10
-	slowTimes = 4
+	mostSlow   = 0.02
+	leastSlow  = 10
+	slowTimes  = 4
+	slowBlocks = 2
 )
 
 // Counted is how many requests came in some blocks, and how many of them were slow ([Block]).
@@ -173,8 +176,17 @@ func (s State) Slow(variant int) string {
 	if its.Slow < leastSlow || its.share() <= mostSlow || its.share() <= slowTimes*alone.share() {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d requests took longer than twice the usual; %d of %d when left as it is", its.Slow, its.Requests,
-		alone.Slow, alone.Requests)
+	blocks := 0
+	for _, b := range s.Blocks {
+		if b.Variant == variant && (Counted{b.Requests, b.Slow}).share() > mostSlow {
+			blocks++
+		}
+	}
+	if blocks < slowBlocks {
+		return ""
+	}
+	return fmt.Sprintf("in %d blocks %d of %d requests took longer than twice the usual; %d of %d when left as it is", blocks, its.Slow,
+		its.Requests, alone.Slow, alone.Requests)
 }
 
 // Answer is what a switchback says.

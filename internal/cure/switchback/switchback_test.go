@@ -194,30 +194,74 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// Slow requests put a variant out after its first block; where leaving it has as many they do not.
+// Slow requests put a variant out after its second slow block; where leaving it has as many they do not.
 func TestSlowIsOut(t *testing.T) {
-	s, err := Begin(plan(2, 1), start)
-	if err != nil {
-		t.Fatal(err)
+	type block struct{ variant, slow int }
+	for name, c := range map[string]struct {
+		blocks []block // of 1000 requests each
+		out    []bool  // variants 1 and 2
+	}{
+		"slow in two blocks":            {[]block{{0, 1}, {1, 30}, {2, 0}, {0, 0}, {1, 30}, {2, 0}}, []bool{true, false}},
+		"a cluster in one block":        {[]block{{0, 1}, {1, 70}, {2, 0}, {0, 0}, {1, 0}, {2, 0}}, []bool{false, false}},
+		"as slow when left alone":       {[]block{{0, 25}, {1, 30}, {2, 0}, {0, 25}, {1, 30}, {2, 0}}, []bool{false, false}},
+		"compared with nothing":         {[]block{{1, 30}, {1, 30}}, []bool{false, false}},
+		"with half as many, left alone": {[]block{{1, 30}, {0, 0}, {1, 30}}, []bool{true, false}},
+	} {
+		s, err := Begin(plan(2, 1), start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		had := map[int]int{}
+		for _, b := range c.blocks {
+			s = s.Add(Block{Round: had[b.variant], Variant: b.variant, Requests: 1000, Slow: b.slow}, time.Minute)
+			had[b.variant]++
+		}
+		if out := []bool{s.Out[1] != "", s.Out[2] != ""}; !slices.Equal(out, c.out) {
+			t.Errorf("%s: %q", name, s.Out)
+		}
 	}
-	s = s.Add(Block{Variant: 0, Requests: 1000, Slow: 1}, time.Minute)
-	s = s.Add(Block{Variant: 1, Requests: 1000, Slow: 30}, time.Minute)
-	if s.Out[1] == "" || s.Out[2] != "" || !slices.Equal(s.In(), []int{0, 2}) {
-		t.Errorf("%q", s.Out)
-	}
-	s, _ = Begin(plan(1, 1), start)
-	s = s.Add(Block{Variant: 0, Requests: 1000, Slow: 25}, time.Minute)
-	if s = s.Add(Block{Variant: 1, Requests: 1000, Slow: 30}, time.Minute); s.Out[1] != "" {
-		t.Errorf("%q", s.Out)
-	}
-	// Of the first block of all nothing can be said; once it was left alone as long, it is out at its next block.
-	s, _ = Begin(plan(1, 1), start)
-	if s = s.Add(Block{Variant: 1, Requests: 1000, Slow: 30}, time.Minute); s.Out[1] != "" {
-		t.Errorf("compared with nothing: %q", s.Out)
-	}
-	s = s.Add(Block{Variant: 0, Requests: 1000}, time.Minute)
-	if s = s.Add(Block{Round: 1, Variant: 1, Requests: 1000, Slow: 30}, time.Minute); s.Out[1] == "" {
-		t.Error("slow in two blocks, and never when left alone")
+}
+
+// Where slow requests come in clusters, whatever is in force, they put few variants out; where they come in each block, nearly all: some
+// are halved out before.
+func TestClustersOfSlowRequests(t *testing.T) {
+	const nights, variants = 300, 4
+	for _, c := range []struct {
+		of                      float64 // share of a remedy's blocks with a cluster; 3 % of those left alone have one
+		atLeast, atMostPercents int
+	}{{0.03, 0, 5}, {1, 95, 100}} {
+		out := 0
+		for seed := range uint64(nights) {
+			draw := rand.New(rand.NewPCG(seed, 6))
+			s, err := Begin(plan(variants, seed), start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 20 * (variants + 1) {
+				if len(s.In()) == 1 {
+					break
+				}
+				b := Block{Requests: 400}
+				b.Round, b.Variant = s.Next()
+				of := c.of
+				if b.Variant == 0 {
+					of = 0.03
+				}
+				if draw.Float64() < of {
+					b.Slow = 80
+				}
+				s = s.Add(b, time.Minute)
+			}
+			for _, why := range s.Out {
+				if strings.Contains(why, "twice the usual") {
+					out++
+				}
+			}
+		}
+		t.Logf("with a cluster in %.0f %% of blocks %d of %d variants are out", 100*c.of, out, nights*variants)
+		if out*100 < c.atLeast*nights*variants || out*100 > c.atMostPercents*nights*variants {
+			t.Errorf("%d of %d", out, nights*variants)
+		}
 	}
 }
 

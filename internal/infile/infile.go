@@ -132,10 +132,10 @@ func (f *File) Close() error {
 }
 
 // ReadAll reads a file, or stdin for the name "-", of at most most bytes. It reads one byte more of a longer one, so that
-// the caller can tell.
+// the caller can tell. Without a stdin (nil), "-" is a file's name as any other.
 func ReadAll(ctx context.Context, name string, stdin io.Reader, most int64) ([]byte, error) {
 	in := stdin
-	if name != "-" {
+	if name != "-" || stdin == nil {
 		file, err := Open(ctx, name)
 		if err != nil {
 			return nil, err

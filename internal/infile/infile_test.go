@@ -105,6 +105,20 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
+// A command that reads no standard input may be given "-" all the same: a file of that name is read, and none is an error.
+func TestReadAllWithoutStandardInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if _, err := ReadAll(t.Context(), "-", nil, 10); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such file: %v", err)
+	}
+	if err := os.WriteFile("-", []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadAll(t.Context(), "-", nil, 10); err != nil || string(got) != "abc" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestCloseEndsTheWatchOfItsContext(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
 	if err := os.WriteFile(name, nil, 0o600); err != nil {

@@ -77,8 +77,7 @@ func runPolicy(cmd *cobra.Command, config string, form output, args []string) er
 		path := text.EscapePath(target.Group.Path)
 		report.Containers = slices.DeleteFunc(report.Containers, func(c policy.ReportContainer) bool { return c.Cgroup != path })
 		if len(report.Containers) == 0 {
-			return fmt.Errorf("%s: the agent has not seen it: it is new, outside of the agent's scope, or beyond the "+
-				"number of containers that the agent exports", path)
+			return untold(path, report.Agent != nil)
 		}
 	}
 	switch {
@@ -88,6 +87,15 @@ func runPolicy(cmd *cobra.Command, config string, form output, args []string) er
 		return view.Container(out, report.Config, report.Containers[0], outStyle())
 	}
 	return view.All(out, report.Containers, outStyle())
+}
+
+// untold is the error for a cgroup that is not in the report of an agent or, where none was asked, in what the file says.
+func untold(path string, asked bool) error {
+	if !asked {
+		return fmt.Errorf("%s: the file says nothing of it: it is outside of the file's scope, or no container", path)
+	}
+	return fmt.Errorf("%s: the agent has not seen it: it is new, outside of the agent's scope, or beyond the number of containers "+
+		"that the agent exports", path)
 }
 
 // fromFile is what the file alone says.

@@ -78,6 +78,10 @@ func TestPolicy(t *testing.T) {
 	if all := report(); all[busy].Reason != nil || all[left].Reason == nil || *all[left].Reason != policy.ReasonRuleNone {
 		t.Errorf("without an agent: %+v", all)
 	}
+	if r := unthrottle(t, "policy", "/", "--config", config); r.code != exitFailure ||
+		!strings.Contains(r.errors, "the file says nothing of it") || strings.Contains(r.errors, "the agent has not seen it") {
+		t.Errorf("outside of the scope, without an agent: %+v", r)
+	}
 	if r := unthrottle(t, "policy", "--config", filepath.Join(t.TempDir(), "none.yaml")); r.code != exitFailure ||
 		!strings.Contains(r.errors, "no such file") {
 		t.Errorf("no file: %+v", r)

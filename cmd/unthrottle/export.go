@@ -64,6 +64,9 @@ Files of this node that are older than --keep-for, and the oldest beyond
 			if dir == "" {
 				return usage(cmd, "give a folder for the files: --dir DIR")
 			}
+			if cmd.Flags().Changed("for") && lasts <= 0 {
+				return fmt.Errorf("--for %v: must be above 0; leave it out to observe until interrupted", plainTime(lasts))
+			}
 			if kept.KeepFor < policy.LeastKeepFor || kept.KeepFor > policy.MostKeepFor {
 				return fmt.Errorf("--keep-for %s: give %s to %s", text.Duration(kept.KeepFor),
 					text.Duration(policy.LeastKeepFor), text.Duration(policy.MostKeepFor))

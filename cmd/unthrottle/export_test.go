@@ -69,7 +69,9 @@ func exported(t *testing.T, dir string) (rows []demand.Row) {
 }
 
 func TestExportRefuses(t *testing.T) {
-	for _, args := range [][]string{{"export"}, {"export", "--dir", ""}, {"export", "--dir", "/dev/null/x", "--for", "1s"}} {
+	rows := filepath.Join(t.TempDir(), "rows")
+	for _, args := range [][]string{{"export"}, {"export", "--dir", ""}, {"export", "--dir", "/dev/null/x", "--for", "1s"},
+		{"export", "--dir", rows, "--for", "-1s"}, {"export", "--dir", rows, "--for", "0s"}} { // else until interrupted
 		if got := unthrottle(t, args...); got.code != 2 || got.out != "" {
 			t.Errorf("%q: exit code %d, %q", args, got.code, got.out)
 		}

@@ -70,7 +70,7 @@ about it, and this load is real. Do not point it at what others depend on.`,
 
 func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	if err := errors.Join(rejectEmptyFlags(cmd, "url", "slo", "errors", "html", "parent"),
-		rejectPairs(cmd, "url", "a service of your own is asked as it is", "shape", "remedies", "parent")); err != nil {
+		rejectPairs(cmd, "url", "a service of your own is asked as it is", "shape", "remedies", "parent", "fair")); err != nil {
 		return err
 	}
 	given := cmd.Flags().Changed

@@ -60,7 +60,7 @@ cannot tell is said.`,
   sudo unthrottle explain cart --at 03:12`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(rejectEmptyFlags(cmd, "html", "record", "at", "flight-dir"), f.check(cmd)); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "html", "record", "at", "flight-dir"), f.check(cmd, args[0])); err != nil {
 				return err
 			}
 			return runExplain(cmd.Context(), args[0], f, cmd.OutOrStdout())
@@ -73,14 +73,14 @@ cannot tell is said.`,
 	flags.StringVar(&f.record, "record", "", "also keep the recording in `FILE`")
 	flags.StringVar(&f.at, "at", "", "explain a `MOMENT` of the past from the agent's flight recorder: 03:12, "+
 		"\"2026-03-04 03:12\", 20m ago as 20m")
-	flags.StringVar(&f.flight, "flight-dir", defaultFlightDir(), "`DIR` of the agent's flight recorder")
+	flags.StringVar(&f.flight, "flight-dir", defaultFlightDir(), "with --at: the `DIR` of the agent's flight recorder")
 	flags.BoolVar(&f.ask, "ask-jvm", false, "ask JVMs for their threads' full names: stops each at a safepoint for a moment")
 	boundVar(cmd, &f.bound, "", ": exit with 1 if it was, such as 5%")
 	shareSwitch(cmd, &f.ascii, "ascii", "")
 	return cmd
 }
 
-func (f *explainFlags) check(cmd *cobra.Command) error {
+func (f *explainFlags) check(cmd *cobra.Command, target string) error {
 	if f.length < live.MinRecording || f.length > probe.MaxRecording {
 		return fmt.Errorf("--for %v: give a time from %v to %v", plainTime(f.length), live.MinRecording, plainTime(probe.MaxRecording))
 	}
@@ -89,6 +89,15 @@ func (f *explainFlags) check(cmd *cobra.Command) error {
 	}
 	if f.html != "" && f.record != "" && outfile.Same(f.html, f.record) {
 		return errors.New("--html and --record name the same file: one would replace the other")
+	}
+	return errors.Join(rejectWithout(cmd, "at", f.at != "", "flight-dir"), rejectLength(cmd, target))
+}
+
+// rejectLength refuses --for beside a recording's file, whose length is what it is: who gives one may mean a container of that name.
+func rejectLength(cmd *cobra.Command, target string) error {
+	if cmd.Flags().Changed("for") && isFile(target) {
+		return fmt.Errorf("%s is a recording: --for is for a container that runs; if you mean one of that name, give its path or id",
+			text.Sanitize(target, 0))
 	}
 	return nil
 }

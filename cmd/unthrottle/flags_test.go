@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +47,27 @@ func TestFlagsThatCannotBeMeant(t *testing.T) {
 		}
 		if got.code != exitFailure || !strings.Contains(got.errors, tc.says) || got.out != "" {
 			t.Errorf("%s: exit code %d, want 2; %q, want %q in it; %q", tc.args, got.code, got.errors, tc.says, got.out)
+		}
+	}
+}
+
+// A flag that another one has to go with, or that says nothing about what is named, is refused: its user believes that it counts.
+func TestFlagsThatWouldDoNothing(t *testing.T) {
+	recording := filepath.Join(t.TempDir(), "cart")
+	if err := os.WriteFile(recording, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, says string }{
+		{"status --limit 5", "--limit goes with --history"},
+		{"place --containers x --max-moves 3", "--max-moves goes with --score"},
+		{"explain x --flight-dir /x", "--flight-dir goes with --at"},
+		{"explain " + recording + " --for 30s", "--for is for a container that runs"},
+		{"forecast " + recording + " --for 30s", "--for is for a container that runs"},
+		{"forecast --all --pools", "--pools is of one container"},
+		{"bench service --url http://127.0.0.1:1/ --fair", "--url and --fair: give one of them"},
+	} {
+		if _, err := called(strings.Fields(c.args)...); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q in it", c.args, err, c.says)
 		}
 	}
 }

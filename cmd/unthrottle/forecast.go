@@ -64,6 +64,9 @@ It is marked, and 'fix' would choose it too.`,
 			if f.all {
 				return forecastAll(cmd.Context(), f, cmd.OutOrStdout())
 			}
+			if err := rejectLength(cmd, args[0]); err != nil {
+				return err
+			}
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
 	}

@@ -23,6 +23,9 @@ func (f *forecastFlags) check() error {
 	if f.repeat < 1 || f.repeat > forecast.MaxSeeds {
 		return fmt.Errorf("--repeat %d: give a number from 1 to %d", f.repeat, forecast.MaxSeeds)
 	}
+	if f.all && f.pools {
+		return errors.New("--pools is of one container: --all shows none; its --json has those of each")
+	}
 	if f.cpus < 0 {
 		return fmt.Errorf("--cpus %d: give how many CPUs to pin to", f.cpus)
 	}

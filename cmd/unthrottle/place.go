@@ -142,7 +142,7 @@ func (f *placeFlags) check(cmd *cobra.Command) error {
 	if stdin > 1 {
 		return usage(cmd, "standard input can be one file only, not %d", stdin)
 	}
-	return nil
+	return rejectWithout(cmd, "score", f.score, "max-moves")
 }
 
 // state reads the node from the flags, without containers.

@@ -161,6 +161,16 @@ func rejectPairs(cmd *cobra.Command, flag, because string, others ...string) err
 	return nil
 }
 
+// rejectWithout refuses flags that do nothing without another one. given: that one is.
+func rejectWithout(cmd *cobra.Command, needed string, given bool, flags ...string) error {
+	for _, flag := range flags {
+		if !given && cmd.Flags().Changed(flag) {
+			return usage(cmd, "--%s goes with --%s, and does nothing without it", flag, needed)
+		}
+	}
+	return nil
+}
+
 // pageIsIn tells where a page of --html is.
 const pageIsIn = "the page is in %s"
 

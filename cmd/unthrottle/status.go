@@ -48,6 +48,9 @@ func newStatus() *cobra.Command {
 }
 
 func (f *statusFlags) run(cmd *cobra.Command) error {
+	if err := rejectWithout(cmd, "history", f.history, "limit"); err != nil {
+		return err
+	}
 	if err := f.write.mustExist(cmd); err != nil {
 		return err
 	}

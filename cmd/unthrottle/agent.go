@@ -56,6 +56,11 @@ file changed.`,
 			if f.config == "" {
 				return errors.New("--config is missing: a file with at least 'version: 1' (docs/reference/agent.md)")
 			}
+			// Without --answers all users of the host are answered, and without a budget none is kept to.
+			if err := rejectEmptyFlags(cmd, "answers", "pods", "node", "budget-cpu", "budget-memory", "scope", "state-dir",
+				"lift-below"); err != nil {
+				return err
+			}
 			c, err := f.read(cmd.Context(), cmd)
 			if check {
 				return f.check(cmd.OutOrStdout(), c, err)

@@ -32,6 +32,9 @@ It changes nothing. It loads the probe's BPF programs for a moment, since only
 that tells whether explain, forecast and fix can record.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := rejectEmptyFlags(cmd, "state-dir"); err != nil {
+				return err
+			}
 			r, err := checkHost(w.stateDir)
 			if err != nil {
 				return err

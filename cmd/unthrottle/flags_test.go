@@ -51,6 +51,20 @@ func TestFlagsThatCannotBeMeant(t *testing.T) {
 	}
 }
 
+// An empty flag of the agent is refused before anything begins, also with --check; so is that of check.
+func TestEmptyFlagsOfAgentAndCheck(t *testing.T) {
+	for _, flag := range []string{"answers", "pods", "node", "budget-cpu", "budget-memory", "scope", "state-dir", "lift-below"} {
+		for _, args := range [][]string{{"agent", "--config", "/no/such/file"}, {"agent", "--check", "--config", "/no/such/file"}} {
+			if _, err := called(append(args, "--"+flag+"=")...); err == nil || !strings.Contains(err.Error(), "--"+flag+" is empty") {
+				t.Errorf("%v --%s=: %v", args, flag, err)
+			}
+		}
+	}
+	if _, err := called("check", "--state-dir="); err == nil || !strings.Contains(err.Error(), "--state-dir is empty") {
+		t.Errorf("check --state-dir=: %v", err)
+	}
+}
+
 // A flag that another one has to go with, or that says nothing about what is named, is refused: its user believes that it counts.
 func TestFlagsThatWouldDoNothing(t *testing.T) {
 	recording := filepath.Join(t.TempDir(), "cart")

@@ -39,12 +39,12 @@ func addCompletions(root *cobra.Command) {
 			}
 		}
 		for flag, ext := range map[string]string{"config": "yaml", "containers": "yaml", "topology": "json",
-			"current": "json", "html": "html"} {
+			"current": "json", "html": "html", "pods": "json"} {
 			if cmd.Flags().Lookup(flag) != nil {
 				_ = cmd.MarkFlagFilename(flag, ext)
 			}
 		}
-		for _, flag := range []string{"state-dir", "flight-dir", "sysfs"} {
+		for _, flag := range []string{"state-dir", "flight-dir", "sysfs", "dir"} {
 			if cmd.Flags().Lookup(flag) != nil {
 				_ = cmd.MarkFlagDirname(flag)
 			}

@@ -63,8 +63,12 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%v offers %v, directive %s: no file is wanted there", args, words, d)
 		}
 	}
-	if _, d := completed(t, "explain", "x", "--record", ""); d != "0" {
-		t.Errorf("--record offers no files: directive %s", d)
+	for args, want := range map[string]string{ // ShellCompDirectiveDefault, ShellCompDirectiveFilterFileExt, ShellCompDirectiveFilterDirs
+		"explain x --record ": "0", "agent --answers ": "0", "agent --pods ": "8", "spans x --add-to ": "0", "export --dir ": "16",
+	} {
+		if _, d := completed(t, strings.Split(args, " ")...); d != want {
+			t.Errorf("%q: directive %s, want %s: a file or folder is wanted there", args, d, want)
+		}
 	}
 	if out, err := called("help", "all"); err != nil || !strings.Contains(out, "completion") {
 		t.Errorf("completion is not shown: %v", err)

@@ -38,7 +38,7 @@ func flagLists() map[string][]string {
 }
 
 // anyFile are flags whose value may be any file: a recording, an archive, a program, a socket.
-var anyFile = []string{"record", "file", "slo-command", "nri"}
+var anyFile = []string{"record", "file", "slo-command", "nri", "answers", "add-to"}
 
 // completeFlags tells what completes the values of a command's flags. A flag whose value is no file offers none.
 func completeFlags(cmd *cobra.Command) {

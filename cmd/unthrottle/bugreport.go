@@ -22,6 +22,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
@@ -254,7 +255,7 @@ func containerLines(h *cgroup.Host, containers []container.Container, r *bugrepo
 			Runtime string   `json:"runtime"`
 			Limit   *float64 `json:"limit_cpus"`
 			Period  *float64 `json:"period_ms"`
-		}{Path: r.Path(c.Group.Path), Runtime: c.Runtime}
+		}{Path: r.Path(text.EscapePath(c.Group.Path)), Runtime: c.Runtime}
 		if limit, err := cgroup.ReadLimit(h, c.Group.Path); err == nil && limit.Quota > 0 && limit.Period > 0 {
 			cpus, period := float64(limit.Quota)/float64(limit.Period), limit.Period.Seconds()*1e3
 			line.Limit, line.Period = &cpus, &period

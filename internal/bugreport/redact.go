@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Redactor leaves private things out of texts. The zero value is not usable: see NewRedactor.
@@ -27,7 +30,13 @@ const leftOut = "(left out)"
 // NewRedactor makes one that hashes the names wherever they stand, with a salt of its report. With open, names of containers
 // and cgroups are kept; commands, addresses and users are left out all the same.
 func NewRedactor(salt string, names []string, open bool) *Redactor {
-	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return len(n) < 3 || known.MatchString(n) })
+	names = slices.Clone(names)
+	for i, n := range names {
+		if !utf8.ValidString(n) { // as texts have it; a regular expression takes none of these bytes
+			names[i] = text.EscapePath(n)
+		}
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return len(n) < 3 || known.MatchString(n) })
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	names = slices.Compact(names)
 	names = names[:min(len(names), maxNames)]

@@ -17,6 +17,14 @@ var hash = regexp.MustCompile(`h-[0-9a-f]{8}`)
 
 func shape(text string) string { return hash.ReplaceAllString(text, "H") }
 
+// The name of a cgroup may be any bytes; texts have those that are not UTF-8 escaped.
+func TestANameThatIsNotUTF8(t *testing.T) {
+	r := NewRedactor("salt", []string{"shop\xff"}, false)
+	if got := shape(r.Text(`cgroup "/shop\xff" has ended, and so has shop\xff of it`)); got != `cgroup "/H" has ended, and so has H of it` {
+		t.Error(got)
+	}
+}
+
 func TestText(t *testing.T) {
 	r := NewRedactor("salt", []string{"checkout", "pod12ab", "self", "a", ""}, false)
 	for in, want := range map[string]string{

@@ -169,6 +169,8 @@ func advised(ctx context.Context, e *diagnose.Explanation, target, recorded stri
 		from.Kernel = text.Shown(made.Kernel)
 	}
 	switch {
+	case err != nil && ctx.Err() != nil: // Ctrl-C, which ended the recording too; the error has only Go's words for it
+		o.NotForecast = "it was interrupted before anything was forecast"
 	case err != nil:
 		o.NotForecast = err.Error()
 	case made != nil:

@@ -126,6 +126,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 		if recorded = f.record; recorded == "" {
 			dir, failed := os.MkdirTemp("", "unthrottle-explain-")
 			if failed != nil {
+				page.abandon()
 				return fmt.Errorf("no room for the recording: %w", failed)
 			}
 			defer os.RemoveAll(dir)

@@ -41,8 +41,8 @@ a CPU. 'unthrottle restore' puts everything back.`,
 			if maxMoves <= 0 {
 				return fmt.Errorf("--max-moves %d: must be above 0", maxMoves)
 			}
-			if pause < 0 {
-				return fmt.Errorf("--pause %v: must not be below 0", pause)
+			if pause <= 0 { // 0 would be the default
+				return fmt.Errorf("--pause %v: must be above 0", pause)
 			}
 			var kept *cpuset.CPUSet
 			if reserve != "" {

@@ -36,6 +36,7 @@ func TestFlagsThatCannotBeMeant(t *testing.T) {
 		{"restore x --scope=", "--scope is empty"},
 		{"ls --watch --bound 5%", "--watch and --bound: give one of them"},
 		{"status --scope /", "unknown flag: --scope"},
+		{"defrag --dry-run --pause 0s", "--pause 0s: must be above 0"},
 		{"defrag --dryrun", "unknown flag: --dryrun; did you mean --dry-run?"},
 		{"fix x --for 10", `--for "10": give a time with its unit`},
 		{"defrag --dry-run --scope /no/such/cgroup", "--scope /no/such/cgroup: there is no such cgroup"},

@@ -203,6 +203,7 @@ func newApply() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			request.Mems = mems
 			if err := checkWindow(window); err != nil {
 				return err
 			}

@@ -29,9 +29,9 @@ func (p *planner) capped() error {
 	if !p.f.SchedExt.Can {
 		return p.refuse("it cannot be narrowed by sched_ext: "+p.f.SchedExt.Why, "--via auto uses a cpuset where it must")
 	}
-	if p.r.Burst > 0 || p.r.Period > 0 || p.r.Immovable || p.r.Reserve != nil {
+	if p.r.Burst > 0 || p.r.Period > 0 || p.r.Immovable || p.r.Mems || p.r.Reserve != nil {
 		return p.refuse("a cap of sched_ext has no burst, no period and no CPUs of its own",
-			"leave --burst, --period, --stays and --reserve out, or use --via cpuset")
+			"leave --burst, --period, --stays, --mems and --reserve out, or use --via cpuset")
 	}
 	c, err := p.capOf()
 	if err != nil {

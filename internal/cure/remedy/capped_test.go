@@ -104,6 +104,7 @@ func TestNarrowBySchedExtRefused(t *testing.T) {
 			"a cap of 0.001 CPUs":           {Via: ViaSchedExt, Cap: 0.001},
 			"a credit of 2h0m0s":            {Via: ViaSchedExt, Credit: 2 * time.Hour},
 			"has no burst, no period":       {Via: ViaSchedExt, Burst: time.Second},
+			"no CPUs of its own":            {Via: ViaSchedExt, Mems: true},
 			"only the scheduler":            {Via: ViaCPUSet, Credit: time.Second},
 			"there is no":                   {Via: "magic"},
 		} {

@@ -31,6 +31,8 @@ type Request struct {
 	Strict bool
 	// Immovable: pin or narrow; no later plan moves the container to other CPUs.
 	Immovable bool
+	// Mems: pin or narrow; the container's memory is to follow its CPUs, which the caller sees to once they are its.
+	Mems bool
 	// FullCores: pin gives whole cores only. IdleSiblings: one thread of each
 	// core, and the other threads stay idle.
 	FullCores, IdleSiblings bool

@@ -159,3 +159,10 @@ type DriftItem struct {
 	// Gone: the cgroup does not exist any more, or another one has its path.
 	Gone bool `json:"gone,omitempty"`
 }
+
+// MarshalJSON escapes names that are not UTF-8.
+func (d DriftItem) MarshalJSON() ([]byte, error) {
+	type plain DriftItem
+	d.Target, d.Path = text.EscapePath(d.Target), text.EscapePath(d.Path)
+	return json.Marshal(plain(d))
+}

@@ -39,6 +39,7 @@ func TestJSONContract(t *testing.T) {
 	must(done, "writes", "skipped", "verdict")
 	must(done.Writes[0], "path", "file", "before", "after", "done")
 	must(txn.Skip{Path: "/\xff"}, "path", "why")
+	must(txn.DriftItem{Target: "/\xff", Path: "/\xff/a"}, "id", "target", "path", "file", "want", "current")
 	open, err := Status(s.env)
 	s.must(err)
 	must(open[0], "target", "remedy", "since", "by", "verdict")

@@ -115,7 +115,7 @@ func (f InForce) shown() shownInForce {
 // Parameters that are numbers, in CPUs or factors, and switches, which are "yes"; all others are text, such as lists of CPUs.
 var (
 	numbers  = []string{"to", "factor", "limit"}
-	switches = []string{"lends", "stays", "asked"}
+	switches = []string{"lends", "stays", "asked", "irqs"}
 )
 
 // typed is a parameter as what it says.

@@ -205,7 +205,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		}
 	}
 	if f.out.json() {
-		return view.AllJSON(out, result)
+		return errors.Join(view.AllJSON(out, result), noneMade(result))
 	}
 	if len(result.All) == 0 && len(result.NotForecast) == 0 {
 		say("no container here has a CPU limit: there is nothing to forecast")
@@ -215,5 +215,13 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		return err
 	}
 	sayNext(f.out, follows)
-	return nil
+	return noneMade(result)
+}
+
+// noneMade is the error of --all where there was something to forecast and no forecast could be made.
+func noneMade(all *view.All) error {
+	if len(all.All) > 0 || len(all.NotForecast) == 0 {
+		return nil
+	}
+	return exitWith{exitNotMeasurable, fmt.Errorf("no forecast could be made of any of %s", text.Count(len(all.NotForecast), "container"))}
 }

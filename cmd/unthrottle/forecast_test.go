@@ -12,7 +12,24 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 )
+
+// Containers of which none could be forecast are no success; a host without a limit is.
+func TestExitCodeOfForecastAll(t *testing.T) {
+	made, failed := []*forecast.Forecast{{}}, []string{"web: it is gone", "db: it did not run"}
+	for _, c := range []struct {
+		all  view.All
+		want int
+	}{
+		{view.All{}, exitFine}, {view.All{All: made}, exitFine}, {view.All{All: made, NotForecast: failed}, exitFine},
+		{view.All{NotForecast: failed}, exitNotMeasurable},
+	} {
+		if got := exitCode(noneMade(&c.all), false); got != c.want {
+			t.Errorf("%d forecast and %d not: exit code %d, want %d", len(c.all.All), len(c.all.NotForecast), got, c.want)
+		}
+	}
+}
 
 // writtenRecording is a recording of a pool that spends its quota, as a file; less bytes of it at the end are left out.
 func writtenRecording(t *testing.T, limited bool, less int) string {

@@ -205,6 +205,9 @@ func runFix(cmd *cobra.Command, w *writeFlags, look *looking, target string,
 	if err != nil {
 		return fix.Result{}, err
 	}
+	if _, err := existingPrefix(h, "lift-below", w.liftBelow); err != nil { // the agent's may come with its first container
+		return fix.Result{}, err
+	}
 	if o.Target, o.All, err = resolve(h, target); err != nil {
 		return fix.Result{}, err
 	}

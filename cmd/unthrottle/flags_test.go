@@ -40,6 +40,8 @@ func TestFlagsThatCannotBeMeant(t *testing.T) {
 		{"defrag --dryrun", "unknown flag: --dryrun; did you mean --dry-run?"},
 		{"fix x --for 10", `--for "10": give a time with its unit`},
 		{"defrag --dry-run --scope /no/such/cgroup", "--scope /no/such/cgroup: there is no such cgroup"},
+		{"apply x --remedy pin --lift-below /no/such/cgroup", "--lift-below /no/such/cgroup: there is no such cgroup"},
+		{"fix x --lift-below /no/such/cgroup", "--lift-below /no/such/cgroup: there is no such cgroup"},
 		{"agent --config /no/such/file", "/no/such/file: no such file"},
 	} {
 		got := unthrottle(t, append(strings.Fields(tc.args), "--state-dir", state)...)

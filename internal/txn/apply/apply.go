@@ -203,6 +203,7 @@ func Recover(ctx context.Context, env Env) (Result, error) {
 func (r *run) recover(ctx context.Context) error {
 	var ids []string
 	reason := "trial abandoned"
+	r.reasons = map[string]string{}
 	for _, t := range r.j.State().Open() {
 		trial := r.trial(t)
 		if t.Held() && !trial.Lost() {
@@ -214,7 +215,9 @@ func (r *run) recover(ctx context.Context) error {
 		}
 		if !trial.Lost() {
 			reason = "interrupted"
+			r.reasons[t.Txn] = reason
 		} else {
+			r.reasons[t.Txn] = "trial abandoned"
 			r.warn("%s of %.200q was on trial, and %s", t.Remedy, string(t.Target), trial.Why())
 		}
 		ids = append(ids, t.Txn)

@@ -21,6 +21,8 @@ type run struct {
 	left []txn.Skip
 	// again is Selector.Again.
 	again bool
+	// reasons are why single transactions end, where those that are released together end for several reasons.
+	reasons map[string]string
 }
 
 // start opens the journal for writing, and ends what a write that was cut off left beside it; the caller closes the journal.

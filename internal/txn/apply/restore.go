@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -204,7 +205,8 @@ func (r *run) release(ctx context.Context, ids []string, reason string) (complet
 			complete = false
 			continue
 		}
-		end := journal.Close{Txn: id, Reason: reason, Time: r.now(), By: r.By, Skipped: back.skipped[id]}
+		end := journal.Close{Txn: id, Reason: cmp.Or(r.reasons[id], reason), Time: r.now(), By: r.By,
+			Skipped: back.skipped[id]}
 		if back.reboot[id] {
 			end.Reason = "reboot"
 		}

@@ -92,6 +92,34 @@ func TestTrial(t *testing.T) {
 	})
 }
 
+// An abandoned trial and what was cut off beside it are rolled back together, and the history tells each by its own reason.
+func TestReasonsOfOneRecovery(t *testing.T) {
+	s := newScene(t, cgroup.V1)
+	s.try(s.pinA())
+	s.k.Before = func(op cgroupmodel.Op) error {
+		if op.Changes() {
+			panic(errCrash)
+		}
+		return nil
+	}
+	purpose, changes := s.pinC()
+	crashed, err := crashes(func() error {
+		_, err := Apply(t.Context(), s.env, purpose, changes)
+		return err
+	})
+	if s.k.Before = nil; !crashed || err != nil {
+		t.Fatalf("crashed: %v, %v", crashed, err)
+	}
+	s.judgeEnds(true)
+	_, err = Recover(t.Context(), s.env)
+	s.must(err)
+	past, err := History(s.env, 0)
+	s.must(err)
+	if len(past) != 2 || past[0].Reason != "interrupted" || past[1].Reason != "trial abandoned" {
+		t.Errorf("%+v", past)
+	}
+}
+
 // Time alone decides where it cannot be told whether the process runs, and of one that hangs. A restart of the machine
 // ends every trial.
 func TestTrialEndsByTime(t *testing.T) {

@@ -64,12 +64,8 @@ Files of this node that are older than --keep-for, and the oldest beyond
 			if dir == "" {
 				return usage(cmd, "give a folder for the files: --dir DIR")
 			}
-			if cmd.Flags().Changed("for") && lasts <= 0 {
-				return fmt.Errorf("--for %v: must be above 0; leave it out to observe until interrupted", plainTime(lasts))
-			}
-			if kept.KeepFor < policy.LeastKeepFor || kept.KeepFor > policy.MostKeepFor {
-				return fmt.Errorf("--keep-for %s: give %s to %s", text.Duration(kept.KeepFor),
-					text.Duration(policy.LeastKeepFor), text.Duration(policy.MostKeepFor))
+			if err := checkExportTimes(cmd, lasts, kept.KeepFor); err != nil {
+				return err
 			}
 			if size != "" {
 				if err := kept.SetKeepSize(size); err != nil {
@@ -118,6 +114,18 @@ Files of this node that are older than --keep-for, and the oldest beyond
 	w.addStateDir(cmd)
 	out.add(cmd)
 	return cmd
+}
+
+// checkExportTimes refuses times that export cannot mean.
+func checkExportTimes(cmd *cobra.Command, lasts, keepFor time.Duration) error {
+	if cmd.Flags().Changed("for") && lasts <= 0 {
+		return fmt.Errorf("--for %v: must be above 0; leave it out to observe until interrupted", plainTime(lasts))
+	}
+	if keepFor < policy.LeastKeepFor || keepFor > policy.MostKeepFor {
+		return fmt.Errorf("--keep-for %s: give %s to %s", text.Duration(keepFor), text.Duration(policy.LeastKeepFor),
+			text.Duration(policy.MostKeepFor))
+	}
+	return nil
 }
 
 // journalled returns what reads which remedies are in force; nil: there is no journal that can be read.

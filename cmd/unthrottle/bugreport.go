@@ -174,11 +174,11 @@ func (b bugReport) collect(ctx context.Context) []bugreport.File {
 		{Name: "containers.jsonl", Text: containers},
 		{Name: "config.yaml", Text: config},
 		{Name: "state.txt", Text: r.Text(stateLines(b.write.stateDir))},
-		{Name: "journal.jsonl", Text: records},
-		{Name: "agent.log", Text: r.Log(log)},
+		{Name: "journal.jsonl", Text: records, NewestLast: true},
+		{Name: "agent.log", Text: r.Log(log), NewestLast: true},
 	}
 	for i := range files {
-		files[i].Text = bugreport.Bounded(files[i].Text)
+		files[i] = files[i].Bounded()
 	}
 	return files
 }

@@ -13,17 +13,28 @@ import (
 type File struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+	// NewestLast: the end of the text tells more than its beginning.
+	NewestLast bool `json:"-"`
 }
 
 // maxFile bounds a file of a report.
 const maxFile = 1 << 20
 
-// Bounded cuts a text that is too long, and says so.
-func Bounded(text string) string {
-	if len(text) <= maxFile {
-		return text
+// Bounded is the file with its text cut where it is too long, and a line that says so in place of what is cut.
+func (f File) Bounded() File {
+	left := len(f.Text) - maxFile
+	if left <= 0 {
+		return f
 	}
-	return text[:maxFile] + fmt.Sprintf("\n(%d bytes more are left out)\n", len(text)-maxFile)
+	if !f.NewestLast {
+		f.Text = f.Text[:maxFile] + fmt.Sprintf("\n(%d bytes more are left out)\n", left)
+		return f
+	}
+	if end := strings.IndexByte(f.Text[left:], '\n'); end >= 0 && left+end+1 < len(f.Text) {
+		left += end + 1 // no part of a line
+	}
+	f.Text = fmt.Sprintf("(the first %d bytes are left out)\n", left) + f.Text[left:]
+	return f
 }
 
 // Show writes all files for people, so that they read what they are about to send.

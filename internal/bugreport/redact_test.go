@@ -135,7 +135,7 @@ func TestJournalNames(t *testing.T) {
 }
 
 func TestPack(t *testing.T) {
-	files := []File{{"a.txt", "one\n"}, {"b.txt", Bounded(strings.Repeat("x", 2*maxFile))}}
+	files := []File{{Name: "a.txt", Text: "one\n"}, File{Name: "b.txt", Text: strings.Repeat("x", 2*maxFile)}.Bounded()}
 	var packed, shown bytes.Buffer
 	if err := errors.Join(Pack(&packed, "report", files, time.Unix(0, 0)), Show(&shown, files)); err != nil {
 		t.Fatal(err)
@@ -157,6 +157,24 @@ func TestPack(t *testing.T) {
 	}
 	if !strings.Contains(files[1].Text, "bytes more are left out") {
 		t.Error("a long text is cut in silence")
+	}
+}
+
+// Of a log that is too long the newest lines stay, each whole.
+func TestTheNewestLinesStay(t *testing.T) {
+	for name, c := range map[string]struct{ text, begins, ends string }{
+		"lines":        {strings.Repeat("an old line\n", maxFile/10) + "the newest\n", "an old line\n", "an old line\nthe newest\n"},
+		"one line":     {strings.Repeat("x", 2*maxFile), "xx", "xx"},
+		"its last one": {strings.Repeat("x", 2*maxFile) + "\n", "xx", "xx\n"},
+	} {
+		said, rest, _ := strings.Cut(File{Text: c.text, NewestLast: true}.Bounded().Text, "\n")
+		if !strings.Contains(said, "are left out") || !strings.HasPrefix(rest, c.begins) || !strings.HasSuffix(rest, c.ends) ||
+			len(rest) > maxFile {
+			t.Errorf("%s: %q, then %d bytes: %.40q", name, said, len(rest), rest)
+		}
+	}
+	if f := (File{Text: "short\n", NewestLast: true}); f.Bounded() != f {
+		t.Errorf("%+v", f.Bounded())
 	}
 }
 

@@ -60,14 +60,14 @@ type shard struct {
 // shardedWays are what is compared: by the names of ways.
 var shardedWays = []string{"quota", "burst in 100 ms", "burst in 1 s", withoutLimit}
 
-// is tells whether it is that round of that service.
-func (p shardedPiece) is(service string, round int) bool {
+// Is tells whether it is that round of that service.
+func (p shardedPiece) Is(service string, round int) bool {
 	return p.Service == service && p.Round == round
 }
 
 // measureShards measures what is missing of the rounds.
 func measureShards(ctx context.Context, o options, have *study.Lines[shardedPiece], chosen []services.Case, rounds int) error {
-	return missingRounds(ctx, have, chosen, rounds, func(c services.Case, round int) (shardedPiece, error) {
+	return services.MissingRounds(ctx, have, chosen, rounds, func(c services.Case, round int) (shardedPiece, error) {
 		return measureShardsOnce(ctx, o, c, round, have.All)
 	})
 }

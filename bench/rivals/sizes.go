@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"time"
 
 	"k8s.io/utils/cpuset"
@@ -113,44 +111,16 @@ type sizedPoint struct {
 	point
 }
 
-// is tells whether it is that round of that service.
-func (p sizedPiece) is(service string, round int) bool {
+// Is tells whether it is that round of that service.
+func (p sizedPiece) Is(service string, round int) bool {
 	return p.Service == service && p.Round == round
 }
 
 // measureSizes measures what is missing of the rounds.
 func measureSizes(ctx context.Context, o options, have *study.Lines[sizedPiece], chosen []services.Case, rounds int) error {
-	return missingRounds(ctx, have, chosen, rounds, func(c services.Case, round int) (sizedPiece, error) {
+	return services.MissingRounds(ctx, have, chosen, rounds, func(c services.Case, round int) (sizedPiece, error) {
 		return measureRound(ctx, o, c, round, have.All)
 	})
-}
-
-// missingRounds measures the rounds of services that no record has. A service that fails has no further ones, and the others go on.
-func missingRounds[P interface {
-	is(service string, round int) bool
-}](ctx context.Context, have *study.Lines[P], chosen []services.Case,
-	rounds int, measure func(services.Case, int) (P, error)) error {
-	var failed []error
-	for _, c := range chosen {
-		for round := 1; round <= rounds; round++ {
-			if slices.ContainsFunc(have.All, func(p P) bool { return p.is(c.Name, round) }) {
-				continue
-			}
-			p, err := measure(c, round)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				fmt.Fprintf(os.Stderr, "rivals: %s: %v\n", c.Name, err)
-				failed = append(failed, fmt.Errorf("%s: %w", c.Name, err))
-				break
-			}
-			if err := have.Add(p); err != nil {
-				return err
-			}
-		}
-	}
-	return errors.Join(failed...)
 }
 
 // measureRound measures each size of each way once, in a random order, on one running service.

@@ -84,11 +84,17 @@ func run(ctx context.Context) error {
 		if o.host, err = cgroup.Open("/proc"); err != nil {
 			return err
 		}
-		for _, name := range strings.Split(*names, ",") {
-			if failed := o.service(ctx, have, name, *rounds); failed != nil {
-				err = errors.Join(err, fmt.Errorf("%s: %w", name, failed))
+		var chosen []services.Case
+		for name := range strings.SplitSeq(*names, ",") {
+			c, ok := services.Find(name)
+			if !ok {
+				return fmt.Errorf("-services %.60q: bench/services has none of that name", name)
 			}
+			chosen = append(chosen, withBatch(c))
 		}
+		err = services.MissingRounds(ctx, have, chosen, *rounds, func(c services.Case, round int) (piece, error) {
+			return o.round(ctx, c, round)
+		})
 	}
 	return errors.Join(err, study.WritePage("docs/results/secondary.md", page(have.All)))
 }
@@ -147,12 +153,11 @@ var variants = []variant{
 		service: []string{"--remedy", "pin", "--cpus", "1", "--realtime"}},
 }
 
-// service measures the missing rounds of one service.
-func (o options) service(ctx context.Context, have *study.Lines[piece], name string, rounds int) error {
-	c, ok := services.Find(name)
-	if !ok {
-		return errors.New("bench/services has none of that name")
-	}
+// Is tells whether it is that round of that service.
+func (p piece) Is(service string, round int) bool { return p.Service == service && p.Round == round }
+
+// withBatch is a service with the batch beside it.
+func withBatch(c services.Case) services.Case {
 	c.Needs = append(slices.Clone(c.Needs), "zstd zstd")
 	c.Containers = maps.Clone(c.Containers)
 	if c.Containers == nil {
@@ -161,26 +166,14 @@ func (o options) service(ctx context.Context, have *study.Lines[piece], name str
 	c.Containers[batch] = 1
 	c.Prepare = strings.TrimSuffix(c.Prepare, "\n") + "\n" + batchInput
 	c.Programs = append(slices.Clone(c.Programs), services.Program{In: batch, Run: batchRun})
-	if missing := c.Missing(); missing != "" {
-		return errors.New(missing)
-	}
-	for round := 1; round <= rounds; round++ {
-		if slices.ContainsFunc(have.All, func(p piece) bool { return p.Service == name && p.Round == round }) {
-			continue
-		}
-		p, err := o.round(ctx, c, round)
-		if err != nil {
-			return err
-		}
-		if err := have.Add(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c
 }
 
 // round measures each variant once, on one running service.
 func (o options) round(ctx context.Context, c services.Case, round int) (p piece, err error) {
+	if missing := c.Missing(); missing != "" {
+		return p, errors.New(missing)
+	}
 	s, err := services.Open(o.host, c)
 	if err != nil {
 		return p, err

@@ -34,6 +34,11 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 	@$(call study-program,results)
 	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -parts $(RESULTS_PARTS) -out docs/results/service.md
 
+# Services that no package of Debian has, such as Kafka, from their makers' own jars.
+.PHONY: service-jars
+service-jars: ## the jars of Kafka, Cassandra, OpenSearch, HDFS and Spring Boot, for results-rivals (with Maven, 300 MB)
+	@mvn -B -ntp -q -f bench/services/java/pom.xml package
+
 .PHONY: results-rivals
 results-rivals: build ## docs/results/rivals.md: other projects' rules and ours on the same services (as root, with their packages, an hour a service; RIVALS='-rounds 0': the page)
 	@$(call study-program,rivals)
@@ -86,6 +91,14 @@ wide-build: build lab
 .PHONY: results-wide
 results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 8 to 32 CPUs, for WIDE_FOR=30m; goes on where it ended
 	@$(BIN)/wide -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
+
+# Experiments that others published on hosts with many CPUs, in guests of the lab in slow time; what is there does not run again.
+PUBLISHED ?=
+
+.PHONY: results-published
+results-published: build lab ## docs/results/published.md: published experiments as described, on 32 CPUs in slow time (5 minutes each; PUBLISHED='-rounds 0': the page)
+	@$(call study-program,published)
+	@$(BIN)/published -lab $(LAB) -exe $(abspath $(BIN))/unthrottle $(PUBLISHED)
 
 # What libs/go does for a net/http service on this host, and libs/java, once it is built, for one of Netty. It measures what is missing in bench/threads/records.jsonl.gz.
 THREADS ?=

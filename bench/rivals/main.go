@@ -10,10 +10,11 @@
 //
 // A service of package services runs with a client outside, and a neighbour beside it with an own client. Each variant gets the same
 // load, in steps from half of the service's usual load upwards, until two steps in a row are over the objective: three times the p99 that
-// the service has at half of its load without a limit. The variants take turns; the service starts anew for each. Rules (package rules)
-// run in this process: they are asked at their own cadence and told what their project would see, and what they ask for is written to the
-// container's cgroup. Those that need a history get a day whose load goes from a quarter at night to all by day, with what the service
-// used of CPU time at its usual load without a limit. Before the first step each variant has the usual load for long enough to decide.
+// the service has at half of its load without a limit. The variants take turns; the service starts anew for each, and one of a JVM has
+// its usual load without a limit until it has compiled. Rules (package rules) run in this process: they are asked at their own cadence and
+// told what their project would see, and what they ask for is written to the container's cgroup. Those that need a history get a day whose
+// load goes from a quarter at night to all by day, with what the service used of CPU time at its usual load without a limit. Before the
+// first step each variant has the usual load for long enough to decide.
 //
 // The highest load within the objective lies between the last step within it and the first one over it, by the logarithm of p99. Quantiles
 // at half and at four fifths of that load are read off in the same way.
@@ -171,7 +172,8 @@ func planned(have *study.Lines[piece], chosen []services.Case, wanted []variant,
 		for _, v := range wanted {
 			for round := 1; round <= rounds; round++ {
 				if !measured(have.All, c.Name, v.name, round) {
-					all += around + v.decides(c) + time.Duration(len(loadsOf(c)))*(max(each, forecast.MeasuredPeriods*v.period)+around)
+					step := max(each, forecast.MeasuredPeriods*v.period) + around
+					all += around + c.Warm + v.decides(c) + time.Duration(len(loadsOf(c)))*step
 				}
 			}
 		}

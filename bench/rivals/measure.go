@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/bench/services"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
@@ -64,7 +65,10 @@ func (r *running) run(ctx context.Context, do func(context.Context) error) (err 
 
 // steps puts the variant in force, and measures each load.
 func (r *running) steps(ctx context.Context, p *piece, b *base) error {
-	if _, err := r.client(ctx, 1, warm); err != nil {
+	if _, err := r.client(ctx, 1, max(warm, r.c.Warm)); err != nil {
+		return err
+	}
+	if err := r.limit(true); err != nil {
 		return err
 	}
 	stop, err := r.decide(ctx, p, b)
@@ -119,6 +123,13 @@ func (r *running) start(ctx context.Context) (err error) {
 	if r.beside, err = services.Open(r.host, beside()); err != nil {
 		return err
 	}
+	r.containers = []*holder{newHolder(r.c.Name, r.s.Limited, r.s.CPUs(), r.c.Limit)}
+	for _, name := range slices.Sorted(maps.Keys(r.c.Containers)) {
+		r.containers = append(r.containers, newHolder(name, r.s.Containers[name], r.s.CPUs(), r.c.Containers[name]))
+	}
+	if err := r.limit(r.c.Warm == 0); err != nil {
+		return err
+	}
 	if r.of, err = r.s.Serve(ctx, r.c); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
@@ -128,9 +139,19 @@ func (r *running) start(ctx context.Context) (err error) {
 	if r.neighbour, err = r.beside.Serve(ctx, beside()); err != nil {
 		return fmt.Errorf("start of the neighbour: %w", err)
 	}
-	r.containers = []*holder{newHolder(r.c.Name, r.s.Limited, r.s.CPUs(), r.c.Limit)}
-	for _, name := range slices.Sorted(maps.Keys(r.c.Containers)) {
-		r.containers = append(r.containers, newHolder(name, r.s.Containers[name], r.s.CPUs(), r.c.Containers[name]))
+	return nil
+}
+
+// limit puts the limits of the containers' specs in force, or lifts them.
+func (r *running) limit(inForce bool) error {
+	for _, h := range r.containers {
+		limit := bandwidth.Unlimited()
+		if inForce {
+			limit = asWritten(h.spec).Limit
+		}
+		if err := h.group.SetLimit(limit); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 
 // served are the services of the page, by their names in package services, and chained is the chain of services.
 var served = []string{
-	"postgres-tpcb", "redis-gets", "memcached-gets", "nginx-gzip", "gunicorn-pbkdf2", "tomcat-batch", "mariadb-sort", chained,
+	"postgres-tpcb", "redis-gets", "memcached-gets", "nginx-gzip", "spring-orders", "gunicorn-pbkdf2", "tomcat-batch", "mariadb-sort",
+	"kafka-produces", "cassandra-reads", "opensearch-searches", "hdfs-reads", chained,
 }
 
 const chained = "chain"

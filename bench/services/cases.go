@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +50,8 @@ type Case struct {
 	Guilty, Suffers []string
 	// Needs are programs or paths of files, each with the Debian package that has it behind a space.
 	Needs []string
+	// Jars is the module of bench/services/java whose jars it runs from; "": none. `make service-jars` gets them.
+	Jars string
 	// Setting is one of the service that explain may advise; the zero value: it has none that can be set.
 	Setting Setting
 	// Demanded is what a generated fleet calls its demand; "": that is not recorded.
@@ -70,6 +73,9 @@ type Case struct {
 	Programs []Program
 	// Streams of requests; the first is judged. None: it adds a line to the file "built" for each unit of work.
 	Streams []Stream
+	// Warm is for how long rivals give it load without its limit, from its start on, before anything is decided or measured: a JVM
+	// compiles.
+	Warm time.Duration
 	// Connections of the client; 0: as many as it has without being told.
 	Connections int
 	// Again are requests that are sent again and again, beside the streams.
@@ -146,7 +152,7 @@ func (c Case) Times(times float64) Case {
 	return c
 }
 
-// Missing says which programs are not installed and how to install them; "": none.
+// Missing says which programs or jars are not installed and how to install them; "": none.
 func (c Case) Missing() string {
 	var programs, packages []string
 	for _, need := range c.Needs {
@@ -159,15 +165,24 @@ func (c Case) Missing() string {
 			programs, packages = append(programs, program), append(packages, debian)
 		}
 	}
-	if len(programs) == 0 {
+	if len(programs) > 0 {
+		verb := "is"
+		if len(programs) > 1 {
+			verb = "are"
+		}
+		return fmt.Sprintf("%s %s not installed: apt-get install %s", strings.Join(programs, ", "), verb, strings.Join(packages, " "))
+	}
+	if c.Jars == "" {
 		return ""
 	}
-	verb := "is"
-	if len(programs) > 1 {
-		verb = "are"
+	if jars, err := filepath.Glob(filepath.Join(jarsDir, c.Jars, "*.jar")); err != nil || len(jars) == 0 {
+		return fmt.Sprintf("%s has no jars: make service-jars (with Maven)", filepath.Join(jarsDir, c.Jars))
 	}
-	return fmt.Sprintf("%s %s not installed: apt-get install %s", strings.Join(programs, ", "), verb, strings.Join(packages, " "))
+	return ""
 }
+
+// jarsDir is where `make service-jars` puts jars, in the tree's top folder, where studies run.
+const jarsDir = ".cache/service-jars"
 
 // Cases are the services that fix, explain and forecast are tried on, in the order of the pages. They are read from cases.yaml.
 var Cases = sync.OnceValue(func() []Case { return decoded[[]Case]("cases.yaml", casesText) })

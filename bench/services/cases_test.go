@@ -14,6 +14,9 @@ func TestMissing(t *testing.T) {
 	if got := (Case{Needs: []string{"sh dash"}}).Missing(); got != "" {
 		t.Error(got)
 	}
+	if got := (Case{Jars: "kafka"}).Missing(); !strings.Contains(got, "make service-jars") { // none are in this folder
+		t.Error(got)
+	}
 }
 
 // Bursts come as often, and are larger or smaller; other requests come more or less often.

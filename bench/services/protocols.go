@@ -30,6 +30,9 @@ const (
 	// protocolTLS is HTTP with a new connection and a whole handshake for each request.
 	protocolTLS  = "tls"
 	protocolNATS = "nats"
+	// protocolKafka produces a message that is acknowledged.
+	protocolKafka     = "kafka"
+	protocolCassandra = "cassandra" // CQL
 	// These have a new connection for each request too.
 	protocolSSH   = "ssh"   // up to the server's version
 	protocolIMAP  = "imap"  // one command
@@ -53,6 +56,7 @@ func protocols() map[string]protocol {
 		protocolRedis: {talk: talkRedis}, protocolMemcached: {talk: talkMemcached}, protocolBeanstalk: {talk: talkBeanstalk},
 		protocolPostgres: {greet: greetPostgres, talk: talkPostgres}, protocolMySQL: {greet: greetMySQL, talk: talkMySQL},
 		protocolMQTT: {greet: greetMQTT, talk: talkMQTT}, protocolNATS: {greet: greetNATS, talk: talkNATS},
+		protocolCassandra: {greet: greetCassandra, talk: talkCassandra}, protocolKafka: {talk: kafkaProduce(rand.IntN, time.Now)},
 		protocolDNS: {talk: dnsOverTCP(drawn)}, protocolDNSUDP: {network: "udp", talk: dnsOverUDP(drawn)},
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"hash/crc32"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 )
@@ -34,6 +36,10 @@ func dnsAnswer(code, answers byte) string {
 }
 
 func seven() uint16 { return 7 }
+
+func cqlAnswer(operation byte, body string) string {
+	return string(binary.BigEndian.AppendUint32([]byte{0x84, 0, 0, 0, operation}, uint32(len(body)))) + body
+}
 
 func TestConversations(t *testing.T) {
 	ready := message('Z', "I")
@@ -70,16 +76,22 @@ func TestConversations(t *testing.T) {
 		"postgres": {talkPostgres, "select 1", message('T', "x") + message('D', "y") + message('C', "z") + ready,
 			message('Q', "select 1\x00"), ""},
 		"postgres error": {talkPostgres, "select", message('E', "no column") + ready, message('Q', "select\x00"), "no column"},
-		"nats":           {talkNATS, "hi", "PING\r\nPONG\r\n", "PUB truth 2\r\nhi\r\nPING\r\nPONG\r\n", ""},
-		"nats error":     {talkNATS, "hi", "-ERR 'Unknown'\r\n", "PUB truth 2\r\nhi\r\nPING\r\n", "Unknown"},
-		"ssh":            {dialogs()[protocolSSH].talk, "", "SSH-2.0-x\r\n", "", ""},
-		"ssh busy":       {dialogs()[protocolSSH].talk, "", "Exceeded MaxStartups\r\n", "", "MaxStartups"},
-		"imap":           {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\n* CAPABILITY\r\na OK in\r\n", "a LOGIN u p\n", ""},
-		"imap refused":   {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\na NO failed\r\n", "a LOGIN u p\n", "a NO"},
-		"clamd":          {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: OK\n", "nSCAN /a\n", ""},
-		"clamd found":    {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: Truth.1 FOUND\n", "nSCAN /a\n", "FOUND"},
-		"spamc":          {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.1 0 EX_OK\r\nSpam: False\r\n\r\n", "CHECK\n", ""},
-		"spamc bad":      {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.0 76 Bad header line\r\n", "CHECK\n", "Bad header"},
+		"cassandra": {talkCassandra, "select", cqlAnswer(cqlResult, "rows"), "\x04\x00\x00\x00\x07\x00\x00\x00\x0d" +
+			"\x00\x00\x00\x06select\x00\x01\x00", ""},
+		"cassandra error": {talkCassandra, "", cqlAnswer(cqlError, "\x00\x00\x22\x00no column"), "\x04\x00\x00\x00\x07\x00\x00\x00\x07" +
+			"\x00\x00\x00\x00\x00\x01\x00", "no column"},
+		"cassandra long": {talkCassandra, "", "\x84\x00\x00\x00\x08\xff\xff\xff\xff", "\x04\x00\x00\x00\x07\x00\x00\x00\x07" +
+			"\x00\x00\x00\x00\x00\x01\x00", "4294967295 bytes"},
+		"nats":         {talkNATS, "hi", "PING\r\nPONG\r\n", "PUB truth 2\r\nhi\r\nPING\r\nPONG\r\n", ""},
+		"nats error":   {talkNATS, "hi", "-ERR 'Unknown'\r\n", "PUB truth 2\r\nhi\r\nPING\r\n", "Unknown"},
+		"ssh":          {dialogs()[protocolSSH].talk, "", "SSH-2.0-x\r\n", "", ""},
+		"ssh busy":     {dialogs()[protocolSSH].talk, "", "Exceeded MaxStartups\r\n", "", "MaxStartups"},
+		"imap":         {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\n* CAPABILITY\r\na OK in\r\n", "a LOGIN u p\n", ""},
+		"imap refused": {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\na NO failed\r\n", "a LOGIN u p\n", "a NO"},
+		"clamd":        {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: OK\n", "nSCAN /a\n", ""},
+		"clamd found":  {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: Truth.1 FOUND\n", "nSCAN /a\n", "FOUND"},
+		"spamc":        {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.1 0 EX_OK\r\nSpam: False\r\n\r\n", "CHECK\n", ""},
+		"spamc bad":    {dialogs()[protocolSpamc].talk, "CHECK", "SPAMD/1.0 76 Bad header line\r\n", "CHECK\n", "Bad header"},
 	} {
 		c, sent := said(test.answer)
 		err := test.talk(c, test.text)
@@ -180,5 +192,48 @@ func TestDatagrams(t *testing.T) {
 		if err := send(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A request to Kafka has lengths that fit, and a sum that the broker finds right.
+func TestKafka(t *testing.T) {
+	answer := func(code string) string {
+		body := "\x00\x00\x00\x00" + "\x00\x00\x00\x01" + "\x00\x06orders" + "\x00\x00\x00\x01" + "\x00\x00\x00\x03" + code +
+			strings.Repeat("\x00", 8+8+4)
+		return string(binary.BigEndian.AppendUint32(nil, uint32(len(body)))) + body
+	}
+	produce := kafkaProduce(func(n int) int { return n - 1 }, func() time.Time { return time.UnixMilli(1) })
+	c, sent := said(answer("\x00\x00"))
+	if err := produce(c, "orders 4 hello"); err != nil {
+		t.Fatal(err)
+	}
+	request := sent.Bytes()
+	be := binary.BigEndian
+	if int(be.Uint32(request)) != len(request)-4 {
+		t.Errorf("%d bytes are said of %d", be.Uint32(request), len(request)-4)
+	}
+	const head = 4 + 2 + 2 + 4 + 2 + len("study") + 2 + 2 + 4 + 4 + 2 + len("orders") + 4
+	if partition := be.Uint32(request[head:]); partition != 3 {
+		t.Errorf("partition %d", partition)
+	}
+	batch := request[head+8:]
+	if int(be.Uint32(request[head+4:])) != len(batch) || int(be.Uint32(batch[8:])) != len(batch)-12 || batch[16] != kafkaBatchVersion {
+		t.Errorf("a batch of %d bytes: %x", len(batch), batch)
+	}
+	if sum := crc32.Checksum(batch[21:], castagnoli); sum != be.Uint32(batch[17:]) {
+		t.Errorf("sum %x, said is %x", sum, be.Uint32(batch[17:]))
+	}
+	if !bytes.HasSuffix(batch, []byte("\x0ahello\x00")) {
+		t.Errorf("%q", batch)
+	}
+	for text, want := range map[string]string{"orders 4 hello": "error 3", "orders x hello": "partitions", "orders": "a topic"} {
+		c, _ := said(answer("\x00\x03"))
+		if err := produce(c, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	c, _ = said("\x00\x00\x00\x02xx")
+	if err := produce(c, "orders 4 hello"); err == nil || !strings.Contains(err.Error(), "2 bytes") {
+		t.Errorf("of a short answer: %v", err)
 	}
 }

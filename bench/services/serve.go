@@ -41,6 +41,7 @@ type values struct {
 	Port, Port2 string // of loopback, on which no one else listens
 	Addr        string // loopback with the first port
 	Setting     string // what the case's Setting is
+	Jars        string // the folder of the case's Jars
 	Hour        int    // when the current hour began, in seconds since 1970
 	HourAgo     int    // an hour before that
 	named       map[string]string
@@ -100,6 +101,9 @@ func (s *Stage) valuesOf(c Case) (v values, err error) {
 	v.HourAgo = v.Hour - int(time.Hour.Seconds())
 	if s.Advised {
 		v.Setting = c.Setting.Advised
+	}
+	if v.Jars, err = filepath.Abs(filepath.Join(jarsDir, c.Jars)); err != nil {
+		return v, err
 	}
 	for _, port := range []*string{&v.Port, &v.Port2} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

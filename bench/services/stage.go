@@ -210,7 +210,7 @@ func (s *Stage) prepare(ctx context.Context, script string) error {
 
 // ready waits until a request is answered.
 func (s *Stage) ready(ctx context.Context, r Request) error {
-	const patience = time.Minute
+	const patience = 5 * time.Minute // Cassandra under 0.6 CPUs takes more than one
 	send, err := exchangeOf(orderOf(r))
 	if err != nil {
 		return err

@@ -50,6 +50,7 @@ var forms = []form{
 	{target: "soak-placement", args: []string{"PLACEMENT_STEPS=1000"}},
 	{target: "soak-world", args: []string{"WORLD_ROUNDS=2000"}},
 	{target: "bench-simulate", args: []string{"BENCHTIME=1x"}},
+	{target: "service-jars", elsewhere: "300 MB, for studies alone"},
 	{target: "results-rivals", args: []string{"RIVALS=-rounds 0"}},
 	{target: "results-sizes", args: []string{"SIZES=-rounds 0"}},
 	{target: "results-secondary", args: []string{"SECONDARY=-rounds 0"}},
@@ -60,6 +61,7 @@ var forms = []form{
 	{target: "results-fleet", args: []string{"FLEET_SERVICES=30", "FLEET_PRICED=3"}},
 	{target: "results-threads", args: []string{"THREADS=-rounds 0"}},
 	{target: "results-startup", args: []string{"STARTUP=-rounds 1"}},
+	{target: "results-published", args: []string{"PUBLISHED=-rounds 0"}},
 	{target: "results-wide", args: []string{"WIDE_FOR=0"}},
 
 	{target: "lint", elsewhere: inTest},

@@ -1,22 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/inguest"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
-	"github.com/unthrottle/unthrottle/test/lab/slow"
 	"github.com/unthrottle/unthrottle/test/study"
 )
 
@@ -56,48 +51,28 @@ func (p piece) same(q piece) bool {
 		p.HostCPUs == q.HostCPUs && p.K == q.K
 }
 
-// measure runs the pieces in one guest and keeps each as it ends. A guest whose calibration is off is told, and nothing of it is kept.
+// measure runs the pieces, each in a guest of its own, and keeps each as it ends. A guest whose calibration is off is told, and nothing of
+// it is kept.
 func (g guest) measure(ctx context.Context, pieces []piece, keep func(piece) error) error {
-	dir, err := os.MkdirTemp("", "unthrottle-many-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
+	in := inguest.Guest{Lab: g.lab, CPUs: wide.cpus, Kernel: wide.kernel, K: g.k,
+		Files: map[string]string{insideProgram: program, insideExe: g.exe}}
 	for _, p := range pieces {
 		text, err := json.Marshal(p)
 		if err != nil {
 			return err
 		}
-		judged := filepath.Join(dir, "slow.json")
-		cmd := exec.CommandContext(ctx, g.lab, "run", "--slow", fmt.Sprint(g.k), "--smp", wide.smp, "--kernel", wide.kernel,
-			"--slow-json", judged, "--timeout", (time.Minute + time.Duration(3*p.Seconds)*time.Second).String(),
-			"--file", insideProgram+"="+program, "--file", insideExe+"="+g.exe, "--", insideProgram, insideCommand, string(text))
-		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-		cmd.WaitDelay = 10 * time.Second
-		cmd.Stderr = os.Stderr
 		fmt.Fprintf(os.Stderr, "%s  many: %d CPUs at K = %d, round %d, %s, together %v\n", time.Now().Format(time.TimeOnly), wide.cpus, g.k,
 			p.Round, p.Setting, p.Together)
-		out, err := cmd.Output()
+		last, err := in.Run(ctx, time.Minute+time.Duration(3*p.Seconds)*time.Second, insideProgram, insideCommand, string(text))
 		if err != nil {
-			return fmt.Errorf("the guest: %w", err)
-		}
-		if p, err = parseRun(out); err != nil {
 			return err
 		}
-		var result slow.Result
-		if text, err = os.ReadFile(judged); err != nil {
+		if p, err = parseRun(last); err != nil {
 			return err
-		}
-		if err := json.Unmarshal(text, &result); err != nil {
-			return fmt.Errorf("%s: %w", judged, err)
-		}
-		if !result.OK {
-			return fmt.Errorf("the guest's time is not to be trusted: %s: end what else runs on this host, and start again; what was "+
-				"measured is kept", strings.Join(result.Off, "; "))
 		}
 		if err := keep(p); err != nil {
 			return err
@@ -106,13 +81,9 @@ func (g guest) measure(ctx context.Context, pieces []piece, keep func(piece) err
 	return nil
 }
 
-// parseRun reads the run in the guest's output: its last line, a piece.
-func parseRun(out []byte) (p piece, err error) {
-	var last string
-	for in := bufio.NewScanner(strings.NewReader(string(out))); in.Scan(); {
-		last = in.Text()
-	}
-	if err := json.Unmarshal([]byte(last), &p); err != nil {
+// parseRun reads the run that the guest printed last.
+func parseRun(last []byte) (p piece, err error) {
+	if err := json.Unmarshal(last, &p); err != nil {
 		return p, fmt.Errorf("the guest ended with %.200q: %w", last, err)
 	}
 	if len(p.P99) != services {

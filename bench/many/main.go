@@ -70,16 +70,15 @@ type machine struct {
 	cpus int
 	// times is how many times the limit and the CPU time of a request are those on two CPUs.
 	times int
-	// hz and kernel are for the simulator, smp for the lab.
+	// hz and kernel are for the simulator, kernel for the lab too.
 	hz     int
 	kernel string
-	smp    string
 }
 
 var (
 	narrowHost = machine{cpus: 2, times: 1, kernel: "6.18"}
 	// wide is a guest of the lab. CONFIG_HZ of Debian's kernels is 250.
-	wide = machine{cpus: 16, times: 8, hz: 250, kernel: "6.18", smp: "16"}
+	wide = machine{cpus: 16, times: 8, hz: 250, kernel: "6.18"}
 )
 
 // limit is that of each service, in CPUs.

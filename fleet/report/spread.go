@@ -82,7 +82,7 @@ func spreads(ctx context.Context, e engine.Engine, containers []sized, requests 
 		Cluster, Node                                            string
 		Seconds, StoppedSeconds, WantedSeconds, ContendedSeconds *float64
 	}) {
-		if now.service != line.Service || now.limit != line.LimitCPUs {
+		if now.of == nil || now.service != line.Service || now.limit != line.LimitCPUs { // the first service may have no name
 			take()
 			now = alike{service: line.Service, limit: line.LimitCPUs, of: map[*sized]*portion{}}
 		}

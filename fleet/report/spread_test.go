@@ -24,3 +24,13 @@ func TestTheSameHostIsNamedInEachRun(t *testing.T) {
 		})
 	}
 }
+
+// A service without a name, whose containers have no limit, comes first in the answer and is one like the others.
+func TestAServiceWithoutAName(t *testing.T) {
+	r := rowOf("cart", 0, noon, 8, 4)
+	r.Service, r.LimitCPUs, r.OwnLimitCPUs = "", nil, nil
+	d, _ := written(t, r, rowOf("cart", 1, noon, 8, 4))
+	if s := serviceOf(t, d, ""); s.Containers != 1 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -128,6 +128,14 @@ func missing(t *testing.T, what string, got *float64) {
 	}
 }
 
+// A level at which no time was spent, as another program may write it, is no time to divide by.
+func TestALevelOfNoTime(t *testing.T) {
+	r := rowOf("cart", 0, noon, 8, 4)
+	r.Wanted = []demand.Level{{CPUs: 0, Microseconds: 300_000_000}, {CPUs: 2, Microseconds: 0}}
+	d, _ := written(t, r)
+	missing(t, "runnable threads per core", serviceOf(t, d, "cart/app").RunnablePerCore)
+}
+
 // A service of which all is known: its figures are those of the rows by hand.
 func TestLedger(t *testing.T) {
 	var rows []demand.Row

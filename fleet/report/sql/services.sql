@@ -28,7 +28,7 @@ stops AS (
 threads AS (
   SELECT service, SUM(CAST(cpus AS DOUBLE) * microseconds / own_limit_cpus) / SUM(microseconds) AS runnable_per_core
   FROM fleet_levels
-  WHERE kind = 'wanted' AND cpus > 0 AND own_limit_cpus IS NOT NULL
+  WHERE kind = 'wanted' AND cpus > 0 AND microseconds > 0 AND own_limit_cpus IS NOT NULL
   GROUP BY service
 )
 SELECT n.service AS name, n.containers, COALESCE(h.hosts, 0) AS hosts, n.cores_now, t.runnable_per_core,

@@ -52,7 +52,7 @@ func exitCode(err error, interrupted bool) int {
 	switch {
 	case err == nil:
 		return 0
-	case interrupted:
+	case interrupted && !errors.As(err, new(unpushed)):
 		say("unthrottle fleet: interrupted")
 		return exitInterrupted
 	}

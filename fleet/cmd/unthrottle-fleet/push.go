@@ -106,14 +106,20 @@ func pushOn(ctx context.Context, p *objectstore.Push, every time.Duration, place
 	}
 }
 
-// lastPush has as long as systemd leaves before it kills, with some to spare.
+// unpushed is the error of the push after an interrupt. That is not its reason, so that it is told and counts as a failure.
+type unpushed struct{ error }
+
+// lastPush has as long as systemd leaves before it kills, with some to spare. Its error is an unpushed.
 func lastPush(p *objectstore.Push, place objectstore.Place) error {
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	done, err := p.Do(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = pushed(done, place)
 	}
-	return pushed(done, place)
+	if err != nil {
+		return unpushed{fmt.Errorf("after the interrupt: %w", err)}
+	}
+	return nil
 }

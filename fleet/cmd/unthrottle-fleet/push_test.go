@@ -90,6 +90,20 @@ func TestPushOn(t *testing.T) {
 	}
 }
 
+// What the push after an interrupt could not bring is a failure that is told, and not the interrupt.
+func TestLastPushFails(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := objectstore.Push{Dir: filepath.Join(t.TempDir(), "gone")}
+	err := pushOn(ctx, &p, time.Second, objectstore.Place{Bucket: "bucket"})
+	if err == nil || !strings.Contains(err.Error(), "gone") || exitCode(err, true) != exitFailure {
+		t.Errorf("%v", err)
+	}
+	if code := exitCode(ctx.Err(), true); code != exitInterrupted {
+		t.Errorf("an interrupt: exit code %d", code)
+	}
+}
+
 func TestPushIsUsedWrongly(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {

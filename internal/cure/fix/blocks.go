@@ -56,6 +56,10 @@ func Spread(ctx context.Context, env Env, o Options, by *Measure) (*Blocks, erro
 		return nil, &NotMeasured{fmt.Errorf("%q: %d requests came while it was recorded, and a trial needs %d", o.Target.Name,
 			len(r.sample(r.runs).TookMs), leastSeen)}
 	}
+	if by == nil && r.runs != nil && r.runs.Lost > mostLost { // all that comes would be measured by it
+		return nil, &NotMeasured{fmt.Errorf("%q: the recording lost %.2g events for each one that it has, so that its latencies mean "+
+			"nothing", o.Target.Name, r.runs.Lost)}
+	}
 	t, why, err := r.planTurns()
 	if err != nil {
 		return nil, err

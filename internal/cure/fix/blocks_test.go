@@ -233,6 +233,33 @@ func TestMeasureStays(t *testing.T) {
 	}
 }
 
+// A recording that lost events, as on a host whose CPUs are full, neither begins a trial nor tells whether a remedy still helps.
+func TestLostEventsAreNoBlock(t *testing.T) {
+	b := tries(t, curetest.Bursts)
+	learn, lost := b.env.Learn, 0.0
+	b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
+		learned, err := learn(ctx, c, d)
+		if learned.Runs != nil {
+			runs := *learned.Runs
+			runs.Lost, learned.Runs = lost, &runs
+		}
+		return learned, err
+	}
+	blocks, err := Spread(t.Context(), b.env, b.options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := func(context.Context) error { lost = 4; return nil }
+	on := func(context.Context) error { return nil }
+	if pair, err := Holdback(t.Context(), b.env, b.options, blocks.Measure(), off, on); err != nil || pair != nil {
+		t.Errorf("%v, %v", pair, err)
+	}
+	_, err = Spread(t.Context(), b.env, b.options, nil)
+	if !errors.As(err, new(*NotMeasured)) || !strings.Contains(err.Error(), "lost 4") {
+		t.Errorf("begun: %v", err)
+	}
+}
+
 // One short look that is far worse does not end a variant: it is looked at once more.
 func TestEndedByABlock(t *testing.T) {
 	of := trial.New([]trial.Variant{{Name: "leave it"}, {Name: "burst"}}, 0.99, false)

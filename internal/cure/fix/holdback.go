@@ -10,7 +10,7 @@ import (
 
 // Holdback measures a container with what is in force, and once without it: off takes it back, and on puts it in force again, also after
 // ctx has ended. It gives the logarithm of the quantile that the trial was judged by with it less that without it; nil: too few requests
-// came to tell.
+// came to tell, or a recording lost too many events.
 func Holdback(ctx context.Context, env Env, o Options, by Measure, off, on func(context.Context) error) (pair *float64, err error) {
 	r := newRun(env, o)
 	r.by = &by
@@ -46,10 +46,11 @@ func Holdback(ctx context.Context, env Env, o Options, by Measure, off, on func(
 	return new(*with - *without), nil
 }
 
-// tailOf records the target for so long, and gives the logarithm of a quantile of what is judged, in ms; nil: too few requests came.
+// tailOf records the target for so long, and gives the logarithm of a quantile of what is judged, in ms; nil: too few requests came, or
+// the recording lost so many events that its latencies mean nothing.
 func (r *run) tailOf(ctx context.Context, length time.Duration, quantile float64) (*float64, error) {
 	learned, err := r.env.Learn(ctx, r.o.Target, length)
-	if err != nil {
+	if err != nil || learned.Runs != nil && learned.Runs.Lost > mostLost {
 		return nil, err
 	}
 	return logTail(slices.Sorted(slices.Values(r.sample(learned.Runs).TookMs)), quantile), nil

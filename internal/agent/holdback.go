@@ -55,6 +55,7 @@ func (a *agent) holdback(ctx context.Context, s *spreading, f finding, held []tx
 	case ctx.Err() != nil:
 		return
 	case apply.Passing(err) && s.Alone == nil:
+		s.Kept.Blocks-- // the same block again: another number is mostly not one that is left alone
 		s.Next = time.Now().Add(staleRetry)
 		return
 	case err != nil:

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
@@ -289,6 +291,21 @@ func TestPutBackAfterAKill(t *testing.T) {
 	}
 	if due := next.dueSpread([]observe.Observation{o}, nil, start.Add(time.Hour)); due != nil || next.chooser.spread["/a"] != nil {
 		t.Errorf("%+v", due)
+	}
+}
+
+// A block without its remedy that could not be measured now, as where the journal's disk is full, is the one that comes next.
+func TestABlockThatWaitsIsNotLost(t *testing.T) {
+	a, s, o := spreadingAgent(t)
+	a.wake = make(chan struct{}, 1)
+	a.List = func() ([]container.Container, error) { return nil, unix.ENOSPC }
+	s.Kept = &switchback.Kept{Plan: s.State.Plan, Promised: -0.7}
+	for ; !s.Kept.Plan.Holdback(s.Kept.Blocks); s.Kept.Blocks++ {
+	}
+	due := s.Kept.Blocks
+	a.holdback(t.Context(), s, finding{observation: o}, nil)
+	if s.Kept.Blocks != due || s.Next.After(time.Now().Add(staleRetry)) {
+		t.Errorf("block %d comes next at %v, and %d was due", s.Kept.Blocks, s.Next, due)
 	}
 }
 

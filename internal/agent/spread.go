@@ -99,7 +99,7 @@ func (s *spreading) file(stateDir string) string {
 
 // write keeps it, whole or not at all.
 func (s *spreading) write(stateDir string) error {
-	out, err := json.Marshal(s)
+	out, err := json.Marshal(s.renamed(text.EscapePath))
 	if err != nil {
 		return err
 	}
@@ -108,6 +108,23 @@ func (s *spreading) write(stateDir string) error {
 		return err
 	}
 	return renameio.WriteFile(name, append(out, '\n'), 0o600)
+}
+
+// renamed is it with other names of cgroups: those of files are escaped, because JSON cannot carry what is not UTF-8.
+func (s *spreading) renamed(to func(string) string) *spreading {
+	as := *s
+	as.Cgroup = to(s.Cgroup)
+	if s.Alone != nil {
+		out := *s.Alone
+		out.Purpose.Target.Path = to(out.Purpose.Target.Path)
+		out.Changes = slices.Clone(out.Changes)
+		for i := range out.Changes {
+			c := &out.Changes[i]
+			c.Path, c.MembersPath = to(c.Path), to(c.MembersPath)
+		}
+		as.Alone = &out
+	}
+	return &as
 }
 
 // readSpread reads the trials of a state directory, and says by the name of each file that cannot be read why.
@@ -147,6 +164,7 @@ func readOneSpread(name string) (*spreading, error) {
 	if err := json.Unmarshal(in, s); err != nil {
 		return nil, err
 	}
+	s = s.renamed(text.UnescapePath)
 	switch err := s.State.Plan.Check(); {
 	case s.Version != spreadVersion:
 		return nil, fmt.Errorf("version %d: this agent writes %d", s.Version, spreadVersion)

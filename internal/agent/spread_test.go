@@ -80,6 +80,29 @@ func TestSpreadSurvives(t *testing.T) {
 	}
 }
 
+// A cgroup may have a name that is not UTF-8: its trial goes on too, and what was taken back for a block is put in force there.
+func TestSpreadOfANameThatIsNotUTF8(t *testing.T) {
+	const path = "/p\xff\\xff"
+	dir := t.TempDir()
+	s := spreadingOf(t, path)
+	s.Kept = &switchback.Kept{}
+	s.Alone = &alone{Purpose: txn.Purpose{Target: txn.Target{Path: path}}, Changes: []change.Change{{Path: path, MembersPath: path}}}
+	if err := s.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	all, unread, err := readSpread(dir)
+	if err != nil || len(unread) != 0 || len(all) != 1 {
+		t.Fatalf("%v, %v, %v", all, unread, err)
+	}
+	got := all[0]
+	if c := got.Alone.Changes[0]; got.Cgroup != path || got.Alone.Purpose.Target.Path != path || c.Path != path || c.MembersPath != path {
+		t.Errorf("%q, %+v", got.Cgroup, got.Alone)
+	}
+	if s.Alone.Changes[0].Path != path {
+		t.Errorf("writing changed it: %+v", s.Alone)
+	}
+}
+
 // Files that are no trials of this agent are removed and told; their container's trial begins anew.
 func TestSpreadFilesOfOthers(t *testing.T) {
 	whole, err := json.Marshal(spreadingOf(t, "/a"))

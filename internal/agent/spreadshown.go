@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/switchback"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // SpreadTrial is a trial that is spread over hours, or what it kept, as `status` shows it.
@@ -49,7 +50,7 @@ func SpreadTrials(stateDir string) ([]SpreadTrial, error) {
 	read, _, err := readSpread(stateDir)
 	all := []SpreadTrial{}
 	for _, s := range read {
-		shown := SpreadTrial{Container: s.Name, Cgroup: s.Cgroup, Began: s.State.Began, NextBlock: s.Next, AA: s.AA,
+		shown := SpreadTrial{Container: s.Name, Cgroup: text.EscapePath(s.Cgroup), Began: s.State.Began, NextBlock: s.Next, AA: s.AA,
 			Blocks:   len(s.State.Blocks),
 			Remedied: s.State.Count(switchback.Remedied), LeftAlone: s.State.Count(switchback.LeftAlone), Variants: []SpreadVariant{}}
 		if k := s.Kept; k != nil {

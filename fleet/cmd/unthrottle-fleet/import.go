@@ -62,10 +62,10 @@ URL is that of the Prometheus, or of what answers as one does (Thanos, Mimir, Vi
 			rows, err := counters.Import(cmd.Context(), asked)
 			if err != nil {
 				return fmt.Errorf("import: %s: %w; %s kept so far: the same call again goes on with the same result",
-					text.Sanitize(args[0], 0), err, text.Count(rows, "row"))
+					text.Sanitize(withoutPassword(args[0]), 0), err, text.Count(rows, "row"))
 			}
 			if rows == 0 {
-				return &noCounters{args[0], asked}
+				return &noCounters{withoutPassword(args[0]), asked}
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", text.Count(rows, "row"), text.Sanitize(o.out, 0))
 			return err
@@ -107,7 +107,8 @@ func (o *importOptions) options(address string, now time.Time) (asks counters.Op
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return asks, fmt.Errorf("%s is no address of a Prometheus: give http://HOST:9090", text.Quoted(address))
+		return asks, fmt.Errorf("%s is no address of a Prometheus: give http://HOST:9090",
+			text.Quoted(withoutPassword(address)))
 	case o.out == "":
 		return asks, errors.New("give a folder for the files: --out DIR")
 	case !labelName.MatchString(o.nodeLabel):
@@ -129,6 +130,14 @@ func (o *importOptions) options(address string, now time.Time) (asks counters.Op
 	}
 	asks.Ask, err = o.ask(address)
 	return asks, err
+}
+
+// withoutPassword is an address as messages may show it.
+func withoutPassword(address string) string {
+	if at := strings.LastIndex(address, "@"); at >= 0 {
+		return "..." + address[at:]
+	}
+	return address
 }
 
 // ask asks the Prometheus.

@@ -157,3 +157,23 @@ func TestImportMistakes(t *testing.T) {
 		}
 	}
 }
+
+// No message shows the password of an address.
+func TestImportTellsNoPassword(t *testing.T) {
+	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[]}}`)
+	}))
+	there := "http://u:hunter2@" + strings.TrimPrefix(empty.URL, "http://")
+	ask := func() error {
+		_, err := called(t, "import", there, "--out", t.TempDir(), "--for", "1h")
+		return err
+	}
+	answered := ask()
+	empty.Close()
+	_, wrong := called(t, "import", "u:hunter2@n17", "--out", t.TempDir())
+	for name, err := range map[string]error{"answered": answered, "gone": ask(), "no address": wrong} {
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

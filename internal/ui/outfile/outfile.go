@@ -41,7 +41,7 @@ type File struct {
 	path string // where it goes: behind symbolic links
 }
 
-// Create begins a file. The error says why it could not be written.
+// Create begins a file, with the permissions of the one that is there. The error says why it could not be written.
 func Create(name string) (*File, error) {
 	fail := func(err error) (*File, error) {
 		return nil, fmt.Errorf("%s: cannot be written: %w", text.Sanitize(name, 0), err)
@@ -55,7 +55,8 @@ func Create(name string) (*File, error) {
 	if there, err := filepath.EvalSymlinks(name); err == nil {
 		path = there
 	}
-	switch info, err := os.Stat(path); {
+	info, err := os.Stat(path)
+	switch {
 	case err == nil && info.IsDir():
 		return fail(errors.New("it is a folder: give a file in it"))
 	case err == nil && !info.Mode().IsRegular():
@@ -64,11 +65,23 @@ func Create(name string) (*File, error) {
 		return fail(err)
 	}
 	half := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d-%08x.part", filepath.Base(path), os.Getpid(), rand.Uint32()))
-	f, err := os.OpenFile(half, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666) // the umask decides who may read it
+	mode := fs.FileMode(0o666) // the umask decides who may read it
+	if info != nil {           // its owner has decided
+		mode = info.Mode().Perm()
+	}
+	f, err := os.OpenFile(half, os.O_CREATE|os.O_EXCL|os.O_RDWR, mode)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fail(fmt.Errorf("there is no folder %s", text.Sanitize(filepath.Dir(name), 0)))
 	}
 	if err != nil {
+		return fail(err)
+	}
+	if info == nil {
+		return &File{f, name, path}, nil
+	}
+	if err := f.Chmod(mode); err != nil { // the umask may have taken from it
+		_ = f.Close()
+		_ = os.Remove(half)
 		return fail(err)
 	}
 	return &File{f, name, path}, nil

@@ -41,6 +41,9 @@ func TestFile(t *testing.T) {
 	has("before")
 	write(kept, "whole", true)
 	has("whole")
+	if info, err := os.Stat(kept); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("who may read it changed: %v, %v", info, err)
+	}
 	write(link, "behind the link", true)
 	has("behind the link")
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {

@@ -153,7 +153,21 @@ func (s *Stage) command(script string) (*exec.Cmd, error) {
 	uid, _ := strconv.ParseUint(u.Uid, 10, 32) // numbers on Linux
 	gid, _ := strconv.ParseUint(u.Gid, 10, 32)
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return cmd, os.Chown(s.Dir, int(uid), int(gid))
+	return cmd, giveTo(s.Dir, int(uid), int(gid))
+}
+
+// giveTo makes a user the owner of a folder and of what is in it, unless the folder is that user's already.
+func giveTo(dir string, uid, gid int) error {
+	var stat unix.Stat_t
+	if err := unix.Stat(dir, &stat); err != nil || int(stat.Uid) == uid {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, uid, gid)
+	})
 }
 
 // start starts a program in its cgroup: the shell waits for a line until it has been moved there.

@@ -17,7 +17,7 @@ func (m Model) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 		return m.typeKey(k), nil
 	case m.help:
 		if by := m.step(k.String()); by != 0 {
-			m.helpTop = min(max(0, m.helpTop+by), max(0, len(m.helpText())-m.pageRows()))
+			m.helpTop = min(max(0, m.helpTop+by), m.lastHelp(m.helpText()))
 			return m, nil
 		}
 		m.help, m.helpTop = false, 0

@@ -314,8 +314,12 @@ func TestSmallWindow(t *testing.T) {
 	if s := help.Screen(); !strings.Contains(s, "enter") || strings.Contains(s, "idle.") {
 		t.Errorf("\n%s", s)
 	}
-	if s := press(help, "end").Screen(); !strings.Contains(s, "Any other key goes back.") {
+	end := press(help, "end")
+	if s := end.Screen(); !strings.Contains(s, "Any other key goes back.") {
 		t.Errorf("\n%s", s)
+	}
+	if s := send(end, tea.WindowSizeMsg{Width: 200, Height: 60}).Screen(); !strings.Contains(s, "Any other key goes back.") {
+		t.Errorf("in a window that has grown:\n%s", s)
 	}
 }
 

@@ -176,9 +176,13 @@ Any other key goes back.`
 // leastHelp is the width below which help is cut.
 const leastHelp = 20
 
+// lastHelp is the last line that may be the first one shown of the help.
+func (m *Model) lastHelp(all []string) int { return max(0, len(all)-m.pageRows()) }
+
 func (m *Model) helpLines() []string {
 	all := m.helpText()
-	lines := append([]string{m.paint(bold, "unthrottle top")}, all[m.helpTop:min(len(all), m.helpTop+m.pageRows())]...)
+	top := min(m.helpTop, m.lastHelp(all)) // a window that has grown shows more of it
+	lines := append([]string{m.paint(bold, "unthrottle top")}, all[top:min(len(all), top+m.pageRows())]...)
 	return m.withFoot(lines, m.keys(m.arrows("scroll"), "any other key goes back"))
 }
 

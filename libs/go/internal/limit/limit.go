@@ -175,9 +175,19 @@ func flatKeys(root fs.FS, name string) (map[string]uint64, error) {
 	values := make(map[string]uint64)
 	for line := range strings.Lines(string(text)) {
 		key, number, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if v, err := strconv.ParseUint(number, 10, 64); err == nil {
+		if v, ok := counter(number); ok {
 			values[key] = v
 		}
 	}
 	return values, nil
+}
+
+// counter parses a number of cpu.stat. Some are an int in the kernel (struct cfs_bandwidth): after 2^31-1, which is 25 days of periods of
+// 1 ms, they go on at -2^31, and read as 32 bits without a sign they go on upwards.
+func counter(number string) (uint64, bool) {
+	if v, err := strconv.ParseUint(number, 10, 64); err == nil {
+		return v, true
+	}
+	v, err := strconv.ParseInt(number, 10, 32)
+	return uint64(uint32(v)), err == nil
 }

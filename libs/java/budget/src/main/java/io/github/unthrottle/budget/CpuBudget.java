@@ -47,7 +47,7 @@ public final class CpuBudget {
     /** What threads ran last, as long as they live; null: {@link #rememberThreads} was not called. */
     private volatile Map<Thread, OfThread> threads;
     private final Set<String> warned = new HashSet<>();
-    private final List<Runnable> listeners = new ArrayList<>();
+    private final List<Listener> listeners = new ArrayList<>();
     private volatile Watcher.Seen seen = Watcher.Seen.NOTHING;
 
     /** Permits of a thread: one for {@link #run} to use again, and that of the task that it runs now. */
@@ -267,14 +267,11 @@ public final class CpuBudget {
             try {
                 threads.execute(() -> runWith(permit, task));
             } catch (RuntimeException e) {
-                permit.close();
                 if (Thread.currentThread() == caller && called[0]) {
                     throw e;
                 }
-                warn("rejected", "an executor rejected a task that waited for its permit, and the task is lost: " + e);
-            } catch (Error e) { // such as no memory for another thread
                 permit.close();
-                throw e;
+                warn("rejected", "an executor rejected a task that waited for its permit, and the task is lost: " + e);
             }
         }, null);
         called[0] = false;
@@ -296,7 +293,8 @@ public final class CpuBudget {
      * Gives a task its permit once there is one. It returns at once; the task closes the permit.
      *
      * @param within the task is of use only if it starts within this time; null: at any time
-     * @param start gets the permit on this thread or on one that gave its own back; it hands the work on, and returns soon
+     * @param start gets the permit on this thread or on one that gave its own back; it hands the work on, and returns soon. If it throws,
+     *     the permit is given back
      * @param late runs in place of start if the task comes too late; with a null within it is never used
      */
     public void acquire(TaskClass c, Duration within, Consumer<Permit> start, Runnable late) {
@@ -341,7 +339,12 @@ public final class CpuBudget {
             }
             Permit p = new Permit(CpuBudget.this);
             p.take(taskClass, started, second);
-            start.accept(p);
+            try {
+                start.accept(p);
+            } catch (RuntimeException | Error e) { // nobody has the permit then
+                p.close();
+                throw e;
+            }
         }
     }
 
@@ -540,29 +543,40 @@ public final class CpuBudget {
             }
             Waiter.tellAll(told);
         }
-        List<Runnable> all;
+        List<Listener> all;
         synchronized (listeners) {
             all = List.copyOf(listeners);
         }
-        for (Runnable listener : all) {
-            tell(listener);
+        for (Listener listener : all) {
+            listener.tell();
         }
     }
 
-    private void tell(Runnable listener) {
-        try {
-            listener.run();
-        } catch (RuntimeException | Error e) {
-            warn("listener " + listener.getClass().getName(), "what follows the limit failed: " + e);
+    /** What {@link #onChange} runs. */
+    private final class Listener {
+        private final Runnable run;
+
+        Listener(Runnable run) {
+            this.run = run;
+        }
+
+        /** Runs it, one call after the other: the first one, by who adds it, could end after a later one with what it saw before. */
+        synchronized void tell() {
+            try {
+                run.run();
+            } catch (RuntimeException | Error e) {
+                warn("listener " + run.getClass().getName(), "what follows the limit failed: " + e);
+            }
         }
     }
 
     /** Runs something now and each time that the limit changes, until the result is closed. It should return soon. */
-    public Following onChange(Runnable listener) {
+    public Following onChange(Runnable run) {
+        Listener listener = new Listener(run);
         synchronized (listeners) {
             listeners.add(listener);
         }
-        tell(listener);
+        listener.tell();
         return () -> {
             synchronized (listeners) {
                 listeners.remove(listener);

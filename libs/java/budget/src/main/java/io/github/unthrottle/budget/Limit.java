@@ -104,12 +104,16 @@ record Limit(long quotaNanos, long periodNanos, String stat, String usage, boole
         return new Counters(periods, Math.max(0, value(text, "nr_throttled")));
     }
 
-    /** The number of a line "KEY NUMBER"; -1: there is no such line. */
+    /**
+     * The number of a line "KEY NUMBER"; -1: there is no such line. Some numbers are an int in the kernel (struct cfs_bandwidth): after
+     * 2^31-1, which is 25 days of periods of 1 ms, they go on at -2^31, and read as 32 bits without a sign they go on upwards.
+     */
     static long value(String text, String key) {
         for (String line : text.split("\n")) {
             if (line.length() > key.length() && line.startsWith(key) && line.charAt(key.length()) == ' ') {
                 try {
-                    return Math.max(-1, Long.parseLong(line.substring(key.length() + 1).strip()));
+                    long n = Long.parseLong(line.substring(key.length() + 1).strip());
+                    return n >= 0 ? n : n >= Integer.MIN_VALUE ? Integer.toUnsignedLong((int) n) : -1;
                 } catch (NumberFormatException e) {
                     return -1;
                 }

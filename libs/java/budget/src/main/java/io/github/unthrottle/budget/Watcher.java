@@ -188,11 +188,14 @@ final class Watcher {
         return host::processCpuNanos;
     }
 
+    /** Closes a file, but not while the pacer's threads read it: its descriptor could be another file's by then. */
     private static void close(Host.Reading file) {
-        try {
-            file.close();
-        } catch (IOException e) {
-            // it was only read
+        synchronized (file) {
+            try {
+                file.close();
+            } catch (IOException e) {
+                // it was only read
+            }
         }
     }
 

@@ -151,6 +151,14 @@ class LimitTest {
         assertThrows(IOException.class, () -> Limit.NONE.counters(one));
     }
 
+    /** The kernel's counters of periods are an int, printed with its sign. */
+    @Test
+    void countersGoOnPastAnInt() throws IOException {
+        Host host = host("0::/a\n", V2, "/sys/fs/cgroup/a/cpu.max", "70000 100000",
+                "/sys/fs/cgroup/a/cpu.stat", "usage_usec 5000\nnr_periods -2147483647\nnr_throttled 2147483647\n");
+        assertEquals(new Limit.Counters((1L << 31) + 1, (1L << 31) - 1), Limit.read(host).counters(host));
+    }
+
     /** Whatever the files hold, there is a limit, none, or an exception that says what is wrong. */
     @Test
     void anyTextIsReadOrRefused() {

@@ -24,6 +24,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -184,6 +185,57 @@ class ThreadsTest {
         held.close();
         assertEquals(1, b.callWithin(APP, Duration.ofSeconds(60), () -> 1));
         assertEquals(0, b.snapshot().of(APP).running());
+    }
+
+    /** Nobody closes the permit of a start that fails: it comes back, whether the task waited or not. */
+    @Test
+    void aStartThatThrowsGivesItsPermitBack() throws Exception {
+        CpuBudget b = new SimulatedHost(70 * MS).start(true); // 1 permit
+        for (Throwable failed : List.of(new IllegalStateException("closed"), new OutOfMemoryError("no thread"))) {
+            Consumer<Permit> start = p -> {
+                if (failed instanceof Error e) {
+                    throw e;
+                }
+                throw (RuntimeException) failed;
+            };
+            assertThrows(failed.getClass(), () -> b.acquire(APP, null, start, null));
+            Permit held = b.acquire(APP);
+            b.acquire(APP, null, start, null);
+            held.close();
+            assertEquals(1, b.callWithin(APP, Duration.ofSeconds(60), () -> 1));
+        }
+        assertEquals(0, b.snapshot().of(APP).running());
+    }
+
+    /** A pool that is followed while the limit changes ends with the size of the new limit: its first size does not come after it. */
+    @Test
+    void aListenersFirstRunDoesNotEndAfterALaterOne() throws Exception {
+        SimulatedHost h = new SimulatedHost(70 * MS);
+        CpuBudget b = h.start(true);
+        CountDownLatch read = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        List<Integer> sizes = Collections.synchronizedList(new ArrayList<>());
+        Thread first = new Thread(() -> b.onChange(() -> {
+            int permits = b.snapshot().of(APP).permits();
+            if (read.getCount() > 0) {
+                read.countDown();
+                try {
+                    go.await();
+                } catch (InterruptedException e) {
+                    return;
+                }
+            }
+            sizes.add(permits);
+        }));
+        first.start();
+        read.await();
+        Thread watcher = new Thread(() -> b.resize(new Sizes(8, 3, 1)));
+        watcher.start();
+        until(() -> watcher.getState() == Thread.State.BLOCKED || watcher.getState() == Thread.State.TERMINATED);
+        go.countDown();
+        first.join();
+        watcher.join();
+        assertEquals(List.of(1, 3), sizes);
     }
 
     @Test

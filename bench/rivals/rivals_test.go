@@ -148,8 +148,15 @@ func TestPage(t *testing.T) {
 	if lines := better(rows); len(lines) != 1 || !strings.HasPrefix(lines[0], "`x`: burst in 1 s carries") {
 		t.Errorf("%q", lines)
 	}
+	raises := of("Koordinator", 1, 5, 6, 7, 8, 9, 10)
+	raises.Points[5].GrantedCPUs = 1.5 // at the highest load alone
+	all = append(all, raises)
+	if lines := better(rowsOf(all)); len(lines) != 1 {
+		t.Errorf("a limit raised by load counts as equal CPU: %q", lines)
+	}
 	text := pageOf(all)
-	for _, want := range []string{"| no limit | 1 | 1 | ", "EINVAL", "burst 100ms", "at least 2 |", "| quota | 1 | 8.57 | 1 | 1 | yes |"} {
+	for _, want := range []string{"| no limit | 1 | 1 | ", "EINVAL", "burst 100ms", "at least 2 |", "| quota | 1 | 8.57 | 1 | 1 | yes |",
+		"| 1 | no | - | the last quota"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not have %q:\n%s", want, text)
 		}

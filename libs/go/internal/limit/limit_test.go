@@ -144,7 +144,7 @@ func TestCountersAreThoseOfTheLevelWithTheLimit(t *testing.T) {
 // The kernel's counters of periods are an int, printed with its sign.
 func TestCountersGoOnPastAnInt(t *testing.T) {
 	fsys := files(map[string]string{"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mountsV2,
-		"sys/fs/cgroup/a/cpu.max": "70000 100000",
+		"sys/fs/cgroup/a/cpu.max":  "70000 100000",
 		"sys/fs/cgroup/a/cpu.stat": "usage_usec 5000\nnr_periods -2147483647\nnr_throttled 2147483647\nthrottled_usec 9\n"})
 	l, err := Read(fsys)
 	if err != nil {

@@ -45,6 +45,27 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// The kernel's counters are ints: wherever they turn over, the phase of the period is learnt, and its limit paced.
+func TestCountersTurnOver(t *testing.T) {
+	for _, before := range []int64{1<<31 - 5, -5, 1 << 31} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHost(70 * ms)
+			h.periodsBefore = before
+			b := h.start(t, Options{})
+			for range 400 {
+				must(t, b.Do(t.Context(), App, func() { h.burn(5 * ms) }))
+			}
+			want := uint64(uint32(before + int64(time.Since(h.begun)/h.period)))
+			if s := b.Snapshot(); !s.Paced || s.Periods == nil || uint32(*s.Periods-want+5) > 10 {
+				t.Errorf("from %d: %+v, want about %d periods", before, s, want)
+			}
+			if said := h.warned(); len(said) != 0 {
+				t.Errorf("from %d: %q", before, said)
+			}
+		})
+	}
+}
+
 func TestIONeverWaitsBehindApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHost(70*ms).start(t, Options{})

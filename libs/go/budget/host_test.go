@@ -22,7 +22,8 @@ type host struct {
 	quota, period time.Duration // quota 0: max
 	phase         time.Duration
 	broken        error
-	noCounters    bool // cpu.stat has no nr_periods
+	noCounters    bool  // cpu.stat has no nr_periods
+	periodsBefore int64 // what nr_periods began with
 	burning       int
 	used          time.Duration
 	at            time.Duration
@@ -106,7 +107,7 @@ func (h *host) Open(name string) (fs.File, error) {
 		quota = fmt.Sprint(h.quota.Microseconds())
 	}
 	periods := int64((h.at - h.phase + h.period) / h.period)
-	stat := fmt.Sprintf("nr_periods %d\nnr_throttled %d\nthrottled_usec 0\n", periods, h.throttled)
+	stat := fmt.Sprintf("nr_periods %d\nnr_throttled %d\nthrottled_usec 0\n", int32(h.periodsBefore+periods), h.throttled)
 	if h.noCounters {
 		stat = ""
 	}

@@ -281,8 +281,10 @@ func (w *watcher) slack(now limit.Counters, ok bool) {
 	p := &w.b.pacer
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if before != nil && now.Periods >= before.Periods && now.Throttled >= before.Throttled {
-		p.slack.Learn(now.Periods-before.Periods, now.Throttled-before.Throttled, p.held)
+	if before != nil {
+		if periods, throttled, ok := now.Since(*before); ok {
+			p.slack.Learn(periods, throttled, p.held)
+		}
 	}
 	p.held = false
 }
@@ -305,7 +307,7 @@ func (w *watcher) sample() time.Duration {
 	}
 	c, err := w.limit.Counters(w.b.world.files)
 	if err == nil {
-		resumed := c.Throttled > w.throttled && now > w.asked+w.limit.Period/overslept
+		resumed := int32(c.Throttled-w.throttled) > 0 && now > w.asked+w.limit.Period/overslept
 		w.throttled = c.Throttled
 		p.mu.Lock()
 		p.phase.Add(pace.Sample{From: now, To: w.b.now(), Periods: c.Periods, Resumed: resumed})

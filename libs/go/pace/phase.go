@@ -2,7 +2,7 @@ package pace
 
 import "time"
 
-// Sample is a reading of nr_periods. From and To are the times before and after it was read.
+// Sample is a reading of nr_periods, which goes on at 0 after 2^32-1. From and To are the times before and after it was read.
 type Sample struct {
 	From, To time.Duration
 	Periods  uint64
@@ -57,7 +57,8 @@ func floor(a, b time.Duration) time.Duration {
 func (p *Phase) Add(s Sample) {
 	before, ok := p.last, p.sampled
 	p.last, p.sampled = s, true
-	if !ok || p.period <= 0 || s.Periods != before.Periods+1 || s.To <= before.From || s.From < before.To || s.To-before.From >= p.period {
+	if !ok || p.period <= 0 || uint32(s.Periods-before.Periods) != 1 || s.To <= before.From || s.From < before.To ||
+		s.To-before.From >= p.period {
 		return
 	}
 	from, width := before.From, s.To-before.From

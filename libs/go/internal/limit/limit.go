@@ -120,10 +120,16 @@ func cut(text string) string { return text[:min(len(text), 40)] }
 
 // Counters are those of the level that has the limit.
 type Counters struct {
-	// Periods and Throttled are nr_periods and nr_throttled.
+	// Periods and Throttled are nr_periods and nr_throttled, as unsigned 32 bits where they are beyond the kernel's int.
 	Periods, Throttled uint64
 	// ThrottledTime is the kernel's sum over CPUs, no wall time.
 	ThrottledTime time.Duration
+}
+
+// Since is what was counted since an earlier reading; false: the counters went back, as those of another cgroup. After 2^32-1 comes 0.
+func (c Counters) Since(before Counters) (periods, throttled uint64, ok bool) {
+	p, t := int32(c.Periods-before.Periods), int32(c.Throttled-before.Throttled)
+	return uint64(max(0, p)), uint64(max(0, t)), p >= 0 && t >= 0
 }
 
 // Counters reads cpu.stat.

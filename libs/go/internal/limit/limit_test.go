@@ -155,6 +155,19 @@ func TestCountersGoOnPastAnInt(t *testing.T) {
 	}
 }
 
+// Differences hold where an int and where 32 bits turn over, and are none where another cgroup is read.
+func TestDifferencesHoldOverEachTurn(t *testing.T) {
+	for _, c := range []struct{ before, now, want uint64 }{{1<<31 - 1, 1 << 31, 1}, {1<<32 - 1, 0, 1}, {1<<32 - 3, 4, 7}, {5, 5, 0}} {
+		periods, throttled, ok := (Counters{Periods: c.now, Throttled: c.now}).Since(Counters{Periods: c.before, Throttled: c.before})
+		if periods != c.want || throttled != c.want || !ok {
+			t.Errorf("from %d to %d: %d periods, %d stopped, %t", c.before, c.now, periods, throttled, ok)
+		}
+	}
+	if _, _, ok := (Counters{Periods: 2}).Since(Counters{Periods: 7}); ok {
+		t.Error("counters went back")
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add("0::/a\n", mountsV2, "70000 100000")
 	f.Add("4:cpu,cpuacct:/a\n", mountsV1, "70000")

@@ -89,8 +89,13 @@ record Limit(long quotaNanos, long periodNanos, String stat, String usage, boole
         throw new IOException(name + ": " + Place.cut(text.strip()) + " is not a number of microseconds");
     }
 
-    /** The counters of the level that has the limit: nr_periods and nr_throttled. */
-    record Counters(long periods, long throttled) {}
+    /** The counters of the level that has the limit: nr_periods and nr_throttled, as unsigned 32 bits where they are beyond the kernel's int. */
+    record Counters(long periods, long throttled) {
+        /** How many were counted from one reading to the next; below 0: the counter went back. After 2^32-1 comes 0. */
+        static int since(long before, long now) {
+            return (int) (now - before);
+        }
+    }
 
     Counters counters(Host host) throws IOException {
         if (stat == null) {

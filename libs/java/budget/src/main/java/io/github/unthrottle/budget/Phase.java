@@ -58,7 +58,7 @@ final class Phase {
      */
     void add(long readFrom, long readTo, long periods, boolean resumed) {
         long before = lastFrom;
-        boolean step = sampled && period > 0 && periods == lastPeriods + 1 && readTo > lastFrom && readFrom >= lastTo
+        boolean step = sampled && period > 0 && Limit.Counters.since(lastPeriods, periods) == 1 && readTo > lastFrom && readFrom >= lastTo
                 && readTo - lastFrom < period;
         lastFrom = readFrom;
         lastTo = readTo;

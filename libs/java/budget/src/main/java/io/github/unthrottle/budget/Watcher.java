@@ -252,7 +252,8 @@ final class Watcher {
             }
         }
         if (before != null && counted != null) {
-            b.pacer.learnSlack(counted.periods() - before.periods(), counted.throttled() - before.throttled());
+            b.pacer.learnSlack(Limit.Counters.since(before.periods(), counted.periods()),
+                    Limit.Counters.since(before.throttled(), counted.throttled()));
         }
         show(new Seen(seen.limitCpus, cpus, periods, stopped));
     }
@@ -288,7 +289,7 @@ final class Watcher {
         }
         try {
             Limit.Counters c = limit.counters(host);
-            boolean resumed = c.throttled() > sampled && now > asked + limit.periodNanos() / OVERSLEPT;
+            boolean resumed = Limit.Counters.since(sampled, c.throttled()) > 0 && now > asked + limit.periodNanos() / OVERSLEPT;
             sampled = c.throttled();
             p.learn(now, host.nanos(), c.periods(), resumed);
         } catch (IOException | RuntimeException e) {

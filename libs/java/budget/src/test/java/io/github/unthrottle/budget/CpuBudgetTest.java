@@ -128,6 +128,21 @@ class CpuBudgetTest {
     }
 
     /** Adds the CPU time of each period to a list; the first is since the start. */
+    /** The kernel's counters are ints: wherever they turn over, the phase of the period is learnt, and its limit paced. */
+    @Test
+    void countersTurnOver() {
+        for (long before : new long[] {(1L << 31) - 5, -5, 1L << 31}) {
+            SimulatedHost h = new SimulatedHost(70 * MS);
+            h.periodsBefore = before;
+            CpuBudget b = h.start();
+            h.load(b, APP, 3, 5 * MS, 3 * SECOND);
+            h.pass(2 * SECOND);
+            assertTrue(b.snapshot().paced(), () -> "from " + before + ": " + b.snapshot());
+            assertEquals((before + 20 & 0xffff_ffffL), b.snapshot().periods(), 3);
+            assertEquals(List.of(), h.warnings);
+        }
+    }
+
     private static void watch(SimulatedHost h, List<Long> all, long before) {
         h.after(h.period - Math.floorMod(h.now - h.phase, h.period), () -> {
             long used = h.usedNow();

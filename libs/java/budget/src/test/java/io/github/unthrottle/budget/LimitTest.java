@@ -159,6 +159,21 @@ class LimitTest {
         assertEquals(new Limit.Counters((1L << 31) + 1, (1L << 31) - 1), Limit.read(host).counters(host));
     }
 
+    /** After 2^31-1 counters go on at -2^31, and after -1 at 0. */
+    @Test
+    void differencesHoldOverEachTurn() throws IOException {
+        String[] texts = {"2147483647", "-2147483648", "-1", "0"};
+        long[] counts = {(1L << 31) - 1, 1L << 31, (1L << 32) - 1, 0};
+        for (int i = 0; i < texts.length; i++) {
+            Host host = host("0::/a\n", V2, "/sys/fs/cgroup/a/cpu.max", "70000 100000",
+                    "/sys/fs/cgroup/a/cpu.stat", "nr_periods " + texts[i] + "\nnr_throttled " + texts[i] + "\n");
+            assertEquals(new Limit.Counters(counts[i], counts[i]), Limit.read(host).counters(host));
+        }
+        assertEquals(1, Limit.Counters.since(counts[0], counts[1]));
+        assertEquals(1, Limit.Counters.since(counts[2], counts[3]));
+        assertEquals(-5, Limit.Counters.since(7, 2));
+    }
+
     /** Whatever the files hold, there is a limit, none, or an exception that says what is wrong. */
     @Test
     void anyTextIsReadOrRefused() {

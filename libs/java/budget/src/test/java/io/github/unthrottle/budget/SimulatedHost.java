@@ -25,6 +25,7 @@ final class SimulatedHost implements Host {
     String cpus = "0-7";
     String broken; // what reading any file says
     boolean noCounters;
+    long periodsBefore; // what nr_periods began with
     boolean noUsage; // cpu.stat has no usage_usec
     boolean jdkBroken; // the JDK throws
     int noMemoryAfter = -1; // so many readings until one throws an OutOfMemoryError; below 0: none does
@@ -141,7 +142,7 @@ final class SimulatedHost implements Host {
                 return (quota == 0 ? "max" : String.valueOf(quota / 1000)) + " " + period / 1000 + "\n";
             case "/sys/fs/cgroup/a/cpu.stat":
                 String usage = noUsage ? "" : "usage_usec " + (used + (long) (others * now / SECOND)) / 1000 + "\n";
-                return usage + (noCounters ? "" : "nr_periods " + Math.floorDiv(now - phase + period, period) + "\nnr_throttled " + throttled + "\n");
+                return usage + (noCounters ? "" : "nr_periods " + (int) (periodsBefore + Math.floorDiv(now - phase + period, period)) + "\nnr_throttled " + throttled + "\n");
             default:
                 throw new NoSuchFileException(name);
         }

@@ -261,31 +261,28 @@ public final class CpuBudget {
 
     private void execute(TaskClass c, Executor threads, Runnable task) {
         Objects.requireNonNull(task);
-        Thread caller = Thread.currentThread();
-        boolean[] called = {true}; // for the caller's thread alone
-        acquire(c, null, permit -> {
-            try {
-                threads.execute(() -> runWith(permit, task));
-            } catch (RuntimeException e) {
-                if (Thread.currentThread() == caller && called[0]) {
-                    throw e;
+        acquire(new Queued(c, permit -> threads.execute(() -> runWith(permit, task)), null) {
+            @Override
+            void lost(Throwable e) {
+                if (e instanceof RuntimeException) {
+                    warn("rejected", "an executor rejected a task that waited for its permit, and the task is lost: " + e);
+                } else { // such as no memory for another thread
+                    super.lost(e);
                 }
-                permit.close();
-                warn("rejected", "an executor rejected a task that waited for its permit, and the task is lost: " + e);
             }
         }, null);
-        called[0] = false;
     }
 
     private void runWith(Permit permit, Runnable task) {
-        OfThread t = ofThread.get();
-        Permit outer = t.current;
-        t.begin(permit);
-        try {
-            task.run();
-        } finally {
-            t.current = outer;
-            permit.close();
+        try (permit) { // also where there is no memory for what is remembered of a thread
+            OfThread t = ofThread.get();
+            Permit outer = t.current;
+            t.begin(permit);
+            try {
+                task.run();
+            } finally {
+                t.current = outer;
+            }
         }
     }
 
@@ -298,9 +295,12 @@ public final class CpuBudget {
      * @param late runs in place of start if the task comes too late; with a null within it is never used
      */
     public void acquire(TaskClass c, Duration within, Consumer<Permit> start, Runnable late) {
-        Queued w = new Queued(c, start, late);
+        acquire(new Queued(c, start, late), within);
+    }
+
+    private void acquire(Queued w, Duration within) {
         long limit = within == null ? 0 : Math.max(1, within.toNanos());
-        ClassQueue q = queues[c.ordinal()];
+        ClassQueue q = queues[w.taskClass.ordinal()];
         long now = host.nanos();
         synchronized (q) {
             if (q.head == null && q.free() && mayStart(q, now, now)) {
@@ -314,11 +314,17 @@ public final class CpuBudget {
                 return;
             }
         }
-        w.tell();
+        try {
+            w.tell();
+        } catch (Throwable e) {
+            Waiter.tellAll(w.giveBack());
+            throw e;
+        }
     }
 
     /** A task that waits without a thread. */
-    private final class Queued extends Waiter {
+    private class Queued extends Waiter {
+        private final Permit permit = new Permit(CpuBudget.this); // made before there is one to lose
         private final TaskClass taskClass;
         private final Consumer<Permit> start;
         private final Runnable late;
@@ -337,14 +343,13 @@ public final class CpuBudget {
                 }
                 return;
             }
-            Permit p = new Permit(CpuBudget.this);
-            p.take(taskClass, started, second);
-            try {
-                start.accept(p);
-            } catch (RuntimeException | Error e) { // nobody has the permit then
-                p.close();
-                throw e;
-            }
+            permit.take(taskClass, started, second);
+            start.accept(permit);
+        }
+
+        @Override
+        final Waiter giveBack() {
+            return permit.giveBack();
         }
     }
 
@@ -493,18 +498,17 @@ public final class CpuBudget {
         return first;
     }
 
-    void release(Permit p) {
+    /** Ends a task that has its permit, and starts others. The caller tells them. */
+    Waiter finish(Permit p) {
         ClassQueue q = queues[p.taskClass.ordinal()];
         long now = host.nanos();
-        Waiter told = null;
         synchronized (q) {
-            q.finish(p.since, p.second, now);
-            if (q.head != null) {
-                told = grant(q, now);
+            if (!p.held) {
+                return null; // a start that threw after it handed the work on: that has ended
             }
-        }
-        if (told != null) {
-            Waiter.tellAll(told);
+            p.held = false;
+            q.finish(p.since, p.second, now);
+            return grant(q, now);
         }
     }
 

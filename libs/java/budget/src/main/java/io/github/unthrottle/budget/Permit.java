@@ -29,10 +29,12 @@ public final class Permit implements AutoCloseable {
     /** Ends the task. A second call has no effect. */
     @Override
     public void close() {
-        if (held) {
-            held = false;
-            budget.release(this);
-        }
+        Waiter.tellAll(giveBack());
+    }
+
+    /** Ends the task. The caller tells those that start in its place. */
+    Waiter giveBack() {
+        return held ? budget.finish(this) : null;
     }
 
     /**

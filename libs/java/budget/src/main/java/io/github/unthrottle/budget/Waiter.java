@@ -15,18 +15,46 @@ abstract class Waiter {
     /** Says that the task may start, or came too late. It is called without locks. */
     abstract void tell();
 
-    /** Tells a chain of waiters. What one of them throws keeps nothing from the others. */
+    /** After tell failed: ends the task if it started. The caller tells those that start in its place. */
+    Waiter giveBack() {
+        return null;
+    }
+
+    /** After tell failed: says why. */
+    void lost(Throwable e) {
+        uncaught(e);
+    }
+
+    /**
+     * Tells a chain of waiters. What one of them throws keeps nothing from the others; who starts in its place comes last, so that however
+     * many fail, the stack does not grow.
+     */
     static void tellAll(Waiter first) {
+        Waiter last = last(first);
         for (Waiter w = first; w != null; ) {
             Waiter after = w.next;
             w.next = null;
             try {
                 w.tell();
-            } catch (RuntimeException | Error e) {
-                uncaught(e);
+            } catch (Throwable e) { // also what is checked, which Kotlin and Scala throw anywhere
+                Waiter more = w.giveBack();
+                w.lost(e);
+                if (after == null) {
+                    after = more;
+                } else {
+                    last.next = more;
+                }
+                last = more == null ? last : last(more);
             }
             w = after;
         }
+    }
+
+    private static Waiter last(Waiter w) {
+        while (w != null && w.next != null) {
+            w = w.next;
+        }
+        return w;
     }
 
     /** Gives what nobody caught to this thread's handler. What the handler throws ends nothing. */
@@ -34,7 +62,7 @@ abstract class Waiter {
         Thread t = Thread.currentThread();
         try {
             t.getUncaughtExceptionHandler().uncaughtException(t, e);
-        } catch (RuntimeException | Error again) {
+        } catch (Throwable again) {
             // the JVM ignores it too
         }
     }

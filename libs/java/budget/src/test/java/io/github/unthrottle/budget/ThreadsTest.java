@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -236,6 +237,61 @@ class ThreadsTest {
         first.join();
         watcher.join();
         assertEquals(List.of(1, 3), sizes);
+    }
+
+    /** Throws what is checked where nothing says so, as Kotlin and Scala do. */
+    @SuppressWarnings("unchecked")
+    static <E extends Throwable> void sneak(Throwable e) throws E {
+        throw (E) e;
+    }
+
+    /** A start that fails after a wait gives its permit to the next, whatever it throws, and so does an executor's. */
+    @Test
+    void whateverAStartThrowsTheNextStarts() throws Exception {
+        for (Throwable thrown : List.of(new IllegalStateException("of the start"), new OutOfMemoryError("of the start"),
+                new java.io.IOException("of the start"))) {
+            CpuBudget b = new SimulatedHost(70 * MS).start(true); // 1 permit
+            Consumer<Permit> fails = p -> ThreadsTest.<RuntimeException>sneak(thrown);
+            Executor failing = task -> ThreadsTest.<RuntimeException>sneak(thrown);
+            assertSame(thrown, assertThrows(Throwable.class, () -> b.acquire(APP, null, fails, null)));
+            assertSame(thrown, assertThrows(Throwable.class, () -> b.executor(APP, failing).execute(() -> {})));
+            assertEquals(0, b.snapshot().of(APP).running());
+            Permit held = b.acquire(APP);
+            b.acquire(APP, null, fails, null);
+            b.executor(APP, failing).execute(() -> {});
+            b.acquire(APP, Duration.ofDays(1), fails, null);
+            assertEquals(3, waiting(b));
+            Thread.UncaughtExceptionHandler before = Thread.currentThread().getUncaughtExceptionHandler();
+            List<Throwable> told = new ArrayList<>();
+            Thread.currentThread().setUncaughtExceptionHandler((t, e) -> told.add(e));
+            try {
+                held.close();
+            } finally {
+                Thread.currentThread().setUncaughtExceptionHandler(before);
+            }
+            assertEquals(thrown instanceof RuntimeException ? 2 : 3, told.size(), told::toString); // an executor's is a rejection, and a warning
+            assertEquals(0, waiting(b));
+            assertEquals(0, b.snapshot().of(APP).running());
+            assertEquals(1, b.callWithin(APP, Duration.ofSeconds(60), () -> 1));
+        }
+    }
+
+    /** However many wait for threads that take no more work, all permits come back. */
+    @Test
+    void manyRejections() throws Exception {
+        CpuBudget b = new SimulatedHost(250 * MS).start(true); // 2 permits
+        Permit one = b.acquire(APP);
+        Permit two = b.acquire(APP);
+        Executor full = b.executor(APP, task -> {
+            throw new RejectedExecutionException("full");
+        });
+        for (int i = 0; i < 100_000; i++) {
+            full.execute(() -> {});
+        }
+        one.close();
+        two.close();
+        assertEquals(0, waiting(b));
+        assertEquals(0, b.snapshot().of(APP).running());
     }
 
     @Test

@@ -150,7 +150,7 @@ public final class CpuBudget {
             } else {
                 System.getLogger("io.github.unthrottle.budget").log(System.Logger.Level.WARNING, text);
             }
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             // a log that fails is no reason to stop the program's work
         }
     }
@@ -568,7 +568,7 @@ public final class CpuBudget {
         synchronized void tell() {
             try {
                 run.run();
-            } catch (RuntimeException | Error e) {
+            } catch (Throwable e) { // also what is checked, which Kotlin and Scala throw anywhere
                 warn("listener " + run.getClass().getName(), "what follows the limit failed: " + e);
             }
         }

@@ -69,7 +69,7 @@ final class ThisHost implements Host {
 
     private final class SetAlarm implements Alarm {
         final Runnable task;
-        volatile long at = Long.MAX_VALUE;
+        private long at = Long.MAX_VALUE;
 
         SetAlarm(Runnable task) {
             this.task = task;
@@ -77,32 +77,56 @@ final class ThisHost implements Host {
 
         @Override
         public void set(long when) {
-            boolean earlier = when < at;
-            at = when;
+            boolean earlier;
+            synchronized (this) {
+                earlier = when < at;
+                at = when;
+            }
             if (earlier) {
                 LockSupport.unpark(thread);
             }
+        }
+
+        synchronized long at() {
+            return at;
+        }
+
+        /** Whether its time has come. It is not set any more then, until someone sets it again. */
+        synchronized boolean due() {
+            if (at > nanos()) {
+                return false;
+            }
+            at = Long.MAX_VALUE;
+            return true;
         }
     }
 
     private void ring() {
         while (true) {
+            for (SetAlarm a : alarms) {
+                if (a.due()) {
+                    ring(a.task);
+                }
+            }
+            // After all tasks: one that waited may have taken the wake-up by which another alarm was set meanwhile.
             long next = Long.MAX_VALUE;
             for (SetAlarm a : alarms) {
-                if (a.at <= nanos()) {
-                    a.at = Long.MAX_VALUE;
-                    try {
-                        a.task.run();
-                    } catch (RuntimeException | Error e) {
-                        Waiter.uncaught(e);
-                    }
-                }
-                next = Math.min(next, a.at);
+                next = Math.min(next, a.at());
             }
             long wait = next - nanos();
             if (wait > 0) {
                 LockSupport.parkNanos(this, wait);
+                Thread.interrupted(); // whoever interrupted this thread: it waits on
             }
         }
+    }
+
+    private static void ring(Runnable task) {
+        try {
+            task.run();
+        } catch (Throwable e) { // also what is checked, which Kotlin and Scala throw anywhere
+            Waiter.uncaught(e);
+        }
+        Thread.interrupted(); // of a task that a start ran here: the next one is not interrupted, and the thread waits
     }
 }

@@ -208,13 +208,15 @@ class CpuBudgetTest {
         b.onChange(() -> {
             throw new IllegalStateException("of the pool");
         });
+        b.onChange(() -> ThreadsTest.<RuntimeException>sneak(new java.io.IOException("of another pool")));
         b.onChange(() -> told[0]++);
         h.quota = 250 * MS;
         h.pass(SECOND);
         assertEquals(2, told[0]);
         limit(b, 2.5, 3);
-        assertEquals(1, h.warnings.size());
+        assertEquals(2, h.warnings.size());
         assertTrue(h.warnings.get(0).contains("of the pool"));
+        assertTrue(h.warnings.get(1).contains("of another pool"));
     }
 
     /** Fails unless more tasks run at once than any limit allows. */

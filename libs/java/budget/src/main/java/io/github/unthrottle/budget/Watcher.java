@@ -130,11 +130,19 @@ final class Watcher {
 
     /** Makes the limit the one in force. */
     private void apply() {
-        boolean paced = limit.limited() && !b.options.noPacing();
-        if (usage != null) {
-            close(usage);
-            usage = null;
+        Host.Reading before = usage;
+        usage = null;
+        try {
+            follow();
+        } finally {
+            if (before != null) {
+                close(before); // the pacer has another source now
+            }
         }
+    }
+
+    private void follow() {
+        boolean paced = limit.limited() && !b.options.noPacing();
         group = null;
         counted = null;
         othersOwn = -1;

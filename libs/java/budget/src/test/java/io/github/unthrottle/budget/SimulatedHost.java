@@ -29,6 +29,8 @@ final class SimulatedHost implements Host {
     boolean noUsage; // cpu.stat has no usage_usec
     boolean jdkBroken; // the JDK throws
     int noMemoryAfter = -1; // so many readings until one throws an OutOfMemoryError; below 0: none does
+    Runnable whileReading; // happens while an open file is read next
+    boolean closedWhileRead;
     int burning;
     long used;
     private long settled;
@@ -152,8 +154,17 @@ final class SimulatedHost implements Host {
     public Reading open(String name) throws IOException {
         read(name);
         return new Reading() {
+            private boolean reads;
+
             @Override
             public int read(byte[] into) throws IOException {
+                if (whileReading != null) {
+                    Runnable happens = whileReading;
+                    whileReading = null;
+                    reads = true;
+                    happens.run();
+                    reads = false;
+                }
                 byte[] text = SimulatedHost.this.read(name).getBytes(StandardCharsets.US_ASCII);
                 int n = Math.min(text.length, into.length);
                 System.arraycopy(text, 0, into, 0, n);
@@ -161,7 +172,9 @@ final class SimulatedHost implements Host {
             }
 
             @Override
-            public void close() {}
+            public void close() {
+                closedWhileRead |= reads;
+            }
         };
     }
 

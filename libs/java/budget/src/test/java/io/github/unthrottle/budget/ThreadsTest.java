@@ -294,6 +294,29 @@ class ThreadsTest {
         assertEquals(0, b.snapshot().of(APP).running());
     }
 
+    /** A limit that changes while a task asks for CPU time closes the file of the last one after that. */
+    @Test
+    void theFileOfCpuTimeIsNotClosedWhileItIsRead() throws Exception {
+        SimulatedHost h = new SimulatedHost(70 * MS);
+        CpuBudget b = h.start();
+        h.load(b, APP, 2, 5 * MS, 1900 * MS);
+        h.pass(2100 * MS);
+        assertTrue(b.snapshot().paced());
+        Thread watching = new Thread(() -> {
+            h.quota = 150 * MS;
+            h.pass(Watcher.POLL_EVERY + MS);
+        });
+        h.whileReading = () -> {
+            watching.start();
+            until(() -> watching.getState() == Thread.State.BLOCKED || watching.getState() == Thread.State.TERMINATED);
+        };
+        b.acquire(APP, null, Permit::close, null);
+        watching.join();
+        assertEquals(null, h.whileReading, "nothing was read");
+        assertEquals(1.5, b.snapshot().limitCpus());
+        assertFalse(h.closedWhileRead);
+    }
+
     @Test
     void aRejectionIsCheapAndSaysWhatToDo() throws Exception {
         CpuBudget b = new SimulatedHost(70 * MS).start(true);

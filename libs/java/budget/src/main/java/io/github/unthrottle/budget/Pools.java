@@ -73,8 +73,6 @@ public final class Pools {
     /** A ForkJoinPool, such as {@link ForkJoinPool#commonPool}. It can be resized on Java 19 and newer. */
     public static Pool of(String name, ForkJoinPool pool) {
         return new Pool() {
-            private volatile int set = pool.getParallelism();
-
             @Override
             public String name() {
                 return name;
@@ -82,7 +80,7 @@ public final class Pools {
 
             @Override
             public int size() {
-                return set;
+                return pool.getParallelism();
             }
 
             @Override
@@ -100,7 +98,6 @@ public final class Pools {
                 } catch (Throwable e) {
                     throw new IllegalStateException(e);
                 }
-                set = threads;
             }
         };
     }

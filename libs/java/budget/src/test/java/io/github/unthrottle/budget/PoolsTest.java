@@ -77,6 +77,18 @@ class PoolsTest {
         own.shutdown();
     }
 
+    /** A pool that others resized before it is followed is not taken for one of its first size. */
+    @Test
+    void aForkJoinPoolThatWasResizedMeanwhileFollows() {
+        ForkJoinPool own = new ForkJoinPool(9);
+        Pool early = Pools.of("own", own);
+        limit.budget.follow(Pools.of("own", own), TaskClass.APP, 1).close();
+        assertEquals(own.getParallelism(), early.size());
+        limit.budget.follow(early, TaskClass.APP, 4.5, 9);
+        assertEquals(9, own.getParallelism());
+        own.shutdown();
+    }
+
     @Test
     void theCollectorNeedsARestart() {
         int size = Pools.collector().size();

@@ -62,7 +62,7 @@ public final class BudgetRequests<Q, A> extends SimpleFilter<Q, A> {
                 Local.restore(of);
                 try {
                     answer.become(service.apply(request));
-                } catch (RuntimeException | Error e) {
+                } catch (Throwable e) { // also what is checked, which Scala throws anywhere
                     answer.setException(e);
                 } finally {
                     Local.restore(before);

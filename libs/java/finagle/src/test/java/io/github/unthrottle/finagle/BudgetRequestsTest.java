@@ -15,6 +15,7 @@ import com.twitter.util.Local;
 import io.github.unthrottle.budget.FakeLimit;
 import io.github.unthrottle.budget.Permit;
 import io.github.unthrottle.budget.TaskClass;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -48,11 +49,19 @@ class BudgetRequestsTest {
             if (request.uri().equals("/broken")) {
                 throw new IllegalStateException("of the service");
             }
+            if (request.uri().equals("/checked")) {
+                BudgetRequestsTest.<RuntimeException>sneak(new IOException("of a service in Scala"));
+            }
             Response r = Response.apply();
             r.setContentString(Thread.currentThread().getName());
             return Future.value(r);
         }
     };
+
+    @SuppressWarnings("unchecked")
+    private static <E extends Throwable> void sneak(Throwable e) throws E {
+        throw (E) e;
+    }
 
     private static HttpResponse<String> get(ListeningServer server, String path) throws Exception {
         int port = ((InetSocketAddress) server.boundAddress()).getPort();
@@ -70,6 +79,7 @@ class BudgetRequestsTest {
             assertTrue(get(server, "/ping").body().startsWith("finagle/netty4"), get(server, "/ping").body());
             assertEquals("of-the-budget", get(server, "/work").body());
             assertEquals(500, get(server, "/broken").statusCode());
+            assertEquals(500, get(server, "/checked").statusCode());
             assertEquals("of-the-budget", get(server, "/work").body(), "a failure gives its permit back");
         } finally {
             Await.result(server.close());

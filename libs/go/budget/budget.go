@@ -276,12 +276,13 @@ func (b *Budget) mayStart(q *queue, now, since time.Duration) bool {
 	return ok
 }
 
-// ask looks again at a class after a time. The queue is locked.
+// ask looks again at a class after a time, or earlier where that was asked before. The queue is locked.
 func (b *Budget) ask(q *queue, after time.Duration) {
-	if q.armed {
+	due := b.now() + after
+	if q.armed && q.due <= due {
 		return
 	}
-	q.armed = true
+	q.armed, q.due = true, due
 	if q.timer == nil {
 		q.timer = time.AfterFunc(after, func() {
 			q.mu.Lock()

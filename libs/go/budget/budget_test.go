@@ -66,6 +66,26 @@ func TestCountersTurnOver(t *testing.T) {
 	}
 }
 
+// A class that is to be asked again earlier than was known before is asked earlier, and not later for what is asked after that.
+func TestTheEarliestTimeToAskCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newHost(70*ms).start(t, Options{})
+		q := &b.queues[App]
+		q.mu.Lock()
+		for _, after := range []time.Duration{time.Second, 10 * ms, 100 * ms} {
+			b.ask(q, after)
+		}
+		q.mu.Unlock()
+		time.Sleep(11 * ms)
+		synctest.Wait()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.armed {
+			t.Error("after 10 ms it was not asked")
+		}
+	})
+}
+
 func TestIONeverWaitsBehindApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHost(70*ms).start(t, Options{})

@@ -30,6 +30,7 @@ type queue struct {
 	waiting    int
 	timer      *time.Timer // asks again when pacing said
 	armed      bool
+	due        time.Duration // when it does so, if armed
 
 	cost      pace.Mean
 	between   pace.Mean     // from one task that waited to the next that starts

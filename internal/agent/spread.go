@@ -110,7 +110,8 @@ func (s *spreading) write(stateDir string) error {
 	return renameio.WriteFile(name, append(out, '\n'), 0o600)
 }
 
-// renamed is it with other names of cgroups: those of files are escaped, because JSON cannot carry what is not UTF-8.
+// renamed is it with strangers' names written otherwise: in files they are escaped as in the journal, because JSON cannot carry what is not
+// UTF-8.
 func (s *spreading) renamed(to func(string) string) *spreading {
 	as := *s
 	as.Cgroup = to(s.Cgroup)
@@ -120,7 +121,8 @@ func (s *spreading) renamed(to func(string) string) *spreading {
 		out.Changes = slices.Clone(out.Changes)
 		for i := range out.Changes {
 			c := &out.Changes[i]
-			c.Path, c.MembersPath = to(c.Path), to(c.MembersPath)
+			c.Path, c.MembersPath, c.Unit = to(c.Path), to(c.MembersPath), to(c.Unit)
+			c.From, c.To = to(c.From), to(c.To)
 		}
 		as.Alone = &out
 	}

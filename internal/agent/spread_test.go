@@ -86,7 +86,8 @@ func TestSpreadOfANameThatIsNotUTF8(t *testing.T) {
 	dir := t.TempDir()
 	s := spreadingOf(t, path)
 	s.Kept = &switchback.Kept{}
-	s.Alone = &alone{Purpose: txn.Purpose{Target: txn.Target{Path: path}}, Changes: []change.Change{{Path: path, MembersPath: path}}}
+	of := change.Change{Path: path, MembersPath: path, Unit: path, From: path, To: path}
+	s.Alone = &alone{Purpose: txn.Purpose{Target: txn.Target{Path: path}}, Changes: []change.Change{of}}
 	if err := s.write(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -95,10 +96,10 @@ func TestSpreadOfANameThatIsNotUTF8(t *testing.T) {
 		t.Fatalf("%v, %v, %v", all, unread, err)
 	}
 	got := all[0]
-	if c := got.Alone.Changes[0]; got.Cgroup != path || got.Alone.Purpose.Target.Path != path || c.Path != path || c.MembersPath != path {
+	if got.Cgroup != path || got.Alone.Purpose.Target.Path != path || got.Alone.Changes[0] != of {
 		t.Errorf("%q, %+v", got.Cgroup, got.Alone)
 	}
-	if s.Alone.Changes[0].Path != path {
+	if s.Alone.Changes[0] != of {
 		t.Errorf("writing changed it: %+v", s.Alone)
 	}
 }

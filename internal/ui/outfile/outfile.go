@@ -76,15 +76,15 @@ func Create(name string) (*File, error) {
 	if err != nil {
 		return fail(err)
 	}
+	begun := &File{f, name, path}
 	if info == nil {
-		return &File{f, name, path}, nil
+		return begun, nil
 	}
 	if err := f.Chmod(mode); err != nil { // the umask may have taken from it
-		_ = f.Close()
-		_ = os.Remove(half)
+		_ = begun.End(false)
 		return fail(err)
 	}
-	return &File{f, name, path}, nil
+	return begun, nil
 }
 
 // End puts the file in its place, or removes it: half of one is of no use.

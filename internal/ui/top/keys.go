@@ -17,7 +17,7 @@ func (m Model) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 		return m.typeKey(k), nil
 	case m.help:
 		if by := m.step(k.String()); by != 0 {
-			m.helpTop = min(max(0, m.helpTop+by), m.lastHelp(m.helpText()))
+			m.helpTop = min(max(0, m.helpTop+by), m.lastTop(m.helpText()))
 			return m, nil
 		}
 		m.help, m.helpTop = false, 0
@@ -115,7 +115,7 @@ func (m Model) pageKey(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 			return m, tea.Batch(m.Explain(p.path), tick())
 		}
 	default:
-		p.top = min(max(0, p.top+m.step(key)), m.lastTop(&p))
+		p.top = min(max(0, p.top+m.step(key)), m.lastTop(m.textOf(&p)))
 	}
 	m.page = &p
 	return m, nil

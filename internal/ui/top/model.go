@@ -80,9 +80,10 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		m.helpTop = min(m.helpTop, m.lastTop(m.helpText()))
 		if m.page != nil {
 			p := *m.page
-			p.top = min(p.top, m.lastTop(&p))
+			p.top = min(p.top, m.lastTop(m.textOf(&p)))
 			m.page = &p
 		}
 	case Frame:

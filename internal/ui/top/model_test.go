@@ -321,6 +321,10 @@ func TestSmallWindow(t *testing.T) {
 	if s := send(end, tea.WindowSizeMsg{Width: 200, Height: 60}).Screen(); !strings.Contains(s, "Any other key goes back.") {
 		t.Errorf("in a window that has grown:\n%s", s)
 	}
+	grown := send(end, tea.WindowSizeMsg{Width: 40, Height: 12})
+	if s := press(grown, "k").Screen(); s == grown.Screen() {
+		t.Errorf("the first key in it does nothing:\n%s", s)
+	}
 }
 
 func TestActions(t *testing.T) {

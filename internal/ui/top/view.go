@@ -176,13 +176,9 @@ Any other key goes back.`
 // leastHelp is the width below which help is cut.
 const leastHelp = 20
 
-// lastHelp is the last line that may be the first one shown of the help.
-func (m *Model) lastHelp(all []string) int { return max(0, len(all)-m.pageRows()) }
-
 func (m *Model) helpLines() []string {
 	all := m.helpText()
-	top := min(m.helpTop, m.lastHelp(all)) // a window that has grown shows more of it
-	lines := append([]string{m.paint(bold, "unthrottle top")}, all[top:min(len(all), top+m.pageRows())]...)
+	lines := append([]string{m.paint(bold, "unthrottle top")}, all[m.helpTop:min(len(all), m.helpTop+m.pageRows())]...)
 	return m.withFoot(lines, m.keys(m.arrows("scroll"), "any other key goes back"))
 }
 
@@ -194,8 +190,8 @@ func (m *Model) withFoot(lines []string, foot string) []string {
 	return append(lines, foot)
 }
 
-// lastTop is the last line that may be the first one shown of a page.
-func (m *Model) lastTop(p *page) int { return max(0, len(m.textOf(p))-m.pageRows()) }
+// lastTop is the last line that may be the first one shown of a page or the help.
+func (m *Model) lastTop(lines []string) int { return max(0, len(lines)-m.pageRows()) }
 
 // textOf is a finished explanation in lines, fitted to the width.
 func (m *Model) textOf(p *page) []string {
@@ -223,7 +219,7 @@ func (m *Model) pageLines() []string {
 		lines = lines[:min(len(lines), max(1, m.height-1))]
 	default:
 		all := m.textOf(p)
-		top := min(p.top, m.lastTop(p))
+		top := min(p.top, m.lastTop(all))
 		lines = append(lines, all[top:min(len(all), top+m.pageRows())]...)
 	}
 	return m.withFoot(lines, m.keys("esc back", "f fix", "y copy", "r again", m.arrows("scroll")))

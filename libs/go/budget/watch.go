@@ -307,7 +307,7 @@ func (w *watcher) sample() time.Duration {
 	}
 	c, err := w.limit.Counters(w.b.world.files)
 	if err == nil {
-		resumed := int32(c.Throttled-w.throttled) > 0 && now > w.asked+w.limit.Period/overslept
+		resumed := pace.Step(w.throttled, c.Throttled) > 0 && now > w.asked+w.limit.Period/overslept
 		w.throttled = c.Throttled
 		p.mu.Lock()
 		p.phase.Add(pace.Sample{From: now, To: w.b.now(), Periods: c.Periods, Resumed: resumed})

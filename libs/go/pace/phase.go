@@ -2,7 +2,11 @@ package pace
 
 import "time"
 
-// Sample is a reading of nr_periods, which goes on at 0 after 2^32-1. From and To are the times before and after it was read.
+// Step is by how many a counter of struct cfs_bandwidth, which has 32 bits, went on from one reading to the next; below 0: it went back, as
+// that of another cgroup. After 2^32-1 comes 0.
+func Step(before, now uint64) int32 { return int32(now - before) }
+
+// Sample is a reading of nr_periods. From and To are the times before and after it was read.
 type Sample struct {
 	From, To time.Duration
 	Periods  uint64
@@ -57,7 +61,7 @@ func floor(a, b time.Duration) time.Duration {
 func (p *Phase) Add(s Sample) {
 	before, ok := p.last, p.sampled
 	p.last, p.sampled = s, true
-	if !ok || p.period <= 0 || uint32(s.Periods-before.Periods) != 1 || s.To <= before.From || s.From < before.To ||
+	if !ok || p.period <= 0 || Step(before.Periods, s.Periods) != 1 || s.To <= before.From || s.From < before.To ||
 		s.To-before.From >= p.period {
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/libs/go/pace"
 )
 
 // Limit is the bandwidth limit in force: the least along the path. The zero value is no limit.
@@ -126,9 +128,9 @@ type Counters struct {
 	ThrottledTime time.Duration
 }
 
-// Since is what was counted since an earlier reading; false: the counters went back, as those of another cgroup. After 2^32-1 comes 0.
+// Since is what was counted since an earlier reading; false: the counters went back.
 func (c Counters) Since(before Counters) (periods, throttled uint64, ok bool) {
-	p, t := int32(c.Periods-before.Periods), int32(c.Throttled-before.Throttled)
+	p, t := pace.Step(before.Periods, c.Periods), pace.Step(before.Throttled, c.Throttled)
 	return uint64(max(0, p)), uint64(max(0, t)), p >= 0 && t >= 0
 }
 
